@@ -1,0 +1,31 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package v1alpha1
+
+// CronLine is a cron line of five fields (minute, hour, day of month, month, day of week),
+// or one of @hourly, @daily, @weekly, @monthly and @yearly. The rules look at each field by
+// itself; whether the line as a whole ever fires, only the controller can say.
+//
+// +kubebuilder:validation:MaxLength=512
+// +kubebuilder:validation:XValidation:rule=`!self.contains('TZ=')`,message="must not hold TZ= or CRON_TZ=: set spec.timeZone instead, such as Europe/Oslo"
+// +kubebuilder:validation:XValidation:rule=`self.contains('TZ=') || self in ['@hourly', '@daily', '@weekly', '@monthly', '@yearly'] || self.matches(r'^\s*[^@\s]\S*(\s+\S+){4}\s*$')`,message=`must be a cron line of five fields, such as "30 2 * * *", or one of @hourly @daily @weekly @monthly @yearly`
+// +kubebuilder:validation:XValidation:rule=`self.contains('TZ=') || !self.matches(r'^\s*[^@\s]\S*(\s+\S+){4}\s*$') || self.matches(r'^\s*([*?]|[0-5]?[0-9](-[0-5]?[0-9])?)(/[1-9][0-9]*)?(,([*?]|[0-5]?[0-9](-[0-5]?[0-9])?)(/[1-9][0-9]*)?)*(\s|$)')`,message="the minute (first field) must be 0-59, such as 30, 0,30 or */15"
+// +kubebuilder:validation:XValidation:rule=`self.contains('TZ=') || !self.matches(r'^\s*[^@\s]\S*(\s+\S+){4}\s*$') || self.matches(r'^\s*(\S+\s+)([*?]|([01]?[0-9]|2[0-3])(-([01]?[0-9]|2[0-3]))?)(/[1-9][0-9]*)?(,([*?]|([01]?[0-9]|2[0-3])(-([01]?[0-9]|2[0-3]))?)(/[1-9][0-9]*)?)*(\s|$)')`,message="the hour (second field) must be 0-23, such as 2, 8-18 or */6"
+// +kubebuilder:validation:XValidation:rule=`self.contains('TZ=') || !self.matches(r'^\s*[^@\s]\S*(\s+\S+){4}\s*$') || self.matches(r'^\s*(\S+\s+){2}([*?]|(0?[1-9]|[12][0-9]|3[01])(-(0?[1-9]|[12][0-9]|3[01]))?)(/[1-9][0-9]*)?(,([*?]|(0?[1-9]|[12][0-9]|3[01])(-(0?[1-9]|[12][0-9]|3[01]))?)(/[1-9][0-9]*)?)*(\s|$)')`,message="the day of month (third field) must be 1-31 or *, such as 1 or 1,15"
+// +kubebuilder:validation:XValidation:rule=`self.contains('TZ=') || !self.matches(r'^\s*[^@\s]\S*(\s+\S+){4}\s*$') || self.matches(r'^\s*(\S+\s+){3}([*?]|(0?[1-9]|1[0-2]|(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec))(-(0?[1-9]|1[0-2]|(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)))?)(/[1-9][0-9]*)?(,([*?]|(0?[1-9]|1[0-2]|(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec))(-(0?[1-9]|1[0-2]|(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)))?)(/[1-9][0-9]*)?)*(\s|$)')`,message="the month (fourth field) must be 1-12, JAN-DEC or *, such as 1 or JAN,JUL"
+// +kubebuilder:validation:XValidation:rule=`self.contains('TZ=') || !self.matches(r'^\s*[^@\s]\S*(\s+\S+){4}\s*$') || self.matches(r'^\s*(\S+\s+){4}([*?]|(0?[0-7]|(?i:sun|mon|tue|wed|thu|fri|sat))(-(0?[0-7]|(?i:sun|mon|tue|wed|thu|fri|sat)))?)(/[1-9][0-9]*)?(,([*?]|(0?[0-7]|(?i:sun|mon|tue|wed|thu|fri|sat))(-(0?[0-7]|(?i:sun|mon|tue|wed|thu|fri|sat)))?)(/[1-9][0-9]*)?)*(\s|$)')`,message="the day of week (fifth field) must be 0-7, SUN-SAT or *, such as 0 or MON-FRI"
+type CronLine string

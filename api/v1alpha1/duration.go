@@ -1,0 +1,27 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package v1alpha1
+
+// Duration is a length of time as Prometheus writes it: whole numbers with the units
+// y w d h m s, largest first, such as "90s", "6h", "10d", "1w", "1y" or "1d12h".
+// One day is 24h, one week 7d, one year 365d. At least 1s, at most 100y.
+//
+// +kubebuilder:validation:MaxLength=128
+// +kubebuilder:validation:XValidation:rule=`self != "" && self.matches(r'^([0-9]{1,10}y)?([0-9]{1,10}w)?([0-9]{1,10}d)?([0-9]{1,10}h)?([0-9]{1,10}m)?([0-9]{1,10}s)?$')`,message="must be a duration such as 90s, 6h, 10d or 1d12h: whole numbers with the units y w d h m s, largest first"
+// +kubebuilder:validation:XValidation:rule=`!self.matches(r'^(0+[ywdhms])+$')`,message="must be at least 1s, such as 6h"
+// +kubebuilder:validation:XValidation:rule=`!self.matches(r'^([0-9]{1,10}y)?([0-9]{1,10}w)?([0-9]{1,10}d)?([0-9]{1,10}h)?([0-9]{1,10}m)?([0-9]{1,10}s)?$') || int('0' + self.find(r'[0-9]+y').replace('y', "")) * 31536000 + int('0' + self.find(r'[0-9]+w').replace('w', "")) * 604800 + int('0' + self.find(r'[0-9]+d').replace('d', "")) * 86400 + int('0' + self.find(r'[0-9]+h').replace('h', "")) * 3600 + int('0' + self.find(r'[0-9]+m').replace('m', "")) * 60 + int('0' + self.find(r'[0-9]+s').replace('s', "")) <= 3153600000`,message="must be at most 100y, such as 10d"
+type Duration string
