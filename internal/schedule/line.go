@@ -1,0 +1,159 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package schedule
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"strings"
+	"time"
+)
+
+// line is a cron line on a clock without a zone: it only knows what a wall
+// clock shows. Such wall times are written as time.Time values in UTC.
+//
+// The program has its own reader and walker because a line must mean here what
+// it means to a CronJob, and none of the libraries that walk backwards reads
+// it so: go-cron v0.9.1 refuses */24 and an upper-case THU, adds Sunday to a
+// day of week 1/2, takes *-5 for *, and stops looking after five years (from
+// 2096 to 2104 there is no 29 February). The tests hold the two against each
+// other wherever they agree by design.
+type line struct {
+	minute, hour, day, month, weekday uint64 // a bit for each value
+	// eitherDay: day of month and day of week are both restricted, so that one
+	// of them is enough. Else both must match.
+	eitherDay bool
+	// runsOn: the hour field begins with *, so that the line follows the clock
+	// through changes of daylight saving time. See Rule.
+	runsOn bool
+}
+
+// macros are the only words that stand for a line.
+var macros = map[string]string{
+	"@hourly":  "0 * * * *",
+	"@daily":   "0 0 * * *",
+	"@weekly":  "0 0 * * 0",
+	"@monthly": "0 0 1 * *",
+	"@yearly":  "0 0 1 1 *",
+}
+
+// parseLine reads a cron line or a macro. A line that never fires is an error.
+func parseLine(text string) (line, error) {
+	words := strings.Fields(text)
+	if len(words) == 1 {
+		if macro, ok := macros[words[0]]; ok {
+			words = strings.Fields(macro)
+		}
+	}
+	l, err := parseFields(words)
+	if err != nil {
+		return line{}, fmt.Errorf(`schedule %q: %w; write for example "30 2 * * *" (minute, hour, day of month, month, day of week) or @daily`, text, err)
+	}
+	return l, nil
+}
+
+func parseFields(words []string) (line, error) {
+	if len(words) > 0 && strings.Contains(words[0], "=") {
+		return line{}, errors.New("a time zone belongs in timeZone")
+	}
+	if len(words) > 0 && strings.HasPrefix(words[0], "@") {
+		return line{}, errors.New("the only words are @hourly, @daily, @weekly, @monthly and @yearly")
+	}
+	if len(words) != len(fields) {
+		return line{}, fmt.Errorf("it has %d fields, not 5", len(words))
+	}
+	var masks [len(fields)]uint64
+	var stars [len(fields)]bool
+	for i, f := range fields {
+		var err error
+		if masks[i], stars[i], err = f.parse(strings.ToLower(words[i])); err != nil {
+			return line{}, err
+		}
+	}
+	l := line{
+		minute: masks[0], hour: masks[1], day: masks[2], month: masks[3], weekday: masks[4],
+		eitherDay: !stars[2] && !stars[4],
+		runsOn:    words[1][0] == '*' || words[1][0] == '?',
+	}
+	// A leap year comes first, so that 29 February is found at once.
+	if _, ok := l.next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)); !ok {
+		return line{}, errors.New("there is no such day, so it never fires")
+	}
+	return l, nil
+}
+
+// horizon is how many years next and last look ahead or back. The longest wait
+// between two firings is that from 29 February 2096 to 29 February 2104.
+const horizon = 8
+
+// next is the first wall time after w at which the line fires; false if none
+// comes within the horizon.
+func (l *line) next(w time.Time) (time.Time, bool) {
+	w = w.Truncate(time.Minute).Add(time.Minute)
+	for limit := w.Year() + horizon; w.Year() <= limit; {
+		year, month, day := w.Date()
+		hours, minutes := l.hour>>w.Hour(), l.minute>>w.Minute()
+		switch {
+		case l.month>>month&1 == 0:
+			w = time.Date(year, month+1, 1, 0, 0, 0, 0, time.UTC)
+		case !l.onDay(w) || hours == 0:
+			w = time.Date(year, month, day+1, 0, 0, 0, 0, time.UTC)
+		case hours&1 == 0:
+			w = w.Truncate(time.Hour).Add(time.Duration(bits.TrailingZeros64(hours)) * time.Hour)
+		case minutes == 0:
+			w = w.Truncate(time.Hour).Add(time.Hour)
+		default:
+			return w.Add(time.Duration(bits.TrailingZeros64(minutes)) * time.Minute), true
+		}
+	}
+	return time.Time{}, false
+}
+
+// last is the last wall time not after w at which the line fires; false if
+// there is none within the horizon.
+func (l *line) last(w time.Time) (time.Time, bool) {
+	w = w.Truncate(time.Minute)
+	for limit := w.Year() - horizon; w.Year() >= limit; {
+		year, month, day := w.Date()
+		// The masks, shifted so that the current value is the highest bit.
+		hours, minutes := l.hour<<(63-w.Hour()), l.minute<<(63-w.Minute())
+		switch {
+		case l.month>>month&1 == 0:
+			w = time.Date(year, month, 1, 0, -1, 0, 0, time.UTC)
+		case !l.onDay(w) || hours == 0:
+			w = time.Date(year, month, day, 0, -1, 0, 0, time.UTC)
+		case hours>>63 == 0:
+			w = time.Date(year, month, day, w.Hour()-bits.LeadingZeros64(hours), 59, 0, 0, time.UTC)
+		case minutes == 0:
+			w = w.Truncate(time.Hour).Add(-time.Minute)
+		default:
+			return w.Add(-time.Duration(bits.LeadingZeros64(minutes)) * time.Minute), true
+		}
+	}
+	return time.Time{}, false
+}
+
+// onDay reports whether the line fires on the day of w, in a month that matches.
+func (l *line) onDay(w time.Time) bool {
+	day := l.day>>w.Day()&1 == 1
+	weekday := l.weekday>>w.Weekday()&1 == 1
+	if l.eitherDay {
+		return day || weekday
+	}
+	return day && weekday
+}
