@@ -1,0 +1,248 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mapcontroller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+)
+
+// ErrNameCollision says that an output's name is taken by an object that is not
+// the parent's output for this key.
+var ErrNameCollision = errors.New("the name is taken")
+
+// ErrAdoptionRefused says that an orphan was left alone because the parent is
+// not, on the API server, what the cache says it is.
+var ErrAdoptionRefused = errors.New("adoption refused")
+
+// errTerminating says that the output exists and is on its way out: the same
+// name can be created again once it is gone.
+var errTerminating = errors.New("an output of this name is still being deleted")
+
+// writer does the writes of one pass over one key. No other code writes
+// outputs. One write that fails stops no other.
+type writer[P client.Object, S any] struct {
+	*controller[P, S]
+	req     Request
+	parent  P
+	log     logr.Logger
+	outcome Outcome
+	// again is why the key should be looked at again although nothing failed.
+	again error
+}
+
+func (w *writer[P, S]) failed(verb string, o client.Object, err error) {
+	w.outcome.Failed = append(w.outcome.Failed, Failure{Verb: verb, Object: o, Err: err})
+}
+
+func (w *writer[P, S]) err() error {
+	errs := []error{w.again, w.outcome.Paused}
+	for _, f := range w.outcome.Failed {
+		errs = append(errs, fmt.Errorf("%s %s: %w", f.Verb, f.Object.GetName(), f.Err))
+	}
+	return errors.Join(errs...)
+}
+
+// take adopts and releases, and returns what is owned then.
+func (w *writer[P, S]) take(ctx context.Context, c claims) []client.Object {
+	for _, o := range c.release {
+		if err := w.release(ctx, o); err != nil && !apierrors.IsNotFound(err) {
+			w.failed("release", o, err)
+		}
+	}
+	owned := c.owned
+	if len(c.adopt) == 0 {
+		return owned
+	}
+	if err := w.mayAdopt(ctx); err != nil {
+		for _, o := range c.adopt {
+			w.failed("adopt", o, err)
+		}
+		return owned
+	}
+	for _, o := range c.adopt {
+		adopted, err := w.adopt(ctx, o)
+		switch {
+		case err == nil:
+			owned = append(owned, adopted)
+		case !apierrors.IsNotFound(err):
+			w.failed("adopt", o, err)
+		}
+	}
+	return owned
+}
+
+// mayAdopt asks the API server, not the cache: else a parent that has just been
+// deleted with orphaned outputs would take them back.
+func (w *writer[P, S]) mayAdopt(ctx context.Context) error {
+	live := w.NewParent()
+	err := w.live.Get(ctx, w.req.Parent, live)
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return err
+	case err != nil, live.GetUID() != w.parent.GetUID():
+		return fmt.Errorf("%w: the owner is gone", ErrAdoptionRefused)
+	case live.GetDeletionTimestamp() != nil:
+		return fmt.Errorf("%w: the owner is being deleted", ErrAdoptionRefused)
+	}
+	return nil
+}
+
+func (w *writer[P, S]) adopt(ctx context.Context, o client.Object) (client.Object, error) {
+	return w.patchOwners(ctx, o, func(o client.Object) error {
+		return controllerutil.SetControllerReference(w.parent, o, w.scheme)
+	})
+}
+
+func (w *writer[P, S]) release(ctx context.Context, o client.Object) error {
+	_, err := w.patchOwners(ctx, o, func(o client.Object) error {
+		var others []metav1.OwnerReference
+		for _, ref := range o.GetOwnerReferences() {
+			if ref.UID != w.parent.GetUID() {
+				others = append(others, ref)
+			}
+		}
+		o.SetOwnerReferences(others)
+		return nil
+	})
+	return err
+}
+
+// patchOwners holds the patch to the resourceVersion that was looked at.
+func (w *writer[P, S]) patchOwners(ctx context.Context, o client.Object, change func(client.Object) error) (client.Object, error) {
+	changed := o.DeepCopyObject().(client.Object)
+	if err := change(changed); err != nil {
+		return nil, err
+	}
+	patch := client.MergeFromWithOptions(o, client.MergeFromWithOptimisticLock{})
+	return changed, w.client.Patch(ctx, changed, patch, client.FieldOwner(w.Name))
+}
+
+// apply makes the observed outputs the desired ones. Creates come first: a new
+// output waits for nothing.
+func (w *writer[P, S]) apply(ctx context.Context, o observation, d Result[S]) {
+	p := diff(o.owned, d.Outputs)
+	for _, want := range p.create {
+		if err := w.create(ctx, want); err != nil {
+			w.failed("create", want, err)
+		}
+	}
+	for _, want := range p.update {
+		if err := w.update(ctx, byID(o.owned)[idOf(want)], want); err != nil {
+			w.failed("update", want, err)
+		}
+	}
+	if len(p.delete) == 0 {
+		return
+	}
+	switch err := w.confirm(ctx, w.req, w.parent, o, d, p.delete); {
+	case errors.Is(err, errMoved):
+		w.again = err
+		return
+	case errors.Is(err, ErrClockSkew):
+		w.outcome.Paused = err
+		return
+	case err != nil:
+		w.again = fmt.Errorf("before a delete: %w", err)
+		return
+	}
+	for _, doomed := range p.delete {
+		w.delete(ctx, doomed)
+	}
+}
+
+func (w *writer[P, S]) create(ctx context.Context, want client.Object) error {
+	want.SetNamespace(w.parent.GetNamespace())
+	labels := want.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[w.Tags.MapKey] = w.req.MapKey
+	labels[w.Tags.Parent] = w.parent.GetName()
+	want.SetLabels(labels)
+	if err := controllerutil.SetControllerReference(w.parent, want, w.scheme); err != nil {
+		return err
+	}
+
+	shown := expectation{id: idOf(want)}
+	w.expectations.expect(w.req, shown)
+	err := w.client.Create(ctx, want, client.FieldOwner(w.Name))
+	if err == nil {
+		w.outcome.Created = append(w.outcome.Created, want)
+		return nil
+	}
+	w.expectations.met(w.req, shown)
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return w.alreadyExists(ctx, want)
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		// All of it goes; there is nothing to retry.
+		return nil
+	case apierrors.IsNotFound(err):
+		w.kinds.suspectMissing()
+	}
+	return err
+}
+
+// alreadyExists is how a crash after a create, a late cache and a second manager
+// look. It is success only if the object is what the create would have made.
+func (w *writer[P, S]) alreadyExists(ctx context.Context, want client.Object) error {
+	have := emptyLike(want)
+	if err := w.live.Get(ctx, client.ObjectKeyFromObject(want), have); err != nil {
+		return err
+	}
+	ref := metav1.GetControllerOfNoCopy(have)
+	ours := ref != nil && ref.UID == w.parent.GetUID() && have.GetLabels()[w.Tags.MapKey] == w.req.MapKey
+	kind := w.outputKind(want)
+	switch {
+	case ours && have.GetDeletionTimestamp() != nil:
+		return errTerminating
+	case ours:
+		return nil
+	case ref == nil && kind.Served != nil && kind.Served(want, have):
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrNameCollision, want.GetName())
+}
+
+// delete holds the API server to the very object that was decided on.
+func (w *writer[P, S]) delete(ctx context.Context, doomed client.Object) {
+	gone := expectation{id: idOf(doomed), gone: true}
+	w.expectations.expect(w.req, gone)
+	uid, version := doomed.GetUID(), doomed.GetResourceVersion()
+	err := w.client.Delete(ctx, doomed, client.Preconditions{UID: &uid, ResourceVersion: &version})
+	if err == nil {
+		w.outcome.Deleted = append(w.outcome.Deleted, doomed)
+		return
+	}
+	w.expectations.met(w.req, gone)
+	switch {
+	case apierrors.IsNotFound(err):
+	case apierrors.IsConflict(err):
+		w.again = errMoved
+	default:
+		w.failed("delete", doomed, err)
+	}
+}

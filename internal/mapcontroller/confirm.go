@@ -1,0 +1,152 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mapcontroller
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// errMoved says that the API server holds something else than the cache that a
+// decision was made on. The key is looked at again.
+var errMoved = errors.New("what the decision rests on has changed")
+
+// confirm takes the decision to delete once more, on what the API server holds
+// now: the parent, the input, and the outputs that the decision rests on. What
+// is to be deleted needs no read: the preconditions of the delete hold it to
+// the state that was decided on.
+//
+// It returns nil if all of it may be deleted, errMoved if the second decision
+// differs, ErrClockSkew if the clock that it was made by cannot be trusted, or
+// the error of a read.
+func (c *controller[P, S]) confirm(ctx context.Context, req Request, parent P, o observation, d Result[S], doomed []client.Object) error {
+	ctx, skew := withSkew(ctx)
+
+	fresh, err := c.fresh.get(ctx, req.Parent)
+	switch {
+	case apierrors.IsNotFound(err):
+		return errMoved
+	case err != nil:
+		return err
+	case fresh.GetUID() != parent.GetUID(),
+		fresh.GetGeneration() != parent.GetGeneration(),
+		fresh.GetDeletionTimestamp() != nil:
+		return errMoved
+	}
+
+	again := o
+	if again.input, err = c.liveInput(ctx, req, o.input, doomed); err != nil {
+		return err
+	}
+	if again.owned, err = c.liveOutputs(ctx, fresh, o.owned, d.Evidence); err != nil {
+		return err
+	}
+	if skew.beyond(c.MaxClockSkew) {
+		return ErrClockSkew
+	}
+
+	desired := c.decide(c.Clock.Now(), fresh, req.MapKey, again).Outputs
+	for _, o := range doomed {
+		if slices.Contains(desired, o) {
+			return errMoved
+		}
+	}
+	return nil
+}
+
+// liveInput reads the input of a map key. If the cache does not have it, it is
+// looked for under the name that its outputs remember, for the cache may be
+// late.
+func (c *controller[P, S]) liveInput(ctx context.Context, req Request, cached client.Object, outputs []client.Object) (client.Object, error) {
+	if cached != nil {
+		return c.liveNamed(ctx, req, cached, cached.GetName())
+	}
+	names := map[string]bool{}
+	for _, o := range outputs {
+		name := ""
+		if kind := c.outputKind(o); kind.InputName != nil {
+			name = kind.InputName(o)
+		}
+		names[name] = true
+	}
+	if names[""] {
+		return c.searchInput(ctx, req)
+	}
+	for name := range names {
+		for _, in := range c.Inputs {
+			if found, err := c.liveNamed(ctx, req, in.Object, name); found != nil || err != nil {
+				return found, err
+			}
+		}
+	}
+	return nil, nil
+}
+
+// liveNamed returns nil if the name is free, or another input's by now.
+func (c *controller[P, S]) liveNamed(ctx context.Context, req Request, kind client.Object, name string) (client.Object, error) {
+	live := emptyLike(kind)
+	err := c.live.Get(ctx, client.ObjectKey{Namespace: req.Parent.Namespace, Name: name}, live)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, err
+	}
+	if err != nil || c.MapKey(live) != req.MapKey {
+		return nil, nil
+	}
+	return live, nil
+}
+
+func (c *controller[P, S]) searchInput(ctx context.Context, req Request) (client.Object, error) {
+	for _, in := range c.Inputs {
+		all, err := list(ctx, c.live, c.scheme, in.Object, client.InNamespace(req.Parent.Namespace))
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range all {
+			if c.MapKey(o) == req.MapKey {
+				return o, nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+// liveOutputs replaces the evidence among the owned outputs by what the API
+// server holds. What is gone, or no longer the parent's, is left out.
+func (c *controller[P, S]) liveOutputs(ctx context.Context, parent P, owned, evidence []client.Object) ([]client.Object, error) {
+	result := slices.Clone(owned)
+	for _, e := range evidence {
+		i := slices.Index(result, e)
+		if i < 0 {
+			continue
+		}
+		live := emptyLike(e)
+		err := c.live.Get(ctx, client.ObjectKeyFromObject(e), live)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, err
+		}
+		if err != nil || live.GetUID() != e.GetUID() || len(c.Tags.claim(parent, []client.Object{live}).owned) == 0 {
+			result = slices.Delete(result, i, i+1)
+			continue
+		}
+		result[i] = live
+	}
+	return result, nil
+}

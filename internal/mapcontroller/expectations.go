@@ -1,0 +1,89 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mapcontroller
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// expectationTimeout bounds how long a pass waits for the cache to show a write.
+// It only matters when the event never comes, as when a watch is broken.
+const expectationTimeout = 10 * time.Second
+
+// expectations hold a key back until the cache shows what was last written for
+// it. They save requests and nothing else: a write that is made twice finds its
+// name taken, or its precondition failed.
+type expectations struct {
+	clock   clock.PassiveClock
+	mu      sync.Mutex
+	pending map[Request]map[expectation]time.Time
+}
+
+type expectation struct {
+	id outputID
+	// gone expects the object to be deleted, or being deleted.
+	gone bool
+}
+
+func newExpectations(c clock.PassiveClock) *expectations {
+	return &expectations{clock: c, pending: map[Request]map[expectation]time.Time{}}
+}
+
+// expect must be called before the write: the event may come before the answer.
+func (e *expectations) expect(req Request, x expectation) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.pending[req] == nil {
+		e.pending[req] = map[expectation]time.Time{}
+	}
+	e.pending[req][x] = e.clock.Now().Add(expectationTimeout)
+}
+
+// met is called by events, and for writes that failed.
+func (e *expectations) met(req Request, x expectation) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.pending[req] == nil {
+		return
+	}
+	delete(e.pending[req], x)
+	if len(e.pending[req]) == 0 {
+		delete(e.pending, req)
+	}
+}
+
+// wait returns how long to hold a key back at most; zero: not at all.
+func (e *expectations) wait(req Request) time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := e.clock.Now()
+	var longest time.Duration
+	for x, until := range e.pending[req] {
+		if !until.After(now) {
+			delete(e.pending[req], x)
+			continue
+		}
+		longest = max(longest, until.Sub(now))
+	}
+	if len(e.pending[req]) == 0 {
+		delete(e.pending, req)
+	}
+	return longest
+}

@@ -1,0 +1,88 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mapcontroller
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// freshFor is how long a live read of a parent is shared by the keys that delete
+// at about the same time. The contract allows 5 s; the rest is left for the
+// reads and the decision between it and the delete.
+const freshFor = 3 * time.Second
+
+// freshParents reads parents live, each at most once per freshFor.
+type freshParents[P client.Object] struct {
+	live  client.Reader
+	clock clock.PassiveClock
+	empty func() P
+
+	mu    sync.Mutex
+	reads map[types.NamespacedName]*freshRead[P]
+}
+
+type freshRead[P client.Object] struct {
+	mu     sync.Mutex
+	at     time.Time
+	parent P
+}
+
+// get returns the parent as it was on the API server at most freshFor ago, or
+// the error of the read, which is not shared.
+func (f *freshParents[P]) get(ctx context.Context, name types.NamespacedName) (P, error) {
+	f.mu.Lock()
+	if f.reads == nil {
+		f.reads = map[types.NamespacedName]*freshRead[P]{}
+	}
+	r := f.reads[name]
+	if r == nil {
+		r = &freshRead[P]{}
+		f.reads[name] = r
+	}
+	f.mu.Unlock()
+
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := f.clock.Now()
+	if age := now.Sub(r.at); age >= 0 && age < freshFor {
+		return r.parent, nil
+	}
+	parent := f.empty()
+	err := f.live.Get(ctx, name, parent)
+	if err != nil {
+		r.at = time.Time{}
+		if apierrors.IsNotFound(err) {
+			f.forget(name)
+		}
+		return parent, err
+	}
+	r.at, r.parent = now, parent
+	return parent, nil
+}
+
+func (f *freshParents[P]) forget(name types.NamespacedName) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.reads, name)
+}

@@ -1,0 +1,185 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mapcontroller
+
+import (
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// ledger holds what every key of every parent last told of itself, so that a
+// parent's status never costs a look at its objects.
+type ledger[S any] struct {
+	merge func(a, b S) S
+	// changed is told of a parent whose account changed.
+	changed func(types.NamespacedName)
+
+	mu      sync.Mutex
+	parents map[types.NamespacedName]*account[S]
+}
+
+// summary is what one key tells of itself.
+type summary[S any] struct {
+	// generation of the parent under which the key was looked at; zero: not yet.
+	generation int64
+	counts     []count
+	note       S
+}
+
+type account[S any] struct {
+	uid types.UID
+	// opened tells that all keys of the parent are known.
+	opened      bool
+	keys        map[string]summary[S]
+	notes       *fold[S]
+	totals      map[counter]int
+	generations map[int64]int
+}
+
+func newLedger[S any](merge func(a, b S) S, changed func(types.NamespacedName)) *ledger[S] {
+	return &ledger[S]{merge: merge, changed: changed, parents: map[types.NamespacedName]*account[S]{}}
+}
+
+// account returns the parent's, a new one if it has none or had another UID.
+func (l *ledger[S]) account(parent types.NamespacedName, uid types.UID) *account[S] {
+	a := l.parents[parent]
+	if a == nil || a.uid != uid {
+		a = &account[S]{
+			uid:         uid,
+			keys:        map[string]summary[S]{},
+			notes:       newFold(l.merge),
+			totals:      map[counter]int{},
+			generations: map[int64]int{},
+		}
+		l.parents[parent] = a
+	}
+	return a
+}
+
+// open says that these are keys of the parent, and returns all that are known:
+// a key may be known for an input that is no longer selected.
+func (l *ledger[S]) open(parent types.NamespacedName, uid types.UID, keys []string) []string {
+	l.mu.Lock()
+	a := l.account(parent, uid)
+	a.opened = true
+	for _, key := range keys {
+		if _, known := a.keys[key]; !known {
+			a.set(key, summary[S]{})
+		}
+	}
+	all := make([]string, 0, len(a.keys))
+	for key := range a.keys {
+		all = append(all, key)
+	}
+	l.mu.Unlock()
+	slices.Sort(all)
+	l.changed(parent)
+	return all
+}
+
+func (l *ledger[S]) put(req Request, uid types.UID, s summary[S]) {
+	l.mu.Lock()
+	l.account(req.Parent, uid).set(req.MapKey, s)
+	l.mu.Unlock()
+	l.changed(req.Parent)
+}
+
+func (l *ledger[S]) remove(req Request, uid types.UID) {
+	l.mu.Lock()
+	a := l.account(req.Parent, uid)
+	_, known := a.keys[req.MapKey]
+	a.drop(req.MapKey)
+	l.mu.Unlock()
+	if known {
+		l.changed(req.Parent)
+	}
+}
+
+// forget drops a parent that is gone.
+func (l *ledger[S]) forget(parent types.NamespacedName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.parents, parent)
+}
+
+// knows tells whether a parent has, or had when it was last looked at, an input
+// or outputs of a key.
+func (l *ledger[S]) knows(req Request) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.parents[req.Parent]
+	if a == nil {
+		return false
+	}
+	_, known := a.keys[req.MapKey]
+	return known
+}
+
+// read returns the totals and the folded note of a parent, and whether all keys
+// have been looked at under a generation. It is not ok before the parent's keys
+// are known.
+func (l *ledger[S]) read(parent types.NamespacedName, uid types.UID, generation int64) (t *Totals, note S, settled, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.parents[parent]
+	if a == nil || a.uid != uid || !a.opened {
+		return nil, note, false, false
+	}
+	settled = true
+	for g := range a.generations {
+		settled = settled && g >= generation
+	}
+	return newTotals(a.totals), a.notes.all(), settled, true
+}
+
+func (a *account[S]) set(key string, s summary[S]) {
+	a.add(a.keys[key], -1)
+	if old, known := a.keys[key]; known {
+		a.leave(old.generation)
+	}
+	a.keys[key] = s
+	a.generations[s.generation]++
+	a.add(s, 1)
+	a.notes.set(key, s.note)
+}
+
+func (a *account[S]) drop(key string) {
+	old, known := a.keys[key]
+	if !known {
+		return
+	}
+	a.add(old, -1)
+	a.leave(old.generation)
+	delete(a.keys, key)
+	a.notes.remove(key)
+}
+
+func (a *account[S]) leave(generation int64) {
+	if a.generations[generation]--; a.generations[generation] == 0 {
+		delete(a.generations, generation)
+	}
+}
+
+func (a *account[S]) add(s summary[S], sign int) {
+	for _, c := range s.counts {
+		if a.totals[c.counter] += sign * c.n; a.totals[c.counter] == 0 {
+			delete(a.totals, c.counter)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mapcontroller
+
+import (
+	"reflect"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// plan is the difference between the observed and the desired outputs of a
+// key.
+type plan struct {
+	create []client.Object
+	// update are desired outputs that an observed one of their name should
+	// follow.
+	update []client.Object
+	delete []client.Object
+}
+
+// outputID names an output within its namespace.
+type outputID struct {
+	kind reflect.Type
+	name string
+}
+
+func idOf(o client.Object) outputID {
+	return outputID{kind: reflect.TypeOf(o), name: o.GetName()}
+}
+
+// diff compares by kind and name. An observed output that is desired as it is
+// needs nothing; one that is already being deleted is never deleted again.
+func diff(observed, desired []client.Object) plan {
+	var p plan
+	have, wanted := byID(observed), byID(desired)
+	for _, want := range desired {
+		switch have[idOf(want)] {
+		case nil:
+			p.create = append(p.create, want)
+		case want:
+		default:
+			p.update = append(p.update, want)
+		}
+	}
+	for _, o := range observed {
+		if o.GetDeletionTimestamp() == nil && wanted[idOf(o)] == nil {
+			p.delete = append(p.delete, o)
+		}
+	}
+	return p
+}
+
+func byID(objects []client.Object) map[outputID]client.Object {
+	m := make(map[outputID]client.Object, len(objects))
+	for _, o := range objects {
+		m[idOf(o)] = o
+	}
+	return m
+}

@@ -1,0 +1,196 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mapcontroller
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// The delays between tries of a key whose writes fail.
+const (
+	firstRetry = time.Second
+	lastRetry  = 5 * time.Minute
+)
+
+// controller does the work of a MapController.
+type controller[P client.Object, S any] struct {
+	*MapController[P, S]
+	Options
+
+	cache  view
+	client client.Client
+	live   client.Reader
+	scheme *runtime.Scheme
+
+	kinds        *servedKinds
+	fresh        *freshParents[P]
+	ledger       *ledger[S]
+	expectations *expectations
+	backoff      workqueue.TypedRateLimiter[Request]
+}
+
+// Options are what a MapController runs with.
+type Options struct {
+	// Workers is how many keys are looked at at once.
+	Workers int
+	// StatusInterval is the least time between two status writes of one parent.
+	StatusInterval time.Duration
+	// MaxClockSkew is how far the API server's clock and ours may differ before
+	// nothing is deleted.
+	MaxClockSkew time.Duration
+	// KindsInterval is how often a kind that is not served is looked for.
+	KindsInterval time.Duration
+	// Clock is the only clock.
+	Clock clock.PassiveClock
+}
+
+// observation is what a decision about a key looks at.
+type observation struct {
+	input    client.Object
+	selector labels.Selector
+	owned    []client.Object
+}
+
+// Reconcile looks at one key. Every return without an error says when to look
+// next: an event that came meanwhile has consumed the look that was due.
+func (c *controller[P, S]) Reconcile(ctx context.Context, req Request) (reconcile.Result, error) {
+	parent := c.NewParent()
+	if err := c.cache.Get(ctx, req.Parent, parent, client.UnsafeDisableDeepCopy); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	selector, err := c.Select(parent)
+	if err != nil || parent.GetDeletionTimestamp() != nil {
+		// An invalid spec waits for the event that mends it, with a condition
+		// to tell (status.go). What a parent that is being deleted owns is the
+		// garbage collector's.
+		return reconcile.Result{}, nil
+	}
+	if held := c.expectations.wait(req); held > 0 {
+		return reconcile.Result{RequeueAfter: held}, nil
+	}
+
+	o := observation{selector: selector}
+	if o.input, err = c.cache.input(ctx, c.Inputs, req.Parent.Namespace, req.MapKey); err != nil {
+		return reconcile.Result{}, err
+	}
+	outputs, err := c.cache.claimable(ctx, c.Outputs, parent, req.MapKey)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	w := &writer[P, S]{controller: c, req: req, parent: parent, log: logf.FromContext(ctx)}
+	o.owned = w.take(ctx, c.Tags.claim(parent, outputs))
+
+	d := c.decide(c.Clock.Now(), parent, req.MapKey, o)
+	w.apply(ctx, o, d)
+	c.record(req, parent, o, d, w.outcome)
+	return c.nextLook(req, d.Next, w), nil
+}
+
+// decide is pure, but for the functions it is given.
+func (c *controller[P, S]) decide(now time.Time, parent P, mapKey string, o observation) Result[S] {
+	ask := MapRequest[P]{Now: now, Parent: parent, MapKey: mapKey, Input: o.input, Outputs: o.owned}
+	if o.selects(parent) {
+		return c.Map(ask)
+	}
+	if c.Tombstone == nil {
+		return Result[S]{}
+	}
+	d := c.Tombstone(ask)
+	d.Outputs = onlyObserved(d.Outputs, o.owned)
+	return d
+}
+
+// selects tells whether the input is there to be mapped.
+func (o observation) selects(parent client.Object) bool {
+	return o.input != nil && o.selector.Matches(labels.Set(o.input.GetLabels())) && !controlledBy(o.input, parent)
+}
+
+// onlyObserved holds a tombstone to what it may do: keep or drop.
+func onlyObserved(kept, owned []client.Object) []client.Object {
+	have := byID(owned)
+	var only []client.Object
+	for _, k := range kept {
+		if o := have[idOf(k)]; o != nil {
+			only = append(only, o)
+		}
+	}
+	return only
+}
+
+func (c *controller[P, S]) record(req Request, parent P, o observation, d Result[S], outcome Outcome) {
+	note := d.Note
+	if c.Record != nil {
+		note = c.Record(parent, req.MapKey, note, outcome)
+	}
+	selected := o.selects(parent)
+	if !selected && len(o.owned) == 0 {
+		c.ledger.remove(req, parent.GetUID())
+		return
+	}
+	c.ledger.put(req, parent.GetUID(), summary[S]{
+		generation: parent.GetGeneration(),
+		counts:     c.count(o.input, selected, o.owned),
+		note:       note,
+	})
+}
+
+// nextLook is the earlier of when time alone changes the decision and when to
+// try again. A try that failed must not delay what else falls due for the key,
+// as an error would, so the delay between tries is kept here.
+func (c *controller[P, S]) nextLook(req Request, next time.Time, w *writer[P, S]) reconcile.Result {
+	var delay time.Duration
+	if err := w.err(); err != nil {
+		delay = c.backoff.When(req)
+		log := w.log.WithValues("retryAfter", delay)
+		if errors.Is(err, errMoved) {
+			log.V(1).Info("looking again", "why", err.Error())
+		} else {
+			log.Error(err, "some writes failed")
+		}
+	} else {
+		c.backoff.Forget(req)
+	}
+	if !next.IsZero() {
+		// At least a millisecond: zero would mean never.
+		look := max(next.Sub(c.Clock.Now()), time.Millisecond)
+		if delay == 0 || look < delay {
+			delay = look
+		}
+	}
+	return reconcile.Result{RequeueAfter: delay}
+}
+
+func logFor(log logr.Logger, name string) func(*Request) logr.Logger {
+	log = log.WithValues("controller", name)
+	return func(req *Request) logr.Logger {
+		if req == nil {
+			return log
+		}
+		return log.WithValues("namespace", req.Parent.Namespace, "name", req.Parent.Name, "mapKey", req.MapKey)
+	}
+}

@@ -1,0 +1,257 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mapcontroller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	ctrl "sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+// SetupWithManager adds the controller to a manager. The status controller
+// starts at once; the keys' controller when all kinds are served.
+func (c *MapController[P, S]) SetupWithManager(ctx context.Context, mgr manager.Manager, o Options) error {
+	spec := c.withDefaults()
+	scheme := mgr.GetScheme()
+	parentKind, err := apiutil.GVKForObject(spec.NewParent(), scheme)
+	if err != nil {
+		return err
+	}
+	kinds, err := spec.neededKinds(mgr)
+	if err != nil {
+		return err
+	}
+	if err := spec.indexInputs(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+
+	ctl := &controller[P, S]{
+		MapController: spec,
+		Options:       o,
+		cache:         view{Reader: mgr.GetCache(), scheme: scheme},
+		client:        mgr.GetClient(),
+		live:          mgr.GetAPIReader(),
+		scheme:        scheme,
+		fresh:         &freshParents[P]{live: mgr.GetAPIReader(), clock: o.Clock, empty: spec.NewParent},
+		expectations:  newExpectations(o.Clock),
+		backoff:       workqueue.NewTypedItemExponentialFailureRateLimiter[Request](firstRetry, lastRetry),
+		kinds:         kinds,
+	}
+	status := &statusWriter[P, S]{
+		controller: ctl,
+		wake:       wakeUp{after: min(o.StatusInterval/10, time.Second/2)},
+		written:    map[types.NamespacedName]time.Time{},
+		unset:      map[types.NamespacedName]time.Time{},
+	}
+	ctl.ledger = newLedger(spec.Merge, status.wake.add)
+	if err := status.setup(mgr); err != nil {
+		return fmt.Errorf("status controller: %w", err)
+	}
+	return mgr.Add(&keysRunner[P, S]{
+		router: router[P, S]{controller: ctl, parentKind: parentKind},
+		mgr:    mgr,
+		wake:   status.wake.add,
+		log:    mgr.GetLogger().WithName(spec.Name),
+	})
+}
+
+func (c *MapController[P, S]) withDefaults() *MapController[P, S] {
+	spec := *c
+	if spec.MapKey == nil {
+		spec.MapKey = uidKey
+	}
+	spec.Outputs = slices.Clone(spec.Outputs)
+	for i := range spec.Outputs {
+		if spec.Outputs[i].Conditions == nil {
+			spec.Outputs[i].Conditions = TrueConditions
+		}
+	}
+	return &spec
+}
+
+func (c *MapController[P, S]) neededKinds(mgr manager.Manager) (*servedKinds, error) {
+	d, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, err
+	}
+	var needed []schema.GroupVersionKind
+	for _, in := range c.Inputs {
+		gvk, err := apiutil.GVKForObject(in.Object, mgr.GetScheme())
+		if err != nil {
+			return nil, err
+		}
+		needed = append(needed, gvk)
+	}
+	for _, out := range c.Outputs {
+		gvk, err := apiutil.GVKForObject(out.Object, mgr.GetScheme())
+		if err != nil {
+			return nil, err
+		}
+		needed = append(needed, gvk)
+	}
+	return &servedKinds{discovery: d, needed: needed, suspect: make(chan struct{}, 1)}, nil
+}
+
+func (s *statusWriter[P, S]) setup(mgr manager.Manager) error {
+	ours := predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return s.parentChanged(e.ObjectOld.(P), e.ObjectNew.(P))
+	}}
+	return builder.ControllerManagedBy(mgr).
+		Named(s.Name+"-status").
+		For(s.NewParent(), builder.WithPredicates(ours)).
+		WatchesRawSource(source.Func(s.wake.start)).
+		Complete(s)
+}
+
+// keysRunner starts the keys' controller when all its kinds are served, and
+// keeps an eye on them afterwards.
+type keysRunner[P client.Object, S any] struct {
+	router[P, S]
+	mgr   manager.Manager
+	wake  func(types.NamespacedName)
+	log   logr.Logger
+	queue queue
+}
+
+// NeedLeaderElection holds the keys to the leader.
+func (k *keysRunner[P, S]) NeedLeaderElection() bool { return true }
+
+// Start implements manager.Runnable.
+func (k *keysRunner[P, S]) Start(ctx context.Context) error {
+	if !k.waitForKinds(ctx) {
+		return nil
+	}
+	if err := k.indexOutputs(ctx, k.mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	keys, err := k.newController()
+	if err != nil {
+		return err
+	}
+	go k.watchKinds(ctx)
+	return keys.Start(ctx)
+}
+
+func (k *keysRunner[P, S]) newController() (ctrl.TypedController[Request], error) {
+	keys, err := ctrl.NewTypedUnmanaged(k.Name, ctrl.TypedOptions[Request]{
+		Reconciler:              k.controller,
+		MaxConcurrentReconciles: k.Workers,
+		LogConstructor:          logFor(k.mgr.GetLogger(), k.Name),
+		SkipNameValidation:      k.mgr.GetControllerOptions().SkipNameValidation,
+	})
+	if err != nil {
+		return nil, err
+	}
+	watch := func(o client.Object, h handler.TypedEventHandler[client.Object, Request]) {
+		// A controller that has not started only keeps the source.
+		_ = keys.Watch(source.TypedKind(k.mgr.GetCache(), o, h))
+	}
+	watch(k.NewParent(), k.parents())
+	for _, in := range k.Inputs {
+		watch(in.Object, k.inputs(in))
+	}
+	for _, out := range k.Outputs {
+		watch(out.Object, k.outputs())
+	}
+	return keys, keys.Watch(source.TypedFunc[Request](func(_ context.Context, q queue) error {
+		k.queue = q
+		return nil
+	}))
+}
+
+// waitForKinds returns when all kinds are served, or false at the end.
+func (k *keysRunner[P, S]) waitForKinds(ctx context.Context) bool {
+	told := ""
+	for {
+		missing, err := k.kinds.look(ctx)
+		switch {
+		case err != nil:
+			k.log.Error(err, "cannot tell which kinds are served; trying again", "in", k.KindsInterval.String())
+		case len(missing) == 0:
+			if told != "" {
+				k.log.Info("all kinds are served now")
+			}
+			return true
+		case told != strings.Join(missing, ", "):
+			told = strings.Join(missing, ", ")
+			k.log.Info("waiting for kinds that are not installed", "missing", told, "lookingEvery", k.KindsInterval.String())
+			k.wakeParents(ctx)
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(k.KindsInterval):
+		}
+	}
+}
+
+// watchKinds looks again when a write found a kind gone: somebody deleted its
+// definition. Informers come back by themselves, keys must be woken.
+func (k *keysRunner[P, S]) watchKinds(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-k.kinds.suspect:
+		}
+		if missing, err := k.kinds.look(ctx); err == nil && len(missing) == 0 {
+			continue
+		}
+		k.wakeParents(ctx)
+		if !k.waitForKinds(ctx) {
+			return
+		}
+		for _, parent := range k.wakeParents(ctx) {
+			k.fanOut(ctx, k.queue, parent)
+		}
+	}
+}
+
+// wakeParents has every parent's status looked at, and returns the parents.
+func (k *keysRunner[P, S]) wakeParents(ctx context.Context) []P {
+	found, err := k.cache.list(ctx, k.NewParent())
+	if err != nil {
+		k.log.Error(err, "listing parents")
+		return nil
+	}
+	parents := make([]P, len(found))
+	for i, o := range found {
+		parents[i] = o.(P)
+		k.wake(client.ObjectKeyFromObject(o))
+	}
+	return parents
+}
+
+var _ reconcile.TypedReconciler[Request] = (*controller[client.Object, struct{}])(nil)
