@@ -1,0 +1,97 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/local"
+)
+
+func newStatus() *cobra.Command {
+	var dir, output string
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show the parts of a cluster; exit 0 only when all are healthy",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if output != "" && output != "json" {
+				return fmt.Errorf("unknown output format %q; use json or leave it out", output)
+			}
+			d, err := clusterDir(dir)
+			if err != nil {
+				return err
+			}
+			s, err := local.Load(d)
+			if err != nil {
+				return err
+			}
+			r := local.Check(cmd.Context(), d, s)
+			if output == "json" {
+				err = writeJSON(os.Stdout, r)
+			} else {
+				err = writeTable(os.Stdout, r)
+			}
+			if err == nil && !r.Healthy {
+				err = exitCode(1)
+			}
+			return err
+		},
+	}
+	dirFlag(cmd, &dir, "the folder default in the cache")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "`format`: json, or a table when left out")
+	return cmd
+}
+
+func writeJSON(w io.Writer, r local.Report) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}
+
+func writeTable(w io.Writer, r local.Report) error {
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	_, _ = fmt.Fprintln(t, "PART\tPID\tPORT\tSTATE\tUPTIME")
+	for _, p := range r.Parts {
+		port := "-"
+		if p.Port != 0 {
+			port = fmt.Sprint(p.Port)
+		}
+		uptime := "-"
+		if p.Uptime != "" {
+			uptime = p.Uptime
+		}
+		state := p.State
+		if p.Detail != "" {
+			state += " (" + p.Detail + ")"
+		}
+		_, _ = fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\n", p.Name, p.Pid, port, state, uptime)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if !r.Healthy {
+		_, _ = fmt.Fprintf(w, "\nNot healthy: %s. Logs are in %s.\n", r.Reason(), local.Dir(r.Dir).Logs())
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/build"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/local"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/recipe"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/tail"
+)
+
+func newUp() *cobra.Command {
+	var dir string
+	var noCSI, foreground bool
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Bring a cluster up, building what is missing",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			d, err := clusterDir(dir)
+			if err != nil {
+				return err
+			}
+			ctx, stop := untilSignal(cmd.Context())
+			defer stop()
+			c, err := bringUp(ctx, d, !noCSI, foreground)
+			if err != nil {
+				return err
+			}
+			if c.Found {
+				fmt.Printf("A cluster is already up in %s.\n", d)
+			}
+			printUsage(c, dirArgs(dir))
+			if !foreground || c.Found {
+				return nil
+			}
+			return stay(ctx, c)
+		},
+	}
+	dirFlag(cmd, &dir, "the folder default in the cache")
+	cmd.Flags().BoolVar(&noCSI, "no-csi", false, "no snapshot CRDs, no snapshot controllers, no driver")
+	cmd.Flags().BoolVar(&foreground, "foreground", false, "stay until Ctrl-C, then stop everything")
+	return cmd
+}
+
+// bringUp builds what is missing and brings a cluster up.
+func bringUp(ctx context.Context, d local.Dir, csi, attached bool) (*local.Cluster, error) {
+	cache, err := build.OpenCache()
+	if err != nil {
+		return nil, err
+	}
+	if err := cache.Ensure(ctx, recipe.ForCluster(csi), console()); err != nil {
+		return nil, err
+	}
+	return local.Up(ctx, local.Options{Dir: d, Cache: cache, CSI: csi, Attached: attached, Out: console()})
+}
+
+func printUsage(c *local.Cluster, dirArgs string) {
+	const self = "go -C hack/cluster run ."
+	fmt.Printf(`
+  kubeconfig  %s
+  logs        %s
+  use it      export KUBECONFIG=%s
+              eval "$(%s env%s)"     also puts kubectl in PATH
+  stop it     %s down%s
+
+`, c.State.Kubeconfig, c.Dir.Logs(), shellQuote(c.State.Kubeconfig), self, dirArgs, self, dirArgs)
+}
+
+// stay waits for Ctrl-C, or for a part to end by itself.
+func stay(ctx context.Context, c *local.Cluster) error {
+	fmt.Println("Ctrl-C stops the cluster.")
+	died := c.Died(ctx)
+	var failure error
+	select {
+	case <-ctx.Done():
+	case name := <-died:
+		if stoppedElsewhere(c) {
+			fmt.Println("The cluster was stopped from elsewhere.")
+			return nil
+		}
+		failure = partEnded(c, name)
+	}
+	_, err := local.Down(context.Background(), c.Dir, os.Stderr)
+	if err == nil {
+		fmt.Fprintln(os.Stderr, "cluster stopped")
+	}
+	return errors.Join(failure, err)
+}
+
+// stoppedElsewhere tells an end by "down" from an end by accident.
+func stoppedElsewhere(c *local.Cluster) bool {
+	s, err := local.Load(c.Dir)
+	return errors.Is(err, local.ErrNoCluster) || err == nil && s.Stopping
+}
+
+func partEnded(c *local.Cluster, name string) error {
+	log := c.Dir.Log(name)
+	return fmt.Errorf("%s ended by itself\n  the last lines of %s:\n%s", name, log, tail.Indented(log, 20))
+}

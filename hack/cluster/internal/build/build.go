@@ -1,0 +1,137 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package build
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/lock"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/progress"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/recipe"
+)
+
+// Output is where progress goes.
+type Output struct {
+	W        io.Writer
+	Terminal bool
+}
+
+// Ensure makes what is missing of the parts. Two runs at once build once: the
+// second waits for the first and finds everything there.
+func (c *Cache) Ensure(ctx context.Context, parts []recipe.Part, out Output) error {
+	if len(c.Missing(parts)) == 0 {
+		return nil
+	}
+	if err := checkGo(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(c.Root, 0o755); err != nil {
+		return err
+	}
+	path := filepath.Join(c.Root, "build.lock")
+	release, err := lock.Take(ctx, path, func() {
+		_, _ = fmt.Fprintf(out.W, "waiting for another build of the same (it holds %s)\n", path)
+	})
+	if err != nil {
+		return err
+	}
+	defer release()
+	c.sweep()
+	if ready, err := c.offer(ctx, c.Missing(parts), out); err != nil {
+		return err
+	} else if ready != "" {
+		_, _ = fmt.Fprintln(out.W, ready)
+	}
+	return c.compileAll(ctx, parts, out)
+}
+
+// compileAll works one part after another: go itself keeps all cores busy.
+func (c *Cache) compileAll(ctx context.Context, parts []recipe.Part, out Output) error {
+	report := progress.New(out.W, out.Terminal, names(parts))
+	for _, p := range parts {
+		step := report.Step(p.Name, "building")
+		if c.Has(p) {
+			step.Cached()
+			continue
+		}
+		if err := c.compile(ctx, p); err != nil {
+			if ctx.Err() != nil {
+				step.Done("interrupted after")
+				return ctx.Err()
+			}
+			step.Done("failed after")
+			return fmt.Errorf("build %s: %w", p.Name, err)
+		}
+		step.Done("ok")
+	}
+	return nil
+}
+
+// offer installs prebuilt binaries for the missing parts that envtest ships,
+// if any can be had, and says in one line what came of it.
+func (c *Cache) offer(ctx context.Context, missing []recipe.Part, out Output) (string, error) {
+	var wanted []recipe.Part
+	for _, p := range missing {
+		if p.Envtest {
+			wanted = append(wanted, p)
+		}
+	}
+	if len(wanted) == 0 {
+		return "", nil
+	}
+	said := ""
+	if dir := os.Getenv("KUBEBUILDER_ASSETS"); dir != "" {
+		err := fromFolder(ctx, dir, c.Versions.KubernetesMinor())
+		if err == nil {
+			return "etcd, kube-apiserver, kubectl: taken from KUBEBUILDER_ASSETS", c.copyFrom(dir, wanted)
+		}
+		said = fmt.Sprintf("KUBEBUILDER_ASSETS is of no use: %v\n", err)
+	}
+	dir, err := c.fromSetupEnvtest(ctx)
+	if err == nil {
+		err = fromFolder(ctx, dir, c.Versions.KubernetesMinor())
+	}
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	if err != nil {
+		return said + fmt.Sprintf("no prebuilt etcd, kube-apiserver, kubectl (setup-envtest: %v); building them", err), nil
+	}
+	return said + "etcd, kube-apiserver, kubectl: downloaded by setup-envtest", c.copyFrom(dir, wanted)
+}
+
+func (c *Cache) copyFrom(dir string, parts []recipe.Part) error {
+	for _, p := range parts {
+		from := filepath.Join(dir, p.Name)
+		if err := c.install(p.Name, func(to string) error { return copyFile(from, to, 0o755) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sweep removes what interrupted builds left. It is called under the lock.
+func (c *Cache) sweep() {
+	left, _ := filepath.Glob(filepath.Join(c.Bin(), ".*.tmp"))
+	for _, path := range left {
+		_ = os.RemoveAll(path)
+	}
+}

@@ -1,0 +1,107 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package local
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/pki"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/recipe"
+)
+
+// keys are the certificates of one cluster, made anew each time it comes up.
+type keys struct {
+	ca    *pki.Authority
+	admin pki.Pair
+}
+
+// writeKeys makes the authority, the serving certificate and the service
+// account keys. Client certificates come later, when the server's port is known.
+func writeKeys(d Dir) (*keys, error) {
+	ca, err := pki.NewAuthority()
+	if err != nil {
+		return nil, err
+	}
+	server, err := ca.Server()
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := pki.SigningKey()
+	if err != nil {
+		return nil, err
+	}
+	admin, err := ca.Client("admin", "system:masters")
+	if err != nil {
+		return nil, err
+	}
+	for name, b := range map[string][]byte{
+		"ca.crt": ca.Cert, "server.crt": server.Cert, "server.key": server.Key,
+		"sa.pub": tokens.Cert, "sa.key": tokens.Key,
+	} {
+		if err := writePrivate(d.pki(name), b); err != nil {
+			return nil, err
+		}
+	}
+	return &keys{ca: ca, admin: admin}, nil
+}
+
+// writeKubeconfigs writes one for people and one for each part that talks to
+// the API, under a name of its own: who did what shows in the audit log.
+func (k *keys) writeKubeconfigs(d Dir, server string) error {
+	if err := writePrivate(d.Kubeconfig(), pki.Kubeconfig(server, k.ca.Cert, "admin", k.admin)); err != nil {
+		return err
+	}
+	users := map[string]string{
+		recipe.KubeControllerManager: "system:kube-controller-manager",
+		recipe.SnapshotController:    recipe.SnapshotController,
+		recipe.CSISnapshotter:        recipe.CSISnapshotter,
+		recipe.CSIProvisioner:        recipe.CSIProvisioner,
+	}
+	for part, user := range users {
+		pair, err := k.ca.Client(user, "system:masters")
+		if err != nil {
+			return err
+		}
+		if err := writePrivate(d.pki(part+".kubeconfig"), pki.Kubeconfig(server, k.ca.Cert, user, pair)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeAuditPolicy has every request logged once, when it is answered.
+func writeAuditPolicy(d Dir) error {
+	b, err := json.MarshalIndent(map[string]any{
+		"apiVersion": "audit.k8s.io/v1",
+		"kind":       "Policy",
+		"omitStages": []string{"RequestReceived"},
+		"rules":      []map[string]string{{"level": "Metadata"}},
+	}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writePrivate(d.at("audit-policy.json"), b)
+}
+
+func writePrivate(path string, b []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(path, b, 0o600)
+}

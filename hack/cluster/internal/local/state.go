@@ -1,0 +1,95 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package local
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/proc"
+)
+
+// State is what cluster.json holds: enough for another run of this program to
+// check and to stop the cluster. It is written each time a part starts, so
+// that whatever happens, every process can be found.
+type State struct {
+	Recipe     string    `json:"recipe"`
+	Bin        string    `json:"bin"`
+	CSI        bool      `json:"csi"`
+	Server     string    `json:"server,omitempty"`
+	Kubeconfig string    `json:"kubeconfig"`
+	Ready      bool      `json:"ready"`
+	Stopping   bool      `json:"stopping,omitempty"`
+	SocketDir  string    `json:"socketDir,omitempty"`
+	Started    time.Time `json:"started"`
+	Parts      []Part    `json:"parts"`
+}
+
+// Part is one process of a cluster, in the order of starting.
+type Part struct {
+	Name string `json:"name"`
+	proc.Ref
+	Port    int       `json:"port,omitempty"`
+	Probe   string    `json:"probe"`
+	Log     string    `json:"log"`
+	Started time.Time `json:"started"`
+}
+
+// ErrNoCluster says that the folder has no cluster, up or half down.
+var ErrNoCluster = errors.New("no cluster")
+
+// Load reads the state of the cluster in a folder.
+func Load(d Dir) (*State, error) {
+	b, err := os.ReadFile(d.state())
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%w in %s", ErrNoCluster, d)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var s State
+	if err := json.Unmarshal(b, &s); err != nil {
+		return nil, fmt.Errorf("%s is damaged (%w); stop its processes by hand and remove the folder", d.state(), err)
+	}
+	return &s, nil
+}
+
+func (s *State) save(d Dir) error {
+	b, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	tmp := d.state() + ".tmp"
+	if err := os.WriteFile(tmp, append(b, '\n'), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(tmp, d.state())
+}
+
+// set records a part, in the place of an earlier try at the same part.
+func (s *State) set(p Part) {
+	for i := range s.Parts {
+		if s.Parts[i].Name == p.Name {
+			s.Parts[i] = p
+			return
+		}
+	}
+	s.Parts = append(s.Parts, p)
+}

@@ -1,0 +1,84 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package local
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Report is the health of a cluster.
+type Report struct {
+	Dir        string       `json:"dir"`
+	Healthy    bool         `json:"healthy"`
+	Kubeconfig string       `json:"kubeconfig"`
+	Server     string       `json:"server"`
+	CSI        bool         `json:"csi"`
+	Parts      []PartReport `json:"parts"`
+}
+
+// PartReport is the health of one part.
+type PartReport struct {
+	Name   string `json:"name"`
+	Pid    int    `json:"pid"`
+	Port   int    `json:"port,omitempty"`
+	State  string `json:"state"`
+	Detail string `json:"detail,omitempty"`
+	Uptime string `json:"uptime,omitempty"`
+}
+
+// The states of a part.
+const (
+	Healthy   = "healthy"
+	Unhealthy = "unhealthy"
+	Stopped   = "stopped"
+)
+
+// Check asks every part. A process that has a part's pid but started at
+// another time is not that part.
+func Check(ctx context.Context, d Dir, s *State) Report {
+	r := Report{Dir: string(d), Kubeconfig: s.Kubeconfig, Server: s.Server, CSI: s.CSI, Healthy: s.Ready && !s.Stopping}
+	probe := newProber(d)
+	for _, p := range s.Parts {
+		one := PartReport{Name: p.Name, Pid: p.Pid, Port: p.Port, State: Stopped}
+		if p.Alive() {
+			one.State, one.Uptime = Healthy, time.Since(p.Started).Round(time.Second).String()
+			if err := probe.check(ctx, p.Probe); err != nil {
+				one.State, one.Detail = Unhealthy, err.Error()
+			}
+		}
+		r.Healthy = r.Healthy && one.State == Healthy
+		r.Parts = append(r.Parts, one)
+	}
+	return r
+}
+
+// Reason says in a few words what is wrong.
+func (r Report) Reason() string {
+	var bad []string
+	for _, p := range r.Parts {
+		if p.State != Healthy {
+			bad = append(bad, fmt.Sprintf("%s %s", p.Name, p.State))
+		}
+	}
+	if len(bad) == 0 && !r.Healthy {
+		return "it never came up wholly"
+	}
+	return strings.Join(bad, ", ")
+}

@@ -1,0 +1,202 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/build"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/lock"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/proc"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/progress"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/recipe"
+)
+
+// Cluster is one that this run of the program brought up, or found up.
+type Cluster struct {
+	Dir   Dir
+	State *State
+	// Found is set when it was up and healthy already.
+	Found bool
+
+	attached bool
+	procs    map[string]*proc.Process
+	keys     *keys
+	etcd     string
+	socket   string
+}
+
+// Options say what to bring up.
+type Options struct {
+	Dir   Dir
+	Cache *build.Cache
+	CSI   bool
+	// Attached has the processes die with this program.
+	Attached bool
+	Out      build.Output
+}
+
+type step struct {
+	name, verb string
+	do         func(context.Context) error
+}
+
+// Up brings a cluster up, from nothing. When it fails, or ctx ends, whatever
+// it started has been stopped again.
+func Up(ctx context.Context, o Options) (c *Cluster, err error) {
+	if err := o.Dir.prepare(); err != nil {
+		return nil, err
+	}
+	release, err := lock.Take(ctx, o.Dir.lock(), func() {
+		_, _ = fmt.Fprintf(o.Out.W, "waiting for another run that brings up or down the cluster in %s\n", o.Dir)
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if found, err := findUp(ctx, o); found != nil || err != nil {
+		return found, err
+	}
+	c = &Cluster{
+		Dir: o.Dir, attached: o.Attached, procs: map[string]*proc.Process{},
+		State: &State{
+			Recipe: filepath.Base(o.Cache.Root), Bin: o.Cache.Bin(), CSI: o.CSI,
+			Kubeconfig: o.Dir.Kubeconfig(), Started: time.Now(),
+		},
+	}
+	// Deferred, not called on error only: a panic must leave nothing either.
+	done := false
+	defer func() {
+		if !done {
+			err = errors.Join(err, stopAll(c.Dir, c.State))
+		}
+	}()
+	steps := c.steps()
+	var names []string
+	for _, s := range steps {
+		names = append(names, s.name)
+	}
+	report := progress.New(o.Out.W, o.Out.Terminal, names)
+	for _, s := range steps {
+		p := report.Step(s.name, s.verb)
+		if err := s.do(ctx); err != nil {
+			p.Done("failed after")
+			return nil, err
+		}
+		p.Done("ok")
+	}
+	c.State.Ready = true
+	if err := c.State.save(c.Dir); err != nil {
+		return nil, err
+	}
+	done = true
+	return c, nil
+}
+
+// findUp gives the cluster that is up already, and clears away one that is
+// only half there.
+func findUp(ctx context.Context, o Options) (*Cluster, error) {
+	s, err := Load(o.Dir)
+	if errors.Is(err, ErrNoCluster) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	report := Check(ctx, o.Dir, s)
+	if !report.Healthy {
+		_, _ = fmt.Fprintf(o.Out.W, "the cluster in %s is not healthy (%s); starting it anew\n", o.Dir, report.Reason())
+		return nil, stopAll(o.Dir, s)
+	}
+	if s.CSI != o.CSI {
+		with := map[bool]string{true: "with", false: "without"}
+		return nil, fmt.Errorf("the cluster in %s is up %s the snapshot stack; run down first", o.Dir, with[s.CSI])
+	}
+	if s.Recipe != filepath.Base(o.Cache.Root) {
+		_, _ = fmt.Fprintf(o.Out.W, "note: the cluster in %s runs other versions than today's; down and up renews it\n", o.Dir)
+	}
+	return &Cluster{Dir: o.Dir, State: s, Found: true}, nil
+}
+
+// steps are in the order of need: what a part talks to is ready before it.
+func (c *Cluster) steps() []step {
+	part := func(d definition) step {
+		return step{d.name, "starting", func(ctx context.Context) error { return c.bring(ctx, d) }}
+	}
+	steps := []step{
+		{"certificates", "making", c.prepare},
+		part(etcd), part(apiserver), part(controllerManager),
+	}
+	if !c.State.CSI {
+		return steps
+	}
+	return append(steps,
+		step{"snapshot CRDs", "applying", func(ctx context.Context) error {
+			return c.withAPI(func(a *api) error { return a.applyCRDs(ctx, filepath.Join(c.State.Bin, recipe.CRDs)) })
+		}},
+		part(mockCSI), part(snapshotController), part(csiSnapshotter), part(csiProvisioner),
+		step{"default classes", "applying", func(ctx context.Context) error {
+			return c.withAPI(func(a *api) error { return a.applyClasses(ctx) })
+		}},
+	)
+}
+
+func (c *Cluster) prepare(context.Context) (err error) {
+	if err := c.Dir.clear(); err != nil {
+		return err
+	}
+	if err := c.Dir.freshLogs(); err != nil {
+		return err
+	}
+	if c.socket, c.State.SocketDir, err = c.Dir.socket(); err != nil {
+		return err
+	}
+	if c.keys, err = writeKeys(c.Dir); err != nil {
+		return err
+	}
+	return writeAuditPolicy(c.Dir)
+}
+
+func (c *Cluster) withAPI(do func(*api) error) error {
+	a, err := c.api()
+	if err != nil {
+		return err
+	}
+	return do(a)
+}
+
+// Died delivers the name of the first part that ends, until ctx does.
+func (c *Cluster) Died(ctx context.Context) <-chan string {
+	first := make(chan string, 1)
+	for name, p := range c.procs {
+		go func() {
+			select {
+			case <-p.Done:
+				select {
+				case first <- name:
+				default:
+				}
+			case <-ctx.Done():
+			}
+		}()
+	}
+	return first
+}

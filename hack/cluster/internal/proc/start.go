@@ -1,0 +1,89 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package proc starts, recognises and stops the processes of a cluster.
+package proc
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+)
+
+// Command is a process to start in a session of its own, so that a Ctrl-C in
+// the terminal reaches this program and not its children.
+type Command struct {
+	Name string
+	Path string
+	Args []string
+	Dir  string
+	Log  string
+	// DieWithParent has the kernel kill the process when this program dies,
+	// however it dies (Linux only).
+	DieWithParent bool
+}
+
+// Process is a child of this program.
+type Process struct {
+	Ref
+	// Done is closed when the process has ended; then Err says how.
+	Done chan struct{}
+	Err  error
+}
+
+// spawner runs functions on one OS thread that lives as long as the program:
+// Linux delivers the parent-death signal when the thread that started the
+// child ends, and Go may end threads.
+var spawner = sync.OnceValue(func() chan<- func() {
+	work := make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		for f := range work {
+			f()
+		}
+	}()
+	return work
+})
+
+// OnLastingThread starts a command whose parent-death signal must not fire early.
+func OnLastingThread(cmd *exec.Cmd) error {
+	result := make(chan error)
+	spawner() <- func() { result <- cmd.Start() }
+	return <-result
+}
+
+// Start starts the command with its output going to its log file.
+func Start(c Command) (*Process, error) {
+	log, err := os.OpenFile(c.Log, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	cmd := exec.Command(c.Path, c.Args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = c.Dir, log, log
+	cmd.SysProcAttr = sessionAttr(c.DieWithParent)
+	if err := OnLastingThread(cmd); err != nil {
+		return nil, fmt.Errorf("start %s: %w", c.Name, err)
+	}
+	p := &Process{Ref: RefOf(cmd.Process.Pid), Done: make(chan struct{})}
+	go func() {
+		p.Err = cmd.Wait()
+		close(p.Done)
+	}()
+	return p, nil
+}

@@ -1,0 +1,155 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package progress shows how far long work has come: one line rewritten in
+// place on a terminal, plain lines now and then elsewhere.
+package progress
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+	"time"
+)
+
+const (
+	terminalEvery = time.Second
+	plainEvery    = 15 * time.Second
+	clearLine     = "\r\x1b[K"
+)
+
+// Reporter numbers the steps of one piece of work.
+type Reporter struct {
+	w        io.Writer
+	terminal bool
+	total    int
+	width    int
+	now      func() time.Time
+	start    time.Time
+
+	mu    sync.Mutex
+	index int
+}
+
+// New starts the clock. Names are padded to the longest of them.
+func New(w io.Writer, terminal bool, names []string) *Reporter {
+	r := &Reporter{w: w, terminal: terminal, total: len(names), now: time.Now, start: time.Now()}
+	for _, n := range names {
+		r.width = max(r.width, len(n))
+	}
+	return r
+}
+
+// Step is one numbered step under way.
+type Step struct {
+	r     *Reporter
+	index int
+	name  string
+	verb  string
+	start time.Time
+	done  chan struct{}
+	once  sync.Once
+	wg    sync.WaitGroup
+}
+
+// Step begins the next step; verb says what is going on, as in "building".
+func (r *Reporter) Step(name, verb string) *Step {
+	r.mu.Lock()
+	r.index++
+	s := &Step{r: r, index: r.index, name: name, verb: verb, start: r.now(), done: make(chan struct{})}
+	r.mu.Unlock()
+	every := plainEvery
+	if r.terminal {
+		every = terminalEvery
+		s.tick()
+	}
+	s.wg.Go(func() {
+		t := time.NewTicker(every)
+		defer t.Stop()
+		for {
+			select {
+			case <-s.done:
+				return
+			case <-t.C:
+				s.tick()
+			}
+		}
+	})
+	return s
+}
+
+// Done ends the step with its outcome. Only the first call counts.
+func (s *Step) Done(outcome string) {
+	s.once.Do(func() {
+		close(s.done)
+		s.wg.Wait()
+		s.print(fmt.Sprintf("%s %s", outcome, Elapsed(s.r.now().Sub(s.start))), true)
+	})
+}
+
+// Cached ends a step that had nothing to do.
+func (s *Step) Cached() {
+	s.once.Do(func() {
+		close(s.done)
+		s.wg.Wait()
+		s.print("cached", true)
+	})
+}
+
+// Note prints a line of its own between steps.
+func (r *Reporter) Note(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.terminal {
+		_, _ = io.WriteString(r.w, clearLine)
+	}
+	_, _ = fmt.Fprintf(r.w, format+"\n", args...)
+}
+
+func (s *Step) tick() {
+	now := s.r.now()
+	s.print(fmt.Sprintf("%s … %s (total %s)", s.verb, Elapsed(now.Sub(s.start)), Elapsed(now.Sub(s.r.start))), false)
+}
+
+func (s *Step) print(state string, final bool) {
+	r := s.r
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	digits := len(strconv.Itoa(r.total))
+	line := fmt.Sprintf("[%*d/%d] %-*s  %s", digits, s.index, r.total, r.width, s.name, state)
+	if r.terminal {
+		line = clearLine + line
+	}
+	if final || !r.terminal {
+		line += "\n"
+	}
+	_, _ = io.WriteString(r.w, line)
+}
+
+// Elapsed writes a duration as people read it: 0.4s, 12s, 1m12s, 1h02m.
+func Elapsed(d time.Duration) string {
+	switch {
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+	default:
+		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+	}
+}

@@ -1,0 +1,106 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package recipe
+
+import (
+	"fmt"
+	"strings"
+)
+
+// The names of the parts are also their file names in the bin folder.
+const (
+	Etcd                  = "etcd"
+	KubeAPIServer         = "kube-apiserver"
+	Kubectl               = "kubectl"
+	KubeControllerManager = "kube-controller-manager"
+	SnapshotController    = "snapshot-controller"
+	CSISnapshotter        = "csi-snapshotter"
+	CSIProvisioner        = "csi-provisioner"
+	MockCSI               = "mock-csi"
+	CRDs                  = "crds"
+)
+
+// Part is one thing to build: a program, or the folder of snapshot CRDs.
+type Part struct {
+	Name string
+	// Module names the generated build module (see GoMod); empty for CRDs,
+	// which are copied and not compiled.
+	Module string
+	// Package is what go build is asked for.
+	Package string
+	// Envtest marks what setup-envtest ships, which can be had prebuilt.
+	Envtest bool
+	// CSI marks what a cluster without snapshots does without.
+	CSI bool
+}
+
+// Parts lists everything, in the order of building.
+func Parts() []Part {
+	const k8s, snap = "k8s.io/kubernetes/cmd/", "github.com/kubernetes-csi/external-snapshotter/v8/cmd/"
+	return []Part{
+		{Name: Etcd, Module: "etcd", Package: "go.etcd.io/etcd/server/v3", Envtest: true},
+		{Name: KubeAPIServer, Module: "kubernetes", Package: k8s + "kube-apiserver", Envtest: true},
+		{Name: Kubectl, Module: "kubernetes", Package: k8s + "kubectl", Envtest: true},
+		{Name: KubeControllerManager, Module: "kubernetes", Package: k8s + "kube-controller-manager"},
+		{Name: SnapshotController, Module: "snapshotter", Package: snap + "snapshot-controller", CSI: true},
+		{Name: CSISnapshotter, Module: "snapshotter", Package: snap + "csi-snapshotter", CSI: true},
+		{Name: CSIProvisioner, Module: "provisioner", Package: "github.com/kubernetes-csi/external-provisioner/v6/cmd/csi-provisioner", CSI: true},
+		{Name: MockCSI, Module: "kubernetes", Package: "./mockcsi", CSI: true},
+		{Name: CRDs, CSI: true},
+	}
+}
+
+// Assets are the parts that envtest needs: its three binaries and the CRDs.
+func Assets() []Part {
+	return filter(func(p Part) bool { return p.Envtest || p.Name == CRDs })
+}
+
+// ForCluster are the parts that a running cluster needs.
+func ForCluster(csi bool) []Part {
+	return filter(func(p Part) bool { return csi || !p.CSI })
+}
+
+// Named picks parts by name, keeping the order of building.
+func Named(names []string) ([]Part, error) {
+	wanted := map[string]bool{}
+	for _, n := range names {
+		wanted[strings.TrimSpace(n)] = true
+	}
+	picked := filter(func(p Part) bool {
+		hit := wanted[p.Name]
+		delete(wanted, p.Name)
+		return hit
+	})
+	for n := range wanted {
+		var all []string
+		for _, p := range Parts() {
+			all = append(all, p.Name)
+		}
+		return nil, fmt.Errorf("there is no part %q; the parts are %s", n, strings.Join(all, ", "))
+	}
+	return picked, nil
+}
+
+func filter(keep func(Part) bool) []Part {
+	var out []Part
+	for _, p := range Parts() {
+		if keep(p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}

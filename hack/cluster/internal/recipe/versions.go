@@ -1,0 +1,58 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package recipe says what a local cluster is made of: which versions, which
+// programs, and how each is built from Go modules.
+package recipe
+
+import "strings"
+
+// Versions are what a version bump changes. They go into the cache key, so a
+// change here rebuilds and never mixes with what was built before.
+type Versions struct {
+	Kubernetes  string
+	Etcd        string
+	Snapshotter string
+	// SnapshotCRDs is the client module of the external-snapshotter, whose
+	// releases need not follow those of the controllers.
+	SnapshotCRDs string
+	Provisioner  string
+}
+
+// Current is what is built today. Versions are written without the leading v.
+func Current() Versions {
+	return Versions{
+		Kubernetes:   "1.37.1",
+		Etcd:         "3.6.8",
+		Snapshotter:  "8.7.0",
+		SnapshotCRDs: "8.7.0",
+		Provisioner:  "6.3.0",
+	}
+}
+
+// SetupEnvtest is the tool that downloads prebuilt etcd, kube-apiserver and
+// kubectl. It isn't part of the cache key: it changes where a binary comes
+// from, not which one it is.
+const SetupEnvtest = "sigs.k8s.io/controller-runtime/tools/setup-envtest@v0.25.1"
+
+// KubernetesMinor is the minor version, as 1.37, that prebuilt binaries must have.
+func (v Versions) KubernetesMinor() string {
+	parts := strings.SplitN(v.Kubernetes, ".", 3)
+	if len(parts) < 2 {
+		return v.Kubernetes
+	}
+	return parts[0] + "." + parts[1]
+}

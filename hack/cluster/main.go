@@ -1,0 +1,72 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// The program cluster runs a local Kubernetes cluster with a real snapshot
+// stack on loopback: no containers, no root, nothing installed.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+// exitCode ends the program with a code and without a message of its own.
+type exitCode int
+
+func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+func run(args []string) int {
+	root := newRoot()
+	root.SetArgs(args)
+	err := root.ExecuteContext(context.Background())
+	var code exitCode
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &code):
+		return int(code)
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(os.Stderr, "interrupted; everything started has been stopped")
+		return 130
+	}
+	fmt.Fprintln(os.Stderr, "error:", err)
+	return 1
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "cluster",
+		Short: "Run a local Kubernetes cluster with a real snapshot stack",
+		Long: `Run a local Kubernetes cluster with a real snapshot stack: etcd, kube-apiserver,
+kube-controller-manager, the snapshot controllers and a mock CSI driver, all as
+plain processes on loopback. Everything is built once from Go modules and kept
+in a cache folder ($SNAPSCHED_CACHE, else the user's cache folder).
+
+When started by "go -C hack/cluster run .", relative paths and the command
+given to run start at the root of the repository.`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(newBuild(), newAssets(), newUp(), newRun(), newDown(), newStatus(), newEnv(), newJanitor())
+	return root
+}
