@@ -1,0 +1,80 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package retention
+
+// Verdict is what becomes of a snapshot, and why. The zero Verdict keeps.
+type Verdict uint8
+
+const (
+	// NoLimit keeps: the policy limits neither age nor tiers.
+	NoLimit Verdict = iota
+	// IsTerminating keeps: it is being deleted already, and is not deleted twice.
+	IsTerminating
+	// HeldAnnotation keeps: the hold annotation wins over everything, even over
+	// an uncut snapshot's being replaced or its PVC's being gone.
+	HeldAnnotation
+	// HeldRestore keeps: a PVC that is still Pending is to be filled from it.
+	HeldRestore
+	// HeldUnderWay keeps: it is still being taken.
+	HeldUnderWay
+	// Unready keeps an unready snapshot where no TTL is set: an uncut one until
+	// it is replaced, a cut one until it would be Superseded.
+	Unready
+	// WithinTTL keeps: its age is within the TTL.
+	WithinTTL
+	// KeptLast to KeptYearly keep: the tier selects it (the first that does).
+	KeptLast
+	KeptHourly
+	KeptDaily
+	KeptWeekly
+	KeptMonthly
+	KeptYearly
+	// Floor keeps: it is one of the newest minReady ready ones, and would have
+	// gone otherwise.
+	Floor
+
+	// Expired deletes: its age is beyond the TTL, and no tier selects it.
+	Expired
+	// NotSelected deletes: no tier selects it, and no TTL is set.
+	NotSelected
+	// OverCap deletes: there are more than maxCount, and it is first to go.
+	OverCap
+	// Replaced deletes an uncut failed snapshot, as a slot is due.
+	Replaced
+	// ClaimGone deletes an uncut snapshot whose PVC is being deleted or gone:
+	// it would block the PVC's deletion, or be cut from another PVC.
+	ClaimGone
+	// Superseded deletes a cut snapshot that failed or is no longer ready, where
+	// no TTL is set: it is beyond readyDeadline and older than every ready
+	// snapshot that is kept.
+	Superseded
+)
+
+var verdictNames = [...]string{
+	"NoLimit", "Terminating", "Held", "HeldByRestore", "UnderWay", "Unready", "WithinTTL",
+	"KeptLast", "KeptHourly", "KeptDaily", "KeptWeekly", "KeptMonthly", "KeptYearly", "Floor",
+	"Expired", "NotSelected", "OverCap", "Replaced", "ClaimGone", "Superseded",
+}
+
+// String is the verdict in one word, for logs and metrics.
+func (v Verdict) String() string { return verdictNames[v] }
+
+// Delete reports whether the snapshot is to be deleted.
+func (v Verdict) Delete() bool { return v >= Expired }
+
+// byTier reports whether a tier keeps the snapshot.
+func (v Verdict) byTier() bool { return v >= KeptLast && v <= KeptYearly }
