@@ -72,13 +72,20 @@ func Check(ctx context.Context, d Dir, s *State) Report {
 // Reason says in a few words what is wrong.
 func (r Report) Reason() string {
 	var bad []string
+	stopped := 0
 	for _, p := range r.Parts {
+		if p.State == Stopped {
+			stopped++
+		}
 		if p.State != Healthy {
 			bad = append(bad, fmt.Sprintf("%s %s", p.Name, p.State))
 		}
 	}
-	if len(bad) == 0 && !r.Healthy {
+	switch {
+	case len(bad) == 0 && !r.Healthy:
 		return "it never came up wholly"
+	case stopped == len(r.Parts):
+		return "all parts stopped"
 	}
 	return strings.Join(bad, ", ")
 }

@@ -61,7 +61,7 @@ type step struct {
 
 // Up brings a cluster up, from nothing. When it fails, or ctx ends, whatever
 // it started has been stopped again.
-func Up(ctx context.Context, o Options) (c *Cluster, err error) {
+func Up(ctx context.Context, o Options) (*Cluster, error) {
 	if err := o.Dir.prepare(); err != nil {
 		return nil, err
 	}
@@ -75,17 +75,24 @@ func Up(ctx context.Context, o Options) (c *Cluster, err error) {
 	if found, err := findUp(ctx, o); found != nil || err != nil {
 		return found, err
 	}
-	c = &Cluster{
+	c := &Cluster{
 		Dir: o.Dir, attached: o.Attached, procs: map[string]*proc.Process{},
 		State: &State{
 			Recipe: filepath.Base(o.Cache.Root), Bin: o.Cache.Bin(), CSI: o.CSI,
 			Kubeconfig: o.Dir.Kubeconfig(), Started: time.Now(),
 		},
 	}
+	if err := c.bringAll(ctx, o.Out); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// bringAll takes the steps one after another, and all of them back if one fails.
+func (c *Cluster) bringAll(ctx context.Context, out build.Output) (err error) {
 	// Deferred, not called on error only: a panic must leave nothing either.
-	done := false
 	defer func() {
-		if !done {
+		if !c.State.Ready {
 			err = errors.Join(err, stopAll(c.Dir, c.State))
 		}
 	}()
@@ -94,21 +101,25 @@ func Up(ctx context.Context, o Options) (c *Cluster, err error) {
 	for _, s := range steps {
 		names = append(names, s.name)
 	}
-	report := progress.New(o.Out.W, o.Out.Terminal, names)
+	report := progress.New(out.W, out.Terminal, names)
 	for _, s := range steps {
 		p := report.Step(s.name, s.verb)
 		if err := s.do(ctx); err != nil {
+			if ctx.Err() != nil {
+				p.Done("interrupted after")
+				return ctx.Err()
+			}
 			p.Done("failed after")
-			return nil, err
+			return err
 		}
 		p.Done("ok")
 	}
 	c.State.Ready = true
 	if err := c.State.save(c.Dir); err != nil {
-		return nil, err
+		c.State.Ready = false
+		return err
 	}
-	done = true
-	return c, nil
+	return nil
 }
 
 // findUp gives the cluster that is up already, and clears away one that is
