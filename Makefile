@@ -1,0 +1,209 @@
+# Image URL to use all building/pushing image targets
+IMG ?= controller:latest
+
+# Get the currently used golang install path (in GOPATH/bin, unless GOBIN is set)
+ifeq (,$(shell go env GOBIN))
+GOBIN=$(shell go env GOPATH)/bin
+else
+GOBIN=$(shell go env GOBIN)
+endif
+
+# CONTAINER_TOOL defines the container tool to be used for building images.
+# Be aware that the target commands are only tested with Docker which is
+# scaffolded by default. However, you might want to replace it to use other
+# tools. (i.e. podman)
+CONTAINER_TOOL ?= docker
+
+# Setting SHELL to bash allows bash commands to be executed by recipes.
+# Options are set to exit when a recipe line exits non-zero or a piped command fails.
+SHELL = /usr/bin/env bash -o pipefail
+.SHELLFLAGS = -ec
+
+.PHONY: all
+all: build
+
+##@ General
+
+# The help target prints out all targets with their descriptions organized
+# beneath their categories. The categories are represented by '##@' and the
+# target descriptions by '##'. The awk command is responsible for reading the
+# entire set of makefiles included in this invocation, looking for lines of the
+# file as xyz: ## something, and then pretty-format the target and help. Then,
+# if there's a line with ##@ something, that gets pretty-printed as a category.
+# More info on the usage of ANSI control characters for terminal formatting:
+# https://en.wikipedia.org/wiki/ANSI_escape_code#SGR_parameters
+# More info on the awk command:
+# http://linuxcommand.org/lc3_adv_awk.php
+
+.PHONY: help
+help: ## Display this help.
+	@awk 'BEGIN {FS = ":.*##"; printf "\nUsage:\n  make \033[36m<target>\033[0m\n"} /^[a-zA-Z_0-9-]+:.*?##/ { printf "  \033[36m%-17s\033[0m %s\n", $$1, $$2 } /^##@/ { printf "\n\033[1m%s\033[0m\n", substr($$0, 5) } ' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: ## Show the operator at work on a cluster of its own on this machine. KEEP=1 leaves the cluster up.
+	go run ./hack/demo $(if $(filter-out 0,$(KEEP)),--keep)
+
+##@ Development
+
+.PHONY: manifests
+manifests: ## Generate WebhookConfiguration, ClusterRole and CustomResourceDefinition objects.
+	$(CONTROLLER_GEN) rbac:roleName=manager-role crd webhook paths="./..." output:crd:artifacts:config=config/crd/bases
+
+.PHONY: generate
+generate: ## Generate code containing DeepCopy, DeepCopyInto, and DeepCopyObject method implementations.
+	$(CONTROLLER_GEN) object:headerFile="hack/boilerplate.go.txt" paths="./..."
+
+.PHONY: fmt
+fmt: ## Run go fmt against code.
+	go fmt ./...
+
+.PHONY: vet
+vet: ## Run go vet against code.
+	go vet ./...
+
+.PHONY: lint
+lint: ## Run golangci-lint, and govulncheck where its database can be reached.
+	$(GOLANGCI_LINT) run
+	cd hack/cluster && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml
+	GOVULNCHECK="$(GOVULNCHECK)" hack/verify-vulnerabilities.sh
+
+.PHONY: lint-fix
+lint-fix: ## Run golangci-lint linter and perform fixes
+	$(GOLANGCI_LINT) run --fix
+	cd hack/cluster && $(GOLANGCI_LINT) run --fix --config $(CURDIR)/.golangci.yml
+
+.PHONY: lint-config
+lint-config: ## Verify golangci-lint linter configuration
+	$(GOLANGCI_LINT) config verify
+
+.PHONY: verify
+verify: ## Verify that generated files, formatting and module files are current.
+	CONTROLLER_GEN="$(CONTROLLER_GEN)" MAKE="$(MAKE)" hack/verify.sh
+
+##@ Test
+
+# The race detector needs a C compiler.
+RACE ?= $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
+
+# What needs no API server: all but the suites under test/.
+UNIT_PACKAGES = $$(go list ./... | grep -v '^mapcontroller.dev/snapshotschedule/test/')
+
+.PHONY: test
+test: test-unit test-integration test-e2e ## Run all tests: unit, integration and end-to-end.
+
+.PHONY: test-unit
+test-unit: ## Run the tests that need no API server (seconds).
+	@echo "== Unit tests$(if $(RACE), with the race detector, without the race detector: no C compiler was found)"
+	go test $(RACE) $(UNIT_PACKAGES)
+	@echo "== Unit tests of the local cluster program"
+	go -C hack/cluster test ./...
+
+.PHONY: test-integration
+test-integration: ## Run the tests against a real API server, built on first use (KUBEBUILDER_ASSETS names another one).
+	@echo "== Integration tests: a real API server and etcd"
+	@assets="$${KUBEBUILDER_ASSETS:-}"; \
+	if [ -z "$$assets" ]; then assets="$$(go -C hack/cluster run . assets)"; fi; \
+	echo "KUBEBUILDER_ASSETS=$$assets go test -count=1 -timeout=20m ./test/crd/... ./test/integration/..."; \
+	KUBEBUILDER_ASSETS="$$assets" go test -count=1 -timeout=20m ./test/crd/... ./test/integration/...
+
+.PHONY: test-e2e
+test-e2e: ## Run the end-to-end tests on a fresh local cluster: API server, controllers and a CSI snapshot stack.
+	@echo "== End-to-end tests: a fresh local cluster with the CSI snapshot stack"
+	go -C hack/cluster run . run -- go -C "$(CURDIR)" test -count=1 -timeout=30m -v ./test/e2e/...
+
+.PHONY: cluster-up
+cluster-up: ## Start the local cluster and leave it up.
+	go -C hack/cluster run . up
+
+.PHONY: cluster-down
+cluster-down: ## Stop the local cluster.
+	go -C hack/cluster run . down
+
+##@ Build
+
+.PHONY: build
+build: manifests generate fmt vet ## Build manager binary.
+	go build -o bin/manager ./cmd
+
+.PHONY: run
+run: manifests generate fmt vet ## Run a controller from your host.
+	go run ./cmd
+
+# If you wish to build the manager image targeting other platforms you can use the --platform flag.
+# (i.e. docker build --platform linux/arm64). However, you must enable docker buildKit for it.
+# More info: https://docs.docker.com/develop/develop-images/build_enhancements/
+.PHONY: docker-build
+docker-build: ## Build docker image with the manager.
+	$(CONTAINER_TOOL) build -t ${IMG} .
+
+.PHONY: docker-push
+docker-push: ## Push docker image with the manager.
+	$(CONTAINER_TOOL) push ${IMG}
+
+# PLATFORMS defines the target platforms for the manager image be built to provide support to multiple
+# architectures. (i.e. make docker-buildx IMG=myregistry/mypoperator:0.0.1). To use this option you need to:
+# - be able to use docker buildx. More info: https://docs.docker.com/build/buildx/
+# - have enabled BuildKit. More info: https://docs.docker.com/develop/develop-images/build_enhancements/
+# - be able to push the image to your registry (i.e. if you do not set a valid value via IMG=<myregistry/image:<tag>> then the export will fail)
+# To adequately provide solutions that are compatible with multiple platforms, you should consider using this option.
+PLATFORMS ?= linux/arm64,linux/amd64,linux/s390x,linux/ppc64le
+.PHONY: docker-buildx
+docker-buildx: ## Build and push docker image for the manager for cross-platform support
+	# copy existing Dockerfile and insert --platform=${BUILDPLATFORM} into Dockerfile.cross, and preserve the original Dockerfile
+	sed -e '1 s/\(^FROM\)/FROM --platform=\$$\{BUILDPLATFORM\}/; t' -e ' 1,// s//FROM --platform=\$$\{BUILDPLATFORM\}/' Dockerfile > Dockerfile.cross
+	- $(CONTAINER_TOOL) buildx create --name snapshotschedule-builder
+	$(CONTAINER_TOOL) buildx use snapshotschedule-builder
+	- $(CONTAINER_TOOL) buildx build --push --platform=$(PLATFORMS) --tag ${IMG} -f Dockerfile.cross .
+	- $(CONTAINER_TOOL) buildx rm snapshotschedule-builder
+	rm Dockerfile.cross
+
+.PHONY: build-installer
+build-installer: manifests generate ## Generate a consolidated YAML with CRDs and deployment.
+	mkdir -p dist
+	cd config/manager && $(KUSTOMIZE) edit set image controller=${IMG}
+	$(KUSTOMIZE) build config/default > dist/install.yaml
+
+##@ Deployment
+
+ifndef ignore-not-found
+  ignore-not-found = false
+endif
+
+.PHONY: install
+install: manifests ## Install CRDs into the K8s cluster specified in ~/.kube/config.
+	$(KUSTOMIZE) build config/crd | $(KUBECTL) apply -f -
+
+.PHONY: uninstall
+uninstall: manifests ## Uninstall CRDs from the K8s cluster specified in ~/.kube/config. Call with ignore-not-found=true to ignore resource not found errors during deletion.
+	$(KUSTOMIZE) build config/crd | $(KUBECTL) delete --ignore-not-found=$(ignore-not-found) -f -
+
+.PHONY: deploy
+deploy: manifests ## Deploy controller to the K8s cluster specified in ~/.kube/config.
+	cd config/manager && $(KUSTOMIZE) edit set image controller=${IMG}
+	$(KUSTOMIZE) build config/default | $(KUBECTL) apply -f -
+
+.PHONY: undeploy
+undeploy: ## Undeploy controller from the K8s cluster specified in ~/.kube/config. Call with ignore-not-found=true to ignore resource not found errors during deletion.
+	$(KUSTOMIZE) build config/default | $(KUBECTL) delete --ignore-not-found=$(ignore-not-found) -f -
+
+##@ Dependencies
+
+# Every tool is pinned in a module file of its own under hack/tools, apart from the product's
+# go.mod. Go builds it on first use and caches it.
+go-tool = go tool -modfile=$(CURDIR)/hack/tools/$(1).mod $(1)
+
+## Tool Binaries
+KUBECTL ?= kubectl
+KUSTOMIZE ?= $(call go-tool,kustomize)
+CONTROLLER_GEN ?= $(call go-tool,controller-gen)
+GOLANGCI_LINT ?= $(call go-tool,golangci-lint)
+GOVULNCHECK ?= $(call go-tool,govulncheck)
+
+.PHONY: dependencies
+dependencies: ## Download the modules and build the tools, so that the other targets need no network.
+	go mod download
+	go -C hack/cluster mod download
+	$(CONTROLLER_GEN) --version
+	$(KUSTOMIZE) version
+	$(GOLANGCI_LINT) version
+	$(GOVULNCHECK) -version
