@@ -1,0 +1,177 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// The manager of SnapshotSchedule: flags and wiring, and nothing else.
+package main
+
+import (
+	"crypto/tls"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	// Time zones, for an image that has none.
+	_ "time/tzdata"
+
+	// Import all Kubernetes client auth plugins (e.g. Azure, GCP, OIDC, etc.)
+	// to ensure that exec-entrypoint and run can make use of them.
+	_ "k8s.io/client-go/plugin/pkg/client/auth"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/controller"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	// +kubebuilder:scaffold:imports
+)
+
+var (
+	scheme   = runtime.NewScheme()
+	setupLog = ctrl.Log.WithName("setup")
+)
+
+func init() {
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(snapshotv1.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	// +kubebuilder:scaffold:scheme
+}
+
+type flags struct {
+	metricsAddr, metricsCertPath, metricsCertName, metricsCertKey string
+	probeAddr                                                     string
+	leaderElect, secureMetrics, enableHTTP2                       bool
+	workers                                                       int
+	statusInterval, maxClockSkew                                  time.Duration
+}
+
+func parseFlags() flags {
+	var f flags
+	flag.StringVar(&f.metricsAddr, "metrics-bind-address", "0", "The address the metrics endpoint binds to. "+
+		"Use :8443 for HTTPS or :8080 for HTTP, or leave as 0 to disable the metrics service.")
+	flag.StringVar(&f.probeAddr, "health-probe-bind-address", ":8081", "The address the probe endpoint binds to.")
+	flag.BoolVar(&f.leaderElect, "leader-elect", false, "Enable leader election for controller manager. "+
+		"Enabling this will ensure there is only one active controller manager.")
+	flag.BoolVar(&f.secureMetrics, "metrics-secure", true,
+		"If set, the metrics endpoint is served securely via HTTPS. Use --metrics-secure=false to use HTTP instead.")
+	flag.StringVar(&f.metricsCertPath, "metrics-cert-path", "", "The directory that contains the metrics server certificate.")
+	flag.StringVar(&f.metricsCertName, "metrics-cert-name", "tls.crt", "The name of the metrics server certificate file.")
+	flag.StringVar(&f.metricsCertKey, "metrics-cert-key", "tls.key", "The name of the metrics server key file.")
+	flag.BoolVar(&f.enableHTTP2, "enable-http2", false, "If set, HTTP/2 will be enabled for the metrics server.")
+	flag.IntVar(&f.workers, "max-concurrent-reconciles", 32, "How many PVCs are looked at at once.")
+	flag.DurationVar(&f.statusInterval, "status-interval", 5*time.Second,
+		"The least time between two status writes of one SnapshotSchedule.")
+	flag.DurationVar(&f.maxClockSkew, "max-clock-skew", time.Minute,
+		"How far this clock and the API server's may differ before no snapshot is deleted.")
+	opts := zap.Options{}
+	opts.BindFlags(flag.CommandLine)
+	flag.Parse()
+	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&opts)))
+	return f
+}
+
+func main() {
+	if err := run(parseFlags()); err != nil {
+		setupLog.Error(err, "manager ended")
+		os.Exit(1)
+	}
+}
+
+func run(f flags) error {
+	realClock := clock.RealClock{}
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("find the API server: %w", err)
+	}
+	configure(config, realClock)
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:                 scheme,
+		Cache:                  controller.CacheOptions(),
+		Metrics:                metricsOptions(f),
+		HealthProbeBindAddress: f.probeAddr,
+		LeaderElection:         f.leaderElect,
+		LeaderElectionID:       "snapshotschedule.snapshots.mapcontroller.dev",
+		// The program ends as soon as the manager does, so the lease can be
+		// given up at once.
+		LeaderElectionReleaseOnCancel: true,
+	})
+	if err != nil {
+		return fmt.Errorf("create the manager: %w", err)
+	}
+	ctx := ctrl.SetupSignalHandler()
+	if err := controller.SetupWithManager(ctx, mgr, mapcontroller.Options{
+		Workers:        f.workers,
+		StatusInterval: f.statusInterval,
+		MaxClockSkew:   f.maxClockSkew,
+		KindsInterval:  time.Minute,
+		Clock:          realClock,
+	}); err != nil {
+		return fmt.Errorf("create the SnapshotSchedule controller: %w", err)
+	}
+	// +kubebuilder:scaffold:builder
+
+	if err := mgr.AddHealthzCheck("healthz", healthz.Ping); err != nil {
+		return fmt.Errorf("set up health check: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("readyz", healthz.Ping); err != nil {
+		return fmt.Errorf("set up ready check: %w", err)
+	}
+	setupLog.Info("starting manager")
+	return mgr.Start(ctx)
+}
+
+// configure leaves the rate of requests to the API server's own fairness, and
+// has its clock read off its answers.
+func configure(config *rest.Config, c clock.PassiveClock) {
+	config.QPS = -1
+	config.Wrap(func(base http.RoundTripper) http.RoundTripper {
+		return mapcontroller.ServerClock{Base: base, Clock: c}
+	})
+}
+
+func metricsOptions(f flags) metricsserver.Options {
+	o := metricsserver.Options{BindAddress: f.metricsAddr, SecureServing: f.secureMetrics}
+	if !f.enableHTTP2 {
+		// HTTP/2 is off because of the Stream Cancellation and Rapid Reset CVEs:
+		// https://github.com/advisories/GHSA-qppj-fm5r-hxr3
+		// https://github.com/advisories/GHSA-4374-p667-p6c8
+		o.TLSOpts = append(o.TLSOpts, func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} })
+	}
+	if f.secureMetrics {
+		// Authentication and authorization protect the metrics endpoint: see
+		// config/rbac/metrics_auth_role.yaml.
+		o.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	if f.metricsCertPath != "" {
+		setupLog.Info("serving metrics with a given certificate",
+			"cert", filepath.Join(f.metricsCertPath, f.metricsCertName))
+		o.CertDir, o.CertName, o.KeyName = f.metricsCertPath, f.metricsCertName, f.metricsCertKey
+	}
+	return o
+}

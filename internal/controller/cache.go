@@ -1,0 +1,154 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controller
+
+import (
+	"context"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+// restoringField finds the PVCs that are still being filled from a
+// VolumeSnapshot, by the namespace of the snapshot.
+const restoringField = "snapshotschedule/restoring"
+
+// CacheOptions narrows the cache to what is read: the snapshots that carry a
+// map key, and of them and of PVCs only the fields that decisions look at.
+func CacheOptions() cache.Options {
+	tagged, err := labels.NewRequirement(v1alpha1.LabelMapKey, selection.Exists, nil)
+	if err != nil {
+		panic(err) // the label is a constant
+	}
+	return cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&snapshotv1.VolumeSnapshot{}: {
+				Label:     labels.NewSelector().Add(*tagged),
+				Transform: stripSnapshot,
+			},
+			&corev1.PersistentVolumeClaim{}: {Transform: stripClaim},
+		},
+	}
+}
+
+func stripSnapshot(o any) (any, error) {
+	v, ok := o.(*snapshotv1.VolumeSnapshot)
+	if !ok {
+		return o, nil
+	}
+	v.ManagedFields = nil
+	v.Finalizers = nil
+	v.Labels = only(v.Labels, v1alpha1.LabelMapKey, v1alpha1.LabelSchedule)
+	v.Annotations = only(v.Annotations, v1alpha1.AnnotationScheduledAt, v1alpha1.AnnotationHold)
+	v.Spec.VolumeSnapshotClassName = nil
+	if v.Status != nil {
+		v.Status.BoundVolumeSnapshotContentName = nil
+		v.Status.RestoreSize = nil
+		v.Status.VolumeGroupSnapshotName = nil
+		if v.Status.Error != nil {
+			v.Status.Error = &snapshotv1.VolumeSnapshotError{}
+		}
+	}
+	return v, nil
+}
+
+func stripClaim(o any) (any, error) {
+	claim, ok := o.(*corev1.PersistentVolumeClaim)
+	if !ok {
+		return o, nil
+	}
+	claim.ManagedFields = nil
+	claim.Finalizers = nil
+	claim.Annotations = only(claim.Annotations, v1alpha1.AnnotationRequestedAt)
+	claim.Spec = corev1.PersistentVolumeClaimSpec{
+		DataSource:    claim.Spec.DataSource,
+		DataSourceRef: claim.Spec.DataSourceRef,
+	}
+	claim.Status = corev1.PersistentVolumeClaimStatus{Phase: claim.Status.Phase}
+	return claim, nil
+}
+
+func only(all map[string]string, keys ...string) map[string]string {
+	var kept map[string]string
+	for _, key := range keys {
+		if value, ok := all[key]; ok {
+			if kept == nil {
+				kept = make(map[string]string, len(keys))
+			}
+			kept[key] = value
+		}
+	}
+	return kept
+}
+
+// restoringFrom is the snapshot that a PVC is still being filled from.
+func restoringFrom(claim *corev1.PersistentVolumeClaim) (namespace, name string, ok bool) {
+	if claim.Status.Phase != corev1.ClaimPending {
+		return "", "", false
+	}
+	// The API server fills in each of the two from the other, where it can.
+	if ref := claim.Spec.DataSourceRef; ref != nil && isSnapshot(ref.APIGroup, ref.Kind) {
+		if ref.Namespace != nil && *ref.Namespace != "" {
+			return *ref.Namespace, ref.Name, true
+		}
+		return claim.Namespace, ref.Name, true
+	}
+	if ref := claim.Spec.DataSource; ref != nil && isSnapshot(ref.APIGroup, ref.Kind) {
+		return claim.Namespace, ref.Name, true
+	}
+	return "", "", false
+}
+
+func isSnapshot(group *string, kind string) bool {
+	return group != nil && *group == snapshotv1.GroupName && kind == "VolumeSnapshot"
+}
+
+func indexRestores(ctx context.Context, indexer client.FieldIndexer) error {
+	return indexer.IndexField(ctx, &corev1.PersistentVolumeClaim{}, restoringField, func(o client.Object) []string {
+		if namespace, _, ok := restoringFrom(o.(*corev1.PersistentVolumeClaim)); ok {
+			return []string{namespace}
+		}
+		return nil
+	})
+}
+
+// restores looks up, by index, which snapshots of a namespace PVCs are being
+// filled from: mostly none.
+func restores(reader client.Reader) func(namespace string) map[string]bool {
+	return func(namespace string) map[string]bool {
+		var claims corev1.PersistentVolumeClaimList
+		err := reader.List(context.Background(), &claims,
+			client.MatchingFields{restoringField: namespace}, client.UnsafeDisableDeepCopy)
+		if err != nil || len(claims.Items) == 0 {
+			return nil
+		}
+		names := make(map[string]bool, len(claims.Items))
+		for i := range claims.Items {
+			if _, name, ok := restoringFrom(&claims.Items[i]); ok {
+				names[name] = true
+			}
+		}
+		return names
+	}
+}

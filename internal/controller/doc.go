@@ -1,0 +1,32 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package controller puts SnapshotSchedule together: it gives the MapController
+// engine its kinds, and the Map and Tombstone functions that say which
+// VolumeSnapshots a PersistentVolumeClaim should have.
+//
+// Where to read on:
+//
+//	setup.go     kinds, permissions and how they go to the engine
+//	policy.go    a spec, parsed
+//	mapping.go   Map and Tombstone
+//	series.go    VolumeSnapshots as the decisions see them
+//	snapshot.go  the VolumeSnapshot that is created, and its name
+//	note.go      what one PVC tells of itself, and how notes are folded
+//	record.go    what went wrong, as problems and events
+//	status.go    the schedule's status
+//	cache.go     what the cache holds
+package controller

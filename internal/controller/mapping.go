@@ -1,0 +1,246 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controller
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/retention"
+	"mapcontroller.dev/snapshotschedule/internal/schedule"
+)
+
+type (
+	mapRequest = mapcontroller.MapRequest[*v1alpha1.SnapshotSchedule]
+	mapResult  = mapcontroller.Result[Note]
+)
+
+// restoreLook is how often a snapshot is looked at that would go but for a PVC
+// that is being filled from it.
+const restoreLook = time.Minute
+
+// mapper holds what the decisions need beyond the objects of one PVC.
+type mapper struct {
+	policies *policies
+	// restoring names the snapshots of a namespace that PVCs are being filled
+	// from.
+	restoring func(namespace string) map[string]bool
+}
+
+// Map says which snapshots a selected PVC should have.
+func (m *mapper) Map(r mapRequest) mapResult {
+	p, err := m.policies.of(r.Parent)
+	if err != nil {
+		return keepAll(r)
+	}
+	claim := r.Input.(*corev1.PersistentVolumeClaim)
+	series := retention.Series{
+		Claim:         retention.Selected,
+		ClaimDeleting: claim.DeletionTimestamp != nil,
+		Snapshots:     snapshotsOf(r.Outputs, m.restoring(r.Parent.Namespace)),
+	}
+	anchor := anchorOf(r.Parent, claim)
+	forAll, _ := requestedAt(r.Parent)
+	forOne, malformed := requestedAt(claim)
+	malformed.Claim = claim.Name
+	terms := schedule.Terms{
+		Timeline:         p.rule.Timeline(anchor, schedule.Jitter(string(claim.UID), p.jitter)),
+		Requested:        append(forAll, forOne...),
+		Suspend:          p.suspend,
+		TTL:              p.retention.TTL,
+		StartingDeadline: p.startingDeadline,
+	}
+	slots := terms.At(r.Now)
+
+	var taking retention.Taking
+	skipped := skip(claim)
+	if skipped == "" {
+		taking = retention.Take(slots.Current, r.Now, p.retention.ReadyDeadline, series)
+	}
+	series.SlotDue = taking.Due
+
+	result := decide(p, r, series)
+	if taking.Create() {
+		result.Outputs = append(result.Outputs, newSnapshot(r.Parent, claim, slots.Current))
+	}
+	result.Next = earliest(result.Next, slots.Next, slots.Until)
+	result.Note = Note{
+		LastSnapshot:  lastSlot(series.Snapshots, r.Now),
+		RecoveryPoint: recoveryPoint(series.Snapshots, anchor, r.Now),
+	}
+	if malformed.Reason != "" {
+		result.Note.add(malformed)
+	}
+	if skipped != "" {
+		result.Note.Skipped = 1
+		result.Note.FirstSkipped = Skipped{Claim: claim.Name, Why: skipped}
+		return result
+	}
+	result.Note.NextSlot = slots.Next
+	if problem := condition(p, series.Snapshots, slots, taking, r.Now); problem.Reason != "" {
+		problem.Claim = claim.Name
+		result.Note.add(problem)
+	}
+	return result
+}
+
+// Tombstone says which snapshots to keep of a PVC that is gone, or that is
+// there but no longer selected.
+func (m *mapper) Tombstone(r mapRequest) mapResult {
+	p, err := m.policies.of(r.Parent)
+	if err != nil {
+		return keepAll(r)
+	}
+	series := retention.Series{
+		Claim:     retention.Gone,
+		Snapshots: snapshotsOf(r.Outputs, m.restoring(r.Parent.Namespace)),
+	}
+	if r.Input != nil {
+		series.Claim = retention.Unselected
+		series.ClaimDeleting = r.Input.GetDeletionTimestamp() != nil
+	}
+	result := decide(p, r, series)
+	result.Note = Note{LastSnapshot: lastSlot(series.Snapshots, r.Now)}
+	return result
+}
+
+// keepAll is the answer under an invalid spec. The engine does not ask then; a
+// spec that it reads live, before a delete, may be.
+func keepAll(r mapRequest) mapResult { return mapResult{Outputs: r.Outputs} }
+
+// decide asks retention about a series.
+func decide(p *policy, r mapRequest, series retention.Series) mapResult {
+	decision := retention.Decide(p.retention, r.Now, series)
+	result := mapResult{Outputs: make([]client.Object, 0, len(r.Outputs)+1), Next: decision.Next}
+	for i, verdict := range decision.Verdicts {
+		if !verdict.Delete() {
+			result.Outputs = append(result.Outputs, r.Outputs[i])
+		}
+		if verdict == retention.HeldRestore {
+			result.Next = earliest(result.Next, r.Now.Add(restoreLook))
+		}
+	}
+	for _, i := range decision.Floor {
+		result.Evidence = append(result.Evidence, r.Outputs[i])
+	}
+	return result
+}
+
+// skip says why a PVC can't be snapshotted now; empty if it can. Its events
+// wake it when that changes.
+func skip(claim *corev1.PersistentVolumeClaim) string {
+	switch {
+	case claim.DeletionTimestamp != nil:
+		return "being deleted"
+	case claim.Status.Phase != corev1.ClaimBound:
+		return "not Bound"
+	}
+	return ""
+}
+
+// anchorOf is the time from which a PVC is under a schedule.
+func anchorOf(s *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClaim) time.Time {
+	if claim.CreationTimestamp.After(s.CreationTimestamp.Time) {
+		return claim.CreationTimestamp.Time
+	}
+	return s.CreationTimestamp.Time
+}
+
+// requestedAt reads the run-now annotation of a schedule or a PVC. One that is
+// not a time is a problem, and otherwise ignored.
+func requestedAt(o client.Object) (at []time.Time, malformed Problem) {
+	value, ok := o.GetAnnotations()[v1alpha1.AnnotationRequestedAt]
+	if !ok {
+		return nil, Problem{}
+	}
+	t, err := time.Parse(time.RFC3339, value)
+	if err != nil {
+		return nil, Problem{
+			Reason: v1alpha1.ReasonInvalidRequestedAt,
+			Message: fmt.Sprintf("annotation %s is %q; write an RFC 3339 time such as 2026-01-31T12:00:00Z",
+				v1alpha1.AnnotationRequestedAt, value),
+		}
+	}
+	return []time.Time{t}, Problem{}
+}
+
+// condition says what is wrong with the snapshots of a PVC that can be
+// snapshotted, if anything. What the create says comes later (record.go).
+func condition(p *policy, snapshots []retention.Snapshot, slots schedule.Slots, t retention.Taking, now time.Time) Problem {
+	newest := retention.Newest(snapshots, now)
+	switch {
+	case newest >= 0 && snapshots[newest].State(now, p.retention.ReadyDeadline) == retention.Failed:
+		return Problem{
+			Reason: v1alpha1.ReasonSnapshotFailed,
+			Message: fmt.Sprintf("VolumeSnapshot %s is not ready %s after it was created; its status says why",
+				snapshots[newest].Name, p.retention.ReadyDeadline),
+		}
+	case t.Block == retention.BlockedUnderWay && !snapshots[t.Blocker].Uncut():
+		return Problem{
+			Reason: v1alpha1.ReasonSnapshotSlow,
+			Message: fmt.Sprintf("VolumeSnapshot %s is cut but not ready, and the next one waits for it",
+				snapshots[t.Blocker].Name),
+		}
+	case overdue(p, snapshots, slots, now) && !t.Create():
+		return Problem{
+			Reason:  v1alpha1.ReasonSnapshotOverdue,
+			Message: "no snapshot was taken for a whole slot",
+		}
+	}
+	return Problem{}
+}
+
+// overdue tells whether the slot before the latest is not served. One whose
+// snapshot would have expired since cannot be judged any more.
+func overdue(p *policy, snapshots []retention.Snapshot, slots schedule.Slots, now time.Time) bool {
+	if slots.Previous.IsZero() || retention.Served(snapshots, slots.Previous, now) {
+		return false
+	}
+	return p.retention.TTL == 0 || now.Before(slots.Previous.Add(p.retention.TTL))
+}
+
+func lastSlot(snapshots []retention.Snapshot, now time.Time) time.Time {
+	if i := retention.Newest(snapshots, now); i >= 0 {
+		return snapshots[i].Slot(now)
+	}
+	return time.Time{}
+}
+
+// recoveryPoint is how far back one has to go to restore a PVC; without a ready
+// snapshot, to before the schedule had it.
+func recoveryPoint(snapshots []retention.Snapshot, anchor, now time.Time) time.Time {
+	if i := retention.NewestReady(snapshots, now); i >= 0 {
+		return snapshots[i].AgeBase(now)
+	}
+	return anchor
+}
+
+// earliest is the first of some times; a zero one means never.
+func earliest(times ...time.Time) time.Time {
+	var first time.Time
+	for _, t := range times {
+		if !t.IsZero() && (first.IsZero() || t.Before(first)) {
+			first = t
+		}
+	}
+	return first
+}

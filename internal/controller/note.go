@@ -1,0 +1,139 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controller
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+// maxProblems is how many problems a status lists.
+const maxProblems = 10
+
+// Note is what one PVC tells of itself for the schedule's status, and the fold
+// of any number of such: see merge.
+type Note struct {
+	// LastSnapshot is the newest slot that a snapshot was taken for.
+	LastSnapshot time.Time
+	// NextSlot is the earliest slot to come.
+	NextSlot time.Time
+	// RecoveryPoint is that of the PVC that is worst off.
+	RecoveryPoint time.Time
+	// Skipped counts the PVCs that can't be snapshotted now.
+	Skipped      int
+	FirstSkipped Skipped
+	// Failing counts the PVCs of which a problem says that they are not backed
+	// up as they should be.
+	Failing int
+	// Problems are the worst; MoreProblems counts the others.
+	Problems     []Problem
+	MoreProblems int
+	// Paused tells that deletes were due but not safe.
+	Paused bool
+}
+
+// Skipped is a PVC that can't be snapshotted now.
+type Skipped struct{ Claim, Why string }
+
+// Problem is something wrong with one PVC, or with the schedule itself if it
+// names none.
+type Problem struct{ Claim, Reason, Message string }
+
+// severity orders problems, the worst first.
+var severity = []string{
+	v1alpha1.ReasonCreateFailed,
+	v1alpha1.ReasonNameCollision,
+	v1alpha1.ReasonSnapshotFailed,
+	v1alpha1.ReasonSnapshotOverdue,
+	v1alpha1.ReasonSnapshotSlow,
+	v1alpha1.ReasonAdoptionRefused,
+	v1alpha1.ReasonInvalidRequestedAt,
+}
+
+// fails tells whether a problem means that a PVC is not backed up as it should
+// be.
+func (p Problem) fails() bool {
+	return slices.Contains(severity[:4], p.Reason)
+}
+
+func (p Problem) compare(q Problem) int {
+	return cmp.Or(
+		cmp.Compare(slices.Index(severity, p.Reason), slices.Index(severity, q.Reason)),
+		strings.Compare(p.Claim, q.Claim),
+		strings.Compare(p.Message, q.Message),
+	)
+}
+
+// add adds a problem of the note's PVC.
+func (n *Note) add(p Problem) {
+	if p.fails() {
+		n.Failing = 1
+	}
+	// The note of an earlier pass may share the slice.
+	n.Problems = append(slices.Clip(n.Problems), p)
+	slices.SortFunc(n.Problems, Problem.compare)
+}
+
+// merge folds two notes.
+func merge(a, b Note) Note {
+	n := Note{
+		LastSnapshot:  latest(a.LastSnapshot, b.LastSnapshot),
+		NextSlot:      earliest(a.NextSlot, b.NextSlot),
+		RecoveryPoint: earliest(a.RecoveryPoint, b.RecoveryPoint),
+		Skipped:       a.Skipped + b.Skipped,
+		FirstSkipped:  firstSkipped(a.FirstSkipped, b.FirstSkipped),
+		Failing:       a.Failing + b.Failing,
+		MoreProblems:  a.MoreProblems + b.MoreProblems,
+		Paused:        a.Paused || b.Paused,
+	}
+	n.Problems = mergeProblems(a.Problems, b.Problems)
+	if more := len(n.Problems) - maxProblems; more > 0 {
+		n.MoreProblems += more
+		n.Problems = n.Problems[:maxProblems]
+	}
+	return n
+}
+
+func mergeProblems(a, b []Problem) []Problem {
+	switch {
+	case len(a) == 0:
+		return b
+	case len(b) == 0:
+		return a
+	}
+	all := slices.Concat(a, b)
+	slices.SortFunc(all, Problem.compare)
+	return all
+}
+
+func firstSkipped(a, b Skipped) Skipped {
+	if a == (Skipped{}) || (b != (Skipped{}) && b.Claim < a.Claim) {
+		return b
+	}
+	return a
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,134 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+)
+
+// reporter adds what the writes of a pass say to the note of a PVC, and tells
+// of each problem that is new, once, as a warning.
+type reporter struct {
+	events events.EventRecorder
+
+	mu sync.Mutex
+	// told are the problems of the keys that have any.
+	told map[mapcontroller.Request][]Problem
+}
+
+// record implements the engine's Record.
+func (r *reporter) record(s *v1alpha1.SnapshotSchedule, mapKey string, note Note, outcome mapcontroller.Outcome) Note {
+	for _, f := range outcome.Failed {
+		if problem := problemOf(f); problem.Reason != "" {
+			note.add(problem)
+		}
+	}
+	// A problem of the schedule itself is told by whichever PVC comes first.
+	r.tell(s, "", scheduleProblems(s))
+	note.Paused = outcome.Paused != nil
+	problems := note.Problems
+	if note.Paused {
+		problems = append(slices.Clip(problems), Problem{Reason: v1alpha1.ReasonRetentionPaused, Message: pausedMessage})
+	}
+	r.tell(s, mapKey, problems)
+	return note
+}
+
+func (r *reporter) tell(s *v1alpha1.SnapshotSchedule, mapKey string, problems []Problem) {
+	req := mapcontroller.Request{Parent: client.ObjectKeyFromObject(s), MapKey: mapKey}
+	for _, p := range r.fresh(req, problems) {
+		r.warn(s, p)
+	}
+}
+
+// fresh returns the problems that the last pass over the key did not have.
+func (r *reporter) fresh(req mapcontroller.Request, problems []Problem) []Problem {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := r.told[req]
+	if len(problems) == 0 {
+		delete(r.told, req)
+		return nil
+	}
+	r.told[req] = problems
+	var added []Problem
+	for _, p := range problems {
+		if !slices.Contains(before, p) {
+			added = append(added, p)
+		}
+	}
+	return added
+}
+
+func (r *reporter) warn(s *v1alpha1.SnapshotSchedule, p Problem) {
+	message := p.Message
+	if p.Claim != "" {
+		message = fmt.Sprintf("PersistentVolumeClaim %s: %s", p.Claim, p.Message)
+	}
+	r.events.Eventf(s, nil, corev1.EventTypeWarning, p.Reason, action(p.Reason), "%s", message)
+}
+
+// action is what the controller was doing, as the events API asks for.
+func action(reason string) string {
+	switch reason {
+	case v1alpha1.ReasonAdoptionRefused:
+		return "Adopt"
+	case v1alpha1.ReasonRetentionPaused:
+		return "Retire"
+	}
+	return "Snapshot"
+}
+
+// problemOf says what a failed write means to a user; no reason: nothing, it
+// is only tried again.
+func problemOf(f mapcontroller.Failure) Problem {
+	p := Problem{Claim: claimName(f.Object)}
+	switch {
+	case f.Verb == "create" && errors.Is(f.Err, mapcontroller.ErrNameCollision):
+		p.Reason = v1alpha1.ReasonNameCollision
+		p.Message = fmt.Sprintf("VolumeSnapshot %s exists and is not this schedule's; delete or rename it", f.Object.GetName())
+	case f.Verb == "create":
+		p.Reason = v1alpha1.ReasonCreateFailed
+		p.Message = settled(f.Err, f.Object.GetName())
+	case f.Verb == "adopt" && errors.Is(f.Err, mapcontroller.ErrAdoptionRefused):
+		p.Reason = v1alpha1.ReasonAdoptionRefused
+		p.Message = fmt.Sprintf("VolumeSnapshot %s is left alone: %s", f.Object.GetName(), f.Err)
+	}
+	return p
+}
+
+// settled leaves out of an error what differs from try to try, so that status
+// settles: the name of the object holds the slot.
+func settled(err error, name string) string {
+	message := err.Error()
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+		message = status.Status().Message
+	}
+	return strings.ReplaceAll(message, fmt.Sprintf(" %q", name), "")
+}

@@ -1,0 +1,95 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+)
+
+// Name is the controller's name, in logs, metrics, events and managed fields.
+const Name = "snapshotschedule"
+
+// The finalizers permission is for blockOwnerDeletion in the controllerRef.
+// +kubebuilder:rbac:groups=snapshots.mapcontroller.dev,resources=snapshotschedules,verbs=get;list;watch
+// +kubebuilder:rbac:groups=snapshots.mapcontroller.dev,resources=snapshotschedules/status,verbs=patch
+// +kubebuilder:rbac:groups=snapshots.mapcontroller.dev,resources=snapshotschedules/finalizers,verbs=update
+// +kubebuilder:rbac:groups=snapshot.storage.k8s.io,resources=volumesnapshots,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;list;watch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// SetupWithManager adds the SnapshotSchedule controller to a manager whose cache
+// was made with CacheOptions and whose transport is a mapcontroller.ServerClock.
+func SetupWithManager(ctx context.Context, mgr manager.Manager, o mapcontroller.Options) error {
+	if err := indexRestores(ctx, mgr.GetFieldIndexer()); err != nil {
+		return fmt.Errorf("index the restores: %w", err)
+	}
+	known := newPolicies()
+	m := &mapper{policies: known, restoring: restores(mgr.GetCache())}
+	r := &reporter{events: mgr.GetEventRecorder(Name), told: map[mapcontroller.Request][]Problem{}}
+	engine := &mapcontroller.MapController[*v1alpha1.SnapshotSchedule, Note]{
+		Name:      Name,
+		Tags:      mapcontroller.Tags{MapKey: v1alpha1.LabelMapKey, Parent: v1alpha1.LabelSchedule},
+		NewParent: func() *v1alpha1.SnapshotSchedule { return &v1alpha1.SnapshotSchedule{} },
+		Inputs: []mapcontroller.Input{{
+			Object:   &corev1.PersistentVolumeClaim{},
+			Resource: claimsResource,
+			Changed:  claimChanged,
+		}},
+		Outputs: []mapcontroller.Output{{
+			Object:     &snapshotv1.VolumeSnapshot{},
+			Resource:   snapshotsResource,
+			Conditions: trueConditions,
+			InputName:  claimName,
+			Served:     served,
+		}},
+		Select: func(s *v1alpha1.SnapshotSchedule) (labels.Selector, error) {
+			p, err := known.of(s)
+			if err != nil {
+				return nil, err
+			}
+			return p.selector, nil
+		},
+		ParentChanged: func(before, after *v1alpha1.SnapshotSchedule) bool { return requestChanged(before, after) },
+		Map:           m.Map,
+		Tombstone:     m.Tombstone,
+		Record:        r.record,
+		Merge:         merge,
+		Status:        setStatus,
+	}
+	return engine.SetupWithManager(ctx, mgr, o)
+}
+
+// claimChanged leaves out what says nothing of a PVC's snapshots: above all the
+// finalizer that every snapshot puts on it and takes off again.
+func claimChanged(before, after client.Object) bool {
+	return before.(*corev1.PersistentVolumeClaim).Status.Phase != after.(*corev1.PersistentVolumeClaim).Status.Phase ||
+		requestChanged(before, after)
+}
+
+func requestChanged(before, after client.Object) bool {
+	return before.GetAnnotations()[v1alpha1.AnnotationRequestedAt] != after.GetAnnotations()[v1alpha1.AnnotationRequestedAt]
+}

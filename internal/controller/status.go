@@ -1,0 +1,162 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controller
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+)
+
+const (
+	claimsResource    = "persistentvolumeclaims"
+	snapshotsResource = "volumesnapshots"
+)
+
+const pausedMessage = "the API server's clock and the manager's differ too much to tell the age of snapshots: nothing is deleted"
+
+// setStatus works out a schedule's status. It is pure.
+func setStatus(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.Situation[Note]) {
+	if known.Settled {
+		s.Status.ObservedGeneration = s.Generation
+	}
+	switch {
+	case known.Invalid != nil:
+		s.Status.NextSnapshotTime = nil
+		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, known.Invalid.Error())
+		return
+	case len(known.Missing) > 0:
+		s.Status.NextSnapshotTime = nil
+		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonSnapshotAPIMissing,
+			"not installed in this cluster: "+strings.Join(known.Missing, ", "))
+		return
+	}
+	note := merge(known.Note, Note{Problems: scheduleProblems(s)})
+	setCounts(&s.Status, known.Totals)
+	s.Status.LastSnapshotTime = timeOf(note.LastSnapshot)
+	s.Status.OldestRecoveryPoint = timeOf(note.RecoveryPoint)
+	s.Status.NextSnapshotTime = nil
+	if !s.Spec.Suspend {
+		s.Status.NextSnapshotTime = timeOf(note.NextSlot)
+	}
+	s.Status.Problems = problems(now, s.Status.Problems, note.Problems)
+	s.Status.MoreProblems = int32(note.MoreProblems)
+	setConditions(now, s, known.Totals.Inputs[claimsResource], note)
+}
+
+// scheduleProblems are those that no PVC has a part in.
+func scheduleProblems(s *v1alpha1.SnapshotSchedule) []Problem {
+	if _, malformed := requestedAt(s); malformed.Reason != "" {
+		return []Problem{malformed}
+	}
+	return nil
+}
+
+func setCounts(status *v1alpha1.SnapshotScheduleStatus, totals *mapcontroller.Totals) {
+	snapshots := totals.Outputs[snapshotsResource]
+	status.Inputs.PersistentVolumeClaims.Total = int32(totals.Inputs[claimsResource])
+	status.Outputs.VolumeSnapshots.Total = int32(snapshots["total"])
+	status.Outputs.VolumeSnapshots.Ready = int32(snapshots[readyCount])
+	status.Detached.MapKeys = int32(totals.DetachedKeys)
+	status.Detached.VolumeSnapshots = int32(totals.DetachedOutputs[snapshotsResource])
+}
+
+func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, claims int, note Note) {
+	switch {
+	case note.Failing > 0:
+		worst := note.Problems[0]
+		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonSnapshotsFailing,
+			fmt.Sprintf("%d of %s failing; first %s: %s: %s", note.Failing, pvcs(claims), worst.Claim, worst.Reason, worst.Message))
+	case s.Spec.Suspend:
+		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonSuspended,
+			"spec.suspend is true: no snapshot is taken, retention goes on")
+	case claims == 0:
+		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonNoMatchingClaims,
+			"spec.selector matches no PersistentVolumeClaim of this namespace")
+	default:
+		message := pvcs(claims)
+		if note.Skipped > 0 {
+			message += fmt.Sprintf(", %d skipped; first %s: %s", note.Skipped, note.FirstSkipped.Claim, note.FirstSkipped.Why)
+		}
+		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonScheduled, message)
+	}
+
+	paused := metav1.Condition{
+		Type:    v1alpha1.ConditionRetentionPaused,
+		Status:  metav1.ConditionFalse,
+		Reason:  v1alpha1.ReasonRetentionRunning,
+		Message: "snapshots are deleted when retention no longer keeps them",
+	}
+	if note.Paused {
+		paused.Status, paused.Reason, paused.Message = metav1.ConditionTrue, v1alpha1.ReasonClockSkew, pausedMessage
+	}
+	set(now, s, paused)
+}
+
+func pvcs(n int) string {
+	if n == 1 {
+		return "1 PersistentVolumeClaim"
+	}
+	return fmt.Sprintf("%d PersistentVolumeClaims", n)
+}
+
+func setReady(now time.Time, s *v1alpha1.SnapshotSchedule, status metav1.ConditionStatus, reason, message string) {
+	set(now, s, metav1.Condition{Type: v1alpha1.ConditionReady, Status: status, Reason: reason, Message: message})
+}
+
+func set(now time.Time, s *v1alpha1.SnapshotSchedule, c metav1.Condition) {
+	c.ObservedGeneration = s.Status.ObservedGeneration
+	c.LastTransitionTime = metav1.NewTime(now)
+	meta.SetStatusCondition(&s.Status.Conditions, c)
+}
+
+// problems carries over since when a problem is known from the status entry of
+// the same PVC and reason.
+func problems(now time.Time, before []v1alpha1.Problem, found []Problem) []v1alpha1.Problem {
+	since := map[Problem]metav1.Time{}
+	for _, p := range before {
+		since[Problem{Claim: p.PersistentVolumeClaim, Reason: p.Reason}] = p.Since
+	}
+	var all []v1alpha1.Problem
+	for _, p := range found {
+		first, known := since[Problem{Claim: p.Claim, Reason: p.Reason}]
+		if !known {
+			first = metav1.NewTime(now).Rfc3339Copy()
+		}
+		all = append(all, v1alpha1.Problem{
+			PersistentVolumeClaim: p.Claim,
+			Reason:                p.Reason,
+			Message:               p.Message,
+			Since:                 first,
+		})
+	}
+	return all
+}
+
+func timeOf(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	rounded := metav1.NewTime(t).Rfc3339Copy()
+	return &rounded
+}
