@@ -1,0 +1,213 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package schedule
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	cron "github.com/netresearch/go-cron"
+	"pgregory.net/rapid"
+)
+
+// wall reads a wall time such as "2026-01-02 15:04".
+func wall(t testing.TB, s string) time.Time {
+	t.Helper()
+	w, err := time.Parse("2006-01-02 15:04", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func TestLine(t *testing.T) {
+	tests := map[string]struct {
+		line string
+		from string // the walk starts here
+		want []string
+	}{
+		"fixed time":                          {"30 2 * * *", "2026-01-01 02:30", []string{"2026-01-02 02:30", "2026-01-03 02:30"}},
+		"list":                                {"5,10 1,3 * * *", "2026-01-01 00:00", []string{"2026-01-01 01:05", "2026-01-01 01:10", "2026-01-01 03:05", "2026-01-01 03:10", "2026-01-02 01:05"}},
+		"range":                               {"0 22-23 * * *", "2026-01-01 00:00", []string{"2026-01-01 22:00", "2026-01-01 23:00", "2026-01-02 22:00"}},
+		"step":                                {"*/25 0 * * *", "2026-01-01 00:00", []string{"2026-01-01 00:25", "2026-01-01 00:50", "2026-01-02 00:00"}},
+		"step of a range":                     {"10-30/10 0 * * *", "2026-01-01 00:00", []string{"2026-01-01 00:10", "2026-01-01 00:20", "2026-01-01 00:30", "2026-01-02 00:10"}},
+		"n/step runs to the end":              {"50/5 23 * * *", "2026-01-01 00:00", []string{"2026-01-01 23:50", "2026-01-01 23:55", "2026-01-02 23:50"}},
+		"a step as wide as the field":         {"0 */24 * * *", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-03 00:00"}},
+		"names in any case":                   {"0 0 * Feb THU", "2026-01-01 00:00", []string{"2026-02-05 00:00", "2026-02-12 00:00"}},
+		"a range of names":                    {"0 0 * * mon-wed", "2026-01-01 00:00", []string{"2026-01-05 00:00", "2026-01-06 00:00", "2026-01-07 00:00", "2026-01-12 00:00"}},
+		"0 is Sunday":                         {"0 0 * * 0", "2026-01-01 00:00", []string{"2026-01-04 00:00", "2026-01-11 00:00"}},
+		"7 is Sunday too":                     {"0 0 * * 7", "2026-01-01 00:00", []string{"2026-01-04 00:00", "2026-01-11 00:00"}},
+		"a range up to 7":                     {"0 0 * * 5-7", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-03 00:00", "2026-01-04 00:00", "2026-01-09 00:00"}},
+		"1/2 has no Sunday":                   {"0 0 * * 1/2", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-05 00:00", "2026-01-07 00:00"}},
+		"both days restricted: either":        {"0 0 13 * fri", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-09 00:00", "2026-01-13 00:00", "2026-01-16 00:00"}},
+		"day of month with a bare star: both": {"0 0 * * fri", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-09 00:00"}},
+		"*/2 restricts, as for CronJob":       {"0 0 */10 * fri", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-09 00:00", "2026-01-11 00:00", "2026-01-16 00:00"}},
+		"a question mark is a star":           {"0 0 ? * fri", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-09 00:00"}},
+		"31st skips short months":             {"0 0 31 * *", "2026-01-31 00:00", []string{"2026-03-31 00:00", "2026-05-31 00:00"}},
+		"leap day":                            {"0 0 29 2 *", "2026-01-01 00:00", []string{"2028-02-29 00:00", "2032-02-29 00:00"}},
+		"leap day over 2100":                  {"0 0 29 2 *", "2096-02-29 00:00", []string{"2104-02-29 00:00"}},
+		"over the end of a year":              {"59 23 31 12 *", "2025-12-31 23:58", []string{"2025-12-31 23:59", "2026-12-31 23:59"}},
+		"@hourly":                             {"@hourly", "2026-01-01 00:00", []string{"2026-01-01 01:00", "2026-01-01 02:00"}},
+		"@daily":                              {"@daily", "2026-01-01 00:00", []string{"2026-01-02 00:00"}},
+		"@weekly":                             {"@weekly", "2026-01-01 00:00", []string{"2026-01-04 00:00", "2026-01-11 00:00"}},
+		"@monthly":                            {"@monthly", "2026-01-01 00:00", []string{"2026-02-01 00:00"}},
+		"@yearly":                             {"@yearly", "2026-01-01 00:00", []string{"2027-01-01 00:00"}},
+		"spaces between and around":           {"  0\t0  1 1 * ", "2026-01-01 00:00", []string{"2027-01-01 00:00"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			l, err := parseLine(tc.line)
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := wall(t, tc.from)
+			for _, s := range tc.want {
+				want := wall(t, s)
+				got, ok := l.next(at)
+				if !ok || !got.Equal(want) {
+					t.Fatalf("next(%v) = %v, %v, want %v", at, got, ok, want)
+				}
+				for _, w := range []time.Time{got, got.Add(59 * time.Second)} {
+					if back, ok := l.last(w); !ok || !back.Equal(want) {
+						t.Fatalf("last(%v) = %v, %v, want %v", w, back, ok, want)
+					}
+				}
+				if back, _ := l.last(got.Add(-1)); !back.Before(got) || at.Before(back) {
+					t.Fatalf("last just before %v = %v, want one not after %v", got, back, at)
+				}
+				at = got
+			}
+		})
+	}
+}
+
+func TestParseLineRefuses(t *testing.T) {
+	tests := map[string]struct{ line, wantErr string }{
+		"nothing":                   {"", "0 fields"},
+		"too few fields":            {"0 0 * *", "4 fields"},
+		"a field of seconds":        {"0 30 2 * * *", "6 fields"},
+		"a zone":                    {"TZ=Europe/Oslo 30 2 * * *", "timeZone"},
+		"a zone, long":              {"CRON_TZ=Europe/Oslo 30 2 * * *", "timeZone"},
+		"a zone before a word":      {"TZ=UTC @daily", "timeZone"},
+		"@every":                    {"@every 1h", "@hourly"},
+		"@midnight":                 {"@midnight", "@hourly"},
+		"@annually":                 {"@annually", "@hourly"},
+		"@reboot":                   {"@reboot", "@hourly"},
+		"@Daily":                    {"@Daily", "@hourly"},
+		"30 February":               {"0 0 30 2 *", "never fires"},
+		"31 in short months":        {"0 0 31 4,6,9,11 *", "never fires"},
+		"minute 60":                 {"60 0 * * *", "minute"},
+		"hour 24":                   {"0 24 * * *", "hour"},
+		"day 0":                     {"0 0 0 * *", "day of month"},
+		"day 32":                    {"0 0 32 * *", "day of month"},
+		"month 13":                  {"0 0 1 13 *", "month"},
+		"weekday 8":                 {"0 0 * * 8", "day of week"},
+		"a name in the wrong field": {"0 0 mon * *", "day of month"},
+		"a long name":               {"0 0 * * monday", "day of week"},
+		"step zero":                 {"*/0 * * * *", "step"},
+		"no step":                   {"*/ * * * *", "step"},
+		"two steps":                 {"*/2/2 * * * *", "step"},
+		"a range backwards":         {"0 22-2 * * *", "backwards"},
+		"a range without end":       {"0 2- * * *", "hour"},
+		"a range of three":          {"0 1-2-3 * * *", "hour"},
+		"a range from *":            {"*-5 * * * *", "minute"},
+		"an empty item":             {"1,,2 * * * *", "minute"},
+		"only a comma":              {", * * * *", "minute"},
+		"a sign":                    {"+5 * * * *", "minute"},
+		"Quartz's L":                {"0 0 L * *", "day of month"},
+		"Quartz's #":                {"0 0 * * fri#3", "day of week"},
+		"Jenkins' H":                {"H * * * *", "minute"},
+		"a huge number":             {strings.Repeat("9", 40) + " * * * *", "minute"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := parseLine(tc.line)
+			if err == nil {
+				t.Fatalf("parseLine(%q) took it", tc.line)
+			}
+			for _, part := range []string{tc.wantErr, `"30 2 * * *"`} { // the message shows a right value
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("error %q lacks %q", err, part)
+				}
+			}
+		})
+	}
+}
+
+// drawField draws a field that this package and go-cron read alike: no step
+// wider than the field, and in the day of week no open end with a step.
+func drawField(t *rapid.T, label string, low, high int) string {
+	value := rapid.IntRange(low, high)
+	items := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string {
+		a, b := value.Draw(t, "a"), value.Draw(t, "b")
+		a, b = min(a, b), max(a, b)
+		step := rapid.IntRange(2, 5).Draw(t, "step")
+		switch kind := rapid.IntRange(0, 4).Draw(t, "kind"); {
+		case kind == 1 && b > a:
+			return fmt.Sprintf("%d-%d", a, b)
+		case kind == 2 && b-a >= step:
+			return fmt.Sprintf("%d-%d/%d", a, b, step)
+		case kind == 3:
+			return fmt.Sprintf("*/%d", step)
+		default:
+			return fmt.Sprint(a)
+		}
+	}), 1, 3).Draw(t, label)
+	if rapid.IntRange(0, 2).Draw(t, label+" star") == 0 {
+		return "*"
+	}
+	return strings.Join(items, ",")
+}
+
+func drawLine(t *rapid.T) string {
+	return strings.Join([]string{
+		drawField(t, "minute", 0, 59), drawField(t, "hour", 0, 23),
+		drawField(t, "day", 1, 28), drawField(t, "month", 1, 12), drawField(t, "weekday", 0, 6),
+	}, " ")
+}
+
+// Where the two are meant to agree, go-cron is a second opinion.
+func TestLineAgreesWithGoCron(t *testing.T) {
+	parser := cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.DowOrDom)
+	rapid.Check(t, func(t *rapid.T) {
+		text := drawLine(t)
+		l, err := parseLine(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed, err := parser.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := parsed.(*cron.SpecSchedule)
+		other.Location = time.UTC
+		at := time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "from"), 0).UTC()
+		for range 5 {
+			got, _ := l.next(at)
+			if want := other.Next(at); !got.Equal(want) {
+				t.Fatalf("%q: next(%v) = %v, go-cron has %v", text, at, got, want)
+			}
+			back, _ := l.last(at)
+			if want := other.Prev(at.Add(time.Second)); !back.Equal(want) {
+				t.Fatalf("%q: last(%v) = %v, go-cron has %v", text, at, back, want)
+			}
+			at = got
+		}
+	})
+}

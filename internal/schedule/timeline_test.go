@@ -1,0 +1,211 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package schedule
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func instant(t testing.TB, s string) time.Time {
+	t.Helper()
+	at, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+func every(t testing.TB, interval time.Duration) Rule {
+	t.Helper()
+	r, err := Every(interval)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func cronRule(t testing.TB, text, zoneName string) Rule {
+	t.Helper()
+	r, err := ParseCron(text, zone(t, zoneName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestTimeline(t *testing.T) {
+	const anchor = "2026-01-01T00:10:00Z"
+	sixHours, daily := every(t, 6*time.Hour), cronRule(t, "30 2 * * *", "Europe/Oslo") // 01:30 UTC in winter
+	tests := map[string]struct {
+		rule         Rule
+		anchor       string // default: anchor
+		offset       time.Duration
+		now          string
+		wantLatest   string // empty: none
+		wantNext     string
+		wantPrevious string // before the latest
+	}{
+		"interval: due at once": {
+			rule: sixHours, now: anchor,
+			wantLatest: anchor, wantNext: "2026-01-01T06:10:00Z",
+		},
+		"interval: or after its offset": {
+			rule: sixHours, offset: 5 * time.Minute, now: anchor,
+			wantNext: "2026-01-01T00:15:00Z",
+		},
+		"interval: just before a slot": {
+			rule: sixHours, offset: 5 * time.Minute, now: "2026-01-01T06:14:59.999Z",
+			wantLatest: "2026-01-01T00:15:00Z", wantNext: "2026-01-01T06:15:00Z",
+		},
+		"interval: at a slot": {
+			rule: sixHours, offset: 5 * time.Minute, now: "2026-01-01T06:15:00Z",
+			wantLatest: "2026-01-01T06:15:00Z", wantNext: "2026-01-01T12:15:00Z", wantPrevious: "2026-01-01T00:15:00Z",
+		},
+		"interval: just after a slot": {
+			rule: sixHours, offset: 5 * time.Minute, now: "2026-01-01T06:15:00.001Z",
+			wantLatest: "2026-01-01T06:15:00Z", wantNext: "2026-01-01T12:15:00Z", wantPrevious: "2026-01-01T00:15:00Z",
+		},
+		"interval: any number of missed slots": {
+			rule: sixHours, now: "2027-01-01T00:09:00Z",
+			wantLatest: "2026-12-31T18:10:00Z", wantNext: "2027-01-01T00:10:00Z", wantPrevious: "2026-12-31T12:10:00Z",
+		},
+		"interval: a clock before the anchor": {
+			rule: sixHours, now: "1970-01-01T00:00:00Z",
+			wantNext: anchor,
+		},
+		"interval: a clock beyond what a duration holds": {
+			rule: sixHours, now: "2826-01-01T00:10:00Z",
+			wantLatest: "2826-01-01T00:10:00Z", wantNext: "2826-01-01T06:10:00Z", wantPrevious: "2825-12-31T18:10:00Z",
+		},
+		"interval: an anchor with a fraction": {
+			rule: sixHours, anchor: "2026-01-01T00:10:00.7Z", now: "2026-01-01T06:10:00Z",
+			wantLatest: "2026-01-01T06:10:00Z", wantNext: "2026-01-01T12:10:00Z", wantPrevious: anchor,
+		},
+		"cron: none until the first after the anchor": {
+			rule: daily, now: "2026-01-01T01:29:59Z",
+			wantNext: "2026-01-01T01:30:00Z",
+		},
+		"cron: the first": {
+			rule: daily, now: "2026-01-01T01:30:00Z",
+			wantLatest: "2026-01-01T01:30:00Z", wantNext: "2026-01-02T01:30:00Z",
+		},
+		"cron: a slot at the anchor is not later than it": {
+			rule: daily, anchor: "2026-01-01T01:30:00Z", now: "2026-01-01T01:30:00Z",
+			wantNext: "2026-01-02T01:30:00Z",
+		},
+		"cron: the offset counts, not the cron's own time": {
+			rule: daily, anchor: "2026-01-01T01:35:00Z", offset: 10 * time.Minute, now: "2026-01-01T01:40:00Z",
+			wantLatest: "2026-01-01T01:40:00Z", wantNext: "2026-01-02T01:40:00Z",
+		},
+		"cron: between the cron's time and the slot": {
+			rule: daily, offset: 10 * time.Minute, now: "2026-01-05T01:39:59Z",
+			wantLatest: "2026-01-04T01:40:00Z", wantNext: "2026-01-05T01:40:00Z", wantPrevious: "2026-01-03T01:40:00Z",
+		},
+		"cron: a clock before the anchor": {
+			rule: daily, now: "1970-01-01T00:00:00Z",
+			wantNext: "2026-01-01T01:30:00Z",
+		},
+		"cron: summer time is an hour earlier": {
+			rule: daily, now: "2026-07-01T12:00:00Z",
+			wantLatest: "2026-07-01T00:30:00Z", wantNext: "2026-07-02T00:30:00Z", wantPrevious: "2026-06-30T00:30:00Z",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if tc.anchor == "" {
+				tc.anchor = anchor
+			}
+			line := tc.rule.Timeline(instant(t, tc.anchor), tc.offset)
+			show := func(at time.Time, ok bool) string {
+				if !ok {
+					return ""
+				}
+				return at.Format(time.RFC3339Nano) // UTC shows as Z
+			}
+			now := instant(t, tc.now)
+			latest, ok := line.Latest(now)
+			if got := show(latest, ok); got != tc.wantLatest {
+				t.Errorf("Latest = %q, want %q", got, tc.wantLatest)
+			}
+			if ok {
+				if got := show(line.Previous(latest)); got != tc.wantPrevious {
+					t.Errorf("Previous = %q, want %q", got, tc.wantPrevious)
+				}
+			}
+			if got := show(line.Next(now)); got != tc.wantNext {
+				t.Errorf("Next = %q, want %q", got, tc.wantNext)
+			}
+		})
+	}
+}
+
+// drawTimeline draws a timeline of either kind.
+func drawTimeline(rt *rapid.T, t testing.TB) Timeline {
+	anchor := time.Unix(rapid.Int64Range(1.2e9, 2e9).Draw(rt, "anchor"), 0).UTC()
+	var rule Rule
+	offset := time.Duration(0)
+	if rapid.Bool().Draw(rt, "interval") {
+		seconds := rapid.Int64Range(1, 400*24*60*60).Draw(rt, "seconds")
+		rule = every(t, time.Duration(seconds)*time.Second)
+		offset = time.Duration(rapid.Int64Range(0, seconds-1).Draw(rt, "offset")) * time.Second
+	} else {
+		var err error
+		if rule, err = ParseCron(drawLine(rt), zone(t, rapid.SampledFrom(zones).Draw(rt, "zone"))); err != nil {
+			rt.Fatal(err)
+		}
+		offset = time.Duration(rapid.Int64Range(0, 3*24*60*60).Draw(rt, "offset")) * time.Second
+	}
+	return rule.Timeline(anchor, offset)
+}
+
+// Latest and Next cut the slots in two at any time: they are neighbours, in
+// order, whole seconds in UTC, and no sooner than the anchor.
+func TestLatestAndNextAreNeighbours(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		line := drawTimeline(rt, t)
+		now := line.anchor.Add(time.Duration(rapid.Int64Range(-1e9, 1e9).Draw(rt, "now"))*time.Second +
+			time.Duration(rapid.Int64Range(0, 1e9-1).Draw(rt, "ns")))
+
+		next, ok := line.Next(now)
+		if !ok || !next.After(now) || next.Before(line.anchor) {
+			rt.Fatalf("Next(%v) = %v, %v, anchor %v", now, next, ok, line.anchor)
+		}
+		if next.Nanosecond() != 0 || next.Location() != time.UTC {
+			rt.Fatalf("Next = %v, want whole seconds in UTC", next)
+		}
+		if at, ok := line.Latest(next); !ok || !at.Equal(next) {
+			rt.Fatalf("Latest(%v) = %v, %v, want the slot itself", next, at, ok)
+		}
+		latest, ok := line.Latest(now)
+		before, okBefore := line.Previous(next)
+		if ok != okBefore || !latest.Equal(before) {
+			rt.Fatalf("Latest = %v, %v, but before Next comes %v, %v", latest, ok, before, okBefore)
+		}
+		if !ok {
+			return
+		}
+		if latest.After(now) || latest.Before(line.anchor) || latest.Nanosecond() != 0 || latest.Location() != time.UTC {
+			rt.Fatalf("Latest(%v) = %v, anchor %v", now, latest, line.anchor)
+		}
+		if after, _ := line.Next(latest); !after.Equal(next) {
+			rt.Fatalf("after %v comes %v, want %v", latest, after, next)
+		}
+	})
+}
