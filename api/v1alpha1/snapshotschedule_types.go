@@ -51,7 +51,7 @@ type SnapshotScheduleSpec struct {
 	// timeZone is the IANA name of the zone that schedule is read in, such as Europe/Oslo.
 	// Left out: UTC.
 	//
-	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$') && self.lowerAscii() != 'local'`,message="must be the IANA name of a time zone, such as Europe/Oslo or UTC"
 	// +optional
 	TimeZone string `json:"timeZone,omitempty"`
