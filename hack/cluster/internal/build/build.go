@@ -55,7 +55,7 @@ func (c *Cache) Ensure(ctx context.Context, parts []recipe.Part, out Output) err
 	}
 	defer release()
 	c.sweep()
-	if ready, err := c.offer(ctx, c.Missing(parts), out); err != nil {
+	if ready, err := c.offer(ctx, c.Missing(parts)); err != nil {
 		return err
 	} else if ready != "" {
 		_, _ = fmt.Fprintln(out.W, ready)
@@ -87,7 +87,7 @@ func (c *Cache) compileAll(ctx context.Context, parts []recipe.Part, out Output)
 
 // offer installs prebuilt binaries for the missing parts that envtest ships,
 // if any can be had, and says in one line what came of it.
-func (c *Cache) offer(ctx context.Context, missing []recipe.Part, out Output) (string, error) {
+func (c *Cache) offer(ctx context.Context, missing []recipe.Part) (string, error) {
 	var wanted []recipe.Part
 	for _, p := range missing {
 		if p.Envtest {
@@ -115,7 +115,10 @@ func (c *Cache) offer(ctx context.Context, missing []recipe.Part, out Output) (s
 	if err != nil {
 		return said + fmt.Sprintf("no prebuilt etcd, kube-apiserver, kubectl (setup-envtest: %v); building them", err), nil
 	}
-	return said + "etcd, kube-apiserver, kubectl: downloaded by setup-envtest", c.copyFrom(dir, wanted)
+	err = c.copyFrom(dir, wanted)
+	// Best effort: what is left there would only be in the way.
+	_ = os.RemoveAll(c.envtestStore())
+	return said + "etcd, kube-apiserver, kubectl: downloaded by setup-envtest", err
 }
 
 func (c *Cache) copyFrom(dir string, parts []recipe.Part) error {

@@ -72,10 +72,13 @@ func fromFolder(ctx context.Context, dir, minor string) error {
 	return nil
 }
 
+// envtestStore is where setup-envtest unpacks what it downloads.
+func (c *Cache) envtestStore() string { return filepath.Join(c.Root, "envtest") }
+
 // fromSetupEnvtest downloads the binaries with setup-envtest and gives their
 // folder. No network is the usual reason why it can't, and is found out fast.
 func (c *Cache) fromSetupEnvtest(ctx context.Context) (string, error) {
-	store, version := filepath.Join(c.Root, "envtest"), c.Versions.KubernetesMinor()+".x"
+	store, version := c.envtestStore(), c.Versions.KubernetesMinor()+".x"
 	list, err := setupEnvtest(ctx, indexTimeout, "list", "--bin-dir", store, version)
 	if err != nil {
 		return "", err

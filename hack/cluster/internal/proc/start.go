@@ -75,7 +75,7 @@ func Start(c Command) (*Process, error) {
 	}
 	defer log.Close()
 	cmd := exec.Command(c.Path, c.Args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = c.Dir, log, log
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = c.Dir, bareEnv(), log, log
 	cmd.SysProcAttr = sessionAttr(c.DieWithParent)
 	if err := OnLastingThread(cmd); err != nil {
 		return nil, fmt.Errorf("start %s: %w", c.Name, err)
@@ -86,4 +86,17 @@ func Start(c Command) (*Process, error) {
 		close(p.Done)
 	}()
 	return p, nil
+}
+
+// bareEnv keeps the caller's environment from the cluster: a KUBECONFIG in it
+// would win over a sidecar's flag and point it at somebody's real cluster, and
+// ETCD_ variables would change etcd.
+func bareEnv() []string {
+	var env []string
+	for _, name := range []string{"PATH", "HOME", "TMPDIR"} {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
 }

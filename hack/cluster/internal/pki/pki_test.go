@@ -1,0 +1,145 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package pki
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// serve runs a server that wants client certificates and tells who came.
+func serve(t *testing.T, a *Authority) *httptest.Server {
+	t.Helper()
+	pair, err := a.Server()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := tls.X509KeyPair(pair.Cert, pair.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		subject := r.TLS.PeerCertificates[0].Subject
+		_, _ = io.WriteString(w, subject.CommonName+"/"+subject.Organization[0])
+	}))
+	s.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: a.Pool()}
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	return s
+}
+
+func authority(t *testing.T) *Authority {
+	t.Helper()
+	a, err := NewAuthority()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// get connects with what a kubeconfig holds, and nothing else.
+func get(t *testing.T, kubeconfig []byte) (string, error) {
+	t.Helper()
+	var k struct {
+		Clusters []struct {
+			Cluster struct {
+				Server string
+				CA     string `json:"certificate-authority-data"`
+			}
+		}
+		Users []struct {
+			User struct {
+				Cert string `json:"client-certificate-data"`
+				Key  string `json:"client-key-data"`
+			}
+		}
+	}
+	if err := yaml.Unmarshal(kubeconfig, &k); err != nil {
+		t.Fatal(err)
+	}
+	decode := func(s string) []byte {
+		b, err := base64.StdEncoding.DecodeString(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	cert, err := tls.X509KeyPair(decode(k.Users[0].User.Cert), decode(k.Users[0].User.Key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(decode(k.Clusters[0].Cluster.CA))
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{cert}}}}
+	defer client.CloseIdleConnections()
+	resp, err := client.Get(k.Clusters[0].Cluster.Server)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	return string(b), err
+}
+
+func TestKubeconfigConnectsAndLogsIn(t *testing.T) {
+	a := authority(t)
+	s := serve(t, a)
+	admin, err := a.Client("admin", "system:masters")
+	if err != nil {
+		t.Fatal(err)
+	}
+	who, err := get(t, Kubeconfig(s.URL, a.Cert, "admin", admin))
+	if err != nil || who != "admin/system:masters" {
+		t.Errorf("who = %q, err = %v", who, err)
+	}
+}
+
+func TestAnotherAuthorityIsNotTrusted(t *testing.T) {
+	a, other := authority(t), authority(t)
+	s := serve(t, a)
+	stranger, err := other.Client("admin", "system:masters")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if who, err := get(t, Kubeconfig(s.URL, a.Cert, "admin", stranger)); err == nil {
+		t.Errorf("the server let a stranger in as %s", who)
+	}
+	admin, err := a.Client("admin", "system:masters")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := get(t, Kubeconfig(s.URL, other.Cert, "admin", admin)); err == nil {
+		t.Error("the client trusted a server of another authority")
+	}
+}
+
+func TestSigningKeyIsAPair(t *testing.T) {
+	pair, err := SigningKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(pair.Key) == 0 || len(pair.Cert) == 0 {
+		t.Error("half of it is missing")
+	}
+}
