@@ -1,0 +1,294 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package retention
+
+import (
+	"testing"
+	"time"
+)
+
+func TestDecideAge(t *testing.T) {
+	ttl := Policy{TTL: 10 * day}
+	runDecide(t, map[string]decideCase{
+		"an empty series": {policy: ttl, checkRest: true},
+		"with neither TTL nor tiers everything is kept": {
+			want:      []judged{ready(9000 * day).want(NoLimit), erring(9001 * day).want(Unready), uncut(9002 * day).want(Unready)},
+			checkRest: true,
+		},
+		"age within snapshotTTL keeps": {
+			policy:    ttl,
+			want:      []judged{ready(time.Hour).want(WithinTTL), ready(10*day - 1).want(WithinTTL)},
+			checkRest: true, wantNext: 1,
+		},
+		"age of snapshotTTL is beyond it": {
+			policy:    ttl,
+			want:      []judged{ready(time.Hour).want(WithinTTL), ready(10 * day).want(Expired), ready(20 * day).want(Expired)},
+			checkRest: true, wantNext: 10*day - time.Hour,
+		},
+		"age counts from a late cut": {
+			policy:    ttl,
+			want:      []judged{ready(11 * day).cut(noon.Add(-9 * day)).want(WithinTTL)},
+			checkRest: true, wantNext: day,
+		},
+		"a creation time of 1970 makes none older": {
+			policy: ttl,
+			want:   []judged{ready(9 * day).cut(time.Unix(0, 0)).want(WithinTTL)},
+		},
+		"a creation time of next year makes none younger": {
+			policy: ttl,
+			want:   []judged{ready(11 * day).cut(noon.AddDate(1, 0, 0)).want(Expired)},
+		},
+		"a creation time to come is looked at when it comes": {
+			policy:    ttl,
+			want:      []judged{ready(11 * day).cut(noon.Add(time.Hour)).want(Expired)},
+			checkRest: true, wantNext: time.Hour,
+		},
+		"a scheduled-at to come is looked at when it comes": {
+			want:      []judged{ready(11 * day).slot(noon.Add(time.Hour)).want(NoLimit)},
+			checkRest: true, wantNext: time.Hour,
+		},
+		"unready ones go by age like others": {
+			policy: ttl,
+			want: []judged{
+				erring(day).want(WithinTTL), erring(11 * day).want(Expired),
+				uncut(9 * day).want(WithinTTL), uncut(12 * day).want(Expired),
+			},
+		},
+		"terminating ones are going already": {
+			policy:    ttl,
+			want:      []judged{ready(20 * day).deleting().want(IsTerminating), uncut(20 * day).deleting().want(IsTerminating)},
+			checkRest: true,
+		},
+	})
+}
+
+func TestDecideHeld(t *testing.T) {
+	ttl := Policy{TTL: 10 * day}
+	runDecide(t, map[string]decideCase{
+		"the hold annotation": {
+			policy: ttl,
+			want:   []judged{ready(20 * day).held(HeldByAnnotation).want(HeldAnnotation)},
+		},
+		"the source of a PVC that is still Pending": {
+			policy: ttl,
+			want:   []judged{ready(20 * day).held(HeldByRestore).want(HeldRestore)},
+		},
+		"a slow upload is never cut off by age": {
+			policy: ttl,
+			want:   []judged{ready(30 * day).want(Expired), uploading(20 * day).want(HeldUnderWay)},
+		},
+		"uncut and younger than readyDeadline, whatever the TTL": {
+			policy:    Policy{TTL: time.Minute},
+			want:      []judged{uncut(59 * time.Minute).want(HeldUnderWay)},
+			checkRest: true, wantNext: time.Minute,
+		},
+		"cut and in error is not under way": {
+			policy: Policy{TTL: 10 * time.Minute},
+			want:   []judged{erring(30 * time.Minute).want(Expired)},
+		},
+		"what a ready one came after was no slow upload, but lost its readiness": {
+			policy: ttl,
+			want:   []judged{ready(time.Hour).want(WithinTTL), uploading(9 * day).want(WithinTTL), uploading(11 * day).want(Expired)},
+		},
+		"the hold annotation wins over a slot that is due": {
+			series: Series{SlotDue: true},
+			want:   []judged{uncut(2 * time.Hour).held(HeldByAnnotation).want(HeldAnnotation)},
+		},
+		"and over a PVC that is gone": {
+			series: Series{Claim: Gone},
+			want:   []judged{uncut(time.Minute).held(HeldByAnnotation).want(HeldAnnotation)},
+		},
+		"a restore wins over them too": {
+			series: Series{Claim: Gone},
+			want:   []judged{uncut(time.Minute).held(HeldByRestore).want(HeldRestore)},
+		},
+	})
+}
+
+func TestDecideUncut(t *testing.T) {
+	runDecide(t, map[string]decideCase{
+		"failed: replaced when a slot is due": {
+			series: Series{SlotDue: true},
+			want:   []judged{ready(day).want(NoLimit), uncut(time.Hour).want(Replaced)},
+		},
+		"failed: kept until then": {
+			want: []judged{uncut(2 * time.Hour).want(Unready)},
+		},
+		"failed: any in the series, as any would block": {
+			series: Series{SlotDue: true},
+			want:   []judged{ready(time.Hour).want(NoLimit), uncut(6 * time.Hour).want(Replaced), uncut(12 * time.Hour).want(Replaced)},
+		},
+		"young: not replaced": {
+			series:    Series{SlotDue: true},
+			want:      []judged{uncut(59 * time.Minute).want(HeldUnderWay)},
+			checkRest: true, wantNext: time.Minute,
+		},
+		"a cut failed one is not replaced": {
+			series: Series{SlotDue: true},
+			want:   []judged{erring(2 * time.Hour).want(Unready)},
+		},
+		"detached: no slot is due, whatever the caller says": {
+			series: Series{Claim: Unselected, SlotDue: true},
+			want:   []judged{uncut(2 * time.Hour).want(Unready)},
+		},
+		"PVC being deleted: deleted at once": {
+			series: Series{ClaimDeleting: true},
+			want:   []judged{uncut(time.Second).want(ClaimGone), uncut(2 * time.Hour).want(ClaimGone)},
+		},
+		"PVC not selected and being deleted: deleted at once": {
+			series: Series{Claim: Unselected, ClaimDeleting: true},
+			want:   []judged{uncut(time.Second).want(ClaimGone)},
+		},
+		"PVC gone: deleted at once": {
+			series: Series{Claim: Gone},
+			want:   []judged{uncut(time.Second).want(ClaimGone)},
+		},
+		"PVC not selected: left to finish": {
+			series: Series{Claim: Unselected},
+			want:   []judged{uncut(time.Second).want(HeldUnderWay)},
+		},
+		"PVC gone: a cut one is no danger": {
+			series: Series{Claim: Gone},
+			want:   []judged{uploading(time.Second).want(HeldUnderWay), erring(time.Minute).want(Unready)},
+		},
+		"PVC gone: ready without a creation time is not uncut": {
+			series: Series{Claim: Gone},
+			want:   []judged{func() Snapshot { s := uncut(day); s.ReadyToUse = true; return s }().want(NoLimit)},
+		},
+	})
+}
+
+func TestDecideSuperseded(t *testing.T) {
+	tiers := Policy{Keep: Tiers{Last: 2}, MinReady: 1}
+	runDecide(t, map[string]decideCase{
+		"a cut failed one goes once older than the oldest ready one that is kept": {
+			policy: tiers,
+			want: []judged{
+				ready(day).want(KeptLast), erring(36 * time.Hour).want(Unready),
+				ready(2 * day).want(KeptLast), erring(60 * time.Hour).want(Superseded), ready(3 * day).want(NotSelected),
+			},
+			checkRest: true, wantFloor: []int{0},
+		},
+		"so does one that is no longer ready": {
+			policy: tiers,
+			want: []judged{
+				ready(day).want(KeptLast), uploading(36 * time.Hour).want(Unready),
+				ready(2 * day).want(KeptLast), uploading(3 * day).want(Superseded),
+			},
+		},
+		"not before it is older than readyDeadline": {
+			policy:    Policy{Keep: Tiers{Last: 1}, MinReady: 1, ReadyDeadline: 4 * day},
+			want:      []judged{ready(day).want(KeptLast), erring(3 * day).want(Unready), erring(4 * day).want(Superseded)},
+			checkRest: true, wantFloor: []int{0}, wantNext: day,
+		},
+		"not while none is ready": {
+			policy: tiers,
+			want:   []judged{erring(2 * day).want(Unready), erring(3 * day).want(Unready)},
+		},
+		"a held ready one is kept, and counts": {
+			policy: tiers,
+			want: []judged{
+				ready(day).want(KeptLast), ready(2 * day).want(KeptLast),
+				erring(3 * day).want(Unready), ready(4 * day).held(HeldByAnnotation).want(HeldAnnotation), erring(5 * day).want(Superseded),
+			},
+		},
+		"nor an uncut one, which is replaced": {
+			policy: tiers,
+			want:   []judged{ready(day).want(KeptLast), uncut(3 * day).want(Unready)},
+		},
+		"with a cap alone": {
+			policy: Policy{MaxCount: 1, MinReady: 1},
+			want:   []judged{ready(day).want(NoLimit), ready(2 * day).want(OverCap), erring(3 * day).want(Superseded)},
+		},
+		"without a floor the delete rests on the ready one it was measured by": {
+			policy:    Policy{Keep: Tiers{Last: 1}},
+			want:      []judged{ready(day).want(KeptLast), erring(3 * day).want(Superseded)},
+			checkRest: true, wantFloor: []int{0},
+		},
+		"with a TTL age decides": {
+			policy: Policy{TTL: 10 * day, Keep: Tiers{Last: 1}},
+			want:   []judged{ready(day).want(KeptLast), erring(3 * day).want(WithinTTL)},
+		},
+	})
+}
+
+func TestDecideFloor(t *testing.T) {
+	ttl := Policy{TTL: 10 * day, MinReady: 2, Detached: Detached{MinReady: 1}}
+	runDecide(t, map[string]decideCase{
+		"the newest minReady ready ones stay, however old": {
+			policy:    ttl,
+			want:      []judged{ready(400 * day).want(Floor), ready(401 * day).want(Floor), ready(402 * day).want(Expired)},
+			checkRest: true, wantFloor: []int{0, 1},
+		},
+		"not selected, but there: the same": {
+			policy: ttl, series: Series{Claim: Unselected},
+			want:      []judged{ready(400 * day).want(Floor), ready(401 * day).want(Floor), ready(402 * day).want(Expired)},
+			checkRest: true, wantFloor: []int{0, 1},
+		},
+		"being deleted, but there: the same": {
+			policy: ttl, series: Series{ClaimDeleting: true},
+			want: []judged{ready(400 * day).want(Floor), ready(401 * day).want(Floor), ready(402 * day).want(Expired)},
+		},
+		"gone: detached.minReady": {
+			policy: ttl, series: Series{Claim: Gone},
+			want:      []judged{ready(400 * day).want(Floor), ready(401 * day).want(Expired)},
+			checkRest: true, wantFloor: []int{0},
+		},
+		"unready ones don't count": {
+			policy: ttl,
+			want: []judged{
+				erring(day).want(WithinTTL), uncut(2 * day).want(WithinTTL), uploading(30 * day).want(HeldUnderWay),
+				ready(400 * day).want(Floor), ready(401 * day).want(Floor), ready(402 * day).want(Expired),
+			},
+		},
+		"terminating ones don't count": {
+			policy: ttl,
+			want: []judged{
+				ready(day).deleting().want(IsTerminating), ready(400 * day).want(Floor), ready(401 * day).want(Floor), ready(402 * day).want(Expired),
+			},
+			checkRest: true, wantFloor: []int{1, 2},
+		},
+		"held ready ones are ready, and count": {
+			policy: ttl,
+			want: []judged{
+				ready(400 * day).held(HeldByAnnotation).want(HeldAnnotation), ready(401 * day).want(Floor), ready(402 * day).want(Expired),
+			},
+			checkRest: true, wantFloor: []int{0, 1},
+		},
+		"fewer than minReady": {
+			policy: ttl, want: []judged{ready(400 * day).want(Floor)},
+			checkRest: true, wantFloor: []int{0},
+		},
+		"the newest by slot, not by the driver's time": {
+			policy: Policy{TTL: day, MinReady: 1},
+			want: []judged{
+				ready(10 * day).cut(noon.Add(-3 * day)).want(Expired), ready(9 * day).want(Floor),
+			},
+		},
+		"it overrides the cap": {
+			policy: Policy{MaxCount: 1, MinReady: 3},
+			want:   []judged{ready(day).want(NoLimit), ready(2 * day).want(Floor), ready(3 * day).want(Floor), ready(4 * day).want(OverCap)},
+		},
+		"minReady 0": {
+			policy: Policy{TTL: day}, want: []judged{ready(2 * day).want(Expired)},
+			checkRest: true,
+		},
+		"a negative minReady is none": {
+			policy: Policy{TTL: day, MinReady: -1}, want: []judged{ready(2 * day).want(Expired)},
+		},
+	})
+}

@@ -1,0 +1,107 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package retention
+
+import (
+	"testing"
+	"time"
+)
+
+func TestTake(t *testing.T) {
+	slot := noon.Add(-time.Minute)
+	due, notDue := Taking{Due: true, Blocker: -1}, Taking{Blocker: -1}
+	tests := map[string]struct {
+		noSlot    bool
+		toCome    bool
+		series    Series
+		snapshots []Snapshot
+		want      Taking
+	}{
+		"a new PVC":                   {want: due},
+		"no slot":                     {noSlot: true, want: notDue},
+		"a slot to come":              {toCome: true, want: notDue},
+		"served":                      {snapshots: readies(time.Minute), want: notDue},
+		"the newest serves an older":  {snapshots: readies(time.Hour, 2*time.Hour), want: due},
+		"detached takes none":         {series: Series{Claim: Unselected}, want: notDue},
+		"a PVC that is gone":          {series: Series{Claim: Gone}, want: notDue},
+		"a PVC that is being deleted": {series: Series{ClaimDeleting: true}, want: notDue},
+		"the newest is uncut and young": {
+			snapshots: []Snapshot{ready(6 * time.Hour), uncut(59 * time.Minute)},
+			want:      Taking{Due: true, Block: BlockedUnderWay, Blocker: 1},
+		},
+		"the newest is uploading, however long": {
+			snapshots: []Snapshot{ready(90 * day), uploading(30 * day)},
+			want:      Taking{Due: true, Block: BlockedUnderWay, Blocker: 1},
+		},
+		"the newest is uncut and failed": {
+			snapshots: []Snapshot{ready(6 * time.Hour), uncut(time.Hour)},
+			want:      Taking{Due: true, Block: BlockedUncut, Blocker: 1},
+		},
+		"failed and held": {
+			snapshots: []Snapshot{uncut(time.Hour).held(HeldByAnnotation)},
+			want:      Taking{Due: true, Block: BlockedUncut, Blocker: 0},
+		},
+		"uncut and terminating": {
+			snapshots: []Snapshot{uncut(30 * time.Minute).deleting()},
+			want:      Taking{Due: true, Block: BlockedUncut, Blocker: 0},
+		},
+		"any uncut one, not only the newest": {
+			snapshots: []Snapshot{ready(time.Hour), uncut(6 * time.Hour), uncut(12 * time.Hour)},
+			want:      Taking{Due: true, Block: BlockedUncut, Blocker: 1},
+		},
+		"an uncut one that serves leaves nothing to block": {
+			snapshots: []Snapshot{uncut(time.Minute)}, want: notDue,
+		},
+		"the newest is cut and in error, young": {
+			snapshots: []Snapshot{erring(30 * time.Minute)}, want: due,
+		},
+		"the newest is cut and failed": {
+			snapshots: []Snapshot{erring(6 * time.Hour)}, want: due,
+		},
+		"an older one that lost its readiness never blocks": {
+			snapshots: []Snapshot{uploading(12 * time.Hour), ready(6 * time.Hour)}, want: due,
+		},
+		"the newest is terminating, and cut": {
+			snapshots: []Snapshot{ready(6 * time.Hour).deleting()}, want: due,
+		},
+		"the newest was uploading and is terminating": {
+			snapshots: []Snapshot{uploading(6 * time.Hour).deleting()}, want: due,
+		},
+		"ready without a creation time is not uncut": {
+			snapshots: []Snapshot{func() Snapshot { s := uncut(6 * time.Hour); s.ReadyToUse = true; return s }()}, want: due,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			at := slot
+			if tc.noSlot {
+				at = time.Time{}
+			}
+			if tc.toCome {
+				at = noon.Add(time.Second)
+			}
+			tc.series.Snapshots = tc.snapshots
+			got := Take(at, noon, time.Hour, tc.series)
+			if got != tc.want {
+				t.Errorf("Take = %+v, want %+v", got, tc.want)
+			}
+			if got.Create() != (tc.want == due) {
+				t.Errorf("Create = %v for %+v", got.Create(), got)
+			}
+		})
+	}
+}
