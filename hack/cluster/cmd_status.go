@@ -53,7 +53,7 @@ func newStatus() *cobra.Command {
 				err = writeTable(os.Stdout, r)
 			}
 			if err == nil && !r.Healthy {
-				err = exitCode(1)
+				err = exitError(1)
 			}
 			return err
 		},

@@ -31,7 +31,7 @@ import (
 )
 
 // runCommand runs the user's command against the cluster and passes signals
-// on to it. Its exit code comes back as an exitCode.
+// on to it. Its exit code comes back as an exitError.
 func runCommand(c *local.Cluster, work string, args []string, sigs <-chan os.Signal, sweep *janitor) error {
 	env := append(os.Environ(), environment(c.Dir, c.State)...)
 	// Looked up in the new PATH, so that "run -- kubectl" finds ours.
@@ -87,9 +87,9 @@ func commandResult(err error) error {
 		return err
 	}
 	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return exitCode(128 + int(status.Signal()))
+		return exitError(128 + int(status.Signal()))
 	}
-	return exitCode(exit.ExitCode())
+	return exitError(exit.ExitCode())
 }
 
 // lookPath finds a program in dir first, then in PATH.

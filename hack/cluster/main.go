@@ -29,16 +29,16 @@ import (
 
 func main() { os.Exit(run(os.Args[1:])) }
 
-// exitCode ends the program with a code and without a message of its own.
-type exitCode int
+// exitError ends the program with a code and without a message of its own.
+type exitError int
 
-func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 func run(args []string) int {
 	root := newRoot()
 	root.SetArgs(args)
 	err := root.ExecuteContext(context.Background())
-	var code exitCode
+	var code exitError
 	switch {
 	case err == nil:
 		return 0

@@ -72,7 +72,7 @@ func TestRelativePathsStartAtTheRepository(t *testing.T) {
 
 func TestExitCodesAreTheCommands(t *testing.T) {
 	for script, want := range map[string]int{"exit 7": 7, "kill -TERM $$": 128 + int(syscall.SIGTERM)} {
-		var code exitCode
+		var code exitError
 		if err := commandResult(exec.Command("sh", "-c", script).Run()); !errors.As(err, &code) || int(code) != want {
 			t.Errorf("%s: %v, want %d", script, err, want)
 		}

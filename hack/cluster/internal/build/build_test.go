@@ -169,3 +169,22 @@ func TestCacheDirFollowsTheEnvironment(t *testing.T) {
 		t.Errorf("root = %v, err = %v", c, err)
 	}
 }
+
+func TestSetupEnvtestDownloadsAreReused(t *testing.T) {
+	c := testCache(t)
+	c.Versions.Kubernetes = "1.37.1"
+	// A go that plays setup-envtest: it lists one version, then gives its folder.
+	fake := filepath.Join(t.TempDir(), "go")
+	write(t, fake, `#!/bin/sh
+case "$*" in
+*" list "*) echo "(available)  v1.37.0  linux/amd64" ;;
+*" use "*) echo `+assets(t, "v1.37.0")+` ;;
+esac
+`)
+	t.Setenv("PATH", filepath.Dir(fake)+":"+os.Getenv("PATH"))
+	t.Setenv("KUBEBUILDER_ASSETS", "")
+	said, err := c.offer(t.Context(), c.Missing(recipe.Parts()))
+	if err != nil || !strings.Contains(said, "downloaded") || !c.Has(recipe.Part{Name: recipe.Kubectl}) {
+		t.Errorf("said %q, err %v", said, err)
+	}
+}

@@ -67,7 +67,7 @@ func TestDownSparesAReusedPid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.Stop(0)
+	defer func() { _ = p.Stop(0) }()
 	c.State.Parts[0].Identity = "some other start"
 	if err := stopAll(c.Dir, c.State); err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -77,13 +78,20 @@ func (c *Cluster) tryBring(ctx context.Context, def definition) error {
 	err = until(ctx, readyDeadline, func(ctx context.Context) error { return probe.check(ctx, address) })
 	select {
 	case <-p.Done:
-		return fmt.Errorf("ended by itself (%v)", p.Err)
+		return endedByItself(p)
 	default:
 	}
 	if err != nil {
 		_ = p.Stop(time.Second)
 	}
 	return err
+}
+
+func endedByItself(p *proc.Process) error {
+	if p.Err == nil {
+		return errors.New("ended by itself")
+	}
+	return fmt.Errorf("ended by itself: %w", p.Err)
 }
 
 // launch starts the process and records it at once.

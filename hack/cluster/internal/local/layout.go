@@ -27,10 +27,16 @@ import (
 // Dir is the folder of one cluster.
 type Dir string
 
-// The files in it.
-func (d Dir) Kubeconfig() string     { return d.at("kubeconfig") }
-func (d Dir) Audit() string          { return d.at("audit.log") }
-func (d Dir) Logs() string           { return d.at("logs") }
+// Kubeconfig is the file for people: user admin, all rights.
+func (d Dir) Kubeconfig() string { return d.at("kubeconfig") }
+
+// Audit is the log of every request to the API.
+func (d Dir) Audit() string { return d.at("audit.log") }
+
+// Logs is the folder of the parts' logs.
+func (d Dir) Logs() string { return d.at("logs") }
+
+// Log is the log of one part.
 func (d Dir) Log(part string) string { return d.at("logs", part+".log") }
 
 func (d Dir) state() string           { return d.at("cluster.json") }

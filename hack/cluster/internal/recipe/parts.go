@@ -50,7 +50,11 @@ type Part struct {
 
 // Parts lists everything, in the order of building.
 func Parts() []Part {
-	const k8s, snap = "k8s.io/kubernetes/cmd/", "github.com/kubernetes-csi/external-snapshotter/v8/cmd/"
+	const (
+		k8s  = "k8s.io/kubernetes/cmd/"
+		snap = "github.com/kubernetes-csi/external-snapshotter/v8/cmd/"
+		prov = "github.com/kubernetes-csi/external-provisioner/v6/cmd/"
+	)
 	return []Part{
 		{Name: Etcd, Module: "etcd", Package: "go.etcd.io/etcd/server/v3", Envtest: true},
 		{Name: KubeAPIServer, Module: "kubernetes", Package: k8s + "kube-apiserver", Envtest: true},
@@ -58,7 +62,7 @@ func Parts() []Part {
 		{Name: KubeControllerManager, Module: "kubernetes", Package: k8s + "kube-controller-manager"},
 		{Name: SnapshotController, Module: "snapshotter", Package: snap + "snapshot-controller", CSI: true},
 		{Name: CSISnapshotter, Module: "snapshotter", Package: snap + "csi-snapshotter", CSI: true},
-		{Name: CSIProvisioner, Module: "provisioner", Package: "github.com/kubernetes-csi/external-provisioner/v6/cmd/csi-provisioner", CSI: true},
+		{Name: CSIProvisioner, Module: "provisioner", Package: prov + "csi-provisioner", CSI: true},
 		{Name: MockCSI, Module: "kubernetes", Package: "./mockcsi", CSI: true},
 		{Name: CRDs, CSI: true},
 	}
