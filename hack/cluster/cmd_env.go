@@ -65,7 +65,7 @@ func environment(d local.Dir, s *local.State) []string {
 // prepend puts a folder first in a PATH, once.
 func prepend(dir, path string) string {
 	kept := []string{dir}
-	for _, p := range strings.SplitSeq(path, string(os.PathListSeparator)) {
+	for p := range strings.SplitSeq(path, string(os.PathListSeparator)) {
 		if p != dir {
 			kept = append(kept, p)
 		}

@@ -112,7 +112,7 @@ func setupEnvtest(ctx context.Context, timeout time.Duration, args ...string) (s
 // reason shortens what setup-envtest said to the last part of its error: the
 // rest is wrapping and a web address.
 func reason(stderr string, err error) string {
-	for _, line := range strings.SplitSeq(stderr, "\n") {
+	for line := range strings.SplitSeq(stderr, "\n") {
 		if strings.HasPrefix(line, "go: downloading") || strings.TrimSpace(line) == "" {
 			continue
 		}
