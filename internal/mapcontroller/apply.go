@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -51,6 +52,8 @@ type writer[P client.Object, S any] struct {
 	outcome Outcome
 	// again is why the key should be looked at again although nothing failed.
 	again error
+	// paced is how long deletes have to wait for their turn.
+	paced time.Duration
 }
 
 func (w *writer[P, S]) failed(verb string, o client.Object, err error) {
@@ -68,7 +71,7 @@ func (w *writer[P, S]) err() error {
 // take adopts and releases, and returns what is owned then.
 func (w *writer[P, S]) take(ctx context.Context, c claims) []client.Object {
 	for _, o := range c.release {
-		if err := w.release(ctx, o); err != nil && !apierrors.IsNotFound(err) {
+		if err := w.disown(ctx, o, w.parent.GetUID()); err != nil && !apierrors.IsNotFound(err) {
 			w.failed("release", o, err)
 		}
 	}
@@ -111,33 +114,11 @@ func (w *writer[P, S]) mayAdopt(ctx context.Context) error {
 }
 
 func (w *writer[P, S]) adopt(ctx context.Context, o client.Object) (client.Object, error) {
-	return w.patchOwners(ctx, o, func(o client.Object) error {
-		return controllerutil.SetControllerReference(w.parent, o, w.scheme)
-	})
-}
-
-func (w *writer[P, S]) release(ctx context.Context, o client.Object) error {
-	_, err := w.patchOwners(ctx, o, func(o client.Object) error {
-		var others []metav1.OwnerReference
-		for _, ref := range o.GetOwnerReferences() {
-			if ref.UID != w.parent.GetUID() {
-				others = append(others, ref)
-			}
-		}
-		o.SetOwnerReferences(others)
-		return nil
-	})
-	return err
-}
-
-// patchOwners holds the patch to the resourceVersion that was looked at.
-func (w *writer[P, S]) patchOwners(ctx context.Context, o client.Object, change func(client.Object) error) (client.Object, error) {
-	changed := o.DeepCopyObject().(client.Object)
-	if err := change(changed); err != nil {
+	adopted := o.DeepCopyObject().(client.Object)
+	if err := controllerutil.SetControllerReference(w.parent, adopted, w.scheme); err != nil {
 		return nil, err
 	}
-	patch := client.MergeFromWithOptions(o, client.MergeFromWithOptimisticLock{})
-	return changed, w.client.Patch(ctx, changed, patch, client.FieldOwner(w.Name))
+	return adopted, w.patchOwners(ctx, o, adopted)
 }
 
 // apply makes the observed outputs the desired ones. Creates come first: a new
@@ -145,7 +126,10 @@ func (w *writer[P, S]) patchOwners(ctx context.Context, o client.Object, change 
 func (w *writer[P, S]) apply(ctx context.Context, o observation, d Result[S]) {
 	p := diff(o.owned, d.Outputs)
 	for _, want := range p.create {
-		if err := w.create(ctx, want); err != nil {
+		switch err := w.create(ctx, want); {
+		case errors.Is(err, errTerminating):
+			w.again = err
+		case err != nil:
 			w.failed("create", want, err)
 		}
 	}
@@ -157,7 +141,17 @@ func (w *writer[P, S]) apply(ctx context.Context, o observation, d Result[S]) {
 	if len(p.delete) == 0 {
 		return
 	}
-	switch err := w.confirm(ctx, w.req, w.parent, o, d, p.delete); {
+	n, wait := w.pace.grant(w.Clock.Now(), w.req, len(p.delete))
+	if n < len(p.delete) {
+		w.paced = max(wait, time.Millisecond)
+	}
+	if doomed := p.delete[:n]; len(doomed) > 0 {
+		w.deleteConfirmed(ctx, o, d, doomed)
+	}
+}
+
+func (w *writer[P, S]) deleteConfirmed(ctx context.Context, o observation, d Result[S], doomed []client.Object) {
+	switch err := w.confirm(ctx, w.req, w.parent, o, d, doomed); {
 	case errors.Is(err, errMoved):
 		w.again = err
 		return
@@ -168,8 +162,8 @@ func (w *writer[P, S]) apply(ctx context.Context, o observation, d Result[S]) {
 		w.again = fmt.Errorf("before a delete: %w", err)
 		return
 	}
-	for _, doomed := range p.delete {
-		w.delete(ctx, doomed)
+	for _, o := range doomed {
+		w.delete(ctx, o)
 	}
 }
 

@@ -92,6 +92,11 @@ type MapController[P client.Object, S any] struct {
 	// generation or deletionTimestamp, concerns its keys. Nil: no other does.
 	ParentChanged func(before, after P) bool
 
+	// Finalizer is set on a parent while Orphan says that its outputs are to
+	// outlive it: they are released before it goes. Empty: never.
+	Finalizer string
+	Orphan    func(parent P) bool
+
 	// Map says which outputs an input should have. It is a pure function.
 	Map func(MapRequest[P]) Result[S]
 	// Tombstone says which outputs to keep for an input that is gone or no

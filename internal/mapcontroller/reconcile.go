@@ -51,6 +51,7 @@ type controller[P client.Object, S any] struct {
 	fresh        *freshParents[P]
 	ledger       *ledger[S]
 	expectations *expectations
+	pace         *pace
 	backoff      workqueue.TypedRateLimiter[Request]
 }
 
@@ -60,6 +61,10 @@ type Options struct {
 	Workers int
 	// StatusInterval is the least time between two status writes of one parent.
 	StatusInterval time.Duration
+	// DeletesPerSecond is how many outputs are deleted in a second at most, in
+	// bursts of as many: what stands behind outputs may suffer from more. Zero:
+	// any number.
+	DeletesPerSecond float64
 	// MaxClockSkew is how far the API server's clock and ours may differ before
 	// nothing is deleted.
 	MaxClockSkew time.Duration
@@ -174,6 +179,9 @@ func (c *controller[P, S]) nextLook(req Request, next time.Time, w *writer[P, S]
 		}
 	} else {
 		c.backoff.Forget(req)
+	}
+	if w.paced > 0 && (delay == 0 || w.paced < delay) {
+		delay = w.paced
 	}
 	if !next.IsZero() {
 		// At least a millisecond: zero would mean never.

@@ -129,8 +129,7 @@ func (r *router[P, S]) routeOutput(q queue, o client.Object, deleted bool) {
 func (r *router[P, S]) owner(o client.Object) (req Request, owned bool) {
 	name := o.GetLabels()[r.Tags.Parent]
 	if ref := metav1.GetControllerOfNoCopy(o); ref != nil {
-		gv, err := schema.ParseGroupVersion(ref.APIVersion)
-		if err != nil || gv.Group != r.parentKind.Group || ref.Kind != r.parentKind.Kind {
+		if !isOwnerKind(ref, r.parentKind) {
 			return Request{}, false
 		}
 		name, owned = ref.Name, true

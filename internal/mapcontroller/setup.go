@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
@@ -66,6 +67,7 @@ func (c *MapController[P, S]) SetupWithManager(ctx context.Context, mgr manager.
 		scheme:        scheme,
 		fresh:         &freshParents[P]{live: mgr.GetAPIReader(), clock: o.Clock, empty: spec.NewParent},
 		expectations:  newExpectations(o.Clock),
+		pace:          newPace(o.DeletesPerSecond),
 		backoff:       workqueue.NewTypedItemExponentialFailureRateLimiter[Request](firstRetry, lastRetry),
 		kinds:         kinds,
 	}
@@ -160,8 +162,15 @@ func (k *keysRunner[P, S]) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	released, err := k.newReleaser()
+	if err != nil {
+		return err
+	}
 	go k.watchKinds(ctx)
-	return keys.Start(ctx)
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return released.Start(ctx) })
+	g.Go(func() error { return keys.Start(ctx) })
+	return g.Wait()
 }
 
 func (k *keysRunner[P, S]) newController() (ctrl.TypedController[Request], error) {
@@ -189,6 +198,23 @@ func (k *keysRunner[P, S]) newController() (ctrl.TypedController[Request], error
 		k.queue = q
 		return nil
 	}))
+}
+
+func (k *keysRunner[P, S]) newReleaser() (ctrl.TypedController[releaseRequest], error) {
+	r := &releaser[P, S]{controller: k.controller, parentKind: k.parentKind}
+	name := k.Name + "-release"
+	c, err := ctrl.NewTypedUnmanaged(name, ctrl.TypedOptions[releaseRequest]{
+		Reconciler:         r,
+		LogConstructor:     func(*releaseRequest) logr.Logger { return k.mgr.GetLogger().WithValues("controller", name) },
+		SkipNameValidation: k.mgr.GetControllerOptions().SkipNameValidation,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for kind, out := range k.Outputs {
+		_ = c.Watch(source.TypedKind(k.mgr.GetCache(), out.Object, r.vanished(kind)))
+	}
+	return c, c.Watch(source.TypedFunc[releaseRequest](r.start))
 }
 
 // waitForKinds returns when all kinds are served, or false at the end.

@@ -18,6 +18,7 @@ package mapcontroller
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -77,6 +78,9 @@ func (s *statusWriter[P, S]) Reconcile(ctx context.Context, req reconcile.Reques
 	if err := s.cache.Get(ctx, req.NamespacedName, parent); err != nil {
 		s.forget(req.NamespacedName)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if err := s.finalize(ctx, parent); err != nil {
+		return reconcile.Result{}, fmt.Errorf("finalizer: %w", err)
 	}
 	if parent.GetDeletionTimestamp() != nil {
 		return reconcile.Result{}, nil
