@@ -68,6 +68,7 @@ type flags struct {
 	probeAddr                                                     string
 	leaderElect, secureMetrics, enableHTTP2                       bool
 	workers                                                       int
+	deletesPerSecond                                              float64
 	statusInterval, maxClockSkew                                  time.Duration
 }
 
@@ -87,6 +88,8 @@ func parseFlags() flags {
 	flag.IntVar(&f.workers, "max-concurrent-reconciles", 32, "How many PVCs are looked at at once.")
 	flag.DurationVar(&f.statusInterval, "status-interval", 5*time.Second,
 		"The least time between two status writes of one SnapshotSchedule.")
+	flag.Float64Var(&f.deletesPerSecond, "max-deletes-per-second", 50,
+		"How many expired snapshots are deleted in a second at most: storage backends leak under bursts. 0 is no limit.")
 	flag.DurationVar(&f.maxClockSkew, "max-clock-skew", time.Minute,
 		"How far this clock and the API server's may differ before no snapshot is deleted.")
 	opts := zap.Options{}
@@ -126,11 +129,12 @@ func run(f flags) error {
 	}
 	ctx := ctrl.SetupSignalHandler()
 	if err := controller.SetupWithManager(ctx, mgr, mapcontroller.Options{
-		Workers:        f.workers,
-		StatusInterval: f.statusInterval,
-		MaxClockSkew:   f.maxClockSkew,
-		KindsInterval:  time.Minute,
-		Clock:          realClock,
+		Workers:          f.workers,
+		StatusInterval:   f.statusInterval,
+		DeletesPerSecond: f.deletesPerSecond,
+		MaxClockSkew:     f.maxClockSkew,
+		KindsInterval:    time.Minute,
+		Clock:            realClock,
 	}); err != nil {
 		return fmt.Errorf("create the SnapshotSchedule controller: %w", err)
 	}

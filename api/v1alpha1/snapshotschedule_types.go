@@ -20,6 +20,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// DeletionPolicy is what becomes of the snapshots of a schedule that is deleted.
+//
+// +kubebuilder:validation:Enum=Delete;Orphan
+type DeletionPolicy string
+
+const (
+	// DeletionDelete: they are deleted with the schedule, by garbage collection.
+	DeletionDelete DeletionPolicy = "Delete"
+
+	// DeletionOrphan: they are released, and stay.
+	DeletionOrphan DeletionPolicy = "Orphan"
+)
+
 // SnapshotScheduleSpec says which PVCs are snapshotted, when, and how long the snapshots stay.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.snapshotInterval) || !has(self.schedule)",message="snapshotInterval and schedule are both set: set one only, such as snapshotInterval: 6h"
@@ -85,6 +98,14 @@ type SnapshotScheduleSpec struct {
 	// +kubebuilder:default="1h"
 	// +optional
 	ReadyDeadline Duration `json:"readyDeadline,omitempty"`
+
+	// deletionPolicy says what becomes of the snapshots when the schedule is deleted: Delete
+	// leaves them to garbage collection, Orphan releases them before the schedule goes. It
+	// can't overrule a foreground deletion; kubectl delete --cascade=orphan can.
+	//
+	// +kubebuilder:default=Delete
+	// +optional
+	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 
 	// snapshotTemplate is what the snapshots are created with.
 	//

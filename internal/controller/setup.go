@@ -34,11 +34,12 @@ import (
 const Name = "snapshotschedule"
 
 // The finalizers permission is for blockOwnerDeletion in the controllerRef.
-// +kubebuilder:rbac:groups=snapshots.mapcontroller.dev,resources=snapshotschedules,verbs=get;list;watch
+// +kubebuilder:rbac:groups=snapshots.mapcontroller.dev,resources=snapshotschedules,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=snapshots.mapcontroller.dev,resources=snapshotschedules/status,verbs=patch
 // +kubebuilder:rbac:groups=snapshots.mapcontroller.dev,resources=snapshotschedules/finalizers,verbs=update
 // +kubebuilder:rbac:groups=snapshot.storage.k8s.io,resources=volumesnapshots,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // SetupWithManager adds the SnapshotSchedule controller to a manager whose cache
@@ -74,6 +75,8 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, o mapcontroller.
 			return p.selector, nil
 		},
 		ParentChanged: func(before, after *v1alpha1.SnapshotSchedule) bool { return requestChanged(before, after) },
+		Finalizer:     v1alpha1.FinalizerRelease,
+		Orphan:        func(s *v1alpha1.SnapshotSchedule) bool { return s.Spec.DeletionPolicy == v1alpha1.DeletionOrphan },
 		Map:           m.Map,
 		Tombstone:     m.Tombstone,
 		Record:        r.record,
