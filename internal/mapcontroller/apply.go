@@ -42,6 +42,10 @@ var ErrAdoptionRefused = errors.New("adoption refused")
 // name can be created again once it is gone.
 var errTerminating = errors.New("an output of this name is still being deleted")
 
+// errReleasing says that the output has lost its map key and is about to be
+// released (release.go).
+var errReleasing = errors.New("an output of this name is being released")
+
 // writer does the writes of one pass over one key. No other code writes
 // outputs. One write that fails stops no other.
 type writer[P client.Object, S any] struct {
@@ -127,7 +131,7 @@ func (w *writer[P, S]) apply(ctx context.Context, o observation, d Result[S]) {
 	p := diff(o.owned, d.Outputs)
 	for _, want := range p.create {
 		switch err := w.create(ctx, want); {
-		case errors.Is(err, errTerminating):
+		case errors.Is(err, errTerminating), errors.Is(err, errReleasing):
 			w.again = err
 		case err != nil:
 			w.failed("create", want, err)
@@ -208,12 +212,15 @@ func (w *writer[P, S]) alreadyExists(ctx context.Context, want client.Object) er
 		return err
 	}
 	ref := metav1.GetControllerOfNoCopy(have)
-	ours := ref != nil && ref.UID == w.parent.GetUID() && have.GetLabels()[w.Tags.MapKey] == w.req.MapKey
+	owned := ref != nil && ref.UID == w.parent.GetUID()
+	key, tagged := have.GetLabels()[w.Tags.MapKey]
 	kind := w.outputKind(want)
 	switch {
-	case ours && have.GetDeletionTimestamp() != nil:
+	case owned && !tagged:
+		return errReleasing
+	case owned && key == w.req.MapKey && have.GetDeletionTimestamp() != nil:
 		return errTerminating
-	case ours:
+	case owned && key == w.req.MapKey:
 		return nil
 	case ref == nil && kind.Served != nil && kind.Served(want, have):
 		return nil
