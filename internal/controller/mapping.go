@@ -18,6 +18,7 @@ package controller
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -141,6 +142,12 @@ func decide(p *policy, r mapRequest, series retention.Series) mapResult {
 	}
 	for _, i := range decision.Floor {
 		result.Evidence = append(result.Evidence, r.Outputs[i])
+	}
+	result.Why = func(o client.Object) string {
+		if i := slices.Index(r.Outputs, o); i >= 0 {
+			return decision.Verdicts[i].String()
+		}
+		return ""
 	}
 	return result
 }

@@ -167,7 +167,11 @@ func (w *writer[P, S]) deleteConfirmed(ctx context.Context, o observation, d Res
 		return
 	}
 	for _, o := range doomed {
-		w.delete(ctx, o)
+		why := ""
+		if d.Why != nil {
+			why = d.Why(o)
+		}
+		w.delete(ctx, o, why)
 	}
 }
 
@@ -189,6 +193,7 @@ func (w *writer[P, S]) create(ctx context.Context, want client.Object) error {
 	err := w.client.Create(ctx, want, client.FieldOwner(w.Name))
 	if err == nil {
 		w.outcome.Created = append(w.outcome.Created, want)
+		w.log.Info("created", "output", want.GetName())
 		return nil
 	}
 	w.expectations.met(w.req, shown)
@@ -229,13 +234,14 @@ func (w *writer[P, S]) alreadyExists(ctx context.Context, want client.Object) er
 }
 
 // delete holds the API server to the very object that was decided on.
-func (w *writer[P, S]) delete(ctx context.Context, doomed client.Object) {
+func (w *writer[P, S]) delete(ctx context.Context, doomed client.Object, why string) {
 	gone := expectation{id: idOf(doomed), gone: true}
 	w.expectations.expect(w.req, gone)
 	uid, version := doomed.GetUID(), doomed.GetResourceVersion()
 	err := w.client.Delete(ctx, doomed, client.Preconditions{UID: &uid, ResourceVersion: &version})
 	if err == nil {
-		w.outcome.Deleted = append(w.outcome.Deleted, doomed)
+		w.outcome.Deleted = append(w.outcome.Deleted, Deletion{Object: doomed, Why: why})
+		w.log.Info("deleted", "output", doomed.GetName(), "why", why)
 		return
 	}
 	w.expectations.met(w.req, gone)

@@ -138,6 +138,9 @@ type Result[S any] struct {
 	// Evidence are the observed outputs on which deletes rest: they are read
 	// live before any delete, and the decision is taken again with them.
 	Evidence []client.Object
+	// Why says for an observed output, in a word, why it is kept or deleted. Nil:
+	// there is nothing to say.
+	Why func(observed client.Object) string
 	// Next is when the decision would change by time alone; zero: never.
 	Next time.Time
 	// Note is what the key has to say for the parent's status.
@@ -147,11 +150,17 @@ type Result[S any] struct {
 // Outcome is what became of a pass over one key.
 type Outcome struct {
 	Created []client.Object
-	Deleted []client.Object
+	Deleted []Deletion
 	// Failed are the writes that failed. Reads that failed end a pass instead.
 	Failed []Failure
 	// Paused is set when deletes were due but not safe: see ErrClockSkew.
 	Paused error
+}
+
+// Deletion is one output that was deleted, and the decision's word for why.
+type Deletion struct {
+	Object client.Object
+	Why    string
 }
 
 // Failure is one write that failed.
