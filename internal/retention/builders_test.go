@@ -21,6 +21,7 @@ import (
 	"slices"
 	"testing"
 	"time"
+	_ "time/tzdata" // the tests must not depend on the machine's zones
 )
 
 const day = 24 * time.Hour

@@ -58,7 +58,7 @@ func Decide(p Policy, now time.Time, s Series) Decision {
 		if d.newest < 0 && !snapshot.Deleting {
 			d.newest = r.index
 		}
-		d.verdicts[r.index] = d.judge(snapshot)
+		d.verdicts[r.index] = d.judge(r.index)
 		if snapshot.Ready() {
 			d.ready = append(d.ready, r.index)
 		}
@@ -85,7 +85,8 @@ type decider struct {
 // judge is the verdict on one snapshot alone, before tiers, cap and floor have
 // their say. Snapshots are judged newest first, so that d.ready holds the newer
 // ready ones.
-func (d *decider) judge(s *Snapshot) Verdict {
+func (d *decider) judge(i int) Verdict {
+	s := &d.series.Snapshots[i]
 	claimGoes := d.series.Claim == Gone || d.series.ClaimDeleting
 	// A cut snapshot without an error may be a slow upload, which is never cut
 	// off by age. But snapshots are taken one at a time: one that is followed
@@ -104,7 +105,7 @@ func (d *decider) judge(s *Snapshot) Verdict {
 		return HeldUnderWay
 	case s.Uncut() && d.series.SlotDue && d.series.Claim == Selected:
 		return Replaced
-	case d.ttl > 0 && d.now.Before(s.AgeBase(d.now).Add(d.ttl)):
+	case d.ttl > 0 && d.now.Before(d.expiry(i)):
 		return WithinTTL
 	case d.ttl > 0:
 		return Expired
@@ -161,6 +162,20 @@ func (d *decider) supersede() []int {
 	return floor
 }
 
+// expiry is when the age of a snapshot is beyond the TTL, if there is one. The
+// newest snapshot of a selected PVC does not expire before its slot does, else
+// the slot would be due again for as long as the API server's clock, which
+// stamps creations in whole seconds, is behind ours.
+func (d *decider) expiry(i int) time.Time {
+	since := d.ageBase(i)
+	if i == d.newest && d.series.Claim == Selected {
+		if slot := d.series.Snapshots[i].Slot(d.now); slot.After(since) {
+			since = slot
+		}
+	}
+	return since.Add(d.ttl)
+}
+
 func (d *decider) ageBase(i int) time.Time { return d.series.Snapshots[i].AgeBase(d.now) }
 
 // next is the earliest time after now at which time alone may change a verdict
@@ -181,7 +196,7 @@ func (d *decider) next() time.Time {
 			continue
 		}
 		if d.ttl > 0 {
-			at(s.AgeBase(d.now).Add(d.ttl))
+			at(d.expiry(i))
 		}
 		if s.HasCutTime {
 			at(s.CutTime) // from then on age counts from it

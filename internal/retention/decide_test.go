@@ -61,6 +61,21 @@ func TestDecideAge(t *testing.T) {
 			want:      []judged{ready(11 * day).slot(noon.Add(time.Hour)).want(NoLimit)},
 			checkRest: true, wantNext: time.Hour,
 		},
+		"the newest of a selected PVC not before its slot": { // the server's clock is behind
+			policy:    ttl,
+			want:      []judged{ready(10*day + 1).slot(noon.Add(-10*day + time.Second)).want(WithinTTL)},
+			checkRest: true, wantNext: time.Second,
+		},
+		"that of a detached one goes by its age": {
+			policy: ttl, series: Series{Claim: Unselected},
+			want: []judged{ready(10*day + 1).slot(noon.Add(-10*day + time.Second)).want(Expired)},
+		},
+		"and so does any but the newest": {
+			policy: ttl,
+			want: []judged{
+				ready(9 * day).want(WithinTTL), ready(10*day + 1).slot(noon.Add(-10*day + time.Second)).want(Expired),
+			},
+		},
 		"unready ones go by age like others": {
 			policy: ttl,
 			want: []judged{

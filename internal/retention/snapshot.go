@@ -65,14 +65,14 @@ func (s *Snapshot) Ready() bool { return s.ReadyToUse && !s.Deleting }
 // snapshot as ready without a creation time has cut it.
 func (s *Snapshot) Uncut() bool { return !s.HasCutTime && !s.ReadyToUse }
 
-// Slot is the slot that the snapshot serves, in whole seconds: its scheduled-at.
-// One that is missing, malformed or later than now counts as the
-// creationTimestamp: a clock that once ran ahead must not stop backups.
+// Slot is the slot that the snapshot serves: its scheduled-at. One that is
+// missing, malformed or later than now counts as the creationTimestamp: a clock
+// that once ran ahead must not stop backups.
 func (s *Snapshot) Slot(now time.Time) time.Time {
 	if s.ScheduledAt.IsZero() || s.ScheduledAt.After(now) {
-		return s.Created.Truncate(time.Second)
+		return s.Created
 	}
-	return s.ScheduledAt.Truncate(time.Second)
+	return s.ScheduledAt
 }
 
 // AgeBase is the time from which age is measured: the creationTimestamp, or

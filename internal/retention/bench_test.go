@@ -1,0 +1,68 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package retention
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// history is a series of hourly snapshots, in an order of no meaning.
+func history(count int) Series {
+	var s Series
+	for i := range count {
+		k := i * 617 % count // 617 is prime to the counts in use
+		x := ready(time.Duration(k) * time.Hour)
+		x.Name = fmt.Sprintf("data-0-%014d-abcdef", k)
+		s.Snapshots = append(s.Snapshots, x)
+	}
+	return s
+}
+
+func BenchmarkDecide(b *testing.B) {
+	oslo, err := time.LoadLocation("Europe/Oslo")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, p := range map[string]Policy{
+		"TTL":   {TTL: 10 * day, MinReady: 1, ReadyDeadline: time.Hour},
+		"tiers": {TTL: 10 * day, MinReady: 1, ReadyDeadline: time.Hour, MaxCount: 100, Location: oslo, Keep: Tiers{Last: 3, Hourly: 24, Daily: 7, Weekly: 4, Monthly: 12, Yearly: 3}},
+	} {
+		for _, count := range []int{40, 1000} {
+			b.Run(fmt.Sprintf("%s/%d", name, count), func(b *testing.B) {
+				s := history(count)
+				b.ReportAllocs()
+				for b.Loop() {
+					Decide(p, noon, s)
+				}
+			})
+		}
+	}
+}
+
+func BenchmarkTake(b *testing.B) {
+	for _, count := range []int{40, 1000} {
+		b.Run(fmt.Sprint(count), func(b *testing.B) {
+			s := history(count)
+			b.ReportAllocs()
+			for b.Loop() {
+				Take(noon.Add(time.Second), noon.Add(time.Second), time.Hour, s)
+			}
+		})
+	}
+}

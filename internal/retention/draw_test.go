@@ -1,0 +1,162 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package retention
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// drawAge draws an age on any scale, coarse enough that ages often meet.
+func drawAge(t *rapid.T, label string) time.Duration {
+	unit := rapid.SampledFrom([]time.Duration{10 * time.Minute, time.Hour, day, 7 * day, 31 * day, 365 * day}).Draw(t, label+" unit")
+	return time.Duration(rapid.IntRange(0, 12).Draw(t, label)) * unit
+}
+
+func drawPolicy(t *rapid.T) Policy {
+	ttl := rapid.SampledFrom([]time.Duration{0, 0, time.Hour, 12 * time.Hour, 5 * day, 40 * day, 800 * day})
+	few := rapid.SampledFrom([]int{0, 0, 0, 1, 2, 3})
+	zone := rapid.SampledFrom([]string{"UTC", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu"}).Draw(t, "zone")
+	loc, err := time.LoadLocation(zone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Policy{
+		TTL: ttl.Draw(t, "ttl"),
+		Keep: Tiers{
+			Last: few.Draw(t, "last"), Hourly: few.Draw(t, "hourly"), Daily: few.Draw(t, "daily"),
+			Weekly: few.Draw(t, "weekly"), Monthly: few.Draw(t, "monthly"), Yearly: few.Draw(t, "yearly"),
+		},
+		MaxCount:      rapid.SampledFrom([]int{0, 0, 1, 2, 3, 5}).Draw(t, "maxCount"),
+		MinReady:      rapid.IntRange(0, 3).Draw(t, "minReady"),
+		ReadyDeadline: rapid.SampledFrom([]time.Duration{time.Hour, day}).Draw(t, "readyDeadline"),
+		Location:      loc,
+		Detached:      Detached{TTL: ttl.Draw(t, "detached ttl"), MinReady: rapid.IntRange(0, 2).Draw(t, "detached minReady")},
+	}
+}
+
+// drawSeries draws any series. An honest one has what a series has where no
+// clock and no driver lies: taken one at a time, so that slots, creations and
+// cuts all have the same order.
+func drawSeries(t *rapid.T, honest bool) Series {
+	s := Series{
+		Claim:         rapid.SampledFrom([]Claim{Selected, Selected, Unselected, Gone}).Draw(t, "claim"),
+		ClaimDeleting: rapid.IntRange(0, 4).Draw(t, "claimDeleting") == 0,
+		SlotDue:       rapid.Bool().Draw(t, "slotDue"),
+	}
+	count := rapid.IntRange(0, 12).Draw(t, "count")
+	ages := make([]time.Duration, count)
+	for i := range ages {
+		ages[i] = drawAge(t, "age")
+	}
+	slices.Sort(ages)
+	for i := range ages {
+		if honest && i > 0 && ages[i] <= ages[i-1] {
+			ages[i] = ages[i-1] + time.Minute
+		}
+	}
+	for i, age := range ages {
+		s.Snapshots = append(s.Snapshots, drawSnapshot(t, i, age, honest))
+	}
+	if honest {
+		for i := range s.Snapshots { // a late cut, but before the next one was created
+			late := time.Duration(rapid.IntRange(0, 59).Draw(t, "late")) * time.Second
+			if s.Snapshots[i].HasCutTime && (i > 0 || late < ages[i]) {
+				s.Snapshots[i].CutTime = s.Snapshots[i].Created.Add(late)
+			}
+		}
+	}
+	return s
+}
+
+func drawSnapshot(t *rapid.T, i int, age time.Duration, honest bool) Snapshot {
+	var s Snapshot
+	switch rapid.SampledFrom([]string{"ready", "ready", "ready", "ready", "uncut", "uploading", "erring"}).Draw(t, "state") {
+	case "ready":
+		s = ready(age)
+	case "uncut":
+		s = uncut(age)
+		s.HasError = rapid.Bool().Draw(t, "error")
+	case "uploading":
+		s = uploading(age)
+	case "erring":
+		s = erring(age)
+	}
+	s.Name = fmt.Sprintf("s%02d", (i*7)%13)
+	s.Deleting = rapid.IntRange(0, 9).Draw(t, "deleting") == 0
+	s.Hold = rapid.SampledFrom([]Hold{NotHeld, NotHeld, NotHeld, NotHeld, NotHeld, HeldByAnnotation, HeldByRestore}).Draw(t, "hold")
+	if honest {
+		return s
+	}
+	switch rapid.IntRange(0, 9).Draw(t, "scheduled-at") {
+	case 0:
+		s.ScheduledAt = time.Time{}
+	case 1:
+		s.ScheduledAt = noon.Add(drawAge(t, "ahead"))
+	case 2:
+		s.ScheduledAt = noon.Add(-drawAge(t, "astray"))
+	}
+	switch rapid.IntRange(0, 9).Draw(t, "cut") {
+	case 0:
+		s = s.cut(time.Unix(0, 0))
+	case 1:
+		s = s.cut(noon.Add(drawAge(t, "cut ahead")))
+	case 2:
+		s = s.cut(noon.Add(-drawAge(t, "cut astray")))
+	case 3:
+		s.HasCutTime = false // ready ones too
+	}
+	return s
+}
+
+// shifted is a time after noon that no snapshot's own times lie between.
+func shifted(t *rapid.T, s Series) time.Time {
+	later := drawAge(t, "later")
+	for i := range s.Snapshots {
+		for _, at := range []time.Time{s.Snapshots[i].ScheduledAt, s.Snapshots[i].CutTime} {
+			if at.After(noon) && at.Sub(noon) <= later {
+				later = at.Sub(noon) - 1
+			}
+		}
+	}
+	return noon.Add(later)
+}
+
+// without are the snapshots of a series that a decision leaves.
+func without(s Series, d Decision) Series {
+	rest := s
+	rest.Snapshots = nil
+	for i, v := range d.Verdicts {
+		if !v.Delete() {
+			rest.Snapshots = append(rest.Snapshots, s.Snapshots[i])
+		}
+	}
+	return rest
+}
+
+// readyNames are the ready snapshots of a series.
+func readyNames(s Series) (names []string) {
+	for i := range s.Snapshots {
+		if s.Snapshots[i].Ready() {
+			names = append(names, s.Snapshots[i].Name)
+		}
+	}
+	return names
+}
