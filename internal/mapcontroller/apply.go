@@ -155,7 +155,8 @@ func (w *writer[P, S]) apply(ctx context.Context, o observation, d Result[S]) {
 }
 
 func (w *writer[P, S]) deleteConfirmed(ctx context.Context, o observation, d Result[S], doomed []client.Object) {
-	switch err := w.confirm(ctx, w.req, w.parent, o, d, doomed); {
+	until, err := w.confirm(ctx, w.req, w.parent, o, d, doomed)
+	switch {
 	case errors.Is(err, errMoved):
 		w.again = err
 		return
@@ -167,6 +168,10 @@ func (w *writer[P, S]) deleteConfirmed(ctx context.Context, o observation, d Res
 		return
 	}
 	for _, o := range doomed {
+		if !w.Clock.Now().Before(until) {
+			w.again = errMoved
+			return
+		}
 		why := ""
 		if d.Why != nil {
 			why = d.Why(o)

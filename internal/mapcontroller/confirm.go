@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,42 +35,42 @@ var errMoved = errors.New("what the decision rests on has changed")
 // is to be deleted needs no read: the preconditions of the delete hold it to
 // the state that was decided on.
 //
-// It returns nil if all of it may be deleted, errMoved if the second decision
+// It returns until when all of it may be deleted, errMoved if the second decision
 // differs, ErrClockSkew if the clock that it was made by cannot be trusted, or
 // the error of a read.
-func (c *controller[P, S]) confirm(ctx context.Context, req Request, parent P, o observation, d Result[S], doomed []client.Object) error {
+func (c *controller[P, S]) confirm(ctx context.Context, req Request, parent P, o observation, d Result[S], doomed []client.Object) (until time.Time, err error) {
 	ctx, skew := withSkew(ctx)
 
-	fresh, err := c.fresh.get(ctx, req.Parent)
+	fresh, at, err := c.fresh.get(ctx, req.Parent)
 	switch {
 	case apierrors.IsNotFound(err):
-		return errMoved
+		return until, errMoved
 	case err != nil:
-		return err
+		return until, err
 	case fresh.GetUID() != parent.GetUID(),
 		fresh.GetGeneration() != parent.GetGeneration(),
 		fresh.GetDeletionTimestamp() != nil:
-		return errMoved
+		return until, errMoved
 	}
 
 	again := o
 	if again.input, err = c.liveInput(ctx, req, o.input, doomed); err != nil {
-		return err
+		return until, err
 	}
 	if again.owned, err = c.liveOutputs(ctx, fresh, o.owned, d.Evidence); err != nil {
-		return err
+		return until, err
 	}
 	if skew.beyond(c.MaxClockSkew) {
-		return ErrClockSkew
+		return until, ErrClockSkew
 	}
 
 	desired := c.decide(c.Clock.Now(), fresh, req.MapKey, again).Outputs
 	for _, o := range doomed {
 		if slices.Contains(desired, o) {
-			return errMoved
+			return until, errMoved
 		}
 	}
-	return nil
+	return at.Add(confirmedFor), nil
 }
 
 // liveInput reads the input of a map key. If the cache does not have it, it is

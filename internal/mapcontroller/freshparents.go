@@ -27,9 +27,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
+// confirmedFor is how old a live read may be when a delete that rests on it is
+// sent.
+const confirmedFor = 5 * time.Second
+
 // freshFor is how long a live read of a parent is shared by the keys that delete
-// at about the same time. The contract allows 5 s; the rest is left for the
-// reads and the decision between it and the delete.
+// at about the same time. It leaves the rest of confirmedFor for the other reads
+// and the deletes.
 const freshFor = 3 * time.Second
 
 // freshParents reads parents live, each at most once per freshFor.
@@ -48,9 +52,9 @@ type freshRead[P client.Object] struct {
 	parent P
 }
 
-// get returns the parent as it was on the API server at most freshFor ago, or
-// the error of the read, which is not shared.
-func (f *freshParents[P]) get(ctx context.Context, name types.NamespacedName) (P, error) {
+// get returns the parent as it was on the API server at most freshFor ago, and
+// when that was, or the error of the read, which is not shared.
+func (f *freshParents[P]) get(ctx context.Context, name types.NamespacedName) (P, time.Time, error) {
 	f.mu.Lock()
 	if f.reads == nil {
 		f.reads = map[types.NamespacedName]*freshRead[P]{}
@@ -66,7 +70,7 @@ func (f *freshParents[P]) get(ctx context.Context, name types.NamespacedName) (P
 	defer r.mu.Unlock()
 	now := f.clock.Now()
 	if age := now.Sub(r.at); age >= 0 && age < freshFor {
-		return r.parent, nil
+		return r.parent, r.at, nil
 	}
 	parent := f.empty()
 	err := f.live.Get(ctx, name, parent)
@@ -75,10 +79,10 @@ func (f *freshParents[P]) get(ctx context.Context, name types.NamespacedName) (P
 		if apierrors.IsNotFound(err) {
 			f.forget(name)
 		}
-		return parent, err
+		return parent, now, err
 	}
 	r.at, r.parent = now, parent
-	return parent, nil
+	return parent, now, nil
 }
 
 func (f *freshParents[P]) forget(name types.NamespacedName) {

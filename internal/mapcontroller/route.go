@@ -206,7 +206,7 @@ func (r *router[P, S]) keysOf(ctx context.Context, parent P) ([]string, error) {
 			}
 		}
 	}
-	outputs, err := r.cache.claimable(ctx, r.Outputs, parent, "")
+	outputs, err := r.cache.claimableAll(ctx, r.Outputs, parent)
 	if err != nil {
 		return nil, err
 	}

@@ -74,16 +74,25 @@ func (v view) input(ctx context.Context, kinds []Input, namespace, mapKey string
 }
 
 // claimable returns what a parent controls for a map key, and the orphans that
-// name both. With an empty map key: for all keys.
+// name both. An empty map key is one like any other: a label may be empty.
 func (v view) claimable(ctx context.Context, kinds []Output, parent client.Object, mapKey string) ([]client.Object, error) {
+	return v.outputs(ctx, kinds, parent, func(owner string) client.MatchingFields {
+		return client.MatchingFields{claimField: claimValue(owner, mapKey)}
+	})
+}
+
+// claimableAll returns the same for all map keys.
+func (v view) claimableAll(ctx context.Context, kinds []Output, parent client.Object) ([]client.Object, error) {
+	return v.outputs(ctx, kinds, parent, func(owner string) client.MatchingFields {
+		return client.MatchingFields{ownerField: owner}
+	})
+}
+
+func (v view) outputs(ctx context.Context, kinds []Output, parent client.Object, of func(owner string) client.MatchingFields) ([]client.Object, error) {
 	var all []client.Object
 	for _, owner := range [...]string{string(parent.GetUID()), orphanOf(parent.GetName())} {
-		by := client.MatchingFields{ownerField: owner}
-		if mapKey != "" {
-			by = client.MatchingFields{claimField: claimValue(owner, mapKey)}
-		}
 		for _, out := range kinds {
-			found, err := v.list(ctx, out.Object, client.InNamespace(parent.GetNamespace()), by)
+			found, err := v.list(ctx, out.Object, client.InNamespace(parent.GetNamespace()), of(owner))
 			if err != nil {
 				return nil, err
 			}

@@ -1,0 +1,85 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mapcontroller
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+)
+
+// An output whose map key was set to the empty string must not stand for the
+// outputs of all keys: a tombstone would be asked about them as one series.
+func TestClaimableTellsKeysApart(t *testing.T) {
+	tags := Tags{MapKey: "key", Parent: "parent"}
+	parent := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "p-uid"}}
+	output := func(name, key string, owned bool) client.Object {
+		o := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: name, Labels: map[string]string{"key": key, "parent": "p"},
+		}}
+		if owned {
+			o.OwnerReferences = []metav1.OwnerReference{{UID: "p-uid", Name: "p", Controller: new(true)}}
+		}
+		return o
+	}
+	reader := fake.NewClientBuilder().
+		WithIndex(&corev1.Secret{}, ownerField, tags.ownerIndex).
+		WithIndex(&corev1.Secret{}, claimField, tags.claimIndex).
+		WithObjects(
+			output("a1", "a", true), output("a2", "a", false),
+			output("b1", "b", true),
+			output("none", "", true),
+		).Build()
+	v := view{Reader: reader, scheme: clientgoscheme.Scheme}
+	kinds := []Output{{Object: &corev1.Secret{}}}
+
+	for name, test := range map[string]struct {
+		key  string
+		want []string
+	}{
+		"owned and orphans of a key": {key: "a", want: []string{"a1", "a2"}},
+		"another key":                {key: "b", want: []string{"b1"}},
+		"the empty key":              {key: "", want: []string{"none"}},
+		"a key without outputs":      {key: "c", want: nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, err := v.claimable(context.Background(), kinds, parent, test.key)
+			if got := names(found); err != nil || !slices.Equal(got, test.want) {
+				t.Errorf("got %v, %v, want %v", got, err, test.want)
+			}
+		})
+	}
+	all, err := v.claimableAll(context.Background(), kinds, parent)
+	if got := names(all); err != nil || !slices.Equal(got, []string{"a1", "a2", "b1", "none"}) {
+		t.Errorf("all keys: got %v, %v", got, err)
+	}
+}
+
+func names(objects []client.Object) []string {
+	var all []string
+	for _, o := range objects {
+		all = append(all, o.GetName())
+	}
+	slices.Sort(all)
+	return all
+}
