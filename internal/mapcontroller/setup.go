@@ -81,13 +81,28 @@ func (c *MapController[P, S]) SetupWithManager(ctx context.Context, mgr manager.
 	if err := status.setup(mgr); err != nil {
 		return fmt.Errorf("status controller: %w", err)
 	}
-	return mgr.Add(&keysRunner[P, S]{
+	keys := &keysRunner[P, S]{
 		router: router[P, S]{controller: ctl, parentKind: parentKind},
 		mgr:    mgr,
 		wake:   status.wake.add,
 		log:    mgr.GetLogger().WithName(spec.Name),
-	})
+		warm:   make(chan struct{}),
+	}
+	if err := mgr.Add(warmUp(keys.warmCaches)); err != nil {
+		return err
+	}
+	return mgr.Add(keys)
 }
+
+// warmUp runs whether or not this manager leads, so that one that takes over
+// has its caches filled already.
+type warmUp manager.RunnableFunc
+
+// Start implements manager.Runnable.
+func (w warmUp) Start(ctx context.Context) error { return w(ctx) }
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (w warmUp) NeedLeaderElection() bool { return false }
 
 func (c *MapController[P, S]) withDefaults() *MapController[P, S] {
 	spec := *c
@@ -145,6 +160,20 @@ type keysRunner[P client.Object, S any] struct {
 	wake  func(types.NamespacedName)
 	log   logr.Logger
 	queue queue
+	// warm is closed when all kinds are served and their caches are asked for.
+	warm chan struct{}
+}
+
+func (k *keysRunner[P, S]) warmCaches(ctx context.Context) error {
+	if !k.waitForKinds(ctx) {
+		return nil
+	}
+	// An index asks for the cache of its kind.
+	if err := k.indexOutputs(ctx, k.mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	close(k.warm)
+	return nil
 }
 
 // NeedLeaderElection holds the keys to the leader.
@@ -152,11 +181,10 @@ func (k *keysRunner[P, S]) NeedLeaderElection() bool { return true }
 
 // Start implements manager.Runnable.
 func (k *keysRunner[P, S]) Start(ctx context.Context) error {
-	if !k.waitForKinds(ctx) {
+	select {
+	case <-ctx.Done():
 		return nil
-	}
-	if err := k.indexOutputs(ctx, k.mgr.GetFieldIndexer()); err != nil {
-		return err
+	case <-k.warm:
 	}
 	keys, err := k.newController()
 	if err != nil {
