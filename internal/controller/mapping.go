@@ -100,6 +100,9 @@ func (m *mapper) Map(r mapRequest) mapResult {
 	if problem := condition(p, series.Snapshots, slots, taking, r.Now); problem.Reason != "" {
 		problem.Claim = claim.Name
 		result.Note.add(problem)
+		if problem.Reason == v1alpha1.ReasonSnapshotOverdue && p.retention.TTL > 0 {
+			result.Next = earliest(result.Next, slots.Previous.Add(p.retention.TTL))
+		}
 	}
 	return result
 }

@@ -25,8 +25,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/utils/lru"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
@@ -38,8 +39,22 @@ type reporter struct {
 	events events.EventRecorder
 
 	mu sync.Mutex
-	// told are the problems of the keys that have any.
-	told map[mapcontroller.Request][]Problem
+	// told are the problems that keys had at their last passes.
+	told *lru.Cache
+}
+
+// maxTold bounds the memory: nobody says when a schedule is gone. Beyond it a
+// problem is told again.
+const maxTold = 100_000
+
+// toldKey names a schedule by its UID: one made anew under the name is another.
+type toldKey struct {
+	schedule types.UID
+	mapKey   string
+}
+
+func newReporter(r events.EventRecorder) *reporter {
+	return &reporter{events: r, told: lru.New(maxTold)}
 }
 
 // record implements the engine's Record.
@@ -61,22 +76,22 @@ func (r *reporter) record(s *v1alpha1.SnapshotSchedule, mapKey string, note Note
 }
 
 func (r *reporter) tell(s *v1alpha1.SnapshotSchedule, mapKey string, problems []Problem) {
-	req := mapcontroller.Request{Parent: client.ObjectKeyFromObject(s), MapKey: mapKey}
-	for _, p := range r.fresh(req, problems) {
+	for _, p := range r.fresh(toldKey{schedule: s.UID, mapKey: mapKey}, problems) {
 		r.warn(s, p)
 	}
 }
 
 // fresh returns the problems that the last pass over the key did not have.
-func (r *reporter) fresh(req mapcontroller.Request, problems []Problem) []Problem {
+func (r *reporter) fresh(key toldKey, problems []Problem) []Problem {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	before := r.told[req]
+	known, _ := r.told.Get(key)
+	before, _ := known.([]Problem)
 	if len(problems) == 0 {
-		delete(r.told, req)
+		r.told.Remove(key)
 		return nil
 	}
-	r.told[req] = problems
+	r.told.Add(key, problems)
 	var added []Problem
 	for _, p := range problems {
 		if !slices.Contains(before, p) {

@@ -50,7 +50,7 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, o mapcontroller.
 	}
 	known := newPolicies()
 	m := &mapper{policies: known, restoring: restores(mgr.GetCache())}
-	r := &reporter{events: mgr.GetEventRecorder(Name), told: map[mapcontroller.Request][]Problem{}}
+	r := newReporter(mgr.GetEventRecorder(Name))
 	engine := &mapcontroller.MapController[*v1alpha1.SnapshotSchedule, Note]{
 		Name:      Name,
 		Tags:      mapcontroller.Tags{MapKey: v1alpha1.LabelMapKey, Parent: v1alpha1.LabelSchedule},
