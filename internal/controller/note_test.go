@@ -1,0 +1,162 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controller
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+// drawNote draws what one PVC tells. The PVC's name is its own.
+func drawNote(t *rapid.T, i int) Note {
+	name := fmt.Sprintf("data-%02d", i)
+	at := rapid.SampledFrom([]time.Time{{}, ago(3 * time.Hour), ago(time.Hour), noon, in(time.Hour)})
+	n := Note{
+		LastSnapshot:  at.Draw(t, "last"),
+		NextSlot:      at.Draw(t, "next"),
+		RecoveryPoint: at.Draw(t, "recovery"),
+		Paused:        rapid.Bool().Draw(t, "paused"),
+	}
+	if rapid.Bool().Draw(t, "skipped") {
+		n.Skipped, n.FirstSkipped = 1, Skipped{Claim: name, Why: "not Bound"}
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "problems") {
+		n.add(Problem{
+			Claim:   name,
+			Reason:  rapid.SampledFrom(severity).Draw(t, "reason"),
+			Message: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "message"),
+		})
+	}
+	return n
+}
+
+func fold(notes []Note) Note {
+	var all Note
+	for _, n := range notes {
+		all = merge(all, n)
+	}
+	return all
+}
+
+func same(a, b Note) bool {
+	return slices.Equal(a.Problems, b.Problems) && reflect.DeepEqual(withoutProblems(a), withoutProblems(b))
+}
+
+func withoutProblems(n Note) Note {
+	n.Problems = nil
+	return n
+}
+
+func TestMergeIsAFold(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		notes := make([]Note, rapid.IntRange(0, 25).Draw(t, "PVCs"))
+		for i := range notes {
+			notes[i] = drawNote(t, i)
+		}
+		all := fold(notes)
+		shuffled := rapid.Permutation(notes).Draw(t, "order")
+		cut := rapid.IntRange(0, len(notes)).Draw(t, "cut")
+		for what, other := range map[string]Note{
+			"commutative": fold(shuffled),
+			"associative": merge(fold(notes[:cut]), fold(notes[cut:])),
+			"both":        merge(fold(shuffled[cut:]), fold(shuffled[:cut])),
+			"left zero":   merge(Note{}, all),
+			"right zero":  merge(all, Note{}),
+		} {
+			if !same(all, other) {
+				t.Fatalf("not %s:\n%+v\n%+v", what, all, other)
+			}
+		}
+		count := 0
+		for _, n := range notes {
+			count += len(n.Problems)
+		}
+		if len(all.Problems) > maxProblems || len(all.Problems)+all.MoreProblems != count {
+			t.Fatalf("%d listed and %d more, of %d", len(all.Problems), all.MoreProblems, count)
+		}
+	})
+}
+
+func TestMergeListsTheWorst(t *testing.T) {
+	var notes []Note
+	// One slow PVC each, and the last has what is worst.
+	for i := range 15 {
+		var n Note
+		n.add(Problem{Claim: fmt.Sprintf("data-%02d", i), Reason: v1alpha1.ReasonSnapshotSlow})
+		notes = append(notes, n)
+	}
+	notes[14].add(Problem{Claim: "data-14", Reason: v1alpha1.ReasonCreateFailed})
+	all := fold(notes)
+	if len(all.Problems) != 10 || all.MoreProblems != 6 {
+		t.Errorf("%d listed and %d more, want 10 and 6", len(all.Problems), all.MoreProblems)
+	}
+	if all.Problems[0].Reason != v1alpha1.ReasonCreateFailed {
+		t.Errorf("the first is %v, not the worst", all.Problems[0])
+	}
+	if all.Problems[1].Claim != "data-00" || all.Failing != 1 {
+		t.Errorf("second is %v and %d fail, want data-00 and 1", all.Problems[1], all.Failing)
+	}
+}
+
+func TestMerge(t *testing.T) {
+	a := Note{LastSnapshot: ago(time.Hour), NextSlot: in(time.Hour), RecoveryPoint: ago(day), Skipped: 1,
+		FirstSkipped: Skipped{"b", "not Bound"}}
+	b := Note{LastSnapshot: ago(2 * time.Hour), NextSlot: in(2 * time.Hour), RecoveryPoint: ago(time.Hour), Skipped: 2,
+		FirstSkipped: Skipped{"a", "being deleted"}, Paused: true}
+	want := Note{LastSnapshot: ago(time.Hour), NextSlot: in(time.Hour), RecoveryPoint: ago(day), Skipped: 3,
+		FirstSkipped: Skipped{"a", "being deleted"}, Paused: true}
+	if got := merge(a, b); !same(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// The ledger keeps the note of a pass while the next one is worked out.
+func TestAddLeavesAnEarlierNoteAlone(t *testing.T) {
+	var n Note
+	n.add(Problem{Claim: "data", Reason: v1alpha1.ReasonSnapshotSlow})
+	before := slices.Clone(n.Problems)
+	for _, reason := range severity {
+		other := n
+		other.add(Problem{Claim: "data", Reason: reason})
+	}
+	if !slices.Equal(n.Problems, before) || n.Failing != 0 {
+		t.Errorf("problems are %v now, were %v", n.Problems, before)
+	}
+}
+
+func TestWhichProblemsFail(t *testing.T) {
+	for reason, want := range map[string]bool{
+		v1alpha1.ReasonCreateFailed:       true,
+		v1alpha1.ReasonNameCollision:      true,
+		v1alpha1.ReasonSnapshotFailed:     true,
+		v1alpha1.ReasonSnapshotOverdue:    true,
+		v1alpha1.ReasonSnapshotSlow:       false,
+		v1alpha1.ReasonAdoptionRefused:    false,
+		v1alpha1.ReasonInvalidRequestedAt: false,
+	} {
+		if got := (Problem{Reason: reason}).fails(); got != want {
+			t.Errorf("%s fails a PVC: %v, want %v", reason, got, want)
+		}
+	}
+}

@@ -1,0 +1,208 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+)
+
+func fakeReporter() (*reporter, *events.FakeRecorder) {
+	recorder := events.NewFakeRecorder(100)
+	return newReporter(recorder), recorder
+}
+
+// told drains the events so far.
+func told(recorder *events.FakeRecorder) (all []string) {
+	for {
+		select {
+		case e := <-recorder.Events:
+			all = append(all, e)
+		default:
+			return all
+		}
+	}
+}
+
+func failure(verb string, err error) mapcontroller.Failure {
+	return mapcontroller.Failure{Verb: verb, Object: ready(0).named("data-20260615120000-abc").VolumeSnapshot, Err: err}
+}
+
+func failures(all ...mapcontroller.Failure) mapcontroller.Outcome {
+	return mapcontroller.Outcome{Failed: all}
+}
+
+func forbidden(why string) error {
+	kind := schema.GroupResource{Group: "snapshot.storage.k8s.io", Resource: "volumesnapshots"}
+	return apierrors.NewForbidden(kind, "data-20260615120000-abc", errors.New(why))
+}
+
+func TestRecordProblems(t *testing.T) {
+	tests := map[string]struct {
+		failure     mapcontroller.Failure
+		wantReason  string
+		wantMessage string // a part of it
+	}{
+		"create refused": {
+			failure("create", forbidden("exceeded quota")), v1alpha1.ReasonCreateFailed, "exceeded quota",
+		},
+		"create timed out": {
+			failure("create", errors.New("context deadline exceeded")), v1alpha1.ReasonCreateFailed, "context deadline exceeded",
+		},
+		"name taken": {
+			failure("create", fmt.Errorf("%w: x", mapcontroller.ErrNameCollision)), v1alpha1.ReasonNameCollision,
+			"VolumeSnapshot data-20260615120000-abc exists and is not this schedule's",
+		},
+		"adoption refused": {
+			failure("adopt", fmt.Errorf("%w: the owner is gone", mapcontroller.ErrAdoptionRefused)), v1alpha1.ReasonAdoptionRefused,
+			"VolumeSnapshot data-20260615120000-abc is left alone",
+		},
+		"adoption that met a conflict is only tried again": {failure("adopt", errors.New("conflict")), "", ""},
+		"delete that failed is only tried again":           {failure("delete", errors.New("timeout")), "", ""},
+		"release that failed is only tried again":          {failure("release", errors.New("timeout")), "", ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			r, recorder := fakeReporter()
+			note := r.record(every("6h").SnapshotSchedule, "k", Note{}, failures(tc.failure))
+			got := told(recorder)
+			if tc.wantReason == "" {
+				if len(note.Problems)+len(got) != 0 {
+					t.Errorf("problems %v, events %v, want none", note.Problems, got)
+				}
+				return
+			}
+			if len(note.Problems) != 1 || note.Problems[0].Reason != tc.wantReason || note.Problems[0].Claim != "data" ||
+				!strings.Contains(note.Problems[0].Message, tc.wantMessage) {
+				t.Errorf("problems are %+v, want %s: %s", note.Problems, tc.wantReason, tc.wantMessage)
+			}
+			if len(got) != 1 || !strings.HasPrefix(got[0], "Warning "+tc.wantReason) ||
+				!strings.Contains(got[0], "PersistentVolumeClaim data: ") || !strings.Contains(got[0], tc.wantMessage) {
+				t.Errorf("events are %v", got)
+			}
+		})
+	}
+}
+
+// Status settles: the name, which holds the slot, is not in the message.
+func TestCreateFailedMessageSettles(t *testing.T) {
+	p := problemOf(failure("create", forbidden("exceeded quota: q")))
+	if want := `volumesnapshots.snapshot.storage.k8s.io is forbidden: exceeded quota: q`; p.Message != want {
+		t.Errorf("message is %q, want %q", p.Message, want)
+	}
+}
+
+func TestRecordTellsOncePerNewProblem(t *testing.T) {
+	r, recorder := fakeReporter()
+	s := every("6h").SnapshotSchedule
+	pass := func(mapKey string, errs ...error) []string {
+		var all []mapcontroller.Failure
+		for _, err := range errs {
+			all = append(all, failure("create", err))
+		}
+		r.record(s, mapKey, Note{}, failures(all...))
+		return told(recorder)
+	}
+	quota, denied := forbidden("exceeded quota"), forbidden("denied")
+	for i, step := range []struct {
+		mapKey string
+		errs   []error
+		want   int
+	}{
+		{"k", []error{quota}, 1},
+		{"k", []error{quota}, 0},         // as before
+		{"l", []error{quota}, 1},         // another PVC
+		{"k", []error{denied}, 1},        // another message
+		{"k", nil, 0},                    // mended
+		{"k", []error{denied}, 1},        // again
+		{"k", []error{denied, quota}, 1}, // one more
+	} {
+		if got := pass(step.mapKey, step.errs...); len(got) != step.want {
+			t.Errorf("step %d: events %v, want %d", i, got, step.want)
+		}
+	}
+}
+
+func TestRecordTellsOfTheNotesOwnProblems(t *testing.T) {
+	r, recorder := fakeReporter()
+	var note Note
+	note.add(Problem{Claim: "data", Reason: v1alpha1.ReasonSnapshotFailed, Message: "m"})
+	got := r.record(every("6h").SnapshotSchedule, "k", note, mapcontroller.Outcome{})
+	if all := told(recorder); len(all) != 1 || all[0] != "Warning SnapshotFailed PersistentVolumeClaim data: m" {
+		t.Errorf("events are %v", all)
+	}
+	if !slices.Equal(got.Problems, note.Problems) || got.Failing != 1 {
+		t.Errorf("note is %+v", got)
+	}
+}
+
+func TestRecordPaused(t *testing.T) {
+	r, recorder := fakeReporter()
+	s := every("6h").SnapshotSchedule
+	paused := mapcontroller.Outcome{Paused: mapcontroller.ErrClockSkew}
+	if note := r.record(s, "k", Note{}, paused); !note.Paused || len(note.Problems) != 0 {
+		t.Errorf("note is %+v, want it paused and without problems", note)
+	}
+	if all := told(recorder); len(all) != 1 || !strings.HasPrefix(all[0], "Warning RetentionPaused") {
+		t.Errorf("events are %v", all)
+	}
+	if note := r.record(s, "k", Note{}, paused); !note.Paused || len(told(recorder)) != 0 {
+		t.Errorf("told twice")
+	}
+	if note := r.record(s, "k", Note{Paused: true}, mapcontroller.Outcome{}); note.Paused || len(told(recorder)) != 0 {
+		t.Errorf("note is %+v when the clocks agree again", note)
+	}
+}
+
+// A malformed annotation of the schedule is told once, not for every PVC.
+func TestRecordScheduleProblem(t *testing.T) {
+	r, recorder := fakeReporter()
+	s := every("6h").requested("tomorrow").SnapshotSchedule
+	for _, mapKey := range []string{"k", "l", "m"} {
+		if note := r.record(s, mapKey, Note{}, mapcontroller.Outcome{}); len(note.Problems) != 0 {
+			t.Errorf("note of a PVC is %+v", note)
+		}
+	}
+	if all := told(recorder); len(all) != 1 || !strings.HasPrefix(all[0], "Warning InvalidRequestedAt annotation ") ||
+		!strings.Contains(all[0], `"tomorrow"`) {
+		t.Errorf("events are %v", all)
+	}
+}
+
+// A schedule that is deleted and created again under its name is another one.
+func TestRecordTellsAScheduleMadeAnew(t *testing.T) {
+	r, recorder := fakeReporter()
+	for _, uid := range []string{"one", "two"} {
+		s := every("6h").requested("tomorrow")
+		s.UID = types.UID(uid)
+		r.record(s.SnapshotSchedule, "k", Note{}, failures(failure("create", forbidden("quota"))))
+		if all := told(recorder); len(all) != 2 {
+			t.Errorf("schedule %s: events %v, want 2", uid, all)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controller
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+func TestTombstone(t *testing.T) {
+	old := []aSnapshot{ready(2 * day), ready(3 * day)}
+	tests := map[string]struct {
+		mapCase
+		gone bool
+	}{
+		"gone: the usual TTL, and no floor": {
+			mapCase: mapCase{schedule: every("6h").ttl("60h"), snapshots: old, wantDelete: []string{"72h0m0s"},
+				wantEvidence: []string{}, wantNext: in(12 * time.Hour)},
+			gone: true,
+		},
+		"gone: all of it goes in the end": {
+			mapCase: mapCase{schedule: every("6h").ttl("1h"), snapshots: old, wantDelete: []string{"48h0m0s", "72h0m0s"}, wantNext: never},
+			gone:    true,
+		},
+		"gone: a floor of its own": {
+			mapCase: mapCase{schedule: every("6h").ttl("1h").detached("", 1), snapshots: old,
+				wantDelete: []string{"72h0m0s"}, wantEvidence: []string{"48h0m0s"}},
+			gone: true,
+		},
+		"gone: a TTL of its own": {
+			mapCase: mapCase{schedule: every("6h").ttl("1h").detached("60h", 0), snapshots: old, wantDelete: []string{"72h0m0s"}},
+			gone:    true,
+		},
+		"gone: without any limit nothing goes": {
+			mapCase: mapCase{schedule: every("6h"), snapshots: old, wantNext: never},
+			gone:    true,
+		},
+		"gone: no new ones, whatever is due or requested": {
+			mapCase: mapCase{schedule: every("1h").requested(stamp(ago(time.Second))), snapshots: old},
+			gone:    true,
+		},
+		"gone: what is uncut goes at once": {
+			mapCase: mapCase{schedule: every("6h"), snapshots: []aSnapshot{uncut(time.Minute), ready(day)}, wantDelete: []string{"1m0s"}},
+			gone:    true,
+		},
+		"gone: an upload is held": {
+			mapCase: mapCase{schedule: every("6h").ttl("1h"), snapshots: []aSnapshot{uploading(2 * time.Hour)}},
+			gone:    true,
+		},
+		"gone: hold wins": {
+			mapCase: mapCase{schedule: every("6h").ttl("1h"), snapshots: []aSnapshot{ready(day).held(), uncut(time.Minute).held()}},
+			gone:    true,
+		},
+		"unselected: the usual floor": {
+			mapCase: mapCase{schedule: every("6h").ttl("1h"), snapshots: old,
+				wantDelete: []string{"72h0m0s"}, wantEvidence: []string{"48h0m0s"}},
+		},
+		"unselected: the floor of the detached is for those gone": {
+			mapCase: mapCase{schedule: every("6h").ttl("1h").detached("", 2), snapshots: old,
+				wantDelete: []string{"72h0m0s"}, wantEvidence: []string{"48h0m0s"}},
+		},
+		"unselected: a TTL of its own": {
+			mapCase: mapCase{schedule: every("6h").ttl("30d").detached("1h", 0), snapshots: old,
+				wantDelete: []string{"72h0m0s"}, wantEvidence: []string{"48h0m0s"}},
+		},
+		"unselected: what is uncut stays while its PVC does": {
+			mapCase: mapCase{schedule: every("6h"), snapshots: []aSnapshot{uncut(time.Minute)}},
+		},
+		"unselected and being deleted: what is uncut goes": {
+			mapCase: mapCase{schedule: every("6h"), claim: claim("data").deleting(), snapshots: []aSnapshot{uncut(time.Minute)},
+				wantDelete: []string{"1m0s"}},
+		},
+		"unselected and not Bound is not called skipped": {
+			mapCase: mapCase{schedule: every("6h"), claim: claim("data").phase(corev1.ClaimLost), snapshots: old},
+		},
+		"invalid spec: nothing": {
+			mapCase: mapCase{schedule: cron("0 0 30 2 *", "").ttl("1h"), snapshots: old, wantNext: never},
+			gone:    true,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := tc.request()
+			if tc.gone {
+				r.Input = nil
+			}
+			result := tc.mapper().Tombstone(r)
+			tc.check(t, read(result, r.Outputs))
+			if !result.Note.NextSlot.IsZero() || !result.Note.RecoveryPoint.IsZero() {
+				t.Errorf("a detached series has a next slot or a recovery point: %+v", result.Note)
+			}
+		})
+	}
+}
