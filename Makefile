@@ -88,11 +88,14 @@ RACE ?= $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 # What needs no API server: all but the suites under test/.
 UNIT_PACKAGES = $$(go list ./... | grep -v '^mapcontroller.dev/snapshotschedule/test/')
 
+# What needs an API server and etcd, but no controllers beside them.
+INTEGRATION_PACKAGES = $$(go list ./test/... | grep -E '/test/(crd|integration)(/|$$)')
+
 .PHONY: test
 test: test-unit test-integration test-e2e ## Run all tests: unit, integration and end-to-end.
 
 .PHONY: test-unit
-test-unit: ## Run the tests that need no API server (seconds).
+test-unit: ## Run the tests that need no API server (seconds, once compiled).
 	@echo "== Unit tests$(if $(RACE), with the race detector, without the race detector: no C compiler was found)"
 	go test $(RACE) $(UNIT_PACKAGES)
 	@echo "== Unit tests of the local cluster program"
@@ -103,8 +106,8 @@ test-integration: ## Run the tests against a real API server, built on first use
 	@echo "== Integration tests: a real API server and etcd"
 	@assets="$${KUBEBUILDER_ASSETS:-}"; \
 	if [ -z "$$assets" ]; then assets="$$(go -C hack/cluster run . assets)"; fi; \
-	echo "KUBEBUILDER_ASSETS=$$assets go test -count=1 -timeout=20m ./test/crd/... ./test/integration/..."; \
-	KUBEBUILDER_ASSETS="$$assets" go test -count=1 -timeout=20m ./test/crd/... ./test/integration/...
+	echo "KUBEBUILDER_ASSETS=$$assets"; \
+	KUBEBUILDER_ASSETS="$$assets" go test -count=1 -timeout=20m $(INTEGRATION_PACKAGES)
 
 .PHONY: test-e2e
 test-e2e: ## Run the end-to-end tests on a fresh local cluster: API server, controllers and a CSI snapshot stack.

@@ -133,7 +133,7 @@ func TestDeployment(t *testing.T) {
 	})
 	t.Run("a pod that could escalate is not", func(t *testing.T) {
 		worse := pod.DeepCopy()
-		worse.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation = ptr.To(true)
+		worse.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation = new(true)
 		err := api.Create(t.Context(), worse, client.DryRunAll)
 		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "restricted") {
 			t.Errorf("want a refusal by Pod Security, got %v", err)
