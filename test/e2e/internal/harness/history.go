@@ -1,0 +1,168 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package harness
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	. "github.com/onsi/ginkgo/v2"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+// History is every VolumeSnapshot that was ever in a namespace, as a watch
+// without a gap has seen them.
+type History struct {
+	mu     sync.Mutex
+	seen   map[types.UID]*Seen
+	order  []*Seen
+	live   map[string]int
+	most   map[string]int
+	broken bool
+	onAdd  func(added int)
+}
+
+// Seen is one VolumeSnapshot.
+type Seen struct {
+	// First is its first state, Last the latest.
+	First, Last *snapshotv1.VolumeSnapshot
+	Gone        bool
+}
+
+// Claim is the PVC of a snapshot.
+func (s *Seen) Claim() string { return *s.First.Spec.Source.PersistentVolumeClaimName }
+
+// Slot is what the snapshot was taken for.
+func (s *Seen) Slot() string { return s.First.Annotations[v1alpha1.AnnotationScheduledAt] }
+
+func (s *Seen) String() string {
+	return fmt.Sprintf("%s of %s for %s", s.First.Name, s.Claim(), s.Slot())
+}
+
+// Record starts the history of a namespace; it must be empty of snapshots.
+func (c *Cluster) Record(ctx context.Context, namespace string) *History {
+	h := &History{seen: map[types.UID]*Seen{}, live: map[string]int{}, most: map[string]int{}}
+	all := &snapshotv1.VolumeSnapshotList{}
+	must(c.Client.List(ctx, all, client.InNamespace(namespace)), "list snapshots")
+	w, err := c.Client.Watch(context.WithoutCancel(ctx), &snapshotv1.VolumeSnapshotList{}, client.InNamespace(namespace),
+		&client.ListOptions{Raw: listFrom(all.ResourceVersion)})
+	must(err, "watch snapshots")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for e := range w.ResultChan() {
+			h.take(e)
+		}
+		h.mu.Lock()
+		h.broken = true
+		h.mu.Unlock()
+	}()
+	DeferCleanup(func() {
+		w.Stop()
+		<-done
+	})
+	return h
+}
+
+func (h *History) take(e watch.Event) {
+	v, ok := e.Object.(*snapshotv1.VolumeSnapshot)
+	if !ok {
+		return
+	}
+	h.mu.Lock()
+	s := h.seen[v.UID]
+	added := 0
+	if s == nil {
+		s = &Seen{First: v}
+		h.seen[v.UID] = s
+		h.order = append(h.order, s)
+		claim := s.Claim()
+		h.live[claim]++
+		h.most[claim] = max(h.most[claim], h.live[claim])
+		added = len(h.order)
+	}
+	s.Last = v
+	if e.Type == watch.Deleted {
+		s.Gone = true
+		h.live[s.Claim()]--
+	}
+	onAdd := h.onAdd
+	h.mu.Unlock()
+	if added > 0 && onAdd != nil {
+		onAdd(added)
+	}
+}
+
+// OnAdd has a function called with the number of each snapshot that is added.
+func (h *History) OnAdd(f func(added int)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.onAdd = f
+}
+
+// All are the snapshots so far, in the order of their creation.
+func (h *History) All() []Seen {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.broken {
+		Fail("the watch of snapshots has ended: what it did not see can't be judged", 1)
+	}
+	all := make([]Seen, len(h.order))
+	for i, s := range h.order {
+		all[i] = *s
+	}
+	return all
+}
+
+// Of are the snapshots of one PVC so far.
+func (h *History) Of(claim string) []Seen {
+	var found []Seen
+	for _, s := range h.All() {
+		if s.Claim() == claim {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// Most is how many snapshots of a PVC there were at a time, at most.
+func (h *History) Most(claim string) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.most[claim]
+}
+
+// Twice are the slots of a PVC that were taken more than once: there should be
+// none.
+func (h *History) Twice() []string {
+	first := map[string]string{}
+	var twice []string
+	for _, s := range h.All() {
+		key := s.First.Labels[v1alpha1.LabelMapKey] + " " + s.Slot()
+		if before, ok := first[key]; ok {
+			twice = append(twice, before+" and "+s.String())
+		}
+		first[key] = s.String()
+	}
+	return twice
+}

@@ -1,0 +1,73 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package harness
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+)
+
+// LogLine is one line of an operator's log.
+type LogLine struct {
+	Level, Msg, Error, Name, Addr string
+}
+
+// Log is what the operator has logged so far. Lines that are not JSON, such as
+// those of a panic, have only a Msg and the level "raw".
+func (o *Operator) Log() []LogLine {
+	var lines []LogLine
+	for text := range strings.Lines(o.text()) {
+		var l LogLine
+		if json.Unmarshal([]byte(text), &l) != nil {
+			l = LogLine{Level: "raw", Msg: text}
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// Errors are the lines of the log at level error, and those that are not JSON.
+func (o *Operator) Errors() []LogLine {
+	var found []LogLine
+	for _, l := range o.Log() {
+		if l.Level == "error" || l.Level == "raw" {
+			found = append(found, l)
+		}
+	}
+	return found
+}
+
+func (o *Operator) healthAddress() string {
+	for _, l := range o.Log() {
+		if l.Msg == "starting server" && l.Name == "health probe" {
+			return l.Addr
+		}
+	}
+	return ""
+}
+
+func (o *Operator) text() string {
+	text, err := os.ReadFile(o.LogFile)
+	must(err, "the operator's log")
+	return string(text)
+}
+
+func (o *Operator) tail(n int) string {
+	lines := strings.SplitAfter(strings.TrimSuffix(o.text(), "\n"), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "")
+}

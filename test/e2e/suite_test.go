@@ -1,0 +1,62 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package e2e runs the operator's program, with the permissions that are
+// shipped, against a real API server, garbage collector and CSI snapshot stack.
+package e2e
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"mapcontroller.dev/snapshotschedule/test/e2e/internal/harness"
+)
+
+var (
+	cluster *harness.Cluster
+	// judged is up to where the audit log has been looked at for requests that
+	// the shipped roles do not allow.
+	judged harness.Mark
+)
+
+func TestEndToEnd(t *testing.T) {
+	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(30 * time.Second)
+	SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
+	RunSpecs(t, "SnapshotSchedule on a cluster")
+}
+
+var _ = BeforeSuite(func(ctx context.Context) {
+	found, err := harness.Connect()
+	if err != nil {
+		AbortSuite(err.Error())
+	}
+	cluster = found
+	harness.BuildOperator()
+	DeferCleanup(harness.RemoveProgram)
+	judged = cluster.Audit.Mark()
+	cluster.Install(ctx)
+})
+
+var _ = AfterEach(func() {
+	mark := judged
+	judged = cluster.Audit.Mark()
+	cluster.Audit.ExpectNoneForbidden(mark)
+})
