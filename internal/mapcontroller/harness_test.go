@@ -1,0 +1,200 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mapcontroller
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/util/workqueue"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+)
+
+// The tests of this package map Secrets to Pods; the parent is a ConfigMap,
+// whose data are labels to select by.
+type (
+	testController = controller[*corev1.ConfigMap, string]
+	testEngine     = MapController[*corev1.ConfigMap, string]
+	testRequest    = MapRequest[*corev1.ConfigMap]
+	testResult     = Result[string]
+)
+
+var (
+	testTags = Tags{MapKey: "test/key", Parent: "test/parent"}
+	testKey  = Request{Parent: types.NamespacedName{Namespace: "ns", Name: "p"}, MapKey: "in-uid"}
+	testNow  = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+)
+
+// bench holds a controller between two API servers: the one that the cache
+// shows and the one that there is.
+type bench struct {
+	*testController
+	clock *clocktesting.FakePassiveClock
+	// shown is what the cache shows, real is what the API server holds.
+	shown, real client.Client
+	// serverTime is what live reads are stamped with.
+	serverTime func() time.Time
+}
+
+// clockedReader stamps reads as the API server does.
+type clockedReader struct {
+	client.Reader
+	now func() time.Time
+	at  func() time.Time
+}
+
+func (r clockedReader) stamp(ctx context.Context) {
+	if s, ok := ctx.Value(skewKey{}).(*skew); ok {
+		s.observe(r.now(), r.now(), r.at().UTC().Format(http.TimeFormat))
+	}
+}
+
+func (r clockedReader) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+	r.stamp(ctx)
+	return r.Reader.Get(ctx, key, o, opts...)
+}
+
+func (r clockedReader) List(ctx context.Context, l client.ObjectList, opts ...client.ListOption) error {
+	r.stamp(ctx)
+	return r.Reader.List(ctx, l, opts...)
+}
+
+func newBench(t testing.TB, shown, real []client.Object) *bench {
+	t.Helper()
+	engine := testSpec().withDefaults()
+	server := func(objects []client.Object) client.Client {
+		b := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).
+			WithIndex(&corev1.Secret{}, inputKeyField, func(o client.Object) []string { return []string{engine.MapKey(o)} }).
+			WithIndex(&corev1.Pod{}, ownerField, engine.Tags.ownerIndex).
+			WithIndex(&corev1.Pod{}, claimField, engine.Tags.claimIndex)
+		for _, o := range objects {
+			b.WithObjects(o.DeepCopyObject().(client.Object))
+		}
+		return b.Build()
+	}
+	b := &bench{clock: clocktesting.NewFakePassiveClock(testNow), shown: server(shown), real: server(real)}
+	b.serverTime = b.clock.Now
+	live := clockedReader{Reader: b.real, now: b.clock.Now, at: func() time.Time { return b.serverTime() }}
+	b.testController = &testController{
+		MapController: engine,
+		Options:       Options{Workers: 1, MaxClockSkew: time.Minute, Clock: b.clock},
+		cache:         view{Reader: b.shown, scheme: clientgoscheme.Scheme},
+		client:        b.real,
+		live:          live,
+		scheme:        clientgoscheme.Scheme,
+		kinds:         &servedKinds{suspect: make(chan struct{}, 1)},
+		fresh:         &freshParents[*corev1.ConfigMap]{live: live, clock: b.clock, empty: engine.NewParent},
+		ledger:        newLedger(engine.Merge, func(types.NamespacedName) {}),
+		expectations:  newExpectations(b.clock),
+		pace:          newPace(0),
+		backoff:       workqueue.NewTypedItemExponentialFailureRateLimiter[Request](firstRetry, lastRetry),
+	}
+	return b
+}
+
+// testSpec maps a Secret to one Pod of its name and keeps no tombstones.
+func testSpec() *testEngine {
+	return &testEngine{
+		Name:      "test",
+		Tags:      testTags,
+		NewParent: func() *corev1.ConfigMap { return &corev1.ConfigMap{} },
+		Inputs:    []Input{{Object: &corev1.Secret{}, Resource: "secrets"}},
+		Outputs:   []Output{{Object: &corev1.Pod{}, Resource: "pods"}},
+		Select: func(p *corev1.ConfigMap) (labels.Selector, error) {
+			return labels.SelectorFromSet(p.Data), nil
+		},
+		Map: func(r testRequest) testResult {
+			return testResult{Outputs: []client.Object{&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: r.Input.GetName()}}}}
+		},
+		Merge:  func(a, b string) string { return a + b },
+		Status: func(time.Time, *corev1.ConfigMap, Situation[string]) {},
+	}
+}
+
+func (b *bench) writer(parent *corev1.ConfigMap) *writer[*corev1.ConfigMap, string] {
+	return &writer[*corev1.ConfigMap, string]{controller: b.testController, req: testKey, parent: parent, log: logr.Discard()}
+}
+
+func testParent(change ...func(*corev1.ConfigMap)) *corev1.ConfigMap {
+	p := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "p-uid", Generation: 1},
+		Data:       map[string]string{"app": "a"},
+	}
+	for _, f := range change {
+		f(p)
+	}
+	return p
+}
+
+func testInput(change ...func(*corev1.Secret)) *corev1.Secret {
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "ns", Name: "in", UID: "in-uid", Labels: map[string]string{"app": "a"},
+	}}
+	for _, f := range change {
+		f(s)
+	}
+	return s
+}
+
+func testOutput(name string, change ...func(*corev1.Pod)) *corev1.Pod {
+	o := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "ns", Name: name, UID: types.UID(name + "-uid"),
+		Labels:          map[string]string{testTags.MapKey: testKey.MapKey, testTags.Parent: "p"},
+		OwnerReferences: []metav1.OwnerReference{ownedBy("p", "p-uid")},
+	}}
+	for _, f := range change {
+		f(o)
+	}
+	return o
+}
+
+func ownedBy(name string, uid types.UID) metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: name, UID: uid, Controller: new(true)}
+}
+
+func (b *bench) reconcile(t *testing.T) time.Duration {
+	t.Helper()
+	result, err := b.Reconcile(context.Background(), testKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result.RequeueAfter
+}
+
+// pods returns the names of the outputs that the API server holds.
+func (b *bench) pods(t *testing.T) []string {
+	t.Helper()
+	var list corev1.PodList
+	if err := b.real.List(context.Background(), &list); err != nil {
+		t.Fatal(err)
+	}
+	all := []string{}
+	for _, o := range list.Items {
+		all = append(all, o.Name)
+	}
+	return all
+}
