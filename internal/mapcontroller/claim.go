@@ -28,7 +28,8 @@ type claims struct {
 	owned []client.Object
 	// adopt are orphans tagged as the parent's.
 	adopt []client.Object
-	// release are controlled by the parent but tagged as another's.
+	// release are controlled by the parent but tagged as another's, or no longer
+	// with a map key.
 	release []client.Object
 }
 
@@ -37,7 +38,7 @@ type claims struct {
 func (t Tags) claim(parent client.Object, outputs []client.Object) claims {
 	var c claims
 	for _, o := range outputs {
-		tagged := o.GetLabels()[t.Parent] == parent.GetName()
+		tagged := o.GetLabels()[t.Parent] == parent.GetName() && o.GetLabels()[t.MapKey] != ""
 		ref := metav1.GetControllerOfNoCopy(o)
 		switch {
 		case ref != nil && ref.UID == parent.GetUID() && tagged:

@@ -48,7 +48,7 @@ type Input struct {
 	// Resource is the plural by which status counts the kind.
 	Resource string
 	// Changed tells whether an update may change what Map returns. Changes of
-	// labels and deletionTimestamp always count. Nil: every update counts.
+	// labels, controller and deletionTimestamp always count. Nil: every update counts.
 	Changed func(before, after client.Object) bool
 }
 

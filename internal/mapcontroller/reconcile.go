@@ -99,16 +99,20 @@ func (c *controller[P, S]) Reconcile(ctx context.Context, req Request) (reconcil
 		return reconcile.Result{RequeueAfter: held}, nil
 	}
 
-	o := observation{selector: selector}
-	if o.input, err = c.cache.input(ctx, c.Inputs, req.Parent.Namespace, req.MapKey); err != nil {
-		return reconcile.Result{}, err
-	}
 	outputs, err := c.cache.claimable(ctx, c.Outputs, parent, req.MapKey)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	w := &writer[P, S]{controller: c, req: req, parent: parent, log: logf.FromContext(ctx)}
-	o.owned = w.take(ctx, c.Tags.claim(parent, outputs))
+	o := observation{selector: selector, owned: w.take(ctx, c.Tags.claim(parent, outputs))}
+	if req.MapKey == "" {
+		// No input has this key: it stands for what lost its tag, and was
+		// released.
+		return c.nextLook(req, time.Time{}, w), nil
+	}
+	if o.input, err = c.cache.input(ctx, c.Inputs, req.Parent.Namespace, req.MapKey); err != nil {
+		return reconcile.Result{}, err
+	}
 
 	d := c.decide(c.Clock.Now(), parent, req.MapKey, o)
 	w.apply(ctx, o, d)

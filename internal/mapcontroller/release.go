@@ -179,7 +179,7 @@ func (r *releaser[P, S]) Reconcile(ctx context.Context, req releaseRequest) (rec
 // parent that is gone or going owns: that is the garbage collector's.
 func (r *releaser[P, S]) release(ctx context.Context, o client.Object) error {
 	ref := metav1.GetControllerOfNoCopy(o)
-	if _, tagged := o.GetLabels()[r.Tags.MapKey]; tagged || !isOwnerKind(ref, r.parentKind) {
+	if o.GetLabels()[r.Tags.MapKey] != "" || !isOwnerKind(ref, r.parentKind) {
 		return nil
 	}
 	parent := r.NewParent()

@@ -66,7 +66,15 @@ func (in Input) changed(before, after client.Object) bool {
 	return in.Changed == nil || in.Changed(before, after) ||
 		before.GetUID() != after.GetUID() ||
 		!before.GetDeletionTimestamp().Equal(after.GetDeletionTimestamp()) ||
-		!maps.Equal(before.GetLabels(), after.GetLabels())
+		!maps.Equal(before.GetLabels(), after.GetLabels()) ||
+		controllerUID(before) != controllerUID(after)
+}
+
+func controllerUID(o client.Object) types.UID {
+	if ref := metav1.GetControllerOfNoCopy(o); ref != nil {
+		return ref.UID
+	}
+	return ""
 }
 
 func (r *router[P, S]) routeInput(ctx context.Context, q queue, versions ...client.Object) {
@@ -211,7 +219,9 @@ func (r *router[P, S]) keysOf(ctx context.Context, parent P) ([]string, error) {
 		return nil, err
 	}
 	for _, o := range outputs {
-		keys = append(keys, o.GetLabels()[r.Tags.MapKey])
+		if key := o.GetLabels()[r.Tags.MapKey]; key != "" {
+			keys = append(keys, key)
+		}
 	}
 	return keys, nil
 }
