@@ -64,13 +64,24 @@ func (c *controller[P, S]) confirm(ctx context.Context, req Request, parent P, o
 		return until, ErrClockSkew
 	}
 
-	desired := c.decide(c.Clock.Now(), fresh, req.MapKey, again).Outputs
+	second := c.decide(c.Clock.Now(), fresh, req.MapKey, again)
+	if !subset(second.Evidence, d.Evidence) {
+		// It rests on outputs that were not read live.
+		return until, errMoved
+	}
+	// By name: a Map that makes its outputs anew means the observed one.
+	desired := byID(second.Outputs)
 	for _, o := range doomed {
-		if slices.Contains(desired, o) {
+		if desired[idOf(o)] != nil {
 			return until, errMoved
 		}
 	}
 	return at.Add(confirmedFor), nil
+}
+
+func subset(some, all []client.Object) bool {
+	have := byID(all)
+	return !slices.ContainsFunc(some, func(o client.Object) bool { return have[idOf(o)] == nil })
 }
 
 // liveInput reads the input of a map key. If the cache does not have it, it is
