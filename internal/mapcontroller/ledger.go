@@ -43,9 +43,7 @@ type summary[S any] struct {
 }
 
 type account[S any] struct {
-	uid types.UID
-	// opened tells that all keys of the parent are known.
-	opened      bool
+	uid         types.UID
 	keys        map[string]summary[S]
 	notes       *fold[S]
 	totals      map[counter]int
@@ -56,10 +54,22 @@ func newLedger[S any](merge func(a, b S) S, changed func(types.NamespacedName)) 
 	return &ledger[S]{merge: merge, changed: changed, parents: map[types.NamespacedName]*account[S]{}}
 }
 
-// account returns the parent's, a new one if it has none or had another UID.
+// account returns the parent's, if it was opened under this UID. A key that was
+// still at work for a parent that went must not take the place of the next one
+// of that name.
 func (l *ledger[S]) account(parent types.NamespacedName, uid types.UID) *account[S] {
-	a := l.parents[parent]
-	if a == nil || a.uid != uid {
+	if a := l.parents[parent]; a != nil && a.uid == uid {
+		return a
+	}
+	return nil
+}
+
+// open says that these are keys of the parent, and returns all that are known:
+// a key may be known for an input that is no longer selected.
+func (l *ledger[S]) open(parent types.NamespacedName, uid types.UID, keys []string) []string {
+	l.mu.Lock()
+	a := l.account(parent, uid)
+	if a == nil {
 		a = &account[S]{
 			uid:         uid,
 			keys:        map[string]summary[S]{},
@@ -69,15 +79,6 @@ func (l *ledger[S]) account(parent types.NamespacedName, uid types.UID) *account
 		}
 		l.parents[parent] = a
 	}
-	return a
-}
-
-// open says that these are keys of the parent, and returns all that are known:
-// a key may be known for an input that is no longer selected.
-func (l *ledger[S]) open(parent types.NamespacedName, uid types.UID, keys []string) []string {
-	l.mu.Lock()
-	a := l.account(parent, uid)
-	a.opened = true
 	for _, key := range keys {
 		if _, known := a.keys[key]; !known {
 			a.set(key, summary[S]{})
@@ -93,18 +94,25 @@ func (l *ledger[S]) open(parent types.NamespacedName, uid types.UID, keys []stri
 	return all
 }
 
+// put does nothing for a parent that is not open: opening it wakes all its keys.
 func (l *ledger[S]) put(req Request, uid types.UID, s summary[S]) {
 	l.mu.Lock()
-	l.account(req.Parent, uid).set(req.MapKey, s)
+	a := l.account(req.Parent, uid)
+	if a != nil {
+		a.set(req.MapKey, s)
+	}
 	l.mu.Unlock()
-	l.changed(req.Parent)
+	if a != nil {
+		l.changed(req.Parent)
+	}
 }
 
 func (l *ledger[S]) remove(req Request, uid types.UID) {
 	l.mu.Lock()
-	a := l.account(req.Parent, uid)
-	_, known := a.keys[req.MapKey]
-	a.drop(req.MapKey)
+	known := false
+	if a := l.account(req.Parent, uid); a != nil {
+		known = a.drop(req.MapKey)
+	}
 	l.mu.Unlock()
 	if known {
 		l.changed(req.Parent)
@@ -137,8 +145,8 @@ func (l *ledger[S]) knows(req Request) bool {
 func (l *ledger[S]) read(parent types.NamespacedName, uid types.UID, generation int64) (t *Totals, note S, settled, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	a := l.parents[parent]
-	if a == nil || a.uid != uid || !a.opened {
+	a := l.account(parent, uid)
+	if a == nil {
 		return nil, note, false, false
 	}
 	settled = true
@@ -159,15 +167,16 @@ func (a *account[S]) set(key string, s summary[S]) {
 	a.notes.set(key, s.note)
 }
 
-func (a *account[S]) drop(key string) {
+func (a *account[S]) drop(key string) bool {
 	old, known := a.keys[key]
 	if !known {
-		return
+		return false
 	}
 	a.add(old, -1)
 	a.leave(old.generation)
 	delete(a.keys, key)
 	a.notes.remove(key)
+	return true
 }
 
 func (a *account[S]) leave(generation int64) {
