@@ -76,11 +76,12 @@ func (e *expectations) wait(req Request) time.Duration {
 	now := e.clock.Now()
 	var longest time.Duration
 	for x, until := range e.pending[req] {
-		if !until.After(now) {
+		left := until.Sub(now)
+		if left <= 0 || left > expectationTimeout { // over, or the clock was set back
 			delete(e.pending[req], x)
 			continue
 		}
-		longest = max(longest, until.Sub(now))
+		longest = max(longest, left)
 	}
 	if len(e.pending[req]) == 0 {
 		delete(e.pending, req)
