@@ -25,6 +25,7 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -60,7 +61,13 @@ type writer[P client.Object, S any] struct {
 	paced time.Duration
 }
 
+// failed takes note of a write that failed. One that came too late, for the
+// object changed or went, is no failure: the cache will tell.
 func (w *writer[P, S]) failed(verb string, o client.Object, err error) {
+	if errors.Is(err, errMoved) || apierrors.IsConflict(err) {
+		w.again = errMoved
+		return
+	}
 	w.outcome.Failed = append(w.outcome.Failed, Failure{Verb: verb, Object: o, Err: err})
 }
 
@@ -146,11 +153,15 @@ func (w *writer[P, S]) apply(ctx context.Context, o observation, d Result[S]) {
 		return
 	}
 	n, wait := w.pace.grant(w.Clock.Now(), w.req, len(p.delete))
+	if n > 0 {
+		w.deleteConfirmed(ctx, o, d, p.delete[:n])
+		if len(w.outcome.Deleted) == 0 {
+			// The others would fail as well: they wait for the next try.
+			return
+		}
+	}
 	if n < len(p.delete) {
 		w.paced = max(wait, time.Millisecond)
-	}
-	if doomed := p.delete[:n]; len(doomed) > 0 {
-		w.deleteConfirmed(ctx, o, d, doomed)
 	}
 }
 
@@ -181,14 +192,12 @@ func (w *writer[P, S]) deleteConfirmed(ctx context.Context, o observation, d Res
 }
 
 func (w *writer[P, S]) create(ctx context.Context, want client.Object) error {
-	want.SetNamespace(w.parent.GetNamespace())
-	labels := want.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
+	want = w.tagged(want)
+	if w.outputKind(want).UpdateInPlace {
+		if err := stamp(want); err != nil {
+			return err
+		}
 	}
-	labels[w.Tags.MapKey] = w.req.MapKey
-	labels[w.Tags.Parent] = w.parent.GetName()
-	want.SetLabels(labels)
 	if err := controllerutil.SetControllerReference(w.parent, want, w.scheme); err != nil {
 		return err
 	}
@@ -208,25 +217,45 @@ func (w *writer[P, S]) create(ctx context.Context, want client.Object) error {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		// All of it goes; there is nothing to retry.
 		return nil
-	case apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		w.kinds.suspectMissing()
 	}
 	return err
+}
+
+// tagged returns a desired output as it is written. It is a copy: what Map
+// returns may share maps and pointers with the cache, and the answer to a write
+// is decoded into the object that was sent.
+func (w *writer[P, S]) tagged(want client.Object) client.Object {
+	want = want.DeepCopyObject().(client.Object)
+	want.SetNamespace(w.parent.GetNamespace())
+	labels := want.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[w.Tags.MapKey] = w.req.MapKey
+	labels[w.Tags.Parent] = w.parent.GetName()
+	want.SetLabels(labels)
+	return want
 }
 
 // alreadyExists is how a crash after a create, a late cache and a second manager
 // look. It is success only if the object is what the create would have made.
 func (w *writer[P, S]) alreadyExists(ctx context.Context, want client.Object) error {
 	have := emptyLike(want)
-	if err := w.live.Get(ctx, client.ObjectKeyFromObject(want), have); err != nil {
+	err := w.live.Get(ctx, client.ObjectKeyFromObject(want), have)
+	if apierrors.IsNotFound(err) {
+		return errMoved
+	}
+	if err != nil {
 		return err
 	}
 	ref := metav1.GetControllerOfNoCopy(have)
 	owned := ref != nil && ref.UID == w.parent.GetUID()
-	key, tagged := have.GetLabels()[w.Tags.MapKey]
+	key := have.GetLabels()[w.Tags.MapKey]
 	kind := w.outputKind(want)
 	switch {
-	case owned && !tagged:
+	case owned && key == "":
 		return errReleasing
 	case owned && key == w.req.MapKey && have.GetDeletionTimestamp() != nil:
 		return errTerminating
@@ -250,11 +279,7 @@ func (w *writer[P, S]) delete(ctx context.Context, doomed client.Object, why str
 		return
 	}
 	w.expectations.met(w.req, gone)
-	switch {
-	case apierrors.IsNotFound(err):
-	case apierrors.IsConflict(err):
-		w.again = errMoved
-	default:
+	if !apierrors.IsNotFound(err) {
 		w.failed("delete", doomed, err)
 	}
 }

@@ -27,6 +27,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/csaupgrade"
@@ -43,18 +44,19 @@ func (w *writer[P, S]) update(ctx context.Context, have, want client.Object) err
 	if !w.outputKind(want).UpdateInPlace || have.GetDeletionTimestamp() != nil {
 		return nil
 	}
-	want.SetNamespace(have.GetNamespace())
-	hash, err := hashOf(want)
+	want = w.tagged(want)
+	if err := stamp(want); err != nil {
+		return err
+	}
+	if have.GetAnnotations()[AppliedAnnotation] == want.GetAnnotations()[AppliedAnnotation] &&
+		equality.Semantic.DeepDerivative(want, have) {
+		return nil
+	}
+	live, err := w.ownAppliedFields(ctx, have)
 	if err != nil {
 		return err
 	}
-	if have.GetAnnotations()[AppliedAnnotation] == hash && equality.Semantic.DeepDerivative(want, have) {
-		return nil
-	}
-	if err := w.ownAppliedFields(ctx, have); err != nil {
-		return err
-	}
-	apply, err := w.applyConfiguration(have, want, hash)
+	apply, err := w.applyConfiguration(live, want)
 	if err != nil {
 		return err
 	}
@@ -62,25 +64,28 @@ func (w *writer[P, S]) update(ctx context.Context, have, want client.Object) err
 }
 
 // ownAppliedFields turns the fields that our create set into applied ones: a
-// field that is left out of a later apply would stay otherwise.
-func (w *writer[P, S]) ownAppliedFields(ctx context.Context, have client.Object) error {
+// field that is left out of a later apply would stay otherwise. It returns the
+// output as it is on the API server, if it is the parent's still.
+func (w *writer[P, S]) ownAppliedFields(ctx context.Context, have client.Object) (client.Object, error) {
 	live := emptyLike(have)
-	if err := w.live.Get(ctx, client.ObjectKeyFromObject(have), live); err != nil {
-		return err
+	err := w.live.Get(ctx, client.ObjectKeyFromObject(have), live)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, err
 	}
-	if live.GetUID() != have.GetUID() {
-		return errMoved
+	if err != nil || live.GetUID() != have.GetUID() || live.GetDeletionTimestamp() != nil ||
+		len(w.Tags.claim(w.parent, []client.Object{live}).owned) == 0 {
+		return nil, errMoved
 	}
 	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, sets.New(w.Name), w.Name)
 	if err != nil || len(patch) == 0 {
-		return err
+		return live, err
 	}
-	return w.client.Patch(ctx, live, client.RawPatch(types.JSONPatchType, patch))
+	return live, w.client.Patch(ctx, live, client.RawPatch(types.JSONPatchType, patch))
 }
 
-// applyConfiguration names the UID, so that an object that was made anew under
-// the name is left alone.
-func (w *writer[P, S]) applyConfiguration(have, want client.Object, hash string) (runtime.ApplyConfiguration, error) {
+// applyConfiguration holds the apply to the very object, and the version, that
+// was looked at: else it would take back what was released meanwhile.
+func (w *writer[P, S]) applyConfiguration(live, want client.Object) (runtime.ApplyConfiguration, error) {
 	gvk, err := apiutil.GVKForObject(want, w.scheme)
 	if err != nil {
 		return nil, err
@@ -93,29 +98,41 @@ func (w *writer[P, S]) applyConfiguration(have, want client.Object, hash string)
 	u.SetGroupVersionKind(gvk)
 	delete(u.Object, "status")
 	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
-	u.SetUID(have.GetUID())
-	labels := u.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	labels[w.Tags.MapKey], labels[w.Tags.Parent] = w.req.MapKey, w.parent.GetName()
-	u.SetLabels(labels)
-	u.SetOwnerReferences([]metav1.OwnerReference{*metav1.GetControllerOf(have)})
-	annotations := u.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[AppliedAnnotation] = hash
-	u.SetAnnotations(annotations)
+	u.SetUID(live.GetUID())
+	u.SetResourceVersion(live.GetResourceVersion())
+	u.SetOwnerReferences([]metav1.OwnerReference{*metav1.GetControllerOf(live)})
 	return client.ApplyConfigurationFromUnstructured(u), nil
 }
 
-func hashOf(o client.Object) (string, error) {
-	content, err := json.Marshal(o)
+// stamp puts the hash of a desired output on it. What the API server sets is
+// taken off first: a Map may return a changed copy of what it observed.
+func stamp(want client.Object) error {
+	want.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	want.SetUID("")
+	want.SetResourceVersion("")
+	want.SetGeneration(0)
+	want.SetCreationTimestamp(metav1.Time{})
+	want.SetOwnerReferences(nil)
+	want.SetManagedFields(nil)
+	annotations := want.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	delete(annotations, AppliedAnnotation)
+	want.SetAnnotations(annotations)
+
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(want)
 	if err != nil {
-		return "", fmt.Errorf("hash %s: %w", o.GetName(), err)
+		return err
+	}
+	delete(content, "status")
+	encoded, err := json.Marshal(content)
+	if err != nil {
+		return fmt.Errorf("hash %s: %w", want.GetName(), err)
 	}
 	h := fnv.New64a()
-	_, _ = h.Write(content)
-	return strconv.FormatUint(h.Sum64(), 36), nil
+	_, _ = h.Write(encoded)
+	annotations[AppliedAnnotation] = strconv.FormatUint(h.Sum64(), 36)
+	want.SetAnnotations(annotations)
+	return nil
 }
