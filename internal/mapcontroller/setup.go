@@ -33,17 +33,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	ctrl "sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
+// discoveryRetry is when to ask again after the API server did not answer. A
+// start must not wait as long for that as for a kind to be installed.
+const discoveryRetry = 5 * time.Second
+
 // SetupWithManager adds the controller to a manager. The status controller
 // starts at once; the keys' controller when all kinds are served.
-func (c *MapController[P, S]) SetupWithManager(ctx context.Context, mgr manager.Manager, o Options) error {
+func (c *MapController[P, S]) SetupWithManager(_ context.Context, mgr manager.Manager, o Options) error {
 	spec := c.withDefaults()
 	scheme := mgr.GetScheme()
 	parentKind, err := apiutil.GVKForObject(spec.NewParent(), scheme)
@@ -52,9 +54,6 @@ func (c *MapController[P, S]) SetupWithManager(ctx context.Context, mgr manager.
 	}
 	kinds, err := spec.neededKinds(mgr)
 	if err != nil {
-		return err
-	}
-	if err := spec.indexInputs(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
 
@@ -142,12 +141,11 @@ func (c *MapController[P, S]) neededKinds(mgr manager.Manager) (*servedKinds, er
 }
 
 func (s *statusWriter[P, S]) setup(mgr manager.Manager) error {
-	ours := predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		return s.parentChanged(e.ObjectOld.(P), e.ObjectNew.(P))
-	}}
+	// No predicate: what the cache shows of the status may differ from what was
+	// worked out when the last write was compared with an older one.
 	return builder.ControllerManagedBy(mgr).
-		Named(s.Name+"-status").
-		For(s.NewParent(), builder.WithPredicates(ours)).
+		Named(s.Name + "-status").
+		For(s.NewParent()).
 		WatchesRawSource(source.Func(s.wake.start)).
 		Complete(s)
 }
@@ -169,6 +167,9 @@ func (k *keysRunner[P, S]) warmCaches(ctx context.Context) error {
 		return nil
 	}
 	// An index asks for the cache of its kind.
+	if err := k.indexInputs(ctx, k.mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
 	if err := k.indexOutputs(ctx, k.mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
@@ -249,10 +250,12 @@ func (k *keysRunner[P, S]) newReleaser() (ctrl.TypedController[releaseRequest], 
 func (k *keysRunner[P, S]) waitForKinds(ctx context.Context) bool {
 	told := ""
 	for {
+		again := k.KindsInterval
 		missing, err := k.kinds.look(ctx)
 		switch {
 		case err != nil:
-			k.log.Error(err, "cannot tell which kinds are served; trying again", "in", k.KindsInterval.String())
+			again = min(again, discoveryRetry)
+			k.log.Error(err, "cannot tell which kinds are served; trying again", "in", again.String())
 		case len(missing) == 0:
 			if told != "" {
 				k.log.Info("all kinds are served now")
@@ -266,7 +269,7 @@ func (k *keysRunner[P, S]) waitForKinds(ctx context.Context) bool {
 		select {
 		case <-ctx.Done():
 			return false
-		case <-time.After(k.KindsInterval):
+		case <-time.After(again):
 		}
 	}
 }

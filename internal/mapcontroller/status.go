@@ -22,7 +22,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -98,13 +97,15 @@ func (s *statusWriter[P, S]) Reconcile(ctx context.Context, req reconcile.Reques
 
 	changed := parent.DeepCopyObject().(P)
 	s.Status(s.Clock.Now(), changed, *situation)
-	if equality.Semantic.DeepEqual(parent, changed) {
-		return reconcile.Result{}, nil
+	patch := client.MergeFrom(parent)
+	// Compared as written: a time in memory has nanoseconds.
+	if diff, err := patch.Data(changed); err != nil || string(diff) == "{}" {
+		return reconcile.Result{}, err
 	}
 	s.mu.Lock()
 	s.written[req.NamespacedName] = s.Clock.Now()
 	s.mu.Unlock()
-	err := s.client.Status().Patch(ctx, changed, client.MergeFrom(parent), client.FieldOwner(s.Name))
+	err := s.client.Status().Patch(ctx, changed, patch, client.FieldOwner(s.Name))
 	return reconcile.Result{}, client.IgnoreNotFound(err)
 }
 
