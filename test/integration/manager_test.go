@@ -1,0 +1,130 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package integration
+
+import (
+	"context"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"mapcontroller.dev/snapshotschedule/internal/controller"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+)
+
+// machine is the clock of the operator's machine: the test's, and so much ahead.
+type machine struct{ ahead atomic.Int64 }
+
+func (m *machine) Now() time.Time                  { return time.Now().Add(time.Duration(m.ahead.Load())) }
+func (m *machine) Since(t time.Time) time.Duration { return m.Now().Sub(t) }
+
+// operator is a running manager.
+type operator struct {
+	network *network
+	machine *machine
+	stop    func()
+}
+
+// later lets both clocks, the API server's and the machine's, show a later time. What waits
+// for a time on a timer of its own goes on waiting.
+func (o *operator) later(d time.Duration) {
+	o.network.ahead.Add(int64(d))
+	o.machine.ahead.Add(int64(d))
+}
+
+type option func(*operator, *mapcontroller.Options)
+
+// at starts the operator at a time to come, by all clocks.
+func at(d time.Duration) option {
+	return func(o *operator, _ *mapcontroller.Options) { o.later(d) }
+}
+
+// machineAhead has the operator's machine be wrong.
+func machineAhead(d time.Duration) option {
+	return func(o *operator, _ *mapcontroller.Options) { o.machine.ahead.Store(int64(d)) }
+}
+
+// refusing has some requests refused on their way.
+func refusing(refuse func(*http.Request) int) option {
+	return func(o *operator, _ *mapcontroller.Options) { o.network.refuse = refuse }
+}
+
+func statusEvery(d time.Duration) option {
+	return func(_ *operator, options *mapcontroller.Options) { options.StatusInterval = d }
+}
+
+// start runs the operator, wired as in cmd, for the namespace of this world and until the end
+// of the spec.
+func (w *world) start(opts ...option) *operator {
+	GinkgoHelper()
+	o := &operator{network: &network{}, machine: &machine{}}
+	options := mapcontroller.Options{
+		Workers:          8,
+		StatusInterval:   100 * time.Millisecond,
+		DeletesPerSecond: 50,
+		MaxClockSkew:     time.Minute,
+		KindsInterval:    200 * time.Millisecond,
+		Clock:            o.machine,
+	}
+	for _, opt := range opts {
+		opt(o, &options)
+	}
+
+	wired := rest.CopyConfig(config)
+	wired.QPS = -1
+	wired.Wrap(func(base http.RoundTripper) http.RoundTripper {
+		o.network.base = base
+		return o.network
+	})
+	wired.Wrap(func(base http.RoundTripper) http.RoundTripper {
+		return mapcontroller.ServerClock{Base: base, Clock: o.machine}
+	})
+	caching := controller.CacheOptions()
+	caching.DefaultNamespaces = map[string]cache.Config{w.namespace: {}}
+	skip := true
+	manager, err := ctrl.NewManager(wired, ctrl.Options{
+		Scheme:     scheme,
+		Cache:      caching,
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Controller: ctrlconfig.Controller{SkipNameValidation: &skip},
+	})
+	Expect(err).NotTo(HaveOccurred())
+	running, cancel := context.WithCancel(ctx)
+	Expect(controller.SetupWithManager(running, manager, options)).To(Succeed())
+	ended := make(chan error, 1)
+	go func() { ended <- manager.Start(running) }()
+	stopped := false
+	o.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		Expect(<-ended).To(Succeed(), "the manager ends without an error")
+	}
+	DeferCleanup(o.stop)
+	return o
+}
