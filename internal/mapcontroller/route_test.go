@@ -1,0 +1,247 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mapcontroller
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+)
+
+func (b *bench) router() *router[*corev1.ConfigMap, string] {
+	return &router[*corev1.ConfigMap, string]{controller: b.testController, parentKind: corev1.SchemeGroupVersion.WithKind("ConfigMap")}
+}
+
+// awoken returns the keys that an event woke, as parent/key.
+func awoken(t *testing.T, do func(queue)) []string {
+	t.Helper()
+	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[Request]())
+	defer q.ShutDown()
+	do(q)
+	all := map[string]bool{}
+	for q.Len() > 0 {
+		req, _ := q.Get()
+		all[req.Parent.Name+"/"+req.MapKey] = true
+		q.Done(req)
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+func TestOwner(t *testing.T) {
+	refs := func(refs ...metav1.OwnerReference) func(*corev1.Pod) {
+		return func(o *corev1.Pod) { o.OwnerReferences = refs }
+	}
+	ref := func(apiVersion, kind string) metav1.OwnerReference {
+		r := ownedBy("q", "q-uid")
+		r.APIVersion, r.Kind = apiVersion, kind
+		return r
+	}
+	for name, test := range map[string]struct {
+		change    func(*corev1.Pod)
+		want      string
+		wantOwned bool
+	}{
+		"of the parent that controls it":      {change: refs(ownedBy("q", "q-uid")), want: "q/in-uid", wantOwned: true},
+		"of one of another version":           {change: refs(ref("v2", "ConfigMap")), want: "q/in-uid", wantOwned: true},
+		"an orphan, of the parent it names":   {change: refs(), want: "p/in-uid"},
+		"of another kind":                     {change: refs(ref("v1", "Service")), want: "/"},
+		"of a kind of another group":          {change: refs(ref("x.test/v1", "ConfigMap")), want: "/"},
+		"an orphan that names nobody":         {change: func(o *corev1.Pod) { o.OwnerReferences, o.Labels = nil, nil }, want: "/"},
+		"with an owner of no right":           {change: refs(ref("a/b/c", "ConfigMap")), want: "/"},
+		"ours, the map key taken off":         {change: func(o *corev1.Pod) { delete(o.Labels, testTags.MapKey) }, want: "p/", wantOwned: true},
+		"ours, named as another's, for now":   {change: func(o *corev1.Pod) { o.Labels[testTags.Parent] = "q" }, want: "p/in-uid", wantOwned: true},
+		"with an owner that does not control": {change: func(o *corev1.Pod) { o.OwnerReferences[0].Controller = nil }, want: "p/in-uid"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			req, owned := newBench(t, nil, nil).router().owner(testOutput("out", test.change))
+			if got := req.Parent.Name + "/" + req.MapKey; got != test.want || owned != test.wantOwned {
+				t.Errorf("got %s, owned %v; want %s, %v", got, owned, test.want, test.wantOwned)
+			}
+		})
+	}
+}
+
+func TestRouteOutputs(t *testing.T) {
+	orphan := func(o *corev1.Pod) { o.OwnerReferences = nil }
+	for name, test := range map[string]struct {
+		before, after *corev1.Pod
+		want          []string
+	}{
+		"created":           {after: testOutput("o"), want: []string{"p/in-uid"}},
+		"changed":           {before: testOutput("o"), after: testOutput("o"), want: []string{"p/in-uid"}},
+		"deleted":           {before: testOutput("o"), want: []string{"p/in-uid"}},
+		"an orphan appears": {after: testOutput("o", orphan), want: []string{"p/in-uid"}},
+		// Nobody cares when an orphan disappears.
+		"an orphan is deleted": {before: testOutput("o", orphan)},
+		"its controller is taken off": {
+			before: testOutput("o"), after: testOutput("o", orphan), want: []string{"p/in-uid"},
+		},
+		"it goes over to another": {
+			before: testOutput("o"),
+			after:  testOutput("o", func(o *corev1.Pod) { o.OwnerReferences[0] = ownedBy("q", "q-uid") }),
+			want:   []string{"p/in-uid", "q/in-uid"},
+		},
+		"it goes over to another key": {
+			before: testOutput("o"),
+			after:  testOutput("o", func(o *corev1.Pod) { o.Labels[testTags.MapKey] = "other" }),
+			want:   []string{"p/in-uid", "p/other"},
+		},
+		"another kind takes it": {
+			before: testOutput("o"),
+			after:  testOutput("o", func(o *corev1.Pod) { o.OwnerReferences[0].Kind = "Service" }),
+			want:   []string{"p/in-uid"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newBench(t, nil, nil).router().outputs()
+			got := awoken(t, func(q queue) {
+				switch {
+				case test.before == nil:
+					h.Create(context.Background(), event.TypedCreateEvent[client.Object]{Object: test.after}, q)
+				case test.after == nil:
+					h.Delete(context.Background(), event.TypedDeleteEvent[client.Object]{Object: test.before}, q)
+				default:
+					h.Update(context.Background(), event.TypedUpdateEvent[client.Object]{ObjectOld: test.before, ObjectNew: test.after}, q)
+				}
+			})
+			if !slices.Equal(got, test.want) {
+				t.Errorf("woke %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestRouteInputs(t *testing.T) {
+	unselected := func(s *corev1.Secret) { s.Labels = map[string]string{"app": "b"} }
+	for name, test := range map[string]struct {
+		before, after *corev1.Secret
+		known         bool
+		want          []string
+	}{
+		"created":                          {after: testInput(), want: []string{"p/in-uid"}},
+		"created, not selected":            {after: testInput(unselected)},
+		"moves in":                         {before: testInput(unselected), after: testInput(), want: []string{"p/in-uid"}},
+		"moves out":                        {before: testInput(), after: testInput(unselected), want: []string{"p/in-uid"}},
+		"changes outside, and has outputs": {before: testInput(unselected), after: testInput(unselected, func(s *corev1.Secret) { s.Labels["x"] = "y" }), known: true, want: []string{"p/in-uid"}},
+		"changes outside":                  {before: testInput(unselected), after: testInput(unselected, func(s *corev1.Secret) { s.Labels["x"] = "y" })},
+		"deleted":                          {before: testInput(), want: []string{"p/in-uid"}},
+		"deleted outside, and has outputs": {before: testInput(unselected), known: true, want: []string{"p/in-uid"}},
+		"made anew between two looks":      {before: testInput(), after: testInput(func(s *corev1.Secret) { s.UID = "new" }), want: []string{"p/in-uid", "p/new"}},
+		"a change that says nothing":       {before: testInput(), after: testInput(func(s *corev1.Secret) { s.Data = map[string][]byte{"a": nil} })},
+		"is being deleted":                 {before: testInput(), after: testInput(func(s *corev1.Secret) { s.DeletionTimestamp = &metav1.Time{Time: testNow} }), want: []string{"p/in-uid"}},
+		"a parent takes control of it":     {before: testInput(), after: testInput(func(s *corev1.Secret) { s.OwnerReferences = []metav1.OwnerReference{ownedBy("p", "p-uid")} }), want: []string{"p/in-uid"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, []client.Object{testParent()}, nil)
+			b.Inputs[0].Changed = func(_, _ client.Object) bool { return false }
+			if test.known {
+				b.ledger.open(testKey.Parent, "p-uid", []string{"in-uid"})
+			}
+			h := b.router().inputs(b.Inputs[0])
+			got := awoken(t, func(q queue) {
+				switch {
+				case test.before == nil:
+					h.Create(context.Background(), event.TypedCreateEvent[client.Object]{Object: test.after}, q)
+				case test.after == nil:
+					h.Delete(context.Background(), event.TypedDeleteEvent[client.Object]{Object: test.before}, q)
+				default:
+					h.Update(context.Background(), event.TypedUpdateEvent[client.Object]{ObjectOld: test.before, ObjectNew: test.after}, q)
+				}
+			})
+			if !slices.Equal(got, test.want) {
+				t.Errorf("woke %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestRouteParents(t *testing.T) {
+	parent := testParent()
+	shown := []client.Object{parent, testInput(), testOutput("detached", func(o *corev1.Pod) { o.Labels[testTags.MapKey] = "gone" })}
+	for name, test := range map[string]struct {
+		after func(*corev1.ConfigMap)
+		want  []string
+	}{
+		"status":        {after: func(p *corev1.ConfigMap) { p.ResourceVersion = "2" }},
+		"spec":          {after: func(p *corev1.ConfigMap) { p.Generation = 2 }, want: []string{"p/gone", "p/in-uid"}},
+		"made anew":     {after: func(p *corev1.ConfigMap) { p.UID = "new" }, want: []string{"p/in-uid"}},
+		"being deleted": {after: func(p *corev1.ConfigMap) { p.DeletionTimestamp = &metav1.Time{Time: testNow} }, want: []string{"p/gone", "p/in-uid"}},
+		"its own":       {after: func(p *corev1.ConfigMap) { p.Annotations = map[string]string{"ours": "x"} }, want: []string{"p/gone", "p/in-uid"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, shown, nil)
+			b.ParentChanged = func(before, after *corev1.ConfigMap) bool {
+				return before.Annotations["ours"] != after.Annotations["ours"]
+			}
+			after := testParent(test.after)
+			got := awoken(t, func(q queue) {
+				b.router().parents().Update(context.Background(), event.TypedUpdateEvent[client.Object]{ObjectOld: parent, ObjectNew: after}, q)
+			})
+			if !slices.Equal(got, test.want) {
+				t.Errorf("woke %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func BenchmarkRouteInput(b *testing.B) {
+	for _, n := range []int{1, 100, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			var parents []client.Object
+			for i := range n {
+				parents = append(parents, testParent(func(p *corev1.ConfigMap) {
+					p.Name, p.UID = fmt.Sprint("p", i), types.UID(fmt.Sprint("uid", i))
+					p.Data = map[string]string{"app": fmt.Sprint(i)}
+				}))
+			}
+			r := newBench(b, parents, nil).router()
+			// A cache returns what it holds; the fake client would copy it.
+			r.cache.Reader = held{parents: parents}
+			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[Request]())
+			defer q.ShutDown()
+			in := testInput()
+			b.ReportAllocs()
+			for b.Loop() {
+				r.routeInput(context.Background(), q, in)
+			}
+		})
+	}
+}
+
+// held is a cache of parents.
+type held struct {
+	client.Reader
+	parents []client.Object
+}
+
+func (h held) List(_ context.Context, l client.ObjectList, _ ...client.ListOption) error {
+	items := make([]corev1.ConfigMap, 0, len(h.parents))
+	for _, p := range h.parents {
+		items = append(items, *p.(*corev1.ConfigMap))
+	}
+	l.(*corev1.ConfigMapList).Items = items
+	return nil
+}
