@@ -25,6 +25,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/lru"
@@ -102,11 +103,15 @@ func (r *reporter) fresh(key toldKey, problems []Problem) []Problem {
 }
 
 func (r *reporter) warn(s *v1alpha1.SnapshotSchedule, p Problem) {
-	message := p.Message
-	if p.Claim != "" {
-		message = fmt.Sprintf("PersistentVolumeClaim %s: %s", p.Claim, p.Message)
+	if p.Claim == "" {
+		r.events.Eventf(s, nil, corev1.EventTypeWarning, p.Reason, action(p.Reason), "%s", p.Message)
+		return
 	}
-	r.events.Eventf(s, nil, corev1.EventTypeWarning, p.Reason, action(p.Reason), "%s", message)
+	// Events that differ in their text alone are counted as one, and only the
+	// first one's text is kept: the PVC tells them apart.
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: p.Claim}}
+	r.events.Eventf(s, claim, corev1.EventTypeWarning, p.Reason, action(p.Reason),
+		"PersistentVolumeClaim %s: %s", p.Claim, p.Message)
 }
 
 // action is what the controller was doing, as the events API asks for.
