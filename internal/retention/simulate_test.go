@@ -35,8 +35,10 @@ type world struct {
 	terms  schedule.Terms
 	policy retention.Policy
 	// now is the API server's clock. The controller's is off by skew.
-	now       time.Time
-	skew      time.Duration
+	now  time.Time
+	skew time.Duration
+	// look is when the controller asked to look again.
+	look      time.Time
 	snapshots []fate
 	taken     map[time.Time]bool // slots that were taken when they had come
 }
@@ -92,8 +94,12 @@ func newWorld(t *rapid.T) *world {
 
 // wait lets time pass, and the storage system work.
 func (w *world) wait() {
-	unit := rapid.SampledFrom([]time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour}).Draw(w.T, "unit")
-	w.now = w.now.Add(time.Duration(rapid.IntRange(0, 90).Draw(w.T, "wait")) * unit)
+	if w.look.After(w.now) && rapid.Bool().Draw(w.T, "until the next look") {
+		w.now = w.look
+	} else {
+		unit := rapid.SampledFrom([]time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour}).Draw(w.T, "unit")
+		w.now = w.now.Add(time.Duration(rapid.IntRange(0, 90).Draw(w.T, "wait")) * unit)
+	}
 	if rapid.IntRange(0, 9).Draw(w.T, "run now") == 0 {
 		w.terms.Requested = []time.Time{w.now.Add(time.Duration(rapid.IntRange(-5, 5).Draw(w.T, "in")) * time.Hour)}
 	}
@@ -130,17 +136,24 @@ func (w *world) reconcile() {
 	for _, f := range w.snapshots {
 		series.Snapshots = append(series.Snapshots, f.Snapshot)
 	}
-	slot := w.terms.At(local).Current
+	slots := w.terms.At(local)
+	slot := slots.Current
 	take := retention.Take(slot, local, w.policy.ReadyDeadline, series)
 	series.SlotDue = take.Due
 	decision := retention.Decide(w.policy, local, series)
+	w.look = time.Time{}
+	for _, at := range []time.Time{slots.Next, slots.Until, decision.Next} {
+		if at = at.Add(-w.skew); trusted && at.After(w.now) && (w.look.IsZero() || at.Before(w.look)) {
+			w.look = at
+		}
+	}
 
 	if take.Create() {
 		w.create(slot, trusted)
 	}
 	if trusted {
-		w.delete(slot, local, series, decision)
 		w.check(take, slot, local)
+		w.delete(slot, local, series, decision)
 	}
 }
 

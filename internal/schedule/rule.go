@@ -84,7 +84,7 @@ func (r *Rule) nextCron(t time.Time) (time.Time, bool) {
 			return time.Time{}, false
 		}
 		at := wall.Add(-offset)
-		_, end := t.ZoneBounds()
+		_, end := bounds(t)
 		if end.IsZero() || at.Before(end) {
 			return at, true
 		}
@@ -108,7 +108,7 @@ func (r *Rule) lastCron(t time.Time) (time.Time, bool) {
 			return time.Time{}, false
 		}
 		at := wall.Add(-offset)
-		start, _ := t.ZoneBounds()
+		start, _ := bounds(t)
 		if start.IsZero() || !at.Before(start) {
 			return at, true
 		}

@@ -52,17 +52,32 @@ func offsetAt(t time.Time, loc *time.Location) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
+// bounds is a stretch of time from start (included) to end (excluded) around t,
+// in which the zone of t has one offset. A zero time is no bound.
+//
+// It is ZoneBounds, but for a fault of that in Go 1.26: where the zone data have
+// no more than a rule (Go's own from 2038 on, others from today), the end that
+// it gives for 31 December of a leap year is that day's beginning in UTC.
+// Whoever walks on from end to end would never get past it.
+func bounds(t time.Time) (start, end time.Time) {
+	start, end = t.ZoneBounds()
+	if !end.IsZero() && !end.After(t) {
+		end = t.Truncate(24 * time.Hour).Add(24 * time.Hour) // the end of the year
+	}
+	return start, end
+}
+
 // reached is the latest wall time that the zone's clock has shown up to and at
 // t. It is what the clock shows, but while an hour is repeated it stands still
 // at the last instant before the clock was set back.
 func reached(t time.Time, loc *time.Location) time.Time {
 	wall := t.Add(offsetAt(t, loc)).UTC()
-	for start, _ := t.In(loc).ZoneBounds(); !start.IsZero() && t.Sub(start) < maxSetBack; {
+	for start, _ := bounds(t.In(loc)); !start.IsZero() && t.Sub(start) < maxSetBack; {
 		before := start.Add(-1)
 		if shown := before.Add(offsetAt(before, loc)).UTC(); shown.After(wall) {
 			wall = shown
 		}
-		start, _ = before.ZoneBounds()
+		start, _ = bounds(before)
 	}
 	return wall
 }
@@ -78,7 +93,7 @@ func firstShowing(wall time.Time, loc *time.Location) time.Time {
 		if shows.Before(t) {
 			shows = t // the clock jumped over wall just now
 		}
-		_, end := t.ZoneBounds()
+		_, end := bounds(t)
 		if end.IsZero() || shows.Before(end) {
 			return shows.UTC()
 		}

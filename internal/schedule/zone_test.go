@@ -54,7 +54,7 @@ func zone(t testing.TB, name string) *time.Location {
 func changes(loc *time.Location, from, to time.Time) []time.Time {
 	var all []time.Time
 	for t := from.In(loc); ; {
-		_, end := t.ZoneBounds()
+		_, end := bounds(t)
 		if end.IsZero() || !end.Before(to) {
 			return all
 		}
@@ -168,6 +168,26 @@ func TestFirstShowingAndReachedAreEachOthersInverse(t *testing.T) {
 			rt.Fatalf("%s: firstShowing(%v) = %v, reached(%v) = %v", name, w, shown, instant, seen)
 		}
 	})
+}
+
+// Time goes on from end to end, and no offset changes in between. In 2040 and
+// 2096 ZoneBounds would be stuck on 31 December.
+func TestBoundsHoldTheirTime(t *testing.T) {
+	for _, name := range zones {
+		loc := zone(t, name)
+		for _, year := range []int{1867, 2026, 2040, 2096} {
+			from := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)
+			for at := from; at.Before(from.AddDate(1, 0, 1)); at = at.Add(time.Hour) {
+				start, end := bounds(at.In(loc))
+				if (!start.IsZero() && start.After(at)) || (!end.IsZero() && !end.After(at)) {
+					t.Fatalf("%s: %v is not between %v and %v", name, at.In(loc), start, end)
+				}
+				if !end.IsZero() && offsetAt(end.Add(-1), loc) != offsetAt(at, loc) {
+					t.Fatalf("%s: the offset changes between %v and %v", name, at.In(loc), end)
+				}
+			}
+		}
+	}
 }
 
 func TestChangesFindsThem(t *testing.T) {
