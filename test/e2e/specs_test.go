@@ -18,12 +18,12 @@ package e2e
 
 import (
 	"context"
-	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	. "github.com/onsi/gomega"
 	gomegatypes "github.com/onsi/gomega/types"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -54,21 +54,47 @@ func fresh(ctx context.Context, s *v1alpha1.SnapshotSchedule) func() *v1alpha1.S
 // them ready and none being deleted, and returns them.
 func eventuallySnapshots(ctx context.Context, namespace string, n int) []snapshotv1.VolumeSnapshot {
 	var all []snapshotv1.VolumeSnapshot
-	EventuallyWithOffset(1, func(g Gomega) {
+	EventuallyWithOffset(1, func() []string {
 		all = cluster.Snapshots(ctx, namespace)
-		g.Expect(all).To(HaveLen(n))
-		for i := range all {
-			g.Expect(harness.Ready(&all[i])).To(BeTrue(), "%s is not ready", all[i].Name)
-			g.Expect(all[i].DeletionTimestamp).To(BeNil(), "%s is being deleted", all[i].Name)
-		}
-	}).WithContext(ctx).WithTimeout(time.Minute).Should(Succeed(), "there should be %d ready snapshots", n)
+		return states(all)
+	}).WithContext(ctx).Should(And(HaveLen(n), HaveEach(HaveSuffix("ready"))), "there should be %d ready snapshots", n)
 	return all
 }
 
 // eventuallyNoSnapshots waits until the bucket is empty.
 func eventuallyNoSnapshots(ctx context.Context, namespace string) {
-	EventuallyWithOffset(1, func() []snapshotv1.VolumeSnapshot { return cluster.Snapshots(ctx, namespace) }).
+	EventuallyWithOffset(1, func() []string { return states(cluster.Snapshots(ctx, namespace)) }).
 		WithContext(ctx).Should(BeEmpty(), "no snapshot should be left")
+}
+
+// states are snapshots in words.
+func states(all []snapshotv1.VolumeSnapshot) []string {
+	words := make([]string, len(all))
+	for i := range all {
+		words[i] = all[i].Name + ": " + state(&all[i])
+	}
+	return words
+}
+
+func state(v *snapshotv1.VolumeSnapshot) string {
+	switch {
+	case v.DeletionTimestamp != nil:
+		return "being deleted"
+	case harness.Ready(v):
+		return "ready"
+	case v.Status != nil && v.Status.Error != nil:
+		return "error: " + ptr.Deref(v.Status.Error.Message, "")
+	}
+	return "not yet"
+}
+
+// named are the names of snapshots.
+func named(all []snapshotv1.VolumeSnapshot) []string {
+	found := make([]string, len(all))
+	for i := range all {
+		found[i] = all[i].Name
+	}
+	return found
 }
 
 // annotate sets or, with an empty value, removes an annotation.
@@ -90,4 +116,12 @@ func annotate(ctx context.Context, o client.Object, key, value string) {
 func kubectl(args ...string) {
 	out, err := cluster.Kubectl(nil, args...)
 	ExpectWithOffset(1, err).NotTo(HaveOccurred(), out)
+}
+
+// tryToSnapshot asks the API server whether it would take a snapshot.
+func tryToSnapshot(ctx context.Context, namespace, claim string) error {
+	return cluster.Client.Create(ctx, &snapshotv1.VolumeSnapshot{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "try-"},
+		Spec:       snapshotv1.VolumeSnapshotSpec{Source: snapshotv1.VolumeSnapshotSource{PersistentVolumeClaimName: &claim}},
+	}, client.DryRunAll)
 }

@@ -23,6 +23,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -78,14 +79,18 @@ func RemoveProgram() {
 // and does not wait for it. It is killed with the node of the suite that
 // started it, at the latest.
 func (c *Cluster) Launch(ctx context.Context, flags ...string) *Operator {
+	return c.launch(ctx, []string{BuildOperator()}, flags...)
+}
+
+func (c *Cluster) launch(ctx context.Context, command []string, flags ...string) *Operator {
 	dir := GinkgoT().TempDir()
 	kubeconfig, credential := c.writeKubeconfig(ctx, dir)
 	o := &Operator{LogFile: filepath.Join(dir, "log"), credential: credential, ended: make(chan struct{})}
 	log, err := os.Create(o.LogFile)
 	must(err, "the operator's log")
 	// The listener picks a free port, and the log tells which.
-	flags = append([]string{"--health-probe-bind-address=127.0.0.1:0"}, flags...)
-	o.cmd = exec.Command(BuildOperator(), flags...)
+	args := append(slices.Concat(command[1:], []string{"--health-probe-bind-address=127.0.0.1:0"}), flags...)
+	o.cmd = exec.Command(command[0], args...)
 	o.cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	o.cmd.Stdout, o.cmd.Stderr = log, log
 	o.cmd.SysProcAttr = dieWithParent()

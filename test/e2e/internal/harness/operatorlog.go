@@ -19,6 +19,7 @@ package harness
 import (
 	"encoding/json"
 	"os"
+	"regexp"
 	"strings"
 )
 
@@ -67,7 +68,10 @@ func (o *Operator) text() string {
 	return string(text)
 }
 
+// stack is what every error has at its end.
+var stack = regexp.MustCompile(`,"stacktrace":".*"`)
+
 func (o *Operator) tail(n int) string {
 	lines := strings.SplitAfter(strings.TrimSuffix(o.text(), "\n"), "\n")
-	return strings.Join(lines[max(0, len(lines)-n):], "")
+	return stack.ReplaceAllString(strings.Join(lines[max(0, len(lines)-n):], ""), "")
 }

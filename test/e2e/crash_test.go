@@ -1,0 +1,123 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/e2e/internal/harness"
+)
+
+var _ = Describe("an operator that is killed at awkward moments", func() {
+	const (
+		claims   = 20
+		rounds   = 16
+		interval = 2 * time.Second
+	)
+
+	// slotAt is the newest slot at a time.
+	slotAt := func(s *v1alpha1.SnapshotSchedule, t time.Time) time.Time {
+		anchor := s.CreationTimestamp.Time
+		return anchor.Add(t.Sub(anchor).Truncate(interval))
+	}
+	slotOf := func(s harness.Seen) time.Time {
+		slot, err := time.Parse(time.RFC3339, s.Slot())
+		Expect(err).NotTo(HaveOccurred())
+		return slot
+	}
+
+	It("takes no slot twice, and always serves the current one after it came back", func(ctx context.Context) {
+		seed := uint64(GinkgoRandomSeed())
+		draw := rand.New(rand.NewPCG(seed, 0))
+		namespace := cluster.Namespace(ctx, "crash")
+		cluster.BoundClaims(ctx, namespace, claims)
+		history := cluster.Record(ctx, namespace)
+		schedule := cluster.Schedule(ctx, namespace, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "2s", SnapshotTTL: "10s"})
+
+		for round := range rounds {
+			operator := cluster.Launch(ctx)
+			before := len(history.All())
+			kill := make(chan struct{}, 1)
+			if round%2 == 0 {
+				// Right after the n-th create of this round was seen.
+				n := before + 1 + draw.IntN(claims)
+				history.OnAdd(func(added int) {
+					if added == n {
+						kill <- struct{}{}
+					}
+				})
+				Eventually(kill).WithContext(ctx).WithPolling(time.Millisecond).Should(Receive(), "round %d: %d creates", round, n-before)
+			} else {
+				// At some time in its life, its start included.
+				after := time.Duration(draw.Int64N(int64(interval + interval/2)))
+				Eventually(time.After(after)).WithContext(ctx).WithPolling(time.Millisecond).Should(Receive())
+			}
+			operator.Kill()
+			history.OnAdd(nil)
+		}
+		AddReportEntry("snapshots before the last start", fmt.Sprintf("%d in %d rounds, seed %d", len(history.All()), rounds, seed))
+
+		By("missing three slots and more while it is down")
+		down := time.Now()
+		Eventually(time.Now).WithContext(ctx).Should(BeTemporally(">", down.Add(3*interval)))
+		missed := history.All()
+		started := time.Now()
+		cluster.Start(ctx)
+		for i := range claims {
+			claim := fmt.Sprintf("data-%d", i)
+			var fresh []harness.Seen
+			Eventually(func(g Gomega) {
+				fresh = nil
+				for _, s := range history.Of(claim) {
+					if !contains(missed, s) {
+						fresh = append(fresh, s)
+					}
+				}
+				g.Expect(len(fresh)).To(BeNumerically(">=", 2))
+			}).WithContext(ctx).Should(Succeed(), "%s should be served again", claim)
+			Expect(slotOf(fresh[0])).To(BeTemporally(">=", slotAt(schedule, started)), "of the missed slots of %s only the newest", claim)
+			Expect(slotOf(fresh[0])).To(BeTemporally("<=", slotAt(schedule, started).Add(interval)), "the current slot of %s", claim)
+		}
+		Expect(history.Twice()).To(BeEmpty())
+		var twoInOne []string
+		last := map[string]time.Time{}
+		for _, s := range history.All() {
+			if slot := slotOf(s); !slot.After(last[s.Claim()]) {
+				twoInOne = append(twoInOne, s.String())
+			} else {
+				last[s.Claim()] = slot
+			}
+		}
+		Expect(twoInOne).To(BeEmpty(), "slots of a PVC are taken in their order, each once")
+	})
+})
+
+func contains(all []harness.Seen, s harness.Seen) bool {
+	for _, o := range all {
+		if o.First.UID == s.First.UID {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,41 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package harness
+
+import (
+	"bytes"
+	"context"
+	"os/exec"
+)
+
+// In a pod the operator finds the namespace of its lease in a file of its
+// ServiceAccount. This gives a program that file, in a mount namespace of its
+// own.
+const inPod = `mount -t tmpfs none /run && mkdir -p /var/run/secrets/kubernetes.io/serviceaccount &&
+printf %s "$0" >/var/run/secrets/kubernetes.io/serviceaccount/namespace && exec "$@"`
+
+// StartElected starts an operator that takes part in leader election.
+func (c *Cluster) StartElected(ctx context.Context) *Operator {
+	program := BuildOperator()
+	const flag = "leader-election-namespace"
+	if help, _ := exec.Command(program, "--help").CombinedOutput(); bytes.Contains(help, []byte(flag)) {
+		return c.Start(ctx, "--leader-elect", "--"+flag+"="+SystemNamespace)
+	}
+	o := c.launch(ctx, []string{"unshare", "--map-root-user", "--mount", "sh", "-c", inPod, SystemNamespace, program}, "--leader-elect")
+	o.WaitReady(ctx)
+	return o
+}

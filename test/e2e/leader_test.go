@@ -1,0 +1,92 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/e2e/internal/harness"
+)
+
+var _ = Describe("two operators with leader election", func() {
+	// lease is who has it; empty: nobody.
+	lease := func(ctx context.Context) func() string {
+		return func() string {
+			all := &coordinationv1.LeaseList{}
+			Expect(cluster.Client.List(ctx, all, client.InNamespace(harness.SystemNamespace))).To(Succeed())
+			if len(all.Items) == 0 || all.Items[0].Spec.HolderIdentity == nil {
+				return ""
+			}
+			return *all.Items[0].Spec.HolderIdentity
+		}
+	}
+
+	It("take over from each other: after a crash when the lease is over, after SIGTERM at once", func(ctx context.Context) {
+		start := cluster.Audit.Mark()
+		first := cluster.StartElected(ctx)
+		Eventually(lease(ctx)).WithContext(ctx).ShouldNot(BeEmpty(), "the first should get the lease")
+		holder := lease(ctx)()
+		second := cluster.StartElected(ctx)
+
+		namespace := cluster.Namespace(ctx, "lead")
+		cluster.BoundClaims(ctx, namespace, 2)
+		history := cluster.Record(ctx, namespace)
+		cluster.Schedule(ctx, namespace, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "2s", SnapshotTTL: "20s"})
+		goesOn := func(within time.Duration) time.Duration {
+			mark := time.Now()
+			n := len(history.All())
+			EventuallyWithOffset(1, func() []harness.Seen { return history.All() }).WithContext(ctx).WithTimeout(within).
+				Should(WithTransform(func(all []harness.Seen) int { return len(all) }, BeNumerically(">=", n+4)))
+			return time.Since(mark)
+		}
+		goesOn(20 * time.Second)
+		writes := func(o *harness.Operator) harness.Requests {
+			return cluster.Audit.Since(start).In(namespace).By(o).Where(func(r harness.Request) bool {
+				return r.Verb != "get" && r.Verb != "list" && r.Verb != "watch"
+			})
+		}
+		Expect(writes(second)).To(BeEmpty(), "only the leader writes")
+
+		By("killing the leader")
+		first.Kill()
+		crash := time.Now()
+		Eventually(lease(ctx)).WithContext(ctx).WithTimeout(40 * time.Second).ShouldNot(Or(BeEmpty(), Equal(holder)))
+		AddReportEntry("the lease went over after a crash in", time.Since(crash).Round(time.Second/10))
+		goesOn(20 * time.Second)
+		Expect(writes(second)).NotTo(BeEmpty())
+
+		By("asking the leader to end")
+		third := cluster.StartElected(ctx)
+		holder = lease(ctx)()
+		second.Stop()
+		end := time.Now()
+		Eventually(lease(ctx)).WithContext(ctx).WithTimeout(10*time.Second).ShouldNot(Or(BeEmpty(), Equal(holder)),
+			"a leader that ends should release its lease")
+		AddReportEntry("the lease went over after SIGTERM in", time.Since(end).Round(time.Second/10))
+		goesOn(20 * time.Second)
+		Expect(third.Alive()).To(BeTrue())
+		Expect(history.Twice()).To(BeEmpty(), fmt.Sprint("of ", len(history.All())))
+	})
+})

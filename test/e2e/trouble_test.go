@@ -1,0 +1,168 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/e2e/internal/harness"
+)
+
+var _ = Describe("trouble with one PVC", func() {
+	It("is shown, delays no other, and ends by itself", func(ctx context.Context) {
+		namespace := cluster.Namespace(ctx, "denied")
+		policy := denySnapshotsOf(ctx, namespace, "data-1")
+		cluster.Start(ctx)
+		cluster.BoundClaims(ctx, namespace, 4)
+		history := cluster.Record(ctx, namespace)
+		schedule := cluster.Schedule(ctx, namespace, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "3s", SnapshotTTL: "9s"})
+
+		Eventually(func(g Gomega) {
+			for _, claim := range []string{"data-0", "data-2", "data-3"} {
+				taken := history.Of(claim)
+				g.Expect(len(taken)).To(BeNumerically(">=", 5), "snapshots of %s", claim)
+				g.Expect(taken[0].Gone).To(BeTrue(), "the first snapshot of %s should expire", claim)
+				for i := range taken {
+					g.Expect(taken[i].Slot()).To(Equal(history.Of("data-0")[i].Slot()), "snapshots of %s", claim)
+				}
+			}
+		}).WithContext(ctx).Should(Succeed(), "the other PVCs should have their snapshots, slot by slot")
+		Expect(history.Of("data-1")).To(BeEmpty())
+
+		Eventually(fresh(ctx, schedule)).WithContext(ctx).Should(And(
+			beReadyWith(metav1.ConditionFalse, v1alpha1.ReasonSnapshotsFailing),
+			haveProblem("data-1", v1alpha1.ReasonCreateFailed)))
+		s := harness.Get(ctx, cluster, schedule)
+		Expect(s.Status.Problems).To(HaveLen(1))
+		Expect(s.Status.Problems[0].Message).To(ContainSubstring("data-1 is not to be snapshotted"))
+		Expect(s.Status.Conditions).To(ContainElement(And(
+			HaveField("Type", v1alpha1.ConditionReady), HaveField("Message", ContainSubstring("data-1")))))
+		Eventually(events(ctx, namespace)).WithContext(ctx).Should(ContainElement(And(
+			HaveField("Type", corev1.EventTypeWarning),
+			HaveField("Reason", v1alpha1.ReasonCreateFailed),
+			HaveField("Regarding.Name", schedule.Name),
+			HaveField("Note", ContainSubstring("data-1")))))
+
+		Expect(cluster.Client.Delete(ctx, policy)).To(Succeed())
+		Eventually(func() []harness.Seen { return history.Of("data-1") }).WithContext(ctx).WithTimeout(time.Minute).ShouldNot(BeEmpty())
+		Eventually(fresh(ctx, schedule)).WithContext(ctx).Should(And(
+			beReadyWith(metav1.ConditionTrue, v1alpha1.ReasonScheduled),
+			HaveField("Status.Problems", BeEmpty())))
+		Expect(history.Twice()).To(BeEmpty())
+	})
+})
+
+var _ = Describe("a full quota", func() {
+	It("stops no expiry, and when there is room the snapshots go on by themselves", func(ctx context.Context) {
+		namespace := cluster.Namespace(ctx, "quota")
+		cluster.Start(ctx)
+		cluster.BoundClaims(ctx, namespace, 2)
+		quota := &corev1.ResourceQuota{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "snapshots"},
+			Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{
+				"count/volumesnapshots.snapshot.storage.k8s.io": resource.MustParse("6"),
+			}},
+		}
+		Expect(cluster.Client.Create(ctx, quota)).To(Succeed())
+		Eventually(func() corev1.ResourceList { return harness.Get(ctx, cluster, quota).Status.Hard }).
+			WithContext(ctx).ShouldNot(BeEmpty(), "the quota should be in force")
+		history := cluster.Record(ctx, namespace)
+		schedule := cluster.Schedule(ctx, namespace, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "2s", SnapshotTTL: "12s"})
+
+		Eventually(fresh(ctx, schedule)).WithContext(ctx).Should(And(
+			beReadyWith(metav1.ConditionFalse, v1alpha1.ReasonSnapshotsFailing),
+			haveProblem("data-0", v1alpha1.ReasonCreateFailed)), "the full quota should be shown")
+		full := len(history.All())
+		Expect(full).To(BeNumerically(">=", 6))
+		Eventually(func(g Gomega) {
+			all := history.All()
+			g.Expect(all[5].Gone).To(BeTrue(), "snapshots should expire while the quota is full")
+			g.Expect(len(all)).To(BeNumerically(">=", full+4), "snapshots should be taken where others went")
+		}).WithContext(ctx).WithTimeout(time.Minute).Should(Succeed())
+
+		room := client.MergeFrom(quota.DeepCopy())
+		quota.Spec.Hard["count/volumesnapshots.snapshot.storage.k8s.io"] = resource.MustParse("100")
+		Expect(cluster.Client.Patch(ctx, quota, room)).To(Succeed())
+		Eventually(fresh(ctx, schedule)).WithContext(ctx).WithTimeout(time.Minute).Should(And(
+			beReadyWith(metav1.ConditionTrue, v1alpha1.ReasonScheduled),
+			HaveField("Status.Problems", BeEmpty())))
+		Expect(history.Twice()).To(BeEmpty())
+	})
+})
+
+// denySnapshotsOf has the API server refuse the snapshots of one PVC.
+func denySnapshotsOf(ctx context.Context, namespace, claim string) *admissionv1.ValidatingAdmissionPolicy {
+	policy := &admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: namespace},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			FailurePolicy: ptr.To(admissionv1.Fail),
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
+				RuleWithOperations: admissionv1.RuleWithOperations{
+					Operations: []admissionv1.OperationType{admissionv1.Create},
+					Rule: admissionv1.Rule{
+						APIGroups: []string{"snapshot.storage.k8s.io"}, APIVersions: []string{"v1"}, Resources: []string{"volumesnapshots"},
+					},
+				},
+			}}},
+			Validations: []admissionv1.Validation{{
+				Expression: fmt.Sprintf("object.spec.source.persistentVolumeClaimName != %q", claim),
+				Message:    claim + " is not to be snapshotted",
+			}},
+		},
+	}
+	Expect(cluster.Client.Create(ctx, policy)).To(Succeed())
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: namespace},
+		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName:        policy.Name,
+			ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+			MatchResources: &admissionv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{
+				MatchLabels: map[string]string{corev1.LabelMetadataName: namespace},
+			}},
+		},
+	}
+	Expect(cluster.Client.Create(ctx, binding)).To(Succeed())
+	DeferCleanup(func(ctx context.Context) {
+		Expect(client.IgnoreNotFound(cluster.Client.Delete(ctx, binding))).To(Succeed())
+		Expect(client.IgnoreNotFound(cluster.Client.Delete(ctx, policy))).To(Succeed())
+	})
+	// A policy is in force some time after it was made.
+	Eventually(func() error { return tryToSnapshot(ctx, namespace, claim) }).WithContext(ctx).
+		Should(MatchError(ContainSubstring("is not to be snapshotted")), "the policy should be in force")
+	return policy
+}
+
+func events(ctx context.Context, namespace string) func() []eventsv1.Event {
+	return func() []eventsv1.Event {
+		all := &eventsv1.EventList{}
+		Expect(cluster.Client.List(ctx, all, client.InNamespace(namespace))).To(Succeed())
+		return all.Items
+	}
+}
