@@ -1,0 +1,48 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package reference
+
+// examples has a value for every field of the spec that is not made of others, as
+// one writes it in YAML.
+var examples = map[string]string{
+	"spec.selector":                              "{matchLabels: {app: my-app}}",
+	"spec.snapshotInterval":                      "6h",
+	"spec.schedule":                              `"30 2 * * *"`,
+	"spec.timeZone":                              "Europe/Oslo",
+	"spec.snapshotTTL":                           "10d",
+	"spec.suspend":                               "true",
+	"spec.startingDeadline":                      "2h",
+	"spec.jitter":                                "15m",
+	"spec.readyDeadline":                         "30m",
+	"spec.deletionPolicy":                        "Orphan",
+	"spec.snapshotTemplate.metadata.labels":      "{example.com/tier: gold}",
+	"spec.snapshotTemplate.metadata.annotations": "{example.com/note: nightly}",
+	"spec.snapshotTemplate.spec.volumeSnapshotClassName": "fast",
+	"spec.retention.minReady":                            "2",
+	"spec.retention.maxCount":                            "100",
+	"spec.retention.keep.last":                           "3",
+	"spec.retention.keep.hourly":                         "24",
+	"spec.retention.keep.daily":                          "7",
+	"spec.retention.keep.weekly":                         "4",
+	"spec.retention.keep.monthly":                        "12",
+	"spec.retention.keep.yearly":                         "3",
+	"spec.retention.detached.snapshotTTL":                "30d",
+	"spec.retention.detached.minReady":                   "1",
+}
+
+// Examples returns the example of every field of the spec that has one, by path.
+func Examples() map[string]string { return examples }

@@ -1,0 +1,64 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package reference
+
+import (
+	"fmt"
+	"os/exec"
+	"regexp"
+	"strings"
+)
+
+var (
+	flagLine    = regexp.MustCompile(`^  -([a-z0-9-]+)(?: (\w+))?(?:\t(.*))?$`)
+	flagDefault = regexp.MustCompile(` \(default (.*)\)$`)
+)
+
+// readFlags asks the manager for its help: some flags are its libraries'.
+func readFlags(root string) (string, error) {
+	help := exec.Command("go", "run", "-buildvcs=false", "./cmd", "--help")
+	help.Dir = root
+	output, err := help.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w\n%s", help, err, output)
+	}
+	rows := [][]string{}
+	for line := range strings.Lines(string(output)) {
+		line = strings.TrimRight(line, "\n")
+		if m := flagLine.FindStringSubmatch(line); m != nil {
+			kind := m[2]
+			if kind == "" {
+				kind = "boolean"
+			}
+			rows = append(rows, []string{code("--" + m[1]), kind, "", m[3]})
+		} else if len(rows) > 0 {
+			row := rows[len(rows)-1]
+			row[3] += " " + strings.TrimSpace(line)
+		}
+	}
+	if len(rows) == 0 {
+		return "", fmt.Errorf("%s lists no flags:\n%s", help, output)
+	}
+	for _, row := range rows {
+		if m := flagDefault.FindStringSubmatch(row[3]); m != nil {
+			row[2] = code(strings.Trim(m[1], `"`))
+			row[3] = strings.TrimSuffix(row[3], m[0])
+		}
+		row[3] = sentence(row[3])
+	}
+	return table([]string{"flag", "type", "default", "meaning"}, rows), nil
+}

@@ -1,0 +1,186 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package docs
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+// root is the root of the repository.
+const root = "../.."
+
+// pages returns the pages by path.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{"README.md": read(t, "README.md")}
+	found, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil || len(found) == 0 {
+		t.Fatalf("found %d pages in docs: %v", len(found), err)
+	}
+	for _, path := range found {
+		name := filepath.Join("docs", filepath.Base(path))
+		all[name] = read(t, name)
+	}
+	return all
+}
+
+// blocks are the fenced blocks of a page in one language.
+func blocks(page, language string) []string {
+	return matches(page, "(?ms)^```"+language+"\n(.*?)^```$")
+}
+
+// TestYAML decodes every YAML block, and SnapshotSchedules strictly.
+func TestYAML(t *testing.T) {
+	schedules := 0
+	for name, page := range pages(t) {
+		for _, block := range blocks(page, "yaml") {
+			decoder := yaml.NewYAMLReader(bufio.NewReader(strings.NewReader(block)))
+			for {
+				document, err := decoder.Read()
+				if errors.Is(err, io.EOF) {
+					break
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				object := &unstructured.Unstructured{}
+				if err := yaml.UnmarshalStrict(document, &object.Object); err != nil {
+					t.Errorf("%s: %v\n%s", name, err, document)
+					continue
+				}
+				if object.GetKind() != "SnapshotSchedule" {
+					continue
+				}
+				schedules++
+				if got, want := object.GetAPIVersion(), v1alpha1.GroupVersion.String(); got != want {
+					t.Errorf("%s: apiVersion %s, not %s", name, got, want)
+				}
+				if err := yaml.UnmarshalStrict(document, &v1alpha1.SnapshotSchedule{}); err != nil {
+					t.Errorf("%s: %v\n%s", name, err, document)
+				}
+			}
+		}
+	}
+	if schedules == 0 {
+		t.Error("found no SnapshotSchedule on any page")
+	}
+}
+
+// TestPatches decodes what kubectl patch is given for schedules.
+func TestPatches(t *testing.T) {
+	patches := 0
+	for name, page := range pages(t) {
+		for _, patch := range matches(page, `kubectl patch snapsched \S+ --type=merge -p '([^']*)'`) {
+			patches++
+			// Bad values are shown on purpose; unknown fields are not.
+			if err := yaml.UnmarshalStrict([]byte(patch), &v1alpha1.SnapshotSchedule{}); err != nil {
+				t.Errorf("%s: %s: %v", name, patch, err)
+			}
+		}
+	}
+	if patches == 0 {
+		t.Error("found no patches")
+	}
+}
+
+// TestNames looks up, in the code, the names that pages use.
+func TestNames(t *testing.T) {
+	known := append(prefixed(t), v1alpha1.GroupVersion.String(), v1alpha1.Prefix)
+	fields := read(t, filepath.Join("docs", "reference.md"))
+	targets := matches(read(t, "Makefile"), `(?m)^([a-z0-9-]+):`)
+	for name, page := range pages(t) {
+		for _, key := range matches(page, `(snapshots(?:\\?)\.mapcontroller(?:\\?)\.dev/[a-z0-9-]*)`) {
+			if key = strings.TrimSuffix(strings.ReplaceAll(key, `\`, ""), "-"); !slices.Contains(known, key) {
+				t.Errorf("%s: %s is no label, annotation, finalizer or version of ours", name, key)
+			}
+		}
+		for _, path := range matches(page, "`((?:spec|status)\\.[A-Za-z.\\[\\]]+)`") {
+			if !strings.Contains(fields, "`"+path+"`") && !ofSnapshots[path] {
+				t.Errorf("%s: %s is no field", name, path)
+			}
+		}
+		for _, line := range matches(page, "(?m)(?:^|`)make ([a-z][a-z0-9 -]*)") {
+			for target := range strings.FieldsSeq(line) {
+				if !slices.Contains(targets, target) {
+					t.Errorf("%s: make %s: the Makefile has no such target", name, target)
+				}
+			}
+		}
+	}
+}
+
+// ofSnapshots are fields of VolumeSnapshots that pages speak of.
+var ofSnapshots = map[string]bool{"status.creationTime": true, "status.readyToUse": true, "status.error": true}
+
+// TestLinks follows the links within the repository.
+func TestLinks(t *testing.T) {
+	all := pages(t)
+	for name, page := range all {
+		for _, target := range matches(page, `\]\(([^)]+)\)`) {
+			if strings.Contains(target, "://") {
+				continue
+			}
+			path, anchor, _ := strings.Cut(target, "#")
+			file := name
+			if path != "" {
+				file = filepath.Join(filepath.Dir(name), path)
+			}
+			if _, err := os.Stat(filepath.Join(root, file)); err != nil {
+				t.Errorf("%s: %s: %v", name, target, err)
+				continue
+			}
+			if anchor != "" && !slices.Contains(anchors(all[file]), anchor) {
+				t.Errorf("%s: %s: there is no such heading", name, target)
+			}
+		}
+	}
+}
+
+var notInAnchor = regexp.MustCompile("[^a-z0-9 _-]")
+
+// anchors are those of a page's headings, as GitHub makes them.
+func anchors(page string) []string {
+	var all []string
+	for _, heading := range matches(page, `(?m)^#+ (.*)$`) {
+		heading = notInAnchor.ReplaceAllString(strings.ToLower(heading), "")
+		all = append(all, strings.ReplaceAll(heading, " ", "-"))
+	}
+	return all
+}
+
+// TestNothingPrivate looks for what belongs to one machine.
+func TestNothingPrivate(t *testing.T) {
+	private := regexp.MustCompile(`(?i)(/(?:tmp|root|home|work)/\S*|\bgoproxy\b\S*)`)
+	for name, page := range pages(t) {
+		for _, found := range private.FindAllString(page, -1) {
+			t.Errorf("%s: %s", name, found)
+		}
+	}
+}

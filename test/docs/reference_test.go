@@ -1,0 +1,165 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package docs
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/hack/docs/reference"
+)
+
+// TestReferenceIsCurrent fails when code and docs/reference.md say different things.
+func TestReferenceIsCurrent(t *testing.T) {
+	page := read(t, reference.File)
+	fresh, err := reference.Generate(root, []byte(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(fresh) != page {
+		t.Errorf("%s is not current: run go run ./hack/docs\n%s", reference.File, firstDifference(page, string(fresh)))
+	}
+}
+
+func firstDifference(have, want string) string {
+	a, b := strings.Split(have, "\n"), strings.Split(want, "\n")
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return "have " + a[i] + "\nwant " + b[i]
+		}
+	}
+	return "one is the beginning of the other"
+}
+
+// TestReferenceIsComplete looks for every name in the page without the generator's
+// help: a generator that forgets one is found out here.
+func TestReferenceIsComplete(t *testing.T) {
+	page := read(t, reference.File)
+	names := map[string][]string{
+		"field":                          fieldPaths("", reflect.TypeFor[v1alpha1.SnapshotSchedule]()),
+		"label, annotation or finalizer": prefixed(t),
+		"condition type or reason":       constants(t, "conditions.go", `(?m)^\s*(?:Condition|Reason)\w+\s*=\s*"(\w+)"`),
+		"printer column":                 constants(t, "snapshotschedule_types.go", `printcolumn:name="(\w+)"`),
+		"flag":                           flags(t),
+	}
+	for kind, all := range names {
+		if len(all) == 0 {
+			t.Errorf("found no %s in the code", kind)
+		}
+		for _, name := range all {
+			if !strings.Contains(page, "`"+name+"`") {
+				t.Errorf("%s has no %s `%s`", reference.File, kind, name)
+			}
+		}
+	}
+}
+
+// fieldPaths are the fields of spec and status, as `spec.retention.keep.last`.
+func fieldPaths(path string, t reflect.Type) []string {
+	var all []string
+	for i := range t.NumField() {
+		field := t.Field(i)
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name == "" || name == "metadata" && path == "" || strings.Contains(options, "inline") {
+			continue
+		}
+		inner := strings.TrimPrefix(path+"."+name, ".")
+		if path != "" {
+			all = append(all, inner)
+		}
+		kind := field.Type
+		if kind.Kind() == reflect.Slice {
+			kind, inner = kind.Elem(), inner+"[]"
+		}
+		if kind.Kind() == reflect.Struct && kind.PkgPath() == reflect.TypeFor[v1alpha1.Duration]().PkgPath() {
+			all = append(all, fieldPaths(inner, kind)...)
+		}
+	}
+	return all
+}
+
+// constants are the first groups of a pattern's matches in a file of the API.
+func constants(t *testing.T, file, pattern string) []string {
+	t.Helper()
+	return matches(read(t, filepath.Join("api", "v1alpha1", file)), pattern)
+}
+
+func prefixed(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	for _, name := range constants(t, "labels.go", `=\s*Prefix \+ "([a-z-]+)"`) {
+		all = append(all, v1alpha1.Prefix+name)
+	}
+	return all
+}
+
+func flags(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	for _, name := range matches(read(t, filepath.Join("cmd", "main.go")), `flag\.\w+Var\(&[\w.]+,\s*"([a-z0-9-]+)"`) {
+		all = append(all, "--"+name)
+	}
+	return all
+}
+
+func matches(text, pattern string) []string {
+	var all []string
+	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+		all = append(all, m[1])
+	}
+	return all
+}
+
+// TestExamplesAreFields decodes the example of every field of the spec, strictly.
+// A field without inner ones has to have an example.
+func TestExamplesAreFields(t *testing.T) {
+	examples := reference.Examples()
+	paths := fieldPaths("", reflect.TypeFor[v1alpha1.SnapshotSchedule]())
+	for _, path := range paths {
+		leaf := !slices.ContainsFunc(paths, func(other string) bool { return strings.HasPrefix(other, path+".") })
+		if _, ok := examples[path]; strings.HasPrefix(path, "spec.") && ok != leaf {
+			t.Errorf("%s: has an example: %v, has none inside: %v", path, ok, leaf)
+		}
+	}
+	for path, example := range examples {
+		object := example
+		names := strings.Split(path, ".")
+		for _, name := range slices.Backward(names) {
+			object = "{" + name + ": " + object + "}"
+		}
+		if err := yaml.UnmarshalStrict([]byte(object), &v1alpha1.SnapshotSchedule{}); err != nil {
+			t.Errorf("%s: %v", object, err)
+		}
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, path)) //nolint:gosec // a file of the repository
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
