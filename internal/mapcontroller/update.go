@@ -48,6 +48,8 @@ func (w *writer[P, S]) update(ctx context.Context, have, want client.Object) err
 	if err := stamp(want); err != nil {
 		return err
 	}
+	// An unset field is not compared, but an unset time would be.
+	want.SetCreationTimestamp(have.GetCreationTimestamp())
 	if have.GetAnnotations()[AppliedAnnotation] == want.GetAnnotations()[AppliedAnnotation] &&
 		equality.Semantic.DeepDerivative(want, have) {
 		return nil
