@@ -79,8 +79,7 @@ func TestReferenceIsComplete(t *testing.T) {
 // fieldPaths are the fields of spec and status, as `spec.retention.keep.last`.
 func fieldPaths(path string, t reflect.Type) []string {
 	var all []string
-	for i := range t.NumField() {
-		field := t.Field(i)
+	for field := range t.Fields() {
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if name == "" || name == "metadata" && path == "" || strings.Contains(options, "inline") {
 			continue
@@ -157,7 +156,7 @@ func TestExamplesAreFields(t *testing.T) {
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, path)) //nolint:gosec // a file of the repository
+	text, err := os.ReadFile(filepath.Join(root, path))
 	if err != nil {
 		t.Fatal(err)
 	}

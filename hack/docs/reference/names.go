@@ -235,7 +235,7 @@ func readVerdicts(root string) (string, error) {
 	rows := [][]string{}
 	for _, b := range blocks {
 		for i, n := range b.names {
-			if v := retention.Verdict(i); v.Delete() { //nolint:gosec // a handful
+			if v := retention.Verdict(i); v.Delete() {
 				_, doc, _ := strings.Cut(n.doc, "deletes")
 				rows = append(rows, []string{code(v.String()), sentence(strings.TrimLeft(doc, ": "))})
 			}
