@@ -73,6 +73,13 @@ func TestDecideCap(t *testing.T) {
 				ready(2 * day).slot(noon).want(WithinTTL), ready(day).want(KeptDaily), ready(2*day - time.Hour).want(OverCap),
 			},
 		},
+		"nor the newest that stays, while a newer one terminates": {
+			policy: Policy{TTL: 10 * day, Keep: Tiers{Daily: 2}, MaxCount: 2},
+			want: []judged{
+				ready(time.Hour).slot(noon).named("z").deleting().want(IsTerminating),
+				ready(2 * day).slot(noon).want(WithinTTL), ready(day).want(KeptDaily), ready(2*day - time.Hour).want(OverCap),
+			},
+		},
 		"that of a detached one may be": {
 			policy: Policy{TTL: 10 * day, Keep: Tiers{Daily: 2}, MaxCount: 2}, series: Series{Claim: Unselected},
 			want: []judged{
