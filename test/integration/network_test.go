@@ -18,6 +18,7 @@ package integration
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -39,6 +40,8 @@ type network struct {
 	ahead atomic.Int64
 	// refuse answers in the place of the API server, if it returns a code.
 	refuse func(*http.Request) int
+	// lose tells whether the answer to a request is lost.
+	lose func(*http.Request) bool
 
 	mu       sync.Mutex
 	requests []request
@@ -58,6 +61,10 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := n.base.RoundTrip(r)
 	if err != nil {
 		return nil, err
+	}
+	if n.lose != nil && n.lose(r) {
+		_ = resp.Body.Close()
+		return nil, errors.New("the answer is lost")
 	}
 	sent.answer = resp.StatusCode
 	n.note(sent)

@@ -19,6 +19,9 @@ package integration
 import (
 	"net/http"
 	"strings"
+	"sync/atomic"
+
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
 
 // creates refuses the creation of snapshots.
@@ -28,5 +31,12 @@ func creates(code int) func(*http.Request) int {
 			return code
 		}
 		return 0
+	}
+}
+
+// losing lets the first creation of a snapshot through, and has its answer be lost.
+func losing(lost *atomic.Bool) option {
+	return func(o *operator, _ *mapcontroller.Options) {
+		o.network.lose = func(r *http.Request) bool { return creates(1)(r) != 0 && lost.CompareAndSwap(false, true) }
 	}
 }

@@ -199,7 +199,7 @@ var _ = Describe("Slots", func() {
 		v := w.first("data")
 		cut := metav1.Now()
 		setStatus(v, snapshotv1.VolumeSnapshotStatus{CreationTime: &cut, Error: &snapshotv1.VolumeSnapshotError{Message: ptr.To("away")}})
-		annotate(c, v1alpha1.AnnotationRequestedAt, now())
+		annotate(c, v1alpha1.AnnotationRequestedAt, time.Now().Add(30*time.Second).Format(time.RFC3339))
 		w.count("data", 2)
 	})
 
