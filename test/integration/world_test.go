@@ -254,7 +254,10 @@ func ready(s *schedule) func() string { return condition(s, v1alpha1.ConditionRe
 
 func message(s *schedule) string {
 	GinkgoHelper()
-	return meta.FindStatusCondition(status(s).Conditions, v1alpha1.ConditionReady).Message
+	if c := meta.FindStatusCondition(status(s).Conditions, v1alpha1.ConditionReady); c != nil {
+		return c.Message
+	}
+	return ""
 }
 
 // events of the namespace, as "Reason note".
