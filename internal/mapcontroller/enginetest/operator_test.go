@@ -60,6 +60,8 @@ type operator struct {
 	*wire
 	namespace string
 	options   mapcontroller.Options
+	// cached narrows what the manager's cache holds.
+	cached map[client.Object]cache.ByObject
 	// spec can be changed until the operator is started.
 	spec *engine
 	stop func()
@@ -158,8 +160,11 @@ func (o *operator) start() {
 		return mapcontroller.ServerClock{Base: o.wire, Clock: o.options.Clock}
 	})
 	mgr, err := manager.New(server, manager.Options{
-		Scheme:                 newScheme(),
-		Cache:                  cache.Options{DefaultNamespaces: map[string]cache.Config{o.namespace: {}}},
+		Scheme: newScheme(),
+		Cache: cache.Options{
+			DefaultNamespaces: map[string]cache.Config{o.namespace: {}},
+			ByObject:          o.cached,
+		},
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",
 		Controller:             config.Controller{SkipNameValidation: new(true)},

@@ -1,0 +1,80 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mapcontroller
+
+import (
+	"testing"
+	"time"
+)
+
+func TestPace(t *testing.T) {
+	type ask struct {
+		after    time.Duration
+		key      string
+		n        int
+		want     int
+		wantWait time.Duration
+	}
+	for name, test := range map[string]struct {
+		perSecond float64
+		asks      []ask
+	}{
+		"no pace": {asks: []ask{{key: "a", n: 1000, want: 1000}, {key: "a", n: 1000, want: 1000}}},
+		"a burst, and then a wait": {perSecond: 2, asks: []ask{
+			{key: "a", n: 2, want: 2},
+			{key: "b", n: 1, wantWait: 500 * time.Millisecond},
+		}},
+		"a key that waits keeps its turn": {perSecond: 2, asks: []ask{
+			{key: "a", n: 2, want: 2},
+			{key: "b", n: 2, wantWait: time.Second},
+			{key: "b", n: 2, after: 400 * time.Millisecond, wantWait: 600 * time.Millisecond},
+			{key: "c", n: 1, after: 400 * time.Millisecond, wantWait: 1100 * time.Millisecond},
+			{key: "b", n: 2, after: time.Second, want: 2},
+		}},
+		"no more than a burst at once": {perSecond: 2, asks: []ask{
+			{key: "a", n: 5, want: 2},
+			{key: "a", n: 3, wantWait: time.Second},
+			{key: "a", n: 3, after: time.Second, want: 2},
+		}},
+		"what needs less by then takes less": {perSecond: 2, asks: []ask{
+			{key: "a", n: 2, want: 2},
+			{key: "b", n: 2, wantWait: time.Second},
+			{key: "b", n: 1, after: time.Second, want: 1},
+		}},
+		"less than one a second": {perSecond: 0.5, asks: []ask{
+			{key: "a", n: 3, want: 1},
+			{key: "a", n: 2, wantWait: 2 * time.Second},
+			{key: "a", n: 2, after: 2 * time.Second, want: 1},
+		}},
+		"a clock that is set back makes no wait longer": {perSecond: 2, asks: []ask{
+			{key: "a", n: 2, want: 2},
+			{key: "b", n: 1, wantWait: 500 * time.Millisecond},
+			{key: "b", n: 1, after: -time.Hour, wantWait: 500 * time.Millisecond},
+			{key: "b", n: 1, after: -time.Hour + 500*time.Millisecond, want: 1},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPace(test.perSecond)
+			for i, a := range test.asks {
+				got, wait := p.grant(testNow.Add(a.after), Request{MapKey: a.key}, a.n)
+				if got != a.want || wait.Round(time.Millisecond) != a.wantWait {
+					t.Errorf("ask %d: got %d, wait %s; want %d, %s", i, got, wait, a.want, a.wantWait)
+				}
+			}
+		})
+	}
+}
