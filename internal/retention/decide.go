@@ -105,11 +105,19 @@ func (d *decider) judge(i int) Verdict {
 		return HeldUnderWay
 	case s.Uncut() && d.series.SlotDue && d.series.Claim == Selected:
 		return Replaced
+	}
+	return d.judgeByAge(i)
+}
+
+// judgeByAge is the verdict on a snapshot that nothing holds and nothing drives
+// away.
+func (d *decider) judgeByAge(i int) Verdict {
+	switch {
 	case d.ttl > 0 && d.now.Before(d.expiry(i)):
 		return WithinTTL
 	case d.ttl > 0:
 		return Expired
-	case !s.ReadyToUse:
+	case !d.series.Snapshots[i].ReadyToUse:
 		return Unready
 	case d.keep == Tiers{}:
 		return NoLimit

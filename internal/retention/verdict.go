@@ -36,12 +36,18 @@ const (
 	Unready
 	// WithinTTL keeps: its age is within the TTL.
 	WithinTTL
-	// KeptLast to KeptYearly keep: the tier selects it (the first that does).
+	// KeptLast keeps: the tier keep.last selects it. With this and the next five
+	// the first tier that does is named.
 	KeptLast
+	// KeptHourly keeps: it is the newest ready one of its hour.
 	KeptHourly
+	// KeptDaily keeps: of its day.
 	KeptDaily
+	// KeptWeekly keeps: of its ISO week.
 	KeptWeekly
+	// KeptMonthly keeps: of its month.
 	KeptMonthly
+	// KeptYearly keeps: of its year.
 	KeptYearly
 	// Floor keeps: it is one of the newest minReady ready ones, and would have
 	// gone otherwise.

@@ -57,8 +57,7 @@ func (f field) parse(text string) (mask uint64, star bool, err error) {
 	return mask, star, nil
 }
 
-// parseItem reads *, n, a-b, or one of them with /step. n/step runs from n to
-// the field's end.
+// parseItem reads a span, or a span/step.
 func (f field) parseItem(item string) (mask uint64, bare bool, err error) {
 	span, stepText, stepped := strings.Cut(item, "/")
 	step := 1
@@ -67,39 +66,42 @@ func (f field) parseItem(item string) (mask uint64, bare bool, err error) {
 			return 0, false, fmt.Errorf("step %q is not a number from 1 on", stepText)
 		}
 	}
-
-	low, high := f.min, f.max
-	from, to, isRange := strings.Cut(span, "-")
-	switch {
-	case span == "*" || span == "?":
-		bare = step == 1
-	case isRange:
-		if low, err = f.value(from); err != nil {
-			return 0, false, err
-		}
-		if high, err = f.value(to); err != nil {
-			return 0, false, err
-		}
-		if low > high {
-			return 0, false, fmt.Errorf("range %q runs backwards; split it in two", span)
-		}
-	default:
-		if low, err = f.value(span); err != nil {
-			return 0, false, err
-		}
-		if !stepped {
-			high = low
-		}
+	low, high, err := f.parseSpan(span, stepped)
+	if err != nil {
+		return 0, false, err
 	}
-
 	for v := low; v <= high; v += step {
 		mask |= 1 << v
 	}
 	if f.max == 6 && mask&(1<<sunday) != 0 {
 		mask = mask&^(1<<sunday) | 1
 	}
-	return mask, bare, nil
+	return mask, isStar(span) && step == 1, nil
 }
+
+// parseSpan reads *, n or a-b. With a step, n runs to the field's end.
+func (f field) parseSpan(span string, stepped bool) (low, high int, err error) {
+	if isStar(span) {
+		return f.min, f.max, nil
+	}
+	from, to, isRange := strings.Cut(span, "-")
+	if low, err = f.value(from); err != nil {
+		return 0, 0, err
+	}
+	switch {
+	case isRange:
+		if high, err = f.value(to); err == nil && low > high {
+			err = fmt.Errorf("range %q runs backwards; split it in two", span)
+		}
+	case stepped:
+		high = max(low, f.max) // 7 is Sunday, beyond the end
+	default:
+		high = low
+	}
+	return low, high, err
+}
+
+func isStar(span string) bool { return span == "*" || span == "?" }
 
 // value reads one number or name of the field.
 func (f field) value(s string) (int, error) {

@@ -32,6 +32,6 @@ func Jitter(uid string, limit time.Duration) time.Duration {
 		return 0
 	}
 	h := fnv.New64a()
-	h.Write([]byte(uid)) // never fails
-	return time.Duration(h.Sum64()%seconds) * time.Second
+	h.Write([]byte(uid))                                  // never fails
+	return time.Duration(h.Sum64()%seconds) * time.Second //nolint:gosec // it is below limit
 }

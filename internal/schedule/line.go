@@ -62,7 +62,8 @@ func parseLine(text string) (line, error) {
 	}
 	l, err := parseFields(words)
 	if err != nil {
-		return line{}, fmt.Errorf(`schedule %q: %w; write for example "30 2 * * *" (minute, hour, day of month, month, day of week) or @daily`, text, err)
+		return line{}, fmt.Errorf(`schedule %q: %w; write for example "30 2 * * *" `+
+			`(minute, hour, day of month, month, day of week) or @daily`, text, err)
 	}
 	return l, nil
 }

@@ -54,6 +54,7 @@ func TestLine(t *testing.T) {
 		"0 is Sunday":                         {"0 0 * * 0", "2026-01-01 00:00", []string{"2026-01-04 00:00", "2026-01-11 00:00"}},
 		"7 is Sunday too":                     {"0 0 * * 7", "2026-01-01 00:00", []string{"2026-01-04 00:00", "2026-01-11 00:00"}},
 		"a range up to 7":                     {"0 0 * * 5-7", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-03 00:00", "2026-01-04 00:00", "2026-01-09 00:00"}},
+		"7/2 is Sunday alone":                 {"0 0 * * 7/2", "2026-01-01 00:00", []string{"2026-01-04 00:00", "2026-01-11 00:00"}},
 		"1/2 has no Sunday":                   {"0 0 * * 1/2", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-05 00:00", "2026-01-07 00:00"}},
 		"both days restricted: either":        {"0 0 13 * fri", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-09 00:00", "2026-01-13 00:00", "2026-01-16 00:00"}},
 		"day of month with a bare star: both": {"0 0 * * fri", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-09 00:00"}},
@@ -184,7 +185,7 @@ func drawLine(t *rapid.T) string {
 
 // Where the two are meant to agree, go-cron is a second opinion.
 func TestLineAgreesWithGoCron(t *testing.T) {
-	parser := cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.DowOrDom)
+	parser := cron.MustNewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.DowOrDom)
 	rapid.Check(t, func(t *rapid.T) {
 		text := drawLine(t)
 		l, err := parseLine(text)

@@ -25,7 +25,7 @@ import (
 // TestMain has properties tried more often than by default. The command line
 // overrides it: go test ./internal/schedule -rapid.checks=100000.
 func TestMain(m *testing.M) {
-	for name, value := range map[string]string{"rapid.checks": "2000", "rapid.nofailfile": "true"} {
+	for name, value := range map[string]string{"rapid.checks": "1000", "rapid.nofailfile": "true"} {
 		if err := flag.Set(name, value); err != nil {
 			panic(err)
 		}

@@ -160,7 +160,7 @@ func TestTimeline(t *testing.T) {
 func drawTimeline(rt *rapid.T, t testing.TB) Timeline {
 	anchor := time.Unix(rapid.Int64Range(1.2e9, 2e9).Draw(rt, "anchor"), 0).UTC()
 	var rule Rule
-	offset := time.Duration(0)
+	var offset time.Duration
 	if rapid.Bool().Draw(rt, "interval") {
 		seconds := rapid.Int64Range(1, 400*24*60*60).Draw(rt, "seconds")
 		rule = every(t, time.Duration(seconds)*time.Second)
