@@ -23,6 +23,8 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	. "github.com/onsi/ginkgo/v2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,7 +40,7 @@ type History struct {
 	order  []*Seen
 	live   map[string]int
 	most   map[string]int
-	broken bool
+	broken error
 	onAdd  func(added int)
 }
 
@@ -59,36 +61,52 @@ func (s *Seen) String() string {
 	return fmt.Sprintf("%s of %s for %s", s.First.Name, s.Claim(), s.Slot())
 }
 
-// Record starts the history of a namespace; it must be empty of snapshots.
+// Record starts the history of a namespace.
 func (c *Cluster) Record(ctx context.Context, namespace string) *History {
 	h := &History{seen: map[types.UID]*Seen{}, live: map[string]int{}, most: map[string]int{}}
 	all := &snapshotv1.VolumeSnapshotList{}
 	must(c.Client.List(ctx, all, client.InNamespace(namespace)), "list snapshots")
-	w, err := c.Client.Watch(context.WithoutCancel(ctx), &snapshotv1.VolumeSnapshotList{}, client.InNamespace(namespace),
-		&client.ListOptions{Raw: listFrom(all.ResourceVersion)})
-	must(err, "watch snapshots")
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for e := range w.ResultChan() {
-			h.take(e)
+		defer GinkgoRecover()
+		// The API server may end a watch at any time. One that goes on from the
+		// last event leaves no gap.
+		for version := all.ResourceVersion; ctx.Err() == nil; {
+			w, err := c.Client.Watch(ctx, &snapshotv1.VolumeSnapshotList{}, client.InNamespace(namespace),
+				&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: version}})
+			if err != nil {
+				h.breakOff(ctx, err)
+				return
+			}
+			for e := range w.ResultChan() {
+				v, ok := e.Object.(*snapshotv1.VolumeSnapshot)
+				if !ok {
+					h.breakOff(ctx, apierrors.FromObject(e.Object))
+					return
+				}
+				version = v.ResourceVersion
+				h.take(e.Type, v)
+			}
 		}
-		h.mu.Lock()
-		h.broken = true
-		h.mu.Unlock()
 	}()
 	DeferCleanup(func() {
-		w.Stop()
+		cancel()
 		<-done
 	})
 	return h
 }
 
-func (h *History) take(e watch.Event) {
-	v, ok := e.Object.(*snapshotv1.VolumeSnapshot)
-	if !ok {
-		return
+func (h *History) breakOff(ctx context.Context, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if ctx.Err() == nil {
+		h.broken = err
 	}
+}
+
+func (h *History) take(event watch.EventType, v *snapshotv1.VolumeSnapshot) {
 	h.mu.Lock()
 	s := h.seen[v.UID]
 	added := 0
@@ -102,7 +120,7 @@ func (h *History) take(e watch.Event) {
 		added = len(h.order)
 	}
 	s.Last = v
-	if e.Type == watch.Deleted {
+	if event == watch.Deleted {
 		s.Gone = true
 		h.live[s.Claim()]--
 	}
@@ -124,8 +142,8 @@ func (h *History) OnAdd(f func(added int)) {
 func (h *History) All() []Seen {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.broken {
-		Fail("the watch of snapshots has ended: what it did not see can't be judged", 1)
+	if h.broken != nil {
+		Fail("the watch of snapshots has ended, what it did not see can't be judged: "+h.broken.Error(), 1)
 	}
 	all := make([]Seen, len(h.order))
 	for i, s := range h.order {

@@ -33,10 +33,6 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-func listFrom(resourceVersion string) *metav1.ListOptions {
-	return &metav1.ListOptions{ResourceVersion: resourceVersion}
-}
-
 // Namespace makes a namespace that goes with the node of the suite.
 func (c *Cluster) Namespace(ctx context.Context, name string) string {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: name + "-"}}
@@ -47,10 +43,13 @@ func (c *Cluster) Namespace(ctx context.Context, name string) string {
 	return ns.Name
 }
 
+// appLabels are those of the PVCs data-0, data-1, …
+var appLabels = map[string]string{"app": "db"}
+
 // Claim makes a PVC; the driver of the default StorageClass binds it.
-func (c *Cluster) Claim(ctx context.Context, namespace, name string) *corev1.PersistentVolumeClaim {
+func (c *Cluster) Claim(ctx context.Context, namespace, name string, labels map[string]string) *corev1.PersistentVolumeClaim {
 	claim := &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"app": "db"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 			Resources: corev1.VolumeResourceRequirements{
@@ -66,7 +65,7 @@ func (c *Cluster) Claim(ctx context.Context, namespace, name string) *corev1.Per
 // bound them.
 func (c *Cluster) BoundClaims(ctx context.Context, namespace string, n int) []*corev1.PersistentVolumeClaim {
 	claims := c.each(n, func(i int) *corev1.PersistentVolumeClaim {
-		return c.Claim(ctx, namespace, fmt.Sprintf("data-%d", i))
+		return c.Claim(ctx, namespace, fmt.Sprintf("data-%d", i), appLabels)
 	})
 	EventuallyWithOffset(1, func(g Gomega) {
 		all := &corev1.PersistentVolumeClaimList{}
@@ -86,7 +85,7 @@ func (c *Cluster) BoundClaims(ctx context.Context, namespace string, n int) []*c
 // they are bound: for an API server where nothing binds PVCs.
 func (c *Cluster) FakeBoundClaims(ctx context.Context, namespace string, n int) []*corev1.PersistentVolumeClaim {
 	return c.each(n, func(i int) *corev1.PersistentVolumeClaim {
-		claim := c.Claim(ctx, namespace, fmt.Sprintf("data-%d", i))
+		claim := c.Claim(ctx, namespace, fmt.Sprintf("data-%d", i), appLabels)
 		claim.Status.Phase = corev1.ClaimBound
 		must(c.Client.Status().Update(ctx, claim), "bind PVC")
 		return claim

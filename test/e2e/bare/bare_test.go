@@ -1,0 +1,199 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package bare
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	gomegatypes "github.com/onsi/gomega/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/e2e/internal/harness"
+)
+
+// One operator lives through all of this: no VolumeSnapshots, then some, a
+// thousand at once, a quiet minute, and VolumeSnapshots gone again.
+var _ = Describe("an operator on a bare API server", Ordered, func() {
+	const (
+		many = 1000
+		// quiet is what the promise of idleness names.
+		quiet = time.Minute
+		// aboutAMinute is what the promise of recovery names: a look once a
+		// minute, and some time to act on it.
+		aboutAMinute = 90 * time.Second
+	)
+	var (
+		operator        *harness.Operator
+		few, fan        string
+		schedule, often *v1alpha1.SnapshotSchedule
+		begin           harness.Mark
+		crds            []*unstructured.Unstructured
+	)
+
+	BeforeAll(func(ctx context.Context) {
+		crds = harness.SnapshotCRDs()
+		begin = cluster.Audit.Mark()
+		few, fan = cluster.Namespace(ctx, "few"), cluster.Namespace(ctx, "fan")
+		cluster.FakeBoundClaims(ctx, few, 3)
+		schedule = cluster.Schedule(ctx, few, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1h"})
+		operator = cluster.Start(ctx)
+	})
+
+	It("says within seconds that VolumeSnapshots are missing, and stays up", func(ctx context.Context) {
+		Eventually(fresh(ctx, schedule)).WithContext(ctx).WithTimeout(10 * time.Second).Should(
+			beReadyWith(metav1.ConditionFalse, v1alpha1.ReasonSnapshotAPIMissing))
+		Expect(operator.Probe("readyz")).To(Equal(http.StatusOK))
+		Expect(operator.Probe("healthz")).To(Equal(http.StatusOK))
+	})
+
+	It("takes snapshots about a minute after VolumeSnapshots were installed", func(ctx context.Context) {
+		mark := time.Now()
+		for _, crd := range crds {
+			cluster.Apply(ctx, crd)
+		}
+		cluster.WaitForCRDs(ctx, crds...)
+		Eventually(func() int { return len(cluster.Snapshots(ctx, few)) }).
+			WithContext(ctx).WithTimeout(aboutAMinute).Should(Equal(3))
+		AddReportEntry("first snapshots after the CRDs were installed", time.Since(mark).Round(time.Second/10))
+		Eventually(fresh(ctx, schedule)).WithContext(ctx).Should(And(
+			beReadyWith(metav1.ConditionTrue, v1alpha1.ReasonScheduled),
+			HaveField("Status.Outputs.VolumeSnapshots.Total", BeEquivalentTo(3))))
+		Expect(operator.Alive()).To(BeTrue())
+	})
+
+	It("takes the snapshots of a thousand PVCs that fall due at once with a thousand writes", func(ctx context.Context) {
+		cluster.FakeBoundClaims(ctx, fan, many)
+		history := cluster.Record(ctx, fan)
+		mark := cluster.Audit.Mark()
+		start := time.Now()
+		all := cluster.Schedule(ctx, fan, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1h"})
+		Eventually(func() int { return len(history.All()) }).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(many))
+		took := time.Since(start)
+		Eventually(fresh(ctx, all)).WithContext(ctx).Should(And(
+			beReadyWith(metav1.ConditionTrue, v1alpha1.ReasonScheduled),
+			HaveField("Status.Inputs.PersistentVolumeClaims.Total", BeEquivalentTo(many)),
+			HaveField("Status.Outputs.VolumeSnapshots.Total", BeEquivalentTo(many))))
+		asked := cluster.Audit.Since(mark)
+		creates := asked.In(fan).Of("volumesnapshots", "create")
+		span := creates[len(creates)-1].Time.Sub(creates[0].Time)
+		AddReportEntry("a thousand at once", fmt.Sprintf("all seen %s after the schedule was made; creates within %s: %.0f creates/s",
+			took.Round(time.Millisecond), span.Round(time.Millisecond), float64(len(creates))/span.Seconds()))
+		AddReportEntry("requests", "\n"+asked.Count())
+		Expect(creates).To(HaveLen(many))
+		Expect(creates).To(HaveEach(HaveField("Code", http.StatusCreated)))
+		Expect(asked.Of("volumesnapshots", "patch", "update", "delete", "deletecollection")).To(BeEmpty())
+		Expect(len(asked.Of("snapshotschedules/status", "patch", "update"))).To(BeNumerically("<=", 3))
+		Expect(asked.Of("events", "create", "patch")).To(BeEmpty())
+		Expect(cluster.Snapshots(ctx, fan)).To(HaveLen(many))
+		Expect(history.Twice()).To(BeEmpty())
+	})
+
+	It("with nothing due asks for nothing but watches, for a whole minute", func(ctx context.Context) {
+		mark, since := cluster.Audit.Mark(), time.Now()
+		Eventually(func(g Gomega) {
+			if busy := cluster.Audit.Since(mark).Busy(); len(busy) > 0 {
+				mark, since = cluster.Audit.Mark(), time.Now()
+			}
+			g.Expect(time.Since(since)).To(BeNumerically(">", 6*time.Second), "the last word of status")
+		}).WithContext(ctx).Should(Succeed(), "the operator should settle")
+
+		versions := versionsOf(ctx, few, fan)
+		mark = cluster.Audit.Mark()
+		Consistently(func() harness.Requests { return cluster.Audit.Since(mark).Busy() }).
+			WithContext(ctx).WithTimeout(quiet).WithPolling(5 * time.Second).Should(BeEmpty())
+		AddReportEntry("in a quiet minute", "\n"+cluster.Audit.Since(mark).Count())
+		Expect(versionsOf(ctx, few, fan)).To(Equal(versions), "resourceVersions should stay put")
+	})
+
+	It("stays up when VolumeSnapshots are taken away, says so, and goes on when they are back", func(ctx context.Context) {
+		ofMany := &v1alpha1.SnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: fan, Name: "nightly"}}
+		Expect(cluster.Client.Delete(ctx, ofMany)).To(Succeed())
+		namespace := cluster.Namespace(ctx, "away")
+		cluster.FakeBoundClaims(ctx, namespace, 2)
+		often = cluster.Schedule(ctx, namespace, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "2s", ReadyDeadline: "1s"})
+		Eventually(func() int { return len(cluster.Snapshots(ctx, namespace)) }).WithContext(ctx).Should(Equal(2))
+
+		for _, crd := range crds {
+			Expect(cluster.Client.Delete(ctx, crd.DeepCopy())).To(Succeed())
+		}
+		mark := time.Now()
+		for _, s := range []*v1alpha1.SnapshotSchedule{schedule, often} {
+			Eventually(fresh(ctx, s)).WithContext(ctx).WithTimeout(aboutAMinute).Should(
+				beReadyWith(metav1.ConditionFalse, v1alpha1.ReasonSnapshotAPIMissing))
+		}
+		AddReportEntry("said that the CRDs were gone after", time.Since(mark).Round(time.Second/10))
+		Expect(operator.Alive()).To(BeTrue())
+		Expect(operator.Probe("readyz")).To(Equal(http.StatusOK))
+
+		gone := cluster.Audit.Mark()
+		mark = time.Now()
+		for _, crd := range crds {
+			Eventually(func() error {
+				return cluster.Client.Get(ctx, client.ObjectKeyFromObject(crd), crd.DeepCopy())
+			}).WithContext(ctx).ShouldNot(Succeed(), "%s should be gone", crd.GetName())
+			cluster.Apply(ctx, crd)
+		}
+		cluster.WaitForCRDs(ctx, crds...)
+		for namespace, n := range map[string]int{namespace: 2, few: 3} {
+			Eventually(func() int { return len(cluster.Snapshots(ctx, namespace)) }).
+				WithContext(ctx).WithTimeout(aboutAMinute).Should(Equal(n), "snapshots in %s", namespace)
+		}
+		AddReportEntry("first snapshots after the CRDs came back", time.Since(mark).Round(time.Second/10))
+		Eventually(fresh(ctx, schedule)).WithContext(ctx).WithTimeout(aboutAMinute).Should(And(
+			beReadyWith(metav1.ConditionTrue, v1alpha1.ReasonScheduled),
+			HaveField("Status.Outputs.VolumeSnapshots.Total", BeEquivalentTo(3))))
+		Expect(operator.Alive()).To(BeTrue())
+		AddReportEntry("requests from then on", "\n"+cluster.Audit.Since(gone).Count())
+	})
+
+	AfterAll(func() {
+		AddReportEntry("all requests of the operator", "\n"+cluster.Audit.Since(begin).Count())
+	})
+})
+
+func beReadyWith(status metav1.ConditionStatus, reason string) gomegatypes.GomegaMatcher {
+	return HaveField("Status.Conditions", ContainElement(And(
+		HaveField("Type", v1alpha1.ConditionReady), HaveField("Status", status), HaveField("Reason", reason))))
+}
+
+func fresh(ctx context.Context, s *v1alpha1.SnapshotSchedule) func() *v1alpha1.SnapshotSchedule {
+	return func() *v1alpha1.SnapshotSchedule { return harness.Get(ctx, cluster, s) }
+}
+
+// versionsOf are the resourceVersions of all that the operator writes.
+func versionsOf(ctx context.Context, namespaces ...string) map[string]string {
+	versions := map[string]string{}
+	for _, namespace := range namespaces {
+		all := &v1alpha1.SnapshotScheduleList{}
+		Expect(cluster.Client.List(ctx, all, client.InNamespace(namespace))).To(Succeed())
+		for i := range all.Items {
+			versions[namespace+"/"+all.Items[i].Name] = all.Items[i].ResourceVersion
+		}
+		for _, v := range cluster.Snapshots(ctx, namespace) {
+			versions[namespace+"/"+v.Name] = v.ResourceVersion
+		}
+	}
+	return versions
+}

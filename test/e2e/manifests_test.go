@@ -1,0 +1,71 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package e2e
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/e2e/internal/harness"
+)
+
+var _ = Describe("what is shipped", func() {
+	It("is accepted by the API server as it is, to the letter", func() {
+		shipped := harness.Kustomize("config/default")
+		out, err := cluster.Kubectl(shipped, "apply", "--server-side", "--dry-run=server", "--validate=strict", "--force-conflicts", "-f", "-")
+		Expect(err).NotTo(HaveOccurred(), out)
+		Expect(out).To(ContainSubstring("deployment.apps/snapshotschedule-controller-manager serverside-applied (server dry run)"))
+		Expect(out).NotTo(ContainSubstring("Warning"))
+		for _, o := range harness.Decode(shipped) {
+			Expect(o.GetNamespace()).To(BeElementOf("", harness.SystemNamespace), "%s %s", o.GetKind(), o.GetName())
+		}
+	})
+
+	It("has samples that are accepted and picked up", func(ctx context.Context) {
+		namespace := cluster.Namespace(ctx, "samples")
+		files, err := filepath.Glob(filepath.Join(harness.Root, "config", "samples", "snapshots_*.yaml"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(files).NotTo(BeEmpty())
+		var all []*v1alpha1.SnapshotSchedule
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			Expect(err).NotTo(HaveOccurred())
+			out, err := cluster.Kubectl(text, "apply", "-n", namespace, "--validate=strict", "-f", "-")
+			Expect(err).NotTo(HaveOccurred(), "%s: %s", file, out)
+			for _, o := range harness.Decode(text) {
+				s := &v1alpha1.SnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: o.GetName()}}
+				all = append(all, harness.Get(ctx, cluster, s))
+			}
+		}
+		cluster.Start(ctx)
+		for _, s := range all {
+			cluster.Claim(ctx, namespace, "of-"+s.Name, s.Spec.Selector.MatchLabels)
+		}
+		for _, s := range all {
+			Eventually(fresh(ctx, s)).WithContext(ctx).Should(And(
+				beReadyWith(metav1.ConditionTrue, v1alpha1.ReasonScheduled),
+				HaveField("Status.Inputs.PersistentVolumeClaims.Total", BeEquivalentTo(1)),
+				HaveField("Status.NextSnapshotTime", Not(BeNil()))), "%s should be picked up", s.Name)
+		}
+	})
+})

@@ -1,0 +1,60 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package e2e
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/utils/ptr"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/e2e/internal/harness"
+)
+
+var _ = Describe("many snapshots that expire at once", func() {
+	It("are deleted at the pace that the flag allows", func(ctx context.Context) {
+		const claims, perSecond = 12, 2
+		start := cluster.Audit.Mark()
+		cluster.Start(ctx, "--max-deletes-per-second=2")
+		namespace := cluster.Namespace(ctx, "pace")
+		cluster.BoundClaims(ctx, namespace, claims)
+		history := cluster.Record(ctx, namespace)
+		schedule := cluster.Schedule(ctx, namespace, v1alpha1.SnapshotScheduleSpec{
+			SnapshotInterval: "1h",
+			Retention:        v1alpha1.Retention{MaxCount: ptr.To[int32](1)},
+		})
+		first := eventuallySnapshots(ctx, namespace, claims)
+		Eventually(time.Now).WithContext(ctx).Should(BeTemporally(">", schedule.CreationTimestamp.Add(time.Second)))
+		annotate(ctx, harness.Get(ctx, cluster, schedule), v1alpha1.AnnotationRequestedAt, time.Now().UTC().Format(time.RFC3339))
+		Eventually(func() []string { return named(cluster.Snapshots(ctx, namespace)) }).WithContext(ctx).Should(
+			And(HaveLen(claims), Not(ContainElement(BeElementOf(named(first))))), "new snapshots should take the place of the old ones")
+
+		deletes := cluster.Audit.Since(start).In(namespace).Of("volumesnapshots", "delete")
+		Expect(deletes).To(HaveLen(claims))
+		// Two may go at once, then two go in a second.
+		Expect(deletes[claims-1].Time.Sub(deletes[0].Time)).To(
+			BeNumerically("~", (claims-perSecond)*time.Second/perSecond, 2*time.Second))
+		for i := range claims - 2*perSecond {
+			Expect(deletes[i+2*perSecond].Time.Sub(deletes[i].Time)).To(BeNumerically(">", 900*time.Millisecond),
+				"five deletes within a second: %v", deletes)
+		}
+		Expect(history.Twice()).To(BeEmpty())
+	})
+})

@@ -1,0 +1,119 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package e2e
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+var _ = Describe("the operator's process", func() {
+	It("answers the probes and ends well and soon when asked to, also while it works", func(ctx context.Context) {
+		namespace := cluster.Namespace(ctx, "stop")
+		cluster.BoundClaims(ctx, namespace, 5)
+		history := cluster.Record(ctx, namespace)
+		operator := cluster.Start(ctx)
+		Expect(operator.Probe("healthz")).To(Equal(http.StatusOK))
+		Expect(operator.Probe("readyz")).To(Equal(http.StatusOK))
+
+		cluster.Schedule(ctx, namespace, hourly)
+		Eventually(history.All).WithContext(ctx).WithPolling(time.Millisecond).ShouldNot(BeEmpty())
+		mark := time.Now()
+		operator.Stop()
+		AddReportEntry("ended after SIGTERM in", time.Since(mark).Round(time.Millisecond))
+		Expect(time.Since(mark)).To(BeNumerically("<", 5*time.Second))
+
+		By("the next start taking what is left, and nothing twice")
+		cluster.Start(ctx)
+		Eventually(history.All).WithContext(ctx).Should(HaveLen(5))
+		eventuallySnapshots(ctx, namespace, 5)
+		Expect(history.Twice()).To(BeEmpty())
+	})
+
+	It("shows its metrics over HTTPS to those who may read them, and to no one else", func(ctx context.Context) {
+		address := freeAddress()
+		cluster.Start(ctx, "--metrics-bind-address="+address)
+		namespace := cluster.Namespace(ctx, "metrics")
+		for _, name := range []string{"reader", "stranger"} {
+			account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+			Expect(cluster.Client.Create(ctx, account)).To(Succeed())
+		}
+		binding := &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: namespace},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "snapshotschedule-metrics-reader"},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "reader"}},
+		}
+		Expect(cluster.Client.Create(ctx, binding)).To(Succeed())
+		DeferCleanup(func(ctx context.Context) {
+			Expect(client.IgnoreNotFound(cluster.Client.Delete(ctx, binding))).To(Succeed())
+		})
+
+		code, _ := scrape(ctx, address, "")
+		Expect(code).To(Equal(http.StatusUnauthorized), "without a token")
+		code, _ = scrape(ctx, address, cluster.Token(ctx, namespace, "stranger"))
+		Expect(code).To(Equal(http.StatusForbidden), "with a token that no role is bound to")
+		code, page := scrape(ctx, address, cluster.Token(ctx, namespace, "reader"))
+		Expect(code).To(Equal(http.StatusOK), "with the role metrics-reader")
+		Expect(page).To(ContainSubstring(`controller_runtime_reconcile_total{controller="snapshotschedule"`))
+
+		answer, err := http.Get("http://" + address + "/metrics")
+		Expect(err).NotTo(HaveOccurred())
+		defer answer.Body.Close()
+		Expect(answer.StatusCode).To(Equal(http.StatusBadRequest), "without TLS")
+	})
+})
+
+// scrape reads the metrics, waiting for the endpoint to be up.
+func scrape(ctx context.Context, address, token string) (code int, page string) {
+	insecure := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	defer insecure.CloseIdleConnections()
+	EventuallyWithOffset(1, func(g Gomega) {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+"/metrics", http.NoBody)
+		g.Expect(err).NotTo(HaveOccurred())
+		if token != "" {
+			request.Header.Set("Authorization", "Bearer "+token)
+		}
+		answer, err := insecure.Do(request)
+		g.Expect(err).NotTo(HaveOccurred())
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(answer.StatusCode).NotTo(Equal(http.StatusInternalServerError), "%s", text)
+		code, page = answer.StatusCode, string(text)
+	}).WithContext(ctx).Should(Succeed(), "the metrics endpoint should answer")
+	return code, page
+}
+
+// freeAddress is one that nobody listens on. The metrics server tells the port
+// that it was given, not the one it got, so it can't be asked to find one.
+func freeAddress() string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ExpectWithOffset(1, err).NotTo(HaveOccurred())
+	defer l.Close()
+	return l.Addr().String()
+}
