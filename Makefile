@@ -85,11 +85,11 @@ verify: ## Verify that generated files, formatting and module files are current.
 # The race detector needs a C compiler.
 RACE ?= $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-# What needs no API server: all but the suites under test/.
-UNIT_PACKAGES = $$(go list ./... | grep -v '^mapcontroller.dev/snapshotschedule/test/')
+# What needs no API server: all but the suites under test/ and the engine's own.
+UNIT_PACKAGES = $$(go list ./... | grep -v -E '^mapcontroller.dev/snapshotschedule/test/|/enginetest$$')
 
 # What needs an API server and etcd, but no controllers beside them.
-INTEGRATION_PACKAGES = $$(go list ./test/... | grep -E '/test/(crd|integration)(/|$$)')
+INTEGRATION_PACKAGES = $$(go list ./... | grep -E '/test/(crd|integration)(/|$$)|/enginetest$$')
 
 .PHONY: test
 test: test-unit test-integration test-e2e ## Run all tests: unit, integration and end-to-end.
