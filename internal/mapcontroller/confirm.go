@@ -38,7 +38,9 @@ var errMoved = errors.New("what the decision rests on has changed")
 // It returns until when all of it may be deleted, errMoved if the second decision
 // differs, ErrClockSkew if the clock that it was made by cannot be trusted, or
 // the error of a read.
-func (c *controller[P, S]) confirm(ctx context.Context, req Request, parent P, o observation, d Result[S], doomed []client.Object) (until time.Time, err error) {
+func (c *controller[P, S]) confirm(
+	ctx context.Context, req Request, parent P, o observation, d Result[S], doomed []client.Object,
+) (until time.Time, err error) {
 	ctx, skew := withSkew(ctx)
 
 	fresh, at, err := c.fresh.get(ctx, req.Parent)
@@ -87,7 +89,9 @@ func subset(some, all []client.Object) bool {
 // liveInput reads the input of a map key. If the cache does not have it, it is
 // looked for under the name that its outputs remember, for the cache may be
 // late.
-func (c *controller[P, S]) liveInput(ctx context.Context, req Request, cached client.Object, outputs []client.Object) (client.Object, error) {
+func (c *controller[P, S]) liveInput(
+	ctx context.Context, req Request, cached client.Object, outputs []client.Object,
+) (client.Object, error) {
 	if cached != nil {
 		return c.liveNamed(ctx, req, cached, cached.GetName())
 	}

@@ -61,7 +61,9 @@ func (c *controller[P, S]) patchOwners(ctx context.Context, o, changed client.Ob
 
 // eachLive calls do for the metadata of every live object of a kind, page by
 // page. A kind that is not served has none.
-func (c *controller[P, S]) eachLive(ctx context.Context, kind client.Object, do func(*metav1.PartialObjectMetadata), opts ...client.ListOption) error {
+func (c *controller[P, S]) eachLive(
+	ctx context.Context, kind client.Object, do func(*metav1.PartialObjectMetadata), opts ...client.ListOption,
+) error {
 	gvk, err := apiutil.GVKForObject(kind, c.scheme)
 	if err != nil {
 		return err

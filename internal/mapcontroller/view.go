@@ -37,7 +37,9 @@ func (v view) list(ctx context.Context, kind client.Object, opts ...client.ListO
 	return list(ctx, v.Reader, v.scheme, kind, append(opts, client.UnsafeDisableDeepCopy)...)
 }
 
-func list(ctx context.Context, r client.Reader, scheme *runtime.Scheme, kind client.Object, opts ...client.ListOption) ([]client.Object, error) {
+func list(
+	ctx context.Context, r client.Reader, scheme *runtime.Scheme, kind client.Object, opts ...client.ListOption,
+) ([]client.Object, error) {
 	gvk, err := apiutil.GVKForObject(kind, scheme)
 	if err != nil {
 		return nil, err
@@ -88,7 +90,9 @@ func (v view) claimableAll(ctx context.Context, kinds []Output, parent client.Ob
 	})
 }
 
-func (v view) outputs(ctx context.Context, kinds []Output, parent client.Object, of func(owner string) client.MatchingFields) ([]client.Object, error) {
+func (v view) outputs(
+	ctx context.Context, kinds []Output, parent client.Object, of func(owner string) client.MatchingFields,
+) ([]client.Object, error) {
 	var all []client.Object
 	for _, owner := range [...]string{string(parent.GetUID()), orphanOf(parent.GetName())} {
 		for _, out := range kinds {
