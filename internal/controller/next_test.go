@@ -104,6 +104,19 @@ func TestNothingChangesBeforeTheNextLook(t *testing.T) {
 	})
 }
 
+// Once a missed slot's snapshot would have expired, it can't be called overdue
+// any more: the status says so when that time comes, not at the next slot.
+func TestOverdueIsLookedAtAgain(t *testing.T) {
+	runMap(t, map[string]mapCase{
+		"when it can't be judged any more": {
+			schedule: every("6h").ttl("8h").deadline("30m"), wantProblem: v1alpha1.ReasonSnapshotOverdue, wantNext: in(time.Hour),
+		},
+		"at the next slot without a TTL": {
+			schedule: every("6h").deadline("30m"), wantProblem: v1alpha1.ReasonSnapshotOverdue, wantNext: in(5 * time.Hour),
+		},
+	})
+}
+
 // What a pass deletes, and the PVC, are the same whichever order the cache
 // returns the snapshots in.
 func TestOrderOfTheCacheDoesNotMatter(t *testing.T) {
