@@ -116,6 +116,7 @@ func run(f flags) error {
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                 scheme,
 		Cache:                  controller.CacheOptions(),
+		MapperProvider:         controller.Mapper,
 		Metrics:                metricsOptions(f),
 		HealthProbeBindAddress: f.probeAddr,
 		LeaderElection:         f.leaderElect,

@@ -18,13 +18,18 @@ package controller
 
 import (
 	"context"
+	"net/http"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
@@ -50,6 +55,18 @@ func CacheOptions() cache.Options {
 			&corev1.PersistentVolumeClaim{}: {Transform: stripClaim},
 		},
 	}
+}
+
+// Mapper knows VolumeSnapshots without asking: the cache is set up for them
+// also where their definition is not installed (yet).
+func Mapper(config *rest.Config, httpClient *http.Client) (meta.RESTMapper, error) {
+	dynamic, err := apiutil.NewDynamicRESTMapper(config, httpClient)
+	if err != nil {
+		return nil, err
+	}
+	known := meta.NewDefaultRESTMapper([]schema.GroupVersion{snapshotv1.SchemeGroupVersion})
+	known.Add(snapshotv1.SchemeGroupVersion.WithKind("VolumeSnapshot"), meta.RESTScopeNamespace)
+	return meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{known, dynamic}}, nil
 }
 
 func stripSnapshot(o any) (any, error) {

@@ -97,7 +97,10 @@ func (m *mapper) Map(r mapRequest) mapResult {
 		return result
 	}
 	result.Note.NextSlot = slots.Next
-	if problem := condition(p, series.Snapshots, slots, taking, r.Now); problem.Reason != "" {
+	if at := failsAt(p, series.Snapshots, r.Now); at.After(r.Now) {
+		result.Next = earliest(result.Next, at)
+	}
+	for _, problem := range troubles(p, series.Snapshots, slots, taking, r.Now) {
 		problem.Claim = claim.Name
 		result.Note.add(problem)
 		if problem.Reason == v1alpha1.ReasonSnapshotOverdue && p.retention.TTL > 0 {
@@ -193,30 +196,54 @@ func requestedAt(o client.Object) (at []time.Time, malformed Problem) {
 	return []time.Time{t}, Problem{}
 }
 
-// condition says what is wrong with the snapshots of a PVC that can be
-// snapshotted, if anything. What the create says comes later (record.go).
-func condition(p *policy, snapshots []retention.Snapshot, slots schedule.Slots, t retention.Taking, now time.Time) Problem {
-	newest := retention.Newest(snapshots, now)
-	switch {
-	case newest >= 0 && snapshots[newest].State(now, p.retention.ReadyDeadline) == retention.Failed:
-		return Problem{
+// troubles say what is wrong with the snapshots of a PVC that can be
+// snapshotted. What the create says comes later (record.go).
+func troubles(p *policy, snapshots []retention.Snapshot, slots schedule.Slots, t retention.Taking, now time.Time) []Problem {
+	var found []Problem
+	deadline := p.retention.ReadyDeadline
+	if i := retention.Newest(snapshots, now); i >= 0 && failed(&snapshots[i], now, deadline) {
+		return append(found, Problem{
 			Reason: v1alpha1.ReasonSnapshotFailed,
 			Message: fmt.Sprintf("VolumeSnapshot %s is not ready %s after it was created; its status says why",
-				snapshots[newest].Name, p.retention.ReadyDeadline),
-		}
-	case t.Block == retention.BlockedUnderWay && !snapshots[t.Blocker].Uncut():
-		return Problem{
+				snapshots[i].Name, deadline),
+		})
+	}
+	if t.Block == retention.BlockedUnderWay && !snapshots[t.Blocker].Uncut() {
+		found = append(found, Problem{
 			Reason: v1alpha1.ReasonSnapshotSlow,
 			Message: fmt.Sprintf("VolumeSnapshot %s is cut but not ready, and the next one waits for it",
 				snapshots[t.Blocker].Name),
-		}
-	case overdue(p, snapshots, slots, now) && !t.Create():
-		return Problem{
-			Reason:  v1alpha1.ReasonSnapshotOverdue,
-			Message: "no snapshot was taken for a whole slot",
-		}
+		})
 	}
-	return Problem{}
+	if overdue(p, snapshots, slots, now) && !t.Create() {
+		message := "no snapshot was taken for a whole slot"
+		if t.Block != retention.NotBlocked {
+			message += fmt.Sprintf("; VolumeSnapshot %s is in the way", snapshots[t.Blocker].Name)
+			if snapshots[t.Blocker].Deleting {
+				message += ", being deleted"
+			}
+		}
+		found = append(found, Problem{Reason: v1alpha1.ReasonSnapshotOverdue, Message: message})
+	}
+	return found
+}
+
+// failed tells whether a snapshot has failed, be it already on its way out to
+// be replaced: nothing has become better by that.
+func failed(s *retention.Snapshot, now time.Time, readyDeadline time.Duration) bool {
+	state := s.State(now, readyDeadline)
+	return state == retention.Failed ||
+		state == retention.Terminating && s.Uncut() && !now.Before(s.Created.Add(readyDeadline))
+}
+
+// failsAt is when the newest snapshot fails if it is on its way out and uncut;
+// retention looks no more at such a one.
+func failsAt(p *policy, snapshots []retention.Snapshot, now time.Time) time.Time {
+	i := retention.Newest(snapshots, now)
+	if i < 0 || !snapshots[i].Deleting || !snapshots[i].Uncut() {
+		return time.Time{}
+	}
+	return snapshots[i].Created.Add(p.retention.ReadyDeadline)
 }
 
 // overdue tells whether the slot before the latest is not served. One whose

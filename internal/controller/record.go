@@ -76,9 +76,15 @@ func (r *reporter) record(s *v1alpha1.SnapshotSchedule, mapKey string, note Note
 	return note
 }
 
+// untold are the problems that only status shows: they say that nothing
+// happened, and an event is for what did.
+var untold = []string{v1alpha1.ReasonSnapshotOverdue, v1alpha1.ReasonSnapshotSlow}
+
 func (r *reporter) tell(s *v1alpha1.SnapshotSchedule, mapKey string, problems []Problem) {
 	for _, p := range r.fresh(toldKey{schedule: s.UID, mapKey: mapKey}, problems) {
-		r.warn(s, p)
+		if !slices.Contains(untold, p.Reason) {
+			r.warn(s, p)
+		}
 	}
 }
 

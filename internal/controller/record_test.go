@@ -206,3 +206,21 @@ func TestRecordTellsAScheduleMadeAnew(t *testing.T) {
 		}
 	}
 }
+
+// That a slot passed and nothing came is no event: it goes on for as long as it
+// lasts, and status says so.
+func TestRecordLeavesToStatusWhatDidNotHappen(t *testing.T) {
+	for _, reason := range []string{v1alpha1.ReasonSnapshotOverdue, v1alpha1.ReasonSnapshotSlow} {
+		t.Run(reason, func(t *testing.T) {
+			r, recorder := fakeReporter()
+			problem := Problem{Claim: "data", Reason: reason, Message: "so it is"}
+			note := r.record(every("1h").SnapshotSchedule, "key", Note{Problems: []Problem{problem}}, mapcontroller.Outcome{})
+			if got := told(recorder); len(got) > 0 {
+				t.Errorf("events %q, want none", got)
+			}
+			if len(note.Problems) != 1 {
+				t.Errorf("problems %v, want the one", note.Problems)
+			}
+		})
+	}
+}

@@ -66,6 +66,10 @@ func TestMapOneAtATime(t *testing.T) {
 		},
 		"an upload blocks for as long as it takes, and is told": {
 			schedule: every("6h"), snapshots: []aSnapshot{uploading(2 * day)},
+			wantProblem: v1alpha1.ReasonSnapshotOverdue + " " + v1alpha1.ReasonSnapshotSlow, wantNext: in(5 * time.Hour),
+		},
+		"an upload that blocks one slot is slow and nothing else": {
+			schedule: every("6h"), snapshots: []aSnapshot{uploading(7 * time.Hour)},
 			wantProblem: v1alpha1.ReasonSnapshotSlow, wantNext: in(5 * time.Hour),
 		},
 		"an upload that blocks nothing is no problem": {
@@ -87,8 +91,12 @@ func TestMapOneAtATime(t *testing.T) {
 			schedule: every("6h"), snapshots: []aSnapshot{uncut(7 * time.Hour)},
 			wantDelete: []string{"7h0m0s"}, wantProblem: v1alpha1.ReasonSnapshotFailed,
 		},
-		"uncut and on its way out: nothing yet": {
+		"uncut and on its way out: nothing yet, and still told": {
 			schedule: every("6h"), snapshots: []aSnapshot{uncut(7 * time.Hour).deleting()},
+			wantProblem: v1alpha1.ReasonSnapshotFailed,
+		},
+		"uncut, young and on its way out: nothing yet": {
+			schedule: every("6h"), snapshots: []aSnapshot{uncut(7 * time.Hour).created(ago(time.Minute)).deleting()},
 		},
 		"uncut and gone: the slot of now is taken": {
 			schedule: every("6h"), wantCreate: ago(time.Hour),
