@@ -131,7 +131,7 @@ func (s *statusWriter[P, S]) situation(name types.NamespacedName, parent P) (*Si
 	}
 	now := s.Clock.Now()
 	since, waiting := s.unset[name]
-	if !waiting {
+	if !waiting || now.Before(since) { // the clock was set back
 		s.unset[name] = now
 		since = now
 	}

@@ -200,6 +200,22 @@ var _ = Describe("The map", func() {
 		change(ctx, b, func(b *Bucket) { b.Finalizers = nil })
 	})
 
+	It("asks for an output once, though the cache is late", func() {
+		op.start()
+		b := newBucket(ctx, ns, "p")
+		Eventually(statusOf).WithArguments(ctx, b).Should(HaveField("ObservedGeneration", BeEquivalentTo(1)))
+		op.freeze("widgets")
+		in := newConfigMap(ctx, ns, "a")
+		Eventually(present).Should(ConsistOf("p-a"))
+		change(ctx, in, func(c *corev1.ConfigMap) { c.Data = map[string]string{"a": "b"} })
+		newConfigMap(ctx, ns, "later")
+		Eventually(present).Should(ConsistOf("p-a", "p-later"))
+		op.quiet()
+		Expect(op.sent("POST", "/widgets")).To(HaveLen(2))
+		op.thaw()
+		Eventually(op.looks).Should(HaveKeyWithValue("p/a", BeNumerically(">=", 2)))
+	})
+
 	It("looks at one key for the event of one object", func() {
 		op.spec.Map = func(mapRequest) mapResult { return mapResult{} }
 		op.start()

@@ -1,0 +1,135 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mapcontroller
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func (b *bench) statusWriter() *statusWriter[*corev1.ConfigMap, string] {
+	return &statusWriter[*corev1.ConfigMap, string]{
+		controller: b.testController,
+		written:    map[types.NamespacedName]time.Time{},
+		unset:      map[types.NamespacedName]time.Time{},
+	}
+}
+
+// A status waits for the keys of its parent to be looked at, but not for good.
+func TestSituationSettles(t *testing.T) {
+	type look struct {
+		after time.Duration
+		want  time.Duration
+	}
+	for name, test := range map[string]struct {
+		looks []look
+	}{
+		"not for good":             {looks: []look{{0, settleWithin}, {4 * time.Second, 6 * time.Second}, {settleWithin, 0}, {time.Minute, 0}}},
+		"a clock that is set back": {looks: []look{{0, settleWithin}, {-24 * time.Hour, settleWithin}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, nil, nil)
+			s := b.statusWriter()
+			b.ledger.open(testKey.Parent, "p-uid", []string{"a"})
+			for _, l := range test.looks {
+				b.clock.SetTime(testNow.Add(l.after))
+				situation, wait := s.situation(testKey.Parent, testParent())
+				if situation.Settled || wait != l.want {
+					t.Errorf("after %s: settled %v, wait %s, want %s", l.after, situation.Settled, wait, l.want)
+				}
+			}
+			b.ledger.put(Request{Parent: testKey.Parent, MapKey: "a"}, "p-uid", summary[string]{generation: 1})
+			if situation, wait := s.situation(testKey.Parent, testParent()); !situation.Settled || wait != 0 {
+				t.Errorf("looked at: settled %v, wait %s", situation.Settled, wait)
+			}
+			// The next generation waits anew.
+			next := testParent(func(p *corev1.ConfigMap) { p.Generation = 2 })
+			if situation, wait := s.situation(testKey.Parent, next); situation.Settled || wait != settleWithin {
+				t.Errorf("the next generation: settled %v, wait %s", situation.Settled, wait)
+			}
+		})
+	}
+}
+
+func TestSituation(t *testing.T) {
+	for name, test := range map[string]struct {
+		spoil       func(*bench)
+		wantNone    bool
+		wantMissing []string
+		wantInvalid bool
+		wantTotals  bool
+		wantSettled bool
+	}{
+		"keys not known yet":  {spoil: func(b *bench) { b.ledger.forget(testKey.Parent) }, wantNone: true},
+		"no keys":             {spoil: func(*bench) {}, wantTotals: true, wantSettled: true},
+		"a kind that is gone": {spoil: func(b *bench) { b.kinds.absent = []string{"Pod"} }, wantMissing: []string{"Pod"}, wantSettled: true},
+		"an invalid spec": {
+			spoil: func(b *bench) {
+				b.Select = func(*corev1.ConfigMap) (labels.Selector, error) { return nil, errors.New("invalid") }
+			},
+			wantInvalid: true, wantSettled: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, nil, nil)
+			b.ledger.open(testKey.Parent, "p-uid", nil)
+			test.spoil(b)
+			got, _ := b.statusWriter().situation(testKey.Parent, testParent())
+			if got == nil {
+				if !test.wantNone {
+					t.Error("nothing is known")
+				}
+				return
+			}
+			if test.wantNone || !slices.Equal(got.Missing, test.wantMissing) || (got.Invalid != nil) != test.wantInvalid ||
+				(got.Totals != nil) != test.wantTotals || got.Settled != test.wantSettled {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
+
+func TestUntilInterval(t *testing.T) {
+	for name, test := range map[string]struct {
+		written *time.Duration
+		want    time.Duration
+	}{
+		"never written":            {},
+		"just now":                 {written: new(time.Duration(0)), want: 5 * time.Second},
+		"a while ago":              {written: new(-3 * time.Second), want: 2 * time.Second},
+		"long ago":                 {written: new(-time.Hour)},
+		"when the clock was ahead": {written: new(time.Hour)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, nil, nil)
+			b.StatusInterval = 5 * time.Second
+			s := b.statusWriter()
+			if test.written != nil {
+				s.written[testKey.Parent] = testNow.Add(*test.written)
+			}
+			if got := s.untilInterval(testKey.Parent); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+		})
+	}
+}
