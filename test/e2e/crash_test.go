@@ -58,23 +58,24 @@ var _ = Describe("an operator that is killed at awkward moments", func() {
 		for round := range rounds {
 			operator := cluster.Launch(ctx)
 			before := len(history.All())
-			kill := make(chan struct{}, 1)
+			killed := make(chan struct{})
 			if round%2 == 0 {
 				// Right after the n-th create of this round was seen.
 				n := before + 1 + draw.IntN(claims)
 				history.OnAdd(func(added int) {
 					if added == n {
-						kill <- struct{}{}
+						operator.Kill()
+						close(killed)
 					}
 				})
-				Eventually(kill).WithContext(ctx).WithPolling(time.Millisecond).Should(Receive(), "round %d: %d creates", round, n-before)
+				Eventually(killed).WithContext(ctx).Should(BeClosed(), "round %d: %d creates", round, n-before)
+				history.OnAdd(nil)
 			} else {
 				// At some time in its life, its start included.
 				after := time.Duration(draw.Int64N(int64(interval + interval/2)))
 				Eventually(time.After(after)).WithContext(ctx).WithPolling(time.Millisecond).Should(Receive())
+				operator.Kill()
 			}
-			operator.Kill()
-			history.OnAdd(nil)
 		}
 		AddReportEntry("snapshots before the last start", fmt.Sprintf("%d in %d rounds, seed %d", len(history.All()), rounds, seed))
 
@@ -86,18 +87,18 @@ var _ = Describe("an operator that is killed at awkward moments", func() {
 		cluster.Start(ctx)
 		for i := range claims {
 			claim := fmt.Sprintf("data-%d", i)
-			var fresh []harness.Seen
+			var since []harness.Seen
 			Eventually(func(g Gomega) {
-				fresh = nil
+				since = nil
 				for _, s := range history.Of(claim) {
 					if !contains(missed, s) {
-						fresh = append(fresh, s)
+						since = append(since, s)
 					}
 				}
-				g.Expect(len(fresh)).To(BeNumerically(">=", 2))
+				g.Expect(len(since)).To(BeNumerically(">=", 2))
 			}).WithContext(ctx).Should(Succeed(), "%s should be served again", claim)
-			Expect(slotOf(fresh[0])).To(BeTemporally(">=", slotAt(schedule, started)), "of the missed slots of %s only the newest", claim)
-			Expect(slotOf(fresh[0])).To(BeTemporally("<=", slotAt(schedule, started).Add(interval)), "the current slot of %s", claim)
+			Expect(slotOf(since[0])).To(BeTemporally(">=", slotAt(schedule, started)), "of the missed slots of %s only the newest", claim)
+			Expect(slotOf(since[0])).To(BeTemporally("<=", slotAt(schedule, started).Add(interval)), "the current slot of %s", claim)
 		}
 		Expect(history.Twice()).To(BeEmpty())
 		var twoInOne []string

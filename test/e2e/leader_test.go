@@ -44,6 +44,8 @@ var _ = Describe("two operators with leader election", func() {
 	}
 
 	It("take over from each other: after a crash when the lease is over, after SIGTERM at once", func(ctx context.Context) {
+		// One that was killed may have left its lease.
+		Expect(cluster.Client.DeleteAllOf(ctx, &coordinationv1.Lease{}, client.InNamespace(harness.SystemNamespace))).To(Succeed())
 		start := cluster.Audit.Mark()
 		first := cluster.StartElected(ctx)
 		Eventually(lease(ctx)).WithContext(ctx).ShouldNot(BeEmpty(), "the first should get the lease")

@@ -61,7 +61,8 @@ var _ = Describe("two operators at once, without leader election", func() {
 		Expect(len(deleted)).To(BeNumerically("<=", expired+5), "none is deleted twice")
 		AddReportEntry("requests of the one", asked.By(one).Count())
 		AddReportEntry("requests of the other", asked.By(other).Count())
-		Expect(fresh(ctx, schedule)()).To(beReadyWith(metav1.ConditionTrue, v1alpha1.ReasonScheduled))
-		Expect(schedule.Status.Problems).To(BeEmpty())
+		Expect(harness.Get(ctx, cluster, schedule)).To(And(
+			beReadyWith(metav1.ConditionTrue, v1alpha1.ReasonScheduled),
+			HaveField("Status.Problems", BeEmpty())))
 	})
 })

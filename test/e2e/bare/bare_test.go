@@ -40,9 +40,9 @@ var _ = Describe("an operator on a bare API server", Ordered, func() {
 		many = 1000
 		// quiet is what the promise of idleness names.
 		quiet = time.Minute
-		// aboutAMinute is what the promise of recovery names: a look once a
+		// patience is what the promise of recovery names: a look once a
 		// minute, and some time to act on it.
-		aboutAMinute = 90 * time.Second
+		patience = 90 * time.Second
 	)
 	var (
 		operator        *harness.Operator
@@ -75,7 +75,7 @@ var _ = Describe("an operator on a bare API server", Ordered, func() {
 		}
 		cluster.WaitForCRDs(ctx, crds...)
 		Eventually(func() int { return len(cluster.Snapshots(ctx, few)) }).
-			WithContext(ctx).WithTimeout(aboutAMinute).Should(Equal(3))
+			WithContext(ctx).WithTimeout(patience).Should(Equal(3))
 		AddReportEntry("first snapshots after the CRDs were installed", time.Since(mark).Round(time.Second/10))
 		Eventually(fresh(ctx, schedule)).WithContext(ctx).Should(And(
 			beReadyWith(metav1.ConditionTrue, v1alpha1.ReasonScheduled),
@@ -140,7 +140,7 @@ var _ = Describe("an operator on a bare API server", Ordered, func() {
 		}
 		mark := time.Now()
 		for _, s := range []*v1alpha1.SnapshotSchedule{schedule, often} {
-			Eventually(fresh(ctx, s)).WithContext(ctx).WithTimeout(aboutAMinute).Should(
+			Eventually(fresh(ctx, s)).WithContext(ctx).WithTimeout(patience).Should(
 				beReadyWith(metav1.ConditionFalse, v1alpha1.ReasonSnapshotAPIMissing))
 		}
 		AddReportEntry("said that the CRDs were gone after", time.Since(mark).Round(time.Second/10))
@@ -158,10 +158,10 @@ var _ = Describe("an operator on a bare API server", Ordered, func() {
 		cluster.WaitForCRDs(ctx, crds...)
 		for namespace, n := range map[string]int{namespace: 2, few: 3} {
 			Eventually(func() int { return len(cluster.Snapshots(ctx, namespace)) }).
-				WithContext(ctx).WithTimeout(aboutAMinute).Should(Equal(n), "snapshots in %s", namespace)
+				WithContext(ctx).WithTimeout(patience).Should(Equal(n), "snapshots in %s", namespace)
 		}
 		AddReportEntry("first snapshots after the CRDs came back", time.Since(mark).Round(time.Second/10))
-		Eventually(fresh(ctx, schedule)).WithContext(ctx).WithTimeout(aboutAMinute).Should(And(
+		Eventually(fresh(ctx, schedule)).WithContext(ctx).WithTimeout(patience).Should(And(
 			beReadyWith(metav1.ConditionTrue, v1alpha1.ReasonScheduled),
 			HaveField("Status.Outputs.VolumeSnapshots.Total", BeEquivalentTo(3))))
 		Expect(operator.Alive()).To(BeTrue())

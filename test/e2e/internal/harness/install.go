@@ -90,7 +90,9 @@ func (c *Cluster) Install(ctx context.Context) {
 
 // Apply applies an object by server-side apply.
 func (c *Cluster) Apply(ctx context.Context, o *unstructured.Unstructured) {
-	err := c.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), fieldOwner, client.ForceOwnership)
+	// The answer is written into what is applied.
+	applied := client.ApplyConfigurationFromUnstructured(o.DeepCopy())
+	err := c.Client.Apply(ctx, applied, fieldOwner, client.ForceOwnership)
 	must(err, "apply %s %s", o.GetKind(), o.GetName())
 }
 
