@@ -21,7 +21,6 @@ import (
 	"crypto/tls"
 	"flag"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -37,7 +36,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -47,7 +45,6 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/controller"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	// +kubebuilder:scaffold:imports
 )
 
@@ -112,7 +109,7 @@ func run(f flags) error {
 	if err != nil {
 		return fmt.Errorf("find the API server: %w", err)
 	}
-	configure(config, realClock)
+	controller.Configure(config, realClock)
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                 scheme,
 		Cache:                  controller.CacheOptions(),
@@ -129,7 +126,7 @@ func run(f flags) error {
 		return fmt.Errorf("create the manager: %w", err)
 	}
 	ctx := ctrl.SetupSignalHandler()
-	if err := controller.SetupWithManager(ctx, mgr, mapcontroller.Options{
+	if err := controller.SetupWithManager(ctx, mgr, controller.Options{
 		Workers:          f.workers,
 		StatusInterval:   f.statusInterval,
 		DeletesPerSecond: f.deletesPerSecond,
@@ -149,15 +146,6 @@ func run(f flags) error {
 	}
 	setupLog.Info("starting manager")
 	return mgr.Start(ctx)
-}
-
-// configure leaves the rate of requests to the API server's own fairness, and
-// has its clock read off its answers.
-func configure(config *rest.Config, c clock.PassiveClock) {
-	config.QPS = -1
-	config.Wrap(func(base http.RoundTripper) http.RoundTripper {
-		return mapcontroller.ServerClock{Base: base, Clock: c}
-	})
 }
 
 func metricsOptions(f flags) metricsserver.Options {

@@ -27,11 +27,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
 
 // restoringField finds the PVCs that are still being filled from a
@@ -55,6 +57,15 @@ func CacheOptions() cache.Options {
 			&corev1.PersistentVolumeClaim{}: {Transform: stripClaim},
 		},
 	}
+}
+
+// Configure leaves the rate of requests to the API server's own fairness, and
+// has the server's clock read off its answers.
+func Configure(config *rest.Config, c clock.PassiveClock) {
+	config.QPS = -1
+	config.Wrap(func(base http.RoundTripper) http.RoundTripper {
+		return mapcontroller.ServerClock{Base: base, Clock: c}
+	})
 }
 
 // Mapper knows VolumeSnapshots without asking: the cache is set up for them

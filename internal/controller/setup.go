@@ -30,6 +30,9 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
 
+// Options are what the controller runs with.
+type Options = mapcontroller.Options
+
 // Name is the controller's name, in logs, metrics, events and managed fields.
 const Name = "snapshotschedule"
 
@@ -43,8 +46,8 @@ const Name = "snapshotschedule"
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // SetupWithManager adds the SnapshotSchedule controller to a manager whose cache
-// was made with CacheOptions and whose transport is a mapcontroller.ServerClock.
-func SetupWithManager(ctx context.Context, mgr manager.Manager, o mapcontroller.Options) error {
+// was made with CacheOptions, and whose config went through Configure.
+func SetupWithManager(ctx context.Context, mgr manager.Manager, o Options) error {
 	if err := indexRestores(ctx, mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("index the restores: %w", err)
 	}

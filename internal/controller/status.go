@@ -60,8 +60,13 @@ func setStatus(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.
 		s.Status.NextSnapshotTime = timeOf(note.NextSlot)
 	}
 	s.Status.Problems = problems(now, s.Status.Problems, note.Problems)
-	s.Status.MoreProblems = int32(note.MoreProblems)
+	s.Status.MoreProblems = count(note.MoreProblems)
 	setConditions(now, s, known.Totals.Inputs[claimsResource], note)
+}
+
+// count is a number of objects as the API has it.
+func count(n int) int32 {
+	return int32(n) //nolint:gosec // etcd holds far fewer than 2^31 objects
 }
 
 // scheduleProblems are those that no PVC has a part in.
@@ -74,11 +79,11 @@ func scheduleProblems(s *v1alpha1.SnapshotSchedule) []Problem {
 
 func setCounts(status *v1alpha1.SnapshotScheduleStatus, totals *mapcontroller.Totals) {
 	snapshots := totals.Outputs[snapshotsResource]
-	status.Inputs.PersistentVolumeClaims.Total = int32(totals.Inputs[claimsResource])
-	status.Outputs.VolumeSnapshots.Total = int32(snapshots["total"])
-	status.Outputs.VolumeSnapshots.Ready = int32(snapshots[readyCount])
-	status.Detached.MapKeys = int32(totals.DetachedKeys)
-	status.Detached.VolumeSnapshots = int32(totals.DetachedOutputs[snapshotsResource])
+	status.Inputs.PersistentVolumeClaims.Total = count(totals.Inputs[claimsResource])
+	status.Outputs.VolumeSnapshots.Total = count(snapshots["total"])
+	status.Outputs.VolumeSnapshots.Ready = count(snapshots[readyCount])
+	status.Detached.MapKeys = count(totals.DetachedKeys)
+	status.Detached.VolumeSnapshots = count(totals.DetachedOutputs[snapshotsResource])
 }
 
 func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, claims int, note Note) {

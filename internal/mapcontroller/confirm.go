@@ -120,10 +120,12 @@ func (c *controller[P, S]) liveInput(
 func (c *controller[P, S]) liveNamed(ctx context.Context, req Request, kind client.Object, name string) (client.Object, error) {
 	live := emptyLike(kind)
 	err := c.live.Get(ctx, client.ObjectKey{Namespace: req.Parent.Namespace, Name: name}, live)
-	if client.IgnoreNotFound(err) != nil {
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
 		return nil, err
-	}
-	if err != nil || c.MapKey(live) != req.MapKey {
+	case c.MapKey(live) != req.MapKey:
 		return nil, nil
 	}
 	return live, nil

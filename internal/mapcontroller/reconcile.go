@@ -93,7 +93,7 @@ func (c *controller[P, S]) Reconcile(ctx context.Context, req Request) (reconcil
 		// An invalid spec waits for the event that mends it, with a condition
 		// to tell (status.go). What a parent that is being deleted owns is the
 		// garbage collector's.
-		return reconcile.Result{}, nil
+		return reconcile.Result{}, nil //nolint:nilerr // retrying mends no spec
 	}
 	if held := c.expectations.wait(req); held > 0 {
 		return reconcile.Result{RequeueAfter: held}, nil

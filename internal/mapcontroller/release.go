@@ -132,6 +132,8 @@ type releaseRequest struct {
 }
 
 // start is a source: it asks for one look at everything.
+//
+//nolint:unparam // a source may fail, this one can't
 func (r *releaser[P, S]) start(_ context.Context, q workqueue.TypedRateLimitingInterface[releaseRequest]) error {
 	for kind := range r.Outputs {
 		q.Add(releaseRequest{kind: kind})
