@@ -95,6 +95,7 @@ func (w *world) start(opts ...option) *operator {
 
 	wired := rest.CopyConfig(config)
 	wired.QPS = -1
+	wired.Impersonate.UserName = operatorUser
 	wired.Wrap(func(base http.RoundTripper) http.RoundTripper {
 		o.network.base = base
 		return o.network
@@ -106,10 +107,11 @@ func (w *world) start(opts ...option) *operator {
 	caching.DefaultNamespaces = map[string]cache.Config{w.namespace: {}}
 	skip := true
 	manager, err := ctrl.NewManager(wired, ctrl.Options{
-		Scheme:     scheme,
-		Cache:      caching,
-		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Controller: ctrlconfig.Controller{SkipNameValidation: &skip},
+		Scheme:         scheme,
+		Cache:          caching,
+		MapperProvider: controller.Mapper,
+		Metrics:        metricsserver.Options{BindAddress: "0"},
+		Controller:     ctrlconfig.Controller{SkipNameValidation: &skip},
 	})
 	Expect(err).NotTo(HaveOccurred())
 	running, cancel := context.WithCancel(ctx)
@@ -124,6 +126,9 @@ func (w *world) start(opts ...option) *operator {
 		stopped = true
 		cancel()
 		Expect(<-ended).To(Succeed(), "the manager ends without an error")
+		Expect(o.network.seen(func(r request) bool {
+			return r.answer == http.StatusForbidden && !(r.method == http.MethodPost && r.resource() == "volumesnapshots")
+		})).To(BeEmpty(), "the role that is shipped allows all that the operator does")
 	}
 	DeferCleanup(o.stop)
 	return o
