@@ -53,6 +53,10 @@ manifests: ## Generate WebhookConfiguration, ClusterRole and CustomResourceDefin
 generate: ## Generate code containing DeepCopy, DeepCopyInto, and DeepCopyObject method implementations.
 	$(CONTROLLER_GEN) object:headerFile="hack/boilerplate.go.txt" paths="./..."
 
+.PHONY: docs
+docs: ## Generate the parts of docs/reference.md that come from the code.
+	go run ./hack/docs
+
 .PHONY: fmt
 fmt: ## Run go fmt against code.
 	go fmt ./...
@@ -85,8 +89,8 @@ verify: ## Verify that generated files, formatting and module files are current.
 # The race detector needs a C compiler.
 RACE ?= $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-# What needs no API server: all but the suites under test/ and the engine's own.
-UNIT_PACKAGES = $$(go list ./... | grep -v -E '^mapcontroller.dev/snapshotschedule/test/|/enginetest$$')
+# What needs no API server: all but these suites.
+UNIT_PACKAGES = $$(go list ./... | grep -v -E '/test/(crd|integration|e2e)(/|$$)|/enginetest$$')
 
 # What needs an API server and etcd, but no controllers beside them.
 INTEGRATION_PACKAGES = $$(go list ./... | grep -E '/test/(crd|integration)(/|$$)|/enginetest$$')
