@@ -172,11 +172,11 @@ func TestAdopt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			orphan := testOutput("in", func(o *corev1.Pod) { o.OwnerReferences = nil })
-			real := []client.Object{orphan, testInput()}
+			there := []client.Object{orphan, testInput()}
 			if test.parent != nil {
-				real = append(real, test.parent)
+				there = append(there, test.parent)
 			}
-			b := newBench(t, []client.Object{orphan, testInput(), testParent()}, real)
+			b := newBench(t, []client.Object{orphan, testInput(), testParent()}, there)
 			var outcome Outcome
 			b.Record = func(_ *corev1.ConfigMap, _, note string, o Outcome) string {
 				outcome = o

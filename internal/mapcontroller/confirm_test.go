@@ -146,14 +146,14 @@ func TestConfirmLooksAtWhatIsThere(t *testing.T) {
 			if test.change != nil {
 				test.change(&now)
 			}
-			real := now.pods
+			there := now.pods
 			if now.parent != nil {
-				real = append(real, now.parent)
+				there = append(there, now.parent)
 			}
 			if now.input != nil {
-				real = append(real, now.input)
+				there = append(there, now.input)
 			}
-			b := newBench(t, append(shown, testParent()), real)
+			b := newBench(t, append(shown, testParent()), there)
 			b.serverTime = func() time.Time { return testNow.Add(now.skew) }
 			b.Tombstone = test.tombstone
 

@@ -83,7 +83,7 @@ func (r clockedReader) List(ctx context.Context, l client.ObjectList, opts ...cl
 	return r.Reader.List(ctx, l, opts...)
 }
 
-func newBench(t testing.TB, shown, real []client.Object) *bench {
+func newBench(t testing.TB, shown, there []client.Object) *bench {
 	t.Helper()
 	engine := testSpec().withDefaults()
 	server := func(objects []client.Object) client.Client {
@@ -96,7 +96,7 @@ func newBench(t testing.TB, shown, real []client.Object) *bench {
 		}
 		return b.Build()
 	}
-	b := &bench{clock: clocktesting.NewFakePassiveClock(testNow), shown: server(shown), real: server(real)}
+	b := &bench{clock: clocktesting.NewFakePassiveClock(testNow), shown: server(shown), real: server(there)}
 	b.serverTime = b.clock.Now
 	live := clockedReader{Reader: b.real, now: b.clock.Now, at: func() time.Time { return b.serverTime() }}
 	b.testController = &testController{

@@ -57,7 +57,7 @@ var _ = Describe("A delete", func() {
 	// delete and the delete.
 	meanwhile := func(do func()) *atomic.Int32 {
 		decisions := &atomic.Int32{}
-		op.spec.Tombstone = func(r mapRequest) mapResult {
+		op.spec.Tombstone = func(mapRequest) mapResult {
 			if decisions.Add(1) == 1 {
 				defer GinkgoRecover()
 				do()
