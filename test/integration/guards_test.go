@@ -146,20 +146,24 @@ var _ = Describe("The guards before a delete", func() {
 		Consistently(w.names, "300ms").Should(ConsistOf(names(all...)))
 	})
 
-	It("reads the schedule live: it may have been edited", func() {
-		s, c, all, o := series()
-		o.network.freeze("snapshotschedules")
-		Expect(api.Patch(ctx, s, patch(`{"spec":{"snapshotTTL":"30d"}}`))).To(Succeed())
-		o.later(4 * time.Hour)
-		wake(c)
-		Eventually(gets(o, s, "snapshotschedules")).Should(BeNumerically(">", 0))
-		wake(c)
-		Consistently(func() int { return deletes(o) }, "1500ms").Should(BeZero())
-		o.network.thaw("snapshotschedules")
-		Eventually(func() int64 { return status(s).ObservedGeneration }).Should(BeEquivalentTo(2))
-		Expect(w.names()).To(ConsistOf(names(all...)))
-		Expect(deletes(o)).To(BeZero())
-	})
+	DescribeTable("reads the schedule live: it may have been edited",
+		func(edited string, stay int) {
+			s, c, all, o := series()
+			o.network.freeze("snapshotschedules")
+			Expect(api.Patch(ctx, s, patch(edited))).To(Succeed())
+			o.later(4 * time.Hour)
+			wake(c)
+			Eventually(gets(o, s, "snapshotschedules")).Should(BeNumerically(">", 0))
+			wake(c)
+			Consistently(func() int { return deletes(o) }, "1500ms").Should(BeZero())
+			o.network.thaw("snapshotschedules")
+			Eventually(func() int64 { return status(s).ObservedGeneration }).Should(BeEquivalentTo(2))
+			Eventually(w.names).Should(ConsistOf(names(all[3-stay:]...)))
+			Expect(deletes(o)).To(Equal(3 - stay))
+		},
+		Entry("so that all stays", `{"spec":{"snapshotTTL":"30d"}}`, 3),
+		Entry("even if the same may go", `{"spec":{"snapshotTTL":"90m"}}`, 1),
+	)
 
 	It("reads the schedule live: it may be another one by now", func() {
 		s, c, all, o := series()

@@ -32,7 +32,6 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"mapcontroller.dev/snapshotschedule/internal/controller"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
 
 // machine is the clock of the operator's machine: the test's, and so much ahead.
@@ -55,25 +54,25 @@ func (o *operator) later(d time.Duration) {
 	o.machine.ahead.Add(int64(d))
 }
 
-type option func(*operator, *mapcontroller.Options)
+type option func(*operator, *controller.Options)
 
 // at starts the operator at a time to come, by all clocks.
 func at(d time.Duration) option {
-	return func(o *operator, _ *mapcontroller.Options) { o.later(d) }
+	return func(o *operator, _ *controller.Options) { o.later(d) }
 }
 
 // machineAhead has the operator's machine be wrong.
 func machineAhead(d time.Duration) option {
-	return func(o *operator, _ *mapcontroller.Options) { o.machine.ahead.Store(int64(d)) }
+	return func(o *operator, _ *controller.Options) { o.machine.ahead.Store(int64(d)) }
 }
 
 // refusing has some requests refused on their way.
 func refusing(refuse func(*http.Request) int) option {
-	return func(o *operator, _ *mapcontroller.Options) { o.network.refuse = refuse }
+	return func(o *operator, _ *controller.Options) { o.network.refuse = refuse }
 }
 
 func statusEvery(d time.Duration) option {
-	return func(_ *operator, options *mapcontroller.Options) { options.StatusInterval = d }
+	return func(_ *operator, options *controller.Options) { options.StatusInterval = d }
 }
 
 // start runs the operator, wired as in cmd, for the namespace of this world and until the end
@@ -81,7 +80,7 @@ func statusEvery(d time.Duration) option {
 func (w *world) start(opts ...option) *operator {
 	GinkgoHelper()
 	o := &operator{network: &network{}, machine: &machine{}}
-	options := mapcontroller.Options{
+	options := controller.Options{
 		Workers:          8,
 		StatusInterval:   100 * time.Millisecond,
 		DeletesPerSecond: 50,
@@ -94,15 +93,12 @@ func (w *world) start(opts ...option) *operator {
 	}
 
 	wired := rest.CopyConfig(config)
-	wired.QPS = -1
 	wired.Impersonate.UserName = operatorUser
 	wired.Wrap(func(base http.RoundTripper) http.RoundTripper {
 		o.network.base = base
 		return o.network
 	})
-	wired.Wrap(func(base http.RoundTripper) http.RoundTripper {
-		return mapcontroller.ServerClock{Base: base, Clock: o.machine}
-	})
+	controller.Configure(wired, o.machine)
 	caching := controller.CacheOptions()
 	caching.DefaultNamespaces = map[string]cache.Config{w.namespace: {}}
 	skip := true

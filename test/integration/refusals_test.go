@@ -21,7 +21,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/controller"
 )
 
 // creates refuses the creation of snapshots.
@@ -36,7 +36,7 @@ func creates(code int) func(*http.Request) int {
 
 // losing lets the first creation of a snapshot through, and has its answer be lost.
 func losing(lost *atomic.Bool) option {
-	return func(o *operator, _ *mapcontroller.Options) {
+	return func(o *operator, _ *controller.Options) {
 		o.network.lose = func(r *http.Request) bool { return creates(1)(r) != 0 && lost.CompareAndSwap(false, true) }
 	}
 }
