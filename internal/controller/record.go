@@ -19,6 +19,7 @@ package controller
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -149,12 +150,17 @@ func problemOf(f mapcontroller.Failure) Problem {
 	return p
 }
 
+// sourceAddress is our end, or a webhook's caller's, of a connection that broke:
+// "read tcp 10.0.0.1:51234->10.0.0.2:443: connection reset by peer".
+var sourceAddress = regexp.MustCompile(`\S+:[0-9]+->`)
+
 // settled leaves out of an error what differs from try to try, so that status
-// settles: the name of the object holds the slot.
+// settles: the name of the object holds the slot, and ports are drawn.
 func settled(err error, name string) string {
 	message := err.Error()
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
 		message = status.Status().Message
 	}
-	return strings.ReplaceAll(message, fmt.Sprintf(" %q", name), "")
+	message = strings.ReplaceAll(message, fmt.Sprintf(" %q", name), "")
+	return sourceAddress.ReplaceAllString(message, "")
 }

@@ -19,6 +19,7 @@ package controller
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -109,11 +110,32 @@ func TestRecordProblems(t *testing.T) {
 	}
 }
 
-// Status settles: the name, which holds the slot, is not in the message.
+// Status settles: what differs from try to try is not in the message.
 func TestCreateFailedMessageSettles(t *testing.T) {
-	p := problemOf(failure("create", forbidden("exceeded quota: q")))
-	if want := `volumesnapshots.snapshot.storage.k8s.io is forbidden: exceeded quota: q`; p.Message != want {
-		t.Errorf("message is %q, want %q", p.Message, want)
+	const reset = "read tcp 10.0.0.1:51234->10.0.0.2:443: read: connection reset by peer"
+	const still = "read tcp 10.0.0.2:443: read: connection reset by peer"
+	for name, tc := range map[string]struct {
+		err  error
+		want string
+	}{
+		"the name, which holds the slot": {
+			forbidden("exceeded quota: q"), "volumesnapshots.snapshot.storage.k8s.io is forbidden: exceeded quota: q",
+		},
+		"our port": {
+			&url.Error{Op: "Post", URL: "https://10.0.0.2:443/apis", Err: errors.New(reset)}, `Post "https://10.0.0.2:443/apis": ` + still,
+		},
+		"a webhook's caller's port": {
+			apierrors.NewInternalError(errors.New("failed calling webhook: " + reset)), "Internal error occurred: failed calling webhook: " + still,
+		},
+		"IPv6": {
+			errors.New("read tcp [fd00::1]:51234->[fd00::2]:443: EOF"), "read tcp [fd00::2]:443: EOF",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if p := problemOf(failure("create", tc.err)); p.Message != tc.want {
+				t.Errorf("message is %q, want %q", p.Message, tc.want)
+			}
+		})
 	}
 }
 
