@@ -120,7 +120,7 @@ var _ = Describe("a schedule that is deleted", Ordered, func() {
 
 	It("with deletionPolicy Orphan, goes with its namespace all the same", func(ctx context.Context) {
 		namespace, _ := bucket(ctx, "nsorphan", orphan)
-		kubectl("delete", "namespace", namespace, "--timeout=60s")
+		kubectl("delete", "namespace", namespace)
 		Expect(operator.Alive()).To(BeTrue())
 	})
 })

@@ -114,7 +114,7 @@ func annotate(ctx context.Context, o client.Object, key, value string) {
 
 // kubectl must succeed.
 func kubectl(args ...string) {
-	out, err := cluster.Kubectl(nil, args...)
+	out, err := cluster.Kubectl(nil, append(args, "--timeout=60s")...)
 	ExpectWithOffset(1, err).NotTo(HaveOccurred(), out)
 }
 

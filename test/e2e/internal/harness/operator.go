@@ -18,6 +18,7 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -55,7 +56,7 @@ var program = sync.OnceValues(func() (string, error) {
 	cmd := exec.Command("go", "build", "-o", path, "./cmd")
 	cmd.Dir = Root
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build ./cmd: %w\n%s", err, out)
+		return "", errors.Join(fmt.Errorf("go build ./cmd: %w\n%s", err, out), os.RemoveAll(dir))
 	}
 	return path, nil
 })
