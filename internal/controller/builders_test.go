@@ -94,8 +94,7 @@ func (c aClaim) requested(at string) aClaim {
 	annotate(c, v1alpha1.AnnotationRequestedAt, at)
 	return c
 }
-func (c aClaim) deleting() aClaim       { remove(c); return c }
-func (c aClaim) uid(u types.UID) aClaim { c.UID = u; return c }
+func (c aClaim) deleting() aClaim { remove(c); return c }
 func (c aClaim) from(group, kind, name string) aClaim {
 	c.Spec.DataSource = &corev1.TypedLocalObjectReference{APIGroup: &group, Kind: kind, Name: name}
 	return c

@@ -46,8 +46,8 @@ func drawMapCase(t *rapid.T) *mapCase {
 	tc := &mapCase{schedule: s, claim: claim("data").created(drawTime(t, "created").Add(-8 * time.Hour))}
 	for i := range rapid.IntRange(0, 4).Draw(t, "snapshots") {
 		age := time.Duration(rapid.IntRange(0, 30*60).Draw(t, "age")) * time.Minute
-		make := rapid.SampledFrom([]func(time.Duration) aSnapshot{uncut, uploading, erring, ready, ready}).Draw(t, "state")
-		v := make(age).named(fmt.Sprint("s", i))
+		build := rapid.SampledFrom([]func(time.Duration) aSnapshot{uncut, uploading, erring, ready, ready}).Draw(t, "state")
+		v := build(age).named(fmt.Sprint("s", i))
 		switch rapid.IntRange(0, 9).Draw(t, "oddity") {
 		case 0:
 			v.scheduledAt(stamp(drawTime(t, "scheduledAt")))

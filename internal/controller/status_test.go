@@ -264,7 +264,7 @@ func TestProblemsKeepTheirSince(t *testing.T) {
 func TestProblemsAreTenAndACount(t *testing.T) {
 	s := every("6h").SnapshotSchedule
 	var notes []Note
-	for _, name := range strings.Split("abcdefghijklmno", "") {
+	for name := range strings.SplitSeq("abcdefghijklmno", "") {
 		notes = append(notes, problemNote(name, v1alpha1.ReasonSnapshotSlow, "slow"))
 	}
 	s.Annotations = map[string]string{v1alpha1.AnnotationRequestedAt: "tomorrow"}
