@@ -66,7 +66,7 @@ func newPolicy(spec *v1alpha1.SnapshotScheduleSpec) (*policy, error) {
 
 	selector, err := metav1.LabelSelectorAsSelector(&spec.Selector)
 	failed("selector", err)
-	location, err := zone(spec.TimeZone)
+	location, err := schedule.LoadZone(spec.TimeZone)
 	failed("timeZone", err)
 
 	p := &policy{
@@ -120,19 +120,6 @@ func tiers(k v1alpha1.Keep) retention.Tiers {
 		Monthly: int(k.Monthly),
 		Yearly:  int(k.Yearly),
 	}
-}
-
-// zone refuses Local: it would be the zone of whichever machine runs the
-// manager.
-func zone(name string) (*time.Location, error) {
-	if name == "" {
-		return time.UTC, nil
-	}
-	location, err := time.LoadLocation(name)
-	if err != nil || strings.EqualFold(name, "Local") {
-		return time.UTC, fmt.Errorf("unknown time zone %q; write an IANA name such as Europe/Oslo", name)
-	}
-	return location, nil
 }
 
 // policies remembers what specs parse to: a spec is looked at for every event

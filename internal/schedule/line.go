@@ -22,17 +22,12 @@ import (
 	"math/bits"
 	"strings"
 	"time"
+
+	"github.com/robfig/cron/v3"
 )
 
 // line is a cron line on a clock without a zone: it only knows what a wall
 // clock shows. Such wall times are written as time.Time values in UTC.
-//
-// The program has its own reader and walker because a line must mean here what
-// it means to a CronJob, and none of the libraries that walk backwards reads
-// it so: go-cron v0.9.1 refuses */24 and an upper-case THU, adds Sunday to a
-// day of week 1/2, takes *-5 for *, and stops looking after five years (from
-// 2096 to 2104 there is no 29 February). The tests hold the two against each
-// other wherever they agree by design.
 type line struct {
 	minute, hour, day, month, weekday uint64 // a bit for each value
 	// eitherDay: day of month and day of week are both restricted, so that one
@@ -52,15 +47,17 @@ var macros = map[string]string{
 	"@yearly":  "0 0 1 1 *",
 }
 
+// parser is that of CronJob: a line must mean here what it means there. Its walk
+// is not used: it knows no way back, and gives up after five years.
+var parser = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow)
+
+// star is the bit that the parser adds to the mask of an unrestricted field: one
+// with a bare * (or ?, which is the same) among its items. */2 restricts.
+const star = 1 << 63
+
 // parseLine reads a cron line or a macro. A line that never fires is an error.
 func parseLine(text string) (line, error) {
-	words := strings.Fields(text)
-	if len(words) == 1 {
-		if macro, ok := macros[words[0]]; ok {
-			words = strings.Fields(macro)
-		}
-	}
-	l, err := parseFields(words)
+	l, err := parse(text)
 	if err != nil {
 		return line{}, fmt.Errorf(`schedule %q: %w; write for example "30 2 * * *" `+
 			`(minute, hour, day of month, month, day of week) or @daily`, text, err)
@@ -68,28 +65,28 @@ func parseLine(text string) (line, error) {
 	return l, nil
 }
 
-func parseFields(words []string) (line, error) {
-	if len(words) > 0 && strings.Contains(words[0], "=") {
+func parse(text string) (line, error) {
+	// The parser would take a zone, and panics where nothing follows it.
+	if strings.Contains(text, "TZ=") {
 		return line{}, errors.New("a time zone belongs in timeZone")
 	}
-	if len(words) > 0 && strings.HasPrefix(words[0], "@") {
+	if macro, ok := macros[text]; ok {
+		text = macro
+	}
+	if strings.HasPrefix(text, "@") {
 		return line{}, errors.New("the only words are @hourly, @daily, @weekly, @monthly and @yearly")
 	}
-	if len(words) != len(fields) {
-		return line{}, fmt.Errorf("it has %d fields, not 5", len(words))
+	parsed, err := parser.Parse(text)
+	if err != nil {
+		return line{}, err
 	}
-	var masks [len(fields)]uint64
-	var stars [len(fields)]bool
-	for i, f := range fields {
-		var err error
-		if masks[i], stars[i], err = f.parse(strings.ToLower(words[i])); err != nil {
-			return line{}, err
-		}
-	}
+	spec := parsed.(*cron.SpecSchedule) // what it returns for five fields
+	hour := strings.Fields(text)[1]
 	l := line{
-		minute: masks[0], hour: masks[1], day: masks[2], month: masks[3], weekday: masks[4],
-		eitherDay: !stars[2] && !stars[4],
-		runsOn:    words[1][0] == '*' || words[1][0] == '?',
+		minute: spec.Minute &^ star, hour: spec.Hour &^ star,
+		day: spec.Dom &^ star, month: spec.Month &^ star, weekday: spec.Dow &^ star,
+		eitherDay: (spec.Dom|spec.Dow)&star == 0,
+		runsOn:    hour[0] == '*' || hour[0] == '?',
 	}
 	// A leap year comes first, so that 29 February is found at once.
 	if _, ok := l.next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)); !ok {

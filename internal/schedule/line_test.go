@@ -18,11 +18,12 @@ package schedule
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
-	cron "github.com/netresearch/go-cron"
+	"github.com/robfig/cron/v3"
 	"pgregory.net/rapid"
 )
 
@@ -52,14 +53,18 @@ func TestLine(t *testing.T) {
 		"names in any case":                   {"0 0 * Feb THU", "2026-01-01 00:00", []string{"2026-02-05 00:00", "2026-02-12 00:00"}},
 		"a range of names":                    {"0 0 * * mon-wed", "2026-01-01 00:00", []string{"2026-01-05 00:00", "2026-01-06 00:00", "2026-01-07 00:00", "2026-01-12 00:00"}},
 		"0 is Sunday":                         {"0 0 * * 0", "2026-01-01 00:00", []string{"2026-01-04 00:00", "2026-01-11 00:00"}},
-		"7 is Sunday too":                     {"0 0 * * 7", "2026-01-01 00:00", []string{"2026-01-04 00:00", "2026-01-11 00:00"}},
-		"a range up to 7":                     {"0 0 * * 5-7", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-03 00:00", "2026-01-04 00:00", "2026-01-09 00:00"}},
-		"7/2 is Sunday alone":                 {"0 0 * * 7/2", "2026-01-01 00:00", []string{"2026-01-04 00:00", "2026-01-11 00:00"}},
 		"1/2 has no Sunday":                   {"0 0 * * 1/2", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-05 00:00", "2026-01-07 00:00"}},
 		"both days restricted: either":        {"0 0 13 * fri", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-09 00:00", "2026-01-13 00:00", "2026-01-16 00:00"}},
 		"day of month with a bare star: both": {"0 0 * * fri", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-09 00:00"}},
 		"*/2 restricts, as for CronJob":       {"0 0 */10 * fri", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-09 00:00", "2026-01-11 00:00", "2026-01-16 00:00"}},
 		"a question mark is a star":           {"0 0 ? * fri", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-09 00:00"}},
+		"a star among others is a star":       {"0 0 1,* * fri", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-09 00:00"}},
+		"a step of one leaves the star":       {"0 0 */1 * fri", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-09 00:00"}},
+		"1/1 is no star":                      {"0 0 1/1 * fri", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-03 00:00"}},
+		"*-5 is a star, as for CronJob":       {"0 0 *-5 * fri", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-09 00:00"}},
+		"empty items are nothing":             {",10,,20, 0 , * fri", "2026-01-01 00:00", []string{"2026-01-02 00:10", "2026-01-02 00:20", "2026-01-09 00:10"}},
+		"leading zeros and a sign":            {"007 +02 * * *", "2026-01-01 00:00", []string{"2026-01-01 02:07", "2026-01-02 02:07"}},
+		"the widest step":                     {"*/9223372036854775807 * * * *", "2026-01-01 00:00", []string{"2026-01-01 01:00", "2026-01-01 02:00"}},
 		"31st skips short months":             {"0 0 31 * *", "2026-01-31 00:00", []string{"2026-03-31 00:00", "2026-05-31 00:00"}},
 		"leap day":                            {"0 0 29 2 *", "2026-01-01 00:00", []string{"2028-02-29 00:00", "2032-02-29 00:00"}},
 		"leap day over 2100":                  {"0 0 29 2 *", "2096-02-29 00:00", []string{"2104-02-29 00:00"}},
@@ -100,41 +105,47 @@ func TestLine(t *testing.T) {
 
 func TestParseLineRefuses(t *testing.T) {
 	tests := map[string]struct{ line, wantErr string }{
-		"nothing":                   {"", "0 fields"},
-		"too few fields":            {"0 0 * *", "4 fields"},
-		"a field of seconds":        {"0 30 2 * * *", "6 fields"},
+		"nothing":                   {"", "empty"},
+		"blanks":                    {"  ", "found 0"},
+		"too few fields":            {"0 0 * *", "found 4"},
+		"a field of seconds":        {"0 30 2 * * *", "found 6"},
 		"a zone":                    {"TZ=Europe/Oslo 30 2 * * *", "timeZone"},
 		"a zone, long":              {"CRON_TZ=Europe/Oslo 30 2 * * *", "timeZone"},
 		"a zone before a word":      {"TZ=UTC @daily", "timeZone"},
+		"a zone alone":              {"TZ=UTC", "timeZone"}, // the parser would panic
+		"a zone of five words":      {"TZ=UTC 2 * * *", "timeZone"},
+		"a zone after a blank":      {" TZ=UTC 30 2 * * *", "timeZone"},
 		"@every":                    {"@every 1h", "@hourly"},
 		"@midnight":                 {"@midnight", "@hourly"},
 		"@annually":                 {"@annually", "@hourly"},
 		"@reboot":                   {"@reboot", "@hourly"},
 		"@Daily":                    {"@Daily", "@hourly"},
+		"a word after a blank":      {" @daily", "found 1"},
 		"30 February":               {"0 0 30 2 *", "never fires"},
 		"31 in short months":        {"0 0 31 4,6,9,11 *", "never fires"},
-		"minute 60":                 {"60 0 * * *", "minute"},
-		"hour 24":                   {"0 24 * * *", "hour"},
-		"day 0":                     {"0 0 0 * *", "day of month"},
-		"day 32":                    {"0 0 32 * *", "day of month"},
-		"month 13":                  {"0 0 1 13 *", "month"},
-		"weekday 8":                 {"0 0 * * 8", "day of week"},
-		"a name in the wrong field": {"0 0 mon * *", "day of month"},
-		"a long name":               {"0 0 * * monday", "day of week"},
-		"step zero":                 {"*/0 * * * *", "step"},
-		"no step":                   {"*/ * * * *", "step"},
-		"two steps":                 {"*/2/2 * * * *", "step"},
-		"a range backwards":         {"0 22-2 * * *", "backwards"},
-		"a range without end":       {"0 2- * * *", "hour"},
-		"a range of three":          {"0 1-2-3 * * *", "hour"},
-		"a range from *":            {"*-5 * * * *", "minute"},
-		"an empty item":             {"1,,2 * * * *", "minute"},
-		"only a comma":              {", * * * *", "minute"},
-		"a sign":                    {"+5 * * * *", "minute"},
-		"Quartz's L":                {"0 0 L * *", "day of month"},
-		"Quartz's #":                {"0 0 * * fri#3", "day of week"},
-		"Jenkins' H":                {"H * * * *", "minute"},
-		"a huge number":             {strings.Repeat("9", 40) + " * * * *", "minute"},
+		"only a comma":              {", * * * *", "never fires"},
+		"minute 60":                 {"60 0 * * *", "(60) above maximum (59)"},
+		"hour 24":                   {"0 24 * * *", "(24) above maximum (23)"},
+		"day 0":                     {"0 0 0 * *", "(0) below minimum (1)"},
+		"day 32":                    {"0 0 32 * *", "(32) above maximum (31)"},
+		"month 13":                  {"0 0 1 13 *", "(13) above maximum (12)"},
+		"7 is no Sunday":            {"0 0 * * 7", "(7) above maximum (6)"},
+		"a range up to 7":           {"0 0 * * 5-7", "(7) above maximum (6)"},
+		"a name in the wrong field": {"0 0 mon * *", `"mon"`},
+		"a long name":               {"0 0 * * monday", `"monday"`},
+		"step zero":                 {"*/0 * * * *", "*/0"},
+		"no step":                   {"*/ * * * *", `""`},
+		"a step below zero":         {"*/-5 * * * *", "(-5)"},
+		"two steps":                 {"*/2/2 * * * *", "*/2/2"},
+		"a range backwards":         {"0 22-2 * * *", "22-2"},
+		"a range without end":       {"0 2- * * *", `""`},
+		"a range of three":          {"0 1-2-3 * * *", "1-2-3"},
+		"a value below zero":        {"-5 * * * *", `""`},
+		"Quartz's L":                {"0 0 L * *", `"L"`},
+		"Quartz's #":                {"0 0 * * fri#3", `"fri#3"`},
+		"Jenkins' H":                {"H * * * *", `"H"`},
+		"a huge number":             {strings.Repeat("9", 40) + " * * * *", "out of range"},
+		"a step too wide":           {"*/9223372036854775808 * * * *", "out of range"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -142,7 +153,7 @@ func TestParseLineRefuses(t *testing.T) {
 			if err == nil {
 				t.Fatalf("parseLine(%q) took it", tc.line)
 			}
-			for _, part := range []string{tc.wantErr, `"30 2 * * *"`} { // the message shows a right value
+			for _, part := range []string{fmt.Sprintf("%q", tc.line), tc.wantErr, `"30 2 * * *"`} { // the message shows the value and a right one
 				if !strings.Contains(err.Error(), part) {
 					t.Errorf("error %q lacks %q", err, part)
 				}
@@ -151,27 +162,33 @@ func TestParseLineRefuses(t *testing.T) {
 	}
 }
 
-// drawField draws a field that this package and go-cron read alike: no step
-// wider than the field, and in the day of week no open end with a step.
+// drawField draws a field with every form of item.
 func drawField(t *rapid.T, label string, low, high int) string {
 	value := rapid.IntRange(low, high)
 	items := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string {
 		a, b := value.Draw(t, "a"), value.Draw(t, "b")
 		a, b = min(a, b), max(a, b)
-		step := rapid.IntRange(2, 5).Draw(t, "step")
-		switch kind := rapid.IntRange(0, 4).Draw(t, "kind"); {
-		case kind == 1 && b > a:
+		step := rapid.IntRange(1, 70).Draw(t, "step")
+		switch rapid.IntRange(0, 6).Draw(t, "kind") {
+		case 1:
 			return fmt.Sprintf("%d-%d", a, b)
-		case kind == 2 && b-a >= step:
+		case 2:
 			return fmt.Sprintf("%d-%d/%d", a, b, step)
-		case kind == 3:
+		case 3:
 			return fmt.Sprintf("*/%d", step)
+		case 4:
+			return fmt.Sprintf("%d/%d", a, step)
 		default:
 			return fmt.Sprint(a)
 		}
 	}), 1, 3).Draw(t, label)
-	if rapid.IntRange(0, 2).Draw(t, label+" star") == 0 {
+	switch rapid.IntRange(0, 5).Draw(t, label+" star") {
+	case 0:
 		return "*"
+	case 1:
+		return "?"
+	case 2:
+		items = append(items, "*")
 	}
 	return strings.Join(items, ",")
 }
@@ -183,16 +200,16 @@ func drawLine(t *rapid.T) string {
 	}, " ")
 }
 
-// Where the two are meant to agree, go-cron is a second opinion.
-func TestLineAgreesWithGoCron(t *testing.T) {
-	parser := cron.MustNewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.DowOrDom)
+// CronJob's own walk is a second opinion on next. It has no walk back: last is
+// right if it fires, is not after the time, and the next after it is.
+func TestLineAgreesWithCronJob(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := drawLine(t)
 		l, err := parseLine(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		parsed, err := parser.Parse(text)
+		parsed, err := cron.ParseStandard(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -202,13 +219,27 @@ func TestLineAgreesWithGoCron(t *testing.T) {
 		for range 5 {
 			got, _ := l.next(at)
 			if want := other.Next(at); !got.Equal(want) {
-				t.Fatalf("%q: next(%v) = %v, go-cron has %v", text, at, got, want)
+				t.Fatalf("%q: next(%v) = %v, CronJob has %v", text, at, got, want)
 			}
 			back, _ := l.last(at)
-			if want := other.Prev(at.Add(time.Second)); !back.Equal(want) {
-				t.Fatalf("%q: last(%v) = %v, go-cron has %v", text, at, back, want)
+			if back.After(at) || !other.Next(back.Add(-1)).Equal(back) || !other.Next(back).After(at) {
+				t.Fatalf("%q: last(%v) = %v, CronJob fires at %v and %v",
+					text, at, back, other.Next(back.Add(-1)), other.Next(back))
 			}
 			at = got
 		}
 	})
+}
+
+// The only words of ours that CronJob has too mean the same there.
+func TestMacrosAgreeWithCronJob(t *testing.T) {
+	for word, text := range macros {
+		want, err := cron.ParseStandard(word)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := cron.ParseStandard(text); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s is %+v to CronJob, and %q is %+v, %v", word, want, text, got, err)
+		}
+	}
 }

@@ -25,12 +25,9 @@ import (
 // LoadZone finds an IANA time zone by name; the empty name is UTC. The zone of
 // the machine ("Local") is refused: it would differ between nodes.
 func LoadZone(name string) (*time.Location, error) {
-	if strings.EqualFold(name, "local") {
-		return nil, fmt.Errorf("time zone %q depends on the machine; write for example Europe/Oslo", name)
-	}
 	loc, err := time.LoadLocation(name)
-	if err != nil {
-		return nil, fmt.Errorf("time zone %q: %w; write for example Europe/Oslo", name, err)
+	if err != nil || strings.EqualFold(name, "local") {
+		return nil, fmt.Errorf("unknown time zone %q; write an IANA name such as Europe/Oslo", name)
 	}
 	return loc, nil
 }

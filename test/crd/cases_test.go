@@ -37,7 +37,7 @@ const (
 	saysHour       = "the hour (second field) must be 0-23, such as 2, 8-18 or */6"
 	saysDay        = "the day of month (third field) must be 1-31 or *, such as 1 or 1,15"
 	saysMonth      = "the month (fourth field) must be 1-12, JAN-DEC or *, such as 1 or JAN,JUL"
-	saysWeekday    = "the day of week (fifth field) must be 0-7, SUN-SAT or *, such as 0 or MON-FRI"
+	saysWeekday    = "the day of week (fifth field) must be 0-6 (0 is Sunday), SUN-SAT or *, such as 0 or MON-FRI"
 	saysZone       = "must be the IANA name of a time zone, such as Europe/Oslo or UTC"
 	saysOperator   = "operator must be one of In, NotIn, Exists, DoesNotExist"
 	saysValues     = "values must not be empty for operator In or NotIn, such as values: [my-app]"
@@ -198,15 +198,16 @@ func refusedSchedules() map[string]refused {
 		"a duration":                 badLine("6h", saysFiveFields),
 		"minute 60":                  badLine("60 2 * * *", saysMinute),
 		"minute by name":             badLine("MON 2 * * *", saysMinute),
-		"a minute with a sign":       badLine("+5 2 * * *", saysMinute),
-		"an empty item":              badLine("0,,30 2 * * *", saysMinute),
-		"a comma alone":              badLine(", 2 * * *", saysMinute),
+		"a minute below zero":        badLine("-5 2 * * *", saysMinute),
+		"a comma for a minute":       badLine(", 2 * * *", saysMinute),
+		"a comma for an hour":        badLine("30 , * * *", saysHour),
+		"a comma for a month":        badLine("30 2 * , *", saysMonth),
 		"a step of zero":             badLine("*/0 2 * * *", saysMinute),
 		"a step without a number":    badLine("*/ 2 * * *", saysMinute),
 		"two steps":                  badLine("*/5/2 2 * * *", saysMinute),
 		"a range of three":           badLine("1-2-3 2 * * *", saysMinute),
 		"a range without an end":     badLine("1- 2 * * *", saysMinute),
-		"a range from a star":        badLine("*-5 2 * * *", saysMinute),
+		"a step from a comma":        badLine("0,/5 2 * * *", saysMinute),
 		"Jenkins' H":                 badLine("H 2 * * *", saysMinute),
 		"hour 24":                    badLine("30 24 * * *", saysHour),
 		"an hour with minutes":       badLine("30 2:30 * * *", saysHour),
@@ -217,7 +218,9 @@ func refusedSchedules() map[string]refused {
 		"month 0":                    badLine("30 2 * 0 *", saysMonth),
 		"month 13":                   badLine("30 2 * 13 *", saysMonth),
 		"a month in full":            badLine("30 2 * january *", saysMonth),
-		"weekday 8":                  badLine("30 2 * * 8", saysWeekday),
+		"Sunday as 7":                badLine("30 2 * * 7", saysWeekday),
+		"weekdays up to 7":           badLine("30 2 * * 1-7", saysWeekday),
+		"a macro after a blank":      badLine(" @daily", saysFiveFields),
 		"a weekday in full":          badLine("30 2 * * monday", saysWeekday),
 		"Quartz's third Friday":      badLine("30 2 * * FRI#3", saysWeekday),
 		"a line of more than 512":    badLine(long("1,", 260)+"1 2 * * *", tooManyBytes(512)),
@@ -345,12 +348,15 @@ retention:
 var goodLines = []string{
 	"@hourly", "@daily", "@weekly", "@monthly", "@yearly",
 	"30 2 * * *", "* * * * *", "*/15 * * * *", "0,30 8-18/2 1,15 1-12 1-5", "59 23 31 12 6", "0 0 1 1 0",
-	"0 0 * * 7", "0 0 * * SUN", "0 0 * jan-MAR,Dec mon-FRI", "0 0 ? * ?", "5/20 * * * *", "00 02 01 01 00",
+	"0 0 * * 0,6", "0 0 * * SUN", "0 0 * jan-MAR,Dec mon-FRI", "0 0 ? * ?", "5/20 * * * *", "00 02 01 01 00",
 	"007 2 * * *", "*/05 * * * *", "  30\t2 *  * *\n", "0 0 29 2 *",
+	// What CronJob takes too.
+	"+5 2 * * *", ",0,,30, 2 * * *", "*-5 ?-x/+2 * * *", "0 */99 * * *", "*/9223372036854775807 2 * * *", "0 0 , * FRI", "0 0 1 * ,,",
 	"0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34,35,36,37,38,39,40," +
 		"41,42,43,44,45,46,47,48,49,50,51,52,53,54,55,56,57,58,59 * * * *",
 }
 
 // linesForTheController can be read by no schema: the API server accepts them, and the
 // controller says InvalidSpec.
-var linesForTheController = []string{"0 0 30 2 *", "0 0 31 4,6,9,11 *", "30-10 * * * *"}
+var linesForTheController = []string{"0 0 30 2 *", "0 0 31 4,6,9,11 *", "30-10 * * * *", "0 0 * * FRI-MON", "0 0 , * *",
+	"*/9223372036854775808 2 * * *"}

@@ -149,6 +149,15 @@ func TestTheControllerAgrees(t *testing.T) {
 			t.Errorf("the API server accepts the cron line %q, the controller doesn't: %v", l, err)
 		}
 	}
+	for name, tc := range refusedSchedules() {
+		if slices.ContainsFunc(tc.want, func(r refusal) bool { return r.field != "spec.schedule" || r.says == tooManyBytes(512) }) {
+			continue // not for what the line says
+		}
+		l := newSchedule(t, "line", tc.spec).Object["spec"].(map[string]any)["schedule"].(string)
+		if _, err := schedule.ParseCron(l, time.UTC); err == nil {
+			t.Errorf("%s: the API server refuses the cron line %q, the controller accepts it", name, l)
+		}
+	}
 	for _, l := range linesForTheController {
 		if err := api.Create(t.Context(), newSchedule(t, "line", line(l)), client.DryRunAll); err != nil {
 			t.Errorf("the API server is to leave %q to the controller, but says %v", l, err)
