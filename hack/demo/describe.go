@@ -1,0 +1,63 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+// describe tells the status of a schedule in a few lines.
+func describe(s *v1alpha1.SnapshotSchedule, now time.Time) string {
+	st := &s.Status
+	var b strings.Builder
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "%-22s%s\n", name, fmt.Sprintf(format, args...))
+	}
+	line("inputs", "%d PVCs", st.Inputs.PersistentVolumeClaims.Total)
+	line("outputs", "%d VolumeSnapshots, %d ready", st.Outputs.VolumeSnapshots.Total, st.Outputs.VolumeSnapshots.Ready)
+	line("detached", "%d VolumeSnapshots of %d PVCs that are gone", st.Detached.VolumeSnapshots, st.Detached.MapKeys)
+	line("lastSnapshotTime", "%s", when(st.LastSnapshotTime, now))
+	line("nextSnapshotTime", "%s", when(st.NextSnapshotTime, now))
+	line("oldestRecoveryPoint", "%s", when(st.OldestRecoveryPoint, now))
+	for _, c := range st.Conditions {
+		line("condition", "%s=%s (%s) %s", c.Type, c.Status, c.Reason, c.Message)
+	}
+	for _, p := range st.Problems {
+		line("problem", "%s %s: %s", p.PersistentVolumeClaim, p.Reason, p.Message)
+	}
+	if len(st.Problems) == 0 {
+		line("problems", "none")
+	}
+	return b.String()
+}
+
+func when(t *metav1.Time, now time.Time) string {
+	if t == nil {
+		return "none"
+	}
+	clock := t.UTC().Format(time.RFC3339)
+	if d := now.Sub(t.Time).Truncate(time.Second); d >= 0 {
+		return fmt.Sprintf("%s (%s ago)", clock, d)
+	}
+	return fmt.Sprintf("%s (in %s)", clock, t.Sub(now).Truncate(time.Second))
+}

@@ -1,0 +1,43 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package show is what the demo looks like.
+package show
+
+// Paint colours text, on a terminal that shows colours.
+type Paint bool
+
+func (p Paint) in(code, text string) string {
+	if !p || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// Bold is for headings.
+func (p Paint) Bold(text string) string { return p.in("1", text) }
+
+// Faint is for what may be skipped.
+func (p Paint) Faint(text string) string { return p.in("2", text) }
+
+// Green is for what is well.
+func (p Paint) Green(text string) string { return p.in("32", text) }
+
+// Yellow is for what is on its way.
+func (p Paint) Yellow(text string) string { return p.in("33", text) }
+
+// Red is for what is wrong, and for what is going.
+func (p Paint) Red(text string) string { return p.in("31", text) }

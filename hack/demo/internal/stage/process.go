@@ -1,0 +1,55 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package stage
+
+import (
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// Process is a child of this program.
+type Process struct {
+	cmd *exec.Cmd
+	// Done is closed when it has ended; then Err says how.
+	Done chan struct{}
+	Err  error
+}
+
+func start(cmd *exec.Cmd) (*Process, error) {
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p := &Process{cmd: cmd, Done: make(chan struct{})}
+	go func() {
+		p.Err = cmd.Wait()
+		close(p.Done)
+	}()
+	return p, nil
+}
+
+// Stop asks it to end, kills it when the grace is over, and returns when it is gone.
+func (p *Process) Stop(grace time.Duration) {
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.Done:
+		return
+	case <-time.After(grace):
+	}
+	_ = p.cmd.Process.Kill()
+	<-p.Done
+}
