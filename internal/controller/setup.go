@@ -86,7 +86,7 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, o Options) error
 		Merge:         merge,
 		Status:        setStatus,
 	}
-	return engine.SetupWithManager(ctx, mgr, o)
+	return engine.SetupWithManager(mgr, o)
 }
 
 // claimChanged leaves out what says nothing of a PVC's snapshots: above all the

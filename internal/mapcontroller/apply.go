@@ -271,6 +271,7 @@ func (w *writer[P, S]) alreadyExists(ctx context.Context, want client.Object) er
 func (w *writer[P, S]) delete(ctx context.Context, doomed client.Object, why string) {
 	gone := expectation{id: idOf(doomed), gone: true}
 	w.expectations.expect(w.req, gone)
+	w.deleted.Add(doomed.GetUID(), nil)
 	uid, version := doomed.GetUID(), doomed.GetResourceVersion()
 	err := w.client.Delete(ctx, doomed, client.Preconditions{UID: &uid, ResourceVersion: &version})
 	if err == nil {
@@ -279,6 +280,7 @@ func (w *writer[P, S]) delete(ctx context.Context, doomed client.Object, why str
 		return
 	}
 	w.expectations.met(w.req, gone)
+	w.deleted.Remove(doomed.GetUID())
 	if !apierrors.IsNotFound(err) {
 		w.failed("delete", doomed, err)
 	}

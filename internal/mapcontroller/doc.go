@@ -46,6 +46,7 @@ limitations under the License.
 //	plan.go           the difference between observed and desired
 //	confirm.go        what is read again, live, before anything is deleted
 //	apply.go          the only writer
+//	retries.go        when to try again what failed
 //	ledger.go         the summaries of all keys, folded
 //	status.go         the parent's status
 //	setup.go          how it all is started, also where a kind is missing

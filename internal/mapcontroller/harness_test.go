@@ -28,8 +28,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
@@ -111,7 +111,8 @@ func newBench(t testing.TB, shown, there []client.Object) *bench {
 		ledger:        newLedger(engine.Merge, func(types.NamespacedName) {}),
 		expectations:  newExpectations(b.clock),
 		pace:          newPace(0),
-		backoff:       workqueue.NewTypedItemExponentialFailureRateLimiter[Request](firstRetry, lastRetry),
+		retries:       newRetries(),
+		deleted:       lru.New(deletedRemembered),
 	}
 	return b
 }

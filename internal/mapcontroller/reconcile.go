@@ -24,17 +24,11 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-)
-
-// The delays between tries of a key whose writes fail.
-const (
-	firstRetry = time.Second
-	lastRetry  = 5 * time.Minute
 )
 
 // controller does the work of a MapController.
@@ -52,7 +46,9 @@ type controller[P client.Object, S any] struct {
 	ledger       *ledger[S]
 	expectations *expectations
 	pace         *pace
-	backoff      workqueue.TypedRateLimiter[Request]
+	retries      *retries
+	// deleted remembers the UIDs that we deleted ourselves (release.go).
+	deleted *lru.Cache
 }
 
 // Options are what a MapController runs with.
@@ -174,7 +170,7 @@ func (c *controller[P, S]) record(req Request, parent P, o observation, d Result
 func (c *controller[P, S]) nextLook(req Request, next time.Time, w *writer[P, S]) reconcile.Result {
 	var delay time.Duration
 	if err := w.err(); err != nil {
-		delay = c.backoff.When(req)
+		delay = c.retries.after(c.Clock.Now(), req)
 		log := w.log.WithValues("retryAfter", delay)
 		if errors.Is(err, errMoved) {
 			log.V(1).Info("looking again", "why", err.Error())
@@ -182,7 +178,7 @@ func (c *controller[P, S]) nextLook(req Request, next time.Time, w *writer[P, S]
 			log.Error(err, "some writes failed")
 		}
 	} else {
-		c.backoff.Forget(req)
+		c.retries.forget(req)
 	}
 	if w.paced > 0 && (delay == 0 || w.paced < delay) {
 		delay = w.paced

@@ -54,7 +54,7 @@ func TestNextLook(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, nil, nil)
 			for range max(0, test.fails-1) {
-				b.backoff.When(testKey)
+				b.retries.delays.When(testKey)
 			}
 			w := b.writer(testParent())
 			w.paced = test.paced
@@ -64,7 +64,7 @@ func TestNextLook(t *testing.T) {
 			if got := b.nextLook(testKey, test.next, w).RequeueAfter; got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
-			if again := b.backoff.NumRequeues(testKey); again != test.fails {
+			if again := b.retries.delays.NumRequeues(testKey); again != test.fails {
 				t.Errorf("%d failures are known, want %d", again, test.fails)
 			}
 		})

@@ -141,11 +141,20 @@ func (r *releaser[P, S]) start(_ context.Context, q workqueue.TypedRateLimitingI
 	return nil
 }
 
+// deletedRemembered is how many of our own deletes are remembered; one that is
+// not costs a read.
+const deletedRemembered = 10_000
+
 // vanished asks for a look at an output that went without being deleted first.
-// A real deletion without finalizers looks the same and costs one read.
+// A deletion without finalizers looks the same; of those only our own are known
+// to be one.
 func (r *releaser[P, S]) vanished(kind int) handler.TypedEventHandler[client.Object, releaseRequest] {
 	return handler.TypedFuncs[client.Object, releaseRequest]{
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[client.Object], q workqueue.TypedRateLimitingInterface[releaseRequest]) {
+			if _, ours := r.deleted.Get(e.Object.GetUID()); ours {
+				r.deleted.Remove(e.Object.GetUID())
+				return
+			}
 			if e.Object.GetDeletionTimestamp() == nil && isOwnerKind(metav1.GetControllerOfNoCopy(e.Object), r.parentKind) {
 				q.Add(releaseRequest{kind: kind, name: client.ObjectKeyFromObject(e.Object)})
 			}

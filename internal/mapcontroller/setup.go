@@ -28,7 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -45,7 +45,7 @@ const discoveryRetry = 5 * time.Second
 
 // SetupWithManager adds the controller to a manager. The status controller
 // starts at once; the keys' controller when all kinds are served.
-func (c *MapController[P, S]) SetupWithManager(_ context.Context, mgr manager.Manager, o Options) error {
+func (c *MapController[P, S]) SetupWithManager(mgr manager.Manager, o Options) error {
 	spec := c.withDefaults()
 	scheme := mgr.GetScheme()
 	parentKind, err := apiutil.GVKForObject(spec.NewParent(), scheme)
@@ -67,7 +67,8 @@ func (c *MapController[P, S]) SetupWithManager(_ context.Context, mgr manager.Ma
 		fresh:         &freshParents[P]{live: mgr.GetAPIReader(), clock: o.Clock, empty: spec.NewParent},
 		expectations:  newExpectations(o.Clock),
 		pace:          newPace(o.DeletesPerSecond),
-		backoff:       workqueue.NewTypedItemExponentialFailureRateLimiter[Request](firstRetry, lastRetry),
+		retries:       newRetries(),
+		deleted:       lru.New(deletedRemembered),
 		kinds:         kinds,
 	}
 	status := &statusWriter[P, S]{

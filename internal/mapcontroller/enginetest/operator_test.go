@@ -171,7 +171,7 @@ func (o *operator) start() {
 	})
 	Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
-	Expect(spec.SetupWithManager(ctx, mgr, o.options)).To(Succeed())
+	Expect(spec.SetupWithManager(mgr, o.options)).To(Succeed())
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()
 	o.stop = sync.OnceFunc(func() {

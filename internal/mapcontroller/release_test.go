@@ -1,0 +1,83 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mapcontroller
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+)
+
+// Only what may have been released costs a live read.
+func TestVanishedAsksForWhatMayHaveBeenReleased(t *testing.T) {
+	for name, test := range map[string]struct {
+		output  client.Object
+		deleted bool // by us
+		want    int
+	}{
+		"an owned output that went": {output: testOutput("a"), want: 1},
+		"one that was being deleted": {output: testOutput("a", func(p *corev1.Pod) {
+			p.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+		})},
+		"one that we deleted": {output: testOutput("a"), deleted: true},
+		"an orphan":           {output: testOutput("a", func(p *corev1.Pod) { p.OwnerReferences = nil })},
+	} {
+		t.Run(name, func(t *testing.T) {
+			parent := testParent()
+			b := newBench(t, nil, nil)
+			if test.deleted {
+				b = newBench(t, nil, []client.Object{test.output})
+				b.writer(parent).delete(context.Background(), stored(t, b, test.output), "")
+			}
+			r := &releaser[*corev1.ConfigMap, string]{
+				controller: b.testController,
+				parentKind: corev1.SchemeGroupVersion.WithKind("ConfigMap"),
+			}
+			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[releaseRequest]())
+			defer q.ShutDown()
+			r.vanished(0).Delete(context.Background(), event.TypedDeleteEvent[client.Object]{Object: test.output}, q)
+			if q.Len() != test.want {
+				t.Errorf("%d looks asked for, want %d", q.Len(), test.want)
+			}
+		})
+	}
+}
+
+func stored(t *testing.T, b *bench, o client.Object) client.Object {
+	t.Helper()
+	there := emptyLike(o)
+	if err := b.real.Get(context.Background(), client.ObjectKeyFromObject(o), there); err != nil {
+		t.Fatal(err)
+	}
+	return there
+}
+
+// A delete that was refused must not hide a release that follows.
+func TestRefusedDeleteIsNotRemembered(t *testing.T) {
+	b := newBench(t, nil, nil) // there is nothing to delete
+	o := testOutput("a")
+	b.writer(testParent()).delete(context.Background(), o, "")
+	if _, known := b.deleted.Get(o.GetUID()); known {
+		t.Error("the delete is remembered")
+	}
+}

@@ -1,0 +1,68 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mapcontroller
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+)
+
+// The delays between tries of a key whose writes fail.
+const (
+	firstRetry = time.Second
+	lastRetry  = 5 * time.Minute
+)
+
+// retries says when to try a key again whose writes fail. The delay grows with
+// the tries that were due, and not with those that an event brought about: else
+// a key with many events would soon wait for the longest.
+type retries struct {
+	delays workqueue.TypedRateLimiter[Request]
+
+	mu  sync.Mutex
+	due map[Request]time.Time
+}
+
+func newRetries() *retries {
+	return &retries{
+		delays: workqueue.NewTypedItemExponentialFailureRateLimiter[Request](firstRetry, lastRetry),
+		due:    map[Request]time.Time{},
+	}
+}
+
+// after returns how long to wait after a try that failed.
+func (r *retries) after(now time.Time, req Request) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	// A wait beyond the longest is a clock that was set back.
+	if wait := r.due[req].Sub(now); wait > 0 && wait <= lastRetry {
+		return wait
+	}
+	delay := r.delays.When(req)
+	r.due[req] = now.Add(delay)
+	return delay
+}
+
+// forget is called after a try that went well.
+func (r *retries) forget(req Request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.due, req)
+	r.delays.Forget(req)
+}
