@@ -62,7 +62,7 @@ func init() {
 
 type flags struct {
 	metricsAddr, metricsCertPath, metricsCertName, metricsCertKey string
-	probeAddr                                                     string
+	probeAddr, leaseNamespace                                     string
 	leaderElect, secureMetrics, enableHTTP2                       bool
 	workers                                                       int
 	deletesPerSecond                                              float64
@@ -76,6 +76,8 @@ func parseFlags() flags {
 	flag.StringVar(&f.probeAddr, "health-probe-bind-address", ":8081", "The address the probe endpoint binds to.")
 	flag.BoolVar(&f.leaderElect, "leader-elect", false, "Enable leader election for controller manager. "+
 		"Enabling this will ensure there is only one active controller manager.")
+	flag.StringVar(&f.leaseNamespace, "leader-election-namespace", "",
+		"The namespace of the lease. Left out, it is the pod's.")
 	flag.BoolVar(&f.secureMetrics, "metrics-secure", true,
 		"If set, the metrics endpoint is served securely via HTTPS. Use --metrics-secure=false to use HTTP instead.")
 	flag.StringVar(&f.metricsCertPath, "metrics-cert-path", "", "The directory that contains the metrics server certificate.")
@@ -111,13 +113,14 @@ func run(f flags) error {
 	}
 	controller.Configure(config, realClock)
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme:                 scheme,
-		Cache:                  controller.CacheOptions(),
-		MapperProvider:         controller.Mapper,
-		Metrics:                metricsOptions(f),
-		HealthProbeBindAddress: f.probeAddr,
-		LeaderElection:         f.leaderElect,
-		LeaderElectionID:       "snapshotschedule.snapshots.mapcontroller.dev",
+		Scheme:                  scheme,
+		Cache:                   controller.CacheOptions(),
+		MapperProvider:          controller.Mapper,
+		Metrics:                 metricsOptions(f),
+		HealthProbeBindAddress:  f.probeAddr,
+		LeaderElection:          f.leaderElect,
+		LeaderElectionID:        "snapshotschedule.snapshots.mapcontroller.dev",
+		LeaderElectionNamespace: f.leaseNamespace,
 		// The program ends as soon as the manager does, so the lease can be
 		// given up at once.
 		LeaderElectionReleaseOnCancel: true,
