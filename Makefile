@@ -116,7 +116,7 @@ test-integration: ## Run the tests against a real API server, built on first use
 .PHONY: test-e2e
 test-e2e: ## Run the end-to-end tests on a fresh local cluster: API server, controllers and a CSI snapshot stack.
 	@echo "== End-to-end tests: a fresh local cluster with the CSI snapshot stack"
-	go -C hack/cluster run . run -- go -C "$(CURDIR)" test -count=1 -timeout=30m -v ./test/e2e/...
+	go -C hack/cluster run . run -- go -C "$(CURDIR)" test -count=1 -timeout=30m -p=1 -v ./test/e2e/...
 
 .PHONY: cluster-up
 cluster-up: ## Start the local cluster and leave it up.
