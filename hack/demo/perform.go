@@ -88,16 +88,17 @@ func takeAway(screen *show.Screen, set *stage.Stage, err error) error {
 	began := time.Now()
 	closed := set.Close()
 	interrupted := errors.Is(err, errInterrupted)
-	switch {
-	case closed == nil:
+	if interrupted && !set.Keep {
+		closed = nil // Ctrl-C reaches the cluster too, which then ends with a code of its own
+	}
+	if closed == nil {
 		screen.Done("operator and cluster are stopped", time.Since(began))
-	case interrupted: // Ctrl-C reaches them too, so they don't end as they would
-	default:
+	} else {
 		closed = fmt.Errorf("stop operator and cluster: %w", closed)
 		screen.Print("   %s %v", screen.Red("✗ failed:"), closed)
 		err = errors.Join(err, closed)
 	}
-	if err == nil || interrupted || len(set.Logs()) == 0 {
+	if closed == nil && (err == nil || interrupted || len(set.Logs()) == 0) {
 		err = errors.Join(err, set.Remove())
 	}
 	return err
