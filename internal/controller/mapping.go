@@ -22,6 +22,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -92,8 +93,7 @@ func (m *mapper) Map(r mapRequest) mapResult {
 		result.Note.add(malformed)
 	}
 	if skipped != "" {
-		result.Note.Skipped = 1
-		result.Note.FirstSkipped = Skipped{Claim: claim.Name, Why: skipped}
+		result.Note.skip(claim.Name, skipped)
 		return result
 	}
 	result.Note.NextSlot = slots.Next
@@ -127,6 +127,10 @@ func (m *mapper) Tombstone(r mapRequest) mapResult {
 	}
 	result := decide(p, r, series)
 	result.Note = Note{LastSnapshot: lastSlot(series.Snapshots, r.Now)}
+	if r.Input != nil && metav1.IsControlledBy(r.Input, r.Parent) {
+		// Not mapped: what a schedule makes must not be its own input.
+		result.Note.skip(r.Input.GetName(), "controlled by this schedule")
+	}
 	return result
 }
 

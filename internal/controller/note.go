@@ -92,6 +92,12 @@ func (n *Note) add(p Problem) {
 	slices.SortFunc(n.Problems, Problem.compare)
 }
 
+// skip says that the note's PVC can't be snapshotted.
+func (n *Note) skip(claim, why string) {
+	n.Skipped = 1
+	n.FirstSkipped = Skipped{Claim: claim, Why: why}
+}
+
 // merge folds two notes.
 func merge(a, b Note) Note {
 	n := Note{

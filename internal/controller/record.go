@@ -61,6 +61,7 @@ func newReporter(r events.EventRecorder) *reporter {
 
 // record implements the engine's Record.
 func (r *reporter) record(s *v1alpha1.SnapshotSchedule, mapKey string, note Note, outcome mapcontroller.Outcome) Note {
+	countOutcome(s, outcome)
 	for _, f := range outcome.Failed {
 		if problem := problemOf(f); problem.Reason != "" {
 			note.add(problem)
@@ -81,8 +82,12 @@ func (r *reporter) record(s *v1alpha1.SnapshotSchedule, mapKey string, note Note
 // happened, and an event is for what did.
 var untold = []string{v1alpha1.ReasonSnapshotOverdue, v1alpha1.ReasonSnapshotSlow}
 
+// tell warns of the problems that are new, and counts the snapshots that failed.
 func (r *reporter) tell(s *v1alpha1.SnapshotSchedule, mapKey string, problems []Problem) {
 	for _, p := range r.fresh(toldKey{schedule: s.UID, mapKey: mapKey}, problems) {
+		if p.Reason == v1alpha1.ReasonSnapshotFailed {
+			failedTotal.WithLabelValues(s.Namespace, s.Name).Inc()
+		}
 		if !slices.Contains(untold, p.Reason) {
 			r.warn(s, p)
 		}

@@ -24,10 +24,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
@@ -244,5 +248,41 @@ func TestRecordLeavesToStatusWhatDidNotHappen(t *testing.T) {
 				t.Errorf("problems %v, want the one", note.Problems)
 			}
 		})
+	}
+}
+
+func TestRecordCounts(t *testing.T) {
+	r, _ := fakeReporter()
+	s := every("1h").SnapshotSchedule
+	s.Name = "counted"
+	outcome := mapcontroller.Outcome{
+		Created: []client.Object{ready(0).VolumeSnapshot},
+		Deleted: []mapcontroller.Deletion{{Why: "Expired"}, {Why: "Expired"}, {Why: "OverCap"}},
+	}
+	failed := Note{Problems: []Problem{{Claim: "data", Reason: v1alpha1.ReasonSnapshotFailed, Message: "so it is"}}}
+	r.record(s, "key", failed, outcome)
+	r.record(s, "key", failed, mapcontroller.Outcome{})
+	for name, tc := range map[string]struct {
+		counter prometheus.Collector
+		want    float64
+	}{
+		"created":               {createdTotal.WithLabelValues(s.Namespace, s.Name), 1},
+		"deleted of age":        {deletedTotal.WithLabelValues(s.Namespace, s.Name, "Expired"), 2},
+		"deleted for the cap":   {deletedTotal.WithLabelValues(s.Namespace, s.Name, "OverCap"), 1},
+		"failed, once for each": {failedTotal.WithLabelValues(s.Namespace, s.Name), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := testutil.ToFloat64(tc.counter); got != tc.want {
+				t.Errorf("got %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestMetricsAreWellFormed(t *testing.T) {
+	problems, err := testutil.GatherAndLint(metrics.Registry,
+		"snapshotschedule_snapshots_created_total", "snapshotschedule_snapshots_deleted_total", "snapshotschedule_snapshots_failed_total")
+	if err != nil || len(problems) > 0 {
+		t.Errorf("%v, %v", problems, err)
 	}
 }

@@ -91,19 +91,15 @@ func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, claims int, note
 	case note.Failing > 0:
 		worst := note.Problems[0]
 		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonSnapshotsFailing,
-			fmt.Sprintf("%d of %s failing; first %s: %s: %s", note.Failing, pvcs(claims), worst.Claim, worst.Reason, worst.Message))
+			fmt.Sprintf("%d of %s failing; first %s: %s: %s", note.Failing, pvcs(claims), worst.Claim, worst.Reason, worst.Message)+skippedText(note))
 	case s.Spec.Suspend:
 		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonSuspended,
-			"spec.suspend is true: no snapshot is taken, retention goes on")
+			"spec.suspend is true: no snapshot is taken, retention goes on"+skippedText(note))
 	case claims == 0:
 		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonNoMatchingClaims,
-			"spec.selector matches no PersistentVolumeClaim of this namespace")
+			"spec.selector matches no PersistentVolumeClaim of this namespace"+skippedText(note))
 	default:
-		message := pvcs(claims)
-		if note.Skipped > 0 {
-			message += fmt.Sprintf(", %d skipped; first %s: %s", note.Skipped, note.FirstSkipped.Claim, note.FirstSkipped.Why)
-		}
-		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonScheduled, message)
+		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonScheduled, pvcs(claims)+skippedText(note))
 	}
 
 	paused := metav1.Condition{
@@ -116,6 +112,14 @@ func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, claims int, note
 		paused.Status, paused.Reason, paused.Message = metav1.ConditionTrue, v1alpha1.ReasonClockSkew, pausedMessage
 	}
 	set(now, s, paused)
+}
+
+// skippedText counts the PVCs that can't be snapshotted now.
+func skippedText(note Note) string {
+	if note.Skipped == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d skipped; first %s: %s", note.Skipped, note.FirstSkipped.Claim, note.FirstSkipped.Why)
 }
 
 func pvcs(n int) string {

@@ -132,7 +132,11 @@ func (c *controller[P, S]) decide(now time.Time, parent P, mapKey string, o obse
 
 // selects tells whether the input is there to be mapped.
 func (o observation) selects(parent client.Object) bool {
-	return o.input != nil && o.selector.Matches(labels.Set(o.input.GetLabels())) && !controlledBy(o.input, parent)
+	return o.matches() && !controlledBy(o.input, parent)
+}
+
+func (o observation) matches() bool {
+	return o.input != nil && o.selector.Matches(labels.Set(o.input.GetLabels()))
 }
 
 // onlyObserved holds a tombstone to what it may do: keep or drop.
@@ -153,7 +157,7 @@ func (c *controller[P, S]) record(req Request, parent P, o observation, d Result
 		note = c.Record(parent, req.MapKey, note, outcome)
 	}
 	selected := o.selects(parent)
-	if !selected && len(o.owned) == 0 {
+	if !o.matches() && len(o.owned) == 0 {
 		c.ledger.remove(req, parent.GetUID())
 		return
 	}

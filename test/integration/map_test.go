@@ -182,7 +182,7 @@ var _ = Describe("The map", func() {
 		Expect(w.of("data")).To(BeEmpty())
 	})
 
-	It("ignores a PVC that the schedule itself controls", func() {
+	It("ignores a PVC that the schedule itself controls, and says so", func() {
 		s := w.schedule("backup")
 		w.start()
 		c := w.pendingClaim("data")
@@ -191,6 +191,8 @@ var _ = Describe("The map", func() {
 		w.phase(c, corev1.ClaimBound)
 		w.marker()
 		Expect(w.of("data")).To(BeEmpty())
+		Eventually(func() []metav1.Condition { return status(s).Conditions }).Should(ContainElement(
+			HaveField("Message", ContainSubstring("1 skipped; first data: controlled by this schedule"))))
 	})
 
 	It("maps one PVC under two schedules, with names that never meet", func() {
