@@ -41,7 +41,12 @@ help: ## Display this help.
 
 .PHONY: demo
 demo: ## Show the operator at work on a cluster of its own on this machine. KEEP=1 leaves the cluster up.
+	@echo "Compiling the demo (the first time takes a minute or two)"
 	go run ./hack/demo $(if $(filter-out 0,$(KEEP)),--keep)
+
+.PHONY: demo-down
+demo-down: ## Stop what 'make demo KEEP=1' left running.
+	go run ./hack/demo --down
 
 ##@ Development
 

@@ -40,7 +40,7 @@ func perform(ctx context.Context, screen *show.Screen, root string, keep bool) *
 		r.end(err, 0)
 		screen.Print("error: %v", err)
 		if errors.Is(err, stage.ErrKept) {
-			screen.Print("Stop it first: go run ./hack/demo --down")
+			screen.Print("Stop it first: make demo-down")
 		}
 		return r
 	}
@@ -134,5 +134,5 @@ The cluster and the operator go on. In this folder:
 Snapshots come and go for as long as they run, and the cluster's audit log grows
 by a MB a minute. To stop and remove everything:
 
-   go run ./hack/demo --down`, stage.KeptCluster)
+   make demo-down`, stage.KeptCluster)
 }
