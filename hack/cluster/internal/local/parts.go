@@ -128,6 +128,9 @@ func sidecar(name string, withDriver bool) definition {
 				"--http-endpoint=" + local(ports[0]),
 				"--leader-election=false", "--v=2",
 				"--kube-api-qps=500", "--kube-api-burst=1000",
+				// Nobody should have to wait five minutes, their default, for a part that
+				// is back after it was stopped.
+				"--retry-interval-max=5s",
 			}
 			if withDriver {
 				args = append(args, "--csi-address="+c.socket)
