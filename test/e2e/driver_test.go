@@ -79,13 +79,14 @@ var _ = Describe("snapshots that never become ready", func() {
 
 		up()
 		Eventually(func(g Gomega) {
+			cluster.Nudge(ctx, namespace)
 			for _, claim := range []string{"data-0", "data-1", "data-2"} {
 				taken := history.Of(claim)
 				g.Expect(len(taken)).To(BeNumerically(">=", 3))
 				g.Expect(taken[0].Gone).To(BeTrue(), "the failed snapshot of %s should go", claim)
 				g.Expect(harness.Ready(taken[1].Last)).To(BeTrue(), "the next snapshot of %s should become ready", claim)
 			}
-		}).WithContext(ctx).WithTimeout(2 * time.Minute).Should(Succeed())
+		}).WithContext(ctx).WithTimeout(2 * time.Minute).WithPolling(2 * time.Second).Should(Succeed())
 		Eventually(fresh(ctx, schedule)).WithContext(ctx).Should(beReadyWith(metav1.ConditionTrue, v1alpha1.ReasonScheduled))
 		Expect(history.Twice()).To(BeEmpty())
 	})
