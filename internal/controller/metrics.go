@@ -18,6 +18,7 @@ package controller
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -42,6 +43,13 @@ var (
 )
 
 func init() { metrics.Registry.MustRegister(createdTotal, deletedTotal, failedTotal) }
+
+// forgetMetrics drops the series of a schedule that is gone.
+func forgetMetrics(s types.NamespacedName) {
+	for _, vec := range []*prometheus.CounterVec{createdTotal, deletedTotal, failedTotal} {
+		vec.DeletePartialMatch(prometheus.Labels{"namespace": s.Namespace, "schedule": s.Name})
+	}
+}
 
 func countOutcome(s *v1alpha1.SnapshotSchedule, outcome mapcontroller.Outcome) {
 	if n := len(outcome.Created); n > 0 {

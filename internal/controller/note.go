@@ -82,8 +82,21 @@ func (p Problem) compare(q Problem) int {
 	)
 }
 
+// maxMessage is how many bytes a message may have. An event is refused beyond
+// 1024, and a status beyond 32768: then nothing would be told at all.
+const maxMessage = 700
+
+// brief cuts a message that someone else worded, a webhook or a user.
+func brief(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxMessage], "") + "…"
+}
+
 // add adds a problem of the note's PVC.
 func (n *Note) add(p Problem) {
+	p.Message = brief(p.Message)
 	if p.fails() {
 		n.Failing = 1
 	}

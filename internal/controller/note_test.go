@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -158,5 +159,22 @@ func TestWhichProblemsFail(t *testing.T) {
 		if got := (Problem{Reason: reason}).fails(); got != want {
 			t.Errorf("%s fails a PVC: %v, want %v", reason, got, want)
 		}
+	}
+}
+
+func TestMessagesAreBrief(t *testing.T) {
+	for name, tc := range map[string]struct{ message, want string }{
+		"a short one stays":          {"denied", "denied"},
+		"one that just fits stays":   {strings.Repeat("x", maxMessage), strings.Repeat("x", maxMessage)},
+		"a long one is cut":          {strings.Repeat("x", 40_000), strings.Repeat("x", maxMessage) + "…"},
+		"no letter is cut in halves": {strings.Repeat("å", maxMessage), strings.Repeat("å", maxMessage/2) + "…"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var n Note
+			n.add(Problem{Claim: "data", Reason: v1alpha1.ReasonCreateFailed, Message: tc.message})
+			if got := n.Problems[0].Message; got != tc.want {
+				t.Errorf("got %d bytes, want %d", len(got), len(tc.want))
+			}
+		})
 	}
 }

@@ -69,13 +69,24 @@ func (r *reporter) record(s *v1alpha1.SnapshotSchedule, mapKey string, note Note
 	}
 	// A problem of the schedule itself is told by whichever PVC comes first.
 	r.tell(s, "", scheduleProblems(s))
-	note.Paused = outcome.Paused != nil
+	key := toldKey{schedule: s.UID, mapKey: mapKey}
+	note.Paused = outcome.Paused != nil || outcome.Waiting && r.wasPaused(key)
 	problems := note.Problems
 	if note.Paused {
 		problems = append(slices.Clip(problems), Problem{Reason: v1alpha1.ReasonRetentionPaused, Message: pausedMessage})
 	}
 	r.tell(s, mapKey, problems)
 	return note
+}
+
+// wasPaused tells whether deletes of a key were not safe when they were last
+// tried.
+func (r *reporter) wasPaused(key toldKey) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known, _ := r.told.Get(key)
+	before, _ := known.([]Problem)
+	return slices.ContainsFunc(before, func(p Problem) bool { return p.Reason == v1alpha1.ReasonRetentionPaused })
 }
 
 // untold are the problems that only status shows: they say that nothing

@@ -286,3 +286,35 @@ func TestMetricsAreWellFormed(t *testing.T) {
 		t.Errorf("%v, %v", problems, err)
 	}
 }
+
+// A pass that only waits for its turn knows nothing new of the clock.
+func TestRecordStaysPausedWhileWaiting(t *testing.T) {
+	r, recorder := fakeReporter()
+	s := every("1h").SnapshotSchedule
+	steps := []struct {
+		outcome mapcontroller.Outcome
+		want    bool
+	}{
+		{mapcontroller.Outcome{Waiting: true}, false},
+		{mapcontroller.Outcome{Paused: mapcontroller.ErrClockSkew}, true},
+		{mapcontroller.Outcome{Waiting: true}, true},
+		{mapcontroller.Outcome{Paused: mapcontroller.ErrClockSkew}, true},
+		{mapcontroller.Outcome{}, false},
+	}
+	for i, step := range steps {
+		if got := r.record(s, "key", Note{}, step.outcome).Paused; got != step.want {
+			t.Errorf("step %d: paused %v, want %v", i, got, step.want)
+		}
+	}
+	if got := told(recorder); len(got) != 1 {
+		t.Errorf("events %q, want one", got)
+	}
+}
+
+func TestMetricsOfAScheduleThatIsGoneGo(t *testing.T) {
+	createdTotal.WithLabelValues("shop", "gone").Inc()
+	forgetMetrics(types.NamespacedName{Namespace: "shop", Name: "gone"})
+	if createdTotal.DeleteLabelValues("shop", "gone") {
+		t.Error("it was still there")
+	}
+}

@@ -83,6 +83,7 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, o Options) error
 		Map:           m.Map,
 		Tombstone:     m.Tombstone,
 		Record:        r.record,
+		Gone:          forgetMetrics,
 		Merge:         merge,
 		Status:        setStatus,
 	}

@@ -43,7 +43,7 @@ func setStatus(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.
 	switch {
 	case known.Invalid != nil:
 		s.Status.NextSnapshotTime = nil
-		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, known.Invalid.Error())
+		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, brief(known.Invalid.Error()))
 		return
 	case len(known.Missing) > 0:
 		s.Status.NextSnapshotTime = nil
@@ -72,6 +72,7 @@ func count(n int) int32 {
 // scheduleProblems are those that no PVC has a part in.
 func scheduleProblems(s *v1alpha1.SnapshotSchedule) []Problem {
 	if _, malformed := requestedAt(s); malformed.Reason != "" {
+		malformed.Message = brief(malformed.Message)
 		return []Problem{malformed}
 	}
 	return nil
@@ -90,8 +91,9 @@ func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, claims int, note
 	switch {
 	case note.Failing > 0:
 		worst := note.Problems[0]
+		first := fmt.Sprintf("%s: %s: %s", worst.Claim, worst.Reason, worst.Message)
 		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonSnapshotsFailing,
-			fmt.Sprintf("%d of %s failing; first %s: %s: %s", note.Failing, pvcs(claims), worst.Claim, worst.Reason, worst.Message)+skippedText(note))
+			fmt.Sprintf("%d of %s failing; first %s", note.Failing, pvcs(claims), first)+skippedText(note))
 	case s.Spec.Suspend:
 		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonSuspended,
 			"spec.suspend is true: no snapshot is taken, retention goes on"+skippedText(note))

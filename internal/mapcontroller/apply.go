@@ -86,26 +86,36 @@ func (w *writer[P, S]) take(ctx context.Context, c claims) []client.Object {
 			w.failed("release", o, err)
 		}
 	}
-	owned := c.owned
-	if len(c.adopt) == 0 {
-		return owned
-	}
-	if err := w.mayAdopt(ctx); err != nil {
-		for _, o := range c.adopt {
+	return append(c.owned, w.adoptAll(ctx, c.adopt)...)
+}
+
+// adoptAll asks before every adoption whether the parent may have it, and once
+// more at the end: what is given to a parent that went meanwhile would go to the
+// garbage collector.
+func (w *writer[P, S]) adoptAll(ctx context.Context, orphans []client.Object) []client.Object {
+	var adopted []client.Object
+	for _, o := range orphans {
+		err := w.mayAdopt(ctx)
+		if err == nil {
+			var mine client.Object
+			if mine, err = w.adopt(ctx, o); err == nil {
+				adopted = append(adopted, mine)
+			}
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
 			w.failed("adopt", o, err)
 		}
-		return owned
 	}
-	for _, o := range c.adopt {
-		adopted, err := w.adopt(ctx, o)
-		switch {
-		case err == nil:
-			owned = append(owned, adopted)
-		case !apierrors.IsNotFound(err):
-			w.failed("adopt", o, err)
+	if len(adopted) == 0 {
+		return nil
+	}
+	if err := w.mayAdopt(ctx); errors.Is(err, ErrAdoptionRefused) {
+		for _, o := range adopted {
+			w.failed("adopt", o, errors.Join(err, client.IgnoreNotFound(w.disown(ctx, o, w.parent.GetUID()))))
 		}
+		return nil
 	}
-	return owned
+	return adopted
 }
 
 // mayAdopt asks the API server, not the cache: else a parent that has just been
@@ -152,13 +162,23 @@ func (w *writer[P, S]) apply(ctx context.Context, o observation, d Result[S]) {
 	if len(p.delete) == 0 {
 		return
 	}
-	n, wait := w.pace.grant(w.Clock.Now(), w.req, len(p.delete))
+	now := w.Clock.Now()
+	if wait := w.deletes.wait(now, w.req); wait > 0 {
+		// The last deletes failed. An event that comes before the next try is no
+		// reason to take the turn of deletes that may succeed.
+		w.paced, w.outcome.Waiting = wait, true
+		return
+	}
+	n, wait := w.pace.grant(now, w.req, len(p.delete))
+	w.outcome.Waiting = n == 0
 	if n > 0 {
 		w.deleteConfirmed(ctx, o, d, p.delete[:n])
 		if len(w.outcome.Deleted) == 0 {
 			// The others would fail as well: they wait for the next try.
+			w.deletes.after(now, w.req)
 			return
 		}
+		w.deletes.forget(w.req)
 	}
 	if n < len(p.delete) {
 		w.paced = max(wait, time.Millisecond)
@@ -179,7 +199,8 @@ func (w *writer[P, S]) deleteConfirmed(ctx context.Context, o observation, d Res
 		return
 	}
 	for _, o := range doomed {
-		if !w.Clock.Now().Before(until) {
+		left := until.Sub(w.Clock.Now())
+		if left <= 0 {
 			w.again = errMoved
 			return
 		}
@@ -187,7 +208,7 @@ func (w *writer[P, S]) deleteConfirmed(ctx context.Context, o observation, d Res
 		if d.Why != nil {
 			why = d.Why(o)
 		}
-		w.delete(ctx, o, why)
+		w.deleteWithin(ctx, left, o, why)
 	}
 }
 
@@ -265,6 +286,14 @@ func (w *writer[P, S]) alreadyExists(ctx context.Context, want client.Object) er
 		return nil
 	}
 	return fmt.Errorf("%w: %s", ErrNameCollision, want.GetName())
+}
+
+// deleteWithin gives up when the evidence is too old: the client itself tries
+// again for a long time where the server asks for it.
+func (w *writer[P, S]) deleteWithin(ctx context.Context, left time.Duration, doomed client.Object, why string) {
+	ctx, cancel := context.WithTimeout(ctx, left)
+	defer cancel()
+	w.delete(ctx, doomed, why)
 }
 
 // delete holds the API server to the very object that was decided on.

@@ -232,3 +232,103 @@ func TestPacedDeletesRespectBackoff(t *testing.T) {
 		})
 	}
 }
+
+// What was given to a parent that went in between would go to the garbage
+// collector: it is given back, and the rest is left alone.
+func TestAdoptionForAParentThatGoesMeanwhile(t *testing.T) {
+	orphan := func(name string) client.Object {
+		return testOutput(name, func(o *corev1.Pod) { o.OwnerReferences = nil })
+	}
+	objects := []client.Object{orphan("a"), orphan("b"), testInput(), testParent()}
+	b := newBench(t, objects, objects)
+	b.client = interceptor.NewClient(b.real.(client.WithWatch), interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+			err := c.Patch(ctx, o, p, opts...)
+			_ = c.Delete(ctx, testParent())
+			return err
+		},
+	})
+	b.reconcile(t)
+	var pods corev1.PodList
+	if err := b.real.List(context.Background(), &pods); err != nil {
+		t.Fatal(err)
+	}
+	for _, pod := range pods.Items {
+		if pod.Labels[testTags.MapKey] == testKey.MapKey && metav1.IsControlledBy(&pod, testParent()) && pod.Name != "in" {
+			t.Errorf("%s belongs to a parent that is gone", pod.Name)
+		}
+	}
+}
+
+// Deletes that are refused are tried ever more rarely, whatever turn they are
+// given and whatever events come.
+func TestRefusedDeletesAreTriedEverMoreRarely(t *testing.T) {
+	shown := []client.Object{testOutput("a"), testParent()}
+	b := newBench(t, shown, shown)
+	b.pace = newPace(0.1)
+	b.serverTime = func() time.Time { return b.clock.Now().Add(time.Hour) }
+	tries, waited := 0, 0
+	b.Record = func(_ *corev1.ConfigMap, _, note string, o Outcome) string {
+		if o.Paused != nil {
+			tries++
+		}
+		if o.Waiting {
+			waited++
+		}
+		return note
+	}
+	end := testNow.Add(time.Hour)
+	for b.clock.Now().Before(end) {
+		b.reconcile(t) // an event
+		b.clock.SetTime(b.clock.Now().Add(min(b.reconcile(t), time.Minute)))
+	}
+	// 1+2+4+…+256 s, and then every 5 minutes.
+	if tries < 10 || tries > 25 {
+		t.Errorf("tried %d times in an hour", tries)
+	}
+	if waited == 0 {
+		t.Error("passes that wait for their turn don't say so")
+	}
+}
+
+// The client tries again by itself where the server asks for it: not beyond
+// the age of what the delete rests on.
+func TestDeletesEndWithTheirEvidence(t *testing.T) {
+	shown := []client.Object{testOutput("a"), testParent()}
+	b := newBench(t, shown, shown)
+	var left time.Duration
+	b.client = interceptor.NewClient(b.real.(client.WithWatch), interceptor.Funcs{
+		Delete: func(ctx context.Context, _ client.WithWatch, _ client.Object, _ ...client.DeleteOption) error {
+			if deadline, ok := ctx.Deadline(); ok {
+				left = time.Until(deadline)
+			}
+			return nil
+		},
+	})
+	b.reconcile(t)
+	if left <= 0 || left > confirmedFor {
+		t.Errorf("a delete may take %v, want %v at most", left, confirmedFor)
+	}
+}
+
+// A create that fails again and again holds up no delete.
+func TestFailedCreatesHoldUpNoDelete(t *testing.T) {
+	objects := []client.Object{testInput(), testParent(), testOutput("old")}
+	b := newBench(t, objects, objects)
+	b.pace = newPace(50)
+	b.client = interceptor.NewClient(b.real.(client.WithWatch), interceptor.Funcs{
+		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+			return apierrors.NewForbidden(podsResource, "", nil)
+		},
+	})
+	for range 10 {
+		b.retries.after(b.clock.Now(), testKey)
+		b.clock.SetTime(b.clock.Now().Add(lastRetry))
+	}
+	b.retries.after(b.clock.Now(), testKey)
+	b.reconcile(t)
+	err := b.real.Get(context.Background(), client.ObjectKeyFromObject(testOutput("old")), &corev1.Pod{})
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("the output that is no longer desired is still there: %v", err)
+	}
+}

@@ -88,3 +88,9 @@ func (e *expectations) wait(req Request) time.Duration {
 	}
 	return longest
 }
+
+func (e *expectations) forget(req Request) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.pending, req)
+}

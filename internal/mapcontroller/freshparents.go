@@ -68,7 +68,8 @@ func (f *freshParents[P]) get(ctx context.Context, name types.NamespacedName) (P
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now := f.clock.Now()
+	// Without the monotonic reading, which stands still while a machine sleeps.
+	now := f.clock.Now().Round(0)
 	if age := now.Sub(r.at); age >= 0 && age < freshFor {
 		return r.parent, r.at, nil
 	}

@@ -112,6 +112,7 @@ func newBench(t testing.TB, shown, there []client.Object) *bench {
 		expectations:  newExpectations(b.clock),
 		pace:          newPace(0),
 		retries:       newRetries(),
+		deletes:       newRetries(),
 		deleted:       lru.New(deletedRemembered),
 	}
 	return b

@@ -108,6 +108,8 @@ type MapController[P client.Object, S any] struct {
 	// that goes into the fold. It is where events and metrics belong. Nil: the
 	// note is taken as it is.
 	Record func(parent P, mapKey string, note S, outcome Outcome) S
+	// Gone is told of a parent that is gone. Nil: nobody asks.
+	Gone func(parent types.NamespacedName)
 	// Merge folds two notes into one. It must be associative and commutative,
 	// with the zero S as its identity.
 	Merge func(a, b S) S
@@ -155,6 +157,9 @@ type Outcome struct {
 	Failed []Failure
 	// Paused is set when deletes were due but not safe: see ErrClockSkew.
 	Paused error
+	// Waiting tells that deletes are due and were not tried: they wait for their
+	// turn, so that nothing new is known of them.
+	Waiting bool
 }
 
 // Deletion is one output that was deleted, and the decision's word for why.

@@ -74,3 +74,9 @@ func (p *pace) grant(now time.Time, req Request, n int) (int, time.Duration) {
 	}
 	return n, 0
 }
+
+func (p *pace) forget(req Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.granted, req)
+}

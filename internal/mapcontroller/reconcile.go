@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
@@ -30,6 +31,10 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
+
+// longestLook is how long a key may go without a look. A look without anything
+// to do makes no request.
+const longestLook = 15 * time.Minute
 
 // controller does the work of a MapController.
 type controller[P client.Object, S any] struct {
@@ -47,6 +52,8 @@ type controller[P client.Object, S any] struct {
 	expectations *expectations
 	pace         *pace
 	retries      *retries
+	// deletes has its own: a create that fails must not hold up retention.
+	deletes *retries
 	// deleted remembers the UIDs that we deleted ourselves (release.go).
 	deleted *lru.Cache
 }
@@ -82,6 +89,9 @@ type observation struct {
 func (c *controller[P, S]) Reconcile(ctx context.Context, req Request) (reconcile.Result, error) {
 	parent := c.NewParent()
 	if err := c.cache.Get(ctx, req.Parent, parent, client.UnsafeDisableDeepCopy); err != nil {
+		if apierrors.IsNotFound(err) {
+			c.forget(req)
+		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	selector, err := c.Select(parent)
@@ -114,6 +124,14 @@ func (c *controller[P, S]) Reconcile(ctx context.Context, req Request) (reconcil
 	w.apply(ctx, o, d)
 	c.record(req, parent, o, d, w.outcome)
 	return c.nextLook(req, d.Next, w), nil
+}
+
+// forget drops what is remembered of a key whose parent is gone.
+func (c *controller[P, S]) forget(req Request) {
+	c.retries.forget(req)
+	c.deletes.forget(req)
+	c.pace.forget(req)
+	c.expectations.forget(req)
 }
 
 // decide is pure, but for the functions it is given.
@@ -181,7 +199,8 @@ func (c *controller[P, S]) nextLook(req Request, next time.Time, w *writer[P, S]
 		} else {
 			log.Error(err, "some writes failed")
 		}
-	} else {
+	} else if w.paced == 0 {
+		// Deletes that still wait for their turn may fail as they did before.
 		c.retries.forget(req)
 	}
 	if w.paced > 0 && (delay == 0 || w.paced < delay) {
@@ -194,7 +213,9 @@ func (c *controller[P, S]) nextLook(req Request, next time.Time, w *writer[P, S]
 			delay = look
 		}
 	}
-	return reconcile.Result{RequeueAfter: delay}
+	// The queue's timers stand still while a machine sleeps, and know nothing of
+	// a clock that is set forward.
+	return reconcile.Result{RequeueAfter: min(delay, longestLook)}
 }
 
 func logFor(log logr.Logger, name string) func(*Request) logr.Logger {

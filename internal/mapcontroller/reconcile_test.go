@@ -41,7 +41,8 @@ func TestNextLook(t *testing.T) {
 		want  time.Duration
 	}{
 		"never":                                   {},
-		"when time alone changes the decision":    {next: at(time.Hour), want: time.Hour},
+		"when time alone changes the decision":    {next: at(time.Minute), want: time.Minute},
+		"and at the latest after a while":         {next: at(48 * time.Hour), want: longestLook},
 		"when that is over":                       {next: at(-time.Hour), want: time.Millisecond},
 		"when a write failed":                     {fails: 1, want: firstRetry},
 		"when it failed again and again":          {fails: 3, want: 4 * firstRetry},
@@ -133,5 +134,21 @@ func TestReconcileWaitsForTheCache(t *testing.T) {
 	}
 	if got := b.pods(t); !slices.Equal(got, []string{"in"}) {
 		t.Errorf("left: %v", got)
+	}
+}
+
+// A parent that is gone leaves nothing behind.
+func TestReconcileForgetsTheKeysOfAParentThatIsGone(t *testing.T) {
+	b := newBench(t, nil, nil)
+	b.pace = newPace(1)
+	b.retries.after(b.clock.Now(), testKey)
+	b.deletes.after(b.clock.Now(), testKey)
+	b.expectations.expect(testKey, expectation{})
+	for range 2 {
+		b.pace.grant(b.clock.Now(), testKey, 1)
+	}
+	b.reconcile(t)
+	if len(b.retries.due)+len(b.deletes.due)+len(b.pace.granted)+len(b.expectations.pending) > 0 {
+		t.Errorf("still known: %v, %v, %v, %v", b.retries.due, b.deletes.due, b.pace.granted, b.expectations.pending)
 	}
 }

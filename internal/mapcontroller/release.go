@@ -60,7 +60,7 @@ func (c *controller[P, S]) patchOwners(ctx context.Context, o, changed client.Ob
 }
 
 // eachLive calls do for the metadata of every live object of a kind, page by
-// page. A kind that is not served has none.
+// page.
 func (c *controller[P, S]) eachLive(
 	ctx context.Context, kind client.Object, do func(*metav1.PartialObjectMetadata), opts ...client.ListOption,
 ) error {
@@ -72,9 +72,6 @@ func (c *controller[P, S]) eachLive(
 	page.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
 	for {
 		err := c.live.List(ctx, page, append(opts, client.Limit(releasePage), client.Continue(page.Continue))...)
-		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
-			return nil
-		}
 		if err != nil {
 			return err
 		}
@@ -99,7 +96,7 @@ func (c *controller[P, S]) releaseAll(ctx context.Context, parent P) error {
 					owned = append(owned, o)
 				}
 			}, client.InNamespace(parent.GetNamespace()))
-			if err != nil {
+			if err != nil && !c.notServed(ctx, err) {
 				return err
 			}
 		}
@@ -115,6 +112,17 @@ func (c *controller[P, S]) releaseAll(ctx context.Context, parent P) error {
 			return err
 		}
 	}
+}
+
+// notServed tells whether the list of a kind failed because there is no such
+// kind, and so no object of it. A 404 alone is not enough: what is not released
+// now goes to the garbage collector.
+func (c *controller[P, S]) notServed(ctx context.Context, err error) bool {
+	if !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
+		return false
+	}
+	missing, err := c.kinds.look(ctx)
+	return err == nil && len(missing) > 0
 }
 
 // releaser releases the owned outputs that a user took the map key off. The

@@ -22,9 +22,14 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	fakediscovery "k8s.io/client-go/discovery/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 )
 
@@ -58,6 +63,38 @@ func TestVanishedAsksForWhatMayHaveBeenReleased(t *testing.T) {
 			r.vanished(0).Delete(context.Background(), event.TypedDeleteEvent[client.Object]{Object: test.output}, q)
 			if q.Len() != test.want {
 				t.Errorf("%d looks asked for, want %d", q.Len(), test.want)
+			}
+		})
+	}
+}
+
+// What is not released goes to the garbage collector: that a list finds no such
+// kind is believed only if the API server says so where it was asked for it.
+func TestReleaseAllDoesNotBelieveA404(t *testing.T) {
+	for name, test := range map[string]struct {
+		served  bool
+		wantErr bool
+	}{
+		"the kind is served": {served: true, wantErr: true},
+		"it is not":          {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, nil, nil)
+			resources := &metav1.APIResourceList{GroupVersion: "v1"}
+			if test.served {
+				resources.APIResources = []metav1.APIResource{{Name: "pods", Kind: "Pod"}}
+			}
+			b.kinds = &servedKinds{
+				discovery: &fakediscovery.FakeDiscovery{Fake: &clienttesting.Fake{Resources: []*metav1.APIResourceList{resources}}},
+				needed:    []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("Pod")},
+			}
+			b.live = interceptor.NewClient(b.real.(client.WithWatch), interceptor.Funcs{
+				List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+					return apierrors.NewNotFound(podsResource, "")
+				},
+			})
+			if err := b.releaseAll(context.Background(), testParent()); (err != nil) != test.wantErr {
+				t.Errorf("got %v, want an error: %v", err, test.wantErr)
 			}
 		})
 	}

@@ -46,12 +46,26 @@ func newRetries() *retries {
 	}
 }
 
+// wait returns how long it is until the next try is due; zero: none is.
+func (r *retries) wait(now time.Time, req Request) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.left(now, req)
+}
+
+func (r *retries) left(now time.Time, req Request) time.Duration {
+	// A wait beyond the longest is a clock that was set back.
+	if wait := r.due[req].Sub(now); wait > 0 && wait <= lastRetry {
+		return wait
+	}
+	return 0
+}
+
 // after returns how long to wait after a try that failed.
 func (r *retries) after(now time.Time, req Request) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// A wait beyond the longest is a clock that was set back.
-	if wait := r.due[req].Sub(now); wait > 0 && wait <= lastRetry {
+	if wait := r.left(now, req); wait > 0 {
 		return wait
 	}
 	delay := r.delays.When(req)

@@ -19,6 +19,7 @@ package mapcontroller
 import (
 	"context"
 	"maps"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -164,6 +165,9 @@ func (r *router[P, S]) parents() handler.TypedEventHandler[client.Object, Reques
 			name := client.ObjectKeyFromObject(e.Object)
 			r.ledger.forget(name)
 			r.fresh.forget(name)
+			if r.Gone != nil {
+				r.Gone(name)
+			}
 		},
 	}
 }
@@ -184,10 +188,13 @@ func (r *router[P, S]) fanOut(ctx context.Context, q queue, parent P) {
 		return
 	}
 	name := client.ObjectKeyFromObject(parent)
-	keys = r.ledger.open(name, parent.GetUID(), keys)
-	requests := make([]Request, len(keys))
-	for i, key := range keys {
-		requests[i] = Request{Parent: name, MapKey: key}
+	var requests []Request
+	if tagged := slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return key == "" }); len(tagged) < len(keys) {
+		// Outputs whose map key was emptied are to be released, and are no key.
+		requests, keys = append(requests, Request{Parent: name}), tagged
+	}
+	for _, key := range r.ledger.open(name, parent.GetUID(), keys) {
+		requests = append(requests, Request{Parent: name, MapKey: key})
 	}
 	if pq, ok := q.(priorityqueue.PriorityQueue[Request]); ok {
 		pq.AddWithOpts(priorityqueue.AddOpts{Priority: new(fanOutPriority)}, requests...)
@@ -219,9 +226,7 @@ func (r *router[P, S]) keysOf(ctx context.Context, parent P) ([]string, error) {
 		return nil, err
 	}
 	for _, o := range outputs {
-		if key := o.GetLabels()[r.Tags.MapKey]; key != "" {
-			keys = append(keys, key)
-		}
+		keys = append(keys, o.GetLabels()[r.Tags.MapKey])
 	}
 	return keys, nil
 }

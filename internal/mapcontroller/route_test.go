@@ -207,6 +207,34 @@ func TestRouteParents(t *testing.T) {
 	}
 }
 
+// An output whose map key was emptied while nobody looked, as under an invalid
+// spec, is found again with its parent, and is no key of its own.
+func TestRouteParentsFindsEmptiedKeys(t *testing.T) {
+	emptied := testOutput("emptied", func(o *corev1.Pod) { o.Labels[testTags.MapKey] = "" })
+	b := newBench(t, []client.Object{testParent(), emptied}, nil)
+	got := awoken(t, func(q queue) {
+		b.router().parents().Create(context.Background(), event.TypedCreateEvent[client.Object]{Object: testParent()}, q)
+	})
+	if !slices.Equal(got, []string{"p/"}) {
+		t.Errorf("woke %v", got)
+	}
+	if _, _, settled, ok := b.ledger.read(testKey.Parent, testParent().UID, 0); !ok || !settled {
+		t.Errorf("the ledger waits for it: settled %v, known %v", settled, ok)
+	}
+}
+
+func TestRouteParentsTellsOfAParentThatIsGone(t *testing.T) {
+	b := newBench(t, nil, nil)
+	var gone types.NamespacedName
+	b.Gone = func(parent types.NamespacedName) { gone = parent }
+	awoken(t, func(q queue) {
+		b.router().parents().Delete(context.Background(), event.TypedDeleteEvent[client.Object]{Object: testParent()}, q)
+	})
+	if gone != testKey.Parent {
+		t.Errorf("told of %v", gone)
+	}
+}
+
 func BenchmarkRouteInput(b *testing.B) {
 	for _, n := range []int{1, 100, 1000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

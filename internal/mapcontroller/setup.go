@@ -39,6 +39,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
+// statusWorkers is how many parents' statuses are looked at at once. One that
+// takes long, as the release of many outputs does, must not hold up the others.
+const statusWorkers = 4
+
 // discoveryRetry is when to ask again after the API server did not answer. A
 // start must not wait as long for that as for a kind to be installed.
 const discoveryRetry = 5 * time.Second
@@ -68,6 +72,7 @@ func (c *MapController[P, S]) SetupWithManager(mgr manager.Manager, o Options) e
 		expectations:  newExpectations(o.Clock),
 		pace:          newPace(o.DeletesPerSecond),
 		retries:       newRetries(),
+		deletes:       newRetries(),
 		deleted:       lru.New(deletedRemembered),
 		kinds:         kinds,
 	}
@@ -146,6 +151,7 @@ func (s *statusWriter[P, S]) setup(mgr manager.Manager) error {
 	// worked out when the last write was compared with an older one.
 	return builder.ControllerManagedBy(mgr).
 		Named(s.Name + "-status").
+		WithOptions(ctrl.Options{MaxConcurrentReconciles: statusWorkers}).
 		For(s.NewParent()).
 		WatchesRawSource(source.Func(s.wake.start)).
 		Complete(s)

@@ -18,6 +18,7 @@ package mapcontroller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -78,12 +79,18 @@ func (s *statusWriter[P, S]) Reconcile(ctx context.Context, req reconcile.Reques
 		s.forget(req.NamespacedName)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if err := s.finalize(ctx, parent); err != nil {
-		return reconcile.Result{}, fmt.Errorf("finalizer: %w", err)
+	err := s.finalize(ctx, parent)
+	if err != nil {
+		err = fmt.Errorf("finalizer: %w", err)
 	}
 	if parent.GetDeletionTimestamp() != nil {
-		return reconcile.Result{}, nil
+		return reconcile.Result{}, err
 	}
+	result, statusErr := s.write(ctx, req, parent)
+	return result, errors.Join(err, statusErr)
+}
+
+func (s *statusWriter[P, S]) write(ctx context.Context, req reconcile.Request, parent P) (reconcile.Result, error) {
 	situation, wait := s.situation(req.NamespacedName, parent)
 	if wait == 0 {
 		wait = s.untilInterval(req.NamespacedName)
