@@ -82,7 +82,8 @@ type nameInput struct {
 }
 
 func drawNameInput(t *rapid.T) nameInput {
-	uid := rapid.SampledFrom([]types.UID{"u", "u1", "1", "11", "u/1"})
+	// Put together, they can be mistaken for one another; a UID has no slash.
+	uid := rapid.SampledFrom([]types.UID{"u", "u1", "1", "11", "1u"})
 	return nameInput{
 		schedule: uid.Draw(t, "schedule"),
 		uid:      uid.Draw(t, "uid"),
@@ -112,10 +113,6 @@ func TestSnapshotNameIsValid(t *testing.T) {
 func TestSnapshotNameIsAFunctionOfItsParts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawNameInput(t), drawNameInput(t)
-		// Two schedules and two PVCs whose UIDs, put together, could be mistaken.
-		if a.schedule+"/"+a.uid == b.schedule+"/"+b.uid && a != b && (a.uid == "u/1" || a.schedule == "u/1" || b.uid == "u/1" || b.schedule == "u/1") {
-			t.Skip("UIDs have no slash")
-		}
 		a.claim = drawClaimName(t)
 		b.claim = a.claim
 		if (a == b) != (a.name() == b.name()) {
