@@ -243,7 +243,7 @@ func (tc *mapCase) mapper() *mapper {
 	for _, name := range tc.restoring {
 		names[name] = true
 	}
-	return &mapper{policies: newPolicies(), restoring: func(string) map[string]bool { return names }}
+	return &mapper{policies: newPolicies(), restoring: func(string) (map[string]bool, error) { return names, nil }}
 }
 
 func runMap(t *testing.T, tests map[string]mapCase) {

@@ -163,13 +163,13 @@ func indexRestores(ctx context.Context, indexer client.FieldIndexer) error {
 
 // restores looks up, by index, which snapshots of a namespace PVCs are being
 // filled from: mostly none.
-func restores(reader client.Reader) func(namespace string) map[string]bool {
-	return func(namespace string) map[string]bool {
+func restores(reader client.Reader) func(namespace string) (map[string]bool, error) {
+	return func(namespace string) (map[string]bool, error) {
 		var claims corev1.PersistentVolumeClaimList
 		err := reader.List(context.Background(), &claims,
 			client.MatchingFields{restoringField: namespace}, client.UnsafeDisableDeepCopy)
 		if err != nil || len(claims.Items) == 0 {
-			return nil
+			return nil, err
 		}
 		names := make(map[string]bool, len(claims.Items))
 		for i := range claims.Items {
@@ -177,6 +177,6 @@ func restores(reader client.Reader) func(namespace string) map[string]bool {
 				names[name] = true
 			}
 		}
-		return names
+		return names, nil
 	}
 }

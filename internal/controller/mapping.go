@@ -45,7 +45,7 @@ type mapper struct {
 	policies *policies
 	// restoring names the snapshots of a namespace that PVCs are being filled
 	// from.
-	restoring func(namespace string) map[string]bool
+	restoring func(namespace string) (map[string]bool, error)
 }
 
 // Map says which snapshots a selected PVC should have.
@@ -54,11 +54,18 @@ func (m *mapper) Map(r mapRequest) mapResult {
 	if err != nil {
 		return keepAll(r)
 	}
+	restoring, err := m.restoring(r.Parent.Namespace)
+	if err != nil {
+		// What can't be looked up may be a restore.
+		result := keepAll(r)
+		result.Next = r.Now.Add(restoreLook)
+		return result
+	}
 	claim := r.Input.(*corev1.PersistentVolumeClaim)
 	series := retention.Series{
 		Claim:         retention.Selected,
 		ClaimDeleting: claim.DeletionTimestamp != nil,
-		Snapshots:     snapshotsOf(r.Outputs, m.restoring(r.Parent.Namespace)),
+		Snapshots:     snapshotsOf(r.Outputs, restoring),
 	}
 	anchor := anchorOf(r.Parent, claim)
 	forAll, _ := requestedAt(r.Parent)
@@ -117,9 +124,16 @@ func (m *mapper) Tombstone(r mapRequest) mapResult {
 	if err != nil {
 		return keepAll(r)
 	}
+	restoring, err := m.restoring(r.Parent.Namespace)
+	if err != nil {
+		// What can't be looked up may be a restore.
+		result := keepAll(r)
+		result.Next = r.Now.Add(restoreLook)
+		return result
+	}
 	series := retention.Series{
 		Claim:     retention.Gone,
-		Snapshots: snapshotsOf(r.Outputs, m.restoring(r.Parent.Namespace)),
+		Snapshots: snapshotsOf(r.Outputs, restoring),
 	}
 	if r.Input != nil {
 		series.Claim = retention.Unselected
@@ -135,7 +149,7 @@ func (m *mapper) Tombstone(r mapRequest) mapResult {
 }
 
 // keepAll is the answer under an invalid spec. The engine does not ask then; a
-// spec that it reads live, before a delete, may be.
+// spec that it reads live, before a delete, may be one.
 func keepAll(r mapRequest) mapResult { return mapResult{Outputs: r.Outputs} }
 
 // decide asks retention about a series.

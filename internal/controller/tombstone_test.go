@@ -17,6 +17,8 @@ limitations under the License.
 package controller
 
 import (
+	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -104,6 +106,29 @@ func TestTombstone(t *testing.T) {
 			tc.check(t, read(result, r.Outputs))
 			if !result.Note.NextSlot.IsZero() || !result.Note.RecoveryPoint.IsZero() {
 				t.Errorf("a detached series has a next slot or a recovery point: %+v", result.Note)
+			}
+		})
+	}
+}
+
+// What can't be looked up may be a restore: everything is kept until it can.
+func TestUnknownRestoresKeepEverything(t *testing.T) {
+	s := every("6h")
+	s.Spec.SnapshotTTL = "1d"
+	s.Spec.Retention.Detached.MinReady = 0
+	m := &mapper{policies: newPolicies(), restoring: func(string) (map[string]bool, error) {
+		return nil, errors.New("not synced")
+	}}
+	old := mapCase{schedule: s, snapshots: []aSnapshot{ready(7 * day), ready(8 * day)}}
+	for name, decide := range map[string]func(mapRequest) mapResult{"map": m.Map, "tombstone": m.Tombstone} {
+		t.Run(name, func(t *testing.T) {
+			r := old.request()
+			got := decide(r)
+			if !slices.Equal(got.Outputs, r.Outputs) {
+				t.Errorf("wants %v, want what there is", got.Outputs)
+			}
+			if want := r.Now.Add(restoreLook); !got.Next.Equal(want) {
+				t.Errorf("looks again at %v, want %v", got.Next, want)
 			}
 		})
 	}
