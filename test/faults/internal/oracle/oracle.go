@@ -1,0 +1,50 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package oracle judges a run of the operator by the guarantees that its users
+// are given: S1 to S7, L1 to L3. It looks at what the API server committed and at
+// what the operator was shown, never at the operator's cache or its logs, and it
+// states retention anew, so that a mistake of the product is not made here too.
+package oracle
+
+import (
+	"time"
+
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
+)
+
+// Violation is one breach of a guarantee.
+type Violation struct {
+	// Oracle is the guarantee: "S1" to "S7", "L1" to "L3".
+	Oracle string
+	// At is when, by the server's clock.
+	At time.Time
+	// Message says what happened, to which object, and what would have been right.
+	Message string
+	// Change and Request are where it is in the history; -1 where there is none.
+	Change, Request int
+}
+
+// Judge is every guarantee that a history alone can break: all but L1, which
+// compares two end states.
+func Judge(h *history.History) []Violation {
+	var found []Violation
+	for _, judge := range []func(*history.History) []Violation{S1, S2, S3, S4, S5, S6, S7, L2, L3} {
+		found = append(found, judge(h)...)
+	}
+
+	return found
+}
