@@ -112,9 +112,10 @@ func run(f flags) error {
 		return fmt.Errorf("find the API server: %w", err)
 	}
 	controller.Configure(config, realClock)
+	stores := controller.NewStores()
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,
-		Cache:                   controller.CacheOptions(),
+		Cache:                   controller.CacheOptions(stores),
 		MapperProvider:          controller.Mapper,
 		Metrics:                 metricsOptions(f),
 		HealthProbeBindAddress:  f.probeAddr,
@@ -136,6 +137,7 @@ func run(f flags) error {
 		MaxClockSkew:     f.maxClockSkew,
 		KindsInterval:    time.Minute,
 		Clock:            realClock,
+		Stores:           stores,
 	}); err != nil {
 		return fmt.Errorf("create the SnapshotSchedule controller: %w", err)
 	}

@@ -17,7 +17,6 @@ limitations under the License.
 package controller
 
 import (
-	"context"
 	"net/http"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -27,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,18 +36,19 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
 
-// restoringField finds the PVCs that are still being filled from a
+// restoresIndex finds the PVCs that are still being filled from a
 // VolumeSnapshot, by the namespace of the snapshot.
-const restoringField = "snapshotschedule/restoring"
+const restoresIndex = Name + "/restores"
 
 // CacheOptions narrows the cache to what is read: the snapshots that carry a
 // map key, and of them and of PVCs only the fields that decisions look at.
-func CacheOptions() cache.Options {
+func CacheOptions(stores *Stores) cache.Options {
 	tagged, err := labels.NewRequirement(v1alpha1.LabelMapKey, selection.Exists, nil)
 	if err != nil {
 		panic(err) // the label is a constant
 	}
 	return cache.Options{
+		NewInformer:      stores.NewInformer,
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
 			&snapshotv1.VolumeSnapshot{}: {
@@ -152,28 +153,26 @@ func isSnapshot(group *string, kind string) bool {
 	return group != nil && *group == snapshotv1.GroupName && kind == "VolumeSnapshot"
 }
 
-func indexRestores(ctx context.Context, indexer client.FieldIndexer) error {
-	return indexer.IndexField(ctx, &corev1.PersistentVolumeClaim{}, restoringField, func(o client.Object) []string {
+func restoresIndexers() toolscache.Indexers {
+	return toolscache.Indexers{restoresIndex: func(o any) ([]string, error) {
 		if namespace, _, ok := restoringFrom(o.(*corev1.PersistentVolumeClaim)); ok {
-			return []string{namespace}
+			return []string{namespace}, nil
 		}
-		return nil
-	})
+		return nil, nil
+	}}
 }
 
 // restores looks up, by index, which snapshots of a namespace PVCs are being
 // filled from: mostly none.
-func restores(reader client.Reader) func(namespace string) (map[string]bool, error) {
+func restores(stores *Stores) func(namespace string) (map[string]bool, error) {
 	return func(namespace string) (map[string]bool, error) {
-		var claims corev1.PersistentVolumeClaimList
-		err := reader.List(context.Background(), &claims,
-			client.MatchingFields{restoringField: namespace}, client.UnsafeDisableDeepCopy)
-		if err != nil || len(claims.Items) == 0 {
+		claims, err := mapcontroller.ByIndex(stores, &corev1.PersistentVolumeClaim{}, restoresIndex, namespace)
+		if err != nil || len(claims) == 0 {
 			return nil, err
 		}
-		names := make(map[string]bool, len(claims.Items))
-		for i := range claims.Items {
-			if _, name, ok := restoringFrom(&claims.Items[i]); ok {
+		names := make(map[string]bool, len(claims))
+		for _, claim := range claims {
+			if _, name, ok := restoringFrom(claim); ok {
 				names[name] = true
 			}
 		}

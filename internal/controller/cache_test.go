@@ -210,7 +210,7 @@ func TestRestoringFrom(t *testing.T) {
 
 // What the cache is asked to watch.
 func TestCacheOptions(t *testing.T) {
-	for o, by := range CacheOptions().ByObject {
+	for o, by := range CacheOptions(NewStores()).ByObject {
 		switch o.(type) {
 		case *snapshotv1.VolumeSnapshot:
 			if by.Label.String() != v1alpha1.LabelMapKey || by.Transform == nil {

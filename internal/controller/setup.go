@@ -19,10 +19,14 @@ package controller
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -32,6 +36,13 @@ import (
 
 // Options are what the controller runs with.
 type Options = mapcontroller.Options
+
+// Stores are what a manager's cache holds: CacheOptions and Options are given
+// the same.
+type Stores = mapcontroller.Stores
+
+// NewStores returns the stores of one manager.
+func NewStores() *Stores { return mapcontroller.NewStores() }
 
 // Name is the controller's name, in logs, metrics, events and managed fields.
 const Name = "snapshotschedule"
@@ -48,13 +59,22 @@ const Name = "snapshotschedule"
 // SetupWithManager adds the SnapshotSchedule controller to a manager whose cache
 // was made with CacheOptions, and whose config went through Configure.
 func SetupWithManager(ctx context.Context, mgr manager.Manager, o Options) error {
-	if err := indexRestores(ctx, mgr.GetFieldIndexer()); err != nil {
+	claims, err := mgr.GetCache().GetInformer(ctx, &corev1.PersistentVolumeClaim{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watch PVCs: %w", err)
+	}
+	if err := claims.AddIndexers(restoresIndexers()); err != nil {
 		return fmt.Errorf("index the restores: %w", err)
 	}
+	return engine(o.Stores, mgr.GetEventRecorder(Name)).SetupWithManager(mgr, o)
+}
+
+// engine is SnapshotSchedule as a MapController.
+func engine(stores *Stores, recorder events.EventRecorder) *mapcontroller.MapController[*v1alpha1.SnapshotSchedule, Note] {
 	known := newPolicies()
-	m := &mapper{policies: known, restoring: restores(mgr.GetCache())}
-	r := newReporter(mgr.GetEventRecorder(Name))
-	engine := &mapcontroller.MapController[*v1alpha1.SnapshotSchedule, Note]{
+	m := &mapper{policies: known, restoring: restores(stores)}
+	r := newReporter(recorder)
+	return &mapcontroller.MapController[*v1alpha1.SnapshotSchedule, Note]{
 		Name:      Name,
 		Tags:      mapcontroller.Tags{MapKey: v1alpha1.LabelMapKey, Parent: v1alpha1.LabelSchedule},
 		NewParent: func() *v1alpha1.SnapshotSchedule { return &v1alpha1.SnapshotSchedule{} },
@@ -87,7 +107,21 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, o Options) error
 		Merge:         merge,
 		Status:        setStatus,
 	}
-	return engine.SetupWithManager(mgr, o)
+}
+
+// Assemble puts the controller together without a manager, for simulations.
+// Options.Stores must be indexed by Indexers.
+func Assemble(parts mapcontroller.Parts, recorder events.EventRecorder, o Options) (*mapcontroller.Machine, error) {
+	return engine(o.Stores, recorder).Assemble(parts, o)
+}
+
+// Indexers are those of PVCs and of VolumeSnapshots that the controller needs,
+// where no manager adds them.
+func Indexers() (claims, snapshots toolscache.Indexers) {
+	e := engine(nil, nil)
+	claims = restoresIndexers()
+	maps.Copy(claims, e.InputIndexers())
+	return claims, e.OutputIndexers()
 }
 
 // claimChanged leaves out what says nothing of a PVC's snapshots: above all the

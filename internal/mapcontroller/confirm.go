@@ -23,7 +23,10 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
 // errMoved says that the API server holds something else than the cache that a
@@ -144,6 +147,30 @@ func (c *controller[P, S]) searchInput(ctx context.Context, req Request) (client
 		}
 	}
 	return nil, nil
+}
+
+func list(
+	ctx context.Context, r client.Reader, scheme *runtime.Scheme, kind client.Object, opts ...client.ListOption,
+) ([]client.Object, error) {
+	gvk, err := apiutil.GVKForObject(kind, scheme)
+	if err != nil {
+		return nil, err
+	}
+	gvk.Kind += "List"
+	into, err := scheme.New(gvk)
+	if err != nil {
+		return nil, err
+	}
+	l := into.(client.ObjectList)
+	if err := r.List(ctx, l, opts...); err != nil {
+		return nil, err
+	}
+	objects := make([]client.Object, 0, meta.LenList(l))
+	err = meta.EachListItem(l, func(o runtime.Object) error {
+		objects = append(objects, o.(client.Object))
+		return nil
+	})
+	return objects, err
 }
 
 // liveOutputs replaces the evidence among the owned outputs by what the API

@@ -49,5 +49,7 @@ limitations under the License.
 //	retries.go        when to try again what failed
 //	ledger.go         the summaries of all keys, folded
 //	status.go         the parent's status
+//	stores.go         the caches, read where they lie
+//	assemble.go       how the parts are put together, with a manager or without
 //	setup.go          how it all is started, also where a kind is missing
 package mapcontroller

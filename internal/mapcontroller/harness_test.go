@@ -18,7 +18,9 @@ package mapcontroller
 
 import (
 	"context"
+	"maps"
 	"net/http"
+	"reflect"
 	"testing"
 	"time"
 
@@ -28,6 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	toolscache "k8s.io/client-go/tools/cache"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -54,8 +57,8 @@ var (
 type bench struct {
 	*testController
 	clock *clocktesting.FakePassiveClock
-	// shown is what the cache shows, real is what the API server holds.
-	shown, real client.Client
+	// real is what the API server holds.
+	real client.Client
 	// serverTime is what live reads are stamped with.
 	serverTime func() time.Time
 }
@@ -86,23 +89,17 @@ func (r clockedReader) List(ctx context.Context, l client.ObjectList, opts ...cl
 func newBench(t testing.TB, shown, there []client.Object) *bench {
 	t.Helper()
 	engine := testSpec().withDefaults()
-	server := func(objects []client.Object) client.Client {
-		b := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).
-			WithIndex(&corev1.Secret{}, inputKeyField, func(o client.Object) []string { return []string{engine.MapKey(o)} }).
-			WithIndex(&corev1.Pod{}, ownerField, engine.Tags.ownerIndex).
-			WithIndex(&corev1.Pod{}, claimField, engine.Tags.claimIndex)
-		for _, o := range objects {
-			b.WithObjects(o.DeepCopyObject().(client.Object))
-		}
-		return b.Build()
+	server := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme)
+	for _, o := range there {
+		server.WithObjects(o.DeepCopyObject().(client.Object))
 	}
-	b := &bench{clock: clocktesting.NewFakePassiveClock(testNow), shown: server(shown), real: server(there)}
+	b := &bench{clock: clocktesting.NewFakePassiveClock(testNow), real: server.Build()}
 	b.serverTime = b.clock.Now
 	live := clockedReader{Reader: b.real, now: b.clock.Now, at: func() time.Time { return b.serverTime() }}
 	b.testController = &testController{
 		MapController: engine,
 		Options:       Options{Workers: 1, MaxClockSkew: time.Minute, Clock: b.clock},
-		cache:         view{Reader: b.shown, scheme: clientgoscheme.Scheme},
+		cache:         view{Stores: testStores(engine, shown), indexes: indexesOf(engine.Name)},
 		client:        b.real,
 		live:          live,
 		scheme:        clientgoscheme.Scheme,
@@ -116,6 +113,32 @@ func newBench(t testing.TB, shown, there []client.Object) *bench {
 		deleted:       lru.New(deletedRemembered),
 	}
 	return b
+}
+
+// testStores hold the fake client's copies: it fills in what a server would.
+func testStores(engine *testEngine, shown []client.Object) *Stores {
+	secrets, pods := engine.InputIndexers(), engine.OutputIndexers()
+	byNamespace := toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc}
+	stores := NewStores()
+	held := map[reflect.Type]toolscache.Indexer{}
+	for kind, indexers := range map[client.Object]toolscache.Indexers{
+		&corev1.ConfigMap{}: {}, &corev1.Secret{}: secrets, &corev1.Pod{}: pods,
+	} {
+		maps.Copy(indexers, byNamespace)
+		store := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, indexers)
+		stores.Add(kind, store)
+		held[reflect.TypeOf(kind)] = store
+	}
+	for _, o := range shown {
+		o = o.DeepCopyObject().(client.Object)
+		if o.GetResourceVersion() == "" {
+			o.SetResourceVersion("999") // as the fake client has it
+		}
+		if err := held[reflect.TypeOf(o)].Add(o); err != nil {
+			panic(err)
+		}
+	}
+	return stores
 }
 
 // testSpec maps a Secret to one Pod of its name and keeps no tombstones.

@@ -22,9 +22,9 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -75,6 +75,9 @@ type Options struct {
 	KindsInterval time.Duration
 	// Clock is the only clock.
 	Clock clock.PassiveClock
+	// Stores are what the cache of the manager was made with
+	// (cache.Options.NewInformer).
+	Stores *Stores
 }
 
 // observation is what a decision about a key looks at.
@@ -87,12 +90,12 @@ type observation struct {
 // Reconcile looks at one key. Every return without an error says when to look
 // next: an event that came meanwhile has consumed the look that was due.
 func (c *controller[P, S]) Reconcile(ctx context.Context, req Request) (reconcile.Result, error) {
-	parent := c.NewParent()
-	if err := c.cache.Get(ctx, req.Parent, parent, client.UnsafeDisableDeepCopy); err != nil {
-		if apierrors.IsNotFound(err) {
+	parent, known, err := c.parent(req.Parent)
+	if !known || err != nil {
+		if err == nil {
 			c.forget(req)
 		}
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		return reconcile.Result{}, err
 	}
 	selector, err := c.Select(parent)
 	if err != nil || parent.GetDeletionTimestamp() != nil {
@@ -105,7 +108,7 @@ func (c *controller[P, S]) Reconcile(ctx context.Context, req Request) (reconcil
 		return reconcile.Result{RequeueAfter: held}, nil
 	}
 
-	outputs, err := c.cache.claimable(ctx, c.Outputs, parent, req.MapKey)
+	outputs, err := c.cache.claimable(c.Outputs, parent, req.MapKey)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -116,7 +119,7 @@ func (c *controller[P, S]) Reconcile(ctx context.Context, req Request) (reconcil
 		// released.
 		return c.nextLook(req, time.Time{}, w), nil
 	}
-	if o.input, err = c.cache.input(ctx, c.Inputs, req.Parent.Namespace, req.MapKey); err != nil {
+	if o.input, err = c.cache.input(c.Inputs, req.Parent.Namespace, req.MapKey); err != nil {
 		return reconcile.Result{}, err
 	}
 
@@ -124,6 +127,15 @@ func (c *controller[P, S]) Reconcile(ctx context.Context, req Request) (reconcil
 	w.apply(ctx, o, d)
 	c.record(req, parent, o, d, w.outcome)
 	return c.nextLook(req, d.Next, w), nil
+}
+
+// parent returns a parent as the cache has it: it must not be changed.
+func (c *controller[P, S]) parent(name types.NamespacedName) (parent P, known bool, err error) {
+	o, err := c.cache.parent(c.NewParent(), name)
+	if o == nil || err != nil {
+		return parent, false, err
+	}
+	return o.(P), true, nil
 }
 
 // forget drops what is remembered of a key whose parent is gone.

@@ -132,9 +132,9 @@ type releaser[P client.Object, S any] struct {
 	parentKind schema.GroupVersionKind
 }
 
-// releaseRequest names an output to look at live; without a name, all outputs
-// of the kind that have no map key: what was released while no one looked.
-type releaseRequest struct {
+// Release names an output to look at live; without a name, all outputs of the
+// kind that have no map key: what was released while no one looked.
+type Release struct {
 	kind int
 	name types.NamespacedName
 }
@@ -142,9 +142,9 @@ type releaseRequest struct {
 // start is a source: it asks for one look at everything.
 //
 //nolint:unparam // a source may fail, this one can't
-func (r *releaser[P, S]) start(_ context.Context, q workqueue.TypedRateLimitingInterface[releaseRequest]) error {
+func (r *releaser[P, S]) start(_ context.Context, q workqueue.TypedRateLimitingInterface[Release]) error {
 	for kind := range r.Outputs {
-		q.Add(releaseRequest{kind: kind})
+		q.Add(Release{kind: kind})
 	}
 	return nil
 }
@@ -156,22 +156,22 @@ const deletedRemembered = 10_000
 // vanished asks for a look at an output that went without being deleted first.
 // A deletion without finalizers looks the same; of those only our own are known
 // to be one.
-func (r *releaser[P, S]) vanished(kind int) handler.TypedEventHandler[client.Object, releaseRequest] {
-	return handler.TypedFuncs[client.Object, releaseRequest]{
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[client.Object], q workqueue.TypedRateLimitingInterface[releaseRequest]) {
+func (r *releaser[P, S]) vanished(kind int) handler.TypedEventHandler[client.Object, Release] {
+	return handler.TypedFuncs[client.Object, Release]{
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[client.Object], q workqueue.TypedRateLimitingInterface[Release]) {
 			if _, ours := r.deleted.Get(e.Object.GetUID()); ours {
 				r.deleted.Remove(e.Object.GetUID())
 				return
 			}
 			if e.Object.GetDeletionTimestamp() == nil && isOwnerKind(metav1.GetControllerOfNoCopy(e.Object), r.parentKind) {
-				q.Add(releaseRequest{kind: kind, name: client.ObjectKeyFromObject(e.Object)})
+				q.Add(Release{kind: kind, name: client.ObjectKeyFromObject(e.Object)})
 			}
 		},
 	}
 }
 
 // Reconcile releases one output, or looks for all that should be.
-func (r *releaser[P, S]) Reconcile(ctx context.Context, req releaseRequest) (reconcile.Result, error) {
+func (r *releaser[P, S]) Reconcile(ctx context.Context, req Release) (reconcile.Result, error) {
 	kind := r.Outputs[req.kind].Object
 	if req.name.Name != "" {
 		gvk, err := apiutil.GVKForObject(kind, r.scheme)
@@ -203,10 +203,9 @@ func (r *releaser[P, S]) release(ctx context.Context, o client.Object) error {
 	if o.GetLabels()[r.Tags.MapKey] != "" || !isOwnerKind(ref, r.parentKind) {
 		return nil
 	}
-	parent := r.NewParent()
-	err := r.cache.Get(ctx, client.ObjectKey{Namespace: o.GetNamespace(), Name: ref.Name}, parent)
-	if err != nil {
-		return client.IgnoreNotFound(err)
+	parent, known, err := r.parent(types.NamespacedName{Namespace: o.GetNamespace(), Name: ref.Name})
+	if !known || err != nil {
+		return err
 	}
 	if parent.GetUID() != ref.UID || parent.GetDeletionTimestamp() != nil {
 		return nil

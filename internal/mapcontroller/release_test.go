@@ -58,7 +58,7 @@ func TestVanishedAsksForWhatMayHaveBeenReleased(t *testing.T) {
 				controller: b.testController,
 				parentKind: corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 			}
-			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[releaseRequest]())
+			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[Release]())
 			defer q.ShutDown()
 			r.vanished(0).Delete(context.Background(), event.TypedDeleteEvent[client.Object]{Object: test.output}, q)
 			if q.Len() != test.want {

@@ -79,7 +79,7 @@ func controllerUID(o client.Object) types.UID {
 }
 
 func (r *router[P, S]) routeInput(ctx context.Context, q queue, versions ...client.Object) {
-	parents, err := r.cache.list(ctx, r.NewParent(), client.InNamespace(versions[0].GetNamespace()))
+	parents, err := r.cache.parents(r.NewParent(), versions[0].GetNamespace())
 	if err != nil {
 		logf.FromContext(ctx).Error(err, "listing the parents of an input")
 		return
@@ -182,7 +182,7 @@ func (c *MapController[P, S]) parentChanged(before, after P) bool {
 // fanOut wakes the keys of the selected inputs and those found on the outputs,
 // else a tombstone would never be looked at.
 func (r *router[P, S]) fanOut(ctx context.Context, q queue, parent P) {
-	keys, err := r.keysOf(ctx, parent)
+	keys, err := r.keysOf(parent)
 	if err != nil {
 		logf.FromContext(ctx).Error(err, "listing the keys of a parent")
 		return
@@ -205,14 +205,13 @@ func (r *router[P, S]) fanOut(ctx context.Context, q queue, parent P) {
 	}
 }
 
-func (r *router[P, S]) keysOf(ctx context.Context, parent P) ([]string, error) {
+func (r *router[P, S]) keysOf(parent P) ([]string, error) {
 	var keys []string
 	// Of an invalid spec only the outputs are known: the rest comes with the
 	// event that mends it.
 	if selector, err := r.Select(parent); err == nil {
 		for _, in := range r.Inputs {
-			found, err := r.cache.list(ctx, in.Object, client.InNamespace(parent.GetNamespace()),
-				client.MatchingLabelsSelector{Selector: selector})
+			found, err := r.cache.inputs(in, parent.GetNamespace(), selector)
 			if err != nil {
 				return nil, err
 			}
@@ -221,7 +220,7 @@ func (r *router[P, S]) keysOf(ctx context.Context, parent P) ([]string, error) {
 			}
 		}
 	}
-	outputs, err := r.cache.claimableAll(ctx, r.Outputs, parent)
+	outputs, err := r.cache.claimableAll(r.Outputs, parent)
 	if err != nil {
 		return nil, err
 	}

@@ -246,8 +246,6 @@ func BenchmarkRouteInput(b *testing.B) {
 				}))
 			}
 			r := newBench(b, parents, nil).router()
-			// A cache returns what it holds; the fake client would copy it.
-			r.cache.Reader = held{parents: parents}
 			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[Request]())
 			defer q.ShutDown()
 			in := testInput()
@@ -257,19 +255,4 @@ func BenchmarkRouteInput(b *testing.B) {
 			}
 		})
 	}
-}
-
-// held is a cache of parents.
-type held struct {
-	client.Reader
-	parents []client.Object
-}
-
-func (h held) List(_ context.Context, l client.ObjectList, _ ...client.ListOption) error {
-	items := make([]corev1.ConfigMap, 0, len(h.parents))
-	for _, p := range h.parents {
-		items = append(items, *p.(*corev1.ConfigMap))
-	}
-	l.(*corev1.ConfigMapList).Items = items
-	return nil
 }

@@ -25,13 +25,12 @@ import (
 
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
-	"k8s.io/utils/lru"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	ctrl "sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -51,47 +50,29 @@ const discoveryRetry = 5 * time.Second
 // starts at once; the keys' controller when all kinds are served.
 func (c *MapController[P, S]) SetupWithManager(mgr manager.Manager, o Options) error {
 	spec := c.withDefaults()
-	scheme := mgr.GetScheme()
-	parentKind, err := apiutil.GVKForObject(spec.NewParent(), scheme)
+	served, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return err
 	}
-	kinds, err := spec.neededKinds(mgr)
+	m, err := spec.assemble(Parts{
+		Client:    mgr.GetClient(),
+		Live:      mgr.GetAPIReader(),
+		Scheme:    mgr.GetScheme(),
+		Discovery: served,
+	}, o)
 	if err != nil {
 		return err
 	}
-
-	ctl := &controller[P, S]{
-		MapController: spec,
-		Options:       o,
-		cache:         view{Reader: mgr.GetCache(), scheme: scheme},
-		client:        mgr.GetClient(),
-		live:          mgr.GetAPIReader(),
-		scheme:        scheme,
-		fresh:         &freshParents[P]{live: mgr.GetAPIReader(), clock: o.Clock, empty: spec.NewParent},
-		expectations:  newExpectations(o.Clock),
-		pace:          newPace(o.DeletesPerSecond),
-		retries:       newRetries(),
-		deletes:       newRetries(),
-		deleted:       lru.New(deletedRemembered),
-		kinds:         kinds,
-	}
-	status := &statusWriter[P, S]{
-		controller: ctl,
-		wake:       wakeUp{after: min(o.StatusInterval/10, time.Second/2)},
-		written:    map[types.NamespacedName]time.Time{},
-		unset:      map[types.NamespacedName]time.Time{},
-	}
-	ctl.ledger = newLedger(spec.Merge, status.wake.add)
-	if err := status.setup(mgr); err != nil {
+	if err := m.status.setup(mgr); err != nil {
 		return fmt.Errorf("status controller: %w", err)
 	}
 	keys := &keysRunner[P, S]{
-		router: router[P, S]{controller: ctl, parentKind: parentKind},
-		mgr:    mgr,
-		wake:   status.wake.add,
-		log:    mgr.GetLogger().WithName(spec.Name),
-		warm:   make(chan struct{}),
+		router:   m.router,
+		releaser: m.releaser,
+		mgr:      mgr,
+		wake:     m.status.wake.add,
+		log:      mgr.GetLogger().WithName(spec.Name),
+		warm:     make(chan struct{}),
 	}
 	if err := mgr.Add(warmUp(keys.warmCaches)); err != nil {
 		return err
@@ -123,29 +104,6 @@ func (c *MapController[P, S]) withDefaults() *MapController[P, S] {
 	return &spec
 }
 
-func (c *MapController[P, S]) neededKinds(mgr manager.Manager) (*servedKinds, error) {
-	d, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
-	if err != nil {
-		return nil, err
-	}
-	var needed []schema.GroupVersionKind
-	for _, in := range c.Inputs {
-		gvk, err := apiutil.GVKForObject(in.Object, mgr.GetScheme())
-		if err != nil {
-			return nil, err
-		}
-		needed = append(needed, gvk)
-	}
-	for _, out := range c.Outputs {
-		gvk, err := apiutil.GVKForObject(out.Object, mgr.GetScheme())
-		if err != nil {
-			return nil, err
-		}
-		needed = append(needed, gvk)
-	}
-	return &servedKinds{discovery: d, needed: needed, suspect: make(chan struct{}, 1)}, nil
-}
-
 func (s *statusWriter[P, S]) setup(mgr manager.Manager) error {
 	// No predicate: what the cache shows of the status may differ from what was
 	// worked out when the last write was compared with an older one.
@@ -161,10 +119,11 @@ func (s *statusWriter[P, S]) setup(mgr manager.Manager) error {
 // keeps an eye on them afterwards.
 type keysRunner[P client.Object, S any] struct {
 	router[P, S]
-	mgr   manager.Manager
-	wake  func(types.NamespacedName)
-	log   logr.Logger
-	queue queue
+	releaser *releaser[P, S]
+	mgr      manager.Manager
+	wake     func(types.NamespacedName)
+	log      logr.Logger
+	queue    queue
 	// warm is closed when all kinds are served and their caches are asked for.
 	warm chan struct{}
 }
@@ -173,14 +132,44 @@ func (k *keysRunner[P, S]) warmCaches(ctx context.Context) error {
 	if !k.waitForKinds(ctx) {
 		return nil
 	}
-	// An index asks for the cache of its kind.
-	if err := k.indexInputs(ctx, k.mgr.GetFieldIndexer()); err != nil {
-		return err
+	for _, in := range k.Inputs {
+		if err := k.warmUp(ctx, in.Object, k.InputIndexers()); err != nil {
+			return err
+		}
 	}
-	if err := k.indexOutputs(ctx, k.mgr.GetFieldIndexer()); err != nil {
-		return err
+	for _, out := range k.Outputs {
+		if err := k.warmUp(ctx, out.Object, k.OutputIndexers()); err != nil {
+			return err
+		}
 	}
 	close(k.warm)
+	return nil
+}
+
+// warmUp asks for the informer of a kind, and indexes what it holds.
+func (k *keysRunner[P, S]) warmUp(ctx context.Context, kind client.Object, indexers toolscache.Indexers) error {
+	informer, err := k.mgr.GetCache().GetInformer(ctx, kind, cache.BlockUntilSynced(false))
+	if err != nil {
+		return err
+	}
+	return informer.AddIndexers(indexers)
+}
+
+// sync waits until all kinds are in the cache: a parent's keys are looked up
+// there when its event comes.
+func (k *keysRunner[P, S]) sync(ctx context.Context) error {
+	kinds := []client.Object{k.NewParent()}
+	for _, in := range k.Inputs {
+		kinds = append(kinds, in.Object)
+	}
+	for _, out := range k.Outputs {
+		kinds = append(kinds, out.Object)
+	}
+	for _, kind := range kinds {
+		if _, err := k.mgr.GetCache().GetInformer(ctx, kind); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -193,6 +182,12 @@ func (k *keysRunner[P, S]) Start(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil
 	case <-k.warm:
+	}
+	if err := k.sync(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // the manager ends
+		}
+		return err
 	}
 	keys, err := k.newController()
 	if err != nil {
@@ -236,12 +231,12 @@ func (k *keysRunner[P, S]) newController() (ctrl.TypedController[Request], error
 	}))
 }
 
-func (k *keysRunner[P, S]) newReleaser() (ctrl.TypedController[releaseRequest], error) {
-	r := &releaser[P, S]{controller: k.controller, parentKind: k.parentKind}
+func (k *keysRunner[P, S]) newReleaser() (ctrl.TypedController[Release], error) {
+	r := k.releaser
 	name := k.Name + "-release"
-	c, err := ctrl.NewTypedUnmanaged(name, ctrl.TypedOptions[releaseRequest]{
+	c, err := ctrl.NewTypedUnmanaged(name, ctrl.TypedOptions[Release]{
 		Reconciler:         r,
-		LogConstructor:     func(*releaseRequest) logr.Logger { return k.mgr.GetLogger().WithValues("controller", name) },
+		LogConstructor:     func(*Release) logr.Logger { return k.mgr.GetLogger().WithValues("controller", name) },
 		SkipNameValidation: k.mgr.GetControllerOptions().SkipNameValidation,
 	})
 	if err != nil {
@@ -250,7 +245,7 @@ func (k *keysRunner[P, S]) newReleaser() (ctrl.TypedController[releaseRequest], 
 	for kind, out := range k.Outputs {
 		_ = c.Watch(source.TypedKind(k.mgr.GetCache(), out.Object, r.vanished(kind)))
 	}
-	return c, c.Watch(source.TypedFunc[releaseRequest](r.start))
+	return c, c.Watch(source.TypedFunc[Release](r.start))
 }
 
 // waitForKinds returns when all kinds are served, or false at the end.
@@ -271,7 +266,7 @@ func (k *keysRunner[P, S]) waitForKinds(ctx context.Context) bool {
 		case told != strings.Join(missing, ", "):
 			told = strings.Join(missing, ", ")
 			k.log.Info("waiting for kinds that are not installed", "missing", told, "lookingEvery", k.KindsInterval.String())
-			k.wakeParents(ctx)
+			k.wakeParents()
 		}
 		select {
 		case <-ctx.Done():
@@ -293,23 +288,19 @@ func (k *keysRunner[P, S]) watchKinds(ctx context.Context) {
 		if missing, err := k.kinds.look(ctx); err == nil && len(missing) == 0 {
 			continue
 		}
-		k.wakeParents(ctx)
+		k.wakeParents()
 		if !k.waitForKinds(ctx) {
 			return
 		}
-		for _, parent := range k.wakeParents(ctx) {
+		for _, parent := range k.wakeParents() {
 			k.fanOut(ctx, k.queue, parent)
 		}
 	}
 }
 
 // wakeParents has every parent's status looked at, and returns the parents.
-func (k *keysRunner[P, S]) wakeParents(ctx context.Context) []P {
-	found, err := k.cache.list(ctx, k.NewParent())
-	if err != nil {
-		k.log.Error(err, "listing parents")
-		return nil
-	}
+func (k *keysRunner[P, S]) wakeParents() []P {
+	found := k.cache.allParents(k.NewParent())
 	parents := make([]P, len(found))
 	for i, o := range found {
 		parents[i] = o.(P)

@@ -74,12 +74,12 @@ func (w *wakeUp) add(parent types.NamespacedName) {
 // Reconcile writes the status of one parent, unless it was just written: then
 // it looks again when the interval is over.
 func (s *statusWriter[P, S]) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	parent := s.NewParent()
-	if err := s.cache.Get(ctx, req.NamespacedName, parent); err != nil {
+	parent, known, err := s.parent(req.NamespacedName)
+	if !known || err != nil {
 		s.forget(req.NamespacedName)
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		return reconcile.Result{}, err
 	}
-	err := s.finalize(ctx, parent)
+	err = s.finalize(ctx, parent)
 	if err != nil {
 		err = fmt.Errorf("finalizer: %w", err)
 	}

@@ -17,54 +17,60 @@ limitations under the License.
 package mapcontroller
 
 import (
-	"context"
+	"slices"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// view reads from the cache, always by index or by name. What it returns is
+// view reads from the stores, always by index or by name. What it returns is
 // shared with the cache: it must never be changed.
 type view struct {
-	client.Reader
-	scheme *runtime.Scheme
+	*Stores
+	indexes
 }
 
-// list returns the objects of a kind, as pointers to shallow copies.
-func (v view) list(ctx context.Context, kind client.Object, opts ...client.ListOption) ([]client.Object, error) {
-	return list(ctx, v.Reader, v.scheme, kind, append(opts, client.UnsafeDisableDeepCopy)...)
+// parent returns nil if there is none.
+func (v view) parent(kind client.Object, name types.NamespacedName) (client.Object, error) {
+	for _, store := range v.stores(kind) {
+		o, ok, err := store.GetByKey(toolscache.ObjectName(name).String())
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			return o.(client.Object), nil
+		}
+	}
+	return nil, nil
 }
 
-func list(
-	ctx context.Context, r client.Reader, scheme *runtime.Scheme, kind client.Object, opts ...client.ListOption,
-) ([]client.Object, error) {
-	gvk, err := apiutil.GVKForObject(kind, scheme)
-	if err != nil {
-		return nil, err
+// parents returns those of a namespace.
+func (v view) parents(kind client.Object, namespace string) ([]client.Object, error) {
+	return ByIndex(v.Stores, kind, toolscache.NamespaceIndex, namespace)
+}
+
+func (v view) allParents(kind client.Object) []client.Object {
+	var all []client.Object
+	for _, store := range v.stores(kind) {
+		for _, o := range store.List() {
+			all = append(all, o.(client.Object))
+		}
 	}
-	gvk.Kind += "List"
-	into, err := scheme.New(gvk)
-	if err != nil {
-		return nil, err
-	}
-	l := into.(client.ObjectList)
-	if err := r.List(ctx, l, opts...); err != nil {
-		return nil, err
-	}
-	objects := make([]client.Object, 0, meta.LenList(l))
-	err = meta.EachListItem(l, func(o runtime.Object) error {
-		objects = append(objects, o.(client.Object))
-		return nil
-	})
-	return objects, err
+	return all
+}
+
+// inputs returns those of a kind that a selector matches.
+func (v view) inputs(kind Input, namespace string, selector labels.Selector) ([]client.Object, error) {
+	all, err := ByIndex(v.Stores, kind.Object, toolscache.NamespaceIndex, namespace)
+	return slices.DeleteFunc(all, func(o client.Object) bool { return !selector.Matches(labels.Set(o.GetLabels())) }), err
 }
 
 // input returns the object that a map key stands for, or nil.
-func (v view) input(ctx context.Context, kinds []Input, namespace, mapKey string) (client.Object, error) {
+func (v view) input(kinds []Input, namespace, mapKey string) (client.Object, error) {
 	for _, in := range kinds {
-		found, err := v.list(ctx, in.Object, client.InNamespace(namespace), client.MatchingFields{inputKeyField: mapKey})
+		found, err := ByIndex(v.Stores, in.Object, v.key, namespaced(namespace, mapKey))
 		if err != nil {
 			return nil, err
 		}
@@ -77,26 +83,24 @@ func (v view) input(ctx context.Context, kinds []Input, namespace, mapKey string
 
 // claimable returns what a parent controls for a map key, and the orphans that
 // name both. An empty map key is one like any other: a label may be empty.
-func (v view) claimable(ctx context.Context, kinds []Output, parent client.Object, mapKey string) ([]client.Object, error) {
-	return v.outputs(ctx, kinds, parent, func(owner string) client.MatchingFields {
-		return client.MatchingFields{claimField: claimValue(owner, mapKey)}
-	})
+func (v view) claimable(kinds []Output, parent client.Object, mapKey string) ([]client.Object, error) {
+	return v.outputs(kinds, parent, func(owner string) (index, value string) { return v.claim, claimValue(owner, mapKey) })
 }
 
 // claimableAll returns the same for all map keys.
-func (v view) claimableAll(ctx context.Context, kinds []Output, parent client.Object) ([]client.Object, error) {
-	return v.outputs(ctx, kinds, parent, func(owner string) client.MatchingFields {
-		return client.MatchingFields{ownerField: owner}
-	})
+func (v view) claimableAll(kinds []Output, parent client.Object) ([]client.Object, error) {
+	return v.outputs(kinds, parent, func(owner string) (index, value string) { return v.owner, owner })
 }
 
 func (v view) outputs(
-	ctx context.Context, kinds []Output, parent client.Object, of func(owner string) client.MatchingFields,
+	kinds []Output, parent client.Object, by func(owner string) (index, value string),
 ) ([]client.Object, error) {
 	var all []client.Object
-	for _, owner := range [...]string{string(parent.GetUID()), orphanOf(parent.GetName())} {
+	namespace := parent.GetNamespace()
+	for _, owner := range [...]string{namespaced(namespace, string(parent.GetUID())), orphanOf(namespace, parent.GetName())} {
+		index, value := by(owner)
 		for _, out := range kinds {
-			found, err := v.list(ctx, out.Object, client.InNamespace(parent.GetNamespace()), of(owner))
+			found, err := ByIndex(v.Stores, out.Object, index, value)
 			if err != nil {
 				return nil, err
 			}

@@ -17,15 +17,13 @@ limitations under the License.
 package mapcontroller
 
 import (
-	"context"
 	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
 // An output whose map key was set to the empty string must not stand for the
@@ -42,15 +40,20 @@ func TestClaimableTellsKeysApart(t *testing.T) {
 		}
 		return o
 	}
-	reader := fake.NewClientBuilder().
-		WithIndex(&corev1.Secret{}, ownerField, tags.ownerIndex).
-		WithIndex(&corev1.Secret{}, claimField, tags.claimIndex).
-		WithObjects(
-			output("a1", "a", true), output("a2", "a", false),
-			output("b1", "b", true),
-			output("none", "", true),
-		).Build()
-	v := view{Reader: reader, scheme: clientgoscheme.Scheme}
+	engine := &testEngine{Name: "test", Tags: tags}
+	store := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, engine.OutputIndexers())
+	for _, o := range []client.Object{
+		output("a1", "a", true), output("a2", "a", false),
+		output("b1", "b", true),
+		output("none", "", true),
+	} {
+		if err := store.Add(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stores := NewStores()
+	stores.Add(&corev1.Secret{}, store)
+	v := view{Stores: stores, indexes: indexesOf(engine.Name)}
 	kinds := []Output{{Object: &corev1.Secret{}}}
 
 	for name, test := range map[string]struct {
@@ -63,13 +66,13 @@ func TestClaimableTellsKeysApart(t *testing.T) {
 		"a key without outputs":      {key: "c", want: nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found, err := v.claimable(context.Background(), kinds, parent, test.key)
+			found, err := v.claimable(kinds, parent, test.key)
 			if got := names(found); err != nil || !slices.Equal(got, test.want) {
 				t.Errorf("got %v, %v, want %v", got, err, test.want)
 			}
 		})
 	}
-	all, err := v.claimableAll(context.Background(), kinds, parent)
+	all, err := v.claimableAll(kinds, parent)
 	if got := names(all); err != nil || !slices.Equal(got, []string{"a1", "a2", "b1", "none"}) {
 		t.Errorf("all keys: got %v, %v", got, err)
 	}

@@ -99,7 +99,8 @@ func (w *world) start(opts ...option) *operator {
 		return o.network
 	})
 	controller.Configure(wired, o.machine)
-	caching := controller.CacheOptions()
+	options.Stores = controller.NewStores()
+	caching := controller.CacheOptions(options.Stores)
 	caching.DefaultNamespaces = map[string]cache.Config{w.namespace: {}}
 	skip := true
 	manager, err := ctrl.NewManager(wired, ctrl.Options{

@@ -159,11 +159,14 @@ func (o *operator) start() {
 		o.base = base
 		return mapcontroller.ServerClock{Base: o.wire, Clock: o.options.Clock}
 	})
+	options := o.options
+	options.Stores = mapcontroller.NewStores()
 	mgr, err := manager.New(server, manager.Options{
 		Scheme: newScheme(),
 		Cache: cache.Options{
 			DefaultNamespaces: map[string]cache.Config{o.namespace: {}},
 			ByObject:          o.cached,
+			NewInformer:       options.Stores.NewInformer,
 		},
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",
@@ -171,7 +174,7 @@ func (o *operator) start() {
 	})
 	Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
-	Expect(spec.SetupWithManager(mgr, o.options)).To(Succeed())
+	Expect(spec.SetupWithManager(mgr, options)).To(Succeed())
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()
 	o.stop = sync.OnceFunc(func() {
