@@ -1,0 +1,85 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package oracle
+
+import (
+	"fmt"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
+)
+
+// L2: where nothing is due, the operator sends nothing but watches and leases,
+// and no object gets a new resourceVersion. Where no VolumeSnapshot has ever
+// been, the kind may be missing, and is looked up once a minute.
+func L2(h *history.History) []Violation {
+	var found []Violation
+	for _, w := range h.Windows {
+		if w.Kind != history.Idle {
+			continue
+		}
+		within := history.Window{From: w.From, Until: endOf(w, h)}
+		for i := range h.Changes {
+			if c := &h.Changes[i]; within.Holds(c.At) {
+				found = append(found, Violation{Oracle: "L2", At: c.At, Change: i, Request: c.Request,
+					Message: fmt.Sprintf("resourceVersion %d was made while nothing was due", c.Revision)})
+			}
+		}
+		found = append(found, idleRequests(h, within, w.Process)...)
+	}
+	return found
+}
+
+func idleRequests(h *history.History, within history.Window, process int) []Violation {
+	var found []Violation
+	looks := 0
+	if !everHadSnapshots(h) {
+		// One look takes a request for each group version.
+		looks = 4 * (1 + int(within.Until.Sub(within.From).Minutes()))
+	}
+	for i := range h.Requests {
+		r := &h.Requests[i]
+		if !within.Holds(r.At) || process >= 0 && r.Process != process || isQuiet(r) {
+			continue
+		}
+		if isDiscovery(r) && looks > 0 {
+			looks--
+			continue
+		}
+		found = append(found, Violation{Oracle: "L2", At: r.At, Change: -1, Request: i,
+			Message: fmt.Sprintf("%s %s %s/%s was sent while nothing was due", r.Verb, r.Resource, r.Namespace, r.Name)})
+	}
+	return found
+}
+
+func isQuiet(r *history.Request) bool {
+	return r.Verb == "watch" || r.Group == "coordination.k8s.io" && r.Resource == "leases"
+}
+
+func everHadSnapshots(h *history.History) bool {
+	for i := range h.Changes {
+		c := &h.Changes[i]
+		if _, ok := c.After.(*snapshotv1.VolumeSnapshot); ok {
+			return true
+		}
+		if _, ok := c.Before.(*snapshotv1.VolumeSnapshot); ok {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,121 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package oracle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
+)
+
+// S2: no snapshot is deleted before retention allows it, judged on what the API
+// server held at the guards' live reads, which must have been made.
+func S2(h *history.History) []Violation {
+	var found []Violation
+	eachDeletion(h, func(d deletion, w *world) {
+		if seriesOf(d.doomed).schedule == "" {
+			return // S1
+		}
+		views := d.views(h, w)
+		if why := d.refusal(views); why != "" {
+			found = append(found, d.violation("S2", fmt.Sprintf("%s was deleted, but %s", d.name(), why)))
+		}
+		if missing := d.unread(h, views); missing != "" {
+			found = append(found, d.violation("S2", fmt.Sprintf(
+				"%s was deleted without a live read of %s in the %s before", d.name(), missing, guardsWindow)))
+		}
+	})
+	return found
+}
+
+func (d deletion) name() string {
+	return fmt.Sprintf("VolumeSnapshot %s/%s", d.doomed.Namespace, d.doomed.Name)
+}
+
+// refusal is why no view allows a delete; empty if one does.
+func (d deletion) refusal(views []*view) string {
+	var reasons []string
+	for _, v := range views {
+		for _, at := range v.moments() {
+			allowed, why := v.mayDelete(d.doomed, at)
+			if allowed {
+				return ""
+			}
+			if !slices.Contains(reasons, why) {
+				reasons = append(reasons, why)
+			}
+		}
+	}
+	return strings.Join(reasons, "; at another moment: ")
+}
+
+// unread is what a decision rests on and was not read live; empty if all was.
+func (d deletion) unread(h *history.History, views []*view) string {
+	reads := d.reads(h)
+	schedule := d.doomed.Labels[v1alpha1.LabelSchedule]
+	if !wasRead(reads, d.doomed.Namespace, "snapshotschedules", schedule) {
+		return "SnapshotSchedule " + schedule
+	}
+	claim := ""
+	if name := d.doomed.Spec.Source.PersistentVolumeClaimName; name != nil {
+		claim = *name
+	}
+	for _, v := range views {
+		if v.claim != nil {
+			claim = v.claim.Name
+		}
+	}
+	if !wasRead(reads, d.doomed.Namespace, "persistentvolumeclaims", claim) {
+		return "PVC " + claim
+	}
+	if !isReady(d.doomed) {
+		return ""
+	}
+	missing := ""
+	for _, v := range views {
+		if missing = d.unreadFloor(reads, v); missing == "" {
+			return ""
+		}
+	}
+	return "VolumeSnapshot " + missing + ", which is of the floor"
+}
+
+// unreadFloor is the name of a survivor that makes up the floor of a view and
+// was not read live.
+func (d deletion) unreadFloor(reads []*history.Request, v *view) string {
+	if v.schedule == nil {
+		return ""
+	}
+	t, err := readTerms(&v.schedule.Spec)
+	if err != nil {
+		return ""
+	}
+	ready := slices.DeleteFunc(readyOnes(newestFirst(v.series, v.until)), func(s *snapshotv1.VolumeSnapshot) bool {
+		return s == d.doomed
+	})
+	for _, survivor := range ready[:min(len(ready), v.floorOf(t))] {
+		if !wasRead(reads, d.doomed.Namespace, "volumesnapshots", survivor.Name) {
+			return survivor.Name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,114 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package oracle
+
+import (
+	"fmt"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
+)
+
+// slotID is a slot of one PVC under one schedule.
+type slotID struct {
+	seriesID
+	slot int64 // Unix seconds
+}
+
+// slotIDOf fails for a snapshot that no schedule controls, or that tells no
+// slot.
+func slotIDOf(s *snapshotv1.VolumeSnapshot) (slotID, bool) {
+	at, err := time.Parse(time.RFC3339, s.Annotations[v1alpha1.AnnotationScheduledAt])
+	id := slotID{seriesID: seriesOf(s), slot: at.Unix()}
+	return id, err == nil && id.schedule != "" && id.mapKey != ""
+}
+
+// spending is the controller's own delete of a slot's snapshot, for good.
+type spending struct {
+	name       string
+	generation int64
+}
+
+// S4: for a schedule, a PVC and a slot there is at most one snapshot at any
+// time, and the controller takes it again only if someone else deleted it, or if
+// it was uncut when the controller deleted it. Where the spec was changed since,
+// or the PVC was detached when it was deleted and matches again, the slot is due
+// by the contract, and may be taken again too.
+func S4(h *history.History) []Violation {
+	var found []Violation
+	there := map[slotID]map[types.UID]string{} // names by UID
+	spent := map[slotID]spending{}
+	replay(h, func(i int, w *world) {
+		c := &h.Changes[i]
+		if d, ok := deletionAt(h, i); ok && !isUncut(d.doomed) {
+			if id, ok := slotIDOf(d.doomed); ok && w.selects(id.seriesID) {
+				spent[id] = spending{name: d.doomed.Name, generation: w.schedules[id.schedule].Generation}
+			}
+		}
+		before, _ := c.Before.(*snapshotv1.VolumeSnapshot)
+		after, _ := c.After.(*snapshotv1.VolumeSnapshot)
+		if before != nil {
+			if id, ok := slotIDOf(before); ok {
+				delete(there[id], before.UID)
+			}
+		}
+		if after == nil {
+			return
+		}
+		id, ok := slotIDOf(after)
+		if !ok {
+			return
+		}
+		if before == nil && byOperator(h, i) {
+			if why := w.takenTwice(id, there[id], spent[id]); why != "" {
+				found = append(found, Violation{Oracle: "S4", At: c.At, Change: i, Request: c.Request, Message: fmt.Sprintf(
+					"VolumeSnapshot %s/%s was created for slot %s, %s", after.Namespace, after.Name,
+					time.Unix(id.slot, 0).UTC().Format(time.RFC3339), why)})
+			}
+		}
+		if there[id] == nil {
+			there[id] = map[types.UID]string{}
+		}
+		there[id][after.UID] = after.Name
+	})
+	return found
+}
+
+func (w *world) takenTwice(id slotID, there map[types.UID]string, spent spending) string {
+	for _, name := range there {
+		return "which " + name + " serves"
+	}
+	schedule := w.schedules[id.schedule]
+	if spent.name != "" && (schedule == nil || schedule.Generation == spent.generation) {
+		return "which " + spent.name + " had served until the controller deleted it"
+	}
+	return ""
+}
+
+// selects tells whether a series belongs to a PVC that its schedule selects.
+func (w *world) selects(id seriesID) bool {
+	v := w.view(id)
+	if v.schedule == nil {
+		return false
+	}
+	t, err := readTerms(&v.schedule.Spec)
+	return err == nil && (&question{view: v, terms: t}).selected()
+}

@@ -1,0 +1,48 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package oracle
+
+import (
+	"fmt"
+
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
+)
+
+// S5: every DELETE carries UID and resourceVersion preconditions, whether or not
+// it came through.
+func S5(h *history.History) []Violation {
+	var found []Violation
+	for i := range h.Requests {
+		r := &h.Requests[i]
+		missing := ""
+		switch {
+		case r.Verb == "deletecollection":
+			missing = "anything that says which objects it means"
+		case r.Verb != "delete":
+			continue
+		case r.UID == "":
+			missing = "a UID precondition"
+		case r.ResourceVersion == "":
+			missing = "a resourceVersion precondition"
+		default:
+			continue
+		}
+		found = append(found, Violation{Oracle: "S5", At: r.At, Change: -1, Request: i,
+			Message: fmt.Sprintf("%s %s %s/%s was sent without %s", r.Verb, r.Resource, r.Namespace, r.Name, missing)})
+	}
+	return found
+}

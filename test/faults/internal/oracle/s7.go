@@ -1,0 +1,119 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package oracle
+
+import (
+	"fmt"
+	"time"
+
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
+)
+
+// S7: nothing is deleted under an invalid spec, from a cache that has not
+// synced, by a clock that can't be trusted, or while the schedule is being
+// deleted.
+func S7(h *history.History) []Violation {
+	var found []Violation
+	eachDeletion(h, func(d deletion, w *world) {
+		if seriesOf(d.doomed).schedule == "" {
+			return // S1
+		}
+		for _, why := range []string{unsoundSchedule(d.views(h, w)), d.unsynced(h), d.skewed(h)} {
+			if why != "" {
+				found = append(found, d.violation("S7", fmt.Sprintf("%s was deleted %s", d.name(), why)))
+			}
+		}
+	})
+	return found
+}
+
+// unsoundSchedule says what was wrong with the schedule throughout the guards'
+// window; empty if at some moment nothing was.
+func unsoundSchedule(views []*view) string {
+	why := ""
+	for _, v := range views {
+		switch {
+		case v.schedule == nil:
+			why = "although its schedule was gone"
+			continue
+		case v.schedule.DeletionTimestamp != nil:
+			why = "while its schedule was being deleted"
+			continue
+		}
+		if _, err := readTerms(&v.schedule.Spec); err != nil {
+			why = fmt.Sprintf("under an invalid spec: %v", err)
+			continue
+		}
+		return ""
+	}
+	return why
+}
+
+func (d deletion) unsynced(h *history.History) string {
+	for _, w := range h.Windows {
+		if w.Kind == history.Unsynced && d.within(w) && w.Holds(d.sent()) {
+			return "by an operator whose caches had not been filled"
+		}
+	}
+	return ""
+}
+
+// skewed goes by what the guards were shown last, and by what the run did to the
+// clocks for as long as the guards' window was open.
+func (d deletion) skewed(h *history.History) string {
+	for _, w := range h.Windows {
+		if w.Kind == history.Skewed && d.within(w) && w.Holds(d.opened()) && w.Holds(d.sent()) {
+			return "while the clocks differed by more than is allowed"
+		}
+	}
+	for _, r := range d.reads(h) {
+		if r.Verb != "get" || r.Namespace != d.doomed.Namespace || r.Date.IsZero() || !d.isEvidence(r) {
+			continue
+		}
+		clock := r.Clock
+		if clock.IsZero() {
+			clock = r.At
+		}
+		// A Date is in whole seconds, and an answer takes a while.
+		if by := r.Date.Sub(clock).Abs(); by > maxSkew+recordingSlack {
+			return fmt.Sprintf("although the clocks were %s apart", by.Round(time.Second))
+		}
+		return ""
+	}
+	return ""
+}
+
+// isEvidence: guards read the schedule, the PVC and snapshots; the rest is read
+// for other ends.
+func (d deletion) isEvidence(r *history.Request) bool {
+	switch r.Resource {
+	case "snapshotschedules", "persistentvolumeclaims", "volumesnapshots":
+		return true
+	}
+	return false
+}
+
+func (d deletion) within(w history.Window) bool {
+	return w.Process < 0 || w.Process == d.request.Process
+}
+
+func (d deletion) sent() time.Time {
+	if d.request.At.IsZero() {
+		return d.at
+	}
+	return d.request.At
+}

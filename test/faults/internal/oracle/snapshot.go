@@ -1,0 +1,95 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package oracle
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+// What the contract says of one VolumeSnapshot, read off the object itself.
+
+// isReady: readyToUse, and not being deleted.
+func isReady(s *snapshotv1.VolumeSnapshot) bool { return s.DeletionTimestamp == nil && readyToUse(s) }
+
+func readyToUse(s *snapshotv1.VolumeSnapshot) bool {
+	return s.Status != nil && s.Status.ReadyToUse != nil && *s.Status.ReadyToUse
+}
+
+func cutTime(s *snapshotv1.VolumeSnapshot) (time.Time, bool) {
+	if s.Status == nil || s.Status.CreationTime == nil {
+		return time.Time{}, false
+	}
+	return s.Status.CreationTime.Time, true
+}
+
+// isUncut: the driver has not told that it took the snapshot. One that is ready
+// to use has been taken, whatever the driver tells.
+func isUncut(s *snapshotv1.VolumeSnapshot) bool {
+	_, cut := cutTime(s)
+	return !cut && !readyToUse(s)
+}
+
+func inError(s *snapshotv1.VolumeSnapshot) bool { return s.Status != nil && s.Status.Error != nil }
+
+// ageBase is from when age counts: never from before the API server had the
+// object, whatever a driver reports.
+func ageBase(s *snapshotv1.VolumeSnapshot, now time.Time) time.Time {
+	base := s.CreationTimestamp.Time
+	if cut, ok := cutTime(s); ok && cut.After(base) && !cut.After(now) {
+		base = cut
+	}
+	return base
+}
+
+// slotOf is the slot that a snapshot serves.
+func slotOf(s *snapshotv1.VolumeSnapshot, now time.Time) time.Time {
+	slot, err := time.Parse(time.RFC3339, s.Annotations[v1alpha1.AnnotationScheduledAt])
+	if err != nil || slot.After(now) {
+		return s.CreationTimestamp.Time
+	}
+	return slot
+}
+
+// newestFirst sorts by scheduled-at, then creationTimestamp, then name.
+func newestFirst(series []*snapshotv1.VolumeSnapshot, now time.Time) []*snapshotv1.VolumeSnapshot {
+	sorted := slices.Clone(series)
+	slices.SortFunc(sorted, func(a, b *snapshotv1.VolumeSnapshot) int {
+		return -cmp.Or(
+			slotOf(a, now).Compare(slotOf(b, now)),
+			a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
+			strings.Compare(a.Name, b.Name),
+		)
+	})
+	return sorted
+}
+
+func readyOnes(series []*snapshotv1.VolumeSnapshot) []*snapshotv1.VolumeSnapshot {
+	var ready []*snapshotv1.VolumeSnapshot
+	for _, s := range series {
+		if isReady(s) {
+			ready = append(ready, s)
+		}
+	}
+	return ready
+}
