@@ -61,6 +61,11 @@ type writer[P client.Object, S any] struct {
 	paced time.Duration
 }
 
+// logger names the key. Most passes log nothing, and need no such logger.
+func (w *writer[P, S]) logger() logr.Logger {
+	return w.log.WithValues("namespace", w.req.Parent.Namespace, "name", w.req.Parent.Name, "mapKey", w.req.MapKey)
+}
+
 // failed takes note of a write that failed. One that came too late, for the
 // object changed or went, is no failure: the cache will tell.
 func (w *writer[P, S]) failed(verb string, o client.Object, err error) {
@@ -225,10 +230,12 @@ func (w *writer[P, S]) create(ctx context.Context, want client.Object) error {
 
 	shown := expectation{id: idOf(want)}
 	w.expectations.expect(w.req, shown)
-	err := w.client.Create(ctx, want, client.FieldOwner(w.Name))
+	err := w.controller.create(ctx, want)
 	if err == nil {
 		w.outcome.Created = append(w.outcome.Created, want)
-		w.log.Info("created", "output", want.GetName())
+		if w.log.V(1).Enabled() {
+			w.logger().V(1).Info("created", "output", want.GetName())
+		}
 		return nil
 	}
 	w.expectations.met(w.req, shown)
@@ -245,8 +252,7 @@ func (w *writer[P, S]) create(ctx context.Context, want client.Object) error {
 }
 
 // tagged returns a desired output as it is written. It is a copy: what Map
-// returns may share maps and pointers with the cache, and the answer to a write
-// is decoded into the object that was sent.
+// returns may share maps and pointers with the cache.
 func (w *writer[P, S]) tagged(want client.Object) client.Object {
 	want = want.DeepCopyObject().(client.Object)
 	want.SetNamespace(w.parent.GetNamespace())
@@ -305,7 +311,7 @@ func (w *writer[P, S]) delete(ctx context.Context, doomed client.Object, why str
 	err := w.client.Delete(ctx, doomed, client.Preconditions{UID: &uid, ResourceVersion: &version})
 	if err == nil {
 		w.outcome.Deleted = append(w.outcome.Deleted, Deletion{Object: doomed, Why: why})
-		w.log.Info("deleted", "output", doomed.GetName(), "why", why)
+		w.logger().Info("deleted", "output", doomed.GetName(), "why", why)
 		return
 	}
 	w.expectations.met(w.req, gone)

@@ -37,6 +37,8 @@ type Parts struct {
 	// Client writes, Live reads; neither through a cache.
 	Client client.Client
 	Live   client.Reader
+	// Create creates an output. Nil: the Client does.
+	Create func(context.Context, client.Object) error
 	Scheme *runtime.Scheme
 	// Discovery tells which kinds are served.
 	Discovery discovery.ServerResourcesInterface
@@ -100,6 +102,11 @@ func (c *MapController[P, S]) assemble(parts Parts, o Options) (*machine[P, S], 
 	if o.Stores == nil {
 		return nil, errors.New("no Stores: give the engine those that the cache was made with")
 	}
+	if parts.Create == nil {
+		parts.Create = func(ctx context.Context, output client.Object) error {
+			return parts.Client.Create(ctx, output, client.FieldOwner(c.Name))
+		}
+	}
 	parentKind, err := apiutil.GVKForObject(c.NewParent(), parts.Scheme)
 	if err != nil {
 		return nil, err
@@ -113,6 +120,7 @@ func (c *MapController[P, S]) assemble(parts Parts, o Options) (*machine[P, S], 
 		Options:       o,
 		cache:         view{Stores: o.Stores, indexes: indexesOf(c.Name)},
 		client:        parts.Client,
+		create:        parts.Create,
 		live:          parts.Live,
 		scheme:        parts.Scheme,
 		fresh:         &freshParents[P]{live: parts.Live, clock: o.Clock, empty: c.NewParent},

@@ -101,6 +101,7 @@ func newBench(t testing.TB, shown, there []client.Object) *bench {
 		Options:       Options{Workers: 1, MaxClockSkew: time.Minute, Clock: b.clock},
 		cache:         view{Stores: testStores(engine, shown), indexes: indexesOf(engine.Name)},
 		client:        b.real,
+		create:        func(ctx context.Context, o client.Object) error { return b.client.Create(ctx, o) },
 		live:          live,
 		scheme:        clientgoscheme.Scheme,
 		kinds:         &servedKinds{suspect: make(chan struct{}, 1)},

@@ -21,7 +21,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -43,6 +42,7 @@ type controller[P client.Object, S any] struct {
 
 	cache  view
 	client client.Client
+	create func(context.Context, client.Object) error
 	live   client.Reader
 	scheme *runtime.Scheme
 
@@ -205,7 +205,7 @@ func (c *controller[P, S]) nextLook(req Request, next time.Time, w *writer[P, S]
 	var delay time.Duration
 	if err := w.err(); err != nil {
 		delay = c.retries.after(c.Clock.Now(), req)
-		log := w.log.WithValues("retryAfter", delay)
+		log := w.logger().WithValues("retryAfter", delay)
 		if errors.Is(err, errMoved) {
 			log.V(1).Info("looking again", "why", err.Error())
 		} else {
@@ -228,14 +228,4 @@ func (c *controller[P, S]) nextLook(req Request, next time.Time, w *writer[P, S]
 	// The queue's timers stand still while a machine sleeps, and know nothing of
 	// a clock that is set forward.
 	return reconcile.Result{RequeueAfter: min(delay, longestLook)}
-}
-
-func logFor(log logr.Logger, name string) func(*Request) logr.Logger {
-	log = log.WithValues("controller", name)
-	return func(req *Request) logr.Logger {
-		if req == nil {
-			return log
-		}
-		return log.WithValues("namespace", req.Parent.Namespace, "name", req.Parent.Name, "mapKey", req.MapKey)
-	}
 }

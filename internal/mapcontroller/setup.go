@@ -54,9 +54,14 @@ func (c *MapController[P, S]) SetupWithManager(mgr manager.Manager, o Options) e
 	if err != nil {
 		return err
 	}
+	creates, err := spec.newCreator(mgr)
+	if err != nil {
+		return err
+	}
 	m, err := spec.assemble(Parts{
 		Client:    mgr.GetClient(),
 		Live:      mgr.GetAPIReader(),
+		Create:    creates.create,
 		Scheme:    mgr.GetScheme(),
 		Discovery: served,
 	}, o)
@@ -205,10 +210,11 @@ func (k *keysRunner[P, S]) Start(ctx context.Context) error {
 }
 
 func (k *keysRunner[P, S]) newController() (ctrl.TypedController[Request], error) {
+	log := k.mgr.GetLogger().WithValues("controller", k.Name)
 	keys, err := ctrl.NewTypedUnmanaged(k.Name, ctrl.TypedOptions[Request]{
 		Reconciler:              k.controller,
 		MaxConcurrentReconciles: k.Workers,
-		LogConstructor:          logFor(k.mgr.GetLogger(), k.Name),
+		LogConstructor:          func(*Request) logr.Logger { return log },
 		SkipNameValidation:      k.mgr.GetControllerOptions().SkipNameValidation,
 	})
 	if err != nil {

@@ -17,6 +17,7 @@ limitations under the License.
 package mapcontroller
 
 import (
+	"cmp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -82,9 +83,12 @@ func (v view) input(kinds []Input, namespace, mapKey string) (client.Object, err
 }
 
 // claimable returns what a parent controls for a map key, and the orphans that
-// name both. An empty map key is one like any other: a label may be empty.
+// name both, by name: a decision must not hang on the order of a hash. An empty
+// map key is one like any other: a label may be empty.
 func (v view) claimable(kinds []Output, parent client.Object, mapKey string) ([]client.Object, error) {
-	return v.outputs(kinds, parent, func(owner string) (index, value string) { return v.claim, claimValue(owner, mapKey) })
+	found, err := v.outputs(kinds, parent, func(owner string) (index, value string) { return v.claim, claimValue(owner, mapKey) })
+	slices.SortFunc(found, func(a, b client.Object) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	return found, err
 }
 
 // claimableAll returns the same for all map keys.
