@@ -1,0 +1,256 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package sim
+
+import (
+	"slices"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/sim/kube"
+)
+
+// driver is the snapshot controllers and the CSI drivers behind them: it cuts
+// snapshots, by the PVC's name, makes them ready, and removes what is deleted.
+type driver struct {
+	world *world
+	// modes are how it does, by the name of the PVC.
+	modes map[string]mode
+}
+
+// mode is how a driver does for one PVC.
+type mode int
+
+const (
+	healthy mode = iota
+	// down: nothing is cut and nothing removed.
+	down
+	// failing: snapshots are cut, and then in error.
+	failing
+	// slow: uploads take hours or days.
+	slow
+	// losing: snapshots are ready, and days later no longer.
+	losing
+	// lying: the creation time is any but the right one.
+	lying
+	// terse: snapshots are ready and have no creation time.
+	terse
+	modes
+)
+
+// Finalizers of the snapshot controller and of PVCs.
+const (
+	finalizerBound    = "snapshot.storage.kubernetes.io/volumesnapshot-bound-protection"
+	finalizerSource   = "snapshot.storage.kubernetes.io/volumesnapshot-as-source-protection"
+	finalizerInUse    = "kubernetes.io/pvc-protection"
+	retryAfterFailure = 40 * time.Minute
+)
+
+func (d *driver) saw(k kube.Kind, c history.Change) {
+	if c.After == nil {
+		return
+	}
+	key, uid := client.ObjectKeyFromObject(c.After), c.After.GetUID()
+	born := c.Before == nil
+	going := c.After.GetDeletionTimestamp() != nil && !born && c.Before.GetDeletionTimestamp() == nil
+	switch {
+	case k == kube.Snapshots && born:
+		d.after(time.Second, 20*time.Second, func() { d.take(key, uid) })
+	case k == kube.Snapshots && going:
+		d.after(time.Second, time.Minute, func() { d.remove(key, uid) })
+	case k == kube.Claims && going:
+		d.after(time.Second, time.Minute, func() { d.letGo(key, uid) })
+	}
+}
+
+func (d *driver) after(least, most time.Duration, do func()) {
+	d.world.after(between(d.world.luck, least, most), do)
+}
+
+func (d *driver) snapshot(key client.ObjectKey, uid types.UID) *snapshotv1.VolumeSnapshot {
+	if o := d.world.server.Find(kube.Snapshots, key); o != nil && o.GetUID() == uid {
+		return o.(*snapshotv1.VolumeSnapshot)
+	}
+	return nil
+}
+
+// take cuts a snapshot, if it can, and tries again if it can't.
+func (d *driver) take(key client.ObjectKey, uid types.UID) {
+	s := d.snapshot(key, uid)
+	if s == nil || s.DeletionTimestamp != nil {
+		return
+	}
+	source := s.Spec.Source.PersistentVolumeClaimName
+	if source == nil {
+		return
+	}
+	claim, _ := d.world.server.Find(kube.Claims, client.ObjectKey{Namespace: key.Namespace, Name: *source}).(*corev1.PersistentVolumeClaim)
+	if len(s.Finalizers) == 0 {
+		d.edit(key, func(o client.Object) { o.SetFinalizers([]string{finalizerSource, finalizerBound}) })
+	}
+	again := func() { d.after(retryAfterFailure/2, retryAfterFailure, func() { d.take(key, uid) }) }
+	if claim == nil || claim.DeletionTimestamp != nil || claim.Status.Phase != corev1.ClaimBound || d.modes[*source] == down {
+		if s.Status == nil {
+			d.report(key, func(status *snapshotv1.VolumeSnapshotStatus) { status.Error = d.problem("cannot take the snapshot") })
+		}
+		again()
+		return
+	}
+	d.cut(key, uid, d.modes[*source])
+}
+
+func (d *driver) cut(key client.ObjectKey, uid types.UID, m mode) {
+	now := metav1.NewTime(d.world.now.Truncate(time.Second))
+	upload := between(d.world.luck, time.Second, 5*time.Minute)
+	if m == slow {
+		upload = between(d.world.luck, 2*time.Hour, 3*24*time.Hour)
+	}
+	d.report(key, func(status *snapshotv1.VolumeSnapshotStatus) {
+		status.BoundVolumeSnapshotContentName = new("snapcontent-" + string(uid))
+		status.ReadyToUse = new(false)
+		status.Error = nil
+		switch m {
+		case terse:
+			status.ReadyToUse = new(true)
+		case lying:
+			at := metav1.NewTime(pick(d.world.luck, time.Unix(0, 0).UTC(),
+				now.AddDate(-3, 0, 0), now.AddDate(1, 0, 0), now.Add(5*time.Hour), now.Add(-9*time.Hour)))
+			status.CreationTime = &at
+		default:
+			status.CreationTime = &now
+		}
+		if m == failing {
+			status.Error = d.problem("the upload failed")
+		}
+	})
+	switch m {
+	case terse:
+	case failing:
+		d.after(retryAfterFailure/2, retryAfterFailure, func() { d.retry(key, uid) })
+	default:
+		d.after(upload, upload+time.Second, func() { d.finish(key, uid, m) })
+	}
+}
+
+// retry ends an error, if the driver has recovered.
+func (d *driver) retry(key client.ObjectKey, uid types.UID) {
+	s := d.snapshot(key, uid)
+	switch {
+	case s == nil || s.DeletionTimestamp != nil:
+	case d.modes[*s.Spec.Source.PersistentVolumeClaimName] != healthy:
+		d.after(retryAfterFailure/2, retryAfterFailure, func() { d.retry(key, uid) })
+	default:
+		d.finish(key, uid, healthy)
+	}
+}
+
+func (d *driver) finish(key client.ObjectKey, uid types.UID, m mode) {
+	if s := d.snapshot(key, uid); s == nil || s.DeletionTimestamp != nil {
+		return
+	}
+	d.report(key, func(status *snapshotv1.VolumeSnapshotStatus) { status.ReadyToUse, status.Error = new(true), nil })
+	if m == losing {
+		d.after(6*time.Hour, 6*24*time.Hour, func() { d.lose(key, uid) })
+	}
+}
+
+func (d *driver) lose(key client.ObjectKey, uid types.UID) {
+	if s := d.snapshot(key, uid); s == nil || s.DeletionTimestamp != nil {
+		return
+	}
+	d.report(key, func(status *snapshotv1.VolumeSnapshotStatus) {
+		status.ReadyToUse = new(false)
+		if oneIn(d.world.luck, 2) {
+			status.Error = d.problem("the content is gone")
+		}
+	})
+}
+
+// remove lets a snapshot that is being deleted go, unless a PVC is still being
+// filled from it, or its driver can't be reached.
+func (d *driver) remove(key client.ObjectKey, uid types.UID) {
+	s := d.snapshot(key, uid)
+	if s == nil {
+		return
+	}
+	source := s.Spec.Source.PersistentVolumeClaimName
+	if d.restoring(key) || source != nil && d.modes[*source] == down {
+		d.after(retryAfterFailure/2, retryAfterFailure, func() { d.remove(key, uid) })
+		return
+	}
+	d.edit(key, func(o client.Object) { o.SetFinalizers(nil) })
+}
+
+func (d *driver) restoring(key client.ObjectKey) bool {
+	return slices.ContainsFunc(d.world.server.List(kube.Claims), func(o client.Object) bool {
+		claim := o.(*corev1.PersistentVolumeClaim)
+		ref := claim.Spec.DataSource
+		return claim.Namespace == key.Namespace && claim.Status.Phase == corev1.ClaimPending && ref != nil && ref.Name == key.Name
+	})
+}
+
+// letGo ends a PVC that is being deleted, unless a snapshot of it is still to be
+// cut.
+func (d *driver) letGo(key client.ObjectKey, uid types.UID) {
+	claim := d.world.server.Find(kube.Claims, key)
+	if claim == nil || claim.GetUID() != uid {
+		return
+	}
+	pending := slices.ContainsFunc(d.world.server.List(kube.Snapshots), func(o client.Object) bool {
+		s := o.(*snapshotv1.VolumeSnapshot)
+		source := s.Spec.Source.PersistentVolumeClaimName
+		return s.Namespace == key.Namespace && source != nil && *source == key.Name && slices.Contains(s.Finalizers, finalizerSource) &&
+			(s.Status == nil || s.Status.CreationTime == nil && s.Status.ReadyToUse == nil)
+	})
+	if pending {
+		d.after(time.Minute, 5*time.Minute, func() { d.letGo(key, uid) })
+		return
+	}
+	_, _ = d.world.server.Update(kube.Claims, key, kube.Someone, func(o client.Object) error {
+		o.SetFinalizers(nil)
+		return nil
+	})
+}
+
+func (d *driver) edit(key client.ObjectKey, change func(client.Object)) {
+	_, _ = d.world.server.Update(kube.Snapshots, key, kube.Someone, func(o client.Object) error {
+		change(o)
+		return nil
+	})
+}
+
+func (d *driver) report(key client.ObjectKey, change func(*snapshotv1.VolumeSnapshotStatus)) {
+	_, _ = d.world.server.UpdateStatus(kube.Snapshots, key, kube.Someone, func(o client.Object) error {
+		s := o.(*snapshotv1.VolumeSnapshot)
+		if s.Status == nil {
+			s.Status = &snapshotv1.VolumeSnapshotStatus{}
+		}
+		change(s.Status)
+		return nil
+	})
+}
+
+func (d *driver) problem(text string) *snapshotv1.VolumeSnapshotError {
+	now := metav1.NewTime(d.world.now.Truncate(time.Second))
+	return &snapshotv1.VolumeSnapshotError{Time: &now, Message: &text}
+}

@@ -1,0 +1,105 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package sim
+
+import (
+	"fmt"
+	"slices"
+
+	toolscache "k8s.io/client-go/tools/cache"
+)
+
+// index is the store of one informer. What it returns is in an order of its
+// own, but in the same one in every run, where client-go's differs each time.
+type index struct {
+	toolscache.Indexer // the engine reads, and reads with the methods below alone
+
+	functions toolscache.Indexers
+	objects   map[string]any
+	keys      []string
+	values    map[string]map[string][]any
+}
+
+func newIndex(functions toolscache.Indexers) *index {
+	x := &index{functions: functions, objects: map[string]any{}, values: map[string]map[string][]any{}}
+	for name := range functions {
+		x.values[name] = map[string][]any{}
+	}
+	return x
+}
+
+// set stores an object under a key; nil removes it. It returns what was there.
+func (x *index) set(key string, o any) (before any) {
+	before = x.objects[key]
+	if before != nil {
+		x.each(before, func(in map[string][]any, value string) {
+			i := slices.Index(in[value], before)
+			if in[value] = slices.Delete(in[value], i, i+1); len(in[value]) == 0 {
+				delete(in, value)
+			}
+		})
+	}
+	if o == nil {
+		delete(x.objects, key)
+		if i := slices.Index(x.keys, key); i >= 0 {
+			x.keys = slices.Delete(x.keys, i, i+1)
+		}
+		return before
+	}
+	if before == nil {
+		x.keys = append(x.keys, key)
+	}
+	x.objects[key] = o
+	x.each(o, func(in map[string][]any, value string) { in[value] = append(in[value], o) })
+	return before
+}
+
+func (x *index) each(o any, do func(in map[string][]any, value string)) {
+	for name, function := range x.functions {
+		values, err := function(o)
+		if err != nil {
+			panic(fmt.Sprintf("index %s: %v", name, err))
+		}
+		for _, value := range values {
+			do(x.values[name], value)
+		}
+	}
+}
+
+// GetByKey implements toolscache.Store.
+func (x *index) GetByKey(key string) (item any, exists bool, err error) {
+	o, ok := x.objects[key]
+	return o, ok, nil
+}
+
+// List implements toolscache.Store.
+func (x *index) List() []any {
+	all := make([]any, len(x.keys))
+	for i, key := range x.keys {
+		all[i] = x.objects[key]
+	}
+	return all
+}
+
+// ByIndex implements toolscache.Indexer.
+func (x *index) ByIndex(name, value string) ([]any, error) {
+	in, ok := x.values[name]
+	if !ok {
+		return nil, fmt.Errorf("there is no index %q", name)
+	}
+	return slices.Clone(in[value]), nil
+}

@@ -1,0 +1,85 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package kube
+
+import (
+	"fmt"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+// Kind is one of the kinds that the server knows.
+type Kind int
+
+const (
+	// Schedules are SnapshotSchedules: a custom resource with a status subresource.
+	Schedules Kind = iota
+	// Claims are PersistentVolumeClaims.
+	Claims
+	// Snapshots are VolumeSnapshots: a custom resource with a status subresource.
+	Snapshots
+	// Namespaces are not part of a history.
+	Namespaces
+	kinds
+)
+
+var resources = [kinds]schema.GroupResource{
+	{Group: v1alpha1.GroupName, Resource: "snapshotschedules"},
+	{Resource: "persistentvolumeclaims"},
+	{Group: snapshotv1.GroupName, Resource: "volumesnapshots"},
+	{Resource: "namespaces"},
+}
+
+// Resource is the kind's name in requests and in RBAC.
+func (k Kind) Resource() schema.GroupResource { return resources[k] }
+
+// KindOf returns the kind of a typed object.
+func KindOf(o any) (Kind, error) {
+	switch o.(type) {
+	case *v1alpha1.SnapshotSchedule:
+		return Schedules, nil
+	case *corev1.PersistentVolumeClaim:
+		return Claims, nil
+	case *snapshotv1.VolumeSnapshot:
+		return Snapshots, nil
+	case *corev1.Namespace:
+		return Namespaces, nil
+	}
+	return 0, fmt.Errorf("%T is no kind of this server", o)
+}
+
+// KindNamed returns the kind of objects of which only the metadata is asked for.
+func KindNamed(gvk schema.GroupVersionKind) (Kind, error) {
+	switch gvk.GroupKind() {
+	case schema.GroupKind{Group: v1alpha1.GroupName, Kind: "SnapshotSchedule"}:
+		return Schedules, nil
+	case schema.GroupKind{Kind: "PersistentVolumeClaim"}:
+		return Claims, nil
+	case schema.GroupKind{Group: snapshotv1.GroupName, Kind: "VolumeSnapshot"}:
+		return Snapshots, nil
+	case schema.GroupKind{Kind: "Namespace"}:
+		return Namespaces, nil
+	}
+	return 0, fmt.Errorf("%s is no kind of this server", gvk)
+}
+
+func clone(o client.Object) client.Object { return o.DeepCopyObject().(client.Object) }

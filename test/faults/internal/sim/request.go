@@ -1,0 +1,106 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package sim
+
+import (
+	"errors"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
+)
+
+// call is one request of an operator's.
+type call struct {
+	verb     string
+	resource schema.GroupResource
+	// sub is the subresource, empty for none.
+	sub   string
+	key   client.ObjectKey
+	write bool
+	// note fills in more of what is written down.
+	note func(*history.Request)
+	// do is what the server does; it is given the request's number.
+	do func(request int) error
+}
+
+// send takes a request to the server and the answer back, each of which takes
+// time in which the world goes on, and writes down what became of it.
+func (o *operator) send(c call) error {
+	w := o.world
+	if !o.alive {
+		return errDead
+	}
+	number := len(w.history.Requests)
+	r := history.Request{
+		At: w.now, Clock: operatorClock{o}.Now(), Process: o.number,
+		Verb: c.verb, Group: c.resource.Group, Resource: c.resource.Resource,
+		Namespace: c.key.Namespace, Name: c.key.Name,
+	}
+	if c.sub != "" {
+		r.Resource += "/" + c.sub
+	}
+	if c.note != nil {
+		c.note(&r)
+	}
+	w.history.Requests = append(w.history.Requests, r)
+
+	became := w.fate(c.write)
+	w.run(w.now.Add(w.delay()))
+	if !o.alive {
+		return errDead
+	}
+	written := func() *history.Request { return &w.history.Requests[number] }
+	switch became {
+	case crashedBefore:
+		w.crash(o)
+		return errDead
+	case refused:
+		err := w.refusal(c.verb, c.resource, c.key.Name)
+		written().Seen, written().Date = codeOf(err), w.date()
+		return err
+	}
+	err := c.do(number)
+	written().Reached, written().Code = true, codeOf(err)
+	if became == crashedAfter {
+		w.crash(o)
+		return errDead
+	}
+	date := w.date()
+	w.run(w.now.Add(w.delay()))
+	switch {
+	case !o.alive:
+		return errDead
+	case became == lost:
+		return errLost
+	}
+	written().Seen, written().Date = codeOf(err), date
+	return err
+}
+
+func codeOf(err error) int {
+	if err == nil {
+		return http.StatusOK
+	}
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+		return int(status.Status().Code)
+	}
+	return 0
+}

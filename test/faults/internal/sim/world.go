@@ -1,0 +1,131 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/sim/kube"
+)
+
+// world is everything there is in a run: a server, its collector, drivers, users,
+// operators, and the one time that all of them live by.
+type world struct {
+	agenda agenda
+	now    time.Time
+	server *kube.Server
+	// changes of each kind are numbers of History.Changes: what watches tell.
+	changes [3][]int
+	history *history.History
+
+	operators []*operator
+	driver    *driver
+	collector *collector
+	trouble   trouble
+	clocks    clocks
+	// statusInterval is what operators are started with.
+	statusInterval time.Duration
+
+	// chance decides what happens in the world; luck how fast things go and what
+	// fails. They are apart so that what operators do changes less of a life.
+	chance, luck *rand.Rand
+}
+
+// began is when every run begins: a Tuesday, 26 days before Europe, and 5 days
+// before North America, sets its clocks forward.
+var began = time.Date(2026, 3, 3, 9, 30, 0, 0, time.UTC)
+
+func newWorld(seed uint64) *world {
+	w := &world{
+		now:     began,
+		history: &history.History{Began: began},
+		chance:  rand.New(rand.NewPCG(seed, 1)),
+		luck:    rand.New(rand.NewPCG(seed, 2)),
+	}
+	names := rand.New(rand.NewPCG(seed, 3))
+	w.server = kube.NewServer(func() time.Time { return w.now }, func() types.UID {
+		return types.UID(fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x",
+			names.Uint32(), names.Uint32()&0xffff, names.Uint32()&0xfff, names.Uint32()&0xfff, names.Uint64()&0xffffffffffff))
+	})
+	w.server.Committed = w.committed
+	w.driver = &driver{world: w, modes: map[string]mode{}}
+	w.collector = &collector{world: w, looking: map[types.UID]bool{}}
+	return w
+}
+
+// committed writes a change down and tells those who watch.
+func (w *world) committed(k kube.Kind, c history.Change) {
+	if k == kube.Namespaces {
+		return
+	}
+	w.changes[k] = append(w.changes[k], len(w.history.Changes))
+	w.history.Changes = append(w.history.Changes, c)
+	for _, o := range w.operators {
+		if o.alive {
+			o.watches[k].stir()
+		}
+	}
+	w.driver.saw(k, c)
+	w.collector.saw(k, c)
+}
+
+// after puts something down for later.
+func (w *world) after(d time.Duration, do func()) { w.agenda.add(w.now.Add(d), nil, do) }
+
+// run lets the world go on until a time. It may be called while an operator waits
+// for an answer: then what else that lane would do waits as well.
+func (w *world) run(until time.Time) {
+	var waiting []entry
+	for {
+		e, ok := w.agenda.next(until)
+		if !ok {
+			break
+		}
+		if e.lane != nil && e.lane.busy {
+			waiting = append(waiting, e)
+			continue
+		}
+		if at := time.Unix(0, e.at).UTC(); at.After(w.now) {
+			w.now = at
+		}
+		e.do()
+	}
+	if until.After(w.now) {
+		w.now = until
+	}
+	for _, e := range waiting {
+		w.agenda.again(e)
+	}
+}
+
+// between draws a time from a range.
+func between(r *rand.Rand, least, most time.Duration) time.Duration {
+	if most <= least {
+		return least
+	}
+	return least + time.Duration(r.Int64N(int64(most-least)))
+}
+
+// oneIn is true once in n times.
+func oneIn(r *rand.Rand, n int) bool { return r.IntN(n) == 0 }
+
+func pick[T any](r *rand.Rand, all ...T) T { return all[r.IntN(len(all))] }
