@@ -1,0 +1,120 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package campaign
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
+)
+
+// tail is how much of a history is told.
+const tail = 60
+
+// describe tells of a trial that failed: what, how to run it again, and the end
+// of its history.
+func (c *Campaign) describe(r result) string {
+	var b strings.Builder
+	line := func(format string, args ...any) { _, _ = fmt.Fprintf(&b, format+"\n", args...) }
+	line("FAILED %s (%s)", r.Plan.ID, r.Took.Round(time.Millisecond))
+	if r.Err != nil {
+		line("  could not be judged: %v", r.Err)
+	}
+	for _, v := range r.Violations {
+		line("  %s violated: %s", v.Oracle, v.Message)
+	}
+	line("  again: %s", again(r.Plan, c.Seed))
+	if r.history != nil {
+		events := timeline(r.history)
+		line("  the last %d of %d events:", min(tail, len(events)), len(events))
+		for _, e := range events[max(0, len(events)-tail):] {
+			line("    %s", e)
+		}
+	}
+	if r.log != "" {
+		line("  %s", strings.ReplaceAll(r.log, "\n", "\n  "))
+	}
+	return strings.TrimRight(b.String(), "\n ")
+}
+
+type event struct {
+	at   time.Time
+	text string
+}
+
+// timeline is requests, changes and windows in the order of time.
+func timeline(h *history.History) []string {
+	var all []event
+	for i, r := range h.Requests {
+		if r.Resource == "" {
+			continue
+		}
+		all = append(all, event{r.At, fmt.Sprintf("#%d p%d %s %s %s → %s", i, r.Process, r.Verb, r.Resource, r.Name, answered(r))})
+	}
+	for _, c := range h.Changes {
+		all = append(all, event{c.At, changed(c)})
+	}
+	for _, w := range h.Windows {
+		if w.Kind == history.Unsynced && w.Until.IsZero() {
+			w.Until = h.Ended
+		}
+		all = append(all, event{w.From, fmt.Sprintf("-- %s begins (process %d) %s", w.Kind, w.Process, w.Object)})
+		if !w.Until.IsZero() {
+			all = append(all, event{w.Until, fmt.Sprintf("-- %s ends (process %d)", w.Kind, w.Process)})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b event) int { return a.at.Compare(b.at) })
+	lines := make([]string, len(all))
+	for i, e := range all {
+		lines[i] = fmt.Sprintf("%+8.3fs %s", e.at.Sub(h.Began).Seconds(), e.text)
+	}
+	return lines
+}
+
+func answered(r history.Request) string {
+	switch {
+	case !r.Reached && r.Seen == 0:
+		return "never sent"
+	case !r.Reached:
+		return fmt.Sprintf("%d (injected)", r.Seen)
+	case r.Seen == r.Code:
+		return fmt.Sprint(r.Code)
+	case r.Seen == 0:
+		return fmt.Sprintf("%d, not told", r.Code)
+	}
+	return fmt.Sprintf("%d, told %d", r.Code, r.Seen)
+}
+
+func changed(c history.Change) string {
+	by := "others"
+	if c.Request >= 0 {
+		by = fmt.Sprintf("#%d", c.Request)
+	}
+	o, what := c.After, "changed"
+	switch {
+	case c.After == nil:
+		o, what = c.Before, "gone"
+	case c.Before == nil:
+		what = "created"
+	case c.After.GetDeletionTimestamp() != nil && c.Before.GetDeletionTimestamp() == nil:
+		what = "being deleted"
+	}
+	return fmt.Sprintf("== %T %s %s by %s (rv %d)", o, o.GetName(), what, by, c.Revision)
+}

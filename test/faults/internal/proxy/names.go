@@ -1,0 +1,99 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package proxy
+
+import (
+	"fmt"
+	"regexp"
+
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
+)
+
+// taken is the name of a snapshot that the operator takes: PVC, slot and hash.
+var taken = regexp.MustCompile(`^(.+)-[0-9]{14}-[a-z2-7]{10}$`)
+
+// names gives objects names that are the same in every run, and counts what
+// happens to them.
+type names struct {
+	logical map[string]string
+	series  map[string]int
+	counts  map[plan.Point]int
+	events  map[string]plan.Point
+}
+
+func newNames() *names {
+	return &names{
+		logical: map[string]string{}, series: map[string]int{},
+		counts: map[plan.Point]int{}, events: map[string]plan.Point{},
+	}
+}
+
+// of is the logical name of an object: "data-0+2" is the second snapshot of
+// data-0 that turned up.
+func (n *names) of(resource, name string) string {
+	if resource != "volumesnapshots" {
+		return name
+	}
+	if known, ok := n.logical[name]; ok {
+		return known
+	}
+	logical := name
+	if m := taken.FindStringSubmatch(name); m != nil {
+		n.series[m[1]]++
+		logical = fmt.Sprintf("%s+%d", m[1], n.series[m[1]])
+	}
+	n.logical[name] = logical
+	return logical
+}
+
+// request is the point of a request.
+func (n *names) request(q request) plan.Point {
+	p := plan.Point{Verb: q.verb, Resource: q.full(), Object: n.of(q.resource, q.name)}
+	switch {
+	case q.resource == "":
+		p.Resource, p.Object = "path", q.path
+	case q.resource == "events":
+		// Their names are drawn. What an event is about comes before its text.
+		p.Object = metaOf(q.body).Reason
+	case q.verb == "watch" && q.initial:
+		p.Verb = "list"
+	case q.verb == "list" && q.metadata:
+		p.Verb = "live-list"
+	}
+	if p.Object == "" {
+		p.Object = "all"
+	}
+	return n.count(p)
+}
+
+// event is the point of an event. The same change is the same event, whoever is
+// told of it and however often.
+func (n *names) event(kind, resource string, m meta) (p plan.Point, first bool) {
+	key := kind + "/" + resource + "/" + m.Metadata.Name + "/" + m.Metadata.ResourceVersion
+	if p, ok := n.events[key]; ok {
+		return p, false
+	}
+	p = n.count(plan.Point{Verb: kind, Resource: resource, Object: n.of(resource, m.Metadata.Name)})
+	n.events[key] = p
+	return p, true
+}
+
+func (n *names) count(p plan.Point) plan.Point {
+	n.counts[p]++
+	p.Nth = n.counts[p]
+	return p
+}

@@ -1,0 +1,164 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package proxy
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// request is an HTTP request as RBAC sees it.
+type request struct {
+	verb, group, version, resource, subresource string
+	namespace, name                             string
+	// path of what is no resource.
+	path string
+	// initial is a watch that begins with everything there is.
+	initial bool
+	// metadata asks for the metadata of objects only: no cache is filled with it.
+	metadata bool
+	query    url.Values
+	body     []byte
+}
+
+// cached are the resources that the operator watches everywhere and is confined
+// to one namespace of.
+var cached = []string{"snapshotschedules", "persistentvolumeclaims", "volumesnapshots"}
+
+func parse(r *http.Request, body []byte) request {
+	q := request{query: r.URL.Query(), body: body, path: r.URL.Path}
+	q.metadata = strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata")
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	switch {
+	case len(parts) > 2 && parts[0] == "api":
+		q.version, parts = parts[1], parts[2:]
+	case len(parts) > 3 && parts[0] == "apis":
+		q.group, q.version, parts = parts[1], parts[2], parts[3:]
+	default:
+		q.verb = strings.ToLower(r.Method)
+		return q
+	}
+	if parts[0] == "namespaces" && len(parts) > 2 {
+		q.namespace, parts = parts[1], parts[2:]
+	}
+	q.resource = parts[0]
+	if len(parts) > 1 {
+		q.name = parts[1]
+	}
+	if len(parts) > 2 {
+		q.subresource = parts[2]
+	}
+	q.initial = q.query.Get("sendInitialEvents") == "true"
+	q.verb = verb(r.Method, q)
+	if q.verb == "create" && q.name == "" {
+		q.name = metaOf(body).Metadata.Name
+	}
+	return q
+}
+
+func verb(method string, q request) string {
+	switch method {
+	case http.MethodPost:
+		return "create"
+	case http.MethodPut:
+		return "update"
+	case http.MethodPatch:
+		return "patch"
+	case http.MethodDelete:
+		if q.name == "" {
+			return "deletecollection"
+		}
+		return "delete"
+	}
+	switch {
+	case isTrue(q.query.Get("watch")):
+		return "watch"
+	case q.name == "":
+		return "list"
+	}
+	return "get"
+}
+
+func isTrue(s string) bool { return s == "true" || s == "1" }
+
+// full is the resource as RBAC writes it.
+func (q request) full() string {
+	if q.subresource == "" {
+		return q.resource
+	}
+	return q.resource + "/" + q.subresource
+}
+
+func (q request) write() bool {
+	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, q.verb)
+}
+
+// fillsCache tells whether a list or watch is an informer's.
+func (q request) fillsCache() bool {
+	return (q.verb == "list" || q.verb == "watch") && !q.metadata && slices.Contains(cached, q.resource)
+}
+
+// confined is the path with the namespace that the operator may see.
+func (q request) confined(path, namespace string) string {
+	if q.namespace != "" || !slices.Contains(cached, q.resource) || q.name != "" {
+		return path
+	}
+	return strings.TrimSuffix(path, q.resource) + "namespaces/" + namespace + "/" + q.resource
+}
+
+// meta is what is read of an object or a Status.
+type meta struct {
+	Kind       string     `json:"kind"`
+	APIVersion string     `json:"apiVersion"`
+	Metadata   objectMeta `json:"metadata"`
+	Details    details    `json:"details"`
+	Reason     string     `json:"reason"`
+	Message    string     `json:"message"`
+}
+
+type objectMeta struct {
+	Name            string `json:"name"`
+	UID             string `json:"uid"`
+	ResourceVersion string `json:"resourceVersion"`
+	Continue        string `json:"continue"`
+}
+
+type details struct {
+	UID string `json:"uid"`
+}
+
+// metaOf reads what it can: what is no JSON has no name.
+func metaOf(text []byte) meta {
+	var m meta
+	if json.Unmarshal(text, &m) != nil {
+		return meta{}
+	}
+	return m
+}
+
+func preconditions(body []byte) (uid, version string) {
+	var options struct {
+		Preconditions objectMeta `json:"preconditions"`
+	}
+	if json.Unmarshal(body, &options) != nil {
+		return "", ""
+	}
+	return options.Preconditions.UID, options.Preconditions.ResourceVersion
+}

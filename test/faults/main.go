@@ -1,0 +1,198 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// The fault campaign: runs the operator's program under planned faults against a
+// real API server, and judges what came of it by the guarantees. See
+// docs/faults.md.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/campaign"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/world"
+)
+
+type flags struct {
+	operator, workloads, classes, plans, output, write string
+	limit, parallel                                    int
+	seed                                               uint64
+	idle                                               time.Duration
+	list, first                                        bool
+}
+
+func parseFlags() flags {
+	var f flags
+	flag.StringVar(&f.operator, "operator", "", "`program` to test; built from ./cmd if left out")
+	flag.StringVar(&f.workloads, "workload", "", "`names` of workloads, with commas; all if left out")
+	flag.StringVar(&f.classes, "class", "", "`names` of classes, with commas; all if left out")
+	flag.StringVar(&f.plans, "plan", "", "`ids` of plans, with commas; one that ends in * stands for all that begin so")
+	flag.IntVar(&f.limit, "limit", 0, "how many plans of each class to run at most; 0 is all")
+	flag.IntVar(&f.parallel, "parallel", 3*runtime.NumCPU(), "how many runs there are at once")
+	flag.Uint64Var(&f.seed, "seed", 1, "draws the pairs of faults")
+	flag.DurationVar(&f.idle, "idle", time.Minute, "how long ends are watched in class idle")
+	flag.StringVar(&f.output, "o", "", "json: the report for machines on stdout, all else on stderr")
+	flag.StringVar(&f.write, "write", "", "`file` to write the report to, as Markdown")
+	flag.BoolVar(&f.list, "list", false, "print the plans and run none")
+	flag.BoolVar(&f.first, "first", false, "stop at the first violation")
+	flag.Parse()
+	return f
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctrl.SetLogger(logr.Discard())
+	err := run(ctx, parseFlags())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "faults:", err)
+		stop()
+		os.Exit(1) //nolint:gocritic // stop was called
+	}
+}
+
+func run(ctx context.Context, f flags) error {
+	root, err := repository(ctx)
+	if err != nil {
+		return err
+	}
+	if os.Getenv(world.EnvClusterDir) == "" {
+		return inCluster(ctx, root)
+	}
+	if f.operator == "" {
+		dir, err := os.MkdirTemp("", "snapsched-faults-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		if f.operator, err = build(ctx, root, dir); err != nil {
+			return err
+		}
+	}
+	return play(ctx, root, f)
+}
+
+// inCluster runs this program again with a cluster of its own.
+func inCluster(ctx context.Context, root string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	args := append([]string{"-C", "hack/cluster", "run", ".", "run", "--no-csi", "--chdir", here, "--", self}, os.Args[1:]...)
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = root
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	if err := cmd.Run(); err != nil {
+		return errors.New("the campaign was failed, or could not be run: see above")
+	}
+	return nil
+}
+
+func repository(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
+	if err != nil {
+		return "", err
+	}
+	mod := strings.TrimSpace(string(out))
+	if filepath.Base(mod) != "go.mod" {
+		return "", errors.New("run this inside of the repository")
+	}
+	return filepath.Dir(mod), nil
+}
+
+func build(ctx context.Context, root, dir string) (string, error) {
+	path := filepath.Join(dir, "manager")
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, "./cmd")
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build ./cmd: %w\n%s", err, out)
+	}
+	return path, nil
+}
+
+func split(names string) []string {
+	if names == "" {
+		return nil
+	}
+	return strings.Split(names, ",")
+}
+
+func play(ctx context.Context, root string, f flags) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	cluster, err := world.Connect(ctx, root)
+	if err != nil {
+		return err
+	}
+	screen := newScreen(os.Stderr)
+	options := campaign.Options{
+		Operator: f.operator, Workloads: split(f.workloads), Plans: split(f.plans), Limit: f.limit,
+		Parallel: f.parallel, Seed: f.seed, Idle: f.idle, StopAtFirst: f.first,
+		Told: screen.tell, Progress: screen.progress,
+	}
+	for _, class := range split(f.classes) {
+		options.Classes = append(options.Classes, plan.Class(class))
+	}
+	c := campaign.New(cluster, options)
+	if f.list {
+		plans, err := c.List(ctx)
+		for _, p := range plans {
+			fmt.Println(p.ID)
+		}
+		return err
+	}
+	report, err := c.Run(ctx)
+	screen.end()
+	if report == nil {
+		return err
+	}
+	return errors.Join(err, hand(report, f))
+}
+
+func hand(report *campaign.Report, f flags) error {
+	if f.output == "json" {
+		if err := json.NewEncoder(os.Stdout).Encode(report); err != nil {
+			return err
+		}
+	} else {
+		fmt.Println(report.Table())
+	}
+	if report.Failed > 0 {
+		return fmt.Errorf("%d runs were failed", report.Failed)
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+)
+
+// screen shows how far the campaign is: a bar on a terminal, else a line now and
+// then.
+type screen struct {
+	out      io.Writer
+	terminal bool
+	began    time.Time
+	last     time.Time
+	bar      bool
+}
+
+// lineEvery is how often a line is written where there is no terminal.
+const lineEvery = 30 * time.Second
+
+func newScreen(f *os.File) *screen {
+	return &screen{out: f, terminal: isTerminal(f), began: time.Now(), last: time.Now()}
+}
+
+func (s *screen) tell(text string) {
+	s.wipe()
+	_, _ = fmt.Fprintln(s.out, text)
+	s.began = time.Now()
+}
+
+func (s *screen) progress(done, of, failed int) {
+	now := time.Now()
+	left := time.Duration(0)
+	if done > 0 {
+		left = now.Sub(s.began) / time.Duration(done) * time.Duration(of-done)
+	}
+	text := fmt.Sprintf("%d/%d plans, %d failed, about %s left", done, of, failed, left.Round(time.Second))
+	if !s.terminal {
+		if done == of || now.Sub(s.last) > lineEvery {
+			s.last = now
+			_, _ = fmt.Fprintln(s.out, text)
+		}
+		return
+	}
+	const width = 30
+	full := width * done / of
+	s.wipe()
+	_, _ = fmt.Fprintf(s.out, "[%s%s] %s", strings.Repeat("#", full), strings.Repeat(".", width-full), text)
+	s.bar = true
+}
+
+func (s *screen) wipe() {
+	if s.bar {
+		_, _ = fmt.Fprint(s.out, "\r\033[K")
+		s.bar = false
+	}
+}
+
+func (s *screen) end() { s.wipe() }
+
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
+}
