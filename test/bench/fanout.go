@@ -1,0 +1,233 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/bench/internal/lab"
+	"mapcontroller.dev/snapshotschedule/test/bench/internal/report"
+)
+
+const (
+	// workers is how many creates are under way at once: the operator's default.
+	workers      = 32
+	scheduleName = "schedule"
+	longAgo      = 90 * 24 * time.Hour
+)
+
+// burst is one time that many snapshots are created.
+type burst struct {
+	// rate is the creates per second, from the first to the last.
+	rate float64
+	// cpu is the client's per create; server that of etcd and kube-apiserver together.
+	cpu, server time.Duration
+	// first is from the order to the first create.
+	first time.Duration
+	shape string
+}
+
+func claimName(i int) string { return fmt.Sprintf("claim-%05d", i) }
+
+// seedClaims writes PVCs that are about as old as the longest series.
+func seedClaims(ctx context.Context, l *lab.Lab, namespace string, n int) error {
+	created := time.Now().Add(-longAgo)
+	s := l.Seed(ctx)
+	for i := range n {
+		s.Put(lab.Claim(namespace, claimName(i), created))
+	}
+	return s.Close()
+}
+
+// fanOut lets the operator and the bare client create the same snapshots in turns.
+func fanOut(ctx context.Context, b *bench, l *lab.Lab) error {
+	const bareNamespace, operatorNamespace = "fan-out-bare", "fan-out-full"
+	if err := errors.Join(l.Namespace(ctx, bareNamespace), l.Namespace(ctx, operatorNamespace)); err != nil {
+		return err
+	}
+	var bares, operators []burst
+	for round := range b.rounds {
+		turns := []func() error{
+			func() error { return keep(&bares)(b.bareBurst(ctx, l, bareNamespace)) },
+			func() error { return keep(&operators)(b.operatorBurst(ctx, l, operatorNamespace)) },
+		}
+		first := round % 2 // whoever comes first in a round comes second in the next
+		if err := turns[first](); err != nil {
+			return err
+		}
+		if err := turns[1-first](); err != nil {
+			return err
+		}
+		bare, operator := bares[round], operators[round]
+		b.say("round %d of %d: bare %.0f/s with %s CPU each, operator %.0f/s with %s",
+			round+1, b.rounds, bare.rate, ms(bare.cpu), operator.rate, ms(operator.cpu))
+		if bare.shape != operator.shape {
+			return fmt.Errorf("the operator and the bare client create different objects, so they can't be compared:\n%s\n%s",
+				operator.shape, bare.shape)
+		}
+	}
+	b.fanOutRows(bares, operators)
+	return nil
+}
+
+func keep(into *[]burst) func(burst, error) error {
+	return func(one burst, err error) error {
+		*into = append(*into, one)
+		return err
+	}
+}
+
+func (b *bench) bareBurst(ctx context.Context, l *lab.Lab, namespace string) (one burst, err error) {
+	if err := seedClaims(ctx, l, namespace, b.claims); err != nil {
+		return one, err
+	}
+	p, err := l.StartBareCreates(b.manifest, lab.BareJob{
+		Namespace: namespace, Owner: scheduleName, OwnerUID: types.UID("0b0e7a4e-0f7f-4a57-8d0c-6f4f4d3c2b1a"),
+		Slot: time.Now(), Workers: workers,
+	})
+	if err != nil {
+		return one, err
+	}
+	defer func() { err = errors.Join(err, p.Stop(), l.Clear(ctx, namespace)) }()
+	if err := p.Quiesce(ctx); err != nil {
+		return one, err
+	}
+	return b.measureBurst(ctx, l, p, namespace, p.Go, p.Done)
+}
+
+func (b *bench) operatorBurst(ctx context.Context, l *lab.Lab, namespace string) (one burst, err error) {
+	if err := seedClaims(ctx, l, namespace, b.claims); err != nil {
+		return one, err
+	}
+	p, err := l.StartOperator(b.operator, b.manifest)
+	if err != nil {
+		return one, err
+	}
+	defer func() { err = errors.Join(err, p.Stop(), l.Clear(ctx, namespace)) }()
+	if err := l.Works(ctx, p); err != nil {
+		return one, err
+	}
+	schedule := lab.Schedule(namespace, scheduleName, time.Time{}, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1d"})
+	return b.measureBurst(ctx, l, p, namespace,
+		func() error { return l.Create(ctx, schedule) },
+		func() error { return l.Settled(ctx, client.ObjectKeyFromObject(schedule), b.claims, b.claims) })
+}
+
+// measureBurst gives the order, awaits the snapshots, and then that the client has nothing left
+// to do: what comes after the last create, such as the status, is part of its CPU.
+func (b *bench) measureBurst(
+	ctx context.Context, l *lab.Lab, p *lab.Process, namespace string, order, settled func() error,
+) (one burst, err error) {
+	w, err := l.WatchSnapshots(ctx, namespace)
+	if err != nil {
+		return one, err
+	}
+	defer w.Stop()
+	cpu, err := p.CPU()
+	if err != nil {
+		return one, err
+	}
+	server, err := l.ServerCPU()
+	if err != nil {
+		return one, err
+	}
+	begun := time.Now()
+	if err := order(); err != nil {
+		return one, err
+	}
+	if err := w.Await(ctx, lab.Added, b.claims); err != nil {
+		return one, err
+	}
+	serverAfter, err := l.ServerCPU()
+	if err != nil {
+		return one, err
+	}
+	if err := settled(); err != nil {
+		return one, err
+	}
+	if err := p.Quiesce(ctx); err != nil {
+		return one, err
+	}
+	cpuAfter, err := p.CPU()
+	if err != nil {
+		return one, err
+	}
+	if n := len(w.Times(lab.Added)); n != b.claims {
+		return one, fmt.Errorf("%d snapshots were created of %d PVCs", n, b.claims)
+	}
+	one.rate = w.Rate(lab.Added)
+	one.cpu = (cpuAfter - cpu) / time.Duration(b.claims)
+	one.server = (serverAfter - server) / time.Duration(b.claims)
+	one.first = w.Times(lab.Added)[0].Sub(begun)
+	one.shape, err = l.Shape(ctx, namespace)
+	return one, err
+}
+
+func (b *bench) fanOutRows(bares, operators []burst) {
+	pick := func(all []burst, of func(burst) float64) []float64 {
+		values := make([]float64, len(all))
+		for i, one := range all {
+			values[i] = of(one)
+		}
+		return values
+	}
+	// Neighbours are compared, for the machine's speed drifts.
+	ratio := func(of func(burst) float64) float64 {
+		values := pick(operators, of)
+		for i, bare := range pick(bares, of) {
+			values[i] /= bare
+		}
+		return report.Median(values)
+	}
+	rate := func(one burst) float64 { return one.rate }
+	cpu := func(one burst) float64 { return one.cpu.Seconds() * 1000 }
+	server := func(one burst) float64 { return one.server.Seconds() * 1000 }
+	first := func(one burst) float64 { return one.first.Seconds() * 1000 }
+	text := func(all []burst, of func(burst) float64, format, unit string) string {
+		values := pick(all, of)
+		least, greatest := report.Range(values)
+		return fmt.Sprintf(format+" "+unit+" ("+format+"–"+format+")", report.Median(values), least, greatest)
+	}
+	compare := func(what, format, unit string, of func(burst) float64) report.Row {
+		return report.Row{
+			What: what, Measured: text(operators, of, format, unit), Limit: text(bares, of, format, unit),
+			Values: map[string]float64{
+				"measured": report.Median(pick(operators, of)), "bare": report.Median(pick(bares, of)), "ratio": ratio(of),
+			},
+		}
+	}
+	speed := compare(fmt.Sprintf("%d PVCs due at once: snapshots a second", b.claims), "%.0f", "/s", rate)
+	speed.Ratio = fmt.Sprintf("%.0f %%", 100*ratio(rate))
+	b.row(speed.AtLeast(ratio(rate), 0.9, "90 %"))
+	cost := compare("CPU of the client per snapshot", "%.2f", "ms", cpu)
+	cost.Ratio = fmt.Sprintf("%.2f ×", ratio(cpu))
+	b.row(cost.AtMost(ratio(cpu), 1.5, "1.5 ×"))
+	load := compare("CPU of kube-apiserver and etcd per snapshot", "%.2f", "ms", server)
+	load.Ratio = fmt.Sprintf("%.2f ×", ratio(server))
+	b.row(load)
+	begin := compare("from the order to the first snapshot", "%.0f", "ms", first)
+	b.row(begin)
+}
+
+func ms(d time.Duration) string { return fmt.Sprintf("%.2f ms", d.Seconds()*1000) }

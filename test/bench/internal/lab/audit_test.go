@@ -1,0 +1,80 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package lab
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func auditLine(who, verb, stage, resource, subresource string) string {
+	return `{"kind":"Event","level":"Metadata","stage":"` + stage + `","requestURI":"/x","verb":"` + verb +
+		`","user":{"username":"` + who + `"},"objectRef":{"resource":"` + resource + `","subresource":"` + subresource + `"}}` + "\n"
+}
+
+func TestAuditCounts(t *testing.T) {
+	log := auditLine(user, "create", "ResponseComplete", "volumesnapshots", "") +
+		auditLine(user, "create", "ResponseComplete", "volumesnapshots", "") +
+		auditLine("system:admin", "create", "ResponseComplete", "volumesnapshots", "") +
+		auditLine(user, "patch", "ResponseComplete", "snapshotschedules", "status") +
+		auditLine(user, "watch", "ResponseStarted", "volumesnapshots", "") +
+		auditLine(user, "watch", "ResponseComplete", "volumesnapshots", "") +
+		auditLine(user, "update", "ResponseComplete", "leases", "") +
+		auditLine(user, "get", "ResponseComplete", "", "") +
+		auditLine(user, "delete", "ResponseComplete", "volumesnapshots", "")[:40] // being written
+	path := filepath.Join(t.TempDir(), "audit.log")
+	before := auditLine(user, "delete", "ResponseComplete", "volumesnapshots", "")
+	if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mark, err := Audit(path).Mark()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(before+log), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Audit(path).Since(mark)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Requests{
+		{"create", "volumesnapshots"}:         2,
+		{"patch", "snapshotschedules/status"}: 1,
+		{"watch", "volumesnapshots"}:          1,
+		{"update", "leases"}:                  1,
+		{"get", "/x"}:                         1,
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if n := got.Of("volumesnapshots", "create", "watch", "delete"); n != 3 {
+		t.Errorf("Of: %d, want 3", n)
+	}
+	if n := got.Busy(); n != 4 {
+		t.Errorf("Busy: %d, want 4: neither watches nor leases", n)
+	}
+}
+
+func TestAuditRefusesWhatIsNoJSON(t *testing.T) {
+	if got, err := countRequests(strings.NewReader("{" + user + "\n")); err == nil {
+		t.Errorf("got %v and no error", got)
+	}
+}

@@ -1,0 +1,291 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package lab
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/gentype"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+// What this program is started as to be the bare client, in a process of its own.
+const (
+	bareCreates = "bare-creates"
+	bareList    = "bare-list"
+)
+
+// Lines that the bare client says and hears.
+const (
+	readyLine = "ready"
+	goLine    = "go"
+	doneLine  = "done"
+)
+
+// pageSize is that of client-go's own pager.
+const pageSize = 500
+
+// BareJob says what the bare client creates: one snapshot of each PVC of a namespace.
+type BareJob struct {
+	Namespace string
+	// Owner and OwnerUID are the schedule that the snapshots name as their controller.
+	Owner    string
+	OwnerUID types.UID
+	Slot     time.Time
+	// Workers is how many creates are under way at once.
+	Workers int
+}
+
+// StartBareCreates starts the bare client: it opens bare informers on PVCs and snapshots, and
+// waits for Go.
+func (l *Lab) StartBareCreates(m Manifest, job BareJob) (*Process, error) {
+	text, err := json.Marshal(job)
+	if err != nil {
+		return nil, err
+	}
+	p, err := l.startSelf("bare client", m, bareCreates, string(text))
+	if err != nil {
+		return nil, err
+	}
+	if err := p.hear(readyLine); err != nil {
+		return nil, errors.Join(err, p.Stop())
+	}
+	return p, nil
+}
+
+// Go lets the bare client create. Done waits until it has.
+func (p *Process) Go() error { return p.say(goLine) }
+
+// Done waits until the bare client has done its work.
+func (p *Process) Done() error { return p.hear(doneLine) }
+
+// StartBareList starts a client that lists all snapshots of the cluster in pages.
+func (l *Lab) StartBareList(m Manifest) (*Process, error) {
+	return l.startSelf("bare list", m, bareList)
+}
+
+func (l *Lab) startSelf(name string, m Manifest, args ...string) (*Process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return l.start(name, m.Env, self, args...)
+}
+
+// BecomeBare makes this program the bare client if it was started as one.
+func BecomeBare(args []string) {
+	var err error
+	switch {
+	case len(args) == 2 && args[0] == bareCreates:
+		err = runBareCreates(args[1])
+	case len(args) == 1 && args[0] == bareList:
+		err = runBareList()
+	default:
+		return
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+type (
+	snapshots = gentype.ClientWithList[*snapshotv1.VolumeSnapshot, *snapshotv1.VolumeSnapshotList]
+	bareKit   struct {
+		config *rest.Config
+		client *rest.RESTClient
+	}
+)
+
+// newBareKit is a typed client as client-gen makes it.
+func newBareKit() (bareKit, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
+	if err != nil {
+		return bareKit{}, err
+	}
+	config.QPS = -1
+	typed := rest.CopyConfig(config)
+	typed.GroupVersion, typed.APIPath = &snapshotv1.SchemeGroupVersion, "/apis"
+	typed.NegotiatedSerializer = serializer.NewCodecFactory(Scheme).WithoutConversion()
+	c, err := rest.RESTClientFor(typed)
+	return bareKit{config: config, client: c}, err
+}
+
+func (k bareKit) snapshots(namespace string) *snapshots {
+	return gentype.NewClientWithList("volumesnapshots", k.client, runtime.NewParameterCodec(Scheme), namespace,
+		func() *snapshotv1.VolumeSnapshot { return &snapshotv1.VolumeSnapshot{} },
+		func() *snapshotv1.VolumeSnapshotList { return &snapshotv1.VolumeSnapshotList{} })
+}
+
+func runBareList() error {
+	kit, err := newBareKit()
+	if err != nil {
+		return err
+	}
+	opts := metav1.ListOptions{Limit: pageSize}
+	for {
+		page, err := kit.snapshots("").List(context.Background(), opts)
+		if err != nil {
+			return err
+		}
+		if opts.Continue = page.Continue; opts.Continue == "" {
+			break
+		}
+	}
+	fmt.Println(doneLine)
+	return nil
+}
+
+func runBareCreates(text string) error {
+	var job BareJob
+	if err := json.Unmarshal([]byte(text), &job); err != nil {
+		return err
+	}
+	kit, err := newBareKit()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	claims, seen, err := kit.informers(ctx)
+	if err != nil {
+		return err
+	}
+	work := kit.bodies(job, claims)
+	if len(work) == 0 {
+		return fmt.Errorf("namespace %s has no PVCs", job.Namespace)
+	}
+	orders := bufio.NewScanner(os.Stdin)
+	fmt.Println(readyLine)
+	if !orders.Scan() {
+		return orders.Err() // called off
+	}
+	have := len(seen.ListKeys())
+	if err := createAll(ctx, kit.snapshots(job.Namespace), work, job.Workers); err != nil {
+		return err
+	}
+	if err := kit.await(ctx, seen, have+len(work)); err != nil {
+		return err
+	}
+	fmt.Println(doneLine)
+	orders.Scan() // until the input is closed
+	return orders.Err()
+}
+
+// informers are bare: no handlers, no indexes, nothing left out.
+func (k bareKit) informers(ctx context.Context) (claims, snapshots cache.Store, err error) {
+	core := rest.CopyConfig(k.config)
+	core.ContentType = runtime.ContentTypeProtobuf
+	kube, err := kubernetes.NewForConfig(core)
+	if err != nil {
+		return nil, nil, err
+	}
+	all := k.snapshots("")
+	listSnapshots := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return all.List(ctx, o) },
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return all.Watch(ctx, o)
+		},
+	}
+	pvcs := kube.CoreV1().PersistentVolumeClaims("")
+	listClaims := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return pvcs.List(ctx, o) },
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return pvcs.Watch(ctx, o)
+		},
+	}
+	claimInformer := cache.NewSharedInformer(listClaims, &corev1.PersistentVolumeClaim{}, 0)
+	snapshotInformer := cache.NewSharedInformer(listSnapshots, &snapshotv1.VolumeSnapshot{}, 0)
+	go claimInformer.Run(ctx.Done())
+	go snapshotInformer.Run(ctx.Done())
+	if !cache.WaitForCacheSync(ctx.Done(), claimInformer.HasSynced, snapshotInformer.HasSynced) {
+		return nil, nil, errors.New("the informers did not sync")
+	}
+	return claimInformer.GetStore(), snapshotInformer.GetStore(), nil
+}
+
+func (k bareKit) bodies(job BareJob, claims cache.Store) []*snapshotv1.VolumeSnapshot {
+	owner := &v1alpha1.SnapshotSchedule{ObjectMeta: metav1.ObjectMeta{
+		Namespace: job.Namespace, Name: job.Owner, UID: job.OwnerUID,
+	}}
+	var work []*snapshotv1.VolumeSnapshot
+	for _, o := range claims.List() {
+		if claim := o.(*corev1.PersistentVolumeClaim); claim.Namespace == job.Namespace {
+			work = append(work, NewSnapshot(owner, claim, job.Slot))
+		}
+	}
+	return work
+}
+
+// fieldManager is the operator's: the API server notes it in each object.
+const fieldManager = "snapshotschedule"
+
+func createAll(ctx context.Context, c *snapshots, work []*snapshotv1.VolumeSnapshot, workers int) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	next := make(chan *snapshotv1.VolumeSnapshot)
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for s := range next {
+				if _, err := c.Create(ctx, s, metav1.CreateOptions{FieldManager: fieldManager}); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	for _, s := range work {
+		next <- s
+	}
+	close(next)
+	wg.Wait()
+	return context.Cause(ctx)
+}
+
+// await waits until the informer has seen what was created.
+func (k bareKit) await(ctx context.Context, store cache.Store, n int) error {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for len(store.ListKeys()) < n {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package lab
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// Manifest is how the operator is shipped: what its container is started with.
+type Manifest struct {
+	Args []string
+	// Env has what Go reads: GOMEMLIMIT, GOGC, and the GOMAXPROCS that Go works out from the
+	// container's CPU limit.
+	Env []string
+}
+
+const managerContainer = "manager"
+
+// ReadManifest reads config/manager/manager.yaml.
+func ReadManifest(root string) (Manifest, error) {
+	file := filepath.Join(root, "config", "manager", "manager.yaml")
+	f, err := os.Open(file)
+	if err != nil {
+		return Manifest{}, err
+	}
+	defer f.Close()
+	documents := yaml.NewYAMLOrJSONDecoder(f, 4096)
+	for {
+		var d appsv1.Deployment
+		if err := documents.Decode(&d); err != nil {
+			return Manifest{}, fmt.Errorf("%s has no Deployment with a container %s: %w", file, managerContainer, err)
+		}
+		for _, c := range d.Spec.Template.Spec.Containers {
+			if d.Kind == "Deployment" && c.Name == managerContainer {
+				return manifestOf(c)
+			}
+		}
+	}
+}
+
+func manifestOf(c corev1.Container) (Manifest, error) {
+	m := Manifest{Args: c.Args}
+	for _, e := range c.Env {
+		value := e.Value
+		if e.ValueFrom != nil {
+			if e.ValueFrom.ResourceFieldRef == nil || e.ValueFrom.ResourceFieldRef.Resource != "limits.memory" {
+				return m, fmt.Errorf("variable %s of the manager comes from elsewhere than limits.memory: teach the benchmarks", e.Name)
+			}
+			value = strconv.FormatInt(c.Resources.Limits.Memory().Value(), 10)
+		}
+		m.Env = append(m.Env, e.Name+"="+value)
+	}
+	if cpu := c.Resources.Limits.Cpu(); !cpu.IsZero() {
+		// Go does not go below two for a limit.
+		m.Env = append(m.Env, fmt.Sprintf("GOMAXPROCS=%d", max(2, cpu.Value())))
+	}
+	return m, nil
+}

@@ -1,0 +1,64 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package lab
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+func TestReadManifest(t *testing.T) {
+	m, err := ReadManifest("../../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(m.Args, "--leader-elect") {
+		t.Errorf("args: %v", m.Args)
+	}
+	if !slices.ContainsFunc(m.Env, func(e string) bool { return strings.HasPrefix(e, "GOMEMLIMIT=") }) {
+		t.Errorf("env: %v", m.Env)
+	}
+}
+
+func TestManifestOf(t *testing.T) {
+	fromLimit := func(name, of string) corev1.EnvVar {
+		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{ResourceFieldRef: &corev1.ResourceFieldSelector{Resource: of}}}
+	}
+	c := corev1.Container{
+		Args: []string{"--leader-elect"},
+		Env:  []corev1.EnvVar{fromLimit("GOMEMLIMIT", "limits.memory"), {Name: "GOGC", Value: "75"}},
+		Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{
+			corev1.ResourceMemory: resource.MustParse("512Mi"), corev1.ResourceCPU: resource.MustParse("2500m"),
+		}},
+	}
+	m, err := manifestOf(c)
+	if want := []string{"GOMEMLIMIT=536870912", "GOGC=75", "GOMAXPROCS=3"}; err != nil || !slices.Equal(m.Env, want) {
+		t.Errorf("got %v, %v; want %v", m.Env, err, want)
+	}
+	c.Resources.Limits[corev1.ResourceCPU] = resource.MustParse("100m")
+	if m, _ := manifestOf(c); !slices.Contains(m.Env, "GOMAXPROCS=2") {
+		t.Errorf("got %v for a limit of a tenth of a CPU", m.Env)
+	}
+	c.Env = []corev1.EnvVar{fromLimit("GOMAXPROCS", "limits.cpu")}
+	if m, err := manifestOf(c); err == nil {
+		t.Errorf("got %v and no error", m)
+	}
+}

@@ -1,0 +1,199 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package lab
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Event is what a watch says has happened to an object.
+type Event string
+
+// These are all that happen to snapshots.
+const (
+	Added    Event = "ADDED"
+	Modified Event = "MODIFIED"
+	Deleted  Event = "DELETED"
+)
+
+// Watch sees when the snapshots of a namespace are created and deleted. It reads the API server's
+// stream line by line and decodes nothing: what it watches keeps its CPU.
+type Watch struct {
+	stop  context.CancelFunc
+	ended chan struct{}
+
+	mu   sync.Mutex
+	err  error
+	seen map[Event][]time.Time
+	more chan struct{}
+}
+
+const snapshotsPath = "/apis/snapshot.storage.k8s.io/v1/namespaces/%s/volumesnapshots?"
+
+// WatchSnapshots sees what happens from now on. Stop ends it.
+func (l *Lab) WatchSnapshots(ctx context.Context, namespace string) (*Watch, error) {
+	path := fmt.Sprintf(snapshotsPath, url.PathEscape(namespace))
+	version, err := l.version(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	stream, err := l.get(ctx, path+"watch=1&resourceVersion="+url.QueryEscape(version))
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	w := &Watch{stop: stop, ended: make(chan struct{}), seen: map[Event][]time.Time{}, more: make(chan struct{})}
+	go w.read(stream)
+	return w, nil
+}
+
+func (l *Lab) version(ctx context.Context, path string) (string, error) {
+	stream, err := l.get(ctx, path+"limit=1")
+	if err != nil {
+		return "", err
+	}
+	defer stream.Close()
+	var list struct {
+		Metadata struct{ ResourceVersion string }
+	}
+	err = json.NewDecoder(stream).Decode(&list)
+	return list.Metadata.ResourceVersion, err
+}
+
+func (l *Lab) get(ctx context.Context, path string) (io.ReadCloser, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(l.config.Host, "/")+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Accept", "application/json")
+	answer, err := l.http.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	if answer.StatusCode != http.StatusOK {
+		return nil, errors.Join(fmt.Errorf("GET %s: %s", path, answer.Status), answer.Body.Close())
+	}
+	return answer.Body, nil
+}
+
+func (w *Watch) read(stream io.ReadCloser) {
+	defer close(w.ended)
+	defer stream.Close()
+	lines := bufio.NewReaderSize(stream, 1<<18)
+	start := true
+	for {
+		part, long, err := lines.ReadLine()
+		if err != nil {
+			w.fail(err)
+			return
+		}
+		if start {
+			if err := w.note(eventOf(part), time.Now()); err != nil {
+				w.fail(err)
+				return
+			}
+		}
+		start = !long
+	}
+}
+
+// eventOf reads the type, with which the API server begins every line.
+func eventOf(line []byte) Event {
+	rest, ok := bytes.CutPrefix(line, []byte(`{"type":"`))
+	if !ok {
+		return ""
+	}
+	event, _, _ := bytes.Cut(rest, []byte(`"`))
+	return Event(event)
+}
+
+func (w *Watch) note(event Event, at time.Time) error {
+	if event != Added && event != Modified && event != Deleted {
+		return fmt.Errorf("the watch says %q: the API server lost its place, run the benchmark again", event)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seen[event] = append(w.seen[event], at)
+	close(w.more)
+	w.more = make(chan struct{})
+	return nil
+}
+
+func (w *Watch) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.err = err
+	close(w.more)
+	w.more = make(chan struct{})
+}
+
+// Await waits until so many events of a type were seen since the watch began.
+func (w *Watch) Await(ctx context.Context, event Event, n int) error {
+	for {
+		w.mu.Lock()
+		have, err, more := len(w.seen[event]), w.err, w.more
+		w.mu.Unlock()
+		switch {
+		case have >= n:
+			return nil
+		case err != nil:
+			return fmt.Errorf("the watch ended after %d of %d events %s: %w", have, n, event, err)
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return fmt.Errorf("%d of %d events %s were seen: %w", have, n, event, context.Cause(ctx))
+		}
+	}
+}
+
+// Times are when events of a type were seen.
+func (w *Watch) Times(event Event) []time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.seen[event][:len(w.seen[event]):len(w.seen[event])]
+}
+
+// Rate is how many events of a type came in a second, from the first to the last.
+func (w *Watch) Rate(event Event) float64 {
+	return rate(w.Times(event))
+}
+
+func rate(times []time.Time) float64 {
+	if len(times) < 2 {
+		return 0
+	}
+	return float64(len(times)-1) / times[len(times)-1].Sub(times[0]).Seconds()
+}
+
+// Stop ends the watch.
+func (w *Watch) Stop() {
+	w.stop()
+	<-w.ended
+}

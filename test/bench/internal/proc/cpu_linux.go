@@ -1,0 +1,53 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package proc
+
+import (
+	"fmt"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// CPU is the time that all threads of a process, ended ones too, have spent on a CPU, in user
+// and kernel mode. It is the process's CPU-time clock (clock_getcpuclockid): the sum that
+// /proc/<pid>/stat shows in hundredths of a second, but to the nanosecond.
+func CPU(pid int) (time.Duration, error) {
+	const perProcess = 2 // CPUCLOCK_SCHED, for the whole process
+	clock := int32(^pid)<<3 | perProcess
+	var t syscall.Timespec
+	_, _, errno := syscall.Syscall(syscall.SYS_CLOCK_GETTIME, uintptr(clock), uintptr(unsafe.Pointer(&t)), 0)
+	if errno != 0 {
+		return 0, fmt.Errorf("read the CPU time of process %d: %w", pid, errno)
+	}
+	return time.Duration(t.Nano()), nil
+}
+
+// DieWithParent has a child die with this process, however it ends.
+func DieWithParent() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+}
+
+// DieWithThisParent has this process die with the one that started it, however that ends. It
+// outlasts exec.
+func DieWithThisParent() error {
+	_, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0)
+	if errno != 0 {
+		return fmt.Errorf("prctl: %w", errno)
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package report
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+)
+
+// Machine is what the figures were measured on, and of which sources.
+type Machine struct {
+	CPU   string `json:"cpu"`
+	Cores int    `json:"cores"`
+	// Memory is in bytes.
+	Memory int64  `json:"memory"`
+	Go     string `json:"go"`
+	Commit string `json:"commit"`
+	Day    string `json:"day"`
+}
+
+// ThisMachine asks the kernel and git. What cannot be told is left empty.
+func ThisMachine() Machine {
+	m := Machine{Cores: runtime.NumCPU(), Go: runtime.Version(), Commit: commit()}
+	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		m.CPU = field(string(text), "model name")
+	}
+	if text, err := os.ReadFile("/proc/meminfo"); err == nil {
+		kB, _ := strconv.ParseInt(strings.TrimSuffix(field(string(text), "MemTotal"), " kB"), 10, 64)
+		m.Memory = kB << 10
+	}
+	return m
+}
+
+func field(text, name string) string {
+	for line := range strings.Lines(text) {
+		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == name {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// commit tells too whether the product was changed since.
+func commit() string {
+	out, err := exec.Command("git", "rev-parse", "--short=12", "HEAD").Output()
+	if err != nil {
+		return ""
+	}
+	name := strings.TrimSpace(string(out))
+	changes, err := exec.Command("git", "status", "--porcelain", "--", "api", "cmd", "internal", "config", "go.mod").Output()
+	if err == nil && len(changes) > 0 {
+		name += " with changes"
+	}
+	return name
+}
+
+func (m Machine) String() string {
+	text := fmt.Sprintf("%d cores", m.Cores)
+	if m.CPU != "" {
+		text += " of " + m.CPU
+	}
+	if m.Memory > 0 {
+		text += fmt.Sprintf(", %.0f GiB", float64(m.Memory)/(1<<30))
+	}
+	text += ", " + m.Go
+	if m.Commit != "" {
+		text += ", commit " + m.Commit
+	}
+	if m.Day != "" {
+		text += ", " + m.Day
+	}
+	return text
+}

@@ -1,0 +1,78 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package report
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+func TestMedian(t *testing.T) {
+	for _, c := range []struct {
+		values []float64
+		want   float64
+	}{
+		{nil, 0},
+		{[]float64{7}, 7},
+		{[]float64{9, 1}, 5},
+		{[]float64{100, 1, 2}, 2},
+		{[]float64{4, 1, 100, 2}, 3},
+	} {
+		if got := Median(c.values); got != c.want {
+			t.Errorf("Median(%v) = %v, want %v", c.values, got, c.want)
+		}
+	}
+	if got := Median([]time.Duration{3 * time.Second, time.Second, 2 * time.Second}); got != 2*time.Second {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestMedianLeavesItsInputAlone(t *testing.T) {
+	values := []int{3, 1, 2}
+	Median(values)
+	if values[0] != 3 {
+		t.Errorf("it was sorted: %v", values)
+	}
+}
+
+func TestRange(t *testing.T) {
+	if least, greatest := Range([]float64{3, 1, 2}); least != 1 || greatest != 3 {
+		t.Errorf("got %v, %v", least, greatest)
+	}
+	if least, greatest := Range([]float64(nil)); least != 0 || greatest != 0 {
+		t.Errorf("of none: got %v, %v", least, greatest)
+	}
+}
+
+func TestFit(t *testing.T) {
+	for _, c := range []struct {
+		x, y             []float64
+		slope, intercept float64
+	}{
+		{[]float64{20, 40, 80}, []float64{50, 90, 170}, 2, 10},
+		{[]float64{0, 1, 2, 3}, []float64{1, 0, 4, 3}, 1, 0.5},
+		{[]float64{1, 2}, []float64{5, 5}, 0, 5},
+		{[]float64{1}, []float64{5}, 0, 0},
+		{[]float64{2, 2}, []float64{1, 3}, 0, 0},
+	} {
+		slope, intercept := Fit(c.x, c.y)
+		if math.Abs(slope-c.slope) > 1e-9 || math.Abs(intercept-c.intercept) > 1e-9 {
+			t.Errorf("Fit(%v, %v) = %v, %v; want %v, %v", c.x, c.y, slope, intercept, c.slope, c.intercept)
+		}
+	}
+}

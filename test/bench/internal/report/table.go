@@ -1,0 +1,74 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// Table is text in columns.
+type Table struct {
+	Title  string     `json:"title"`
+	Header []string   `json:"header"`
+	Rows   [][]string `json:"rows"`
+}
+
+// Write aligns the columns for a terminal.
+func (t Table) Write(w io.Writer) error {
+	widths := make([]int, len(t.Header))
+	for _, row := range append([][]string{t.Header}, t.Rows...) {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s\n\n", t.Title)
+	rules := make([]string, len(widths))
+	for i, width := range widths {
+		rules[i] = strings.Repeat("─", width)
+	}
+	for _, row := range append([][]string{t.Header, rules}, t.Rows...) {
+		line := ""
+		for i, cell := range row {
+			line += cell + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2)
+		}
+		text.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// Markdown writes the table, without its title, as GitHub reads it.
+func (t Table) Markdown() string {
+	var text strings.Builder
+	line := func(cells []string) {
+		escaped := make([]string, len(cells))
+		for i, cell := range cells {
+			escaped[i] = strings.ReplaceAll(cell, "|", `\|`)
+		}
+		text.WriteString("| " + strings.Join(escaped, " | ") + " |\n")
+	}
+	line(t.Header)
+	text.WriteString("|" + strings.Repeat(" --- |", len(t.Header)) + "\n")
+	for _, row := range t.Rows {
+		line(row)
+	}
+	return text.String()
+}
