@@ -214,11 +214,10 @@ func (q *question) surelyGoes(name string) bool {
 	if !isReady(s) || q.held(s) != "" || q.inFloor(s) || s == q.newestStanding() {
 		return false
 	}
-	for _, order := range [][]*snapshotv1.VolumeSnapshot{q.sorted, latestCreatedFirst(q.sorted)} {
-		if goes, _ := q.agedOrCapped(s, q.tierKept(order)); !goes {
+	for _, r := range q.readings() {
+		if goes, _ := q.agedOrCapped(s, r); !goes {
 			return false
 		}
 	}
 	return true
 }
-

@@ -171,17 +171,26 @@ func (q *question) unreadyMayGo(s *snapshotv1.VolumeSnapshot) (bool, string) {
 	case isUncut(s), !q.beyondDeadline(s):
 		return false, "it is not ready, and no TTL is set"
 	}
+	if slices.ContainsFunc(q.readings(), func(r reading) bool { return q.superseded(s, r) }) {
+		return true, "it is older than every ready one that is kept"
+	}
+	return false, "it is not older than every ready one that is kept, or there is none"
+}
+
+// superseded: there are ready ones that are kept, and all of them are younger.
+func (q *question) superseded(s *snapshotv1.VolumeSnapshot, r reading) bool {
 	kept := false
 	for _, other := range readyOnes(q.series) {
-		if goes, _ := q.readyMayGo(other); goes && q.held(other) == "" {
+		goes, _ := q.agedOrCapped(other, r)
+		if goes && q.held(other) == "" && !q.inFloor(other) {
 			continue
 		}
 		kept = true
 		if !ageBase(other, q.now).After(ageBase(s, q.now)) {
-			return false, "an older ready one is kept"
+			return false
 		}
 	}
-	return kept, "it is older than every ready one that is kept, if there is one"
+	return kept
 }
 
 // readyMayGo is rules 2 to 4 for a ready snapshot that nothing holds.
@@ -189,14 +198,33 @@ func (q *question) readyMayGo(s *snapshotv1.VolumeSnapshot) (bool, string) {
 	if q.inFloor(s) {
 		return false, "it belongs to the floor"
 	}
-	// The contract does not say whether the newest of a period is the one with
-	// the latest slot or the one that was created last.
-	bySlot, byCreation := q.tierKept(q.sorted), q.tierKept(latestCreatedFirst(q.sorted))
-	goes, why := q.agedOrCapped(s, bySlot)
-	if !goes {
-		goes, why = q.agedOrCapped(s, byCreation)
+	allowed, why := false, ""
+	for _, r := range q.readings() {
+		if allowed, why = q.agedOrCapped(s, r); allowed {
+			break
+		}
 	}
-	return goes, why
+	return allowed, why
+}
+
+// reading is one of the ways to take the contract where it leaves a choice.
+type reading struct {
+	// byTier: whether the newest of a period is the one with the latest slot, or
+	// the one that was created last.
+	byTier names
+	// spared, if it is not nil, keeps its age within the TTL for as long as its
+	// slot is: the newest one of a selected PVC, which else would be due again at
+	// once where the server's clock is behind.
+	spared *snapshotv1.VolumeSnapshot
+}
+
+func (q *question) readings() []reading {
+	bySlot, byCreation := q.tierKept(q.sorted), q.tierKept(latestCreatedFirst(q.sorted))
+	all := []reading{{byTier: bySlot}, {byTier: byCreation}}
+	if newest := q.newestStanding(); newest != nil && q.selected() && slotOf(newest, q.now).After(ageBase(newest, q.now)) {
+		all = append(all, reading{byTier: bySlot, spared: newest}, reading{byTier: byCreation, spared: newest})
+	}
+	return all
 }
 
 func latestCreatedFirst(sorted []*snapshotv1.VolumeSnapshot) []*snapshotv1.VolumeSnapshot {
@@ -229,13 +257,14 @@ func (q *question) floor() int { return q.floorOf(q.terms) }
 
 type names map[string]bool
 
-func (q *question) agedOrCapped(s *snapshotv1.VolumeSnapshot, byTier names) (bool, string) {
+func (q *question) agedOrCapped(s *snapshotv1.VolumeSnapshot, r reading) (bool, string) {
+	byTier := r.byTier
 	ttl, keep := q.limits()
 	keptByAge := func(s *snapshotv1.VolumeSnapshot) bool {
 		if ttl == 0 {
 			return keep == v1alpha1.Keep{}
 		}
-		return q.withinTTL(s, ttl)
+		return q.withinTTL(s, ttl) || s == r.spared && q.now.Sub(slotOf(s, q.now)) < ttl
 	}
 	if !keptByAge(s) && !byTier[s.Name] {
 		return true, "neither its age nor a tier keeps it"

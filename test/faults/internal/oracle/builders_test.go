@@ -1,0 +1,103 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package oracle
+
+import (
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+const (
+	day       = 24 * time.Hour
+	namespace = "shop"
+)
+
+var noon = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
+
+// newSchedule is a schedule of a day ago, every 6h, TTL 10d.
+func newSchedule(name string) *v1alpha1.SnapshotSchedule {
+	return &v1alpha1.SnapshotSchedule{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: name, UID: types.UID("schedule-" + name), Generation: 1,
+			CreationTimestamp: metav1.Time{Time: noon.Add(-day)},
+		},
+		Spec: v1alpha1.SnapshotScheduleSpec{
+			SnapshotInterval: "6h", SnapshotTTL: "10d",
+			Retention: v1alpha1.Retention{MinReady: ptr.To(int32(1))},
+		},
+	}
+}
+
+// newClaim is a bound PVC of a day ago.
+func newClaim(name string) *corev1.PersistentVolumeClaim {
+	return &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: name, UID: types.UID("claim-" + name),
+			Labels:            map[string]string{"app": "shop"},
+			CreationTimestamp: metav1.Time{Time: noon.Add(-day)},
+		},
+		Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound},
+	}
+}
+
+// newSnapshot is an uncut snapshot of PVC data by schedule every, for the slot at
+// which it was created.
+func newSnapshot(name string, created time.Time) *snapshotv1.VolumeSnapshot {
+	return &snapshotv1.VolumeSnapshot{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: name, UID: types.UID("snapshot-" + name),
+			CreationTimestamp: metav1.Time{Time: created},
+			Labels:            map[string]string{v1alpha1.LabelMapKey: "claim-data", v1alpha1.LabelSchedule: "every"},
+			Annotations:       map[string]string{v1alpha1.AnnotationScheduledAt: created.UTC().Format(time.RFC3339)},
+			OwnerReferences: []metav1.OwnerReference{
+				*metav1.NewControllerRef(newSchedule("every"), v1alpha1.GroupVersion.WithKind("SnapshotSchedule")),
+			},
+		},
+		Spec: snapshotv1.VolumeSnapshotSpec{Source: snapshotv1.VolumeSnapshotSource{PersistentVolumeClaimName: ptr.To("data")}},
+	}
+}
+
+// ready is a snapshot that was cut and ready as soon as it was created.
+func ready(name string, age time.Duration) *snapshotv1.VolumeSnapshot {
+	s := newSnapshot(name, noon.Add(-age))
+	cut(s, s.CreationTimestamp.Time)
+	s.Status.ReadyToUse = ptr.To(true)
+	return s
+}
+
+func cut(s *snapshotv1.VolumeSnapshot, at time.Time) {
+	if s.Status == nil {
+		s.Status = &snapshotv1.VolumeSnapshotStatus{}
+	}
+	s.Status.CreationTime = &metav1.Time{Time: at}
+}
+
+// restoreOf is a PVC that waits to be filled from a snapshot.
+func restoreOf(s *snapshotv1.VolumeSnapshot, name string) *corev1.PersistentVolumeClaim {
+	claim := newClaim(name)
+	claim.Status.Phase = corev1.ClaimPending
+	claim.Labels = nil
+	claim.Spec.DataSourceRef = &corev1.TypedObjectReference{APIGroup: ptr.To(snapshotv1.GroupName), Kind: "VolumeSnapshot", Name: s.Name}
+	return claim
+}

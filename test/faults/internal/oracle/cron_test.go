@@ -1,0 +1,82 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package oracle
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"mapcontroller.dev/snapshotschedule/internal/schedule"
+)
+
+// Every firing of the product is one by the slow reading, and the slow reading
+// knows no more than what it takes for one on purpose.
+func TestCronAgreesWithTheProduct(t *testing.T) {
+	lines := []string{
+		"@hourly", "@daily", "@weekly", "@monthly", "@yearly", "30 2 * * *", "30 1 * * *", "*/15 * * * *", "0 */6 * * *",
+		"15,45 9-17/2 * * MON-FRI", "0 0 29 2 *", "0 0 13 * FRI", "59 23 31 12 ?", "5-10 3 1-7 */2 *", "0 0 */2 * 1", "7/20 4 * jan-mar,DEC *",
+	}
+	zones := []string{"UTC", "Europe/Oslo", "America/New_York", "Australia/Lord_Howe", "Africa/Casablanca", "Asia/Kathmandu"}
+	rapid.Check(t, func(t *rapid.T) {
+		text, name := rapid.SampledFrom(lines).Draw(t, "line"), rapid.SampledFrom(zones).Draw(t, "zone")
+		zone, err := time.LoadLocation(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slow, err := readCron(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rule, err := schedule.ParseCron(text, zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := time.Unix(rapid.Int64Range(1_767_225_600, 1_830_000_000).Draw(t, "now"), 0).UTC()
+		from := now.Add(-40 * day)
+		want, ok := rule.Timeline(from, 0).Latest(now)
+		got, found := slow.lastFiring(now, from, zone)
+		if ok && (!found || got.Before(want)) {
+			t.Fatalf("%s in %s before %s: the product fires at %s, the slow reading at %s (%t)", text, name, now, want, got, found)
+		}
+		if found && !got.Equal(want) && !nearChange(got, zone) {
+			t.Fatalf("%s in %s before %s: the slow reading fires at %s, the product at %s (%t)", text, name, now, got, want, ok)
+		}
+	})
+}
+
+// nearChange tells whether the zone's clock was set within two hours of a time.
+func nearChange(at time.Time, zone *time.Location) bool {
+	_, before := at.Add(-2 * time.Hour).In(zone).Zone()
+	_, after := at.Add(2 * time.Hour).In(zone).Zone()
+	return before != after
+}
+
+func TestCronRefuses(t *testing.T) {
+	for _, text := range []string{
+		"", "* * * *", "* * * * * *", "60 * * * *", "* 24 * * *", "* * 0 * *", "* * * 13 *", "* * * * 7", "5-1 * * * *",
+		"*/0 * * * *", "x * * * *", "0 0 30 2 *", "0 0 31 4,6,9,11 *", "TZ=UTC 0 0 * * *", "@every 1h", ", * * * *",
+	} {
+		if _, err := readCron(text); err == nil {
+			t.Errorf("%q is taken for a cron line", text)
+		}
+		if _, err := schedule.ParseCron(text, time.UTC); err == nil {
+			t.Errorf("the product takes %q for a cron line", text)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package oracle
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
+)
+
+func TestL2(t *testing.T) {
+	// idle is a minute in which something happens halfway.
+	idle := func(happens func(*script)) func() *script {
+		return func() *script {
+			s := begin(ready("a", time.Hour))
+			s.guards("a")
+			s.wait(time.Second)
+			s.window(history.Idle, s.now, s.now.Add(time.Minute), "")
+			s.wait(30 * time.Second)
+			happens(s)
+			s.wait(30 * time.Second)
+			s.Ended = s.now
+			s.guards("a") // the end of a window does not belong to it
+			return s
+		}
+	}
+	look := func(s *script) {
+		s.Requests = append(s.Requests, history.Request{At: s.now, Verb: "get", Name: "/apis/snapshot.storage.k8s.io/v1"})
+	}
+	judge(t, L2, []story{
+		{"nothing happens", idle(func(*script) {}), ""},
+		{"a watch is opened again", idle(func(s *script) { s.request("watch", "volumesnapshots", "") }), ""},
+		{"a lease is renewed", idle(func(s *script) { s.request("update", "leases", "leader").Group = "coordination.k8s.io" }), ""},
+		{"a list", idle(func(s *script) { s.request("list", "volumesnapshots", "") }), "list volumesnapshots"},
+		{"a live read", idle(func(s *script) { s.get("volumesnapshots/a") }), "get volumesnapshots"},
+		{"an event", idle(func(s *script) { s.request("create", "events", "x").Group = "events.k8s.io" }), "create events"},
+		{"a write without effect", idle(func(s *script) { s.request("patch", "snapshotschedules/status", "every") }), "patch snapshotschedules/status"},
+		{"a write that nobody saw being asked for", idle(func(s *script) { s.editClaim(func(*corev1.PersistentVolumeClaim) {}) }), "resourceVersion 4"},
+		{"a look for kinds that are there", idle(look), "/apis/snapshot"},
+		{"a look for a kind that is missing", func() *script {
+			s := begin()
+			s.window(history.Idle, s.now, s.now.Add(time.Minute), "")
+			look(s)
+			s.wait(time.Minute)
+			s.Ended = s.now
+			return s
+		}, ""},
+		{"too many looks for a kind that is missing", func() *script {
+			s := begin()
+			s.window(history.Idle, s.now, s.now.Add(time.Minute), "")
+			for range 9 {
+				s.wait(time.Second)
+				look(s)
+			}
+			s.wait(time.Minute)
+			s.Ended = s.now
+			return s
+		}, "/apis/snapshot"},
+	})
+}

@@ -1,0 +1,52 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package oracle
+
+import (
+	"testing"
+
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
+)
+
+func TestS6(t *testing.T) {
+	with := func(r history.Request) func() *script {
+		return func() *script {
+			s := begin()
+			s.Requests = append(s.Requests, r)
+			return s
+		}
+	}
+	const snapshots, schedules = "snapshot.storage.k8s.io", "snapshots.mapcontroller.dev"
+	judge(t, S6, []story{
+		{"creates a snapshot", with(history.Request{Verb: "create", Group: snapshots, Resource: "volumesnapshots"}), ""},
+		{"writes a status", with(history.Request{Verb: "patch", Group: schedules, Resource: "snapshotschedules/status"}), ""},
+		{"sends an event", with(history.Request{Verb: "create", Group: "events.k8s.io", Resource: "events"}), ""},
+		{"renews its lease", with(history.Request{Verb: "update", Group: "coordination.k8s.io", Resource: "leases"}), ""},
+		{"asks who asks for its metrics", with(history.Request{Verb: "create", Group: "authentication.k8s.io", Resource: "tokenreviews"}), ""},
+		{"looks for kinds", with(history.Request{Verb: "get", Name: "/apis/snapshot.storage.k8s.io/v1"}), ""},
+		{"looks for kinds at the root", with(history.Request{Verb: "get", Name: "/apis"}), ""},
+		{"updates a snapshot", with(history.Request{Verb: "update", Group: snapshots, Resource: "volumesnapshots"}), "outside the shipped roles"},
+		{"updates a status", with(history.Request{Verb: "update", Group: schedules, Resource: "snapshotschedules/status"}), "outside the shipped roles"},
+		{"deletes a PVC", with(history.Request{Verb: "delete", Resource: "persistentvolumeclaims"}), "outside the shipped roles"},
+		{"reads a snapshot of another group", with(history.Request{Verb: "get", Group: "example.com", Resource: "volumesnapshots"}), "outside the shipped roles"},
+		{"reads secrets", with(history.Request{Verb: "get", Resource: "secrets"}), "outside the shipped roles"},
+		{"asks for a path that is no discovery", with(history.Request{Verb: "get", Name: "/metrics"}), "outside the shipped roles"},
+		{"posts to a path", with(history.Request{Verb: "post", Name: "/apis"}), "outside the shipped roles"},
+		{"is refused", with(history.Request{Verb: "create", Group: snapshots, Resource: "volumesnapshots", Code: 403, Forbidden: true}), "for want of a role"},
+		{"is refused by a quota", with(history.Request{Verb: "create", Group: snapshots, Resource: "volumesnapshots", Code: 403}), ""},
+	})
+}

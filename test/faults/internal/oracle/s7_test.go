@@ -1,0 +1,145 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package oracle
+
+import (
+	"testing"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
+)
+
+func TestS7(t *testing.T) {
+	after := func(wait time.Duration, change func(*v1alpha1.SnapshotSchedule)) func() *script {
+		return func() *script {
+			s := expired()
+			s.editSchedule(change)
+			s.wait(wait)
+			s.guards("new")
+			s.deletes("old")
+			return s
+		}
+	}
+	invalid := func(change func(*v1alpha1.SnapshotScheduleSpec)) func() *script {
+		return after(time.Minute, func(o *v1alpha1.SnapshotSchedule) { change(&o.Spec) })
+	}
+	cron := func(line v1alpha1.CronLine) func() *script {
+		return invalid(func(o *v1alpha1.SnapshotScheduleSpec) { o.SnapshotInterval, o.Schedule = "", line })
+	}
+	going := func(o *v1alpha1.SnapshotSchedule) { o.DeletionTimestamp = &metav1.Time{Time: noon} }
+	judge(t, S7, []story{
+		{"under a valid spec", invalid(func(o *v1alpha1.SnapshotScheduleSpec) { o.Jitter = "5h" }), ""},
+		{"with a jitter that is too long", invalid(func(o *v1alpha1.SnapshotScheduleSpec) { o.Jitter = "6h" }), "jitter"},
+		{"with a moment old invalid spec", after(time.Second, func(o *v1alpha1.SnapshotSchedule) { o.Spec.Jitter = "6h" }), ""},
+		{"in an unknown zone", invalid(func(o *v1alpha1.SnapshotScheduleSpec) { o.TimeZone = "Europe/Atlantis" }), "invalid spec"},
+		{"on 30 February", cron("0 0 30 2 *"), "never fires"},
+		{"on 30 February or Mondays", cron("0 0 30 2 MON"), ""},
+		{"on 29 February", cron("0 0 29 2 *"), ""},
+		{"in a range from end to beginning", cron("0 9-3 * * *"), "not within"},
+		{"without interval and schedule", cron(""), "exactly one"},
+		{"in milliseconds", invalid(func(o *v1alpha1.SnapshotScheduleSpec) { o.SnapshotTTL = "500ms" }), "invalid spec"},
+		{"while the schedule is being deleted", after(time.Minute, going), "being deleted"},
+		{"a moment after the schedule was deleted", after(time.Second, going), ""},
+		{"after the schedule is gone", func() *script {
+			s := expired()
+			s.gone("snapshotschedules/every")
+			s.wait(time.Minute)
+			s.guards("new")
+			s.deletes("old")
+			return s
+		}, "was gone"},
+		{"a schedule that is being deleted releases", func() *script {
+			s := expired()
+			s.editSchedule(going)
+			s.wait(time.Minute)
+			patches(s, "volumesnapshots/old", func(o *snapshotv1.VolumeSnapshot) { o.OwnerReferences = nil })
+			return s
+		}, ""},
+		{"before the caches were filled", func() *script {
+			s := expired()
+			s.window(history.Unsynced, noon, s.now.Add(time.Second), "")
+			s.guards("new")
+			s.deletes("old")
+			return s
+		}, "had not been filled"},
+		{"after the caches were filled", func() *script {
+			s := expired()
+			s.window(history.Unsynced, noon, s.now, "")
+			s.guards("new")
+			s.deletes("old")
+			return s
+		}, ""},
+		{"while another process's caches are empty", func() *script {
+			s := expired()
+			s.window(history.Unsynced, noon, s.now.Add(time.Second), "")
+			s.Windows[0].Process = 1
+			s.guards("new")
+			s.deletes("old")
+			return s
+		}, ""},
+		{"shown a Date that is an hour ahead", func() *script {
+			s := expired()
+			s.dates = time.Hour
+			s.guards("new")
+			s.deletes("old")
+			return s
+		}, "1h0m0s apart"},
+		{"with a clock that is ten years behind", func() *script {
+			s := expired()
+			s.ahead = -10 * 365 * day
+			s.guards("new")
+			s.deletes("old")
+			return s
+		}, "apart"},
+		{"with a clock that is off as much as it may", func() *script {
+			s := expired()
+			s.ahead = -time.Minute
+			s.guards("new")
+			s.deletes("old")
+			return s
+		}, ""},
+		{"with a clock that was set right meanwhile", func() *script {
+			s := expired()
+			s.dates = time.Hour
+			s.guards("new")
+			s.wait(time.Second)
+			s.dates = 0
+			s.guards("new")
+			s.deletes("old")
+			return s
+		}, ""},
+		{"without a Date, in a run that took it away", func() *script {
+			s := expired()
+			s.window(history.Skewed, noon, time.Time{}, "")
+			s.guards("new")
+			s.deletes("old")
+			return s
+		}, "more than is allowed"},
+		{"a moment after the run set the clock", func() *script {
+			s := expired()
+			s.guards("new")
+			s.wait(time.Second)
+			s.window(history.Skewed, s.now, time.Time{}, "")
+			s.deletes("old")
+			return s
+		}, ""},
+	})
+}
