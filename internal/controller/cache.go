@@ -53,7 +53,7 @@ func CacheOptions(stores *Stores) cache.Options {
 		ByObject: map[client.Object]cache.ByObject{
 			&snapshotv1.VolumeSnapshot{}: {
 				Label:     labels.NewSelector().Add(*tagged),
-				Transform: stripSnapshot,
+				Transform: newSharing().transform,
 			},
 			&corev1.PersistentVolumeClaim{}: {Transform: stripClaim},
 		},

@@ -80,10 +80,13 @@ func served(desired, existing client.Object) bool {
 
 func trueConditions(o client.Object) []string {
 	if status := o.(*snapshotv1.VolumeSnapshot).Status; status != nil && ptr.Deref(status.ReadyToUse, false) {
-		return []string{readyCount}
+		return onlyReady
 	}
 	return nil
 }
 
 // readyCount is the name of the count of ready snapshots in status.
 const readyCount = "ready"
+
+// onlyReady is shared: it is asked for of every snapshot in every look.
+var onlyReady = []string{readyCount}

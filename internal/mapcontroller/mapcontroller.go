@@ -127,7 +127,7 @@ type MapRequest[P client.Object] struct {
 	// Input is the object of this key. In a Tombstone it is nil when the input
 	// is gone, and set when it exists but is not selected.
 	Input client.Object
-	// Outputs are the parent's outputs of this key by name, those that are being
+	// Outputs are the parent's outputs of this key, the oldest first, those being
 	// deleted among them. They may be shared with the cache: never change one.
 	Outputs []client.Object
 }

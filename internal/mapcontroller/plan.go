@@ -18,6 +18,7 @@ package mapcontroller
 
 import (
 	"reflect"
+	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -46,6 +47,10 @@ func idOf(o client.Object) outputID {
 // needs nothing; one that is already being deleted is never deleted again.
 func diff(observed, desired []client.Object) plan {
 	var p plan
+	if rest, ok := without(observed, desired); ok {
+		p.delete = slices.DeleteFunc(rest, func(o client.Object) bool { return o.GetDeletionTimestamp() != nil })
+		return p
+	}
 	have, wanted := byID(observed), byID(desired)
 	for _, want := range desired {
 		switch have[idOf(want)] {
@@ -62,6 +67,19 @@ func diff(observed, desired []client.Object) plan {
 		}
 	}
 	return p
+}
+
+// without returns the observed outputs that are not desired, if all desired ones
+// are observed ones, as they are and in the same order: so it is for most looks.
+func without(observed, desired []client.Object) (rest []client.Object, ok bool) {
+	for _, o := range observed {
+		if len(desired) > 0 && o == desired[0] {
+			desired = desired[1:]
+		} else {
+			rest = append(rest, o)
+		}
+	}
+	return rest, len(desired) == 0
 }
 
 func byID(objects []client.Object) map[outputID]client.Object {

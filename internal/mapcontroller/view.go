@@ -83,12 +83,19 @@ func (v view) input(kinds []Input, namespace, mapKey string) (client.Object, err
 }
 
 // claimable returns what a parent controls for a map key, and the orphans that
-// name both, by name: a decision must not hang on the order of a hash. An empty
-// map key is one like any other: a label may be empty.
+// name both, the oldest first: a decision must not hang on the order of a hash.
+// An empty map key is one like any other: a label may be empty.
 func (v view) claimable(kinds []Output, parent client.Object, mapKey string) ([]client.Object, error) {
 	found, err := v.outputs(kinds, parent, func(owner string) (index, value string) { return v.claim, claimValue(owner, mapKey) })
-	slices.SortFunc(found, func(a, b client.Object) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	slices.SortFunc(found, older)
 	return found, err
+}
+
+func older(a, b client.Object) int {
+	if c := a.GetCreationTimestamp().Compare(b.GetCreationTimestamp().Time); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.GetName(), b.GetName())
 }
 
 // claimableAll returns the same for all map keys.
@@ -108,7 +115,11 @@ func (v view) outputs(
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, found...)
+			if all == nil {
+				all = found
+			} else {
+				all = append(all, found...)
+			}
 		}
 	}
 	return all, nil

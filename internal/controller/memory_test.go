@@ -1,0 +1,46 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controller
+
+import (
+	"runtime"
+	"testing"
+)
+
+// The promise is 1.2 kB of heap for each further snapshot of a PVC that has
+// some.
+const mostBytesPerSnapshot = 1200
+
+func TestMemoryOfASnapshot(t *testing.T) {
+	const claims, each = 200, 40
+	held := newPopulation()
+	s := every("1h")
+	grow := func(from, to int) {
+		for i := range claims {
+			held.addSnapshots(t, s, i, from, to)
+		}
+	}
+	grow(0, 1)
+	before := liveHeap()
+	grow(1, 1+each)
+	perSnapshot := (liveHeap() - before) / (claims * each)
+	runtime.KeepAlive(held)
+	t.Logf("%d bytes for each further snapshot", perSnapshot)
+	if perSnapshot > mostBytesPerSnapshot {
+		t.Errorf("%d bytes for each further snapshot, want at most %d", perSnapshot, mostBytesPerSnapshot)
+	}
+}
