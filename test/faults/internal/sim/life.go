@@ -53,10 +53,10 @@ func newLife(w *world, until time.Time) *life {
 	ns, err := w.server.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: l.namespace}}, kube.Someone)
 	must(err)
 	l.namespaceUID = ns.GetUID()
-	for i := range 2 + w.chance.IntN(3) {
+	for i := range 1 + w.chance.IntN(3) {
 		l.claims = append(l.claims, fmt.Sprintf("data-%d", i))
 	}
-	for i := range 1 + w.chance.IntN(2) {
+	for i := range 1 + w.chance.IntN(3)/2 {
 		l.schedules = append(l.schedules, fmt.Sprintf("plan-%d", i))
 	}
 	for _, name := range l.claims {

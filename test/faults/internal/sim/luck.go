@@ -58,7 +58,7 @@ func (l *life) crashNow() {
 	}
 }
 
-func (l *life) secondOperator() { l.second(between(l.chance, time.Minute, 3*24*time.Hour)) }
+func (l *life) secondOperator() { l.second(between(l.chance, time.Minute, 90*time.Minute)) }
 
 // moveClocks sets the operators' clock and what the server's answers tell, for a
 // while: so little that it must be borne, or so much that nothing may be deleted.

@@ -53,10 +53,9 @@ type operator struct {
 	machine *mapcontroller.Machine
 	watches [3]*watch
 
-	keys       *queue[mapcontroller.Request]
-	status     *queue[reconcile.Request]
-	releases   *queue[mapcontroller.Release]
-	reconciles int
+	keys     *queue[mapcontroller.Request]
+	status   *queue[reconcile.Request]
+	releases *queue[mapcontroller.Release]
 }
 
 var scheme = newScheme()
@@ -146,7 +145,7 @@ func (w *world) start(statusInterval time.Duration, lag func() int) *operator {
 func (o *operator) connect(lag func() int) {
 	m := o.machine
 	o.keys = newQueue(o, func(r mapcontroller.Request) (reconcile.Result, error) { return m.Keys.Reconcile(o.ctx, r) })
-	o.status = newQueue(o, func(r reconcile.Request) (reconcile.Result, error) { return m.Status.Reconcile(o.ctx, r) })
+	o.status = newQueue(o, func(r reconcile.Request) (reconcile.Result, error) { o.world.statuses++; return m.Status.Reconcile(o.ctx, r) })
 	o.releases = newQueue(o, func(r mapcontroller.Release) (reconcile.Result, error) { return m.Releases.Reconcile(o.ctx, r) })
 
 	parents := handlersOf(o.ctx, o.keys, m.Parents)
@@ -168,7 +167,7 @@ func (o *operator) connect(lag func() int) {
 	for k, t := range o.watches {
 		first[k] = t.fill(lag())
 	}
-	must(m.StatusSource(o.ctx, o.status))
+	must(m.StatusSource(o.ctx, tardy{o.status}))
 	must(m.ReleaseSource(o.ctx, o.releases))
 	for k, t := range o.watches {
 		for _, object := range first[k] {

@@ -78,7 +78,7 @@ func (q *queue[T]) work(item T) {
 	if !q.operator.alive {
 		return
 	}
-	q.operator.reconciles++
+	q.operator.world.reconciles++
 	if err != nil {
 		q.AddRateLimited(item)
 		return
@@ -87,4 +87,14 @@ func (q *queue[T]) work(item T) {
 	if result.RequeueAfter > 0 {
 		q.AddAfter(item, result.RequeueAfter)
 	}
+}
+
+// tardy is how a status controller that has much to do is woken by keys: later,
+// and once for many. Nothing but status rests on it, and to work one out takes
+// longer than all else in a run.
+type tardy struct{ *queue[reconcile.Request] }
+
+// AddAfter implements workqueue.TypedDelayingInterface.
+func (t tardy) AddAfter(item reconcile.Request, d time.Duration) {
+	t.queue.AddAfter(item, d+t.operator.world.statusDelay)
 }

@@ -37,16 +37,13 @@ type Result struct {
 	// Violations are the guarantees that were broken, in the order of oracles.
 	Violations []oracle.Violation
 	// Reconciles counts the operators' looks, Snapshots what they created.
-	Reconciles, Snapshots int
+	Reconciles, Snapshots, Statuses int
 }
 
 // Run lives one life and judges it.
 func Run(seed uint64) Result {
 	w := Live(seed)
-	r := Result{Seed: seed, History: w.history}
-	for _, o := range w.operators {
-		r.Reconciles += o.reconciles
-	}
+	r := Result{Seed: seed, History: w.history, Reconciles: w.reconciles, Statuses: w.statuses}
 	r.Violations = oracle.Judge(w.history)
 	return r
 }
@@ -56,6 +53,7 @@ func Live(seed uint64) *world {
 	w := newWorld(seed)
 	end := began.Add(Days * 24 * time.Hour)
 	w.statusInterval = pick(w.chance, 5*time.Second, time.Minute, 10*time.Minute)
+	w.statusDelay = pick(w.chance, 10*time.Minute, time.Hour, 3*time.Hour, 3*time.Hour, 6*time.Hour, 6*time.Hour, 6*time.Hour)
 	newLife(w, end)
 	w.start(w.statusInterval, w.lag)
 	w.run(end)

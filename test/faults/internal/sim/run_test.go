@@ -23,7 +23,7 @@ import (
 )
 
 func TestOne(t *testing.T) {
-	for seed := range uint64(5) {
+	for seed := range uint64(40) {
 		start := time.Now()
 		r := Run(seed)
 		took := time.Since(start)
@@ -31,6 +31,9 @@ func TestOne(t *testing.T) {
 		for _, q := range r.History.Requests {
 			verbs[fmt.Sprintf("%s %s", q.Verb, q.Resource)]++
 		}
-		t.Logf("seed %d: %v, %d changes, %d requests, %d reconciles, %v %d violations", seed, took, len(r.History.Changes), len(r.History.Requests), r.Reconciles, verbs, len(r.Violations))
+		t.Logf("seed %d: %v, %d changes, %d requests, %d reconciles %d statuses, %v %d violations", seed, took, len(r.History.Changes), len(r.History.Requests), r.Reconciles, r.Statuses, verbs, len(r.Violations))
+		for _, v := range r.Violations {
+			t.Logf("VIOLATION seed %d: %s %v %s (change %d, request %d)", seed, v.Oracle, v.At.Sub(began), v.Message, v.Change, v.Request)
+		}
 	}
 }

@@ -73,7 +73,7 @@ func (w *world) freeze(d time.Duration) {
 // calm ends all that is wrong: with requests, with clocks, with watches, with
 // drivers; and leaves one operator.
 func (w *world) calm() {
-	w.trouble = trouble{}
+	w.trouble, w.statusDelay = trouble{}, 0
 	w.setClocks(0, 0)
 	clear(w.driver.modes)
 	w.bury()

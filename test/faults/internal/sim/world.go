@@ -44,6 +44,10 @@ type world struct {
 	clocks    clocks
 	// statusInterval is what operators are started with.
 	statusInterval time.Duration
+	// statusDelay is how much later their keys wake their status.
+	statusDelay time.Duration
+	// reconciles counts their looks.
+	reconciles, statuses int
 
 	// chance decides what happens in the world; luck how fast things go and what
 	// fails. They are apart so that what operators do changes less of a life.
