@@ -180,10 +180,15 @@ func play(ctx context.Context, root string, f flags) error {
 	if report == nil {
 		return err
 	}
-	return errors.Join(err, hand(report, f))
+	return errors.Join(err, hand(report, root, f))
 }
 
-func hand(report *campaign.Report, f flags) error {
+func hand(report *campaign.Report, root string, f flags) error {
+	if f.write != "" {
+		if err := os.WriteFile(f.write, []byte(report.Markdown(root)), 0o644); err != nil { //nolint:gosec // a page for all
+			return err
+		}
+	}
 	if f.output == "json" {
 		if err := json.NewEncoder(os.Stdout).Encode(report); err != nil {
 			return err

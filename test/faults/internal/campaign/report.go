@@ -36,6 +36,8 @@ type Report struct {
 	Failed   int       `json:"failed"`
 	Missed   int       `json:"missed"`
 	Failures []Failure `json:"failures,omitempty"`
+	// MissedPlans never came to their points.
+	MissedPlans []string `json:"missedPlans,omitempty"`
 }
 
 // Row is a class.
@@ -106,6 +108,7 @@ func (r *Report) add(res result) {
 	case len(res.Missed) > 0:
 		row.Missed++
 		r.Missed++
+		r.MissedPlans = append(r.MissedPlans, res.Plan.ID)
 	default:
 		row.Plans++
 		row.Passed++

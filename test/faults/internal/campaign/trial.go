@@ -18,6 +18,7 @@ package campaign
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -134,7 +135,7 @@ func (t *trial) do(ctx context.Context) (r result) {
 	}
 	t.gate = proxy.New(proxy.Options{
 		Upstream: t.cluster.Upstream, Transport: t.cluster.Transport, Token: t.cluster.Token, Namespace: t.run.Namespace, Past: t.run,
-		Faults: t.plan.Faults, Always: t.workload.Always, Crash: t.crash,
+		Faults: t.plan.Faults, Nicknames: t.run.Nicknames(), Always: t.workload.Always, Crash: t.crash,
 	})
 	t.began = time.Now()
 	defer t.killAll()
@@ -374,13 +375,11 @@ func (t *trial) differs(state world.State) error {
 func (t *trial) judge(ctx context.Context, late error) result {
 	h := &history.History{Began: t.began}
 	if t.plan.IdleFor > 0 {
-		from := time.Now()
-		select {
-		case <-ctx.Done():
-			return result{Err: ctx.Err()}
-		case <-time.After(t.plan.IdleFor):
+		w, err := t.watchEnd(ctx)
+		if err != nil {
+			return result{Err: err}
 		}
-		h.Windows = append(h.Windows, history.Window{Kind: history.Idle, From: from, Until: time.Now(), Process: -1})
+		h.Windows = append(h.Windows, w)
 	}
 	t.killAll()
 	if err := t.cluster.Records.CatchUp(ctx, t.cluster.Client, t.run.Namespace); err != nil {
@@ -389,11 +388,6 @@ func (t *trial) judge(ctx context.Context, late error) result {
 	h.Ended = time.Now()
 	h.Changes, h.Requests = t.run.Changes(), t.gate.Requests()
 	h.Windows = append(h.Windows, t.gate.Windows()...)
-	if t.workload.Broken != "" {
-		h.Windows = append(h.Windows, history.Window{
-			Kind: history.Broken, From: h.Began, Process: -1, Object: t.run.Namespace + "/" + t.workload.Broken,
-		})
-	}
 	for i := range h.Changes {
 		h.Changes[i].Request = t.causedBy(h.Changes[i])
 	}
@@ -419,13 +413,39 @@ func (t *trial) judge(ctx context.Context, late error) result {
 	return r
 }
 
+// brokenFor is how long a PVC must have been broken before anything can be said of
+// the others.
+const brokenFor = 12 * time.Second
+
+// watchEnd looks on for a while after the end: nothing may happen, unless a PVC is
+// broken, which is tried again and again.
+func (t *trial) watchEnd(ctx context.Context) (history.Window, error) {
+	w := history.Window{Kind: history.Idle, From: time.Now(), Process: -1}
+	wait := t.plan.IdleFor
+	if t.workload.Broken != "" {
+		w = history.Window{Kind: history.Broken, From: t.began, Process: -1, Object: t.run.Namespace + "/" + t.workload.Broken}
+		wait = max(wait, brokenFor)
+	}
+	select {
+	case <-ctx.Done():
+		return w, ctx.Err()
+	case <-time.After(wait):
+	}
+	w.Until = time.Now()
+	return w, nil
+}
+
 // causedBy finds the request that made a change.
 func (t *trial) causedBy(c history.Change) int {
 	o, deleted := c.After, c.After == nil
 	if deleted {
 		o = c.Before
 	}
-	return t.gate.Changed(string(o.GetUID()), fmt.Sprint(c.Revision), deleted, c.At)
+	var before []byte
+	if c.Before != nil {
+		before, _ = json.Marshal(c.Before) // without it, as if there had been nothing
+	}
+	return t.gate.Changed(string(o.GetUID()), fmt.Sprint(c.Revision), before, deleted, c.At)
 }
 
 func (t *trial) logs() string {

@@ -38,6 +38,7 @@ var (
 	errorDeeds = []Deed{Conflict, TooMany, Internal, Unavailable, TimedOut, Lost, Quota, Terminating}
 	listDeeds  = []Deed{Internal, Gone, Stale, Empty, Truncated}
 	getDeeds   = []Deed{Internal, Gone, Stale}
+	pathDeeds  = []Deed{Internal, Unavailable}
 	eventDeeds = []Deed{Drop, DropGone, Delay, Duplicate}
 	ages       = []string{"one-change-back", "half-way-back", "before-anything"}
 )
@@ -64,10 +65,10 @@ const pairsPerWorkload = 8
 // from a seed.
 func Enumerate(references []Reference, seed uint64, idle time.Duration) []Plan {
 	var all []Plan
-	for _, r := range references {
+	for i, r := range references {
 		all = append(all, r.crashPlans()...)
 		all = append(all, r.errorPlans()...)
-		all = append(all, r.readPlans()...)
+		all = append(all, r.readPlans(i == 0)...)
 		all = append(all, r.watchPlans()...)
 		all = append(all, r.travelPlans()...)
 		all = append(all, r.managerPlans()...)
@@ -115,9 +116,14 @@ func (r Reference) errorPlans() []Plan {
 	return r.each(APIErrors, r.Trace.where(Point.Write), errorDeeds)
 }
 
-func (r Reference) readPlans() []Plan {
+// readPlans have faults at discovery for the first workload only: it is the same
+// for all.
+func (r Reference) readPlans(first bool) []Plan {
 	all := r.each(Reads, r.Trace.where(Point.List), listDeeds)
 	all = append(all, r.each(Reads, r.Trace.where(Point.Get), getDeeds)...)
+	if first {
+		all = append(all, r.each(Reads, r.Trace.where(Point.Discovery), pathDeeds)...)
+	}
 	for _, p := range r.each(Reads, r.Classic.where(func(p Point) bool { return p.Verb == "list" }), listDeeds) {
 		p.ID += ":classic"
 		p.ClassicLists = true

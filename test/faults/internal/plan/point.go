@@ -54,7 +54,13 @@ func (p Point) Write() bool {
 func (p Point) List() bool { return p.Verb == "list" || p.Verb == "live-list" }
 
 // Get tells whether a live read of one object is meant.
-func (p Point) Get() bool { return p.Verb == "get" }
+func (p Point) Get() bool { return p.Verb == "get" && p.Resource != Path }
+
+// Path is the resource of what is none: discovery.
+const Path = "path"
+
+// Discovery tells whether a look at what the API server serves is meant.
+func (p Point) Discovery() bool { return p.Verb == "get" && p.Resource == Path }
 
 // Event tells whether an event of a watch is meant.
 func (p Point) Event() bool {

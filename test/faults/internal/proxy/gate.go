@@ -50,8 +50,10 @@ type Options struct {
 	Namespace string
 	Past      Past
 	Faults    []plan.Fault
-	// Always is asked before each request; a deed that it returns is done every
-	// time.
+	// Nicknames are names of objects that are the same in every run.
+	Nicknames map[string]string
+	// Always is asked before each request; a deed that it returns is what the API
+	// server answers every time.
 	Always func(plan.Point) plan.Deed
 	// Crash kills a process and returns when it is dead.
 	Crash func(process int, f plan.Fault)
@@ -92,7 +94,7 @@ type answered struct{ uid, version string }
 
 // New makes a gate without processes.
 func New(o Options) *Gate {
-	g := &Gate{Options: o, names: newNames(), pending: map[plan.Point]plan.Fault{}, last: time.Now()}
+	g := &Gate{Options: o, names: newNames(o.Nicknames), pending: map[plan.Point]plan.Fault{}, last: time.Now()}
 	for _, f := range o.Faults {
 		g.pending[f.At] = f
 	}
@@ -144,14 +146,18 @@ func (g *Gate) Requests() []history.Request {
 }
 
 // Changed finds the request that made a change seen at a time: the write that was
-// answered with this version of the object, or the delete of it. It is -1 if there
-// is none.
-func (g *Gate) Changed(uid, version string, deleted bool, at time.Time) int {
+// answered with this version of the object, or the delete of it. A patch that asks
+// for nothing that was not so before is answered with a version that someone else
+// made. It is -1 if there is none.
+func (g *Gate) Changed(uid, version string, before []byte, deleted bool, at time.Time) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for i, a := range g.answered {
 		r := g.requests[i]
 		if a.uid == uid && uid != "" && r.At.Before(at) && (a.version == version || deleted && r.Verb == "delete" && a.version == "") {
+			if r.Verb == "patch" && satisfies(before, r.Body) {
+				continue
+			}
 			return i
 		}
 	}
@@ -211,12 +217,12 @@ func (g *Gate) touch(now time.Time) {
 }
 
 // begin takes note of a request and says what is to be done to it.
-func (g *Gate) begin(p *Process, q request) (int, plan.Point, *plan.Fault) {
+func (g *Gate) begin(p *Process, q *request) (int, *plan.Fault) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := time.Now()
-	point := g.names.request(q)
-	g.trace = append(g.trace, point)
+	q.point = g.names.request(*q)
+	g.trace = append(g.trace, q.point)
 	r := history.Request{
 		At: now, Clock: now, Process: p.Index, Verb: q.verb, Group: q.group, Resource: q.full(),
 		Namespace: q.namespace, Name: q.name, Body: q.body,
@@ -233,7 +239,7 @@ func (g *Gate) begin(p *Process, q request) (int, plan.Point, *plan.Fault) {
 		g.inflight++
 		g.last = now
 	}
-	return len(g.requests) - 1, point, g.fault(point, now)
+	return len(g.requests) - 1, g.fault(q.point, now)
 }
 
 func (g *Gate) fault(point plan.Point, now time.Time) *plan.Fault {
@@ -241,11 +247,6 @@ func (g *Gate) fault(point plan.Point, now time.Time) *plan.Fault {
 		delete(g.pending, point)
 		g.touch(now)
 		return &f
-	}
-	if g.Always != nil {
-		if do := g.Always(point); do != "" {
-			return &plan.Fault{At: point, Do: do}
-		}
 	}
 	return nil
 }

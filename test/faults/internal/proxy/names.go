@@ -18,6 +18,7 @@ package proxy
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
@@ -35,9 +36,9 @@ type names struct {
 	events  map[string]plan.Point
 }
 
-func newNames() *names {
+func newNames(nicknames map[string]string) *names {
 	return &names{
-		logical: map[string]string{}, series: map[string]int{},
+		logical: maps.Clone(nicknames), series: map[string]int{},
 		counts: map[plan.Point]int{}, events: map[string]plan.Point{},
 	}
 }
@@ -45,6 +46,9 @@ func newNames() *names {
 // of is the logical name of an object: "data-0+2" is the second snapshot of
 // data-0 that turned up.
 func (n *names) of(resource, name string) string {
+	if n.logical == nil {
+		n.logical = map[string]string{}
+	}
 	if resource != "volumesnapshots" {
 		return name
 	}
@@ -65,7 +69,7 @@ func (n *names) request(q request) plan.Point {
 	p := plan.Point{Verb: q.verb, Resource: q.full(), Object: n.of(q.resource, q.name)}
 	switch {
 	case q.resource == "":
-		p.Resource, p.Object = "path", q.path
+		p.Resource, p.Object = plan.Path, q.path
 	case q.resource == "events":
 		// Their names are drawn. What an event is about comes before its text.
 		p.Object = metaOf(q.body).Reason

@@ -22,6 +22,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 )
 
 // request is an HTTP request as RBAC sees it.
@@ -36,6 +38,7 @@ type request struct {
 	metadata bool
 	query    url.Values
 	body     []byte
+	point    plan.Point
 }
 
 // cached are the resources that the operator watches everywhere and is confined

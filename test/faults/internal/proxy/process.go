@@ -136,7 +136,7 @@ func (p *Process) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	q := parse(r, body)
-	i, _, f := p.gate.begin(p, q)
+	i, f := p.gate.begin(p, &q)
 	defer p.gate.end(q)
 	if q.write() && p.how.LateWrites {
 		sleep(r.Context(), managerLateBy)
@@ -204,6 +204,11 @@ func (p *Process) stale(r *http.Request, q request, i int, f *plan.Fault) answer
 }
 
 func (p *Process) forward(r *http.Request, q request, i int) answer {
+	if p.gate.Always != nil {
+		if a, ok := refusal(p.gate.Always(q.point), q); ok {
+			return a
+		}
+	}
 	if p.frozen() && q.verb == "list" && q.fillsCache() {
 		return p.forwardAt(r, q, i, p.how.Frozen)
 	}

@@ -182,7 +182,7 @@ func adopted() Workload {
 func released() Workload {
 	relabel := func(what, name, label, value string, when func(world.State) bool) Step {
 		return Step{What: what, When: when, Do: func(ctx context.Context, r *world.Run) error {
-			return r.Patch(ctx, world.Named(&snapshotv1.VolumeSnapshot{}, r.Namespace, name),
+			return r.Patch(ctx, r.Called(name),
 				`{"metadata":{"labels":{%q:%s}}}`, label, value)
 		}}
 	}

@@ -21,7 +21,6 @@ import (
 	"errors"
 	"time"
 
-	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -120,7 +119,7 @@ func hold() Workload {
 			What: "take the hold off",
 			When: settled(v1alpha1.ReasonSuspended),
 			Do: func(ctx context.Context, r *world.Run) error {
-				return r.Patch(ctx, world.Named(&snapshotv1.VolumeSnapshot{}, r.Namespace, "data-0-old-0"),
+				return r.Patch(ctx, r.Called("data-0-old-0"),
 					`{"metadata":{"annotations":{%q:null}}}`, v1alpha1.AnnotationHold)
 			},
 		}},

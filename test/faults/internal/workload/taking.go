@@ -18,6 +18,7 @@ package workload
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -36,7 +37,16 @@ func first() Workload {
 			r.Driver.TwoSteps()
 			return on(ctx, r).nightly(0, spec{}).claim("data-0", 0).claim("data-1", 0).claim("data-2", 0).err
 		},
-		End: has(v1alpha1.ReasonScheduled, map[string]int{"data-0": 1, "data-1": 1, "data-2": 1}),
+		End: func(s world.State) error {
+			for _, c := range s.Claims {
+				want := world.SnapshotName(s.Schedule(nightly).UID, c, c.CreationTimestamp.Time)
+				if of := s.Of(c.Name); len(of) == 1 && of[0].Name != want {
+					return fmt.Errorf("the snapshot of %s is called %s, not %s: names are made in another way now, "+
+						"so world.SnapshotName has to follow", c.Name, of[0].Name, want)
+				}
+			}
+			return has(v1alpha1.ReasonScheduled, map[string]int{"data-0": 1, "data-1": 1, "data-2": 1})(s)
+		},
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	"strconv"
 	"time"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -42,14 +43,17 @@ type Run struct {
 	// StopOperator and StartOperator are the upgrade of a workload.
 	StopOperator, StartOperator func(ctx context.Context) error
 
-	first int64
-	told  chan struct{}
+	first     int64
+	nicknames map[string]string
+	told      chan struct{}
 }
 
 // NewRun makes the namespace of a run. What plays the driver ends with the
 // context.
 func (c *Cluster) NewRun(ctx context.Context, namespace string) (*Run, error) {
-	r := &Run{Cluster: c, Namespace: namespace, Now: time.Now().Truncate(time.Second), told: make(chan struct{}, 1)}
+	r := &Run{Cluster: c, Namespace: namespace, Now: time.Now().Truncate(time.Second), told: make(chan struct{}, 1),
+		nicknames: map[string]string{},
+	}
 	o := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
 	if err := c.Client.Create(ctx, o); err != nil {
 		return nil, err
@@ -64,6 +68,20 @@ func (c *Cluster) NewRun(ctx context.Context, namespace string) (*Run, error) {
 	c.Records.Tell(namespace, r.Driver.told)
 	go r.Driver.play(ctx)
 	return r, nil
+}
+
+// Nicknames are those of the snapshots that were made before the run, by name.
+func (r *Run) Nicknames() map[string]string { return r.nicknames }
+
+// Called is an empty object with the name of the snapshot that was made before the
+// run under a nickname.
+func (r *Run) Called(name string) *snapshotv1.VolumeSnapshot {
+	for real, nick := range r.nicknames {
+		if nick == name {
+			return Named(&snapshotv1.VolumeSnapshot{}, r.Namespace, real)
+		}
+	}
+	panic("no snapshot was made as " + name)
 }
 
 // Told is sent to after changes in the namespace.

@@ -18,6 +18,10 @@ package world
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"fmt"
+	"strings"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -68,8 +72,21 @@ func (r *Run) Claim(ctx context.Context, name string, age time.Duration, labels 
 	return c, r.etcd.put(ctx, c)
 }
 
+// nickname is the annotation that tells a snapshot made before the run by.
+const nickname = "faults/name"
+
+// SnapshotName is the name that the operator gives to a snapshot. Those that are
+// made before a run need just that name: it is what keeps an operator with an old
+// view from taking a slot twice. Workload "first" sees that it is still so.
+func SnapshotName(schedule types.UID, c *corev1.PersistentVolumeClaim, slot time.Time) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%s/%d", schedule, c.UID, slot.Unix()))
+	hash := strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:10]
+	return c.Name + "-" + slot.UTC().Format("20060102150405") + "-" + hash
+}
+
 // Taken describes a snapshot that was taken before the run.
 type Taken struct {
+	// Name is what the workload calls it.
 	Name string
 	// Age is how long ago it was taken, Slot how long ago its slot was; 0: as Age.
 	Age, Slot time.Duration
@@ -88,16 +105,18 @@ type Taken struct {
 
 // Snapshot makes a snapshot that a schedule took of a PVC before the run.
 func (r *Run) Snapshot(ctx context.Context, s *v1alpha1.SnapshotSchedule, c *corev1.PersistentVolumeClaim, t Taken) error {
-	v := &snapshotv1.VolumeSnapshot{ObjectMeta: r.made(t.Name, t.Age)}
-	slot := t.Slot
-	if slot == 0 {
-		slot = t.Age
+	at := t.Slot
+	if at == 0 {
+		at = t.Age
 	}
+	slot := r.Now.Add(-at).UTC()
+	v := &snapshotv1.VolumeSnapshot{ObjectMeta: r.made(SnapshotName(s.UID, c, slot), t.Age)}
+	r.nicknames[v.Name] = t.Name
 	v.Labels = map[string]string{v1alpha1.LabelSchedule: s.Name, v1alpha1.LabelMapKey: string(c.UID)}
 	if t.Untagged {
 		delete(v.Labels, v1alpha1.LabelMapKey)
 	}
-	v.Annotations = map[string]string{v1alpha1.AnnotationScheduledAt: r.Now.Add(-slot).UTC().Format(time.RFC3339)}
+	v.Annotations = map[string]string{v1alpha1.AnnotationScheduledAt: slot.Format(time.RFC3339), nickname: t.Name}
 	if t.Held {
 		v.Annotations[v1alpha1.AnnotationHold] = "for the audit"
 	}

@@ -91,10 +91,11 @@ func (s State) Claim(name string) *corev1.PersistentVolumeClaim {
 	return nil
 }
 
-// Snapshot is the VolumeSnapshot of a name; nil if there is none.
+// Snapshot is the VolumeSnapshot that was made before the run under a nickname; nil
+// if it is no longer there.
 func (s State) Snapshot(name string) *snapshotv1.VolumeSnapshot {
 	for _, o := range s.Snapshots {
-		if o.Name == name {
+		if o.Annotations[nickname] == name {
 			return o
 		}
 	}
