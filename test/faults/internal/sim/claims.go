@@ -73,7 +73,7 @@ func (l *life) deleteClaim() {
 	}
 	must(l.server.Delete(kube.Claims, l.key(name), metav1.DeleteOptions{}, kube.Someone))
 	if oneIn(l.chance, 2) { // and at once again, under the same name
-		l.after(between(l.luck, time.Second, 2*time.Hour), func() {
+		l.later(between(l.luck, time.Second, 2*time.Hour), func() {
 			if l.find(kube.Claims, name) == nil {
 				l.createClaim(name)
 			}
@@ -100,7 +100,7 @@ func (l *life) relabelClaim() {
 	before := claim.GetLabels()[appLabel]
 	l.relabel(name, pick(l.chance, "a", "b", "none"))
 	if oneIn(l.chance, 2) {
-		l.after(between(l.chance, time.Second, 40*time.Hour), func() { l.relabel(name, before) })
+		l.later(between(l.chance, time.Second, 40*time.Hour), func() { l.relabel(name, before) })
 	}
 }
 
@@ -125,7 +125,7 @@ func (l *life) restore() {
 	l.createClaimFrom(name, &corev1.TypedLocalObjectReference{
 		APIGroup: new("snapshot.storage.k8s.io"), Kind: "VolumeSnapshot", Name: s.Name,
 	})
-	l.after(between(l.chance, time.Hour, 6*24*time.Hour), func() {
+	l.later(between(l.chance, time.Hour, 6*24*time.Hour), func() {
 		if l.find(kube.Claims, name) != nil {
 			must(l.server.Delete(kube.Claims, l.key(name), metav1.DeleteOptions{}, kube.Someone))
 		}

@@ -36,6 +36,8 @@ type driver struct {
 	world *world
 	// modes are how it does, by the name of the PVC.
 	modes map[string]mode
+	// well: from now on nothing goes wrong.
+	well bool
 }
 
 // mode is how a driver does for one PVC.
@@ -175,7 +177,7 @@ func (d *driver) finish(key client.ObjectKey, uid types.UID, m mode) {
 }
 
 func (d *driver) lose(key client.ObjectKey, uid types.UID) {
-	if s := d.snapshot(key, uid); s == nil || s.DeletionTimestamp != nil {
+	if s := d.snapshot(key, uid); s == nil || s.DeletionTimestamp != nil || d.well {
 		return
 	}
 	d.report(key, func(status *snapshotv1.VolumeSnapshotStatus) {
@@ -184,6 +186,19 @@ func (d *driver) lose(key client.ObjectKey, uid types.UID) {
 			status.Error = d.problem("the content is gone")
 		}
 	})
+}
+
+// recover mends what was lost, failed or is slow.
+func (d *driver) recover() {
+	clear(d.modes)
+	d.well = true
+	for _, o := range d.world.server.List(kube.Snapshots) {
+		s := o.(*snapshotv1.VolumeSnapshot)
+		if s.Status != nil && s.Status.CreationTime != nil && s.Status.ReadyToUse != nil && !*s.Status.ReadyToUse {
+			key, uid := client.ObjectKeyFromObject(s), s.UID
+			d.after(time.Minute, 12*time.Hour, func() { d.finish(key, uid, healthy) })
+		}
+	}
 }
 
 // remove lets a snapshot that is being deleted go, unless a PVC is still being

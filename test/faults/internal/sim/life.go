@@ -78,6 +78,15 @@ func (l *life) step() {
 	l.after(time.Duration(l.chance.ExpFloat64()*float64(meanPause)), l.step)
 }
 
+// later lets something follow from what happened, if it comes in time.
+func (l *life) later(d time.Duration, do func()) {
+	l.after(d, func() {
+		if l.now.Before(l.until) {
+			do()
+		}
+	})
+}
+
 // happen draws what happens, the common before the rare.
 func (l *life) happen() {
 	total := 0

@@ -64,7 +64,7 @@ func (l *life) secondOperator() { l.second(between(l.chance, time.Minute, 90*tim
 // while: so little that it must be borne, or so much that nothing may be deleted.
 func (l *life) moveClocks() {
 	if l.busy() {
-		l.after(10*time.Second, l.moveClocks) // a jump in the middle of a delete is another matter
+		l.later(10*time.Second, l.moveClocks) // a jump in the middle of a delete is another matter
 		return
 	}
 	const day = 24 * time.Hour
@@ -75,12 +75,12 @@ func (l *life) moveClocks() {
 	} else {
 		l.setClocks(off, 0)
 	}
-	l.after(between(l.chance, time.Minute, 2*day), l.rightClocks)
+	l.later(between(l.chance, time.Minute, 2*day), l.rightClocks)
 }
 
 func (l *life) rightClocks() {
 	if l.busy() {
-		l.after(10*time.Second, l.rightClocks)
+		l.later(10*time.Second, l.rightClocks)
 		return
 	}
 	l.setClocks(0, 0)

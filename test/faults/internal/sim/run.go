@@ -42,23 +42,34 @@ type Result struct {
 
 // Run lives one life and judges it.
 func Run(seed uint64) Result {
-	w := Live(seed)
-	r := Result{Seed: seed, History: w.history, Reconciles: w.reconciles, Statuses: w.statuses}
-	r.Violations = oracle.Judge(w.history)
-	return r
+	w, atEnd := live(seed)
+	violations := append(oracle.Judge(w.history), Slots(w.history)...)
+	return Result{
+		Seed: seed, History: w.history, Reconciles: w.reconciles, Statuses: w.statuses, Violations: append(violations, atEnd...),
+	}
 }
 
-// Live lives one life.
-func Live(seed uint64) *world {
-	w := newWorld(seed)
-	end := began.Add(Days * 24 * time.Hour)
+// live lives one life: with faults, then without, then with nothing to do.
+func live(seed uint64) (w *world, atEnd []oracle.Violation) {
+	const day = 24 * time.Hour
+	w = newWorld(seed)
+	until := began.Add(Days * day)
 	w.statusInterval = pick(w.chance, 5*time.Second, time.Minute, 10*time.Minute)
 	w.statusDelay = pick(w.chance, 10*time.Minute, time.Hour, 3*time.Hour, 3*time.Hour, 6*time.Hour, 6*time.Hour, 6*time.Hour)
-	newLife(w, end)
+	l := newLife(w, until)
 	w.start(w.statusInterval, w.lag)
-	w.run(end)
+	w.history.Windows = append(w.history.Windows, history.Window{Kind: history.Faulty, From: began, Until: until, Process: -1})
+	w.run(until)
 	w.calm()
-	w.run(end.Add(4 * 24 * time.Hour))
+	w.run(w.now.Add(calmDays * day))
+	atEnd = judgeEnd(w)
+
+	l.rest()
+	w.run(w.now.Add(2 * day))
+	idle := history.Window{Kind: history.Idle, From: w.now, Process: -1}
+	w.run(w.now.Add(day / 4))
+	idle.Until = w.now
+	w.history.Windows = append(w.history.Windows, idle)
 	w.history.Ended = w.now
-	return w
+	return w, atEnd
 }

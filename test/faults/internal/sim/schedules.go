@@ -79,7 +79,7 @@ func (l *life) breakSpec() {
 			spec.TimeZone = unknownZone
 		}
 	})
-	l.after(between(l.chance, time.Minute, 5*24*time.Hour), func() {
+	l.later(between(l.chance, time.Minute, 5*24*time.Hour), func() {
 		if l.schedule(name) != nil {
 			l.edit(kube.Schedules, name, func(o client.Object) { mend(l.chance, &o.(*v1alpha1.SnapshotSchedule).Spec) })
 		}
@@ -103,7 +103,7 @@ func (l *life) suspend() {
 		return
 	}
 	l.edit(kube.Schedules, name, func(o client.Object) { o.(*v1alpha1.SnapshotSchedule).Spec.Suspend = true })
-	l.after(between(l.chance, time.Hour, 4*24*time.Hour), func() {
+	l.later(between(l.chance, time.Hour, 4*24*time.Hour), func() {
 		if l.schedule(name) != nil {
 			l.edit(kube.Schedules, name, func(o client.Object) { o.(*v1alpha1.SnapshotSchedule).Spec.Suspend = false })
 		}
@@ -119,10 +119,26 @@ func (l *life) deleteSchedule() {
 		metav1.DeletePropagationOrphan, metav1.DeletePropagationOrphan, metav1.DeletePropagationForeground)
 	must(l.server.Delete(kube.Schedules, l.key(name), metav1.DeleteOptions{PropagationPolicy: &policy}, kube.Someone))
 	if oneIn(l.chance, 2) { // and is made anew, perhaps before the operator has seen it go
-		l.after(between(l.luck, 10*time.Millisecond, 2*time.Minute), func() {
+		l.later(between(l.luck, 10*time.Millisecond, 2*time.Minute), func() {
 			if l.find(kube.Schedules, name) == nil {
 				l.createSchedule(name)
 			}
 		})
+	}
+}
+
+// rest leaves nothing to do: no slots, and nothing that may expire.
+func (l *life) rest() {
+	for _, o := range l.server.List(kube.Schedules) {
+		l.edit(kube.Schedules, o.GetName(), func(o client.Object) {
+			o.(*v1alpha1.SnapshotSchedule).Spec.Suspend = true
+			o.SetAnnotations(nil)
+		})
+	}
+	for _, o := range l.server.List(kube.Claims) {
+		l.edit(kube.Claims, o.GetName(), func(o client.Object) { o.SetAnnotations(nil) })
+	}
+	for _, o := range l.server.List(kube.Snapshots) {
+		l.annotate(o, func(all map[string]string) { all[v1alpha1.AnnotationHold] = "" })
 	}
 }

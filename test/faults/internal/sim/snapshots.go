@@ -87,7 +87,7 @@ func (l *life) recreateSnapshot() {
 	if s == nil {
 		return
 	}
-	l.after(between(l.chance, time.Hour, 10*24*time.Hour), func() {
+	l.later(between(l.chance, time.Hour, 10*24*time.Hour), func() {
 		if l.server.Find(kube.Snapshots, client.ObjectKeyFromObject(s)) == nil {
 			l.createSnapshot(s.Name, s.Labels, s.Annotations, s.Spec, nil)
 		}

@@ -75,7 +75,7 @@ func (w *world) freeze(d time.Duration) {
 func (w *world) calm() {
 	w.trouble, w.statusDelay = trouble{}, 0
 	w.setClocks(0, 0)
-	clear(w.driver.modes)
+	w.driver.recover()
 	w.bury()
 	for _, o := range w.operators[min(1, len(w.operators)):] {
 		o.die()
