@@ -232,4 +232,3 @@ func productSeries(v *view, t *terms, now time.Time, due bool) retention.Series 
 	}
 	return series
 }
-

@@ -86,7 +86,8 @@ func TestL1(t *testing.T) {
 		{"a snapshot is missing", func(all []client.Object) []client.Object {
 			s := schedule(all)
 			s.Status.Outputs.VolumeSnapshots = v1alpha1.OutputCount{Total: 1, Ready: 1}
-			s.Status.LastSnapshotTime, s.Status.OldestRecoveryPoint = &metav1.Time{Time: all[2].GetCreationTimestamp().Time}, &metav1.Time{Time: all[2].GetCreationTimestamp().Time}
+			s.Status.LastSnapshotTime = &all[2].(*snapshotv1.VolumeSnapshot).CreationTimestamp
+			s.Status.OldestRecoveryPoint = s.Status.LastSnapshotTime
 			return all[:3]
 		}, []string{`"slot 1, ready" is missing`}},
 		{"a snapshot too many", func(all []client.Object) []client.Object {
@@ -106,9 +107,18 @@ func TestL1(t *testing.T) {
 			newest(all).OwnerReferences = nil
 			s := schedule(all)
 			s.Status.Outputs.VolumeSnapshots = v1alpha1.OutputCount{Total: 1, Ready: 1}
-			s.Status.LastSnapshotTime, s.Status.OldestRecoveryPoint = &metav1.Time{Time: all[2].GetCreationTimestamp().Time}, &metav1.Time{Time: all[2].GetCreationTimestamp().Time}
+			s.Status.LastSnapshotTime = &all[2].(*snapshotv1.VolumeSnapshot).CreationTimestamp
+			s.Status.OldestRecoveryPoint = s.Status.LastSnapshotTime
 			return all
 		}, []string{`"slot 1, ready" is missing`, `the snapshots of no schedule: "a snapshot of data, controlled by nobody, ready"`}},
+		{"a snapshot was not released although it lost its map key", func(all []client.Object) []client.Object {
+			delete(newest(all).Labels, v1alpha1.LabelMapKey)
+			s := schedule(all)
+			s.Status.Outputs.VolumeSnapshots = v1alpha1.OutputCount{Total: 1, Ready: 1}
+			s.Status.LastSnapshotTime = &all[2].(*snapshotv1.VolumeSnapshot).CreationTimestamp
+			s.Status.OldestRecoveryPoint = s.Status.LastSnapshotTime
+			return all
+		}, []string{`"slot 1, ready" is missing`, `controlled by every, and taken out of it, ready"`}},
 		{"the PVC is gone", func(all []client.Object) []client.Object {
 			s := schedule(all)
 			s.Status.Inputs.PersistentVolumeClaims.Total = 0
@@ -209,4 +219,3 @@ func TestL1ExceptsMissedSlots(t *testing.T) {
 		t.Error("one missed slot excuses two")
 	}
 }
-

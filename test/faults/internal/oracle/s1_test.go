@@ -85,6 +85,11 @@ func TestS1(t *testing.T) {
 			patches(s, old, func(o *snapshotv1.VolumeSnapshot) { o.OwnerReferences = nil })
 			return s
 		}, "patched"},
+		{"takes over what another controls", func() *script {
+			s := begin(foreign("old"))
+			patches(s, old, adopt)
+			return s
+		}, "Backup"},
 		{"releases its own", func() *script {
 			s := begin(ready("old", day))
 			s.editSnapshot("old", func(o *snapshotv1.VolumeSnapshot) { delete(o.Labels, v1alpha1.LabelMapKey) })
