@@ -95,13 +95,13 @@ verify: ## Verify that generated files, formatting and module files are current.
 RACE ?= $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
 # What needs no API server: all but these suites.
-UNIT_PACKAGES = $$(go list ./... | grep -v -E '/test/(crd|integration|e2e)(/|$$)|/enginetest$$')
+UNIT_PACKAGES = $$(go list ./... | grep -v -E '/test/(crd|integration|e2e)(/|$$)|/test/faults$$|/enginetest$$')
 
 # What needs an API server and etcd, but no controllers beside them.
 INTEGRATION_PACKAGES = $$(go list ./... | grep -E '/test/(crd|integration)(/|$$)|/enginetest$$')
 
 .PHONY: test
-test: test-unit test-integration test-e2e ## Run all tests: unit, integration and end-to-end.
+test: test-unit test-integration test-e2e test-faults-short ## Run all tests: unit, integration, end-to-end and the short fault campaign.
 
 .PHONY: test-unit
 test-unit: ## Run the tests that need no API server (seconds, once compiled).
@@ -122,6 +122,18 @@ test-integration: ## Run the tests against a real API server, built on first use
 test-e2e: ## Run the end-to-end tests on a fresh local cluster: API server, controllers and a CSI snapshot stack.
 	@echo "== End-to-end tests: a fresh local cluster with the CSI snapshot stack"
 	go -C hack/cluster run . run -- go -C "$(CURDIR)" test -count=1 -timeout=30m -p=1 -v ./test/e2e/...
+
+# Draws the pairs of faults.
+SEED ?= 1
+
+.PHONY: test-faults
+test-faults: ## Run the fault campaign, about half an hour; writes docs/faults.md. PLAN=<id> runs one plan, verbosely.
+	go run ./test/faults --seed '$(SEED)' $(if $(PLAN),--plan '$(PLAN)' --v,--write docs/faults.md)
+
+.PHONY: test-faults-short
+test-faults-short: ## Run a fixed selection of the fault campaign (two minutes).
+	@echo "== Fault campaign, short form: the operator under faults against a real API server"
+	go -C hack/cluster run . run --no-csi -- go -C "$(CURDIR)" test -count=1 -timeout=15m -v ./test/faults
 
 .PHONY: cluster-up
 cluster-up: ## Start the local cluster and leave it up.

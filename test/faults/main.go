@@ -28,7 +28,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -47,7 +46,7 @@ type flags struct {
 	limit, parallel                                    int
 	seed                                               uint64
 	idle                                               time.Duration
-	list, first                                        bool
+	list, first, short, verbose                        bool
 }
 
 func parseFlags() flags {
@@ -63,6 +62,8 @@ func parseFlags() flags {
 	flag.StringVar(&f.output, "o", "", "json: the report for machines on stdout, all else on stderr")
 	flag.StringVar(&f.write, "write", "", "`file` to write the report to, as Markdown")
 	flag.BoolVar(&f.list, "list", false, "print the plans and run none")
+	flag.BoolVar(&f.short, "short", false, "the fixed selection that 'make test' runs")
+	flag.BoolVar(&f.verbose, "v", false, "tell what happened in runs that pass, too")
 	flag.BoolVar(&f.first, "first", false, "stop at the first violation")
 	flag.Parse()
 	return f
@@ -81,7 +82,7 @@ func main() {
 }
 
 func run(ctx context.Context, f flags) error {
-	root, err := repository(ctx)
+	root, err := world.Repository(ctx)
 	if err != nil {
 		return err
 	}
@@ -94,7 +95,7 @@ func run(ctx context.Context, f flags) error {
 			return err
 		}
 		defer os.RemoveAll(dir)
-		if f.operator, err = build(ctx, root, dir); err != nil {
+		if f.operator, err = world.BuildOperator(ctx, root, dir); err != nil {
 			return err
 		}
 	}
@@ -122,28 +123,6 @@ func inCluster(ctx context.Context, root string) error {
 	return nil
 }
 
-func repository(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
-	if err != nil {
-		return "", err
-	}
-	mod := strings.TrimSpace(string(out))
-	if filepath.Base(mod) != "go.mod" {
-		return "", errors.New("run this inside of the repository")
-	}
-	return filepath.Dir(mod), nil
-}
-
-func build(ctx context.Context, root, dir string) (string, error) {
-	path := filepath.Join(dir, "manager")
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, "./cmd")
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build ./cmd: %w\n%s", err, out)
-	}
-	return path, nil
-}
-
 func split(names string) []string {
 	if names == "" {
 		return nil
@@ -161,11 +140,14 @@ func play(ctx context.Context, root string, f flags) error {
 	screen := newScreen(os.Stderr)
 	options := campaign.Options{
 		Operator: f.operator, Workloads: split(f.workloads), Plans: split(f.plans), Limit: f.limit,
-		Parallel: f.parallel, Seed: f.seed, Idle: f.idle, StopAtFirst: f.first,
+		Parallel: f.parallel, Seed: f.seed, Idle: f.idle, StopAtFirst: f.first, Verbose: f.verbose,
 		Told: screen.tell, Progress: screen.progress,
 	}
 	for _, class := range split(f.classes) {
 		options.Classes = append(options.Classes, plan.Class(class))
+	}
+	if f.short {
+		options = campaign.Short(options)
 	}
 	c := campaign.New(cluster, options)
 	if f.list {

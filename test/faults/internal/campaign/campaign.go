@@ -57,10 +57,22 @@ type Options struct {
 	Idle time.Duration
 	// StopAtFirst ends the campaign with the first violation.
 	StopAtFirst bool
+	// Verbose tells what happened in runs that pass, too.
+	Verbose bool
 	// Told is called with what there is to tell, in full lines.
 	Told func(string)
 	// Progress is called after each run; it may be nil.
 	Progress func(done, of, failed int)
+
+	// limits are instead of Limit.
+	limits map[plan.Class]int
+}
+
+func (o Options) limit(class plan.Class) int {
+	if o.limits != nil {
+		return o.limits[class]
+	}
+	return o.Limit
 }
 
 // Campaign runs plans on a cluster.
@@ -195,7 +207,7 @@ func (c *Campaign) choose(references map[string]*reference) (choice, error) {
 		}
 	}
 	all := plan.Enumerate(of, c.Seed, c.Idle)
-	chosen := plan.Choose(all, c.Classes, c.Plans, c.Limit)
+	chosen := plan.Choose(all, c.Classes, c.Plans, c.limit)
 	if len(chosen) == 0 {
 		return choice{}, fmt.Errorf("none of %d plans is chosen by classes %v and plans %q: '--list' prints all", len(all), c.Classes, c.Plans)
 	}
@@ -235,7 +247,7 @@ func (c *Campaign) runAll(ctx context.Context, references map[string]*reference,
 			mu.Lock()
 			defer mu.Unlock()
 			report.add(r)
-			if r.failed() {
+			if r.failed() || c.Verbose {
 				c.Told(c.describe(r))
 			}
 			if c.Progress != nil {

@@ -28,12 +28,22 @@ import (
 // tail is how much of a history is told.
 const tail = 60
 
-// describe tells of a trial that failed: what, how to run it again, and the end
+// describe tells of a trial: what, how to run it again, and the end
 // of its history.
 func (c *Campaign) describe(r result) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(&b, format+"\n", args...) }
-	line("FAILED %s (%s)", r.Plan.ID, r.Took.Round(time.Millisecond))
+	verdict := "passed"
+	switch {
+	case r.failed():
+		verdict = "FAILED"
+	case len(r.Missed) > 0:
+		verdict = "missed"
+	}
+	line("%s %s (%s)", verdict, r.Plan.ID, r.Took.Round(time.Millisecond))
+	for _, f := range r.Missed {
+		line("  never came to %s", f)
+	}
 	if r.Err != nil {
 		line("  could not be judged: %v", r.Err)
 	}

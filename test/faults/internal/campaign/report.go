@@ -38,6 +38,8 @@ type Report struct {
 	Failures []Failure `json:"failures,omitempty"`
 	// MissedPlans never came to their points.
 	MissedPlans []string `json:"missedPlans,omitempty"`
+	// Seen counts what there was to judge.
+	Seen map[string]int `json:"seen"`
 }
 
 // Row is a class.
@@ -64,7 +66,7 @@ type Failure struct {
 }
 
 func newReport(o Options) *Report {
-	r := &Report{Began: time.Now(), Seed: o.Seed, Parallel: o.Parallel, Rows: []*Row{{Class: "reference"}}}
+	r := &Report{Began: time.Now(), Seed: o.Seed, Parallel: o.Parallel, Seen: map[string]int{}, Rows: []*Row{{Class: "reference"}}}
 	for _, class := range plan.Classes {
 		r.Rows = append(r.Rows, &Row{Class: string(class)})
 	}
@@ -89,6 +91,9 @@ func (r *Report) enumerated(all []plan.Plan) {
 func (r *Report) add(res result) {
 	row := r.row(res.Plan.Class)
 	row.Took += res.Took
+	if res.history != nil {
+		count(r.Seen, res.history)
+	}
 	if res.Plan.Class != "reference" {
 		r.Done++
 	}

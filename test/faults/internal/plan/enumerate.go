@@ -197,10 +197,10 @@ func (r Reference) pairPlans(seed uint64) []Plan {
 
 func pick(draw *rand.Rand, deeds []Deed) Deed { return deeds[draw.IntN(len(deeds))] }
 
-// Choose keeps the plans of some classes and IDs, of each class limit at most and
-// those spread evenly over all of it. What is empty or 0 chooses everything. An ID
+// Choose keeps the plans of some classes and IDs, of each class as many as limit says
+// and those spread evenly over all of it. What is empty or 0 chooses everything. An ID
 // that ends in * stands for all that begin so.
-func Choose(all []Plan, classes []Class, ids []string, limit int) []Plan {
+func Choose(all []Plan, classes []Class, ids []string, limit func(Class) int) []Plan {
 	var kept []Plan
 	for _, class := range Classes {
 		if len(classes) > 0 && !slices.Contains(classes, class) {
@@ -212,7 +212,7 @@ func Choose(all []Plan, classes []Class, ids []string, limit int) []Plan {
 				of = append(of, p)
 			}
 		}
-		kept = append(kept, spread(of, limit)...)
+		kept = append(kept, spread(of, limit(class))...)
 	}
 	return kept
 }
