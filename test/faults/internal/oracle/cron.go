@@ -17,7 +17,6 @@ limitations under the License.
 package oracle
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -59,6 +58,9 @@ func readCron(text string) (*cronLine, error) {
 			return nil, fmt.Errorf("cron line %q: %w", text, err)
 		}
 	}
+	if len(l.minute) == 0 || len(l.hour) == 0 || len(l.month) == 0 {
+		return nil, fmt.Errorf("cron line %q: an empty field", text)
+	}
 	l.eitherDay = !stars[2] && !stars[4]
 	for day := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() < 2008; day = day.AddDate(0, 0, 1) {
 		if l.onDay(day) {
@@ -87,12 +89,11 @@ func readField(text string, from, to int, names map[string]int) (set map[int]boo
 			return nil, false, err
 		}
 		star = star || all && step == 1
-		for v := first; v <= last; v += step {
-			set[v] = true
+		for v := first; v <= last; v++ {
+			if (v-first)%step == 0 {
+				set[v] = true
+			}
 		}
-	}
-	if len(set) == 0 {
-		return nil, false, errors.New("an empty field")
 	}
 	return set, star, nil
 }

@@ -31,6 +31,8 @@ func TestCronAgreesWithTheProduct(t *testing.T) {
 	lines := []string{
 		"@hourly", "@daily", "@weekly", "@monthly", "@yearly", "30 2 * * *", "30 1 * * *", "*/15 * * * *", "0 */6 * * *",
 		"15,45 9-17/2 * * MON-FRI", "0 0 29 2 *", "0 0 13 * FRI", "59 23 31 12 ?", "5-10 3 1-7 */2 *", "0 0 */2 * 1", "7/20 4 * jan-mar,DEC *",
+		"0 0 ? * ?", "00 02 01 01 00", "*/05 * * * *", "+5 2 * * *", ",0,,30, 2 * * *", "*-5 ?-x/+2 * * *", "0 */99 * * *",
+		"*/9223372036854775807 2 1/9223372036854775807 * *", "0 0 , * FRI", "0 0 1 * ,,",
 	}
 	zones := []string{"UTC", "Europe/Oslo", "America/New_York", "Australia/Lord_Howe", "Africa/Casablanca", "Asia/Kathmandu"}
 	rapid.Check(t, func(t *rapid.T) {
@@ -71,6 +73,7 @@ func TestCronRefuses(t *testing.T) {
 	for _, text := range []string{
 		"", "* * * *", "* * * * * *", "60 * * * *", "* 24 * * *", "* * 0 * *", "* * * 13 *", "* * * * 7", "5-1 * * * *",
 		"*/0 * * * *", "x * * * *", "0 0 30 2 *", "0 0 31 4,6,9,11 *", "TZ=UTC 0 0 * * *", "@every 1h", ", * * * *",
+		"30-10 * * * *", "0 0 * * FRI-MON", "0 0 , * *", "*/9223372036854775808 2 * * *",
 	} {
 		if _, err := readCron(text); err == nil {
 			t.Errorf("%q is taken for a cron line", text)
