@@ -38,20 +38,22 @@ type screen struct {
 const lineEvery = 30 * time.Second
 
 func newScreen(f *os.File) *screen {
-	return &screen{out: f, terminal: isTerminal(f), began: time.Now(), last: time.Now()}
+	return &screen{out: f, terminal: isTerminal(f), last: time.Now()}
 }
 
 func (s *screen) tell(text string) {
 	s.wipe()
 	_, _ = fmt.Fprintln(s.out, text)
-	s.began = time.Now()
 }
 
 func (s *screen) progress(done, of, failed int) {
 	now := time.Now()
+	if s.began.IsZero() {
+		s.began = now // the first is done: what went before is no measure
+	}
 	left := time.Duration(0)
-	if done > 0 {
-		left = now.Sub(s.began) / time.Duration(done) * time.Duration(of-done)
+	if done > 1 {
+		left = now.Sub(s.began) / time.Duration(done-1) * time.Duration(of-done)
 	}
 	text := fmt.Sprintf("%d/%d plans, %d failed, about %s left", done, of, failed, left.Round(time.Second))
 	if !s.terminal {

@@ -52,7 +52,7 @@ func (c *Campaign) describe(r result) string {
 	}
 	line("  again: %s", again(r.Plan, c.Seed))
 	if r.history != nil {
-		events := timeline(r.history)
+		events := timeline(r.history, r.nicknames)
 		line("  the last %d of %d events:", min(tail, len(events)), len(events))
 		for _, e := range events[max(0, len(events)-tail):] {
 			line("    %s", e)
@@ -70,16 +70,22 @@ type event struct {
 }
 
 // timeline is requests, changes and windows in the order of time.
-func timeline(h *history.History) []string {
+func timeline(h *history.History, nicknames map[string]string) []string {
+	called := func(name string) string {
+		if nick, ok := nicknames[name]; ok {
+			return nick
+		}
+		return name
+	}
 	var all []event
 	for i, r := range h.Requests {
 		if r.Resource == "" {
 			continue
 		}
-		all = append(all, event{r.At, fmt.Sprintf("#%d p%d %s %s %s → %s", i, r.Process, r.Verb, r.Resource, r.Name, answered(r))})
+		all = append(all, event{r.At, fmt.Sprintf("#%d p%d %s %s %s → %s", i, r.Process, r.Verb, r.Resource, called(r.Name), answered(r))})
 	}
 	for _, c := range h.Changes {
-		all = append(all, event{c.At, changed(c)})
+		all = append(all, event{c.At, changed(c, called)})
 	}
 	for _, w := range h.Windows {
 		if w.Kind == history.Unsynced && w.Until.IsZero() {
@@ -112,7 +118,7 @@ func answered(r history.Request) string {
 	return fmt.Sprintf("%d, told %d", r.Code, r.Seen)
 }
 
-func changed(c history.Change) string {
+func changed(c history.Change, called func(string) string) string {
 	by := "others"
 	if c.Request >= 0 {
 		by = fmt.Sprintf("#%d", c.Request)
@@ -126,5 +132,6 @@ func changed(c history.Change) string {
 	case c.After.GetDeletionTimestamp() != nil && c.Before.GetDeletionTimestamp() == nil:
 		what = "being deleted"
 	}
-	return fmt.Sprintf("== %T %s %s by %s (rv %d)", o, o.GetName(), what, by, c.Revision)
+	kind := strings.TrimLeft(fmt.Sprintf("%T", o), "*v1alph.")
+	return fmt.Sprintf("== %s %s %s by %s (rv %d)", kind, called(o.GetName()), what, by, c.Revision)
 }

@@ -94,7 +94,9 @@ type result struct {
 	trace   plan.Trace
 	end     oracle.EndState
 	history *history.History
-	log     string
+	// nicknames are what the workload calls the snapshots that were there before.
+	nicknames map[string]string
+	log       string
 }
 
 func (r result) failed() bool { return r.Err != nil || len(r.Violations) > 0 }
@@ -393,6 +395,7 @@ func (t *trial) judge(ctx context.Context, late error) result {
 	}
 	r := result{
 		Missed: t.gate.Missed(), trace: t.gate.Trace(), end: oracle.TakeEndState(t.run.State().Objects()), history: h,
+		nicknames: t.run.Nicknames(),
 	}
 	r.Violations = oracle.Judge(h)
 	if late != nil {
