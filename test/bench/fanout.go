@@ -102,9 +102,9 @@ func (b *bench) bareBurst(ctx context.Context, l *lab.Lab, namespace string) (on
 	if err := seedClaims(ctx, l, namespace, b.claims); err != nil {
 		return one, err
 	}
-	p, err := l.StartBareCreates(b.manifest, lab.BareJob{
+	p, err := l.StartBareCreates(ctx, b.manifest, lab.BareJob{
 		Namespace: namespace, Owner: scheduleName, OwnerUID: types.UID("0b0e7a4e-0f7f-4a57-8d0c-6f4f4d3c2b1a"),
-		Slot: time.Now(), Workers: workers,
+		Slot: time.Now(), Claims: b.claims, Workers: workers,
 	})
 	if err != nil {
 		return one, err
@@ -120,7 +120,7 @@ func (b *bench) operatorBurst(ctx context.Context, l *lab.Lab, namespace string)
 	if err := seedClaims(ctx, l, namespace, b.claims); err != nil {
 		return one, err
 	}
-	p, err := l.StartOperator(b.operator, b.manifest)
+	p, err := l.StartOperator(ctx, b.operator, b.manifest)
 	if err != nil {
 		return one, err
 	}
@@ -139,6 +139,8 @@ func (b *bench) operatorBurst(ctx context.Context, l *lab.Lab, namespace string)
 func (b *bench) measureBurst(
 	ctx context.Context, l *lab.Lab, p *lab.Process, namespace string, order, settled func() error,
 ) (one burst, err error) {
+	ctx, cancel := p.While(ctx)
+	defer cancel()
 	w, err := l.WatchSnapshots(ctx, namespace)
 	if err != nil {
 		return one, err

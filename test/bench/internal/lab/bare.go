@@ -32,6 +32,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/gentype"
 	"k8s.io/client-go/kubernetes"
@@ -65,18 +66,20 @@ type BareJob struct {
 	Owner    string
 	OwnerUID types.UID
 	Slot     time.Time
+	// Claims is how many PVCs there are.
+	Claims int
 	// Workers is how many creates are under way at once.
 	Workers int
 }
 
 // StartBareCreates starts the bare client: it opens bare informers on PVCs and snapshots, and
 // waits for Go.
-func (l *Lab) StartBareCreates(m Manifest, job BareJob) (*Process, error) {
+func (l *Lab) StartBareCreates(ctx context.Context, m Manifest, job BareJob) (*Process, error) {
 	text, err := json.Marshal(job)
 	if err != nil {
 		return nil, err
 	}
-	p, err := l.startSelf("bare client", m, bareCreates, string(text))
+	p, err := l.startSelf(ctx, "bare client", m, bareCreates, string(text))
 	if err != nil {
 		return nil, err
 	}
@@ -93,16 +96,16 @@ func (p *Process) Go() error { return p.say(goLine) }
 func (p *Process) Done() error { return p.hear(doneLine) }
 
 // StartBareList starts a client that lists all snapshots of the cluster in pages.
-func (l *Lab) StartBareList(m Manifest) (*Process, error) {
-	return l.startSelf("bare list", m, bareList)
+func (l *Lab) StartBareList(ctx context.Context, m Manifest) (*Process, error) {
+	return l.startSelf(ctx, "bare list", m, bareList)
 }
 
-func (l *Lab) startSelf(name string, m Manifest, args ...string) (*Process, error) {
+func (l *Lab) startSelf(ctx context.Context, name string, m Manifest, args ...string) (*Process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	return l.start(name, m.Env, self, args...)
+	return l.start(ctx, name, m.Env, self, args...)
 }
 
 // BecomeBare makes this program the bare client if it was started as one.
@@ -185,20 +188,23 @@ func runBareCreates(text string) error {
 	if err != nil {
 		return err
 	}
-	work := kit.bodies(job, claims)
-	if len(work) == 0 {
-		return fmt.Errorf("namespace %s has no PVCs", job.Namespace)
+	// The first list may be a little older than the last PVC.
+	var work []*snapshotv1.VolumeSnapshot
+	if err := until(ctx, func() (bool, error) {
+		work = bodies(job, claims)
+		return len(work) == job.Claims, nil
+	}); err != nil {
+		return err
 	}
 	orders := bufio.NewScanner(os.Stdin)
 	fmt.Println(readyLine)
 	if !orders.Scan() {
 		return orders.Err() // called off
 	}
-	have := len(seen.ListKeys())
 	if err := createAll(ctx, kit.snapshots(job.Namespace), work, job.Workers); err != nil {
 		return err
 	}
-	if err := kit.await(ctx, seen, have+len(work)); err != nil {
+	if err := await(ctx, seen, work); err != nil {
 		return err
 	}
 	fmt.Println(doneLine)
@@ -238,7 +244,7 @@ func (k bareKit) informers(ctx context.Context) (claims, snapshots cache.Store, 
 	return claimInformer.GetStore(), snapshotInformer.GetStore(), nil
 }
 
-func (k bareKit) bodies(job BareJob, claims cache.Store) []*snapshotv1.VolumeSnapshot {
+func bodies(job BareJob, claims cache.Store) []*snapshotv1.VolumeSnapshot {
 	owner := &v1alpha1.SnapshotSchedule{ObjectMeta: metav1.ObjectMeta{
 		Namespace: job.Namespace, Name: job.Owner, UID: job.OwnerUID,
 	}}
@@ -277,15 +283,18 @@ func createAll(ctx context.Context, c *snapshots, work []*snapshotv1.VolumeSnaps
 }
 
 // await waits until the informer has seen what was created.
-func (k bareKit) await(ctx context.Context, store cache.Store, n int) error {
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for len(store.ListKeys()) < n {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
+func await(ctx context.Context, store cache.Store, created []*snapshotv1.VolumeSnapshot) error {
+	for _, s := range created {
+		if err := until(ctx, func() (bool, error) {
+			_, seen, err := store.Get(s)
+			return seen, err
+		}); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+func until(ctx context.Context, holds func() (bool, error)) error {
+	return wait.PollUntilContextCancel(ctx, 5*time.Millisecond, true, func(context.Context) (bool, error) { return holds() })
 }

@@ -23,9 +23,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -41,44 +44,50 @@ const batch = 100
 
 type (
 	etcdOp struct {
-		Put    *etcdPut    `json:"requestPut,omitempty"`
-		Delete *etcdDelete `json:"requestDeleteRange,omitempty"`
+		Put    *etcdKey `json:"requestPut,omitempty"`
+		Delete *etcdKey `json:"requestDeleteRange,omitempty"`
 	}
-	etcdPut struct {
-		Key   []byte `json:"key"`
-		Value []byte `json:"value"`
+	etcdKey struct {
+		Key      []byte `json:"key"`
+		Value    []byte `json:"value,omitempty"`
+		End      []byte `json:"range_end,omitempty"`
+		KeysOnly bool   `json:"keys_only,omitempty"`
 	}
-	etcdDelete struct {
-		Key []byte `json:"key"`
-		End []byte `json:"range_end,omitempty"`
+	etcdAnswer struct {
+		Header struct {
+			Revision string `json:"revision"`
+		} `json:"header"`
+		Keys []etcdKey `json:"kvs"`
 	}
 )
 
-func (e etcd) do(ctx context.Context, ops []etcdOp) error {
-	if len(ops) == 0 {
-		return nil
-	}
-	body, err := json.Marshal(map[string]any{"success": ops})
+func (e etcd) call(ctx context.Context, what string, body any) (answer etcdAnswer, err error) {
+	text, err := json.Marshal(body)
 	if err != nil {
-		return err
+		return answer, err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, string(e)+"/v3/kv/txn", bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, string(e)+"/v3/kv/"+what, bytes.NewReader(text))
 	if err != nil {
-		return err
+		return answer, err
 	}
-	answer, err := http.DefaultClient.Do(request)
+	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return err
+		return answer, err
 	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		return err
+	defer response.Body.Close()
+	if text, err = io.ReadAll(response.Body); err != nil {
+		return answer, err
 	}
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("etcd answers %s: %s", answer.Status, text)
+	if response.StatusCode != http.StatusOK {
+		return answer, fmt.Errorf("etcd answers %s: %s", response.Status, text)
 	}
-	return nil
+	return answer, json.Unmarshal(text, &answer)
+}
+
+// do applies some operations at once, and returns etcd's revision after them.
+func (e etcd) do(ctx context.Context, ops ...etcdOp) (revision string, err error) {
+	answer, err := e.call(ctx, "txn", map[string]any{"success": ops})
+	return answer.Header.Revision, err
 }
 
 // storage is where the API server keeps an object.
@@ -108,58 +117,108 @@ func (l *Lab) Put(ctx context.Context, objects ...client.Object) error {
 
 // Drop removes an object from etcd, at once and whatever its finalizers.
 func (l *Lab) Drop(ctx context.Context, o client.Object) error {
-	return l.etcd.do(ctx, []etcdOp{{Delete: &etcdDelete{Key: []byte(storage(o))}}})
+	_, err := l.etcd.do(ctx, etcdOp{Delete: &etcdKey{Key: []byte(storage(o))}})
+	return err
 }
 
-// Clear removes all PVCs, snapshots and schedules of a namespace.
+// Clear removes all PVCs, snapshots and schedules of a namespace: one by one, for the API server
+// takes it that each change has a revision of its own.
 func (l *Lab) Clear(ctx context.Context, namespace string) error {
-	var ops []etcdOp
+	var doomed []etcdKey
 	for _, o := range []client.Object{&v1alpha1.SnapshotSchedule{}, &snapshotv1.VolumeSnapshot{}, &corev1.PersistentVolumeClaim{}} {
 		o.SetNamespace(namespace)
 		prefix := []byte(storage(o))
 		end := bytes.Clone(prefix)
 		end[len(end)-1]++ // '0' follows '/'
-		ops = append(ops, etcdOp{Delete: &etcdDelete{Key: prefix, End: end}})
+		found, err := l.etcd.call(ctx, "range", etcdKey{Key: prefix, End: end, KeysOnly: true})
+		if err != nil {
+			return err
+		}
+		doomed = append(doomed, found.Keys...)
 	}
-	return l.etcd.do(ctx, ops)
+	all, ctx := errgroup.WithContext(ctx)
+	all.SetLimit(http.DefaultMaxIdleConnsPerHost)
+	for _, key := range doomed {
+		all.Go(func() error {
+			_, err := l.etcd.do(ctx, etcdOp{Delete: &etcdKey{Key: key.Key}})
+			return err
+		})
+	}
+	return all.Wait()
 }
 
 // Seed writes many objects. Its errors come with Close.
 type Seed struct {
-	ctx  context.Context
-	etcd etcd
-	ops  []etcdOp
+	lab *Lab
+	ctx context.Context
+	ops []etcdOp
+	// last is the last object of each resource.
+	last map[string]client.Object
 	err  error
 }
 
 // Seed begins to write. Close ends it.
-func (l *Lab) Seed(ctx context.Context) *Seed { return &Seed{ctx: ctx, etcd: l.etcd} }
+func (l *Lab) Seed(ctx context.Context) *Seed {
+	return &Seed{lab: l, ctx: ctx, last: map[string]client.Object{}}
+}
 
 // Put writes one more.
 func (s *Seed) Put(o client.Object) {
 	if s.err != nil {
 		return
 	}
-	value, err := json.Marshal(o)
+	op, err := put(o)
 	if err != nil {
 		s.err = err
 		return
 	}
-	s.ops = append(s.ops, etcdOp{Put: &etcdPut{Key: []byte(storage(o)), Value: value}})
+	s.last[path.Dir(storage(o))] = o
+	s.ops = append(s.ops, op)
 	if len(s.ops) == batch {
 		s.flush()
 	}
 }
 
+func put(o client.Object) (etcdOp, error) {
+	value, err := json.Marshal(o)
+	return etcdOp{Put: &etcdKey{Key: []byte(storage(o)), Value: value}}, err
+}
+
 func (s *Seed) flush() {
-	if s.err == nil {
-		s.err = s.etcd.do(s.ctx, s.ops)
+	if s.err == nil && len(s.ops) > 0 {
+		_, s.err = s.lab.etcd.do(s.ctx, s.ops...)
 	}
 	s.ops = nil
 }
 
-// Close writes what is left, and tells what went wrong.
+// Close writes what is left, and waits until the API server has all of it. Many objects of one
+// transaction have one revision, and a client that lists in the midst of them would never see the
+// rest: so the last object is written once more, alone, and awaited.
 func (s *Seed) Close() error {
 	s.flush()
+	for _, o := range s.last {
+		if s.err == nil {
+			s.err = s.lab.putAlone(s.ctx, o)
+		}
+	}
 	return s.err
+}
+
+func (l *Lab) putAlone(ctx context.Context, o client.Object) error {
+	op, err := put(o)
+	if err != nil {
+		return err
+	}
+	revision, err := l.etcd.do(ctx, op)
+	if err != nil {
+		return err
+	}
+	kind := o.GetObjectKind().GroupVersionKind()
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	return until(ctx, func() (bool, error) {
+		err := l.Client.List(ctx, list, client.InNamespace(o.GetNamespace()), client.MatchingFields{"metadata.name": o.GetName()},
+			&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}})
+		return err == nil && len(list.Items) == 1 && list.Items[0].ResourceVersion == revision, err
+	})
 }

@@ -33,7 +33,7 @@ import (
 
 // StartOperator starts the operator's program as the manifest has it, with some flags more, and
 // does not wait for it. Its probes and metrics are on free ports of the loopback.
-func (l *Lab) StartOperator(program string, m Manifest, flags ...string) (*Process, error) {
+func (l *Lab) StartOperator(ctx context.Context, program string, m Manifest, flags ...string) (*Process, error) {
 	metrics, err := freeAddress()
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (l *Lab) StartOperator(program string, m Manifest, flags ...string) (*Proce
 		"--metrics-bind-address=" + metrics, "--metrics-secure=false",
 		"--leader-election-namespace=" + systemNamespace,
 	}, flags)
-	p, err := l.start("operator", m.Env, program, args...)
+	p, err := l.start(ctx, "operator", m.Env, program, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -76,16 +76,16 @@ func (l *Lab) Works(ctx context.Context, p *Process) error {
 		return err
 	}
 	defer w.Stop()
-	soon, cancel := context.WithTimeoutCause(ctx, 2*time.Minute, errors.New("the operator takes no snapshots"))
+	alive, cancel := p.While(ctx)
 	defer cancel()
-	stop := context.AfterFunc(processEnd(p), cancel)
-	defer stop()
+	soon, cancel := context.WithTimeoutCause(alive, 2*time.Minute, errors.New("the operator takes no snapshots"))
+	defer cancel()
 	schedule := Schedule(canary, "canary", time.Time{}, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1d"})
 	if err := l.Create(ctx, schedule); err != nil {
 		return err
 	}
 	if err := w.Await(soon, Added, 1); err != nil {
-		return fmt.Errorf("%w; %s", err, p.tail())
+		return fmt.Errorf("%w: %s", err, p.tail())
 	}
 	if err := l.Clear(ctx, canary); err != nil {
 		return err
@@ -94,16 +94,6 @@ func (l *Lab) Works(ctx context.Context, p *Process) error {
 		return err
 	}
 	return p.Quiesce(ctx)
-}
-
-// processEnd is done when the process is.
-func processEnd(p *Process) context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	go func() {
-		<-p.ended
-		cancel()
-	}()
-	return ctx
 }
 
 // Create creates an object; what the API server sets is taken out first.

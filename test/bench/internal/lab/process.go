@@ -49,12 +49,13 @@ type Process struct {
 	signalled bool
 }
 
-func (l *Lab) start(name string, env []string, program string, args ...string) (*Process, error) {
+// start starts a child that is killed when the context ends.
+func (l *Lab) start(ctx context.Context, name string, env []string, program string, args ...string) (*Process, error) {
 	log, err := os.CreateTemp(l.dir, name+"-*.log")
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{name: name, log: log, ended: make(chan struct{}), cmd: exec.Command(program, args...)}
+	p := &Process{name: name, log: log, ended: make(chan struct{}), cmd: exec.CommandContext(ctx, program, args...)}
 	p.cmd.Env = append(append(os.Environ(), "KUBECONFIG="+l.Kubeconfig), env...)
 	p.cmd.Stderr = log
 	p.cmd.SysProcAttr = proc.DieWithParent()
@@ -105,6 +106,19 @@ func (p *Process) CPU() (time.Duration, error) {
 func (p *Process) Memory() (proc.Memory, error) {
 	m, err := proc.MemoryOf(p.cmd.Process.Pid)
 	return m, p.explain(err)
+}
+
+// While is a context that ends, with the reason, when the process does.
+func (p *Process) While(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-p.ended:
+			cancel(fmt.Errorf("the %s has ended (%v): %s", p.name, p.endErr, p.tail()))
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
 }
 
 // Quiesce waits until the process has hardly used any CPU for half a second.
