@@ -167,7 +167,7 @@ func play(ctx context.Context, root string, f flags) error {
 
 func hand(report *campaign.Report, root string, f flags) error {
 	if f.write != "" {
-		if err := os.WriteFile(f.write, []byte(report.Markdown(root)), 0o644); err != nil { //nolint:gosec // a page for all
+		if err := os.WriteFile(f.write, []byte(report.Markdown(root)), 0o644); err != nil {
 			return err
 		}
 	}

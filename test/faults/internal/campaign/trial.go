@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -454,9 +455,9 @@ func (t *trial) causedBy(c history.Change) int {
 func (t *trial) logs() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	text := ""
+	var text strings.Builder
 	for _, p := range t.processes[max(0, len(t.processes)-3):] {
-		text += fmt.Sprintf("--- log of process %d\n%s\n", p.index, p.Tail(25))
+		_, _ = fmt.Fprintf(&text, "--- log of process %d\n%s\n", p.index, p.Tail(25))
 	}
-	return text
+	return text.String()
 }

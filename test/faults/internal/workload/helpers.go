@@ -103,7 +103,7 @@ func isSettled(s world.State, reason string) error {
 	case o.Status.ObservedGeneration != o.Generation:
 		return errors.New("the status is of an older generation")
 	case world.Reason(o, v1alpha1.ConditionReady) != reason:
-		return fmt.Errorf("Ready has the reason %q, not %s", world.Reason(o, v1alpha1.ConditionReady), reason)
+		return fmt.Errorf("condition Ready has the reason %q, not %s", world.Reason(o, v1alpha1.ConditionReady), reason)
 	}
 	if paused := world.Reason(o, v1alpha1.ConditionRetentionPaused); reason != v1alpha1.ReasonInvalidSpec &&
 		paused != v1alpha1.ReasonRetentionRunning {

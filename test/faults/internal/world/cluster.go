@@ -212,7 +212,7 @@ func snapshotCRDs() (string, error) {
 	}
 	var all []string
 	for _, file := range files {
-		text, err := os.ReadFile(file) //nolint:gosec // the folder is ours
+		text, err := os.ReadFile(file)
 		if err != nil {
 			return "", err
 		}
@@ -265,7 +265,7 @@ func (c *Cluster) newToken(ctx context.Context) (string, error) {
 
 // findEtcd reads where etcd listens from the state of the local cluster.
 func findEtcd(dir string) (etcd, error) {
-	text, err := os.ReadFile(filepath.Join(dir, "cluster.json")) //nolint:gosec // the folder is ours
+	text, err := os.ReadFile(filepath.Join(dir, "cluster.json"))
 	if err != nil {
 		return etcd{}, fmt.Errorf("the local cluster of $%s: %w", EnvClusterDir, err)
 	}

@@ -55,7 +55,7 @@ func (c *Cluster) StartOperator(program, url, dir, name string, classicLists boo
 	}
 	defer log.Close()
 	args := append([]string{"--health-probe-bind-address=127.0.0.1:0", "--status-interval=200ms"}, flags...)
-	o.cmd = exec.Command(program, args...) //nolint:gosec // the program is what is tested
+	o.cmd = exec.Command(program, args...)
 	o.cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	if classicLists {
 		o.cmd.Env = append(o.cmd.Env, "KUBE_FEATURE_WatchListClient=false")

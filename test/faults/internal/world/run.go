@@ -75,13 +75,13 @@ func (r *Run) Nicknames() map[string]string { return r.nicknames }
 
 // Called is an empty object with the name of the snapshot that was made before the
 // run under a nickname.
-func (r *Run) Called(name string) *snapshotv1.VolumeSnapshot {
-	for real, nick := range r.nicknames {
-		if nick == name {
-			return Named(&snapshotv1.VolumeSnapshot{}, r.Namespace, real)
+func (r *Run) Called(nickname string) *snapshotv1.VolumeSnapshot {
+	for name, nick := range r.nicknames {
+		if nick == nickname {
+			return Named(&snapshotv1.VolumeSnapshot{}, r.Namespace, name)
 		}
 	}
-	panic("no snapshot was made as " + name)
+	panic("no snapshot was made as " + nickname)
 }
 
 // Told is sent to after changes in the namespace.

@@ -145,7 +145,7 @@ func (r *Run) Snapshot(ctx context.Context, s *v1alpha1.SnapshotSchedule, c *cor
 
 func (r *Run) made(name string, age time.Duration) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
-		Namespace: r.Namespace, Name: name, UID: types.UID(uuid.NewUUID()), Generation: 1,
+		Namespace: r.Namespace, Name: name, UID: uuid.NewUUID(), Generation: 1,
 		CreationTimestamp: metav1.NewTime(r.Now.Add(-age)),
 	}
 }

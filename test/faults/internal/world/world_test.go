@@ -43,7 +43,7 @@ func snapshot(name, version string) *snapshotv1.VolumeSnapshot {
 	return v
 }
 
-func recorded(t *testing.T) *Recorder {
+func recorded() *Recorder {
 	r := &Recorder{
 		changes: map[string][]history.Change{}, current: map[string]map[types.UID]client.Object{}, told: map[string][]chan struct{}{},
 	}
@@ -56,7 +56,7 @@ func recorded(t *testing.T) *Recorder {
 }
 
 func TestChangesAreInTheOrderOfTheirCommits(t *testing.T) {
-	changes := recorded(t).Changes("here")
+	changes := recorded().Changes("here")
 	var revisions []int64
 	for _, c := range changes {
 		revisions = append(revisions, c.Revision)
@@ -73,7 +73,7 @@ func TestChangesAreInTheOrderOfTheirCommits(t *testing.T) {
 }
 
 func TestThePastIsToldByRevision(t *testing.T) {
-	r := &Run{Cluster: &Cluster{Records: recorded(t)}, Namespace: "here", first: 5}
+	r := &Run{Cluster: &Cluster{Records: recorded()}, Namespace: "here", first: 5}
 	if ages := r.Ages(); ages != [3]int64{11, 11, 5} {
 		t.Errorf("ages %v", ages)
 	}
@@ -92,7 +92,7 @@ func TestThePastIsToldByRevision(t *testing.T) {
 }
 
 func TestARecordIsBehindUntilItHoldsWhatIsThere(t *testing.T) {
-	r := recorded(t)
+	r := recorded()
 	for _, c := range []struct {
 		live   map[types.UID]string
 		behind bool
