@@ -34,7 +34,6 @@ const (
 	// workers is how many creates are under way at once: the operator's default.
 	workers      = 32
 	scheduleName = "schedule"
-	longAgo      = 90 * 24 * time.Hour
 )
 
 // burst is one time that many snapshots are created.
@@ -128,7 +127,7 @@ func (b *bench) operatorBurst(ctx context.Context, l *lab.Lab, namespace string)
 	if err := l.Works(ctx, p); err != nil {
 		return one, err
 	}
-	schedule := lab.Schedule(namespace, scheduleName, time.Time{}, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1d"})
+	schedule := lab.Schedule(namespace, scheduleName, time.Time{}, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: interval})
 	return b.measureBurst(ctx, l, p, namespace,
 		func() error { return l.Create(ctx, schedule) },
 		func() error { return l.Settled(ctx, client.ObjectKeyFromObject(schedule), b.claims, b.claims) })
