@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -49,7 +50,16 @@ func TestDebug(t *testing.T) {
 	for _, win := range r.History.Windows {
 		t.Logf("window %v", win)
 	}
+	lastn, _ := strconv.Atoi(os.Getenv("LASTN"))
+	atEnd := began.Add((Days + calmDays) * 24 * 3600e9)
 	for i, c := range r.History.Changes {
+		if d := atEnd.Sub(c.At); lastn > 0 && d > -time.Duration(lastn)*time.Minute && d < time.Duration(lastn)*time.Minute {
+			o := c.After
+			if o == nil {
+				o = c.Before
+			}
+			t.Logf("END change %d %v req=%d %s %s", i, c.At.Format("01-02T15:04:05.000"), c.Request, o.GetName(), desc(c.After))
+		}
 		o := c.After
 		if o == nil {
 			o = c.Before
@@ -100,4 +110,36 @@ func TestStatusStorm(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestHunt(t *testing.T) {
+	n, _ := strconv.Atoi(os.Getenv("HUNT"))
+	for seed := range uint64(n) {
+		found := 0
+		func() {
+			defer func() {
+				if r := recover(); r != nil {
+					t.Logf("CAUGHT seed %d: panic %v", seed, r)
+					found++
+				}
+			}()
+			r := Run(seed)
+			for _, v := range r.Violations {
+				if v.Oracle == "S4" && strings.Contains(v.Message, "had served until") || strings.Contains(v.Message, "without a live read of VolumeSnapshot") ||
+					strings.Contains(v.Message, "restored from it") || strings.Contains(v.Message, "status counts") {
+					if os.Getenv("ALL") == "" {
+						continue
+					}
+				}
+				if found == 0 {
+					t.Logf("CAUGHT seed %d: %s %v %s", seed, v.Oracle, v.At.Sub(began), v.Message)
+				}
+				found++
+			}
+		}()
+		if found > 0 {
+			return
+		}
+	}
+	t.Logf("MISSED in %d seeds", n)
 }

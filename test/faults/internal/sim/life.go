@@ -41,15 +41,12 @@ type life struct {
 	until        time.Time
 }
 
-const (
-	// meanPause is how long it is, on average, from one thing that happens to the
-	// next.
-	meanPause = 9 * time.Hour
-	namespace = "ns"
-)
+// meanPause is how long it is, on average, from one thing that happens to the
+// next.
+const meanPause = 9 * time.Hour
 
 func newLife(w *world, until time.Time) *life {
-	l := &life{world: w, namespace: namespace, until: until}
+	l := &life{world: w, namespace: "ns", until: until}
 	ns, err := w.server.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: l.namespace}}, kube.Someone)
 	must(err)
 	l.namespaceUID = ns.GetUID()

@@ -145,10 +145,7 @@ func (w *world) start(statusInterval time.Duration, lag func() int) *operator {
 func (o *operator) connect(lag func() int) {
 	m := o.machine
 	o.keys = newQueue(o, func(r mapcontroller.Request) (reconcile.Result, error) { return m.Keys.Reconcile(o.ctx, r) })
-	o.status = newQueue(o, func(r reconcile.Request) (reconcile.Result, error) {
-		o.world.statuses++
-		return m.Status.Reconcile(o.ctx, r)
-	})
+	o.status = newQueue(o, func(r reconcile.Request) (reconcile.Result, error) { return m.Status.Reconcile(o.ctx, r) })
 	o.releases = newQueue(o, func(r mapcontroller.Release) (reconcile.Result, error) { return m.Releases.Reconcile(o.ctx, r) })
 
 	parents := handlersOf(o.ctx, o.keys, m.Parents)

@@ -47,7 +47,7 @@ type world struct {
 	// statusDelay is how much later their keys wake their status.
 	statusDelay time.Duration
 	// reconciles counts their looks.
-	reconciles, statuses int
+	reconciles int
 
 	// chance decides what happens in the world; luck how fast things go and what
 	// fails. They are apart so that what operators do changes less of a life.

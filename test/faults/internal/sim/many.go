@@ -1,0 +1,73 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package sim
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// Progress is how far many runs have come.
+type Progress struct {
+	Done, Total, Failed int
+	Took                time.Duration
+}
+
+// RunMany lives the lives of so many seeds, from the first on, as many at once as
+// there are processors, and returns those that broke a guarantee, by seed. It is
+// told of progress, if it is to be told, from one goroutine at a time. When the
+// context ends it returns what was found by then.
+func RunMany(ctx context.Context, first uint64, n int, progress func(Progress)) []Result {
+	var (
+		mu     sync.Mutex
+		failed = map[uint64]Result{}
+		done   int
+		began  = time.Now()
+		seeds  = make(chan uint64)
+		all    sync.WaitGroup
+	)
+	for range runtime.GOMAXPROCS(0) {
+		all.Go(func() {
+			for seed := range seeds {
+				r := Run(seed)
+				mu.Lock()
+				done++
+				if len(r.Violations) > 0 {
+					failed[seed] = r
+				}
+				if progress != nil {
+					progress(Progress{Done: done, Total: n, Failed: len(failed), Took: time.Since(began)})
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for seed := first; seed < first+uint64(n) && ctx.Err() == nil; seed++ {
+		seeds <- seed
+	}
+	close(seeds)
+	all.Wait()
+	var found []Result
+	for seed := first; seed < first+uint64(n); seed++ {
+		if r, ok := failed[seed]; ok {
+			found = append(found, r)
+		}
+	}
+	return found
+}

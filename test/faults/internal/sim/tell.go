@@ -1,0 +1,161 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package sim
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/oracle"
+)
+
+const (
+	// toldOf is how many violations of a run are told with what led to them: the
+	// others mostly follow from the first.
+	toldOf = 3
+	// leadUp is how many changes of the same object, or of its series, are told.
+	leadUp = 25
+)
+
+// String tells what was broken, what led to it, and how to see it again.
+func (r Result) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "seed %d: %d violations. Once more: SEED=%d go test ./test/faults/internal/sim -run TestSeed -v\n",
+		r.Seed, len(r.Violations), r.Seed)
+	for i, v := range r.Violations {
+		if i == toldOf {
+			fmt.Fprintf(&b, "and %d more\n", len(r.Violations)-toldOf)
+			break
+		}
+		fmt.Fprintf(&b, "%s, day %.1f: %s\n", v.Oracle, v.At.Sub(began).Hours()/24, v.Message)
+		r.leadUp(&b, v)
+	}
+	return b.String()
+}
+
+// leadUp tells the changes that led to a violation, and by whom they were made.
+func (r Result) leadUp(b *strings.Builder, v oracle.Violation) {
+	if v.Change < 0 {
+		return
+	}
+	about := subject(&r.History.Changes[v.Change])
+	var lines []string
+	for i := v.Change; i >= 0 && len(lines) < leadUp; i-- {
+		c := &r.History.Changes[i]
+		if !related(about, subject(c)) {
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("    %s %-9s %s %s\n", c.At.Format("01-02 15:04:05.000"), r.author(c), subject(c).GetName(), tell(c.After)))
+	}
+	for i := len(lines) - 1; i >= 0; i-- {
+		b.WriteString(lines[i])
+	}
+	if v.Request >= 0 {
+		for i := max(0, v.Request-8); i <= v.Request; i++ {
+			q := &r.History.Requests[i]
+			fmt.Fprintf(b, "    %s process %d, whose clock says %s: %s %s %s: %d, seen as %d\n", q.At.Format("01-02 15:04:05.000"), q.Process,
+				q.Clock.Format("01-02 15:04:05"), q.Verb, q.Resource, q.Name, q.Code, q.Seen)
+		}
+	}
+}
+
+func subject(c *history.Change) client.Object {
+	if c.After != nil {
+		return c.After
+	}
+	return c.Before
+}
+
+// related: the same object, the PVC or the schedule of a snapshot, or a snapshot of
+// the same series.
+func related(about, other client.Object) bool {
+	if about.GetUID() == other.GetUID() {
+		return true
+	}
+	key := about.GetLabels()[v1alpha1.LabelMapKey]
+	if key == "" {
+		return false
+	}
+	if string(other.GetUID()) == key {
+		return true
+	}
+	if ref := metav1.GetControllerOf(about); ref != nil && ref.UID == other.GetUID() {
+		return true
+	}
+	return other.GetLabels()[v1alpha1.LabelMapKey] == key &&
+		other.GetLabels()[v1alpha1.LabelSchedule] == about.GetLabels()[v1alpha1.LabelSchedule]
+}
+
+func (r Result) author(c *history.Change) string {
+	if c.Request < 0 {
+		return "someone"
+	}
+	return fmt.Sprintf("process %d", r.History.Requests[c.Request].Process)
+}
+
+func tell(o client.Object) string {
+	if o == nil {
+		return "is gone"
+	}
+	var b strings.Builder
+	if o.GetDeletionTimestamp() != nil {
+		b.WriteString("is being deleted ")
+	}
+	switch o := o.(type) {
+	case *snapshotv1.VolumeSnapshot:
+		fmt.Fprintf(&b, "created %s %s", o.CreationTimestamp.UTC().Format(time.RFC3339), tellStatus(o.Status))
+		if ref := metav1.GetControllerOf(o); ref == nil {
+			b.WriteString(" orphan")
+		}
+		if _, held := o.Annotations[v1alpha1.AnnotationHold]; held {
+			b.WriteString(" held")
+		}
+		fmt.Fprintf(&b, " labels %v", o.Labels)
+	case *corev1.PersistentVolumeClaim:
+		fmt.Fprintf(&b, "%s labels %v annotations %v", o.Status.Phase, o.Labels, o.Annotations)
+	case *v1alpha1.SnapshotSchedule:
+		fmt.Fprintf(&b, "generation %d spec %+v finalizers %v", o.Generation, o.Spec, o.Finalizers)
+	}
+	return b.String()
+}
+
+func tellStatus(s *snapshotv1.VolumeSnapshotStatus) string {
+	if s == nil {
+		return "no status"
+	}
+	text := "not ready"
+	if s.ReadyToUse != nil && *s.ReadyToUse {
+		text = "ready"
+	}
+	if s.CreationTime == nil {
+		text += ", no creation time"
+	} else {
+		text += ", cut " + s.CreationTime.UTC().Format(time.RFC3339)
+	}
+	if s.Error != nil {
+		text += ", in error"
+	}
+	return text
+}
