@@ -50,7 +50,7 @@ var methods = map[string]string{
 	"reference":    "no fault; twice with streaming lists, once with classic ones",
 	"crash":        "SIGKILL at every write, before it and after it was committed",
 	"api-errors":   "every write: 409, 429 with Retry-After, 500, 503, time-out or answer lost after the commit, 403 quota, 403 namespace terminating",
-	"reads":        "every list: 500, 410, three ages of the past, nothing, every second object; every live get: 500, 410, three ages; discovery: 500, 503",
+	"reads":        "every list that fills a cache: 500, 410, three ages of the past, nothing, every second object; every other list: 500, 410; every live get: 500, 410, three ages; discovery: 500, 503",
 	"watches":      "every event: the watch ends before it, the same and the operator has to list again, a second late, twice",
 	"time-travel":  "at every write: SIGKILL after it, and a restart whose lists and watches show the past, then catch up; two of three ages each",
 	"two-managers": "two active operators without leases: both free, one sees everything late, one writes late",

@@ -37,6 +37,9 @@ var (
 	crashes    = []Deed{CrashBefore, CrashAfter}
 	errorDeeds = []Deed{Conflict, TooMany, Internal, Unavailable, TimedOut, Lost, Quota, Terminating}
 	listDeeds  = []Deed{Internal, Gone, Stale, Empty, Truncated}
+	// liveDeeds leave out what no API server does: a list that fills no cache is
+	// never old, and lacks nothing.
+	liveDeeds  = []Deed{Internal, Gone}
 	getDeeds   = []Deed{Internal, Gone, Stale}
 	pathDeeds  = []Deed{Internal, Unavailable}
 	eventDeeds = []Deed{Drop, DropGone, Delay, Duplicate}
@@ -120,11 +123,12 @@ func (r Reference) errorPlans() []Plan {
 // for all.
 func (r Reference) readPlans(first bool) []Plan {
 	all := r.each(Reads, r.Trace.where(Point.List), listDeeds)
+	all = append(all, r.each(Reads, r.Trace.where(Point.LiveList), liveDeeds)...)
 	all = append(all, r.each(Reads, r.Trace.where(Point.Get), getDeeds)...)
 	if first {
 		all = append(all, r.each(Reads, r.Trace.where(Point.Discovery), pathDeeds)...)
 	}
-	for _, p := range r.each(Reads, r.Classic.where(func(p Point) bool { return p.Verb == "list" }), listDeeds) {
+	for _, p := range r.each(Reads, r.Classic.where(Point.List), listDeeds) {
 		p.ID += ":classic"
 		p.ClassicLists = true
 		all = append(all, p)

@@ -49,7 +49,7 @@ func TestEveryPointHasItsPlans(t *testing.T) {
 	want := map[Class]int{
 		Crash:      2 * len(crashes),
 		APIErrors:  2 * len(errorDeeds),
-		Reads:      3*7 + 5 + 2, // three lists, one of them classic: 500, 410, three ages, empty, truncated; a get; discovery
+		Reads:      2*7 + 2 + 5 + 2, // two lists that fill caches: 500, 410, three ages, empty, truncated; a live one; a get; discovery
 		Watches:    len(eventDeeds),
 		TimeTravel: 4,
 		Managers:   3,

@@ -50,8 +50,12 @@ func (p Point) Write() bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete"}, p.Verb)
 }
 
-// List tells whether a list is meant, be it the beginning of a watch.
-func (p Point) List() bool { return p.Verb == "list" || p.Verb == "live-list" }
+// List tells whether a list is meant that fills a cache, be it the beginning of a
+// watch.
+func (p Point) List() bool { return p.Verb == "list" }
+
+// LiveList tells whether a list is meant that fills no cache.
+func (p Point) LiveList() bool { return p.Verb == "live-list" }
 
 // Get tells whether a live read of one object is meant.
 func (p Point) Get() bool { return p.Verb == "get" && p.Resource != Path }

@@ -146,16 +146,17 @@ func (g *Gate) Requests() []history.Request {
 }
 
 // Changed finds the request that made a change seen at a time: the write that was
-// answered with this version of the object, or the delete of it. A patch that asks
-// for nothing that was not so before is answered with a version that someone else
-// made. It is -1 if there is none.
+// answered with this version of the object, or the delete of it. Two patches are
+// answered with a version that someone else made: one that asks for nothing that was
+// not so before, and one that ends the object by its last finalizer, which is
+// answered with the version that it was held to. It is -1 if there is none.
 func (g *Gate) Changed(uid, version string, before []byte, deleted bool, at time.Time) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for i, a := range g.answered {
 		r := g.requests[i]
 		if a.uid == uid && uid != "" && r.At.Before(at) && (a.version == version || deleted && r.Verb == "delete" && a.version == "") {
-			if r.Verb == "patch" && satisfies(before, r.Body) {
+			if r.Verb == "patch" && (satisfies(before, r.Body) || metaOf(r.Body).Metadata.ResourceVersion == version) {
 				continue
 			}
 			return i

@@ -187,6 +187,10 @@ func TestAWriteIsRecordedWithWhatItChanged(t *testing.T) {
 	if i := r.gate.Changed("u-1", "8", nil, true, later); i != 1 {
 		t.Errorf("the end was made by request %d, not by the delete", i)
 	}
+	r.do(http.MethodPatch, snapshots+"/a", `{"metadata":{"finalizers":null,"resourceVersion":"5"}}`)
+	if i := r.gate.Changed("u-1", "5", []byte(`{"metadata":{"finalizers":["x"]}}`), false, later); i != -1 {
+		t.Errorf("version 5 was made by request %d, which was held to it", i)
+	}
 	if i := r.gate.Changed("u-2", "7", nil, false, later); i != -1 {
 		t.Errorf("another object was changed by request %d", i)
 	}
