@@ -28,6 +28,7 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -219,6 +220,9 @@ func (l *Lab) putAlone(ctx context.Context, o client.Object) error {
 	return until(ctx, func() (bool, error) {
 		err := l.Client.List(ctx, list, client.InNamespace(o.GetNamespace()), client.MatchingFields{"metadata.name": o.GetName()},
 			&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}})
+		if apierrors.IsTooManyRequests(err) { // its cache of a new kind is being filled
+			return false, nil
+		}
 		return err == nil && len(list.Items) == 1 && list.Items[0].ResourceVersion == revision, err
 	})
 }

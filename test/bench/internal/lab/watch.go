@@ -44,8 +44,11 @@ const (
 // Watch sees when the snapshots of a namespace are created and deleted. It reads the API server's
 // stream line by line and decodes nothing: what it watches keeps its CPU.
 type Watch struct {
-	stop  context.CancelFunc
-	ended chan struct{}
+	// open continues after a resource version.
+	open    func(version string) (io.ReadCloser, error)
+	version string
+	stop    context.CancelFunc
+	ended   chan struct{}
 
 	mu   sync.Mutex
 	err  error
@@ -63,14 +66,23 @@ func (l *Lab) WatchSnapshots(ctx context.Context, namespace string) (*Watch, err
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(ctx)
-	stream, err := l.get(ctx, path+"watch=1&resourceVersion="+url.QueryEscape(version))
+	w := newWatch(version, stop, func(version string) (io.ReadCloser, error) {
+		return l.get(ctx, path+"watch=1&resourceVersion="+url.QueryEscape(version))
+	})
+	stream, err := w.open(version)
 	if err != nil {
 		stop()
 		return nil, err
 	}
-	w := &Watch{stop: stop, ended: make(chan struct{}), seen: map[Event][]time.Time{}, more: make(chan struct{})}
-	go w.read(stream)
+	go w.run(ctx, stream)
 	return w, nil
+}
+
+func newWatch(version string, stop context.CancelFunc, open func(string) (io.ReadCloser, error)) *Watch {
+	return &Watch{
+		version: version, stop: stop, open: open, ended: make(chan struct{}),
+		seen: map[Event][]time.Time{}, more: make(chan struct{}),
+	}
 }
 
 func (l *Lab) version(ctx context.Context, path string) (string, error) {
@@ -102,25 +114,51 @@ func (l *Lab) get(ctx context.Context, path string) (io.ReadCloser, error) {
 	return answer.Body, nil
 }
 
-func (w *Watch) read(stream io.ReadCloser) {
+// run reads the stream, and goes on where it broke off: the API server drops watchers that are
+// slow for a moment.
+func (w *Watch) run(ctx context.Context, stream io.ReadCloser) {
 	defer close(w.ended)
-	defer stream.Close()
+	for {
+		before := w.version
+		err := w.read(stream)
+		_ = stream.Close()
+		if ctx.Err() != nil || w.version == before || !errors.Is(err, errCut) {
+			w.fail(err)
+			return
+		}
+		if stream, err = w.open(w.version); err != nil {
+			w.fail(err)
+			return
+		}
+	}
+}
+
+// errCut is the end of a stream.
+var errCut = errors.New("the stream ended")
+
+func (w *Watch) read(stream io.Reader) error {
 	lines := bufio.NewReaderSize(stream, 1<<18)
 	start := true
 	for {
 		part, long, err := lines.ReadLine()
 		if err != nil {
-			w.fail(err)
-			return
+			return fmt.Errorf("%w: %w", errCut, err)
 		}
 		if start {
 			if err := w.note(eventOf(part), time.Now()); err != nil {
-				w.fail(err)
-				return
+				return err
 			}
+			w.version = versionOf(part)
 		}
 		start = !long
 	}
+}
+
+// versionOf finds the resource version of the object: it is near its beginning.
+func versionOf(line []byte) string {
+	_, rest, _ := bytes.Cut(line, []byte(`"resourceVersion":"`))
+	version, _, _ := bytes.Cut(rest, []byte(`"`))
+	return string(version)
 }
 
 // eventOf reads the type, with which the API server begins every line.

@@ -18,22 +18,44 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
-func watchOf(text string) *Watch {
-	w := &Watch{stop: func() {}, ended: make(chan struct{}), seen: map[Event][]time.Time{}, more: make(chan struct{})}
-	go w.read(io.NopCloser(strings.NewReader(text)))
-	return w
+const filler = 1 << 19 // longer than the reader's buffer
+
+func line(event Event, version string, long int) string {
+	return `{"type":"` + string(event) + `","object":{"metadata":{"resourceVersion":"` + version + `"},"x":"` +
+		strings.Repeat("x", long) + "\"}}\n"
+}
+
+// watchOf sees one stream after the other.
+func watchOf(t *testing.T, streams ...string) (w *Watch, from *[]string) {
+	t.Helper()
+	from = &[]string{}
+	ctx, stop := context.WithCancel(context.Background())
+	w = newWatch("0", stop, func(version string) (io.ReadCloser, error) {
+		*from = append(*from, version)
+		if len(*from) > len(streams) {
+			return nil, errors.New("no more")
+		}
+		return io.NopCloser(strings.NewReader(streams[len(*from)-1])), nil
+	})
+	stream, err := w.open("0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go w.run(ctx, stream)
+	t.Cleanup(w.Stop)
+	return w, from
 }
 
 func TestWatchCountsLongLinesOnce(t *testing.T) {
-	long := `{"type":"ADDED","object":"` + strings.Repeat("x", 1<<19) + `"}` + "\n"
-	w := watchOf(long + `{"type":"DELETED","object":{}}` + "\n" + long)
-	defer w.Stop()
+	w, _ := watchOf(t, line(Added, "1", filler)+line(Deleted, "2", 0)+line(Added, "3", filler))
 	if err := w.Await(context.Background(), Added, 2); err != nil {
 		t.Fatal(err)
 	}
@@ -43,27 +65,38 @@ func TestWatchCountsLongLinesOnce(t *testing.T) {
 	}
 }
 
+func TestWatchGoesOnWhereItWasCut(t *testing.T) {
+	w, from := watchOf(t, line(Added, "7", 0), line(Added, "8", 0)+line(Deleted, "9", 0), line(Added, "10", 0))
+	if err := w.Await(context.Background(), Added, 3); err != nil {
+		t.Fatal(err)
+	}
+	<-w.ended
+	if want := []string{"0", "7", "9", "10"}; !slices.Equal(*from, want) {
+		t.Errorf("it went on from %v, want %v", *from, want)
+	}
+}
+
 func TestWatchTellsItsEnd(t *testing.T) {
 	for name, text := range map[string]string{
-		"cut":      `{"type":"ADDED","object":{}}` + "\n",
-		"an error": `{"type":"ERROR","object":{"code":410}}` + "\n",
-		"no event": "404 page not found\n",
+		"cut for good": line(Added, "1", 0),
+		"an error":     `{"type":"ERROR","object":{"code":410}}` + "\n",
+		"no event":     "404 page not found\n",
+		"nothing":      "",
 	} {
-		w := watchOf(text)
+		w, _ := watchOf(t, text)
 		if err := w.Await(context.Background(), Added, 2); err == nil {
 			t.Errorf("%s: no error", name)
 		}
-		w.Stop()
 	}
 }
 
 func TestAwaitTellsWhyItGaveUp(t *testing.T) {
 	stream, _ := io.Pipe()
-	w := &Watch{stop: func() { _ = stream.Close() }, ended: make(chan struct{}), seen: map[Event][]time.Time{}, more: make(chan struct{})}
-	go w.read(stream)
-	defer w.Stop()
+	w := newWatch("0", func() { _ = stream.Close() }, nil)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 	defer cancel()
+	go w.run(ctx, stream)
+	defer w.Stop()
 	if err := w.Await(ctx, Added, 1); err == nil || !strings.Contains(err.Error(), "0 of 1") {
 		t.Errorf("got %v", err)
 	}
