@@ -25,6 +25,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -170,7 +172,13 @@ func (s *Server) update(
 
 // hold refuses what may not change, and takes back what the server alone sets.
 func hold(k Kind, stored, changed client.Object) error {
-	if changed.GetUID() != stored.GetUID() || changed.GetResourceVersion() != stored.GetResourceVersion() {
+	if changed.GetUID() != stored.GetUID() {
+		uid := field.NewPath("metadata", "uid")
+		return apierrors.NewInvalid(schema.GroupKind{}, stored.GetName(), field.ErrorList{
+			field.Invalid(uid, changed.GetUID(), "field is immutable"),
+		})
+	}
+	if changed.GetResourceVersion() != stored.GetResourceVersion() {
 		return apierrors.NewConflict(k.Resource(), stored.GetName(),
 			fmt.Errorf("the object has been modified; please apply your changes to the latest version and try again"))
 	}
