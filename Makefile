@@ -135,6 +135,19 @@ test-faults-short: ## Run a fixed selection of the fault campaign (two minutes).
 	@echo "== Fault campaign, short form: the operator under faults against a real API server"
 	go -C hack/cluster run . run --no-csi -- go -C "$(CURDIR)" test -count=1 -timeout=15m -v ./test/faults
 
+.PHONY: bench
+bench: ## Measure speed and size beside a bare client, in about ten minutes. ARGS="--only fan-out" measures one of it.
+	go run ./test/bench $(ARGS)
+
+# How often each Go benchmark is run: benchstat wants ten.
+BENCH_COUNT ?= 10
+BENCH_OUT ?= bin/bench.txt
+
+.PHONY: bench-go
+bench-go: ## Run the Go benchmarks, and keep what they say for benchstat in bin/bench.txt (BENCH_OUT).
+	@mkdir -p $(dir $(BENCH_OUT))
+	go test -run='^$$' -bench=. -benchmem -count=$(BENCH_COUNT) ./internal/... | tee $(BENCH_OUT)
+
 .PHONY: cluster-up
 cluster-up: ## Start the local cluster and leave it up.
 	go -C hack/cluster run . up

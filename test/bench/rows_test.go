@@ -1,0 +1,81 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"mapcontroller.dev/snapshotschedule/test/bench/internal/lab"
+	"mapcontroller.dev/snapshotschedule/test/bench/internal/proc"
+	"mapcontroller.dev/snapshotschedule/test/bench/internal/report"
+)
+
+func TestFanOutRows(t *testing.T) {
+	b := &bench{size: size{claims: 1000}}
+	at := func(rate float64, cpu time.Duration) burst {
+		return burst{rate: rate, cpu: cpu, server: time.Millisecond, first: time.Millisecond}
+	}
+	const bareCPU = 200 * time.Microsecond
+	// The machine is at half its speed in the second round: neighbours are compared.
+	b.fanOutRows(
+		[]burst{at(1000, bareCPU), at(500, 2*bareCPU), at(1000, bareCPU)},
+		[]burst{at(950, 320*time.Microsecond), at(475, 640*time.Microsecond), at(100, bareCPU)},
+	)
+	rows := b.result.Rows
+	if got := rows[0]; got.Ratio != "95 %" || got.Met != report.Yes || got.Measured != "475 /s (100–950)" || got.Limit != "1000 /s (500–1000)" {
+		t.Errorf("speed: %+v", got)
+	}
+	if got := rows[1]; got.Ratio != "1.60 ×" || got.Met != report.No {
+		t.Errorf("CPU: %+v", got)
+	}
+}
+
+func TestMemoryRows(t *testing.T) {
+	b := &bench{size: size{claims: 1000, perClaim: 40}}
+	at := func(snapshots int, heap, resident float64) weight {
+		return weight{snapshots: snapshots, heap: heap, memory: proc.Memory{Resident: int64(resident), Peak: int64(resident)}}
+	}
+	b.memoryRows([]weight{at(20_000, 30e6, 90e6), at(40_000, 50e6, 121e6), at(80_000, 90e6, 200e6)})
+	rows := b.result.Rows
+	if got := rows[0]; got.Measured != "121 MB (peak 121 MB)" || got.Met != report.No {
+		t.Errorf("resident: %+v", got)
+	}
+	if got := rows[1]; got.Measured != "1.00 kB" || got.Met != report.Yes {
+		t.Errorf("slope: %+v", got)
+	}
+	if got := rows[2]; got.Measured != "10 MB" {
+		t.Errorf("the rest: %+v", got)
+	}
+}
+
+func TestRequestTable(t *testing.T) {
+	create, lease := lab.Request{Verb: "create", Resource: snapshotsResource}, lab.Request{Verb: "update", Resource: "leases"}
+	get := lab.Request{Verb: "get", Resource: "snapshotschedules"}
+	got := requestTable("x",
+		phase{name: "one", requests: lab.Requests{create: 3, lease: 9}},
+		phase{name: "other", requests: lab.Requests{get: 1}})
+	want := [][]string{{"create volumesnapshots", "3", "0"}, {"get snapshotschedules", "0", "1"}}
+	if !slices.Equal(got.Header, []string{"request", "one", "other"}) || len(got.Rows) != 2 ||
+		!slices.Equal(got.Rows[0], want[0]) || !slices.Equal(got.Rows[1], want[1]) {
+		t.Errorf("got %+v", got)
+	}
+	if none := requestTable("x", phase{name: "idle"}); len(none.Rows) != 1 || none.Rows[0][0] != "none" {
+		t.Errorf("of nothing: %+v", none)
+	}
+}
