@@ -21,9 +21,9 @@ import (
 	"testing"
 )
 
-// The promise is 1.2 kB of heap for each further snapshot of a PVC that has
-// some.
-const mostBytesPerSnapshot = 1200
+// 1.2 kB of heap is promised for each further snapshot of a PVC that has some; it
+// was 796 bytes when this was written.
+const mostBytesPerSnapshot = 900
 
 func TestMemoryOfASnapshot(t *testing.T) {
 	const claims, each = 200, 40

@@ -58,7 +58,7 @@ func snapshotsOf(outputs []client.Object, restoring map[string]bool) []retention
 // scheduledAt is the slot that a snapshot was taken for; zero if it is not
 // told or not readable.
 func scheduledAt(v *snapshotv1.VolumeSnapshot) time.Time {
-	slot, err := time.Parse(time.RFC3339, v.Annotations[v1alpha1.AnnotationScheduledAt])
+	slot, err := time.Parse(time.RFC3339, slotText(v))
 	if err != nil {
 		return time.Time{}
 	}
