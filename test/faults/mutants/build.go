@@ -1,0 +1,79 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// The programs that are tested, and the campaign that tests the first.
+const (
+	operatorPackage = "./cmd"
+	livesPackage    = "./test/faults/mutants/lives"
+	campaignPackage = "./test/faults"
+)
+
+// build compiles a program into a folder, of the product with a mutant in it; nil:
+// of the product as it is. Mutated files lie in the folder and take the place of the
+// tree's by 'go build -overlay'.
+func build(ctx context.Context, root, dir, pkg string, m *mutant) (program string, err error) {
+	program = filepath.Join(dir, filepath.Base(pkg))
+	args := []string{"build", "-buildvcs=false", "-ldflags=-s -w", "-o", program}
+	if m != nil {
+		overlay, err := m.overlay(root, dir)
+		if err != nil {
+			return "", err
+		}
+		args = append(args, "-overlay", overlay)
+	}
+	cmd := exec.CommandContext(ctx, "go", append(args, pkg)...) //nolint:gosec // our own packages
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build %s: %w\n%s", pkg, err, out)
+	}
+	return program, nil
+}
+
+// overlay writes the mutated files and the list that go build reads.
+func (m *mutant) overlay(root, dir string) (string, error) {
+	files, err := m.mutated(root)
+	if err != nil {
+		return "", err
+	}
+	replace := map[string]string{}
+	for path, text := range files {
+		copied := filepath.Join(dir, "mutated", path)
+		if err := os.MkdirAll(filepath.Dir(copied), 0o700); err != nil {
+			return "", err
+		}
+		if err := os.WriteFile(copied, []byte(text), 0o600); err != nil {
+			return "", err
+		}
+		replace[filepath.Join(root, path)] = copied
+	}
+	list, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, "overlay.json")
+	return file, os.WriteFile(file, list, 0o600)
+}

@@ -1,0 +1,78 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Lives runs lives of the simulation, each from its seed, and stops at the first
+// that breaks a guarantee. The mutants' program builds it anew for each mutant.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/sim"
+)
+
+// told is one life.
+type told struct {
+	Seed       uint64   `json:"seed"`
+	Oracles    []string `json:"oracles,omitempty"`
+	Violations []string `json:"violations,omitempty"`
+}
+
+func main() {
+	n := flag.Uint64("n", 1, "how many `lives` to run, from seed 0 on")
+	flag.Parse()
+	var next, broken atomic.Uint64
+	var mu sync.Mutex
+	out := json.NewEncoder(os.Stdout)
+	var all sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		all.Go(func() {
+			for broken.Load() == 0 {
+				seed := next.Add(1) - 1
+				if seed >= *n {
+					return
+				}
+				life := live(seed)
+				if len(life.Violations) > 0 {
+					broken.Add(1)
+				}
+				mu.Lock()
+				err := out.Encode(life)
+				mu.Unlock()
+				if err != nil {
+					fmt.Fprintln(os.Stderr, "lives:", err)
+					os.Exit(2)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func live(seed uint64) (life told) {
+	life.Seed = seed
+	for _, v := range sim.Run(seed).Violations {
+		life.Oracles = append(life.Oracles, v.Oracle)
+		life.Violations = append(life.Violations, v.Oracle+": "+v.Message)
+	}
+	return life
+}
