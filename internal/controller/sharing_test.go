@@ -31,15 +31,17 @@ import (
 func TestSharedSnapshotsReadAsTheyWere(t *testing.T) {
 	s, c := every("1h"), nthClaim(1)
 	for name, change := range map[string]func(*snapshotv1.VolumeSnapshot){
-		"alike":             func(*snapshotv1.VolumeSnapshot) {},
-		"no status":         func(v *snapshotv1.VolumeSnapshot) { v.Status = nil },
-		"empty status":      func(v *snapshotv1.VolumeSnapshot) { v.Status = &snapshotv1.VolumeSnapshotStatus{} },
-		"not ready":         func(v *snapshotv1.VolumeSnapshot) { v.Status.ReadyToUse = ptr.To(false) },
-		"not cut":           func(v *snapshotv1.VolumeSnapshot) { v.Status.CreationTime = nil },
-		"in error":          func(v *snapshotv1.VolumeSnapshot) { v.Status.Error = &snapshotv1.VolumeSnapshotError{} },
-		"held":              func(v *snapshotv1.VolumeSnapshot) { annotate(v, v1alpha1.AnnotationHold, "yes") },
-		"an orphan":         func(v *snapshotv1.VolumeSnapshot) { v.OwnerReferences = nil },
-		"two owners":        func(v *snapshotv1.VolumeSnapshot) { v.OwnerReferences = append(v.OwnerReferences, metav1.OwnerReference{UID: "x"}) },
+		"alike":        func(*snapshotv1.VolumeSnapshot) {},
+		"no status":    func(v *snapshotv1.VolumeSnapshot) { v.Status = nil },
+		"empty status": func(v *snapshotv1.VolumeSnapshot) { v.Status = &snapshotv1.VolumeSnapshotStatus{} },
+		"not ready":    func(v *snapshotv1.VolumeSnapshot) { v.Status.ReadyToUse = ptr.To(false) },
+		"not cut":      func(v *snapshotv1.VolumeSnapshot) { v.Status.CreationTime = nil },
+		"in error":     func(v *snapshotv1.VolumeSnapshot) { v.Status.Error = &snapshotv1.VolumeSnapshotError{} },
+		"held":         func(v *snapshotv1.VolumeSnapshot) { annotate(v, v1alpha1.AnnotationHold, "yes") },
+		"an orphan":    func(v *snapshotv1.VolumeSnapshot) { v.OwnerReferences = nil },
+		"two owners": func(v *snapshotv1.VolumeSnapshot) {
+			v.OwnerReferences = append(v.OwnerReferences, metav1.OwnerReference{UID: "x"})
+		},
 		"another's":         func(v *snapshotv1.VolumeSnapshot) { v.OwnerReferences[0].UID = "another" },
 		"another namespace": func(v *snapshotv1.VolumeSnapshot) { v.Namespace = "other" },
 		"another schedule":  func(v *snapshotv1.VolumeSnapshot) { v.Labels[v1alpha1.LabelSchedule] = "other" },
