@@ -127,6 +127,10 @@ var actions = []struct {
 	{4, (*life).suspend},
 	{3, (*life).deleteSchedule},
 	{8, (*life).fillSchedules},
+	{3, (*life).deleteUnseen},
+	{5, (*life).editUnseen},
+	{5, (*life).deleteStuck},
+	{5, (*life).deleteUnseenSnapshots},
 }
 
 func (l *life) key(name string) client.ObjectKey {

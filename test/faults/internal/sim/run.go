@@ -22,6 +22,7 @@ package sim
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
@@ -45,9 +46,9 @@ type Result struct {
 // Run lives one life and judges it.
 func Run(seed uint64) Result {
 	w, atEnd := live(seed)
-	violations := append(oracle.Judge(w.history), Slots(w.history)...)
+	violations := slices.Concat(oracle.Judge(w.history), Slots(w.history), Orphans(w.history), atEnd)
 	return Result{
-		Seed: seed, History: w.history, Reconciles: w.reconciles, Snapshots: w.snapshots(), Violations: append(violations, atEnd...),
+		Seed: seed, History: w.history, Reconciles: w.reconciles, Snapshots: w.snapshots(), Violations: violations,
 	}
 }
 
@@ -70,6 +71,7 @@ func live(seed uint64) (w *world, atEnd []oracle.Violation) {
 		}
 		w.run(w.now.Add(slack / 2))
 	}
+	atEnd = append(atEnd, l.collide()...)
 	l.rest()
 	w.run(w.now.Add(2 * day))
 	idle := history.Window{Kind: history.Idle, From: w.now, Process: -1}

@@ -1,0 +1,95 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package sim
+
+import (
+	"fmt"
+	"slices"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/oracle"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/sim/kube"
+)
+
+// Orphans judges that a schedule that had its finalizer when it was deleted, and
+// was not deleted in the foreground, went only when none of the snapshots that it
+// had then was left to the garbage collector.
+func Orphans(h *history.History) []oracle.Violation {
+	var found []oracle.Violation
+	snapshots := map[types.UID]*snapshotv1.VolumeSnapshot{}
+	outlive := map[types.UID][]types.UID{}
+	for i, c := range h.Changes {
+		switch before := c.Before.(type) {
+		case *snapshotv1.VolumeSnapshot:
+			delete(snapshots, before.UID)
+		case *v1alpha1.SnapshotSchedule:
+			if going(c) && slices.Contains(before.Finalizers, v1alpha1.FinalizerRelease) &&
+				!slices.Contains(c.After.GetFinalizers(), kube.FinalizerForeground) {
+				outlive[before.UID] = ownedBy(snapshots, before)
+			}
+			if c.After == nil {
+				if left := stillOwned(snapshots, before, outlive[before.UID]); left != "" {
+					found = append(found, oracle.Violation{
+						Oracle: "Orphan", At: c.At, Change: i, Request: c.Request,
+						Message: fmt.Sprintf("SnapshotSchedule %s went, and left VolumeSnapshot %s to the garbage collector", before.Name, left),
+					})
+				}
+			}
+		}
+		if after, ok := c.After.(*snapshotv1.VolumeSnapshot); ok {
+			snapshots[after.UID] = after
+		}
+	}
+	return found
+}
+
+func going(c history.Change) bool {
+	return c.After != nil && c.After.GetDeletionTimestamp() != nil && c.Before.GetDeletionTimestamp() == nil
+}
+
+func ownedBy(snapshots map[types.UID]*snapshotv1.VolumeSnapshot, s *v1alpha1.SnapshotSchedule) (owned []types.UID) {
+	if s.Spec.DeletionPolicy != v1alpha1.DeletionOrphan {
+		return nil
+	}
+	for uid, v := range snapshots {
+		if metav1.IsControlledBy(v, s) {
+			owned = append(owned, uid)
+		}
+	}
+	return owned
+}
+
+func stillOwned(snapshots map[types.UID]*snapshotv1.VolumeSnapshot, s *v1alpha1.SnapshotSchedule, uids []types.UID) string {
+	if s.Spec.DeletionPolicy != v1alpha1.DeletionOrphan || slices.Contains(s.Finalizers, kube.FinalizerForeground) {
+		return ""
+	}
+	var names []string
+	for _, uid := range uids {
+		if v := snapshots[uid]; v != nil && metav1.IsControlledBy(v, s) {
+			names = append(names, v.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return slices.Min(names)
+}

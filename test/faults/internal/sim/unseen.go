@@ -1,0 +1,90 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package sim
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/sim/kube"
+)
+
+// What happens while an operator looks the other way: rare by chance, and what
+// the guards are for.
+
+// blind holds back what all operators are told of a kind.
+func (w *world) blind(k kube.Kind, d time.Duration) {
+	for _, o := range w.operators {
+		o.watches[k].frozen = w.now.Add(d)
+		o.watches[k].broken = oneIn(w.luck, 2)
+	}
+}
+
+// deleteUnseen deletes a schedule that its operator holds with its finalizer, and
+// does not know to be going.
+func (l *life) deleteUnseen() {
+	for _, name := range l.schedules {
+		s := l.schedule(name)
+		if s == nil || s.DeletionTimestamp != nil || !slices.Contains(s.Finalizers, v1alpha1.FinalizerRelease) {
+			continue
+		}
+		l.blind(kube.Schedules, between(l.luck, time.Hour, 2*24*time.Hour))
+		must(l.server.Delete(kube.Schedules, l.key(name), metav1.DeleteOptions{}, kube.Someone))
+		return
+	}
+}
+
+// editUnseen edits a schedule of which the operator goes on to know the old spec.
+func (l *life) editUnseen() {
+	l.blind(kube.Schedules, between(l.luck, time.Hour, 2*24*time.Hour))
+	if oneIn(l.chance, 3) {
+		l.breakSpec()
+		return
+	}
+	l.editSchedule()
+}
+
+// deleteStuck deletes the newest snapshots of a PVC whose driver can't be
+// reached: they stay, and count for nothing.
+func (l *life) deleteStuck() {
+	name := pick(l.chance, l.claims...)
+	l.driver.modes[name] = down
+	l.deleteNewest(name)
+}
+
+// deleteUnseenSnapshots deletes the newest snapshots of a PVC, of which the
+// operator goes on to think that they make up the floor.
+func (l *life) deleteUnseenSnapshots() {
+	l.blind(kube.Snapshots, between(l.luck, time.Hour, 2*24*time.Hour))
+	name := pick(l.chance, l.claims...)
+	l.deleteNewest(name)
+}
+
+func (l *life) deleteNewest(claim string) {
+	n := 1 + l.chance.IntN(3)
+	for _, o := range slices.Backward(l.server.List(kube.Snapshots)) { // by name, and so by slot
+		if n > 0 && strings.HasPrefix(o.GetName(), claim+"-") {
+			must(l.server.Delete(kube.Snapshots, client.ObjectKeyFromObject(o), metav1.DeleteOptions{}, kube.Someone))
+			n--
+		}
+	}
+}
