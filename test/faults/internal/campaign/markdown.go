@@ -52,7 +52,7 @@ var methods = map[string]string{
 	"api-errors":   "every write: 409, 429 with Retry-After, 500, 503, time-out or answer lost after the commit, 403 quota, 403 namespace terminating",
 	"reads":        "every list that fills a cache: 500, 410, three ages of the past, nothing, every second object; every other list: 500, 410; every live get: 500, 410, three ages; discovery: 500, 503",
 	"watches":      "every event: the watch ends before it, the same and the operator has to list again, a second late, twice",
-	"time-travel":  "at every write: SIGKILL after it, and a restart whose lists and watches show the past, then catch up; two of three ages each",
+	"time-travel":  "at the start, and at every write SIGKILL and a restart: lists and watches show the past, then catch up; three ages",
 	"two-managers": "two active operators without leases: both free, one sees everything late, one writes late",
 	"clock":        "the Date of all answers is wrong: ±1 h, ±1 d, ±10 y, 1970, none, no time at all",
 	"two-faults":   "two at once, drawn with the seed",
@@ -74,7 +74,8 @@ func (r *Report) Markdown(root string) string {
 			row.Plans, row.Passed, row.Failed, row.Missed, row.Took.Round(time.Second))
 	}
 	line("\nA plan that is *missed* never came to its point, mostly because two writes of a status became one; it is counted")
-	line("neither as a plan nor as passed.")
+	line("neither as a plan nor as passed. Of answers that no API server gives (lists that leave objects out, gets that are")
+	line("old) only the safety is judged (S1 to S7), not the end (L1).")
 	if len(r.Failures) > 0 {
 		line("\n## Failed\n")
 		for _, f := range r.Failures {

@@ -41,6 +41,9 @@ const (
 	// atRest is the same for reference runs, in which nobody knows yet what the end
 	// is: longer than any debounce and first retry.
 	atRest = 2 * time.Second
+	// atRestForGood is how long nothing must happen before a run is given up whose end
+	// may be another one.
+	atRestForGood = 5 * time.Second
 	// longest is how long a run may take, and longestSlow one that waits for the
 	// namespace controller.
 	longest     = 30 * time.Second
@@ -158,7 +161,11 @@ func (t *trial) do(ctx context.Context) (r result) {
 
 // startAll starts the operator: two of it if the plan says so.
 func (t *trial) startAll(context.Context) error {
-	if err := t.start(proxy.Manner{}); err != nil {
+	how := proxy.Manner{}
+	if t.plan.From != nil && len(t.processes) == 0 {
+		how.Frozen = t.run.Ages()[*t.plan.From]
+	}
+	if err := t.start(how); err != nil {
 		return err
 	}
 	if t.plan.Two == "" {
@@ -260,7 +267,7 @@ func (t *trial) untilEnd(ctx context.Context) (late, err error) {
 		if err := t.advance(ctx); err != nil {
 			return nil, err
 		}
-		if t.missing() == nil {
+		if t.missing() == nil || t.plan.SafetyOnly() && t.gate.Quiet() > atRestForGood {
 			return nil, nil
 		}
 	}

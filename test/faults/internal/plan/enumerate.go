@@ -140,10 +140,15 @@ func (r Reference) watchPlans() []Plan {
 	return r.each(Watches, r.Trace.where(Point.Event), eventDeeds)
 }
 
-// travelPlans go back by another age at each write, so that every age meets
-// every kind of write.
+// travelPlans begin in the past, and go back to it at each write, by another age each
+// time, so that every age meets every kind of write.
 func (r Reference) travelPlans() []Plan {
 	var all []Plan
+	for age, name := range ages {
+		all = append(all, Plan{
+			ID: id(TimeTravel, r.Workload, "start", name), Class: TimeTravel, Workload: r.Workload, From: &age,
+		})
+	}
 	for i, p := range r.Trace.where(Point.Write) {
 		for age := range 2 {
 			all = append(all, r.single(TimeTravel, Fault{At: p, Do: Travel, Age: (i + age) % len(ages)}))

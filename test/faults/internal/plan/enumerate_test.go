@@ -51,7 +51,7 @@ func TestEveryPointHasItsPlans(t *testing.T) {
 		APIErrors:  2 * len(errorDeeds),
 		Reads:      2*7 + 2 + 5 + 2, // two lists that fill caches: 500, 410, three ages, empty, truncated; a live one; a get; discovery
 		Watches:    len(eventDeeds),
-		TimeTravel: 4,
+		TimeTravel: 3 + 4,
 		Managers:   3,
 		Clock:      len(Lies),
 		Pairs:      pairsPerWorkload,
@@ -87,10 +87,21 @@ func TestIDsAreUniqueAndStable(t *testing.T) {
 		"reads:small:list.volumesnapshots.all.1:truncated:classic",
 		"watches:small:deleted.volumesnapshots.data-0-old-0.1:dropped-410",
 		"two-managers:small:one-sees-late",
+		"time-travel:small:start:before-anything",
 		"clock:small:-10y",
 	} {
 		if !seen[want] {
 			t.Errorf("no plan is called %s", want)
+		}
+	}
+}
+
+func TestOnlyImpossibleAnswersLiftTheEnd(t *testing.T) {
+	for _, p := range Enumerate([]Reference{small()}, 1, time.Second) {
+		impossible := strings.Contains(p.ID, ":empty") || strings.Contains(p.ID, ":truncated") ||
+			strings.Contains(p.ID, ":get.") && strings.Contains(p.ID, ":stale")
+		if p.SafetyOnly() != impossible {
+			t.Errorf("%s: only its safety is judged: %t", p.ID, p.SafetyOnly())
 		}
 	}
 }

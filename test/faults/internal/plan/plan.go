@@ -16,7 +16,10 @@ limitations under the License.
 
 package plan
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Class is a row of the campaign's table.
 type Class string
@@ -108,12 +111,24 @@ type Plan struct {
 	// ClassicLists has caches filled by lists, as older clients do, and not by
 	// watches that begin with everything.
 	ClassicLists bool
+	// From, if set, is how old the past is that the operator is shown when it first
+	// starts, as Fault.Age.
+	From *int
 	// Two is set if two managers are to run.
 	Two Interleaving
 	// Lie is set if the Date that the operator is shown is to be wrong.
 	Lie *Lie
 	// IdleFor is how long the end is watched.
 	IdleFor time.Duration
+}
+
+// SafetyOnly tells that a plan has answers that no API server gives: lists that leave
+// objects out, gets that are old. Nothing may be deleted for them, or taken twice,
+// but no one can promise that the end is the same.
+func (p Plan) SafetyOnly() bool {
+	return slices.ContainsFunc(p.Faults, func(f Fault) bool {
+		return f.Do == Empty || f.Do == Truncated || f.Do == Stale && f.At.Get()
+	})
 }
 
 // Lie is a wrong Date.
