@@ -51,7 +51,8 @@ type spending struct {
 // time, and the controller takes it again only if someone else deleted it, or if
 // it was uncut when the controller deleted it. Where the spec was changed since,
 // or the PVC was detached when it was deleted and matches again, the slot is due
-// by the contract, and may be taken again too.
+// by the contract, and may be taken again too. So is a slot that a clock ahead of
+// time took, and that was deleted before it came: it has never been served.
 func S4(h *history.History) []Violation {
 	var found []Violation
 	there := map[slotID]map[types.UID]string{} // names by UID
@@ -59,7 +60,7 @@ func S4(h *history.History) []Violation {
 	replay(h, func(i int, w *world) {
 		c := &h.Changes[i]
 		if d, ok := deletionAt(h, i); ok && !isUncut(d.doomed) {
-			if id, ok := slotIDOf(d.doomed); ok && w.selects(id.seriesID) {
+			if id, ok := slotIDOf(d.doomed); ok && w.selects(id.seriesID) && !time.Unix(id.slot, 0).After(d.at) {
 				spent[id] = spending{name: d.doomed.Name, generation: w.schedules[id.schedule].Generation}
 			}
 		}

@@ -99,6 +99,27 @@ func TestS4(t *testing.T) {
 			s.creates(again("a"))
 			return s
 		}, ""},
+		{"takes a slot again that a clock ahead of time had taken", func() *script {
+			ahead := ready("a", 0)
+			ahead.Annotations[v1alpha1.AnnotationScheduledAt] = noon.Add(day).Format(time.RFC3339)
+			s := begin(ahead)
+			s.deletes("a")
+			s.wait(day)
+			second := again("a")
+			second.Annotations = ahead.Annotations
+			s.creates(second)
+			return s
+		}, ""},
+		{"takes a slot again that had just come when it was deleted", func() *script {
+			come := ready("a", 0)
+			come.Annotations[v1alpha1.AnnotationScheduledAt] = noon.Add(time.Minute).Format(time.RFC3339)
+			s := begin(come)
+			s.deletes("a")
+			second := again("a")
+			second.Annotations = come.Annotations
+			s.creates(second)
+			return s
+		}, "until the controller deleted it"},
 		{"takes a slot again under a new spec", func() *script {
 			s := begin(ready("a", 0))
 			s.deletes("a")

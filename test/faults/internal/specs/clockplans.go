@@ -1,0 +1,227 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package specs
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+const day = 24 * time.Hour
+
+// zoneChange is a day on which a zone's clock is set, and a local time that does
+// not exist on that day, or exists twice.
+type zoneChange struct {
+	zone, season string
+	at           time.Time
+	hour, minute int
+}
+
+// The zones: Europe's and North America's; one that moves by half an hour; one of
+// the south that moves at midnight; and one that moves back for Ramadan.
+func zoneChanges() []zoneChange {
+	on := func(year int, month time.Month, d int) time.Time {
+		return time.Date(year, month, d, 12, 0, 0, 0, time.UTC)
+	}
+	return []zoneChange{
+		{"Europe/Oslo", "forward", on(2026, 3, 29), 2, 30},
+		{"Europe/Oslo", "back", on(2026, 10, 25), 2, 30},
+		{"America/New_York", "forward", on(2026, 3, 8), 2, 30},
+		{"America/New_York", "back", on(2026, 11, 1), 1, 30},
+		{"Australia/Lord_Howe", "forward", on(2026, 10, 4), 2, 15},
+		{"Australia/Lord_Howe", "back", on(2026, 4, 5), 1, 45},
+		{"America/Santiago", "forward", on(2026, 9, 6), 0, 30},
+		{"America/Santiago", "back", on(2026, 4, 5), 23, 30},
+		{"Africa/Casablanca", "forward", on(2026, 3, 22), 2, 30},
+		{"Africa/Casablanca", "back", on(2026, 2, 15), 2, 30},
+	}
+}
+
+// ClockPlans are all: daylight saving time, leap days, and clocks that jump.
+func ClockPlans() []ClockPlan {
+	var plans []ClockPlan
+	for _, c := range zoneChanges() {
+		plans = append(plans, c.plans()...)
+	}
+	plans = append(plans, leapPlans()...)
+	for _, by := range []struct {
+		name string
+		d    time.Duration
+	}{
+		{"+1h", time.Hour}, {"-1h", -time.Hour}, {"+1d", day}, {"-1d", -day}, {"+10y", 3652 * day}, {"-10y", -3652 * day},
+		{"1970", time.Unix(0, 0).Sub(jumpsBegan)}, {"+50s", 50 * time.Second}, {"-50s", -50 * time.Second},
+	} {
+		plans = append(plans, jump("operator", by.name, by.d, 0), jump("date", by.name, 0, by.d))
+	}
+	return plans
+}
+
+// plans live through five days around a change: a line that falls into it, and
+// lines that run on through it.
+func (c zoneChange) plans() []ClockPlan {
+	zone, err := time.LoadLocation(c.zone)
+	if err != nil {
+		panic(err) // the zones are Go's own
+	}
+	var plans []ClockPlan
+	for name, line := range map[string]string{
+		"fixed": fmt.Sprintf("%d %d * * *", c.minute, c.hour), "hourly": "0 * * * *", "half-hourly": "*/30 * * * *", "six-hourly": "15 */6 * * *",
+	} {
+		spec := baseSpec()
+		spec.Schedule, spec.TimeZone = v1alpha1.CronLine(line), c.zone
+		slots := func(anchor, until time.Time) []slot { return runningOn(line, zone, anchor, until) }
+		if name == "fixed" {
+			slots = func(anchor, until time.Time) []slot { return onceADay(c.hour, c.minute, zone, anchor, until) }
+		}
+		plans = append(plans, ClockPlan{
+			ID:   fmt.Sprintf("clocks:%s:%s:%s", c.zone, c.season, name),
+			from: c.at.Add(-5 * day / 2), until: c.at.Add(5 * day / 2), spec: spec, slots: slots,
+		})
+	}
+	return plans
+}
+
+// onceADay: on every local day once at the time that the line tells; if there is
+// none that day, within the hour after the gap.
+func onceADay(hour, minute int, zone *time.Location, anchor, until time.Time) []slot {
+	byDay := map[string]slot{}
+	var days []string
+	for t := anchor.Truncate(time.Minute).Add(time.Minute); !t.After(until); t = t.Add(time.Minute) {
+		local := t.In(zone)
+		name := local.Format(time.DateOnly)
+		if _, ok := byDay[name]; !ok {
+			byDay[name] = nil
+			days = append(days, name)
+		}
+		if local.Hour() == hour && local.Minute() == minute {
+			byDay[name] = append(byDay[name], t)
+		}
+	}
+	var all []slot
+	for i, name := range days {
+		o := byDay[name]
+		if len(o) == 0 {
+			o = afterGap(name, zone)
+		}
+		if len(o) == 0 && i > 0 && i < len(days)-1 {
+			panic("no time on " + name + " in " + zone.String())
+		}
+		if len(o) > 0 && o[0].After(anchor) && !o[len(o)-1].After(until) {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// afterGap is the hour after the clock was set forward on a day.
+func afterGap(date string, zone *time.Location) slot {
+	noon, err := time.ParseInLocation(time.DateOnly, date, zone)
+	if err != nil {
+		panic(err) // it was formatted so
+	}
+	for t := noon.Add(-3 * time.Hour); t.Before(noon.Add(day)); t = t.Add(time.Minute) {
+		_, is := t.Zone()
+		_, was := t.Add(-time.Minute).Zone()
+		if is <= was || t.Format(time.DateOnly) != date {
+			continue
+		}
+		var hour slot
+		for m := range 60 {
+			hour = append(hour, t.Add(time.Duration(m)*time.Minute))
+		}
+		return hour
+	}
+	return nil
+}
+
+// runningOn: whenever the zone's clock shows a time of the line, however often.
+func runningOn(line string, zone *time.Location, anchor, until time.Time) []slot {
+	fires := map[string]func(h, m int) bool{
+		"0 * * * *":    func(_, m int) bool { return m == 0 },
+		"*/30 * * * *": func(_, m int) bool { return m%30 == 0 },
+		"15 */6 * * *": func(h, m int) bool { return h%6 == 0 && m == 15 },
+	}[line]
+	var all []slot
+	for t := anchor.Truncate(time.Minute).Add(time.Minute); !t.After(until); t = t.Add(time.Minute) {
+		if local := t.In(zone); fires(local.Hour(), local.Minute()) {
+			all = append(all, slot{t})
+		}
+	}
+	return all
+}
+
+// leapPlans live through 29 February, and through 31 December of a leap year,
+// the day that Go's ZoneBounds is wrong about.
+func leapPlans() []ClockPlan {
+	at := func(year int, month time.Month, d int) time.Time {
+		return time.Date(year, month, d, 6, 0, 0, 0, time.UTC)
+	}
+	plan := func(id, line, zone string, from, until time.Time, slots ...time.Time) ClockPlan {
+		spec := baseSpec()
+		spec.Schedule, spec.TimeZone, spec.SnapshotTTL = v1alpha1.CronLine(line), zone, "40d"
+		return ClockPlan{ID: "clocks:leap:" + id, from: from, until: until, spec: spec, slots: func(_, _ time.Time) []slot {
+			var all []slot
+			for _, t := range slots {
+				all = append(all, slot{t})
+			}
+			return all
+		}}
+	}
+	noon := func(year int, month time.Month, d int) time.Time {
+		return time.Date(year, month, d, 12, 0, 0, 0, time.UTC)
+	}
+	return []ClockPlan{
+		plan("29-february", "0 12 29 2 *", "", at(2028, 2, 20), at(2028, 3, 10), noon(2028, 2, 29)),
+		plan("29-february-again", "0 12 29 2 *", "", at(2032, 2, 27), at(2032, 3, 3), noon(2032, 2, 29)),
+		plan("daily", "0 12 * * *", "", at(2028, 2, 27), at(2028, 3, 3),
+			noon(2028, 2, 27), noon(2028, 2, 28), noon(2028, 2, 29), noon(2028, 3, 1), noon(2028, 3, 2)),
+		plan("no-29-february", "0 12 28-29 2 *", "", at(2027, 2, 27), at(2027, 3, 3), noon(2027, 2, 28)),
+		plan("centuries", "0 12 29 2 *", "", at(2100, 2, 26), at(2100, 3, 3)),
+		plan("last-day-of-the-year", "0 13 31 12 *", "Europe/Oslo", at(2028, 12, 29), at(2029, 1, 3), noon(2028, 12, 31)),
+		plan("last-day-far-ahead", "0 13 31 12 *", "Europe/Oslo", at(2040, 12, 29), at(2041, 1, 3), noon(2040, 12, 31)),
+		plan("every-31st", "0 12 31 * *", "", at(2028, 2, 20), at(2028, 4, 3), noon(2028, 3, 31)),
+	}
+}
+
+var jumpsBegan = time.Date(2026, 5, 4, 9, 30, 0, 0, time.UTC)
+
+// jump has a clock jump after a day, for seven hours, under an hourly schedule.
+func jump(which, name string, operator, date time.Duration) ClockPlan {
+	spec := baseSpec()
+	spec.SnapshotInterval, spec.Retention.Keep = "1h", v1alpha1.Keep{}
+	off, back := jumpsBegan.Add(day+13*time.Minute), jumpsBegan.Add(day+7*time.Hour+29*time.Minute)
+	// One that is far behind sees nothing expire, and so has nothing to pause.
+	pauses := (operator-date).Abs() > time.Minute && operator > -6*time.Hour
+	return ClockPlan{
+		ID:   "clocks:jump:" + which + ":" + strings.TrimSpace(name),
+		from: jumpsBegan, until: back.Add(30 * time.Hour), spec: spec, pauses: pauses,
+		at: []setting{{off, operator, date}, {back, 0, 0}},
+		slots: func(anchor, until time.Time) []slot {
+			var all []slot
+			for t := anchor; !t.After(until); t = t.Add(time.Hour) {
+				// While its own clock is off, an operator can't know the hour.
+				if operator == 0 || t.Before(off) || t.After(back) {
+					all = append(all, slot{t})
+				}
+			}
+			return all
+		},
+	}
+}
