@@ -40,6 +40,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -54,6 +55,7 @@ type flags struct {
 	only, operator, output, write string
 	quick                         bool
 	claims, rounds                int
+	env                           []string
 }
 
 func parseFlags(args []string) (flags, error) {
@@ -66,6 +68,13 @@ func parseFlags(args []string) (flags, error) {
 	set.StringVar(&f.operator, "operator", "", "The operator's program. Left out, it is built from ./cmd.")
 	set.StringVar(&f.output, "o", "table", "table or json.")
 	set.StringVar(&f.write, "write", "", "A page to write the tables into, between its markers.")
+	set.Func("env", "A variable for the operator, such as GOGC=50, on top of the manifest's. May be given again.", func(e string) error {
+		if !strings.Contains(e, "=") {
+			return errors.New("write it as NAME=VALUE")
+		}
+		f.env = append(f.env, e)
+		return nil
+	})
 	if err := set.Parse(args); err != nil {
 		return f, err
 	}
@@ -151,6 +160,10 @@ func prepare(ctx context.Context, f flags, dir string) (*bench, error) {
 	}
 	if b.manifest, err = lab.ReadManifest(root); err != nil {
 		return nil, err
+	}
+	if len(f.env) > 0 {
+		b.manifest.Env = append(b.manifest.Env, f.env...)
+		b.result.Settings += ", with " + strings.Join(f.env, " ")
 	}
 	if b.operator == "" {
 		b.say("build the operator")

@@ -29,12 +29,15 @@ import (
 )
 
 func TestFlags(t *testing.T) {
-	f, err := parseFlags([]string{"--only", "fan-out", "--pvcs", "7", "--rounds", "2", "-o", "json"})
+	f, err := parseFlags([]string{"--only", "fan-out", "--pvcs", "7", "--rounds", "2", "-o", "json", "--env", "A=1", "--env", "B=2"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if s := f.size(); s.claims != 7 || s.rounds != 2 || s.restart != fullSize.restart {
 		t.Errorf("got %+v", s)
+	}
+	if !slices.Equal(f.env, []string{"A=1", "B=2"}) {
+		t.Errorf("got variables %v", f.env)
 	}
 	if s := (flags{quick: true}).size(); s != quickSize {
 		t.Errorf("quick: got %+v", s)
@@ -48,7 +51,7 @@ func TestFlagsRefuse(t *testing.T) {
 	stderr := os.Stderr
 	os.Stderr, _ = os.Open(os.DevNull)
 	defer func() { os.Stderr = stderr }()
-	for _, args := range [][]string{{"-o", "xml"}, {"fan-out"}, {"--pvcs", "-1"}, {"--rounds", "-1"}, {"--nothing"}} {
+	for _, args := range [][]string{{"-o", "xml"}, {"fan-out"}, {"--pvcs", "-1"}, {"--rounds", "-1"}, {"--nothing"}, {"--env", "GOGC"}} {
 		if f, err := parseFlags(args); err == nil {
 			t.Errorf("%v became %+v", args, f)
 		}

@@ -43,7 +43,8 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-// What this program is started as to be the bare client, in a process of its own.
+// What this program is started as to be the bare client, in a process of its own: on as many
+// processors as the operator, but else with Go's defaults.
 const (
 	bareCreates = "bare-creates"
 	bareList    = "bare-list"
@@ -105,7 +106,7 @@ func (l *Lab) startSelf(ctx context.Context, name string, m Manifest, args ...st
 	if err != nil {
 		return nil, err
 	}
-	return l.start(ctx, name, m.Env, self, args...)
+	return l.start(ctx, name, m.Processors, self, args...)
 }
 
 // BecomeBare makes this program the bare client if it was started as one.

@@ -30,9 +30,10 @@ import (
 // Manifest is how the operator is shipped: what its container is started with.
 type Manifest struct {
 	Args []string
-	// Env has what Go reads: GOMEMLIMIT, GOGC, and the GOMAXPROCS that Go works out from the
-	// container's CPU limit.
+	// Env has what Go reads, such as GOMEMLIMIT and GOGC.
 	Env []string
+	// Processors is the GOMAXPROCS that Go works out from the container's CPU limit; empty without.
+	Processors []string
 }
 
 const managerContainer = "manager"
@@ -73,7 +74,7 @@ func manifestOf(c corev1.Container) (Manifest, error) {
 	}
 	if cpu := c.Resources.Limits.Cpu(); !cpu.IsZero() {
 		// Go does not go below two for a limit.
-		m.Env = append(m.Env, fmt.Sprintf("GOMAXPROCS=%d", max(2, cpu.Value())))
+		m.Processors = []string{fmt.Sprintf("GOMAXPROCS=%d", max(2, cpu.Value()))}
 	}
 	return m, nil
 }

@@ -50,12 +50,15 @@ func TestManifestOf(t *testing.T) {
 		}},
 	}
 	m, err := manifestOf(c)
-	if want := []string{"GOMEMLIMIT=536870912", "GOGC=75", "GOMAXPROCS=3"}; err != nil || !slices.Equal(m.Env, want) {
+	if want := []string{"GOMEMLIMIT=536870912", "GOGC=75"}; err != nil || !slices.Equal(m.Env, want) {
 		t.Errorf("got %v, %v; want %v", m.Env, err, want)
 	}
+	if want := []string{"GOMAXPROCS=3"}; !slices.Equal(m.Processors, want) {
+		t.Errorf("got %v, want %v", m.Processors, want)
+	}
 	c.Resources.Limits[corev1.ResourceCPU] = resource.MustParse("100m")
-	if m, _ := manifestOf(c); !slices.Contains(m.Env, "GOMAXPROCS=2") {
-		t.Errorf("got %v for a limit of a tenth of a CPU", m.Env)
+	if m, _ := manifestOf(c); !slices.Contains(m.Processors, "GOMAXPROCS=2") {
+		t.Errorf("got %v for a limit of a tenth of a CPU", m.Processors)
 	}
 	c.Env = []corev1.EnvVar{fromLimit("GOMAXPROCS", "limits.cpu")}
 	if m, err := manifestOf(c); err == nil {

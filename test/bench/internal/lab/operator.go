@@ -43,7 +43,7 @@ func (l *Lab) StartOperator(ctx context.Context, program string, m Manifest, fla
 		"--metrics-bind-address=" + metrics, "--metrics-secure=false",
 		"--leader-election-namespace=" + systemNamespace,
 	}, flags)
-	p, err := l.start(ctx, "operator", m.Env, program, args...)
+	p, err := l.start(ctx, "operator", slices.Concat(m.Processors, m.Env), program, args...)
 	if err != nil {
 		return nil, err
 	}
