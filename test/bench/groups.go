@@ -20,8 +20,7 @@ package main
 var groups = []group{
 	{name: "fan-out", about: "many PVCs fall due at once, beside a loop of bare creates", run: fanOut},
 	{name: "requests", about: "what is asked of the API server, and what when nothing is to do", audit: true, run: requests},
-	{name: "memory", about: "memory and heap with more and more snapshots", run: memory},
-	{name: "restart", about: "a restart among very many snapshots, beside a bare list of them", run: restart},
+	{name: "size", about: "memory, and a restart beside a bare list, with more and more snapshots", run: sizes},
 	{name: "first", about: "the first snapshot of a new PVC among many", run: first},
 	{name: "expiry", about: "very many snapshots expire at once", audit: true, run: expiry},
 	{name: "many", about: "many schedules over the same PVCs", run: many},

@@ -63,11 +63,11 @@ func TestChoose(t *testing.T) {
 	if err != nil || len(all) != len(groups) {
 		t.Errorf("all: %d groups, %v", len(all), err)
 	}
-	some, err := choose("memory, fan-out")
-	if err != nil || len(some) != 2 || some[0].name != "memory" || some[1].name != "fan-out" {
+	some, err := choose("size, fan-out")
+	if err != nil || len(some) != 2 || some[0].name != "size" || some[1].name != "fan-out" {
 		t.Errorf("got %v, %v", some, err)
 	}
-	if _, err := choose("memory,x"); err == nil || !strings.Contains(err.Error(), "restart") {
+	if _, err := choose("size,x"); err == nil || !strings.Contains(err.Error(), "expiry") {
 		t.Errorf("an unknown name: %v; it should tell what there is", err)
 	}
 }
@@ -85,7 +85,7 @@ func TestGroupsHaveNamesOfTheirOwn(t *testing.T) {
 // Requests are counted where the log is on, and speeds are compared where it is off.
 func TestWhatIsComparedIsNotLogged(t *testing.T) {
 	for _, g := range groups {
-		compared := slices.Contains([]string{"fan-out", "restart"}, g.name)
+		compared := slices.Contains([]string{"fan-out", "size"}, g.name)
 		if compared && g.audit {
 			t.Errorf("%s compares speeds on an API server that logs requests", g.name)
 		}

@@ -103,7 +103,7 @@ func (b *bench) weighMany(ctx context.Context, e *estate, schedules []client.Obj
 	if err := p.Quiesce(ctx); err != nil {
 		return w, 0, err
 	}
-	if w, err = weighNow(ctx, p, 0); err != nil {
+	if err := w.now(ctx, p); err != nil {
 		return w, 0, err
 	}
 	if err := p.Quiesce(ctx); err != nil {

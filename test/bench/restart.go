@@ -31,37 +31,28 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/bench/internal/report"
 )
 
-// restart starts operators among very many snapshots, with one snapshot due, and bare lists of the
-// same objects, in turns.
-func restart(ctx context.Context, b *bench, l *lab.Lab) error {
-	claims := max(1, b.restart/b.perClaim)
-	total := claims * b.perClaim
-	e, err := newEstate(ctx, l, "restart", claims)
-	if err != nil {
-		return err
-	}
-	b.say("write %d snapshots", total)
-	if err := e.take(ctx, 0, b.perClaim, nil); err != nil {
-		return err
-	}
-	late := e.claims[claims/2]
-	if err := l.Drop(ctx, e.snapshot(late, 0)); err != nil {
-		return err
+// restarts starts operators where one snapshot is due, and bare lists of the same objects, in turns.
+// It weighs the last operator.
+func (b *bench) restarts(ctx context.Context, e *estate, total int) (last weight, err error) {
+	late := e.claims[len(e.claims)/2]
+	if err := e.lab.Drop(ctx, e.snapshot(late, 0)); err != nil {
+		return last, err
 	}
 	var starts, lists, cpus []time.Duration
-	var last weight
 	for round := range min(3, b.rounds) {
-		list, err := b.bareListTime(ctx, l)
+		list, err := b.bareListTime(ctx, e.lab)
 		if err != nil {
-			return err
+			return last, err
 		}
 		start, w, err := b.startTime(ctx, e, late, total)
 		if err != nil {
-			return err
+			return last, err
 		}
-		b.say("round %d: bare list %.2f s, first due snapshot %.2f s after the start", round+1, list.Seconds(), start.Seconds())
+		b.say("%d snapshots, round %d: bare list %.2f s, first due snapshot %.2f s after the start",
+			total, round+1, list.Seconds(), start.Seconds())
 		starts, lists, cpus, last = append(starts, start), append(lists, list), append(cpus, w.cpu), w
 	}
+	last.cpu = report.Median(cpus)
 	start, list := report.Median(starts), report.Median(lists)
 	ratio := start.Seconds() / list.Seconds()
 	b.row(report.Row{
@@ -70,13 +61,7 @@ func restart(ctx context.Context, b *bench, l *lab.Lab) error {
 		Ratio:  fmt.Sprintf("%.2f ×", ratio),
 		Values: map[string]float64{"measured": start.Seconds(), "bare": list.Seconds(), "ratio": ratio},
 	}.AtMost(ratio, 1.5, "1.5 ×"))
-	last.cpu = report.Median(cpus)
-	b.detail(report.Table{
-		Title:  "After a restart among very many snapshots",
-		Header: []string{"snapshots", "resident", "peak", "without the program's file", "live heap", "CPU of the start"},
-		Rows:   [][]string{weightRow(last)},
-	})
-	return nil
+	return last, nil
 }
 
 func (b *bench) bareListTime(ctx context.Context, l *lab.Lab) (took time.Duration, err error) {
@@ -113,7 +98,8 @@ func (b *bench) startTime(
 	if err := e.rest(ctx, p, total); err != nil {
 		return 0, w, err
 	}
-	w, err = weighNow(ctx, p, total)
+	w.claims, w.snapshots = len(e.claims), total
+	err = w.now(ctx, p)
 	return took, w, err
 }
 

@@ -46,21 +46,33 @@ func TestFanOutRows(t *testing.T) {
 	}
 }
 
-func TestMemoryRows(t *testing.T) {
+func TestSizeRows(t *testing.T) {
 	b := &bench{size: size{claims: 1000, perClaim: 40}}
-	at := func(snapshots int, heap, resident float64) weight {
-		return weight{snapshots: snapshots, heap: heap, memory: proc.Memory{Resident: int64(resident), Peak: int64(resident)}}
+	at := func(claims, snapshots int, heap, resident float64) weight {
+		return weight{
+			claims: claims, snapshots: snapshots, heap: heap, cpu: time.Duration(snapshots) * 100 * time.Microsecond,
+			memory: proc.Memory{Resident: int64(resident), Peak: int64(resident) + 10e6, Anonymous: int64(resident) - 40e6},
+		}
 	}
-	b.memoryRows([]weight{at(20_000, 30e6, 90e6), at(40_000, 50e6, 121e6), at(80_000, 90e6, 200e6)})
+	b.sizeRows([]weight{
+		at(0, 0, 8e6, 60e6), at(1000, 20_000, 30e6, 90e6), at(1000, 40_000, 50e6, 121e6), at(1000, 80_000, 90e6, 200e6),
+		at(1000, 100_000, 110e6, 250e6),
+	})
 	rows := b.result.Rows
-	if got := rows[0]; got.Measured != "121 MB (peak 121 MB)" || got.Met != report.No {
+	if got := rows[0]; got.Measured != "121 MB (peak 131 MB)" || got.Met != report.No {
 		t.Errorf("resident: %+v", got)
 	}
 	if got := rows[1]; got.Measured != "1.00 kB" || got.Met != report.Yes {
-		t.Errorf("slope: %+v", got)
+		t.Errorf("per snapshot: %+v", got)
 	}
-	if got := rows[2]; got.Measured != "10 MB" {
-		t.Errorf("the rest: %+v", got)
+	if got := rows[2]; got.Measured != "2.00 kB" {
+		t.Errorf("per PVC: %+v", got)
+	}
+	growth := b.result.Details[1]
+	// 8 MB + 2,500 × 2 kB + 100,000 × 1 kB; two bytes of memory for each at the peak, and a quarter more.
+	want := []string{"2500", "40", "100000", "113 MB", "320 MiB", "10 s", "209"}
+	if got := growth.Rows[2]; !slices.Equal(got, want) {
+		t.Errorf("a larger cluster: %v, want %v", got, want)
 	}
 }
 

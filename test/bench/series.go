@@ -35,7 +35,7 @@ const (
 	intervalTime = 24 * time.Hour
 	sinceSlot    = time.Hour
 	// longAgo is when PVCs and schedules were created: before the longest series.
-	longAgo = 90*intervalTime + sinceSlot
+	longAgo = 120*intervalTime + sinceSlot
 	// expiring is a TTL that only the newest snapshot of a series is younger than.
 	expiring = v1alpha1.Duration("2h")
 )

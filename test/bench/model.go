@@ -1,0 +1,81 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"mapcontroller.dev/snapshotschedule/test/bench/internal/report"
+)
+
+// model says what an operator needs by what it has in view. It is a straight line through what was
+// measured: every snapshot and every PVC adds the same.
+type model struct {
+	// Bytes of live heap.
+	empty, perClaim, perSnapshot float64
+	// perByte is how much memory a byte of live heap takes at the peak of a start, garbage and all.
+	perByte float64
+	// start is CPU per snapshot.
+	start time.Duration
+}
+
+// modelOf is given the operator without PVCs first.
+func modelOf(weights []weight) model {
+	var x, y []float64
+	for _, w := range weights[1:] {
+		x, y = append(x, float64(w.snapshots)), append(y, w.heap)
+	}
+	slope, base := report.Fit(x, y)
+	first, last := weights[0], weights[len(weights)-1]
+	m := model{empty: first.heap, perSnapshot: slope, perClaim: (base - first.heap) / float64(last.claims)}
+	files := last.memory.Resident - last.memory.Anonymous
+	m.perByte = float64(last.memory.Peak-files) / last.heap
+	m.start = (last.cpu - first.cpu) / time.Duration(last.snapshots)
+	return m
+}
+
+func (m model) heap(claims, snapshots float64) float64 {
+	return m.empty + claims*m.perClaim + snapshots*m.perSnapshot
+}
+
+// limit is a memory limit, in MiB: with a quarter to spare over the peak, in steps of 64.
+func (m model) limit(claims, snapshots float64) float64 {
+	const step = 64 << 20
+	return 64 * math.Ceil(1.25*m.perByte*m.heap(claims, snapshots)/step)
+}
+
+// table works out some clusters, most of them larger than what can be measured here.
+func (m model) table() report.Table {
+	t := report.Table{
+		Title:  "What clusters need, calculated",
+		Header: []string{"PVCs", "snapshots of each", "snapshots", "live heap", "memory limit", "CPU of a start", "writes an hour, if each PVC has one a day"},
+	}
+	for _, c := range []struct{ claims, each float64 }{
+		{100, 40}, {1000, 40}, {2500, 40}, {10_000, 40}, {25_000, 40}, {100_000, 40},
+	} {
+		n := c.claims * c.each
+		t.Rows = append(t.Rows, []string{
+			fmt.Sprintf("%.0f", c.claims), fmt.Sprintf("%.0f", c.each), fmt.Sprintf("%.0f", n), report.Bytes(m.heap(c.claims, n)),
+			fmt.Sprintf("%.0f MiB", m.limit(c.claims, n)), fmt.Sprintf("%.0f s", n*m.start.Seconds()),
+			// A create and, once the oldest expire, a delete.
+			fmt.Sprintf("%.0f", math.Ceil(2*c.claims/24)),
+		})
+	}
+	return t
+}
