@@ -67,11 +67,11 @@ func (r *Report) Markdown(root string) string {
 	line("\n## The last campaign\n")
 	line("%s, commit %s, seed %d: **%d plans, %d failed**, in %s on %d cores, %d at once.\n",
 		r.Began.UTC().Format("2006-01-02"), commit(root), r.Seed, r.Done-r.Missed, r.Failed, r.Took, runtime.NumCPU(), r.Parallel)
-	line("| class | what is done | plans | passed | failed | missed | sum of times |")
-	line("| --- | --- | ---: | ---: | ---: | ---: | ---: |")
+	line("| class | what is done | plans | passed | failed | missed | of all | sum of times |")
+	line("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
 	for _, row := range r.Rows {
-		line("| %s | %s | %d | %d | %d | %d | %s |", row.Class, methods[row.Class],
-			row.Plans, row.Passed, row.Failed, row.Missed, row.Took.Round(time.Second))
+		line("| %s | %s | %d | %d | %d | %d | %d | %s |", row.Class, methods[row.Class],
+			row.Plans, row.Passed, row.Failed, row.Missed, max(row.Enumerated, row.Plans), row.Took.Round(time.Second))
 	}
 	line("\nA plan that is *missed* never came to its point, mostly because two writes of a status became one; it is counted")
 	line("neither as a plan nor as passed. Of answers that no API server gives (lists that leave objects out, gets that are")
