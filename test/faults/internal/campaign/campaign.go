@@ -105,6 +105,7 @@ func (c *Campaign) Run(ctx context.Context) (*Report, error) {
 		return nil, err
 	}
 	report := newReport(c.Options)
+	defer report.finish()
 	references, err := c.references(ctx, workloads, report)
 	if err != nil {
 		return report, err
@@ -115,9 +116,7 @@ func (c *Campaign) Run(ctx context.Context) (*Report, error) {
 	}
 	report.enumerated(plans.all)
 	c.Told(fmt.Sprintf("%d plans of %d", len(plans.chosen), len(plans.all)))
-	err = c.runAll(ctx, references, plans.chosen, report)
-	report.finish()
-	return report, err
+	return report, c.runAll(ctx, references, plans.chosen, report)
 }
 
 // chosenWorkloads are those that chosen plans need.
