@@ -36,7 +36,7 @@ import (
 // there, and take the snapshot once it is gone.
 func (l *life) collide() []oracle.Violation {
 	v, s := l.replaceable()
-	if v == nil {
+	if v == nil || l.stopped {
 		return nil
 	}
 	key := client.ObjectKeyFromObject(v)

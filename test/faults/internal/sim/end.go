@@ -55,6 +55,10 @@ type end struct {
 // after them must be what a schedule does.
 func judgeEnd(w *world) []oracle.Violation {
 	e := &end{world: w, byUID: map[types.UID]*corev1.PersistentVolumeClaim{}}
+	if w.stopped {
+		e.fail("the operators had been stopped, for they had made %d requests", mostRequests)
+		return e.found
+	}
 	for _, o := range w.server.List(kube.Claims) {
 		claim := o.(*corev1.PersistentVolumeClaim)
 		e.claims = append(e.claims, claim)
@@ -283,7 +287,8 @@ func (e *end) judgeClaims() {
 		}
 		waits := true
 		for _, v := range e.snapshots {
-			ours := metav1.GetControllerOf(v) != nil && v.Labels[v1alpha1.LabelMapKey] == string(claim.UID)
+			ref := metav1.GetControllerOf(v)
+			ours := ref != nil && ref.Kind == "SnapshotSchedule" && v.Labels[v1alpha1.LabelMapKey] == string(claim.UID)
 			if *v.Spec.Source.PersistentVolumeClaimName == claim.Name && (!ours || e.held(v)) {
 				waits = false // for someone else
 			}

@@ -41,6 +41,10 @@ type call struct {
 	do func(request int) error
 }
 
+// mostRequests is how many a run may make: ten times what the fullest lives do.
+// An operator that makes more is at war with itself.
+const mostRequests = 500_000
+
 // send takes a request to the server and the answer back, each of which takes
 // time in which the world goes on, and writes down what became of it.
 func (o *operator) send(c call) error {
@@ -49,6 +53,10 @@ func (o *operator) send(c call) error {
 		return errDead
 	}
 	number := len(w.history.Requests)
+	if number == mostRequests {
+		w.stop()
+		return errDead
+	}
 	r := history.Request{
 		At: w.now, Clock: operatorClock{o}.Now(), Process: o.number,
 		Verb: c.verb, Group: c.resource.Group, Resource: c.resource.Resource,
@@ -61,6 +69,9 @@ func (o *operator) send(c call) error {
 		c.note(&r)
 	}
 	w.history.Requests = append(w.history.Requests, r)
+	if c.write {
+		w.behind[number] = o.behind()
+	}
 
 	became := w.fate(c.write)
 	w.run(w.now.Add(w.delay()))

@@ -39,6 +39,8 @@ type Result struct {
 	History *history.History
 	// Violations are the guarantees that were broken, in the order of oracles.
 	Violations []oracle.Violation
+	// Open are those that are known (open.go).
+	Open []oracle.Violation
 	// Reconciles counts the operators' looks, Snapshots what they created.
 	Reconciles, Snapshots int
 }
@@ -46,9 +48,10 @@ type Result struct {
 // Run lives one life and judges it.
 func Run(seed uint64) Result {
 	w, atEnd := live(seed)
-	violations := slices.Concat(oracle.Judge(w.history), Slots(w.history), Orphans(w.history), atEnd)
+	violations, known := w.split(slices.Concat(oracle.Judge(w.history), Slots(w.history), Orphans(w.history), atEnd))
 	return Result{
-		Seed: seed, History: w.history, Reconciles: w.reconciles, Snapshots: w.snapshots(), Violations: violations,
+		Seed: seed, History: w.history, Reconciles: w.reconciles, Snapshots: w.snapshots(),
+		Violations: violations, Open: known,
 	}
 }
 

@@ -28,10 +28,18 @@ func (w *world) crash(o *operator) {
 	w.after(down, func() { w.restart() })
 }
 
+// stop ends all operators for good.
+func (w *world) stop() {
+	w.stopped = true
+	for _, o := range w.operators {
+		o.die()
+	}
+}
+
 // restart sees to it that one operator runs.
 func (w *world) restart() {
 	w.bury()
-	if len(w.operators) == 0 {
+	if len(w.operators) == 0 && !w.stopped {
 		w.start(w.statusInterval, w.lag)
 	}
 }
@@ -48,7 +56,7 @@ func (w *world) lag() int {
 // second starts one more operator beside the one that runs, as happens where the
 // lease is lost without being noticed, and ends it after a while.
 func (w *world) second(d time.Duration) {
-	if len(w.operators) != 1 {
+	if len(w.operators) != 1 || w.stopped {
 		return
 	}
 	o := w.start(w.statusInterval, w.lag)
@@ -81,8 +89,10 @@ func (w *world) calm() {
 		o.die()
 	}
 	w.restart()
-	for _, t := range w.operators[0].watches {
-		t.frozen, t.stirred = time.Time{}, false
-		t.stir()
+	for _, o := range w.operators {
+		for _, t := range o.watches {
+			t.frozen, t.stirred = time.Time{}, false
+			t.stir()
+		}
 	}
 }
