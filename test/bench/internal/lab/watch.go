@@ -98,20 +98,28 @@ func (l *Lab) version(ctx context.Context, path string) (string, error) {
 	return list.Metadata.ResourceVersion, err
 }
 
-func (l *Lab) get(ctx context.Context, path string) (io.ReadCloser, error) {
+// get asks again while the API server is still filling its cache of a kind.
+func (l *Lab) get(ctx context.Context, path string) (stream io.ReadCloser, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(l.config.Host, "/")+path, nil)
 	if err != nil {
 		return nil, err
 	}
 	request.Header.Set("Accept", "application/json")
-	answer, err := l.http.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	if answer.StatusCode != http.StatusOK {
-		return nil, errors.Join(fmt.Errorf("GET %s: %s", path, answer.Status), answer.Body.Close())
-	}
-	return answer.Body, nil
+	err = until(ctx, func() (bool, error) {
+		answer, err := l.http.Do(request)
+		if err != nil {
+			return false, err
+		}
+		switch answer.StatusCode {
+		case http.StatusOK:
+			stream = answer.Body
+			return true, nil
+		case http.StatusTooManyRequests:
+			return false, answer.Body.Close()
+		}
+		return false, errors.Join(fmt.Errorf("GET %s: %s", path, answer.Status), answer.Body.Close())
+	})
+	return stream, err
 }
 
 // run reads the stream, and goes on where it broke off: the API server drops watchers that are
