@@ -150,7 +150,7 @@ func prepare(ctx context.Context, f flags, dir string) (*bench, error) {
 		return nil, err
 	}
 	b := &bench{size: f.size(), root: root, operator: f.operator, progress: os.Stderr, group: "prepare"}
-	b.result.Machine, b.result.Settings = report.ThisMachine(), b.size.String()
+	b.result.Machine, b.result.Settings = report.ThisMachine(), b.String()
 	b.result.Machine.Day = time.Now().UTC().Format(time.DateOnly)
 	if f.operator != "" {
 		b.result.Machine.Commit += ", but an operator that was built elsewhere"

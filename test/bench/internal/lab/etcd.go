@@ -93,7 +93,7 @@ func (e etcd) do(ctx context.Context, ops ...etcdOp) (revision string, err error
 
 // storage is where the API server keeps an object.
 func storage(o client.Object) string {
-	resource := ""
+	var resource string
 	switch o.(type) {
 	case *corev1.PersistentVolumeClaim:
 		resource = "persistentvolumeclaims"

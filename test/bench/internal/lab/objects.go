@@ -50,7 +50,7 @@ func managed(manager, subresource, fields string, at time.Time) metav1.ManagedFi
 	return metav1.ManagedFieldsEntry{
 		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, Subresource: subresource,
 		APIVersion: "v1", Time: ptr.To(metav1.NewTime(at.Truncate(time.Second))),
-		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)},
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields),
 	}
 }
 

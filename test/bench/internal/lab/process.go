@@ -114,7 +114,7 @@ func (p *Process) While(ctx context.Context) (context.Context, context.CancelFun
 	go func() {
 		select {
 		case <-p.ended:
-			cancel(fmt.Errorf("the %s has ended (%v): %s", p.name, p.endErr, p.tail()))
+			cancel(errors.Join(fmt.Errorf("the %s has ended: %s", p.name, p.tail()), p.endErr))
 		case <-ctx.Done():
 		}
 	}()

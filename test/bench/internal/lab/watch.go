@@ -26,6 +26,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -223,7 +224,7 @@ func (w *Watch) Await(ctx context.Context, event Event, n int) error {
 func (w *Watch) Times(event Event) []time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.seen[event][:len(w.seen[event]):len(w.seen[event])]
+	return slices.Clip(w.seen[event])
 }
 
 // Rate is how many events of a type came in a second, from the first to the last.

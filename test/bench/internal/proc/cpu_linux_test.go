@@ -30,14 +30,15 @@ func TestCPUGrowsWithWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	var usage syscall.Rusage
-	spin := func() time.Duration {
+	used := func() time.Duration {
 		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
 			t.Fatal(err)
 		}
 		return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 	}
 	const work = 30 * time.Millisecond
-	for start := spin(); spin() < start+work; {
+	for start, now := used(), used(); now < start+work; {
+		now = used()
 	}
 	after, err := CPU(os.Getpid())
 	if err != nil || after-before < work {

@@ -41,9 +41,10 @@ func IntoPage(page string, r Result) (string, error) {
 }
 
 func (r Result) markdown() string {
-	text := fmt.Sprintf("\nMeasured on %s; %s.\n\n%s\n", r.Machine, r.Settings, r.Table().Markdown())
+	var text strings.Builder
+	fmt.Fprintf(&text, "\nMeasured on %s; %s.\n\n%s\n", r.Machine, r.Settings, r.Table().Markdown())
 	for _, t := range r.Details {
-		text += fmt.Sprintf("### %s\n\n%s\n", t.Title, t.Markdown())
+		fmt.Fprintf(&text, "### %s\n\n%s\n", t.Title, t.Markdown())
 	}
-	return text
+	return text.String()
 }

@@ -45,11 +45,11 @@ func (t Table) Write(w io.Writer) error {
 		rules[i] = strings.Repeat("─", width)
 	}
 	for _, row := range append([][]string{t.Header, rules}, t.Rows...) {
-		line := ""
+		var line strings.Builder
 		for i, cell := range row {
-			line += cell + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2)
+			line.WriteString(cell + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2))
 		}
-		text.WriteString(strings.TrimRight(line, " ") + "\n")
+		text.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
