@@ -21,8 +21,6 @@ import (
 	"slices"
 	"strings"
 
-	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
-
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
 )
@@ -99,8 +97,9 @@ func (d deletion) unread(h *history.History, views []*view) string {
 	return "VolumeSnapshot " + missing + ", which is of the floor"
 }
 
-// unreadFloor is the name of a survivor that makes up the floor of a view and
-// was not read live.
+// unreadFloor is the name of the newest survivor that was not read live, if too
+// few were that are ready and newer than what was deleted: a cache that lacks
+// the newest one may take older ones for the floor, and deletes no more by it.
 func (d deletion) unreadFloor(reads []*history.Request, v *view) string {
 	if v.schedule == nil {
 		return ""
@@ -109,13 +108,19 @@ func (d deletion) unreadFloor(reads []*history.Request, v *view) string {
 	if err != nil {
 		return ""
 	}
-	ready := slices.DeleteFunc(readyOnes(newestFirst(v.series, v.until)), func(s *snapshotv1.VolumeSnapshot) bool {
-		return s == d.doomed
-	})
-	for _, survivor := range ready[:min(len(ready), v.floorOf(t))] {
-		if !wasRead(reads, d.doomed.Namespace, "volumesnapshots", survivor.Name) {
-			return survivor.Name
+	unread, left := "", v.floorOf(t)
+	for _, s := range readyOnes(newestFirst(v.series, v.until)) {
+		if s == d.doomed || left <= 0 {
+			break
+		}
+		if wasRead(reads, d.doomed.Namespace, "volumesnapshots", s.Name) {
+			left--
+		} else if unread == "" {
+			unread = s.Name
 		}
 	}
-	return ""
+	if left <= 0 {
+		return ""
+	}
+	return unread
 }

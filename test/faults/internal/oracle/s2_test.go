@@ -253,6 +253,26 @@ func TestS2(t *testing.T) {
 			s.deletes("old")
 			return s
 		}, "live read of VolumeSnapshot new"},
+		{"deletes on a floor that is not the newest", func() *script {
+			s := begin(ready("old", 11*day), ready("new", time.Hour), ready("newer", time.Minute))
+			s.guards("new")
+			s.deletes("old")
+			return s
+		}, ""},
+		{"deletes on too few of the floor", func() *script {
+			s := begin(ready("old", 11*day), ready("new", time.Hour), ready("newer", time.Minute))
+			s.editSchedule(func(o *v1alpha1.SnapshotSchedule) { o.Spec.Retention.MinReady = ptr.To(int32(2)) })
+			s.wait(10 * time.Second)
+			s.guards("newer")
+			s.deletes("old")
+			return s
+		}, "live read of VolumeSnapshot new"},
+		{"deletes on one that is older", func() *script {
+			s := begin(ready("older", 12*day), ready("old", 11*day), ready("new", time.Hour))
+			s.guards("older")
+			s.deletes("old")
+			return s
+		}, "live read of VolumeSnapshot new"},
 		{"deletes on reads of another process", func() *script {
 			s := expired()
 			s.guards("new")
