@@ -175,7 +175,9 @@ func (s *Seed) Put(o client.Object) {
 	}
 	s.last[path.Dir(storage(o))] = o
 	s.ops = append(s.ops, op)
-	if len(s.ops) == batch {
+	// Many objects of one transaction have one revision. A client that begins to watch in the midst
+	// of them never sees the rest, and one that runs may be dropped and begin again at any time.
+	if len(s.ops) == batch || s.lab.running.Load() > 0 {
 		s.flush()
 	}
 }
@@ -192,9 +194,8 @@ func (s *Seed) flush() {
 	s.ops = nil
 }
 
-// Close writes what is left, and waits until the API server has all of it. Many objects of one
-// transaction have one revision, and a client that lists in the midst of them would never see the
-// rest: so the last object is written once more, alone, and awaited.
+// Close writes what is left, and waits until the API server has all of it: the last object is
+// written once more, alone, and awaited.
 func (s *Seed) Close() error {
 	s.flush()
 	for _, o := range s.last {

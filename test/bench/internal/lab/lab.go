@@ -23,6 +23,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -75,6 +76,8 @@ type Lab struct {
 	config      *rest.Config
 	etcd        etcd
 	server      []int
+	// running counts the operators and bare clients.
+	running atomic.Int32
 }
 
 // Start brings a lab up. Stop takes it down, also if Start failed.

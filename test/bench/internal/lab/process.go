@@ -71,8 +71,10 @@ func (l *Lab) start(ctx context.Context, name string, env []string, program stri
 	if err := p.cmd.Start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("start the %s: %w", name, err), child.Close(), out.Close(), log.Close())
 	}
+	l.running.Add(1)
 	go func() {
 		p.endErr = p.cmd.Wait()
+		l.running.Add(-1)
 		close(p.ended)
 	}()
 	return p, child.Close()
