@@ -137,3 +137,23 @@ func TestHunt(t *testing.T) {
 	}
 	t.Logf("MISSED in %d seeds", n)
 }
+
+func TestBase(t *testing.T) {
+	n, _ := strconv.Atoi(os.Getenv("BASE"))
+	from, _ := strconv.Atoi(os.Getenv("FROM"))
+	for seed := uint64(from); seed < uint64(from+n); seed++ {
+		r := Run(seed)
+		kinds := map[string]int{}
+		for _, v := range r.Open {
+			for _, o := range open {
+				if strings.Contains(v.Message, o.text) {
+					kinds[o.text]++
+				}
+			}
+		}
+		fmt.Printf("BASE seed %d: %d changes, %d requests, %d snapshots; open %v\n", seed, len(r.History.Changes), len(r.History.Requests), r.Snapshots, kinds)
+		for _, v := range r.Violations {
+			fmt.Printf("VIOLATION seed %d: %s %s\n", seed, v.Oracle, v.Message)
+		}
+	}
+}

@@ -18,6 +18,7 @@ package sim
 
 import (
 	"strings"
+	"time"
 
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/oracle"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/sim/kube"
@@ -60,15 +61,29 @@ func (w *world) split(all []oracle.Violation) (violations, known []oracle.Violat
 
 func (w *world) isOpen(v oracle.Violation) bool {
 	for _, o := range open {
-		if v.Oracle == o.oracle && strings.Contains(v.Message, o.text) && v.Request >= 0 && w.behind[v.Request].has(o.behind) {
+		if v.Oracle == o.oracle && strings.Contains(v.Message, o.text) && w.wasBehind(v.Request, o.behind) {
 			return true
 		}
 	}
 	return false
 }
 
-// behind are the kinds that an operator had not been told all of when it sent a
-// write.
+// wasBehind tells whether an operator had not been told all of a kind when it
+// sent a request, or shortly before: what a pass rests on it reads at the start.
+func (w *world) wasBehind(request int, k kube.Kind) bool {
+	if request < 0 {
+		return false
+	}
+	last := &w.history.Requests[request]
+	for i := request; i >= 0 && last.At.Sub(w.history.Requests[i].At) < 30*time.Second; i-- {
+		if w.history.Requests[i].Process == last.Process && w.behind[i].has(k) {
+			return true
+		}
+	}
+	return false
+}
+
+// behind are the kinds that an operator had not been told all of.
 type behind uint8
 
 func (b behind) has(k kube.Kind) bool { return b&(1<<k) != 0 }

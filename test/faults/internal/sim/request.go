@@ -69,9 +69,7 @@ func (o *operator) send(c call) error {
 		c.note(&r)
 	}
 	w.history.Requests = append(w.history.Requests, r)
-	if c.write {
-		w.behind[number] = o.behind()
-	}
+	w.behind = append(w.behind, o.behind())
 
 	became := w.fate(c.write)
 	w.run(w.now.Add(w.delay()))

@@ -131,7 +131,9 @@ func (l *life) deleteSchedule() {
 func (l *life) rest() {
 	for _, o := range l.server.List(kube.Schedules) {
 		l.edit(kube.Schedules, o.GetName(), func(o client.Object) {
-			o.(*v1alpha1.SnapshotSchedule).Spec.Suspend = true
+			spec := &o.(*v1alpha1.SnapshotSchedule).Spec
+			mend(l.chance, spec) // under an invalid spec the counts stay what they were
+			spec.Suspend = true
 			o.SetAnnotations(nil)
 		})
 	}

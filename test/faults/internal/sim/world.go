@@ -46,8 +46,8 @@ type world struct {
 	statusInterval time.Duration
 	// statusDelay is how much later their keys wake their status.
 	statusDelay time.Duration
-	// behind says, by the number of a write, how far their caches were.
-	behind map[int]behind
+	// behind says for each request how far the operator's caches were.
+	behind []behind
 	// stopped: they made too many requests, and are not started again.
 	stopped bool
 	// reconciles counts their looks.
@@ -66,7 +66,6 @@ func newWorld(seed uint64) *world {
 	w := &world{
 		now:     began,
 		history: &history.History{Began: began},
-		behind:  map[int]behind{},
 		chance:  rand.New(rand.NewPCG(seed, 1)),
 		luck:    rand.New(rand.NewPCG(seed, 2)),
 	}
