@@ -148,6 +148,10 @@ bench-go: ## Run the Go benchmarks, and keep what they say for benchstat in bin/
 	@mkdir -p $(dir $(BENCH_OUT))
 	go test -run='^$$' -bench=. -benchmem -count=$(BENCH_COUNT) ./internal/... | tee $(BENCH_OUT)
 
+.PHONY: test-mutants
+test-mutants: ## Prove that the fault campaign finds seeded defects, about half an hour; writes its part of docs/faults.md. MUTANT=<name> runs one.
+	go run ./test/faults/mutants $(if $(MUTANT),--mutant '$(MUTANT)',--write docs/faults.md)
+
 .PHONY: cluster-up
 cluster-up: ## Start the local cluster and leave it up.
 	go -C hack/cluster run . up

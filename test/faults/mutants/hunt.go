@@ -162,7 +162,7 @@ func (h *hunter) try(ctx context.Context, what, in *mutant) (*score, error) {
 	if len(what.Plans) > 0 {
 		found, err = h.runPlans(ctx, s, program, what.Plans)
 	} else {
-		found, err = h.runLives(ctx, s, program, what.Lives)
+		found, err = h.runLives(ctx, s, program, what)
 	}
 	s.Seconds = time.Since(began).Seconds()
 	if err != nil {
@@ -226,9 +226,9 @@ func (h *hunter) runPlans(ctx context.Context, s *score, operator string, plans 
 	return nil, errors.Join(errs...)
 }
 
-// runLives runs lives until one breaks a guarantee.
-func (h *hunter) runLives(ctx context.Context, s *score, program string, n int) ([]finding, error) {
-	out, told, err := h.output(ctx, program, []string{"--n", fmt.Sprint(n)})
+// runLives runs lives until one breaks a guarantee that the mutant should.
+func (h *hunter) runLives(ctx context.Context, s *score, program string, what *mutant) ([]finding, error) {
+	out, told, err := h.output(ctx, program, []string{"--n", fmt.Sprint(what.Lives), "--until", strings.Join(what.Falls, ",")})
 	var found []finding
 	lines := bufio.NewScanner(bytes.NewReader(out))
 	lines.Buffer(nil, 64<<20)
