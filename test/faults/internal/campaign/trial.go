@@ -27,6 +27,8 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/oracle"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
@@ -414,14 +416,28 @@ func (t *trial) judge(ctx context.Context, late error) result {
 	if t.lies {
 		r.Missed = append(r.Missed, plan.Fault{Do: "lie"})
 	}
-	if err := t.run.Driver.Err(); err != nil && len(r.Violations) > 0 {
-		r.Err = err
+	if len(r.Violations) > 0 {
+		r.Err = errors.Join(t.run.Driver.Err(), unbound(h))
 	}
 	if r.failed() {
 		r.log = t.logs()
 	}
 	slices.SortStableFunc(r.Violations, func(a, b oracle.Violation) int { return a.At.Compare(b.At) })
 	return r
+}
+
+// unbound tells that the binder has taken a PVC for lost, which is no plan's doing:
+// nothing can be said of the operator then.
+func unbound(h *history.History) error {
+	for _, c := range h.Changes {
+		before, ok := c.Before.(*corev1.PersistentVolumeClaim)
+		after, there := c.After.(*corev1.PersistentVolumeClaim)
+		if ok && there && before.Status.Phase == corev1.ClaimBound && after.Status.Phase != corev1.ClaimBound {
+			return fmt.Errorf("PVC %s became %s, so the run can't be judged: the machine has too much to do, "+
+				"try fewer runs at once by --parallel", after.Name, after.Status.Phase)
+		}
+	}
+	return nil
 }
 
 // brokenFor is how long a PVC must have been broken before anything can be said of

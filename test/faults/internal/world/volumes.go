@@ -27,8 +27,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
-// ahead is how many volumes wait for a PVC.
-const ahead = 48
+// ahead is how many volumes wait for a PVC: those of a minute or so, for the binder
+// may be late on a machine that has much to do.
+const ahead = 400
 
 // volumes are PersistentVolumes for PVCs to come, each meant for one UID. They are
 // made well ahead: the binder calls a PVC Lost whose volume it has not heard of
