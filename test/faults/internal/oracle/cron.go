@@ -73,7 +73,7 @@ func readCron(text string) (*cronLine, error) {
 // readField reads a list of values, ranges and steps. star: it restricts nothing.
 func readField(text string, from, to int, names map[string]int) (set map[int]bool, star bool, err error) {
 	set = map[int]bool{}
-	for _, item := range strings.Split(text, ",") {
+	for item := range strings.SplitSeq(text, ",") {
 		if item == "" {
 			continue
 		}

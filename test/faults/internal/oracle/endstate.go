@@ -252,7 +252,7 @@ func (w *world) trueStatus(s *v1alpha1.SnapshotSchedule, t *terms) v1alpha1.Snap
 		}
 		status.LastSnapshotTime = latest(status.LastSnapshotTime, slotOf(v, forever))
 	}
-	status.Detached.MapKeys = int32(len(detached)) //nolint:gosec // a handful
+	status.Detached.MapKeys = int32(len(detached))
 	for uid, claim := range w.claims {
 		v := w.view(seriesID{schedule: s.UID, mapKey: string(uid)})
 		if claim.Namespace != s.Namespace || !(&question{view: v, terms: t}).selected() {

@@ -28,7 +28,7 @@ func S5(h *history.History) []Violation {
 	var found []Violation
 	for i := range h.Requests {
 		r := &h.Requests[i]
-		missing := ""
+		var missing string
 		switch {
 		case r.Verb == "deletecollection":
 			missing = "anything that says which objects it means"

@@ -83,7 +83,7 @@ func S6(h *history.History) []Violation {
 	var found []Violation
 	for i := range h.Requests {
 		r := &h.Requests[i]
-		why := ""
+		var why string
 		switch {
 		case r.Forbidden:
 			why = "was refused for want of a role"

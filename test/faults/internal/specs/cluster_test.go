@@ -53,7 +53,7 @@ func TestOnCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Operator: program, Parallel: 24, Progress: func(r Result, done, total int) {
+	o := Options{Operator: program, Parallel: 24, Progress: func(r Result, _, _ int) {
 		if !r.Passed {
 			t.Errorf("%s: %s", r.ID, r.Why)
 		}
