@@ -23,6 +23,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -104,15 +105,21 @@ func (s *statusWriter[P, S]) write(ctx context.Context, req reconcile.Request, p
 
 	changed := parent.DeepCopyObject().(P)
 	s.Status(s.Clock.Now(), changed, *situation)
-	patch := client.MergeFrom(parent)
 	// Compared as written: a time in memory has nanoseconds.
-	if diff, err := patch.Data(changed); err != nil || string(diff) == "{}" {
+	if diff, err := client.MergeFrom(parent).Data(changed); err != nil || string(diff) == "{}" {
 		return reconcile.Result{}, err
 	}
 	s.mu.Lock()
 	s.written[req.NamespacedName] = s.Clock.Now()
 	s.mu.Unlock()
+	// The patch holds what differs from the copy in the cache. Upon another
+	// version it would make a status that nobody has worked out, so it is held
+	// to that version; the event of the newer one wakes the parent again.
+	patch := client.MergeFromWithOptions(parent, client.MergeFromWithOptimisticLock{})
 	err := s.client.Status().Patch(ctx, changed, patch, client.FieldOwner(s.Name))
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: s.StatusInterval}, nil
+	}
 	return reconcile.Result{}, client.IgnoreNotFound(err)
 }
 

@@ -19,6 +19,7 @@ package enginetest
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -144,6 +145,26 @@ var _ = Describe("Status", func() {
 		Expect(configmaps()).To(Equal(2))
 		op.thaw()
 		Eventually(configmaps).Should(Equal(1))
+	})
+
+	It("is never put together from two looks", func() {
+		op.start()
+		b := newBucket(ctx, ns, "p")
+		configmaps := func() int { return statusOf(ctx, b).Inputs["configmaps"] }
+		newConfigMap(ctx, ns, "a")
+		Eventually(configmaps).Should(Equal(1))
+		op.quiet()
+		op.freeze("buckets")
+		newConfigMap(ctx, ns, "b")
+		Eventually(configmaps).Should(Equal(2))
+		// What differs from the cached copy is not what differs from this status.
+		op.forget()
+		newConfigMap(ctx, ns, "c")
+		Eventually(func() []request { return op.sent(http.MethodPatch, "/status") }).
+			Should(ContainElement(HaveField("Status", http.StatusConflict)))
+		Expect(configmaps()).To(Equal(2))
+		op.thaw()
+		Eventually(configmaps).Should(Equal(3))
 	})
 
 	It("costs nothing while nothing happens", func() {
