@@ -28,23 +28,17 @@ import (
 // apart, so that a new one is not lost among them. Each happens only to a cache
 // that is behind; the same breach by one that is not is none of these. An entry
 // goes when the product is mended, or the oracle finds it to be none.
-// TestOpenBreaches shows each in a few steps.
+// TestFinds shows each in a few steps.
 var open = []struct {
 	oracle, text string
 	// behind is the kind that the operator had not been told all of.
 	behind kube.Kind
 }{
-	// A cache knows older snapshots as the floor. Those were read live, and stay;
-	// newer ones, which it does not know, make the floor no smaller.
-	{"S2", "without a live read of VolumeSnapshot", kube.Snapshots},
 	// Whether a PVC is being filled from a snapshot is read from the cache alone.
 	{"S2", "is being restored from it", kube.Claims},
 	// Cap and tiers count newer snapshots that a user has deleted: only the floor
 	// is read live.
 	{"S2", "its age or a tier keeps it", kube.Snapshots},
-	// Status is patched without a resourceVersion: what differs from an old copy
-	// is sent, and what happens to be equal to it is not.
-	{"S1", "status counts", kube.Schedules},
 }
 
 // split sorts out the breaches that are open.
