@@ -171,7 +171,9 @@ func runBareList() error {
 		}
 	}
 	fmt.Println(doneLine)
-	return nil
+	orders := bufio.NewScanner(os.Stdin)
+	orders.Scan() // until the input is closed
+	return orders.Err()
 }
 
 func runBareCreates(text string) error {
