@@ -26,7 +26,9 @@ import (
 // Progress is how far many runs have come.
 type Progress struct {
 	Done, Total, Failed int
-	Took                time.Duration
+	// Open counts the breaches that are known.
+	Open int
+	Took time.Duration
 }
 
 // RunMany lives the lives of so many seeds, from the first on, as many at once as
@@ -38,6 +40,7 @@ func RunMany(ctx context.Context, first uint64, n int, progress func(Progress)) 
 		mu     sync.Mutex
 		failed = map[uint64]Result{}
 		done   int
+		open   int
 		began  = time.Now()
 		seeds  = make(chan uint64)
 		all    sync.WaitGroup
@@ -48,11 +51,12 @@ func RunMany(ctx context.Context, first uint64, n int, progress func(Progress)) 
 				r := Run(seed)
 				mu.Lock()
 				done++
+				open += len(r.Open)
 				if len(r.Violations) > 0 {
 					failed[seed] = r
 				}
 				if progress != nil {
-					progress(Progress{Done: done, Total: n, Failed: len(failed), Took: time.Since(began)})
+					progress(Progress{Done: done, Total: n, Failed: len(failed), Open: open, Took: time.Since(began)})
 				}
 				mu.Unlock()
 			}

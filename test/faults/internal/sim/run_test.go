@@ -21,15 +21,21 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"strconv"
 	"testing"
+	"time"
 
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
 )
 
 // found are seeds whose lives once broke a guarantee, and what they found.
-var found = map[uint64]string{}
+var found = map[uint64]string{
+	100: "a snapshot went by the cap, which counted newer ones that a user had deleted unseen",
+	218: "an oracle took a floor that a late cache knew for none",
+	236: "status was patched from an old copy of the schedule, and counted more ready snapshots than there were",
+}
 
 func TestSeedsThatOnceFailed(t *testing.T) {
 	for seed, what := range found {
@@ -42,19 +48,40 @@ func TestSeedsThatOnceFailed(t *testing.T) {
 	}
 }
 
-// lives is how many TestLives lives, LIVES says otherwise. The campaign lives
-// more of them: go run ./test/faults --class simulation.
-const lives = 16
+// lives is how many TestLives lives. The campaign lives more of them; so does
+// LIVES=200 go test -run TestManyLives.
+const lives = 6
 
 func TestLives(t *testing.T) {
-	n := lives
-	if text := os.Getenv("LIVES"); text != "" {
-		var err error
-		if n, err = strconv.Atoi(text); err != nil {
-			t.Fatalf("LIVES is %q; write a number such as 200", text)
+	results := make([]Result, lives)
+	t.Run("lives", func(t *testing.T) {
+		for seed := range uint64(lives) {
+			t.Run(fmt.Sprint(seed), func(t *testing.T) {
+				t.Parallel()
+				if results[seed] = Run(seed); len(results[seed].Violations) > 0 {
+					t.Error(results[seed])
+				}
+			})
+		}
+	})
+	checkFull(t, results)
+}
+
+func TestManyLives(t *testing.T) {
+	text := os.Getenv("LIVES")
+	if text == "" {
+		t.Skip("LIVES is not set: write LIVES=200 to live so many")
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("LIVES is %q; write a number such as 200", text)
+	}
+	told := func(p Progress) {
+		if p.Done%20 == 0 || p.Done == p.Total {
+			t.Logf("%d of %d lives, %d failed, %s", p.Done, p.Total, p.Failed, p.Took.Round(time.Second))
 		}
 	}
-	for _, r := range RunMany(context.Background(), 0, n, nil) {
+	for _, r := range RunMany(context.Background(), 0, n, told) {
 		t.Error(r)
 	}
 }
@@ -80,7 +107,7 @@ func TestSeed(t *testing.T) {
 // A seed that does not give the same history again is worth nothing, and two
 // runs at once must not touch each other.
 func TestSameSeedSameHistory(t *testing.T) {
-	for seed := range uint64(4) {
+	for seed := range uint64(2) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			first, second := make(chan string), make(chan string)
@@ -105,20 +132,20 @@ func digest(t *testing.T, h *history.History) string {
 	return fmt.Sprintf("%x", sum.Sum(nil))
 }
 
-// A life in which nothing happens would break nothing.
-func TestLivesAreFull(t *testing.T) {
+// checkFull: lives in which nothing happens would break nothing.
+func checkFull(t *testing.T, results []Result) {
+	t.Helper()
 	var created, deleted, patched, restarts, refused, skewed int
-	for seed := range uint64(6) {
-		r := Run(seed)
+	for _, r := range results {
 		created += r.Snapshots
 		for _, q := range r.History.Requests {
-			if q.Verb == "delete" && q.Code == 200 {
+			if q.Verb == "delete" && q.Code == http.StatusOK {
 				deleted++
 			}
-			if q.Verb == "patch" && q.Resource == "volumesnapshots" && q.Code == 200 {
+			if q.Verb == "patch" && q.Resource == "volumesnapshots" && q.Code == http.StatusOK {
 				patched++
 			}
-			if q.Seen >= 400 {
+			if q.Seen >= http.StatusBadRequest {
 				refused++
 			}
 			restarts = max(restarts, q.Process)
