@@ -243,8 +243,9 @@ func (w *writer[P, S]) create(ctx context.Context, want client.Object) error {
 	case apierrors.IsAlreadyExists(err):
 		return w.alreadyExists(ctx, want)
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		// All of it goes; there is nothing to retry.
-		return nil
+		// All of it goes, and nobody need be told. It is tried again all the same:
+		// the API server says so for a moment of a namespace that was made anew.
+		return errMoved
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		w.kinds.suspectMissing()
 	}

@@ -198,6 +198,38 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
+// A namespace that is made anew is said to be terminating for a moment. What
+// was not created then must not wait for the next event.
+func TestCreateInANamespaceThatGoesIsTriedAgain(t *testing.T) {
+	objects := []client.Object{testInput(), testParent()}
+	b := newBench(t, objects, objects)
+	refuse := true
+	b.client = interceptor.NewClient(b.real.(client.WithWatch), interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			if refuse {
+				err := apierrors.NewForbidden(podsResource, o.GetName(), nil)
+				err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+				return err
+			}
+			return c.Create(ctx, o, opts...)
+		},
+	})
+	var failures []Failure
+	b.Record = func(_ *corev1.ConfigMap, _, note string, outcome Outcome) string {
+		failures = append(failures, outcome.Failed...)
+		return note
+	}
+	if got := b.reconcile(t); got != firstRetry || len(failures) > 0 {
+		t.Errorf("looks again in %s and tells of %v, want %s and nothing", got, failures, firstRetry)
+	}
+	refuse = false
+	b.clock.SetTime(testNow.Add(firstRetry))
+	b.reconcile(t)
+	if err := b.real.Get(context.Background(), client.ObjectKeyFromObject(testOutput("in")), &corev1.Pod{}); err != nil {
+		t.Error(err)
+	}
+}
+
 // Deletes that wait for their turn must not hasten the next try of those that
 // are refused.
 func TestPacedDeletesRespectBackoff(t *testing.T) {

@@ -203,9 +203,11 @@ func (r *releaser[P, S]) release(ctx context.Context, o client.Object) error {
 	if o.GetLabels()[r.Tags.MapKey] != "" || !isOwnerKind(ref, r.parentKind) {
 		return nil
 	}
-	parent, known, err := r.parent(types.NamespacedName{Namespace: o.GetNamespace(), Name: ref.Name})
-	if !known || err != nil {
-		return err
+	// Not the cache: one that is behind may not know the parent, and nobody would
+	// look again.
+	parent := r.NewParent()
+	if err := r.live.Get(ctx, client.ObjectKey{Namespace: o.GetNamespace(), Name: ref.Name}, parent); err != nil {
+		return client.IgnoreNotFound(err)
 	}
 	if parent.GetUID() != ref.UID || parent.GetDeletionTimestamp() != nil {
 		return nil

@@ -109,6 +109,23 @@ func stored(t *testing.T, b *bench, o client.Object) client.Object {
 	return there
 }
 
+// A cache that does not know the parent yet must not lose a release: it is asked
+// for once.
+func TestReleaseAsksTheAPIServerForTheParent(t *testing.T) {
+	untagged := testOutput("a", func(p *corev1.Pod) { delete(p.Labels, testTags.MapKey) })
+	b := newBench(t, nil, []client.Object{testParent(), untagged})
+	r := &releaser[*corev1.ConfigMap, string]{
+		controller: b.testController,
+		parentKind: corev1.SchemeGroupVersion.WithKind("ConfigMap"),
+	}
+	if err := r.release(context.Background(), stored(t, b, untagged)); err != nil {
+		t.Fatal(err)
+	}
+	if owners := stored(t, b, untagged).GetOwnerReferences(); len(owners) > 0 {
+		t.Errorf("it is owned still: %v", owners)
+	}
+}
+
 // A delete that was refused must not hide a release that follows.
 func TestRefusedDeleteIsNotRemembered(t *testing.T) {
 	b := newBench(t, nil, nil) // there is nothing to delete
