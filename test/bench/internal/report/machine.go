@@ -34,6 +34,9 @@ type Machine struct {
 	Go     string `json:"go"`
 	Commit string `json:"commit"`
 	Day    string `json:"day"`
+	// Load is how many threads wanted to run, on average over the minute before: more than a
+	// little tells that the machine had other work.
+	Load string `json:"load"`
 }
 
 // ThisMachine asks the kernel and git. What cannot be told is left empty.
@@ -45,6 +48,9 @@ func ThisMachine() Machine {
 	if text, err := os.ReadFile("/proc/meminfo"); err == nil {
 		kB, _ := strconv.ParseInt(strings.TrimSuffix(field(string(text), "MemTotal"), " kB"), 10, 64)
 		m.Memory = kB << 10
+	}
+	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
+		m.Load, _, _ = strings.Cut(string(text), " ")
 	}
 	return m
 }
@@ -86,6 +92,9 @@ func (m Machine) String() string {
 	}
 	if m.Day != "" {
 		text += ", " + m.Day
+	}
+	if m.Load != "" {
+		text += ", load " + m.Load + " before it began"
 	}
 	return text
 }

@@ -29,8 +29,8 @@ func TestField(t *testing.T) {
 }
 
 func TestMachineString(t *testing.T) {
-	m := Machine{CPU: "X", Cores: 2, Memory: 23 << 30, Go: "go1.26", Commit: "abc", Day: "2026-01-02"}
-	if got, want := m.String(), "2 cores of X, 23 GiB, go1.26, commit abc, 2026-01-02"; got != want {
+	m := Machine{CPU: "X", Cores: 2, Memory: 23 << 30, Go: "go1.26", Commit: "abc", Day: "2026-01-02", Load: "0.10"}
+	if got, want := m.String(), "2 cores of X, 23 GiB, go1.26, commit abc, 2026-01-02, load 0.10 before it began"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got, want := (Machine{Cores: 4, Go: "go1.26"}).String(), "4 cores, go1.26"; got != want {
