@@ -18,6 +18,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -84,6 +85,10 @@ func (e *end) judge(s *v1alpha1.SnapshotSchedule) {
 	if s.DeletionTimestamp != nil {
 		e.fail("SnapshotSchedule %s is still being deleted, with finalizers %v", s.Name, s.Finalizers)
 		return
+	}
+	orphan := s.Spec.DeletionPolicy == v1alpha1.DeletionOrphan
+	if has := slices.Contains(s.Finalizers, v1alpha1.FinalizerRelease); has != orphan {
+		e.fail("SnapshotSchedule %s with deletionPolicy %s has finalizers %v", s.Name, s.Spec.DeletionPolicy, s.Finalizers)
 	}
 	rule, valid := ruleOf(&s.Spec)
 	if !valid {

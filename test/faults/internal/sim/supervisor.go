@@ -59,6 +59,11 @@ func (w *world) second(d time.Duration) {
 	if len(w.operators) != 1 || w.stopped {
 		return
 	}
+	for _, t := range w.operators[0].watches {
+		if t.frozen.After(w.now) {
+			return
+		}
+	}
 	o := w.start(w.statusInterval, w.lag)
 	w.after(d, func() {
 		if o.alive {
@@ -72,8 +77,7 @@ func (w *world) second(d time.Duration) {
 func (w *world) freeze(d time.Duration) {
 	for _, o := range w.operators {
 		if t := pick(w.luck, o.watches[:]...); o.alive {
-			t.frozen = w.now.Add(d)
-			t.broken = oneIn(w.luck, 2)
+			t.freeze(w.longestBlind(t.kind, d))
 		}
 	}
 }

@@ -34,9 +34,20 @@ import (
 // blind holds back what all operators are told of a kind.
 func (w *world) blind(k kube.Kind, d time.Duration) {
 	for _, o := range w.operators {
-		o.watches[k].frozen = w.now.Add(d)
-		o.watches[k].broken = oneIn(w.luck, 2)
+		o.watches[k].freeze(w.longestBlind(k, d))
 	}
+}
+
+// longestBlind bounds what two operators with different views, or one whose
+// status is refused every few seconds, cost a run: nothing new comes of more.
+func (w *world) longestBlind(k kube.Kind, d time.Duration) time.Duration {
+	switch {
+	case len(w.operators) > 1:
+		return min(d, 20*time.Second)
+	case k == kube.Schedules:
+		return min(d, 3*time.Hour)
+	}
+	return d
 }
 
 // deleteUnseen deletes a schedule that its operator holds with its finalizer, and

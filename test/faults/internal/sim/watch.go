@@ -49,6 +49,12 @@ type handlers struct {
 	deleted func(o client.Object)
 }
 
+// freeze has the watch told nothing for a while; then, perhaps, by a new list.
+func (t *watch) freeze(d time.Duration) {
+	t.frozen = t.operator.world.now.Add(d)
+	t.broken = oneIn(t.operator.world.luck, 2)
+}
+
 // stir has the watch told of what is new, a little later.
 func (t *watch) stir() {
 	if t.stirred {
