@@ -108,7 +108,7 @@ func (a *apiClient) Get(ctx context.Context, key client.ObjectKey, o client.Obje
 	var stored client.Object
 	err = a.read(ctx, call{
 		verb: "get", resource: k.Resource(), key: key,
-		do: func(request int) (err error) {
+		do: func(int) (err error) {
 			stored, err = a.operator.world.server.Get(k, key)
 			return err
 		},

@@ -42,15 +42,6 @@ func openScene(retention v1alpha1.Retention, ttl v1alpha1.Duration) *Stage {
 
 func (s *Stage) after(d time.Duration) { s.RunUntil(s.Now().Add(d)) }
 
-// edit changes an object as a user does.
-func (s *Stage) edit(k kube.Kind, name string, change func(client.Object)) {
-	_, err := s.world.server.Update(k, client.ObjectKey{Namespace: s.namespace, Name: name}, kube.Someone, func(o client.Object) error {
-		change(o)
-		return nil
-	})
-	must(err)
-}
-
 // TestFinds plays the least that each breach takes which lives have found: those
 // that are mended must not show again, and of those that are open the entry must
 // go once they don't.

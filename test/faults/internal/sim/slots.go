@@ -63,7 +63,7 @@ func ruleOf(spec *v1alpha1.SnapshotScheduleSpec) (r rule, ok bool) {
 		}
 		return r, true
 	}
-	for _, h := range strings.Split(f[1], ",") {
+	for h := range strings.SplitSeq(f[1], ",") {
 		r.hours = append(r.hours, number(h))
 	}
 	return r, true
@@ -117,8 +117,8 @@ func (r rule) fires(t time.Time) bool {
 func (r rule) last(now, anchor time.Time) (time.Time, bool) {
 	now = now.Add(-max(r.jitter-time.Second, 0))
 	if r.interval > 0 {
-		n := now.Sub(anchor) / r.interval
-		return anchor.Add(n * r.interval), !now.Before(anchor)
+		since := now.Sub(anchor)
+		return anchor.Add(since - since%r.interval), since >= 0
 	}
 	for day := range 3 {
 		local := now.In(r.zone).AddDate(0, 0, -day)

@@ -18,6 +18,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,8 +70,8 @@ func (r Result) leadUp(b *strings.Builder, v oracle.Violation) {
 		}
 		lines = append(lines, fmt.Sprintf("    %s %-9s %s %s\n", c.At.Format("01-02 15:04:05.000"), r.author(c), subject(c).GetName(), tell(c.After)))
 	}
-	for i := len(lines) - 1; i >= 0; i-- {
-		b.WriteString(lines[i])
+	for _, line := range slices.Backward(lines) {
+		b.WriteString(line)
 	}
 	if v.Request >= 0 {
 		for i := max(0, v.Request-8); i <= v.Request; i++ {

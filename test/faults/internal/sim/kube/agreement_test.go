@@ -34,8 +34,8 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-// real puts the rules to a real API server.
-type real struct{ client.Client }
+// realServer puts the rules to a real API server.
+type realServer struct{ client.Client }
 
 var empty = map[Kind]func() client.Object{
 	Schedules: func() client.Object { return &v1alpha1.SnapshotSchedule{} },
@@ -43,17 +43,17 @@ var empty = map[Kind]func() client.Object{
 	Snapshots: func() client.Object { return &snapshotv1.VolumeSnapshot{} },
 }
 
-func (r real) create(o client.Object) (client.Object, error) {
+func (r realServer) create(o client.Object) (client.Object, error) {
 	o = clone(o)
 	return o, r.Create(context.Background(), o)
 }
 
-func (r real) get(k Kind, name string) (client.Object, error) {
+func (r realServer) get(k Kind, name string) (client.Object, error) {
 	o := empty[k]()
 	return o, r.Get(context.Background(), client.ObjectKey{Namespace: ns, Name: name}, o)
 }
 
-func (r real) write(k Kind, name, sub string, change func(client.Object)) (client.Object, error) {
+func (r realServer) write(k Kind, name, sub string, change func(client.Object)) (client.Object, error) {
 	o, err := r.get(k, name)
 	if err != nil {
 		return nil, err
@@ -65,14 +65,14 @@ func (r real) write(k Kind, name, sub string, change func(client.Object)) (clien
 	return o, r.Update(context.Background(), o)
 }
 
-func (r real) merge(k Kind, name, patch string) (client.Object, error) {
+func (r realServer) merge(k Kind, name, patch string) (client.Object, error) {
 	o := empty[k]()
 	o.SetNamespace(ns)
 	o.SetName(name)
 	return o, r.Patch(context.Background(), o, client.RawPatch(types.MergePatchType, []byte(patch)))
 }
 
-func (r real) remove(k Kind, name string, options metav1.DeleteOptions) error {
+func (r realServer) remove(k Kind, name string, options metav1.DeleteOptions) error {
 	o := empty[k]()
 	o.SetNamespace(ns)
 	o.SetName(name)
@@ -122,6 +122,6 @@ func TestRulesOnARealServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, rule := range all {
-		t.Run(name, func(t *testing.T) { rule(rules{T: t, api: real{api}}) })
+		t.Run(name, func(t *testing.T) { rule(rules{T: t, api: realServer{api}}) })
 	}
 }

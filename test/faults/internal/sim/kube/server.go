@@ -101,15 +101,12 @@ func (s *Server) stamp() metav1.Time { return metav1.NewTime(s.Now().UTC().Trunc
 // commit stores one step of an object; after is nil for its end. It owns after.
 func (s *Server) commit(k Kind, before, after client.Object, request int) {
 	s.revision++
-	key := client.ObjectKey{}
 	if after != nil {
 		after.SetResourceVersion(strconv.FormatInt(s.revision, 10))
-		key = client.ObjectKeyFromObject(after)
-		s.objects[k][key] = after
+		s.objects[k][client.ObjectKeyFromObject(after)] = after
 		s.byUID[after.GetUID()] = after
 	} else {
-		key = client.ObjectKeyFromObject(before)
-		delete(s.objects[k], key)
+		delete(s.objects[k], client.ObjectKeyFromObject(before))
 		delete(s.byUID, before.GetUID())
 	}
 	if s.Committed != nil {
