@@ -41,11 +41,15 @@ func TestShort(t *testing.T) {
 	// A timeout of 'go test' and Ctrl-C leave no process behind.
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	report, err := campaign.New(clusterFor(ctx, t), campaign.Short(campaign.Options{
+	c := campaign.New(clusterFor(ctx, t), campaign.Short(campaign.Options{
 		Operator: operator(ctx, t), Parallel: 3 * runtime.NumCPU(), Seed: 1,
 		Told: func(text string) { t.Log(text) },
-	})).Run(ctx)
+	}))
+	report, err := c.Run(ctx)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.RunUntraced(ctx, report, campaign.Lives); err != nil {
 		t.Fatal(err)
 	}
 	t.Log("\n" + report.Table())

@@ -43,7 +43,7 @@ import (
 
 type flags struct {
 	operator, workloads, classes, plans, output, write string
-	limit, parallel                                    int
+	limit, parallel, lives                             int
 	seed                                               uint64
 	idle                                               time.Duration
 	list, first, short, verbose                        bool
@@ -56,6 +56,7 @@ func parseFlags() flags {
 	flag.StringVar(&f.classes, "class", "", "`names` of classes, with commas; all if left out")
 	flag.StringVar(&f.plans, "plan", "", "`ids` of plans, with commas; one that ends in * stands for all that begin so")
 	flag.IntVar(&f.limit, "limit", 0, "how many plans of each class to run at most; 0 is all")
+	flag.IntVar(&f.lives, "lives", campaign.Lives, "how many lives to simulate in class lives")
 	flag.IntVar(&f.parallel, "parallel", 3*runtime.NumCPU(), "how many runs there are at once")
 	flag.Uint64Var(&f.seed, "seed", 1, "draws the pairs of faults")
 	flag.DurationVar(&f.idle, "idle", time.Minute, "how long ends are watched in class idle")
@@ -158,6 +159,9 @@ func play(ctx context.Context, root string, f flags) error {
 		return err
 	}
 	report, err := c.Run(ctx)
+	if err == nil && !f.short && f.workloads == "" {
+		err = c.RunUntraced(ctx, report, f.lives)
+	}
 	screen.end()
 	if report == nil {
 		return err

@@ -32,6 +32,7 @@ type screen struct {
 	began    time.Time
 	last     time.Time
 	bar      bool
+	what     string
 }
 
 // lineEvery is how often a line is written where there is no terminal.
@@ -46,16 +47,16 @@ func (s *screen) tell(text string) {
 	_, _ = fmt.Fprintln(s.out, text)
 }
 
-func (s *screen) progress(done, of, failed int) {
+func (s *screen) progress(what string, done, of, failed int) {
 	now := time.Now()
-	if s.began.IsZero() {
-		s.began = now // the first is done: what went before is no measure
+	if s.what != what {
+		s.what, s.began = what, now // the first is done: what went before is no measure
 	}
 	left := time.Duration(0)
 	if done > 1 {
 		left = now.Sub(s.began) / time.Duration(done-1) * time.Duration(of-done)
 	}
-	text := fmt.Sprintf("%d/%d plans, %d failed, about %s left", done, of, failed, left.Round(time.Second))
+	text := fmt.Sprintf("%d/%d %s, %d failed, about %s left", done, of, what, failed, left.Round(time.Second))
 	if !s.terminal {
 		if done == of || now.Sub(s.last) > lineEvery {
 			s.last = now

@@ -61,8 +61,8 @@ type Options struct {
 	Verbose bool
 	// Told is called with what there is to tell, in full lines.
 	Told func(string)
-	// Progress is called after each run; it may be nil.
-	Progress func(done, of, failed int)
+	// Progress is called after each run, with what is being run; it may be nil.
+	Progress func(what string, done, of, failed int)
 
 	// limits are instead of Limit.
 	limits map[plan.Class]int
@@ -100,6 +100,11 @@ type reference struct {
 // Run runs what is chosen. An error says that the campaign itself could not go on;
 // violations are in the report.
 func (c *Campaign) Run(ctx context.Context) (*Report, error) {
+	if !c.TracesChosen() {
+		report := newReport(c.Options)
+		report.finish()
+		return report, nil
+	}
 	workloads, err := workload.Find(c.chosenWorkloads()...)
 	if err != nil {
 		return nil, err
@@ -250,7 +255,7 @@ func (c *Campaign) runAll(ctx context.Context, references map[string]*reference,
 				c.Told(c.describe(r))
 			}
 			if c.Progress != nil {
-				c.Progress(report.Done, len(plans), report.Failed)
+				c.Progress("plans", report.Done, len(plans), report.Failed)
 			}
 			if r.failed() && c.StopAtFirst {
 				return errStopped

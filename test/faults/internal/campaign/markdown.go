@@ -56,6 +56,9 @@ var methods = map[string]string{
 	"two-managers": "two active operators without leases: both free, one sees everything late, one writes late",
 	"clock":        "the Date of all answers is wrong: ±1 h, ±1 d, ±10 y, 1970, none, no time at all",
 	"two-faults":   "two at once, drawn with the seed",
+	"specs":        "every field of a spec at its edges, and every pair of fields: refused by the API server, or InvalidSpec and nothing done until it is mended, or at work",
+	"clocks":       "in process: daylight saving time in five zones, leap days, the operator's or the server's clock off by ±1 h, ±1 d, ±10 y, 1970",
+	"lives":        "in process: ninety days of a seed, with drivers, users, clocks, crashes and late caches",
 	"idle":         "no fault; the end is watched, and nothing may happen (or, where one PVC fails for good, the others must be served)",
 }
 

@@ -26,7 +26,7 @@ import (
 // every class and every oracle has something to judge, in a minute or two.
 var shortLimits = map[plan.Class]int{
 	plan.Crash: 12, plan.APIErrors: 18, plan.Reads: 16, plan.Watches: 12, plan.TimeTravel: 10,
-	plan.Managers: 6, plan.Clock: 6, plan.Pairs: 4, plan.Idle: 12,
+	plan.Managers: 6, plan.Clock: 6, plan.Pairs: 4, plan.Idle: 12, SpecStates: 30,
 }
 
 // shortIdle is how long the short form watches ends.

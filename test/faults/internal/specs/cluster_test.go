@@ -36,7 +36,7 @@ import (
 // plans by id.
 func TestOnCluster(t *testing.T) {
 	if os.Getenv(world.EnvClusterDir) == "" {
-		t.Skip("no cluster: 'go run ./test/faults --class spec-states' runs the plans on one of its own")
+		t.Skip("no cluster: 'go run ./test/faults --class specs' runs the plans on one of its own")
 	}
 	ctrl.SetLogger(logr.Discard())
 	root, err := filepath.Abs("../../../..")
