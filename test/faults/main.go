@@ -171,7 +171,11 @@ func play(ctx context.Context, root string, f flags) error {
 
 func hand(report *campaign.Report, root string, f flags) error {
 	if f.write != "" {
-		if err := os.WriteFile(f.write, []byte(report.Markdown(root)), 0o644); err != nil {
+		page, err := os.ReadFile(f.write)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		if err := os.WriteFile(f.write, []byte(report.Rewrite(string(page), root)), 0o644); err != nil {
 			return err
 		}
 	}

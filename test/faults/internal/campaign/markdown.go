@@ -26,7 +26,16 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/workload"
 )
 
-const preamble = `<!-- Written by 'go run ./test/faults --write docs/faults.md'. Don't edit. -->
+// pageEnds is where the report ends on a page; what comes after it is others'.
+const pageEnds = "<!-- The campaign wrote the page up to here. -->\n"
+
+// Rewrite replaces the report on a page, and leaves what comes after it.
+func (r *Report) Rewrite(page, root string) string {
+	_, rest, _ := strings.Cut(page, pageEnds)
+	return r.Markdown(root) + "\n" + pageEnds + rest
+}
+
+const preamble = `<!-- Written by 'go run ./test/faults --write docs/faults.md', down to where it says so. -->
 # The fault campaign
 
 The guarantees that users are given (nothing is deleted too early, none is taken twice, work goes on after any fault) are

@@ -130,3 +130,12 @@ func TestCountSeesWhatTheOperatorDid(t *testing.T) {
 		}
 	}
 }
+
+// The report is written again and again, and what others wrote stays.
+func TestRewriteLeavesWhatFollows(t *testing.T) {
+	r := newReport(Options{})
+	page := r.Rewrite("", ".") + "## Ours\n"
+	if again := r.Rewrite(page, "."); again != page {
+		t.Errorf("written again, it is\n%s\nand was\n%s", again, page)
+	}
+}
