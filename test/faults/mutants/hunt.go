@@ -153,10 +153,14 @@ func (h *hunter) try(ctx context.Context, what, in *mutant) (*score, error) {
 	}
 	began := time.Now()
 	program, err := build(ctx, h.root, dir, pkg, in)
-	if err != nil {
-		return nil, err
-	}
 	s := &score{Build: time.Since(began).Seconds()}
+	switch {
+	case err != nil && in == nil:
+		return nil, err
+	case err != nil:
+		s.Error = err.Error()
+		return s, nil
+	}
 	began = time.Now()
 	var found []finding
 	if len(what.Plans) > 0 {
