@@ -46,7 +46,7 @@ type flags struct {
 	limit, parallel, lives                             int
 	seed                                               uint64
 	idle                                               time.Duration
-	list, first, short, verbose                        bool
+	list, first, short, least, verbose                 bool
 }
 
 func parseFlags() flags {
@@ -64,6 +64,7 @@ func parseFlags() flags {
 	flag.StringVar(&f.write, "write", "", "`file` to write the report to, as Markdown")
 	flag.BoolVar(&f.list, "list", false, "print the plans and run none")
 	flag.BoolVar(&f.short, "short", false, "the fixed selection that 'make test' runs")
+	flag.BoolVar(&f.least, "least", false, "as many plans of each class as are promised at least, and not all")
 	flag.BoolVar(&f.verbose, "v", false, "tell what happened in runs that pass, too")
 	flag.BoolVar(&f.first, "first", false, "stop at the first violation")
 	flag.Parse()
@@ -147,8 +148,11 @@ func play(ctx context.Context, root string, f flags) error {
 	for _, class := range split(f.classes) {
 		options.Classes = append(options.Classes, plan.Class(class))
 	}
-	if f.short {
+	switch {
+	case f.short:
 		options = campaign.Short(options)
+	case f.least:
+		options = campaign.Least(options)
 	}
 	c := campaign.New(cluster, options)
 	if f.list {
