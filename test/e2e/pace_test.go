@@ -18,6 +18,7 @@ package e2e
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -42,18 +43,19 @@ var _ = Describe("many snapshots that expire at once", func() {
 		})
 		first := eventuallySnapshots(ctx, namespace, claims)
 		Eventually(time.Now).WithContext(ctx).Should(BeTemporally(">", schedule.CreationTimestamp.Add(time.Second)))
+		asked := time.Now()
 		annotate(ctx, harness.Get(ctx, cluster, schedule), v1alpha1.AnnotationRequestedAt, time.Now().UTC().Format(time.RFC3339))
 		Eventually(func() []string { return named(cluster.Snapshots(ctx, namespace)) }).WithContext(ctx).Should(
 			And(HaveLen(claims), Not(ContainElement(BeElementOf(named(first))))), "new snapshots should take the place of the old ones")
 
 		deletes := cluster.Audit.Since(start).In(namespace).Of("volumesnapshots", "delete")
 		Expect(deletes).To(HaveLen(claims))
-		// Two may go at once, then two go in a second.
-		Expect(deletes[claims-1].Time.Sub(deletes[0].Time)).To(
-			BeNumerically("~", (claims-perSecond)*time.Second/perSecond, 2*time.Second))
-		for i := range claims - 2*perSecond {
-			Expect(deletes[i+2*perSecond].Time.Sub(deletes[i].Time)).To(BeNumerically(">", 900*time.Millisecond),
-				"five deletes within a second: %v", deletes)
+		// Two may go at once, then two go in a second. On a busy machine they may
+		// come later than they were let go, and several together, but none sooner.
+		slices.SortFunc(deletes, func(a, b harness.Request) int { return a.Time.Compare(b.Time) })
+		for i, d := range deletes {
+			Expect(d.Time.Sub(asked)).To(BeNumerically(">=", time.Duration(i+1-perSecond)*time.Second/perSecond),
+				"delete %d of %v", i+1, deletes)
 		}
 		Expect(history.Twice()).To(BeEmpty())
 	})
