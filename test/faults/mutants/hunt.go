@@ -260,7 +260,7 @@ func (h *hunter) runLives(ctx context.Context, s *score, program string, what *m
 
 // output runs a program of ours, and ends it with this one.
 func (h *hunter) output(ctx context.Context, program string, args []string) (out []byte, told string, err error) {
-	cmd := exec.CommandContext(ctx, program, args...) //nolint:gosec // we built it
+	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = h.root
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 30 * time.Second

@@ -108,7 +108,7 @@ func inCluster(ctx context.Context, root string) error {
 		return err
 	}
 	args := append([]string{"-C", "hack/cluster", "run", ".", "run", "--no-csi", "--chdir", here, "--", self}, os.Args[1:]...)
-	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // this program
+	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = root
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }

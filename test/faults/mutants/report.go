@@ -148,11 +148,11 @@ func commit(root string) string {
 // writeSection puts a section in the place of the one that a page has, or at its
 // end.
 func writeSection(page, section string) error {
-	text, err := os.ReadFile(page) //nolint:gosec // the user names it
+	text, err := os.ReadFile(page)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	return os.WriteFile(page, []byte(withSection(string(text), section)), 0o644) //nolint:gosec // a page for all
+	return os.WriteFile(page, []byte(withSection(string(text), section)), 0o644)
 }
 
 func withSection(page, section string) string {
