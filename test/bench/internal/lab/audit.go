@@ -23,7 +23,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
+	"slices"
 )
 
 // auditPolicy logs who asked for what, once, when it was answered; of a watch, when it began.
@@ -45,19 +47,30 @@ func (a Audit) Mark() (Mark, error) {
 	return Mark(info.Size()), nil
 }
 
-// Request is a kind of request: its verb, and its resource with the subresource after a slash.
-type Request struct{ Verb, Resource string }
+// Request is a kind of request: its verb, its resource with the subresource after a slash, and the
+// status code if it failed, else zero.
+type Request struct {
+	Verb, Resource string
+	Failed         int
+}
 
-func (r Request) String() string { return r.Verb + " " + r.Resource }
+func (r Request) String() string {
+	if r.Failed != 0 {
+		return fmt.Sprintf("%s %s, answered %d", r.Verb, r.Resource, r.Failed)
+	}
+	return r.Verb + " " + r.Resource
+}
 
 // Requests counts the requests that the operator made.
 type Requests map[Request]int
 
-// Of sums up what some verbs did to a resource.
+// Of sums up the requests with some verbs for a resource, also those that failed.
 func (rs Requests) Of(resource string, verbs ...string) int {
 	n := 0
-	for _, verb := range verbs {
-		n += rs[Request{Verb: verb, Resource: resource}]
+	for r, count := range rs {
+		if r.Resource == resource && slices.Contains(verbs, r.Verb) {
+			n += count
+		}
 	}
 	return n
 }
@@ -115,6 +128,7 @@ func parseAudit(line []byte) (Request, bool, error) {
 		Stage, Verb, RequestURI string
 		User                    struct{ Username string }
 		ObjectRef               struct{ Resource, Subresource string }
+		ResponseStatus          struct{ Code int }
 	}
 	if err := json.Unmarshal(line, &e); err != nil {
 		return Request{}, false, fmt.Errorf("the audit log has a line that is no JSON: %w", err)
@@ -125,6 +139,9 @@ func parseAudit(line []byte) (Request, bool, error) {
 	r := Request{Verb: e.Verb, Resource: e.ObjectRef.Resource}
 	if e.ObjectRef.Subresource != "" {
 		r.Resource += "/" + e.ObjectRef.Subresource
+	}
+	if e.ResponseStatus.Code >= http.StatusBadRequest {
+		r.Failed = e.ResponseStatus.Code
 	}
 	if r.Resource == "" {
 		r.Resource = e.RequestURI

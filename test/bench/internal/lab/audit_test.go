@@ -38,6 +38,8 @@ func TestAuditCounts(t *testing.T) {
 		auditLine(user, "watch", "ResponseComplete", "volumesnapshots", "") +
 		auditLine(user, "update", "ResponseComplete", "leases", "") +
 		auditLine(user, "get", "ResponseComplete", "", "") +
+		strings.Replace(auditLine(user, "delete", "ResponseComplete", "volumesnapshots", ""),
+			`"kind"`, `"responseStatus":{"code":404},"kind"`, 1) +
 		auditLine(user, "delete", "ResponseComplete", "volumesnapshots", "")[:40] // being written
 	path := filepath.Join(t.TempDir(), "audit.log")
 	before := auditLine(user, "delete", "ResponseComplete", "volumesnapshots", "")
@@ -56,20 +58,21 @@ func TestAuditCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Requests{
-		{"create", "volumesnapshots"}:         2,
-		{"patch", "snapshotschedules/status"}: 1,
-		{"watch", "volumesnapshots"}:          1,
-		{"update", "leases"}:                  1,
-		{"get", "/x"}:                         1,
+		{Verb: "create", Resource: "volumesnapshots"}:              2,
+		{Verb: "delete", Resource: "volumesnapshots", Failed: 404}: 1,
+		{Verb: "patch", Resource: "snapshotschedules/status"}:      1,
+		{Verb: "watch", Resource: "volumesnapshots"}:               1,
+		{Verb: "update", Resource: "leases"}:                       1,
+		{Verb: "get", Resource: "/x"}:                              1,
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if n := got.Of("volumesnapshots", "create", "watch", "delete"); n != 3 {
-		t.Errorf("Of: %d, want 3", n)
+	if n := got.Of("volumesnapshots", "create", "watch", "delete"); n != 4 {
+		t.Errorf("Of: %d, want 4: also what failed", n)
 	}
-	if n := got.Busy(); n != 4 {
-		t.Errorf("Busy: %d, want 4: neither watches nor leases", n)
+	if n := got.Busy(); n != 5 {
+		t.Errorf("Busy: %d, want 5: neither watches nor leases", n)
 	}
 }
 
