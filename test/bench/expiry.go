@@ -84,7 +84,7 @@ func (b *bench) expiryRows(n int, w *lab.Watch, done phase, cpu time.Duration) {
 	per := func(count int) float64 { return float64(count) / float64(n) }
 	writes := per(done.requests.Of(snapshotsResource, writeVerbs...))
 	b.row(report.Row{
-		What: "API writes per expired snapshot", Measured: ratioText(writes), Values: map[string]float64{"measured": writes},
+		What: "API writes per expired snapshot", Measured: ratioText(writes) + failures(done.requests), Values: map[string]float64{"measured": writes},
 	}.Exactly(writes, 1, "1"))
 	reads := 0
 	for r, count := range done.requests {

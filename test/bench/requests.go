@@ -87,7 +87,7 @@ func requests(ctx context.Context, b *bench, l *lab.Lab) (err error) {
 	for _, ph := range []phase{fresh, tick} {
 		writes := float64(ph.requests.Of(snapshotsResource, writeVerbs...)) / float64(b.claims)
 		b.row(report.Row{
-			What: "API writes per snapshot, " + ph.name, Measured: ratioText(writes),
+			What: "API writes per snapshot, " + ph.name, Measured: ratioText(writes) + failures(ph.requests),
 			Values: map[string]float64{"measured": writes},
 		}.Exactly(writes, 1, "1"))
 		status := float64(ph.requests.Of(statusResource, writeVerbs...))
@@ -199,6 +199,21 @@ func requestTable(title string, phases ...phase) report.Table {
 		t.Rows = [][]string{append([]string{"none"}, make([]string, len(phases))...)}
 	}
 	return t
+}
+
+// failures tells of writes that came to nothing: an API server that has too much to do answers 504,
+// and what is tried again may have been done already.
+func failures(requests lab.Requests) string {
+	n := 0
+	for r, count := range requests {
+		if r.Resource == snapshotsResource && r.Failed != 0 && slices.Contains(writeVerbs, r.Verb) {
+			n += count
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d failed)", n)
 }
 
 func ratioText(n float64) string { return strconv.FormatFloat(n, 'g', 4, 64) }

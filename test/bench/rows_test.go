@@ -91,3 +91,14 @@ func TestRequestTable(t *testing.T) {
 		t.Errorf("of nothing: %+v", none)
 	}
 }
+
+func TestFailures(t *testing.T) {
+	fine := lab.Requests{{Verb: "delete", Resource: snapshotsResource}: 5, {Verb: "get", Resource: snapshotsResource, Failed: 404}: 3}
+	if got := failures(fine); got != "" {
+		t.Errorf("got %q where no write failed", got)
+	}
+	fine[lab.Request{Verb: "delete", Resource: snapshotsResource, Failed: 504}] = 2
+	if got := failures(fine); got != " (2 failed)" {
+		t.Errorf("got %q", got)
+	}
+}
