@@ -39,8 +39,9 @@ import (
 // ends.
 const longest = 15 * time.Minute
 
-// idle is how long the campaign watches the ends of runs in class idle.
-const idle = 3 * time.Second
+// idle is how long the campaign watches the ends of runs in class idle: longer than
+// what a mutant may take between two things that it should not do.
+const idle = 12 * time.Second
 
 // hunter runs the campaign and the simulation on programs that it builds.
 type hunter struct {
