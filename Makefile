@@ -95,7 +95,10 @@ verify: ## Verify that generated files, formatting and module files are current.
 RACE ?= $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
 # What needs no API server: all but these suites.
-UNIT_PACKAGES = $$(go list ./... | grep -v -E '/test/(crd|integration|e2e)(/|$$)|/test/faults$$|/enginetest$$')
+UNIT_PACKAGES = $$(go list ./... | grep -v -E '/test/(crd|integration|e2e)(/|$$)|/test/faults$$|/test/faults/internal/(sim|specs)$$|/enginetest$$')
+
+# What lives through simulated time, and runs for minutes under the race detector.
+SIMULATED_PACKAGES = ./test/faults/internal/sim ./test/faults/internal/specs
 
 # What needs an API server and etcd, but no controllers beside them.
 INTEGRATION_PACKAGES = $$(go list ./... | grep -E '/test/(crd|integration)(/|$$)|/enginetest$$')
@@ -107,6 +110,8 @@ test: test-unit test-integration test-e2e test-faults-short ## Run all tests: un
 test-unit: ## Run the tests that need no API server (seconds, once compiled).
 	@echo "== Unit tests$(if $(RACE), with the race detector, without the race detector: no C compiler was found)"
 	go test $(RACE) $(UNIT_PACKAGES)
+	@echo "== Simulated lives, without the race detector: they have no goroutines of their own"
+	go test $(SIMULATED_PACKAGES)
 	@echo "== Unit tests of the local cluster program"
 	go -C hack/cluster test ./...
 

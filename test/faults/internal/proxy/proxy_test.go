@@ -102,7 +102,22 @@ type rig struct {
 	server  *server
 	gate    *Gate
 	process *Process
-	crashed []plan.Fault
+
+	mu     sync.Mutex
+	deaths []plan.Fault
+}
+
+// crashed are the faults that killed the process so far.
+func (r *rig) crashed() []plan.Fault {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.deaths)
+}
+
+func (r *rig) crash(_ int, f plan.Fault) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.deaths = append(r.deaths, f)
 }
 
 func newRig(t *testing.T, how Manner, faults ...plan.Fault) *rig {
@@ -116,7 +131,7 @@ func newRig(t *testing.T, how Manner, faults ...plan.Fault) *rig {
 	r.gate = New(Options{
 		Upstream: address, Transport: http.DefaultTransport, Token: "secret", Namespace: "here", Past: past{},
 		Faults: faults, Nicknames: map[string]string{"real": "nick"},
-		Crash: func(_ int, f plan.Fault) { r.crashed = append(r.crashed, f) },
+		Crash: r.crash,
 	})
 	if r.process, err = r.gate.Listen(how); err != nil {
 		t.Fatal(err)
@@ -233,8 +248,8 @@ func TestAfterTheCommitTheServerHasIt(t *testing.T) {
 			if rec := r.gate.Requests()[0]; !rec.Reached || rec.Code != http.StatusCreated || rec.Seen != code {
 				t.Errorf("recorded as %+v", rec)
 			}
-			if crashes := do == plan.CrashAfter || do == plan.Travel; crashes != (len(r.crashed) == 1) {
-				t.Errorf("crashed %v", r.crashed)
+			if crashes := do == plan.CrashAfter || do == plan.Travel; crashes != (len(r.crashed()) == 1) {
+				t.Errorf("crashed %v", r.crashed())
 			}
 		})
 	}
@@ -243,8 +258,8 @@ func TestAfterTheCommitTheServerHasIt(t *testing.T) {
 func TestACrashBeforeAWriteKeepsItFromTheServer(t *testing.T) {
 	r := newRig(t, Manner{}, at(atCreate, plan.CrashBefore))
 	r.create()
-	if len(r.crashed) != 1 || len(r.server.heard()) > 0 {
-		t.Errorf("crashed %v, and the API server heard %q", r.crashed, r.server.heard())
+	if len(r.crashed()) != 1 || len(r.server.heard()) > 0 {
+		t.Errorf("crashed %v, and the API server heard %q", r.crashed(), r.server.heard())
 	}
 }
 
