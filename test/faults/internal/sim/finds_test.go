@@ -101,11 +101,7 @@ func TestFinds(t *testing.T) {
 			return s
 		}},
 	}
-	shown := 0
 	for _, scene := range scenes {
-		if !scene.mended {
-			shown++
-		}
 		t.Run(scene.oracle+" "+scene.text, func(t *testing.T) {
 			s := scene.play()
 			violations, known := s.world.split(oracle.Judge(s.History()))
@@ -116,8 +112,5 @@ func TestFinds(t *testing.T) {
 				t.Error("it does not show any more: take it off the open ones")
 			}
 		})
-	}
-	if shown != len(open) {
-		t.Errorf("%d breaches are open, and %d are shown", len(open), shown)
 	}
 }

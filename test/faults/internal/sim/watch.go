@@ -34,6 +34,8 @@ type watch struct {
 	handlers handlers
 	// told is how many of the kind's changes it has been told of.
 	told int
+	// news is when it was last told something.
+	news time.Time
 	// stirred: it is about to be told more.
 	stirred bool
 	// frozen is until when it is told nothing.
@@ -91,6 +93,7 @@ func (t *watch) tell() {
 	for range news {
 		c := w.history.Changes[w.changes[t.kind][t.told]]
 		t.told++
+		t.news = w.now
 		t.tellChange(&c)
 	}
 	if t.told < len(w.changes[t.kind]) {
@@ -137,7 +140,7 @@ func (t *watch) hide(o client.Object) {
 // shows in the difference alone, and what is gone is shown as it was last known.
 func (t *watch) relist() {
 	w := t.operator.world
-	t.told = len(w.changes[t.kind])
+	t.told, t.news = len(w.changes[t.kind]), w.now
 	there := map[string]bool{}
 	for _, o := range w.server.List(t.kind) {
 		if !t.sees(o) {
