@@ -77,9 +77,12 @@ var _ = Describe("the operator's process", func() {
 		Expect(code).To(Equal(http.StatusUnauthorized), "without a token")
 		code, _ = scrape(ctx, address, cluster.Token(ctx, namespace, "stranger"))
 		Expect(code).To(Equal(http.StatusForbidden), "with a token that no role is bound to")
-		code, page := scrape(ctx, address, cluster.Token(ctx, namespace, "reader"))
-		Expect(code).To(Equal(http.StatusOK), "with the role metrics-reader")
-		Expect(page).To(ContainSubstring(`controller_runtime_reconcile_total{controller="snapshotschedule"`))
+		reader := cluster.Token(ctx, namespace, "reader")
+		Eventually(func(g Gomega) {
+			code, page := scrape(ctx, address, reader)
+			g.Expect(code).To(Equal(http.StatusOK), "with the role metrics-reader")
+			g.Expect(page).To(ContainSubstring(`controller_runtime_reconcile_total{controller="snapshotschedule"`))
+		}).WithContext(ctx).Should(Succeed(), "the endpoint is up before the controller that tells these is")
 
 		answer, err := http.Get("http://" + address + "/metrics")
 		Expect(err).NotTo(HaveOccurred())
