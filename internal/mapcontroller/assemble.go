@@ -84,8 +84,8 @@ func (c *MapController[P, S]) Assemble(parts Parts, o Options) (*Machine, error)
 	for _, in := range c.Inputs {
 		turned.Inputs = append(turned.Inputs, m.router.inputs(in))
 	}
-	for kind := range c.Outputs {
-		turned.Outputs = append(turned.Outputs, m.router.outputs())
+	for kind, out := range c.Outputs {
+		turned.Outputs = append(turned.Outputs, m.router.outputs(out))
 		turned.Vanished = append(turned.Vanished, m.releaser.vanished(kind))
 	}
 	return turned, nil

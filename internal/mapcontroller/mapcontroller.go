@@ -70,6 +70,9 @@ type Output struct {
 	// Served tells whether an object that nobody controls and that has the name
 	// of a desired output already does the work of it. Nil: never.
 	Served func(desired, existing client.Object) bool
+	// Updated is told of each change that is seen of an output of a parent, and
+	// of nothing that was there before: it is for metrics. Nil: nobody asks.
+	Updated func(parent types.NamespacedName, before, after client.Object)
 }
 
 // MapController describes one controller. P is the parent's type, a pointer to
@@ -108,7 +111,9 @@ type MapController[P client.Object, S any] struct {
 	// that goes into the fold. It is where events and metrics belong. Nil: the
 	// note is taken as it is.
 	Record func(parent P, mapKey string, note S, outcome Outcome) S
-	// Gone is told of a parent that is gone. Nil: nobody asks.
+	// Gone is told of a parent that is gone, once more whenever that is found
+	// out: what Record or Status left behind may come after the event. Nil:
+	// nobody asks.
 	Gone func(parent types.NamespacedName)
 	// Merge folds two notes into one. It must be associative and commutative,
 	// with the zero S as its identity.

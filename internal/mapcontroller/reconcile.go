@@ -144,6 +144,7 @@ func (c *controller[P, S]) forget(req Request) {
 	c.deletes.forget(req)
 	c.pace.forget(req)
 	c.expectations.forget(req)
+	c.gone(req.Parent)
 }
 
 // decide is pure, but for the functions it is given.

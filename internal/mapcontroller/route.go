@@ -101,16 +101,19 @@ func (r *router[P, S]) routeInput(ctx context.Context, q queue, versions ...clie
 // outputs wakes the key that an output belongs to: of the parent that controls
 // it, or of the one that it names if nobody does. As the ControllerRef proposal
 // has it, nobody cares when an orphan disappears.
-func (r *router[P, S]) outputs() handler.TypedEventHandler[client.Object, Request] {
+func (r *router[P, S]) outputs(out Output) handler.TypedEventHandler[client.Object, Request] {
 	return handler.TypedFuncs[client.Object, Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[client.Object], q queue) {
 			r.routeOutput(q, e.Object, false)
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[client.Object], q queue) {
 			before, owned := r.owner(e.ObjectOld)
-			after, _ := r.owner(e.ObjectNew)
+			after, ownedNow := r.owner(e.ObjectNew)
 			if owned && before != after {
 				q.Add(before)
+			}
+			if ownedNow && out.Updated != nil {
+				out.Updated(after.Parent, e.ObjectOld, e.ObjectNew)
 			}
 			r.routeOutput(q, e.ObjectNew, false)
 		},
@@ -165,10 +168,14 @@ func (r *router[P, S]) parents() handler.TypedEventHandler[client.Object, Reques
 			name := client.ObjectKeyFromObject(e.Object)
 			r.ledger.forget(name)
 			r.fresh.forget(name)
-			if r.Gone != nil {
-				r.Gone(name)
-			}
+			r.gone(name)
 		},
+	}
+}
+
+func (c *MapController[P, S]) gone(parent types.NamespacedName) {
+	if c.Gone != nil {
+		c.Gone(parent)
 	}
 }
 

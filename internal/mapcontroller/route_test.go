@@ -116,7 +116,7 @@ func TestRouteOutputs(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newBench(t, nil, nil).router().outputs()
+			h := newBench(t, nil, nil).router().outputs(Output{})
 			got := awoken(t, func(q queue) {
 				switch {
 				case test.before == nil:

@@ -229,7 +229,7 @@ func (k *keysRunner[P, S]) newController() (ctrl.TypedController[Request], error
 		watch(in.Object, k.inputs(in))
 	}
 	for _, out := range k.Outputs {
-		watch(out.Object, k.outputs())
+		watch(out.Object, k.outputs(out))
 	}
 	return keys, keys.Watch(source.TypedFunc[Request](func(_ context.Context, q queue) error {
 		k.queue = q

@@ -23,6 +23,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -78,6 +79,9 @@ func (s *statusWriter[P, S]) Reconcile(ctx context.Context, req reconcile.Reques
 	parent, known, err := s.parent(req.NamespacedName)
 	if !known || err != nil {
 		s.forget(req.NamespacedName)
+		if err == nil {
+			s.gone(req.NamespacedName)
+		}
 		return reconcile.Result{}, err
 	}
 	err = s.finalize(ctx, parent)
@@ -105,22 +109,40 @@ func (s *statusWriter[P, S]) write(ctx context.Context, req reconcile.Request, p
 
 	changed := parent.DeepCopyObject().(P)
 	s.Status(s.Clock.Now(), changed, *situation)
-	// Compared as written: a time in memory has nanoseconds.
-	if diff, err := client.MergeFrom(parent).Data(changed); err != nil || string(diff) == "{}" {
+	patch, err := statusPatch(parent, changed)
+	if patch == nil || err != nil {
 		return reconcile.Result{}, err
 	}
 	s.mu.Lock()
 	s.written[req.NamespacedName] = s.Clock.Now()
 	s.mu.Unlock()
-	// The patch holds what differs from the copy in the cache. Upon another
-	// version it would make a status that nobody has worked out, so it is held
-	// to that version; the event of the newer one wakes the parent again.
-	patch := client.MergeFromWithOptions(parent, client.MergeFromWithOptimisticLock{})
-	err := s.client.Status().Patch(ctx, changed, patch, client.FieldOwner(s.Name))
+	err = s.client.Status().Patch(ctx, changed, patch, client.FieldOwner(s.Name))
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: s.StatusInterval}, nil
 	}
 	return reconcile.Result{}, client.IgnoreNotFound(err)
+}
+
+// statusPatch returns nil if there is nothing to write. The patch holds what
+// differs from the copy in the cache. Upon another version it would make a status
+// that nobody has worked out, so it is held to that version; the event of the
+// newer one wakes the parent again.
+func statusPatch(cached, changed client.Object) (client.Patch, error) {
+	// Most looks change nothing: they need no JSON to tell.
+	if equality.Semantic.DeepEqual(cached, changed) {
+		return nil, nil
+	}
+	patch := client.MergeFromWithOptions(cached, client.MergeFromWithOptimisticLock{})
+	data, err := patch.Data(changed)
+	if err != nil {
+		return nil, err
+	}
+	// Compared as written: a time in memory has nanoseconds.
+	unchanged := fmt.Sprintf(`{"metadata":{"resourceVersion":%q}}`, cached.GetResourceVersion())
+	if string(data) == unchanged {
+		return nil, nil
+	}
+	return client.RawPatch(patch.Type(), data), nil
 }
 
 // situation gathers what is known; nil where the parent's keys are not known

@@ -42,9 +42,10 @@ func NewStores() *Stores { return &Stores{of: map[reflect.Type][]toolscache.Inde
 func (s *Stores) NewInformer(
 	source toolscache.ListerWatcher, kind runtime.Object, resync time.Duration, indexers toolscache.Indexers,
 ) toolscache.SharedIndexInformer {
-	informer := toolscache.NewSharedIndexInformer(source, kind, resync, indexers)
+	paged := &pages{source: toolscache.ToListerWatcherWithContext(source)}
+	informer := toolscache.NewSharedIndexInformer(paged, kind, resync, indexers)
 	s.Add(kind, informer.GetIndexer())
-	return informer
+	return &pagedInformer{SharedIndexInformer: informer, pages: paged}
 }
 
 // Add makes a store known that holds objects of a kind, indexed by namespace.

@@ -1,0 +1,112 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mapcontroller
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/pager"
+)
+
+// pages fills an informer page by page, and strips each page before it asks for
+// the next: a list is decoded for a third of what the same objects cost as
+// events of a streamed one, and a page is all that is ever held unstripped.
+//
+// It asks for what etcd holds, not for what a watch cache happens to: a start
+// never sees a past that an earlier process had moved on from.
+type pages struct {
+	source    toolscache.ListerWatcherWithContext
+	transform toolscache.TransformFunc
+}
+
+// IsWatchListSemanticsUnSupported has reflectors list, and not stream.
+func (p *pages) IsWatchListSemanticsUnSupported() bool { return true }
+
+// List is ListWithContext for those who have none.
+func (p *pages) List(o metav1.ListOptions) (runtime.Object, error) {
+	return p.ListWithContext(context.Background(), o)
+}
+
+// Watch is WatchWithContext for those who have none.
+func (p *pages) Watch(o metav1.ListOptions) (watch.Interface, error) {
+	return p.WatchWithContext(context.Background(), o)
+}
+
+// WatchWithContext watches the source.
+func (p *pages) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	return p.source.WatchWithContext(ctx, o)
+}
+
+// ListWithContext lists all of it, whatever page was asked for. Should the pages
+// be compacted away meanwhile, it asks for all at once.
+func (p *pages) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	o.ResourceVersion, o.ResourceVersionMatch, o.Limit, o.Continue = "", "", 0, ""
+	list, _, err := pager.New(p.page).List(ctx, o)
+	return list, err
+}
+
+// page copies the objects out of the page, which would be held by any one of
+// them.
+func (p *pages) page(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	list, err := p.source.ListWithContext(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	of, err := meta.ListAccessor(list)
+	if err != nil {
+		return nil, err
+	}
+	stripped := &metainternalversion.List{
+		ListMeta: metav1.ListMeta{
+			ResourceVersion:    of.GetResourceVersion(),
+			Continue:           of.GetContinue(),
+			RemainingItemCount: of.GetRemainingItemCount(),
+		},
+		Items: make([]runtime.Object, 0, meta.LenList(list)),
+	}
+	return stripped, meta.EachListItemWithAlloc(list, func(item runtime.Object) error {
+		if p.transform != nil {
+			one, err := p.transform(item)
+			if err != nil {
+				return err
+			}
+			item = one.(runtime.Object)
+		}
+		stripped.Items = append(stripped.Items, item)
+		return nil
+	})
+}
+
+// pagedInformer has what strips the cache's objects strip the pages as well.
+type pagedInformer struct {
+	toolscache.SharedIndexInformer
+	pages *pages
+}
+
+func (i *pagedInformer) SetTransform(transform toolscache.TransformFunc) error {
+	if err := i.SharedIndexInformer.SetTransform(transform); err != nil {
+		return err
+	}
+	i.pages.transform = transform
+	return nil
+}
