@@ -96,6 +96,10 @@ func (m *mapper) Map(r mapRequest) mapResult {
 		LastSnapshot:  lastSlot(series.Snapshots, r.Now),
 		RecoveryPoint: recoveryPoint(series.Snapshots, anchor, r.Now),
 	}
+	if claim.Status.Phase == corev1.ClaimBound || claim.Status.Phase == corev1.ClaimLost {
+		result.Note.OldestData = result.Note.RecoveryPoint
+	}
+	result.Note.Pending, result.Note.Failed = unready(p, series.Snapshots, r.Now)
 	if malformed.Reason != "" {
 		result.Note.add(malformed)
 	}
@@ -244,6 +248,20 @@ func troubles(p *policy, snapshots []retention.Snapshot, slots schedule.Slots, t
 		found = append(found, Problem{Reason: v1alpha1.ReasonSnapshotOverdue, Message: message})
 	}
 	return found
+}
+
+// unready counts the snapshots that are not ready, as status counts those that are.
+func unready(p *policy, snapshots []retention.Snapshot, now time.Time) (pending, failed int) {
+	for i := range snapshots {
+		switch s := &snapshots[i]; {
+		case s.ReadyToUse:
+		case s.State(now, p.retention.ReadyDeadline) == retention.Failed:
+			failed++
+		default:
+			pending++
+		}
+	}
+	return pending, failed
 }
 
 // failed tells whether a snapshot has failed, be it already on its way out to

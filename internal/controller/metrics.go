@@ -17,45 +17,127 @@ limitations under the License.
 package controller
 
 import (
+	"context"
+	"slices"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
 
-// What became of snapshots, by schedule. PVCs are no label: their number has no
-// bound.
+// Metric is what a metric is, for documentation and for tests of what uses it.
+type Metric struct {
+	Name, Help string
+	// Type is counter, gauge or histogram.
+	Type   string
+	Labels []string
+}
+
+// Metrics returns all that are registered here. PVCs are never a label: their
+// number has no bound.
+func Metrics() []Metric { return slices.Clone(described) }
+
+var described []Metric
+
+func describe(kind, name, help string, labels ...string) Metric {
+	m := Metric{Name: "snapshotschedule_" + name, Help: help, Type: kind, Labels: labels}
+	described = append(described, m)
+	return m
+}
+
+const (
+	labelNamespace = "namespace"
+	labelSchedule  = "schedule"
+	labelReason    = "reason"
+	labelState     = "state"
+)
+
+// bySchedule are the labels that nearly all metrics have.
+func bySchedule(more ...string) []string {
+	return append([]string{labelNamespace, labelSchedule}, more...)
+}
+
+// What became of snapshots.
 var (
-	createdTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "snapshotschedule_snapshots_created_total",
-		Help: "VolumeSnapshots that were created.",
-	}, []string{"namespace", "schedule"})
-	deletedTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "snapshotschedule_snapshots_deleted_total",
-		Help: "VolumeSnapshots that were deleted, by the reason why retention no longer kept them.",
-	}, []string{"namespace", "schedule", "reason"})
-	failedTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "snapshotschedule_snapshots_failed_total",
-		Help: "VolumeSnapshots that were not cut in time, or were cut and stayed in error.",
-	}, []string{"namespace", "schedule"})
+	createdTotal = newCounter("snapshots_created_total",
+		"VolumeSnapshots that were created.")
+	deletedTotal = newCounter("snapshots_deleted_total",
+		"VolumeSnapshots that were deleted, by the reason why retention no longer kept them.", labelReason)
+	failedTotal = newCounter("snapshots_failed_total",
+		"VolumeSnapshots that were not cut in time, or were cut and stayed in error.")
+	slotToCreation = newHistogram("slot_to_creation_seconds",
+		"Seconds from the slot that a VolumeSnapshot serves to its creation.")
+	creationToReady = newHistogram("creation_to_ready_seconds",
+		"Seconds from the creation of a VolumeSnapshot until it was ready to use.")
 )
 
-func init() { metrics.Registry.MustRegister(createdTotal, deletedTotal, failedTotal) }
+// active is 1 while this process does the work. With leader election the others
+// stand by, and tell nothing of schedules.
+var active = prometheus.NewGauge(prometheus.GaugeOpts(opts(describe("gauge", "active",
+	"1 in the manager that does the work, 0 in one that stands by."))))
 
-// forgetMetrics drops the series of a schedule that is gone.
+// tellActive runs for as long as this process does the work.
+func tellActive(ctx context.Context) error {
+	active.Inc()
+	defer active.Dec()
+	<-ctx.Done()
+	return nil
+}
+
+func init() {
+	metrics.Registry.MustRegister(createdTotal, deletedTotal, failedTotal, slotToCreation, creationToReady, active, &gauges)
+}
+
+func opts(m Metric) prometheus.Opts { return prometheus.Opts{Name: m.Name, Help: m.Help} }
+
+func newCounter(name, help string, labels ...string) *prometheus.CounterVec {
+	m := describe("counter", name, help, bySchedule(labels...)...)
+	return prometheus.NewCounterVec(prometheus.CounterOpts(opts(m)), m.Labels)
+}
+
+// waits are the bounds of both histograms, in seconds: what is as it should be
+// takes one or a few, and what is not may take hours. They are few because each
+// is a time series of every schedule; a native histogram would need none, but
+// is not stored unless Prometheus is told to, and then no classic query finds it.
+var waits = []float64{1, 5, 30, 120, 600, 3600, 21600}
+
+func newHistogram(name, help string) *prometheus.HistogramVec {
+	m := describe("histogram", name, help, bySchedule()...)
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: m.Name, Help: m.Help, Buckets: waits}, m.Labels)
+}
+
+// forgetMetrics drops the series of a schedule that is gone. It is asked for
+// every key of such a one, so that it names each series: a search would take
+// as long as there are schedules.
 func forgetMetrics(s types.NamespacedName) {
-	for _, vec := range []*prometheus.CounterVec{createdTotal, deletedTotal, failedTotal} {
-		vec.DeletePartialMatch(prometheus.Labels{"namespace": s.Namespace, "schedule": s.Name})
+	gauges.forget(s)
+	createdTotal.DeleteLabelValues(s.Namespace, s.Name)
+	failedTotal.DeleteLabelValues(s.Namespace, s.Name)
+	slotToCreation.DeleteLabelValues(s.Namespace, s.Name)
+	creationToReady.DeleteLabelValues(s.Namespace, s.Name)
+	for why := retention.Expired; why <= retention.Superseded; why++ {
+		deletedTotal.DeleteLabelValues(s.Namespace, s.Name, why.String())
 	}
 }
 
-func countOutcome(s *v1alpha1.SnapshotSchedule, outcome mapcontroller.Outcome) {
+func countOutcome(now time.Time, s *v1alpha1.SnapshotSchedule, outcome mapcontroller.Outcome) {
 	if n := len(outcome.Created); n > 0 {
 		createdTotal.WithLabelValues(s.Namespace, s.Name).Add(float64(n))
+	}
+	for _, o := range outcome.Created {
+		slot := scheduledAt(o.(*snapshotv1.VolumeSnapshot))
+		slotToCreation.WithLabelValues(s.Namespace, s.Name).Observe(seconds(now.Sub(slot)))
 	}
 	for _, d := range outcome.Deleted {
 		deletedTotal.WithLabelValues(s.Namespace, s.Name, d.Why).Inc()
 	}
 }
+
+// seconds of a wait: times are told in whole seconds, and by two clocks.
+func seconds(d time.Duration) float64 { return max(0, d).Seconds() }

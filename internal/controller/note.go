@@ -37,6 +37,12 @@ type Note struct {
 	NextSlot time.Time
 	// RecoveryPoint is that of the PVC that is worst off.
 	RecoveryPoint time.Time
+	// OldestData is the RecoveryPoint of the PVCs that hold data: one that was
+	// never bound does not.
+	OldestData time.Time
+	// Pending and Failed count snapshots of selected PVCs. What is neither is
+	// ready.
+	Pending, Failed int
 	// Skipped counts the PVCs that can't be snapshotted now.
 	Skipped      int
 	FirstSkipped Skipped
@@ -117,6 +123,9 @@ func merge(a, b Note) Note {
 		LastSnapshot:  latest(a.LastSnapshot, b.LastSnapshot),
 		NextSlot:      earliest(a.NextSlot, b.NextSlot),
 		RecoveryPoint: earliest(a.RecoveryPoint, b.RecoveryPoint),
+		OldestData:    earliest(a.OldestData, b.OldestData),
+		Pending:       a.Pending + b.Pending,
+		Failed:        a.Failed + b.Failed,
 		Skipped:       a.Skipped + b.Skipped,
 		FirstSkipped:  firstSkipped(a.FirstSkipped, b.FirstSkipped),
 		Failing:       a.Failing + b.Failing,

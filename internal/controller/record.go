@@ -29,6 +29,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -39,6 +40,7 @@ import (
 // of each problem that is new, once, as a warning.
 type reporter struct {
 	events events.EventRecorder
+	clock  clock.PassiveClock
 
 	mu sync.Mutex
 	// told are the problems that keys had at their last passes.
@@ -55,13 +57,13 @@ type toldKey struct {
 	mapKey   string
 }
 
-func newReporter(r events.EventRecorder) *reporter {
-	return &reporter{events: r, told: lru.New(maxTold)}
+func newReporter(r events.EventRecorder, c clock.PassiveClock) *reporter {
+	return &reporter{events: r, clock: c, told: lru.New(maxTold)}
 }
 
 // record implements the engine's Record.
 func (r *reporter) record(s *v1alpha1.SnapshotSchedule, mapKey string, note Note, outcome mapcontroller.Outcome) Note {
-	countOutcome(s, outcome)
+	countOutcome(r.clock.Now(), s, outcome)
 	for _, f := range outcome.Failed {
 		if problem := problemOf(f); problem.Reason != "" {
 			note.add(problem)

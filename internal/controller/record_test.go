@@ -30,6 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -39,7 +40,7 @@ import (
 
 func fakeReporter() (*reporter, *events.FakeRecorder) {
 	recorder := events.NewFakeRecorder(100)
-	return newReporter(recorder), recorder
+	return newReporter(recorder, clocktesting.NewFakePassiveClock(noon)), recorder
 }
 
 // told drains the events so far.

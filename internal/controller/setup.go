@@ -20,6 +20,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -66,14 +67,17 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, o Options) error
 	if err := claims.AddIndexers(restoresIndexers()); err != nil {
 		return fmt.Errorf("index the restores: %w", err)
 	}
-	return engine(o.Stores, mgr.GetEventRecorder(Name)).SetupWithManager(mgr, o)
+	if err := mgr.Add(manager.RunnableFunc(tellActive)); err != nil {
+		return err
+	}
+	return engine(o, mgr.GetEventRecorder(Name)).SetupWithManager(mgr, o)
 }
 
 // engine is SnapshotSchedule as a MapController.
-func engine(stores *Stores, recorder events.EventRecorder) *mapcontroller.MapController[*v1alpha1.SnapshotSchedule, Note] {
+func engine(o Options, recorder events.EventRecorder) *mapcontroller.MapController[*v1alpha1.SnapshotSchedule, Note] {
 	known := newPolicies()
-	m := &mapper{policies: known, restoring: restores(stores)}
-	r := newReporter(recorder)
+	m := &mapper{policies: known, restoring: restores(o.Stores)}
+	r := newReporter(recorder, o.Clock)
 	return &mapcontroller.MapController[*v1alpha1.SnapshotSchedule, Note]{
 		Name:      Name,
 		Tags:      mapcontroller.Tags{MapKey: v1alpha1.LabelMapKey, Parent: v1alpha1.LabelSchedule},
@@ -89,6 +93,7 @@ func engine(stores *Stores, recorder events.EventRecorder) *mapcontroller.MapCon
 			Conditions: trueConditions,
 			InputName:  claimName,
 			Served:     served,
+			Updated:    newReadiness(o.Clock).updated,
 		}},
 		Select: func(s *v1alpha1.SnapshotSchedule) (labels.Selector, error) {
 			p, err := known.of(s)
@@ -105,20 +110,24 @@ func engine(stores *Stores, recorder events.EventRecorder) *mapcontroller.MapCon
 		Record:        r.record,
 		Gone:          forgetMetrics,
 		Merge:         merge,
-		Status:        setStatus,
+		Status: func(now time.Time, s *v1alpha1.SnapshotSchedule, situation mapcontroller.Situation[Note]) {
+			setStatus(now, s, situation)
+			p, _ := known.of(s)
+			gauges.set(client.ObjectKeyFromObject(s), figuresOf(now, s, situation, p))
+		},
 	}
 }
 
 // Assemble puts the controller together without a manager, for simulations.
 // Options.Stores must be indexed by Indexers.
 func Assemble(parts mapcontroller.Parts, recorder events.EventRecorder, o Options) (*mapcontroller.Machine, error) {
-	return engine(o.Stores, recorder).Assemble(parts, o)
+	return engine(o, recorder).Assemble(parts, o)
 }
 
 // Indexers are those of PVCs and of VolumeSnapshots that the controller needs,
 // where no manager adds them.
 func Indexers() (claims, snapshots toolscache.Indexers) {
-	e := engine(nil, nil)
+	e := engine(Options{}, nil)
 	claims = restoresIndexers()
 	maps.Copy(claims, e.InputIndexers())
 	return claims, e.OutputIndexers()
