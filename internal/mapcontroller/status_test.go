@@ -17,13 +17,16 @@ limitations under the License.
 package mapcontroller
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -129,6 +132,90 @@ func TestUntilInterval(t *testing.T) {
 			}
 			if got := s.untilInterval(testKey.Parent); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+func startedPod() *corev1.Pod {
+	return testOutput("a", func(p *corev1.Pod) {
+		p.ResourceVersion = "7"
+		started := metav1.NewTime(testNow)
+		p.Status.StartTime = &started
+	})
+}
+
+// A patch holds what changed as it is written, and the version that it is for.
+func TestStatusPatch(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*corev1.PodStatus)
+		want   string
+	}{
+		"nothing":           {change: func(*corev1.PodStatus) {}},
+		"less than is kept": {change: func(s *corev1.PodStatus) { s.StartTime.Time = s.StartTime.Add(time.Nanosecond) }},
+		"something": {
+			change: func(s *corev1.PodStatus) { s.Message, s.StartTime = "new", nil },
+			want:   `{"metadata":{"resourceVersion":"7"},"status":{"message":"new","startTime":null}}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cached, changed := startedPod(), startedPod()
+			test.change(&changed.Status)
+			patch, err := statusPatch(cached, changed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			if patch != nil {
+				data, err := patch.Data(changed)
+				if err != nil || patch.Type() != types.MergePatchType {
+					t.Fatalf("%s: %v", patch.Type(), err)
+				}
+				got = string(data)
+			}
+			if got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+// counted counts how often it is written as JSON.
+type counted struct {
+	*corev1.Pod
+	Written *int
+}
+
+func (c counted) DeepCopyObject() runtime.Object { return counted{c.DeepCopy(), c.Written} }
+
+func (c counted) MarshalJSON() ([]byte, error) {
+	*c.Written++
+	return json.Marshal(c.Pod)
+}
+
+// Every change of a key has the status worked out, and most of them change
+// nothing: to see that takes no JSON, and a patch is made only once.
+func TestStatusPatchWritesNoMoreThanItMust(t *testing.T) {
+	for name, test := range map[string]struct {
+		message string
+		want    int
+	}{
+		"unchanged": {},
+		"changed":   {message: "new", want: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			written := 0
+			cached, changed := counted{startedPod(), &written}, counted{startedPod(), &written}
+			changed.Status.Message = test.message
+			patch, err := statusPatch(cached, changed)
+			if err == nil && patch != nil {
+				_, err = patch.Data(changed)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (patch != nil) != (test.want > 0) || written != test.want {
+				t.Errorf("patch %v, written as JSON %d times, want %d", patch, written, test.want)
 			}
 		})
 	}
