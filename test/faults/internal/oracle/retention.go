@@ -316,6 +316,10 @@ func (q *question) tierKept(order []*snapshotv1.VolumeSnapshot) names {
 			kept[s.Name] = true
 		}
 	}
+	var recentFirst []*snapshotv1.VolumeSnapshot
+	if keep != (v1alpha1.Keep{Last: keep.Last}) {
+		recentFirst = readyOnes(latestCreatedFirst(q.sorted))
+	}
 	for _, tier := range []struct {
 		periods int32
 		of      func(time.Time) period
@@ -326,7 +330,7 @@ func (q *question) tierKept(order []*snapshotv1.VolumeSnapshot) names {
 			continue
 		}
 		recent := map[period]bool{}
-		for _, s := range readyOnes(latestCreatedFirst(q.sorted)) {
+		for _, s := range recentFirst {
 			if len(recent) < int(tier.periods) {
 				recent[tier.of(s.CreationTimestamp.In(q.zone))] = true
 			}

@@ -73,14 +73,25 @@ func slotOf(s *snapshotv1.VolumeSnapshot, now time.Time) time.Time {
 
 // newestFirst sorts by scheduled-at, then creationTimestamp, then name.
 func newestFirst(series []*snapshotv1.VolumeSnapshot, now time.Time) []*snapshotv1.VolumeSnapshot {
-	sorted := slices.Clone(series)
-	slices.SortFunc(sorted, func(a, b *snapshotv1.VolumeSnapshot) int {
+	type placed struct {
+		*snapshotv1.VolumeSnapshot
+		slot time.Time
+	}
+	order := make([]placed, len(series))
+	for i, s := range series {
+		order[i] = placed{VolumeSnapshot: s, slot: slotOf(s, now)}
+	}
+	slices.SortFunc(order, func(a, b placed) int {
 		return -cmp.Or(
-			slotOf(a, now).Compare(slotOf(b, now)),
+			a.slot.Compare(b.slot),
 			a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
 			strings.Compare(a.Name, b.Name),
 		)
 	})
+	sorted := make([]*snapshotv1.VolumeSnapshot, len(order))
+	for i, p := range order {
+		sorted[i] = p.VolumeSnapshot
+	}
 	return sorted
 }
 

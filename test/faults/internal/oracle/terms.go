@@ -42,6 +42,12 @@ type terms struct {
 	detachedMinReady                                    int
 }
 
+var (
+	durations = memory[time.Duration]{read: readDuration}
+	zones     = memory[*time.Location]{read: time.LoadLocation}
+	cronLines = memory[*cronLine]{read: readCron}
+)
+
 // longest is the longest duration that the contract takes.
 const longest = 100 * 365 * 24 * time.Hour
 
@@ -68,7 +74,7 @@ func readTerms(spec *v1alpha1.SnapshotScheduleSpec) (*terms, error) {
 		if field.text == "" {
 			continue
 		}
-		d, err := readDuration(string(field.text))
+		d, err := durations.of(string(field.text))
 		if err != nil {
 			return nil, err
 		}
@@ -85,7 +91,7 @@ func (t *terms) readTimes(spec *v1alpha1.SnapshotScheduleSpec) (err error) {
 	if strings.EqualFold(spec.TimeZone, "local") {
 		return errors.New("the zone of a machine is no zone")
 	}
-	if t.zone, err = time.LoadLocation(spec.TimeZone); err != nil {
+	if t.zone, err = zones.of(spec.TimeZone); err != nil {
 		return err
 	}
 	switch {
@@ -96,7 +102,7 @@ func (t *terms) readTimes(spec *v1alpha1.SnapshotScheduleSpec) (err error) {
 	case t.interval > 0:
 		return nil
 	}
-	t.cron, err = readCron(string(spec.Schedule))
+	t.cron, err = cronLines.of(string(spec.Schedule))
 	return err
 }
 
