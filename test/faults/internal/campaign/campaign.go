@@ -143,18 +143,18 @@ func (c *Campaign) chosenWorkloads() []string {
 }
 
 // references runs every workload without faults: twice, to tell what is the same in
-// every run, and once with caches that are filled by lists.
+// every run.
 func (c *Campaign) references(ctx context.Context, workloads []workload.Workload, report *Report) (map[string]*reference, error) {
-	c.Told(fmt.Sprintf("%d workloads without faults, three times each", len(workloads)))
+	c.Told(fmt.Sprintf("%d workloads without faults, twice each", len(workloads)))
 	found := make([]*reference, len(workloads))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(c.Parallel)
 	var mu sync.Mutex
-	runs := make([][3]result, len(workloads))
+	runs := make([][2]result, len(workloads))
 	for i, w := range workloads {
-		for n := range 3 {
+		for n := range 2 {
 			g.Go(func() error {
-				p := plan.Plan{ID: fmt.Sprintf("reference:%s:%d", w.Name, n), Class: "reference", Workload: w.Name, ClassicLists: n == 2}
+				p := plan.Plan{ID: fmt.Sprintf("reference:%s:%d", w.Name, n), Class: "reference", Workload: w.Name}
 				r := c.try(ctx, w, p, nil)
 				if ctx.Err() != nil {
 					return ctx.Err()
@@ -178,22 +178,19 @@ func (c *Campaign) references(ctx context.Context, workloads []workload.Workload
 	for i, w := range workloads {
 		found[i] = c.referenceOf(w, runs[i])
 		byName[w.Name] = found[i]
-		for n := 1; n < 3; n++ {
-			for _, v := range oracle.L1(found[i].end, runs[i][n].end) {
-				return nil, fmt.Errorf("workload %s does not end in the same way without faults: %s", w.Name, v.Message)
-			}
+		for _, v := range oracle.L1(found[i].end, runs[i][1].end) {
+			return nil, fmt.Errorf("workload %s does not end in the same way without faults: %s", w.Name, v.Message)
 		}
 	}
 	return byName, nil
 }
 
-func (c *Campaign) referenceOf(w workload.Workload, runs [3]result) *reference {
+func (c *Campaign) referenceOf(w workload.Workload, runs [2]result) *reference {
 	return &reference{
 		workload: w,
 		Reference: plan.Reference{
 			Workload: w.Name,
 			Trace:    runs[0].trace.Common(runs[1].trace),
-			Classic:  runs[2].trace,
 			Deletes:  w.Deletes,
 		},
 		end: runs[0].end,

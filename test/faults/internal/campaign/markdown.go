@@ -56,7 +56,7 @@ choose those; and the campaign plays the snapshot controller, so that a run take
 `
 
 var methods = map[string]string{
-	"reference":    "no fault; twice with streaming lists, once with classic ones",
+	"reference":    "no fault, twice",
 	"crash":        "SIGKILL at every write, before it and after it was committed",
 	"api-errors":   "every write: 409, 429 with Retry-After, 500, 503, time-out or answer lost after the commit, 403 quota, 403 namespace terminating",
 	"reads":        "every list that fills a cache: 500, 410, three ages of the past, nothing, every second object; every other list: 500, 410; every live get: 500, 410, three ages; discovery: 500, 503",

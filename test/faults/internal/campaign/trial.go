@@ -183,7 +183,7 @@ func (t *trial) start(how proxy.Manner) error {
 		return err
 	}
 	name := fmt.Sprintf("operator-%d", p.Index)
-	o, err := t.cluster.StartOperator(t.Operator, p.URL, t.dir, name, t.plan.ClassicLists)
+	o, err := t.cluster.StartOperator(t.Operator, p.URL, t.dir, name)
 	if err != nil {
 		return err
 	}

@@ -27,8 +27,7 @@ import (
 // Reference is what is known of a workload from its run without faults.
 type Reference struct {
 	Workload string
-	// Trace has lists of the streaming kind, Classic those of the other.
-	Trace, Classic Trace
+	Trace    Trace
 	// Deletes tells that retention deletes something, so that clocks matter.
 	Deletes bool
 }
@@ -127,11 +126,6 @@ func (r Reference) readPlans(first bool) []Plan {
 	all = append(all, r.each(Reads, r.Trace.where(Point.Get), getDeeds)...)
 	if first {
 		all = append(all, r.each(Reads, r.Trace.where(Point.Discovery), pathDeeds)...)
-	}
-	for _, p := range r.each(Reads, r.Classic.where(Point.List), listDeeds) {
-		p.ID += ":classic"
-		p.ClassicLists = true
-		all = append(all, p)
 	}
 	return all
 }

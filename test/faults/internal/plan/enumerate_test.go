@@ -38,7 +38,7 @@ func small() Reference {
 		point("deleted", "volumesnapshots", "data-0-old-0"),
 		point("create", "volumesnapshots", "data-0+1"),
 	}
-	return Reference{Workload: "small", Trace: trace, Classic: trace, Deletes: true}
+	return Reference{Workload: "small", Trace: trace, Deletes: true}
 }
 
 func TestEveryPointHasItsPlans(t *testing.T) {
@@ -84,7 +84,7 @@ func TestIDsAreUniqueAndStable(t *testing.T) {
 		"crash:small:delete.volumesnapshots.data-0-old-0.1:before",
 		"api-errors:small:create.volumesnapshots.data-0+1.1:timeout-after-commit",
 		"reads:small:get.snapshotschedules.nightly.1:stale-half-way-back",
-		"reads:small:list.volumesnapshots.all.1:truncated:classic",
+		"reads:small:list.volumesnapshots.all.1:truncated",
 		"watches:small:deleted.volumesnapshots.data-0-old-0.1:dropped-410",
 		"two-managers:small:one-sees-late",
 		"time-travel:small:start:before-anything",

@@ -108,9 +108,6 @@ type Plan struct {
 	Class    Class
 	Workload string
 	Faults   []Fault
-	// ClassicLists has caches filled by lists, as older clients do, and not by
-	// watches that begin with everything.
-	ClassicLists bool
 	// From, if set, is how old the past is that the operator is shown when it first
 	// starts, as Fault.Age.
 	From *int

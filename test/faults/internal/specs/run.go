@@ -71,7 +71,7 @@ func Run(ctx context.Context, cluster *world.Cluster, o Options) ([]Result, erro
 	defer os.RemoveAll(dir)
 	way := httptest.NewServer(asOperator(cluster))
 	defer way.Close()
-	operator, err := cluster.StartOperator(o.Operator, way.URL, dir, "operator", false)
+	operator, err := cluster.StartOperator(o.Operator, way.URL, dir, "operator")
 	if err != nil {
 		return nil, err
 	}

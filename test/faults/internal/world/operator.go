@@ -43,7 +43,7 @@ type Operator struct {
 // StartOperator starts a program as the operator, which finds its API server at a
 // URL. dir is a folder for its kubeconfig and log, name tells its files from
 // others'.
-func (c *Cluster) StartOperator(program, url, dir, name string, classicLists bool, flags ...string) (*Operator, error) {
+func (c *Cluster) StartOperator(program, url, dir, name string, flags ...string) (*Operator, error) {
 	kubeconfig := filepath.Join(dir, name+".kubeconfig")
 	if err := writeKubeconfig(kubeconfig, url); err != nil {
 		return nil, err
@@ -57,9 +57,6 @@ func (c *Cluster) StartOperator(program, url, dir, name string, classicLists boo
 	args := append([]string{"--health-probe-bind-address=127.0.0.1:0", "--status-interval=200ms"}, flags...)
 	o.cmd = exec.Command(program, args...)
 	o.cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
-	if classicLists {
-		o.cmd.Env = append(o.cmd.Env, "KUBE_FEATURE_WatchListClient=false")
-	}
 	o.cmd.Stdout, o.cmd.Stderr = log, log
 	o.cmd.SysProcAttr = dieWithParent()
 	if err := o.cmd.Start(); err != nil {
