@@ -49,7 +49,7 @@ func TestEveryPointHasItsPlans(t *testing.T) {
 	want := map[Class]int{
 		Crash:      2 * len(crashes),
 		APIErrors:  2 * len(errorDeeds),
-		Reads:      2*7 + 2 + 5 + 2, // two lists that fill caches: 500, 410, three ages, empty, truncated; a live one; a get; discovery
+		Reads:      7 + 2 + 5 + 2, // a list that fills a cache: 500, 410, three ages, empty, truncated; a live one; a get; discovery
 		Watches:    len(eventDeeds),
 		TimeTravel: 3 + 4,
 		Managers:   3,
