@@ -176,21 +176,32 @@ func (r *Recorder) Forget(namespace string) {
 }
 
 // CatchUp waits until the record of a namespace holds what the API server does.
+// It asks anew each time: what it saw at first may be gone from both.
 func (r *Recorder) CatchUp(ctx context.Context, c client.Client, namespace string) error {
+	return Await(ctx, 10*time.Second, func() error {
+		live, err := versions(ctx, c, namespace)
+		if err != nil {
+			return err
+		}
+		return r.holds(namespace, live)
+	})
+}
+
+func versions(ctx context.Context, c client.Client, namespace string) (map[types.UID]string, error) {
 	live := map[types.UID]string{}
 	for _, list := range kinds() {
 		if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
-			return err
+			return nil, err
 		}
 		err := meta.EachListItem(list, func(o runtime.Object) error {
 			live[o.(client.Object).GetUID()] = o.(client.Object).GetResourceVersion()
 			return nil
 		})
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return Await(ctx, 10*time.Second, func() error { return r.holds(namespace, live) })
+	return live, nil
 }
 
 func (r *Recorder) holds(namespace string, live map[types.UID]string) error {

@@ -17,6 +17,7 @@ limitations under the License.
 package world
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -31,6 +32,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
 )
@@ -53,6 +56,30 @@ func recorded() *Recorder {
 	r.take(watch.Modified, snapshot("a", "11"), at)
 	r.take(watch.Deleted, snapshot("a", "12"), at)
 	return r
+}
+
+// A namespace under deletion empties while it is asked what it holds.
+func TestTheRecordCatchesUpWithWhatIsGoneMeanwhile(t *testing.T) {
+	gone := snapshot("a", "")
+	lists := 0
+	c := fake.NewClientBuilder().WithScheme(Scheme).WithObjects(gone, snapshot("b", "")).WithInterceptorFuncs(interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
+			if lists++; lists == len(kinds())+1 {
+				if err := c.Delete(ctx, gone); err != nil {
+					return err
+				}
+			}
+			return c.List(ctx, list, o...)
+		},
+	}).Build()
+	r := recorded()
+	r.take(watch.Modified, snapshot("b", "999"), time.Unix(1, 0))
+	if err := r.CatchUp(t.Context(), c, "here"); err != nil {
+		t.Error(err)
+	}
+	if lists != 2*len(kinds()) {
+		t.Errorf("%d lists: the record was not behind at first, or stayed so", lists)
+	}
 }
 
 func TestChangesAreInTheOrderOfTheirCommits(t *testing.T) {
