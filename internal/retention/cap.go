@@ -40,7 +40,7 @@ func (d *decider) enforceCap() {
 			if v := d.verdicts[i]; !v.capped() || v.byTier() != byTier {
 				continue
 			}
-			if d.series.Claim == Selected && i == d.newest {
+			if d.serves(i) {
 				continue
 			}
 			d.verdicts[i] = OverCap
@@ -50,4 +50,6 @@ func (d *decider) enforceCap() {
 }
 
 // capped reports whether a ready snapshot with this verdict counts for the cap.
-func (v Verdict) capped() bool { return v == NoLimit || v == WithinTTL || v.byTier() }
+func (v Verdict) capped() bool {
+	return v == NoLimit || v == WithinTTL || v == KeptNewest || v.byTier()
+}

@@ -121,10 +121,16 @@ func (d *decider) judgeByAge(i int) Verdict {
 		return Unready
 	case d.keep == Tiers{}:
 		return NoLimit
+	case d.serves(i):
+		return KeptNewest // unless a tier selects it
 	default:
 		return NotSelected // unless a tier does
 	}
 }
+
+// serves tells whether a snapshot is what keeps the slots of a selected PVC from
+// being due: if the newest one went, it would be taken once more.
+func (d *decider) serves(i int) bool { return i == d.newest && d.series.Claim == Selected }
 
 // enforceFloor keeps the newest minReady ready snapshots, however old, held
 // ones among them.
@@ -142,7 +148,8 @@ func (d *decider) floor() int { return min(max(d.minReady, 0), len(d.ready)) }
 // supersede deletes cut snapshots that failed or are no longer ready, where no
 // TTL would ever: once they are beyond readyDeadline and older than every ready
 // one that is kept. It stays away from a policy without any limit, which keeps
-// everything. It returns the indexes that Decision.Floor is made of.
+// everything, and from the newest of a selected PVC. It returns the indexes that
+// Decision.Floor is made of.
 func (d *decider) supersede() []int {
 	floor := d.ready[:d.floor():d.floor()]
 	if d.ttl > 0 || (d.keep == Tiers{} && d.maxCount <= 0) {
@@ -159,7 +166,7 @@ func (d *decider) supersede() []int {
 	}
 	for i := range d.verdicts {
 		s := &d.series.Snapshots[i]
-		if d.verdicts[i] == Unready && !s.Uncut() &&
+		if d.verdicts[i] == Unready && !s.Uncut() && !d.serves(i) &&
 			!d.now.Before(s.Created.Add(d.readyDeadline)) && d.ageBase(i).Before(d.ageBase(oldest)) {
 			d.verdicts[i] = Superseded
 			if len(floor) == 0 {
@@ -176,7 +183,7 @@ func (d *decider) supersede() []int {
 // stamps creations in whole seconds, is behind ours.
 func (d *decider) expiry(i int) time.Time {
 	since := d.ageBase(i)
-	if i == d.newest && d.series.Claim == Selected {
+	if d.serves(i) {
 		if slot := d.series.Snapshots[i].Slot(d.now); slot.After(since) {
 			since = slot
 		}

@@ -221,6 +221,10 @@ func TestDecideSuperseded(t *testing.T) {
 				erring(3 * day).want(Unready), ready(4 * day).held(HeldByAnnotation).want(HeldAnnotation), erring(5 * day).want(Superseded),
 			},
 		},
+		"nor the newest of a selected PVC, whose slot would be due again": {
+			policy: tiers,
+			want:   []judged{erring(3 * day).slot(noon).want(Unready), ready(day).want(KeptLast), erring(4 * day).want(Superseded)},
+		},
 		"nor an uncut one, which is replaced": {
 			policy: tiers,
 			want:   []judged{ready(day).want(KeptLast), uncut(3 * day).want(Unready)},

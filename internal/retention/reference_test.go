@@ -135,7 +135,8 @@ func contract(p Policy, now time.Time, s Series) map[string]bool {
 
 	limited := ttl > 0 || keep != Tiers{}
 	for _, x := range ready {
-		if limited && !held[x.Name] && !byTier[x.Name] && (ttl == 0 || expired(x)) {
+		serves := x.Name == newest && !detached // its slot would be due again
+		if limited && !held[x.Name] && !byTier[x.Name] && (ttl == 0 && !serves || expired(x)) {
 			gone[x.Name] = true
 		}
 	}
@@ -175,7 +176,7 @@ func contract(p Policy, now time.Time, s Series) map[string]bool {
 	}
 	for _, x := range all {
 		cut := x.HasCutTime && !x.ReadyToUse
-		if cut && !held[x.Name] && ttl == 0 && (limited || p.MaxCount > 0) &&
+		if cut && !held[x.Name] && ttl == 0 && (x.Name != newest || detached) && (limited || p.MaxCount > 0) &&
 			now.Sub(x.Created) >= p.ReadyDeadline && oldest >= 0 && age(x) > oldest {
 			gone[x.Name] = true
 		}

@@ -80,7 +80,7 @@ func (d *decider) selectTiers(loc *time.Location) {
 // tier has it already.
 func (d *decider) selects(i int, v Verdict) {
 	switch d.verdicts[i] {
-	case WithinTTL, Expired, NotSelected:
+	case WithinTTL, Expired, KeptNewest, NotSelected:
 		d.verdicts[i] = v
 	}
 }

@@ -132,7 +132,26 @@ func TestDecideTiers(t *testing.T) {
 		},
 		"a slot out of order does not change the calendar": {
 			policy: Policy{Keep: Tiers{Daily: 1}},
-			want:   []judged{ready(day).slot(noon.Add(-3 * day)).want(KeptDaily), ready(2 * day).want(NotSelected)},
+			want: []judged{
+				ready(day).slot(noon.Add(-4 * day)).want(KeptDaily), ready(2 * day).want(KeptNewest), ready(3 * day).want(NotSelected),
+			},
+		},
+		// A backup tool has put an old one back, which is the last that was created.
+		"the newest of a selected PVC stays, else its slot would be due again": {
+			policy: Policy{Keep: Tiers{Weekly: 3, Yearly: 1}, MaxCount: 8},
+			want: []judged{
+				ready(3 * time.Hour).want(KeptNewest), ready(time.Hour).slot(noon.Add(-5 * day)).want(KeptWeekly), ready(4 * time.Hour).want(NotSelected),
+			},
+		},
+		"and counts for the cap": {
+			policy: Policy{Keep: Tiers{Daily: 2}, MaxCount: 2},
+			want: []judged{
+				ready(14 * time.Hour).slot(noon).want(KeptNewest), ready(13 * time.Hour).want(KeptDaily), ready(2 * day).want(OverCap),
+			},
+		},
+		"that of a detached one goes": {
+			policy: Policy{Keep: Tiers{Weekly: 3, Yearly: 1}}, series: Series{Claim: Unselected},
+			want: []judged{ready(3 * time.Hour).want(NotSelected), ready(time.Hour).slot(noon.Add(-5 * day)).want(KeptWeekly)},
 		},
 		"negative counts are none": {
 			policy: Policy{Keep: Tiers{Last: -1, Hourly: -1, Daily: 1, Yearly: -1}},

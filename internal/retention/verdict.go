@@ -49,6 +49,9 @@ const (
 	KeptMonthly
 	// KeptYearly keeps: of its year.
 	KeptYearly
+	// KeptNewest keeps the newest snapshot of a selected PVC where no TTL is set
+	// and no tier selects it: if it went, its slot would be due again.
+	KeptNewest
 	// Floor keeps: it is one of the newest minReady ready ones, and would have
 	// gone otherwise.
 	Floor
@@ -72,7 +75,7 @@ const (
 
 var verdictNames = [...]string{
 	"NoLimit", "Terminating", "Held", "HeldByRestore", "UnderWay", "Unready", "WithinTTL",
-	"KeptLast", "KeptHourly", "KeptDaily", "KeptWeekly", "KeptMonthly", "KeptYearly", "Floor",
+	"KeptLast", "KeptHourly", "KeptDaily", "KeptWeekly", "KeptMonthly", "KeptYearly", "KeptNewest", "Floor",
 	"Expired", "NotSelected", "OverCap", "Replaced", "ClaimGone", "Superseded",
 }
 
