@@ -37,6 +37,9 @@ func drawNote(t *rapid.T, i int) Note {
 		LastSnapshot:  at.Draw(t, "last"),
 		NextSlot:      at.Draw(t, "next"),
 		RecoveryPoint: at.Draw(t, "recovery"),
+		OldestData:    at.Draw(t, "data"),
+		Pending:       rapid.IntRange(0, 2).Draw(t, "pending"),
+		Failed:        rapid.IntRange(0, 2).Draw(t, "failed"),
 		Paused:        rapid.Bool().Draw(t, "paused"),
 	}
 	if rapid.Bool().Draw(t, "skipped") {
@@ -121,12 +124,12 @@ func TestMergeListsTheWorst(t *testing.T) {
 }
 
 func TestMerge(t *testing.T) {
-	a := Note{LastSnapshot: ago(time.Hour), NextSlot: in(time.Hour), RecoveryPoint: ago(day), Skipped: 1,
-		FirstSkipped: Skipped{"b", "not Bound"}}
-	b := Note{LastSnapshot: ago(2 * time.Hour), NextSlot: in(2 * time.Hour), RecoveryPoint: ago(time.Hour), Skipped: 2,
-		FirstSkipped: Skipped{"a", "being deleted"}, Paused: true}
-	want := Note{LastSnapshot: ago(time.Hour), NextSlot: in(time.Hour), RecoveryPoint: ago(day), Skipped: 3,
-		FirstSkipped: Skipped{"a", "being deleted"}, Paused: true}
+	a := Note{LastSnapshot: ago(time.Hour), NextSlot: in(time.Hour), RecoveryPoint: ago(day), OldestData: ago(2 * day),
+		Pending: 1, Failed: 2, Skipped: 1, FirstSkipped: Skipped{"b", "not Bound"}}
+	b := Note{LastSnapshot: ago(2 * time.Hour), NextSlot: in(2 * time.Hour), RecoveryPoint: ago(time.Hour), OldestData: ago(day),
+		Pending: 3, Failed: 4, Skipped: 2, FirstSkipped: Skipped{"a", "being deleted"}, Paused: true}
+	want := Note{LastSnapshot: ago(time.Hour), NextSlot: in(time.Hour), RecoveryPoint: ago(day), OldestData: ago(2 * day),
+		Pending: 4, Failed: 6, Skipped: 3, FirstSkipped: Skipped{"a", "being deleted"}, Paused: true}
 	if got := merge(a, b); !same(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

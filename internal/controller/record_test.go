@@ -32,7 +32,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
@@ -280,14 +279,6 @@ func TestRecordCounts(t *testing.T) {
 	}
 }
 
-func TestMetricsAreWellFormed(t *testing.T) {
-	problems, err := testutil.GatherAndLint(metrics.Registry,
-		"snapshotschedule_snapshots_created_total", "snapshotschedule_snapshots_deleted_total", "snapshotschedule_snapshots_failed_total")
-	if err != nil || len(problems) > 0 {
-		t.Errorf("%v, %v", problems, err)
-	}
-}
-
 // A pass that only waits for its turn knows nothing new of the clock.
 func TestRecordStaysPausedWhileWaiting(t *testing.T) {
 	r, recorder := fakeReporter()
@@ -309,13 +300,5 @@ func TestRecordStaysPausedWhileWaiting(t *testing.T) {
 	}
 	if got := told(recorder); len(got) != 1 {
 		t.Errorf("events %q, want one", got)
-	}
-}
-
-func TestMetricsOfAScheduleThatIsGoneGo(t *testing.T) {
-	createdTotal.WithLabelValues("shop", "gone").Inc()
-	forgetMetrics(types.NamespacedName{Namespace: "shop", Name: "gone"})
-	if createdTotal.DeleteLabelValues("shop", "gone") {
-		t.Error("it was still there")
 	}
 }

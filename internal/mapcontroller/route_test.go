@@ -29,6 +29,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 func (b *bench) router() *router[*corev1.ConfigMap, string] {
@@ -232,6 +233,74 @@ func TestRouteParentsTellsOfAParentThatIsGone(t *testing.T) {
 	})
 	if gone != testKey.Parent {
 		t.Errorf("told of %v", gone)
+	}
+}
+
+// Metrics are made of what is seen to change, and of what is a parent's.
+func TestRouteOutputsTellsOfUpdates(t *testing.T) {
+	free := func(o *corev1.Pod) { o.OwnerReferences = nil }
+	for name, test := range map[string]struct {
+		before, after *corev1.Pod
+		want          []types.NamespacedName
+	}{
+		"there from the beginning": {after: testOutput("o")},
+		"changes":                  {before: testOutput("o"), after: testOutput("o"), want: []types.NamespacedName{testKey.Parent}},
+		"goes":                     {before: testOutput("o")},
+		"is released":              {before: testOutput("o"), after: testOutput("o", free)},
+		"is nobody's":              {before: testOutput("o", free), after: testOutput("o", free)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var told []types.NamespacedName
+			h := newBench(t, nil, nil).router().outputs(Output{Updated: func(parent types.NamespacedName, before, after client.Object) {
+				if before != test.before || after != test.after {
+					t.Errorf("told of another change")
+				}
+				told = append(told, parent)
+			}})
+			awoken(t, func(q queue) {
+				switch {
+				case test.before == nil:
+					h.Create(context.Background(), event.TypedCreateEvent[client.Object]{Object: test.after, IsInInitialList: true}, q)
+				case test.after == nil:
+					h.Delete(context.Background(), event.TypedDeleteEvent[client.Object]{Object: test.before}, q)
+				default:
+					h.Update(context.Background(), event.TypedUpdateEvent[client.Object]{ObjectOld: test.before, ObjectNew: test.after}, q)
+				}
+			})
+			if !slices.Equal(told, test.want) {
+				t.Errorf("told of parents %v, want %v", told, test.want)
+			}
+		})
+	}
+}
+
+// A pass, or a status, that was under way when the event of the parent came may
+// leave something behind. What wakes it afterwards makes an end of that.
+func TestGoneIsToldAgain(t *testing.T) {
+	for name, look := range map[string]func(*bench) error{
+		"by a key": func(b *bench) error {
+			_, err := b.Reconcile(context.Background(), testKey)
+			return err
+		},
+		"by the status": func(b *bench) error {
+			_, err := b.statusWriter().Reconcile(context.Background(), reconcile.Request{NamespacedName: testKey.Parent})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, there := range []bool{true, false} {
+				var shown []client.Object
+				if there {
+					shown = append(shown, testParent())
+				}
+				b := newBench(t, shown, shown)
+				told := false
+				b.Gone = func(parent types.NamespacedName) { told = told || parent == testKey.Parent }
+				if err := look(b); err != nil || told == there {
+					t.Errorf("%v; it is there: %v, told that it is gone: %v", err, there, told)
+				}
+			}
+		})
 	}
 }
 
