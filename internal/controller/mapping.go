@@ -40,6 +40,11 @@ type (
 // that is being filled from it.
 const restoreLook = time.Minute
 
+// clockLook is how often a series is looked at that has a slot which the API
+// server's clock had not reached: ours was ahead, and may be right again by now,
+// which no event and no timer tells.
+const clockLook = 15 * time.Minute
+
 // mapper holds what the decisions need beyond the objects of one PVC.
 type mapper struct {
 	policies *policies
@@ -168,6 +173,9 @@ func decide(p *policy, r mapRequest, series retention.Series) mapResult {
 			result.Next = earliest(result.Next, r.Now.Add(restoreLook))
 		}
 	}
+	if slices.ContainsFunc(series.Snapshots, isAhead) {
+		result.Next = earliest(result.Next, r.Now.Add(clockLook))
+	}
 	for _, i := range decision.Floor {
 		result.Evidence = append(result.Evidence, r.Outputs[i])
 	}
@@ -179,6 +187,10 @@ func decide(p *policy, r mapRequest, series retention.Series) mapResult {
 	}
 	return result
 }
+
+// isAhead tells whether a snapshot was taken by a clock that was ahead of the API
+// server's.
+func isAhead(s retention.Snapshot) bool { return s.ScheduledAt.After(s.Created) }
 
 // skip says why a PVC can't be snapshotted now; empty if it can. Its events
 // wake it when that changes.

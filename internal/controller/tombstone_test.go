@@ -53,6 +53,13 @@ func TestTombstone(t *testing.T) {
 			mapCase: mapCase{schedule: every("6h"), snapshots: old, wantNext: never},
 			gone:    true,
 		},
+		// Our clock was ahead, and is believed. When it is right again, status must
+		// not go on to tell the slot.
+		"gone: a slot ahead of the API server's clock is looked at again": {
+			mapCase: mapCase{schedule: every("6h"), snapshots: []aSnapshot{ready(2 * day).created(ago(3 * day)), ready(4 * day)},
+				wantNext: in(clockLook)},
+			gone: true,
+		},
 		"gone: no new ones, whatever is due or requested": {
 			mapCase: mapCase{schedule: every("1h").requested(stamp(ago(time.Second))), snapshots: old},
 			gone:    true,
