@@ -30,12 +30,13 @@ import (
 
 func newBuild() *cobra.Command {
 	var only []string
+	var withNode bool
 	cmd := &cobra.Command{
 		Use:   "build",
 		Short: "Build all parts into the cache; print the folder they are in",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			parts := recipe.Parts()
+			parts := recipe.ForCluster(true, withNode)
 			if len(only) > 0 {
 				var err error
 				if parts, err = recipe.Named(only); err != nil {
@@ -46,6 +47,7 @@ func newBuild() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringSliceVar(&only, "only", nil, "build these `parts` only, separated by commas")
+	cmd.Flags().BoolVar(&withNode, "node", false, "also what a cluster with a node needs (Linux)")
 	return cmd
 }
 

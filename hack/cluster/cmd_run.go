@@ -34,7 +34,7 @@ const envKeepLogs = "SNAPSCHED_KEEP_LOGS"
 
 func newRun() *cobra.Command {
 	var dir, chdir string
-	var noCSI bool
+	var noCSI, withNode bool
 	cmd := &cobra.Command{
 		Use:   "run [flags] -- command [args]",
 		Short: "Run a command against a cluster of its own, then take that down",
@@ -53,22 +53,24 @@ logs and its audit log are copied there.`,
 			if err != nil {
 				return err
 			}
-			return runOwned(cmd.Context(), dir, !noCSI, work, args)
+			return runOwned(cmd.Context(), dir, local.Options{CSI: !noCSI, Node: withNode, Attached: true}, work, args)
 		},
 	}
 	dirFlag(cmd, &dir, "a fresh temporary one")
 	cmd.Flags().BoolVar(&noCSI, "no-csi", false, "no snapshot CRDs, no snapshot controllers, no driver")
+	nodeFlag(cmd, &withNode)
 	cmd.Flags().StringVar(&chdir, "chdir", "", "`folder` to run the command in")
 	return cmd
 }
 
 // runOwned has the cluster and its folder cleaned away on every way out. For
 // the way that runs no deferred function, SIGKILL, there is the janitor.
-func runOwned(ctx context.Context, dir string, csi bool, work string, args []string) (err error) {
+func runOwned(ctx context.Context, dir string, o local.Options, work string, args []string) (err error) {
 	d, temporary, err := ownDir(dir)
 	if err != nil {
 		return err
 	}
+	o.Dir = d
 	sweep, err := hireJanitor(d, temporary)
 	if err != nil {
 		return err
@@ -86,7 +88,7 @@ func runOwned(ctx context.Context, dir string, csi bool, work string, args []str
 		}
 		sweep.dismiss()
 	}()
-	c, err := upUnlessSignalled(ctx, d, csi, sigs)
+	c, err := upUnlessSignalled(ctx, o, sigs)
 	if err != nil {
 		return err
 	}
@@ -111,7 +113,7 @@ func ownDir(flag string) (local.Dir, bool, error) {
 	return local.Dir(path), true, err
 }
 
-func upUnlessSignalled(ctx context.Context, d local.Dir, csi bool, sigs <-chan os.Signal) (*local.Cluster, error) {
+func upUnlessSignalled(ctx context.Context, o local.Options, sigs <-chan os.Signal) (*local.Cluster, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	up := make(chan struct{})
@@ -123,7 +125,7 @@ func upUnlessSignalled(ctx context.Context, d local.Dir, csi bool, sigs <-chan o
 		case <-up:
 		}
 	}()
-	return bringUp(ctx, d, csi, true)
+	return bringUp(ctx, o)
 }
 
 // keepLogs copies the logs to where the environment asks for them.

@@ -26,13 +26,14 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/build"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/local"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/node"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/recipe"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/tail"
 )
 
 func newUp() *cobra.Command {
 	var dir string
-	var noCSI, foreground bool
+	var noCSI, withNode, foreground bool
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Bring a cluster up, building what is missing",
@@ -44,7 +45,7 @@ func newUp() *cobra.Command {
 			}
 			ctx, stop := untilSignal(cmd.Context())
 			defer stop()
-			c, err := bringUp(ctx, d, !noCSI, foreground)
+			c, err := bringUp(ctx, local.Options{Dir: d, CSI: !noCSI, Node: withNode, Attached: foreground})
 			if err != nil {
 				return err
 			}
@@ -60,20 +61,32 @@ func newUp() *cobra.Command {
 	}
 	dirFlag(cmd, &dir, "the folder default in the cache")
 	cmd.Flags().BoolVar(&noCSI, "no-csi", false, "no snapshot CRDs, no snapshot controllers, no driver")
+	nodeFlag(cmd, &withNode)
 	cmd.Flags().BoolVar(&foreground, "foreground", false, "stay until Ctrl-C, then stop everything")
 	return cmd
 }
 
 // bringUp builds what is missing and brings a cluster up.
-func bringUp(ctx context.Context, d local.Dir, csi, attached bool) (*local.Cluster, error) {
+func bringUp(ctx context.Context, o local.Options) (*local.Cluster, error) {
+	if o.Node {
+		if err := errors.Join(node.AdminPath(), nodeAllowed(string(o.Dir), false)); err != nil {
+			return nil, err
+		}
+	}
 	cache, err := build.OpenCache()
 	if err != nil {
 		return nil, err
 	}
-	if err := cache.Ensure(ctx, recipe.ForCluster(csi), console()); err != nil {
+	o.Cache, o.Out = cache, console()
+	if err := cache.Ensure(ctx, recipe.ForCluster(o.CSI, o.Node), o.Out); err != nil {
 		return nil, err
 	}
-	return local.Up(ctx, local.Options{Dir: d, Cache: cache, CSI: csi, Attached: attached, Out: console()})
+	return local.Up(ctx, o)
+}
+
+// nodeFlag adds --node to a command.
+func nodeFlag(cmd *cobra.Command, withNode *bool) {
+	cmd.Flags().BoolVar(withNode, "node", false, "run pods too, on a node in namespaces of its own (Linux, root)")
 }
 
 func printUsage(c *local.Cluster, dirArgs string) {

@@ -67,6 +67,7 @@ given to run start at the root of the repository.`,
 		SilenceErrors: true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newBuild(), newAssets(), newUp(), newRun(), newDown(), newStatus(), newEnv(), newJanitor())
+	root.AddCommand(newBuild(), newAssets(), newUp(), newRun(), newDown(), newStatus(), newEnv(), newJanitor(),
+		newImage(), newLoad(), newNodeCheck(), newNodeInside())
 	return root
 }

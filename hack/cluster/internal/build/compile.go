@@ -38,7 +38,7 @@ func (c *Cache) compile(ctx context.Context, p recipe.Part) error {
 	}
 	return c.install(p.Name, func(path string) error {
 		return runGo(ctx, src, filepath.Join(src, p.Name+".log"),
-			"build", "-ldflags", c.Versions.LDFlags(p), "-o", path, p.Package)
+			"build", "-tags", p.Tags, "-ldflags", c.Versions.LDFlags(p), "-o", path, p.Package)
 	})
 }
 
@@ -62,7 +62,9 @@ func (c *Cache) generate(ctx context.Context, module, src string) error {
 			return err
 		}
 		kubernetes = string(b)
-		if err := writeIfMissing(filepath.Join(src, "mockcsi", "main.go"), recipe.MockCSISource); err != nil {
+	}
+	for program, source := range recipe.Generated(module) {
+		if err := writeIfMissing(filepath.Join(src, program, "main.go"), source); err != nil {
 			return err
 		}
 	}

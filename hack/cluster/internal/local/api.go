@@ -103,32 +103,39 @@ func (a *api) applyCRDs(ctx context.Context, dir string) error {
 		names = append(names, crd.Metadata.Name)
 	}
 	for _, n := range names {
-		if err := until(ctx, 30*time.Second, func(ctx context.Context) error { return a.established(ctx, n) }); err != nil {
+		if err := until(ctx, 30*time.Second, func(ctx context.Context) error {
+			return a.hasCondition(ctx, crdCollection+"/"+n, "Established")
+		}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *api) established(ctx context.Context, crd string) error {
-	b, err := a.do(ctx, http.MethodGet, crdCollection+"/"+crd, nil)
+// hasCondition is nil when the object at path has the condition.
+func (a *api) hasCondition(ctx context.Context, path, condition string) error {
+	b, err := a.do(ctx, http.MethodGet, path, nil)
 	if err != nil {
 		return err
 	}
 	var o struct {
 		Status struct {
-			Conditions []struct{ Type, Status string }
+			Conditions []struct{ Type, Status, Message string }
 		}
 	}
 	if err := json.Unmarshal(b, &o); err != nil {
 		return err
 	}
+	why := ""
 	for _, c := range o.Status.Conditions {
-		if c.Type == "Established" && c.Status == "True" {
+		if c.Type == condition && c.Status == "True" {
 			return nil
 		}
+		if c.Type == condition {
+			why = ": " + c.Message
+		}
 	}
-	return fmt.Errorf("CRD %s is not Established", crd)
+	return fmt.Errorf("%s is not %s%s", path, condition, why)
 }
 
 // applyClasses makes claims and snapshots work without naming a class.

@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/lock"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/node"
 )
 
 // grace is short since nothing is to be saved.
@@ -71,6 +72,9 @@ func stopAll(d Dir, s *State) error {
 	}
 	if len(errs) > 0 {
 		return errors.Join(errs...)
+	}
+	if s.Cgroup != "" {
+		errs = append(errs, node.RemoveCgroup(s.Cgroup))
 	}
 	if s.SocketDir != "" {
 		errs = append(errs, os.RemoveAll(s.SocketDir))

@@ -18,9 +18,11 @@ package local
 
 import (
 	"encoding/json"
+	"net"
 	"os"
 	"path/filepath"
 
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/node"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/pki"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/recipe"
 )
@@ -33,12 +35,12 @@ type keys struct {
 
 // writeKeys makes the authority, the serving certificate and the service
 // account keys. Client certificates come later, when the server's port is known.
-func writeKeys(d Dir) (*keys, error) {
+func writeKeys(d Dir, also ...net.IP) (*keys, error) {
 	ca, err := pki.NewAuthority()
 	if err != nil {
 		return nil, err
 	}
-	server, err := ca.Server()
+	server, err := ca.Server(also...)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +53,7 @@ func writeKeys(d Dir) (*keys, error) {
 		return nil, err
 	}
 	for name, b := range map[string][]byte{
-		"ca.crt": ca.Cert, "server.crt": server.Cert, "server.key": server.Key,
+		"ca.crt": ca.Cert, "admin.crt": admin.Cert, "admin.key": admin.Key, "server.crt": server.Cert, "server.key": server.Key,
 		"sa.pub": tokens.Cert, "sa.key": tokens.Key,
 	} {
 		if err := writePrivate(d.pki(name), b); err != nil {
@@ -63,22 +65,27 @@ func writeKeys(d Dir) (*keys, error) {
 
 // writeKubeconfigs writes one for people and one for each part that talks to
 // the API, under a name of its own: who did what shows in the audit log.
-func (k *keys) writeKubeconfigs(d Dir, server string) error {
-	if err := writePrivate(d.Kubeconfig(), pki.Kubeconfig(server, k.ca.Cert, "admin", k.admin)); err != nil {
+// People may have to reach the server at another address than the parts.
+func (k *keys) writeKubeconfigs(d Dir, server, forPeople string) error {
+	if err := writePrivate(d.Kubeconfig(), pki.Kubeconfig(forPeople, k.ca.Cert, "admin", k.admin)); err != nil {
 		return err
 	}
-	users := map[string]string{
-		recipe.KubeControllerManager: "system:kube-controller-manager",
-		recipe.SnapshotController:    recipe.SnapshotController,
-		recipe.CSISnapshotter:        recipe.CSISnapshotter,
-		recipe.CSIProvisioner:        recipe.CSIProvisioner,
-	}
-	for part, user := range users {
-		pair, err := k.ca.Client(user, "system:masters")
+	const all = "system:masters"
+	for part, as := range map[string]struct{ user, group string }{
+		recipe.KubeControllerManager: {"system:kube-controller-manager", all},
+		recipe.SnapshotController:    {recipe.SnapshotController, all},
+		recipe.CSISnapshotter:        {recipe.CSISnapshotter, all},
+		recipe.CSIProvisioner:        {recipe.CSIProvisioner, all},
+		recipe.KubeScheduler:         {"system:kube-scheduler", all},
+		recipe.KubeProxy:             {"system:kube-proxy", all},
+		// What a node may do is up to the node authorizer.
+		recipe.Kubelet: {"system:node:" + node.Name, "system:nodes"},
+	} {
+		pair, err := k.ca.Client(as.user, as.group)
 		if err != nil {
 			return err
 		}
-		if err := writePrivate(d.pki(part+".kubeconfig"), pki.Kubeconfig(server, k.ca.Cert, user, pair)); err != nil {
+		if err := writePrivate(d.pki(part+".kubeconfig"), pki.Kubeconfig(server, k.ca.Cert, as.user, pair)); err != nil {
 			return err
 		}
 	}

@@ -31,7 +31,7 @@ func TestKeysArePrivate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := k.writeKubeconfigs(d, "https://127.0.0.1:1"); err != nil {
+	if err := k.writeKubeconfigs(d, "https://127.0.0.1:1", "https://127.0.0.1:2"); err != nil {
 		t.Fatal(err)
 	}
 	err = filepath.WalkDir(string(d), func(path string, e os.DirEntry, err error) error {

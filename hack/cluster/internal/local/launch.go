@@ -109,7 +109,7 @@ func (c *Cluster) launch(def definition, ports []int) (*proc.Process, error) {
 	}
 	c.procs[def.name] = p
 	c.State.set(part)
-	if err := c.State.save(c.Dir); err != nil {
+	if err := c.save(); err != nil {
 		_ = p.Stop(time.Second)
 		return nil, err
 	}

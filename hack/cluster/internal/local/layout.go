@@ -73,6 +73,7 @@ func (d Dir) clear() error {
 		os.RemoveAll(d.Kubeconfig()),
 		os.RemoveAll(d.at("audit-policy.json")),
 		os.RemoveAll(d.at("csi.sock")),
+		os.RemoveAll(d.at(containerdSocket)),
 		os.RemoveAll(d.state()),
 	)
 }

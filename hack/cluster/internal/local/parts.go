@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"os"
 
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/node"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/recipe"
 )
 
@@ -63,31 +64,53 @@ var apiserver = definition{
 	ports: 1,
 	setup: func(c *Cluster, ports []int) error {
 		c.State.Server = "https://" + local(ports[0])
-		return c.keys.writeKubeconfigs(c.Dir, c.State.Server)
+		forPeople := c.State.Server
+		if c.inside != nil {
+			forPeople = c.inside.Server
+		}
+		return c.keys.writeKubeconfigs(c.Dir, c.State.Server, forPeople)
 	},
 	args: func(c *Cluster, ports []int) []string {
 		d := c.Dir
-		return []string{
+		return append([]string{
 			"--etcd-servers=" + c.etcd,
-			"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", ports[0]),
-			// Without these it looks for an address of this machine to
-			// announce, and fails where there is none but loopback.
-			"--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none",
+			fmt.Sprintf("--secure-port=%d", ports[0]),
 			"--cert-dir=" + d.pki("apiserver"),
 			"--tls-cert-file=" + d.pki("server.crt"), "--tls-private-key-file=" + d.pki("server.key"),
-			"--client-ca-file=" + d.pki("ca.crt"), "--authorization-mode=RBAC",
+			"--client-ca-file=" + d.pki("ca.crt"),
 			"--service-account-key-file=" + d.pki("sa.pub"), "--service-account-signing-key-file=" + d.pki("sa.key"),
 			"--service-account-issuer=https://kubernetes.default.svc",
-			"--service-cluster-ip-range=10.0.0.0/24", "--allow-privileged=true",
-			"--disable-admission-plugins=ServiceAccount",
-			"--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
+			"--service-cluster-ip-range=" + node.ServiceCIDR, "--allow-privileged=true",
 			"--audit-policy-file=" + d.at("audit-policy.json"), "--audit-log-path=" + d.Audit(),
 			// Megabytes. Tests count lines in it, so it must never be rotated.
 			"--audit-log-maxsize=100000",
 			"--max-requests-inflight=2000", "--max-mutating-requests-inflight=1000",
-		}
+		}, apiserverFor(c)...)
 	},
 	probe: func(c *Cluster, _ []int) string { return c.State.Server + "/readyz" },
+}
+
+// apiserverFor is what differs between a cluster with a node and one without.
+func apiserverFor(c *Cluster) []string {
+	if c.inside == nil {
+		return []string{
+			"--bind-address=127.0.0.1",
+			// Without these it looks for an address of this machine to
+			// announce, and fails where there is none but loopback.
+			"--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none",
+			"--authorization-mode=RBAC",
+			"--disable-admission-plugins=ServiceAccount",
+			"--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
+		}
+	}
+	return []string{
+		"--bind-address=0.0.0.0", "--advertise-address=" + node.IP,
+		"--authorization-mode=Node,RBAC",
+		"--enable-admission-plugins=OwnerReferencesPermissionEnforcement,NodeRestriction",
+		"--kubelet-preferred-address-types=InternalIP",
+		"--kubelet-client-certificate=" + c.Dir.pki("admin.crt"), "--kubelet-client-key=" + c.Dir.pki("admin.key"),
+		"--kubelet-certificate-authority=" + c.Dir.pki("ca.crt"),
+	}
 }
 
 var controllerManager = definition{
@@ -101,12 +124,19 @@ var controllerManager = definition{
 			"--tls-cert-file=" + d.pki("server.crt"), "--tls-private-key-file=" + d.pki("server.key"),
 			"--root-ca-file=" + d.pki("ca.crt"), "--service-account-private-key-file=" + d.pki("sa.key"),
 			"--use-service-account-credentials=false", "--leader-elect=false",
-			// There are no nodes.
-			"--controllers=*,-ttl,-nodelifecycle",
+			"--controllers=" + controllers(c),
 			"--kube-api-qps=500", "--kube-api-burst=1000",
 		}
 	},
 	probe: func(_ *Cluster, ports []int) string { return "https://" + local(ports[0]) + "/healthz" },
+}
+
+func controllers(c *Cluster) string {
+	if c.inside == nil {
+		// There are no nodes.
+		return "*,-ttl,-nodelifecycle"
+	}
+	return "*"
 }
 
 var mockCSI = definition{

@@ -30,14 +30,19 @@ import (
 // check and to stop the cluster. It is written each time a part starts, so
 // that whatever happens, every process can be found.
 type State struct {
-	Recipe     string    `json:"recipe"`
-	Bin        string    `json:"bin"`
-	CSI        bool      `json:"csi"`
-	Server     string    `json:"server,omitempty"`
-	Kubeconfig string    `json:"kubeconfig"`
-	Ready      bool      `json:"ready"`
-	Stopping   bool      `json:"stopping,omitempty"`
-	SocketDir  string    `json:"socketDir,omitempty"`
+	Recipe     string `json:"recipe"`
+	Bin        string `json:"bin"`
+	CSI        bool   `json:"csi"`
+	Server     string `json:"server,omitempty"`
+	Kubeconfig string `json:"kubeconfig"`
+	Ready      bool   `json:"ready"`
+	Stopping   bool   `json:"stopping,omitempty"`
+	SocketDir  string `json:"socketDir,omitempty"`
+	// Node says that the cluster runs pods. Its only part is then the node, which holds the others.
+	Node bool `json:"node,omitempty"`
+	// Cgroup is what the node's pods are in, and Containerd the socket that images are loaded through.
+	Cgroup     string    `json:"cgroup,omitempty"`
+	Containerd string    `json:"containerd,omitempty"`
 	Started    time.Time `json:"started"`
 	Parts      []Part    `json:"parts"`
 }

@@ -20,11 +20,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"path/filepath"
 	"time"
 
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/build"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/lock"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/node"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/proc"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/progress"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/recipe"
@@ -42,6 +44,8 @@ type Cluster struct {
 	keys     *keys
 	etcd     string
 	socket   string
+	// inside is set in the program that is inside the node.
+	inside *Inside
 }
 
 // Options say what to bring up.
@@ -49,6 +53,8 @@ type Options struct {
 	Dir   Dir
 	Cache *build.Cache
 	CSI   bool
+	// Node has the cluster run pods, in namespaces of its own.
+	Node bool
 	// Attached has the processes die with this program.
 	Attached bool
 	Out      build.Output
@@ -78,11 +84,15 @@ func Up(ctx context.Context, o Options) (*Cluster, error) {
 	c := &Cluster{
 		Dir: o.Dir, attached: o.Attached, procs: map[string]*proc.Process{},
 		State: &State{
-			Recipe: filepath.Base(o.Cache.Root), Bin: o.Cache.Bin(), CSI: o.CSI,
+			Recipe: filepath.Base(o.Cache.Root), Bin: o.Cache.Bin(), CSI: o.CSI, Node: o.Node,
 			Kubeconfig: o.Dir.Kubeconfig(), Started: time.Now(),
 		},
 	}
-	if err := c.bringAll(ctx, o.Out); err != nil {
+	bring := c.bringAll
+	if o.Node {
+		bring = c.bringNode
+	}
+	if err := bring(ctx, o.Out); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -92,7 +102,7 @@ func Up(ctx context.Context, o Options) (*Cluster, error) {
 func (c *Cluster) bringAll(ctx context.Context, out build.Output) (err error) {
 	// Deferred, not called on error only: a panic must leave nothing either.
 	defer func() {
-		if !c.State.Ready {
+		if !c.State.Ready && c.inside == nil {
 			err = errors.Join(err, stopAll(c.Dir, c.State))
 		}
 	}()
@@ -114,12 +124,25 @@ func (c *Cluster) bringAll(ctx context.Context, out build.Output) (err error) {
 		}
 		p.Done("ok")
 	}
+	return c.ready()
+}
+
+func (c *Cluster) ready() error {
 	c.State.Ready = true
-	if err := c.State.save(c.Dir); err != nil {
+	if err := c.save(); err != nil {
 		c.State.Ready = false
 		return err
 	}
 	return nil
+}
+
+// save records the state for other runs of this program. Inside the node
+// process numbers mean nothing to them.
+func (c *Cluster) save() error {
+	if c.inside != nil {
+		return nil
+	}
+	return c.State.save(c.Dir)
 }
 
 // findUp gives the cluster that is up already, and clears away one that is
@@ -141,6 +164,10 @@ func findUp(ctx context.Context, o Options) (*Cluster, error) {
 		with := map[bool]string{true: "with", false: "without"}
 		return nil, fmt.Errorf("the cluster in %s is up %s the snapshot stack; run down first", o.Dir, with[s.CSI])
 	}
+	if s.Node != o.Node {
+		with := map[bool]string{true: "with", false: "without"}
+		return nil, fmt.Errorf("the cluster in %s is up %s a node; run down first", o.Dir, with[s.Node])
+	}
 	if s.Recipe != filepath.Base(o.Cache.Root) {
 		_, _ = fmt.Fprintf(o.Out.W, "note: the cluster in %s runs other versions than today's; down and up renews it\n", o.Dir)
 	}
@@ -155,6 +182,13 @@ func (c *Cluster) steps() []step {
 	steps := []step{
 		{"certificates", "making", c.prepare},
 		part(etcd), part(apiserver), part(controllerManager),
+	}
+	if c.inside != nil {
+		steps = append(steps,
+			part(containerd), step{"pause image", "loading", c.loadPause},
+			part(scheduler), part(kubelet), part(kubeProxy),
+			step{"node", "waiting for", func(ctx context.Context) error { return c.withAPI(func(a *api) error { return a.nodeReady(ctx) }) }},
+		)
 	}
 	if !c.State.CSI {
 		return steps
@@ -171,19 +205,28 @@ func (c *Cluster) steps() []step {
 }
 
 func (c *Cluster) prepare(context.Context) (err error) {
-	if err := c.Dir.clear(); err != nil {
+	var also []net.IP
+	if c.inside == nil {
+		err = c.clean()
+	} else {
+		also = []net.IP{net.ParseIP(node.IP), net.ParseIP(node.ServiceIP)}
+	}
+	if err != nil {
 		return err
 	}
-	if err := c.Dir.freshLogs(); err != nil {
-		return err
-	}
-	if c.socket, c.State.SocketDir, err = c.Dir.socket(); err != nil {
-		return err
-	}
-	if c.keys, err = writeKeys(c.Dir); err != nil {
+	if c.keys, err = writeKeys(c.Dir, also...); err != nil {
 		return err
 	}
 	return writeAuditPolicy(c.Dir)
+}
+
+// clean makes the folder as that of a cluster that never was.
+func (c *Cluster) clean() (err error) {
+	if err := errors.Join(c.Dir.clear(), c.Dir.freshLogs()); err != nil {
+		return err
+	}
+	c.socket, c.State.SocketDir, err = c.Dir.socket()
+	return err
 }
 
 func (c *Cluster) withAPI(do func(*api) error) error {

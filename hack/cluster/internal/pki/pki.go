@@ -62,11 +62,11 @@ func NewAuthority() (*Authority, error) {
 }
 
 // Server issues a serving certificate for loopback and the names that a
-// kube-apiserver goes by.
-func (a *Authority) Server() (Pair, error) {
+// kube-apiserver goes by, and also for those given.
+func (a *Authority) Server(also ...net.IP) (Pair, error) {
 	t := certTemplate(pkix.Name{CommonName: "localhost"})
 	t.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
-	t.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
+	t.IPAddresses = append([]net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}, also...)
 	t.DNSNames = []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"}
 	return a.issue(t)
 }

@@ -36,6 +36,10 @@ type Command struct {
 	// DieWithParent has the kernel kill the process when this program dies,
 	// however it dies (Linux only).
 	DieWithParent bool
+	// Namespaces are flags of clone(2) (Linux only).
+	Namespaces uintptr
+	// Files become the descriptors 3, 4, ...
+	Files []*os.File
 }
 
 // Process is a child of this program.
@@ -76,7 +80,8 @@ func Start(c Command) (*Process, error) {
 	defer log.Close()
 	cmd := exec.Command(c.Path, c.Args...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = c.Dir, bareEnv(), log, log
-	cmd.SysProcAttr = sessionAttr(c.DieWithParent)
+	cmd.SysProcAttr = sessionAttr(c.DieWithParent, c.Namespaces)
+	cmd.ExtraFiles = c.Files
 	if err := OnLastingThread(cmd); err != nil {
 		return nil, fmt.Errorf("start %s: %w", c.Name, err)
 	}

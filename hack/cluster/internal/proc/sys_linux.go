@@ -25,8 +25,8 @@ import (
 	"syscall"
 )
 
-func sessionAttr(dieWithParent bool) *syscall.SysProcAttr {
-	attr := &syscall.SysProcAttr{Setsid: true}
+func sessionAttr(dieWithParent bool, namespaces uintptr) *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Setsid: true, Cloneflags: namespaces}
 	if dieWithParent {
 		attr.Pdeathsig = syscall.SIGKILL
 	}
@@ -42,7 +42,7 @@ func GroupAttr() *syscall.SysProcAttr {
 func ChildAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
 
 // SessionAttr puts a command in a session of its own, which outlives us.
-func SessionAttr() *syscall.SysProcAttr { return sessionAttr(false) }
+func SessionAttr() *syscall.SysProcAttr { return sessionAttr(false, 0) }
 
 // bootID tells this boot from the last: start times count from boot.
 var bootID = sync.OnceValue(func() string {

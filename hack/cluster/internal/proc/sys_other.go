@@ -44,7 +44,7 @@ import (
 
 // There is no parent-death signal here: the janitor alone cleans up after a
 // SIGKILL.
-func sessionAttr(bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+func sessionAttr(bool, uintptr) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
 // GroupAttr puts a command in a process group of its own.
 func GroupAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
@@ -53,7 +53,7 @@ func GroupAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: tru
 func ChildAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{} }
 
 // SessionAttr puts a command in a session of its own, which outlives us.
-func SessionAttr() *syscall.SysProcAttr { return sessionAttr(false) }
+func SessionAttr() *syscall.SysProcAttr { return sessionAttr(false, 0) }
 
 func identity(pid int) (id string, running bool) {
 	out, err := exec.Command("ps", "-o", "stat=,lstart=", "-p", strconv.Itoa(pid)).Output()

@@ -31,6 +31,20 @@ import (
 //go:embed mockcsi.go.txt
 var MockCSISource string
 
+// PauseSource is the main.go of the program that holds a pod's namespaces.
+//
+//go:embed pause.go.txt
+var PauseSource string
+
+// Generated are the programs of which this module has the source: the folder
+// in the build module, and the text of main.go.
+func Generated(module string) map[string]string {
+	if module != "kubernetes" {
+		return nil
+	}
+	return map[string]string{"mockcsi": MockCSISource, "pause": PauseSource}
+}
+
 // KubernetesModule is the module whose go.mod lists the staging modules.
 func (v Versions) KubernetesModule() string { return "k8s.io/kubernetes@v" + v.Kubernetes }
 
@@ -72,6 +86,10 @@ func (v Versions) GoMod(module, kubernetesGoMod string) (string, error) {
 		require("github.com/kubernetes-csi/external-snapshotter/client/v8", v.SnapshotCRDs)
 	case "provisioner":
 		require("github.com/kubernetes-csi/external-provisioner/v6", v.Provisioner)
+	case "containerd":
+		require("github.com/containerd/containerd/v2", v.Containerd)
+	case "cni":
+		require("github.com/containernetworking/plugins", v.CNI)
 	default:
 		return "", fmt.Errorf("no build module %q", module)
 	}
@@ -96,6 +114,8 @@ func (v Versions) LDFlags(p Part) string {
 		set("main.version", "v"+v.Snapshotter)
 	case "provisioner":
 		set("main.version", "v"+v.Provisioner)
+	case "containerd":
+		set("github.com/containerd/containerd/v2/version.Version", "v"+v.Containerd)
 	}
 	return strings.Join(flags, " ")
 }

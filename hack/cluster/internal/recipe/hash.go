@@ -24,7 +24,7 @@ import (
 
 // scheme changes when the way of building changes without a version changing,
 // such as new linker flags.
-const scheme = 1
+const scheme = 2
 
 // Hash is the cache key of everything built from these versions for one
 // platform.
@@ -39,9 +39,9 @@ func (v Versions) Hash(goos, goarch string) string {
 		Versions     Versions
 		Parts        []Part
 		Flags        []string
-		Driver       string
+		Sources      map[string]string
 		GOOS, GOARCH string
-	}{scheme, v, Parts(), flags, MockCSISource, goos, goarch})
+	}{scheme, v, Parts(), flags, Generated("kubernetes"), goos, goarch})
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])[:12]
 }

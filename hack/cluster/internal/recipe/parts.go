@@ -32,6 +32,16 @@ const (
 	CSIProvisioner        = "csi-provisioner"
 	MockCSI               = "mock-csi"
 	CRDs                  = "crds"
+	Kubelet               = "kubelet"
+	KubeProxy             = "kube-proxy"
+	KubeScheduler         = "kube-scheduler"
+	Containerd            = "containerd"
+	Ctr                   = "ctr"
+	Shim                  = "containerd-shim-runc-v2"
+	CNIPtp                = "ptp"
+	CNIHostLocal          = "host-local"
+	CNILoopback           = "loopback"
+	Pause                 = "pause"
 )
 
 // Part is one thing to build: a program, or the folder of snapshot CRDs.
@@ -46,10 +56,17 @@ type Part struct {
 	Envtest bool
 	// CSI marks what a cluster without snapshots does without.
 	CSI bool
+	// Node marks what only a cluster with a node needs: one that runs pods.
+	// It builds on Linux only.
+	Node bool
+	// Tags are build tags, separated by commas.
+	Tags string
 }
 
 // Parts lists everything, in the order of building.
-func Parts() []Part {
+func Parts() []Part { return append(withoutNode(), forNode()...) }
+
+func withoutNode() []Part {
 	const (
 		k8s  = "k8s.io/kubernetes/cmd/"
 		snap = "github.com/kubernetes-csi/external-snapshotter/v8/cmd/"
@@ -68,14 +85,36 @@ func Parts() []Part {
 	}
 }
 
+func forNode() []Part {
+	const (
+		k8s  = "k8s.io/kubernetes/cmd/"
+		ctrd = "github.com/containerd/containerd/v2/cmd/"
+		cni  = "github.com/containernetworking/plugins/plugins/"
+		// Ways to store images that need C libraries or that no test needs.
+		less = "no_btrfs,no_devmapper,no_zfs,no_aufs"
+	)
+	return []Part{
+		{Name: Kubelet, Module: "kubernetes", Package: k8s + "kubelet", Node: true},
+		{Name: KubeProxy, Module: "kubernetes", Package: k8s + "kube-proxy", Node: true},
+		{Name: KubeScheduler, Module: "kubernetes", Package: k8s + "kube-scheduler", Node: true},
+		{Name: Containerd, Module: "containerd", Package: ctrd + "containerd", Node: true, Tags: less},
+		{Name: Ctr, Module: "containerd", Package: ctrd + "ctr", Node: true, Tags: less},
+		{Name: Shim, Module: "containerd", Package: ctrd + "containerd-shim-runc-v2", Node: true, Tags: less},
+		{Name: CNIPtp, Module: "cni", Package: cni + "main/ptp", Node: true},
+		{Name: CNIHostLocal, Module: "cni", Package: cni + "ipam/host-local", Node: true},
+		{Name: CNILoopback, Module: "cni", Package: cni + "main/loopback", Node: true},
+		{Name: Pause, Module: "kubernetes", Package: "./pause", Node: true},
+	}
+}
+
 // Assets are the parts that envtest needs: its three binaries and the CRDs.
 func Assets() []Part {
 	return filter(func(p Part) bool { return p.Envtest || p.Name == CRDs })
 }
 
 // ForCluster are the parts that a running cluster needs.
-func ForCluster(csi bool) []Part {
-	return filter(func(p Part) bool { return csi || !p.CSI })
+func ForCluster(csi, node bool) []Part {
+	return filter(func(p Part) bool { return (csi || !p.CSI) && (node || !p.Node) })
 }
 
 // Named picks parts by name, keeping the order of building.

@@ -56,13 +56,18 @@ func TestNamedKeepsTheOrderAndKnowsNames(t *testing.T) {
 }
 
 func TestWithoutCSINothingOfItIsNeeded(t *testing.T) {
-	for _, p := range ForCluster(false) {
+	for _, p := range ForCluster(false, true) {
 		if p.CSI {
 			t.Errorf("%s is not needed", p.Name)
 		}
 	}
-	if len(ForCluster(true)) != len(Parts()) {
+	if len(ForCluster(true, true)) != len(Parts()) {
 		t.Error("a whole cluster needs every part")
+	}
+	for _, p := range ForCluster(true, false) {
+		if p.Node {
+			t.Errorf("%s is needed for a node only", p.Name)
+		}
 	}
 	if len(Assets()) != 4 {
 		t.Errorf("envtest needs three programs and the CRDs, got %v", Assets())
@@ -112,6 +117,7 @@ func TestEveryCompiledPartHasAModuleAndAStamp(t *testing.T) {
 	for part, stamp := range map[string]string{
 		"kubernetes":  "k8s.io/component-base/version.gitVersion=v" + v.Kubernetes,
 		"snapshotter": "main.version=v" + v.Snapshotter,
+		"containerd":  "version.Version=v" + v.Containerd,
 	} {
 		if flags := v.LDFlags(Part{Module: part}); !strings.Contains(flags, stamp) {
 			t.Errorf("the flags of %s lack %s: %s", part, stamp, flags)
@@ -119,11 +125,16 @@ func TestEveryCompiledPartHasAModuleAndAStamp(t *testing.T) {
 	}
 }
 
-func TestMockDriverIsGoWithTheLicence(t *testing.T) {
-	if !strings.HasPrefix(MockCSISource, "/*\nCopyright") {
-		t.Error("the licence header is missing")
+func TestGeneratedProgramsAreGoWithTheLicence(t *testing.T) {
+	for name, source := range Generated("kubernetes") {
+		if !strings.HasPrefix(source, "/*\nCopyright") {
+			t.Errorf("%s: the licence header is missing", name)
+		}
+		if _, err := parser.ParseFile(token.NewFileSet(), "main.go", source, parser.AllErrors); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
-	if _, err := parser.ParseFile(token.NewFileSet(), "main.go", MockCSISource, parser.AllErrors); err != nil {
-		t.Error(err)
+	if len(Generated("etcd")) != 0 {
+		t.Error("etcd brings its own source")
 	}
 }

@@ -30,6 +30,10 @@ type Versions struct {
 	// releases need not follow those of the controllers.
 	SnapshotCRDs string
 	Provisioner  string
+	// Containerd and CNI are what runs pods on a node, beside Kubernetes' own
+	// programs.
+	Containerd string
+	CNI        string
 }
 
 // Current is what is built today. Versions are written without the leading v.
@@ -40,6 +44,8 @@ func Current() Versions {
 		Snapshotter:  "8.7.0",
 		SnapshotCRDs: "8.7.0",
 		Provisioner:  "6.3.0",
+		Containerd:   "2.4.2",
+		CNI:          "1.9.1",
 	}
 }
 

@@ -1,0 +1,128 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package image writes a container image without a container engine: one
+// program and nothing else, as an archive that "docker load", "ctr images
+// import" and "kind load image-archive" take.
+package image
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// Image says what is in the image. The same image gives the same bytes.
+type Image struct {
+	// Name is the whole reference, with its tag.
+	Name string
+	// Program is the file that becomes the only one and the entrypoint, in the root.
+	Program string
+	// User is whom it runs as, as "uid:gid"; empty is root.
+	User string
+	// Labels are those of the image itself.
+	Labels map[string]string
+}
+
+// passwd names the users that an image may run as, as the distroless images do.
+const passwd = `root:x:0:0:root:/root:/sbin/nologin
+nobody:x:65534:65534:nobody:/nonexistent:/sbin/nologin
+nonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin
+`
+
+type file struct {
+	name string
+	mode int64
+	body []byte
+}
+
+// Write writes the archive.
+func (i Image) Write(w io.Writer) error {
+	if repository, tag, _ := strings.Cut(path.Base(i.Name), ":"); repository == "" || tag == "" {
+		return fmt.Errorf("%q is no name of an image with its tag, such as controller:latest", i.Name)
+	}
+	layer, entrypoint, err := i.layer()
+	if err != nil {
+		return err
+	}
+	config, err := json.Marshal(map[string]any{
+		"architecture": runtime.GOARCH,
+		"os":           "linux",
+		"created":      time.Unix(0, 0).UTC(),
+		"config": map[string]any{
+			"Entrypoint": []string{entrypoint}, "User": i.User, "WorkingDir": "/", "Labels": i.Labels,
+			"Env": []string{"PATH=/"},
+		},
+		"rootfs":  map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + digest(layer)}},
+		"history": []map[string]any{{"created": time.Unix(0, 0).UTC(), "created_by": "COPY " + path.Base(i.Program) + " /"}},
+	})
+	if err != nil {
+		return err
+	}
+	configName, layerName := digest(config)+".json", digest(layer)+"/layer.tar"
+	manifest, err := json.Marshal([]map[string]any{
+		{"Config": configName, "RepoTags": []string{i.Name}, "Layers": []string{layerName}},
+	})
+	if err != nil {
+		return err
+	}
+	return writeTar(w, []file{{configName, 0o644, config}, {layerName, 0o644, layer}, {"manifest.json", 0o644, manifest}})
+}
+
+func (i Image) layer() (layer []byte, entrypoint string, err error) {
+	program, err := os.ReadFile(i.Program)
+	if err != nil {
+		return nil, "", err
+	}
+	name := path.Base(i.Program)
+	var b bytes.Buffer
+	err = writeTar(&b, []file{
+		{"etc/", 0o755, nil}, {"etc/passwd", 0o644, []byte(passwd)},
+		{"tmp/", 0o1777, nil}, {name, 0o755, program},
+	})
+	return b.Bytes(), "/" + name, err
+}
+
+func writeTar(w io.Writer, files []file) error {
+	t := tar.NewWriter(w)
+	for _, f := range files {
+		h := &tar.Header{Name: f.name, Mode: f.mode, Size: int64(len(f.body)), Typeflag: tar.TypeReg, ModTime: time.Unix(0, 0)}
+		if strings.HasSuffix(f.name, "/") {
+			h.Typeflag = tar.TypeDir
+		}
+		if err := t.WriteHeader(h); err != nil {
+			return err
+		}
+		if _, err := t.Write(f.body); err != nil {
+			return err
+		}
+	}
+	return t.Close()
+}
+
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,139 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package node
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestRemoveTreeRemovesFoldersOnly(t *testing.T) {
+	root := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(root, "cgroup", "a", "b"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := removeTree(filepath.Join(root, "cgroup")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(root, "cgroup")); err == nil {
+		t.Error("it is still there")
+	}
+	if err := removeTree(filepath.Join(root, "never")); err != nil {
+		t.Errorf("what is not there is gone: %v", err)
+	}
+}
+
+func TestAnEmptyNameRemovesNothing(t *testing.T) {
+	if err := RemoveCgroup(""); err != nil {
+		t.Error(err)
+	}
+	if entries, err := os.ReadDir(cgroupRoot); err != nil || len(entries) == 0 {
+		t.Errorf("%s has %d entries, %v", cgroupRoot, len(entries), err)
+	}
+}
+
+func TestCheckSaysWhatIsMissing(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	err := Check(t.TempDir(), nil)
+	want := "runc"
+	if os.Geteuid() != 0 {
+		want = "root"
+	}
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("err = %v, want something about %s", err, want)
+	}
+	if err := Install(t.Context(), io.Discard); err != nil {
+		t.Errorf("without apt-get there is nothing to do: %v", err)
+	}
+}
+
+func TestCheckRefusesAFolderThatTheNodeDoesNotSee(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root to come that far")
+	}
+	bin := t.TempDir()
+	for program := range packages {
+		if err := os.WriteFile(filepath.Join(bin, program), []byte("#!/bin/sh\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", bin)
+	if err := Check("/run/user/0/cluster", nil); err == nil || !strings.Contains(err.Error(), "/run") {
+		t.Errorf("err = %v", err)
+	}
+	if err := Check("/running", nil); err != nil {
+		t.Errorf("/running is not in /run: %v", err)
+	}
+}
+
+func TestAdminPathAddsFoldersOnce(t *testing.T) {
+	t.Setenv("PATH", "/bin:/usr/sbin")
+	if err := AdminPath(); err != nil {
+		t.Fatal(err)
+	}
+	if got := os.Getenv("PATH"); got != "/bin:/usr/sbin:/usr/local/sbin:/sbin" {
+		t.Errorf("PATH=%s", got)
+	}
+}
+
+// The first process of a node reaps whatever comes its way, so it is tried in
+// a process of its own.
+func TestFirst(t *testing.T) {
+	if script := os.Getenv("TEST_FIRST"); script != "" {
+		if err := First(exec.Command("sh", "-c", script)); err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	run := func(script string) (*exec.Cmd, chan error) {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestFirst$")
+		cmd.Env = append(os.Environ(), "TEST_FIRST="+script)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		return cmd, ended
+	}
+	if _, ended := run("exit 0"); <-ended != nil {
+		t.Error("work that ends well ends well")
+	}
+	if _, ended := run("exit 3"); <-ended == nil {
+		t.Error("work that fails fails")
+	}
+	marker := filepath.Join(t.TempDir(), "up")
+	cmd, ended := run("touch " + marker + "; exec sleep 5")
+	for _, err := os.Stat(marker); err != nil; _, err = os.Stat(marker) {
+		time.Sleep(5 * time.Millisecond)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Errorf("asked to end: %v", err)
+		}
+	case <-time.After(4 * time.Second):
+		t.Error("it should end at once when asked to")
+	}
+}
