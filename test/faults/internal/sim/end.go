@@ -27,6 +27,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/oracle"
@@ -83,6 +84,9 @@ func (e *end) fail(format string, args ...any) {
 
 func (e *end) judge(s *v1alpha1.SnapshotSchedule) {
 	if s.DeletionTimestamp != nil {
+		if slices.Equal(s.Finalizers, []string{kube.FinalizerForeground}) && slices.ContainsFunc(e.snapshots, e.waitsForRestore(s)) {
+			return
+		}
 		e.fail("SnapshotSchedule %s is still being deleted, with finalizers %v", s.Name, s.Finalizers)
 		return
 	}
@@ -119,6 +123,15 @@ func (e *end) judge(s *v1alpha1.SnapshotSchedule) {
 		e.judgeExpired(s, claim, claim != nil && selector.Matches(labels.Set(claim.Labels)), all)
 	}
 	e.judgeStatus(s, selector, selected, series)
+}
+
+// waitsForRestore finds what a foreground deletion may wait for and no operator
+// can help: a snapshot that is on its way out while a PVC is being filled from
+// it, which someone else's snapshot may keep from ever ending.
+func (e *end) waitsForRestore(s *v1alpha1.SnapshotSchedule) func(*snapshotv1.VolumeSnapshot) bool {
+	return func(v *snapshotv1.VolumeSnapshot) bool {
+		return v.DeletionTimestamp != nil && metav1.IsControlledBy(v, s) && e.driver.restoring(client.ObjectKeyFromObject(v))
+	}
 }
 
 // isOwned sorts one snapshot, and judges that what should have been adopted or

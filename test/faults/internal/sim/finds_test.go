@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -86,6 +87,18 @@ func TestFinds(t *testing.T) {
 			}
 			s.after(time.Minute)
 			s.world.setClocks(0, 0)
+			s.after(20 * time.Minute)
+			return s
+		}},
+		{"S4", "had served until the controller deleted it", true, func() *Stage {
+			s := openScene(v1alpha1.Retention{MinReady: new(int32(0)), Keep: v1alpha1.Keep{Weekly: 3}}, "")
+			s.after(30 * time.Minute)
+			old := s.Snapshots()[0]
+			s.after(time.Hour) // the next one takes its place
+			s.Create(&snapshotv1.VolumeSnapshot{
+				ObjectMeta: metav1.ObjectMeta{Name: old.Name, Labels: old.Labels, Annotations: old.Annotations},
+				Spec:       old.Spec,
+			})
 			s.after(20 * time.Minute)
 			return s
 		}},

@@ -32,9 +32,14 @@ import (
 
 // found are seeds whose lives once broke a guarantee, and what they found.
 var found = map[uint64]string{
+	4:   "a foreground deletion waited for a restore that someone else's snapshot kept from ending",
+	26:  "the cap counted a snapshot that was held for a restore, which a late cache did not show: an open breach",
 	100: "a snapshot went by the cap, which counted newer ones that a user had deleted unseen",
+	106: "tiers took the newest snapshot for an old one that was put back, and its slot was due again",
+	145: "status went on to tell the slot of a clock that had been ahead",
 	218: "an oracle took a floor that a late cache knew for none",
 	236: "status was patched from an old copy of the schedule, and counted more ready snapshots than there were",
+	274: "as with 106, with an interval",
 }
 
 func TestSeedsThatOnceFailed(t *testing.T) {

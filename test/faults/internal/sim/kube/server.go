@@ -23,6 +23,7 @@ limitations under the License.
 package kube
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,7 +49,9 @@ type Server struct {
 	// Committed is told of every change, in order. It must not write.
 	Committed func(k Kind, change history.Change)
 
-	objects  [kinds]map[client.ObjectKey]client.Object
+	objects [kinds]map[client.ObjectKey]client.Object
+	// sorted are the same in the order of their keys.
+	sorted   [kinds][]client.Object
 	byUID    map[types.UID]client.Object
 	revision int64
 }
@@ -82,17 +85,14 @@ func (s *Server) Exists(uid types.UID) bool { return s.byUID[uid] != nil }
 // List returns all objects of a kind in the order of their keys, as the real one
 // does. They are shared.
 func (s *Server) List(k Kind) []client.Object {
-	all := make([]client.Object, 0, len(s.objects[k]))
-	for _, o := range s.objects[k] {
-		all = append(all, o)
-	}
-	slices.SortFunc(all, func(a, b client.Object) int {
-		if c := strings.Compare(a.GetNamespace(), b.GetNamespace()); c != 0 {
-			return c
-		}
-		return strings.Compare(a.GetName(), b.GetName())
+	return slices.Clone(s.sorted[k])
+}
+
+// place is where an object of a key is in the order, or would be.
+func (s *Server) place(k Kind, key client.ObjectKey) (at int, found bool) {
+	return slices.BinarySearchFunc(s.sorted[k], key, func(o client.Object, key client.ObjectKey) int {
+		return cmp.Or(strings.Compare(o.GetNamespace(), key.Namespace), strings.Compare(o.GetName(), key.Name))
 	})
-	return all
 }
 
 // stamp is the server's clock as it is written into objects: whole seconds.
@@ -103,15 +103,33 @@ func (s *Server) commit(k Kind, before, after client.Object, request int) {
 	s.revision++
 	if after != nil {
 		after.SetResourceVersion(strconv.FormatInt(s.revision, 10))
-		s.objects[k][client.ObjectKeyFromObject(after)] = after
-		s.byUID[after.GetUID()] = after
+		s.put(k, after)
 	} else {
-		delete(s.objects[k], client.ObjectKeyFromObject(before))
-		delete(s.byUID, before.GetUID())
+		s.drop(k, before)
 	}
 	if s.Committed != nil {
 		s.Committed(k, history.Change{Revision: s.revision, At: s.Now(), Before: before, After: after, Request: request})
 	}
+}
+
+func (s *Server) put(k Kind, o client.Object) {
+	key := client.ObjectKeyFromObject(o)
+	if at, found := s.place(k, key); found {
+		s.sorted[k][at] = o
+	} else {
+		s.sorted[k] = slices.Insert(s.sorted[k], at, o)
+	}
+	s.objects[k][key] = o
+	s.byUID[o.GetUID()] = o
+}
+
+func (s *Server) drop(k Kind, o client.Object) {
+	key := client.ObjectKeyFromObject(o)
+	if at, found := s.place(k, key); found {
+		s.sorted[k] = slices.Delete(s.sorted[k], at, at+1)
+	}
+	delete(s.objects[k], key)
+	delete(s.byUID, o.GetUID())
 }
 
 func same(a, b client.Object) bool { return equality.Semantic.DeepEqual(a, b) }
