@@ -23,6 +23,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	// Time zones, for an image that has none.
@@ -35,6 +37,7 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -63,6 +66,7 @@ func init() {
 type flags struct {
 	metricsAddr, metricsCertPath, metricsCertName, metricsCertKey string
 	probeAddr, leaseNamespace                                     string
+	namespaces                                                    []string
 	leaderElect, secureMetrics, enableHTTP2                       bool
 	workers                                                       int
 	deletesPerSecond                                              float64
@@ -78,6 +82,11 @@ func parseFlags() flags {
 		"Enabling this will ensure there is only one active controller manager.")
 	flag.StringVar(&f.leaseNamespace, "leader-election-namespace", "",
 		"The namespace of the lease. Left out, it is the pod's.")
+	flag.Func("watch-namespaces", "The only namespaces to work in, with commas between: Roles in them are enough then. "+
+		"Left out, all namespaces.", func(list string) (err error) {
+		f.namespaces, err = parseNamespaces(list)
+		return err
+	})
 	flag.BoolVar(&f.secureMetrics, "metrics-secure", true,
 		"If set, the metrics endpoint is served securely via HTTPS. Use --metrics-secure=false to use HTTP instead.")
 	flag.StringVar(&f.metricsCertPath, "metrics-cert-path", "", "The directory that contains the metrics server certificate.")
@@ -115,7 +124,7 @@ func run(f flags) error {
 	stores := controller.NewStores()
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,
-		Cache:                   controller.CacheOptions(stores),
+		Cache:                   controller.CacheOptions(stores, f.namespaces...),
 		MapperProvider:          controller.Mapper,
 		Metrics:                 metricsOptions(f),
 		HealthProbeBindAddress:  f.probeAddr,
@@ -136,6 +145,7 @@ func run(f flags) error {
 		DeletesPerSecond: f.deletesPerSecond,
 		MaxClockSkew:     f.maxClockSkew,
 		KindsInterval:    time.Minute,
+		Namespaces:       f.namespaces,
 		Clock:            realClock,
 		Stores:           stores,
 	}); err != nil {
@@ -151,6 +161,22 @@ func run(f flags) error {
 	}
 	setupLog.Info("starting manager")
 	return mgr.Start(ctx)
+}
+
+// parseNamespaces reads names with commas between. An empty list is an error: it
+// is mostly a variable that was not set, and must not mean all namespaces.
+func parseNamespaces(list string) ([]string, error) {
+	var names []string
+	for name := range strings.SplitSeq(list, ",") {
+		name = strings.TrimSpace(name)
+		if wrong := validation.IsDNS1123Label(name); wrong != nil {
+			return nil, fmt.Errorf("%q is no namespace: %s", name, strings.Join(wrong, "; "))
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
 }
 
 func metricsOptions(f flags) metricsserver.Options {

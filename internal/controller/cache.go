@@ -41,15 +41,24 @@ import (
 const restoresIndex = Name + "/restores"
 
 // CacheOptions narrows the cache to what is read: the snapshots that carry a
-// map key, and of them and of PVCs only the fields that decisions look at.
-func CacheOptions(stores *Stores) cache.Options {
+// map key, and of them and of PVCs only the fields that decisions look at. With
+// no namespace it watches all of them.
+func CacheOptions(stores *Stores, namespaces ...string) cache.Options {
 	tagged, err := labels.NewRequirement(v1alpha1.LabelMapKey, selection.Exists, nil)
 	if err != nil {
 		panic(err) // the label is a constant
 	}
+	var only map[string]cache.Config
+	if len(namespaces) > 0 {
+		only = make(map[string]cache.Config, len(namespaces))
+		for _, namespace := range namespaces {
+			only[namespace] = cache.Config{}
+		}
+	}
 	return cache.Options{
-		NewInformer:      stores.NewInformer,
-		DefaultTransform: cache.TransformStripManagedFields(),
+		NewInformer:       stores.NewInformer,
+		DefaultNamespaces: only,
+		DefaultTransform:  cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
 			&snapshotv1.VolumeSnapshot{}: {
 				Label:     labels.NewSelector().Add(*tagged),

@@ -224,6 +224,12 @@ func TestRestoringFrom(t *testing.T) {
 
 // What the cache is asked to watch.
 func TestCacheOptions(t *testing.T) {
+	if all := CacheOptions(NewStores()).DefaultNamespaces; all != nil {
+		t.Errorf("without a namespace: %v", all)
+	}
+	if two := CacheOptions(NewStores(), "a", "b").DefaultNamespaces; len(two) != 2 {
+		t.Errorf("with two namespaces: %v", two)
+	}
 	for o, by := range CacheOptions(NewStores()).ByObject {
 		switch o.(type) {
 		case *snapshotv1.VolumeSnapshot:

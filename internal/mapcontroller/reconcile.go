@@ -73,6 +73,8 @@ type Options struct {
 	MaxClockSkew time.Duration
 	// KindsInterval is how often a kind that is not served is looked for.
 	KindsInterval time.Duration
+	// Namespaces are those that the cache of the manager is confined to; none: all.
+	Namespaces []string
 	// Clock is the only clock.
 	Clock clock.PassiveClock
 	// Stores are what the cache of the manager was made with

@@ -133,7 +133,8 @@ type releaser[P client.Object, S any] struct {
 }
 
 // Release names an output to look at live; without a name, all outputs of the
-// kind that have no map key: what was released while no one looked.
+// kind and namespace (or of all namespaces) that have no map key: what was
+// released while no one looked.
 type Release struct {
 	kind int
 	name types.NamespacedName
@@ -143,8 +144,14 @@ type Release struct {
 //
 //nolint:unparam // a source may fail, this one can't
 func (r *releaser[P, S]) start(_ context.Context, q workqueue.TypedRateLimitingInterface[Release]) error {
+	namespaces := r.Namespaces
+	if len(namespaces) == 0 {
+		namespaces = []string{metav1.NamespaceAll}
+	}
 	for kind := range r.Outputs {
-		q.Add(Release{kind: kind})
+		for _, namespace := range namespaces {
+			q.Add(Release{kind: kind, name: types.NamespacedName{Namespace: namespace}})
+		}
 	}
 	return nil
 }
@@ -192,7 +199,7 @@ func (r *releaser[P, S]) Reconcile(ctx context.Context, req Release) (reconcile.
 	var errs []error
 	errs = append(errs, r.eachLive(ctx, kind, func(o *metav1.PartialObjectMetadata) {
 		errs = append(errs, r.release(ctx, o))
-	}, client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*untagged)}))
+	}, client.InNamespace(req.name.Namespace), client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*untagged)}))
 	return reconcile.Result{}, errors.Join(errs...)
 }
 

@@ -34,6 +34,8 @@ var (
 	// judged is up to where the audit log has been looked at for requests that
 	// the shipped roles do not allow.
 	judged harness.Mark
+	// began is where the audit log stood at first.
+	began harness.Mark
 )
 
 func TestEndToEnd(t *testing.T) {
@@ -53,6 +55,7 @@ var _ = BeforeSuite(func(ctx context.Context) {
 	harness.BuildOperator()
 	DeferCleanup(harness.RemoveProgram)
 	judged = cluster.Audit.Mark()
+	began = judged
 	cluster.Install(ctx)
 })
 

@@ -43,7 +43,7 @@ func (c *Cluster) Token(ctx context.Context, namespace, account string) string {
 // writeKubeconfig makes a kubeconfig for the operator's ServiceAccount, with a
 // token of its own: its ID tells this start of the operator from others.
 func (c *Cluster) writeKubeconfig(ctx context.Context, dir string) (path, credential string) {
-	token := c.Token(ctx, SystemNamespace, Account)
+	token := c.Token(ctx, c.System, Account)
 	config := clientcmdapi.NewConfig()
 	config.Clusters["e2e"] = &clientcmdapi.Cluster{
 		Server:                   c.Config.Host,

@@ -39,6 +39,8 @@ const credentialID = "authentication.kubernetes.io/credential-id"
 // Audit is the API server's audit log, at level Metadata and never rotated.
 type Audit struct {
 	Path string
+	// User is the operator, as the API server names it.
+	User string
 }
 
 // Mark is a place in the log.
@@ -50,8 +52,8 @@ type Request struct {
 	Verb string
 	// Resource is as kubectl auth can-i writes it, with a subresource after a
 	// slash; empty for discovery and the like.
-	Resource, Namespace, Name, URI string
-	Code                           int
+	Group, Resource, Namespace, Name, URI string
+	Code                                  int
 	// Forbidden: no role allows it.
 	Forbidden bool
 	// Credential tells one start of the operator from another.
@@ -88,34 +90,34 @@ func (a Audit) Since(mark Mark) Requests {
 			return found // a line without an end is still being written
 		}
 		must(err, "the audit log")
-		if bytes.Contains(line, []byte(`"`+User+`"`)) {
-			if r, ok := parse(line); ok {
+		if bytes.Contains(line, []byte(`"`+a.User+`"`)) {
+			if r, ok := a.parse(line); ok {
 				found = append(found, r)
 			}
 		}
 	}
 }
 
-func parse(line []byte) (Request, bool) {
+func (a Audit) parse(line []byte) (Request, bool) {
 	var e struct {
 		Stage, Verb, RequestURI string
 		User                    struct {
 			Username string
 			Extra    map[string][]string
 		}
-		ObjectRef      struct{ Resource, Subresource, Namespace, Name string }
+		ObjectRef      struct{ APIGroup, Resource, Subresource, Namespace, Name string }
 		ResponseStatus struct{ Code int }
 		Annotations    map[string]string
 		Received       time.Time `json:"requestReceivedTimestamp"`
 	}
 	err := json.Unmarshal(line, &e)
 	must(err, "a line of the audit log: %s", line)
-	if e.User.Username != User || (e.Verb == "watch") != (e.Stage == "ResponseStarted") {
+	if e.User.Username != a.User || (e.Verb == "watch") != (e.Stage == "ResponseStarted") {
 		return Request{}, false
 	}
 	r := Request{
 		Time: e.Received, Verb: e.Verb, URI: e.RequestURI, Code: e.ResponseStatus.Code,
-		Resource: e.ObjectRef.Resource, Namespace: e.ObjectRef.Namespace, Name: e.ObjectRef.Name,
+		Group: e.ObjectRef.APIGroup, Resource: e.ObjectRef.Resource, Namespace: e.ObjectRef.Namespace, Name: e.ObjectRef.Name,
 		Forbidden: e.Annotations["authorization.k8s.io/decision"] == "forbid",
 	}
 	if e.ObjectRef.Subresource != "" {

@@ -53,7 +53,19 @@ type Cluster struct {
 	Audit  Audit
 	// Dir is the folder of the local cluster; empty for a bare API server.
 	Dir string
+	// System is the namespace of the operator's ServiceAccount.
+	System string
 }
+
+// Of is the same cluster, with an operator whose ServiceAccount is in another
+// namespace.
+func (c *Cluster) Of(system string) *Cluster {
+	other := *c
+	other.System, other.Audit.User = system, userOf(system)
+	return &other
+}
+
+func userOf(system string) string { return "system:serviceaccount:" + system + ":" + Account }
 
 // Connect finds the cluster that "make test-e2e" has brought up.
 func Connect() (*Cluster, error) {
@@ -91,7 +103,7 @@ func New(config *rest.Config, audit string) (*Cluster, error) {
 	if _, err := os.Stat(audit); err != nil {
 		return nil, fmt.Errorf("the audit log is where requests are counted: %w", err)
 	}
-	return &Cluster{Config: config, Client: direct, Kube: kube, Audit: Audit{Path: audit}}, nil
+	return (&Cluster{Config: config, Client: direct, Kube: kube, Audit: Audit{Path: audit}}).Of(SystemNamespace), nil
 }
 
 func newScheme() *k8sruntime.Scheme {

@@ -34,11 +34,10 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// SystemNamespace, Account and User are the operator's, as shipped.
+// SystemNamespace and Account are the operator's, as shipped.
 const (
 	SystemNamespace = "snapshotschedule-system"
 	Account         = "snapshotschedule-controller-manager"
-	User            = "system:serviceaccount:" + SystemNamespace + ":" + Account
 )
 
 // fieldOwner is who applies what the suites apply.

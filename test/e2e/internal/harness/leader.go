@@ -28,14 +28,15 @@ import (
 const inPod = `mount -t tmpfs none /run && mkdir -p /var/run/secrets/kubernetes.io/serviceaccount &&
 printf %s "$0" >/var/run/secrets/kubernetes.io/serviceaccount/namespace && exec "$@"`
 
-// StartElected starts an operator that takes part in leader election.
-func (c *Cluster) StartElected(ctx context.Context) *Operator {
+// StartElected starts an operator that takes part in leader election, with some
+// more flags.
+func (c *Cluster) StartElected(ctx context.Context, flags ...string) *Operator {
 	program := BuildOperator()
 	const flag = "leader-election-namespace"
 	if help, _ := exec.Command(program, "--help").CombinedOutput(); bytes.Contains(help, []byte(flag)) {
-		return c.Start(ctx, "--leader-elect", "--"+flag+"="+SystemNamespace)
+		return c.Start(ctx, append(flags, "--leader-elect", "--"+flag+"="+c.System)...)
 	}
-	o := c.launch(ctx, []string{"unshare", "--map-root-user", "--mount", "sh", "-c", inPod, SystemNamespace, program}, "--leader-elect")
+	o := c.launch(ctx, []string{"unshare", "--map-root-user", "--mount", "sh", "-c", inPod, c.System, program}, append(flags, "--leader-elect")...)
 	o.WaitReady(ctx)
 	return o
 }

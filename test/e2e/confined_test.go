@@ -1,0 +1,93 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package e2e
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/e2e/internal/harness"
+)
+
+var _ = Describe("an operator that is confined to its namespace", func() {
+	// As config/namespaced has it.
+	const home = "snapshotschedule"
+
+	It("does all of its work there with Roles alone, and asks for nothing elsewhere", func(ctx context.Context) {
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: home}}
+		Expect(cluster.Client.Create(ctx, namespace)).To(Succeed())
+		DeferCleanup(func(ctx context.Context) {
+			Expect(client.IgnoreNotFound(cluster.Client.Delete(ctx, namespace))).To(Succeed())
+		})
+		for _, o := range harness.Decode(harness.Kustomize("config/namespaced")) {
+			Expect(o.GetNamespace()).To(Equal(home), "%s %s is not confined", o.GetKind(), o.GetName())
+			if o.GetKind() != "Deployment" {
+				cluster.Apply(ctx, o)
+			}
+		}
+		elsewhere := cluster.Namespace(ctx, "elsewhere")
+		orphan := hourly
+		orphan.DeletionPolicy = v1alpha1.DeletionOrphan
+		for _, in := range []string{home, elsewhere} {
+			cluster.BoundClaims(ctx, in, 2)
+			cluster.Schedule(ctx, in, orphan)
+		}
+
+		confined := cluster.Of(home)
+		start := confined.Audit.Mark()
+		operator := confined.StartElected(ctx, "--watch-namespaces="+home)
+		taken := eventuallySnapshots(ctx, home, 2)
+
+		By("a user taking a snapshot out, and deleting the schedule")
+		untag := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"`+v1alpha1.LabelMapKey+`":null}}}`))
+		Expect(cluster.Client.Patch(ctx, &taken[0], untag)).To(Succeed())
+		Eventually(owners(ctx, home)).WithContext(ctx).Should(ContainElement(BeEmpty()))
+		kubectl("delete", "snapsched", "nightly", "-n", home)
+		Eventually(owners(ctx, home)).WithContext(ctx).Should(HaveEach(BeEmpty()), "the snapshots should stay, released")
+
+		Expect(operator.Alive()).To(BeTrue())
+		Expect(cluster.Snapshots(ctx, elsewhere)).To(BeEmpty())
+		requests := confined.Audit.Since(start)
+		AddReportEntry("requests", "\n"+requests.Count())
+		Expect(requests.Forbidden()).To(BeEmpty())
+		Expect(requests.Of("volumesnapshots", "create")).NotTo(BeEmpty())
+		Expect(requests.Where(func(r harness.Request) bool { return r.Resource != "" && r.Namespace != home })).To(BeEmpty())
+	})
+
+	It("says what is wrong with the namespaces it is given", func(ctx context.Context) {
+		operator := cluster.Launch(ctx, "--watch-namespaces=")
+		Eventually(operator.Alive).WithContext(ctx).Should(BeFalse())
+		Expect(operator.Errors()).To(ContainElement(HaveField("Msg", ContainSubstring(`"" is no namespace`))))
+	})
+})
+
+// owners are the owner references of each snapshot of a namespace.
+func owners(ctx context.Context, namespace string) func() [][]metav1.OwnerReference {
+	return func() (all [][]metav1.OwnerReference) {
+		for _, v := range cluster.Snapshots(ctx, namespace) {
+			all = append(all, v.OwnerReferences)
+		}
+		return all
+	}
+}

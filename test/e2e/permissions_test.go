@@ -1,0 +1,151 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/test/e2e/internal/harness"
+)
+
+// byAdmission are the permissions that no request of the operator uses by itself:
+// an admission plugin asks for them, as a spec below shows.
+var byAdmission = []string{"update snapshotschedules/finalizers.snapshots.mapcontroller.dev"}
+
+var _ = Describe("permissions", func() {
+	// To set blockOwnerDeletion takes the right to change the owner's finalizers, where the
+	// API server enforces that.
+	It("name snapshotschedules/finalizers because admission asks for it", func(ctx context.Context) {
+		namespace := cluster.Namespace(ctx, "finalizers")
+		cluster.BoundClaims(ctx, namespace, 1)
+		cluster.Schedule(ctx, namespace, hourly)
+		cluster.Start(ctx)
+		taken := eventuallySnapshots(ctx, namespace, 1)[0]
+		Expect(taken.OwnerReferences).To(HaveExactElements(HaveField("BlockOwnerDeletion", HaveValue(BeTrue()))))
+
+		again := taken.DeepCopy()
+		again.ObjectMeta = metav1.ObjectMeta{Namespace: namespace, Name: "again", OwnerReferences: taken.OwnerReferences}
+		err := withoutResource(ctx, "snapshotschedules/finalizers").Create(ctx, again)
+		Expect(apierrors.IsForbidden(err)).To(BeTrue(), "got %v", err)
+		Expect(err).To(MatchError(ContainSubstring("blockOwnerDeletion")))
+	})
+})
+
+// withoutResource is somebody who may do what the operator may, but for one resource.
+func withoutResource(ctx context.Context, resource string) client.Client {
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "snapshotschedule-manager-role"}}
+	rules := harness.Get(ctx, cluster, role).Rules
+	left := slices.DeleteFunc(slices.Clone(rules), func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, resource) })
+	ExpectWithOffset(1, left).To(HaveLen(len(rules)-1), "the role should name %s in a rule of its own", resource)
+	lesser := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{GenerateName: "lesser-"}, Rules: left}
+	ExpectWithOffset(1, cluster.Client.Create(ctx, lesser)).To(Succeed())
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: lesser.Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: lesser.Name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: lesser.Name}},
+	}
+	ExpectWithOffset(1, cluster.Client.Create(ctx, binding)).To(Succeed())
+	DeferCleanup(func(ctx context.Context) {
+		Expect(cluster.Client.Delete(ctx, binding)).To(Succeed())
+		Expect(cluster.Client.Delete(ctx, lesser)).To(Succeed())
+	})
+	config := rest.CopyConfig(cluster.Config)
+	config.Impersonate.UserName = lesser.Name
+	c, err := client.New(config, client.Options{Scheme: harness.Scheme})
+	ExpectWithOffset(1, err).NotTo(HaveOccurred())
+	return c
+}
+
+// granted are the permissions that config/default binds to the operator.
+func granted() (all []string) {
+	rules := map[string][]rbacv1.PolicyRule{}
+	var bound []string
+	for _, o := range harness.Decode(harness.Kustomize("config/default")) {
+		switch o.GetKind() {
+		case "ClusterRole", "Role":
+			role := &rbacv1.ClusterRole{}
+			Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, role)).To(Succeed())
+			rules[o.GetKind()+" "+o.GetName()] = role.Rules
+		case "ClusterRoleBinding", "RoleBinding":
+			binding := &rbacv1.ClusterRoleBinding{}
+			Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, binding)).To(Succeed())
+			Expect(binding.Subjects).To(HaveExactElements(HaveField("Name", harness.Account)))
+			bound = append(bound, binding.RoleRef.Kind+" "+binding.RoleRef.Name)
+		}
+	}
+	for _, role := range bound {
+		Expect(rules).To(HaveKey(role))
+		for _, r := range rules[role] {
+			for _, group := range r.APIGroups {
+				for _, resource := range r.Resources {
+					for _, verb := range r.Verbs {
+						all = append(all, permission(verb, resource, group))
+					}
+				}
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func permission(verb, resource, group string) string {
+	return strings.TrimSuffix(verb+" "+resource+"."+group, ".")
+}
+
+// Only after all specs can it be told that a permission is of no use.
+var _ = ReportAfterSuite("no permission that is of no use", func(report Report) {
+	all := report.PreRunStats.TotalSpecs == report.PreRunStats.SpecsThatWillRun
+	if !report.SuiteSucceeded || !all || cluster == nil {
+		return
+	}
+	used := map[string]int{}
+	for _, r := range cluster.Audit.Since(began) {
+		used[permission(r.Verb, r.Resource, r.Group)]++
+	}
+	permissions := granted()
+	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "\nPERMISSION\tREQUESTS")
+	var useless []string
+	for _, p := range permissions {
+		how := fmt.Sprint(used[p])
+		switch {
+		case slices.Contains(byAdmission, p):
+			how = "asked for by admission"
+		case used[p] == 0:
+			useless = append(useless, p)
+		}
+		_, _ = fmt.Fprintf(table, "%s\t%s\n", p, how)
+	}
+	Expect(table.Flush()).To(Succeed())
+	Expect(useless).To(BeEmpty(), "the shipped roles allow what no request needs")
+	Expect(permissions).To(ContainElements(byAdmission))
+})
