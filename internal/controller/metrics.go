@@ -19,6 +19,7 @@ package controller
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -39,9 +40,11 @@ type Metric struct {
 	Labels []string
 }
 
-// Metrics returns all that are registered here. PVCs are never a label: their
-// number has no bound.
-func Metrics() []Metric { return slices.Clone(described) }
+// Metrics returns all that are registered here, by name. PVCs are never a label:
+// their number has no bound.
+func Metrics() []Metric {
+	return slices.SortedFunc(slices.Values(described), func(a, b Metric) int { return strings.Compare(a.Name, b.Name) })
+}
 
 var described []Metric
 
@@ -112,6 +115,21 @@ func newHistogram(name, help string) *prometheus.HistogramVec {
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: m.Name, Help: m.Help, Buckets: waits}, m.Labels)
 }
 
+// startCounting has everything that is counted of a schedule begin at zero: what
+// comes out of nowhere with a one is no increase to Prometheus.
+func startCounting(s types.NamespacedName) {
+	createdTotal.WithLabelValues(s.Namespace, s.Name)
+	failedTotal.WithLabelValues(s.Namespace, s.Name)
+	slotToCreation.WithLabelValues(s.Namespace, s.Name)
+	creationToReady.WithLabelValues(s.Namespace, s.Name)
+	for why := firstDelete; why <= lastDelete; why++ {
+		deletedTotal.WithLabelValues(s.Namespace, s.Name, why.String())
+	}
+}
+
+// The reasons for deletes are those from the first to the last.
+const firstDelete, lastDelete = retention.Expired, retention.Superseded
+
 // forgetMetrics drops the series of a schedule that is gone. It is asked for
 // every key of such a one, so that it names each series: a search would take
 // as long as there are schedules.
@@ -121,7 +139,7 @@ func forgetMetrics(s types.NamespacedName) {
 	failedTotal.DeleteLabelValues(s.Namespace, s.Name)
 	slotToCreation.DeleteLabelValues(s.Namespace, s.Name)
 	creationToReady.DeleteLabelValues(s.Namespace, s.Name)
-	for why := retention.Expired; why <= retention.Superseded; why++ {
+	for why := firstDelete; why <= lastDelete; why++ {
 		deletedTotal.DeleteLabelValues(s.Namespace, s.Name, why.String())
 	}
 }

@@ -39,10 +39,13 @@ type figuresOfAll struct {
 	of map[types.NamespacedName]figures
 }
 
-func (g *figuresOfAll) set(s types.NamespacedName, f figures) {
+// set returns whether the schedule is new here.
+func (g *figuresOfAll) set(s types.NamespacedName, f figures) (added bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	_, known := g.of[s]
 	g.of[s] = f
+	return !known
 }
 
 func (g *figuresOfAll) forget(s types.NamespacedName) {
@@ -69,6 +72,14 @@ func (g *figuresOfAll) Collect(found chan<- prometheus.Metric) {
 				found <- prometheus.MustNewConstMetric(k.desc, prometheus.GaugeValue, value, labels...)
 			})
 		}
+	}
+}
+
+// measure tells of a status that was just worked out.
+func measure(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.Situation[Note], p *policy) {
+	name := types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
+	if gauges.set(name, figuresOf(now, s, known, p)) {
+		startCounting(name)
 	}
 }
 

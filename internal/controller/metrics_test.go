@@ -107,7 +107,7 @@ func seriesOf(t *testing.T, s types.NamespacedName) map[string]float64 {
 func live(s *v1alpha1.SnapshotSchedule) {
 	setStatus(noon, s, known(2, Note{OldestData: ago(time.Hour), NextSlot: in(time.Hour)}))
 	p, _ := newPolicies().of(s)
-	gauges.set(client.ObjectKeyFromObject(s), figuresOf(noon, s, known(2, Note{OldestData: ago(time.Hour)}), p))
+	measure(noon, s, known(2, Note{OldestData: ago(time.Hour)}), p)
 	outcome := mapcontroller.Outcome{Created: []client.Object{uncut(time.Minute).VolumeSnapshot}}
 	for why := range retention.Superseded + 1 {
 		if why.Delete() {
@@ -182,6 +182,43 @@ func TestMetricsOfAScheduleThatIsGoneGo(t *testing.T) {
 		t.Errorf("the other schedule had %v, has %v", before, after)
 	}
 	forgetMetrics(client.ObjectKeyFromObject(stays))
+}
+
+// The first of its kind is an increase to Prometheus only if there was a zero.
+func TestCountersBeginAtZero(t *testing.T) {
+	s := scheduleNamed("idle")
+	defer forgetMetrics(client.ObjectKeyFromObject(s))
+	measure(noon, s, known(2), nil)
+	got := seriesOf(t, client.ObjectKeyFromObject(s))
+	want := []string{"snapshots_created_total", "snapshots_failed_total", "slot_to_creation_seconds count", "creation_to_ready_seconds count"}
+	for _, why := range []string{"Expired", "NotSelected", "OverCap", "Replaced", "ClaimGone", "Superseded"} {
+		want = append(want, "snapshots_deleted_total "+why)
+	}
+	for _, name := range want {
+		if value, there := got[name]; !there || value != 0 {
+			t.Errorf("%s is %v, %v, want 0", name, value, there)
+		}
+	}
+	countOutcome(noon, s, mapcontroller.Outcome{Deleted: []mapcontroller.Deletion{{Why: "Expired"}}})
+	measure(noon, s, known(2), nil)
+	if got := seriesOf(t, client.ObjectKeyFromObject(s))["snapshots_deleted_total Expired"]; got != 1 {
+		t.Errorf("after one more status it is %v, want 1", got)
+	}
+}
+
+// What forgets and what begins at zero goes through these reasons one by one.
+func TestDeletesAreFromTheFirstToTheLast(t *testing.T) {
+	for why := range lastDelete + 1 {
+		if why.Delete() != (why >= firstDelete) {
+			t.Errorf("%s: %v", why, why.Delete())
+		}
+	}
+	defer func() {
+		if recover() == nil {
+			t.Errorf("%s is a reason too", lastDelete+1)
+		}
+	}()
+	_ = (lastDelete + 1).String()
 }
 
 func TestSlotToCreation(t *testing.T) {

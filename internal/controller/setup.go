@@ -113,7 +113,7 @@ func engine(o Options, recorder events.EventRecorder) *mapcontroller.MapControll
 		Status: func(now time.Time, s *v1alpha1.SnapshotSchedule, situation mapcontroller.Situation[Note]) {
 			setStatus(now, s, situation)
 			p, _ := known.of(s)
-			gauges.set(client.ObjectKeyFromObject(s), figuresOf(now, s, situation, p))
+			measure(now, s, situation, p)
 		},
 	}
 }

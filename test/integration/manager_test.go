@@ -26,6 +26,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
@@ -44,7 +45,9 @@ func (m *machine) Since(t time.Time) time.Duration { return m.Now().Sub(t) }
 type operator struct {
 	network *network
 	machine *machine
-	stop    func()
+	// lock is for the election of a leader, if there is one.
+	lock resourcelock.Interface
+	stop func()
 }
 
 // later lets both clocks, the API server's and the machine's, show a later time. What waits
@@ -109,6 +112,9 @@ func (w *world) start(opts ...option) *operator {
 		MapperProvider: controller.Mapper,
 		Metrics:        metricsserver.Options{BindAddress: "0"},
 		Controller:     ctrlconfig.Controller{SkipNameValidation: &skip},
+
+		LeaderElection:                      o.lock != nil,
+		LeaderElectionResourceLockInterface: o.lock,
 	})
 	Expect(err).NotTo(HaveOccurred())
 	running, cancel := context.WithCancel(ctx)

@@ -26,6 +26,7 @@ limitations under the License.
 //	fields.go     fields and printer columns, from the CRD and the API's types
 //	examples.go   an example for every field of the spec
 //	names.go      labels, annotations, conditions and reasons, from constants
+//	metrics.go    metrics, from their descriptions
 //	flags.go      the manager's flags, from its help
 package reference
 
@@ -70,6 +71,7 @@ func Generate(root string, page []byte) ([]byte, error) {
 		{"conditions", names.conditions()},
 		{"reasons", names.reasons()},
 		{"verdicts", verdicts},
+		{"metrics", metrics()},
 		{"flags", flags},
 	} {
 		if page, err = splice(page, part.name, part.text); err != nil {

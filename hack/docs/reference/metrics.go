@@ -1,0 +1,36 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package reference
+
+import (
+	"strings"
+
+	"mapcontroller.dev/snapshotschedule/internal/controller"
+)
+
+// metrics is the table of what the operator measures.
+func metrics() string {
+	rows := [][]string{}
+	for _, m := range controller.Metrics() {
+		var labels []string
+		for _, l := range m.Labels {
+			labels = append(labels, code(l))
+		}
+		rows = append(rows, []string{code(m.Name), m.Type, strings.Join(labels, ", "), sentence(m.Help)})
+	}
+	return table([]string{"metric", "type", "labels", "meaning"}, rows)
+}
