@@ -107,11 +107,11 @@ INTEGRATION_PACKAGES = $$(go list ./... | grep -E '/test/(crd|integration)(/|$$)
 test: test-unit test-integration test-e2e test-faults-short ## Run all tests: unit, integration, end-to-end and the short fault campaign.
 
 .PHONY: test-unit
-test-unit: ## Run the tests that need no API server (seconds, once compiled).
+test-unit: ## Run the tests that need no API server (minutes: 200 simulated lives of 90 days are among them).
 	@echo "== Unit tests$(if $(RACE), with the race detector, without the race detector: no C compiler was found)"
 	go test $(RACE) $(UNIT_PACKAGES)
 	@echo "== Simulated lives, without the race detector: they have no goroutines of their own"
-	go test $(SIMULATED_PACKAGES)
+	go test -timeout=20m $(SIMULATED_PACKAGES)
 	@echo "== Unit tests of the local cluster program"
 	go -C hack/cluster test ./...
 
