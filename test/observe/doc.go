@@ -1,0 +1,33 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package observe holds the tests of what watches the operator: the alerts in
+// config/prometheus and the dashboard in config/grafana. They run in Prometheus'
+// own rule and query engines, over metrics as the operator describes them.
+//
+// It is a module of its own, so that Prometheus and all it needs stay out of the
+// product's go.mod.
+//
+//	go -C test/observe test -v ./...
+//
+// With -v each alert that fires is shown: which, when, and its text.
+//
+//	rules_test.go      the rules as such: names, labels, annotations
+//	alerts_test.go     the stories, and which alerts fire when
+//	story_test.go      how stories are told and played
+//	dashboard_test.go  the dashboard
+//	metrics_test.go    what metrics and labels there are
+package observe

@@ -1,0 +1,162 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package observe
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/prometheus/promql/parser"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"mapcontroller.dev/snapshotschedule/internal/controller"
+)
+
+// root is the root of the repository.
+const root = "../.."
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, path))
+	must(t, err)
+	return text
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+var described = regexp.MustCompile(`fqName: "([^"]+)".* constLabels: {([^}]*)}, variableLabels: {([^}]*)}`)
+
+// targetLabels are put on every series by whoever scrapes it.
+var targetLabels = []string{"container", "endpoint", "instance", "job", "namespace", "pod", "service"}
+
+// existing are the metrics that the operator's registry knows, ours and those of
+// its libraries, with their labels.
+func existing(t *testing.T) map[string][]string {
+	t.Helper()
+	descriptions := make(chan *prometheus.Desc)
+	go func() {
+		metrics.Registry.(prometheus.Collector).Describe(descriptions)
+		close(descriptions)
+	}()
+	found := map[string][]string{}
+	for d := range descriptions {
+		m := described.FindStringSubmatch(d.String())
+		if m == nil {
+			t.Fatalf("can not read %s", d)
+		}
+		labels := slices.Clone(targetLabels)
+		for l := range strings.SplitSeq(m[2]+","+m[3], ",") {
+			name, _, _ := strings.Cut(l, "=")
+			labels = append(labels, name)
+		}
+		// Nothing tells histograms apart here but what is made of ours below.
+		for _, suffix := range []string{"", "_sum", "_count"} {
+			found[m[1]+suffix] = labels
+		}
+		found[m[1]+"_bucket"] = append(slices.Clone(labels), "le")
+	}
+	for _, m := range controller.Metrics() {
+		for _, suffix := range []string{"_sum", "_count", "_bucket"} {
+			if m.Type != "histogram" {
+				delete(found, m.Name+suffix)
+			}
+		}
+		if m.Type == "histogram" {
+			delete(found, m.Name)
+		}
+	}
+	return found
+}
+
+func TestExisting(t *testing.T) {
+	found := existing(t)
+	for name, label := range map[string]string{
+		"snapshotschedule_snapshots":                        "state",
+		"snapshotschedule_creation_to_ready_seconds_bucket": "le",
+		"controller_runtime_reconcile_total":                "result",
+		"workqueue_depth":                                   "name",
+		"process_cpu_seconds_total":                         "pod",
+	} {
+		if !slices.Contains(found[name], label) {
+			t.Errorf("%s has labels %q, want %s among them", name, found[name], label)
+		}
+	}
+	for _, name := range []string{"snapshotschedule_snapshots_total", "snapshotschedule_ready_count", "snapshotschedule_creation_to_ready_seconds"} {
+		if _, there := found[name]; there {
+			t.Errorf("%s is there", name)
+		}
+	}
+	if len(found) < 50 {
+		t.Errorf("only %v", slices.Sorted(maps.Keys(found)))
+	}
+}
+
+// check parses an expression and looks up each metric and label that it names.
+func check(t *testing.T, known map[string][]string, expr string) {
+	t.Helper()
+	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(expr)
+	if err != nil {
+		t.Errorf("%s: %v", expr, err)
+		return
+	}
+	var labels []string // of all metrics of the expression
+	parser.Inspect(parsed, func(node parser.Node, _ []parser.Node) error {
+		selector, ok := node.(*parser.VectorSelector)
+		if !ok {
+			return nil
+		}
+		have, there := known[selector.Name]
+		if !there {
+			t.Errorf("%s: there is no metric %q", expr, selector.Name)
+		}
+		for _, m := range selector.LabelMatchers {
+			if m.Name != "__name__" && !slices.Contains(have, m.Name) {
+				t.Errorf("%s: %s has no label %s", expr, selector.Name, m.Name)
+			}
+		}
+		labels = append(labels, have...)
+		return nil
+	})
+	parser.Inspect(parsed, func(node parser.Node, _ []parser.Node) error {
+		var named []string
+		switch n := node.(type) {
+		case *parser.AggregateExpr:
+			named = n.Grouping
+		case *parser.BinaryExpr:
+			if n.VectorMatching != nil {
+				named = append(slices.Clone(n.VectorMatching.MatchingLabels), n.VectorMatching.Include...)
+			}
+		}
+		for _, l := range named {
+			if !slices.Contains(labels, l) {
+				t.Errorf("%s: no metric has the label %s", expr, l)
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,110 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package observe
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/common/promslog"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql/parser"
+	"sigs.k8s.io/yaml"
+)
+
+// ruleFile writes the groups of the PrometheusRule as a rule file of Prometheus.
+func ruleFile(t *testing.T) string {
+	t.Helper()
+	var rule struct {
+		APIVersion, Kind string
+		Metadata         map[string]any
+		Spec             struct{ Groups []any }
+	}
+	must(t, yaml.UnmarshalStrict(read(t, "config/prometheus/rules.yaml"), &rule))
+	if rule.APIVersion != "monitoring.coreos.com/v1" || rule.Kind != "PrometheusRule" {
+		t.Fatalf("it is a %s %s", rule.APIVersion, rule.Kind)
+	}
+	text, err := yaml.Marshal(map[string]any{"groups": rule.Spec.Groups})
+	must(t, err)
+	path := filepath.Join(t.TempDir(), "rules.yaml")
+	must(t, os.WriteFile(path, text, 0o600))
+	return path
+}
+
+// alertRules are those of the file, read as strictly as Prometheus can.
+func alertRules(t *testing.T) map[string]rulefmt.Rule {
+	t.Helper()
+	groups, errs := rulefmt.ParseFile(ruleFile(t), false, model.UTF8Validation, parser.NewParser(parser.Options{}), promslog.NewNopLogger())
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	found := map[string]rulefmt.Rule{}
+	for _, group := range groups.Groups {
+		for _, rule := range group.Rules {
+			if rule.Alert == "" || found[rule.Alert].Alert != "" {
+				t.Errorf("%+v is no alert, or there twice", rule)
+			}
+			found[rule.Alert] = rule
+		}
+	}
+	if len(found) == 0 {
+		t.Fatal("there are no alerts")
+	}
+	return found
+}
+
+func TestRules(t *testing.T) {
+	known := existing(t)
+	page := string(read(t, "docs/monitoring.md"))
+	for name, rule := range alertRules(t) {
+		check(t, known, rule.Expr)
+		if !strings.HasPrefix(name, "SnapshotSchedule") {
+			t.Errorf("%s: whose alert is it?", name)
+		}
+		if severities := []string{"critical", "warning", "info"}; !slices.Contains(severities, rule.Labels["severity"]) {
+			t.Errorf("%s: severity is %q, none of %v", name, rule.Labels["severity"], severities)
+		}
+		if got, want := slices.Sorted(maps.Keys(rule.Annotations)), []string{"description", "runbook_url", "summary"}; !slices.Equal(got, want) {
+			t.Errorf("%s: annotations %v, want %v", name, got, want)
+		}
+		if got, want := rule.Annotations["runbook_url"], "docs/monitoring.md#"+strings.ToLower(name); got != want {
+			t.Errorf("%s: runbook_url is %s, want %s", name, got, want)
+		}
+		if !strings.Contains(page, "\n### "+name+"\n") {
+			t.Errorf("docs/monitoring.md has no heading %s", name)
+		}
+		if rule.For == 0 {
+			t.Errorf("%s: fires at once, by a single scrape", name)
+		}
+	}
+}
+
+// The alerts need the labels as the operator writes them.
+func TestServiceMonitorHonoursLabels(t *testing.T) {
+	var monitor struct {
+		Spec struct{ Endpoints []map[string]any }
+	}
+	must(t, yaml.Unmarshal(read(t, "config/prometheus/monitor.yaml"), &monitor))
+	if len(monitor.Spec.Endpoints) != 1 || monitor.Spec.Endpoints[0]["honorLabels"] != true {
+		t.Errorf("endpoints are %v", monitor.Spec.Endpoints)
+	}
+}

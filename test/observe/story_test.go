@@ -1,0 +1,199 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package observe
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/promslog"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/promqltest"
+	"github.com/prometheus/prometheus/rules"
+
+	"mapcontroller.dev/snapshotschedule/internal/controller"
+)
+
+// values are what is scraped of a series, by the minute; !there: nothing.
+type values func(minute int) (value float64, there bool)
+
+func always(v float64) values { return func(int) (float64, bool) { return v, true } }
+
+// then is another value from a minute on.
+func (before values) then(from int, after values) values {
+	return func(minute int) (float64, bool) {
+		if minute < from {
+			return before(minute)
+		}
+		return after(minute)
+	}
+}
+
+func never(int) (float64, bool) { return 0, false }
+
+// pod is what one operator shows: metrics without the first part of their names, and
+// with the value of a reason or state after a space.
+type pod map[string]values
+
+// gone: nothing is scraped of the pod from a minute on.
+func (p pod) gone(from int) pod {
+	for name, v := range p {
+		p[name] = v.then(from, never)
+	}
+	return p
+}
+
+// since: nothing is before a minute.
+func (p pod) since(minute int) pod {
+	for name, v := range p {
+		p[name] = values(never).then(minute, v)
+	}
+	return p
+}
+
+func (p pod) with(changes pod) pod {
+	maps.Copy(p, changes)
+	return p
+}
+
+// story is what Prometheus scrapes: by pod, and in it by schedule. What no schedule
+// has is under the empty name.
+type story map[string]map[string]pod
+
+// load is the story as Prometheus' test language has it.
+func (s story) load(t *testing.T, minutes int) string {
+	t.Helper()
+	labelsOf := map[string][]string{}
+	for _, m := range controller.Metrics() {
+		labelsOf[strings.TrimPrefix(m.Name, "snapshotschedule_")] = m.Labels
+	}
+	var b strings.Builder
+	b.WriteString("load 1m\n")
+	for podName, schedules := range s {
+		for schedule, metrics := range schedules {
+			for key, v := range metrics {
+				name, value, _ := strings.Cut(key, " ")
+				names, there := labelsOf[name]
+				if !there {
+					t.Fatalf("the operator has no metric %s", name)
+				}
+				set := map[string]string{
+					"container": "manager", "endpoint": "https", "instance": podName + ":8443",
+					"job": "snapshotschedule-controller-manager-metrics-service", "namespace": "snapshotschedule-system",
+					"pod": podName, "service": "snapshotschedule-controller-manager-metrics-service",
+				}
+				for _, l := range names {
+					set[l] = map[string]string{"namespace": "shop", "schedule": schedule}[l]
+					if set[l] == "" {
+						set[l] = value
+					}
+				}
+				fmt.Fprintf(&b, "  snapshotschedule_%s%s", name, labels.FromMap(set))
+				was := false
+				for minute := range minutes + 1 {
+					value, is := v(minute)
+					switch {
+					case is:
+						fmt.Fprintf(&b, " %v", int64(value))
+					case was:
+						b.WriteString(" stale")
+					default:
+						b.WriteString(" _")
+					}
+					was = is
+				}
+				b.WriteString("\n")
+			}
+		}
+	}
+	return b.String()
+}
+
+// firing is an alert that fired.
+type firing struct {
+	alert, schedule, severity string
+	// from and until are minutes of the story; until is zero if it still fires at
+	// the end.
+	from, until int
+	// summary and description as they were in the first minute.
+	summary, description string
+}
+
+// play evaluates the rules once a minute, and returns what fired.
+func (s story) play(t *testing.T, minutes int) []firing {
+	t.Helper()
+	suite, err := promqltest.NewLazyLoader(s.load(t, minutes), promqltest.LazyLoaderOpts{EnableAtModifier: true, EnableNegativeOffset: true})
+	must(t, err)
+	defer func() { must(t, suite.Close()) }()
+	manager := rules.NewManager(&rules.ManagerOptions{
+		QueryFunc:  rules.EngineQueryFunc(suite.QueryEngine(), suite.Storage()),
+		Appendable: suite.Storage(),
+		Context:    context.Background(),
+		NotifyFunc: func(context.Context, string, ...*rules.Alert) {},
+		Logger:     promslog.NewNopLogger(),
+	})
+	groups, errs := manager.LoadGroups(time.Minute, labels.EmptyLabels(), "", nil, false, ruleFile(t))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	var fired []firing
+	open := map[string]int{} // by labels: the place in fired
+	for minute := range minutes + 1 {
+		now := map[string]rules.Alert{}
+		at := time.Unix(0, 0).Add(time.Duration(minute) * time.Minute).UTC()
+		suite.WithSamplesTill(at, func(err error) {
+			must(t, err)
+			for _, group := range groups {
+				group.Eval(suite.Context(), at)
+				for _, rule := range group.Rules() {
+					must(t, rule.LastError())
+					for _, a := range rule.(*rules.AlertingRule).ActiveAlerts() {
+						if a.State == rules.StateFiring {
+							now[a.Labels.String()] = *a
+						}
+					}
+				}
+			}
+		})
+		for key, i := range open {
+			if _, still := now[key]; !still {
+				fired[i].until = minute
+				delete(open, key)
+			}
+		}
+		for _, key := range slices.Sorted(maps.Keys(now)) {
+			if _, known := open[key]; known {
+				continue
+			}
+			a := now[key]
+			open[key] = len(fired)
+			fired = append(fired, firing{
+				alert: a.Labels.Get("alertname"), schedule: a.Labels.Get("schedule"), severity: a.Labels.Get("severity"), from: minute,
+				summary: a.Annotations.Get("summary"), description: a.Annotations.Get("description"),
+			})
+			if ns := a.Labels.Get("namespace"); ns != "shop" && a.Labels.Get("schedule") != "" {
+				t.Errorf("%s is of namespace %q", key, ns)
+			}
+		}
+	}
+	return fired
+}
