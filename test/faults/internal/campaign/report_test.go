@@ -139,3 +139,11 @@ func TestRewriteLeavesWhatFollows(t *testing.T) {
 		t.Errorf("written again, it is\n%s\nand was\n%s", again, page)
 	}
 }
+
+// Lives may be left out, as for a change that no decision depends on.
+func TestNoLives(t *testing.T) {
+	results, err := (&Campaign{}).lives(t.Context(), nil, 0)
+	if err != nil || len(results) > 0 {
+		t.Errorf("%d results, error %v", len(results), err)
+	}
+}

@@ -120,6 +120,9 @@ func (c *Campaign) lives(ctx context.Context, ids []string, n int) ([]specs.Resu
 		}
 		first, n = seed, 1
 	}
+	if n < 1 {
+		return nil, nil
+	}
 	began := time.Now()
 	failed := sim.RunMany(ctx, first, n, func(p sim.Progress) {
 		if c.Progress != nil {
