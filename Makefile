@@ -71,7 +71,7 @@ vet: ## Run go vet against code.
 	go vet ./...
 
 .PHONY: lint
-lint: ## Run golangci-lint, and govulncheck where its database can be reached.
+lint: lint-manifests ## Run golangci-lint, kube-score, and govulncheck where its database can be reached.
 	$(GOLANGCI_LINT) run
 	cd hack/cluster && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml
 	GOVULNCHECK="$(GOVULNCHECK)" hack/verify-vulnerabilities.sh
@@ -80,6 +80,10 @@ lint: ## Run golangci-lint, and govulncheck where its database can be reached.
 lint-fix: ## Run golangci-lint linter and perform fixes
 	$(GOLANGCI_LINT) run --fix
 	cd hack/cluster && $(GOLANGCI_LINT) run --fix --config $(CURDIR)/.golangci.yml
+
+.PHONY: lint-manifests
+lint-manifests: ## Score the manifests with kube-score. Exceptions are in hack/lint-manifests.sh, each with its reason.
+	KUSTOMIZE="$(KUSTOMIZE)" KUBE_SCORE="$(KUBE_SCORE)" hack/lint-manifests.sh
 
 .PHONY: lint-config
 lint-config: ## Verify golangci-lint linter configuration
@@ -204,10 +208,10 @@ docker-buildx: ## Build and push docker image for the manager for cross-platform
 	rm Dockerfile.cross
 
 .PHONY: build-installer
-build-installer: manifests generate ## Generate a consolidated YAML with CRDs and deployment.
+build-installer: manifests generate ## Generate a consolidated YAML with CRDs and deployment: dist/install.yaml, with image IMG.
 	mkdir -p dist
-	cd config/manager && $(KUSTOMIZE) edit set image controller=${IMG}
-	$(KUSTOMIZE) build config/default > dist/install.yaml
+	KUSTOMIZE="$(KUSTOMIZE)" hack/render.sh config/default '${IMG}' > dist/install.yaml.new
+	mv dist/install.yaml.new dist/install.yaml
 
 ##@ Deployment
 
@@ -244,6 +248,7 @@ KUSTOMIZE ?= $(call go-tool,kustomize)
 CONTROLLER_GEN ?= $(call go-tool,controller-gen)
 GOLANGCI_LINT ?= $(call go-tool,golangci-lint)
 GOVULNCHECK ?= $(call go-tool,govulncheck)
+KUBE_SCORE ?= $(call go-tool,kube-score)
 
 .PHONY: dependencies
 dependencies: ## Download the modules and build the tools, so that the other targets need no network.
@@ -253,3 +258,4 @@ dependencies: ## Download the modules and build the tools, so that the other tar
 	$(KUSTOMIZE) version
 	$(GOLANGCI_LINT) version
 	$(GOVULNCHECK) -version
+	$(KUBE_SCORE) version
