@@ -1,0 +1,232 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package manifests
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/diff"
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// root is the root of the repository.
+const root = "../.."
+
+// installed is an image with everything that an image's name may have.
+const installed = "registry.example.com:5000/backup/snapshotschedule:v1.2.3@sha256:" +
+	"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+// TestInstaller renders as 'make build-installer' does, and compares that with the
+// folder's own output.
+func TestInstaller(t *testing.T) {
+	target := run(t, "make", "--no-print-directory", "--dry-run", "build-installer", "IMG="+installed)
+	if want := "hack/render.sh config/default '" + installed + "' > dist/install.yaml"; !strings.Contains(target, want) {
+		t.Fatalf("build-installer does not run %s:\n%s", want, target)
+	}
+	for _, folder := range []string{"config/default", "config/namespaced"} {
+		before := files(t, "config/manager")
+		rendered := decode(t, run(t, "hack/render.sh", folder, installed))
+		if after := files(t, "config/manager"); !equality.Semantic.DeepEqual(before, after) {
+			t.Errorf("rendering %s changed the tree: %s", folder, diff.Diff(before, after))
+		}
+		want := decode(t, run(t, "go", "tool", "-modfile=hack/tools/kustomize.mod", "kustomize", "build", folder))
+		deployments := 0
+		for _, o := range want {
+			if o.GetKind() != "Deployment" {
+				continue
+			}
+			deployments++
+			containers, _, err := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
+			if err != nil || len(containers) != 1 {
+				t.Fatalf("%d containers: %v", len(containers), err)
+			}
+			containers[0].(map[string]any)["image"] = installed
+			if err := unstructured.SetNestedSlice(o.Object, containers, "spec", "template", "spec", "containers"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if deployments != 1 {
+			t.Errorf("%s has %d Deployments", folder, deployments)
+		}
+		if !equality.Semantic.DeepEqual(rendered, want) {
+			t.Errorf("%s: %s", folder, diff.Diff(want, rendered))
+		}
+	}
+}
+
+// TestInstallerIsWhole looks for what an installation needs.
+func TestInstallerIsWhole(t *testing.T) {
+	kinds := map[string]int{}
+	for _, o := range decode(t, run(t, "hack/render.sh", "config/default", installed)) {
+		kinds[o.GetKind()]++
+	}
+	for _, kind := range []string{
+		"CustomResourceDefinition", "Namespace", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "Deployment",
+	} {
+		if kinds[kind] == 0 {
+			t.Errorf("there is no %s", kind)
+		}
+	}
+}
+
+// TestInstallerRefuses what is no image: it ends up in YAML.
+func TestInstallerRefuses(t *testing.T) {
+	for _, image := range []string{"", "a b", `a"`, "a\nb", "$(id)", "-a"} {
+		cmd := exec.Command("hack/render.sh", "config/default", image)
+		cmd.Dir = root
+		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "is no image") {
+			t.Errorf("%q: %v: %s", image, err, out)
+		}
+	}
+}
+
+// TestDeployment holds what pages and the exceptions of hack/lint-manifests.sh say of
+// the manager's Deployment.
+func TestDeployment(t *testing.T) {
+	for _, folder := range []string{"config/default", "config/namespaced"} {
+		d := deployment(t, folder)
+		if got := *d.Spec.Replicas; got != 2 {
+			t.Errorf("%s: %d replicas", folder, got)
+		}
+		pod := d.Spec.Template.Spec
+		manager := pod.Containers[0]
+		if !strings.Contains(strings.Join(manager.Args, " "), "--leader-elect") {
+			t.Errorf("%s: no leader election among %d: %q", folder, *d.Spec.Replicas, manager.Args)
+		}
+		if len(pod.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
+			t.Errorf("%s: the second replica can't run on a single node", folder)
+		}
+		for name, list := range map[string]corev1.ResourceList{"requests": manager.Resources.Requests, "limits": manager.Resources.Limits} {
+			for _, resource := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
+				if _, ok := list[resource]; !ok {
+					t.Errorf("%s: no %s of %s", folder, name, resource)
+				}
+			}
+		}
+		if !*manager.SecurityContext.ReadOnlyRootFilesystem || *manager.SecurityContext.AllowPrivilegeEscalation || !*pod.SecurityContext.RunAsNonRoot {
+			t.Errorf("%s: %+v, %+v", folder, manager.SecurityContext, pod.SecurityContext)
+		}
+	}
+}
+
+// TestImageUser is why the Deployment can do without runAsUser: the kubelet tells from
+// a number alone that it isn't root.
+func TestImageUser(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "Dockerfile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	user := regexp.MustCompile(`(?m)^USER (\d+):(\d+)$`).FindStringSubmatch(string(text))
+	if user == nil {
+		t.Fatal("the Dockerfile has no USER with two numbers")
+	}
+	for _, id := range user[1:] {
+		if n, err := strconv.Atoi(id); err != nil || n <= 10000 {
+			t.Errorf("%s is an identity that hosts use", id)
+		}
+	}
+	manager := deployment(t, "config/default").Spec.Template.Spec.Containers[0]
+	if want := `ENTRYPOINT ["` + manager.Command[0] + `"]`; !strings.Contains(string(text), want) {
+		t.Errorf("the Dockerfile has no %s", want)
+	}
+}
+
+func deployment(t *testing.T, folder string) *appsv1.Deployment {
+	t.Helper()
+	for _, o := range decode(t, run(t, "hack/render.sh", folder, installed)) {
+		if o.GetKind() == "Deployment" {
+			d := &appsv1.Deployment{}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(o.Object, d, true); err != nil {
+				t.Fatal(err)
+			}
+			return d
+		}
+	}
+	t.Fatalf("%s has no Deployment", folder)
+	return nil
+}
+
+// run is what a command says, run in the root of the repository.
+func run(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Dir = root
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", cmd, err, &stderr)
+	}
+	return string(out)
+}
+
+func decode(t *testing.T, text string) []*unstructured.Unstructured {
+	t.Helper()
+	var all []*unstructured.Unstructured
+	documents := yaml.NewYAMLReader(bufio.NewReader(strings.NewReader(text)))
+	for {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		o := &unstructured.Unstructured{}
+		if err == nil {
+			err = yaml.UnmarshalStrict(document, &o.Object)
+		}
+		if err != nil {
+			t.Fatalf("%v\n%s", err, document)
+		}
+		all = append(all, o)
+	}
+	if len(all) == 0 {
+		t.Fatal("nothing was rendered")
+	}
+	return all
+}
+
+// files are those of a folder, by path.
+func files(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(filepath.Join(root, folder), func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		all[path] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
