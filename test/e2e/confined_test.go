@@ -19,6 +19,7 @@ package e2e
 import (
 	"context"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -91,3 +92,34 @@ func owners(ctx context.Context, namespace string) func() [][]metav1.OwnerRefere
 		return all
 	}
 }
+
+var _ = Describe("a schedule", func() {
+	It("reaches nothing in another namespace, whatever that claims to be", func(ctx context.Context) {
+		start := cluster.Audit.Mark()
+		cluster.Start(ctx)
+		mine, other := cluster.Namespace(ctx, "mine"), cluster.Namespace(ctx, "other")
+		claim := cluster.BoundClaims(ctx, mine, 1)[0]
+		foreign := cluster.BoundClaims(ctx, other, 1)[0]
+
+		// A snapshot that passes for an expired one of the first namespace's series, waiting to
+		// be adopted.
+		bait := &snapshotv1.VolumeSnapshot{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: other, Name: "bait",
+				Labels:      map[string]string{v1alpha1.LabelMapKey: string(claim.UID), v1alpha1.LabelSchedule: "nightly"},
+				Annotations: map[string]string{v1alpha1.AnnotationScheduledAt: "2020-01-01T00:00:00Z"},
+			},
+			Spec: snapshotv1.VolumeSnapshotSpec{Source: snapshotv1.VolumeSnapshotSource{PersistentVolumeClaimName: &foreign.Name}},
+		}
+		Expect(cluster.Client.Create(ctx, bait)).To(Succeed())
+		s := cluster.Schedule(ctx, mine, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1s", SnapshotTTL: "2s"})
+
+		// It has taken and retired some of its own by then.
+		Eventually(fresh(ctx, s)).WithContext(ctx).Should(HaveField("Status.Inputs.PersistentVolumeClaims.Total", BeEquivalentTo(1)))
+		Eventually(func() harness.Requests { return cluster.Audit.Since(start).In(mine).Of("volumesnapshots", "delete") }).
+			WithContext(ctx).ShouldNot(BeEmpty())
+		Expect(cluster.Audit.Since(start).In(other)).To(BeEmpty())
+		Expect(harness.Get(ctx, cluster, bait).OwnerReferences).To(BeEmpty())
+		Expect(cluster.Snapshots(ctx, other)).To(HaveLen(1))
+	})
+})
