@@ -74,12 +74,14 @@ vet: ## Run go vet against code.
 lint: lint-manifests ## Run golangci-lint, kube-score, and govulncheck where its database can be reached.
 	$(GOLANGCI_LINT) run
 	cd hack/cluster && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml
+	cd test/observe && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml
 	GOVULNCHECK="$(GOVULNCHECK)" hack/verify-vulnerabilities.sh
 
 .PHONY: lint-fix
 lint-fix: ## Run golangci-lint linter and perform fixes
 	$(GOLANGCI_LINT) run --fix
 	cd hack/cluster && $(GOLANGCI_LINT) run --fix --config $(CURDIR)/.golangci.yml
+	cd test/observe && $(GOLANGCI_LINT) run --fix --config $(CURDIR)/.golangci.yml
 
 .PHONY: lint-manifests
 lint-manifests: ## Score the manifests with kube-score. Exceptions are in hack/lint-manifests.sh, each with its reason.
@@ -118,6 +120,8 @@ test-unit: ## Run the tests that need no API server (minutes: 200 simulated live
 	go test -timeout=20m $(SIMULATED_PACKAGES)
 	@echo "== Unit tests of the local cluster program"
 	go -C hack/cluster test ./...
+	@echo "== Alerts and dashboard, in Prometheus' own engines (compiling those takes some minutes the first time)"
+	go -C test/observe test ./...
 
 .PHONY: test-integration
 test-integration: ## Run the tests against a real API server, built on first use (KUBEBUILDER_ASSETS names another one).
@@ -131,6 +135,14 @@ test-integration: ## Run the tests against a real API server, built on first use
 test-e2e: ## Run the end-to-end tests on a fresh local cluster: API server, controllers and a CSI snapshot stack.
 	@echo "== End-to-end tests: a fresh local cluster with the CSI snapshot stack"
 	go -C hack/cluster run . run -- go -C "$(CURDIR)" test -count=1 -timeout=30m -p=1 -v ./test/e2e/...
+
+.PHONY: test-deploy
+test-deploy: ## Deploy the image on a real node and upgrade it there (Linux, root); says so where the machine does not allow it.
+	@echo "== Deployment tests: pods on a real node, built on first use"
+	@go -C hack/cluster build -o /dev/null .
+	@if ! why="$$(go -C hack/cluster run . node-check --install 2>&1)"; then \
+	  echo "== LEFT OUT, nothing was tested: $$why"; exit 0; fi; \
+	set -x; go -C hack/cluster run . run --node -- go -C "$(CURDIR)" test -count=1 -timeout=30m -v ./test/deploy
 
 # Draws the pairs of faults.
 SEED ?= 1
@@ -189,6 +201,17 @@ docker-build: ## Build docker image with the manager.
 .PHONY: docker-push
 docker-push: ## Push docker image with the manager.
 	$(CONTAINER_TOOL) push ${IMG}
+
+# Where 'make image' writes to: for docker load, ctr images import and kind load image-archive.
+IMAGE_ARCHIVE ?= bin/image.tar
+
+.PHONY: image
+image: ## Build the image of the manager without a container engine, as an archive (IMAGE_ARCHIVE).
+	@mkdir -p $(dir $(IMAGE_ARCHIVE))
+	dir="$$(mktemp -d)"; trap 'rm -rf "$$dir"' EXIT; \
+	CGO_ENABLED=0 GOOS=linux go build -trimpath -o "$$dir/manager" ./cmd; \
+	go -C hack/cluster run . image --name "$(IMG)" --out "$(IMAGE_ARCHIVE)" \
+	  --label "org.opencontainers.image.version=$(lastword $(subst :, ,$(IMG)))" "$$dir/manager"
 
 # PLATFORMS defines the target platforms for the manager image be built to provide support to multiple
 # architectures. (i.e. make docker-buildx IMG=myregistry/mypoperator:0.0.1). To use this option you need to:
@@ -254,6 +277,7 @@ KUBE_SCORE ?= $(call go-tool,kube-score)
 dependencies: ## Download the modules and build the tools, so that the other targets need no network.
 	go mod download
 	go -C hack/cluster mod download
+	go -C test/observe mod download
 	$(CONTROLLER_GEN) --version
 	$(KUSTOMIZE) version
 	$(GOLANGCI_LINT) version

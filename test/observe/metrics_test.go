@@ -74,11 +74,13 @@ func existing(t *testing.T) map[string][]string {
 			name, _, _ := strings.Cut(l, "=")
 			labels = append(labels, name)
 		}
-		// Nothing tells histograms apart here but what is made of ours below.
-		for _, suffix := range []string{"", "_sum", "_count"} {
-			found[m[1]+suffix] = labels
+		found[m[1]] = labels
+		// A description does not say whether it is a histogram; of ours more is
+		// known, below.
+		if strings.HasSuffix(m[1], "_seconds") {
+			found[m[1]+"_sum"], found[m[1]+"_count"] = labels, labels
+			found[m[1]+"_bucket"] = append(slices.Clone(labels), "le")
 		}
-		found[m[1]+"_bucket"] = append(slices.Clone(labels), "le")
 	}
 	for _, m := range controller.Metrics() {
 		for _, suffix := range []string{"_sum", "_count", "_bucket"} {

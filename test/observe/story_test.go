@@ -51,7 +51,7 @@ func (before values) then(from int, after values) values {
 func never(int) (float64, bool) { return 0, false }
 
 // pod is what one operator shows: metrics without the first part of their names, and
-// with the value of a reason or state after a space.
+// with the value of a reason, state or bucket after a space.
 type pod map[string]values
 
 // gone: nothing is scraped of the pod from a minute on.
@@ -84,7 +84,12 @@ func (s story) load(t *testing.T, minutes int) string {
 	t.Helper()
 	labelsOf := map[string][]string{}
 	for _, m := range controller.Metrics() {
-		labelsOf[strings.TrimPrefix(m.Name, "snapshotschedule_")] = m.Labels
+		name := strings.TrimPrefix(m.Name, "snapshotschedule_")
+		if m.Type == "histogram" {
+			labelsOf[name+"_bucket"] = append(m.Labels, "le")
+			continue
+		}
+		labelsOf[name] = m.Labels
 	}
 	var b strings.Builder
 	b.WriteString("load 1m\n")

@@ -1,0 +1,186 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package observe
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/prometheus/promql/promqltest"
+
+	"mapcontroller.dev/snapshotschedule/internal/controller"
+)
+
+type dashboard struct {
+	Title, UID string
+	Templating struct {
+		List []struct {
+			Name, Type, Definition string
+		}
+	}
+	Panels []panel
+}
+
+type panel struct {
+	ID          int
+	Type, Title string
+	Datasource  struct{ UID string }
+	GridPos     struct{ X, Y, W, H int }
+	Panels      []panel
+	Targets     []target
+	FieldConfig struct{ Defaults struct{ Unit string } }
+}
+
+type target struct{ Expr, LegendFormat string }
+
+func theDashboard(t *testing.T) dashboard {
+	t.Helper()
+	var d dashboard
+	must(t, json.Unmarshal(read(t, "config/grafana/dashboard.json"), &d))
+	if d.Title == "" || d.UID == "" || len(d.Panels) == 0 {
+		t.Fatalf("it is empty: %+v", d)
+	}
+	return d
+}
+
+// filled is a query as Grafana sends it.
+var filled = strings.NewReplacer("$__rate_interval", "2h", "$namespace", "shop", "$schedule", ".*")
+
+// queries are those of all panels, filled in, with the title of their panel.
+func (d dashboard) queries() map[string]string {
+	found := map[string]string{}
+	for _, p := range d.Panels {
+		for _, q := range p.Targets {
+			found[filled.Replace(q.Expr)] = p.Title
+		}
+	}
+	return found
+}
+
+func TestDashboardQueries(t *testing.T) {
+	known := existing(t)
+	d := theDashboard(t)
+	for query, title := range d.queries() {
+		if strings.Contains(query, "$") {
+			t.Errorf("%s: %s: there is no such variable", title, query)
+		}
+		check(t, known, query)
+	}
+	labelValues := regexp.MustCompile(`^label_values\((.+), (\w+)\)$`)
+	for _, v := range d.Templating.List {
+		if v.Type != "query" {
+			continue
+		}
+		m := labelValues.FindStringSubmatch(filled.Replace(v.Definition))
+		if m == nil {
+			t.Errorf("variable %s: %s is no label_values", v.Name, v.Definition)
+			continue
+		}
+		check(t, known, "count by ("+m[2]+") ("+m[1]+")")
+	}
+}
+
+// Legends name labels that the query leaves.
+var legendLabel = regexp.MustCompile(`{{(\w+)}}`)
+
+func TestDashboardPanels(t *testing.T) {
+	d := theDashboard(t)
+	ids := map[int]bool{}
+	taken := map[[2]int]string{}
+	for _, p := range d.Panels {
+		if ids[p.ID] || p.Title == "" || len(p.Panels) > 0 {
+			t.Errorf("panel %d, %q: its id is there twice, it has no title, or it holds others", p.ID, p.Title)
+		}
+		ids[p.ID] = true
+		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
+			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
+				if other := taken[[2]int{x, y}]; other != "" || x >= 24 {
+					t.Fatalf("%s lies over %q, or beyond the edge", p.Title, other)
+				}
+				taken[[2]int{x, y}] = p.Title
+			}
+		}
+		if p.Type == "row" {
+			continue
+		}
+		if p.Datasource.UID != "${datasource}" || p.FieldConfig.Defaults.Unit == "" || len(p.Targets) == 0 {
+			t.Errorf("%s: datasource %q, unit %q, %d queries", p.Title, p.Datasource.UID, p.FieldConfig.Defaults.Unit, len(p.Targets))
+		}
+	}
+}
+
+// An hour of life fills each panel about schedules. Of what is wrong, there is
+// something wrong in it.
+func TestDashboardShowsALife(t *testing.T) {
+	one := healthy().with(pod{
+		"problems": always(1), "failing_persistentvolumeclaims": always(1), "skipped_persistentvolumeclaims": always(1),
+		"retention_paused": always(1), "suspended": always(1), "snapshots_failed_total": counting,
+		"slot_to_creation_seconds_bucket 1": counting, "slot_to_creation_seconds_bucket +Inf": counting,
+		"creation_to_ready_seconds_bucket 30": counting, "creation_to_ready_seconds_bucket +Inf": counting,
+	})
+	const minutes = 3*hour + 30
+	s := story{"a": {"": leads(), "backup": one}}
+	loaded := promqltest.LoadedStorage(t, s.load(t, minutes))
+	engine := promqltest.NewTestEngine(t, false, 0, promqltest.DefaultMaxSamplesPerQuery)
+	at := time.Unix(0, 0).Add(minutes * time.Minute)
+	d := theDashboard(t)
+	for _, p := range d.Panels {
+		for _, q := range p.Targets {
+			query := filled.Replace(q.Expr)
+			if !strings.Contains(query, "snapshotschedule_") || strings.Contains(query, "and on (job") {
+				continue // about the operator's process, which no story tells of
+			}
+			asked, err := engine.NewInstantQuery(context.Background(), loaded, nil, query, at)
+			must(t, err)
+			result := asked.Exec(context.Background())
+			must(t, result.Err)
+			vector, err := result.Vector()
+			must(t, err)
+			if len(vector) == 0 {
+				t.Errorf("%s: %s shows nothing", p.Title, query)
+				continue
+			}
+			t.Logf("%-35s %s = %v", p.Title, vector[0].Metric, vector[0].F)
+			for _, m := range legendLabel.FindAllStringSubmatch(q.LegendFormat, -1) {
+				if vector[0].Metric.Get(m[1]) == "" {
+					t.Errorf("%s: %s has no label %s for its legend", p.Title, query, m[1])
+				}
+			}
+		}
+	}
+}
+
+// Whatever is measured is shown, or watched.
+func TestEveryMetricIsOfUse(t *testing.T) {
+	var all []string
+	all = append(all, slices.Collect(maps.Keys(theDashboard(t).queries()))...)
+	for _, rule := range alertRules(t) {
+		all = append(all, rule.Expr)
+	}
+	text := strings.Join(all, "\n")
+	for _, m := range controller.Metrics() {
+		if !regexp.MustCompile(m.Name + `\b|` + m.Name + `_bucket\b`).MatchString(text) {
+			t.Errorf("%s is neither on the dashboard nor in an alert", m.Name)
+		}
+	}
+}
