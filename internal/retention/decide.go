@@ -165,9 +165,7 @@ func (d *decider) supersede() []int {
 		return floor
 	}
 	for i := range d.verdicts {
-		s := &d.series.Snapshots[i]
-		if d.verdicts[i] == Unready && !s.Uncut() && !d.serves(i) &&
-			!d.now.Before(s.Created.Add(d.readyDeadline)) && d.ageBase(i).Before(d.ageBase(oldest)) {
+		if d.stale(i) && d.ageBase(i).Before(d.ageBase(oldest)) {
 			d.verdicts[i] = Superseded
 			if len(floor) == 0 {
 				floor = append(floor, oldest)
@@ -175,6 +173,13 @@ func (d *decider) supersede() []int {
 		}
 	}
 	return floor
+}
+
+// stale tells whether a snapshot is cut, not ready, has had its time, and does
+// not serve a slot.
+func (d *decider) stale(i int) bool {
+	s := &d.series.Snapshots[i]
+	return d.verdicts[i] == Unready && !s.Uncut() && !d.serves(i) && !d.now.Before(s.Created.Add(d.readyDeadline))
 }
 
 // expiry is when the age of a snapshot is beyond the TTL, if there is one. The
