@@ -132,6 +132,23 @@ func TestGaugesAreNeverStale(t *testing.T) {
 	}
 }
 
+// Status is worked out often, and mostly says what it said before.
+func TestMeasuringAgainAllocatesNothing(t *testing.T) {
+	for name, s := range map[string]aSchedule{"interval": every("6h"), "cron": cron("30 2 * * 1-5", "Europe/Oslo")} {
+		t.Run(name, func(t *testing.T) {
+			s.Name = "again"
+			defer forgetMetrics(client.ObjectKeyFromObject(s))
+			situation := known(2, Note{OldestData: ago(time.Hour), NextSlot: in(time.Hour)})
+			setStatus(noon, s.SnapshotSchedule, situation)
+			p, err := newPolicy(&s.Spec)
+			must(t, err)
+			if n := testing.AllocsPerRun(100, func() { measure(noon, s.SnapshotSchedule, situation, p) }); n > 0 {
+				t.Errorf("%v allocations", n)
+			}
+		})
+	}
+}
+
 func TestIntervalOf(t *testing.T) {
 	at := func(text string) time.Time {
 		parsed, err := time.Parse("2006-01-02 15:04", text)
