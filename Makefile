@@ -75,6 +75,7 @@ lint: lint-manifests ## Run golangci-lint, kube-score, and govulncheck where its
 	$(GOLANGCI_LINT) run
 	cd hack/cluster && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml
 	cd test/observe && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml
+	cd hack/helm && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml
 	GOVULNCHECK="$(GOVULNCHECK)" hack/verify-vulnerabilities.sh
 
 .PHONY: lint-fix
@@ -82,6 +83,7 @@ lint-fix: ## Run golangci-lint linter and perform fixes
 	$(GOLANGCI_LINT) run --fix
 	cd hack/cluster && $(GOLANGCI_LINT) run --fix --config $(CURDIR)/.golangci.yml
 	cd test/observe && $(GOLANGCI_LINT) run --fix --config $(CURDIR)/.golangci.yml
+	cd hack/helm && $(GOLANGCI_LINT) run --fix --config $(CURDIR)/.golangci.yml
 
 .PHONY: lint-manifests
 lint-manifests: ## Score the manifests with kube-score. Exceptions are in hack/lint-manifests.sh, each with its reason.
@@ -121,7 +123,9 @@ test-unit: ## Run the tests that need no API server (minutes: 200 simulated live
 	@echo "== Unit tests of the local cluster program"
 	go -C hack/cluster test ./...
 	@echo "== Alerts and dashboard, in Prometheus' own engines (compiling those takes some minutes the first time)"
-	go -C test/observe test ./...
+	go -C test/observe test -count=1 ./...
+	@echo "== The Helm chart, rendered by Helm and compared with what kustomize builds"
+	go -C hack/helm test -count=1 ./...
 
 .PHONY: test-integration
 test-integration: ## Run the tests against a real API server, built on first use (KUBEBUILDER_ASSETS names another one).
@@ -236,6 +240,13 @@ build-installer: manifests generate ## Generate a consolidated YAML with CRDs an
 	KUSTOMIZE="$(KUSTOMIZE)" hack/render.sh config/default '${IMG}' > dist/install.yaml.new
 	mv dist/install.yaml.new dist/install.yaml
 
+CHART_VERSION ?= 0.1.0
+
+.PHONY: build-chart
+build-chart: manifests generate ## Generate the Helm chart dist/chart, version CHART_VERSION, with image IMG.
+	mkdir -p dist
+	$(KUSTOMIZE) build hack/helm/source | go -C hack/helm run . --out '$(CURDIR)/dist/chart' --version '$(CHART_VERSION)' --image '${IMG}'
+
 ##@ Deployment
 
 ifndef ignore-not-found
@@ -278,6 +289,7 @@ dependencies: ## Download the modules and build the tools, so that the other tar
 	go mod download
 	go -C hack/cluster mod download
 	go -C test/observe mod download
+	go -C hack/helm mod download
 	$(CONTROLLER_GEN) --version
 	$(KUSTOMIZE) version
 	$(GOLANGCI_LINT) version

@@ -52,6 +52,9 @@ func TestInstaller(t *testing.T) {
 	if want := "hack/render.sh config/default '" + installed + "' > dist/install.yaml"; !strings.Contains(target, want) {
 		t.Fatalf("build-installer does not run %s:\n%s", want, target)
 	}
+	for _, read := range []string{"config", "hack/render.sh", "Makefile"} {
+		files(t, read)
+	}
 	for _, folder := range []string{"config/default", "config/namespaced"} {
 		before := files(t, "config/manager")
 		rendered := decode(t, run(t, "hack/render.sh", folder, installed))
@@ -213,7 +216,8 @@ func decode(t *testing.T, text string) []*unstructured.Unstructured {
 	return all
 }
 
-// files are those of a folder, by path.
+// files are those of a folder, by path. What Go sees a test read, it doesn't take the
+// result from its cache for once changed; of what a program reads it knows nothing.
 func files(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

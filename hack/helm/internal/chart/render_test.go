@@ -1,0 +1,145 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package chart
+
+import (
+	"bytes"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	"helm.sh/helm/v4/pkg/chart/loader"
+	"helm.sh/helm/v4/pkg/engine"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// root is the root of the repository.
+const root = "../../../.."
+
+var release = Release{Version: "1.2.3", Image: "controller:latest"}
+
+// kustomize builds a folder of the repository.
+func kustomize(t *testing.T, folder string) []*unstructured.Unstructured {
+	t.Helper()
+	cmd := exec.Command("go", "tool", "-modfile=hack/tools/kustomize.mod", "kustomize", "build", folder)
+	cmd.Dir = root
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", cmd, err, &stderr)
+	}
+	all, err := Read(bytes.NewReader(out))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// built is the folder of a chart made of what the repository has.
+func built(t *testing.T) string {
+	t.Helper()
+	files, err := Build(kustomizeOnce(t), release)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(t.TempDir(), Name)
+	if err := Write(folder, files); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+// install is a release of the chart as Helm would make it.
+type install struct{ name, namespace, values string }
+
+// asKustomize gives the names and the namespace that kustomize gives.
+var asKustomize = install{name: Name, namespace: namespace}
+
+func (i install) with(values string) install {
+	i.values = values
+	return i
+}
+
+// objects are what Helm applies.
+func (i install) objects(folder string) ([]*unstructured.Unstructured, error) {
+	files, err := i.render(folder)
+	if err != nil {
+		return nil, err
+	}
+	var all strings.Builder
+	for path, text := range files {
+		if strings.HasSuffix(path, ".yaml") {
+			all.WriteString("\n---\n" + text)
+		}
+	}
+	return Read(strings.NewReader(all.String()))
+}
+
+func (i install) render(folder string) (map[string]string, error) {
+	c, err := loader.LoadDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	values := map[string]any{}
+	if err := yaml.UnmarshalStrict([]byte(i.values), &values); err != nil {
+		return nil, fmt.Errorf("%w in\n%s", err, i.values)
+	}
+	given, err := util.ToRenderValues(c, values, common.ReleaseOptions{Name: i.name, Namespace: i.namespace, Revision: 1, IsInstall: true}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return engine.Render(c, given)
+}
+
+// mustInstall are the objects of a release, by what tells one from the other.
+func mustInstall(t *testing.T, folder string, i install) map[string]*unstructured.Unstructured {
+	t.Helper()
+	all, err := i.objects(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return byKey(t, all)
+}
+
+func byKey(t *testing.T, all []*unstructured.Unstructured) map[string]*unstructured.Unstructured {
+	t.Helper()
+	keyed := map[string]*unstructured.Unstructured{}
+	for _, o := range all {
+		key := fmt.Sprintf("%s %s/%s", o.GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName())
+		if keyed[key] != nil {
+			t.Errorf("there are two of %s", key)
+		}
+		keyed[key] = o
+	}
+	return keyed
+}
+
+func keysOf(all map[string]*unstructured.Unstructured) []string {
+	var keys []string
+	for key := range all {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,33 @@
+{{/*
+What names begin with. The longest ending is -controller-manager-metrics-service, and 63 characters
+are the most that a Service's name may have.
+*/}}
+{{- define "snapshotschedule.fullname" -}}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 28 | trimSuffix "-" }}
+{{- else if contains .Chart.Name .Release.Name }}
+{{- .Release.Name | trunc 28 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 28 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{/*
+Labels of every object.
+*/}}
+{{- define "snapshotschedule.labels" -}}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/name: {{ .Chart.Name }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{/*
+The manager's image.
+*/}}
+{{- define "snapshotschedule.image" -}}
+{{- $image := .Values.manager.image -}}
+{{- $image.repository -}}
+{{- with $image.tag }}:{{ . }}{{ end -}}
+{{- with $image.digest }}@{{ . }}{{ end -}}
+{{- end }}

@@ -1,0 +1,271 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package chart
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v4/pkg/chart/v2/lint"
+	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// others are values unlike the default, for each value that there is.
+var others = map[string]string{
+	"fullnameOverride":                  "{fullnameOverride: other}",
+	"watchNamespaces":                   "{watchNamespaces: [a, b]}",
+	"manager.replicas":                  "{manager: {replicas: 3}}",
+	"manager.image.repository":          "{manager: {image: {repository: example.com/other}}}",
+	"manager.image.tag":                 "{manager: {image: {tag: v9}}}",
+	"manager.image.digest":              "{manager: {image: {digest: 'sha256:" + strings.Repeat("0f", 32) + "'}}}",
+	"manager.image.pullPolicy":          "{manager: {image: {pullPolicy: Never}}}",
+	"manager.imagePullSecrets":          "{manager: {imagePullSecrets: [{name: registry}]}}",
+	"manager.args":                      "{manager: {args: [--max-clock-skew=5m]}}",
+	"manager.env":                       "{manager: {env: [{name: GOGC, value: '100'}]}}",
+	"manager.resources":                 "{manager: {resources: {limits: {memory: 1Gi}}}}",
+	"manager.podSecurityContext":        "{manager: {podSecurityContext: {runAsUser: 20000}}}",
+	"manager.securityContext":           "{manager: {securityContext: {privileged: false}}}",
+	"manager.affinity":                  "{manager: {affinity: {nodeAffinity: {}}}}",
+	"manager.nodeSelector":              "{manager: {nodeSelector: {kubernetes.io/os: linux}}}",
+	"manager.tolerations":               "{manager: {tolerations: [{operator: Exists}]}}",
+	"manager.topologySpreadConstraints": "{manager: {topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}]}}",
+	"manager.priorityClassName":         "{manager: {priorityClassName: system-cluster-critical}}",
+	"manager.volumes":                   "{manager: {volumes: [{name: certificate, secret: {secretName: certificate}}]}}",
+	"manager.volumeMounts":              "{manager: {volumeMounts: [{name: certificate, mountPath: /certificate}]}}",
+	"rbacHelpers.enable":                "{rbacHelpers: {enable: false}}",
+	"crd.enable":                        "{crd: {enable: false}}",
+	"crd.keep":                          "{crd: {keep: false}}",
+	"metrics.enable":                    "{metrics: {enable: false}}",
+	"prometheus.enable":                 "{prometheus: {enable: true}}",
+	"networkPolicy.enable":              "{networkPolicy: {enable: true}}",
+}
+
+// TestEveryValueCounts changes each value in turn: what is rendered has to change.
+func TestEveryValueCounts(t *testing.T) {
+	folder := built(t)
+	text, err := os.ReadFile(filepath.Join(folder, "values.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defaults := map[string]any{}
+	if err := yaml.UnmarshalStrict(text, &defaults); err != nil {
+		t.Fatal(err)
+	}
+	schema := map[string]any{}
+	if text, err = os.ReadFile(filepath.Join(folder, "values.schema.json")); err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.UnmarshalStrict(text, &schema); err != nil {
+		t.Fatal(err)
+	}
+	want := slices.Sorted(maps.Keys(others))
+	if got := leaves(defaults, nil); !reflect.DeepEqual(got, want) {
+		t.Errorf("values.yaml has\n%q\nand the test\n%q", got, want)
+	}
+	if _, global := schema["properties"].(map[string]any)["global"]; !global {
+		t.Error("a chart that has this one among its own could give it no global values")
+	}
+	before := mustInstall(t, folder, asKustomize)
+	for name, values := range others {
+		if after := mustInstall(t, folder, asKustomize.with(values)); reflect.DeepEqual(before, after) {
+			t.Errorf("%s changes nothing", name)
+		}
+	}
+}
+
+// leaves are the values that are set as a whole.
+func leaves(values map[string]any, path []string) []string {
+	var all []string
+	for key, value := range values {
+		inner := append(slices.Clone(path), key)
+		name := strings.Join(inner, ".")
+		if deeper, ok := value.(map[string]any); ok && others[name] == "" {
+			all = append(all, leaves(deeper, inner)...)
+			continue
+		}
+		all = append(all, name)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// TestValuesRefused are those that would be ignored or break something.
+func TestValuesRefused(t *testing.T) {
+	folder := built(t)
+	for values, says := range map[string]string{
+		"{metrics: {enabled: false}}":                            "enabled",
+		"{replicas: 1}":                                          "replicas",
+		"{watchNamespaces: [A]}":                                 "watchNamespaces",
+		"{watchNamespaces: a}":                                   "watchNamespaces",
+		"{manager: {image: {digest: latest}}}":                   "digest",
+		"{manager: {replicas: many}}":                            "replicas",
+		"{metrics: {enable: false}, prometheus: {enable: true}}": "prometheus.enable needs metrics.enable",
+	} {
+		if _, err := asKustomize.with(values).objects(folder); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", values, err)
+		}
+	}
+}
+
+// TestNames looks, under other names, for references to what isn't there.
+func TestNames(t *testing.T) {
+	folder := built(t)
+	all := "watchNamespaces: [shop, bank], prometheus: {enable: true}, networkPolicy: {enable: true}"
+	for _, i := range []install{
+		{name: "backup", namespace: "ops", values: "{" + all + "}"},
+		{name: "x", namespace: "ops", values: "{" + all + ", fullnameOverride: a-name-of-more-than-twenty-eight-characters}"},
+	} {
+		got := mustInstall(t, folder, i)
+		if got["Role.rbac.authorization.k8s.io bank/"+nameOf(t, got)+"-manager-role"] == nil {
+			t.Errorf("no Role in bank among %q", keysOf(got))
+		}
+		for key, o := range got {
+			if len(o.GetName()) > 63 {
+				t.Errorf("%s is too long", key)
+			}
+			text, err := o.MarshalJSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, fixed := range []string{namespace, prefix + "controller", prefix + "manager", prefix + "metrics", prefix + "leader"} {
+				if rest := strings.ReplaceAll(string(text), i.name+"-"+prefix, ""); strings.Contains(rest, fixed) {
+					t.Errorf("%s speaks of %s: %s", key, fixed, text)
+				}
+			}
+			refers(t, got, o, i.namespace)
+		}
+	}
+}
+
+func nameOf(t *testing.T, all map[string]*unstructured.Unstructured) string {
+	t.Helper()
+	for key, o := range all {
+		if strings.HasPrefix(key, "Deployment") {
+			return strings.TrimSuffix(o.GetName(), "-controller-manager")
+		}
+	}
+	t.Fatal("there is no Deployment")
+	return ""
+}
+
+// refers follows the references of bindings and of the Deployment.
+func refers(t *testing.T, all map[string]*unstructured.Unstructured, o *unstructured.Unstructured, home string) {
+	t.Helper()
+	if role, ok, _ := unstructured.NestedStringMap(o.Object, "roleRef"); ok {
+		in := o.GetNamespace()
+		if role["kind"] == "ClusterRole" {
+			in = ""
+		}
+		if all[role["kind"]+"."+role["apiGroup"]+" "+in+"/"+role["name"]] == nil {
+			t.Errorf("%s %s: there is no %v", o.GetKind(), o.GetName(), role)
+		}
+	}
+	subjects, _, _ := unstructured.NestedSlice(o.Object, "subjects")
+	for _, s := range subjects {
+		s := s.(map[string]any)
+		if s["namespace"] != home || all["ServiceAccount "+home+"/"+s["name"].(string)] == nil {
+			t.Errorf("%s %s: there is no %v", o.GetKind(), o.GetName(), s)
+		}
+	}
+	if o.GetKind() == "Deployment" {
+		account, _, _ := unstructured.NestedString(o.Object, "spec", "template", "spec", "serviceAccountName")
+		if all["ServiceAccount "+home+"/"+account] == nil {
+			t.Errorf("there is no ServiceAccount %s", account)
+		}
+	}
+}
+
+// TestImage takes names of images apart and puts them together again.
+func TestImage(t *testing.T) {
+	digest := "@sha256:" + strings.Repeat("0f", 32)
+	for _, name := range []string{"a", "a:v1", "e.com:5000/a", "e.com:5000/b/a:v1", "e.com/a" + digest, "e.com:5000/a:v1" + digest} {
+		files, err := Build(kustomizeOnce(t), Release{Version: "1.2.3", Image: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		folder := filepath.Join(t.TempDir(), Name)
+		if err := Write(folder, files); err != nil {
+			t.Fatal(err)
+		}
+		got := mustInstall(t, folder, asKustomize)
+		manager := managerOf(t, got["Deployment.apps "+namespace+"/"+prefix+"controller-manager"])
+		if manager["image"] != name {
+			t.Errorf("%s became %s", name, manager["image"])
+		}
+	}
+}
+
+var source []*unstructured.Unstructured
+
+func kustomizeOnce(t *testing.T) []*unstructured.Unstructured {
+	t.Helper()
+	if source == nil {
+		source = kustomize(t, "hack/helm/source")
+	}
+	return source
+}
+
+// TestLint has Helm look the chart over.
+func TestLint(t *testing.T) {
+	messages := lint.RunAll(built(t), map[string]any{}, namespace).Messages
+	for _, m := range messages {
+		if m.Severity > support.InfoSev {
+			t.Error(m)
+		}
+	}
+}
+
+// TestRefused are objects and releases that no chart can be made of.
+func TestRefused(t *testing.T) {
+	unknown := &unstructured.Unstructured{Object: map[string]any{"kind": "Secret", "metadata": map[string]any{"name": "x"}}}
+	for name, build := range map[string]func() (map[string]string, error){
+		"no place": func() (map[string]string, error) {
+			return Build(append(slices.Clone(kustomizeOnce(t)), unknown), release)
+		},
+		"no Deployment": func() (map[string]string, error) { return Build(nil, release) },
+		"no semantic":   func() (map[string]string, error) { return Build(kustomizeOnce(t), Release{Version: "v1", Image: "a"}) },
+		"has no name": func() (map[string]string, error) {
+			return Build(kustomizeOnce(t), Release{Version: "1.2.3", Image: ":v1"})
+		},
+	} {
+		if _, err := build(); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestWriteLeavesOthersAlone: what is no chart is not replaced.
+func TestWriteLeavesOthersAlone(t *testing.T) {
+	folder := t.TempDir()
+	kept := filepath.Join(folder, "kept")
+	if err := os.WriteFile(kept, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(folder, map[string]string{"Chart.yaml": "x"}); err == nil {
+		t.Error("it was replaced")
+	}
+	if _, err := os.Stat(kept); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,61 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package chart
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Write puts the files into a folder, by path, in place of what is there. A folder that
+// holds something other than a chart is left alone.
+func Write(folder string, files map[string]string) error {
+	entries, err := os.ReadDir(folder)
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	if len(entries) > 0 {
+		if _, err := os.Stat(filepath.Join(folder, "Chart.yaml")); err != nil {
+			return fmt.Errorf("%s is no chart and not empty: name another folder", folder)
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(filepath.Clean(folder)), 0o755); err != nil {
+		return err
+	}
+	fresh, err := os.MkdirTemp(filepath.Dir(filepath.Clean(folder)), "chart.")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(fresh) }()
+	if err := os.Chmod(fresh, 0o755); err != nil {
+		return err
+	}
+	for name, text := range files {
+		path := filepath.Join(fresh, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	if err := os.RemoveAll(folder); err != nil {
+		return err
+	}
+	return os.Rename(fresh, folder)
+}
