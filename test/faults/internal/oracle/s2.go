@@ -20,6 +20,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
@@ -90,11 +93,25 @@ func (d deletion) unread(h *history.History, views []*view) string {
 	}
 	missing := ""
 	for _, v := range views {
-		if missing = d.unreadFloor(reads, v); missing == "" {
+		// A moment at which there was no floor yet is no excuse: the delete was
+		// not allowed then.
+		if !v.allows(d.doomed) {
+			continue
+		}
+		unread := d.unreadFloor(reads, v)
+		if unread == "" {
 			return ""
 		}
+		missing = "VolumeSnapshot " + unread + ", which is of the floor"
 	}
-	return "VolumeSnapshot " + missing + ", which is of the floor"
+	return missing
+}
+
+func (v *view) allows(doomed *snapshotv1.VolumeSnapshot) bool {
+	return slices.ContainsFunc(v.moments(), func(at time.Time) bool {
+		allowed, _ := v.mayDelete(doomed, at)
+		return allowed
+	})
 }
 
 // unreadFloor is the name of the newest survivor that was not read live, if too
