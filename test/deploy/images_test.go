@@ -1,0 +1,94 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package deploy
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+// The image that is installed, the one that it is upgraded to, and the suite's
+// own.
+const (
+	repository = "localhost/snapshotschedule"
+	firstTag   = "one"
+	secondTag  = "two"
+	inpodImage = "localhost/inpod:test"
+)
+
+// buildImages makes the images as people do who have no container engine, and
+// loads them into the node.
+func buildImages(ctx context.Context) {
+	GinkgoHelper()
+	dir := GinkgoT().TempDir()
+	load := []string{"-C", "hack/cluster", "run", ".", "load", "--dir", cluster.Dir}
+	for _, tag := range []string{firstTag, secondTag} {
+		archive := filepath.Join(dir, tag+".tar")
+		run(ctx, nil, "make", "--no-print-directory", "image", "IMG="+repository+":"+tag, "IMAGE_ARCHIVE="+archive)
+		load = append(load, archive)
+	}
+	program, archive := filepath.Join(dir, "inpod"), filepath.Join(dir, "inpod.tar")
+	run(ctx, nil, "env", "CGO_ENABLED=0", "go", "build", "-o", program, "./test/deploy/inpod")
+	run(ctx, nil, "go", "-C", "hack/cluster", "run", ".", "image", "--name", inpodImage, "--out", archive, program)
+	run(ctx, nil, "go", append(load, archive)...)
+}
+
+// kustomize builds config/default as people do: with an overlay of theirs that
+// names the image, and asks for a second replica.
+func kustomize(ctx context.Context, tag string) []byte {
+	GinkgoHelper()
+	dir := GinkgoT().TempDir()
+	shipped, err := filepath.Abs(filepath.Join(root, "config", "default"))
+	Expect(err).NotTo(HaveOccurred())
+	relative, err := filepath.Rel(dir, shipped)
+	Expect(err).NotTo(HaveOccurred())
+	overlay := `apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+resources: [` + relative + `]
+images: [{name: controller, newName: ` + repository + `, newTag: ` + tag + `}]
+replicas: [{name: ` + deploymentName + `, count: 2}]
+`
+	Expect(os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(overlay), 0o600)).To(Succeed())
+	return []byte(run(ctx, nil, "go", "tool", "-modfile=hack/tools/kustomize.mod", "kustomize", "build", dir))
+}
+
+var _ = Describe("the image", func() {
+	It("is built by the line of the Dockerfile, runs as its user, and starts what it starts", func(ctx context.Context) {
+		text, err := os.ReadFile(filepath.Join(root, "Dockerfile"))
+		Expect(err).NotTo(HaveOccurred())
+		dockerfile := strings.TrimSpace(string(text))
+		line := regexp.MustCompile(`CGO_ENABLED=(\d) .*go build (.*) -o \S*(manager)"? ([\w./]+)`)
+		theirs := line.FindStringSubmatch(dockerfile)
+		Expect(theirs).To(HaveLen(5), dockerfile)
+		recipe := run(ctx, nil, "make", "--no-print-directory", "-n", "image", "IMG=a:b", "IMAGE_ARCHIVE=c.tar")
+		ours := line.FindStringSubmatch(recipe)
+		Expect(ours).To(HaveLen(5), recipe)
+		Expect(ours[1:]).To(Equal(theirs[1:]))
+
+		user := regexp.MustCompile(`(?m)^USER (.*)$`).FindStringSubmatch(dockerfile)
+		Expect(user).To(HaveLen(2), dockerfile)
+		help := run(ctx, nil, "go", "-C", "hack/cluster", "run", ".", "image", "--help")
+		Expect(help).To(ContainSubstring(`(default "` + user[1] + `")`))
+		Expect(dockerfile).To(HaveSuffix(`ENTRYPOINT ["/manager"]`))
+	})
+})

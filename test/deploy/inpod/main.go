@@ -1,0 +1,123 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// The program inpod tells what a pod sees from within. The operator's image
+// holds one program and no shell, so the suite brings its own.
+package main
+
+import (
+	"bufio"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+)
+
+const usage = "usage: inpod get URL [TOKEN-FILE [WANTED]] | inpod look"
+
+// patience is for how long get waits for an answer that is wanted.
+const patience = 30 * time.Second
+
+func main() {
+	err := errors.New(usage)
+	switch args := os.Args[1:]; {
+	case len(args) == 2 && args[0] == "get":
+		err = get(args[1], "", "")
+	case len(args) == 3 && args[0] == "get":
+		err = get(args[1], args[2], "")
+	case len(args) == 4 && args[0] == "get":
+		err = get(args[1], args[2], args[3])
+	case len(args) == 1 && args[0] == "look":
+		err = look()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// get prints the status code of the answer and then its body. Behind a Service
+// each of its pods may answer: get asks until an answer holds what is wanted, or
+// prints the last one.
+func get(url, tokenFile, wanted string) error {
+	req, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	if tokenFile != "" {
+		token, err := os.ReadFile(tokenFile)
+		if err != nil {
+			return err
+		}
+		req.Header.Set("Authorization", "Bearer "+string(token))
+	}
+	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
+		DisableKeepAlives: true,
+		// The certificate is self-signed unless cert-manager is there.
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+	}}
+	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+		code, body, err := ask(client, req)
+		if err != nil {
+			return err
+		}
+		if strings.Contains(body, wanted) || time.Now().After(end) {
+			_, err := fmt.Printf("%d\n%s", code, body)
+			return err
+		}
+	}
+}
+
+func ask(client *http.Client, req *http.Request) (code int, body string, err error) {
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0, "", err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(b), err
+}
+
+// look prints, as JSON, under what the first process of the container runs: what
+// the kernel says, not what the manifest asks for.
+func look() error {
+	seen := map[string]string{}
+	status, err := os.Open("/proc/1/status")
+	if err != nil {
+		return err
+	}
+	defer status.Close()
+	lines := bufio.NewScanner(status)
+	for lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), ":")
+		seen[name] = strings.Join(strings.Fields(value), " ")
+	}
+	mounts, err := os.ReadFile("/proc/1/mountinfo")
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if f := strings.Fields(line); len(f) > 5 && f[4] == "/" {
+			seen["root"] = f[5]
+		}
+	}
+	return errors.Join(lines.Err(), json.NewEncoder(os.Stdout).Encode(seen))
+}

@@ -1,0 +1,84 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package deploy
+
+import (
+	"context"
+	"encoding/json"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func restricted() *corev1.SecurityContext {
+	return &corev1.SecurityContext{
+		AllowPrivilegeEscalation: ptr.To(false),
+		RunAsNonRoot:             ptr.To(true),
+		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		SeccompProfile:           &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	}
+}
+
+// inpodPod is a pod of the suite's own image.
+func inpodPod(namespace, name string, args ...string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever,
+			Containers:    []corev1.Container{{Name: "inpod", Image: inpodImage, Args: args, SecurityContext: restricted()}},
+		},
+	}
+}
+
+// output runs the pod to its end and returns what it printed.
+func output(ctx context.Context, pod *corev1.Pod) string {
+	GinkgoHelper()
+	Expect(cluster.Client.Create(ctx, pod)).To(Succeed())
+	Eventually(func(g Gomega) {
+		g.Expect(cluster.Client.Get(ctx, client.ObjectKeyFromObject(pod), pod)).To(Succeed())
+		g.Expect(pod.Status.Phase).To(BeElementOf(corev1.PodSucceeded, corev1.PodFailed))
+	}).WithContext(ctx).Should(Succeed())
+	said := kubectl(ctx, "-n", pod.Namespace, "logs", pod.Name)
+	Expect(pod.Status.Phase).To(Equal(corev1.PodSucceeded), said)
+	return said
+}
+
+// lookInto has the kernel say under what the operator in a pod runs: a container
+// that is added to the pod looks at the operator's process.
+func lookInto(ctx context.Context, name string) map[string]string {
+	GinkgoHelper()
+	pod := podNamed(ctx, name)
+	pod.Spec.EphemeralContainers = []corev1.EphemeralContainer{{
+		TargetContainerName: pod.Spec.Containers[0].Name,
+		EphemeralContainerCommon: corev1.EphemeralContainerCommon{
+			Name: "look", Image: inpodImage, Args: []string{"look"}, SecurityContext: restricted(),
+		},
+	}}
+	_, err := cluster.Kube.CoreV1().Pods(system).UpdateEphemeralContainers(ctx, name, pod, metav1.UpdateOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	Eventually(func(g Gomega) {
+		g.Expect(podNamed(ctx, name).Status.EphemeralContainerStatuses).To(HaveExactElements(
+			HaveField("State.Terminated", HaveValue(HaveField("ExitCode", BeZero())))))
+	}).WithContext(ctx).Should(Succeed())
+	seen := map[string]string{}
+	Expect(json.Unmarshal([]byte(kubectl(ctx, "-n", system, "logs", name, "-c=look")), &seen)).To(Succeed())
+	return seen
+}
