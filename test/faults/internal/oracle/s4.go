@@ -45,6 +45,8 @@ func slotIDOf(s *snapshotv1.VolumeSnapshot) (slotID, bool) {
 type spending struct {
 	name       string
 	generation int64
+	// clock is what the controller's clock showed.
+	clock time.Time
 }
 
 // S4: for a schedule, a PVC and a slot there is at most one snapshot at any
@@ -52,7 +54,8 @@ type spending struct {
 // it was uncut when the controller deleted it. Where the spec was changed since,
 // or the PVC was detached when it was deleted and matches again, the slot is due
 // by the contract, and may be taken again too. So is a slot that a clock ahead of
-// time took, and that was deleted before it came: it has never been served.
+// time took, and that was deleted before it came: it has never been served; and
+// one that a clock comes to once more which was set back to before the delete.
 func S4(h *history.History) []Violation {
 	var found []Violation
 	there := map[slotID]map[types.UID]string{} // names by UID
@@ -61,7 +64,9 @@ func S4(h *history.History) []Violation {
 		c := &h.Changes[i]
 		if d, ok := deletionAt(h, i); ok && !isUncut(d.doomed) {
 			if id, ok := slotIDOf(d.doomed); ok && w.selects(id.seriesID) && !time.Unix(id.slot, 0).After(d.at) {
-				spent[id] = spending{name: d.doomed.Name, generation: w.schedules[id.schedule].Generation}
+				spent[id] = spending{
+					name: d.doomed.Name, generation: w.schedules[id.schedule].Generation, clock: clockAt(d.request, d.at),
+				}
 			}
 		}
 		before, _ := c.Before.(*snapshotv1.VolumeSnapshot)
@@ -79,7 +84,7 @@ func S4(h *history.History) []Violation {
 			return
 		}
 		if before == nil && byOperator(h, i) {
-			if why := w.takenTwice(id, there[id], spent[id]); why != "" {
+			if why := w.takenTwice(id, there[id], spent[id], clockAt(&h.Requests[c.Request], c.At)); why != "" {
 				found = append(found, Violation{Oracle: "S4", At: c.At, Change: i, Request: c.Request, Message: fmt.Sprintf(
 					"VolumeSnapshot %s/%s was created for slot %s, %s", after.Namespace, after.Name,
 					time.Unix(id.slot, 0).UTC().Format(time.RFC3339), why)})
@@ -93,12 +98,20 @@ func S4(h *history.History) []Violation {
 	return found
 }
 
-func (w *world) takenTwice(id slotID, there map[types.UID]string, spent spending) string {
+// clockAt is what the controller's clock showed when it sent a request.
+func clockAt(r *history.Request, committed time.Time) time.Time {
+	if r.Clock.IsZero() {
+		return committed
+	}
+	return r.Clock
+}
+
+func (w *world) takenTwice(id slotID, there map[types.UID]string, spent spending, clock time.Time) string {
 	for _, name := range there {
 		return "which " + name + " serves"
 	}
 	schedule := w.schedules[id.schedule]
-	if spent.name != "" && (schedule == nil || schedule.Generation == spent.generation) {
+	if spent.name != "" && !clock.Before(spent.clock) && (schedule == nil || schedule.Generation == spent.generation) {
 		return "which " + spent.name + " had served until the controller deleted it"
 	}
 	return ""

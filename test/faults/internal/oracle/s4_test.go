@@ -120,6 +120,22 @@ func TestS4(t *testing.T) {
 			s.creates(second)
 			return s
 		}, "until the controller deleted it"},
+		{"comes to a slot again by a clock that was set back", func() *script {
+			s := begin(ready("a", 0))
+			s.deletes("a")
+			s.wait(day)
+			s.ahead = -day - 30*time.Second
+			s.creates(again("a"))
+			return s
+		}, ""},
+		{"takes a slot again by a clock that was set back, but not to before the delete", func() *script {
+			s := begin(ready("a", 0))
+			s.deletes("a")
+			s.wait(day)
+			s.ahead = -day + 30*time.Second
+			s.creates(again("a"))
+			return s
+		}, "until the controller deleted it"},
 		{"takes a slot again under a new spec", func() *script {
 			s := begin(ready("a", 0))
 			s.deletes("a")

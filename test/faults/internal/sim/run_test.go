@@ -42,6 +42,7 @@ var found = map[uint64]string{
 	218: "an oracle took a floor that a late cache knew for none",
 	236: "status was patched from an old copy of the schedule, and counted more ready snapshots than there were",
 	274: "as with 106, with an interval",
+	475: "an oracle did not know that a clock that is set back comes to a slot once more",
 }
 
 // lives is how many TestLives lives, from seed 0 on. The campaign lives as many as
