@@ -240,6 +240,10 @@ build-installer: manifests generate ## Generate a consolidated YAML with CRDs an
 	KUSTOMIZE="$(KUSTOMIZE)" hack/render.sh config/default '${IMG}' > dist/install.yaml.new
 	mv dist/install.yaml.new dist/install.yaml
 
+.PHONY: sbom
+sbom: image ## Write the SBOM of the image, dist/sbom.spdx.json. Compiling syft takes some minutes the first time.
+	SYFT="$(SYFT)" hack/sbom.sh '$(IMAGE_ARCHIVE)' '$(IMG)' dist/sbom.spdx.json
+
 CHART_VERSION ?= 0.1.0
 
 .PHONY: build-chart
@@ -283,6 +287,7 @@ CONTROLLER_GEN ?= $(call go-tool,controller-gen)
 GOLANGCI_LINT ?= $(call go-tool,golangci-lint)
 GOVULNCHECK ?= $(call go-tool,govulncheck)
 KUBE_SCORE ?= $(call go-tool,kube-score)
+SYFT ?= $(call go-tool,syft)
 
 .PHONY: dependencies
 dependencies: ## Download the modules and build the tools, so that the other targets need no network.

@@ -21,9 +21,11 @@ limitations under the License.
 // It is a module of its own, so that Prometheus and all it needs stay out of the
 // product's go.mod.
 //
-//	go -C test/observe test -v ./...
+//	go -C test/observe test -count=1 -v ./...
 //
-// With -v each alert that fires is shown: which, when, and its text.
+// With -v each alert that fires is shown: which, when, and its text. Without
+// -count=1 Go may repeat what a test said of rules that have changed since: they
+// are outside of this module.
 //
 //	rules_test.go      the rules as such: names, labels, annotations
 //	alerts_test.go     the stories, and which alerts fire when

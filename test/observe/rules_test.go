@@ -24,25 +24,33 @@ import (
 	"strings"
 	"testing"
 
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/common/promslog"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 )
+
+// decode reads an object of the Prometheus operator as strictly as its API does.
+func decode(t *testing.T, path, kind string, into runtime.Object) {
+	t.Helper()
+	must(t, yaml.UnmarshalStrict(read(t, path), into))
+	if got, want := into.GetObjectKind().GroupVersionKind(), monitoringv1.SchemeGroupVersion.WithKind(kind); got != want {
+		t.Fatalf("%s is a %s, want %s", path, got, want)
+	}
+}
 
 // ruleFile writes the groups of the PrometheusRule as a rule file of Prometheus.
 func ruleFile(t *testing.T) string {
 	t.Helper()
-	var rule struct {
-		APIVersion, Kind string
-		Metadata         map[string]any
-		Spec             struct{ Groups []any }
-	}
-	must(t, yaml.UnmarshalStrict(read(t, "config/prometheus/rules.yaml"), &rule))
-	if rule.APIVersion != "monitoring.coreos.com/v1" || rule.Kind != "PrometheusRule" {
-		t.Fatalf("it is a %s %s", rule.APIVersion, rule.Kind)
-	}
+	var rule monitoringv1.PrometheusRule
+	decode(t, "config/prometheus/rules.yaml", monitoringv1.PrometheusRuleKind, &rule)
 	text, err := yaml.Marshal(map[string]any{"groups": rule.Spec.Groups})
 	must(t, err)
 	path := filepath.Join(t.TempDir(), "rules.yaml")
@@ -100,11 +108,34 @@ func TestRules(t *testing.T) {
 
 // The alerts need the labels as the operator writes them.
 func TestServiceMonitorHonoursLabels(t *testing.T) {
-	var monitor struct {
-		Spec struct{ Endpoints []map[string]any }
+	var monitor monitoringv1.ServiceMonitor
+	decode(t, "config/prometheus/monitor.yaml", monitoringv1.ServiceMonitorsKind, &monitor)
+	if e := monitor.Spec.Endpoints; len(e) != 1 || !e[0].HonorLabels {
+		t.Errorf("endpoints are %+v", e)
 	}
-	must(t, yaml.Unmarshal(read(t, "config/prometheus/monitor.yaml"), &monitor))
-	if len(monitor.Spec.Endpoints) != 1 || monitor.Spec.Endpoints[0]["honorLabels"] != true {
-		t.Errorf("endpoints are %v", monitor.Spec.Endpoints)
+}
+
+// What is scraped is what is served: the Service has the labels that the monitor
+// selects, and the port that it names.
+func TestServiceMonitorFindsTheService(t *testing.T) {
+	var monitor monitoringv1.ServiceMonitor
+	decode(t, "config/prometheus/monitor.yaml", monitoringv1.ServiceMonitorsKind, &monitor)
+	var service corev1.Service
+	must(t, yaml.UnmarshalStrict(read(t, "config/default/metrics_service.yaml"), &service))
+	selector, err := metav1.LabelSelectorAsSelector(&monitor.Spec.Selector)
+	must(t, err)
+	if selector.Empty() || !selector.Matches(labels.Set(service.Labels)) {
+		t.Errorf("%s does not match %v", selector, service.Labels)
 	}
+	var policy networkingv1.NetworkPolicy
+	must(t, yaml.UnmarshalStrict(read(t, "config/network-policy/allow-metrics-traffic.yaml"), &policy))
+	for _, port := range service.Spec.Ports {
+		if port.Name == monitor.Spec.Endpoints[0].Port && len(policy.Spec.Ingress) == 1 &&
+			*policy.Spec.Ingress[0].Ports[0].Port == port.TargetPort &&
+			maps.Equal(policy.Spec.PodSelector.MatchLabels, service.Spec.Selector) {
+			return
+		}
+	}
+	t.Errorf("the monitor asks for %s, the service has %v, the network policy lets through %v",
+		monitor.Spec.Endpoints[0].Port, service.Spec.Ports, policy.Spec.Ingress)
 }
