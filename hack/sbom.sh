@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Writes the SBOM of an image, given as an archive, in SPDX, and checks it against what the program
+# itself says it was built of.
+#
+#   hack/sbom.sh bin/image.tar example.com/snapshotschedule:v1.2.3 dist/sbom.spdx.json
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+archive="$1" name="$2" out="$3"
+syft=(${SYFT:-go tool -modfile=hack/tools/syft.mod syft})
+
+scratch="$(mktemp -d)"
+trap 'rm -rf "$scratch"' EXIT
+
+# A tag is what follows a colon after the last slash.
+image="${name##*/}"
+version="${image#*:}"
+[ "$version" != "$image" ] || version=latest
+
+export SYFT_CHECK_FOR_APP_UPDATE=false SYFT_FORMAT_PRETTY=true
+"${syft[@]}" scan --quiet "docker-archive:$archive" --source-name "${name%":$version"}" --source-version "$version" \
+  --output "spdx-json=$scratch/sbom.json"
+
+# The image holds one program: its layer is the only tar in the archive.
+layer="$(tar -tf "$archive" | grep '\.tar$')"
+tar -xOf "$archive" "$layer" | tar -xf - -C "$scratch" manager
+modules=0 missing=0
+while read -r module version; do
+  modules=$((modules + 1))
+  # The version stands within a few lines of the name, in the same package.
+  if ! grep -A4 -F "\"name\": \"$module\"," "$scratch/sbom.json" | grep -q -F "\"versionInfo\": \"$version\","; then
+    echo "not in the SBOM: $module $version" >&2
+    missing=$((missing + 1))
+  fi
+done < <(go version -m "$scratch/manager" | awk '$1 == "dep" { print $2, $3 }')
+if [ "$modules" = 0 ] || [ "$missing" != 0 ]; then
+  echo "FAILED: the program is built of $modules modules, and $missing of them are not in the SBOM" >&2
+  exit 1
+fi
+mkdir -p "$(dirname "$out")"
+mv "$scratch/sbom.json" "$out"
+echo "$out: the $modules modules of $name and Go's standard library"
