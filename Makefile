@@ -300,3 +300,4 @@ dependencies: ## Download the modules and build the tools, so that the other tar
 	$(GOLANGCI_LINT) version
 	$(GOVULNCHECK) -version
 	$(KUBE_SCORE) version
+	go list -modfile=hack/tools/syft.mod -deps tool > /dev/null
