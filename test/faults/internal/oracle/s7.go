@@ -18,6 +18,7 @@ package oracle
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
@@ -73,15 +74,20 @@ func (d deletion) unsynced(h *history.History) string {
 }
 
 // skewed goes by what the guards were shown last, and by what the run did to the
-// clocks for as long as the guards' window was open.
+// clocks while they looked.
 func (d deletion) skewed(h *history.History) string {
+	evidence := d.evidence(h)
+	looked := d.opened()
+	if len(evidence) > 0 {
+		looked = evidence[len(evidence)-1].At
+	}
 	for _, w := range h.Windows {
-		if w.Kind == history.Skewed && d.within(w) && w.Holds(d.opened()) && w.Holds(d.sent()) {
+		if w.Kind == history.Skewed && d.within(w) && w.Holds(looked) && w.Holds(d.sent()) {
 			return "while the clocks differed by more than is allowed"
 		}
 	}
-	for _, r := range d.reads(h) {
-		if r.Verb != "get" || r.Namespace != d.doomed.Namespace || r.Date.IsZero() || !d.isEvidence(r) {
+	for _, r := range evidence {
+		if r.Date.IsZero() {
 			continue
 		}
 		clock := r.Clock
@@ -97,14 +103,13 @@ func (d deletion) skewed(h *history.History) string {
 	return ""
 }
 
-// isEvidence: guards read the schedule, the PVC and snapshots; the rest is read
-// for other ends.
-func (d deletion) isEvidence(r *history.Request) bool {
-	switch r.Resource {
-	case "snapshotschedules", "persistentvolumeclaims", "volumesnapshots":
-		return true
-	}
-	return false
+// evidence are the guards' reads, latest first: they read the schedule, the PVC
+// and snapshots; the rest is read for other ends.
+func (d deletion) evidence(h *history.History) []*history.Request {
+	return slices.DeleteFunc(d.reads(h), func(r *history.Request) bool {
+		return r.Verb != "get" || r.Namespace != d.doomed.Namespace ||
+			!slices.Contains([]string{"snapshotschedules", "persistentvolumeclaims", "volumesnapshots"}, r.Resource)
+	})
 }
 
 func (d deletion) within(w history.Window) bool {

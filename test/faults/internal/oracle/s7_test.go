@@ -133,6 +133,13 @@ func TestS7(t *testing.T) {
 			s.deletes("old")
 			return s
 		}, "more than is allowed"},
+		{"without a Date, in a run that has just begun", func() *script {
+			s := expired()
+			s.window(history.Skewed, s.now, time.Time{}, "")
+			s.guards("new")
+			s.deletes("old")
+			return s
+		}, "more than is allowed"},
 		{"a moment after the run set the clock", func() *script {
 			s := expired()
 			s.guards("new")
