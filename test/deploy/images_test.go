@@ -54,7 +54,7 @@ func buildImages(ctx context.Context) {
 }
 
 // kustomize builds config/default as people do: with an overlay of theirs that
-// names the image, and asks for a second replica.
+// names the image.
 func kustomize(ctx context.Context, tag string) []byte {
 	GinkgoHelper()
 	dir := GinkgoT().TempDir()
@@ -66,7 +66,6 @@ func kustomize(ctx context.Context, tag string) []byte {
 kind: Kustomization
 resources: [` + relative + `]
 images: [{name: controller, newName: ` + repository + `, newTag: ` + tag + `}]
-replicas: [{name: ` + deploymentName + `, count: 2}]
 `
 	Expect(os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(overlay), 0o600)).To(Succeed())
 	return []byte(run(ctx, nil, "go", "tool", "-modfile=hack/tools/kustomize.mod", "kustomize", "build", dir))
