@@ -161,6 +161,23 @@ func (d deletion) reads(h *history.History) []*history.Request {
 	return found
 }
 
+// evidence are the guards' reads, latest first: they read the schedule, the PVC
+// and snapshots; the rest is read for other ends.
+func (d deletion) evidence(h *history.History) []*history.Request {
+	return slices.DeleteFunc(d.reads(h), func(r *history.Request) bool {
+		return r.Verb != "get" || r.Namespace != d.doomed.Namespace ||
+			!slices.Contains([]string{"snapshotschedules", "persistentvolumeclaims", "volumesnapshots"}, r.Resource)
+	})
+}
+
+// looked is when the guards first did.
+func (d deletion) looked(h *history.History) time.Time {
+	if evidence := d.evidence(h); len(evidence) > 0 {
+		return evidence[len(evidence)-1].At
+	}
+	return d.opened()
+}
+
 // shown is a view with the objects in it replaced by those that the guards were
 // shown, for a guard can't know better.
 func (d deletion) shown(h *history.History, truth *view) *view {

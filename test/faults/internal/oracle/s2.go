@@ -92,10 +92,11 @@ func (d deletion) unread(h *history.History, views []*view) string {
 		return ""
 	}
 	missing := ""
+	looked := d.looked(h).Add(d.ahead())
 	for _, v := range views {
 		// A moment at which there was no floor yet is no excuse: the delete was
-		// not allowed then.
-		if !v.allows(d.doomed) {
+		// not allowed then, or it was before the guards looked.
+		if v.until.Before(looked) || !v.allows(d.doomed) {
 			continue
 		}
 		unread := d.unreadFloor(reads, v)

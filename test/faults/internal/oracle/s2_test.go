@@ -260,6 +260,16 @@ func TestS2(t *testing.T) {
 			s.deletes("old")
 			return s
 		}, "live read of VolumeSnapshot new"},
+		{"deletes without a live read of the floor, of a PVC that has just come", func() *script {
+			s := begin(ready("old", 11*day), ready("new", time.Hour))
+			s.gone(data)
+			s.wait(time.Second)
+			s.others(newClaim("data"))
+			s.wait(time.Second)
+			s.guards()
+			s.deletes("old")
+			return s
+		}, "live read of VolumeSnapshot new"},
 		{"deletes on a floor that is not the newest", func() *script {
 			s := begin(ready("old", 11*day), ready("new", time.Hour), ready("newer", time.Minute))
 			s.guards("new")

@@ -18,7 +18,6 @@ package oracle
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
@@ -76,11 +75,7 @@ func (d deletion) unsynced(h *history.History) string {
 // skewed goes by what the guards were shown last, and by what the run did to the
 // clocks while they looked.
 func (d deletion) skewed(h *history.History) string {
-	evidence := d.evidence(h)
-	looked := d.opened()
-	if len(evidence) > 0 {
-		looked = evidence[len(evidence)-1].At
-	}
+	looked, evidence := d.looked(h), d.evidence(h)
 	for _, w := range h.Windows {
 		if w.Kind == history.Skewed && d.within(w) && w.Holds(looked) && w.Holds(d.sent()) {
 			return "while the clocks differed by more than is allowed"
@@ -101,15 +96,6 @@ func (d deletion) skewed(h *history.History) string {
 		return ""
 	}
 	return ""
-}
-
-// evidence are the guards' reads, latest first: they read the schedule, the PVC
-// and snapshots; the rest is read for other ends.
-func (d deletion) evidence(h *history.History) []*history.Request {
-	return slices.DeleteFunc(d.reads(h), func(r *history.Request) bool {
-		return r.Verb != "get" || r.Namespace != d.doomed.Namespace ||
-			!slices.Contains([]string{"snapshotschedules", "persistentvolumeclaims", "volumesnapshots"}, r.Resource)
-	})
 }
 
 func (d deletion) within(w history.Window) bool {
