@@ -39,7 +39,7 @@ const root = "../.."
 // pages returns the pages by path.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
-	all := map[string]string{"README.md": read(t, "README.md")}
+	all := map[string]string{"README.md": read(t, "README.md"), "SECURITY.md": read(t, "SECURITY.md")}
 	found, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	if err != nil || len(found) == 0 {
 		t.Fatalf("found %d pages in docs: %v", len(found), err)

@@ -1,0 +1,98 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package manifests
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/diff"
+)
+
+// TestPermissionsArePublished compares what SECURITY.md says that the operator may do with what the
+// manifests grant it.
+func TestPermissionsArePublished(t *testing.T) {
+	granted := map[string]string{}
+	rendered := decode(t, run(t, "hack/render.sh", "config/default", installed))
+	files(t, "config")
+	for _, o := range rendered {
+		if !slices.Contains(rolesOfManager, strings.TrimPrefix(o.GetName(), "snapshotschedule-")) {
+			continue
+		}
+		role := &rbacv1.ClusterRole{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, role); err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range role.Rules {
+			for _, group := range rule.APIGroups {
+				for _, resource := range rule.Resources {
+					key := strings.TrimSuffix(resource+"."+group, ".")
+					if granted[key] != "" {
+						t.Errorf("%s is granted twice", key)
+					}
+					granted[key] = strings.Join(slices.Sorted(slices.Values(rule.Verbs)), ", ")
+				}
+			}
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(root, "SECURITY.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	published := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([a-z, ]+) \\|").FindAllStringSubmatch(string(text), -1) {
+		published[row[1]] = row[2]
+	}
+	if !reflect.DeepEqual(published, granted) {
+		t.Errorf("SECURITY.md says otherwise than the manifests: %s", diff.Diff(granted, published))
+	}
+}
+
+// rolesOfManager are the roles that the operator's ServiceAccount is bound to, as
+// TestRolesOfManager holds.
+var rolesOfManager = []string{"leader-election-role", "manager-role", "metrics-auth-role"}
+
+// TestRolesOfManager finds the roles by the bindings.
+func TestRolesOfManager(t *testing.T) {
+	bound := map[string]bool{}
+	for _, o := range decode(t, run(t, "hack/render.sh", "config/default", installed)) {
+		if !strings.HasSuffix(o.GetKind(), "RoleBinding") {
+			continue
+		}
+		binding := &rbacv1.ClusterRoleBinding{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, binding); err != nil {
+			t.Fatal(err)
+		}
+		for _, subject := range binding.Subjects {
+			if subject.Name != "snapshotschedule-controller-manager" || subject.Kind != "ServiceAccount" {
+				t.Errorf("%s binds %v", o.GetName(), subject)
+			}
+		}
+		bound[strings.TrimPrefix(binding.RoleRef.Name, "snapshotschedule-")] = true
+	}
+	if got := slices.Sorted(maps.Keys(bound)); !slices.Equal(got, rolesOfManager) {
+		t.Errorf("the operator is bound to %q, not %q", got, rolesOfManager)
+	}
+}
