@@ -17,6 +17,7 @@ limitations under the License.
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -38,6 +39,20 @@ var _ = Describe("what is shipped", func() {
 		Expect(out).NotTo(ContainSubstring("Warning"))
 		for _, o := range harness.Decode(shipped) {
 			Expect(o.GetNamespace()).To(BeElementOf("", harness.SystemNamespace), "%s %s", o.GetKind(), o.GetName())
+		}
+	})
+
+	It("is accepted where it works in one namespace, and holds nothing of the whole cluster", func(ctx context.Context) {
+		// Under another name: another spec installs it under its own.
+		namespace := cluster.Namespace(ctx, "strict")
+		shipped := bytes.ReplaceAll(harness.Kustomize("config/namespaced"),
+			[]byte("namespace: snapshotschedule\n"), []byte("namespace: "+namespace+"\n"))
+		out, err := cluster.Kubectl(shipped, "apply", "--server-side", "--dry-run=server", "--validate=strict", "--force-conflicts", "-f", "-")
+		Expect(err).NotTo(HaveOccurred(), out)
+		Expect(out).To(ContainSubstring("deployment.apps/snapshotschedule-controller-manager serverside-applied (server dry run)"))
+		Expect(out).NotTo(ContainSubstring("Warning"))
+		for _, o := range harness.Decode(shipped) {
+			Expect(o.GetNamespace()).To(Equal(namespace), "%s %s", o.GetKind(), o.GetName())
 		}
 	})
 
