@@ -46,19 +46,23 @@ func AdminPath() error {
 func missing() []string {
 	var names []string
 	for program, debian := range packages {
-		if _, err := exec.LookPath(program); err != nil {
+		if !installed(program) {
 			names = append(names, debian)
 		}
 	}
 	return names
 }
 
+func installed(program string) bool {
+	_, err := exec.LookPath(program)
+	return err == nil
+}
+
 // Install gets what is missing of the programs by apt-get, and says so.
 func Install(ctx context.Context, out io.Writer) error {
 	names := missing()
-	_, noApt := exec.LookPath("apt-get")
 	// Where nothing can be installed, Check says what is missing.
-	if len(names) == 0 || os.Geteuid() != 0 || noApt != nil {
+	if len(names) == 0 || os.Geteuid() != 0 || !installed("apt-get") {
 		return nil
 	}
 	_, _ = fmt.Fprintf(out, "installing %s by apt-get\n", strings.Join(names, " and "))
