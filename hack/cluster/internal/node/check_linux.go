@@ -24,6 +24,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -50,6 +51,7 @@ func missing() []string {
 			names = append(names, debian)
 		}
 	}
+	slices.Sort(names)
 	return names
 }
 

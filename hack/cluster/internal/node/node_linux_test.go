@@ -95,6 +95,37 @@ func TestAdminPathAddsFoldersOnce(t *testing.T) {
 	}
 }
 
+func TestInstallFetchesTheListsWhenTheyAreMissing(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root installs")
+	}
+	bin, asked := t.TempDir(), filepath.Join(t.TempDir(), "asked")
+	// An apt-get that knows nothing until it has fetched its lists.
+	script := `#!/bin/sh
+echo "$*" >> ` + asked + `
+case "$1" in
+update) : > ` + asked + `.lists ;;
+install) [ -e ` + asked + `.lists ] || { echo "E: Unable to locate package"; exit 100; } ;;
+esac
+`
+	if err := os.WriteFile(filepath.Join(bin, "apt-get"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin)
+	out := &strings.Builder{}
+	if err := Install(t.Context(), out); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(asked)
+	const install = "install -y --no-install-recommends nftables runc\n"
+	if err != nil || string(got) != install+"update\n"+install {
+		t.Errorf("asked for %q, %v", got, err)
+	}
+	if !strings.Contains(out.String(), "installing nftables and runc") {
+		t.Errorf("said %q", out)
+	}
+}
+
 // The first process of a node reaps whatever comes its way, so it is tried in
 // a process of its own.
 func TestFirst(t *testing.T) {
