@@ -28,7 +28,8 @@ import (
 
 // Violation is one breach of a guarantee.
 type Violation struct {
-	// Oracle is the guarantee: "S1" to "S7", "L1" to "L3".
+	// Oracle is the guarantee: "S1" to "S7", "L1" to "L3"; "Slot" is what the contract
+	// says of slots beyond S4.
 	Oracle string
 	// At is when, by the server's clock.
 	At time.Time
@@ -42,7 +43,7 @@ type Violation struct {
 // compares two end states.
 func Judge(h *history.History) []Violation {
 	var found []Violation
-	for _, judge := range []func(*history.History) []Violation{S1, S2, S3, S4, S5, S6, S7, L2, L3} {
+	for _, judge := range []func(*history.History) []Violation{S1, S2, S3, S4, S5, S6, S7, OneAtATime, L2, L3} {
 		found = append(found, judge(h)...)
 	}
 

@@ -187,24 +187,48 @@ func released() Workload {
 		}}
 	}
 	return Workload{
-		Name:    "release",
-		What:    "a user takes the labels off snapshots, which takes them out of the schedule",
-		Prepare: twoSeries(spec{}),
+		Name: "release",
+		What: "a user takes the labels off snapshots, which takes them out of the schedule",
+		Prepare: func(ctx context.Context, r *world.Run) error {
+			if err := twoSeries(spec{})(ctx, r); err != nil {
+				return err
+			}
+			return alsoOwned(ctx, r, "data-1-old-0")
+		},
 		Steps: []Step{
 			relabel("take the map key off", "data-0-old-0", v1alpha1.LabelMapKey, "null", settled(v1alpha1.ReasonScheduled)),
 			relabel("name another schedule", "data-1-old-0", v1alpha1.LabelSchedule, `"weekly"`, always),
 		},
 		End: func(s world.State) error {
+			if v := s.Snapshot("data-1-old-0"); v == nil || len(v.OwnerReferences) != 1 {
+				return errors.New("the other owner of data-1-old-0 is lost")
+			}
 			return errors.Join(free(s, "data-0-old-0", "data-1-old-0"), isSettled(s, v1alpha1.ReasonScheduled))
 		},
 	}
 }
 
-// free expects that nobody owns some snapshots, and the schedule all others.
+// alsoOwned gives a snapshot an owner beside its controller.
+func alsoOwned(ctx context.Context, r *world.Run, nickname string) error {
+	other := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: "other"}}
+	if err := r.Client.Create(ctx, other); err != nil {
+		return err
+	}
+	v := r.Called(nickname)
+	if err := r.Client.Get(ctx, client.ObjectKeyFromObject(v), v); err != nil {
+		return err
+	}
+	v.OwnerReferences = append(v.OwnerReferences, metav1.OwnerReference{
+		APIVersion: "v1", Kind: "ConfigMap", Name: other.Name, UID: other.UID,
+	})
+	return r.Client.Update(ctx, v)
+}
+
+// free expects that nobody controls some snapshots, and the schedule all others.
 func free(s world.State, names ...string) error {
 	for _, name := range names {
-		if v := s.Snapshot(name); v == nil || len(v.OwnerReferences) > 0 {
-			return fmt.Errorf("snapshot %s is not there without an owner", name)
+		if v := s.Snapshot(name); v == nil || metav1.GetControllerOf(v) != nil {
+			return fmt.Errorf("snapshot %s is not there without a controller", name)
 		}
 	}
 	if n := len(s.Owned(s.Schedule(nightly))); n != len(s.Snapshots)-len(names) {
