@@ -82,7 +82,7 @@ func parseFlags() flags {
 		"Enabling this will ensure there is only one active controller manager.")
 	flag.StringVar(&f.leaseNamespace, "leader-election-namespace", "",
 		"The namespace of the lease. Left out, it is the pod's.")
-	flag.Func("watch-namespaces", "The only namespaces to work in, with commas between: Roles in them are enough then. "+
+	flag.Func("watch-namespaces", "The only `namespaces` to work in, with commas between: Roles in them are enough then. "+
 		"Left out, all namespaces.", func(list string) (err error) {
 		f.namespaces, err = parseNamespaces(list)
 		return err

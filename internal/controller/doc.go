@@ -28,5 +28,6 @@ limitations under the License.
 //	note.go      what one PVC tells of itself, and how notes are folded
 //	record.go    what went wrong, as problems and events
 //	status.go    the schedule's status
+//	metrics.go   what became of snapshots, counted; metrics_gauges.go what status says
 //	cache.go     what the cache holds
 package controller

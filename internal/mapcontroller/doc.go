@@ -50,6 +50,7 @@ limitations under the License.
 //	ledger.go         the summaries of all keys, folded
 //	status.go         the parent's status
 //	stores.go         the caches, read where they lie
+//	pages.go          how they are filled
 //	assemble.go       how the parts are put together, with a manager or without
 //	setup.go          how it all is started, also where a kind is missing
 package mapcontroller
