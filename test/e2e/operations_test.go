@@ -1,0 +1,155 @@
+/*
+Copyright 2026 The SnapshotSchedule Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package e2e
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/e2e/internal/harness"
+)
+
+var _ = Describe("the page on day two", func() {
+	orphan := hourly
+	orphan.DeletionPolicy = v1alpha1.DeletionOrphan
+
+	It("takes the operator away without losing a snapshot, and brings it back", func(ctx context.Context) {
+		folder := GinkgoT().TempDir()
+		Expect(os.Mkdir(filepath.Join(folder, "dist"), 0o755)).To(Succeed())
+		install := filepath.Join(folder, "dist", "install.yaml")
+		shipped := harness.Kustomize("config/default")
+		Expect(os.WriteFile(install, shipped, 0o600)).To(Succeed())
+		// There is no node for its pods: the spec runs the manager itself.
+		for _, o := range harness.Decode(shipped) {
+			if o.GetKind() == "Deployment" {
+				cluster.Apply(ctx, o)
+			}
+		}
+		steps := blocks("Uninstalling without losing snapshots")
+		Expect(steps).To(HaveExactElements(
+			ContainSubstring("> schedules.yaml"),
+			ContainSubstring("deletionPolicy"),
+			Equal("kubectl delete snapsched --all --all-namespaces --cascade=orphan\n"),
+			ContainSubstring("OWNER"),
+			Equal("kubectl delete -f dist/install.yaml\n"),
+			Equal("kubectl apply -f schedules.yaml\n"),
+			ContainSubstring("finalizers")))
+
+		operator := cluster.Start(ctx)
+		Eventually(func(g Gomega) {
+			others := &v1alpha1.SnapshotScheduleList{}
+			g.Expect(cluster.Client.List(ctx, others)).To(Succeed())
+			g.Expect(others.Items).To(BeEmpty(), "what other specs leave is gone once their namespaces are")
+		}).WithContext(ctx).WithTimeout(time.Minute).Should(Succeed())
+		kept, left := cluster.Namespace(ctx, "kept"), cluster.Namespace(ctx, "left")
+		for namespace, spec := range map[string]v1alpha1.SnapshotScheduleSpec{kept: orphan, left: hourly} {
+			cluster.BoundClaims(ctx, namespace, 1)
+			cluster.Schedule(ctx, namespace, spec)
+		}
+		all := append(named(eventuallySnapshots(ctx, kept, 1)), named(eventuallySnapshots(ctx, left, 1))...)
+
+		for _, step := range steps[:4] {
+			follow(folder, step)
+		}
+		Expect(owners(ctx, kept)()).To(HaveExactElements(BeEmpty()))
+		Expect(owners(ctx, left)()).To(HaveExactElements(BeEmpty()))
+		// As deleting the Deployment does. Its permissions go at the same time.
+		operator.Stop()
+		DeferCleanup(cluster.Install)
+		follow(folder, steps[4])
+		err := cluster.Client.List(ctx, &v1alpha1.SnapshotScheduleList{})
+		Expect(apierrors.IsNotFound(err)).To(BeTrue(), "the CRD should be gone, not %v", err)
+		Consistently(func() []string {
+			return append(named(cluster.Snapshots(ctx, kept)), named(cluster.Snapshots(ctx, left))...)
+		}).WithContext(ctx).WithTimeout(10*time.Second).Should(Equal(all), "the garbage collector should have no reason to delete one")
+
+		cluster.Install(ctx)
+		follow(folder, steps[5])
+		cluster.Start(ctx)
+		for _, namespace := range []string{kept, left} {
+			// The old one, and one for the new schedule.
+			eventuallySnapshots(ctx, namespace, 2)
+			Eventually(owners(ctx, namespace)).WithContext(ctx).Should(HaveEach(HaveLen(1)))
+		}
+	})
+
+	It("lets go by hand of what only the operator would have let go of", func(ctx context.Context) {
+		namespace := cluster.Namespace(ctx, "stuck")
+		cluster.BoundClaims(ctx, namespace, 2)
+		cluster.Schedule(ctx, namespace, orphan)
+		operator := cluster.Start(ctx)
+		eventuallySnapshots(ctx, namespace, 2)
+		Eventually(finalizersOf(ctx, namespace)).WithContext(ctx).Should(ConsistOf(v1alpha1.FinalizerRelease))
+		operator.Stop()
+		kubectl("delete", "snapsched", "nightly", "-n", namespace, "--wait=false")
+
+		steps := blocks("Uninstalling without losing snapshots")
+		byHand := strings.ReplaceAll(steps[len(steps)-1], "-n shop", "-n "+namespace)
+		Expect(strings.Count(byHand, namespace)).To(Equal(3))
+		follow(GinkgoT().TempDir(), byHand)
+		Eventually(func() bool {
+			err := cluster.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "nightly"}, &v1alpha1.SnapshotSchedule{})
+			return apierrors.IsNotFound(err)
+		}).WithContext(ctx).Should(BeTrue(), "the schedule should be gone")
+		Consistently(owners(ctx, namespace)).WithContext(ctx).WithTimeout(10 * time.Second).Should(HaveExactElements(BeEmpty(), BeEmpty()))
+	})
+})
+
+// blocks are the commands under a heading of docs/operations.md.
+func blocks(heading string) []string {
+	page, err := os.ReadFile(filepath.Join(harness.Root, "docs", "operations.md"))
+	ExpectWithOffset(1, err).NotTo(HaveOccurred())
+	_, section, found := strings.Cut(string(page), "\n## "+heading+"\n")
+	ExpectWithOffset(1, found).To(BeTrue(), "the page should have the heading %q", heading)
+	section, _, _ = strings.Cut(section, "\n## ")
+	var all []string
+	for _, block := range regexp.MustCompile("(?ms)^ *```sh\n(.*?)^ *```$").FindAllStringSubmatch(section, -1) {
+		var text strings.Builder
+		for line := range strings.Lines(block[1]) {
+			text.WriteString(strings.TrimPrefix(line, "   "))
+		}
+		all = append(all, text.String())
+	}
+	return all
+}
+
+// follow runs commands as a reader of the page does, in a folder.
+func follow(folder, commands string) {
+	cmd := exec.Command("bash", "-e", "-o", "pipefail", "-c", commands)
+	cmd.Dir = folder
+	out, err := cmd.CombinedOutput()
+	AddReportEntry(commands, string(out))
+	ExpectWithOffset(1, err).NotTo(HaveOccurred(), "%s\n%s", commands, out)
+}
+
+// finalizersOf are those of the schedule of a namespace.
+func finalizersOf(ctx context.Context, namespace string) func() []string {
+	s := &v1alpha1.SnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "nightly"}}
+	return func() []string { return fresh(ctx, s)().Finalizers }
+}
