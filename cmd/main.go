@@ -18,9 +18,12 @@ limitations under the License.
 package main
 
 import (
+	"context"
 	"crypto/tls"
+	"errors"
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,6 +44,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
@@ -156,11 +160,24 @@ func run(f flags) error {
 	if err := mgr.AddHealthzCheck("healthz", healthz.Ping); err != nil {
 		return fmt.Errorf("set up health check: %w", err)
 	}
-	if err := mgr.AddReadyzCheck("readyz", healthz.Ping); err != nil {
+	if err := mgr.AddReadyzCheck("readyz", cachesFilled(mgr.GetCache())); err != nil {
 		return fmt.Errorf("set up ready check: %w", err)
 	}
 	setupLog.Info("starting manager")
 	return mgr.Start(ctx)
+}
+
+// cachesFilled is false where something may not be listed, in a namespace that is
+// gone for instance: until all is, nothing is done, and a rollout must not go on.
+func cachesFilled(c cache.Cache) healthz.Checker {
+	return func(r *http.Request) error {
+		ctx, cancel := context.WithTimeout(r.Context(), time.Second/2)
+		defer cancel()
+		if !c.WaitForCacheSync(ctx) {
+			return errors.New("the caches are not filled yet; the log tells what can't be listed")
+		}
+		return nil
+	}
 }
 
 // parseNamespaces reads names with commas between. An empty list is an error: it

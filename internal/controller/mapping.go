@@ -101,7 +101,7 @@ func (m *mapper) Map(r mapRequest) mapResult {
 		LastSnapshot:  lastSlot(series.Snapshots, r.Now),
 		RecoveryPoint: recoveryPoint(series.Snapshots, anchor, r.Now),
 	}
-	if claim.Status.Phase == corev1.ClaimBound || claim.Status.Phase == corev1.ClaimLost {
+	if claim.DeletionTimestamp == nil && claim.Status.Phase != corev1.ClaimPending && claim.Status.Phase != "" {
 		result.Note.OldestData = result.Note.RecoveryPoint
 	}
 	result.Note.Pending, result.Note.Failed = unready(p, series.Snapshots, r.Now)

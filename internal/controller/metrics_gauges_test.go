@@ -214,6 +214,10 @@ func TestMapCountsSnapshotsByState(t *testing.T) {
 // A PVC that was never bound has no data that could be lost.
 func TestMapOldestData(t *testing.T) {
 	anchor := claim("data").CreationTimestamp.Time
+	going := mapCase{schedule: every("6h"), claim: claim("data").deleting(), snapshots: []aSnapshot{ready(2 * time.Hour)}}
+	if got := going.mapper().Map(going.request()).Note.OldestData; !got.IsZero() {
+		t.Errorf("of a PVC that is being deleted: %v", got)
+	}
 	for name, tc := range map[string]struct {
 		phase     corev1.PersistentVolumeClaimPhase
 		snapshots []aSnapshot

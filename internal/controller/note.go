@@ -37,8 +37,8 @@ type Note struct {
 	NextSlot time.Time
 	// RecoveryPoint is that of the PVC that is worst off.
 	RecoveryPoint time.Time
-	// OldestData is the RecoveryPoint of the PVCs that hold data: one that was
-	// never bound does not.
+	// OldestData is the RecoveryPoint of the PVCs that hold data and are to stay:
+	// one that was never bound holds none.
 	OldestData time.Time
 	// Pending and Failed count snapshots of selected PVCs. What is neither is
 	// ready.

@@ -58,10 +58,13 @@ func (p *pages) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wat
 }
 
 // ListWithContext lists all of it, whatever page was asked for. Should the pages
-// be compacted away meanwhile, it asks for all at once.
+// be compacted away meanwhile, it fails as expired, and the reflector begins anew:
+// to ask for all at once instead would take several times the memory.
 func (p *pages) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	o.ResourceVersion, o.ResourceVersionMatch, o.Limit, o.Continue = "", "", 0, ""
-	list, _, err := pager.New(p.page).List(ctx, o)
+	all := pager.New(p.page)
+	all.FullListIfExpired = false
+	list, _, err := all.List(ctx, o)
 	return list, err
 }
 

@@ -98,7 +98,7 @@ func TestInformersAreFilledPageByPage(t *testing.T) {
 		{name: "nothing", total: 0, limits: []int64{500}},
 		{name: "one page", total: 500, limits: []int64{500}},
 		{name: "three pages", total: 1001, limits: []int64{500, 500, 500}},
-		{name: "compacted meanwhile: all at once", total: 1001, expires: 2, limits: []int64{500, 500, 0}},
+		{name: "compacted meanwhile: from the first page on", total: 1001, expires: 2, limits: []int64{500, 500, 500, 500, 500}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

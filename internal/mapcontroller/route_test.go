@@ -304,6 +304,19 @@ func TestGoneIsToldAgain(t *testing.T) {
 	}
 }
 
+// A parent under deletion may stay for long, held by someone's finalizer.
+func TestGoneIsToldOfAParentUnderDeletion(t *testing.T) {
+	going := testParent(func(p *corev1.ConfigMap) {
+		p.DeletionTimestamp, p.Finalizers = &metav1.Time{Time: testNow}, []string{"example.com/slow"}
+	})
+	b := newBench(t, []client.Object{going}, []client.Object{going})
+	told := false
+	b.Gone = func(parent types.NamespacedName) { told = parent == testKey.Parent }
+	if _, err := b.statusWriter().Reconcile(context.Background(), reconcile.Request{NamespacedName: testKey.Parent}); err != nil || !told {
+		t.Errorf("told: %v, error %v", told, err)
+	}
+}
+
 func BenchmarkRouteInput(b *testing.B) {
 	for _, n := range []int{1, 100, 1000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -89,6 +89,8 @@ func (s *statusWriter[P, S]) Reconcile(ctx context.Context, req reconcile.Reques
 		err = fmt.Errorf("finalizer: %w", err)
 	}
 	if parent.GetDeletionTimestamp() != nil {
+		// It may stay for long, and nothing is told of it any more.
+		s.gone(req.NamespacedName)
 		return reconcile.Result{}, err
 	}
 	result, statusErr := s.write(ctx, req, parent)

@@ -18,11 +18,13 @@ package e2e
 
 import (
 	"context"
+	"net/http"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -76,12 +78,44 @@ var _ = Describe("an operator that is confined to its namespace", func() {
 		Expect(requests.Where(func(r harness.Request) bool { return r.Resource != "" && r.Namespace != home })).To(BeEmpty())
 	})
 
+	It("is not ready while it may not look into one of its namespaces", func(ctx context.Context) {
+		mine := cluster.Namespace(ctx, "mine")
+		foreign := cluster.Namespace(ctx, "foreign")
+		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: mine, Name: harness.Account}}
+		Expect(cluster.Client.Create(ctx, account)).To(Succeed())
+		bindManager(ctx, mine)
+
+		confined := cluster.Of(mine)
+		operator := confined.Launch(ctx, "--watch-namespaces="+mine+","+foreign)
+		operator.WaitUp(ctx)
+		Expect(operator.Probe("healthz")).To(Equal(http.StatusOK))
+		Eventually(func() harness.Requests { return confined.Audit.Since(0).In(foreign).Forbidden() }).WithContext(ctx).ShouldNot(BeEmpty())
+		Expect(operator.Probe("readyz")).To(Equal(http.StatusInternalServerError))
+
+		By("being allowed to")
+		bindManager(ctx, foreign, mine)
+		operator.WaitReady(ctx)
+	})
+
 	It("says what is wrong with the namespaces it is given", func(ctx context.Context) {
 		operator := cluster.Launch(ctx, "--watch-namespaces=")
 		Eventually(operator.Alive).WithContext(ctx).Should(BeFalse())
 		Expect(operator.Errors()).To(ContainElement(HaveField("Msg", ContainSubstring(`"" is no namespace`))))
 	})
 })
+
+// bindManager allows in a namespace what the shipped role does, to the account of a
+// namespace.
+func bindManager(ctx context.Context, namespace string, account ...string) {
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "manager"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "snapshotschedule-manager-role"},
+		Subjects: []rbacv1.Subject{{
+			Kind: rbacv1.ServiceAccountKind, Name: harness.Account, Namespace: append(account, namespace)[0],
+		}},
+	}
+	ExpectWithOffset(1, cluster.Client.Create(ctx, binding)).To(Succeed())
+}
 
 // owners are the owner references of each snapshot of a namespace.
 func owners(ctx context.Context, namespace string) func() [][]metav1.OwnerReference {

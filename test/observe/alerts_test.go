@@ -165,7 +165,13 @@ func TestAlerts(t *testing.T) {
 		})), nil},
 		{"snapshots fail just when the next is due, and are replaced at once", one(healthy().with(pod{
 			"snapshots_failed_total": counting,
-		})), []firing{failing(hour+15, 0)}},
+		})), []firing{failing(2*hour+45, 0)}},
+		{"the same, and the schedule is deleted", one(healthy().with(pod{
+			"snapshots_failed_total": counting,
+		}).gone(4*hour)), []firing{failing(2*hour+45, 4*hour)}},
+		{"a snapshot fails, and the one that replaces it does not", one(healthy().with(pod{
+			"snapshots_failed_total": always(0).then(hour, always(1)),
+		})), nil},
 
 		{"the spec is invalid", one(onlyReady(hour, "InvalidSpec")), []firing{notRunning("InvalidSpec")}},
 		{"VolumeSnapshots are not installed", one(onlyReady(hour, "SnapshotAPIMissing")), []firing{notRunning("SnapshotAPIMissing")}},

@@ -119,15 +119,20 @@ func (c *Cluster) Start(ctx context.Context, flags ...string) *Operator {
 }
 
 // WaitReady waits until the operator answers that it is ready.
-func (o *Operator) WaitReady(ctx context.Context) {
-	EventuallyWithOffset(1, func(g Gomega) {
+func (o *Operator) WaitReady(ctx context.Context) { o.waitFor(ctx, "readyz") }
+
+// WaitUp waits until the operator answers that it is alive.
+func (o *Operator) WaitUp(ctx context.Context) { o.waitFor(ctx, "healthz") }
+
+func (o *Operator) waitFor(ctx context.Context, probe string) {
+	EventuallyWithOffset(2, func(g Gomega) {
 		if !o.Alive() {
 			StopTrying("the operator ended: " + o.tail(20)).Now()
 		}
 		o.Health = o.healthAddress()
 		g.Expect(o.Health).NotTo(BeEmpty(), "the log does not tell the address of the probes")
-		g.Expect(o.Probe("readyz")).To(Equal(http.StatusOK))
-	}).WithContext(ctx).WithPolling(20*time.Millisecond).Should(Succeed(), "the operator should become ready")
+		g.Expect(o.Probe(probe)).To(Equal(http.StatusOK))
+	}).WithContext(ctx).WithPolling(20*time.Millisecond).Should(Succeed(), "%s should answer that all is well", probe)
 }
 
 // Probe asks healthz or readyz, and returns the status code.
