@@ -168,7 +168,7 @@ func TestAlerts(t *testing.T) {
 		})), []firing{failing(2*hour+45, 0)}},
 		{"the same, and the schedule is deleted", one(healthy().with(pod{
 			"snapshots_failed_total": counting,
-		}).gone(4*hour)), []firing{failing(2*hour+45, 4*hour)}},
+		}).gone(4 * hour)), []firing{failing(2*hour+45, 4*hour)}},
 		{"a snapshot fails, and the one that replaces it does not", one(healthy().with(pod{
 			"snapshots_failed_total": always(0).then(hour, always(1)),
 		})), nil},

@@ -87,7 +87,7 @@ func (r *Report) Markdown(root string) string {
 	}
 	line("\nA plan that is *missed* never came to its point, mostly because two writes of a status became one; it is counted")
 	line("neither as a plan nor as passed. Of answers that no API server gives (lists that leave objects out, gets that are")
-	line("old) only the safety is judged (S1 to S7), not the end (L1).")
+	line("old, a start that is shown no uncut snapshot) only the safety is judged (S1 to S7), not the end (L1).")
 	if len(r.Failures) > 0 {
 		line("\n## Failed\n")
 		for _, f := range r.Failures {

@@ -106,6 +106,18 @@ func TestOnlyImpossibleAnswersLiftTheEnd(t *testing.T) {
 	}
 }
 
+func TestAStartInThePastLiftsTheEndOfOneWorkload(t *testing.T) {
+	for workload, want := range map[string]bool{"small": false, "replace": true} {
+		r := small()
+		r.Workload = workload
+		for _, p := range Enumerate([]Reference{r}, 1, time.Second) {
+			if p.From != nil && p.SafetyOnly() != want {
+				t.Errorf("%s: only its safety is judged: %t", p.ID, p.SafetyOnly())
+			}
+		}
+	}
+}
+
 func TestPairsAreTwoFaultsInOrder(t *testing.T) {
 	for _, p := range Enumerate([]Reference{small()}, 3, time.Second) {
 		if p.Class != Pairs {
