@@ -103,7 +103,7 @@ verify: ## Verify that generated files, formatting and module files are current.
 RACE ?= $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
 # What needs no API server: all but these suites.
-UNIT_PACKAGES = $$(go list ./... | grep -v -E '/test/(crd|integration|e2e)(/|$$)|/test/faults$$|/test/faults/internal/(sim|specs)$$|/enginetest$$')
+UNIT_PACKAGES = $$(go list ./... | grep -v -E '/test/(crd|integration|e2e|deploy)(/|$$)|/test/faults$$|/test/faults/internal/(sim|specs)$$|/enginetest$$')
 
 # What lives through simulated time, and runs for minutes under the race detector.
 SIMULATED_PACKAGES = ./test/faults/internal/sim ./test/faults/internal/specs
