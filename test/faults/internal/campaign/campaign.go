@@ -179,6 +179,9 @@ func (c *Campaign) references(ctx context.Context, workloads []workload.Workload
 		found[i] = c.referenceOf(w, runs[i])
 		byName[w.Name] = found[i]
 		for _, v := range oracle.L1(found[i].end, runs[i][1].end) {
+			again := runs[i][1]
+			again.Violations = append(again.Violations, v)
+			report.add(again)
 			return nil, fmt.Errorf("workload %s does not end in the same way without faults: %s", w.Name, v.Message)
 		}
 	}
