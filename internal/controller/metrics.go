@@ -118,13 +118,10 @@ func newHistogram(name, help string) *prometheus.HistogramVec {
 // startCounting has everything that is counted of a schedule begin at zero: what
 // comes out of nowhere with a one is no increase to Prometheus.
 func startCounting(s types.NamespacedName) {
-	createdTotal.WithLabelValues(s.Namespace, s.Name)
-	failedTotal.WithLabelValues(s.Namespace, s.Name)
-	slotToCreation.WithLabelValues(s.Namespace, s.Name)
-	creationToReady.WithLabelValues(s.Namespace, s.Name)
-	for why := firstDelete; why <= lastDelete; why++ {
-		deletedTotal.WithLabelValues(s.Namespace, s.Name, why.String())
-	}
+	eachCounted(func(vec *prometheus.MetricVec, more ...string) {
+		// It fails for a wrong number of labels only.
+		_, _ = vec.GetMetricWithLabelValues(append([]string{s.Namespace, s.Name}, more...)...)
+	})
 }
 
 // The reasons for deletes are those from the first to the last.
@@ -135,12 +132,21 @@ const firstDelete, lastDelete = retention.Expired, retention.Superseded
 // as long as there are schedules.
 func forgetMetrics(s types.NamespacedName) {
 	gauges.forget(s)
-	createdTotal.DeleteLabelValues(s.Namespace, s.Name)
-	failedTotal.DeleteLabelValues(s.Namespace, s.Name)
-	slotToCreation.DeleteLabelValues(s.Namespace, s.Name)
-	creationToReady.DeleteLabelValues(s.Namespace, s.Name)
+	eachCounted(func(vec *prometheus.MetricVec, more ...string) {
+		vec.DeleteLabelValues(append([]string{s.Namespace, s.Name}, more...)...)
+	})
+}
+
+// eachCounted names all that is counted of a schedule: the metric, and the values
+// of the labels beyond the schedule's.
+func eachCounted(do func(vec *prometheus.MetricVec, more ...string)) {
+	for _, vec := range []*prometheus.MetricVec{
+		createdTotal.MetricVec, failedTotal.MetricVec, slotToCreation.MetricVec, creationToReady.MetricVec,
+	} {
+		do(vec)
+	}
 	for why := firstDelete; why <= lastDelete; why++ {
-		deletedTotal.DeleteLabelValues(s.Namespace, s.Name, why.String())
+		do(deletedTotal.MetricVec, why.String())
 	}
 }
 

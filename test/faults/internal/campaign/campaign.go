@@ -195,6 +195,7 @@ func (c *Campaign) referenceOf(w workload.Workload, runs [2]result) *reference {
 			Workload: w.Name,
 			Trace:    runs[0].trace.Common(runs[1].trace),
 			Deletes:  w.Deletes,
+			Uncut:    w.Uncut,
 		},
 		end: runs[0].end,
 	}

@@ -30,6 +30,8 @@ type Reference struct {
 	Trace    Trace
 	// Deletes tells that retention deletes something, so that clocks matter.
 	Deletes bool
+	// Uncut tells that an uncut snapshot is there at the start.
+	Uncut bool
 }
 
 var (
@@ -140,7 +142,7 @@ func (r Reference) travelPlans() []Plan {
 	var all []Plan
 	for age, name := range ages {
 		all = append(all, Plan{
-			ID: id(TimeTravel, r.Workload, "start", name), Class: TimeTravel, Workload: r.Workload, From: &age,
+			ID: id(TimeTravel, r.Workload, "start", name), Class: TimeTravel, Workload: r.Workload, From: &age, HidesUncut: r.Uncut,
 		})
 	}
 	for i, p := range r.Trace.where(Point.Write) {

@@ -106,14 +106,21 @@ func TestOnlyImpossibleAnswersLiftTheEnd(t *testing.T) {
 	}
 }
 
-func TestAStartInThePastLiftsTheEndOfOneWorkload(t *testing.T) {
-	for workload, want := range map[string]bool{"small": false, "replace": true} {
+func TestAStartInThePastLiftsTheEndWhereItHidesAnUncutSnapshot(t *testing.T) {
+	for _, uncut := range []bool{false, true} {
 		r := small()
-		r.Workload = workload
+		r.Uncut = uncut
+		starts := 0
 		for _, p := range Enumerate([]Reference{r}, 1, time.Second) {
-			if p.From != nil && p.SafetyOnly() != want {
+			if p.From == nil {
+				continue
+			}
+			if starts++; p.SafetyOnly() != uncut {
 				t.Errorf("%s: only its safety is judged: %t", p.ID, p.SafetyOnly())
 			}
+		}
+		if starts == 0 {
+			t.Error("no plan starts in the past")
 		}
 	}
 }

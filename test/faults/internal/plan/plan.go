@@ -111,6 +111,8 @@ type Plan struct {
 	// From, if set, is how old the past is that the operator is shown when it first
 	// starts, as Fault.Age.
 	From *int
+	// HidesUncut tells that an uncut snapshot may be missing in that past.
+	HidesUncut bool
 	// Two is set if two managers are to run.
 	Two Interleaving
 	// Lie is set if the Date that the operator is shown is to be wrong.
@@ -120,18 +122,11 @@ type Plan struct {
 }
 
 // SafetyOnly tells that a plan has answers that no API server gives: lists that leave
-// objects out, gets that are old, and a start with old lists where it matters. Nothing
-// may be deleted for them, or taken twice, but no one can promise that the end is the
-// same.
-//
-// The operator asks for lists as etcd has them, so an old one at the start can't be.
-// Its end is judged all the same but for the one workload in which it can't be the
-// same: whoever is not shown an uncut snapshot takes another one.
+// objects out, gets that are old, a start with old lists that hide an uncut snapshot.
+// Nothing may be deleted for them, or taken twice, but no one can promise that the end
+// is the same.
 func (p Plan) SafetyOnly() bool {
-	if p.From != nil && p.Workload == "replace" {
-		return true
-	}
-	return slices.ContainsFunc(p.Faults, func(f Fault) bool {
+	return p.HidesUncut || slices.ContainsFunc(p.Faults, func(f Fault) bool {
 		return f.Do == Empty || f.Do == Truncated || f.Do == Stale && f.At.Get()
 	})
 }

@@ -80,6 +80,7 @@ func replace() Workload {
 		Name:    "replace",
 		What:    "snapshots that were never cut are replaced at the next slot",
 		Deletes: true,
+		Uncut:   true,
 		Prepare: func(ctx context.Context, r *world.Run) error {
 			r.Driver.Protect()
 			r.Driver.Break("data-0", "data-1")

@@ -36,6 +36,9 @@ type Workload struct {
 	Collects bool
 	// Deletes tells that retention deletes something.
 	Deletes bool
+	// Uncut tells that there is a snapshot from the beginning which was never cut:
+	// whoever is not shown it takes another one.
+	Uncut bool
 	// Slow workloads wait for the namespace controller.
 	Slow bool
 	// Broken is a PVC that can't be snapshotted by anyone.
