@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 // The manager of SnapshotSchedule: flags and wiring, and nothing else.
 package main
@@ -51,7 +38,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/controller"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 	// +kubebuilder:scaffold:imports
 )
 
@@ -124,12 +111,12 @@ func run(f flags) error {
 	if err != nil {
 		return fmt.Errorf("find the API server: %w", err)
 	}
-	controller.Configure(config, realClock)
-	stores := controller.NewStores()
+	snapshots.Configure(config, realClock)
+	stores := snapshots.NewStores()
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,
-		Cache:                   controller.CacheOptions(stores, f.namespaces...),
-		MapperProvider:          controller.Mapper,
+		Cache:                   snapshots.CacheOptions(stores, f.namespaces...),
+		MapperProvider:          snapshots.Mapper,
 		Metrics:                 metricsOptions(f),
 		HealthProbeBindAddress:  f.probeAddr,
 		LeaderElection:          f.leaderElect,
@@ -143,7 +130,7 @@ func run(f flags) error {
 		return fmt.Errorf("create the manager: %w", err)
 	}
 	ctx := ctrl.SetupSignalHandler()
-	if err := controller.SetupWithManager(ctx, mgr, controller.Options{
+	if err := snapshots.SetupWithManager(ctx, mgr, snapshots.Options{
 		Workers:          f.workers,
 		StatusInterval:   f.statusInterval,
 		DeletesPerSecond: f.deletesPerSecond,

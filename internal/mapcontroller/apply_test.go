@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package mapcontroller
 
@@ -46,6 +33,7 @@ func TestCreateLeavesWhatMapReturnedAlone(t *testing.T) {
 	}
 }
 
+// Contract: MAP-3.
 func TestCreateTags(t *testing.T) {
 	b := newBench(t, nil, nil)
 	w := b.writer(testParent())
@@ -68,6 +56,7 @@ func TestCreateTags(t *testing.T) {
 	}
 }
 
+// Contract: MAP-8, MAP-10.
 func TestCreateWhereTheNameIsTaken(t *testing.T) {
 	label := func(key, value string) func(*corev1.Pod) {
 		return func(o *corev1.Pod) { o.Labels[key] = value }
@@ -156,6 +145,8 @@ func TestEmptyMapKeyIsReleased(t *testing.T) {
 }
 
 // An orphan is taken only for a parent that is there, on the API server.
+//
+// Contract: OWN-1.
 func TestAdopt(t *testing.T) {
 	for name, test := range map[string]struct {
 		parent      *corev1.ConfigMap

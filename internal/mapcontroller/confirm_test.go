@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package mapcontroller
 
@@ -30,6 +17,8 @@ import (
 
 // The cache shows an input that is gone, with two outputs: by default both go.
 // What the API server holds decides whether they do.
+//
+// Contract: GUARD-3, GUARD-5.
 func TestConfirmLooksAtWhatIsThere(t *testing.T) {
 	type world struct {
 		parent *corev1.ConfigMap
@@ -189,6 +178,8 @@ func TestConfirmKnowsDoomedEvidence(t *testing.T) {
 }
 
 // A server that does not tell its time is one whose clock cannot be trusted.
+//
+// Contract: GUARD-7.
 func TestConfirmNeedsTheServersClock(t *testing.T) {
 	b := newBench(t, nil, []client.Object{testParent(), testOutput("a")})
 	b.live, b.fresh.live = b.real, b.real
@@ -200,6 +191,8 @@ func TestConfirmNeedsTheServersClock(t *testing.T) {
 }
 
 // A delete is not sent once the reads that it rests on are too old.
+//
+// Contract: GUARD-6.
 func TestConfirmedForAWhile(t *testing.T) {
 	shown := []client.Object{testOutput("a"), testOutput("b"), testParent()}
 	b := newBench(t, shown, shown)

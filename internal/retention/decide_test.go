@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package retention
 
@@ -21,6 +8,7 @@ import (
 	"time"
 )
 
+// Contract: RET-2, RET-4.
 func TestDecideAge(t *testing.T) {
 	ttl := Policy{TTL: 10 * day}
 	runDecide(t, map[string]decideCase{
@@ -91,6 +79,7 @@ func TestDecideAge(t *testing.T) {
 	})
 }
 
+// Contract: RET-1.
 func TestDecideHeld(t *testing.T) {
 	ttl := Policy{TTL: 10 * day}
 	runDecide(t, map[string]decideCase{
@@ -187,6 +176,7 @@ func TestDecideUncut(t *testing.T) {
 	})
 }
 
+// Contract: RET-7.
 func TestDecideSuperseded(t *testing.T) {
 	tiers := Policy{Keep: Tiers{Last: 2}, MinReady: 1}
 	runDecide(t, map[string]decideCase{

@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package retention
 
@@ -26,6 +13,8 @@ import (
 
 // S3: what is left still has minReady ready ones, if it had them; and the
 // indexes that the guards read live are ready ones that stay.
+//
+// Contract: RET-6.
 func TestTheFloorHolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, s := drawPolicy(t), drawSeries(t, false)
@@ -61,6 +50,8 @@ func TestHeldAndTerminatingOnesAreNeverDeleted(t *testing.T) {
 }
 
 // Nothing changes before Next, and Next is to come.
+//
+// Contract: SLOT-12.
 func TestNothingChangesBeforeNext(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, s := drawPolicy(t), drawSeries(t, false)
@@ -159,6 +150,8 @@ func TestTheOrderOfInputMakesNoDifference(t *testing.T) {
 }
 
 // Drivers report 1970, or next year. That changes nothing.
+//
+// Contract: RET-8.
 func TestLyingCreationTimesChangeNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, s := drawPolicy(t), drawSeries(t, true)

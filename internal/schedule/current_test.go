@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package schedule
 
@@ -23,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
+// Contract: SLOT-5.
 func TestTermsAt(t *testing.T) {
 	// Slots at 00:00, 06:00, 12:00 and 18:00.
 	const anchor = "2026-01-01T00:00:00Z"
@@ -166,6 +154,8 @@ func TestTermsAt(t *testing.T) {
 
 // Nothing but Next and Until changes which slot is current: a caller that
 // sleeps until the earlier of the two misses nothing.
+//
+// Contract: SLOT-12.
 func TestCurrentChangesOnlyAtNextOrUntil(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		terms := Terms{Timeline: drawTimeline(rt, t), Suspend: rapid.Bool().Draw(rt, "suspend")}

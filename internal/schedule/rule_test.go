@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package schedule
 
@@ -49,6 +36,7 @@ func TestEvery(t *testing.T) {
 	}
 }
 
+// Contract: API-4.
 func TestParseCronRefusesALineThatNeverFires(t *testing.T) {
 	if _, err := ParseCron("0 0 30 2 *", time.UTC); err == nil || !strings.Contains(err.Error(), "never fires") {
 		t.Errorf("ParseCron = %v", err)
@@ -63,6 +51,8 @@ func TestCronHasNoInterval(t *testing.T) {
 }
 
 // Firings through changes of the clock, written in the zone's own time.
+//
+// Contract: SLOT-3.
 func TestCronThroughDaylightSavingTime(t *testing.T) {
 	const layout = "01-02 15:04 -0700"
 	tests := map[string]struct {
@@ -187,6 +177,8 @@ func firings(r *Rule, from, until time.Time) []time.Time {
 
 // Next and Latest against the walk by the minute, in five days around a change
 // of the clock, and around nothing.
+//
+// Contract: SLOT-2.
 func TestCronAgreesWithAWalkByTheMinute(t *testing.T) {
 	at := make(map[string][]time.Time)
 	var names []string

@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package schedule
 
@@ -50,6 +37,7 @@ func cronRule(t testing.TB, text, zoneName string) Rule {
 	return r
 }
 
+// Contract: SLOT-1.
 func TestTimeline(t *testing.T) {
 	const anchor = "2026-01-01T00:10:00Z"
 	sixHours, daily := every(t, 6*time.Hour), cronRule(t, "30 2 * * *", "Europe/Oslo") // 01:30 UTC in winter

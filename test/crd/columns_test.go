@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package crd
 
@@ -63,6 +50,7 @@ func row(t *testing.T, table metav1.Table, name string) map[string]any {
 	return nil
 }
 
+// Contract: STAT-10.
 func TestColumns(t *testing.T) {
 	created := create(t, "interval", "{snapshotInterval: 6h, snapshotTTL: 10d}")
 	create(t, "cron", `{schedule: "30 2 * * *", suspend: true}`)

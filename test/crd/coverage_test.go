@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package crd
 
@@ -109,6 +96,8 @@ func storedSchema(t *testing.T) *apiextensionsv1.JSONSchemaProps {
 }
 
 // TestEveryRuleIsTried fails for a rule that no case of TestRefused or TestRefusedStatus meets.
+//
+// Contract: API-1.
 func TestEveryRuleIsTried(t *testing.T) {
 	var tried []refusal
 	for _, tc := range refusedSchedules() {
@@ -139,6 +128,8 @@ func TestEveryRuleIsTried(t *testing.T) {
 }
 
 // TestMessagesShowARightValue holds the messages to their promise.
+//
+// Contract: API-1.
 func TestMessagesShowARightValue(t *testing.T) {
 	for _, rule := range celRules("", storedSchema(t)) {
 		if !strings.Contains(rule.says, "such as") && !strings.Contains(rule.says, "one of") {

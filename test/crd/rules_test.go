@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package crd
 
@@ -32,6 +19,7 @@ import (
 // unfinished is the API server's note that it stopped at the schema's own errors.
 const unfinished = "some validation rules were not checked because the object was invalid"
 
+// Contract: API-1.
 func TestRefused(t *testing.T) {
 	for name, tc := range refusedSchedules() {
 		t.Run(name, func(t *testing.T) {
@@ -80,6 +68,7 @@ func refusals(t *testing.T, err error) []refusal {
 	return causes
 }
 
+// Contract: API-2.
 func TestAccepted(t *testing.T) {
 	for name, spec := range acceptedSchedules() {
 		t.Run(name, func(t *testing.T) {
@@ -133,6 +122,8 @@ func TestUnknownFieldsAreRefused(t *testing.T) {
 }
 
 // The API server and the controller must not disagree about what a duration or a cron line is.
+//
+// Contract: API-3.
 func TestTheControllerAgrees(t *testing.T) {
 	for _, duration := range goodDurations {
 		if _, err := schedule.ParseDuration(duration); err != nil {

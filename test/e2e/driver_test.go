@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package e2e
 
@@ -30,6 +17,7 @@ import (
 )
 
 var _ = Describe("snapshots that never become ready", func() {
+	// Contract: ONE-4.
 	It("with a class that does not exist, are one per PVC, failed, and replaced slot after slot", func(ctx context.Context) {
 		cluster.Start(ctx)
 		namespace := cluster.Namespace(ctx, "noclass")
@@ -54,6 +42,7 @@ var _ = Describe("snapshots that never become ready", func() {
 		Expect(history.Twice()).To(BeEmpty())
 	})
 
+	// Contract: ONE-4.
 	It("with a driver that is down, are one per PVC until it comes back", func(ctx context.Context) {
 		start := cluster.Audit.Mark()
 		cluster.Start(ctx)

@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package e2e
 
@@ -59,10 +46,13 @@ var _ = Describe("a schedule that is deleted", Ordered, func() {
 			eventuallyNoSnapshots(ctx, namespace)
 			Expect(cluster.Audit.Since(start).In(namespace).Of("volumesnapshots", "delete", "patch", "update")).To(BeEmpty())
 		},
+		// Contract: OWN-5.
 		Entry("in the background", "background"),
+		// Contract: OWN-5.
 		Entry("in the foreground", "foreground"),
 	)
 
+	// Contract: OWN-2.
 	It("leaves orphans that a new schedule of the name takes back", func(ctx context.Context) {
 		namespace, old := bucket(ctx, "orphan", hourly)
 		before := cluster.Snapshots(ctx, namespace)
@@ -87,6 +77,7 @@ var _ = Describe("a schedule that is deleted", Ordered, func() {
 		Eventually(fresh(ctx, again)).WithContext(ctx).Should(HaveField("Status.Outputs.VolumeSnapshots.Total", BeEquivalentTo(4)))
 	})
 
+	// Contract: OWN-6.
 	It("with deletionPolicy Orphan, releases every snapshot before it goes", func(ctx context.Context) {
 		namespace, s := bucket(ctx, "release", orphan)
 		Expect(harness.Get(ctx, cluster, s).Finalizers).To(ContainElement(v1alpha1.FinalizerRelease))
@@ -118,6 +109,7 @@ var _ = Describe("a schedule that is deleted", Ordered, func() {
 		eventuallyNoSnapshots(ctx, namespace)
 	})
 
+	// Contract: OWN-7.
 	It("with deletionPolicy Orphan, goes with its namespace all the same", func(ctx context.Context) {
 		namespace, _ := bucket(ctx, "nsorphan", orphan)
 		kubectl("delete", "namespace", namespace)
@@ -149,6 +141,7 @@ var _ = Describe("a snapshot that a user takes out of the bucket", Ordered, func
 			WithContext(ctx).Should(BeEmpty(), "%s should be released", v.Name)
 	}
 
+	// Contract: OWN-4.
 	It("is released while the operator runs, and its slot is not taken again", func(ctx context.Context) {
 		operator := cluster.Start(ctx)
 		namespace = cluster.Namespace(ctx, "release")

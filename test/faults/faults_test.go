@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package main
 
@@ -28,7 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/campaign"
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/world"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
 )
 
 // shortLives are few: the simulation's own tests live others.
@@ -37,8 +24,8 @@ const shortLives = 4
 // TestShort runs the short form of the campaign, and sees that no class and no
 // oracle was left without anything to judge.
 func TestShort(t *testing.T) {
-	if os.Getenv(world.EnvClusterDir) == "" {
-		t.Fatalf("%s is not set: this test needs a local cluster of its own. Run it with: make test-faults-short", world.EnvClusterDir)
+	if os.Getenv(environment.EnvClusterDir) == "" {
+		t.Fatalf("%s is not set: this test needs a local cluster of its own. Run it with: make test-faults-short", environment.EnvClusterDir)
 	}
 	ctrl.SetLogger(logr.Discard())
 	// A timeout of 'go test' and Ctrl-C leave no process behind.
@@ -71,12 +58,12 @@ func TestShort(t *testing.T) {
 	}
 }
 
-func clusterFor(ctx context.Context, t *testing.T) *world.Cluster {
-	root, err := world.Repository(ctx)
+func clusterFor(ctx context.Context, t *testing.T) *environment.Cluster {
+	root, err := environment.Repository(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cluster, err := world.Connect(ctx, root)
+	cluster, err := environment.Connect(ctx, root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,11 +71,11 @@ func clusterFor(ctx context.Context, t *testing.T) *world.Cluster {
 }
 
 func operator(ctx context.Context, t *testing.T) string {
-	root, err := world.Repository(ctx)
+	root, err := environment.Repository(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	path, err := world.BuildOperator(ctx, root, t.TempDir())
+	path, err := environment.BuildOperator(ctx, root, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 // The fault campaign: runs the operator's program under planned faults against a
 // real API server, and judges what came of it by the guarantees. See
@@ -37,8 +24,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/campaign"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/world"
 )
 
 type flags struct {
@@ -84,11 +71,11 @@ func main() {
 }
 
 func run(ctx context.Context, f flags) error {
-	root, err := world.Repository(ctx)
+	root, err := environment.Repository(ctx)
 	if err != nil {
 		return err
 	}
-	if os.Getenv(world.EnvClusterDir) == "" {
+	if os.Getenv(environment.EnvClusterDir) == "" {
 		return inCluster(ctx, root)
 	}
 	if f.operator == "" {
@@ -97,7 +84,7 @@ func run(ctx context.Context, f flags) error {
 			return err
 		}
 		defer os.RemoveAll(dir)
-		if f.operator, err = world.BuildOperator(ctx, root, dir); err != nil {
+		if f.operator, err = environment.BuildOperator(ctx, root, dir); err != nil {
 			return err
 		}
 	}
@@ -135,7 +122,7 @@ func split(names string) []string {
 func play(ctx context.Context, root string, f flags) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	cluster, err := world.Connect(ctx, root)
+	cluster, err := environment.Connect(ctx, root)
 	if err != nil {
 		return err
 	}

@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package integration
 
@@ -61,6 +48,7 @@ var _ = Describe("What goes wrong", func() {
 		return q
 	}
 
+	// Contract: ONE-7.
 	It("goes on with a full quota: says so, expires, and takes what is due when there is room", func() {
 		s := w.schedule("backup", ttl("1h"))
 		c := w.claim("data")
@@ -89,6 +77,7 @@ var _ = Describe("What goes wrong", func() {
 		Eventually(problems(s)).ShouldNot(ContainElement(HaveField("Reason", "CreateFailed")))
 	})
 
+	// Contract: ONE-7, STAT-5.
 	It("serves all others when the creates of one PVC are denied", func() {
 		deny(w, "denied-")
 		s := w.schedule("backup")
@@ -106,6 +95,7 @@ var _ = Describe("What goes wrong", func() {
 		Eventually(w.events).Should(ConsistOf(ContainSubstring("PersistentVolumeClaim denied: ")))
 	})
 
+	// Contract: EVT-1.
 	It("gives each PVC that fails an event of its own", func() {
 		deny(w, "")
 		w.schedule("backup")
@@ -117,6 +107,7 @@ var _ = Describe("What goes wrong", func() {
 			ContainSubstring("CreateFailed SnapshotSchedule/backup: PersistentVolumeClaim b: ")))
 	})
 
+	// Contract: STAT-3.
 	It("lists ten problems and says how many more there are", func() {
 		deny(w, "")
 		s := w.schedule("backup")
@@ -129,6 +120,7 @@ var _ = Describe("What goes wrong", func() {
 		Expect(problems(s)()[0].PersistentVolumeClaim).To(Equal("data-00"))
 	})
 
+	// Contract: STAT-7.
 	It("carries over since when a problem is known", func() {
 		deny(w, "")
 		s := w.schedule("backup")
@@ -144,6 +136,7 @@ var _ = Describe("What goes wrong", func() {
 		Expect(problems(s)()[1].Since.After(since.Time)).To(BeTrue())
 	})
 
+	// Contract: MAP-10, EVT-2.
 	It("calls it a collision when another's object has the name, and never a success", func() {
 		s := w.schedule("backup")
 		c := w.claim("data")
@@ -164,6 +157,7 @@ var _ = Describe("What goes wrong", func() {
 		Expect(w.of("data")).To(ConsistOf(HaveField("Name", taken.Name)))
 	})
 
+	// Contract: MAP-10.
 	It("calls it a collision also when nobody controls what has the name, and it is of another slot", func() {
 		s := w.schedule("backup")
 		c := w.claim("data")
@@ -176,6 +170,7 @@ var _ = Describe("What goes wrong", func() {
 		Eventually(problems(s)).Should(ConsistOf(problem("data", "NameCollision", taken.Name)))
 	})
 
+	// Contract: MAP-7, MAP-8.
 	It("takes it for a success when the answer to a create got lost", func() {
 		s := w.schedule("backup")
 		var lost atomic.Bool
@@ -190,6 +185,7 @@ var _ = Describe("What goes wrong", func() {
 		Expect(w.of("data")).To(HaveLen(1))
 	})
 
+	// Contract: STAT-6.
 	It("says that the VolumeSnapshot API is missing, and goes on by itself when it is there", func() {
 		var there atomic.Bool
 		s := w.schedule("backup")

@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package integration
 
@@ -73,6 +60,7 @@ var _ = Describe("The guards before a delete", func() {
 		}
 	}
 
+	// Contract: GUARD-1.
 	It("holds each delete to the UID and the version that were decided on", func() {
 		_, c, all, o := series()
 		o.later(4 * time.Hour)
@@ -93,6 +81,7 @@ var _ = Describe("The guards before a delete", func() {
 		}
 	})
 
+	// Contract: GUARD-1.
 	It("deletes nothing that was changed behind the cache's back", func() {
 		_, c, all, o := series()
 		o.network.freeze("volumesnapshots")
@@ -106,6 +95,7 @@ var _ = Describe("The guards before a delete", func() {
 		Eventually(w.names).Should(ConsistOf(names(all[0], all[2])))
 	})
 
+	// Contract: GUARD-4.
 	It("reads the floor live: it is not what the cache says", func() {
 		_, c, all, o := series()
 		o.network.freeze("volumesnapshots")
@@ -119,6 +109,7 @@ var _ = Describe("The guards before a delete", func() {
 		Eventually(w.names).Should(ConsistOf(names(all[1], all[2])))
 	})
 
+	// Contract: GUARD-4.
 	It("reads the floor live: it may be gone", func() {
 		_, c, all, o := series()
 		o.network.freeze("volumesnapshots")
@@ -131,6 +122,7 @@ var _ = Describe("The guards before a delete", func() {
 		Eventually(w.names).Should(ConsistOf(names(all[1])))
 	})
 
+	// Contract: GUARD-5.
 	It("reads the PVC live: one that the cache has lost may be there", func() {
 		_, c, all, o := series(func(s *spec) { s.SnapshotTTL = "30d"; s.Retention.Detached.SnapshotTTL = "1h" }, selecting("app", "shop"))
 		label(c, "app", "other")
@@ -146,6 +138,7 @@ var _ = Describe("The guards before a delete", func() {
 		Consistently(w.names, "300ms").Should(ConsistOf(names(all...)))
 	})
 
+	// Contract: GUARD-3.
 	DescribeTable("reads the schedule live: it may have been edited",
 		func(edited string, stay int) {
 			s, c, all, o := series()
@@ -161,10 +154,13 @@ var _ = Describe("The guards before a delete", func() {
 			Eventually(w.names).Should(ConsistOf(names(all[3-stay:]...)))
 			Expect(deletes(o)).To(Equal(3 - stay))
 		},
+		// Contract: GUARD-3.
 		Entry("so that all stays", `{"spec":{"snapshotTTL":"30d"}}`, 3),
+		// Contract: GUARD-3.
 		Entry("even if the same may go", `{"spec":{"snapshotTTL":"90m"}}`, 1),
 	)
 
+	// Contract: GUARD-3.
 	It("reads the schedule live: it may be another one by now", func() {
 		s, c, all, o := series()
 		o.network.freeze("snapshotschedules")
@@ -179,6 +175,7 @@ var _ = Describe("The guards before a delete", func() {
 		Expect(w.names()).To(ConsistOf(names(all...)))
 	})
 
+	// Contract: GUARD-8.
 	It("deletes nothing while the schedule is being deleted", func() {
 		s := w.schedule("backup", suspended, ttl("1h"))
 		other := w.schedule("other", suspended, ttl("1h"))
@@ -195,6 +192,7 @@ var _ = Describe("The guards before a delete", func() {
 		Expect(api.Patch(ctx, s, patch(`{"metadata":{"finalizers":null}}`))).To(Succeed())
 	})
 
+	// Contract: GUARD-7.
 	It("pauses while the clocks differ, says so, and goes on by itself", func() {
 		s := w.schedule("backup", suspended, ttl("1h"))
 		c := w.claim("data")
@@ -211,6 +209,7 @@ var _ = Describe("The guards before a delete", func() {
 		Eventually(w.names).Should(ConsistOf(a.Name))
 	})
 
+	// Contract: GUARD-7.
 	It("does not pause for a difference that is allowed", func() {
 		s := w.schedule("backup", suspended, ttl("1h"))
 		c := w.claim("data")
@@ -221,6 +220,7 @@ var _ = Describe("The guards before a delete", func() {
 		Eventually(w.names).Should(ConsistOf(a.Name))
 	})
 
+	// Contract: GUARD-7.
 	It("takes snapshots while it pauses", func() {
 		s := w.schedule("backup", ttl("1h"))
 		c := w.claim("data")
@@ -231,6 +231,7 @@ var _ = Describe("The guards before a delete", func() {
 		Eventually(func() int { return len(w.of("data")) }).Should(Equal(3))
 	})
 
+	// Contract: GUARD-8.
 	It("deletes nothing before the cache has synced", func() {
 		s := w.schedule("backup", suspended, ttl("1h"))
 		c := w.claim("data")
@@ -250,6 +251,7 @@ var _ = Describe("The guards before a delete", func() {
 		Eventually(w.names).Should(ConsistOf(a.Name))
 	})
 
+	// Contract: API-4, API-5.
 	DescribeTable("creates and deletes nothing under a spec that only the controller can see to be invalid, until it is mended",
 		func(broken, mended string, says string) {
 			s := w.schedule("backup", ttl("1h"), selecting("app", "shop"))
@@ -270,10 +272,13 @@ var _ = Describe("The guards before a delete", func() {
 			Eventually(gone(a)).Should(BeTrue())
 			Expect(gone(b)()).To(BeFalse(), "the floor")
 		},
+		// Contract: API-4.
 		Entry("an unknown zone", `{"spec":{"snapshotInterval":null,"schedule":"@daily","timeZone":"Europe/Osloo"}}`,
 			`{"spec":{"timeZone":"Europe/Oslo"}}`, "Europe/Osloo"),
+		// Contract: API-4.
 		Entry("30 February", `{"spec":{"snapshotInterval":null,"schedule":"0 0 30 2 *"}}`,
 			`{"spec":{"schedule":"0 0 28 2 *"}}`, "never fires"),
+		// Contract: API-4.
 		Entry("a jitter not shorter than the interval", `{"spec":{"jitter":"1h"}}`, `{"spec":{"jitter":"59m"}}`, "spec.jitter"),
 	)
 })

@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package integration
 
@@ -32,7 +19,7 @@ import (
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"mapcontroller.dev/snapshotschedule/internal/controller"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // machine is the clock of the operator's machine: the test's, and so much ahead.
@@ -57,25 +44,25 @@ func (o *operator) later(d time.Duration) {
 	o.machine.ahead.Add(int64(d))
 }
 
-type option func(*operator, *controller.Options)
+type option func(*operator, *snapshots.Options)
 
 // at starts the operator at a time to come, by all clocks.
 func at(d time.Duration) option {
-	return func(o *operator, _ *controller.Options) { o.later(d) }
+	return func(o *operator, _ *snapshots.Options) { o.later(d) }
 }
 
 // machineAhead has the operator's machine be wrong.
 func machineAhead(d time.Duration) option {
-	return func(o *operator, _ *controller.Options) { o.machine.ahead.Store(int64(d)) }
+	return func(o *operator, _ *snapshots.Options) { o.machine.ahead.Store(int64(d)) }
 }
 
 // refusing has some requests refused on their way.
 func refusing(refuse func(*http.Request) int) option {
-	return func(o *operator, _ *controller.Options) { o.network.refuse = refuse }
+	return func(o *operator, _ *snapshots.Options) { o.network.refuse = refuse }
 }
 
 func statusEvery(d time.Duration) option {
-	return func(_ *operator, options *controller.Options) { options.StatusInterval = d }
+	return func(_ *operator, options *snapshots.Options) { options.StatusInterval = d }
 }
 
 // start runs the operator, wired as in cmd, for the namespace of this world and until the end
@@ -83,7 +70,7 @@ func statusEvery(d time.Duration) option {
 func (w *world) start(opts ...option) *operator {
 	GinkgoHelper()
 	o := &operator{network: &network{}, machine: &machine{}}
-	options := controller.Options{
+	options := snapshots.Options{
 		Workers:          8,
 		StatusInterval:   100 * time.Millisecond,
 		DeletesPerSecond: 50,
@@ -101,15 +88,15 @@ func (w *world) start(opts ...option) *operator {
 		o.network.base = base
 		return o.network
 	})
-	controller.Configure(wired, o.machine)
-	options.Stores = controller.NewStores()
-	caching := controller.CacheOptions(options.Stores)
+	snapshots.Configure(wired, o.machine)
+	options.Stores = snapshots.NewStores()
+	caching := snapshots.CacheOptions(options.Stores)
 	caching.DefaultNamespaces = map[string]cache.Config{w.namespace: {}}
 	skip := true
 	manager, err := ctrl.NewManager(wired, ctrl.Options{
 		Scheme:         scheme,
 		Cache:          caching,
-		MapperProvider: controller.Mapper,
+		MapperProvider: snapshots.Mapper,
 		Metrics:        metricsserver.Options{BindAddress: "0"},
 		Controller:     ctrlconfig.Controller{SkipNameValidation: &skip},
 
@@ -118,7 +105,7 @@ func (w *world) start(opts ...option) *operator {
 	})
 	Expect(err).NotTo(HaveOccurred())
 	running, cancel := context.WithCancel(ctx)
-	Expect(controller.SetupWithManager(running, manager, options)).To(Succeed())
+	Expect(snapshots.SetupWithManager(running, manager, options)).To(Succeed())
 	ended := make(chan error, 1)
 	go func() { ended <- manager.Start(running) }()
 	stopped := false

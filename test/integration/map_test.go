@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package integration
 
@@ -34,6 +21,7 @@ var _ = Describe("The map", func() {
 	var w *world
 	BeforeEach(func() { w = newWorld() })
 
+	// Contract: MAP-3, MAP-4.
 	It("creates a snapshot that says what it is of, whose, and for when", func() {
 		s := w.schedule("backup", func(s *spec) {
 			s.SnapshotTemplate.Metadata.Labels = map[string]v1alpha1.LabelValue{"tier": "gold"}
@@ -62,6 +50,7 @@ var _ = Describe("The map", func() {
 		Expect(v.Spec.VolumeSnapshotClassName).To(HaveValue(Equal("fast")))
 	})
 
+	// Contract: MAP-4.
 	It("leaves the class to the driver's default if the template names none", func() {
 		w.schedule("backup")
 		w.start()
@@ -69,6 +58,7 @@ var _ = Describe("The map", func() {
 		Expect(w.first("data").Spec.VolumeSnapshotClassName).To(BeNil())
 	})
 
+	// Contract: MAP-6.
 	It("makes a valid name of the longest PVC name, with dots in it", func() {
 		w.schedule("backup")
 		w.start()
@@ -77,6 +67,7 @@ var _ = Describe("The map", func() {
 		Expect(len(w.first(name).Name)).To(BeNumerically("<=", 63))
 	})
 
+	// Contract: MAP-13, EVT-3.
 	It("creates one snapshot for each PVC, and costs one write each", func() {
 		w.schedule("backup")
 		names := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}
@@ -97,6 +88,7 @@ var _ = Describe("The map", func() {
 		Expect(o.network.of("POST", "events")).To(BeZero(), "a success is no event")
 	})
 
+	// Contract: MAP-1.
 	It("takes every PVC of the namespace without a selector, and no other", func() {
 		elsewhere := newWorld()
 		elsewhere.claim("data")
@@ -107,6 +99,7 @@ var _ = Describe("The map", func() {
 		Expect(elsewhere.snapshots()).To(BeEmpty())
 	})
 
+	// Contract: MAP-1.
 	It("takes only the PVCs that the selector matches, by labels and by expressions", func() {
 		w.schedule("backup", func(s *spec) {
 			s.Selector = metav1.LabelSelector{
@@ -124,6 +117,7 @@ var _ = Describe("The map", func() {
 		Expect(w.of("scratch")).To(BeEmpty())
 	})
 
+	// Contract: MAP-2.
 	It("takes a PVC deleted and created again under its name for a new one", func() {
 		s := w.schedule("backup")
 		w.start()
@@ -139,6 +133,7 @@ var _ = Describe("The map", func() {
 			Should(Equal(v1alpha1.Detached{MapKeys: 1, VolumeSnapshots: 1}))
 	})
 
+	// Contract: RET-10.
 	It("detaches a PVC that is relabelled, and gives it its series back", func() {
 		s := w.schedule("backup", selecting("app", "shop"))
 		o := w.start()
@@ -159,6 +154,7 @@ var _ = Describe("The map", func() {
 		Eventually(func() v1alpha1.Detached { return status(s).Detached }).Should(BeZero())
 	})
 
+	// Contract: MAP-11.
 	It("skips a PVC that is not Bound and says so, until it is", func() {
 		s := w.schedule("backup")
 		w.start()
@@ -172,6 +168,7 @@ var _ = Describe("The map", func() {
 		Eventually(func() string { return message(s) }).Should(Equal("2 PersistentVolumeClaims"))
 	})
 
+	// Contract: MAP-11.
 	It("skips a PVC that is being deleted and says so", func() {
 		s := w.schedule("backup")
 		c := w.claim("data")
@@ -182,6 +179,7 @@ var _ = Describe("The map", func() {
 		Expect(w.of("data")).To(BeEmpty())
 	})
 
+	// Contract: MAP-12.
 	It("ignores a PVC that the schedule itself controls, and says so", func() {
 		s := w.schedule("backup")
 		w.start()
@@ -195,6 +193,7 @@ var _ = Describe("The map", func() {
 			HaveField("Message", ContainSubstring("1 skipped; first data: controlled by this schedule"))))
 	})
 
+	// Contract: MAP-5.
 	It("maps one PVC under two schedules, with names that never meet", func() {
 		w.schedule("backup")
 		w.schedule("hourly")

@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package integration
 
@@ -31,7 +18,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"mapcontroller.dev/snapshotschedule/internal/controller"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // measured are the metrics of a schedule, without the first part of their names, and with the
@@ -71,6 +58,7 @@ var _ = Describe("Metrics", func() {
 	var w *world
 	BeforeEach(func() { w = newWorld() })
 
+	// Contract: MET-1.
 	It("tell the life of a schedule, and go with it", func() {
 		s := w.schedule("backup", ttl("1h"), selecting("app", "shop"), func(s *spec) { s.ReadyDeadline = "30m" })
 		o := w.start()
@@ -140,6 +128,7 @@ var _ = Describe("Metrics", func() {
 		Consistently(func() map[string]float64 { return measured(s) }, "500ms").Should(BeEmpty())
 	})
 
+	// Contract: MET-2.
 	It("tell nothing that is not known, under an invalid spec", func() {
 		s := w.schedule("backup")
 		w.start()
@@ -158,6 +147,7 @@ var _ = Describe("Metrics", func() {
 		eventually(s, map[string]float64{"ready Scheduled": 1, "snapshots ready": 1})
 	})
 
+	// Contract: MET-4.
 	It("are told by the manager that leads, and by no other", func() {
 		s := w.schedule("backup")
 		w.claim("data")
@@ -170,7 +160,7 @@ var _ = Describe("Metrics", func() {
 })
 
 // standingBy has another manager lead.
-func standingBy(o *operator, _ *controller.Options) { o.lock = othersLock{} }
+func standingBy(o *operator, _ *snapshots.Options) { o.lock = othersLock{} }
 
 // othersLock is held by another manager, for good.
 type othersLock struct{}

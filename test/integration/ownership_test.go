@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package integration
 
@@ -58,6 +45,7 @@ var _ = Describe("Ownership", func() {
 		return func() v1alpha1.OutputCount { return status(s).Outputs.VolumeSnapshots }
 	}
 
+	// Contract: GUARD-2, OWN-3.
 	It("neither touches nor counts a snapshot that someone else controls, whatever its labels", func() {
 		s := w.schedule("backup", suspended, ttl("1h"), func(s *spec) { s.Retention.MaxCount = ptr.To[int32](1) })
 		c := w.claim("data")
@@ -72,6 +60,7 @@ var _ = Describe("Ownership", func() {
 		Expect(o.network.of("PATCH", "volumesnapshots")).To(BeZero())
 	})
 
+	// Contract: OWN-3.
 	It("does not take a foreign snapshot for one that serves a slot", func() {
 		s := w.schedule("backup")
 		c := w.claim("data")
@@ -80,6 +69,7 @@ var _ = Describe("Ownership", func() {
 		w.count("data", 2)
 	})
 
+	// Contract: OWN-1.
 	It("adopts orphans that carry its labels, and keeps all else about them", func() {
 		s := w.schedule("backup", suspended)
 		c := w.claim("data")
@@ -103,6 +93,7 @@ var _ = Describe("Ownership", func() {
 		Expect(api.Patch(ctx, fresh, patch(`{"metadata":{"finalizers":null}}`))).To(Succeed())
 	})
 
+	// Contract: OWN-1.
 	It("adopts no orphan of another schedule, without a map key, or that is being deleted", func() {
 		s := w.schedule("backup", suspended)
 		c := w.claim("data")
@@ -120,6 +111,7 @@ var _ = Describe("Ownership", func() {
 		Expect(api.Patch(ctx, going, patch(`{"metadata":{"finalizers":null}}`))).To(Succeed())
 	})
 
+	// Contract: OWN-2.
 	It("takes the series back after --cascade=orphan and a new schedule of the name", func() {
 		first := w.schedule("backup")
 		w.start()
@@ -138,6 +130,7 @@ var _ = Describe("Ownership", func() {
 		Eventually(outputs(second)).Should(Equal(v1alpha1.OutputCount{Total: 1, Ready: 1}))
 	})
 
+	// Contract: OWN-1, EVT-2.
 	It("refuses to adopt for a schedule that is, live, being deleted, and says so", func() {
 		s := w.schedule("backup", suspended)
 		Expect(api.Patch(ctx, s, patch(`{"metadata":{"finalizers":["test/hold"]}}`))).To(Succeed())
@@ -154,6 +147,7 @@ var _ = Describe("Ownership", func() {
 		Expect(api.Patch(ctx, s, patch(`{"metadata":{"finalizers":null}}`))).To(Succeed())
 	})
 
+	// Contract: OWN-4.
 	It("releases a snapshot whose schedule label a user changes, and never deletes it", func() {
 		s := w.schedule("backup", suspended, ttl("1h"))
 		c := w.claim("data")
@@ -170,6 +164,7 @@ var _ = Describe("Ownership", func() {
 		Eventually(w.names).Should(ConsistOf(mine.Name, a.Name))
 	})
 
+	// Contract: OWN-4.
 	It("releases a snapshot whose map-key label a user removes, and never deletes it", func() {
 		s := w.schedule("backup", suspended, ttl("1h"))
 		c := w.claim("data")
@@ -186,6 +181,7 @@ var _ = Describe("Ownership", func() {
 		Eventually(w.names).Should(ConsistOf(mine.Name, a.Name))
 	})
 
+	// Contract: OWN-4.
 	It("releases at its start what lost its map key while no one looked", func() {
 		s := w.schedule("backup", suspended)
 		c := w.claim("data")
@@ -198,6 +194,7 @@ var _ = Describe("Ownership", func() {
 		Expect(owner(theirs)()).To(Equal("theirs"))
 	})
 
+	// Contract: MAP-9.
 	It("takes the slot of a released snapshot for served", func() {
 		s := w.schedule("backup")
 		o := w.start()
@@ -220,6 +217,7 @@ var _ = Describe("Ownership", func() {
 		Expect(w.events()).To(BeEmpty())
 	})
 
+	// Contract: OWN-6.
 	It("sets its finalizer only while deletionPolicy is Orphan", func() {
 		s := w.schedule("backup")
 		w.start()
@@ -231,6 +229,7 @@ var _ = Describe("Ownership", func() {
 		Eventually(func() []string { return get(s).Finalizers }).Should(BeEmpty())
 	})
 
+	// Contract: OWN-6.
 	It("releases every owned snapshot before a schedule goes whose deletionPolicy is Orphan", func() {
 		s := w.schedule("backup", suspended, func(s *spec) { s.DeletionPolicy = v1alpha1.DeletionOrphan })
 		c := w.claim("data")
@@ -250,6 +249,7 @@ var _ = Describe("Ownership", func() {
 		Expect(owner(theirs)()).To(Equal("theirs"))
 	})
 
+	// Contract: GUARD-8.
 	It("takes nothing for a schedule that is being deleted", func() {
 		s := w.schedule("backup")
 		Expect(api.Patch(ctx, s, patch(`{"metadata":{"finalizers":["test/hold"]}}`))).To(Succeed())

@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package integration
 
@@ -21,7 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"mapcontroller.dev/snapshotschedule/internal/controller"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // creates refuses the creation of snapshots.
@@ -36,7 +23,7 @@ func creates(code int) func(*http.Request) int {
 
 // losing lets the first creation of a snapshot through, and has its answer be lost.
 func losing(lost *atomic.Bool) option {
-	return func(o *operator, _ *controller.Options) {
+	return func(o *operator, _ *snapshots.Options) {
 		o.network.lose = func(r *http.Request) bool { return creates(1)(r) != 0 && lost.CompareAndSwap(false, true) }
 	}
 }

@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package integration
 
@@ -43,6 +30,7 @@ var _ = Describe("Retention", func() {
 		Eventually(w.names).Should(ConsistOf(names))
 	}
 
+	// Contract: RET-2.
 	It("deletes what is older than snapshotTTL, down to the floor, as time passes", func() {
 		w.schedule("backup", func(s *spec) { s.SnapshotInterval, s.SnapshotTTL = "2s", "3s" })
 		o := w.start()
@@ -61,6 +49,7 @@ var _ = Describe("Retention", func() {
 		Expect(o.network.seen(func(r request) bool { return r.method == "DELETE" && r.answer == 200 })).NotTo(BeEmpty())
 	})
 
+	// Contract: RET-6.
 	It("keeps the newest ready one of a PVC that is there, however old", func() {
 		s := w.schedule("backup", suspended, ttl("1h"))
 		c := w.claim("data")
@@ -74,6 +63,7 @@ var _ = Describe("Retention", func() {
 		left(keep.Name)
 	})
 
+	// Contract: RET-6.
 	It("keeps as many as minReady says", func() {
 		s := w.schedule("backup", suspended, ttl("1h"), func(s *spec) { s.Retention.MinReady = ptr.To[int32](2) })
 		c := w.claim("data")
@@ -83,6 +73,7 @@ var _ = Describe("Retention", func() {
 		left(a.Name, b.Name)
 	})
 
+	// Contract: RET-4.
 	It("keeps everything without a TTL and tiers", func() {
 		s := w.schedule("backup", suspended)
 		expiring := w.schedule("expiring", suspended, ttl("1h"))
@@ -95,6 +86,7 @@ var _ = Describe("Retention", func() {
 		left(a.Name, b.Name, last.Name)
 	})
 
+	// Contract: RET-3.
 	It("keeps what a tier selects beyond the TTL", func() {
 		s := w.schedule("backup", suspended, ttl("1h"), func(s *spec) { s.Retention.Keep.Last = 2 })
 		c := w.claim("data")
@@ -104,6 +96,7 @@ var _ = Describe("Retention", func() {
 		left(a.Name, b.Name)
 	})
 
+	// Contract: RET-5.
 	It("caps the series at maxCount, the oldest first", func() {
 		s := w.schedule("backup", suspended, func(s *spec) { s.Retention.MaxCount = ptr.To[int32](2) })
 		c := w.claim("data")
@@ -113,6 +106,7 @@ var _ = Describe("Retention", func() {
 		left(a.Name, b.Name)
 	})
 
+	// Contract: RET-1.
 	It("keeps what is held by annotation, until it is not", func() {
 		s := w.schedule("backup", suspended, ttl("1h"))
 		c := w.claim("data")
@@ -125,6 +119,7 @@ var _ = Describe("Retention", func() {
 		left(a.Name)
 	})
 
+	// Contract: RET-1.
 	It("keeps what a Pending PVC is being filled from", func() {
 		s := w.schedule("backup", suspended, ttl("1h"), selecting("app", "shop"))
 		c := w.claim("data", "app", "shop")
@@ -144,6 +139,7 @@ var _ = Describe("Retention", func() {
 		o.stop()
 	})
 
+	// Contract: RET-1.
 	It("does not cut off a slow upload by age", func() {
 		s := w.schedule("backup", suspended, ttl("1h"))
 		c := w.claim("data")
@@ -156,6 +152,7 @@ var _ = Describe("Retention", func() {
 		left(a.Name, upload.Name)
 	})
 
+	// Contract: RET-8.
 	It("is not misled by a driver's creation time from 1970", func() {
 		s := w.schedule("backup", suspended, ttl("1h"), func(s *spec) { s.Retention.MinReady = ptr.To[int32](0) })
 		other := w.schedule("other", suspended, func(s *spec) { s.Retention.MaxCount = ptr.To[int32](1) })
@@ -170,6 +167,7 @@ var _ = Describe("Retention", func() {
 		left(v.Name, a.Name)
 	})
 
+	// Contract: ONE-7.
 	It("goes on while the schedule is suspended and while creates fail", func() {
 		s := w.schedule("backup", ttl("1h"))
 		c := w.claim("data")
@@ -180,6 +178,7 @@ var _ = Describe("Retention", func() {
 	})
 
 	Describe("of a PVC that is gone or no longer selected", func() {
+		// Contract: RET-9.
 		It("lets the series of one that is gone expire to the last", func() {
 			s := w.schedule("backup", suspended, ttl("1h"))
 			c := w.claim("data")
@@ -191,6 +190,7 @@ var _ = Describe("Retention", func() {
 			Eventually(func() v1alpha1.Detached { return status(s).Detached }).Should(BeZero())
 		})
 
+		// Contract: RET-9.
 		It("keeps detached.minReady of one that is gone, by a TTL of its own", func() {
 			s := w.schedule("backup", suspended, ttl("1h"), func(s *spec) {
 				s.Retention.Detached = v1alpha1.DetachedRetention{SnapshotTTL: "2h", MinReady: 1}
@@ -207,6 +207,7 @@ var _ = Describe("Retention", func() {
 			left(a.Name)
 		})
 
+		// Contract: RET-9.
 		It("keeps the usual floor of one that is there but not selected", func() {
 			s := w.schedule("backup", suspended, ttl("1h"), selecting("app", "shop"))
 			c := w.claim("data")
@@ -218,6 +219,7 @@ var _ = Describe("Retention", func() {
 			left()
 		})
 
+		// Contract: ONE-6.
 		It("deletes what is uncut of one that is gone, at once", func() {
 			w.schedule("backup")
 			o := w.start()

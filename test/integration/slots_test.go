@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package integration
 
@@ -37,6 +24,7 @@ var _ = Describe("Slots", func() {
 	var w *world
 	BeforeEach(func() { w = newWorld() })
 
+	// Contract: SLOT-1.
 	It("takes one after another, at the times of the interval", func() {
 		w.schedule("backup", func(s *spec) { s.SnapshotInterval = "2s" })
 		w.start()
@@ -52,6 +40,7 @@ var _ = Describe("Slots", func() {
 		}
 	})
 
+	// Contract: SLOT-8.
 	It("takes one snapshot for any number of missed slots, for the newest", func() {
 		w.schedule("backup")
 		c := w.claim("data")
@@ -61,6 +50,7 @@ var _ = Describe("Slots", func() {
 		Expect(w.of("data")).To(HaveLen(1))
 	})
 
+	// Contract: SLOT-2.
 	It("takes cron slots in the zone of the schedule, later than the anchor only", func() {
 		s := w.schedule("backup", func(s *spec) {
 			s.SnapshotInterval, s.Schedule, s.TimeZone = "", "30 2 * * *", "Europe/Oslo"
@@ -80,6 +70,7 @@ var _ = Describe("Slots", func() {
 		Expect(slot(*w.first("data"))).To(Equal(next.UTC().Format(time.RFC3339)))
 	})
 
+	// Contract: SLOT-4.
 	It("shifts a PVC's slots by an offset of its own within the jitter", func() {
 		s := w.schedule("backup", func(s *spec) { s.Jitter = "50m" })
 		c := w.claim("data")
@@ -92,6 +83,7 @@ var _ = Describe("Slots", func() {
 		Expect(status(s).NextSnapshotTime.Sub(at)).To(Equal(time.Hour))
 	})
 
+	// Contract: SLOT-5.
 	It("takes a snapshot now of all PVCs when the schedule asks for it", func() {
 		s := w.schedule("backup")
 		w.start(at(time.Minute))
@@ -107,6 +99,7 @@ var _ = Describe("Slots", func() {
 		Expect(w.of("a")).To(HaveLen(2))
 	})
 
+	// Contract: SLOT-6, SLOT-11.
 	It("takes a snapshot now of the one PVC that asks for it, also while suspended", func() {
 		s := w.schedule("backup", suspended)
 		w.start(at(time.Minute))
@@ -118,6 +111,7 @@ var _ = Describe("Slots", func() {
 		Expect(w.of("b")).To(BeEmpty())
 	})
 
+	// Contract: SLOT-5.
 	It("takes a requested time to come when it has come", func() {
 		w.schedule("backup", suspended)
 		w.start()
@@ -128,6 +122,7 @@ var _ = Describe("Slots", func() {
 		Expect(time.Now().UTC().Format(time.RFC3339) >= soon).To(BeTrue())
 	})
 
+	// Contract: SLOT-7.
 	It("ignores a request from before the PVC was there", func() {
 		s := w.schedule("backup", suspended)
 		annotate(s, v1alpha1.AnnotationRequestedAt, "2020-01-01T00:00:00Z")
@@ -139,6 +134,7 @@ var _ = Describe("Slots", func() {
 		Expect(w.of("a")).To(BeEmpty())
 	})
 
+	// Contract: API-7.
 	It("reports a malformed request and goes on", func() {
 		s := w.schedule("backup")
 		w.start()
@@ -159,6 +155,7 @@ var _ = Describe("Slots", func() {
 		))
 	})
 
+	// Contract: SLOT-9.
 	It("takes no slot that is too late by startingDeadline or snapshotTTL", func() {
 		w.schedule("late", func(s *spec) { s.StartingDeadline = "5m" })
 		w.schedule("short", func(s *spec) { s.SnapshotTTL = "5m" })
@@ -171,6 +168,7 @@ var _ = Describe("Slots", func() {
 		w.count("data", 2)
 	})
 
+	// Contract: ONE-1.
 	It("takes no other snapshot of a PVC while one is under way", func() {
 		s := w.schedule("backup")
 		o := w.start()
@@ -192,6 +190,7 @@ var _ = Describe("Slots", func() {
 		Eventually(func() []v1alpha1.Problem { return status(s).Problems }).Should(BeEmpty())
 	})
 
+	// Contract: ONE-2.
 	It("is not held up by a snapshot that is cut and in error", func() {
 		w.schedule("backup")
 		w.start(at(time.Minute))
@@ -203,6 +202,7 @@ var _ = Describe("Slots", func() {
 		w.count("data", 2)
 	})
 
+	// Contract: ONE-4.
 	It("replaces an uncut snapshot that failed: deletes it, waits until it is gone, takes the slot of then", func() {
 		s := w.schedule("backup")
 		c := w.claim("data")
@@ -231,6 +231,7 @@ var _ = Describe("Slots", func() {
 			ShouldNot(ContainElement(HaveField("PersistentVolumeClaim", "data")))
 	})
 
+	// Contract: ONE-3.
 	It("keeps an uncut snapshot that failed until the next slot, and says that it failed", func() {
 		s := w.schedule("backup", func(s *spec) { s.SnapshotInterval, s.ReadyDeadline = "1d", "2s" })
 		w.start()
@@ -243,6 +244,7 @@ var _ = Describe("Slots", func() {
 			HaveField("PersistentVolumeClaim", "data"), HaveField("Reason", "SnapshotFailed"), HaveField("Message", ContainSubstring(v.Name)))))
 	})
 
+	// Contract: ONE-6.
 	It("deletes an uncut snapshot at once when its PVC is being deleted, and a held one never", func() {
 		w.schedule("backup")
 		w.start()
@@ -256,6 +258,7 @@ var _ = Describe("Slots", func() {
 		Expect(get(a).DeletionTimestamp).NotTo(BeNil(), "the PVC was not gone before")
 	})
 
+	// Contract: STAT-5.
 	It("tells that a PVC is overdue", func() {
 		s := w.schedule("backup", func(s *spec) { s.StartingDeadline = "5m" })
 		w.claim("data")
@@ -264,6 +267,7 @@ var _ = Describe("Slots", func() {
 		Expect(status(s).Problems).To(ConsistOf(HaveField("Reason", "SnapshotOverdue")))
 	})
 
+	// Contract: STAT-5.
 	It("says nothing is overdue of a PVC that is not Bound", func() {
 		s := w.schedule("backup", func(s *spec) { s.StartingDeadline = "5m" })
 		c := w.claim("data")

@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package integration
 
@@ -34,6 +21,7 @@ var _ = Describe("Status", func() {
 	var w *world
 	BeforeEach(func() { w = newWorld() })
 
+	// Contract: STAT-1.
 	It("counts, and names the times of the last, the next and the worst", func() {
 		s := w.schedule("backup", selecting("app", "shop"))
 		w.start()
@@ -63,6 +51,7 @@ var _ = Describe("Status", func() {
 		Expect(status(s).Inputs.PersistentVolumeClaims.Total).To(BeEquivalentTo(1))
 	})
 
+	// Contract: STAT-2, STAT-4.
 	It("is about no PVC when none match, and has no next time while suspended", func() {
 		s := w.schedule("backup")
 		w.start()
@@ -76,6 +65,7 @@ var _ = Describe("Status", func() {
 		Expect(status(s).ObservedGeneration).To(BeEquivalentTo(2))
 	})
 
+	// Contract: STAT-8.
 	It("is written at most once in an interval, and settles", func() {
 		s := w.schedule("backup")
 		o := w.start(statusEvery(time.Second))
@@ -91,6 +81,7 @@ var _ = Describe("Status", func() {
 		Consistently(func() string { return get(s.DeepCopy()).ResourceVersion }, "1500ms").Should(Equal(settled))
 	})
 
+	// Contract: STAT-10.
 	It("shows what a user asks of kubectl get", func() {
 		s := w.schedule("backup", ttl("10d"))
 		w.start()
@@ -124,6 +115,7 @@ var _ = Describe("The operator", func() {
 	var w *world
 	BeforeEach(func() { w = newWorld() })
 
+	// Contract: STAT-8.
 	It("makes no request but watches while nothing is due, and leaves everything as it is", func() {
 		s := w.schedule("backup", ttl("10d"))
 		c := w.claim("data")
@@ -149,6 +141,7 @@ var _ = Describe("The operator", func() {
 		Expect(versions(w)).To(Equal(before))
 	})
 
+	// Contract: MAP-7.
 	It("never takes a slot twice nor skips one for good, however often it is started again", func() {
 		w.schedule("backup")
 		names := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"}
@@ -168,6 +161,7 @@ var _ = Describe("The operator", func() {
 		Expect(w.snapshots()).To(HaveLen(len(names) + 1))
 	})
 
+	// Contract: MAP-7.
 	It("takes each slot once when two of it run", func() {
 		s := w.schedule("backup")
 		one, two := w.start(), w.start()
@@ -185,6 +179,7 @@ var _ = Describe("The operator", func() {
 		Expect(status(s).Problems).To(BeEmpty())
 	})
 
+	// Contract: SLOT-1.
 	It("takes the first snapshot of a PVC that is bound later within a second or so", func() {
 		w.schedule("backup")
 		w.start()

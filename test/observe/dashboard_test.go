@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package observe
 
@@ -28,7 +15,7 @@ import (
 
 	"github.com/prometheus/prometheus/promql/promqltest"
 
-	"mapcontroller.dev/snapshotschedule/internal/controller"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 type dashboard struct {
@@ -178,7 +165,7 @@ func TestEveryMetricIsOfUse(t *testing.T) {
 		all = append(all, rule.Expr)
 	}
 	text := strings.Join(all, "\n")
-	for _, m := range controller.Metrics() {
+	for _, m := range snapshots.Metrics() {
 		if !regexp.MustCompile(m.Name + `\b|` + m.Name + `_bucket\b`).MatchString(text) {
 			t.Errorf("%s is neither on the dashboard nor in an alert", m.Name)
 		}

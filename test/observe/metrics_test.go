@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package observe
 
@@ -29,7 +16,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"mapcontroller.dev/snapshotschedule/internal/controller"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // root is the root of the repository.
@@ -82,7 +69,7 @@ func existing(t *testing.T) map[string][]string {
 			found[m[1]+"_bucket"] = append(slices.Clone(labels), "le")
 		}
 	}
-	for _, m := range controller.Metrics() {
+	for _, m := range snapshots.Metrics() {
 		for _, suffix := range []string{"_sum", "_count", "_bucket"} {
 			if m.Type != "histogram" {
 				delete(found, m.Name+suffix)

@@ -1,31 +1,18 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package reference
 
 import (
 	"strings"
 
-	"mapcontroller.dev/snapshotschedule/internal/controller"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // metrics is the table of what the operator measures.
 func metrics() string {
 	rows := [][]string{}
-	for _, m := range controller.Metrics() {
+	for _, m := range snapshots.Metrics() {
 		var labels []string
 		for _, l := range m.Labels {
 			labels = append(labels, code(l))

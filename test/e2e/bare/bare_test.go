@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package bare
 
@@ -68,6 +55,7 @@ var _ = Describe("an operator on a bare API server", Ordered, func() {
 		Expect(operator.Probe("healthz")).To(Equal(http.StatusOK))
 	})
 
+	// Contract: STAT-6.
 	It("takes snapshots about a minute after VolumeSnapshots were installed", func(ctx context.Context) {
 		mark := time.Now()
 		for _, crd := range crds {
@@ -110,6 +98,7 @@ var _ = Describe("an operator on a bare API server", Ordered, func() {
 		Expect(history.Twice()).To(BeEmpty())
 	})
 
+	// Contract: STAT-8.
 	It("with nothing due asks for nothing but watches, for a whole minute", func(ctx context.Context) {
 		mark, since := cluster.Audit.Mark(), time.Now()
 		Eventually(func(g Gomega) {
@@ -127,6 +116,7 @@ var _ = Describe("an operator on a bare API server", Ordered, func() {
 		Expect(versionsOf(ctx, few, fan)).To(Equal(versions), "resourceVersions should stay put")
 	})
 
+	// Contract: STAT-6.
 	It("stays up when VolumeSnapshots are taken away, says so, and goes on when they are back", func(ctx context.Context) {
 		ofMany := &v1alpha1.SnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: fan, Name: "nightly"}}
 		Expect(cluster.Client.Delete(ctx, ofMany)).To(Succeed())

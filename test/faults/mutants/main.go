@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 // Mutants puts small defects into copies of the product, one at a time, and proves
 // that the fault campaign finds every one, and nothing in the product as it is. See
@@ -33,7 +20,7 @@ import (
 	"strings"
 	"syscall"
 
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/world"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
 )
 
 type flags struct {
@@ -67,7 +54,7 @@ func main() {
 }
 
 func run(ctx context.Context, f flags) error {
-	root, err := world.Repository(ctx)
+	root, err := environment.Repository(ctx)
 	if err != nil {
 		return err
 	}
@@ -91,7 +78,7 @@ func run(ctx context.Context, f flags) error {
 		return nil
 	}
 	planned := slices.ContainsFunc(mutants, func(m *mutant) bool { return len(m.Plans) > 0 })
-	if planned && os.Getenv(world.EnvClusterDir) == "" {
+	if planned && os.Getenv(environment.EnvClusterDir) == "" {
 		return inCluster(ctx, root)
 	}
 	return hunt(ctx, root, mutants, f)

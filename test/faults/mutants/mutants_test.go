@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package main
 
@@ -33,7 +20,7 @@ import (
 	"slices"
 	"testing"
 
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/world"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
 )
 
 // guarantees are all that are promised.
@@ -42,7 +29,7 @@ var guarantees = []string{"S1", "S2", "S3", "S4", "S5", "S6", "S7", "L1", "L2", 
 // TestMutantsApply sees that every mutant still applies to the product as it is, and
 // compiles: one that does not proves nothing.
 func TestMutantsApply(t *testing.T) {
-	root, err := world.Repository(t.Context())
+	root, err := environment.Repository(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 // Package campaign runs plans against the operator's program, several at once on
 // one API server, judges each, and sums up.
@@ -31,10 +18,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/oracle"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/workload"
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/world"
 )
 
 // Options say what is run.
@@ -78,13 +65,13 @@ func (o Options) limit(class plan.Class) int {
 // Campaign runs plans on a cluster.
 type Campaign struct {
 	Options
-	cluster *world.Cluster
+	cluster *environment.Cluster
 	run     string
 	number  atomic.Int64
 }
 
 // New is a campaign on a cluster.
-func New(cluster *world.Cluster, o Options) *Campaign {
+func New(cluster *environment.Cluster, o Options) *Campaign {
 	return &Campaign{Options: o, cluster: cluster, run: fmt.Sprintf("%d", os.Getpid())}
 }
 

@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package campaign
 
@@ -24,12 +11,12 @@ import (
 	"sync"
 	"time"
 
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/oracle"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/proxy"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/workload"
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/world"
 )
 
 const (
@@ -59,7 +46,7 @@ type trial struct {
 	// reference is the end state to come to; nil in a reference run.
 	reference *oracle.EndState
 
-	run     *world.Run
+	run     *environment.Run
 	gate    *proxy.Gate
 	dir     string
 	step    int
@@ -73,7 +60,7 @@ type trial struct {
 
 // process is one process of the operator with its way to the API server.
 type process struct {
-	*world.Operator
+	*environment.Operator
 	*proxy.Process
 	manner  proxy.Manner
 	started time.Time
@@ -367,7 +354,7 @@ func (t *trial) missing() error {
 }
 
 // differs compares the end to that of the reference run (L1).
-func (t *trial) differs(state world.State) error {
+func (t *trial) differs(state environment.State) error {
 	if t.reference == nil {
 		return nil
 	}

@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package sim
 
@@ -35,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/controller"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/sim/kube"
 )
 
@@ -74,7 +61,7 @@ func newScheme() *runtime.Scheme {
 var transforms = productTransforms()
 
 func productTransforms() (by [3]toolscache.TransformFunc) {
-	o := controller.CacheOptions(controller.NewStores())
+	o := snapshots.CacheOptions(snapshots.NewStores())
 	for k := range by {
 		by[k] = o.DefaultTransform
 	}
@@ -105,25 +92,25 @@ func (w *world) start(statusInterval time.Duration, lag func() int) *operator {
 	o.ctx = logf.IntoContext(context.Background(), logr.Discard())
 	w.operators = append(w.operators, o)
 
-	stores := controller.NewStores()
-	claims, snapshots := controller.Indexers()
+	stores := snapshots.NewStores()
+	claimIndexers, snapshotIndexers := snapshots.Indexers()
 	for k, s := range map[kube.Kind]struct {
 		object   client.Object
 		indexers toolscache.Indexers
 	}{
 		kube.Schedules: {&v1alpha1.SnapshotSchedule{}, toolscache.Indexers{}},
-		kube.Claims:    {&corev1.PersistentVolumeClaim{}, claims},
-		kube.Snapshots: {&snapshotv1.VolumeSnapshot{}, snapshots},
+		kube.Claims:    {&corev1.PersistentVolumeClaim{}, claimIndexers},
+		kube.Snapshots: {&snapshotv1.VolumeSnapshot{}, snapshotIndexers},
 	} {
 		maps.Copy(s.indexers, toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc})
 		o.watches[k] = &watch{operator: o, kind: k, store: newIndex(s.indexers)}
 		stores.Add(s.object, o.watches[k].store)
 	}
 	api := &apiClient{operator: o}
-	machine, err := controller.Assemble(
+	machine, err := snapshots.Assemble(
 		mapcontroller.Parts{Client: api, Live: api, Scheme: scheme, Discovery: served{}},
 		recorder{},
-		controller.Options{
+		snapshots.Options{
 			Workers:          1, // the engine's own goroutines, in turn
 			StatusInterval:   statusInterval,
 			DeletesPerSecond: 50,

@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package specs
 
@@ -29,13 +16,13 @@ import (
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/world"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
 )
 
 // On a cluster, as 'go -C hack/cluster run . run --no-csi' gives one. SPECS chooses
 // plans by id.
 func TestOnCluster(t *testing.T) {
-	if os.Getenv(world.EnvClusterDir) == "" {
+	if os.Getenv(environment.EnvClusterDir) == "" {
 		t.Skip("no cluster: 'go run ./test/faults --class specs' runs the plans on one of its own")
 	}
 	ctrl.SetLogger(logr.Discard())
@@ -49,7 +36,7 @@ func TestOnCluster(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	cluster, err := world.Connect(t.Context(), root)
+	cluster, err := environment.Connect(t.Context(), root)
 	if err != nil {
 		t.Fatal(err)
 	}

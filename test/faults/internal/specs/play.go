@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package specs
 
@@ -34,9 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/oracle"
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/world"
 )
 
 const (
@@ -52,13 +39,13 @@ const (
 
 // stage is one plan being played, in a namespace of its own.
 type stage struct {
-	*world.Run
+	*environment.Run
 	Plan
 	claim *corev1.PersistentVolumeClaim
 }
 
 // play runs a plan.
-func play(ctx context.Context, cluster *world.Cluster, p Plan, namespace string) Result {
+func play(ctx context.Context, cluster *environment.Cluster, p Plan, namespace string) Result {
 	began := time.Now()
 	err := tryPlay(ctx, cluster, p, namespace)
 	r := Result{ID: p.ID, Passed: err == nil, Took: time.Since(began)}
@@ -68,7 +55,7 @@ func play(ctx context.Context, cluster *world.Cluster, p Plan, namespace string)
 	return r
 }
 
-func tryPlay(ctx context.Context, cluster *world.Cluster, p Plan, namespace string) (err error) {
+func tryPlay(ctx context.Context, cluster *environment.Cluster, p Plan, namespace string) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := &stage{Plan: p}
@@ -92,7 +79,7 @@ func tryPlay(ctx context.Context, cluster *world.Cluster, p Plan, namespace stri
 // leave takes the schedule away, or it would go on for as long as others are
 // tried.
 func (s *stage) leave(ctx context.Context) error {
-	o := world.Named(&v1alpha1.SnapshotSchedule{}, s.Namespace, s.name)
+	o := environment.Named(&v1alpha1.SnapshotSchedule{}, s.Namespace, s.name)
 	return client.IgnoreNotFound(s.Client.Delete(ctx, o))
 }
 
@@ -191,7 +178,7 @@ func (s *stage) poke(ctx context.Context) error {
 		v1alpha1.AnnotationRequestedAt, time.Now().UTC().Format(time.RFC3339)); err != nil {
 		return err
 	}
-	return s.Patch(ctx, world.Named(&corev1.PersistentVolumeClaim{}, s.Namespace, "data"), `{"metadata":{"labels":{"poked":"yes"}}}`)
+	return s.Patch(ctx, environment.Named(&corev1.PersistentVolumeClaim{}, s.Namespace, "data"), `{"metadata":{"labels":{"poked":"yes"}}}`)
 }
 
 func (s *stage) saysInvalid() error {
@@ -334,7 +321,7 @@ func (s *stage) witnesses(ctx context.Context) error {
 	if err := s.Client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.name}, schedule); err != nil {
 		return err
 	}
-	for _, t := range []world.Taken{{Name: "expired", Age: 20 * 24 * time.Hour}, {Name: "recent", Age: time.Hour}} {
+	for _, t := range []environment.Taken{{Name: "expired", Age: 20 * 24 * time.Hour}, {Name: "recent", Age: time.Hour}} {
 		if err := s.Snapshot(ctx, schedule, s.claim, t); err != nil {
 			return err
 		}
@@ -372,7 +359,7 @@ func same(before, now []string) error {
 }
 
 func (s *stage) named() *v1alpha1.SnapshotSchedule {
-	return world.Named(&v1alpha1.SnapshotSchedule{}, s.Namespace, s.name)
+	return environment.Named(&v1alpha1.SnapshotSchedule{}, s.Namespace, s.name)
 }
 
 // schedule is not typed: what is wrong must reach the API server.

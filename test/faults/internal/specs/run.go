@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package specs
 
@@ -32,7 +19,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/world"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
 )
 
 // Options say what is run and how.
@@ -59,7 +46,7 @@ type Result struct {
 }
 
 // Run runs plans on a cluster. The error says why none could be.
-func Run(ctx context.Context, cluster *world.Cluster, o Options) ([]Result, error) {
+func Run(ctx context.Context, cluster *environment.Cluster, o Options) ([]Result, error) {
 	plans, err := Choose(o.Plans, o.Limit)
 	if err != nil {
 		return nil, err
@@ -149,7 +136,7 @@ func mapSlash(s string) func(yield func(byte) bool) {
 }
 
 // asOperator sends requests on in the name of the operator's ServiceAccount.
-func asOperator(cluster *world.Cluster) http.Handler {
+func asOperator(cluster *environment.Cluster) http.Handler {
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(cluster.Upstream)

@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package workload
 
@@ -25,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/world"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
 )
 
 // detached is a policy under which snapshots of PVCs that are gone go early.
@@ -36,13 +23,13 @@ func gone() Workload {
 		Name:    "gone",
 		What:    "a PVC is deleted, and its snapshots are retired as those of a PVC that is gone",
 		Deletes: true,
-		Prepare: func(ctx context.Context, r *world.Run) error {
+		Prepare: func(ctx context.Context, r *environment.Run) error {
 			return on(ctx, r).nightly(age, spec{SnapshotTTL: "30d", Retention: detached}).
 				claim("data-0", age, at(7*hour), at(6*hour), current()).
 				claim("data-1", age, at(6*hour), current()).err
 		},
 		Steps: []Step{deleteClaim("data-0", settled(v1alpha1.ReasonScheduled))},
-		End: func(s world.State) error {
+		End: func(s environment.State) error {
 			return errors.Join(
 				left(s, "data-0", "data-0-old-2"), left(s, "data-1", "data-1-old-0", "data-1-old-1"),
 				detaches(s, 1), isSettled(s, v1alpha1.ReasonScheduled))
@@ -50,17 +37,17 @@ func gone() Workload {
 	}
 }
 
-func deleteClaim(name string, when func(world.State) bool) Step {
+func deleteClaim(name string, when func(environment.State) bool) Step {
 	return Step{
 		What: "delete PVC " + name,
 		When: when,
-		Do: func(ctx context.Context, r *world.Run) error {
-			return r.Client.Delete(ctx, world.Named(&corev1.PersistentVolumeClaim{}, r.Namespace, name))
+		Do: func(ctx context.Context, r *environment.Run) error {
+			return r.Client.Delete(ctx, environment.Named(&corev1.PersistentVolumeClaim{}, r.Namespace, name))
 		},
 	}
 }
 
-func detaches(s world.State, keys int32) error {
+func detaches(s environment.State, keys int32) error {
 	o := s.Schedule(nightly)
 	if o == nil || o.Status.Detached.MapKeys != keys {
 		return fmt.Errorf("status does not count %d detached map keys", keys)
@@ -73,7 +60,7 @@ func recreated() Workload {
 		Name:    "recreated",
 		What:    "a PVC is deleted and made anew under its name",
 		Deletes: true,
-		Prepare: func(ctx context.Context, r *world.Run) error {
+		Prepare: func(ctx context.Context, r *environment.Run) error {
 			return on(ctx, r).nightly(age, spec{SnapshotTTL: "30d", Retention: detached}).
 				claim("data-0", age, at(7*hour), current()).err
 		},
@@ -81,14 +68,14 @@ func recreated() Workload {
 			deleteClaim("data-0", settled(v1alpha1.ReasonScheduled)),
 			{
 				What: "make it anew",
-				When: func(s world.State) bool { return s.Claim("data-0") == nil },
-				Do: func(ctx context.Context, r *world.Run) error {
+				When: func(s environment.State) bool { return s.Claim("data-0") == nil },
+				Do: func(ctx context.Context, r *environment.Run) error {
 					_, err := r.Claim(ctx, "data-0", 0, nil)
 					return err
 				},
 			},
 		},
-		End: func(s world.State) error {
+		End: func(s environment.State) error {
 			if s.Snapshot("data-0-old-1") == nil {
 				return errors.New("the young snapshot of the old PVC is gone")
 			}
@@ -100,9 +87,9 @@ func recreated() Workload {
 func inApp(app string) map[string]string { return map[string]string{"app": app} }
 
 func relabelled() Workload {
-	label := func(what, app string, when func(world.State) bool) Step {
-		return Step{What: what, When: when, Do: func(ctx context.Context, r *world.Run) error {
-			return r.Patch(ctx, world.Named(&corev1.PersistentVolumeClaim{}, r.Namespace, "data-0"),
+	label := func(what, app string, when func(environment.State) bool) Step {
+		return Step{What: what, When: when, Do: func(ctx context.Context, r *environment.Run) error {
+			return r.Patch(ctx, environment.Named(&corev1.PersistentVolumeClaim{}, r.Namespace, "data-0"),
 				`{"metadata":{"labels":{"app":%q}}}`, app)
 		}}
 	}
@@ -110,7 +97,7 @@ func relabelled() Workload {
 		Name:    "relabel",
 		What:    "a PVC no longer matches, and then does again",
 		Deletes: true,
-		Prepare: func(ctx context.Context, r *world.Run) error {
+		Prepare: func(ctx context.Context, r *environment.Run) error {
 			return on(ctx, r).nightly(age, spec{
 				Selector: metav1.LabelSelector{MatchLabels: inApp("db")}, SnapshotTTL: "30d", Retention: detached,
 			}).
@@ -119,11 +106,11 @@ func relabelled() Workload {
 		},
 		Steps: []Step{
 			label("take the label off", "web", settled(v1alpha1.ReasonScheduled)),
-			label("put it back", "db", func(s world.State) bool {
+			label("put it back", "db", func(s environment.State) bool {
 				return detaches(s, 1) == nil && s.Snapshot("data-0-old-0") == nil && isSettled(s, v1alpha1.ReasonScheduled) == nil
 			}),
 		},
-		End: func(s world.State) error {
+		End: func(s environment.State) error {
 			return errors.Join(
 				left(s, "data-0", "data-0-old-1"), left(s, "data-1", "data-1-old-0", "data-1-old-1"),
 				detaches(s, 0), isSettled(s, v1alpha1.ReasonScheduled))
@@ -136,7 +123,7 @@ func selectorEdited() Workload {
 		Name:    "selector",
 		What:    "the selector is changed from one PVC to another",
 		Deletes: true,
-		Prepare: func(ctx context.Context, r *world.Run) error {
+		Prepare: func(ctx context.Context, r *environment.Run) error {
 			return on(ctx, r).nightly(age, spec{
 				Selector: metav1.LabelSelector{MatchLabels: inApp("db")}, SnapshotTTL: "30d", Retention: detached,
 			}).
@@ -146,12 +133,12 @@ func selectorEdited() Workload {
 		Steps: []Step{{
 			What: "select the other",
 			When: settled(v1alpha1.ReasonScheduled),
-			Do: func(ctx context.Context, r *world.Run) error {
-				return r.Patch(ctx, world.Named(&v1alpha1.SnapshotSchedule{}, r.Namespace, nightly),
+			Do: func(ctx context.Context, r *environment.Run) error {
+				return r.Patch(ctx, environment.Named(&v1alpha1.SnapshotSchedule{}, r.Namespace, nightly),
 					`{"spec":{"selector":{"matchLabels":{"app":"web"}}}}`)
 			},
 		}},
-		End: func(s world.State) error {
+		End: func(s environment.State) error {
 			return errors.Join(left(s, "data-0", "data-0-old-1"), ready(s, "data-1", 1),
 				detaches(s, 1), isSettled(s, v1alpha1.ReasonScheduled))
 		},

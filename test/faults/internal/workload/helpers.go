@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package workload
 
@@ -25,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/world"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
 )
 
 const (
@@ -44,12 +31,12 @@ type spec = v1alpha1.SnapshotScheduleSpec
 // stage makes a schedule, PVCs and their snapshots; the first error stops it.
 type stage struct {
 	ctx      context.Context
-	run      *world.Run
+	run      *environment.Run
 	schedule *v1alpha1.SnapshotSchedule
 	err      error
 }
 
-func on(ctx context.Context, r *world.Run) *stage { return &stage{ctx: ctx, run: r} }
+func on(ctx context.Context, r *environment.Run) *stage { return &stage{ctx: ctx, run: r} }
 
 func (s *stage) nightly(age time.Duration, sp spec) *stage {
 	if sp.SnapshotInterval == "" && sp.Schedule == "" {
@@ -61,11 +48,11 @@ func (s *stage) nightly(age time.Duration, sp spec) *stage {
 	return s
 }
 
-func (s *stage) claim(name string, age time.Duration, taken ...world.Taken) *stage {
+func (s *stage) claim(name string, age time.Duration, taken ...environment.Taken) *stage {
 	return s.labelled(name, age, nil, taken...)
 }
 
-func (s *stage) labelled(name string, age time.Duration, labels map[string]string, taken ...world.Taken) *stage {
+func (s *stage) labelled(name string, age time.Duration, labels map[string]string, taken ...environment.Taken) *stage {
 	if s.err != nil {
 		return s
 	}
@@ -85,27 +72,27 @@ func (s *stage) labelled(name string, age time.Duration, labels map[string]strin
 }
 
 // at is a ready snapshot of some age.
-func at(age time.Duration) world.Taken { return world.Taken{Age: age} }
+func at(age time.Duration) environment.Taken { return environment.Taken{Age: age} }
 
 // current is a ready snapshot for the slot that is half an hour ago.
-func current() world.Taken { return at(30 * minute) }
+func current() environment.Taken { return at(30 * minute) }
 
 // settled tells that the status is of the schedule as it is, and says so.
-func settled(reason string) func(world.State) bool {
-	return func(s world.State) bool { return isSettled(s, reason) == nil }
+func settled(reason string) func(environment.State) bool {
+	return func(s environment.State) bool { return isSettled(s, reason) == nil }
 }
 
-func isSettled(s world.State, reason string) error {
+func isSettled(s environment.State, reason string) error {
 	o := s.Schedule(nightly)
 	switch {
 	case o == nil:
 		return errors.New("the schedule is not there")
 	case o.Status.ObservedGeneration != o.Generation:
 		return errors.New("the status is of an older generation")
-	case world.Reason(o, v1alpha1.ConditionReady) != reason:
-		return fmt.Errorf("condition Ready has the reason %q, not %s", world.Reason(o, v1alpha1.ConditionReady), reason)
+	case environment.Reason(o, v1alpha1.ConditionReady) != reason:
+		return fmt.Errorf("condition Ready has the reason %q, not %s", environment.Reason(o, v1alpha1.ConditionReady), reason)
 	}
-	if paused := world.Reason(o, v1alpha1.ConditionRetentionPaused); reason != v1alpha1.ReasonInvalidSpec &&
+	if paused := environment.Reason(o, v1alpha1.ConditionRetentionPaused); reason != v1alpha1.ReasonInvalidSpec &&
 		paused != v1alpha1.ReasonRetentionRunning {
 		return fmt.Errorf("RetentionPaused has the reason %q", paused)
 	}
@@ -113,8 +100,8 @@ func isSettled(s world.State, reason string) error {
 }
 
 // counts compares the status to what it counts.
-func counts(s world.State, o *v1alpha1.SnapshotSchedule) error {
-	if world.Reason(o, v1alpha1.ConditionReady) == v1alpha1.ReasonInvalidSpec {
+func counts(s environment.State, o *v1alpha1.SnapshotSchedule) error {
+	if environment.Reason(o, v1alpha1.ConditionReady) == v1alpha1.ReasonInvalidSpec {
 		return nil
 	}
 	owned := s.Owned(o)
@@ -133,8 +120,8 @@ func counts(s world.State, o *v1alpha1.SnapshotSchedule) error {
 
 // has expects a number of ready snapshots of each PVC, and no others, under a
 // schedule that has settled.
-func has(reason string, of map[string]int) func(world.State) error {
-	return func(s world.State) error {
+func has(reason string, of map[string]int) func(environment.State) error {
+	return func(s environment.State) error {
 		for claim, n := range of {
 			if err := ready(s, claim, n); err != nil {
 				return err
@@ -144,10 +131,10 @@ func has(reason string, of map[string]int) func(world.State) error {
 	}
 }
 
-func ready(s world.State, claim string, n int) error {
+func ready(s environment.State, claim string, n int) error {
 	all := s.Of(claim)
 	for _, v := range all {
-		if !world.Ready(v) {
+		if !environment.Ready(v) {
 			return fmt.Errorf("snapshot %s is not ready", v.Name)
 		}
 	}
@@ -158,7 +145,7 @@ func ready(s world.State, claim string, n int) error {
 }
 
 // left expects just these snapshots.
-func left(s world.State, claim string, names ...string) error {
+func left(s environment.State, claim string, names ...string) error {
 	all := s.Of(claim)
 	for _, name := range names {
 		if s.Snapshot(name) == nil {
@@ -171,4 +158,4 @@ func left(s world.State, claim string, names ...string) error {
 	return nil
 }
 
-func always(world.State) bool { return true }
+func always(environment.State) bool { return true }

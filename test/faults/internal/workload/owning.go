@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package workload
 
@@ -28,29 +15,29 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/world"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
 )
 
 // twoSeries is a schedule with two PVCs, all served.
-func twoSeries(sp spec) func(context.Context, *world.Run) error {
-	return func(ctx context.Context, r *world.Run) error {
+func twoSeries(sp spec) func(context.Context, *environment.Run) error {
+	return func(ctx context.Context, r *environment.Run) error {
 		return on(ctx, r).nightly(age, sp).
 			claim("data-0", age, at(7*hour), current()).
 			claim("data-1", age, at(7*hour), current()).err
 	}
 }
 
-func deleteSchedule(when func(world.State) bool, how metav1.DeletionPropagation) Step {
+func deleteSchedule(when func(environment.State) bool, how metav1.DeletionPropagation) Step {
 	return Step{
 		What: "delete the schedule, " + string(how),
 		When: when,
-		Do: func(ctx context.Context, r *world.Run) error {
-			return r.Client.Delete(ctx, world.Named(&v1alpha1.SnapshotSchedule{}, r.Namespace, nightly), client.PropagationPolicy(how))
+		Do: func(ctx context.Context, r *environment.Run) error {
+			return r.Client.Delete(ctx, environment.Named(&v1alpha1.SnapshotSchedule{}, r.Namespace, nightly), client.PropagationPolicy(how))
 		},
 	}
 }
 
-func nothing(s world.State) error {
+func nothing(s environment.State) error {
 	if len(s.Schedules) > 0 || len(s.Snapshots) > 0 {
 		return fmt.Errorf("%d schedules and %d snapshots are left", len(s.Schedules), len(s.Snapshots))
 	}
@@ -89,8 +76,8 @@ func deletedOrphan() Workload {
 			deleteSchedule(settled(v1alpha1.ReasonScheduled), metav1.DeletePropagationOrphan),
 			{
 				What: "make it again",
-				When: func(s world.State) bool { return len(s.Schedules) == 0 && unowned(s, 4) == nil },
-				Do: func(ctx context.Context, r *world.Run) error {
+				When: func(s environment.State) bool { return len(s.Schedules) == 0 && unowned(s, 4) == nil },
+				Do: func(ctx context.Context, r *environment.Run) error {
 					return r.Client.Create(ctx, &v1alpha1.SnapshotSchedule{
 						ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: nightly},
 						Spec:       spec{SnapshotInterval: "1h"},
@@ -98,7 +85,7 @@ func deletedOrphan() Workload {
 				},
 			},
 		},
-		End: func(s world.State) error {
+		End: func(s environment.State) error {
 			if n := len(s.Owned(s.Schedule(nightly))); n != 6 {
 				return fmt.Errorf("the new schedule owns %d snapshots, not 6", n)
 			}
@@ -108,7 +95,7 @@ func deletedOrphan() Workload {
 }
 
 // unowned expects that a number of snapshots are there and nobody owns one.
-func unowned(s world.State, n int) error {
+func unowned(s environment.State, n int) error {
 	owned := slices.ContainsFunc(s.Snapshots, func(v *snapshotv1.VolumeSnapshot) bool { return len(v.OwnerReferences) > 0 })
 	if owned || len(s.Snapshots) != n {
 		return fmt.Errorf("there are not just %d snapshots that nobody owns", n)
@@ -116,7 +103,7 @@ func unowned(s world.State, n int) error {
 	return nil
 }
 
-func finalized(s world.State) bool {
+func finalized(s environment.State) bool {
 	o := s.Schedule(nightly)
 	return o != nil && slices.Contains(o.Finalizers, v1alpha1.FinalizerRelease) && isSettled(s, v1alpha1.ReasonScheduled) == nil
 }
@@ -128,7 +115,7 @@ func policyOrphan() Workload {
 		Collects: true,
 		Prepare:  twoSeries(spec{DeletionPolicy: v1alpha1.DeletionOrphan}),
 		Steps:    []Step{deleteSchedule(finalized, metav1.DeletePropagationBackground)},
-		End: func(s world.State) error {
+		End: func(s environment.State) error {
 			if len(s.Schedules) > 0 {
 				return errors.New("the schedule is still there")
 			}
@@ -147,7 +134,7 @@ func namespaceDeleted() Workload {
 		Steps: []Step{{
 			What: "delete the namespace",
 			When: finalized,
-			Do: func(ctx context.Context, r *world.Run) error {
+			Do: func(ctx context.Context, r *environment.Run) error {
 				return r.Client.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.Namespace}})
 			},
 		}},
@@ -159,18 +146,18 @@ func adopted() Workload {
 	return Workload{
 		Name: "adopt",
 		What: "snapshots that nobody owns are taken over, and those of others are let be",
-		Prepare: func(ctx context.Context, r *world.Run) error {
+		Prepare: func(ctx context.Context, r *environment.Run) error {
 			other := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: "other"}}
 			if err := r.Client.Create(ctx, other); err != nil {
 				return err
 			}
-			orphan, mine := world.Taken{Age: 7 * hour, Orphan: true}, world.Taken{Age: 30 * minute, Orphan: true}
-			foreign := world.Taken{Age: 6 * hour, Foreign: other}
+			orphan, mine := environment.Taken{Age: 7 * hour, Orphan: true}, environment.Taken{Age: 30 * minute, Orphan: true}
+			foreign := environment.Taken{Age: 6 * hour, Foreign: other}
 			return on(ctx, r).nightly(age, spec{}).
 				claim("data-0", age, orphan, mine, foreign).
 				claim("data-1", age, orphan, mine).err
 		},
-		End: func(s world.State) error {
+		End: func(s environment.State) error {
 			if n := len(s.Owned(s.Schedule(nightly))); n != 4 {
 				return fmt.Errorf("the schedule owns %d snapshots, not 4", n)
 			}
@@ -180,8 +167,8 @@ func adopted() Workload {
 }
 
 func released() Workload {
-	relabel := func(what, name, label, value string, when func(world.State) bool) Step {
-		return Step{What: what, When: when, Do: func(ctx context.Context, r *world.Run) error {
+	relabel := func(what, name, label, value string, when func(environment.State) bool) Step {
+		return Step{What: what, When: when, Do: func(ctx context.Context, r *environment.Run) error {
 			return r.Patch(ctx, r.Called(name),
 				`{"metadata":{"labels":{%q:%s}}}`, label, value)
 		}}
@@ -189,7 +176,7 @@ func released() Workload {
 	return Workload{
 		Name: "release",
 		What: "a user takes the labels off snapshots, which takes them out of the schedule",
-		Prepare: func(ctx context.Context, r *world.Run) error {
+		Prepare: func(ctx context.Context, r *environment.Run) error {
 			if err := twoSeries(spec{})(ctx, r); err != nil {
 				return err
 			}
@@ -199,7 +186,7 @@ func released() Workload {
 			relabel("take the map key off", "data-0-old-0", v1alpha1.LabelMapKey, "null", settled(v1alpha1.ReasonScheduled)),
 			relabel("name another schedule", "data-1-old-0", v1alpha1.LabelSchedule, `"weekly"`, always),
 		},
-		End: func(s world.State) error {
+		End: func(s environment.State) error {
 			if v := s.Snapshot("data-1-old-0"); v == nil || len(v.OwnerReferences) != 1 {
 				return errors.New("the other owner of data-1-old-0 is lost")
 			}
@@ -209,7 +196,7 @@ func released() Workload {
 }
 
 // alsoOwned gives a snapshot an owner beside its controller.
-func alsoOwned(ctx context.Context, r *world.Run, nickname string) error {
+func alsoOwned(ctx context.Context, r *environment.Run, nickname string) error {
 	other := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: "other"}}
 	if err := r.Client.Create(ctx, other); err != nil {
 		return err
@@ -225,7 +212,7 @@ func alsoOwned(ctx context.Context, r *world.Run, nickname string) error {
 }
 
 // free expects that nobody controls some snapshots, and the schedule all others.
-func free(s world.State, names ...string) error {
+func free(s environment.State, names ...string) error {
 	for _, name := range names {
 		if v := s.Snapshot(name); v == nil || metav1.GetControllerOf(v) != nil {
 			return fmt.Errorf("snapshot %s is not there without a controller", name)
@@ -241,11 +228,11 @@ func releasedUnseen() Workload {
 	return Workload{
 		Name: "release-unseen",
 		What: "a user took the map key off a snapshot while the operator was away",
-		Prepare: func(ctx context.Context, r *world.Run) error {
+		Prepare: func(ctx context.Context, r *environment.Run) error {
 			return on(ctx, r).nightly(age, spec{SnapshotTTL: "1d"}).
-				claim("data-0", age, world.Taken{Age: 72 * hour, Untagged: true}, at(7*hour), current()).err
+				claim("data-0", age, environment.Taken{Age: 72 * hour, Untagged: true}, at(7*hour), current()).err
 		},
-		End: func(s world.State) error {
+		End: func(s environment.State) error {
 			return errors.Join(free(s, "data-0-old-0"), isSettled(s, v1alpha1.ReasonScheduled))
 		},
 	}

@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package workload
 
@@ -24,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/world"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
 )
 
 func expiry() Workload {
@@ -32,16 +19,16 @@ func expiry() Workload {
 		Name:    "expiry",
 		What:    "snapshots have grown too old; the floor, a hold and finalizers are in the way",
 		Deletes: true,
-		Prepare: func(ctx context.Context, r *world.Run) error {
+		Prepare: func(ctx context.Context, r *environment.Run) error {
 			return on(ctx, r).nightly(age, spec{Suspend: true, SnapshotTTL: "1d"}).
 				claim("data-0", age,
-					world.Taken{Age: 72 * hour, Protected: true}, world.Taken{Age: 48 * hour, Protected: true}, at(26*hour), at(hour)).
+					environment.Taken{Age: 72 * hour, Protected: true}, environment.Taken{Age: 48 * hour, Protected: true}, at(26*hour), at(hour)).
 				claim("data-1", age,
 					at(72*hour), at(48*hour), failed(26*hour), failed(25*hour)).
 				claim("data-2", age,
-					world.Taken{Age: 72 * hour, Held: true}, at(48*hour), at(2*hour)).err
+					environment.Taken{Age: 72 * hour, Held: true}, at(48*hour), at(2*hour)).err
 		},
-		End: func(s world.State) error {
+		End: func(s environment.State) error {
 			return errors.Join(
 				left(s, "data-0", "data-0-old-3"),
 				left(s, "data-1", "data-1-old-1"),
@@ -51,8 +38,8 @@ func expiry() Workload {
 	}
 }
 
-func failed(age time.Duration) world.Taken {
-	return world.Taken{Age: age, Unready: true, Error: "the driver could not upload it"}
+func failed(age time.Duration) environment.Taken {
+	return environment.Taken{Age: age, Unready: true, Error: "the driver could not upload it"}
 }
 
 func tooMany() Workload {
@@ -60,13 +47,13 @@ func tooMany() Workload {
 		Name:    "cap",
 		What:    "a PVC has more snapshots than maxCount and its tiers allow",
 		Deletes: true,
-		Prepare: func(ctx context.Context, r *world.Run) error {
+		Prepare: func(ctx context.Context, r *environment.Run) error {
 			policy := v1alpha1.Retention{MaxCount: ptr.To[int32](3), MinReady: ptr.To[int32](2), Keep: v1alpha1.Keep{Last: 4}}
 			return on(ctx, r).nightly(age, spec{Suspend: true, Retention: policy}).
 				claim("data-0", age, at(60*hour), at(50*hour), at(40*hour), at(30*hour), at(20*hour), at(10*hour)).
 				claim("data-1", age, at(40*hour), at(30*hour), at(20*hour)).err
 		},
-		End: func(s world.State) error {
+		End: func(s environment.State) error {
 			return errors.Join(
 				left(s, "data-0", "data-0-old-3", "data-0-old-4", "data-0-old-5"),
 				left(s, "data-1", "data-1-old-0", "data-1-old-1", "data-1-old-2"),
@@ -81,10 +68,10 @@ func replace() Workload {
 		What:    "snapshots that were never cut are replaced at the next slot",
 		Deletes: true,
 		Uncut:   true,
-		Prepare: func(ctx context.Context, r *world.Run) error {
+		Prepare: func(ctx context.Context, r *environment.Run) error {
 			r.Driver.Protect()
 			r.Driver.Break("data-0", "data-1")
-			uncut := world.Taken{Age: 2*hour + 30*minute, Uncut: true}
+			uncut := environment.Taken{Age: 2*hour + 30*minute, Uncut: true}
 			protected := uncut
 			protected.Protected = true
 			return on(ctx, r).nightly(age, spec{}).
@@ -94,11 +81,11 @@ func replace() Workload {
 		},
 		Steps: []Step{{
 			What: "repair the driver",
-			When: func(s world.State) bool {
+			When: func(s environment.State) bool {
 				return s.Snapshot("data-0-old-1") == nil && s.Snapshot("data-1-old-1") == nil &&
 					len(s.Of("data-0")) == 2 && len(s.Of("data-1")) == 2
 			},
-			Do: func(_ context.Context, r *world.Run) error {
+			Do: func(_ context.Context, r *environment.Run) error {
 				r.Driver.Break()
 				return nil
 			},
@@ -112,19 +99,19 @@ func hold() Workload {
 		Name:    "hold",
 		What:    "a hold is taken off a snapshot that is too old",
 		Deletes: true,
-		Prepare: func(ctx context.Context, r *world.Run) error {
+		Prepare: func(ctx context.Context, r *environment.Run) error {
 			return on(ctx, r).nightly(age, spec{Suspend: true, SnapshotTTL: "1d"}).
-				claim("data-0", age, world.Taken{Age: 72 * hour, Held: true}, at(hour)).err
+				claim("data-0", age, environment.Taken{Age: 72 * hour, Held: true}, at(hour)).err
 		},
 		Steps: []Step{{
 			What: "take the hold off",
 			When: settled(v1alpha1.ReasonSuspended),
-			Do: func(ctx context.Context, r *world.Run) error {
+			Do: func(ctx context.Context, r *environment.Run) error {
 				return r.Patch(ctx, r.Called("data-0-old-0"),
 					`{"metadata":{"annotations":{%q:null}}}`, v1alpha1.AnnotationHold)
 			},
 		}},
-		End: func(s world.State) error {
+		End: func(s environment.State) error {
 			return errors.Join(left(s, "data-0", "data-0-old-1"), isSettled(s, v1alpha1.ReasonSuspended))
 		},
 	}
@@ -135,7 +122,7 @@ func edited() Workload {
 		Name:    "edit",
 		What:    "the TTL is shortened, then lengthened",
 		Deletes: true,
-		Prepare: func(ctx context.Context, r *world.Run) error {
+		Prepare: func(ctx context.Context, r *environment.Run) error {
 			return on(ctx, r).nightly(age, spec{SnapshotTTL: "30d"}).
 				claim("data-0", age, at(7*hour), at(6*hour), current()).
 				claim("data-1", age, at(7*hour), current()).err
@@ -143,19 +130,19 @@ func edited() Workload {
 		Steps: []Step{{
 			What: "shorten the TTL",
 			When: settled(v1alpha1.ReasonScheduled),
-			Do: func(ctx context.Context, r *world.Run) error {
-				return r.Patch(ctx, world.Named(&v1alpha1.SnapshotSchedule{}, r.Namespace, nightly), `{"spec":{"snapshotTTL":"2h"}}`)
+			Do: func(ctx context.Context, r *environment.Run) error {
+				return r.Patch(ctx, environment.Named(&v1alpha1.SnapshotSchedule{}, r.Namespace, nightly), `{"spec":{"snapshotTTL":"2h"}}`)
 			},
 		}, {
 			What: "lengthen the TTL",
-			When: func(s world.State) bool {
+			When: func(s environment.State) bool {
 				return len(s.Snapshots) == 2 && isSettled(s, v1alpha1.ReasonScheduled) == nil
 			},
-			Do: func(ctx context.Context, r *world.Run) error {
-				return r.Patch(ctx, world.Named(&v1alpha1.SnapshotSchedule{}, r.Namespace, nightly), `{"spec":{"snapshotTTL":"60d"}}`)
+			Do: func(ctx context.Context, r *environment.Run) error {
+				return r.Patch(ctx, environment.Named(&v1alpha1.SnapshotSchedule{}, r.Namespace, nightly), `{"spec":{"snapshotTTL":"60d"}}`)
 			},
 		}},
-		End: func(s world.State) error {
+		End: func(s environment.State) error {
 			return errors.Join(left(s, "data-0", "data-0-old-2"), left(s, "data-1", "data-1-old-1"),
 				isSettled(s, v1alpha1.ReasonScheduled))
 		},
@@ -167,7 +154,7 @@ func invalid() Workload {
 		Name:    "invalid",
 		What:    "a spec is invalid, and mended: a cron line that never fires",
 		Deletes: true,
-		Prepare: func(ctx context.Context, r *world.Run) error {
+		Prepare: func(ctx context.Context, r *environment.Run) error {
 			return on(ctx, r).nightly(age, spec{Schedule: "0 0 30 2 *", SnapshotTTL: "1d"}).
 				claim("data-0", age, at(72*hour), at(48*hour), current()).
 				claim("data-1", age, at(5*hour+30*minute)).err
@@ -175,8 +162,8 @@ func invalid() Workload {
 		Steps: []Step{{
 			What: "mend the spec",
 			When: settled(v1alpha1.ReasonInvalidSpec),
-			Do: func(ctx context.Context, r *world.Run) error {
-				return r.Patch(ctx, world.Named(&v1alpha1.SnapshotSchedule{}, r.Namespace, nightly),
+			Do: func(ctx context.Context, r *environment.Run) error {
+				return r.Patch(ctx, environment.Named(&v1alpha1.SnapshotSchedule{}, r.Namespace, nightly),
 					`{"spec":{"schedule":null,"snapshotInterval":"1h"}}`)
 			},
 		}},

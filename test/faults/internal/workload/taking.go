@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package workload
 
@@ -25,24 +12,24 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/world"
 )
 
 func first() Workload {
 	return Workload{
 		Name: "first",
 		What: "three PVCs that have no snapshot yet",
-		Prepare: func(ctx context.Context, r *world.Run) error {
+		Prepare: func(ctx context.Context, r *environment.Run) error {
 			r.Driver.TwoSteps()
 			return on(ctx, r).nightly(0, spec{}).claim("data-0", 0).claim("data-1", 0).claim("data-2", 0).err
 		},
-		End: func(s world.State) error {
+		End: func(s environment.State) error {
 			for _, c := range s.Claims {
-				want := world.SnapshotName(s.Schedule(nightly).UID, c, c.CreationTimestamp.Time)
+				want := environment.SnapshotName(s.Schedule(nightly).UID, c, c.CreationTimestamp.Time)
 				if of := s.Of(c.Name); len(of) == 1 && of[0].Name != want {
 					return fmt.Errorf("the snapshot of %s is called %s, not %s: names are made in another way now, "+
-						"so world.SnapshotName has to follow", c.Name, of[0].Name, want)
+						"so environment.SnapshotName has to follow", c.Name, of[0].Name, want)
 				}
 			}
 			return has(v1alpha1.ReasonScheduled, map[string]int{"data-0": 1, "data-1": 1, "data-2": 1})(s)
@@ -53,7 +40,7 @@ func first() Workload {
 // untilTick is how long after its beginning a run comes to a slot.
 const untilTick = 2500 * time.Millisecond
 
-func ticking(ctx context.Context, r *world.Run) error {
+func ticking(ctx context.Context, r *environment.Run) error {
 	r.Now = r.Now.Add(untilTick).Truncate(time.Second)
 	return on(ctx, r).nightly(10*hour, spec{}).
 		claim("data-0", 10*hour, at(hour)).claim("data-1", 10*hour, at(hour)).claim("data-2", 10*hour, at(hour)).err
@@ -74,8 +61,8 @@ func restart() Workload {
 	w.What = "the operator is upgraded while a slot falls due"
 	w.Steps = []Step{{
 		What: "upgrade",
-		When: func(s world.State) bool { return len(s.Snapshots) > 3 },
-		Do: func(ctx context.Context, r *world.Run) error {
+		When: func(s environment.State) bool { return len(s.Snapshots) > 3 },
+		Do: func(ctx context.Context, r *environment.Run) error {
 			if err := r.StopOperator(ctx); err != nil {
 				return err
 			}
@@ -89,7 +76,7 @@ func missed() Workload {
 	return Workload{
 		Name: "missed",
 		What: "the operator was away for several slots",
-		Prepare: func(ctx context.Context, r *world.Run) error {
+		Prepare: func(ctx context.Context, r *environment.Run) error {
 			old := at(5*hour + 30*minute)
 			return on(ctx, r).nightly(age, spec{}).
 				claim("data-0", age, old).claim("data-1", age, old).claim("data-2", age, current()).err
@@ -102,20 +89,20 @@ func runNow() Workload {
 	return Workload{
 		Name: "run-now",
 		What: "a suspended schedule is asked for a snapshot of all its PVCs, then of one",
-		Prepare: func(ctx context.Context, r *world.Run) error {
+		Prepare: func(ctx context.Context, r *environment.Run) error {
 			return on(ctx, r).nightly(age, spec{Suspend: true}).claim("data-0", age, current()).claim("data-1", age, current()).err
 		},
 		Steps: []Step{{
 			What: "ask for all",
 			When: settled(v1alpha1.ReasonSuspended),
-			Do: func(ctx context.Context, r *world.Run) error {
-				return r.Patch(ctx, world.Named(&v1alpha1.SnapshotSchedule{}, r.Namespace, nightly), "%s", request(r.Now.Add(-10*minute)))
+			Do: func(ctx context.Context, r *environment.Run) error {
+				return r.Patch(ctx, environment.Named(&v1alpha1.SnapshotSchedule{}, r.Namespace, nightly), "%s", request(r.Now.Add(-10*minute)))
 			},
 		}, {
 			What: "ask for one",
-			When: func(s world.State) bool { return ready(s, "data-0", 2) == nil && ready(s, "data-1", 2) == nil },
-			Do: func(ctx context.Context, r *world.Run) error {
-				return r.Patch(ctx, world.Named(&corev1.PersistentVolumeClaim{}, r.Namespace, "data-1"), "%s", request(r.Now.Add(-5*minute)))
+			When: func(s environment.State) bool { return ready(s, "data-0", 2) == nil && ready(s, "data-1", 2) == nil },
+			Do: func(ctx context.Context, r *environment.Run) error {
+				return r.Patch(ctx, environment.Named(&corev1.PersistentVolumeClaim{}, r.Namespace, "data-1"), "%s", request(r.Now.Add(-5*minute)))
 			},
 		}},
 		End: has(v1alpha1.ReasonSuspended, map[string]int{"data-0": 2, "data-1": 3}),
@@ -138,13 +125,13 @@ func onePVCFails() Workload {
 			}
 			return ""
 		},
-		Prepare: func(ctx context.Context, r *world.Run) error {
+		Prepare: func(ctx context.Context, r *environment.Run) error {
 			return on(ctx, r).nightly(age, spec{SnapshotTTL: "1d"}).
 				claim("bad", age, at(50*hour), at(20*hour)).
 				claim("data-0", age, at(50*hour), at(5*hour)).
 				claim("data-1", age, at(50*hour), at(5*hour)).err
 		},
-		End: func(s world.State) error {
+		End: func(s environment.State) error {
 			if err := left(s, "bad", "bad-old-1"); err != nil {
 				return err
 			}

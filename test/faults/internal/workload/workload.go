@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 // Package workload is what the operator is given to do in a run: what there is at
 // first, what users do meanwhile, and what must have come of it in the end.
@@ -23,8 +10,8 @@ import (
 	"fmt"
 	"strings"
 
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/world"
 )
 
 // Workload is one of them.
@@ -47,19 +34,19 @@ type Workload struct {
 	Always func(plan.Point) plan.Deed
 
 	// Prepare makes what there is before the operator starts.
-	Prepare func(ctx context.Context, r *world.Run) error
+	Prepare func(ctx context.Context, r *environment.Run) error
 	// Steps are what happens from outside, each after the one before.
 	Steps []Step
 	// End says what is missing at the end; nil when all is as it must be.
-	End func(s world.State) error
+	End func(s environment.State) error
 }
 
 // Step is something that a user does.
 type Step struct {
 	What string
 	// When tells that it is time. It must come true whatever faults there are.
-	When func(s world.State) bool
-	Do   func(ctx context.Context, r *world.Run) error
+	When func(s environment.State) bool
+	Do   func(ctx context.Context, r *environment.Run) error
 }
 
 // All are the workloads, the slow ones first: a campaign ends when the last run

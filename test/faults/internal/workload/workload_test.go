@@ -1,18 +1,5 @@
-/*
-Copyright 2026 The SnapshotSchedule Authors.
-
-Licensed under the Apache License, Version 2.0 (the "License");
-you may not use this file except in compliance with the License.
-You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software
-distributed under the License is distributed on an "AS IS" BASIS,
-WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
-See the License for the specific language governing permissions and
-limitations under the License.
-*/
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package workload
 
@@ -20,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/world"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
 )
 
 func TestWorkloadsAreWhole(t *testing.T) {
@@ -47,7 +34,7 @@ func TestWorkloadsAreWhole(t *testing.T) {
 func TestAnEmptyNamespaceIsTheEndOfDeletionsOnly(t *testing.T) {
 	ends := map[string]bool{"deleted": true, "deleted-foreground": true, "namespace": true}
 	for _, w := range All() {
-		if ended := w.End(world.State{}) == nil; ended != ends[w.Name] {
+		if ended := w.End(environment.State{}) == nil; ended != ends[w.Name] {
 			t.Errorf("workload %s: an empty namespace is its end: %t", w.Name, ended)
 		}
 	}

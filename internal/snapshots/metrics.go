@@ -1,0 +1,154 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/retention"
+)
+
+// Metric is what a metric is, for documentation and for tests of what uses it.
+type Metric struct {
+	Name, Help string
+	// Type is counter, gauge or histogram.
+	Type   string
+	Labels []string
+}
+
+// Metrics returns all that are registered here, by name. PVCs are never a label:
+// their number has no bound.
+func Metrics() []Metric {
+	return slices.SortedFunc(slices.Values(described), func(a, b Metric) int { return strings.Compare(a.Name, b.Name) })
+}
+
+var described []Metric
+
+func describe(kind, name, help string, labels ...string) Metric {
+	m := Metric{Name: "snapshotschedule_" + name, Help: help, Type: kind, Labels: labels}
+	described = append(described, m)
+	return m
+}
+
+const (
+	labelNamespace = "namespace"
+	labelSchedule  = "schedule"
+	labelReason    = "reason"
+	labelState     = "state"
+)
+
+// bySchedule are the labels that nearly all metrics have.
+func bySchedule(more ...string) []string {
+	return append([]string{labelNamespace, labelSchedule}, more...)
+}
+
+// What became of snapshots.
+var (
+	createdTotal = newCounter("snapshots_created_total",
+		"VolumeSnapshots that were created.")
+	deletedTotal = newCounter("snapshots_deleted_total",
+		"VolumeSnapshots that were deleted, by the reason why retention no longer kept them.", labelReason)
+	failedTotal = newCounter("snapshots_failed_total",
+		"VolumeSnapshots that were not cut in time, or were cut and stayed in error.")
+	slotToCreation = newHistogram("slot_to_creation_seconds",
+		"Seconds from the slot that a VolumeSnapshot serves to its creation.")
+	creationToReady = newHistogram("creation_to_ready_seconds",
+		"Seconds from the creation of a VolumeSnapshot until it was ready to use.")
+)
+
+// active is 1 while this process does the work. With leader election the others
+// stand by, and tell nothing of schedules.
+var active = prometheus.NewGauge(prometheus.GaugeOpts(opts(describe("gauge", "active",
+	"1 in the manager that does the work, 0 in one that stands by."))))
+
+// tellActive runs for as long as this process does the work.
+func tellActive(ctx context.Context) error {
+	active.Inc()
+	defer active.Dec()
+	<-ctx.Done()
+	return nil
+}
+
+func init() {
+	metrics.Registry.MustRegister(createdTotal, deletedTotal, failedTotal, slotToCreation, creationToReady, active, &gauges)
+}
+
+func opts(m Metric) prometheus.Opts { return prometheus.Opts{Name: m.Name, Help: m.Help} }
+
+func newCounter(name, help string, labels ...string) *prometheus.CounterVec {
+	m := describe("counter", name, help, bySchedule(labels...)...)
+	return prometheus.NewCounterVec(prometheus.CounterOpts(opts(m)), m.Labels)
+}
+
+// waits are the bounds of both histograms, in seconds: what is as it should be
+// takes one or a few, and what is not may take hours. They are few because each
+// is a time series of every schedule; a native histogram would need none, but
+// is not stored unless Prometheus is told to, and then no classic query finds it.
+var waits = []float64{1, 5, 30, 120, 600, 3600, 21600}
+
+func newHistogram(name, help string) *prometheus.HistogramVec {
+	m := describe("histogram", name, help, bySchedule()...)
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: m.Name, Help: m.Help, Buckets: waits}, m.Labels)
+}
+
+// startCounting has everything that is counted of a schedule begin at zero: what
+// comes out of nowhere with a one is no increase to Prometheus.
+func startCounting(s types.NamespacedName) {
+	eachCounted(func(vec *prometheus.MetricVec, more ...string) {
+		// It fails for a wrong number of labels only.
+		_, _ = vec.GetMetricWithLabelValues(append([]string{s.Namespace, s.Name}, more...)...)
+	})
+}
+
+// The reasons for deletes are those from the first to the last.
+const firstDelete, lastDelete = retention.Expired, retention.Superseded
+
+// forgetMetrics drops the series of a schedule that is gone. It is asked for
+// every key of such a one, so that it names each series: a search would take
+// as long as there are schedules.
+func forgetMetrics(s types.NamespacedName) {
+	gauges.forget(s)
+	eachCounted(func(vec *prometheus.MetricVec, more ...string) {
+		vec.DeleteLabelValues(append([]string{s.Namespace, s.Name}, more...)...)
+	})
+}
+
+// eachCounted names all that is counted of a schedule: the metric, and the values
+// of the labels beyond the schedule's.
+func eachCounted(do func(vec *prometheus.MetricVec, more ...string)) {
+	for _, vec := range []*prometheus.MetricVec{
+		createdTotal.MetricVec, failedTotal.MetricVec, slotToCreation.MetricVec, creationToReady.MetricVec,
+	} {
+		do(vec)
+	}
+	for why := firstDelete; why <= lastDelete; why++ {
+		do(deletedTotal.MetricVec, why.String())
+	}
+}
+
+func countOutcome(now time.Time, s *v1alpha1.SnapshotSchedule, outcome mapcontroller.Outcome) {
+	if n := len(outcome.Created); n > 0 {
+		createdTotal.WithLabelValues(s.Namespace, s.Name).Add(float64(n))
+	}
+	for _, o := range outcome.Created {
+		slot := scheduledAt(o.(*snapshotv1.VolumeSnapshot))
+		slotToCreation.WithLabelValues(s.Namespace, s.Name).Observe(seconds(now.Sub(slot)))
+	}
+	for _, d := range outcome.Deleted {
+		deletedTotal.WithLabelValues(s.Namespace, s.Name, d.Why).Inc()
+	}
+}
+
+// seconds of a wait: times are told in whole seconds, and by two clocks.
+func seconds(d time.Duration) float64 { return max(0, d).Seconds() }

@@ -1,0 +1,141 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/schedule"
+)
+
+// gauges hold what the status of each schedule said when it was last worked
+// out: they cost nothing but then, and say nothing that status does not.
+var gauges = figuresOfAll{of: map[types.NamespacedName]figures{}}
+
+type figuresOfAll struct {
+	mu sync.Mutex
+	of map[types.NamespacedName]figures
+}
+
+// set returns whether the schedule is new here.
+func (g *figuresOfAll) set(s types.NamespacedName, f figures) (added bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, known := g.of[s]
+	g.of[s] = f
+	return !known
+}
+
+func (g *figuresOfAll) forget(s types.NamespacedName) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.of, s)
+}
+
+// Describe implements prometheus.Collector.
+func (g *figuresOfAll) Describe(descriptions chan<- *prometheus.Desc) {
+	for _, k := range gaugeKinds {
+		descriptions <- k.desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (g *figuresOfAll) Collect(found chan<- prometheus.Metric) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for s, f := range g.of {
+		for _, k := range gaugeKinds {
+			k.read(&f, func(value float64, labels ...string) {
+				labels = append([]string{s.Namespace, s.Name}, labels...)
+				found <- prometheus.MustNewConstMetric(k.desc, prometheus.GaugeValue, value, labels...)
+			})
+		}
+	}
+}
+
+// measure tells of a status that was just worked out.
+func measure(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.Situation[Note], p *policy) {
+	name := types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
+	if gauges.set(name, figuresOf(now, s, known, p)) {
+		startCounting(name)
+	}
+}
+
+// figures are those of one schedule.
+type figures struct {
+	ready  bool
+	reason string
+	// known is false where status has only conditions to tell: the spec is
+	// invalid, or a kind is missing. A figure of before would be stale.
+	known bool
+
+	claims, failing, skipped int
+	// snapshots, by state. Each is in one of them.
+	uploaded, pending, failed, detached int
+	recoveryPoint, nextSlot             time.Time
+	interval                            time.Duration
+	suspended, paused                   bool
+	problems                            int
+}
+
+// figuresOf reads a status that was just worked out. The policy is that of the
+// spec; nil if it is invalid.
+func figuresOf(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.Situation[Note], p *policy) figures {
+	status := &s.Status
+	f := figures{ready: meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady)}
+	if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady); c != nil {
+		f.reason = c.Reason
+	}
+	if known.Totals == nil || p == nil {
+		return f
+	}
+	note := known.Note
+	f.known = true
+	f.claims, f.failing, f.skipped = int(status.Inputs.PersistentVolumeClaims.Total), note.Failing, note.Skipped
+	f.pending, f.failed, f.detached = note.Pending, note.Failed, int(status.Detached.VolumeSnapshots)
+	f.uploaded = int(status.Outputs.VolumeSnapshots.Total) - f.pending - f.failed - f.detached
+	f.recoveryPoint, f.nextSlot = note.OldestData, timeIn(status.NextSnapshotTime)
+	f.interval = intervalOf(p.rule, now)
+	f.suspended = s.Spec.Suspend
+	f.paused = meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionRetentionPaused)
+	f.problems = len(status.Problems) + int(status.MoreProblems)
+	return f
+}
+
+func timeIn(t *metav1.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.Time
+}
+
+// intervalOf is the time between two slots. Cron lines have no such thing: of
+// the last gap and the next it is the longer one, so that on a Sunday what comes
+// from Monday to Friday is not late.
+func intervalOf(rule schedule.Rule, now time.Time) time.Duration {
+	if every := rule.Interval(); every > 0 {
+		return every
+	}
+	line := rule.Timeline(time.Time{}, 0)
+	latest, ok := line.Latest(now)
+	if !ok {
+		return 0
+	}
+	var gap time.Duration
+	if previous, ok := line.Previous(latest); ok {
+		gap = latest.Sub(previous)
+	}
+	if next, ok := line.Next(now); ok {
+		gap = max(gap, next.Sub(latest))
+	}
+	return gap
+}

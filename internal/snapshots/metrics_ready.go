@@ -1,0 +1,53 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// readiness measures how long snapshots take to be ready to use, by the changes
+// that are seen as they happen: nothing on a snapshot says when it was.
+type readiness struct {
+	clock clock.PassiveClock
+	// lost are the UIDs of snapshots that were ready and are no longer. One that
+	// is ready again, days later, was not slow.
+	lost *lru.Cache
+}
+
+// maxLost bounds the memory; drivers lose few.
+const maxLost = 10_000
+
+func newReadiness(c clock.PassiveClock) *readiness {
+	return &readiness{clock: c, lost: lru.New(maxLost)}
+}
+
+// updated is told of each change of an owned snapshot.
+func (r *readiness) updated(parent types.NamespacedName, before, after client.Object) {
+	was, is := readyToUse(before), readyToUse(after)
+	switch {
+	case was == is:
+	case was:
+		r.lost.Add(after.GetUID(), nil)
+	case r.wasLost(after.GetUID()):
+	default:
+		took := r.clock.Since(after.GetCreationTimestamp().Time)
+		creationToReady.WithLabelValues(parent.Namespace, parent.Name).Observe(seconds(took))
+	}
+}
+
+func (r *readiness) wasLost(uid types.UID) bool {
+	_, lost := r.lost.Get(uid)
+	return lost
+}
+
+func readyToUse(o client.Object) bool {
+	status := o.(*snapshotv1.VolumeSnapshot).Status
+	return status != nil && ptr.Deref(status.ReadyToUse, false)
+}

@@ -1,0 +1,142 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/lru"
+	"k8s.io/utils/ptr"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/retention"
+	"mapcontroller.dev/snapshotschedule/internal/schedule"
+)
+
+// defaultReadyDeadline is the API's default, for objects that were stored
+// before the field had one.
+const defaultReadyDeadline = time.Hour
+
+// policy is a spec, parsed.
+type policy struct {
+	selector         labels.Selector
+	rule             schedule.Rule
+	jitter           time.Duration
+	startingDeadline time.Duration
+	suspend          bool
+	retention        retention.Policy
+}
+
+// newPolicy reads a spec. The error names every field that is wrong.
+func newPolicy(spec *v1alpha1.SnapshotScheduleSpec) (*policy, error) {
+	var errs []error
+	failed := func(field string, err error) {
+		if err != nil {
+			errs = append(errs, fmt.Errorf("spec.%s: %w", field, err))
+		}
+	}
+	duration := func(field string, d v1alpha1.Duration) time.Duration {
+		if d == "" {
+			return 0
+		}
+		parsed, err := schedule.ParseDuration(string(d))
+		failed(field, err)
+		return parsed
+	}
+
+	selector, err := metav1.LabelSelectorAsSelector(&spec.Selector)
+	failed("selector", err)
+	location, err := schedule.LoadZone(spec.TimeZone)
+	failed("timeZone", err)
+
+	p := &policy{
+		selector:         selector,
+		jitter:           duration("jitter", spec.Jitter),
+		startingDeadline: duration("startingDeadline", spec.StartingDeadline),
+		suspend:          spec.Suspend,
+		retention: retention.Policy{
+			TTL:           duration("snapshotTTL", spec.SnapshotTTL),
+			Keep:          tiers(spec.Retention.Keep),
+			MaxCount:      int(ptr.Deref(spec.Retention.MaxCount, 0)),
+			MinReady:      int(ptr.Deref(spec.Retention.MinReady, 1)),
+			ReadyDeadline: duration("readyDeadline", spec.ReadyDeadline),
+			Location:      location,
+			Detached: retention.Detached{
+				TTL:      duration("retention.detached.snapshotTTL", spec.Retention.Detached.SnapshotTTL),
+				MinReady: int(spec.Retention.Detached.MinReady),
+			},
+		},
+	}
+	if p.retention.ReadyDeadline == 0 {
+		p.retention.ReadyDeadline = defaultReadyDeadline
+	}
+
+	interval := duration("snapshotInterval", spec.SnapshotInterval)
+	switch {
+	case (spec.SnapshotInterval == "") == (spec.Schedule == ""):
+		errs = append(errs, errors.New("spec: set exactly one of snapshotInterval and schedule"))
+	case interval > 0:
+		p.rule, err = schedule.Every(interval)
+		failed("snapshotInterval", err)
+		if p.jitter >= interval {
+			failed("jitter", fmt.Errorf("%s is not shorter than snapshotInterval %s", spec.Jitter, spec.SnapshotInterval))
+		}
+	case spec.Schedule != "":
+		p.rule, err = schedule.ParseCron(string(spec.Schedule), location)
+		failed("schedule", err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+	return p, nil
+}
+
+func tiers(k v1alpha1.Keep) retention.Tiers {
+	return retention.Tiers{
+		Last:    int(k.Last),
+		Hourly:  int(k.Hourly),
+		Daily:   int(k.Daily),
+		Weekly:  int(k.Weekly),
+		Monthly: int(k.Monthly),
+		Yearly:  int(k.Yearly),
+	}
+}
+
+// policies remembers what specs parse to: a spec is looked at for every event
+// of every PVC, and changes rarely.
+type policies struct {
+	parsed *lru.Cache
+}
+
+// maxPolicies bounds the memory; beyond it specs are parsed again.
+const maxPolicies = 10_000
+
+type policyKey struct {
+	uid        types.UID
+	generation int64
+}
+
+type parsedPolicy struct {
+	policy *policy
+	err    error
+}
+
+func newPolicies() *policies { return &policies{parsed: lru.New(maxPolicies)} }
+
+// of returns the policy of a schedule, or why its spec is invalid.
+func (p *policies) of(s *v1alpha1.SnapshotSchedule) (*policy, error) {
+	key := policyKey{uid: s.UID, generation: s.Generation}
+	if known, ok := p.parsed.Get(key); ok {
+		return known.(parsedPolicy).policy, known.(parsedPolicy).err
+	}
+	parsed, err := newPolicy(&s.Spec)
+	p.parsed.Add(key, parsedPolicy{policy: parsed, err: err})
+	return parsed, err
+}

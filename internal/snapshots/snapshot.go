@@ -1,0 +1,70 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+const (
+	maxNameLength = 63
+	slotLayout    = "20060102150405"
+	hashLength    = 10
+	// maxClaimLength is what the slot, the hash and two dashes leave.
+	maxClaimLength = maxNameLength - len(slotLayout) - hashLength - 2
+)
+
+var nameEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// snapshotName is a pure function of the schedule's UID, the PVC's UID and the
+// slot (the PVC's name follows from its UID): whoever works it out, a second
+// controller or one that crashed and came back, gets the same. So the API
+// server itself keeps a slot from being taken twice.
+func snapshotName(scheduleUID, claimUID types.UID, claim string, slot time.Time) string {
+	slot = slot.UTC()
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%s/%d", scheduleUID, claimUID, slot.Unix()))
+	hash := nameEncoding.EncodeToString(sum[:])[:hashLength]
+	if len(claim) > maxClaimLength {
+		claim = claim[:maxClaimLength]
+	}
+	return strings.TrimRight(claim, ".-") + "-" + slot.Format(slotLayout) + "-" + hash
+}
+
+// newSnapshot is the snapshot of a PVC for a slot. The engine adds the map key,
+// the schedule's label and the controllerRef.
+func newSnapshot(s *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClaim, slot time.Time) *snapshotv1.VolumeSnapshot {
+	template := &s.Spec.SnapshotTemplate
+	annotations := maps.Clone(template.Metadata.Annotations)
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[v1alpha1.AnnotationScheduledAt] = slot.UTC().Format(time.RFC3339)
+	labels := make(map[string]string, len(template.Metadata.Labels)+2)
+	for key, value := range template.Metadata.Labels {
+		labels[key] = string(value)
+	}
+	return &snapshotv1.VolumeSnapshot{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        snapshotName(s.UID, claim.UID, claim.Name, slot),
+			Labels:      labels,
+			Annotations: annotations,
+		},
+		Spec: snapshotv1.VolumeSnapshotSpec{
+			Source:                  snapshotv1.VolumeSnapshotSource{PersistentVolumeClaimName: &claim.Name},
+			VolumeSnapshotClassName: template.Spec.VolumeSnapshotClassName,
+		},
+	}
+}
