@@ -2,42 +2,67 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package mapcontroller is MapController, in process: for every input object
-// that a parent's selector matches, keep some output objects, owned by the
-// parent and tagged with the key of the input that they came from.
+// that a parent selects, it keeps some output objects, owned by the parent and
+// labeled with the key of the input that they came from.
 //
-// It knows parents, inputs, outputs, map keys and tombstones, and nothing of
-// what they stand for. A user gives it kinds as data and two pure functions,
-// Map and Tombstone, in the place of the proposal's webhooks.
+// It knows parents, inputs, outputs, map keys and tombstones, and nothing about
+// what they stand for. A user gives it kinds as data, and a function that
+// compiles a parent's spec into two pure functions, Map and Tombstone. They take
+// the place of the proposal's webhooks.
 //
-//	watch event ─▶ route ─▶ Request{Parent, MapKey} ─▶ queue ─▶ worker
-//	                                                   │ read (cache, by index): parent, input, outputs of this key
-//	                                                   ▼
-//	                          input selected? ─ yes ─▶ Map       ─▶ desired outputs, next look
-//	                                          └ no ──▶ Tombstone ─▶ which to keep,   next look
-//	                                                   ▼
-//	              diff ─▶ plan{create, update, delete} ─▶ confirm deletes live ─▶ apply ─▶ RequeueAfter
-//	                                                   │
-//	                                                   ▼ a small summary of the key
-//	                          ledger (folds it in) ─▶ status: debounced, one write, if it changed
+//	event ─▶ route ─▶ Request{Parent, MapKey} ─▶ queue ─▶ reconcile
+//	   compile   the parent's Program, or why its spec is invalid
+//	   observe   the inputs of the key, its outputs, related objects: from the informers, by index
+//	   decide    Map or Tombstone (pure)
+//	   build     the Plan (pure): creates, updates, ownership changes, deletes
+//	   execute   the writes; deletes only after they are confirmed live
+//	   report    key status ─▶ aggregate ─▶ one debounced status write
+//	   requeue   at the next due time, or with the error
 //
-// Work is keyed by (parent, map key): the event of one object costs the same
-// however many others there are, keys run in parallel, and the error of one
-// backs off alone.
+// Work is keyed by (parent, map key): an event costs the same however many other
+// objects there are, keys are reconciled in parallel, and the error of one backs
+// off alone.
 //
-// Where to read on:
+// The example in example_test.go is a whole small controller. The packages:
 //
-//	mapcontroller.go  what a user gives: kinds, functions, options
-//	route.go          which requests an event means
-//	reconcile.go      one pass over one request
-//	claim.go          ownership: adopt, release, leave alone
-//	plan.go           the difference between observed and desired
-//	confirm.go        what is read again, live, before anything is deleted
-//	apply.go          the only writer
-//	retries.go        when to try again what failed
-//	ledger.go         the summaries of all keys, folded
-//	status.go         the parent's status
-//	stores.go         the caches, read where they lie
-//	pages.go          how they are filled
-//	assemble.go       how the parts are put together, with a manager or without
-//	setup.go          how it all is started, also where a kind is missing
+//	mapcontroller.go  what a user sets: kinds, functions, options
+//	controller.go     a Controller put together from its packages; compiled specs
+//	route.go          which keys an event enqueues
+//	reconcile.go      one pass over one key
+//	kinds.go          kinds that are not installed (yet)
+//	latequeue.go      adds to a controller's queue from outside of its events
+//	setup.go          queues, watches and workers of a manager
+//
+//	observe/observe.go      reads parents, inputs and outputs by index
+//
+//	plan/types.go           what a decision sees and returns; the plan
+//	plan/kinds.go           input and output kinds, told apart by GroupVersionKind
+//	plan/claim.go           which outputs are the parent's, by the ControllerRef laws
+//	plan/build.go           builds the plan
+//	plan/update.go          when an output that is updated in place differs
+//	plan/count.go           what a key adds to the parent's counts
+//
+//	guard/guard.go          confirms deletes and adoptions; its errors
+//	guard/confirm.go        plans again on live objects, keeps the deletes of both plans
+//	guard/adopt.go          whether the parent may adopt
+//	guard/live.go           pages of live metadata
+//	guard/shared.go         live reads shared by the keys that delete together
+//	guard/clock.go          the API server's clock
+//
+//	execute/execute.go      carries out a plan; the only writer of outputs
+//	execute/create.go       creates, and what AlreadyExists means
+//	execute/update.go       server-side apply
+//	execute/owner.go        adds and removes the parent's controllerRef
+//	execute/delete.go       confirmed deletes, held to the observed state
+//	execute/attempts.go     the state of a key between passes; the queue's rate limiter
+//	execute/expectation.go  writes that the cache does not show yet
+//	execute/pace.go         spreads deletes over time
+//	execute/release.go      releases outputs that lost their map key
+//	execute/finalizer.go    releases all outputs before a parent goes
+//
+//	status/aggregator.go    the last status of every key of every parent
+//	status/totals.go        the counts over all keys
+//	status/writer.go        writes a parent's status: debounced, once, if it changed
+//
+//	../informer             the caches: filled by pages, read in place
 package mapcontroller

@@ -4,183 +4,203 @@
 package mapcontroller
 
 import (
+	"errors"
+	"fmt"
+	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/internal/informer"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/status"
 )
 
-// Request names one unit of work: the outputs that one parent keeps for one
-// map key.
-type Request struct {
-	Parent types.NamespacedName
-	MapKey string
-}
+// The types that a user of the engine needs from its packages.
+type (
+	Request     = plan.Request
+	Tags        = plan.Tags
+	Input       = plan.Input
+	Output      = plan.Output
+	Condition   = plan.Condition
+	Program     = plan.Program
+	Observation = plan.Observation
+	Decision    = plan.Decision
+	Removal     = plan.Removal
+	Outcome     = execute.Outcome
+	Failure     = execute.Failure
+	Summary     = status.Summary
+	Totals      = status.Totals
+)
 
-// Tags are the labels by which outputs are told apart.
-type Tags struct {
-	// MapKey is the label that holds the key of the input an output came from.
-	MapKey string
-	// Parent is the label that holds the name of the parent. An output that
-	// nobody controls and that carries it may be adopted; an owned one that
-	// carries another name is released.
-	Parent string
-}
-
-// Input is a kind whose objects are mapped.
-type Input struct {
-	// Object is an empty object of the kind.
-	Object client.Object
-	// Resource is the plural by which status counts the kind.
-	Resource string
-	// Changed tells whether an update may change what Map returns. Changes of
-	// labels, controller and deletionTimestamp always count. Nil: every update counts.
-	Changed func(before, after client.Object) bool
-}
-
-// Output is a kind whose objects are kept for inputs.
-type Output struct {
-	// Object is an empty object of the kind.
-	Object client.Object
-	// Resource is the plural by which status counts the kind.
-	Resource string
-	// UpdateInPlace makes an observed output follow the desired one by
-	// server-side apply. Without it an output is never changed once created.
-	UpdateInPlace bool
-	// Conditions returns the names of the conditions that are true of an
-	// output, for the counts in status. Nil: TrueConditions.
-	Conditions func(client.Object) []string
-	// InputName returns the name of the input that an output came from, to look
-	// for it live. Nil, or an empty name: all inputs of the namespace are read.
-	InputName func(client.Object) string
-	// Served tells whether an object that nobody controls and that has the name
-	// of a desired output already does the work of it. Nil: never.
-	Served func(desired, existing client.Object) bool
-	// Updated is told of each change that is seen of an output of a parent, and
-	// of nothing that was there before: it is for metrics. Nil: nobody asks.
-	Updated func(parent types.NamespacedName, before, after client.Object)
-}
-
-// MapController describes one controller. P is the parent's type, a pointer to
-// an API struct; S is what one key tells of itself for the parent's status.
-type MapController[P client.Object, S any] struct {
-	// Name is used for the controller, its metrics and its field manager.
+// MapController describes one controller.
+type MapController struct {
+	// Name is used for the controller, its metrics, its indexes and its field
+	// manager. Required.
 	Name string
+	// Tags are the labels of outputs. Required.
 	Tags Tags
-	// NewParent returns an empty parent.
-	NewParent func() P
-	Inputs    []Input
-	Outputs   []Output
+	// NewParent returns an empty parent. Required.
+	NewParent func() client.Object
+	// ClusterScoped is set if parents have no namespace. Map must then name the
+	// namespace of every namespaced output.
+	ClusterScoped bool
+	// Inputs and Outputs are kinds; at least one of each.
+	Inputs  []Input
+	Outputs []Output
 
-	// MapKey identifies an input for as long as it lives. Nil: its UID.
-	MapKey func(input client.Object) string
-	// Select returns the parent's selector over inputs. An error says that the
-	// parent's spec is invalid: while it is, nothing is created or deleted.
-	Select func(parent P) (labels.Selector, error)
-	// ParentChanged tells whether an update of a parent, other than of its
-	// generation or deletionTimestamp, concerns its keys. Nil: no other does.
-	ParentChanged func(before, after P) bool
+	// Compile compiles a parent's spec. An error says that the spec is invalid:
+	// while it is, nothing is created and nothing is deleted. The parent must not
+	// be changed. Required.
+	Compile func(parent client.Object) (Program, error)
+	// MapKey returns the key of an input. A key stands for all inputs that carry
+	// it. Nil: the UID.
+	MapKey func(input metav1.Object) string
+	// Related returns further objects that the decisions about a parent's keys
+	// read, from a cache. Nil: none.
+	Related func(parent client.Object) []client.Object
+	// ParentChanged returns whether an update of a parent concerns its keys, other
+	// than one of its UID, generation or deletionTimestamp. Nil: no other does.
+	ParentChanged func(before, after client.Object) bool
 
-	// Finalizer is set on a parent while Orphan says that its outputs are to
+	// Finalizer is set on a parent while Orphan returns that its outputs are to
 	// outlive it: they are released before it goes. Empty: never.
 	Finalizer string
-	Orphan    func(parent P) bool
+	Orphan    func(parent client.Object) bool
 
-	// Map says which outputs an input should have. It is a pure function.
-	Map func(MapRequest[P]) Result[S]
-	// Tombstone says which outputs to keep for an input that is gone or no
-	// longer selected. It is a pure function, and can only keep or drop. Nil:
-	// none is kept.
-	Tombstone func(MapRequest[P]) Result[S]
-
-	// Record is told what became of a pass over a key, and returns the note
-	// that goes into the fold. It is where events and metrics belong. Nil: the
-	// note is taken as it is.
-	Record func(parent P, mapKey string, note S, outcome Outcome) S
-	// Gone is told of a parent that is gone, once more whenever that is found
-	// out: what Record or Status left behind may come after the event. Nil:
-	// nobody asks.
-	Gone func(parent types.NamespacedName)
-	// Merge folds two notes into one. It must be associative and commutative,
-	// with the zero S as its identity.
-	Merge func(a, b S) S
-	// Status writes what is known into the parent's status fields; the engine
-	// writes them to the API server if they changed.
-	Status func(now time.Time, parent P, s Situation[S])
+	// Report is called after each pass over a key, with the status that the key
+	// had before (nil if it had none), the status of the decision and the outcome
+	// of the writes. It returns the key's status. It is the place for events and
+	// metrics. Nil: the decision's status is taken.
+	Report func(parent client.Object, mapKey string, previous, decided any, outcome Outcome) any
+	// ParentDeleted is called after a parent is deleted. It may be called more than
+	// once and must be idempotent. Nil: it is not called.
+	ParentDeleted func(parent types.NamespacedName)
+	// Status computes a parent's status into it; the engine writes it if it
+	// changed. Nil: the counts are written, as status.SetCounts does.
+	Status func(now time.Time, parent client.Object, s Summary)
 }
 
-// MapRequest is what a decision may look at.
-type MapRequest[P client.Object] struct {
-	// Now is the only clock of a decision.
-	Now    time.Time
-	Parent P
-	MapKey string
-	// Input is the object of this key. In a Tombstone it is nil when the input
-	// is gone, and set when it exists but is not selected.
-	Input client.Object
-	// Outputs are the parent's outputs of this key, the oldest first, those being
-	// deleted among them. They may be shared with the cache: never change one.
-	Outputs []client.Object
+// Options are the settings of a MapController.
+type Options struct {
+	// Workers is the maximum number of keys reconciled concurrently. Default: 32.
+	Workers int
+	// StatusInterval is the shortest time between two status writes of one parent.
+	// Default: 5s.
+	StatusInterval time.Duration
+	// DeletesPerSecond limits the deletes of outputs, in bursts of as many. Zero:
+	// no limit.
+	DeletesPerSecond float64
+	// MaxClockSkew is how far the API server's clock and the local one may differ
+	// before nothing is deleted. Default: 1m.
+	MaxClockSkew time.Duration
+	// KindsInterval is how often a kind that is not installed is looked for.
+	// Default: 1m.
+	KindsInterval time.Duration
+	// Namespaces are those that the manager's cache is restricted to; none: all.
+	Namespaces []string
+	// Clock is the only clock. Required.
+	Clock clock.PassiveClock
+	// Stores are those that the manager's cache was made with
+	// (cache.Options.NewInformer). Required.
+	Stores *informer.Stores
 }
 
-// Result is a decision about one key.
-type Result[S any] struct {
-	// Outputs are the desired ones. An observed output is kept by returning it
-	// as it is; one that is not returned is deleted.
-	Outputs []client.Object
-	// Evidence are the observed outputs on which deletes rest: they are read
-	// live before any delete, and the decision is taken again with them.
-	Evidence []client.Object
-	// Why says for an observed output, in a word, why it is kept or deleted. Nil:
-	// there is nothing to say.
-	Why func(observed client.Object) string
-	// Next is when the decision would change by time alone; zero: never.
-	Next time.Time
-	// Note is what the key has to say for the parent's status.
-	Note S
+// withDefaults returns a copy with defaults, or an error that names everything
+// that a user must still set.
+func (c MapController) withDefaults() (*MapController, error) {
+	var errs []error
+	require := func(ok bool, what string) {
+		if !ok {
+			errs = append(errs, errors.New(what))
+		}
+	}
+	require(c.Name != "", "Name is empty")
+	require(c.Tags.MapKey != "" && c.Tags.Parent != "", "Tags: both labels must be set")
+	require(c.NewParent != nil, "NewParent is nil")
+	require(c.Compile != nil, "Compile is nil")
+	require(len(c.Inputs) > 0, "Inputs is empty")
+	require(len(c.Outputs) > 0, "Outputs is empty")
+	require((c.Finalizer == "") == (c.Orphan == nil), "Finalizer and Orphan: set both or neither")
+	for i, in := range c.Inputs {
+		require(in.Object != nil && in.Resource != "", fmt.Sprintf("Inputs[%d]: Object and Resource must be set", i))
+	}
+	for i, out := range c.Outputs {
+		require(out.Object != nil && out.Resource != "", fmt.Sprintf("Outputs[%d]: Object and Resource must be set", i))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("map controller %q: %w", c.Name, err)
+	}
+	c.Inputs, c.Outputs = slices.Clone(c.Inputs), slices.Clone(c.Outputs)
+	if c.MapKey == nil {
+		c.MapKey = func(input metav1.Object) string { return string(input.GetUID()) }
+	}
+	if c.Status == nil {
+		c.Status = func(_ time.Time, parent client.Object, s Summary) {
+			// It fails for a status that is not an object, which no API server stores.
+			_ = status.SetCounts(parent, s)
+		}
+	}
+	return &c, nil
 }
 
-// Outcome is what became of a pass over one key.
-type Outcome struct {
-	Created []client.Object
-	Deleted []Deletion
-	// Failed are the writes that failed. Reads that failed end a pass instead.
-	Failed []Failure
-	// Paused is set when deletes were due but not safe: see ErrClockSkew.
-	Paused error
-	// Waiting tells that deletes are due and were not tried: they wait for their
-	// turn, so that nothing new is known of them.
-	Waiting bool
+func (o Options) withDefaults() (Options, error) {
+	var errs []error
+	if o.Clock == nil {
+		errs = append(errs, errors.New("Clock is nil"))
+	}
+	if o.Stores == nil {
+		errs = append(errs, errors.New("Stores is nil: pass the stores that the manager's cache was made with"))
+	}
+	for name, d := range map[string]time.Duration{
+		"StatusInterval": o.StatusInterval, "MaxClockSkew": o.MaxClockSkew, "KindsInterval": o.KindsInterval,
+	} {
+		if d < 0 {
+			errs = append(errs, fmt.Errorf("%s is negative", name))
+		}
+	}
+	if o.Workers < 0 || o.DeletesPerSecond < 0 {
+		errs = append(errs, errors.New("Workers and DeletesPerSecond must not be negative"))
+	}
+	if o.Workers == 0 {
+		o.Workers = 32
+	}
+	if o.StatusInterval == 0 {
+		o.StatusInterval = 5 * time.Second
+	}
+	if o.MaxClockSkew == 0 {
+		o.MaxClockSkew = time.Minute
+	}
+	if o.KindsInterval == 0 {
+		o.KindsInterval = time.Minute
+	}
+	return o, errors.Join(errs...)
 }
 
-// Deletion is one output that was deleted, and the decision's word for why.
-type Deletion struct {
-	Object client.Object
-	Why    string
+// selector returns the label selector in a parent's spec.selector, which is what
+// selects where a Program does not. An empty or missing one selects everything.
+func selector(parent client.Object) (func(client.Object) bool, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(parent)
+	if err != nil {
+		return nil, err
+	}
+	var spec struct {
+		Spec struct {
+			Selector metav1.LabelSelector `json:"selector"`
+		} `json:"spec"`
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &spec); err != nil {
+		return nil, fmt.Errorf("spec.selector: %w", err)
+	}
+	s, err := metav1.LabelSelectorAsSelector(&spec.Spec.Selector)
+	if err != nil {
+		return nil, fmt.Errorf("spec.selector: %w", err)
+	}
+	return func(input client.Object) bool { return s.Matches(labels.Set(input.GetLabels())) }, nil
 }
-
-// Failure is one write that failed.
-type Failure struct {
-	Verb   string // create, update, delete, adopt or release
-	Object client.Object
-	Err    error
-}
-
-// Situation is what is known of a parent when its status is worked out.
-type Situation[S any] struct {
-	// Missing names the kinds that the API server does not serve.
-	Missing []string
-	// Invalid is the error of Select, if any.
-	Invalid error
-	// Totals counts over all keys. It is nil when they have not been looked at:
-	// a kind is missing, or the spec is invalid.
-	Totals *Totals
-	// Note is the fold of the notes of all keys.
-	Note S
-	// Settled tells that every key has been looked at under the present
-	// generation.
-	Settled bool
-}
-
-func uidKey(input client.Object) string { return string(input.GetUID()) }

@@ -5,141 +5,171 @@ package mapcontroller
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
-	"strings"
-	"time"
 
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrl "sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/guard"
 )
 
-// statusWorkers is how many parents' statuses are looked at at once. One that
-// takes long, as the release of many outputs does, must not hold up the others.
+// statusWorkers is how many parents are reconciled for their status concurrently.
+// One that takes long, as the release of many outputs does, must not hold up the
+// others.
 const statusWorkers = 4
 
-// discoveryRetry is when to ask again after the API server did not answer. A
-// start must not wait as long for that as for a kind to be installed.
-const discoveryRetry = 5 * time.Second
-
-// SetupWithManager adds the controller to a manager. The status controller
-// starts at once; the keys' controller when all kinds are served.
-func (c *MapController[P, S]) SetupWithManager(mgr manager.Manager, o Options) error {
-	spec := c.withDefaults()
-	served, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+// SetupWithManager adds the controller to a manager. The status controller starts
+// at once, the controller of keys when all kinds are installed.
+func (c MapController) SetupWithManager(mgr manager.Manager, o Options) error {
+	if !guard.ReadsServerClock(mgr.GetHTTPClient().Transport) {
+		return errors.New("the manager's REST config does not read the API server's clock, without which nothing is deleted: pass it to ConfigureClock")
+	}
+	kinds, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return err
 	}
-	creates, err := spec.newCreator(mgr)
-	if err != nil {
-		return err
-	}
-	m, err := spec.assemble(Parts{
-		Client:    mgr.GetClient(),
-		Live:      mgr.GetAPIReader(),
-		Create:    creates.create,
-		Scheme:    mgr.GetScheme(),
-		Discovery: served,
+	ctl, err := c.New(Dependencies{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Scheme: mgr.GetScheme(), Discovery: kinds,
 	}, o)
 	if err != nil {
 		return err
 	}
-	if err := m.status.setup(mgr); err != nil {
-		return fmt.Errorf("status controller: %w", err)
+	if ctl.executor.Create, err = execute.NewCreate(mgr, ctl.rules, ctl.Name); err != nil {
+		return err
 	}
-	keys := &keysRunner[P, S]{
-		router:   m.router,
-		releaser: m.releaser,
-		mgr:      mgr,
-		wake:     m.status.wake.add,
-		log:      mgr.GetLogger().WithName(spec.Name),
-		warm:     make(chan struct{}),
+	if err := ctl.setupStatus(mgr); err != nil {
+		return fmt.Errorf("set up the status controller: %w", err)
 	}
-	if err := mgr.Add(warmUp(keys.warmCaches)); err != nil {
+	keys := &keysRunner{
+		Controller: ctl, mgr: mgr, log: mgr.GetLogger().WithValues("controller", ctl.Name), ready: make(chan struct{}),
+	}
+	if err := mgr.Add(everyManager(keys.startCaches)); err != nil {
 		return err
 	}
 	return mgr.Add(keys)
 }
 
-// warmUp runs whether or not this manager leads, so that one that takes over
-// has its caches filled already.
-type warmUp manager.RunnableFunc
+// ConfigureClock makes the clients of a REST config read the API server's clock,
+// as SetupWithManager requires.
+var ConfigureClock = guard.Configure
 
-// Start implements manager.Runnable.
-func (w warmUp) Start(ctx context.Context) error { return w(ctx) }
+func (c *Controller) setupStatus(mgr manager.Manager) error {
+	// No predicate: what the cache shows of a status may differ from what the last
+	// write was compared with.
+	return builder.ControllerManagedBy(mgr).
+		Named(c.Name + "-status").
+		WithOptions(ctrl.Options{MaxConcurrentReconciles: statusWorkers}).
+		For(c.NewParent()).
+		WatchesRawSource(source.Func(c.changed.start)).
+		Complete(c.StatusReconciler())
+}
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable.
-func (w warmUp) NeedLeaderElection() bool { return false }
+// StatusReconciler returns the reconciler of parents, which maintains their status and
+// finalizer. It is separate from the keys, so that a parent has a status also
+// where the kinds of its keys are missing.
+func (c *Controller) StatusReconciler() reconcile.Reconciler {
+	return reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+		parent, ok := c.parent(req.NamespacedName)
+		if !ok {
+			c.forget(req.NamespacedName)
+			return reconcile.Result{}, nil
+		}
+		var err error
+		if c.finalizer != nil {
+			if err = c.finalizer.Reconcile(ctx, parent.Object); err != nil {
+				err = fmt.Errorf("reconcile finalizer: %w", err)
+			}
+		}
+		if parent.Object.GetDeletionTimestamp() != nil {
+			// It may stay for long, and has no status or metrics any more.
+			c.forget(req.NamespacedName)
+			return reconcile.Result{}, err
+		}
+		result, statusErr := c.writer.Write(ctx, parent)
+		return result, errors.Join(err, statusErr)
+	})
+}
 
-func (c *MapController[P, S]) withDefaults() *MapController[P, S] {
-	spec := *c
-	if spec.MapKey == nil {
-		spec.MapKey = uidKey
+// StatusSource is a source of the status controller: it is given the queue.
+func (c *Controller) StatusSource(ctx context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	return c.changed.start(ctx, q)
+}
+
+// ReleaseReconciler returns the reconciler of outputs that lost their map key.
+func (c *Controller) ReleaseReconciler() reconcile.TypedReconciler[execute.Release] {
+	return execute.Releaser{Executor: c.executor}
+}
+
+// ReleaseSource is a source of the release controller: it is given the queue, and
+// adds one look at everything.
+func (c *Controller) ReleaseSource(ctx context.Context, q workqueue.TypedRateLimitingInterface[execute.Release]) error {
+	namespaces := c.Namespaces
+	if len(namespaces) == 0 {
+		namespaces = []string{metav1.NamespaceAll}
 	}
-	spec.Outputs = slices.Clone(spec.Outputs)
-	for i := range spec.Outputs {
-		if spec.Outputs[i].Conditions == nil {
-			spec.Outputs[i].Conditions = TrueConditions
+	for _, out := range c.Outputs {
+		for _, namespace := range namespaces {
+			q.Add(execute.Release{Kind: c.rules.KindOf(out.Object), Name: types.NamespacedName{Namespace: namespace}})
 		}
 	}
-	return &spec
+	return c.released.start(ctx, q)
 }
 
-func (s *statusWriter[P, S]) setup(mgr manager.Manager) error {
-	// No predicate: what the cache shows of the status may differ from what was
-	// worked out when the last write was compared with an older one.
-	return builder.ControllerManagedBy(mgr).
-		Named(s.Name + "-status").
-		WithOptions(ctrl.Options{MaxConcurrentReconciles: statusWorkers}).
-		For(s.NewParent()).
-		WatchesRawSource(source.Func(s.wake.start)).
-		Complete(s)
+// everyManager runs whether or not this manager leads, so that one that takes
+// over has its caches filled already.
+type everyManager manager.RunnableFunc
+
+// Start implements manager.Runnable.
+func (e everyManager) Start(ctx context.Context) error { return e(ctx) }
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (e everyManager) NeedLeaderElection() bool { return false }
+
+// keysRunner starts the controller of keys when all kinds are installed, and
+// watches for a kind that is removed afterwards.
+type keysRunner struct {
+	*Controller
+
+	mgr   manager.Manager
+	log   logr.Logger
+	queue queue
+	// ready is closed when all kinds are installed and their informers started.
+	ready chan struct{}
 }
 
-// keysRunner starts the keys' controller when all its kinds are served, and
-// keeps an eye on them afterwards.
-type keysRunner[P client.Object, S any] struct {
-	router[P, S]
-	releaser *releaser[P, S]
-	mgr      manager.Manager
-	wake     func(types.NamespacedName)
-	log      logr.Logger
-	queue    queue
-	// warm is closed when all kinds are served and their caches are asked for.
-	warm chan struct{}
-}
-
-func (k *keysRunner[P, S]) warmCaches(ctx context.Context) error {
-	if !k.waitForKinds(ctx) {
+func (k *keysRunner) startCaches(ctx context.Context) error {
+	if !k.kinds.wait(ctx, k.KindsInterval, k.log, k.wakeParents) {
 		return nil
 	}
 	for _, in := range k.Inputs {
-		if err := k.warmUp(ctx, in.Object, k.InputIndexers()); err != nil {
+		if err := k.startInformer(ctx, in.Object, k.InputIndexers()); err != nil {
 			return err
 		}
 	}
 	for _, out := range k.Outputs {
-		if err := k.warmUp(ctx, out.Object, k.OutputIndexers()); err != nil {
+		if err := k.startInformer(ctx, out.Object, k.OutputIndexers()); err != nil {
 			return err
 		}
 	}
-	close(k.warm)
+	close(k.ready)
 	return nil
 }
 
-// warmUp asks for the informer of a kind, and indexes what it holds.
-func (k *keysRunner[P, S]) warmUp(ctx context.Context, kind client.Object, indexers toolscache.Indexers) error {
+func (k *keysRunner) startInformer(ctx context.Context, kind client.Object, indexers toolscache.Indexers) error {
 	informer, err := k.mgr.GetCache().GetInformer(ctx, kind, cache.BlockUntilSynced(false))
 	if err != nil {
 		return err
@@ -147,17 +177,17 @@ func (k *keysRunner[P, S]) warmUp(ctx context.Context, kind client.Object, index
 	return informer.AddIndexers(indexers)
 }
 
-// sync waits until all kinds are in the cache: a parent's keys are looked up
-// there when its event comes.
-func (k *keysRunner[P, S]) sync(ctx context.Context) error {
-	kinds := []client.Object{k.NewParent()}
+// waitForSync waits until all kinds are in the cache: a parent's keys are looked
+// up there when the parent's event comes.
+func (k *keysRunner) waitForSync(ctx context.Context) error {
+	all := []client.Object{k.NewParent()}
 	for _, in := range k.Inputs {
-		kinds = append(kinds, in.Object)
+		all = append(all, in.Object)
 	}
 	for _, out := range k.Outputs {
-		kinds = append(kinds, out.Object)
+		all = append(all, out.Object)
 	}
-	for _, kind := range kinds {
+	for _, kind := range all {
 		if _, err := k.mgr.GetCache().GetInformer(ctx, kind); err != nil {
 			return err
 		}
@@ -165,141 +195,106 @@ func (k *keysRunner[P, S]) sync(ctx context.Context) error {
 	return nil
 }
 
-// NeedLeaderElection holds the keys to the leader.
-func (k *keysRunner[P, S]) NeedLeaderElection() bool { return true }
+// NeedLeaderElection restricts keys to the leader.
+func (k *keysRunner) NeedLeaderElection() bool { return true }
 
 // Start implements manager.Runnable.
-func (k *keysRunner[P, S]) Start(ctx context.Context) error {
+func (k *keysRunner) Start(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return nil
-	case <-k.warm:
+	case <-k.ready:
 	}
-	if err := k.sync(ctx); err != nil {
+	if err := k.waitForSync(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // the manager ends
 		}
 		return err
 	}
-	keys, err := k.newController()
+	keys, err := k.newKeys()
 	if err != nil {
 		return err
 	}
-	released, err := k.newReleaser()
+	releases, err := k.newReleases()
 	if err != nil {
 		return err
 	}
 	go k.watchKinds(ctx)
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return released.Start(ctx) })
+	g.Go(func() error { return releases.Start(ctx) })
 	g.Go(func() error { return keys.Start(ctx) })
 	return g.Wait()
 }
 
-func (k *keysRunner[P, S]) newController() (ctrl.TypedController[Request], error) {
-	log := k.mgr.GetLogger().WithValues("controller", k.Name)
-	keys, err := ctrl.NewTypedUnmanaged(k.Name, ctrl.TypedOptions[Request]{
-		Reconciler:              k.controller,
+func (k *keysRunner) newKeys() (ctrl.TypedController[Request], error) {
+	c, err := ctrl.NewTypedUnmanaged(k.Name, ctrl.TypedOptions[Request]{
+		Reconciler:              k.Controller,
 		MaxConcurrentReconciles: k.Workers,
-		LogConstructor:          func(*Request) logr.Logger { return log },
-		SkipNameValidation:      k.mgr.GetControllerOptions().SkipNameValidation,
-	})
-	if err != nil {
-		return nil, err
-	}
-	watch := func(o client.Object, h handler.TypedEventHandler[client.Object, Request]) {
-		// A controller that has not started only keeps the source.
-		_ = keys.Watch(source.TypedKind(k.mgr.GetCache(), o, h))
-	}
-	watch(k.NewParent(), k.parents())
-	for _, in := range k.Inputs {
-		watch(in.Object, k.inputs(in))
-	}
-	for _, out := range k.Outputs {
-		watch(out.Object, k.outputs(out))
-	}
-	return keys, keys.Watch(source.TypedFunc[Request](func(_ context.Context, q queue) error {
-		k.queue = q
-		return nil
-	}))
-}
-
-func (k *keysRunner[P, S]) newReleaser() (ctrl.TypedController[Release], error) {
-	r := k.releaser
-	name := k.Name + "-release"
-	c, err := ctrl.NewTypedUnmanaged(name, ctrl.TypedOptions[Release]{
-		Reconciler:         r,
-		LogConstructor:     func(*Release) logr.Logger { return k.mgr.GetLogger().WithValues("controller", name) },
+		RateLimiter:             k.attempts,
+		LogConstructor: func(req *Request) logr.Logger {
+			if req == nil {
+				return k.log
+			}
+			return k.log.WithValues("namespace", req.Parent.Namespace, "name", req.Parent.Name, "mapKey", req.MapKey)
+		},
 		SkipNameValidation: k.mgr.GetControllerOptions().SkipNameValidation,
 	})
 	if err != nil {
 		return nil, err
 	}
-	for kind, out := range k.Outputs {
-		_ = c.Watch(source.TypedKind(k.mgr.GetCache(), out.Object, r.vanished(kind)))
+	// A controller that has not started only keeps its sources.
+	err = c.Watch(source.TypedKind(k.mgr.GetCache(), k.NewParent(), k.ParentEvents()))
+	for i, in := range k.Inputs {
+		err = errors.Join(err, c.Watch(source.TypedKind(k.mgr.GetCache(), in.Object, k.InputEvents(i))))
 	}
-	return c, c.Watch(source.TypedFunc[Release](r.start))
+	for i, out := range k.Outputs {
+		err = errors.Join(err, c.Watch(source.TypedKind(k.mgr.GetCache(), out.Object, k.OutputEvents(i))))
+	}
+	return c, errors.Join(err, c.Watch(source.TypedFunc[Request](func(_ context.Context, q queue) error {
+		k.queue = q
+		return nil
+	})))
 }
 
-// waitForKinds returns when all kinds are served, or false at the end.
-func (k *keysRunner[P, S]) waitForKinds(ctx context.Context) bool {
-	told := ""
-	for {
-		again := k.KindsInterval
-		missing, err := k.kinds.look(ctx)
-		switch {
-		case err != nil:
-			again = min(again, discoveryRetry)
-			k.log.Error(err, "cannot tell which kinds are served; trying again", "in", again.String())
-		case len(missing) == 0:
-			if told != "" {
-				k.log.Info("all kinds are served now")
-			}
-			return true
-		case told != strings.Join(missing, ", "):
-			told = strings.Join(missing, ", ")
-			k.log.Info("waiting for kinds that are not installed", "missing", told, "lookingEvery", k.KindsInterval.String())
-			k.wakeParents()
-		}
-		select {
-		case <-ctx.Done():
-			return false
-		case <-time.After(again):
-		}
+func (k *keysRunner) newReleases() (ctrl.TypedController[execute.Release], error) {
+	name := k.Name + "-release"
+	c, err := ctrl.NewTypedUnmanaged(name, ctrl.TypedOptions[execute.Release]{
+		Reconciler:         k.ReleaseReconciler(),
+		LogConstructor:     func(*execute.Release) logr.Logger { return k.mgr.GetLogger().WithValues("controller", name) },
+		SkipNameValidation: k.mgr.GetControllerOptions().SkipNameValidation,
+	})
+	if err != nil {
+		return nil, err
 	}
+	return c, c.Watch(source.TypedFunc[execute.Release](k.ReleaseSource))
 }
 
-// watchKinds looks again when a write found a kind gone: somebody deleted its
-// definition. Informers come back by themselves, keys must be woken.
-func (k *keysRunner[P, S]) watchKinds(ctx context.Context) {
+// watchKinds checks again when a write found a kind missing, because somebody
+// deleted its definition. Informers recover by themselves; keys must be woken.
+func (k *keysRunner) watchKinds(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-k.kinds.suspect:
 		}
-		if missing, err := k.kinds.look(ctx); err == nil && len(missing) == 0 {
+		if missing, err := k.kinds.check(); err == nil && len(missing) == 0 {
 			continue
 		}
 		k.wakeParents()
-		if !k.waitForKinds(ctx) {
+		if !k.kinds.wait(ctx, k.KindsInterval, k.log, k.wakeParents) {
 			return
 		}
-		for _, parent := range k.wakeParents() {
-			k.fanOut(ctx, k.queue, parent)
+		k.wakeParents()
+		for _, parent := range k.observer.Parents(nil) {
+			k.fanOut(k.queue, parent)
 		}
 	}
 }
 
-// wakeParents has every parent's status looked at, and returns the parents.
-func (k *keysRunner[P, S]) wakeParents() []P {
-	found := k.cache.allParents(k.NewParent())
-	parents := make([]P, len(found))
-	for i, o := range found {
-		parents[i] = o.(P)
-		k.wake(client.ObjectKeyFromObject(o))
+// wakeParents updates every parent's status.
+func (k *keysRunner) wakeParents() {
+	for _, parent := range k.observer.Parents(nil) {
+		k.changed.add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(parent)})
 	}
-	return parents
 }
-
-var _ reconcile.TypedReconciler[Request] = (*controller[client.Object, struct{}])(nil)

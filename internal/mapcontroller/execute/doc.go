@@ -1,0 +1,18 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package execute writes: outputs, their owners and the parent's finalizer. No
+// other code writes outputs. It also remembers, per key, what the next pass
+// needs to know of the last one.
+//
+//	execute.go      carries out a plan, and reports the outcome
+//	create.go       creates, and what AlreadyExists means
+//	update.go       server-side apply of outputs that are updated in place
+//	owner.go        adds and removes the parent's controllerRef
+//	delete.go       confirmed deletes, held to the observed state
+//	attempts.go     the state of a key between passes; the queue's rate limiter
+//	expectation.go  writes that the cache does not show yet
+//	pace.go         spreads deletes over time
+//	release.go      releases outputs that lost their map key
+//	finalizer.go    releases all outputs before a parent goes
+package execute

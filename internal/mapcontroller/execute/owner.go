@@ -1,0 +1,74 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package execute
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/guard"
+)
+
+// adoptAll asks the API server before every adoption whether the parent may
+// adopt, and once more at the end: a snapshot that was given to a parent that
+// was deleted meanwhile would be deleted by the garbage collector.
+func (r *run) adoptAll(ctx context.Context) {
+	name, uid := r.req.Parent, r.parent.GetUID()
+	var adopted []client.Object
+	for _, o := range r.plan.Adopt {
+		r.object(VerbAdopt, o, func() error {
+			if err := r.Guard.MayAdopt(ctx, name, uid); err != nil {
+				return err
+			}
+			owned, err := r.addOwner(ctx, o)
+			if err == nil {
+				adopted = append(adopted, owned)
+			}
+			return err
+		})
+	}
+	if len(adopted) > 0 {
+		if err := r.Guard.MayAdopt(ctx, name, uid); errors.Is(err, guard.ErrAdoptionRefused) {
+			for _, o := range adopted {
+				r.object(VerbAdopt, o, func() error { return errors.Join(err, client.IgnoreNotFound(r.removeOwner(ctx, o, uid))) })
+			}
+		}
+	}
+	if r.plan.Withheld && r.failed(VerbAdopt) {
+		// The deletes that waited for the adoptions are planned again, without the
+		// orphans that could not be adopted.
+		r.next = r.Clock.Now()
+	}
+}
+
+func (r *run) failed(verb Verb) bool {
+	return slices.ContainsFunc(r.outcome.Failed, func(f Failure) bool { return f.Verb == verb })
+}
+
+// addOwner makes the parent the controller of an orphan.
+func (r *run) addOwner(ctx context.Context, o client.Object) (client.Object, error) {
+	owned := o.DeepCopyObject().(client.Object)
+	owned.SetOwnerReferences(append(owned.GetOwnerReferences(), *metav1.NewControllerRef(r.parent, r.Rules.ParentKind)))
+	return owned, r.patchOwners(ctx, o, owned)
+}
+
+// removeOwner removes an owner's reference from an output, held to the observed
+// version. Everything else of the output stays.
+func (e *Executor) removeOwner(ctx context.Context, o client.Object, owner types.UID) error {
+	released := o.DeepCopyObject().(client.Object)
+	released.SetOwnerReferences(slices.DeleteFunc(released.GetOwnerReferences(), func(ref metav1.OwnerReference) bool {
+		return ref.UID == owner
+	}))
+	return e.patchOwners(ctx, o, released)
+}
+
+func (e *Executor) patchOwners(ctx context.Context, before, after client.Object) error {
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	return e.Client.Patch(ctx, after, patch, client.FieldOwner(e.Name))
+}

@@ -1,0 +1,38 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mapcontroller
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+)
+
+// lateQueue adds to a controller's queue from outside of the controller's own
+// events. Before the controller has started, there is no queue, and nothing is
+// lost: the controller begins with everything that there is.
+type lateQueue[T comparable] struct {
+	after time.Duration
+
+	mu    sync.Mutex
+	queue workqueue.TypedRateLimitingInterface[T]
+}
+
+// start is a source: it is given the queue when the controller starts.
+func (l *lateQueue[T]) start(_ context.Context, q workqueue.TypedRateLimitingInterface[T]) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.queue = q
+	return nil
+}
+
+func (l *lateQueue[T]) add(item T) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.queue != nil {
+		l.queue.AddAfter(item, l.after)
+	}
+}

@@ -1,0 +1,190 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package observe reads what the engine needs from the informers' stores, by
+// index or by name: the cost of a read depends on the key, not on the namespace.
+// The objects are shared with the cache and must never be changed.
+package observe
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mapcontroller.dev/snapshotschedule/internal/informer"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
+)
+
+// Observer reads one controller's parents, inputs and outputs.
+type Observer struct {
+	stores *informer.Stores
+	rules  *plan.Rules
+	mapKey func(metav1.Object) string
+	// parent is an empty parent.
+	parent client.Object
+	// clusterScoped is set if the parents are: their inputs and outputs are in any
+	// namespace, or in none.
+	clusterScoped bool
+
+	// byKey finds the inputs of a map key.
+	byKey informer.Index
+	// byOwner finds the outputs of a parent, and the orphans that name it.
+	byOwner informer.Index
+	// byClaim finds the outputs of a parent for one map key, and the orphans that
+	// name both.
+	byClaim informer.Index
+}
+
+// New returns an Observer. The controller's name prefixes the names of its
+// indexes, because two controllers may read the same kind.
+func New(
+	name string, stores *informer.Stores, rules *plan.Rules, parent client.Object, clusterScoped bool, mapKey func(metav1.Object) string,
+) *Observer {
+	o := &Observer{stores: stores, rules: rules, mapKey: mapKey, parent: parent, clusterScoped: clusterScoped}
+	o.byKey = informer.Index{Name: name + "/key", Values: func(input client.Object) []string {
+		return []string{o.scope(input) + "/" + mapKey(input)}
+	}}
+	o.byOwner = informer.Index{Name: name + "/owner", Values: func(output client.Object) []string {
+		return []string{o.ownerValue(output)}
+	}}
+	o.byClaim = informer.Index{Name: name + "/claim", Values: func(output client.Object) []string {
+		return []string{o.ownerValue(output) + "/" + output.GetLabels()[rules.Tags.MapKey]}
+	}}
+	return o
+}
+
+// InputIndexers returns the indexes that input kinds need.
+func (o *Observer) InputIndexers() toolscache.Indexers { return informer.Indexers(o.byKey) }
+
+// OutputIndexers returns the indexes that output kinds need.
+func (o *Observer) OutputIndexers() toolscache.Indexers {
+	return informer.Indexers(o.byOwner, o.byClaim)
+}
+
+// MapKey returns the map key of an input.
+func (o *Observer) MapKey(input metav1.Object) string { return o.mapKey(input) }
+
+// scope is the namespace within which a parent finds an object.
+func (o *Observer) scope(object client.Object) string {
+	if o.clusterScoped {
+		return ""
+	}
+	return object.GetNamespace()
+}
+
+// ownerValue is the parent by which an output is found: the one that controls it
+// or, for an orphan, the one that it names.
+func (o *Observer) ownerValue(output client.Object) string {
+	if ref := metav1.GetControllerOfNoCopy(output); ref != nil {
+		return o.ownedBy(o.scope(output), ref.UID)
+	}
+	return o.orphanOf(o.scope(output), output.GetLabels()[o.rules.Tags.Parent])
+}
+
+func (o *Observer) ownedBy(scope string, parent types.UID) string {
+	return scope + "/" + string(parent)
+}
+
+func (o *Observer) orphanOf(scope, parent string) string { return scope + "/orphan/" + parent }
+
+// Parent returns the parent of a name, or nil.
+func (o *Observer) Parent(name types.NamespacedName) client.Object {
+	return o.stores.Get(o.parent, name)
+}
+
+// ParentName returns the name of the parent that an output names.
+func (o *Observer) ParentName(output client.Object, name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: o.scope(output), Name: name}
+}
+
+// Parents returns the parents that may select an input; all of them for nil.
+func (o *Observer) Parents(input client.Object) []client.Object {
+	if input == nil || o.clusterScoped {
+		return o.stores.List(o.parent, "")
+	}
+	return o.stores.List(o.parent, input.GetNamespace())
+}
+
+// Inputs returns the inputs of a key, those that the program selects and the
+// others.
+func (o *Observer) Inputs(parent plan.Parent, mapKey string) (selected, unselected []client.Object) {
+	var found []client.Object
+	for _, kind := range o.rules.Inputs {
+		inputs := o.stores.ByIndex(kind.Object, o.byKey, parent.Object.GetNamespace()+"/"+mapKey)
+		if found == nil {
+			found = inputs
+		} else {
+			found = append(found, inputs...)
+		}
+	}
+	return Partition(parent, found)
+}
+
+// Partition separates the inputs that a parent's program selects from the
+// others. An input that the parent controls is not selected.
+func Partition(parent plan.Parent, inputs []client.Object) (selected, unselected []client.Object) {
+	if len(inputs) == 1 && selects(parent, inputs[0]) {
+		return inputs, nil
+	}
+	for _, input := range inputs {
+		if selects(parent, input) {
+			selected = append(selected, input)
+		} else {
+			unselected = append(unselected, input)
+		}
+	}
+	return selected, unselected
+}
+
+func selects(parent plan.Parent, input client.Object) bool {
+	return parent.Invalid == nil && parent.Program.Selects(input) && !plan.Controls(parent.Object, input)
+}
+
+// Outputs returns what a parent controls for a map key, and the orphans that
+// name both, the oldest first. The empty map key is one like any other: a label
+// may be empty.
+func (o *Observer) Outputs(parent client.Object, mapKey string) []client.Object {
+	found := o.outputs(parent, o.byClaim, "/"+mapKey)
+	slices.SortFunc(found, plan.Older)
+	return found
+}
+
+func (o *Observer) outputs(parent client.Object, index informer.Index, suffix string) []client.Object {
+	scope := parent.GetNamespace()
+	var all []client.Object
+	for _, owner := range [...]string{o.ownedBy(scope, parent.GetUID()), o.orphanOf(scope, parent.GetName())} {
+		for _, kind := range o.rules.Outputs {
+			found := o.stores.ByIndex(kind.Object, index, owner+suffix)
+			if all == nil {
+				all = found
+			} else {
+				all = append(all, found...)
+			}
+		}
+	}
+	return all
+}
+
+// Keys returns the map keys of a parent: those of the selected inputs and those
+// found on its outputs, without which no tombstone would be reconciled. Of an
+// invalid spec only the outputs are known. Keys may repeat.
+func (o *Observer) Keys(parent plan.Parent) []string {
+	var keys []string
+	if parent.Invalid == nil {
+		for _, kind := range o.rules.Inputs {
+			for _, input := range o.stores.List(kind.Object, parent.Object.GetNamespace()) {
+				if parent.Program.Selects(input) {
+					keys = append(keys, o.mapKey(input))
+				}
+			}
+		}
+	}
+	for _, output := range o.outputs(parent.Object, o.byOwner, "") {
+		keys = append(keys, output.GetLabels()[o.rules.Tags.MapKey])
+	}
+	return keys
+}

@@ -1,0 +1,13 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package plan turns an observation of one map key into a plan of writes. It
+// is pure: it reads no cache, no clock and no API server.
+//
+//	types.go   what a decision sees and what it returns
+//	kinds.go   input and output kinds, told apart by GroupVersionKind
+//	claim.go   which outputs are the parent's, by the ControllerRef laws
+//	build.go   the plan: creates, updates, ownership changes, deletes
+//	update.go  when an output that is updated in place differs
+//	count.go   what a key adds to the parent's counts
+package plan
