@@ -42,18 +42,18 @@ func TestDecideCap(t *testing.T) {
 		"held ones don't count": {
 			policy: Policy{MaxCount: 1},
 			want: []judged{
-				ready(day).want(NoLimit), ready(2 * day).held(HeldByAnnotation).want(HeldAnnotation), ready(3 * day).held(HeldByRestore).want(HeldRestore), ready(4 * day).want(OverCap),
+				ready(day).want(NoLimit), ready(2 * day).held(HoldAnnotation).want(HeldByAnnotation), ready(3 * day).held(HoldRestore).want(HeldByRestore), ready(4 * day).want(OverCap),
 			},
 		},
 		"unready ones don't count": {
 			policy: Policy{TTL: 10 * day, MaxCount: 1},
 			want: []judged{
-				uploading(time.Hour).want(HeldUnderWay), erring(2 * time.Hour).want(WithinTTL), uncut(3 * time.Hour).want(WithinTTL), ready(day).want(WithinTTL), ready(2 * day).want(OverCap),
+				uploading(time.Hour).want(HeldInProgress), erring(2 * time.Hour).want(WithinTTL), uncut(3 * time.Hour).want(WithinTTL), ready(day).want(WithinTTL), ready(2 * day).want(OverCap),
 			},
 		},
 		"terminating ones don't count": {
 			policy: Policy{MaxCount: 1},
-			want:   []judged{ready(time.Hour).deleting().want(IsTerminating), ready(day).want(NoLimit), ready(2 * day).want(OverCap)},
+			want:   []judged{ready(time.Hour).deleting().want(BeingDeleted), ready(day).want(NoLimit), ready(2 * day).want(OverCap)},
 		},
 		"the newest of a selected PVC is never taken": { // kept by age only, the others by a tier
 			policy: Policy{TTL: 10 * day, Keep: Tiers{Daily: 2}, MaxCount: 2},
@@ -64,7 +64,7 @@ func TestDecideCap(t *testing.T) {
 		"nor the newest that stays, while a newer one terminates": {
 			policy: Policy{TTL: 10 * day, Keep: Tiers{Daily: 2}, MaxCount: 2},
 			want: []judged{
-				ready(time.Hour).slot(noon).named("z").deleting().want(IsTerminating),
+				ready(time.Hour).slot(noon).named("z").deleting().want(BeingDeleted),
 				ready(2 * day).slot(noon).want(WithinTTL), ready(day).want(KeptDaily), ready(2*day - time.Hour).want(OverCap),
 			},
 		},
@@ -76,7 +76,7 @@ func TestDecideCap(t *testing.T) {
 		},
 		"the newest may be one that is not ready": {
 			policy: Policy{TTL: 10 * day, MaxCount: 1},
-			want:   []judged{uploading(time.Hour).want(HeldUnderWay), ready(day).want(WithinTTL), ready(2 * day).want(OverCap)},
+			want:   []judged{uploading(time.Hour).want(HeldInProgress), ready(day).want(WithinTTL), ready(2 * day).want(OverCap)},
 		},
 		"with the floor a few more than maxCount may stay": {
 			policy: Policy{TTL: 10 * day, Keep: Tiers{Last: 1, Monthly: 2}, MaxCount: 1, MinReady: 2},

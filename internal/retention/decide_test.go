@@ -73,7 +73,7 @@ func TestDecideAge(t *testing.T) {
 		},
 		"terminating ones are going already": {
 			policy:    ttl,
-			want:      []judged{ready(20 * day).deleting().want(IsTerminating), uncut(20 * day).deleting().want(IsTerminating)},
+			want:      []judged{ready(20 * day).deleting().want(BeingDeleted), uncut(20 * day).deleting().want(BeingDeleted)},
 			checkRest: true,
 		},
 	})
@@ -85,19 +85,19 @@ func TestDecideHeld(t *testing.T) {
 	runDecide(t, map[string]decideCase{
 		"the hold annotation": {
 			policy: ttl,
-			want:   []judged{ready(20 * day).held(HeldByAnnotation).want(HeldAnnotation)},
+			want:   []judged{ready(20 * day).held(HoldAnnotation).want(HeldByAnnotation)},
 		},
 		"the source of a PVC that is still Pending": {
 			policy: ttl,
-			want:   []judged{ready(20 * day).held(HeldByRestore).want(HeldRestore)},
+			want:   []judged{ready(20 * day).held(HoldRestore).want(HeldByRestore)},
 		},
 		"a slow upload is never cut off by age": {
 			policy: ttl,
-			want:   []judged{ready(30 * day).want(Expired), uploading(20 * day).want(HeldUnderWay)},
+			want:   []judged{ready(30 * day).want(Expired), uploading(20 * day).want(HeldInProgress)},
 		},
 		"uncut and younger than readyDeadline, whatever the TTL": {
 			policy:    Policy{TTL: time.Minute},
-			want:      []judged{uncut(59 * time.Minute).want(HeldUnderWay)},
+			want:      []judged{uncut(59 * time.Minute).want(HeldInProgress)},
 			checkRest: true, wantNext: time.Minute,
 		},
 		"cut and in error is not under way": {
@@ -109,16 +109,16 @@ func TestDecideHeld(t *testing.T) {
 			want:   []judged{ready(time.Hour).want(WithinTTL), uploading(9 * day).want(WithinTTL), uploading(11 * day).want(Expired)},
 		},
 		"the hold annotation wins over a slot that is due": {
-			series: Series{SlotDue: true},
-			want:   []judged{uncut(2 * time.Hour).held(HeldByAnnotation).want(HeldAnnotation)},
+			series: Series{Slot: noon},
+			want:   []judged{uncut(2 * time.Hour).held(HoldAnnotation).want(HeldByAnnotation)},
 		},
 		"and over a PVC that is gone": {
 			series: Series{Claim: Gone},
-			want:   []judged{uncut(time.Minute).held(HeldByAnnotation).want(HeldAnnotation)},
+			want:   []judged{uncut(time.Minute).held(HoldAnnotation).want(HeldByAnnotation)},
 		},
 		"a restore wins over them too": {
 			series: Series{Claim: Gone},
-			want:   []judged{uncut(time.Minute).held(HeldByRestore).want(HeldRestore)},
+			want:   []judged{uncut(time.Minute).held(HoldRestore).want(HeldByRestore)},
 		},
 	})
 }
@@ -126,27 +126,27 @@ func TestDecideHeld(t *testing.T) {
 func TestDecideUncut(t *testing.T) {
 	runDecide(t, map[string]decideCase{
 		"failed: replaced when a slot is due": {
-			series: Series{SlotDue: true},
+			series: Series{Slot: noon},
 			want:   []judged{ready(day).want(NoLimit), uncut(time.Hour).want(Replaced)},
 		},
 		"failed: kept until then": {
 			want: []judged{uncut(2 * time.Hour).want(Unready)},
 		},
 		"failed: any in the series, as any would block": {
-			series: Series{SlotDue: true},
+			series: Series{Slot: noon},
 			want:   []judged{ready(time.Hour).want(NoLimit), uncut(6 * time.Hour).want(Replaced), uncut(12 * time.Hour).want(Replaced)},
 		},
 		"young: not replaced": {
-			series:    Series{SlotDue: true},
-			want:      []judged{uncut(59 * time.Minute).want(HeldUnderWay)},
+			series:    Series{Slot: noon},
+			want:      []judged{uncut(59 * time.Minute).want(HeldInProgress)},
 			checkRest: true, wantNext: time.Minute,
 		},
 		"a cut failed one is not replaced": {
-			series: Series{SlotDue: true},
+			series: Series{Slot: noon},
 			want:   []judged{erring(2 * time.Hour).want(Unready)},
 		},
 		"detached: no slot is due, whatever the caller says": {
-			series: Series{Claim: Unselected, SlotDue: true},
+			series: Series{Claim: Unselected, Slot: noon},
 			want:   []judged{uncut(2 * time.Hour).want(Unready)},
 		},
 		"PVC being deleted: deleted at once": {
@@ -163,11 +163,11 @@ func TestDecideUncut(t *testing.T) {
 		},
 		"PVC not selected: left to finish": {
 			series: Series{Claim: Unselected},
-			want:   []judged{uncut(time.Second).want(HeldUnderWay)},
+			want:   []judged{uncut(time.Second).want(HeldInProgress)},
 		},
 		"PVC gone: a cut one is no danger": {
 			series: Series{Claim: Gone},
-			want:   []judged{uploading(time.Second).want(HeldUnderWay), erring(time.Minute).want(Unready)},
+			want:   []judged{uploading(time.Second).want(HeldInProgress), erring(time.Minute).want(Unready)},
 		},
 		"PVC gone: ready without a creation time is not uncut": {
 			series: Series{Claim: Gone},
@@ -208,7 +208,7 @@ func TestDecideSuperseded(t *testing.T) {
 			policy: tiers,
 			want: []judged{
 				ready(day).want(KeptLast), ready(2 * day).want(KeptLast),
-				erring(3 * day).want(Unready), ready(4 * day).held(HeldByAnnotation).want(HeldAnnotation), erring(5 * day).want(Superseded),
+				erring(3 * day).want(Unready), ready(4 * day).held(HoldAnnotation).want(HeldByAnnotation), erring(5 * day).want(Superseded),
 			},
 		},
 		"nor the newest of a selected PVC, whose slot would be due again": {

@@ -42,11 +42,11 @@ func drawPolicy(t *rapid.T) Policy {
 // drawSeries draws any series. An honest one has what a series has where no
 // clock and no driver lies: taken one at a time, so that slots, creations and
 // cuts all have the same order.
-func drawSeries(t *rapid.T, honest bool) Series {
+func drawSeries(t *rapid.T, p Policy, honest bool) Series {
 	s := Series{
 		Claim:         rapid.SampledFrom([]Claim{Selected, Selected, Unselected, Gone}).Draw(t, "claim"),
 		ClaimDeleting: rapid.IntRange(0, 4).Draw(t, "claimDeleting") == 0,
-		SlotDue:       rapid.Bool().Draw(t, "slotDue"),
+		Slot:          drawSlot(t, p),
 	}
 	count := rapid.IntRange(0, 12).Draw(t, "count")
 	ages := make([]time.Duration, count)
@@ -73,6 +73,18 @@ func drawSeries(t *rapid.T, honest bool) Series {
 	return s
 }
 
+// drawSlot draws a current slot, which is within the TTL, or none.
+func drawSlot(t *rapid.T, p Policy) time.Time {
+	if rapid.IntRange(0, 3).Draw(t, "no slot") == 0 {
+		return time.Time{}
+	}
+	age := drawAge(t, "slot age")
+	if rapid.Bool().Draw(t, "slot now") || (p.TTL > 0 && age >= p.TTL) {
+		age = 0
+	}
+	return noon.Add(-age)
+}
+
 func drawSnapshot(t *rapid.T, i int, age time.Duration, honest bool) Snapshot {
 	var s Snapshot
 	switch rapid.SampledFrom([]string{"ready", "ready", "ready", "ready", "uncut", "uploading", "erring"}).Draw(t, "state") {
@@ -88,7 +100,7 @@ func drawSnapshot(t *rapid.T, i int, age time.Duration, honest bool) Snapshot {
 	}
 	s.Name = fmt.Sprintf("s%02d", (i*7)%13)
 	s.Deleting = rapid.IntRange(0, 9).Draw(t, "deleting") == 0
-	s.Hold = rapid.SampledFrom([]Hold{NotHeld, NotHeld, NotHeld, NotHeld, NotHeld, HeldByAnnotation, HeldByRestore}).Draw(t, "hold")
+	s.Hold = rapid.SampledFrom([]Hold{HoldNone, HoldNone, HoldNone, HoldNone, HoldNone, HoldAnnotation, HoldRestore}).Draw(t, "hold")
 	if honest {
 		return s
 	}
@@ -141,7 +153,7 @@ func without(s Series, d Decision) Series {
 // readyNames are the ready snapshots of a series.
 func readyNames(s Series) (names []string) {
 	for i := range s.Snapshots {
-		if s.Snapshots[i].Ready() {
+		if s.Snapshots[i].isReady() {
 			names = append(names, s.Snapshots[i].Name)
 		}
 	}

@@ -31,21 +31,21 @@ func TestDecideFloor(t *testing.T) {
 		"unready ones don't count": {
 			policy: ttl,
 			want: []judged{
-				erring(day).want(WithinTTL), uncut(2 * day).want(WithinTTL), uploading(30 * day).want(HeldUnderWay),
+				erring(day).want(WithinTTL), uncut(2 * day).want(WithinTTL), uploading(30 * day).want(HeldInProgress),
 				ready(400 * day).want(Floor), ready(401 * day).want(Floor), ready(402 * day).want(Expired),
 			},
 		},
 		"terminating ones don't count": {
 			policy: ttl,
 			want: []judged{
-				ready(day).deleting().want(IsTerminating), ready(400 * day).want(Floor), ready(401 * day).want(Floor), ready(402 * day).want(Expired),
+				ready(day).deleting().want(BeingDeleted), ready(400 * day).want(Floor), ready(401 * day).want(Floor), ready(402 * day).want(Expired),
 			},
 			checkRest: true, wantFloor: []int{1, 2},
 		},
 		"held ready ones are ready, and count": {
 			policy: ttl,
 			want: []judged{
-				ready(400 * day).held(HeldByAnnotation).want(HeldAnnotation), ready(401 * day).want(Floor), ready(402 * day).want(Expired),
+				ready(400 * day).held(HoldAnnotation).want(HeldByAnnotation), ready(401 * day).want(Floor), ready(402 * day).want(Expired),
 			},
 			checkRest: true, wantFloor: []int{0, 1},
 		},

@@ -17,9 +17,10 @@ import (
 // Contract: RET-6.
 func TestTheFloorHolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p, s := drawPolicy(t), drawSeries(t, false)
+		p := drawPolicy(t)
+		s := drawSeries(t, p, false)
 		d := Decide(p, noon, s)
-		floor := p.limits(s.Claim).minReady
+		floor := p.limitsFor(s.Claim).minReady
 		had, has := len(readyNames(s)), len(readyNames(without(s, d)))
 		if has < min(had, floor) {
 			t.Fatalf("%d of %d ready ones left, floor %d: %v", has, had, floor, d.Verdicts)
@@ -28,7 +29,7 @@ func TestTheFloorHolds(t *testing.T) {
 			t.Fatalf("Floor = %v, of %d ready ones, floor %d", d.Floor, had, floor)
 		}
 		for _, i := range d.Floor {
-			if !s.Snapshots[i].Ready() || d.Verdicts[i].Delete() {
+			if !s.Snapshots[i].isReady() || d.Verdicts[i].Delete() {
 				t.Fatalf("Floor %v has %d, which is %v", d.Floor, i, d.Verdicts[i])
 			}
 		}
@@ -40,9 +41,10 @@ func TestTheFloorHolds(t *testing.T) {
 
 func TestHeldAndTerminatingOnesAreNeverDeleted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p, s := drawPolicy(t), drawSeries(t, false)
+		p := drawPolicy(t)
+		s := drawSeries(t, p, false)
 		for i, v := range Decide(p, noon, s).Verdicts {
-			if x := &s.Snapshots[i]; v.Delete() && (x.Hold != NotHeld || x.Deleting) {
+			if x := &s.Snapshots[i]; v.Delete() && (x.Hold != HoldNone || x.Deleting) {
 				t.Fatalf("%+v: %v", x, v)
 			}
 		}
@@ -54,7 +56,8 @@ func TestHeldAndTerminatingOnesAreNeverDeleted(t *testing.T) {
 // Contract: SLOT-12.
 func TestNothingChangesBeforeNext(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p, s := drawPolicy(t), drawSeries(t, false)
+		p := drawPolicy(t)
+		s := drawSeries(t, p, false)
 		d := Decide(p, noon, s)
 		if !d.Next.IsZero() && !d.Next.After(noon) {
 			t.Fatalf("Next = %v", d.Next)
@@ -68,7 +71,7 @@ func TestNothingChangesBeforeNext(t *testing.T) {
 			then = noon.Add(time.Duration(rapid.Int64Range(0, int64(until.Sub(noon))-1).Draw(t, "then")))
 		}
 		later := Decide(p, then, s)
-		if !slices.Equal(later.Verdicts, d.Verdicts) || !slices.Equal(later.Floor, d.Floor) || !later.Next.Equal(d.Next) {
+		if later.Take != d.Take || !slices.Equal(later.Verdicts, d.Verdicts) || !slices.Equal(later.Floor, d.Floor) || !later.Next.Equal(d.Next) {
 			t.Fatalf("at noon %+v, at %v %+v", d, then, later)
 		}
 		for i := range s.Snapshots {
@@ -84,7 +87,8 @@ func TestNothingChangesBeforeNext(t *testing.T) {
 func TestOnceDeletableAlwaysDeletable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		honest := rapid.Bool().Draw(t, "honest")
-		p, s := drawPolicy(t), drawSeries(t, honest)
+		p := drawPolicy(t)
+		s := drawSeries(t, p, honest)
 		if !honest {
 			p.MaxCount = 0
 		}
@@ -102,7 +106,8 @@ func TestOnceDeletableAlwaysDeletable(t *testing.T) {
 // deleted ones are still terminating.
 func TestDecidingAgainDeletesNothingMore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p, s := drawPolicy(t), drawSeries(t, true)
+		p := drawPolicy(t)
+		s := drawSeries(t, p, true)
 		d := Decide(p, noon, s)
 		terminating := s
 		terminating.Snapshots = slices.Clone(s.Snapshots)
@@ -122,7 +127,8 @@ func TestDecidingAgainDeletesNothingMore(t *testing.T) {
 
 func TestTheOrderOfInputMakesNoDifference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p, s := drawPolicy(t), drawSeries(t, false)
+		p := drawPolicy(t)
+		s := drawSeries(t, p, false)
 		order := make([]int, len(s.Snapshots))
 		for i := range order {
 			order[i] = i
@@ -142,7 +148,7 @@ func TestTheOrderOfInputMakesNoDifference(t *testing.T) {
 		if !a.Next.Equal(b.Next) || len(a.Floor) != len(b.Floor) {
 			t.Fatalf("%+v or %+v", a, b)
 		}
-		x, y := Take(noon, noon, p.ReadyDeadline, s), Take(noon, noon, p.ReadyDeadline, other)
+		x, y := a.Take, b.Take
 		if x.Due != y.Due || x.Block != y.Block || (x.Blocker >= 0 && order[y.Blocker] != x.Blocker) {
 			t.Fatalf("Take: %+v or %+v", x, y)
 		}
@@ -154,7 +160,8 @@ func TestTheOrderOfInputMakesNoDifference(t *testing.T) {
 // Contract: RET-8.
 func TestLyingCreationTimesChangeNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p, s := drawPolicy(t), drawSeries(t, true)
+		p := drawPolicy(t)
+		s := drawSeries(t, p, true)
 		truth, lies := s, s
 		truth.Snapshots, lies.Snapshots = slices.Clone(s.Snapshots), slices.Clone(s.Snapshots)
 		for i := range s.Snapshots {
@@ -175,7 +182,8 @@ func TestLyingCreationTimesChangeNothing(t *testing.T) {
 // without a TTL nothing.
 func TestNoCreationTimeChangesTiersCapOrFloor(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p, s := drawPolicy(t), drawSeries(t, true)
+		p := drawPolicy(t)
+		s := drawSeries(t, p, true)
 		p.TTL, p.Detached.TTL = 0, 0
 		lies := s
 		lies.Snapshots = slices.Clone(s.Snapshots)

@@ -51,6 +51,10 @@ func contract(p Policy, now time.Time, s Series) map[string]bool {
 		minReady = p.Detached.MinReady
 	}
 
+	due := s.Claim == Selected && !s.ClaimDeleting && !s.Slot.IsZero()
+	for _, x := range all {
+		due = due && slot(x).Before(s.Slot)
+	}
 	var newest string // of those that are not going already
 	for _, x := range slices.Backward(all) {
 		if !x.Deleting {
@@ -71,13 +75,13 @@ func contract(p Policy, now time.Time, s Series) map[string]bool {
 		uncut := !x.HasCutTime && !x.ReadyToUse
 		young := now.Sub(x.Created) < p.ReadyDeadline
 		switch {
-		case x.Deleting, x.Hold != NotHeld:
+		case x.Deleting, x.Hold != HoldNone:
 			held[x.Name] = true
 		case uncut && (s.Claim == Gone || s.ClaimDeleting):
 			gone[x.Name] = true
 		case uncut && young, !uncut && !x.ReadyToUse && !x.HasError && len(ready) == 0:
 			held[x.Name] = true // under way
-		case uncut && s.SlotDue && !detached:
+		case uncut && due:
 			gone[x.Name] = true // replaced
 		}
 		if x.ReadyToUse && !x.Deleting {
@@ -173,7 +177,8 @@ func contract(p Policy, now time.Time, s Series) map[string]bool {
 
 func TestDecideIsTheContract(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p, s := drawPolicy(t), drawSeries(t, rapid.Bool().Draw(t, "honest"))
+		p := drawPolicy(t)
+		s := drawSeries(t, p, rapid.Bool().Draw(t, "honest"))
 		want := contract(p, noon, s)
 		got := Decide(p, noon, s)
 		for i := range s.Snapshots {

@@ -75,7 +75,7 @@ func TestServed(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Served(tc.snapshots, slot, noon); got != tc.want {
+			if got := Covered(tc.snapshots, slot, noon); got != tc.want {
 				t.Errorf("Served = %v, want %v", got, tc.want)
 			}
 		})

@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package retention_test
+package retention
 
 import (
 	"fmt"
@@ -11,7 +11,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"mapcontroller.dev/snapshotschedule/internal/retention"
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
 )
 
@@ -20,7 +19,7 @@ import (
 type world struct {
 	*rapid.T
 	terms  schedule.Terms
-	policy retention.Policy
+	policy Policy
 	// now is the API server's clock. The controller's is off by skew.
 	now  time.Time
 	skew time.Duration
@@ -32,7 +31,7 @@ type world struct {
 
 // fate is a snapshot, and what is to become of it in the storage system.
 type fate struct {
-	retention.Snapshot
+	Snapshot
 	cutAt, readyAt, goneAt time.Time // zero: never
 }
 
@@ -69,9 +68,9 @@ func newWorld(t *rapid.T) *world {
 		Timeline: rule.Timeline(anchor, schedule.Jitter("a UID", rapid.SampledFrom([]time.Duration{0, 5 * time.Minute}).Draw(t, "jitter"))),
 		TTL:      limit.Draw(t, "ttl"), StartingDeadline: limit.Draw(t, "startingDeadline"),
 	}
-	w.policy = retention.Policy{
+	w.policy = Policy{
 		TTL:      w.terms.TTL,
-		Keep:     retention.Tiers{Last: few.Draw(t, "last"), Hourly: few.Draw(t, "hourly"), Daily: few.Draw(t, "daily")},
+		Keep:     Tiers{Last: few.Draw(t, "last"), Hourly: few.Draw(t, "hourly"), Daily: few.Draw(t, "daily")},
 		MaxCount: few.Draw(t, "maxCount"), MinReady: few.Draw(t, "minReady"),
 		ReadyDeadline: time.Hour,
 	}
@@ -120,15 +119,15 @@ func (w *world) reconcile() {
 		local, trusted = w.now.Add(-time.Hour), false
 	}
 
-	series := retention.Series{}
+	series := Series{}
 	for _, f := range w.snapshots {
 		series.Snapshots = append(series.Snapshots, f.Snapshot)
 	}
 	slots := w.terms.At(local)
 	slot := slots.Current
-	take := retention.Take(slot, local, w.policy.ReadyDeadline, series)
-	series.SlotDue = take.Due
-	decision := retention.Decide(w.policy, local, series)
+	series.Slot = slot
+	decision := Decide(w.policy, local, series)
+	take := decision.Take
 	w.look = time.Time{}
 	for _, at := range []time.Time{slots.Next, slots.Until, decision.Next} {
 		if at = at.Add(-w.skew); trusted && at.After(w.now) && (w.look.IsZero() || at.Before(w.look)) {
@@ -162,7 +161,7 @@ func (w *world) create(slot time.Time, trusted bool) {
 		w.taken[slot] = true
 	}
 	created := w.now.Truncate(time.Second)
-	f := fate{Snapshot: retention.Snapshot{Name: name, Created: created, ScheduledAt: slot}}
+	f := fate{Snapshot: Snapshot{Name: name, Created: created, ScheduledAt: slot}}
 	if rapid.IntRange(0, 9).Draw(w.T, "never cut") > 0 {
 		f.cutAt = created.Add(time.Duration(rapid.IntRange(0, 90).Draw(w.T, "cut after")) * time.Minute)
 		if rapid.IntRange(0, 9).Draw(w.T, "never ready") > 0 {
@@ -175,13 +174,13 @@ func (w *world) create(slot time.Time, trusted bool) {
 }
 
 // delete carries out a decision; what is deleted may linger.
-func (w *world) delete(slot, local time.Time, series retention.Series, d retention.Decision) {
+func (w *world) delete(slot, local time.Time, series Series, d Decision) {
 	ready := 0
 	for i, v := range d.Verdicts {
-		if series.Snapshots[i].Ready() && !v.Delete() {
+		if series.Snapshots[i].isReady() && !v.Delete() {
 			ready++
 		}
-		if v == retention.Replaced {
+		if v == Replaced {
 			// Its own slot may become current again: by suspending, say, if it
 			// was a run-now.
 			if !series.Snapshots[i].Slot(local).Before(slot) {
@@ -196,7 +195,7 @@ func (w *world) delete(slot, local time.Time, series retention.Series, d retenti
 	}
 	had := 0
 	for _, s := range series.Snapshots {
-		if s.Ready() {
+		if s.isReady() {
 			had++
 		}
 	}
@@ -209,21 +208,21 @@ func (w *world) delete(slot, local time.Time, series retention.Series, d retenti
 }
 
 // check: the current slot is served, or there is a reason why not.
-func (w *world) check(take retention.Taking, slot, local time.Time) {
+func (w *world) check(take Take, slot, local time.Time) {
 	if slot.IsZero() {
 		return
 	}
 	if next, _ := w.terms.Timeline.Next(slot); !w.terms.Suspend && !next.After(local) {
 		w.Fatalf("slot %v is taken, but %v is newer", slot, next)
 	}
-	var now []retention.Snapshot
+	var now []Snapshot
 	for _, f := range w.snapshots {
 		now = append(now, f.Snapshot)
 	}
-	if take.Block == retention.NotBlocked && !retention.Served(now, slot, local) {
+	if take.Block == NotBlocked && !Covered(now, slot, local) {
 		w.Fatalf("slot %v is not served at %v: %+v", slot, local, now)
 	}
-	if take.Block != retention.NotBlocked && take.Blocker < 0 {
+	if take.Block != NotBlocked && take.Blocker < 0 {
 		w.Fatalf("slot %v is blocked by nothing", slot)
 	}
 }

@@ -66,12 +66,12 @@ func TestState(t *testing.T) {
 		"ready":                              {ready(time.Minute), Ready, false},
 		"ready with an error left over":      {func() Snapshot { s := erring(2 * time.Hour); s.ReadyToUse = true; return s }(), Ready, false},
 		"ready without a creation time":      {readyUncut, Ready, false},
-		"uncut and younger than the limit":   {uncut(time.Hour - 1), UnderWay, true},
-		"uncut in error and younger":         {func() Snapshot { s := uncut(time.Minute); s.HasError = true; return s }(), UnderWay, true},
+		"uncut and younger than the limit":   {uncut(time.Hour - 1), InProgress, true},
+		"uncut in error and younger":         {func() Snapshot { s := uncut(time.Minute); s.HasError = true; return s }(), InProgress, true},
 		"uncut and as old as the limit":      {uncut(time.Hour), Failed, true},
 		"uncut in error and older":           {func() Snapshot { s := uncut(2 * time.Hour); s.HasError = true; return s }(), Failed, true},
-		"cut, without an error, young":       {uploading(time.Minute), UnderWay, false},
-		"an upload takes as long as it must": {uploading(30 * day), UnderWay, false},
+		"cut, without an error, young":       {uploading(time.Minute), InProgress, false},
+		"an upload takes as long as it must": {uploading(30 * day), InProgress, false},
 		"cut, in error and young":            {erring(time.Hour - 1), Retrying, false},
 		"cut, in error, as old as the limit": {erring(time.Hour), Failed, false},
 		"cut late, in error: age by its own creation": {
@@ -89,7 +89,7 @@ func TestState(t *testing.T) {
 			if got := tc.snapshot.Uncut(); got != tc.wantUncut {
 				t.Errorf("Uncut = %v, want %v", got, tc.wantUncut)
 			}
-			if got := tc.snapshot.Ready(); got != (tc.want == Ready) {
+			if got := tc.snapshot.isReady(); got != (tc.want == Ready) {
 				t.Errorf("Ready = %v, State %v", got, tc.want)
 			}
 		})

@@ -11,13 +11,13 @@ import (
 // Contract: ONE-1.
 func TestTake(t *testing.T) {
 	slot := noon.Add(-time.Minute)
-	due, notDue := Taking{Due: true, Blocker: -1}, Taking{Blocker: -1}
+	due, notDue := Take{Due: true, Blocker: -1}, Take{Blocker: -1}
 	tests := map[string]struct {
 		noSlot    bool
 		toCome    bool
 		series    Series
 		snapshots []Snapshot
-		want      Taking
+		want      Take
 	}{
 		"a new PVC":                   {want: due},
 		"no slot":                     {noSlot: true, want: notDue},
@@ -29,27 +29,27 @@ func TestTake(t *testing.T) {
 		"a PVC that is being deleted": {series: Series{ClaimDeleting: true}, want: notDue},
 		"the newest is uncut and young": {
 			snapshots: []Snapshot{ready(6 * time.Hour), uncut(59 * time.Minute)},
-			want:      Taking{Due: true, Block: BlockedUnderWay, Blocker: 1},
+			want:      Take{Due: true, Block: BlockedInProgress, Blocker: 1},
 		},
 		"the newest is uploading, however long": {
 			snapshots: []Snapshot{ready(90 * day), uploading(30 * day)},
-			want:      Taking{Due: true, Block: BlockedUnderWay, Blocker: 1},
+			want:      Take{Due: true, Block: BlockedInProgress, Blocker: 1},
 		},
 		"the newest is uncut and failed": {
 			snapshots: []Snapshot{ready(6 * time.Hour), uncut(time.Hour)},
-			want:      Taking{Due: true, Block: BlockedUncut, Blocker: 1},
+			want:      Take{Due: true, Block: BlockedUncut, Blocker: 1},
 		},
 		"failed and held": {
-			snapshots: []Snapshot{uncut(time.Hour).held(HeldByAnnotation)},
-			want:      Taking{Due: true, Block: BlockedUncut, Blocker: 0},
+			snapshots: []Snapshot{uncut(time.Hour).held(HoldAnnotation)},
+			want:      Take{Due: true, Block: BlockedUncut, Blocker: 0},
 		},
 		"uncut and terminating": {
 			snapshots: []Snapshot{uncut(30 * time.Minute).deleting()},
-			want:      Taking{Due: true, Block: BlockedUncut, Blocker: 0},
+			want:      Take{Due: true, Block: BlockedUncut, Blocker: 0},
 		},
 		"any uncut one, not only the newest": {
 			snapshots: []Snapshot{ready(time.Hour), uncut(6 * time.Hour), uncut(12 * time.Hour)},
-			want:      Taking{Due: true, Block: BlockedUncut, Blocker: 1},
+			want:      Take{Due: true, Block: BlockedUncut, Blocker: 1},
 		},
 		"an uncut one that serves leaves nothing to block": {
 			snapshots: []Snapshot{uncut(time.Minute)}, want: notDue,
@@ -83,7 +83,8 @@ func TestTake(t *testing.T) {
 				at = noon.Add(time.Second)
 			}
 			tc.series.Snapshots = tc.snapshots
-			got := Take(at, noon, time.Hour, tc.series)
+			tc.series.Slot = at
+			got := Decide(Policy{ReadyDeadline: time.Hour}, noon, tc.series).Take
 			if got != tc.want {
 				t.Errorf("Take = %+v, want %+v", got, tc.want)
 			}

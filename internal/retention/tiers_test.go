@@ -104,11 +104,11 @@ func TestDecideTiers(t *testing.T) {
 		},
 		"terminating ones are not selected": {
 			policy: Policy{Keep: Tiers{Last: 1}},
-			want:   []judged{ready(day).deleting().want(IsTerminating), ready(2 * day).want(KeptLast)},
+			want:   []judged{ready(day).deleting().want(BeingDeleted), ready(2 * day).want(KeptLast)},
 		},
 		"held ones are selected like others": {
 			policy: Policy{Keep: Tiers{Last: 1, Daily: 1}},
-			want:   []judged{ready(day).held(HeldByAnnotation).want(HeldAnnotation), ready(2 * day).want(NotSelected)},
+			want:   []judged{ready(day).held(HoldAnnotation).want(HeldByAnnotation), ready(2 * day).want(NotSelected)},
 		},
 		"a driver two hours ahead changes no hour": {
 			policy: Policy{Keep: Tiers{Hourly: 3}},
