@@ -18,8 +18,8 @@ import (
 // that does what packages schedule and retention decide and keeps no state.
 type simulation struct {
 	*rapid.T
-	terms  schedule.Terms
-	policy Policy
+	criteria schedule.Criteria
+	policy   Policy
 	// now is the API server's clock. The controller's clock differs by skew.
 	now  time.Time
 	skew time.Duration
@@ -67,12 +67,12 @@ func newSimulation(t *rapid.T) *simulation {
 	limit := rapid.SampledFrom([]time.Duration{0, 0, 5 * time.Minute, 2 * time.Hour, 3 * day})
 	few := rapid.SampledFrom([]int{0, 0, 1, 3})
 	jitter := rapid.SampledFrom([]time.Duration{0, 5 * time.Minute}).Draw(t, "jitter")
-	s.terms = schedule.Terms{
+	s.criteria = schedule.Criteria{
 		Timeline: rule.Timeline(anchor, schedule.Jitter("a UID", jitter)),
 		TTL:      limit.Draw(t, "ttl"), StartingDeadline: limit.Draw(t, "startingDeadline"),
 	}
 	s.policy = Policy{
-		TTL:      s.terms.TTL,
+		TTL:      s.criteria.TTL,
 		Keep:     Tiers{Last: few.Draw(t, "last"), Hourly: few.Draw(t, "hourly"), Daily: few.Draw(t, "daily")},
 		MaxCount: few.Draw(t, "maxCount"), MinReady: few.Draw(t, "minReady"),
 		ReadyDeadline: time.Hour,
@@ -90,9 +90,9 @@ func (s *simulation) wait() {
 		s.now = s.now.Add(time.Duration(rapid.IntRange(0, 90).Draw(s.T, "wait")) * unit)
 	}
 	if rapid.IntRange(0, 9).Draw(s.T, "requested") == 0 {
-		s.terms.Requested = []time.Time{s.now.Add(time.Duration(rapid.IntRange(-5, 5).Draw(s.T, "in")) * time.Hour)}
+		s.criteria.Requested = []time.Time{s.now.Add(time.Duration(rapid.IntRange(-5, 5).Draw(s.T, "in")) * time.Hour)}
 	}
-	s.terms.Suspend = rapid.IntRange(0, 9).Draw(s.T, "suspend") == 0
+	s.criteria.Suspend = rapid.IntRange(0, 9).Draw(s.T, "suspend") == 0
 	s.removeGone()
 	for i := range s.snapshots {
 		x := &s.snapshots[i]
@@ -132,7 +132,7 @@ func (s *simulation) reconcile() {
 		local, trusted = s.now.Add(-time.Hour), false
 	}
 
-	slots := s.terms.At(local)
+	slots := s.criteria.At(local)
 	series := Series{Slot: slots.Current, Snapshots: s.current()}
 	decision := Decide(s.policy, local, series)
 	s.requeueAt = time.Time{}
@@ -209,7 +209,7 @@ func (s *simulation) checkCovered(take Take, slot, local time.Time) {
 	if slot.IsZero() {
 		return
 	}
-	if next, _ := s.terms.Timeline.Next(slot); !s.terms.Suspend && !next.After(local) {
+	if next, _ := s.criteria.Timeline.Next(slot); !s.criteria.Suspend && !next.After(local) {
 		s.Fatalf("slot %v is current, but %v is newer", slot, next)
 	}
 	if take.Block == NotBlocked && !Covered(s.current(), slot, local) {

@@ -63,14 +63,14 @@ func (m *mapper) Map(r mapRequest) mapResult {
 	forAll, _ := requestedAt(r.Parent)
 	forOne, malformed := requestedAt(claim)
 	malformed.Claim = claim.Name
-	terms := schedule.Terms{
+	criteria := schedule.Criteria{
 		Timeline:         p.rule.Timeline(anchor, schedule.Jitter(string(claim.UID), p.jitter)),
 		Requested:        append(forAll, forOne...),
 		Suspend:          p.suspend,
 		TTL:              p.retention.TTL,
 		StartingDeadline: p.startingDeadline,
 	}
-	slots := terms.At(r.Now)
+	slots := criteria.At(r.Now)
 
 	skipped := skip(claim)
 	if skipped == "" {
