@@ -16,82 +16,85 @@ const day = 24 * time.Hour
 // noon is the now of the tables, a Monday.
 var noon = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
 
-// The builders make a snapshot of an age at noon, named after it, taken on time.
+// The next four functions build a snapshot of an age at noon, named after that
+// age and created at its slot.
 
-// ready was cut at once and can be restored from.
+// ready returns a snapshot that was cut at once and is ready.
 func ready(age time.Duration) Snapshot {
 	s := uploading(age)
 	s.ReadyToUse = true
 	return s
 }
 
-// uploading is cut and not ready, without an error.
+// uploading returns a snapshot that is cut and not ready, without an error.
 func uploading(age time.Duration) Snapshot {
 	s := uncut(age)
 	s.HasCutTime, s.CutTime = true, s.Created
 	return s
 }
 
-// erring is cut and not ready, with an error.
-func erring(age time.Duration) Snapshot {
+// inError returns a snapshot that is cut and not ready, with an error.
+func inError(age time.Duration) Snapshot {
 	s := uploading(age)
 	s.HasError = true
 	return s
 }
 
-// uncut has no data yet.
+// uncut returns a snapshot without data.
 func uncut(age time.Duration) Snapshot {
 	at := noon.Add(-age)
 	return Snapshot{Name: fmt.Sprintf("aged-%v", age), Created: at, ScheduledAt: at}
 }
 
+// readyUncut returns a snapshot that is ready without a creation time.
+func readyUncut(age time.Duration) Snapshot {
+	s := uncut(age)
+	s.ReadyToUse = true
+	return s
+}
+
 func (s Snapshot) held(h Hold) Snapshot       { s.Hold = h; return s }
 func (s Snapshot) deleting() Snapshot         { s.Deleting = true; return s }
+func (s Snapshot) failing() Snapshot          { s.HasError = true; return s }
 func (s Snapshot) cut(at time.Time) Snapshot  { s.HasCutTime, s.CutTime = true, at; return s }
 func (s Snapshot) slot(at time.Time) Snapshot { s.ScheduledAt = at; return s }
 func (s Snapshot) named(name string) Snapshot { s.Name = name; return s }
-func (s Snapshot) want(v Verdict) judged      { return judged{s, v} }
-func readies(ages ...time.Duration) (all []Snapshot) {
-	for _, age := range ages {
-		all = append(all, ready(age))
-	}
-	return all
-}
+func (s Snapshot) want(v Verdict) expected    { return expected{s, v} }
 
-// judged is a snapshot and what is to become of it.
-type judged struct {
+// expected is a snapshot with the verdict on it.
+type expected struct {
 	Snapshot
 	verdict Verdict
 }
 
-// decideCase is a row of a table.
+// decideCase is a case of a table for Decide.
 type decideCase struct {
-	policy Policy // ReadyDeadline 0: 1h
-	series Series // Snapshots are those of want
-	want   []judged
-	// wantFloor and wantNext are looked at if checkRest is set.
-	checkRest bool
+	policy Policy // ReadyDeadline defaults to 1h
+	series Series // its Snapshots are those of want
+	want   []expected
+	// checkAll compares Floor and Next too.
+	checkAll  bool
 	wantFloor []int
 	wantNext  time.Duration // after noon; 0: never
 }
 
-func runDecide(t *testing.T, tests map[string]decideCase) {
+func testDecide(t *testing.T, tests map[string]decideCase) {
 	t.Helper()
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			if tc.policy.ReadyDeadline == 0 {
 				tc.policy.ReadyDeadline = time.Hour
 			}
-			for _, j := range tc.want {
-				tc.series.Snapshots = append(tc.series.Snapshots, j.Snapshot)
+			for _, e := range tc.want {
+				tc.series.Snapshots = append(tc.series.Snapshots, e.Snapshot)
 			}
 			got := Decide(tc.policy, noon, tc.series)
-			for i, j := range tc.want {
-				if got.Verdicts[i] != j.verdict {
-					t.Errorf("%d, %s: %v, want %v", i, j.Name, got.Verdicts[i], j.verdict)
+			for i, e := range tc.want {
+				if got.Verdicts[i] != e.verdict {
+					t.Errorf("%d, %s: %v, want %v", i, e.Name, got.Verdicts[i], e.verdict)
 				}
 			}
-			if !tc.checkRest {
+			if !tc.checkAll {
 				return
 			}
 			if !slices.Equal(got.Floor, tc.wantFloor) {

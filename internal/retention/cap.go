@@ -3,34 +3,30 @@
 
 package retention
 
-// enforceCap deletes what is beyond maxCount: the oldest first, those kept by
-// age before those kept by a tier. Held snapshots and those that go anyway do
-// not count. The newest snapshot of a selected PVC is passed over: if it went,
+// enforceCap deletes the snapshots beyond maxCount: the oldest first, those kept
+// by age before those kept by a tier. Snapshots that are held or deleted anyway
+// do not count. The newest snapshot of a selected PVC is never deleted, because
 // its slot would be due again.
 //
-// The floor has the last word, so that with maxCount below minReady, or with
-// tiers that reach further back than the floor, up to minReady - 1 more may
-// stay.
-func (d *decider) enforceCap() {
-	if d.maxCount <= 0 {
+// The floor overrides the cap: with a maxCount below minReady, or with tiers that
+// keep older snapshots than the floor, up to minReady - 1 more may remain.
+func (e *evaluation) enforceCap() {
+	if e.maxCount <= 0 {
 		return
 	}
-	excess := -d.maxCount
-	for _, i := range d.ready {
-		if d.verdicts[i].capped() {
+	excess := -e.maxCount
+	for _, i := range e.ready {
+		if e.verdicts[i].capped() {
 			excess++
 		}
 	}
 	for _, byTier := range [...]bool{false, true} {
-		for k := len(d.ready) - 1; k >= 0 && excess > 0; k-- {
-			i := d.ready[k]
-			if v := d.verdicts[i]; !v.capped() || v.byTier() != byTier {
+		for k := len(e.ready) - 1; k >= 0 && excess > 0; k-- {
+			i := e.ready[k]
+			if v := e.verdicts[i]; !v.capped() || v.byTier() != byTier || e.coversSlot(i) {
 				continue
 			}
-			if d.serves(i) {
-				continue
-			}
-			d.verdicts[i] = OverCap
+			e.verdicts[i] = OverCap
 			excess--
 		}
 	}

@@ -9,59 +9,68 @@ import (
 	"time"
 )
 
-// Decision is what becomes of the snapshots of a series.
+// Decision is what is done with a series.
 type Decision struct {
-	// Verdicts in the order of Series.Snapshots.
+	// Take is whether a snapshot is taken for Series.Slot.
+	Take Take
+	// Verdicts are in the order of Series.Snapshots.
 	Verdicts []Verdict
-	// Floor are the indexes of the ready snapshots on which the deletes rest:
-	// none may be deleted unless these are still there and ready. They are the
-	// newest minReady ready ones, or as many as there are, newest first; where
-	// there are none, the one that a Superseded verdict was measured by.
+	// Floor are the indexes of the ready snapshots that the deletes depend on:
+	// nothing may be deleted unless these still exist and are ready. They are the
+	// newest minReady ready snapshots, or all if there are fewer, newest first. If
+	// that is none, a Superseded verdict adds the ready snapshot it depends on.
 	Floor []int
-	// Next is the earliest time after now at which time alone may change a
-	// verdict or a State; nothing changes before it. Zero: never.
+	// Next is the earliest time after now at which the passing of time alone may
+	// change the decision or the State of a snapshot. Zero: never.
 	Next time.Time
 }
 
-// Decide says for every snapshot of a series whether it is kept, and why: held,
-// then age and tiers, then the cap, and over age, tiers and cap the floor.
+// Decide decides for every snapshot of a series whether it is kept or deleted,
+// and whether a snapshot is taken for the series' slot. Holds come first, then
+// age and tiers, then the cap; the floor overrides age, tiers and cap.
 //
-// What it deletes at one time it deletes at every later time, all else being
-// equal, with two provisos: no driver's creation time and no scheduled-at lies
-// between the two times (passing one makes a snapshot younger, or changes its
-// place), and with a cap, ages go by the order of slots.
-func Decide(p Policy, now time.Time, s Series) Decision {
-	d := decider{
-		limits:        p.limits(s.Claim),
-		readyDeadline: p.ReadyDeadline,
+// A snapshot that is deleted at one time is deleted at every later time, if only
+// time passes, with two exceptions: if now passes a driver's creation time or a
+// scheduled-at, a snapshot becomes younger or changes its place; and the cap goes
+// by slots, which need not be in the order of ages.
+func Decide(policy Policy, now time.Time, series Series) Decision {
+	e := evaluation{
+		limits:        policy.limitsFor(series.Claim),
+		readyDeadline: policy.ReadyDeadline,
 		now:           now,
-		series:        s,
-		verdicts:      make([]Verdict, len(s.Snapshots)),
-		ready:         make([]int, 0, len(s.Snapshots)),
+		series:        series,
+		order:         newestFirst(series.Snapshots, now),
+		verdicts:      make([]Verdict, len(series.Snapshots)),
+		ready:         make([]int, 0, len(series.Snapshots)),
 		newest:        -1,
 	}
-	for _, r := range newestFirst(s.Snapshots, now) {
-		snapshot := &s.Snapshots[r.index]
-		if d.newest < 0 && !snapshot.Deleting {
-			d.newest = r.index
+	take := e.decideTake()
+	for _, r := range e.order {
+		snapshot := &series.Snapshots[r.index]
+		if e.newest < 0 && !snapshot.Deleting {
+			e.newest = r.index
 		}
-		d.verdicts[r.index] = d.judge(r.index)
-		if snapshot.Ready() {
-			d.ready = append(d.ready, r.index)
+		e.verdicts[r.index] = e.verdictAlone(r.index, take.Due)
+		if snapshot.isReady() {
+			e.ready = append(e.ready, r.index)
 		}
 	}
-	d.selectTiers(p.Location)
-	d.enforceCap()
-	d.enforceFloor()
-	return Decision{Verdicts: d.verdicts, Floor: d.supersede(), Next: d.next()}
+	e.selectTiers(policy.Location)
+	e.enforceCap()
+	floor := e.enforceFloor()
+	if reference := e.supersede(); reference >= 0 && len(floor) == 0 {
+		floor = append(floor, reference)
+	}
+	return Decision{Take: take, Verdicts: e.verdicts, Floor: floor, Next: e.nextChange()}
 }
 
-// decider is one call of Decide.
-type decider struct {
+// evaluation is the state of one call of Decide.
+type evaluation struct {
 	limits
 	readyDeadline time.Duration
 	now           time.Time
 	series        Series
+	order         []ranked
 	verdicts      []Verdict
 	// ready are the indexes of the ready snapshots, newest first.
 	ready []int
@@ -69,169 +78,121 @@ type decider struct {
 	newest int
 }
 
-// judge is the verdict on one snapshot alone, before tiers, cap and floor have
-// their say. Snapshots are judged newest first, so that d.ready holds the newer
-// ready ones.
-func (d *decider) judge(i int) Verdict {
-	s := &d.series.Snapshots[i]
-	claimGoes := d.series.Claim == Gone || d.series.ClaimDeleting
-	// A cut snapshot without an error may be a slow upload, which is never cut
-	// off by age. But snapshots are taken one at a time: one that is followed
-	// by a ready one was ready itself or failed, and has no such claim.
-	underWay := s.State(d.now, d.readyDeadline) == UnderWay && (s.Uncut() || len(d.ready) == 0)
+// verdictAlone returns the verdict on one snapshot before tiers, cap and floor
+// are applied. It is called for the newest snapshot first, so that e.ready holds
+// the ready ones that are newer than snapshot i.
+func (e *evaluation) verdictAlone(i int, due bool) Verdict {
+	s := &e.series.Snapshots[i]
+	claimGone := e.series.Claim == Gone || e.series.ClaimDeleting
+	// A cut snapshot without an error may be a slow upload, which no age limit
+	// interrupts. But snapshots are taken one at a time: if a ready one followed,
+	// this one was ready itself or failed.
+	inProgress := s.State(e.now, e.readyDeadline) == InProgress && (s.Uncut() || len(e.ready) == 0)
 	switch {
 	case s.Deleting:
-		return IsTerminating
-	case s.Hold == HeldByAnnotation:
-		return HeldAnnotation
-	case s.Hold == HeldByRestore:
-		return HeldRestore
-	case s.Uncut() && claimGoes:
+		return BeingDeleted
+	case s.Hold == HoldAnnotation:
+		return HeldByAnnotation
+	case s.Hold == HoldRestore:
+		return HeldByRestore
+	case s.Uncut() && claimGone:
 		return ClaimGone
-	case underWay:
-		return HeldUnderWay
-	case s.Uncut() && d.series.SlotDue && d.series.Claim == Selected:
+	case inProgress:
+		return HeldInProgress
+	case s.Uncut() && due:
 		return Replaced
 	}
-	return d.judgeByAge(i)
+	return e.verdictByAge(i)
 }
 
-// judgeByAge is the verdict on a snapshot that nothing holds and nothing drives
-// away.
-func (d *decider) judgeByAge(i int) Verdict {
+// verdictByAge returns the verdict on a snapshot that is not held, replaced or
+// deleted with its PVC.
+func (e *evaluation) verdictByAge(i int) Verdict {
 	switch {
-	case d.ttl > 0 && d.now.Before(d.expiry(i)):
+	case e.ttl > 0 && e.now.Before(e.expiresAt(i)):
 		return WithinTTL
-	case d.ttl > 0:
+	case e.ttl > 0:
 		return Expired
-	case !d.series.Snapshots[i].ReadyToUse:
+	case !e.series.Snapshots[i].ReadyToUse:
 		return Unready
-	case d.keep == Tiers{}:
+	case e.keep == Tiers{}:
 		return NoLimit
-	case d.serves(i):
+	case e.coversSlot(i):
 		return KeptNewest // unless a tier selects it
 	default:
-		return NotSelected // unless a tier does
+		return NotSelected // unless a tier selects it
 	}
 }
 
-// serves tells whether a snapshot is what keeps the slots of a selected PVC from
-// being due: if the newest one went, it would be taken once more.
-func (d *decider) serves(i int) bool { return i == d.newest && d.series.Claim == Selected }
+// coversSlot reports whether a snapshot is the newest of a selected PVC. Without
+// it the slot that it covers would be due again.
+func (e *evaluation) coversSlot(i int) bool { return i == e.newest && e.series.Claim == Selected }
 
-// enforceFloor keeps the newest minReady ready snapshots, however old, held
-// ones among them.
-func (d *decider) enforceFloor() {
-	for _, i := range d.ready[:d.floor()] {
-		if d.verdicts[i].Delete() {
-			d.verdicts[i] = Floor
+// expiresAt returns when the age of a snapshot reaches the TTL, which must be
+// set. The newest snapshot of a selected PVC does not expire before its slot:
+// otherwise the slot would be due again for as long as the API server's clock,
+// which stamps creations in whole seconds, is behind the local one.
+func (e *evaluation) expiresAt(i int) time.Time {
+	base := e.ageBase(i)
+	if e.coversSlot(i) {
+		if slot := e.series.Snapshots[i].Slot(e.now); slot.After(base) {
+			base = slot
 		}
 	}
+	return base.Add(e.ttl)
 }
 
-// floor is how many of the ready snapshots make up the floor.
-func (d *decider) floor() int { return min(max(d.minReady, 0), len(d.ready)) }
+func (e *evaluation) ageBase(i int) time.Time { return e.series.Snapshots[i].AgeBase(e.now) }
 
-// supersede deletes cut snapshots that failed or are no longer ready, where no
-// TTL would ever: once they are beyond readyDeadline and older than every ready
-// one that is kept. It stays away from a policy without any limit, which keeps
-// everything, and from the newest of a selected PVC. It returns the indexes that
-// Decision.Floor is made of.
-func (d *decider) supersede() []int {
-	floor := d.ready[:d.floor():d.floor()]
-	if d.ttl > 0 || (d.keep == Tiers{} && d.maxCount <= 0) {
-		return floor
-	}
-	oldest := -1
-	for _, i := range d.ready {
-		if !d.verdicts[i].Delete() && (oldest < 0 || d.ageBase(i).Before(d.ageBase(oldest))) {
-			oldest = i
-		}
-	}
-	if oldest < 0 {
-		return floor
-	}
-	for i := range d.verdicts {
-		if d.stale(i) && d.ageBase(i).Before(d.ageBase(oldest)) {
-			d.verdicts[i] = Superseded
-			if len(floor) == 0 {
-				floor = append(floor, oldest)
-			}
-		}
-	}
-	return floor
-}
-
-// stale tells whether a snapshot is cut, not ready, has had its time, and does
-// not serve a slot.
-func (d *decider) stale(i int) bool {
-	s := &d.series.Snapshots[i]
-	return d.verdicts[i] == Unready && !s.Uncut() && !d.serves(i) && !d.now.Before(s.Created.Add(d.readyDeadline))
-}
-
-// expiry is when the age of a snapshot is beyond the TTL, if there is one. The
-// newest snapshot of a selected PVC does not expire before its slot does, else
-// the slot would be due again for as long as the API server's clock, which
-// stamps creations in whole seconds, is behind ours.
-func (d *decider) expiry(i int) time.Time {
-	since := d.ageBase(i)
-	if d.serves(i) {
-		if slot := d.series.Snapshots[i].Slot(d.now); slot.After(since) {
-			since = slot
-		}
-	}
-	return since.Add(d.ttl)
-}
-
-func (d *decider) ageBase(i int) time.Time { return d.series.Snapshots[i].AgeBase(d.now) }
-
-// next is the earliest time after now at which time alone may change a verdict
-// or a State. Tiers, cap and floor change only when one of these does.
-func (d *decider) next() time.Time {
+// nextChange returns Decision.Next. Tiers, cap and floor change only when one of
+// the times below is reached.
+func (e *evaluation) nextChange() time.Time {
 	var next time.Time
 	at := func(t time.Time) {
-		if t.After(d.now) && (next.IsZero() || t.Before(next)) {
+		if t.After(e.now) && (next.IsZero() || t.Before(next)) {
 			next = t
 		}
 	}
-	for i := range d.series.Snapshots {
-		s := &d.series.Snapshots[i]
+	at(e.series.Slot) // due from then on
+	for i := range e.series.Snapshots {
+		s := &e.series.Snapshots[i]
 		if !s.ScheduledAt.IsZero() {
 			at(s.ScheduledAt) // from then on it is the snapshot's slot
 		}
 		if s.Deleting {
 			continue
 		}
-		if d.ttl > 0 {
-			at(d.expiry(i))
+		if e.ttl > 0 {
+			at(e.expiresAt(i))
 		}
 		if s.HasCutTime {
 			at(s.CutTime) // from then on age counts from it
 		}
 		if !s.ReadyToUse {
-			at(s.Created.Add(d.readyDeadline))
+			at(s.Created.Add(e.readyDeadline))
 		}
 	}
 	return next
 }
 
-// rank is a snapshot's place in the order of a series.
-type rank struct {
+// ranked is a snapshot in the order of its series. It carries the slot because
+// comparing it is most of the work of sorting.
+type ranked struct {
 	slot  int64 // Unix seconds
 	index int
 }
 
-// newestFirst orders the snapshots as the contract has it.
-func newestFirst(snapshots []Snapshot, now time.Time) []rank {
-	ranks := make([]rank, len(snapshots))
+// newestFirst sorts the snapshots of a series, the newest first.
+func newestFirst(snapshots []Snapshot, now time.Time) []ranked {
+	order := make([]ranked, len(snapshots))
 	for i := range snapshots {
-		ranks[i] = rank{slot: snapshots[i].Slot(now).Unix(), index: i}
+		order[i] = ranked{slot: snapshots[i].Slot(now).Unix(), index: i}
 	}
-	slices.SortFunc(ranks, func(a, b rank) int {
+	slices.SortFunc(order, func(a, b ranked) int {
 		if a.slot != b.slot {
 			return cmp.Compare(b.slot, a.slot)
 		}
-		return older(&snapshots[b.index], &snapshots[a.index], now)
+		return compareAge(&snapshots[b.index], &snapshots[a.index], now)
 	})
-	return ranks
+	return order
 }

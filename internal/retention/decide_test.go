@@ -9,228 +9,169 @@ import (
 )
 
 // Contract: RET-2, RET-4.
-func TestDecideAge(t *testing.T) {
+func TestDecideDeletesBeyondTTL(t *testing.T) {
 	ttl := Policy{TTL: 10 * day}
-	runDecide(t, map[string]decideCase{
-		"an empty series": {policy: ttl, checkRest: true},
-		"with neither TTL nor tiers everything is kept": {
-			want:      []judged{ready(9000 * day).want(NoLimit), erring(9001 * day).want(Unready), uncut(9002 * day).want(Unready)},
-			checkRest: true,
+	testDecide(t, map[string]decideCase{
+		"returns nothing for an empty series": {policy: ttl, checkAll: true},
+		"keeps everything with neither TTL nor tiers": {
+			want:     []expected{ready(9000 * day).want(NoLimit), inError(9001 * day).want(Unready), uncut(9002 * day).want(Unready)},
+			checkAll: true,
 		},
-		"age within snapshotTTL keeps": {
-			policy:    ttl,
-			want:      []judged{ready(time.Hour).want(WithinTTL), ready(10*day - 1).want(WithinTTL)},
-			checkRest: true, wantNext: 1,
+		"keeps a snapshot younger than the TTL": {
+			policy:   ttl,
+			want:     []expected{ready(time.Hour).want(WithinTTL), ready(10*day - 1).want(WithinTTL)},
+			checkAll: true, wantNext: 1,
 		},
-		"age of snapshotTTL is beyond it": {
-			policy:    ttl,
-			want:      []judged{ready(time.Hour).want(WithinTTL), ready(10 * day).want(Expired), ready(20 * day).want(Expired)},
-			checkRest: true, wantNext: 10*day - time.Hour,
+		"deletes a snapshot as old as the TTL": {
+			policy:   ttl,
+			want:     []expected{ready(time.Hour).want(WithinTTL), ready(10 * day).want(Expired), ready(20 * day).want(Expired)},
+			checkAll: true, wantNext: 10*day - time.Hour,
 		},
-		"age counts from a late cut": {
-			policy:    ttl,
-			want:      []judged{ready(11 * day).cut(noon.Add(-9 * day)).want(WithinTTL)},
-			checkRest: true, wantNext: day,
+		"counts age from a late cut": {
+			policy:   ttl,
+			want:     []expected{ready(11 * day).cut(noon.Add(-9 * day)).want(WithinTTL)},
+			checkAll: true, wantNext: day,
 		},
-		"a creation time of 1970 makes none older": {
+		"ignores a driver's creation time of 1970": {
 			policy: ttl,
-			want:   []judged{ready(9 * day).cut(time.Unix(0, 0)).want(WithinTTL)},
+			want:   []expected{ready(9 * day).cut(time.Unix(0, 0)).want(WithinTTL)},
 		},
-		"a creation time of next year makes none younger": {
+		"ignores a driver's creation time of next year": {
 			policy: ttl,
-			want:   []judged{ready(11 * day).cut(noon.AddDate(1, 0, 0)).want(Expired)},
+			want:   []expected{ready(11 * day).cut(noon.AddDate(1, 0, 0)).want(Expired)},
 		},
-		"a creation time to come is looked at when it comes": {
-			policy:    ttl,
-			want:      []judged{ready(11 * day).cut(noon.Add(time.Hour)).want(Expired)},
-			checkRest: true, wantNext: time.Hour,
+		"changes next when a future creation time arrives": {
+			policy:   ttl,
+			want:     []expected{ready(11 * day).cut(noon.Add(time.Hour)).want(Expired)},
+			checkAll: true, wantNext: time.Hour,
 		},
-		"a scheduled-at to come is looked at when it comes": {
-			want:      []judged{ready(11 * day).slot(noon.Add(time.Hour)).want(NoLimit)},
-			checkRest: true, wantNext: time.Hour,
+		"changes next when a future scheduled-at arrives": {
+			want:     []expected{ready(11 * day).slot(noon.Add(time.Hour)).want(NoLimit)},
+			checkAll: true, wantNext: time.Hour,
 		},
-		"the newest of a selected PVC not before its slot": { // the server's clock is behind
-			policy:    ttl,
-			want:      []judged{ready(10*day + 1).slot(noon.Add(-10*day + time.Second)).want(WithinTTL)},
-			checkRest: true, wantNext: time.Second,
+		"keeps the newest of a selected PVC until its slot is beyond the TTL": { // the API server's clock is behind
+			policy:   ttl,
+			want:     []expected{ready(10*day + 1).slot(noon.Add(-10*day + time.Second)).want(WithinTTL)},
+			checkAll: true, wantNext: time.Second,
 		},
-		"that of a detached one goes by its age": {
+		"deletes the newest of a detached series by its age": {
 			policy: ttl, series: Series{Claim: Unselected},
-			want: []judged{ready(10*day + 1).slot(noon.Add(-10*day + time.Second)).want(Expired)},
+			want: []expected{ready(10*day + 1).slot(noon.Add(-10*day + time.Second)).want(Expired)},
 		},
-		"and so does any but the newest": {
+		"deletes any but the newest by its age": {
 			policy: ttl,
-			want: []judged{
+			want: []expected{
 				ready(9 * day).want(WithinTTL), ready(10*day + 1).slot(noon.Add(-10*day + time.Second)).want(Expired),
 			},
 		},
-		"unready ones go by age like others": {
+		"deletes unready snapshots beyond the TTL": {
 			policy: ttl,
-			want: []judged{
-				erring(day).want(WithinTTL), erring(11 * day).want(Expired),
+			want: []expected{
+				inError(day).want(WithinTTL), inError(11 * day).want(Expired),
 				uncut(9 * day).want(WithinTTL), uncut(12 * day).want(Expired),
 			},
 		},
-		"terminating ones are going already": {
-			policy:    ttl,
-			want:      []judged{ready(20 * day).deleting().want(IsTerminating), uncut(20 * day).deleting().want(IsTerminating)},
-			checkRest: true,
+		"does not delete a terminating snapshot again": {
+			policy:   ttl,
+			want:     []expected{ready(20 * day).deleting().want(BeingDeleted), uncut(20 * day).deleting().want(BeingDeleted)},
+			checkAll: true,
 		},
 	})
 }
 
 // Contract: RET-1.
-func TestDecideHeld(t *testing.T) {
+func TestDecideKeepsHeldSnapshots(t *testing.T) {
 	ttl := Policy{TTL: 10 * day}
-	runDecide(t, map[string]decideCase{
-		"the hold annotation": {
+	testDecide(t, map[string]decideCase{
+		"keeps a snapshot with the hold annotation": {
 			policy: ttl,
-			want:   []judged{ready(20 * day).held(HeldByAnnotation).want(HeldAnnotation)},
+			want:   []expected{ready(20 * day).held(HoldAnnotation).want(HeldByAnnotation)},
 		},
-		"the source of a PVC that is still Pending": {
+		"keeps the source of a Pending PVC": {
 			policy: ttl,
-			want:   []judged{ready(20 * day).held(HeldByRestore).want(HeldRestore)},
+			want:   []expected{ready(20 * day).held(HoldRestore).want(HeldByRestore)},
 		},
-		"a slow upload is never cut off by age": {
+		"keeps a slow upload beyond the TTL": {
 			policy: ttl,
-			want:   []judged{ready(30 * day).want(Expired), uploading(20 * day).want(HeldUnderWay)},
+			want:   []expected{ready(30 * day).want(Expired), uploading(20 * day).want(HeldInProgress)},
 		},
-		"uncut and younger than readyDeadline, whatever the TTL": {
-			policy:    Policy{TTL: time.Minute},
-			want:      []judged{uncut(59 * time.Minute).want(HeldUnderWay)},
-			checkRest: true, wantNext: time.Minute,
+		"keeps an uncut snapshot until readyDeadline, whatever the TTL": {
+			policy:   Policy{TTL: time.Minute},
+			want:     []expected{uncut(59 * time.Minute).want(HeldInProgress)},
+			checkAll: true, wantNext: time.Minute,
 		},
-		"cut and in error is not under way": {
+		"does not hold a cut snapshot in error": {
 			policy: Policy{TTL: 10 * time.Minute},
-			want:   []judged{erring(30 * time.Minute).want(Expired)},
+			want:   []expected{inError(30 * time.Minute).want(Expired)},
 		},
-		"what a ready one came after was no slow upload, but lost its readiness": {
+		"does not hold one that lost its readiness, as a newer ready one shows": {
 			policy: ttl,
-			want:   []judged{ready(time.Hour).want(WithinTTL), uploading(9 * day).want(WithinTTL), uploading(11 * day).want(Expired)},
+			want:   []expected{ready(time.Hour).want(WithinTTL), uploading(9 * day).want(WithinTTL), uploading(11 * day).want(Expired)},
 		},
-		"the hold annotation wins over a slot that is due": {
-			series: Series{SlotDue: true},
-			want:   []judged{uncut(2 * time.Hour).held(HeldByAnnotation).want(HeldAnnotation)},
+		"keeps a held uncut snapshot although a slot is due": {
+			series: Series{Slot: noon},
+			want:   []expected{uncut(2 * time.Hour).held(HoldAnnotation).want(HeldByAnnotation)},
 		},
-		"and over a PVC that is gone": {
+		"keeps a held uncut snapshot although the PVC is gone": {
 			series: Series{Claim: Gone},
-			want:   []judged{uncut(time.Minute).held(HeldByAnnotation).want(HeldAnnotation)},
+			want:   []expected{uncut(time.Minute).held(HoldAnnotation).want(HeldByAnnotation)},
 		},
-		"a restore wins over them too": {
+		"keeps the source of a restore although the PVC is gone": {
 			series: Series{Claim: Gone},
-			want:   []judged{uncut(time.Minute).held(HeldByRestore).want(HeldRestore)},
+			want:   []expected{uncut(time.Minute).held(HoldRestore).want(HeldByRestore)},
 		},
 	})
 }
 
-func TestDecideUncut(t *testing.T) {
-	runDecide(t, map[string]decideCase{
-		"failed: replaced when a slot is due": {
-			series: Series{SlotDue: true},
-			want:   []judged{ready(day).want(NoLimit), uncut(time.Hour).want(Replaced)},
+func TestDecideDeletesUncutSnapshots(t *testing.T) {
+	testDecide(t, map[string]decideCase{
+		"replaces a failed one when a slot is due": {
+			series: Series{Slot: noon},
+			want:   []expected{ready(day).want(NoLimit), uncut(time.Hour).want(Replaced)},
 		},
-		"failed: kept until then": {
-			want: []judged{uncut(2 * time.Hour).want(Unready)},
+		"keeps a failed one while no slot is due": {
+			want: []expected{uncut(2 * time.Hour).want(Unready)},
 		},
-		"failed: any in the series, as any would block": {
-			series: Series{SlotDue: true},
-			want:   []judged{ready(time.Hour).want(NoLimit), uncut(6 * time.Hour).want(Replaced), uncut(12 * time.Hour).want(Replaced)},
+		"replaces every failed one, because each blocks": {
+			series: Series{Slot: noon},
+			want:   []expected{ready(time.Hour).want(NoLimit), uncut(6 * time.Hour).want(Replaced), uncut(12 * time.Hour).want(Replaced)},
 		},
-		"young: not replaced": {
-			series:    Series{SlotDue: true},
-			want:      []judged{uncut(59 * time.Minute).want(HeldUnderWay)},
-			checkRest: true, wantNext: time.Minute,
+		"does not replace a young one": {
+			series:   Series{Slot: noon},
+			want:     []expected{uncut(59 * time.Minute).want(HeldInProgress)},
+			checkAll: true, wantNext: time.Minute,
 		},
-		"a cut failed one is not replaced": {
-			series: Series{SlotDue: true},
-			want:   []judged{erring(2 * time.Hour).want(Unready)},
+		"does not replace a cut failed one": {
+			series: Series{Slot: noon},
+			want:   []expected{inError(2 * time.Hour).want(Unready)},
 		},
-		"detached: no slot is due, whatever the caller says": {
-			series: Series{Claim: Unselected, SlotDue: true},
-			want:   []judged{uncut(2 * time.Hour).want(Unready)},
+		"does not replace in a detached series, even with a slot": {
+			series: Series{Claim: Unselected, Slot: noon},
+			want:   []expected{uncut(2 * time.Hour).want(Unready)},
 		},
-		"PVC being deleted: deleted at once": {
+		"deletes at once while the PVC is being deleted": {
 			series: Series{ClaimDeleting: true},
-			want:   []judged{uncut(time.Second).want(ClaimGone), uncut(2 * time.Hour).want(ClaimGone)},
+			want:   []expected{uncut(time.Second).want(ClaimGone), uncut(2 * time.Hour).want(ClaimGone)},
 		},
-		"PVC not selected and being deleted: deleted at once": {
+		"deletes at once while an unselected PVC is being deleted": {
 			series: Series{Claim: Unselected, ClaimDeleting: true},
-			want:   []judged{uncut(time.Second).want(ClaimGone)},
+			want:   []expected{uncut(time.Second).want(ClaimGone)},
 		},
-		"PVC gone: deleted at once": {
+		"deletes at once when the PVC is gone": {
 			series: Series{Claim: Gone},
-			want:   []judged{uncut(time.Second).want(ClaimGone)},
+			want:   []expected{uncut(time.Second).want(ClaimGone)},
 		},
-		"PVC not selected: left to finish": {
+		"lets it finish when the PVC is not selected": {
 			series: Series{Claim: Unselected},
-			want:   []judged{uncut(time.Second).want(HeldUnderWay)},
+			want:   []expected{uncut(time.Second).want(HeldInProgress)},
 		},
-		"PVC gone: a cut one is no danger": {
+		"keeps cut ones when the PVC is gone": {
 			series: Series{Claim: Gone},
-			want:   []judged{uploading(time.Second).want(HeldUnderWay), erring(time.Minute).want(Unready)},
+			want:   []expected{uploading(time.Second).want(HeldInProgress), inError(time.Minute).want(Unready)},
 		},
-		"PVC gone: ready without a creation time is not uncut": {
+		"keeps a ready one without a creation time when the PVC is gone": {
 			series: Series{Claim: Gone},
-			want:   []judged{func() Snapshot { s := uncut(day); s.ReadyToUse = true; return s }().want(NoLimit)},
-		},
-	})
-}
-
-// Contract: RET-7.
-func TestDecideSuperseded(t *testing.T) {
-	tiers := Policy{Keep: Tiers{Last: 2}, MinReady: 1}
-	runDecide(t, map[string]decideCase{
-		"a cut failed one goes once older than the oldest ready one that is kept": {
-			policy: tiers,
-			want: []judged{
-				ready(day).want(KeptLast), erring(36 * time.Hour).want(Unready),
-				ready(2 * day).want(KeptLast), erring(60 * time.Hour).want(Superseded), ready(3 * day).want(NotSelected),
-			},
-			checkRest: true, wantFloor: []int{0},
-		},
-		"so does one that is no longer ready": {
-			policy: tiers,
-			want: []judged{
-				ready(day).want(KeptLast), uploading(36 * time.Hour).want(Unready),
-				ready(2 * day).want(KeptLast), uploading(3 * day).want(Superseded),
-			},
-		},
-		"not before it is older than readyDeadline": {
-			policy:    Policy{Keep: Tiers{Last: 1}, MinReady: 1, ReadyDeadline: 4 * day},
-			want:      []judged{ready(day).want(KeptLast), erring(3 * day).want(Unready), erring(4 * day).want(Superseded)},
-			checkRest: true, wantFloor: []int{0}, wantNext: day,
-		},
-		"not while none is ready": {
-			policy: tiers,
-			want:   []judged{erring(2 * day).want(Unready), erring(3 * day).want(Unready)},
-		},
-		"a held ready one is kept, and counts": {
-			policy: tiers,
-			want: []judged{
-				ready(day).want(KeptLast), ready(2 * day).want(KeptLast),
-				erring(3 * day).want(Unready), ready(4 * day).held(HeldByAnnotation).want(HeldAnnotation), erring(5 * day).want(Superseded),
-			},
-		},
-		"nor the newest of a selected PVC, whose slot would be due again": {
-			policy: tiers,
-			want:   []judged{erring(3 * day).slot(noon).want(Unready), ready(day).want(KeptLast), erring(4 * day).want(Superseded)},
-		},
-		"nor an uncut one, which is replaced": {
-			policy: tiers,
-			want:   []judged{ready(day).want(KeptLast), uncut(3 * day).want(Unready)},
-		},
-		"with a cap alone": {
-			policy: Policy{MaxCount: 1, MinReady: 1},
-			want:   []judged{ready(day).want(NoLimit), ready(2 * day).want(OverCap), erring(3 * day).want(Superseded)},
-		},
-		"without a floor the delete rests on the ready one it was measured by": {
-			policy:    Policy{Keep: Tiers{Last: 1}},
-			want:      []judged{ready(day).want(KeptLast), erring(3 * day).want(Superseded)},
-			checkRest: true, wantFloor: []int{0},
-		},
-		"with a TTL age decides": {
-			policy: Policy{TTL: 10 * day, Keep: Tiers{Last: 1}},
-			want:   []judged{ready(day).want(KeptLast), erring(3 * day).want(WithinTTL)},
+			want:   []expected{readyUncut(day).want(NoLimit)},
 		},
 	})
 }

@@ -1,26 +1,33 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package retention decides, for the snapshots of one PVC (a series), what is
-// kept, what is deleted and whether a new one may be taken.
+// Package retention decides, for the snapshots of one PVC (a series), which are
+// kept, which are deleted and why, and whether a new one is taken.
 //
-//	Take:   slot, snapshots, now         → may a snapshot be created for the slot
-//	Decide: policy, now, PVC, snapshots  → keep or delete, and why, for each
+// Decide is a pure function of (policy, now, series): it reads no clock, logs
+// nothing and knows nothing of Kubernetes.
 //
-// Everything is a pure function of values: no clock, no logging, no Kubernetes.
-// The contract is the section "Retention" of the design (and "One at a time per
-// PVC" of "Slots"); comments name the clause they follow.
+//	policy.go    what the spec says of retention, and which part applies to a series
+//	snapshot.go  what a decision reads of one VolumeSnapshot: its slot, its age
+//	state.go     how far a snapshot has come: ready, in progress, failed
+//	series.go    the snapshots of one PVC: the newest, whether a slot is covered
+//	decide.go    Decide, and the verdict on each snapshot by holds and age
+//	take.go      whether a snapshot is taken for the current slot
+//	tiers.go     keep.last and the calendar tiers
+//	cap.go       maxCount
+//	floor.go     minReady, and the snapshots that newer ready ones supersede
+//	verdict.go   the reasons to keep or to delete
 //
 // All limits are half-open, as in package schedule: a snapshot of age a is
-// within a limit l while a < l, and beyond it from a == l on.
+// within a limit l while a < l, and beyond it once a == l.
 //
 // # Two orders
 //
-// "Newest" is the contract's: highest scheduled-at, then creationTimestamp,
-// then name. The floor, keep.last and the cap go by it. The calendar tiers put
-// snapshots into hours, days and so on by creationTimestamp. Neither looks at
-// status.creationTime, which drivers get wrong: with a driver that is two hours
-// ahead, say, tiers that went by it would see two snapshots in one hour and
-// drop the newer. It counts for age alone, where it can only make a snapshot
-// younger.
+// The newest snapshot of a series has the latest scheduled-at, then
+// creationTimestamp, then name. The floor, keep.last and the cap go by that
+// order. The calendar tiers assign snapshots to hours, days and so on by
+// creationTimestamp. Neither order reads status.creationTime, because drivers
+// get it wrong: if a driver's clock is two hours ahead, tiers that went by it
+// would see two snapshots in one hour and delete the newer. Only ages read it,
+// and there it can only make a snapshot younger.
 package retention

@@ -11,7 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawAge draws an age on any scale, coarse enough that ages often meet.
+// drawAge draws an age of any order of magnitude, so coarse that ages are often
+// equal.
 func drawAge(t *rapid.T, label string) time.Duration {
 	unit := rapid.SampledFrom([]time.Duration{10 * time.Minute, time.Hour, day, 7 * day, 31 * day, 365 * day}).Draw(t, label+" unit")
 	return time.Duration(rapid.IntRange(0, 12).Draw(t, label)) * unit
@@ -39,14 +40,14 @@ func drawPolicy(t *rapid.T) Policy {
 	}
 }
 
-// drawSeries draws any series. An honest one has what a series has where no
-// clock and no driver lies: taken one at a time, so that slots, creations and
-// cuts all have the same order.
-func drawSeries(t *rapid.T, honest bool) Series {
+// drawSeries draws a series. A regular one is what clocks and drivers that are
+// right produce: snapshots are taken one at a time, so that slots, creations and
+// cuts have the same order. In any other, all of them may be wrong.
+func drawSeries(t *rapid.T, p Policy, regular bool) Series {
 	s := Series{
 		Claim:         rapid.SampledFrom([]Claim{Selected, Selected, Unselected, Gone}).Draw(t, "claim"),
 		ClaimDeleting: rapid.IntRange(0, 4).Draw(t, "claimDeleting") == 0,
-		SlotDue:       rapid.Bool().Draw(t, "slotDue"),
+		Slot:          drawSlot(t, p),
 	}
 	count := rapid.IntRange(0, 12).Draw(t, "count")
 	ages := make([]time.Duration, count)
@@ -55,15 +56,15 @@ func drawSeries(t *rapid.T, honest bool) Series {
 	}
 	slices.Sort(ages)
 	for i := range ages {
-		if honest && i > 0 && ages[i] <= ages[i-1] {
+		if regular && i > 0 && ages[i] <= ages[i-1] {
 			ages[i] = ages[i-1] + time.Minute
 		}
 	}
 	for i, age := range ages {
-		s.Snapshots = append(s.Snapshots, drawSnapshot(t, i, age, honest))
+		s.Snapshots = append(s.Snapshots, drawSnapshot(t, i, age, regular))
 	}
-	if honest {
-		for i := range s.Snapshots { // a late cut, but before the next one was created
+	if regular {
+		for i := range s.Snapshots { // cut late, but before the next one was created
 			late := time.Duration(rapid.IntRange(0, 59).Draw(t, "late")) * time.Second
 			if s.Snapshots[i].HasCutTime && (i > 0 || late < ages[i]) {
 				s.Snapshots[i].CutTime = s.Snapshots[i].Created.Add(late)
@@ -73,9 +74,21 @@ func drawSeries(t *rapid.T, honest bool) Series {
 	return s
 }
 
-func drawSnapshot(t *rapid.T, i int, age time.Duration, honest bool) Snapshot {
+// drawSlot draws a current slot, which is within the TTL, or none.
+func drawSlot(t *rapid.T, p Policy) time.Time {
+	if rapid.IntRange(0, 3).Draw(t, "no slot") == 0 {
+		return time.Time{}
+	}
+	age := drawAge(t, "slot age")
+	if rapid.Bool().Draw(t, "slot now") || (p.TTL > 0 && age >= p.TTL) {
+		age = 0
+	}
+	return noon.Add(-age)
+}
+
+func drawSnapshot(t *rapid.T, i int, age time.Duration, regular bool) Snapshot {
 	var s Snapshot
-	switch rapid.SampledFrom([]string{"ready", "ready", "ready", "ready", "uncut", "uploading", "erring"}).Draw(t, "state") {
+	switch rapid.SampledFrom([]string{"ready", "ready", "ready", "ready", "uncut", "uploading", "in error"}).Draw(t, "state") {
 	case "ready":
 		s = ready(age)
 	case "uncut":
@@ -83,13 +96,13 @@ func drawSnapshot(t *rapid.T, i int, age time.Duration, honest bool) Snapshot {
 		s.HasError = rapid.Bool().Draw(t, "error")
 	case "uploading":
 		s = uploading(age)
-	case "erring":
-		s = erring(age)
+	case "in error":
+		s = inError(age)
 	}
 	s.Name = fmt.Sprintf("s%02d", (i*7)%13)
 	s.Deleting = rapid.IntRange(0, 9).Draw(t, "deleting") == 0
-	s.Hold = rapid.SampledFrom([]Hold{NotHeld, NotHeld, NotHeld, NotHeld, NotHeld, HeldByAnnotation, HeldByRestore}).Draw(t, "hold")
-	if honest {
+	s.Hold = rapid.SampledFrom([]Hold{HoldNone, HoldNone, HoldNone, HoldNone, HoldNone, HoldAnnotation, HoldRestore}).Draw(t, "hold")
+	if regular {
 		return s
 	}
 	switch rapid.IntRange(0, 9).Draw(t, "scheduled-at") {
@@ -98,7 +111,7 @@ func drawSnapshot(t *rapid.T, i int, age time.Duration, honest bool) Snapshot {
 	case 1:
 		s.ScheduledAt = noon.Add(drawAge(t, "ahead"))
 	case 2:
-		s.ScheduledAt = noon.Add(-drawAge(t, "astray"))
+		s.ScheduledAt = noon.Add(-drawAge(t, "wrong"))
 	}
 	switch rapid.IntRange(0, 9).Draw(t, "cut") {
 	case 0:
@@ -106,15 +119,16 @@ func drawSnapshot(t *rapid.T, i int, age time.Duration, honest bool) Snapshot {
 	case 1:
 		s = s.cut(noon.Add(drawAge(t, "cut ahead")))
 	case 2:
-		s = s.cut(noon.Add(-drawAge(t, "cut astray")))
+		s = s.cut(noon.Add(-drawAge(t, "cut wrong")))
 	case 3:
-		s.HasCutTime = false // ready ones too
+		s.HasCutTime = false // of ready ones too
 	}
 	return s
 }
 
-// shifted is a time after noon that no snapshot's own times lie between.
-func shifted(t *rapid.T, s Series) time.Time {
+// drawLater draws a time after noon such that no scheduled-at and no driver's
+// creation time lies between the two.
+func drawLater(t *rapid.T, s Series) time.Time {
 	later := drawAge(t, "later")
 	for i := range s.Snapshots {
 		for _, at := range []time.Time{s.Snapshots[i].ScheduledAt, s.Snapshots[i].CutTime} {
@@ -126,8 +140,8 @@ func shifted(t *rapid.T, s Series) time.Time {
 	return noon.Add(later)
 }
 
-// without are the snapshots of a series that a decision leaves.
-func without(s Series, d Decision) Series {
+// remaining returns the series without the snapshots that a decision deletes.
+func remaining(s Series, d Decision) Series {
 	rest := s
 	rest.Snapshots = nil
 	for i, v := range d.Verdicts {
@@ -138,12 +152,11 @@ func without(s Series, d Decision) Series {
 	return rest
 }
 
-// readyNames are the ready snapshots of a series.
-func readyNames(s Series) (names []string) {
+func countReady(s Series) (n int) {
 	for i := range s.Snapshots {
-		if s.Snapshots[i].Ready() {
-			names = append(names, s.Snapshots[i].Name)
+		if s.Snapshots[i].isReady() {
+			n++
 		}
 	}
-	return names
+	return n
 }

@@ -3,72 +3,134 @@
 
 package retention
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // Contract: RET-6.
-func TestDecideFloor(t *testing.T) {
+func TestDecideKeepsTheFloor(t *testing.T) {
 	ttl := Policy{TTL: 10 * day, MinReady: 2, Detached: Detached{MinReady: 1}}
-	runDecide(t, map[string]decideCase{
-		"the newest minReady ready ones stay, however old": {
-			policy:    ttl,
-			want:      []judged{ready(400 * day).want(Floor), ready(401 * day).want(Floor), ready(402 * day).want(Expired)},
-			checkRest: true, wantFloor: []int{0, 1},
+	testDecide(t, map[string]decideCase{
+		"keeps the newest minReady ready ones, however old": {
+			policy:   ttl,
+			want:     []expected{ready(400 * day).want(Floor), ready(401 * day).want(Floor), ready(402 * day).want(Expired)},
+			checkAll: true, wantFloor: []int{0, 1},
 		},
-		"not selected, but there: the same": {
+		"keeps minReady for a PVC that is not selected": {
 			policy: ttl, series: Series{Claim: Unselected},
-			want:      []judged{ready(400 * day).want(Floor), ready(401 * day).want(Floor), ready(402 * day).want(Expired)},
-			checkRest: true, wantFloor: []int{0, 1},
+			want:     []expected{ready(400 * day).want(Floor), ready(401 * day).want(Floor), ready(402 * day).want(Expired)},
+			checkAll: true, wantFloor: []int{0, 1},
 		},
-		"being deleted, but there: the same": {
+		"keeps minReady for a PVC that is being deleted": {
 			policy: ttl, series: Series{ClaimDeleting: true},
-			want: []judged{ready(400 * day).want(Floor), ready(401 * day).want(Floor), ready(402 * day).want(Expired)},
+			want: []expected{ready(400 * day).want(Floor), ready(401 * day).want(Floor), ready(402 * day).want(Expired)},
 		},
-		"gone: detached.minReady": {
+		"keeps detached.minReady for a PVC that is gone": {
 			policy: ttl, series: Series{Claim: Gone},
-			want:      []judged{ready(400 * day).want(Floor), ready(401 * day).want(Expired)},
-			checkRest: true, wantFloor: []int{0},
+			want:     []expected{ready(400 * day).want(Floor), ready(401 * day).want(Expired)},
+			checkAll: true, wantFloor: []int{0},
 		},
-		"unready ones don't count": {
+		"does not count unready ones": {
 			policy: ttl,
-			want: []judged{
-				erring(day).want(WithinTTL), uncut(2 * day).want(WithinTTL), uploading(30 * day).want(HeldUnderWay),
+			want: []expected{
+				inError(day).want(WithinTTL), uncut(2 * day).want(WithinTTL), uploading(30 * day).want(HeldInProgress),
 				ready(400 * day).want(Floor), ready(401 * day).want(Floor), ready(402 * day).want(Expired),
 			},
 		},
-		"terminating ones don't count": {
+		"does not count terminating ones": {
 			policy: ttl,
-			want: []judged{
-				ready(day).deleting().want(IsTerminating), ready(400 * day).want(Floor), ready(401 * day).want(Floor), ready(402 * day).want(Expired),
+			want: []expected{
+				ready(day).deleting().want(BeingDeleted), ready(400 * day).want(Floor), ready(401 * day).want(Floor), ready(402 * day).want(Expired),
 			},
-			checkRest: true, wantFloor: []int{1, 2},
+			checkAll: true, wantFloor: []int{1, 2},
 		},
-		"held ready ones are ready, and count": {
+		"counts held ready ones": {
 			policy: ttl,
-			want: []judged{
-				ready(400 * day).held(HeldByAnnotation).want(HeldAnnotation), ready(401 * day).want(Floor), ready(402 * day).want(Expired),
+			want: []expected{
+				ready(400 * day).held(HoldAnnotation).want(HeldByAnnotation), ready(401 * day).want(Floor), ready(402 * day).want(Expired),
 			},
-			checkRest: true, wantFloor: []int{0, 1},
+			checkAll: true, wantFloor: []int{0, 1},
 		},
-		"fewer than minReady": {
-			policy: ttl, want: []judged{ready(400 * day).want(Floor)},
-			checkRest: true, wantFloor: []int{0},
+		"keeps all of fewer than minReady": {
+			policy: ttl, want: []expected{ready(400 * day).want(Floor)},
+			checkAll: true, wantFloor: []int{0},
 		},
-		"the newest by slot, not by the driver's time": {
+		"goes by slot, not by the driver's creation time": {
 			policy: Policy{TTL: day, MinReady: 1},
-			want: []judged{
+			want: []expected{
 				ready(10 * day).cut(noon.Add(-3 * day)).want(Expired), ready(9 * day).want(Floor),
 			},
 		},
-		"it overrides the cap": {
+		"overrides the cap": {
 			policy: Policy{MaxCount: 1, MinReady: 3},
-			want:   []judged{ready(day).want(NoLimit), ready(2 * day).want(Floor), ready(3 * day).want(Floor), ready(4 * day).want(OverCap)},
+			want:   []expected{ready(day).want(NoLimit), ready(2 * day).want(Floor), ready(3 * day).want(Floor), ready(4 * day).want(OverCap)},
 		},
-		"minReady 0": {
-			policy: Policy{TTL: day}, want: []judged{ready(2 * day).want(Expired)},
-			checkRest: true,
+		"keeps none with minReady 0": {
+			policy: Policy{TTL: day}, want: []expected{ready(2 * day).want(Expired)},
+			checkAll: true,
 		},
-		"a negative minReady is none": {
-			policy: Policy{TTL: day, MinReady: -1}, want: []judged{ready(2 * day).want(Expired)},
+		"keeps none with a negative minReady": {
+			policy: Policy{TTL: day, MinReady: -1}, want: []expected{ready(2 * day).want(Expired)},
+		},
+	})
+}
+
+// Contract: RET-7.
+func TestDecideDeletesSupersededSnapshots(t *testing.T) {
+	tiers := Policy{Keep: Tiers{Last: 2}, MinReady: 1}
+	testDecide(t, map[string]decideCase{
+		"deletes a cut failed one older than the oldest kept ready one": {
+			policy: tiers,
+			want: []expected{
+				ready(day).want(KeptLast), inError(36 * time.Hour).want(Unready),
+				ready(2 * day).want(KeptLast), inError(60 * time.Hour).want(Superseded), ready(3 * day).want(NotSelected),
+			},
+			checkAll: true, wantFloor: []int{0},
+		},
+		"deletes one that lost its readiness": {
+			policy: tiers,
+			want: []expected{
+				ready(day).want(KeptLast), uploading(36 * time.Hour).want(Unready),
+				ready(2 * day).want(KeptLast), uploading(3 * day).want(Superseded),
+			},
+		},
+		"keeps one younger than readyDeadline": {
+			policy:   Policy{Keep: Tiers{Last: 1}, MinReady: 1, ReadyDeadline: 4 * day},
+			want:     []expected{ready(day).want(KeptLast), inError(3 * day).want(Unready), inError(4 * day).want(Superseded)},
+			checkAll: true, wantFloor: []int{0}, wantNext: day,
+		},
+		"keeps all while none is ready": {
+			policy: tiers,
+			want:   []expected{inError(2 * day).want(Unready), inError(3 * day).want(Unready)},
+		},
+		"compares with held ready ones too": {
+			policy: tiers,
+			want: []expected{
+				ready(day).want(KeptLast), ready(2 * day).want(KeptLast),
+				inError(3 * day).want(Unready), ready(4 * day).held(HoldAnnotation).want(HeldByAnnotation), inError(5 * day).want(Superseded),
+			},
+		},
+		"keeps the newest of a selected PVC, or its slot would be due again": {
+			policy: tiers,
+			want:   []expected{inError(3 * day).slot(noon).want(Unready), ready(day).want(KeptLast), inError(4 * day).want(Superseded)},
+		},
+		"keeps an uncut one, which is replaced instead": {
+			policy: tiers,
+			want:   []expected{ready(day).want(KeptLast), uncut(3 * day).want(Unready)},
+		},
+		"deletes with a cap alone": {
+			policy: Policy{MaxCount: 1, MinReady: 1},
+			want:   []expected{ready(day).want(NoLimit), ready(2 * day).want(OverCap), inError(3 * day).want(Superseded)},
+		},
+		"returns the ready one it compared with as the floor if there is no other": {
+			policy:   Policy{Keep: Tiers{Last: 1}},
+			want:     []expected{ready(day).want(KeptLast), inError(3 * day).want(Superseded)},
+			checkAll: true, wantFloor: []int{0},
+		},
+		"leaves it to the TTL if there is one": {
+			policy: Policy{TTL: 10 * day, Keep: Tiers{Last: 1}},
+			want:   []expected{ready(day).want(KeptLast), inError(3 * day).want(WithinTTL)},
 		},
 	})
 }

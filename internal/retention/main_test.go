@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestMain has properties tried more often than by default. The command line
-// overrides it: go test ./internal/retention -rapid.checks=100000.
+// TestMain raises the number of checks per property. The command line overrides
+// it: go test ./internal/retention -rapid.checks=100000.
 func TestMain(m *testing.M) {
 	for name, value := range map[string]string{"rapid.checks": "2000", "rapid.nofailfile": "true"} {
 		if err := flag.Set(name, value); err != nil {

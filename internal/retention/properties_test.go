@@ -11,50 +11,51 @@ import (
 	"pgregory.net/rapid"
 )
 
-// S3: what is left still has minReady ready ones, if it had them; and the
-// indexes that the guards read live are ready ones that stay.
+// At least minReady ready snapshots remain, if there were as many, and those of
+// Decision.Floor are ready and remain (guarantee S3).
 //
 // Contract: RET-6.
-func TestTheFloorHolds(t *testing.T) {
+func TestDecideKeepsMinReady(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p, s := drawPolicy(t), drawSeries(t, false)
+		p := drawPolicy(t)
+		s := drawSeries(t, p, false)
 		d := Decide(p, noon, s)
-		floor := p.limits(s.Claim).minReady
-		had, has := len(readyNames(s)), len(readyNames(without(s, d)))
-		if has < min(had, floor) {
-			t.Fatalf("%d of %d ready ones left, floor %d: %v", has, had, floor, d.Verdicts)
+		minReady := p.limitsFor(s.Claim).minReady
+		before, after := countReady(s), countReady(remaining(s, d))
+		if after < min(before, minReady) {
+			t.Fatalf("%d of %d ready snapshots remain, minReady %d: %v", after, before, minReady, d.Verdicts)
 		}
-		if len(d.Floor) < min(had, floor) {
-			t.Fatalf("Floor = %v, of %d ready ones, floor %d", d.Floor, had, floor)
+		if len(d.Floor) < min(before, minReady) {
+			t.Fatalf("Floor = %v with %d ready snapshots, minReady %d", d.Floor, before, minReady)
 		}
 		for _, i := range d.Floor {
-			if !s.Snapshots[i].Ready() || d.Verdicts[i].Delete() {
-				t.Fatalf("Floor %v has %d, which is %v", d.Floor, i, d.Verdicts[i])
+			if !s.Snapshots[i].isReady() || d.Verdicts[i].Delete() {
+				t.Fatalf("Floor %v contains %d, which is %v", d.Floor, i, d.Verdicts[i])
 			}
 		}
 		if slices.Contains(d.Verdicts, Superseded) && len(d.Floor) == 0 {
-			t.Fatalf("Superseded rests on nothing: %v", d.Verdicts)
+			t.Fatalf("Superseded without a floor: %v", d.Verdicts)
 		}
 	})
 }
 
-func TestHeldAndTerminatingOnesAreNeverDeleted(t *testing.T) {
+func TestDecideNeverDeletesHeldOrTerminating(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p, s := drawPolicy(t), drawSeries(t, false)
+		p := drawPolicy(t)
+		s := drawSeries(t, p, false)
 		for i, v := range Decide(p, noon, s).Verdicts {
-			if x := &s.Snapshots[i]; v.Delete() && (x.Hold != NotHeld || x.Deleting) {
+			if x := &s.Snapshots[i]; v.Delete() && (x.Hold != HoldNone || x.Deleting) {
 				t.Fatalf("%+v: %v", x, v)
 			}
 		}
 	})
 }
 
-// Nothing changes before Next, and Next is to come.
-//
 // Contract: SLOT-12.
-func TestNothingChangesBeforeNext(t *testing.T) {
+func TestDecisionDoesNotChangeBeforeNext(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p, s := drawPolicy(t), drawSeries(t, false)
+		p := drawPolicy(t)
+		s := drawSeries(t, p, false)
 		d := Decide(p, noon, s)
 		if !d.Next.IsZero() && !d.Next.After(noon) {
 			t.Fatalf("Next = %v", d.Next)
@@ -68,27 +69,28 @@ func TestNothingChangesBeforeNext(t *testing.T) {
 			then = noon.Add(time.Duration(rapid.Int64Range(0, int64(until.Sub(noon))-1).Draw(t, "then")))
 		}
 		later := Decide(p, then, s)
-		if !slices.Equal(later.Verdicts, d.Verdicts) || !slices.Equal(later.Floor, d.Floor) || !later.Next.Equal(d.Next) {
+		if later.Take != d.Take || !slices.Equal(later.Verdicts, d.Verdicts) ||
+			!slices.Equal(later.Floor, d.Floor) || !later.Next.Equal(d.Next) {
 			t.Fatalf("at noon %+v, at %v %+v", d, then, later)
 		}
 		for i := range s.Snapshots {
 			if x := &s.Snapshots[i]; x.State(noon, p.ReadyDeadline) != x.State(then, p.ReadyDeadline) {
-				t.Fatalf("%+v changes its State before %v", x, d.Next)
+				t.Fatalf("the State of %+v changes before %v", x, d.Next)
 			}
 		}
 	})
 }
 
-// What may be deleted at one time may be at any later one. See Decide for the
-// two provisos.
-func TestOnceDeletableAlwaysDeletable(t *testing.T) {
+// The exceptions are those that Decide documents.
+func TestDecideStillDeletesLater(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		honest := rapid.Bool().Draw(t, "honest")
-		p, s := drawPolicy(t), drawSeries(t, honest)
-		if !honest {
+		regular := rapid.Bool().Draw(t, "regular")
+		p := drawPolicy(t)
+		if !regular {
 			p.MaxCount = 0
 		}
-		then := shifted(t, s)
+		s := drawSeries(t, p, regular)
+		then := drawLater(t, s)
 		now, later := Decide(p, noon, s), Decide(p, then, s)
 		for i := range s.Snapshots {
 			if now.Verdicts[i].Delete() && !later.Verdicts[i].Delete() {
@@ -98,18 +100,18 @@ func TestOnceDeletableAlwaysDeletable(t *testing.T) {
 	})
 }
 
-// Once the decision is carried out, there is nothing left to do; nor while the
-// deleted ones are still terminating.
-func TestDecidingAgainDeletesNothingMore(t *testing.T) {
+// Neither while the deleted snapshots are terminating nor once they are gone.
+func TestDecideAgainDeletesNothingMore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p, s := drawPolicy(t), drawSeries(t, true)
+		p := drawPolicy(t)
+		s := drawSeries(t, p, true)
 		d := Decide(p, noon, s)
 		terminating := s
 		terminating.Snapshots = slices.Clone(s.Snapshots)
 		for i, v := range d.Verdicts {
 			terminating.Snapshots[i].Deleting = s.Snapshots[i].Deleting || v.Delete()
 		}
-		for _, after := range []Series{without(s, d), terminating} {
+		for _, after := range []Series{terminating, remaining(s, d)} {
 			again := Decide(p, noon, after)
 			for i, v := range again.Verdicts {
 				if v.Delete() {
@@ -120,20 +122,21 @@ func TestDecidingAgainDeletesNothingMore(t *testing.T) {
 	})
 }
 
-func TestTheOrderOfInputMakesNoDifference(t *testing.T) {
+func TestDecideIgnoresOrderOfInput(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p, s := drawPolicy(t), drawSeries(t, false)
+		p := drawPolicy(t)
+		s := drawSeries(t, p, false)
 		order := make([]int, len(s.Snapshots))
 		for i := range order {
 			order[i] = i
 		}
 		order = rapid.Permutation(order).Draw(t, "order")
-		other := s
-		other.Snapshots = nil
+		permuted := s
+		permuted.Snapshots = nil
 		for _, i := range order {
-			other.Snapshots = append(other.Snapshots, s.Snapshots[i])
+			permuted.Snapshots = append(permuted.Snapshots, s.Snapshots[i])
 		}
-		a, b := Decide(p, noon, s), Decide(p, noon, other)
+		a, b := Decide(p, noon, s), Decide(p, noon, permuted)
 		for k, i := range order {
 			if a.Verdicts[i] != b.Verdicts[k] {
 				t.Fatalf("%s: %v or %v", s.Snapshots[i].Name, a.Verdicts[i], b.Verdicts[k])
@@ -142,52 +145,54 @@ func TestTheOrderOfInputMakesNoDifference(t *testing.T) {
 		if !a.Next.Equal(b.Next) || len(a.Floor) != len(b.Floor) {
 			t.Fatalf("%+v or %+v", a, b)
 		}
-		x, y := Take(noon, noon, p.ReadyDeadline, s), Take(noon, noon, p.ReadyDeadline, other)
-		if x.Due != y.Due || x.Block != y.Block || (x.Blocker >= 0 && order[y.Blocker] != x.Blocker) {
-			t.Fatalf("Take: %+v or %+v", x, y)
+		if a.Take.Due != b.Take.Due || a.Take.Block != b.Take.Block ||
+			(a.Take.Blocker >= 0 && order[b.Take.Blocker] != a.Take.Blocker) {
+			t.Fatalf("Take = %+v or %+v", a.Take, b.Take)
 		}
 	})
 }
 
-// Drivers report 1970, or next year. That changes nothing.
+// Drivers report 1970, or next year.
 //
 // Contract: RET-8.
-func TestLyingCreationTimesChangeNothing(t *testing.T) {
+func TestDecideIgnoresImpossibleCreationTimes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p, s := drawPolicy(t), drawSeries(t, true)
-		truth, lies := s, s
-		truth.Snapshots, lies.Snapshots = slices.Clone(s.Snapshots), slices.Clone(s.Snapshots)
+		p := drawPolicy(t)
+		s := drawSeries(t, p, true)
+		right, wrong := s, s
+		right.Snapshots, wrong.Snapshots = slices.Clone(s.Snapshots), slices.Clone(s.Snapshots)
 		for i := range s.Snapshots {
 			if s.Snapshots[i].HasCutTime {
-				truth.Snapshots[i].CutTime = s.Snapshots[i].Created
-				lies.Snapshots[i].CutTime = rapid.SampledFrom([]time.Time{
+				right.Snapshots[i].CutTime = s.Snapshots[i].Created
+				wrong.Snapshots[i].CutTime = rapid.SampledFrom([]time.Time{
 					{}, time.Unix(0, 0), noon.Add(1), noon.AddDate(1, 0, 0), noon.AddDate(9000, 0, 0),
-				}).Draw(t, "lie")
+				}).Draw(t, "wrong")
 			}
 		}
-		if a, b := Decide(p, noon, truth), Decide(p, noon, lies); !slices.Equal(a.Verdicts, b.Verdicts) {
-			t.Fatalf("in truth %v, with lies %v", a.Verdicts, b.Verdicts)
+		if a, b := Decide(p, noon, right), Decide(p, noon, wrong); !slices.Equal(a.Verdicts, b.Verdicts) {
+			t.Fatalf("%v, but %v with wrong creation times", a.Verdicts, b.Verdicts)
 		}
 	})
 }
 
-// Whatever creation time a driver reports, and whenever, age is all it changes:
-// without a TTL nothing.
-func TestNoCreationTimeChangesTiersCapOrFloor(t *testing.T) {
+// A driver's creation time changes the age of a snapshot and nothing else: not
+// the tiers, the cap or the floor.
+func TestDecideWithoutTTLIgnoresCreationTimes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p, s := drawPolicy(t), drawSeries(t, true)
+		p := drawPolicy(t)
 		p.TTL, p.Detached.TTL = 0, 0
-		lies := s
-		lies.Snapshots = slices.Clone(s.Snapshots)
-		for i := range lies.Snapshots {
-			if lies.Snapshots[i].HasCutTime {
-				lies.Snapshots[i].CutTime = noon.Add(-drawAge(t, "lie"))
+		s := drawSeries(t, p, true)
+		wrong := s
+		wrong.Snapshots = slices.Clone(s.Snapshots)
+		for i := range wrong.Snapshots {
+			if wrong.Snapshots[i].HasCutTime {
+				wrong.Snapshots[i].CutTime = noon.Add(-drawAge(t, "wrong"))
 			}
 		}
-		a, b := Decide(p, noon, s), Decide(p, noon, lies)
+		a, b := Decide(p, noon, s), Decide(p, noon, wrong)
 		for i := range s.Snapshots {
 			if s.Snapshots[i].ReadyToUse && a.Verdicts[i] != b.Verdicts[i] {
-				t.Fatalf("%s: %v, with lies %v", s.Snapshots[i].Name, a.Verdicts[i], b.Verdicts[i])
+				t.Fatalf("%s: %v, but %v with a wrong creation time", s.Snapshots[i].Name, a.Verdicts[i], b.Verdicts[i])
 			}
 		}
 	})

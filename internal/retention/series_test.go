@@ -8,39 +8,39 @@ import (
 	"time"
 )
 
-func TestNewest(t *testing.T) {
+func TestNewestGoesBySlotThenCreationThenName(t *testing.T) {
 	ago := func(age time.Duration) time.Time { return noon.Add(-age) }
 	tests := map[string]struct {
 		snapshots       []Snapshot
 		want, wantReady int
 	}{
-		"none": {nil, -1, -1},
-		"the highest scheduled-at": {
+		"none in an empty series": {nil, -1, -1},
+		"the latest scheduled-at": {
 			[]Snapshot{ready(3 * time.Hour), ready(time.Hour), ready(2 * time.Hour)}, 1, 1,
 		},
-		"scheduled-at before creation": {
+		"scheduled-at overrides creation": {
 			[]Snapshot{ready(3 * time.Hour).slot(ago(time.Minute)), ready(time.Hour)}, 0, 0,
 		},
-		"then creation": {
+		"creation decides between equal slots": {
 			[]Snapshot{ready(3 * time.Hour).slot(ago(day)), ready(2 * time.Hour).slot(ago(day))}, 1, 1,
 		},
-		"then the name": {
+		"the name decides between equal creations": {
 			[]Snapshot{ready(time.Hour).named("a"), ready(time.Hour).named("c"), ready(time.Hour).named("b")}, 1, 1,
 		},
-		"a scheduled-at later than now counts as the creation": {
+		"a future scheduled-at counts as the creation": {
 			[]Snapshot{ready(3 * time.Hour).slot(noon.Add(time.Hour)), ready(2 * time.Hour)}, 1, 1,
 		},
-		"a creation time of the driver's does not count": {
+		"the driver's creation time does not count": {
 			[]Snapshot{ready(3 * time.Hour).cut(noon), ready(2 * time.Hour)}, 1, 1,
 		},
 		"the newest may be unready": {
 			[]Snapshot{ready(3 * time.Hour), uncut(time.Minute)}, 1, 0,
 		},
-		"or terminating": {
+		"the newest may be terminating": {
 			[]Snapshot{ready(3 * time.Hour), ready(time.Minute).deleting()}, 1, 0,
 		},
-		"none ready": {
-			[]Snapshot{uploading(time.Hour), erring(3 * time.Hour)}, 0, -1,
+		"no newest ready one if none is ready": {
+			[]Snapshot{uploading(time.Hour), inError(3 * time.Hour)}, 0, -1,
 		},
 	}
 	for name, tc := range tests {
@@ -55,27 +55,27 @@ func TestNewest(t *testing.T) {
 	}
 }
 
-func TestServed(t *testing.T) {
+func TestCoveredByASnapshotAtOrAfterTheSlot(t *testing.T) {
 	slot := noon.Add(-time.Hour)
 	tests := map[string]struct {
 		snapshots []Snapshot
 		want      bool
 	}{
-		"no snapshot":                      {nil, false},
-		"an older one":                     {[]Snapshot{ready(2 * time.Hour)}, false},
-		"at the slot":                      {[]Snapshot{ready(30 * time.Minute).slot(slot)}, true},
-		"after the slot":                   {[]Snapshot{ready(30 * time.Minute)}, true},
-		"created after, for a slot before": {[]Snapshot{ready(30 * time.Minute).slot(slot.Add(-time.Second))}, false},
-		"a malformed one, created after":   {[]Snapshot{ready(30 * time.Minute).slot(time.Time{})}, true},
-		"a failed one serves its own slot": {[]Snapshot{uncut(time.Hour)}, true},
-		"a terminating one, until gone":    {[]Snapshot{ready(time.Hour).deleting()}, true},
-		"a clock that once ran ahead must not stop backups": {
+		"not by no snapshot":                         {nil, false},
+		"not by an older one":                        {[]Snapshot{ready(2 * time.Hour)}, false},
+		"by one at the slot":                         {[]Snapshot{ready(30 * time.Minute).slot(slot)}, true},
+		"by one after the slot":                      {[]Snapshot{ready(30 * time.Minute)}, true},
+		"not by one created after for a slot before": {[]Snapshot{ready(30 * time.Minute).slot(slot.Add(-time.Second))}, false},
+		"by one created after without a slot":        {[]Snapshot{ready(30 * time.Minute).slot(time.Time{})}, true},
+		"by a failed one, for its own slot":          {[]Snapshot{uncut(time.Hour)}, true},
+		"by a terminating one":                       {[]Snapshot{ready(time.Hour).deleting()}, true},
+		"not by a slot in the future, from a clock that ran ahead": {
 			[]Snapshot{ready(2 * time.Hour).slot(noon.AddDate(1, 0, 0))}, false,
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Served(tc.snapshots, slot, noon); got != tc.want {
+			if got := Covered(tc.snapshots, slot, noon); got != tc.want {
 				t.Errorf("Served = %v, want %v", got, tc.want)
 			}
 		})

@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package retention_test
+package retention
 
 import (
 	"fmt"
@@ -11,219 +11,211 @@ import (
 
 	"pgregory.net/rapid"
 
-	"mapcontroller.dev/snapshotschedule/internal/retention"
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
 )
 
-// world is one PVC with its snapshots, a driver with moods, and a controller
-// that has nothing but the decisions of the two packages. It keeps no state.
-type world struct {
+// simulation is one PVC with its snapshots, an unreliable driver, and a controller
+// that does what packages schedule and retention decide and keeps no state.
+type simulation struct {
 	*rapid.T
-	terms  schedule.Terms
-	policy retention.Policy
-	// now is the API server's clock. The controller's is off by skew.
+	criteria schedule.Criteria
+	policy   Policy
+	// now is the API server's clock. The controller's clock differs by skew.
 	now  time.Time
 	skew time.Duration
-	// look is when the controller asked to look again.
-	look      time.Time
-	snapshots []fate
-	taken     map[time.Time]bool // slots that were taken when they had come
+	// requeueAt is when the controller asked to be called again.
+	requeueAt time.Time
+	snapshots []simulated
+	taken     map[time.Time]bool // the slots taken by a controller whose clock was right
 }
 
-// fate is a snapshot, and what is to become of it in the storage system.
-type fate struct {
-	retention.Snapshot
-	cutAt, readyAt, goneAt time.Time // zero: never
+// simulated is a snapshot with the times at which the driver changes it; zero
+// is never.
+type simulated struct {
+	Snapshot
+	cutAt, readyAt, goneAt time.Time
 }
 
 // Contract: SLOT-8.
-func TestSlotsAreTakenOnceAndTheNewestMissedOneIs(t *testing.T) {
+func TestSimulationTakesTheNewestMissedSlotOnce(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		w := newWorld(rt)
+		s := newSimulation(rt)
 		for range rapid.IntRange(10, 100).Draw(rt, "steps") {
-			w.wait()
+			s.wait()
 			if rapid.IntRange(0, 5).Draw(rt, "controller is down") > 0 {
-				w.reconcile()
+				s.reconcile()
 			}
 		}
 	})
 }
 
-func newWorld(t *rapid.T) *world {
+func newSimulation(t *rapid.T) *simulation {
 	anchor := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	w := &world{T: t, now: anchor, taken: map[time.Time]bool{}}
+	s := &simulation{T: t, now: anchor, taken: map[time.Time]bool{}}
 	var rule schedule.Rule
 	var err error
 	if rapid.Bool().Draw(t, "cron") {
 		loc, _ := schedule.LoadZone("America/New_York")
-		rule, err = schedule.ParseCron(rapid.SampledFrom([]string{"30 2 * * *", "*/10 * * * *", "@hourly", "15 */6 * * mon-fri"}).Draw(t, "line"), loc)
+		lines := []string{"30 2 * * *", "*/10 * * * *", "@hourly", "15 */6 * * mon-fri"}
+		rule, err = schedule.ParseCron(rapid.SampledFrom(lines).Draw(t, "line"), loc)
 	} else {
-		rule, err = schedule.Every(rapid.SampledFrom([]time.Duration{10 * time.Minute, 6 * time.Hour, 24 * time.Hour}).Draw(t, "interval"))
+		rule, err = schedule.Every(rapid.SampledFrom([]time.Duration{10 * time.Minute, 6 * time.Hour, day}).Draw(t, "interval"))
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	limit := rapid.SampledFrom([]time.Duration{0, 0, 5 * time.Minute, 2 * time.Hour, 72 * time.Hour})
+	limit := rapid.SampledFrom([]time.Duration{0, 0, 5 * time.Minute, 2 * time.Hour, 3 * day})
 	few := rapid.SampledFrom([]int{0, 0, 1, 3})
-	w.terms = schedule.Terms{
-		Timeline: rule.Timeline(anchor, schedule.Jitter("a UID", rapid.SampledFrom([]time.Duration{0, 5 * time.Minute}).Draw(t, "jitter"))),
+	jitter := rapid.SampledFrom([]time.Duration{0, 5 * time.Minute}).Draw(t, "jitter")
+	s.criteria = schedule.Criteria{
+		Timeline: rule.Timeline(anchor, schedule.Jitter("a UID", jitter)),
 		TTL:      limit.Draw(t, "ttl"), StartingDeadline: limit.Draw(t, "startingDeadline"),
 	}
-	w.policy = retention.Policy{
-		TTL:      w.terms.TTL,
-		Keep:     retention.Tiers{Last: few.Draw(t, "last"), Hourly: few.Draw(t, "hourly"), Daily: few.Draw(t, "daily")},
+	s.policy = Policy{
+		TTL:      s.criteria.TTL,
+		Keep:     Tiers{Last: few.Draw(t, "last"), Hourly: few.Draw(t, "hourly"), Daily: few.Draw(t, "daily")},
 		MaxCount: few.Draw(t, "maxCount"), MinReady: few.Draw(t, "minReady"),
 		ReadyDeadline: time.Hour,
 	}
-	// Clocks are never quite equal.
-	w.skew = time.Duration(rapid.IntRange(-60, 60).Draw(t, "skew")) * time.Second
-	return w
+	s.skew = time.Duration(rapid.IntRange(-60, 60).Draw(t, "skew")) * time.Second
+	return s
 }
 
-// wait lets time pass, and the storage system work.
-func (w *world) wait() {
-	if w.look.After(w.now) && rapid.Bool().Draw(w.T, "until the next look") {
-		w.now = w.look
+// wait lets time pass, changes what a user can change, and lets the driver work.
+func (s *simulation) wait() {
+	if s.requeueAt.After(s.now) && rapid.Bool().Draw(s.T, "until requeued") {
+		s.now = s.requeueAt
 	} else {
-		unit := rapid.SampledFrom([]time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour}).Draw(w.T, "unit")
-		w.now = w.now.Add(time.Duration(rapid.IntRange(0, 90).Draw(w.T, "wait")) * unit)
+		unit := rapid.SampledFrom([]time.Duration{time.Second, time.Minute, time.Hour, day}).Draw(s.T, "unit")
+		s.now = s.now.Add(time.Duration(rapid.IntRange(0, 90).Draw(s.T, "wait")) * unit)
 	}
-	if rapid.IntRange(0, 9).Draw(w.T, "run now") == 0 {
-		w.terms.Requested = []time.Time{w.now.Add(time.Duration(rapid.IntRange(-5, 5).Draw(w.T, "in")) * time.Hour)}
+	if rapid.IntRange(0, 9).Draw(s.T, "requested") == 0 {
+		s.criteria.Requested = []time.Time{s.now.Add(time.Duration(rapid.IntRange(-5, 5).Draw(s.T, "in")) * time.Hour)}
 	}
-	w.terms.Suspend = rapid.IntRange(0, 9).Draw(w.T, "suspend") == 0
-	w.snapshots = slices.DeleteFunc(w.snapshots, func(f fate) bool {
-		return f.Deleting && !f.goneAt.After(w.now)
-	})
-	for i := range w.snapshots {
-		f := &w.snapshots[i]
-		if !f.cutAt.IsZero() && !f.cutAt.After(w.now) && !f.Deleting {
-			f.HasCutTime, f.CutTime = true, f.cutAt
+	s.criteria.Suspend = rapid.IntRange(0, 9).Draw(s.T, "suspend") == 0
+	s.removeGone()
+	for i := range s.snapshots {
+		x := &s.snapshots[i]
+		if !x.cutAt.IsZero() && !x.cutAt.After(s.now) && !x.Deleting {
+			x.HasCutTime, x.CutTime = true, x.cutAt
 		}
-		if !f.readyAt.IsZero() && !f.readyAt.After(w.now) && f.HasCutTime {
-			f.ReadyToUse = true
+		if !x.readyAt.IsZero() && !x.readyAt.After(s.now) && x.HasCutTime {
+			x.ReadyToUse = true
 		}
 	}
 }
 
-// reconcile is one pass of the controller.
-func (w *world) reconcile() {
-	// Sometimes its clock is a year ahead, or in 1970. The guards see that and
-	// delete nothing, but it takes snapshots by it.
-	local, trusted := w.now.Add(w.skew), true
-	switch rapid.IntRange(0, 19).Draw(w.T, "clock") {
+func (s *simulation) removeGone() {
+	s.snapshots = slices.DeleteFunc(s.snapshots, func(x simulated) bool {
+		return x.Deleting && !x.goneAt.After(s.now)
+	})
+}
+
+func (s *simulation) current() []Snapshot {
+	var all []Snapshot
+	for _, x := range s.snapshots {
+		all = append(all, x.Snapshot)
+	}
+	return all
+}
+
+func (s *simulation) reconcile() {
+	// Sometimes the controller's clock is wrong by more than skew. The guards
+	// notice and delete nothing, but snapshots are taken by that clock.
+	local, trusted := s.now.Add(s.skew), true
+	switch rapid.IntRange(0, 19).Draw(s.T, "clock") {
 	case 0:
-		local, trusted = w.now.AddDate(1, 0, 0), false
+		local, trusted = s.now.AddDate(1, 0, 0), false
 	case 1:
 		local, trusted = time.Unix(0, 0), false
 	case 2:
-		local, trusted = w.now.Add(-time.Hour), false
+		local, trusted = s.now.Add(-time.Hour), false
 	}
 
-	series := retention.Series{}
-	for _, f := range w.snapshots {
-		series.Snapshots = append(series.Snapshots, f.Snapshot)
-	}
-	slots := w.terms.At(local)
-	slot := slots.Current
-	take := retention.Take(slot, local, w.policy.ReadyDeadline, series)
-	series.SlotDue = take.Due
-	decision := retention.Decide(w.policy, local, series)
-	w.look = time.Time{}
+	slots := s.criteria.At(local)
+	series := Series{Slot: slots.Current, Snapshots: s.current()}
+	decision := Decide(s.policy, local, series)
+	s.requeueAt = time.Time{}
 	for _, at := range []time.Time{slots.Next, slots.Until, decision.Next} {
-		if at = at.Add(-w.skew); trusted && at.After(w.now) && (w.look.IsZero() || at.Before(w.look)) {
-			w.look = at
+		if at = at.Add(-s.skew); trusted && at.After(s.now) && (s.requeueAt.IsZero() || at.Before(s.requeueAt)) {
+			s.requeueAt = at
 		}
 	}
 
-	if take.Create() {
-		w.create(slot, trusted)
+	if decision.Take.Create() {
+		s.create(series.Slot, trusted)
 	}
 	if trusted {
-		w.check(take, slot, local)
-		w.delete(slot, local, series, decision)
+		s.checkCovered(decision.Take, series.Slot, local)
+		s.delete(local, series, decision)
 	}
 }
 
-func (w *world) create(slot time.Time, trusted bool) {
+func (s *simulation) create(slot time.Time, trusted bool) {
 	name := fmt.Sprint("at-", slot.Unix())
-	for _, f := range w.snapshots {
-		if f.Name == name {
-			w.Fatalf("slot %v is taken while its snapshot exists: %+v", slot, f)
+	for _, x := range s.snapshots {
+		if x.Name == name {
+			s.Fatalf("slot %v is taken although its snapshot exists: %+v", slot, x)
 		}
-		if f.Uncut() {
-			w.Fatalf("slot %v is taken while one is uncut: %+v", slot, f)
+		if x.Uncut() {
+			s.Fatalf("slot %v is taken although a snapshot is uncut: %+v", slot, x)
 		}
 	}
-	if trusted { // a slot that a wrong clock sees may come again by the right one
-		if w.taken[slot] {
-			w.Fatalf("slot %v is taken twice", slot)
+	if trusted { // a slot taken by a clock that runs ahead may be current again later
+		if s.taken[slot] {
+			s.Fatalf("slot %v is taken twice", slot)
 		}
-		w.taken[slot] = true
+		s.taken[slot] = true
 	}
-	created := w.now.Truncate(time.Second)
-	f := fate{Snapshot: retention.Snapshot{Name: name, Created: created, ScheduledAt: slot}}
-	if rapid.IntRange(0, 9).Draw(w.T, "never cut") > 0 {
-		f.cutAt = created.Add(time.Duration(rapid.IntRange(0, 90).Draw(w.T, "cut after")) * time.Minute)
-		if rapid.IntRange(0, 9).Draw(w.T, "never ready") > 0 {
-			f.readyAt = f.cutAt.Add(time.Duration(rapid.IntRange(0, 90).Draw(w.T, "ready after")) * time.Minute)
+	created := s.now.Truncate(time.Second)
+	x := simulated{Snapshot: Snapshot{Name: name, Created: created, ScheduledAt: slot}}
+	if rapid.IntRange(0, 9).Draw(s.T, "never cut") > 0 {
+		x.cutAt = created.Add(time.Duration(rapid.IntRange(0, 90).Draw(s.T, "cut after")) * time.Minute)
+		if rapid.IntRange(0, 9).Draw(s.T, "never ready") > 0 {
+			x.readyAt = x.cutAt.Add(time.Duration(rapid.IntRange(0, 90).Draw(s.T, "ready after")) * time.Minute)
 		} else {
-			f.HasError = rapid.Bool().Draw(w.T, "error")
+			x.HasError = rapid.Bool().Draw(s.T, "error")
 		}
 	}
-	w.snapshots = append(w.snapshots, f)
+	s.snapshots = append(s.snapshots, x)
 }
 
-// delete carries out a decision; what is deleted may linger.
-func (w *world) delete(slot, local time.Time, series retention.Series, d retention.Decision) {
-	ready := 0
+// delete carries out the deletes of a decision. Deleted snapshots may be
+// terminating for a while.
+func (s *simulation) delete(local time.Time, series Series, d Decision) {
 	for i, v := range d.Verdicts {
-		if series.Snapshots[i].Ready() && !v.Delete() {
-			ready++
-		}
-		if v == retention.Replaced {
-			// Its own slot may become current again: by suspending, say, if it
-			// was a run-now.
-			if !series.Snapshots[i].Slot(local).Before(slot) {
-				w.Fatalf("%+v is replaced for slot %v", series.Snapshots[i], slot)
+		if v == Replaced {
+			if !series.Snapshots[i].Slot(local).Before(series.Slot) {
+				s.Fatalf("%+v is replaced for slot %v", series.Snapshots[i], series.Slot)
 			}
-			delete(w.taken, series.Snapshots[i].ScheduledAt)
+			// Its own slot may become current again, for example if the slot was
+			// requested and the schedule is suspended now.
+			delete(s.taken, series.Snapshots[i].ScheduledAt)
 		}
 		if v.Delete() {
-			w.snapshots[i].Deleting = true
-			w.snapshots[i].goneAt = w.now.Add(time.Duration(rapid.IntRange(0, 5).Draw(w.T, "lingers")) * time.Minute)
+			s.snapshots[i].Deleting = true
+			s.snapshots[i].goneAt = s.now.Add(time.Duration(rapid.IntRange(0, 5).Draw(s.T, "terminating")) * time.Minute)
 		}
 	}
-	had := 0
-	for _, s := range series.Snapshots {
-		if s.Ready() {
-			had++
-		}
+	before, after := countReady(series), countReady(remaining(series, d))
+	if after < min(before, s.policy.MinReady) {
+		s.Fatalf("%d of %d ready snapshots remain, minReady %d", after, before, s.policy.MinReady)
 	}
-	if ready < min(had, w.policy.MinReady) {
-		w.Fatalf("%d of %d ready ones left, minReady %d", ready, had, w.policy.MinReady)
-	}
-	w.snapshots = slices.DeleteFunc(w.snapshots, func(f fate) bool {
-		return f.Deleting && !f.goneAt.After(w.now)
-	})
+	s.removeGone()
 }
 
-// check: the current slot is served, or there is a reason why not.
-func (w *world) check(take retention.Taking, slot, local time.Time) {
+// checkCovered fails unless the current slot is covered or blocked.
+func (s *simulation) checkCovered(take Take, slot, local time.Time) {
 	if slot.IsZero() {
 		return
 	}
-	if next, _ := w.terms.Timeline.Next(slot); !w.terms.Suspend && !next.After(local) {
-		w.Fatalf("slot %v is taken, but %v is newer", slot, next)
+	if next, _ := s.criteria.Timeline.Next(slot); !s.criteria.Suspend && !next.After(local) {
+		s.Fatalf("slot %v is current, but %v is newer", slot, next)
 	}
-	var now []retention.Snapshot
-	for _, f := range w.snapshots {
-		now = append(now, f.Snapshot)
+	if take.Block == NotBlocked && !Covered(s.current(), slot, local) {
+		s.Fatalf("slot %v is not covered at %v: %+v", slot, local, s.current())
 	}
-	if take.Block == retention.NotBlocked && !retention.Served(now, slot, local) {
-		w.Fatalf("slot %v is not served at %v: %+v", slot, local, now)
-	}
-	if take.Block != retention.NotBlocked && take.Blocker < 0 {
-		w.Fatalf("slot %v is blocked by nothing", slot)
+	if take.Block != NotBlocked && take.Blocker < 0 {
+		s.Fatalf("slot %v is blocked by nothing", slot)
 	}
 }

@@ -9,52 +9,52 @@ import (
 	"time"
 )
 
-// Snapshot is what decisions need to know of one VolumeSnapshot.
+// Snapshot is what decisions read of one VolumeSnapshot.
 type Snapshot struct {
 	Name string
 	// Created is metadata.creationTimestamp, by the API server's clock.
 	Created time.Time
-	// ScheduledAt is the annotation of that name, zero if missing or malformed.
-	// Decisions use Slot, never this.
+	// ScheduledAt is the scheduled-at annotation, zero if missing or malformed.
+	// Decisions use Slot instead.
 	ScheduledAt time.Time
-	// HasCutTime says that status.creationTime is set, and CutTime is its value
-	// then, which may be anything: drivers report 1970 or next year.
+	// HasCutTime reports whether status.creationTime is set. CutTime is its
+	// value, which cannot be trusted: drivers report 1970 or next year.
 	HasCutTime bool
 	CutTime    time.Time
-	// ReadyToUse is status.readyToUse, nil being false.
+	// ReadyToUse is status.readyToUse; nil counts as false.
 	ReadyToUse bool
-	// HasError says that status.error is set.
+	// HasError reports whether status.error is set.
 	HasError bool
-	// Deleting says that metadata.deletionTimestamp is set.
+	// Deleting reports whether metadata.deletionTimestamp is set.
 	Deleting bool
-	// Hold is what forbids its deletion from outside, if anything.
+	// Hold is what forbids deleting the snapshot, if anything.
 	Hold Hold
 }
 
-// Hold is what forbids the deletion of a snapshot from outside.
+// Hold is a reason, outside of retention, not to delete a snapshot.
 type Hold uint8
 
 const (
-	// NotHeld: nothing.
-	NotHeld Hold = iota
-	// HeldByAnnotation: the snapshot carries the hold annotation.
-	HeldByAnnotation
-	// HeldByRestore: it is the source of a PVC that is still Pending.
-	HeldByRestore
+	// HoldNone: the snapshot is not held.
+	HoldNone Hold = iota
+	// HoldAnnotation: the snapshot carries the hold annotation.
+	HoldAnnotation
+	// HoldRestore: the snapshot is the source of a PVC that is still Pending.
+	HoldRestore
 )
 
-// Ready reports whether the snapshot can be relied on: ready to use, and not
-// being deleted. Only such snapshots count for tiers, cap and floor.
-func (s *Snapshot) Ready() bool { return s.ReadyToUse && !s.Deleting }
+// isReady reports whether the snapshot can be relied on. Only ready snapshots
+// count for tiers, cap and floor.
+func (s *Snapshot) isReady() bool { return s.ReadyToUse && !s.Deleting }
 
-// Uncut reports whether the snapshot's data does not exist yet: the driver may
-// still cut it, from whatever its PVC then holds. A driver that reports a
-// snapshot as ready without a creation time has cut it.
+// Uncut reports whether the snapshot holds no data yet: the driver may still cut
+// it, from whatever the PVC contains by then. A snapshot that is ready without a
+// creation time has been cut.
 func (s *Snapshot) Uncut() bool { return !s.HasCutTime && !s.ReadyToUse }
 
-// Slot is the slot that the snapshot serves: its scheduled-at. One that is
-// missing, malformed or later than now counts as the creationTimestamp: a clock
-// that once ran ahead must not stop backups.
+// Slot returns the slot that the snapshot covers: its scheduled-at, or its
+// creationTimestamp if scheduled-at is missing, malformed or later than now. A
+// clock that once ran ahead must not stop backups.
 func (s *Snapshot) Slot(now time.Time) time.Time {
 	if s.ScheduledAt.IsZero() || s.ScheduledAt.After(now) {
 		return s.Created
@@ -62,9 +62,9 @@ func (s *Snapshot) Slot(now time.Time) time.Time {
 	return s.ScheduledAt
 }
 
-// AgeBase is the time from which age is measured: the creationTimestamp, or
-// the driver's creation time where that is later and not in the future. So a
-// driver that lies never makes a snapshot older.
+// AgeBase returns the time from which age is measured: the creationTimestamp, or
+// the driver's creation time if that is later and not in the future. A wrong
+// creation time therefore never makes a snapshot older.
 func (s *Snapshot) AgeBase(now time.Time) time.Time {
 	if s.HasCutTime && s.CutTime.After(s.Created) && !s.CutTime.After(now) {
 		return s.CutTime
@@ -72,9 +72,9 @@ func (s *Snapshot) AgeBase(now time.Time) time.Time {
 	return s.Created
 }
 
-// older orders two snapshots by "newest": scheduled-at, then creationTimestamp,
-// then name. It is negative where a is the older one.
-func older(a, b *Snapshot, now time.Time) int {
+// compareAge orders two snapshots of a series, the older first: by slot, then
+// creationTimestamp, then name.
+func compareAge(a, b *Snapshot, now time.Time) int {
 	return cmp.Or(
 		a.Slot(now).Compare(b.Slot(now)),
 		a.Created.Compare(b.Created),

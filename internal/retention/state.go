@@ -11,28 +11,29 @@ type State uint8
 const (
 	// Ready: it can be restored from.
 	Ready State = iota
-	// UnderWay: not ready, and either uncut and younger than readyDeadline, or
-	// cut and without an error: an upload may take as long as it needs. One
-	// that was ready once and lost it without an error looks the same; Decide
-	// tells the two apart by what came after.
-	UnderWay
-	// Retrying: cut, in error, and younger than readyDeadline. It is not under
-	// way, so that it blocks nothing and is held by nothing, and not failed
-	// yet, so that nobody is told: drivers report errors that pass.
+	// InProgress: not ready, and either uncut and younger than readyDeadline, or
+	// cut and without an error, because an upload may take as long as it needs. A
+	// snapshot that was ready and lost it without an error looks the same; Decide
+	// distinguishes the two by the snapshots that followed.
+	InProgress
+	// Retrying: cut, in error, and younger than readyDeadline. It is not in
+	// progress, so it blocks nothing and is not held, and it has not failed yet,
+	// so it is not reported: drivers report errors that pass.
 	Retrying
-	// Failed: uncut, or cut and in error, and as old as readyDeadline.
+	// Failed: uncut, or cut and in error, and not younger than readyDeadline.
 	Failed
-	// Terminating: being deleted, however far it had come. It is neither under
-	// way nor failed, and counts for nothing; only if it is uncut it blocks.
+	// Terminating: being deleted, whatever its state before. It is neither in
+	// progress nor failed and counts for nothing, but it blocks the next
+	// snapshot if it is uncut.
 	Terminating
 )
 
-var stateNames = [...]string{"Ready", "UnderWay", "Retrying", "Failed", "Terminating"}
+var stateNames = [...]string{"Ready", "InProgress", "Retrying", "Failed", "Terminating"}
 
 func (s State) String() string { return stateNames[s] }
 
-// State is how far the snapshot has come at now. Its age is measured from its
-// creationTimestamp, against readyDeadline.
+// State returns the state of the snapshot at now. The readyDeadline counts from
+// its creationTimestamp.
 func (s *Snapshot) State(now time.Time, readyDeadline time.Duration) State {
 	young := now.Before(s.Created.Add(readyDeadline))
 	switch {
@@ -41,7 +42,7 @@ func (s *Snapshot) State(now time.Time, readyDeadline time.Duration) State {
 	case s.ReadyToUse:
 		return Ready
 	case s.Uncut() && young, !s.Uncut() && !s.HasError:
-		return UnderWay
+		return InProgress
 	case young:
 		return Retrying
 	default:

@@ -3,59 +3,57 @@
 
 package retention
 
-import "time"
-
-// Block is why a snapshot that is due is not taken now.
-type Block uint8
-
-const (
-	// NotBlocked: nothing is in the way.
-	NotBlocked Block = iota
-	// BlockedUnderWay: the newest snapshot is under way. An upload that blocks
-	// a slot is slow, which is worth telling.
-	BlockedUnderWay
-	// BlockedUncut: an uncut snapshot exists (failed, held or terminating): a
-	// new one is created only once it is gone, so that a driver that is down
-	// for a week leaves one, not a pile.
-	BlockedUncut
-)
-
-var blockNames = [...]string{"NotBlocked", "UnderWay", "Uncut"}
-
-func (b Block) String() string { return blockNames[b] }
-
-// Taking is whether a snapshot is to be taken.
-type Taking struct {
-	// Due: the slot is not served by any snapshot of the series.
+// Take is whether a snapshot is taken for the slot of a series.
+type Take struct {
+	// Due reports whether the slot needs a snapshot: the PVC is selected and not
+	// being deleted, and no snapshot covers the slot.
 	Due bool
-	// Block says what keeps a due snapshot from being taken now.
+	// Block is why a snapshot that is due is not taken now.
 	Block Block
 	// Blocker is the index of the snapshot that blocks, -1 if none does.
 	Blocker int
 }
 
-// Create reports whether the snapshot is to be created now.
-func (t Taking) Create() bool { return t.Due && t.Block == NotBlocked }
+// Create reports whether the snapshot is created now.
+func (t Take) Create() bool { return t.Due && t.Block == NotBlocked }
 
-// Take decides whether a snapshot is to be taken for a slot: the current slot
-// of the PVC, zero if it has none. SlotDue of the series is not looked at; it
-// is what Taking.Due is for.
-func Take(slot, now time.Time, readyDeadline time.Duration, s Series) Taking {
-	t := Taking{Blocker: -1}
-	if slot.IsZero() || slot.After(now) || s.Claim != Selected || s.ClaimDeleting || Served(s.Snapshots, slot, now) {
-		return t
-	}
-	t.Due = true
+// Block is why a snapshot that is due is not taken now.
+type Block uint8
 
-	newest := Newest(s.Snapshots, now)
-	if newest >= 0 && s.Snapshots[newest].State(now, readyDeadline) == UnderWay {
-		t.Block, t.Blocker = BlockedUnderWay, newest
-		return t
+const (
+	// NotBlocked: nothing blocks it.
+	NotBlocked Block = iota
+	// BlockedInProgress: the newest snapshot is in progress.
+	BlockedInProgress
+	// BlockedUncut: the series contains an uncut snapshot that failed, is held or
+	// is terminating. The next one waits until it is gone, so that a driver that
+	// is down for a week leaves one uncut snapshot, not many.
+	BlockedUncut
+)
+
+var blockNames = [...]string{"NotBlocked", "InProgress", "Uncut"}
+
+func (b Block) String() string { return blockNames[b] }
+
+// decideTake decides whether a snapshot is taken for the slot of the series.
+func (e *evaluation) decideTake() Take {
+	take := Take{Blocker: -1}
+	s := &e.series
+	if s.Slot.IsZero() || s.Slot.After(e.now) || s.Claim != Selected || s.ClaimDeleting ||
+		Covered(s.Snapshots, s.Slot, e.now) {
+		return take
 	}
-	for i := range s.Snapshots {
-		if s.Snapshots[i].Uncut() && (t.Blocker < 0 || older(&s.Snapshots[t.Blocker], &s.Snapshots[i], now) < 0) {
-			t.Block, t.Blocker = BlockedUncut, i
+	take.Due = true
+	for place, r := range e.order {
+		snapshot := &s.Snapshots[r.index]
+		if place == 0 && snapshot.State(e.now, e.readyDeadline) == InProgress {
+			take.Block, take.Blocker = BlockedInProgress, r.index
+			return take
+		}
+		if snapshot.Uncut() {
+			take.Block, take.Blocker = BlockedUncut, r.index
+			return take
 		}
 	}
-	return t
+	return take
 }

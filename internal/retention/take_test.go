@@ -9,68 +9,68 @@ import (
 )
 
 // Contract: ONE-1.
-func TestTake(t *testing.T) {
+func TestDecideTakesOneSnapshotAtATime(t *testing.T) {
 	slot := noon.Add(-time.Minute)
-	due, notDue := Taking{Due: true, Blocker: -1}, Taking{Blocker: -1}
+	due, notDue := Take{Due: true, Blocker: -1}, Take{Blocker: -1}
 	tests := map[string]struct {
 		noSlot    bool
-		toCome    bool
+		future    bool
 		series    Series
 		snapshots []Snapshot
-		want      Taking
+		want      Take
 	}{
-		"a new PVC":                   {want: due},
-		"no slot":                     {noSlot: true, want: notDue},
-		"a slot to come":              {toCome: true, want: notDue},
-		"served":                      {snapshots: readies(time.Minute), want: notDue},
-		"the newest serves an older":  {snapshots: readies(time.Hour, 2*time.Hour), want: due},
-		"detached takes none":         {series: Series{Claim: Unselected}, want: notDue},
-		"a PVC that is gone":          {series: Series{Claim: Gone}, want: notDue},
-		"a PVC that is being deleted": {series: Series{ClaimDeleting: true}, want: notDue},
-		"the newest is uncut and young": {
+		"due for a new PVC":                      {want: due},
+		"not due without a slot":                 {noSlot: true, want: notDue},
+		"not due before the slot":                {future: true, want: notDue},
+		"not due when the slot is covered":       {snapshots: []Snapshot{ready(time.Minute)}, want: notDue},
+		"due when only older slots are covered":  {snapshots: []Snapshot{ready(time.Hour), ready(2 * time.Hour)}, want: due},
+		"not due when the PVC is not selected":   {series: Series{Claim: Unselected}, want: notDue},
+		"not due when the PVC is gone":           {series: Series{Claim: Gone}, want: notDue},
+		"not due while the PVC is being deleted": {series: Series{ClaimDeleting: true}, want: notDue},
+		"blocked by an uncut young newest": {
 			snapshots: []Snapshot{ready(6 * time.Hour), uncut(59 * time.Minute)},
-			want:      Taking{Due: true, Block: BlockedUnderWay, Blocker: 1},
+			want:      Take{Due: true, Block: BlockedInProgress, Blocker: 1},
 		},
-		"the newest is uploading, however long": {
+		"blocked by an uploading newest, however old": {
 			snapshots: []Snapshot{ready(90 * day), uploading(30 * day)},
-			want:      Taking{Due: true, Block: BlockedUnderWay, Blocker: 1},
+			want:      Take{Due: true, Block: BlockedInProgress, Blocker: 1},
 		},
-		"the newest is uncut and failed": {
+		"blocked by an uncut failed newest": {
 			snapshots: []Snapshot{ready(6 * time.Hour), uncut(time.Hour)},
-			want:      Taking{Due: true, Block: BlockedUncut, Blocker: 1},
+			want:      Take{Due: true, Block: BlockedUncut, Blocker: 1},
 		},
-		"failed and held": {
-			snapshots: []Snapshot{uncut(time.Hour).held(HeldByAnnotation)},
-			want:      Taking{Due: true, Block: BlockedUncut, Blocker: 0},
+		"blocked by an uncut failed held one": {
+			snapshots: []Snapshot{uncut(time.Hour).held(HoldAnnotation)},
+			want:      Take{Due: true, Block: BlockedUncut, Blocker: 0},
 		},
-		"uncut and terminating": {
+		"blocked by an uncut terminating one": {
 			snapshots: []Snapshot{uncut(30 * time.Minute).deleting()},
-			want:      Taking{Due: true, Block: BlockedUncut, Blocker: 0},
+			want:      Take{Due: true, Block: BlockedUncut, Blocker: 0},
 		},
-		"any uncut one, not only the newest": {
+		"blocked by the newest of several uncut ones": {
 			snapshots: []Snapshot{ready(time.Hour), uncut(6 * time.Hour), uncut(12 * time.Hour)},
-			want:      Taking{Due: true, Block: BlockedUncut, Blocker: 1},
+			want:      Take{Due: true, Block: BlockedUncut, Blocker: 1},
 		},
-		"an uncut one that serves leaves nothing to block": {
+		"not due when an uncut one covers the slot": {
 			snapshots: []Snapshot{uncut(time.Minute)}, want: notDue,
 		},
-		"the newest is cut and in error, young": {
-			snapshots: []Snapshot{erring(30 * time.Minute)}, want: due,
+		"due when the newest is cut, in error and young": {
+			snapshots: []Snapshot{inError(30 * time.Minute)}, want: due,
 		},
-		"the newest is cut and failed": {
-			snapshots: []Snapshot{erring(6 * time.Hour)}, want: due,
+		"due when the newest is cut and failed": {
+			snapshots: []Snapshot{inError(6 * time.Hour)}, want: due,
 		},
-		"an older one that lost its readiness never blocks": {
+		"due when an older one lost its readiness": {
 			snapshots: []Snapshot{uploading(12 * time.Hour), ready(6 * time.Hour)}, want: due,
 		},
-		"the newest is terminating, and cut": {
+		"due when the newest is cut and terminating": {
 			snapshots: []Snapshot{ready(6 * time.Hour).deleting()}, want: due,
 		},
-		"the newest was uploading and is terminating": {
+		"due when the newest was uploading and is terminating": {
 			snapshots: []Snapshot{uploading(6 * time.Hour).deleting()}, want: due,
 		},
-		"ready without a creation time is not uncut": {
-			snapshots: []Snapshot{func() Snapshot { s := uncut(6 * time.Hour); s.ReadyToUse = true; return s }()}, want: due,
+		"due when the newest is ready without a creation time": {
+			snapshots: []Snapshot{readyUncut(6 * time.Hour)}, want: due,
 		},
 	}
 	for name, tc := range tests {
@@ -79,11 +79,12 @@ func TestTake(t *testing.T) {
 			if tc.noSlot {
 				at = time.Time{}
 			}
-			if tc.toCome {
+			if tc.future {
 				at = noon.Add(time.Second)
 			}
 			tc.series.Snapshots = tc.snapshots
-			got := Take(at, noon, time.Hour, tc.series)
+			tc.series.Slot = at
+			got := Decide(Policy{ReadyDeadline: time.Hour}, noon, tc.series).Take
 			if got != tc.want {
 				t.Errorf("Take = %+v, want %+v", got, tc.want)
 			}

@@ -9,29 +9,28 @@ import (
 	"time"
 )
 
-// tier is one calendar tier at work: it takes the newest snapshot of each
-// period, going back in time, until it has taken what it keeps.
+// tier is the state of one calendar tier. It selects the newest snapshot of each
+// period, going back in time, until it has selected as many as it keeps.
 type tier struct {
-	left    int   // how many periods it may still keep
-	period  int64 // the period of the last snapshot that it took
+	left    int   // how many periods it may still select
+	period  int64 // the period that it selected last
 	verdict Verdict
 }
 
-// selectTiers keeps what the tiers select, as restic does: for keep.last the
-// newest ready snapshots; for each calendar tier the newest ready snapshot of
-// each of the most recent periods that contain one. Held snapshots count: they
-// are there.
-func (d *decider) selectTiers(loc *time.Location) {
-	for _, i := range d.ready[:min(max(d.keep.Last, 0), len(d.ready))] {
-		d.selects(i, KeptLast)
+// selectTiers keeps the snapshots that a tier selects, as restic does: keep.last
+// selects the newest ready snapshots, each calendar tier the newest ready snapshot
+// of each of the most recent periods that contain one. Held snapshots count.
+func (e *evaluation) selectTiers(loc *time.Location) {
+	for _, i := range e.ready[:min(max(e.keep.Last, 0), len(e.ready))] {
+		e.selectForTier(i, KeptLast)
 	}
 
 	tiers := [...]tier{
-		{left: d.keep.Hourly, verdict: KeptHourly},
-		{left: d.keep.Daily, verdict: KeptDaily},
-		{left: d.keep.Weekly, verdict: KeptWeekly},
-		{left: d.keep.Monthly, verdict: KeptMonthly},
-		{left: d.keep.Yearly, verdict: KeptYearly},
+		{left: e.keep.Hourly, verdict: KeptHourly},
+		{left: e.keep.Daily, verdict: KeptDaily},
+		{left: e.keep.Weekly, verdict: KeptWeekly},
+		{left: e.keep.Monthly, verdict: KeptMonthly},
+		{left: e.keep.Yearly, verdict: KeptYearly},
 	}
 	left := 0
 	for t := range tiers {
@@ -45,16 +44,16 @@ func (d *decider) selectTiers(loc *time.Location) {
 	if loc == nil {
 		loc = time.UTC
 	}
-	for _, i := range d.latestCreatedFirst() {
-		periods := periodsOf(d.series.Snapshots[i].Created, loc)
+	for _, i := range e.readyByCreation() {
+		periods := periodsOf(e.series.Snapshots[i].Created, loc)
 		for t := range tiers {
-			// Strictly earlier: where a clock set back repeats the end of a
-			// day, that day is not counted twice.
+			// Strictly earlier: where the clock is set back over midnight, the end
+			// of a day is repeated, and that day must not count twice.
 			if tiers[t].left > 0 && periods[t] < tiers[t].period {
 				tiers[t].period = periods[t]
 				tiers[t].left--
 				left--
-				d.selects(i, tiers[t].verdict)
+				e.selectForTier(i, tiers[t].verdict)
 			}
 		}
 		if left == 0 {
@@ -63,32 +62,32 @@ func (d *decider) selectTiers(loc *time.Location) {
 	}
 }
 
-// selects gives a snapshot the verdict of a tier, unless a hold or an earlier
-// tier has it already.
-func (d *decider) selects(i int, v Verdict) {
-	switch d.verdicts[i] {
+// selectForTier gives a snapshot the verdict of a tier, unless it is held or an
+// earlier tier selected it.
+func (e *evaluation) selectForTier(i int, v Verdict) {
+	switch e.verdicts[i] {
 	case WithinTTL, Expired, KeptNewest, NotSelected:
-		d.verdicts[i] = v
+		e.verdicts[i] = v
 	}
 }
 
-// latestCreatedFirst are the ready snapshots by creationTimestamp. That is the
-// order of d.ready, unless someone changed a scheduled-at or a clock went wrong.
-func (d *decider) latestCreatedFirst() []int {
+// readyByCreation returns the ready snapshots, the last created first. That is
+// the order of e.ready, unless a scheduled-at was edited or a clock was wrong.
+func (e *evaluation) readyByCreation() []int {
 	byCreation := func(a, b int) int {
-		return d.series.Snapshots[b].Created.Compare(d.series.Snapshots[a].Created)
+		return e.series.Snapshots[b].Created.Compare(e.series.Snapshots[a].Created)
 	}
-	if slices.IsSortedFunc(d.ready, byCreation) {
-		return d.ready
+	if slices.IsSortedFunc(e.ready, byCreation) {
+		return e.ready
 	}
-	sorted := slices.Clone(d.ready)
+	sorted := slices.Clone(e.ready)
 	slices.SortStableFunc(sorted, byCreation)
 	return sorted
 }
 
-// periodsOf numbers the hour, day, ISO week, month and year that a time falls
-// in, in a zone. Later periods have higher numbers. A repeated hour of daylight
-// saving time is an hour of its own.
+// periodsOf numbers the hour, day, ISO week, month and year that contain a time
+// in a zone. Later periods have higher numbers. The hour that daylight saving
+// time repeats is two hours.
 func periodsOf(t time.Time, loc *time.Location) [5]int64 {
 	const hour, day = 60 * 60, 24 * 60 * 60
 	_, offset := t.In(loc).Zone()
@@ -97,7 +96,7 @@ func periodsOf(t time.Time, loc *time.Location) [5]int64 {
 	days := floorDiv(local, day)
 	year, month, _ := time.Unix(local, 0).UTC().Date()
 	return [...]int64{
-		floorDiv(local, hour)*hour - int64(offset), // the instant at which it began
+		floorDiv(local, hour)*hour - int64(offset), // the instant at which the hour began
 		days,
 		floorDiv(days+3, 7), // ISO weeks begin on Monday; day 0 was a Thursday
 		int64(year)*12 + int64(month),
@@ -105,7 +104,7 @@ func periodsOf(t time.Time, loc *time.Location) [5]int64 {
 	}
 }
 
-// floorDiv is a/b rounded down, for b > 0.
+// floorDiv returns a/b rounded down, for b > 0.
 func floorDiv(a, b int64) int64 {
 	q := a / b
 	if a%b < 0 {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// at is a ready snapshot created at a time in UTC.
-func at(s string) Snapshot {
+// readyAt returns a ready snapshot created at a time in UTC.
+func readyAt(s string) Snapshot {
 	created, err := time.Parse("2006-01-02 15:04", s)
 	if err != nil {
 		panic(err)
@@ -18,144 +18,144 @@ func at(s string) Snapshot {
 }
 
 // Contract: RET-3.
-func TestDecideTiers(t *testing.T) {
+func TestDecideKeepsWhatTiersSelect(t *testing.T) {
 	newYork, err := time.LoadLocation("America/New_York")
 	if err != nil {
 		t.Fatal(err)
 	}
-	runDecide(t, map[string]decideCase{
-		"last: the N newest ready": {
+	testDecide(t, map[string]decideCase{
+		"last keeps the newest ready ones": {
 			policy: Policy{Keep: Tiers{Last: 2}},
-			want:   []judged{erring(time.Hour).want(Unready), ready(day).want(KeptLast), ready(2 * day).want(KeptLast), ready(3 * day).want(NotSelected)},
+			want:   []expected{inError(time.Hour).want(Unready), ready(day).want(KeptLast), ready(2 * day).want(KeptLast), ready(3 * day).want(NotSelected)},
 		},
-		"hourly: the newest of each hour": {
+		"hourly keeps the newest of each hour": {
 			policy: Policy{Keep: Tiers{Hourly: 2}},
-			want: []judged{
-				at("2026-06-15 11:50").want(KeptHourly), at("2026-06-15 11:10").want(NotSelected),
-				at("2026-06-15 10:59").want(KeptHourly), at("2026-06-15 09:59").want(NotSelected),
+			want: []expected{
+				readyAt("2026-06-15 11:50").want(KeptHourly), readyAt("2026-06-15 11:10").want(NotSelected),
+				readyAt("2026-06-15 10:59").want(KeptHourly), readyAt("2026-06-15 09:59").want(NotSelected),
 			},
 		},
-		"only hours that contain one are counted": {
+		"hourly counts only hours that contain one": {
 			policy: Policy{Keep: Tiers{Hourly: 2}},
-			want:   []judged{at("2026-06-15 11:50").want(KeptHourly), at("2026-01-01 00:00").want(KeptHourly), at("2025-12-31 23:59").want(NotSelected)},
+			want:   []expected{readyAt("2026-06-15 11:50").want(KeptHourly), readyAt("2026-01-01 00:00").want(KeptHourly), readyAt("2025-12-31 23:59").want(NotSelected)},
 		},
-		"daily": {
+		"daily keeps the newest of each day": {
 			policy: Policy{Keep: Tiers{Daily: 2}},
-			want: []judged{
-				at("2026-06-15 00:00").want(KeptDaily), at("2026-06-14 23:59").want(KeptDaily),
-				at("2026-06-14 00:00").want(NotSelected), at("2026-06-13 12:00").want(NotSelected),
+			want: []expected{
+				readyAt("2026-06-15 00:00").want(KeptDaily), readyAt("2026-06-14 23:59").want(KeptDaily),
+				readyAt("2026-06-14 00:00").want(NotSelected), readyAt("2026-06-13 12:00").want(NotSelected),
 			},
 		},
-		"weekly: ISO weeks begin on Monday": {
+		"weekly keeps the newest of each week from Monday": {
 			policy: Policy{Keep: Tiers{Weekly: 3}},
-			want: []judged{
-				at("2026-06-15 00:00").want(KeptWeekly), at("2026-06-14 23:59").want(KeptWeekly),
-				at("2026-06-08 00:00").want(NotSelected), at("2026-06-07 23:59").want(KeptWeekly),
+			want: []expected{
+				readyAt("2026-06-15 00:00").want(KeptWeekly), readyAt("2026-06-14 23:59").want(KeptWeekly),
+				readyAt("2026-06-08 00:00").want(NotSelected), readyAt("2026-06-07 23:59").want(KeptWeekly),
 			},
 		},
-		"weekly: a week goes over the end of a year": {
+		"weekly counts a week across the end of a year once": {
 			policy: Policy{Keep: Tiers{Weekly: 2}},
-			want: []judged{
-				at("2026-01-04 12:00").want(KeptWeekly), at("2025-12-29 00:00").want(NotSelected), at("2025-12-28 23:59").want(KeptWeekly),
+			want: []expected{
+				readyAt("2026-01-04 12:00").want(KeptWeekly), readyAt("2025-12-29 00:00").want(NotSelected), readyAt("2025-12-28 23:59").want(KeptWeekly),
 			},
 		},
-		"monthly": {
+		"monthly keeps the newest of each month": {
 			policy: Policy{Keep: Tiers{Monthly: 3}},
-			want: []judged{
-				at("2026-02-28 12:00").want(KeptMonthly), at("2026-02-01 00:00").want(NotSelected),
-				at("2026-01-31 23:59").want(KeptMonthly), at("2025-02-28 12:00").want(KeptMonthly), at("2025-01-01 00:00").want(NotSelected),
+			want: []expected{
+				readyAt("2026-02-28 12:00").want(KeptMonthly), readyAt("2026-02-01 00:00").want(NotSelected),
+				readyAt("2026-01-31 23:59").want(KeptMonthly), readyAt("2025-02-28 12:00").want(KeptMonthly), readyAt("2025-01-01 00:00").want(NotSelected),
 			},
 		},
-		"yearly": {
+		"yearly keeps the newest of each year": {
 			policy: Policy{Keep: Tiers{Yearly: 2}},
-			want: []judged{
-				at("2026-01-01 00:00").want(KeptYearly), at("2025-12-31 23:59").want(KeptYearly), at("2025-01-01 00:00").want(NotSelected),
+			want: []expected{
+				readyAt("2026-01-01 00:00").want(KeptYearly), readyAt("2025-12-31 23:59").want(KeptYearly), readyAt("2025-01-01 00:00").want(NotSelected),
 			},
 		},
-		"the first tier that selects is named": {
+		"the verdict is the first tier that selects": {
 			policy: Policy{Keep: Tiers{Last: 1, Hourly: 2, Daily: 3, Yearly: 1}},
-			want: []judged{
-				at("2026-06-15 11:50").want(KeptLast), at("2026-06-15 10:50").want(KeptHourly),
-				at("2026-06-15 09:50").want(NotSelected), at("2026-06-14 12:00").want(KeptDaily), at("2026-06-13 12:00").want(KeptDaily), at("2026-06-12 12:00").want(NotSelected),
+			want: []expected{
+				readyAt("2026-06-15 11:50").want(KeptLast), readyAt("2026-06-15 10:50").want(KeptHourly),
+				readyAt("2026-06-15 09:50").want(NotSelected), readyAt("2026-06-14 12:00").want(KeptDaily), readyAt("2026-06-13 12:00").want(KeptDaily), readyAt("2026-06-12 12:00").want(NotSelected),
 			},
 		},
-		"in the schedule's zone": { // midnight in New York is 04:00 UTC
+		"days are those of the schedule's zone": { // midnight in New York is 04:00 UTC
 			policy: Policy{Keep: Tiers{Daily: 2}, Location: newYork},
-			want: []judged{
-				at("2026-06-15 04:00").want(KeptDaily), at("2026-06-15 03:59").want(KeptDaily), at("2026-06-14 04:00").want(NotSelected), at("2026-06-14 03:59").want(NotSelected),
+			want: []expected{
+				readyAt("2026-06-15 04:00").want(KeptDaily), readyAt("2026-06-15 03:59").want(KeptDaily), readyAt("2026-06-14 04:00").want(NotSelected), readyAt("2026-06-14 03:59").want(NotSelected),
 			},
 		},
-		"a repeated hour is an hour of its own": { // 01:30 in New York, twice
+		"a repeated hour counts as two hours": { // 01:30 in New York, twice
 			policy: Policy{Keep: Tiers{Hourly: 3}, Location: newYork},
-			want: []judged{
-				at("2025-11-02 07:30").want(KeptHourly), at("2025-11-02 06:30").want(KeptHourly), at("2025-11-02 05:30").want(KeptHourly), at("2025-11-02 04:30").want(NotSelected),
+			want: []expected{
+				readyAt("2025-11-02 07:30").want(KeptHourly), readyAt("2025-11-02 06:30").want(KeptHourly), readyAt("2025-11-02 05:30").want(KeptHourly), readyAt("2025-11-02 04:30").want(NotSelected),
 			},
 		},
-		"within the TTL or selected": {
+		"a snapshot is kept by TTL or tier": {
 			policy: Policy{TTL: day, Keep: Tiers{Daily: 2}},
-			want: []judged{
-				at("2026-06-15 11:00").want(KeptDaily), at("2026-06-15 10:00").want(WithinTTL), at("2026-06-14 12:01").want(KeptDaily), at("2026-06-14 11:00").want(Expired),
+			want: []expected{
+				readyAt("2026-06-15 11:00").want(KeptDaily), readyAt("2026-06-15 10:00").want(WithinTTL), readyAt("2026-06-14 12:01").want(KeptDaily), readyAt("2026-06-14 11:00").want(Expired),
 			},
-			checkRest: true, wantNext: time.Minute,
+			checkAll: true, wantNext: time.Minute,
 		},
 		"unready ones are not selected": {
 			policy: Policy{TTL: day, Keep: Tiers{Daily: 1, Last: 1}},
-			want:   []judged{erring(2 * day).want(Expired), ready(3 * day).want(KeptLast)},
+			want:   []expected{inError(2 * day).want(Expired), ready(3 * day).want(KeptLast)},
 		},
 		"terminating ones are not selected": {
 			policy: Policy{Keep: Tiers{Last: 1}},
-			want:   []judged{ready(day).deleting().want(IsTerminating), ready(2 * day).want(KeptLast)},
+			want:   []expected{ready(day).deleting().want(BeingDeleted), ready(2 * day).want(KeptLast)},
 		},
-		"held ones are selected like others": {
+		"held ones are selected and count": {
 			policy: Policy{Keep: Tiers{Last: 1, Daily: 1}},
-			want:   []judged{ready(day).held(HeldByAnnotation).want(HeldAnnotation), ready(2 * day).want(NotSelected)},
+			want:   []expected{ready(day).held(HoldAnnotation).want(HeldByAnnotation), ready(2 * day).want(NotSelected)},
 		},
-		"a driver two hours ahead changes no hour": {
+		"a driver's clock two hours ahead does not change the hour": {
 			policy: Policy{Keep: Tiers{Hourly: 3}},
-			want: []judged{
-				at("2026-06-15 11:00").cut(noon.Add(time.Hour)).want(KeptHourly),
-				at("2026-06-15 10:00").cut(noon.Add(3 * time.Second)).want(KeptHourly),
-				at("2026-06-15 09:00").cut(noon.Add(-time.Hour + 3*time.Second)).want(KeptHourly),
+			want: []expected{
+				readyAt("2026-06-15 11:00").cut(noon.Add(time.Hour)).want(KeptHourly),
+				readyAt("2026-06-15 10:00").cut(noon.Add(3 * time.Second)).want(KeptHourly),
+				readyAt("2026-06-15 09:00").cut(noon.Add(-time.Hour + 3*time.Second)).want(KeptHourly),
 			},
 		},
-		"a slot out of order does not change the calendar": {
+		"a scheduled-at out of order does not change the day": {
 			policy: Policy{Keep: Tiers{Daily: 1}},
-			want: []judged{
+			want: []expected{
 				ready(day).slot(noon.Add(-4 * day)).want(KeptDaily), ready(2 * day).want(KeptNewest), ready(3 * day).want(NotSelected),
 			},
 		},
-		// A backup tool has put an old one back, which is the last that was created.
-		"the newest of a selected PVC stays, else its slot would be due again": {
+		// A backup tool restored an old snapshot, which is therefore the last created.
+		"the newest of a selected PVC is kept, or its slot would be due again": {
 			policy: Policy{Keep: Tiers{Weekly: 3, Yearly: 1}, MaxCount: 8},
-			want: []judged{
+			want: []expected{
 				ready(3 * time.Hour).want(KeptNewest), ready(time.Hour).slot(noon.Add(-5 * day)).want(KeptWeekly), ready(4 * time.Hour).want(NotSelected),
 			},
 		},
-		"and counts for the cap": {
+		"the newest of a selected PVC counts for the cap": {
 			policy: Policy{Keep: Tiers{Daily: 2}, MaxCount: 2},
-			want: []judged{
+			want: []expected{
 				ready(14 * time.Hour).slot(noon).want(KeptNewest), ready(13 * time.Hour).want(KeptDaily), ready(2 * day).want(OverCap),
 			},
 		},
-		"that of a detached one goes": {
+		"the newest of a detached series is deleted": {
 			policy: Policy{Keep: Tiers{Weekly: 3, Yearly: 1}}, series: Series{Claim: Unselected},
-			want: []judged{ready(3 * time.Hour).want(NotSelected), ready(time.Hour).slot(noon.Add(-5 * day)).want(KeptWeekly)},
+			want: []expected{ready(3 * time.Hour).want(NotSelected), ready(time.Hour).slot(noon.Add(-5 * day)).want(KeptWeekly)},
 		},
-		"negative counts are none": {
+		"negative counts select nothing": {
 			policy: Policy{Keep: Tiers{Last: -1, Hourly: -1, Daily: 1, Yearly: -1}},
-			want:   []judged{ready(day).want(KeptDaily), ready(2 * day).want(NotSelected)},
+			want:   []expected{ready(day).want(KeptDaily), ready(2 * day).want(NotSelected)},
 		},
 	})
 }
 
-func TestPeriodsBeforeTheEpoch(t *testing.T) {
+func TestPeriodsOfTimeBeforeTheEpoch(t *testing.T) {
 	got := periodsOf(time.Date(1969, 12, 31, 23, 30, 0, 0, time.UTC), time.UTC)
 	if want := [...]int64{-3600, -1, 0, 1969*12 + 12, 1969}; got != want {
 		t.Errorf("periodsOf = %v, want %v", got, want)
 	}
 }
 
-func TestPeriodsWhereTheClockIsSetBackOverMidnight(t *testing.T) {
+func TestDailyTierCountsADayRepeatedAtMidnightOnce(t *testing.T) {
 	// 00:01 became 23:01 of the day before, in St John's, until 2011.
 	loc, err := time.LoadLocation("America/St_Johns")
 	if err != nil {

@@ -3,56 +3,58 @@
 
 package retention
 
-// Verdict is what becomes of a snapshot, and why. The zero Verdict keeps.
+// Verdict is whether a snapshot is kept or deleted, and why. The zero Verdict
+// keeps.
 type Verdict uint8
 
 const (
-	// NoLimit keeps: the policy limits neither age nor tiers.
+	// NoLimit keeps: the policy has neither a TTL nor tiers.
 	NoLimit Verdict = iota
-	// IsTerminating keeps: it is being deleted already, and is not deleted twice.
-	IsTerminating
-	// HeldAnnotation keeps: the hold annotation wins over everything, even over
-	// an uncut snapshot's being replaced or its PVC's being gone.
-	HeldAnnotation
-	// HeldRestore keeps: a PVC that is still Pending is to be filled from it.
-	HeldRestore
-	// HeldUnderWay keeps: it is still being taken.
-	HeldUnderWay
-	// Unready keeps an unready snapshot where no TTL is set: an uncut one until
-	// it is replaced, a cut one until it would be Superseded.
+	// BeingDeleted keeps: it is terminating already and is not deleted again.
+	BeingDeleted
+	// HeldByAnnotation keeps: it carries the hold annotation, which overrides
+	// everything else, even the reasons to delete an uncut snapshot.
+	HeldByAnnotation
+	// HeldByRestore keeps: it is the source of a PVC that is still Pending.
+	HeldByRestore
+	// HeldInProgress keeps: it is still in progress.
+	HeldInProgress
+	// Unready keeps a snapshot that is not ready where no TTL is set: an uncut one
+	// until it is replaced, a cut one until it is superseded.
 	Unready
 	// WithinTTL keeps: its age is within the TTL.
 	WithinTTL
-	// KeptLast keeps: the tier keep.last selects it. With this and the next five
-	// the first tier that does is named.
+	// KeptLast keeps: it is selected by the tier keep.last. If several tiers select
+	// a snapshot, the verdict is the first of this one and the next five.
 	KeptLast
-	// KeptHourly keeps: it is the newest ready one of its hour.
+	// KeptHourly keeps: it is the newest ready snapshot of its hour.
 	KeptHourly
-	// KeptDaily keeps: of its day.
+	// KeptDaily keeps: it is the newest ready snapshot of its day.
 	KeptDaily
-	// KeptWeekly keeps: of its ISO week.
+	// KeptWeekly keeps: it is the newest ready snapshot of its ISO week.
 	KeptWeekly
-	// KeptMonthly keeps: of its month.
+	// KeptMonthly keeps: it is the newest ready snapshot of its month.
 	KeptMonthly
-	// KeptYearly keeps: of its year.
+	// KeptYearly keeps: it is the newest ready snapshot of its year.
 	KeptYearly
 	// KeptNewest keeps the newest snapshot of a selected PVC where no TTL is set
-	// and no tier selects it: if it went, its slot would be due again.
+	// and no tier selects it: without it, its slot would be due again.
 	KeptNewest
-	// Floor keeps: it is one of the newest minReady ready ones, and would have
-	// gone otherwise.
+	// Floor keeps: it is one of the newest minReady ready snapshots, and would be
+	// deleted otherwise.
 	Floor
 
 	// Expired deletes: its age is beyond the TTL, and no tier selects it.
 	Expired
 	// NotSelected deletes: no tier selects it, and no TTL is set.
 	NotSelected
-	// OverCap deletes: there are more than maxCount, and it is first to go.
+	// OverCap deletes: there are more than maxCount, and it is the first to be
+	// deleted.
 	OverCap
-	// Replaced deletes an uncut failed snapshot, as a slot is due.
+	// Replaced deletes an uncut snapshot that failed, because a slot is due.
 	Replaced
-	// ClaimGone deletes an uncut snapshot whose PVC is being deleted or gone:
-	// it would block the PVC's deletion, or be cut from another PVC.
+	// ClaimGone deletes an uncut snapshot whose PVC is being deleted or gone: it
+	// would block the deletion of the PVC, or be cut from another PVC of its name.
 	ClaimGone
 	// Superseded deletes a cut snapshot that failed or is no longer ready, where
 	// no TTL is set: it is beyond readyDeadline and older than every ready
@@ -61,15 +63,15 @@ const (
 )
 
 var verdictNames = [...]string{
-	"NoLimit", "Terminating", "Held", "HeldByRestore", "UnderWay", "Unready", "WithinTTL",
+	"NoLimit", "BeingDeleted", "HeldByAnnotation", "HeldByRestore", "HeldInProgress", "Unready", "WithinTTL",
 	"KeptLast", "KeptHourly", "KeptDaily", "KeptWeekly", "KeptMonthly", "KeptYearly", "KeptNewest", "Floor",
 	"Expired", "NotSelected", "OverCap", "Replaced", "ClaimGone", "Superseded",
 }
 
-// String is the verdict in one word, for logs and metrics.
+// String returns the verdict as one word, for logs and metrics.
 func (v Verdict) String() string { return verdictNames[v] }
 
-// Delete reports whether the snapshot is to be deleted.
+// Delete reports whether the snapshot is deleted.
 func (v Verdict) Delete() bool { return v >= Expired }
 
 // byTier reports whether a tier keeps the snapshot.

@@ -19,10 +19,10 @@ func BenchmarkSlots(b *testing.B) {
 		"cron leap day": cronRule(b, "0 0 29 2 *", "Europe/Oslo"),
 	} {
 		b.Run(name, func(b *testing.B) {
-			terms := Terms{Timeline: rule.Timeline(anchor, 5*time.Minute), Requested: []time.Time{now.Add(-time.Hour)}, TTL: 24 * time.Hour}
+			criteria := Criteria{Timeline: rule.Timeline(anchor, 5*time.Minute), Requested: []time.Time{now.Add(-time.Hour)}, TTL: 24 * time.Hour}
 			b.ReportAllocs()
 			for b.Loop() {
-				terms.At(now)
+				criteria.At(now)
 			}
 		})
 	}

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Jitter is the offset of a PVC: a stable number of whole seconds in [0, limit),
-// spread over PVCs by a hash of the UID, and 0 where limit is shorter than 1s.
+// Jitter returns the offset of a PVC: a stable number of whole seconds in
+// [0, limit), derived from a hash of its UID, or 0 if limit is shorter than 1s.
 //
-// The hash must never change: another one would shift every slot of every
-// installation on upgrade, and slots are part of snapshot names.
+// The hash must never change. Slots are part of snapshot names, and another hash
+// would shift every slot of every installation on upgrade.
 func Jitter(uid string, limit time.Duration) time.Duration {
 	seconds := uint64(max(limit, 0) / time.Second)
 	if seconds == 0 {

@@ -21,13 +21,13 @@ func TestJitterNeverChanges(t *testing.T) {
 		limit time.Duration
 		want  time.Duration
 	}{
-		"no jitter":           {uid: "a", limit: 0, want: 0},
-		"negative":            {uid: "a", limit: -time.Hour, want: 0},
-		"less than a second":  {uid: "a", limit: 999 * time.Millisecond, want: 0},
-		"one second leaves 0": {uid: "a", limit: time.Second, want: 0},
-		"a UID in 15 minutes": {uid: "6f1c2a0e-9d3b-4a77-8e55-0c1d2e3f4a5b", limit: 15 * time.Minute, want: time.Minute + 25*time.Second},
-		"another":             {uid: "6f1c2a0e-9d3b-4a77-8e55-0c1d2e3f4a5c", limit: 15 * time.Minute, want: 2*time.Minute + 54*time.Second},
-		"a hundred years":     {uid: "6f1c2a0e-9d3b-4a77-8e55-0c1d2e3f4a5b", limit: maxDuration, want: 718509*time.Hour + time.Minute + 25*time.Second},
+		"zero without a limit":      {uid: "a", limit: 0, want: 0},
+		"zero for a negative limit": {uid: "a", limit: -time.Hour, want: 0},
+		"zero below a second":       {uid: "a", limit: 999 * time.Millisecond, want: 0},
+		"zero for one second":       {uid: "a", limit: time.Second, want: 0},
+		"a UID in 15 minutes":       {uid: "6f1c2a0e-9d3b-4a77-8e55-0c1d2e3f4a5b", limit: 15 * time.Minute, want: time.Minute + 25*time.Second},
+		"another UID in 15 minutes": {uid: "6f1c2a0e-9d3b-4a77-8e55-0c1d2e3f4a5c", limit: 15 * time.Minute, want: 2*time.Minute + 54*time.Second},
+		"the longest limit":         {uid: "6f1c2a0e-9d3b-4a77-8e55-0c1d2e3f4a5b", limit: maxDuration, want: 718509*time.Hour + time.Minute + 25*time.Second},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestJitterIsWholeSecondsBelowItsLimit(t *testing.T) {
 	})
 }
 
-func TestJitterSpreads(t *testing.T) {
+func TestJitterSpreadsEvenly(t *testing.T) {
 	const buckets, uids = 10, 10000
 	var counts [buckets]int
 	for i := range uids {

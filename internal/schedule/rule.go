@@ -8,36 +8,36 @@ import (
 	"time"
 )
 
-// Rule is what a schedule says about time: every so often, or a cron line in a
-// zone. It is the same for all PVCs, never changes, and may be used from many
-// goroutines. Only Every and ParseCron make a Rule that works.
+// Rule is what a spec says about time: an interval, or a cron line in a time
+// zone. It is the same for all PVCs, immutable, and safe for concurrent use. Use
+// Every or ParseCron to make one.
 //
-// Daylight saving time, as Vixie's cron has it: a line with fixed hours fires
-// for each local time once, a time that does not exist at the end of the gap,
-// one that exists twice at its first showing (several that come to fall on one
-// instant are one slot). A line whose hour field begins with * fires whenever
-// the clock in the zone shows a matching time, so that "0 * * * *" runs on
-// every 60 minutes through both.
+// Daylight saving time is handled as in Vixie cron. A line with fixed hours fires
+// once for each local time: at the end of the gap for a time that does not exist,
+// at the first of the two instants for a time that exists twice. Several times
+// that fall on one instant are one slot. A line whose hour field begins with *
+// fires whenever the local time matches, so that "0 * * * *" fires every 60
+// minutes through both changes.
 type Rule struct {
 	interval time.Duration // 0: cron
-	cron     line
+	cron     cronLine
 	loc      *time.Location
 }
 
-// Every is the rule of spec.snapshotInterval. An interval that is not a whole
-// number of seconds, 1s or more, is an error.
+// Every returns the rule for spec.snapshotInterval. The interval must be a whole
+// number of seconds, 1s or more.
 func Every(interval time.Duration) (Rule, error) {
 	if interval < time.Second || interval%time.Second != 0 {
-		return Rule{}, fmt.Errorf("interval %v: it must be whole seconds, 1s or more; write for example 6h", interval)
+		return Rule{}, fmt.Errorf("interval %v: must be whole seconds, 1s or more; write for example 6h", interval)
 	}
 	return Rule{interval: interval}, nil
 }
 
-// ParseCron is the rule of spec.schedule: five fields as for CronJob, or
-// @hourly, @daily, @weekly, @monthly or @yearly, read in the zone loc (nil:
-// UTC). A line that never fires, such as 30 February, is an error.
+// ParseCron returns the rule for spec.schedule: five fields as for CronJob, or
+// @hourly, @daily, @weekly, @monthly or @yearly, in the time zone loc (nil: UTC).
+// A line that never fires, such as 30 February, is an error.
 func ParseCron(text string, loc *time.Location) (Rule, error) {
-	l, err := parseLine(text)
+	l, err := parseCronLine(text)
 	if err != nil {
 		return Rule{}, err
 	}
@@ -47,22 +47,22 @@ func ParseCron(text string, loc *time.Location) (Rule, error) {
 	return Rule{cron: l, loc: loc}, nil
 }
 
-// Interval is the interval of an interval rule and 0 for cron. A jitter must be
-// shorter than it.
+// Interval returns the interval of an interval rule, and 0 for cron. A jitter
+// must be shorter than the interval.
 func (r Rule) Interval() time.Duration { return r.interval }
 
-// nextCron is the first firing after t.
+// nextCron returns the first firing after t.
 func (r *Rule) nextCron(t time.Time) (time.Time, bool) {
-	if !r.cron.runsOn {
-		// firstShowing(w) > t exactly if w > reached(t), and it never falls as
-		// w grows: the next wall time gives the next instant.
-		wall, ok := r.cron.next(reached(t, r.loc))
+	if !r.cron.wildcardHour {
+		// firstInstant(w) > t if and only if w > latestWall(t), and firstInstant
+		// never decreases: the next local time gives the next instant.
+		wall, ok := r.cron.next(latestWall(t, r.loc))
 		if !ok {
 			return time.Time{}, false
 		}
-		return firstShowing(wall, r.loc), true
+		return firstInstant(wall, r.loc), true
 	}
-	// From one change of the zone's offset to the next the clock is regular.
+	// Between two changes of the zone's offset the clock is regular.
 	t = t.In(r.loc)
 	for after := t; ; {
 		offset := offsetAt(t, r.loc)
@@ -71,22 +71,22 @@ func (r *Rule) nextCron(t time.Time) (time.Time, bool) {
 			return time.Time{}, false
 		}
 		at := wall.Add(-offset)
-		_, end := bounds(t)
+		_, end := zoneBounds(t)
 		if end.IsZero() || at.Before(end) {
 			return at, true
 		}
-		t, after = end, end.Add(-1) // -1: the end itself may be a firing
+		t, after = end, end.Add(-1) // -1: the line may fire at the end itself
 	}
 }
 
-// lastCron is the last firing not after t.
+// lastCron returns the last firing at or before t.
 func (r *Rule) lastCron(t time.Time) (time.Time, bool) {
-	if !r.cron.runsOn {
-		wall, ok := r.cron.last(reached(t, r.loc))
+	if !r.cron.wildcardHour {
+		wall, ok := r.cron.last(latestWall(t, r.loc))
 		if !ok {
 			return time.Time{}, false
 		}
-		return firstShowing(wall, r.loc), true
+		return firstInstant(wall, r.loc), true
 	}
 	for t = t.In(r.loc); ; {
 		offset := offsetAt(t, r.loc)
@@ -95,7 +95,7 @@ func (r *Rule) lastCron(t time.Time) (time.Time, bool) {
 			return time.Time{}, false
 		}
 		at := wall.Add(-offset)
-		start, _ := bounds(t)
+		start, _ := zoneBounds(t)
 		if start.IsZero() || !at.Before(start) {
 			return at, true
 		}

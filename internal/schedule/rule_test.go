@@ -12,17 +12,17 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestEvery(t *testing.T) {
+func TestEveryAcceptsWholeSeconds(t *testing.T) {
 	for name, tc := range map[string]struct {
 		interval time.Duration
 		wantErr  bool
 	}{
-		"six hours":     {6 * time.Hour, false},
-		"the least":     {time.Second, false},
-		"zero":          {0, true},
-		"negative":      {-time.Hour, true},
-		"too short":     {time.Second - 1, true},
-		"half a second": {1500 * time.Millisecond, true},
+		"six hours":              {6 * time.Hour, false},
+		"one second":             {time.Second, false},
+		"zero":                   {0, true},
+		"negative":               {-time.Hour, true},
+		"less than a second":     {time.Second - 1, true},
+		"a fraction of a second": {1500 * time.Millisecond, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := Every(tc.interval)
@@ -37,23 +37,23 @@ func TestEvery(t *testing.T) {
 }
 
 // Contract: API-4.
-func TestParseCronRefusesALineThatNeverFires(t *testing.T) {
+func TestParseCronRejectsALineThatNeverFires(t *testing.T) {
 	if _, err := ParseCron("0 0 30 2 *", time.UTC); err == nil || !strings.Contains(err.Error(), "never fires") {
 		t.Errorf("ParseCron = %v", err)
 	}
 }
 
-func TestCronHasNoInterval(t *testing.T) {
+func TestIntervalIsZeroForCron(t *testing.T) {
 	r, err := ParseCron("@hourly", nil)
 	if err != nil || r.Interval() != 0 {
 		t.Errorf("ParseCron = %v, Interval %v, want 0", err, r.Interval())
 	}
 }
 
-// Firings through changes of the clock, written in the zone's own time.
+// Times are local to the zone.
 //
 // Contract: SLOT-3.
-func TestCronThroughDaylightSavingTime(t *testing.T) {
+func TestCronFiresThroughDaylightSavingTime(t *testing.T) {
 	const layout = "01-02 15:04 -0700"
 	tests := map[string]struct {
 		zone, line, from, until string
@@ -63,67 +63,67 @@ func TestCronThroughDaylightSavingTime(t *testing.T) {
 			"America/New_York", "30 2 * * *", "2026-03-07T00:00:00-05:00", "2026-03-10T00:00:00-04:00",
 			[]string{"03-07 02:30 -0500", "03-08 03:00 -0400", "03-09 02:30 -0400"},
 		},
-		"several such times are one": {
+		"several times that do not exist fire once": {
 			"America/New_York", "*/20 2 * * *", "2026-03-08T00:00:00-05:00", "2026-03-09T00:00:00-04:00",
 			[]string{"03-08 03:00 -0400"},
 		},
-		"and one with a time at the end of the gap": {
+		"a time at the end of the gap fires once with them": {
 			"America/New_York", "0 2,3 * * *", "2026-03-08T00:00:00-05:00", "2026-03-09T00:00:00-04:00",
 			[]string{"03-08 03:00 -0400"},
 		},
-		"a time that exists twice fires once, at its first showing": {
+		"a time that exists twice fires once, at the first": {
 			"America/New_York", "30 1 * * *", "2026-11-01T00:00:00-04:00", "2026-11-03T00:00:00-05:00",
 			[]string{"11-01 01:30 -0400", "11-02 01:30 -0500"},
 		},
-		"fixed hours pause while an hour is repeated": {
+		"fixed hours do not fire while an hour is repeated": {
 			"America/New_York", "*/30 0-23 * * *", "2026-11-01T00:59:00-04:00", "2026-11-01T02:31:00-05:00",
 			[]string{"11-01 01:00 -0400", "11-01 01:30 -0400", "11-01 02:00 -0500", "11-01 02:30 -0500"},
 		},
-		"a wildcard hour runs on through the gap": {
+		"a wildcard hour fires every hour through the gap": {
 			"America/New_York", "30 * * * *", "2026-03-08T00:00:00-05:00", "2026-03-08T05:00:00-04:00",
 			[]string{"03-08 00:30 -0500", "03-08 01:30 -0500", "03-08 03:30 -0400", "03-08 04:30 -0400"},
 		},
-		"a wildcard hour runs on through the overlap": {
+		"a wildcard hour fires every hour through the overlap": {
 			"America/New_York", "30 * * * *", "2026-11-01T00:00:00-04:00", "2026-11-01T03:00:00-05:00",
 			[]string{"11-01 00:30 -0400", "11-01 01:30 -0400", "11-01 01:30 -0500", "11-01 02:30 -0500"},
 		},
-		"so does @hourly": {
+		"@hourly fires every hour through the overlap": {
 			"America/New_York", "@hourly", "2026-10-31T23:59:00-04:00", "2026-11-01T02:30:00-05:00",
 			[]string{"11-01 00:00 -0400", "11-01 01:00 -0400", "11-01 01:00 -0500", "11-01 02:00 -0500"},
 		},
-		"a stepped wildcard follows the clock": {
+		"a wildcard hour with a step fires at matching local times": {
 			"America/New_York", "0 */2 * * *", "2026-03-07T23:59:00-05:00", "2026-03-08T07:00:00-04:00",
 			[]string{"03-08 00:00 -0500", "03-08 04:00 -0400", "03-08 06:00 -0400"},
 		},
-		"@daily at a midnight that does not exist": {
+		"@daily fires after a midnight that does not exist": {
 			"America/Sao_Paulo", "@daily", "2018-11-03T00:00:00-03:00", "2018-11-05T12:00:00-02:00",
 			[]string{"11-04 01:00 -0200", "11-05 00:00 -0200"},
 		},
-		"@daily at a midnight that comes twice": {
+		"@daily fires once for a midnight that exists twice": {
 			"America/St_Johns", "@daily", "2010-11-06T12:00:00-02:30", "2010-11-08T12:00:00-03:30",
 			[]string{"11-07 00:00 -0230", "11-08 00:00 -0330"},
 		},
-		"a gap of half an hour": {
+		"a fixed time in a gap of half an hour fires once": {
 			"Australia/Lord_Howe", "15 2 * * *", "2026-10-03T12:00:00+10:30", "2026-10-05T12:00:00+11:00",
 			[]string{"10-04 02:30 +1100", "10-05 02:15 +1100"},
 		},
-		"an overlap of half an hour, by the half hour": {
+		"a wildcard hour fires twice in an overlap of half an hour": {
 			"Australia/Lord_Howe", "*/15 * * * *", "2026-04-05T01:20:00+11:00", "2026-04-05T02:01:00+10:30",
 			[]string{"04-05 01:30 +1100", "04-05 01:45 +1100", "04-05 01:30 +1030", "04-05 01:45 +1030", "04-05 02:00 +1030"},
 		},
-		"a day that is left out fires once, as the next begins": {
+		"a skipped day fires once, as the next begins": {
 			"Pacific/Apia", "0 12 * * *", "2011-12-29T00:00:00-10:00", "2012-01-01T00:00:00+14:00",
 			[]string{"12-29 12:00 -1000", "12-31 00:00 +1400", "12-31 12:00 +1400"},
 		},
-		"31 December 2040, fixed": {
+		"fixed hours fire on 31 December 2040": {
 			"America/New_York", "30 22 * * *", "2040-12-30T23:00:00-05:00", "2041-01-02T00:00:00-05:00",
 			[]string{"12-31 22:30 -0500", "01-01 22:30 -0500"},
 		},
-		"31 December 2040, wildcard": {
+		"a wildcard hour fires on 31 December 2040": {
 			"America/New_York", "0 */8 * * *", "2040-12-31T01:00:00-05:00", "2041-01-01T09:00:00-05:00",
 			[]string{"12-31 08:00 -0500", "12-31 16:00 -0500", "01-01 00:00 -0500", "01-01 08:00 -0500"},
 		},
-		"a quarter to": {
+		"an offset of 5:45": {
 			"Asia/Kathmandu", "0 0 * * *", "2026-01-01T12:00:00+05:45", "2026-01-03T12:00:00+05:45",
 			[]string{"01-02 00:00 +0545", "01-03 00:00 +0545"},
 		},
@@ -151,22 +151,21 @@ func TestCronThroughDaylightSavingTime(t *testing.T) {
 	}
 }
 
-// A minute-by-minute clock, as Vixie's cron keeps it, is the definition: a line
-// with a wildcard hour fires at each minute that the clock shows; one with
-// fixed hours at each minute that the clock shows or jumps over, for the first
-// time.
+// firings is the definition, by a clock that advances minute by minute as Vixie
+// cron's: a line with a wildcard hour fires at each minute that the clock shows; a
+// line with fixed hours at each minute that it shows or skips for the first time.
 func firings(r *Rule, from, until time.Time) []time.Time {
 	fires := func(w time.Time) bool {
 		l := &r.cron
 		return l.minute>>w.Minute()&1 == 1 && l.hour>>w.Hour()&1 == 1 && l.month>>w.Month()&1 == 1 && l.onDay(w)
 	}
 	var all []time.Time
-	seen := from.Add(offsetAt(from, r.loc) - time.Minute).UTC() // the last minute that the clock went through
+	seen := from.Add(offsetAt(from, r.loc) - time.Minute).UTC() // the latest minute shown or skipped
 	for t := from; t.Before(until); t = t.Add(time.Minute) {
 		shown := t.Add(offsetAt(t, r.loc)).UTC()
-		fired := r.cron.runsOn && fires(shown)
+		fired := r.cron.wildcardHour && fires(shown)
 		for ; seen.Before(shown); seen = seen.Add(time.Minute) {
-			fired = fired || !r.cron.runsOn && fires(seen.Add(time.Minute))
+			fired = fired || !r.cron.wildcardHour && fires(seen.Add(time.Minute))
 		}
 		if fired {
 			all = append(all, t)
@@ -175,16 +174,15 @@ func firings(r *Rule, from, until time.Time) []time.Time {
 	return all
 }
 
-// Next and Latest against the walk by the minute, in five days around a change
-// of the clock, and around nothing.
+// In five days around a change of the clock, and around some other days.
 //
 // Contract: SLOT-2.
-func TestCronAgreesWithAWalkByTheMinute(t *testing.T) {
+func TestCronAgreesWithMinuteByMinuteClock(t *testing.T) {
 	at := make(map[string][]time.Time)
 	var names []string
 	for _, name := range zones {
 		if name == "Asia/Manila" || name == "America/Juneau" {
-			continue // their changes of 1844 and 1867 are not by whole minutes
+			continue // their changes of 1844 and 1867 are not whole minutes
 		}
 		names = append(names, name)
 		at[name] = append(changes(zone(t, name), time.Date(2009, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2035, 1, 1, 0, 0, 0, 0, time.UTC)),

@@ -5,33 +5,33 @@ package schedule
 
 import "time"
 
-// Timeline is a Rule as one PVC sees it: an ordered, endless set of slots.
+// Timeline is a Rule applied to one PVC: an ordered, endless sequence of slots.
 //
 //   - Interval: slot n is anchor + offset + n × interval, n >= 0. The first slot
 //     is the anchor plus the offset, so that a new PVC is due at once.
-//   - Cron: the rule's firings plus the offset, later than the anchor.
+//   - Cron: the rule's firings plus the offset that are later than the anchor.
 type Timeline struct {
 	rule   Rule
 	anchor time.Time
 	offset time.Duration
 }
 
-// Timeline is the rule as seen by a PVC with this anchor (the later of the
-// schedule's and the PVC's creationTimestamp) and this offset (its Jitter, 0 or
-// more, whole seconds).
+// Timeline returns the timeline of a PVC. The anchor is the later of the
+// creationTimestamps of schedule and PVC; the offset is the PVC's Jitter, 0 or
+// more in whole seconds.
 func (r Rule) Timeline(anchor time.Time, offset time.Duration) Timeline {
 	return Timeline{rule: r, anchor: anchor, offset: offset}
 }
 
-// Latest is the newest slot at or before now; false while there is none yet.
+// Latest returns the newest slot at or before now, or false if there is none yet.
 func (t Timeline) Latest(now time.Time) (time.Time, bool) {
 	if t.rule.interval > 0 {
-		first, step := t.steps()
+		first, interval := t.intervalSeconds()
 		since := now.Unix() - first
 		if since < 0 {
 			return time.Time{}, false
 		}
-		return time.Unix(first+since-since%step, 0).UTC(), true
+		return time.Unix(first+since-since%interval, 0).UTC(), true
 	}
 	at, ok := t.rule.lastCron(now.Add(-t.offset))
 	slot := at.Add(t.offset)
@@ -41,16 +41,16 @@ func (t Timeline) Latest(now time.Time) (time.Time, bool) {
 	return slot, true
 }
 
-// Next is the earliest slot after a time. A timeline has no end; false means
-// only that the times asked about are beyond what the calendar can say.
+// Next returns the earliest slot after a time. A timeline has no end: the result
+// is false only for times beyond what the calendar can represent.
 func (t Timeline) Next(after time.Time) (time.Time, bool) {
 	if t.rule.interval > 0 {
-		first, step := t.steps()
+		first, interval := t.intervalSeconds()
 		since := after.Unix() - first
 		if since < 0 {
 			return time.Unix(first, 0).UTC(), true
 		}
-		return time.Unix(first+since-since%step+step, 0).UTC(), true
+		return time.Unix(first+since-since%interval+interval, 0).UTC(), true
 	}
 	if after.Before(t.anchor) {
 		after = t.anchor
@@ -62,14 +62,13 @@ func (t Timeline) Next(after time.Time) (time.Time, bool) {
 	return at.Add(t.offset), true
 }
 
-// Previous is the slot before a slot; false where that was the first.
+// Previous returns the slot before a slot, or false if that is the first.
 func (t Timeline) Previous(slot time.Time) (time.Time, bool) {
 	return t.Latest(slot.Add(-time.Second))
 }
 
-// steps are the first slot of an interval rule, in Unix seconds, and the
-// interval in seconds. Seconds rather than time.Duration, which ends after 292
-// years.
-func (t Timeline) steps() (first, step int64) {
+// intervalSeconds returns the first slot of an interval rule in Unix seconds, and
+// the interval in seconds. A time.Duration would overflow after 292 years.
+func (t Timeline) intervalSeconds() (first, interval int64) {
 	return t.anchor.Add(t.offset).Unix(), int64(t.rule.interval / time.Second)
 }

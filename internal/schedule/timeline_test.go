@@ -38,7 +38,7 @@ func cronRule(t testing.TB, text, zoneName string) Rule {
 }
 
 // Contract: SLOT-1.
-func TestTimeline(t *testing.T) {
+func TestTimelineReturnsLatestNextAndPrevious(t *testing.T) {
 	const anchor = "2026-01-01T00:10:00Z"
 	sixHours, daily := every(t, 6*time.Hour), cronRule(t, "30 2 * * *", "Europe/Oslo") // 01:30 UTC in winter
 	tests := map[string]struct {
@@ -50,11 +50,11 @@ func TestTimeline(t *testing.T) {
 		wantNext     string
 		wantPrevious string // before the latest
 	}{
-		"interval: due at once": {
+		"interval: the first slot is the anchor": {
 			rule: sixHours, now: anchor,
 			wantLatest: anchor, wantNext: "2026-01-01T06:10:00Z",
 		},
-		"interval: or after its offset": {
+		"interval: the first slot is after the offset": {
 			rule: sixHours, offset: 5 * time.Minute, now: anchor,
 			wantNext: "2026-01-01T00:15:00Z",
 		},
@@ -70,7 +70,7 @@ func TestTimeline(t *testing.T) {
 			rule: sixHours, offset: 5 * time.Minute, now: "2026-01-01T06:15:00.001Z",
 			wantLatest: "2026-01-01T06:15:00Z", wantNext: "2026-01-01T12:15:00Z", wantPrevious: "2026-01-01T00:15:00Z",
 		},
-		"interval: any number of missed slots": {
+		"interval: many missed slots": {
 			rule: sixHours, now: "2027-01-01T00:09:00Z",
 			wantLatest: "2026-12-31T18:10:00Z", wantNext: "2027-01-01T00:10:00Z", wantPrevious: "2026-12-31T12:10:00Z",
 		},
@@ -78,7 +78,7 @@ func TestTimeline(t *testing.T) {
 			rule: sixHours, now: "1970-01-01T00:00:00Z",
 			wantNext: anchor,
 		},
-		"interval: a clock beyond what a duration holds": {
+		"interval: a clock 800 years later": {
 			rule: sixHours, now: "2826-01-01T00:10:00Z",
 			wantLatest: "2826-01-01T00:10:00Z", wantNext: "2826-01-01T06:10:00Z", wantPrevious: "2825-12-31T18:10:00Z",
 		},
@@ -86,23 +86,23 @@ func TestTimeline(t *testing.T) {
 			rule: sixHours, anchor: "2026-01-01T00:10:00.7Z", now: "2026-01-01T06:10:00Z",
 			wantLatest: "2026-01-01T06:10:00Z", wantNext: "2026-01-01T12:10:00Z", wantPrevious: anchor,
 		},
-		"cron: none until the first after the anchor": {
+		"cron: none before the first": {
 			rule: daily, now: "2026-01-01T01:29:59Z",
 			wantNext: "2026-01-01T01:30:00Z",
 		},
-		"cron: the first": {
+		"cron: at the first": {
 			rule: daily, now: "2026-01-01T01:30:00Z",
 			wantLatest: "2026-01-01T01:30:00Z", wantNext: "2026-01-02T01:30:00Z",
 		},
-		"cron: a slot at the anchor is not later than it": {
+		"cron: a firing at the anchor is no slot": {
 			rule: daily, anchor: "2026-01-01T01:30:00Z", now: "2026-01-01T01:30:00Z",
 			wantNext: "2026-01-02T01:30:00Z",
 		},
-		"cron: the offset counts, not the cron's own time": {
+		"cron: a firing before the anchor is a slot if the offset is not": {
 			rule: daily, anchor: "2026-01-01T01:35:00Z", offset: 10 * time.Minute, now: "2026-01-01T01:40:00Z",
 			wantLatest: "2026-01-01T01:40:00Z", wantNext: "2026-01-02T01:40:00Z",
 		},
-		"cron: between the cron's time and the slot": {
+		"cron: between a firing and its slot": {
 			rule: daily, offset: 10 * time.Minute, now: "2026-01-05T01:39:59Z",
 			wantLatest: "2026-01-04T01:40:00Z", wantNext: "2026-01-05T01:40:00Z", wantPrevious: "2026-01-03T01:40:00Z",
 		},
@@ -110,7 +110,7 @@ func TestTimeline(t *testing.T) {
 			rule: daily, now: "1970-01-01T00:00:00Z",
 			wantNext: "2026-01-01T01:30:00Z",
 		},
-		"cron: summer time is an hour earlier": {
+		"cron: an hour earlier in summer": {
 			rule: daily, now: "2026-07-01T12:00:00Z",
 			wantLatest: "2026-07-01T00:30:00Z", wantNext: "2026-07-02T00:30:00Z", wantPrevious: "2026-06-30T00:30:00Z",
 		},
@@ -120,7 +120,7 @@ func TestTimeline(t *testing.T) {
 			if tc.anchor == "" {
 				tc.anchor = anchor
 			}
-			line := tc.rule.Timeline(instant(t, tc.anchor), tc.offset)
+			timeline := tc.rule.Timeline(instant(t, tc.anchor), tc.offset)
 			show := func(at time.Time, ok bool) string {
 				if !ok {
 					return ""
@@ -128,16 +128,16 @@ func TestTimeline(t *testing.T) {
 				return at.Format(time.RFC3339Nano) // UTC shows as Z
 			}
 			now := instant(t, tc.now)
-			latest, ok := line.Latest(now)
+			latest, ok := timeline.Latest(now)
 			if got := show(latest, ok); got != tc.wantLatest {
 				t.Errorf("Latest = %q, want %q", got, tc.wantLatest)
 			}
 			if ok {
-				if got := show(line.Previous(latest)); got != tc.wantPrevious {
+				if got := show(timeline.Previous(latest)); got != tc.wantPrevious {
 					t.Errorf("Previous = %q, want %q", got, tc.wantPrevious)
 				}
 			}
-			if got := show(line.Next(now)); got != tc.wantNext {
+			if got := show(timeline.Next(now)); got != tc.wantNext {
 				t.Errorf("Next = %q, want %q", got, tc.wantNext)
 			}
 		})
@@ -155,7 +155,7 @@ func drawTimeline(rt *rapid.T, t testing.TB) Timeline {
 		offset = time.Duration(rapid.Int64Range(0, seconds-1).Draw(rt, "offset")) * time.Second
 	} else {
 		var err error
-		if rule, err = ParseCron(drawLine(rt), zone(t, rapid.SampledFrom(zones).Draw(rt, "zone"))); err != nil {
+		if rule, err = ParseCron(drawCronLine(rt), zone(t, rapid.SampledFrom(zones).Draw(rt, "zone"))); err != nil {
 			rt.Fatal(err)
 		}
 		offset = time.Duration(rapid.Int64Range(0, 3*24*60*60).Draw(rt, "offset")) * time.Second
@@ -163,37 +163,37 @@ func drawTimeline(rt *rapid.T, t testing.TB) Timeline {
 	return rule.Timeline(anchor, offset)
 }
 
-// Latest and Next cut the slots in two at any time: they are neighbours, in
-// order, whole seconds in UTC, and no sooner than the anchor.
-func TestLatestAndNextAreNeighbours(t *testing.T) {
+// Latest and Next are adjacent slots, whole seconds in UTC, and not before the
+// anchor.
+func TestLatestAndNextAreAdjacent(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		line := drawTimeline(rt, t)
-		now := line.anchor.Add(time.Duration(rapid.Int64Range(-1e9, 1e9).Draw(rt, "now"))*time.Second +
+		timeline := drawTimeline(rt, t)
+		now := timeline.anchor.Add(time.Duration(rapid.Int64Range(-1e9, 1e9).Draw(rt, "now"))*time.Second +
 			time.Duration(rapid.Int64Range(0, 1e9-1).Draw(rt, "ns")))
 
-		next, ok := line.Next(now)
-		if !ok || !next.After(now) || next.Before(line.anchor) {
-			rt.Fatalf("Next(%v) = %v, %v, anchor %v", now, next, ok, line.anchor)
+		next, ok := timeline.Next(now)
+		if !ok || !next.After(now) || next.Before(timeline.anchor) {
+			rt.Fatalf("Next(%v) = %v, %v, anchor %v", now, next, ok, timeline.anchor)
 		}
 		if next.Nanosecond() != 0 || next.Location() != time.UTC {
 			rt.Fatalf("Next = %v, want whole seconds in UTC", next)
 		}
-		if at, ok := line.Latest(next); !ok || !at.Equal(next) {
+		if at, ok := timeline.Latest(next); !ok || !at.Equal(next) {
 			rt.Fatalf("Latest(%v) = %v, %v, want the slot itself", next, at, ok)
 		}
-		latest, ok := line.Latest(now)
-		before, okBefore := line.Previous(next)
+		latest, ok := timeline.Latest(now)
+		before, okBefore := timeline.Previous(next)
 		if ok != okBefore || !latest.Equal(before) {
-			rt.Fatalf("Latest = %v, %v, but before Next comes %v, %v", latest, ok, before, okBefore)
+			rt.Fatalf("Latest = %v, %v, but Previous(Next) = %v, %v", latest, ok, before, okBefore)
 		}
 		if !ok {
 			return
 		}
-		if latest.After(now) || latest.Before(line.anchor) || latest.Nanosecond() != 0 || latest.Location() != time.UTC {
-			rt.Fatalf("Latest(%v) = %v, anchor %v", now, latest, line.anchor)
+		if latest.After(now) || latest.Before(timeline.anchor) || latest.Nanosecond() != 0 || latest.Location() != time.UTC {
+			rt.Fatalf("Latest(%v) = %v, anchor %v", now, latest, timeline.anchor)
 		}
-		if after, _ := line.Next(latest); !after.Equal(next) {
-			rt.Fatalf("after %v comes %v, want %v", latest, after, next)
+		if after, _ := timeline.Next(latest); !after.Equal(next) {
+			rt.Fatalf("Next(%v) = %v, want %v", latest, after, next)
 		}
 	})
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// LoadZone finds an IANA time zone by name; the empty name is UTC. The zone of
-// the machine ("Local") is refused: it would differ between nodes.
+// LoadZone returns an IANA time zone by name; the empty name is UTC. "Local" is
+// an error, because it may differ between nodes.
 func LoadZone(name string) (*time.Location, error) {
 	loc, err := time.LoadLocation(name)
 	if err != nil || strings.EqualFold(name, "local") {
@@ -19,31 +19,31 @@ func LoadZone(name string) (*time.Location, error) {
 	return loc, nil
 }
 
-// A wall time is what a clock in a zone shows, written as a time.Time in UTC.
-// time.Date is of no use to turn it into an instant: which one it picks in a
-// gap or an overlap of daylight saving time is not promised.
+// A wall time is the local time in a zone, represented as a time.Time in UTC.
+// time.Date cannot convert it to an instant: within a gap or an overlap of
+// daylight saving time, its result is not specified.
 
 const (
-	// maxOffset is more than any zone is ahead of UTC.
+	// maxOffset is larger than any zone's offset from UTC.
 	maxOffset = 24 * time.Hour
 	// maxSetBack is more than any zone's clock was ever set back at once.
 	maxSetBack = 48 * time.Hour
 )
 
-// offsetAt is how far the zone's clock is ahead of UTC at t.
+// offsetAt returns the zone's offset from UTC at t.
 func offsetAt(t time.Time, loc *time.Location) time.Duration {
 	_, seconds := t.In(loc).Zone()
 	return time.Duration(seconds) * time.Second
 }
 
-// bounds is a stretch of time from start (included) to end (excluded) around t,
-// in which the zone of t has one offset. A zero time is no bound.
+// zoneBounds returns a period around t, start included and end excluded, in which
+// the zone of t has one offset. A zero time is no bound.
 //
-// It is ZoneBounds, but for a fault of that in Go 1.26: where the zone data have
-// no more than a rule (Go's own from 2038 on, others from today), the end that
-// it gives for 31 December of a leap year is that day's beginning in UTC.
-// Whoever walks on from end to end would never get past it.
-func bounds(t time.Time) (start, end time.Time) {
+// It works around a bug of time.ZoneBounds in Go 1.26: where the zone data end
+// with a rule (Go's own from 2038 on, others from today), the end returned for
+// 31 December of a leap year is the beginning of that day in UTC. A loop from end
+// to end would never get past it.
+func zoneBounds(t time.Time) (start, end time.Time) {
 	start, end = t.ZoneBounds()
 	if !end.IsZero() && !end.After(t) {
 		end = t.Truncate(24 * time.Hour).Add(24 * time.Hour) // the end of the year
@@ -51,33 +51,33 @@ func bounds(t time.Time) (start, end time.Time) {
 	return start, end
 }
 
-// reached is the latest wall time that the zone's clock has shown up to and at
-// t. It is what the clock shows, but while an hour is repeated it stands still
-// at the last instant before the clock was set back.
-func reached(t time.Time, loc *time.Location) time.Time {
+// latestWall returns the latest wall time that the zone's clock has shown up to
+// and including t. That is the wall time at t, except while an hour is repeated:
+// then it is the last instant before the clock was set back.
+func latestWall(t time.Time, loc *time.Location) time.Time {
 	wall := t.Add(offsetAt(t, loc)).UTC()
-	for start, _ := bounds(t.In(loc)); !start.IsZero() && t.Sub(start) < maxSetBack; {
+	for start, _ := zoneBounds(t.In(loc)); !start.IsZero() && t.Sub(start) < maxSetBack; {
 		before := start.Add(-1)
 		if shown := before.Add(offsetAt(before, loc)).UTC(); shown.After(wall) {
 			wall = shown
 		}
-		start, _ = bounds(before)
+		start, _ = zoneBounds(before)
 	}
 	return wall
 }
 
-// firstShowing is the first instant at which the zone's clock shows wall or
-// later: the end of the gap for a time that does not exist, the first of the
-// two for one that exists twice. firstShowing(w) <= t exactly if
-// w <= reached(t).
-func firstShowing(wall time.Time, loc *time.Location) time.Time {
-	t := wall.Add(-maxOffset).In(loc) // too early for any zone to show wall
+// firstInstant returns the first instant at which the zone's clock shows wall or
+// later: the end of the gap for a time that does not exist, the first of the two
+// for a time that exists twice. firstInstant(w) <= t if and only if
+// w <= latestWall(t).
+func firstInstant(wall time.Time, loc *time.Location) time.Time {
+	t := wall.Add(-maxOffset).In(loc) // too early to show wall in any zone
 	for {
 		shows := wall.Add(-offsetAt(t, loc))
 		if shows.Before(t) {
-			shows = t // the clock jumped over wall just now
+			shows = t // the clock skipped wall at t
 		}
-		_, end := bounds(t)
+		_, end := zoneBounds(t)
 		if end.IsZero() || shows.Before(end) {
 			return shows.UTC()
 		}

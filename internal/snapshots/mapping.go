@@ -63,24 +63,22 @@ func (m *mapper) Map(r mapRequest) mapResult {
 	forAll, _ := requestedAt(r.Parent)
 	forOne, malformed := requestedAt(claim)
 	malformed.Claim = claim.Name
-	terms := schedule.Terms{
+	criteria := schedule.Criteria{
 		Timeline:         p.rule.Timeline(anchor, schedule.Jitter(string(claim.UID), p.jitter)),
 		Requested:        append(forAll, forOne...),
 		Suspend:          p.suspend,
 		TTL:              p.retention.TTL,
 		StartingDeadline: p.startingDeadline,
 	}
-	slots := terms.At(r.Now)
+	slots := criteria.At(r.Now)
 
-	var taking retention.Taking
 	skipped := skip(claim)
 	if skipped == "" {
-		taking = retention.Take(slots.Current, r.Now, p.retention.ReadyDeadline, series)
+		series.Slot = slots.Current
 	}
-	series.SlotDue = taking.Due
 
-	result := decide(p, r, series)
-	if taking.Create() {
+	result, take := decide(p, r, series)
+	if take.Create() {
 		result.Outputs = append(result.Outputs, newSnapshot(r.Parent, claim, slots.Current))
 	}
 	result.Next = earliest(result.Next, slots.Next, slots.Until)
@@ -103,7 +101,7 @@ func (m *mapper) Map(r mapRequest) mapResult {
 	if at := failsAt(p, series.Snapshots, r.Now); at.After(r.Now) {
 		result.Next = earliest(result.Next, at)
 	}
-	for _, problem := range troubles(p, series.Snapshots, slots, taking, r.Now) {
+	for _, problem := range troubles(p, series.Snapshots, slots, take, r.Now) {
 		problem.Claim = claim.Name
 		result.Note.add(problem)
 		if problem.Reason == v1alpha1.ReasonSnapshotOverdue && p.retention.TTL > 0 {
@@ -135,7 +133,7 @@ func (m *mapper) Tombstone(r mapRequest) mapResult {
 		series.Claim = retention.Unselected
 		series.ClaimDeleting = r.Input.GetDeletionTimestamp() != nil
 	}
-	result := decide(p, r, series)
+	result, _ := decide(p, r, series)
 	result.Note = Note{LastSnapshot: lastSlot(series.Snapshots, r.Now)}
 	if r.Input != nil && metav1.IsControlledBy(r.Input, r.Parent) {
 		// Not mapped: what a schedule makes must not be its own input.
@@ -149,14 +147,14 @@ func (m *mapper) Tombstone(r mapRequest) mapResult {
 func keepAll(r mapRequest) mapResult { return mapResult{Outputs: r.Outputs} }
 
 // decide asks retention about a series.
-func decide(p *policy, r mapRequest, series retention.Series) mapResult {
+func decide(p *policy, r mapRequest, series retention.Series) (mapResult, retention.Take) {
 	decision := retention.Decide(p.retention, r.Now, series)
 	result := mapResult{Outputs: make([]client.Object, 0, len(r.Outputs)+1), Next: decision.Next}
 	for i, verdict := range decision.Verdicts {
 		if !verdict.Delete() {
 			result.Outputs = append(result.Outputs, r.Outputs[i])
 		}
-		if verdict == retention.HeldRestore {
+		if verdict == retention.HeldByRestore {
 			result.Next = earliest(result.Next, r.Now.Add(restoreLook))
 		}
 	}
@@ -172,7 +170,7 @@ func decide(p *policy, r mapRequest, series retention.Series) mapResult {
 		}
 		return ""
 	}
-	return result
+	return result, decision.Take
 }
 
 // isAhead tells whether a snapshot was taken by a clock that was ahead of the API
@@ -219,7 +217,7 @@ func requestedAt(o client.Object) (at []time.Time, malformed Problem) {
 
 // troubles say what is wrong with the snapshots of a PVC that can be
 // snapshotted. What the create says comes later (record.go).
-func troubles(p *policy, snapshots []retention.Snapshot, slots schedule.Slots, t retention.Taking, now time.Time) []Problem {
+func troubles(p *policy, snapshots []retention.Snapshot, slots schedule.Slots, t retention.Take, now time.Time) []Problem {
 	var found []Problem
 	deadline := p.retention.ReadyDeadline
 	if i := retention.Newest(snapshots, now); i >= 0 && failed(&snapshots[i], now, deadline) {
@@ -229,7 +227,7 @@ func troubles(p *policy, snapshots []retention.Snapshot, slots schedule.Slots, t
 				snapshots[i].Name, deadline),
 		})
 	}
-	if t.Block == retention.BlockedUnderWay && !snapshots[t.Blocker].Uncut() {
+	if t.Block == retention.BlockedInProgress && !snapshots[t.Blocker].Uncut() {
 		found = append(found, Problem{
 			Reason: v1alpha1.ReasonSnapshotSlow,
 			Message: fmt.Sprintf("VolumeSnapshot %s is cut but not ready, and the next one waits for it",
@@ -284,7 +282,7 @@ func failsAt(p *policy, snapshots []retention.Snapshot, now time.Time) time.Time
 // overdue tells whether the slot before the latest is not served. One whose
 // snapshot would have expired since cannot be judged any more.
 func overdue(p *policy, snapshots []retention.Snapshot, slots schedule.Slots, now time.Time) bool {
-	if slots.Previous.IsZero() || retention.Served(snapshots, slots.Previous, now) {
+	if slots.Previous.IsZero() || retention.Covered(snapshots, slots.Previous, now) {
 		return false
 	}
 	return p.retention.TTL == 0 || now.Before(slots.Previous.Add(p.retention.TTL))

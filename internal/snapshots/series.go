@@ -26,9 +26,9 @@ func snapshotsOf(outputs []client.Object, restoring map[string]bool) []retention
 		s.Deleting = v.DeletionTimestamp != nil
 		s.ScheduledAt = scheduledAt(v)
 		if _, held := v.Annotations[v1alpha1.AnnotationHold]; held {
-			s.Hold = retention.HeldByAnnotation
+			s.Hold = retention.HoldAnnotation
 		} else if restoring[v.Name] {
-			s.Hold = retention.HeldByRestore
+			s.Hold = retention.HoldRestore
 		}
 		if v.Status == nil {
 			continue

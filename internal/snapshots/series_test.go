@@ -36,15 +36,15 @@ func TestSnapshotsOf(t *testing.T) {
 		"not ready":     {snapshot: notReady, want: with(cut)},
 		"in error":      {snapshot: erring(time.Hour), want: with(func(s *retention.Snapshot) { cut(s); s.HasError = true })},
 		"being deleted": {snapshot: uncut(time.Hour).deleting(), want: with(func(s *retention.Snapshot) { s.Deleting = true })},
-		"held":          {snapshot: uncut(time.Hour).held(), want: with(func(s *retention.Snapshot) { s.Hold = retention.HeldByAnnotation })},
+		"held":          {snapshot: uncut(time.Hour).held(), want: with(func(s *retention.Snapshot) { s.Hold = retention.HoldAnnotation })},
 		"restoring": {
 			snapshot: uncut(time.Hour), restoring: map[string]bool{"1h0m0s": true},
-			want: with(func(s *retention.Snapshot) { s.Hold = retention.HeldByRestore }),
+			want: with(func(s *retention.Snapshot) { s.Hold = retention.HoldRestore }),
 		},
 		"another is restoring": {snapshot: uncut(time.Hour), restoring: map[string]bool{"2h0m0s": true}, want: base},
 		"held and restoring": {
 			snapshot: heldAndRestoring, restoring: map[string]bool{"1h0m0s": true},
-			want: with(func(s *retention.Snapshot) { cut(s); s.ReadyToUse = true; s.Hold = retention.HeldByAnnotation }),
+			want: with(func(s *retention.Snapshot) { cut(s); s.ReadyToUse = true; s.Hold = retention.HoldAnnotation }),
 		},
 		"no scheduled-at":        {snapshot: uncut(time.Hour).unscheduled(), want: with(func(s *retention.Snapshot) { s.ScheduledAt = time.Time{} })},
 		"malformed scheduled-at": {snapshot: uncut(time.Hour).scheduledAt("x"), want: with(func(s *retention.Snapshot) { s.ScheduledAt = time.Time{} })},

@@ -192,7 +192,10 @@ func productPolicy(t *terms) retention.Policy {
 }
 
 func productSeries(v *view, t *terms, now time.Time, due bool) retention.Series {
-	series := retention.Series{Claim: retention.Gone, SlotDue: due}
+	series := retention.Series{Claim: retention.Gone}
+	if due {
+		series.Slot = now // no snapshot covers a slot that is due, nor any later time
+	}
 	if v.claim != nil {
 		series.Claim = retention.Unselected
 		if (&question{view: v, terms: t}).selected() {
@@ -211,9 +214,9 @@ func productSeries(v *view, t *terms, now time.Time, due bool) retention.Series 
 			p.ScheduledAt = at
 		}
 		if _, ok := s.Annotations[v1alpha1.AnnotationHold]; ok {
-			p.Hold = retention.HeldByAnnotation
+			p.Hold = retention.HoldAnnotation
 		} else if q.held(s) != "" {
-			p.Hold = retention.HeldByRestore
+			p.Hold = retention.HoldRestore
 		}
 		series.Snapshots = append(series.Snapshots, p)
 	}

@@ -13,19 +13,19 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// line is a cron line on a clock without a zone: it only knows what a wall
-// clock shows. Such wall times are written as time.Time values in UTC.
-type line struct {
+// cronLine is a cron line on a clock without a time zone. It takes and returns
+// wall times, represented as time.Time values in UTC.
+type cronLine struct {
 	minute, hour, day, month, weekday uint64 // a bit for each value
-	// eitherDay: day of month and day of week are both restricted, so that one
-	// of them is enough. Else both must match.
+	// eitherDay: day of month and day of week are both restricted, and one of
+	// them is enough to match. Otherwise both must match.
 	eitherDay bool
-	// runsOn: the hour field begins with *, so that the line follows the clock
-	// through changes of daylight saving time. See Rule.
-	runsOn bool
+	// wildcardHour: the hour field begins with *, so that the line fires for
+	// every matching local time through daylight saving time. See Rule.
+	wildcardHour bool
 }
 
-// macros are the only words that stand for a line.
+// macros are the words that stand for a line.
 var macros = map[string]string{
 	"@hourly":  "0 * * * *",
 	"@daily":   "0 0 * * *",
@@ -34,61 +34,61 @@ var macros = map[string]string{
 	"@yearly":  "0 0 1 1 *",
 }
 
-// parser is that of CronJob: a line must mean here what it means there. Its walk
-// is not used: it knows no way back, and gives up after five years.
+// parser is CronJob's, because a line must mean here what it means there. Its
+// Next is not used: there is no way back, and it gives up after five years.
 var parser = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow)
 
 // star is the bit that the parser adds to the mask of an unrestricted field: one
 // with a bare * (or ?, which is the same) among its items. */2 restricts.
 const star = 1 << 63
 
-// parseLine reads a cron line or a macro. A line that never fires is an error.
-func parseLine(text string) (line, error) {
+// parseCronLine parses a cron line or a macro. A line that never fires is an error.
+func parseCronLine(text string) (cronLine, error) {
 	l, err := parse(text)
 	if err != nil {
-		return line{}, fmt.Errorf(`schedule %q: %w; write for example "30 2 * * *" `+
+		return cronLine{}, fmt.Errorf(`schedule %q: %w; write for example "30 2 * * *" `+
 			`(minute, hour, day of month, month, day of week) or @daily`, text, err)
 	}
 	return l, nil
 }
 
-func parse(text string) (line, error) {
-	// The parser would take a zone, and panics where nothing follows it.
+func parse(text string) (cronLine, error) {
+	// The parser accepts a time zone, and panics if nothing follows it.
 	if strings.Contains(text, "TZ=") {
-		return line{}, errors.New("a time zone belongs in timeZone")
+		return cronLine{}, errors.New("the time zone belongs in timeZone")
 	}
 	if macro, ok := macros[text]; ok {
 		text = macro
 	}
 	if strings.HasPrefix(text, "@") {
-		return line{}, errors.New("the only words are @hourly, @daily, @weekly, @monthly and @yearly")
+		return cronLine{}, errors.New("the only words are @hourly, @daily, @weekly, @monthly and @yearly")
 	}
 	parsed, err := parser.Parse(text)
 	if err != nil {
-		return line{}, err
+		return cronLine{}, err
 	}
-	spec := parsed.(*cron.SpecSchedule) // what it returns for five fields
+	spec := parsed.(*cron.SpecSchedule) // the parser's result for five fields
 	hour := strings.Fields(text)[1]
-	l := line{
+	l := cronLine{
 		minute: spec.Minute &^ star, hour: spec.Hour &^ star,
 		day: spec.Dom &^ star, month: spec.Month &^ star, weekday: spec.Dow &^ star,
-		eitherDay: (spec.Dom|spec.Dow)&star == 0,
-		runsOn:    hour[0] == '*' || hour[0] == '?',
+		eitherDay:    (spec.Dom|spec.Dow)&star == 0,
+		wildcardHour: hour[0] == '*' || hour[0] == '?',
 	}
-	// A leap year comes first, so that 29 February is found at once.
+	// 2000 is a leap year, so that 29 February is found at once.
 	if _, ok := l.next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)); !ok {
-		return line{}, errors.New("there is no such day, so it never fires")
+		return cronLine{}, errors.New("there is no such day, so it never fires")
 	}
 	return l, nil
 }
 
-// horizon is how many years next and last look ahead or back. The longest wait
-// between two firings is that from 29 February 2096 to 29 February 2104.
+// horizon is how many years next and last search. The longest time between two
+// firings is from 29 February 2096 to 29 February 2104.
 const horizon = 8
 
-// next is the first wall time after w at which the line fires; false if none
-// comes within the horizon.
-func (l *line) next(w time.Time) (time.Time, bool) {
+// next returns the first wall time after w at which the line fires, or false if
+// there is none within the horizon.
+func (l *cronLine) next(w time.Time) (time.Time, bool) {
 	w = w.Truncate(time.Minute).Add(time.Minute)
 	for limit := w.Year() + horizon; w.Year() <= limit; {
 		year, month, day := w.Date()
@@ -109,13 +109,13 @@ func (l *line) next(w time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// last is the last wall time not after w at which the line fires; false if
-// there is none within the horizon.
-func (l *line) last(w time.Time) (time.Time, bool) {
+// last returns the last wall time at or before w at which the line fires, or
+// false if there is none within the horizon.
+func (l *cronLine) last(w time.Time) (time.Time, bool) {
 	w = w.Truncate(time.Minute)
 	for limit := w.Year() - horizon; w.Year() >= limit; {
 		year, month, day := w.Date()
-		// The masks, shifted so that the current value is the highest bit.
+		// The masks, shifted so that the highest bit is the current value.
 		hours, minutes := l.hour<<(63-w.Hour()), l.minute<<(63-w.Minute())
 		switch {
 		case l.month>>month&1 == 0:
@@ -134,7 +134,7 @@ func (l *line) last(w time.Time) (time.Time, bool) {
 }
 
 // onDay reports whether the line fires on the day of w, in a month that matches.
-func (l *line) onDay(w time.Time) bool {
+func (l *cronLine) onDay(w time.Time) bool {
 	day := l.day>>w.Day()&1 == 1
 	weekday := l.weekday>>w.Weekday()&1 == 1
 	if l.eitherDay {

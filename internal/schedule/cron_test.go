@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// wall reads a wall time such as "2026-01-02 15:04".
+// wall parses a wall time such as "2026-01-02 15:04".
 func wall(t testing.TB, s string) time.Time {
 	t.Helper()
 	w, err := time.Parse("2006-01-02 15:04", s)
@@ -24,48 +24,48 @@ func wall(t testing.TB, s string) time.Time {
 	return w
 }
 
-func TestLine(t *testing.T) {
+func TestCronLineNextAndLast(t *testing.T) {
 	tests := map[string]struct {
 		line string
-		from string // the walk starts here
+		from string // exclusive
 		want []string
 	}{
-		"fixed time":                          {"30 2 * * *", "2026-01-01 02:30", []string{"2026-01-02 02:30", "2026-01-03 02:30"}},
-		"list":                                {"5,10 1,3 * * *", "2026-01-01 00:00", []string{"2026-01-01 01:05", "2026-01-01 01:10", "2026-01-01 03:05", "2026-01-01 03:10", "2026-01-02 01:05"}},
-		"range":                               {"0 22-23 * * *", "2026-01-01 00:00", []string{"2026-01-01 22:00", "2026-01-01 23:00", "2026-01-02 22:00"}},
-		"step":                                {"*/25 0 * * *", "2026-01-01 00:00", []string{"2026-01-01 00:25", "2026-01-01 00:50", "2026-01-02 00:00"}},
-		"step of a range":                     {"10-30/10 0 * * *", "2026-01-01 00:00", []string{"2026-01-01 00:10", "2026-01-01 00:20", "2026-01-01 00:30", "2026-01-02 00:10"}},
-		"n/step runs to the end":              {"50/5 23 * * *", "2026-01-01 00:00", []string{"2026-01-01 23:50", "2026-01-01 23:55", "2026-01-02 23:50"}},
-		"a step as wide as the field":         {"0 */24 * * *", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-03 00:00"}},
-		"names in any case":                   {"0 0 * Feb THU", "2026-01-01 00:00", []string{"2026-02-05 00:00", "2026-02-12 00:00"}},
-		"a range of names":                    {"0 0 * * mon-wed", "2026-01-01 00:00", []string{"2026-01-05 00:00", "2026-01-06 00:00", "2026-01-07 00:00", "2026-01-12 00:00"}},
-		"0 is Sunday":                         {"0 0 * * 0", "2026-01-01 00:00", []string{"2026-01-04 00:00", "2026-01-11 00:00"}},
-		"1/2 has no Sunday":                   {"0 0 * * 1/2", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-05 00:00", "2026-01-07 00:00"}},
-		"both days restricted: either":        {"0 0 13 * fri", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-09 00:00", "2026-01-13 00:00", "2026-01-16 00:00"}},
-		"day of month with a bare star: both": {"0 0 * * fri", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-09 00:00"}},
-		"*/2 restricts, as for CronJob":       {"0 0 */10 * fri", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-09 00:00", "2026-01-11 00:00", "2026-01-16 00:00"}},
-		"a question mark is a star":           {"0 0 ? * fri", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-09 00:00"}},
-		"a star among others is a star":       {"0 0 1,* * fri", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-09 00:00"}},
-		"a step of one leaves the star":       {"0 0 */1 * fri", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-09 00:00"}},
-		"1/1 is no star":                      {"0 0 1/1 * fri", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-03 00:00"}},
-		"*-5 is a star, as for CronJob":       {"0 0 *-5 * fri", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-09 00:00"}},
-		"empty items are nothing":             {",10,,20, 0 , * fri", "2026-01-01 00:00", []string{"2026-01-02 00:10", "2026-01-02 00:20", "2026-01-09 00:10"}},
-		"leading zeros and a sign":            {"007 +02 * * *", "2026-01-01 00:00", []string{"2026-01-01 02:07", "2026-01-02 02:07"}},
-		"the widest step":                     {"*/9223372036854775807 * * * *", "2026-01-01 00:00", []string{"2026-01-01 01:00", "2026-01-01 02:00"}},
-		"31st skips short months":             {"0 0 31 * *", "2026-01-31 00:00", []string{"2026-03-31 00:00", "2026-05-31 00:00"}},
-		"leap day":                            {"0 0 29 2 *", "2026-01-01 00:00", []string{"2028-02-29 00:00", "2032-02-29 00:00"}},
-		"leap day over 2100":                  {"0 0 29 2 *", "2096-02-29 00:00", []string{"2104-02-29 00:00"}},
-		"over the end of a year":              {"59 23 31 12 *", "2025-12-31 23:58", []string{"2025-12-31 23:59", "2026-12-31 23:59"}},
-		"@hourly":                             {"@hourly", "2026-01-01 00:00", []string{"2026-01-01 01:00", "2026-01-01 02:00"}},
-		"@daily":                              {"@daily", "2026-01-01 00:00", []string{"2026-01-02 00:00"}},
-		"@weekly":                             {"@weekly", "2026-01-01 00:00", []string{"2026-01-04 00:00", "2026-01-11 00:00"}},
-		"@monthly":                            {"@monthly", "2026-01-01 00:00", []string{"2026-02-01 00:00"}},
-		"@yearly":                             {"@yearly", "2026-01-01 00:00", []string{"2027-01-01 00:00"}},
-		"spaces between and around":           {"  0\t0  1 1 * ", "2026-01-01 00:00", []string{"2027-01-01 00:00"}},
+		"fixed time":                           {"30 2 * * *", "2026-01-01 02:30", []string{"2026-01-02 02:30", "2026-01-03 02:30"}},
+		"list":                                 {"5,10 1,3 * * *", "2026-01-01 00:00", []string{"2026-01-01 01:05", "2026-01-01 01:10", "2026-01-01 03:05", "2026-01-01 03:10", "2026-01-02 01:05"}},
+		"range":                                {"0 22-23 * * *", "2026-01-01 00:00", []string{"2026-01-01 22:00", "2026-01-01 23:00", "2026-01-02 22:00"}},
+		"step":                                 {"*/25 0 * * *", "2026-01-01 00:00", []string{"2026-01-01 00:25", "2026-01-01 00:50", "2026-01-02 00:00"}},
+		"step of a range":                      {"10-30/10 0 * * *", "2026-01-01 00:00", []string{"2026-01-01 00:10", "2026-01-01 00:20", "2026-01-01 00:30", "2026-01-02 00:10"}},
+		"n/step goes up to the maximum":        {"50/5 23 * * *", "2026-01-01 00:00", []string{"2026-01-01 23:50", "2026-01-01 23:55", "2026-01-02 23:50"}},
+		"a step as wide as the field":          {"0 */24 * * *", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-03 00:00"}},
+		"names in any case":                    {"0 0 * Feb THU", "2026-01-01 00:00", []string{"2026-02-05 00:00", "2026-02-12 00:00"}},
+		"a range of names":                     {"0 0 * * mon-wed", "2026-01-01 00:00", []string{"2026-01-05 00:00", "2026-01-06 00:00", "2026-01-07 00:00", "2026-01-12 00:00"}},
+		"0 is Sunday":                          {"0 0 * * 0", "2026-01-01 00:00", []string{"2026-01-04 00:00", "2026-01-11 00:00"}},
+		"1/2 has no Sunday":                    {"0 0 * * 1/2", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-05 00:00", "2026-01-07 00:00"}},
+		"both days restricted: either matches": {"0 0 13 * fri", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-09 00:00", "2026-01-13 00:00", "2026-01-16 00:00"}},
+		"day of month with a bare star: both must match": {"0 0 * * fri", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-09 00:00"}},
+		"*/2 restricts, as for CronJob":                  {"0 0 */10 * fri", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-09 00:00", "2026-01-11 00:00", "2026-01-16 00:00"}},
+		"a question mark is a star":                      {"0 0 ? * fri", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-09 00:00"}},
+		"a star among others is a star":                  {"0 0 1,* * fri", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-09 00:00"}},
+		"a step of one leaves the star":                  {"0 0 */1 * fri", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-09 00:00"}},
+		"1/1 is no star":                                 {"0 0 1/1 * fri", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-03 00:00"}},
+		"*-5 is a star, as for CronJob":                  {"0 0 *-5 * fri", "2026-01-01 00:00", []string{"2026-01-02 00:00", "2026-01-09 00:00"}},
+		"empty items are ignored":                        {",10,,20, 0 , * fri", "2026-01-01 00:00", []string{"2026-01-02 00:10", "2026-01-02 00:20", "2026-01-09 00:10"}},
+		"leading zeros and a sign":                       {"007 +02 * * *", "2026-01-01 00:00", []string{"2026-01-01 02:07", "2026-01-02 02:07"}},
+		"the widest step":                                {"*/9223372036854775807 * * * *", "2026-01-01 00:00", []string{"2026-01-01 01:00", "2026-01-01 02:00"}},
+		"31st skips short months":                        {"0 0 31 * *", "2026-01-31 00:00", []string{"2026-03-31 00:00", "2026-05-31 00:00"}},
+		"leap day":                                       {"0 0 29 2 *", "2026-01-01 00:00", []string{"2028-02-29 00:00", "2032-02-29 00:00"}},
+		"leap day over 2100":                             {"0 0 29 2 *", "2096-02-29 00:00", []string{"2104-02-29 00:00"}},
+		"over the end of a year":                         {"59 23 31 12 *", "2025-12-31 23:58", []string{"2025-12-31 23:59", "2026-12-31 23:59"}},
+		"@hourly":                                        {"@hourly", "2026-01-01 00:00", []string{"2026-01-01 01:00", "2026-01-01 02:00"}},
+		"@daily":                                         {"@daily", "2026-01-01 00:00", []string{"2026-01-02 00:00"}},
+		"@weekly":                                        {"@weekly", "2026-01-01 00:00", []string{"2026-01-04 00:00", "2026-01-11 00:00"}},
+		"@monthly":                                       {"@monthly", "2026-01-01 00:00", []string{"2026-02-01 00:00"}},
+		"@yearly":                                        {"@yearly", "2026-01-01 00:00", []string{"2027-01-01 00:00"}},
+		"spaces between and around":                      {"  0\t0  1 1 * ", "2026-01-01 00:00", []string{"2027-01-01 00:00"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			l, err := parseLine(tc.line)
+			l, err := parseCronLine(tc.line)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -90,10 +90,10 @@ func TestLine(t *testing.T) {
 	}
 }
 
-func TestParseLineRefuses(t *testing.T) {
+func TestParseCronLineRejects(t *testing.T) {
 	tests := map[string]struct{ line, wantErr string }{
-		"nothing":                   {"", "empty"},
-		"blanks":                    {"  ", "found 0"},
+		"empty":                     {"", "empty"},
+		"blanks only":               {"  ", "found 0"},
 		"too few fields":            {"0 0 * *", "found 4"},
 		"a field of seconds":        {"0 30 2 * * *", "found 6"},
 		"a zone":                    {"TZ=Europe/Oslo 30 2 * * *", "timeZone"},
@@ -116,7 +116,7 @@ func TestParseLineRefuses(t *testing.T) {
 		"day 0":                     {"0 0 0 * *", "(0) below minimum (1)"},
 		"day 32":                    {"0 0 32 * *", "(32) above maximum (31)"},
 		"month 13":                  {"0 0 1 13 *", "(13) above maximum (12)"},
-		"7 is no Sunday":            {"0 0 * * 7", "(7) above maximum (6)"},
+		"weekday 7":                 {"0 0 * * 7", "(7) above maximum (6)"},
 		"a range up to 7":           {"0 0 * * 5-7", "(7) above maximum (6)"},
 		"a name in the wrong field": {"0 0 mon * *", `"mon"`},
 		"a long name":               {"0 0 * * monday", `"monday"`},
@@ -136,11 +136,11 @@ func TestParseLineRefuses(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := parseLine(tc.line)
+			_, err := parseCronLine(tc.line)
 			if err == nil {
-				t.Fatalf("parseLine(%q) took it", tc.line)
+				t.Fatalf("parseCronLine(%q) succeeded", tc.line)
 			}
-			for _, part := range []string{fmt.Sprintf("%q", tc.line), tc.wantErr, `"30 2 * * *"`} { // the message shows the value and a right one
+			for _, part := range []string{fmt.Sprintf("%q", tc.line), tc.wantErr, `"30 2 * * *"`} { // the message shows the value and a valid one
 				if !strings.Contains(err.Error(), part) {
 					t.Errorf("error %q lacks %q", err, part)
 				}
@@ -149,7 +149,7 @@ func TestParseLineRefuses(t *testing.T) {
 	}
 }
 
-// drawField draws a field with every form of item.
+// drawField draws a field of a cron line with items of every form.
 func drawField(t *rapid.T, label string, low, high int) string {
 	value := rapid.IntRange(low, high)
 	items := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string {
@@ -180,19 +180,19 @@ func drawField(t *rapid.T, label string, low, high int) string {
 	return strings.Join(items, ",")
 }
 
-func drawLine(t *rapid.T) string {
+func drawCronLine(t *rapid.T) string {
 	return strings.Join([]string{
 		drawField(t, "minute", 0, 59), drawField(t, "hour", 0, 23),
 		drawField(t, "day", 1, 28), drawField(t, "month", 1, 12), drawField(t, "weekday", 0, 6),
 	}, " ")
 }
 
-// CronJob's own walk is a second opinion on next. It has no walk back: last is
-// right if it fires, is not after the time, and the next after it is.
-func TestLineAgreesWithCronJob(t *testing.T) {
+// CronJob's parser has its own Next. It has nothing like last, which is right if
+// it is a firing, at or before the time, and the next firing after it is later.
+func TestCronLineAgreesWithCronJob(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		text := drawLine(t)
-		l, err := parseLine(text)
+		text := drawCronLine(t)
+		l, err := parseCronLine(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -218,8 +218,7 @@ func TestLineAgreesWithCronJob(t *testing.T) {
 	})
 }
 
-// The only words of ours that CronJob has too mean the same there.
-func TestMacrosAgreeWithCronJob(t *testing.T) {
+func TestMacrosMeanTheSameAsInCronJob(t *testing.T) {
 	for word, text := range macros {
 		want, err := cron.ParseStandard(word)
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // Contract: SLOT-5.
-func TestTermsAt(t *testing.T) {
+func TestCriteriaAtReturnsSlots(t *testing.T) {
 	// Slots at 00:00, 06:00, 12:00 and 18:00.
 	const anchor = "2026-01-01T00:00:00Z"
 	tests := map[string]struct {
@@ -22,117 +22,117 @@ func TestTermsAt(t *testing.T) {
 		wantCurrent, wantTil string // empty: none
 		wantNext, wantPrev   string
 	}{
-		"the newest slot": {
+		"the newest slot is current": {
 			now:         "2026-01-02T13:00:00Z",
 			wantCurrent: "2026-01-02T12:00:00Z", wantNext: "2026-01-02T18:00:00Z", wantPrev: "2026-01-02T06:00:00Z",
 		},
-		"the first slot has none before it": {
+		"the first slot has no previous": {
 			now:         anchor,
 			wantCurrent: anchor, wantNext: "2026-01-01T06:00:00Z",
 		},
-		"none yet": {
+		"no slot before the anchor": {
 			now:      "2025-12-31T23:59:59Z",
 			wantNext: anchor,
 		},
-		"suspended": {
+		"no slot while suspended": {
 			suspend: true, now: "2026-01-02T13:00:00Z",
 		},
-		"run now is one more slot, truncated to seconds": {
+		"requested: one more slot, truncated to seconds": {
 			requested: []string{"2026-01-02T12:30:00.9Z"}, now: "2026-01-02T13:00:00Z",
 			wantCurrent: "2026-01-02T12:30:00Z", wantNext: "2026-01-02T18:00:00Z", wantPrev: "2026-01-02T06:00:00Z",
 		},
-		"run now in another zone": {
+		"requested: in another zone": {
 			requested: []string{"2026-01-02T14:30:00+02:00"}, now: "2026-01-02T13:00:00Z",
 			wantCurrent: "2026-01-02T12:30:00Z", wantNext: "2026-01-02T18:00:00Z", wantPrev: "2026-01-02T06:00:00Z",
 		},
-		"run now at this second": {
+		"requested: current at once": {
 			requested: []string{"2026-01-02T13:00:00Z"}, now: "2026-01-02T13:00:00Z",
 			wantCurrent: "2026-01-02T13:00:00Z", wantNext: "2026-01-02T18:00:00Z", wantPrev: "2026-01-02T06:00:00Z",
 		},
-		"run now before the newest slot": {
+		"requested: ignored before the newest slot": {
 			requested: []string{"2026-01-02T11:59:59Z"}, now: "2026-01-02T13:00:00Z",
 			wantCurrent: "2026-01-02T12:00:00Z", wantNext: "2026-01-02T18:00:00Z", wantPrev: "2026-01-02T06:00:00Z",
 		},
-		"run now works while suspended": {
+		"requested: current while suspended": {
 			requested: []string{"2026-01-02T12:30:00Z"}, suspend: true, now: "2026-01-02T13:00:00Z",
 			wantCurrent: "2026-01-02T12:30:00Z",
 		},
-		"run now on schedule and PVC: the newest": {
+		"requested: the newest of several is current": {
 			requested: []string{"2026-01-02T12:40:00Z", "2026-01-02T12:50:00Z", "2026-01-02T12:30:00Z"}, suspend: true, now: "2026-01-02T13:00:00Z",
 			wantCurrent: "2026-01-02T12:50:00Z",
 		},
-		"a time to come is a slot to come": {
+		"requested: a future time is the next slot": {
 			requested: []string{"2026-01-02T13:00:01Z"}, now: "2026-01-02T13:00:00Z",
 			wantCurrent: "2026-01-02T12:00:00Z", wantNext: "2026-01-02T13:00:01Z", wantPrev: "2026-01-02T06:00:00Z",
 		},
-		"a time to come after the next slot": {
+		"requested: a future time after the next slot waits": {
 			requested: []string{"2026-01-02T20:00:00Z"}, now: "2026-01-02T13:00:00Z",
 			wantCurrent: "2026-01-02T12:00:00Z", wantNext: "2026-01-02T18:00:00Z", wantPrev: "2026-01-02T06:00:00Z",
 		},
-		"a time to come while suspended": {
+		"requested: a future time is next while suspended": {
 			requested: []string{"2026-01-02T20:00:00Z"}, suspend: true, now: "2026-01-02T13:00:00Z",
 			wantNext: "2026-01-02T20:00:00Z",
 		},
-		"two times to come: the earlier": {
+		"requested: the earlier of two future times is next": {
 			requested: []string{"2026-01-02T20:00:00Z", "2026-01-02T19:00:00Z"}, suspend: true, now: "2026-01-02T13:00:00Z",
 			wantNext: "2026-01-02T19:00:00Z",
 		},
-		"run now is ignored by PVCs whose anchor is later": {
+		"requested: ignored before the anchor": {
 			requested: []string{"2025-12-31T23:59:59Z"}, suspend: true, now: "2026-01-02T13:00:00Z",
 		},
-		"run now at the anchor counts": {
+		"requested: current at the anchor": {
 			requested: []string{anchor}, suspend: true, now: "2026-01-02T13:00:00Z",
 			wantCurrent: anchor,
 		},
-		"run now within the anchor's second counts": {
+		"requested: current within the second of the anchor": {
 			requested: []string{"2026-01-01T00:00:00.5Z"}, suspend: true, now: "2026-01-02T13:00:00Z",
 			wantCurrent: anchor,
 		},
-		"run now is ignored once older than snapshotTTL": {
+		"requested: none when as old as snapshotTTL": {
 			requested: []string{"2026-01-02T12:30:00Z"}, suspend: true, ttl: 30 * time.Minute, now: "2026-01-02T13:00:00Z",
 		},
-		"run now is ignored once older than startingDeadline": {
+		"requested: none when as old as startingDeadline": {
 			requested: []string{"2026-01-02T12:30:00Z"}, suspend: true, deadline: 30 * time.Minute, now: "2026-01-02T13:00:00Z",
 		},
-		"a slot within snapshotTTL": {
+		"current until snapshotTTL": {
 			ttl: time.Hour, now: "2026-01-02T12:59:59.999Z",
 			wantCurrent: "2026-01-02T12:00:00Z", wantTil: "2026-01-02T13:00:00Z", wantNext: "2026-01-02T18:00:00Z", wantPrev: "2026-01-02T06:00:00Z",
 		},
-		"a slot as old as snapshotTTL is not due": {
+		"none when as old as snapshotTTL": {
 			ttl: time.Hour, now: "2026-01-02T13:00:00Z",
 			wantNext: "2026-01-02T18:00:00Z", wantPrev: "2026-01-02T06:00:00Z",
 		},
-		"a slot within startingDeadline": {
+		"current until startingDeadline": {
 			deadline: 2 * time.Hour, now: "2026-01-02T13:00:00Z",
 			wantCurrent: "2026-01-02T12:00:00Z", wantTil: "2026-01-02T14:00:00Z", wantNext: "2026-01-02T18:00:00Z", wantPrev: "2026-01-02T06:00:00Z",
 		},
-		"a slot as old as startingDeadline is not due": {
+		"none when as old as startingDeadline": {
 			deadline: 2 * time.Hour, now: "2026-01-02T14:00:00Z",
 			wantNext: "2026-01-02T18:00:00Z", wantPrev: "2026-01-02T06:00:00Z",
 		},
-		"the shorter of the two ends it": {
+		"current until the shorter of the two": {
 			ttl: 90 * time.Minute, deadline: 2 * time.Hour, now: "2026-01-02T13:00:00Z",
 			wantCurrent: "2026-01-02T12:00:00Z", wantTil: "2026-01-02T13:30:00Z", wantNext: "2026-01-02T18:00:00Z", wantPrev: "2026-01-02T06:00:00Z",
 		},
-		"if the newest is too old, none is due": {
+		"none when the newest is too old": {
 			requested: []string{"2026-01-02T11:00:00Z"}, deadline: time.Hour, now: "2026-01-02T13:00:00Z",
 			wantNext: "2026-01-02T18:00:00Z", wantPrev: "2026-01-02T06:00:00Z",
 		},
-		"a deadline longer than the interval": {
+		"current until a deadline longer than the interval": {
 			deadline: 24 * time.Hour, now: "2026-01-02T17:59:59Z",
 			wantCurrent: "2026-01-02T12:00:00Z", wantTil: "2026-01-03T12:00:00Z", wantNext: "2026-01-02T18:00:00Z", wantPrev: "2026-01-02T06:00:00Z",
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			terms := Terms{
+			criteria := Criteria{
 				Timeline: every(t, 6*time.Hour).Timeline(instant(t, anchor), 0),
 				Suspend:  tc.suspend, TTL: tc.ttl, StartingDeadline: tc.deadline,
 			}
 			for _, s := range tc.requested {
-				terms.Requested = append(terms.Requested, instant(t, s))
+				criteria.Requested = append(criteria.Requested, instant(t, s))
 			}
-			got := terms.At(instant(t, tc.now))
+			got := criteria.At(instant(t, tc.now))
 			for what, pair := range map[string]struct {
 				got  time.Time
 				want string
@@ -152,22 +152,21 @@ func TestTermsAt(t *testing.T) {
 	}
 }
 
-// Nothing but Next and Until changes which slot is current: a caller that
-// sleeps until the earlier of the two misses nothing.
+// A caller that waits until the earlier of Next and Until misses nothing.
 //
 // Contract: SLOT-12.
-func TestCurrentChangesOnlyAtNextOrUntil(t *testing.T) {
+func TestSlotsDoNotChangeBeforeNextOrUntil(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		terms := Terms{Timeline: drawTimeline(rt, t), Suspend: rapid.Bool().Draw(rt, "suspend")}
-		now := terms.Timeline.anchor.Add(time.Duration(rapid.Int64Range(0, 1e8).Draw(rt, "now")) * time.Second)
+		criteria := Criteria{Timeline: drawTimeline(rt, t), Suspend: rapid.Bool().Draw(rt, "suspend")}
+		now := criteria.Timeline.anchor.Add(time.Duration(rapid.Int64Range(0, 1e8).Draw(rt, "now")) * time.Second)
 		limit := rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(1, 1e7))
-		terms.TTL = time.Duration(limit.Draw(rt, "ttl")) * time.Second
-		terms.StartingDeadline = time.Duration(limit.Draw(rt, "deadline")) * time.Second
+		criteria.TTL = time.Duration(limit.Draw(rt, "ttl")) * time.Second
+		criteria.StartingDeadline = time.Duration(limit.Draw(rt, "deadline")) * time.Second
 		for _, after := range rapid.SliceOfN(rapid.Int64Range(-1e6, 1e6), 0, 2).Draw(rt, "requested") {
-			terms.Requested = append(terms.Requested, now.Add(time.Duration(after)*time.Second))
+			criteria.Requested = append(criteria.Requested, now.Add(time.Duration(after)*time.Second))
 		}
 
-		got := terms.At(now)
+		got := criteria.At(now)
 		if got.Current.After(now) || (!got.Next.IsZero() && !got.Next.After(now)) || (!got.Until.IsZero() && !got.Until.After(now)) {
 			rt.Fatalf("at %v: %+v", now, got)
 		}
@@ -179,11 +178,11 @@ func TestCurrentChangesOnlyAtNextOrUntil(t *testing.T) {
 			until = now.Add(1e9 * time.Second)
 		}
 		within := rapid.Int64Range(0, int64(until.Sub(now))-1).Draw(rt, "within")
-		if later := terms.At(now.Add(time.Duration(within))); later != got {
+		if later := criteria.At(now.Add(time.Duration(within))); later != got {
 			rt.Fatalf("at %v: %+v, but %v later %+v", now, got, time.Duration(within), later)
 		}
-		// A time to come is current once it has come, unless limits say otherwise.
-		if then := terms.At(got.Next); !got.Next.IsZero() && !then.Current.Equal(got.Next) {
+		// Next becomes Current.
+		if then := criteria.At(got.Next); !got.Next.IsZero() && !then.Current.Equal(got.Next) {
 			rt.Fatalf("at %v the next is %v, but then %+v", now, got.Next, then)
 		}
 	})

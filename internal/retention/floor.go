@@ -1,0 +1,51 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package retention
+
+// enforceFloor keeps the newest minReady ready snapshots, however old. Held ones
+// count. It returns their indexes, newest first.
+func (e *evaluation) enforceFloor() []int {
+	size := min(max(e.minReady, 0), len(e.ready))
+	floor := e.ready[:size:size]
+	for _, i := range floor {
+		if e.verdicts[i].Delete() {
+			e.verdicts[i] = Floor
+		}
+	}
+	return floor
+}
+
+// supersede deletes cut snapshots that failed or lost their readiness, where no
+// TTL ever deletes them, once they are older than every ready snapshot that is
+// kept. A policy without TTL, tiers and cap keeps everything. supersede returns
+// the index of the oldest ready snapshot that is kept if it deleted any, else -1.
+func (e *evaluation) supersede() int {
+	if e.ttl > 0 || (e.keep == Tiers{} && e.maxCount <= 0) {
+		return -1
+	}
+	oldest := -1
+	for _, i := range e.ready {
+		if !e.verdicts[i].Delete() && (oldest < 0 || e.ageBase(i).Before(e.ageBase(oldest))) {
+			oldest = i
+		}
+	}
+	if oldest < 0 {
+		return -1
+	}
+	reference := -1
+	for i := range e.verdicts {
+		if e.supersedable(i) && e.ageBase(i).Before(e.ageBase(oldest)) {
+			e.verdicts[i] = Superseded
+			reference = oldest
+		}
+	}
+	return reference
+}
+
+// supersedable reports whether a snapshot is cut, not ready, beyond
+// readyDeadline, and not needed to cover a slot.
+func (e *evaluation) supersedable(i int) bool {
+	s := &e.series.Snapshots[i]
+	return e.verdicts[i] == Unready && !s.Uncut() && !e.coversSlot(i) && !e.now.Before(s.Created.Add(e.readyDeadline))
+}

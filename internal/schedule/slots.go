@@ -1,0 +1,78 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package schedule
+
+import "time"
+
+// Criteria decide which slot of a PVC is current.
+type Criteria struct {
+	Timeline Timeline
+	// Requested are the requested-at times of the schedule and the PVC. Each is
+	// one more slot, truncated to seconds. Times before the PVC's anchor are
+	// ignored.
+	Requested []time.Time
+	// Suspend disables the slots of the timeline, but not the requested ones.
+	Suspend bool
+	// TTL is spec.snapshotTTL. A slot of this age is not due, because its snapshot
+	// would have expired. 0: no limit.
+	TTL time.Duration
+	// StartingDeadline is spec.startingDeadline: how late a slot may be taken.
+	// 0: no limit.
+	StartingDeadline time.Duration
+}
+
+// Slots are the slots of a PVC at one time. A zero time means that there is none.
+type Slots struct {
+	// Current is the newest slot at or before now, if it may still be taken. It is
+	// due if no snapshot of the series covers it.
+	Current time.Time
+	// Until is when Current becomes too old to be taken. Zero: never.
+	Until time.Time
+	// Next is the earliest future slot.
+	Next time.Time
+	// Previous is the second newest slot of the timeline at or before now. If no
+	// snapshot covers it, a whole interval passed without a snapshot, and the PVC
+	// is overdue. Zero while suspended.
+	Previous time.Time
+}
+
+// At returns the slots at now.
+func (c Criteria) At(now time.Time) Slots {
+	var s Slots
+	if !c.Suspend {
+		if latest, ok := c.Timeline.Latest(now); ok {
+			s.Current = latest
+			s.Previous, _ = c.Timeline.Previous(latest)
+		}
+		s.Next, _ = c.Timeline.Next(now)
+	}
+	for _, requested := range c.Requested {
+		slot := requested.UTC().Truncate(time.Second)
+		switch {
+		case slot.Before(c.Timeline.anchor):
+			// Requested before the schedule applied to this PVC.
+		case slot.After(now):
+			if s.Next.IsZero() || slot.Before(s.Next) {
+				s.Next = slot
+			}
+		case slot.After(s.Current):
+			s.Current = slot
+		}
+	}
+	if limit := c.maxAge(); limit > 0 && !s.Current.IsZero() {
+		// If Current is too old, all earlier slots are too, and none is due.
+		if s.Until = s.Current.Add(limit); !now.Before(s.Until) {
+			s.Current, s.Until = time.Time{}, time.Time{}
+		}
+	}
+	return s
+}
+
+// maxAge returns the age at which a slot is no longer taken; 0 is never.
+func (c Criteria) maxAge() time.Duration {
+	if c.TTL > 0 && c.StartingDeadline > 0 {
+		return min(c.TTL, c.StartingDeadline)
+	}
+	return max(c.TTL, c.StartingDeadline)
+}
