@@ -116,7 +116,7 @@ func run(f flags) error {
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,
 		Cache:                   snapshots.CacheOptions(stores, f.namespaces...),
-		MapperProvider:          snapshots.Mapper,
+		MapperProvider:          snapshots.RESTMapper,
 		Metrics:                 metricsOptions(f),
 		HealthProbeBindAddress:  f.probeAddr,
 		LeaderElection:          f.leaderElect,

@@ -4,32 +4,20 @@
 package snapshots
 
 import (
-	"net/http"
-
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
-	"k8s.io/client-go/rest"
-	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/informer"
 )
 
-// restoresIndex finds the PVCs that are still being filled from a
-// VolumeSnapshot, by the namespace of the snapshot.
-const restoresIndex = Name + "/restores"
-
-// CacheOptions narrows the cache to what is read: the snapshots that carry a
-// map key, and of them and of PVCs only the fields that decisions look at. With
-// no namespace it watches all of them.
+// CacheOptions restricts the cache to what is read: the snapshots that carry a
+// map key, and of them and of PVCs only the fields that decisions use. Without
+// namespaces it watches all of them.
 func CacheOptions(stores *Stores, namespaces ...string) cache.Options {
 	tagged, err := labels.NewRequirement(v1alpha1.LabelMapKey, selection.Exists, nil)
 	if err != nil {
@@ -49,32 +37,11 @@ func CacheOptions(stores *Stores, namespaces ...string) cache.Options {
 		ByObject: map[client.Object]cache.ByObject{
 			&snapshotv1.VolumeSnapshot{}: {
 				Label:     labels.NewSelector().Add(*tagged),
-				Transform: newSharing().transform,
+				Transform: newInterner().transform,
 			},
 			&corev1.PersistentVolumeClaim{}: {Transform: stripClaim},
 		},
 	}
-}
-
-// Configure leaves the rate of requests to the API server's own fairness, and
-// has the server's clock read off its answers.
-func Configure(config *rest.Config, c clock.PassiveClock) {
-	config.QPS = -1
-	config.Wrap(func(base http.RoundTripper) http.RoundTripper {
-		return mapcontroller.ServerClock{Base: base, Clock: c}
-	})
-}
-
-// Mapper knows VolumeSnapshots without asking: the cache is set up for them
-// also where their definition is not installed (yet).
-func Mapper(config *rest.Config, httpClient *http.Client) (meta.RESTMapper, error) {
-	dynamic, err := apiutil.NewDynamicRESTMapper(config, httpClient)
-	if err != nil {
-		return nil, err
-	}
-	known := meta.NewDefaultRESTMapper([]schema.GroupVersion{snapshotv1.SchemeGroupVersion})
-	known.Add(snapshotv1.SchemeGroupVersion.WithKind("VolumeSnapshot"), meta.RESTScopeNamespace)
-	return meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{known, dynamic}}, nil
 }
 
 func stripSnapshot(o any) (any, error) {
@@ -85,7 +52,7 @@ func stripSnapshot(o any) (any, error) {
 	v.ManagedFields = nil
 	v.Finalizers = nil
 	v.Labels = only(v.Labels, v1alpha1.LabelMapKey, v1alpha1.LabelSchedule)
-	stowSlot(v)
+	v.GenerateName = slotText(v)
 	v.Annotations = only(v.Annotations, v1alpha1.AnnotationHold)
 	v.Spec.VolumeSnapshotClassName = nil
 	if v.Status != nil {
@@ -99,12 +66,10 @@ func stripSnapshot(o any) (any, error) {
 	return v, nil
 }
 
-// stowSlot puts the slot where the cache has no other use for: a map that holds
-// this one annotation would be a third of what a snapshot weighs. An informer
-// may strip a snapshot twice.
-func stowSlot(v *snapshotv1.VolumeSnapshot) { v.GenerateName = slotText(v) }
-
-// slotText is the slot of a snapshot, of the cache or of the API server.
+// slotText returns the slot of a snapshot of the cache or of the API server. The
+// cache keeps it in generateName, which it has no other use for: a map with this
+// one annotation would be a third of a cached snapshot's size. An informer may
+// strip a snapshot twice.
 func slotText(v *snapshotv1.VolumeSnapshot) string {
 	if text, ok := v.Annotations[v1alpha1.AnnotationScheduledAt]; ok {
 		return text
@@ -141,12 +106,12 @@ func only(all map[string]string, keys ...string) map[string]string {
 	return kept
 }
 
-// restoringFrom is the snapshot that a PVC is still being filled from.
+// restoringFrom returns the snapshot that a PVC is still being restored from.
 func restoringFrom(claim *corev1.PersistentVolumeClaim) (namespace, name string, ok bool) {
 	if claim.Status.Phase != corev1.ClaimPending {
 		return "", "", false
 	}
-	// The API server fills in each of the two from the other, where it can.
+	// The API server sets each of the two from the other where it can.
 	if ref := claim.Spec.DataSourceRef; ref != nil && isSnapshot(ref.APIGroup, ref.Kind) {
 		if ref.Namespace != nil && *ref.Namespace != "" {
 			return *ref.Namespace, ref.Name, true
@@ -163,29 +128,11 @@ func isSnapshot(group *string, kind string) bool {
 	return group != nil && *group == snapshotv1.GroupName && kind == "VolumeSnapshot"
 }
 
-func restoresIndexers() toolscache.Indexers {
-	return toolscache.Indexers{restoresIndex: func(o any) ([]string, error) {
-		if namespace, _, ok := restoringFrom(o.(*corev1.PersistentVolumeClaim)); ok {
-			return []string{namespace}, nil
-		}
-		return nil, nil
-	}}
-}
-
-// restores looks up, by index, which snapshots of a namespace PVCs are being
-// filled from: mostly none.
-func restores(stores *Stores) func(namespace string) (map[string]bool, error) {
-	return func(namespace string) (map[string]bool, error) {
-		claims, err := mapcontroller.ByIndex(stores, &corev1.PersistentVolumeClaim{}, restoresIndex, namespace)
-		if err != nil || len(claims) == 0 {
-			return nil, err
-		}
-		names := make(map[string]bool, len(claims))
-		for _, claim := range claims {
-			if _, name, ok := restoringFrom(claim); ok {
-				names[name] = true
-			}
-		}
-		return names, nil
+// restoresIndex finds the PVCs that are still being restored from a
+// VolumeSnapshot, by the namespace of the snapshot.
+var restoresIndex = informer.Index{Name: Name + "/restores", Values: func(o client.Object) []string {
+	if namespace, _, ok := restoringFrom(o.(*corev1.PersistentVolumeClaim)); ok {
+		return []string{namespace}
 	}
-}
+	return nil
+}}

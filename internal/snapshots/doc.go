@@ -1,20 +1,22 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package snapshots puts SnapshotSchedule together: it gives the MapController
-// engine its kinds, and the Map and Tombstone functions that say which
-// VolumeSnapshots a PersistentVolumeClaim should have.
+// Package snapshots is SnapshotSchedule as a MapController: it compiles a
+// schedule's spec and decides which VolumeSnapshots a PersistentVolumeClaim
+// should have. Its decisions need no cluster and no clock.
 //
-// Where to read on:
-//
-//	setup.go     kinds, permissions and how they go to the engine
-//	policy.go    a spec, parsed
-//	mapping.go   Map and Tombstone
-//	series.go    VolumeSnapshots as the decisions see them
-//	snapshot.go  the VolumeSnapshot that is created, and its name
-//	note.go      what one PVC tells of itself, and how notes are folded
-//	record.go    what went wrong, as problems and events
-//	status.go    the schedule's status
-//	metrics.go   what became of snapshots, counted; metrics_gauges.go what status says
-//	cache.go     what the cache holds
+//	setup.go        kinds, permissions, and the engine's set-up
+//	compile.go      a spec, compiled
+//	map.go          Map and Tombstone
+//	series.go       VolumeSnapshots as decisions see them
+//	snapshot.go     the VolumeSnapshot that is created, and its name
+//	trouble.go      what is wrong with the snapshots of a PVC
+//	keystatus.go    a PVC's part of the schedule's status, and how parts are combined
+//	report.go       failed writes as problems, and events for new problems
+//	status.go       the schedule's status
+//	metrics.go      counters and histograms; metrics_gauges.go and metrics_gaugekinds.go:
+//	                gauges, read from status; metrics_ready.go: time to readiness
+//	cache.go        what the cache holds of each object
+//	intern.go       shares what is equal in the snapshots of a PVC
+//	rest.go         the REST config and REST mapper that the controller needs
 package snapshots

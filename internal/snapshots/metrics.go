@@ -7,6 +7,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -56,13 +57,13 @@ func bySchedule(more ...string) []string {
 // What became of snapshots.
 var (
 	createdTotal = newCounter("snapshots_created_total",
-		"VolumeSnapshots that were created.")
+		"Number of VolumeSnapshots created.")
 	deletedTotal = newCounter("snapshots_deleted_total",
-		"VolumeSnapshots that were deleted, by the reason why retention no longer kept them.", labelReason)
+		"Number of VolumeSnapshots deleted, by the reason why retention deleted them.", labelReason)
 	failedTotal = newCounter("snapshots_failed_total",
-		"VolumeSnapshots that were not cut in time, or were cut and stayed in error.")
+		"Number of VolumeSnapshots that were not cut within readyDeadline, or were cut and had an error for longer than that.")
 	slotToCreation = newHistogram("slot_to_creation_seconds",
-		"Seconds from the slot that a VolumeSnapshot serves to its creation.")
+		"Seconds from the time at which a VolumeSnapshot was due until it was created.")
 	creationToReady = newHistogram("creation_to_ready_seconds",
 		"Seconds from the creation of a VolumeSnapshot until it was ready to use.")
 )
@@ -70,19 +71,21 @@ var (
 // active is 1 while this process does the work. With leader election the others
 // stand by, and tell nothing of schedules.
 var active = prometheus.NewGauge(prometheus.GaugeOpts(opts(describe("gauge", "active",
-	"1 in the manager that does the work, 0 in one that stands by."))))
+	"1 in the replica that is the leader, 0 in a standby replica."))))
 
-// tellActive runs for as long as this process does the work.
-func tellActive(ctx context.Context) error {
+// reportActive runs for as long as this process does the work.
+func reportActive(ctx context.Context) error {
 	active.Inc()
 	defer active.Dec()
 	<-ctx.Done()
 	return nil
 }
 
-func init() {
+// registerMetrics registers the metrics in the manager's registry. Programs that
+// only decide, without a manager, register none.
+var registerMetrics = sync.OnceFunc(func() {
 	metrics.Registry.MustRegister(createdTotal, deletedTotal, failedTotal, slotToCreation, creationToReady, active, &gauges)
-}
+})
 
 func opts(m Metric) prometheus.Opts { return prometheus.Opts{Name: m.Name, Help: m.Help} }
 
@@ -146,7 +149,7 @@ func countOutcome(now time.Time, s *v1alpha1.SnapshotSchedule, outcome mapcontro
 		slotToCreation.WithLabelValues(s.Namespace, s.Name).Observe(seconds(now.Sub(slot)))
 	}
 	for _, d := range outcome.Deleted {
-		deletedTotal.WithLabelValues(s.Namespace, s.Name, d.Why).Inc()
+		deletedTotal.WithLabelValues(s.Namespace, s.Name, d.Reason).Inc()
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
 )
 
@@ -62,10 +61,11 @@ func (g *figuresOfAll) Collect(found chan<- prometheus.Metric) {
 	}
 }
 
-// measure tells of a status that was just worked out.
-func measure(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.Situation[Note], p *policy) {
+// measure keeps what a status that was just computed says. It is not ok where
+// status has only conditions.
+func measure(now time.Time, s *v1alpha1.SnapshotSchedule, sum combined, ok bool) {
 	name := types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
-	if gauges.set(name, figuresOf(now, s, known, p)) {
+	if gauges.set(name, figuresOf(now, s, sum, ok)) {
 		startCounting(name)
 	}
 }
@@ -80,31 +80,30 @@ type figures struct {
 
 	claims, failing, skipped int
 	// snapshots, by state. Each is in one of them.
-	uploaded, pending, failed, detached int
-	recoveryPoint, nextSlot             time.Time
-	interval                            time.Duration
-	suspended, paused                   bool
-	problems                            int
+	readySnapshots, pending, failed, detached int
+	recoveryPoint, nextSlot                   time.Time
+	interval                                  time.Duration
+	suspended, paused                         bool
+	problems                                  int
 }
 
-// figuresOf reads a status that was just worked out. The policy is that of the
-// spec; nil if it is invalid.
-func figuresOf(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.Situation[Note], p *policy) figures {
+// figuresOf reads a status that was just computed.
+func figuresOf(now time.Time, s *v1alpha1.SnapshotSchedule, sum combined, ok bool) figures {
 	status := &s.Status
 	f := figures{ready: meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady)}
 	if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady); c != nil {
 		f.reason = c.Reason
 	}
-	if known.Totals == nil || p == nil {
+	spec, err := compile(&s.Spec)
+	if !ok || err != nil {
 		return f
 	}
-	note := known.Note
 	f.known = true
-	f.claims, f.failing, f.skipped = int(status.Inputs.PersistentVolumeClaims.Total), note.Failing, note.Skipped
-	f.pending, f.failed, f.detached = note.Pending, note.Failed, int(status.Detached.VolumeSnapshots)
-	f.uploaded = int(status.Outputs.VolumeSnapshots.Total) - f.pending - f.failed - f.detached
-	f.recoveryPoint, f.nextSlot = note.OldestData, timeIn(status.NextSnapshotTime)
-	f.interval = intervalOf(p.rule, now)
+	f.claims, f.failing, f.skipped = int(status.Inputs.PersistentVolumeClaims.Total), sum.Failing, sum.Skipped
+	f.pending, f.failed, f.detached = sum.Pending, sum.Failed, int(status.Detached.VolumeSnapshots)
+	f.readySnapshots = int(status.Outputs.VolumeSnapshots.Total) - f.pending - f.failed - f.detached
+	f.recoveryPoint, f.nextSlot = sum.OldestData, timeIn(status.NextSnapshotTime)
+	f.interval = intervalOf(spec.rule, now)
 	f.suspended = s.Spec.Suspend
 	f.paused = meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionRetentionPaused)
 	f.problems = len(status.Problems) + int(status.MoreProblems)

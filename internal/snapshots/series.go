@@ -11,11 +11,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
 
-// snapshotsOf are VolumeSnapshots as the decisions see them. restoring names
-// those that a PVC is still being filled from.
+// snapshotsOf returns VolumeSnapshots as decisions see them. restoring names those
+// that a PVC is still being restored from.
 func snapshotsOf(outputs []client.Object, restoring map[string]bool) []retention.Snapshot {
 	snapshots := make([]retention.Snapshot, len(outputs))
 	for i, o := range outputs {
@@ -42,8 +43,8 @@ func snapshotsOf(outputs []client.Object, restoring map[string]bool) []retention
 	return snapshots
 }
 
-// scheduledAt is the slot that a snapshot was taken for; zero if it is not
-// told or not readable.
+// scheduledAt returns the slot that a snapshot was taken for; zero if it is
+// missing or malformed.
 func scheduledAt(v *snapshotv1.VolumeSnapshot) time.Time {
 	slot, err := time.Parse(time.RFC3339, slotText(v))
 	if err != nil {
@@ -52,28 +53,32 @@ func scheduledAt(v *snapshotv1.VolumeSnapshot) time.Time {
 	return slot.UTC()
 }
 
-// claimName is the PVC that a snapshot is taken of; empty for one that was
-// made of an existing content.
+// claimName returns the PVC that a snapshot is taken of; empty for one that was
+// made from an existing content.
 func claimName(o client.Object) string {
 	return ptr.Deref(o.(*snapshotv1.VolumeSnapshot).Spec.Source.PersistentVolumeClaimName, "")
 }
 
-// served tells whether a snapshot that nobody controls already serves the slot
-// of a desired one: a user has taken it out of the schedule.
-func served(desired, existing client.Object) bool {
+// covers returns whether an existing snapshot was taken for the slot and the PVC
+// of a desired one. If a user released it, the slot is covered all the same.
+func covers(desired, existing client.Object) bool {
 	want, have := desired.(*snapshotv1.VolumeSnapshot), existing.(*snapshotv1.VolumeSnapshot)
 	return scheduledAt(have).Equal(scheduledAt(want)) && claimName(have) == claimName(want)
 }
 
-func trueConditions(o client.Object) []string {
-	if status := o.(*snapshotv1.VolumeSnapshot).Status; status != nil && ptr.Deref(status.ReadyToUse, false) {
-		return onlyReady
+// conditions returns whether a snapshot is ready, for the counts in status. The
+// results are shared, because every pass asks about every snapshot.
+func conditions(o client.Object) []mapcontroller.Condition {
+	if readyToUse(o) {
+		return isReadyCondition
 	}
-	return nil
+	return notReadyCondition
 }
 
 // readyCount is the name of the count of ready snapshots in status.
 const readyCount = "ready"
 
-// onlyReady is shared: it is asked for of every snapshot in every look.
-var onlyReady = []string{readyCount}
+var (
+	isReadyCondition  = []mapcontroller.Condition{{Name: readyCount, True: true}}
+	notReadyCondition = []mapcontroller.Condition{{Name: readyCount}}
+)

@@ -6,12 +6,11 @@ package snapshots
 import (
 	"context"
 	"fmt"
-	"maps"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -19,18 +18,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/informer"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
 
-// Options are what the controller runs with.
+// Options are the settings of the controller.
 type Options = mapcontroller.Options
 
-// Stores are what a manager's cache holds: CacheOptions and Options are given
+// Stores are what a manager's cache holds: CacheOptions and Options must be given
 // the same.
-type Stores = mapcontroller.Stores
+type Stores = informer.Stores
 
 // NewStores returns the stores of one manager.
-func NewStores() *Stores { return mapcontroller.NewStores() }
+func NewStores() *Stores { return informer.NewStores() }
 
 // Name is the controller's name, in logs, metrics, events and managed fields.
 const Name = "snapshotschedule"
@@ -51,24 +51,24 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, o Options) error
 	if err != nil {
 		return fmt.Errorf("watch PVCs: %w", err)
 	}
-	if err := claims.AddIndexers(restoresIndexers()); err != nil {
-		return fmt.Errorf("index the restores: %w", err)
+	if err := claims.AddIndexers(informer.Indexers(restoresIndex)); err != nil {
+		return fmt.Errorf("index PVCs that are being restored: %w", err)
 	}
-	if err := mgr.Add(manager.RunnableFunc(tellActive)); err != nil {
+	registerMetrics()
+	if err := mgr.Add(manager.RunnableFunc(reportActive)); err != nil {
 		return err
 	}
-	return engine(o, mgr.GetEventRecorder(Name)).SetupWithManager(mgr, o)
+	return MapController(o, mgr.GetEventRecorder(Name)).SetupWithManager(mgr, o)
 }
 
-// engine is SnapshotSchedule as a MapController.
-func engine(o Options, recorder events.EventRecorder) *mapcontroller.MapController[*v1alpha1.SnapshotSchedule, Note] {
-	known := newPolicies()
-	m := &mapper{policies: known, restoring: restores(o.Stores)}
+// MapController returns SnapshotSchedule as a MapController. The stores of PVCs
+// must have the Indexers.
+func MapController(o Options, recorder events.EventRecorder) mapcontroller.MapController {
 	r := newReporter(recorder, o.Clock)
-	return &mapcontroller.MapController[*v1alpha1.SnapshotSchedule, Note]{
+	return mapcontroller.MapController{
 		Name:      Name,
 		Tags:      mapcontroller.Tags{MapKey: v1alpha1.LabelMapKey, Parent: v1alpha1.LabelSchedule},
-		NewParent: func() *v1alpha1.SnapshotSchedule { return &v1alpha1.SnapshotSchedule{} },
+		NewParent: func() client.Object { return &v1alpha1.SnapshotSchedule{} },
 		Inputs: []mapcontroller.Input{{
 			Object:   &corev1.PersistentVolumeClaim{},
 			Resource: claimsResource,
@@ -77,51 +77,39 @@ func engine(o Options, recorder events.EventRecorder) *mapcontroller.MapControll
 		Outputs: []mapcontroller.Output{{
 			Object:     &snapshotv1.VolumeSnapshot{},
 			Resource:   snapshotsResource,
-			Conditions: trueConditions,
+			Conditions: conditions,
 			InputName:  claimName,
-			Served:     served,
+			Covers:     covers,
 			Updated:    newReadiness(o.Clock).updated,
 		}},
-		Select: func(s *v1alpha1.SnapshotSchedule) (labels.Selector, error) {
-			p, err := known.of(s)
-			if err != nil {
-				return nil, err
-			}
-			return p.selector, nil
+		Compile: Compile,
+		Related: func(parent client.Object) []client.Object {
+			return o.Stores.ByIndex(&corev1.PersistentVolumeClaim{}, restoresIndex, parent.GetNamespace())
 		},
-		ParentChanged: func(before, after *v1alpha1.SnapshotSchedule) bool { return requestChanged(before, after) },
+		ParentChanged: requestChanged,
 		Finalizer:     v1alpha1.FinalizerRelease,
-		Orphan:        func(s *v1alpha1.SnapshotSchedule) bool { return s.Spec.DeletionPolicy == v1alpha1.DeletionOrphan },
-		Map:           m.Map,
-		Tombstone:     m.Tombstone,
-		Record:        r.record,
-		Gone:          forgetMetrics,
-		Merge:         merge,
-		Status: func(now time.Time, s *v1alpha1.SnapshotSchedule, situation mapcontroller.Situation[Note]) {
-			setStatus(now, s, situation)
-			p, _ := known.of(s)
-			measure(now, s, situation, p)
+		Orphan: func(parent client.Object) bool {
+			return parent.(*v1alpha1.SnapshotSchedule).Spec.DeletionPolicy == v1alpha1.DeletionOrphan
+		},
+		Report: r.report,
+		ParentDeleted: func(schedule types.NamespacedName) {
+			r.forget(schedule)
+			forgetMetrics(schedule)
+		},
+		Status: func(now time.Time, parent client.Object, known mapcontroller.Summary) {
+			s := parent.(*v1alpha1.SnapshotSchedule)
+			sum, ok := setStatus(now, s, known)
+			measure(now, s, sum, ok)
 		},
 	}
 }
 
-// Assemble puts the controller together without a manager, for simulations.
-// Options.Stores must be indexed by Indexers.
-func Assemble(parts mapcontroller.Parts, recorder events.EventRecorder, o Options) (*mapcontroller.Machine, error) {
-	return engine(o, recorder).Assemble(parts, o)
-}
+// Indexers returns the indexes of PVCs that the controller needs beyond the
+// engine's, for stores that no manager fills.
+func Indexers() toolscache.Indexers { return informer.Indexers(restoresIndex) }
 
-// Indexers are those of PVCs and of VolumeSnapshots that the controller needs,
-// where no manager adds them.
-func Indexers() (claims, snapshots toolscache.Indexers) {
-	e := engine(Options{}, nil)
-	claims = restoresIndexers()
-	maps.Copy(claims, e.InputIndexers())
-	return claims, e.OutputIndexers()
-}
-
-// claimChanged leaves out what says nothing of a PVC's snapshots: above all the
-// finalizer that every snapshot puts on it and takes off again.
+// claimChanged ignores what does not concern a PVC's snapshots, above all the
+// finalizer that every snapshot adds and removes again.
 func claimChanged(before, after client.Object) bool {
 	return before.(*corev1.PersistentVolumeClaim).Status.Phase != after.(*corev1.PersistentVolumeClaim).Status.Phase ||
 		requestChanged(before, after)

@@ -22,47 +22,51 @@ const (
 
 const pausedMessage = "the API server's clock and the manager's differ too much to tell the age of snapshots: nothing is deleted"
 
-// setStatus works out a schedule's status. It is pure.
-func setStatus(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.Situation[Note]) {
+// setStatus computes a schedule's status. It is pure. It returns what the PVCs add
+// up to, if that is known.
+func setStatus(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.Summary) (combined, bool) {
 	if known.Settled {
 		s.Status.ObservedGeneration = s.Generation
 	}
 	switch {
 	case known.Invalid != nil:
 		s.Status.NextSnapshotTime = nil
-		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, brief(known.Invalid.Error()))
-		return
+		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, truncate(known.Invalid.Error()))
+		return combined{}, false
 	case len(known.Missing) > 0:
 		s.Status.NextSnapshotTime = nil
 		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonSnapshotAPIMissing,
 			"not installed in this cluster: "+strings.Join(known.Missing, ", "))
-		return
+		return combined{}, false
 	}
-	note := merge(known.Note, Note{Problems: scheduleProblems(s)})
+	var ofSchedule []Problem
+	if p := scheduleProblem(s); p.Reason != "" {
+		ofSchedule = append(ofSchedule, p)
+	}
+	sum := combine(known.Keys(), ofSchedule...)
 	setCounts(&s.Status, known.Totals)
-	s.Status.LastSnapshotTime = timeOf(note.LastSnapshot)
-	s.Status.OldestRecoveryPoint = timeOf(note.RecoveryPoint)
+	s.Status.LastSnapshotTime = timeOf(sum.LastSnapshot)
+	s.Status.OldestRecoveryPoint = timeOf(sum.RecoveryPoint)
 	s.Status.NextSnapshotTime = nil
 	if !s.Spec.Suspend {
-		s.Status.NextSnapshotTime = timeOf(note.NextSlot)
+		s.Status.NextSnapshotTime = timeOf(sum.NextSlot)
 	}
-	s.Status.Problems = problems(now, s.Status.Problems, note.Problems)
-	s.Status.MoreProblems = count(note.MoreProblems)
-	setConditions(now, s, known.Totals.Inputs[claimsResource], note)
+	s.Status.Problems = problems(now, s.Status.Problems, sum.Problems)
+	s.Status.MoreProblems = count(sum.MoreProblems)
+	setConditions(now, s, known.Totals.Inputs[claimsResource], sum)
+	return sum, true
 }
 
-// count is a number of objects as the API has it.
+// count converts a number of objects to the API's type.
 func count(n int) int32 {
 	return int32(n) //nolint:gosec // etcd holds far fewer than 2^31 objects
 }
 
-// scheduleProblems are those that no PVC has a part in.
-func scheduleProblems(s *v1alpha1.SnapshotSchedule) []Problem {
-	if _, malformed := requestedAt(s); malformed.Reason != "" {
-		malformed.Message = brief(malformed.Message)
-		return []Problem{malformed}
-	}
-	return nil
+// scheduleProblem returns the problem of the schedule itself, if it has one.
+func scheduleProblem(s *v1alpha1.SnapshotSchedule) Problem {
+	_, malformed := requestedAt(s)
+	malformed.Message = truncate(malformed.Message)
+	return malformed
 }
 
 func setCounts(status *v1alpha1.SnapshotScheduleStatus, totals *mapcontroller.Totals) {
@@ -74,21 +78,21 @@ func setCounts(status *v1alpha1.SnapshotScheduleStatus, totals *mapcontroller.To
 	status.Detached.VolumeSnapshots = count(totals.DetachedOutputs[snapshotsResource])
 }
 
-func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, claims int, note Note) {
+func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, claims int, sum combined) {
 	switch {
-	case note.Failing > 0:
-		worst := note.Problems[0]
+	case sum.Failing > 0:
+		worst := sum.Problems[0]
 		first := fmt.Sprintf("%s: %s: %s", worst.Claim, worst.Reason, worst.Message)
 		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonSnapshotsFailing,
-			fmt.Sprintf("%d of %s failing; first %s", note.Failing, pvcs(claims), first)+skippedText(note))
+			fmt.Sprintf("%d of %s failing; first %s", sum.Failing, pvcs(claims), first)+skippedText(sum))
 	case s.Spec.Suspend:
 		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonSuspended,
-			"spec.suspend is true: no snapshot is taken, retention goes on"+skippedText(note))
+			"spec.suspend is true: no snapshots are taken; retention continues"+skippedText(sum))
 	case claims == 0:
 		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonNoMatchingClaims,
-			"spec.selector matches no PersistentVolumeClaim of this namespace"+skippedText(note))
+			"spec.selector matches no PersistentVolumeClaim of this namespace"+skippedText(sum))
 	default:
-		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonScheduled, pvcs(claims)+skippedText(note))
+		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonScheduled, pvcs(claims)+skippedText(sum))
 	}
 
 	paused := metav1.Condition{
@@ -97,18 +101,18 @@ func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, claims int, note
 		Reason:  v1alpha1.ReasonRetentionRunning,
 		Message: "snapshots are deleted when retention no longer keeps them",
 	}
-	if note.Paused {
+	if sum.Paused {
 		paused.Status, paused.Reason, paused.Message = metav1.ConditionTrue, v1alpha1.ReasonClockSkew, pausedMessage
 	}
 	set(now, s, paused)
 }
 
 // skippedText counts the PVCs that can't be snapshotted now.
-func skippedText(note Note) string {
-	if note.Skipped == 0 {
+func skippedText(sum combined) string {
+	if sum.Skipped == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %d skipped; first %s: %s", note.Skipped, note.FirstSkipped.Claim, note.FirstSkipped.Why)
+	return fmt.Sprintf(", %d skipped; first %s: %s", sum.Skipped, sum.FirstSkipped.Claim, sum.FirstSkipped.SkipReason)
 }
 
 func pvcs(n int) string {
@@ -128,7 +132,7 @@ func set(now time.Time, s *v1alpha1.SnapshotSchedule, c metav1.Condition) {
 	meta.SetStatusCondition(&s.Status.Conditions, c)
 }
 
-// problems carries over since when a problem is known from the status entry of
+// problems keeps the time since which a problem is known, from the status entry of
 // the same PVC and reason.
 func problems(now time.Time, before []v1alpha1.Problem, found []Problem) []v1alpha1.Problem {
 	since := map[Problem]metav1.Time{}

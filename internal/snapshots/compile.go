@@ -11,8 +11,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/lru"
 	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -20,12 +18,12 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
 )
 
-// defaultReadyDeadline is the API's default, for objects that were stored
-// before the field had one.
+// defaultReadyDeadline is the API's default, for objects that were stored before
+// the field had one.
 const defaultReadyDeadline = time.Hour
 
-// policy is a spec, parsed.
-type policy struct {
+// compiled is a spec, compiled: everything in it parsed and checked.
+type compiled struct {
 	selector         labels.Selector
 	rule             schedule.Rule
 	jitter           time.Duration
@@ -34,8 +32,8 @@ type policy struct {
 	retention        retention.Policy
 }
 
-// newPolicy reads a spec. The error names every field that is wrong.
-func newPolicy(spec *v1alpha1.SnapshotScheduleSpec) (*policy, error) {
+// compile compiles a spec. The error names every field that is wrong.
+func compile(spec *v1alpha1.SnapshotScheduleSpec) (*compiled, error) {
 	var errs []error
 	failed := func(field string, err error) {
 		if err != nil {
@@ -56,7 +54,7 @@ func newPolicy(spec *v1alpha1.SnapshotScheduleSpec) (*policy, error) {
 	location, err := schedule.LoadZone(spec.TimeZone)
 	failed("timeZone", err)
 
-	p := &policy{
+	p := &compiled{
 		selector:         selector,
 		jitter:           duration("jitter", spec.Jitter),
 		startingDeadline: duration("startingDeadline", spec.StartingDeadline),
@@ -107,36 +105,4 @@ func tiers(k v1alpha1.Keep) retention.Tiers {
 		Monthly: int(k.Monthly),
 		Yearly:  int(k.Yearly),
 	}
-}
-
-// policies remembers what specs parse to: a spec is looked at for every event
-// of every PVC, and changes rarely.
-type policies struct {
-	parsed *lru.Cache
-}
-
-// maxPolicies bounds the memory; beyond it specs are parsed again.
-const maxPolicies = 10_000
-
-type policyKey struct {
-	uid        types.UID
-	generation int64
-}
-
-type parsedPolicy struct {
-	policy *policy
-	err    error
-}
-
-func newPolicies() *policies { return &policies{parsed: lru.New(maxPolicies)} }
-
-// of returns the policy of a schedule, or why its spec is invalid.
-func (p *policies) of(s *v1alpha1.SnapshotSchedule) (*policy, error) {
-	key := policyKey{uid: s.UID, generation: s.Generation}
-	if known, ok := p.parsed.Get(key); ok {
-		return known.(parsedPolicy).policy, known.(parsedPolicy).err
-	}
-	parsed, err := newPolicy(&s.Spec)
-	p.parsed.Add(key, parsedPolicy{policy: parsed, err: err})
-	return parsed, err
 }

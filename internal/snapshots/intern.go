@@ -15,42 +15,42 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-// sharing has the snapshots of a PVC hold what is alike in all of them, its
-// labels, owner and source, only once: that is half of what they weigh. Cached
-// objects are never changed, so nobody notices.
-type sharing struct {
-	alike *lru.Cache
+// interner makes the snapshots of a PVC share what is equal in all of them: their
+// labels, owner and source are half of a cached snapshot's size. Cached objects
+// are never changed, so nobody notices.
+type interner struct {
+	known *lru.Cache
 }
 
-// maxAlike bounds the memory where there are that many PVCs: beyond it the
-// snapshots of some of them hold their own again.
-const maxAlike = 100_000
+// maxInterned bounds the memory. With more PVCs, the snapshots of some of them
+// hold their own values again.
+const maxInterned = 100_000
 
-type alikeKey struct{ namespace, mapKey, schedule string }
+type seriesKey struct{ namespace, mapKey, schedule string }
 
-// alike is never changed once it is in the cache.
-type alike struct {
+// common is what the snapshots of a series share. It is never changed.
+type common struct {
 	namespace string
 	labels    map[string]string
 	owners    []metav1.OwnerReference
 	source    *string
 }
 
-func newSharing() *sharing { return &sharing{alike: lru.New(maxAlike)} }
+func newInterner() *interner { return &interner{known: lru.New(maxInterned)} }
 
-// transform is for the cache.
-func (s *sharing) transform(o any) (any, error) {
+// transform strips a snapshot and interns it, for the cache.
+func (i *interner) transform(o any) (any, error) {
 	stripped, err := stripSnapshot(o)
 	v, ok := stripped.(*snapshotv1.VolumeSnapshot)
 	if !ok {
 		return stripped, err
 	}
-	s.share(v)
+	i.share(v)
 	return pack(v), nil
 }
 
-// packed is a snapshot in one piece of memory: a look at a series reads all of
-// it, and of a hundred thousand series none is in the processor's caches.
+// packed is a snapshot in one piece of memory: a decision reads the whole series,
+// and with a hundred thousand series none is in the processor's caches.
 type packed struct {
 	snapshot snapshotv1.VolumeSnapshot
 	status   snapshotv1.VolumeSnapshotStatus
@@ -78,28 +78,28 @@ func pack(v *snapshotv1.VolumeSnapshot) *snapshotv1.VolumeSnapshot {
 	return &p.snapshot
 }
 
-// share replaces what a snapshot holds by equal values that another one holds
-// already.
-func (s *sharing) share(v *snapshotv1.VolumeSnapshot) {
-	key := alikeKey{v.Namespace, v.Labels[v1alpha1.LabelMapKey], v.Labels[v1alpha1.LabelSchedule]}
-	found, _ := s.alike.Get(key)
-	known, ok := found.(*alike)
+// share replaces a snapshot's values by equal ones that another snapshot of the
+// series holds already.
+func (i *interner) share(v *snapshotv1.VolumeSnapshot) {
+	key := seriesKey{v.Namespace, v.Labels[v1alpha1.LabelMapKey], v.Labels[v1alpha1.LabelSchedule]}
+	found, _ := i.known.Get(key)
+	known, ok := found.(*common)
 	if !ok || !known.holds(v) {
-		known = &alike{
+		known = &common{
 			namespace: v.Namespace,
 			labels:    v.Labels,
 			owners:    v.OwnerReferences,
 			source:    v.Spec.Source.PersistentVolumeClaimName,
 		}
-		s.alike.Add(key, known)
+		i.known.Add(key, known)
 		return
 	}
 	v.Namespace, v.Labels, v.OwnerReferences = known.namespace, known.labels, known.owners
 	v.Spec.Source.PersistentVolumeClaimName = known.source
 }
 
-func (a *alike) holds(v *snapshotv1.VolumeSnapshot) bool {
-	return maps.Equal(a.labels, v.Labels) &&
-		reflect.DeepEqual(a.owners, v.OwnerReferences) &&
-		ptr.Equal(a.source, v.Spec.Source.PersistentVolumeClaimName)
+func (c *common) holds(v *snapshotv1.VolumeSnapshot) bool {
+	return maps.Equal(c.labels, v.Labels) &&
+		reflect.DeepEqual(c.owners, v.OwnerReferences) &&
+		ptr.Equal(c.source, v.Spec.Source.PersistentVolumeClaimName)
 }

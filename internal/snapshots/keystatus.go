@@ -1,0 +1,149 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+// maxProblems is how many problems a status lists.
+const maxProblems = 10
+
+// keyStatus is the part of a schedule's status that one PVC adds.
+type keyStatus struct {
+	// Claim is the PVC's name; empty for one that is not selected.
+	Claim string
+	// LastSnapshot is the newest slot that a snapshot was taken for.
+	LastSnapshot time.Time
+	// NextSlot is the earliest future slot.
+	NextSlot      time.Time
+	RecoveryPoint time.Time
+	// HasData is set for a PVC that was bound and is not being deleted. One that
+	// was never bound has no data to lose.
+	HasData bool
+	// Pending and Failed count snapshots of a selected PVC. What is neither is
+	// ready.
+	Pending, Failed int
+	// SkipReason says why the PVC cannot be snapshotted now.
+	SkipReason string
+	Problems   []Problem
+	// Paused is set if deletes were due but not safe.
+	Paused bool
+}
+
+// Problem is something wrong with one PVC, or with the schedule itself if Claim is
+// empty.
+type Problem struct{ Claim, Reason, Message string }
+
+// severity orders problems, the worst first.
+var severity = []string{
+	v1alpha1.ReasonCreateFailed,
+	v1alpha1.ReasonNameCollision,
+	v1alpha1.ReasonSnapshotFailed,
+	v1alpha1.ReasonSnapshotOverdue,
+	v1alpha1.ReasonSnapshotSlow,
+	v1alpha1.ReasonAdoptionRefused,
+	v1alpha1.ReasonInvalidRequestedAt,
+}
+
+// fails returns whether a problem means that a PVC is not backed up as it should
+// be.
+func (p Problem) fails() bool {
+	return slices.Contains(severity[:4], p.Reason)
+}
+
+func (p Problem) compare(q Problem) int {
+	return cmp.Or(
+		cmp.Compare(slices.Index(severity, p.Reason), slices.Index(severity, q.Reason)),
+		strings.Compare(p.Claim, q.Claim),
+		strings.Compare(p.Message, q.Message),
+	)
+}
+
+// maxMessage is how many bytes a message may have. The API server refuses an event
+// beyond 1024 and a status beyond 32768.
+const maxMessage = 700
+
+// truncate shortens a message that comes from elsewhere, such as a webhook.
+func truncate(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxMessage], "") + "…"
+}
+
+// add adds a problem, of the key's PVC if it names none.
+func (k *keyStatus) add(p Problem) {
+	if p.Claim == "" {
+		p.Claim = k.Claim
+	}
+	p.Message = truncate(p.Message)
+	k.Problems = append(k.Problems, p)
+	slices.SortFunc(k.Problems, Problem.compare)
+}
+
+// combined is what the PVCs of a schedule add up to.
+type combined struct {
+	LastSnapshot, NextSlot, RecoveryPoint time.Time
+	// OldestData is the RecoveryPoint over the PVCs with data.
+	OldestData time.Time
+	// Pending and Failed count snapshots.
+	Pending, Failed int
+	// Skipped and Failing count PVCs.
+	Skipped, Failing int
+	FirstSkipped     *keyStatus
+	// Problems are the worst; MoreProblems counts the others.
+	Problems     []Problem
+	MoreProblems int
+	Paused       bool
+}
+
+// combine adds up the PVCs of a schedule, and problems of the schedule itself.
+func combine(keys iter.Seq[any], problems ...Problem) combined {
+	var c combined
+	c.addProblems(problems)
+	for key := range keys {
+		k := key.(*keyStatus)
+		if k.LastSnapshot.After(c.LastSnapshot) {
+			c.LastSnapshot = k.LastSnapshot
+		}
+		c.NextSlot = earliest(c.NextSlot, k.NextSlot)
+		c.RecoveryPoint = earliest(c.RecoveryPoint, k.RecoveryPoint)
+		if k.HasData {
+			c.OldestData = earliest(c.OldestData, k.RecoveryPoint)
+		}
+		c.Pending += k.Pending
+		c.Failed += k.Failed
+		if k.SkipReason != "" {
+			c.Skipped++
+			if c.FirstSkipped == nil || k.Claim < c.FirstSkipped.Claim {
+				c.FirstSkipped = k
+			}
+		}
+		if slices.ContainsFunc(k.Problems, Problem.fails) {
+			c.Failing++
+		}
+		c.Paused = c.Paused || k.Paused
+		c.addProblems(k.Problems)
+	}
+	return c
+}
+
+// addProblems keeps the worst problems, and counts the others.
+func (c *combined) addProblems(problems []Problem) {
+	for _, p := range problems {
+		i, _ := slices.BinarySearchFunc(c.Problems, p, Problem.compare)
+		c.Problems = slices.Insert(c.Problems, i, p)
+		if len(c.Problems) > maxProblems {
+			c.Problems = c.Problems[:maxProblems]
+			c.MoreProblems++
+		}
+	}
+}

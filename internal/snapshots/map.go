@@ -1,0 +1,239 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/retention"
+	"mapcontroller.dev/snapshotschedule/internal/schedule"
+)
+
+// restoreCheck is how often a snapshot is checked that would be deleted but for a
+// PVC that is being restored from it.
+const restoreCheck = time.Minute
+
+// clockCheck is how often a series is checked that has a slot which the API
+// server's clock had not reached: the local clock was ahead, and may be right
+// again by now, which no event and no timer shows.
+const clockCheck = 15 * time.Minute
+
+// program makes the decisions under one schedule.
+type program struct {
+	schedule *v1alpha1.SnapshotSchedule
+	spec     *compiled
+}
+
+// Compile compiles a SnapshotSchedule, for the engine and for everything else
+// that decides as the engine does.
+func Compile(parent client.Object) (mapcontroller.Program, error) {
+	s := parent.(*v1alpha1.SnapshotSchedule)
+	spec, err := compile(&s.Spec)
+	if err != nil {
+		return mapcontroller.Program{}, err
+	}
+	p := &program{schedule: s, spec: spec}
+	return mapcontroller.Program{Selects: p.selects, Map: p.mapClaim, Tombstone: p.tombstone}, nil
+}
+
+func (p *program) selects(claim client.Object) bool {
+	return p.spec.selector.Matches(labels.Set(claim.GetLabels()))
+}
+
+// mapClaim decides which snapshots a selected PVC should have.
+func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decision {
+	claim := seen.Selected[0].(*corev1.PersistentVolumeClaim)
+	anchor := anchorOf(p.schedule, claim)
+	slots, malformed := p.slots(claim, anchor, seen.Now)
+	skipReason := skip(claim)
+	series := retention.Series{
+		Claim:         retention.Selected,
+		ClaimDeleting: claim.DeletionTimestamp != nil,
+		Snapshots:     snapshotsOf(seen.Outputs, restoring(seen.Related)),
+	}
+	if skipReason == "" {
+		series.Slot = slots.Current
+	}
+	decided, d := p.decide(seen, series)
+	if decided.Take.Create() {
+		d.Ensure = append(d.Ensure, newSnapshot(p.schedule, claim, slots.Current))
+	}
+	d.Next = earliest(d.Next, slots.Next, slots.Until)
+
+	status := &keyStatus{
+		Claim:         claim.Name,
+		LastSnapshot:  lastSlot(series.Snapshots, seen.Now),
+		RecoveryPoint: recoveryPoint(series.Snapshots, anchor, seen.Now),
+		SkipReason:    skipReason,
+	}
+	status.HasData = claim.DeletionTimestamp == nil && claim.Status.Phase != corev1.ClaimPending && claim.Status.Phase != ""
+	status.Pending, status.Failed = unready(p.spec, series.Snapshots, seen.Now)
+	d.Status = status
+	if malformed.Reason != "" {
+		status.add(malformed)
+	}
+	if skipReason != "" {
+		return d
+	}
+	status.NextSlot = slots.Next
+	if at := failsAt(p.spec, series.Snapshots, seen.Now); at.After(seen.Now) {
+		d.Next = earliest(d.Next, at)
+	}
+	for _, problem := range troubles(p.spec, series.Snapshots, slots, decided.Take, seen.Now) {
+		status.add(problem)
+		if problem.Reason == v1alpha1.ReasonSnapshotOverdue && p.spec.retention.TTL > 0 {
+			d.Next = earliest(d.Next, slots.Previous.Add(p.spec.retention.TTL))
+		}
+	}
+	return d
+}
+
+// slots returns the slots of a PVC, and a problem if its requested-at is not a
+// time.
+func (p *program) slots(claim *corev1.PersistentVolumeClaim, anchor, now time.Time) (schedule.Slots, Problem) {
+	forAll, _ := requestedAt(p.schedule)
+	forOne, malformed := requestedAt(claim)
+	criteria := schedule.Criteria{
+		Timeline:         p.spec.rule.Timeline(anchor, schedule.Jitter(string(claim.UID), p.spec.jitter)),
+		Requested:        append(forAll, forOne...),
+		Suspend:          p.spec.suspend,
+		TTL:              p.spec.retention.TTL,
+		StartingDeadline: p.spec.startingDeadline,
+	}
+	return criteria.At(now), malformed
+}
+
+// tombstone decides which snapshots to keep of a PVC that is gone, or that exists
+// and is not selected.
+func (p *program) tombstone(seen mapcontroller.Observation) mapcontroller.Decision {
+	series := retention.Series{Claim: retention.Gone, Snapshots: snapshotsOf(seen.Outputs, restoring(seen.Related))}
+	status := &keyStatus{LastSnapshot: lastSlot(series.Snapshots, seen.Now)}
+	if len(seen.Unselected) > 0 {
+		claim := seen.Unselected[0]
+		series.Claim = retention.Unselected
+		series.ClaimDeleting = claim.GetDeletionTimestamp() != nil
+		if p.selects(claim) && metav1.IsControlledBy(claim, p.schedule) {
+			// What a schedule makes must not be its own input.
+			status.Claim, status.SkipReason = claim.GetName(), "controlled by this schedule"
+		}
+	}
+	_, d := p.decide(seen, series)
+	if len(seen.Outputs) > 0 || status.SkipReason != "" {
+		d.Status = status
+	}
+	return d
+}
+
+// decide asks retention about a series.
+func (p *program) decide(seen mapcontroller.Observation, series retention.Series) (retention.Decision, mapcontroller.Decision) {
+	decided := retention.Decide(p.spec.retention, seen.Now, series)
+	d := mapcontroller.Decision{Next: decided.Next}
+	for i, verdict := range decided.Verdicts {
+		if verdict.Delete() {
+			d.Delete = append(d.Delete, mapcontroller.Removal{Object: seen.Outputs[i], Reason: verdict.String()})
+		}
+		if verdict == retention.HeldByRestore {
+			d.Next = earliest(d.Next, seen.Now.Add(restoreCheck))
+		}
+	}
+	if slices.ContainsFunc(series.Snapshots, isAhead) {
+		d.Next = earliest(d.Next, seen.Now.Add(clockCheck))
+	}
+	for _, i := range decided.Floor {
+		d.Evidence = append(d.Evidence, seen.Outputs[i])
+	}
+	return decided, d
+}
+
+// isAhead returns whether a snapshot was taken by a clock that was ahead of the
+// API server's.
+func isAhead(s retention.Snapshot) bool { return s.ScheduledAt.After(s.Created) }
+
+// restoring returns the names of the snapshots that PVCs are being restored from.
+func restoring(claims []client.Object) map[string]bool {
+	if len(claims) == 0 {
+		return nil
+	}
+	names := make(map[string]bool, len(claims))
+	for _, claim := range claims {
+		if _, name, ok := restoringFrom(claim.(*corev1.PersistentVolumeClaim)); ok {
+			names[name] = true
+		}
+	}
+	return names
+}
+
+// skip returns why a PVC can't be snapshotted now; empty if it can. Its events
+// enqueue it when that changes.
+func skip(claim *corev1.PersistentVolumeClaim) string {
+	switch {
+	case claim.DeletionTimestamp != nil:
+		return "being deleted"
+	case claim.Status.Phase != corev1.ClaimBound:
+		return "not Bound"
+	}
+	return ""
+}
+
+// anchorOf returns the time from which a PVC is under a schedule.
+func anchorOf(s *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClaim) time.Time {
+	if claim.CreationTimestamp.After(s.CreationTimestamp.Time) {
+		return claim.CreationTimestamp.Time
+	}
+	return s.CreationTimestamp.Time
+}
+
+// requestedAt reads the requested-at annotation of a schedule or a PVC. One that
+// is not a time is a problem, and otherwise ignored.
+func requestedAt(o client.Object) (at []time.Time, malformed Problem) {
+	value, ok := o.GetAnnotations()[v1alpha1.AnnotationRequestedAt]
+	if !ok {
+		return nil, Problem{}
+	}
+	t, err := time.Parse(time.RFC3339, value)
+	if err != nil {
+		return nil, Problem{
+			Reason: v1alpha1.ReasonInvalidRequestedAt,
+			Message: fmt.Sprintf("annotation %s is %q; write an RFC 3339 time such as 2026-01-31T12:00:00Z",
+				v1alpha1.AnnotationRequestedAt, value),
+		}
+	}
+	return []time.Time{t}, Problem{}
+}
+
+func lastSlot(snapshots []retention.Snapshot, now time.Time) time.Time {
+	if i := retention.Newest(snapshots, now); i >= 0 {
+		return snapshots[i].Slot(now)
+	}
+	return time.Time{}
+}
+
+// recoveryPoint returns the time to which a PVC can be restored; without a ready
+// snapshot, the time from which the schedule should have had one.
+func recoveryPoint(snapshots []retention.Snapshot, anchor, now time.Time) time.Time {
+	if i := retention.NewestReady(snapshots, now); i >= 0 {
+		return snapshots[i].AgeBase(now)
+	}
+	return anchor
+}
+
+// earliest returns the first of some times; a zero one means never.
+func earliest(times ...time.Time) time.Time {
+	var first time.Time
+	for _, t := range times {
+		if !t.IsZero() && (first.IsZero() || t.Before(first)) {
+			first = t
+		}
+	}
+	return first
+}

@@ -1,0 +1,175 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/guard"
+)
+
+// reporter turns failed writes into problems, and reports each problem that is
+// new, once, as a warning event.
+type reporter struct {
+	events events.EventRecorder
+	clock  clock.PassiveClock
+
+	mu sync.Mutex
+	// schedules are the reported problems of schedules themselves. Those of PVCs are
+	// in the previous status of their key.
+	schedules map[types.NamespacedName]Problem
+}
+
+func newReporter(r events.EventRecorder, c clock.PassiveClock) *reporter {
+	return &reporter{events: r, clock: c, schedules: map[types.NamespacedName]Problem{}}
+}
+
+// report implements the engine's Report.
+func (r *reporter) report(parent client.Object, _ string, previous, decided any, outcome mapcontroller.Outcome) any {
+	s := parent.(*v1alpha1.SnapshotSchedule)
+	before, _ := previous.(*keyStatus)
+	after, _ := decided.(*keyStatus)
+	countOutcome(r.clock.Now(), s, outcome)
+	r.reportSchedule(s)
+	if before == nil {
+		before = &keyStatus{}
+	}
+	problems := problemsOf(outcome.Failed)
+	paused := outcome.Paused != nil || (outcome.Waiting && before.Paused)
+	if after == nil {
+		if len(problems) == 0 && !paused {
+			return nil
+		}
+		after = &keyStatus{}
+	}
+	for _, p := range problems {
+		after.add(p)
+	}
+	after.Paused = paused
+	for _, p := range after.Problems {
+		if slices.Contains(before.Problems, p) {
+			continue
+		}
+		if p.Reason == v1alpha1.ReasonSnapshotFailed {
+			failedTotal.WithLabelValues(s.Namespace, s.Name).Inc()
+		}
+		if !slices.Contains(statusOnly, p.Reason) {
+			r.warn(s, p)
+		}
+	}
+	if after.Paused && !before.Paused {
+		r.warn(s, Problem{Reason: v1alpha1.ReasonRetentionPaused, Message: pausedMessage})
+	}
+	return after
+}
+
+// statusOnly are the problems without an event: they say that nothing happened,
+// and an event is for what did.
+var statusOnly = []string{v1alpha1.ReasonSnapshotOverdue, v1alpha1.ReasonSnapshotSlow}
+
+// reportSchedule reports a problem of the schedule itself, whichever PVC is
+// reconciled first.
+func (r *reporter) reportSchedule(s *v1alpha1.SnapshotSchedule) {
+	name, problem := client.ObjectKeyFromObject(s), scheduleProblem(s)
+	r.mu.Lock()
+	known := r.schedules[name]
+	if problem.Reason == "" {
+		delete(r.schedules, name)
+	} else {
+		r.schedules[name] = problem
+	}
+	r.mu.Unlock()
+	if problem.Reason != "" && problem != known {
+		r.warn(s, problem)
+	}
+}
+
+// forget drops what is known of a schedule that is deleted.
+func (r *reporter) forget(schedule types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.schedules, schedule)
+}
+
+func (r *reporter) warn(s *v1alpha1.SnapshotSchedule, p Problem) {
+	if p.Claim == "" {
+		r.events.Eventf(s, nil, corev1.EventTypeWarning, p.Reason, action(p.Reason), "%s", p.Message)
+		return
+	}
+	// Events that differ only in their text are counted as one, and only the first
+	// text is kept. The related PVC keeps them apart.
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: p.Claim}}
+	r.events.Eventf(s, claim, corev1.EventTypeWarning, p.Reason, action(p.Reason),
+		"PersistentVolumeClaim %s: %s", p.Claim, p.Message)
+}
+
+// action returns what the controller was doing, which the events API requires.
+func action(reason string) string {
+	switch reason {
+	case v1alpha1.ReasonAdoptionRefused:
+		return "Adopt"
+	case v1alpha1.ReasonRetentionPaused:
+		return "Retire"
+	}
+	return "Snapshot"
+}
+
+// problemsOf returns the failed writes that concern a user.
+func problemsOf(failures []mapcontroller.Failure) []Problem {
+	var problems []Problem
+	for _, f := range failures {
+		if p := problemOf(f); p.Reason != "" {
+			problems = append(problems, p)
+		}
+	}
+	return problems
+}
+
+// problemOf explains a failed write; without a reason, it is only tried again.
+func problemOf(f mapcontroller.Failure) Problem {
+	p := Problem{Claim: claimName(f.Object)}
+	switch {
+	case f.Verb == execute.VerbCreate && errors.Is(f.Err, execute.ErrNameCollision):
+		p.Reason = v1alpha1.ReasonNameCollision
+		p.Message = fmt.Sprintf("VolumeSnapshot %s exists and is not this schedule's; delete or rename it", f.Object.GetName())
+	case f.Verb == execute.VerbCreate:
+		p.Reason = v1alpha1.ReasonCreateFailed
+		p.Message = settled(f.Err, f.Object.GetName())
+	case f.Verb == execute.VerbAdopt && errors.Is(f.Err, guard.ErrAdoptionRefused):
+		p.Reason = v1alpha1.ReasonAdoptionRefused
+		p.Message = fmt.Sprintf("VolumeSnapshot %s is left alone: %s", f.Object.GetName(), f.Err)
+	}
+	return p
+}
+
+// sourceAddress matches the local end of a broken connection, as in
+// "read tcp 10.0.0.1:51234->10.0.0.2:443: connection reset by peer".
+var sourceAddress = regexp.MustCompile(`\S+:[0-9]+->`)
+
+// settled removes from an error what differs between attempts, so that status
+// settles: the object's name contains the slot, and local ports are random.
+func settled(err error, name string) string {
+	message := err.Error()
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+		message = status.Status().Message
+	}
+	message = strings.ReplaceAll(message, fmt.Sprintf(" %q", name), "")
+	return sourceAddress.ReplaceAllString(message, "")
+}
