@@ -25,7 +25,7 @@ func retentionPaused(s *schedule) func() string {
 	return condition(s, v1alpha1.ConditionRetentionPaused)
 }
 
-var _ = Describe("A delete is guarded:", func() {
+var _ = Describe("The guards before a delete", func() {
 	var env *environment
 	BeforeEach(func() { env = newEnvironment() })
 
@@ -58,7 +58,7 @@ var _ = Describe("A delete is guarded:", func() {
 	}
 
 	// Contract: GUARD-1.
-	It("every delete carries the UID and resourceVersion of the decision as preconditions", func() {
+	It("sends every delete with the UID and resourceVersion of the decision as preconditions", func() {
 		_, c, all, o := startWithSeries()
 		o.advanceClocks(4 * time.Hour)
 		requeue(c)
@@ -79,13 +79,13 @@ var _ = Describe("A delete is guarded:", func() {
 	})
 
 	// Contract: GUARD-1.
-	It("a snapshot that changed after the cached version is not deleted", func() {
+	It("deletes no snapshot that changed since the cached version", func() {
 		_, c, all, o := startWithSeries()
 		o.network.freeze("volumesnapshots")
 		setAnnotation(all[0], v1alpha1.AnnotationHold, "")
 		o.advanceClocks(4 * time.Hour)
 		requeue(c)
-		Eventually(func() bool { return isDeleted(all[1])() }).Should(BeTrue())
+		Eventually(isDeleted(all[1])).Should(BeTrue())
 		Eventually(func() int { return deletes(o) }).Should(BeNumerically(">=", 2))
 		Expect(isDeleted(all[0])()).To(BeFalse(), "the precondition should fail")
 		o.network.thaw("volumesnapshots")
@@ -93,7 +93,7 @@ var _ = Describe("A delete is guarded:", func() {
 	})
 
 	// Contract: GUARD-4.
-	It("nothing is deleted when the snapshots of the floor are no longer ready, live", func() {
+	It("deletes nothing if a live read shows that the floor is no longer ready", func() {
 		_, c, all, o := startWithSeries()
 		o.network.freeze("volumesnapshots")
 		setStatus(all[2], snapshotv1.VolumeSnapshotStatus{CreationTime: ptr.To(metav1.Now()), ReadyToUse: ptr.To(false)})
@@ -107,7 +107,7 @@ var _ = Describe("A delete is guarded:", func() {
 	})
 
 	// Contract: GUARD-4.
-	It("nothing is deleted when the snapshots of the floor are gone, live", func() {
+	It("deletes nothing if a live read shows that the floor is gone", func() {
 		_, c, all, o := startWithSeries()
 		o.network.freeze("volumesnapshots")
 		Expect(api.Delete(ctx, all[2])).To(Succeed())
@@ -120,7 +120,7 @@ var _ = Describe("A delete is guarded:", func() {
 	})
 
 	// Contract: GUARD-5.
-	It("nothing is deleted when the PVC is selected again, live", func() {
+	It("deletes nothing if a live read shows that the PVC is selected again", func() {
 		_, c, all, o := startWithSeries(func(s *spec) { s.SnapshotTTL = "30d"; s.Retention.Detached.SnapshotTTL = "1h" }, selecting("app", "shop"))
 		setLabel(c, "app", "other")
 		o.advanceClocks(30 * time.Minute)
@@ -136,7 +136,7 @@ var _ = Describe("A delete is guarded:", func() {
 	})
 
 	// Contract: GUARD-3.
-	DescribeTable("nothing is deleted when the schedule was edited, live",
+	DescribeTable("deletes nothing if a live read shows that the schedule was edited",
 		func(edit string, keep int) {
 			s, c, all, o := startWithSeries()
 			o.network.freeze("snapshotschedules")
@@ -158,7 +158,7 @@ var _ = Describe("A delete is guarded:", func() {
 	)
 
 	// Contract: GUARD-3.
-	It("nothing is deleted when the schedule was created again under its name, live", func() {
+	It("deletes nothing if a live read shows another schedule of the same name", func() {
 		s, c, all, o := startWithSeries()
 		o.network.freeze("snapshotschedules")
 		Expect(api.Delete(ctx, s, client.PropagationPolicy(metav1.DeletePropagationOrphan))).To(Succeed())
@@ -173,7 +173,7 @@ var _ = Describe("A delete is guarded:", func() {
 	})
 
 	// Contract: GUARD-8.
-	It("nothing is deleted while the schedule is being deleted", func() {
+	It("deletes nothing while the schedule is being deleted", func() {
 		s := env.createSchedule("backup", suspended, ttl("1h"))
 		other := env.createSchedule("other", suspended, ttl("1h"))
 		c := env.createClaim("data")
@@ -190,7 +190,7 @@ var _ = Describe("A delete is guarded:", func() {
 	})
 
 	// Contract: GUARD-7.
-	It("retention pauses while the clocks differ, and resumes by itself", func() {
+	It("pauses retention while the clocks differ, and resumes by itself", func() {
 		s := env.createSchedule("backup", suspended, ttl("1h"))
 		c := env.createClaim("data")
 		env.createSnapshot(s, c, 3*time.Hour)
@@ -207,7 +207,7 @@ var _ = Describe("A delete is guarded:", func() {
 	})
 
 	// Contract: GUARD-7.
-	It("retention does not pause for a clock skew within the limit", func() {
+	It("does not pause retention for a clock skew within the limit", func() {
 		s := env.createSchedule("backup", suspended, ttl("1h"))
 		c := env.createClaim("data")
 		env.createSnapshot(s, c, 3*time.Hour)
@@ -218,7 +218,7 @@ var _ = Describe("A delete is guarded:", func() {
 	})
 
 	// Contract: GUARD-7.
-	It("snapshots are taken while retention is paused", func() {
+	It("takes snapshots while retention is paused", func() {
 		s := env.createSchedule("backup", ttl("1h"))
 		c := env.createClaim("data")
 		env.createSnapshot(s, c, 3*time.Hour)
@@ -229,7 +229,7 @@ var _ = Describe("A delete is guarded:", func() {
 	})
 
 	// Contract: GUARD-8.
-	It("nothing is deleted before the cache has synced", func() {
+	It("deletes nothing before the cache has synced", func() {
 		s := env.createSchedule("backup", suspended, ttl("1h"))
 		c := env.createClaim("data")
 		env.createSnapshot(s, c, 3*time.Hour)
@@ -249,7 +249,7 @@ var _ = Describe("A delete is guarded:", func() {
 	})
 
 	// Contract: API-4, API-5.
-	DescribeTable("nothing is created or deleted while the spec is invalid, and work resumes when it is fixed",
+	DescribeTable("creates and deletes nothing while the spec is invalid, and resumes when it is fixed",
 		func(invalid, fixed, message string) {
 			s := env.createSchedule("backup", ttl("1h"), selecting("app", "shop"))
 			c := env.createClaim("data", "app", "shop")

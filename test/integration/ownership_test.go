@@ -131,7 +131,7 @@ var _ = Describe("Ownership", func() {
 	})
 
 	// Contract: OWN-1, EVT-2.
-	It("refuses to adopt for a schedule that is being deleted, live, and raises an event", func() {
+	It("refuses to adopt if a live read shows that the schedule is being deleted, and raises an event", func() {
 		s := env.createSchedule("backup", suspended)
 		addFinalizer(s)
 		o := env.startOperator()
