@@ -114,10 +114,6 @@ var _ = Describe("config/default", Ordered, func() {
 		Expect(err).To(MatchError(ContainSubstring("restricted")))
 	})
 
-	It("has a pod with a read-only root file system", func() {
-		Expect(pod.Spec.Containers[0].SecurityContext.ReadOnlyRootFilesystem).To(HaveValue(BeTrue()))
-	})
-
 	It("builds with the commented parts enabled", func() {
 		copied := GinkgoT().TempDir()
 		Expect(os.CopyFS(copied, os.DirFS(filepath.Join(root, "config")))).To(Succeed())
