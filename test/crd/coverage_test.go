@@ -4,23 +4,33 @@
 package crd
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
-	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// rule is one thing that the schema demands: where, and what is said if it isn't met.
-type rule struct{ path, says string }
+// rule is one constraint of the schema.
+type rule struct {
+	path string
+	// message is what the API server says if the constraint is violated, or a part of it.
+	message string
+	// cel means that the message is our own.
+	cel bool
+}
 
-// upstream are the schemas that come with apimachinery's types, and are tried there.
+// upstream are schemas that come with apimachinery's types, and are tested there.
 var upstream = map[string]bool{"status.conditions": true}
 
-// schemaRules are all rules of the schema at a path and below it.
+// schemaRules returns all rules of the schema at a path and below it.
 func schemaRules(path string, s *apiextensionsv1.JSONSchemaProps) []rule {
 	if upstream[path] {
 		return nil
@@ -28,48 +38,47 @@ func schemaRules(path string, s *apiextensionsv1.JSONSchemaProps) []rule {
 	child := func(name string) string { return strings.TrimPrefix(path+"."+name, ".") }
 
 	var rules []rule
-	add := func(path, format string, args ...any) {
-		rules = append(rules, rule{path, fmt.Sprintf(format, args...)})
-	}
 	for _, validation := range s.XValidations {
-		where := path + validation.FieldPath
-		if where == "" {
-			where = "<nil>" // how the API server writes the root
-		}
-		add(where, "%s", validation.Message)
+		// The API server writes the root as <nil>.
+		rules = append(rules, rule{path: cmp.Or(path+validation.FieldPath, "<nil>"), message: validation.Message, cel: true})
 	}
 	for _, name := range s.Required {
-		add(child(name), "Required value")
+		rules = append(rules, rule{path: child(name), message: required})
+	}
+	add := func(format string, limit any) {
+		rules = append(rules, rule{path: path, message: fmt.Sprintf(format, limit)})
 	}
 	if s.Minimum != nil {
-		add(path, "should be greater than or equal to %v", *s.Minimum)
+		add("should be greater than or equal to %v", *s.Minimum)
 	}
 	if s.Maximum != nil {
-		add(path, "should be less than or equal to %v", *s.Maximum)
+		add("should be less than or equal to %v", *s.Maximum)
 	}
 	if s.MinLength != nil {
-		add(path, "should be at least %d chars long", *s.MinLength)
+		add("should be at least %d chars long", *s.MinLength)
 	}
 	if s.MaxLength != nil {
-		add(path, "may not be more than %d bytes", *s.MaxLength)
+		add("may not be more than %d bytes", *s.MaxLength)
 	}
-	if s.MaxItems != nil {
-		add(path, "must have at most %d items", *s.MaxItems)
-	}
-	if s.MaxProperties != nil {
-		add(path, "must have at most %d items", *s.MaxProperties)
+	for _, limit := range []*int64{s.MaxItems, s.MaxProperties} {
+		if limit != nil {
+			add("must have at most %d items", *limit)
+		}
 	}
 	if s.Pattern != "" {
-		add(path, "should match '%s'", s.Pattern)
+		add("should match '%s'", s.Pattern)
 	}
 	if len(s.Enum) > 0 {
 		var values []string
 		for _, value := range s.Enum {
 			values = append(values, string(value.Raw))
 		}
-		add(path, "supported values: %s", strings.Join(values, ", "))
+		add("supported values: %s", strings.Join(values, ", "))
 	}
+	return append(rules, innerRules(path, child, s)...)
+}
 
+func innerRules(path string, child func(string) string, s *apiextensionsv1.JSONSchemaProps) (rules []rule) {
 	for name, property := range s.Properties {
 		rules = append(rules, schemaRules(child(name), &property)...)
 	}
@@ -82,76 +91,45 @@ func schemaRules(path string, s *apiextensionsv1.JSONSchemaProps) []rule {
 	return rules
 }
 
-func storedSchema(t *testing.T) *apiextensionsv1.JSONSchemaProps {
-	t.Helper()
-	content, err := os.ReadFile(crdFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var crd apiextensionsv1.CustomResourceDefinition
-	if err := yaml.Unmarshal(content, &crd); err != nil {
-		t.Fatal(err)
-	}
-	return crd.Spec.Versions[0].Schema.OpenAPIV3Schema
+// violatedBy returns whether the API server answers this cause if the rule is violated.
+func (r rule) violatedBy(c cause) bool {
+	// The API server writes an entry of a map as .key or [key].
+	path := strings.ReplaceAll(regexp.QuoteMeta(r.path), `\[\*\]`, `(\[[^]]+\]|\.[^.]+)`)
+	return regexp.MustCompile("^"+path+"$").MatchString(c.Field) && strings.Contains(c.Message, r.message)
 }
 
-// TestEveryRuleIsTried fails for a rule that no case of TestRefused or TestRefusedStatus meets.
-//
-// Contract: API-1.
-func TestEveryRuleIsTried(t *testing.T) {
-	var tried []refusal
-	for _, tc := range refusedSchedules() {
-		tried = append(tried, tc.want...)
-	}
-	for _, tc := range refusedStatuses() {
-		tried = append(tried, tc.want)
-	}
+var _ = Describe("The schema", func() {
+	var rules []rule
+	BeforeEach(func() {
+		content, err := os.ReadFile(crdFile)
+		Expect(err).NotTo(HaveOccurred())
+		var crd apiextensionsv1.CustomResourceDefinition
+		Expect(yaml.Unmarshal(content, &crd)).To(Succeed())
+		rules = schemaRules("", crd.Spec.Versions[0].Schema.OpenAPIV3Schema)
+		Expect(len(rules)).To(BeNumerically(">=", 50), "the schema was not parsed correctly")
+	})
 
-	rules := schemaRules("", storedSchema(t))
-	if len(rules) < 50 {
-		t.Fatalf("only %d rules found: the schema was not read rightly", len(rules))
-	}
-	for _, rule := range rules {
-		// The server writes an entry of a map as .key or [key].
-		path := regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(rule.path), `\[\*\]`, `(\[[^]]+\]|\.[^.]+)`) + "$")
-		found := false
-		for _, r := range tried {
-			if path.MatchString(r.field) && strings.Contains(rule.says, r.says) {
-				found = true
-				break
+	// Contract: API-1.
+	It("has no rule without a case that violates it", func() {
+		var causes []cause
+		for _, r := range rejectedSpecs() {
+			causes = append(causes, causesOf(r.send())...)
+		}
+		object := create("coverage", "{snapshotInterval: 6h}")
+		for _, r := range rejectedStatuses() {
+			causes = append(causes, causesOf(patchStatus(object.DeepCopy(), parseYAML(r.status)))...)
+		}
+		for _, rule := range rules {
+			Expect(slices.ContainsFunc(causes, rule.violatedBy)).To(BeTrue(), "no case violates the rule of %s: %s", rule.path, rule.message)
+		}
+	})
+
+	// Contract: API-1.
+	It("has no message that shows no valid value", func() {
+		for _, rule := range rules {
+			if rule.cel {
+				Expect(rule.message).To(MatchRegexp("such as|for example|one of"), rule.path)
 			}
 		}
-		if !found {
-			t.Errorf("no case meets the rule of %s that says %q", rule.path, rule.says)
-		}
-	}
-}
-
-// TestMessagesShowARightValue holds the messages to their promise.
-//
-// Contract: API-1.
-func TestMessagesShowARightValue(t *testing.T) {
-	for _, rule := range celRules("", storedSchema(t)) {
-		if !strings.Contains(rule.says, "such as") && !strings.Contains(rule.says, "one of") {
-			t.Errorf("the rule of %s shows no right value: %q", rule.path, rule.says)
-		}
-	}
-}
-
-// celRules are the rules of the schema that have a message of their own.
-func celRules(path string, s *apiextensionsv1.JSONSchemaProps) []rule {
-	var rules []rule
-	for _, validation := range s.XValidations {
-		rules = append(rules, rule{path, validation.Message})
-	}
-	for name, property := range s.Properties {
-		rules = append(rules, celRules(path+"."+name, &property)...)
-	}
-	if s.Items != nil && s.Items.Schema != nil {
-		rules = append(rules, celRules(path+"[*]", s.Items.Schema)...)
-	}
-	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
-		rules = append(rules, celRules(path+"[*]", s.AdditionalProperties.Schema)...)
-	}
-	return rules
-}
+	})
+})

@@ -5,15 +5,15 @@ package crd
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
-	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -22,178 +22,142 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // kustomize builds one of the config directories.
-func kustomize(t *testing.T, dir string) []*unstructured.Unstructured {
-	t.Helper()
-	build := exec.CommandContext(t.Context(), "go", "tool", "-modfile="+filepath.Join("hack", "tools", "kustomize.mod"),
+func kustomize(dir string) []*unstructured.Unstructured {
+	GinkgoHelper()
+	build := exec.CommandContext(ctx, "go", "tool", "-modfile="+filepath.Join("hack", "tools", "kustomize.mod"),
 		"kustomize", "build", dir)
 	build.Dir = root
-	var failure bytes.Buffer
-	build.Stderr = &failure
+	var stderr bytes.Buffer
+	build.Stderr = &stderr
 	output, err := build.Output()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", build, err, failure.String())
-	}
+	Expect(err).NotTo(HaveOccurred(), "%s\n%s", build, stderr.String())
 
 	var objects []*unstructured.Unstructured
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(output), 4096)
 	for {
 		object := &unstructured.Unstructured{}
-		switch err := decoder.Decode(&object.Object); {
-		case errors.Is(err, io.EOF):
+		err := decoder.Decode(&object.Object)
+		if errors.Is(err, io.EOF) {
 			return objects
-		case err != nil:
-			t.Fatal(err)
-		case len(object.Object) > 0:
+		}
+		Expect(err).NotTo(HaveOccurred())
+		if len(object.Object) > 0 {
 			objects = append(objects, object)
 		}
 	}
 }
 
-// apply is kubectl apply --server-side --validate=strict.
-func apply(ctx context.Context, object *unstructured.Unstructured, options ...client.ApplyOption) error {
-	options = append(options, client.FieldOwner("test"), client.ForceOwnership)
-	return api.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), options...)
+// dryRunApply does what kubectl apply --server-side --validate=strict --dry-run=server does.
+func dryRunApply(object *unstructured.Unstructured) error {
+	return api.Apply(ctx, client.ApplyConfigurationFromUnstructured(object),
+		client.FieldOwner("test"), client.ForceOwnership, client.DryRunAll)
 }
 
-func only[T any](t *testing.T, objects []*unstructured.Unstructured, kind string) *T {
-	t.Helper()
-	var found *T
+// decodeOnly decodes the only object of a kind.
+func decodeOnly[T any](objects []*unstructured.Unstructured, kind string) *T {
+	GinkgoHelper()
+	var found []*T
 	for _, object := range objects {
-		if object.GetKind() != kind {
-			continue
-		}
-		if found != nil {
-			t.Fatalf("there is more than one %s", kind)
-		}
-		found = new(T)
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, found, true); err != nil {
-			t.Fatal(err)
+		if object.GetKind() == kind {
+			decoded := new(T)
+			Expect(runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, decoded, true)).To(Succeed())
+			found = append(found, decoded)
 		}
 	}
-	if found == nil {
-		t.Fatalf("there is no %s", kind)
-	}
-	return found
+	Expect(found).To(HaveLen(1), kind)
+	return found[0]
 }
 
-// TestDeployment applies what "make deploy" applies. Pod Security is enforced by the API server,
-// so the manager's pod is tried too, in the namespace that is shipped.
-func TestDeployment(t *testing.T) {
-	objects := kustomize(t, "config/default")
-	system := only[corev1.Namespace](t, objects, "Namespace")
-	if err := api.Create(t.Context(), system.DeepCopy()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := api.Delete(context.Background(), system); err != nil {
-			t.Error(err)
+// These specs apply what "make deploy" applies. The API server enforces Pod Security, so they try the manager's pod too.
+var _ = Describe("config/default", Ordered, func() {
+	var (
+		objects []*unstructured.Unstructured
+		system  *corev1.Namespace
+		pod     *corev1.Pod
+	)
+	BeforeAll(func() {
+		objects = kustomize("config/default")
+		system = decodeOnly[corev1.Namespace](objects, "Namespace")
+		Expect(api.Create(ctx, system.DeepCopy())).To(Succeed())
+		DeferCleanup(func() { Expect(api.Delete(ctx, system)).To(Succeed()) })
+		template := decodeOnly[appsv1.Deployment](objects, "Deployment").Spec.Template
+		pod = &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: system.Name, Name: "manager", Labels: template.Labels},
+			Spec:       template.Spec,
 		}
 	})
 
-	for _, object := range objects {
-		t.Run(object.GetKind()+" "+object.GetName(), func(t *testing.T) {
-			if !strings.HasPrefix(object.GetName(), "snapshotschedule-") && object.GetKind() != "CustomResourceDefinition" {
-				t.Error("its name has no prefix")
+	It("is accepted by the API server, with prefixed names in one namespace", func() {
+		for _, object := range objects {
+			name := object.GetKind() + " " + object.GetName()
+			Expect(dryRunApply(object)).To(Succeed(), name)
+			Expect(object.GetNamespace()).To(BeElementOf("", system.Name), name)
+			if object.GetKind() != "CustomResourceDefinition" {
+				Expect(object.GetName()).To(HavePrefix("snapshotschedule-"), name)
 			}
-			if namespace := object.GetNamespace(); namespace != "" && namespace != system.Name {
-				t.Errorf("it is in namespace %s", namespace)
-			}
-			if err := apply(t.Context(), object, client.DryRunAll); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-
-	template := only[appsv1.Deployment](t, objects, "Deployment").Spec.Template
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: system.Name, Name: "manager", Labels: template.Labels},
-		Spec:       template.Spec,
-	}
-	t.Run("the manager's pod is admitted as restricted", func(t *testing.T) {
-		if err := api.Create(t.Context(), pod.DeepCopy(), client.DryRunAll); err != nil {
-			t.Error(err)
 		}
 	})
-	t.Run("a pod that could escalate is not", func(t *testing.T) {
+
+	It("has a pod that the restricted Pod Security Standard admits", func() {
+		Expect(dryRun(pod.DeepCopy())).To(Succeed())
+	})
+
+	It("has a namespace where a pod that may escalate privileges is rejected", func() {
 		worse := pod.DeepCopy()
 		worse.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation = new(true)
-		err := api.Create(t.Context(), worse, client.DryRunAll)
-		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "restricted") {
-			t.Errorf("want a refusal by Pod Security, got %v", err)
+		err := dryRun(worse)
+		Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
+		Expect(err).To(MatchError(ContainSubstring("restricted")))
+	})
+
+	It("builds with the commented parts enabled", func() {
+		copied := GinkgoT().TempDir()
+		Expect(os.CopyFS(copied, os.DirFS(filepath.Join(root, "config")))).To(Succeed())
+		file := filepath.Join(copied, "default", "kustomization.yaml")
+		content, err := os.ReadFile(file)
+		Expect(err).NotTo(HaveOccurred())
+		text := string(content)
+		for _, part := range []string{
+			"- ../prometheus", "- ../network-policy", "- path: cert_metrics_manager_patch.yaml\n#  target:\n#    kind: Deployment",
+		} {
+			commented := "#" + part
+			Expect(text).To(ContainSubstring(commented))
+			text = strings.Replace(text, commented, strings.ReplaceAll(part, "\n#", "\n"), 1)
+		}
+		Expect(os.WriteFile(file, []byte(text), 0o600)).To(Succeed())
+		manager := decodeOnly[appsv1.Deployment](kustomize(filepath.Join(copied, "default")), "Deployment").Spec.Template.Spec
+		Expect(manager.Volumes).To(HaveLen(1), "the certificates")
+		Expect(manager.Containers[0].VolumeMounts).To(HaveLen(1))
+	})
+})
+
+var _ = Describe("config", func() {
+	It("has a network policy that the API server accepts", func() {
+		for _, object := range kustomize("config/network-policy") {
+			object.SetNamespace(namespace)
+			Expect(dryRunApply(object)).To(Succeed(), object.GetName())
 		}
 	})
-	t.Run("the manager can't write to its root file system", func(t *testing.T) {
-		if context := pod.Spec.Containers[0].SecurityContext; !ptr.Deref(context.ReadOnlyRootFilesystem, false) {
-			t.Error("readOnlyRootFilesystem is not true")
+
+	// The CRDs of the Prometheus operator are not installed here.
+	It("has monitoring objects that build", func() {
+		Expect(kustomize("config/prometheus")).To(ConsistOf(
+			HaveField("GetKind()", "PrometheusRule"), HaveField("GetKind()", "ServiceMonitor")))
+	})
+
+	It("has samples that the API server accepts, one per file", func() {
+		objects := kustomize("config/samples")
+		files, err := filepath.Glob(filepath.Join(root, "config", "samples", "snapshots_*.yaml"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(files).NotTo(BeEmpty())
+		Expect(objects).To(HaveLen(len(files)))
+		for _, object := range objects {
+			object.SetNamespace(namespace)
+			Expect(dryRunApply(object)).To(Succeed(), object.GetName())
 		}
 	})
-}
-
-func TestNetworkPolicy(t *testing.T) {
-	for _, object := range kustomize(t, "config/network-policy") {
-		object.SetNamespace(namespace)
-		if err := apply(t.Context(), object, client.DryRunAll); err != nil {
-			t.Errorf("%s %s: %v", object.GetKind(), object.GetName(), err)
-		}
-	}
-}
-
-// The ServiceMonitor's CRD is not ours to install; that it builds is what can be tried.
-func TestMonitoringBuilds(t *testing.T) {
-	var kinds []string
-	for _, o := range kustomize(t, "config/prometheus") {
-		kinds = append(kinds, o.GetKind())
-	}
-	if slices.Sort(kinds); !slices.Equal(kinds, []string{"PrometheusRule", "ServiceMonitor"}) {
-		t.Errorf("got %v", kinds)
-	}
-}
-
-func TestSamples(t *testing.T) {
-	objects := kustomize(t, "config/samples")
-	files, err := filepath.Glob(filepath.Join(root, "config", "samples", "snapshots_*.yaml"))
-	if err != nil || len(files) == 0 || len(objects) != len(files) {
-		t.Errorf("%d samples are built from %d files (%v)", len(objects), len(files), err)
-	}
-	for _, object := range objects {
-		object.SetNamespace(namespace)
-		if err := apply(t.Context(), object, client.DryRunAll); err != nil {
-			t.Errorf("%s: %v", object.GetName(), err)
-		}
-	}
-}
-
-// With the metrics certificates and the network policy switched on, the tree still builds.
-func TestCommentedPartsBuild(t *testing.T) {
-	copied := t.TempDir()
-	if err := os.CopyFS(copied, os.DirFS(filepath.Join(root, "config"))); err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(copied, "default", "kustomization.yaml")
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := string(content)
-	for _, part := range []string{
-		"- ../prometheus", "- ../network-policy", "- path: cert_metrics_manager_patch.yaml\n#  target:\n#    kind: Deployment",
-	} {
-		commented := "#" + part
-		if !strings.Contains(text, commented) {
-			t.Errorf("%q is not in config/default/kustomization.yaml", commented)
-		}
-		text = strings.Replace(text, commented, strings.ReplaceAll(part, "\n#", "\n"), 1)
-	}
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	manager := only[appsv1.Deployment](t, kustomize(t, filepath.Join(copied, "default")), "Deployment").Spec.Template.Spec
-	if len(manager.Volumes) != 1 || len(manager.Containers[0].VolumeMounts) != 1 {
-		t.Error("the certificates are not mounted")
-	}
-}
+})

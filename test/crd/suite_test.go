@@ -1,16 +1,21 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crd tries the API rules, defaults, printer columns and manifests on a real API server.
+// Package crd tests validation, defaults, printer columns and manifests against a real API server.
 package crd
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,6 +30,8 @@ import (
 const namespace = "default"
 
 var (
+	ctx = context.Background()
+
 	root    = filepath.Join("..", "..")
 	crdsDir = filepath.Join(root, "config", "crd", "bases")
 	crdFile = filepath.Join(crdsDir, "snapshots.mapcontroller.dev_snapshotschedules.yaml")
@@ -32,70 +39,74 @@ var (
 	scheduleKind = schema.GroupVersionKind{Group: v1alpha1.GroupName, Version: "v1alpha1", Kind: "SnapshotSchedule"}
 
 	config *rest.Config
-	// api refuses fields that the schema doesn't know, as kubectl has the server do.
+	// api rejects unknown fields, as kubectl does.
 	api client.Client
 )
 
-func TestMain(m *testing.M) {
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
+func TestCRD(t *testing.T) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
-		fmt.Fprintln(os.Stderr, "KUBEBUILDER_ASSETS is not set: these tests need kube-apiserver and etcd. Run them with: make test-integration")
-		return 1
+		t.Fatal("KUBEBUILDER_ASSETS is not set: these tests need kube-apiserver and etcd, run them with make test-integration")
 	}
-	environment := &envtest.Environment{CRDDirectoryPaths: []string{crdsDir}, ErrorIfCRDPathMissing: true}
-	started, err := environment.Start()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "can't start an API server:", err)
-		return 1
-	}
-	defer func() {
-		if err := environment.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, "can't stop the API server:", err)
-		}
-	}()
-	plain, err := client.New(started, client.Options{})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "can't make a client:", err)
-		return 1
-	}
-	config, api = started, client.WithFieldValidation(plain, metav1.FieldValidationStrict)
-	return m.Run()
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "CustomResourceDefinition")
 }
 
-// parse reads YAML as a user writes it.
-func parse(t *testing.T, text string) map[string]any {
-	t.Helper()
+var _ = BeforeSuite(func() {
+	environment := &envtest.Environment{CRDDirectoryPaths: []string{crdsDir}, ErrorIfCRDPathMissing: true}
+	var err error
+	config, err = environment.Start()
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(environment.Stop)
+	config.QPS = -1
+	lenient, err := client.New(config, client.Options{})
+	Expect(err).NotTo(HaveOccurred())
+	api = client.WithFieldValidation(lenient, metav1.FieldValidationStrict)
+})
+
+func parseYAML(text string) map[string]any {
+	GinkgoHelper()
 	var content map[string]any
-	if err := yaml.Unmarshal([]byte(text), &content); err != nil {
-		t.Fatalf("the test's own YAML is malformed: %v\n%s", err, text)
-	}
+	Expect(yaml.Unmarshal([]byte(text), &content)).To(Succeed(), text)
 	return content
 }
 
-// newSchedule is a schedule with a spec given in YAML, and nothing that Go types would add.
-func newSchedule(t *testing.T, name, spec string) *unstructured.Unstructured {
-	t.Helper()
-	object := &unstructured.Unstructured{Object: map[string]any{"spec": parse(t, spec)}}
+// newSchedule returns a schedule with a spec given in YAML, without the zero values that Go types would add.
+func newSchedule(name, spec string) *unstructured.Unstructured {
+	GinkgoHelper()
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": parseYAML(spec)}}
 	object.SetGroupVersionKind(scheduleKind)
 	object.SetNamespace(namespace)
 	object.SetName(name)
 	return object
 }
 
-// create stores a schedule for the length of a test.
-func create(t *testing.T, name, spec string) *unstructured.Unstructured {
-	t.Helper()
-	object := newSchedule(t, name, spec)
-	if err := api.Create(t.Context(), object); err != nil {
-		t.Fatalf("create %s: %v", name, err)
-	}
-	t.Cleanup(func() {
-		if err := api.Delete(context.Background(), object); client.IgnoreNotFound(err) != nil {
-			t.Errorf("delete %s: %v", name, err)
-		}
-	})
+// create stores a schedule until the end of the spec.
+func create(name, spec string) *unstructured.Unstructured {
+	GinkgoHelper()
+	object := newSchedule(name, spec)
+	Expect(api.Create(ctx, object)).To(Succeed())
+	DeferCleanup(func() { Expect(client.IgnoreNotFound(api.Delete(ctx, object))).To(Succeed()) })
 	return object
+}
+
+// dryRun has the API server validate and default an object without storing it.
+func dryRun(object client.Object) error { return api.Create(ctx, object, client.DryRunAll) }
+
+// cause is one reason why the API server rejected an object.
+type cause struct{ Field, Message string }
+
+// causesOf returns the causes of an Invalid error.
+func causesOf(err error) []cause {
+	GinkgoHelper()
+	Expect(err).To(HaveOccurred(), "the API server should reject it")
+	var status apierrors.APIStatus
+	Expect(apierrors.IsInvalid(err) && errors.As(err, &status)).To(BeTrue(), "want an Invalid error, got %v", err)
+	var causes []cause
+	for _, c := range status.Status().Details.Causes {
+		// The API server adds this cause if it skipped the CEL rules because of the schema's own errors.
+		if !strings.Contains(c.Message, "some validation rules were not checked because the object was invalid") {
+			causes = append(causes, cause{c.Field, c.Message})
+		}
+	}
+	return causes
 }

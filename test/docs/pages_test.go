@@ -1,6 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package docs tests that README.md, SECURITY.md and docs agree with the code.
 package docs
 
 import (
@@ -20,10 +21,10 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-// root is the root of the repository.
+// root is the repository's root.
 const root = "../.."
 
-// pages returns the pages by path.
+// pages returns the text of every page by path.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{"README.md": read(t, "README.md"), "SECURITY.md": read(t, "SECURITY.md")}
@@ -38,13 +39,13 @@ func pages(t *testing.T) map[string]string {
 	return all
 }
 
-// blocks are the fenced blocks of a page in one language.
+// blocks returns the fenced blocks of a page in one language.
 func blocks(page, language string) []string {
 	return matches(page, "(?ms)^```"+language+"\n(.*?)^```$")
 }
 
-// TestYAML decodes every YAML block, and SnapshotSchedules strictly.
-func TestYAML(t *testing.T) {
+// Unknown fields in a SnapshotSchedule are errors.
+func TestYAMLBlocksAreValid(t *testing.T) {
 	schedules := 0
 	for name, page := range pages(t) {
 		for _, block := range blocks(page, "yaml") {
@@ -80,13 +81,12 @@ func TestYAML(t *testing.T) {
 	}
 }
 
-// TestPatches decodes what kubectl patch is given for schedules.
-func TestPatches(t *testing.T) {
+func TestPatchesAreValid(t *testing.T) {
 	patches := 0
 	for name, page := range pages(t) {
 		for _, patch := range matches(page, `kubectl patch snapsched \S+ --type=merge -p '([^']*)'`) {
 			patches++
-			// Bad values are shown on purpose; unknown fields are not.
+			// Some pages show an invalid value on purpose, but never an unknown field.
 			if err := yaml.UnmarshalStrict([]byte(patch), &v1alpha1.SnapshotSchedule{}); err != nil {
 				t.Errorf("%s: %s: %v", name, patch, err)
 			}
@@ -97,20 +97,20 @@ func TestPatches(t *testing.T) {
 	}
 }
 
-// TestNames looks up, in the code, the names that pages use.
-func TestNames(t *testing.T) {
+// The names are labels, annotations, fields and make targets.
+func TestNamesExistInTheCode(t *testing.T) {
 	known := append(prefixed(t), v1alpha1.GroupVersion.String(), v1alpha1.Prefix)
 	fields := read(t, filepath.Join("docs", "reference.md"))
 	targets := matches(read(t, "Makefile"), `(?m)^([a-z0-9-]+):`)
 	for name, page := range pages(t) {
 		for _, key := range matches(page, `(snapshots(?:\\?)\.mapcontroller(?:\\?)\.dev/[a-z0-9-]*)`) {
 			if key = strings.TrimSuffix(strings.ReplaceAll(key, `\`, ""), "-"); !slices.Contains(known, key) {
-				t.Errorf("%s: %s is no label, annotation, finalizer or version of ours", name, key)
+				t.Errorf("%s: %s is not a label, annotation, finalizer or version of this project", name, key)
 			}
 		}
 		for _, path := range matches(page, "`((?:spec|status)\\.[A-Za-z.\\[\\]]+)`") {
-			if !strings.Contains(fields, "`"+path+"`") && !ofSnapshots[path] {
-				t.Errorf("%s: %s is no field", name, path)
+			if !strings.Contains(fields, "`"+path+"`") && !snapshotFields[path] {
+				t.Errorf("%s: %s is not a field", name, path)
 			}
 		}
 		for _, line := range matches(page, "(?m)(?:^|`)make ([a-z][a-z0-9 -]*)") {
@@ -123,11 +123,10 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// ofSnapshots are fields of VolumeSnapshots that pages speak of.
-var ofSnapshots = map[string]bool{"status.creationTime": true, "status.readyToUse": true, "status.error": true}
+// snapshotFields are fields of VolumeSnapshot that pages mention.
+var snapshotFields = map[string]bool{"status.creationTime": true, "status.readyToUse": true, "status.error": true}
 
-// TestLinks follows the links within the repository.
-func TestLinks(t *testing.T) {
+func TestLinksWithinTheRepositoryAreValid(t *testing.T) {
 	all := pages(t)
 	for name, page := range all {
 		for _, target := range matches(page, `\]\(([^)]+)\)`) {
@@ -144,7 +143,7 @@ func TestLinks(t *testing.T) {
 				continue
 			}
 			if anchor != "" && !slices.Contains(anchors(all[file]), anchor) {
-				t.Errorf("%s: %s: there is no such heading", name, target)
+				t.Errorf("%s: %s: no such heading", name, target)
 			}
 		}
 	}
@@ -152,7 +151,7 @@ func TestLinks(t *testing.T) {
 
 var notInAnchor = regexp.MustCompile("[^a-z0-9 _-]")
 
-// anchors are those of a page's headings, as GitHub makes them.
+// anchors returns the anchors of a page's headings, as GitHub generates them.
 func anchors(page string) []string {
 	var all []string
 	for _, heading := range matches(page, `(?m)^#+ (.*)$`) {
@@ -162,8 +161,7 @@ func anchors(page string) []string {
 	return all
 }
 
-// TestNothingPrivate looks for what belongs to one machine.
-func TestNothingPrivate(t *testing.T) {
+func TestPagesNameNoPathOfOneMachine(t *testing.T) {
 	private := regexp.MustCompile(`(?i)(/(?:tmp|root|home|work)/\S*|\bgoproxy\b\S*)`)
 	for name, page := range pages(t) {
 		for _, found := range private.FindAllString(page, -1) {

@@ -18,7 +18,6 @@ import (
 	"mapcontroller.dev/snapshotschedule/hack/docs/reference"
 )
 
-// TestReferenceIsCurrent fails when code and docs/reference.md say different things.
 func TestReferenceIsCurrent(t *testing.T) {
 	page := read(t, reference.File)
 	fresh, err := reference.Generate(root, []byte(page))
@@ -26,7 +25,7 @@ func TestReferenceIsCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(fresh) != page {
-		t.Errorf("%s is not current: run go run ./hack/docs\n%s", reference.File, firstDifference(page, string(fresh)))
+		t.Errorf("%s is out of date, run go run ./hack/docs\n%s", reference.File, firstDifference(page, string(fresh)))
 	}
 }
 
@@ -37,11 +36,10 @@ func firstDifference(have, want string) string {
 			return "have " + a[i] + "\nwant " + b[i]
 		}
 	}
-	return "one is the beginning of the other"
+	return "one is a prefix of the other"
 }
 
-// TestReferenceIsComplete looks for every name in the page without the generator's
-// help: a generator that forgets one is found out here.
+// This test finds the names without the generator, which may have forgotten one.
 func TestReferenceIsComplete(t *testing.T) {
 	page := read(t, reference.File)
 	names := map[string][]string{
@@ -63,7 +61,7 @@ func TestReferenceIsComplete(t *testing.T) {
 	}
 }
 
-// fieldPaths are the fields of spec and status, as `spec.retention.keep.last`.
+// fieldPaths returns the paths of all fields, such as spec.retention.keep.last.
 func fieldPaths(path string, t reflect.Type) []string {
 	var all []string
 	for field := range t.Fields() {
@@ -86,7 +84,7 @@ func fieldPaths(path string, t reflect.Type) []string {
 	return all
 }
 
-// constants are the first groups of a pattern's matches in a file of the API.
+// constants returns the first group of each match in a file of the API package.
 func constants(t *testing.T, file, pattern string) []string {
 	t.Helper()
 	return matches(read(t, filepath.Join("api", "v1alpha1", file)), pattern)
@@ -118,15 +116,14 @@ func matches(text, pattern string) []string {
 	return all
 }
 
-// TestExamplesAreFields decodes the example of every field of the spec, strictly.
-// A field without inner ones has to have an example.
-func TestExamplesAreFields(t *testing.T) {
+// Every field of the spec without inner fields has an example.
+func TestExamplesAreValid(t *testing.T) {
 	examples := reference.Examples()
 	paths := fieldPaths("", reflect.TypeFor[v1alpha1.SnapshotSchedule]())
 	for _, path := range paths {
 		leaf := !slices.ContainsFunc(paths, func(other string) bool { return strings.HasPrefix(other, path+".") })
 		if _, ok := examples[path]; strings.HasPrefix(path, "spec.") && ok != leaf {
-			t.Errorf("%s: has an example: %v, has none inside: %v", path, ok, leaf)
+			t.Errorf("%s: has an example: %v, is a leaf: %v", path, ok, leaf)
 		}
 	}
 	for path, example := range examples {

@@ -25,21 +25,21 @@ import (
 
 const quotaOfSnapshots = corev1.ResourceName("count/volumesnapshots.snapshot.storage.k8s.io")
 
-var _ = Describe("What goes wrong", func() {
-	var w *world
-	BeforeEach(func() { w = newWorld() })
+var _ = Describe("Failures", func() {
+	var env *environment
+	BeforeEach(func() { env = newEnvironment() })
 
 	problems := func(s *schedule) func() []v1alpha1.Problem {
 		return func() []v1alpha1.Problem { return status(s).Problems }
 	}
-	problem := func(claim, reason, says string) any {
-		return And(HaveField("PersistentVolumeClaim", claim), HaveField("Reason", reason), HaveField("Message", ContainSubstring(says)))
+	problem := func(claim, reason, message string) any {
+		return And(HaveField("PersistentVolumeClaim", claim), HaveField("Reason", reason), HaveField("Message", ContainSubstring(message)))
 	}
 
-	// quota allows so many snapshots, with so many used, as the quota controller would say.
-	quota := func(hard, used string) *corev1.ResourceQuota {
+	// createQuota limits the number of snapshots. It sets the used number as the quota controller would do.
+	createQuota := func(hard, used string) *corev1.ResourceQuota {
 		GinkgoHelper()
-		q := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "snapshots"}}
+		q := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "snapshots"}}
 		limit := corev1.ResourceList{quotaOfSnapshots: resource.MustParse(hard)}
 		q.Spec.Hard = limit
 		Expect(api.Create(ctx, q)).To(Succeed())
@@ -49,166 +49,166 @@ var _ = Describe("What goes wrong", func() {
 	}
 
 	// Contract: ONE-7.
-	It("goes on with a full quota: says so, expires, and takes what is due when there is room", func() {
-		s := w.schedule("backup", ttl("1h"))
-		c := w.claim("data")
-		w.past(s, c, 3*time.Hour)
-		a := w.past(s, c, 2*time.Hour)
-		q := quota("2", "2")
-		w.start(at(4 * time.Hour))
-		Eventually(w.names).Should(ConsistOf(a.Name), "expiry goes on")
-		Eventually(ready(s)).Should(Equal("False SnapshotsFailing"))
+	It("with a full quota, reports failing creates and continues retention, and takes the due snapshot when there is room", func() {
+		s := env.createSchedule("backup", ttl("1h"))
+		c := env.createClaim("data")
+		env.createSnapshot(s, c, 3*time.Hour)
+		a := env.createSnapshot(s, c, 2*time.Hour)
+		q := createQuota("2", "2")
+		env.startOperator(clocksAhead(4 * time.Hour))
+		Eventually(env.snapshotNames).Should(ConsistOf(a.Name), "retention should continue")
+		Eventually(readyCondition(s)).Should(Equal("False SnapshotsFailing"))
 		Expect(problems(s)()).To(ConsistOf(problem("data", "CreateFailed", "exceeded quota: snapshots")))
-		Expect(message(s)).To(HavePrefix("1 of 1 PersistentVolumeClaim failing; first data: CreateFailed: "))
-		Eventually(w.events).Should(ConsistOf(And(
+		Expect(readyMessage(s)).To(HavePrefix("1 of 1 PersistentVolumeClaim failing; first data: CreateFailed: "))
+		Eventually(env.events).Should(ConsistOf(And(
 			HavePrefix("Warning CreateFailed SnapshotSchedule/backup: PersistentVolumeClaim data: "), ContainSubstring("exceeded quota"))))
 
 		Eventually(func() int32 { return status(s).Outputs.VolumeSnapshots.Total }).Should(BeEquivalentTo(1))
 		settled := get(s.DeepCopy()).ResourceVersion
 		Consistently(func() string { return get(s.DeepCopy()).ResourceVersion }, "1500ms").
-			Should(Equal(settled), "tries do not show in status")
+			Should(Equal(settled), "further attempts should not change status")
 
 		fresh := get(q)
 		fresh.Spec.Hard[quotaOfSnapshots] = resource.MustParse("9")
 		Expect(api.Update(ctx, fresh)).To(Succeed())
 		fresh.Status.Hard[quotaOfSnapshots] = resource.MustParse("9")
 		Expect(api.Status().Update(ctx, fresh)).To(Succeed())
-		w.count("data", 2)
+		env.waitForSnapshots("data", 2)
 		Eventually(problems(s)).ShouldNot(ContainElement(HaveField("Reason", "CreateFailed")))
 	})
 
 	// Contract: ONE-7, STAT-5.
-	It("serves all others when the creates of one PVC are denied", func() {
-		deny(w, "denied-")
-		s := w.schedule("backup")
-		w.start()
-		w.claim("denied")
+	It("takes the snapshots of all other PVCs when the creates for one are denied", func() {
+		denyCreates(env, "denied-")
+		s := env.createSchedule("backup")
+		env.startOperator()
+		env.createClaim("denied")
 		for i := range 5 {
-			w.claim(fmt.Sprint("data-", i))
+			env.createClaim(fmt.Sprint("data-", i))
 		}
 		for i := range 5 {
-			makeReady(w.first(fmt.Sprint("data-", i)))
+			makeReady(env.waitForSnapshot(fmt.Sprint("data-", i)))
 		}
-		Eventually(problems(s)).Should(ConsistOf(problem("denied", "CreateFailed", "not this one")))
-		Expect(message(s)).To(HavePrefix("1 of 6 PersistentVolumeClaims failing; first denied: CreateFailed: "))
-		Expect(w.of("denied")).To(BeEmpty())
-		Eventually(w.events).Should(ConsistOf(ContainSubstring("PersistentVolumeClaim denied: ")))
+		Eventually(problems(s)).Should(ConsistOf(problem("denied", "CreateFailed", "denied by the test")))
+		Expect(readyMessage(s)).To(HavePrefix("1 of 6 PersistentVolumeClaims failing; first denied: CreateFailed: "))
+		Expect(env.snapshotsOf("denied")).To(BeEmpty())
+		Eventually(env.events).Should(ConsistOf(ContainSubstring("PersistentVolumeClaim denied: ")))
 	})
 
 	// Contract: EVT-1.
-	It("gives each PVC that fails an event of its own", func() {
-		deny(w, "")
-		w.schedule("backup")
-		w.start()
-		w.claim("a")
-		w.claim("b")
-		Eventually(w.events).Should(ConsistOf(
+	It("raises one event for each failing PVC", func() {
+		denyCreates(env, "")
+		env.createSchedule("backup")
+		env.startOperator()
+		env.createClaim("a")
+		env.createClaim("b")
+		Eventually(env.events).Should(ConsistOf(
 			ContainSubstring("CreateFailed SnapshotSchedule/backup: PersistentVolumeClaim a: "),
 			ContainSubstring("CreateFailed SnapshotSchedule/backup: PersistentVolumeClaim b: ")))
 	})
 
 	// Contract: STAT-3.
-	It("lists ten problems and says how many more there are", func() {
-		deny(w, "")
-		s := w.schedule("backup")
+	It("lists ten problems and counts the others", func() {
+		denyCreates(env, "")
+		s := env.createSchedule("backup")
 		for i := range 12 {
-			w.claim(fmt.Sprintf("data-%02d", i))
+			env.createClaim(fmt.Sprintf("data-%02d", i))
 		}
-		w.start()
+		env.startOperator()
 		Eventually(func() int32 { return status(s).MoreProblems }).Should(BeEquivalentTo(2))
 		Expect(problems(s)()).To(HaveLen(10))
 		Expect(problems(s)()[0].PersistentVolumeClaim).To(Equal("data-00"))
 	})
 
 	// Contract: STAT-7.
-	It("carries over since when a problem is known", func() {
-		deny(w, "")
-		s := w.schedule("backup")
-		w.claim("data")
-		o := w.start()
+	It("keeps the time of a known problem over a restart", func() {
+		denyCreates(env, "")
+		s := env.createSchedule("backup")
+		env.createClaim("data")
+		o := env.startOperator()
 		Eventually(problems(s)).Should(HaveLen(1))
 		since := problems(s)()[0].Since
 		o.stop()
-		w.start(at(time.Hour))
-		w.claim("other")
+		env.startOperator(clocksAhead(time.Hour))
+		env.createClaim("other")
 		Eventually(problems(s)).Should(HaveLen(2))
 		Expect(problems(s)()[0].Since.Equal(&since)).To(BeTrue())
 		Expect(problems(s)()[1].Since.After(since.Time)).To(BeTrue())
 	})
 
 	// Contract: MAP-10, EVT-2.
-	It("calls it a collision when another's object has the name, and never a success", func() {
-		s := w.schedule("backup")
-		c := w.claim("data")
-		o := w.start()
-		taken := w.first("data")
+	It("reports a collision when a snapshot of another owner has the name", func() {
+		s := env.createSchedule("backup")
+		c := env.createClaim("data")
+		o := env.startOperator()
+		taken := env.waitForSnapshot("data")
 		o.stop()
 		Expect(api.Delete(ctx, taken)).To(Succeed())
-		w.past(s, c, 5*time.Hour, named(taken.Name), ownedByAnother)
-		o = w.start()
-		Eventually(ready(s)).Should(Equal("False SnapshotsFailing"))
+		env.createSnapshot(s, c, 5*time.Hour, withName(taken.Name), controlledByOther)
+		o = env.startOperator()
+		Eventually(readyCondition(s)).Should(Equal("False SnapshotsFailing"))
 		Expect(problems(s)()).To(ConsistOf(problem("data", "NameCollision", taken.Name)))
-		Eventually(w.events).Should(ConsistOf(And(HavePrefix("Warning NameCollision SnapshotSchedule/backup: PersistentVolumeClaim data: "),
+		Eventually(env.events).Should(ConsistOf(And(HavePrefix("Warning NameCollision SnapshotSchedule/backup: PersistentVolumeClaim data: "),
 			ContainSubstring(taken.Name))))
-		Expect(o.network.of("DELETE", "volumesnapshots")).To(BeZero())
+		Expect(o.network.count("DELETE", "volumesnapshots")).To(BeZero())
 
-		Expect(api.Delete(ctx, &snapshot{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: taken.Name}})).To(Succeed())
+		Expect(api.Delete(ctx, &snapshot{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: taken.Name}})).To(Succeed())
 		Eventually(problems(s)).Should(BeEmpty())
-		Expect(w.of("data")).To(ConsistOf(HaveField("Name", taken.Name)))
+		Expect(env.snapshotsOf("data")).To(ConsistOf(HaveField("Name", taken.Name)))
 	})
 
 	// Contract: MAP-10.
-	It("calls it a collision also when nobody controls what has the name, and it is of another slot", func() {
-		s := w.schedule("backup")
-		c := w.claim("data")
-		o := w.start()
-		taken := w.first("data")
+	It("reports a collision when a snapshot without an owner, of another slot, has the name", func() {
+		s := env.createSchedule("backup")
+		c := env.createClaim("data")
+		o := env.startOperator()
+		taken := env.waitForSnapshot("data")
 		o.stop()
 		Expect(api.Delete(ctx, taken)).To(Succeed())
-		w.past(s, c, 5*time.Hour, named(taken.Name), orphaned, func(v *snapshot) { v.Labels = nil })
-		w.start()
+		env.createSnapshot(s, c, 5*time.Hour, withName(taken.Name), withoutOwner, func(v *snapshot) { v.Labels = nil })
+		env.startOperator()
 		Eventually(problems(s)).Should(ConsistOf(problem("data", "NameCollision", taken.Name)))
 	})
 
 	// Contract: MAP-7, MAP-8.
-	It("takes it for a success when the answer to a create got lost", func() {
-		s := w.schedule("backup")
-		var lost atomic.Bool
-		w.start(losing(&lost))
-		w.claim("data")
-		v := w.first("data")
-		Eventually(lost.Load).Should(BeTrue())
+	It("treats AlreadyExists as success when the answer to its first create was lost", func() {
+		s := env.createSchedule("backup")
+		var dropped atomic.Bool
+		env.startOperator(dropFirstCreateAnswer(&dropped))
+		env.createClaim("data")
+		v := env.waitForSnapshot("data")
+		Eventually(dropped.Load).Should(BeTrue())
 		makeReady(v)
-		w.marker()
+		env.barrier()
 		Eventually(problems(s)).Should(BeEmpty())
-		Expect(w.names()).To(ContainElement(v.Name))
-		Expect(w.of("data")).To(HaveLen(1))
+		Expect(env.snapshotNames()).To(ContainElement(v.Name))
+		Expect(env.snapshotsOf("data")).To(HaveLen(1))
 	})
 
 	// Contract: STAT-6.
-	It("says that the VolumeSnapshot API is missing, and goes on by itself when it is there", func() {
-		var there atomic.Bool
-		s := w.schedule("backup")
-		w.claim("data")
-		w.start(refusing(func(r *http.Request) int {
-			if !there.Load() && strings.HasPrefix(r.URL.Path, "/apis/snapshot.storage.k8s.io") {
+	It("reports a missing VolumeSnapshot API, and recovers when it is installed", func() {
+		var installed atomic.Bool
+		s := env.createSchedule("backup")
+		env.createClaim("data")
+		env.startOperator(failRequests(func(r *http.Request) int {
+			if !installed.Load() && strings.HasPrefix(r.URL.Path, "/apis/snapshot.storage.k8s.io") {
 				return http.StatusNotFound
 			}
 			return 0
 		}))
-		Eventually(ready(s)).Should(Equal("False SnapshotAPIMissing"))
-		Expect(message(s)).To(ContainSubstring("VolumeSnapshot"))
+		Eventually(readyCondition(s)).Should(Equal("False SnapshotAPIMissing"))
+		Expect(readyMessage(s)).To(ContainSubstring("VolumeSnapshot"))
 		Expect(status(s).NextSnapshotTime).To(BeNil())
-		there.Store(true)
-		w.first("data")
-		Eventually(ready(s)).Should(Equal("True Scheduled"))
+		installed.Store(true)
+		env.waitForSnapshot("data")
+		Eventually(readyCondition(s)).Should(Equal("True Scheduled"))
 	})
 })
 
-// deny has the API server deny snapshots whose names begin so.
-func deny(w *world, prefix string) {
+// denyCreates has the API server deny the creation of snapshots with this name prefix.
+func denyCreates(env *environment, prefix string) {
 	GinkgoHelper()
-	name := w.namespace
+	name := env.namespace
 	rule := admissionv1.RuleWithOperations{
 		Operations: []admissionv1.OperationType{admissionv1.Create},
 		Rule: admissionv1.Rule{
@@ -217,20 +217,20 @@ func deny(w *world, prefix string) {
 	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	policy.Spec.MatchConstraints = &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: rule}}}
 	policy.Spec.Validations = []admissionv1.Validation{{
-		Expression: fmt.Sprintf("!object.metadata.name.startsWith(%q)", prefix), Message: "not this one"}}
+		Expression: fmt.Sprintf("!object.metadata.name.startsWith(%q)", prefix), Message: "denied by the test"}}
 	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	binding.Spec.PolicyName = name
 	binding.Spec.ValidationActions = []admissionv1.ValidationAction{admissionv1.Deny}
 	binding.Spec.MatchResources = &admissionv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{
-		MatchLabels: map[string]string{corev1.LabelMetadataName: w.namespace}}}
+		MatchLabels: map[string]string{corev1.LabelMetadataName: env.namespace}}}
 	for _, o := range []client.Object{policy, binding} {
 		Expect(api.Create(ctx, o)).To(Succeed())
 		DeferCleanup(func() { Expect(api.Delete(ctx, o)).To(Succeed()) })
 	}
-	// It takes the API server a moment to heed a policy.
-	probe := &snapshot{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, GenerateName: prefix + "probe-"}}
+	// The API server needs a moment until it enforces a policy.
+	probe := &snapshot{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, GenerateName: prefix + "probe-"}}
 	probe.Spec.Source.PersistentVolumeClaimName = ptr.To("probe")
 	Eventually(func() error {
 		return client.NewDryRunClient(api).Create(ctx, probe.DeepCopy())
-	}).Should(MatchError(ContainSubstring("not this one")))
+	}).Should(MatchError(ContainSubstring("denied by the test")))
 }

@@ -21,22 +21,24 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-func paused(s *schedule) func() string { return condition(s, v1alpha1.ConditionRetentionPaused) }
+func retentionPaused(s *schedule) func() string {
+	return condition(s, v1alpha1.ConditionRetentionPaused)
+}
 
 var _ = Describe("The guards before a delete", func() {
-	var w *world
-	BeforeEach(func() { w = newWorld() })
+	var env *environment
+	BeforeEach(func() { env = newEnvironment() })
 
-	// series is a PVC with three snapshots, the oldest first, of which a TTL of an hour would
-	// let two go: under a schedule that has watched them since before they expired.
-	series := func(changes ...func(*spec)) (s *schedule, c *claim, all []*snapshot, o *operator) {
+	// startWithSeries creates a PVC with three snapshots, oldest first, and starts the operator. With a TTL of an hour, two of them
+	// expire when the clocks are advanced.
+	startWithSeries := func(changes ...func(*spec)) (s *schedule, c *claim, all []*snapshot, o *operator) {
 		GinkgoHelper()
-		s = w.schedule("backup", append([]func(*spec){suspended, ttl("1h")}, changes...)...)
-		c = w.claim("data", "app", "shop")
+		s = env.createSchedule("backup", append([]func(*spec){suspended, ttl("1h")}, changes...)...)
+		c = env.createClaim("data", "app", "shop")
 		for _, ago := range []time.Duration{3 * time.Hour, 2 * time.Hour, time.Hour} {
-			all = append(all, w.past(s, c, ago))
+			all = append(all, env.createSnapshot(s, c, ago))
 		}
-		o = w.start()
+		o = env.startOperator()
 		Eventually(func() int32 { return status(s).Outputs.VolumeSnapshots.Ready }).Should(BeEquivalentTo(3))
 		return s, c, all, o
 	}
@@ -46,27 +48,22 @@ var _ = Describe("The guards before a delete", func() {
 		}
 		return names
 	}
-	deletes := func(o *operator) int { return o.network.of("DELETE", "volumesnapshots") }
-	// wake has the operator look at the series again.
-	wake := func(c *claim) {
-		GinkgoHelper()
-		label(c, "wake", time.Now().Format("150405.000000"))
-	}
-	gets := func(o *operator, o2 client.Object, resource string) func() int {
+	deletes := func(o *operator) int { return o.network.count("DELETE", "volumesnapshots") }
+	getsOf := func(o *operator, object client.Object, resource string) func() int {
 		return func() int {
-			return len(o.network.seen(func(r request) bool {
-				return r.method == "GET" && !r.watches() && strings.HasSuffix(r.path, "/"+resource+"/"+o2.GetName())
+			return len(o.network.find(func(r request) bool {
+				return r.method == "GET" && !r.isWatch() && strings.HasSuffix(r.path, "/"+resource+"/"+object.GetName())
 			}))
 		}
 	}
 
 	// Contract: GUARD-1.
-	It("holds each delete to the UID and the version that were decided on", func() {
-		_, c, all, o := series()
-		o.later(4 * time.Hour)
-		wake(c)
-		Eventually(w.names).Should(ConsistOf(all[2].Name))
-		sent := o.network.seen(func(r request) bool { return r.method == "DELETE" })
+	It("sends every delete with the UID and resourceVersion of the decision as preconditions", func() {
+		_, c, all, o := startWithSeries()
+		o.advanceClocks(4 * time.Hour)
+		requeue(c)
+		Eventually(env.snapshotNames).Should(ConsistOf(all[2].Name))
+		sent := o.network.find(func(r request) bool { return r.method == "DELETE" })
 		Expect(sent).To(HaveLen(2))
 		for _, r := range sent {
 			var options metav1.DeleteOptions
@@ -82,201 +79,201 @@ var _ = Describe("The guards before a delete", func() {
 	})
 
 	// Contract: GUARD-1.
-	It("deletes nothing that was changed behind the cache's back", func() {
-		_, c, all, o := series()
+	It("deletes no snapshot that changed since the cached version", func() {
+		_, c, all, o := startWithSeries()
 		o.network.freeze("volumesnapshots")
-		annotate(all[0], v1alpha1.AnnotationHold, "")
-		o.later(4 * time.Hour)
-		wake(c)
-		Eventually(func() bool { return gone(all[1])() }).Should(BeTrue())
+		setAnnotation(all[0], v1alpha1.AnnotationHold, "")
+		o.advanceClocks(4 * time.Hour)
+		requeue(c)
+		Eventually(isDeleted(all[1])).Should(BeTrue())
 		Eventually(func() int { return deletes(o) }).Should(BeNumerically(">=", 2))
-		Expect(gone(all[0])()).To(BeFalse(), "the precondition failed")
+		Expect(isDeleted(all[0])()).To(BeFalse(), "the precondition should fail")
 		o.network.thaw("volumesnapshots")
-		Eventually(w.names).Should(ConsistOf(names(all[0], all[2])))
+		Eventually(env.snapshotNames).Should(ConsistOf(names(all[0], all[2])))
 	})
 
 	// Contract: GUARD-4.
-	It("reads the floor live: it is not what the cache says", func() {
-		_, c, all, o := series()
+	It("deletes nothing if a live read shows that the floor is no longer ready", func() {
+		_, c, all, o := startWithSeries()
 		o.network.freeze("volumesnapshots")
 		setStatus(all[2], snapshotv1.VolumeSnapshotStatus{CreationTime: ptr.To(metav1.Now()), ReadyToUse: ptr.To(false)})
-		o.later(4 * time.Hour)
-		wake(c)
-		Eventually(gets(o, all[2], "volumesnapshots")).Should(BeNumerically(">", 0))
-		Eventually(gets(o, all[2], "volumesnapshots")).Should(BeNumerically(">", 1), "it looks again")
+		o.advanceClocks(4 * time.Hour)
+		requeue(c)
+		Eventually(getsOf(o, all[2], "volumesnapshots")).Should(BeNumerically(">", 0))
+		Eventually(getsOf(o, all[2], "volumesnapshots")).Should(BeNumerically(">", 1), "the key should be requeued")
 		Expect(deletes(o)).To(BeZero())
 		o.network.thaw("volumesnapshots")
-		Eventually(w.names).Should(ConsistOf(names(all[1], all[2])))
+		Eventually(env.snapshotNames).Should(ConsistOf(names(all[1], all[2])))
 	})
 
 	// Contract: GUARD-4.
-	It("reads the floor live: it may be gone", func() {
-		_, c, all, o := series()
+	It("deletes nothing if a live read shows that the floor is gone", func() {
+		_, c, all, o := startWithSeries()
 		o.network.freeze("volumesnapshots")
 		Expect(api.Delete(ctx, all[2])).To(Succeed())
-		o.later(4 * time.Hour)
-		wake(c)
-		Eventually(gets(o, all[2], "volumesnapshots")).Should(BeNumerically(">", 1))
+		o.advanceClocks(4 * time.Hour)
+		requeue(c)
+		Eventually(getsOf(o, all[2], "volumesnapshots")).Should(BeNumerically(">", 1))
 		Expect(deletes(o)).To(BeZero())
 		o.network.thaw("volumesnapshots")
-		Eventually(w.names).Should(ConsistOf(names(all[1])))
+		Eventually(env.snapshotNames).Should(ConsistOf(names(all[1])))
 	})
 
 	// Contract: GUARD-5.
-	It("reads the PVC live: one that the cache has lost may be there", func() {
-		_, c, all, o := series(func(s *spec) { s.SnapshotTTL = "30d"; s.Retention.Detached.SnapshotTTL = "1h" }, selecting("app", "shop"))
-		label(c, "app", "other")
-		o.later(30 * time.Minute)
-		wake(c)
+	It("deletes nothing if a live read shows that the PVC is selected again", func() {
+		_, c, all, o := startWithSeries(func(s *spec) { s.SnapshotTTL = "30d"; s.Retention.Detached.SnapshotTTL = "1h" }, selecting("app", "shop"))
+		setLabel(c, "app", "other")
+		o.advanceClocks(30 * time.Minute)
+		requeue(c)
 		o.network.freeze("persistentvolumeclaims")
-		label(c, "app", "shop")
-		o.later(4 * time.Hour)
-		annotate(all[0], "wake", "up")
-		Eventually(gets(o, c, "persistentvolumeclaims")).Should(BeNumerically(">", 1))
+		setLabel(c, "app", "shop")
+		o.advanceClocks(4 * time.Hour)
+		setAnnotation(all[0], "touched", "yes")
+		Eventually(getsOf(o, c, "persistentvolumeclaims")).Should(BeNumerically(">", 1))
 		Expect(deletes(o)).To(BeZero())
 		o.network.thaw("persistentvolumeclaims")
-		Consistently(w.names, "300ms").Should(ConsistOf(names(all...)))
+		Consistently(env.snapshotNames, "300ms").Should(ConsistOf(names(all...)))
 	})
 
 	// Contract: GUARD-3.
-	DescribeTable("reads the schedule live: it may have been edited",
-		func(edited string, stay int) {
-			s, c, all, o := series()
+	DescribeTable("deletes nothing if a live read shows that the schedule was edited",
+		func(edit string, keep int) {
+			s, c, all, o := startWithSeries()
 			o.network.freeze("snapshotschedules")
-			Expect(api.Patch(ctx, s, patch(edited))).To(Succeed())
-			o.later(4 * time.Hour)
-			wake(c)
-			Eventually(gets(o, s, "snapshotschedules")).Should(BeNumerically(">", 0))
-			wake(c)
+			mergePatch(s, edit)
+			o.advanceClocks(4 * time.Hour)
+			requeue(c)
+			Eventually(getsOf(o, s, "snapshotschedules")).Should(BeNumerically(">", 0))
+			requeue(c)
 			Consistently(func() int { return deletes(o) }, "1500ms").Should(BeZero())
 			o.network.thaw("snapshotschedules")
 			Eventually(func() int64 { return status(s).ObservedGeneration }).Should(BeEquivalentTo(2))
-			Eventually(w.names).Should(ConsistOf(names(all[3-stay:]...)))
-			Expect(deletes(o)).To(Equal(3 - stay))
+			Eventually(env.snapshotNames).Should(ConsistOf(names(all[3-keep:]...)))
+			Expect(deletes(o)).To(Equal(3 - keep))
 		},
 		// Contract: GUARD-3.
-		Entry("so that all stays", `{"spec":{"snapshotTTL":"30d"}}`, 3),
+		Entry("so that every snapshot is kept", `{"spec":{"snapshotTTL":"30d"}}`, 3),
 		// Contract: GUARD-3.
-		Entry("even if the same may go", `{"spec":{"snapshotTTL":"90m"}}`, 1),
+		Entry("although the same snapshots expire", `{"spec":{"snapshotTTL":"90m"}}`, 1),
 	)
 
 	// Contract: GUARD-3.
-	It("reads the schedule live: it may be another one by now", func() {
-		s, c, all, o := series()
+	It("deletes nothing if a live read shows another schedule of the same name", func() {
+		s, c, all, o := startWithSeries()
 		o.network.freeze("snapshotschedules")
 		Expect(api.Delete(ctx, s, client.PropagationPolicy(metav1.DeletePropagationOrphan))).To(Succeed())
-		Expect(api.Patch(ctx, s, patch(`{"metadata":{"finalizers":null}}`))).To(Succeed()) // the garbage collector's part
-		w.schedule("backup", suspended, ttl("30d"))
-		o.later(4 * time.Hour)
-		wake(c)
-		Eventually(gets(o, s, "snapshotschedules")).Should(BeNumerically(">", 0))
-		wake(c)
+		removeFinalizers(s) // as the garbage collector does
+		env.createSchedule("backup", suspended, ttl("30d"))
+		o.advanceClocks(4 * time.Hour)
+		requeue(c)
+		Eventually(getsOf(o, s, "snapshotschedules")).Should(BeNumerically(">", 0))
+		requeue(c)
 		Consistently(func() int { return deletes(o) }, "1500ms").Should(BeZero())
-		Expect(w.names()).To(ConsistOf(names(all...)))
+		Expect(env.snapshotNames()).To(ConsistOf(names(all...)))
 	})
 
 	// Contract: GUARD-8.
 	It("deletes nothing while the schedule is being deleted", func() {
-		s := w.schedule("backup", suspended, ttl("1h"))
-		other := w.schedule("other", suspended, ttl("1h"))
-		c := w.claim("data")
-		a, b := w.past(s, c, 3*time.Hour), w.past(s, c, 2*time.Hour)
-		own := func(v *snapshot) { v.Name += "-other" }
-		w.past(other, c, 3*time.Hour, own)
-		last := w.past(other, c, 2*time.Hour, own)
-		Expect(api.Patch(ctx, s, patch(`{"metadata":{"finalizers":["test/hold"]}}`))).To(Succeed())
+		s := env.createSchedule("backup", suspended, ttl("1h"))
+		other := env.createSchedule("other", suspended, ttl("1h"))
+		c := env.createClaim("data")
+		a, b := env.createSnapshot(s, c, 3*time.Hour), env.createSnapshot(s, c, 2*time.Hour)
+		rename := func(v *snapshot) { v.Name += "-other" }
+		env.createSnapshot(other, c, 3*time.Hour, rename)
+		last := env.createSnapshot(other, c, 2*time.Hour, rename)
+		addFinalizer(s)
 		Expect(api.Delete(ctx, s)).To(Succeed())
-		w.start(at(4 * time.Hour))
-		Eventually(w.names).Should(ConsistOf(a.Name, b.Name, last.Name))
-		Consistently(w.names, "300ms").Should(ConsistOf(a.Name, b.Name, last.Name))
-		Expect(api.Patch(ctx, s, patch(`{"metadata":{"finalizers":null}}`))).To(Succeed())
+		env.startOperator(clocksAhead(4 * time.Hour))
+		Eventually(env.snapshotNames).Should(ConsistOf(a.Name, b.Name, last.Name))
+		Consistently(env.snapshotNames, "300ms").Should(ConsistOf(a.Name, b.Name, last.Name))
+		removeFinalizers(s)
 	})
 
 	// Contract: GUARD-7.
-	It("pauses while the clocks differ, says so, and goes on by itself", func() {
-		s := w.schedule("backup", suspended, ttl("1h"))
-		c := w.claim("data")
-		w.past(s, c, 3*time.Hour)
-		a := w.past(s, c, 2*time.Hour)
-		o := w.start(machineAhead(4 * time.Hour))
-		Eventually(paused(s)).Should(Equal("True ClockSkew"))
-		Eventually(w.events).Should(ConsistOf(HavePrefix("Warning RetentionPaused SnapshotSchedule/backup: ")))
+	It("pauses retention while the clocks differ, and resumes by itself", func() {
+		s := env.createSchedule("backup", suspended, ttl("1h"))
+		c := env.createClaim("data")
+		env.createSnapshot(s, c, 3*time.Hour)
+		a := env.createSnapshot(s, c, 2*time.Hour)
+		o := env.startOperator(localClockAhead(4 * time.Hour))
+		Eventually(retentionPaused(s)).Should(Equal("True ClockSkew"))
+		Eventually(env.events).Should(ConsistOf(HavePrefix("Warning RetentionPaused SnapshotSchedule/backup: ")))
 		Expect(deletes(o)).To(BeZero())
-		Expect(ready(s)()).To(Equal("True Suspended"))
+		Expect(readyCondition(s)()).To(Equal("True Suspended"))
 
 		o.network.ahead.Store(int64(4 * time.Hour))
-		Eventually(paused(s)).Should(Equal("False RetentionRunning"))
-		Eventually(w.names).Should(ConsistOf(a.Name))
+		Eventually(retentionPaused(s)).Should(Equal("False RetentionRunning"))
+		Eventually(env.snapshotNames).Should(ConsistOf(a.Name))
 	})
 
 	// Contract: GUARD-7.
-	It("does not pause for a difference that is allowed", func() {
-		s := w.schedule("backup", suspended, ttl("1h"))
-		c := w.claim("data")
-		w.past(s, c, 3*time.Hour)
-		a := w.past(s, c, 2*time.Hour)
-		o := w.start(machineAhead(4 * time.Hour))
+	It("does not pause retention for a clock skew within the limit", func() {
+		s := env.createSchedule("backup", suspended, ttl("1h"))
+		c := env.createClaim("data")
+		env.createSnapshot(s, c, 3*time.Hour)
+		a := env.createSnapshot(s, c, 2*time.Hour)
+		o := env.startOperator(localClockAhead(4 * time.Hour))
 		o.network.ahead.Store(int64(4*time.Hour - 50*time.Second))
-		Eventually(w.names).Should(ConsistOf(a.Name))
+		Eventually(env.snapshotNames).Should(ConsistOf(a.Name))
 	})
 
 	// Contract: GUARD-7.
-	It("takes snapshots while it pauses", func() {
-		s := w.schedule("backup", ttl("1h"))
-		c := w.claim("data")
-		w.past(s, c, 3*time.Hour)
-		w.past(s, c, 2*time.Hour)
-		w.start(machineAhead(4 * time.Hour))
-		Eventually(paused(s)).Should(Equal("True ClockSkew"))
-		Eventually(func() int { return len(w.of("data")) }).Should(Equal(3))
+	It("takes snapshots while retention is paused", func() {
+		s := env.createSchedule("backup", ttl("1h"))
+		c := env.createClaim("data")
+		env.createSnapshot(s, c, 3*time.Hour)
+		env.createSnapshot(s, c, 2*time.Hour)
+		env.startOperator(localClockAhead(4 * time.Hour))
+		Eventually(retentionPaused(s)).Should(Equal("True ClockSkew"))
+		Eventually(func() int { return len(env.snapshotsOf("data")) }).Should(Equal(3))
 	})
 
 	// Contract: GUARD-8.
 	It("deletes nothing before the cache has synced", func() {
-		s := w.schedule("backup", suspended, ttl("1h"))
-		c := w.claim("data")
-		w.past(s, c, 3*time.Hour)
-		a := w.past(s, c, 2*time.Hour)
+		s := env.createSchedule("backup", suspended, ttl("1h"))
+		c := env.createClaim("data")
+		env.createSnapshot(s, c, 3*time.Hour)
+		a := env.createSnapshot(s, c, 2*time.Hour)
 		var open atomic.Bool
-		o := w.start(at(4*time.Hour), refusing(func(r *http.Request) int {
+		o := env.startOperator(clocksAhead(4*time.Hour), failRequests(func(r *http.Request) int {
 			if !open.Load() && strings.HasSuffix(r.URL.Path, "/persistentvolumeclaims") {
-				return http.StatusServiceUnavailable // without the PVCs, all are gone
+				return http.StatusServiceUnavailable // without them, every PVC would appear to be deleted
 			}
 			return 0
 		}))
-		Eventually(func() int { return o.network.of("GET", "persistentvolumeclaims") }).Should(BeNumerically(">", 1))
+		Eventually(func() int { return o.network.count("GET", "persistentvolumeclaims") }).Should(BeNumerically(">", 1))
 		Expect(deletes(o)).To(BeZero())
-		Expect(w.snapshots()).To(HaveLen(2))
+		Expect(env.snapshots()).To(HaveLen(2))
 		open.Store(true)
-		Eventually(w.names).Should(ConsistOf(a.Name))
+		Eventually(env.snapshotNames).Should(ConsistOf(a.Name))
 	})
 
 	// Contract: API-4, API-5.
-	DescribeTable("creates and deletes nothing under a spec that only the controller can see to be invalid, until it is mended",
-		func(broken, mended string, says string) {
-			s := w.schedule("backup", ttl("1h"), selecting("app", "shop"))
-			c := w.claim("data", "app", "shop")
-			a, b := w.past(s, c, 3*time.Hour), w.past(s, c, 2*time.Hour)
-			Expect(api.Patch(ctx, s, patch(broken))).To(Succeed())
-			w.schedule("fine", selecting("app", "fine"))
-			o := w.start(at(4 * time.Hour))
-			Eventually(ready(s)).Should(Equal("False InvalidSpec"))
-			Expect(message(s)).To(ContainSubstring(says))
+	DescribeTable("creates and deletes nothing while the spec is invalid, and resumes when it is fixed",
+		func(invalid, fixed, message string) {
+			s := env.createSchedule("backup", ttl("1h"), selecting("app", "shop"))
+			c := env.createClaim("data", "app", "shop")
+			a, b := env.createSnapshot(s, c, 3*time.Hour), env.createSnapshot(s, c, 2*time.Hour)
+			mergePatch(s, invalid)
+			env.createSchedule("valid", selecting("app", "valid"))
+			o := env.startOperator(clocksAhead(4 * time.Hour))
+			Eventually(readyCondition(s)).Should(Equal("False InvalidSpec"))
+			Expect(readyMessage(s)).To(ContainSubstring(message))
 			Expect(status(s).NextSnapshotTime).To(BeNil())
-			w.marker("app", "fine") // another schedule is not affected
-			Expect(w.of("data")).To(HaveLen(2))
+			env.barrier("app", "valid") // of the other schedule, which is not affected
+			Expect(env.snapshotsOf("data")).To(HaveLen(2))
 			Expect(deletes(o)).To(BeZero())
 
-			Expect(api.Patch(ctx, s, patch(mended))).To(Succeed())
-			Eventually(ready(s)).ShouldNot(Equal("False InvalidSpec"))
-			Eventually(gone(a)).Should(BeTrue())
-			Expect(gone(b)()).To(BeFalse(), "the floor")
+			mergePatch(s, fixed)
+			Eventually(readyCondition(s)).ShouldNot(Equal("False InvalidSpec"))
+			Eventually(isDeleted(a)).Should(BeTrue())
+			Expect(isDeleted(b)()).To(BeFalse(), "the floor keeps it")
 		},
 		// Contract: API-4.
-		Entry("an unknown zone", `{"spec":{"snapshotInterval":null,"schedule":"@daily","timeZone":"Europe/Osloo"}}`,
+		Entry("an unknown time zone", `{"spec":{"snapshotInterval":null,"schedule":"@daily","timeZone":"Europe/Osloo"}}`,
 			`{"spec":{"timeZone":"Europe/Oslo"}}`, "Europe/Osloo"),
 		// Contract: API-4.
-		Entry("30 February", `{"spec":{"snapshotInterval":null,"schedule":"0 0 30 2 *"}}`,
+		Entry("a cron line that never fires", `{"spec":{"snapshotInterval":null,"schedule":"0 0 30 2 *"}}`,
 			`{"spec":{"schedule":"0 0 28 2 *"}}`, "never fires"),
 		// Contract: API-4.
 		Entry("a jitter not shorter than the interval", `{"spec":{"jitter":"1h"}}`, `{"spec":{"jitter":"59m"}}`, "spec.jitter"),

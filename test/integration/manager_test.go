@@ -6,6 +6,7 @@ package integration
 import (
 	"context"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,109 +18,113 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
-// machine is the clock of the operator's machine: the test's, and so much ahead.
-type machine struct{ ahead atomic.Int64 }
-
-func (m *machine) Now() time.Time                  { return time.Now().Add(time.Duration(m.ahead.Load())) }
-func (m *machine) Since(t time.Time) time.Duration { return m.Now().Sub(t) }
-
-// operator is a running manager.
-type operator struct {
-	network *network
-	machine *machine
-	// lock is for the election of a leader, if there is one.
-	lock resourcelock.Interface
-	stop func()
-}
-
-// later lets both clocks, the API server's and the machine's, show a later time. What waits
-// for a time on a timer of its own goes on waiting.
-func (o *operator) later(d time.Duration) {
-	o.network.ahead.Add(int64(d))
-	o.machine.ahead.Add(int64(d))
-}
-
-type option func(*operator, *snapshots.Options)
-
-// at starts the operator at a time to come, by all clocks.
-func at(d time.Duration) option {
-	return func(o *operator, _ *snapshots.Options) { o.later(d) }
-}
-
-// machineAhead has the operator's machine be wrong.
-func machineAhead(d time.Duration) option {
-	return func(o *operator, _ *snapshots.Options) { o.machine.ahead.Store(int64(d)) }
-}
-
-// refusing has some requests refused on their way.
-func refusing(refuse func(*http.Request) int) option {
-	return func(o *operator, _ *snapshots.Options) { o.network.refuse = refuse }
-}
-
-func statusEvery(d time.Duration) option {
-	return func(_ *operator, options *snapshots.Options) { options.StatusInterval = d }
-}
-
-// start runs the operator, wired as in cmd, for the namespace of this world and until the end
-// of the spec.
-func (w *world) start(opts ...option) *operator {
+// newManager returns a manager with the operator's controllers, wired as in cmd. It is the only function of this suite that uses
+// internal/snapshots.
+func newManager(o *operator, namespace string) manager.Manager {
 	GinkgoHelper()
-	o := &operator{network: &network{}, machine: &machine{}}
-	options := snapshots.Options{
-		Workers:          8,
-		StatusInterval:   100 * time.Millisecond,
-		DeletesPerSecond: 50,
-		MaxClockSkew:     time.Minute,
-		KindsInterval:    200 * time.Millisecond,
-		Clock:            o.machine,
-	}
-	for _, opt := range opts {
-		opt(o, &options)
-	}
-
-	wired := rest.CopyConfig(config)
-	wired.Impersonate.UserName = operatorUser
-	wired.Wrap(func(base http.RoundTripper) http.RoundTripper {
+	restConfig := rest.CopyConfig(config)
+	restConfig.Impersonate.UserName = operatorUser
+	restConfig.Wrap(func(base http.RoundTripper) http.RoundTripper {
 		o.network.base = base
 		return o.network
 	})
-	snapshots.Configure(wired, o.machine)
-	options.Stores = snapshots.NewStores()
-	caching := snapshots.CacheOptions(options.Stores)
-	caching.DefaultNamespaces = map[string]cache.Config{w.namespace: {}}
-	skip := true
-	manager, err := ctrl.NewManager(wired, ctrl.Options{
+	snapshots.Configure(restConfig, o.clock)
+	options := snapshots.Options{
+		Workers:          8,
+		StatusInterval:   o.statusInterval,
+		DeletesPerSecond: 50,
+		MaxClockSkew:     time.Minute,
+		KindsInterval:    200 * time.Millisecond,
+		Clock:            o.clock,
+		Stores:           snapshots.NewStores(),
+	}
+	cacheOptions := snapshots.CacheOptions(options.Stores)
+	cacheOptions.DefaultNamespaces = map[string]cache.Config{namespace: {}}
+	m, err := ctrl.NewManager(restConfig, ctrl.Options{
 		Scheme:         scheme,
-		Cache:          caching,
+		Cache:          cacheOptions,
 		MapperProvider: snapshots.Mapper,
 		Metrics:        metricsserver.Options{BindAddress: "0"},
-		Controller:     ctrlconfig.Controller{SkipNameValidation: &skip},
+		Controller:     ctrlconfig.Controller{SkipNameValidation: new(true)},
 
 		LeaderElection:                      o.lock != nil,
 		LeaderElectionResourceLockInterface: o.lock,
 	})
 	Expect(err).NotTo(HaveOccurred())
+	Expect(snapshots.SetupWithManager(o.ctx, m, options)).To(Succeed())
+	return m
+}
+
+// operator is a running manager.
+type operator struct {
+	ctx     context.Context
+	network *network
+	clock   *localClock
+	// lock is the lock for leader election, if there is one.
+	lock           resourcelock.Interface
+	statusInterval time.Duration
+	stop           func()
+}
+
+// localClock is the clock of the operator's machine.
+type localClock struct{ ahead atomic.Int64 }
+
+func (c *localClock) Now() time.Time                  { return time.Now().Add(time.Duration(c.ahead.Load())) }
+func (c *localClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
+// advanceClocks advances both the API server's clock and the local one, as the operator sees them. Timers that are running are
+// not affected: an event must requeue a key.
+func (o *operator) advanceClocks(d time.Duration) {
+	o.network.ahead.Add(int64(d))
+	o.clock.ahead.Add(int64(d))
+}
+
+type option func(*operator)
+
+// clocksAhead starts the operator with both clocks advanced.
+func clocksAhead(d time.Duration) option {
+	return func(o *operator) { o.advanceClocks(d) }
+}
+
+// localClockAhead starts the operator with a local clock that is wrong.
+func localClockAhead(d time.Duration) option {
+	return func(o *operator) { o.clock.ahead.Store(int64(d)) }
+}
+
+// failRequests answers those requests of the operator for which fail returns a status code.
+func failRequests(fail func(*http.Request) int) option {
+	return func(o *operator) { o.network.fail = fail }
+}
+
+func statusInterval(d time.Duration) option {
+	return func(o *operator) { o.statusInterval = d }
+}
+
+// startOperator runs the operator for the namespace of this environment until the end of the spec.
+func (env *environment) startOperator(opts ...option) *operator {
+	GinkgoHelper()
 	running, cancel := context.WithCancel(ctx)
-	Expect(snapshots.SetupWithManager(running, manager, options)).To(Succeed())
-	ended := make(chan error, 1)
-	go func() { ended <- manager.Start(running) }()
-	stopped := false
-	o.stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
-		cancel()
-		Expect(<-ended).To(Succeed(), "the manager ends without an error")
-		Expect(o.network.seen(func(r request) bool {
-			return r.answer == http.StatusForbidden && (r.method != http.MethodPost || r.resource() != "volumesnapshots")
-		})).To(BeEmpty(), "the role that is shipped allows all that the operator does")
+	o := &operator{ctx: running, network: &network{}, clock: &localClock{}, statusInterval: 100 * time.Millisecond}
+	for _, opt := range opts {
+		opt(o)
 	}
+	m := newManager(o, env.namespace)
+	ended := make(chan error, 1)
+	go func() { ended <- m.Start(running) }()
+	o.stop = sync.OnceFunc(func() {
+		GinkgoHelper()
+		cancel()
+		Expect(<-ended).To(Succeed(), "the manager should end without an error")
+		Expect(o.network.find(func(r request) bool {
+			return r.answer == http.StatusForbidden && (r.method != http.MethodPost || r.resource() != "volumesnapshots")
+		})).To(BeEmpty(), "the shipped role should allow every request of the operator")
+	})
 	DeferCleanup(o.stop)
 	return o
 }

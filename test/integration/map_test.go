@@ -17,20 +17,20 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-var _ = Describe("The map", func() {
-	var w *world
-	BeforeEach(func() { w = newWorld() })
+var _ = Describe("The map from PVCs to snapshots", func() {
+	var env *environment
+	BeforeEach(func() { env = newEnvironment() })
 
 	// Contract: MAP-3, MAP-4.
-	It("creates a snapshot that says what it is of, whose, and for when", func() {
-		s := w.schedule("backup", func(s *spec) {
+	It("creates a snapshot with the labels, annotations, owner, class and source of its schedule and PVC", func() {
+		s := env.createSchedule("backup", func(s *spec) {
 			s.SnapshotTemplate.Metadata.Labels = map[string]v1alpha1.LabelValue{"tier": "gold"}
 			s.SnapshotTemplate.Metadata.Annotations = map[string]string{"note": "ours"}
 			s.SnapshotTemplate.Spec.VolumeSnapshotClassName = ptr.To("fast")
 		})
-		w.start()
-		c := w.claim("data")
-		v := w.first("data")
+		env.startOperator()
+		c := env.createClaim("data")
+		v := env.waitForSnapshot("data")
 		anchor := c.CreationTimestamp.UTC()
 		Expect(v.Labels).To(Equal(map[string]string{
 			"snapshots.mapcontroller.dev/map-key":  string(c.UID),
@@ -51,82 +51,82 @@ var _ = Describe("The map", func() {
 	})
 
 	// Contract: MAP-4.
-	It("leaves the class to the driver's default if the template names none", func() {
-		w.schedule("backup")
-		w.start()
-		w.claim("data")
-		Expect(w.first("data").Spec.VolumeSnapshotClassName).To(BeNil())
+	It("omits the class if the template names none", func() {
+		env.createSchedule("backup")
+		env.startOperator()
+		env.createClaim("data")
+		Expect(env.waitForSnapshot("data").Spec.VolumeSnapshotClassName).To(BeNil())
 	})
 
 	// Contract: MAP-6.
-	It("makes a valid name of the longest PVC name, with dots in it", func() {
-		w.schedule("backup")
-		w.start()
+	It("creates a snapshot with a valid name for a long PVC name with dots", func() {
+		env.createSchedule("backup")
+		env.startOperator()
 		name := "abc.def-ghi.jkl-mno.pqr-stu.vwx-yz0" + "." + strings.Repeat("y", 200)
-		w.claim(name)
-		Expect(len(w.first(name).Name)).To(BeNumerically("<=", 63))
+		env.createClaim(name)
+		Expect(len(env.waitForSnapshot(name).Name)).To(BeNumerically("<=", 63))
 	})
 
 	// Contract: MAP-13, EVT-3.
-	It("creates one snapshot for each PVC, and costs one write each", func() {
-		w.schedule("backup")
+	It("creates one snapshot for each PVC, with one API write each", func() {
+		env.createSchedule("backup")
 		names := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}
 		for _, name := range names[:5] {
-			w.claim(name)
+			env.createClaim(name)
 		}
-		o := w.start()
+		o := env.startOperator()
 		for _, name := range names[5:] {
-			w.claim(name)
+			env.createClaim(name)
 		}
 		for _, name := range names {
-			w.first(name)
+			env.waitForSnapshot(name)
 		}
-		w.marker()
-		Expect(w.snapshots()).To(HaveLen(11))
-		Expect(o.network.of("POST", "volumesnapshots")).To(Equal(11))
-		Expect(o.network.of("PATCH", "volumesnapshots") + o.network.of("PUT", "volumesnapshots")).To(BeZero())
-		Expect(o.network.of("POST", "events")).To(BeZero(), "a success is no event")
+		env.barrier()
+		Expect(env.snapshots()).To(HaveLen(11))
+		Expect(o.network.count("POST", "volumesnapshots")).To(Equal(11))
+		Expect(o.network.count("PATCH", "volumesnapshots") + o.network.count("PUT", "volumesnapshots")).To(BeZero())
+		Expect(o.network.count("POST", "events")).To(BeZero(), "a success should raise no event")
 	})
 
 	// Contract: MAP-1.
-	It("takes every PVC of the namespace without a selector, and no other", func() {
-		elsewhere := newWorld()
-		elsewhere.claim("data")
-		w.schedule("backup")
-		w.claim("data")
-		w.start()
-		w.first("data")
-		Expect(elsewhere.snapshots()).To(BeEmpty())
+	It("selects every PVC of its own namespace if the selector is omitted", func() {
+		other := newEnvironment()
+		other.createClaim("data")
+		env.createSchedule("backup")
+		env.createClaim("data")
+		env.startOperator()
+		env.waitForSnapshot("data")
+		Expect(other.snapshots()).To(BeEmpty())
 	})
 
 	// Contract: MAP-1.
-	It("takes only the PVCs that the selector matches, by labels and by expressions", func() {
-		w.schedule("backup", func(s *spec) {
+	It("selects only the PVCs that the labels and expressions of the selector match", func() {
+		env.createSchedule("backup", func(s *spec) {
 			s.Selector = metav1.LabelSelector{
 				MatchLabels:      map[string]string{"app": "shop"},
 				MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tmp", Operator: metav1.LabelSelectorOpDoesNotExist}},
 			}
 		})
-		w.start()
-		w.claim("other", "app", "other")
-		w.claim("scratch", "app", "shop", "tmp", "")
-		w.claim("data", "app", "shop")
-		w.first("data")
-		w.marker("app", "shop")
-		Expect(w.of("other")).To(BeEmpty())
-		Expect(w.of("scratch")).To(BeEmpty())
+		env.startOperator()
+		env.createClaim("other", "app", "other")
+		env.createClaim("scratch", "app", "shop", "tmp", "")
+		env.createClaim("data", "app", "shop")
+		env.waitForSnapshot("data")
+		env.barrier("app", "shop")
+		Expect(env.snapshotsOf("other")).To(BeEmpty())
+		Expect(env.snapshotsOf("scratch")).To(BeEmpty())
 	})
 
 	// Contract: MAP-2.
-	It("takes a PVC deleted and created again under its name for a new one", func() {
-		s := w.schedule("backup")
-		w.start()
-		before := w.claim("data")
-		old := w.first("data")
+	It("starts a new series for a PVC that is deleted and created again under its name", func() {
+		s := env.createSchedule("backup")
+		env.startOperator()
+		before := env.createClaim("data")
+		old := env.waitForSnapshot("data")
 		makeReady(old)
-		w.remove(before)
-		after := w.claim("data")
-		both := w.count("data", 2)
+		deleteClaim(before)
+		after := env.createClaim("data")
+		both := env.waitForSnapshots("data", 2)
 		keys := []string{both[0].Labels[v1alpha1.LabelMapKey], both[1].Labels[v1alpha1.LabelMapKey]}
 		Expect(keys).To(ConsistOf(string(before.UID), string(after.UID)))
 		Eventually(func() v1alpha1.Detached { return status(s).Detached }).
@@ -134,72 +134,72 @@ var _ = Describe("The map", func() {
 	})
 
 	// Contract: RET-10.
-	It("detaches a PVC that is relabelled, and gives it its series back", func() {
-		s := w.schedule("backup", selecting("app", "shop"))
-		o := w.start()
-		c := w.claim("data", "app", "shop")
-		makeReady(w.first("data"))
+	It("detaches the series of a PVC that is relabeled, and resumes it when the label is set back", func() {
+		s := env.createSchedule("backup", selecting("app", "shop"))
+		o := env.startOperator()
+		c := env.createClaim("data", "app", "shop")
+		makeReady(env.waitForSnapshot("data"))
 
-		label(c, "app", "other")
+		setLabel(c, "app", "other")
 		Eventually(func() v1alpha1.Detached { return status(s).Detached }).
 			Should(Equal(v1alpha1.Detached{MapKeys: 1, VolumeSnapshots: 1}))
 		Expect(status(s).Inputs.PersistentVolumeClaims.Total).To(BeZero())
-		o.later(2 * time.Hour)
-		annotate(s, v1alpha1.AnnotationRequestedAt, time.Now().Add(time.Second).Format(time.RFC3339)) // wakes all keys
-		w.marker("app", "shop")
-		Expect(w.of("data")).To(HaveLen(1), "no new snapshots of one that is detached")
+		o.advanceClocks(2 * time.Hour)
+		setAnnotation(s, v1alpha1.AnnotationRequestedAt, time.Now().Add(time.Second).Format(time.RFC3339)) // requeues all keys
+		env.barrier("app", "shop")
+		Expect(env.snapshotsOf("data")).To(HaveLen(1), "a detached series should get no new snapshots")
 
-		label(c, "app", "shop")
-		w.count("data", 2)
+		setLabel(c, "app", "shop")
+		env.waitForSnapshots("data", 2)
 		Eventually(func() v1alpha1.Detached { return status(s).Detached }).Should(BeZero())
 	})
 
 	// Contract: MAP-11.
-	It("skips a PVC that is not Bound and says so, until it is", func() {
-		s := w.schedule("backup")
-		w.start()
-		w.marker()
-		c := w.pendingClaim("data")
-		Eventually(func() string { return message(s) }).Should(Equal("2 PersistentVolumeClaims, 1 skipped; first data: not Bound"))
-		Expect(ready(s)()).To(Equal("True Scheduled"))
-		Expect(w.of("data")).To(BeEmpty())
-		w.phase(c, corev1.ClaimBound)
-		w.first("data")
-		Eventually(func() string { return message(s) }).Should(Equal("2 PersistentVolumeClaims"))
+	It("skips a PVC with a reason until it is Bound", func() {
+		s := env.createSchedule("backup")
+		env.startOperator()
+		env.barrier()
+		c := env.createPendingClaim("data")
+		Eventually(func() string { return readyMessage(s) }).Should(Equal("2 PersistentVolumeClaims, 1 skipped; first data: not Bound"))
+		Expect(readyCondition(s)()).To(Equal("True Scheduled"))
+		Expect(env.snapshotsOf("data")).To(BeEmpty())
+		setPhase(c, corev1.ClaimBound)
+		env.waitForSnapshot("data")
+		Eventually(func() string { return readyMessage(s) }).Should(Equal("2 PersistentVolumeClaims"))
 	})
 
 	// Contract: MAP-11.
-	It("skips a PVC that is being deleted and says so", func() {
-		s := w.schedule("backup")
-		c := w.claim("data")
+	It("skips a PVC that is being deleted, with a reason", func() {
+		s := env.createSchedule("backup")
+		c := env.createClaim("data")
 		Expect(api.Delete(ctx, c)).To(Succeed())
-		w.start()
-		w.marker()
-		Eventually(func() string { return message(s) }).Should(Equal("2 PersistentVolumeClaims, 1 skipped; first data: being deleted"))
-		Expect(w.of("data")).To(BeEmpty())
+		env.startOperator()
+		env.barrier()
+		Eventually(func() string { return readyMessage(s) }).Should(Equal("2 PersistentVolumeClaims, 1 skipped; first data: being deleted"))
+		Expect(env.snapshotsOf("data")).To(BeEmpty())
 	})
 
 	// Contract: MAP-12.
-	It("ignores a PVC that the schedule itself controls, and says so", func() {
-		s := w.schedule("backup")
-		w.start()
-		c := w.pendingClaim("data")
-		Expect(api.Patch(ctx, c, patch(`{"metadata":{"ownerReferences":[{"apiVersion":"snapshots.mapcontroller.dev/v1alpha1",`+
-			`"kind":"SnapshotSchedule","name":"backup","uid":"`+string(s.UID)+`","controller":true}]}}`))).To(Succeed())
-		w.phase(c, corev1.ClaimBound)
-		w.marker()
-		Expect(w.of("data")).To(BeEmpty())
+	It("skips a PVC that the schedule controls, with a reason", func() {
+		s := env.createSchedule("backup")
+		env.startOperator()
+		c := env.createPendingClaim("data")
+		mergePatch(c, `{"metadata":{"ownerReferences":[{"apiVersion":"snapshots.mapcontroller.dev/v1alpha1",`+
+			`"kind":"SnapshotSchedule","name":"backup","uid":"`+string(s.UID)+`","controller":true}]}}`)
+		setPhase(c, corev1.ClaimBound)
+		env.barrier()
+		Expect(env.snapshotsOf("data")).To(BeEmpty())
 		Eventually(func() []metav1.Condition { return status(s).Conditions }).Should(ContainElement(
 			HaveField("Message", ContainSubstring("1 skipped; first data: controlled by this schedule"))))
 	})
 
 	// Contract: MAP-5.
-	It("maps one PVC under two schedules, with names that never meet", func() {
-		w.schedule("backup")
-		w.schedule("hourly")
-		w.start()
-		w.claim("data")
-		both := w.count("data", 2)
+	It("creates a snapshot for each of two schedules that select the same PVC", func() {
+		env.createSchedule("backup")
+		env.createSchedule("hourly")
+		env.startOperator()
+		env.createClaim("data")
+		both := env.waitForSnapshots("data", 2)
 		Expect(both[0].Labels[v1alpha1.LabelSchedule]).NotTo(Equal(both[1].Labels[v1alpha1.LabelSchedule]))
 	})
 })

@@ -14,21 +14,22 @@ import (
 	"time"
 )
 
-// request is one that the operator made.
+// request is a request of the operator.
 type request struct {
 	method, path, query, body string
-	answer                    int
+	// answer is the status code.
+	answer int
 }
 
-// network stands between the operator and the API server.
+// network is the transport between the operator and the API server.
 type network struct {
 	base http.RoundTripper
-	// ahead is how far the API server's clock seems to be ahead of the machine's.
+	// ahead is how far the API server's clock appears to be ahead of the real time.
 	ahead atomic.Int64
-	// refuse answers in the place of the API server, if it returns a code.
-	refuse func(*http.Request) int
-	// lose tells whether the answer to a request is lost.
-	lose func(*http.Request) bool
+	// fail returns the status code to answer instead of the API server; zero passes the request on.
+	fail func(*http.Request) int
+	// drop returns whether the answer to a request is dropped.
+	drop func(*http.Request) bool
 
 	mu       sync.Mutex
 	requests []request
@@ -38,28 +39,28 @@ type network struct {
 // RoundTrip implements http.RoundTripper.
 func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	sent := request{method: r.Method, path: r.URL.Path, query: r.URL.RawQuery, body: bodyOf(r)}
-	if n.refuse != nil {
-		if code := n.refuse(r); code != 0 {
+	if n.fail != nil {
+		if code := n.fail(r); code != 0 {
 			sent.answer = code
-			n.note(sent)
-			return refusal(r, code), nil
+			n.record(sent)
+			return failure(r, code), nil
 		}
 	}
 	resp, err := n.base.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}
-	if n.lose != nil && n.lose(r) {
+	if n.drop != nil && n.drop(r) {
 		_ = resp.Body.Close()
-		return nil, errors.New("the answer is lost")
+		return nil, errors.New("the test dropped the answer")
 	}
 	sent.answer = resp.StatusCode
-	n.note(sent)
-	if stamped, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
-		resp.Header.Set("Date", stamped.Add(time.Duration(n.ahead.Load())).UTC().Format(http.TimeFormat))
+	n.record(sent)
+	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
+		resp.Header.Set("Date", date.Add(time.Duration(n.ahead.Load())).UTC().Format(http.TimeFormat))
 	}
-	if sent.watches() {
-		resp.Body = &gate{ReadCloser: resp.Body, network: n, resource: sent.resource(), done: r.Context().Done()}
+	if sent.isWatch() {
+		resp.Body = &watchBody{ReadCloser: resp.Body, network: n, resource: sent.resource(), done: r.Context().Done()}
 	}
 	return resp, nil
 }
@@ -76,17 +77,17 @@ func bodyOf(r *http.Request) string {
 	return string(text)
 }
 
-func refusal(r *http.Request, code int) *http.Response {
+func failure(r *http.Request, code int) *http.Response {
 	return &http.Response{
 		StatusCode: code, ProtoMajor: 1, ProtoMinor: 1, Request: r,
 		Header: http.Header{"Content-Type": {"text/plain"}, "Date": {time.Now().UTC().Format(http.TimeFormat)}},
-		Body:   io.NopCloser(bytes.NewBufferString("refused by the test")),
+		Body:   io.NopCloser(bytes.NewBufferString("failed by the test")),
 	}
 }
 
-func (r request) watches() bool { return strings.Contains(r.query, "watch=true") }
+func (r request) isWatch() bool { return strings.Contains(r.query, "watch=true") }
 
-// resource is the plural in the path.
+// resource returns the plural in the path.
 func (r request) resource() string {
 	for _, resource := range []string{"volumesnapshots", "persistentvolumeclaims", "snapshotschedules", "events"} {
 		if strings.Contains(r.path, "/"+resource) {
@@ -96,14 +97,14 @@ func (r request) resource() string {
 	return ""
 }
 
-func (n *network) note(r request) {
+func (n *network) record(r request) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.requests = append(n.requests, r)
 }
 
-// seen are the requests so far that match.
-func (n *network) seen(match func(request) bool) (all []request) {
+// find returns the requests so far that match.
+func (n *network) find(match func(request) bool) (all []request) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, r := range n.requests {
@@ -114,12 +115,12 @@ func (n *network) seen(match func(request) bool) (all []request) {
 	return all
 }
 
-// of counts the requests of a method on objects of a resource, watches aside.
-func (n *network) of(method, resource string) int {
-	return len(n.seen(func(r request) bool { return r.method == method && r.resource() == resource && !r.watches() }))
+// count returns the number of requests of a method for a resource, except watches.
+func (n *network) count(method, resource string) int {
+	return len(n.find(func(r request) bool { return r.method == method && r.resource() == resource && !r.isWatch() }))
 }
 
-// freeze holds back what the API server has to tell of a resource, until thaw.
+// freeze holds back the watch events of a resource until thaw, so that the operator's cache is stale.
 func (n *network) freeze(resource string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -136,28 +137,50 @@ func (n *network) thaw(resource string) {
 	delete(n.frozen, resource)
 }
 
-func (n *network) ice(resource string) chan struct{} {
+// frozenUntil returns a channel that thaw closes; nil if the resource is not frozen.
+func (n *network) frozenUntil(resource string) chan struct{} {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.frozen[resource]
 }
 
-// gate is the body of a watch.
-type gate struct {
+// watchBody is the body of a watch.
+type watchBody struct {
 	io.ReadCloser
 	network  *network
 	resource string
 	done     <-chan struct{}
 }
 
-// Read holds back what it has read while the network is frozen.
-func (g *gate) Read(p []byte) (int, error) {
-	n, err := g.ReadCloser.Read(p)
-	if ice := g.network.ice(g.resource); ice != nil {
+// Read holds back what it has read while the resource is frozen.
+func (b *watchBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if thawed := b.network.frozenUntil(b.resource); thawed != nil {
 		select {
-		case <-ice:
-		case <-g.done:
+		case <-thawed:
+		case <-b.done:
 		}
 	}
 	return n, err
+}
+
+func isSnapshotCreate(r *http.Request) bool {
+	return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/volumesnapshots")
+}
+
+// snapshotCreatesFail fails every create of a snapshot with a status code.
+func snapshotCreatesFail(code int) option {
+	return failRequests(func(r *http.Request) int {
+		if isSnapshotCreate(r) {
+			return code
+		}
+		return 0
+	})
+}
+
+// dropFirstCreateAnswer drops the answer to the first create of a snapshot, which the API server has executed.
+func dropFirstCreateAnswer(dropped *atomic.Bool) option {
+	return func(o *operator) {
+		o.network.drop = func(r *http.Request) bool { return isSnapshotCreate(r) && dropped.CompareAndSwap(false, true) }
+	}
 }

@@ -17,48 +17,48 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-// now is the second of this instant, as annotations have it.
-func now() string { return time.Now().UTC().Format(time.RFC3339) }
+// nowRFC3339 returns the current time as annotations contain it.
+func nowRFC3339() string { return time.Now().UTC().Format(time.RFC3339) }
 
 var _ = Describe("Slots", func() {
-	var w *world
-	BeforeEach(func() { w = newWorld() })
+	var env *environment
+	BeforeEach(func() { env = newEnvironment() })
 
 	// Contract: SLOT-1.
-	It("takes one after another, at the times of the interval", func() {
-		w.schedule("backup", func(s *spec) { s.SnapshotInterval = "2s" })
-		w.start()
-		c := w.claim("data")
+	It("takes one snapshot per interval", func() {
+		env.createSchedule("backup", func(s *spec) { s.SnapshotInterval = "2s" })
+		env.startOperator()
+		c := env.createClaim("data")
 		anchor := c.CreationTimestamp.UTC()
-		makeReady(w.first("data"))
-		makeReady(&w.count("data", 2)[1])
-		third := w.count("data", 3)
+		makeReady(env.waitForSnapshot("data"))
+		makeReady(&env.waitForSnapshots("data", 2)[1])
+		third := env.waitForSnapshots("data", 3)
 		for i, v := range third {
-			at, err := time.Parse(time.RFC3339, slot(v))
+			at, err := time.Parse(time.RFC3339, slotOf(v))
 			Expect(err).NotTo(HaveOccurred())
 			Expect(at.Sub(anchor)).To(Equal(time.Duration(i) * 2 * time.Second))
 		}
 	})
 
 	// Contract: SLOT-8.
-	It("takes one snapshot for any number of missed slots, for the newest", func() {
-		w.schedule("backup")
-		c := w.claim("data")
-		w.start(at(5*time.Hour + time.Minute))
-		Expect(slot(*w.first("data"))).To(Equal(c.CreationTimestamp.UTC().Add(5 * time.Hour).Format(time.RFC3339)))
-		w.marker()
-		Expect(w.of("data")).To(HaveLen(1))
+	It("takes one snapshot for many missed slots, for the newest", func() {
+		env.createSchedule("backup")
+		c := env.createClaim("data")
+		env.startOperator(clocksAhead(5*time.Hour + time.Minute))
+		Expect(slotOf(*env.waitForSnapshot("data"))).To(Equal(c.CreationTimestamp.UTC().Add(5 * time.Hour).Format(time.RFC3339)))
+		env.barrier()
+		Expect(env.snapshotsOf("data")).To(HaveLen(1))
 	})
 
 	// Contract: SLOT-2.
-	It("takes cron slots in the zone of the schedule, later than the anchor only", func() {
-		s := w.schedule("backup", func(s *spec) {
+	It("takes cron slots in the schedule's zone, only after the anchor", func() {
+		s := env.createSchedule("backup", func(s *spec) {
 			s.SnapshotInterval, s.Schedule, s.TimeZone = "", "30 2 * * *", "Europe/Oslo"
 		})
-		w.claim("data")
-		before := w.start()
-		Eventually(ready(s)).Should(Equal("True Scheduled"))
-		Expect(w.of("data")).To(BeEmpty(), "nothing is due before the first time of the line")
+		env.createClaim("data")
+		before := env.startOperator()
+		Eventually(readyCondition(s)).Should(Equal("True Scheduled"))
+		Expect(env.snapshotsOf("data")).To(BeEmpty(), "nothing should be due before the first time of the cron line")
 		next := status(s).NextSnapshotTime
 		Expect(next).NotTo(BeNil())
 		oslo, err := time.LoadLocation("Europe/Oslo")
@@ -66,16 +66,16 @@ var _ = Describe("Slots", func() {
 		Expect(next.In(oslo).Format("15:04:05")).To(Equal("02:30:00"))
 		before.stop()
 
-		w.start(at(time.Until(next.Time) + time.Second))
-		Expect(slot(*w.first("data"))).To(Equal(next.UTC().Format(time.RFC3339)))
+		env.startOperator(clocksAhead(time.Until(next.Time) + time.Second))
+		Expect(slotOf(*env.waitForSnapshot("data"))).To(Equal(next.UTC().Format(time.RFC3339)))
 	})
 
 	// Contract: SLOT-4.
-	It("shifts a PVC's slots by an offset of its own within the jitter", func() {
-		s := w.schedule("backup", func(s *spec) { s.Jitter = "50m" })
-		c := w.claim("data")
-		w.start(at(51 * time.Minute))
-		at, err := time.Parse(time.RFC3339, slot(*w.first("data")))
+	It("shifts the slots of a PVC by an offset within the jitter", func() {
+		s := env.createSchedule("backup", func(s *spec) { s.Jitter = "50m" })
+		c := env.createClaim("data")
+		env.startOperator(clocksAhead(51 * time.Minute))
+		at, err := time.Parse(time.RFC3339, slotOf(*env.waitForSnapshot("data")))
 		Expect(err).NotTo(HaveOccurred())
 		offset := at.Sub(c.CreationTimestamp.Time)
 		Expect(offset).To(And(BeNumerically(">=", 0), BeNumerically("<", 50*time.Minute)))
@@ -84,196 +84,196 @@ var _ = Describe("Slots", func() {
 	})
 
 	// Contract: SLOT-5.
-	It("takes a snapshot now of all PVCs when the schedule asks for it", func() {
-		s := w.schedule("backup")
-		w.start(at(time.Minute))
-		w.claim("a")
-		w.claim("b")
-		makeReady(w.first("a"))
-		makeReady(w.first("b"))
-		asked := time.Now().Add(30 * time.Second).UTC().Format(time.RFC3339)
-		annotate(s, v1alpha1.AnnotationRequestedAt, asked)
-		Expect(slot(w.count("a", 2)[1])).To(Equal(asked))
-		Expect(slot(w.count("b", 2)[1])).To(Equal(asked))
-		w.marker()
-		Expect(w.of("a")).To(HaveLen(2))
+	It("takes a snapshot of every PVC when requested on the schedule", func() {
+		s := env.createSchedule("backup")
+		env.startOperator(clocksAhead(time.Minute))
+		env.createClaim("a")
+		env.createClaim("b")
+		makeReady(env.waitForSnapshot("a"))
+		makeReady(env.waitForSnapshot("b"))
+		requested := time.Now().Add(30 * time.Second).UTC().Format(time.RFC3339)
+		setAnnotation(s, v1alpha1.AnnotationRequestedAt, requested)
+		Expect(slotOf(env.waitForSnapshots("a", 2)[1])).To(Equal(requested))
+		Expect(slotOf(env.waitForSnapshots("b", 2)[1])).To(Equal(requested))
+		env.barrier()
+		Expect(env.snapshotsOf("a")).To(HaveLen(2))
 	})
 
 	// Contract: SLOT-6, SLOT-11.
-	It("takes a snapshot now of the one PVC that asks for it, also while suspended", func() {
-		s := w.schedule("backup", suspended)
-		w.start(at(time.Minute))
-		c := w.claim("a")
-		w.claim("b")
-		annotate(c, v1alpha1.AnnotationRequestedAt, now())
-		w.first("a")
-		Eventually(ready(s)).Should(Equal("True Suspended"))
-		Expect(w.of("b")).To(BeEmpty())
+	It("takes a snapshot of one PVC when requested on it, also while suspended", func() {
+		s := env.createSchedule("backup", suspended)
+		env.startOperator(clocksAhead(time.Minute))
+		c := env.createClaim("a")
+		env.createClaim("b")
+		setAnnotation(c, v1alpha1.AnnotationRequestedAt, nowRFC3339())
+		env.waitForSnapshot("a")
+		Eventually(readyCondition(s)).Should(Equal("True Suspended"))
+		Expect(env.snapshotsOf("b")).To(BeEmpty())
 	})
 
 	// Contract: SLOT-5.
-	It("takes a requested time to come when it has come", func() {
-		w.schedule("backup", suspended)
-		w.start()
-		c := w.claim("a")
+	It("takes a snapshot requested for a future time at that time", func() {
+		env.createSchedule("backup", suspended)
+		env.startOperator()
+		c := env.createClaim("a")
 		soon := time.Now().Add(2 * time.Second).UTC().Format(time.RFC3339)
-		annotate(c, v1alpha1.AnnotationRequestedAt, soon)
-		Expect(slot(*w.first("a"))).To(Equal(soon))
+		setAnnotation(c, v1alpha1.AnnotationRequestedAt, soon)
+		Expect(slotOf(*env.waitForSnapshot("a"))).To(Equal(soon))
 		Expect(time.Now().UTC().Format(time.RFC3339) >= soon).To(BeTrue())
 	})
 
 	// Contract: SLOT-7.
-	It("ignores a request from before the PVC was there", func() {
-		s := w.schedule("backup", suspended)
-		annotate(s, v1alpha1.AnnotationRequestedAt, "2020-01-01T00:00:00Z")
-		w.claim("a")
-		w.start()
-		Eventually(ready(s)).Should(Equal("True Suspended"))
-		annotate(w.claim("b"), v1alpha1.AnnotationRequestedAt, now())
-		w.first("b")
-		Expect(w.of("a")).To(BeEmpty())
+	It("ignores a request that is older than the PVC", func() {
+		s := env.createSchedule("backup", suspended)
+		setAnnotation(s, v1alpha1.AnnotationRequestedAt, "2020-01-01T00:00:00Z")
+		env.createClaim("a")
+		env.startOperator()
+		Eventually(readyCondition(s)).Should(Equal("True Suspended"))
+		setAnnotation(env.createClaim("b"), v1alpha1.AnnotationRequestedAt, nowRFC3339())
+		env.waitForSnapshot("b")
+		Expect(env.snapshotsOf("a")).To(BeEmpty())
 	})
 
 	// Contract: API-7.
-	It("reports a malformed request and goes on", func() {
-		s := w.schedule("backup")
-		w.start()
-		w.claim("a")
-		makeReady(w.first("a"))
-		annotate(s, v1alpha1.AnnotationRequestedAt, "tomorrow")
-		b := w.claim("b")
-		annotate(b, v1alpha1.AnnotationRequestedAt, "at noon")
-		w.first("b")
+	It("reports a malformed request and takes the regular slots", func() {
+		s := env.createSchedule("backup")
+		env.startOperator()
+		env.createClaim("a")
+		makeReady(env.waitForSnapshot("a"))
+		setAnnotation(s, v1alpha1.AnnotationRequestedAt, "tomorrow")
+		b := env.createClaim("b")
+		setAnnotation(b, v1alpha1.AnnotationRequestedAt, "at noon")
+		env.waitForSnapshot("b")
 		Eventually(func() []v1alpha1.Problem { return status(s).Problems }).Should(ConsistOf(
 			And(HaveField("PersistentVolumeClaim", ""), HaveField("Reason", "InvalidRequestedAt"), HaveField("Message", ContainSubstring(`"tomorrow"`))),
 			And(HaveField("PersistentVolumeClaim", "b"), HaveField("Reason", "InvalidRequestedAt"), HaveField("Message", ContainSubstring(`"at noon"`))),
 		))
-		Expect(ready(s)()).To(Equal("True Scheduled"))
-		Eventually(w.events).Should(ConsistOf(
+		Expect(readyCondition(s)()).To(Equal("True Scheduled"))
+		Eventually(env.events).Should(ConsistOf(
 			And(HavePrefix("Warning InvalidRequestedAt SnapshotSchedule/backup"), ContainSubstring(`"tomorrow"`)),
 			And(HavePrefix("Warning InvalidRequestedAt SnapshotSchedule/backup: PersistentVolumeClaim b"), ContainSubstring(`"at noon"`)),
 		))
 	})
 
 	// Contract: SLOT-9.
-	It("takes no slot that is too late by startingDeadline or snapshotTTL", func() {
-		w.schedule("late", func(s *spec) { s.StartingDeadline = "5m" })
-		w.schedule("short", func(s *spec) { s.SnapshotTTL = "5m" })
-		w.schedule("patient")
-		w.claim("data")
-		w.start(at(10 * time.Minute))
-		v := w.first("data")
+	It("skips a slot that is older than startingDeadline or snapshotTTL", func() {
+		env.createSchedule("late", func(s *spec) { s.StartingDeadline = "5m" })
+		env.createSchedule("short", func(s *spec) { s.SnapshotTTL = "5m" })
+		env.createSchedule("patient")
+		env.createClaim("data")
+		env.startOperator(clocksAhead(10 * time.Minute))
+		v := env.waitForSnapshot("data")
 		Expect(v.Labels[v1alpha1.LabelSchedule]).To(Equal("patient"))
-		w.schedule("other")
-		w.count("data", 2)
+		env.createSchedule("other")
+		env.waitForSnapshots("data", 2)
 	})
 
 	// Contract: ONE-1.
-	It("takes no other snapshot of a PVC while one is under way", func() {
-		s := w.schedule("backup")
-		o := w.start()
-		c := w.claim("data")
-		v := w.first("data")
-		o.later(30 * time.Minute)
-		annotate(c, v1alpha1.AnnotationRequestedAt, time.Now().Add(20*time.Minute).Format(time.RFC3339))
-		w.marker()
-		Expect(w.of("data")).To(HaveLen(1), "one is uncut")
+	It("takes no other snapshot of a PVC while one is in progress", func() {
+		s := env.createSchedule("backup")
+		o := env.startOperator()
+		c := env.createClaim("data")
+		v := env.waitForSnapshot("data")
+		o.advanceClocks(30 * time.Minute)
+		setAnnotation(c, v1alpha1.AnnotationRequestedAt, time.Now().Add(20*time.Minute).Format(time.RFC3339))
+		env.barrier()
+		Expect(env.snapshotsOf("data")).To(HaveLen(1), "one is uncut")
 
 		cut := metav1.Now()
 		setStatus(v, snapshotv1.VolumeSnapshotStatus{CreationTime: &cut, ReadyToUse: ptr.To(false)})
 		Eventually(func() []v1alpha1.Problem { return status(s).Problems }).Should(ConsistOf(
 			And(HaveField("PersistentVolumeClaim", "data"), HaveField("Reason", "SnapshotSlow"))))
-		Expect(w.of("data")).To(HaveLen(1), "one is uploading")
+		Expect(env.snapshotsOf("data")).To(HaveLen(1), "one is being uploaded")
 
 		makeReady(v)
-		w.count("data", 2)
+		env.waitForSnapshots("data", 2)
 		Eventually(func() []v1alpha1.Problem { return status(s).Problems }).Should(BeEmpty())
 	})
 
 	// Contract: ONE-2.
-	It("is not held up by a snapshot that is cut and in error", func() {
-		w.schedule("backup")
-		w.start(at(time.Minute))
-		c := w.claim("data")
-		v := w.first("data")
+	It("takes the next slot while the newest snapshot is cut and in error", func() {
+		env.createSchedule("backup")
+		env.startOperator(clocksAhead(time.Minute))
+		c := env.createClaim("data")
+		v := env.waitForSnapshot("data")
 		cut := metav1.Now()
 		setStatus(v, snapshotv1.VolumeSnapshotStatus{CreationTime: &cut, Error: &snapshotv1.VolumeSnapshotError{Message: ptr.To("away")}})
-		annotate(c, v1alpha1.AnnotationRequestedAt, time.Now().Add(30*time.Second).Format(time.RFC3339))
-		w.count("data", 2)
+		setAnnotation(c, v1alpha1.AnnotationRequestedAt, time.Now().Add(30*time.Second).Format(time.RFC3339))
+		env.waitForSnapshots("data", 2)
 	})
 
 	// Contract: ONE-4.
-	It("replaces an uncut snapshot that failed: deletes it, waits until it is gone, takes the slot of then", func() {
-		s := w.schedule("backup")
-		c := w.claim("data")
-		o := w.start()
-		v := w.first("data")
-		Expect(api.Patch(ctx, v, patch(`{"metadata":{"finalizers":["test/hold"]}}`))).To(Succeed())
+	It("deletes a failed uncut snapshot at the next slot, and takes the slot that is current once it is gone", func() {
+		s := env.createSchedule("backup")
+		c := env.createClaim("data")
+		o := env.startOperator()
+		v := env.waitForSnapshot("data")
+		addFinalizer(v)
 		o.stop()
 
-		o = w.start(at(90 * time.Minute)) // beyond readyDeadline, and one slot later
+		o = env.startOperator(clocksAhead(90 * time.Minute)) // beyond readyDeadline, and one slot later
 		Eventually(func() bool { return get(v).DeletionTimestamp != nil }).Should(BeTrue())
-		Eventually(w.events).Should(ContainElement(HavePrefix("Warning SnapshotFailed SnapshotSchedule/backup: PersistentVolumeClaim data")))
-		w.marker()
-		Expect(w.of("data")).To(HaveLen(1), "while it is on its way out there is no other")
-		o.later(time.Hour)
-		Expect(api.Patch(ctx, v, patch(`{"metadata":{"finalizers":null}}`))).To(Succeed())
+		Eventually(env.events).Should(ContainElement(HavePrefix("Warning SnapshotFailed SnapshotSchedule/backup: PersistentVolumeClaim data")))
+		env.barrier()
+		Expect(env.snapshotsOf("data")).To(HaveLen(1), "no other should be created while it is being deleted")
+		o.advanceClocks(time.Hour)
+		removeFinalizers(v)
 		anchor := c.CreationTimestamp.UTC()
 		Eventually(func() []string {
 			var slots []string
-			for _, v := range w.of("data") {
-				slots = append(slots, slot(v))
+			for _, v := range env.snapshotsOf("data") {
+				slots = append(slots, slotOf(v))
 			}
 			return slots
 		}).Should(Equal([]string{anchor.Add(2 * time.Hour).Format(time.RFC3339)}))
-		makeReady(&w.of("data")[0])
+		makeReady(&env.snapshotsOf("data")[0])
 		Eventually(func() []v1alpha1.Problem { return status(s).Problems }).
 			ShouldNot(ContainElement(HaveField("PersistentVolumeClaim", "data")))
 	})
 
 	// Contract: ONE-3.
-	It("keeps an uncut snapshot that failed until the next slot, and says that it failed", func() {
-		s := w.schedule("backup", func(s *spec) { s.SnapshotInterval, s.ReadyDeadline = "1d", "2s" })
-		w.start()
-		w.claim("data")
-		v := w.first("data")
-		Eventually(ready(s)).Should(Equal("False SnapshotsFailing"))
-		Expect(message(s)).To(HavePrefix("1 of 1 PersistentVolumeClaim failing; first data: SnapshotFailed: "))
-		Expect(w.names()).To(Equal([]string{v.Name}))
+	It("reports a failed uncut snapshot, and keeps it until the next slot", func() {
+		s := env.createSchedule("backup", func(s *spec) { s.SnapshotInterval, s.ReadyDeadline = "1d", "2s" })
+		env.startOperator()
+		env.createClaim("data")
+		v := env.waitForSnapshot("data")
+		Eventually(readyCondition(s)).Should(Equal("False SnapshotsFailing"))
+		Expect(readyMessage(s)).To(HavePrefix("1 of 1 PersistentVolumeClaim failing; first data: SnapshotFailed: "))
+		Expect(env.snapshotNames()).To(Equal([]string{v.Name}))
 		Expect(status(s).Problems).To(ConsistOf(And(
 			HaveField("PersistentVolumeClaim", "data"), HaveField("Reason", "SnapshotFailed"), HaveField("Message", ContainSubstring(v.Name)))))
 	})
 
 	// Contract: ONE-6.
-	It("deletes an uncut snapshot at once when its PVC is being deleted, and a held one never", func() {
-		w.schedule("backup")
-		w.start()
-		a, b := w.claim("a"), w.claim("b")
-		v, held := w.first("a"), w.first("b")
-		annotate(held, v1alpha1.AnnotationHold, "mine")
+	It("deletes an uncut snapshot at once when its PVC is being deleted, unless it is held", func() {
+		env.createSchedule("backup")
+		env.startOperator()
+		a, b := env.createClaim("a"), env.createClaim("b")
+		v, held := env.waitForSnapshot("a"), env.waitForSnapshot("b")
+		setAnnotation(held, v1alpha1.AnnotationHold, "mine")
 		Expect(api.Delete(ctx, b)).To(Succeed())
 		Expect(api.Delete(ctx, a)).To(Succeed())
-		Eventually(gone(v)).Should(BeTrue())
-		Expect(gone(held)()).To(BeFalse())
-		Expect(get(a).DeletionTimestamp).NotTo(BeNil(), "the PVC was not gone before")
+		Eventually(isDeleted(v)).Should(BeTrue())
+		Expect(isDeleted(held)()).To(BeFalse())
+		Expect(get(a).DeletionTimestamp).NotTo(BeNil(), "the snapshot should be deleted before the PVC")
 	})
 
 	// Contract: STAT-5.
-	It("tells that a PVC is overdue", func() {
-		s := w.schedule("backup", func(s *spec) { s.StartingDeadline = "5m" })
-		w.claim("data")
-		w.start(at(70 * time.Minute))
-		Eventually(ready(s)).Should(Equal("False SnapshotsFailing"))
+	It("reports a PVC that is overdue", func() {
+		s := env.createSchedule("backup", func(s *spec) { s.StartingDeadline = "5m" })
+		env.createClaim("data")
+		env.startOperator(clocksAhead(70 * time.Minute))
+		Eventually(readyCondition(s)).Should(Equal("False SnapshotsFailing"))
 		Expect(status(s).Problems).To(ConsistOf(HaveField("Reason", "SnapshotOverdue")))
 	})
 
 	// Contract: STAT-5.
-	It("says nothing is overdue of a PVC that is not Bound", func() {
-		s := w.schedule("backup", func(s *spec) { s.StartingDeadline = "5m" })
-		c := w.claim("data")
-		w.phase(c, corev1.ClaimLost)
-		w.start(at(70 * time.Minute))
-		Eventually(ready(s)).Should(Equal("True Scheduled"))
+	It("reports no overdue snapshot for a PVC that is not Bound", func() {
+		s := env.createSchedule("backup", func(s *spec) { s.StartingDeadline = "5m" })
+		c := env.createClaim("data")
+		setPhase(c, corev1.ClaimLost)
+		env.startOperator(clocksAhead(70 * time.Minute))
+		Eventually(readyCondition(s)).Should(Equal("True Scheduled"))
 		Expect(status(s).Problems).To(BeEmpty())
 	})
 })

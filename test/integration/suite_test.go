@@ -1,19 +1,19 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package integration runs the operator in process against a real API server, and plays the
-// other controllers by hand: it binds PVCs and makes snapshots ready. What a user sees on the
-// API server is what is asserted.
+// Package integration runs the operator in process against a real API server. The specs act as the user and as the other
+// controllers: they bind PVCs and make snapshots ready. They assert on what a user sees on the API server.
 //
-//	suite_test.go      the API server
-//	manager_test.go    the operator, at a time and behind a network of the test's choice
-//	network_test.go    that network: it records, delays and lies
-//	world_test.go      a namespace, and what a user and the other controllers do in it
-//	…                  the clauses of the contract, by section
+//	suite_test.go        the API server
+//	manager_test.go      the operator, with a clock and a network that the spec controls
+//	network_test.go      that network: records and fails requests, delays watch events, changes the server's clock
+//	environment_test.go  a namespace, and what a user and the other controllers do in it
+//	…                    the specs, by section of the contract
 package integration
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -30,19 +30,21 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	_ "mapcontroller.dev/snapshotschedule/internal/mapcontroller/enginetest/mutationdetector" // a changed cache panics
 )
 
 var (
 	ctx    = context.Background()
 	scheme = runtime.NewScheme()
 	config *rest.Config
-	// api is the user's, and the other controllers'.
+	// api is the client of the user and of the other controllers.
 	api client.Client
 )
 
@@ -60,34 +62,35 @@ func TestIntegration(t *testing.T) {
 	SetDefaultEventuallyTimeout(20 * time.Second)
 	SetDefaultEventuallyPollingInterval(25 * time.Millisecond)
 	SetDefaultConsistentlyPollingInterval(25 * time.Millisecond)
-	RunSpecs(t, "The contract, on a real API server")
+	RunSpecs(t, "Integration")
 }
 
-// Each process of a parallel run has an API server of its own.
+// Each process of a parallel run has its own API server.
 var _ = BeforeSuite(func() {
+	detector := fmt.Sprintf("%T", toolscache.NewCacheMutationDetector("suite"))
+	Expect(detector).NotTo(ContainSubstring("dummy"), "the cache mutation detector should be enabled")
 	ctrl.SetLogger(zap.New(zap.WriteTo(GinkgoWriter), zap.UseDevMode(true)))
-	environment := &envtest.Environment{
+	server := &envtest.Environment{
 		CRDDirectoryPaths: []string{
 			filepath.Join("..", "..", "config", "crd", "bases"),
 			filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "crds"),
 		},
 		ErrorIfCRDPathMissing: true,
 	}
-	// A plugin that clusters may run, and that the operator needs a permission for.
-	environment.ControlPlane.GetAPIServer().Configure().
+	// Clusters may enable this plugin. The operator needs a permission for it.
+	server.ControlPlane.GetAPIServer().Configure().
 		Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
 	var err error
-	config, err = environment.Start()
+	config, err = server.Start()
 	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(environment.Stop)
+	DeferCleanup(server.Stop)
 	config.QPS = -1
 	api, err = client.New(config, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
 	allowOperator()
 })
 
-// operatorUser is who the operator is to the API server: it may do what the role that is
-// shipped allows, and nothing else.
+// operatorUser is the operator's user. It has only the permissions of the shipped role.
 const operatorUser = "operator"
 
 func allowOperator() {

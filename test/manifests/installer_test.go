@@ -1,6 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package manifests tests the rendered manifests, without an API server.
 package manifests
 
 import (
@@ -25,18 +26,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// root is the root of the repository.
+// root is the repository's root.
 const root = "../.."
 
-// installed is an image with everything that an image's name may have.
-const installed = "registry.example.com:5000/backup/snapshotschedule:v1.2.3@sha256:" +
+// image has every part that the name of an image can have.
+const image = "registry.example.com:5000/backup/snapshotschedule:v1.2.3@sha256:" +
 	"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-// TestInstaller renders as 'make build-installer' does, and compares that with the
-// folder's own output.
-func TestInstaller(t *testing.T) {
-	target := run(t, "make", "--no-print-directory", "--dry-run", "build-installer", "IMG="+installed)
-	if want := "hack/render.sh config/default '" + installed + "' > dist/install.yaml"; !strings.Contains(target, want) {
+// It renders as make build-installer does.
+func TestInstallerChangesOnlyTheImage(t *testing.T) {
+	target := run(t, "make", "--no-print-directory", "--dry-run", "build-installer", "IMG="+image)
+	if want := "hack/render.sh config/default '" + image + "' > dist/install.yaml"; !strings.Contains(target, want) {
 		t.Fatalf("build-installer does not run %s:\n%s", want, target)
 	}
 	for _, read := range []string{"config", "hack/render.sh", "Makefile"} {
@@ -44,7 +44,7 @@ func TestInstaller(t *testing.T) {
 	}
 	for _, folder := range []string{"config/default", "config/namespaced"} {
 		before := files(t, "config/manager")
-		rendered := decode(t, run(t, "hack/render.sh", folder, installed))
+		rendered := decode(t, run(t, "hack/render.sh", folder, image))
 		if after := files(t, "config/manager"); !equality.Semantic.DeepEqual(before, after) {
 			t.Errorf("rendering %s changed the tree: %s", folder, diff.Diff(before, after))
 		}
@@ -59,7 +59,7 @@ func TestInstaller(t *testing.T) {
 			if err != nil || len(containers) != 1 {
 				t.Fatalf("%d containers: %v", len(containers), err)
 			}
-			containers[0].(map[string]any)["image"] = installed
+			containers[0].(map[string]any)["image"] = image
 			if err := unstructured.SetNestedSlice(o.Object, containers, "spec", "template", "spec", "containers"); err != nil {
 				t.Fatal(err)
 			}
@@ -73,34 +73,32 @@ func TestInstaller(t *testing.T) {
 	}
 }
 
-// TestInstallerIsWhole looks for what an installation needs.
-func TestInstallerIsWhole(t *testing.T) {
+func TestInstallerHasEveryKind(t *testing.T) {
 	kinds := map[string]int{}
-	for _, o := range decode(t, run(t, "hack/render.sh", "config/default", installed)) {
+	for _, o := range decode(t, run(t, "hack/render.sh", "config/default", image)) {
 		kinds[o.GetKind()]++
 	}
 	for _, kind := range []string{
 		"CustomResourceDefinition", "Namespace", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "Deployment",
 	} {
 		if kinds[kind] == 0 {
-			t.Errorf("there is no %s", kind)
+			t.Errorf("no %s was rendered", kind)
 		}
 	}
 }
 
-// TestInstallerRefuses what is no image: it ends up in YAML.
-func TestInstallerRefuses(t *testing.T) {
-	for _, image := range []string{"", "a b", `a"`, "a\nb", "$(id)", "-a"} {
-		cmd := exec.Command("hack/render.sh", "config/default", image)
+// The name is inserted into YAML.
+func TestInstallerRejectsInvalidImageNames(t *testing.T) {
+	for _, name := range []string{"", "a b", `a"`, "a\nb", "$(id)", "-a"} {
+		cmd := exec.Command("hack/render.sh", "config/default", name)
 		cmd.Dir = root
-		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "is no image") {
-			t.Errorf("%q: %v: %s", image, err, out)
+		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "'"+name+"'") {
+			t.Errorf("%q: %v: %s", name, err, out)
 		}
 	}
 }
 
-// TestDeployment holds what pages and the exceptions of hack/lint-manifests.sh say of
-// the manager's Deployment.
+// The docs and the exceptions in hack/lint-manifests.sh rely on these properties.
 func TestDeployment(t *testing.T) {
 	for _, folder := range []string{"config/default", "config/namespaced"} {
 		d := deployment(t, folder)
@@ -110,10 +108,10 @@ func TestDeployment(t *testing.T) {
 		pod := d.Spec.Template.Spec
 		manager := pod.Containers[0]
 		if !strings.Contains(strings.Join(manager.Args, " "), "--leader-elect") {
-			t.Errorf("%s: no leader election among %d: %q", folder, *d.Spec.Replicas, manager.Args)
+			t.Errorf("%s: %d replicas without leader election: %q", folder, *d.Spec.Replicas, manager.Args)
 		}
 		if len(pod.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
-			t.Errorf("%s: the second replica can't run on a single node", folder)
+			t.Errorf("%s: the second replica cannot run on a single node", folder)
 		}
 		for name, list := range map[string]corev1.ResourceList{"requests": manager.Resources.Requests, "limits": manager.Resources.Limits} {
 			for _, resource := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
@@ -128,9 +126,8 @@ func TestDeployment(t *testing.T) {
 	}
 }
 
-// TestImageUser is why the Deployment can do without runAsUser: the kubelet tells from
-// a number alone that it isn't root.
-func TestImageUser(t *testing.T) {
+// Without runAsUser in the Deployment, the kubelet can verify runAsNonRoot only if the image's user is a number.
+func TestImageUserIsANumber(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "Dockerfile"))
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +138,7 @@ func TestImageUser(t *testing.T) {
 	}
 	for _, id := range user[1:] {
 		if n, err := strconv.Atoi(id); err != nil || n <= 10000 {
-			t.Errorf("%s is an identity that hosts use", id)
+			t.Errorf("%s may be used by the host", id)
 		}
 	}
 	manager := deployment(t, "config/default").Spec.Template.Spec.Containers[0]
@@ -152,7 +149,7 @@ func TestImageUser(t *testing.T) {
 
 func deployment(t *testing.T, folder string) *appsv1.Deployment {
 	t.Helper()
-	for _, o := range decode(t, run(t, "hack/render.sh", folder, installed)) {
+	for _, o := range decode(t, run(t, "hack/render.sh", folder, image)) {
 		if o.GetKind() == "Deployment" {
 			d := &appsv1.Deployment{}
 			if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(o.Object, d, true); err != nil {
@@ -165,7 +162,7 @@ func deployment(t *testing.T, folder string) *appsv1.Deployment {
 	return nil
 }
 
-// run is what a command says, run in the root of the repository.
+// run returns the output of a command, run in the repository's root.
 func run(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(name, args...)
@@ -198,13 +195,13 @@ func decode(t *testing.T, text string) []*unstructured.Unstructured {
 		all = append(all, o)
 	}
 	if len(all) == 0 {
-		t.Fatal("nothing was rendered")
+		t.Fatal("no objects were rendered")
 	}
 	return all
 }
 
-// files are those of a folder, by path. What Go sees a test read, it doesn't take the
-// result from its cache for once changed; of what a program reads it knows nothing.
+// files returns the files of a folder by path. Go does not use a cached test result if a file changed that the test itself opened;
+// it does not know which files a child process reads.
 func files(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

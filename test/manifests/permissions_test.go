@@ -18,14 +18,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/diff"
 )
 
-// TestPermissionsArePublished compares what SECURITY.md says that the operator may do with what the
-// manifests grant it.
-func TestPermissionsArePublished(t *testing.T) {
+func TestSecurityPageListsTheGrantedPermissions(t *testing.T) {
 	granted := map[string]string{}
-	rendered := decode(t, run(t, "hack/render.sh", "config/default", installed))
+	rendered := decode(t, run(t, "hack/render.sh", "config/default", image))
 	files(t, "config")
 	for _, o := range rendered {
-		if !slices.Contains(rolesOfManager, strings.TrimPrefix(o.GetName(), "snapshotschedule-")) {
+		if !slices.Contains(managerRoles, strings.TrimPrefix(o.GetName(), "snapshotschedule-")) {
 			continue
 		}
 		role := &rbacv1.ClusterRole{}
@@ -53,18 +51,16 @@ func TestPermissionsArePublished(t *testing.T) {
 		published[row[1]] = row[2]
 	}
 	if !reflect.DeepEqual(published, granted) {
-		t.Errorf("SECURITY.md says otherwise than the manifests: %s", diff.Diff(granted, published))
+		t.Errorf("SECURITY.md and the manifests differ: %s", diff.Diff(granted, published))
 	}
 }
 
-// rolesOfManager are the roles that the operator's ServiceAccount is bound to, as
-// TestRolesOfManager holds.
-var rolesOfManager = []string{"leader-election-role", "manager-role", "metrics-auth-role"}
+// managerRoles are the roles of the operator's ServiceAccount.
+var managerRoles = []string{"leader-election-role", "manager-role", "metrics-auth-role"}
 
-// TestRolesOfManager finds the roles by the bindings.
-func TestRolesOfManager(t *testing.T) {
+func TestManagerIsBoundToItsRolesOnly(t *testing.T) {
 	bound := map[string]bool{}
-	for _, o := range decode(t, run(t, "hack/render.sh", "config/default", installed)) {
+	for _, o := range decode(t, run(t, "hack/render.sh", "config/default", image)) {
 		if !strings.HasSuffix(o.GetKind(), "RoleBinding") {
 			continue
 		}
@@ -79,7 +75,7 @@ func TestRolesOfManager(t *testing.T) {
 		}
 		bound[strings.TrimPrefix(binding.RoleRef.Name, "snapshotschedule-")] = true
 	}
-	if got := slices.Sorted(maps.Keys(bound)); !slices.Equal(got, rolesOfManager) {
-		t.Errorf("the operator is bound to %q, not %q", got, rolesOfManager)
+	if got := slices.Sorted(maps.Keys(bound)); !slices.Equal(got, managerRoles) {
+		t.Errorf("the operator is bound to %q, want %q", got, managerRoles)
 	}
 }

@@ -6,27 +6,28 @@ package observe
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 )
 
 const (
-	hour      = 60 // minutes
-	seconds   = 60 // of a minute
-	aVeryLong = 10 * hour
+	hour    = 60 // minutes
+	seconds = 60 // of a minute
+	forever = 10 * hour
 )
 
-// takenUntil is the recovery point of a schedule that takes a snapshot each hour, ready
-// two minutes later, until a minute.
-func takenUntil(last int) values {
+// recoveryPointUntil is the recovery point of a schedule that takes a snapshot every hour until a minute. Snapshots are ready after
+// two minutes.
+func recoveryPointUntil(last int) samples {
 	return func(minute int) (float64, bool) {
 		return float64(max(0, min(minute, last)-2) / hour * hour * seconds), true
 	}
 }
 
-// counting goes up by one each hour.
-func counting(minute int) (float64, bool) { return float64(minute / hour), true }
+// hourlyCount increases by one every hour.
+func hourlyCount(minute int) (float64, bool) { return float64(minute / hour), true }
 
-// healthy is a schedule with two PVCs that takes snapshots each hour.
+// healthy is a schedule with two PVCs that takes a snapshot every hour.
 func healthy() pod {
 	return pod{
 		"ready Scheduled":                         always(1),
@@ -34,176 +35,160 @@ func healthy() pod {
 		"retention_paused":                        always(0),
 		"interval_seconds":                        always(hour * seconds),
 		"next_slot_timestamp_seconds":             func(minute int) (float64, bool) { return float64((minute/hour + 1) * hour * seconds), true },
-		"oldest_recovery_point_timestamp_seconds": takenUntil(aVeryLong),
+		"oldest_recovery_point_timestamp_seconds": recoveryPointUntil(forever),
 		"persistentvolumeclaims":                  always(2),
 		"failing_persistentvolumeclaims":          always(0),
 		"skipped_persistentvolumeclaims":          always(0),
-		"snapshots ready":                         counting,
+		"snapshots ready":                         hourlyCount,
 		"snapshots pending":                       always(0),
 		"snapshots failed":                        always(0),
 		"snapshots detached":                      always(3),
 		"problems":                                always(0),
-		"snapshots_created_total":                 counting,
+		"snapshots_created_total":                 hourlyCount,
 		"snapshots_failed_total":                  always(0),
-		"snapshots_deleted_total Expired":         counting,
+		"snapshots_deleted_total Expired":         hourlyCount,
 	}
 }
 
-func leads() pod   { return pod{"active": always(1)} }
+func leading() pod { return pod{"active": always(1)} }
 func standby() pod { return pod{"active": always(0)} }
 
-// one is a story of one operator with one schedule, besides one that stands by.
-func one(schedule pod) story {
-	return story{"a": {"": leads(), "backup": schedule}, "b": {"": standby()}}
+// oneOperator is a scenario with one schedule, a leading operator and one on standby.
+func oneOperator(schedule pod) scenario {
+	return scenario{"a": {"": leading(), "backup": schedule}, "b": {"": standby()}}
 }
 
-// onlyReady is all that is known under an invalid spec, or without VolumeSnapshots.
-func onlyReady(from int, reason string) pod {
-	return healthy().gone(from).with(pod{"ready " + reason: values(never).then(from, always(0))})
+// withOnlyReady is a schedule whose other metrics become absent: its spec is invalid, or the VolumeSnapshot CRD is missing.
+func withOnlyReady(from int, reason string) pod {
+	return healthy().absentFrom(from).with(pod{"ready " + reason: samples(never).then(from, always(0))})
 }
 
 func TestAlerts(t *testing.T) {
-	oldAt := func(from int, age string) firing {
-		return firing{
-			alert: "SnapshotScheduleRecoveryPointOld", schedule: "backup", severity: "critical", from: from,
-			summary: "shop/backup: the recovery point is older than two intervals",
-			description: "If a volume of SnapshotSchedule backup in namespace shop were lost now, the last " + age + " would be " +
-				"lost with it: that old is the newest ready snapshot of the PersistentVolumeClaim that is worst off.",
+	// alert returns an alert of a schedule, with texts that its annotations contain.
+	alert := func(name, severity string, from, until int, contains ...string) wantedAlert {
+		return wantedAlert{
+			firingAlert: firingAlert{alert: "SnapshotSchedule" + name, schedule: "backup", severity: severity, from: from, until: until},
+			contains:    append(contains, "shop/backup", "SnapshotSchedule backup in namespace shop"),
 		}
 	}
-	// The last was taken at 2:00; the slots of 3:00 and 4:00 were missed.
+	oldAt := func(from int, age string) wantedAlert { return alert("RecoveryPointOld", "critical", from, 0, age) }
+	// The last snapshot was taken at 2:00. The slots of 3:00 and 4:00 were missed.
 	old := oldAt(4*hour+1+15, "2h 16m 0s")
-	failing := func(from, until int) firing {
-		return firing{
-			alert: "SnapshotScheduleSnapshotsFailing", schedule: "backup", severity: "warning", from: from, until: until,
-			summary: "shop/backup: snapshots are failing",
-			description: "For PersistentVolumeClaims of SnapshotSchedule backup in namespace shop the create failed, the newest " +
-				"snapshot failed, or a snapshot is overdue. status.problems names them and says why.",
-		}
+	failing := func(from, until int) wantedAlert { return alert("SnapshotsFailing", "warning", from, until) }
+	notRunning := func(reason string) wantedAlert { return alert("NotRunning", "critical", hour+15, 0, reason) }
+	paused := alert("RetentionPaused", "warning", hour+15, 2*hour)
+	problems := alert("Problems", "info", 2*hour, 0, "3 problems")
+	down := func(from, until int) wantedAlert {
+		return wantedAlert{firingAlert: firingAlert{alert: "SnapshotScheduleOperatorDown", severity: "critical", from: from, until: until}}
 	}
-	notRunning := func(reason string) firing {
-		return firing{
-			alert: "SnapshotScheduleNotRunning", schedule: "backup", severity: "critical", from: hour + 15,
-			summary: "shop/backup: not running, " + reason,
-			description: "SnapshotSchedule backup in namespace shop takes no snapshots and deletes none: condition Ready is " +
-				"False for reason " + reason + ". Its message says what to mend.",
-		}
-	}
-	paused := firing{
-		alert: "SnapshotScheduleRetentionPaused", schedule: "backup", severity: "warning", from: hour + 15, until: 2 * hour,
-		summary: "shop/backup: snapshots should be deleted and are not",
-		description: "The clocks of the API server and of the operator differ too much to tell the age of snapshots, so " +
-			"SnapshotSchedule backup in namespace shop deletes none. They pile up until the clocks agree.",
-	}
-	problems := firing{
-		alert: "SnapshotScheduleProblems", schedule: "backup", severity: "info", from: 2 * hour,
-		summary: "shop/backup: 3 problems",
-		description: "SnapshotSchedule backup in namespace shop has 3 problems that do not keep it from taking snapshots. " +
-			"status.problems lists them.",
-	}
-	down := func(from, until int) firing {
-		return firing{
-			alert: "SnapshotScheduleOperatorDown", severity: "critical", from: from, until: until,
-			summary: "No SnapshotSchedule operator is at work",
-			description: "No manager that does the work was scraped for five minutes: none runs, none leads, or Prometheus does " +
-				"not reach it. No snapshots are taken and none expire, and the other alerts about schedules can not fire.",
-		}
-	}
-	missed := pod{"oldest_recovery_point_timestamp_seconds": takenUntil(2*hour + 2)}
+	missed := pod{"oldest_recovery_point_timestamp_seconds": recoveryPointUntil(2*hour + 2)}
 
 	tests := []struct {
-		name  string
-		story story
-		want  []firing
+		name     string
+		scenario scenario
+		want     []wantedAlert
 	}{
-		{"all is well", one(healthy()), nil},
+		{"a healthy schedule", oneOperator(healthy()), nil},
 
-		{"two slots are missed", one(healthy().with(missed)), []firing{old}},
-		{"two slots are missed while suspended", one(healthy().with(missed).with(pod{
+		{"two slots are missed", oneOperator(healthy().with(missed)), []wantedAlert{old}},
+		{"two slots are missed while suspended", oneOperator(healthy().with(missed).with(pod{
 			"ready Scheduled": never, "ready Suspended": always(1), "suspended": always(1), "next_slot_timestamp_seconds": never,
 		})), nil},
-		{"no PVC matches", one(healthy().with(pod{
+		{"no PVC matches", oneOperator(healthy().with(pod{
 			"ready Scheduled": never, "ready NoMatchingClaims": always(1), "persistentvolumeclaims": always(0),
 			"oldest_recovery_point_timestamp_seconds": never, "next_slot_timestamp_seconds": never, "snapshots ready": always(0),
 		})), nil},
-		{"two slots are missed of one schedule of two", story{"a": {
-			"": leads(), "backup": healthy().with(missed), "other": healthy(),
-		}}, []firing{old}},
-		{"slots are missed, and another pod takes the lead", story{
-			"a": {"": leads().gone(4*hour + 5), "backup": healthy().with(missed).gone(4*hour + 5)},
+		{"one of two schedules misses two slots", scenario{"a": {
+			"": leading(), "backup": healthy().with(missed), "other": healthy(),
+		}}, []wantedAlert{old}},
+		{"slots are missed, and another pod becomes the leader", scenario{
+			"a": {"": leading().absentFrom(4*hour + 5), "backup": healthy().with(missed).absentFrom(4*hour + 5)},
 			"b": {
 				"":       standby().with(pod{"active": always(0).then(4*hour+6, always(1))}),
-				"backup": healthy().with(missed).since(4*hour + 7),
+				"backup": healthy().with(missed).absentUntil(4*hour + 7),
 			},
-			// What is gone for two minutes is pending anew, and would fire later.
-		}, []firing{oldAt(4*hour+7+15, "2h 22m 0s")}},
-		{"of a cron line nothing is due on weekends", one(healthy().with(pod{
-			"interval_seconds": always(3 * 24 * hour * seconds), "oldest_recovery_point_timestamp_seconds": takenUntil(hour),
+			// After two minutes without samples, the alert is pending again.
+		}, []wantedAlert{oldAt(4*hour+7+15, "2h 22m 0s")}},
+		{"a cron line without slots on the weekend", oneOperator(healthy().with(pod{
+			"interval_seconds": always(3 * 24 * hour * seconds), "oldest_recovery_point_timestamp_seconds": recoveryPointUntil(hour),
 		})), nil},
 
-		{"a PVC fails for two hours", one(healthy().with(pod{
+		{"a PVC fails for two hours", oneOperator(healthy().with(pod{
 			"failing_persistentvolumeclaims": always(0).then(hour, always(1)).then(3*hour, always(0)),
 			"problems":                       always(0).then(hour, always(1)).then(3*hour, always(0)),
 			"ready Scheduled":                always(1).then(hour, never).then(3*hour, always(1)),
-			"ready SnapshotsFailing":         values(never).then(hour, always(0)).then(3*hour, never),
-		})), []firing{failing(hour+15, 3*hour)}},
-		{"a create fails for ten minutes", one(healthy().with(pod{
+			"ready SnapshotsFailing":         samples(never).then(hour, always(0)).then(3*hour, never),
+		})), []wantedAlert{failing(hour+15, 3*hour)}},
+		{"a create fails for ten minutes", oneOperator(healthy().with(pod{
 			"failing_persistentvolumeclaims": always(0).then(hour, always(1)).then(hour+10, always(0)),
 		})), nil},
-		{"snapshots fail just when the next is due, and are replaced at once", one(healthy().with(pod{
-			"snapshots_failed_total": counting,
-		})), []firing{failing(2*hour+45, 0)}},
-		{"the same, and the schedule is deleted", one(healthy().with(pod{
-			"snapshots_failed_total": counting,
-		}).gone(4 * hour)), []firing{failing(2*hour+45, 4*hour)}},
-		{"a snapshot fails, and the one that replaces it does not", one(healthy().with(pod{
+		{"every snapshot fails when the next is due, and is replaced at once", oneOperator(healthy().with(pod{
+			"snapshots_failed_total": hourlyCount,
+		})), []wantedAlert{failing(2*hour+45, 0)}},
+		{"every snapshot fails, and the schedule is deleted", oneOperator(healthy().with(pod{
+			"snapshots_failed_total": hourlyCount,
+		}).absentFrom(4 * hour)), []wantedAlert{failing(2*hour+45, 4*hour)}},
+		{"one snapshot fails, and its replacement succeeds", oneOperator(healthy().with(pod{
 			"snapshots_failed_total": always(0).then(hour, always(1)),
 		})), nil},
 
-		{"the spec is invalid", one(onlyReady(hour, "InvalidSpec")), []firing{notRunning("InvalidSpec")}},
-		{"VolumeSnapshots are not installed", one(onlyReady(hour, "SnapshotAPIMissing")), []firing{notRunning("SnapshotAPIMissing")}},
+		{"the spec is invalid", oneOperator(withOnlyReady(hour, "InvalidSpec")), []wantedAlert{notRunning("InvalidSpec")}},
+		{"the VolumeSnapshot CRD is not installed", oneOperator(withOnlyReady(hour, "SnapshotAPIMissing")), []wantedAlert{notRunning("SnapshotAPIMissing")}},
 
-		{"the clocks differ for an hour", one(healthy().with(pod{
+		{"the clocks differ for an hour", oneOperator(healthy().with(pod{
 			"retention_paused": always(0).then(hour, always(1)).then(2*hour, always(0)),
-		})), []firing{paused}},
-		{"an upload is slow", one(healthy().with(pod{"problems": always(0).then(hour, always(3))})), []firing{problems}},
+		})), []wantedAlert{paused}},
+		{"an upload is slow", oneOperator(healthy().with(pod{"problems": always(0).then(hour, always(3))})), []wantedAlert{problems}},
 
-		{"the operator goes, and comes back", story{"a": {
-			"":       leads().with(pod{"active": always(1).then(hour, never).then(3*hour, always(1))}),
+		{"the operator stops, and starts again", scenario{"a": {
+			"":       leading().with(pod{"active": always(1).then(hour, never).then(3*hour, always(1))}),
 			"backup": healthy(),
-		}}, []firing{down(hour+5, 3*hour)}},
-		{"no pod leads", story{"a": {"": standby()}, "b": {"": standby()}}, []firing{down(5, 0)}},
-		{"Prometheus reaches none", story{"a": {"": pod{"active": never}}}, []firing{down(5, 0)}},
-		{"another pod takes the lead", story{
-			"a": {"": leads().gone(2 * hour), "backup": healthy().gone(2 * hour)},
-			"b": {"": standby().with(pod{"active": always(0).then(2*hour+2, always(1))}), "backup": healthy().since(2*hour + 3)},
+		}}, []wantedAlert{down(hour+5, 3*hour)}},
+		{"no pod leads", scenario{"a": {"": standby()}, "b": {"": standby()}}, []wantedAlert{down(5, 0)}},
+		{"Prometheus reaches no pod", scenario{"a": {"": pod{"active": never}}}, []wantedAlert{down(5, 0)}},
+		{"another pod becomes the leader", scenario{
+			"a": {"": leading().absentFrom(2 * hour), "backup": healthy().absentFrom(2 * hour)},
+			"b": {"": standby().with(pod{"active": always(0).then(2*hour+2, always(1))}), "backup": healthy().absentUntil(2*hour + 3)},
 		}, nil},
 	}
-	fires := map[string]bool{}
+	fired := map[string]bool{}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			got := tc.story.play(t, 6*hour)
+			got := tc.scenario.evaluate(t, 6*hour)
 			for _, f := range got {
-				fires[f.alert] = true
-				until := "is still firing at the end"
+				fired[f.alert] = true
+				until := "end"
 				if f.until > 0 {
-					until = "until " + clock(f.until)
+					until = clock(f.until)
 				}
-				t.Logf("%s at %s, %s (%s)\n    %s\n    %s", f.alert, clock(f.from), until, f.severity, f.summary, f.description)
+				t.Logf("%s fires from %s to %s (%s)\n%s", f.alert, clock(f.from), until, f.severity, f.text)
 			}
-			if len(got) == 0 {
-				t.Log("no alert fires")
-			}
-			if !slices.Equal(got, tc.want) {
+			if !slices.EqualFunc(tc.want, got, wantedAlert.isFiring) {
 				t.Errorf("fired\n%+v\nwant\n%+v", got, tc.want)
 			}
 		})
 	}
 	for name := range alertRules(t) {
-		if !fires[name] {
-			t.Errorf("%s fires in no story", name)
+		if !fired[name] {
+			t.Errorf("%s fires in no scenario", name)
 		}
 	}
+}
+
+// wantedAlert is an alert that must fire, with texts that its annotations contain.
+type wantedAlert struct {
+	firingAlert
+	contains []string
+}
+
+func (w wantedAlert) isFiring(got firingAlert) bool {
+	for _, text := range w.contains {
+		if !strings.Contains(got.text, text) {
+			return false
+		}
+	}
+	w.text = got.text
+	return w.firingAlert == got
 }
 
 func clock(minute int) string { return fmt.Sprintf("%d:%02d", minute/hour, minute%hour) }

@@ -40,69 +40,69 @@ type panel struct {
 
 type target struct{ Expr, LegendFormat string }
 
-func theDashboard(t *testing.T) dashboard {
+func readDashboard(t *testing.T) dashboard {
 	t.Helper()
 	var d dashboard
 	must(t, json.Unmarshal(read(t, "config/grafana/dashboard.json"), &d))
 	if d.Title == "" || d.UID == "" || len(d.Panels) == 0 {
-		t.Fatalf("it is empty: %+v", d)
+		t.Fatalf("the dashboard is empty: %+v", d)
 	}
 	return d
 }
 
-// filled is a query as Grafana sends it.
-var filled = strings.NewReplacer("$__rate_interval", "2h", "$namespace", "shop", "$schedule", ".*")
+// variables replaces the variables of a query, as Grafana does.
+var variables = strings.NewReplacer("$__rate_interval", "2h", "$namespace", "shop", "$schedule", ".*")
 
-// queries are those of all panels, filled in, with the title of their panel.
+// queries returns the queries of all panels, with the titles of their panels.
 func (d dashboard) queries() map[string]string {
 	found := map[string]string{}
 	for _, p := range d.Panels {
 		for _, q := range p.Targets {
-			found[filled.Replace(q.Expr)] = p.Title
+			found[variables.Replace(q.Expr)] = p.Title
 		}
 	}
 	return found
 }
 
-func TestDashboardQueries(t *testing.T) {
-	known := existing(t)
-	d := theDashboard(t)
+func TestDashboardQueriesNameKnownMetricsAndLabels(t *testing.T) {
+	known := knownMetrics(t)
+	d := readDashboard(t)
 	for query, title := range d.queries() {
 		if strings.Contains(query, "$") {
-			t.Errorf("%s: %s: there is no such variable", title, query)
+			t.Errorf("%s: %s: unknown variable", title, query)
 		}
-		check(t, known, query)
+		checkExpression(t, known, query)
 	}
 	labelValues := regexp.MustCompile(`^label_values\((.+), (\w+)\)$`)
 	for _, v := range d.Templating.List {
 		if v.Type != "query" {
 			continue
 		}
-		m := labelValues.FindStringSubmatch(filled.Replace(v.Definition))
+		m := labelValues.FindStringSubmatch(variables.Replace(v.Definition))
 		if m == nil {
-			t.Errorf("variable %s: %s is no label_values", v.Name, v.Definition)
+			t.Errorf("variable %s: %s is not a label_values query", v.Name, v.Definition)
 			continue
 		}
-		check(t, known, "count by ("+m[2]+") ("+m[1]+")")
+		checkExpression(t, known, "count by ("+m[2]+") ("+m[1]+")")
 	}
 }
 
-// Legends name labels that the query leaves.
+// legendLabel matches a label in a legend.
 var legendLabel = regexp.MustCompile(`{{(\w+)}}`)
 
-func TestDashboardPanels(t *testing.T) {
-	d := theDashboard(t)
+func TestDashboardPanelsAreComplete(t *testing.T) {
+	d := readDashboard(t)
 	ids := map[int]bool{}
 	taken := map[[2]int]string{}
 	for _, p := range d.Panels {
 		if ids[p.ID] || p.Title == "" || len(p.Panels) > 0 {
-			t.Errorf("panel %d, %q: its id is there twice, it has no title, or it holds others", p.ID, p.Title)
+			t.Errorf("panel %d, %q: duplicate ID, no title, or nested panels", p.ID, p.Title)
 		}
 		ids[p.ID] = true
 		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
 			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
 				if other := taken[[2]int{x, y}]; other != "" || x >= 24 {
-					t.Fatalf("%s lies over %q, or beyond the edge", p.Title, other)
+					t.Fatalf("%s overlaps %q or the right edge", p.Title, other)
 				}
 				taken[[2]int{x, y}] = p.Title
 			}
@@ -116,26 +116,25 @@ func TestDashboardPanels(t *testing.T) {
 	}
 }
 
-// An hour of life fills each panel about schedules. Of what is wrong, there is
-// something wrong in it.
-func TestDashboardShowsALife(t *testing.T) {
-	one := healthy().with(pod{
+// The scenario has every kind of failure, so that every panel about schedules has data.
+func TestDashboardPanelsShowData(t *testing.T) {
+	oneOperator := healthy().with(pod{
 		"problems": always(1), "failing_persistentvolumeclaims": always(1), "skipped_persistentvolumeclaims": always(1),
-		"retention_paused": always(1), "suspended": always(1), "snapshots_failed_total": counting,
-		"slot_to_creation_seconds_bucket 1": counting, "slot_to_creation_seconds_bucket +Inf": counting,
-		"creation_to_ready_seconds_bucket 30": counting, "creation_to_ready_seconds_bucket +Inf": counting,
+		"retention_paused": always(1), "suspended": always(1), "snapshots_failed_total": hourlyCount,
+		"slot_to_creation_seconds_bucket 1": hourlyCount, "slot_to_creation_seconds_bucket +Inf": hourlyCount,
+		"creation_to_ready_seconds_bucket 30": hourlyCount, "creation_to_ready_seconds_bucket +Inf": hourlyCount,
 	})
 	const minutes = 3*hour + 30
-	s := story{"a": {"": leads(), "backup": one}}
+	s := scenario{"a": {"": leading(), "backup": oneOperator}}
 	loaded := promqltest.LoadedStorage(t, s.load(t, minutes))
 	engine := promqltest.NewTestEngine(t, false, 0, promqltest.DefaultMaxSamplesPerQuery)
 	at := time.Unix(0, 0).Add(minutes * time.Minute)
-	d := theDashboard(t)
+	d := readDashboard(t)
 	for _, p := range d.Panels {
 		for _, q := range p.Targets {
-			query := filled.Replace(q.Expr)
+			query := variables.Replace(q.Expr)
 			if !strings.Contains(query, "snapshotschedule_") || strings.Contains(query, "and on (job") {
-				continue // about the operator's process, which no story tells of
+				continue // about the operator's process, which is not in the scenario
 			}
 			asked, err := engine.NewInstantQuery(context.Background(), loaded, nil, query, at)
 			must(t, err)
@@ -144,7 +143,7 @@ func TestDashboardShowsALife(t *testing.T) {
 			vector, err := result.Vector()
 			must(t, err)
 			if len(vector) == 0 {
-				t.Errorf("%s: %s shows nothing", p.Title, query)
+				t.Errorf("%s: %s returns nothing", p.Title, query)
 				continue
 			}
 			t.Logf("%-35s %s = %v", p.Title, vector[0].Metric, vector[0].F)
@@ -157,10 +156,9 @@ func TestDashboardShowsALife(t *testing.T) {
 	}
 }
 
-// Whatever is measured is shown, or watched.
-func TestEveryMetricIsOfUse(t *testing.T) {
+func TestEveryMetricIsOnTheDashboardOrInAnAlert(t *testing.T) {
 	var all []string
-	all = append(all, slices.Collect(maps.Keys(theDashboard(t).queries()))...)
+	all = append(all, slices.Collect(maps.Keys(readDashboard(t).queries()))...)
 	for _, rule := range alertRules(t) {
 		all = append(all, rule.Expr)
 	}

@@ -19,7 +19,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
-// root is the root of the repository.
+// root is the repository's root.
 const root = "../.."
 
 func read(t *testing.T, path string) []byte {
@@ -36,14 +36,13 @@ func must(t *testing.T, err error) {
 	}
 }
 
-var described = regexp.MustCompile(`fqName: "([^"]+)".* constLabels: {([^}]*)}, variableLabels: {([^}]*)}`)
+var descriptionPattern = regexp.MustCompile(`fqName: "([^"]+)".* constLabels: {([^}]*)}, variableLabels: {([^}]*)}`)
 
-// targetLabels are put on every series by whoever scrapes it.
+// targetLabels are added to every series when it is scraped.
 var targetLabels = []string{"container", "endpoint", "instance", "job", "namespace", "pod", "service"}
 
-// existing are the metrics that the operator's registry knows, ours and those of
-// its libraries, with their labels.
-func existing(t *testing.T) map[string][]string {
+// knownMetrics returns the metrics in the operator's registry, its own and those of libraries, with their labels.
+func knownMetrics(t *testing.T) map[string][]string {
 	t.Helper()
 	descriptions := make(chan *prometheus.Desc)
 	go func() {
@@ -52,9 +51,9 @@ func existing(t *testing.T) map[string][]string {
 	}()
 	found := map[string][]string{}
 	for d := range descriptions {
-		m := described.FindStringSubmatch(d.String())
+		m := descriptionPattern.FindStringSubmatch(d.String())
 		if m == nil {
-			t.Fatalf("can not read %s", d)
+			t.Fatalf("cannot parse %s", d)
 		}
 		labels := slices.Clone(targetLabels)
 		for l := range strings.SplitSeq(m[2]+","+m[3], ",") {
@@ -62,8 +61,7 @@ func existing(t *testing.T) map[string][]string {
 			labels = append(labels, name)
 		}
 		found[m[1]] = labels
-		// A description does not say whether it is a histogram; of ours more is
-		// known, below.
+		// A description does not say whether the metric is a histogram. For the operator's own metrics, see below.
 		if strings.HasSuffix(m[1], "_seconds") {
 			found[m[1]+"_sum"], found[m[1]+"_count"] = labels, labels
 			found[m[1]+"_bucket"] = append(slices.Clone(labels), "le")
@@ -82,8 +80,8 @@ func existing(t *testing.T) map[string][]string {
 	return found
 }
 
-func TestExisting(t *testing.T) {
-	found := existing(t)
+func TestKnownMetrics(t *testing.T) {
+	found := knownMetrics(t)
 	for name, label := range map[string]string{
 		"snapshotschedule_snapshots":                        "state",
 		"snapshotschedule_creation_to_ready_seconds_bucket": "le",
@@ -96,32 +94,32 @@ func TestExisting(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"snapshotschedule_snapshots_total", "snapshotschedule_ready_count", "snapshotschedule_creation_to_ready_seconds"} {
-		if _, there := found[name]; there {
-			t.Errorf("%s is there", name)
+		if _, ok := found[name]; ok {
+			t.Errorf("%s should not be known", name)
 		}
 	}
 	if len(found) < 50 {
-		t.Errorf("only %v", slices.Sorted(maps.Keys(found)))
+		t.Errorf("found only %v", slices.Sorted(maps.Keys(found)))
 	}
 }
 
-// check parses an expression and looks up each metric and label that it names.
-func check(t *testing.T, known map[string][]string, expr string) {
+// checkExpression parses an expression, and checks that every metric and label in it is known.
+func checkExpression(t *testing.T, known map[string][]string, expr string) {
 	t.Helper()
 	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(expr)
 	if err != nil {
 		t.Errorf("%s: %v", expr, err)
 		return
 	}
-	var labels []string // of all metrics of the expression
+	var labels []string // of all metrics in the expression
 	parser.Inspect(parsed, func(node parser.Node, _ []parser.Node) error {
 		selector, ok := node.(*parser.VectorSelector)
 		if !ok {
 			return nil
 		}
-		have, there := known[selector.Name]
-		if !there {
-			t.Errorf("%s: there is no metric %q", expr, selector.Name)
+		have, ok := known[selector.Name]
+		if !ok {
+			t.Errorf("%s: unknown metric %q", expr, selector.Name)
 		}
 		for _, m := range selector.LabelMatchers {
 			if m.Name != "__name__" && !slices.Contains(have, m.Name) {
@@ -143,7 +141,7 @@ func check(t *testing.T, known map[string][]string, expr string) {
 		}
 		for _, l := range named {
 			if !slices.Contains(labels, l) {
-				t.Errorf("%s: no metric has the label %s", expr, l)
+				t.Errorf("%s: no metric has label %s", expr, l)
 			}
 		}
 		return nil

@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// decode reads an object of the Prometheus operator as strictly as its API does.
+// decode decodes an object of the Prometheus operator. Unknown fields are errors.
 func decode(t *testing.T, path, kind string, into runtime.Object) {
 	t.Helper()
 	must(t, yaml.UnmarshalStrict(read(t, path), into))
@@ -45,7 +45,7 @@ func ruleFile(t *testing.T) string {
 	return path
 }
 
-// alertRules are those of the file, read as strictly as Prometheus can.
+// alertRules returns the alerts of the rule file, parsed as Prometheus does.
 func alertRules(t *testing.T) map[string]rulefmt.Rule {
 	t.Helper()
 	groups, errs := rulefmt.ParseFile(ruleFile(t), false, model.UTF8Validation, parser.NewParser(parser.Options{}), promslog.NewNopLogger())
@@ -56,27 +56,27 @@ func alertRules(t *testing.T) map[string]rulefmt.Rule {
 	for _, group := range groups.Groups {
 		for _, rule := range group.Rules {
 			if rule.Alert == "" || found[rule.Alert].Alert != "" {
-				t.Errorf("%+v is no alert, or there twice", rule)
+				t.Errorf("%+v is not an alert, or has a duplicate name", rule)
 			}
 			found[rule.Alert] = rule
 		}
 	}
 	if len(found) == 0 {
-		t.Fatal("there are no alerts")
+		t.Fatal("the rule file has no alerts")
 	}
 	return found
 }
 
-func TestRules(t *testing.T) {
-	known := existing(t)
+func TestRulesAreComplete(t *testing.T) {
+	known := knownMetrics(t)
 	page := string(read(t, "docs/monitoring.md"))
 	for name, rule := range alertRules(t) {
-		check(t, known, rule.Expr)
+		checkExpression(t, known, rule.Expr)
 		if !strings.HasPrefix(name, "SnapshotSchedule") {
-			t.Errorf("%s: whose alert is it?", name)
+			t.Errorf("%s: the name should begin with SnapshotSchedule", name)
 		}
 		if severities := []string{"critical", "warning", "info"}; !slices.Contains(severities, rule.Labels["severity"]) {
-			t.Errorf("%s: severity is %q, none of %v", name, rule.Labels["severity"], severities)
+			t.Errorf("%s: severity is %q, want one of %v", name, rule.Labels["severity"], severities)
 		}
 		if got, want := slices.Sorted(maps.Keys(rule.Annotations)), []string{"description", "runbook_url", "summary"}; !slices.Equal(got, want) {
 			t.Errorf("%s: annotations %v, want %v", name, got, want)
@@ -88,23 +88,21 @@ func TestRules(t *testing.T) {
 			t.Errorf("docs/monitoring.md has no heading %s", name)
 		}
 		if rule.For == 0 {
-			t.Errorf("%s: fires at once, by a single scrape", name)
+			t.Errorf("%s: has no for duration and fires after a single scrape", name)
 		}
 	}
 }
 
-// The alerts need the labels as the operator writes them.
-func TestServiceMonitorHonoursLabels(t *testing.T) {
+// The alerts need the operator's own namespace label.
+func TestServiceMonitorHonorsLabels(t *testing.T) {
 	var monitor monitoringv1.ServiceMonitor
 	decode(t, "config/prometheus/monitor.yaml", monitoringv1.ServiceMonitorsKind, &monitor)
 	if e := monitor.Spec.Endpoints; len(e) != 1 || !e[0].HonorLabels {
-		t.Errorf("endpoints are %+v", e)
+		t.Errorf("want one endpoint with honorLabels, got %+v", e)
 	}
 }
 
-// What is scraped is what is served: the Service has the labels that the monitor
-// selects, and the port that it names.
-func TestServiceMonitorFindsTheService(t *testing.T) {
+func TestServiceMonitorSelectsTheMetricsService(t *testing.T) {
 	var monitor monitoringv1.ServiceMonitor
 	decode(t, "config/prometheus/monitor.yaml", monitoringv1.ServiceMonitorsKind, &monitor)
 	var service corev1.Service
@@ -123,6 +121,6 @@ func TestServiceMonitorFindsTheService(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("the monitor asks for %s, the service has %v, the network policy lets through %v",
+	t.Errorf("the monitor scrapes port %s, the service has %v, the network policy allows %v",
 		monitor.Spec.Endpoints[0].Port, service.Spec.Ports, policy.Spec.Ingress)
 }

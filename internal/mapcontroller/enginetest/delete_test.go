@@ -25,13 +25,13 @@ var _ = Describe("A delete", func() {
 		b   *Bucket
 	)
 	present := func() []string { return widgets(ctx, ns) }
-	deletes := func() []request { return op.sent("DELETE", "") }
+	deletes := func() []request { return op.find("DELETE", "") }
 	BeforeEach(func(sctx SpecContext) {
 		ctx = context.WithoutCancel(sctx)
 		ns = newNamespace(ctx)
 		op = newOperator(ns)
 	})
-	run := func() {
+	start := func() {
 		GinkgoHelper()
 		op.start()
 		in = newConfigMap(ctx, ns, "a", "app=x")
@@ -40,24 +40,23 @@ var _ = Describe("A delete", func() {
 			HaveField("Outputs", HaveKeyWithValue("widgets", HaveKeyWithValue("total", 1))))
 	}
 	bucket := func() *Bucket { return &Bucket{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "p"}} }
-	// meanwhile does something on the API server between the first decision to
-	// delete and the delete.
-	meanwhile := func(do func()) *atomic.Int32 {
+	// duringDecision calls do between the first decision to delete and the delete. It returns the number of decisions.
+	duringDecision := func(do func()) *atomic.Int32 {
 		decisions := &atomic.Int32{}
-		op.spec.Tombstone = func(mapRequest) mapResult {
+		op.program.Tombstone = func(observation) decision {
 			if decisions.Add(1) == 1 {
 				defer GinkgoRecover()
 				do()
 			}
-			return mapResult{}
+			return decision{}
 		}
 		return decisions
 	}
 
-	It("names the UID and the version of what was decided on", func() {
-		run()
+	It("carries the UID and resourceVersion of the decision as preconditions", func() {
+		start()
 		w := getWidget(ctx, ns, "p-a")
-		Expect(user.Delete(ctx, in)).To(Succeed())
+		Expect(api.Delete(ctx, in)).To(Succeed())
 		Eventually(present).Should(BeEmpty())
 		Expect(deletes()).To(HaveLen(1))
 		var options metav1.DeleteOptions
@@ -65,96 +64,96 @@ var _ = Describe("A delete", func() {
 		Expect(options.Preconditions).To(Equal(&metav1.Preconditions{UID: &w.UID, ResourceVersion: &w.ResourceVersion}))
 	})
 
-	It("is held back when the input's labels have changed back", func() {
-		decisions := meanwhile(func() {
+	It("is not sent if a live read shows that the input is selected again", func() {
+		decisions := duringDecision(func() {
 			input := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "a"}}
-			change(ctx, input, func(c *corev1.ConfigMap) { c.Labels["app"] = "x" })
+			patch(ctx, input, func(c *corev1.ConfigMap) { c.Labels["app"] = "x" })
 		})
-		run()
-		change(ctx, in, func(c *corev1.ConfigMap) { c.Labels["app"] = "y" })
+		start()
+		patch(ctx, in, func(c *corev1.ConfigMap) { c.Labels["app"] = "y" })
 		Eventually(decisions.Load).Should(BeNumerically(">", 0))
-		op.quiet()
+		op.waitUntilIdle()
 		Expect(deletes()).To(BeEmpty())
 		Expect(present()).To(ConsistOf("p-a"))
 	})
 
-	It("is held back when the input is back", func() {
-		op.spec.MapKey = func(o client.Object) string { return o.GetName() }
-		decisions := meanwhile(func() { newConfigMap(ctx, ns, "a", "app=x") })
-		run()
+	It("is not sent if a live read shows that the input exists again", func() {
+		op.program.MapKey = func(o client.Object) string { return o.GetName() }
+		decisions := duringDecision(func() { newConfigMap(ctx, ns, "a", "app=x") })
+		start()
 		w := getWidget(ctx, ns, "p-a")
-		Expect(user.Delete(ctx, in)).To(Succeed())
+		Expect(api.Delete(ctx, in)).To(Succeed())
 		Eventually(decisions.Load).Should(BeNumerically(">", 0))
-		op.quiet()
+		op.waitUntilIdle()
 		Expect(deletes()).To(BeEmpty())
 		Expect(getWidget(ctx, ns, "p-a").UID).To(Equal(w.UID))
 	})
 
-	It("reads the input by the name that the output remembers", func() {
-		op.spec.Outputs[0].InputName = func(client.Object) string { return "a" }
-		run()
-		Expect(user.Delete(ctx, in)).To(Succeed())
+	It("is preceded by a live read of the input by the name that the output remembers", func() {
+		op.program.Outputs[0].InputName = func(client.Object) string { return "a" }
+		start()
+		Expect(api.Delete(ctx, in)).To(Succeed())
 		Eventually(present).Should(BeEmpty())
-		Expect(op.sent("GET", "/configmaps/a")).NotTo(BeEmpty())
-		Expect(op.sent("GET", "/secrets/a")).NotTo(BeEmpty())
+		Expect(op.find("GET", "/configmaps/a")).NotTo(BeEmpty())
+		Expect(op.find("GET", "/secrets/a")).NotTo(BeEmpty())
 	})
 
-	It("is held back when the parent's generation has changed", func() {
-		decisions := meanwhile(func() { change(ctx, bucket(), selecting()) })
-		run()
-		change(ctx, in, func(c *corev1.ConfigMap) { c.Labels["app"] = "y" })
+	It("is not sent if a live read shows another generation of the parent", func() {
+		decisions := duringDecision(func() { patch(ctx, bucket(), selecting()) })
+		start()
+		patch(ctx, in, func(c *corev1.ConfigMap) { c.Labels["app"] = "y" })
 		Eventually(decisions.Load).Should(BeNumerically(">", 0))
-		op.quiet()
+		op.waitUntilIdle()
 		Expect(deletes()).To(BeEmpty())
 		Expect(present()).To(ConsistOf("p-a"))
 	})
 
-	It("is held back when the parent is being deleted", func() {
-		decisions := meanwhile(func() {
+	It("is not sent if a live read shows that the parent is being deleted", func() {
+		decisions := duringDecision(func() {
 			b := bucket()
-			change(ctx, b, func(b *Bucket) { b.Finalizers = []string{wait} })
-			Expect(user.Delete(ctx, b)).To(Succeed())
+			patch(ctx, b, func(b *Bucket) { b.Finalizers = []string{holdFinalizer} })
+			Expect(api.Delete(ctx, b)).To(Succeed())
 		})
-		run()
-		Expect(user.Delete(ctx, in)).To(Succeed())
+		start()
+		Expect(api.Delete(ctx, in)).To(Succeed())
 		Eventually(decisions.Load).Should(BeNumerically(">", 0))
-		op.quiet()
+		op.waitUntilIdle()
 		Expect(deletes()).To(BeEmpty())
 		Expect(present()).To(ConsistOf("p-a"))
-		change(ctx, bucket(), func(b *Bucket) { b.Finalizers = nil })
+		patch(ctx, bucket(), func(b *Bucket) { b.Finalizers = nil })
 	})
 
-	It("is held back when the output has changed", func() {
-		run()
+	It("fails if the output has changed", func() {
+		start()
 		op.freeze("widgets")
-		change(ctx, getWidget(ctx, ns, "p-a"), func(w *Widget) { w.Labels["touched"] = "yes" })
-		Expect(user.Delete(ctx, in)).To(Succeed())
+		patch(ctx, getWidget(ctx, ns, "p-a"), func(w *Widget) { w.Labels["touched"] = "yes" })
+		Expect(api.Delete(ctx, in)).To(Succeed())
 		Eventually(deletes).Should(ContainElement(HaveField("Status", 409)))
 		Expect(present()).To(ConsistOf("p-a"))
 		op.thaw()
 		Eventually(present).Should(BeEmpty())
 	})
 
-	It("is held back when the evidence has changed", func() {
-		two := func(r mapRequest) mapResult {
-			first, second := widget(r), widget(r)
+	It("is not sent if a live read shows that the evidence has changed", func() {
+		two := func(r observation) decision {
+			first, second := widgetFor(r), widgetFor(r)
 			first.Name += "-1"
 			second.Name += "-2"
-			return want(first, second)
+			return desire(first, second)
 		}
-		op.spec.Map = two
-		// It keeps the newest that is not spoilt.
-		op.spec.Tombstone = func(r mapRequest) mapResult {
+		op.program.Map = two
+		// The tombstone keeps the last output that is not spoiled, as evidence.
+		op.program.Tombstone = func(r observation) decision {
 			var keep client.Object
 			for _, o := range r.Outputs {
-				if o.GetLabels()["spoilt"] == "" && (keep == nil || o.GetName() > keep.GetName()) {
+				if o.GetLabels()["spoiled"] == "" && (keep == nil || o.GetName() > keep.GetName()) {
 					keep = o
 				}
 			}
 			if keep == nil {
-				return mapResult{Outputs: r.Outputs}
+				return decision{Outputs: r.Outputs}
 			}
-			return mapResult{Outputs: []client.Object{keep}, Evidence: []client.Object{keep}}
+			return decision{Outputs: []client.Object{keep}, Evidence: []client.Object{keep}}
 		}
 		op.start()
 		in = newConfigMap(ctx, ns, "a")
@@ -162,60 +161,60 @@ var _ = Describe("A delete", func() {
 		Eventually(statusOf).WithArguments(ctx, b).Should(
 			HaveField("Outputs", HaveKeyWithValue("widgets", HaveKeyWithValue("total", 2))))
 		op.freeze("widgets")
-		change(ctx, getWidget(ctx, ns, "p-a-2"), func(w *Widget) { w.Labels["spoilt"] = "yes" })
-		op.forget()
-		Expect(user.Delete(ctx, in)).To(Succeed())
-		Eventually(func() []request { return op.sent("GET", "/widgets/p-a-2") }).ShouldNot(BeEmpty())
+		patch(ctx, getWidget(ctx, ns, "p-a-2"), func(w *Widget) { w.Labels["spoiled"] = "yes" })
+		op.resetRequests()
+		Expect(api.Delete(ctx, in)).To(Succeed())
+		Eventually(func() []request { return op.find("GET", "/widgets/p-a-2") }).ShouldNot(BeEmpty())
 		Expect(deletes()).To(BeEmpty())
 		op.thaw()
 		Eventually(present).Should(ConsistOf("p-a-1"))
 	})
 
-	DescribeTable("is held back while the clocks differ",
+	DescribeTable("is not sent while the clocks differ",
 		func(ahead time.Duration) {
-			run()
-			op.lie(ahead)
-			Expect(user.Delete(ctx, in)).To(Succeed())
+			start()
+			op.setServerClockAhead(ahead)
+			Expect(api.Delete(ctx, in)).To(Succeed())
 			Eventually(op.timesPaused).Should(BeNumerically(">", 0))
 			Eventually(statusOf).WithArguments(ctx, b).Should(HaveField("Paused", 1))
 			Expect(deletes()).To(BeEmpty())
 
-			By("creating all the same")
+			By("creating outputs all the same")
 			newConfigMap(ctx, ns, "new", "app=x")
 			Eventually(present).Should(ConsistOf("p-a", "p-new"))
 
-			By("going on when they agree")
-			op.lie(0)
+			By("resuming when they agree")
+			op.setServerClockAhead(0)
 			Eventually(present).Should(ConsistOf("p-new"))
 			Eventually(statusOf).WithArguments(ctx, b).Should(HaveField("Paused", 0))
 		},
-		Entry("ours behind", 10*time.Minute),
-		Entry("ours ahead", -10*time.Minute),
+		Entry("the local clock is behind", 10*time.Minute),
+		Entry("the local clock is ahead", -10*time.Minute),
 	)
 
-	It("of one key is not stopped by that key's create, nor by those of others", func() {
-		op.spec.Map = func(r mapRequest) mapResult {
-			out := widget(r)
+	It("is not prevented by failing creates, of its key or of others", func() {
+		op.program.Map = func(r observation) decision {
+			out := widgetFor(r)
 			if r.Input.GetAnnotations()["bad"] != "" {
 				out.Name = "Not_A_Name"
 			}
-			return want(out)
+			return desire(out)
 		}
-		run()
-		change(ctx, in, func(c *corev1.ConfigMap) { c.Annotations = map[string]string{"bad": "yes"} })
+		start()
+		patch(ctx, in, func(c *corev1.ConfigMap) { c.Annotations = map[string]string{"bad": "yes"} })
 		Eventually(present).Should(BeEmpty())
 		newConfigMap(ctx, ns, "good", "app=x")
 		Eventually(present).Should(ConsistOf("p-good"))
-		Expect(op.failedAtAll()).To(HaveEach(HaveField("Verb", "create")))
-		Expect(op.failedAtAll()).NotTo(BeEmpty())
+		Expect(op.failures()).To(HaveEach(HaveField("verb", "create")))
+		Expect(op.failures()).NotTo(BeEmpty())
 
-		By("recovering when it is mended")
-		change(ctx, in, func(c *corev1.ConfigMap) { c.Annotations = nil })
+		By("creating the output when the input is fixed")
+		patch(ctx, in, func(c *corev1.ConfigMap) { c.Annotations = nil })
 		Eventually(present).Should(ConsistOf("p-a", "p-good"))
 	})
 
-	It("keeps to the pace", func() {
-		op.options.DeletesPerSecond = 4
+	It("respects the rate limit", func() {
+		op.program.DeletesPerSecond = 4
 		op.start()
 		b = newBucket(ctx, ns, "p", selecting("app=x"))
 		for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"} {
@@ -223,9 +222,9 @@ var _ = Describe("A delete", func() {
 		}
 		Eventually(present).Should(HaveLen(10))
 		started := time.Now()
-		change(ctx, b, selecting("app=none"))
+		patch(ctx, b, selecting("app=none"))
 		Eventually(present).Should(BeEmpty())
-		// A burst of 4, then 6 more at 4 a second.
+		// A burst of 4, then 6 more at 4 per second.
 		Expect(time.Since(started)).To(BeNumerically(">", 1400*time.Millisecond))
 	})
 })

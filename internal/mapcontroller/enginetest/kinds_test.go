@@ -36,7 +36,7 @@ type BucketSpec struct {
 	Selector metav1.LabelSelector `json:"selector,omitempty"`
 	// Color is copied into the outputs.
 	Color string `json:"color,omitempty"`
-	// Invalid makes the spec one that cannot be worked with.
+	// Invalid makes the spec invalid.
 	Invalid bool `json:"invalid,omitempty"`
 }
 
@@ -78,7 +78,7 @@ type WidgetList struct {
 	Items           []Widget `json:"items"`
 }
 
-// Gadget is an output whose definition is installed late.
+// Gadget is a kind whose CRD is not installed at first.
 type Gadget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

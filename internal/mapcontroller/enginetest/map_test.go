@@ -6,6 +6,8 @@ package enginetest
 import (
 	"context"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -27,11 +29,11 @@ var _ = Describe("The map", func() {
 	})
 	present := func() []string { return widgets(ctx, ns) }
 
-	It("makes outputs of inputs of several kinds, and tags them", func() {
+	It("creates outputs for inputs of several kinds, with labels and owner", func() {
 		op.start()
 		in := newConfigMap(ctx, ns, "a", "app=x")
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "s", Labels: map[string]string{"app": "x"}}}
-		Expect(user.Create(ctx, secret)).To(Succeed())
+		Expect(api.Create(ctx, secret)).To(Succeed())
 		newConfigMap(ctx, ns, "other", "app=y")
 		b := newBucket(ctx, ns, "b", selecting("app=x"))
 
@@ -50,7 +52,7 @@ var _ = Describe("The map", func() {
 		}))
 	})
 
-	It("takes every input where the selector is empty", func() {
+	It("selects every input with an empty selector", func() {
 		op.start()
 		newConfigMap(ctx, ns, "a")
 		newConfigMap(ctx, ns, "b", "app=x")
@@ -58,9 +60,9 @@ var _ = Describe("The map", func() {
 		Eventually(present).Should(ConsistOf("all-a", "all-b"))
 	})
 
-	It("maps no output that is an input too, whatever the selector", func() {
-		op.spec.Map = func(r mapRequest) mapResult {
-			return want(&corev1.ConfigMap{
+	It("does not map its own outputs, whatever the selector", func() {
+		op.program.Map = func(r observation) decision {
+			return desire(&corev1.ConfigMap{
 				ObjectMeta: metav1.ObjectMeta{Name: "copy-of-" + r.Input.GetName(), Labels: r.Input.GetLabels()},
 			})
 		}
@@ -70,63 +72,63 @@ var _ = Describe("The map", func() {
 		Eventually(statusOf).WithArguments(ctx, b).Should(And(
 			HaveField("Inputs", HaveKeyWithValue("configmaps", 1)),
 			HaveField("Outputs", HaveKeyWithValue("configmaps", HaveKeyWithValue("total", 1)))))
-		// The copies have been looked at when one that came later has been mapped.
+		// When an input created later is mapped, the copies have been reconciled.
 		newConfigMap(ctx, ns, "later")
-		Eventually(op.looks).Should(HaveKey("b/later"))
+		Eventually(op.mapCalls).Should(HaveKey("b/later"))
 		var all corev1.ConfigMapList
 		Consistently(func() []corev1.ConfigMap {
-			Expect(user.List(ctx, &all, client.InNamespace(ns))).To(Succeed())
+			Expect(api.List(ctx, &all, client.InNamespace(ns))).To(Succeed())
 			return all.Items
 		}).Should(WithTransform(func(items []corev1.ConfigMap) int {
 			return len(items)
 		}, BeNumerically("<=", 4)))
-		Expect(op.looks()).NotTo(HaveKey(ContainSubstring("copy-of-")))
+		Expect(op.mapCalls()).NotTo(HaveKey(ContainSubstring("copy-of-")))
 	})
 
-	It("moves an input out when its labels change, and back", func() {
+	It("follows an input whose labels change to another parent, and back", func() {
 		op.start()
 		in := newConfigMap(ctx, ns, "a", "app=x")
 		newBucket(ctx, ns, "x", selecting("app=x"))
 		newBucket(ctx, ns, "y", selecting("app=y"))
 		Eventually(present).Should(ConsistOf("x-a"))
-		change(ctx, in, func(c *corev1.ConfigMap) { c.Labels["app"] = "y" })
+		patch(ctx, in, func(c *corev1.ConfigMap) { c.Labels["app"] = "y" })
 		Eventually(present).Should(ConsistOf("y-a"))
-		change(ctx, in, func(c *corev1.ConfigMap) { c.Labels["app"] = "x" })
+		patch(ctx, in, func(c *corev1.ConfigMap) { c.Labels["app"] = "x" })
 		Eventually(present).Should(ConsistOf("x-a"))
-		change(ctx, in, func(c *corev1.ConfigMap) { c.Labels = nil })
+		patch(ctx, in, func(c *corev1.ConfigMap) { c.Labels = nil })
 		Eventually(present).Should(BeEmpty())
 	})
 
-	It("follows the selector of the parent", func() {
+	It("follows a change of the parent's selector", func() {
 		op.start()
 		newConfigMap(ctx, ns, "a", "app=x")
 		newConfigMap(ctx, ns, "b", "app=y")
 		b := newBucket(ctx, ns, "p", selecting("app=x"))
 		Eventually(present).Should(ConsistOf("p-a"))
-		change(ctx, b, selecting("app=y"))
+		patch(ctx, b, selecting("app=y"))
 		Eventually(present).Should(ConsistOf("p-b"))
 		Eventually(statusOf).WithArguments(ctx, b).Should(And(
 			HaveField("ObservedGeneration", BeEquivalentTo(2)), HaveField("DetachedKeys", 0)))
 	})
 
-	It("deletes what is detached, by default", func() {
+	It("deletes detached outputs by default", func() {
 		op.start()
 		in := newConfigMap(ctx, ns, "a")
 		newBucket(ctx, ns, "p")
 		Eventually(present).Should(ConsistOf("p-a"))
-		Expect(user.Delete(ctx, in)).To(Succeed())
+		Expect(api.Delete(ctx, in)).To(Succeed())
 		Eventually(present).Should(BeEmpty())
 	})
 
-	It("lets a tombstone keep or drop, and nothing else", func() {
-		op.spec.Map = func(r mapRequest) mapResult {
-			keep, drop := widget(r), widget(r)
+	It("lets a tombstone keep or delete outputs, but not create any", func() {
+		op.program.Map = func(r observation) decision {
+			keep, remove := widgetFor(r), widgetFor(r)
 			keep.Name += "-keep"
-			drop.Name += "-drop"
-			return want(keep, drop)
+			remove.Name += "-delete"
+			return desire(keep, remove)
 		}
-		op.spec.Tombstone = func(r mapRequest) mapResult {
-			var d mapResult
+		op.program.Tombstone = func(r observation) decision {
+			var d decision
 			for _, o := range r.Outputs {
 				if strings.HasSuffix(o.GetName(), "-keep") {
 					d.Outputs = append(d.Outputs, o)
@@ -138,73 +140,72 @@ var _ = Describe("The map", func() {
 		op.start()
 		in := newConfigMap(ctx, ns, "a")
 		b := newBucket(ctx, ns, "p")
-		Eventually(present).Should(ConsistOf("p-a-keep", "p-a-drop"))
-		Expect(user.Delete(ctx, in)).To(Succeed())
+		Eventually(present).Should(ConsistOf("p-a-keep", "p-a-delete"))
+		Expect(api.Delete(ctx, in)).To(Succeed())
 		Eventually(present).Should(ConsistOf("p-a-keep"))
 		Eventually(statusOf).WithArguments(ctx, b).Should(And(
 			HaveField("DetachedKeys", 1), HaveField("Outputs", HaveKeyWithValue("widgets", HaveKeyWithValue("total", 1)))))
 		Consistently(present).Should(ConsistOf("p-a-keep"))
 
-		By("not forgetting it over a restart")
+		By("deleting the kept output after a restart without a tombstone")
 		op.stop()
 		again := newOperator(ns)
-		again.start() // without a Tombstone
+		again.start()
 		Eventually(present).Should(BeEmpty())
 	})
 
-	It("neither creates nor deletes while the spec is invalid, and recovers", func() {
+	It("creates and deletes nothing while the spec is invalid, and resumes when it is fixed", func() {
 		op.start()
 		in := newConfigMap(ctx, ns, "a")
 		b := newBucket(ctx, ns, "p")
 		Eventually(present).Should(ConsistOf("p-a"))
-		change(ctx, b, func(b *Bucket) { b.Spec.Invalid = true })
+		patch(ctx, b, func(b *Bucket) { b.Spec.Invalid = true })
 		Eventually(statusOf).WithArguments(ctx, b).Should(HaveField("Invalid", "spec.invalid is set"))
-		Expect(user.Delete(ctx, in)).To(Succeed())
+		Expect(api.Delete(ctx, in)).To(Succeed())
 		newConfigMap(ctx, ns, "new")
-		// A valid parent sees the same inputs: when it has served them, the other
-		// had its chance.
+		// When a valid parent has outputs for the same inputs, the invalid one has been reconciled too.
 		newBucket(ctx, ns, "valid")
 		Eventually(present).Should(ContainElement("valid-new"))
 		Consistently(present).Should(ConsistOf("p-a", "valid-new"))
-		change(ctx, b, func(b *Bucket) { b.Spec.Invalid = false })
+		patch(ctx, b, func(b *Bucket) { b.Spec.Invalid = false })
 		Eventually(present).Should(ConsistOf("p-new", "valid-new"))
 		Eventually(statusOf).WithArguments(ctx, b).Should(HaveField("Invalid", ""))
 	})
 
-	It("writes nothing for a parent that is being deleted", func() {
+	It("creates and deletes nothing for a parent that is being deleted", func() {
 		op.start()
-		b := newBucket(ctx, ns, "p", func(b *Bucket) { b.Finalizers = []string{"enginetest.mapcontroller.dev/wait"} })
+		b := newBucket(ctx, ns, "p", func(b *Bucket) { b.Finalizers = []string{holdFinalizer} })
 		in := newConfigMap(ctx, ns, "a")
 		Eventually(present).Should(ConsistOf("p-a"))
 		Eventually(statusOf).WithArguments(ctx, b).Should(HaveField("ObservedGeneration", BeEquivalentTo(1)))
-		Expect(user.Delete(ctx, b)).To(Succeed())
+		Expect(api.Delete(ctx, b)).To(Succeed())
 		newBucket(ctx, ns, "q")
 		Eventually(present).Should(ConsistOf("p-a", "q-a"))
-		Expect(user.Delete(ctx, in)).To(Succeed())
+		Expect(api.Delete(ctx, in)).To(Succeed())
 		newConfigMap(ctx, ns, "new")
 		Eventually(present).Should(ConsistOf("p-a", "q-new"))
 		Consistently(present).Should(ConsistOf("p-a", "q-new"))
-		change(ctx, b, func(b *Bucket) { b.Finalizers = nil })
+		patch(ctx, b, func(b *Bucket) { b.Finalizers = nil })
 	})
 
-	It("asks for an output once, though the cache is late", func() {
+	It("creates an output once, although the cache is stale", func() {
 		op.start()
 		b := newBucket(ctx, ns, "p")
 		Eventually(statusOf).WithArguments(ctx, b).Should(HaveField("ObservedGeneration", BeEquivalentTo(1)))
 		op.freeze("widgets")
 		in := newConfigMap(ctx, ns, "a")
 		Eventually(present).Should(ConsistOf("p-a"))
-		change(ctx, in, func(c *corev1.ConfigMap) { c.Data = map[string]string{"a": "b"} })
+		patch(ctx, in, func(c *corev1.ConfigMap) { c.Data = map[string]string{"a": "b"} })
 		newConfigMap(ctx, ns, "later")
 		Eventually(present).Should(ConsistOf("p-a", "p-later"))
-		op.quiet()
-		Expect(op.sent("POST", "/widgets")).To(HaveLen(2))
+		op.waitUntilIdle()
+		Expect(op.find("POST", "/widgets")).To(HaveLen(2))
 		op.thaw()
-		Eventually(op.looks).Should(HaveKeyWithValue("p/a", BeNumerically(">=", 2)))
+		Eventually(op.mapCalls).Should(HaveKeyWithValue("p/a", BeNumerically(">=", 2)))
 	})
 
-	It("looks at one key for the event of one object", func() {
-		op.spec.Map = func(mapRequest) mapResult { return mapResult{} }
+	It("reconciles one key for the event of one object", func() {
+		op.program.Map = func(observation) decision { return decision{} }
 		op.start()
 		for i := range 500 {
 			newConfigMap(ctx, ns, "in-"+string(rune('a'+i/26))+string(rune('a'+i%26)))
@@ -212,11 +213,26 @@ var _ = Describe("The map", func() {
 		in := newConfigMap(ctx, ns, "one")
 		b := newBucket(ctx, ns, "p")
 		Eventually(statusOf).WithArguments(ctx, b).Should(HaveField("Inputs", HaveKeyWithValue("configmaps", 501)))
-		Eventually(op.looks).Should(HaveLen(501))
-		before := op.looks()
-		change(ctx, in, func(c *corev1.ConfigMap) { c.Data = map[string]string{"a": "b"} })
+		Eventually(op.mapCalls).Should(HaveLen(501))
+		before := op.mapCalls()
+		patch(ctx, in, func(c *corev1.ConfigMap) { c.Data = map[string]string{"a": "b"} })
 		before["p/one"]++
-		Eventually(op.looks).Should(Equal(before))
-		Consistently(op.looks).Should(Equal(before))
+		Eventually(op.mapCalls).Should(Equal(before))
+		Consistently(op.mapCalls).Should(Equal(before))
+	})
+
+	It("requeues a key at the time that its decision requests", func() {
+		var decisions atomic.Int32
+		op.program.Map = func(r observation) decision {
+			d := desire(widgetFor(r))
+			if decisions.Add(1) < 10 {
+				d.Next = r.Now.Add(100 * time.Millisecond)
+			}
+			return d
+		}
+		op.start()
+		newConfigMap(ctx, ns, "a")
+		newBucket(ctx, ns, "p")
+		Eventually(decisions.Load).Should(BeEquivalentTo(10))
 	})
 })

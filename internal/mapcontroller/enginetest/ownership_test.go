@@ -13,11 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
-
-const wait = "enginetest.mapcontroller.dev/wait"
 
 var _ = Describe("Ownership", func() {
 	var (
@@ -33,7 +29,7 @@ var _ = Describe("Ownership", func() {
 		in = newConfigMap(ctx, ns, "a")
 	})
 	present := func() []string { return widgets(ctx, ns) }
-	tagged := func(name, bucket string, refs ...metav1.OwnerReference) *Widget {
+	labeled := func(name, bucket string, refs ...metav1.OwnerReference) *Widget {
 		return &Widget{ObjectMeta: metav1.ObjectMeta{
 			Namespace: ns, Name: name, OwnerReferences: refs,
 			Labels: map[string]string{keyLabel: string(in.UID), parentLabel: bucket},
@@ -42,10 +38,10 @@ var _ = Describe("Ownership", func() {
 	ref := func(b *Bucket) metav1.OwnerReference {
 		return *metav1.NewControllerRef(b, groupVersion.WithKind("Bucket"))
 	}
-	controller := func(name string) func() types.UID {
+	controllerOf := func(name string) func() types.UID {
 		return func() types.UID {
 			var w Widget
-			if err := user.Get(ctx, client.ObjectKey{Namespace: ns, Name: name}, &w); err != nil {
+			if err := api.Get(ctx, client.ObjectKey{Namespace: ns, Name: name}, &w); err != nil {
 				return types.UID(err.Error())
 			}
 			if ref := metav1.GetControllerOf(&w); ref != nil {
@@ -55,148 +51,148 @@ var _ = Describe("Ownership", func() {
 		}
 	}
 
-	It("adopts an orphan that names the parent, before and after the parent comes", func() {
-		op.spec.Map = func(r mapRequest) mapResult { return mapResult{Outputs: r.Outputs} }
+	It("adopts an orphan with the parent's label, created before or after the parent", func() {
+		op.program.Map = func(r observation) decision { return decision{Outputs: r.Outputs} }
 		op.start()
-		Expect(user.Create(ctx, tagged("early", "p"))).To(Succeed())
+		Expect(api.Create(ctx, labeled("early", "p"))).To(Succeed())
 		b := newBucket(ctx, ns, "p")
-		Eventually(controller("early")).Should(Equal(b.UID))
-		Expect(user.Create(ctx, tagged("late", "p"))).To(Succeed())
-		Eventually(controller("late")).Should(Equal(b.UID))
+		Eventually(controllerOf("early")).Should(Equal(b.UID))
+		Expect(api.Create(ctx, labeled("late", "p"))).To(Succeed())
+		Eventually(controllerOf("late")).Should(Equal(b.UID))
 		Eventually(statusOf).WithArguments(ctx, b).Should(
 			HaveField("Outputs", HaveKeyWithValue("widgets", HaveKeyWithValue("total", 2))))
 	})
 
-	It("never touches nor counts what another controls", func() {
+	It("neither changes nor counts what something else controls", func() {
 		op.start()
 		other := metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: "x", UID: "x-uid", Controller: new(true)}
 		namesake := metav1.OwnerReference{
-			APIVersion: groupVersion.String(), Kind: "Bucket", Name: "p", UID: "before-us", Controller: new(true),
+			APIVersion: groupVersion.String(), Kind: "Bucket", Name: "p", UID: "earlier", Controller: new(true),
 		}
-		Expect(user.Create(ctx, tagged("foreign", "p", other))).To(Succeed())
-		Expect(user.Create(ctx, tagged("namesakes", "p", namesake))).To(Succeed())
+		Expect(api.Create(ctx, labeled("foreign", "p", other))).To(Succeed())
+		Expect(api.Create(ctx, labeled("namesakes", "p", namesake))).To(Succeed())
 		b := newBucket(ctx, ns, "p")
 		Eventually(statusOf).WithArguments(ctx, b).Should(And(
 			HaveField("ObservedGeneration", BeEquivalentTo(1)),
 			HaveField("Outputs", HaveKeyWithValue("widgets", Equal(map[string]int{"total": 1})))))
-		Expect(user.Delete(ctx, in)).To(Succeed())
+		Expect(api.Delete(ctx, in)).To(Succeed())
 		Eventually(present).Should(ConsistOf("foreign", "namesakes"))
 		Consistently(present).Should(ConsistOf("foreign", "namesakes"))
-		Expect(op.written()).To(HaveEach(HaveField("Path", Not(Or(
+		Expect(op.writes()).To(HaveEach(HaveField("Path", Not(Or(
 			HaveSuffix("/foreign"), HaveSuffix("/namesakes"))))))
 	})
 
-	It("refuses to adopt for a parent that is being deleted, though the cache is late", func() {
+	It("refuses to adopt if a live read shows that the parent is being deleted", func() {
 		op.start()
-		b := newBucket(ctx, ns, "p", func(b *Bucket) { b.Finalizers = []string{wait} })
+		b := newBucket(ctx, ns, "p", func(b *Bucket) { b.Finalizers = []string{holdFinalizer} })
 		Eventually(statusOf).WithArguments(ctx, b).Should(HaveField("ObservedGeneration", BeEquivalentTo(1)))
 		op.freeze("buckets")
-		Expect(user.Delete(ctx, b)).To(Succeed())
-		Expect(user.Create(ctx, tagged("orphan", "p"))).To(Succeed())
-		Eventually(func() bool { return op.failed("adopt", mapcontroller.ErrAdoptionRefused) }).Should(BeTrue())
-		Expect(controller("orphan")()).To(BeEmpty())
+		Expect(api.Delete(ctx, b)).To(Succeed())
+		Expect(api.Create(ctx, labeled("orphan", "p"))).To(Succeed())
+		Eventually(func() bool { return op.hasFailed("adopt", errAdoptionRefused) }).Should(BeTrue())
+		Expect(controllerOf("orphan")()).To(BeEmpty())
 		op.thaw()
-		change(ctx, b, func(b *Bucket) { b.Finalizers = nil })
-		Consistently(controller("orphan")).Should(BeEmpty())
+		patch(ctx, b, func(b *Bucket) { b.Finalizers = nil })
+		Consistently(controllerOf("orphan")).Should(BeEmpty())
 	})
 
-	It("refuses to adopt for a parent that was made anew, though the cache is late", func() {
-		op.spec.Map = func(r mapRequest) mapResult { return mapResult{Outputs: r.Outputs} }
+	It("refuses to adopt if a live read shows another parent of the same name", func() {
+		op.program.Map = func(r observation) decision { return decision{Outputs: r.Outputs} }
 		op.start()
 		b := newBucket(ctx, ns, "p")
 		Eventually(statusOf).WithArguments(ctx, b).Should(HaveField("ObservedGeneration", BeEquivalentTo(1)))
 		op.freeze("buckets")
-		Expect(user.Delete(ctx, b)).To(Succeed())
-		anew := newBucket(ctx, ns, "p")
-		Expect(user.Create(ctx, tagged("orphan", "p"))).To(Succeed())
-		Eventually(func() bool { return op.failed("adopt", mapcontroller.ErrAdoptionRefused) }).Should(BeTrue())
-		Expect(controller("orphan")()).To(BeEmpty())
+		Expect(api.Delete(ctx, b)).To(Succeed())
+		second := newBucket(ctx, ns, "p")
+		Expect(api.Create(ctx, labeled("orphan", "p"))).To(Succeed())
+		Eventually(func() bool { return op.hasFailed("adopt", errAdoptionRefused) }).Should(BeTrue())
+		Expect(controllerOf("orphan")()).To(BeEmpty())
 		op.thaw()
-		Eventually(controller("orphan")).Should(Equal(anew.UID))
+		Eventually(controllerOf("orphan")).Should(Equal(second.UID))
 	})
 
 	DescribeTable("releases an output when a user",
-		func(change_ func(*Widget)) {
+		func(change func(*Widget)) {
 			op.start()
 			b := newBucket(ctx, ns, "p")
-			Eventually(controller("p-a")).Should(Equal(b.UID))
+			Eventually(controllerOf("p-a")).Should(Equal(b.UID))
 			keep := metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: "x", UID: "x-uid"}
-			out := tagged("p-a", "p")
-			change(ctx, out, func(w *Widget) { w.OwnerReferences = append(w.OwnerReferences, keep) })
-			change(ctx, out, change_)
-			Eventually(controller("p-a")).Should(BeEmpty())
+			out := labeled("p-a", "p")
+			patch(ctx, out, func(w *Widget) { w.OwnerReferences = append(w.OwnerReferences, keep) })
+			patch(ctx, out, change)
+			Eventually(controllerOf("p-a")).Should(BeEmpty())
 			Expect(getWidget(ctx, ns, "p-a").OwnerReferences).To(Equal([]metav1.OwnerReference{keep}))
 			Eventually(statusOf).WithArguments(ctx, b).Should(HaveField("Outputs", Not(HaveKey("widgets"))))
-			Expect(op.sent("DELETE", "")).To(BeEmpty())
+			Expect(op.find("DELETE", "")).To(BeEmpty())
 		},
-		Entry("names another parent", func(w *Widget) { w.Labels[parentLabel] = "other" }),
-		Entry("takes the parent's name off", func(w *Widget) { delete(w.Labels, parentLabel) }),
-		Entry("takes the map key off", func(w *Widget) { delete(w.Labels, keyLabel) }),
-		Entry("empties the map key", func(w *Widget) { w.Labels[keyLabel] = "" }),
+		Entry("sets another parent label", func(w *Widget) { w.Labels[parentLabel] = "other" }),
+		Entry("removes the parent label", func(w *Widget) { delete(w.Labels, parentLabel) }),
+		Entry("removes the map key", func(w *Widget) { delete(w.Labels, keyLabel) }),
+		Entry("sets an empty map key", func(w *Widget) { w.Labels[keyLabel] = "" }),
 	)
 
-	It("takes it for success when someone made the very output first", func() {
+	It("treats AlreadyExists as success if the existing object is the desired output", func() {
 		var b *Bucket
 		var once atomic.Bool
-		op.spec.Map = func(r mapRequest) mapResult {
+		op.program.Map = func(r observation) decision {
 			if once.CompareAndSwap(false, true) {
 				defer GinkgoRecover()
-				out := tagged("p-a", "p", ref(r.Parent))
-				Expect(user.Create(ctx, out)).To(Succeed())
+				out := labeled("p-a", "p", ref(r.Parent))
+				Expect(api.Create(ctx, out)).To(Succeed())
 			}
-			return want(widget(r))
+			return desire(widgetFor(r))
 		}
 		op.start()
 		b = newBucket(ctx, ns, "p")
 		Eventually(statusOf).WithArguments(ctx, b).Should(
 			HaveField("Outputs", HaveKeyWithValue("widgets", HaveKeyWithValue("total", 1))))
-		Expect(op.sent("POST", "/widgets")).To(HaveExactElements(HaveField("Status", 409)))
-		Expect(op.failedAtAll()).To(BeEmpty())
+		Expect(op.find("POST", "/widgets")).To(HaveExactElements(HaveField("Status", 409)))
+		Expect(op.failures()).To(BeEmpty())
 	})
 
-	It("tells of a name that is taken, tries again, and keeps no other key waiting", func() {
+	It("reports a name collision, retries, and delays no other key", func() {
 		foreign := &Widget{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "p-a"}}
-		Expect(user.Create(ctx, foreign)).To(Succeed())
+		Expect(api.Create(ctx, foreign)).To(Succeed())
 		newConfigMap(ctx, ns, "b")
 		op.start()
 		b := newBucket(ctx, ns, "p")
-		Eventually(func() bool { return op.failed("create", mapcontroller.ErrNameCollision) }).Should(BeTrue())
+		Eventually(func() bool { return op.hasFailed("create", errNameCollision) }).Should(BeTrue())
 		Eventually(present).Should(ConsistOf("p-a", "p-b"))
-		Expect(controller("p-a")()).To(BeEmpty())
-		Expect(user.Delete(ctx, foreign)).To(Succeed())
-		Eventually(controller("p-a")).Should(Equal(b.UID))
+		Expect(controllerOf("p-a")()).To(BeEmpty())
+		Expect(api.Delete(ctx, foreign)).To(Succeed())
+		Eventually(controllerOf("p-a")).Should(Equal(b.UID))
 	})
 
-	It("leaves it at that where the name is taken by what does the work already", func() {
-		op.spec.Outputs[0].Served = func(_, existing client.Object) bool { return existing.GetLabels()["serves"] == "yes" }
-		Expect(user.Create(ctx, &Widget{ObjectMeta: metav1.ObjectMeta{
-			Namespace: ns, Name: "p-a", Labels: map[string]string{"serves": "yes"},
+	It("creates nothing if the existing object covers the desired output", func() {
+		op.program.Outputs[0].Covers = func(_, existing client.Object) bool { return existing.GetLabels()["covers"] == "yes" }
+		Expect(api.Create(ctx, &Widget{ObjectMeta: metav1.ObjectMeta{
+			Namespace: ns, Name: "p-a", Labels: map[string]string{"covers": "yes"},
 		}})).To(Succeed())
 		op.start()
 		b := newBucket(ctx, ns, "p")
 		Eventually(statusOf).WithArguments(ctx, b).Should(HaveField("ObservedGeneration", BeEquivalentTo(1)))
-		Expect(op.failedAtAll()).To(BeEmpty())
-		Expect(controller("p-a")()).To(BeEmpty())
+		Expect(op.failures()).To(BeEmpty())
+		Expect(controllerOf("p-a")()).To(BeEmpty())
 	})
 
-	It("makes an output again once the one that is being deleted is gone", func() {
+	It("creates an output again once the terminating one is gone", func() {
 		op.start()
 		newBucket(ctx, ns, "p")
 		Eventually(present).Should(ConsistOf("p-a"))
-		out := tagged("p-a", "p")
-		change(ctx, out, func(w *Widget) { w.Finalizers = []string{wait} })
-		Expect(user.Delete(ctx, out)).To(Succeed())
-		before := op.looks()["p/a"]
-		change(ctx, in, func(c *corev1.ConfigMap) { c.Data = map[string]string{"a": "b"} })
-		Eventually(op.looks).Should(HaveKeyWithValue("p/a", BeNumerically(">", before)))
-		Expect(op.sent("POST", "/widgets")).To(HaveLen(1))
+		out := labeled("p-a", "p")
+		patch(ctx, out, func(w *Widget) { w.Finalizers = []string{holdFinalizer} })
+		Expect(api.Delete(ctx, out)).To(Succeed())
+		before := op.mapCalls()["p/a"]
+		patch(ctx, in, func(c *corev1.ConfigMap) { c.Data = map[string]string{"a": "b"} })
+		Eventually(op.mapCalls).Should(HaveKeyWithValue("p/a", BeNumerically(">", before)))
+		Expect(op.find("POST", "/widgets")).To(HaveLen(1))
 		uid := out.UID
-		change(ctx, out, func(w *Widget) { w.Finalizers = nil })
+		patch(ctx, out, func(w *Widget) { w.Finalizers = nil })
 		Eventually(func() types.UID {
 			var w Widget
-			_ = user.Get(ctx, client.ObjectKeyFromObject(out), &w)
+			_ = api.Get(ctx, client.ObjectKeyFromObject(out), &w)
 			return w.UID
 		}).ShouldNot(Or(BeEmpty(), Equal(uid)))
-		Expect(op.failedAtAll()).To(BeEmpty())
+		Expect(op.failures()).To(BeEmpty())
 	})
 })

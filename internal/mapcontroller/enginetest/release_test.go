@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-var _ = Describe("Outputs that outlive their parent", func() {
+var _ = Describe("Outputs of a parent with policy Orphan", func() {
 	const finalizer = "enginetest.mapcontroller.dev/release"
 	var (
 		ctx context.Context
@@ -28,13 +28,13 @@ var _ = Describe("Outputs that outlive their parent", func() {
 		ctx = context.WithoutCancel(sctx)
 		ns = newNamespace(ctx)
 		op = newOperator(ns)
-		op.spec.Finalizer = finalizer
-		op.spec.Orphan = func(b *Bucket) bool { return b.Spec.Color == "orphan" }
+		op.program.Finalizer = finalizer
+		op.program.Orphan = func(b *Bucket) bool { return b.Spec.Color == "orphan" }
 	})
-	finalizers := func(b *Bucket) func() []string {
+	finalizersOf := func(b *Bucket) func() []string {
 		return func() []string {
 			var now Bucket
-			if err := user.Get(ctx, client.ObjectKeyFromObject(b), &now); err != nil {
+			if err := api.Get(ctx, client.ObjectKeyFromObject(b), &now); err != nil {
 				return []string{string(apierrors.ReasonForError(err))}
 			}
 			return now.Finalizers
@@ -42,7 +42,7 @@ var _ = Describe("Outputs that outlive their parent", func() {
 	}
 	owned := func() (n int) {
 		var l WidgetList
-		if err := user.List(ctx, &l, client.InNamespace(ns)); err != nil {
+		if err := api.List(ctx, &l, client.InNamespace(ns)); err != nil {
 			return -1
 		}
 		for _, w := range l.Items {
@@ -51,44 +51,43 @@ var _ = Describe("Outputs that outlive their parent", func() {
 		return n
 	}
 
-	It("are released before it goes, and only then", func() {
+	It("are released before the parent is deleted, and only then", func() {
 		op.start()
 		for i := range 20 {
 			newConfigMap(ctx, ns, fmt.Sprintf("in-%d", i))
 		}
 		b := newBucket(ctx, ns, "p", func(b *Bucket) { b.Spec.Color = "orphan" })
-		Eventually(finalizers(b)).Should(ConsistOf(finalizer))
+		Eventually(finalizersOf(b)).Should(ConsistOf(finalizer))
 		Eventually(owned).Should(Equal(20))
-		Expect(user.Delete(ctx, b)).To(Succeed())
-		Eventually(finalizers(b)).Should(ConsistOf(string(metav1.StatusReasonNotFound)))
+		Expect(api.Delete(ctx, b)).To(Succeed())
+		Eventually(finalizersOf(b)).Should(ConsistOf(string(metav1.StatusReasonNotFound)))
 		Expect(owned()).To(BeZero())
 		Expect(widgets(ctx, ns)).To(HaveLen(20))
-		op.quiet()
+		op.waitUntilIdle()
 		Expect(owned()).To(BeZero())
 
-		By("being taken back by one of its name")
+		By("creating a parent of the same name, which adopts them")
 		newBucket(ctx, ns, "p")
 		Eventually(owned).Should(Equal(20))
-		Expect(op.sent("POST", "/widgets")).To(HaveLen(20))
+		Expect(op.find("POST", "/widgets")).To(HaveLen(20))
 	})
 
-	It("are no longer held once they need not be", func() {
+	It("are not released if the policy changes: the finalizer is removed", func() {
 		op.start()
 		b := newBucket(ctx, ns, "p", func(b *Bucket) { b.Spec.Color = "orphan" })
-		Eventually(finalizers(b)).Should(ConsistOf(finalizer))
-		change(ctx, b, func(b *Bucket) { b.Spec.Color = "" })
-		Eventually(finalizers(b)).Should(BeEmpty())
+		Eventually(finalizersOf(b)).Should(ConsistOf(finalizer))
+		patch(ctx, b, func(b *Bucket) { b.Spec.Color = "" })
+		Eventually(finalizersOf(b)).Should(BeEmpty())
 	})
 })
 
-// The cache of a user may hold only what is tagged: to it, an output whose key
-// was taken off was deleted.
-var _ = Describe("A cache of tagged outputs", func() {
+// A cache may be restricted to objects with the map-key label. To its watch, an output without the label is deleted.
+var _ = Describe("With a cache restricted to labeled outputs", func() {
 	var (
 		ctx context.Context
 		ns  string
 	)
-	tagged := func(o *operator) {
+	restrictCache := func(o *operator) {
 		requirement, err := labels.NewRequirement(keyLabel, selection.Exists, nil)
 		Expect(err).NotTo(HaveOccurred())
 		o.cached = map[client.Object]cache.ByObject{&Widget{}: {Label: labels.NewSelector().Add(*requirement)}}
@@ -100,43 +99,43 @@ var _ = Describe("A cache of tagged outputs", func() {
 		newConfigMap(ctx, ns, "a")
 		newBucket(ctx, ns, "p")
 	})
-	takeKeyOff := func() {
+	removeKey := func() {
 		GinkgoHelper()
-		change(ctx, getWidget(ctx, ns, "p-a"), func(w *Widget) { delete(w.Labels, keyLabel) })
+		patch(ctx, getWidget(ctx, ns, "p-a"), func(w *Widget) { delete(w.Labels, keyLabel) })
 	}
 	start := func() *operator {
 		GinkgoHelper()
 		op := newOperator(ns)
-		tagged(op)
+		restrictCache(op)
 		op.start()
 		Eventually(func() []string { return widgets(ctx, ns) }).Should(ConsistOf("p-a"))
 		return op
 	}
 
-	It("shows when a key is taken off", func() {
+	It("an output is released when its map key is removed", func() {
 		op := start()
-		op.quiet()
-		takeKeyOff()
+		op.waitUntilIdle()
+		removeKey()
 		Eventually(owners).Should(BeEmpty())
-		Expect(op.sent("DELETE", "")).To(BeEmpty())
+		Expect(op.find("DELETE", "")).To(BeEmpty())
 	})
 
-	It("is not all there is to look at after a start", func() {
+	It("an output is released if its map key was removed while the operator was not running", func() {
 		op := start()
-		op.quiet()
+		op.waitUntilIdle()
 		op.stop()
-		takeKeyOff()
+		removeKey()
 		Expect(owners()).To(HaveLen(1))
 		again := start()
 		Eventually(owners).Should(BeEmpty())
-		Expect(again.sent("DELETE", "")).To(BeEmpty())
+		Expect(again.find("DELETE", "")).To(BeEmpty())
 	})
 
-	It("shows a key that is emptied", func() {
+	It("an output is released when its map key is set to an empty string", func() {
 		op := start()
-		op.quiet()
-		change(ctx, getWidget(ctx, ns, "p-a"), func(w *Widget) { w.Labels[keyLabel] = "" })
+		op.waitUntilIdle()
+		patch(ctx, getWidget(ctx, ns, "p-a"), func(w *Widget) { w.Labels[keyLabel] = "" })
 		Eventually(owners).Should(BeEmpty())
-		Expect(op.sent("DELETE", "")).To(BeEmpty())
+		Expect(op.find("DELETE", "")).To(BeEmpty())
 	})
 })

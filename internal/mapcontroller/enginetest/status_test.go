@@ -7,15 +7,12 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
 
 var _ = Describe("Status", func() {
@@ -29,16 +26,16 @@ var _ = Describe("Status", func() {
 		ns = newNamespace(ctx)
 		op = newOperator(ns)
 	})
-	writes := func() []request { return op.sent("PATCH", "/status") }
+	writes := func() []request { return op.find("PATCH", "/status") }
 	setReady := func(name string, status metav1.ConditionStatus) {
 		GinkgoHelper()
 		w := getWidget(ctx, ns, name)
 		w.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: status, LastTransitionTime: metav1.Now(), Reason: "Test"}}
-		Expect(user.Status().Update(ctx, w)).To(Succeed())
+		Expect(api.Status().Update(ctx, w)).To(Succeed())
 	}
 
-	It("counts inputs, outputs, conditions and what is detached", func() {
-		op.spec.Tombstone = func(r mapRequest) mapResult { return mapResult{Outputs: r.Outputs} }
+	It("counts inputs, outputs, conditions and detached keys", func() {
+		op.program.Tombstone = func(r observation) decision { return decision{Outputs: r.Outputs} }
 		op.start()
 		in := newConfigMap(ctx, ns, "a")
 		newConfigMap(ctx, ns, "b")
@@ -54,41 +51,41 @@ var _ = Describe("Status", func() {
 		}))
 		setReady("p-b", metav1.ConditionTrue)
 		Eventually(status).Should(HaveField("Outputs", HaveKeyWithValue("widgets", HaveKeyWithValue("ready", 2))))
-		Expect(user.Delete(ctx, in)).To(Succeed())
+		Expect(api.Delete(ctx, in)).To(Succeed())
 		Eventually(status).Should(And(
 			HaveField("DetachedKeys", 1), HaveField("Inputs", HaveKeyWithValue("configmaps", 1)),
 			HaveField("Outputs", HaveKeyWithValue("widgets", HaveKeyWithValue("total", 2)))))
-		Expect(user.Delete(ctx, getWidget(ctx, ns, "p-a"))).To(Succeed())
+		Expect(api.Delete(ctx, getWidget(ctx, ns, "p-a"))).To(Succeed())
 		Eventually(status).Should(And(
 			HaveField("DetachedKeys", 0), HaveField("Outputs", HaveKeyWithValue("widgets", HaveKeyWithValue("total", 1)))))
 	})
 
-	It("settles under a new generation, and for a parent without keys", func() {
+	It("observes a new generation, and a parent without keys", func() {
 		op.start()
 		b := newBucket(ctx, ns, "p")
 		status := func() int64 { return statusOf(ctx, b).ObservedGeneration }
 		Eventually(status).Should(BeEquivalentTo(1))
 		newConfigMap(ctx, ns, "a")
 		newConfigMap(ctx, ns, "b")
-		change(ctx, b, func(b *Bucket) { b.Spec.Color = "red" })
+		patch(ctx, b, func(b *Bucket) { b.Spec.Color = "red" })
 		Eventually(status).Should(BeEquivalentTo(2))
 	})
 
-	It("settles for a parent that was made anew under its name", func() {
+	It("observes a parent that is created again under its name", func() {
 		op.start()
 		newConfigMap(ctx, ns, "a")
 		for range 5 {
 			b := newBucket(ctx, ns, "p")
 			Eventually(statusOf).WithArguments(ctx, b).Should(And(
 				HaveField("ObservedGeneration", BeEquivalentTo(1)), HaveField("Inputs", HaveKeyWithValue("configmaps", 1))))
-			Expect(user.Delete(ctx, b)).To(Succeed())
+			Expect(api.Delete(ctx, b)).To(Succeed())
 			// No garbage collector runs here.
-			Expect(user.DeleteAllOf(ctx, &Widget{}, client.InNamespace(ns))).To(Succeed())
+			Expect(api.DeleteAllOf(ctx, &Widget{}, client.InNamespace(ns))).To(Succeed())
 		}
 	})
 
-	It("is written once an interval at most, and wakes no key", func() {
-		op.options.StatusInterval = time.Second
+	It("is written at most once per interval, and requeues no key", func() {
+		op.program.StatusInterval = time.Second
 		op.start()
 		b := newBucket(ctx, ns, "p")
 		Eventually(statusOf).WithArguments(ctx, b).Should(HaveField("ObservedGeneration", BeEquivalentTo(1)))
@@ -98,94 +95,78 @@ var _ = Describe("Status", func() {
 			time.Sleep(100 * time.Millisecond)
 		}
 		Eventually(statusOf).WithArguments(ctx, b).Should(HaveField("Outputs", HaveKeyWithValue("widgets", HaveKeyWithValue("total", 30))))
-		most := int(time.Since(started)/op.options.StatusInterval) + 2
-		Expect(writes()).To(HaveLen(len(writes())))
+		most := int(time.Since(started)/op.program.StatusInterval) + 2
 		Expect(len(writes())).To(BeNumerically("<=", most))
 
-		op.quiet()
-		looks := op.looks()
-		b.Status.DetachedKeys = 77 // someone else writes it
-		change(ctx, b, func(b *Bucket) { b.Annotations = map[string]string{"a": "b"} })
+		op.waitUntilIdle()
+		calls := op.mapCalls()
+		b.Status.DetachedKeys = 77
+		patch(ctx, b, func(b *Bucket) { b.Annotations = map[string]string{"a": "b"} })
 		before := b.DeepCopyObject().(*Bucket)
 		b.Status.DetachedKeys = 77
-		Expect(user.Status().Patch(ctx, b, client.MergeFrom(before))).To(Succeed())
+		Expect(api.Status().Patch(ctx, b, client.MergeFrom(before))).To(Succeed())
 
-		By("putting right what someone else wrote")
+		By("restoring what someone else wrote")
 		Eventually(statusOf).WithArguments(ctx, b).Should(HaveField("DetachedKeys", 0))
-		Expect(op.looks()).To(Equal(looks))
+		Expect(op.mapCalls()).To(Equal(calls))
 	})
 
-	It("is put right when the cache was late", func() {
+	It("is corrected after the cache was stale", func() {
 		op.start()
 		b := newBucket(ctx, ns, "p")
 		configmaps := func() int { return statusOf(ctx, b).Inputs["configmaps"] }
 		in := newConfigMap(ctx, ns, "a")
 		Eventually(configmaps).Should(Equal(1))
-		op.quiet()
+		op.waitUntilIdle()
 		op.freeze("buckets")
 		newConfigMap(ctx, ns, "b")
 		Eventually(configmaps).Should(Equal(2))
-		// Back at one, as the cache shows it still: there seems nothing to write.
-		Expect(user.Delete(ctx, in)).To(Succeed())
+		// The count is one again, as in the stale cache: there seems to be nothing to write.
+		Expect(api.Delete(ctx, in)).To(Succeed())
 		Eventually(func() []string { return widgets(ctx, ns) }).Should(ConsistOf("p-b"))
-		op.quiet()
+		op.waitUntilIdle()
 		Expect(configmaps()).To(Equal(2))
 		op.thaw()
 		Eventually(configmaps).Should(Equal(1))
 	})
 
-	It("is never put together from two looks", func() {
+	It("is never merged from two writes", func() {
 		op.start()
 		b := newBucket(ctx, ns, "p")
 		configmaps := func() int { return statusOf(ctx, b).Inputs["configmaps"] }
 		newConfigMap(ctx, ns, "a")
 		Eventually(configmaps).Should(Equal(1))
-		op.quiet()
+		op.waitUntilIdle()
 		op.freeze("buckets")
 		newConfigMap(ctx, ns, "b")
 		Eventually(configmaps).Should(Equal(2))
-		// What differs from the cached copy is not what differs from this status.
-		op.forget()
+		// A patch against the cached status would be wrong for the current one: it must conflict.
+		op.resetRequests()
 		newConfigMap(ctx, ns, "c")
-		Eventually(func() []request { return op.sent(http.MethodPatch, "/status") }).
+		Eventually(func() []request { return op.find(http.MethodPatch, "/status") }).
 			Should(ContainElement(HaveField("Status", http.StatusConflict)))
 		Expect(configmaps()).To(Equal(2))
 		op.thaw()
 		Eventually(configmaps).Should(Equal(3))
 	})
 
-	It("costs nothing while nothing happens", func() {
+	It("causes no request while nothing happens", func() {
 		op.start()
 		b := newBucket(ctx, ns, "p")
 		for i := range 10 {
 			newConfigMap(ctx, ns, fmt.Sprintf("in-%d", i))
 		}
 		Eventually(statusOf).WithArguments(ctx, b).Should(HaveField("Outputs", HaveKeyWithValue("widgets", HaveKeyWithValue("total", 10))))
-		op.quiet()
-		looks := op.looks()
-		op.forget()
-		Consistently(func() []request { return op.sent("", "") }, "3s").Should(BeEmpty())
-		Expect(op.looks()).To(Equal(looks))
-	})
-
-	It("looks again when a decision says so", func() {
-		var decisions atomic.Int32
-		op.spec.Map = func(r mapRequest) mapResult {
-			d := want(widget(r))
-			if decisions.Add(1) < 10 {
-				d.Next = r.Now.Add(100 * time.Millisecond)
-			}
-			return d
-		}
-		op.start()
-		newConfigMap(ctx, ns, "a")
-		newBucket(ctx, ns, "p")
-		Eventually(decisions.Load).Should(BeEquivalentTo(10))
+		op.waitUntilIdle()
+		calls := op.mapCalls()
+		op.resetRequests()
+		Consistently(func() []request { return op.find("", "") }, "3s").Should(BeEmpty())
+		Expect(op.mapCalls()).To(Equal(calls))
 	})
 })
 
 var _ = Describe("Many inputs", func() {
-	It("are served once each, also over a restart", func(sctx SpecContext) {
+	It("are mapped once each, also over a restart", func(sctx SpecContext) {
 		const many = 300
 		ctx := context.WithoutCancel(sctx)
 		ns := newNamespace(ctx)
@@ -195,32 +176,32 @@ var _ = Describe("Many inputs", func() {
 		for i := range many {
 			newConfigMap(ctx, ns, fmt.Sprintf("in-%d", i))
 		}
-		served := HaveField("Outputs", HaveKeyWithValue("widgets", HaveKeyWithValue("total", many)))
-		Eventually(statusOf).WithArguments(ctx, b).Should(served)
-		op.quiet()
+		complete := HaveField("Outputs", HaveKeyWithValue("widgets", HaveKeyWithValue("total", many)))
+		Eventually(statusOf).WithArguments(ctx, b).Should(complete)
+		op.waitUntilIdle()
 		op.stop()
-		posts := op.sent("POST", "")
+		posts := op.find("POST", "")
 		Expect(posts).To(And(HaveLen(many), HaveEach(HaveField("Status", 201))))
-		Expect(op.written()).To(HaveEach(HaveField("Method", Or(Equal("POST"), Equal("PATCH")))))
+		Expect(op.writes()).To(HaveEach(HaveField("Method", Or(Equal("POST"), Equal("PATCH")))))
 
 		By("starting another manager")
 		again := newOperator(ns)
 		again.start()
-		Eventually(again.looks).Should(HaveLen(many))
-		again.quiet()
-		Expect(again.written()).To(BeEmpty())
-		Expect(statusOf(ctx, b)).To(served)
+		Eventually(again.mapCalls).Should(HaveLen(many))
+		again.waitUntilIdle()
+		Expect(again.writes()).To(BeEmpty())
+		Expect(statusOf(ctx, b)).To(complete)
 	})
 })
 
 var _ = Describe("A missing kind", func() {
-	It("leaves the manager up, is told of, and is noticed when it comes, goes and comes back", func(sctx SpecContext) {
+	It("does not end the manager, is reported, and is detected when it is installed, removed and installed again", func(sctx SpecContext) {
 		ctx := context.WithoutCancel(sctx)
 		ns := newNamespace(ctx)
 		op := newOperator(ns)
-		op.spec.Outputs = []mapcontroller.Output{{Object: &Gadget{}, Resource: "gadgets"}}
-		op.spec.Map = func(r mapRequest) mapResult {
-			return want(&Gadget{ObjectMeta: metav1.ObjectMeta{Name: r.Input.GetName()}})
+		op.program.Outputs = []outputKind{{Object: &Gadget{}, Resource: "gadgets"}}
+		op.program.Map = func(r observation) decision {
+			return desire(&Gadget{ObjectMeta: metav1.ObjectMeta{Name: r.Input.GetName()}})
 		}
 		op.start()
 		b := newBucket(ctx, ns, "p")
@@ -228,7 +209,7 @@ var _ = Describe("A missing kind", func() {
 		missing := HaveField("Missing", ConsistOf("Gadget.v1.enginetest.mapcontroller.dev"))
 		gadgets := func() (names []string) {
 			var l GadgetList
-			if err := user.List(ctx, &l, client.InNamespace(ns)); err != nil {
+			if err := api.List(ctx, &l, client.InNamespace(ns)); err != nil {
 				return []string{err.Error()}
 			}
 			for _, g := range l.Items {
@@ -238,16 +219,16 @@ var _ = Describe("A missing kind", func() {
 		}
 		Eventually(statusOf).WithArguments(ctx, b).Should(missing)
 
-		definitions := installLater()
+		uninstall := installGadgets()
 		Eventually(gadgets).Should(ConsistOf("a"))
 		Eventually(statusOf).WithArguments(ctx, b).Should(And(
 			HaveField("Missing", BeEmpty()), HaveField("ObservedGeneration", BeEquivalentTo(1))))
 
-		definitions.uninstall()
+		uninstall()
 		newConfigMap(ctx, ns, "b")
 		Eventually(statusOf).WithArguments(ctx, b).Should(missing)
 
-		installLater()
+		installGadgets()
 		Eventually(gadgets, "60s").Should(ConsistOf("a", "b"))
 		Eventually(statusOf, "60s").WithArguments(ctx, b).Should(And(
 			HaveField("Missing", BeEmpty()), HaveField("Outputs", HaveKeyWithValue("gadgets", HaveKeyWithValue("total", 2)))))
@@ -257,13 +238,13 @@ var _ = Describe("A missing kind", func() {
 		ctx := context.WithoutCancel(sctx)
 		ns := newNamespace(ctx)
 		op := newOperator(ns)
-		op.spec.Inputs = []mapcontroller.Input{{Object: &Gadget{}, Resource: "gadgets"}}
+		op.program.Inputs = []inputKind{{Object: &Gadget{}, Resource: "gadgets"}}
 		op.start()
 		b := newBucket(ctx, ns, "p")
 		Eventually(statusOf).WithArguments(ctx, b).Should(HaveField("Missing", HaveLen(1)))
-		installLater()
+		installGadgets()
 		Eventually(func() error {
-			return user.Create(ctx, &Gadget{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "g"}})
+			return api.Create(ctx, &Gadget{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "g"}})
 		}).Should(Succeed())
 		Eventually(func() []string { return widgets(ctx, ns) }).Should(ConsistOf("p-g"))
 	})

@@ -5,6 +5,7 @@ package enginetest
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"sync"
 	"testing"
@@ -13,22 +14,24 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	_ "mapcontroller.dev/snapshotschedule/internal/mapcontroller/enginetest/mutationdetector" // a changed cache panics
 )
 
 var (
-	server *rest.Config
-	// user is a client of nobody's manager.
-	user client.Client
+	restConfig *rest.Config
+	// api is the client of the user and of the other controllers.
+	api client.Client
 )
 
 func TestEngine(t *testing.T) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
-		t.Fatal("these tests need a kube-apiserver and an etcd, in the folder that KUBEBUILDER_ASSETS names; " +
-			"run them with 'make test-integration'")
+		t.Fatal("KUBEBUILDER_ASSETS is not set: these tests need kube-apiserver and etcd, run them with make test-integration")
 	}
 	RegisterFailHandler(Fail)
 	SetDefaultEventuallyTimeout(20 * time.Second)
@@ -38,36 +41,35 @@ func TestEngine(t *testing.T) {
 }
 
 var _ = BeforeSuite(func() {
+	detector := fmt.Sprintf("%T", toolscache.NewCacheMutationDetector("suite"))
+	Expect(detector).NotTo(ContainSubstring("dummy"), "the cache mutation detector should be enabled")
 	logf.SetLogger(zap.New(zap.WriteTo(GinkgoWriter), zap.UseDevMode(true)))
-	env := &envtest.Environment{
+	server := &envtest.Environment{
 		Scheme:                newScheme(),
 		CRDDirectoryPaths:     []string{"testdata/installed"},
 		ErrorIfCRDPathMissing: true,
 	}
 	var err error
-	server, err = env.Start()
+	restConfig, err = server.Start()
 	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(env.Stop)
-	server.QPS = -1
-	user, err = client.New(server, client.Options{Scheme: newScheme()})
+	DeferCleanup(server.Stop)
+	restConfig.QPS = -1
+	api, err = client.New(restConfig, client.Options{Scheme: newScheme()})
 	Expect(err).NotTo(HaveOccurred())
-	Expect(user.List(context.Background(), &BucketList{})).To(Succeed())
+	Expect(api.List(context.Background(), &BucketList{})).To(Succeed())
 })
 
-// later is a definition that was installed after the suite began.
-type later struct{ uninstall func() }
-
-// installLater installs Gadgets until the end of the spec, or uninstall.
-func installLater() later {
+// installGadgets installs the Gadget kind until the end of the spec, or until the returned function is called.
+func installGadgets() (uninstall func()) {
 	GinkgoHelper()
 	options := envtest.CRDInstallOptions{Paths: []string{"testdata/later"}, Scheme: newScheme()}
-	_, err := envtest.InstallCRDs(server, options)
+	_, err := envtest.InstallCRDs(restConfig, options)
 	Expect(err).NotTo(HaveOccurred())
-	l := later{uninstall: sync.OnceFunc(func() {
+	uninstall = sync.OnceFunc(func() {
 		GinkgoHelper()
-		Expect(envtest.UninstallCRDs(server, options)).To(Succeed())
-		Eventually(func() error { return user.List(context.Background(), &GadgetList{}) }).ShouldNot(Succeed())
-	})}
-	DeferCleanup(l.uninstall)
-	return l
+		Expect(envtest.UninstallCRDs(restConfig, options)).To(Succeed())
+		Eventually(func() error { return api.List(context.Background(), &GadgetList{}) }).ShouldNot(Succeed())
+	})
+	DeferCleanup(uninstall)
+	return uninstall
 }

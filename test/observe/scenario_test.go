@@ -20,13 +20,13 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
-// values are what is scraped of a series, by the minute; !there: nothing.
-type values func(minute int) (value float64, there bool)
+// samples returns the value of a series that is scraped in a minute, if there is one.
+type samples func(minute int) (value float64, ok bool)
 
-func always(v float64) values { return func(int) (float64, bool) { return v, true } }
+func always(v float64) samples { return func(int) (float64, bool) { return v, true } }
 
-// then is another value from a minute on.
-func (before values) then(from int, after values) values {
+// then changes the samples from a minute on.
+func (before samples) then(from int, after samples) samples {
 	return func(minute int) (float64, bool) {
 		if minute < from {
 			return before(minute)
@@ -37,22 +37,21 @@ func (before values) then(from int, after values) values {
 
 func never(int) (float64, bool) { return 0, false }
 
-// pod is what one operator shows: metrics without the first part of their names, and
-// with the value of a reason, state or bucket after a space.
-type pod map[string]values
+// pod is the metrics of one operator, by name without the prefix, followed by the value of a reason, state or bucket label.
+type pod map[string]samples
 
-// gone: nothing is scraped of the pod from a minute on.
-func (p pod) gone(from int) pod {
+// absentFrom removes all samples from a minute on.
+func (p pod) absentFrom(from int) pod {
 	for name, v := range p {
 		p[name] = v.then(from, never)
 	}
 	return p
 }
 
-// since: nothing is before a minute.
-func (p pod) since(minute int) pod {
+// absentUntil removes all samples before a minute.
+func (p pod) absentUntil(minute int) pod {
 	for name, v := range p {
-		p[name] = values(never).then(minute, v)
+		p[name] = samples(never).then(minute, v)
 	}
 	return p
 }
@@ -62,12 +61,11 @@ func (p pod) with(changes pod) pod {
 	return p
 }
 
-// story is what Prometheus scrapes: by pod, and in it by schedule. What no schedule
-// has is under the empty name.
-type story map[string]map[string]pod
+// scenario is what Prometheus scrapes, by pod and by schedule. The empty name is for metrics without a schedule.
+type scenario map[string]map[string]pod
 
-// load is the story as Prometheus' test language has it.
-func (s story) load(t *testing.T, minutes int) string {
+// load returns the scenario in Prometheus' test language.
+func (s scenario) load(t *testing.T, minutes int) string {
 	t.Helper()
 	labelsOf := map[string][]string{}
 	for _, m := range snapshots.Metrics() {
@@ -84,8 +82,8 @@ func (s story) load(t *testing.T, minutes int) string {
 		for schedule, metrics := range schedules {
 			for key, v := range metrics {
 				name, value, _ := strings.Cut(key, " ")
-				names, there := labelsOf[name]
-				if !there {
+				names, ok := labelsOf[name]
+				if !ok {
 					t.Fatalf("the operator has no metric %s", name)
 				}
 				set := map[string]string{
@@ -120,18 +118,17 @@ func (s story) load(t *testing.T, minutes int) string {
 	return b.String()
 }
 
-// firing is an alert that fired.
-type firing struct {
+// firingAlert is an alert that fired.
+type firingAlert struct {
 	alert, schedule, severity string
-	// from and until are minutes of the story; until is zero if it still fires at
-	// the end.
+	// from and until are minutes of the scenario. until is zero if the alert still fires at the end.
 	from, until int
-	// summary and description as they were in the first minute.
-	summary, description string
+	// text is the summary and the description in the first minute.
+	text string
 }
 
-// play evaluates the rules once a minute, and returns what fired.
-func (s story) play(t *testing.T, minutes int) []firing {
+// evaluate evaluates the rules once a minute, and returns the alerts that fired.
+func (s scenario) evaluate(t *testing.T, minutes int) []firingAlert {
 	t.Helper()
 	suite, err := promqltest.NewLazyLoader(s.load(t, minutes), promqltest.LazyLoaderOpts{EnableAtModifier: true, EnableNegativeOffset: true})
 	must(t, err)
@@ -147,8 +144,8 @@ func (s story) play(t *testing.T, minutes int) []firing {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	var fired []firing
-	open := map[string]int{} // by labels: the place in fired
+	var fired []firingAlert
+	open := map[string]int{} // from an alert's labels to its index in fired
 	for minute := range minutes + 1 {
 		now := map[string]rules.Alert{}
 		at := time.Unix(0, 0).Add(time.Duration(minute) * time.Minute).UTC()
@@ -178,12 +175,12 @@ func (s story) play(t *testing.T, minutes int) []firing {
 			}
 			a := now[key]
 			open[key] = len(fired)
-			fired = append(fired, firing{
+			fired = append(fired, firingAlert{
 				alert: a.Labels.Get("alertname"), schedule: a.Labels.Get("schedule"), severity: a.Labels.Get("severity"), from: minute,
-				summary: a.Annotations.Get("summary"), description: a.Annotations.Get("description"),
+				text: a.Annotations.Get("summary") + "\n" + a.Annotations.Get("description"),
 			})
 			if ns := a.Labels.Get("namespace"); ns != "shop" && a.Labels.Get("schedule") != "" {
-				t.Errorf("%s is of namespace %q", key, ns)
+				t.Errorf("%s has namespace %q", key, ns)
 			}
 		}
 	}
