@@ -19,6 +19,10 @@ func TestDecideDeletesBeyondMaxCount(t *testing.T) {
 			policy: Policy{MaxCount: 2},
 			want:   []expected{ready(4 * day).want(OverCap), ready(day).want(NoLimit), ready(3 * day).want(OverCap), ready(2 * day).want(NoLimit)},
 		},
+		"goes by slot, not by creation": {
+			policy: Policy{MaxCount: 1},
+			want:   []expected{ready(2 * day).slot(noon.Add(-5 * day)).want(OverCap), ready(3 * day).want(NoLimit)},
+		},
 		"deletes within the TTL too": {
 			policy: Policy{TTL: 10 * day, MaxCount: 1},
 			want:   []expected{ready(day).want(WithinTTL), ready(2 * day).want(OverCap), ready(11 * day).want(Expired)},

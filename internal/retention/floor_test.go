@@ -62,6 +62,10 @@ func TestDecideKeepsTheFloor(t *testing.T) {
 				ready(10 * day).cut(noon.Add(-3 * day)).want(Expired), ready(9 * day).want(Floor),
 			},
 		},
+		"goes by slot, not by creation": {
+			policy: Policy{TTL: day, MinReady: 1},
+			want:   []expected{ready(9 * day).slot(noon.Add(-20 * day)).want(Expired), ready(10 * day).want(Floor)},
+		},
 		"overrides the cap": {
 			policy: Policy{MaxCount: 1, MinReady: 3},
 			want:   []expected{ready(day).want(NoLimit), ready(2 * day).want(Floor), ready(3 * day).want(Floor), ready(4 * day).want(OverCap)},

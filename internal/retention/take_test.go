@@ -14,14 +14,13 @@ func TestDecideTakesOneSnapshotAtATime(t *testing.T) {
 	due, notDue := Take{Due: true, Blocker: -1}, Take{Blocker: -1}
 	tests := map[string]struct {
 		noSlot    bool
-		future    bool
 		series    Series
 		snapshots []Snapshot
 		want      Take
 	}{
 		"due for a new PVC":                      {want: due},
 		"not due without a slot":                 {noSlot: true, want: notDue},
-		"not due before the slot":                {future: true, want: notDue},
+		"not due before the slot":                {series: Series{Slot: noon.Add(time.Second)}, want: notDue},
 		"not due when the slot is covered":       {snapshots: []Snapshot{ready(time.Minute)}, want: notDue},
 		"due when only older slots are covered":  {snapshots: []Snapshot{ready(time.Hour), ready(2 * time.Hour)}, want: due},
 		"not due when the PVC is not selected":   {series: Series{Claim: Unselected}, want: notDue},
@@ -75,15 +74,10 @@ func TestDecideTakesOneSnapshotAtATime(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			at := slot
-			if tc.noSlot {
-				at = time.Time{}
-			}
-			if tc.future {
-				at = noon.Add(time.Second)
+			if tc.series.Slot.IsZero() && !tc.noSlot {
+				tc.series.Slot = slot
 			}
 			tc.series.Snapshots = tc.snapshots
-			tc.series.Slot = at
 			got := Decide(Policy{ReadyDeadline: time.Hour}, noon, tc.series).Take
 			if got != tc.want {
 				t.Errorf("Take = %+v, want %+v", got, tc.want)

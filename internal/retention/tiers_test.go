@@ -28,6 +28,10 @@ func TestDecideKeepsWhatTiersSelect(t *testing.T) {
 			policy: Policy{Keep: Tiers{Last: 2}},
 			want:   []expected{inError(time.Hour).want(Unready), ready(day).want(KeptLast), ready(2 * day).want(KeptLast), ready(3 * day).want(NotSelected)},
 		},
+		"last goes by slot, not by creation": {
+			policy: Policy{Keep: Tiers{Last: 1}},
+			want:   []expected{ready(day).slot(noon.Add(-3 * day)).want(NotSelected), ready(2 * day).want(KeptLast)},
+		},
 		"hourly keeps the newest of each hour": {
 			policy: Policy{Keep: Tiers{Hourly: 2}},
 			want: []expected{
