@@ -49,7 +49,7 @@ func newManager(o *operator, namespace string) manager.Manager {
 	m, err := ctrl.NewManager(restConfig, ctrl.Options{
 		Scheme:         scheme,
 		Cache:          cacheOptions,
-		MapperProvider: snapshots.Mapper,
+		MapperProvider: snapshots.RESTMapper,
 		Metrics:        metricsserver.Options{BindAddress: "0"},
 		Controller:     ctrlconfig.Controller{SkipNameValidation: new(true)},
 

@@ -6,13 +6,13 @@ package enginetest
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -21,7 +21,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"mapcontroller.dev/snapshotschedule/internal/informer"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/guard"
 )
 
 // This file is the only one that uses the engine's API. The specs use the types below.
@@ -32,8 +35,8 @@ const (
 )
 
 var (
-	errAdoptionRefused = mapcontroller.ErrAdoptionRefused
-	errNameCollision   = mapcontroller.ErrNameCollision
+	errAdoptionRefused = guard.ErrAdoptionRefused
+	errNameCollision   = execute.ErrNameCollision
 )
 
 // observation is the argument of Map and Tombstone.
@@ -107,7 +110,7 @@ func newManager(o *operator) manager.Manager {
 	wrapped := rest.CopyConfig(restConfig)
 	wrapped.Wrap(func(base http.RoundTripper) http.RoundTripper {
 		o.base = base
-		return mapcontroller.ServerClock{Base: o.transport, Clock: realClock}
+		return guard.ServerClock{Base: o.transport, Clock: realClock}
 	})
 	options := mapcontroller.Options{
 		Workers:          8,
@@ -116,7 +119,7 @@ func newManager(o *operator) manager.Manager {
 		MaxClockSkew:     time.Minute,
 		KindsInterval:    200 * time.Millisecond,
 		Clock:            realClock,
-		Stores:           mapcontroller.NewStores(),
+		Stores:           informer.NewStores(),
 	}
 	m, err := manager.New(wrapped, manager.Options{
 		Scheme: newScheme(),
@@ -135,67 +138,99 @@ func newManager(o *operator) manager.Manager {
 }
 
 // mapController returns the operator's program as the engine's API has it.
-func (o *operator) mapController() *mapcontroller.MapController[*Bucket, keyStatus] {
-	type (
-		request = mapcontroller.MapRequest[*Bucket]
-		result  = mapcontroller.Result[keyStatus]
-	)
-	run := func(decide func(observation) decision, r request) result {
-		d := decide(observation{Now: r.Now, Parent: r.Parent, Input: r.Input, Outputs: r.Outputs})
-		return result{Outputs: d.Outputs, Evidence: d.Evidence, Next: d.Next}
-	}
-	c := &mapcontroller.MapController[*Bucket, keyStatus]{
+func (o *operator) mapController() *mapcontroller.MapController {
+	c := &mapcontroller.MapController{
 		Name:      "enginetest",
 		Tags:      mapcontroller.Tags{MapKey: keyLabel, Parent: parentLabel},
-		NewParent: func() *Bucket { return &Bucket{} },
-		MapKey:    o.program.MapKey,
+		NewParent: func() client.Object { return &Bucket{} },
 		Finalizer: o.program.Finalizer,
-		Orphan:    o.program.Orphan,
-		Select: func(b *Bucket) (labels.Selector, error) {
-			if b.Spec.Invalid {
-				return nil, errors.New("spec.invalid is set")
-			}
-			return metav1.LabelSelectorAsSelector(&b.Spec.Selector)
-		},
-		Map: func(r request) result {
-			o.recordMap(r.Parent.Name + "/" + r.Input.GetName())
-			return run(o.program.Map, r)
-		},
-		Record: func(_ *Bucket, _ string, s keyStatus, outcome mapcontroller.Outcome) keyStatus {
+		Compile:   o.compile,
+		Report: func(_ client.Object, _ string, _, _ any, outcome mapcontroller.Outcome) any {
 			for _, f := range outcome.Failed {
-				o.recordFailure(failure{verb: f.Verb, err: f.Err})
+				o.recordFailure(failure{verb: string(f.Verb), err: f.Err})
 			}
 			if outcome.Paused != nil {
 				o.recordPause()
-				s.paused = 1
+				return keyStatus{paused: 1}
 			}
-			return s
+			return nil
 		},
-		Merge: func(a, b keyStatus) keyStatus { return keyStatus{paused: a.paused + b.paused} },
-		Status: func(_ time.Time, b *Bucket, s mapcontroller.Situation[keyStatus]) {
-			if s.Settled {
-				b.Status.ObservedGeneration = b.Generation
-			}
-			b.Status.Missing, b.Status.Invalid = s.Missing, ""
-			if s.Invalid != nil {
-				b.Status.Invalid = s.Invalid.Error()
-			}
-			if s.Totals != nil {
-				b.Status.Inputs, b.Status.Outputs = s.Totals.Inputs, s.Totals.Outputs
-				b.Status.DetachedKeys, b.Status.Paused = s.Totals.DetachedKeys, s.Note.paused
-			}
-		},
+		Status: setStatus,
 	}
-	if o.program.Tombstone != nil {
-		c.Tombstone = func(r request) result { return run(o.program.Tombstone, r) }
+	if o.program.MapKey != nil {
+		c.MapKey = func(input metav1.Object) string { return o.program.MapKey(input.(client.Object)) }
+	}
+	if o.program.Orphan != nil {
+		c.Orphan = func(parent client.Object) bool { return o.program.Orphan(parent.(*Bucket)) }
 	}
 	for _, k := range o.program.Inputs {
 		c.Inputs = append(c.Inputs, mapcontroller.Input{Object: k.Object, Resource: k.Resource})
 	}
 	for _, k := range o.program.Outputs {
 		c.Outputs = append(c.Outputs, mapcontroller.Output{
-			Object: k.Object, Resource: k.Resource, UpdateInPlace: k.UpdateInPlace, InputName: k.InputName, Served: k.Covers,
+			Object: k.Object, Resource: k.Resource, UpdateInPlace: k.UpdateInPlace, InputName: k.InputName, Covers: k.Covers,
 		})
 	}
 	return c
+}
+
+// compile leaves the selector to the engine.
+func (o *operator) compile(parent client.Object) (mapcontroller.Program, error) {
+	b := parent.(*Bucket)
+	if b.Spec.Invalid {
+		return mapcontroller.Program{}, errors.New("spec.invalid is set")
+	}
+	run := func(decide func(observation) decision, seen mapcontroller.Observation, inputs []client.Object) mapcontroller.Decision {
+		in := observation{Now: seen.Now, Parent: b, Outputs: seen.Outputs}
+		if len(inputs) > 0 {
+			in.Input = inputs[0]
+		}
+		return explicit(decide(in), seen.Outputs)
+	}
+	p := mapcontroller.Program{Map: func(seen mapcontroller.Observation) mapcontroller.Decision {
+		o.recordMap(b.Name + "/" + seen.Selected[0].GetName())
+		return run(o.program.Map, seen, seen.Selected)
+	}}
+	if o.program.Tombstone != nil {
+		p.Tombstone = func(seen mapcontroller.Observation) mapcontroller.Decision {
+			return run(o.program.Tombstone, seen, seen.Unselected)
+		}
+	}
+	return p, nil
+}
+
+// explicit turns the outputs that a spec wants into what to ensure and what to delete.
+func explicit(d decision, observed []client.Object) mapcontroller.Decision {
+	e := mapcontroller.Decision{Evidence: d.Evidence, Next: d.Next}
+	kept := map[string]bool{}
+	for _, want := range d.Outputs {
+		kept[want.GetName()] = true
+		if !slices.Contains(observed, want) {
+			e.Ensure = append(e.Ensure, want)
+		}
+	}
+	for _, o := range observed {
+		if !kept[o.GetName()] {
+			e.Delete = append(e.Delete, mapcontroller.Removal{Object: o, Reason: "NotDesired"})
+		}
+	}
+	return e
+}
+
+func setStatus(_ time.Time, parent client.Object, s mapcontroller.Summary) {
+	b := parent.(*Bucket)
+	if s.Settled {
+		b.Status.ObservedGeneration = b.Generation
+	}
+	b.Status.Missing, b.Status.Invalid = s.Missing, ""
+	if s.Invalid != nil {
+		b.Status.Invalid = s.Invalid.Error()
+	}
+	if s.Totals != nil {
+		b.Status.Inputs, b.Status.Outputs = s.Totals.Inputs, s.Totals.Outputs
+		b.Status.DetachedKeys, b.Status.Paused = s.Totals.DetachedKeys, 0
+		for key := range s.Keys() {
+			b.Status.Paused += key.(keyStatus).paused
+		}
+	}
 }
