@@ -5,8 +5,6 @@ package mapcontroller
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -35,12 +33,9 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	}
 
 	seen, held := c.observe(parent, req)
-	p, planErr := c.rules.Build(parent, req, seen)
+	p := c.rules.Build(parent, req, seen)
 	outcome, delay, err := c.executor.Run(ctx, req, parent.Object, p, seen, held)
-	if planErr != nil {
-		c.executor.Fail(req)
-		err = errors.Join(fmt.Errorf("plan map key %s of %s: %w", req.MapKey, req.Parent, planErr), err)
-	} else if parent.Invalid == nil && req.MapKey != "" {
+	if parent.Invalid == nil && req.MapKey != "" {
 		c.report(parent.Object, req, p, outcome)
 	}
 	if err != nil {

@@ -48,7 +48,7 @@ var _ = Describe("The map", func() {
 		Eventually(statusOf).WithArguments(ctx, b).Should(Equal(BucketStatus{
 			ObservedGeneration: 1,
 			Inputs:             map[string]int{"configmaps": 1, "secrets": 1},
-			Outputs:            map[string]map[string]int{"widgets": {"total": 2}},
+			Outputs:            map[string]map[string]int{"widgets": {"total": 2}, "configmaps": {"total": 0}},
 		}))
 	})
 

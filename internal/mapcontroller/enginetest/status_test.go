@@ -46,8 +46,8 @@ var _ = Describe("Status", func() {
 		setReady("p-b", metav1.ConditionFalse)
 		Eventually(status).Should(Equal(BucketStatus{
 			ObservedGeneration: 1,
-			Inputs:             map[string]int{"configmaps": 2},
-			Outputs:            map[string]map[string]int{"widgets": {"total": 2, "ready": 1}},
+			Inputs:             map[string]int{"configmaps": 2, "secrets": 0},
+			Outputs:            map[string]map[string]int{"widgets": {"total": 2, "ready": 1}, "configmaps": {"total": 0}},
 		}))
 		setReady("p-b", metav1.ConditionTrue)
 		Eventually(status).Should(HaveField("Outputs", HaveKeyWithValue("widgets", HaveKeyWithValue("ready", 2))))

@@ -121,12 +121,9 @@ func (e *Executor) Run(
 	return r.outcome, r.finish(held), r.err()
 }
 
-// Fail ends a pass that failed before its plan could be carried out.
-func (e *Executor) Fail(req plan.Request) { e.Attempts.finish(req, pass{failed: true, deletes: true}) }
-
 // finish returns the delay until the next pass.
 func (r *run) finish(held []client.Object) time.Duration {
-	p := pass{next: r.next, deletes: len(r.plan.Delete) > 0, failed: r.retry != nil}
+	p := pass{next: r.next, deletes: len(r.plan.Delete) > 0, failed: r.retry != nil || r.plan.Err != nil}
 	for _, f := range r.outcome.Failed {
 		p.failed = p.failed || f.Verb == VerbCreate || f.Verb == VerbUpdate
 	}
@@ -146,7 +143,7 @@ func (r *run) finish(held []client.Object) time.Duration {
 // objects that are still being deleted, clock skew and pace are none: they pass,
 // or have a condition of their own.
 func (r *run) err() error {
-	var errs []error
+	errs := []error{r.plan.Err}
 	if r.retry != nil && !expected(r.retry) {
 		errs = append(errs, r.retry)
 	}

@@ -69,10 +69,7 @@ func (g *Guard) Confirm(
 	}
 
 	again.Now = g.Clock.Now()
-	second, err := g.Rules.Build(live, req, again)
-	if err != nil {
-		return Confirmed{}, err
-	}
+	second := g.Rules.Build(live, req, again)
 	if !g.supports(second, p) {
 		return Confirmed{}, ErrChanged
 	}

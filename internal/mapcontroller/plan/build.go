@@ -17,15 +17,15 @@ import (
 // is not updated in place.
 var ErrDiffers = errors.New("the output differs from the desired one and is not updated in place")
 
-// Build returns the plan for a key. It returns an error if the decision breaks
-// the rules: a Tombstone that creates, a delete of what was not observed, an
-// output of an unknown kind, a difference that cannot be resolved. The plan's
-// releases and adoptions hold even then.
-func (r *Rules) Build(parent Parent, req Request, seen Observation) (Plan, error) {
+// Build returns the plan for a key. What breaks the rules in a decision is left
+// out of the plan and becomes its Err: a Tombstone that creates, a delete of what
+// was not observed, an output of an unknown kind, a difference that cannot be
+// resolved.
+func (r *Rules) Build(parent Parent, req Request, seen Observation) Plan {
 	claims := r.Tags.Claim(parent.Object, seen.Outputs)
 	p := Plan{Release: claims.Release}
 	if parent.Invalid != nil || req.MapKey == "" {
-		return p, nil
+		return p
 	}
 	p.Adopt = claims.Adopt
 	seen.Outputs = claims.Owned
@@ -35,22 +35,22 @@ func (r *Rules) Build(parent Parent, req Request, seen Observation) (Plan, error
 	}
 
 	d := decide(parent.Program, seen)
-	if err := r.ensure(&p, parent.Object, req, seen, d.Ensure); err != nil {
-		return p, err
-	}
-	if err := r.remove(&p, seen.Outputs, d); err != nil {
-		return p, err
-	}
-	if len(p.Adopt) > 0 && len(p.Delete) > 0 {
-		p.Delete, p.Withheld = nil, true
-	}
 	p.Evidence, p.Next = d.Evidence, d.Next
 	p.Key = KeyStatus{
 		Generation: parent.Object.GetGeneration(),
 		Counts:     r.counts(seen.Selected, claims.Owned),
 		Status:     d.Status,
 	}
-	return p, nil
+	for _, want := range d.Ensure {
+		p.Err = errors.Join(p.Err, r.ensure(&p, parent.Object, req, seen, want))
+	}
+	for _, removal := range d.Delete {
+		p.Err = errors.Join(p.Err, r.remove(&p, seen.Outputs, d.Ensure, removal))
+	}
+	if len(p.Adopt) > 0 && len(p.Delete) > 0 {
+		p.Delete, p.Withheld = nil, true
+	}
+	return p
 }
 
 func decide(program *Program, seen Observation) Decision {
@@ -67,30 +67,28 @@ func decide(program *Program, seen Observation) Decision {
 	return d
 }
 
-func (r *Rules) ensure(p *Plan, parent client.Object, req Request, seen Observation, desired []client.Object) error {
-	for _, want := range desired {
-		kind, err := r.OutputKind(want)
-		if err != nil {
-			return err
+func (r *Rules) ensure(p *Plan, parent client.Object, req Request, seen Observation, want client.Object) error {
+	kind, err := r.OutputKind(want)
+	if err != nil {
+		return err
+	}
+	finished, err := r.finish(kind, parent, req, want)
+	if err != nil {
+		return err
+	}
+	have := r.find(seen.Outputs, finished)
+	switch {
+	case have == nil && len(seen.Selected) == 0:
+		return fmt.Errorf("the tombstone of map key %s would create %s", req.MapKey, want.GetName())
+	case have == nil:
+		p.Create = append(p.Create, finished)
+	case have == want || have.GetDeletionTimestamp() != nil:
+	case kind.UpdateInPlace:
+		if updateNeeded(have, finished) {
+			p.Update = append(p.Update, Update{Observed: have, Desired: finished})
 		}
-		finished, err := r.finish(kind, parent, req, want)
-		if err != nil {
-			return err
-		}
-		have := r.find(seen.Outputs, finished)
-		switch {
-		case have == nil && len(seen.Selected) == 0:
-			return fmt.Errorf("the tombstone of map key %s would create %s", req.MapKey, want.GetName())
-		case have == nil:
-			p.Create = append(p.Create, finished)
-		case have == want || have.GetDeletionTimestamp() != nil:
-		case kind.UpdateInPlace:
-			if updateNeeded(have, finished) {
-				p.Update = append(p.Update, Update{Observed: have, Desired: finished})
-			}
-		case Differs(have, want):
-			return fmt.Errorf("%s: %w", want.GetName(), ErrDiffers)
-		}
+	case Differs(have, want):
+		return fmt.Errorf("%s: %w", want.GetName(), ErrDiffers)
 	}
 	return nil
 }
@@ -100,8 +98,10 @@ func (r *Rules) ensure(p *Plan, parent client.Object, req Request, seen Observat
 func Differs(have, want client.Object) bool {
 	want = want.DeepCopyObject().(client.Object)
 	want.SetNamespace(have.GetNamespace())
-	// An empty time would be compared.
+	want.SetOwnerReferences(nil)
+	// Empty times and numbers would be compared.
 	want.SetCreationTimestamp(have.GetCreationTimestamp())
+	want.SetGeneration(have.GetGeneration())
 	return !equality.Semantic.DeepDerivative(want, have)
 }
 
@@ -131,19 +131,16 @@ func (r *Rules) finish(kind *Output, parent client.Object, req Request, want cli
 	return want, nil
 }
 
-// remove takes over the decision's deletes. What is already being deleted is
-// not deleted again.
-func (r *Rules) remove(p *Plan, observed []client.Object, d Decision) error {
-	for _, removal := range d.Delete {
-		have := r.find(observed, removal.Object)
-		switch {
-		case have == nil:
-			return fmt.Errorf("%s is to be deleted, and was not observed", removal.Object.GetName())
-		case len(d.Ensure) > 0 && r.find(d.Ensure, removal.Object) != nil:
-			return fmt.Errorf("%s is both desired and to be deleted", removal.Object.GetName())
-		case have.GetDeletionTimestamp() == nil:
-			p.Delete = append(p.Delete, Removal{Object: have, Reason: removal.Reason})
-		}
+// remove takes over a delete. What is already being deleted is not deleted again.
+func (r *Rules) remove(p *Plan, observed, ensured []client.Object, removal Removal) error {
+	have := r.find(observed, removal.Object)
+	switch {
+	case have == nil:
+		return fmt.Errorf("%s is to be deleted, and was not observed", removal.Object.GetName())
+	case len(ensured) > 0 && r.find(ensured, removal.Object) != nil:
+		return fmt.Errorf("%s is both desired and to be deleted", removal.Object.GetName())
+	case have.GetDeletionTimestamp() == nil:
+		p.Delete = append(p.Delete, Removal{Object: have, Reason: removal.Reason})
 	}
 	return nil
 }

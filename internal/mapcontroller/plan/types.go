@@ -104,6 +104,8 @@ type Plan struct {
 	Evidence []client.Object
 	Next     time.Time
 	Key      KeyStatus
+	// Err says what is wrong with the decision. The rest of the plan holds.
+	Err error
 }
 
 // KeyStatus is a key's part of its parent's status.

@@ -9,7 +9,6 @@ import (
 	"hash/fnv"
 	"strconv"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,14 +24,7 @@ const AppliedAnnotation = "mapcontroller.dev/applied"
 // updateNeeded returns whether an observed output differs from the desired one,
 // which carries its hash.
 func updateNeeded(have, want client.Object) bool {
-	if have.GetAnnotations()[AppliedAnnotation] != want.GetAnnotations()[AppliedAnnotation] {
-		return true
-	}
-	want = want.DeepCopyObject().(client.Object)
-	want.SetOwnerReferences(nil)
-	// An empty time would be compared.
-	want.SetCreationTimestamp(have.GetCreationTimestamp())
-	return !equality.Semantic.DeepDerivative(want, have)
+	return have.GetAnnotations()[AppliedAnnotation] != want.GetAnnotations()[AppliedAnnotation] || Differs(have, want)
 }
 
 // setAppliedHash puts the hash of a desired output on it. What the API server
