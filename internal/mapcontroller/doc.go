@@ -39,19 +39,15 @@
 //	plan/kinds.go           input and output kinds, told apart by GroupVersionKind
 //	plan/claim.go           which outputs are the parent's, by the ControllerRef laws
 //	plan/build.go           builds the plan
-//	plan/update.go          when an output that is updated in place differs
 //	plan/count.go           what a key adds to the parent's counts
 //
-//	guard/guard.go          confirms deletes and adoptions; its errors
+//	guard/guard.go          whether the parent may adopt; pages of live metadata
 //	guard/confirm.go        plans again on live objects, keeps the deletes of both plans
-//	guard/adopt.go          whether the parent may adopt
-//	guard/live.go           pages of live metadata
 //	guard/shared.go         live reads shared by the keys that delete together
 //	guard/clock.go          the API server's clock
 //
 //	execute/execute.go      carries out a plan; the only writer of outputs
 //	execute/create.go       creates, and what AlreadyExists means
-//	execute/update.go       server-side apply
 //	execute/owner.go        adds and removes the parent's controllerRef
 //	execute/delete.go       confirmed deletes, held to the observed state
 //	execute/attempts.go     the state of a key between passes; the queue's rate limiter

@@ -30,9 +30,14 @@ func (l *lateQueue[T]) start(_ context.Context, q workqueue.TypedRateLimitingInt
 }
 
 func (l *lateQueue[T]) add(item T) {
+	l.with(func(q workqueue.TypedRateLimitingInterface[T]) { q.AddAfter(item, l.after) })
+}
+
+// with calls do with the queue, if there is one.
+func (l *lateQueue[T]) with(do func(workqueue.TypedRateLimitingInterface[T])) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.queue != nil {
-		l.queue.AddAfter(item, l.after)
+		do(l.queue)
 	}
 }

@@ -4,6 +4,7 @@
 package mapcontroller
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -83,7 +84,8 @@ type MapController struct {
 	// once and must be idempotent. Nil: it is not called.
 	ParentDeleted func(parent types.NamespacedName)
 	// Status computes a parent's status into it; the engine writes it if it
-	// changed. Nil: the counts are written, as status.SetCounts does.
+	// changed. Times must be in whole seconds, as the API server stores them.
+	// Required.
 	Status func(now time.Time, parent client.Object, s Summary)
 }
 
@@ -125,6 +127,7 @@ func (c MapController) withDefaults() (*MapController, error) {
 	require(c.Tags.MapKey != "" && c.Tags.Parent != "", "Tags: both labels must be set")
 	require(c.NewParent != nil, "NewParent is nil")
 	require(c.Compile != nil, "Compile is nil")
+	require(c.Status != nil, "Status is nil")
 	require(len(c.Inputs) > 0, "Inputs is empty")
 	require(len(c.Outputs) > 0, "Outputs is empty")
 	require((c.Finalizer == "") == (c.Orphan == nil), "Finalizer and Orphan: set both or neither")
@@ -141,12 +144,6 @@ func (c MapController) withDefaults() (*MapController, error) {
 	if c.MapKey == nil {
 		c.MapKey = func(input metav1.Object) string { return string(input.GetUID()) }
 	}
-	if c.Status == nil {
-		c.Status = func(_ time.Time, parent client.Object, s Summary) {
-			// It fails for a status that is not an object, which no API server stores.
-			_ = status.SetCounts(parent, s)
-		}
-	}
 	return &c, nil
 }
 
@@ -158,28 +155,13 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Stores == nil {
 		errs = append(errs, errors.New("Stores is nil: pass the stores that the manager's cache was made with"))
 	}
-	for name, d := range map[string]time.Duration{
-		"StatusInterval": o.StatusInterval, "MaxClockSkew": o.MaxClockSkew, "KindsInterval": o.KindsInterval,
-	} {
-		if d < 0 {
-			errs = append(errs, fmt.Errorf("%s is negative", name))
-		}
+	if min(o.StatusInterval, o.MaxClockSkew, o.KindsInterval) < 0 || o.Workers < 0 || o.DeletesPerSecond < 0 {
+		errs = append(errs, errors.New("a setting is negative"))
 	}
-	if o.Workers < 0 || o.DeletesPerSecond < 0 {
-		errs = append(errs, errors.New("Workers and DeletesPerSecond must not be negative"))
-	}
-	if o.Workers == 0 {
-		o.Workers = 32
-	}
-	if o.StatusInterval == 0 {
-		o.StatusInterval = 5 * time.Second
-	}
-	if o.MaxClockSkew == 0 {
-		o.MaxClockSkew = time.Minute
-	}
-	if o.KindsInterval == 0 {
-		o.KindsInterval = time.Minute
-	}
+	o.Workers = cmp.Or(o.Workers, 32)
+	o.StatusInterval = cmp.Or(o.StatusInterval, 5*time.Second)
+	o.MaxClockSkew = cmp.Or(o.MaxClockSkew, time.Minute)
+	o.KindsInterval = cmp.Or(o.KindsInterval, time.Minute)
 	return o, errors.Join(errs...)
 }
 

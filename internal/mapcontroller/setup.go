@@ -9,7 +9,6 @@ import (
 	"fmt"
 
 	"github.com/go-logr/logr"
-	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
@@ -51,16 +50,8 @@ func (c MapController) SetupWithManager(mgr manager.Manager, o Options) error {
 	if ctl.executor.Create, err = execute.NewCreate(mgr, ctl.rules, ctl.Name); err != nil {
 		return err
 	}
-	if err := ctl.setupStatus(mgr); err != nil {
-		return fmt.Errorf("set up the status controller: %w", err)
-	}
-	keys := &keysRunner{
-		Controller: ctl, mgr: mgr, log: mgr.GetLogger().WithValues("controller", ctl.Name), ready: make(chan struct{}),
-	}
-	if err := mgr.Add(everyManager(keys.startCaches)); err != nil {
-		return err
-	}
-	return mgr.Add(keys)
+	w := &watcher{Controller: ctl, mgr: mgr, log: mgr.GetLogger().WithValues("controller", ctl.Name), ready: make(chan struct{})}
+	return errors.Join(ctl.setupStatus(mgr), w.setupKeys(), w.setupReleases(), mgr.Add(everyManager(w.watchKinds)))
 }
 
 // ConfigureClock makes the clients of a REST config read the API server's clock,
@@ -139,162 +130,119 @@ func (e everyManager) Start(ctx context.Context) error { return e(ctx) }
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (e everyManager) NeedLeaderElection() bool { return false }
 
-// keysRunner starts the controller of keys when all kinds are installed, and
-// watches for a kind that is removed afterwards.
-type keysRunner struct {
+// watcher watches inputs and outputs once their kinds are installed.
+type watcher struct {
 	*Controller
 
-	mgr   manager.Manager
-	log   logr.Logger
-	queue queue
+	mgr manager.Manager
+	log logr.Logger
 	// ready is closed when all kinds are installed and their informers started.
 	ready chan struct{}
+	// keys is the queue of keys, once its controller has started.
+	keys lateQueue[Request]
 }
 
-func (k *keysRunner) startCaches(ctx context.Context) error {
-	if !k.kinds.wait(ctx, k.KindsInterval, k.log, k.wakeParents) {
+func (w *watcher) setupKeys() error {
+	b := builder.TypedControllerManagedBy[Request](w.mgr).
+		Named(w.Name).
+		WithOptions(ctrl.TypedOptions[Request]{MaxConcurrentReconciles: w.Workers, RateLimiter: w.attempts}).
+		WithLogConstructor(func(req *Request) logr.Logger {
+			if req == nil {
+				return w.log
+			}
+			return w.log.WithValues("namespace", req.Parent.Namespace, "name", req.Parent.Name, "mapKey", req.MapKey)
+		}).
+		WatchesRawSource(source.TypedFunc[Request](w.keys.start)).
+		WatchesRawSource(whenReady(w, source.TypedKind(w.mgr.GetCache(), w.NewParent(), w.ParentEvents())))
+	for i, in := range w.Inputs {
+		b = b.WatchesRawSource(whenReady(w, source.TypedKind(w.mgr.GetCache(), in.Object, w.InputEvents(i))))
+	}
+	for i, out := range w.Outputs {
+		b = b.WatchesRawSource(whenReady(w, source.TypedKind(w.mgr.GetCache(), out.Object, w.OutputEvents(i))))
+	}
+	return b.Complete(w.Controller)
+}
+
+func (w *watcher) setupReleases() error {
+	return builder.TypedControllerManagedBy[execute.Release](w.mgr).
+		Named(w.Name + "-release").
+		WithLogConstructor(func(*execute.Release) logr.Logger { return w.log }).
+		WatchesRawSource(whenReady(w, source.TypedFunc[execute.Release](w.ReleaseSource))).
+		Complete(w.ReleaseReconciler())
+}
+
+// whenReady starts a source when all kinds are installed and in the cache: a
+// parent's keys are looked up there when the parent's event comes.
+func whenReady[T comparable](w *watcher, s source.TypedSource[T]) source.TypedSource[T] {
+	return source.TypedFunc[T](func(ctx context.Context, q workqueue.TypedRateLimitingInterface[T]) error {
+		go func() {
+			select {
+			case <-ctx.Done():
+				return
+			case <-w.ready:
+			}
+			if !w.mgr.GetCache().WaitForCacheSync(ctx) {
+				return
+			}
+			if err := s.Start(ctx, q); err != nil {
+				w.log.Error(err, "Failed to start a source")
+			}
+		}()
+		return nil
+	})
+}
+
+// watchKinds starts the informers when all kinds are installed, and checks again
+// when a write found a kind missing, because somebody deleted its definition.
+// Informers recover by themselves; keys must be enqueued.
+func (w *watcher) watchKinds(ctx context.Context) error {
+	if !w.kinds.wait(ctx, w.KindsInterval, w.log, w.wakeParents) {
 		return nil
 	}
-	for _, in := range k.Inputs {
-		if err := k.startInformer(ctx, in.Object, k.InputIndexers()); err != nil {
+	for _, in := range w.Inputs {
+		if err := w.startInformer(ctx, in.Object, w.InputIndexers()); err != nil {
 			return err
 		}
 	}
-	for _, out := range k.Outputs {
-		if err := k.startInformer(ctx, out.Object, k.OutputIndexers()); err != nil {
+	for _, out := range w.Outputs {
+		if err := w.startInformer(ctx, out.Object, w.OutputIndexers()); err != nil {
 			return err
 		}
 	}
-	close(k.ready)
-	return nil
+	close(w.ready)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-w.kinds.suspect:
+		}
+		if missing, err := w.kinds.check(); err == nil && len(missing) == 0 {
+			continue
+		}
+		w.wakeParents()
+		if !w.kinds.wait(ctx, w.KindsInterval, w.log, w.wakeParents) {
+			return nil
+		}
+		w.wakeParents()
+		w.keys.with(func(q queue) {
+			for _, parent := range w.observer.Parents(nil) {
+				w.fanOut(q, parent)
+			}
+		})
+	}
 }
 
-func (k *keysRunner) startInformer(ctx context.Context, kind client.Object, indexers toolscache.Indexers) error {
-	informer, err := k.mgr.GetCache().GetInformer(ctx, kind, cache.BlockUntilSynced(false))
+func (w *watcher) startInformer(ctx context.Context, kind client.Object, indexers toolscache.Indexers) error {
+	informer, err := w.mgr.GetCache().GetInformer(ctx, kind, cache.BlockUntilSynced(false))
 	if err != nil {
 		return err
 	}
 	return informer.AddIndexers(indexers)
 }
 
-// waitForSync waits until all kinds are in the cache: a parent's keys are looked
-// up there when the parent's event comes.
-func (k *keysRunner) waitForSync(ctx context.Context) error {
-	all := []client.Object{k.NewParent()}
-	for _, in := range k.Inputs {
-		all = append(all, in.Object)
-	}
-	for _, out := range k.Outputs {
-		all = append(all, out.Object)
-	}
-	for _, kind := range all {
-		if _, err := k.mgr.GetCache().GetInformer(ctx, kind); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// NeedLeaderElection restricts keys to the leader.
-func (k *keysRunner) NeedLeaderElection() bool { return true }
-
-// Start implements manager.Runnable.
-func (k *keysRunner) Start(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-k.ready:
-	}
-	if err := k.waitForSync(ctx); err != nil {
-		if ctx.Err() != nil {
-			return nil //nolint:nilerr // the manager ends
-		}
-		return err
-	}
-	keys, err := k.newKeys()
-	if err != nil {
-		return err
-	}
-	releases, err := k.newReleases()
-	if err != nil {
-		return err
-	}
-	go k.watchKinds(ctx)
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return releases.Start(ctx) })
-	g.Go(func() error { return keys.Start(ctx) })
-	return g.Wait()
-}
-
-func (k *keysRunner) newKeys() (ctrl.TypedController[Request], error) {
-	c, err := ctrl.NewTypedUnmanaged(k.Name, ctrl.TypedOptions[Request]{
-		Reconciler:              k.Controller,
-		MaxConcurrentReconciles: k.Workers,
-		RateLimiter:             k.attempts,
-		LogConstructor: func(req *Request) logr.Logger {
-			if req == nil {
-				return k.log
-			}
-			return k.log.WithValues("namespace", req.Parent.Namespace, "name", req.Parent.Name, "mapKey", req.MapKey)
-		},
-		SkipNameValidation: k.mgr.GetControllerOptions().SkipNameValidation,
-	})
-	if err != nil {
-		return nil, err
-	}
-	// A controller that has not started only keeps its sources.
-	err = c.Watch(source.TypedKind(k.mgr.GetCache(), k.NewParent(), k.ParentEvents()))
-	for i, in := range k.Inputs {
-		err = errors.Join(err, c.Watch(source.TypedKind(k.mgr.GetCache(), in.Object, k.InputEvents(i))))
-	}
-	for i, out := range k.Outputs {
-		err = errors.Join(err, c.Watch(source.TypedKind(k.mgr.GetCache(), out.Object, k.OutputEvents(i))))
-	}
-	return c, errors.Join(err, c.Watch(source.TypedFunc[Request](func(_ context.Context, q queue) error {
-		k.queue = q
-		return nil
-	})))
-}
-
-func (k *keysRunner) newReleases() (ctrl.TypedController[execute.Release], error) {
-	name := k.Name + "-release"
-	c, err := ctrl.NewTypedUnmanaged(name, ctrl.TypedOptions[execute.Release]{
-		Reconciler:         k.ReleaseReconciler(),
-		LogConstructor:     func(*execute.Release) logr.Logger { return k.mgr.GetLogger().WithValues("controller", name) },
-		SkipNameValidation: k.mgr.GetControllerOptions().SkipNameValidation,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return c, c.Watch(source.TypedFunc[execute.Release](k.ReleaseSource))
-}
-
-// watchKinds checks again when a write found a kind missing, because somebody
-// deleted its definition. Informers recover by themselves; keys must be woken.
-func (k *keysRunner) watchKinds(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-k.kinds.suspect:
-		}
-		if missing, err := k.kinds.check(); err == nil && len(missing) == 0 {
-			continue
-		}
-		k.wakeParents()
-		if !k.kinds.wait(ctx, k.KindsInterval, k.log, k.wakeParents) {
-			return
-		}
-		k.wakeParents()
-		for _, parent := range k.observer.Parents(nil) {
-			k.fanOut(k.queue, parent)
-		}
-	}
-}
-
 // wakeParents updates every parent's status.
-func (k *keysRunner) wakeParents() {
-	for _, parent := range k.observer.Parents(nil) {
-		k.changed.add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(parent)})
+func (w *watcher) wakeParents() {
+	for _, parent := range w.observer.Parents(nil) {
+		w.changed.add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(parent)})
 	}
 }

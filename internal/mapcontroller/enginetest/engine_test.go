@@ -62,9 +62,9 @@ type inputKind struct {
 }
 
 type outputKind struct {
-	Object        client.Object
-	Resource      string
-	UpdateInPlace bool
+	Object   client.Object
+	Resource string
+	Update   bool
 	// InputName returns the name of the input of an output, if the output remembers it.
 	InputName func(client.Object) string
 	// Covers returns whether an object without a controller makes the desired one unnecessary.
@@ -93,7 +93,7 @@ func newProgram() *program {
 		},
 		Outputs: []outputKind{
 			{Object: &Widget{}, Resource: "widgets"},
-			{Object: &corev1.ConfigMap{}, Resource: "configmaps", UpdateInPlace: true},
+			{Object: &corev1.ConfigMap{}, Resource: "configmaps", Update: true},
 		},
 		Map:            func(o observation) decision { return desire(widgetFor(o)) },
 		StatusInterval: 200 * time.Millisecond,
@@ -167,9 +167,13 @@ func (o *operator) mapController() *mapcontroller.MapController {
 		c.Inputs = append(c.Inputs, mapcontroller.Input{Object: k.Object, Resource: k.Resource})
 	}
 	for _, k := range o.program.Outputs {
-		c.Outputs = append(c.Outputs, mapcontroller.Output{
-			Object: k.Object, Resource: k.Resource, UpdateInPlace: k.UpdateInPlace, InputName: k.InputName, Covers: k.Covers,
-		})
+		out := mapcontroller.Output{Object: k.Object, Resource: k.Resource, InputName: k.InputName, Covers: k.Covers}
+		if k.Update {
+			out.Update = func(observed, desired client.Object) {
+				observed.(*corev1.ConfigMap).Data = desired.(*corev1.ConfigMap).Data
+			}
+		}
+		c.Outputs = append(c.Outputs, out)
 	}
 	return c
 }

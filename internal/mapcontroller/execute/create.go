@@ -96,7 +96,7 @@ func (r *run) alreadyExists(ctx context.Context, want client.Object) error {
 // of a desired one, or is going to be updated.
 func (r *run) covers(kind *plan.Output, want, have client.Object) error {
 	switch {
-	case kind.Covers != nil && kind.Covers(want, have), kind.UpdateInPlace:
+	case kind.Covers != nil && kind.Covers(want, have), kind.Update != nil:
 		return nil
 	case kind.Covers != nil || plan.Differs(have, want):
 		return plan.ErrDiffers

@@ -7,7 +7,6 @@
 //
 //	execute.go      carries out a plan, and reports the outcome
 //	create.go       creates, and what AlreadyExists means
-//	update.go       server-side apply of outputs that are updated in place
 //	owner.go        adds and removes the parent's controllerRef
 //	delete.go       confirmed deletes, held to the observed state
 //	attempts.go     the state of a key between passes; the queue's rate limiter

@@ -111,7 +111,7 @@ func (e *Executor) Run(
 		r.create(ctx, want)
 	}
 	for _, u := range p.Update {
-		r.result(VerbUpdate, u.Desired, r.update(ctx, u))
+		r.result(VerbUpdate, u.Observed, client.IgnoreNotFound(r.patch(ctx, u.Observed, u.Changed)))
 	}
 	for _, o := range p.Release {
 		r.object(VerbRelease, o, func() error { return r.removeOwner(ctx, o, parent.GetUID()) })

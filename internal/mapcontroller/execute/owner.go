@@ -55,7 +55,7 @@ func (r *run) failed(verb Verb) bool {
 func (r *run) addOwner(ctx context.Context, o client.Object) (client.Object, error) {
 	owned := o.DeepCopyObject().(client.Object)
 	owned.SetOwnerReferences(append(owned.GetOwnerReferences(), *metav1.NewControllerRef(r.parent, r.Rules.ParentKind)))
-	return owned, r.patchOwners(ctx, o, owned)
+	return owned, r.patch(ctx, o, owned)
 }
 
 // removeOwner removes an owner's reference from an output, held to the observed
@@ -65,10 +65,11 @@ func (e *Executor) removeOwner(ctx context.Context, o client.Object, owner types
 	released.SetOwnerReferences(slices.DeleteFunc(released.GetOwnerReferences(), func(ref metav1.OwnerReference) bool {
 		return ref.UID == owner
 	}))
-	return e.patchOwners(ctx, o, released)
+	return e.patch(ctx, o, released)
 }
 
-func (e *Executor) patchOwners(ctx context.Context, before, after client.Object) error {
+// patch writes a change of an output, held to the observed version.
+func (e *Executor) patch(ctx context.Context, before, after client.Object) error {
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	return e.Client.Patch(ctx, after, patch, client.FieldOwner(e.Name))
 }

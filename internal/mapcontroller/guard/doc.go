@@ -4,8 +4,8 @@
 // Package guard confirms on live reads what was decided on a cache, before
 // anything is deleted or adopted.
 //
+//	guard.go    whether a parent may adopt; pages of live metadata
 //	confirm.go  plans again on live objects and keeps the deletes of both plans
-//	adopt.go    whether the parent may adopt, asked live
 //	shared.go   live reads of parents, shared by the keys that delete together
 //	clock.go    the API server's clock, from the Date header of its responses
 package guard

@@ -4,9 +4,14 @@
 package guard
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -41,4 +46,51 @@ type Guard struct {
 	Compile func(client.Object) plan.Parent
 
 	parents shared[plan.Parent]
+}
+
+// MayAdopt returns nil if the API server holds the parent with this UID and it
+// is not being deleted, else ErrAdoptionRefused or the error of the read. The
+// cache may lag: a parent that was just deleted with its outputs orphaned would
+// take them back, and the garbage collector would delete them.
+func (g *Guard) MayAdopt(ctx context.Context, name types.NamespacedName, uid types.UID) error {
+	live := g.NewParent()
+	err := g.Live.Get(ctx, name, live)
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return err
+	case err != nil, live.GetUID() != uid:
+		return fmt.Errorf("%w: the owner is gone", ErrAdoptionRefused)
+	case live.GetDeletionTimestamp() != nil:
+		return fmt.Errorf("%w: the owner is being deleted", ErrAdoptionRefused)
+	}
+	return nil
+}
+
+// metadataPage is how many objects a page of metadata holds.
+const metadataPage = 500
+
+// EachMetadata calls do with the metadata of every live object of a kind, page
+// by page.
+func EachMetadata(
+	ctx context.Context, live client.Reader, kind schema.GroupVersionKind, do func(client.Object) error, opts ...client.ListOption,
+) error {
+	page := &metav1.PartialObjectMetadataList{}
+	page.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	for {
+		err := live.List(ctx, page, append(opts, client.Limit(metadataPage), client.Continue(page.Continue))...)
+		if err != nil {
+			return err
+		}
+		for i := range page.Items {
+			// A copy: the next page is read into the same memory.
+			o := page.Items[i].DeepCopy()
+			o.SetGroupVersionKind(kind)
+			if err := do(o); err != nil {
+				return err
+			}
+		}
+		if page.Continue == "" {
+			return nil
+		}
+	}
 }

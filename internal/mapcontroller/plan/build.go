@@ -14,8 +14,8 @@ import (
 )
 
 // ErrDiffers says that an output differs from the desired one, and that its kind
-// is not updated in place.
-var ErrDiffers = errors.New("the output differs from the desired one and is not updated in place")
+// is never updated.
+var ErrDiffers = errors.New("the output differs from the desired one and is never updated")
 
 // Build returns the plan for a key. What breaks the rules in a decision is left
 // out of the plan and becomes its Err: a Tombstone that creates, a delete of what
@@ -72,7 +72,7 @@ func (r *Rules) ensure(p *Plan, parent client.Object, req Request, seen Observat
 	if err != nil {
 		return err
 	}
-	finished, err := r.finish(kind, parent, req, want)
+	finished, err := r.finish(parent, req, want)
 	if err != nil {
 		return err
 	}
@@ -83,9 +83,10 @@ func (r *Rules) ensure(p *Plan, parent client.Object, req Request, seen Observat
 	case have == nil:
 		p.Create = append(p.Create, finished)
 	case have == want || have.GetDeletionTimestamp() != nil:
-	case kind.UpdateInPlace:
-		if updateNeeded(have, finished) {
-			p.Update = append(p.Update, Update{Observed: have, Desired: finished})
+	case kind.Update != nil:
+		changed := have.DeepCopyObject().(client.Object)
+		if kind.Update(changed, finished); !equality.Semantic.DeepEqual(have, changed) {
+			p.Update = append(p.Update, Update{Observed: have, Changed: changed})
 		}
 	case Differs(have, want):
 		return fmt.Errorf("%s: %w", want.GetName(), ErrDiffers)
@@ -107,7 +108,7 @@ func Differs(have, want client.Object) bool {
 
 // finish returns a desired output as it is written: tagged and owned. It is a
 // copy, because what Map returns may share maps and pointers with the cache.
-func (r *Rules) finish(kind *Output, parent client.Object, req Request, want client.Object) (client.Object, error) {
+func (r *Rules) finish(parent client.Object, req Request, want client.Object) (client.Object, error) {
 	if parent.GetNamespace() != "" && want.GetNamespace() != "" && want.GetNamespace() != parent.GetNamespace() {
 		return nil, fmt.Errorf("output %s is in namespace %s, and its parent is not", want.GetName(), want.GetNamespace())
 	}
@@ -122,11 +123,6 @@ func (r *Rules) finish(kind *Output, parent client.Object, req Request, want cli
 	labels[r.Tags.MapKey] = req.MapKey
 	labels[r.Tags.Parent] = parent.GetName()
 	want.SetLabels(labels)
-	if kind.UpdateInPlace {
-		if err := setAppliedHash(want); err != nil {
-			return nil, err
-		}
-	}
 	want.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(parent, r.ParentKind)})
 	return want, nil
 }

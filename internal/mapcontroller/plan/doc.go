@@ -8,6 +8,5 @@
 //	kinds.go   input and output kinds, told apart by GroupVersionKind
 //	claim.go   which outputs are the parent's, by the ControllerRef laws
 //	build.go   the plan: creates, updates, ownership changes, deletes
-//	update.go  when an output that is updated in place differs
 //	count.go   what a key adds to the parent's counts
 package plan

@@ -44,9 +44,10 @@ type Output struct {
 	Object client.Object
 	// Resource is the plural of the kind, used in requests and in status.
 	Resource string
-	// UpdateInPlace makes observed outputs follow the desired ones by server-side
-	// apply. Otherwise an output is never changed after its creation.
-	UpdateInPlace bool
+	// Update changes a copy of an observed output so that it is as the desired one
+	// asks; what it changes is written. Nil: an output is never changed after its
+	// creation.
+	Update func(observed, desired client.Object)
 	// Conditions returns the conditions of an output that status counts, and
 	// whether each is true. Nil: StatusConditions.
 	Conditions func(client.Object) []Condition
@@ -76,47 +77,30 @@ type Rules struct {
 	ParentKind schema.GroupVersionKind
 
 	byType map[reflect.Type]schema.GroupVersionKind
-	inputs map[schema.GroupVersionKind]*Input
-	// outputs finds an output kind.
-	outputs map[schema.GroupVersionKind]*Output
 }
 
 // NewRules resolves the kinds. It returns an error for a kind that the scheme
 // does not know.
 func NewRules(scheme *runtime.Scheme, parent client.Object, tags Tags, inputs []Input, outputs []Output) (*Rules, error) {
-	r := &Rules{
-		Tags: tags, Inputs: inputs, Outputs: outputs,
-		byType:  map[reflect.Type]schema.GroupVersionKind{},
-		inputs:  map[schema.GroupVersionKind]*Input{},
-		outputs: map[schema.GroupVersionKind]*Output{},
+	r := &Rules{Tags: tags, Inputs: inputs, Outputs: outputs, byType: map[reflect.Type]schema.GroupVersionKind{}}
+	all := []client.Object{parent}
+	for _, in := range inputs {
+		all = append(all, in.Object)
 	}
-	var err error
-	if r.ParentKind, err = r.resolve(scheme, parent); err != nil {
-		return nil, err
+	for _, out := range outputs {
+		all = append(all, out.Object)
 	}
-	for i := range inputs {
-		gvk, err := r.resolve(scheme, inputs[i].Object)
+	for _, o := range all {
+		gvk, err := apiutil.GVKForObject(o, scheme)
 		if err != nil {
 			return nil, err
 		}
-		r.inputs[gvk] = &inputs[i]
-	}
-	for i := range outputs {
-		gvk, err := r.resolve(scheme, outputs[i].Object)
-		if err != nil {
-			return nil, err
+		if !informer.IsGeneric(o) {
+			r.byType[reflect.TypeOf(o)] = gvk
 		}
-		r.outputs[gvk] = &outputs[i]
 	}
+	r.ParentKind = r.KindOf(parent)
 	return r, nil
-}
-
-func (r *Rules) resolve(scheme *runtime.Scheme, o client.Object) (schema.GroupVersionKind, error) {
-	gvk, err := apiutil.GVKForObject(o, scheme)
-	if err == nil && !informer.IsGeneric(o) {
-		r.byType[reflect.TypeOf(o)] = gvk
-	}
-	return gvk, err
 }
 
 // KindOf returns the kind of an object. A typed object of a kind that the
@@ -130,16 +114,22 @@ func (r *Rules) KindOf(o client.Object) schema.GroupVersionKind {
 
 // InputKind returns the kind of an input.
 func (r *Rules) InputKind(o client.Object) (*Input, error) {
-	if kind, ok := r.inputs[r.KindOf(o)]; ok {
-		return kind, nil
+	gvk := r.KindOf(o)
+	for i := range r.Inputs {
+		if r.KindOf(r.Inputs[i].Object) == gvk {
+			return &r.Inputs[i], nil
+		}
 	}
 	return nil, fmt.Errorf("%T %s is of no input kind", o, o.GetName())
 }
 
 // OutputKind returns the kind of an output.
 func (r *Rules) OutputKind(o client.Object) (*Output, error) {
-	if kind, ok := r.outputs[r.KindOf(o)]; ok {
-		return kind, nil
+	gvk := r.KindOf(o)
+	for i := range r.Outputs {
+		if r.KindOf(r.Outputs[i].Object) == gvk {
+			return &r.Outputs[i], nil
+		}
 	}
 	return nil, fmt.Errorf("%T %s is of no output kind", o, o.GetName())
 }

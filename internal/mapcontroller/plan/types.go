@@ -59,8 +59,8 @@ type Observation struct {
 // not mention stay as they are.
 type Decision struct {
 	// Ensure are outputs that should exist. One that does not exist is created.
-	// One that does is updated if its kind is updated in place; otherwise it must
-	// not differ.
+	// One that does is updated if its kind has an Update; otherwise it must not
+	// differ.
 	Ensure []client.Object
 	// Delete are observed outputs.
 	Delete []Removal
@@ -83,9 +83,9 @@ type Removal struct {
 // ReasonDetached is the reason of deletes where there is no Tombstone.
 const ReasonDetached = "Detached"
 
-// Update is an output that is updated in place.
+// Update is an output to change.
 type Update struct {
-	Observed, Desired client.Object
+	Observed, Changed client.Object
 }
 
 // Plan is what has to be written for a key.

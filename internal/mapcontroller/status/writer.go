@@ -5,7 +5,6 @@ package status
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"sync"
 	"time"
@@ -72,10 +71,24 @@ type Writer struct {
 	// Set computes a status into a parent.
 	Set func(now time.Time, parent client.Object, s Summary)
 
-	mu sync.Mutex
-	// written is when a status was last written, unsettled since when it waits for
-	// its keys.
-	written, unsettled map[types.NamespacedName]time.Time
+	mu      sync.Mutex
+	parents map[types.NamespacedName]times
+}
+
+// times are when a parent's status was last written, and since when it waits for
+// its keys.
+type times struct{ written, unsettled time.Time }
+
+// change changes the times of a parent.
+func (w *Writer) change(name types.NamespacedName, do func(now time.Time, t *times)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.parents == nil {
+		w.parents = map[types.NamespacedName]times{}
+	}
+	t := w.parents[name]
+	do(w.Clock.Now(), &t)
+	w.parents[name] = t
 }
 
 // Write writes a parent's status if it changed. The result says when to try again
@@ -96,43 +109,18 @@ func (w *Writer) Write(ctx context.Context, parent plan.Parent) (reconcile.Resul
 
 	changed := parent.Object.DeepCopyObject().(client.Object)
 	w.Set(w.Clock.Now(), changed, *summary)
-	patch, err := statusPatch(parent.Object, changed)
-	if patch == nil || err != nil {
-		return reconcile.Result{}, err
+	if equality.Semantic.DeepEqual(parent.Object, changed) {
+		return reconcile.Result{}, nil
 	}
-	w.mu.Lock()
-	if w.written == nil {
-		w.written = map[types.NamespacedName]time.Time{}
-	}
-	w.written[name] = w.Clock.Now()
-	w.mu.Unlock()
-	err = w.Client.Status().Patch(ctx, changed, patch, client.FieldOwner(w.FieldManager))
+	// Held to the cached version: on another one it would make a status that nobody
+	// computed. The event of a newer version wakes the parent again.
+	patch := client.MergeFromWithOptions(parent.Object, client.MergeFromWithOptimisticLock{})
+	w.change(name, func(now time.Time, t *times) { t.written = now })
+	err := w.Client.Status().Patch(ctx, changed, patch, client.FieldOwner(w.FieldManager))
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: w.Interval}, nil
 	}
 	return reconcile.Result{}, client.IgnoreNotFound(err)
-}
-
-// statusPatch returns nil if there is nothing to write. The patch holds what
-// differs from the cached object, and is held to its version: on another version
-// it would make a status that nobody computed. The event of a newer version wakes
-// the parent again.
-func statusPatch(cached, changed client.Object) (client.Patch, error) {
-	// Most changes of keys leave the status as it is, which needs no JSON to tell.
-	if equality.Semantic.DeepEqual(cached, changed) {
-		return nil, nil
-	}
-	patch := client.MergeFromWithOptions(cached, client.MergeFromWithOptimisticLock{})
-	data, err := patch.Data(changed)
-	if err != nil {
-		return nil, err
-	}
-	// Compared as written: a time in memory has nanoseconds.
-	unchanged := fmt.Sprintf(`{"metadata":{"resourceVersion":%q}}`, cached.GetResourceVersion())
-	if string(data) == unchanged {
-		return nil, nil
-	}
-	return client.RawPatch(patch.Type(), data), nil
 }
 
 // summary returns what is known, or nil where the parent's keys are not tracked
@@ -155,43 +143,32 @@ func (w *Writer) summary(name types.NamespacedName, parent plan.Parent) (*Summar
 	return s, 0
 }
 
-func (w *Writer) waitToSettle(name types.NamespacedName, settled bool) time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if settled {
-		delete(w.unsettled, name)
-		return 0
-	}
-	now := w.Clock.Now()
-	since, waiting := w.unsettled[name]
-	if !waiting || now.Before(since) { // the clock was set back
-		if w.unsettled == nil {
-			w.unsettled = map[types.NamespacedName]time.Time{}
+func (w *Writer) waitToSettle(name types.NamespacedName, settled bool) (wait time.Duration) {
+	w.change(name, func(now time.Time, t *times) {
+		switch {
+		case settled:
+			t.unsettled = time.Time{}
+			return
+		case t.unsettled.IsZero() || now.Before(t.unsettled): // the clock was set back
+			t.unsettled = now
 		}
-		w.unsettled[name] = now
-		since = now
-	}
-	return max(0, settleWithin-now.Sub(since))
+		wait = max(0, settleWithin-now.Sub(t.unsettled))
+	})
+	return wait
 }
 
-func (w *Writer) untilInterval(name types.NamespacedName) time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	last, ok := w.written[name]
-	if !ok {
-		return 0
-	}
-	since := w.Clock.Now().Sub(last)
-	if since < 0 { // the clock was set back
-		return 0
-	}
-	return max(0, w.Interval-since)
+func (w *Writer) untilInterval(name types.NamespacedName) (wait time.Duration) {
+	w.change(name, func(now time.Time, t *times) {
+		if since := now.Sub(t.written); since >= 0 && !t.written.IsZero() { // else the clock was set back
+			wait = max(0, w.Interval-since)
+		}
+	})
+	return wait
 }
 
 // Forget drops what is remembered of a parent that is gone.
 func (w *Writer) Forget(name types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.written, name)
-	delete(w.unsettled, name)
+	delete(w.parents, name)
 }
