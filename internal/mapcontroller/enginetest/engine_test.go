@@ -22,6 +22,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/enginetest/mutationdetector"
 )
 
 // This file is the only one that uses the engine's API. The specs use the types below.
@@ -125,6 +126,7 @@ func newManager(o *operator) manager.Manager {
 			ByObject:          o.cached,
 			NewInformer:       options.Stores.NewInformer,
 		},
+		NewCache:               mutationdetector.NewCache,
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",
 		Controller:             config.Controller{SkipNameValidation: new(true)},
