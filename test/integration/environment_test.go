@@ -142,7 +142,7 @@ func (env *environment) createSnapshot(s *schedule, c *claim, ago time.Duration,
 	slot := time.Now().Add(-ago).UTC().Truncate(time.Second)
 	v := &snapshot{ObjectMeta: metav1.ObjectMeta{
 		Namespace:   env.namespace,
-		Name:        fmt.Sprintf("%s-%s-ago", c.Name, ago),
+		Name:        fmt.Sprintf("%s-%s-%s-ago", s.Name, c.Name, ago),
 		Labels:      map[string]string{v1alpha1.LabelMapKey: string(c.UID), v1alpha1.LabelSchedule: s.Name},
 		Annotations: map[string]string{v1alpha1.AnnotationScheduledAt: slot.Format(time.RFC3339)},
 	}}

@@ -178,9 +178,8 @@ var _ = Describe("The guards before a delete", func() {
 		other := env.createSchedule("other", suspended, ttl("1h"))
 		c := env.createClaim("data")
 		a, b := env.createSnapshot(s, c, 3*time.Hour), env.createSnapshot(s, c, 2*time.Hour)
-		rename := func(v *snapshot) { v.Name += "-other" }
-		env.createSnapshot(other, c, 3*time.Hour, rename)
-		last := env.createSnapshot(other, c, 2*time.Hour, rename)
+		env.createSnapshot(other, c, 3*time.Hour)
+		last := env.createSnapshot(other, c, 2*time.Hour)
 		addFinalizer(s)
 		Expect(api.Delete(ctx, s)).To(Succeed())
 		env.startOperator(clocksAhead(4 * time.Hour))

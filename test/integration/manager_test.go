@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/enginetest/mutationdetector"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
@@ -49,6 +50,7 @@ func newManager(o *operator, namespace string) manager.Manager {
 	m, err := ctrl.NewManager(restConfig, ctrl.Options{
 		Scheme:         scheme,
 		Cache:          cacheOptions,
+		NewCache:       mutationdetector.NewCache,
 		MapperProvider: snapshots.RESTMapper,
 		Metrics:        metricsserver.Options{BindAddress: "0"},
 		Controller:     ctrlconfig.Controller{SkipNameValidation: new(true)},

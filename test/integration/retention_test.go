@@ -63,48 +63,35 @@ var _ = Describe("Retention", func() {
 		expectOnly(keep.Name)
 	})
 
-	// Contract: RET-6.
-	It("keeps the newest minReady ready snapshots", func() {
-		s := env.createSchedule("backup", suspended, ttl("1h"), func(s *spec) { s.Retention.MinReady = ptr.To[int32](2) })
-		c := env.createClaim("data")
-		env.createSnapshot(s, c, 3*time.Hour)
-		b, a := env.createSnapshot(s, c, 2*time.Hour), env.createSnapshot(s, c, time.Hour)
-		env.startOperator(clocksAhead(4 * time.Hour))
-		expectOnly(a.Name, b.Name)
-	})
-
 	// Contract: RET-4.
 	It("keeps everything with neither a TTL nor tiers", func() {
 		s := env.createSchedule("backup", suspended)
 		expiring := env.createSchedule("expiring", suspended, ttl("1h"))
 		c := env.createClaim("data")
 		a, b := env.createSnapshot(s, c, 3*time.Hour), env.createSnapshot(s, c, 2*time.Hour)
-		rename := func(v *snapshot) { v.Name += "-expiring" }
-		env.createSnapshot(expiring, c, 3*time.Hour, rename)
-		last := env.createSnapshot(expiring, c, 2*time.Hour, rename)
+		env.createSnapshot(expiring, c, 3*time.Hour)
+		last := env.createSnapshot(expiring, c, 2*time.Hour)
 		env.startOperator(clocksAhead(100 * 24 * time.Hour))
 		expectOnly(a.Name, b.Name, last.Name)
 	})
 
-	// Contract: RET-3.
-	It("keeps snapshots beyond the TTL that a tier selects", func() {
-		s := env.createSchedule("backup", suspended, ttl("1h"), func(s *spec) { s.Retention.Keep.Last = 2 })
-		c := env.createClaim("data")
-		env.createSnapshot(s, c, 3*time.Hour)
-		b, a := env.createSnapshot(s, c, 2*time.Hour), env.createSnapshot(s, c, time.Hour)
-		env.startOperator(clocksAhead(4 * time.Hour))
-		expectOnly(a.Name, b.Name)
-	})
-
-	// Contract: RET-5.
-	It("deletes the oldest snapshots beyond maxCount", func() {
-		s := env.createSchedule("backup", suspended, func(s *spec) { s.Retention.MaxCount = ptr.To[int32](2) })
-		c := env.createClaim("data")
-		env.createSnapshot(s, c, 3*time.Hour)
-		b, a := env.createSnapshot(s, c, 2*time.Hour), env.createSnapshot(s, c, time.Hour)
-		env.startOperator()
-		expectOnly(a.Name, b.Name)
-	})
+	DescribeTable("deletes only the oldest of three snapshots",
+		func(change func(*spec)) {
+			s := env.createSchedule("backup", suspended, change)
+			c := env.createClaim("data")
+			env.createSnapshot(s, c, 3*time.Hour)
+			b, a := env.createSnapshot(s, c, 2*time.Hour), env.createSnapshot(s, c, time.Hour)
+			env.startOperator(clocksAhead(4 * time.Hour))
+			expectOnly(a.Name, b.Name)
+		},
+		// Contract: RET-6.
+		Entry("beyond the TTL, with minReady of 2",
+			func(s *spec) { s.SnapshotTTL, s.Retention.MinReady = "1h", ptr.To[int32](2) }),
+		// Contract: RET-3.
+		Entry("beyond the TTL, with a tier of 2", func(s *spec) { s.SnapshotTTL, s.Retention.Keep.Last = "1h", 2 }),
+		// Contract: RET-5.
+		Entry("without a TTL, with maxCount of 2", func(s *spec) { s.Retention.MaxCount = ptr.To[int32](2) }),
+	)
 
 	// Contract: RET-1.
 	It("keeps a snapshot while it has the hold annotation", func() {
@@ -160,9 +147,8 @@ var _ = Describe("Retention", func() {
 		v := env.createSnapshot(s, c, 2*time.Hour)
 		epoch := metav1.Unix(0, 0)
 		setStatus(v, snapshotv1.VolumeSnapshotStatus{CreationTime: &epoch, ReadyToUse: ptr.To(true)})
-		rename := func(v *snapshot) { v.Name += "-other" }
-		env.createSnapshot(other, c, 3*time.Hour, rename)
-		a := env.createSnapshot(other, c, 2*time.Hour, rename)
+		env.createSnapshot(other, c, 3*time.Hour)
+		a := env.createSnapshot(other, c, 2*time.Hour)
 		env.startOperator()
 		expectOnly(v.Name, a.Name)
 	})

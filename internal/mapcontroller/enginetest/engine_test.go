@@ -23,6 +23,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/internal/informer"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/enginetest/mutationdetector"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/guard"
 )
@@ -128,6 +129,7 @@ func newManager(o *operator) manager.Manager {
 			ByObject:          o.cached,
 			NewInformer:       options.Stores.NewInformer,
 		},
+		NewCache:               mutationdetector.NewCache,
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",
 		Controller:             config.Controller{SkipNameValidation: new(true)},
