@@ -12,7 +12,7 @@ down() {
   # The operator is stopped only if the process is still the manager: pids are used again.
   pid="$(cat "$kept/operator.pid" 2>/dev/null || true)"
   if [ -n "$pid" ] && ps -p "$pid" -o args= | grep -q '^bin/manager '; then kill "$pid"; fi
-  bin/cluster down --dir "$kept"
+  bin/cluster down --dir "$kept" >/dev/null
   rm -rf "$kept"
 }
 

@@ -8,7 +8,6 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -58,6 +57,6 @@ func run(ctx context.Context, clusterDir string, keep bool) int {
 		d.print("To keep all logs, run it again with SNAPSCHED_KEEP_LOGS=<folder>.")
 		return 1
 	}
-	d.print("%s", d.paint(green, fmt.Sprintf("The end, after %s.", time.Since(start).Round(time.Second))))
+	d.print("%s", d.paint(green, "All steps came true, in "+time.Since(start).Round(time.Second).String()+"."))
 	return 0
 }

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
@@ -29,10 +27,11 @@ var story = []step{{
 processes. Lines with $ are real commands.`,
 	run: []string{
 		"kubectl apply -f config/crd/bases",
-		"kubectl wait -f config/crd/bases --for=condition=Established --timeout=90s",
 		"kubectl create namespace demo",
 		"kubectl config set-context --current --namespace=demo",
 	},
+	until:   "the API server has the new kind, SnapshotSchedule",
+	reached: func(*demo) bool { return true }, // the view has been read
 }, {
 	text:    `One PVC, db, is labeled app=my-app. The other, web, has no label yet.`,
 	prepare: func(d *demo) error { return d.operator.start() },
@@ -42,9 +41,8 @@ processes. Lines with $ are real commands.`,
 	},
 }, {
 	title: "One schedule for every PVC labeled app=my-app",
-	text: `A snapshot every 5 seconds, kept for 20 seconds (real schedules say 6h and
-10d, or a cron line). The first one is taken at once: the newest snapshot of a
-PVC is never older than the interval.`,
+	text: `A snapshot every 5 seconds, kept for 20 seconds (a real schedule says 6h and
+10d, or has a cron line). The first one is taken at once.`,
 	run:     []string{`cat hack/demo/schedule.yaml`, `kubectl apply -f hack/demo/schedule.yaml`},
 	until:   "db has its first snapshot, ready to restore from",
 	reached: func(d *demo) bool { return d.now.ready("db", time.Time{}) > 0 },
@@ -103,12 +101,12 @@ old it gets.`,
 	show: showSnapshots,
 }, {
 	title: "A mistake deletes nothing",
-	text: `A jitter must be shorter than the interval, or the spec is invalid. Then the
-operator says so and stops: nothing is taken, and nothing is deleted.`,
+	text: `A jitter longer than the interval makes no sense. The operator says so and
+stops: while a spec is invalid, nothing is taken and nothing is deleted.`,
 	run:   []string{`kubectl patch snapsched my-app --type=merge -p '{"spec":{"jitter":"1h"}}'`},
 	until: "the spec is invalid, and snapshots 10s past their TTL are still there",
 	reached: func(d *demo) bool {
-		return d.now.readyIs(metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec) && hasExpired(d)
+		return d.now.reason() == v1alpha1.ReasonInvalidSpec && hasExpired(d)
 	},
 	show: showSchedule,
 }, {
@@ -116,7 +114,7 @@ operator says so and stops: nothing is taken, and nothing is deleted.`,
 	run:   []string{`kubectl patch snapsched my-app --type=merge -p '{"spec":{"jitter":null}}'`},
 	until: "the spec is valid, and the expired snapshots are deleted",
 	reached: func(d *demo) bool {
-		return d.now.readyIs(metav1.ConditionTrue, v1alpha1.ReasonScheduled) && !hasExpired(d)
+		return d.now.reason() == v1alpha1.ReasonScheduled && !hasExpired(d)
 	},
 }, {
 	title: "A snapshot on request",
@@ -150,7 +148,7 @@ Orphan they outlive it.`,
         -p '{"spec":{"deletionPolicy":"Orphan"}}'`},
 	until: "the operator has put the new policy into effect",
 	reached: func(d *demo) bool {
-		return d.now.readyIs(metav1.ConditionTrue, v1alpha1.ReasonSuspended) && (len(d.now.schedule.Finalizers) > 0 || d.now.owned() == 0)
+		return d.now.reason() == v1alpha1.ReasonSuspended && (len(d.now.schedule.Finalizers) > 0 || d.now.owned() == 0)
 	},
 }, {
 	run:   []string{`kubectl delete snapsched my-app`},
@@ -164,8 +162,7 @@ Orphan they outlive it.`,
 	run:   []string{`kubectl apply -f hack/demo/schedule.yaml`},
 	until: "every snapshot has an owner again",
 	reached: func(d *demo) bool {
-		return d.now.readyIs(metav1.ConditionTrue, v1alpha1.ReasonScheduled) &&
-			d.now.has(d.held) && d.now.owned() == len(d.now.snapshots)
+		return d.now.reason() == v1alpha1.ReasonScheduled && d.now.has(d.held) && d.now.owned() == len(d.now.snapshots)
 	},
 	show: showSchedule,
 }}

@@ -12,7 +12,6 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -94,10 +93,13 @@ func (v view) takenTwice() bool {
 	})
 }
 
-// readyIs returns whether the schedule's Ready condition has this status and reason for its current spec.
-func (v view) readyIs(status metav1.ConditionStatus, reason string) bool {
+// reason returns the reason of the schedule's Ready condition, if that is about its current spec.
+func (v view) reason() string {
 	c := meta.FindStatusCondition(v.schedule.Status.Conditions, v1alpha1.ConditionReady)
-	return c != nil && c.ObservedGeneration == v.schedule.Generation && c.Status == status && c.Reason == reason
+	if c == nil || c.ObservedGeneration != v.schedule.Generation {
+		return ""
+	}
+	return c.Reason
 }
 
 // dots draws the snapshots of each PVC: ● ready, ○ not ready.
