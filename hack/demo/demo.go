@@ -89,7 +89,7 @@ func (d *demo) wait(ctx context.Context, s step) error {
 		if err == nil && s.reached(d) {
 			return nil
 		}
-		d.progress(fmt.Sprintf("  %2.0fs  %sawaiting: %s", time.Since(start).Seconds(), d.now.dots(), s.until))
+		d.progress(fmt.Sprintf("  %2.0fs  %suntil %s", time.Since(start).Seconds(), d.now.dots(), s.until))
 		select {
 		case <-every.C:
 		case <-d.operator.ended:

@@ -11,7 +11,7 @@ kept=bin/demo-cluster
 down() {
   # The operator is stopped only if the process is still the manager: pids are used again.
   pid="$(cat "$kept/operator.pid" 2>/dev/null || true)"
-  if [ -n "$pid" ] && ps -p "$pid" -o args= | grep -q '^bin/manager '; then kill "$pid"; fi
+  if [ -n "$pid" ] && ps -p "$pid" -o args= | grep -q '^bin/manager '; then kill -KILL "$pid"; fi
   bin/cluster down --dir "$kept" >/dev/null
   rm -rf "$kept"
 }
@@ -21,7 +21,7 @@ if [ "${1:-}" = down ] && [ ! -d "$kept" ]; then
   exit
 fi
 
-echo "Building the demo and the local cluster: 10 to 15 minutes the first time, then cached"
+echo "Building the demo (the first time, 10 to 15 minutes for the cluster's parts)"
 # Without -buildvcs=false, Go refuses to build in a checkout that belongs to another user.
 go build -buildvcs=false -o bin/manager ./cmd
 go build -buildvcs=false -o bin/demo ./hack/demo
