@@ -72,7 +72,6 @@ func (d *demo) play(ctx context.Context, s step) error {
 	}
 	start := time.Now()
 	if err := d.wait(ctx, s); err != nil {
-		d.print("  %s %s", d.paint(red, "✗"), s.until)
 		return fmt.Errorf("waiting until %s: %w", s.until, err)
 	}
 	d.print("  %s %s %s\n", d.paint(green, "✓"), s.until, d.paint(dim, fmt.Sprintf("(%.1fs)", time.Since(start).Seconds())))
