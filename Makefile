@@ -40,13 +40,12 @@ help: ## Display this help.
 	@awk 'BEGIN {FS = ":.*##"; printf "\nUsage:\n  make \033[36m<target>\033[0m\n"} /^[a-zA-Z_0-9-]+:.*?##/ { printf "  \033[36m%-17s\033[0m %s\n", $$1, $$2 } /^##@/ { printf "\n\033[1m%s\033[0m\n", substr($$0, 5) } ' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: ## Show the operator at work on a cluster of its own on this machine. KEEP=1 leaves the cluster up.
-	@echo "Compiling the demo (the first time takes a minute or two)"
-	go run ./hack/demo $(if $(filter-out 0,$(KEEP)),--keep)
+demo: ## Watch the operator at work for two minutes, on a cluster of its own on this machine. KEEP=1 leaves it running.
+	@hack/demo/demo.sh $(if $(filter-out 0,$(KEEP)),keep)
 
 .PHONY: demo-down
-demo-down: ## Stop what 'make demo KEEP=1' left running.
-	go run ./hack/demo --down
+demo-down: ## Stop and remove what 'make demo KEEP=1' left running.
+	@hack/demo/demo.sh down
 
 ##@ Development
 

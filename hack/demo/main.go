@@ -1,83 +1,62 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Demo plays SnapshotSchedule on a local cluster: PVCs, a schedule with short
-// times, snapshots that come and expire, a PVC that is deleted, and garbage
-// collection in the end. It checks what it shows.
-//
-// It exits with 0 if all checks hold, 1 if not, 2 for a usage error and 130 if
-// interrupted. (go run turns all but 0 into 1.)
+// Demo shows SnapshotSchedule at work on a local cluster, step by step. Start it with
+// "make demo": demo.sh builds it, and hack/cluster runs it against a cluster.
 package main
 
 import (
 	"context"
-	"errors"
 	"flag"
-	"fmt"
 	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
 
-	"github.com/go-logr/logr"
-	ctrl "sigs.k8s.io/controller-runtime"
-
-	"mapcontroller.dev/snapshotschedule/hack/demo/internal/show"
-	"mapcontroller.dev/snapshotschedule/hack/demo/internal/stage"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-const (
-	exitFailed      = 1
-	exitUsage       = 2
-	exitInterrupted = 130
-)
-
-func main() { os.Exit(run(os.Args[1:])) }
-
-func run(args []string) int {
-	o, err := parse(args, os.Stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		return 0
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "error:", err)
-		return exitUsage
-	}
-	// What the client libraries have to say is about watches that end with the cluster.
-	ctrl.SetLogger(logr.Discard())
-	out := os.Stdout
-	if o.output == "json" {
-		out = os.Stderr
-	}
-	screen := show.On(out)
-	defer screen.Settle()
-	root, err := stage.FindRoot()
-	if err != nil {
-		screen.Print("error: %v", err)
-		return exitFailed
-	}
-	if o.down {
-		return takeDown(screen, root)
-	}
-	ctx, stop := untilSignal(context.Background())
-	defer stop()
-	report := perform(ctx, screen, root, o.keep)
-	if o.output == "json" {
-		if err := report.write(os.Stdout); err != nil {
-			screen.Print("error: %v", err)
-			return exitFailed
-		}
-	}
-	return report.exitCode()
+func main() {
+	keep := flag.Bool("keep", false, "leave the operator running at the end")
+	flag.Parse()
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	code := run(ctx, os.Getenv("SNAPSCHED_CLUSTER_DIR"), *keep)
+	cancel()
+	os.Exit(code)
 }
 
-func takeDown(screen *show.Screen, root string) int {
-	was, err := stage.Down(root)
-	switch {
-	case err != nil:
-		screen.Print("error: %v", err)
-		return exitFailed
-	case was:
-		screen.Print("The demo is down: operator and cluster are stopped and removed.")
-	default:
-		screen.Print("No demo is kept here.")
+// run plays the demo on the cluster that hack/cluster has put into the environment, and returns the exit code.
+func run(ctx context.Context, clusterDir string, keep bool) int {
+	d := &demo{screen: newScreen(os.Stdout), operator: &operator{dir: clusterDir, keep: keep}, limit: 90 * time.Second}
+	if clusterDir == "" {
+		d.print("The demo needs a cluster of its own. Start it with: make demo")
+		return 1
 	}
+	// The user's preferences and discovery cache must not change what kubectl prints.
+	_, _ = os.Setenv("KUBERC", "off"), os.Setenv("KUBECACHEDIR", filepath.Join(clusterDir, "kubectl-cache"))
+	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
+	if err == nil {
+		d.client, err = client.New(config, client.Options{Scheme: scheme})
+	}
+	start := time.Now()
+	if err == nil {
+		err = d.playAll(ctx, story)
+	}
+	if err != nil || !keep {
+		defer d.operator.kill()
+	}
+	switch {
+	case ctx.Err() != nil:
+		d.print("\nInterrupted. The operator and the cluster are stopped and removed.")
+		return 130
+	case err != nil:
+		d.print("\n%s", d.paint(red, "The demo failed in "+err.Error()))
+		_ = d.shell(ctx, []string{"kubectl get snapsched,volumesnapshots,pvc -o wide", "tail -n 15 " + d.operator.log()})
+		d.print("To keep all logs, run it again with SNAPSCHED_KEEP_LOGS=<folder>.")
+		return 1
+	}
+	d.print("%s", d.paint(green, "All steps came true, in "+time.Since(start).Round(time.Second).String()+"."))
 	return 0
 }
