@@ -56,13 +56,13 @@ func bySchedule(more ...string) []string {
 // What became of snapshots.
 var (
 	createdTotal = newCounter("snapshots_created_total",
-		"VolumeSnapshots that were created.")
+		"Number of VolumeSnapshots created.")
 	deletedTotal = newCounter("snapshots_deleted_total",
-		"VolumeSnapshots that were deleted, by the reason why retention no longer kept them.", labelReason)
+		"Number of VolumeSnapshots deleted, by the reason why retention deleted them.", labelReason)
 	failedTotal = newCounter("snapshots_failed_total",
-		"VolumeSnapshots that were not cut in time, or were cut and stayed in error.")
+		"Number of VolumeSnapshots that were not cut within readyDeadline, or were cut and had an error for longer than that.")
 	slotToCreation = newHistogram("slot_to_creation_seconds",
-		"Seconds from the slot that a VolumeSnapshot serves to its creation.")
+		"Seconds from the time at which a VolumeSnapshot was due until it was created.")
 	creationToReady = newHistogram("creation_to_ready_seconds",
 		"Seconds from the creation of a VolumeSnapshot until it was ready to use.")
 )
@@ -70,7 +70,7 @@ var (
 // active is 1 while this process does the work. With leader election the others
 // stand by, and tell nothing of schedules.
 var active = prometheus.NewGauge(prometheus.GaugeOpts(opts(describe("gauge", "active",
-	"1 in the manager that does the work, 0 in one that stands by."))))
+	"1 in the replica that is the leader, 0 in a standby replica."))))
 
 // tellActive runs for as long as this process does the work.
 func tellActive(ctx context.Context) error {

@@ -26,42 +26,42 @@ func newGauge(name, help string, read func(*figures, tell), labels ...string) ga
 
 var gaugeKinds = []gaugeKind{
 	newGauge("ready",
-		"Whether condition Ready is true (1) or not (0), and its reason.",
+		"1 if the condition Ready is true, 0 otherwise. The label reason is the condition's reason.",
 		func(f *figures, tell tell) {
 			if f.reason != "" {
 				tell(bit(f.ready), f.reason)
 			}
 		}, labelReason),
 	newGauge("suspended",
-		"Whether spec.suspend is true (1) or not (0).",
+		"1 if spec.suspend is true, 0 otherwise.",
 		figure(func(f *figures) float64 { return bit(f.suspended) })),
 	newGauge("retention_paused",
-		"Whether condition RetentionPaused is true (1) or not (0): snapshots were to be deleted and it was not safe.",
+		"1 if the condition RetentionPaused is true, that is, expired snapshots are not deleted; 0 otherwise.",
 		figure(func(f *figures) float64 { return bit(f.paused) })),
 	newGauge("interval_seconds",
-		"Seconds between two slots. Of a cron line, the longer one of the last gap and the next.",
+		"Seconds between two slots. With a cron expression, the longer of the gaps before and after the latest slot.",
 		figure(func(f *figures) float64 { return f.interval.Seconds() })),
 	newGauge("next_slot_timestamp_seconds",
-		"When the next snapshot is due, in seconds since 1970; absent if none is.",
+		"Unix time at which the next snapshot is due. Absent if none is.",
 		instant(func(f *figures) time.Time { return f.nextSlot })),
 	newGauge("oldest_recovery_point_timestamp_seconds",
-		"When the newest ready snapshot was taken, of the PersistentVolumeClaim that is worst off, in seconds since 1970. "+
-			"One without a ready snapshot counts with the time from which on it should have had one. "+
-			"One that was never bound holds no data, and does not count; absent if none counts.",
+		"Unix time of the oldest recovery point of all PersistentVolumeClaims, that is, of their newest ready snapshots. "+
+			"For one without a ready snapshot it is the creation of the claim or of the schedule, whichever is later. "+
+			"Claims that were never bound have no data and are not counted. Absent if there is no other.",
 		instant(func(f *figures) time.Time { return f.recoveryPoint })),
 	newGauge("persistentvolumeclaims",
-		"PersistentVolumeClaims that match.",
+		"Number of PersistentVolumeClaims that match the selector.",
 		figure(func(f *figures) float64 { return float64(f.claims) })),
 	newGauge("failing_persistentvolumeclaims",
-		"Matching PersistentVolumeClaims that are not backed up as they should be: "+
-			"the create failed, the newest snapshot failed, or one is overdue.",
+		"Number of PersistentVolumeClaims whose snapshots fail: "+
+			"creating one failed, the newest one failed, or one is overdue.",
 		figure(func(f *figures) float64 { return float64(f.failing) })),
 	newGauge("skipped_persistentvolumeclaims",
-		"Matching PersistentVolumeClaims that can not be snapshotted now: they are not bound, or being deleted.",
+		"Number of PersistentVolumeClaims that are skipped because they are not bound or are being deleted.",
 		figure(func(f *figures) float64 { return float64(f.skipped) })),
 	newGauge("snapshots",
-		"VolumeSnapshots that the schedule owns, each in one state: detached if its PersistentVolumeClaim is gone or "+
-			"no longer matches; else ready, failed (not cut in time, or cut and in error for as long), or pending.",
+		"Number of VolumeSnapshots by state: detached if the PersistentVolumeClaim is deleted or no longer matches; "+
+			"otherwise ready, failed (not cut within readyDeadline, or in error for longer than that) or pending.",
 		func(f *figures, tell tell) {
 			if f.known {
 				tell(float64(f.uploaded), "ready")
@@ -71,7 +71,7 @@ var gaugeKinds = []gaugeKind{
 			}
 		}, labelState),
 	newGauge("problems",
-		"Problems of the schedule, those that status lists and the others.",
+		"Number of problems of the schedule: those listed in status.problems, and status.moreProblems.",
 		figure(func(f *figures) float64 { return float64(f.problems) })),
 }
 
