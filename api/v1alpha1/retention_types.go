@@ -25,7 +25,7 @@ type Retention struct {
 	// +optional
 	MaxCount *int32 `json:"maxCount,omitempty"`
 
-	// keep keeps snapshots beyond snapshotTTL: a number of the newest (last), and one per
+	// keep selects snapshots to keep beyond snapshotTTL: the newest ones (last), and one per
 	// period (hourly, daily, weekly, monthly, yearly). A snapshot is kept as long as it is
 	// younger than snapshotTTL or one of these rules selects it. If snapshotTTL is omitted,
 	// keep alone decides. If both are omitted, every snapshot is kept. Example: {daily: 7,
@@ -35,9 +35,9 @@ type Retention struct {
 	Keep Keep `json:"keep,omitzero"`
 
 	// detached configures retention for detached snapshots: those whose PVC is deleted or no
-	// longer matches the selector. Without it, they follow the same rules as other snapshots,
-	// except that a deleted PVC's last snapshots expire too. Example: {snapshotTTL: 30d,
-	// minReady: 1}.
+	// longer matches the selector. If omitted, they follow the same rules as other snapshots,
+	// except that retention.minReady does not protect the snapshots of a deleted PVC. Example:
+	// {snapshotTTL: 30d, minReady: 1}.
 	//
 	// +kubebuilder:default={}
 	// +optional
