@@ -13,10 +13,10 @@ import (
 type DeletionPolicy string
 
 const (
-	// DeletionDelete has the snapshots deleted with the schedule, by garbage collection.
+	// DeletionDelete deletes the snapshots with the schedule, by garbage collection.
 	DeletionDelete DeletionPolicy = "Delete"
 
-	// DeletionOrphan has the snapshots released, so that they outlive the schedule.
+	// DeletionOrphan releases the snapshots, so that they outlive the schedule.
 	DeletionOrphan DeletionPolicy = "Orphan"
 )
 
