@@ -5,7 +5,7 @@ package v1alpha1
 
 // Condition types of a SnapshotSchedule.
 const (
-	// ConditionReady says whether snapshots are taken as the spec asks.
+	// ConditionReady is whether snapshots are taken as the spec asks.
 	//
 	// True, with reason:
 	//   - Scheduled
@@ -18,8 +18,8 @@ const (
 	//   - SnapshotAPIMissing
 	ConditionReady = "Ready"
 
-	// ConditionRetentionPaused says whether nothing is deleted although retention would
-	// allow it.
+	// ConditionRetentionPaused is whether expired snapshots are kept because deleting them
+	// would not be safe.
 	//
 	// True, with reason:
 	//   - ClockSkew
@@ -31,79 +31,80 @@ const (
 
 // Reasons of condition Ready while it is True.
 const (
-	// ReasonScheduled: every matching PVC that can be snapshotted has the snapshots that are
-	// due, and the next ones have a time.
+	// ReasonScheduled means that every selected PVC has the snapshots that are due, except
+	// PVCs that are skipped because they are not bound or are being deleted.
 	ReasonScheduled = "Scheduled"
 
-	// ReasonSuspended: spec.suspend is true. No snapshot is taken unless one is requested;
-	// retention goes on.
+	// ReasonSuspended means that spec.suspend is true. Snapshots are taken on request only;
+	// retention continues.
 	ReasonSuspended = "Suspended"
 
-	// ReasonNoMatchingClaims: spec.selector matches no PVC of the namespace.
+	// ReasonNoMatchingClaims means that spec.selector matches no PVC in the namespace.
 	ReasonNoMatchingClaims = "NoMatchingClaims"
 )
 
 // Reasons of condition Ready while it is False.
 const (
-	// ReasonInvalidSpec: the spec holds something that only the controller can see to be
-	// wrong, such as a cron line that never fires, an unknown time zone, or a jitter that is
-	// not shorter than the interval. Nothing is created and nothing is deleted until it is
-	// mended.
+	// ReasonInvalidSpec means that the spec has an error that the API server cannot detect:
+	// a cron expression that never fires, an unknown time zone, or a jitter that is not
+	// shorter than the interval. Until the spec is fixed, no snapshot is created or deleted.
 	ReasonInvalidSpec = "InvalidSpec"
 
-	// ReasonSnapshotsFailing: for at least one PVC that can be snapshotted the create failed,
-	// the newest snapshot failed, or a snapshot is overdue. status.problems names them.
+	// ReasonSnapshotsFailing means that for at least one PVC creating a snapshot failed, the
+	// newest snapshot failed, or a snapshot is overdue. status.problems lists the PVCs.
 	ReasonSnapshotsFailing = "SnapshotsFailing"
 
-	// ReasonSnapshotAPIMissing: the API server does not serve VolumeSnapshots. The manager
-	// goes on by itself once the CRD is installed.
+	// ReasonSnapshotAPIMissing means that the VolumeSnapshot CRD is not installed. The
+	// operator recovers by itself within a minute of its installation.
 	ReasonSnapshotAPIMissing = "SnapshotAPIMissing"
 )
 
 // Reasons of condition RetentionPaused.
 const (
-	// ReasonClockSkew: the API server's clock and the manager's differ by more than
-	// --max-clock-skew, so ages can't be trusted and nothing is deleted.
+	// ReasonClockSkew means that the clocks of the operator and the API server differ by more
+	// than --max-clock-skew. The age of a snapshot cannot be trusted, so none is deleted.
 	ReasonClockSkew = "ClockSkew"
 
-	// ReasonRetentionRunning: retention deletes what the spec no longer keeps. The reason of
-	// RetentionPaused while it is False.
+	// ReasonRetentionRunning means that expired snapshots are deleted normally.
 	ReasonRetentionRunning = "RetentionRunning"
 )
 
-// Reasons of warning events, which are on the schedule and name the PVC. Those about single
-// PVCs are reasons of status.problems too.
+// Reasons of Warning events. Events are recorded on the schedule and name the PVC. Reasons
+// that concern a single PVC also appear in status.problems.
 const (
-	// ReasonCreateFailed: the API server refused to create a snapshot (quota, admission,
-	// permission, …). It is tried again with backoff.
+	// ReasonCreateFailed means that the API server rejected a snapshot, for example because
+	// of a quota, an admission webhook or missing permissions. The operator retries with
+	// backoff.
 	ReasonCreateFailed = "CreateFailed"
 
-	// ReasonSnapshotFailed: a snapshot was not cut within spec.readyDeadline, or was cut and
-	// has been in error for longer than that.
+	// ReasonSnapshotFailed means that the driver did not cut a snapshot within
+	// spec.readyDeadline, or cut it and has reported an error for longer than that.
 	ReasonSnapshotFailed = "SnapshotFailed"
 
-	// ReasonNameCollision: an object that is not this schedule's snapshot of this PVC has the
-	// name that the snapshot is to have.
+	// ReasonNameCollision means that another object already has the name of the snapshot to
+	// create. The object is not a snapshot of this PVC by this schedule.
 	ReasonNameCollision = "NameCollision"
 
-	// ReasonAdoptionRefused: a snapshot carries this schedule's labels but can't be adopted.
+	// ReasonAdoptionRefused means that a snapshot without an owner carries this schedule's
+	// labels, but a live read showed that the schedule must not adopt it.
 	ReasonAdoptionRefused = "AdoptionRefused"
 
-	// ReasonRetentionPaused: nothing is deleted for now; see ConditionRetentionPaused.
+	// ReasonRetentionPaused means that no snapshot is deleted for now. The condition
+	// RetentionPaused has the reason.
 	ReasonRetentionPaused = "RetentionPaused"
 
-	// ReasonInvalidRequestedAt: the requested-at annotation of the schedule or of a PVC is
-	// not an RFC 3339 time. It is ignored.
+	// ReasonInvalidRequestedAt means that the requested-at annotation of the schedule or of a
+	// PVC is not an RFC 3339 time. The annotation is ignored.
 	ReasonInvalidRequestedAt = "InvalidRequestedAt"
 )
 
-// Reasons of status.problems that are not events.
+// Reasons that appear in status.problems only.
 const (
-	// ReasonSnapshotSlow: the newest snapshot was cut but is not ready, and holds up the next
-	// slot.
+	// ReasonSnapshotSlow means that the newest snapshot is cut but not ready, for example
+	// because it is still being uploaded, and delays the next one.
 	ReasonSnapshotSlow = "SnapshotSlow"
 
-	// ReasonSnapshotOverdue: a whole interval, or the next cron slot, has passed and no
-	// snapshot serves it.
+	// ReasonSnapshotOverdue means that a whole interval, or the next cron slot, has passed
+	// without the snapshot that was due.
 	ReasonSnapshotOverdue = "SnapshotOverdue"
 )

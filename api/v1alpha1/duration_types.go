@@ -3,9 +3,9 @@
 
 package v1alpha1
 
-// Duration is a length of time as Prometheus writes it: whole numbers with the units
-// y w d h m s, largest first, such as "90s", "6h", "10d", "1w", "1y" or "1d12h".
-// One day is 24h, one week 7d, one year 365d. At least 1s, at most 100y.
+// Duration is a length of time in Prometheus' syntax: whole numbers with the units y, w, d,
+// h, m and s, largest unit first, such as "90s", "6h", "10d", "1w", "1y" or "1d12h". 1d is
+// 24h, 1w is 7d, 1y is 365d. The minimum is 1s, the maximum 100y.
 //
 // +kubebuilder:validation:MaxLength=128
 // +kubebuilder:validation:XValidation:rule=`self != "" && self.matches(r'^([0-9]{1,10}y)?([0-9]{1,10}w)?([0-9]{1,10}d)?([0-9]{1,10}h)?([0-9]{1,10}m)?([0-9]{1,10}s)?$')`,message="must be a duration such as 90s, 6h, 10d or 1d12h: whole numbers with the units y w d h m s, largest first"

@@ -1,9 +1,8 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v1alpha1 holds the SnapshotSchedule API: its types, the rules that the API server
-// checks, the defaults it fills in, and the names (labels, annotations, condition types and
-// reasons) that users, manifests and other programs rely on.
+// Package v1alpha1 is the SnapshotSchedule API: types, validation rules, defaults, and the
+// label keys, annotation keys, condition types and reasons that users rely on.
 // +kubebuilder:object:generate=true
 // +groupName=snapshots.mapcontroller.dev
 package v1alpha1
@@ -18,35 +17,35 @@ import (
 const GroupName = "snapshots.mapcontroller.dev"
 
 var (
-	// SchemeGroupVersion is group version used to register these objects.
-	// This name is used by applyconfiguration generators (e.g. controller-gen).
+	// SchemeGroupVersion is the group and version of these types. Generators such as
+	// controller-gen expect this name.
 	SchemeGroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
 
-	// GroupVersion is an alias for SchemeGroupVersion, for backward compatibility.
+	// GroupVersion is an alias for SchemeGroupVersion.
 	GroupVersion = SchemeGroupVersion
 
-	// SchemeBuilder is used to add go types to the GroupVersionKind scheme.
+	// SchemeBuilder collects the types to register.
 	SchemeBuilder = &Builder{}
 
-	// AddToScheme adds the types in this group-version to the given scheme.
+	// AddToScheme registers all types of this package in a scheme.
 	AddToScheme = SchemeBuilder.AddToScheme
 )
 
-// Builder gathers the kinds of this group-version. It has the methods that a types file
-// scaffolded by kubebuilder calls, and needs apimachinery only, so that importing this
-// package does not bring controller-runtime along.
+// Builder collects types and registers them in a scheme. It replaces the builder that
+// kubebuilder scaffolds, so that importers of this package do not depend on
+// controller-runtime.
 // +kubebuilder:object:generate=false
 type Builder struct {
 	objects []runtime.Object
 }
 
-// Register adds one or more kinds, each with its list.
+// Register adds types to the builder.
 func (b *Builder) Register(objects ...runtime.Object) *Builder {
 	b.objects = append(b.objects, objects...)
 	return b
 }
 
-// AddToScheme adds every registered kind to the scheme.
+// AddToScheme registers the collected types in a scheme.
 func (b *Builder) AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(SchemeGroupVersion, b.objects...)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)

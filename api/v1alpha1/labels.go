@@ -3,34 +3,38 @@
 
 package v1alpha1
 
-// Prefix begins every label and annotation key that belongs to this controller. A
-// snapshotTemplate can't set keys under it.
+// Prefix is the prefix of all label keys, annotation keys and finalizers of this API. A
+// snapshotTemplate must not set keys with this prefix.
 const Prefix = GroupName + "/"
 
-// Labels that every VolumeSnapshot of a schedule carries.
+// Labels of every VolumeSnapshot that a schedule creates.
 const (
-	// LabelMapKey holds the map key: the UID of the PVC that the snapshot was taken of.
-	// Taking it off an owned snapshot takes the snapshot out of the schedule for good.
+	// LabelMapKey is the map key: the UID of the snapshot's PVC. Removing this label from a
+	// snapshot releases the snapshot: the controller removes its owner reference and never
+	// touches the snapshot again.
 	LabelMapKey = Prefix + "map-key"
 
-	// LabelSchedule holds the name of the SnapshotSchedule. With LabelMapKey it lets an
-	// orphan find its way back to a schedule of that name.
+	// LabelSchedule is the name of the SnapshotSchedule. A snapshot without an owner that
+	// carries this label and LabelMapKey is adopted by the schedule of that name.
 	LabelSchedule = Prefix + "schedule"
 )
 
 // Annotations.
 const (
-	// AnnotationScheduledAt, on a VolumeSnapshot, is the slot that it serves: RFC 3339, UTC.
+	// AnnotationScheduledAt is the slot of a VolumeSnapshot: the time at which it was due, in
+	// RFC 3339 and UTC. The controller sets it.
 	AnnotationScheduledAt = Prefix + "scheduled-at"
 
-	// AnnotationRequestedAt, on a SnapshotSchedule (for all its PVCs) or on one PVC, asks for
-	// one more snapshot at that time: RFC 3339.
+	// AnnotationRequestedAt is a request for one more snapshot at the given time, in RFC 3339.
+	// Set it on a SnapshotSchedule to snapshot all its PVCs, or on a single PVC.
 	AnnotationRequestedAt = Prefix + "requested-at"
 
-	// AnnotationHold, on a VolumeSnapshot and with any value, keeps retention from deleting it.
+	// AnnotationHold is a hold on a VolumeSnapshot: while it is set, with any value, retention
+	// does not delete the snapshot.
 	AnnotationHold = Prefix + "hold"
 )
 
-// FinalizerRelease is on a SnapshotSchedule only while its snapshots are to outlive it. It
-// goes once every owned snapshot has been released.
+// FinalizerRelease is the finalizer of a SnapshotSchedule with deletionPolicy Orphan. The
+// controller removes it after it has removed the schedule's owner reference from every
+// snapshot.
 const FinalizerRelease = Prefix + "release"

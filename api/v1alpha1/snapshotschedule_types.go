@@ -7,99 +7,141 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// DeletionPolicy is what becomes of the snapshots of a schedule that is deleted.
+// DeletionPolicy says what happens to the snapshots of a schedule that is deleted.
 //
 // +kubebuilder:validation:Enum=Delete;Orphan
 type DeletionPolicy string
 
 const (
-	// DeletionDelete: they are deleted with the schedule, by garbage collection.
+	// DeletionDelete deletes the snapshots with the schedule, by garbage collection.
 	DeletionDelete DeletionPolicy = "Delete"
 
-	// DeletionOrphan: they are released, and stay.
+	// DeletionOrphan releases the snapshots, so that they outlive the schedule.
 	DeletionOrphan DeletionPolicy = "Orphan"
 )
 
-// SnapshotScheduleSpec says which PVCs are snapshotted, when, and how long the snapshots stay.
+// SnapshotScheduleSpec is the desired state of a SnapshotSchedule: which PVCs are snapshotted,
+// when, and how long the snapshots are kept.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.snapshotInterval) || !has(self.schedule)",message="snapshotInterval and schedule are both set: set one only, such as snapshotInterval: 6h"
+// +kubebuilder:validation:XValidation:rule="!has(self.snapshotInterval) || !has(self.schedule)",message="snapshotInterval and schedule are both set: set only one, such as snapshotInterval: 6h"
 // +kubebuilder:validation:XValidation:rule="has(self.snapshotInterval) || has(self.schedule)",message="snapshotInterval or schedule is required: set one, such as snapshotInterval: 6h"
-// +kubebuilder:validation:XValidation:rule="!has(self.timeZone) || has(self.schedule)",message=`timeZone goes with schedule only: set schedule, such as "30 2 * * *", or leave timeZone out`,fieldPath=".timeZone"
+// +kubebuilder:validation:XValidation:rule="!has(self.timeZone) || has(self.schedule)",message=`timeZone requires schedule: set schedule, such as "30 2 * * *", or remove timeZone`,fieldPath=".timeZone"
 type SnapshotScheduleSpec struct {
-	// selector picks PVCs of the schedule's namespace by their labels. Empty or left out, it
-	// picks every PVC.
+	// selector is a label selector for the PersistentVolumeClaims (PVCs) to snapshot. The
+	// schedule takes snapshots of every matching PVC in its namespace. If empty or omitted, it
+	// matches every PVC in the namespace. Example: {matchLabels: {app: my-app}}.
 	//
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn', 'Exists', 'DoesNotExist'])",message="operator must be one of In, NotIn, Exists, DoesNotExist"
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, !(e.operator in ['In', 'NotIn']) || (has(e.values) && size(e.values) > 0))",message="values must not be empty for operator In or NotIn, such as values: [my-app]"
-	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, !(e.operator in ['Exists', 'DoesNotExist']) || !has(e.values) || size(e.values) == 0)",message="values must be left out for operator Exists or DoesNotExist, such as {key: app, operator: Exists}"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, !(e.operator in ['Exists', 'DoesNotExist']) || !has(e.values) || size(e.values) == 0)",message="values must be omitted for operator Exists or DoesNotExist, such as {key: app, operator: Exists}"
 	// +optional
 	Selector metav1.LabelSelector `json:"selector,omitzero"`
 
-	// snapshotInterval is the time from one snapshot of a PVC to the next. A new PVC's first
-	// one is due at once. Exactly one of snapshotInterval and schedule is set.
+	// snapshotInterval is the time between two snapshots of a PVC. It counts from the creation
+	// of the PVC or of the schedule, whichever is later, so the first snapshot is due
+	// immediately. Set exactly one of snapshotInterval and schedule. Example: 6h.
+	//
+	// A duration is one or more whole numbers with the units y, w, d, h, m and s, largest unit
+	// first, such as 90s, 6h, 10d or 1d12h. 1d is 24h, 1w is 7d and 1y is 365d. The minimum is
+	// 1s, the maximum 100y.
 	//
 	// +optional
 	SnapshotInterval Duration `json:"snapshotInterval,omitempty"`
 
-	// schedule is a cron line of five fields, such as "30 2 * * *", or one of @hourly,
-	// @daily, @weekly, @monthly and @yearly. Exactly one of snapshotInterval and schedule is
-	// set.
+	// schedule is a cron expression that says when snapshots are due: five fields (minute,
+	// hour, day of month, month, day of week), or one of @hourly, @daily, @weekly, @monthly
+	// and @yearly. Times are in timeZone. Set exactly one of snapshotInterval and schedule.
+	// Example: "30 2 * * *".
 	//
 	// +optional
 	Schedule CronLine `json:"schedule,omitempty"`
 
-	// timeZone is the IANA name of the zone that schedule is read in, such as Europe/Oslo.
-	// Left out: UTC.
+	// timeZone is the IANA name of the time zone of schedule. The periods of retention.keep,
+	// such as days and weeks, are in this zone too. It can be set only together with schedule.
+	// Default: UTC. Example: Europe/Oslo.
 	//
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$') && self.lowerAscii() != 'local'`,message="must be the IANA name of a time zone, such as Europe/Oslo or UTC"
 	// +optional
 	TimeZone string `json:"timeZone,omitempty"`
 
-	// snapshotTTL is how old a snapshot may grow. Left out, age alone never expires one.
+	// snapshotTTL is the age at which a snapshot expires. An expired snapshot is deleted
+	// unless retention.keep or retention.minReady keeps it, a PVC is being restored from it,
+	// or it has the annotation snapshots.mapcontroller.dev/hold. If omitted, no snapshot
+	// expires because of its age. It may be shorter than snapshotInterval. Example: 10d.
+	//
+	// A duration is one or more whole numbers with the units y, w, d, h, m and s, largest unit
+	// first, such as 90s, 6h, 10d or 1d12h. 1d is 24h, 1w is 7d and 1y is 365d. The minimum is
+	// 1s, the maximum 100y.
 	//
 	// +optional
 	SnapshotTTL Duration `json:"snapshotTTL,omitempty"`
 
-	// suspend stops the taking of snapshots, except of those asked for by the requested-at
-	// annotation. Retention goes on.
+	// suspend stops new snapshots while it is true, except those requested with the annotation
+	// snapshots.mapcontroller.dev/requested-at. Retention continues: expired snapshots are
+	// still deleted. Default: false. Example: true.
 	//
 	// +kubebuilder:default=false
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
-	// startingDeadline is how late a missed snapshot may still be taken. Left out, it is taken
-	// whenever possible. Of several missed ones only the newest is.
+	// startingDeadline is how late a missed snapshot may still be taken, for example after an
+	// outage. After that it is skipped, and the next one is taken at its regular time. Of
+	// several missed snapshots only the newest is taken. If omitted, a missed snapshot is
+	// taken as soon as possible, however late. Example: 2h.
+	//
+	// A duration is one or more whole numbers with the units y, w, d, h, m and s, largest unit
+	// first, such as 90s, 6h, 10d or 1d12h. 1d is 24h, 1w is 7d and 1y is 365d. The minimum is
+	// 1s, the maximum 100y.
 	//
 	// +optional
 	StartingDeadline Duration `json:"startingDeadline,omitempty"`
 
-	// jitter spreads the snapshots of different PVCs: each PVC has an offset of its own, always
-	// the same, from zero up to (and not including) jitter. Left out: none.
+	// jitter spreads the snapshots of different PVCs over time. Each PVC has a fixed offset,
+	// at least zero and less than jitter, by which all its snapshots are delayed. The offset
+	// is derived from the PVC's UID. jitter must be shorter than snapshotInterval. Default: no
+	// offset. Example: 15m.
+	//
+	// A duration is one or more whole numbers with the units y, w, d, h, m and s, largest unit
+	// first, such as 90s, 6h, 10d or 1d12h. 1d is 24h, 1w is 7d and 1y is 365d. The minimum is
+	// 1s, the maximum 100y.
 	//
 	// +optional
 	Jitter Duration `json:"jitter,omitempty"`
 
-	// readyDeadline is how long a snapshot may stay uncut before it counts as failed.
+	// readyDeadline is how long the CSI driver may take to cut a snapshot, that is, to capture
+	// the data and set the snapshot's status.creationTime. After that the snapshot counts as
+	// failed, and it is replaced when the next one is due. A snapshot that is cut but has an
+	// error for longer than this also counts as failed, but is not replaced, because it may
+	// contain data. Default: 1h. Example: 30m.
+	//
+	// A duration is one or more whole numbers with the units y, w, d, h, m and s, largest unit
+	// first, such as 90s, 6h, 10d or 1d12h. 1d is 24h, 1w is 7d and 1y is 365d. The minimum is
+	// 1s, the maximum 100y.
 	//
 	// +kubebuilder:default="1h"
 	// +optional
 	ReadyDeadline Duration `json:"readyDeadline,omitempty"`
 
-	// deletionPolicy says what becomes of the snapshots when the schedule is deleted: Delete
-	// leaves them to garbage collection, Orphan releases them before the schedule goes. It
-	// can't overrule a foreground deletion; kubectl delete --cascade=orphan can.
+	// deletionPolicy says what happens to the snapshots when the schedule is deleted. Delete:
+	// they are deleted by garbage collection. Orphan: they stay; the controller removes the
+	// schedule's owner reference from each snapshot before the schedule is removed. Orphan
+	// does not protect snapshots from a foreground deletion (kubectl delete
+	// --cascade=foreground); use --cascade=orphan. Default: Delete. Example: Orphan.
 	//
 	// +kubebuilder:default=Delete
 	// +optional
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 
-	// snapshotTemplate is what the snapshots are created with.
+	// snapshotTemplate has labels, annotations and spec fields for the VolumeSnapshots that
+	// the schedule creates. A change affects new snapshots only. Example: {spec:
+	// {volumeSnapshotClassName: fast}}.
 	//
 	// +optional
 	SnapshotTemplate SnapshotTemplate `json:"snapshotTemplate,omitzero"`
 
-	// retention says which snapshots stay.
+	// retention says how many snapshots of each PVC are kept at least and at most, and which
+	// ones are kept beyond snapshotTTL. Example: {minReady: 2, keep: {daily: 7, weekly: 4}}.
 	//
 	// +kubebuilder:default={}
 	// +optional
@@ -109,31 +151,33 @@ type SnapshotScheduleSpec struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=snapsched
-// +kubebuilder:printcolumn:name="SCHEDULE",type=string,JSONPath=`.spec['snapshotInterval','schedule']`,description="The interval or the cron line"
-// +kubebuilder:printcolumn:name="TTL",type=string,JSONPath=`.spec.snapshotTTL`,description="How old a snapshot may grow"
-// +kubebuilder:printcolumn:name="PVCS",type=integer,JSONPath=`.status.inputs.persistentvolumeclaims.total`,description="Matching PVCs"
-// +kubebuilder:printcolumn:name="SNAPSHOTS",type=integer,JSONPath=`.status.outputs.volumesnapshots.total`,description="Snapshots that the schedule owns"
+// +kubebuilder:printcolumn:name="SCHEDULE",type=string,JSONPath=`.spec['snapshotInterval','schedule']`,description="Interval or cron expression"
+// +kubebuilder:printcolumn:name="TTL",type=string,JSONPath=`.spec.snapshotTTL`,description="Age at which a snapshot expires"
+// +kubebuilder:printcolumn:name="PVCS",type=integer,JSONPath=`.status.inputs.persistentvolumeclaims.total`,description="Number of selected PVCs"
+// +kubebuilder:printcolumn:name="SNAPSHOTS",type=integer,JSONPath=`.status.outputs.volumesnapshots.total`,description="Number of snapshots that the schedule owns"
 // +kubebuilder:printcolumn:name="READY",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether snapshots are taken as the spec asks"
-// +kubebuilder:printcolumn:name="LAST",type=date,JSONPath=`.status.lastSnapshotTime`,description="How long ago the newest snapshot was due"
-// +kubebuilder:printcolumn:name="NEXT",type=string,JSONPath=`.status.nextSnapshotTime`,description="When the next snapshot is due"
-// +kubebuilder:printcolumn:name="SUSPEND",type=boolean,JSONPath=`.spec.suspend`,description="Whether snapshots are suspended"
-// +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="LAST",type=date,JSONPath=`.status.lastSnapshotTime`,description="Time since the newest snapshot was due"
+// +kubebuilder:printcolumn:name="NEXT",type=string,JSONPath=`.status.nextSnapshotTime`,description="Time at which the next snapshot is due"
+// +kubebuilder:printcolumn:name="SUSPEND",type=boolean,JSONPath=`.spec.suspend`,description="Whether the schedule is suspended"
+// +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since the schedule was created"
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="metadata.name must be at most 63 characters long, such as my-app-snapshots: it is a label value on every snapshot"
 
-// SnapshotSchedule takes VolumeSnapshots of every matching PVC of its namespace, again and
-// again, and deletes those that are no longer to be kept.
+// SnapshotSchedule takes VolumeSnapshots of the matching PersistentVolumeClaims (PVCs) in its
+// namespace at an interval or on a cron schedule, and deletes them by age, by number and by
+// period. It always keeps a minimum number of ready snapshots of each PVC.
 type SnapshotSchedule struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// metadata is a standard object metadata
+	// metadata is standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 
-	// spec says which PVCs are snapshotted, when, and how long the snapshots stay.
+	// spec is the desired state: which PVCs are snapshotted, when, and how long the snapshots
+	// are kept.
 	// +required
 	Spec SnapshotScheduleSpec `json:"spec"`
 
-	// status is what the controller last saw.
+	// status is the observed state of the schedule. The controller writes it.
 	// +optional
 	Status SnapshotScheduleStatus `json:"status,omitzero"`
 }

@@ -3,52 +3,58 @@
 
 package v1alpha1
 
-// SnapshotTemplate is what VolumeSnapshots are created with.
+// SnapshotTemplate is the template of the VolumeSnapshots that a schedule creates.
 type SnapshotTemplate struct {
-	// metadata holds labels and annotations for the snapshots.
+	// metadata has labels and annotations to add to the snapshots. Example: {labels:
+	// {example.com/tier: gold}}.
 	//
 	// +optional
 	Metadata SnapshotTemplateMetadata `json:"metadata,omitzero"`
 
-	// spec holds what goes into the snapshots' spec.
+	// spec has fields to set in the spec of the snapshots. Example: {volumeSnapshotClassName:
+	// fast}.
 	//
 	// +optional
 	Spec SnapshotTemplateSpec `json:"spec,omitzero"`
 }
 
-// SnapshotTemplateMetadata holds labels and annotations for VolumeSnapshots.
+// SnapshotTemplateMetadata has labels and annotations for VolumeSnapshots.
 type SnapshotTemplateMetadata struct {
-	// labels are put on every snapshot. Keys under snapshots.mapcontroller.dev/ are refused.
+	// labels are added to every snapshot that the schedule creates. Keys with the prefix
+	// snapshots.mapcontroller.dev/ are reserved and rejected. At most 32 labels. Example:
+	// {example.com/tier: gold}.
 	//
 	// +kubebuilder:validation:MaxProperties=32
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('snapshots.mapcontroller.dev/'))",message="keys under snapshots.mapcontroller.dev/ belong to the controller: use another, such as example.com/tier"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('snapshots.mapcontroller.dev/'))",message="keys under snapshots.mapcontroller.dev/ are reserved: use another, such as example.com/tier"
 	// +kubebuilder:validation:XValidation:rule=`self.all(k, k.indexOf('/') <= 253 && k.matches(r'^([a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$'))`,message="every key must be a valid label key, such as app or example.com/tier"
 	// +optional
 	Labels map[string]LabelValue `json:"labels,omitempty"`
 
-	// annotations are put on every snapshot. Keys under snapshots.mapcontroller.dev/ are
-	// refused.
+	// annotations are added to every snapshot that the schedule creates. Keys with the prefix
+	// snapshots.mapcontroller.dev/ are reserved and rejected. At most 32 annotations. Example:
+	// {example.com/note: nightly}.
 	//
 	// +kubebuilder:validation:MaxProperties=32
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('snapshots.mapcontroller.dev/'))",message="keys under snapshots.mapcontroller.dev/ belong to the controller: use another, such as example.com/note"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('snapshots.mapcontroller.dev/'))",message="keys under snapshots.mapcontroller.dev/ are reserved: use another, such as example.com/note"
 	// +kubebuilder:validation:XValidation:rule=`self.all(k, k.indexOf('/') <= 253 && k.matches(r'^([a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?([.][a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?)*/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$'))`,message="every key must be a valid annotation key, such as note or example.com/note"
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// LabelValue is the value of a label.
+// LabelValue is a valid label value.
 //
 // +kubebuilder:validation:MaxLength=256
-// +kubebuilder:validation:XValidation:rule=`size(self) <= 63 && self.matches(r'^([A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?)?$')`,message="must be a valid label value, such as my-app: at most 63 letters, digits, '-', '_' and '.', a letter or digit first and last"
+// +kubebuilder:validation:XValidation:rule=`size(self) <= 63 && self.matches(r'^([A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?)?$')`,message="must be a valid label value, such as my-app: at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or digit"
 type LabelValue string
 
-// SnapshotTemplateSpec is the part of a VolumeSnapshot's spec that a schedule can set.
+// SnapshotTemplateSpec has the fields of a VolumeSnapshot's spec that a schedule can set.
 type SnapshotTemplateSpec struct {
-	// volumeSnapshotClassName is the VolumeSnapshotClass of the snapshots. Left out, it is the
-	// default class of the PVC's driver.
+	// volumeSnapshotClassName is the name of the VolumeSnapshotClass of the snapshots. It must
+	// belong to the CSI driver of the PVCs. If omitted, the default VolumeSnapshotClass of
+	// each PVC's driver is used. Example: fast.
 	//
 	// +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:XValidation:rule=`size(self) <= 253 && self.matches(r'^[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*$')`,message="must be the name of a VolumeSnapshotClass, such as fast, or be left out for the driver's default class"
+	// +kubebuilder:validation:XValidation:rule=`size(self) <= 253 && self.matches(r'^[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*$')`,message="must be the name of a VolumeSnapshotClass, such as fast, or be omitted for the driver's default class"
 	// +optional
 	VolumeSnapshotClassName *string `json:"volumeSnapshotClassName,omitempty"`
 }

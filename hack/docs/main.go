@@ -1,14 +1,14 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Docs writes the generated parts of docs/reference.md: the fields from the CRD's
-// schema and the API's types, the names from the constants of the API package, the
-// flags from the manager's own help.
+// Command docs updates the generated parts of docs/reference.md from the code: fields
+// from the CRD's schema, names from the constants of the API package, flags from the
+// manager's help.
 //
-//	go run ./hack/docs           write them
-//	go run ./hack/docs -check    fail if they are not current
+//	go run ./hack/docs           update the page
+//	go run ./hack/docs -check    fail if the page is not up to date
 //
-// It runs at the root of the repository.
+// Run it in the root of the repository.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 //go:generate go -C ../.. run ./hack/docs
 
 func main() {
-	check := flag.Bool("check", false, "Write nothing; fail if the generated parts are not current.")
+	check := flag.Bool("check", false, "Write nothing; fail if the page is not up to date.")
 	flag.Parse()
 	if err := run(*check); err != nil {
 		fmt.Fprintln(os.Stderr, "docs:", err)
@@ -43,7 +43,7 @@ func run(check bool) error {
 	case string(after) == string(before):
 		return nil
 	case check:
-		return fmt.Errorf("%s is not current: run go run ./hack/docs", reference.File)
+		return fmt.Errorf("%s is not up to date: run make docs", reference.File)
 	}
 	return os.WriteFile(reference.File, after, 0o644)
 }

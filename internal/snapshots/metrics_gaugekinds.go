@@ -45,9 +45,9 @@ var gaugeKinds = []gaugeKind{
 		"Unix time at which the next snapshot is due. Absent if none is.",
 		instant(func(f *figures) time.Time { return f.nextSlot })),
 	newGauge("oldest_recovery_point_timestamp_seconds",
-		"Unix time of the oldest recovery point of all PersistentVolumeClaims, that is, of their newest ready snapshots. "+
-			"For one without a ready snapshot it is the creation of the claim or of the schedule, whichever is later. "+
-			"Claims that were never bound have no data and are not counted. Absent if there is no other.",
+		"Unix time of the oldest recovery point of all PersistentVolumeClaims. The recovery point of a claim is the time of "+
+			"its newest ready snapshot or, without one, the creation time of the claim or of the schedule, whichever is later. "+
+			"Claims that were never bound have no data and are not counted. Absent if no claim is counted.",
 		instant(func(f *figures) time.Time { return f.recoveryPoint })),
 	newGauge("persistentvolumeclaims",
 		"Number of PersistentVolumeClaims that match the selector.",

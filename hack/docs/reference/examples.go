@@ -3,8 +3,8 @@
 
 package reference
 
-// examples has a value for every field of the spec that is not made of others, as
-// one writes it in YAML.
+// examples maps every leaf field of the spec to an example value in YAML. The field's
+// description must show the same value.
 var examples = map[string]string{
 	"spec.selector":                              "{matchLabels: {app: my-app}}",
 	"spec.snapshotInterval":                      "6h",
@@ -31,5 +31,5 @@ var examples = map[string]string{
 	"spec.retention.detached.minReady":                   "1",
 }
 
-// Examples returns the example of every field of the spec that has one, by path.
+// Examples returns an example value for every leaf field of the spec, by path.
 func Examples() map[string]string { return examples }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,7 +18,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-// crd is what is read of the CustomResourceDefinition: of its first version.
+// crd is the part of the CustomResourceDefinition that the page describes.
 type crd struct {
 	Spec struct {
 		Versions []struct {
@@ -34,15 +35,10 @@ type column struct{ Name, Type, Description, JSONPath string }
 type property struct {
 	Description string              `json:"description"`
 	Default     any                 `json:"default"`
-	Enum        []string            `json:"enum"`
 	Minimum     *float64            `json:"minimum"`
-	MaxItems    *int64              `json:"maxItems"`
-	MaxEntries  *int64              `json:"maxProperties"`
-	Required    []string            `json:"required"`
 	Rules       []rule              `json:"x-kubernetes-validations"`
 	Properties  map[string]property `json:"properties"`
 	Items       *property           `json:"items"`
-	Values      *property           `json:"additionalProperties"`
 }
 
 type rule struct{ Message string }
@@ -55,60 +51,68 @@ func readCRD(root string) (*crd, error) {
 	}
 	c := &crd{}
 	if err := yaml.Unmarshal(text, c); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("decode %s: %w", path, err)
 	}
 	if len(c.Spec.Versions) != 1 {
-		return nil, fmt.Errorf("%s has %d versions; say which one to document", path, len(c.Spec.Versions))
+		return nil, fmt.Errorf("%s has %d versions, but the page describes one", path, len(c.Spec.Versions))
 	}
 	return c, nil
 }
 
 func (c *crd) root() property { return c.Spec.Versions[0].Schema.OpenAPIV3Schema }
 
-// fields is the table of all fields below a field of the object, in the order of
-// the Go types.
-func (c *crd) fields(name string) string {
-	t, _ := reflect.TypeFor[v1alpha1.SnapshotSchedule]().FieldByName(strings.ToUpper(name[:1]) + name[1:])
+// fieldTable returns the table of all fields below a top-level field, in the order of
+// the Go types. The columns default and example are optional.
+func (c *crd) fieldTable(name string, optional ...string) (string, error) {
 	var rows [][]string
-	top := c.root().Properties[name]
-	if rules := rulesOf(t.Type, top); rules != "" {
-		rows = append(rows, []string{code(name), "object", "", describe(name, top) + " " + rules, ""})
-	}
-	walk(name, t.Type, top, func(path string, t reflect.Type, p property) {
-		meaning := describe(path[strings.LastIndex(path, ".")+1:], p)
-		if rules := rulesOf(t, p); rules != "" {
-			meaning += " " + rules
+	var err error
+	withDefault, withExample := slices.Contains(optional, "default"), slices.Contains(optional, "example")
+	add := func(path string, t reflect.Type, p property) {
+		if example, ok := examples[path]; ok && !strings.Contains(firstParagraph(p), exampleText(example)) {
+			err = fmt.Errorf("the description of %s has no example %q", path, example)
 		}
-		rows = append(rows, []string{code(path), typeName(t), defaultOf(p), meaning, code(examples[path])})
-	})
-	header := []string{"field", "type", "default", "meaning and rules", "example"}
-	if name == "status" {
-		header = []string{"field", "type", "meaning"}
-		for i, row := range rows {
-			rows[i] = []string{row[0], row[1], row[3]}
+		row := []string{code(path), typeName(t)}
+		if withDefault {
+			row = append(row, defaultValue(p))
 		}
+		row = append(row, description(path, p))
+		if withExample {
+			row = append(row, code(examples[path]))
+		}
+		rows = append(rows, row)
 	}
-	return table(header, rows)
+	t, _ := reflect.TypeFor[v1alpha1.SnapshotSchedule]().FieldByName(strings.ToUpper(name[:1]) + name[1:])
+	visitFields(name, t.Type, c.root().Properties[name], add)
+
+	header := []string{"field", "type"}
+	if withDefault {
+		header = append(header, "default")
+	}
+	header = append(header, "meaning")
+	if withExample {
+		header = append(header, "example")
+	}
+	return markdownTable(header, rows), err
 }
 
-// walk visits the fields of an object of the API, in depth and in order.
-func walk(path string, t reflect.Type, p property, visit func(string, reflect.Type, property)) {
+// visitFields visits the fields of an API type depth-first, in their order.
+func visitFields(path string, t reflect.Type, p property, visit func(string, reflect.Type, property)) {
 	for field := range t.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		inner := path + "." + name
 		schema := p.Properties[name]
 		visit(inner, field.Type, schema)
 		switch ft := field.Type; {
-		case ft.Kind() == reflect.Struct && ours(ft):
-			walk(inner, ft, schema, visit)
-		case ft.Kind() == reflect.Slice && ours(ft.Elem()):
-			walk(inner+"[]", ft.Elem(), *schema.Items, visit)
+		case ft.Kind() == reflect.Struct && isAPIType(ft):
+			visitFields(inner, ft, schema, visit)
+		case ft.Kind() == reflect.Slice && isAPIType(ft.Elem()):
+			visitFields(inner+"[]", ft.Elem(), *schema.Items, visit)
 		}
 	}
 }
 
-// ours tells the types of the API package from those of Kubernetes.
-func ours(t reflect.Type) bool {
+// isAPIType reports whether the API package defines the type.
+func isAPIType(t reflect.Type) bool {
 	return t.PkgPath() == reflect.TypeFor[v1alpha1.SnapshotSchedule]().PkgPath()
 }
 
@@ -117,7 +121,7 @@ func typeName(t reflect.Type) string {
 	case reflect.TypeFor[v1alpha1.Duration]():
 		return "[duration](#durations)"
 	case reflect.TypeFor[v1alpha1.CronLine]():
-		return "[cron line](#cron-lines)"
+		return "[cron expression](#cron-expressions)"
 	case reflect.TypeFor[metav1.LabelSelector]():
 		return "label selector"
 	case reflect.TypeFor[metav1.Time]():
@@ -140,7 +144,7 @@ func typeName(t reflect.Type) string {
 	return t.Kind().String()
 }
 
-func defaultOf(p property) string {
+func defaultValue(p property) string {
 	if p.Default == nil {
 		return ""
 	}
@@ -151,63 +155,52 @@ func defaultOf(p property) string {
 	return code(string(text))
 }
 
-// rulesOf says what the API server refuses, in its own words. The rules of
-// durations and cron lines have paragraphs of their own.
-func rulesOf(t reflect.Type, p property) string {
-	var rules []string
-	add := func(format string, args ...any) { rules = append(rules, fmt.Sprintf(format, args...)) }
-	if len(p.Enum) > 0 {
-		add("One of `%s`.", strings.Join(p.Enum, "`, `"))
+// description returns the first paragraph of a field's description, without the default
+// and the example, which have columns of their own.
+func description(path string, p property) string {
+	text := firstParagraph(p)
+	if example, ok := examples[path]; ok {
+		text = strings.Replace(text, exampleText(example), "", 1)
+	}
+	if p.Default != nil {
+		text = strings.Replace(text, fmt.Sprintf(" Default: %v.", p.Default), "", 1)
+	}
+	name := path[strings.LastIndex(path, ".")+1:]
+	if rest, ok := strings.CutPrefix(text, name+" "); ok {
+		text = code(name) + " " + rest
 	}
 	if p.Minimum != nil {
-		add("At least %v.", *p.Minimum)
+		text += fmt.Sprintf(" At least %v", *p.Minimum)
 	}
-	if p.MaxItems != nil {
-		add("At most %d items.", *p.MaxItems)
-	}
-	if p.MaxEntries != nil {
-		add("At most %d entries.", *p.MaxEntries)
-	}
-	if t.Kind() == reflect.Struct || t.Kind() == reflect.Map || (!ours(t) && t.Kind() != reflect.Slice) {
-		rules = append(rules, messages(p)...)
-	}
-	if p.Values != nil {
-		for _, message := range messages(*p.Values) {
-			add("Every value: %s", strings.ToLower(message[:1])+message[1:])
-		}
-	}
-	return strings.Join(rules, " ")
+	return sentence(text)
 }
 
-// describe marks the field's name, which its description begins with.
-func describe(name string, p property) string {
-	if rest, ok := strings.CutPrefix(p.Description, name+" "); ok {
-		return sentence(code(name) + " " + rest)
-	}
-	return sentence(p.Description)
+// firstParagraph leaves out the paragraph that defines the syntax of durations, for
+// which the page has a section.
+func firstParagraph(p property) string {
+	text, _, _ := strings.Cut(p.Description, "\n\n")
+	return strings.Join(strings.Fields(text), " ")
 }
 
-func messages(p property) []string {
-	all := make([]string, 0, len(p.Rules))
-	for _, r := range p.Rules {
-		all = append(all, sentence(r.Message))
-	}
-	return all
-}
+func exampleText(example string) string { return " Example: " + example + "." }
 
-// rulesOf is the list of rules of one field.
-func (c *crd) rulesOf(path ...string) string {
+// ruleList returns the messages of a field's validation rules as a list.
+func (c *crd) ruleList(path ...string) string {
 	p := c.root()
 	for _, name := range path {
 		p = p.Properties[name]
 	}
-	return "- " + strings.Join(messages(p), "\n- ") + "\n"
+	var list strings.Builder
+	for _, r := range p.Rules {
+		list.WriteString("- " + sentence(r.Message) + "\n")
+	}
+	return list.String()
 }
 
-func (c *crd) columns() string {
+func (c *crd) columnTable() string {
 	rows := make([][]string, 0, len(c.Spec.Versions[0].Columns))
 	for _, col := range c.Spec.Versions[0].Columns {
 		rows = append(rows, []string{code(col.Name), sentence(col.Description), code(col.JSONPath)})
 	}
-	return table([]string{"column", "meaning", "from"}, rows)
+	return markdownTable([]string{"column", "meaning", "source"}, rows)
 }

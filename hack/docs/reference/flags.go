@@ -15,8 +15,9 @@ var (
 	flagDefault = regexp.MustCompile(` \(default (.*)\)$`)
 )
 
-// readFlags asks the manager for its help: some flags are its libraries'.
-func readFlags(root string) (string, error) {
+// flagTable returns the table of the manager's flags. It parses the manager's help,
+// because libraries define some of the flags.
+func flagTable(root string) (string, error) {
 	help := exec.Command("go", "run", "-buildvcs=false", "./cmd", "--help")
 	help.Dir = root
 	output, err := help.CombinedOutput()
@@ -27,11 +28,11 @@ func readFlags(root string) (string, error) {
 	for line := range strings.Lines(string(output)) {
 		line = strings.TrimRight(line, "\n")
 		if m := flagLine.FindStringSubmatch(line); m != nil {
-			kind := m[2]
-			if kind == "" {
-				kind = "boolean"
+			valueType := m[2]
+			if valueType == "" {
+				valueType = "boolean"
 			}
-			rows = append(rows, []string{code("--" + m[1]), kind, "", m[3]})
+			rows = append(rows, []string{code("--" + m[1]), valueType, "", m[3]})
 		} else if len(rows) > 0 {
 			row := rows[len(rows)-1]
 			row[3] += " " + strings.TrimSpace(line)
@@ -47,5 +48,5 @@ func readFlags(root string) (string, error) {
 		}
 		row[3] = sentence(row[3])
 	}
-	return table([]string{"flag", "type", "default", "meaning"}, rows), nil
+	return markdownTable([]string{"flag", "type", "default", "meaning"}, rows), nil
 }

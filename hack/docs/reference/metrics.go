@@ -9,8 +9,8 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
-// metrics is the table of what the operator measures.
-func metrics() string {
+// metricTable returns the table of the operator's metrics.
+func metricTable() string {
 	rows := [][]string{}
 	for _, m := range snapshots.Metrics() {
 		var labels []string
@@ -19,5 +19,5 @@ func metrics() string {
 		}
 		rows = append(rows, []string{code(m.Name), m.Type, strings.Join(labels, ", "), sentence(m.Help)})
 	}
-	return table([]string{"metric", "type", "labels", "meaning"}, rows)
+	return markdownTable([]string{"metric", "type", "labels", "meaning"}, rows)
 }

@@ -1,20 +1,23 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reference generates the parts of docs/reference.md that code already says.
+// Package reference generates the parts of docs/reference.md that repeat what the code
+// says.
 //
-// The page is written by hand, but for what stands between a pair of marks:
+// A generated part stands between two markers. The rest of the page is written by hand.
 //
 //	<!-- generated: NAME -->
 //	<!-- end of NAME -->
 //
-// Where to read on:
+// Files:
 //
-//	fields.go     fields and printer columns, from the CRD and the API's types
-//	examples.go   an example for every field of the spec
-//	names.go      labels, annotations, conditions and reasons, from constants
-//	metrics.go    metrics, from their descriptions
-//	flags.go      the manager's flags, from its help
+//	reference.go   the list of parts, markers, Markdown
+//	fields.go      fields and printer columns, from the CRD and the API types
+//	examples.go    an example value for every field of the spec
+//	constants.go   labels, annotations and reasons to delete, from Go constants
+//	conditions.go  condition types and reasons, from the API package
+//	metrics.go     metrics, from their descriptions
+//	flags.go       flags, from the manager's help
 package reference
 
 import (
@@ -24,52 +27,60 @@ import (
 	"strings"
 )
 
-// File is the page, seen from the root of the repository.
+// File is the path of the page in the repository.
 const File = "docs/reference.md"
 
-// Generate returns the page with its generated parts made anew. Root is the root
-// of the repository.
+// Generate returns the page with its generated parts updated. Root is the path of the
+// repository.
 func Generate(root string, page []byte) ([]byte, error) {
 	schema, err := readCRD(root)
 	if err != nil {
 		return nil, err
 	}
-	names, err := readNames(root)
+	spec, err := schema.fieldTable("spec", "default", "example")
 	if err != nil {
 		return nil, err
 	}
-	flags, err := readFlags(root)
+	status, err := schema.fieldTable("status")
 	if err != nil {
 		return nil, err
 	}
-	verdicts, err := readVerdicts(root)
+	names, err := readAPIConstants(root)
+	if err != nil {
+		return nil, err
+	}
+	flags, err := flagTable(root)
+	if err != nil {
+		return nil, err
+	}
+	verdicts, err := verdictTable(root)
 	if err != nil {
 		return nil, err
 	}
 	for _, part := range []struct{ name, text string }{
-		{"spec", schema.fields("spec")},
-		{"status", schema.fields("status")},
-		{"durations", schema.rulesOf("spec", "snapshotInterval")},
-		{"cron lines", schema.rulesOf("spec", "schedule")},
-		{"columns", schema.columns()},
+		{"spec", spec},
+		{"status", status},
+		{"durations", schema.ruleList("spec", "snapshotInterval")},
+		{"cron expressions", schema.ruleList("spec", "schedule")},
+		{"columns", schema.columnTable()},
 		{"labels", names.table("Label")},
 		{"annotations", names.table("Annotation")},
 		{"finalizers", names.table("Finalizer")},
-		{"conditions", names.conditions()},
-		{"reasons", names.reasons()},
+		{"conditions", names.conditionTable()},
+		{"reasons", names.reasonTables()},
 		{"verdicts", verdicts},
-		{"metrics", metrics()},
+		{"metrics", metricTable()},
 		{"flags", flags},
 	} {
-		if page, err = splice(page, part.name, part.text); err != nil {
+		if page, err = replacePart(page, part.name, part.text); err != nil {
 			return nil, err
 		}
 	}
 	return page, nil
 }
 
-// splice puts text between the marks of a part.
-func splice(page []byte, name, text string) ([]byte, error) {
+// replacePart replaces the text between the markers of a part.
+func replacePart(page []byte, name, text string) ([]byte, error) {
 	begin, end := "<!-- generated: "+name+" -->\n", "<!-- end of "+name+" -->"
 	before, rest, ok := bytes.Cut(page, []byte(begin))
 	if !ok {
@@ -82,8 +93,8 @@ func splice(page []byte, name, text string) ([]byte, error) {
 	return bytes.Join([][]byte{before, []byte(begin), []byte("\n" + text + "\n"), []byte(end), after}, nil), nil
 }
 
-// table is a Markdown table.
-func table(header []string, rows [][]string) string {
+// markdownTable returns a Markdown table.
+func markdownTable(header []string, rows [][]string) string {
 	var b strings.Builder
 	line := func(cells []string) { b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
 	line(header)
@@ -97,7 +108,7 @@ func table(header []string, rows [][]string) string {
 	return b.String()
 }
 
-// code marks text as code, if there is any.
+// code formats text as code. Empty text stays empty.
 func code(text string) string {
 	if text == "" {
 		return ""
@@ -107,8 +118,8 @@ func code(text string) string {
 
 var plainWord = regexp.MustCompile(`^[a-z]+[ ,:]`)
 
-// sentence begins with a capital letter, unless a name comes first, and ends with a
-// full stop.
+// sentence ends text with a full stop, and capitalizes its first word unless that word
+// is a name.
 func sentence(text string) string {
 	text = strings.TrimSuffix(strings.Join(strings.Fields(text), " "), ".")
 	if text == "" {
