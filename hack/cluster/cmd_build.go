@@ -26,7 +26,7 @@ func newBuild() *cobra.Command {
 			parts := recipe.ForCluster(true, withNode)
 			if len(only) > 0 {
 				var err error
-				if parts, err = recipe.Named(only); err != nil {
+				if parts, err = recipe.ByName(only); err != nil {
 					return err
 				}
 			}
@@ -48,12 +48,12 @@ CRDs in the folder crds beside them. Prints the folder:
   KUBEBUILDER_ASSETS=$(go -C hack/cluster run . assets) go test ./...`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return buildAndPrint(cmd.Context(), recipe.Assets())
+			return buildAndPrint(cmd.Context(), recipe.EnvtestAssets())
 		},
 	}
 }
 
-func buildAndPrint(ctx context.Context, parts []recipe.Part) error {
+func buildAndPrint(ctx context.Context, parts []recipe.Component) error {
 	ctx, stop := untilSignal(ctx)
 	defer stop()
 	cache, err := build.OpenCache()

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/local"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/cluster"
 )
 
 func newDown() *cobra.Command {
@@ -25,7 +25,7 @@ func newDown() *cobra.Command {
 				return err
 			}
 			// Not ended by a signal: half down is worse than either.
-			was, err := local.Down(context.WithoutCancel(cmd.Context()), d, os.Stderr)
+			was, err := cluster.Down(context.WithoutCancel(cmd.Context()), d, os.Stderr)
 			switch {
 			case err != nil:
 				return err

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/local"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/cluster"
 )
 
 func newEnv() *cobra.Command {
@@ -24,7 +24,7 @@ func newEnv() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s, err := local.Load(d)
+			s, err := cluster.Load(d)
 			if err != nil {
 				return err
 			}
@@ -40,7 +40,7 @@ func newEnv() *cobra.Command {
 }
 
 // environment is what a program needs to find the cluster and its tools.
-func environment(d local.Dir, s *local.State) []string {
+func environment(d cluster.Dir, s *cluster.State) []string {
 	return []string{
 		"KUBECONFIG=" + s.Kubeconfig,
 		"KUBEBUILDER_ASSETS=" + s.Bin,

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/local"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/cluster"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/node"
 )
 
@@ -26,7 +26,7 @@ func newNodeCheck() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := untilSignal(cmd.Context())
 			defer stop()
-			if err := node.AdminPath(); err != nil {
+			if err := node.AddSbinToPath(); err != nil {
 				return err
 			}
 			if install {
@@ -61,7 +61,7 @@ func nodeAllowed(dir string, try bool) error {
 		return err
 	}
 	cgroup := fmt.Sprintf("snapsched-trial-%d", os.Getpid())
-	err = node.Check(dir, exec.Command(self, local.NodeVerb, "--trial", cgroup))
+	err = node.Check(dir, exec.Command(self, cluster.NodeVerb, "--trial", cgroup))
 	return errors.Join(err, node.RemoveCgroup(cgroup))
 }
 
@@ -70,32 +70,32 @@ func nodeAllowed(dir string, try bool) error {
 func newNodeInside() *cobra.Command {
 	var first, trial bool
 	cmd := &cobra.Command{
-		Use:    local.NodeVerb + " [flags] CLUSTER",
+		Use:    cluster.NodeVerb + " [flags] CLUSTER",
 		Short:  "Be a node (started by up and run themselves)",
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if trial {
-				return node.Trial(args[0])
+				return node.TrySetup(args[0])
 			}
-			var in local.Inside
+			var in cluster.Inside
 			if err := json.Unmarshal([]byte(args[0]), &in); err != nil {
 				return err
 			}
 			door, progress := os.NewFile(3, "door"), os.NewFile(4, "progress")
 			if !first {
-				return local.RunInside(context.Background(), in, door, progress)
+				return cluster.RunInside(context.Background(), in, door, progress)
 			}
 			self, err := os.Executable()
 			if err != nil {
 				return err
 			}
-			if err := node.Enter(in.Cgroup); err != nil {
+			if err := node.Setup(in.Cgroup); err != nil {
 				return err
 			}
-			work := exec.Command(self, local.NodeVerb, args[0])
+			work := exec.Command(self, cluster.NodeVerb, args[0])
 			work.Stdout, work.Stderr, work.ExtraFiles = os.Stdout, os.Stderr, []*os.File{door, progress}
-			return node.First(work, progress, door)
+			return node.RunInit(work, progress, door)
 		},
 	}
 	cmd.Flags().BoolVar(&first, "first", false, "be the first process of the node")
@@ -114,7 +114,7 @@ func newLoad() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s, err := local.Load(d)
+			s, err := cluster.Load(d)
 			if err != nil {
 				return err
 			}
@@ -126,7 +126,7 @@ func newLoad() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if err := local.LoadImage(cmd.Context(), s.Bin, s.Containerd, path); err != nil {
+				if err := cluster.LoadImage(cmd.Context(), s.Bin, s.Containerd, path); err != nil {
 					return err
 				}
 			}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/local"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/cluster"
 )
 
 // envKeepLogs names the variable with the folder that logs are copied to when
@@ -40,7 +40,7 @@ logs and its audit log are copied there.`,
 			if err != nil {
 				return err
 			}
-			return runOwned(cmd.Context(), dir, local.Options{CSI: !noCSI, Node: withNode, Attached: true}, work, args)
+			return runOwned(cmd.Context(), dir, cluster.Options{CSI: !noCSI, Node: withNode, Attached: true}, work, args)
 		},
 	}
 	dirFlag(cmd, &dir, "a fresh temporary one")
@@ -52,7 +52,7 @@ logs and its audit log are copied there.`,
 
 // runOwned has the cluster and its folder cleaned away on every way out. For
 // the way that runs no deferred function, SIGKILL, there is the janitor.
-func runOwned(ctx context.Context, dir string, o local.Options, work string, args []string) (err error) {
+func runOwned(ctx context.Context, dir string, o cluster.Options, work string, args []string) (err error) {
 	d, temporary, err := ownDir(dir)
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func runOwned(ctx context.Context, dir string, o local.Options, work string, arg
 	owned := true
 	defer func() {
 		if owned {
-			_, downErr := local.Down(context.WithoutCancel(ctx), d, os.Stderr)
+			_, downErr := cluster.Down(context.WithoutCancel(ctx), d, os.Stderr)
 			err = errors.Join(err, downErr)
 		}
 		if temporary {
@@ -91,16 +91,16 @@ func runOwned(ctx context.Context, dir string, o local.Options, work string, arg
 }
 
 // ownDir is the folder of the cluster, and whether it goes in the end.
-func ownDir(flag string) (local.Dir, bool, error) {
+func ownDir(flag string) (cluster.Dir, bool, error) {
 	if flag != "" {
 		d, err := clusterDir(flag)
 		return d, false, err
 	}
 	path, err := os.MkdirTemp("", "snapsched-")
-	return local.Dir(path), true, err
+	return cluster.Dir(path), true, err
 }
 
-func upUnlessSignalled(ctx context.Context, o local.Options, sigs <-chan os.Signal) (*local.Cluster, error) {
+func upUnlessSignalled(ctx context.Context, o cluster.Options, sigs <-chan os.Signal) (*cluster.Cluster, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	up := make(chan struct{})
@@ -116,7 +116,7 @@ func upUnlessSignalled(ctx context.Context, o local.Options, sigs <-chan os.Sign
 }
 
 // keepLogs copies the logs to where the environment asks for them.
-func keepLogs(d local.Dir) error {
+func keepLogs(d cluster.Dir) error {
 	to := os.Getenv(envKeepLogs)
 	if to == "" {
 		return nil

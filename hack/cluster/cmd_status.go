@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/local"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/cluster"
 )
 
 func newStatus() *cobra.Command {
@@ -29,11 +29,11 @@ func newStatus() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s, err := local.Load(d)
+			s, err := cluster.Load(d)
 			if err != nil {
 				return err
 			}
-			r := local.Check(cmd.Context(), d, s)
+			r := cluster.Check(cmd.Context(), d, s)
 			if output == "json" {
 				err = writeJSON(os.Stdout, r)
 			} else {
@@ -50,13 +50,13 @@ func newStatus() *cobra.Command {
 	return cmd
 }
 
-func writeJSON(w io.Writer, r local.Report) error {
+func writeJSON(w io.Writer, r cluster.Report) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(r)
 }
 
-func writeTable(w io.Writer, r local.Report) error {
+func writeTable(w io.Writer, r cluster.Report) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	_, _ = fmt.Fprintln(t, "PART\tPID\tPORT\tSTATE\tUPTIME")
 	for _, p := range r.Parts {
@@ -78,7 +78,7 @@ func writeTable(w io.Writer, r local.Report) error {
 		return err
 	}
 	if !r.Healthy {
-		_, _ = fmt.Fprintf(w, "\nNot healthy: %s. Logs are in %s.\n", r.Reason(), local.Dir(r.Dir).Logs())
+		_, _ = fmt.Fprintf(w, "\nNot healthy: %s. Logs are in %s.\n", r.Reason(), cluster.Dir(r.Dir).Logs())
 	}
 	return nil
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/build"
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/local"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/cluster"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/node"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/recipe"
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/tail"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/logtail"
 )
 
 func newUp() *cobra.Command {
@@ -32,7 +32,7 @@ func newUp() *cobra.Command {
 			}
 			ctx, stop := untilSignal(cmd.Context())
 			defer stop()
-			c, err := bringUp(ctx, local.Options{Dir: d, CSI: !noCSI, Node: withNode, Attached: foreground})
+			c, err := bringUp(ctx, cluster.Options{Dir: d, CSI: !noCSI, Node: withNode, Attached: foreground})
 			if err != nil {
 				return err
 			}
@@ -54,9 +54,9 @@ func newUp() *cobra.Command {
 }
 
 // bringUp builds what is missing and brings a cluster up.
-func bringUp(ctx context.Context, o local.Options) (*local.Cluster, error) {
+func bringUp(ctx context.Context, o cluster.Options) (*cluster.Cluster, error) {
 	if o.Node {
-		if err := errors.Join(node.AdminPath(), nodeAllowed(string(o.Dir), false)); err != nil {
+		if err := errors.Join(node.AddSbinToPath(), nodeAllowed(string(o.Dir), false)); err != nil {
 			return nil, err
 		}
 	}
@@ -68,7 +68,7 @@ func bringUp(ctx context.Context, o local.Options) (*local.Cluster, error) {
 	if err := cache.Ensure(ctx, recipe.ForCluster(o.CSI, o.Node), o.Out); err != nil {
 		return nil, err
 	}
-	return local.Up(ctx, o)
+	return cluster.Up(ctx, o)
 }
 
 // nodeFlag adds --node to a command.
@@ -76,7 +76,7 @@ func nodeFlag(cmd *cobra.Command, withNode *bool) {
 	cmd.Flags().BoolVar(withNode, "node", false, "run pods too, on a node in namespaces of its own (Linux, root)")
 }
 
-func printUsage(c *local.Cluster, dirArgs string) {
+func printUsage(c *cluster.Cluster, dirArgs string) {
 	const self = "go -C hack/cluster run ."
 	fmt.Printf(`
   kubeconfig  %s
@@ -89,7 +89,7 @@ func printUsage(c *local.Cluster, dirArgs string) {
 }
 
 // stay waits for Ctrl-C, or for a part to end by itself.
-func stay(ctx context.Context, c *local.Cluster) error {
+func stay(ctx context.Context, c *cluster.Cluster) error {
 	fmt.Println("Ctrl-C stops the cluster.")
 	died := c.Died(ctx)
 	var failure error
@@ -102,7 +102,7 @@ func stay(ctx context.Context, c *local.Cluster) error {
 		}
 		failure = partEnded(c, name)
 	}
-	_, err := local.Down(context.Background(), c.Dir, os.Stderr)
+	_, err := cluster.Down(context.Background(), c.Dir, os.Stderr)
 	if err == nil {
 		fmt.Fprintln(os.Stderr, "cluster stopped")
 	}
@@ -110,12 +110,12 @@ func stay(ctx context.Context, c *local.Cluster) error {
 }
 
 // stoppedElsewhere tells an end by "down" from an end by accident.
-func stoppedElsewhere(c *local.Cluster) bool {
-	s, err := local.Load(c.Dir)
-	return errors.Is(err, local.ErrNoCluster) || err == nil && s.Stopping
+func stoppedElsewhere(c *cluster.Cluster) bool {
+	s, err := cluster.Load(c.Dir)
+	return errors.Is(err, cluster.ErrNoCluster) || err == nil && s.Stopping
 }
 
-func partEnded(c *local.Cluster, name string) error {
+func partEnded(c *cluster.Cluster, name string) error {
 	log := c.Dir.Log(name)
-	return fmt.Errorf("%s ended by itself\n  the last lines of %s:\n%s", name, log, tail.Indented(log, 20))
+	return fmt.Errorf("%s ended by itself\n  the last lines of %s:\n%s", name, log, logtail.Indented(log, 20))
 }

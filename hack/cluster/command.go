@@ -13,13 +13,13 @@ import (
 
 	"golang.org/x/term"
 
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/local"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/cluster"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/proc"
 )
 
 // runCommand runs the user's command against the cluster and passes signals
 // on to it. Its exit code comes back as an exitError.
-func runCommand(c *local.Cluster, work string, args []string, sigs <-chan os.Signal, sweep *janitor) error {
+func runCommand(c *cluster.Cluster, work string, args []string, sigs <-chan os.Signal, sweep *janitor) error {
 	env := append(os.Environ(), environment(c.Dir, c.State)...)
 	// Looked up in the new PATH, so that "run -- kubectl" finds ours.
 	path, err := lookPath(args[0], c.State.Bin)
@@ -37,7 +37,7 @@ func runCommand(c *local.Cluster, work string, args []string, sigs <-chan os.Sig
 	if interactive {
 		cmd.SysProcAttr = proc.ChildAttr()
 	}
-	if err := proc.OnLastingThread(cmd); err != nil {
+	if err := proc.StartOnLastingThread(cmd); err != nil {
 		return fmt.Errorf("start %s: %w", args[0], err)
 	}
 	target := cmd.Process.Pid

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/build"
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/local"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/cluster"
 )
 
 const modulePath = "mapcontroller.dev/snapshotschedule/hack/cluster"
@@ -52,13 +52,13 @@ func dirFlag(cmd *cobra.Command, dir *string, otherwise string) {
 }
 
 // clusterDir is the folder given, or the default one in the cache.
-func clusterDir(flag string) (local.Dir, error) {
+func clusterDir(flag string) (cluster.Dir, error) {
 	if flag != "" {
 		path, err := resolve(flag)
-		return local.Dir(path), err
+		return cluster.Dir(path), err
 	}
 	cache, err := build.CacheDir()
-	return local.Dir(filepath.Join(cache, "default")), err
+	return cluster.Dir(filepath.Join(cache, "default")), err
 }
 
 // dirArgs shows how to name the cluster again on the command line.

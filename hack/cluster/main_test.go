@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/local"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/cluster"
 )
 
 func TestShellQuote(t *testing.T) {
@@ -83,9 +83,9 @@ func TestRunWantsItsDashes(t *testing.T) {
 
 func TestTableShowsWhatIsWrong(t *testing.T) {
 	out := &strings.Builder{}
-	err := writeTable(out, local.Report{Dir: "/d", Parts: []local.PartReport{
-		{Name: "etcd", Pid: 12, Port: 2379, State: local.Healthy, Uptime: "3s"},
-		{Name: "mock-csi", Pid: 13, State: local.Stopped},
+	err := writeTable(out, cluster.Report{Dir: "/d", Parts: []cluster.PartReport{
+		{Name: "etcd", Pid: 12, Port: 2379, State: cluster.Healthy, Uptime: "3s"},
+		{Name: "mock-csi", Pid: 13, State: cluster.Stopped},
 	}})
 	want := `PART       PID   PORT   STATE     UPTIME
 etcd       12    2379   healthy   3s
@@ -99,7 +99,7 @@ Not healthy: mock-csi stopped. Logs are in /d/logs.
 }
 
 func TestKeepLogs(t *testing.T) {
-	d, to := local.Dir(t.TempDir()), filepath.Join(t.TempDir(), "kept")
+	d, to := cluster.Dir(t.TempDir()), filepath.Join(t.TempDir(), "kept")
 	for _, path := range []string{d.Log("etcd"), d.Audit()} {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("x"), 0o600)); err != nil {
 			t.Fatal(err)
@@ -118,7 +118,7 @@ func TestKeepLogs(t *testing.T) {
 
 func TestJanitorSweepsOnlyWhenItsMasterDied(t *testing.T) {
 	dir := t.TempDir()
-	if err := waitAndSweep(strings.NewReader("0\n"+dismissed+"\n"), local.Dir(dir), true); err != nil {
+	if err := waitAndSweep(strings.NewReader("0\n"+dismissed+"\n"), cluster.Dir(dir), true); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(dir); err != nil {
@@ -132,7 +132,7 @@ func TestJanitorSweepsOnlyWhenItsMasterDied(t *testing.T) {
 	}
 	pipe, master := io.Pipe()
 	swept := make(chan error, 1)
-	go func() { swept <- waitAndSweep(pipe, local.Dir(dir), true) }()
+	go func() { swept <- waitAndSweep(pipe, cluster.Dir(dir), true) }()
 	(&janitor{pipe: master}).watchGroup(child.Process.Pid)
 	_ = master.Close()
 	if err := <-swept; err != nil {

@@ -10,7 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/lock"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/filelock"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/progress"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/recipe"
 )
@@ -23,7 +23,7 @@ type Output struct {
 
 // Ensure makes what is missing of the parts. Two runs at once build once: the
 // second waits for the first and finds everything there.
-func (c *Cache) Ensure(ctx context.Context, parts []recipe.Part, out Output) error {
+func (c *Cache) Ensure(ctx context.Context, parts []recipe.Component, out Output) error {
 	if len(c.Missing(parts)) == 0 {
 		return nil
 	}
@@ -34,7 +34,7 @@ func (c *Cache) Ensure(ctx context.Context, parts []recipe.Part, out Output) err
 		return err
 	}
 	path := filepath.Join(c.Root, "build.lock")
-	release, err := lock.Take(ctx, path, func() {
+	release, err := filelock.Acquire(ctx, path, func() {
 		_, _ = fmt.Fprintf(out.W, "waiting for another build of the same (it holds %s)\n", path)
 	})
 	if err != nil {
@@ -51,7 +51,7 @@ func (c *Cache) Ensure(ctx context.Context, parts []recipe.Part, out Output) err
 }
 
 // compileAll works one part after another: go itself keeps all cores busy.
-func (c *Cache) compileAll(ctx context.Context, parts []recipe.Part, out Output) error {
+func (c *Cache) compileAll(ctx context.Context, parts []recipe.Component, out Output) error {
 	report := progress.New(out.W, out.Terminal, names(parts))
 	for _, p := range parts {
 		step := report.Step(p.Name, "building")
@@ -74,8 +74,8 @@ func (c *Cache) compileAll(ctx context.Context, parts []recipe.Part, out Output)
 
 // offer installs prebuilt binaries for the missing parts that envtest ships,
 // if any can be had, and says in one line what came of it.
-func (c *Cache) offer(ctx context.Context, missing []recipe.Part) (string, error) {
-	var wanted []recipe.Part
+func (c *Cache) offer(ctx context.Context, missing []recipe.Component) (string, error) {
+	var wanted []recipe.Component
 	for _, p := range missing {
 		if p.Envtest {
 			wanted = append(wanted, p)
@@ -108,7 +108,7 @@ func (c *Cache) offer(ctx context.Context, missing []recipe.Part) (string, error
 	return said + "etcd, kube-apiserver, kubectl: downloaded by setup-envtest", err
 }
 
-func (c *Cache) copyFrom(dir string, parts []recipe.Part) error {
+func (c *Cache) copyFrom(dir string, parts []recipe.Component) error {
 	for _, p := range parts {
 		from := filepath.Join(dir, p.Name)
 		if err := c.install(p.Name, func(to string) error { return copyFile(from, to, 0o755) }); err != nil {

@@ -43,7 +43,7 @@ func entries(t *testing.T, dir string) []string {
 }
 
 func TestInstallIsAllOrNothing(t *testing.T) {
-	c, part := testCache(t), recipe.Part{Name: recipe.Etcd}
+	c, part := testCache(t), recipe.Component{Name: recipe.Etcd}
 	err := c.install(part.Name, func(path string) error {
 		write(t, path, "half of it")
 		return errors.New("interrupted")
@@ -75,14 +75,14 @@ func TestSweepRemovesWhatAKilledBuildLeft(t *testing.T) {
 
 func TestWhatIsCachedNeedsNoGo(t *testing.T) {
 	c := testCache(t)
-	for _, p := range recipe.Assets() {
+	for _, p := range recipe.EnvtestAssets() {
 		write(t, filepath.Join(c.Bin(), p.Name), "")
 	}
 	t.Setenv("PATH", t.TempDir())
-	if err := c.Ensure(t.Context(), recipe.Assets(), Output{W: io.Discard}); err != nil {
+	if err := c.Ensure(t.Context(), recipe.EnvtestAssets(), Output{W: io.Discard}); err != nil {
 		t.Error(err)
 	}
-	err := c.Ensure(t.Context(), recipe.Parts(), Output{W: io.Discard})
+	err := c.Ensure(t.Context(), recipe.Components(), Output{W: io.Discard})
 	if err == nil || !strings.Contains(err.Error(), "go is not in PATH") {
 		t.Errorf("err = %v", err)
 	}
@@ -113,11 +113,11 @@ func TestKubebuilderAssetsAreReused(t *testing.T) {
 	c := testCache(t)
 	c.Versions.Kubernetes = "1.37.1"
 	t.Setenv("KUBEBUILDER_ASSETS", assets(t, "v1.37.0"))
-	said, err := c.offer(t.Context(), c.Missing(recipe.Parts()))
+	said, err := c.offer(t.Context(), c.Missing(recipe.Components()))
 	if err != nil || !strings.Contains(said, "KUBEBUILDER_ASSETS") {
 		t.Errorf("said %q, err %v", said, err)
 	}
-	for _, p := range recipe.Parts() {
+	for _, p := range recipe.Components() {
 		if c.Has(p) != p.Envtest {
 			t.Errorf("has %s: %v", p.Name, c.Has(p))
 		}
@@ -170,8 +170,8 @@ esac
 `)
 	t.Setenv("PATH", filepath.Dir(fake)+":"+os.Getenv("PATH"))
 	t.Setenv("KUBEBUILDER_ASSETS", "")
-	said, err := c.offer(t.Context(), c.Missing(recipe.Parts()))
-	if err != nil || !strings.Contains(said, "downloaded") || !c.Has(recipe.Part{Name: recipe.Kubectl}) {
+	said, err := c.offer(t.Context(), c.Missing(recipe.Components()))
+	if err != nil || !strings.Contains(said, "downloaded") || !c.Has(recipe.Component{Name: recipe.Kubectl}) {
 		t.Errorf("said %q, err %v", said, err)
 	}
 }

@@ -53,14 +53,14 @@ func (c *Cache) Src(module string) string { return filepath.Join(c.Root, "src", 
 
 // Has tells whether a part is there. Since parts are renamed into place, one
 // that is there is whole.
-func (c *Cache) Has(p recipe.Part) bool {
+func (c *Cache) Has(p recipe.Component) bool {
 	_, err := os.Stat(filepath.Join(c.Bin(), p.Name))
 	return err == nil
 }
 
 // Missing are the parts that have to be made.
-func (c *Cache) Missing(parts []recipe.Part) []recipe.Part {
-	var out []recipe.Part
+func (c *Cache) Missing(parts []recipe.Component) []recipe.Component {
+	var out []recipe.Component
 	for _, p := range parts {
 		if !c.Has(p) {
 			out = append(out, p)

@@ -15,7 +15,7 @@ import (
 )
 
 // compile makes one part from modules and installs it.
-func (c *Cache) compile(ctx context.Context, p recipe.Part) error {
+func (c *Cache) compile(ctx context.Context, p recipe.Component) error {
 	if p.Name == recipe.CRDs {
 		return c.copyCRDs(ctx)
 	}
@@ -50,7 +50,7 @@ func (c *Cache) generate(ctx context.Context, module, src string) error {
 		}
 		kubernetes = string(b)
 	}
-	for program, source := range recipe.Generated(module) {
+	for program, source := range recipe.GeneratedSources(module) {
 		if err := writeIfMissing(filepath.Join(src, program, "main.go"), source); err != nil {
 			return err
 		}
@@ -104,7 +104,7 @@ func copyFile(from, to string, mode os.FileMode) error {
 	return out.Close()
 }
 
-func names(parts []recipe.Part) []string {
+func names(parts []recipe.Component) []string {
 	out := make([]string, len(parts))
 	for i, p := range parts {
 		out[i] = p.Name

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/proc"
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/tail"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/logtail"
 )
 
 // goEnv is the environment of every go command: nothing that the caller set
@@ -40,7 +40,7 @@ func goCommand(ctx context.Context, dir string, args ...string) *exec.Cmd {
 }
 
 func run(cmd *exec.Cmd) error {
-	if err := proc.OnLastingThread(cmd); err != nil {
+	if err := proc.StartOnLastingThread(cmd); err != nil {
 		return err
 	}
 	return cmd.Wait()
@@ -60,7 +60,7 @@ func runGo(ctx context.Context, dir, log string, args ...string) error {
 			return ctx.Err()
 		}
 		return fmt.Errorf("%w\n  command: cd %s && GOFLAGS=-mod=mod GOWORK=off CGO_ENABLED=0 go %s\n  the last lines of %s:\n%s",
-			err, dir, quote(args), log, tail.Indented(log, 30))
+			err, dir, quote(args), log, logtail.Indented(log, 30))
 	}
 	return nil
 }

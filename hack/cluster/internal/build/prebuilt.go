@@ -30,7 +30,7 @@ var kubernetesVersion = regexp.MustCompile(`v(\d+\.\d+)\.\d+`)
 // fromFolder gives the folder if it holds etcd, kube-apiserver and kubectl of
 // the right minor version.
 func fromFolder(ctx context.Context, dir, minor string) error {
-	for _, p := range recipe.Parts() {
+	for _, p := range recipe.Components() {
 		if !p.Envtest {
 			continue
 		}

@@ -84,7 +84,7 @@ func fill(parent, dir string) error {
 	return nil
 }
 
-// RemoveCgroup removes what Enter and kubelet made, once the node has ended:
+// RemoveCgroup removes what Setup and kubelet made, once the node has ended:
 // the kernel may take a moment to clear the last processes away.
 func RemoveCgroup(name string) error {
 	all, err := hierarchies()

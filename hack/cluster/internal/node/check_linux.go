@@ -20,8 +20,8 @@ import (
 // the Debian package of each.
 var packages = map[string]string{"runc": "runc", "nft": "nftables"}
 
-// AdminPath adds the folders of administrators' programs to PATH.
-func AdminPath() error {
+// AddSbinToPath adds the folders of administrators' programs to PATH.
+func AddSbinToPath() error {
 	path := os.Getenv("PATH")
 	for _, dir := range []string{"/usr/local/sbin", "/usr/sbin", "/sbin"} {
 		if !strings.Contains(":"+path+":", ":"+dir+":") {
@@ -77,7 +77,7 @@ func aptGet(ctx context.Context, args []string) error {
 }
 
 // Check says why no node can run here, if it can't. trial is this program with
-// the arguments that make it call Trial.
+// the arguments that make it call TrySetup.
 func Check(dir string, trial *exec.Cmd) error {
 	if os.Geteuid() != 0 {
 		return errors.New("a node needs root, for namespaces, mounts and cgroups")
@@ -86,7 +86,7 @@ func Check(dir string, trial *exec.Cmd) error {
 		return fmt.Errorf("a node needs %s, and it is not installed: apt-get install %s",
 			strings.Join(names, " and "), strings.Join(names, " "))
 	}
-	for _, h := range hidden {
+	for _, h := range masked {
 		if rel, err := filepath.Rel(h, dir); err == nil && !strings.HasPrefix(rel, "..") {
 			return fmt.Errorf("the folder of a cluster with a node can't be in %s (%s): choose another with --dir or $TMPDIR", h, dir)
 		}
@@ -105,9 +105,9 @@ func Check(dir string, trial *exec.Cmd) error {
 // Namespaces are those that a node has for itself.
 const Namespaces = syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID
 
-// Trial makes a node that runs nothing: whatever the machine forbids shows here.
-func Trial(cgroup string) error {
-	if err := Enter(cgroup); err != nil {
+// TrySetup makes a node that runs nothing: whatever the machine forbids shows here.
+func TrySetup(cgroup string) error {
+	if err := Setup(cgroup); err != nil {
 		return err
 	}
 	for _, args := range [][]string{

@@ -18,6 +18,6 @@ const (
 	PodCIDR     = "10.244.0.0/24"
 )
 
-// hidden are folders of the machine in whose place the node sees empty ones:
+// masked are folders of the machine in whose place the node sees empty ones:
 // the programs of a node write there and don't take another folder.
-var hidden = []string{"/run", "/var/log", "/var/lib"}
+var masked = []string{"/run", "/var/log", "/var/lib"}

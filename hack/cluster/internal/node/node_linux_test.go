@@ -74,7 +74,7 @@ func TestCheckRefusesAFolderThatTheNodeDoesNotSee(t *testing.T) {
 
 func TestAdminPathAddsFoldersOnce(t *testing.T) {
 	t.Setenv("PATH", "/bin:/usr/sbin")
-	if err := AdminPath(); err != nil {
+	if err := AddSbinToPath(); err != nil {
 		t.Fatal(err)
 	}
 	if got := os.Getenv("PATH"); got != "/bin:/usr/sbin:/usr/local/sbin:/sbin" {
@@ -117,7 +117,7 @@ esac
 // a process of its own.
 func TestFirst(t *testing.T) {
 	if script := os.Getenv("TEST_FIRST"); script != "" {
-		if err := First(exec.Command("sh", "-c", script)); err != nil {
+		if err := RunInit(exec.Command("sh", "-c", script)); err != nil {
 			os.Exit(1)
 		}
 		os.Exit(0)

@@ -17,8 +17,8 @@ const Namespaces = 0
 
 var errNotLinux = errors.New("a node needs Linux")
 
-// AdminPath has nothing to do.
-func AdminPath() error { return nil }
+// AddSbinToPath has nothing to do.
+func AddSbinToPath() error { return nil }
 
 // Install has nothing to do.
 func Install(context.Context, io.Writer) error { return nil }
@@ -26,14 +26,14 @@ func Install(context.Context, io.Writer) error { return nil }
 // Check says that no node can run here.
 func Check(string, *exec.Cmd) error { return errNotLinux }
 
-// Trial says that no node can run here.
-func Trial(string) error { return errNotLinux }
+// TrySetup says that no node can run here.
+func TrySetup(string) error { return errNotLinux }
 
-// Enter says that no node can run here.
-func Enter(string) error { return errNotLinux }
+// Setup says that no node can run here.
+func Setup(string) error { return errNotLinux }
 
 // First says that no node can run here.
-func First(*exec.Cmd, ...io.Closer) error { return errNotLinux }
+func RunInit(*exec.Cmd, ...io.Closer) error { return errNotLinux }
 
 // RemoveCgroup has nothing to do.
 func RemoveCgroup(string) error { return nil }

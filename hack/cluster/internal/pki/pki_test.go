@@ -15,7 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// serve runs a server that wants client certificates and tells who came.
+// serve runs a server that requires client certificates and returns the client's
+// name and group.
 func serve(t *testing.T, a *Authority) *httptest.Server {
 	t.Helper()
 	pair, err := a.Server()
@@ -45,7 +46,7 @@ func authority(t *testing.T) *Authority {
 	return a
 }
 
-// get connects with what a kubeconfig holds, and nothing else.
+// get connects with a kubeconfig.
 func get(t *testing.T, kubeconfig []byte) (string, error) {
 	t.Helper()
 	var k struct {
@@ -89,7 +90,7 @@ func get(t *testing.T, kubeconfig []byte) (string, error) {
 	return string(b), err
 }
 
-func TestKubeconfigConnectsAndLogsIn(t *testing.T) {
+func TestKubeconfigAuthenticates(t *testing.T) {
 	a := authority(t)
 	s := serve(t, a)
 	admin, err := a.Client("admin", "system:masters")
@@ -102,15 +103,15 @@ func TestKubeconfigConnectsAndLogsIn(t *testing.T) {
 	}
 }
 
-func TestAnotherAuthorityIsNotTrusted(t *testing.T) {
+func TestOtherAuthoritiesAreNotTrusted(t *testing.T) {
 	a, other := authority(t), authority(t)
 	s := serve(t, a)
-	stranger, err := other.Client("admin", "system:masters")
+	foreign, err := other.Client("admin", "system:masters")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if who, err := get(t, Kubeconfig(s.URL, a.Cert, "admin", stranger)); err == nil {
-		t.Errorf("the server let a stranger in as %s", who)
+	if who, err := get(t, Kubeconfig(s.URL, a.Cert, "admin", foreign)); err == nil {
+		t.Errorf("the server accepted a client of another authority as %s", who)
 	}
 	admin, err := a.Client("admin", "system:masters")
 	if err != nil {
@@ -121,12 +122,12 @@ func TestAnotherAuthorityIsNotTrusted(t *testing.T) {
 	}
 }
 
-func TestSigningKeyIsAPair(t *testing.T) {
+func TestSigningKeyHasBothKeys(t *testing.T) {
 	pair, err := SigningKey()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(pair.Key) == 0 || len(pair.Cert) == 0 {
-		t.Error("half of it is missing")
+		t.Error("a key is missing")
 	}
 }
