@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// api is the little of a Kubernetes client that bringing a cluster up takes.
+// api is a minimal Kubernetes client.
 type api struct {
 	server string
 	http   *http.Client
@@ -58,7 +58,7 @@ func (a *api) do(ctx context.Context, method, path string, body []byte) ([]byte,
 	return b, err
 }
 
-// apply creates or updates the object at collection/name.
+// apply creates or updates an object by server-side apply.
 func (a *api) apply(ctx context.Context, collection, name string, object []byte) error {
 	_, err := a.do(ctx, http.MethodPatch, collection+"/"+name+"?fieldManager=local-cluster&force=true", object)
 	return err
@@ -66,7 +66,7 @@ func (a *api) apply(ctx context.Context, collection, name string, object []byte)
 
 const crdCollection = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
-// applyCRDs installs the CRDs of a folder and waits until they are served.
+// applyCRDs applies the CRDs of a folder and waits until they are established.
 func (a *api) applyCRDs(ctx context.Context, dir string) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil || len(files) == 0 {
@@ -90,8 +90,8 @@ func (a *api) applyCRDs(ctx context.Context, dir string) error {
 		names = append(names, crd.Metadata.Name)
 	}
 	for _, n := range names {
-		if err := until(ctx, 30*time.Second, func(ctx context.Context) error {
-			return a.hasCondition(ctx, crdCollection+"/"+n, "Established")
+		if err := poll(ctx, 30*time.Second, func(ctx context.Context) error {
+			return a.checkCondition(ctx, crdCollection+"/"+n, "Established")
 		}); err != nil {
 			return err
 		}
@@ -99,8 +99,8 @@ func (a *api) applyCRDs(ctx context.Context, dir string) error {
 	return nil
 }
 
-// hasCondition is nil when the object at path has the condition.
-func (a *api) hasCondition(ctx context.Context, path, condition string) error {
+// checkCondition returns an error unless the condition of an object is true.
+func (a *api) checkCondition(ctx context.Context, path, condition string) error {
 	b, err := a.do(ctx, http.MethodGet, path, nil)
 	if err != nil {
 		return err
@@ -113,26 +113,26 @@ func (a *api) hasCondition(ctx context.Context, path, condition string) error {
 	if err := json.Unmarshal(b, &o); err != nil {
 		return err
 	}
-	why := ""
+	message := ""
 	for _, c := range o.Status.Conditions {
 		if c.Type == condition && c.Status == "True" {
 			return nil
 		}
 		if c.Type == condition {
-			why = ": " + c.Message
+			message = ": " + c.Message
 		}
 	}
-	return fmt.Errorf("%s is not %s%s", path, condition, why)
+	return fmt.Errorf("%s is not %s%s", path, condition, message)
 }
 
-// applyClasses makes claims and snapshots work without naming a class.
+// applyClasses creates the default StorageClass and VolumeSnapshotClass.
 func (a *api) applyClasses(ctx context.Context) error {
 	const storage, snapshots = "/apis/storage.k8s.io/v1/storageclasses", "/apis/snapshot.storage.k8s.io/v1/volumesnapshotclasses"
 	if err := a.apply(ctx, storage, "mock", []byte(storageClass)); err != nil {
 		return err
 	}
-	// A CRD that is Established may take another moment until it is served.
-	return until(ctx, 30*time.Second, func(ctx context.Context) error {
+	// An established CRD may not be served yet.
+	return poll(ctx, 30*time.Second, func(ctx context.Context) error {
 		return a.apply(ctx, snapshots, "mock", []byte(snapshotClass))
 	})
 }

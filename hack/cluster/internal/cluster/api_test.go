@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-func TestCRDsAreAppliedAndWaitedFor(t *testing.T) {
+func TestApplyCRDsWaitsUntilTheyAreEstablished(t *testing.T) {
 	dir := t.TempDir()
 	crd := "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: things.example.com\n"
 	if err := os.WriteFile(filepath.Join(dir, "things.yaml"), []byte(crd), 0o600); err != nil {
@@ -22,7 +22,7 @@ func TestCRDsAreAppliedAndWaitedFor(t *testing.T) {
 	gets, applied := 0, ""
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != crdCollection+"/things.example.com" {
-			t.Errorf("asked for %s", r.URL.Path)
+			t.Errorf("requested %s", r.URL.Path)
 		}
 		if r.Method == http.MethodPatch {
 			b, _ := io.ReadAll(r.Body)
@@ -41,20 +41,20 @@ func TestCRDsAreAppliedAndWaitedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	if applied != "application/apply-patch+yaml\n"+crd || gets != 2 {
-		t.Errorf("applied %q, asked %d times", applied, gets)
+		t.Errorf("applied %q, read %d times", applied, gets)
 	}
 	if err := a.applyCRDs(t.Context(), t.TempDir()); err == nil {
-		t.Error("no CRDs should be an error")
+		t.Error("accepted a folder without CRDs")
 	}
 }
 
-func TestAPIErrorsSayWhatFailed(t *testing.T) {
+func TestAPIErrorsContainTheResponse(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, "no thanks", http.StatusForbidden)
+		http.Error(w, "denied", http.StatusForbidden)
 	}))
 	defer s.Close()
 	err := (&api{server: s.URL, http: s.Client()}).apply(t.Context(), "/things", "a", nil)
-	if err == nil || !strings.Contains(err.Error(), "403") || !strings.Contains(err.Error(), "no thanks") {
+	if err == nil || !strings.Contains(err.Error(), "403") || !strings.Contains(err.Error(), "denied") {
 		t.Errorf("err = %v", err)
 	}
 }

@@ -11,35 +11,37 @@ import (
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/recipe"
 )
 
-// definition says how one part is started and how to see that it is ready.
+// definition defines how a component is started and probed.
 type definition struct {
-	name  string
+	name string
+	// ports is the number of ports the component needs.
 	ports int
-	// setup, if set, runs before each try, with the ports of that try.
-	setup func(c *Cluster, ports []int) error
-	args  func(c *Cluster, ports []int) []string
+	// prepare is optional and runs before each attempt.
+	prepare func(c *Cluster, ports []int) error
+	args    func(c *Cluster, ports []int) []string
+	// probe returns the URL that answers when the component is ready.
 	probe func(c *Cluster, ports []int) string
 }
 
-func local(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
+func loopback(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
 
-// Nothing here is meant to survive: etcd never waits for the disk.
 var etcd = definition{
 	name:  recipe.Etcd,
 	ports: 2,
-	setup: func(c *Cluster, ports []int) error {
-		c.etcd = "http://" + local(ports[0])
+	prepare: func(c *Cluster, ports []int) error {
+		c.etcd = "http://" + loopback(ports[0])
 		return os.RemoveAll(c.Dir.data("etcd"))
 	},
 	args: func(c *Cluster, ports []int) []string {
-		peer := "http://" + local(ports[1])
+		peer := "http://" + loopback(ports[1])
 		return []string{
 			"--data-dir=" + c.Dir.data("etcd"),
 			"--listen-client-urls=" + c.etcd, "--advertise-client-urls=" + c.etcd,
 			"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer,
 			"--initial-cluster=default=" + peer,
-			// A single member waits for nobody's vote, so it need not wait long.
+			// Short, because a single member needs no votes.
 			"--heartbeat-interval=20", "--election-timeout=200",
+			// Fast, because the data need not survive a crash.
 			"--unsafe-no-fsync", "--quota-backend-bytes=8589934592", "--log-level=warn",
 		}
 	},
@@ -49,13 +51,13 @@ var etcd = definition{
 var apiserver = definition{
 	name:  recipe.KubeAPIServer,
 	ports: 1,
-	setup: func(c *Cluster, ports []int) error {
-		c.State.Server = "https://" + local(ports[0])
-		forPeople := c.State.Server
-		if c.inside != nil {
-			forPeople = c.inside.Server
+	prepare: func(c *Cluster, ports []int) error {
+		c.State.Server = "https://" + loopback(ports[0])
+		external := c.State.Server
+		if c.node != nil {
+			external = c.node.Server
 		}
-		return c.keys.writeKubeconfigs(c.Dir, c.State.Server, forPeople)
+		return c.keys.writeKubeconfigs(c.Dir, c.State.Server, external)
 	},
 	args: func(c *Cluster, ports []int) []string {
 		d := c.Dir
@@ -69,21 +71,21 @@ var apiserver = definition{
 			"--service-account-issuer=https://kubernetes.default.svc",
 			"--service-cluster-ip-range=" + node.ServiceCIDR, "--allow-privileged=true",
 			"--audit-policy-file=" + d.at("audit-policy.json"), "--audit-log-path=" + d.Audit(),
-			// Megabytes. Tests count lines in it, so it must never be rotated.
+			// In megabytes: tests count its lines, so it must not be rotated.
 			"--audit-log-maxsize=100000",
 			"--max-requests-inflight=2000", "--max-mutating-requests-inflight=1000",
-		}, apiserverFor(c)...)
+		}, apiserverNodeArgs(c)...)
 	},
 	probe: func(c *Cluster, _ []int) string { return c.State.Server + "/readyz" },
 }
 
-// apiserverFor is what differs between a cluster with a node and one without.
-func apiserverFor(c *Cluster) []string {
-	if c.inside == nil {
+// apiserverNodeArgs returns the arguments that differ between a cluster with a node
+// and one without.
+func apiserverNodeArgs(c *Cluster) []string {
+	if c.node == nil {
 		return []string{
 			"--bind-address=127.0.0.1",
-			// Without these it looks for an address of this machine to
-			// announce, and fails where there is none but loopback.
+			// Otherwise it fails on a machine that has only loopback addresses.
 			"--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none",
 			"--authorization-mode=RBAC",
 			"--disable-admission-plugins=ServiceAccount",
@@ -115,12 +117,11 @@ var controllerManager = definition{
 			"--kube-api-qps=500", "--kube-api-burst=1000",
 		}
 	},
-	probe: func(_ *Cluster, ports []int) string { return "https://" + local(ports[0]) + "/healthz" },
+	probe: func(_ *Cluster, ports []int) string { return "https://" + loopback(ports[0]) + "/healthz" },
 }
 
 func controllers(c *Cluster) string {
-	if c.inside == nil {
-		// There are no nodes.
+	if c.node == nil {
 		return "*,-ttl,-nodelifecycle"
 	}
 	return "*"
@@ -132,9 +133,8 @@ var mockCSI = definition{
 	probe: func(c *Cluster, _ []int) string { return "unix://" + c.socket },
 }
 
-// sidecar is what the three CSI programs have in common. They open their
-// metrics address once they have reached the API and, those that talk to it,
-// the driver. The default of 5 requests a second makes many snapshots slow.
+// sidecar defines a CSI controller. It serves metrics once it has reached the API
+// server and, if it uses one, the driver.
 func sidecar(name string, withDriver bool) definition {
 	return definition{
 		name:  name,
@@ -142,11 +142,11 @@ func sidecar(name string, withDriver bool) definition {
 		args: func(c *Cluster, ports []int) []string {
 			args := []string{
 				"--kubeconfig=" + c.Dir.pki(name+".kubeconfig"),
-				"--http-endpoint=" + local(ports[0]),
+				"--http-endpoint=" + loopback(ports[0]),
 				"--leader-election=false", "--v=2",
+				// The default is 5 requests per second, too slow for many snapshots.
 				"--kube-api-qps=500", "--kube-api-burst=1000",
-				// Nobody should have to wait five minutes, their default, for a part that
-				// is back after it was stopped.
+				// The default is five minutes, a long wait after the driver was stopped.
 				"--retry-interval-max=5s",
 			}
 			if withDriver {
@@ -154,7 +154,7 @@ func sidecar(name string, withDriver bool) definition {
 			}
 			return args
 		},
-		probe: func(_ *Cluster, ports []int) string { return "http://" + local(ports[0]) + "/metrics" },
+		probe: func(_ *Cluster, ports []int) string { return "http://" + loopback(ports[0]) + "/metrics" },
 	}
 }
 

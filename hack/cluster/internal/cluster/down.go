@@ -12,30 +12,27 @@ import (
 	"slices"
 	"time"
 
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/filelock"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/node"
 )
 
-// grace is short since nothing is to be saved.
-const grace = 2 * time.Second
+// gracePeriod is short because no data must be saved.
+const gracePeriod = 2 * time.Second
 
-// Down stops the cluster in a folder, removes its data and keeps its logs. It
-// tells whether there was one.
+// Down stops the cluster in a folder, removes its data and keeps its logs. It returns
+// whether there was a cluster.
 func Down(ctx context.Context, d Dir, out io.Writer) (bool, error) {
 	if _, err := os.Stat(d.lock()); errors.Is(err, os.ErrNotExist) {
 		return false, nil
 	}
-	release, err := filelock.Acquire(ctx, d.lock(), func() {
-		_, _ = fmt.Fprintf(out, "waiting for another run that brings up or down the cluster in %s\n", d)
-	})
+	release, err := d.acquireLock(ctx, out)
 	if err != nil {
 		return false, err
 	}
 	defer release()
 	s, err := Load(d)
 	if errors.Is(err, ErrNoCluster) {
-		// It may have been cut short between its first files and its first part.
-		return false, d.clear()
+		// Up may have been killed before it started the first process.
+		return false, d.removeData()
 	}
 	if err != nil {
 		return false, err
@@ -43,18 +40,18 @@ func Down(ctx context.Context, d Dir, out io.Writer) (bool, error) {
 	return true, stopAll(d, s)
 }
 
-// stopAll stops the parts, last started first, so that none sees what it
-// needs go away. The state is removed only when every process is gone.
+// stopAll stops the components, the last started first. It removes the state only if
+// every process has exited.
 func stopAll(d Dir, s *State) error {
-	// Whoever watches the parts must know that they end on purpose.
+	// A process that watches the components must see that they are stopped on purpose.
 	s.Stopping = true
 	if err := s.save(d); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	var errs []error
-	for _, p := range slices.Backward(s.Parts) {
-		if err := p.Stop(grace); err != nil {
-			errs = append(errs, fmt.Errorf("stop %s (pid %d): %w", p.Name, p.Pid, err))
+	for _, c := range slices.Backward(s.Components) {
+		if err := c.Stop(gracePeriod); err != nil {
+			errs = append(errs, fmt.Errorf("stop %s (pid %d): %w", c.Name, c.Pid, err))
 		}
 	}
 	if len(errs) > 0 {
@@ -66,5 +63,5 @@ func stopAll(d Dir, s *State) error {
 	if s.SocketDir != "" {
 		errs = append(errs, os.RemoveAll(s.SocketDir))
 	}
-	return errors.Join(append(errs, d.clear())...)
+	return errors.Join(append(errs, d.removeData())...)
 }

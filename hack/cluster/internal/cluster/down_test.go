@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-func TestPartsStopInReverseOrder(t *testing.T) {
+func TestDownStopsComponentsInReverseOrder(t *testing.T) {
 	order := filepath.Join(t.TempDir(), "order")
 	script := "trap 'echo $(basename $0) >> " + order + "; exit' TERM\necho up\nwhile :; do sleep 0.01; done\n"
 	c := testCluster(t, map[string]string{"one": script, "two": script, "three": script})
 	for _, name := range []string{"one", "two", "three"} {
-		if _, err := c.launch(definitionOf(name, "http://127.0.0.1:1"), []int{1}); err != nil {
+		if _, err := c.startProcess(definitionOf(name, "http://127.0.0.1:1"), []int{1}); err != nil {
 			t.Fatal(err)
 		}
-		err := until(t.Context(), 5*time.Second, func(context.Context) error {
+		err := poll(t.Context(), 5*time.Second, func(context.Context) error {
 			if readAll(c.Dir.Log(name)) == "" {
 				return errors.New("not up")
 			}
@@ -41,25 +41,25 @@ func TestPartsStopInReverseOrder(t *testing.T) {
 		t.Errorf("after down: %v", err)
 	}
 	if readAll(c.Dir.Log("one")) == "" {
-		t.Error("the logs should stay")
+		t.Error("the logs were removed")
 	}
 	if was, err := Down(t.Context(), c.Dir, io.Discard); was || err != nil {
 		t.Errorf("down again: %v, %v", was, err)
 	}
 }
 
-func TestDownSparesAReusedPid(t *testing.T) {
-	c := testCluster(t, map[string]string{"part": steady})
-	p, err := c.launch(definitionOf("part", "http://127.0.0.1:1"), []int{1})
+func TestDownDoesNotStopAReusedPid(t *testing.T) {
+	c := testCluster(t, map[string]string{"etcd": steady})
+	p, err := c.startProcess(definitionOf("etcd", "http://127.0.0.1:1"), []int{1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = p.Stop(0) }()
-	c.State.Parts[0].Identity = "some other start"
+	c.State.Components[0].StartTime = "another time"
 	if err := stopAll(c.Dir, c.State); err != nil {
 		t.Fatal(err)
 	}
 	if !p.Alive() {
-		t.Error("a process that isn't the cluster's was killed")
+		t.Error("another process was killed")
 	}
 }

@@ -15,11 +15,11 @@ import (
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/proc"
 )
 
-// testCluster has shell scripts for its programs.
+// testCluster returns a cluster whose programs are shell scripts.
 func testCluster(t *testing.T, scripts map[string]string) *Cluster {
 	t.Helper()
 	d := Dir(filepath.Join(t.TempDir(), "c"))
-	if err := errors.Join(d.prepare(), d.freshLogs(), writePrivate(d.lock(), nil)); err != nil {
+	if err := errors.Join(d.prepare(), d.resetLogs(), writePrivate(d.lock(), nil)); err != nil {
 		t.Fatal(err)
 	}
 	bin := t.TempDir()
@@ -33,8 +33,8 @@ func testCluster(t *testing.T, scripts map[string]string) *Cluster {
 	return c
 }
 
-// server is healthy from the given request on.
-func server(t *testing.T, after int) string {
+// healthServer is healthy from the given request on.
+func healthServer(t *testing.T, after int) string {
 	t.Helper()
 	n := 0
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

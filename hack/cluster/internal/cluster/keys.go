@@ -14,20 +14,20 @@ import (
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/recipe"
 )
 
-// keys are the certificates of one cluster, made anew each time it comes up.
+// keys are the certificates of one cluster. Each start of a cluster creates new ones.
 type keys struct {
 	ca    *pki.Authority
 	admin pki.Pair
 }
 
-// writeKeys makes the authority, the serving certificate and the service
-// account keys. Client certificates come later, when the server's port is known.
-func writeKeys(d Dir, also ...net.IP) (*keys, error) {
+// writeKeys creates the authority, the serving certificate, the service account keys
+// and the admin's certificate.
+func writeKeys(d Dir, addresses ...net.IP) (*keys, error) {
 	ca, err := pki.NewAuthority()
 	if err != nil {
 		return nil, err
 	}
-	server, err := ca.Server(also...)
+	server, err := ca.Server(addresses...)
 	if err != nil {
 		return nil, err
 	}
@@ -50,36 +50,36 @@ func writeKeys(d Dir, also ...net.IP) (*keys, error) {
 	return &keys{ca: ca, admin: admin}, nil
 }
 
-// writeKubeconfigs writes one for people and one for each part that talks to
-// the API, under a name of its own: who did what shows in the audit log.
-// People may have to reach the server at another address than the parts.
-func (k *keys) writeKubeconfigs(d Dir, server, forPeople string) error {
-	if err := writePrivate(d.Kubeconfig(), pki.Kubeconfig(forPeople, k.ca.Cert, "admin", k.admin)); err != nil {
+// writeKubeconfigs writes the user's kubeconfig, and one for each component that uses
+// the API. Each has its own user name, which the audit log shows. The external URL of
+// the server can differ from the one that components use.
+func (k *keys) writeKubeconfigs(d Dir, server, external string) error {
+	if err := writePrivate(d.Kubeconfig(), pki.Kubeconfig(external, k.ca.Cert, "admin", k.admin)); err != nil {
 		return err
 	}
 	const all = "system:masters"
-	for part, as := range map[string]struct{ user, group string }{
+	for component, as := range map[string]struct{ user, group string }{
 		recipe.KubeControllerManager: {"system:kube-controller-manager", all},
 		recipe.SnapshotController:    {recipe.SnapshotController, all},
 		recipe.CSISnapshotter:        {recipe.CSISnapshotter, all},
 		recipe.CSIProvisioner:        {recipe.CSIProvisioner, all},
 		recipe.KubeScheduler:         {"system:kube-scheduler", all},
 		recipe.KubeProxy:             {"system:kube-proxy", all},
-		// What a node may do is up to the node authorizer.
+		// The node authorizer grants the permissions of this group.
 		recipe.Kubelet: {"system:node:" + node.Name, "system:nodes"},
 	} {
 		pair, err := k.ca.Client(as.user, as.group)
 		if err != nil {
 			return err
 		}
-		if err := writePrivate(d.pki(part+".kubeconfig"), pki.Kubeconfig(server, k.ca.Cert, as.user, pair)); err != nil {
+		if err := writePrivate(d.pki(component+".kubeconfig"), pki.Kubeconfig(server, k.ca.Cert, as.user, pair)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// writeAuditPolicy has every request logged once, when it is answered.
+// writeAuditPolicy writes a policy that logs every request once, with its response.
 func writeAuditPolicy(d Dir) error {
 	b, err := json.MarshalIndent(map[string]any{
 		"apiVersion": "audit.k8s.io/v1",
@@ -93,6 +93,7 @@ func writeAuditPolicy(d Dir) error {
 	return writePrivate(d.at("audit-policy.json"), b)
 }
 
+// writePrivate writes a file that only this user can read.
 func writePrivate(path string, b []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

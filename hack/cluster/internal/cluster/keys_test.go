@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestKeysArePrivate(t *testing.T) {
+func TestKeysAreReadableByTheUserOnly(t *testing.T) {
 	d := Dir(filepath.Join(t.TempDir(), "c"))
 	if err := d.prepare(); err != nil {
 		t.Fatal(err)

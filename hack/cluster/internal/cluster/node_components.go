@@ -20,16 +20,16 @@ import (
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/recipe"
 )
 
-// pauseImage holds the namespaces of each pod.
+// pauseImage is the image of the container that holds a pod's namespaces.
 const pauseImage = "localhost/pause:local"
 
-// Configuration files are maps, as the programs' types would draw all of
-// Kubernetes into this module.
+// object is the content of a configuration file. The typed configurations would make
+// this module depend on Kubernetes itself.
 type object = map[string]any
 
 var containerd = definition{
 	name: recipe.Containerd,
-	setup: func(c *Cluster, _ []int) error {
+	prepare: func(c *Cluster, _ []int) error {
 		runc, err := exec.LookPath("runc")
 		if err != nil {
 			return err
@@ -37,8 +37,8 @@ var containerd = definition{
 		d := c.Dir
 		network, err := json.Marshal(object{
 			"cniVersion": "1.0.0", "name": "pods",
-			// Pods are reached by routes, not over a bridge: so kube-proxy sees what
-			// they send each other, without the kernel's module for that.
+			// Routes instead of a bridge: kube-proxy then sees traffic between pods
+			// without the kernel module br_netfilter.
 			"plugins": []object{{"type": "ptp", "ipam": object{
 				"type": "host-local", "dataDir": "/run/cni", "ranges": [][]object{{{"subnet": node.PodCIDR}}},
 				"routes": []object{{"dst": "0.0.0.0/0"}},
@@ -71,15 +71,15 @@ state = '/run/containerd'
     conf_dir = %[7]q
 [plugins.'io.containerd.nri.v1.nri']
   disable = true
-`, d.data("containerd"), c.inside.Containerd, cri, pauseImage, runc, c.State.Bin, d.data("cni"))),
+`, d.data("containerd"), c.node.Containerd, cri, pauseImage, runc, c.State.Bin, d.data("cni"))),
 		)
 	},
 	args:  func(c *Cluster, _ []int) []string { return []string{"--config=" + c.Dir.data("containerd.toml")} },
-	probe: func(c *Cluster, _ []int) string { return "unix://" + c.inside.Containerd },
+	probe: func(c *Cluster, _ []int) string { return "unix://" + c.node.Containerd },
 }
 
-// loadPause makes the image that no pod goes without, and loads it.
-func (c *Cluster) loadPause(ctx context.Context) error {
+// loadPauseImage creates the pause image and loads it.
+func (c *Cluster) loadPauseImage(ctx context.Context) error {
 	archive := c.Dir.data("pause.tar")
 	f, err := os.Create(archive)
 	if err != nil {
@@ -89,16 +89,16 @@ func (c *Cluster) loadPause(ctx context.Context) error {
 	if err := errors.Join(i.Write(f), f.Close()); err != nil {
 		return err
 	}
-	return until(ctx, readyDeadline, func(ctx context.Context) error {
-		return LoadImage(ctx, c.State.Bin, c.inside.Containerd, archive)
+	return poll(ctx, readyTimeout, func(ctx context.Context) error {
+		return LoadImage(ctx, c.State.Bin, c.node.Containerd, archive)
 	})
 }
 
-// LoadImage gives the node an image from an archive.
+// LoadImage loads the images of an archive into the node.
 func LoadImage(ctx context.Context, bin, socket, archive string) error {
 	cmd := exec.CommandContext(ctx, filepath.Join(bin, recipe.Ctr), "--address", socket, "--namespace", "k8s.io", "images", "import", archive)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("load the image of %s: %w\n%s", archive, err, out)
+		return fmt.Errorf("load images from %s: %w\n%s", archive, err, out)
 	}
 	return nil
 }
@@ -115,10 +115,10 @@ var scheduler = definition{
 			"--leader-elect=false",
 		}
 	},
-	probe: func(_ *Cluster, ports []int) string { return "https://" + local(ports[0]) + "/healthz" },
+	probe: func(_ *Cluster, ports []int) string { return "https://" + loopback(ports[0]) + "/healthz" },
 }
 
-// The node has a network of its own, so these keep the ports they are known by.
+// Default ports, which are free because the node has its own network.
 const (
 	kubeletHealth   = 10248
 	kubeProxyHealth = 10256
@@ -126,12 +126,12 @@ const (
 
 var kubelet = definition{
 	name: recipe.Kubelet,
-	setup: func(c *Cluster, _ []int) error {
+	prepare: func(c *Cluster, _ []int) error {
 		d := c.Dir
 		return writeYAML(d.data("kubelet.yaml"), object{
 			"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
-			"containerRuntimeEndpoint": "unix://" + c.inside.Containerd,
-			"cgroupDriver":             "cgroupfs", "cgroupRoot": "/" + c.inside.Cgroup, "failCgroupV1": false,
+			"containerRuntimeEndpoint": "unix://" + c.node.Containerd,
+			"cgroupDriver":             "cgroupfs", "cgroupRoot": "/" + c.node.Cgroup, "failCgroupV1": false,
 			"failSwapOn": false,
 			"authentication": object{
 				"anonymous": object{"enabled": false}, "webhook": object{"enabled": false},
@@ -140,13 +140,13 @@ var kubelet = definition{
 			"authorization": object{"mode": "AlwaysAllow"},
 			"tlsCertFile":   d.pki("server.crt"), "tlsPrivateKeyFile": d.pki("server.key"),
 			"healthzPort": kubeletHealth,
-			// There is no DNS. Pods are told of one all the same, as kubelet warns in
-			// the events of each pod otherwise.
+			// There is no DNS, but without these settings kubelet sends a warning event
+			// for every pod.
 			"resolvConf": "", "clusterDNS": []string{node.DNSIP}, "clusterDomain": "cluster.local",
 			"podLogsDir":      d.at("logs", "pods"),
 			"volumePluginDir": d.data("volumeplugins"),
 			"oomScoreAdj":     0, "maxOpenFiles": 20000,
-			// Nobody could pull an image again, and a full disk is the machine's matter.
+			// Never remove images, because they cannot be pulled again.
 			"imageGCHighThresholdPercent": 100,
 			"evictionHard": map[string]string{
 				"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%", "nodefs.inodesFree": "1%",
@@ -159,29 +159,29 @@ var kubelet = definition{
 			"--hostname-override=" + node.Name, "--node-ip=" + node.IP, "--root-dir=" + c.Dir.data("kubelet"), "--v=2",
 		}
 	},
-	probe: func(*Cluster, []int) string { return "http://" + local(kubeletHealth) + "/healthz" },
+	probe: func(*Cluster, []int) string { return "http://" + loopback(kubeletHealth) + "/healthz" },
 }
 
 var kubeProxy = definition{
 	name: recipe.KubeProxy,
-	setup: func(c *Cluster, _ []int) error {
+	prepare: func(c *Cluster, _ []int) error {
 		return writeYAML(c.Dir.data("kube-proxy.yaml"), object{
 			"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration",
 			"mode": "nftables", "clusterCIDR": node.PodCIDR, "hostnameOverride": node.Name,
 			"clientConnection":   object{"kubeconfig": c.Dir.pki(recipe.KubeProxy + ".kubeconfig")},
-			"healthzBindAddress": local(kubeProxyHealth),
-			// These are settings of the whole machine.
+			"healthzBindAddress": loopback(kubeProxyHealth),
+			// Zero leaves the settings of the whole machine unchanged.
 			"conntrack": object{"maxPerCore": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"},
 		})
 	},
 	args:  func(c *Cluster, _ []int) []string { return []string{"--config=" + c.Dir.data("kube-proxy.yaml")} },
-	probe: func(*Cluster, []int) string { return "http://" + local(kubeProxyHealth) + "/healthz" },
+	probe: func(*Cluster, []int) string { return "http://" + loopback(kubeProxyHealth) + "/healthz" },
 }
 
-// nodeReady waits until kubelet says that the node can run pods.
-func (a *api) nodeReady(ctx context.Context) error {
-	return until(ctx, 2*time.Minute, func(ctx context.Context) error {
-		return a.hasCondition(ctx, "/api/v1/nodes/"+node.Name, "Ready")
+// waitForNode waits until the node is ready.
+func (a *api) waitForNode(ctx context.Context) error {
+	return poll(ctx, 2*time.Minute, func(ctx context.Context) error {
+		return a.checkCondition(ctx, "/api/v1/nodes/"+node.Name, "Ready")
 	})
 }
 

@@ -6,7 +6,6 @@ package cluster
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -14,68 +13,66 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/build"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/proc"
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/logtail"
 )
 
-// Inside is what the program inside the node has to know.
-type Inside struct {
+// NodeConfig is what the node's main process gets from the process that starts it.
+type NodeConfig struct {
 	Dir                Dir
 	Bin                string
 	CSI                bool
 	Socket, Containerd string
 	Cgroup             string
-	// Server is the address of the API server outside the node.
+	// Server is the URL of the API server as seen from outside the node.
 	Server   string
 	Terminal bool
 }
 
-// RunInside brings all parts up inside the node and stays until one ends. door
-// listens outside, progress is read there.
-func RunInside(ctx context.Context, in Inside, door, progress *os.File) error {
-	listener, err := net.FileListener(door)
+// RunNode is the node's main process: it starts all components and returns when one
+// exits. The listener is in the network outside the node; progress is read there.
+func RunNode(ctx context.Context, config NodeConfig, listener, progress *os.File) error {
+	l, err := net.FileListener(listener)
 	if err != nil {
 		return err
 	}
 	c := &Cluster{
-		Dir: in.Dir, attached: true, procs: map[string]*proc.Process{}, inside: &in, socket: in.Socket,
-		State: &State{Bin: in.Bin, CSI: in.CSI, Node: true, Kubeconfig: in.Dir.Kubeconfig()},
+		Dir: config.Dir, attached: true, procs: map[string]*proc.Process{}, node: &config, socket: config.Socket,
+		State: &State{Bin: config.Bin, CSI: config.CSI, Node: true, Kubeconfig: config.Dir.Kubeconfig()},
 	}
-	if err := c.bringAll(ctx, build.Output{W: progress, Terminal: in.Terminal}); err != nil {
+	if err := c.startAll(ctx, build.Output{W: progress, Terminal: config.Terminal}); err != nil {
 		return err
 	}
-	go relay(listener, strings.TrimPrefix(c.State.Server, "https://"))
-	if _, err := progress.Write([]byte{allReady}); err != nil {
+	go forward(l, strings.TrimPrefix(c.State.Server, "https://"))
+	if _, err := progress.Write([]byte{readyMarker}); err != nil {
 		return err
 	}
 	if err := progress.Close(); err != nil {
 		return err
 	}
-	name := <-c.Died(ctx)
-	return fmt.Errorf("%s ended by itself\n  the last lines of %s:\n%s", name, c.Dir.Log(name), logtail.Indented(c.Dir.Log(name), 20))
+	return c.ExitError(<-c.Exited(ctx))
 }
 
-// relay takes connections from outside to the address inside.
-func relay(outside net.Listener, inside string) {
+// forward connects clients outside the node to an address inside.
+func forward(l net.Listener, address string) {
 	for {
-		from, err := outside.Accept()
+		client, err := l.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
 		if err != nil {
 			continue
 		}
-		to, err := net.Dial("tcp", inside)
+		server, err := net.Dial("tcp", address)
 		if err != nil {
-			_ = from.Close()
+			_ = client.Close()
 			continue
 		}
-		go pass(from.(*net.TCPConn), to.(*net.TCPConn))
-		go pass(to.(*net.TCPConn), from.(*net.TCPConn))
+		go copyOneWay(client.(*net.TCPConn), server.(*net.TCPConn))
+		go copyOneWay(server.(*net.TCPConn), client.(*net.TCPConn))
 	}
 }
 
-// pass copies one direction, and passes its end on.
-func pass(from, to *net.TCPConn) {
+// copyOneWay copies one direction of a connection, including its end.
+func copyOneWay(from, to *net.TCPConn) {
 	_, err := io.Copy(to, from)
 	if err == nil {
 		err = to.CloseWrite()

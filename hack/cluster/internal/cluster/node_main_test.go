@@ -6,6 +6,7 @@ package cluster
 import (
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -20,19 +21,18 @@ func listen(t *testing.T) net.Listener {
 	return l
 }
 
-func TestRelayPassesBothWaysAndTheEnd(t *testing.T) {
+func TestForwardCopiesBothDirectionsAndTheEnd(t *testing.T) {
 	outside, inside := listen(t), listen(t)
 	go func() {
 		conn, err := inside.Accept()
 		if err != nil {
 			return
 		}
-		// Only when the asker has said all can the answer be whole.
-		asked, _ := io.ReadAll(conn)
-		_, _ = io.WriteString(conn, "you said "+string(asked))
+		request, _ := io.ReadAll(conn)
+		_, _ = io.WriteString(conn, "echo "+string(request))
 		_ = conn.Close()
 	}()
-	go relay(outside, inside.Addr().String())
+	go forward(outside, inside.Addr().String())
 	conn, err := net.Dial("tcp", outside.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -43,17 +43,17 @@ func TestRelayPassesBothWaysAndTheEnd(t *testing.T) {
 	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := io.ReadAll(conn); err != nil || string(got) != "you said hello" {
+	if got, err := io.ReadAll(conn); err != nil || string(got) != "echo hello" {
 		t.Errorf("got %q, %v", got, err)
 	}
 }
 
-func TestRelayHangsUpWhenNobodyIsInside(t *testing.T) {
+func TestForwardClosesTheConnectionWithoutAServer(t *testing.T) {
 	outside, inside := listen(t), listen(t)
 	if err := inside.Close(); err != nil {
 		t.Fatal(err)
 	}
-	go relay(outside, inside.Addr().String())
+	go forward(outside, inside.Addr().String())
 	conn, err := net.Dial("tcp", outside.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -63,27 +63,27 @@ func TestRelayHangsUpWhenNobodyIsInside(t *testing.T) {
 	}
 }
 
-func TestProgressComesThroughUpToTheMark(t *testing.T) {
+func TestCopyProgressStopsAtTheMarker(t *testing.T) {
 	for text, ready := range map[string]bool{"[1/2] etcd\n\x04": true, "[1/2] etcd\n": false} {
 		out := &strings.Builder{}
-		if got := relayProgress(out, strings.NewReader(text)); got != ready || out.String() != "[1/2] etcd\n" {
-			t.Errorf("%q: ready %v, said %q", text, got, out)
+		if got := copyProgress(out, strings.NewReader(text)); got != ready || out.String() != "[1/2] etcd\n" {
+			t.Errorf("%q: ready %v, printed %q", text, got, out)
 		}
 	}
 }
 
-func TestAClusterWithANodeIsAnotherOne(t *testing.T) {
-	without, with := &Cluster{}, &Cluster{inside: &Inside{}}
+func TestNodeAddsStepsAndArguments(t *testing.T) {
+	without, with := &Cluster{}, &Cluster{node: &NodeConfig{}}
 	if n, m := len(without.withCSI().steps()), len(with.withCSI().steps()); m-n != 6 {
 		t.Errorf("%d steps without a node, %d with one", n, m)
 	}
-	for c, plugin := range map[*Cluster]string{without: "--disable-admission-plugins=ServiceAccount", with: "--authorization-mode=Node,RBAC"} {
-		if args := strings.Join(apiserverFor(c), " "); !strings.Contains(args, plugin) {
-			t.Errorf("the API server lacks %s: %s", plugin, args)
+	for c, arg := range map[*Cluster]string{without: "--disable-admission-plugins=ServiceAccount", with: "--authorization-mode=Node,RBAC"} {
+		if args := apiserverNodeArgs(c); !slices.Contains(args, arg) {
+			t.Errorf("missing %s: %v", arg, args)
 		}
 	}
 	if controllers(with) != "*" {
-		t.Error("a node needs the controllers of nodes")
+		t.Error("a node needs all controllers")
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// prober asks a part whether it is ready, at its own health address.
+// prober checks the readiness of components.
 type prober struct{ http *http.Client }
 
 func newProber(d Dir) *prober {
@@ -30,16 +30,16 @@ func newProber(d Dir) *prober {
 	}}
 }
 
-// check is nil when the part at the address (http, https or unix) is ready.
-func (p *prober) check(ctx context.Context, address string) error {
-	if path, ok := strings.CutPrefix(address, "unix://"); ok {
+// check returns an error unless the component at the URL (http, https or unix) is ready.
+func (p *prober) check(ctx context.Context, url string) error {
+	if path, ok := strings.CutPrefix(url, "unix://"); ok {
 		conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "unix", path)
 		if err != nil {
 			return err
 		}
 		return conn.Close()
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
 	}
@@ -55,10 +55,10 @@ func (p *prober) check(ctx context.Context, address string) error {
 	return nil
 }
 
-// until polls a condition, often, until it holds or the deadline passes. The
-// error is the last reason why it didn't hold.
-func until(ctx context.Context, deadline time.Duration, condition func(context.Context) error) error {
-	limited, cancel := context.WithTimeout(ctx, deadline)
+// poll calls a condition until it returns no error. After the timeout it returns the
+// last error.
+func poll(ctx context.Context, timeout time.Duration, condition func(context.Context) error) error {
+	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for {
 		err := condition(limited)
@@ -70,7 +70,7 @@ func until(ctx context.Context, deadline time.Duration, condition func(context.C
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			return fmt.Errorf("not ready after %s: %w", deadline, err)
+			return fmt.Errorf("not ready after %s: %w", timeout, err)
 		case <-time.After(50 * time.Millisecond):
 		}
 	}

@@ -7,52 +7,54 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"path/filepath"
 	"strings"
 	"time"
 
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/proc"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/logtail"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/proc"
 )
 
 const (
-	readyDeadline = time.Minute
-	portTries     = 3
+	readyTimeout = time.Minute
+	portAttempts = 3
 )
 
-// bring starts a part and waits until it is ready. If somebody took its port
-// in between, it is started again on another.
-func (c *Cluster) bring(ctx context.Context, def definition) error {
-	for try := 1; ; try++ {
-		err := c.tryBring(ctx, def)
+// start starts a component and waits until it is ready. If another process took its
+// port first, start tries other ports.
+func (c *Cluster) start(ctx context.Context, def definition) error {
+	log := c.Dir.Log(def.name)
+	for attempt := 1; ; attempt++ {
+		err := c.startOnce(ctx, def)
 		if err == nil {
 			return nil
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if try < portTries && portTaken(c.Dir.Log(def.name)) {
-			continue
+		portTaken := strings.Contains(strings.Join(logtail.Lines(log, 50), "\n"), "address already in use")
+		if !portTaken || attempt == portAttempts {
+			return fmt.Errorf("%s: %w%s", def.name, err, logtail.Quote(log, 20))
 		}
-		return fmt.Errorf("%s: %w\n  the last lines of %s:\n%s", def.name, err, c.Dir.Log(def.name), logtail.Indented(c.Dir.Log(def.name), 20))
 	}
 }
 
-func (c *Cluster) tryBring(ctx context.Context, def definition) error {
+func (c *Cluster) startOnce(ctx context.Context, def definition) error {
 	ports, err := freePorts(def.ports)
 	if err != nil {
 		return err
 	}
-	if def.setup != nil {
-		if err := def.setup(c, ports); err != nil {
+	if def.prepare != nil {
+		if err := def.prepare(c, ports); err != nil {
 			return err
 		}
 	}
-	p, err := c.launch(def, ports)
+	p, err := c.startProcess(def, ports)
 	if err != nil {
 		return err
 	}
-	address, probe := def.probe(c, ports), newProber(c.Dir)
+	url, probe := def.probe(c, ports), newProber(c.Dir)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
@@ -62,10 +64,13 @@ func (c *Cluster) tryBring(ctx context.Context, def definition) error {
 		case <-ctx.Done():
 		}
 	}()
-	err = until(ctx, readyDeadline, func(ctx context.Context) error { return probe.check(ctx, address) })
+	err = poll(ctx, readyTimeout, func(ctx context.Context) error { return probe.check(ctx, url) })
 	select {
 	case <-p.Done:
-		return endedByItself(p)
+		if p.Err == nil {
+			return errors.New("exited unexpectedly")
+		}
+		return fmt.Errorf("exited unexpectedly: %w", p.Err)
 	default:
 	}
 	if err != nil {
@@ -74,15 +79,8 @@ func (c *Cluster) tryBring(ctx context.Context, def definition) error {
 	return err
 }
 
-func endedByItself(p *proc.Process) error {
-	if p.Err == nil {
-		return errors.New("ended by itself")
-	}
-	return fmt.Errorf("ended by itself: %w", p.Err)
-}
-
-// launch starts the process and records it at once.
-func (c *Cluster) launch(def definition, ports []int) (*proc.Process, error) {
+// startProcess starts a component's process and records it.
+func (c *Cluster) startProcess(def definition, ports []int) (*proc.Process, error) {
 	p, err := proc.Start(proc.Command{
 		Name: def.name, Path: filepath.Join(c.State.Bin, def.name), Args: def.args(c, ports),
 		Dir: string(c.Dir), Log: c.Dir.Log(def.name), DieWithParent: c.attached,
@@ -90,20 +88,36 @@ func (c *Cluster) launch(def definition, ports []int) (*proc.Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	part := Part{Name: def.name, Ref: p.Ref, Probe: def.probe(c, ports), Log: c.Dir.Log(def.name), Started: time.Now()}
+	component := Component{Name: def.name, Probe: def.probe(c, ports), Log: c.Dir.Log(def.name), Started: time.Now()}
 	if len(ports) > 0 {
-		part.Port = ports[0]
+		component.Port = ports[0]
 	}
-	c.procs[def.name] = p
-	c.State.set(part)
-	if err := c.save(); err != nil {
-		_ = p.Stop(time.Second)
-		return nil, err
-	}
-	return p, nil
+	return p, c.record(p, component)
 }
 
-// portTaken looks for what all these programs say when they cannot listen.
-func portTaken(log string) bool {
-	return strings.Contains(strings.Join(logtail.Lines(log, 50), "\n"), "address already in use")
+// record saves a process in the state at once, so that any later run of this program
+// can stop it. If it cannot be saved, the process is stopped.
+func (c *Cluster) record(p *proc.Process, component Component) error {
+	component.Identity = p.Identity
+	c.procs[component.Name] = p
+	c.State.set(component)
+	if err := c.save(); err != nil {
+		return errors.Join(err, p.Stop(time.Second))
+	}
+	return nil
+}
+
+// freePorts returns loopback ports on which nothing listens. It holds all of them
+// open until the last is found, so that they differ.
+func freePorts(n int) ([]int, error) {
+	ports := make([]int, 0, n)
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, fmt.Errorf("find a free port: %w", err)
+		}
+		defer l.Close()
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports, nil
 }

@@ -8,15 +8,17 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/proc"
 )
 
-// State is what cluster.json holds: enough for another run of this program to
-// check and to stop the cluster. It is written each time a part starts, so
-// that whatever happens, every process can be found.
+// State is the content of cluster.json: what another run of this program needs to
+// check and stop the cluster. It is written whenever a component starts, so that
+// every process can always be found. The test suites read it too.
 type State struct {
+	// Recipe is the cache key of the versions.
 	Recipe     string `json:"recipe"`
 	Bin        string `json:"bin"`
 	CSI        bool   `json:"csi"`
@@ -25,17 +27,18 @@ type State struct {
 	Ready      bool   `json:"ready"`
 	Stopping   bool   `json:"stopping,omitempty"`
 	SocketDir  string `json:"socketDir,omitempty"`
-	// Node says that the cluster runs pods. Its only part is then the node, which holds the others.
+	// Node is set if the cluster runs pods. The node is then the only component
+	// here, because it contains the others.
 	Node bool `json:"node,omitempty"`
-	// Cgroup is what the node's pods are in, and Containerd the socket that images are loaded through.
-	Cgroup     string    `json:"cgroup,omitempty"`
-	Containerd string    `json:"containerd,omitempty"`
-	Started    time.Time `json:"started"`
-	Parts      []Part    `json:"parts"`
+	// Cgroup contains the node's pods. Containerd is its containerd socket.
+	Cgroup     string      `json:"cgroup,omitempty"`
+	Containerd string      `json:"containerd,omitempty"`
+	Started    time.Time   `json:"started"`
+	Components []Component `json:"parts"`
 }
 
-// Part is one process of a cluster, in the order of starting.
-type Part struct {
+// Component is one process of a cluster.
+type Component struct {
 	Name string `json:"name"`
 	proc.Identity
 	Port    int       `json:"port,omitempty"`
@@ -44,7 +47,7 @@ type Part struct {
 	Started time.Time `json:"started"`
 }
 
-// ErrNoCluster says that the folder has no cluster, up or half down.
+// ErrNoCluster means that no cluster was started in the folder.
 var ErrNoCluster = errors.New("no cluster")
 
 // Load reads the state of the cluster in a folder.
@@ -58,7 +61,7 @@ func Load(d Dir) (*State, error) {
 	}
 	var s State
 	if err := json.Unmarshal(b, &s); err != nil {
-		return nil, fmt.Errorf("%s is damaged (%w); stop its processes by hand and remove the folder", d.state(), err)
+		return nil, fmt.Errorf("%s is corrupt (%w); stop the processes manually and remove the folder", d.state(), err)
 	}
 	return &s, nil
 }
@@ -75,13 +78,12 @@ func (s *State) save(d Dir) error {
 	return os.Rename(tmp, d.state())
 }
 
-// set records a part, in the place of an earlier try at the same part.
-func (s *State) set(p Part) {
-	for i := range s.Parts {
-		if s.Parts[i].Name == p.Name {
-			s.Parts[i] = p
-			return
-		}
+// set adds a component, or replaces an earlier attempt to start it.
+func (s *State) set(c Component) {
+	i := slices.IndexFunc(s.Components, func(other Component) bool { return other.Name == c.Name })
+	if i < 0 {
+		s.Components = append(s.Components, c)
+		return
 	}
-	s.Parts = append(s.Parts, p)
+	s.Components[i] = c
 }

@@ -5,23 +5,22 @@ package cluster
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 )
 
 // Report is the health of a cluster.
 type Report struct {
-	Dir        string       `json:"dir"`
-	Healthy    bool         `json:"healthy"`
-	Kubeconfig string       `json:"kubeconfig"`
-	Server     string       `json:"server"`
-	CSI        bool         `json:"csi"`
-	Parts      []PartReport `json:"parts"`
+	Dir        string            `json:"dir"`
+	Healthy    bool              `json:"healthy"`
+	Kubeconfig string            `json:"kubeconfig"`
+	Server     string            `json:"server"`
+	CSI        bool              `json:"csi"`
+	Components []ComponentReport `json:"components"`
 }
 
-// PartReport is the health of one part.
-type PartReport struct {
+// ComponentReport is the health of one component.
+type ComponentReport struct {
 	Name   string `json:"name"`
 	Pid    int    `json:"pid"`
 	Port   int    `json:"port,omitempty"`
@@ -30,49 +29,48 @@ type PartReport struct {
 	Uptime string `json:"uptime,omitempty"`
 }
 
-// The states of a part.
+// States of a component.
 const (
 	Healthy   = "healthy"
 	Unhealthy = "unhealthy"
 	Stopped   = "stopped"
 )
 
-// Check asks every part. A process that has a part's pid but started at
-// another time is not that part.
+// Check probes every component.
 func Check(ctx context.Context, d Dir, s *State) Report {
 	r := Report{Dir: string(d), Kubeconfig: s.Kubeconfig, Server: s.Server, CSI: s.CSI, Healthy: s.Ready && !s.Stopping}
 	probe := newProber(d)
-	for _, p := range s.Parts {
-		one := PartReport{Name: p.Name, Pid: p.Pid, Port: p.Port, State: Stopped}
-		if p.Alive() {
-			one.State, one.Uptime = Healthy, time.Since(p.Started).Round(time.Second).String()
-			if err := probe.check(ctx, p.Probe); err != nil {
+	for _, c := range s.Components {
+		one := ComponentReport{Name: c.Name, Pid: c.Pid, Port: c.Port, State: Stopped}
+		if c.Alive() {
+			one.State, one.Uptime = Healthy, time.Since(c.Started).Round(time.Second).String()
+			if err := probe.check(ctx, c.Probe); err != nil {
 				one.State, one.Detail = Unhealthy, err.Error()
 			}
 		}
 		r.Healthy = r.Healthy && one.State == Healthy
-		r.Parts = append(r.Parts, one)
+		r.Components = append(r.Components, one)
 	}
 	return r
 }
 
-// Reason says in a few words what is wrong.
+// Reason summarizes why the cluster is not healthy.
 func (r Report) Reason() string {
 	var bad []string
 	stopped := 0
-	for _, p := range r.Parts {
-		if p.State == Stopped {
+	for _, c := range r.Components {
+		if c.State == Stopped {
 			stopped++
 		}
-		if p.State != Healthy {
-			bad = append(bad, fmt.Sprintf("%s %s", p.Name, p.State))
+		if c.State != Healthy {
+			bad = append(bad, c.Name+" "+c.State)
 		}
 	}
 	switch {
 	case len(bad) == 0 && !r.Healthy:
-		return "it never came up wholly"
-	case stopped == len(r.Parts):
-		return "all parts stopped"
+		return "it was never ready"
+	case stopped == len(r.Components):
+		return "all components stopped"
 	}
 	return strings.Join(bad, ", ")
 }

@@ -12,37 +12,37 @@ import (
 	"time"
 
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/build"
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/filelock"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/logtail"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/node"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/proc"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/progress"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/recipe"
 )
 
-// Cluster is one that this run of the program brought up, or found up.
+// Cluster is a cluster that this process started or found running.
 type Cluster struct {
 	Dir   Dir
 	State *State
-	// Found is set when it was up and healthy already.
-	Found bool
+	// AlreadyUp is set if the cluster was running and healthy before.
+	AlreadyUp bool
 
 	attached bool
 	procs    map[string]*proc.Process
 	keys     *keys
 	etcd     string
 	socket   string
-	// inside is set in the program that is inside the node.
-	inside *Inside
+	// node is set in the process that runs inside the node.
+	node *NodeConfig
 }
 
-// Options say what to bring up.
+// Options configure Up.
 type Options struct {
 	Dir   Dir
 	Cache *build.Cache
 	CSI   bool
-	// Node has the cluster run pods, in namespaces of its own.
+	// Node adds a node, so that the cluster runs pods.
 	Node bool
-	// Attached has the processes die with this program.
+	// Attached makes the cluster's processes die with this one.
 	Attached bool
 	Out      build.Output
 }
@@ -52,21 +52,18 @@ type step struct {
 	do         func(context.Context) error
 }
 
-// Up brings a cluster up, from nothing. When it fails, or ctx ends, whatever
-// it started has been stopped again.
+// Up starts a cluster. If it fails or ctx ends, everything it started is stopped.
 func Up(ctx context.Context, o Options) (*Cluster, error) {
 	if err := o.Dir.prepare(); err != nil {
 		return nil, err
 	}
-	release, err := filelock.Acquire(ctx, o.Dir.lock(), func() {
-		_, _ = fmt.Fprintf(o.Out.W, "waiting for another run that brings up or down the cluster in %s\n", o.Dir)
-	})
+	release, err := o.Dir.acquireLock(ctx, o.Out.W)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	if found, err := findUp(ctx, o); found != nil || err != nil {
-		return found, err
+	if running, err := findRunning(ctx, o); running != nil || err != nil {
+		return running, err
 	}
 	c := &Cluster{
 		Dir: o.Dir, attached: o.Attached, procs: map[string]*proc.Process{},
@@ -75,21 +72,21 @@ func Up(ctx context.Context, o Options) (*Cluster, error) {
 			Kubeconfig: o.Dir.Kubeconfig(), Started: time.Now(),
 		},
 	}
-	bring := c.bringAll
+	start := c.startAll
 	if o.Node {
-		bring = c.bringNode
+		start = c.startNode
 	}
-	if err := bring(ctx, o.Out); err != nil {
+	if err := start(ctx, o.Out); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-// bringAll takes the steps one after another, and all of them back if one fails.
-func (c *Cluster) bringAll(ctx context.Context, out build.Output) (err error) {
-	// Deferred, not called on error only: a panic must leave nothing either.
+// startAll runs all steps in order. If one fails, everything is stopped.
+func (c *Cluster) startAll(ctx context.Context, out build.Output) (err error) {
+	// Deferred so that a panic stops everything too. Inside the node, the kernel does.
 	defer func() {
-		if !c.State.Ready && c.inside == nil {
+		if !c.State.Ready && c.node == nil {
 			err = errors.Join(err, stopAll(c.Dir, c.State))
 		}
 	}()
@@ -116,25 +113,23 @@ func (c *Cluster) bringAll(ctx context.Context, out build.Output) (err error) {
 
 func (c *Cluster) ready() error {
 	c.State.Ready = true
-	if err := c.save(); err != nil {
-		c.State.Ready = false
-		return err
-	}
-	return nil
+	err := c.save()
+	c.State.Ready = err == nil
+	return err
 }
 
-// save records the state for other runs of this program. Inside the node
-// process numbers mean nothing to them.
+// save writes the state. Inside the node there is nothing to write: its process IDs
+// are meaningless outside.
 func (c *Cluster) save() error {
-	if c.inside != nil {
+	if c.node != nil {
 		return nil
 	}
 	return c.State.save(c.Dir)
 }
 
-// findUp gives the cluster that is up already, and clears away one that is
-// only half there.
-func findUp(ctx context.Context, o Options) (*Cluster, error) {
+// findRunning returns the cluster that is already up, or nil. It stops a cluster that
+// is not healthy.
+func findRunning(ctx context.Context, o Options) (*Cluster, error) {
 	s, err := Load(o.Dir)
 	if errors.Is(err, ErrNoCluster) {
 		return nil, nil
@@ -144,88 +139,88 @@ func findUp(ctx context.Context, o Options) (*Cluster, error) {
 	}
 	report := Check(ctx, o.Dir, s)
 	if !report.Healthy {
-		_, _ = fmt.Fprintf(o.Out.W, "the cluster in %s is not healthy (%s); starting it anew\n", o.Dir, report.Reason())
+		_, _ = fmt.Fprintf(o.Out.W, "the cluster in %s is not healthy (%s); restarting it\n", o.Dir, report.Reason())
 		return nil, stopAll(o.Dir, s)
 	}
+	with := map[bool]string{true: "with", false: "without"}
 	if s.CSI != o.CSI {
-		with := map[bool]string{true: "with", false: "without"}
 		return nil, fmt.Errorf("the cluster in %s is up %s the snapshot stack; run down first", o.Dir, with[s.CSI])
 	}
 	if s.Node != o.Node {
-		with := map[bool]string{true: "with", false: "without"}
 		return nil, fmt.Errorf("the cluster in %s is up %s a node; run down first", o.Dir, with[s.Node])
 	}
 	if s.Recipe != filepath.Base(o.Cache.Root) {
-		_, _ = fmt.Fprintf(o.Out.W, "note: the cluster in %s runs other versions than today's; down and up renews it\n", o.Dir)
+		_, _ = fmt.Fprintf(o.Out.W, "the cluster in %s runs other versions; run down and up to update it\n", o.Dir)
 	}
-	return &Cluster{Dir: o.Dir, State: s, Found: true}, nil
+	return &Cluster{Dir: o.Dir, State: s, AlreadyUp: true}, nil
 }
 
-// steps are in the order of need: what a part talks to is ready before it.
+// steps returns the steps in dependency order.
 func (c *Cluster) steps() []step {
-	part := func(d definition) step {
-		return step{d.name, "starting", func(ctx context.Context) error { return c.bring(ctx, d) }}
+	start := func(d definition) step {
+		return step{d.name, "starting", func(ctx context.Context) error { return c.start(ctx, d) }}
+	}
+	// The client needs the keys and the port, which exist only when the step runs.
+	withAPI := func(name, verb string, do func(context.Context, *api) error) step {
+		return step{name, verb, func(ctx context.Context) error {
+			a, err := c.api()
+			if err != nil {
+				return err
+			}
+			return do(ctx, a)
+		}}
 	}
 	steps := []step{
-		{"certificates", "making", c.prepare},
-		part(etcd), part(apiserver), part(controllerManager),
+		{"certificates", "creating", c.prepare},
+		start(etcd), start(apiserver), start(controllerManager),
 	}
-	if c.inside != nil {
+	if c.node != nil {
 		steps = append(steps,
-			part(containerd), step{"pause image", "loading", c.loadPause},
-			part(scheduler), part(kubelet), part(kubeProxy),
-			step{"node", "waiting for", func(ctx context.Context) error { return c.withAPI(func(a *api) error { return a.nodeReady(ctx) }) }},
+			start(containerd), step{"pause image", "loading", c.loadPauseImage},
+			start(scheduler), start(kubelet), start(kubeProxy),
+			withAPI("node", "waiting for", func(ctx context.Context, a *api) error { return a.waitForNode(ctx) }),
 		)
 	}
 	if !c.State.CSI {
 		return steps
 	}
 	return append(steps,
-		step{"snapshot CRDs", "applying", func(ctx context.Context) error {
-			return c.withAPI(func(a *api) error { return a.applyCRDs(ctx, filepath.Join(c.State.Bin, recipe.CRDs)) })
-		}},
-		part(mockCSI), part(snapshotController), part(csiSnapshotter), part(csiProvisioner),
-		step{"default classes", "applying", func(ctx context.Context) error {
-			return c.withAPI(func(a *api) error { return a.applyClasses(ctx) })
-		}},
+		withAPI("snapshot CRDs", "applying", func(ctx context.Context, a *api) error {
+			return a.applyCRDs(ctx, filepath.Join(c.State.Bin, recipe.CRDs))
+		}),
+		start(mockCSI), start(snapshotController), start(csiSnapshotter), start(csiProvisioner),
+		withAPI("default classes", "applying", func(ctx context.Context, a *api) error { return a.applyClasses(ctx) }),
 	)
 }
 
+// prepare creates the files that the components need.
 func (c *Cluster) prepare(context.Context) (err error) {
-	var also []net.IP
-	if c.inside == nil {
-		err = c.clean()
+	var addresses []net.IP
+	if c.node == nil {
+		err = c.reset()
 	} else {
-		also = []net.IP{net.ParseIP(node.IP), net.ParseIP(node.ServiceIP)}
+		addresses = []net.IP{net.ParseIP(node.IP), net.ParseIP(node.ServiceIP)}
 	}
 	if err != nil {
 		return err
 	}
-	if c.keys, err = writeKeys(c.Dir, also...); err != nil {
+	if c.keys, err = writeKeys(c.Dir, addresses...); err != nil {
 		return err
 	}
 	return writeAuditPolicy(c.Dir)
 }
 
-// clean makes the folder as that of a cluster that never was.
-func (c *Cluster) clean() (err error) {
-	if err := errors.Join(c.Dir.clear(), c.Dir.freshLogs()); err != nil {
+// reset removes what an earlier cluster left in the folder.
+func (c *Cluster) reset() (err error) {
+	if err := errors.Join(c.Dir.removeData(), c.Dir.resetLogs()); err != nil {
 		return err
 	}
 	c.socket, c.State.SocketDir, err = c.Dir.socket()
 	return err
 }
 
-func (c *Cluster) withAPI(do func(*api) error) error {
-	a, err := c.api()
-	if err != nil {
-		return err
-	}
-	return do(a)
-}
-
-// Died delivers the name of the first part that ends, until ctx does.
-func (c *Cluster) Died(ctx context.Context) <-chan string {
+// Exited delivers the name of the first component that exits before ctx ends.
+func (c *Cluster) Exited(ctx context.Context) <-chan string {
 	first := make(chan string, 1)
 	for name, p := range c.procs {
 		go func() {
@@ -240,4 +235,9 @@ func (c *Cluster) Died(ctx context.Context) <-chan string {
 		}()
 	}
 	return first
+}
+
+// ExitError returns the error for a component that exited.
+func (c *Cluster) ExitError(name string) error {
+	return fmt.Errorf("%s exited unexpectedly%s", name, logtail.Quote(c.Dir.Log(name), 20))
 }

@@ -17,8 +17,8 @@ func options(c *Cluster, root string) Options {
 	return Options{Dir: c.Dir, Cache: &build.Cache{Root: root, Versions: recipe.Current()}, CSI: true, Out: build.Output{W: io.Discard}}
 }
 
-func TestAFailedUpStopsWhatItStarted(t *testing.T) {
-	// The kube-apiserver of this cache is no program at all.
+func TestFailedUpStopsWhatItStarted(t *testing.T) {
+	// The cache is empty.
 	c := testCluster(t, nil)
 	root := t.TempDir()
 	out := &strings.Builder{}
@@ -31,13 +31,13 @@ func TestAFailedUpStopsWhatItStarted(t *testing.T) {
 		t.Errorf("output:\n%s", out)
 	}
 	if _, err := Load(c.Dir); err == nil {
-		t.Error("the state should be gone")
+		t.Error("the state still exists")
 	}
 }
 
-func TestUpFindsAClusterThatIsUp(t *testing.T) {
-	c := testCluster(t, map[string]string{"part": steady})
-	if err := c.bring(t.Context(), definitionOf("part", server(t, 0))); err != nil {
+func TestUpFindsARunningCluster(t *testing.T) {
+	c := testCluster(t, map[string]string{"etcd": steady})
+	if err := c.start(t.Context(), definitionOf("etcd", healthServer(t, 0))); err != nil {
 		t.Fatal(err)
 	}
 	c.State.Ready, c.State.CSI = true, true
@@ -46,19 +46,19 @@ func TestUpFindsAClusterThatIsUp(t *testing.T) {
 	}
 	o := options(c, filepath.Join(t.TempDir(), "hash"))
 	found, err := Up(t.Context(), o)
-	if err != nil || found == nil || !found.Found {
+	if err != nil || found == nil || !found.AlreadyUp {
 		t.Errorf("found %v, err %v", found, err)
 	}
 	o.CSI = false
 	if _, err := Up(t.Context(), o); err == nil || !strings.Contains(err.Error(), "run down first") {
-		t.Errorf("another kind of cluster should be refused, got %v", err)
+		t.Errorf("with other options: %v", err)
 	}
 }
 
-func TestUpClearsAwayOneThatIsHalfDead(t *testing.T) {
+func TestUpStopsAnUnhealthyCluster(t *testing.T) {
 	c := testCluster(t, map[string]string{"one": steady, "two": steady})
 	for _, name := range []string{"one", "two"} {
-		if err := c.bring(t.Context(), definitionOf(name, server(t, 0))); err != nil {
+		if err := c.start(t.Context(), definitionOf(name, healthServer(t, 0))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -72,25 +72,25 @@ func TestUpClearsAwayOneThatIsHalfDead(t *testing.T) {
 	out := &strings.Builder{}
 	o := options(c, t.TempDir())
 	o.Out.W = out
-	found, err := findUp(t.Context(), o)
+	found, err := findRunning(t.Context(), o)
 	if found != nil || err != nil || !strings.Contains(out.String(), "two stopped") {
-		t.Errorf("found %v, err %v, said %q", found, err, out)
+		t.Errorf("found %v, err %v, printed %q", found, err, out)
 	}
 	if c.procs["one"].Alive() {
-		t.Error("its other half still runs")
+		t.Error("its other component still runs")
 	}
 }
 
-func TestDiedNamesThePart(t *testing.T) {
+func TestExitedNamesTheComponent(t *testing.T) {
 	c := testCluster(t, map[string]string{"one": steady, "two": steady})
 	for _, name := range []string{"one", "two"} {
-		if _, err := c.launch(definitionOf(name, "http://127.0.0.1:1"), []int{1}); err != nil {
+		if _, err := c.startProcess(definitionOf(name, "http://127.0.0.1:1"), []int{1}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	died := c.Died(t.Context())
+	exited := c.Exited(t.Context())
 	_ = c.procs["two"].Stop(0)
-	if name := <-died; name != "two" {
-		t.Errorf("%s died", name)
+	if name := <-exited; name != "two" {
+		t.Errorf("%s exited", name)
 	}
 }

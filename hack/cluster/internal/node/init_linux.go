@@ -12,20 +12,21 @@ import (
 	"syscall"
 )
 
-// First is the first process of the node: it starts the one that does the
-// work, reaps what others leave behind, and ends when that one ends or it is
-// asked to. The kernel then ends everything else.
-func RunInit(work *exec.Cmd, handedOver ...io.Closer) error {
-	asked := make(chan os.Signal, 1)
-	signal.Notify(asked, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-	if err := work.Start(); err != nil {
+// RunInit is the init process of the node. It starts the main process, reaps
+// orphans, and returns when the main process exits or a signal asks it to. The
+// kernel then kills all other processes of the node. The files are those that the
+// main process inherits.
+func RunInit(main *exec.Cmd, files ...io.Closer) error {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	if err := main.Start(); err != nil {
 		return err
 	}
-	// Whoever waits for the end of a pipe must not wait for this process.
-	for _, f := range handedOver {
+	// The reader of a pipe must see its end when the main process exits.
+	for _, f := range files {
 		_ = f.Close()
 	}
-	ended := make(chan error, 1)
+	exited := make(chan error, 1)
 	go func() {
 		for {
 			var status syscall.WaitStatus
@@ -33,21 +34,21 @@ func RunInit(work *exec.Cmd, handedOver ...io.Closer) error {
 			switch {
 			case errors.Is(err, syscall.EINTR):
 			case err != nil:
-				ended <- err
+				exited <- err
 				return
-			case pid == work.Process.Pid && status.ExitStatus() == 0:
-				ended <- nil
+			case pid == main.Process.Pid && status.ExitStatus() == 0:
+				exited <- nil
 				return
-			case pid == work.Process.Pid:
-				ended <- errors.New("the node's programs ended")
+			case pid == main.Process.Pid:
+				exited <- errors.New("the main process of the node failed")
 				return
 			}
 		}
 	}()
 	select {
-	case <-asked:
+	case <-signals:
 		return nil
-	case err := <-ended:
+	case err := <-exited:
 		return err
 	}
 }

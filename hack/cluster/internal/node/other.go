@@ -12,28 +12,28 @@ import (
 	"os/exec"
 )
 
-// Namespaces has no meaning.
+// Namespaces is unused: a node needs Linux.
 const Namespaces = 0
 
 var errNotLinux = errors.New("a node needs Linux")
 
-// AddSbinToPath has nothing to do.
+// AddSbinToPath does nothing.
 func AddSbinToPath() error { return nil }
 
-// Install has nothing to do.
+// Install does nothing.
 func Install(context.Context, io.Writer) error { return nil }
 
-// Check says that no node can run here.
+// Check returns an error: a node needs Linux.
 func Check(string, *exec.Cmd) error { return errNotLinux }
 
-// TrySetup says that no node can run here.
+// TrySetup returns an error: a node needs Linux.
 func TrySetup(string) error { return errNotLinux }
 
-// Setup says that no node can run here.
+// Setup returns an error: a node needs Linux.
 func Setup(string) error { return errNotLinux }
 
-// First says that no node can run here.
+// RunInit returns an error: a node needs Linux.
 func RunInit(*exec.Cmd, ...io.Closer) error { return errNotLinux }
 
-// RemoveCgroup has nothing to do.
+// RemoveCgroup does nothing.
 func RemoveCgroup(string) error { return nil }

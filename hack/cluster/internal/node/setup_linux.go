@@ -15,20 +15,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Setup makes the node out of the fresh namespaces that the caller is in. The
-// cgroup goes with RemoveCgroup, called from outside.
+// Setup turns the caller's new namespaces into a node. RemoveCgroup, called from
+// outside the node, removes its cgroup.
 func Setup(cgroup string) error {
-	return errors.Join(mounts(), network(), makeCgroup(cgroup))
+	return errors.Join(setUpMounts(), setUpNetwork(), createCgroup(cgroup))
 }
 
-// mounts gives the node its own /proc, and empty folders in place of those
-// that it would write to.
-func mounts() error {
-	// Nothing that is mounted from here on may reach the machine; kubelet wants
-	// what it mounts to reach containers, so it is shared within.
+// setUpMounts mounts the node's own /proc, and empty folders over the masked ones.
+func setUpMounts() error {
+	// Private first: no mount of the node may propagate to the machine. Then shared:
+	// kubelet needs its mounts to propagate to containers.
 	for _, propagation := range []uintptr{unix.MS_PRIVATE, unix.MS_SHARED} {
 		if err := unix.Mount("", "/", "", unix.MS_REC|propagation, ""); err != nil {
-			return fmt.Errorf("make mounts the node's own: %w", err)
+			return fmt.Errorf("isolate mounts: %w", err)
 		}
 	}
 	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
@@ -36,30 +35,30 @@ func mounts() error {
 	}
 	for _, dir := range masked {
 		if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=755"); err != nil {
-			return fmt.Errorf("mount a folder on %s: %w", dir, err)
+			return fmt.Errorf("mount tmpfs on %s: %w", dir, err)
 		}
 	}
-	return errors.Join(os.Mkdir("/run/netns", 0o755), os.Mkdir("/run/lock", 0o755), sysctls())
+	return errors.Join(os.Mkdir("/run/netns", 0o755), os.Mkdir("/run/lock", 0o755), maskSysctls())
 }
 
-// sysctls shows kubelet files with the values that it wants in place of those
-// of the machine: these have no namespace, and it would set them for all.
-func sysctls() error {
+// maskSysctls mounts files with the values that kubelet wants over the sysctls that
+// have no namespace. Otherwise kubelet would change them for the whole machine.
+func maskSysctls() error {
 	for name, value := range map[string]string{"vm/overcommit_memory": "1", "kernel/panic": "10", "kernel/panic_on_oops": "1"} {
 		file := filepath.Join("/run", strings.ReplaceAll(name, "/", "."))
 		if err := os.WriteFile(file, []byte(value+"\n"), 0o600); err != nil {
 			return err
 		}
 		if err := unix.Mount(file, filepath.Join("/proc/sys", name), "", unix.MS_BIND, ""); err != nil {
-			return fmt.Errorf("hide sysctl %s: %w", name, err)
+			return fmt.Errorf("mask sysctl %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// network brings up loopback, gives it the node's address beside its own, and
-// lets packets pass between pods.
-func network() error {
+// setUpNetwork brings up loopback, adds the node's address to it, and enables
+// forwarding between pods.
+func setUpNetwork() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
