@@ -21,22 +21,22 @@ import (
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/proc"
 )
 
-// janitor is a second process that does nothing until this one is gone: the
-// pipe between them closes when we die, even by SIGKILL, and it then removes
-// what we could not.
-type janitor struct {
+// watchdog is a child process that cleans up if this process is killed, even by
+// SIGKILL: it waits until the pipe between them is closed.
+type watchdog struct {
 	cmd  *exec.Cmd
 	pipe io.WriteCloser
 }
 
-const dismissed = "dismissed"
+// releaseMessage tells the watchdog that nothing is left to clean up.
+const releaseMessage = "release"
 
-func hireJanitor(d cluster.Dir, temporary bool) (*janitor, error) {
+func startWatchdog(d cluster.Dir, temporary bool) (*watchdog, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"janitor", string(d)}
+	args := []string{"watchdog", string(d)}
 	if temporary {
 		args = append(args, "--remove")
 	}
@@ -46,51 +46,50 @@ func hireJanitor(d cluster.Dir, temporary bool) (*janitor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &janitor{cmd, pipe}, cmd.Start()
+	return &watchdog{cmd, pipe}, cmd.Start()
 }
 
-// watchGroup has the janitor kill a process group too; 0 ends that.
-func (j *janitor) watchGroup(leader int) {
-	_, _ = fmt.Fprintf(j.pipe, "%d\n", leader)
+// watchGroup makes the watchdog kill a process group too. Zero ends that.
+func (w *watchdog) watchGroup(leader int) {
+	_, _ = fmt.Fprintf(w.pipe, "%d\n", leader)
 }
 
-// dismiss sends the janitor away: all is clean.
-func (j *janitor) dismiss() {
-	_, _ = io.WriteString(j.pipe, dismissed+"\n")
-	_ = j.pipe.Close()
-	_ = j.cmd.Wait()
+// release ends the watchdog without a cleanup.
+func (w *watchdog) release() {
+	_, _ = io.WriteString(w.pipe, releaseMessage+"\n")
+	_ = w.pipe.Close()
+	_ = w.cmd.Wait()
 }
 
-func newJanitor() *cobra.Command {
+func newWatchdog() *cobra.Command {
 	var remove bool
 	cmd := &cobra.Command{
-		Use:    "janitor DIR",
-		Short:  "Clean up after a run that was killed (started by run itself)",
+		Use:    "watchdog DIR",
+		Short:  "Clean up after a killed run (started by run)",
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return waitAndSweep(os.Stdin, cluster.Dir(args[0]), remove)
+			return runWatchdog(os.Stdin, cluster.Dir(args[0]), remove)
 		},
 	}
-	cmd.Flags().BoolVar(&remove, "remove", false, "remove the folder as well")
+	cmd.Flags().BoolVar(&remove, "remove", false, "also remove the folder")
 	return cmd
 }
 
-func waitAndSweep(pipe io.Reader, d cluster.Dir, remove bool) error {
+func runWatchdog(pipe io.Reader, d cluster.Dir, remove bool) error {
 	group := 0
 	for lines := bufio.NewScanner(pipe); lines.Scan(); {
-		if strings.TrimSpace(lines.Text()) == dismissed {
+		if strings.TrimSpace(lines.Text()) == releaseMessage {
 			return nil
 		}
 		group, _ = strconv.Atoi(lines.Text())
 	}
-	// The leader may be dead already (it dies with its parent) while others of
-	// its group live on. A group's number isn't given away while it has
-	// members, so there is nothing to mistake it for.
+	// The leader dies with its parent, but others of its group may live. The group's
+	// number is not reused while it has members.
 	if group > 1 {
 		_ = syscall.Kill(-group, syscall.SIGKILL)
 	}
-	// The lock may be held by a child of the killed run for a moment.
+	// A child of the killed run may still hold the lock for a moment.
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if _, err := cluster.Down(ctx, d, io.Discard); err != nil {
