@@ -16,23 +16,15 @@ import (
 )
 
 func newBuild() *cobra.Command {
-	var only []string
 	var withNode bool
 	cmd := &cobra.Command{
 		Use:   "build",
 		Short: "Build all components into the cache and print their folder",
 		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			components := recipe.ForCluster(true, withNode)
-			if len(only) > 0 {
-				if components, err = recipe.ByName(only); err != nil {
-					return err
-				}
-			}
-			return buildAndPrint(cmd.Context(), components)
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return buildAndPrint(cmd.Context(), recipe.ForCluster(true, withNode))
 		},
 	}
-	cmd.Flags().StringSliceVar(&only, "only", nil, "comma-separated `components` to build")
 	cmd.Flags().BoolVar(&withNode, "node", false, "also build what a cluster with a node needs (Linux)")
 	return cmd
 }

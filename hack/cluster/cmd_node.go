@@ -18,31 +18,18 @@ import (
 )
 
 func newNodeCheck() *cobra.Command {
-	var install bool
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:   "node-check",
 		Short: "Check whether this machine allows a cluster with a node; exit 0 only if it does",
 		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := untilSignal(cmd.Context())
-			defer stop()
-			if err := node.AddSbinToPath(); err != nil {
-				return err
-			}
-			if install {
-				if err := node.Install(ctx, os.Stderr); err != nil {
-					return err
-				}
-			}
-			if err := trySetup(); err != nil {
+		RunE: func(*cobra.Command, []string) error {
+			if err := errors.Join(node.AddSbinToPath(), trySetup()); err != nil {
 				return err
 			}
 			fmt.Println("This machine allows a cluster with a node.")
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&install, "install", false, "first install runc and nftables with apt-get if they are missing")
-	return cmd
 }
 
 // trySetup sets up an empty node and removes it.

@@ -8,16 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/cluster"
 )
-
-// envKeepLogs is the environment variable with the folder to which logs are copied if
-// the command fails.
-const envKeepLogs = "SNAPSCHED_KEEP_LOGS"
 
 func newRun() *cobra.Command {
 	var dir dirFlag
@@ -30,8 +25,7 @@ func newRun() *cobra.Command {
 KUBEBUILDER_ASSETS, SNAPSCHED_CLUSTER_DIR and PATH set for it, stop the cluster
 in any case, and exit with the command's exit code.
 
-If the command fails and $SNAPSCHED_KEEP_LOGS is a folder, the cluster's logs and
-its audit log are copied there.`,
+With --dir, the cluster's logs and its audit log are kept.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.ArgsLenAtDash() != 0 {
@@ -84,10 +78,7 @@ func runInNewCluster(ctx context.Context, dir dirFlag, kind kindFlags, workDir s
 		owned = false
 		return fmt.Errorf("a cluster is already up in %s; run needs a new one", d)
 	}
-	if err = runCommand(c, workDir, args, sigs, watchdog); err != nil {
-		err = errors.Join(err, keepLogs(d))
-	}
-	return err
+	return runCommand(c, workDir, args, sigs, watchdog)
 }
 
 // newClusterDir returns the folder of the cluster and whether it is temporary.
@@ -98,34 +89,4 @@ func newClusterDir(flag dirFlag) (cluster.Dir, bool, error) {
 	}
 	path, err := os.MkdirTemp("", "snapsched-")
 	return cluster.Dir(path), true, err
-}
-
-// keepLogs copies the logs to the folder in envKeepLogs.
-func keepLogs(d cluster.Dir) error {
-	to := os.Getenv(envKeepLogs)
-	if to == "" {
-		return nil
-	}
-	to, err := absPath(to)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(to, 0o755); err != nil {
-		return err
-	}
-	files, err := filepath.Glob(d.Log("*"))
-	if err != nil {
-		return err
-	}
-	for _, f := range append(files, d.Audit()) {
-		b, err := os.ReadFile(f)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(to, filepath.Base(f)), b, 0o644); err != nil {
-			return err
-		}
-	}
-	fmt.Fprintln(os.Stderr, "logs copied to", to)
-	return nil
 }

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -20,35 +19,23 @@ import (
 
 func newStatus() *cobra.Command {
 	var dir dirFlag
-	var output string
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the components of a cluster; exit 0 only if all are healthy",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if output != "" && output != "json" {
-				return fmt.Errorf("unknown output format %q; the only one is json", output)
-			}
 			d, s, err := dir.load()
 			if err != nil {
 				return err
 			}
 			r := cluster.Check(cmd.Context(), d, s)
-			if output == "json" {
-				e := json.NewEncoder(os.Stdout)
-				e.SetIndent("", "  ")
-				err = e.Encode(r)
-			} else {
-				err = writeTable(os.Stdout, r)
+			if err := writeTable(os.Stdout, r); err != nil || r.Healthy {
+				return err
 			}
-			if err == nil && !r.Healthy {
-				err = exitError(1)
-			}
-			return err
+			return exitError(1)
 		},
 	}
 	dir.addDefault(cmd)
-	cmd.Flags().StringVarP(&output, "output", "o", "", "output `format`: json (default a table)")
 	return cmd
 }
 
@@ -60,8 +47,8 @@ func writeTable(w io.Writer, r cluster.Report) error {
 		if c.Port != 0 {
 			port = fmt.Sprint(c.Port)
 		}
-		if c.Uptime != "" {
-			uptime = c.Uptime
+		if c.State != cluster.Stopped {
+			uptime = c.Uptime.String()
 		}
 		if c.Detail != "" {
 			state += " (" + c.Detail + ")"
@@ -72,7 +59,7 @@ func writeTable(w io.Writer, r cluster.Report) error {
 		return err
 	}
 	if !r.Healthy {
-		_, _ = fmt.Fprintf(w, "\nNot healthy: %s. Logs are in %s.\n", r.Reason(), cluster.Dir(r.Dir).Logs())
+		_, _ = fmt.Fprintf(w, "\nNot healthy: %s. Logs are in %s.\n", r.Reason(), r.Dir.Logs())
 	}
 	return nil
 }

@@ -21,7 +21,6 @@ import (
 func newUp() *cobra.Command {
 	var dir dirFlag
 	var kind kindFlags
-	var foreground bool
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start a cluster, building what is missing",
@@ -33,7 +32,7 @@ func newUp() *cobra.Command {
 			}
 			ctx, stop := untilSignal(cmd.Context())
 			defer stop()
-			c, err := buildAndStart(ctx, kind.options(d, foreground))
+			c, err := buildAndStart(ctx, kind.options(d, false))
 			if err != nil {
 				return err
 			}
@@ -41,15 +40,11 @@ func newUp() *cobra.Command {
 				fmt.Printf("A cluster is already up in %s.\n", d)
 			}
 			printUsage(c, dir.args())
-			if !foreground || c.AlreadyUp {
-				return nil
-			}
-			return waitInForeground(ctx, c)
+			return nil
 		},
 	}
 	dir.addDefault(cmd)
 	kind.add(cmd)
-	cmd.Flags().BoolVar(&foreground, "foreground", false, "wait for Ctrl-C, then stop the cluster")
 	return cmd
 }
 
@@ -93,27 +88,6 @@ func printUsage(c *cluster.Cluster, dirArgs string) {
   to stop it  %s down%s
 
 `, c.State.Kubeconfig, c.Dir.Logs(), shell.Quote(c.State.Kubeconfig), self, dirArgs, self, dirArgs)
-}
-
-// waitInForeground stops the cluster after Ctrl-C or when a component exits.
-func waitInForeground(ctx context.Context, c *cluster.Cluster) error {
-	fmt.Println("Press Ctrl-C to stop the cluster.")
-	var failure error
-	select {
-	case <-ctx.Done():
-	case name := <-c.Exited(ctx):
-		s, err := cluster.Load(c.Dir)
-		if errors.Is(err, cluster.ErrNoCluster) || err == nil && s.Stopping {
-			fmt.Println("Another command stopped the cluster.")
-			return nil
-		}
-		failure = c.ExitError(name)
-	}
-	_, err := cluster.Down(context.Background(), c.Dir, os.Stderr)
-	if err == nil {
-		fmt.Fprintln(os.Stderr, "cluster stopped")
-	}
-	return errors.Join(failure, err)
 }
 
 func newDown() *cobra.Command {

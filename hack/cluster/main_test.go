@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/cluster"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/proc"
 )
 
 func TestPrependPathPutsTheFolderFirstOnce(t *testing.T) {
@@ -70,8 +71,8 @@ func TestRunRequiresDashes(t *testing.T) {
 func TestTableShowsUnhealthyComponents(t *testing.T) {
 	out := &strings.Builder{}
 	err := writeTable(out, cluster.Report{Dir: "/d", Components: []cluster.ComponentReport{
-		{Name: "etcd", Pid: 12, Port: 2379, State: cluster.Healthy, Uptime: "3s"},
-		{Name: "mock-csi", Pid: 13, State: cluster.Stopped},
+		{Component: component("etcd", 12, 2379), State: cluster.Healthy, Uptime: 3 * time.Second},
+		{Component: component("mock-csi", 13, 0), State: cluster.Stopped},
 	}})
 	want := `COMPONENT   PID   PORT   STATE     UPTIME
 etcd        12    2379   healthy   3s
@@ -84,22 +85,8 @@ Not healthy: mock-csi stopped. Logs are in /d/logs.
 	}
 }
 
-func TestKeepLogsCopiesTheLogs(t *testing.T) {
-	d, to := cluster.Dir(t.TempDir()), filepath.Join(t.TempDir(), "kept")
-	for _, path := range []string{d.Log("etcd"), d.Audit()} {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("x"), 0o600)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Setenv(envKeepLogs, to)
-	if err := keepLogs(d); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"etcd.log", "audit.log"} {
-		if _, err := os.Stat(filepath.Join(to, name)); err != nil {
-			t.Error(err)
-		}
-	}
+func component(name string, pid, port int) cluster.Component {
+	return cluster.Component{Name: name, Identity: proc.Identity{Pid: pid}, Port: port}
 }
 
 func TestWatchdogCleansUpUnlessReleased(t *testing.T) {

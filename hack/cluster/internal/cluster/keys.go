@@ -81,16 +81,23 @@ func (k *keys) writeKubeconfigs(d Dir, server, external string) error {
 
 // writeAuditPolicy writes a policy that logs every request once, with its response.
 func writeAuditPolicy(d Dir) error {
-	b, err := json.MarshalIndent(map[string]any{
-		"apiVersion": "audit.k8s.io/v1",
-		"kind":       "Policy",
+	return writeJSON(d.at("audit-policy.json"), object{
+		"apiVersion": "audit.k8s.io/v1", "kind": "Policy",
 		"omitStages": []string{"RequestReceived"},
-		"rules":      []map[string]string{{"level": "Metadata"}},
-	}, "", "  ")
+		"rules":      []object{{"level": "Metadata"}},
+	})
+}
+
+// object is the content of a configuration file. The typed configurations would make
+// this module depend on Kubernetes itself.
+type object = map[string]any
+
+func writeJSON(path string, o object) error {
+	b, err := json.MarshalIndent(o, "", "  ")
 	if err != nil {
 		return err
 	}
-	return writePrivate(d.at("audit-policy.json"), b)
+	return writePrivate(path, b)
 }
 
 // writePrivate writes a file that only this user can read.

@@ -5,15 +5,11 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"time"
-
-	"sigs.k8s.io/yaml"
 
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/image"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/node"
@@ -23,10 +19,6 @@ import (
 // pauseImage is the image of the container that holds a pod's namespaces.
 const pauseImage = "localhost/pause:local"
 
-// object is the content of a configuration file. The typed configurations would make
-// this module depend on Kubernetes itself.
-type object = map[string]any
-
 var containerd = definition{
 	name: recipe.Containerd,
 	prepare: func(c *Cluster, _ []int) error {
@@ -35,7 +27,7 @@ var containerd = definition{
 			return err
 		}
 		d := c.Dir
-		network, err := json.Marshal(object{
+		err = writeJSON(d.data("cni/10-pods.conflist"), object{
 			"cniVersion": "1.0.0", "name": "pods",
 			// Routes instead of a bridge: kube-proxy then sees traffic between pods
 			// without the kernel module br_netfilter.
@@ -44,13 +36,8 @@ var containerd = definition{
 				"routes": []object{{"dst": "0.0.0.0/0"}},
 			}}},
 		})
-		if err != nil {
-			return err
-		}
 		const cri = "io.containerd.cri.v1."
-		return errors.Join(
-			writePrivate(d.data("cni/10-pods.conflist"), network),
-			writePrivate(d.data("containerd.toml"), fmt.Appendf(nil, `version = 3
+		return errors.Join(err, writePrivate(d.data("containerd.toml"), fmt.Appendf(nil, `version = 3
 root = %[1]q
 state = '/run/containerd'
 [grpc]
@@ -71,8 +58,7 @@ state = '/run/containerd'
     conf_dir = %[7]q
 [plugins.'io.containerd.nri.v1.nri']
   disable = true
-`, d.data("containerd"), c.node.Containerd, cri, pauseImage, runc, c.State.Bin, d.data("cni"))),
-		)
+`, d.data("containerd"), c.node.Containerd, cri, pauseImage, runc, c.State.Bin, d.data("cni"))))
 	},
 	args:  func(c *Cluster, _ []int) []string { return []string{"--config=" + c.Dir.data("containerd.toml")} },
 	probe: func(c *Cluster, _ []int) string { return "unix://" + c.node.Containerd },
@@ -128,7 +114,7 @@ var kubelet = definition{
 	name: recipe.Kubelet,
 	prepare: func(c *Cluster, _ []int) error {
 		d := c.Dir
-		return writeYAML(d.data("kubelet.yaml"), object{
+		return writeJSON(d.data("kubelet.json"), object{
 			"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
 			"containerRuntimeEndpoint": "unix://" + c.node.Containerd,
 			"cgroupDriver":             "cgroupfs", "cgroupRoot": "/" + c.node.Cgroup, "failCgroupV1": false,
@@ -155,7 +141,7 @@ var kubelet = definition{
 	},
 	args: func(c *Cluster, _ []int) []string {
 		return []string{
-			"--config=" + c.Dir.data("kubelet.yaml"), "--kubeconfig=" + c.Dir.pki(recipe.Kubelet+".kubeconfig"),
+			"--config=" + c.Dir.data("kubelet.json"), "--kubeconfig=" + c.Dir.pki(recipe.Kubelet+".kubeconfig"),
 			"--hostname-override=" + node.Name, "--node-ip=" + node.IP, "--root-dir=" + c.Dir.data("kubelet"), "--v=2",
 		}
 	},
@@ -165,7 +151,7 @@ var kubelet = definition{
 var kubeProxy = definition{
 	name: recipe.KubeProxy,
 	prepare: func(c *Cluster, _ []int) error {
-		return writeYAML(c.Dir.data("kube-proxy.yaml"), object{
+		return writeJSON(c.Dir.data("kube-proxy.json"), object{
 			"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration",
 			"mode": "nftables", "clusterCIDR": node.PodCIDR, "hostnameOverride": node.Name,
 			"clientConnection":   object{"kubeconfig": c.Dir.pki(recipe.KubeProxy + ".kubeconfig")},
@@ -174,21 +160,6 @@ var kubeProxy = definition{
 			"conntrack": object{"maxPerCore": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"},
 		})
 	},
-	args:  func(c *Cluster, _ []int) []string { return []string{"--config=" + c.Dir.data("kube-proxy.yaml")} },
+	args:  func(c *Cluster, _ []int) []string { return []string{"--config=" + c.Dir.data("kube-proxy.json")} },
 	probe: func(*Cluster, []int) string { return "http://" + loopback(kubeProxyHealth) + "/healthz" },
-}
-
-// waitForNode waits until the node is ready.
-func (a *api) waitForNode(ctx context.Context) error {
-	return poll(ctx, 2*time.Minute, func(ctx context.Context) error {
-		return a.checkCondition(ctx, "/api/v1/nodes/"+node.Name, "Ready")
-	})
-}
-
-func writeYAML(path string, o object) error {
-	b, err := yaml.Marshal(o)
-	if err != nil {
-		return err
-	}
-	return writePrivate(path, b)
 }

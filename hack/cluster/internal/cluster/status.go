@@ -11,22 +11,17 @@ import (
 
 // Report is the health of a cluster.
 type Report struct {
-	Dir        string            `json:"dir"`
-	Healthy    bool              `json:"healthy"`
-	Kubeconfig string            `json:"kubeconfig"`
-	Server     string            `json:"server"`
-	CSI        bool              `json:"csi"`
-	Components []ComponentReport `json:"components"`
+	Dir        Dir
+	Healthy    bool
+	Components []ComponentReport
 }
 
 // ComponentReport is the health of one component.
 type ComponentReport struct {
-	Name   string `json:"name"`
-	Pid    int    `json:"pid"`
-	Port   int    `json:"port,omitempty"`
-	State  string `json:"state"`
-	Detail string `json:"detail,omitempty"`
-	Uptime string `json:"uptime,omitempty"`
+	Component
+	State  string
+	Detail string
+	Uptime time.Duration
 }
 
 // States of a component.
@@ -38,12 +33,12 @@ const (
 
 // Check probes every component.
 func Check(ctx context.Context, d Dir, s *State) Report {
-	r := Report{Dir: string(d), Kubeconfig: s.Kubeconfig, Server: s.Server, CSI: s.CSI, Healthy: s.Ready && !s.Stopping}
+	r := Report{Dir: d, Healthy: s.Ready && !s.Stopping}
 	probe := newProber(d)
 	for _, c := range s.Components {
-		one := ComponentReport{Name: c.Name, Pid: c.Pid, Port: c.Port, State: Stopped}
+		one := ComponentReport{Component: c, State: Stopped}
 		if c.Alive() {
-			one.State, one.Uptime = Healthy, time.Since(c.Started).Round(time.Second).String()
+			one.State, one.Uptime = Healthy, time.Since(c.Started).Round(time.Second)
 			if err := probe.check(ctx, c.Probe); err != nil {
 				one.State, one.Detail = Unhealthy, err.Error()
 			}

@@ -16,7 +16,6 @@ import (
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/node"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/proc"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/progress"
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/recipe"
 )
 
 // Cluster is a cluster that this process started or found running.
@@ -160,16 +159,6 @@ func (c *Cluster) steps() []step {
 	start := func(d definition) step {
 		return step{d.name, "starting", func(ctx context.Context) error { return c.start(ctx, d) }}
 	}
-	// The client needs the keys and the port, which exist only when the step runs.
-	withAPI := func(name, verb string, do func(context.Context, *api) error) step {
-		return step{name, verb, func(ctx context.Context) error {
-			a, err := c.api()
-			if err != nil {
-				return err
-			}
-			return do(ctx, a)
-		}}
-	}
 	steps := []step{
 		{"certificates", "creating", c.prepare},
 		start(etcd), start(apiserver), start(controllerManager),
@@ -178,18 +167,16 @@ func (c *Cluster) steps() []step {
 		steps = append(steps,
 			start(containerd), step{"pause image", "loading", c.loadPauseImage},
 			start(scheduler), start(kubelet), start(kubeProxy),
-			withAPI("node", "waiting for", func(ctx context.Context, a *api) error { return a.waitForNode(ctx) }),
+			step{"node", "waiting for", c.waitForNode},
 		)
 	}
 	if !c.State.CSI {
 		return steps
 	}
 	return append(steps,
-		withAPI("snapshot CRDs", "applying", func(ctx context.Context, a *api) error {
-			return a.applyCRDs(ctx, filepath.Join(c.State.Bin, recipe.CRDs))
-		}),
+		step{"snapshot CRDs", "applying", c.applyCRDs},
 		start(mockCSI), start(snapshotController), start(csiSnapshotter), start(csiProvisioner),
-		withAPI("default classes", "applying", func(ctx context.Context, a *api) error { return a.applyClasses(ctx) }),
+		step{"default classes", "applying", c.applyClasses},
 	)
 }
 

@@ -4,10 +4,8 @@
 package node
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,46 +32,12 @@ func AddSbinToPath() error {
 func missingPackages() []string {
 	var names []string
 	for program, debian := range debianPackages {
-		if !installed(program) {
+		if _, err := exec.LookPath(program); err != nil {
 			names = append(names, debian)
 		}
 	}
 	slices.Sort(names)
 	return names
-}
-
-func installed(program string) bool {
-	_, err := exec.LookPath(program)
-	return err == nil
-}
-
-// Install installs the missing programs with apt-get.
-func Install(ctx context.Context, out io.Writer) error {
-	names := missingPackages()
-	// If nothing can be installed, Check reports what is missing.
-	if len(names) == 0 || os.Geteuid() != 0 || !installed("apt-get") {
-		return nil
-	}
-	_, _ = fmt.Fprintf(out, "installing %s with apt-get\n", strings.Join(names, " and "))
-	install := append([]string{"install", "-y", "--no-install-recommends"}, names...)
-	if aptGet(ctx, install) == nil {
-		return nil
-	}
-	// The package lists are probably missing or outdated.
-	if err := aptGet(ctx, []string{"update"}); err != nil {
-		return err
-	}
-	return aptGet(ctx, install)
-}
-
-func aptGet(ctx context.Context, args []string) error {
-	cmd := exec.CommandContext(ctx, "apt-get", args...)
-	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-		return fmt.Errorf("apt-get %s: %w: %s", strings.Join(args, " "), err, lines[len(lines)-1])
-	}
-	return nil
 }
 
 // Check returns why no node can run here, or nil. The optional command try is this

@@ -4,7 +4,6 @@
 package node
 
 import (
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,9 +47,6 @@ func TestCheckNamesWhatIsMissing(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("err = %v, want %q in it", err, want)
 	}
-	if err := Install(t.Context(), io.Discard); err != nil {
-		t.Errorf("without apt-get: %v", err)
-	}
 }
 
 func TestCheckRejectsAMaskedFolder(t *testing.T) {
@@ -79,37 +75,6 @@ func TestAddSbinToPathAddsEachFolderOnce(t *testing.T) {
 	}
 	if got := os.Getenv("PATH"); got != "/bin:/usr/sbin:/usr/local/sbin:/sbin" {
 		t.Errorf("PATH=%s", got)
-	}
-}
-
-func TestInstallUpdatesMissingPackageLists(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root")
-	}
-	bin, calls := t.TempDir(), filepath.Join(t.TempDir(), "calls")
-	// A fake apt-get that fails until its lists are updated.
-	script := `#!/bin/sh
-echo "$*" >> ` + calls + `
-case "$1" in
-update) : > ` + calls + `.lists ;;
-install) [ -e ` + calls + `.lists ] || { echo "E: Unable to locate package"; exit 100; } ;;
-esac
-`
-	if err := os.WriteFile(filepath.Join(bin, "apt-get"), []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", bin)
-	out := &strings.Builder{}
-	if err := Install(t.Context(), out); err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile(calls)
-	const install = "install -y --no-install-recommends nftables runc\n"
-	if err != nil || string(got) != install+"update\n"+install {
-		t.Errorf("called with %q, %v", got, err)
-	}
-	if !strings.Contains(out.String(), "installing nftables and runc") {
-		t.Errorf("printed %q", out)
 	}
 }
 

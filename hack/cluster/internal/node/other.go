@@ -6,7 +6,6 @@
 package node
 
 import (
-	"context"
 	"errors"
 	"io"
 	"os/exec"
@@ -19,9 +18,6 @@ var errNotLinux = errors.New("a node needs Linux")
 
 // AddSbinToPath does nothing.
 func AddSbinToPath() error { return nil }
-
-// Install does nothing.
-func Install(context.Context, io.Writer) error { return nil }
 
 // Check returns an error: a node needs Linux.
 func Check(string, *exec.Cmd) error { return errNotLinux }

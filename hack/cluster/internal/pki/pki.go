@@ -64,13 +64,6 @@ func (a *Authority) Client(user string, groups ...string) (Pair, error) {
 	return a.issue(t)
 }
 
-// Pool returns the certificate pool that trusts the authority.
-func (a *Authority) Pool() *x509.CertPool {
-	p := x509.NewCertPool()
-	p.AppendCertsFromPEM(a.Cert)
-	return p
-}
-
 // SigningKey creates a key pair for service account tokens. Cert is the public
 // key.
 func SigningKey() (Pair, error) {

@@ -3,11 +3,7 @@
 
 package recipe
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-)
+import "slices"
 
 // Names of the components. They are also the file names in the bin folder.
 const (
@@ -93,21 +89,6 @@ func EnvtestAssets() []Component {
 // ForCluster returns the components of a running cluster.
 func ForCluster(csi, node bool) []Component {
 	return filter(func(c Component) bool { return (csi || !c.CSI) && (node || !c.Node) })
-}
-
-// ByName returns the named components in build order.
-func ByName(names []string) ([]Component, error) {
-	var known []string
-	for _, c := range Components() {
-		known = append(known, c.Name)
-	}
-	for i, n := range names {
-		names[i] = strings.TrimSpace(n)
-		if !slices.Contains(known, names[i]) {
-			return nil, fmt.Errorf("unknown component %q; known are %s", n, strings.Join(known, ", "))
-		}
-	}
-	return filter(func(c Component) bool { return slices.Contains(names, c.Name) }), nil
 }
 
 func filter(keep func(Component) bool) []Component {

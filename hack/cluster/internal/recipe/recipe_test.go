@@ -33,16 +33,6 @@ func TestHashChangesWithEveryVersionAndPlatform(t *testing.T) {
 	}
 }
 
-func TestByNameReturnsBuildOrderAndRejectsUnknownNames(t *testing.T) {
-	got, err := ByName([]string{Kubectl, " " + Etcd})
-	if err != nil || len(got) != 2 || got[0].Name != Etcd || got[1].Name != Kubectl {
-		t.Errorf("ByName = %v, %v", got, err)
-	}
-	if _, err := ByName([]string{"docker"}); err == nil || !strings.Contains(err.Error(), Etcd) {
-		t.Errorf("the error for an unknown component must list the known ones, got %v", err)
-	}
-}
-
 func TestForClusterLeavesOutWhatIsNotNeeded(t *testing.T) {
 	if slices.ContainsFunc(ForCluster(false, true), func(c Component) bool { return c.CSI }) {
 		t.Error("a cluster without snapshots contains components of the snapshot stack")
