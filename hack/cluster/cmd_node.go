@@ -76,9 +76,10 @@ func newRunNode() *cobra.Command {
 			if err := node.Setup(config.Cgroup); err != nil {
 				return err
 			}
-			main := exec.Command(self, cluster.NodeCommand, args[0])
-			main.Stdout, main.Stderr, main.ExtraFiles = os.Stdout, os.Stderr, []*os.File{listener, progress}
-			return node.RunInit(main, progress, listener)
+			mainProcess := exec.Command(self, cluster.NodeCommand, args[0])
+			mainProcess.Stdout, mainProcess.Stderr = os.Stdout, os.Stderr
+			mainProcess.ExtraFiles = []*os.File{listener, progress}
+			return node.RunInit(mainProcess, progress, listener)
 		},
 	}
 	cmd.Flags().BoolVar(&isInit, "init", false, "run as the node's init process")

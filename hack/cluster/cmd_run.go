@@ -51,7 +51,7 @@ func runInNewCluster(ctx context.Context, dir dirFlag, kind kindFlags, workDir s
 	if err != nil {
 		return err
 	}
-	watchdog, err := startWatchdog(d, temporary)
+	w, err := startWatchdog(d, temporary)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func runInNewCluster(ctx context.Context, dir dirFlag, kind kindFlags, workDir s
 		if temporary {
 			err = errors.Join(err, os.RemoveAll(string(d)))
 		}
-		watchdog.release()
+		w.release()
 	}()
 	startCtx, cancel := cancelOnSignal(ctx, sigs)
 	c, err := buildAndStart(startCtx, kind.options(d, true))
@@ -78,7 +78,7 @@ func runInNewCluster(ctx context.Context, dir dirFlag, kind kindFlags, workDir s
 		owned = false
 		return fmt.Errorf("a cluster is already up in %s; run needs a new one", d)
 	}
-	return runCommand(c, workDir, args, sigs, watchdog)
+	return runCommand(c, workDir, args, sigs, w)
 }
 
 // newClusterDir returns the folder of the cluster and whether it is temporary.

@@ -19,7 +19,7 @@ import (
 
 // runCommand runs the user's command and forwards signals to it. It returns the
 // command's exit code as an exitError.
-func runCommand(c *cluster.Cluster, workDir string, args []string, sigs <-chan os.Signal, watchdog *watchdog) error {
+func runCommand(c *cluster.Cluster, workDir string, args []string, sigs <-chan os.Signal, w *watchdog) error {
 	env := clusterEnv(c.Dir, c.State)
 	// The new PATH, so that "run -- kubectl" finds the cluster's kubectl.
 	path, err := lookPath(args[0], c.State.Bin)
@@ -43,7 +43,7 @@ func runCommand(c *cluster.Cluster, workDir string, args []string, sigs <-chan o
 	target := cmd.Process.Pid
 	if !interactive {
 		target = -target
-		watchdog.watchGroup(cmd.Process.Pid)
+		w.watchGroup(cmd.Process.Pid)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -53,7 +53,7 @@ func runCommand(c *cluster.Cluster, workDir string, args []string, sigs <-chan o
 	for {
 		select {
 		case err := <-commandExited:
-			watchdog.watchGroup(0)
+			w.watchGroup(0)
 			return exitCode(err)
 		case s := <-sigs:
 			fromTerminal := s == syscall.SIGINT || s == syscall.SIGQUIT

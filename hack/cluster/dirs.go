@@ -4,7 +4,6 @@
 package main
 
 import (
-	"bufio"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,7 +15,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/shell"
 )
 
-const modulePath = "mapcontroller.dev/snapshotschedule/hack/cluster"
+const moduleLine = "\nmodule mapcontroller.dev/snapshotschedule/hack/cluster\n"
 
 // baseDir returns the folder to which paths are relative: the working directory, or
 // the root of the repository if this is the source folder of the program, as with
@@ -26,13 +25,7 @@ func baseDir() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	f, err := os.Open(filepath.Join(wd, "go.mod"))
-	if err != nil {
-		return wd, nil
-	}
-	defer f.Close()
-	line := bufio.NewScanner(f)
-	if line.Scan() && strings.TrimSpace(line.Text()) == "module "+modulePath {
+	if text, err := os.ReadFile(filepath.Join(wd, "go.mod")); err == nil && strings.Contains("\n"+string(text), moduleLine) {
 		return filepath.Dir(filepath.Dir(wd)), nil
 	}
 	return wd, nil

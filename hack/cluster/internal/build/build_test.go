@@ -43,22 +43,22 @@ func entries(t *testing.T, dir string) []string {
 }
 
 func TestInstallIsAllOrNothing(t *testing.T) {
-	c, part := testCache(t), recipe.Component{Name: recipe.Etcd}
-	err := c.install(part.Name, func(path string) error {
+	c, component := testCache(t), recipe.Component{Name: recipe.Etcd}
+	err := c.install(component.Name, func(path string) error {
 		write(t, path, "incomplete")
 		return errors.New("interrupted")
 	})
-	if err == nil || c.Has(part) || len(entries(t, c.Bin())) != 0 {
+	if err == nil || c.Has(component) || len(entries(t, c.Bin())) != 0 {
 		t.Errorf("err = %v, left %v", err, entries(t, c.Bin()))
 	}
-	err = c.install(part.Name, func(path string) error {
-		if c.Has(part) {
+	err = c.install(component.Name, func(path string) error {
+		if c.Has(component) {
 			t.Error("found before it is complete")
 		}
 		write(t, path, "complete")
 		return nil
 	})
-	if err != nil || !c.Has(part) || len(entries(t, c.Bin())) != 1 {
+	if err != nil || !c.Has(component) || len(entries(t, c.Bin())) != 1 {
 		t.Errorf("err = %v, left %v", err, entries(t, c.Bin()))
 	}
 }

@@ -10,9 +10,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"testing"
-
-	"sigs.k8s.io/yaml"
 )
 
 // serve runs a server that requires client certificates and returns the client's
@@ -51,39 +50,25 @@ func authority(t *testing.T) *Authority {
 // get connects with a kubeconfig.
 func get(t *testing.T, kubeconfig []byte) (string, error) {
 	t.Helper()
-	var k struct {
-		Clusters []struct {
-			Cluster struct {
-				Server string
-				CA     string `json:"certificate-authority-data"`
-			}
-		}
-		Users []struct {
-			User struct {
-				Cert string `json:"client-certificate-data"`
-				Key  string `json:"client-key-data"`
-			}
-		}
+	field := func(name string) string {
+		return regexp.MustCompile(` ` + name + `: (.+)`).FindStringSubmatch(string(kubeconfig))[1]
 	}
-	if err := yaml.Unmarshal(kubeconfig, &k); err != nil {
-		t.Fatal(err)
-	}
-	decode := func(s string) []byte {
-		b, err := base64.StdEncoding.DecodeString(s)
+	decode := func(name string) []byte {
+		b, err := base64.StdEncoding.DecodeString(field(name))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return b
 	}
-	cert, err := tls.X509KeyPair(decode(k.Users[0].User.Cert), decode(k.Users[0].User.Key))
+	cert, err := tls.X509KeyPair(decode("client-certificate-data"), decode("client-key-data"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(decode(k.Clusters[0].Cluster.CA))
+	pool.AppendCertsFromPEM(decode("certificate-authority-data"))
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{cert}}}}
 	defer client.CloseIdleConnections()
-	resp, err := client.Get(k.Clusters[0].Cluster.Server)
+	resp, err := client.Get(field("server"))
 	if err != nil {
 		return "", err
 	}
