@@ -76,8 +76,7 @@ func newEnv() *cobra.Command {
 				return err
 			}
 			for _, v := range clusterEnv(d, s) {
-				name, value, _ := strings.Cut(v, "=")
-				fmt.Printf("export %s=%s\n", name, shell.Quote(value))
+				fmt.Printf("export %s=%s\n", v[0], shell.Quote(v[1]))
 			}
 			return nil
 		},
@@ -86,13 +85,14 @@ func newEnv() *cobra.Command {
 	return cmd
 }
 
-// clusterEnv returns the variables with which a program finds the cluster and its tools.
-func clusterEnv(d cluster.Dir, s *cluster.State) []string {
-	return []string{
-		"KUBECONFIG=" + s.Kubeconfig,
-		"KUBEBUILDER_ASSETS=" + s.Bin,
-		"SNAPSCHED_CLUSTER_DIR=" + string(d),
-		"PATH=" + prependPath(s.Bin, os.Getenv("PATH")),
+// clusterEnv returns the environment variables with which a program finds the cluster and
+// its tools: names and values.
+func clusterEnv(d cluster.Dir, s *cluster.State) [][2]string {
+	return [][2]string{
+		{"KUBECONFIG", s.Kubeconfig},
+		{"KUBEBUILDER_ASSETS", s.Bin},
+		{"SNAPSCHED_CLUSTER_DIR", string(d)},
+		{"PATH", prependPath(s.Bin, os.Getenv("PATH"))},
 	}
 }
 

@@ -20,14 +20,14 @@ import (
 // runCommand runs the user's command and forwards signals to it. It returns the
 // command's exit code as an exitError.
 func runCommand(c *cluster.Cluster, workDir string, args []string, sigs <-chan os.Signal, w *watchdog) error {
-	env := clusterEnv(c.Dir, c.State)
-	// The new PATH, so that "run -- kubectl" finds the cluster's kubectl.
-	path, err := lookPath(args[0], c.State.Bin)
-	if err != nil {
-		return err
+	// Set for this process too, so that "run -- kubectl" finds the cluster's kubectl.
+	for _, v := range clusterEnv(c.Dir, c.State) {
+		if err := os.Setenv(v[0], v[1]); err != nil {
+			return err
+		}
 	}
-	cmd := exec.Command(path, args[1:]...)
-	cmd.Dir, cmd.Env = workDir, append(os.Environ(), env...)
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir = workDir
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	// On a terminal, the command stays in this process group: it can then read from
 	// the terminal and receives Ctrl-C from it. Elsewhere it gets its own group, so
@@ -77,14 +77,4 @@ func exitCode(err error) error {
 		return exitError(128 + int(status.Signal()))
 	}
 	return exitError(exit.ExitCode())
-}
-
-// lookPath finds a program in dir first, then in PATH.
-func lookPath(name, dir string) (string, error) {
-	old := os.Getenv("PATH")
-	if err := os.Setenv("PATH", prependPath(dir, old)); err != nil {
-		return "", err
-	}
-	defer os.Setenv("PATH", old)
-	return exec.LookPath(name)
 }

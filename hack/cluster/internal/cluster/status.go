@@ -52,20 +52,13 @@ func Check(ctx context.Context, d Dir, s *State) Report {
 // Reason summarizes why the cluster is not healthy.
 func (r Report) Reason() string {
 	var bad []string
-	stopped := 0
 	for _, c := range r.Components {
-		if c.State == Stopped {
-			stopped++
-		}
 		if c.State != Healthy {
 			bad = append(bad, c.Name+" "+c.State)
 		}
 	}
-	switch {
-	case len(bad) == 0 && !r.Healthy:
+	if len(bad) == 0 {
 		return "it was never ready"
-	case stopped == len(r.Components):
-		return "all components stopped"
 	}
 	return strings.Join(bad, ", ")
 }
