@@ -37,6 +37,9 @@ demo-down: ## Stop the cluster that 'make demo KEEP=1' kept.
 
 ##@ Development
 
+# Go modules besides the product's. Each go.mod says why it is separate.
+MODULES = hack/cluster hack/helm test/observe
+
 .PHONY: manifests
 manifests: ## Generate the CustomResourceDefinitions and the ClusterRole.
 	$(CONTROLLER_GEN) rbac:roleName=manager-role crd webhook paths="./..." output:crd:artifacts:config=config/crd/bases
@@ -59,18 +62,12 @@ vet: ## Run go vet.
 
 .PHONY: lint
 lint: lint-manifests ## Run golangci-lint, kube-score and govulncheck (skipped if its database is not reachable).
-	$(GOLANGCI_LINT) run
-	cd hack/cluster && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml
-	cd test/observe && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml
-	cd hack/helm && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml
+	for module in . $(MODULES); do (cd $$module && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml); done
 	GOVULNCHECK="$(GOVULNCHECK)" hack/verify-vulnerabilities.sh
 
 .PHONY: lint-fix
 lint-fix: ## Run golangci-lint and fix what it can.
-	$(GOLANGCI_LINT) run --fix
-	cd hack/cluster && $(GOLANGCI_LINT) run --fix --config $(CURDIR)/.golangci.yml
-	cd test/observe && $(GOLANGCI_LINT) run --fix --config $(CURDIR)/.golangci.yml
-	cd hack/helm && $(GOLANGCI_LINT) run --fix --config $(CURDIR)/.golangci.yml
+	for module in . $(MODULES); do (cd $$module && $(GOLANGCI_LINT) run --fix --config $(CURDIR)/.golangci.yml); done
 
 .PHONY: lint-manifests
 lint-manifests: ## Check the manifests with kube-score. Exceptions are in hack/lint-manifests.sh.
@@ -270,10 +267,7 @@ SYFT ?= $(call go-tool,syft)
 
 .PHONY: dependencies
 dependencies: ## Download all modules and build the tools, so that other targets need no network.
-	go mod download
-	go -C hack/cluster mod download
-	go -C test/observe mod download
-	go -C hack/helm mod download
+	for module in . $(MODULES); do go -C $$module mod download; done
 	$(CONTROLLER_GEN) --version
 	$(KUSTOMIZE) version
 	$(GOLANGCI_LINT) version

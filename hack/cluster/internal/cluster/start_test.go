@@ -33,7 +33,8 @@ func TestStartWaitsUntilReadyAndRecordsTheComponent(t *testing.T) {
 func TestStartTriesAnotherPort(t *testing.T) {
 	marker := filepath.Join(t.TempDir(), "tried")
 	c := testCluster(t, map[string]string{"etcd": fmt.Sprintf(
-		"if [ ! -e %[1]s ]; then echo $1 > %[1]s; echo 'bind: address already in use'; exit 1; fi\n[ $1 != \"$(cat %[1]s)\" ] || exit 2\n%[2]s", marker, steady)})
+		"if [ ! -e %[1]s ]; then echo $1 > %[1]s; echo 'bind: address already in use'; exit 1; fi\n"+
+			"[ $1 != \"$(cat %[1]s)\" ] || exit 2\n%[2]s", marker, steady)})
 	// The component is not ready until the second attempt.
 	probe := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if strings.Contains(readAll(c.Dir.Log("etcd")), "up") {

@@ -92,11 +92,12 @@ func (i install) renderFiles(folder string) (map[string]string, error) {
 	if err := yaml.UnmarshalStrict([]byte(i.values), &values); err != nil {
 		return nil, fmt.Errorf("%w in\n%s", err, i.values)
 	}
-	given, err := util.ToRenderValues(c, values, common.ReleaseOptions{Name: i.name, Namespace: i.namespace, Revision: 1, IsInstall: true}, nil)
+	release := common.ReleaseOptions{Name: i.name, Namespace: i.namespace, Revision: 1, IsInstall: true}
+	renderValues, err := util.ToRenderValues(c, values, release, nil)
 	if err != nil {
 		return nil, err
 	}
-	return engine.Render(c, given)
+	return engine.Render(c, renderValues)
 }
 
 // render returns the objects of a release by kind, namespace and name.
