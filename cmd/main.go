@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The manager of SnapshotSchedule: flags and wiring, and nothing else.
+// Command manager runs the SnapshotSchedule controller. This package holds its flags and wiring only.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	// Time zones, for an image that has none.
+	// Time zone data, because the container image has none.
 	_ "time/tzdata"
 
 	// Import all Kubernetes client auth plugins (e.g. Azure, GCP, OIDC, etc.)
@@ -72,9 +72,9 @@ func parseFlags() flags {
 	flag.BoolVar(&f.leaderElect, "leader-elect", false, "Enable leader election for controller manager. "+
 		"Enabling this will ensure there is only one active controller manager.")
 	flag.StringVar(&f.leaseNamespace, "leader-election-namespace", "",
-		"The namespace of the lease. Left out, it is the pod's.")
-	flag.Func("watch-namespaces", "The only `namespaces` to work in, with commas between: Roles in them are enough then. "+
-		"Left out, all namespaces.", func(list string) (err error) {
+		"The namespace of the leader election lease. Defaults to the pod's namespace.")
+	flag.Func("watch-namespaces", "Comma-separated `namespaces` to watch; Roles in these namespaces are then sufficient. "+
+		"Defaults to all namespaces.", func(list string) (err error) {
 		f.namespaces, err = parseNamespaces(list)
 		return err
 	})
@@ -84,13 +84,13 @@ func parseFlags() flags {
 	flag.StringVar(&f.metricsCertName, "metrics-cert-name", "tls.crt", "The name of the metrics server certificate file.")
 	flag.StringVar(&f.metricsCertKey, "metrics-cert-key", "tls.key", "The name of the metrics server key file.")
 	flag.BoolVar(&f.enableHTTP2, "enable-http2", false, "If set, HTTP/2 will be enabled for the metrics server.")
-	flag.IntVar(&f.workers, "max-concurrent-reconciles", 32, "How many PVCs are looked at at once.")
+	flag.IntVar(&f.workers, "max-concurrent-reconciles", 32, "Maximum number of PVCs reconciled concurrently.")
 	flag.DurationVar(&f.statusInterval, "status-interval", 5*time.Second,
-		"The least time between two status writes of one SnapshotSchedule.")
+		"Minimum time between two status updates of one SnapshotSchedule.")
 	flag.Float64Var(&f.deletesPerSecond, "max-deletes-per-second", 50,
-		"How many expired snapshots are deleted in a second at most: storage backends leak under bursts. 0 is no limit.")
+		"Maximum number of expired snapshots deleted per second, because bursts make some storage backends leak. 0 means no limit.")
 	flag.DurationVar(&f.maxClockSkew, "max-clock-skew", time.Minute,
-		"How far this clock and the API server's may differ before no snapshot is deleted.")
+		"Maximum difference between this clock and the API server's. While it is larger, no snapshot is deleted.")
 	opts := zap.Options{}
 	opts.BindFlags(flag.CommandLine)
 	flag.Parse()
@@ -100,7 +100,7 @@ func parseFlags() flags {
 
 func main() {
 	if err := run(parseFlags()); err != nil {
-		setupLog.Error(err, "manager ended")
+		setupLog.Error(err, "Manager exited")
 		os.Exit(1)
 	}
 }
@@ -109,7 +109,7 @@ func run(f flags) error {
 	realClock := clock.RealClock{}
 	config, err := ctrl.GetConfig()
 	if err != nil {
-		return fmt.Errorf("find the API server: %w", err)
+		return fmt.Errorf("load the kubeconfig: %w", err)
 	}
 	snapshots.Configure(config, realClock)
 	stores := snapshots.NewStores()
@@ -122,8 +122,7 @@ func run(f flags) error {
 		LeaderElection:          f.leaderElect,
 		LeaderElectionID:        "snapshotschedule.snapshots.mapcontroller.dev",
 		LeaderElectionNamespace: f.leaseNamespace,
-		// The program ends as soon as the manager does, so the lease can be
-		// given up at once.
+		// Safe because the process exits as soon as the manager stops.
 		LeaderElectionReleaseOnCancel: true,
 	})
 	if err != nil {
@@ -140,41 +139,42 @@ func run(f flags) error {
 		Clock:            realClock,
 		Stores:           stores,
 	}); err != nil {
-		return fmt.Errorf("create the SnapshotSchedule controller: %w", err)
+		return fmt.Errorf("set up the SnapshotSchedule controller: %w", err)
 	}
 	// +kubebuilder:scaffold:builder
 
 	if err := mgr.AddHealthzCheck("healthz", healthz.Ping); err != nil {
-		return fmt.Errorf("set up health check: %w", err)
+		return fmt.Errorf("set up the health check: %w", err)
 	}
-	if err := mgr.AddReadyzCheck("readyz", cachesFilled(mgr.GetCache())); err != nil {
-		return fmt.Errorf("set up ready check: %w", err)
+	if err := mgr.AddReadyzCheck("readyz", cachesSynced(mgr.GetCache())); err != nil {
+		return fmt.Errorf("set up the readiness check: %w", err)
 	}
-	setupLog.Info("starting manager")
+	setupLog.Info("Starting manager")
 	return mgr.Start(ctx)
 }
 
-// cachesFilled is false where something may not be listed, in a namespace that is
-// gone for instance: until all is, nothing is done, and a rollout must not go on.
-func cachesFilled(c cache.Cache) healthz.Checker {
+// cachesSynced returns a readiness check that fails until every cache has synced, so
+// that a rollout stops. A cache cannot sync if, for example, a watched namespace does
+// not exist or RBAC forbids a list.
+func cachesSynced(c cache.Cache) healthz.Checker {
 	return func(r *http.Request) error {
 		ctx, cancel := context.WithTimeout(r.Context(), time.Second/2)
 		defer cancel()
 		if !c.WaitForCacheSync(ctx) {
-			return errors.New("the caches are not filled yet; the log tells what can't be listed")
+			return errors.New("caches have not synced; the log names what cannot be listed")
 		}
 		return nil
 	}
 }
 
-// parseNamespaces reads names with commas between. An empty list is an error: it
-// is mostly a variable that was not set, and must not mean all namespaces.
+// parseNamespaces parses a comma-separated list of namespaces. An empty list is an
+// error: it usually comes from an unset variable and must not mean all namespaces.
 func parseNamespaces(list string) ([]string, error) {
 	var names []string
 	for name := range strings.SplitSeq(list, ",") {
 		name = strings.TrimSpace(name)
 		if wrong := validation.IsDNS1123Label(name); wrong != nil {
-			return nil, fmt.Errorf("%q is no namespace: %s", name, strings.Join(wrong, "; "))
+			return nil, fmt.Errorf("invalid namespace %q: %s", name, strings.Join(wrong, "; "))
 		}
 		if !slices.Contains(names, name) {
 			names = append(names, name)
@@ -186,19 +186,18 @@ func parseNamespaces(list string) ([]string, error) {
 func metricsOptions(f flags) metricsserver.Options {
 	o := metricsserver.Options{BindAddress: f.metricsAddr, SecureServing: f.secureMetrics}
 	if !f.enableHTTP2 {
-		// HTTP/2 is off because of the Stream Cancellation and Rapid Reset CVEs:
+		// HTTP/2 is disabled because of the Stream Cancellation and Rapid Reset CVEs:
 		// https://github.com/advisories/GHSA-qppj-fm5r-hxr3
 		// https://github.com/advisories/GHSA-4374-p667-p6c8
 		o.TLSOpts = append(o.TLSOpts, func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} })
 	}
 	if f.secureMetrics {
-		// Authentication and authorization protect the metrics endpoint: see
-		// config/rbac/metrics_auth_role.yaml.
+		// The RBAC rules that this needs are in config/rbac/metrics_auth_role.yaml.
 		o.FilterProvider = filters.WithAuthenticationAndAuthorization
 	}
 	if f.metricsCertPath != "" {
-		setupLog.Info("serving metrics with a given certificate",
-			"cert", filepath.Join(f.metricsCertPath, f.metricsCertName))
+		setupLog.Info("Serving metrics with the given certificate",
+			"certificate", filepath.Join(f.metricsCertPath, f.metricsCertName))
 		o.CertDir, o.CertName, o.KeyName = f.metricsCertPath, f.metricsCertName, f.metricsCertKey
 	}
 	return o

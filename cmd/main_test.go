@@ -11,15 +11,15 @@ import (
 func TestParseNamespaces(t *testing.T) {
 	for name, tc := range map[string]struct {
 		list string
-		want []string // none: an error
+		want []string // nil: an error
 	}{
-		"one":                    {"team-a", []string{"team-a"}},
-		"several, with spaces":   {"team-a, team-b", []string{"team-a", "team-b"}},
-		"one of them twice":      {"team-a,team-b,team-a", []string{"team-a", "team-b"}},
-		"an empty variable":      {"", nil},
-		"a comma too many":       {"team-a,", nil},
-		"a pattern":              {"team-*", nil},
-		"a variable by its name": {"$(POD_NAMESPACE)", nil},
+		"one":                        {"team-a", []string{"team-a"}},
+		"several, with spaces":       {"team-a, team-b", []string{"team-a", "team-b"}},
+		"removes duplicates":         {"team-a,team-b,team-a", []string{"team-a", "team-b"}},
+		"rejects an empty list":      {"", nil},
+		"rejects a trailing comma":   {"team-a,", nil},
+		"rejects a pattern":          {"team-*", nil},
+		"rejects an unset expansion": {"$(POD_NAMESPACE)", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := parseNamespaces(tc.list)

@@ -1,29 +1,27 @@
 #!/usr/bin/env bash
-# Scores the manifests as they are shipped with kube-score. Warnings fail too, and so does an
-# exception that is no longer needed.
+# Checks the shipped manifests with kube-score. Warnings and unneeded exceptions are failures.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 kube_score=(${KUBE_SCORE:-go tool -modfile=hack/tools/kube-score.mod kube-score})
 
-# What kube-score asks for and the manifests don't do.
+# Checks that the manifests do not pass on purpose.
 exceptions=(
-  # Metrics are behind authentication and authorization as it is, and nothing else listens but the
-  # probes. A policy that is on by default would cut off a Prometheus whose namespace lacks the
-  # label. It is there to be turned on: [NETWORK POLICY] in config/default.
+  # The metrics endpoint requires authentication and authorization, and only the probes listen
+  # besides it. A policy that is on by default would block a Prometheus whose namespace lacks the
+  # label. Users can enable it: see [NETWORK POLICY] in config/default.
   pod-networkpolicy
-  # The image brings user and group 65532 along, and runAsNonRoot refuses root. A number in the
-  # Deployment would have it refused where the cluster assigns the numbers, as OpenShift does.
+  # The image sets user and group 65532, and runAsNonRoot rejects root. A user in the Deployment would
+  # be rejected by clusters that assign users, such as OpenShift.
   container-security-context-user-group-id
-  # A tag of ours never changes what it stands for. With Always, the operator could not start again
-  # while the registry is down, and that is no time to be without backups.
+  # Our tags are immutable. With Always, the operator could not restart while the registry is down.
   container-image-pull-policy
-  # A drain that takes both away costs some seconds of delay: correctness does not depend on one
-  # being there, and missed slots are made up for. A budget would hold up draining a single node.
+  # A drain that evicts all replicas causes a delay of seconds, and missed slots are caught up. A
+  # budget would block the drain of a single-node cluster.
   deployment-has-poddisruptionbudget
 )
 
-# score FOLDER [EXCEPTION…] scores a folder without those exceptions.
+# score MANIFESTS [EXCEPTION…] checks a file, ignoring the exceptions.
 score() {
   local flags=() manifests="$1" exception
   shift
@@ -37,7 +35,7 @@ scratch="$(mktemp -d)"
 trap 'rm -rf "$scratch"' EXIT
 for folder in config/default config/namespaced; do
   echo "kube-score of $folder"
-  # An image such as a release has: no default of the Makefile's is scored.
+  # An image as in a release, not the Makefile's default.
   hack/render.sh "$folder" example.com/snapshotschedule:v1.2.3 >"$scratch/manifests.yaml"
   score "$scratch/manifests.yaml" "${exceptions[@]}"
   for exception in "${exceptions[@]}"; do
@@ -46,7 +44,7 @@ for folder in config/default config/namespaced; do
       [ "$other" = "$exception" ] || others+=("$other")
     done
     if score "$scratch/manifests.yaml" "${others[@]}" >"$scratch/score" 2>&1; then
-      echo "FAILED: the exception $exception is not needed for $folder: take it out of $0" >&2
+      echo "FAILED: $folder does not need the exception $exception; remove it from $0" >&2
       exit 1
     fi
     grep -q -E '\[(CRITICAL|WARNING)\]' "$scratch/score" || { cat "$scratch/score" >&2; exit 1; }

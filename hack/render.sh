@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Writes what a kustomize folder builds to standard output, with the manager's image set. Nothing in
-# the tree is changed, as 'kustomize edit set image' would.
+# Builds a kustomize folder with the given image of the manager, and writes the result to standard
+# output. Unlike 'kustomize edit set image', it does not change the folder.
 #
 #   hack/render.sh config/default example.com/snapshotschedule:v1.2.3
 set -euo pipefail
@@ -8,11 +8,11 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 folder="$1" image="$2"
 if [[ ! "$image" =~ ^[A-Za-z0-9][A-Za-z0-9._/:@-]*$ ]]; then
-  echo "'$image' is no image: write it as in IMG=example.com/snapshotschedule:v1.2.3" >&2
+  echo "invalid image '$image'; set it as in IMG=example.com/snapshotschedule:v1.2.3" >&2
   exit 1
 fi
 
-# kustomize takes folders by relative path only.
+# kustomize accepts relative paths only.
 mkdir -p dist
 overlay="$(mktemp -d dist/overlay.XXXXXX)"
 trap 'rm -rf "$overlay"' EXIT

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Writes the SBOM of an image, given as an archive, in SPDX, and checks it against what the program
-# itself says it was built of.
+# Writes the SBOM of an image archive in SPDX format, and checks that it has all modules that the
+# program's build information lists.
 #
 #   hack/sbom.sh bin/image.tar example.com/snapshotschedule:v1.2.3 dist/sbom.spdx.json
 set -euo pipefail
@@ -12,7 +12,7 @@ syft=(${SYFT:-go tool -modfile=hack/tools/syft.mod syft})
 scratch="$(mktemp -d)"
 trap 'rm -rf "$scratch"' EXIT
 
-# A tag is what follows a colon after the last slash.
+# The tag follows a colon after the last slash.
 image="${name##*/}"
 version="${image#*:}"
 [ "$version" != "$image" ] || version=latest
@@ -21,22 +21,22 @@ export SYFT_CHECK_FOR_APP_UPDATE=false SYFT_FORMAT_PRETTY=true
 "${syft[@]}" scan --quiet "docker-archive:$archive" --source-name "${name%":$version"}" --source-version "$version" \
   --output "spdx-json=$scratch/sbom.json"
 
-# The image holds one program: its layer is the only tar in the archive.
+# The image contains one program; its layer is the only tar file in the archive.
 layer="$(tar -tf "$archive" | grep '\.tar$')"
 tar -xOf "$archive" "$layer" | tar -xf - -C "$scratch" manager
 modules=0 missing=0
 while read -r module version; do
   modules=$((modules + 1))
-  # The version stands within a few lines of the name, in the same package.
+  # In the SBOM, the version follows the name within a few lines.
   if ! grep -A4 -F "\"name\": \"$module\"," "$scratch/sbom.json" | grep -q -F "\"versionInfo\": \"$version\","; then
-    echo "not in the SBOM: $module $version" >&2
+    echo "missing in the SBOM: $module $version" >&2
     missing=$((missing + 1))
   fi
 done < <(go version -m "$scratch/manager" | awk '$1 == "dep" { print $2, $3 }')
 if [ "$modules" = 0 ] || [ "$missing" != 0 ]; then
-  echo "FAILED: the program is built of $modules modules, and $missing of them are not in the SBOM" >&2
+  echo "FAILED: $missing of the program's $modules modules are missing in the SBOM" >&2
   exit 1
 fi
 mkdir -p "$(dirname "$out")"
 mv "$scratch/sbom.json" "$out"
-echo "$out: the $modules modules of $name and Go's standard library"
+echo "wrote $out: $modules modules of $name and Go's standard library"

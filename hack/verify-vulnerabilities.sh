@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Looks for known vulnerabilities in what the product calls. Where the vulnerability database
-# can't be reached, this says so and is left out. Set GOVULNDB to use a copy of it.
+# Checks the code for known vulnerabilities in its dependencies. Skipped if the vulnerability database
+# is not reachable. GOVULNDB can be set to a copy of the database.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -14,7 +14,7 @@ for dir in . hack/cluster; do
   status=0
   output="$("${scan[@]}" -C "$dir" ./... 2>&1)" || status=$?
   if [ "$status" != 0 ] && grep -q 'fetching vulnerabilities' <<<"$output"; then
-    echo "govulncheck was left out: its database can't be reached."
+    echo "govulncheck was skipped: its database is not reachable."
     exit 0
   fi
   echo "$output"

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Checks that what is generated is current, that Go files are formatted, and that the module
-# files are tidy. Generated files are brought up to date in place; that they had to be is the
-# failure.
+# Checks that generated files are up to date, Go files are formatted, module files are tidy, and shell
+# scripts parse. Outdated generated files are updated in place, and the check fails.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -30,7 +29,7 @@ while read -r file; do
   diff --unified --new-file "$before/$file" "$file" || stale=1
 done < <(generated)
 if [ "$stale" = 1 ]; then
-  fail "generated files were not current; they are now: commit them"
+  fail "generated files were outdated and have been updated; commit them"
 fi
 
 echo "== Formatting"
@@ -60,4 +59,4 @@ done < <(git ls-files --cached --others --exclude-standard -- '*.sh' .ci/run | s
 if [ "$failed" = 1 ]; then
   exit 1
 fi
-echo "All current."
+echo "Everything is up to date."

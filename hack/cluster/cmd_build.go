@@ -16,58 +16,49 @@ import (
 )
 
 func newBuild() *cobra.Command {
-	var only []string
 	var withNode bool
 	cmd := &cobra.Command{
 		Use:   "build",
-		Short: "Build all parts into the cache; print the folder they are in",
+		Short: "Build all components into the cache and print their folder",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			parts := recipe.ForCluster(true, withNode)
-			if len(only) > 0 {
-				var err error
-				if parts, err = recipe.Named(only); err != nil {
-					return err
-				}
-			}
-			return buildAndPrint(cmd.Context(), parts)
+			return buildAndPrint(cmd.Context(), recipe.ForCluster(true, withNode))
 		},
 	}
-	cmd.Flags().StringSliceVar(&only, "only", nil, "build these `parts` only, separated by commas")
-	cmd.Flags().BoolVar(&withNode, "node", false, "also what a cluster with a node needs (Linux)")
+	cmd.Flags().BoolVar(&withNode, "node", false, "also build what a cluster with a node needs (Linux)")
 	return cmd
 }
 
 func newAssets() *cobra.Command {
 	return &cobra.Command{
 		Use:   "assets",
-		Short: "Build what envtest needs; print the folder to set as KUBEBUILDER_ASSETS",
-		Long: `Build what envtest needs: etcd, kube-apiserver and kubectl, and the snapshot
-CRDs in the folder crds beside them. Prints the folder:
+		Short: "Build what envtest needs and print the folder for KUBEBUILDER_ASSETS",
+		Long: `Build what envtest needs: etcd, kube-apiserver and kubectl. The snapshot CRDs are
+in the subfolder crds. Print the folder:
 
   KUBEBUILDER_ASSETS=$(go -C hack/cluster run . assets) go test ./...`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return buildAndPrint(cmd.Context(), recipe.Assets())
+			return buildAndPrint(cmd.Context(), recipe.EnvtestAssets())
 		},
 	}
 }
 
-func buildAndPrint(ctx context.Context, parts []recipe.Part) error {
+func buildAndPrint(ctx context.Context, components []recipe.Component) error {
 	ctx, stop := untilSignal(ctx)
 	defer stop()
 	cache, err := build.OpenCache()
 	if err != nil {
 		return err
 	}
-	if err := cache.Ensure(ctx, parts, console()); err != nil {
+	if err := cache.Ensure(ctx, components, stderr()); err != nil {
 		return err
 	}
 	fmt.Println(cache.Bin())
 	return nil
 }
 
-// console is where progress goes: never stdout, which scripts read.
-func console() build.Output {
+// stderr is where progress is written, because scripts read stdout.
+func stderr() build.Output {
 	return build.Output{W: os.Stderr, Terminal: term.IsTerminal(int(os.Stderr.Fd()))}
 }

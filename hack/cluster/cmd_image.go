@@ -5,11 +5,13 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/cluster"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/image"
 )
 
@@ -18,22 +20,22 @@ func newImage() *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "image --name NAME:TAG --out ARCHIVE PROGRAM",
-		Short: "Make a container image of one program, as an archive, without a container engine",
+		Short: "Create a container image of one program, as an archive, without a container engine",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) (err error) {
-			if i.Program, err = resolve(args[0]); err != nil {
+			if i.Program, err = absPath(args[0]); err != nil {
 				return err
 			}
-			path, err := resolve(out)
+			path, err := absPath(out)
 			if err != nil {
 				return err
 			}
 			return writeImage(i, path)
 		},
 	}
-	cmd.Flags().StringVar(&i.Name, "name", "", "the image's `name`, with its tag")
-	cmd.Flags().StringVar(&out, "out", "", "the `archive` to write")
-	cmd.Flags().StringVar(&i.User, "user", "65532:65532", "whom the program runs as, as `uid:gid`")
+	cmd.Flags().StringVar(&i.Name, "name", "", "`name` and tag of the image")
+	cmd.Flags().StringVar(&out, "out", "", "`archive` to write")
+	cmd.Flags().StringVar(&i.User, "user", "65532:65532", "user that runs the program, as `uid:gid`")
 	cmd.Flags().StringToStringVar(&i.Labels, "label", nil, "labels of the image, as `key=value`")
 	for _, name := range []string{"name", "out"} {
 		_ = cmd.MarkFlagRequired(name)
@@ -41,7 +43,7 @@ func newImage() *cobra.Command {
 	return cmd
 }
 
-// writeImage leaves no half archive behind.
+// writeImage writes to a temporary file first, so that a failure leaves no archive.
 func writeImage(i image.Image, path string) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".image-")
 	if err != nil {
@@ -52,4 +54,34 @@ func writeImage(i image.Image, path string) error {
 		return err
 	}
 	return os.Rename(f.Name(), path)
+}
+
+func newLoad() *cobra.Command {
+	var dir dirFlag
+	cmd := &cobra.Command{
+		Use:   "load [flags] ARCHIVE...",
+		Short: "Load images from archives into the node of a cluster",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, s, err := dir.load()
+			if err != nil {
+				return err
+			}
+			if !s.Node {
+				return fmt.Errorf("the cluster in %s has no node; start one with up --node", d)
+			}
+			for _, a := range args {
+				path, err := absPath(a)
+				if err != nil {
+					return err
+				}
+				if err := cluster.LoadImage(cmd.Context(), s.Bin, s.Containerd, path); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	dir.addDefault(cmd)
+	return cmd
 }

@@ -8,57 +8,50 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/local"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/cluster"
 )
 
-// envKeepLogs names the variable with the folder that logs are copied to when
-// the command fails.
-const envKeepLogs = "SNAPSCHED_KEEP_LOGS"
-
 func newRun() *cobra.Command {
-	var dir, chdir string
-	var noCSI, withNode bool
+	var dir dirFlag
+	var kind kindFlags
+	var chdir string
 	cmd := &cobra.Command{
 		Use:   "run [flags] -- command [args]",
-		Short: "Run a command against a cluster of its own, then take that down",
-		Long: `Bring a cluster up in a fresh temporary folder, run the command with KUBECONFIG,
-KUBEBUILDER_ASSETS, SNAPSCHED_CLUSTER_DIR and PATH set for it, take the cluster
-down whatever happens, and exit with the command's exit code.
+		Short: "Run a command against a new cluster, then stop the cluster",
+		Long: `Start a cluster in a new temporary folder, run the command with KUBECONFIG,
+KUBEBUILDER_ASSETS, SNAPSCHED_CLUSTER_DIR and PATH set for it, stop the cluster
+in any case, and exit with the command's exit code.
 
-When the command fails and $SNAPSCHED_KEEP_LOGS names a folder, the cluster's
-logs and its audit log are copied there.`,
+With --dir, the cluster's logs and its audit log are kept.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.ArgsLenAtDash() != 0 {
 				return errors.New("put -- before the command, as in: run -- kubectl get namespaces")
 			}
-			work, err := resolve(chdir)
+			workDir, err := absPath(chdir)
 			if err != nil {
 				return err
 			}
-			return runOwned(cmd.Context(), dir, local.Options{CSI: !noCSI, Node: withNode, Attached: true}, work, args)
+			return runInNewCluster(cmd.Context(), dir, kind, workDir, args)
 		},
 	}
-	dirFlag(cmd, &dir, "a fresh temporary one")
-	cmd.Flags().BoolVar(&noCSI, "no-csi", false, "no snapshot CRDs, no snapshot controllers, no driver")
-	nodeFlag(cmd, &withNode)
-	cmd.Flags().StringVar(&chdir, "chdir", "", "`folder` to run the command in")
+	dir.add(cmd, "a new temporary one")
+	kind.add(cmd)
+	cmd.Flags().StringVar(&chdir, "chdir", "", "working `folder` of the command")
 	return cmd
 }
 
-// runOwned has the cluster and its folder cleaned away on every way out. For
-// the way that runs no deferred function, SIGKILL, there is the janitor.
-func runOwned(ctx context.Context, dir string, o local.Options, work string, args []string) (err error) {
-	d, temporary, err := ownDir(dir)
+// runInNewCluster removes the cluster and its temporary folder on every return. After
+// a SIGKILL, which runs no deferred function, the watchdog does.
+func runInNewCluster(ctx context.Context, dir dirFlag, kind kindFlags, workDir string, args []string) (err error) {
+	d, temporary, err := newClusterDir(dir)
 	if err != nil {
 		return err
 	}
-	o.Dir = d
-	sweep, err := hireJanitor(d, temporary)
+	w, err := startWatchdog(d, temporary)
 	if err != nil {
 		return err
 	}
@@ -67,80 +60,33 @@ func runOwned(ctx context.Context, dir string, o local.Options, work string, arg
 	owned := true
 	defer func() {
 		if owned {
-			_, downErr := local.Down(context.WithoutCancel(ctx), d, os.Stderr)
+			_, downErr := cluster.Down(context.WithoutCancel(ctx), d, os.Stderr)
 			err = errors.Join(err, downErr)
 		}
 		if temporary {
 			err = errors.Join(err, os.RemoveAll(string(d)))
 		}
-		sweep.dismiss()
+		w.release()
 	}()
-	c, err := upUnlessSignalled(ctx, o, sigs)
+	startCtx, cancel := cancelOnSignal(ctx, sigs)
+	c, err := buildAndStart(startCtx, kind.options(d, true))
+	cancel()
 	if err != nil {
 		return err
 	}
-	if c.Found {
+	if c.AlreadyUp {
 		owned = false
-		return fmt.Errorf("a cluster is already up in %s; run wants one of its own", d)
+		return fmt.Errorf("a cluster is already up in %s; run needs a new one", d)
 	}
-	err = runCommand(c, work, args, sigs, sweep)
-	if err != nil {
-		err = errors.Join(err, keepLogs(d))
-	}
-	return err
+	return runCommand(c, workDir, args, sigs, w)
 }
 
-// ownDir is the folder of the cluster, and whether it goes in the end.
-func ownDir(flag string) (local.Dir, bool, error) {
+// newClusterDir returns the folder of the cluster and whether it is temporary.
+func newClusterDir(flag dirFlag) (cluster.Dir, bool, error) {
 	if flag != "" {
-		d, err := clusterDir(flag)
+		d, err := flag.dir()
 		return d, false, err
 	}
 	path, err := os.MkdirTemp("", "snapsched-")
-	return local.Dir(path), true, err
-}
-
-func upUnlessSignalled(ctx context.Context, o local.Options, sigs <-chan os.Signal) (*local.Cluster, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	up := make(chan struct{})
-	defer close(up)
-	go func() {
-		select {
-		case <-sigs:
-			cancel()
-		case <-up:
-		}
-	}()
-	return bringUp(ctx, o)
-}
-
-// keepLogs copies the logs to where the environment asks for them.
-func keepLogs(d local.Dir) error {
-	to := os.Getenv(envKeepLogs)
-	if to == "" {
-		return nil
-	}
-	to, err := resolve(to)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(to, 0o755); err != nil {
-		return err
-	}
-	files, err := filepath.Glob(d.Log("*"))
-	if err != nil {
-		return err
-	}
-	for _, f := range append(files, d.Audit()) {
-		b, err := os.ReadFile(f)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(to, filepath.Base(f)), b, 0o644); err != nil {
-			return err
-		}
-	}
-	fmt.Fprintln(os.Stderr, "logs kept in", to)
-	return nil
+	return cluster.Dir(path), true, err
 }

@@ -4,81 +4,100 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/local"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/cluster"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/shell"
 )
 
 func newStatus() *cobra.Command {
-	var dir, output string
+	var dir dirFlag
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show the parts of a cluster; exit 0 only when all are healthy",
+		Short: "Show the components of a cluster; exit 0 only if all are healthy",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if output != "" && output != "json" {
-				return fmt.Errorf("unknown output format %q; use json or leave it out", output)
-			}
-			d, err := clusterDir(dir)
+			d, s, err := dir.load()
 			if err != nil {
 				return err
 			}
-			s, err := local.Load(d)
-			if err != nil {
+			r := cluster.Check(cmd.Context(), d, s)
+			if err := writeTable(os.Stdout, r); err != nil || r.Healthy {
 				return err
 			}
-			r := local.Check(cmd.Context(), d, s)
-			if output == "json" {
-				err = writeJSON(os.Stdout, r)
-			} else {
-				err = writeTable(os.Stdout, r)
-			}
-			if err == nil && !r.Healthy {
-				err = exitError(1)
-			}
-			return err
+			return exitError(1)
 		},
 	}
-	dirFlag(cmd, &dir, "the folder default in the cache")
-	cmd.Flags().StringVarP(&output, "output", "o", "", "`format`: json, or a table when left out")
+	dir.addDefault(cmd)
 	return cmd
 }
 
-func writeJSON(w io.Writer, r local.Report) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
-}
-
-func writeTable(w io.Writer, r local.Report) error {
+func writeTable(w io.Writer, r cluster.Report) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	_, _ = fmt.Fprintln(t, "PART\tPID\tPORT\tSTATE\tUPTIME")
-	for _, p := range r.Parts {
-		port := "-"
-		if p.Port != 0 {
-			port = fmt.Sprint(p.Port)
+	_, _ = fmt.Fprintln(t, "COMPONENT\tPID\tPORT\tSTATE\tUPTIME")
+	for _, c := range r.Components {
+		port, uptime, state := "-", "-", c.State
+		if c.Port != 0 {
+			port = fmt.Sprint(c.Port)
 		}
-		uptime := "-"
-		if p.Uptime != "" {
-			uptime = p.Uptime
+		if c.State != cluster.Stopped {
+			uptime = c.Uptime.String()
 		}
-		state := p.State
-		if p.Detail != "" {
-			state += " (" + p.Detail + ")"
+		if c.Detail != "" {
+			state += " (" + c.Detail + ")"
 		}
-		_, _ = fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\n", p.Name, p.Pid, port, state, uptime)
+		_, _ = fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\n", c.Name, c.Pid, port, state, uptime)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	if !r.Healthy {
-		_, _ = fmt.Fprintf(w, "\nNot healthy: %s. Logs are in %s.\n", r.Reason(), local.Dir(r.Dir).Logs())
+		_, _ = fmt.Fprintf(w, "\nNot healthy: %s. Logs are in %s.\n", r.Reason(), r.Dir.Logs())
 	}
 	return nil
+}
+
+func newEnv() *cobra.Command {
+	var dir dirFlag
+	cmd := &cobra.Command{
+		Use:   "env",
+		Short: "Print shell commands that select a cluster, for eval",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			d, s, err := dir.load()
+			if err != nil {
+				return err
+			}
+			for _, v := range clusterEnv(d, s) {
+				fmt.Printf("export %s=%s\n", v[0], shell.Quote(v[1]))
+			}
+			return nil
+		},
+	}
+	dir.addDefault(cmd)
+	return cmd
+}
+
+// clusterEnv returns the environment variables with which a program finds the cluster and
+// its tools: names and values.
+func clusterEnv(d cluster.Dir, s *cluster.State) [][2]string {
+	return [][2]string{
+		{"KUBECONFIG", s.Kubeconfig},
+		{"KUBEBUILDER_ASSETS", s.Bin},
+		{"SNAPSCHED_CLUSTER_DIR", string(d)},
+		{"PATH", prependPath(s.Bin, os.Getenv("PATH"))},
+	}
+}
+
+// prependPath puts a folder first in a PATH and removes it elsewhere.
+func prependPath(dir, path string) string {
+	others := slices.DeleteFunc(strings.Split(path, string(os.PathListSeparator)), func(p string) bool { return p == dir })
+	return strings.Join(append([]string{dir}, others...), string(os.PathListSeparator))
 }

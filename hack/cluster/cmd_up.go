@@ -12,51 +12,58 @@ import (
 	"github.com/spf13/cobra"
 
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/build"
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/local"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/cluster"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/node"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/recipe"
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/tail"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/shell"
 )
 
 func newUp() *cobra.Command {
-	var dir string
-	var noCSI, withNode, foreground bool
+	var dir dirFlag
+	var kind kindFlags
 	cmd := &cobra.Command{
 		Use:   "up",
-		Short: "Bring a cluster up, building what is missing",
+		Short: "Start a cluster, building what is missing",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			d, err := clusterDir(dir)
+			d, err := dir.dir()
 			if err != nil {
 				return err
 			}
 			ctx, stop := untilSignal(cmd.Context())
 			defer stop()
-			c, err := bringUp(ctx, local.Options{Dir: d, CSI: !noCSI, Node: withNode, Attached: foreground})
+			c, err := buildAndStart(ctx, kind.options(d, false))
 			if err != nil {
 				return err
 			}
-			if c.Found {
+			if c.AlreadyUp {
 				fmt.Printf("A cluster is already up in %s.\n", d)
 			}
-			printUsage(c, dirArgs(dir))
-			if !foreground || c.Found {
-				return nil
-			}
-			return stay(ctx, c)
+			printUsage(c, dir.args())
+			return nil
 		},
 	}
-	dirFlag(cmd, &dir, "the folder default in the cache")
-	cmd.Flags().BoolVar(&noCSI, "no-csi", false, "no snapshot CRDs, no snapshot controllers, no driver")
-	nodeFlag(cmd, &withNode)
-	cmd.Flags().BoolVar(&foreground, "foreground", false, "stay until Ctrl-C, then stop everything")
+	dir.addDefault(cmd)
+	kind.add(cmd)
 	return cmd
 }
 
-// bringUp builds what is missing and brings a cluster up.
-func bringUp(ctx context.Context, o local.Options) (*local.Cluster, error) {
+// kindFlags select the kind of cluster.
+type kindFlags struct{ noCSI, node bool }
+
+func (f *kindFlags) add(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.noCSI, "no-csi", false, "leave out the snapshot CRDs, the snapshot controllers and the CSI driver")
+	cmd.Flags().BoolVar(&f.node, "node", false, "add a node, so that pods run (Linux, root)")
+}
+
+func (f *kindFlags) options(d cluster.Dir, attached bool) cluster.Options {
+	return cluster.Options{Dir: d, CSI: !f.noCSI, Node: f.node, Attached: attached}
+}
+
+// buildAndStart builds what is missing and starts a cluster.
+func buildAndStart(ctx context.Context, o cluster.Options) (*cluster.Cluster, error) {
 	if o.Node {
-		if err := errors.Join(node.AdminPath(), nodeAllowed(string(o.Dir), false)); err != nil {
+		if err := errors.Join(node.AddSbinToPath(), node.Check(string(o.Dir), nil)); err != nil {
 			return nil, err
 		}
 	}
@@ -64,58 +71,49 @@ func bringUp(ctx context.Context, o local.Options) (*local.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Cache, o.Out = cache, console()
+	o.Cache, o.Out = cache, stderr()
 	if err := cache.Ensure(ctx, recipe.ForCluster(o.CSI, o.Node), o.Out); err != nil {
 		return nil, err
 	}
-	return local.Up(ctx, o)
+	return cluster.Up(ctx, o)
 }
 
-// nodeFlag adds --node to a command.
-func nodeFlag(cmd *cobra.Command, withNode *bool) {
-	cmd.Flags().BoolVar(withNode, "node", false, "run pods too, on a node in namespaces of its own (Linux, root)")
-}
-
-func printUsage(c *local.Cluster, dirArgs string) {
+func printUsage(c *cluster.Cluster, dirArgs string) {
 	const self = "go -C hack/cluster run ."
 	fmt.Printf(`
   kubeconfig  %s
   logs        %s
-  use it      export KUBECONFIG=%s
-              eval "$(%s env%s)"     also puts kubectl in PATH
-  stop it     %s down%s
+  to use it   export KUBECONFIG=%s
+              eval "$(%s env%s)"     also adds kubectl to PATH
+  to stop it  %s down%s
 
-`, c.State.Kubeconfig, c.Dir.Logs(), shellQuote(c.State.Kubeconfig), self, dirArgs, self, dirArgs)
+`, c.State.Kubeconfig, c.Dir.Logs(), shell.Quote(c.State.Kubeconfig), self, dirArgs, self, dirArgs)
 }
 
-// stay waits for Ctrl-C, or for a part to end by itself.
-func stay(ctx context.Context, c *local.Cluster) error {
-	fmt.Println("Ctrl-C stops the cluster.")
-	died := c.Died(ctx)
-	var failure error
-	select {
-	case <-ctx.Done():
-	case name := <-died:
-		if stoppedElsewhere(c) {
-			fmt.Println("The cluster was stopped from elsewhere.")
+func newDown() *cobra.Command {
+	var dir dirFlag
+	cmd := &cobra.Command{
+		Use:   "down",
+		Short: "Stop a cluster and remove its data, but keep its logs",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			d, err := dir.dir()
+			if err != nil {
+				return err
+			}
+			// A signal must not leave the cluster half stopped.
+			stopped, err := cluster.Down(context.WithoutCancel(cmd.Context()), d, os.Stderr)
+			switch {
+			case err != nil:
+				return err
+			case stopped:
+				fmt.Printf("Stopped the cluster in %s. Its logs are in %s.\n", d, d.Logs())
+			default:
+				fmt.Printf("No cluster is up in %s.\n", d)
+			}
 			return nil
-		}
-		failure = partEnded(c, name)
+		},
 	}
-	_, err := local.Down(context.Background(), c.Dir, os.Stderr)
-	if err == nil {
-		fmt.Fprintln(os.Stderr, "cluster stopped")
-	}
-	return errors.Join(failure, err)
-}
-
-// stoppedElsewhere tells an end by "down" from an end by accident.
-func stoppedElsewhere(c *local.Cluster) bool {
-	s, err := local.Load(c.Dir)
-	return errors.Is(err, local.ErrNoCluster) || err == nil && s.Stopping
-}
-
-func partEnded(c *local.Cluster, name string) error {
-	log := c.Dir.Log(name)
-	return fmt.Errorf("%s ended by itself\n  the last lines of %s:\n%s", name, log, tail.Indented(log, 20))
+	dir.addDefault(cmd)
+	return cmd
 }

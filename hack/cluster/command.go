@@ -13,62 +13,62 @@ import (
 
 	"golang.org/x/term"
 
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/local"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/cluster"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/proc"
 )
 
-// runCommand runs the user's command against the cluster and passes signals
-// on to it. Its exit code comes back as an exitError.
-func runCommand(c *local.Cluster, work string, args []string, sigs <-chan os.Signal, sweep *janitor) error {
-	env := append(os.Environ(), environment(c.Dir, c.State)...)
-	// Looked up in the new PATH, so that "run -- kubectl" finds ours.
-	path, err := lookPath(args[0], c.State.Bin)
-	if err != nil {
-		return err
+// runCommand runs the user's command and forwards signals to it. It returns the
+// command's exit code as an exitError.
+func runCommand(c *cluster.Cluster, workDir string, args []string, sigs <-chan os.Signal, w *watchdog) error {
+	// Set for this process too, so that "run -- kubectl" finds the cluster's kubectl.
+	for _, v := range clusterEnv(c.Dir, c.State) {
+		if err := os.Setenv(v[0], v[1]); err != nil {
+			return err
+		}
 	}
-	cmd := exec.Command(path, args[1:]...)
-	cmd.Dir, cmd.Env = work, env
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir = workDir
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	// On a terminal the command stays in our process group, so that it may
-	// read from it, and gets Ctrl-C straight from it. Elsewhere a group of its
-	// own lets signals reach its children too.
+	// On a terminal, the command stays in this process group: it can then read from
+	// the terminal and receives Ctrl-C from it. Elsewhere it gets its own group, so
+	// that signals reach its children too.
 	interactive := term.IsTerminal(int(os.Stdin.Fd()))
 	cmd.SysProcAttr = proc.GroupAttr()
 	if interactive {
 		cmd.SysProcAttr = proc.ChildAttr()
 	}
-	if err := proc.OnLastingThread(cmd); err != nil {
+	if err := proc.StartOnLastingThread(cmd); err != nil {
 		return fmt.Errorf("start %s: %w", args[0], err)
 	}
 	target := cmd.Process.Pid
 	if !interactive {
 		target = -target
-		sweep.watchGroup(cmd.Process.Pid)
+		w.watchGroup(cmd.Process.Pid)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	died := c.Died(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	componentExited := c.Exited(ctx)
+	commandExited := make(chan error, 1)
+	go func() { commandExited <- cmd.Wait() }()
 	for {
 		select {
-		case err := <-ended:
-			sweep.watchGroup(0)
-			return commandResult(err)
+		case err := <-commandExited:
+			w.watchGroup(0)
+			return exitCode(err)
 		case s := <-sigs:
 			fromTerminal := s == syscall.SIGINT || s == syscall.SIGQUIT
 			if !interactive || !fromTerminal {
 				_ = syscall.Kill(target, s.(syscall.Signal))
 			}
-		case name := <-died:
-			// The command may well be about that, so let it find out.
-			fmt.Fprintln(os.Stderr, "warning:", partEnded(c, name))
+		case name := <-componentExited:
+			// Not fatal: the command may test exactly this.
+			fmt.Fprintln(os.Stderr, "warning:", c.ExitError(name))
 		}
 	}
 }
 
-// commandResult turns the command's end into this program's.
-func commandResult(err error) error {
+// exitCode converts the error of a command into an exitError.
+func exitCode(err error) error {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
 		return err
@@ -77,14 +77,4 @@ func commandResult(err error) error {
 		return exitError(128 + int(status.Signal()))
 	}
 	return exitError(exit.ExitCode())
-}
-
-// lookPath finds a program in dir first, then in PATH.
-func lookPath(name, dir string) (string, error) {
-	old := os.Getenv("PATH")
-	if err := os.Setenv("PATH", prepend(dir, old)); err != nil {
-		return "", err
-	}
-	defer os.Setenv("PATH", old)
-	return exec.LookPath(name)
 }

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"bufio"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,59 +11,70 @@ import (
 	"github.com/spf13/cobra"
 
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/build"
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/local"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/cluster"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/shell"
 )
 
-const modulePath = "mapcontroller.dev/snapshotschedule/hack/cluster"
+const moduleLine = "\nmodule mapcontroller.dev/snapshotschedule/hack/cluster\n"
 
-// base is the folder that the user means by ".". "go -C hack/cluster run ."
-// runs the program in its own source folder, which nobody means: the root of
-// the repository takes its place.
-func base() (string, error) {
+// baseDir returns the folder to which paths are relative: the working directory, or
+// the root of the repository if this is the source folder of the program, as with
+// "go -C hack/cluster run .".
+func baseDir() (string, error) {
 	wd, err := os.Getwd()
 	if err != nil {
 		return "", err
 	}
-	f, err := os.Open(filepath.Join(wd, "go.mod"))
-	if err != nil {
-		return wd, nil
-	}
-	defer f.Close()
-	first := bufio.NewScanner(f)
-	if first.Scan() && strings.TrimSpace(first.Text()) == "module "+modulePath {
+	if text, err := os.ReadFile(filepath.Join(wd, "go.mod")); err == nil && strings.Contains("\n"+string(text), moduleLine) {
 		return filepath.Dir(filepath.Dir(wd)), nil
 	}
 	return wd, nil
 }
 
-// resolve makes a path absolute, as the user means it.
-func resolve(path string) (string, error) {
+// absPath returns the absolute form of a path that the user gave.
+func absPath(path string) (string, error) {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path), nil
 	}
-	b, err := base()
-	return filepath.Join(b, path), err
+	base, err := baseDir()
+	return filepath.Join(base, path), err
 }
 
-// dirFlag adds --dir to a command.
-func dirFlag(cmd *cobra.Command, dir *string, otherwise string) {
-	cmd.Flags().StringVar(dir, "dir", "", "`folder` of the cluster (default "+otherwise+")")
+// dirFlag is the value of --dir.
+type dirFlag string
+
+// add adds the flag to a command.
+func (f *dirFlag) add(cmd *cobra.Command, defaultValue string) {
+	cmd.Flags().StringVar((*string)(f), "dir", "", "`folder` of the cluster (default "+defaultValue+")")
 }
 
-// clusterDir is the folder given, or the default one in the cache.
-func clusterDir(flag string) (local.Dir, error) {
-	if flag != "" {
-		path, err := resolve(flag)
-		return local.Dir(path), err
+// addDefault adds the flag to a command that uses the default cluster without it.
+func (f *dirFlag) addDefault(cmd *cobra.Command) { f.add(cmd, "the folder default in the cache") }
+
+// dir returns the folder, by default the one in the cache.
+func (f dirFlag) dir() (cluster.Dir, error) {
+	if f != "" {
+		path, err := absPath(string(f))
+		return cluster.Dir(path), err
 	}
 	cache, err := build.CacheDir()
-	return local.Dir(filepath.Join(cache, "default")), err
+	return cluster.Dir(filepath.Join(cache, "default")), err
 }
 
-// dirArgs shows how to name the cluster again on the command line.
-func dirArgs(flag string) string {
-	if flag == "" {
+// load returns the folder and the state of the cluster in it.
+func (f dirFlag) load() (cluster.Dir, *cluster.State, error) {
+	d, err := f.dir()
+	if err != nil {
+		return "", nil, err
+	}
+	s, err := cluster.Load(d)
+	return d, s, err
+}
+
+// args returns the flag as it is written on a command line.
+func (f dirFlag) args() string {
+	if f == "" {
 		return ""
 	}
-	return " --dir " + shellQuote(flag)
+	return " --dir " + shell.Quote(string(f))
 }

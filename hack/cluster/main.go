@@ -1,8 +1,8 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The program cluster runs a local Kubernetes cluster with a real snapshot
-// stack on loopback: no containers, no root, nothing installed.
+// Command cluster runs a local Kubernetes cluster with a snapshot stack, as plain
+// processes without containers or root.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 
 func main() { os.Exit(run(os.Args[1:])) }
 
-// exitError ends the program with a code and without a message of its own.
+// exitError ends the program with an exit code and without a message.
 type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
@@ -32,7 +32,7 @@ func run(args []string) int {
 	case errors.As(err, &code):
 		return int(code)
 	case errors.Is(err, context.Canceled):
-		fmt.Fprintln(os.Stderr, "interrupted; everything started has been stopped")
+		fmt.Fprintln(os.Stderr, "interrupted; all started processes were stopped")
 		return 130
 	}
 	fmt.Fprintln(os.Stderr, "error:", err)
@@ -42,19 +42,19 @@ func run(args []string) int {
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "cluster",
-		Short: "Run a local Kubernetes cluster with a real snapshot stack",
-		Long: `Run a local Kubernetes cluster with a real snapshot stack: etcd, kube-apiserver,
+		Short: "Run a local Kubernetes cluster with a snapshot stack",
+		Long: `Run a local Kubernetes cluster with a snapshot stack: etcd, kube-apiserver,
 kube-controller-manager, the snapshot controllers and a mock CSI driver, all as
-plain processes on loopback. Everything is built once from Go modules and kept
-in a cache folder ($SNAPSCHED_CACHE, else the user's cache folder).
+plain processes on loopback. Everything is built once from Go modules and cached
+in $SNAPSCHED_CACHE, by default a folder in the user's cache folder.
 
-When started by "go -C hack/cluster run .", relative paths and the command
-given to run start at the root of the repository.`,
+With "go -C hack/cluster run .", relative paths are relative to the root of the
+repository, where "run" also starts its command.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newBuild(), newAssets(), newUp(), newRun(), newDown(), newStatus(), newEnv(), newJanitor(),
-		newImage(), newLoad(), newNodeCheck(), newNodeInside())
+	root.AddCommand(newBuild(), newAssets(), newUp(), newRun(), newDown(), newStatus(), newEnv(), newWatchdog(),
+		newImage(), newLoad(), newNodeCheck(), newRunNode())
 	return root
 }

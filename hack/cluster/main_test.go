@@ -14,82 +14,69 @@ import (
 	"testing"
 	"time"
 
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/local"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/cluster"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/proc"
 )
 
-func TestShellQuote(t *testing.T) {
-	for in, want := range map[string]string{
-		"/a/b-c.d":  "/a/b-c.d",
-		"/a b":      "'/a b'",
-		"it's":      `'it'\''s'`,
-		"":          "''",
-		"$(rm -rf)": "'$(rm -rf)'",
-	} {
-		if got := shellQuote(in); got != want {
-			t.Errorf("shellQuote(%q) = %s, want %s", in, got, want)
-		}
-	}
-}
-
-func TestPrependPutsAFolderFirstOnce(t *testing.T) {
-	if got := prepend("/b", "/a:/b:/c"); got != "/b:/a:/c" {
+func TestPrependPathPutsTheFolderFirstOnce(t *testing.T) {
+	if got := prependPath("/b", "/a:/b:/c"); got != "/b:/a:/c" {
 		t.Errorf("got %s", got)
 	}
 }
 
-func TestRelativePathsStartAtTheRepository(t *testing.T) {
-	// Tests run in this module's own folder, as "go -C hack/cluster run ." does.
+func TestPathsAreRelativeToTheRepository(t *testing.T) {
+	// A test's working directory is the source folder, as with "go -C hack/cluster run .".
 	wd, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := resolve("x")
+	got, err := absPath("x")
 	if want := filepath.Join(wd, "..", "..", "x"); err != nil || got != want {
 		t.Errorf("got %s, %v, want %s", got, err, want)
 	}
 	dir := t.TempDir()
 	t.Chdir(dir)
-	if got, err := resolve("x"); err != nil || got != filepath.Join(dir, "x") {
-		t.Errorf("elsewhere got %s, %v", got, err)
+	if got, err := absPath("x"); err != nil || got != filepath.Join(dir, "x") {
+		t.Errorf("in another folder: got %s, %v", got, err)
 	}
-	if got, _ := resolve("/x/../y"); got != "/y" {
-		t.Errorf("absolute got %s", got)
+	if got, _ := absPath("/x/../y"); got != "/y" {
+		t.Errorf("absolute path: got %s", got)
 	}
 }
 
-func TestExitCodesAreTheCommands(t *testing.T) {
+func TestExitCodeIsTheCommands(t *testing.T) {
 	for script, want := range map[string]int{"exit 7": 7, "kill -TERM $$": 128 + int(syscall.SIGTERM)} {
 		var code exitError
-		if err := commandResult(exec.Command("sh", "-c", script).Run()); !errors.As(err, &code) || int(code) != want {
+		if err := exitCode(exec.Command("sh", "-c", script).Run()); !errors.As(err, &code) || int(code) != want {
 			t.Errorf("%s: %v, want %d", script, err, want)
 		}
 	}
-	if err := commandResult(nil); err != nil {
+	if err := exitCode(nil); err != nil {
 		t.Error(err)
 	}
-	if got := run([]string{"no-such-verb"}); got != 1 {
-		t.Errorf("an unknown verb exits with %d", got)
+	if got := run([]string{"unknown"}); got != 1 {
+		t.Errorf("an unknown command exits with %d", got)
 	}
 	if got := run([]string{"status", "--dir", t.TempDir()}); got != 1 {
 		t.Errorf("status without a cluster exits with %d", got)
 	}
 }
 
-func TestRunWantsItsDashes(t *testing.T) {
+func TestRunRequiresDashes(t *testing.T) {
 	if got := run([]string{"run", "kubectl", "get", "ns"}); got != 1 {
 		t.Errorf("exit code %d", got)
 	}
 }
 
-func TestTableShowsWhatIsWrong(t *testing.T) {
+func TestTableShowsUnhealthyComponents(t *testing.T) {
 	out := &strings.Builder{}
-	err := writeTable(out, local.Report{Dir: "/d", Parts: []local.PartReport{
-		{Name: "etcd", Pid: 12, Port: 2379, State: local.Healthy, Uptime: "3s"},
-		{Name: "mock-csi", Pid: 13, State: local.Stopped},
+	err := writeTable(out, cluster.Report{Dir: "/d", Components: []cluster.ComponentReport{
+		{Component: component("etcd", 12, 2379), State: cluster.Healthy, Uptime: 3 * time.Second},
+		{Component: component("mock-csi", 13, 0), State: cluster.Stopped},
 	}})
-	want := `PART       PID   PORT   STATE     UPTIME
-etcd       12    2379   healthy   3s
-mock-csi   13    -      stopped   -
+	want := `COMPONENT   PID   PORT   STATE     UPTIME
+etcd        12    2379   healthy   3s
+mock-csi    13    -      stopped   -
 
 Not healthy: mock-csi stopped. Logs are in /d/logs.
 `
@@ -98,31 +85,17 @@ Not healthy: mock-csi stopped. Logs are in /d/logs.
 	}
 }
 
-func TestKeepLogs(t *testing.T) {
-	d, to := local.Dir(t.TempDir()), filepath.Join(t.TempDir(), "kept")
-	for _, path := range []string{d.Log("etcd"), d.Audit()} {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("x"), 0o600)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Setenv(envKeepLogs, to)
-	if err := keepLogs(d); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"etcd.log", "audit.log"} {
-		if _, err := os.Stat(filepath.Join(to, name)); err != nil {
-			t.Error(err)
-		}
-	}
+func component(name string, pid, port int) cluster.Component {
+	return cluster.Component{Name: name, Identity: proc.Identity{Pid: pid}, Port: port}
 }
 
-func TestJanitorSweepsOnlyWhenItsMasterDied(t *testing.T) {
+func TestWatchdogCleansUpUnlessReleased(t *testing.T) {
 	dir := t.TempDir()
-	if err := waitAndSweep(strings.NewReader("0\n"+dismissed+"\n"), local.Dir(dir), true); err != nil {
+	if err := runWatchdog(strings.NewReader("0\n"+releaseMessage+"\n"), cluster.Dir(dir), true); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(dir); err != nil {
-		t.Error("a dismissed janitor must touch nothing")
+		t.Error("a released watchdog removed the folder")
 	}
 
 	child := exec.Command("sh", "-c", "sleep 60 & wait")
@@ -130,12 +103,12 @@ func TestJanitorSweepsOnlyWhenItsMasterDied(t *testing.T) {
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	pipe, master := io.Pipe()
-	swept := make(chan error, 1)
-	go func() { swept <- waitAndSweep(pipe, local.Dir(dir), true) }()
-	(&janitor{pipe: master}).watchGroup(child.Process.Pid)
-	_ = master.Close()
-	if err := <-swept; err != nil {
+	read, write := io.Pipe()
+	done := make(chan error, 1)
+	go func() { done <- runWatchdog(read, cluster.Dir(dir), true) }()
+	(&watchdog{pipe: write}).watchGroup(child.Process.Pid)
+	_ = write.Close()
+	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan struct{})
@@ -143,9 +116,9 @@ func TestJanitorSweepsOnlyWhenItsMasterDied(t *testing.T) {
 	select {
 	case <-ended:
 	case <-time.After(5 * time.Second):
-		t.Error("the command outlived the run")
+		t.Error("the command still runs")
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-		t.Error("the folder should be gone")
+		t.Error("the folder still exists")
 	}
 }

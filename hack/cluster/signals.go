@@ -13,9 +13,9 @@ import (
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/proc"
 )
 
-// signals delivers what asks this program to end. "go run" passes on no
-// signal but those of the terminal, so when a go command started us and is
-// gone, that counts as a SIGTERM: else killing it would leave a cluster behind.
+// signals delivers the signals that end this program. "go run" forwards only those of
+// the terminal, so the end of a parent go command counts as SIGTERM. Otherwise killing
+// it would leave a cluster behind.
 func signals() (<-chan os.Signal, func()) {
 	c := make(chan os.Signal, 8)
 	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
@@ -35,11 +35,16 @@ func signals() (<-chan os.Signal, func()) {
 	return c, func() { signal.Stop(c); close(done) }
 }
 
-// untilSignal ends the context when one arrives. Later ones are swallowed, so
-// that an impatient second Ctrl-C doesn't cut the cleaning up short.
+// untilSignal returns a context that the first signal cancels. It ignores further
+// signals, so that a second Ctrl-C does not interrupt the cleanup.
 func untilSignal(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(ctx)
 	c, stop := signals()
+	ctx, cancel := cancelOnSignal(ctx, c)
+	return ctx, func() { cancel(); stop() }
+}
+
+func cancelOnSignal(ctx context.Context, c <-chan os.Signal) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		select {
 		case <-c:
@@ -47,5 +52,5 @@ func untilSignal(ctx context.Context) (context.Context, func()) {
 		case <-ctx.Done():
 		}
 	}()
-	return ctx, func() { cancel(); stop() }
+	return ctx, cancel
 }

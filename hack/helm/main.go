@@ -1,11 +1,19 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The program helm makes the Helm chart of what kustomize builds, in the shape of
-// kubebuilder's Helm plugin. It reads hack/helm/source, built, from standard input.
+// Command helm generates the Helm chart from the output of kustomize. It reads the
+// objects of hack/helm/source from standard input.
+//
+// kubebuilder's plugin helm/v2-alpha (v4.10.1) was tried and generates a worse chart.
+// It breaks what users rely on: the value crd.keep is not implemented, so uninstalling
+// deletes all schedules and their snapshots, manager.replicas is ignored, and the
+// alerts' own templates are not escaped, so Helm cannot render the chart. It also lacks
+// watchNamespaces with its Roles, names and labels per release, image digests, values
+// for scheduling and volumes, and a schema that rejects unknown values.
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -14,9 +22,9 @@ import (
 )
 
 func main() {
-	out := flag.String("out", "", "The folder that is to hold the chart. What is there is replaced.")
-	version := flag.String("version", "0.1.0", "The chart's version: a semantic version.")
-	image := flag.String("image", "controller:latest", "The manager's image, which values can replace.")
+	out := flag.String("out", "", "Folder of the chart. Its content is replaced.")
+	version := flag.String("version", "0.1.0", "Version of the chart, a semantic version.")
+	image := flag.String("image", "controller:latest", "Default image of the manager.")
 	flag.Parse()
 	if err := run(*out, chart.Release{Version: *version, Image: *image}); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
@@ -26,7 +34,7 @@ func main() {
 
 func run(out string, release chart.Release) error {
 	if out == "" {
-		return fmt.Errorf("name the chart's folder: --out dist/chart")
+		return errors.New("set the chart's folder, as in --out dist/chart")
 	}
 	objects, err := chart.Read(os.Stdin)
 	if err != nil {

@@ -1,3 +1,5 @@
+// A module of its own, so that Prometheus, which evaluates the alerts and the dashboard, stays out of the
+// product's go.mod.
 module mapcontroller.dev/snapshotschedule/test/observe
 
 go 1.26.0

@@ -5,123 +5,73 @@ package build
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/lock"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/filelock"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/progress"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/recipe"
 )
 
-// Output is where progress goes.
+// Output is where progress is written.
 type Output struct {
 	W        io.Writer
 	Terminal bool
 }
 
-// Ensure makes what is missing of the parts. Two runs at once build once: the
-// second waits for the first and finds everything there.
-func (c *Cache) Ensure(ctx context.Context, parts []recipe.Part, out Output) error {
-	if len(c.Missing(parts)) == 0 {
+// Ensure builds the missing components. Of two concurrent runs, the second waits
+// for the first and then finds everything in the cache.
+func (c *Cache) Ensure(ctx context.Context, components []recipe.Component, out Output) error {
+	if len(c.Missing(components)) == 0 {
 		return nil
 	}
-	if err := checkGo(); err != nil {
-		return err
+	if _, err := exec.LookPath("go"); err != nil {
+		return errors.New("go is not in PATH; it is needed to build the cluster's programs")
 	}
 	if err := os.MkdirAll(c.Root, 0o755); err != nil {
 		return err
 	}
 	path := filepath.Join(c.Root, "build.lock")
-	release, err := lock.Take(ctx, path, func() {
-		_, _ = fmt.Fprintf(out.W, "waiting for another build of the same (it holds %s)\n", path)
+	release, err := filelock.Acquire(ctx, path, func() {
+		_, _ = fmt.Fprintf(out.W, "waiting for another build (it holds %s)\n", path)
 	})
 	if err != nil {
 		return err
 	}
 	defer release()
-	c.sweep()
-	if ready, err := c.offer(ctx, c.Missing(parts)); err != nil {
+	c.removeLeftovers()
+	if err := c.installPrebuilt(ctx, c.Missing(components), out.W); err != nil {
 		return err
-	} else if ready != "" {
-		_, _ = fmt.Fprintln(out.W, ready)
 	}
-	return c.compileAll(ctx, parts, out)
+	return c.compileAll(ctx, components, out)
 }
 
-// compileAll works one part after another: go itself keeps all cores busy.
-func (c *Cache) compileAll(ctx context.Context, parts []recipe.Part, out Output) error {
-	report := progress.New(out.W, out.Terminal, names(parts))
-	for _, p := range parts {
-		step := report.Step(p.Name, "building")
-		if c.Has(p) {
+// compileAll compiles one component at a time, because go itself uses all cores.
+func (c *Cache) compileAll(ctx context.Context, components []recipe.Component, out Output) error {
+	names := make([]string, len(components))
+	for i, component := range components {
+		names[i] = component.Name
+	}
+	report := progress.New(out.W, out.Terminal, names)
+	for _, component := range components {
+		step := report.Step(component.Name, "building")
+		if c.Has(component) {
 			step.Cached()
 			continue
 		}
-		if err := c.compile(ctx, p); err != nil {
+		if err := c.compile(ctx, component); err != nil {
 			if ctx.Err() != nil {
 				step.Done("interrupted after")
 				return ctx.Err()
 			}
 			step.Done("failed after")
-			return fmt.Errorf("build %s: %w", p.Name, err)
+			return fmt.Errorf("build %s: %w", component.Name, err)
 		}
 		step.Done("ok")
 	}
 	return nil
-}
-
-// offer installs prebuilt binaries for the missing parts that envtest ships,
-// if any can be had, and says in one line what came of it.
-func (c *Cache) offer(ctx context.Context, missing []recipe.Part) (string, error) {
-	var wanted []recipe.Part
-	for _, p := range missing {
-		if p.Envtest {
-			wanted = append(wanted, p)
-		}
-	}
-	if len(wanted) == 0 {
-		return "", nil
-	}
-	said := ""
-	if dir := os.Getenv("KUBEBUILDER_ASSETS"); dir != "" {
-		err := fromFolder(ctx, dir, c.Versions.KubernetesMinor())
-		if err == nil {
-			return "etcd, kube-apiserver, kubectl: taken from KUBEBUILDER_ASSETS", c.copyFrom(dir, wanted)
-		}
-		said = fmt.Sprintf("KUBEBUILDER_ASSETS is of no use: %v\n", err)
-	}
-	dir, err := c.fromSetupEnvtest(ctx)
-	if err == nil {
-		err = fromFolder(ctx, dir, c.Versions.KubernetesMinor())
-	}
-	if ctx.Err() != nil {
-		return "", ctx.Err()
-	}
-	if err != nil {
-		return said + fmt.Sprintf("no prebuilt etcd, kube-apiserver, kubectl (setup-envtest: %v); building them", err), nil
-	}
-	err = c.copyFrom(dir, wanted)
-	// Best effort: what is left there would only be in the way.
-	_ = os.RemoveAll(c.envtestStore())
-	return said + "etcd, kube-apiserver, kubectl: downloaded by setup-envtest", err
-}
-
-func (c *Cache) copyFrom(dir string, parts []recipe.Part) error {
-	for _, p := range parts {
-		from := filepath.Join(dir, p.Name)
-		if err := c.install(p.Name, func(to string) error { return copyFile(from, to, 0o755) }); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// sweep removes what interrupted builds left. It is called under the lock.
-func (c *Cache) sweep() {
-	left, _ := filepath.Glob(filepath.Join(c.Bin(), ".*.tmp"))
-	for _, path := range left {
-		_ = os.RemoveAll(path)
-	}
 }

@@ -43,53 +43,53 @@ func entries(t *testing.T, dir string) []string {
 }
 
 func TestInstallIsAllOrNothing(t *testing.T) {
-	c, part := testCache(t), recipe.Part{Name: recipe.Etcd}
-	err := c.install(part.Name, func(path string) error {
-		write(t, path, "half of it")
+	c, component := testCache(t), recipe.Component{Name: recipe.Etcd}
+	err := c.install(component.Name, func(path string) error {
+		write(t, path, "incomplete")
 		return errors.New("interrupted")
 	})
-	if err == nil || c.Has(part) || len(entries(t, c.Bin())) != 0 {
+	if err == nil || c.Has(component) || len(entries(t, c.Bin())) != 0 {
 		t.Errorf("err = %v, left %v", err, entries(t, c.Bin()))
 	}
-	err = c.install(part.Name, func(path string) error {
-		if c.Has(part) {
-			t.Error("it is there before it is whole")
+	err = c.install(component.Name, func(path string) error {
+		if c.Has(component) {
+			t.Error("found before it is complete")
 		}
-		write(t, path, "all of it")
+		write(t, path, "complete")
 		return nil
 	})
-	if err != nil || !c.Has(part) || len(entries(t, c.Bin())) != 1 {
+	if err != nil || !c.Has(component) || len(entries(t, c.Bin())) != 1 {
 		t.Errorf("err = %v, left %v", err, entries(t, c.Bin()))
 	}
 }
 
-func TestSweepRemovesWhatAKilledBuildLeft(t *testing.T) {
+func TestRemoveLeftoversKeepsInstalledFiles(t *testing.T) {
 	c := testCache(t)
 	write(t, filepath.Join(c.Bin(), ".etcd.123.tmp"), "half")
 	write(t, filepath.Join(c.Bin(), "kubectl"), "whole")
-	c.sweep()
+	c.removeLeftovers()
 	if got := entries(t, c.Bin()); len(got) != 1 || got[0] != "kubectl" {
 		t.Errorf("left %v", got)
 	}
 }
 
-func TestWhatIsCachedNeedsNoGo(t *testing.T) {
+func TestEnsureNeedsNoGoForCachedComponents(t *testing.T) {
 	c := testCache(t)
-	for _, p := range recipe.Assets() {
+	for _, p := range recipe.EnvtestAssets() {
 		write(t, filepath.Join(c.Bin(), p.Name), "")
 	}
 	t.Setenv("PATH", t.TempDir())
-	if err := c.Ensure(t.Context(), recipe.Assets(), Output{W: io.Discard}); err != nil {
+	if err := c.Ensure(t.Context(), recipe.EnvtestAssets(), Output{W: io.Discard}); err != nil {
 		t.Error(err)
 	}
-	err := c.Ensure(t.Context(), recipe.Parts(), Output{W: io.Discard})
+	err := c.Ensure(t.Context(), recipe.Components(), Output{W: io.Discard})
 	if err == nil || !strings.Contains(err.Error(), "go is not in PATH") {
 		t.Errorf("err = %v", err)
 	}
 }
 
-// assets fakes the binaries of envtest.
-func assets(t *testing.T, version string) string {
+// fakeAssets creates a folder like KUBEBUILDER_ASSETS.
+func fakeAssets(t *testing.T, version string) string {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, recipe.Etcd), "#!/bin/sh\n")
 	write(t, filepath.Join(dir, recipe.KubeAPIServer), "#!/bin/sh\necho Kubernetes "+version+"\n")
@@ -97,47 +97,50 @@ func assets(t *testing.T, version string) string {
 	return dir
 }
 
-func TestPrebuiltBinariesMustBeOfTheMinorVersion(t *testing.T) {
-	if err := fromFolder(t.Context(), assets(t, "v1.37.0"), "1.37"); err != nil {
+func TestPrebuiltProgramsMustHaveTheMinorVersion(t *testing.T) {
+	c := testCache(t)
+	c.Versions.Kubernetes = "1.37.1"
+	if err := c.checkPrebuilt(t.Context(), fakeAssets(t, "v1.37.0")); err != nil {
 		t.Error(err)
 	}
-	if err := fromFolder(t.Context(), assets(t, "v1.36.3"), "1.37"); err == nil {
-		t.Error("1.36 is not 1.37")
+	if err := c.checkPrebuilt(t.Context(), fakeAssets(t, "v1.36.3")); err == nil {
+		t.Error("1.36 was accepted")
 	}
-	if err := fromFolder(t.Context(), t.TempDir(), "1.37"); err == nil {
-		t.Error("an empty folder has nothing")
+	if err := c.checkPrebuilt(t.Context(), t.TempDir()); err == nil {
+		t.Error("an empty folder was accepted")
 	}
 }
 
-func TestKubebuilderAssetsAreReused(t *testing.T) {
+func TestKubebuilderAssetsAreCopied(t *testing.T) {
 	c := testCache(t)
 	c.Versions.Kubernetes = "1.37.1"
-	t.Setenv("KUBEBUILDER_ASSETS", assets(t, "v1.37.0"))
-	said, err := c.offer(t.Context(), c.Missing(recipe.Parts()))
-	if err != nil || !strings.Contains(said, "KUBEBUILDER_ASSETS") {
-		t.Errorf("said %q, err %v", said, err)
+	t.Setenv("KUBEBUILDER_ASSETS", fakeAssets(t, "v1.37.0"))
+	out := &strings.Builder{}
+	err := c.installPrebuilt(t.Context(), c.Missing(recipe.Components()), out)
+	if err != nil || !strings.Contains(out.String(), "KUBEBUILDER_ASSETS") {
+		t.Errorf("printed %q, err %v", out, err)
 	}
-	for _, p := range recipe.Parts() {
+	for _, p := range recipe.Components() {
 		if c.Has(p) != p.Envtest {
 			t.Errorf("has %s: %v", p.Name, c.Has(p))
 		}
 	}
 }
 
-func TestReasonIsShort(t *testing.T) {
+func TestLastCause(t *testing.T) {
 	const long = `go: downloading example.com/x v1.0.0
 unable to list: unable to perform request: Get "https://example.com/index": lookup example.com: no such host
 exit status 2
 `
-	if got := reason(long, errors.New("exit status 1")); got != "no such host" {
+	if got := lastCause(long, errors.New("exit status 1")); got != "no such host" {
 		t.Errorf("got %q", got)
 	}
-	if got := reason("", errors.New("exit status 1")); got != "exit status 1" {
+	if got := lastCause("", errors.New("exit status 1")); got != "exit status 1" {
 		t.Errorf("got %q", got)
 	}
 }
 
-func TestGoFailureShowsCommandAndOutput(t *testing.T) {
+func TestGoErrorContainsCommandAndOutput(t *testing.T) {
 	dir := t.TempDir()
 	fake := filepath.Join(dir, "bin", "go")
 	write(t, fake, "#!/bin/sh\necho main.go:1: it does not compile\nexit 1\n")
@@ -157,21 +160,22 @@ func TestCacheDirFollowsTheEnvironment(t *testing.T) {
 	}
 }
 
-func TestSetupEnvtestDownloadsAreReused(t *testing.T) {
+func TestSetupEnvtestDownloadsAreInstalled(t *testing.T) {
 	c := testCache(t)
 	c.Versions.Kubernetes = "1.37.1"
-	// A go that plays setup-envtest: it lists one version, then gives its folder.
+	// A fake go that behaves like setup-envtest.
 	fake := filepath.Join(t.TempDir(), "go")
 	write(t, fake, `#!/bin/sh
 case "$*" in
 *" list "*) echo "(available)  v1.37.0  linux/amd64" ;;
-*" use "*) echo `+assets(t, "v1.37.0")+` ;;
+*" use "*) echo `+fakeAssets(t, "v1.37.0")+` ;;
 esac
 `)
 	t.Setenv("PATH", filepath.Dir(fake)+":"+os.Getenv("PATH"))
 	t.Setenv("KUBEBUILDER_ASSETS", "")
-	said, err := c.offer(t.Context(), c.Missing(recipe.Parts()))
-	if err != nil || !strings.Contains(said, "downloaded") || !c.Has(recipe.Part{Name: recipe.Kubectl}) {
-		t.Errorf("said %q, err %v", said, err)
+	out := &strings.Builder{}
+	err := c.installPrebuilt(t.Context(), c.Missing(recipe.Components()), out)
+	if err != nil || !strings.Contains(out.String(), "downloaded") || !c.Has(recipe.Component{Name: recipe.Kubectl}) {
+		t.Errorf("printed %q, err %v", out, err)
 	}
 }

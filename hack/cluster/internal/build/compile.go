@@ -9,28 +9,27 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/recipe"
 )
 
-// compile makes one part from modules and installs it.
-func (c *Cache) compile(ctx context.Context, p recipe.Part) error {
-	if p.Name == recipe.CRDs {
+// compile builds one component and installs it.
+func (c *Cache) compile(ctx context.Context, component recipe.Component) error {
+	if component.Name == recipe.CRDs {
 		return c.copyCRDs(ctx)
 	}
-	src := c.Src(p.Module)
-	if err := c.generate(ctx, p.Module, src); err != nil {
+	src := c.Src(component.Module)
+	if err := c.generateModule(ctx, component.Module, src); err != nil {
 		return err
 	}
-	return c.install(p.Name, func(path string) error {
-		return runGo(ctx, src, filepath.Join(src, p.Name+".log"),
-			"build", "-tags", p.Tags, "-ldflags", c.Versions.LDFlags(p), "-o", path, p.Package)
+	return c.install(component.Name, func(path string) error {
+		return runGo(ctx, src, filepath.Join(src, component.Name+".log"),
+			"build", "-tags", component.Tags, "-ldflags", c.Versions.LDFlags(component), "-o", path, component.Package)
 	})
 }
 
-// generate writes the build module of a part, once.
-func (c *Cache) generate(ctx context.Context, module, src string) error {
+// generateModule writes a build module unless it exists.
+func (c *Cache) generateModule(ctx context.Context, module, src string) error {
 	gomod := filepath.Join(src, "go.mod")
 	if _, err := os.Stat(gomod); err == nil {
 		return nil
@@ -50,7 +49,7 @@ func (c *Cache) generate(ctx context.Context, module, src string) error {
 		}
 		kubernetes = string(b)
 	}
-	for program, source := range recipe.Generated(module) {
+	for program, source := range recipe.GeneratedSources(module) {
 		if err := writeIfMissing(filepath.Join(src, program, "main.go"), source); err != nil {
 			return err
 		}
@@ -72,7 +71,7 @@ func (c *Cache) copyCRDs(ctx context.Context) error {
 		return err
 	}
 	if len(files) == 0 {
-		return fmt.Errorf("%s holds no snapshot CRDs in config/crd", c.Versions.CRDModule())
+		return fmt.Errorf("no snapshot CRDs in config/crd of %s", c.Versions.CRDModule())
 	}
 	return c.install(recipe.CRDs, func(path string) error {
 		if err := os.MkdirAll(path, 0o755); err != nil {
@@ -104,15 +103,18 @@ func copyFile(from, to string, mode os.FileMode) error {
 	return out.Close()
 }
 
-func names(parts []recipe.Part) []string {
-	out := make([]string, len(parts))
-	for i, p := range parts {
-		out[i] = p.Name
+// writeIfMissing does not overwrite: go adds requirements to a generated go.mod, and
+// resolving them again is slow.
+func writeIfMissing(path, text string) error {
+	if _, err := os.Stat(path); err == nil {
+		return nil
 	}
-	return out
-}
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
-	return line
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	tmp := path + ".tmp"
+	if err := os.WriteFile(tmp, []byte(text), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(tmp, path)
 }

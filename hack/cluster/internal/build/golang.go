@@ -6,30 +6,29 @@ package build
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
 	"time"
 
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/logtail"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/proc"
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/tail"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/shell"
 )
 
-// goEnv is the environment of every go command: nothing that the caller set
-// for his own builds may change what is built here.
+// goEnv returns the environment of every go command. It overrides what the caller
+// may have set for other builds.
 func goEnv() []string {
 	return append(os.Environ(),
 		"GOFLAGS=-mod=mod -buildvcs=false", "GOWORK=off", "CGO_ENABLED=0",
 		"GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
 }
 
-// goCommand prepares go in dir. When ctx ends the whole process group goes,
-// as go's compilers would else work on for a while.
+// goCommand returns a go command. The end of ctx terminates its process group,
+// because compilers would otherwise continue for a while.
 func goCommand(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir, cmd.Env = dir, goEnv()
@@ -40,13 +39,13 @@ func goCommand(ctx context.Context, dir string, args ...string) *exec.Cmd {
 }
 
 func run(cmd *exec.Cmd) error {
-	if err := proc.OnLastingThread(cmd); err != nil {
+	if err := proc.StartOnLastingThread(cmd); err != nil {
 		return err
 	}
 	return cmd.Wait()
 }
 
-// runGo runs go with its output in a log file, whose end is the error.
+// runGo runs go with its output in a log file, and quotes its end in the error.
 func runGo(ctx context.Context, dir, log string, args ...string) error {
 	f, err := os.Create(log)
 	if err != nil {
@@ -59,28 +58,17 @@ func runGo(ctx context.Context, dir, log string, args ...string) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return fmt.Errorf("%w\n  command: cd %s && GOFLAGS=-mod=mod GOWORK=off CGO_ENABLED=0 go %s\n  the last lines of %s:\n%s",
-			err, dir, quote(args), log, tail.Indented(log, 30))
+		return fmt.Errorf("%w\n  command: cd %s && GOFLAGS=-mod=mod GOWORK=off CGO_ENABLED=0 go %s%s",
+			err, shell.Quote(dir), shell.Quote(args...), logtail.Quote(log, 30))
 	}
 	return nil
 }
 
-func quote(args []string) string {
-	out := make([]string, len(args))
-	for i, a := range args {
-		out[i] = a
-		if strings.ContainsAny(a, " $'\"") {
-			out[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(out, " ")
-}
-
-// download gets a module into Go's module cache and gives its folder there.
+// download downloads a module into Go's module cache and returns its folder.
 func download(ctx context.Context, dir, module string) (string, error) {
 	cmd := goCommand(ctx, dir, "mod", "download", "-json", module)
-	var out, errs strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &errs
+	var out, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &stderr
 	err := run(cmd)
 	if ctx.Err() != nil {
 		return "", ctx.Err()
@@ -90,34 +78,10 @@ func download(ctx context.Context, dir, module string) (string, error) {
 		return "", fmt.Errorf("download %s: %s", module, m.Error)
 	}
 	if err != nil {
-		return "", fmt.Errorf("download %s: %w\n%s", module, err, strings.TrimSpace(errs.String()))
+		return "", fmt.Errorf("download %s: %w\n%s", module, err, strings.TrimSpace(stderr.String()))
 	}
 	if m.Dir == "" {
-		return "", fmt.Errorf("download %s: go named no folder", module)
+		return "", fmt.Errorf("download %s: go printed no folder", module)
 	}
 	return m.Dir, nil
-}
-
-// checkGo fails early and plainly.
-func checkGo() error {
-	if _, err := exec.LookPath("go"); err != nil {
-		return errors.New("go is not in PATH; it is needed to build the cluster's programs")
-	}
-	return nil
-}
-
-// writeIfMissing leaves a file that is there alone: go adds to the generated go.mod,
-// and starting over each time would cost a resolution.
-func writeIfMissing(path, text string) error {
-	if _, err := os.Stat(path); err == nil {
-		return nil
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	tmp := path + ".tmp"
-	if err := os.WriteFile(tmp, []byte(text), 0o644); err != nil {
-		return err
-	}
-	return os.Rename(tmp, path)
 }

@@ -1,9 +1,9 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package image writes a container image without a container engine: one
-// program and nothing else, as an archive that "docker load", "ctr images
-// import" and "kind load image-archive" take.
+// Package image writes container images without a container engine. An image
+// contains one program; its archive can be loaded with "docker load", "ctr images
+// import" and "kind load image-archive".
 package image
 
 import (
@@ -21,19 +21,18 @@ import (
 	"time"
 )
 
-// Image says what is in the image. The same image gives the same bytes.
+// Image describes an image. Equal images are written as equal bytes.
 type Image struct {
-	// Name is the whole reference, with its tag.
+	// Name is the full reference, including the tag.
 	Name string
-	// Program is the file that becomes the only one and the entrypoint, in the root.
+	// Program is the path of the program. It becomes the entrypoint, in /.
 	Program string
-	// User is whom it runs as, as "uid:gid"; empty is root.
-	User string
-	// Labels are those of the image itself.
+	// User is "uid:gid". It defaults to root.
+	User   string
 	Labels map[string]string
 }
 
-// passwd names the users that an image may run as, as the distroless images do.
+// passwd has the users of the distroless images.
 const passwd = `root:x:0:0:root:/root:/sbin/nologin
 nobody:x:65534:65534:nobody:/nonexistent:/sbin/nologin
 nonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin
@@ -45,10 +44,10 @@ type file struct {
 	body []byte
 }
 
-// Write writes the archive.
+// Write writes the image as an archive.
 func (i Image) Write(w io.Writer) error {
 	if repository, tag, _ := strings.Cut(path.Base(i.Name), ":"); repository == "" || tag == "" {
-		return fmt.Errorf("%q is no name of an image with its tag, such as controller:latest", i.Name)
+		return fmt.Errorf("invalid image name %q; it needs a name and a tag, such as controller:latest", i.Name)
 	}
 	layer, entrypoint, err := i.layer()
 	if err != nil {

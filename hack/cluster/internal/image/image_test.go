@@ -31,7 +31,7 @@ func unpack(t *testing.T, b []byte) map[string][]byte {
 	}
 }
 
-func TestTheArchiveHoldsTheProgramAndSaysHowToRunIt(t *testing.T) {
+func TestArchiveContainsTheProgramAndItsConfig(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "manager")
 	if err := os.WriteFile(program, []byte("a program"), 0o600); err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func TestTheArchiveHoldsTheProgramAndSaysHowToRunIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(first.Bytes(), again.Bytes()) {
-		t.Error("the same image should give the same bytes")
+		t.Error("the same image was written as different bytes")
 	}
 	files := unpack(t, first.Bytes())
 	var manifest []struct {
@@ -77,14 +77,14 @@ func TestTheArchiveHoldsTheProgramAndSaysHowToRunIt(t *testing.T) {
 		t.Errorf("the config is %+v", config)
 	}
 	if config.RootFS.DiffIDs[0] != "sha256:"+digest(layer) {
-		t.Error("the layer has another digest")
+		t.Error("the digest of the layer is wrong")
 	}
 }
 
-func TestANameNeedsATag(t *testing.T) {
+func TestWriteRejectsANameWithoutTag(t *testing.T) {
 	for _, name := range []string{"", "controller", "localhost:5000/controller", "x/:1"} {
 		if err := (Image{Name: name}).Write(io.Discard); err == nil {
-			t.Errorf("%q should be refused", name)
+			t.Errorf("%q was accepted", name)
 		}
 	}
 }

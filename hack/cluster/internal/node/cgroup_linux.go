@@ -18,8 +18,8 @@ import (
 
 const cgroupRoot = "/sys/fs/cgroup"
 
-// hierarchies are the folders that hold a cgroup of the node: one with cgroup
-// v2, one for each controller with v1.
+// hierarchies returns the folders in which the node needs a cgroup: one for cgroup
+// v2, one per controller for v1.
 func hierarchies() ([]string, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(cgroupRoot, &s); err != nil {
@@ -31,7 +31,7 @@ func hierarchies() ([]string, error) {
 	entries, err := os.ReadDir(cgroupRoot)
 	var found []string
 	for _, e := range entries {
-		// Links name two controllers that are in one folder.
+		// Symbolic links are aliases for folders with several controllers.
 		if e.IsDir() {
 			found = append(found, filepath.Join(cgroupRoot, e.Name()))
 		}
@@ -42,7 +42,7 @@ func hierarchies() ([]string, error) {
 	return found, err
 }
 
-func makeCgroup(name string) error {
+func createCgroup(name string) error {
 	all, err := hierarchies()
 	if err != nil {
 		return err
@@ -52,16 +52,16 @@ func makeCgroup(name string) error {
 		if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		if err := fill(h, dir); err != nil {
+		if err := enableControllers(h, dir); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// fill gives a fresh cgroup what kubelet takes for granted: with v1 the
-// processors, which start out empty, and with v2 the controllers.
-func fill(parent, dir string) error {
+// enableControllers prepares a new cgroup as kubelet expects it: v2 needs the
+// controllers enabled, v1 needs the CPU set, which is initially empty.
+func enableControllers(parent, dir string) error {
 	if b, err := os.ReadFile(filepath.Join(parent, "cgroup.controllers")); err == nil && parent == cgroupRoot {
 		enable := strings.Fields(string(b))
 		for i := range enable {
@@ -84,8 +84,8 @@ func fill(parent, dir string) error {
 	return nil
 }
 
-// RemoveCgroup removes what Enter and kubelet made, once the node has ended:
-// the kernel may take a moment to clear the last processes away.
+// RemoveCgroup removes the cgroups of a stopped node. It retries because the kernel
+// may need a moment to remove the last processes.
 func RemoveCgroup(name string) error {
 	all, err := hierarchies()
 	if err != nil || name == "" {
@@ -102,8 +102,8 @@ func RemoveCgroup(name string) error {
 	}
 }
 
-// removeTree removes the folders only, the deepest first: the files of a cgroup
-// go with it.
+// removeTree removes folders only, the deepest first: the kernel removes the files
+// of a cgroup with it.
 func removeTree(dir string) error {
 	var dirs []string
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {

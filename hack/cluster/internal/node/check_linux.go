@@ -4,10 +4,8 @@
 package node
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,12 +14,12 @@ import (
 	"syscall"
 )
 
-// packages are the programs that a node needs and that no Go module holds, and
-// the Debian package of each.
-var packages = map[string]string{"runc": "runc", "nft": "nftables"}
+// debianPackages maps each program that a node needs and that is not built from Go
+// modules to its Debian package.
+var debianPackages = map[string]string{"runc": "runc", "nft": "nftables"}
 
-// AdminPath adds the folders of administrators' programs to PATH.
-func AdminPath() error {
+// AddSbinToPath adds the sbin folders to PATH.
+func AddSbinToPath() error {
 	path := os.Getenv("PATH")
 	for _, dir := range []string{"/usr/local/sbin", "/usr/sbin", "/sbin"} {
 		if !strings.Contains(":"+path+":", ":"+dir+":") {
@@ -31,10 +29,10 @@ func AdminPath() error {
 	return os.Setenv("PATH", path)
 }
 
-func missing() []string {
+func missingPackages() []string {
 	var names []string
-	for program, debian := range packages {
-		if !installed(program) {
+	for program, debian := range debianPackages {
+		if _, err := exec.LookPath(program); err != nil {
 			names = append(names, debian)
 		}
 	}
@@ -42,77 +40,43 @@ func missing() []string {
 	return names
 }
 
-func installed(program string) bool {
-	_, err := exec.LookPath(program)
-	return err == nil
-}
-
-// Install gets what is missing of the programs by apt-get, and says so.
-func Install(ctx context.Context, out io.Writer) error {
-	names := missing()
-	// Where nothing can be installed, Check says what is missing.
-	if len(names) == 0 || os.Geteuid() != 0 || !installed("apt-get") {
-		return nil
-	}
-	_, _ = fmt.Fprintf(out, "installing %s by apt-get\n", strings.Join(names, " and "))
-	install := append([]string{"install", "-y", "--no-install-recommends"}, names...)
-	if aptGet(ctx, install) == nil {
-		return nil
-	}
-	// The usual reason is that its lists are missing or old.
-	if err := aptGet(ctx, []string{"update"}); err != nil {
-		return err
-	}
-	return aptGet(ctx, install)
-}
-
-func aptGet(ctx context.Context, args []string) error {
-	cmd := exec.CommandContext(ctx, "apt-get", args...)
-	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-		return fmt.Errorf("apt-get %s: %w: %s", strings.Join(args, " "), err, lines[len(lines)-1])
-	}
-	return nil
-}
-
-// Check says why no node can run here, if it can't. trial is this program with
-// the arguments that make it call Trial.
-func Check(dir string, trial *exec.Cmd) error {
+// Check returns why no node can run here, or nil. The optional command try is this
+// program with arguments that make it call TrySetup.
+func Check(dir string, try *exec.Cmd) error {
 	if os.Geteuid() != 0 {
 		return errors.New("a node needs root, for namespaces, mounts and cgroups")
 	}
-	if names := missing(); len(names) > 0 {
-		return fmt.Errorf("a node needs %s, and it is not installed: apt-get install %s",
+	if names := missingPackages(); len(names) > 0 {
+		return fmt.Errorf("a node needs %s, not installed: apt-get install %s",
 			strings.Join(names, " and "), strings.Join(names, " "))
 	}
-	for _, h := range hidden {
+	for _, h := range masked {
 		if rel, err := filepath.Rel(h, dir); err == nil && !strings.HasPrefix(rel, "..") {
-			return fmt.Errorf("the folder of a cluster with a node can't be in %s (%s): choose another with --dir or $TMPDIR", h, dir)
+			return fmt.Errorf("the folder of a cluster with a node cannot be in %s (%s); set another one with --dir or $TMPDIR", h, dir)
 		}
 	}
-	if trial == nil {
+	if try == nil {
 		return nil
 	}
-	trial.SysProcAttr = &syscall.SysProcAttr{Cloneflags: Namespaces}
-	out, err := trial.CombinedOutput()
+	try.SysProcAttr = &syscall.SysProcAttr{Cloneflags: Namespaces}
+	out, err := try.CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("this machine allows no node: %w: %s", err, strings.TrimSpace(string(out)))
+		return fmt.Errorf("this machine does not allow a node: %w: %s", err, strings.TrimSpace(string(out)))
 	}
 	return nil
 }
 
-// Namespaces are those that a node has for itself.
+// Namespaces are the clone(2) flags of a node's namespaces.
 const Namespaces = syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID
 
-// Trial makes a node that runs nothing: whatever the machine forbids shows here.
-func Trial(cgroup string) error {
-	if err := Enter(cgroup); err != nil {
+// TrySetup sets up a node that runs nothing, to find what the machine forbids.
+func TrySetup(cgroup string) error {
+	if err := Setup(cgroup); err != nil {
 		return err
 	}
 	for _, args := range [][]string{
 		{"nft", "add", "table", "ip", "trial"},
-		// What kube-proxy's rules consist of: maps, and address translation.
+		// kube-proxy needs address translation and maps.
 		{"nft", "add", "chain", "ip", "trial", "nat", "{ type nat hook output priority 0; }"},
 		{"nft", "add", "map", "ip", "trial", "services", "{ type ipv4_addr : verdict; }"},
 	} {

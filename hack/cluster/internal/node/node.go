@@ -1,14 +1,13 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package node is the machine of a one-node cluster: mount, network and pid
-// namespaces and a cgroup of its own on this machine, in which kubelet,
-// containerd and kube-proxy run as on any node. When the first process in it
-// ends the kernel ends all others, and nothing is left but a folder and a
-// cgroup.
+// Package node isolates a one-node cluster from the machine: kubelet, containerd
+// and kube-proxy run in their own mount, network and pid namespaces and in their
+// own cgroup. When the init process of the pid namespace exits, the kernel kills
+// all other processes. Only a folder and a cgroup are left to remove.
 package node
 
-// What the node is called and where it is, in a network that nobody outside sees.
+// The node's name and addresses, in a network that is not visible from outside.
 const (
 	Name        = "local"
 	IP          = "172.31.0.2"
@@ -18,6 +17,6 @@ const (
 	PodCIDR     = "10.244.0.0/24"
 )
 
-// hidden are folders of the machine in whose place the node sees empty ones:
-// the programs of a node write there and don't take another folder.
-var hidden = []string{"/run", "/var/log", "/var/lib"}
+// masked are folders that appear empty inside the node, because its programs
+// write to them and cannot be configured to use others.
+var masked = []string{"/run", "/var/log", "/var/lib"}

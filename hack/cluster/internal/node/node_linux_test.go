@@ -4,7 +4,6 @@
 package node
 
 import (
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,14 +21,14 @@ func TestRemoveTreeRemovesFoldersOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(root, "cgroup")); err == nil {
-		t.Error("it is still there")
+		t.Error("the folder still exists")
 	}
-	if err := removeTree(filepath.Join(root, "never")); err != nil {
-		t.Errorf("what is not there is gone: %v", err)
+	if err := removeTree(filepath.Join(root, "missing")); err != nil {
+		t.Errorf("removing a missing folder: %v", err)
 	}
 }
 
-func TestAnEmptyNameRemovesNothing(t *testing.T) {
+func TestRemoveCgroupIgnoresAnEmptyName(t *testing.T) {
 	if err := RemoveCgroup(""); err != nil {
 		t.Error(err)
 	}
@@ -38,7 +37,7 @@ func TestAnEmptyNameRemovesNothing(t *testing.T) {
 	}
 }
 
-func TestCheckSaysWhatIsMissing(t *testing.T) {
+func TestCheckNamesWhatIsMissing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	err := Check(t.TempDir(), nil)
 	want := "runc"
@@ -46,19 +45,16 @@ func TestCheckSaysWhatIsMissing(t *testing.T) {
 		want = "root"
 	}
 	if err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("err = %v, want something about %s", err, want)
-	}
-	if err := Install(t.Context(), io.Discard); err != nil {
-		t.Errorf("without apt-get there is nothing to do: %v", err)
+		t.Errorf("err = %v, want %q in it", err, want)
 	}
 }
 
-func TestCheckRefusesAFolderThatTheNodeDoesNotSee(t *testing.T) {
+func TestCheckRejectsAMaskedFolder(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("needs root to come that far")
+		t.Skip("needs root")
 	}
 	bin := t.TempDir()
-	for program := range packages {
+	for program := range debianPackages {
 		if err := os.WriteFile(filepath.Join(bin, program), []byte("#!/bin/sh\n"), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -72,9 +68,9 @@ func TestCheckRefusesAFolderThatTheNodeDoesNotSee(t *testing.T) {
 	}
 }
 
-func TestAdminPathAddsFoldersOnce(t *testing.T) {
+func TestAddSbinToPathAddsEachFolderOnce(t *testing.T) {
 	t.Setenv("PATH", "/bin:/usr/sbin")
-	if err := AdminPath(); err != nil {
+	if err := AddSbinToPath(); err != nil {
 		t.Fatal(err)
 	}
 	if got := os.Getenv("PATH"); got != "/bin:/usr/sbin:/usr/local/sbin:/sbin" {
@@ -82,49 +78,17 @@ func TestAdminPathAddsFoldersOnce(t *testing.T) {
 	}
 }
 
-func TestInstallFetchesTheListsWhenTheyAreMissing(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root installs")
-	}
-	bin, asked := t.TempDir(), filepath.Join(t.TempDir(), "asked")
-	// An apt-get that knows nothing until it has fetched its lists.
-	script := `#!/bin/sh
-echo "$*" >> ` + asked + `
-case "$1" in
-update) : > ` + asked + `.lists ;;
-install) [ -e ` + asked + `.lists ] || { echo "E: Unable to locate package"; exit 100; } ;;
-esac
-`
-	if err := os.WriteFile(filepath.Join(bin, "apt-get"), []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", bin)
-	out := &strings.Builder{}
-	if err := Install(t.Context(), out); err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile(asked)
-	const install = "install -y --no-install-recommends nftables runc\n"
-	if err != nil || string(got) != install+"update\n"+install {
-		t.Errorf("asked for %q, %v", got, err)
-	}
-	if !strings.Contains(out.String(), "installing nftables and runc") {
-		t.Errorf("said %q", out)
-	}
-}
-
-// The first process of a node reaps whatever comes its way, so it is tried in
-// a process of its own.
-func TestFirst(t *testing.T) {
-	if script := os.Getenv("TEST_FIRST"); script != "" {
-		if err := First(exec.Command("sh", "-c", script)); err != nil {
+// RunInit reaps every child of its process, so each case runs it in a new one.
+func TestRunInitEndsWithItsMainProcessOrASignal(t *testing.T) {
+	if script := os.Getenv("TEST_RUN_INIT"); script != "" {
+		if err := RunInit(exec.Command("sh", "-c", script)); err != nil {
 			os.Exit(1)
 		}
 		os.Exit(0)
 	}
 	run := func(script string) (*exec.Cmd, chan error) {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestFirst$")
-		cmd.Env = append(os.Environ(), "TEST_FIRST="+script)
+		cmd := exec.Command(os.Args[0], "-test.run=^TestRunInit")
+		cmd.Env = append(os.Environ(), "TEST_RUN_INIT="+script)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -133,10 +97,10 @@ func TestFirst(t *testing.T) {
 		return cmd, ended
 	}
 	if _, ended := run("exit 0"); <-ended != nil {
-		t.Error("work that ends well ends well")
+		t.Error("failed though its main process succeeded")
 	}
 	if _, ended := run("exit 3"); <-ended == nil {
-		t.Error("work that fails fails")
+		t.Error("succeeded though its main process failed")
 	}
 	marker := filepath.Join(t.TempDir(), "up")
 	cmd, ended := run("touch " + marker + "; exec sleep 5")
@@ -149,9 +113,9 @@ func TestFirst(t *testing.T) {
 	select {
 	case err := <-ended:
 		if err != nil {
-			t.Errorf("asked to end: %v", err)
+			t.Errorf("after a signal: %v", err)
 		}
 	case <-time.After(4 * time.Second):
-		t.Error("it should end at once when asked to")
+		t.Error("it ignored the signal")
 	}
 }

@@ -6,34 +6,30 @@
 package node
 
 import (
-	"context"
 	"errors"
 	"io"
 	"os/exec"
 )
 
-// Namespaces has no meaning.
+// Namespaces is unused: a node needs Linux.
 const Namespaces = 0
 
 var errNotLinux = errors.New("a node needs Linux")
 
-// AdminPath has nothing to do.
-func AdminPath() error { return nil }
+// AddSbinToPath does nothing.
+func AddSbinToPath() error { return nil }
 
-// Install has nothing to do.
-func Install(context.Context, io.Writer) error { return nil }
-
-// Check says that no node can run here.
+// Check returns an error: a node needs Linux.
 func Check(string, *exec.Cmd) error { return errNotLinux }
 
-// Trial says that no node can run here.
-func Trial(string) error { return errNotLinux }
+// TrySetup returns an error: a node needs Linux.
+func TrySetup(string) error { return errNotLinux }
 
-// Enter says that no node can run here.
-func Enter(string) error { return errNotLinux }
+// Setup returns an error: a node needs Linux.
+func Setup(string) error { return errNotLinux }
 
-// First says that no node can run here.
-func First(*exec.Cmd, ...io.Closer) error { return errNotLinux }
+// RunInit returns an error: a node needs Linux.
+func RunInit(*exec.Cmd, ...io.Closer) error { return errNotLinux }
 
-// RemoveCgroup has nothing to do.
+// RemoveCgroup does nothing.
 func RemoveCgroup(string) error { return nil }

@@ -8,8 +8,7 @@ import (
 	"fmt"
 )
 
-// Kubeconfig writes a kubeconfig that holds all it needs, so that it can be
-// copied elsewhere on the machine.
+// Kubeconfig returns a kubeconfig with embedded certificates.
 func Kubeconfig(server string, ca []byte, user string, client Pair) []byte {
 	b64 := base64.StdEncoding.EncodeToString
 	return fmt.Appendf(nil, `apiVersion: v1

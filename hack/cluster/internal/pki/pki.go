@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pki makes the certificates, keys and kubeconfigs of a cluster.
+// Package pki creates the certificates, keys and kubeconfigs of a cluster.
 package pki
 
 import (
@@ -18,21 +18,20 @@ import (
 	"time"
 )
 
-// lifetime outlasts any local cluster: one that stops working overnight
-// because a certificate ran out would be a riddle.
+// lifetime is long so that no certificate of a local cluster expires.
 const lifetime = 10 * 365 * 24 * time.Hour
 
 // Pair is a certificate and its key, PEM-encoded.
 type Pair struct{ Cert, Key []byte }
 
-// Authority signs the certificates of one cluster.
+// Authority is the certificate authority of one cluster.
 type Authority struct {
 	Pair
 	cert *x509.Certificate
 	key  crypto.Signer
 }
 
-// NewAuthority makes a new authority, known to nobody but its cluster.
+// NewAuthority creates a self-signed authority.
 func NewAuthority() (*Authority, error) {
 	key, err := newKey()
 	if err != nil {
@@ -48,32 +47,25 @@ func NewAuthority() (*Authority, error) {
 	return &Authority{Pair: pair, cert: template, key: key}, nil
 }
 
-// Server issues a serving certificate for loopback and the names that a
-// kube-apiserver goes by, and also for those given.
-func (a *Authority) Server(also ...net.IP) (Pair, error) {
+// Server issues a serving certificate for loopback, the names of the
+// kube-apiserver Service, and the given addresses.
+func (a *Authority) Server(addresses ...net.IP) (Pair, error) {
 	t := certTemplate(pkix.Name{CommonName: "localhost"})
 	t.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
-	t.IPAddresses = append([]net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}, also...)
+	t.IPAddresses = append([]net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}, addresses...)
 	t.DNSNames = []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"}
 	return a.issue(t)
 }
 
-// Client issues a certificate that logs in as user, a member of groups.
+// Client issues a certificate that authenticates as user, a member of groups.
 func (a *Authority) Client(user string, groups ...string) (Pair, error) {
 	t := certTemplate(pkix.Name{CommonName: user, Organization: groups})
 	t.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	return a.issue(t)
 }
 
-// Pool is what a client needs to trust the authority.
-func (a *Authority) Pool() *x509.CertPool {
-	p := x509.NewCertPool()
-	p.AppendCertsFromPEM(a.Cert)
-	return p
-}
-
-// SigningKey makes a key pair for service account tokens: Cert holds the
-// public key.
+// SigningKey creates a key pair for service account tokens. Cert is the public
+// key.
 func SigningKey() (Pair, error) {
 	key, err := newKey()
 	if err != nil {
@@ -99,7 +91,7 @@ func (a *Authority) issue(t *x509.Certificate) (Pair, error) {
 func certTemplate(subject pkix.Name) *x509.Certificate {
 	return &x509.Certificate{
 		Subject: subject,
-		// A little earlier, for clocks that step back.
+		// In the past, in case the clock steps back.
 		NotBefore: time.Now().Add(-time.Hour),
 		NotAfter:  time.Now().Add(lifetime),
 	}
@@ -119,8 +111,8 @@ func sign(t, parent *x509.Certificate, key, parentKey crypto.Signer) (Pair, erro
 	return Pair{Cert: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), Key: private}, err
 }
 
-// encodeKey uses the EC form: the service account key readers of Kubernetes
-// take it as well as the certificate ones do.
+// encodeKey uses the EC form because Kubernetes reads it for certificates and for
+// service account keys.
 func encodeKey(key crypto.Signer) ([]byte, error) {
 	der, err := x509.MarshalECPrivateKey(key.(*ecdsa.PrivateKey))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// start runs a shell script as a part would be run.
+// start runs a shell script as a component is run.
 func start(t *testing.T, script string) (*Process, string) {
 	t.Helper()
 	log := filepath.Join(t.TempDir(), "log")
@@ -31,85 +31,85 @@ func waitFor(t *testing.T, what string, condition func() bool) {
 			return
 		}
 	}
-	t.Fatal("never came: ", what)
+	t.Fatal("timed out waiting for ", what)
 }
 
-func logHolds(path, text string) func() bool {
+func logContains(path, text string) func() bool {
 	return func() bool {
 		b, _ := os.ReadFile(path)
 		return strings.Contains(string(b), text)
 	}
 }
 
-func TestStopAsksThenKills(t *testing.T) {
-	polite, log := start(t, `trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.01; done`)
-	waitFor(t, "up", logHolds(log, "up"))
-	if err := polite.Stop(5 * time.Second); err != nil {
+func TestStopSendsSIGTERMThenSIGKILL(t *testing.T) {
+	graceful, log := start(t, `trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.01; done`)
+	waitFor(t, "up", logContains(log, "up"))
+	if err := graceful.Stop(5 * time.Second); err != nil {
 		t.Fatal(err)
 	}
-	<-polite.Done
-	if !logHolds(log, "bye")() {
-		t.Error("it wasn't asked to stop")
+	<-graceful.Done
+	if !logContains(log, "bye")() {
+		t.Error("it did not receive SIGTERM")
 	}
 
 	stubborn, log := start(t, `trap '' TERM; echo up; while :; do sleep 0.01; done`)
-	waitFor(t, "up", logHolds(log, "up"))
+	waitFor(t, "up", logContains(log, "up"))
 	if err := stubborn.Stop(50 * time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
 	<-stubborn.Done
 	if stubborn.Alive() {
-		t.Error("it is still alive")
+		t.Error("it still runs")
 	}
 }
 
-func TestAReusedPidIsNotOurs(t *testing.T) {
+func TestIdentityDetectsAReusedPid(t *testing.T) {
 	p, log := start(t, `echo up; exec sleep 60`)
-	waitFor(t, "up", logHolds(log, "up"))
-	older := Ref{Pid: p.Pid, Identity: p.Identity + "0"}
+	waitFor(t, "up", logContains(log, "up"))
+	older := Identity{Pid: p.Pid, StartTime: p.StartTime + "0"}
 	if older.Alive() {
-		t.Error("another start time is another process")
+		t.Error("a process with another start time is alive")
 	}
 	if err := older.Stop(0); err != nil {
 		t.Fatal(err)
 	}
 	if !p.Alive() {
-		t.Error("a process that wasn't ours was killed")
+		t.Error("Stop killed another process")
 	}
-	if (Ref{}).Alive() || (Ref{Pid: 1, Identity: "x"}).Alive() || (Ref{Pid: p.Pid}).Alive() {
-		t.Error("a ref without a pid or an identity names nothing")
+	if (Identity{}).Alive() || (Identity{Pid: 1, StartTime: "x"}).Alive() || (Identity{Pid: p.Pid}).Alive() {
+		t.Error("an incomplete identity is alive")
 	}
-	if !RefOf(os.Getpid()).Alive() {
-		t.Error("this process is alive")
+	if !IdentityOf(os.Getpid()).Alive() {
+		t.Error("this process is not alive")
 	}
 }
 
-func TestAZombieIsNotAlive(t *testing.T) {
+func TestZombieIsNotAlive(t *testing.T) {
 	cmd := exec.Command("sleep", "60")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ref := RefOf(cmd.Process.Pid)
+	ref := IdentityOf(cmd.Process.Pid)
 	if !ref.Alive() {
-		t.Fatal("it should run")
+		t.Fatal("it does not run")
 	}
 	_ = cmd.Process.Kill()
-	// Not waited for yet: nobody reaps it.
-	waitFor(t, "its end", func() bool { return !ref.Alive() })
+	// A zombie until Wait is called.
+	waitFor(t, "the end of the process", func() bool { return !ref.Alive() })
 	_ = cmd.Wait()
 }
 
-func TestTheCallersEnvironmentStaysOut(t *testing.T) {
-	t.Setenv("KUBECONFIG", "/somebody/elses/cluster")
+func TestStartDropsTheCallersEnvironment(t *testing.T) {
+	t.Setenv("KUBECONFIG", "/other/cluster")
 	p, log := start(t, `env`)
 	<-p.Done
-	if logHolds(log, "KUBECONFIG")() || !logHolds(log, "PATH=")() {
+	if logContains(log, "KUBECONFIG")() || !logContains(log, "PATH=")() {
 		b, _ := os.ReadFile(log)
 		t.Errorf("environment:\n%s", b)
 	}
 }
 
-func TestStartSaysWhatFailed(t *testing.T) {
+func TestStartErrorNamesTheCommand(t *testing.T) {
 	_, err := Start(Command{Name: "etcd", Path: "/nonexistent/etcd", Log: filepath.Join(t.TempDir(), "log")})
 	if err == nil || !strings.Contains(err.Error(), "start etcd") {
 		t.Errorf("err = %v", err)
@@ -118,6 +118,6 @@ func TestStartSaysWhatFailed(t *testing.T) {
 
 func TestCommandName(t *testing.T) {
 	p, log := start(t, `echo up; exec sleep 60`)
-	waitFor(t, "up", logHolds(log, "up"))
-	waitFor(t, "its name", func() bool { return CommandName(p.Pid) == "sleep" })
+	waitFor(t, "up", logContains(log, "up"))
+	waitFor(t, "the name", func() bool { return CommandName(p.Pid) == "sleep" })
 }

@@ -20,33 +20,35 @@ func sessionAttr(dieWithParent bool, namespaces uintptr) *syscall.SysProcAttr {
 	return attr
 }
 
-// GroupAttr puts a command in a process group of its own, which dies with us.
+// GroupAttr starts a command in its own process group and kills it when this
+// process exits.
 func GroupAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// ChildAttr keeps a command in our process group; it dies with us.
+// ChildAttr starts a command in this process group and kills it when this process
+// exits.
 func ChildAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
 
-// SessionAttr puts a command in a session of its own, which outlives us.
+// SessionAttr starts a command in its own session, where it outlives this process.
 func SessionAttr() *syscall.SysProcAttr { return sessionAttr(false, 0) }
 
-// bootID tells this boot from the last: start times count from boot.
+// bootID distinguishes boots, because start times are relative to the boot.
 var bootID = sync.OnceValue(func() string {
 	b, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return strings.TrimSpace(string(b))
 })
 
-// identity reads the start time of a process. A zombie does not run: in a
-// container whose first process never reaps, it would else look alive for ever.
-func identity(pid int) (id string, running bool) {
+// startTime returns a process's start time and whether it runs. A zombie does not
+// run: in a container whose init process does not reap, it would stay forever.
+func startTime(pid int) (start string, running bool) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return "", false
 	}
-	// The second field is the command in brackets and may hold spaces and
-	// brackets itself, so count from its last bracket: state is field 3 and
-	// the start time field 22.
+	// Field 2 is the command in parentheses, which can itself contain spaces and
+	// parentheses. Count from the last one: the state is field 3 and the start
+	// time is field 22.
 	end := bytes.LastIndexByte(b, ')')
 	if end < 0 {
 		return "", false
@@ -58,7 +60,7 @@ func identity(pid int) (id string, running bool) {
 	return bootID() + "/" + f[19], f[0] != "Z" && f[0] != "X"
 }
 
-// CommandName is the name of a running program, without its folder.
+// CommandName returns the base name of a running program.
 func CommandName(pid int) string {
 	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
 	return strings.TrimSpace(string(b))

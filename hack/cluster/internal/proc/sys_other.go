@@ -13,20 +13,20 @@ import (
 	"syscall"
 )
 
-// There is no parent-death signal here: the janitor alone cleans up after a
-// SIGKILL.
+// Only Linux has a parent-death signal. Elsewhere the watchdog alone cleans up
+// after a SIGKILL.
 func sessionAttr(bool, uintptr) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-// GroupAttr puts a command in a process group of its own.
+// GroupAttr starts a command in its own process group.
 func GroupAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// ChildAttr keeps a command in our process group.
+// ChildAttr starts a command in this process group.
 func ChildAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{} }
 
-// SessionAttr puts a command in a session of its own, which outlives us.
+// SessionAttr starts a command in its own session, where it outlives this process.
 func SessionAttr() *syscall.SysProcAttr { return sessionAttr(false, 0) }
 
-func identity(pid int) (id string, running bool) {
+func startTime(pid int) (start string, running bool) {
 	out, err := exec.Command("ps", "-o", "stat=,lstart=", "-p", strconv.Itoa(pid)).Output()
 	if err != nil {
 		return "", false
@@ -35,7 +35,7 @@ func identity(pid int) (id string, running bool) {
 	return strings.TrimSpace(started), state != "" && !strings.HasPrefix(state, "Z")
 }
 
-// CommandName is the name of a running program, without its folder.
+// CommandName returns the base name of a running program.
 func CommandName(pid int) string {
 	out, _ := exec.Command("ps", "-o", "comm=", "-p", strconv.Itoa(pid)).Output()
 	return filepath.Base(strings.TrimSpace(string(out)))

@@ -1,8 +1,8 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package progress shows how far long work has come: one line rewritten in
-// place on a terminal, plain lines now and then elsewhere.
+// Package progress reports the progress of a sequence of steps: on a terminal as
+// one line that is rewritten, elsewhere as a plain line every few seconds.
 package progress
 
 import (
@@ -19,7 +19,7 @@ const (
 	clearLine     = "\r\x1b[K"
 )
 
-// Reporter numbers the steps of one piece of work.
+// Reporter numbers and prints the steps of one sequence.
 type Reporter struct {
 	w        io.Writer
 	terminal bool
@@ -32,7 +32,7 @@ type Reporter struct {
 	index int
 }
 
-// New starts the clock. Names are padded to the longest of them.
+// New returns a reporter for the named steps.
 func New(w io.Writer, terminal bool, names []string) *Reporter {
 	r := &Reporter{w: w, terminal: terminal, total: len(names), now: time.Now, start: time.Now()}
 	for _, n := range names {
@@ -41,7 +41,7 @@ func New(w io.Writer, terminal bool, names []string) *Reporter {
 	return r
 }
 
-// Step is one numbered step under way.
+// Step is one running step.
 type Step struct {
 	r     *Reporter
 	index int
@@ -49,11 +49,10 @@ type Step struct {
 	verb  string
 	start time.Time
 	done  chan struct{}
-	once  sync.Once
 	wg    sync.WaitGroup
 }
 
-// Step begins the next step; verb says what is going on, as in "building".
+// Step begins the next step. The verb describes it, such as "building".
 func (r *Reporter) Step(name, verb string) *Step {
 	r.mu.Lock()
 	r.index++
@@ -79,37 +78,21 @@ func (r *Reporter) Step(name, verb string) *Step {
 	return s
 }
 
-// Done ends the step with its outcome. Only the first call counts.
-func (s *Step) Done(outcome string) {
-	s.once.Do(func() {
-		close(s.done)
-		s.wg.Wait()
-		s.print(fmt.Sprintf("%s %s", outcome, Elapsed(s.r.now().Sub(s.start))), true)
-	})
-}
+// Done ends the step and prints its outcome and duration. It is called once.
+func (s *Step) Done(outcome string) { s.end(outcome + " " + elapsed(s.r.now().Sub(s.start))) }
 
 // Cached ends a step that had nothing to do.
-func (s *Step) Cached() {
-	s.once.Do(func() {
-		close(s.done)
-		s.wg.Wait()
-		s.print("cached", true)
-	})
-}
+func (s *Step) Cached() { s.end("cached") }
 
-// Note prints a line of its own between steps.
-func (r *Reporter) Note(format string, args ...any) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.terminal {
-		_, _ = io.WriteString(r.w, clearLine)
-	}
-	_, _ = fmt.Fprintf(r.w, format+"\n", args...)
+func (s *Step) end(state string) {
+	close(s.done)
+	s.wg.Wait()
+	s.print(state, true)
 }
 
 func (s *Step) tick() {
 	now := s.r.now()
-	s.print(fmt.Sprintf("%s … %s (total %s)", s.verb, Elapsed(now.Sub(s.start)), Elapsed(now.Sub(s.r.start))), false)
+	s.print(fmt.Sprintf("%s … %s (total %s)", s.verb, elapsed(now.Sub(s.start)), elapsed(now.Sub(s.r.start))), false)
 }
 
 func (s *Step) print(state string, final bool) {
@@ -127,8 +110,8 @@ func (s *Step) print(state string, final bool) {
 	_, _ = io.WriteString(r.w, line)
 }
 
-// Elapsed writes a duration as people read it: 0.4s, 12s, 1m12s, 1h02m.
-func Elapsed(d time.Duration) string {
+// elapsed formats a duration: 0.4s, 12s, 1m12s, 1h02m.
+func elapsed(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:
 		return fmt.Sprintf("%.1fs", d.Seconds())

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// clock is a time that only moves when told to.
+// clock is a manual clock.
 type clock struct{ t time.Time }
 
 func (c *clock) now() time.Time { return c.t }
@@ -21,7 +21,7 @@ func reporter(terminal bool, names ...string) (*Reporter, *clock, *strings.Build
 	return r, c, out
 }
 
-func TestPlainLines(t *testing.T) {
+func TestPlainOutputPrintsLines(t *testing.T) {
 	r, c, out := reporter(false, "etcd", "kube-apiserver")
 	r.Step("etcd", "building").Cached()
 	c.t = c.t.Add(171 * time.Second)
@@ -29,7 +29,6 @@ func TestPlainLines(t *testing.T) {
 	c.t = c.t.Add(72 * time.Second)
 	s.tick()
 	s.Done("ok")
-	s.Done("failed")
 	want := `[1/2] etcd            cached
 [2/2] kube-apiserver  building … 1m12s (total 4m03s)
 [2/2] kube-apiserver  ok 1m12s
@@ -39,7 +38,7 @@ func TestPlainLines(t *testing.T) {
 	}
 }
 
-func TestTerminalRewritesItsLine(t *testing.T) {
+func TestTerminalOutputRewritesTheLine(t *testing.T) {
 	r, c, out := reporter(true, "etcd")
 	s := r.Step("etcd", "starting")
 	c.t = c.t.Add(1500 * time.Millisecond)
@@ -50,7 +49,7 @@ func TestTerminalRewritesItsLine(t *testing.T) {
 	}
 }
 
-func TestNumbersAreAligned(t *testing.T) {
+func TestStepNumbersAreAligned(t *testing.T) {
 	r, _, out := reporter(false, strings.Split("abcdefghij", "")...)
 	r.Step("a", "starting").Cached()
 	if want := "[ 1/10] a  cached\n"; out.String() != want {
@@ -65,8 +64,8 @@ func TestElapsed(t *testing.T) {
 		72 * time.Second:              "1m12s",
 		time.Hour + 2*time.Minute + 3: "1h02m",
 	} {
-		if got := Elapsed(d); got != want {
-			t.Errorf("Elapsed(%s) = %s, want %s", d, got, want)
+		if got := elapsed(d); got != want {
+			t.Errorf("elapsed(%s) = %s, want %s", d, got, want)
 		}
 	}
 }

@@ -4,48 +4,46 @@
 package recipe
 
 import (
-	_ "embed" // for the driver's source
+	_ "embed" // for the sources below
 	"fmt"
 	"regexp"
-	"sort"
+	"slices"
 	"strings"
 )
 
-// MockCSISource is the main.go of the mock CSI driver. It is kept as text
-// because it compiles only inside a build module that requires
-// k8s.io/kubernetes, which this module must not.
-//
-//go:embed mockcsi.go.txt
-var MockCSISource string
+// The sources are text files because mockcsi compiles only in a build module
+// that requires k8s.io/kubernetes, which this module must not. They are part of
+// the cache key.
+var (
+	//go:embed mockcsi.go.txt
+	mockCSISource string
+	//go:embed pause.go.txt
+	pauseSource string
+)
 
-// PauseSource is the main.go of the program that holds a pod's namespaces.
-//
-//go:embed pause.go.txt
-var PauseSource string
-
-// Generated are the programs of which this module has the source: the folder
-// in the build module, and the text of main.go.
-func Generated(module string) map[string]string {
+// GeneratedSources returns the programs of a build module whose source is in
+// this package: for each folder, the text of its main.go.
+func GeneratedSources(module string) map[string]string {
 	if module != "kubernetes" {
 		return nil
 	}
-	return map[string]string{"mockcsi": MockCSISource, "pause": PauseSource}
+	return map[string]string{"mockcsi": mockCSISource, "pause": pauseSource}
 }
 
-// KubernetesModule is the module whose go.mod lists the staging modules.
+// KubernetesModule returns the module whose go.mod lists the staging modules.
 func (v Versions) KubernetesModule() string { return "k8s.io/kubernetes@v" + v.Kubernetes }
 
-// CRDModule is the module whose config/crd folder holds the snapshot CRDs.
+// CRDModule returns the module that has the snapshot CRDs in config/crd.
 func (v Versions) CRDModule() string {
 	return "github.com/kubernetes-csi/external-snapshotter/client/v8@v" + v.SnapshotCRDs
 }
 
 var staging = regexp.MustCompile(`(?m)^\s*(?:replace\s+)?(\S+)\s+=>\s+\./staging/src/`)
 
-// GoMod writes the go.mod of one build module. kubernetesGoMod is the text of
-// k8s.io/kubernetes' own go.mod and is looked at for that module only: it
-// replaces its staging modules by folders, which a consumer must replace by
-// the published modules of the same release.
+// GoMod returns the text of a build module's go.mod. kubernetesGoMod is the
+// go.mod of k8s.io/kubernetes and is needed for the module kubernetes only. It
+// replaces the staging modules with local folders; a consumer must replace them
+// with the published modules of the same release.
 func (v Versions) GoMod(module, kubernetesGoMod string) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "module build/%s\n\ngo 1.26.0\n\n", module)
@@ -55,16 +53,12 @@ func (v Versions) GoMod(module, kubernetesGoMod string) (string, error) {
 		require("k8s.io/kubernetes", v.Kubernetes)
 		found := staging.FindAllStringSubmatch(kubernetesGoMod, -1)
 		if len(found) == 0 {
-			return "", fmt.Errorf("the go.mod of %s lists no staging modules", v.KubernetesModule())
+			return "", fmt.Errorf("no staging modules in the go.mod of %s", v.KubernetesModule())
 		}
-		var names []string
+		slices.SortFunc(found, func(a, b []string) int { return strings.Compare(a[1], b[1]) })
+		_, minorAndPatch, _ := strings.Cut(v.Kubernetes, ".")
 		for _, m := range found {
-			names = append(names, m[1])
-		}
-		sort.Strings(names)
-		_, patch, _ := strings.Cut(v.Kubernetes, ".")
-		for _, n := range names {
-			fmt.Fprintf(&b, "replace %s => %s v0.%s\n", n, n, patch)
+			fmt.Fprintf(&b, "replace %s => %s v0.%s\n", m[1], m[1], minorAndPatch)
 		}
 	case "etcd":
 		require("go.etcd.io/etcd/server/v3", v.Etcd)
@@ -78,25 +72,24 @@ func (v Versions) GoMod(module, kubernetesGoMod string) (string, error) {
 	case "cni":
 		require("github.com/containernetworking/plugins", v.CNI)
 	default:
-		return "", fmt.Errorf("no build module %q", module)
+		return "", fmt.Errorf("unknown build module %q", module)
 	}
 	return b.String(), nil
 }
 
-// LDFlags are the linker flags of a part. Without a version stamp clients see
-// v0.0.0, which some of them refuse to talk to.
-func (v Versions) LDFlags(p Part) string {
+// LDFlags returns the linker flags of a component. Without the version, clients
+// see v0.0.0, which some of them reject.
+func (v Versions) LDFlags(c Component) string {
 	flags := []string{"-s", "-w"}
 	set := func(name, value string) { flags = append(flags, "-X", name+"="+value) }
-	switch p.Module {
+	switch c.Module {
 	case "kubernetes":
 		major, minor, _ := strings.Cut(v.KubernetesMinor(), ".")
-		set("k8s.io/component-base/version.gitVersion", "v"+v.Kubernetes)
-		set("k8s.io/component-base/version.gitMajor", major)
-		set("k8s.io/component-base/version.gitMinor", minor)
-		set("k8s.io/client-go/pkg/version.gitVersion", "v"+v.Kubernetes)
-		set("k8s.io/client-go/pkg/version.gitMajor", major)
-		set("k8s.io/client-go/pkg/version.gitMinor", minor)
+		for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
+			set(pkg+".gitVersion", "v"+v.Kubernetes)
+			set(pkg+".gitMajor", major)
+			set(pkg+".gitMinor", minor)
+		}
 	case "snapshotter":
 		set("main.version", "v"+v.Snapshotter)
 	case "provisioner":

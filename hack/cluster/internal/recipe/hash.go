@@ -9,26 +9,26 @@ import (
 	"encoding/json"
 )
 
-// scheme changes when the way of building changes without a version changing,
-// such as new linker flags.
-const scheme = 2
+// buildScheme is increased when the build itself changes in a way that the
+// other fields of the cache key do not show.
+const buildScheme = 2
 
-// Hash is the cache key of everything built from these versions for one
+// Hash returns the cache key of everything built from these versions for one
 // platform.
 func (v Versions) Hash(goos, goarch string) string {
 	var flags []string
-	for _, p := range Parts() {
-		flags = append(flags, v.LDFlags(p))
+	for _, c := range Components() {
+		flags = append(flags, v.LDFlags(c))
 	}
 	// Marshalling plain structs and strings cannot fail.
 	b, _ := json.Marshal(struct {
 		Scheme       int
 		Versions     Versions
-		Parts        []Part
+		Parts        []Component
 		Flags        []string
 		Sources      map[string]string
 		GOOS, GOARCH string
-	}{scheme, v, Parts(), flags, Generated("kubernetes"), goos, goarch})
+	}{buildScheme, v, Components(), flags, GeneratedSources("kubernetes"), goos, goarch})
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])[:12]
 }

@@ -7,12 +7,13 @@ import (
 	"go/parser"
 	"go/token"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
 
 func TestHashChangesWithEveryVersionAndPlatform(t *testing.T) {
-	seen := map[string]string{Current().Hash("linux", "amd64"): "the current recipe"}
+	seen := map[string]string{Current().Hash("linux", "amd64"): "the current versions"}
 	add := func(what, hash string) {
 		if other, ok := seen[hash]; ok {
 			t.Errorf("%s has the hash of %s", what, other)
@@ -25,39 +26,25 @@ func TestHashChangesWithEveryVersionAndPlatform(t *testing.T) {
 		reflect.ValueOf(&v).Elem().Field(i).SetString("0.0.1")
 		add("another "+fields.Field(i).Name, v.Hash("linux", "amd64"))
 	}
-	add("another system", Current().Hash("darwin", "amd64"))
-	add("another processor", Current().Hash("linux", "arm64"))
-	if again := Current().Hash("linux", "amd64"); seen[again] != "the current recipe" {
-		t.Errorf("the hash of the same recipe changed to %s", again)
+	add("another operating system", Current().Hash("darwin", "amd64"))
+	add("another architecture", Current().Hash("linux", "arm64"))
+	if again := Current().Hash("linux", "amd64"); seen[again] != "the current versions" {
+		t.Errorf("the hash is not stable: %s", again)
 	}
 }
 
-func TestNamedKeepsTheOrderAndKnowsNames(t *testing.T) {
-	got, err := Named([]string{Kubectl, " " + Etcd})
-	if err != nil || len(got) != 2 || got[0].Name != Etcd || got[1].Name != Kubectl {
-		t.Errorf("Named = %v, %v", got, err)
+func TestForClusterLeavesOutWhatIsNotNeeded(t *testing.T) {
+	if slices.ContainsFunc(ForCluster(false, true), func(c Component) bool { return c.CSI }) {
+		t.Error("a cluster without snapshots contains components of the snapshot stack")
 	}
-	if _, err := Named([]string{"docker"}); err == nil || !strings.Contains(err.Error(), Etcd) {
-		t.Errorf("an unknown part should name the known ones, got %v", err)
+	if slices.ContainsFunc(ForCluster(true, false), func(c Component) bool { return c.Node }) {
+		t.Error("a cluster without a node contains components of a node")
 	}
-}
-
-func TestWithoutCSINothingOfItIsNeeded(t *testing.T) {
-	for _, p := range ForCluster(false, true) {
-		if p.CSI {
-			t.Errorf("%s is not needed", p.Name)
-		}
+	if len(ForCluster(true, true)) != len(Components()) {
+		t.Error("a complete cluster needs every component")
 	}
-	if len(ForCluster(true, true)) != len(Parts()) {
-		t.Error("a whole cluster needs every part")
-	}
-	for _, p := range ForCluster(true, false) {
-		if p.Node {
-			t.Errorf("%s is needed for a node only", p.Name)
-		}
-	}
-	if len(Assets()) != 4 {
-		t.Errorf("envtest needs three programs and the CRDs, got %v", Assets())
+	if len(EnvtestAssets()) != 4 {
+		t.Errorf("want three programs and the CRDs, got %v", EnvtestAssets())
 	}
 }
 
@@ -91,37 +78,31 @@ replace k8s.io/client-go => k8s.io/client-go v0.37.1
 	}
 }
 
-func TestEveryCompiledPartHasAModuleAndAStamp(t *testing.T) {
+func TestEveryProgramHasAModuleAndAVersion(t *testing.T) {
 	v := Current()
-	for _, p := range Parts() {
-		if p.Module == "" {
+	for _, c := range Components() {
+		if c.Name == CRDs {
 			continue
 		}
-		if _, err := v.GoMod(p.Module, "\tk8s.io/api => ./staging/src/k8s.io/api\n"); err != nil {
-			t.Errorf("%s: %v", p.Name, err)
+		if _, err := v.GoMod(c.Module, "\tk8s.io/api => ./staging/src/k8s.io/api\n"); err != nil {
+			t.Errorf("%s: %v", c.Name, err)
 		}
 	}
-	for part, stamp := range map[string]string{
+	for module, version := range map[string]string{
 		"kubernetes":  "k8s.io/component-base/version.gitVersion=v" + v.Kubernetes,
 		"snapshotter": "main.version=v" + v.Snapshotter,
 		"containerd":  "version.Version=v" + v.Containerd,
 	} {
-		if flags := v.LDFlags(Part{Module: part}); !strings.Contains(flags, stamp) {
-			t.Errorf("the flags of %s lack %s: %s", part, stamp, flags)
+		if flags := v.LDFlags(Component{Module: module}); !strings.Contains(flags, version) {
+			t.Errorf("the flags of %s lack %s: %s", module, version, flags)
 		}
 	}
 }
 
-func TestGeneratedProgramsAreGoWithTheLicence(t *testing.T) {
-	for name, source := range Generated("kubernetes") {
-		if !strings.HasPrefix(source, "/*\nCopyright") {
-			t.Errorf("%s: the licence header is missing", name)
-		}
+func TestGeneratedSourcesParse(t *testing.T) {
+	for name, source := range GeneratedSources("kubernetes") {
 		if _, err := parser.ParseFile(token.NewFileSet(), "main.go", source, parser.AllErrors); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-	}
-	if len(Generated("etcd")) != 0 {
-		t.Error("etcd brings its own source")
 	}
 }

@@ -1,29 +1,30 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package recipe says what a local cluster is made of: which versions, which
-// programs, and how each is built from Go modules.
+// Package recipe defines what a local cluster consists of: the versions, the
+// components, and how each component is built from Go modules.
 package recipe
 
 import "strings"
 
-// Versions are what a version bump changes. They go into the cache key, so a
-// change here rebuilds and never mixes with what was built before.
+// Versions are the versions of everything that is built, without the leading
+// v. They are part of the cache key, so each set of versions has its own cache
+// folder. Nothing outside this type depends on a version: a cluster of another
+// release needs another value of this type and nothing else.
 type Versions struct {
 	Kubernetes  string
 	Etcd        string
 	Snapshotter string
-	// SnapshotCRDs is the client module of the external-snapshotter, whose
-	// releases need not follow those of the controllers.
+	// SnapshotCRDs is the version of the external-snapshotter's client module,
+	// which is released independently of the controllers.
 	SnapshotCRDs string
 	Provisioner  string
-	// Containerd and CNI are what runs pods on a node, beside Kubernetes' own
-	// programs.
+	// Containerd and CNI run the pods of a node.
 	Containerd string
 	CNI        string
 }
 
-// Current is what is built today. Versions are written without the leading v.
+// Current returns the versions that are built by default.
 func Current() Versions {
 	return Versions{
 		Kubernetes:   "1.37.1",
@@ -37,15 +38,11 @@ func Current() Versions {
 }
 
 // SetupEnvtest is the tool that downloads prebuilt etcd, kube-apiserver and
-// kubectl. It isn't part of the cache key: it changes where a binary comes
-// from, not which one it is.
+// kubectl. It is not part of the cache key because it changes only where a
+// program comes from.
 const SetupEnvtest = "sigs.k8s.io/controller-runtime/tools/setup-envtest@v0.25.1"
 
-// KubernetesMinor is the minor version, as 1.37, that prebuilt binaries must have.
+// KubernetesMinor returns the minor version, such as 1.37.
 func (v Versions) KubernetesMinor() string {
-	parts := strings.SplitN(v.Kubernetes, ".", 3)
-	if len(parts) < 2 {
-		return v.Kubernetes
-	}
-	return parts[0] + "." + parts[1]
+	return strings.Join(strings.SplitN(v.Kubernetes, ".", 3)[:2], ".")
 }

@@ -1,8 +1,8 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package chart makes a Helm chart of what kustomize builds: every object becomes a
-// template, and what is a matter of choice in it becomes a value.
+// Package chart generates a Helm chart from the output of kustomize: every object
+// becomes a template, and what users may change becomes a value.
 package chart
 
 import (
@@ -15,28 +15,28 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Name is the chart's.
+// Name is the name of the chart.
 const Name = "snapshotschedule"
 
-// What kustomize puts before names, and the namespace it puts all into.
+// The name prefix and the namespace that kustomize sets.
 const (
 	prefix    = Name + "-"
 	namespace = Name + "-system"
 )
 
-// Release is what differs from release to release.
+// Release is what differs between releases.
 type Release struct {
-	// Version is the chart's, a semantic version.
+	// Version is the chart's semantic version.
 	Version string
-	// Image is the manager's: repository, tag and digest, the last two optional.
+	// Image is the manager's image, with an optional tag and digest.
 	Image string
 }
 
 //go:embed all:skeleton
 var skeleton embed.FS
 
-// Build returns the chart's files by path. An object that it has no place for is an
-// error: nothing is left out unawares.
+// Build returns the chart's files by path. An unknown kind of object is an error, so
+// that no object is left out by accident.
 func Build(objects []*unstructured.Unstructured, release Release) (map[string]string, error) {
 	files := map[string]string{}
 	err := fs.WalkDir(skeleton, "skeleton", func(path string, entry fs.DirEntry, err error) error {
@@ -52,35 +52,35 @@ func Build(objects []*unstructured.Unstructured, release Release) (map[string]st
 	}
 	var deployment *unstructured.Unstructured
 	for _, o := range objects {
-		if o.GetKind() == "Namespace" {
-			// Helm's own: --create-namespace.
+		switch o.GetKind() {
+		case "Namespace":
+			// helm --create-namespace creates it.
 			continue
-		}
-		if o.GetKind() == "Deployment" {
+		case "Deployment":
 			deployment = o.DeepCopy()
 		}
 		path, text, err := convert(o.DeepCopy())
 		if err != nil {
 			return nil, fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
 		}
-		if _, taken := files[path]; taken {
-			return nil, fmt.Errorf("%s %s: there is another %s", o.GetKind(), o.GetName(), path)
+		if _, exists := files[path]; exists {
+			return nil, fmt.Errorf("%s %s: %s exists already", o.GetKind(), o.GetName(), path)
 		}
 		files[path] = text
 	}
 	if deployment == nil {
-		return nil, fmt.Errorf("there is no Deployment among %d objects", len(objects))
+		return nil, fmt.Errorf("no Deployment among %d objects", len(objects))
 	}
 	for _, name := range []string{"Chart.yaml", "values.yaml"} {
-		if files[name], err = fill(files[name], deployment, release); err != nil {
+		if files[name], err = fillDefaults(files[name], deployment, release); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return files, nil
 }
 
-// place says where an object's template goes and on what condition it is rendered.
-func place(o *unstructured.Unstructured) (folder, condition string, err error) {
+// location returns the folder of an object's template and the value that enables it.
+func location(o *unstructured.Unstructured) (folder, condition string, err error) {
 	name := strings.TrimPrefix(o.GetName(), prefix)
 	switch kind := o.GetKind(); {
 	case kind == "CustomResourceDefinition":
@@ -98,32 +98,32 @@ func place(o *unstructured.Unstructured) (folder, condition string, err error) {
 	case strings.HasSuffix(kind, "Role"), strings.HasSuffix(kind, "RoleBinding"), kind == "ServiceAccount":
 		return "rbac", "", nil
 	default:
-		return "", "", errors.New("the chart has no place for it: see place in hack/helm")
+		return "", "", errors.New("the chart has no folder for it; see location in hack/helm")
 	}
 }
 
-// convert makes an object's template, and where it goes.
+// convert returns an object's template and its path.
 func convert(o *unstructured.Unstructured) (path, text string, err error) {
-	folder, condition, err := place(o)
+	folder, condition, err := location(o)
 	if err != nil {
 		return "", "", err
 	}
 	name := strings.TrimPrefix(o.GetName(), prefix)
 	path = fmt.Sprintf("templates/%s/%s.yaml", folder, name)
-	d := &draft{object: o.Object}
-	if err := d.identity(o); err != nil {
+	t := &template{object: o.Object}
+	if err := t.setMetadata(o); err != nil {
 		return "", "", err
 	}
 	switch {
 	case o.GetKind() == "Deployment":
-		err = d.deployment()
+		err = t.editDeployment()
 	case o.GetKind() == "CustomResourceDefinition":
-		d.definition(o)
+		t.keepCRD(o)
 	case name == "manager-role" || name == "manager-rolebinding":
-		text, err = d.inEachNamespace(o)
+		text, err = t.perNamespace(o)
 	}
 	if err == nil && text == "" {
-		text, err = d.text()
+		text, err = t.text()
 	}
 	if folder == "prometheus" {
 		text = `{{- if not .Values.metrics.enable }}{{ fail "prometheus.enable needs metrics.enable" }}{{ end }}` + "\n" + text

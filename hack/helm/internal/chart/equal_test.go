@@ -13,34 +13,33 @@ import (
 	"k8s.io/apimachinery/pkg/util/diff"
 )
 
-// TestEqualToKustomize compares the chart with config/default, object by object. What
-// may differ is in settle, and the Namespace, which Helm makes by --create-namespace.
-func TestEqualToKustomize(t *testing.T) {
-	folder := built(t)
+// The Namespace differs, because helm --create-namespace creates it, and the metadata
+// that removeHelmMetadata removes.
+func TestChartEqualsKustomize(t *testing.T) {
+	folder := buildChart(t)
 	want := kustomize(t, "config/default")
-	same(t, mustInstall(t, folder, asKustomize), byKey(t, withoutNamespace(t, want)))
+	requireEqual(t, render(t, folder, likeKustomize), byKey(t, withoutNamespace(t, want)))
 
 	all := "{prometheus: {enable: true}, networkPolicy: {enable: true}}"
 	want = kustomize(t, "hack/helm/source")
-	same(t, mustInstall(t, folder, asKustomize.with(all)), byKey(t, withoutNamespace(t, want)))
+	requireEqual(t, render(t, folder, likeKustomize.with(all)), byKey(t, withoutNamespace(t, want)))
 }
 
-// TestEqualToNamespaced compares the chart with config/namespaced: the namespaces are
-// named in place of being asked for.
-func TestEqualToNamespaced(t *testing.T) {
+// Only the way in which the manager gets its namespace differs.
+func TestNamespacedChartEqualsKustomize(t *testing.T) {
 	values := "{watchNamespaces: [snapshotschedule], crd: {enable: false}, rbacHelpers: {enable: false}, metrics: {enable: false}}"
-	got := mustInstall(t, built(t), install{name: Name, namespace: Name, values: values})
+	got := render(t, buildChart(t), install{name: Name, namespace: Name, values: values})
 	want := byKey(t, kustomize(t, "config/namespaced"))
 	deployment := "Deployment.apps snapshotschedule/snapshotschedule-controller-manager"
 	manager := managerOf(t, want[deployment])
 	args, env := manager["args"].([]any), manager["env"].([]any)
 	last := len(args) - 1
 	if args[last] != "--watch-namespaces=$(POD_NAMESPACE)" || env[len(env)-1].(map[string]any)["name"] != "POD_NAMESPACE" {
-		t.Fatalf("config/namespaced confines the manager in another way: %v, %v", args, env)
+		t.Fatalf("unexpected arguments in config/namespaced: %v, %v", args, env)
 	}
 	args[last] = "--watch-namespaces=snapshotschedule"
 	manager["env"] = env[:len(env)-1]
-	same(t, got, want)
+	requireEqual(t, got, want)
 }
 
 func withoutNamespace(t *testing.T, all []*unstructured.Unstructured) []*unstructured.Unstructured {
@@ -57,16 +56,16 @@ func withoutNamespace(t *testing.T, all []*unstructured.Unstructured) []*unstruc
 	return left
 }
 
-func same(t *testing.T, got, want map[string]*unstructured.Unstructured) {
+func requireEqual(t *testing.T, got, want map[string]*unstructured.Unstructured) {
 	t.Helper()
 	if g, w := keysOf(got), keysOf(want); !reflect.DeepEqual(g, w) {
 		t.Fatalf("objects: %s", diff.Diff(w, g))
 	}
 	for key, o := range want {
-		settle(t, got[key])
+		removeHelmMetadata(t, got[key])
 		labels := o.GetLabels()
 		delete(labels, "app.kubernetes.io/managed-by")
-		// The scaffold leaves the roles of the metrics without labels.
+		// kubebuilder's metrics roles have no labels.
 		delete(labels, "app.kubernetes.io/name")
 		setLabels(o, labels)
 		if !reflect.DeepEqual(got[key].Object, o.Object) {
@@ -75,8 +74,8 @@ func same(t *testing.T, got, want map[string]*unstructured.Unstructured) {
 	}
 }
 
-// settle takes away what is Helm's in an object, after a look whether it is right.
-func settle(t *testing.T, o *unstructured.Unstructured) {
+// removeHelmMetadata checks and removes the labels and annotations that only Helm sets.
+func removeHelmMetadata(t *testing.T, o *unstructured.Unstructured) {
 	t.Helper()
 	labels := o.GetLabels()
 	for key, want := range map[string]string{
@@ -94,7 +93,7 @@ func settle(t *testing.T, o *unstructured.Unstructured) {
 	if o.GetKind() == "CustomResourceDefinition" {
 		annotations := o.GetAnnotations()
 		if annotations["helm.sh/resource-policy"] != "keep" {
-			t.Errorf("%s would go with the chart: %v", o.GetName(), annotations)
+			t.Errorf("helm uninstall would delete %s: %v", o.GetName(), annotations)
 		}
 		delete(annotations, "helm.sh/resource-policy")
 		o.SetAnnotations(annotations)
@@ -112,18 +111,17 @@ func setLabels(o *unstructured.Unstructured, labels map[string]string) {
 func managerOf(t *testing.T, deployment *unstructured.Unstructured) map[string]any {
 	t.Helper()
 	if deployment == nil {
-		t.Fatal("there is no Deployment")
+		t.Fatal("no Deployment")
 	}
-	p, err := partsOf(deployment.Object)
+	d, err := parseDeployment(deployment.Object)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p.manager
+	return d.manager
 }
 
-// TestAlertsAreNotRendered holds that what Prometheus is to fill in stays.
-func TestAlertsAreNotRendered(t *testing.T) {
-	for key, o := range mustInstall(t, built(t), asKustomize.with("{prometheus: {enable: true}}")) {
+func TestTemplatesOfAlertsAreNotRendered(t *testing.T) {
+	for key, o := range render(t, buildChart(t), likeKustomize.with("{prometheus: {enable: true}}")) {
 		if strings.HasPrefix(key, "PrometheusRule") {
 			text, err := o.MarshalJSON()
 			if err != nil || !strings.Contains(string(text), "{{ $labels.namespace }}") {
@@ -132,5 +130,5 @@ func TestAlertsAreNotRendered(t *testing.T) {
 			return
 		}
 	}
-	t.Error("there is no PrometheusRule")
+	t.Error("no PrometheusRule")
 }

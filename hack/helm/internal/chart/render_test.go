@@ -43,8 +43,8 @@ func kustomize(t *testing.T, folder string) []*unstructured.Unstructured {
 	return all
 }
 
-// built is the folder of a chart made of what the repository has.
-func built(t *testing.T) string {
+// buildChart builds the chart of the repository and returns its folder.
+func buildChart(t *testing.T) string {
 	t.Helper()
 	files, err := Build(kustomizeOnce(t), release)
 	if err != nil {
@@ -57,20 +57,20 @@ func built(t *testing.T) string {
 	return folder
 }
 
-// install is a release of the chart as Helm would make it.
+// install is a helm install.
 type install struct{ name, namespace, values string }
 
-// asKustomize gives the names and the namespace that kustomize gives.
-var asKustomize = install{name: Name, namespace: namespace}
+// likeKustomize results in the same names and namespace as kustomize.
+var likeKustomize = install{name: Name, namespace: namespace}
 
 func (i install) with(values string) install {
 	i.values = values
 	return i
 }
 
-// objects are what Helm applies.
+// objects returns the objects that Helm applies.
 func (i install) objects(folder string) ([]*unstructured.Unstructured, error) {
-	files, err := i.render(folder)
+	files, err := i.renderFiles(folder)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (i install) objects(folder string) ([]*unstructured.Unstructured, error) {
 	return Read(strings.NewReader(all.String()))
 }
 
-func (i install) render(folder string) (map[string]string, error) {
+func (i install) renderFiles(folder string) (map[string]string, error) {
 	c, err := loader.LoadDir(folder)
 	if err != nil {
 		return nil, err
@@ -92,15 +92,16 @@ func (i install) render(folder string) (map[string]string, error) {
 	if err := yaml.UnmarshalStrict([]byte(i.values), &values); err != nil {
 		return nil, fmt.Errorf("%w in\n%s", err, i.values)
 	}
-	given, err := util.ToRenderValues(c, values, common.ReleaseOptions{Name: i.name, Namespace: i.namespace, Revision: 1, IsInstall: true}, nil)
+	release := common.ReleaseOptions{Name: i.name, Namespace: i.namespace, Revision: 1, IsInstall: true}
+	renderValues, err := util.ToRenderValues(c, values, release, nil)
 	if err != nil {
 		return nil, err
 	}
-	return engine.Render(c, given)
+	return engine.Render(c, renderValues)
 }
 
-// mustInstall are the objects of a release, by what tells one from the other.
-func mustInstall(t *testing.T, folder string, i install) map[string]*unstructured.Unstructured {
+// render returns the objects of a release by kind, namespace and name.
+func render(t *testing.T, folder string, i install) map[string]*unstructured.Unstructured {
 	t.Helper()
 	all, err := i.objects(folder)
 	if err != nil {
@@ -115,7 +116,7 @@ func byKey(t *testing.T, all []*unstructured.Unstructured) map[string]*unstructu
 	for _, o := range all {
 		key := fmt.Sprintf("%s %s/%s", o.GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName())
 		if keyed[key] != nil {
-			t.Errorf("there are two of %s", key)
+			t.Errorf("duplicate %s", key)
 		}
 		keyed[key] = o
 	}

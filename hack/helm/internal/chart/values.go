@@ -9,112 +9,110 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"text/template"
+	texttemplate "text/template"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 )
 
-// metricsArg is there only while metrics are on.
+// metricsArg is the argument that the value metrics.enable sets.
 const metricsArg = "--metrics-bind-address=:8443"
 
-// parts are the levels of a Deployment that values reach into.
-type parts struct{ spec, pod, manager map[string]any }
+// deployment is the part of a Deployment that values change.
+type deployment struct{ spec, pod, manager map[string]any }
 
-// choices are the fields that are values: in which level, the field, the value's name.
-var choices = []struct {
-	in         func(parts) map[string]any
-	key, value string
-}{
-	{ofManager, "env", "env"},
-	{ofManager, "resources", "resources"},
-	{ofManager, "securityContext", "securityContext"},
-	{ofManager, "volumeMounts", "volumeMounts"},
-	{ofPod, "affinity", "affinity"},
-	{ofPod, "securityContext", "podSecurityContext"},
-	{ofPod, "volumes", "volumes"},
+// field is a field of the pod or of its container.
+type field struct {
+	of  map[string]any
+	key string
 }
 
-// ofPodOptional are fields of the pod that the Deployment doesn't have.
-var ofPodOptional = []string{"imagePullSecrets", "nodeSelector", "tolerations", "topologySpreadConstraints", "priorityClassName"}
-
-func ofManager(p parts) map[string]any { return p.manager }
-
-func ofPod(p parts) map[string]any { return p.pod }
-
-func partsOf(deployment map[string]any) (parts, error) {
-	spec, _, err := unstructured.NestedFieldNoCopy(deployment, "spec")
-	if err != nil {
-		return parts{}, err
+// fields returns the fields that values replace, by the name of the value.
+func (d deployment) fields() map[string]field {
+	return map[string]field{
+		"env":                {d.manager, "env"},
+		"resources":          {d.manager, "resources"},
+		"securityContext":    {d.manager, "securityContext"},
+		"volumeMounts":       {d.manager, "volumeMounts"},
+		"affinity":           {d.pod, "affinity"},
+		"podSecurityContext": {d.pod, "securityContext"},
+		"volumes":            {d.pod, "volumes"},
 	}
-	pod, _, err := unstructured.NestedFieldNoCopy(deployment, "spec", "template", "spec")
+}
+
+// optionalPodFields are fields that values add to the pod.
+var optionalPodFields = []string{"imagePullSecrets", "nodeSelector", "tolerations", "topologySpreadConstraints", "priorityClassName"}
+
+func parseDeployment(object map[string]any) (deployment, error) {
+	spec, _, err := unstructured.NestedFieldNoCopy(object, "spec")
 	if err != nil {
-		return parts{}, err
+		return deployment{}, err
 	}
-	p := parts{}
-	p.spec, _ = spec.(map[string]any)
-	p.pod, _ = pod.(map[string]any)
-	containers, _ := p.pod["containers"].([]any)
+	pod, _, err := unstructured.NestedFieldNoCopy(object, "spec", "template", "spec")
+	if err != nil {
+		return deployment{}, err
+	}
+	d := deployment{}
+	d.spec, _ = spec.(map[string]any)
+	d.pod, _ = pod.(map[string]any)
+	containers, _ := d.pod["containers"].([]any)
 	if len(containers) != 1 {
-		return parts{}, fmt.Errorf("%d containers, and the chart is made for one", len(containers))
+		return deployment{}, fmt.Errorf("the pod has %d containers, not one", len(containers))
 	}
-	p.manager, _ = containers[0].(map[string]any)
-	return p, nil
+	d.manager, _ = containers[0].(map[string]any)
+	return d, nil
 }
 
-// What Helm asks of a chart's version.
-var semantic = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+// Helm requires a semantic version.
+var semanticVersion = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
 
-// fill puts the defaults into Chart.yaml and values.yaml: those of the Deployment.
-func fill(text string, deployment *unstructured.Unstructured, release Release) (string, error) {
-	if !semantic.MatchString(release.Version) {
-		return "", fmt.Errorf("%q is no semantic version such as 1.2.3", release.Version)
+// fillDefaults fills the Deployment's values into Chart.yaml or values.yaml.
+func fillDefaults(text string, object *unstructured.Unstructured, release Release) (string, error) {
+	if !semanticVersion.MatchString(release.Version) {
+		return "", fmt.Errorf("%q is not a semantic version such as 1.2.3", release.Version)
 	}
-	p, err := partsOf(deployment.Object)
+	d, err := parseDeployment(object.Object)
 	if err != nil {
 		return "", err
 	}
-	args, _ := p.manager["args"].([]any)
-	metrics := slices.Index(args, any(metricsArg))
-	if metrics != 0 {
-		return "", fmt.Errorf("%s is argument %d of the manager, not the first", metricsArg, metrics)
+	args, _ := d.manager["args"].([]any)
+	if i := slices.Index(args, any(metricsArg)); i != 0 {
+		return "", fmt.Errorf("%s is not the first argument of the manager", metricsArg)
 	}
-	image, err := parse(release.Image)
+	image, err := parseImage(release.Image)
 	if err != nil {
 		return "", err
 	}
-	data := map[string]any{"version": release.Version, "image": image, "replicas": p.spec["replicas"], "args": args[1:]}
-	for _, c := range choices {
-		data[c.value] = c.in(p)[c.key]
+	data := map[string]any{"version": release.Version, "image": image, "replicas": d.spec["replicas"], "args": args[1:]}
+	for value, field := range d.fields() {
+		data[value] = field.of[field.key]
 	}
 	var out strings.Builder
-	t, err := template.New("").Delims("[[", "]]").Funcs(template.FuncMap{"yaml": indented}).Option("missingkey=error").Parse(text)
+	t, err := texttemplate.New("").Delims("[[", "]]").Funcs(texttemplate.FuncMap{"yaml": yamlValue}).Option("missingkey=error").Parse(text)
 	if err == nil {
 		err = t.Execute(&out, data)
 	}
 	return out.String(), err
 }
 
-// indented is a value as YAML below a key: on the key's line if it is empty.
-func indented(value any, columns int) (string, error) {
+// yamlValue returns the YAML of a value that follows a key, indented by columns.
+func yamlValue(value any, columns int) (string, error) {
 	text, err := yaml.Marshal(value)
 	if err != nil {
 		return "", err
 	}
-	switch lines := strings.TrimSpace(string(text)); lines {
-	case "[]", "{}":
+	lines := strings.TrimSpace(string(text))
+	if lines == "[]" || lines == "{}" {
 		return " " + lines, nil
-	default:
-		by := "\n" + strings.Repeat(" ", columns)
-		return by + strings.ReplaceAll(lines, "\n", by), nil
 	}
+	newline := "\n" + strings.Repeat(" ", columns)
+	return newline + strings.ReplaceAll(lines, "\n", newline), nil
 }
 
-// image is the name of one, taken apart.
 type image struct{ Repository, Tag, Digest string }
 
-// parse takes an image's name apart. A colon before the last slash is a port.
-func parse(name string) (image, error) {
+// parseImage splits an image reference. A colon before the last slash is a port.
+func parseImage(name string) (image, error) {
 	rest, digest, _ := strings.Cut(name, "@")
 	repository, tag := rest, ""
 	if colon := strings.LastIndex(rest, ":"); colon > strings.LastIndex(rest, "/") {

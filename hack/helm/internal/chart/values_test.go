@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// others are values unlike the default, for each value that there is.
-var others = map[string]string{
+// overrides has one change of each value.
+var overrides = map[string]string{
 	"fullnameOverride":                  "{fullnameOverride: other}",
 	"watchNamespaces":                   "{watchNamespaces: [a, b]}",
 	"manager.replicas":                  "{manager: {replicas: 3}}",
@@ -48,9 +48,8 @@ var others = map[string]string{
 	"networkPolicy.enable":              "{networkPolicy: {enable: true}}",
 }
 
-// TestEveryValueCounts changes each value in turn: what is rendered has to change.
-func TestEveryValueCounts(t *testing.T) {
-	folder := built(t)
+func TestEveryValueChangesTheResult(t *testing.T) {
+	folder := buildChart(t)
 	text, err := os.ReadFile(filepath.Join(folder, "values.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -66,28 +65,28 @@ func TestEveryValueCounts(t *testing.T) {
 	if err := yaml.UnmarshalStrict(text, &schema); err != nil {
 		t.Fatal(err)
 	}
-	want := slices.Sorted(maps.Keys(others))
+	want := slices.Sorted(maps.Keys(overrides))
 	if got := leaves(defaults, nil); !reflect.DeepEqual(got, want) {
-		t.Errorf("values.yaml has\n%q\nand the test\n%q", got, want)
+		t.Errorf("values.yaml has\n%q\nand the test has\n%q", got, want)
 	}
 	if _, global := schema["properties"].(map[string]any)["global"]; !global {
-		t.Error("a chart that has this one among its own could give it no global values")
+		t.Error("a parent chart cannot set global values")
 	}
-	before := mustInstall(t, folder, asKustomize)
-	for name, values := range others {
-		if after := mustInstall(t, folder, asKustomize.with(values)); reflect.DeepEqual(before, after) {
+	before := render(t, folder, likeKustomize)
+	for name, values := range overrides {
+		if after := render(t, folder, likeKustomize.with(values)); reflect.DeepEqual(before, after) {
 			t.Errorf("%s changes nothing", name)
 		}
 	}
 }
 
-// leaves are the values that are set as a whole.
+// leaves returns the names of the values.
 func leaves(values map[string]any, path []string) []string {
 	var all []string
 	for key, value := range values {
 		inner := append(slices.Clone(path), key)
 		name := strings.Join(inner, ".")
-		if deeper, ok := value.(map[string]any); ok && others[name] == "" {
+		if deeper, ok := value.(map[string]any); ok && overrides[name] == "" {
 			all = append(all, leaves(deeper, inner)...)
 			continue
 		}
@@ -97,10 +96,9 @@ func leaves(values map[string]any, path []string) []string {
 	return all
 }
 
-// TestValuesRefused are those that would be ignored or break something.
-func TestValuesRefused(t *testing.T) {
-	folder := built(t)
-	for values, says := range map[string]string{
+func TestInvalidValuesAreRejected(t *testing.T) {
+	folder := buildChart(t)
+	for values, message := range map[string]string{
 		"{metrics: {enabled: false}}":                            "enabled",
 		"{replicas: 1}":                                          "replicas",
 		"{watchNamespaces: [A]}":                                 "watchNamespaces",
@@ -109,27 +107,26 @@ func TestValuesRefused(t *testing.T) {
 		"{manager: {replicas: many}}":                            "replicas",
 		"{metrics: {enable: false}, prometheus: {enable: true}}": "prometheus.enable needs metrics.enable",
 	} {
-		if _, err := asKustomize.with(values).objects(folder); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := likeKustomize.with(values).objects(folder); err == nil || !strings.Contains(err.Error(), message) {
 			t.Errorf("%s: %v", values, err)
 		}
 	}
 }
 
-// TestNames looks, under other names, for references to what isn't there.
-func TestNames(t *testing.T) {
-	folder := built(t)
+func TestReferencesMatchUnderOtherNames(t *testing.T) {
+	folder := buildChart(t)
 	all := "watchNamespaces: [shop, bank], prometheus: {enable: true}, networkPolicy: {enable: true}"
 	for _, i := range []install{
 		{name: "backup", namespace: "ops", values: "{" + all + "}"},
 		{name: "x", namespace: "ops", values: "{" + all + ", fullnameOverride: a-name-of-more-than-twenty-eight-characters}"},
 	} {
-		got := mustInstall(t, folder, i)
+		got := render(t, folder, i)
 		if got["Role.rbac.authorization.k8s.io bank/"+nameOf(t, got)+"-manager-role"] == nil {
-			t.Errorf("no Role in bank among %q", keysOf(got))
+			t.Errorf("no Role in namespace bank: %q", keysOf(got))
 		}
 		for key, o := range got {
 			if len(o.GetName()) > 63 {
-				t.Errorf("%s is too long", key)
+				t.Errorf("the name of %s is too long", key)
 			}
 			text, err := o.MarshalJSON()
 			if err != nil {
@@ -137,10 +134,10 @@ func TestNames(t *testing.T) {
 			}
 			for _, fixed := range []string{namespace, prefix + "controller", prefix + "manager", prefix + "metrics", prefix + "leader"} {
 				if rest := strings.ReplaceAll(string(text), i.name+"-"+prefix, ""); strings.Contains(rest, fixed) {
-					t.Errorf("%s speaks of %s: %s", key, fixed, text)
+					t.Errorf("%s contains %s: %s", key, fixed, text)
 				}
 			}
-			refers(t, got, o, i.namespace)
+			checkReferences(t, got, o, i.namespace)
 		}
 	}
 }
@@ -152,39 +149,38 @@ func nameOf(t *testing.T, all map[string]*unstructured.Unstructured) string {
 			return strings.TrimSuffix(o.GetName(), "-controller-manager")
 		}
 	}
-	t.Fatal("there is no Deployment")
+	t.Fatal("no Deployment")
 	return ""
 }
 
-// refers follows the references of bindings and of the Deployment.
-func refers(t *testing.T, all map[string]*unstructured.Unstructured, o *unstructured.Unstructured, home string) {
+// checkReferences checks that what bindings and the Deployment refer to exists.
+func checkReferences(t *testing.T, all map[string]*unstructured.Unstructured, o *unstructured.Unstructured, releaseNamespace string) {
 	t.Helper()
 	if role, ok, _ := unstructured.NestedStringMap(o.Object, "roleRef"); ok {
-		in := o.GetNamespace()
+		roleNamespace := o.GetNamespace()
 		if role["kind"] == "ClusterRole" {
-			in = ""
+			roleNamespace = ""
 		}
-		if all[role["kind"]+"."+role["apiGroup"]+" "+in+"/"+role["name"]] == nil {
-			t.Errorf("%s %s: there is no %v", o.GetKind(), o.GetName(), role)
+		if all[role["kind"]+"."+role["apiGroup"]+" "+roleNamespace+"/"+role["name"]] == nil {
+			t.Errorf("%s %s: missing %v", o.GetKind(), o.GetName(), role)
 		}
 	}
 	subjects, _, _ := unstructured.NestedSlice(o.Object, "subjects")
 	for _, s := range subjects {
 		s := s.(map[string]any)
-		if s["namespace"] != home || all["ServiceAccount "+home+"/"+s["name"].(string)] == nil {
-			t.Errorf("%s %s: there is no %v", o.GetKind(), o.GetName(), s)
+		if s["namespace"] != releaseNamespace || all["ServiceAccount "+releaseNamespace+"/"+s["name"].(string)] == nil {
+			t.Errorf("%s %s: missing %v", o.GetKind(), o.GetName(), s)
 		}
 	}
 	if o.GetKind() == "Deployment" {
 		account, _, _ := unstructured.NestedString(o.Object, "spec", "template", "spec", "serviceAccountName")
-		if all["ServiceAccount "+home+"/"+account] == nil {
-			t.Errorf("there is no ServiceAccount %s", account)
+		if all["ServiceAccount "+releaseNamespace+"/"+account] == nil {
+			t.Errorf("missing ServiceAccount %s", account)
 		}
 	}
 }
 
-// TestImage takes names of images apart and puts them together again.
-func TestImage(t *testing.T) {
+func TestImageReferencesAreKept(t *testing.T) {
 	digest := "@sha256:" + strings.Repeat("0f", 32)
 	for _, name := range []string{"a", "a:v1", "e.com:5000/a", "e.com:5000/b/a:v1", "e.com/a" + digest, "e.com:5000/a:v1" + digest} {
 		files, err := Build(kustomizeOnce(t), Release{Version: "1.2.3", Image: name})
@@ -195,7 +191,7 @@ func TestImage(t *testing.T) {
 		if err := Write(folder, files); err != nil {
 			t.Fatal(err)
 		}
-		got := mustInstall(t, folder, asKustomize)
+		got := render(t, folder, likeKustomize)
 		manager := managerOf(t, got["Deployment.apps "+namespace+"/"+prefix+"controller-manager"])
 		if manager["image"] != name {
 			t.Errorf("%s became %s", name, manager["image"])
@@ -213,9 +209,8 @@ func kustomizeOnce(t *testing.T) []*unstructured.Unstructured {
 	return source
 }
 
-// TestLint has Helm look the chart over.
-func TestLint(t *testing.T) {
-	messages := lint.RunAll(built(t), map[string]any{}, namespace).Messages
+func TestHelmLintFindsNothing(t *testing.T) {
+	messages := lint.RunAll(buildChart(t), map[string]any{}, namespace).Messages
 	for _, m := range messages {
 		if m.Severity > support.InfoSev {
 			t.Error(m)
@@ -223,15 +218,14 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// TestRefused are objects and releases that no chart can be made of.
-func TestRefused(t *testing.T) {
+func TestBuildRejectsUnknownObjectsAndInvalidReleases(t *testing.T) {
 	unknown := &unstructured.Unstructured{Object: map[string]any{"kind": "Secret", "metadata": map[string]any{"name": "x"}}}
 	for name, build := range map[string]func() (map[string]string, error){
-		"no place": func() (map[string]string, error) {
+		"no folder": func() (map[string]string, error) {
 			return Build(append(slices.Clone(kustomizeOnce(t)), unknown), release)
 		},
-		"no Deployment": func() (map[string]string, error) { return Build(nil, release) },
-		"no semantic":   func() (map[string]string, error) { return Build(kustomizeOnce(t), Release{Version: "v1", Image: "a"}) },
+		"no Deployment":  func() (map[string]string, error) { return Build(nil, release) },
+		"not a semantic": func() (map[string]string, error) { return Build(kustomizeOnce(t), Release{Version: "v1", Image: "a"}) },
 		"has no name": func() (map[string]string, error) {
 			return Build(kustomizeOnce(t), Release{Version: "1.2.3", Image: ":v1"})
 		},
@@ -242,15 +236,14 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestWriteLeavesOthersAlone: what is no chart is not replaced.
-func TestWriteLeavesOthersAlone(t *testing.T) {
+func TestWriteKeepsAFolderThatIsNotAChart(t *testing.T) {
 	folder := t.TempDir()
 	kept := filepath.Join(folder, "kept")
 	if err := os.WriteFile(kept, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := Write(folder, map[string]string{"Chart.yaml": "x"}); err == nil {
-		t.Error("it was replaced")
+		t.Error("the folder was replaced")
 	}
 	if _, err := os.Stat(kept); err != nil {
 		t.Error(err)

@@ -1,6 +1,6 @@
 {{/*
-What names begin with. The longest ending is -controller-manager-metrics-service, and 63 characters
-are the most that a Service's name may have.
+The prefix of all names. The longest suffix is -controller-manager-metrics-service, and a Service's name
+has at most 63 characters.
 */}}
 {{- define "snapshotschedule.fullname" -}}
 {{- if .Values.fullnameOverride }}
@@ -13,7 +13,7 @@ are the most that a Service's name may have.
 {{- end }}
 
 {{/*
-Labels of every object.
+The labels of every object.
 */}}
 {{- define "snapshotschedule.labels" -}}
 app.kubernetes.io/instance: {{ .Release.Name }}

@@ -1,0 +1,88 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Setup turns the caller's new namespaces into a node. RemoveCgroup, called from
+// outside the node, removes its cgroup.
+func Setup(cgroup string) error {
+	return errors.Join(setUpMounts(), setUpNetwork(), createCgroup(cgroup))
+}
+
+// setUpMounts mounts the node's own /proc, and empty folders over the masked ones.
+func setUpMounts() error {
+	// Private first: no mount of the node may propagate to the machine. Then shared:
+	// kubelet needs its mounts to propagate to containers.
+	for _, propagation := range []uintptr{unix.MS_PRIVATE, unix.MS_SHARED} {
+		if err := unix.Mount("", "/", "", unix.MS_REC|propagation, ""); err != nil {
+			return fmt.Errorf("isolate mounts: %w", err)
+		}
+	}
+	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+		return fmt.Errorf("mount /proc: %w", err)
+	}
+	for _, dir := range masked {
+		if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=755"); err != nil {
+			return fmt.Errorf("mount tmpfs on %s: %w", dir, err)
+		}
+	}
+	return errors.Join(os.Mkdir("/run/netns", 0o755), os.Mkdir("/run/lock", 0o755), maskSysctls())
+}
+
+// maskSysctls mounts files with the values that kubelet wants over the sysctls that
+// have no namespace. Otherwise kubelet would change them for the whole machine.
+func maskSysctls() error {
+	for name, value := range map[string]string{"vm/overcommit_memory": "1", "kernel/panic": "10", "kernel/panic_on_oops": "1"} {
+		file := filepath.Join("/run", strings.ReplaceAll(name, "/", "."))
+		if err := os.WriteFile(file, []byte(value+"\n"), 0o600); err != nil {
+			return err
+		}
+		if err := unix.Mount(file, filepath.Join("/proc/sys", name), "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("mask sysctl %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// setUpNetwork brings up loopback, adds the node's address to it, and enables
+// forwarding between pods.
+func setUpNetwork() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	for _, step := range []struct {
+		name    string
+		request uint
+		set     func(*unix.Ifreq) error
+	}{
+		{"lo", unix.SIOCSIFFLAGS, func(r *unix.Ifreq) error { r.SetUint16(unix.IFF_UP | unix.IFF_RUNNING); return nil }},
+		{"lo:1", unix.SIOCSIFADDR, func(r *unix.Ifreq) error { return r.SetInet4Addr(net.ParseIP(IP).To4()) }},
+		{"lo:1", unix.SIOCSIFNETMASK, func(r *unix.Ifreq) error { return r.SetInet4Addr(net.IPv4bcast.To4()) }},
+	} {
+		r, err := unix.NewIfreq(step.name)
+		if err != nil {
+			return err
+		}
+		if err := step.set(r); err != nil {
+			return err
+		}
+		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), uintptr(step.request), uintptr(unsafe.Pointer(r))); errno != 0 {
+			return fmt.Errorf("set up %s: %w", step.name, errno)
+		}
+	}
+	return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1\n"), 0o644)
+}

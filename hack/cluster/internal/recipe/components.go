@@ -1,0 +1,96 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recipe
+
+import "slices"
+
+// Names of the components. They are also the file names in the bin folder.
+const (
+	Etcd                  = "etcd"
+	KubeAPIServer         = "kube-apiserver"
+	Kubectl               = "kubectl"
+	KubeControllerManager = "kube-controller-manager"
+	SnapshotController    = "snapshot-controller"
+	CSISnapshotter        = "csi-snapshotter"
+	CSIProvisioner        = "csi-provisioner"
+	MockCSI               = "mock-csi"
+	CRDs                  = "crds"
+	Kubelet               = "kubelet"
+	KubeProxy             = "kube-proxy"
+	KubeScheduler         = "kube-scheduler"
+	Containerd            = "containerd"
+	Ctr                   = "ctr"
+	Shim                  = "containerd-shim-runc-v2"
+	CNIPtp                = "ptp"
+	CNIHostLocal          = "host-local"
+	CNILoopback           = "loopback"
+	Pause                 = "pause"
+)
+
+// Component is one thing to build: a program, or the folder of snapshot CRDs.
+// It is part of the cache key: renaming a field rebuilds everything.
+type Component struct {
+	Name string
+	// Module names the generated build module (see GoMod). It is empty for the
+	// CRDs, which are copied and not compiled.
+	Module string
+	// Package is the argument of go build.
+	Package string
+	// Envtest marks the programs that setup-envtest offers as downloads.
+	Envtest bool
+	// CSI marks what only the snapshot stack needs.
+	CSI bool
+	// Node marks what only a cluster with a node needs. It builds on Linux only.
+	Node bool
+	// Tags are comma-separated build tags.
+	Tags string
+}
+
+// Components returns every component in build order.
+func Components() []Component {
+	const (
+		k8s  = "k8s.io/kubernetes/cmd/"
+		snap = "github.com/kubernetes-csi/external-snapshotter/v8/cmd/"
+		prov = "github.com/kubernetes-csi/external-provisioner/v6/cmd/"
+		ctrd = "github.com/containerd/containerd/v2/cmd/"
+		cni  = "github.com/containernetworking/plugins/plugins/"
+		// Storage drivers that need C libraries or that no test needs.
+		noDrivers = "no_btrfs,no_devmapper,no_zfs,no_aufs"
+	)
+	return []Component{
+		{Name: Etcd, Module: "etcd", Package: "go.etcd.io/etcd/server/v3", Envtest: true},
+		{Name: KubeAPIServer, Module: "kubernetes", Package: k8s + "kube-apiserver", Envtest: true},
+		{Name: Kubectl, Module: "kubernetes", Package: k8s + "kubectl", Envtest: true},
+		{Name: KubeControllerManager, Module: "kubernetes", Package: k8s + "kube-controller-manager"},
+		{Name: SnapshotController, Module: "snapshotter", Package: snap + "snapshot-controller", CSI: true},
+		{Name: CSISnapshotter, Module: "snapshotter", Package: snap + "csi-snapshotter", CSI: true},
+		{Name: CSIProvisioner, Module: "provisioner", Package: prov + "csi-provisioner", CSI: true},
+		{Name: MockCSI, Module: "kubernetes", Package: "./mockcsi", CSI: true},
+		{Name: CRDs, CSI: true},
+		{Name: Kubelet, Module: "kubernetes", Package: k8s + "kubelet", Node: true},
+		{Name: KubeProxy, Module: "kubernetes", Package: k8s + "kube-proxy", Node: true},
+		{Name: KubeScheduler, Module: "kubernetes", Package: k8s + "kube-scheduler", Node: true},
+		{Name: Containerd, Module: "containerd", Package: ctrd + "containerd", Node: true, Tags: noDrivers},
+		{Name: Ctr, Module: "containerd", Package: ctrd + "ctr", Node: true, Tags: noDrivers},
+		{Name: Shim, Module: "containerd", Package: ctrd + "containerd-shim-runc-v2", Node: true, Tags: noDrivers},
+		{Name: CNIPtp, Module: "cni", Package: cni + "main/ptp", Node: true},
+		{Name: CNIHostLocal, Module: "cni", Package: cni + "ipam/host-local", Node: true},
+		{Name: CNILoopback, Module: "cni", Package: cni + "main/loopback", Node: true},
+		{Name: Pause, Module: "kubernetes", Package: "./pause", Node: true},
+	}
+}
+
+// EnvtestAssets returns what envtest needs: its three programs and the CRDs.
+func EnvtestAssets() []Component {
+	return filter(func(c Component) bool { return c.Envtest || c.Name == CRDs })
+}
+
+// ForCluster returns the components of a running cluster.
+func ForCluster(csi, node bool) []Component {
+	return filter(func(c Component) bool { return (csi || !c.CSI) && (node || !c.Node) })
+}
+
+func filter(keep func(Component) bool) []Component {
+	return slices.DeleteFunc(Components(), func(c Component) bool { return !keep(c) })
+}

@@ -1,0 +1,121 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	fullname         = `{{ include "snapshotschedule.fullname" $ }}`
+	releaseNamespace = `{{ $.Release.Namespace }}`
+)
+
+// setMetadata makes the object's names, namespaces and labels depend on the Helm
+// release, including those by which it refers to other objects.
+func (t *template) setMetadata(o *unstructured.Unstructured) error {
+	own := o.GetLabels()
+	for _, fromHelper := range []string{"app.kubernetes.io/name", "app.kubernetes.io/managed-by"} {
+		delete(own, fromHelper)
+	}
+	lines := []string{`{{- include "snapshotschedule.labels" $ | nindent ` + indent + ` }}`}
+	if len(own) > 0 {
+		text, err := yaml.Marshal(own)
+		if err != nil {
+			return err
+		}
+		lines = append(lines, strings.Split(strings.TrimSpace(string(text)), "\n")...)
+	}
+	t.object["metadata"].(map[string]any)["labels"] = t.block(lines...)
+	if o.GetKind() != "CustomResourceDefinition" {
+		t.replaceNames(t.object)
+	}
+	return nil
+}
+
+// replaceNames replaces the names and the namespace that kustomize set.
+func (t *template) replaceNames(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		for key, inner := range value {
+			value[key] = t.replaceNames(inner)
+		}
+	case []any:
+		for i, inner := range value {
+			value[i] = t.replaceNames(inner)
+		}
+	case string:
+		if value == namespace {
+			return t.inline(releaseNamespace)
+		}
+		if rest, ok := strings.CutPrefix(value, prefix); ok && !strings.ContainsAny(rest, " /") {
+			return t.inline(fullname) + "-" + rest
+		}
+	}
+	return value
+}
+
+// keepCRD keeps the CRD when the chart is uninstalled. Its deletion would delete all
+// schedules and their snapshots.
+func (t *template) keepCRD(o *unstructured.Unstructured) {
+	annotations := map[string]any{}
+	for key, value := range o.GetAnnotations() {
+		annotations[key] = value
+	}
+	annotations[t.block("{{- if .Values.crd.keep }}", "helm.sh/resource-policy: keep", "{{- end }}")] = nil
+	t.object["metadata"].(map[string]any)["annotations"] = annotations
+}
+
+// perNamespace renders a cluster-wide object, or one in each of the watched namespaces.
+func (t *template) perNamespace(o *unstructured.Unstructured) (string, error) {
+	clusterWide, err := t.text()
+	if err != nil {
+		return "", err
+	}
+	kind, ok := strings.CutPrefix(o.GetKind(), "Cluster")
+	if !ok {
+		return "", errors.New("not a cluster-wide kind")
+	}
+	t.object["kind"] = kind
+	t.object["metadata"].(map[string]any)["namespace"] = t.inline("{{ . }}")
+	if role, ok := t.object["roleRef"].(map[string]any); ok {
+		role["kind"] = "Role"
+	}
+	namespaced, err := t.text()
+	return "{{- range .Values.watchNamespaces }}\n---\n" + namespaced + "{{- else }}\n" + clusterWide + "{{- end }}\n", err
+}
+
+// editDeployment makes the fields that users may change depend on values.
+func (t *template) editDeployment() error {
+	d, err := parseDeployment(t.object)
+	if err != nil {
+		return err
+	}
+	d.spec["replicas"] = t.inline("{{ .Values.manager.replicas }}")
+	d.manager["image"] = t.inline(`{{ include "snapshotschedule.image" . | quote }}`)
+	d.manager["args"] = t.block(
+		"{{- if .Values.metrics.enable }}", "- "+metricsArg, "{{- end }}",
+		"{{- range .Values.manager.args }}", "- {{ . | quote }}", "{{- end }}",
+		"{{- with .Values.watchNamespaces }}", `- --watch-namespaces={{ join "," . }}`, "{{- end }}")
+	for value, field := range d.fields() {
+		if _, ok := field.of[field.key]; !ok {
+			return fmt.Errorf("the Deployment no longer has %s; see fields in hack/helm", field.key)
+		}
+		field.of[field.key] = t.block("{{- toYaml .Values.manager." + value + " | nindent " + indent + " }}")
+	}
+	for _, key := range optionalPodFields {
+		if _, ok := d.pod[key]; ok {
+			return fmt.Errorf("the Deployment now has %s; see fields in hack/helm", key)
+		}
+		t.optional(d.pod, key, ".Values.manager."+key)
+	}
+	// Without it, Kubernetes decides by the tag.
+	t.optional(d.manager, "imagePullPolicy", ".Values.manager.image.pullPolicy")
+	return nil
+}
