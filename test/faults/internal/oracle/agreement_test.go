@@ -26,7 +26,7 @@ func TestAgreesWithTheProduct(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v, now := drawView(t)
 		spec := &v.schedule.Spec
-		terms, err := readTerms(spec)
+		terms, err := ReadSpec(spec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,15 +49,15 @@ func TestAgreesWithTheProduct(t *testing.T) {
 }
 
 // moreCareful names where the product keeps what the text lets go.
-func moreCareful(v *view, t *terms, s *snapshotv1.VolumeSnapshot, now time.Time) bool {
-	q := &question{view: v, terms: t, now: now, sorted: newestFirst(v.series, now)}
+func moreCareful(v *view, t *Spec, s *snapshotv1.VolumeSnapshot, now time.Time) bool {
+	e := &evaluation{view: v, Spec: t, now: now, sorted: newestFirst(v.series, now)}
 	// The newest of a selected PVC does not expire before its slot does, else the
 	// slot would be due again.
-	if q.newestStanding() == s && q.selected() && t.ttl > 0 && now.Sub(slotOf(s, now)) < t.ttl {
+	if e.newest() == s && e.selected() && t.TTL > 0 && now.Sub(slotOf(s, now)) < t.TTL {
 		return true
 	}
 	// Of the two readings of "the newest of a period" the product takes one.
-	bySlot, byCreation := q.tierKept(q.sorted), q.tierKept(latestCreatedFirst(q.sorted))
+	bySlot, byCreation := e.tierKept(e.sorted), e.tierKept(latestCreatedFirst(e.sorted))
 	return fmt.Sprint(bySlot) != fmt.Sprint(byCreation)
 }
 
@@ -179,10 +179,10 @@ func drawSnapshot(t *rapid.T, i int) *snapshotv1.VolumeSnapshot {
 	return s
 }
 
-func productPolicy(t *terms) retention.Policy {
+func productPolicy(t *Spec) retention.Policy {
 	k := t.keep
 	return retention.Policy{
-		TTL: t.ttl, MaxCount: t.maxCount, MinReady: t.minReady, ReadyDeadline: t.readyDeadline, Location: t.zone,
+		TTL: t.TTL, MaxCount: t.maxCount, MinReady: t.minReady, ReadyDeadline: t.readyDeadline, Location: t.zone,
 		Keep: retention.Tiers{
 			Last: int(k.Last), Hourly: int(k.Hourly), Daily: int(k.Daily),
 			Weekly: int(k.Weekly), Monthly: int(k.Monthly), Yearly: int(k.Yearly),
@@ -191,16 +191,16 @@ func productPolicy(t *terms) retention.Policy {
 	}
 }
 
-func productSeries(v *view, t *terms, now time.Time, due bool) retention.Series {
+func productSeries(v *view, t *Spec, now time.Time, due bool) retention.Series {
 	series := retention.Series{Claim: retention.Gone, SlotDue: due}
 	if v.claim != nil {
 		series.Claim = retention.Unselected
-		if (&question{view: v, terms: t}).selected() {
+		if (&evaluation{view: v, Spec: t}).selected() {
 			series.Claim = retention.Selected
 		}
 		series.ClaimDeleting = v.claim.DeletionTimestamp != nil
 	}
-	q := &question{view: v, terms: t, now: now}
+	e := &evaluation{view: v, Spec: t, now: now}
 	for _, s := range v.series {
 		p := retention.Snapshot{
 			Name: s.Name, Created: s.CreationTimestamp.Time, Deleting: s.DeletionTimestamp != nil,
@@ -212,7 +212,7 @@ func productSeries(v *view, t *terms, now time.Time, due bool) retention.Series 
 		}
 		if _, ok := s.Annotations[v1alpha1.AnnotationHold]; ok {
 			p.Hold = retention.HeldByAnnotation
-		} else if q.held(s) != "" {
+		} else if e.held(s) != "" {
 			p.Hold = retention.HeldByRestore
 		}
 		series.Snapshots = append(series.Snapshots, p)

@@ -14,83 +14,81 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
 )
 
-// call is one request of an operator's.
+// call is one request of an operator.
 type call struct {
-	verb     string
-	resource schema.GroupResource
-	// sub is the subresource, empty for none.
-	sub   string
-	key   client.ObjectKey
-	write bool
-	// note fills in more of what is written down.
-	note func(*history.Request)
-	// do is what the server does; it is given the request's number.
-	do func(request int) error
+	verb        string
+	resource    schema.GroupResource
+	subresource string
+	key         client.ObjectKey
+	write       bool
+	// record adds to the recorded request. May be nil.
+	record func(*history.Request)
+	// serve is what the API server does with the request of this number.
+	serve func(request int) error
 }
 
-// mostRequests is how many a run may make: ten times what the fullest lives do.
-// An operator that makes more is at war with itself.
+// mostRequests stops a simulation: ten times what the busiest send. An operator that sends more fights itself.
 const mostRequests = 500_000
 
-// send takes a request to the server and the answer back, each of which takes
-// time in which the world goes on, and writes down what became of it.
+// send takes a request to the API server and the answer back, runs the simulation on while they travel, and records the outcome.
 func (o *operator) send(c call) error {
-	w := o.world
+	sim := o.sim
 	if !o.alive {
 		return errDead
 	}
-	number := len(w.history.Requests)
+	number := len(sim.history.Requests)
 	if number == mostRequests {
-		w.stop()
+		sim.stop()
 		return errDead
 	}
 	r := history.Request{
-		At: w.now, Clock: operatorClock{o}.Now(), Process: o.number,
+		At: sim.now, Clock: operatorClock{o}.Now(), Process: o.number,
 		Verb: c.verb, Group: c.resource.Group, Resource: c.resource.Resource,
 		Namespace: c.key.Namespace, Name: c.key.Name,
 	}
-	if c.sub != "" {
-		r.Resource += "/" + c.sub
+	if c.subresource != "" {
+		r.Resource += "/" + c.subresource
 	}
-	if c.note != nil {
-		c.note(&r)
+	if c.record != nil {
+		c.record(&r)
 	}
-	w.history.Requests = append(w.history.Requests, r)
-	w.behind = append(w.behind, o.behind())
+	sim.history.Requests = append(sim.history.Requests, r)
+	sim.lagging = append(sim.lagging, o.laggingKinds())
 
-	became := w.fate(c.write)
-	w.run(w.now.Add(w.delay()))
+	drawn := sim.drawOutcome(c.write)
+	sim.run(sim.now.Add(sim.delay()))
 	if !o.alive {
 		return errDead
 	}
-	written := func() *history.Request { return &w.history.Requests[number] }
-	switch became {
+	recorded := func() *history.Request { return &sim.history.Requests[number] } // running the simulation moves them
+	switch drawn {
 	case crashedBefore:
-		w.crash(o)
+		sim.crash(o)
 		return errDead
 	case refused:
-		err := w.refusal(c.verb, c.resource, c.key.Name)
-		written().Seen, written().Date = codeOf(err), w.date()
+		err := sim.refusal(c.verb, c.resource, c.key.Name)
+		recorded().Seen, recorded().Date = codeOf(err), sim.date()
 		return err
 	}
-	err := c.do(number)
-	written().Reached, written().Code = true, codeOf(err)
-	if became == crashedAfter {
-		w.crash(o)
+	err := c.serve(number)
+	recorded().Reached, recorded().Code = true, codeOf(err)
+	if drawn == crashedAfter {
+		sim.crash(o)
 		return errDead
 	}
-	date := w.date()
-	w.run(w.now.Add(w.delay()))
+	date := sim.date()
+	sim.run(sim.now.Add(sim.delay()))
 	switch {
 	case !o.alive:
 		return errDead
-	case became == lost:
-		return errLost
+	case drawn == answerLost:
+		return errAnswerLost
 	}
-	written().Seen, written().Date = codeOf(err), date
+	recorded().Seen, recorded().Date = codeOf(err), date
 	return err
 }
 
+// codeOf returns an answer's HTTP status, 0 without an answer.
 func codeOf(err error) int {
 	if err == nil {
 		return http.StatusOK

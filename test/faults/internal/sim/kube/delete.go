@@ -12,8 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Delete removes an object, or has it begin to go if there are finalizers, or if
-// dependents are to be dealt with first.
+// Delete removes an object, or marks it as being deleted if it has finalizers or the propagation policy adds one.
 func (s *Server) Delete(k Kind, key client.ObjectKey, options metav1.DeleteOptions, request int) error {
 	stored, err := s.Get(k, key)
 	if err != nil {
@@ -38,22 +37,21 @@ func (s *Server) Delete(k Kind, key client.ObjectKey, options metav1.DeleteOptio
 	if stored.GetDeletionTimestamp() != nil && slices.Equal(finalizers, stored.GetFinalizers()) {
 		return nil
 	}
-	going := clone(stored)
-	going.SetFinalizers(finalizers)
+	deleting := clone(stored)
+	deleting.SetFinalizers(finalizers)
 	if stored.GetDeletionTimestamp() == nil {
-		at := s.stamp()
-		going.SetDeletionTimestamp(&at)
-		going.SetDeletionGracePeriodSeconds(new(int64(0)))
-		if going.GetGeneration() > 0 {
-			going.SetGeneration(going.GetGeneration() + 1)
+		at := s.timestamp()
+		deleting.SetDeletionTimestamp(&at)
+		deleting.SetDeletionGracePeriodSeconds(new(int64(0)))
+		if deleting.GetGeneration() > 0 {
+			deleting.SetGeneration(deleting.GetGeneration() + 1)
 		}
 	}
-	s.commit(k, stored, going, request)
+	s.commit(k, stored, deleting, request)
 	return nil
 }
 
-// withPropagation leaves the finalizers as they are where no policy is asked for:
-// the default of these kinds is background.
+// withPropagation returns the finalizers under a propagation policy. Without one they stay: the default of these kinds is background.
 func withPropagation(finalizers []string, policy *metav1.DeletionPropagation) []string {
 	finalizers = slices.Clone(finalizers)
 	if policy == nil {
@@ -67,12 +65,4 @@ func withPropagation(finalizers []string, policy *metav1.DeletionPropagation) []
 		return append(finalizers, FinalizerForeground)
 	}
 	return finalizers
-}
-
-// RemoveNamespace is the end of a namespace that is being deleted and empty.
-func (s *Server) RemoveNamespace(name string) {
-	key := client.ObjectKey{Name: name}
-	if o := s.objects[Namespaces][key]; o != nil {
-		s.commit(Namespaces, o, nil, Someone)
-	}
 }

@@ -14,7 +14,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-// Kind is one of the kinds that the server knows.
+// Kind is one of the kinds that the server stores.
 type Kind int
 
 const (
@@ -36,7 +36,7 @@ var resources = [kinds]schema.GroupResource{
 	{Resource: "namespaces"},
 }
 
-// Resource is the kind's name in requests and in RBAC.
+// Resource is the kind's resource, as in requests and RBAC.
 func (k Kind) Resource() schema.GroupResource { return resources[k] }
 
 // KindOf returns the kind of a typed object.
@@ -51,11 +51,11 @@ func KindOf(o any) (Kind, error) {
 	case *corev1.Namespace:
 		return Namespaces, nil
 	}
-	return 0, fmt.Errorf("%T is no kind of this server", o)
+	return 0, fmt.Errorf("unknown kind %T", o)
 }
 
-// KindNamed returns the kind of objects of which only the metadata is asked for.
-func KindNamed(gvk schema.GroupVersionKind) (Kind, error) {
+// KindForGVK returns the kind of metadata-only objects.
+func KindForGVK(gvk schema.GroupVersionKind) (Kind, error) {
 	switch gvk.GroupKind() {
 	case schema.GroupKind{Group: v1alpha1.GroupName, Kind: "SnapshotSchedule"}:
 		return Schedules, nil
@@ -66,7 +66,7 @@ func KindNamed(gvk schema.GroupVersionKind) (Kind, error) {
 	case schema.GroupKind{Kind: "Namespace"}:
 		return Namespaces, nil
 	}
-	return 0, fmt.Errorf("%s is no kind of this server", gvk)
+	return 0, fmt.Errorf("unknown kind %s", gvk)
 }
 
 func clone(o client.Object) client.Object { return o.DeepCopyObject().(client.Object) }

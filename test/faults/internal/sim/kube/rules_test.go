@@ -279,14 +279,14 @@ var all = map[string]func(rules){
 		if err := r.remove(Snapshots, "waits", metav1.DeleteOptions{}); err != nil {
 			r.Fatal(err)
 		}
-		going := r.there(Snapshots, "waits")
-		if going.GetDeletionTimestamp() == nil || going.GetGeneration() != 2 {
-			r.Errorf("deletionTimestamp %v, generation %d", going.GetDeletionTimestamp(), going.GetGeneration())
+		deleting := r.there(Snapshots, "waits")
+		if deleting.GetDeletionTimestamp() == nil || deleting.GetGeneration() != 2 {
+			r.Errorf("deletionTimestamp %v, generation %d", deleting.GetDeletionTimestamp(), deleting.GetGeneration())
 		}
 		if err := r.remove(Snapshots, "waits", metav1.DeleteOptions{}); err != nil {
 			r.Errorf("a second delete: %v", err)
 		}
-		if again := r.there(Snapshots, "waits"); again.GetResourceVersion() != going.GetResourceVersion() {
+		if again := r.there(Snapshots, "waits"); again.GetResourceVersion() != deleting.GetResourceVersion() {
 			r.Error("a second delete changed it")
 		}
 		_, err := r.create(snapshot("waits"))
@@ -331,8 +331,8 @@ var all = map[string]func(rules){
 			if err := r.remove(Schedules, o.GetName(), propagation(name)); err != nil {
 				r.Fatal(err)
 			}
-			if going := r.there(Schedules, o.GetName()); !slices.Equal(going.GetFinalizers(), []string{want}) || going.GetDeletionTimestamp() == nil {
-				r.Errorf("%s: finalizers %v, deletionTimestamp %v", name, going.GetFinalizers(), going.GetDeletionTimestamp())
+			if deleting := r.there(Schedules, o.GetName()); !slices.Equal(deleting.GetFinalizers(), []string{want}) || deleting.GetDeletionTimestamp() == nil {
+				r.Errorf("%s: finalizers %v, deletionTimestamp %v", name, deleting.GetFinalizers(), deleting.GetDeletionTimestamp())
 			}
 		}
 	},

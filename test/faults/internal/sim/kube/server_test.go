@@ -31,17 +31,17 @@ func newInMemory(t *testing.T) inMemory {
 		{ObjectMeta: metav1.ObjectMeta{Name: ns}},
 		{ObjectMeta: metav1.ObjectMeta{Name: "ending", Finalizers: []string{finalizer}}},
 	} {
-		if _, err := s.Create(namespace, Someone); err != nil {
+		if _, err := s.Create(namespace, NoRequest); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Delete(Namespaces, client.ObjectKey{Name: "ending"}, metav1.DeleteOptions{}, Someone); err != nil {
+	if err := s.Delete(Namespaces, client.ObjectKey{Name: "ending"}, metav1.DeleteOptions{}, NoRequest); err != nil {
 		t.Fatal(err)
 	}
 	return inMemory{s}
 }
 
-func (s inMemory) create(o client.Object) (client.Object, error) { return s.Create(o, Someone) }
+func (s inMemory) create(o client.Object) (client.Object, error) { return s.Create(o, NoRequest) }
 
 func (s inMemory) get(k Kind, name string) (client.Object, error) {
 	return s.Get(k, client.ObjectKey{Namespace: ns, Name: name})
@@ -52,20 +52,20 @@ func (s inMemory) write(k Kind, name, sub string, change func(client.Object)) (c
 	if sub == "status" {
 		write = s.UpdateStatus
 	}
-	return write(k, client.ObjectKey{Namespace: ns, Name: name}, Someone, func(o client.Object) error {
+	return write(k, client.ObjectKey{Namespace: ns, Name: name}, NoRequest, func(o client.Object) error {
 		change(o)
 		return nil
 	})
 }
 
 func (s inMemory) merge(k Kind, name, patch string) (client.Object, error) {
-	return s.Update(k, client.ObjectKey{Namespace: ns, Name: name}, Someone, func(o client.Object) error {
+	return s.Update(k, client.ObjectKey{Namespace: ns, Name: name}, NoRequest, func(o client.Object) error {
 		return Merge(o, []byte(patch))
 	})
 }
 
 func (s inMemory) remove(k Kind, name string, o metav1.DeleteOptions) error {
-	return s.Delete(k, client.ObjectKey{Namespace: ns, Name: name}, o, Someone)
+	return s.Delete(k, client.ObjectKey{Namespace: ns, Name: name}, o, NoRequest)
 }
 
 func TestRules(t *testing.T) {
@@ -78,7 +78,7 @@ func TestRules(t *testing.T) {
 func TestHandedOutObjectsAreNotChanged(t *testing.T) {
 	s := newInMemory(t)
 	var changes []history.Change
-	s.Committed = func(_ Kind, c history.Change) { changes = append(changes, c) }
+	s.OnCommit = func(_ Kind, c history.Change) { changes = append(changes, c) }
 	first, err := s.create(snapshot("kept"))
 	if err != nil {
 		t.Fatal(err)

@@ -12,10 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// valid refuses metadata that the real server would refuse, and snapshots
-// without a source. Specs of schedules are the business of their definition,
-// whose tests are elsewhere: the lives here write only such as it lets through.
-func valid(o client.Object) error {
+// validate rejects metadata that a real server rejects, and snapshots without exactly one source. It does not validate schedules: the
+// simulation writes only specs that the CRD admits.
+func validate(o client.Object) error {
 	var errs field.ErrorList
 	meta := field.NewPath("metadata")
 	for _, message := range validation.IsDNS1123Subdomain(o.GetName()) {

@@ -15,33 +15,25 @@ import (
 
 func TestOneAtATime(t *testing.T) {
 	later := func(name string) *snapshotv1.VolumeSnapshot { return newSnapshot(name, noon.Add(6*time.Hour)) }
-	judge(t, OneAtATime, []story{
-		{"takes one beside those that were cut", func() *script {
-			s := begin(ready("a", day))
+	judge(t, OneAtATime, []testCase{
+		{"takes one beside those that were cut", given{ready("a", day)}.when(func(s *script) {
 			s.get("persistentvolumeclaims/data")
 			s.creates(later("b"))
-			return s
-		}, ""},
-		{"takes one beside an uncut one", func() *script {
-			s := begin(newSnapshot("a", noon))
+		}), ""},
+		{"takes one beside an uncut one", given{newSnapshot("a", noon)}.when(func(s *script) {
 			s.get("persistentvolumeclaims/data")
 			s.creates(later("b"))
-			return s
-		}, "while a was there"},
-		{"takes one beside an uncut one that is on its way out", func() *script {
-			s := begin(newSnapshot("a", noon))
+		}), "while a existed"},
+		{"takes one beside an uncut one that is being deleted", given{newSnapshot("a", noon)}.when(func(s *script) {
 			s.editSnapshot("a", func(o *snapshotv1.VolumeSnapshot) { o.DeletionTimestamp = ptr.To(o.CreationTimestamp) })
 			s.get("persistentvolumeclaims/data")
 			s.creates(later("b"))
-			return s
-		}, "while a was there"},
-		{"takes one when the uncut one is gone", func() *script {
-			s := begin(newSnapshot("a", noon))
+		}), "while a existed"},
+		{"takes one when the uncut one is gone", given{newSnapshot("a", noon)}.when(func(s *script) {
 			s.get("persistentvolumeclaims/data")
 			s.gone("volumesnapshots/a")
 			s.creates(later("b"))
-			return s
-		}, ""},
+		}), ""},
 		{"takes one beside another PVC's uncut one", func() *script {
 			other := newSnapshot("a", noon)
 			other.Labels = map[string]string{}
@@ -50,31 +42,25 @@ func TestOneAtATime(t *testing.T) {
 			s.creates(later("b"))
 			return s
 		}, ""},
-		{"takes one beside an uncut one that has just come", func() *script {
-			s := begin()
+		{"takes one beside an uncut one created a moment ago", given{}.when(func(s *script) {
 			s.get("persistentvolumeclaims/data")
 			s.wait(time.Second)
 			s.others(newSnapshot("a", noon))
 			s.wait(time.Second)
 			s.creates(later("b"))
-			return s
-		}, ""},
-		{"takes one beside an uncut one that came a while ago", func() *script {
-			s := begin()
+		}), ""},
+		{"takes one beside an uncut one created a minute ago", given{}.when(func(s *script) {
 			s.get("persistentvolumeclaims/data")
 			s.wait(time.Second)
 			s.others(newSnapshot("a", noon))
 			s.wait(time.Minute)
 			s.creates(later("b"))
-			return s
-		}, "while a was there"},
-		{"is shown the past", func() *script {
-			s := begin(newSnapshot("a", noon))
+		}), "while a existed"},
+		{"takes one beside an uncut one during faults", given{newSnapshot("a", noon)}.when(func(s *script) {
 			s.window(history.Faulty, s.now, time.Time{}, "")
 			s.get("persistentvolumeclaims/data")
 			s.wait(time.Second)
 			s.creates(later("b"))
-			return s
-		}, ""},
+		}), ""},
 	})
 }

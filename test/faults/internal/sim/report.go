@@ -20,42 +20,42 @@ import (
 )
 
 const (
-	// toldOf is how many violations of a run are told with what led to them: the
-	// others mostly follow from the first.
-	toldOf = 3
-	// leadUp is how many changes of the same object, or of its series, are told.
-	leadUp = 25
+	// mostReported limits the violations that are printed: later ones mostly follow from the first.
+	mostReported = 3
+	// mostChanges limits the changes that are printed before a violation.
+	mostChanges = 25
 )
 
-// String tells what was broken, what led to it, and how to see it again.
+// String describes the violations, the changes and requests before them, and how to repeat the run.
 func (r Result) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d: %d violations. Once more: SEED=%d go test ./test/faults/internal/sim -run TestSeed -v\n",
+	fmt.Fprintf(&b, "seed %d: %d violations. Repeat: SEED=%d go test ./test/faults/internal/sim -run TestSeed -v\n",
 		r.Seed, len(r.Violations), r.Seed)
 	for i, v := range r.Violations {
-		if i == toldOf {
-			fmt.Fprintf(&b, "and %d more\n", len(r.Violations)-toldOf)
+		if i == mostReported {
+			fmt.Fprintf(&b, "and %d more\n", len(r.Violations)-mostReported)
 			break
 		}
-		fmt.Fprintf(&b, "%s, day %.1f: %s\n", v.Oracle, v.At.Sub(began).Hours()/24, v.Message)
-		r.leadUp(&b, v)
+		fmt.Fprintf(&b, "%s, day %.1f: %s\n", v.Oracle, v.At.Sub(startTime).Hours()/24, v.Message)
+		r.writeChanges(&b, v)
 	}
 	return b.String()
 }
 
-// leadUp tells the changes that led to a violation, and by whom they were made.
-func (r Result) leadUp(b *strings.Builder, v oracle.Violation) {
+// writeChanges writes the changes before a violation that concern the same series, who made them, and the last requests.
+func (r Result) writeChanges(b *strings.Builder, v oracle.Violation) {
 	if v.Change < 0 {
 		return
 	}
 	about := subject(&r.History.Changes[v.Change])
 	var lines []string
-	for i := v.Change; i >= 0 && len(lines) < leadUp; i-- {
+	for i := v.Change; i >= 0 && len(lines) < mostChanges; i-- {
 		c := &r.History.Changes[i]
 		if !related(about, subject(c)) {
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("    %s %-9s %s %s\n", c.At.Format("01-02 15:04:05.000"), r.author(c), subject(c).GetName(), tell(c.After)))
+		lines = append(lines, fmt.Sprintf("    %s %-9s %s %s\n",
+			c.At.Format("01-02 15:04:05.000"), r.author(c), subject(c).GetName(), describe(c.After)))
 	}
 	for _, line := range slices.Backward(lines) {
 		b.WriteString(line)
@@ -63,8 +63,8 @@ func (r Result) leadUp(b *strings.Builder, v oracle.Violation) {
 	if v.Request >= 0 {
 		for i := max(0, v.Request-8); i <= v.Request; i++ {
 			q := &r.History.Requests[i]
-			fmt.Fprintf(b, "    %s process %d, whose clock says %s: %s %s %s: %d, seen as %d\n", q.At.Format("01-02 15:04:05.000"), q.Process,
-				q.Clock.Format("01-02 15:04:05"), q.Verb, q.Resource, q.Name, q.Code, q.Seen)
+			fmt.Fprintf(b, "    %s process %d at its own %s: %s %s %s: answered %d, seen as %d\n",
+				q.At.Format("01-02 15:04:05.000"), q.Process, q.Clock.Format("01-02 15:04:05"), q.Verb, q.Resource, q.Name, q.Code, q.Seen)
 		}
 	}
 }
@@ -76,8 +76,7 @@ func subject(c *history.Change) client.Object {
 	return c.Before
 }
 
-// related: the same object, the PVC or the schedule of a snapshot, or a snapshot of
-// the same series.
+// related returns whether other is the same object, the PVC or the schedule of a snapshot, or a snapshot of the same series.
 func related(about, other client.Object) bool {
 	if about.GetUID() == other.GetUID() {
 		return true
@@ -98,22 +97,22 @@ func related(about, other client.Object) bool {
 
 func (r Result) author(c *history.Change) string {
 	if c.Request < 0 {
-		return "someone"
+		return "other"
 	}
 	return fmt.Sprintf("process %d", r.History.Requests[c.Request].Process)
 }
 
-func tell(o client.Object) string {
+func describe(o client.Object) string {
 	if o == nil {
-		return "is gone"
+		return "removed"
 	}
 	var b strings.Builder
 	if o.GetDeletionTimestamp() != nil {
-		b.WriteString("is being deleted ")
+		b.WriteString("terminating ")
 	}
 	switch o := o.(type) {
 	case *snapshotv1.VolumeSnapshot:
-		fmt.Fprintf(&b, "created %s %s", o.CreationTimestamp.UTC().Format(time.RFC3339), tellStatus(o.Status))
+		fmt.Fprintf(&b, "created %s %s", o.CreationTimestamp.UTC().Format(time.RFC3339), describeStatus(o.Status))
 		if ref := metav1.GetControllerOf(o); ref == nil {
 			b.WriteString(" orphan")
 		}
@@ -129,7 +128,7 @@ func tell(o client.Object) string {
 	return b.String()
 }
 
-func tellStatus(s *snapshotv1.VolumeSnapshotStatus) string {
+func describeStatus(s *snapshotv1.VolumeSnapshotStatus) string {
 	if s == nil {
 		return "no status"
 	}

@@ -12,14 +12,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-func TestFate(t *testing.T) {
+func TestQueries(t *testing.T) {
 	schedule, claim := newSchedule("every"), newClaim("data")
 	old, recent, newest := ready("old", 11*day), ready("recent", day), ready("newest", time.Hour)
 	all := []client.Object{schedule, claim, old, recent, newest}
-	if left := Left(all, noon); !slices.Equal(left, []string{"old"}) {
+	if left := Overdue(all, noon); !slices.Equal(left, []string{"old"}) {
 		t.Errorf("left are %q, want the expired one", left)
 	}
-	if left := Left(all[:3], noon); len(left) > 0 {
+	if left := Overdue(all[:3], noon); len(left) > 0 {
 		t.Errorf("left are %q, and that is the floor", left)
 	}
 	for s, want := range map[*snapshotv1.VolumeSnapshot]bool{old: true, recent: false, newest: false} {
