@@ -158,6 +158,8 @@ func (e *evaluation) unreadyMayBeDeleted(s *snapshotv1.VolumeSnapshot) (bool, st
 		return false, "without TTL, tiers and cap everything is kept"
 	case isUncut(s), !e.pastReadyDeadline(s):
 		return false, "it is not ready, and no TTL is set"
+	case s == e.newest() && e.selected():
+		return false, "it is the newest of a selected PVC, and no TTL is set"
 	}
 	if slices.ContainsFunc(e.readings(), func(r reading) bool { return e.superseded(s, r) }) {
 		return true, "it is older than every ready one that is kept"
@@ -244,9 +246,10 @@ type names map[string]bool
 func (e *evaluation) agedOrCapped(s *snapshotv1.VolumeSnapshot, r reading) (bool, string) {
 	byTier := r.byTier
 	ttl, keep := e.limits()
+	newest := e.newest()
 	keptByAge := func(s *snapshotv1.VolumeSnapshot) bool {
-		if ttl == 0 {
-			return keep == v1alpha1.Keep{}
+		if ttl == 0 { // of a selected PVC the newest stays, or its slot would be due again
+			return keep == v1alpha1.Keep{} || s == newest && e.selected()
 		}
 		return e.withinTTL(s, ttl) || s == r.slotAged && e.now.Sub(slotOf(s, e.now)) < ttl
 	}
@@ -257,7 +260,6 @@ func (e *evaluation) agedOrCapped(s *snapshotv1.VolumeSnapshot, r reading) (bool
 		return false, "its age or a tier keeps it, and there is no cap"
 	}
 
-	newest := e.newest()
 	var counted int
 	var byAge, tiered []*snapshotv1.VolumeSnapshot
 	for _, other := range slices.Backward(readyOnes(e.sorted)) { // oldest first

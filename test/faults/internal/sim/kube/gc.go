@@ -24,10 +24,7 @@ func (s *Server) CollectDependent(k Kind, key client.ObjectKey) {
 		return
 	}
 	if slices.ContainsFunc(o.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return !dangling(ref) }) {
-		_, _ = s.Update(k, key, NoRequest, func(o client.Object) error {
-			o.SetOwnerReferences(slices.DeleteFunc(slices.Clone(o.GetOwnerReferences()), dangling))
-			return nil
-		})
+		s.removeOwners(k, key, dangling)
 		return
 	}
 	s.collect(k, o)
@@ -57,7 +54,7 @@ func (s *Server) CollectOwner(k Kind, key client.ObjectKey) (again bool) {
 	switch {
 	case slices.Contains(o.GetFinalizers(), FinalizerOrphan):
 		for _, dependent := range s.dependents(o.GetUID()) {
-			s.removeOwner(dependent, o.GetUID())
+			s.removeOwners(Snapshots, client.ObjectKeyFromObject(dependent), refersTo(o.GetUID()))
 		}
 		s.removeFinalizer(k, key, FinalizerOrphan)
 		return false
@@ -80,14 +77,17 @@ func (s *Server) CollectOwner(k Kind, key client.ObjectKey) (again bool) {
 // dependents are snapshots: nothing else has an owner here.
 func (s *Server) dependents(owner types.UID) []client.Object {
 	return slices.DeleteFunc(s.List(Snapshots), func(o client.Object) bool {
-		return !slices.ContainsFunc(o.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == owner })
+		return !slices.ContainsFunc(o.GetOwnerReferences(), refersTo(owner))
 	})
 }
 
-func (s *Server) removeOwner(dependent client.Object, owner types.UID) {
-	_, _ = s.Update(Snapshots, client.ObjectKeyFromObject(dependent), NoRequest, func(o client.Object) error {
-		o.SetOwnerReferences(slices.DeleteFunc(slices.Clone(o.GetOwnerReferences()),
-			func(ref metav1.OwnerReference) bool { return ref.UID == owner }))
+func refersTo(owner types.UID) func(metav1.OwnerReference) bool {
+	return func(ref metav1.OwnerReference) bool { return ref.UID == owner }
+}
+
+func (s *Server) removeOwners(k Kind, key client.ObjectKey, which func(metav1.OwnerReference) bool) {
+	_, _ = s.Update(k, key, NoRequest, func(o client.Object) error {
+		o.SetOwnerReferences(slices.DeleteFunc(slices.Clone(o.GetOwnerReferences()), which))
 		return nil
 	})
 }

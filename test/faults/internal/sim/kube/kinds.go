@@ -29,15 +29,20 @@ const (
 	kinds
 )
 
-var resources = [kinds]schema.GroupResource{
-	{Group: v1alpha1.GroupName, Resource: "snapshotschedules"},
-	{Resource: "persistentvolumeclaims"},
-	{Group: snapshotv1.GroupName, Resource: "volumesnapshots"},
-	{Resource: "namespaces"},
+var kindInfo = [kinds]struct {
+	resource string
+	gvk      schema.GroupVersionKind
+}{
+	{"snapshotschedules", v1alpha1.GroupVersion.WithKind("SnapshotSchedule")},
+	{"persistentvolumeclaims", corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim")},
+	{"volumesnapshots", snapshotv1.SchemeGroupVersion.WithKind("VolumeSnapshot")},
+	{"namespaces", corev1.SchemeGroupVersion.WithKind("Namespace")},
 }
 
 // Resource is the kind's resource, as in requests and RBAC.
-func (k Kind) Resource() schema.GroupResource { return resources[k] }
+func (k Kind) Resource() schema.GroupResource {
+	return schema.GroupResource{Group: kindInfo[k].gvk.Group, Resource: kindInfo[k].resource}
+}
 
 // KindOf returns the kind of a typed object.
 func KindOf(o any) (Kind, error) {
@@ -56,15 +61,10 @@ func KindOf(o any) (Kind, error) {
 
 // KindForGVK returns the kind of metadata-only objects.
 func KindForGVK(gvk schema.GroupVersionKind) (Kind, error) {
-	switch gvk.GroupKind() {
-	case schema.GroupKind{Group: v1alpha1.GroupName, Kind: "SnapshotSchedule"}:
-		return Schedules, nil
-	case schema.GroupKind{Kind: "PersistentVolumeClaim"}:
-		return Claims, nil
-	case schema.GroupKind{Group: snapshotv1.GroupName, Kind: "VolumeSnapshot"}:
-		return Snapshots, nil
-	case schema.GroupKind{Kind: "Namespace"}:
-		return Namespaces, nil
+	for k := range kindInfo {
+		if kindInfo[k].gvk.GroupKind() == gvk.GroupKind() {
+			return Kind(k), nil
+		}
 	}
 	return 0, fmt.Errorf("unknown kind %s", gvk)
 }
