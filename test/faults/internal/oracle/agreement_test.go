@@ -152,7 +152,9 @@ func drawClaim(t *rapid.T, schedule *v1alpha1.SnapshotSchedule) *corev1.Persiste
 
 func drawSnapshot(t *rapid.T, i int, age time.Duration) *snapshotv1.VolumeSnapshot {
 	s := newSnapshot(fmt.Sprintf("s%02d", (i*7)%13), noon.Add(-age))
-	state := rapid.SampledFrom([]string{"ready", "ready", "ready", "ready", "uncut", "uncut in error", "uploading", "failed"}).Draw(t, "state")
+	state := rapid.SampledFrom([]string{
+		"ready", "ready", "ready", "ready", "uncut", "uncut in error", "uploading", "failed",
+	}).Draw(t, "state")
 	s.Status = &snapshotv1.VolumeSnapshotStatus{}
 	if state == "ready" || state == "uploading" || state == "failed" {
 		cut(s, s.CreationTimestamp.Time)

@@ -20,7 +20,8 @@ var (
 	macros = map[string]string{
 		"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@weekly": "0 0 * * 0", "@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *",
 	}
-	monthNames   = map[string]int{"jan": 1, "feb": 2, "mar": 3, "apr": 4, "may": 5, "jun": 6, "jul": 7, "aug": 8, "sep": 9, "oct": 10, "nov": 11, "dec": 12}
+	monthNames = map[string]int{"jan": 1, "feb": 2, "mar": 3, "apr": 4, "may": 5, "jun": 6,
+		"jul": 7, "aug": 8, "sep": 9, "oct": 10, "nov": 11, "dec": 12}
 	weekdayNames = map[string]int{"sun": 0, "mon": 1, "tue": 2, "wed": 3, "thu": 4, "fri": 5, "sat": 6}
 )
 
@@ -39,7 +40,10 @@ func readCron(text string) (*cronLine, error) {
 		into     *map[int]bool
 		from, to int
 		names    map[string]int
-	}{{&l.minute, 0, 59, nil}, {&l.hour, 0, 23, nil}, {&l.day, 1, 31, nil}, {&l.month, 1, 12, monthNames}, {&l.weekday, 0, 6, weekdayNames}} {
+	}{
+		{&l.minute, 0, 59, nil}, {&l.hour, 0, 23, nil}, {&l.day, 1, 31, nil},
+		{&l.month, 1, 12, monthNames}, {&l.weekday, 0, 6, weekdayNames},
+	} {
 		var err error
 		if *f.into, stars[i], err = readField(fields[i], f.from, f.to, f.names); err != nil {
 			return nil, fmt.Errorf("cron line %q: %w", text, err)

@@ -41,7 +41,8 @@ func settled(shift time.Duration) []client.Object {
 		NextSnapshotTime:    &second.CreationTimestamp,
 		OldestRecoveryPoint: &second.CreationTimestamp,
 		Conditions: []metav1.Condition{{
-			Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonScheduled, LastTransitionTime: metav1.Time{Time: noon.Add(shift)},
+			Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonScheduled,
+			LastTransitionTime: metav1.Time{Time: noon.Add(shift)},
 		}},
 	}
 	return []client.Object{schedule, claim, first, second}
@@ -55,6 +56,12 @@ func TestL1(t *testing.T) {
 	schedule := func(all []client.Object) *v1alpha1.SnapshotSchedule { return all[0].(*v1alpha1.SnapshotSchedule) }
 	claim := func(all []client.Object) *corev1.PersistentVolumeClaim { return all[1].(*corev1.PersistentVolumeClaim) }
 	newest := func(all []client.Object) *snapshotv1.VolumeSnapshot { return all[3].(*snapshotv1.VolumeSnapshot) }
+	countsOnlyTheFirst := func(all []client.Object) {
+		s := schedule(all)
+		s.Status.Outputs.VolumeSnapshots = v1alpha1.OutputCount{Total: 1, Ready: 1}
+		s.Status.LastSnapshotTime = &all[2].(*snapshotv1.VolumeSnapshot).CreationTimestamp
+		s.Status.OldestRecoveryPoint = s.Status.LastSnapshotTime
+	}
 	for _, c := range []struct {
 		name   string
 		change func(all []client.Object) []client.Object
@@ -71,10 +78,7 @@ func TestL1(t *testing.T) {
 			return all
 		}, nil},
 		{"a snapshot is missing", func(all []client.Object) []client.Object {
-			s := schedule(all)
-			s.Status.Outputs.VolumeSnapshots = v1alpha1.OutputCount{Total: 1, Ready: 1}
-			s.Status.LastSnapshotTime = &all[2].(*snapshotv1.VolumeSnapshot).CreationTimestamp
-			s.Status.OldestRecoveryPoint = s.Status.LastSnapshotTime
+			countsOnlyTheFirst(all)
 			return all[:3]
 		}, []string{`"slot 1, ready" is missing`}},
 		{"a snapshot too many", func(all []client.Object) []client.Object {
@@ -92,18 +96,13 @@ func TestL1(t *testing.T) {
 		}, []string{`unexpected "slot 1"`, `"slot 1, ready" is missing`}},
 		{"a snapshot was released", func(all []client.Object) []client.Object {
 			newest(all).OwnerReferences = nil
-			s := schedule(all)
-			s.Status.Outputs.VolumeSnapshots = v1alpha1.OutputCount{Total: 1, Ready: 1}
-			s.Status.LastSnapshotTime = &all[2].(*snapshotv1.VolumeSnapshot).CreationTimestamp
-			s.Status.OldestRecoveryPoint = s.Status.LastSnapshotTime
+			countsOnlyTheFirst(all)
 			return all
-		}, []string{`"slot 1, ready" is missing`, `snapshots without a schedule: unexpected "a snapshot of data, without a controller, ready"`}},
+		}, []string{`"slot 1, ready" is missing`,
+			`snapshots without a schedule: unexpected "a snapshot of data, without a controller, ready"`}},
 		{"a snapshot was not released although it lost its map key", func(all []client.Object) []client.Object {
 			delete(newest(all).Labels, v1alpha1.LabelMapKey)
-			s := schedule(all)
-			s.Status.Outputs.VolumeSnapshots = v1alpha1.OutputCount{Total: 1, Ready: 1}
-			s.Status.LastSnapshotTime = &all[2].(*snapshotv1.VolumeSnapshot).CreationTimestamp
-			s.Status.OldestRecoveryPoint = s.Status.LastSnapshotTime
+			countsOnlyTheFirst(all)
 			return all
 		}, []string{`"slot 1, ready" is missing`, `controlled by every and not released, ready"`}},
 		{"the PVC is gone", func(all []client.Object) []client.Object {

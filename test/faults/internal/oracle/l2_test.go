@@ -36,7 +36,7 @@ func TestL2(t *testing.T) {
 		{"a list", idle(func(s *script) { s.request("list", "volumesnapshots", "") }), "list volumesnapshots"},
 		{"a live read", idle(func(s *script) { s.get("volumesnapshots/a") }), "get volumesnapshots"},
 		{"an event", idle(func(s *script) { s.request("create", "events", "x").Group = "events.k8s.io" }), "create events"},
-		{"a write without effect", idle(func(s *script) { s.request("patch", "snapshotschedules/status", "every") }), "patch snapshotschedules/status"},
+		{"a write without effect", idle(func(s *script) { s.request("patch", "snapshotschedules/status", "every") }), "patch snapshotsch"},
 		{"a change without a request", idle(func(s *script) { s.editClaim(func(*corev1.PersistentVolumeClaim) {}) }), "resourceVersion 4"},
 		{"discovery of an existing kind", idle(discover), "/apis/snapshot"},
 		{"discovery of a missing kind", given{}.when(func(s *script) {

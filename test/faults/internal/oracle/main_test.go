@@ -11,7 +11,7 @@ import (
 
 // TestMain raises the number of drawn cases: some disagreements are rare. The command line overrides it.
 func TestMain(m *testing.M) {
-	for name, value := range map[string]string{"rapid.checks": "5000", "rapid.nofailfile": "true"} {
+	for name, value := range map[string]string{"rapid.checks": "2000", "rapid.nofailfile": "true"} {
 		if err := flag.Set(name, value); err != nil {
 			panic(err)
 		}

@@ -25,14 +25,16 @@ func TestS2(t *testing.T) {
 		{"deletes one a minute too early", given{ready("old", 10*day-2*time.Minute), ready("new", time.Hour)}.when(func(s *script) {
 			s.guardedDelete("old", "new")
 		}), "a tier keeps it"},
-		{"deletes by a clock that is ahead within bounds", given{ready("old", 10*day-100*time.Second), ready("new", time.Hour)}.when(func(s *script) {
-			s.ahead = 45 * time.Second
-			s.guardedDelete("old", "new")
-		}), ""},
-		{"deletes by a clock that is ahead beyond bounds", given{ready("old", 10*day-10*time.Minute), ready("new", time.Hour)}.when(func(s *script) {
-			s.ahead = time.Hour
-			s.guardedDelete("old", "new")
-		}), "a tier keeps it"},
+		{"deletes by a clock that is ahead within bounds",
+			given{ready("old", 10*day-100*time.Second), ready("new", time.Hour)}.when(func(s *script) {
+				s.ahead = 45 * time.Second
+				s.guardedDelete("old", "new")
+			}), ""},
+		{"deletes by a clock that is ahead beyond bounds",
+			given{ready("old", 10*day-10*time.Minute), ready("new", time.Hour)}.when(func(s *script) {
+				s.ahead = time.Hour
+				s.guardedDelete("old", "new")
+			}), "a tier keeps it"},
 		{"deletes what is within the new TTL", expired().when(func(s *script) {
 			s.editSchedule(func(o *v1alpha1.SnapshotSchedule) { o.Spec.SnapshotTTL = "1y" })
 			s.wait(20 * time.Second)
@@ -130,10 +132,11 @@ func TestS2(t *testing.T) {
 			s.editSchedule(func(o *v1alpha1.SnapshotSchedule) { o.Spec.Retention.MaxCount = ptr.To(int32(2)) })
 			s.guardedDelete("a", "c")
 		}), ""},
-		{"deletes the second beyond the cap before the first", given{ready("a", 3*day), ready("b", 2*day), ready("c", day)}.when(func(s *script) {
-			s.editSchedule(func(o *v1alpha1.SnapshotSchedule) { o.Spec.Retention.MaxCount = ptr.To(int32(2)) })
-			s.guardedDelete("b", "c")
-		}), "3 for a cap of 2"},
+		{"deletes the second beyond the cap before the first",
+			given{ready("a", 3*day), ready("b", 2*day), ready("c", day)}.when(func(s *script) {
+				s.editSchedule(func(o *v1alpha1.SnapshotSchedule) { o.Spec.Retention.MaxCount = ptr.To(int32(2)) })
+				s.guardedDelete("b", "c")
+			}), "3 for a cap of 2"},
 		{"deletes one for a held one that does not count", func() *script {
 			held := ready("a", 3*day)
 			held.Annotations[v1alpha1.AnnotationHold] = ""
@@ -163,21 +166,24 @@ func TestS2(t *testing.T) {
 			s.others(ready("new", time.Hour))
 			s.guardedDelete("old")
 		}), "live read of VolumeSnapshot new"},
-		{"deletes without a live read of the floor, of a PVC created a moment ago", given{ready("old", 11*day), ready("new", time.Hour)}.when(func(s *script) {
-			s.gone(data)
-			s.wait(time.Second)
-			s.others(newClaim("data"))
-			s.wait(time.Second)
-			s.guardedDelete("old")
-		}), "live read of VolumeSnapshot new"},
-		{"deletes on a floor that is not the newest", given{ready("old", 11*day), ready("new", time.Hour), ready("newer", time.Minute)}.when(func(s *script) {
-			s.guardedDelete("old", "new")
-		}), ""},
-		{"deletes on too few of the floor", given{ready("old", 11*day), ready("new", time.Hour), ready("newer", time.Minute)}.when(func(s *script) {
-			s.editSchedule(func(o *v1alpha1.SnapshotSchedule) { o.Spec.Retention.MinReady = ptr.To(int32(2)) })
-			s.wait(10 * time.Second)
-			s.guardedDelete("old", "newer")
-		}), "live read of VolumeSnapshot new"},
+		{"deletes without a live read of the floor, of a PVC created a moment ago",
+			given{ready("old", 11*day), ready("new", time.Hour)}.when(func(s *script) {
+				s.gone(data)
+				s.wait(time.Second)
+				s.others(newClaim("data"))
+				s.wait(time.Second)
+				s.guardedDelete("old")
+			}), "live read of VolumeSnapshot new"},
+		{"deletes on a floor that is not the newest",
+			given{ready("old", 11*day), ready("new", time.Hour), ready("newer", time.Minute)}.when(func(s *script) {
+				s.guardedDelete("old", "new")
+			}), ""},
+		{"deletes on too few of the floor",
+			given{ready("old", 11*day), ready("new", time.Hour), ready("newer", time.Minute)}.when(func(s *script) {
+				s.editSchedule(func(o *v1alpha1.SnapshotSchedule) { o.Spec.Retention.MinReady = ptr.To(int32(2)) })
+				s.wait(10 * time.Second)
+				s.guardedDelete("old", "newer")
+			}), "live read of VolumeSnapshot new"},
 		{"deletes on one that is older", given{ready("older", 12*day), ready("old", 11*day), ready("new", time.Hour)}.when(func(s *script) {
 			s.guardedDelete("old", "older")
 		}), "live read of VolumeSnapshot new"},
