@@ -51,10 +51,7 @@ func TestS2(t *testing.T) {
 			s.guards("new")
 			s.editSchedule(func(o *v1alpha1.SnapshotSchedule) { o.Spec.SnapshotTTL = "1y" })
 			s.wait(time.Minute)
-			s.get("snapshotschedules/every")
-			s.get(data)
-			s.get("volumesnapshots/new")
-			s.deletes("old")
+			s.guardedDelete("old", "new")
 		}), "a tier keeps it"},
 		{"deletes on a live read of an old version", expired().when(func(s *script) {
 			before := s.existing["snapshotschedules/every"]

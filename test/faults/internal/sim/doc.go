@@ -18,10 +18,10 @@
 //
 // After 90 days the faults stop, the final state is judged, and at last nothing is due any more, so that an idle operator can be judged.
 //
-// Files: simulation.go the parts and the loop, timers.go what is due when, run.go one seed from start to verdict, runmany.go many
+// Files: simulation.go the parts and the loop, timers.go what is due when, run.go one seed from start to verdict, and many
 // seeds, report.go what a failed seed prints, environment.go the Environment.
-// The operator: operator.go (everything that uses the engine's API), queue.go, informer.go, index.go, client.go, request.go,
-// requestfaults.go, clocks.go, supervisor.go. Around it: driver.go, collector.go.
-// The scenario: scenario.go, claims.go, schedules.go, specs.go, snapshots.go, faults.go, lagging.go.
-// Verdicts beyond the oracles: finalstate.go, collision.go, orphans.go, and known.go for breaches that are reported and not fixed yet.
+// The operator: operator.go (everything that uses the engine's API), queue.go, informer.go, index.go, client.go, request.go
+// (and how requests fail), clocks.go, supervisor.go. Around it: driver.go, collector.go.
+// The scenario: scenario.go, claims.go, schedules.go, specs.go, snapshots.go, faults.go.
+// Verdicts beyond the oracles: finalstate.go, orphans.go, and known.go for breaches that are reported and not fixed yet.
 package sim

@@ -12,6 +12,7 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -106,43 +107,20 @@ func describe(o client.Object) string {
 	if o == nil {
 		return "removed"
 	}
-	var b strings.Builder
+	text := ""
 	if o.GetDeletionTimestamp() != nil {
-		b.WriteString("terminating ")
+		text = "terminating "
 	}
 	switch o := o.(type) {
 	case *snapshotv1.VolumeSnapshot:
-		fmt.Fprintf(&b, "created %s %s", o.CreationTimestamp.UTC().Format(time.RFC3339), describeStatus(o.Status))
-		if ref := metav1.GetControllerOf(o); ref == nil {
-			b.WriteString(" orphan")
-		}
-		if _, held := o.Annotations[v1alpha1.AnnotationHold]; held {
-			b.WriteString(" held")
-		}
-		fmt.Fprintf(&b, " labels %v", o.Labels)
+		status := ptr.Deref(o.Status, snapshotv1.VolumeSnapshotStatus{})
+		text += fmt.Sprintf("created %s, ready %t, cut %v, in error %t, controlled %t, labels %v, annotations %v",
+			o.CreationTimestamp.UTC().Format(time.RFC3339), ptr.Deref(status.ReadyToUse, false), status.CreationTime,
+			status.Error != nil, metav1.GetControllerOf(o) != nil, o.Labels, o.Annotations)
 	case *corev1.PersistentVolumeClaim:
-		fmt.Fprintf(&b, "%s labels %v annotations %v", o.Status.Phase, o.Labels, o.Annotations)
+		text += fmt.Sprintf("%s, labels %v, annotations %v", o.Status.Phase, o.Labels, o.Annotations)
 	case *v1alpha1.SnapshotSchedule:
-		fmt.Fprintf(&b, "generation %d spec %+v finalizers %v", o.Generation, o.Spec, o.Finalizers)
-	}
-	return b.String()
-}
-
-func describeStatus(s *snapshotv1.VolumeSnapshotStatus) string {
-	if s == nil {
-		return "no status"
-	}
-	text := "not ready"
-	if s.ReadyToUse != nil && *s.ReadyToUse {
-		text = "ready"
-	}
-	if s.CreationTime == nil {
-		text += ", no creation time"
-	} else {
-		text += ", cut " + s.CreationTime.UTC().Format(time.RFC3339)
-	}
-	if s.Error != nil {
-		text += ", in error"
+		text += fmt.Sprintf("generation %d, spec %+v, finalizers %v", o.Generation, o.Spec, o.Finalizers)
 	}
 	return text
 }

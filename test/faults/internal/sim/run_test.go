@@ -4,7 +4,6 @@
 package sim
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 	"strconv"
 	"sync"
 	"testing"
-	"time"
 
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
 )
@@ -32,7 +30,7 @@ var regressionSeeds = map[uint64]string{
 	475: "an oracle did not know that a clock that is set back reaches a slot again",
 }
 
-// seedsInCI is how many seeds TestSimulations runs, from 0 on. For more: SIMULATIONS=1000 go test -run TestManySimulations.
+// seedsInCI is how many seeds TestSimulations runs, from 0 on. For more: go run ./test/faults/mutants/simulations -n 1000.
 const seedsInCI = 200
 
 func TestSimulations(t *testing.T) {
@@ -58,25 +56,6 @@ func TestSimulations(t *testing.T) {
 		}
 	})
 	all.check(t, len(seeds))
-}
-
-func TestManySimulations(t *testing.T) {
-	text := os.Getenv("SIMULATIONS")
-	if text == "" {
-		t.Skip("SIMULATIONS is not set: set it to the number of seeds to run, such as 1000")
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("SIMULATIONS is %q; write a number such as 1000", text)
-	}
-	report := func(p Progress) {
-		if p.Done%20 == 0 || p.Done == p.Total {
-			t.Logf("%d of %d simulations, %d failed, %s", p.Done, p.Total, p.Failed, p.Took.Round(time.Second))
-		}
-	}
-	for _, r := range RunMany(context.Background(), 0, n, report) {
-		t.Error(r)
-	}
 }
 
 // TestSeed repeats one simulation: SEED=7 go test -run TestSeed -v.

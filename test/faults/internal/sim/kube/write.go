@@ -13,7 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -206,4 +210,78 @@ func copyStatus(from, to client.Object) {
 	case *corev1.PersistentVolumeClaim:
 		to.Status = from.(*corev1.PersistentVolumeClaim).Status
 	}
+}
+
+// Merge applies a JSON merge patch (RFC 7386) to an object.
+func Merge(o client.Object, patch []byte) error {
+	var changes map[string]any
+	if err := json.Unmarshal(patch, &changes); err != nil {
+		return fmt.Errorf("merge patch: %w", err)
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return err
+	}
+	content = merge(content, changes)
+	fresh := reflect.New(reflect.TypeOf(o).Elem())
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, fresh.Interface()); err != nil {
+		return fmt.Errorf("merge patch: %w", err)
+	}
+	reflect.ValueOf(o).Elem().Set(fresh.Elem())
+	return nil
+}
+
+func merge(into, changes map[string]any) map[string]any {
+	if into == nil {
+		into = map[string]any{}
+	}
+	for key, value := range changes {
+		switch value := value.(type) {
+		case nil:
+			delete(into, key)
+		case map[string]any:
+			inner, _ := into[key].(map[string]any)
+			into[key] = merge(inner, value)
+		default:
+			into[key] = value
+		}
+	}
+	return into
+}
+
+// validate rejects metadata that a real server rejects, and snapshots without exactly one source. It does not validate schedules: the
+// simulation writes only specs that the CRD admits.
+func validate(o client.Object) error {
+	var errs field.ErrorList
+	meta := field.NewPath("metadata")
+	for _, message := range validation.IsDNS1123Subdomain(o.GetName()) {
+		errs = append(errs, field.Invalid(meta.Child("name"), o.GetName(), message))
+	}
+	errs = append(errs, metav1validation.ValidateLabels(o.GetLabels(), meta.Child("labels"))...)
+	controllers := 0
+	for i, ref := range o.GetOwnerReferences() {
+		at := meta.Child("ownerReferences").Index(i)
+		if ref.UID == "" || ref.Name == "" || ref.Kind == "" || ref.APIVersion == "" {
+			errs = append(errs, field.Invalid(at, ref, "must not be empty"))
+		}
+		if ref.Controller != nil && *ref.Controller {
+			if controllers++; controllers > 1 {
+				errs = append(errs, field.Invalid(at, ref, "only one reference can have Controller set to true"))
+			}
+		}
+	}
+	if snapshot, ok := o.(*snapshotv1.VolumeSnapshot); ok {
+		source := snapshot.Spec.Source
+		if (source.PersistentVolumeClaimName == nil) == (source.VolumeSnapshotContentName == nil) {
+			errs = append(errs, field.Invalid(field.NewPath("spec", "source"), source, "exactly one of the sources must be set"))
+		}
+		if class := snapshot.Spec.VolumeSnapshotClassName; class != nil && *class == "" {
+			errs = append(errs, field.Invalid(field.NewPath("spec", "volumeSnapshotClassName"), "", "must not be the empty string"))
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	gvk := o.GetObjectKind().GroupVersionKind().GroupKind()
+	return apierrors.NewInvalid(gvk, o.GetName(), errs)
 }
