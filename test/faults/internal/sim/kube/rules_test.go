@@ -81,6 +81,13 @@ func (r rules) written(k Kind, name, sub string, change func(client.Object)) cli
 	return stored
 }
 
+func (r rules) removed(k Kind, name string, options metav1.DeleteOptions) {
+	r.Helper()
+	if err := r.remove(k, name, options); err != nil {
+		r.Fatalf("delete %s: %v", name, err)
+	}
+}
+
 func (r rules) refused(err error, reason metav1.StatusReason) {
 	r.Helper()
 	if apierrors.ReasonForError(err) != reason {
@@ -267,9 +274,7 @@ var all = map[string]func(rules){
 	},
 	"a name that is free again is another object's": func(r rules) {
 		first := r.created(snapshot("again"))
-		if err := r.remove(Snapshots, "again", metav1.DeleteOptions{}); err != nil {
-			r.Fatal(err)
-		}
+		r.removed(Snapshots, "again", metav1.DeleteOptions{})
 		if second := r.created(snapshot("again")); second.GetUID() == first.GetUID() {
 			r.Error("it has the UID of the first")
 		}
@@ -278,9 +283,7 @@ var all = map[string]func(rules){
 		o := snapshot("waits")
 		o.Finalizers = []string{finalizer}
 		r.created(o)
-		if err := r.remove(Snapshots, "waits", metav1.DeleteOptions{}); err != nil {
-			r.Fatal(err)
-		}
+		r.removed(Snapshots, "waits", metav1.DeleteOptions{})
 		deleting := r.there(Snapshots, "waits")
 		if deleting.GetDeletionTimestamp() == nil || deleting.GetGeneration() != 2 {
 			r.Errorf("deletionTimestamp %v, generation %d", deleting.GetDeletionTimestamp(), deleting.GetGeneration())
@@ -300,9 +303,7 @@ var all = map[string]func(rules){
 		o := snapshot("late")
 		o.Finalizers = []string{finalizer}
 		r.created(o)
-		if err := r.remove(Snapshots, "late", metav1.DeleteOptions{}); err != nil {
-			r.Fatal(err)
-		}
+		r.removed(Snapshots, "late", metav1.DeleteOptions{})
 		_, err := r.write(Snapshots, "late", "", func(o client.Object) { o.SetFinalizers([]string{finalizer, "example.com/more"}) })
 		if err == nil {
 			r.Error("one was added")
@@ -314,9 +315,7 @@ var all = map[string]func(rules){
 	},
 	"a PVC waits for its finalizers": func(r rules) {
 		r.created(claim("waits"))
-		if err := r.remove(Claims, "waits", metav1.DeleteOptions{}); err != nil {
-			r.Fatal(err)
-		}
+		r.removed(Claims, "waits", metav1.DeleteOptions{})
 		if r.there(Claims, "waits").GetDeletionTimestamp() == nil {
 			r.Error("it is not being deleted")
 		}
@@ -329,9 +328,7 @@ var all = map[string]func(rules){
 			metav1.DeletePropagationForeground: FinalizerForeground,
 		} {
 			o := r.created(schedule("by-" + strings.ToLower(string(name))))
-			if err := r.remove(Schedules, o.GetName(), propagation(name)); err != nil {
-				r.Fatal(err)
-			}
+			r.removed(Schedules, o.GetName(), propagation(name))
 			deleting := r.there(Schedules, o.GetName())
 			if !slices.Equal(deleting.GetFinalizers(), []string{want}) || deleting.GetDeletionTimestamp() == nil {
 				r.Errorf("%s: finalizers %v, deletionTimestamp %v", name, deleting.GetFinalizers(), deleting.GetDeletionTimestamp())
@@ -340,9 +337,7 @@ var all = map[string]func(rules){
 	},
 	"background deletion waits for nobody": func(r rules) {
 		r.created(schedule("background"))
-		if err := r.remove(Schedules, "background", propagation(metav1.DeletePropagationBackground)); err != nil {
-			r.Fatal(err)
-		}
+		r.removed(Schedules, "background", propagation(metav1.DeletePropagationBackground))
 		r.gone(Schedules, "background")
 	},
 	"there is one controller": func(r rules) {
