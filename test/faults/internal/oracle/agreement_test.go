@@ -5,6 +5,8 @@ package oracle
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -18,47 +20,44 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
 
-// The independent statement and the product agree on random series. What the
-// product deletes the statement must allow, without exception. What the
-// statement allows the product must delete, but where it is known to be more
-// careful than the text.
+// The oracle and the product agree on random series. What the product deletes, the oracle must allow, without exception. What the
+// oracle allows, the product must delete, except where it is known to keep more than the contract requires.
 func TestAgreesWithTheProduct(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		v, now := drawView(t)
-		spec := &v.schedule.Spec
-		terms, err := readTerms(spec)
+		v := drawView(t)
+		now := noon
+		spec, err := ReadSpec(&v.schedule.Spec)
 		if err != nil {
 			t.Fatal(err)
 		}
-		due := v.claim != nil && v.claim.Status.Phase == corev1.ClaimBound && slotMayBeDue(terms, v.schedule, v.claim, v.series, now)
-		decision := retention.Decide(productPolicy(terms), now, productSeries(v, terms, now, due))
+		e := evaluate(v, spec, now)
+		due := v.claim != nil && v.claim.Status.Phase == corev1.ClaimBound && slotMayBeDue(spec, v.schedule, v.claim, v.series, now)
+		decision := retention.Decide(productPolicy(spec), now, productSeries(e, due))
 		for i, s := range v.series {
 			if s.DeletionTimestamp != nil {
-				continue // the product keeps what is going
+				continue // the product keeps what is being deleted
 			}
 			allowed, why := v.mayDelete(s, now)
 			verdict := decision.Verdicts[i]
 			if verdict.Delete() && !allowed {
 				t.Fatalf("%s: the product deletes it (%s), and the contract does not allow it: %s", s.Name, verdict, why)
 			}
-			if allowed && !verdict.Delete() && !moreCareful(v, terms, s, now) {
+			if allowed && !verdict.Delete() && !keepsMore(e, s) {
 				t.Fatalf("%s: the contract allows its deletion (%s), and the product keeps it: %s", s.Name, why, verdict)
 			}
 		}
 	})
 }
 
-// moreCareful names where the product keeps what the text lets go.
-func moreCareful(v *view, t *terms, s *snapshotv1.VolumeSnapshot, now time.Time) bool {
-	q := &question{view: v, terms: t, now: now, sorted: newestFirst(v.series, now)}
-	// The newest of a selected PVC does not expire before its slot does, else the
-	// slot would be due again.
-	if q.newestStanding() == s && q.selected() && t.ttl > 0 && now.Sub(slotOf(s, now)) < t.ttl {
+// keepsMore returns whether the product may keep a snapshot that the contract allows to delete. In a consistent series (drawView) only
+// the first case occurs.
+func keepsMore(e *evaluation, s *snapshotv1.VolumeSnapshot) bool {
+	// The newest of a selected PVC expires by its slot, otherwise the slot would be due again.
+	if e.newest() == s && e.selected() && e.TTL > 0 && e.now.Sub(slotOf(s, e.now)) < e.TTL {
 		return true
 	}
-	// Of the two readings of "the newest of a period" the product takes one.
-	bySlot, byCreation := q.tierKept(q.sorted), q.tierKept(latestCreatedFirst(q.sorted))
-	return fmt.Sprint(bySlot) != fmt.Sprint(byCreation)
+	// The product takes one of the two readings of "the newest of a period".
+	return !maps.Equal(e.tierKept(e.sorted), e.tierKept(latestCreatedFirst(e.sorted)))
 }
 
 func drawDuration(t *rapid.T, label string) time.Duration {
@@ -66,22 +65,36 @@ func drawDuration(t *rapid.T, label string) time.Duration {
 	return time.Duration(rapid.IntRange(0, 12).Draw(t, label)) * unit
 }
 
-func drawView(t *rapid.T) (*view, time.Time) {
-	now := noon
-	schedule := drawSchedule(t)
-	v := &view{schedule: schedule}
-	if claim := drawClaim(t, schedule); claim != nil {
+// drawView draws a series. Half of them are consistent, as if no clock and no driver were ever wrong: slots, creations and cuts have the
+// same order.
+func drawView(t *rapid.T) *view {
+	v := &view{schedule: drawSchedule(t)}
+	if claim := drawClaim(t, v.schedule); claim != nil {
 		v.claim = claim
 		v.claims = append(v.claims, claim)
 	}
-	for i := range rapid.IntRange(0, 10).Draw(t, "count") {
-		s := drawSnapshot(t, i)
+	consistent := rapid.Bool().Draw(t, "consistent")
+	ages := make([]time.Duration, rapid.IntRange(0, 12).Draw(t, "count"))
+	for i := range ages {
+		ages[i] = drawDuration(t, "age")
+	}
+	slices.Sort(ages)
+	for i, age := range ages {
+		if consistent && i > 0 && age <= ages[i-1] {
+			ages[i] = ages[i-1] + time.Minute
+		}
+		s := drawSnapshot(t, i, ages[i])
+		if late := time.Duration(rapid.IntRange(0, 59).Draw(t, "late")) * time.Second; !consistent {
+			drawErrors(t, s)
+		} else if _, isCut := cutTime(s); isCut && late < ages[i] {
+			cut(s, s.CreationTimestamp.Add(late))
+		}
 		v.series = append(v.series, s)
-		if rapid.IntRange(0, 9).Draw(t, "restored") == 0 {
+		if rapid.IntRange(0, 6).Draw(t, "restored") == 0 {
 			v.claims = append(v.claims, restoreOf(s, fmt.Sprintf("restore-%d", i)))
 		}
 	}
-	return v, now
+	return v
 }
 
 func drawSchedule(t *rapid.T) *v1alpha1.SnapshotSchedule {
@@ -91,11 +104,14 @@ func drawSchedule(t *rapid.T) *v1alpha1.SnapshotSchedule {
 	s.CreationTimestamp = metav1.Time{Time: noon.Add(-drawDuration(t, "schedule age"))}
 	if rapid.Bool().Draw(t, "cron") {
 		s.Spec.SnapshotInterval = ""
-		s.Spec.Schedule = v1alpha1.CronLine(rapid.SampledFrom([]string{"@hourly", "30 2 * * *", "0 0 1 1 *", "15 9-17/2 * * MON-FRI"}).Draw(t, "line"))
-		s.Spec.TimeZone = rapid.SampledFrom([]string{"", "Europe/Oslo", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu"}).Draw(t, "zone")
+		s.Spec.Schedule = rapid.SampledFrom([]v1alpha1.CronLine{"@hourly", "30 2 * * *", "0 0 1 1 *", "15 9-17/2 * * MON-FRI"}).Draw(t, "line")
 	} else {
 		s.Spec.SnapshotInterval = rapid.SampledFrom([]v1alpha1.Duration{"1h", "6h", "1d"}).Draw(t, "interval")
 	}
+	// Tiers use the zone, whatever makes the slots.
+	s.Spec.TimeZone = rapid.SampledFrom([]string{
+		"", "Europe/Oslo", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu",
+	}).Draw(t, "zone")
 	s.Spec.SnapshotTTL = duration.Draw(t, "ttl")
 	s.Spec.StartingDeadline = duration.Draw(t, "startingDeadline")
 	s.Spec.ReadyDeadline = rapid.SampledFrom([]v1alpha1.Duration{"1h", "1d"}).Draw(t, "readyDeadline")
@@ -117,11 +133,13 @@ func drawSchedule(t *rapid.T) *v1alpha1.SnapshotSchedule {
 func drawClaim(t *rapid.T, schedule *v1alpha1.SnapshotSchedule) *corev1.PersistentVolumeClaim {
 	claim := newClaim("data")
 	claim.CreationTimestamp = metav1.Time{Time: noon.Add(-drawDuration(t, "claim age"))}
-	switch rapid.SampledFrom([]string{"bound", "bound", "bound", "pending", "going", "unselected", "its own", "gone"}).Draw(t, "claim") {
-	case "pending":
+	if rapid.IntRange(0, 5).Draw(t, "pending") == 0 {
 		claim.Status.Phase = corev1.ClaimPending
-	case "going":
+	}
+	if rapid.IntRange(0, 4).Draw(t, "claim deleting") == 0 {
 		claim.DeletionTimestamp = &metav1.Time{Time: noon}
+	}
+	switch rapid.SampledFrom([]string{"selected", "selected", "selected", "unselected", "its own", "gone"}).Draw(t, "claim") {
 	case "unselected":
 		schedule.Spec.Selector = metav1.LabelSelector{MatchLabels: map[string]string{"app": "other"}}
 	case "its own":
@@ -132,45 +150,22 @@ func drawClaim(t *rapid.T, schedule *v1alpha1.SnapshotSchedule) *corev1.Persiste
 	return claim
 }
 
-func drawSnapshot(t *rapid.T, i int) *snapshotv1.VolumeSnapshot {
-	age := drawDuration(t, "age")
+func drawSnapshot(t *rapid.T, i int, age time.Duration) *snapshotv1.VolumeSnapshot {
 	s := newSnapshot(fmt.Sprintf("s%02d", (i*7)%13), noon.Add(-age))
-	switch rapid.SampledFrom([]string{"ready", "ready", "ready", "ready", "uncut", "uploading", "erring"}).Draw(t, "state") {
-	case "ready":
+	state := rapid.SampledFrom([]string{
+		"ready", "ready", "ready", "ready", "uncut", "uncut in error", "uploading", "failed",
+	}).Draw(t, "state")
+	s.Status = &snapshotv1.VolumeSnapshotStatus{}
+	if state == "ready" || state == "uploading" || state == "failed" {
 		cut(s, s.CreationTimestamp.Time)
+	}
+	if state == "ready" {
 		s.Status.ReadyToUse = ptr.To(true)
-	case "uploading":
-		cut(s, s.CreationTimestamp.Time)
-	case "erring":
-		cut(s, s.CreationTimestamp.Time)
+	}
+	if state == "failed" || state == "uncut in error" {
 		s.Status.Error = &snapshotv1.VolumeSnapshotError{}
 	}
-	switch rapid.IntRange(0, 9).Draw(t, "driver") {
-	case 0:
-		cut(s, time.Unix(0, 0))
-	case 1:
-		cut(s, noon.Add(drawDuration(t, "ahead")))
-	case 2:
-		cut(s, noon.Add(-drawDuration(t, "astray")))
-	case 3:
-		if s.Status != nil {
-			s.Status.CreationTime = nil
-		}
-	}
-	at := s.CreationTimestamp.Time
-	switch rapid.IntRange(0, 9).Draw(t, "scheduled-at") {
-	case 0:
-		delete(s.Annotations, v1alpha1.AnnotationScheduledAt)
-		at = time.Time{}
-	case 1:
-		at = noon.Add(drawDuration(t, "slot ahead"))
-	case 2:
-		at = noon.Add(-drawDuration(t, "slot astray"))
-	}
-	if !at.IsZero() {
-		s.Annotations[v1alpha1.AnnotationScheduledAt] = at.UTC().Format(time.RFC3339)
-	}
-	if rapid.IntRange(0, 9).Draw(t, "held") == 0 {
+	if rapid.IntRange(0, 6).Draw(t, "held") == 0 {
 		s.Annotations[v1alpha1.AnnotationHold] = ""
 	}
 	if rapid.IntRange(0, 9).Draw(t, "deleting") == 0 {
@@ -179,32 +174,55 @@ func drawSnapshot(t *rapid.T, i int) *snapshotv1.VolumeSnapshot {
 	return s
 }
 
-func productPolicy(t *terms) retention.Policy {
-	k := t.keep
+// drawErrors draws a driver's wrong creation time, and a slot of a wrong clock.
+func drawErrors(t *rapid.T, s *snapshotv1.VolumeSnapshot) {
+	switch rapid.IntRange(0, 9).Draw(t, "driver") {
+	case 0:
+		cut(s, rapid.SampledFrom([]time.Time{
+			{}, time.Unix(0, 0), noon.Add(1), noon.AddDate(1, 0, 0), noon.AddDate(9000, 0, 0),
+		}).Draw(t, "wrong cut"))
+	case 1:
+		cut(s, noon.Add(drawDuration(t, "cut ahead")))
+	case 2:
+		cut(s, noon.Add(-drawDuration(t, "cut behind")))
+	case 3:
+		s.Status.CreationTime = nil // of ready ones too
+	}
+	switch rapid.IntRange(0, 9).Draw(t, "scheduled-at") {
+	case 0:
+		delete(s.Annotations, v1alpha1.AnnotationScheduledAt)
+	case 1:
+		s.Annotations[v1alpha1.AnnotationScheduledAt] = noon.Add(drawDuration(t, "slot ahead")).Format(time.RFC3339)
+	case 2:
+		s.Annotations[v1alpha1.AnnotationScheduledAt] = noon.Add(-drawDuration(t, "slot behind")).Format(time.RFC3339)
+	}
+}
+
+func productPolicy(spec *Spec) retention.Policy {
+	k := spec.keep
 	return retention.Policy{
-		TTL: t.ttl, MaxCount: t.maxCount, MinReady: t.minReady, ReadyDeadline: t.readyDeadline, Location: t.zone,
+		TTL: spec.TTL, MaxCount: spec.maxCount, MinReady: spec.minReady, ReadyDeadline: spec.readyDeadline, Location: spec.zone,
 		Keep: retention.Tiers{
 			Last: int(k.Last), Hourly: int(k.Hourly), Daily: int(k.Daily),
 			Weekly: int(k.Weekly), Monthly: int(k.Monthly), Yearly: int(k.Yearly),
 		},
-		Detached: retention.Detached{TTL: t.detachedTTL, MinReady: t.detachedMinReady},
+		Detached: retention.Detached{TTL: spec.detachedTTL, MinReady: spec.detachedMinReady},
 	}
 }
 
-func productSeries(v *view, t *terms, now time.Time, due bool) retention.Series {
+func productSeries(e *evaluation, due bool) retention.Series {
 	series := retention.Series{Claim: retention.Gone}
 	if due {
-		series.Slot = now // no snapshot covers a slot that is due, nor any later time
+		series.Slot = e.now // no snapshot covers a slot that is due, nor any later time
 	}
-	if v.claim != nil {
+	if e.claim != nil {
 		series.Claim = retention.Unselected
-		if (&question{view: v, terms: t}).selected() {
+		if e.selected() {
 			series.Claim = retention.Selected
 		}
-		series.ClaimDeleting = v.claim.DeletionTimestamp != nil
+		series.ClaimDeleting = e.claim.DeletionTimestamp != nil
 	}
-	q := &question{view: v, terms: t, now: now}
-	for _, s := range v.series {
+	for _, s := range e.series {
 		p := retention.Snapshot{
 			Name: s.Name, Created: s.CreationTimestamp.Time, Deleting: s.DeletionTimestamp != nil,
 			ReadyToUse: readyToUse(s), HasError: inError(s),
@@ -215,7 +233,7 @@ func productSeries(v *view, t *terms, now time.Time, due bool) retention.Series 
 		}
 		if _, ok := s.Annotations[v1alpha1.AnnotationHold]; ok {
 			p.Hold = retention.HoldAnnotation
-		} else if q.held(s) != "" {
+		} else if e.held(s) != "" {
 			p.Hold = retention.HoldRestore
 		}
 		series.Snapshots = append(series.Snapshots, p)

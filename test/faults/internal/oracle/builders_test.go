@@ -22,7 +22,7 @@ const (
 
 var noon = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
 
-// newSchedule is a schedule of a day ago, every 6h, TTL 10d.
+// newSchedule is a schedule created a day ago, with interval 6h and TTL 10d.
 func newSchedule(name string) *v1alpha1.SnapshotSchedule {
 	return &v1alpha1.SnapshotSchedule{
 		ObjectMeta: metav1.ObjectMeta{
@@ -36,7 +36,7 @@ func newSchedule(name string) *v1alpha1.SnapshotSchedule {
 	}
 }
 
-// newClaim is a bound PVC of a day ago.
+// newClaim is a bound PVC created a day ago.
 func newClaim(name string) *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{
@@ -48,8 +48,7 @@ func newClaim(name string) *corev1.PersistentVolumeClaim {
 	}
 }
 
-// newSnapshot is an uncut snapshot of PVC data by schedule every, for the slot at
-// which it was created.
+// newSnapshot is an uncut snapshot of PVC data by schedule every, for the slot at its creation.
 func newSnapshot(name string, created time.Time) *snapshotv1.VolumeSnapshot {
 	return &snapshotv1.VolumeSnapshot{
 		ObjectMeta: metav1.ObjectMeta{
@@ -80,7 +79,7 @@ func cut(s *snapshotv1.VolumeSnapshot, at time.Time) {
 	s.Status.CreationTime = &metav1.Time{Time: at}
 }
 
-// restoreOf is a PVC that waits to be filled from a snapshot.
+// restoreOf is a Pending PVC that is being restored from a snapshot.
 func restoreOf(s *snapshotv1.VolumeSnapshot, name string) *corev1.PersistentVolumeClaim {
 	claim := newClaim(name)
 	claim.Status.Phase = corev1.ClaimPending

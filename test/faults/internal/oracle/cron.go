@@ -10,28 +10,29 @@ import (
 	"time"
 )
 
-// cronLine is a cron line, read slowly: every minute is asked whether it fires.
+// cronLine is a cron line as sets of values. To find a firing it tests every minute.
 type cronLine struct {
 	minute, hour, day, month, weekday map[int]bool
 	eitherDay                         bool
 }
 
 var (
-	words = map[string]string{
+	macros = map[string]string{
 		"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@weekly": "0 0 * * 0", "@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *",
 	}
-	monthNames   = map[string]int{"jan": 1, "feb": 2, "mar": 3, "apr": 4, "may": 5, "jun": 6, "jul": 7, "aug": 8, "sep": 9, "oct": 10, "nov": 11, "dec": 12}
+	monthNames = map[string]int{"jan": 1, "feb": 2, "mar": 3, "apr": 4, "may": 5, "jun": 6,
+		"jul": 7, "aug": 8, "sep": 9, "oct": 10, "nov": 11, "dec": 12}
 	weekdayNames = map[string]int{"sun": 0, "mon": 1, "tue": 2, "wed": 3, "thu": 4, "fri": 5, "sat": 6}
 )
 
-// readCron fails for a line that is none, and for one that never fires.
+// readCron parses a cron line. A line that never fires is an error.
 func readCron(text string) (*cronLine, error) {
-	if word, ok := words[text]; ok {
-		text = word
+	if line, ok := macros[text]; ok {
+		text = line
 	}
 	fields := strings.Fields(text)
 	if len(fields) != 5 || strings.Contains(text, "TZ=") {
-		return nil, fmt.Errorf("cron line %q: five fields", text)
+		return nil, fmt.Errorf("cron line %q does not have five fields", text)
 	}
 	var l cronLine
 	var stars [5]bool
@@ -39,14 +40,17 @@ func readCron(text string) (*cronLine, error) {
 		into     *map[int]bool
 		from, to int
 		names    map[string]int
-	}{{&l.minute, 0, 59, nil}, {&l.hour, 0, 23, nil}, {&l.day, 1, 31, nil}, {&l.month, 1, 12, monthNames}, {&l.weekday, 0, 6, weekdayNames}} {
+	}{
+		{&l.minute, 0, 59, nil}, {&l.hour, 0, 23, nil}, {&l.day, 1, 31, nil},
+		{&l.month, 1, 12, monthNames}, {&l.weekday, 0, 6, weekdayNames},
+	} {
 		var err error
 		if *f.into, stars[i], err = readField(fields[i], f.from, f.to, f.names); err != nil {
 			return nil, fmt.Errorf("cron line %q: %w", text, err)
 		}
 	}
 	if len(l.minute) == 0 || len(l.hour) == 0 || len(l.month) == 0 {
-		return nil, fmt.Errorf("cron line %q: an empty field", text)
+		return nil, fmt.Errorf("cron line %q has an empty field", text)
 	}
 	l.eitherDay = !stars[2] && !stars[4]
 	for day := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() < 2008; day = day.AddDate(0, 0, 1) {
@@ -57,7 +61,7 @@ func readCron(text string) (*cronLine, error) {
 	return nil, fmt.Errorf("cron line %q never fires", text)
 }
 
-// readField reads a list of values, ranges and steps. star: it restricts nothing.
+// readField parses a list of values, ranges and steps. star means that it restricts nothing.
 func readField(text string, from, to int, names map[string]int) (set map[int]bool, star bool, err error) {
 	set = map[int]bool{}
 	for item := range strings.SplitSeq(text, ",") {
@@ -68,7 +72,7 @@ func readField(text string, from, to int, names map[string]int) (set map[int]boo
 		step := 1
 		if hasStep {
 			if step, err = strconv.Atoi(stepText); err != nil || step < 1 {
-				return nil, false, fmt.Errorf("step %q", stepText)
+				return nil, false, fmt.Errorf("invalid step %q", stepText)
 			}
 		}
 		first, last, all, err := readSpan(span, hasStep, from, to, names)
@@ -127,10 +131,8 @@ func (l *cronLine) fires(wall time.Time) bool {
 	return l.minute[wall.Minute()] && l.hour[wall.Hour()] && l.onDay(wall)
 }
 
-// lastFiring is the newest minute, up to now and after the limit, at which the
-// line may fire in a zone. It takes every showing of a time that exists twice,
-// and the end of the gap for one that does not exist: it is asked whether a slot
-// may be due, not whether it is.
+// lastFiring returns the latest minute up to now, and after limit, at which the line may fire in a zone: both occurrences of a time that
+// exists twice, and the end of the gap for one that does not exist.
 func (l *cronLine) lastFiring(now, limit time.Time, zone *time.Location) (time.Time, bool) {
 	for t := now.Truncate(time.Minute); t.After(limit); t = t.Add(-time.Minute) {
 		if l.fires(t.In(zone)) || l.firesInGapBefore(t.In(zone)) {
@@ -144,7 +146,7 @@ func (l *cronLine) firesInGapBefore(t time.Time) bool {
 	_, is := t.Zone()
 	_, was := t.Add(-time.Minute).Zone()
 	for wall := t.Add(time.Duration(was-is) * time.Second); wall.Before(t); wall = wall.Add(time.Minute) {
-		// What the clock would have shown: the same wall time, read without a zone.
+		// The wall time that the clock skipped, without a zone.
 		if l.fires(time.Unix(wall.Unix()+int64(is), 0).UTC()) {
 			return true
 		}

@@ -12,8 +12,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
 )
 
-// Every firing of the product is one by the slow reading, and the slow reading
-// knows no more than what it takes for one on purpose.
+// The product and the oracle find the same firings, except near changes of the zone's clock, where the oracle allows more.
 func TestCronAgreesWithTheProduct(t *testing.T) {
 	lines := []string{
 		"@hourly", "@daily", "@weekly", "@monthly", "@yearly", "30 2 * * *", "30 1 * * *", "*/15 * * * *", "0 */6 * * *",
@@ -28,7 +27,7 @@ func TestCronAgreesWithTheProduct(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		slow, err := readCron(text)
+		line, err := readCron(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,17 +38,17 @@ func TestCronAgreesWithTheProduct(t *testing.T) {
 		now := time.Unix(rapid.Int64Range(1_767_225_600, 1_830_000_000).Draw(t, "now"), 0).UTC()
 		from := now.Add(-40 * day)
 		want, ok := rule.Timeline(from, 0).Latest(now)
-		got, found := slow.lastFiring(now, from, zone)
+		got, found := line.lastFiring(now, from, zone)
 		if ok && (!found || got.Before(want)) {
-			t.Fatalf("%s in %s before %s: the product fires at %s, the slow reading at %s (%t)", text, name, now, want, got, found)
+			t.Fatalf("%s in %s before %s: the product fires at %s, the oracle at %s (%t)", text, name, now, want, got, found)
 		}
 		if found && !got.Equal(want) && !nearChange(got, zone) {
-			t.Fatalf("%s in %s before %s: the slow reading fires at %s, the product at %s (%t)", text, name, now, got, want, ok)
+			t.Fatalf("%s in %s before %s: the oracle fires at %s, the product at %s (%t)", text, name, now, got, want, ok)
 		}
 	})
 }
 
-// nearChange tells whether the zone's clock was set within two hours of a time.
+// nearChange returns whether the zone's clock changed within two hours of a time.
 func nearChange(at time.Time, zone *time.Location) bool {
 	_, before := at.Add(-2 * time.Hour).In(zone).Zone()
 	_, after := at.Add(2 * time.Hour).In(zone).Zone()
@@ -63,10 +62,10 @@ func TestCronRefuses(t *testing.T) {
 		"30-10 * * * *", "0 0 * * FRI-MON", "0 0 , * *", "*/9223372036854775808 2 * * *",
 	} {
 		if _, err := readCron(text); err == nil {
-			t.Errorf("%q is taken for a cron line", text)
+			t.Errorf("readCron accepts %q", text)
 		}
 		if _, err := schedule.ParseCron(text, time.UTC); err == nil {
-			t.Errorf("the product takes %q for a cron line", text)
+			t.Errorf("the product accepts %q", text)
 		}
 	}
 }

@@ -18,61 +18,54 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-// EndState is what a run left behind, in words that two runs have in common: no
-// UIDs, no generated names, no times, and no counts, which are held against what
-// there is instead.
+// EndState describes what exists after a run in a form that is the same for two equal runs: without UIDs, generated names, times and
+// counts. Counts and times of status are compared with the objects instead.
 type EndState struct {
-	// Schedules by name: what each says of itself.
+	// Schedules are the conditions, problems and so on of each schedule, by name.
 	Schedules map[string][]string `json:"schedules,omitempty"`
-	// Series by schedule and PVC: the snapshots, oldest first.
+	// Series are the snapshots by schedule and PVC, oldest first.
 	Series map[string][]string `json:"series,omitempty"`
 	// Others are the snapshots that no schedule controls.
 	Others []string `json:"others,omitempty"`
-	// Wrong is where status does not say what there is. It is wrong in any run.
+	// Wrong is where status contradicts the objects, which is wrong in any run.
 	Wrong []string `json:"wrong,omitempty"`
-	// Missed says how many slots of a series the faults let pass. The caller
-	// knows; it may only be set where the operator was down or cut off when the
-	// slot fell due and the next one had come before it was back.
+	// Missed counts the slots of a series that were missed because of faults. The caller sets it, only where the operator was down or
+	// cut off from before such a slot until after the next one.
 	Missed map[string]int `json:"missed,omitempty"`
 }
 
-// TakeEndState takes it from all SnapshotSchedules, PersistentVolumeClaims and
-// VolumeSnapshots of a run, read live, as at a time of the API server's.
+// TakeEndState describes all SnapshotSchedules, PersistentVolumeClaims and VolumeSnapshots of a run, read live.
 func TakeEndState(objects []client.Object) EndState {
-	w := newWorld()
-	for _, o := range objects {
-		w.put(o)
-	}
+	st := stateOf(objects)
 	e := EndState{Schedules: map[string][]string{}, Series: map[string][]string{}}
-	for _, s := range w.schedules {
+	for _, s := range st.schedules {
 		e.Schedules[s.Name] = describeSchedule(s)
-		e.Wrong = append(e.Wrong, w.wrongStatus(s)...)
+		e.Wrong = append(e.Wrong, st.statusErrors(s, forever)...)
 	}
 	var all []*snapshotv1.VolumeSnapshot
-	for _, s := range w.snapshots {
+	for _, s := range st.snapshots {
 		all = append(all, s)
 	}
 	for _, s := range slices.Backward(newestFirst(all, forever)) {
-		schedule := w.schedules[controllerOf(s)]
+		schedule := st.schedules[controllerOf(s)]
 		if schedule == nil || !owned(s, schedule) {
-			e.Others = append(e.Others, w.describeOther(s))
+			e.Others = append(e.Others, st.describeOther(s))
 			continue
 		}
-		name := schedule.Name + " of " + w.claimName(s)
-		e.Series[name] = append(e.Series[name], w.describe(s, schedule))
+		name := schedule.Name + " of " + st.claimName(s)
+		e.Series[name] = append(e.Series[name], st.describe(s, schedule))
 	}
 	slices.Sort(e.Others)
 	slices.Sort(e.Wrong)
 	return e
 }
 
-// forever is later than any slot: an end state is sorted by what objects tell.
+// forever is later than any slot: an end state takes all slots as they are.
 var forever = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// claimName is the name of the PVC that a series is of, and whether that PVC is
-// still there.
-func (w *world) claimName(s *snapshotv1.VolumeSnapshot) string {
-	if claim := w.claims[types.UID(s.Labels[v1alpha1.LabelMapKey])]; claim != nil {
+// claimName returns the name of a snapshot's PVC, and whether that PVC is gone.
+func (st *state) claimName(s *snapshotv1.VolumeSnapshot) string {
+	if claim := st.claims[types.UID(s.Labels[v1alpha1.LabelMapKey])]; claim != nil {
 		return claim.Name
 	}
 	return sourceOf(s) + " (gone)"
@@ -85,29 +78,32 @@ func sourceOf(s *snapshotv1.VolumeSnapshot) string {
 	return "a content"
 }
 
-// describe names a snapshot by the number of its slot, if the schedule made it
-// on its interval, and by its own name, if someone gave it one.
-func (w *world) describe(s *snapshotv1.VolumeSnapshot, schedule *v1alpha1.SnapshotSchedule) string {
-	facts := []string{w.slotName(s, schedule)}
-	facts = append(facts, traits(s)...)
-	return strings.Join(facts, ", ")
+// describe returns the slot of a snapshot and its state.
+func (st *state) describe(s *snapshotv1.VolumeSnapshot, schedule *v1alpha1.SnapshotSchedule) string {
+	return strings.Join(append([]string{st.slotName(s, schedule)}, traits(s)...), ", ")
 }
 
-func (w *world) slotName(s *snapshotv1.VolumeSnapshot, schedule *v1alpha1.SnapshotSchedule) string {
+// slotName returns the number of the slot, if the operator took it for an interval's slot, or a name that a user gave it.
+func (st *state) slotName(s *snapshotv1.VolumeSnapshot, schedule *v1alpha1.SnapshotSchedule) string {
 	slot, err := time.Parse(time.RFC3339, s.Annotations[v1alpha1.AnnotationScheduledAt])
-	if err != nil || !strings.Contains(s.Name, "-"+slot.UTC().Format("20060102150405")+"-") {
+	if err != nil || !nameHasSlot(s, slot) {
 		return s.Name
 	}
-	t, err := readTerms(&schedule.Spec)
-	claim := w.claims[types.UID(s.Labels[v1alpha1.LabelMapKey])]
-	if err != nil || claim == nil || t.interval == 0 || t.jitter > 0 {
+	spec, err := ReadSpec(&schedule.Spec)
+	claim := st.claims[types.UID(s.Labels[v1alpha1.LabelMapKey])]
+	if err != nil || claim == nil || spec.interval == 0 || spec.Jitter > 0 {
 		return "a slot"
 	}
-	since := slot.Sub(anchorOf(schedule, claim))
-	if since < 0 || since%t.interval != 0 {
-		return "a slot that was asked for"
+	since := slot.Sub(Anchor(schedule, claim))
+	if since < 0 || since%spec.interval != 0 {
+		return "a requested slot"
 	}
-	return fmt.Sprintf("slot %d", since/t.interval)
+	return fmt.Sprintf("slot %d", since/spec.interval)
+}
+
+// nameHasSlot returns whether the operator generated the name of a snapshot.
+func nameHasSlot(s *snapshotv1.VolumeSnapshot, slot time.Time) bool {
+	return strings.Contains(s.Name, "-"+slot.UTC().Format("20060102150405")+"-")
 }
 
 func traits(s *snapshotv1.VolumeSnapshot) []string {
@@ -126,23 +122,22 @@ func traits(s *snapshotv1.VolumeSnapshot) []string {
 	return facts
 }
 
-func (w *world) describeOther(s *snapshotv1.VolumeSnapshot) string {
+func (st *state) describeOther(s *snapshotv1.VolumeSnapshot) string {
 	name := s.Name
-	if slot, err := time.Parse(time.RFC3339, s.Annotations[v1alpha1.AnnotationScheduledAt]); err == nil &&
-		strings.Contains(s.Name, "-"+slot.UTC().Format("20060102150405")+"-") {
-		name = "a snapshot of " + w.claimName(s)
+	if slot, err := time.Parse(time.RFC3339, s.Annotations[v1alpha1.AnnotationScheduledAt]); err == nil && nameHasSlot(s, slot) {
+		name = "a snapshot of " + st.claimName(s)
 	}
-	control := "controlled by nobody"
+	control := "without a controller"
 	switch ref := metav1.GetControllerOfNoCopy(s); {
-	case ref != nil && w.schedules[ref.UID] != nil:
-		control = "controlled by " + ref.Name + ", and taken out of it"
+	case ref != nil && st.schedules[ref.UID] != nil:
+		control = "controlled by " + ref.Name + " and not released"
 	case ref != nil:
 		control = fmt.Sprintf("controlled by %s %s", ref.Kind, ref.Name)
 	}
 	return strings.Join(append([]string{name, control}, traits(s)...), ", ")
 }
 
-// describeSchedule is what two runs have in common of a schedule's status.
+// describeSchedule returns what is the same in two equal runs of a schedule's status.
 func describeSchedule(s *v1alpha1.SnapshotSchedule) []string {
 	var facts []string
 	for _, c := range s.Status.Conditions {
@@ -167,25 +162,25 @@ func describeSchedule(s *v1alpha1.SnapshotSchedule) []string {
 	return facts
 }
 
-// wrongStatus holds the numbers and times of a status against what there is.
-func (w *world) wrongStatus(s *v1alpha1.SnapshotSchedule) []string {
+// statusErrors compares the counts and times of a status with the objects, at a time or, if now is forever, at any time.
+func (st *state) statusErrors(s *v1alpha1.SnapshotSchedule, now time.Time) []string {
 	if s.DeletionTimestamp != nil {
-		return nil // no longer kept
+		return nil // status is not updated any more
 	}
 	status := &s.Status
 	if status.ObservedGeneration != s.Generation {
-		return []string{fmt.Sprintf("%s: status is of generation %d of %d", s.Name, status.ObservedGeneration, s.Generation)}
+		return []string{fmt.Sprintf("%s: status is of generation %d, want %d", s.Name, status.ObservedGeneration, s.Generation)}
 	}
-	t, err := readTerms(&s.Spec)
+	spec, err := ReadSpec(&s.Spec)
 	ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 	if err != nil || ready != nil && ready.Reason == v1alpha1.ReasonSnapshotAPIMissing {
-		return nil // counts nothing for now
+		return nil // unknown
 	}
-	want := w.trueStatus(s, t)
+	want := st.wantStatus(s, spec, now)
 	var wrong []string
 	check := func(what string, got, want any) {
 		if got != want {
-			wrong = append(wrong, fmt.Sprintf("%s: status.%s is %v, and there is %v", s.Name, what, got, want))
+			wrong = append(wrong, fmt.Sprintf("%s: status.%s is %v, want %v", s.Name, what, got, want))
 		}
 	}
 	check("inputs.persistentvolumeclaims.total", status.Inputs.PersistentVolumeClaims.Total, want.Inputs.PersistentVolumeClaims.Total)
@@ -193,18 +188,17 @@ func (w *world) wrongStatus(s *v1alpha1.SnapshotSchedule) []string {
 	check("outputs.volumesnapshots.ready", status.Outputs.VolumeSnapshots.Ready, want.Outputs.VolumeSnapshots.Ready)
 	check("detached.mapKeys", status.Detached.MapKeys, want.Detached.MapKeys)
 	check("detached.volumesnapshots", status.Detached.VolumeSnapshots, want.Detached.VolumeSnapshots)
-	if w.looksAhead() {
-		return wrong // which of its times is to come can't be told here
+	if now.Equal(forever) && st.hasFutureTimes() {
+		return wrong // the times depend on when status was computed
 	}
 	check("lastSnapshotTime", instant(status.LastSnapshotTime), instant(want.LastSnapshotTime))
 	check("oldestRecoveryPoint", instant(status.OldestRecoveryPoint), instant(want.OldestRecoveryPoint))
 	return wrong
 }
 
-// looksAhead: a snapshot tells a slot or a cut that lay well ahead when it was
-// created.
-func (w *world) looksAhead() bool {
-	for _, v := range w.snapshots {
+// hasFutureTimes returns whether the slot or the cut of a snapshot is well after its creation.
+func (st *state) hasFutureTimes() bool {
+	for _, v := range st.snapshots {
 		soon := v.CreationTimestamp.Add(24 * time.Hour)
 		if cut, ok := cutTime(v); ok && cut.After(soon) || slotOf(v, forever).After(soon) {
 			return true
@@ -220,11 +214,11 @@ func instant(t *metav1.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// trueStatus is what the status of a schedule should say.
-func (w *world) trueStatus(s *v1alpha1.SnapshotSchedule, t *terms) v1alpha1.SnapshotScheduleStatus {
+// wantStatus returns what the status of a schedule should be.
+func (st *state) wantStatus(s *v1alpha1.SnapshotSchedule, spec *Spec, now time.Time) v1alpha1.SnapshotScheduleStatus {
 	var status v1alpha1.SnapshotScheduleStatus
 	detached := map[string]bool{}
-	for _, v := range w.snapshots {
+	for _, v := range st.snapshots {
 		if !owned(v, s) {
 			continue
 		}
@@ -233,22 +227,22 @@ func (w *world) trueStatus(s *v1alpha1.SnapshotSchedule, t *terms) v1alpha1.Snap
 		if readyToUse(v) {
 			status.Outputs.VolumeSnapshots.Ready++
 		}
-		if !(&question{view: w.view(seriesOf(v)), terms: t}).selected() {
+		if !(&evaluation{view: st.view(seriesOf(v)), Spec: spec}).selected() {
 			detached[key] = true
 			status.Detached.VolumeSnapshots++
 		}
-		status.LastSnapshotTime = latest(status.LastSnapshotTime, slotOf(v, forever))
+		status.LastSnapshotTime = latest(status.LastSnapshotTime, slotOf(v, now))
 	}
 	status.Detached.MapKeys = int32(len(detached))
-	for uid, claim := range w.claims {
-		v := w.view(seriesID{schedule: s.UID, mapKey: string(uid)})
-		if claim.Namespace != s.Namespace || !(&question{view: v, terms: t}).selected() {
+	for uid, claim := range st.claims {
+		v := st.view(seriesID{schedule: s.UID, mapKey: string(uid)})
+		if claim.Namespace != s.Namespace || !(&evaluation{view: v, Spec: spec}).selected() {
 			continue
 		}
 		status.Inputs.PersistentVolumeClaims.Total++
-		point := anchorOf(s, claim)
-		if ready := readyOnes(newestFirst(v.series, forever)); len(ready) > 0 {
-			point = ageBase(ready[0], forever)
+		point := Anchor(s, claim)
+		if ready := readyOnes(newestFirst(v.series, now)); len(ready) > 0 {
+			point = ageBase(ready[0], now)
 		}
 		if have := status.OldestRecoveryPoint; have == nil || point.Before(have.Time) {
 			status.OldestRecoveryPoint = &metav1.Time{Time: point}

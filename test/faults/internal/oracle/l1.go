@@ -9,41 +9,40 @@ import (
 	"slices"
 )
 
-// L1: once faults have stopped, the end state equals that of the run without
-// faults, but for slots that the faults let pass; and status says what there is.
+// L1: after faults have stopped, the end state equals that of the run without faults, except for missed slots, and status is correct.
 func L1(reference, got EndState) []Violation {
 	var found []Violation
-	tell := func(format string, args ...any) {
+	fail := func(format string, args ...any) {
 		found = append(found, Violation{Oracle: "L1", Change: -1, Request: -1, Message: fmt.Sprintf(format, args...)})
 	}
 	for _, wrong := range got.Wrong {
-		tell("%s", wrong)
+		fail("%s", wrong)
 	}
 	compare := func(what string, want, have []string, missed int) {
 		extra, lacking := difference(have, want), difference(want, have)
 		for _, fact := range extra {
-			tell("%s: %q, which the run without faults does not have", what, fact)
+			fail("%s: unexpected %q", what, fact)
 		}
 		if len(lacking) <= missed {
 			return
 		}
 		for _, fact := range lacking {
-			tell("%s: %q is missing, which the run without faults has", what, fact)
+			fail("%s: %q is missing", what, fact)
 		}
 	}
 	for _, name := range keys(reference.Schedules, got.Schedules) {
 		want, existed := reference.Schedules[name]
 		have, exists := got.Schedules[name]
 		if existed != exists {
-			tell("SnapshotSchedule %s: exists is %t, and %t in the run without faults", name, exists, existed)
+			fail("SnapshotSchedule %s: exists is %t, want %t", name, exists, existed)
 			continue
 		}
 		compare("SnapshotSchedule "+name, want, have, 0)
 	}
 	for _, name := range keys(reference.Series, got.Series) {
-		compare("the series "+name, reference.Series[name], got.Series[name], got.Missed[name])
+		compare("series "+name, reference.Series[name], got.Series[name], got.Missed[name])
 	}
-	compare("the snapshots of no schedule", reference.Others, got.Others, 0)
+	compare("snapshots without a schedule", reference.Others, got.Others, 0)
 	return found
 }
 
@@ -53,7 +52,7 @@ func keys(a, b map[string][]string) []string {
 	return slices.Compact(all)
 }
 
-// difference is what the first has more often than the second.
+// difference returns what a has more often than b.
 func difference(a, b []string) []string {
 	count := map[string]int{}
 	for _, s := range b {

@@ -4,16 +4,13 @@
 package oracle
 
 import (
-	"fmt"
-
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
 )
 
-// L2: where nothing is due, the operator sends nothing but watches and leases,
-// and no object gets a new resourceVersion. Where no VolumeSnapshot has ever
-// been, the kind may be missing, and is looked up once a minute.
+// L2: while nothing is due, the operator sends nothing but watches and leases, and no object changes. If there has never been a
+// VolumeSnapshot, the kind may be missing: then discovery once a minute is allowed.
 func L2(h *history.History) []Violation {
 	var found []Violation
 	for _, w := range h.Windows {
@@ -23,8 +20,7 @@ func L2(h *history.History) []Violation {
 		within := history.Window{From: w.From, Until: endOf(w, h)}
 		for i := range h.Changes {
 			if c := &h.Changes[i]; within.Holds(c.At) {
-				found = append(found, Violation{Oracle: "L2", At: c.At, Change: i, Request: c.Request,
-					Message: fmt.Sprintf("resourceVersion %d was made while nothing was due", c.Revision)})
+				found = append(found, changeViolation("L2", h, i, "resourceVersion %d was written while nothing was due", c.Revision))
 			}
 		}
 		found = append(found, idleRequests(h, within, w.Process)...)
@@ -34,22 +30,21 @@ func L2(h *history.History) []Violation {
 
 func idleRequests(h *history.History, within history.Window, process int) []Violation {
 	var found []Violation
-	looks := 0
+	discoveries := 0
 	if !everHadSnapshots(h) {
-		// One look takes a request for each group version.
-		looks = 4 * (1 + int(within.Until.Sub(within.From).Minutes()))
+		// One discovery is a request for each group version.
+		discoveries = 4 * (1 + int(within.Until.Sub(within.From).Minutes()))
 	}
 	for i := range h.Requests {
 		r := &h.Requests[i]
 		if !within.Holds(r.At) || process >= 0 && r.Process != process || isQuiet(r) {
 			continue
 		}
-		if isDiscovery(r) && looks > 0 {
-			looks--
+		if isDiscovery(r) && discoveries > 0 {
+			discoveries--
 			continue
 		}
-		found = append(found, Violation{Oracle: "L2", At: r.At, Change: -1, Request: i,
-			Message: fmt.Sprintf("%s %s %s/%s was sent while nothing was due", r.Verb, r.Resource, r.Namespace, r.Name)})
+		found = append(found, requestViolation("L2", h, i, "was sent while nothing was due"))
 	}
 	return found
 }

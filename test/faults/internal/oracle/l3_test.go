@@ -15,24 +15,22 @@ import (
 )
 
 func TestL3(t *testing.T) {
-	broken := func(how func(*script)) func() *script {
-		return func() *script {
-			s := begin(newClaim("broken"))
+	broken := func(steps func(*script)) func() *script {
+		return given{newClaim("broken")}.when(func(s *script) {
 			s.window(history.Broken, s.now, time.Time{}, "shop/broken")
-			how(s)
+			steps(s)
 			s.wait(time.Minute)
 			s.Ended = s.now
-			return s
-		}
+		})
 	}
-	judge(t, L3, []story{
+	judge(t, L3, []testCase{
 		{"nothing is taken", broken(func(*script) {}), "PVC shop/data got no snapshot for slot 2026-06-15T12:00:00Z"},
 		{"the other is taken", broken(func(s *script) { s.creates(newSnapshot("a", noon)) }), ""},
 		{"the other is taken for an older slot only", broken(func(s *script) {
 			s.creates(newSnapshot("a", noon.Add(-6*time.Hour)))
 			s.editSnapshot("a", func(o *snapshotv1.VolumeSnapshot) { o.Status = ready("a", 0).Status })
 		}), "got no snapshot for slot 2026-06-15T12:00:00Z"},
-		{"the other waits for one that is under way", broken(func(s *script) { s.creates(newSnapshot("a", noon.Add(-6*time.Hour))) }), ""},
+		{"the other waits for one that is in progress", broken(func(s *script) { s.creates(newSnapshot("a", noon.Add(-6*time.Hour))) }), ""},
 		{"the other is not bound", broken(func(s *script) {
 			s.editClaim(func(o *corev1.PersistentVolumeClaim) { o.Status.Phase = corev1.ClaimPending })
 		}), ""},
@@ -66,18 +64,14 @@ func TestL3(t *testing.T) {
 			s.creates(newSnapshot("a", noon))
 			s.others(ready("c", 11*day))
 		}), ""},
-		{"the window is too short", func() *script {
-			s := begin(newClaim("broken"))
+		{"the window is too short", given{newClaim("broken")}.when(func(s *script) {
 			s.window(history.Broken, s.now, s.now.Add(time.Second), "shop/broken")
 			s.wait(time.Minute)
 			s.Ended = s.now
-			return s
-		}, "nothing could be judged"},
-		{"nobody is broken", func() *script {
-			s := begin()
+		}), "nothing could be judged"},
+		{"nobody is broken", given{}.when(func(s *script) {
 			s.wait(time.Minute)
 			s.Ended = s.now
-			return s
-		}, ""},
+		}), ""},
 	})
 }

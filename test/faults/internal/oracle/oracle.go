@@ -1,13 +1,17 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oracle judges a run of the operator by the guarantees that its users
-// are given: S1 to S7, L1 to L3. It looks at what the API server committed and at
-// what the operator was shown, never at the operator's cache or its logs, and it
-// states retention anew, so that a mistake of the product is not made here too.
+// Package oracle judges a run of the operator by the guarantees to its users, S1 to S7 and L1 to L3. It reads what the API server
+// committed and what the operator was shown, never the operator's cache or logs, and it implements slots and retention again,
+// from the contract's text, so that it does not repeat a mistake of the product.
+//
+// Files: a file for each guarantee, slotoracle.go for the slot rules beyond S4, endstate.go what L1 compares. They share state.go (what
+// the API server held at any moment), window.go (what the guards before a delete could know), and the contract: spec.go, snapshot.go,
+// slots.go, cron.go and retention.go. queries.go answers questions of other packages.
 package oracle
 
 import (
+	"fmt"
 	"time"
 
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
@@ -15,24 +19,34 @@ import (
 
 // Violation is one breach of a guarantee.
 type Violation struct {
-	// Oracle is the guarantee: "S1" to "S7", "L1" to "L3"; "Slot" is what the contract
-	// says of slots beyond S4.
+	// Oracle is the guarantee: "S1" to "S7", "L1" to "L3", or "Slot" for the slot rules beyond S4.
 	Oracle string
 	// At is when, by the server's clock.
 	At time.Time
 	// Message says what happened, to which object, and what would have been right.
 	Message string
-	// Change and Request are where it is in the history; -1 where there is none.
+	// Change and Request are the indexes in the history; -1 if there is none.
 	Change, Request int
 }
 
-// Judge is every guarantee that a history alone can break: all but L1, which
-// compares two end states.
+// Judge judges every guarantee that a history alone can break: all but L1, which compares two end states.
 func Judge(h *history.History) []Violation {
 	var found []Violation
 	for _, judge := range []func(*history.History) []Violation{S1, S2, S3, S4, S5, S6, S7, OneAtATime, L2, L3} {
 		found = append(found, judge(h)...)
 	}
-
 	return found
+}
+
+// changeViolation is a violation by change i of a history.
+func changeViolation(oracle string, h *history.History, i int, format string, args ...any) Violation {
+	c := &h.Changes[i]
+	return Violation{Oracle: oracle, At: c.At, Change: i, Request: c.Request, Message: fmt.Sprintf(format, args...)}
+}
+
+// requestViolation is a violation by request i of a history, described by verb, resource and name.
+func requestViolation(oracle string, h *history.History, i int, what string) Violation {
+	r := &h.Requests[i]
+	return Violation{Oracle: oracle, At: r.At, Change: -1, Request: i, Message: fmt.Sprintf(
+		"%s %s (group %q) %s/%s %s", r.Verb, r.Resource, r.Group, r.Namespace, r.Name, what)}
 }

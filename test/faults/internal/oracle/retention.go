@@ -15,77 +15,79 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-// view is what retention is decided on: one series, the PVC that it is of, and
-// the schedule, as they were at one moment or as the guards were shown them.
+// view is what retention depends on: a series, its PVC and its schedule, as they were at one moment or as the guards were shown them.
 type view struct {
 	// from and until are by the operator's clock.
 	from, until time.Time
-	// schedule and claim are nil where they are gone. Pointers to what the
-	// history holds: never written to.
+	// schedule and claim are nil if they are gone. The objects belong to the history and must not be changed.
 	schedule *v1alpha1.SnapshotSchedule
 	claim    *corev1.PersistentVolumeClaim
 	series   []*snapshotv1.VolumeSnapshot
-	// claims are all PVCs, for what is being restored.
+	// claims are all PVCs: those that are being restored hold snapshots.
 	claims []*corev1.PersistentVolumeClaim
 }
 
-// mayDelete says whether the contract allows a snapshot of the view to be
-// deleted at a time, and why or why not. It is slow and goes by the text.
-func (v *view) mayDelete(doomed *snapshotv1.VolumeSnapshot, now time.Time) (bool, string) {
+// mayDelete returns whether the contract allows deleting a snapshot of the view at a time, and why or why not. It follows the text,
+// rule by rule.
+func (v *view) mayDelete(s *snapshotv1.VolumeSnapshot, now time.Time) (bool, string) {
 	if v.schedule == nil {
 		return false, "its schedule is gone"
 	}
-	t, err := readTerms(&v.schedule.Spec)
+	spec, err := ReadSpec(&v.schedule.Spec)
 	if err != nil {
 		return false, fmt.Sprintf("the spec is invalid: %v", err)
 	}
-	q := question{view: v, terms: t, now: now, sorted: newestFirst(v.series, now)}
-	if why := q.held(doomed); why != "" {
+	e := evaluate(v, spec, now)
+	if why := e.held(s); why != "" {
 		return false, why
 	}
-	if isUncut(doomed) && (v.claim == nil || v.claim.DeletionTimestamp != nil) {
-		return true, "it is uncut and its PVC is gone or going"
+	if isUncut(s) && (v.claim == nil || v.claim.DeletionTimestamp != nil) {
+		return true, "it is uncut and its PVC is gone or being deleted"
 	}
-	if q.underWay(doomed) {
-		return false, "it is under way"
+	if e.inProgress(s) {
+		return false, "it is in progress"
 	}
-	if isUncut(doomed) && q.selected() && v.claim.Status.Phase == corev1.ClaimBound &&
-		slotMayBeDue(t, v.schedule, v.claim, v.series, now) {
+	if isUncut(s) && e.selected() && v.claim.Status.Phase == corev1.ClaimBound &&
+		slotMayBeDue(spec, v.schedule, v.claim, v.series, now) {
 		return true, "it is uncut, failed, and a slot is due"
 	}
-	if !isReady(doomed) {
-		return q.unreadyMayGo(doomed)
+	if !isReady(s) {
+		return e.unreadyMayBeDeleted(s)
 	}
-	return q.readyMayGo(doomed)
+	return e.readyMayBeDeleted(s)
 }
 
-type question struct {
+// evaluation is retention for a view at a time.
+type evaluation struct {
 	*view
-	*terms
+	*Spec
 	now    time.Time
 	sorted []*snapshotv1.VolumeSnapshot // newest first
 }
 
-// selected: the PVC exists, matches, and is not of the schedule's own making.
-func (q *question) selected() bool {
-	return q.claim != nil && q.selector.Matches(labels.Set(q.claim.Labels)) && controllerOf(q.claim) != q.schedule.UID
+func evaluate(v *view, spec *Spec, now time.Time) *evaluation {
+	return &evaluation{view: v, Spec: spec, now: now, sorted: newestFirst(v.series, now)}
 }
 
-// limits are the TTL and the tiers that apply: those of the spec, unless the
-// series is detached and has a TTL of its own.
-func (q *question) limits() (ttl time.Duration, keep v1alpha1.Keep) {
-	if !q.selected() && q.detachedTTL > 0 {
-		return q.detachedTTL, v1alpha1.Keep{}
+// selected returns whether the PVC exists, matches the selector, and is not controlled by the schedule.
+func (e *evaluation) selected() bool {
+	return e.claim != nil && e.selector.Matches(labels.Set(e.claim.Labels)) && controllerOf(e.claim) != e.schedule.UID
+}
+
+// limits returns the TTL and the tiers that apply: those of the spec, unless the series is detached and has a TTL of its own.
+func (e *evaluation) limits() (ttl time.Duration, keep v1alpha1.Keep) {
+	if !e.selected() && e.detachedTTL > 0 {
+		return e.detachedTTL, v1alpha1.Keep{}
 	}
-	return q.ttl, q.keep
+	return e.TTL, e.keep
 }
 
-// held is rule 1, but for being under way.
-func (q *question) held(s *snapshotv1.VolumeSnapshot) string {
+// held returns why rule 1 holds a snapshot, except for being in progress; empty if it does not.
+func (e *evaluation) held(s *snapshotv1.VolumeSnapshot) string {
 	if _, ok := s.Annotations[v1alpha1.AnnotationHold]; ok {
 		return "it is held by annotation"
 	}
-	for _, claim := range q.claims {
+	for _, claim := range e.claims {
 		if restores(claim, s) {
 			return "PVC " + claim.Name + " is being restored from it"
 		}
@@ -97,7 +99,7 @@ func restores(claim *corev1.PersistentVolumeClaim, s *snapshotv1.VolumeSnapshot)
 	if claim.Status.Phase != corev1.ClaimPending && claim.Status.Phase != "" {
 		return false
 	}
-	isIt := func(group *string, kind, name, namespace string) bool {
+	refersTo := func(group *string, kind, name, namespace string) bool {
 		return group != nil && *group == snapshotv1.GroupName && kind == "VolumeSnapshot" && name == s.Name && namespace == s.Namespace
 	}
 	if ref := claim.Spec.DataSourceRef; ref != nil {
@@ -105,27 +107,26 @@ func restores(claim *corev1.PersistentVolumeClaim, s *snapshotv1.VolumeSnapshot)
 		if ref.Namespace != nil && *ref.Namespace != "" {
 			namespace = *ref.Namespace
 		}
-		if isIt(ref.APIGroup, ref.Kind, ref.Name, namespace) {
+		if refersTo(ref.APIGroup, ref.Kind, ref.Name, namespace) {
 			return true
 		}
 	}
 	ref := claim.Spec.DataSource
-	return ref != nil && isIt(ref.APIGroup, ref.Kind, ref.Name, claim.Namespace)
+	return ref != nil && refersTo(ref.APIGroup, ref.Kind, ref.Name, claim.Namespace)
 }
 
-// underWay: not ready, and either uncut and young, or cut and without error.
-// One that was ready and lost it looks like the latter; it is told by a newer
-// one that is ready, for no other is taken while the newest is under way.
-func (q *question) underWay(s *snapshotv1.VolumeSnapshot) bool {
+// inProgress: not ready, and either uncut and within readyDeadline, or cut and without error. One that lost its readiness looks like
+// the latter, but has a newer one that is ready: none is taken while the newest is in progress.
+func (e *evaluation) inProgress(s *snapshotv1.VolumeSnapshot) bool {
 	switch {
 	case readyToUse(s):
 		return false
 	case isUncut(s):
-		return !q.beyondDeadline(s)
+		return !e.pastReadyDeadline(s)
 	case inError(s):
 		return false
 	}
-	for _, newer := range q.sorted {
+	for _, newer := range e.sorted {
 		if newer == s {
 			return true
 		}
@@ -136,80 +137,80 @@ func (q *question) underWay(s *snapshotv1.VolumeSnapshot) bool {
 	return true
 }
 
-func (q *question) beyondDeadline(s *snapshotv1.VolumeSnapshot) bool {
-	return q.now.Sub(s.CreationTimestamp.Time) >= q.readyDeadline
+func (e *evaluation) pastReadyDeadline(s *snapshotv1.VolumeSnapshot) bool {
+	return e.now.Sub(s.CreationTimestamp.Time) >= e.readyDeadline
 }
 
-func (q *question) withinTTL(s *snapshotv1.VolumeSnapshot, ttl time.Duration) bool {
-	return q.now.Sub(ageBase(s, q.now)) < ttl
+func (e *evaluation) withinTTL(s *snapshotv1.VolumeSnapshot, ttl time.Duration) bool {
+	return e.now.Sub(ageBase(s, e.now)) < ttl
 }
 
-// unreadyMayGo: by age like others; without a TTL, a cut one that failed or is
-// no longer ready, once it is older than every ready one that is kept.
-func (q *question) unreadyMayGo(s *snapshotv1.VolumeSnapshot) (bool, string) {
-	ttl, keep := q.limits()
+// unreadyMayBeDeleted: by age like others; without a TTL, a cut one that failed or lost its readiness, once it is older than every
+// ready one that is kept.
+func (e *evaluation) unreadyMayBeDeleted(s *snapshotv1.VolumeSnapshot) (bool, string) {
+	ttl, keep := e.limits()
 	switch {
-	case ttl > 0 && q.withinTTL(s, ttl):
+	case ttl > 0 && e.withinTTL(s, ttl):
 		return false, fmt.Sprintf("its age is within the TTL of %s", ttl)
 	case ttl > 0:
 		return true, "its age is beyond the TTL"
-	case keep == v1alpha1.Keep{} && q.maxCount == 0:
+	case keep == v1alpha1.Keep{} && e.maxCount == 0:
 		return false, "without TTL, tiers and cap everything is kept"
-	case isUncut(s), !q.beyondDeadline(s):
+	case isUncut(s), !e.pastReadyDeadline(s):
 		return false, "it is not ready, and no TTL is set"
+	case s == e.newest() && e.selected():
+		return false, "it is the newest of a selected PVC, and no TTL is set"
 	}
-	if slices.ContainsFunc(q.readings(), func(r reading) bool { return q.superseded(s, r) }) {
+	if slices.ContainsFunc(e.readings(), func(r reading) bool { return e.superseded(s, r) }) {
 		return true, "it is older than every ready one that is kept"
 	}
 	return false, "it is not older than every ready one that is kept, or there is none"
 }
 
-// superseded: there are ready ones that are kept, and all of them are younger.
-func (q *question) superseded(s *snapshotv1.VolumeSnapshot, r reading) bool {
+// superseded: ready ones are kept, and all of them are younger.
+func (e *evaluation) superseded(s *snapshotv1.VolumeSnapshot, r reading) bool {
 	kept := false
-	for _, other := range readyOnes(q.series) {
-		goes, _ := q.agedOrCapped(other, r)
-		if goes && q.held(other) == "" && !q.inFloor(other) {
+	for _, other := range readyOnes(e.series) {
+		deletable, _ := e.agedOrCapped(other, r)
+		if deletable && e.held(other) == "" && !e.inFloor(other) {
 			continue
 		}
 		kept = true
-		if !ageBase(other, q.now).After(ageBase(s, q.now)) {
+		if !ageBase(other, e.now).After(ageBase(s, e.now)) {
 			return false
 		}
 	}
 	return kept
 }
 
-// readyMayGo is rules 2 to 4 for a ready snapshot that nothing holds.
-func (q *question) readyMayGo(s *snapshotv1.VolumeSnapshot) (bool, string) {
-	if q.inFloor(s) {
+// readyMayBeDeleted applies rules 2 to 4 to a ready snapshot that is not held.
+func (e *evaluation) readyMayBeDeleted(s *snapshotv1.VolumeSnapshot) (bool, string) {
+	if e.inFloor(s) {
 		return false, "it belongs to the floor"
 	}
 	allowed, why := false, ""
-	for _, r := range q.readings() {
-		if allowed, why = q.agedOrCapped(s, r); allowed {
+	for _, r := range e.readings() {
+		if allowed, why = e.agedOrCapped(s, r); allowed {
 			break
 		}
 	}
 	return allowed, why
 }
 
-// reading is one of the ways to take the contract where it leaves a choice.
+// reading is one interpretation of the contract where it leaves a choice.
 type reading struct {
-	// byTier: whether the newest of a period is the one with the latest slot, or
-	// the one that was created last.
+	// byTier are the snapshots that tiers keep. The newest of a period is the one with the latest slot, or the one created last.
 	byTier names
-	// spared, if it is not nil, keeps its age within the TTL for as long as its
-	// slot is: the newest one of a selected PVC, which else would be due again at
-	// once where the server's clock is behind.
-	spared *snapshotv1.VolumeSnapshot
+	// slotAged expires by its slot instead of its age, unless nil: the newest one of a selected PVC. Otherwise its slot would be due
+	// again at once when the server's clock is behind.
+	slotAged *snapshotv1.VolumeSnapshot
 }
 
-func (q *question) readings() []reading {
-	bySlot, byCreation := q.tierKept(q.sorted), q.tierKept(latestCreatedFirst(q.sorted))
+func (e *evaluation) readings() []reading {
+	bySlot, byCreation := e.tierKept(e.sorted), e.tierKept(latestCreatedFirst(e.sorted))
 	all := []reading{{byTier: bySlot}, {byTier: byCreation}}
-	if newest := q.newestStanding(); newest != nil && q.selected() && slotOf(newest, q.now).After(ageBase(newest, q.now)) {
-		all = append(all, reading{byTier: bySlot, spared: newest}, reading{byTier: byCreation, spared: newest})
+	if newest := e.newest(); newest != nil && e.selected() && slotOf(newest, e.now).After(ageBase(newest, e.now)) {
+		all = append(all, reading{byTier: bySlot, slotAged: newest}, reading{byTier: byCreation, slotAged: newest})
 	}
 	return all
 }
@@ -222,70 +223,92 @@ func latestCreatedFirst(sorted []*snapshotv1.VolumeSnapshot) []*snapshotv1.Volum
 	return result
 }
 
-// inFloor: the newest minReady ready ones, held or not.
-func (q *question) inFloor(s *snapshotv1.VolumeSnapshot) bool {
-	floor := q.floor()
-	for i, ready := range readyOnes(q.sorted) {
+// inFloor returns whether a snapshot is one of the newest minReady ready ones, held or not.
+func (e *evaluation) inFloor(s *snapshotv1.VolumeSnapshot) bool {
+	for i, ready := range readyOnes(e.sorted) {
 		if ready == s {
-			return i < floor
+			return i < e.floorOf(e.Spec)
 		}
 	}
 	return false
 }
 
-func (v *view) floorOf(t *terms) int {
+func (v *view) floorOf(spec *Spec) int {
 	if v.claim == nil {
-		return t.detachedMinReady
+		return spec.detachedMinReady
 	}
-	return t.minReady
+	return spec.minReady
 }
-
-func (q *question) floor() int { return q.floorOf(q.terms) }
 
 type names map[string]bool
 
-func (q *question) agedOrCapped(s *snapshotv1.VolumeSnapshot, r reading) (bool, string) {
+// agedOrCapped applies rules 2 and 3.
+func (e *evaluation) agedOrCapped(s *snapshotv1.VolumeSnapshot, r reading) (bool, string) {
 	byTier := r.byTier
-	ttl, keep := q.limits()
+	ttl, keep := e.limits()
+	newest := e.newest()
 	keptByAge := func(s *snapshotv1.VolumeSnapshot) bool {
-		if ttl == 0 {
-			return keep == v1alpha1.Keep{}
+		if ttl == 0 { // of a selected PVC the newest stays, or its slot would be due again
+			return keep == v1alpha1.Keep{} || s == newest && e.selected()
 		}
-		return q.withinTTL(s, ttl) || s == r.spared && q.now.Sub(slotOf(s, q.now)) < ttl
+		return e.withinTTL(s, ttl) || s == r.slotAged && e.now.Sub(slotOf(s, e.now)) < ttl
 	}
 	if !keptByAge(s) && !byTier[s.Name] {
 		return true, "neither its age nor a tier keeps it"
 	}
-	if q.maxCount == 0 {
+	if e.maxCount == 0 {
 		return false, "its age or a tier keeps it, and there is no cap"
 	}
 
-	newest := q.newestStanding()
 	var counted int
-	var goFirst, goNext []*snapshotv1.VolumeSnapshot
-	for _, other := range slices.Backward(readyOnes(q.sorted)) { // oldest first
-		if q.held(other) != "" || !keptByAge(other) && !byTier[other.Name] {
+	var byAge, tiered []*snapshotv1.VolumeSnapshot
+	for _, other := range slices.Backward(readyOnes(e.sorted)) { // oldest first
+		if e.held(other) != "" || !keptByAge(other) && !byTier[other.Name] {
 			continue
 		}
 		counted++
 		switch {
-		case other == newest && q.selected():
+		case other == newest && e.selected():
 		case byTier[other.Name]:
-			goNext = append(goNext, other)
+			tiered = append(tiered, other)
 		default:
-			goFirst = append(goFirst, other)
+			byAge = append(byAge, other)
 		}
 	}
-	leaving := append(goFirst, goNext...)
-	place := slices.Index(leaving, s)
-	if place < 0 || place >= counted-q.maxCount {
-		return false, fmt.Sprintf("its age or a tier keeps it, and there are %d for a cap of %d", counted, q.maxCount)
+	candidates := append(byAge, tiered...)
+	place := slices.Index(candidates, s)
+	if place < 0 || place >= counted-e.maxCount {
+		return false, fmt.Sprintf("its age or a tier keeps it, and there are %d for a cap of %d", counted, e.maxCount)
 	}
 	return true, "it is beyond the cap"
 }
 
-func (q *question) newestStanding() *snapshotv1.VolumeSnapshot {
-	for _, s := range q.sorted {
+// mustBeDeleted returns whether a ready snapshot expired or is beyond the cap by every reading of the contract.
+func (e *evaluation) mustBeDeleted(name string) bool {
+	i := slices.IndexFunc(e.sorted, func(s *snapshotv1.VolumeSnapshot) bool { return s.Name == name })
+	if i < 0 {
+		return false
+	}
+	s := e.sorted[i]
+	if !isReady(s) || e.held(s) != "" || e.inFloor(s) || s == e.newest() {
+		return false
+	}
+	return !slices.ContainsFunc(e.readings(), func(r reading) bool {
+		deletable, _ := e.agedOrCapped(s, r)
+		return !deletable
+	})
+}
+
+// unreadyMustBeDeleted returns whether an unready snapshot has expired.
+func (e *evaluation) unreadyMustBeDeleted(s *snapshotv1.VolumeSnapshot) bool {
+	ttl, _ := e.limits()
+	return ttl > 0 && !e.withinTTL(s, ttl) && !readyToUse(s) && s.DeletionTimestamp == nil &&
+		e.held(s) == "" && !e.inProgress(s) && s != e.newest()
+}
+
+// newest returns the newest snapshot that is not being deleted.
+func (e *evaluation) newest() *snapshotv1.VolumeSnapshot {
+	for _, s := range e.sorted {
 		if s.DeletionTimestamp == nil {
 			return s
 		}
@@ -293,19 +316,18 @@ func (q *question) newestStanding() *snapshotv1.VolumeSnapshot {
 	return nil
 }
 
-// tierKept are the names that tiers select. The periods are those that a ready
-// one was created in; order says which one of a period is the newest.
-func (q *question) tierKept(order []*snapshotv1.VolumeSnapshot) names {
-	_, keep := q.limits()
+// tierKept returns the names that tiers select. A snapshot belongs to the period of its creation; order defines the newest of a period.
+func (e *evaluation) tierKept(order []*snapshotv1.VolumeSnapshot) names {
+	_, keep := e.limits()
 	kept := names{}
-	for i, s := range readyOnes(q.sorted) {
+	for i, s := range readyOnes(e.sorted) {
 		if i < int(keep.Last) {
 			kept[s.Name] = true
 		}
 	}
 	var recentFirst []*snapshotv1.VolumeSnapshot
 	if keep != (v1alpha1.Keep{Last: keep.Last}) {
-		recentFirst = readyOnes(latestCreatedFirst(q.sorted))
+		recentFirst = readyOnes(latestCreatedFirst(e.sorted))
 	}
 	for _, tier := range []struct {
 		periods int32
@@ -319,11 +341,11 @@ func (q *question) tierKept(order []*snapshotv1.VolumeSnapshot) names {
 		recent := map[period]bool{}
 		for _, s := range recentFirst {
 			if len(recent) < int(tier.periods) {
-				recent[tier.of(s.CreationTimestamp.In(q.zone))] = true
+				recent[tier.of(s.CreationTimestamp.In(e.zone))] = true
 			}
 		}
 		for _, s := range readyOnes(order) {
-			if p := tier.of(s.CreationTimestamp.In(q.zone)); recent[p] {
+			if p := tier.of(s.CreationTimestamp.In(e.zone)); recent[p] {
 				kept[s.Name] = true
 				delete(recent, p)
 			}
@@ -332,7 +354,7 @@ func (q *question) tierKept(order []*snapshotv1.VolumeSnapshot) names {
 	return kept
 }
 
-// period names an hour, a day, a week, a month or a year.
+// period identifies an hour, a day, a week, a month or a year.
 type period [5]int
 
 func hourOf(t time.Time) period {

@@ -6,7 +6,6 @@ package oracle
 import (
 	"fmt"
 	"reflect"
-	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -18,16 +17,15 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
 )
 
-// S1: only VolumeSnapshots that a schedule controls are deleted, patched or
-// counted, but for the patch that adopts an orphan; and of what is not its
-// output the operator changes nothing but a schedule's status and finalizer.
+// S1: the operator deletes, patches and counts only VolumeSnapshots that a schedule controls, except for the patch that adopts an orphan.
+// Of other objects it changes only the status and the finalizer of a schedule.
 func S1(h *history.History) []Violation {
 	found := idleMiscounts(h)
-	known := map[types.UID]bool{} // schedules that there are or were
-	most := map[seriesID]int{}    // the most snapshots that a series ever had
-	replay(h, func(i int, w *world) {
+	known := map[types.UID]bool{} // schedules that exist or existed
+	sizes := map[seriesID]int{}   // the largest size that a series ever had
+	replay(h, func(i int, st *state) {
 		if i > 0 {
-			w.noteSize(&h.Changes[i-1], most)
+			st.recordSize(&h.Changes[i-1], sizes)
 		}
 		c := &h.Changes[i]
 		if s, ok := c.After.(*v1alpha1.SnapshotSchedule); ok {
@@ -36,17 +34,17 @@ func S1(h *history.History) []Violation {
 		if !byOperator(h, i) {
 			return
 		}
-		for _, why := range []string{ownWrite(h, i, w, known), miscount(c, most)} {
+		for _, why := range []string{forbiddenWrite(h, i, st, known), miscount(c, sizes)} {
 			if why != "" {
-				found = append(found, Violation{Oracle: "S1", At: c.At, Message: why, Change: i, Request: c.Request})
+				found = append(found, changeViolation("S1", h, i, "%s", why))
 			}
 		}
 	})
 	return found
 }
 
-// ownWrite says what is wrong with a change of the operator's; empty: nothing.
-func ownWrite(h *history.History, i int, w *world, known map[types.UID]bool) string {
+// forbiddenWrite returns what is wrong with a change by the operator, empty if nothing is.
+func forbiddenWrite(h *history.History, i int, st *state, known map[types.UID]bool) string {
 	c := &h.Changes[i]
 	o := c.After
 	if o == nil {
@@ -60,7 +58,7 @@ func ownWrite(h *history.History, i int, w *world, known map[types.UID]bool) str
 			return fmt.Sprintf("SnapshotSchedule %s: %s", client.ObjectKeyFromObject(o), why)
 		}
 	case *snapshotv1.VolumeSnapshot:
-		if why := snapshotWrite(h, i, w, known); why != "" {
+		if why := snapshotWrite(h, i, st, known); why != "" {
 			return fmt.Sprintf("VolumeSnapshot %s: %s", client.ObjectKeyFromObject(o), why)
 		}
 	}
@@ -76,7 +74,7 @@ func scheduleWrite(c *history.Change) string {
 	case before.DeletionTimestamp == nil && (after == nil || after.DeletionTimestamp != nil):
 		return "the operator deleted it"
 	case after == nil:
-		return "" // the finalizer went
+		return "" // the last finalizer was removed
 	case !reflect.DeepEqual(before.Spec, after.Spec), !sameTags(before, after):
 		return "the operator changed its spec, labels or annotations"
 	}
@@ -88,7 +86,7 @@ func sameTags(a, b client.Object) bool {
 	return same(a.GetLabels(), b.GetLabels()) && same(a.GetAnnotations(), b.GetAnnotations())
 }
 
-func snapshotWrite(h *history.History, i int, w *world, known map[types.UID]bool) string {
+func snapshotWrite(h *history.History, i int, st *state, known map[types.UID]bool) string {
 	before, _ := h.Changes[i].Before.(*snapshotv1.VolumeSnapshot)
 	after, _ := h.Changes[i].After.(*snapshotv1.VolumeSnapshot)
 	_, deletes := deletionAt(h, i)
@@ -106,81 +104,78 @@ func snapshotWrite(h *history.History, i int, w *world, known map[types.UID]bool
 	case known[controllerOf(before)]:
 		return ""
 	}
-	return refusedAdoption(h, i, w, before, after)
+	return forbiddenAdoption(h, i, st, before, after)
 }
 
 func controlOf(o client.Object) string {
 	ref := metav1.GetControllerOfNoCopy(o)
 	if ref == nil {
-		return "nobody controls it"
+		return "it has no controller"
 	}
 	return fmt.Sprintf("%s %s (%s) controls it", ref.Kind, ref.Name, ref.UID)
 }
 
-// refusedAdoption says why a patch of a snapshot that no schedule controls is
-// not the one that adopts an orphan.
-func refusedAdoption(h *history.History, i int, w *world, before, after *snapshotv1.VolumeSnapshot) string {
+// forbiddenAdoption returns why a patch of a snapshot that no schedule controls is not the adoption of an orphan.
+func forbiddenAdoption(h *history.History, i int, st *state, before, after *snapshotv1.VolumeSnapshot) string {
 	owner := controllerOf(after)
 	switch {
 	case metav1.GetControllerOfNoCopy(before) != nil:
 		return "it was patched, and " + controlOf(before)
 	case owner == "":
-		return "it was patched, and nobody controls it"
+		return "it was patched, and " + controlOf(before)
 	case before.DeletionTimestamp != nil:
 		return "it was adopted while it was being deleted"
 	case before.Labels[v1alpha1.LabelMapKey] == "":
 		return "it was adopted without a map key"
 	}
-	fits := func() bool {
-		s := w.schedules[owner]
+	mayAdopt := func() bool {
+		s := st.schedules[owner]
 		return s != nil && s.DeletionTimestamp == nil && s.Namespace == before.Namespace &&
 			s.Name == before.Labels[v1alpha1.LabelSchedule]
 	}
-	fitted := fits()
+	allowed := mayAdopt()
 	c := &h.Changes[i]
-	w.lookBack(h, i, opened(&h.Requests[c.Request], c.At), func(*history.Change) bool {
-		fitted = fitted || fits()
-		return !fitted
+	st.undoSince(h, i, windowStart(&h.Requests[c.Request], c.At), func(*history.Change) bool {
+		allowed = allowed || mayAdopt()
+		return !allowed
 	})
-	if !fitted {
-		return "it was adopted by a schedule that is gone or going, or that its label does not name"
+	if !allowed {
+		return "it was adopted by a schedule that is gone or being deleted, or that its label does not name"
 	}
 	return ""
 }
 
-// noteSize keeps the most snapshots that the series of a change had.
-func (w *world) noteSize(c *history.Change, most map[seriesID]int) {
+// recordSize updates the largest size of the series of a change.
+func (st *state) recordSize(c *history.Change, sizes map[seriesID]int) {
 	if s, ok := c.After.(*snapshotv1.VolumeSnapshot); ok {
 		id := seriesOf(s)
-		most[id] = max(most[id], len(w.series[id]))
+		sizes[id] = max(sizes[id], len(st.series[id]))
 	}
 }
 
-// miscount says that a status counts more than the schedule can ever have had:
-// a cache may be late, but what it holds was true once.
-func miscount(c *history.Change, most map[seriesID]int) string {
+// miscount returns whether a status counts more than the schedule can ever have had: a cache may lag, but it holds what was true once.
+func miscount(c *history.Change, sizes map[seriesID]int) string {
 	s, ok := c.After.(*v1alpha1.SnapshotSchedule)
 	if !ok {
 		return ""
 	}
-	can := 0
-	for id, n := range most {
+	limit := 0
+	for id, n := range sizes {
 		if id.schedule == s.UID {
-			can += n
+			limit += n
 		}
 	}
 	count := s.Status.Outputs.VolumeSnapshots
 	switch {
-	case int(count.Total) > can:
-		return fmt.Sprintf("SnapshotSchedule %s: status counts %d snapshots, and it never had more than %d", s.Name, count.Total, can)
+	case int(count.Total) > limit:
+		return fmt.Sprintf("SnapshotSchedule %s: status counts %d snapshots, and it never had more than %d", s.Name, count.Total, limit)
 	case count.Ready > count.Total:
 		return fmt.Sprintf("SnapshotSchedule %s: status counts %d ready of %d snapshots", s.Name, count.Ready, count.Total)
 	}
 	return ""
 }
 
-// idleMiscounts: where nothing has happened for a while, status counts exactly
-// what is owned.
+// idleMiscounts: in an idle cluster status counts exactly the owned snapshots.
 func idleMiscounts(h *history.History) []Violation {
 	var found []Violation
 	for _, window := range h.Windows {
@@ -188,34 +183,22 @@ func idleMiscounts(h *history.History) []Violation {
 			continue
 		}
 		end := endOf(window, h)
-		w, last := worldAt(h, end)
-		for _, s := range w.schedules {
+		st, last := stateAt(h, end)
+		for _, s := range st.schedules {
 			if s.DeletionTimestamp != nil || s.Status.ObservedGeneration == 0 || s.Status.ObservedGeneration != s.Generation {
 				continue
 			}
 			have := 0
-			for _, v := range w.snapshots {
+			for _, v := range st.snapshots {
 				if owned(v, s) {
 					have++
 				}
 			}
 			if total := int(s.Status.Outputs.VolumeSnapshots.Total); total != have {
 				found = append(found, Violation{Oracle: "S1", At: end, Change: last, Request: -1, Message: fmt.Sprintf(
-					"SnapshotSchedule %s/%s: status counts %d snapshots while it has %d, and nothing happens", s.Namespace, s.Name, total, have)})
+					"SnapshotSchedule %s/%s: status counts %d snapshots while it has %d and is idle", s.Namespace, s.Name, total, have)})
 			}
 		}
 	}
 	return found
-}
-
-// worldAt is the world at a time, and the index of the last change before it.
-func worldAt(h *history.History, at time.Time) (*world, int) {
-	w := newWorld()
-	for i := range h.Changes {
-		if h.Changes[i].At.After(at) {
-			return w, i - 1
-		}
-		w.swap(h.Changes[i].Before, h.Changes[i].After)
-	}
-	return w, len(h.Changes) - 1
 }

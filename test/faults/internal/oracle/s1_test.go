@@ -33,162 +33,94 @@ func adopt(s *snapshotv1.VolumeSnapshot) { s.OwnerReferences = ready("like", 0).
 func counts(total, ready int32) func(*v1alpha1.SnapshotSchedule) {
 	return func(s *v1alpha1.SnapshotSchedule) {
 		s.Status.ObservedGeneration = s.Generation
-		s.Generation-- // a status is no new one
+		s.Generation-- // a status does not change it
 		s.Status.Outputs.VolumeSnapshots = v1alpha1.OutputCount{Total: total, Ready: ready}
 	}
 }
 
 func TestS1(t *testing.T) {
 	const schedule, old = "snapshotschedules/every", "volumesnapshots/old"
-	judge(t, S1, []story{
-		{"deletes its own", func() *script {
-			s := begin(ready("old", 20*day), ready("new", time.Hour))
-			s.deletes("old")
-			return s
-		}, ""},
-		{"deletes what another controls", func() *script {
-			s := begin(foreign("old"))
-			s.deletes("old")
-			return s
-		}, "Backup"},
-		{"deletes what nobody controls", func() *script {
-			s := begin(orphan("old"))
-			s.deletes("old")
-			return s
-		}, "nobody controls it"},
-		{"deletes what a schedule of another run controls", func() *script {
-			s := begin(ready("old", 20*day))
+	judge(t, S1, []testCase{
+		{"deletes its own", given{ready("old", 20*day), ready("new", time.Hour)}.when(func(s *script) { s.deletes("old") }), ""},
+		{"deletes what another controls", given{foreign("old")}.when(func(s *script) { s.deletes("old") }), "Backup"},
+		{"deletes what has no controller", given{orphan("old")}.when(func(s *script) { s.deletes("old") }), "has no controller"},
+		{"deletes what a schedule of another run controls", given{ready("old", 20*day)}.when(func(s *script) {
 			s.editSnapshot("old", func(o *snapshotv1.VolumeSnapshot) { o.OwnerReferences[0].UID = "unknown" })
 			s.deletes("old")
-			return s
-		}, "controls it"},
-		{"someone else deletes what another controls", func() *script {
-			s := begin(foreign("old"))
-			s.gone("volumesnapshots/old")
-			return s
-		}, ""},
-		{"patches what another controls", func() *script {
-			s := begin(foreign("old"))
+		}), "controls it"},
+		{"someone else deletes what another controls", given{foreign("old")}.when(func(s *script) { s.gone("volumesnapshots/old") }), ""},
+		{"patches what another controls", given{foreign("old")}.when(func(s *script) {
 			patches(s, old, func(o *snapshotv1.VolumeSnapshot) { o.OwnerReferences = nil })
-			return s
-		}, "patched"},
-		{"takes over what another controls", func() *script {
-			s := begin(foreign("old"))
-			patches(s, old, adopt)
-			return s
-		}, "Backup"},
-		{"releases its own", func() *script {
-			s := begin(ready("old", day))
+		}), "patched"},
+		{"takes over what another controls", given{foreign("old")}.when(func(s *script) { patches(s, old, adopt) }), "Backup"},
+		{"releases its own", given{ready("old", day)}.when(func(s *script) {
 			s.editSnapshot("old", func(o *snapshotv1.VolumeSnapshot) { delete(o.Labels, v1alpha1.LabelMapKey) })
 			patches(s, old, func(o *snapshotv1.VolumeSnapshot) { o.OwnerReferences = nil })
-			return s
-		}, ""},
-		{"takes a label off its own", func() *script {
-			s := begin(ready("old", day))
+		}), ""},
+		{"takes a label off its own", given{ready("old", day)}.when(func(s *script) {
 			patches(s, old, func(o *snapshotv1.VolumeSnapshot) { delete(o.Labels, v1alpha1.LabelMapKey) })
-			return s
-		}, "more of it than its ownerReferences"},
-		{"adopts an orphan", func() *script {
-			s := begin(orphan("old"))
-			patches(s, old, adopt)
-			return s
-		}, ""},
-		{"adopts an orphan of another schedule's name", func() *script {
-			s := begin(orphan("old"))
+		}), "more of it than its ownerReferences"},
+		{"adopts an orphan", given{orphan("old")}.when(func(s *script) { patches(s, old, adopt) }), ""},
+		{"adopts an orphan of another schedule's name", given{orphan("old")}.when(func(s *script) {
 			s.editSnapshot("old", func(o *snapshotv1.VolumeSnapshot) { o.Labels[v1alpha1.LabelSchedule] = "other" })
 			patches(s, old, adopt)
-			return s
-		}, "label does not name"},
-		{"adopts an orphan without a map key", func() *script {
-			s := begin(orphan("old"))
+		}), "label does not name"},
+		{"adopts an orphan without a map key", given{orphan("old")}.when(func(s *script) {
 			s.editSnapshot("old", func(o *snapshotv1.VolumeSnapshot) { delete(o.Labels, v1alpha1.LabelMapKey) })
 			patches(s, old, adopt)
-			return s
-		}, "without a map key"},
-		{"adopts an orphan that goes", func() *script {
-			s := begin(orphan("old"))
+		}), "without a map key"},
+		{"adopts an orphan that is being deleted", given{orphan("old")}.when(func(s *script) {
 			s.editSnapshot("old", func(o *snapshotv1.VolumeSnapshot) { o.DeletionTimestamp = &metav1.Time{Time: noon} })
 			patches(s, old, adopt)
-			return s
-		}, "while it was being deleted"},
-		{"adopts for a schedule that went a moment ago", func() *script {
-			s := begin(orphan("old"))
+		}), "while it was being deleted"},
+		{"adopts for a schedule deleted a moment ago", given{orphan("old")}.when(func(s *script) {
 			s.gone(schedule)
 			s.wait(3 * time.Second)
 			patches(s, old, adopt)
-			return s
-		}, ""},
-		{"adopts for a schedule that went long ago", func() *script {
-			s := begin(orphan("old"))
+		}), ""},
+		{"adopts for a schedule deleted long ago", given{orphan("old")}.when(func(s *script) {
 			s.gone(schedule)
 			s.wait(30 * time.Second)
 			patches(s, old, adopt)
-			return s
-		}, "gone or going"},
-		{"creates for a schedule", func() *script {
-			s := begin()
-			s.creates(newSnapshot("new", noon))
-			return s
-		}, ""},
-		{"creates what nothing controls", func() *script {
-			s := begin()
+		}), "gone or being deleted"},
+		{"creates for a schedule", given{}.when(func(s *script) { s.creates(newSnapshot("new", noon)) }), ""},
+		{"creates what nothing controls", given{}.when(func(s *script) {
 			o := newSnapshot("new", noon)
 			o.OwnerReferences = nil
 			s.creates(o)
-			return s
-		}, "no SnapshotSchedule controls it"},
-		{"changes a PVC", func() *script {
-			s := begin()
+		}), "no SnapshotSchedule controls it"},
+		{"changes a PVC", given{}.when(func(s *script) {
 			patches(s, "persistentvolumeclaims/data", func(*corev1.PersistentVolumeClaim) {})
-			return s
-		}, "PVC shop/data was changed"},
-		{"changes a spec", func() *script {
-			s := begin()
+		}), "PVC shop/data was changed"},
+		{"changes a spec", given{}.when(func(s *script) {
 			patches(s, schedule, func(o *v1alpha1.SnapshotSchedule) { o.Spec.Suspend = true })
-			return s
-		}, "changed its spec"},
-		{"sets its finalizer", func() *script {
-			s := begin()
+		}), "changed its spec"},
+		{"sets its finalizer", given{}.when(func(s *script) {
 			patches(s, schedule, func(o *v1alpha1.SnapshotSchedule) { o.Finalizers = []string{v1alpha1.FinalizerRelease} })
-			return s
-		}, ""},
-		{"counts what it has", func() *script {
-			s := begin(ready("a", day), ready("b", time.Hour))
-			patches(s, schedule, counts(2, 2))
-			return s
-		}, ""},
-		{"counts what it had, with a late cache", func() *script {
-			s := begin(ready("a", day), ready("b", time.Hour))
+		}), ""},
+		{"counts what it has", given{ready("a", day), ready("b", time.Hour)}.when(func(s *script) { patches(s, schedule, counts(2, 2)) }), ""},
+		{"counts what it had, from a lagging cache", given{ready("a", day), ready("b", time.Hour)}.when(func(s *script) {
 			s.gone("volumesnapshots/a")
 			patches(s, schedule, counts(2, 2))
-			return s
-		}, ""},
-		{"counts a foreign one", func() *script {
-			s := begin(ready("a", day), foreign("b"))
+		}), ""},
+		{"counts a foreign one", given{ready("a", day), foreign("b")}.when(func(s *script) {
 			patches(s, schedule, counts(2, 2))
-			return s
-		}, "never had more than 1"},
-		{"counts more ready than there are", func() *script {
-			s := begin(ready("a", day), ready("b", day))
+		}), "never had more than 1"},
+		{"counts more ready than there are", given{ready("a", day), ready("b", day)}.when(func(s *script) {
 			patches(s, schedule, counts(1, 2))
-			return s
-		}, "2 ready of 1"},
-		{"still counts what went, while nothing happens", func() *script {
-			s := begin(ready("a", day), ready("b", time.Hour))
+		}), "2 ready of 1"},
+		{"counts a deleted one while idle", given{ready("a", day), ready("b", time.Hour)}.when(func(s *script) {
 			patches(s, schedule, counts(2, 2))
 			s.gone("volumesnapshots/a")
 			s.wait(time.Second)
 			s.window(history.Idle, s.now, s.now.Add(time.Minute), "")
 			s.Ended = s.now.Add(time.Minute)
-			return s
-		}, "counts 2 snapshots while it has 1"},
-		{"counts what there is, while nothing happens", func() *script {
-			s := begin(ready("a", day), orphan("b"), foreign("c"))
+		}), "counts 2 snapshots while it has 1"},
+		{"counts what exists while idle", given{ready("a", day), orphan("b"), foreign("c")}.when(func(s *script) {
 			patches(s, schedule, counts(1, 1))
 			s.wait(time.Second)
 			s.window(history.Idle, s.now, s.now.Add(time.Minute), "")
 			s.Ended = s.now.Add(time.Minute)
-			return s
-		}, ""},
+		}), ""},
 	})
 }

@@ -4,7 +4,6 @@
 package oracle
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -15,36 +14,31 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
 )
 
-// S2: no snapshot is deleted before retention allows it, judged on what the API
-// server held at the guards' live reads, which must have been made.
+// S2: no snapshot is deleted before retention allows it, judged on what the API server held at the guards' live reads. These must have
+// been sent.
 func S2(h *history.History) []Violation {
 	var found []Violation
-	eachDeletion(h, func(d deletion, w *world) {
-		if seriesOf(d.doomed).schedule == "" {
+	eachDeletion(h, func(d deletion, st *state) {
+		if seriesOf(d.snapshot).schedule == "" {
 			return // S1
 		}
-		views := d.views(h, w)
+		views := d.views(h, st)
 		if why := d.refusal(views); why != "" {
-			found = append(found, d.violation("S2", fmt.Sprintf("%s was deleted, but %s", d.name(), why)))
+			found = append(found, d.violation("S2", ", but %s", why))
 		}
 		if missing := d.unread(h, views); missing != "" {
-			found = append(found, d.violation("S2", fmt.Sprintf(
-				"%s was deleted without a live read of %s in the %s before", d.name(), missing, guardsWindow)))
+			found = append(found, d.violation("S2", " without a live read of %s in the %s before", missing, guardsWindow))
 		}
 	})
 	return found
 }
 
-func (d deletion) name() string {
-	return fmt.Sprintf("VolumeSnapshot %s/%s", d.doomed.Namespace, d.doomed.Name)
-}
-
-// refusal is why no view allows a delete; empty if one does.
+// refusal returns why no view allows a delete, empty if one does.
 func (d deletion) refusal(views []*view) string {
 	var reasons []string
 	for _, v := range views {
-		for _, at := range v.moments() {
-			allowed, why := v.mayDelete(d.doomed, at)
+		for _, at := range v.times() {
+			allowed, why := v.mayDelete(d.snapshot, at)
 			if allowed {
 				return ""
 			}
@@ -56,15 +50,15 @@ func (d deletion) refusal(views []*view) string {
 	return strings.Join(reasons, "; at another moment: ")
 }
 
-// unread is what a decision rests on and was not read live; empty if all was.
+// unread returns what a delete depends on and was not read live, empty if everything was.
 func (d deletion) unread(h *history.History, views []*view) string {
 	reads := d.reads(h)
-	schedule := d.doomed.Labels[v1alpha1.LabelSchedule]
-	if !wasRead(reads, d.doomed.Namespace, "snapshotschedules", schedule) {
+	schedule := d.snapshot.Labels[v1alpha1.LabelSchedule]
+	if !wasRead(reads, d.snapshot.Namespace, "snapshotschedules", schedule) {
 		return "SnapshotSchedule " + schedule
 	}
 	claim := ""
-	if name := d.doomed.Spec.Source.PersistentVolumeClaimName; name != nil {
+	if name := d.snapshot.Spec.Source.PersistentVolumeClaimName; name != nil {
 		claim = *name
 	}
 	for _, v := range views {
@@ -72,53 +66,51 @@ func (d deletion) unread(h *history.History, views []*view) string {
 			claim = v.claim.Name
 		}
 	}
-	if !wasRead(reads, d.doomed.Namespace, "persistentvolumeclaims", claim) {
+	if !wasRead(reads, d.snapshot.Namespace, "persistentvolumeclaims", claim) {
 		return "PVC " + claim
 	}
-	if !isReady(d.doomed) {
+	if !isReady(d.snapshot) {
 		return ""
 	}
 	missing := ""
-	looked := d.looked(h).Add(d.ahead())
+	guardsBegan := d.guardsBegan(h).Add(d.clockAhead())
 	for _, v := range views {
-		// A moment at which there was no floor yet is no excuse: the delete was
-		// not allowed then, or it was before the guards looked.
-		if v.until.Before(looked) || !v.allows(d.doomed) {
+		// A moment without a floor excuses nothing: the delete was not allowed then, or it was before the guards' reads.
+		if v.until.Before(guardsBegan) || !v.allows(d.snapshot) {
 			continue
 		}
 		unread := d.unreadFloor(reads, v)
 		if unread == "" {
 			return ""
 		}
-		missing = "VolumeSnapshot " + unread + ", which is of the floor"
+		missing = "VolumeSnapshot " + unread + ", which belongs to the floor"
 	}
 	return missing
 }
 
-func (v *view) allows(doomed *snapshotv1.VolumeSnapshot) bool {
-	return slices.ContainsFunc(v.moments(), func(at time.Time) bool {
-		allowed, _ := v.mayDelete(doomed, at)
+func (v *view) allows(s *snapshotv1.VolumeSnapshot) bool {
+	return slices.ContainsFunc(v.times(), func(at time.Time) bool {
+		allowed, _ := v.mayDelete(s, at)
 		return allowed
 	})
 }
 
-// unreadFloor is the name of the newest survivor that was not read live, if too
-// few were that are ready and newer than what was deleted: a cache that lacks
-// the newest one may take older ones for the floor, and deletes no more by it.
+// unreadFloor returns the newest survivor that was not read live, if too few were that are ready and newer than the deleted one. A
+// cache that lacks the newest one may count older ones towards the floor: that deletes no more.
 func (d deletion) unreadFloor(reads []*history.Request, v *view) string {
 	if v.schedule == nil {
 		return ""
 	}
-	t, err := readTerms(&v.schedule.Spec)
+	spec, err := ReadSpec(&v.schedule.Spec)
 	if err != nil {
 		return ""
 	}
-	unread, left := "", v.floorOf(t)
+	unread, left := "", v.floorOf(spec)
 	for _, s := range readyOnes(newestFirst(v.series, v.until)) {
-		if s == d.doomed || left <= 0 {
+		if s == d.snapshot || left <= 0 {
 			break
 		}
-		if wasRead(reads, d.doomed.Namespace, "volumesnapshots", s.Name) {
+		if wasRead(reads, d.snapshot.Namespace, "volumesnapshots", s.Name) {
 			left--
 		} else if unread == "" {
 			unread = s.Name

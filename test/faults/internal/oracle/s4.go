@@ -4,7 +4,6 @@
 package oracle
 
 import (
-	"fmt"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -20,39 +19,36 @@ type slotID struct {
 	slot int64 // Unix seconds
 }
 
-// slotIDOf fails for a snapshot that no schedule controls, or that tells no
-// slot.
+// slotIDOf returns false for a snapshot that no schedule controls, or that has no slot.
 func slotIDOf(s *snapshotv1.VolumeSnapshot) (slotID, bool) {
 	at, err := time.Parse(time.RFC3339, s.Annotations[v1alpha1.AnnotationScheduledAt])
 	id := slotID{seriesID: seriesOf(s), slot: at.Unix()}
 	return id, err == nil && id.schedule != "" && id.mapKey != ""
 }
 
-// spending is the controller's own delete of a slot's snapshot, for good.
-type spending struct {
+// ownDelete is the operator's own delete of a slot's snapshot.
+type ownDelete struct {
 	name       string
 	generation int64
-	// clock is what the controller's clock showed.
+	// clock is the operator's clock then.
 	clock time.Time
 }
 
-// S4: for a schedule, a PVC and a slot there is at most one snapshot at any
-// time, and the controller takes it again only if someone else deleted it, or if
-// it was uncut when the controller deleted it. Where the spec was changed since,
-// or the PVC was detached when it was deleted and matches again, the slot is due
-// by the contract, and may be taken again too. So is a slot that a clock ahead of
-// time took, and that was deleted before it came: it has never been served; and
-// one that a clock comes to once more which was set back to before the delete.
+// S4: at any time there is at most one snapshot for a schedule, a PVC and a slot, and the operator creates it again only if someone else
+// deleted it, or if it was uncut when the operator deleted it. By the contract a slot is due again too if
+//   - the spec has changed since the delete, or the PVC was detached then and is selected again,
+//   - a clock that was ahead took it, and it was deleted before its time came,
+//   - the operator's clock was set back to before the delete.
 func S4(h *history.History) []Violation {
 	var found []Violation
-	there := map[slotID]map[types.UID]string{} // names by UID
-	spent := map[slotID]spending{}
-	replay(h, func(i int, w *world) {
+	existing := map[slotID]map[types.UID]string{} // names by UID
+	deleted := map[slotID]ownDelete{}
+	replay(h, func(i int, st *state) {
 		c := &h.Changes[i]
-		if d, ok := deletionAt(h, i); ok && !isUncut(d.doomed) {
-			if id, ok := slotIDOf(d.doomed); ok && w.selects(id.seriesID) && !time.Unix(id.slot, 0).After(d.at) {
-				spent[id] = spending{
-					name: d.doomed.Name, generation: w.schedules[id.schedule].Generation, clock: clockAt(d.request, d.at),
+		if d, ok := deletionAt(h, i); ok && !isUncut(d.snapshot) {
+			if id, ok := slotIDOf(d.snapshot); ok && st.selects(id.seriesID) && !time.Unix(id.slot, 0).After(d.at) {
+				deleted[id] = ownDelete{
+					name: d.snapshot.Name, generation: st.schedules[id.schedule].Generation, clock: clockAt(d.request, d.at),
 				}
 			}
 		}
@@ -60,7 +56,7 @@ func S4(h *history.History) []Violation {
 		after, _ := c.After.(*snapshotv1.VolumeSnapshot)
 		if before != nil {
 			if id, ok := slotIDOf(before); ok {
-				delete(there[id], before.UID)
+				delete(existing[id], before.UID)
 			}
 		}
 		if after == nil {
@@ -71,21 +67,20 @@ func S4(h *history.History) []Violation {
 			return
 		}
 		if before == nil && byOperator(h, i) {
-			if why := w.takenTwice(id, there[id], spent[id], clockAt(&h.Requests[c.Request], c.At)); why != "" {
-				found = append(found, Violation{Oracle: "S4", At: c.At, Change: i, Request: c.Request, Message: fmt.Sprintf(
-					"VolumeSnapshot %s/%s was created for slot %s, %s", after.Namespace, after.Name,
-					time.Unix(id.slot, 0).UTC().Format(time.RFC3339), why)})
+			if why := st.takenTwice(id, existing[id], deleted[id], clockAt(&h.Requests[c.Request], c.At)); why != "" {
+				found = append(found, changeViolation("S4", h, i, "VolumeSnapshot %s/%s was created for slot %s, %s",
+					after.Namespace, after.Name, time.Unix(id.slot, 0).UTC().Format(time.RFC3339), why))
 			}
 		}
-		if there[id] == nil {
-			there[id] = map[types.UID]string{}
+		if existing[id] == nil {
+			existing[id] = map[types.UID]string{}
 		}
-		there[id][after.UID] = after.Name
+		existing[id][after.UID] = after.Name
 	})
 	return found
 }
 
-// clockAt is what the controller's clock showed when it sent a request.
+// clockAt returns the operator's clock when it sent a request.
 func clockAt(r *history.Request, committed time.Time) time.Time {
 	if r.Clock.IsZero() {
 		return committed
@@ -93,23 +88,24 @@ func clockAt(r *history.Request, committed time.Time) time.Time {
 	return r.Clock
 }
 
-func (w *world) takenTwice(id slotID, there map[types.UID]string, spent spending, clock time.Time) string {
-	for _, name := range there {
-		return "which " + name + " serves"
+// takenTwice returns why a slot must not be taken, empty if it may be.
+func (st *state) takenTwice(id slotID, existing map[types.UID]string, deleted ownDelete, clock time.Time) string {
+	for _, name := range existing {
+		return "which " + name + " covers"
 	}
-	schedule := w.schedules[id.schedule]
-	if spent.name != "" && !clock.Before(spent.clock) && (schedule == nil || schedule.Generation == spent.generation) {
-		return "which " + spent.name + " had served until the controller deleted it"
+	schedule := st.schedules[id.schedule]
+	if deleted.name != "" && !clock.Before(deleted.clock) && (schedule == nil || schedule.Generation == deleted.generation) {
+		return "which " + deleted.name + " covered until the operator deleted it"
 	}
 	return ""
 }
 
-// selects tells whether a series belongs to a PVC that its schedule selects.
-func (w *world) selects(id seriesID) bool {
-	v := w.view(id)
+// selects returns whether a series belongs to a PVC that its schedule selects.
+func (st *state) selects(id seriesID) bool {
+	v := st.view(id)
 	if v.schedule == nil {
 		return false
 	}
-	t, err := readTerms(&v.schedule.Spec)
-	return err == nil && (&question{view: v, terms: t}).selected()
+	spec, err := ReadSpec(&v.schedule.Spec)
+	return err == nil && (&evaluation{view: v, Spec: spec}).selected()
 }

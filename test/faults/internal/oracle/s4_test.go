@@ -14,7 +14,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-// again is another object for the slot of noon.
+// again is another snapshot for the slot of noon.
 func again(name string) *snapshotv1.VolumeSnapshot {
 	s := newSnapshot(name, noon)
 	s.UID += "-again"
@@ -22,71 +22,53 @@ func again(name string) *snapshotv1.VolumeSnapshot {
 }
 
 func TestS4(t *testing.T) {
-	judge(t, S4, []story{
-		{"takes two slots", func() *script {
-			s := begin()
+	judge(t, S4, []testCase{
+		{"takes two slots", given{}.when(func(s *script) {
 			s.creates(newSnapshot("a", noon))
 			s.creates(newSnapshot("b", noon.Add(6*time.Hour)))
-			return s
-		}, ""},
-		{"takes a slot twice", func() *script {
-			s := begin()
+		}), ""},
+		{"takes a slot twice", given{}.when(func(s *script) {
 			s.creates(newSnapshot("a", noon))
 			s.creates(again("b"))
-			return s
-		}, "which a serves"},
-		{"takes a slot of another zone's writing twice", func() *script {
-			s := begin()
+		}), "which a covers"},
+		{"takes a slot twice, written in another zone", given{}.when(func(s *script) {
 			s.creates(newSnapshot("a", noon))
 			second := again("b")
 			second.Annotations[v1alpha1.AnnotationScheduledAt] = "2026-06-15T14:00:00+02:00"
 			s.creates(second)
-			return s
-		}, "which a serves"},
-		{"takes the slots of two PVCs", func() *script {
-			s := begin()
+		}), "which a covers"},
+		{"takes the slots of two PVCs", given{}.when(func(s *script) {
 			s.creates(newSnapshot("a", noon))
 			second := again("b")
 			second.Labels[v1alpha1.LabelMapKey] = "claim-other"
 			s.creates(second)
-			return s
-		}, ""},
-		{"takes the slots of two schedules", func() *script {
-			s := begin()
+		}), ""},
+		{"takes the slots of two schedules", given{}.when(func(s *script) {
 			s.creates(newSnapshot("a", noon))
 			second := again("b")
 			second.OwnerReferences[0].UID = "schedule-other"
 			s.creates(second)
-			return s
-		}, ""},
-		{"takes a slot while the one before is still going", func() *script {
-			s := begin()
+		}), ""},
+		{"takes a slot while its snapshot is terminating", given{}.when(func(s *script) {
 			s.creates(newSnapshot("a", noon))
 			s.editSnapshot("a", func(o *snapshotv1.VolumeSnapshot) { o.DeletionTimestamp = &o.CreationTimestamp })
 			s.creates(again("b"))
-			return s
-		}, "which a serves"},
-		{"takes a slot again that a user deleted", func() *script {
-			s := begin()
+		}), "which a covers"},
+		{"takes a slot again that a user deleted", given{}.when(func(s *script) {
 			s.creates(newSnapshot("a", noon))
 			s.gone("volumesnapshots/a")
 			s.creates(again("a"))
-			return s
-		}, ""},
-		{"takes a slot again that it deleted itself", func() *script {
-			s := begin(ready("a", 0))
+		}), ""},
+		{"takes a slot again that it deleted itself", given{ready("a", 0)}.when(func(s *script) {
 			s.deletes("a")
 			s.wait(time.Minute)
 			s.creates(again("a"))
-			return s
-		}, "until the controller deleted it"},
-		{"takes a slot again that was never cut", func() *script {
-			s := begin(newSnapshot("a", noon))
+		}), "until the operator deleted it"},
+		{"takes a slot again that was never cut", given{newSnapshot("a", noon)}.when(func(s *script) {
 			s.deletes("a")
 			s.creates(again("a"))
-			return s
-		}, ""},
-		{"takes a slot again that a clock ahead of time had taken", func() *script {
+		}), ""},
+		{"takes a slot again that was deleted before its time", func() *script {
 			ahead := ready("a", 0)
 			ahead.Annotations[v1alpha1.AnnotationScheduledAt] = noon.Add(day).Format(time.RFC3339)
 			s := begin(ahead)
@@ -97,7 +79,7 @@ func TestS4(t *testing.T) {
 			s.creates(second)
 			return s
 		}, ""},
-		{"takes a slot again that had just come when it was deleted", func() *script {
+		{"takes a slot again that was deleted right after its time", func() *script {
 			come := ready("a", 0)
 			come.Annotations[v1alpha1.AnnotationScheduledAt] = noon.Add(time.Minute).Format(time.RFC3339)
 			s := begin(come)
@@ -106,47 +88,36 @@ func TestS4(t *testing.T) {
 			second.Annotations = come.Annotations
 			s.creates(second)
 			return s
-		}, "until the controller deleted it"},
-		{"comes to a slot again by a clock that was set back", func() *script {
-			s := begin(ready("a", 0))
+		}, "until the operator deleted it"},
+		{"takes a slot again by a clock that was set back", given{ready("a", 0)}.when(func(s *script) {
 			s.deletes("a")
 			s.wait(day)
 			s.ahead = -day - 30*time.Second
 			s.creates(again("a"))
-			return s
-		}, ""},
-		{"takes a slot again by a clock that was set back, but not to before the delete", func() *script {
-			s := begin(ready("a", 0))
+		}), ""},
+		{"takes a slot again by a clock that was set back, but not to before the delete", given{ready("a", 0)}.when(func(s *script) {
 			s.deletes("a")
 			s.wait(day)
 			s.ahead = -day + 30*time.Second
 			s.creates(again("a"))
-			return s
-		}, "until the controller deleted it"},
-		{"takes a slot again under a new spec", func() *script {
-			s := begin(ready("a", 0))
+		}), "until the operator deleted it"},
+		{"takes a slot again under a new spec", given{ready("a", 0)}.when(func(s *script) {
 			s.deletes("a")
 			s.editSchedule(func(o *v1alpha1.SnapshotSchedule) { o.Spec.SnapshotTTL = "1y" })
 			s.creates(again("a"))
-			return s
-		}, ""},
-		{"takes a slot again of a PVC that had been detached", func() *script {
-			s := begin(ready("a", 0))
+		}), ""},
+		{"takes a slot again of a PVC that had been detached", given{ready("a", 0)}.when(func(s *script) {
 			s.editSchedule(func(o *v1alpha1.SnapshotSchedule) { o.Spec.Selector.MatchLabels = map[string]string{"app": "shop"} })
 			s.editClaim(func(o *corev1.PersistentVolumeClaim) { o.Labels = nil })
 			s.deletes("a")
 			s.editClaim(func(o *corev1.PersistentVolumeClaim) { o.Labels = map[string]string{"app": "shop"} })
 			s.creates(again("a"))
-			return s
-		}, ""},
-		{"someone else makes a copy", func() *script {
-			s := begin()
+		}), ""},
+		{"someone else makes a copy", given{}.when(func(s *script) {
 			s.creates(newSnapshot("a", noon))
 			s.others(again("b"))
-			return s
-		}, ""},
-		{"takes the slot of a PVC that was created again", func() *script {
-			s := begin()
+		}), ""},
+		{"takes the slot of a PVC that was created again", given{}.when(func(s *script) {
 			s.creates(newSnapshot("a", noon))
 			s.gone("persistentvolumeclaims/data")
 			claim := newClaim("data")
@@ -155,7 +126,6 @@ func TestS4(t *testing.T) {
 			second := again("b")
 			second.Labels[v1alpha1.LabelMapKey] = "claim-data-2"
 			s.creates(second)
-			return s
-		}, ""},
+		}), ""},
 	})
 }

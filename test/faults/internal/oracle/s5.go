@@ -3,14 +3,9 @@
 
 package oracle
 
-import (
-	"fmt"
+import "mapcontroller.dev/snapshotschedule/test/faults/internal/history"
 
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
-)
-
-// S5: every DELETE carries UID and resourceVersion preconditions, whether or not
-// it came through.
+// S5: every DELETE carries UID and resourceVersion preconditions, whether or not it reached the API server.
 func S5(h *history.History) []Violation {
 	var found []Violation
 	for i := range h.Requests {
@@ -18,7 +13,7 @@ func S5(h *history.History) []Violation {
 		var missing string
 		switch {
 		case r.Verb == "deletecollection":
-			missing = "anything that says which objects it means"
+			missing = "preconditions"
 		case r.Verb != "delete":
 			continue
 		case r.UID == "":
@@ -28,8 +23,7 @@ func S5(h *history.History) []Violation {
 		default:
 			continue
 		}
-		found = append(found, Violation{Oracle: "S5", At: r.At, Change: -1, Request: i,
-			Message: fmt.Sprintf("%s %s %s/%s was sent without %s", r.Verb, r.Resource, r.Namespace, r.Name, missing)})
+		found = append(found, requestViolation("S5", h, i, "was sent without "+missing))
 	}
 	return found
 }

@@ -7,14 +7,12 @@ import "testing"
 
 func TestS5(t *testing.T) {
 	remove := func(uid, version string) func() *script {
-		return func() *script {
-			s := expired()
+		return expired().when(func(s *script) {
 			r := s.request("delete", "volumesnapshots", "old")
 			r.UID, r.ResourceVersion = uid, version
-			return s
-		}
+		})
 	}
-	judge(t, S5, []story{
+	judge(t, S5, []testCase{
 		{"with both", remove("snapshot-old", "3"), ""},
 		{"without a UID", remove("", "3"), "UID precondition"},
 		{"without a resourceVersion", remove("snapshot-old", ""), "resourceVersion precondition"},
@@ -23,15 +21,7 @@ func TestS5(t *testing.T) {
 			s.Requests[0].Code = 409
 			return s
 		}, "UID precondition"},
-		{"of a collection", func() *script {
-			s := expired()
-			s.request("deletecollection", "volumesnapshots", "")
-			return s
-		}, "which objects"},
-		{"no delete at all", func() *script {
-			s := expired()
-			s.guards("new")
-			return s
-		}, ""},
+		{"of a collection", expired().when(func(s *script) { s.request("deletecollection", "volumesnapshots", "") }), "without preconditions"},
+		{"no delete at all", expired().when(func(s *script) { s.guards("new") }), ""},
 	})
 }

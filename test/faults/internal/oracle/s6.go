@@ -19,10 +19,10 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
 )
 
-// roleFiles are the roles that the operator is shipped with.
+// roleFiles are the shipped roles.
 var roleFiles = []string{"role.yaml", "leader_election_role.yaml", "metrics_auth_role.yaml"}
 
-// shippedRules are read once, from the source tree that the program runs in.
+// shippedRules are read once, from the source tree of the working directory.
 var shippedRules = sync.OnceValues(func() ([]rbacv1.PolicyRule, error) {
 	folder, err := rbacFolder()
 	if err != nil {
@@ -47,21 +47,20 @@ var shippedRules = sync.OnceValues(func() ([]rbacv1.PolicyRule, error) {
 })
 
 func rbacFolder() (string, error) {
-	at, err := os.Getwd()
-	for ; err == nil; at = filepath.Dir(at) {
-		folder := filepath.Join(at, "config", "rbac")
+	dir, err := os.Getwd()
+	for ; err == nil; dir = filepath.Dir(dir) {
+		folder := filepath.Join(dir, "config", "rbac")
 		if _, err := os.Stat(filepath.Join(folder, roleFiles[0])); err == nil {
 			return folder, nil
 		}
-		if at == filepath.Dir(at) {
-			return "", errors.New("found no config/rbac/role.yaml: run it inside the source tree")
+		if dir == filepath.Dir(dir) {
+			return "", errors.New("no config/rbac/role.yaml found: run inside the source tree")
 		}
 	}
 	return "", err
 }
 
-// S6: no request goes beyond the roles that are shipped, and none was refused
-// for want of one.
+// S6: no request is outside the shipped roles, and none was refused for lack of one.
 func S6(h *history.History) []Violation {
 	rules, err := shippedRules()
 	if err != nil {
@@ -73,14 +72,13 @@ func S6(h *history.History) []Violation {
 		var why string
 		switch {
 		case r.Forbidden:
-			why = "was refused for want of a role"
+			why = "was refused for lack of a role"
 		case !granted(rules, r):
 			why = "is outside the shipped roles"
 		default:
 			continue
 		}
-		found = append(found, Violation{Oracle: "S6", At: r.At, Change: -1, Request: i, Message: fmt.Sprintf(
-			"%s %s (group %q) %s/%s %s", r.Verb, r.Resource, r.Group, r.Namespace, r.Name, why)})
+		found = append(found, requestViolation("S6", h, i, why))
 	}
 	return found
 }
@@ -95,7 +93,7 @@ func granted(rules []rbacv1.PolicyRule, r *history.Request) bool {
 	})
 }
 
-// isDiscovery: what every account may ask (system:discovery).
+// isDiscovery returns whether every account may send a request (system:discovery).
 func isDiscovery(r *history.Request) bool {
 	if r.Verb != "get" && !strings.EqualFold(r.Verb, http.MethodGet) {
 		return false

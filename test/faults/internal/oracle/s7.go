@@ -10,27 +10,25 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
 )
 
-// S7: nothing is deleted under an invalid spec, from a cache that has not
-// synced, by a clock that can't be trusted, or while the schedule is being
+// S7: nothing is deleted under an invalid spec, from a cache that has not synced, with a skewed clock, or while the schedule is being
 // deleted.
 func S7(h *history.History) []Violation {
 	var found []Violation
-	eachDeletion(h, func(d deletion, w *world) {
-		if seriesOf(d.doomed).schedule == "" {
+	eachDeletion(h, func(d deletion, st *state) {
+		if seriesOf(d.snapshot).schedule == "" {
 			return // S1
 		}
-		for _, why := range []string{unsoundSchedule(d.views(h, w)), d.unsynced(h), d.skewed(h)} {
+		for _, why := range []string{scheduleForbids(d.views(h, st)), d.unsynced(h), d.skewed(h)} {
 			if why != "" {
-				found = append(found, d.violation("S7", fmt.Sprintf("%s was deleted %s", d.name(), why)))
+				found = append(found, d.violation("S7", " %s", why))
 			}
 		}
 	})
 	return found
 }
 
-// unsoundSchedule says what was wrong with the schedule throughout the guards'
-// window; empty if at some moment nothing was.
-func unsoundSchedule(views []*view) string {
+// scheduleForbids returns why the schedule forbade deletes throughout the guards' window, empty if at some moment it did not.
+func scheduleForbids(views []*view) string {
 	why := ""
 	for _, v := range views {
 		switch {
@@ -41,7 +39,7 @@ func unsoundSchedule(views []*view) string {
 			why = "while its schedule was being deleted"
 			continue
 		}
-		if _, err := readTerms(&v.schedule.Spec); err != nil {
+		if _, err := ReadSpec(&v.schedule.Spec); err != nil {
 			why = fmt.Sprintf("under an invalid spec: %v", err)
 			continue
 		}
@@ -53,18 +51,17 @@ func unsoundSchedule(views []*view) string {
 func (d deletion) unsynced(h *history.History) string {
 	for _, w := range h.Windows {
 		if w.Kind == history.Unsynced && d.within(w) && w.Holds(d.sent()) {
-			return "by an operator whose caches had not been filled"
+			return "by an operator whose caches had not synced"
 		}
 	}
 	return ""
 }
 
-// skewed goes by what the guards were shown last, and by what the run did to the
-// clocks while they looked.
+// skewed judges by the last Date that the guards were shown, and by what the run did to the clocks meanwhile.
 func (d deletion) skewed(h *history.History) string {
-	looked, evidence := d.looked(h), d.evidence(h)
+	guardsBegan, evidence := d.guardsBegan(h), d.evidence(h)
 	for _, w := range h.Windows {
-		if w.Kind == history.Skewed && d.within(w) && w.Holds(looked) && w.Holds(d.sent()) {
+		if w.Kind == history.Skewed && d.within(w) && w.Holds(guardsBegan) && w.Holds(d.sent()) {
 			return "while the clocks differed by more than is allowed"
 		}
 	}
@@ -76,7 +73,7 @@ func (d deletion) skewed(h *history.History) string {
 		if clock.IsZero() {
 			clock = r.At
 		}
-		// A Date is in whole seconds, and an answer takes a while.
+		// A Date is in whole seconds, and an answer takes time.
 		if by := r.Date.Sub(clock).Abs(); by > maxSkew+recordingSlack {
 			return fmt.Sprintf("although the clocks were %s apart", by.Round(time.Second))
 		}

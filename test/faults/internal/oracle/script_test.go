@@ -20,22 +20,21 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
 )
 
-// script writes a history down as it is told.
+// script builds a history step by step.
 type script struct {
 	history.History
 	now     time.Time
 	process int
-	// ahead is how far the operator's clock is ahead.
+	// ahead is by how much the operator's clock is ahead.
 	ahead time.Duration
-	// dates are how far off the Date is that the operator is shown.
-	dates time.Duration
-	there map[string]client.Object
+	// dates is by how much the Date header is off.
+	dates    time.Duration
+	existing map[string]client.Object
 }
 
-// begin is a history in which there are schedule every, PVC data, and what is
-// given.
+// begin starts a history in which schedule every, PVC data and more objects exist.
 func begin(more ...client.Object) *script {
-	s := &script{now: noon, there: map[string]client.Object{}}
+	s := &script{now: noon, existing: map[string]client.Object{}}
 	s.Began = noon
 	s.others(newSchedule("every"), newClaim("data"))
 	s.others(more...)
@@ -56,15 +55,15 @@ func key(o client.Object) string {
 	}
 }
 
-// commit makes an object what it is to be; nil takes it away.
+// commit stores an object; nil removes it.
 func (s *script) commit(key string, after client.Object, request int) {
-	before := s.there[key]
+	before := s.existing[key]
 	revision := int64(len(s.Changes) + 1)
 	if after != nil {
 		after.SetResourceVersion(strconv.FormatInt(revision, 10))
-		s.there[key] = after
+		s.existing[key] = after
 	} else {
-		delete(s.there, key)
+		delete(s.existing, key)
 	}
 	c := history.Change{Revision: revision, At: s.now, Before: before, After: after, Request: request}
 	if before == nil {
@@ -74,20 +73,20 @@ func (s *script) commit(key string, after client.Object, request int) {
 	s.Ended = s.now
 }
 
-// others create objects.
+// others creates objects, by someone else.
 func (s *script) others(objects ...client.Object) {
 	for _, o := range objects {
 		s.commit(key(o), o, -1)
 	}
 }
 
-// edit is someone else's change of an object. A schedule gets a generation.
+// edit changes an object, by someone else. A schedule gets a new generation.
 func edit[T client.Object](s *script, key string, change func(T)) {
 	s.commit(key, changed(s, key, change), -1)
 }
 
 func changed[T client.Object](s *script, key string, change func(T)) T {
-	o := s.there[key].DeepCopyObject().(T)
+	o := s.existing[key].DeepCopyObject().(T)
 	change(o)
 	if schedule, ok := any(o).(*v1alpha1.SnapshotSchedule); ok {
 		schedule.Generation++
@@ -107,6 +106,7 @@ func (s *script) editSnapshot(name string, change func(*snapshotv1.VolumeSnapsho
 	edit(s, "volumesnapshots/"+name, change)
 }
 
+// gone removes an object, by someone else.
 func (s *script) gone(key string) { s.commit(key, nil, -1) }
 
 func (s *script) request(verb, resource, name string) *history.Request {
@@ -121,11 +121,11 @@ func (s *script) request(verb, resource, name string) *history.Request {
 	return &s.Requests[len(s.Requests)-1]
 }
 
-// get is a live read of the operator's, which is shown what there is.
+// get is a live read by the operator, with the current answer.
 func (s *script) get(key string) *history.Request {
 	resource, name, _ := strings.Cut(key, "/")
 	r := s.request("get", resource, name)
-	show(r, s.there[key])
+	show(r, s.existing[key])
 	return r
 }
 
@@ -146,8 +146,7 @@ func show(r *history.Request, o client.Object) {
 	r.Answer, _ = json.Marshal(o)
 }
 
-// guards reads live what a delete in the series rests on: the schedule, the PVC
-// and the survivors that are named.
+// guards reads live what a delete in the series depends on: the schedule, the PVC and some survivors.
 func (s *script) guards(survivors ...string) {
 	s.get("snapshotschedules/every")
 	s.get("persistentvolumeclaims/data")
@@ -156,23 +155,27 @@ func (s *script) guards(survivors ...string) {
 	}
 }
 
-// deletes is the operator's, with preconditions, and takes effect.
-func (s *script) deletes(names ...string) {
-	for _, name := range names {
-		o := s.there["volumesnapshots/"+name]
-		r := s.request("delete", "volumesnapshots", name)
-		r.UID, r.ResourceVersion = string(o.GetUID()), o.GetResourceVersion()
-		s.commit("volumesnapshots/"+name, nil, len(s.Requests)-1)
-	}
+// deletes is a delete by the operator, with preconditions.
+func (s *script) deletes(name string) {
+	o := s.existing["volumesnapshots/"+name]
+	r := s.request("delete", "volumesnapshots", name)
+	r.UID, r.ResourceVersion = string(o.GetUID()), o.GetResourceVersion()
+	s.commit("volumesnapshots/"+name, nil, len(s.Requests)-1)
 }
 
-// creates is the operator's.
+// guardedDelete is a delete by the operator after its guards' reads.
+func (s *script) guardedDelete(name string, survivors ...string) {
+	s.guards(survivors...)
+	s.deletes(name)
+}
+
+// creates is a create by the operator.
 func (s *script) creates(o *snapshotv1.VolumeSnapshot) {
 	s.request("create", "volumesnapshots", o.Name)
 	s.commit(key(o), o, len(s.Requests)-1)
 }
 
-// patches is the operator's.
+// patches is a patch by the operator.
 func patches[T client.Object](s *script, key string, change func(T)) {
 	resource, name, _ := strings.Cut(key, "/")
 	s.request("patch", resource, name)
@@ -183,26 +186,37 @@ func (s *script) window(kind history.Kind, from, until time.Time, object string)
 	s.Windows = append(s.Windows, history.Window{Kind: kind, From: from, Until: until, Process: -1, Object: object})
 }
 
-// story is a history and what an oracle has to say of it: a part of a violation,
-// or nothing.
-type story struct {
-	name string
-	tell func() *script
-	want string
+// testCase is a history and a part of the violation that an oracle finds in it; empty if it finds none.
+type testCase struct {
+	name  string
+	build func() *script
+	want  string
 }
 
-func judge(t *testing.T, oracle func(*history.History) []Violation, stories []story) {
+// given are objects that exist at the beginning.
+type given []client.Object
+
+// when adds steps.
+func (g given) when(steps func(s *script)) func() *script {
+	return func() *script {
+		s := begin(g...)
+		steps(s)
+		return s
+	}
+}
+
+func judge(t *testing.T, oracle func(*history.History) []Violation, cases []testCase) {
 	t.Helper()
-	for _, story := range stories {
-		t.Run(story.name, func(t *testing.T) {
-			found := oracle(&story.tell().History)
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			found := oracle(&c.build().History)
 			switch {
-			case story.want == "" && len(found) > 0:
+			case c.want == "" && len(found) > 0:
 				t.Errorf("found %q", found[0].Message)
-			case story.want != "" && len(found) == 0:
-				t.Errorf("found nothing, want %q", story.want)
-			case story.want != "" && !strings.Contains(found[0].Message, story.want):
-				t.Errorf("found %q, want %q", found[0].Message, story.want)
+			case c.want != "" && len(found) == 0:
+				t.Errorf("found nothing, want %q", c.want)
+			case c.want != "" && !strings.Contains(found[0].Message, c.want):
+				t.Errorf("found %q, want %q", found[0].Message, c.want)
 			case len(found) > 1:
 				t.Errorf("found more than one: %q and %q", found[0].Message, found[1].Message)
 			}

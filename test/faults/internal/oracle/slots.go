@@ -13,70 +13,90 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-// anchorOf is from when a PVC is under a schedule.
-func anchorOf(schedule *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClaim) time.Time {
-	if claim.CreationTimestamp.After(schedule.CreationTimestamp.Time) {
-		return claim.CreationTimestamp.Time
+// Anchor returns the anchor of a PVC under a schedule: the later of the two creation times.
+func Anchor(schedule *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClaim) time.Time {
+	return later(schedule.CreationTimestamp.Time, claim.CreationTimestamp.Time)
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
 	}
-	return schedule.CreationTimestamp.Time
+	return a
 }
 
 func newestSlot(series []*snapshotv1.VolumeSnapshot, now time.Time) time.Time {
 	var newest time.Time
 	for _, s := range series {
-		if slot := slotOf(s, now); slot.After(newest) {
-			newest = slot
-		}
+		newest = later(newest, slotOf(s, now))
 	}
 	return newest
 }
 
-// slotMayBeDue tells whether a slot may be due for a PVC: with jitter, whatever
-// its offset.
+// slotMayBeDue returns whether a slot may be due for a PVC, for some jitter offset.
 func slotMayBeDue(
-	t *terms, schedule *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClaim,
+	spec *Spec, schedule *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClaim,
 	series []*snapshotv1.VolumeSnapshot, now time.Time,
 ) bool {
-	served, anchor := newestSlot(series, now), anchorOf(schedule, claim)
+	covered, anchor := newestSlot(series, now), Anchor(schedule, claim)
 	due := func(slot time.Time) bool {
 		age := now.Sub(slot)
-		return slot.After(served) && age >= 0 && (t.ttl == 0 || age < t.ttl) && (t.startDeadline == 0 || age < t.startDeadline)
+		return slot.After(covered) && age >= 0 && (spec.TTL == 0 || age < spec.TTL) &&
+			(spec.StartingDeadline == 0 || age < spec.StartingDeadline)
 	}
 	for _, o := range []client.Object{schedule, claim} {
 		if at, ok := requestedAt(o); ok && !at.Before(anchor) && due(at) {
 			return true
 		}
 	}
-	if t.suspend || now.Before(anchor) {
+	if spec.suspend || now.Before(anchor) {
 		return false
 	}
-	latest, ok := t.latestSlot(anchor, served, now)
+	latest, ok := spec.latestPossibleSlot(anchor, covered, now)
 	return ok && due(latest)
 }
 
-// latestSlot is the latest time up to now that may be a slot, if there is one
-// after served.
-func (t *terms) latestSlot(anchor, served, now time.Time) (time.Time, bool) {
+// latestPossibleSlot returns the latest time up to now that is a slot for some jitter offset, if there is one after covered.
+func (spec *Spec) latestPossibleSlot(anchor, covered, now time.Time) (time.Time, bool) {
 	var base time.Time
-	if t.interval > 0 {
-		base = anchor.Add(now.Sub(anchor).Truncate(t.interval))
+	if spec.interval > 0 {
+		base = anchor.Add(now.Sub(anchor).Truncate(spec.interval))
 	} else {
-		limit := served
-		if limit.Before(anchor) {
-			limit = anchor
-		}
 		var ok bool
-		if base, ok = t.cron.lastFiring(now, limit.Add(-t.jitter), t.zone); !ok {
+		if base, ok = spec.cron.lastFiring(now, later(covered, anchor).Add(-spec.Jitter), spec.zone); !ok {
 			return base, false
 		}
 	}
-	if latest := base.Add(max(t.jitter-1, 0)); latest.Before(now) {
+	if latest := base.Add(max(spec.Jitter-1, 0)); latest.Before(now) {
 		return latest, true
 	}
-	if t.jitter > 0 {
+	if spec.Jitter > 0 {
 		return now, true
 	}
 	return base, true
+}
+
+// LatestSlot returns the latest slot of the interval or the cron line, without its offset, that is due by a time for every offset. It
+// is exact unless the zone's clock changes shortly before.
+func (spec *Spec) LatestSlot(anchor, by time.Time) (slot time.Time, ok bool) {
+	base := by.Add(-spec.Jitter)
+	switch {
+	case base.Before(anchor):
+		return slot, false
+	case spec.interval > 0:
+		return anchor.Add(base.Sub(anchor).Truncate(spec.interval)), true
+	}
+	return spec.cron.lastFiring(base, anchor, spec.zone)
+}
+
+// mayBeSlot returns whether a time is a slot of the interval or the cron line, for some jitter offset.
+func (spec *Spec) mayBeSlot(at, anchor time.Time) bool {
+	if spec.interval > 0 {
+		since := at.Sub(anchor)
+		return since >= 0 && since%spec.interval < max(spec.Jitter, 1)
+	}
+	_, ok := spec.cron.lastFiring(at, at.Add(-max(spec.Jitter, 1)), spec.zone)
+	return ok && at.After(anchor)
 }
 
 func requestedAt(o client.Object) (time.Time, bool) {

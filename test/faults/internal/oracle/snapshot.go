@@ -14,9 +14,9 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-// What the contract says of one VolumeSnapshot, read off the object itself.
+// What the contract says about a single VolumeSnapshot.
 
-// isReady: readyToUse, and not being deleted.
+// isReady returns whether a snapshot is ready to use and not being deleted.
 func isReady(s *snapshotv1.VolumeSnapshot) bool { return s.DeletionTimestamp == nil && readyToUse(s) }
 
 func readyToUse(s *snapshotv1.VolumeSnapshot) bool {
@@ -30,8 +30,7 @@ func cutTime(s *snapshotv1.VolumeSnapshot) (time.Time, bool) {
 	return s.Status.CreationTime.Time, true
 }
 
-// isUncut: the driver has not told that it took the snapshot. One that is ready
-// to use has been taken, whatever the driver tells.
+// isUncut returns whether the driver has not reported that it took the snapshot. One that is ready to use was taken.
 func isUncut(s *snapshotv1.VolumeSnapshot) bool {
 	_, cut := cutTime(s)
 	return !cut && !readyToUse(s)
@@ -39,8 +38,7 @@ func isUncut(s *snapshotv1.VolumeSnapshot) bool {
 
 func inError(s *snapshotv1.VolumeSnapshot) bool { return s.Status != nil && s.Status.Error != nil }
 
-// ageBase is from when age counts: never from before the API server had the
-// object, whatever a driver reports.
+// ageBase returns from when age counts: never from before the object's creation, whatever a driver reports.
 func ageBase(s *snapshotv1.VolumeSnapshot, now time.Time) time.Time {
 	base := s.CreationTimestamp.Time
 	if cut, ok := cutTime(s); ok && cut.After(base) && !cut.After(now) {
@@ -49,7 +47,7 @@ func ageBase(s *snapshotv1.VolumeSnapshot, now time.Time) time.Time {
 	return base
 }
 
-// slotOf is the slot that a snapshot serves.
+// slotOf returns the slot that a snapshot covers.
 func slotOf(s *snapshotv1.VolumeSnapshot, now time.Time) time.Time {
 	slot, err := time.Parse(time.RFC3339, s.Annotations[v1alpha1.AnnotationScheduledAt])
 	if err != nil || slot.After(now) {

@@ -16,15 +16,17 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/sim/kube"
 )
 
+// What users do to PVCs.
+
 const appLabel = "app"
 
-func (l *life) createClaim(name string) { l.createClaimFrom(name, nil) }
+func (sc *scenario) createClaim(name string) { sc.createClaimFrom(name, nil) }
 
-func (l *life) createClaimFrom(name string, source *corev1.TypedLocalObjectReference) {
+func (sc *scenario) createClaimFrom(name string, source *corev1.TypedLocalObjectReference) {
 	claim := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: l.namespace, Name: name,
-			Labels:     map[string]string{appLabel: pick(l.chance, "a", "a", "b")},
+			Namespace: sc.namespace, Name: name,
+			Labels:     map[string]string{appLabel: pick(sc.actionRand, "a", "a", "b")},
 			Finalizers: []string{finalizerInUse},
 		},
 		Spec: corev1.PersistentVolumeClaimSpec{DataSource: source},
@@ -32,112 +34,98 @@ func (l *life) createClaimFrom(name string, source *corev1.TypedLocalObjectRefer
 	if source != nil {
 		claim.Spec.DataSourceRef = &corev1.TypedObjectReference{APIGroup: source.APIGroup, Kind: source.Kind, Name: source.Name}
 	}
-	created, err := l.server.Create(claim, kube.Someone)
+	created, err := sc.server.Create(claim, kube.NoRequest)
 	must(err)
-	pending := between(l.luck, time.Second, time.Minute)
-	if source != nil || oneIn(l.chance, 6) {
-		pending = between(l.chance, time.Minute, 3*24*time.Hour)
+	pending := between(sc.timingRand, time.Second, time.Minute)
+	if source != nil || oneIn(sc.actionRand, 6) {
+		pending = between(sc.actionRand, time.Minute, 3*24*time.Hour)
 	}
-	l.after(pending, func() { l.bind(name, created.GetUID()) })
+	sc.after(pending, func() { sc.bind(name, created.GetUID()) })
 }
 
-func (l *life) bind(name string, uid types.UID) {
-	claim := l.find(kube.Claims, name)
-	if claim == nil || claim.GetUID() != uid || claim.GetDeletionTimestamp() != nil {
-		return
+func (sc *scenario) bind(name string, uid types.UID) {
+	claim := sc.find(kube.Claims, name)
+	if claim != nil && claim.GetUID() == uid && claim.GetDeletionTimestamp() == nil {
+		sc.bindClaim(sc.key(name))
 	}
-	_, err := l.server.UpdateStatus(kube.Claims, l.key(name), kube.Someone, func(o client.Object) error {
-		o.(*corev1.PersistentVolumeClaim).Status.Phase = corev1.ClaimBound
-		return nil
-	})
-	must(err)
 }
 
-func (l *life) deleteClaim() {
-	name := pick(l.chance, l.claims...)
-	if l.find(kube.Claims, name) == nil {
+func (sc *scenario) deleteClaim() {
+	name := pick(sc.actionRand, sc.claims...)
+	if sc.find(kube.Claims, name) == nil {
 		return
 	}
-	must(l.server.Delete(kube.Claims, l.key(name), metav1.DeleteOptions{}, kube.Someone))
-	if oneIn(l.chance, 2) { // and at once again, under the same name
-		l.later(between(l.luck, time.Second, 2*time.Hour), func() {
-			if l.find(kube.Claims, name) == nil {
-				l.createClaim(name)
+	sc.delete(kube.Claims, name)
+	if oneIn(sc.actionRand, 2) { // and creates it again soon, under the same name
+		sc.later(between(sc.timingRand, time.Second, 2*time.Hour), func() {
+			if sc.find(kube.Claims, name) == nil {
+				sc.createClaim(name)
 			}
 		})
 	}
 }
 
-func (l *life) fillClaims() {
-	for _, name := range l.claims {
-		if l.find(kube.Claims, name) == nil {
-			l.createClaim(name)
+func (sc *scenario) recreateClaims() {
+	for _, name := range sc.claims {
+		if sc.find(kube.Claims, name) == nil {
+			sc.createClaim(name)
 		}
 	}
 }
 
-// relabelClaim takes a PVC out of a schedule, or back in; often for a moment
-// alone.
-func (l *life) relabelClaim() {
-	name := pick(l.chance, l.claims...)
-	claim := l.find(kube.Claims, name)
+// relabelClaim takes a PVC out of a schedule or back in, half of the time for a while only.
+func (sc *scenario) relabelClaim() {
+	name := pick(sc.actionRand, sc.claims...)
+	claim := sc.find(kube.Claims, name)
 	if claim == nil {
 		return
 	}
 	before := claim.GetLabels()[appLabel]
-	l.relabel(name, pick(l.chance, "a", "b", "none"))
-	if oneIn(l.chance, 2) {
-		l.later(between(l.chance, time.Second, 40*time.Hour), func() { l.relabel(name, before) })
+	sc.relabel(name, pick(sc.actionRand, "a", "b", "none"))
+	if oneIn(sc.actionRand, 2) {
+		sc.later(between(sc.actionRand, time.Second, 40*time.Hour), func() { sc.relabel(name, before) })
 	}
 }
 
-func (l *life) relabel(name, value string) {
-	if l.find(kube.Claims, name) == nil {
+func (sc *scenario) relabel(name, value string) {
+	if sc.find(kube.Claims, name) == nil {
 		return
 	}
-	l.edit(kube.Claims, name, func(o client.Object) {
+	sc.edit(kube.Claims, name, func(o client.Object) {
 		labels := maps.Clone(o.GetLabels())
 		labels[appLabel] = value
 		o.SetLabels(labels)
 	})
 }
 
-// restore fills a new PVC from a snapshot.
-func (l *life) restore() {
-	s := l.someSnapshot()
-	name := pick(l.chance, "restored", "restored-again")
-	if s == nil || l.find(kube.Claims, name) != nil {
+// restore creates a PVC from a snapshot, and deletes it after some time.
+func (sc *scenario) restore() {
+	s := sc.anySnapshot()
+	name := pick(sc.actionRand, "restored", "restored-again")
+	if s == nil || sc.find(kube.Claims, name) != nil {
 		return
 	}
-	l.createClaimFrom(name, &corev1.TypedLocalObjectReference{
+	sc.createClaimFrom(name, &corev1.TypedLocalObjectReference{
 		APIGroup: new("snapshot.storage.k8s.io"), Kind: "VolumeSnapshot", Name: s.Name,
 	})
-	l.later(between(l.chance, time.Hour, 6*24*time.Hour), func() {
-		if l.find(kube.Claims, name) != nil {
-			must(l.server.Delete(kube.Claims, l.key(name), metav1.DeleteOptions{}, kube.Someone))
+	sc.later(between(sc.actionRand, time.Hour, 6*24*time.Hour), func() {
+		if sc.find(kube.Claims, name) != nil {
+			sc.delete(kube.Claims, name)
 		}
 	})
 }
 
-// requestNow asks for a snapshot now, by the clock of whoever asks.
-func (l *life) requestNow() {
-	at := l.now.Add(pick(l.chance, 0, 0, -time.Minute, 3*time.Hour, -20*24*time.Hour)).Format(time.RFC3339)
-	if oneIn(l.chance, 6) {
+// requestNow asks for a snapshot, by a clock that may be wrong, or in a malformed way.
+func (sc *scenario) requestNow() {
+	at := sc.now.Add(pick(sc.actionRand, 0, 0, -time.Minute, 3*time.Hour, -20*24*time.Hour)).Format(time.RFC3339)
+	if oneIn(sc.actionRand, 6) {
 		at = "now"
 	}
-	set := func(o client.Object) {
-		annotations := maps.Clone(o.GetAnnotations())
-		if annotations == nil {
-			annotations = map[string]string{}
-		}
-		annotations[v1alpha1.AnnotationRequestedAt] = at
-		o.SetAnnotations(annotations)
+	k, name := kube.Claims, pick(sc.actionRand, sc.claims...)
+	if oneIn(sc.actionRand, 2) {
+		k, name = kube.Schedules, pick(sc.actionRand, sc.schedules...)
 	}
-	k, name := kube.Claims, pick(l.chance, l.claims...)
-	if oneIn(l.chance, 2) {
-		k, name = kube.Schedules, pick(l.chance, l.schedules...)
-	}
-	if l.find(k, name) != nil {
-		l.edit(k, name, set)
+	if sc.find(k, name) != nil {
+		sc.annotate(k, name, func(all map[string]string) { all[v1alpha1.AnnotationRequestedAt] = at })
 	}
 }

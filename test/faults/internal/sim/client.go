@@ -16,15 +16,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/sim/kube"
 )
 
-// apiClient is an operator's way to the server: as much of client.Client as the
-// engine uses. Anything else would be new, and must be thought about first.
+// apiClient is an operator's client of the API server. It implements the part of client.Client that the engine uses; anything else
+// panics.
 type apiClient struct {
-	client.Client
+	client.Client // nil
 
 	operator *operator
 }
@@ -34,11 +33,11 @@ var _ client.Client = (*apiClient)(nil)
 // Scheme implements client.Client.
 func (a *apiClient) Scheme() *runtime.Scheme { return scheme }
 
-// kindOf returns the kind of an object, which may be metadata alone.
+// kindOf returns the kind of an object, which may be metadata only.
 func kindOf(o runtime.Object) (kube.Kind, error) {
 	switch o.(type) {
 	case *metav1.PartialObjectMetadata, *metav1.PartialObjectMetadataList:
-		return kube.KindNamed(o.GetObjectKind().GroupVersionKind())
+		return kube.KindForGVK(o.GetObjectKind().GroupVersionKind())
 	}
 	return kube.KindOf(o)
 }
@@ -52,13 +51,13 @@ func (a *apiClient) Create(_ context.Context, o client.Object, _ ...client.Creat
 	var stored client.Object
 	err = a.operator.send(call{
 		verb: "create", resource: k.Resource(), key: client.ObjectKeyFromObject(o), write: true,
-		do: func(request int) (err error) {
-			stored, err = a.operator.world.server.Create(o, request)
+		serve: func(request int) (err error) {
+			stored, err = a.operator.sim.server.Create(o, request)
 			return err
 		},
 	})
 	if err == nil {
-		show(stored, o)
+		copyInto(stored, o)
 	}
 	return err
 }
@@ -72,7 +71,7 @@ func (a *apiClient) Delete(_ context.Context, o client.Object, opts ...client.De
 	options := (&client.DeleteOptions{}).ApplyOptions(opts).AsDeleteOptions()
 	return a.operator.send(call{
 		verb: "delete", resource: k.Resource(), key: client.ObjectKeyFromObject(o), write: true,
-		note: func(r *history.Request) {
+		record: func(r *history.Request) {
 			if p := options.Preconditions; p != nil && p.UID != nil {
 				r.UID = string(*p.UID)
 			}
@@ -80,8 +79,8 @@ func (a *apiClient) Delete(_ context.Context, o client.Object, opts ...client.De
 				r.ResourceVersion = *p.ResourceVersion
 			}
 		},
-		do: func(request int) error {
-			return a.operator.world.server.Delete(k, client.ObjectKeyFromObject(o), *options, request)
+		serve: func(request int) error {
+			return a.operator.sim.server.Delete(k, client.ObjectKeyFromObject(o), *options, request)
 		},
 	})
 }
@@ -95,13 +94,13 @@ func (a *apiClient) Get(ctx context.Context, key client.ObjectKey, o client.Obje
 	var stored client.Object
 	err = a.read(ctx, call{
 		verb: "get", resource: k.Resource(), key: key,
-		do: func(int) (err error) {
-			stored, err = a.operator.world.server.Get(k, key)
+		serve: func(int) (err error) {
+			stored, err = a.operator.sim.server.Get(k, key)
 			return err
 		},
 	})
 	if err == nil {
-		show(stored, o)
+		copyInto(stored, o)
 	}
 	return err
 }
@@ -114,7 +113,7 @@ func (a *apiClient) List(ctx context.Context, list client.ObjectList, opts ...cl
 		return err
 	}
 	gvk.Kind = gvk.Kind[:len(gvk.Kind)-len("List")]
-	k, err := kube.KindNamed(gvk)
+	k, err := kube.KindForGVK(gvk)
 	if err != nil {
 		return err
 	}
@@ -122,7 +121,7 @@ func (a *apiClient) List(ctx context.Context, list client.ObjectList, opts ...cl
 	var next string
 	err = a.read(ctx, call{
 		verb: "list", resource: k.Resource(), key: client.ObjectKey{Namespace: o.Namespace},
-		do: func(int) error {
+		serve: func(int) error {
 			page, next = a.page(k, o)
 			return nil
 		},
@@ -135,7 +134,7 @@ func (a *apiClient) List(ctx context.Context, list client.ObjectList, opts ...cl
 }
 
 func (a *apiClient) page(k kube.Kind, o *client.ListOptions) (page []client.Object, next string) {
-	for _, object := range a.operator.world.server.List(k) {
+	for _, object := range a.operator.sim.server.List(k) {
 		switch {
 		case o.Namespace != "" && object.GetNamespace() != o.Namespace,
 			o.LabelSelector != nil && !o.LabelSelector.Matches(labels.Set(object.GetLabels())),
@@ -153,7 +152,7 @@ func fillList(list client.ObjectList, page []client.Object) error {
 	if partial, ok := list.(*metav1.PartialObjectMetadataList); ok {
 		partial.Items = make([]metav1.PartialObjectMetadata, len(page))
 		for i, o := range page {
-			show(o, &partial.Items[i])
+			copyInto(o, &partial.Items[i])
 		}
 		return nil
 	}
@@ -164,27 +163,23 @@ func fillList(list client.ObjectList, page []client.Object) error {
 	return meta.SetList(list, objects)
 }
 
-// read sends a request past the product's own transport, which reads the
-// server's clock off the answer.
+// read sends a request through the product's own transport.
 func (a *apiClient) read(ctx context.Context, c call) error {
 	var err error
-	transport := mapcontroller.ServerClock{
-		Clock: operatorClock{a.operator},
-		Base: roundTrip(func(*http.Request) (*http.Response, error) {
-			number := len(a.operator.world.history.Requests)
-			if err = a.operator.send(c); codeOf(err) == 0 {
-				return nil, err
-			}
-			answer := &http.Response{Header: http.Header{}}
-			if date := a.operator.world.history.Requests[number].Date; !date.IsZero() {
-				answer.Header.Set("Date", date.Format(http.TimeFormat))
-			}
-			return answer, nil
-		}),
-	}
-	//nolint:bodyclose // there is none
-	if _, broken := transport.RoundTrip((&http.Request{}).WithContext(ctx)); broken != nil {
-		return broken
+	transport := a.operator.withServerClock(roundTrip(func(*http.Request) (*http.Response, error) {
+		number := len(a.operator.sim.history.Requests)
+		if err = a.operator.send(c); codeOf(err) == 0 {
+			return nil, err
+		}
+		answer := &http.Response{Header: http.Header{}}
+		if date := a.operator.sim.history.Requests[number].Date; !date.IsZero() {
+			answer.Header.Set("Date", date.Format(http.TimeFormat))
+		}
+		return answer, nil
+	}))
+	//nolint:bodyclose // it has no body
+	if _, noAnswer := transport.RoundTrip((&http.Request{}).WithContext(ctx)); noAnswer != nil {
+		return noAnswer
 	}
 	return err
 }
@@ -194,10 +189,9 @@ type roundTrip func(*http.Request) (*http.Response, error)
 // RoundTrip implements http.RoundTripper.
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// Patch implements client.Client: merge patches, which are all that the engine
-// sends for these kinds.
+// Patch implements client.Client for merge patches.
 func (a *apiClient) Patch(_ context.Context, o client.Object, patch client.Patch, _ ...client.PatchOption) error {
-	return a.patch(o, patch, "", a.operator.world.server.Update)
+	return a.patch(o, patch, "", a.operator.sim.server.Update)
 }
 
 // Status implements client.Client.
@@ -211,7 +205,7 @@ type statusClient struct {
 
 // Patch implements client.SubResourceWriter.
 func (s statusClient) Patch(_ context.Context, o client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
-	return s.api.patch(o, patch, "status", s.api.operator.world.server.UpdateStatus)
+	return s.api.patch(o, patch, "status", s.api.operator.sim.server.UpdateStatus)
 }
 
 type update func(kube.Kind, client.ObjectKey, int, func(client.Object) error) (client.Object, error)
@@ -227,15 +221,15 @@ func (a *apiClient) patch(o client.Object, patch client.Patch, sub string, write
 	}
 	var stored client.Object
 	err = a.operator.send(call{
-		verb: "patch", resource: k.Resource(), sub: sub, key: client.ObjectKeyFromObject(o), write: true,
-		note: func(r *history.Request) { r.Body = data },
-		do: func(request int) (err error) {
+		verb: "patch", resource: k.Resource(), subresource: sub, key: client.ObjectKeyFromObject(o), write: true,
+		record: func(r *history.Request) { r.Body = data },
+		serve: func(request int) (err error) {
 			stored, err = write(k, client.ObjectKeyFromObject(o), request, func(o client.Object) error { return kube.Merge(o, data) })
 			return err
 		},
 	})
 	if err == nil && stored != nil {
-		show(stored, o)
+		copyInto(stored, o)
 	}
 	return err
 }
@@ -245,8 +239,8 @@ func (a *apiClient) GroupVersionKindFor(o runtime.Object) (schema.GroupVersionKi
 	return apiutil.GVKForObject(o, scheme)
 }
 
-// show puts what is stored into an object that an operator reads into.
-func show(stored, into client.Object) {
+// copyInto copies a stored object into the one that the operator passed.
+func copyInto(stored, into client.Object) {
 	if partial, ok := into.(*metav1.PartialObjectMetadata); ok {
 		m := stored.DeepCopyObject().(interface{ GetObjectMeta() metav1.Object })
 		partial.ObjectMeta = *m.GetObjectMeta().(*metav1.ObjectMeta)

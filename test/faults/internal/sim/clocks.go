@@ -9,31 +9,30 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
 )
 
-// clocks are how far those that the operators see are off.
+// clocks are by how much the clocks that operators see are off.
 type clocks struct {
-	// operator is that of the operators' own clock, date that of the Date header.
-	// What the server stamps objects with is always right.
+	// operator is the error of the operators' clock, date that of the Date header. Timestamps in objects are always right.
 	operator, date time.Duration
-	// window is the number of the open window of skew, from 1.
+	// window is the index of the open skew window plus one, 0 if none is open.
 	window int
 	// processes counts the starts of operators.
 	processes int
 }
 
-// setClocks sets both, and writes down if nothing may be deleted any more: where
-// they differ by more than an answer, with its whole seconds, can leave open.
-func (w *world) setClocks(operator, date time.Duration) {
-	w.clocks.operator, w.clocks.date = operator, date
+// setClocks sets both errors. A window is recorded while the clocks differ by more than the operator tolerates, with a margin for a
+// Date in whole seconds: then nothing may be deleted.
+func (sim *simulation) setClocks(operator, date time.Duration) {
+	sim.clocks.operator, sim.clocks.date = operator, date
 	skewed := (operator - date).Abs() > maxClockSkew+2*time.Second
 	switch {
-	case skewed && w.clocks.window == 0:
-		w.history.Windows = append(w.history.Windows, history.Window{Kind: history.Skewed, From: w.now, Process: -1})
-		w.clocks.window = len(w.history.Windows)
-	case !skewed && w.clocks.window > 0:
-		w.history.Windows[w.clocks.window-1].Until = w.now
-		w.clocks.window = 0
+	case skewed && sim.clocks.window == 0:
+		sim.history.Windows = append(sim.history.Windows, history.Window{Kind: history.Skewed, From: sim.now, Process: -1})
+		sim.clocks.window = len(sim.history.Windows)
+	case !skewed && sim.clocks.window > 0:
+		sim.history.Windows[sim.clocks.window-1].Until = sim.now
+		sim.clocks.window = 0
 	}
 }
 
-// date is the server's clock as its answers tell it.
-func (w *world) date() time.Time { return w.now.Add(w.clocks.date).Truncate(time.Second) }
+// date returns the Date header of an answer.
+func (sim *simulation) date() time.Time { return sim.now.Add(sim.clocks.date).Truncate(time.Second) }

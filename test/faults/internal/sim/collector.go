@@ -15,55 +15,56 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/sim/kube"
 )
 
-// collector is the garbage collector: it looks some time after it had reason to.
-type collector struct {
-	world *world
-	// looking are the objects that it is going to look at.
-	looking map[types.UID]bool
+// garbageCollector checks objects some time after it had a reason to. What it does with them is package kube's part.
+type garbageCollector struct {
+	sim *simulation
+	// pending are the objects to check.
+	pending map[types.UID]bool
 }
 
-func (g *collector) saw(k kube.Kind, c history.Change) {
+func (g *garbageCollector) observe(k kube.Kind, c history.Change) {
 	switch {
 	case k == kube.Schedules && c.After == nil:
-		for _, o := range g.world.server.List(kube.Snapshots) {
-			g.dangling(o)
+		for _, o := range g.sim.server.List(kube.Snapshots) {
+			g.checkDependent(o)
 		}
 	case k == kube.Schedules && c.After.GetDeletionTimestamp() != nil:
-		g.owner(c.After)
+		g.checkOwner(c.After)
 	case k == kube.Snapshots && c.After != nil:
-		g.dangling(c.After)
+		g.checkDependent(c.After)
 	}
 }
 
-// dangling looks later at a snapshot that has an owner which is gone.
-func (g *collector) dangling(o client.Object) {
-	absent := func(ref metav1.OwnerReference) bool { return !g.world.server.Exists(ref.UID) }
+// checkDependent schedules the check of a snapshot whose owner is absent.
+func (g *garbageCollector) checkDependent(o client.Object) {
+	absent := func(ref metav1.OwnerReference) bool { return !g.sim.server.Exists(ref.UID) }
 	if o.GetDeletionTimestamp() == nil && slices.ContainsFunc(o.GetOwnerReferences(), absent) {
 		key := client.ObjectKeyFromObject(o)
-		g.later(o.GetUID(), func() { g.world.server.CollectDependent(kube.Snapshots, key) })
+		g.later(o.GetUID(), func() { g.sim.server.CollectDependent(kube.Snapshots, key) })
 	}
 }
 
-func (g *collector) owner(o client.Object) {
-	ours := func(f string) bool { return f == kube.FinalizerOrphan || f == kube.FinalizerForeground }
-	if !slices.ContainsFunc(o.GetFinalizers(), ours) {
+// checkOwner schedules the check of a schedule that is being deleted with a finalizer of the garbage collector.
+func (g *garbageCollector) checkOwner(o client.Object) {
+	isOurs := func(f string) bool { return f == kube.FinalizerOrphan || f == kube.FinalizerForeground }
+	if !slices.ContainsFunc(o.GetFinalizers(), isOurs) {
 		return
 	}
 	key := client.ObjectKeyFromObject(o)
 	g.later(o.GetUID(), func() {
-		if g.world.server.CollectOwner(kube.Schedules, key) {
-			g.owner(o)
+		if g.sim.server.CollectOwner(kube.Schedules, key) {
+			g.checkOwner(o)
 		}
 	})
 }
 
-func (g *collector) later(uid types.UID, look func()) {
-	if g.looking[uid] {
+func (g *garbageCollector) later(uid types.UID, check func()) {
+	if g.pending[uid] {
 		return
 	}
-	g.looking[uid] = true
-	g.world.after(between(g.world.luck, 100*time.Millisecond, 40*time.Second), func() {
-		delete(g.looking, uid)
-		look()
+	g.pending[uid] = true
+	g.sim.after(between(g.sim.timingRand, 100*time.Millisecond, 40*time.Second), func() {
+		delete(g.pending, uid)
+		check()
 	})
 }

@@ -17,32 +17,32 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/sim/kube"
 )
 
-// driver is the snapshot controllers and the CSI drivers behind them: it cuts
-// snapshots, by the PVC's name, makes them ready, and removes what is deleted.
+// driver is the snapshot controller, the CSI drivers and the PVC protection controller: it cuts snapshots, by the PVC's name, makes
+// them ready, and removes finalizers.
 type driver struct {
-	world *world
-	// modes are how it does, by the name of the PVC.
+	sim *simulation
+	// modes are by the name of the PVC.
 	modes map[string]mode
-	// well: from now on nothing goes wrong.
-	well bool
+	// recovered: no ready snapshot is lost any more.
+	recovered bool
 }
 
-// mode is how a driver does for one PVC.
+// mode is how a driver behaves for one PVC.
 type mode int
 
 const (
 	healthy mode = iota
-	// down: nothing is cut and nothing removed.
+	// down: cuts nothing and removes nothing.
 	down
-	// failing: snapshots are cut, and then in error.
+	// failing: snapshots are in error once they are cut.
 	failing
 	// slow: uploads take hours or days.
 	slow
-	// losing: snapshots are ready, and days later no longer.
+	// losing: ready snapshots become unready after hours or days.
 	losing
-	// lying: the creation time is any but the right one.
+	// lying: the reported creation time is wrong.
 	lying
-	// terse: snapshots are ready and have no creation time.
+	// terse: snapshots become ready without a creation time.
 	terse
 	modes
 )
@@ -55,35 +55,35 @@ const (
 	retryAfterFailure = 40 * time.Minute
 )
 
-func (d *driver) saw(k kube.Kind, c history.Change) {
+func (d *driver) observe(k kube.Kind, c history.Change) {
 	if c.After == nil {
 		return
 	}
 	key, uid := client.ObjectKeyFromObject(c.After), c.After.GetUID()
-	born := c.Before == nil
-	going := c.After.GetDeletionTimestamp() != nil && !born && c.Before.GetDeletionTimestamp() == nil
+	created := c.Before == nil
+	deleting := !created && beginsDeletion(c)
 	switch {
-	case k == kube.Snapshots && born:
+	case k == kube.Snapshots && created:
 		d.after(time.Second, 20*time.Second, func() { d.take(key, uid) })
-	case k == kube.Snapshots && going:
+	case k == kube.Snapshots && deleting:
 		d.after(time.Second, time.Minute, func() { d.remove(key, uid) })
-	case k == kube.Claims && going:
-		d.after(time.Second, time.Minute, func() { d.letGo(key, uid) })
+	case k == kube.Claims && deleting:
+		d.after(time.Second, time.Minute, func() { d.finishClaimDeletion(key, uid) })
 	}
 }
 
 func (d *driver) after(least, most time.Duration, do func()) {
-	d.world.after(between(d.world.luck, least, most), do)
+	d.sim.after(between(d.sim.timingRand, least, most), do)
 }
 
 func (d *driver) snapshot(key client.ObjectKey, uid types.UID) *snapshotv1.VolumeSnapshot {
-	if o := d.world.server.Find(kube.Snapshots, key); o != nil && o.GetUID() == uid {
+	if o := d.sim.server.Find(kube.Snapshots, key); o != nil && o.GetUID() == uid {
 		return o.(*snapshotv1.VolumeSnapshot)
 	}
 	return nil
 }
 
-// take cuts a snapshot, if it can, and tries again if it can't.
+// take cuts a snapshot if it can, and retries otherwise.
 func (d *driver) take(key client.ObjectKey, uid types.UID) {
 	s := d.snapshot(key, uid)
 	if s == nil || s.DeletionTimestamp != nil {
@@ -93,26 +93,26 @@ func (d *driver) take(key client.ObjectKey, uid types.UID) {
 	if source == nil {
 		return
 	}
-	claim, _ := d.world.server.Find(kube.Claims, client.ObjectKey{Namespace: key.Namespace, Name: *source}).(*corev1.PersistentVolumeClaim)
+	claim, _ := d.sim.server.Find(kube.Claims, client.ObjectKey{Namespace: key.Namespace, Name: *source}).(*corev1.PersistentVolumeClaim)
 	if len(s.Finalizers) == 0 {
 		d.edit(key, func(o client.Object) { o.SetFinalizers([]string{finalizerSource, finalizerBound}) })
 	}
-	again := func() { d.after(retryAfterFailure/2, retryAfterFailure, func() { d.take(key, uid) }) }
+	retry := func() { d.after(retryAfterFailure/2, retryAfterFailure, func() { d.take(key, uid) }) }
 	if claim == nil || claim.DeletionTimestamp != nil || claim.Status.Phase != corev1.ClaimBound || d.modes[*source] == down {
 		if s.Status == nil {
 			d.report(key, func(status *snapshotv1.VolumeSnapshotStatus) { status.Error = d.problem("cannot take the snapshot") })
 		}
-		again()
+		retry()
 		return
 	}
 	d.cut(key, uid, d.modes[*source])
 }
 
 func (d *driver) cut(key client.ObjectKey, uid types.UID, m mode) {
-	now := metav1.NewTime(d.world.now.Truncate(time.Second))
-	upload := between(d.world.luck, time.Second, 5*time.Minute)
+	now := metav1.NewTime(d.sim.now.Truncate(time.Second))
+	upload := between(d.sim.timingRand, time.Second, 5*time.Minute)
 	if m == slow {
-		upload = between(d.world.luck, 2*time.Hour, 3*24*time.Hour)
+		upload = between(d.sim.timingRand, 2*time.Hour, 3*24*time.Hour)
 	}
 	d.report(key, func(status *snapshotv1.VolumeSnapshotStatus) {
 		status.BoundVolumeSnapshotContentName = new("snapcontent-" + string(uid))
@@ -122,7 +122,7 @@ func (d *driver) cut(key client.ObjectKey, uid types.UID, m mode) {
 		case terse:
 			status.ReadyToUse = new(true)
 		case lying:
-			at := metav1.NewTime(pick(d.world.luck, time.Unix(0, 0).UTC(),
+			at := metav1.NewTime(pick(d.sim.timingRand, time.Unix(0, 0).UTC(),
 				now.AddDate(-3, 0, 0), now.AddDate(1, 0, 0), now.Add(5*time.Hour), now.Add(-9*time.Hour)))
 			status.CreationTime = &at
 		default:
@@ -141,7 +141,7 @@ func (d *driver) cut(key client.ObjectKey, uid types.UID, m mode) {
 	}
 }
 
-// retry ends an error, if the driver has recovered.
+// retry ends an error once the driver is healthy.
 func (d *driver) retry(key client.ObjectKey, uid types.UID) {
 	s := d.snapshot(key, uid)
 	switch {
@@ -164,22 +164,22 @@ func (d *driver) finish(key client.ObjectKey, uid types.UID, m mode) {
 }
 
 func (d *driver) lose(key client.ObjectKey, uid types.UID) {
-	if s := d.snapshot(key, uid); s == nil || s.DeletionTimestamp != nil || d.well {
+	if s := d.snapshot(key, uid); s == nil || s.DeletionTimestamp != nil || d.recovered {
 		return
 	}
 	d.report(key, func(status *snapshotv1.VolumeSnapshotStatus) {
 		status.ReadyToUse = new(false)
-		if oneIn(d.world.luck, 2) {
+		if oneIn(d.sim.timingRand, 2) {
 			status.Error = d.problem("the content is gone")
 		}
 	})
 }
 
-// recover mends what was lost, failed or is slow.
+// recover ends all faults: lost, failed and slow snapshots become ready.
 func (d *driver) recover() {
 	clear(d.modes)
-	d.well = true
-	for _, o := range d.world.server.List(kube.Snapshots) {
+	d.recovered = true
+	for _, o := range d.sim.server.List(kube.Snapshots) {
 		s := o.(*snapshotv1.VolumeSnapshot)
 		if s.Status != nil && s.Status.CreationTime != nil && s.Status.ReadyToUse != nil && !*s.Status.ReadyToUse {
 			key, uid := client.ObjectKeyFromObject(s), s.UID
@@ -188,8 +188,7 @@ func (d *driver) recover() {
 	}
 }
 
-// remove lets a snapshot that is being deleted go, unless a PVC is still being
-// filled from it, or its driver can't be reached.
+// remove removes the finalizers of a snapshot that is being deleted, unless a PVC is being restored from it or its driver is down.
 func (d *driver) remove(key client.ObjectKey, uid types.UID) {
 	s := d.snapshot(key, uid)
 	if s == nil {
@@ -204,45 +203,44 @@ func (d *driver) remove(key client.ObjectKey, uid types.UID) {
 }
 
 func (d *driver) restoring(key client.ObjectKey) bool {
-	return slices.ContainsFunc(d.world.server.List(kube.Claims), func(o client.Object) bool {
+	return slices.ContainsFunc(d.sim.server.List(kube.Claims), func(o client.Object) bool {
 		claim := o.(*corev1.PersistentVolumeClaim)
 		ref := claim.Spec.DataSource
 		return claim.Namespace == key.Namespace && claim.Status.Phase == corev1.ClaimPending && ref != nil && ref.Name == key.Name
 	})
 }
 
-// letGo ends a PVC that is being deleted, unless a snapshot of it is still to be
-// cut.
-func (d *driver) letGo(key client.ObjectKey, uid types.UID) {
-	claim := d.world.server.Find(kube.Claims, key)
+// finishClaimDeletion removes the finalizers of a PVC that is being deleted, unless a snapshot of it has yet to be cut.
+func (d *driver) finishClaimDeletion(key client.ObjectKey, uid types.UID) {
+	claim := d.sim.server.Find(kube.Claims, key)
 	if claim == nil || claim.GetUID() != uid {
 		return
 	}
-	pending := slices.ContainsFunc(d.world.server.List(kube.Snapshots), func(o client.Object) bool {
+	pending := slices.ContainsFunc(d.sim.server.List(kube.Snapshots), func(o client.Object) bool {
 		s := o.(*snapshotv1.VolumeSnapshot)
 		source := s.Spec.Source.PersistentVolumeClaimName
 		return s.Namespace == key.Namespace && source != nil && *source == key.Name && slices.Contains(s.Finalizers, finalizerSource) &&
 			(s.Status == nil || s.Status.CreationTime == nil && s.Status.ReadyToUse == nil)
 	})
 	if pending {
-		d.after(time.Minute, 5*time.Minute, func() { d.letGo(key, uid) })
+		d.after(time.Minute, 5*time.Minute, func() { d.finishClaimDeletion(key, uid) })
 		return
 	}
-	_, _ = d.world.server.Update(kube.Claims, key, kube.Someone, func(o client.Object) error {
+	_, _ = d.sim.server.Update(kube.Claims, key, kube.NoRequest, func(o client.Object) error {
 		o.SetFinalizers(nil)
 		return nil
 	})
 }
 
 func (d *driver) edit(key client.ObjectKey, change func(client.Object)) {
-	_, _ = d.world.server.Update(kube.Snapshots, key, kube.Someone, func(o client.Object) error {
+	_, _ = d.sim.server.Update(kube.Snapshots, key, kube.NoRequest, func(o client.Object) error {
 		change(o)
 		return nil
 	})
 }
 
 func (d *driver) report(key client.ObjectKey, change func(*snapshotv1.VolumeSnapshotStatus)) {
-	_, _ = d.world.server.UpdateStatus(kube.Snapshots, key, kube.Someone, func(o client.Object) error {
+	_, _ = d.sim.server.UpdateStatus(kube.Snapshots, key, kube.NoRequest, func(o client.Object) error {
 		s := o.(*snapshotv1.VolumeSnapshot)
 		if s.Status == nil {
 			s.Status = &snapshotv1.VolumeSnapshotStatus{}
@@ -253,6 +251,6 @@ func (d *driver) report(key client.ObjectKey, change func(*snapshotv1.VolumeSnap
 }
 
 func (d *driver) problem(text string) *snapshotv1.VolumeSnapshotError {
-	now := metav1.NewTime(d.world.now.Truncate(time.Second))
+	now := metav1.NewTime(d.sim.now.Truncate(time.Second))
 	return &snapshotv1.VolumeSnapshotError{Time: &now, Message: &text}
 }

@@ -10,10 +10,9 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
-// index is the store of one informer. What it returns is in an order of its
-// own, but in the same one in every run, where client-go's differs each time.
+// index is the store of one informer. It returns objects in the same order in every run; client-go's order varies.
 type index struct {
-	toolscache.Indexer // the engine reads, and reads with the methods below alone
+	toolscache.Indexer // nil: the engine calls only the methods below
 
 	functions toolscache.Indexers
 	objects   map[string]any
@@ -29,7 +28,7 @@ func newIndex(functions toolscache.Indexers) *index {
 	return x
 }
 
-// set stores an object under a key; nil removes it. It returns what was there.
+// set stores an object under a key, or removes it if it is nil, and returns the previous one.
 func (x *index) set(key string, o any) (before any) {
 	before = x.objects[key]
 	if before != nil {
@@ -59,7 +58,7 @@ func (x *index) each(o any, do func(in map[string][]any, value string)) {
 	for name, function := range x.functions {
 		values, err := function(o)
 		if err != nil {
-			panic(fmt.Sprintf("index %s: %v", name, err))
+			panic(fmt.Sprintf("compute index %s: %v", name, err))
 		}
 		for _, value := range values {
 			do(x.values[name], value)
@@ -86,7 +85,7 @@ func (x *index) List() []any {
 func (x *index) ByIndex(name, value string) ([]any, error) {
 	in, ok := x.values[name]
 	if !ok {
-		return nil, fmt.Errorf("there is no index %q", name)
+		return nil, fmt.Errorf("no index %q", name)
 	}
 	return slices.Clone(in[value]), nil
 }

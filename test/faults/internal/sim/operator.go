@@ -7,12 +7,15 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"time"
 
 	"github.com/go-logr/logr"
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,18 +30,19 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/sim/kube"
 )
 
-// maxClockSkew is the operator's, as shipped.
+// This file is the only one that uses the engine's API.
+
+// maxClockSkew is the operator's flag, as shipped.
 const maxClockSkew = time.Minute
 
-// operator is one process of the product: its engine, its caches, its queues and
-// its clock. What it remembers ends with it.
+// operator is one process of the product: its engine, informers, queues and clock. Its memory ends with it.
 type operator struct {
-	world   *world
-	number  int
-	ctx     context.Context
-	alive   bool
-	machine *mapcontroller.Machine
-	watches [3]*watch
+	sim       *simulation
+	number    int
+	ctx       context.Context
+	alive     bool
+	engine    *mapcontroller.Machine
+	informers [3]*informer
 
 	keys     *queue[mapcontroller.Request]
 	status   *queue[reconcile.Request]
@@ -50,14 +54,12 @@ var scheme = newScheme()
 func newScheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, snapshotv1.AddToScheme, v1alpha1.AddToScheme} {
-		if err := add(s); err != nil {
-			panic(err)
-		}
+		must(add(s))
 	}
 	return s
 }
 
-// transforms are what the product's cache does to what it holds, by kind.
+// transforms are the product's cache transforms, by kind.
 var transforms = productTransforms()
 
 func productTransforms() (by [3]toolscache.TransformFunc) {
@@ -67,30 +69,25 @@ func productTransforms() (by [3]toolscache.TransformFunc) {
 	}
 	for kind, options := range o.ByObject {
 		k, err := kube.KindOf(kind)
-		if err != nil {
-			panic(err)
-		}
+		must(err)
 		by[k] = options.Transform
 	}
 	return by
 }
 
-// strip is an object as the cache holds it.
-func (o *operator) strip(k kube.Kind, object client.Object) client.Object {
-	stripped, err := transforms[k](object.DeepCopyObject())
-	if err != nil {
-		panic(err)
-	}
-	return stripped.(client.Object)
+// transform returns an object as the product's cache holds it.
+func (o *operator) transform(k kube.Kind, object client.Object) client.Object {
+	transformed, err := transforms[k](object.DeepCopyObject())
+	must(err)
+	return transformed.(client.Object)
 }
 
-// start starts one more operator. How far each of its first lists is behind is
-// for lag to say.
-func (w *world) start(statusInterval time.Duration, lag func() int) *operator {
-	o := &operator{world: w, number: w.clocks.processes, alive: true}
-	w.clocks.processes++
+// start starts an operator. listLag returns by how many changes each initial list is behind.
+func (sim *simulation) start(statusInterval time.Duration, listLag func() int) *operator {
+	o := &operator{sim: sim, number: sim.clocks.processes, alive: true}
+	sim.clocks.processes++
 	o.ctx = logf.IntoContext(context.Background(), logr.Discard())
-	w.operators = append(w.operators, o)
+	sim.operators = append(sim.operators, o)
 
 	stores := snapshots.NewStores()
 	claimIndexers, snapshotIndexers := snapshots.Indexers()
@@ -103,15 +100,15 @@ func (w *world) start(statusInterval time.Duration, lag func() int) *operator {
 		kube.Snapshots: {&snapshotv1.VolumeSnapshot{}, snapshotIndexers},
 	} {
 		maps.Copy(s.indexers, toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc})
-		o.watches[k] = &watch{operator: o, kind: k, store: newIndex(s.indexers)}
-		stores.Add(s.object, o.watches[k].store)
+		o.informers[k] = &informer{operator: o, kind: k, store: newIndex(s.indexers)}
+		stores.Add(s.object, o.informers[k].store)
 	}
 	api := &apiClient{operator: o}
-	machine, err := snapshots.Assemble(
-		mapcontroller.Parts{Client: api, Live: api, Scheme: scheme, Discovery: served{}},
-		recorder{},
+	engine, err := snapshots.Assemble(
+		mapcontroller.Parts{Client: api, Live: api, Scheme: scheme, Discovery: allInstalled{}},
+		noEvents{},
 		snapshots.Options{
-			Workers:          1, // the engine's own goroutines, in turn
+			Workers:          1, // the engine's own goroutines, one after the other
 			StatusInterval:   statusInterval,
 			DeletesPerSecond: 50,
 			MaxClockSkew:     maxClockSkew,
@@ -122,83 +119,95 @@ func (w *world) start(statusInterval time.Duration, lag func() int) *operator {
 	if err != nil {
 		panic(fmt.Sprintf("assemble the product: %v", err))
 	}
-	o.machine = machine
-	o.connect(lag)
+	o.engine = engine
+	o.connect(listLag)
 	return o
 }
 
-// connect fills the caches, and then tells of what they hold and of all that
-// comes.
-func (o *operator) connect(lag func() int) {
-	m := o.machine
+// connect wires informers and queues to the engine, fills the caches, and delivers the initial lists and all events from then on.
+func (o *operator) connect(listLag func() int) {
+	m := o.engine
 	o.keys = newQueue(o, func(r mapcontroller.Request) (reconcile.Result, error) { return m.Keys.Reconcile(o.ctx, r) })
 	o.status = newQueue(o, func(r reconcile.Request) (reconcile.Result, error) { return m.Status.Reconcile(o.ctx, r) })
 	o.releases = newQueue(o, func(r mapcontroller.Release) (reconcile.Result, error) { return m.Releases.Reconcile(o.ctx, r) })
 
-	parents := handlersOf(o.ctx, o.keys, m.Parents)
-	wake := func(p client.Object) { o.status.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(p)}) }
-	o.watches[kube.Schedules].handlers = handlers{
-		created: func(p client.Object, initial bool) { wake(p); parents.created(p, initial) },
-		updated: func(before, after client.Object) { wake(after); parents.updated(before, after) },
-		deleted: func(p client.Object) { wake(p); parents.deleted(p) },
-	}
-	o.watches[kube.Claims].handlers = handlersOf(o.ctx, o.keys, m.Inputs[0])
-	outputs, vanished := handlersOf(o.ctx, o.keys, m.Outputs[0]), handlersOf(o.ctx, o.releases, m.Vanished[0])
-	o.watches[kube.Snapshots].handlers = handlers{
-		created: func(s client.Object, initial bool) { outputs.created(s, initial); vanished.created(s, initial) },
-		updated: func(before, after client.Object) { outputs.updated(before, after); vanished.updated(before, after) },
-		deleted: func(s client.Object) { outputs.deleted(s); vanished.deleted(s) },
-	}
+	wakeStatus := func(p client.Object) { o.status.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(p)}) }
+	o.informers[kube.Schedules].handlers = both(
+		handlers{
+			onCreate: func(p client.Object, _ bool) { wakeStatus(p) },
+			onUpdate: func(_, after client.Object) { wakeStatus(after) },
+			onDelete: wakeStatus,
+		},
+		handlersOf(o.ctx, o.keys, m.Parents))
+	o.informers[kube.Claims].handlers = handlersOf(o.ctx, o.keys, m.Inputs[0])
+	o.informers[kube.Snapshots].handlers = both(handlersOf(o.ctx, o.keys, m.Outputs[0]), handlersOf(o.ctx, o.releases, m.Vanished[0]))
 
-	var first [3][]client.Object
-	for k, t := range o.watches {
-		first[k] = t.fill(lag())
+	var initial [3][]client.Object
+	for k, i := range o.informers {
+		initial[k] = i.fill(listLag())
 	}
-	must(m.StatusSource(o.ctx, tardy{o.status}))
+	must(m.StatusSource(o.ctx, delayedQueue{o.status}))
 	must(m.ReleaseSource(o.ctx, o.releases))
-	for k, t := range o.watches {
-		for _, object := range first[k] {
-			t.handlers.created(object, true)
+	for k, i := range o.informers {
+		for _, object := range initial[k] {
+			i.handlers.onCreate(object, true)
 		}
-		t.stir()
+		i.wake()
 	}
 }
 
-func must(err error) {
-	if err != nil {
-		panic(err)
-	}
+// withServerClock wraps a transport in the product's, which reads the API server's clock off the answers.
+func (o *operator) withServerClock(base http.RoundTripper) http.RoundTripper {
+	return mapcontroller.ServerClock{Clock: operatorClock{o}, Base: base}
 }
 
 func handlersOf[T comparable](ctx context.Context, q *queue[T], h handler.TypedEventHandler[client.Object, T]) handlers {
 	return handlers{
-		created: func(o client.Object, initial bool) {
+		onCreate: func(o client.Object, initial bool) {
 			h.Create(ctx, event.TypedCreateEvent[client.Object]{Object: o, IsInInitialList: initial}, q)
 		},
-		updated: func(before, after client.Object) {
+		onUpdate: func(before, after client.Object) {
 			h.Update(ctx, event.TypedUpdateEvent[client.Object]{ObjectOld: before, ObjectNew: after}, q)
 		},
-		deleted: func(o client.Object) { h.Delete(ctx, event.TypedDeleteEvent[client.Object]{Object: o}, q) },
+		onDelete: func(o client.Object) { h.Delete(ctx, event.TypedDeleteEvent[client.Object]{Object: o}, q) },
 	}
 }
 
-// die ends the process where it stands: what it still asks for is not heard.
-func (o *operator) die() { o.alive = false }
-
-// bury forgets the operators that are gone.
-func (w *world) bury() {
-	var alive []*operator
-	for _, o := range w.operators {
-		if o.alive {
-			alive = append(alive, o)
-		}
+// both calls the first handlers, then the second.
+func both(a, b handlers) handlers {
+	return handlers{
+		onCreate: func(o client.Object, initial bool) { a.onCreate(o, initial); b.onCreate(o, initial) },
+		onUpdate: func(before, after client.Object) { a.onUpdate(before, after); b.onUpdate(before, after) },
+		onDelete: func(o client.Object) { a.onDelete(o); b.onDelete(o) },
 	}
-	w.operators = alive
 }
 
-// operatorClock is the operator's own, which may be wrong.
+// kill ends the process: answers to its pending requests are lost.
+func (o *operator) kill() { o.alive = false }
+
+// operatorClock is the operator's own clock, which may be wrong.
 type operatorClock struct{ *operator }
 
-func (c operatorClock) Now() time.Time { return c.world.now.Add(c.world.clocks.operator) }
+func (c operatorClock) Now() time.Time { return c.sim.now.Add(c.sim.clocks.operator) }
 
 func (c operatorClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
+// allInstalled is a discovery client to which all kinds are installed.
+type allInstalled struct {
+	discovery.ServerResourcesInterface // nil: the engine asks for one group and version at a time
+}
+
+// ServerResourcesForGroupVersion implements discovery.ServerResourcesInterface.
+func (allInstalled) ServerResourcesForGroupVersion(groupVersion string) (*metav1.APIResourceList, error) {
+	resources := map[string][]metav1.APIResource{
+		"v1":                                   {{Kind: "PersistentVolumeClaim"}},
+		snapshotv1.SchemeGroupVersion.String(): {{Kind: "VolumeSnapshot"}},
+	}
+	return &metav1.APIResourceList{GroupVersion: groupVersion, APIResources: resources[groupVersion]}, nil
+}
+
+// noEvents drops events: the product sends them from goroutines of their own.
+type noEvents struct{}
+
+// Eventf implements events.EventRecorder.
+func (noEvents) Eventf(_, _ runtime.Object, _, _, _, _ string, _ ...any) {}

@@ -17,27 +17,26 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/sim/kube"
 )
 
-// Orphans judges that a schedule that had its finalizer when it was deleted, and
-// was not deleted in the foreground, went only when none of the snapshots that it
-// had then was left to the garbage collector.
+// Orphans judges schedules that had the release finalizer when they were deleted, other than in the foreground: none may end while
+// it still controls a snapshot that it controlled at the deletion, because the garbage collector would delete that one.
 func Orphans(h *history.History) []oracle.Violation {
 	var found []oracle.Violation
 	snapshots := map[types.UID]*snapshotv1.VolumeSnapshot{}
-	outlive := map[types.UID][]types.UID{}
+	mustSurvive := map[types.UID][]types.UID{}
 	for i, c := range h.Changes {
 		switch before := c.Before.(type) {
 		case *snapshotv1.VolumeSnapshot:
 			delete(snapshots, before.UID)
 		case *v1alpha1.SnapshotSchedule:
-			if going(c) && slices.Contains(before.Finalizers, v1alpha1.FinalizerRelease) &&
+			if beginsDeletion(c) && slices.Contains(before.Finalizers, v1alpha1.FinalizerRelease) &&
 				!slices.Contains(c.After.GetFinalizers(), kube.FinalizerForeground) {
-				outlive[before.UID] = ownedBy(snapshots, before)
+				mustSurvive[before.UID] = ownedBy(snapshots, before)
 			}
 			if c.After == nil {
-				if left := stillOwned(snapshots, before, outlive[before.UID]); left != "" {
+				if left := stillOwned(snapshots, before, mustSurvive[before.UID]); left != "" {
 					found = append(found, oracle.Violation{
 						Oracle: "Orphan", At: c.At, Change: i, Request: c.Request,
-						Message: fmt.Sprintf("SnapshotSchedule %s went, and left VolumeSnapshot %s to the garbage collector", before.Name, left),
+						Message: fmt.Sprintf("SnapshotSchedule %s was removed while it still controlled VolumeSnapshot %s", before.Name, left),
 					})
 				}
 			}
@@ -49,7 +48,7 @@ func Orphans(h *history.History) []oracle.Violation {
 	return found
 }
 
-func going(c history.Change) bool {
+func beginsDeletion(c history.Change) bool {
 	return c.After != nil && c.After.GetDeletionTimestamp() != nil && c.Before.GetDeletionTimestamp() == nil
 }
 

@@ -11,13 +11,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// queue is a controller's: an item is in it once, at the earliest time that was
-// asked for, and what is taken out takes its other times along.
+// queue is the work queue of one controller, and its single worker. It holds an item once, at the earliest time that was asked for;
+// taking an item out drops its later times.
 type queue[T comparable] struct {
-	workqueue.TypedRateLimitingInterface[T] // the engine adds, and nothing else
+	workqueue.TypedRateLimitingInterface[T] // nil: the engine calls no other method
 
 	operator  *operator
-	lane      lane
+	worker    worker
 	reconcile func(T) (reconcile.Result, error)
 	due       map[T]time.Time
 	failures  map[T]int
@@ -30,18 +30,17 @@ func newQueue[T comparable](o *operator, reconcile func(T) (reconcile.Result, er
 // Add implements workqueue.TypedInterface.
 func (q *queue[T]) Add(item T) { q.AddAfter(item, 0) }
 
-// AddAfter implements workqueue.TypedDelayingInterface. Its timers know nothing
-// of the operator's clock.
+// AddAfter implements workqueue.TypedDelayingInterface. Its timers run by the simulation's clock, not by the operator's.
 func (q *queue[T]) AddAfter(item T, d time.Duration) {
-	w := q.operator.world
-	at := w.now.Add(max(d, 0) + between(w.luck, time.Microsecond, 5*time.Millisecond))
+	sim := q.operator.sim
+	at := sim.now.Add(max(d, 0) + between(sim.timingRand, time.Microsecond, 5*time.Millisecond))
 	if due, ok := q.due[item]; ok && !at.Before(due) {
 		return
 	}
 	q.due[item] = at
-	w.agenda.add(at, &q.lane, func() {
+	sim.timers.add(at, &q.worker, func() {
 		if q.operator.alive && q.due[item].Equal(at) {
-			q.work(item)
+			q.process(item)
 		}
 	})
 }
@@ -57,15 +56,15 @@ func (q *queue[T]) AddRateLimited(item T) {
 // Forget implements workqueue.TypedRateLimitingInterface.
 func (q *queue[T]) Forget(item T) { delete(q.failures, item) }
 
-func (q *queue[T]) work(item T) {
+func (q *queue[T]) process(item T) {
 	delete(q.due, item)
-	q.lane.busy = true
+	q.worker.busy = true
 	result, err := q.reconcile(item)
-	q.lane.busy = false
+	q.worker.busy = false
 	if !q.operator.alive {
 		return
 	}
-	q.operator.world.reconciles++
+	q.operator.sim.reconciles++
 	if err != nil {
 		q.AddRateLimited(item)
 		return
@@ -76,12 +75,11 @@ func (q *queue[T]) work(item T) {
 	}
 }
 
-// tardy is how a status controller that has much to do is woken by keys: later,
-// and once for many. Nothing but status rests on it, and to work one out takes
-// longer than all else in a run.
-type tardy struct{ *queue[reconcile.Request] }
+// delayedQueue adds to the status queue later than asked for, so that one reconcile covers many key events. Only status depends on it,
+// and aggregating it is the most expensive part of a simulation.
+type delayedQueue struct{ *queue[reconcile.Request] }
 
 // AddAfter implements workqueue.TypedDelayingInterface.
-func (t tardy) AddAfter(item reconcile.Request, d time.Duration) {
-	t.queue.AddAfter(item, d+t.operator.world.statusDelay)
+func (d delayedQueue) AddAfter(item reconcile.Request, after time.Duration) {
+	d.queue.AddAfter(item, after+d.operator.sim.statusDelay)
 }

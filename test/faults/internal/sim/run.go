@@ -1,15 +1,14 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sim plays the whole decision path of the product, from watch events to
-// writes and status, in one loop under a clock of its own: ninety days of a
-// cluster in a moment, with users, drivers, crashes, lagging caches and lying
-// clocks drawn from a seed. One seed gives one history, to the byte.
 package sim
 
 import (
+	"context"
 	"net/http"
+	"runtime"
 	"slices"
+	"sync"
 	"time"
 
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
@@ -17,68 +16,119 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/sim/kube"
 )
 
-// Days is how long things go wrong in a run.
+// Days is how long faults happen in a simulation.
 const Days = 90
 
-// Result is what a run came to.
+// Result is the outcome of one simulation.
 type Result struct {
 	Seed    uint64
 	History *history.History
-	// Violations are the guarantees that were broken, in the order of oracles.
-	Violations []oracle.Violation
-	// Open are those that are known (open.go).
-	Open []oracle.Violation
-	// Reconciles counts the operators' looks, Snapshots what they created.
+	// Violations are the broken guarantees, in the order of the oracles, without those that are known (known.go).
+	Violations, Known []oracle.Violation
+	// Reconciles counts the operators' reconciles, Snapshots what they created.
 	Reconciles, Snapshots int
 }
 
-// Run lives one life and judges it.
+// Run simulates a seed and judges it.
 func Run(seed uint64) Result {
-	w, atEnd := live(seed)
-	violations, known := w.split(slices.Concat(oracle.Judge(w.history), Slots(w.history), Orphans(w.history), atEnd))
+	sim, atEnd := simulate(seed)
+	violations, known := sim.splitKnown(slices.Concat(oracle.Judge(sim.history), oracle.Slots(sim.history), Orphans(sim.history), atEnd))
 	return Result{
-		Seed: seed, History: w.history, Reconciles: w.reconciles, Snapshots: w.snapshots(),
-		Violations: violations, Open: known,
+		Seed: seed, History: sim.history, Reconciles: sim.reconciles, Snapshots: sim.snapshotsCreated(),
+		Violations: violations, Known: known,
 	}
 }
 
-// live lives one life: with faults, then without, then with nothing to do.
-func live(seed uint64) (w *world, atEnd []oracle.Violation) {
+// simulate runs a seed: with faults, then without, then with nothing to do.
+func simulate(seed uint64) (sim *simulation, atEnd []oracle.Violation) {
 	const day = 24 * time.Hour
-	w = newWorld(seed)
-	until := began.Add(Days * day)
-	w.statusInterval = pick(w.chance, 5*time.Second, time.Minute, 10*time.Minute)
-	w.statusDelay = pick(w.chance, 10*time.Minute, time.Hour, 3*time.Hour, 3*time.Hour, 6*time.Hour, 6*time.Hour, 6*time.Hour)
-	l := newLife(w, until)
-	w.start(w.statusInterval, w.lag)
-	w.history.Windows = append(w.history.Windows, history.Window{Kind: history.Faulty, From: began, Until: until, Process: -1})
-	w.run(until)
-	w.calm()
-	w.run(w.now.Add(calmDays * day))
-	for range 5 { // status may be behind what has just happened, by its interval
-		if atEnd = judgeEnd(w); len(atEnd) == 0 {
+	sim = newSimulation(seed)
+	until := startTime.Add(Days * day)
+	sim.statusInterval = pick(sim.actionRand, 5*time.Second, time.Minute, 10*time.Minute)
+	sim.statusDelay = pick(sim.actionRand, 10*time.Minute, time.Hour, 3*time.Hour, 3*time.Hour, 6*time.Hour, 6*time.Hour, 6*time.Hour)
+	sc := newScenario(sim, until)
+	sim.start(sim.statusInterval, sim.listLag)
+	sim.history.Windows = append(sim.history.Windows, history.Window{Kind: history.Faulty, From: startTime, Until: until, Process: -1})
+	sim.run(until)
+	sim.stopFaults()
+	sim.run(sim.now.Add(quietDays * day))
+	for range 5 { // status lags behind the latest changes, by its interval
+		if atEnd = judgeFinalState(sim); len(atEnd) == 0 {
 			break
 		}
-		w.run(w.now.Add(slack / 2))
+		sim.run(sim.now.Add(slack / 2))
 	}
-	atEnd = append(atEnd, l.collide()...)
-	l.rest()
-	w.run(w.now.Add(2 * day))
-	idle := history.Window{Kind: history.Idle, From: w.now, Process: -1}
-	w.run(w.now.Add(day / 4))
-	idle.Until = w.now
-	w.history.Windows = append(w.history.Windows, idle)
-	w.history.Ended = w.now
-	return w, atEnd
+	atEnd = append(atEnd, sc.judgeNameCollision()...)
+	sc.goIdle()
+	sim.run(sim.now.Add(2 * day))
+	idle := history.Window{Kind: history.Idle, From: sim.now, Process: -1}
+	sim.run(sim.now.Add(day / 4))
+	idle.Until = sim.now
+	sim.history.Windows = append(sim.history.Windows, idle)
+	sim.history.Ended = sim.now
+	return sim, atEnd
 }
 
-// snapshots counts what the operators created.
-func (w *world) snapshots() int {
+// snapshotsCreated counts the operators' successful creates.
+func (sim *simulation) snapshotsCreated() int {
 	n := 0
-	for _, r := range w.history.Requests {
+	for _, r := range sim.history.Requests {
 		if r.Verb == "create" && r.Resource == kube.Snapshots.Resource().Resource && r.Code == http.StatusOK {
 			n++
 		}
 	}
 	return n
+}
+
+// Progress is reported after each of many simulations.
+type Progress struct {
+	Done, Total, Failed int
+	// Known counts the known breaches.
+	Known int
+	Took  time.Duration
+	// Last is the simulation that has just ended.
+	Last *Result
+}
+
+// RunMany simulates n seeds, from the first on, as many at once as there are processors, and returns those that broke a guarantee, by
+// seed. It calls progress, unless nil, from one goroutine at a time. When the context ends it starts no more.
+func RunMany(ctx context.Context, first uint64, n int, progress func(Progress)) []Result {
+	var (
+		mu        sync.Mutex
+		failed    = map[uint64]Result{}
+		p         = Progress{Total: n}
+		startedAt = time.Now()
+		seeds     = make(chan uint64)
+		workers   sync.WaitGroup
+	)
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for seed := range seeds {
+				r := Run(seed)
+				mu.Lock()
+				if len(r.Violations) > 0 {
+					failed[seed] = r
+				}
+				p.Done++
+				p.Known += len(r.Known)
+				p.Failed, p.Took, p.Last = len(failed), time.Since(startedAt), &r
+				if progress != nil {
+					progress(p)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for seed := first; seed < first+uint64(n) && ctx.Err() == nil; seed++ {
+		seeds <- seed
+	}
+	close(seeds)
+	workers.Wait()
+	var results []Result
+	for seed := first; seed < first+uint64(n); seed++ {
+		if r, ok := failed[seed]; ok {
+			results = append(results, r)
+		}
+	}
+	return results
 }

@@ -4,7 +4,6 @@
 package sim
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -14,45 +13,43 @@ import (
 	"strconv"
 	"sync"
 	"testing"
-	"time"
 
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
 )
 
-// found are seeds whose lives once broke a guarantee, and what they found.
-var found = map[uint64]string{
+// regressionSeeds are seeds that once broke a guarantee, and why.
+var regressionSeeds = map[uint64]string{
 	4:   "a foreground deletion waited for a restore that someone else's snapshot kept from ending",
-	26:  "the cap counted a snapshot that was held for a restore, which a late cache did not show: an open breach",
-	100: "a snapshot went by the cap, which counted newer ones that a user had deleted unseen",
-	106: "tiers took the newest snapshot for an old one that was put back, and its slot was due again",
-	145: "status went on to tell the slot of a clock that had been ahead",
-	218: "an oracle took a floor that a late cache knew for none",
-	236: "status was patched from an old copy of the schedule, and counted more ready snapshots than there were",
+	26:  "the cap counted a snapshot that was held for a restore, which a lagging cache did not show: a known breach",
+	100: "the cap deleted a snapshot, because it counted newer ones whose deletion the cache had not seen",
+	106: "tiers preferred an old snapshot that was restored later to the newest one, whose slot was then due again",
+	145: "status kept the slot of a clock that had been ahead",
+	218: "an oracle did not count a floor that a lagging cache knew",
+	236: "status was patched from an old copy of the schedule, and counted more ready snapshots than existed",
 	274: "as with 106, with an interval",
-	475: "an oracle did not know that a clock that is set back comes to a slot once more",
+	475: "an oracle did not know that a clock that is set back reaches a slot again",
 }
 
-// lives is how many TestLives lives, from seed 0 on. The campaign lives as many as
-// it is told; so does LIVES=1000 go test -run TestManyLives.
-const lives = 200
+// seedsInCI is how many seeds TestSimulations runs, from 0 on. For more: go run ./test/faults/mutants/simulations -n 1000.
+const seedsInCI = 200
 
-func TestLives(t *testing.T) {
-	n := uint64(lives)
+func TestSimulations(t *testing.T) {
+	n := uint64(seedsInCI)
 	if testing.Short() {
 		n = 10
 	}
-	seeds := maps.Clone(found)
+	seeds := maps.Clone(regressionSeeds)
 	for seed := range n {
-		seeds[seed] = found[seed]
+		seeds[seed] = regressionSeeds[seed]
 	}
-	var all tally
-	t.Run("lives", func(t *testing.T) {
-		for seed, what := range seeds {
+	var all activity
+	t.Run("seeds", func(t *testing.T) {
+		for seed, why := range seeds {
 			t.Run(fmt.Sprint(seed), func(t *testing.T) {
 				t.Parallel()
 				r := Run(seed)
 				if len(r.Violations) > 0 {
-					t.Errorf("%s\n%s", what, r)
+					t.Errorf("%s\n%s", why, r)
 				}
 				all.add(r)
 			})
@@ -61,30 +58,11 @@ func TestLives(t *testing.T) {
 	all.check(t, len(seeds))
 }
 
-func TestManyLives(t *testing.T) {
-	text := os.Getenv("LIVES")
-	if text == "" {
-		t.Skip("LIVES is not set: write LIVES=1000 to live so many")
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("LIVES is %q; write a number such as 1000", text)
-	}
-	told := func(p Progress) {
-		if p.Done%20 == 0 || p.Done == p.Total {
-			t.Logf("%d of %d lives, %d failed, %s", p.Done, p.Total, p.Failed, p.Took.Round(time.Second))
-		}
-	}
-	for _, r := range RunMany(context.Background(), 0, n, told) {
-		t.Error(r)
-	}
-}
-
-// TestSeed repeats one life: SEED=7 go test -run TestSeed -v.
+// TestSeed repeats one simulation: SEED=7 go test -run TestSeed -v.
 func TestSeed(t *testing.T) {
 	text := os.Getenv("SEED")
 	if text == "" {
-		t.Skip("SEED is not set: write SEED=7 to see that life once more")
+		t.Skip("SEED is not set: write SEED=7 to repeat that simulation")
 	}
 	seed, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
@@ -98,9 +76,8 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// A seed that does not give the same history again is worth nothing, and two
-// runs at once must not touch each other.
-func TestSameSeedSameHistory(t *testing.T) {
+// A seed repeats its history exactly, also beside another run in the process.
+func TestSameSeedGivesSameHistory(t *testing.T) {
 	for seed := range uint64(2) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
@@ -126,15 +103,14 @@ func digest(t *testing.T, h *history.History) string {
 	return fmt.Sprintf("%x", sum.Sum(nil))
 }
 
-// tally counts what happened in lives: those in which nothing does would break
-// nothing.
-type tally struct {
+// activity counts what happened in all simulations: where too little happens, nothing is tested.
+type activity struct {
 	mu sync.Mutex
 
 	created, deleted, patched, starts, refused, skewed int
 }
 
-func (a *tally) add(r Result) {
+func (a *activity) add(r Result) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.created += r.Snapshots
@@ -152,25 +128,25 @@ func (a *tally) add(r Result) {
 		last = max(last, q.Process)
 	}
 	a.starts += last + 1
-	for _, w := range r.History.Windows {
-		if w.Kind == history.Skewed {
+	for _, sim := range r.History.Windows {
+		if sim.Kind == history.Skewed {
 			a.skewed++
 		}
 	}
 }
 
-func (a *tally) check(t *testing.T, lives int) {
+func (a *activity) check(t *testing.T, seeds int) {
 	for what, n := range map[string]struct{ is, each int }{
-		"snapshots created":           {a.created, 150},
-		"snapshots deleted":           {a.deleted, 100},
-		"adoptions and releases":      {a.patched, 20},
-		"starts of operators":         {a.starts, 30},
-		"requests refused":            {a.refused, 1000},
-		"stretches with clocks apart": {a.skewed, 2},
+		"snapshots created":      {a.created, 150},
+		"snapshots deleted":      {a.deleted, 100},
+		"adoptions and releases": {a.patched, 20},
+		"operator starts":        {a.starts, 30},
+		"requests refused":       {a.refused, 1000},
+		"windows of clock skew":  {a.skewed, 2},
 	} {
 		t.Logf("%s: %d", what, n.is)
-		if want := n.each * lives; n.is < want {
-			t.Errorf("%s: %d in %d lives, want %d or more", what, n.is, lives, want)
+		if want := n.each * seeds; n.is < want {
+			t.Errorf("%s: %d in %d simulations, want %d or more", what, n.is, seeds, want)
 		}
 	}
 }

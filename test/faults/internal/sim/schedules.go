@@ -8,67 +8,65 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/sim/kube"
 )
 
-func (l *life) createSchedule(name string) {
+// What users do to schedules.
+
+func (sc *scenario) createSchedule(name string) {
 	spec := v1alpha1.SnapshotScheduleSpec{}
-	for _, draw := range fields {
-		draw(l.chance, &spec)
+	for _, draw := range specParts {
+		draw(sc.actionRand, &spec)
 	}
-	_, err := l.server.Create(&v1alpha1.SnapshotSchedule{
-		ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: name},
+	_, err := sc.server.Create(&v1alpha1.SnapshotSchedule{
+		ObjectMeta: metav1.ObjectMeta{Namespace: sc.namespace, Name: name},
 		Spec:       spec,
-	}, kube.Someone)
+	}, kube.NoRequest)
 	must(err)
 }
 
-func (l *life) fillSchedules() {
-	for _, name := range l.schedules {
-		if l.find(kube.Schedules, name) == nil {
-			l.createSchedule(name)
+func (sc *scenario) recreateSchedules() {
+	for _, name := range sc.schedules {
+		if sc.find(kube.Schedules, name) == nil {
+			sc.createSchedule(name)
 		}
 	}
 }
 
-// editSchedule draws one part of a spec anew. What was wrong with it goes.
-func (l *life) editSchedule() {
-	name := pick(l.chance, l.schedules...)
-	if l.schedule(name) == nil {
+// editSchedule draws one part of a spec again, and repairs an invalid spec.
+func (sc *scenario) editSchedule() {
+	name := pick(sc.actionRand, sc.schedules...)
+	if sc.schedule(name) == nil {
 		return
 	}
-	draw := pick(l.chance, fields...)
-	l.edit(kube.Schedules, name, func(o client.Object) {
-		s := o.(*v1alpha1.SnapshotSchedule)
-		draw(l.chance, &s.Spec)
-		mend(l.chance, &s.Spec)
+	draw := pick(sc.actionRand, specParts...)
+	sc.editSpec(name, func(spec *v1alpha1.SnapshotScheduleSpec) {
+		draw(sc.actionRand, spec)
+		repairSpec(sc.actionRand, spec)
 	})
 }
 
-// breakSpec writes what only the controller can see to be wrong; it is mended
-// with the next edit, or after a while.
-func (l *life) breakSpec() {
-	name := pick(l.chance, l.schedules...)
-	if l.schedule(name) == nil {
+// breakSpec makes a spec invalid in a way that only the controller detects, until the next edit or for some time.
+func (sc *scenario) breakSpec() {
+	name := pick(sc.actionRand, sc.schedules...)
+	if sc.schedule(name) == nil {
 		return
 	}
-	l.edit(kube.Schedules, name, func(o client.Object) {
-		spec := &o.(*v1alpha1.SnapshotSchedule).Spec
+	sc.editSpec(name, func(spec *v1alpha1.SnapshotScheduleSpec) {
 		switch {
 		case spec.Schedule == "":
 			spec.Jitter = spec.SnapshotInterval
-		case oneIn(l.chance, 2):
+		case oneIn(sc.actionRand, 2):
 			spec.Schedule = neverFires
 		default:
 			spec.TimeZone = unknownZone
 		}
 	})
-	l.later(between(l.chance, time.Minute, 5*24*time.Hour), func() {
-		if l.schedule(name) != nil {
-			l.edit(kube.Schedules, name, func(o client.Object) { mend(l.chance, &o.(*v1alpha1.SnapshotSchedule).Spec) })
+	sc.later(between(sc.actionRand, time.Minute, 5*24*time.Hour), func() {
+		if sc.schedule(name) != nil {
+			sc.editSpec(name, func(spec *v1alpha1.SnapshotScheduleSpec) { repairSpec(sc.actionRand, spec) })
 		}
 	})
 }
@@ -78,56 +76,38 @@ const (
 	unknownZone = "Mars/Olympus_Mons"
 )
 
-func mend(r *rand.Rand, spec *v1alpha1.SnapshotScheduleSpec) {
+func repairSpec(r *rand.Rand, spec *v1alpha1.SnapshotScheduleSpec) {
 	if spec.Schedule == neverFires || spec.TimeZone == unknownZone || spec.Jitter != "" && spec.Jitter == spec.SnapshotInterval {
 		drawTimes(r, spec)
 	}
 }
 
-func (l *life) suspend() {
-	name := pick(l.chance, l.schedules...)
-	if l.schedule(name) == nil {
+func (sc *scenario) suspend() {
+	name := pick(sc.actionRand, sc.schedules...)
+	if sc.schedule(name) == nil {
 		return
 	}
-	l.edit(kube.Schedules, name, func(o client.Object) { o.(*v1alpha1.SnapshotSchedule).Spec.Suspend = true })
-	l.later(between(l.chance, time.Hour, 4*24*time.Hour), func() {
-		if l.schedule(name) != nil {
-			l.edit(kube.Schedules, name, func(o client.Object) { o.(*v1alpha1.SnapshotSchedule).Spec.Suspend = false })
+	sc.editSpec(name, func(spec *v1alpha1.SnapshotScheduleSpec) { spec.Suspend = true })
+	sc.later(between(sc.actionRand, time.Hour, 4*24*time.Hour), func() {
+		if sc.schedule(name) != nil {
+			sc.editSpec(name, func(spec *v1alpha1.SnapshotScheduleSpec) { spec.Suspend = false })
 		}
 	})
 }
 
-func (l *life) deleteSchedule() {
-	name := pick(l.chance, l.schedules...)
-	if l.schedule(name) == nil {
+func (sc *scenario) deleteSchedule() {
+	name := pick(sc.actionRand, sc.schedules...)
+	if sc.schedule(name) == nil {
 		return
 	}
-	policy := pick(l.chance, metav1.DeletePropagationBackground, metav1.DeletePropagationBackground,
+	policy := pick(sc.actionRand, metav1.DeletePropagationBackground, metav1.DeletePropagationBackground,
 		metav1.DeletePropagationOrphan, metav1.DeletePropagationOrphan, metav1.DeletePropagationForeground)
-	must(l.server.Delete(kube.Schedules, l.key(name), metav1.DeleteOptions{PropagationPolicy: &policy}, kube.Someone))
-	if oneIn(l.chance, 2) { // and is made anew, perhaps before the operator has seen it go
-		l.later(between(l.luck, 10*time.Millisecond, 2*time.Minute), func() {
-			if l.find(kube.Schedules, name) == nil {
-				l.createSchedule(name)
+	must(sc.server.Delete(kube.Schedules, sc.key(name), metav1.DeleteOptions{PropagationPolicy: &policy}, kube.NoRequest))
+	if oneIn(sc.actionRand, 2) { // and creates it again, perhaps before the operator has seen the deletion
+		sc.later(between(sc.timingRand, 10*time.Millisecond, 2*time.Minute), func() {
+			if sc.find(kube.Schedules, name) == nil {
+				sc.createSchedule(name)
 			}
 		})
-	}
-}
-
-// rest leaves nothing to do: no slots, and nothing that may expire.
-func (l *life) rest() {
-	for _, o := range l.server.List(kube.Schedules) {
-		l.edit(kube.Schedules, o.GetName(), func(o client.Object) {
-			spec := &o.(*v1alpha1.SnapshotSchedule).Spec
-			mend(l.chance, spec) // under an invalid spec the counts stay what they were
-			spec.Suspend = true
-			o.SetAnnotations(nil)
-		})
-	}
-	for _, o := range l.server.List(kube.Claims) {
-		l.edit(kube.Claims, o.GetName(), func(o client.Object) { o.SetAnnotations(nil) })
-	}
-	for _, o := range l.server.List(kube.Snapshots) {
-		l.annotate(o, func(all map[string]string) { all[v1alpha1.AnnotationHold] = "" })
 	}
 }

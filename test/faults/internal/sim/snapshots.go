@@ -15,45 +15,38 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/sim/kube"
 )
 
-func (l *life) deleteSnapshot() {
-	if s := l.someSnapshot(); s != nil {
-		must(l.server.Delete(kube.Snapshots, client.ObjectKeyFromObject(s), metav1.DeleteOptions{}, kube.Someone))
+// What users and backup tools do to snapshots.
+
+func (sc *scenario) deleteSnapshot() {
+	if s := sc.anySnapshot(); s != nil {
+		sc.delete(kube.Snapshots, s.Name)
 	}
 }
 
-func (l *life) holdSnapshot() {
-	if s := l.someSnapshot(); s != nil {
-		l.annotate(s, func(all map[string]string) { all[v1alpha1.AnnotationHold] = "" })
+func (sc *scenario) holdSnapshot() {
+	if s := sc.anySnapshot(); s != nil {
+		sc.annotate(kube.Snapshots, s.Name, hold)
 	}
 }
 
-func (l *life) letGoOfHolds() {
-	for _, o := range l.server.List(kube.Snapshots) {
+func hold(annotations map[string]string) { annotations[v1alpha1.AnnotationHold] = "" }
+
+func (sc *scenario) removeHolds() {
+	for _, o := range sc.server.List(kube.Snapshots) {
 		if _, held := o.GetAnnotations()[v1alpha1.AnnotationHold]; held {
-			l.annotate(o, func(all map[string]string) { delete(all, v1alpha1.AnnotationHold) })
+			sc.annotate(kube.Snapshots, o.GetName(), func(all map[string]string) { delete(all, v1alpha1.AnnotationHold) })
 		}
 	}
 }
 
-func (l *life) annotate(s client.Object, change func(map[string]string)) {
-	l.edit(kube.Snapshots, s.GetName(), func(o client.Object) {
-		annotations := maps.Clone(o.GetAnnotations())
-		if annotations == nil {
-			annotations = map[string]string{}
-		}
-		change(annotations)
-		o.SetAnnotations(annotations)
-	})
-}
-
-// releaseSnapshot takes a snapshot out of its schedule, by each of the ways.
-func (l *life) releaseSnapshot() {
-	s := l.someSnapshot()
+// releaseSnapshot takes a snapshot out of its schedule, in one of the ways that a user has.
+func (sc *scenario) releaseSnapshot() {
+	s := sc.anySnapshot()
 	if s == nil || s.Labels[v1alpha1.LabelMapKey] == "" {
 		return
 	}
-	way := l.chance.IntN(4)
-	l.edit(kube.Snapshots, s.Name, func(o client.Object) {
+	way := sc.actionRand.IntN(4)
+	sc.edit(kube.Snapshots, s.Name, func(o client.Object) {
 		labels := maps.Clone(o.GetLabels())
 		switch way {
 		case 0, 1:
@@ -67,43 +60,44 @@ func (l *life) releaseSnapshot() {
 	})
 }
 
-// recreateSnapshot is a backup tool that puts a snapshot back as it was, but
-// for who controls it: an orphan.
-func (l *life) recreateSnapshot() {
-	s := l.someSnapshot()
+// recreateSnapshot is a backup tool that restores a snapshot after its deletion, without a controller: an orphan.
+func (sc *scenario) recreateSnapshot() {
+	s := sc.anySnapshot()
 	if s == nil {
 		return
 	}
-	l.later(between(l.chance, time.Hour, 10*24*time.Hour), func() {
-		if l.server.Find(kube.Snapshots, client.ObjectKeyFromObject(s)) == nil {
-			l.createSnapshot(s.Name, s.Labels, s.Annotations, s.Spec, nil)
+	sc.later(between(sc.actionRand, time.Hour, 10*24*time.Hour), func() {
+		if sc.find(kube.Snapshots, s.Name) == nil {
+			sc.createSnapshot(s.Name, s, nil)
 		}
 	})
 }
 
-// foreignSnapshot is another controller's, whatever its labels say. The namespace
-// stands for that controller's object: an owner must exist.
-func (l *life) foreignSnapshot() {
-	s := l.someSnapshot()
-	name := "foreign-" + l.now.Format("0102150405")
-	if s == nil || l.find(kube.Snapshots, name) != nil {
+// createForeignSnapshot copies a snapshot, labels included, under another controller.
+func (sc *scenario) createForeignSnapshot() {
+	s := sc.anySnapshot()
+	name := "foreign-" + sc.now.Format("0102150405")
+	if s == nil || sc.find(kube.Snapshots, name) != nil {
 		return
 	}
-	l.createSnapshot(name, s.Labels, s.Annotations, s.Spec, []metav1.OwnerReference{{
-		APIVersion: "v1", Kind: "Namespace", Name: l.namespace, UID: l.namespaceUID, Controller: new(true),
-	}})
+	sc.createSnapshot(name, s, sc.foreignController())
 }
 
-func (l *life) createSnapshot(
-	name string, labels, annotations map[string]string, spec snapshotv1.VolumeSnapshotSpec, owners []metav1.OwnerReference,
-) {
-	annotations = maps.Clone(annotations)
+// foreignController is the namespace, which stands for any object: the garbage collector requires that an owner exists.
+func (sc *scenario) foreignController() []metav1.OwnerReference {
+	return []metav1.OwnerReference{{
+		APIVersion: "v1", Kind: "Namespace", Name: sc.namespace, UID: sc.namespaceUID, Controller: new(true),
+	}}
+}
+
+func (sc *scenario) createSnapshot(name string, like *snapshotv1.VolumeSnapshot, owners []metav1.OwnerReference) {
+	annotations := maps.Clone(like.Annotations)
 	delete(annotations, v1alpha1.AnnotationHold)
-	_, err := l.server.Create(&snapshotv1.VolumeSnapshot{
+	_, err := sc.server.Create(&snapshotv1.VolumeSnapshot{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: l.namespace, Name: name, Labels: labels, Annotations: annotations, OwnerReferences: owners,
+			Namespace: sc.namespace, Name: name, Labels: like.Labels, Annotations: annotations, OwnerReferences: owners,
 		},
-		Spec: spec,
-	}, kube.Someone)
+		Spec: like.Spec,
+	}, kube.NoRequest)
 	must(err)
 }

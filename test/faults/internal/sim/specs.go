@@ -11,9 +11,8 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-// fields draw the parts of a spec, each by itself, so that an edit may draw one
-// alone.
-var fields = []func(*rand.Rand, *v1alpha1.SnapshotScheduleSpec){
+// specParts draw the parts of a spec, each on its own, so that an edit can draw a single one.
+var specParts = []func(*rand.Rand, *v1alpha1.SnapshotScheduleSpec){
 	drawTimes, drawSelector, drawTTL, drawTiers, drawCap, drawFloor, drawDetached, drawDeadlines, drawDeletionPolicy,
 }
 

@@ -21,7 +21,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-// realServer puts the rules to a real API server.
+// realServer tests the rules against a real API server.
 type realServer struct{ client.Client }
 
 var empty = map[Kind]func() client.Object{
@@ -68,11 +68,11 @@ func (r realServer) remove(k Kind, name string, options metav1.DeleteOptions) er
 	})
 }
 
-// The rules hold on a real API server, without controllers, just as on this one.
+// A real API server without controllers follows the same rules.
 func TestRulesOnARealServer(t *testing.T) {
 	assets := os.Getenv("KUBEBUILDER_ASSETS")
 	if assets == "" {
-		t.Skip("KUBEBUILDER_ASSETS is not set: put it in front of the test as make test-integration does")
+		t.Skip("KUBEBUILDER_ASSETS is not set: make test-integration sets it")
 	}
 	environment := &envtest.Environment{
 		CRDDirectoryPaths: []string{

@@ -14,7 +14,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-// Kind is one of the kinds that the server knows.
+// Kind is one of the kinds that the server stores.
 type Kind int
 
 const (
@@ -29,15 +29,20 @@ const (
 	kinds
 )
 
-var resources = [kinds]schema.GroupResource{
-	{Group: v1alpha1.GroupName, Resource: "snapshotschedules"},
-	{Resource: "persistentvolumeclaims"},
-	{Group: snapshotv1.GroupName, Resource: "volumesnapshots"},
-	{Resource: "namespaces"},
+var kindInfo = [kinds]struct {
+	resource string
+	gvk      schema.GroupVersionKind
+}{
+	{"snapshotschedules", v1alpha1.GroupVersion.WithKind("SnapshotSchedule")},
+	{"persistentvolumeclaims", corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim")},
+	{"volumesnapshots", snapshotv1.SchemeGroupVersion.WithKind("VolumeSnapshot")},
+	{"namespaces", corev1.SchemeGroupVersion.WithKind("Namespace")},
 }
 
-// Resource is the kind's name in requests and in RBAC.
-func (k Kind) Resource() schema.GroupResource { return resources[k] }
+// Resource is the kind's resource, as in requests and RBAC.
+func (k Kind) Resource() schema.GroupResource {
+	return schema.GroupResource{Group: kindInfo[k].gvk.Group, Resource: kindInfo[k].resource}
+}
 
 // KindOf returns the kind of a typed object.
 func KindOf(o any) (Kind, error) {
@@ -51,22 +56,17 @@ func KindOf(o any) (Kind, error) {
 	case *corev1.Namespace:
 		return Namespaces, nil
 	}
-	return 0, fmt.Errorf("%T is no kind of this server", o)
+	return 0, fmt.Errorf("unknown kind %T", o)
 }
 
-// KindNamed returns the kind of objects of which only the metadata is asked for.
-func KindNamed(gvk schema.GroupVersionKind) (Kind, error) {
-	switch gvk.GroupKind() {
-	case schema.GroupKind{Group: v1alpha1.GroupName, Kind: "SnapshotSchedule"}:
-		return Schedules, nil
-	case schema.GroupKind{Kind: "PersistentVolumeClaim"}:
-		return Claims, nil
-	case schema.GroupKind{Group: snapshotv1.GroupName, Kind: "VolumeSnapshot"}:
-		return Snapshots, nil
-	case schema.GroupKind{Kind: "Namespace"}:
-		return Namespaces, nil
+// KindForGVK returns the kind of metadata-only objects.
+func KindForGVK(gvk schema.GroupVersionKind) (Kind, error) {
+	for k := range kindInfo {
+		if kindInfo[k].gvk.GroupKind() == gvk.GroupKind() {
+			return Kind(k), nil
+		}
 	}
-	return 0, fmt.Errorf("%s is no kind of this server", gvk)
+	return 0, fmt.Errorf("unknown kind %s", gvk)
 }
 
 func clone(o client.Object) client.Object { return o.DeepCopyObject().(client.Object) }

@@ -19,13 +19,11 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-// api is a server to which the rules are put: this one, and a real one, so that
-// this one can't be more lenient (agreement_test.go).
+// api is a server that the rules are tested against: this one and a real one (agreement_test.go), so that this one is not more lenient.
 type api interface {
 	create(o client.Object) (client.Object, error)
 	get(k Kind, name string) (client.Object, error)
-	// write changes what is stored, at its resourceVersion unless change sets
-	// another; sub is "status" or empty.
+	// write changes a stored object, at its resourceVersion unless change sets another; sub is "status" or empty.
 	write(k Kind, name, sub string, change func(client.Object)) (client.Object, error)
 	merge(k Kind, name, patch string) (client.Object, error)
 	remove(k Kind, name string, o metav1.DeleteOptions) error
@@ -83,11 +81,24 @@ func (r rules) written(k Kind, name, sub string, change func(client.Object)) cli
 	return stored
 }
 
+func (r rules) removed(k Kind, name string, options metav1.DeleteOptions) {
+	r.Helper()
+	if err := r.remove(k, name, options); err != nil {
+		r.Fatalf("delete %s: %v", name, err)
+	}
+}
+
 func (r rules) refused(err error, reason metav1.StatusReason) {
 	r.Helper()
 	if apierrors.ReasonForError(err) != reason {
 		r.Errorf("the answer was %v, want %s", err, reason)
 	}
+}
+
+func (r rules) refusedCreate(o client.Object, reason metav1.StatusReason) {
+	r.Helper()
+	_, err := r.create(o)
+	r.refused(err, reason)
 }
 
 func (r rules) gone(k Kind, name string) {
@@ -124,18 +135,16 @@ func owner(name, uid string, controller bool) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Owner", Name: name, UID: types.UID(uid), Controller: &controller}
 }
 
-// all are the rules, each with objects of its own.
+// all are the rules. Each has objects of its own.
 var all = map[string]func(rules){
 	"a name is taken once": func(r rules) {
 		r.created(snapshot("taken"))
-		_, err := r.create(snapshot("taken"))
-		r.refused(err, metav1.StatusReasonAlreadyExists)
+		r.refusedCreate(snapshot("taken"), metav1.StatusReasonAlreadyExists)
 	},
 	"a namespace must exist": func(r rules) {
 		o := snapshot("nowhere")
 		o.Namespace = "no-such-namespace"
-		_, err := r.create(o)
-		r.refused(err, metav1.StatusReasonNotFound)
+		r.refusedCreate(o, metav1.StatusReasonNotFound)
 	},
 	"a new object has no resourceVersion": func(r rules) {
 		o := snapshot("versioned")
@@ -265,9 +274,7 @@ var all = map[string]func(rules){
 	},
 	"a name that is free again is another object's": func(r rules) {
 		first := r.created(snapshot("again"))
-		if err := r.remove(Snapshots, "again", metav1.DeleteOptions{}); err != nil {
-			r.Fatal(err)
-		}
+		r.removed(Snapshots, "again", metav1.DeleteOptions{})
 		if second := r.created(snapshot("again")); second.GetUID() == first.GetUID() {
 			r.Error("it has the UID of the first")
 		}
@@ -276,21 +283,18 @@ var all = map[string]func(rules){
 		o := snapshot("waits")
 		o.Finalizers = []string{finalizer}
 		r.created(o)
-		if err := r.remove(Snapshots, "waits", metav1.DeleteOptions{}); err != nil {
-			r.Fatal(err)
-		}
-		going := r.there(Snapshots, "waits")
-		if going.GetDeletionTimestamp() == nil || going.GetGeneration() != 2 {
-			r.Errorf("deletionTimestamp %v, generation %d", going.GetDeletionTimestamp(), going.GetGeneration())
+		r.removed(Snapshots, "waits", metav1.DeleteOptions{})
+		deleting := r.there(Snapshots, "waits")
+		if deleting.GetDeletionTimestamp() == nil || deleting.GetGeneration() != 2 {
+			r.Errorf("deletionTimestamp %v, generation %d", deleting.GetDeletionTimestamp(), deleting.GetGeneration())
 		}
 		if err := r.remove(Snapshots, "waits", metav1.DeleteOptions{}); err != nil {
 			r.Errorf("a second delete: %v", err)
 		}
-		if again := r.there(Snapshots, "waits"); again.GetResourceVersion() != going.GetResourceVersion() {
+		if again := r.there(Snapshots, "waits"); again.GetResourceVersion() != deleting.GetResourceVersion() {
 			r.Error("a second delete changed it")
 		}
-		_, err := r.create(snapshot("waits"))
-		r.refused(err, metav1.StatusReasonAlreadyExists)
+		r.refusedCreate(snapshot("waits"), metav1.StatusReasonAlreadyExists)
 		r.written(Snapshots, "waits", "", func(o client.Object) { o.SetLabels(map[string]string{"a": "b"}) })
 		r.written(Snapshots, "waits", "", func(o client.Object) { o.SetFinalizers(nil) })
 		r.gone(Snapshots, "waits")
@@ -299,9 +303,7 @@ var all = map[string]func(rules){
 		o := snapshot("late")
 		o.Finalizers = []string{finalizer}
 		r.created(o)
-		if err := r.remove(Snapshots, "late", metav1.DeleteOptions{}); err != nil {
-			r.Fatal(err)
-		}
+		r.removed(Snapshots, "late", metav1.DeleteOptions{})
 		_, err := r.write(Snapshots, "late", "", func(o client.Object) { o.SetFinalizers([]string{finalizer, "example.com/more"}) })
 		if err == nil {
 			r.Error("one was added")
@@ -313,9 +315,7 @@ var all = map[string]func(rules){
 	},
 	"a PVC waits for its finalizers": func(r rules) {
 		r.created(claim("waits"))
-		if err := r.remove(Claims, "waits", metav1.DeleteOptions{}); err != nil {
-			r.Fatal(err)
-		}
+		r.removed(Claims, "waits", metav1.DeleteOptions{})
 		if r.there(Claims, "waits").GetDeletionTimestamp() == nil {
 			r.Error("it is not being deleted")
 		}
@@ -328,53 +328,45 @@ var all = map[string]func(rules){
 			metav1.DeletePropagationForeground: FinalizerForeground,
 		} {
 			o := r.created(schedule("by-" + strings.ToLower(string(name))))
-			if err := r.remove(Schedules, o.GetName(), propagation(name)); err != nil {
-				r.Fatal(err)
-			}
-			if going := r.there(Schedules, o.GetName()); !slices.Equal(going.GetFinalizers(), []string{want}) || going.GetDeletionTimestamp() == nil {
-				r.Errorf("%s: finalizers %v, deletionTimestamp %v", name, going.GetFinalizers(), going.GetDeletionTimestamp())
+			r.removed(Schedules, o.GetName(), propagation(name))
+			deleting := r.there(Schedules, o.GetName())
+			if !slices.Equal(deleting.GetFinalizers(), []string{want}) || deleting.GetDeletionTimestamp() == nil {
+				r.Errorf("%s: finalizers %v, deletionTimestamp %v", name, deleting.GetFinalizers(), deleting.GetDeletionTimestamp())
 			}
 		}
 	},
 	"background deletion waits for nobody": func(r rules) {
 		r.created(schedule("background"))
-		if err := r.remove(Schedules, "background", propagation(metav1.DeletePropagationBackground)); err != nil {
-			r.Fatal(err)
-		}
+		r.removed(Schedules, "background", propagation(metav1.DeletePropagationBackground))
 		r.gone(Schedules, "background")
 	},
 	"there is one controller": func(r rules) {
 		o := snapshot("two")
 		o.OwnerReferences = []metav1.OwnerReference{owner("a", "1", true), owner("b", "2", true)}
-		_, err := r.create(o)
-		r.refused(err, metav1.StatusReasonInvalid)
+		r.refusedCreate(o, metav1.StatusReasonInvalid)
 		o.OwnerReferences = []metav1.OwnerReference{owner("a", "1", true), owner("b", "2", false)}
 		r.created(o)
 	},
 	"an owner has a UID": func(r rules) {
 		o := snapshot("nobody")
 		o.OwnerReferences = []metav1.OwnerReference{owner("a", "", true)}
-		_, err := r.create(o)
-		r.refused(err, metav1.StatusReasonInvalid)
+		r.refusedCreate(o, metav1.StatusReasonInvalid)
 	},
 	"labels are valid": func(r rules) {
 		o := snapshot("labels")
 		o.Labels = map[string]string{"a": strings.Repeat("x", 64)}
-		_, err := r.create(o)
-		r.refused(err, metav1.StatusReasonInvalid)
+		r.refusedCreate(o, metav1.StatusReasonInvalid)
 		r.created(snapshot("labels"))
-		_, err = r.merge(Snapshots, "labels", `{"metadata":{"labels":{"a":"no spaces, please"}}}`)
+		_, err := r.merge(Snapshots, "labels", `{"metadata":{"labels":{"a":"no spaces, please"}}}`)
 		r.refused(err, metav1.StatusReasonInvalid)
 	},
 	"names are valid": func(r rules) {
-		_, err := r.create(snapshot("No_Name"))
-		r.refused(err, metav1.StatusReasonInvalid)
+		r.refusedCreate(snapshot("No_Name"), metav1.StatusReasonInvalid)
 	},
 	"a snapshot has one source": func(r rules) {
 		o := snapshot("sources")
 		o.Spec.Source.VolumeSnapshotContentName = new("content")
-		_, err := r.create(o)
-		r.refused(err, metav1.StatusReasonInvalid)
+		r.refusedCreate(o, metav1.StatusReasonInvalid)
 	},
 	"nothing is created in a namespace that is being deleted": func(r rules) {
 		o := snapshot("too-late")

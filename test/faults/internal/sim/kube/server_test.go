@@ -17,7 +17,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
 )
 
-// inMemory puts the rules to this server.
+// inMemory tests the rules against this server.
 type inMemory struct{ *Server }
 
 func newInMemory(t *testing.T) inMemory {
@@ -31,17 +31,17 @@ func newInMemory(t *testing.T) inMemory {
 		{ObjectMeta: metav1.ObjectMeta{Name: ns}},
 		{ObjectMeta: metav1.ObjectMeta{Name: "ending", Finalizers: []string{finalizer}}},
 	} {
-		if _, err := s.Create(namespace, Someone); err != nil {
+		if _, err := s.Create(namespace, NoRequest); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Delete(Namespaces, client.ObjectKey{Name: "ending"}, metav1.DeleteOptions{}, Someone); err != nil {
+	if err := s.Delete(Namespaces, client.ObjectKey{Name: "ending"}, metav1.DeleteOptions{}, NoRequest); err != nil {
 		t.Fatal(err)
 	}
 	return inMemory{s}
 }
 
-func (s inMemory) create(o client.Object) (client.Object, error) { return s.Create(o, Someone) }
+func (s inMemory) create(o client.Object) (client.Object, error) { return s.Create(o, NoRequest) }
 
 func (s inMemory) get(k Kind, name string) (client.Object, error) {
 	return s.Get(k, client.ObjectKey{Namespace: ns, Name: name})
@@ -52,20 +52,20 @@ func (s inMemory) write(k Kind, name, sub string, change func(client.Object)) (c
 	if sub == "status" {
 		write = s.UpdateStatus
 	}
-	return write(k, client.ObjectKey{Namespace: ns, Name: name}, Someone, func(o client.Object) error {
+	return write(k, client.ObjectKey{Namespace: ns, Name: name}, NoRequest, func(o client.Object) error {
 		change(o)
 		return nil
 	})
 }
 
 func (s inMemory) merge(k Kind, name, patch string) (client.Object, error) {
-	return s.Update(k, client.ObjectKey{Namespace: ns, Name: name}, Someone, func(o client.Object) error {
+	return s.Update(k, client.ObjectKey{Namespace: ns, Name: name}, NoRequest, func(o client.Object) error {
 		return Merge(o, []byte(patch))
 	})
 }
 
 func (s inMemory) remove(k Kind, name string, o metav1.DeleteOptions) error {
-	return s.Delete(k, client.ObjectKey{Namespace: ns, Name: name}, o, Someone)
+	return s.Delete(k, client.ObjectKey{Namespace: ns, Name: name}, o, NoRequest)
 }
 
 func TestRules(t *testing.T) {
@@ -74,11 +74,11 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// What has been handed out stays as it was: watches and histories hold it.
-func TestHandedOutObjectsAreNotChanged(t *testing.T) {
+// Informers and histories hold returned objects.
+func TestReturnedObjectsAreNotChanged(t *testing.T) {
 	s := newInMemory(t)
 	var changes []history.Change
-	s.Committed = func(_ Kind, c history.Change) { changes = append(changes, c) }
+	s.OnCommit = func(_ Kind, c history.Change) { changes = append(changes, c) }
 	first, err := s.create(snapshot("kept"))
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestHandedOutObjectsAreNotChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(first.GetLabels()) > 0 {
-		t.Error("the object that was handed out first has labels now")
+		t.Error("the first returned object has labels now")
 	}
 	for i, c := range changes {
 		if i > 0 && c.Before != changes[i-1].After {
@@ -105,7 +105,7 @@ func TestHandedOutObjectsAreNotChanged(t *testing.T) {
 	}
 }
 
-// owned makes a snapshot of a schedule, as the operator does.
+// owned creates a snapshot of a schedule.
 func (s inMemory) owned(t *testing.T, parent client.Object, name string, finalizers ...string) {
 	t.Helper()
 	o := snapshot(name)
@@ -123,7 +123,7 @@ func (s inMemory) names(k Kind) (names []string) {
 	return names
 }
 
-func TestCollectorDeletesDependentsOfWhatIsGone(t *testing.T) {
+func TestCollectorDeletesDependentsOfDeletedOwner(t *testing.T) {
 	s := newInMemory(t)
 	parent, _ := s.create(schedule("plan"))
 	s.owned(t, parent, "mine")
@@ -132,7 +132,7 @@ func TestCollectorDeletesDependentsOfWhatIsGone(t *testing.T) {
 		t.Fatal("collected while its owner is there")
 	}
 	_ = s.remove(Schedules, "plan", metav1.DeleteOptions{})
-	if _, err := s.create(schedule("plan")); err != nil { // another one of the name
+	if _, err := s.create(schedule("plan")); err != nil { // another one with the same name
 		t.Fatal(err)
 	}
 	if s.CollectDependent(Snapshots, key); s.Find(Snapshots, key) != nil {
@@ -140,7 +140,7 @@ func TestCollectorDeletesDependentsOfWhatIsGone(t *testing.T) {
 	}
 }
 
-func TestCollectorKeepsWhatHasAnotherOwner(t *testing.T) {
+func TestCollectorKeepsDependentWithAnotherOwner(t *testing.T) {
 	s := newInMemory(t)
 	gone, _ := s.create(schedule("gone"))
 	stays, _ := s.create(schedule("stays"))
@@ -161,13 +161,13 @@ func TestCollectorKeepsWhatHasAnotherOwner(t *testing.T) {
 	}
 }
 
-func TestCollectorOrphans(t *testing.T) {
+func TestCollectorOrphansDependents(t *testing.T) {
 	s := newInMemory(t)
 	parent, _ := s.create(schedule("plan"))
 	s.owned(t, parent, "mine")
 	_ = s.remove(Schedules, "plan", propagation(metav1.DeletePropagationOrphan))
 	if s.CollectOwner(Schedules, client.ObjectKeyFromObject(parent)) {
-		t.Error("it wants to look again")
+		t.Error("it must be called again")
 	}
 	if len(s.names(Schedules)) > 0 {
 		t.Error("the schedule is still there")
@@ -177,7 +177,7 @@ func TestCollectorOrphans(t *testing.T) {
 	}
 }
 
-func TestCollectorTakesDependentsFirstInForeground(t *testing.T) {
+func TestCollectorDeletesDependentsFirstInForeground(t *testing.T) {
 	s := newInMemory(t)
 	parent, _ := s.create(schedule("plan"))
 	s.owned(t, parent, "quick")
@@ -185,7 +185,7 @@ func TestCollectorTakesDependentsFirstInForeground(t *testing.T) {
 	_ = s.remove(Schedules, "plan", propagation(metav1.DeletePropagationForeground))
 	key := client.ObjectKeyFromObject(parent)
 	if !s.CollectOwner(Schedules, key) {
-		t.Error("it does not want to look again")
+		t.Error("it need not be called again")
 	}
 	if left := s.names(Snapshots); len(left) != 1 || left[0] != "slow" || len(s.names(Schedules)) != 1 {
 		t.Fatalf("left: %v, schedules %v", left, s.names(Schedules))

@@ -5,6 +5,7 @@ package kube
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -12,7 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,7 +30,7 @@ const (
 	FinalizerForeground = metav1.FinalizerDeleteDependents
 )
 
-// Create stores a copy of an object, and returns what was stored.
+// Create stores a copy of an object, and returns the stored object.
 func (s *Server) Create(o client.Object, request int) (client.Object, error) {
 	k, err := KindOf(o)
 	if err != nil {
@@ -36,7 +41,7 @@ func (s *Server) Create(o client.Object, request int) (client.Object, error) {
 	}
 	o = clone(o)
 	o.SetUID(s.NewUID())
-	o.SetCreationTimestamp(s.stamp())
+	o.SetCreationTimestamp(s.timestamp())
 	o.SetDeletionTimestamp(nil)
 	o.SetDeletionGracePeriodSeconds(nil)
 	o.SetGeneration(0)
@@ -63,7 +68,7 @@ func (s *Server) mayCreate(k Kind, o client.Object) error {
 	if o.GetResourceVersion() != "" {
 		return apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
 	}
-	if err := valid(o); err != nil {
+	if err := validate(o); err != nil {
 		return err
 	}
 	if s.objects[k][key] != nil {
@@ -72,7 +77,7 @@ func (s *Server) mayCreate(k Kind, o client.Object) error {
 	return nil
 }
 
-// terminating is the refusal of the lifecycle admission.
+// terminating is the error of namespace lifecycle admission.
 func terminating(k Kind, key client.ObjectKey) error {
 	err := apierrors.NewForbidden(k.Resource(), key.Name,
 		fmt.Errorf("unable to create new content in namespace %s because it is being terminated", key.Namespace))
@@ -84,8 +89,7 @@ func terminating(k Kind, key client.ObjectKey) error {
 	return err
 }
 
-// setDefaults is what the definitions and the storage do to a new object. Its
-// status is not the creator's to set.
+// setDefaults sets the defaults of a new object, and its initial status instead of the creator's.
 func setDefaults(o client.Object) {
 	switch o := o.(type) {
 	case *v1alpha1.SnapshotSchedule:
@@ -110,16 +114,13 @@ func defaultSpec(spec *v1alpha1.SnapshotScheduleSpec) {
 	}
 }
 
-// Update is a write to an object other than to its status, as an update or a
-// patch ends: change is given a copy of what is stored. A resourceVersion that
-// change leaves behind, other than the stored one, is a precondition that fails.
-// It returns what is stored then; nil if the object went, for its last finalizer
-// did.
+// Update changes an object other than its status, as an update or a patch does: change is called with a copy of the stored object, and
+// a conflict results if it sets another resourceVersion. It returns the stored object, nil if it was removed with its last finalizer.
 func (s *Server) Update(k Kind, key client.ObjectKey, request int, change func(client.Object) error) (client.Object, error) {
 	return s.update(k, key, request, change, keepStatus)
 }
 
-// UpdateStatus is the same for the status subresource: nothing else changes.
+// UpdateStatus does the same for the status subresource: nothing else changes.
 func (s *Server) UpdateStatus(k Kind, key client.ObjectKey, request int, change func(client.Object) error) (client.Object, error) {
 	return s.update(k, key, request, change, keepAllButStatus)
 }
@@ -135,14 +136,14 @@ func (s *Server) update(
 	if err := change(changed); err != nil {
 		return nil, err
 	}
-	if err := hold(k, stored, changed); err != nil {
+	if err := restoreImmutable(k, stored, changed); err != nil {
 		return nil, err
 	}
 	restrict(stored, changed)
-	if err := valid(changed); err != nil {
+	if err := validate(changed); err != nil {
 		return nil, err
 	}
-	if same(stored, changed) {
+	if equality.Semantic.DeepEqual(stored, changed) {
 		return stored, nil
 	}
 	if k == Schedules && !equality.Semantic.DeepEqual(
@@ -157,8 +158,8 @@ func (s *Server) update(
 	return changed, nil
 }
 
-// hold refuses what may not change, and takes back what the server alone sets.
-func hold(k Kind, stored, changed client.Object) error {
+// restoreImmutable rejects changes that are not allowed, and restores what only the server sets.
+func restoreImmutable(k Kind, stored, changed client.Object) error {
 	if changed.GetUID() != stored.GetUID() {
 		uid := field.NewPath("metadata", "uid")
 		return apierrors.NewInvalid(schema.GroupKind{}, stored.GetName(), field.ErrorList{
@@ -187,32 +188,100 @@ func hold(k Kind, stored, changed client.Object) error {
 }
 
 func keepStatus(stored, changed client.Object) {
-	switch o := changed.(type) {
-	case *v1alpha1.SnapshotSchedule:
-		o.Status = stored.(*v1alpha1.SnapshotSchedule).Status
+	copyStatus(stored, changed)
+	if o, ok := changed.(*v1alpha1.SnapshotSchedule); ok {
 		defaultSpec(&o.Spec)
-	case *snapshotv1.VolumeSnapshot:
-		o.Status = stored.(*snapshotv1.VolumeSnapshot).Status
-	case *corev1.PersistentVolumeClaim:
-		o.Status = stored.(*corev1.PersistentVolumeClaim).Status
 	}
 }
 
-// keepAllButStatus takes back what a status write has of everything else. As
-// with the real one, that of a custom resource changes no metadata at all.
+// keepAllButStatus restores everything but the status: a status write changes no metadata either.
 func keepAllButStatus(stored, changed client.Object) {
-	switch o := changed.(type) {
+	result := clone(stored)
+	copyStatus(changed, result)
+	reflect.ValueOf(changed).Elem().Set(reflect.ValueOf(result).Elem())
+}
+
+func copyStatus(from, to client.Object) {
+	switch to := to.(type) {
 	case *v1alpha1.SnapshotSchedule:
-		status := o.Status
-		*o = *stored.DeepCopyObject().(*v1alpha1.SnapshotSchedule)
-		o.Status = status
+		to.Status = from.(*v1alpha1.SnapshotSchedule).Status
 	case *snapshotv1.VolumeSnapshot:
-		status := o.Status
-		*o = *stored.DeepCopyObject().(*snapshotv1.VolumeSnapshot)
-		o.Status = status
+		to.Status = from.(*snapshotv1.VolumeSnapshot).Status
 	case *corev1.PersistentVolumeClaim:
-		status := o.Status
-		*o = *stored.DeepCopyObject().(*corev1.PersistentVolumeClaim)
-		o.Status = status
+		to.Status = from.(*corev1.PersistentVolumeClaim).Status
 	}
+}
+
+// Merge applies a JSON merge patch (RFC 7386) to an object.
+func Merge(o client.Object, patch []byte) error {
+	var changes map[string]any
+	if err := json.Unmarshal(patch, &changes); err != nil {
+		return fmt.Errorf("merge patch: %w", err)
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return err
+	}
+	content = merge(content, changes)
+	fresh := reflect.New(reflect.TypeOf(o).Elem())
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, fresh.Interface()); err != nil {
+		return fmt.Errorf("merge patch: %w", err)
+	}
+	reflect.ValueOf(o).Elem().Set(fresh.Elem())
+	return nil
+}
+
+func merge(into, changes map[string]any) map[string]any {
+	if into == nil {
+		into = map[string]any{}
+	}
+	for key, value := range changes {
+		switch value := value.(type) {
+		case nil:
+			delete(into, key)
+		case map[string]any:
+			inner, _ := into[key].(map[string]any)
+			into[key] = merge(inner, value)
+		default:
+			into[key] = value
+		}
+	}
+	return into
+}
+
+// validate rejects metadata that a real server rejects, and snapshots without exactly one source. It does not validate schedules: the
+// simulation writes only specs that the CRD admits.
+func validate(o client.Object) error {
+	var errs field.ErrorList
+	meta := field.NewPath("metadata")
+	for _, message := range validation.IsDNS1123Subdomain(o.GetName()) {
+		errs = append(errs, field.Invalid(meta.Child("name"), o.GetName(), message))
+	}
+	errs = append(errs, metav1validation.ValidateLabels(o.GetLabels(), meta.Child("labels"))...)
+	controllers := 0
+	for i, ref := range o.GetOwnerReferences() {
+		at := meta.Child("ownerReferences").Index(i)
+		if ref.UID == "" || ref.Name == "" || ref.Kind == "" || ref.APIVersion == "" {
+			errs = append(errs, field.Invalid(at, ref, "must not be empty"))
+		}
+		if ref.Controller != nil && *ref.Controller {
+			if controllers++; controllers > 1 {
+				errs = append(errs, field.Invalid(at, ref, "only one reference can have Controller set to true"))
+			}
+		}
+	}
+	if snapshot, ok := o.(*snapshotv1.VolumeSnapshot); ok {
+		source := snapshot.Spec.Source
+		if (source.PersistentVolumeClaimName == nil) == (source.VolumeSnapshotContentName == nil) {
+			errs = append(errs, field.Invalid(field.NewPath("spec", "source"), source, "exactly one of the sources must be set"))
+		}
+		if class := snapshot.Spec.VolumeSnapshotClassName; class != nil && *class == "" {
+			errs = append(errs, field.Invalid(field.NewPath("spec", "volumeSnapshotClassName"), "", "must not be the empty string"))
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	gvk := o.GetObjectKind().GroupVersionKind().GroupKind()
+	return apierrors.NewInvalid(gvk, o.GetName(), errs)
 }

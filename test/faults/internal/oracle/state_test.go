@@ -11,33 +11,31 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
 )
 
-// Looking back leaves the world as it was.
-func TestLookBack(t *testing.T) {
-	s := expired()
+func TestUndoSinceRestoresTheState(t *testing.T) {
+	s := begin(expired()...)
 	s.wait(time.Second)
 	s.gone("persistentvolumeclaims/data")
-	s.guards("new")
-	s.deletes("old")
+	s.guardedDelete("old", "new")
 	s.editSnapshot("new", unready)
 	h := &s.History
-	w, _ := worldBefore(h)
-	same, _ := worldBefore(h)
+	st, _ := stateBefore(h)
+	same, _ := stateBefore(h)
 	undone := 0
-	w.lookBack(h, len(h.Changes)-1, s.now.Add(-2*time.Second), func(*history.Change) bool {
+	st.undoSince(h, len(h.Changes)-1, s.now.Add(-2*time.Second), func(*history.Change) bool {
 		undone++
 		return true
 	})
 	if undone != 2 {
 		t.Errorf("undid %d changes, want the 2 of the window", undone)
 	}
-	if !reflect.DeepEqual(w, same) {
-		t.Error("the world is another after looking back")
+	if !reflect.DeepEqual(st, same) {
+		t.Error("the state has changed")
 	}
 }
 
-// worldBefore is the world before the last change.
-func worldBefore(h *history.History) (*world, int) {
+// stateBefore returns the state before the last change.
+func stateBefore(h *history.History) (*state, int) {
 	short := *h
 	short.Changes = h.Changes[:len(h.Changes)-1]
-	return worldAt(&short, h.Ended)
+	return stateAt(&short, h.Ended)
 }

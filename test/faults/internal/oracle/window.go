@@ -21,10 +21,9 @@ import (
 )
 
 const (
-	// guardsWindow is how old the evidence of a delete may be when it is sent.
+	// guardsWindow is the maximum age of a delete's evidence when it is sent.
 	guardsWindow = 5 * time.Second
-	// recordingSlack is how much later than it left a request may have been
-	// recorded, on a machine that has much to do.
+	// recordingSlack is how late a request may be recorded on a busy machine.
 	recordingSlack = 2 * time.Second
 	// maxSkew is --max-clock-skew as shipped.
 	maxSkew = time.Minute
@@ -38,9 +37,8 @@ var decoder = func() runtime.Decoder {
 	return serializer.NewCodecFactory(scheme).UniversalDeserializer()
 }()
 
-// opened is when the guards' window of a write began that was committed at a
-// time.
-func opened(r *history.Request, committed time.Time) time.Time {
+// windowStart returns when the guards' window of a write began.
+func windowStart(r *history.Request, committed time.Time) time.Time {
 	sent := r.At
 	if sent.IsZero() || committed.Before(sent) {
 		sent = committed
@@ -48,70 +46,66 @@ func opened(r *history.Request, committed time.Time) time.Time {
 	return sent.Add(-guardsWindow - recordingSlack)
 }
 
-func (d deletion) opened() time.Time { return opened(d.request, d.at) }
+func (d deletion) windowStart() time.Time { return windowStart(d.request, d.at) }
 
-// ahead is how far the operator's clock was ahead of the server's, as far as it
-// may be.
-func (d deletion) ahead() time.Duration {
+// clockAhead returns by how much the operator's clock was ahead of the server's, within the tolerated skew.
+func (d deletion) clockAhead() time.Duration {
 	if d.request.Clock.IsZero() || d.request.At.IsZero() {
 		return 0
 	}
 	return min(max(d.request.Clock.Sub(d.request.At), -maxSkew), maxSkew)
 }
 
-// views are the states that a delete may rest on: each that the API server held
-// within the guards' window, and the one that the guards were shown. The latest
-// comes first. It leaves the world as it was.
-func (d deletion) views(h *history.History, w *world) []*view {
-	id := seriesOf(d.doomed)
-	opened, ahead := d.opened(), d.ahead()
-	current := w.view(id)
+// views returns the states that may justify a delete, the latest first: each that the API server held within the guards' window, and
+// the one that the guards were shown.
+func (d deletion) views(h *history.History, st *state) []*view {
+	id := seriesOf(d.snapshot)
+	windowStart, ahead := d.windowStart(), d.clockAhead()
+	current := st.view(id)
 	current.until = d.at.Add(ahead)
 	result := []*view{d.shown(h, current)}
 
-	w.lookBack(h, d.index, opened, func(c *history.Change) bool {
-		if !concerns(c, id, d.doomed.Namespace) {
+	st.undoSince(h, d.index, windowStart, func(c *history.Change) bool {
+		if !concerns(c, id, d.snapshot.Namespace) {
 			return true
 		}
 		current.from = c.At.Add(ahead)
 		result = append(result, current)
-		current = w.view(id)
+		current = st.view(id)
 		current.until = c.At.Add(ahead)
 		return true
 	})
-	current.from = opened.Add(ahead)
+	current.from = windowStart.Add(ahead)
 	result = append(result, current)
 	for _, v := range result {
-		v.holdTo(d.doomed)
+		v.pinVersion(d.snapshot)
 	}
 	return result
 }
 
-// holdTo puts the version of a snapshot that was deleted in the place of any
-// other: the delete's preconditions hold it to the one that was decided on.
-func (v *view) holdTo(doomed *snapshotv1.VolumeSnapshot) {
-	v.series = slices.DeleteFunc(v.series, func(s *snapshotv1.VolumeSnapshot) bool { return s.UID == doomed.UID })
-	v.series = append(v.series, doomed)
+// pinVersion replaces a snapshot by the version that was deleted: the preconditions guarantee that the decision was about it.
+func (v *view) pinVersion(s *snapshotv1.VolumeSnapshot) {
+	v.series = slices.DeleteFunc(v.series, func(have *snapshotv1.VolumeSnapshot) bool { return have.UID == s.UID })
+	v.series = append(v.series, s)
 }
 
-// moments are the times at which a view is asked: age only ever adds to what may
-// go, but for a driver's creation time that is passed.
-func (v *view) moments() []time.Time {
+// times are the times at which a view is evaluated. With time more may be deleted, except when a driver's creation time is passed.
+func (v *view) times() []time.Time {
 	if v.from.Equal(v.until) {
 		return []time.Time{v.until}
 	}
 	return []time.Time{v.until, v.from}
 }
 
-// view is the state of one series. Times are left to the caller.
-func (w *world) view(id seriesID) *view {
-	v := &view{schedule: w.schedules[id.schedule], claim: w.claims[types.UID(id.mapKey)]}
-	for _, s := range w.series[id] {
+// view returns the state of one series. The caller sets its times.
+func (st *state) view(id seriesID) *view {
+	v := &view{schedule: st.schedules[id.schedule], claim: st.claims[types.UID(id.mapKey)]}
+	for _, s := range st.series[id] {
 		if v.schedule == nil || owned(s, v.schedule) {
 			v.series = append(v.series, s)
 		}
 	}
-	for _, claim := range w.claims {
+	for _, claim := range st.claims {
 		v.claims = append(v.claims, claim)
 	}
 	return v
@@ -134,11 +128,10 @@ func concerns(c *history.Change, id seriesID, namespace string) bool {
 	return false
 }
 
-// reads are the live reads that the process of a delete had been answered
-// within the guards' window, latest first.
+// reads returns the answered live reads of a delete's process within the guards' window, the latest first.
 func (d deletion) reads(h *history.History) []*history.Request {
 	var found []*history.Request
-	for i := d.number - 1; i >= 0 && !h.Requests[i].At.Before(d.opened()); i-- {
+	for i := d.number - 1; i >= 0 && !h.Requests[i].At.Before(d.windowStart()); i-- {
 		r := &h.Requests[i]
 		if r.Process == d.request.Process && (r.Verb == "get" || r.Verb == "list") &&
 			(r.Seen == http.StatusOK || r.Seen == http.StatusNotFound) {
@@ -148,29 +141,27 @@ func (d deletion) reads(h *history.History) []*history.Request {
 	return found
 }
 
-// evidence are the guards' reads, latest first: they read the schedule, the PVC
-// and snapshots; the rest is read for other ends.
+// evidence returns the guards' reads, the latest first: gets of schedules, PVCs and snapshots. Other reads have other purposes.
 func (d deletion) evidence(h *history.History) []*history.Request {
 	return slices.DeleteFunc(d.reads(h), func(r *history.Request) bool {
-		return r.Verb != "get" || r.Namespace != d.doomed.Namespace ||
+		return r.Verb != "get" || r.Namespace != d.snapshot.Namespace ||
 			!slices.Contains([]string{"snapshotschedules", "persistentvolumeclaims", "volumesnapshots"}, r.Resource)
 	})
 }
 
-// looked is when the guards first did.
-func (d deletion) looked(h *history.History) time.Time {
+// guardsBegan returns when the guards sent their first read.
+func (d deletion) guardsBegan(h *history.History) time.Time {
 	if evidence := d.evidence(h); len(evidence) > 0 {
 		return evidence[len(evidence)-1].At
 	}
-	return d.opened()
+	return d.windowStart()
 }
 
-// shown is a view with the objects in it replaced by those that the guards were
-// shown, for a guard can't know better.
+// shown returns a view with the objects that the guards were shown, which may be old: a guard cannot know better.
 func (d deletion) shown(h *history.History, truth *view) *view {
 	v := *truth
 	v.series, v.claims = slices.Clone(truth.series), slices.Clone(truth.claims)
-	v.from = d.request.At.Add(d.ahead())
+	v.from = d.request.At.Add(d.clockAhead())
 	v.until = v.from
 	if d.request.At.IsZero() {
 		v.from, v.until = d.at, d.at
@@ -178,25 +169,25 @@ func (d deletion) shown(h *history.History, truth *view) *view {
 	read := map[string]bool{}
 	for _, r := range d.reads(h) {
 		what := r.Resource + "/" + r.Namespace + "/" + r.Name
-		if r.Verb != "get" || read[what] || r.Namespace != d.doomed.Namespace {
+		if r.Verb != "get" || read[what] || r.Namespace != d.snapshot.Namespace {
 			continue
 		}
 		read[what] = true
-		v.show(r, d)
+		v.applyRead(r, d)
 	}
 	return &v
 }
 
-func (v *view) show(r *history.Request, d deletion) {
+func (v *view) applyRead(r *history.Request, d deletion) {
 	var o client.Object
 	if r.Seen == http.StatusOK {
 		decoded, _, err := decoder.Decode(r.Answer, nil, nil)
 		if err != nil {
-			return // no whole object: metadata only, or none was recorded
+			return // metadata only, or nothing was recorded
 		}
 		o = decoded.(client.Object)
 	}
-	id := seriesOf(d.doomed)
+	id := seriesOf(d.snapshot)
 	switch r.Resource {
 	case "snapshotschedules":
 		if v.schedule != nil && v.schedule.Name == r.Name {
@@ -215,13 +206,13 @@ func (v *view) show(r *history.Request, d deletion) {
 		if s, ok := o.(*snapshotv1.VolumeSnapshot); ok && seriesOf(s) != id {
 			o = nil
 		}
-		if r.Name != d.doomed.Name {
+		if r.Name != d.snapshot.Name {
 			v.series = replaceNamed(v.series, r.Name, o)
 		}
 	}
 }
 
-// replaceNamed takes one object out and, unless it is nil, the other in.
+// replaceNamed removes the object of a name and adds another, unless that is nil.
 func replaceNamed[T client.Object](all []T, name string, o client.Object) []T {
 	kept := slices.DeleteFunc(slices.Clone(all), func(have T) bool { return have.GetName() == name })
 	if in, ok := o.(T); ok {
@@ -230,8 +221,7 @@ func replaceNamed[T client.Object](all []T, name string, o client.Object) []T {
 	return kept
 }
 
-// wasRead tells whether an object was among the live reads: by its name, or in a
-// list of its kind in the namespace. The lists of caches are of all namespaces.
+// wasRead returns whether an object was read live, by name or in a list of its namespace. Caches list all namespaces.
 func wasRead(reads []*history.Request, namespace, resource, name string) bool {
 	return slices.ContainsFunc(reads, func(r *history.Request) bool {
 		return r.Resource == resource && r.Namespace == namespace && (r.Verb == "list" || r.Name == name)

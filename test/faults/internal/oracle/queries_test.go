@@ -1,0 +1,127 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oracle
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+func TestOverdueAndMayDelete(t *testing.T) {
+	schedule, claim := newSchedule("every"), newClaim("data")
+	old, recent, newest := ready("old", 11*day), ready("recent", day), ready("newest", time.Hour)
+	all := []client.Object{schedule, claim, old, recent, newest}
+	if got := Overdue(all, noon); !slices.Equal(got, []string{"old"}) {
+		t.Errorf("overdue: %q, want the expired one", got)
+	}
+	if got := Overdue(all[:3], noon); len(got) > 0 {
+		t.Errorf("overdue: %q, want none: it is the floor", got)
+	}
+	failed := ready("failed", 12*day)
+	unready(failed)
+	failed.Status.Error = &snapshotv1.VolumeSnapshotError{}
+	if got := Overdue(append(all, failed), noon); !slices.Equal(got, []string{"failed", "old"}) {
+		t.Errorf("overdue: %q, want the expired one and the expired failed one", got)
+	}
+	for s, want := range map[*snapshotv1.VolumeSnapshot]bool{old: true, recent: false, newest: false} {
+		if may, why := MayDelete(all, s, noon); may != want {
+			t.Errorf("%s may be deleted: %t (%s), want %t", s.Name, may, why, want)
+		}
+	}
+}
+
+func TestStatusErrorsDependOnTheTime(t *testing.T) {
+	all := settled(0)
+	if got := StatusErrors(all, noon); len(got) > 0 {
+		t.Errorf("got %q", got)
+	}
+	// A snapshot with a creation time in the future: until then its age counts from its creation.
+	cut(all[3].(*snapshotv1.VolumeSnapshot), noon.Add(day))
+	if got := StatusErrors(all, noon); len(got) > 0 {
+		t.Errorf("before the creation time: got %q", got)
+	}
+	if got := StatusErrors(all, noon.Add(day)); len(got) != 1 || !strings.Contains(got[0], "oldestRecoveryPoint") {
+		t.Errorf("after the creation time: got %q, want the recovery point", got)
+	}
+}
+
+func TestSlot(t *testing.T) {
+	s := ready("a", time.Hour)
+	if at := Slot(s); !at.Equal(noon.Add(-time.Hour)) {
+		t.Errorf("the slot is %s", at)
+	}
+	s.Annotations = nil
+	if at := Slot(s); !at.IsZero() {
+		t.Errorf("the slot of a snapshot without one is %s", at)
+	}
+}
+
+func TestSlots(t *testing.T) {
+	anchor := noon.Add(-day) // slots at 0, 6, 12 and 18 hours
+	takes := func(change func(*v1alpha1.SnapshotSchedule), slot time.Time) func() *script {
+		return given{}.when(func(s *script) {
+			s.editSchedule(change)
+			s.creates(newSnapshot("a", slot))
+		})
+	}
+	daily := func(o *v1alpha1.SnapshotSchedule) {
+		o.Spec.SnapshotInterval, o.Spec.Schedule, o.Spec.TimeZone = "", "30 2 * * *", "Europe/Oslo"
+	}
+	none := func(*v1alpha1.SnapshotSchedule) {}
+	jitter := func(o *v1alpha1.SnapshotSchedule) { o.Spec.Jitter = "1h" }
+	judge(t, Slots, []testCase{
+		{"an interval's slot", takes(none, anchor.Add(6*time.Hour)), ""},
+		{"between two slots", takes(none, anchor.Add(7*time.Hour)), "is not a slot"},
+		{"within the jitter", takes(jitter, anchor.Add(6*time.Hour+59*time.Minute)), ""},
+		{"after the jitter", takes(jitter, anchor.Add(7*time.Hour)), "is not a slot"},
+		{"before the anchor", takes(none, anchor.Add(-6*time.Hour)), "before the anchor"},
+		{"in the future", takes(none, anchor.Add(48*time.Hour)), "in the future"},
+		{"a cron line's slot", takes(daily, time.Date(2026, 6, 15, 0, 30, 0, 0, time.UTC)), ""},
+		{"a cron line's slot in another zone", takes(daily, time.Date(2026, 6, 15, 2, 30, 0, 0, time.UTC)), "is not a slot"},
+		{"a slot of the previous spec", takes(daily, anchor.Add(6*time.Hour)), ""},
+		{"a requested time", takes(func(o *v1alpha1.SnapshotSchedule) {
+			o.Annotations = map[string]string{v1alpha1.AnnotationRequestedAt: noon.Add(-time.Hour).Format(time.RFC3339)}
+		}, noon.Add(-time.Hour)), ""},
+		{"without a slot", given{}.when(func(s *script) {
+			o := newSnapshot("a", noon)
+			o.Annotations = nil
+			s.creates(o)
+		}), "malformed"},
+		{"created by someone else", given{newSnapshot("a", anchor.Add(7*time.Hour))}.when(func(*script) {}), ""},
+	})
+}
+
+func TestLatestSlot(t *testing.T) {
+	anchor := noon.Add(-day)
+	for _, c := range []struct {
+		change func(*v1alpha1.SnapshotScheduleSpec)
+		by     time.Time
+		want   *time.Time
+	}{
+		{func(*v1alpha1.SnapshotScheduleSpec) {}, noon, &noon},
+		{func(*v1alpha1.SnapshotScheduleSpec) {}, noon.Add(-1), ptr.To(noon.Add(-6 * time.Hour))},
+		{func(*v1alpha1.SnapshotScheduleSpec) {}, anchor.Add(-1), nil},
+		{func(s *v1alpha1.SnapshotScheduleSpec) { s.Jitter = "1h" }, noon, ptr.To(noon.Add(-6 * time.Hour))},
+		{func(s *v1alpha1.SnapshotScheduleSpec) { s.SnapshotInterval, s.Schedule = "", "0 11 * * *" }, noon, ptr.To(noon.Add(-time.Hour))},
+		{func(s *v1alpha1.SnapshotScheduleSpec) { s.SnapshotInterval, s.Schedule = "", "0 0 1 1 *" }, noon, nil},
+	} {
+		s := newSchedule("every").Spec
+		c.change(&s)
+		spec, err := ReadSpec(&s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at, ok := spec.LatestSlot(anchor, c.by); ok != (c.want != nil) || ok && !at.Equal(*c.want) {
+			t.Errorf("%+v by %s: got %s (%t), want %v", s, c.by, at, ok, c.want)
+		}
+	}
+}

@@ -1,0 +1,54 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Simulations runs seeds of the simulation until one breaks a guarantee, and prints each result as a line of JSON. The program of the
+// mutants builds it again for each mutant.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/sim"
+)
+
+// result is the outcome of one seed.
+type result struct {
+	Seed       uint64   `json:"seed"`
+	Oracles    []string `json:"oracles,omitempty"`
+	Violations []string `json:"violations,omitempty"`
+}
+
+func main() {
+	n := flag.Int("n", 1, "number of seeds, from 0 on")
+	until := flag.String("until", "", "comma-separated guarantees: stop when one of these is broken; empty means any")
+	flag.Parse()
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	out := json.NewEncoder(os.Stdout)
+	sim.RunMany(ctx, 0, *n, func(p sim.Progress) {
+		r := result{Seed: p.Last.Seed}
+		for _, v := range p.Last.Violations {
+			r.Oracles = append(r.Oracles, v.Oracle)
+			r.Violations = append(r.Violations, v.Oracle+": "+v.Message)
+		}
+		if r.breaksAny(*until) {
+			stop()
+		}
+		if err := out.Encode(r); err != nil {
+			fmt.Fprintln(os.Stderr, "simulations:", err)
+			os.Exit(2)
+		}
+	})
+}
+
+func (r result) breaksAny(guarantees string) bool {
+	return slices.ContainsFunc(r.Oracles, func(o string) bool {
+		return guarantees == "" || slices.Contains(strings.Split(guarantees, ","), o)
+	})
+}
