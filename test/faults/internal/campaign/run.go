@@ -191,7 +191,7 @@ func (r *planRun) advance(ctx context.Context) error {
 func (r *planRun) unfinished() error {
 	switch {
 	case r.step < len(r.workload.Steps):
-		return fmt.Errorf("waiting for the state to %s", r.workload.Steps[r.step].What)
+		return fmt.Errorf("step %q of the workload is not due yet", r.workload.Steps[r.step].What)
 	case r.dateWrong && r.proxy.WrongDates() == 0 && r.proxy.Quiet() < 2*time.Second:
 		return errors.New("no live read has received the wrong Date")
 	case r.dateWrong && r.proxy.WrongDates() > 0:
