@@ -31,7 +31,7 @@ type flags struct {
 
 	workloads, classes, plans, output, write string
 	simulations                              int
-	list, short, least                       bool
+	list, short                              bool
 }
 
 func parseFlags() flags {
@@ -49,7 +49,6 @@ func parseFlags() flags {
 	flag.StringVar(&f.write, "write", "", "`file` in which to replace the report's section, as Markdown")
 	flag.BoolVar(&f.list, "list", false, "print the plans without running them")
 	flag.BoolVar(&f.short, "short", false, "run the fixed selection of 'make test'")
-	flag.BoolVar(&f.least, "least", false, "run the promised number of plans of each class instead of all")
 	flag.BoolVar(&f.Verbose, "v", false, "print the history of runs that pass, too")
 	flag.BoolVar(&f.StopAtFirst, "first", false, "stop at the first violation")
 	flag.Parse()
@@ -109,11 +108,8 @@ func runCampaign(ctx context.Context, cluster *environment.Cluster, root string,
 	p := newProgress(os.Stderr)
 	f.Log, f.Progress = p.print, p.update
 	options := f.Options
-	switch {
-	case f.short:
+	if f.short {
 		options = campaign.Short(options)
-	case f.least:
-		options = campaign.Least(options)
 	}
 	c := campaign.New(cluster, options)
 	if f.list {

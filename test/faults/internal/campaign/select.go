@@ -106,13 +106,3 @@ func Short(o Options) Options {
 	o.limits = shortLimits
 	return o
 }
-
-// leastLimits are slightly above the promised numbers of plans, since some plans miss
-// their points. The other classes run as a whole.
-var leastLimits = map[plan.Class]int{plan.APIErrors: 420, plan.Reads: 170, plan.Watches: 220, plan.TimeTravel: 120, plan.TwoFaults: 60}
-
-// Least returns the options of a campaign with the promised number of plans.
-func Least(o Options) Options {
-	o.Limit, o.limits = 0, leastLimits
-	return o
-}

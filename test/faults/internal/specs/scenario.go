@@ -58,7 +58,7 @@ func run(ctx context.Context, cluster *environment.Cluster, p Plan, namespace st
 		}
 		return s.works(ctx, p.reason)
 	}
-	if err := s.await(ctx, "condition InvalidSpec", s.reportsInvalid); err != nil {
+	if err := await(ctx, "condition InvalidSpec", s.reportsInvalid); err != nil {
 		return err
 	}
 	if err := s.changesNothing(ctx); err != nil {
@@ -114,7 +114,7 @@ func (s *scenario) works(ctx context.Context, reason string) error {
 			return err
 		}
 	}
-	err := s.await(ctx, "the expected state", func() error { return s.settled(reason) })
+	err := await(ctx, "the expected state", func() error { return s.settled(reason) })
 	return errors.Join(err, s.deletesAllowed())
 }
 
@@ -125,7 +125,7 @@ func (s *scenario) takesSnapshot(ctx context.Context) error {
 		if err := s.requestSnapshot(ctx, requested); err != nil {
 			return err
 		}
-		err := s.awaitFor(ctx, requestAgain, "a snapshot", func() error { return s.hasTaken(first) })
+		err := awaitFor(ctx, requestAgain, "a snapshot", func() error { return s.hasTaken(first) })
 		if err == nil || time.Since(first) > timeout || ctx.Err() != nil {
 			return err
 		}
@@ -150,7 +150,7 @@ func (s *scenario) seedSnapshots(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.await(ctx, "the record of the seeded snapshots", func() error {
+	return await(ctx, "the record of the seeded snapshots", func() error {
 		for name := range seeds {
 			if !s.recorded(s.Called(name).Name) {
 				return fmt.Errorf("%s is not recorded yet", name)
@@ -180,27 +180,11 @@ func (s *scenario) fixSpec(ctx context.Context) error {
 	})
 }
 
-func (s *scenario) await(ctx context.Context, what string, holds func() error) error {
-	return s.awaitFor(ctx, timeout, what, holds)
-}
+func await(ctx context.Context, what string, holds func() error) error { return awaitFor(ctx, timeout, what, holds) }
 
-// awaitFor checks after every change, and periodically for conditions that depend
-// on the time.
-func (s *scenario) awaitFor(ctx context.Context, d time.Duration, what string, holds func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, d)
-	defer cancel()
-	tick := time.NewTicker(250 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := holds()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%s not reached within %s: %w", what, d, err)
-		case <-s.Told():
-		case <-tick.C:
-		}
+func awaitFor(ctx context.Context, d time.Duration, what string, holds func() error) error {
+	if err := environment.Await(ctx, d, holds); err != nil {
+		return fmt.Errorf("%s not reached within %s: %w", what, d, err)
 	}
+	return nil
 }

@@ -58,7 +58,7 @@ func selecting() spec {
 	}
 }
 
-func relabelled() Workload {
+func relabeled() Workload {
 	relabel := func(what, app string, when func(environment.State) bool) Step {
 		return patch(what, when, theClaim("data-0"), `{"metadata":{"labels":{"app":%q}}}`, app)
 	}

@@ -59,7 +59,7 @@ func All() []Workload {
 		namespaceDeleted(), deletedBackground(), deletedForeground(), deletedOrphan(), policyOrphan(),
 		first(), tick(), missed(), restart(), runNow(),
 		expiry(), tooMany(), replace(), hold(), edited(), invalid(),
-		gone(), recreated(), relabelled(), selectorEdited(),
+		gone(), recreated(), relabeled(), selectorEdited(),
 		adopted(), released(), releasedUnseen(), onePVCFails(),
 	}
 }
