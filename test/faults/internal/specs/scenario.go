@@ -180,7 +180,9 @@ func (s *scenario) fixSpec(ctx context.Context) error {
 	})
 }
 
-func await(ctx context.Context, what string, holds func() error) error { return awaitFor(ctx, timeout, what, holds) }
+func await(ctx context.Context, what string, holds func() error) error {
+	return awaitFor(ctx, timeout, what, holds)
+}
 
 func awaitFor(ctx context.Context, d time.Duration, what string, holds func() error) error {
 	if err := environment.Await(ctx, d, holds); err != nil {
