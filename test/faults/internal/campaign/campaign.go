@@ -135,6 +135,35 @@ func (c *Campaign) plans(references map[string]*reference) (all, selected []plan
 	return all, selected, nil
 }
 
+// job is a plan to run, with the end state to reach; nil for reference runs.
+type job struct {
+	workload workload.Workload
+	plan     plan.Plan
+	want     *oracle.EndState
+}
+
+// runEach runs jobs concurrently and calls handle after each, never concurrently.
+func (c *Campaign) runEach(ctx context.Context, jobs []job, handle func(i int, r result) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(c.Parallel)
+	var mu sync.Mutex
+	for i, j := range jobs {
+		g.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			r := c.runPlan(ctx, j)
+			if ctx.Err() != nil { // the run was interrupted, and cannot be judged
+				return ctx.Err()
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			return handle(i, r)
+		})
+	}
+	return g.Wait()
+}
+
 // references runs every selected workload twice without faults: only what both runs
 // share can be expected of a run with faults.
 func (c *Campaign) references(ctx context.Context, report *Report) (map[string]*reference, error) {
@@ -143,36 +172,29 @@ func (c *Campaign) references(ctx context.Context, report *Report) (map[string]*
 		return nil, err
 	}
 	c.Log(fmt.Sprintf("Running %d workloads without faults, twice each", len(workloads)))
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(c.Parallel)
-	var mu sync.Mutex
-	runs := make([][2]result, len(workloads))
-	for i, w := range workloads {
+	var jobs []job
+	for _, w := range workloads {
 		for n := range 2 {
-			g.Go(func() error {
-				p := plan.Plan{ID: fmt.Sprintf("%s:%s:%d", referenceClass, w.Name, n), Class: referenceClass, Workload: w.Name}
-				r := c.runPlan(ctx, w, p, nil)
-				if ctx.Err() != nil {
-					return ctx.Err()
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				runs[i][n] = r
-				report.add(r)
-				if r.failed() {
-					c.Log(c.describe(r))
-					return fmt.Errorf("workload %s fails without faults", w.Name)
-				}
-				return nil
-			})
+			p := plan.Plan{ID: fmt.Sprintf("%s:%s:%d", referenceClass, w.Name, n), Class: referenceClass, Workload: w.Name}
+			jobs = append(jobs, job{workload: w, plan: p})
 		}
 	}
-	if err := g.Wait(); err != nil {
+	runs := make([]result, len(jobs))
+	err = c.runEach(ctx, jobs, func(i int, r result) error {
+		runs[i] = r
+		report.add(r)
+		if r.failed() {
+			c.Log(c.describe(r))
+			return fmt.Errorf("workload %s fails without faults", jobs[i].workload.Name)
+		}
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	references := map[string]*reference{}
 	for i, w := range workloads {
-		first, second := runs[i][0], runs[i][1]
+		first, second := runs[2*i], runs[2*i+1]
 		references[w.Name] = &reference{workload: w, end: first.end, Reference: plan.Reference{
 			Workload: w.Name, Trace: first.trace.Common(second.trace), Deletes: w.Deletes, Uncut: w.Uncut,
 		}}
@@ -188,34 +210,24 @@ func (c *Campaign) references(ctx context.Context, report *Report) (map[string]*
 var errStopped = errors.New("stopped at the first violation")
 
 func (c *Campaign) runAll(ctx context.Context, references map[string]*reference, plans []plan.Plan, report *Report) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(c.Parallel)
-	var mu sync.Mutex
-	for _, p := range plans {
-		g.Go(func() error {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			ref := references[p.Workload]
-			r := c.runPlan(ctx, ref.workload, p, &ref.end)
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			report.add(r)
-			if r.failed() || c.Verbose {
-				c.Log(c.describe(r))
-			}
-			c.Progress("plans", report.Done, len(plans), report.Failed)
-			if r.failed() && c.StopAtFirst {
-				return errStopped
-			}
-			return nil
-		})
+	jobs := make([]job, len(plans))
+	for i, p := range plans {
+		ref := references[p.Workload]
+		jobs[i] = job{workload: ref.workload, plan: p, want: &ref.end}
 	}
-	if err := g.Wait(); !errors.Is(err, errStopped) {
-		return err
+	err := c.runEach(ctx, jobs, func(_ int, r result) error {
+		report.add(r)
+		if r.failed() || c.Verbose {
+			c.Log(c.describe(r))
+		}
+		c.Progress("plans", report.Done, len(plans), report.Failed)
+		if r.failed() && c.StopAtFirst {
+			return errStopped
+		}
+		return nil
+	})
+	if errors.Is(err, errStopped) {
+		return nil
 	}
-	return nil
+	return err
 }

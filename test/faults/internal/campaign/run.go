@@ -16,7 +16,6 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/oracle"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/proxy"
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/workload"
 )
 
 const (
@@ -36,10 +35,7 @@ const (
 // planRun is one run of one plan, from an empty namespace to its end.
 type planRun struct {
 	*Campaign
-	workload workload.Workload
-	plan     plan.Plan
-	// want is the end state to reach; nil in a reference run.
-	want *oracle.EndState
+	job
 
 	run   *environment.Run
 	proxy *proxy.Proxy
@@ -74,11 +70,11 @@ type result struct {
 func (r result) failed() bool { return r.Err != nil || len(r.Violations) > 0 }
 
 // runPlan runs a plan and judges it.
-func (c *Campaign) runPlan(ctx context.Context, w workload.Workload, p plan.Plan, want *oracle.EndState) result {
-	r := &planRun{Campaign: c, workload: w, plan: p, want: want, crashes: make(chan plan.Fault, 16)}
+func (c *Campaign) runPlan(ctx context.Context, j job) result {
+	r := &planRun{Campaign: c, job: j, crashes: make(chan plan.Fault, 16)}
 	began := time.Now()
 	res := r.execute(ctx)
-	res.Plan, res.Took = p, time.Since(began)
+	res.Plan, res.Took = j.plan, time.Since(began)
 	return res
 }
 
