@@ -12,6 +12,10 @@ import (
 
 const day = 24 * time.Hour
 
+func noon(year int, month time.Month, d int) time.Time {
+	return time.Date(year, month, d, 12, 0, 0, 0, time.UTC)
+}
+
 // zoneChange is a day on which a zone's clock changes, and a local time that does
 // not exist on that day, or occurs twice.
 type zoneChange struct {
@@ -23,20 +27,17 @@ type zoneChange struct {
 // zoneChanges covers Europe and North America, a change of half an hour, a change at
 // midnight in the southern hemisphere, and a change for Ramadan.
 func zoneChanges() []zoneChange {
-	on := func(year int, month time.Month, d int) time.Time {
-		return time.Date(year, month, d, 12, 0, 0, 0, time.UTC)
-	}
 	return []zoneChange{
-		{"Europe/Oslo", "forward", on(2026, 3, 29), 2, 30},
-		{"Europe/Oslo", "back", on(2026, 10, 25), 2, 30},
-		{"America/New_York", "forward", on(2026, 3, 8), 2, 30},
-		{"America/New_York", "back", on(2026, 11, 1), 1, 30},
-		{"Australia/Lord_Howe", "forward", on(2026, 10, 4), 2, 15},
-		{"Australia/Lord_Howe", "back", on(2026, 4, 5), 1, 45},
-		{"America/Santiago", "forward", on(2026, 9, 6), 0, 30},
-		{"America/Santiago", "back", on(2026, 4, 5), 23, 30},
-		{"Africa/Casablanca", "forward", on(2026, 3, 22), 2, 30},
-		{"Africa/Casablanca", "back", on(2026, 2, 15), 2, 30},
+		{"Europe/Oslo", "forward", noon(2026, 3, 29), 2, 30},
+		{"Europe/Oslo", "back", noon(2026, 10, 25), 2, 30},
+		{"America/New_York", "forward", noon(2026, 3, 8), 2, 30},
+		{"America/New_York", "back", noon(2026, 11, 1), 1, 30},
+		{"Australia/Lord_Howe", "forward", noon(2026, 10, 4), 2, 15},
+		{"Australia/Lord_Howe", "back", noon(2026, 4, 5), 1, 45},
+		{"America/Santiago", "forward", noon(2026, 9, 6), 0, 30},
+		{"America/Santiago", "back", noon(2026, 4, 5), 23, 30},
+		{"Africa/Casablanca", "forward", noon(2026, 3, 22), 2, 30},
+		{"Africa/Casablanca", "back", noon(2026, 2, 15), 2, 30},
 	}
 }
 
@@ -118,11 +119,11 @@ func daily(hour, minute int, zone *time.Location, anchor, until time.Time) []slo
 
 // afterGap returns the hour after the clock is set forward on a day.
 func afterGap(date string, zone *time.Location) slot {
-	noon, err := time.ParseInLocation(time.DateOnly, date, zone)
+	midnight, err := time.ParseInLocation(time.DateOnly, date, zone)
 	if err != nil {
 		panic(err) // the caller formatted it
 	}
-	for t := noon.Add(-3 * time.Hour); t.Before(noon.Add(day)); t = t.Add(time.Minute) {
+	for t := midnight.Add(-3 * time.Hour); t.Before(midnight.Add(day)); t = t.Add(time.Minute) {
 		_, is := t.Zone()
 		_, was := t.Add(-time.Minute).Zone()
 		if is <= was || t.Format(time.DateOnly) != date {
@@ -156,9 +157,7 @@ func everyTime(line string, zone *time.Location, anchor, until time.Time) []slot
 // leapPlans covers 29 February, and 31 December of a leap year, for which Go's
 // ZoneBounds is wrong.
 func leapPlans() []ClockPlan {
-	at := func(year int, month time.Month, d int) time.Time {
-		return time.Date(year, month, d, 6, 0, 0, 0, time.UTC)
-	}
+	at := func(year int, month time.Month, d int) time.Time { return noon(year, month, d).Add(-6 * time.Hour) }
 	plan := func(id, line, zone string, from, until time.Time, slots ...time.Time) ClockPlan {
 		spec := baseSpec()
 		spec.Schedule, spec.TimeZone, spec.SnapshotTTL = v1alpha1.CronLine(line), zone, "40d"
@@ -169,9 +168,6 @@ func leapPlans() []ClockPlan {
 			}
 			return all
 		}}
-	}
-	noon := func(year int, month time.Month, d int) time.Time {
-		return time.Date(year, month, d, 12, 0, 0, 0, time.UTC)
 	}
 	return []ClockPlan{
 		plan("29-february", "0 12 29 2 *", "", at(2028, 2, 20), at(2028, 3, 10), noon(2028, 2, 29)),
