@@ -4,7 +4,6 @@
 package main
 
 import (
-	"context"
 	"os"
 	"os/signal"
 	"runtime"
@@ -18,48 +17,24 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
 )
 
-// shortLives are few: the simulation's own tests live others.
-const shortLives = 4
+// simulations are few, because the simulation's own tests run others.
+const simulations = 4
 
-// TestShort runs the short form of the campaign, and sees that no class and no
-// oracle was left without anything to judge.
-func TestShort(t *testing.T) {
+// TestShortCampaign runs the short form of the campaign, and fails if a class or an
+// oracle has nothing to judge.
+func TestShortCampaign(t *testing.T) {
 	if os.Getenv(environment.EnvClusterDir) == "" {
-		t.Fatalf("%s is not set: this test needs a local cluster of its own. Run it with: make test-faults-short", environment.EnvClusterDir)
+		t.Fatalf("%s is not set: this test needs a local cluster; run it with: make test-faults-short", environment.EnvClusterDir)
 	}
 	ctrl.SetLogger(logr.Discard())
-	// A timeout of 'go test' and Ctrl-C leave no process behind.
+	// Without this, Ctrl-C and a timeout of 'go test' would leave processes behind.
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	c := campaign.New(clusterFor(ctx, t), campaign.Short(campaign.Options{
-		Operator: operator(ctx, t), Parallel: 3 * runtime.NumCPU(), Seed: 1,
-		Told: func(text string) { t.Log(text) },
-	}))
-	report, err := c.Run(ctx)
+	root, err := environment.Repository(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.RunUntraced(ctx, report, shortLives); err != nil {
-		t.Fatal(err)
-	}
-	t.Log("\n" + report.Table())
-	for _, f := range report.Failures {
-		t.Errorf("%s: %q %s\nagain: %s", f.Plan, f.Violations, f.Error, f.Again)
-	}
-	for _, row := range report.Rows {
-		if row.Plans == 0 {
-			t.Errorf("no plan of class %s came to its point", row.Class)
-		}
-	}
-	for _, what := range campaign.Everything {
-		if report.Seen[what] == 0 {
-			t.Errorf("there was nothing to judge of this: %s", what)
-		}
-	}
-}
-
-func clusterFor(ctx context.Context, t *testing.T) *environment.Cluster {
-	root, err := environment.Repository(ctx)
+	operator, err := environment.BuildOperator(ctx, root, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,17 +42,29 @@ func clusterFor(ctx context.Context, t *testing.T) *environment.Cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return cluster
-}
-
-func operator(ctx context.Context, t *testing.T) string {
-	root, err := environment.Repository(ctx)
+	c := campaign.New(cluster, campaign.Short(campaign.Options{
+		Operator: operator, Parallel: 3 * runtime.NumCPU(), Seed: 1,
+		Log: func(text string) { t.Log(text) },
+	}))
+	report, err := c.Run(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	path, err := environment.BuildOperator(ctx, root, t.TempDir())
-	if err != nil {
+	if err := c.RunStatic(ctx, report, simulations); err != nil {
 		t.Fatal(err)
 	}
-	return path
+	t.Log("\n" + report.Table())
+	for _, f := range report.Failures {
+		t.Errorf("%s: %q %s\nrepeat: %s", f.Plan, f.Violations, f.Error, f.Repeat)
+	}
+	for _, row := range report.Rows {
+		if row.Plans == 0 {
+			t.Errorf("no plan of class %s reached its point", row.Class)
+		}
+	}
+	for _, what := range campaign.Required {
+		if report.Coverage[what] == 0 {
+			t.Errorf("the campaign contains no %s", what)
+		}
+	}
 }

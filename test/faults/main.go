@@ -1,9 +1,8 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The fault campaign: runs the operator's program under planned faults against a
-// real API server, and judges what came of it by the guarantees. See
-// docs/faults.md.
+// Faults is the fault campaign: it runs the operator under planned faults against a
+// real API server, and judges each run by the guarantees. See docs/faults.md.
 package main
 
 import (
@@ -13,7 +12,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"runtime"
 	"strings"
@@ -29,41 +27,50 @@ import (
 )
 
 type flags struct {
-	operator, workloads, classes, plans, output, write string
-	limit, parallel, lives                             int
-	seed                                               uint64
-	idle                                               time.Duration
-	list, first, short, least, verbose                 bool
+	campaign.Options
+
+	workloads, classes, plans, output, write string
+	simulations                              int
+	list, short                              bool
 }
 
 func parseFlags() flags {
 	var f flags
-	flag.StringVar(&f.operator, "operator", "", "`program` to test; built from ./cmd if left out")
-	flag.StringVar(&f.workloads, "workload", "", "`names` of workloads, with commas; all if left out")
-	flag.StringVar(&f.classes, "class", "", "`names` of classes, with commas; all if left out")
-	flag.StringVar(&f.plans, "plan", "", "`ids` of plans, with commas; one that ends in * stands for all that begin so")
-	flag.IntVar(&f.limit, "limit", 0, "how many plans of each class to run at most; 0 is all")
-	flag.IntVar(&f.lives, "lives", campaign.Lives, "how many lives to simulate in class lives")
-	flag.IntVar(&f.parallel, "parallel", 3*runtime.NumCPU(), "how many runs there are at once")
-	flag.Uint64Var(&f.seed, "seed", 1, "draws the pairs of faults")
-	flag.DurationVar(&f.idle, "idle", time.Minute, "how long ends are watched in class idle")
-	flag.StringVar(&f.output, "o", "", "json: the report for machines on stdout, all else on stderr")
-	flag.StringVar(&f.write, "write", "", "`file` to write the report to, as Markdown")
-	flag.BoolVar(&f.list, "list", false, "print the plans and run none")
-	flag.BoolVar(&f.short, "short", false, "the fixed selection that 'make test' runs")
-	flag.BoolVar(&f.least, "least", false, "as many plans of each class as are promised at least, and not all")
-	flag.BoolVar(&f.verbose, "v", false, "tell what happened in runs that pass, too")
-	flag.BoolVar(&f.first, "first", false, "stop at the first violation")
+	flag.StringVar(&f.Operator, "operator", "", "`program` under test (default: build ./cmd)")
+	flag.StringVar(&f.workloads, "workload", "", "comma-separated `names` of workloads (default: all)")
+	flag.StringVar(&f.classes, "class", "", "comma-separated `names` of classes (default: all)")
+	flag.StringVar(&f.plans, "plan", "", "comma-separated `IDs` of plans, in which * stands for any text (default: all)")
+	flag.IntVar(&f.Limit, "limit", 0, "maximum number of plans of each class (0: all)")
+	flag.IntVar(&f.simulations, "simulations", campaign.Simulations, "number of simulations in class simulation")
+	flag.IntVar(&f.Parallel, "parallel", 3*runtime.NumCPU(), "number of concurrent runs")
+	flag.Uint64Var(&f.Seed, "seed", 1, "seed of the pairs of faults, and the first seed of class simulation")
+	flag.DurationVar(&f.Idle, "idle", time.Minute, "how long end states are observed in class idle")
+	flag.StringVar(&f.output, "o", "", "json: print the report as JSON to stdout, and everything else to stderr")
+	flag.StringVar(&f.write, "write", "", "`file` in which to replace the report's section, as Markdown")
+	flag.BoolVar(&f.list, "list", false, "print the plans without running them")
+	flag.BoolVar(&f.short, "short", false, "run the fixed selection of 'make test'")
+	flag.BoolVar(&f.Verbose, "v", false, "print the history of runs that pass, too")
+	flag.BoolVar(&f.StopAtFirst, "first", false, "stop at the first violation")
 	flag.Parse()
+	f.Workloads, f.Plans = split(f.workloads), split(f.plans)
+	for _, class := range split(f.classes) {
+		f.Classes = append(f.Classes, plan.Class(class))
+	}
 	return f
+}
+
+func split(names string) []string {
+	if names == "" {
+		return nil
+	}
+	return strings.Split(names, ",")
 }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ctrl.SetLogger(logr.Discard())
-	err := run(ctx, parseFlags())
-	if err != nil {
+	if err := run(ctx, parseFlags()); err != nil {
 		fmt.Fprintln(os.Stderr, "faults:", err)
 		stop()
 		os.Exit(1) //nolint:gocritic // stop was called
@@ -76,70 +83,33 @@ func run(ctx context.Context, f flags) error {
 		return err
 	}
 	if os.Getenv(environment.EnvClusterDir) == "" {
-		return inCluster(ctx, root)
+		return campaign.RunInCluster(ctx, root)
 	}
-	if f.operator == "" {
+	if f.Operator == "" {
 		dir, err := os.MkdirTemp("", "snapsched-faults-")
 		if err != nil {
 			return err
 		}
 		defer os.RemoveAll(dir)
-		if f.operator, err = environment.BuildOperator(ctx, root, dir); err != nil {
+		if f.Operator, err = environment.BuildOperator(ctx, root, dir); err != nil {
 			return err
 		}
 	}
-	return play(ctx, root, f)
-}
-
-// inCluster runs this program again with a cluster of its own.
-func inCluster(ctx context.Context, root string) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	here, err := os.Getwd()
-	if err != nil {
-		return err
-	}
-	args := append([]string{"-C", "hack/cluster", "run", ".", "run", "--no-csi", "--chdir", here, "--", self}, os.Args[1:]...)
-	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = root
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	if err := cmd.Run(); err != nil {
-		return errors.New("the campaign was failed, or could not be run: see above")
-	}
-	return nil
-}
-
-func split(names string) []string {
-	if names == "" {
-		return nil
-	}
-	return strings.Split(names, ",")
-}
-
-func play(ctx context.Context, root string, f flags) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	cluster, err := environment.Connect(ctx, root)
 	if err != nil {
 		return err
 	}
-	screen := newScreen(os.Stderr)
-	options := campaign.Options{
-		Operator: f.operator, Workloads: split(f.workloads), Plans: split(f.plans), Limit: f.limit,
-		Parallel: f.parallel, Seed: f.seed, Idle: f.idle, StopAtFirst: f.first, Verbose: f.verbose,
-		Told: screen.tell, Progress: screen.progress,
-	}
-	for _, class := range split(f.classes) {
-		options.Classes = append(options.Classes, plan.Class(class))
-	}
-	switch {
-	case f.short:
+	return runCampaign(ctx, cluster, root, f)
+}
+
+func runCampaign(ctx context.Context, cluster *environment.Cluster, root string, f flags) error {
+	p := newProgress(os.Stderr)
+	f.Log, f.Progress = p.print, p.update
+	options := f.Options
+	if f.short {
 		options = campaign.Short(options)
-	case f.least:
-		options = campaign.Least(options)
 	}
 	c := campaign.New(cluster, options)
 	if f.list {
@@ -151,22 +121,18 @@ func play(ctx context.Context, root string, f flags) error {
 	}
 	report, err := c.Run(ctx)
 	if err == nil && !f.short && f.workloads == "" {
-		err = c.RunUntraced(ctx, report, f.lives)
+		err = c.RunStatic(ctx, report, f.simulations)
 	}
-	screen.end()
-	if report == nil {
-		return err
+	p.clear()
+	if err != nil {
+		f.write = "" // keep the report of the last campaign that finished
 	}
-	return errors.Join(err, hand(report, root, f))
+	return errors.Join(err, publish(report, root, f))
 }
 
-func hand(report *campaign.Report, root string, f flags) error {
+func publish(report *campaign.Report, root string, f flags) error {
 	if f.write != "" {
-		page, err := os.ReadFile(f.write)
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-		if err := os.WriteFile(f.write, []byte(report.Rewrite(string(page), root)), 0o644); err != nil {
+		if err := campaign.WriteSection(f.write, "campaign", "make test-faults", report.Markdown(root)); err != nil {
 			return err
 		}
 	}
@@ -178,7 +144,7 @@ func hand(report *campaign.Report, root string, f flags) error {
 		fmt.Println(report.Table())
 	}
 	if report.Failed > 0 {
-		return fmt.Errorf("%d runs were failed", report.Failed)
+		return fmt.Errorf("%d runs failed", report.Failed)
 	}
 	return nil
 }

@@ -12,21 +12,19 @@ import (
 	"path/filepath"
 )
 
-// The programs that are tested, and the campaign that tests the first.
 const (
-	operatorPackage = "./cmd"
-	livesPackage    = "./test/faults/mutants/lives"
-	campaignPackage = "./test/faults"
+	operatorPackage    = "./cmd"
+	campaignPackage    = "./test/faults"
+	simulationsPackage = "./test/faults/mutants/simulations"
 )
 
-// build compiles a program into a folder, of the product with a mutant in it; nil:
-// of the product as it is. Mutated files lie in the folder and take the place of the
-// tree's by 'go build -overlay'.
+// build builds a program into a folder, with a mutant or, for nil, without. The
+// mutated files replace those of the tree by 'go build -overlay'.
 func build(ctx context.Context, root, dir, pkg string, m *mutant) (program string, err error) {
 	program = filepath.Join(dir, filepath.Base(pkg))
 	args := []string{"build", "-buildvcs=false", "-ldflags=-s -w", "-o", program}
 	if m != nil {
-		overlay, err := m.overlay(root, dir)
+		overlay, err := m.writeOverlay(root, dir)
 		if err != nil {
 			return "", err
 		}
@@ -40,8 +38,8 @@ func build(ctx context.Context, root, dir, pkg string, m *mutant) (program strin
 	return program, nil
 }
 
-// overlay writes the mutated files and the list that go build reads.
-func (m *mutant) overlay(root, dir string) (string, error) {
+// writeOverlay writes the mutated files and the overlay file for go build.
+func (m *mutant) writeOverlay(root, dir string) (string, error) {
 	files, err := m.mutated(root)
 	if err != nil {
 		return "", err

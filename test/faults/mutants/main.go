@@ -1,44 +1,44 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Mutants puts small defects into copies of the product, one at a time, and proves
-// that the fault campaign finds every one, and nothing in the product as it is. See
-// docs/faults.md.
+// Mutants proves that the fault campaign finds defects: it builds the product with
+// one small defect at a time, a mutant, and runs the plans or simulations that must
+// find it. They must find nothing in the product as it is. See docs/faults.md.
 package main
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/campaign"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
 )
 
 type flags struct {
 	mutants, output, write string
 	parallel               int
-	list, verbose          bool
-	withoutClean           bool
+	list, check, verbose   bool
+	skipBaseline           bool
 }
 
 func parseFlags() flags {
 	var f flags
-	flag.StringVar(&f.mutants, "mutant", "", "`names` of mutants, or how they begin, with commas; all if left out")
-	flag.IntVar(&f.parallel, "parallel", 3*runtime.NumCPU(), "how many runs of the campaign there are at once")
-	flag.StringVar(&f.output, "o", "", "json: the report for machines on stdout, all else on stderr")
-	flag.StringVar(&f.write, "write", "", "`file` to write the table to, between its mutants' marks, as Markdown")
-	flag.BoolVar(&f.list, "list", false, "print the mutants and run none")
-	flag.BoolVar(&f.verbose, "v", false, "show what the campaign tells of each run that fails")
-	flag.BoolVar(&f.withoutClean, "without-clean", false, "don't prove first that the product as it is passes the same plans")
+	flag.StringVar(&f.mutants, "mutant", "", "comma-separated `prefixes` of mutants' names (default: all)")
+	flag.IntVar(&f.parallel, "parallel", 3*runtime.NumCPU(), "number of concurrent runs of the campaign")
+	flag.StringVar(&f.output, "o", "", "json: print the report as JSON to stdout, and everything else to stderr")
+	flag.StringVar(&f.write, "write", "", "`file` in which to replace the mutants' section, as Markdown")
+	flag.BoolVar(&f.list, "list", false, "print the mutants without running them")
+	flag.BoolVar(&f.check, "check", false, "print for every mutant whether its patch applies and compiles, without running any")
+	flag.BoolVar(&f.verbose, "v", false, "print the campaign's output for runs that fail")
+	flag.BoolVar(&f.skipBaseline, "skip-baseline", false, "do not run the same plans on the product as it is first")
 	flag.Parse()
 	return f
 }
@@ -58,83 +58,61 @@ func run(ctx context.Context, f flags) error {
 	if err != nil {
 		return err
 	}
-	var names []string
+	var prefixes []string
 	if f.mutants != "" {
-		names = strings.Split(f.mutants, ",")
+		prefixes = strings.Split(f.mutants, ",")
 	}
-	mutants, err := load(names...)
+	mutants, err := load(prefixes...)
 	if err != nil {
 		return err
 	}
-	for _, m := range mutants { // before minutes are spent
+	if f.list {
+		for _, m := range mutants {
+			fmt.Printf("%-34s %-8s %s\n", m.Name, strings.Join(m.Guarantees, ","), m.Defect)
+		}
+		return nil
+	}
+	if f.check {
+		return checkAll(ctx, root, mutants, os.Stdout)
+	}
+	for _, m := range mutants { // fail before minutes are spent
 		if _, err := m.mutated(root); err != nil {
 			return err
 		}
 	}
-	if f.list {
-		for _, m := range mutants {
-			fmt.Printf("%-28s %-8s %s\n", m.Name, strings.Join(m.Falls, ","), m.Breaks)
-		}
-		return nil
-	}
 	planned := slices.ContainsFunc(mutants, func(m *mutant) bool { return len(m.Plans) > 0 })
 	if planned && os.Getenv(environment.EnvClusterDir) == "" {
-		return inCluster(ctx, root)
+		return campaign.RunInCluster(ctx, root)
 	}
-	return hunt(ctx, root, mutants, f)
+	return runAll(ctx, root, mutants, f)
 }
 
-// inCluster runs this program again with a cluster of its own.
-func inCluster(ctx context.Context, root string) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	here, err := os.Getwd()
-	if err != nil {
-		return err
-	}
-	args := append([]string{"-C", "hack/cluster", "run", ".", "run", "--no-csi", "--chdir", here, "--", self}, os.Args[1:]...)
-	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = root
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	if err := cmd.Run(); err != nil {
-		return errors.New("a mutant survived, the product as it is was failed, or nothing could be run: see above")
-	}
-	return nil
-}
-
-// hunt runs the product as it is, then each mutant, and reports.
-func hunt(ctx context.Context, root string, mutants []*mutant, f flags) error {
+// runAll runs the product as it is, then each mutant, and publishes the report.
+func runAll(ctx context.Context, root string, mutants []*mutant, f flags) error {
 	dir, err := os.MkdirTemp("", "snapsched-mutants-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	h := &hunter{root: root, dir: dir, parallel: f.parallel, verbose: f.verbose, told: os.Stderr}
+	runner := &runner{root: root, dir: dir, parallel: f.parallel, verbose: f.verbose, log: os.Stderr}
 	r := newReport()
-	if !f.withoutClean {
-		if r.Clean, err = h.clean(ctx, mutants); err != nil {
+	if !f.skipBaseline {
+		if r.Baseline, err = runner.baseline(ctx, mutants); err != nil {
 			return err
 		}
-		h.tell("the product as it is: %s", r.Clean.verdict())
+		runner.logf("Product without mutants: %s", r.Baseline.verdict())
 	}
 	for i, m := range mutants {
-		s, err := h.hunt(ctx, m)
+		o, err := runner.run(ctx, m)
 		if err != nil {
 			return err
 		}
-		r.Mutants = append(r.Mutants, s)
-		h.tell("%d/%d %s: %s", i+1, len(mutants), m.Name, s.verdict())
+		r.Mutants = append(r.Mutants, o)
+		runner.logf("%d/%d %s: %s", i+1, len(mutants), m.Name, o.verdict())
 	}
 	r.finish()
-	return hand(r, root, f)
-}
-
-func hand(r *report, root string, f flags) error {
 	if f.write != "" {
-		if err := writeSection(f.write, r.markdown(root)); err != nil {
+		if err := campaign.WriteSection(f.write, "mutants", "make test-mutants", r.markdown(root)); err != nil {
 			return err
 		}
 	}

@@ -5,7 +5,6 @@ package main
 
 import (
 	"embed"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,44 +18,45 @@ var patches embed.FS
 
 // mutant is a defect of the product, as a patch that is never applied to the tree.
 type mutant struct {
-	// Name is that of its file, without the ending.
+	// Name is the patch file's, without its extension.
 	Name string
-	// Breaks says in a line what is wrong.
-	Breaks string
-	// Falls are the guarantees of which it breaks one at least.
-	Falls []string
-	// Plans are those of the campaign that should find it, as --plan has them.
+	// Defect says in one line what is wrong.
+	Defect string
+	// Guarantees are those of which the mutant breaks at least one.
+	Guarantees []string
+	// Plans are the IDs of the campaign's plans that must find it, as for --plan.
 	Plans []string
-	// Lives are the seeds of the simulation that should: as many, from 0 on.
-	Lives int
+	// Simulations is the number of seeds, from 0 on, of which one must find it.
+	Simulations int
 
 	changes []change
 }
 
 var (
-	firstLine  = regexp.MustCompile(`^((?:[SL][1-7]|Slot)(?:, (?:[SL][1-7]|Slot))*): (.+)$`)
-	secondLine = regexp.MustCompile(`^(plans|lives): (.+)$`)
+	firstLine = regexp.MustCompile(`^((?:[SL][1-7]|Slot)(?:, (?:[SL][1-7]|Slot))*): (.+)$`)
+	// "lives" is the former name of simulations.
+	secondLine = regexp.MustCompile(`^(plans|simulations|lives): (.+)$`)
 )
 
-// parseMutant reads a patch with its two lines of heading: "S3, S2: what it breaks"
-// and "plans: <id> <id>…" or "lives: <n>".
+// parseMutant reads a patch. Its first line is "<guarantees>: <defect>", its second
+// line "plans: <IDs>" or "simulations: <number>"; a unified diff follows.
 func parseMutant(name, text string) (*mutant, error) {
 	lines := strings.SplitN(text, "\n", 3)
 	if len(lines) < 3 {
-		return nil, fmt.Errorf("%s: it has no two lines of heading", name)
+		return nil, fmt.Errorf("%s: no diff after two lines of heading", name)
 	}
 	first, second := firstLine.FindStringSubmatch(lines[0]), secondLine.FindStringSubmatch(lines[1])
 	if first == nil {
-		return nil, fmt.Errorf("%s: its first line must be like 'S3, S2: what it breaks'", name)
+		return nil, fmt.Errorf("%s: the first line must be like 'S3, S2: what is wrong'", name)
 	}
 	if second == nil {
-		return nil, fmt.Errorf("%s: its second line must be like 'plans: idle:expiry:*' or 'lives: 20'", name)
+		return nil, fmt.Errorf("%s: the second line must be like 'plans: idle:expiry:*' or 'simulations: 20'", name)
 	}
-	m := &mutant{Name: name, Breaks: first[2], Falls: strings.Split(first[1], ", ")}
+	m := &mutant{Name: name, Defect: first[2], Guarantees: strings.Split(first[1], ", ")}
 	if second[1] == "plans" {
 		m.Plans = strings.Fields(second[2])
-	} else if n, err := fmt.Sscan(second[2], &m.Lives); n != 1 || err != nil || m.Lives < 1 {
-		return nil, fmt.Errorf("%s: 'lives: %s' is no number of seeds", name, second[2])
+	} else if n, err := fmt.Sscan(second[2], &m.Simulations); n != 1 || err != nil || m.Simulations < 1 {
+		return nil, fmt.Errorf("%s: %q is not a number of simulations", name, second[2])
 	}
 	var err error
 	if m.changes, err = parseDiff(lines[2]); err != nil {
@@ -65,8 +65,9 @@ func parseMutant(name, text string) (*mutant, error) {
 	return m, nil
 }
 
-// load reads the mutants, by name; all if none is named. A name may be cut short.
-func load(names ...string) ([]*mutant, error) {
+// load reads the mutants whose names have one of the prefixes, or all without
+// prefixes.
+func load(prefixes ...string) ([]*mutant, error) {
 	entries, err := patches.ReadDir("patches")
 	if err != nil {
 		return nil, err
@@ -74,7 +75,7 @@ func load(names ...string) ([]*mutant, error) {
 	var all []*mutant
 	for _, e := range entries {
 		name := strings.TrimSuffix(e.Name(), ".patch")
-		if len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(name, n) }) {
+		if len(prefixes) > 0 && !slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
 			continue
 		}
 		text, err := patches.ReadFile("patches/" + e.Name())
@@ -88,13 +89,12 @@ func load(names ...string) ([]*mutant, error) {
 		all = append(all, m)
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("no mutant is called %s: --list names all", strings.Join(names, " or "))
+		return nil, fmt.Errorf("no mutant is named %s; --list prints all", strings.Join(prefixes, " or "))
 	}
 	return all, nil
 }
 
-// mutated returns the files that the mutant changes, by their paths in the
-// repository.
+// mutated returns the mutated files by their paths in the repository.
 func (m *mutant) mutated(root string) (map[string]string, error) {
 	files := map[string]string{}
 	for _, c := range m.changes {
@@ -111,7 +111,7 @@ func (m *mutant) mutated(root string) (map[string]string, error) {
 			return nil, fmt.Errorf("%s: %w", m.Name, err)
 		}
 		if after == text {
-			return nil, errors.New(m.Name + ": it changes nothing in " + c.path)
+			return nil, fmt.Errorf("%s: changes nothing in %s", m.Name, c.path)
 		}
 		files[c.path] = after
 	}

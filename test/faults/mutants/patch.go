@@ -6,45 +6,54 @@ package main
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
 
-// change is what a unified diff does to one file.
+// change is the part of a unified diff for one file.
 type change struct {
 	path  string
 	hunks []hunk
 }
 
-// hunk replaces some lines by others. Line numbers don't count: the old lines must
-// be found in the file once, so that a hunk follows them wherever they go, and never
-// lands on others that look the same.
+// hunk replaces lines. Line numbers do not matter: the old lines must occur exactly
+// once in the file, so that a hunk follows them when they move.
 type hunk struct {
+	// target is the declaration that the hunk belongs to, as git diff writes it after
+	// the second @@; empty if the hunk names none.
+	target   string
 	old, new []string
 }
 
-// parseDiff reads a unified diff between files of the same names.
+var (
+	hunkHeader  = regexp.MustCompile(`^@@ [^@]*@@ ?(.*)$`)
+	declaration = regexp.MustCompile(`^(?:func (?:\([^)]*\) )?|type |var |const )(\w+)`)
+)
+
+// parseDiff reads a unified diff that renames no files.
 func parseDiff(text string) ([]change, error) {
 	var changes []change
 	var h *hunk
 	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
 		bad := func(why string) error { return fmt.Errorf("line %d of the diff: %s: %q", i+1, why, line) }
+		header := hunkHeader.FindStringSubmatch(line)
 		switch {
 		case strings.HasPrefix(line, "--- a/"):
 			changes = append(changes, change{path: strings.TrimPrefix(line, "--- a/")})
 			h = nil
 		case len(changes) == 0:
-			return nil, bad("a file must come first, as '--- a/<path>'")
+			return nil, bad("want a file first, as '--- a/<path>'")
 		case strings.HasPrefix(line, "+++ b/"):
 			if strings.TrimPrefix(line, "+++ b/") != changes[len(changes)-1].path {
-				return nil, bad("a mutant renames no file")
+				return nil, bad("the file is renamed")
 			}
-		case strings.HasPrefix(line, "@@ "):
+		case header != nil:
 			c := &changes[len(changes)-1]
-			c.hunks = append(c.hunks, hunk{})
+			c.hunks = append(c.hunks, hunk{target: header[1]})
 			h = &c.hunks[len(c.hunks)-1]
 		case h == nil:
-			return nil, bad("a hunk must come first, as '@@ … @@'")
+			return nil, bad("want a hunk first, as '@@ … @@'")
 		default:
 			if err := h.add(line); err != nil {
 				return nil, bad(err.Error())
@@ -70,33 +79,36 @@ func (h *hunk) add(line string) error {
 	case '+':
 		h.new = append(h.new, rest)
 	default:
-		return errors.New("a line begins with ' ', '-' or '+'")
+		return errors.New("a line must start with ' ', '-' or '+'")
 	}
 	return nil
 }
 
-// apply returns a file as the change makes it.
+// apply returns the changed text of a file.
 func (c change) apply(text string) (string, error) {
 	lines := strings.Split(text, "\n")
 	for i, h := range c.hunks {
 		if len(h.old) == 0 {
-			return "", fmt.Errorf("hunk %d of %s says nowhere: it needs a line of context", i+1, c.path)
+			return "", fmt.Errorf("hunk %d of %s needs a line of context", i+1, c.path)
 		}
-		switch at := h.places(lines); len(at) {
-		case 0:
-			return "", fmt.Errorf("hunk %d no longer applies: %s has no such lines:\n%s", i+1, c.path, strings.Join(h.old, "\n"))
-		case 1:
-			lines = slices.Replace(lines, at[0], at[0]+len(h.old), h.new...)
-		default:
+		at := h.find(lines)
+		switch {
+		case len(at) == 0:
+			return "", fmt.Errorf("hunk %d does not apply: %s has no such lines:\n%s", i+1, c.path, strings.Join(h.old, "\n"))
+		case len(at) > 1:
 			return "", fmt.Errorf("hunk %d is ambiguous: %s has these lines %d times; add context:\n%s",
 				i+1, c.path, len(at), strings.Join(h.old, "\n"))
 		}
+		if in := enclosing(lines[:at[0]]); h.target != "" && nameOf(in) != nameOf(h.target) {
+			return "", fmt.Errorf("hunk %d applies to %s in %q, but names %q", i+1, c.path, in, h.target)
+		}
+		lines = slices.Replace(lines, at[0], at[0]+len(h.old), h.new...)
 	}
 	return strings.Join(lines, "\n"), nil
 }
 
-// places are where the old lines are.
-func (h hunk) places(lines []string) []int {
+// find returns where the old lines are.
+func (h hunk) find(lines []string) []int {
 	var at []int
 	for i := 0; i+len(h.old) <= len(lines); i++ {
 		if slices.Equal(lines[i:i+len(h.old)], h.old) {
@@ -104,4 +116,23 @@ func (h hunk) places(lines []string) []int {
 		}
 	}
 	return at
+}
+
+// enclosing returns the last line that starts a declaration, as git diff finds it.
+func enclosing(lines []string) string {
+	for _, line := range slices.Backward(lines) {
+		if line != "" && (line[0] == '_' || line[0]|0x20 >= 'a' && line[0]|0x20 <= 'z') {
+			return line
+		}
+	}
+	return ""
+}
+
+// nameOf returns the name in a declaration, or the whole line, so that a changed
+// signature is still the same target.
+func nameOf(line string) string {
+	if m := declaration.FindStringSubmatch(line); m != nil {
+		return m[1]
+	}
+	return strings.TrimSpace(line)
 }

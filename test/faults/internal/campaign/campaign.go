@@ -1,8 +1,8 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package campaign runs plans against the operator's program, several at once on
-// one API server, judges each, and sums up.
+// Package campaign runs fault plans against the operator, several at once on one
+// API server, judges each run with the oracles, and reports the results.
 package campaign
 
 import (
@@ -10,8 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,34 +22,33 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/workload"
 )
 
-// Options say what is run.
+// Options select the plans and say how to run them.
 type Options struct {
 	// Operator is the program under test.
 	Operator string
-	// Workloads, Classes and Plans choose; empty: all. A plan that ends in * stands
-	// for all that begin so.
+	// Workloads, Classes and Plans select; empty means all. In the ID of a plan,
+	// * stands for any text.
 	Workloads []string
 	Classes   []plan.Class
 	Plans     []string
-	// Limit is how many plans of each class are run at most, spread evenly over
-	// them; 0: all.
+	// Limit is the maximum number of plans of each class, evenly spread; 0 means all.
 	Limit int
-	// Parallel is how many runs there are at once.
+	// Parallel is the number of concurrent runs.
 	Parallel int
-	// Seed draws the pairs.
+	// Seed draws the pairs of faults, and is the first seed of class simulation.
 	Seed uint64
-	// Idle is how long an end is watched in class idle.
+	// Idle is how long end states are observed in class idle.
 	Idle time.Duration
-	// StopAtFirst ends the campaign with the first violation.
+	// StopAtFirst stops the campaign at the first violation.
 	StopAtFirst bool
-	// Verbose tells what happened in runs that pass, too.
+	// Verbose prints the history of runs that pass, too.
 	Verbose bool
-	// Told is called with what there is to tell, in full lines.
-	Told func(string)
-	// Progress is called after each run, with what is being run; it may be nil.
-	Progress func(what string, done, of, failed int)
+	// Log prints text for people; it may be nil.
+	Log func(string)
+	// Progress is called after each run; it may be nil.
+	Progress func(what string, done, total, failed int)
 
-	// limits are instead of Limit.
+	// limits replaces Limit.
 	limits map[plan.Class]int
 }
 
@@ -66,193 +63,171 @@ func (o Options) limit(class plan.Class) int {
 type Campaign struct {
 	Options
 	cluster *environment.Cluster
-	run     string
-	number  atomic.Int64
+	runs    atomic.Int64
 }
 
-// New is a campaign on a cluster.
+// New returns a campaign on a cluster.
 func New(cluster *environment.Cluster, o Options) *Campaign {
-	return &Campaign{Options: o, cluster: cluster, run: fmt.Sprintf("%d", os.Getpid())}
+	o.renameClasses()
+	if o.Log == nil {
+		o.Log = func(string) {}
+	}
+	if o.Progress == nil {
+		o.Progress = func(string, int, int, int) {}
+	}
+	return &Campaign{Options: o, cluster: cluster}
 }
 
-func (c *Campaign) namespace() string { return fmt.Sprintf("faults-%s-%d", c.run, c.number.Add(1)) }
+func (c *Campaign) nextNamespace() string {
+	return fmt.Sprintf("faults-%d-%d", os.Getpid(), c.runs.Add(1))
+}
 
-// reference is what the runs without faults have shown of a workload.
+// reference is what the reference runs show of a workload.
 type reference struct {
 	workload workload.Workload
 	plan.Reference
 	end oracle.EndState
 }
 
-// Run runs what is chosen. An error says that the campaign itself could not go on;
-// violations are in the report.
+// Run runs the selected plans of the classes that depend on traces. An error says why
+// the campaign could not continue; violations are in the report.
 func (c *Campaign) Run(ctx context.Context) (*Report, error) {
-	if !c.TracesChosen() {
-		report := newReport(c.Options)
-		report.finish()
+	report := newReport(c.Options)
+	defer report.finish()
+	if !c.selectsTraces() {
 		return report, nil
 	}
-	workloads, err := workload.Find(c.chosenWorkloads()...)
+	references, err := c.references(ctx, report)
+	if err != nil {
+		return report, err
+	}
+	all, selected, err := c.plans(references)
+	if err != nil {
+		return report, err
+	}
+	report.enumerated(all)
+	c.Log(fmt.Sprintf("Running %d of %d plans", len(selected), len(all)))
+	return report, c.runAll(ctx, references, selected, report)
+}
+
+// List returns the plans that Run would run.
+func (c *Campaign) List(ctx context.Context) ([]plan.Plan, error) {
+	references, err := c.references(ctx, newReport(c.Options))
 	if err != nil {
 		return nil, err
 	}
-	report := newReport(c.Options)
-	defer report.finish()
-	references, err := c.references(ctx, workloads, report)
-	if err != nil {
-		return report, err
-	}
-	plans, err := c.choose(references)
-	if err != nil {
-		return report, err
-	}
-	report.enumerated(plans.all)
-	c.Told(fmt.Sprintf("%d plans of %d", len(plans.chosen), len(plans.all)))
-	return report, c.runAll(ctx, references, plans.chosen, report)
+	_, selected, err := c.plans(references)
+	return selected, err
 }
 
-// chosenWorkloads are those that chosen plans need.
-func (c *Campaign) chosenWorkloads() []string {
-	if len(c.Plans) == 0 {
-		return c.Workloads
-	}
-	names := slices.Clone(c.Workloads)
-	for _, id := range c.Plans {
-		parts := strings.SplitN(id, ":", 3)
-		if len(parts) > 1 && !strings.Contains(parts[1], "*") && !slices.Contains(names, parts[1]) {
-			names = append(names, parts[1])
-		}
-		if len(parts) < 2 || strings.Contains(parts[1], "*") {
-			return c.Workloads
+func (c *Campaign) plans(references map[string]*reference) (all, selected []plan.Plan, err error) {
+	var traces []plan.Reference
+	for _, w := range workload.All() {
+		if r := references[w.Name]; r != nil {
+			traces = append(traces, r.Reference)
 		}
 	}
-	return names
+	all = plan.Enumerate(traces, c.Seed, c.Idle)
+	selected = plan.Choose(all, c.Classes, c.Plans, c.limit)
+	if len(selected) == 0 {
+		return nil, nil, fmt.Errorf("none of %d plans has one of the classes %v and plans %q; --list prints all", len(all), c.Classes, c.Plans)
+	}
+	return all, selected, nil
 }
 
-// references runs every workload without faults: twice, to tell what is the same in
-// every run.
-func (c *Campaign) references(ctx context.Context, workloads []workload.Workload, report *Report) (map[string]*reference, error) {
-	c.Told(fmt.Sprintf("%d workloads without faults, twice each", len(workloads)))
-	found := make([]*reference, len(workloads))
+// job is a plan to run, with the end state to reach; nil for reference runs.
+type job struct {
+	workload workload.Workload
+	plan     plan.Plan
+	want     *oracle.EndState
+}
+
+// runEach runs jobs concurrently and calls handle after each, never concurrently.
+func (c *Campaign) runEach(ctx context.Context, jobs []job, handle func(i int, r result) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(c.Parallel)
 	var mu sync.Mutex
-	runs := make([][2]result, len(workloads))
-	for i, w := range workloads {
+	for i, j := range jobs {
+		g.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			r := c.runPlan(ctx, j)
+			if ctx.Err() != nil { // the run was interrupted, and cannot be judged
+				return ctx.Err()
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			return handle(i, r)
+		})
+	}
+	return g.Wait()
+}
+
+// references runs every selected workload twice without faults: only what both runs
+// share can be expected of a run with faults.
+func (c *Campaign) references(ctx context.Context, report *Report) (map[string]*reference, error) {
+	workloads, err := workload.Find(c.selectedWorkloads()...)
+	if err != nil {
+		return nil, err
+	}
+	c.Log(fmt.Sprintf("Running %d workloads without faults, twice each", len(workloads)))
+	var jobs []job
+	for _, w := range workloads {
 		for n := range 2 {
-			g.Go(func() error {
-				p := plan.Plan{ID: fmt.Sprintf("reference:%s:%d", w.Name, n), Class: "reference", Workload: w.Name}
-				r := c.try(ctx, w, p, nil)
-				if ctx.Err() != nil {
-					return ctx.Err()
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				runs[i][n] = r
-				report.add(r)
-				if r.failed() {
-					c.Told(c.describe(r))
-					return fmt.Errorf("workload %s fails without any fault", w.Name)
-				}
-				return nil
-			})
+			p := plan.Plan{ID: fmt.Sprintf("%s:%s:%d", referenceClass, w.Name, n), Class: referenceClass, Workload: w.Name}
+			jobs = append(jobs, job{workload: w, plan: p})
 		}
 	}
-	if err := g.Wait(); err != nil {
+	runs := make([]result, len(jobs))
+	err = c.runEach(ctx, jobs, func(i int, r result) error {
+		runs[i] = r
+		report.add(r)
+		if r.failed() {
+			c.Log(c.describe(r))
+			return fmt.Errorf("workload %s fails without faults", jobs[i].workload.Name)
+		}
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
-	byName := map[string]*reference{}
+	references := map[string]*reference{}
 	for i, w := range workloads {
-		found[i] = c.referenceOf(w, runs[i])
-		byName[w.Name] = found[i]
-		for _, v := range oracle.L1(found[i].end, runs[i][1].end) {
-			again := runs[i][1]
-			again.Violations = append(again.Violations, v)
-			report.add(again)
-			return nil, fmt.Errorf("workload %s does not end in the same way without faults: %s", w.Name, v.Message)
+		first, second := runs[2*i], runs[2*i+1]
+		references[w.Name] = &reference{workload: w, end: first.end, Reference: plan.Reference{
+			Workload: w.Name, Trace: first.trace.Common(second.trace), Deletes: w.Deletes, Uncut: w.Uncut,
+		}}
+		for _, v := range oracle.L1(first.end, second.end) {
+			second.Violations = append(second.Violations, v)
+			report.add(second)
+			return nil, fmt.Errorf("two runs of workload %s without faults end differently: %s", w.Name, v.Message)
 		}
 	}
-	return byName, nil
-}
-
-func (c *Campaign) referenceOf(w workload.Workload, runs [2]result) *reference {
-	return &reference{
-		workload: w,
-		Reference: plan.Reference{
-			Workload: w.Name,
-			Trace:    runs[0].trace.Common(runs[1].trace),
-			Deletes:  w.Deletes,
-			Uncut:    w.Uncut,
-		},
-		end: runs[0].end,
-	}
-}
-
-// choice is all plans and those to run.
-type choice struct{ all, chosen []plan.Plan }
-
-func (c *Campaign) choose(references map[string]*reference) (choice, error) {
-	var of []plan.Reference
-	for _, w := range workload.All() {
-		if r := references[w.Name]; r != nil {
-			of = append(of, r.Reference)
-		}
-	}
-	all := plan.Enumerate(of, c.Seed, c.Idle)
-	chosen := plan.Choose(all, c.Classes, c.Plans, c.limit)
-	if len(chosen) == 0 {
-		return choice{}, fmt.Errorf("none of %d plans is chosen by classes %v and plans %q: '--list' prints all", len(all), c.Classes, c.Plans)
-	}
-	return choice{all: all, chosen: chosen}, nil
-}
-
-// List returns the plans that would be run.
-func (c *Campaign) List(ctx context.Context) ([]plan.Plan, error) {
-	workloads, err := workload.Find(c.chosenWorkloads()...)
-	if err != nil {
-		return nil, err
-	}
-	references, err := c.references(ctx, workloads, newReport(c.Options))
-	if err != nil {
-		return nil, err
-	}
-	plans, err := c.choose(references)
-	return plans.chosen, err
+	return references, nil
 }
 
 var errStopped = errors.New("stopped at the first violation")
 
 func (c *Campaign) runAll(ctx context.Context, references map[string]*reference, plans []plan.Plan, report *Report) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(c.Parallel)
-	var mu sync.Mutex
-	for _, p := range plans {
-		g.Go(func() error {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			ref := references[p.Workload]
-			r := c.try(ctx, ref.workload, p, &ref.end)
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			report.add(r)
-			if r.failed() || c.Verbose {
-				c.Told(c.describe(r))
-			}
-			if c.Progress != nil {
-				c.Progress("plans", report.Done, len(plans), report.Failed)
-			}
-			if r.failed() && c.StopAtFirst {
-				return errStopped
-			}
-			return nil
-		})
+	jobs := make([]job, len(plans))
+	for i, p := range plans {
+		ref := references[p.Workload]
+		jobs[i] = job{workload: ref.workload, plan: p, want: &ref.end}
 	}
-	if err := g.Wait(); !errors.Is(err, errStopped) {
-		return err
+	err := c.runEach(ctx, jobs, func(_ int, r result) error {
+		report.add(r)
+		if r.failed() || c.Verbose {
+			c.Log(c.describe(r))
+		}
+		c.Progress("plans", report.Done, len(plans), report.Failed)
+		if r.failed() && c.StopAtFirst {
+			return errStopped
+		}
+		return nil
+	})
+	if errors.Is(err, errStopped) {
+		return nil
 	}
-	return nil
+	return err
 }

@@ -12,11 +12,11 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
 )
 
-// tail is how much of a history is told.
-const tail = 60
+// maxEvents is the number of events that describe prints.
+const maxEvents = 60
 
-// describe tells of a trial: what, how to run it again, and the end
-// of its history.
+// describe returns the result of a run as text: the verdict, how to repeat the plan,
+// and the end of the history.
 func (c *Campaign) describe(r result) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(&b, format+"\n", args...) }
@@ -29,19 +29,19 @@ func (c *Campaign) describe(r result) string {
 	}
 	line("%s %s (%s)", verdict, r.Plan.ID, r.Took.Round(time.Millisecond))
 	for _, f := range r.Missed {
-		line("  never came to %s", f)
+		line("  point not reached: %s", f)
 	}
 	if r.Err != nil {
-		line("  could not be judged: %v", r.Err)
+		line("  cannot be judged: %v", r.Err)
 	}
 	for _, v := range r.Violations {
 		line("  %s violated: %s", v.Oracle, v.Message)
 	}
-	line("  again: %s", again(r.Plan, c.Seed))
+	line("  repeat: %s", repeatCommand(r.Plan, c.Seed))
 	if r.history != nil {
 		events := timeline(r.history, r.nicknames)
-		line("  the last %d of %d events:", min(tail, len(events)), len(events))
-		for _, e := range events[max(0, len(events)-tail):] {
+		line("  last %d of %d events:", min(maxEvents, len(events)), len(events))
+		for _, e := range events[max(0, len(events)-maxEvents):] {
 			line("    %s", e)
 		}
 	}
@@ -51,14 +51,13 @@ func (c *Campaign) describe(r result) string {
 	return strings.TrimRight(b.String(), "\n ")
 }
 
-type event struct {
-	at   time.Time
-	text string
-}
-
-// timeline is requests, changes and windows in the order of time.
+// timeline returns requests, changes and windows in order of time.
 func timeline(h *history.History, nicknames map[string]string) []string {
-	called := func(name string) string {
+	type event struct {
+		at   time.Time
+		text string
+	}
+	nameOf := func(name string) string {
 		if nick, ok := nicknames[name]; ok {
 			return nick
 		}
@@ -66,13 +65,12 @@ func timeline(h *history.History, nicknames map[string]string) []string {
 	}
 	var all []event
 	for i, r := range h.Requests {
-		if r.Resource == "" {
-			continue
+		if r.Resource != "" {
+			all = append(all, event{r.At, fmt.Sprintf("#%d p%d %s %s %s → %s", i, r.Process, r.Verb, r.Resource, nameOf(r.Name), answerText(r))})
 		}
-		all = append(all, event{r.At, fmt.Sprintf("#%d p%d %s %s %s → %s", i, r.Process, r.Verb, r.Resource, called(r.Name), answered(r))})
 	}
 	for _, c := range h.Changes {
-		all = append(all, event{c.At, changed(c, called)})
+		all = append(all, event{c.At, changeText(c, nameOf)})
 	}
 	for _, w := range h.Windows {
 		if w.Kind == history.Unsynced && w.Until.IsZero() {
@@ -91,21 +89,21 @@ func timeline(h *history.History, nicknames map[string]string) []string {
 	return lines
 }
 
-func answered(r history.Request) string {
+func answerText(r history.Request) string {
 	switch {
 	case !r.Reached && r.Seen == 0:
-		return "never sent"
+		return "not sent"
 	case !r.Reached:
 		return fmt.Sprintf("%d (injected)", r.Seen)
 	case r.Seen == r.Code:
 		return fmt.Sprint(r.Code)
 	case r.Seen == 0:
-		return fmt.Sprintf("%d, not told", r.Code)
+		return fmt.Sprintf("%d, not delivered", r.Code)
 	}
-	return fmt.Sprintf("%d, told %d", r.Code, r.Seen)
+	return fmt.Sprintf("%d, delivered as %d", r.Code, r.Seen)
 }
 
-func changed(c history.Change, called func(string) string) string {
+func changeText(c history.Change, nameOf func(string) string) string {
 	by := "others"
 	if c.Request >= 0 {
 		by = fmt.Sprintf("#%d", c.Request)
@@ -113,12 +111,12 @@ func changed(c history.Change, called func(string) string) string {
 	o, what := c.After, "changed"
 	switch {
 	case c.After == nil:
-		o, what = c.Before, "gone"
+		o, what = c.Before, "deleted"
 	case c.Before == nil:
 		what = "created"
 	case c.After.GetDeletionTimestamp() != nil && c.Before.GetDeletionTimestamp() == nil:
-		what = "being deleted"
+		what = "marked for deletion"
 	}
 	kind := strings.TrimLeft(fmt.Sprintf("%T", o), "*v1alph.")
-	return fmt.Sprintf("== %s %s %s by %s (rv %d)", kind, called(o.GetName()), what, by, c.Revision)
+	return fmt.Sprintf("== %s %s %s by %s (rv %d)", kind, nameOf(o.GetName()), what, by, c.Revision)
 }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,75 +18,74 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 )
 
-// judge collects the history of the run and asks the oracles.
-func (t *trial) judge(ctx context.Context, late error) result {
-	h := &history.History{Began: t.began}
-	if t.plan.IdleFor > 0 {
-		w, err := t.watchEnd(ctx)
+// judge collects the history of the run and applies the oracles.
+func (r *planRun) judge(ctx context.Context, late error) result {
+	h := &history.History{Began: r.began}
+	if r.plan.IdleFor > 0 {
+		w, err := r.observeEnd(ctx)
 		if err != nil {
 			return result{Err: err}
 		}
 		h.Windows = append(h.Windows, w)
 	}
-	t.killAll()
-	if err := t.cluster.Records.CatchUp(ctx, t.cluster.Client, t.run.Namespace); err != nil {
+	r.killAll()
+	if err := r.cluster.Records.CatchUp(ctx, r.cluster.Client, r.run.Namespace); err != nil {
 		return result{Err: err}
 	}
 	h.Ended = time.Now()
-	h.Changes, h.Requests = t.run.Changes(), t.gate.Requests()
-	h.Windows = append(h.Windows, t.gate.Windows()...)
+	h.Changes, h.Requests = r.run.Changes(), r.proxy.Requests()
+	h.Windows = append(h.Windows, r.proxy.Windows()...)
 	for i := range h.Changes {
-		h.Changes[i].Request = t.causedBy(h.Changes[i])
+		h.Changes[i].Request = r.requestOf(h.Changes[i])
 	}
-	r := result{
-		Missed: t.gate.Missed(), trace: t.gate.Trace(), end: oracle.TakeEndState(t.run.State().Objects()), history: h,
-		nicknames: t.run.Nicknames(),
+	res := result{
+		Missed: r.proxy.Missed(), trace: r.proxy.Trace(), end: oracle.TakeEndState(r.run.State().Objects()), history: h,
+		nicknames: r.run.Nicknames(),
 	}
-	r.Violations = oracle.Judge(h)
+	res.Violations = oracle.Judge(h)
 	if late != nil {
-		r.Violations = append(r.Violations, oracle.Violation{
+		res.Violations = append(res.Violations, oracle.Violation{
 			Oracle: "L1", At: h.Ended, Message: late.Error(), Change: -1, Request: -1,
 		})
 	}
-	if t.lies {
-		r.Missed = append(r.Missed, plan.Fault{Do: "lie"})
+	if r.dateWrong { // no live read received the wrong Date
+		res.Missed = append(res.Missed, plan.Fault{Action: "wrong-date"})
 	}
-	if len(r.Violations) > 0 {
-		r.Err = errors.Join(t.run.Driver.Err(), unbound(h))
+	if len(res.Violations) > 0 {
+		res.Err = errors.Join(r.run.Driver.Err(), lostClaim(h))
 	}
-	if r.failed() {
-		r.log = t.logs()
+	if res.failed() {
+		res.log = r.logs()
 	}
-	slices.SortStableFunc(r.Violations, func(a, b oracle.Violation) int { return a.At.Compare(b.At) })
-	return r
+	slices.SortStableFunc(res.Violations, func(a, b oracle.Violation) int { return a.At.Compare(b.At) })
+	return res
 }
 
-// unbound tells that the binder has taken a PVC for lost, which is no plan's doing:
-// nothing can be said of the operator then.
-func unbound(h *history.History) error {
+// lostClaim returns an error if the volume binder changed the phase of a PVC. No plan
+// asks for that, so the operator cannot be judged.
+func lostClaim(h *history.History) error {
 	for _, c := range h.Changes {
-		before, ok := c.Before.(*corev1.PersistentVolumeClaim)
-		after, there := c.After.(*corev1.PersistentVolumeClaim)
-		if ok && there && before.Status.Phase == corev1.ClaimBound && after.Status.Phase != corev1.ClaimBound {
-			return fmt.Errorf("PVC %s became %s, so the run can't be judged: the machine has too much to do, "+
-				"try fewer runs at once by --parallel", after.Name, after.Status.Phase)
+		before, existed := c.Before.(*corev1.PersistentVolumeClaim)
+		after, exists := c.After.(*corev1.PersistentVolumeClaim)
+		if existed && exists && before.Status.Phase == corev1.ClaimBound && after.Status.Phase != corev1.ClaimBound {
+			return fmt.Errorf("PVC %s became %s, so the run cannot be judged: the machine is overloaded, lower --parallel",
+				after.Name, after.Status.Phase)
 		}
 	}
 	return nil
 }
 
-// brokenFor is how long a PVC must have been broken before anything can be said of
-// the others.
-const brokenFor = 12 * time.Second
+// brokenTime is how long a PVC must have failed before L3 is judged.
+const brokenTime = 12 * time.Second
 
-// watchEnd looks on for a while after the end: nothing may happen, unless a PVC is
-// broken, which is tried again and again.
-func (t *trial) watchEnd(ctx context.Context) (history.Window, error) {
+// observeEnd waits after the end state. Nothing may happen meanwhile, unless a PVC is
+// broken: the operator retries it forever.
+func (r *planRun) observeEnd(ctx context.Context) (history.Window, error) {
 	w := history.Window{Kind: history.Idle, From: time.Now(), Process: -1}
-	wait := t.plan.IdleFor
-	if t.workload.Broken != "" {
-		w = history.Window{Kind: history.Broken, From: t.began, Process: -1, Object: t.run.Namespace + "/" + t.workload.Broken}
-		wait = max(wait, brokenFor)
+	wait := r.plan.IdleFor
+	if r.workload.Broken != "" {
+		w = history.Window{Kind: history.Broken, From: r.began, Process: -1, Object: r.run.Namespace + "/" + r.workload.Broken}
+		wait = max(wait, brokenTime)
 	}
 	select {
 	case <-ctx.Done():
@@ -98,25 +96,16 @@ func (t *trial) watchEnd(ctx context.Context) (history.Window, error) {
 	return w, nil
 }
 
-// causedBy finds the request that made a change.
-func (t *trial) causedBy(c history.Change) int {
+// requestOf returns the index of the request that made a change; -1 if it was not
+// the operator's.
+func (r *planRun) requestOf(c history.Change) int {
 	o, deleted := c.After, c.After == nil
 	if deleted {
 		o = c.Before
 	}
 	var before []byte
 	if c.Before != nil {
-		before, _ = json.Marshal(c.Before) // without it, as if there had been nothing
+		before, _ = json.Marshal(c.Before) // on an error, no patch counts as one without effect
 	}
-	return t.gate.Changed(string(o.GetUID()), fmt.Sprint(c.Revision), before, deleted, c.At)
-}
-
-func (t *trial) logs() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var text strings.Builder
-	for _, p := range t.processes[max(0, len(t.processes)-3):] {
-		_, _ = fmt.Fprintf(&text, "--- log of process %d\n%s\n", p.index, p.Tail(25))
-	}
-	return text.String()
+	return r.proxy.RequestOf(string(o.GetUID()), fmt.Sprint(c.Revision), before, deleted, c.At)
 }

@@ -5,6 +5,7 @@ package campaign
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -12,61 +13,59 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 )
 
-// Report is what a campaign has found.
+// Report is the result of a campaign.
 type Report struct {
 	Began    time.Time `json:"began"`
 	Took     string    `json:"took"`
 	Seed     uint64    `json:"seed"`
 	Parallel int       `json:"parallel"`
 	Rows     []*Row    `json:"classes"`
+	// Done counts all plans but those of class reference.
 	Done     int       `json:"plans"`
 	Failed   int       `json:"failed"`
 	Missed   int       `json:"missed"`
 	Failures []Failure `json:"failures,omitempty"`
-	// MissedPlans never came to their points.
+	// MissedPlans are the IDs of plans that did not reach their points.
 	MissedPlans []string `json:"missedPlans,omitempty"`
-	// Seen counts what there was to judge.
-	Seen map[string]int `json:"seen"`
+	// Coverage counts what the oracles had to judge.
+	Coverage map[string]int `json:"coverage"`
 }
 
-// Row is a class.
+// Row is the result of a class.
 type Row struct {
-	Class string `json:"class"`
-	// Enumerated is how many plans there are, Plans how many were run and met their
-	// points.
+	Class plan.Class `json:"class"`
+	// Enumerated is the number of plans that exist, Plans of those that ran and
+	// reached their points.
 	Enumerated int `json:"enumerated"`
 	Plans      int `json:"plans"`
 	Passed     int `json:"passed"`
 	Failed     int `json:"failed"`
-	// Missed plans never came to a point of theirs, and prove nothing.
+	// Missed plans did not reach their points, and prove nothing.
 	Missed int           `json:"missed"`
 	Took   time.Duration `json:"tookNanoseconds"`
 }
 
-// Failure is a plan that was failed.
+// Failure is a plan that failed.
 type Failure struct {
 	Plan       string   `json:"plan"`
 	Seed       uint64   `json:"seed"`
 	Violations []string `json:"violations"`
 	Error      string   `json:"error,omitempty"`
-	Again      string   `json:"again"`
+	// Repeat is the command that repeats the plan.
+	Repeat string `json:"repeat"`
 }
 
 func newReport(o Options) *Report {
-	r := &Report{Began: time.Now(), Seed: o.Seed, Parallel: o.Parallel, Seen: map[string]int{}, Rows: []*Row{{Class: "reference"}}}
-	for _, class := range plan.Classes {
-		r.Rows = append(r.Rows, &Row{Class: string(class)})
+	r := &Report{Began: time.Now(), Seed: o.Seed, Parallel: o.Parallel, Coverage: map[string]int{}}
+	for _, class := range slices.Concat([]plan.Class{referenceClass}, plan.Classes, staticClasses) {
+		r.Rows = append(r.Rows, &Row{Class: class})
 	}
 	return r
 }
 
 func (r *Report) row(class plan.Class) *Row {
-	for _, row := range r.Rows {
-		if row.Class == string(class) {
-			return row
-		}
-	}
-	panic("no class " + class)
+	i := slices.IndexFunc(r.Rows, func(row *Row) bool { return row.Class == class })
+	return r.Rows[i]
 }
 
 func (r *Report) enumerated(all []plan.Plan) {
@@ -79,9 +78,9 @@ func (r *Report) add(res result) {
 	row := r.row(res.Plan.Class)
 	row.Took += res.Took
 	if res.history != nil {
-		count(r.Seen, res.history)
+		cover(r.Coverage, res.history)
 	}
-	if res.Plan.Class != "reference" {
+	if res.Plan.Class != referenceClass {
 		r.Done++
 	}
 	switch {
@@ -89,7 +88,7 @@ func (r *Report) add(res result) {
 		row.Plans++
 		row.Failed++
 		r.Failed++
-		f := Failure{Plan: res.Plan.ID, Seed: r.Seed, Again: again(res.Plan, r.Seed)}
+		f := Failure{Plan: res.Plan.ID, Seed: r.Seed, Repeat: repeatCommand(res.Plan, r.Seed)}
 		for _, v := range res.Violations {
 			f.Violations = append(f.Violations, v.Oracle+": "+v.Message)
 		}
@@ -107,36 +106,35 @@ func (r *Report) add(res result) {
 	}
 }
 
-func (r *Report) finish() {
-	r.Took = time.Since(r.Began).Round(time.Second).String()
-	rows := r.Rows[:0]
-	for _, row := range r.Rows {
-		if row.Plans+row.Missed > 0 {
-			rows = append(rows, row)
-		}
-	}
-	r.Rows = rows
+func (r *Report) finish() { r.Took = time.Since(r.Began).Round(time.Second).String() }
+
+// Ran returns the rows of classes that ran.
+func (r *Report) Ran() []*Row {
+	return slices.DeleteFunc(slices.Clone(r.Rows), func(row *Row) bool { return row.Plans+row.Missed == 0 })
 }
 
-// again is the command that runs a plan alone.
-func again(p plan.Plan, seed uint64) string {
-	if p.Class == "reference" {
+// repeatCommand returns the command that repeats a plan.
+func repeatCommand(p plan.Plan, seed uint64) string {
+	switch p.Class {
+	case referenceClass:
 		return fmt.Sprintf("go run ./test/faults --workload %s --class idle", p.Workload)
+	case plan.TwoFaults:
+		return fmt.Sprintf("make test-faults PLAN='%s' SEED=%d", p.ID, seed)
 	}
-	return fmt.Sprintf("make test-faults PLAN='%s' SEED=%d", p.ID, seed)
+	return fmt.Sprintf("make test-faults PLAN='%s'", p.ID)
 }
 
-// Table is the report for people.
+// Table returns the report as plain text.
 func (r *Report) Table() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "CLASS\tPLANS\tPASSED\tFAILED\tMISSED\tOF\tTIME")
-	for _, row := range r.Rows {
+	for _, row := range r.Ran() {
 		_, _ = fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%s\n",
 			row.Class, row.Plans, row.Passed, row.Failed, row.Missed, row.Enumerated, row.Took.Round(time.Second))
 	}
 	_ = w.Flush()
-	_, _ = fmt.Fprintf(&b, "\n%d plans in %s, %d at once, seed %d: %d failed, %d missed their point\n",
+	_, _ = fmt.Fprintf(&b, "\n%d plans in %s, %d concurrent, seed %d: %d failed, %d missed\n",
 		r.Done, r.Took, r.Parallel, r.Seed, r.Failed, r.Missed)
 	return b.String()
 }

@@ -21,10 +21,10 @@ func some(class plan.Class, id string) plan.Plan {
 	return plan.Plan{ID: string(class) + ":first:" + id, Class: class, Workload: "first"}
 }
 
-func TestMissedPlansAreNeitherPassedNorCounted(t *testing.T) {
+func TestMissedPlansCountNeitherAsRunNorAsPassed(t *testing.T) {
 	r := newReport(Options{Seed: 7})
 	r.add(result{Plan: some(plan.Crash, "a"), Took: time.Second})
-	r.add(result{Plan: some(plan.Crash, "b"), Took: time.Second, Missed: []plan.Fault{{Do: plan.CrashAfter}}})
+	r.add(result{Plan: some(plan.Crash, "b"), Took: time.Second, Missed: []plan.Fault{{Action: plan.CrashAfter}}})
 	r.add(result{Plan: some(plan.Crash, "c"), Violations: []oracle.Violation{{Oracle: "S5", Message: "no preconditions"}}})
 	r.add(result{Plan: some(plan.Clock, "d"), Err: errors.New("no cluster")})
 	r.finish()
@@ -35,14 +35,14 @@ func TestMissedPlansAreNeitherPassedNorCounted(t *testing.T) {
 	if r.Failed != 2 || r.Missed != 1 || r.Done != 4 {
 		t.Errorf("%+v", r)
 	}
-	if got := r.Failures[0]; got.Violations[0] != "S5: no preconditions" || got.Again != "make test-faults PLAN='crash:first:c' SEED=7" {
+	if got := r.Failures[0]; got.Violations[0] != "S5: no preconditions" || got.Repeat != "make test-faults PLAN='crash:first:c'" {
 		t.Errorf("%+v", got)
 	}
 	if r.Failures[1].Error != "no cluster" {
 		t.Errorf("%+v", r.Failures[1])
 	}
-	if len(r.Rows) != 2 {
-		t.Errorf("rows without a plan are left: %+v", r.Rows)
+	if rows := r.Ran(); len(rows) != 2 {
+		t.Errorf("classes without plans are included: %+v", rows)
 	}
 	table := r.Table()
 	for _, want := range []string{"crash  2      1       1       1", "clock  1      0       1       0", "2 failed, 1 missed"} {
@@ -58,18 +58,20 @@ func TestMissedPlansAreNeitherPassedNorCounted(t *testing.T) {
 	}
 }
 
-func TestEveryClassIsExplained(t *testing.T) {
-	for _, class := range plan.Classes {
-		if methods[string(class)] == "" {
-			t.Errorf("nothing says what is done in class %s", class)
+func TestEveryClassHasADescriptionAndRunsInTheShortForm(t *testing.T) {
+	for _, row := range newReport(Options{}).Rows {
+		if methods[row.Class] == "" {
+			t.Errorf("class %s has no description", row.Class)
 		}
+	}
+	for _, class := range plan.Classes {
 		if shortLimits[class] == 0 {
 			t.Errorf("the short form leaves out class %s", class)
 		}
 	}
 }
 
-func TestDescribeTellsWhatHappenedAndHowToRepeatIt(t *testing.T) {
+func TestDescribePrintsTheHistoryAndHowToRepeatThePlan(t *testing.T) {
 	began := time.Unix(1000, 0)
 	v := &snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{Name: "real"}}
 	h := &history.History{
@@ -84,24 +86,21 @@ func TestDescribeTellsWhatHappenedAndHowToRepeatIt(t *testing.T) {
 		Violations: []oracle.Violation{{Oracle: "S2", Message: "too early"}},
 	})
 	for _, want := range []string{
-		"FAILED crash:first:x", "S2 violated: too early", "make test-faults PLAN='crash:first:x' SEED=3",
-		"#0 p0 delete volumesnapshots nick → 200, not told", "== VolumeSnapshot nick gone by #0 (rv 9)", "-- skewed ends", "the log",
+		"FAILED crash:first:x", "S2 violated: too early", "make test-faults PLAN='crash:first:x'",
+		"#0 p0 delete volumesnapshots nick → 200, not delivered", "== VolumeSnapshot nick deleted by #0 (rv 9)", "-- skewed ends", "the log",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	if again := again(plan.Plan{Class: "reference", Workload: "first"}, 1); !strings.Contains(again, "--workload first") {
-		t.Error(again)
-	}
 }
 
-func TestCountSeesWhatTheOperatorDid(t *testing.T) {
+func TestCoverCountsWhatTheOperatorDid(t *testing.T) {
 	v := &snapshotv1.VolumeSnapshot{}
 	gone := v.DeepCopy()
 	gone.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
-	seen := map[string]int{}
-	count(seen, &history.History{
+	covered := map[string]int{}
+	cover(covered, &history.History{
 		Requests: []history.Request{{Verb: "get", Namespace: "x", Seen: 200, Reached: true}, {Seen: 500, Process: 1}},
 		Changes: []history.Change{
 			{After: v, Request: 0}, {Before: v, After: gone, Request: 0}, {Before: v, Request: 0}, {Before: v, After: v, Request: 0},
@@ -110,27 +109,29 @@ func TestCountSeesWhatTheOperatorDid(t *testing.T) {
 		Windows: []history.Window{{Kind: history.Idle}},
 	})
 	for what, want := range map[string]int{
-		SeenCreates: 1, SeenDeletes: 2, SeenPatches: 1, SeenReads: 1, SeenRefused: 1, SeenCrashes: 1, SeenIdle: 1, SeenSkewed: 0,
+		CoversCreates: 1, CoversDeletes: 2, CoversPatches: 1, CoversReads: 1, CoversRefused: 1, CoversCrashes: 1, CoversIdle: 1, CoversSkewed: 0,
 	} {
-		if seen[what] != want {
-			t.Errorf("%s: %d, not %d", what, seen[what], want)
+		if covered[what] != want {
+			t.Errorf("%s: %d, want %d", what, covered[what], want)
 		}
 	}
 }
 
-// The report is written again and again, and what others wrote stays.
-func TestRewriteLeavesWhatFollows(t *testing.T) {
-	r := newReport(Options{})
-	page := r.Rewrite("", ".") + "## Ours\n"
-	if again := r.Rewrite(page, "."); again != page {
-		t.Errorf("written again, it is\n%s\nand was\n%s", again, page)
+func TestRepeatCommand(t *testing.T) {
+	for want, p := range map[string]plan.Plan{
+		"go run ./test/faults --workload first --class idle":   {ID: "reference:first:0", Class: referenceClass, Workload: "first"},
+		"make test-faults PLAN='two-faults:first:x' SEED=7":    some(plan.TwoFaults, "x"),
+		"make test-faults PLAN='watches:first:added.x.1:late'": some(plan.Watches, "added.x.1:late"),
+	} {
+		if got := repeatCommand(p, 7); got != want {
+			t.Errorf("%s is repeated by %s", p.ID, got)
+		}
 	}
 }
 
-// Lives may be left out, as for a change that no decision depends on.
-func TestNoLives(t *testing.T) {
-	results, err := (&Campaign{}).lives(t.Context(), nil, 0)
-	if err != nil || len(results) > 0 {
-		t.Errorf("%d results, error %v", len(results), err)
+func TestSimulateAllowsNone(t *testing.T) {
+	report := newReport(Options{})
+	if err := New(nil, Options{}).simulate(t.Context(), nil, 0, report); err != nil || report.Done > 0 {
+		t.Errorf("%d plans, error %v", report.Done, err)
 	}
 }

@@ -1,84 +1,101 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package plan enumerates the fault plans of a workload from the trace of its
+// reference run.
+//
+// The campaign's vocabulary: a workload is a scenario that the operator has to
+// handle. Its reference run, without faults, gives a trace: a list of points, each
+// a request or a watch event. A fault is an action at a point. A plan is one run
+// of a workload with its faults, and belongs to a class.
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
 
-// Class is a row of the campaign's table.
+// Class groups plans of one kind: a row of the campaign's table.
 type Class string
 
-// The classes.
+// The classes of plans that are enumerated from traces.
 const (
-	Crash      Class = "crash"
-	APIErrors  Class = "api-errors"
-	Reads      Class = "reads"
-	Watches    Class = "watches"
-	TimeTravel Class = "time-travel"
-	Managers   Class = "two-managers"
-	Clock      Class = "clock"
-	Pairs      Class = "two-faults"
-	Idle       Class = "idle"
+	Crash       Class = "crash"
+	APIErrors   Class = "api-errors"
+	Reads       Class = "reads"
+	Watches     Class = "watches"
+	TimeTravel  Class = "time-travel"
+	TwoManagers Class = "two-managers"
+	Clock       Class = "clock"
+	TwoFaults   Class = "two-faults"
+	Idle        Class = "idle"
 )
 
-// Classes are all, in the order of the table.
-var Classes = []Class{Crash, APIErrors, Reads, Watches, TimeTravel, Managers, Clock, Pairs, Idle}
+// Classes lists them in the order of the table.
+var Classes = []Class{Crash, APIErrors, Reads, Watches, TimeTravel, TwoManagers, Clock, TwoFaults, Idle}
 
-// Deed is what is done at a point.
-type Deed string
+// Action is what the proxy does at a point.
+type Action string
 
-// Deeds at a write.
+// Actions at a write.
 const (
-	CrashBefore Deed = "before"
-	CrashAfter  Deed = "after"
-	// Travel is a crash after the write and a restart that is shown the past.
-	Travel      Deed = "travel"
-	Conflict    Deed = "409"
-	TooMany     Deed = "429"
-	Internal    Deed = "500"
-	Unavailable Deed = "503"
-	// TimedOut answers 504 and Lost nothing, both after the write was committed.
-	TimedOut    Deed = "timeout-after-commit"
-	Lost        Deed = "answer-lost"
-	Quota       Deed = "403-quota"
-	Terminating Deed = "403-terminating"
+	CrashBefore Action = "before"
+	CrashAfter  Action = "after"
+	// Travel crashes after the write; the next process is shown the past.
+	Travel      Action = "travel"
+	Conflict    Action = "409"
+	TooMany     Action = "429"
+	Internal    Action = "500"
+	Unavailable Action = "503"
+	// TimedOut answers 504 and Lost answers nothing, both after the commit.
+	TimedOut    Action = "timeout-after-commit"
+	Lost        Action = "answer-lost"
+	Quota       Action = "403-quota"
+	Terminating Action = "403-terminating"
 )
 
-// Deeds at a list or a live get. Internal is one too.
+// Actions at a list or a live get, besides Internal and Unavailable.
 const (
-	Gone Deed = "410"
-	// Stale answers with the past.
-	Stale Deed = "stale"
-	// Empty and Truncated leave out objects, until the operator is made to list
-	// again.
-	Empty     Deed = "empty"
-	Truncated Deed = "truncated"
+	Gone Action = "410"
+	// Stale answers with an earlier state.
+	Stale Action = "stale"
+	// Empty and Truncated leave objects out until the operator is made to list again.
+	Empty     Action = "empty"
+	Truncated Action = "truncated"
 )
 
-// Deeds at an event of a watch.
+// Actions at a watch event.
 const (
 	// Drop ends the watch instead of delivering the event.
-	Drop Deed = "dropped"
-	// DropGone does so and refuses to go on from there, so that the operator has
-	// to list again.
-	DropGone  Deed = "dropped-410"
-	Delay     Deed = "delayed"
-	Duplicate Deed = "duplicated"
+	Drop Action = "dropped"
+	// DropGone also refuses to resume the watch, so that the operator lists again.
+	DropGone  Action = "dropped-410"
+	Delay     Action = "delayed"
+	Duplicate Action = "duplicated"
 )
 
-// Fault is one deed at one point.
+// ages name the values of Fault.Age.
+var ages = []string{"one-change-back", "half-way-back", "before-anything"}
+
+// Fault is one action at one point.
 type Fault struct {
-	At Point
-	Do Deed
-	// Age says how old the past is that Stale and Travel show: 0 is the change
-	// before, 1 half of the run so far, 2 before anything.
+	At     Point
+	Action Action
+	// Age selects the state that Stale and Travel show: 0 is one change back,
+	// 1 half of the run so far, 2 before any change.
 	Age int
 }
 
-// Interleaving is how two managers meet.
+// String returns the fault as plan IDs contain it.
+func (f Fault) String() string {
+	if f.Action == Stale || f.Action == Travel {
+		return fmt.Sprintf("%s:%s-%s", f.At, f.Action, ages[f.Age])
+	}
+	return fmt.Sprintf("%s:%s", f.At, f.Action)
+}
+
+// Interleaving says how two active managers differ.
 type Interleaving string
 
 // The interleavings.
@@ -88,42 +105,54 @@ const (
 	LateWrites Interleaving = "one-writes-late"
 )
 
-// Plan is one run.
+// DateFault is a wrong Date header.
+type DateFault struct {
+	Name string
+	// Offset is added to the true time. At, if set, replaces it.
+	Offset time.Duration
+	At     time.Time
+	// Missing sends no Date header; Garbage sends one that is not a time.
+	Missing, Garbage bool
+}
+
+const (
+	day  = 24 * time.Hour
+	year = 365 * day
+)
+
+// DateFaults are the clocks that a guard must not trust.
+var DateFaults = []DateFault{
+	{Name: "+1h", Offset: time.Hour}, {Name: "-1h", Offset: -time.Hour},
+	{Name: "+1d", Offset: day}, {Name: "-1d", Offset: -day},
+	{Name: "+10y", Offset: 10 * year}, {Name: "-10y", Offset: -10 * year},
+	{Name: "1970", At: time.Unix(0, 0)},
+	{Name: "no-date", Missing: true}, {Name: "no-time", Garbage: true},
+}
+
+// Plan is one run of a workload with its faults.
 type Plan struct {
-	// ID names it on the command line: class, workload, points and deeds.
+	// ID names the plan on the command line: class, workload, points and actions.
 	ID       string
 	Class    Class
 	Workload string
 	Faults   []Fault
-	// From, if set, is how old the past is that the operator is shown when it first
-	// starts, as Fault.Age.
-	From *int
-	// HidesUncut tells that an uncut snapshot may be missing in that past.
+	// StartAge, if set, shows the first process the past, as Fault.Age.
+	StartAge *int
+	// HidesUncut is set if an uncut snapshot may be missing in that past.
 	HidesUncut bool
-	// Two is set if two managers are to run.
-	Two Interleaving
-	// Lie is set if the Date that the operator is shown is to be wrong.
-	Lie *Lie
-	// IdleFor is how long the end is watched.
+	// Interleaving, if set, starts two managers.
+	Interleaving Interleaving
+	// Date, if set, falsifies the Date header.
+	Date *DateFault
+	// IdleFor is how long the end state is observed.
 	IdleFor time.Duration
 }
 
-// SafetyOnly tells that a plan has answers that no API server gives: lists that leave
-// objects out, gets that are old, a start with old lists that hide an uncut snapshot.
-// Nothing may be deleted for them, or taken twice, but no one can promise that the end
-// is the same.
+// SafetyOnly reports whether the plan contains answers that no API server gives:
+// lists that leave objects out, old gets, a start whose lists hide an uncut
+// snapshot. The operator must stay safe, but its end state may differ.
 func (p Plan) SafetyOnly() bool {
 	return p.HidesUncut || slices.ContainsFunc(p.Faults, func(f Fault) bool {
-		return f.Do == Empty || f.Do == Truncated || f.Do == Stale && f.At.Get()
+		return f.Action == Empty || f.Action == Truncated || f.Action == Stale && f.At.IsGet()
 	})
-}
-
-// Lie is a wrong Date.
-type Lie struct {
-	Name string
-	// By is the difference from the truth; At, if not zero, is told instead; None
-	// has no Date at all, Garbage one that is not a time.
-	By            time.Duration
-	At            time.Time
-	None, Garbage bool
 }

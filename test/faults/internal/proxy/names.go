@@ -11,11 +11,10 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 )
 
-// taken is the name of a snapshot that the operator takes: PVC, slot and hash.
-var taken = regexp.MustCompile(`^(.+)-[0-9]{14}-[a-z2-7]{10}$`)
+// createdName matches the name of a snapshot that the operator creates: PVC, slot and hash.
+var createdName = regexp.MustCompile(`^(.+)-[0-9]{14}-[a-z2-7]{10}$`)
 
-// names gives objects names that are the same in every run, and counts what
-// happens to them.
+// names gives objects the same names in every run, and counts equal points.
 type names struct {
 	logical map[string]string
 	series  map[string]int
@@ -24,18 +23,17 @@ type names struct {
 }
 
 func newNames(nicknames map[string]string) *names {
+	logical := map[string]string{}
+	maps.Copy(logical, nicknames)
 	return &names{
-		logical: maps.Clone(nicknames), series: map[string]int{},
+		logical: logical, series: map[string]int{},
 		counts: map[plan.Point]int{}, events: map[string]plan.Point{},
 	}
 }
 
-// of is the logical name of an object: "data-0+2" is the second snapshot of
-// data-0 that turned up.
+// of returns the logical name of an object: "data-0+2" is the second snapshot of
+// data-0 that appears.
 func (n *names) of(resource, name string) string {
-	if n.logical == nil {
-		n.logical = map[string]string{}
-	}
 	if resource != "volumesnapshots" {
 		return name
 	}
@@ -43,7 +41,7 @@ func (n *names) of(resource, name string) string {
 		return known
 	}
 	logical := name
-	if m := taken.FindStringSubmatch(name); m != nil {
+	if m := createdName.FindStringSubmatch(name); m != nil {
 		n.series[m[1]]++
 		logical = fmt.Sprintf("%s+%d", m[1], n.series[m[1]])
 	}
@@ -51,14 +49,14 @@ func (n *names) of(resource, name string) string {
 	return logical
 }
 
-// request is the point of a request.
+// request returns the point of a request.
 func (n *names) request(q request) plan.Point {
-	p := plan.Point{Verb: q.verb, Resource: q.full(), Object: n.of(q.resource, q.name)}
+	p := plan.Point{Verb: q.verb, Resource: q.resourcePath(), Object: n.of(q.resource, q.name)}
 	switch {
 	case q.resource == "":
-		p.Resource, p.Object = plan.Path, q.path
+		p.Resource, p.Object = plan.DiscoveryPath, q.path
 	case q.resource == "events":
-		// Their names are drawn. What an event is about comes before its text.
+		// The names of events are random.
 		p.Object = metaOf(q.body).Reason
 	case q.verb == "watch" && q.initial:
 		p.Verb = "list"
@@ -71,8 +69,8 @@ func (n *names) request(q request) plan.Point {
 	return n.count(p)
 }
 
-// event is the point of an event. The same change is the same event, whoever is
-// told of it and however often.
+// event returns the point of a watch event. The same change is the same point on every
+// watch; first reports whether it is new.
 func (n *names) event(kind, resource string, m meta) (p plan.Point, first bool) {
 	key := kind + "/" + resource + "/" + m.Metadata.Name + "/" + m.Metadata.ResourceVersion
 	if p, ok := n.events[key]; ok {

@@ -7,32 +7,36 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 )
 
-func TestPointsAreNamedByWhatTheyAreFor(t *testing.T) {
+func TestPointsHaveLogicalNames(t *testing.T) {
 	n := newNames(map[string]string{"data-0-20250101000000-aaaaaaaaaa": "data-0-old-0"})
+	const (
+		first    = `{"metadata":{"name":"data-0-20260101000000-bbbbbbbbbb"}}`
+		second   = `{"metadata":{"name":"data-0-20260102000000-cccccccccc"}}`
+		status   = "/apis/snapshots.mapcontroller.dev/v1alpha1/namespaces/here/snapshotschedules/nightly/status"
+		metadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+	)
 	for _, c := range []struct {
-		method, path, accept, body string
-		want                       plan.Point
+		method, path, accept, body, want string
 	}{
-		{"POST", snapshots, "", `{"metadata":{"name":"data-0-20260101000000-bbbbbbbbbb"}}`, plan.Point{Verb: "create", Resource: "volumesnapshots", Object: "data-0+1", Nth: 1}},
-		{"POST", snapshots, "", `{"metadata":{"name":"data-0-20260101000000-bbbbbbbbbb"}}`, plan.Point{Verb: "create", Resource: "volumesnapshots", Object: "data-0+1", Nth: 2}},
-		{"POST", snapshots, "", `{"metadata":{"name":"data-0-20260102000000-cccccccccc"}}`, plan.Point{Verb: "create", Resource: "volumesnapshots", Object: "data-0+2", Nth: 1}},
-		{"DELETE", snapshots + "/data-0-20250101000000-aaaaaaaaaa", "", "", plan.Point{Verb: "delete", Resource: "volumesnapshots", Object: "data-0-old-0", Nth: 1}},
-		{"PATCH", "/apis/snapshots.mapcontroller.dev/v1alpha1/namespaces/here/snapshotschedules/nightly/status", "", "{}", plan.Point{Verb: "patch", Resource: "snapshotschedules/status", Object: "nightly", Nth: 1}},
-		{"GET", base + "/volumesnapshots?watch=true&sendInitialEvents=true", "", "", plan.Point{Verb: "list", Resource: "volumesnapshots", Object: "all", Nth: 1}},
-		{"GET", base + "/volumesnapshots?watch=true", "", "", plan.Point{Verb: "watch", Resource: "volumesnapshots", Object: "all", Nth: 1}},
-		{"GET", base + "/volumesnapshots", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", "", plan.Point{Verb: "live-list", Resource: "volumesnapshots", Object: "all", Nth: 1}},
-		{"GET", "/api/v1/namespaces/here", "", "", plan.Point{Verb: "get", Resource: "namespaces", Object: "here", Nth: 1}},
-		{"GET", "/apis/snapshot.storage.k8s.io/v1", "", "", plan.Point{Verb: "get", Resource: plan.Path, Object: "/apis/snapshot.storage.k8s.io/v1", Nth: 1}},
-		{"POST", "/apis/events.k8s.io/v1/namespaces/here/events", "", `{"metadata":{"name":"nightly.18a3f"},"reason":"CreateFailed"}`, plan.Point{Verb: "create", Resource: "events", Object: "CreateFailed", Nth: 1}},
+		{"POST", snapshots, "", first, "create.volumesnapshots.data-0+1.1"},
+		{"POST", snapshots, "", first, "create.volumesnapshots.data-0+1.2"},
+		{"POST", snapshots, "", second, "create.volumesnapshots.data-0+2.1"},
+		{"DELETE", snapshots + "/data-0-20250101000000-aaaaaaaaaa", "", "", "delete.volumesnapshots.data-0-old-0.1"},
+		{"PATCH", status, "", "{}", "patch.snapshotschedules/status.nightly.1"},
+		{"GET", base + "/volumesnapshots?watch=true&sendInitialEvents=true", "", "", "list.volumesnapshots.all.1"},
+		{"GET", base + "/volumesnapshots?watch=true", "", "", "watch.volumesnapshots.all.1"},
+		{"GET", base + "/volumesnapshots", metadata, "", "live-list.volumesnapshots.all.1"},
+		{"GET", "/api/v1/namespaces/here", "", "", "get.namespaces.here.1"},
+		{"GET", "/apis/snapshot.storage.k8s.io/v1", "", "", "get.path./apis/snapshot.storage.k8s.io/v1.1"},
+		{"POST", "/apis/events.k8s.io/v1/namespaces/here/events", "",
+			`{"metadata":{"name":"nightly.18a3f"},"reason":"CreateFailed"}`, "create.events.CreateFailed.1"},
 	} {
 		req := httptest.NewRequest(c.method, c.path, http.NoBody)
 		req.Header.Set("Accept", c.accept)
-		if got := n.request(parse(req, []byte(c.body))); got != c.want {
-			t.Errorf("%s %s is %s, not %s", c.method, c.path, got, c.want)
+		if got := n.request(parse(req, []byte(c.body))); got.String() != c.want {
+			t.Errorf("%s %s is %s, want %s", c.method, c.path, got, c.want)
 		}
 	}
 }

@@ -4,8 +4,6 @@
 package proxy
 
 import (
-	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -24,20 +22,20 @@ import (
 const (
 	base      = "/apis/snapshot.storage.k8s.io/v1"
 	snapshots = base + "/namespaces/here/volumesnapshots"
-	taken1    = "data-0-20260101000000-abcdefghij"
+	created   = "data-0-20260101000000-abcdefghij"
 )
 
-// server is an API server that knows nothing, and remembers what it was asked.
-type server struct {
-	mu     sync.Mutex
-	asked  []string
-	events chan string
+// fakeServer is an API server with fixed answers. It records requests.
+type fakeServer struct {
+	mu       sync.Mutex
+	requests []string
+	events   chan string
 }
 
-func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	s.mu.Lock()
-	s.asked = append(s.asked, r.Method+" "+r.URL.RequestURI())
+	s.requests = append(s.requests, r.Method+" "+r.URL.RequestURI())
 	s.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
 	switch {
@@ -67,71 +65,71 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *server) heard() []string {
+func (s *fakeServer) received() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.asked)
+	return slices.Clone(s.requests)
 }
 
-type past struct{}
+type fakePast struct{}
 
-func (past) Object(_, name string, revision int64) []byte {
+func (fakePast) Object(_, name string, revision int64) []byte {
 	if name != "a" {
 		return nil
 	}
 	return fmt.Appendf(nil, `{"metadata":{"name":"a","resourceVersion":"%d"}}`, revision)
 }
 
-func (past) Ages() [3]int64 { return [3]int64{3, 2, 1} }
+func (fakePast) Ages() [3]int64 { return [3]int64{3, 2, 1} }
 
-type rig struct {
+// environment is a proxy with one endpoint before a fake API server.
+type environment struct {
 	*testing.T
-	server  *server
-	gate    *Gate
-	process *Process
+	server   *fakeServer
+	proxy    *Proxy
+	endpoint *Endpoint
 
-	mu     sync.Mutex
-	deaths []plan.Fault
+	mu      sync.Mutex
+	crashes []plan.Fault
 }
 
-// crashed are the faults that killed the process so far.
-func (r *rig) crashed() []plan.Fault {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.deaths)
+func (e *environment) crashed() []plan.Fault {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.crashes)
 }
 
-func (r *rig) crash(_ int, f plan.Fault) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.deaths = append(r.deaths, f)
+func (e *environment) crash(_ int, f plan.Fault) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.crashes = append(e.crashes, f)
 }
 
-func newRig(t *testing.T, how Manner, faults ...plan.Fault) *rig {
-	r := &rig{T: t, server: &server{events: make(chan string)}}
-	upstream := httptest.NewServer(r.server)
+func newEnvironment(t *testing.T, treatment Treatment, faults ...plan.Fault) *environment {
+	e := &environment{T: t, server: &fakeServer{events: make(chan string)}}
+	upstream := httptest.NewServer(e.server)
 	t.Cleanup(upstream.CloseClientConnections)
 	address, err := url.Parse(upstream.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.gate = New(Options{
-		Upstream: address, Transport: http.DefaultTransport, Token: "secret", Namespace: "here", Past: past{},
+	e.proxy = New(Options{
+		Upstream: address, Transport: http.DefaultTransport, Token: "secret", Namespace: "here", Past: fakePast{},
 		Faults: faults, Nicknames: map[string]string{"real": "nick"},
-		Crash: r.crash,
+		Crash: e.crash,
 	})
-	if r.process, err = r.gate.Listen(how); err != nil {
+	if e.endpoint, err = e.proxy.Listen(treatment); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(r.process.Close)
-	return r
+	t.Cleanup(e.endpoint.Close)
+	return e
 }
 
-func (r *rig) do(method, path, body string) (int, http.Header, string) {
-	r.Helper()
-	req, err := http.NewRequestWithContext(r.Context(), method, r.process.URL+path, strings.NewReader(body))
+func (e *environment) do(method, path, body string) (int, http.Header, string) {
+	e.Helper()
+	req, err := http.NewRequestWithContext(e.Context(), method, e.endpoint.URL+path, strings.NewReader(body))
 	if err != nil {
-		r.Fatal(err)
+		e.Fatal(err)
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
@@ -145,11 +143,11 @@ func (r *rig) do(method, path, body string) (int, http.Header, string) {
 	return resp.StatusCode, resp.Header, string(text)
 }
 
-func (r *rig) create() (int, http.Header, string) {
-	return r.do(http.MethodPost, snapshots, `{"metadata":{"name":"`+taken1+`","uid":"u-1","resourceVersion":"7"}}`)
+func (e *environment) create() (int, http.Header, string) {
+	return e.do(http.MethodPost, snapshots, `{"metadata":{"name":"`+created+`","uid":"u-1","resourceVersion":"7"}}`)
 }
 
-func at(p plan.Point, do plan.Deed) plan.Fault { return plan.Fault{At: p, Do: do} }
+func at(p plan.Point, action plan.Action) plan.Fault { return plan.Fault{At: p, Action: action} }
 
 var (
 	atCreate = plan.Point{Verb: "create", Resource: "volumesnapshots", Object: "data-0+1", Nth: 1}
@@ -158,290 +156,160 @@ var (
 	atAdded  = plan.Point{Verb: "added", Resource: "volumesnapshots", Object: "data-0+1", Nth: 1}
 )
 
-func TestListsAreConfinedToTheNamespace(t *testing.T) {
-	r := newRig(t, Manner{})
-	r.do(http.MethodGet, base+"/volumesnapshots?limit=5", "")
-	r.do(http.MethodGet, snapshots+"/a", "")
+func TestListsAreConfinedToOneNamespace(t *testing.T) {
+	e := newEnvironment(t, Treatment{})
+	e.do(http.MethodGet, base+"/volumesnapshots?limit=5", "")
+	e.do(http.MethodGet, snapshots+"/a", "")
 	want := []string{"GET " + snapshots + "?limit=5", "GET " + snapshots + "/a"}
-	if got := r.server.heard(); !slices.Equal(got, want) {
-		t.Errorf("the API server was asked %q, not %q", got, want)
+	if got := e.server.received(); !slices.Equal(got, want) {
+		t.Errorf("the API server received %q, want %q", got, want)
 	}
-	if got := r.gate.Requests()[0]; got.Namespace != "" || got.Verb != "list" || got.Group != "snapshot.storage.k8s.io" {
-		t.Errorf("it was recorded as %+v, not as the operator asked", got)
+	if got := e.proxy.Requests()[0]; got.Namespace != "" || got.Verb != "list" || got.Group != "snapshot.storage.k8s.io" {
+		t.Errorf("recorded as %+v, want the operator's request", got)
 	}
 }
 
-func TestAWriteIsRecordedWithWhatItChanged(t *testing.T) {
-	r := newRig(t, Manner{})
-	r.create()
-	r.do(http.MethodDelete, snapshots+"/a", `{"preconditions":{"uid":"u-1","resourceVersion":"7"}}`)
-	got := r.gate.Requests()
-	if len(got) != 2 || got[0].Code != http.StatusCreated || got[0].Name != taken1 || !got[0].Reached {
+func TestRequestOfFindsTheWrite(t *testing.T) {
+	e := newEnvironment(t, Treatment{})
+	e.create()
+	e.do(http.MethodDelete, snapshots+"/a", `{"preconditions":{"uid":"u-1","resourceVersion":"7"}}`)
+	got := e.proxy.Requests()
+	if len(got) != 2 || got[0].Code != http.StatusCreated || got[0].Name != created || !got[0].Reached {
 		t.Fatalf("%+v", got)
 	}
 	if got[1].UID != "u-1" || got[1].ResourceVersion != "7" {
-		t.Errorf("the delete has the preconditions %q and %q", got[1].UID, got[1].ResourceVersion)
+		t.Errorf("the delete has preconditions %q and %q", got[1].UID, got[1].ResourceVersion)
 	}
 	later := time.Now().Add(time.Second)
-	if i := r.gate.Changed("u-1", "7", nil, false, later); i != 0 {
-		t.Errorf("version 7 was made by request %d, not by the create", i)
+	if i := e.proxy.RequestOf("u-1", "7", nil, false, later); i != 0 {
+		t.Errorf("version 7 was written by request %d, want the create", i)
 	}
-	if i := r.gate.Changed("u-1", "8", nil, true, later); i != 1 {
-		t.Errorf("the end was made by request %d, not by the delete", i)
+	if i := e.proxy.RequestOf("u-1", "8", nil, true, later); i != 1 {
+		t.Errorf("the object was deleted by request %d, want the delete", i)
 	}
-	r.do(http.MethodPatch, snapshots+"/a", `{"metadata":{"finalizers":null,"resourceVersion":"5"}}`)
-	if i := r.gate.Changed("u-1", "5", []byte(`{"metadata":{"finalizers":["x"]}}`), false, later); i != -1 {
-		t.Errorf("version 5 was made by request %d, which was held to it", i)
+	e.do(http.MethodPatch, snapshots+"/a", `{"metadata":{"finalizers":null,"resourceVersion":"5"}}`)
+	if i := e.proxy.RequestOf("u-1", "5", []byte(`{"metadata":{"finalizers":["x"]}}`), false, later); i != -1 {
+		t.Errorf("version 5 was written by request %d, which has it as its precondition", i)
 	}
-	if i := r.gate.Changed("u-2", "7", nil, false, later); i != -1 {
-		t.Errorf("another object was changed by request %d", i)
+	if i := e.proxy.RequestOf("u-2", "7", nil, false, later); i != -1 {
+		t.Errorf("another object was written by request %d", i)
 	}
 }
 
-func TestRefusalsDoNotReachTheServer(t *testing.T) {
-	for do, code := range map[plan.Deed]int{
+func TestRefusalsDoNotReachTheAPIServer(t *testing.T) {
+	for action, code := range map[plan.Action]int{
 		plan.Conflict: 409, plan.TooMany: 429, plan.Internal: 500, plan.Unavailable: 503, plan.Quota: 403, plan.Terminating: 403,
 	} {
-		t.Run(string(do), func(t *testing.T) {
-			r := newRig(t, Manner{}, at(atCreate, do))
-			got, header, _ := r.create()
-			if got != code || len(r.server.heard()) > 0 {
-				t.Errorf("told %d, and the API server heard %q", got, r.server.heard())
+		t.Run(string(action), func(t *testing.T) {
+			e := newEnvironment(t, Treatment{}, at(atCreate, action))
+			got, header, _ := e.create()
+			if got != code || len(e.server.received()) > 0 {
+				t.Errorf("answered %d, and the API server received %q", got, e.server.received())
 			}
-			if do == plan.TooMany && header.Get("Retry-After") == "" {
+			if action == plan.TooMany && header.Get("Retry-After") == "" {
 				t.Error("no Retry-After")
 			}
-			if again, _, _ := r.create(); again != http.StatusCreated {
-				t.Errorf("the second try was told %d", again)
+			if again, _, _ := e.create(); again != http.StatusCreated {
+				t.Errorf("the second request was answered %d", again)
 			}
-			if rec := r.gate.Requests()[0]; rec.Reached || rec.Seen != code || rec.Forbidden {
+			if rec := e.proxy.Requests()[0]; rec.Reached || rec.Seen != code || rec.Forbidden {
 				t.Errorf("recorded as %+v", rec)
 			}
-			if missed := r.gate.Missed(); len(missed) > 0 {
+			if missed := e.proxy.Missed(); len(missed) > 0 {
 				t.Errorf("missed %v", missed)
 			}
 		})
 	}
 }
 
-func TestAfterTheCommitTheServerHasIt(t *testing.T) {
-	for do, code := range map[plan.Deed]int{plan.TimedOut: 504, plan.Lost: 0, plan.CrashAfter: 0, plan.Travel: 0} {
-		t.Run(string(do), func(t *testing.T) {
-			r := newRig(t, Manner{}, at(atCreate, do))
-			got, _, _ := r.create()
-			if got != code || len(r.server.heard()) != 1 {
-				t.Errorf("told %d, and the API server heard %q", got, r.server.heard())
+func TestFaultsAfterTheCommitReachTheAPIServer(t *testing.T) {
+	for action, code := range map[plan.Action]int{plan.TimedOut: 504, plan.Lost: 0, plan.CrashAfter: 0, plan.Travel: 0} {
+		t.Run(string(action), func(t *testing.T) {
+			e := newEnvironment(t, Treatment{}, at(atCreate, action))
+			got, _, _ := e.create()
+			if got != code || len(e.server.received()) != 1 {
+				t.Errorf("answered %d, and the API server received %q", got, e.server.received())
 			}
-			if rec := r.gate.Requests()[0]; !rec.Reached || rec.Code != http.StatusCreated || rec.Seen != code {
+			if rec := e.proxy.Requests()[0]; !rec.Reached || rec.Code != http.StatusCreated || rec.Seen != code {
 				t.Errorf("recorded as %+v", rec)
 			}
-			if crashes := do == plan.CrashAfter || do == plan.Travel; crashes != (len(r.crashed()) == 1) {
-				t.Errorf("crashed %v", r.crashed())
+			if crashes := action == plan.CrashAfter || action == plan.Travel; crashes != (len(e.crashed()) == 1) {
+				t.Errorf("crashed %v", e.crashed())
 			}
 		})
 	}
 }
 
-func TestACrashBeforeAWriteKeepsItFromTheServer(t *testing.T) {
-	r := newRig(t, Manner{}, at(atCreate, plan.CrashBefore))
-	r.create()
-	if len(r.crashed()) != 1 || len(r.server.heard()) > 0 {
-		t.Errorf("crashed %v, and the API server heard %q", r.crashed(), r.server.heard())
+func TestACrashBeforeAWriteDoesNotReachTheAPIServer(t *testing.T) {
+	e := newEnvironment(t, Treatment{}, at(atCreate, plan.CrashBefore))
+	e.create()
+	if len(e.crashed()) != 1 || len(e.server.received()) > 0 {
+		t.Errorf("crashed %v, and the API server received %q", e.crashed(), e.server.received())
 	}
 }
 
-func TestAFaultThatIsNotMetIsMissed(t *testing.T) {
+func TestAFaultWhosePointIsNotReachedIsMissed(t *testing.T) {
 	never := atCreate
 	never.Nth = 2
-	r := newRig(t, Manner{}, at(never, plan.Internal))
-	r.create()
-	if missed := r.gate.Missed(); len(missed) != 1 {
+	e := newEnvironment(t, Treatment{}, at(never, plan.Internal))
+	e.create()
+	if missed := e.proxy.Missed(); len(missed) != 1 {
 		t.Errorf("missed %v", missed)
 	}
 }
 
-func TestListsCanBeShortAndOld(t *testing.T) {
-	for do, want := range map[plan.Deed]int{plan.Empty: 0, plan.Truncated: 1} {
-		r := newRig(t, Manner{}, at(atList, do))
-		_, _, body := r.do(http.MethodGet, base+"/volumesnapshots", "")
+func TestListsCanBeIncompleteAndOld(t *testing.T) {
+	for action, want := range map[plan.Action]int{plan.Empty: 0, plan.Truncated: 1} {
+		e := newEnvironment(t, Treatment{}, at(atList, action))
+		_, _, body := e.do(http.MethodGet, base+"/volumesnapshots", "")
 		if got := strings.Count(body, `"name"`); got != want {
-			t.Errorf("%s: %d objects, not %d: %s", do, got, want, body)
+			t.Errorf("%s: %d objects, want %d: %s", action, got, want, body)
 		}
-		if !r.process.Heal() || r.process.Heal() {
-			t.Errorf("%s: the operator is to list again just once", do)
+		if !e.endpoint.Relist() || e.endpoint.Relist() {
+			t.Errorf("%s: want exactly one relist", action)
 		}
 	}
-	r := newRig(t, Manner{}, plan.Fault{At: atList, Do: plan.Stale, Age: 1})
-	r.do(http.MethodGet, base+"/volumesnapshots?limit=500&resourceVersion=0", "")
-	if got := r.server.heard()[0]; !strings.HasSuffix(got, "?resourceVersion=2&resourceVersionMatch=Exact") {
-		t.Errorf("the API server was asked %s", got)
+	e := newEnvironment(t, Treatment{}, plan.Fault{At: atList, Action: plan.Stale, Age: 1})
+	e.do(http.MethodGet, base+"/volumesnapshots?limit=500&resourceVersion=0", "")
+	if got := e.server.received()[0]; !strings.HasSuffix(got, "?resourceVersion=2&resourceVersionMatch=Exact") {
+		t.Errorf("the API server received %s", got)
 	}
 }
 
 func TestAGetCanBeOld(t *testing.T) {
-	r := newRig(t, Manner{}, plan.Fault{At: atGet, Do: plan.Stale, Age: 2})
-	_, _, body := r.do(http.MethodGet, snapshots+"/a", "")
-	if body != `{"metadata":{"name":"a","resourceVersion":"1"}}` || string(r.gate.Requests()[0].Answer) != body {
-		t.Errorf("told %s, recorded %s", body, r.gate.Requests()[0].Answer)
+	e := newEnvironment(t, Treatment{}, plan.Fault{At: atGet, Action: plan.Stale, Age: 2})
+	_, _, body := e.do(http.MethodGet, snapshots+"/a", "")
+	if body != `{"metadata":{"name":"a","resourceVersion":"1"}}` || string(e.proxy.Requests()[0].Answer) != body {
+		t.Errorf("answered %s, recorded %s", body, e.proxy.Requests()[0].Answer)
 	}
 	unborn := plan.Point{Verb: "get", Resource: "volumesnapshots", Object: "b", Nth: 1}
-	r = newRig(t, Manner{}, plan.Fault{At: unborn, Do: plan.Stale})
-	if code, _, _ := r.do(http.MethodGet, snapshots+"/b", ""); code != http.StatusNotFound {
-		t.Errorf("what was not there then was answered %d", code)
+	e = newEnvironment(t, Treatment{}, plan.Fault{At: unborn, Action: plan.Stale})
+	if code, _, _ := e.do(http.MethodGet, snapshots+"/b", ""); code != http.StatusNotFound {
+		t.Errorf("an object that did not exist then was answered %d", code)
 	}
 }
 
-func TestTheDateCanLie(t *testing.T) {
-	r := newRig(t, Manner{})
-	for _, lie := range plan.Lies {
-		r.gate.Lie(&lie)
-		_, header, _ := r.do(http.MethodGet, snapshots+"/a", "")
-		told, err := http.ParseTime(header.Get("Date"))
-		if lies := err != nil || time.Since(told).Abs() > 30*time.Minute; !lies {
-			t.Errorf("%s: the Date was %q", lie.Name, header.Get("Date"))
+func TestTheDateCanBeWrong(t *testing.T) {
+	e := newEnvironment(t, Treatment{})
+	for _, fault := range plan.DateFaults {
+		e.proxy.SetDate(&fault)
+		_, header, _ := e.do(http.MethodGet, snapshots+"/a", "")
+		date, err := http.ParseTime(header.Get("Date"))
+		if wrong := err != nil || time.Since(date).Abs() > 30*time.Minute; !wrong {
+			t.Errorf("%s: the Date is %q", fault.Name, header.Get("Date"))
 		}
 	}
-	r.gate.Lie(nil)
-	_, header, _ := r.do(http.MethodGet, snapshots+"/a", "")
-	if told, err := http.ParseTime(header.Get("Date")); err != nil || time.Since(told).Abs() > time.Minute {
-		t.Errorf("the Date was %q when all lies were over", header.Get("Date"))
+	e.proxy.SetDate(nil)
+	_, header, _ := e.do(http.MethodGet, snapshots+"/a", "")
+	if date, err := http.ParseTime(header.Get("Date")); err != nil || time.Since(date).Abs() > time.Minute {
+		t.Errorf("the Date is %q after all faults, want the true one", header.Get("Date"))
 	}
-	if r.gate.Lied() != len(plan.Lies) {
-		t.Errorf("%d reads were lied to, not %d", r.gate.Lied(), len(plan.Lies))
+	if e.proxy.WrongDates() != len(plan.DateFaults) {
+		t.Errorf("%d reads had a wrong Date, want %d", e.proxy.WrongDates(), len(plan.DateFaults))
 	}
-	for _, w := range r.gate.Windows() {
+	for _, w := range e.proxy.Windows() {
 		if w.Kind == history.Skewed && w.Until.IsZero() {
-			t.Error("a window of a wrong clock has no end")
+			t.Error("a window of a wrong Date has no end")
 		}
-	}
-}
-
-// watch opens a watch that begins with nothing, and returns its lines.
-func (r *rig) watch(query string) <-chan string {
-	r.Helper()
-	ctx, cancel := context.WithCancel(r.Context())
-	r.Cleanup(cancel)
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.process.URL+base+"/volumesnapshots?watch=true"+query, nil)
-	if err != nil {
-		r.Fatal(err)
-	}
-	lines := make(chan string, 100)
-	go func() {
-		defer close(lines)
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			return
-		}
-		defer resp.Body.Close()
-		in := bufio.NewScanner(resp.Body)
-		for in.Scan() {
-			lines <- in.Text()
-		}
-	}()
-	return lines
-}
-
-func (r *rig) next(lines <-chan string) string {
-	r.Helper()
-	select {
-	case l, ok := <-lines:
-		if !ok {
-			return "end"
-		}
-		return l
-	case <-time.After(10 * time.Second):
-		r.Fatal("no event came")
-		return ""
-	}
-}
-
-const added = `{"type":"ADDED","object":{"metadata":{"name":"` + taken1 + `","resourceVersion":"7"}}}`
-
-func TestEventsCanBeDroppedDelayedAndDoubled(t *testing.T) {
-	for do, want := range map[plan.Deed][]string{
-		plan.Drop: {"end"}, plan.DropGone: {"end"}, plan.Delay: {added}, plan.Duplicate: {added, added},
-	} {
-		t.Run(string(do), func(t *testing.T) {
-			r := newRig(t, Manner{}, at(atAdded, do))
-			lines := r.watch("")
-			began := time.Now()
-			r.server.events <- added
-			for _, w := range want {
-				if got := r.next(lines); got != w {
-					t.Errorf("%s came, not %s", got, w)
-				}
-			}
-			if do == plan.Delay && time.Since(began) < lateBy {
-				t.Error("the event was not late")
-			}
-			if do != plan.DropGone {
-				return
-			}
-			if code, _, _ := r.do(http.MethodGet, base+"/volumesnapshots?watch=true", ""); code != http.StatusGone {
-				t.Errorf("the next watch was answered %d", code)
-			}
-		})
-	}
-}
-
-func TestTheSameEventIsTheSamePoint(t *testing.T) {
-	r := newRig(t, Manner{})
-	first, second := r.watch(""), r.watch("")
-	r.server.events <- added
-	r.server.events <- added // one to each of the two, or both to one
-	var trace plan.Trace
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline) && len(first)+len(second) < 2; {
-		time.Sleep(time.Millisecond)
-	}
-	for _, p := range r.gate.Trace() {
-		if p.Event() {
-			trace = append(trace, p)
-		}
-	}
-	if !slices.Equal(trace, plan.Trace{atAdded}) {
-		t.Errorf("the trace has %v", trace)
-	}
-}
-
-func TestAFrozenWatchShowsThePastUntilItThaws(t *testing.T) {
-	r := newRig(t, Manner{Frozen: 4})
-	lines := r.watch("&sendInitialEvents=true&resourceVersionMatch=NotOlderThan")
-	for _, name := range []string{"a", "b", "c"} {
-		if got := r.next(lines); !strings.Contains(got, `"ADDED"`) || !strings.Contains(got, `"name":"`+name+`"`) ||
-			!strings.Contains(got, `"kind":"VolumeSnapshot"`) {
-			t.Errorf("%s came, not %s", got, name)
-		}
-	}
-	if got := r.next(lines); !strings.Contains(got, `"k8s.io/initial-events-end":"true"`) || !strings.Contains(got, `"resourceVersion":"4"`) {
-		t.Errorf("%s came, not the end of the beginning", got)
-	}
-	if asked := r.server.heard(); len(asked) != 1 || !strings.Contains(asked[0], "resourceVersionMatch=Exact") {
-		t.Errorf("the API server was asked %q", asked)
-	}
-	r.process.Thaw()
-	r.server.events <- added
-	if got := r.next(lines); got != added {
-		t.Errorf("%s came after the thaw", got)
-	}
-	if asked := r.server.heard(); !strings.Contains(asked[1], "resourceVersion=4") || strings.Contains(asked[1], "sendInitialEvents") {
-		t.Errorf("the watch went on with %s", asked[1])
-	}
-}
-
-func TestHealingEndsWatchesWithGone(t *testing.T) {
-	r := newRig(t, Manner{}, at(atList, plan.Truncated))
-	lines := r.watch("&sendInitialEvents=true")
-	for i, name := range []string{"a", "b", "c"} {
-		r.server.events <- fmt.Sprintf(`{"type":"ADDED","object":{"metadata":{"name":"%s","resourceVersion":"%d"}}}`, name, i)
-	}
-	r.server.events <- `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9"}}}`
-	for _, want := range []string{`"name":"b"`, "BOOKMARK"} {
-		if got := r.next(lines); !strings.Contains(got, want) {
-			t.Errorf("%s came, not %s", got, want)
-		}
-	}
-	r.process.Heal()
-	if got := r.next(lines); !strings.Contains(got, `"ERROR"`) || !strings.Contains(got, "410") {
-		t.Errorf("%s came, not the end", got)
 	}
 }

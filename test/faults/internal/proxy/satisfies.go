@@ -8,7 +8,7 @@ import (
 	"reflect"
 )
 
-// satisfies tells whether an object is already as a merge patch wants it.
+// satisfies reports whether applying a merge patch would not change an object.
 func satisfies(object, patch []byte) bool {
 	var have, want any
 	if json.Unmarshal(object, &have) != nil || json.Unmarshal(patch, &want) != nil {
@@ -25,10 +25,10 @@ func within(have, want any) bool {
 	object, _ := have.(map[string]any)
 	for key, value := range fields {
 		if key == "resourceVersion" {
-			continue // the precondition
+			continue // a precondition
 		}
 		if value == nil {
-			if _, there := object[key]; there {
+			if _, ok := object[key]; ok {
 				return false
 			}
 			continue

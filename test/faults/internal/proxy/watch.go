@@ -8,6 +8,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -17,7 +19,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 )
 
-// line is one event of a watch, with the time it came.
+// line is one event of a watch, with its arrival time.
 type line struct {
 	Type   string          `json:"type"`
 	Object json.RawMessage `json:"object"`
@@ -26,68 +28,68 @@ type line struct {
 	at   time.Time
 }
 
-// stream is one watch on its way through.
+// stream forwards one watch.
 type stream struct {
-	*Process
+	*Endpoint
 	w      http.ResponseWriter
 	r      *http.Request
 	q      request
 	fault  *plan.Fault
 	relist chan struct{}
-	// initial is set until the watch has told all there is; n counts that.
+	// initial is set until the initial events are delivered; n counts them.
 	initial bool
 	n       int
 }
 
-// watch lets a watch through, event by event.
-func (p *Process) watch(w http.ResponseWriter, r *http.Request, q request, i int, f *plan.Fault) {
-	p.gate.mu.Lock()
-	s := &stream{Process: p, w: w, r: r, q: q, fault: f, relist: p.relist, initial: q.initial}
-	refused := p.refuse[q.resource]
-	delete(p.refuse, q.resource)
-	p.gate.mu.Unlock()
-	do := plan.Deed("")
+// watch forwards a watch, event by event.
+func (e *Endpoint) watch(w http.ResponseWriter, r *http.Request, q request, i int, f *plan.Fault) {
+	e.proxy.mu.Lock()
+	s := &stream{Endpoint: e, w: w, r: r, q: q, fault: f, relist: e.relist, initial: q.initial}
+	expired := e.expired[q.resource]
+	delete(e.expired, q.resource)
+	e.proxy.mu.Unlock()
+	action := plan.Action("")
 	if f != nil {
-		do = f.Do
+		action = f.Action
 	}
-	if refused {
-		do = plan.Gone
+	if expired {
+		action = plan.Gone
 	}
-	if a, ok := refusal(do, q); ok {
-		p.write(w, q, i, a)
+	if a, ok := refusal(action, q); ok {
+		e.write(w, q, i, a)
 		return
 	}
-	if do == plan.Empty || do == plan.Truncated {
-		p.leftOut(q.resource)
+	if action == plan.Empty || action == plan.Truncated {
+		e.markIncomplete(q.resource)
 	}
-	if p.frozen() && q.fillsCache() {
-		s.q.query = s.old(i, p.how.Frozen)
+	if e.frozen() && q.fillsCache() {
+		s.q.query = s.sendPast(i, e.treatment.Frozen)
 		select {
 		case <-r.Context().Done():
 			return
-		case <-p.thaw:
+		case <-e.unfrozen:
 		}
-	} else if do == plan.Stale {
-		s.q.query = s.old(i, p.gate.Past.Ages()[f.Age])
+	} else if action == plan.Stale {
+		s.q.query = s.sendPast(i, e.proxy.Past.Ages()[f.Age])
 	}
-	s.pass(i)
+	s.forwardEvents(i)
 }
 
-// old shows what there was at a revision, if the watch is to begin with that, and
-// returns how to go on from there.
-func (s *stream) old(i int, revision int64) url.Values {
+// sendPast sends the objects of a revision as initial events, if the watch starts
+// with them, and returns the query that continues from there.
+func (s *stream) sendPast(i int, revision int64) url.Values {
 	if !s.initial {
-		s.head(i, http.Header{"Content-Type": {"application/json"}})
+		s.sendHeader(i, http.Header{"Content-Type": {"application/json"}})
 		return s.q.query
 	}
 	list := s.q
-	list.query = exactly(s.q.query, revision)
+	list.query = listAt(s.q.query, revision)
 	a := s.roundTrip(s.r, list, i)
 	if a.code != http.StatusOK {
 		panic(http.ErrAbortHandler)
 	}
-	s.head(i, a.header)
-	events, err := asEvents(a.body, revision)
+	s.sendHeader(i, a.header)
+	events, err := initialEvents(a.body, revision)
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
@@ -95,17 +97,17 @@ func (s *stream) old(i int, revision int64) url.Values {
 		s.send(e)
 	}
 	s.initial = false
-	s.filled(s.q.resource)
-	next := cloneValues(s.q.query)
+	s.markSynced(s.q.resource)
+	next := maps.Clone(s.q.query)
 	next.Del("sendInitialEvents")
 	next.Del("resourceVersionMatch")
 	next.Set("resourceVersion", strconv.FormatInt(revision, 10))
 	return next
 }
 
-// exactly asks for a list as it was at a revision.
-func exactly(query url.Values, revision int64) url.Values {
-	q := cloneValues(query)
+// listAt returns the query for a list as it was at a revision.
+func listAt(query url.Values, revision int64) url.Values {
+	q := maps.Clone(query)
 	for _, key := range []string{"watch", "sendInitialEvents", "allowWatchBookmarks", "timeoutSeconds", "timeout", "limit"} {
 		q.Del(key)
 	}
@@ -114,16 +116,8 @@ func exactly(query url.Values, revision int64) url.Values {
 	return q
 }
 
-func cloneValues(q url.Values) url.Values {
-	clone := url.Values{}
-	for key, values := range q {
-		clone[key] = append([]string(nil), values...)
-	}
-	return clone
-}
-
-// asEvents makes of a list what a watch begins with.
-func asEvents(list []byte, revision int64) ([][]byte, error) {
+// initialEvents returns a list as the initial events of a watch.
+func initialEvents(list []byte, revision int64) ([][]byte, error) {
 	var l struct {
 		Kind       string                       `json:"kind"`
 		APIVersion string                       `json:"apiVersion"`
@@ -147,9 +141,9 @@ func asEvents(list []byte, revision int64) ([][]byte, error) {
 	return append(events, end), nil
 }
 
-func (s *stream) head(i int, header http.Header) {
+func (s *stream) sendHeader(i int, header http.Header) {
 	date := s.copyHeader(s.w, header)
-	s.gate.seen(i, s.q, answer{code: http.StatusOK}, date)
+	s.proxy.recordDelivered(i, s.q, response{code: http.StatusOK}, date)
 	s.w.WriteHeader(http.StatusOK)
 	s.flush()
 }
@@ -165,26 +159,26 @@ func (s *stream) send(text []byte) {
 	s.flush()
 }
 
-// pass copies the API server's events until one of the ends closes, or a fault
-// does.
-func (s *stream) pass(i int) {
+// forwardEvents copies the API server's events until either side closes, or a fault
+// ends the watch.
+func (s *stream) forwardEvents(i int) {
 	ctx, cancel := context.WithCancel(s.r.Context())
 	defer cancel()
-	resp, err := s.gate.Transport.RoundTrip(s.upstream(s.r, s.q).WithContext(ctx))
+	resp, err := s.proxy.Transport.RoundTrip(s.upstream(s.r, s.q).WithContext(ctx))
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
 	defer resp.Body.Close()
-	s.gate.reached(i, s.q, answer{code: resp.StatusCode})
+	s.proxy.recordAnswer(i, s.q, response{code: resp.StatusCode})
 	if resp.StatusCode != http.StatusOK {
-		s.refused(i, resp)
+		s.forwardRefusal(i, resp)
 		return
 	}
 	if s.w.Header().Get("Content-Type") == "" {
-		s.head(i, resp.Header)
+		s.sendHeader(i, resp.Header)
 	}
 	lines := make(chan line, 1024)
-	go read(ctx, resp, lines)
+	go readLines(ctx, resp, lines)
 	for {
 		select {
 		case <-ctx.Done():
@@ -194,24 +188,24 @@ func (s *stream) pass(i int) {
 			s.send(fmt.Appendf(nil, `{"type":"ERROR","object":%s}`, gone.body))
 			return
 		case l, ok := <-lines:
-			if !ok || !s.event(ctx, l) {
+			if !ok || !s.handleEvent(ctx, l) {
 				return
 			}
 		}
 	}
 }
 
-func (s *stream) refused(i int, resp *http.Response) {
-	var text strings.Builder
-	if _, err := bufio.NewReader(resp.Body).WriteTo(&text); err != nil {
+func (s *stream) forwardRefusal(i int, resp *http.Response) {
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	a := answer{code: resp.StatusCode, header: resp.Header, body: []byte(text.String())}
-	s.gate.reached(i, s.q, a)
+	a := response{code: resp.StatusCode, header: resp.Header, body: body}
+	s.proxy.recordAnswer(i, s.q, a)
 	s.write(s.w, s.q, i, a)
 }
 
-func read(ctx context.Context, resp *http.Response, lines chan<- line) {
+func readLines(ctx context.Context, resp *http.Response, lines chan<- line) {
 	defer close(lines)
 	in := bufio.NewReaderSize(resp.Body, 1<<16)
 	for {
@@ -231,59 +225,59 @@ func read(ctx context.Context, resp *http.Response, lines chan<- line) {
 	}
 }
 
-// event delivers one event, or does to it what is planned. It returns false if
-// the watch is to end.
-func (s *stream) event(ctx context.Context, l line) bool {
+// handleEvent delivers one event, or injects its fault. It returns false if the
+// watch must end.
+func (s *stream) handleEvent(ctx context.Context, l line) bool {
 	if !s.q.fillsCache() || l.Type == "ERROR" {
 		s.send(l.text)
 		return true
 	}
 	if s.initial {
-		s.begins(l)
+		s.handleInitial(l)
 		return true
 	}
 	if l.Type == "BOOKMARK" {
 		s.send(l.text)
 		return true
 	}
-	if s.how.LateView {
-		sleep(ctx, time.Until(l.at.Add(managerLateBy)))
+	if s.treatment.LateView {
+		sleep(ctx, time.Until(l.at.Add(managerDelay)))
 	}
-	f := s.gate.news(strings.ToLower(l.Type), s.q.resource, metaOf(l.Object))
+	f := s.proxy.recordEvent(strings.ToLower(l.Type), s.q.resource, metaOf(l.Object))
 	if f == nil {
 		s.send(l.text)
 		return true
 	}
-	switch f.Do {
+	switch f.Action {
 	case plan.Drop:
 		return false
 	case plan.DropGone:
-		s.gate.mu.Lock()
-		s.refuse[s.q.resource] = true
-		s.gate.mu.Unlock()
+		s.proxy.mu.Lock()
+		s.expired[s.q.resource] = true
+		s.proxy.mu.Unlock()
 		return false
 	case plan.Delay:
-		sleep(ctx, lateBy)
-		s.gate.Faulty()
+		sleep(ctx, delay)
+		s.proxy.MarkFaulty()
 		s.send(l.text)
 	case plan.Duplicate:
 		s.send(l.text)
 		s.send(l.text)
 	default:
-		panic("no such deed at an event: " + f.Do)
+		panic("no such action at an event: " + f.Action)
 	}
 	return true
 }
 
-// begins delivers what a watch begins with.
-func (s *stream) begins(l line) {
+// handleInitial delivers an initial event, unless the fault leaves it out.
+func (s *stream) handleInitial(l line) {
 	if l.Type == "BOOKMARK" {
 		s.initial = false
 		s.send(l.text)
-		s.filled(s.q.resource)
+		s.markSynced(s.q.resource)
 		return
 	}
-	if shown(s.fault, s.n) {
+	if includes(s.fault, s.n) {
 		s.send(l.text)
 	}
 	s.n++

@@ -5,7 +5,6 @@ package specs
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -13,35 +12,36 @@ import (
 
 const day = 24 * time.Hour
 
-// zoneChange is a day on which a zone's clock is set, and a local time that does
-// not exist on that day, or exists twice.
+func noon(year int, month time.Month, d int) time.Time {
+	return time.Date(year, month, d, 12, 0, 0, 0, time.UTC)
+}
+
+// zoneChange is a day on which a zone's clock changes, and a local time that does
+// not exist on that day, or occurs twice.
 type zoneChange struct {
 	zone, season string
 	at           time.Time
 	hour, minute int
 }
 
-// The zones: Europe's and North America's; one that moves by half an hour; one of
-// the south that moves at midnight; and one that moves back for Ramadan.
+// zoneChanges covers Europe and North America, a change of half an hour, a change at
+// midnight in the southern hemisphere, and a change for Ramadan.
 func zoneChanges() []zoneChange {
-	on := func(year int, month time.Month, d int) time.Time {
-		return time.Date(year, month, d, 12, 0, 0, 0, time.UTC)
-	}
 	return []zoneChange{
-		{"Europe/Oslo", "forward", on(2026, 3, 29), 2, 30},
-		{"Europe/Oslo", "back", on(2026, 10, 25), 2, 30},
-		{"America/New_York", "forward", on(2026, 3, 8), 2, 30},
-		{"America/New_York", "back", on(2026, 11, 1), 1, 30},
-		{"Australia/Lord_Howe", "forward", on(2026, 10, 4), 2, 15},
-		{"Australia/Lord_Howe", "back", on(2026, 4, 5), 1, 45},
-		{"America/Santiago", "forward", on(2026, 9, 6), 0, 30},
-		{"America/Santiago", "back", on(2026, 4, 5), 23, 30},
-		{"Africa/Casablanca", "forward", on(2026, 3, 22), 2, 30},
-		{"Africa/Casablanca", "back", on(2026, 2, 15), 2, 30},
+		{"Europe/Oslo", "forward", noon(2026, 3, 29), 2, 30},
+		{"Europe/Oslo", "back", noon(2026, 10, 25), 2, 30},
+		{"America/New_York", "forward", noon(2026, 3, 8), 2, 30},
+		{"America/New_York", "back", noon(2026, 11, 1), 1, 30},
+		{"Australia/Lord_Howe", "forward", noon(2026, 10, 4), 2, 15},
+		{"Australia/Lord_Howe", "back", noon(2026, 4, 5), 1, 45},
+		{"America/Santiago", "forward", noon(2026, 9, 6), 0, 30},
+		{"America/Santiago", "back", noon(2026, 4, 5), 23, 30},
+		{"Africa/Casablanca", "forward", noon(2026, 3, 22), 2, 30},
+		{"Africa/Casablanca", "back", noon(2026, 2, 15), 2, 30},
 	}
 }
 
-// ClockPlans are all: daylight saving time, leap days, and clocks that jump.
+// ClockPlans returns every plan: daylight saving time, leap days, and clocks that jump.
 func ClockPlans() []ClockPlan {
 	var plans []ClockPlan
 	for _, c := range zoneChanges() {
@@ -53,19 +53,19 @@ func ClockPlans() []ClockPlan {
 		d    time.Duration
 	}{
 		{"+1h", time.Hour}, {"-1h", -time.Hour}, {"+1d", day}, {"-1d", -day}, {"+10y", 3652 * day}, {"-10y", -3652 * day},
-		{"1970", time.Unix(0, 0).Sub(jumpsBegan)}, {"+50s", 50 * time.Second}, {"-50s", -50 * time.Second},
+		{"1970", time.Unix(0, 0).Sub(jumpStart)}, {"+50s", 50 * time.Second}, {"-50s", -50 * time.Second},
 	} {
 		plans = append(plans, jump("operator", by.name, by.d, 0), jump("date", by.name, 0, by.d))
 	}
 	return plans
 }
 
-// plans live through five days around a change: a line that falls into it, and
-// lines that run on through it.
+// plans covers five days around a change, with a cron line that falls into it, and
+// lines that fire throughout.
 func (c zoneChange) plans() []ClockPlan {
 	zone, err := time.LoadLocation(c.zone)
 	if err != nil {
-		panic(err) // the zones are Go's own
+		panic(err) // the names are constants of this file
 	}
 	var plans []ClockPlan
 	for name, line := range map[string]string{
@@ -73,9 +73,9 @@ func (c zoneChange) plans() []ClockPlan {
 	} {
 		spec := baseSpec()
 		spec.Schedule, spec.TimeZone = v1alpha1.CronLine(line), c.zone
-		slots := func(anchor, until time.Time) []slot { return runningOn(line, zone, anchor, until) }
+		slots := func(anchor, until time.Time) []slot { return everyTime(line, zone, anchor, until) }
 		if name == "fixed" {
-			slots = func(anchor, until time.Time) []slot { return onceADay(c.hour, c.minute, zone, anchor, until) }
+			slots = func(anchor, until time.Time) []slot { return daily(c.hour, c.minute, zone, anchor, until) }
 		}
 		plans = append(plans, ClockPlan{
 			ID:   fmt.Sprintf("clocks:%s:%s:%s", c.zone, c.season, name),
@@ -85,9 +85,9 @@ func (c zoneChange) plans() []ClockPlan {
 	return plans
 }
 
-// onceADay: on every local day once at the time that the line tells; if there is
-// none that day, within the hour after the gap.
-func onceADay(hour, minute int, zone *time.Location, anchor, until time.Time) []slot {
+// daily returns one slot for every local day, at the line's time. On a day without
+// that time, the slot is due within the hour after the gap.
+func daily(hour, minute int, zone *time.Location, anchor, until time.Time) []slot {
 	byDay := map[string]slot{}
 	var days []string
 	for t := anchor.Truncate(time.Minute).Add(time.Minute); !t.After(until); t = t.Add(time.Minute) {
@@ -117,13 +117,13 @@ func onceADay(hour, minute int, zone *time.Location, anchor, until time.Time) []
 	return all
 }
 
-// afterGap is the hour after the clock was set forward on a day.
+// afterGap returns the hour after the clock is set forward on a day.
 func afterGap(date string, zone *time.Location) slot {
-	noon, err := time.ParseInLocation(time.DateOnly, date, zone)
+	midnight, err := time.ParseInLocation(time.DateOnly, date, zone)
 	if err != nil {
-		panic(err) // it was formatted so
+		panic(err) // the caller formatted it
 	}
-	for t := noon.Add(-3 * time.Hour); t.Before(noon.Add(day)); t = t.Add(time.Minute) {
+	for t := midnight.Add(-3 * time.Hour); t.Before(midnight.Add(day)); t = t.Add(time.Minute) {
 		_, is := t.Zone()
 		_, was := t.Add(-time.Minute).Zone()
 		if is <= was || t.Format(time.DateOnly) != date {
@@ -138,8 +138,8 @@ func afterGap(date string, zone *time.Location) slot {
 	return nil
 }
 
-// runningOn: whenever the zone's clock shows a time of the line, however often.
-func runningOn(line string, zone *time.Location, anchor, until time.Time) []slot {
+// everyTime returns a slot whenever the zone's clock shows a time of the line.
+func everyTime(line string, zone *time.Location, anchor, until time.Time) []slot {
 	fires := map[string]func(h, m int) bool{
 		"0 * * * *":    func(_, m int) bool { return m == 0 },
 		"*/30 * * * *": func(_, m int) bool { return m%30 == 0 },
@@ -154,12 +154,10 @@ func runningOn(line string, zone *time.Location, anchor, until time.Time) []slot
 	return all
 }
 
-// leapPlans live through 29 February, and through 31 December of a leap year,
-// the day that Go's ZoneBounds is wrong about.
+// leapPlans covers 29 February, and 31 December of a leap year, for which Go's
+// ZoneBounds is wrong.
 func leapPlans() []ClockPlan {
-	at := func(year int, month time.Month, d int) time.Time {
-		return time.Date(year, month, d, 6, 0, 0, 0, time.UTC)
-	}
+	at := func(year int, month time.Month, d int) time.Time { return noon(year, month, d).Add(-6 * time.Hour) }
 	plan := func(id, line, zone string, from, until time.Time, slots ...time.Time) ClockPlan {
 		spec := baseSpec()
 		spec.Schedule, spec.TimeZone, spec.SnapshotTTL = v1alpha1.CronLine(line), zone, "40d"
@@ -170,9 +168,6 @@ func leapPlans() []ClockPlan {
 			}
 			return all
 		}}
-	}
-	noon := func(year int, month time.Month, d int) time.Time {
-		return time.Date(year, month, d, 12, 0, 0, 0, time.UTC)
 	}
 	return []ClockPlan{
 		plan("29-february", "0 12 29 2 *", "", at(2028, 2, 20), at(2028, 3, 10), noon(2028, 2, 29)),
@@ -187,23 +182,24 @@ func leapPlans() []ClockPlan {
 	}
 }
 
-var jumpsBegan = time.Date(2026, 5, 4, 9, 30, 0, 0, time.UTC)
+var jumpStart = time.Date(2026, 5, 4, 9, 30, 0, 0, time.UTC)
 
-// jump has a clock jump after a day, for seven hours, under an hourly schedule.
+// jump returns a plan in which a clock is wrong for seven hours, after a day, under an
+// hourly schedule.
 func jump(which, name string, operator, date time.Duration) ClockPlan {
 	spec := baseSpec()
 	spec.SnapshotInterval, spec.Retention.Keep = "1h", v1alpha1.Keep{}
-	off, back := jumpsBegan.Add(day+13*time.Minute), jumpsBegan.Add(day+7*time.Hour+29*time.Minute)
-	// One that is far behind sees nothing expire, and so has nothing to pause.
+	off, back := jumpStart.Add(day+13*time.Minute), jumpStart.Add(day+7*time.Hour+29*time.Minute)
+	// An operator that is far behind sees nothing expire, so it has nothing to pause.
 	pauses := (operator-date).Abs() > time.Minute && operator > -6*time.Hour
 	return ClockPlan{
-		ID:   "clocks:jump:" + which + ":" + strings.TrimSpace(name),
-		from: jumpsBegan, until: back.Add(30 * time.Hour), spec: spec, pauses: pauses,
-		at: []setting{{off, operator, date}, {back, 0, 0}},
+		ID:   "clocks:jump:" + which + ":" + name,
+		from: jumpStart, until: back.Add(30 * time.Hour), spec: spec, pauses: pauses,
+		changes: []clockChange{{off, operator, date}, {back, 0, 0}},
 		slots: func(anchor, until time.Time) []slot {
 			var all []slot
 			for t := anchor; !t.After(until); t = t.Add(time.Hour) {
-				// While its own clock is off, an operator can't know the hour.
+				// While its own clock is wrong, an operator cannot know the hour.
 				if operator == 0 || t.Before(off) || t.After(back) {
 					all = append(all, slot{t})
 				}

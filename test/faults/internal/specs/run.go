@@ -12,7 +12,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"os"
-	"path"
 	"slices"
 	"sync"
 	"time"
@@ -20,34 +19,34 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 )
 
-// Options say what is run and how.
+// Options select the plans and say how to run them.
 type Options struct {
-	// Operator is the program under test. One process serves all plans.
+	// Operator is the program under test. One process handles all plans.
 	Operator string
-	// Plans chooses by id, with * as in file names; empty: all.
+	// Plans selects by ID, where * stands for any text; empty means all.
 	Plans []string
-	// Limit is how many of them are run at most, spread evenly; 0: all.
+	// Limit is the maximum number of plans, evenly spread; 0 means all.
 	Limit int
-	// Parallel is how many plans there are at once.
+	// Parallel is the number of concurrent plans.
 	Parallel int
-	// Progress is called after each plan, one call at a time; it may be nil.
+	// Progress is called after each plan, never concurrently.
 	Progress func(r Result, done, total int)
 }
 
-// Result is what came of a plan.
+// Result is the result of a plan.
 type Result struct {
-	ID     string
-	Passed bool
-	// Why not.
-	Why  string
+	ID string
+	// Err is nil if the plan passed.
+	Err  error
 	Took time.Duration
 }
 
-// Run runs plans on a cluster. The error says why none could be.
+// Run runs plans on a cluster. Its error says why they could not be run.
 func Run(ctx context.Context, cluster *environment.Cluster, o Options) ([]Result, error) {
-	plans, err := Choose(o.Plans, o.Limit)
+	plans, err := choose(o.Plans, o.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -56,9 +55,9 @@ func Run(ctx context.Context, cluster *environment.Cluster, o Options) ([]Result
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	way := httptest.NewServer(asOperator(cluster))
-	defer way.Close()
-	operator, err := cluster.StartOperator(o.Operator, way.URL, dir, "operator")
+	server := httptest.NewServer(asOperator(cluster))
+	defer server.Close()
+	operator, err := cluster.StartOperator(o.Operator, server.URL, dir, "operator")
 	if err != nil {
 		return nil, err
 	}
@@ -74,16 +73,16 @@ func Run(ctx context.Context, cluster *environment.Cluster, o Options) ([]Result
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			results[i] = play(ctx, cluster, p, fmt.Sprintf("specs-%d-%d", os.Getpid(), i))
+			began := time.Now()
+			err := run(ctx, cluster, p, fmt.Sprintf("specs-%d-%d", os.Getpid(), i))
+			results[i] = Result{ID: p.ID, Err: err, Took: time.Since(began)}
 			mu.Lock()
 			defer mu.Unlock()
 			done++
-			if o.Progress != nil {
-				o.Progress(results[i], done, len(plans))
-			}
+			o.Progress(results[i], done, len(plans))
 			select {
 			case <-operator.Ended():
-				return fmt.Errorf("the operator has ended:\n%s", operator.Tail(20))
+				return fmt.Errorf("the operator has exited:\n%s", operator.Tail(20))
 			default:
 				return nil
 			}
@@ -92,50 +91,15 @@ func Run(ctx context.Context, cluster *environment.Cluster, o Options) ([]Result
 	return results, g.Wait()
 }
 
-// Choose finds plans by id.
-func Choose(ids []string, limit int) ([]Plan, error) {
-	all := Plans()
-	chosen := slices.DeleteFunc(all, func(p Plan) bool {
-		return len(ids) > 0 && !slices.ContainsFunc(ids, func(id string) bool { return matches(id, p.ID) })
-	})
+func choose(ids []string, limit int) ([]Plan, error) {
+	chosen := slices.DeleteFunc(Plans(), func(p Plan) bool { return !plan.Matches(ids, p.ID) })
 	if len(chosen) == 0 {
-		return nil, fmt.Errorf("no plan is called as any of %q", ids)
+		return nil, fmt.Errorf("no plan matches any of %q", ids)
 	}
-	if limit <= 0 || limit >= len(chosen) {
-		return chosen, nil
-	}
-	few := make([]Plan, 0, limit)
-	for i := range limit {
-		few = append(few, chosen[i*len(chosen)/limit])
-	}
-	return few, nil
+	return plan.Spread(chosen, limit), nil
 }
 
-// matches takes a * for anything, slashes too, and all else as it stands.
-func matches(pattern, id string) bool {
-	if pattern == id {
-		return true
-	}
-	flat := func(s string) string { return string(slices.Collect(mapSlash(s))) }
-	ok, err := path.Match(flat(pattern), flat(id))
-	return err == nil && ok
-}
-
-func mapSlash(s string) func(yield func(byte) bool) {
-	return func(yield func(byte) bool) {
-		for i := range len(s) {
-			c := s[i]
-			if c == '/' {
-				c = ' '
-			}
-			if !yield(c) {
-				return
-			}
-		}
-	}
-}
-
-// asOperator sends requests on in the name of the operator's ServiceAccount.
+// asOperator forwards requests to the API server as the operator's ServiceAccount.
 func asOperator(cluster *environment.Cluster) http.Handler {
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
@@ -144,6 +108,6 @@ func asOperator(cluster *environment.Cluster) http.Handler {
 		},
 		Transport:     cluster.Transport,
 		FlushInterval: -1,
-		ErrorLog:      log.New(io.Discard, "", 0), // of watches that end
+		ErrorLog:      log.New(io.Discard, "", 0), // every watch that ends would be logged
 	}
 }

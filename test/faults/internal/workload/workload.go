@@ -1,95 +1,86 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workload is what the operator is given to do in a run: what there is at
-// first, what users do meanwhile, and what must have come of it in the end.
+// Package workload defines the scenarios of the campaign: what exists before the
+// operator starts, what users do meanwhile, and the expected end state.
 package workload
 
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 )
 
-// Workload is one of them.
+// Workload is one scenario.
 type Workload struct {
+	// Name is part of plan IDs.
 	Name string
-	// What says it to people.
+	// What describes the scenario in the report.
 	What string
-	// Collects tells that the garbage collector has a part in it.
+	// Collects is set if the garbage collector takes part.
 	Collects bool
-	// Deletes tells that retention deletes something.
+	// Deletes is set if retention deletes something.
 	Deletes bool
-	// Uncut tells that there is a snapshot from the beginning which was never cut:
-	// whoever is not shown it takes another one.
+	// Uncut is set if an uncut snapshot exists at the start: an operator that does
+	// not see it takes another one.
 	Uncut bool
-	// Slow workloads wait for the namespace controller.
+	// Slow is set if the run waits for the namespace controller.
 	Slow bool
-	// Broken is a PVC that can't be snapshotted by anyone.
+	// Broken is a PVC of which no snapshot can be created.
 	Broken string
-	// Always is what is done to requests in every run, for good.
-	Always func(plan.Point) plan.Deed
+	// Always returns the action to inject at a point in every run, including the
+	// reference run.
+	Always func(plan.Point) plan.Action
 
-	// Prepare makes what there is before the operator starts.
+	// Prepare creates what exists before the operator starts.
 	Prepare func(ctx context.Context, r *environment.Run) error
-	// Steps are what happens from outside, each after the one before.
+	// Steps are what users do, in order.
 	Steps []Step
-	// End says what is missing at the end; nil when all is as it must be.
+	// End returns what differs from the expected end state; nil if nothing does.
 	End func(s environment.State) error
 }
 
-// Step is something that a user does.
+// Step is one action of a user.
 type Step struct {
 	What string
-	// When tells that it is time. It must come true whatever faults there are.
+	// When reports whether the step is due. It must become true under any fault.
 	When func(s environment.State) bool
 	Do   func(ctx context.Context, r *environment.Run) error
 }
 
-// All are the workloads, the slow ones first: a campaign ends when the last run
-// does.
+// All returns every workload. The slow one is first, because a campaign lasts as
+// long as its last run.
 func All() []Workload {
 	return []Workload{
 		namespaceDeleted(), deletedBackground(), deletedForeground(), deletedOrphan(), policyOrphan(),
 		first(), tick(), missed(), restart(), runNow(),
 		expiry(), tooMany(), replace(), hold(), edited(), invalid(),
-		gone(), recreated(), relabelled(), selectorEdited(),
+		gone(), recreated(), relabeled(), selectorEdited(),
 		adopted(), released(), releasedUnseen(), onePVCFails(),
 	}
 }
 
-// Find returns the workloads of some names, all of them if there are none.
+// Find returns the workloads with the given names, or all without names.
 func Find(names ...string) ([]Workload, error) {
+	all := All()
 	if len(names) == 0 {
-		return All(), nil
+		return all, nil
 	}
 	var found []Workload
 	for _, name := range names {
-		w, ok := find(name)
-		if !ok {
-			return nil, fmt.Errorf("no workload is called %q: %s are", name, strings.Join(namesOf(All()), ", "))
+		i := slices.IndexFunc(all, func(w Workload) bool { return w.Name == name })
+		if i < 0 {
+			var known []string
+			for _, w := range all {
+				known = append(known, w.Name)
+			}
+			return nil, fmt.Errorf("no workload %q, only %s", name, strings.Join(known, ", "))
 		}
-		found = append(found, w)
+		found = append(found, all[i])
 	}
 	return found, nil
-}
-
-func find(name string) (Workload, bool) {
-	for _, w := range All() {
-		if w.Name == name {
-			return w, true
-		}
-	}
-	return Workload{}, false
-}
-
-func namesOf(all []Workload) []string {
-	names := make([]string, len(all))
-	for i, w := range all {
-		names[i] = w.Name
-	}
-	return names
 }

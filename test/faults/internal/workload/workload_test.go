@@ -10,32 +10,32 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
 )
 
-func TestWorkloadsAreWhole(t *testing.T) {
+func TestWorkloadsAreComplete(t *testing.T) {
 	seen := map[string]bool{}
 	for _, w := range All() {
 		if seen[w.Name] || w.Name == "" || w.What == "" || w.Prepare == nil || w.End == nil {
-			t.Errorf("workload %q is named twice, or lacks something", w.Name)
+			t.Errorf("workload %q is a duplicate or lacks a field", w.Name)
 		}
 		seen[w.Name] = true
 		if strings.ContainsAny(w.Name, ": ,*") {
-			t.Errorf("%q can't be part of the ID of a plan", w.Name)
+			t.Errorf("workload name %q cannot be part of a plan ID", w.Name)
 		}
 		for _, s := range w.Steps {
 			if s.What == "" || s.When == nil || s.Do == nil {
-				t.Errorf("a step of %s lacks something", w.Name)
+				t.Errorf("a step of workload %s lacks a field", w.Name)
 			}
 		}
 	}
 	if len(seen) < 10 {
-		t.Errorf("%d workloads are promised to be 10", len(seen))
+		t.Errorf("%d workloads, want at least 10", len(seen))
 	}
 }
 
-func TestAnEmptyNamespaceIsTheEndOfDeletionsOnly(t *testing.T) {
+func TestOnlyDeletionsEndWithAnEmptyNamespace(t *testing.T) {
 	ends := map[string]bool{"deleted": true, "deleted-foreground": true, "namespace": true}
 	for _, w := range All() {
 		if ended := w.End(environment.State{}) == nil; ended != ends[w.Name] {
-			t.Errorf("workload %s: an empty namespace is its end: %t", w.Name, ended)
+			t.Errorf("workload %s ends with an empty namespace: %t", w.Name, ended)
 		}
 	}
 }
@@ -50,6 +50,6 @@ func TestFind(t *testing.T) {
 		t.Errorf("%v, %v", some, err)
 	}
 	if _, err := Find("none"); err == nil || !strings.Contains(err.Error(), "expiry") {
-		t.Errorf("the error should list what there is: %v", err)
+		t.Errorf("the error must list the workloads: %v", err)
 	}
 }

@@ -13,23 +13,23 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 )
 
-// request is an HTTP request as RBAC sees it.
+// request is an HTTP request with the attributes that RBAC sees.
 type request struct {
 	verb, group, version, resource, subresource string
 	namespace, name                             string
-	// path of what is no resource.
+	// path is set for every request; discovery has no resource.
 	path string
-	// initial is a watch that begins with everything there is.
+	// initial is set for a watch that starts with the current objects.
 	initial bool
-	// metadata asks for the metadata of objects only: no cache is filled with it.
+	// metadata is set if only objects' metadata is requested; no cache is filled with it.
 	metadata bool
 	query    url.Values
 	body     []byte
 	point    plan.Point
 }
 
-// cached are the resources that the operator watches everywhere and is confined
-// to one namespace of.
+// cached are the resources that the operator watches in all namespaces, and sees in
+// one.
 var cached = []string{"snapshotschedules", "persistentvolumeclaims", "volumesnapshots"}
 
 func parse(r *http.Request, body []byte) request {
@@ -88,24 +88,24 @@ func verb(method string, q request) string {
 
 func isTrue(s string) bool { return s == "true" || s == "1" }
 
-// full is the resource as RBAC writes it.
-func (q request) full() string {
+// resourcePath returns the resource as RBAC writes it.
+func (q request) resourcePath() string {
 	if q.subresource == "" {
 		return q.resource
 	}
 	return q.resource + "/" + q.subresource
 }
 
-func (q request) write() bool {
+func (q request) isWrite() bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, q.verb)
 }
 
-// fillsCache tells whether a list or watch is an informer's.
+// fillsCache reports whether a list or watch is an informer's.
 func (q request) fillsCache() bool {
 	return (q.verb == "list" || q.verb == "watch") && !q.metadata && slices.Contains(cached, q.resource)
 }
 
-// confined is the path with the namespace that the operator may see.
+// confined returns the path with the namespace that the operator may see.
 func (q request) confined(path, namespace string) string {
 	if q.namespace != "" || !slices.Contains(cached, q.resource) || q.name != "" {
 		return path
@@ -113,7 +113,7 @@ func (q request) confined(path, namespace string) string {
 	return strings.TrimSuffix(path, q.resource) + "namespaces/" + namespace + "/" + q.resource
 }
 
-// meta is what is read of an object or a Status.
+// meta is what the proxy reads of an object or a Status.
 type meta struct {
 	Kind       string     `json:"kind"`
 	APIVersion string     `json:"apiVersion"`
@@ -134,7 +134,7 @@ type details struct {
 	UID string `json:"uid"`
 }
 
-// metaOf reads what it can: what is no JSON has no name.
+// metaOf returns the zero meta for text that is not JSON.
 func metaOf(text []byte) meta {
 	var m meta
 	if json.Unmarshal(text, &m) != nil {
