@@ -36,8 +36,9 @@ type Operator struct{ *process.Process }
 // killed when the context ends.
 func Start(ctx context.Context, o Options) (*Operator, error) {
 	p, err := process.Start(ctx, process.Options{
-		Name:    "operator",
-		Command: slices.Concat(o.Command, []string{"--health-probe-bind-address=127.0.0.1:0"}, o.Flags),
+		Name: "operator",
+		// The last of two flags with the same name wins.
+		Command: slices.Concat(o.Command, o.Flags, []string{"--health-probe-bind-address=127.0.0.1:0"}),
 		Env:     append([]string{"KUBECONFIG=" + o.Kubeconfig}, o.Env...),
 		Log:     filepath.Join(o.Dir, o.Name+".log"),
 	})

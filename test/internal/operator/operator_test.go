@@ -26,7 +26,7 @@ func started(t *testing.T, script string) *Operator {
 
 func TestStartPassesKubeconfigAndFlags(t *testing.T) {
 	o := started(t, `echo "$KUBECONFIG $*"`)
-	if got, err := o.Log(); err != nil || got != "/k --health-probe-bind-address=127.0.0.1:0 --more\n" {
+	if got, err := o.Log(); err != nil || got != "/k --more --health-probe-bind-address=127.0.0.1:0\n" {
 		t.Errorf("got %q, %v", got, err)
 	}
 }

@@ -11,25 +11,24 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/bench/internal/report"
 )
 
-// model says what an operator needs by what it has in view. It is a straight line through what was
-// measured: every snapshot and every PVC adds the same.
+// model predicts what an operator needs. It is linear: every snapshot and every PVC adds the same.
 type model struct {
 	// Bytes of live heap.
 	empty, perClaim, perSnapshot float64
-	// perByte is how much memory a byte of live heap takes at the peak of a start, garbage and all.
+	// perByte is the resident memory per byte of live heap at the peak of a start, with garbage.
 	perByte float64
 	// start is CPU per snapshot.
 	start time.Duration
 }
 
-// modelOf is given the operator without PVCs first.
-func modelOf(weights []weight) model {
+// fitModel fits a model to footprints, the first of which is without PVCs.
+func fitModel(footprints []footprint) model {
 	var x, y []float64
-	for _, w := range weights[1:] {
+	for _, w := range footprints[1:] {
 		x, y = append(x, float64(w.snapshots)), append(y, w.heap)
 	}
 	slope, base := report.Fit(x, y)
-	first, last := weights[0], weights[len(weights)-1]
+	first, last := footprints[0], footprints[len(footprints)-1]
 	m := model{empty: first.heap, perSnapshot: slope, perClaim: (base - first.heap) / float64(last.claims)}
 	files := last.memory.Resident - last.memory.Anonymous
 	m.perByte = float64(last.memory.Peak-files) / last.heap
@@ -41,13 +40,13 @@ func (m model) heap(claims, snapshots float64) float64 {
 	return m.empty + claims*m.perClaim + snapshots*m.perSnapshot
 }
 
-// limit is a memory limit, in MiB: with a quarter to spare over the peak, in steps of 64.
+// limit is a memory limit in MiB: a quarter above the peak, in steps of 64.
 func (m model) limit(claims, snapshots float64) float64 {
 	const step = 64 << 20
 	return 64 * math.Ceil(1.25*m.perByte*m.heap(claims, snapshots)/step)
 }
 
-// table works out some clusters, most of them larger than what can be measured here.
+// table predicts what some clusters need, most of them larger than what can be measured.
 func (m model) table() report.Table {
 	t := report.Table{
 		Title:  "What clusters need, calculated",
@@ -60,7 +59,7 @@ func (m model) table() report.Table {
 		t.Rows = append(t.Rows, []string{
 			fmt.Sprintf("%.0f", c.claims), fmt.Sprintf("%.0f", c.each), fmt.Sprintf("%.0f", n), report.Bytes(m.heap(c.claims, n)),
 			fmt.Sprintf("%.0f MiB", m.limit(c.claims, n)), fmt.Sprintf("%.0f s", n*m.start.Seconds()),
-			// A create and, once the oldest expire, a delete.
+			// A create and, once the oldest snapshots expire, a delete.
 			fmt.Sprintf("%.0f", math.Ceil(2*c.claims/24)),
 		})
 	}

@@ -1,7 +1,9 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package lab
+// Package bareclient is the client that the operator is compared with. It runs in a process of its own,
+// creates snapshots or lists them as fast as client-go can, and decides nothing.
+package bareclient
 
 import (
 	"bufio"
@@ -28,82 +30,47 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/internal/builders"
+	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
 )
 
-// What this program is started as to be the bare client, in a process of its own: on as many
-// processors as the operator, but else with Go's defaults.
+// Arguments that this program is started with as the bare client.
 const (
-	bareCreates = "bare-creates"
-	bareList    = "bare-list"
+	Creates = "bare-creates"
+	List    = "bare-list"
 )
 
-// Lines that the bare client says and hears.
+// Lines that the bare client writes and reads.
 const (
-	readyLine = "ready"
-	goLine    = "go"
-	doneLine  = "done"
+	Ready = "ready"
+	Go    = "go"
+	Done  = "done"
 )
 
-// pageSize is that of client-go's own pager.
+// pageSize is the default of client-go's pager.
 const pageSize = 500
 
-// BareJob says what the bare client creates: one snapshot of each PVC of a namespace.
-type BareJob struct {
+// Job describes what the bare client creates: one snapshot of each PVC of a namespace.
+type Job struct {
 	Namespace string
-	// Owner and OwnerUID are the schedule that the snapshots name as their controller.
+	// Owner and OwnerUID identify the schedule that is the controller of the snapshots.
 	Owner    string
 	OwnerUID types.UID
 	Slot     time.Time
 	// Claims is how many PVCs there are.
 	Claims int
-	// Workers is how many creates are under way at once.
+	// Workers is the number of concurrent creates.
 	Workers int
 }
 
-// StartBareCreates starts the bare client: it opens bare informers on PVCs and snapshots, and
-// waits for Go.
-func (l *Lab) StartBareCreates(ctx context.Context, m Manifest, job BareJob) (*Process, error) {
-	text, err := json.Marshal(job)
-	if err != nil {
-		return nil, err
-	}
-	p, err := l.startSelf(ctx, "bare client", m, bareCreates, string(text))
-	if err != nil {
-		return nil, err
-	}
-	if err := p.hear(readyLine); err != nil {
-		return nil, errors.Join(err, p.Stop())
-	}
-	return p, nil
-}
-
-// Go lets the bare client create. Done waits until it has.
-func (p *Process) Go() error { return p.say(goLine) }
-
-// Done waits until the bare client has done its work.
-func (p *Process) Done() error { return p.hear(doneLine) }
-
-// StartBareList starts a client that lists all snapshots of the cluster in pages.
-func (l *Lab) StartBareList(ctx context.Context, m Manifest) (*Process, error) {
-	return l.startSelf(ctx, "bare list", m, bareList)
-}
-
-func (l *Lab) startSelf(ctx context.Context, name string, m Manifest, args ...string) (*Process, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	return l.start(ctx, name, m.Processors, self, args...)
-}
-
-// BecomeBare makes this program the bare client if it was started as one.
-func BecomeBare(args []string) {
+// RunIfRequested runs the bare client and exits if this program was started as the bare client.
+func RunIfRequested(args []string) {
 	var err error
 	switch {
-	case len(args) == 2 && args[0] == bareCreates:
-		err = runBareCreates(args[1])
-	case len(args) == 1 && args[0] == bareList:
-		err = runBareList()
+	case len(args) == 2 && args[0] == Creates:
+		err = runCreates(args[1])
+	case len(args) == 1 && args[0] == List:
+		err = runList()
 	default:
 		return
 	}
@@ -116,40 +83,40 @@ func BecomeBare(args []string) {
 
 type (
 	snapshots = gentype.ClientWithList[*snapshotv1.VolumeSnapshot, *snapshotv1.VolumeSnapshotList]
-	bareKit   struct {
+	clients   struct {
 		config *rest.Config
 		client *rest.RESTClient
 	}
 )
 
-// newBareKit is a typed client as client-gen makes it.
-func newBareKit() (bareKit, error) {
+// newClients returns typed clients like those of client-gen.
+func newClients() (clients, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
 	if err != nil {
-		return bareKit{}, err
+		return clients{}, err
 	}
 	config.QPS = -1
 	typed := rest.CopyConfig(config)
 	typed.GroupVersion, typed.APIPath = &snapshotv1.SchemeGroupVersion, "/apis"
-	typed.NegotiatedSerializer = serializer.NewCodecFactory(Scheme).WithoutConversion()
-	c, err := rest.RESTClientFor(typed)
-	return bareKit{config: config, client: c}, err
+	typed.NegotiatedSerializer = serializer.NewCodecFactory(cluster.Scheme).WithoutConversion()
+	client, err := rest.RESTClientFor(typed)
+	return clients{config: config, client: client}, err
 }
 
-func (k bareKit) snapshots(namespace string) *snapshots {
-	return gentype.NewClientWithList("volumesnapshots", k.client, runtime.NewParameterCodec(Scheme), namespace,
+func (c clients) snapshots(namespace string) *snapshots {
+	return gentype.NewClientWithList("volumesnapshots", c.client, runtime.NewParameterCodec(cluster.Scheme), namespace,
 		func() *snapshotv1.VolumeSnapshot { return &snapshotv1.VolumeSnapshot{} },
 		func() *snapshotv1.VolumeSnapshotList { return &snapshotv1.VolumeSnapshotList{} })
 }
 
-func runBareList() error {
-	kit, err := newBareKit()
+func runList() error {
+	c, err := newClients()
 	if err != nil {
 		return err
 	}
 	opts := metav1.ListOptions{Limit: pageSize}
 	for {
-		page, err := kit.snapshots("").List(context.Background(), opts)
+		page, err := c.snapshots("").List(context.Background(), opts)
 		if err != nil {
 			return err
 		}
@@ -157,60 +124,60 @@ func runBareList() error {
 			break
 		}
 	}
-	fmt.Println(doneLine)
+	fmt.Println(Done)
 	orders := bufio.NewScanner(os.Stdin)
 	orders.Scan() // until the input is closed
 	return orders.Err()
 }
 
-func runBareCreates(text string) error {
-	var job BareJob
+func runCreates(text string) error {
+	var job Job
 	if err := json.Unmarshal([]byte(text), &job); err != nil {
 		return err
 	}
-	kit, err := newBareKit()
+	c, err := newClients()
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	claims, seen, err := kit.informers(ctx)
+	claims, seen, err := c.informers(ctx)
 	if err != nil {
 		return err
 	}
-	// The first list may be a little older than the last PVC.
+	// The first list may be older than the last PVC.
 	var work []*snapshotv1.VolumeSnapshot
-	if err := until(ctx, func() (bool, error) {
-		work = bodies(job, claims)
+	if err := poll(ctx, func() (bool, error) {
+		work = toCreate(job, claims)
 		return len(work) == job.Claims, nil
 	}); err != nil {
 		return err
 	}
 	orders := bufio.NewScanner(os.Stdin)
-	fmt.Println(readyLine)
+	fmt.Println(Ready)
 	if !orders.Scan() {
-		return orders.Err() // called off
+		return orders.Err() // the input was closed instead
 	}
-	if err := createAll(ctx, kit.snapshots(job.Namespace), work, job.Workers); err != nil {
+	if err := createAll(ctx, c.snapshots(job.Namespace), work, job.Workers); err != nil {
 		return err
 	}
-	if err := await(ctx, seen, work); err != nil {
+	if err := waitForAll(ctx, seen, work); err != nil {
 		return err
 	}
-	fmt.Println(doneLine)
+	fmt.Println(Done)
 	orders.Scan() // until the input is closed
 	return orders.Err()
 }
 
-// informers are bare: no handlers, no indexes, nothing left out.
-func (k bareKit) informers(ctx context.Context) (claims, snapshots cache.Store, err error) {
-	core := rest.CopyConfig(k.config)
+// informers starts informers without handlers, indexes and transforms.
+func (c clients) informers(ctx context.Context) (claims, snapshots cache.Store, err error) {
+	core := rest.CopyConfig(c.config)
 	core.ContentType = runtime.ContentTypeProtobuf
 	kube, err := kubernetes.NewForConfig(core)
 	if err != nil {
 		return nil, nil, err
 	}
-	all := k.snapshots("")
+	all := c.snapshots("")
 	listSnapshots := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return all.List(ctx, o) },
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
@@ -234,20 +201,20 @@ func (k bareKit) informers(ctx context.Context) (claims, snapshots cache.Store, 
 	return claimInformer.GetStore(), snapshotInformer.GetStore(), nil
 }
 
-func bodies(job BareJob, claims cache.Store) []*snapshotv1.VolumeSnapshot {
+func toCreate(job Job, claims cache.Store) []*snapshotv1.VolumeSnapshot {
 	owner := &v1alpha1.SnapshotSchedule{ObjectMeta: metav1.ObjectMeta{
 		Namespace: job.Namespace, Name: job.Owner, UID: job.OwnerUID,
 	}}
 	var work []*snapshotv1.VolumeSnapshot
 	for _, o := range claims.List() {
 		if claim := o.(*corev1.PersistentVolumeClaim); claim.Namespace == job.Namespace {
-			work = append(work, NewSnapshot(owner, claim, job.Slot))
+			work = append(work, builders.Snapshot(owner, claim, job.Slot))
 		}
 	}
 	return work
 }
 
-// fieldManager is the operator's: the API server notes it in each object.
+// fieldManager is the operator's: it is stored in each object.
 const fieldManager = "snapshotschedule"
 
 func createAll(ctx context.Context, c *snapshots, work []*snapshotv1.VolumeSnapshot, workers int) error {
@@ -272,10 +239,10 @@ func createAll(ctx context.Context, c *snapshots, work []*snapshotv1.VolumeSnaps
 	return context.Cause(ctx)
 }
 
-// await waits until the informer has seen what was created.
-func await(ctx context.Context, store cache.Store, created []*snapshotv1.VolumeSnapshot) error {
+// waitForAll waits until the informer has received all snapshots.
+func waitForAll(ctx context.Context, store cache.Store, created []*snapshotv1.VolumeSnapshot) error {
 	for _, s := range created {
-		if err := until(ctx, func() (bool, error) {
+		if err := poll(ctx, func() (bool, error) {
 			_, seen, err := store.Get(s)
 			return seen, err
 		}); err != nil {
@@ -285,6 +252,6 @@ func await(ctx context.Context, store cache.Store, created []*snapshotv1.VolumeS
 	return nil
 }
 
-func until(ctx context.Context, holds func() (bool, error)) error {
-	return wait.PollUntilContextCancel(ctx, 5*time.Millisecond, true, func(context.Context) (bool, error) { return holds() })
+func poll(ctx context.Context, ready func() (bool, error)) error {
+	return wait.PollUntilContextCancel(ctx, 5*time.Millisecond, true, func(context.Context) (bool, error) { return ready() })
 }

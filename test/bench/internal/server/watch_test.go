@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package lab
+package server
 
 import (
 	"context"
@@ -20,7 +20,7 @@ func line(event Event, version string, long int) string {
 		strings.Repeat("x", long) + "\"}}\n"
 }
 
-// watchOf sees one stream after the other.
+// watchOf reads one stream after the other.
 func watchOf(t *testing.T, streams ...string) (w *Watch, from *[]string) {
 	t.Helper()
 	from = &[]string{}
@@ -43,7 +43,7 @@ func watchOf(t *testing.T, streams ...string) (w *Watch, from *[]string) {
 
 func TestWatchCountsLongLinesOnce(t *testing.T) {
 	w, _ := watchOf(t, line(Added, "1", filler)+line(Deleted, "2", 0)+line(Added, "3", filler))
-	if err := w.Await(context.Background(), Added, 2); err != nil {
+	if err := w.Wait(context.Background(), Added, 2); err != nil {
 		t.Fatal(err)
 	}
 	<-w.ended
@@ -52,39 +52,39 @@ func TestWatchCountsLongLinesOnce(t *testing.T) {
 	}
 }
 
-func TestWatchGoesOnWhereItWasCut(t *testing.T) {
+func TestWatchResumesWhereAStreamEnded(t *testing.T) {
 	w, from := watchOf(t, line(Added, "7", 0), line(Added, "8", 0)+line(Deleted, "9", 0), line(Added, "10", 0))
-	if err := w.Await(context.Background(), Added, 3); err != nil {
+	if err := w.Wait(context.Background(), Added, 3); err != nil {
 		t.Fatal(err)
 	}
 	<-w.ended
 	if want := []string{"0", "7", "9", "10"}; !slices.Equal(*from, want) {
-		t.Errorf("it went on from %v, want %v", *from, want)
+		t.Errorf("resumed from %v, want %v", *from, want)
 	}
 }
 
-func TestWatchTellsItsEnd(t *testing.T) {
+func TestWaitFailsAfterTheWatch(t *testing.T) {
 	for name, text := range map[string]string{
-		"cut for good": line(Added, "1", 0),
-		"an error":     `{"type":"ERROR","object":{"code":410}}` + "\n",
-		"no event":     "404 page not found\n",
-		"nothing":      "",
+		"a stream that ends": line(Added, "1", 0),
+		"an error":           `{"type":"ERROR","object":{"code":410}}` + "\n",
+		"not an event":       "404 page not found\n",
+		"nothing":            "",
 	} {
 		w, _ := watchOf(t, text)
-		if err := w.Await(context.Background(), Added, 2); err == nil {
+		if err := w.Wait(context.Background(), Added, 2); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
 }
 
-func TestAwaitTellsWhyItGaveUp(t *testing.T) {
+func TestWaitReportsHowFarItGot(t *testing.T) {
 	stream, _ := io.Pipe()
 	w := newWatch("0", func() { _ = stream.Close() }, nil)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 	defer cancel()
 	go w.run(ctx, stream)
 	defer w.Stop()
-	if err := w.Await(ctx, Added, 1); err == nil || !strings.Contains(err.Error(), "0 of 1") {
+	if err := w.Wait(ctx, Added, 1); err == nil || !strings.Contains(err.Error(), "0 of 1") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -92,9 +92,9 @@ func TestAwaitTellsWhyItGaveUp(t *testing.T) {
 func TestRate(t *testing.T) {
 	at := func(ms int) time.Time { return time.UnixMilli(int64(ms)) }
 	if got := rate([]time.Time{at(0), at(10), at(40)}); got != 50 {
-		t.Errorf("got %v, want 50: two more in 40 ms", got)
+		t.Errorf("got %v, want 50: two intervals in 40 ms", got)
 	}
 	if got := rate([]time.Time{at(0)}); got != 0 {
-		t.Errorf("of one: got %v", got)
+		t.Errorf("for one event: got %v", got)
 	}
 }

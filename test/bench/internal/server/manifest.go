@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package lab
+package server
 
 import (
 	"fmt"
@@ -14,12 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// Manifest is how the operator is shipped: what its container is started with.
+// Manifest is what the shipped manifest starts the operator's container with.
 type Manifest struct {
 	Args []string
-	// Env has what Go reads, such as GOMEMLIMIT and GOGC.
+	// Env has the variables of the Go runtime, such as GOMEMLIMIT and GOGC.
 	Env []string
-	// Processors is the GOMAXPROCS that Go works out from the container's CPU limit; empty without.
+	// Processors is the GOMAXPROCS that Go derives from the container's CPU limit. It is empty without a limit.
 	Processors []string
 }
 
@@ -53,14 +53,14 @@ func manifestOf(c corev1.Container) (Manifest, error) {
 		value := e.Value
 		if e.ValueFrom != nil {
 			if e.ValueFrom.ResourceFieldRef == nil || e.ValueFrom.ResourceFieldRef.Resource != "limits.memory" {
-				return m, fmt.Errorf("variable %s of the manager comes from elsewhere than limits.memory: teach the benchmarks", e.Name)
+				return m, fmt.Errorf("variable %s of the manager does not come from limits.memory: the benchmarks have to be extended", e.Name)
 			}
 			value = strconv.FormatInt(c.Resources.Limits.Memory().Value(), 10)
 		}
 		m.Env = append(m.Env, e.Name+"="+value)
 	}
 	if cpu := c.Resources.Limits.Cpu(); !cpu.IsZero() {
-		// Go does not go below two for a limit.
+		// Go uses at least two processors under a limit.
 		m.Processors = []string{fmt.Sprintf("GOMAXPROCS=%d", max(2, cpu.Value()))}
 	}
 	return m, nil

@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package lab
+package server
 
 import (
 	"encoding/json"
@@ -13,7 +13,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-func shapeOf(t *testing.T, change func(*snapshotv1.VolumeSnapshot), words ...string) string {
+func normalized(t *testing.T, change func(*snapshotv1.VolumeSnapshot), words ...string) string {
 	t.Helper()
 	now := time.Unix(1_700_000_000, 0)
 	owner := Schedule(words[0], "schedule", now, v1alpha1.SnapshotScheduleSpec{})
@@ -24,32 +24,32 @@ func shapeOf(t *testing.T, change func(*snapshotv1.VolumeSnapshot), words ...str
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := shape(text)
+	got, err := normalize(text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return got
 }
 
-func TestShapeLeavesOutWhatVaries(t *testing.T) {
+func TestNormalizeRemovesVaryingValues(t *testing.T) {
 	same := func(*snapshotv1.VolumeSnapshot) {}
-	one, other := shapeOf(t, same, "a", "claim-00001", "7"), shapeOf(t, same, "bb", "claim-00002", "1234")
+	one, other := normalized(t, same, "a", "claim-00001", "7"), normalized(t, same, "bb", "claim-00002", "1234")
 	if one != other {
 		t.Errorf("they differ:\n%s\n%s", one, other)
 	}
 }
 
-func TestShapeShowsDifferences(t *testing.T) {
-	one := shapeOf(t, func(*snapshotv1.VolumeSnapshot) {}, "a", "claim-00001", "7")
+func TestNormalizeKeepsDifferences(t *testing.T) {
+	one := normalized(t, func(*snapshotv1.VolumeSnapshot) {}, "a", "claim-00001", "7")
 	for name, change := range map[string]func(*snapshotv1.VolumeSnapshot){
-		"a label less":    func(s *snapshotv1.VolumeSnapshot) { clear(s.Labels) },
+		"no labels":       func(s *snapshotv1.VolumeSnapshot) { clear(s.Labels) },
 		"another manager": func(s *snapshotv1.VolumeSnapshot) { s.ManagedFields[0].Manager = "x" },
 		"no owner":        func(s *snapshotv1.VolumeSnapshot) { s.OwnerReferences = nil },
-		"one entry less":  func(s *snapshotv1.VolumeSnapshot) { s.ManagedFields = s.ManagedFields[:1] },
+		"fewer entries":   func(s *snapshotv1.VolumeSnapshot) { s.ManagedFields = s.ManagedFields[:1] },
 		"an odd name":     func(s *snapshotv1.VolumeSnapshot) { s.Name = "x" },
 	} {
-		if shapeOf(t, change, "a", "claim-00001", "7") == one {
-			t.Errorf("%s: the same shape", name)
+		if normalized(t, change, "a", "claim-00001", "7") == one {
+			t.Errorf("%s: no difference", name)
 		}
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package lab
+package server
 
 import (
 	"bufio"
@@ -19,20 +19,20 @@ import (
 	"time"
 )
 
-// Event is what a watch says has happened to an object.
+// Event is the type of a watch event.
 type Event string
 
-// These are all that happen to snapshots.
+// The types of events that a watch counts.
 const (
 	Added    Event = "ADDED"
 	Modified Event = "MODIFIED"
 	Deleted  Event = "DELETED"
 )
 
-// Watch sees when the snapshots of a namespace are created and deleted. It reads the API server's
-// stream line by line and decodes nothing: what it watches keeps its CPU.
+// Watch records when the snapshots of a namespace are created, changed and deleted. It reads the stream line
+// by line and decodes nothing, so that it takes next to no CPU from what is measured.
 type Watch struct {
-	// open continues after a resource version.
+	// open opens the stream of events after a resource version.
 	open    func(version string) (io.ReadCloser, error)
 	version string
 	stop    context.CancelFunc
@@ -46,16 +46,16 @@ type Watch struct {
 
 const snapshotsPath = "/apis/snapshot.storage.k8s.io/v1/namespaces/%s/volumesnapshots?"
 
-// WatchSnapshots sees what happens from now on. Stop ends it.
-func (l *Lab) WatchSnapshots(ctx context.Context, namespace string) (*Watch, error) {
+// WatchSnapshots starts a watch, which must be stopped.
+func (s *Server) WatchSnapshots(ctx context.Context, namespace string) (*Watch, error) {
 	path := fmt.Sprintf(snapshotsPath, url.PathEscape(namespace))
-	version, err := l.version(ctx, path)
+	version, err := s.version(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(ctx)
 	w := newWatch(version, stop, func(version string) (io.ReadCloser, error) {
-		return l.get(ctx, path+"watch=1&resourceVersion="+url.QueryEscape(version))
+		return s.get(ctx, path+"watch=1&resourceVersion="+url.QueryEscape(version))
 	})
 	stream, err := w.open(version)
 	if err != nil {
@@ -73,8 +73,8 @@ func newWatch(version string, stop context.CancelFunc, open func(string) (io.Rea
 	}
 }
 
-func (l *Lab) version(ctx context.Context, path string) (string, error) {
-	stream, err := l.get(ctx, path+"limit=1")
+func (s *Server) version(ctx context.Context, path string) (string, error) {
+	stream, err := s.get(ctx, path+"limit=1")
 	if err != nil {
 		return "", err
 	}
@@ -86,15 +86,15 @@ func (l *Lab) version(ctx context.Context, path string) (string, error) {
 	return list.Metadata.ResourceVersion, err
 }
 
-// get asks again while the API server is still filling its cache of a kind.
-func (l *Lab) get(ctx context.Context, path string) (stream io.ReadCloser, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(l.config.Host, "/")+path, nil)
+// get retries while the API server fills its cache of a kind.
+func (s *Server) get(ctx context.Context, path string) (stream io.ReadCloser, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(s.config.Host, "/")+path, nil)
 	if err != nil {
 		return nil, err
 	}
 	request.Header.Set("Accept", "application/json")
-	err = until(ctx, func() (bool, error) {
-		answer, err := l.http.Do(request)
+	err = poll(ctx, func() (bool, error) {
+		answer, err := s.http.Do(request)
 		if err != nil {
 			return false, err
 		}
@@ -110,15 +110,15 @@ func (l *Lab) get(ctx context.Context, path string) (stream io.ReadCloser, err e
 	return stream, err
 }
 
-// run reads the stream, and goes on where it broke off: the API server drops watchers that are
-// slow for a moment.
+// run reads the stream and opens it again when it ends: the API server drops watchers that are slow for a
+// moment.
 func (w *Watch) run(ctx context.Context, stream io.ReadCloser) {
 	defer close(w.ended)
 	for {
 		before := w.version
 		err := w.read(stream)
 		_ = stream.Close()
-		if ctx.Err() != nil || w.version == before || !errors.Is(err, errCut) {
+		if ctx.Err() != nil || w.version == before || !errors.Is(err, errStreamEnd) {
 			w.fail(err)
 			return
 		}
@@ -129,8 +129,7 @@ func (w *Watch) run(ctx context.Context, stream io.ReadCloser) {
 	}
 }
 
-// errCut is the end of a stream.
-var errCut = errors.New("the stream ended")
+var errStreamEnd = errors.New("the stream ended")
 
 func (w *Watch) read(stream io.Reader) error {
 	lines := bufio.NewReaderSize(stream, 1<<18)
@@ -138,10 +137,10 @@ func (w *Watch) read(stream io.Reader) error {
 	for {
 		part, long, err := lines.ReadLine()
 		if err != nil {
-			return fmt.Errorf("%w: %w", errCut, err)
+			return fmt.Errorf("%w: %w", errStreamEnd, err)
 		}
 		if start {
-			if err := w.note(eventOf(part), time.Now()); err != nil {
+			if err := w.count(eventOf(part), time.Now()); err != nil {
 				return err
 			}
 			w.version = versionOf(part)
@@ -150,14 +149,14 @@ func (w *Watch) read(stream io.Reader) error {
 	}
 }
 
-// versionOf finds the resource version of the object: it is near its beginning.
+// versionOf returns the resource version of the object, which is near the start of the line.
 func versionOf(line []byte) string {
 	_, rest, _ := bytes.Cut(line, []byte(`"resourceVersion":"`))
 	version, _, _ := bytes.Cut(rest, []byte(`"`))
 	return string(version)
 }
 
-// eventOf reads the type, with which the API server begins every line.
+// eventOf returns the type, with which every line starts.
 func eventOf(line []byte) Event {
 	rest, ok := bytes.CutPrefix(line, []byte(`{"type":"`))
 	if !ok {
@@ -167,9 +166,9 @@ func eventOf(line []byte) Event {
 	return Event(event)
 }
 
-func (w *Watch) note(event Event, at time.Time) error {
+func (w *Watch) count(event Event, at time.Time) error {
 	if event != Added && event != Modified && event != Deleted {
-		return fmt.Errorf("the watch says %q: the API server lost its place, run the benchmark again", event)
+		return fmt.Errorf("the watch received %q: it can't be resumed, run the benchmark again", event)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -187,8 +186,8 @@ func (w *Watch) fail(err error) {
 	w.more = make(chan struct{})
 }
 
-// Await waits until so many events of a type were seen since the watch began.
-func (w *Watch) Await(ctx context.Context, event Event, n int) error {
+// Wait waits until n events of a type were received.
+func (w *Watch) Wait(ctx context.Context, event Event, n int) error {
 	for {
 		w.mu.Lock()
 		have, err, more := len(w.seen[event]), w.err, w.more
@@ -202,19 +201,19 @@ func (w *Watch) Await(ctx context.Context, event Event, n int) error {
 		select {
 		case <-more:
 		case <-ctx.Done():
-			return fmt.Errorf("%d of %d events %s were seen: %w", have, n, event, context.Cause(ctx))
+			return fmt.Errorf("received %d of %d events %s: %w", have, n, event, context.Cause(ctx))
 		}
 	}
 }
 
-// Times are when events of a type were seen.
+// Times returns when events of a type were received.
 func (w *Watch) Times(event Event) []time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clip(w.seen[event])
 }
 
-// Rate is how many events of a type came in a second, from the first to the last.
+// Rate returns the events of a type per second, from the first to the last.
 func (w *Watch) Rate(event Event) float64 {
 	return rate(w.Times(event))
 }

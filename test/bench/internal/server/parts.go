@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package lab
+package server
 
 import (
 	"fmt"
@@ -9,25 +9,25 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"mapcontroller.dev/snapshotschedule/test/bench/internal/proc"
+	"mapcontroller.dev/snapshotschedule/test/internal/process"
 )
 
 const (
 	etcdName      = "etcd"
 	apiserverName = "kube-apiserver"
-	// envAssets names the folder with the two programs.
+	// envAssets is the environment variable with the folder of the two programs.
 	envAssets = "SNAPSCHED_BENCH_ASSETS"
 )
 
-// BecomePart makes this program etcd or kube-apiserver if it was started under their name, and
-// has it die with the benchmarks, however they end. Otherwise it does nothing.
-func BecomePart() {
+// ExecPart replaces this program by etcd or kube-apiserver if it was started under that name, after
+// arranging that it is killed when the benchmarks end, however they end.
+func ExecPart() {
 	name := filepath.Base(os.Args[0])
 	assets := os.Getenv(envAssets)
 	if assets == "" || (name != etcdName && name != apiserverName) {
 		return
 	}
-	err := proc.DieWithThisParent()
+	err := process.DieWithThisParent()
 	if err == nil {
 		err = syscall.Exec(filepath.Join(assets, name), os.Args, os.Environ())
 	}
@@ -35,8 +35,9 @@ func BecomePart() {
 	os.Exit(1)
 }
 
-// shims are links to this program under the names of the parts.
-func shims(dir, assets string) error {
+// linkParts creates links to this program with the names of etcd and kube-apiserver: envtest starts the
+// links, and ExecPart the programs.
+func linkParts(dir, assets string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err

@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package lab
+package server
 
 import (
 	"context"
@@ -11,10 +11,10 @@ import (
 	"regexp"
 )
 
-// Shape is a snapshot of a namespace as JSON, without what differs from one to the next: two
-// clients that create the same give the same shape.
-func (l *Lab) Shape(ctx context.Context, namespace string) (string, error) {
-	stream, err := l.get(ctx, fmt.Sprintf(snapshotsPath, url.PathEscape(namespace))+"limit=1")
+// Normalized returns a snapshot of a namespace as JSON, without the values that differ between any two
+// snapshots. It is the same for two clients that create the same objects.
+func (s *Server) Normalized(ctx context.Context, namespace string) (string, error) {
+	stream, err := s.get(ctx, fmt.Sprintf(snapshotsPath, url.PathEscape(namespace))+"limit=1")
 	if err != nil {
 		return "", err
 	}
@@ -26,13 +26,13 @@ func (l *Lab) Shape(ctx context.Context, namespace string) (string, error) {
 	if len(list.Items) == 0 {
 		return "", fmt.Errorf("namespace %s has no snapshots", namespace)
 	}
-	return shape(list.Items[0])
+	return normalize(list.Items[0])
 }
 
-// Each of these always has the same length, but for the resource version.
+// varying are the values that differ. Each has a fixed length, except the resource version.
 var varying = []struct {
-	what *regexp.Regexp
-	with string
+	value *regexp.Regexp
+	by    string
 }{
 	{regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`), "UID"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`), "TIME"},
@@ -42,8 +42,8 @@ var varying = []struct {
 	{regexp.MustCompile(`"namespace":"[^"]*"`), `"namespace":"NAMESPACE"`},
 }
 
-func shape(object []byte) (string, error) {
-	// Through a map, so that the fields are in order.
+func normalize(object []byte) (string, error) {
+	// A map sorts the fields.
 	var fields map[string]any
 	if err := json.Unmarshal(object, &fields); err != nil {
 		return "", err
@@ -53,7 +53,7 @@ func shape(object []byte) (string, error) {
 		return "", err
 	}
 	for _, v := range varying {
-		text = v.what.ReplaceAll(text, []byte(v.with))
+		text = v.value.ReplaceAll(text, []byte(v.by))
 	}
 	return string(text), nil
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package lab
+package server
 
 import (
 	"context"
@@ -31,14 +31,13 @@ const (
 	scrapes      = 100_000
 )
 
-// LiveHeap is what the garbage collector found alive in its last cycle (runtime/metrics
-// /gc/heap/live:bytes), in bytes. Two cycles are awaited first, so that what was used up and the
-// pools are gone: every look at the metrics leaves garbage behind, so looking often enough makes
-// them come.
-func (p *Process) LiveHeap(ctx context.Context) (float64, error) {
+// LiveHeap returns the bytes that the garbage collector found alive in its last cycle (runtime/metrics
+// /gc/heap/live:bytes). It waits for two whole cycles, which empty the pools: each scrape of the
+// metrics allocates, so many scrapes cause a cycle.
+func (o *Operator) LiveHeap(ctx context.Context) (float64, error) {
 	first := -1.0
 	for range scrapes {
-		m, err := p.Metrics(ctx)
+		m, err := o.Metrics(ctx)
 		if err != nil {
 			return 0, err
 		}
@@ -50,10 +49,10 @@ func (p *Process) LiveHeap(ctx context.Context) (float64, error) {
 		if first < 0 {
 			first = cycles
 		}
-		// The cycle that the first look falls into had begun before.
+		// The cycle of the first scrape had begun before.
 		if cycles >= first+3 {
 			return live, nil
 		}
 	}
-	return 0, fmt.Errorf("%d looks at the metrics made no garbage to collect", scrapes)
+	return 0, fmt.Errorf("%d scrapes of the metrics caused no garbage collection", scrapes)
 }
