@@ -59,10 +59,7 @@ var _ = Describe("an operator on a bare API server", Ordered, func() {
 	// Contract: STAT-6.
 	It("takes snapshots about a minute after the VolumeSnapshot CRDs are installed", func(ctx context.Context) {
 		mark := time.Now()
-		for _, crd := range crds {
-			cluster.Apply(ctx, crd)
-		}
-		cluster.WaitForCRDs(ctx, crds...)
+		cluster.Apply(ctx, crds...)
 		Eventually(func() int { return len(cluster.Snapshots(ctx, few)) }).
 			WithContext(ctx).WithTimeout(recovery).Should(Equal(3))
 		AddReportEntry("first snapshots after the CRDs were installed", time.Since(mark).Round(time.Second/10))
@@ -143,9 +140,8 @@ var _ = Describe("an operator on a bare API server", Ordered, func() {
 			Eventually(func() error {
 				return cluster.Client.Get(ctx, client.ObjectKeyFromObject(crd), crd.DeepCopy())
 			}).WithContext(ctx).ShouldNot(Succeed(), "%s should be deleted", crd.GetName())
-			cluster.Apply(ctx, crd)
 		}
-		cluster.WaitForCRDs(ctx, crds...)
+		cluster.Apply(ctx, crds...)
 		for namespace, n := range map[string]int{namespace: 2, few: 3} {
 			Eventually(func() int { return len(cluster.Snapshots(ctx, namespace)) }).
 				WithContext(ctx).WithTimeout(recovery).Should(Equal(n), "snapshots in %s", namespace)

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -57,6 +58,17 @@ func Kustomize(ctx context.Context, root, folder string) ([]byte, error) {
 		return nil, fmt.Errorf("kustomize build %s: %w: %s", folder, err, &stderr)
 	}
 	return out, nil
+}
+
+// Shipped returns the objects of config/default, except the Deployment: tests run the operator
+// themselves.
+func Shipped(ctx context.Context, root string) ([]*unstructured.Unstructured, error) {
+	text, err := Kustomize(ctx, root, "config/default")
+	if err != nil {
+		return nil, err
+	}
+	objects, err := Decode(text)
+	return slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "Deployment" }), err
 }
 
 // SnapshotCRDs reads the CRDs of VolumeSnapshots from $KUBEBUILDER_ASSETS.

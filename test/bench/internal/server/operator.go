@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
 	"mapcontroller.dev/snapshotschedule/test/internal/operator"
 )
 
@@ -36,7 +37,7 @@ func (s *Server) StartOperator(ctx context.Context, program string, m Manifest, 
 	o, err := operator.Start(ctx, operator.Options{
 		Command: []string{program}, Kubeconfig: s.kubeconfig, Env: slices.Concat(m.Processors, m.Env),
 		Flags: slices.Concat(m.Args, []string{
-			"--metrics-bind-address=" + metrics, "--metrics-secure=false", "--leader-election-namespace=" + systemNamespace,
+			"--metrics-bind-address=" + metrics, "--metrics-secure=false", "--leader-election-namespace=" + cluster.SystemNamespace,
 		}, flags),
 		Dir: s.dir, Name: s.fileName("operator"),
 	})

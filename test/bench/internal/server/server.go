@@ -16,6 +16,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -24,6 +27,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
 	"mapcontroller.dev/snapshotschedule/test/internal/etcd"
 	"mapcontroller.dev/snapshotschedule/test/internal/process"
+	"mapcontroller.dev/snapshotschedule/test/internal/repo"
 )
 
 // Options configure a server.
@@ -49,7 +53,7 @@ type Server struct {
 	http        *http.Client
 	config      *rest.Config
 	etcd        etcd.Client
-	// kubeconfig is a file for the operator's user, who has the shipped roles.
+	// kubeconfig is a file for the operator's ServiceAccount.
 	kubeconfig string
 	// pids are the processes of etcd and kube-apiserver.
 	pids []int
@@ -87,13 +91,12 @@ func Start(ctx context.Context, o Options) (s *Server, err error) {
 		}
 		s.pids = append(s.pids, pid)
 	}
-	return s, s.addOperatorUser(ctx)
+	return s, s.installOperator(ctx)
 }
 
 func (s *Server) startParts(o Options) error {
 	s.environment = &envtest.Environment{
 		CRDDirectoryPaths: []string{
-			filepath.Join(o.Root, "config", "crd", "bases"),
 			filepath.Join(o.Assets, "crds"),
 		},
 		ErrorIfCRDPathMissing:    true,
@@ -109,7 +112,7 @@ func (s *Server) startParts(o Options) error {
 		if err != nil {
 			return err
 		}
-		s.Audit = audit.Log{Path: log, User: user}
+		s.Audit = audit.Log{Path: log, User: cluster.OperatorUser(cluster.SystemNamespace)}
 	}
 	var err error
 	if s.config, err = s.environment.Start(); err != nil {
@@ -131,6 +134,34 @@ func (s *Server) CPU() (time.Duration, error) {
 		sum += used
 	}
 	return sum, nil
+}
+
+// installOperator installs what is shipped, and writes the kubeconfig of the operator's ServiceAccount. The bare
+// client uses it too, so that the API server authorizes and queues both in the same way.
+func (s *Server) installOperator(ctx context.Context) error {
+	kube, err := kubernetes.NewForConfig(s.config)
+	if err != nil {
+		return err
+	}
+	shipped, err := repo.Shipped(ctx, s.root)
+	if err != nil {
+		return err
+	}
+	if err := cluster.Install(ctx, s.Client, kube.Discovery(), shipped...); err != nil {
+		return err
+	}
+	config := rest.AnonymousClientConfig(s.config)
+	config.BearerToken, err = cluster.Token(ctx, kube, cluster.SystemNamespace, cluster.ServiceAccount, time.Hour)
+	if err != nil {
+		return err
+	}
+	s.kubeconfig = filepath.Join(s.dir, "kubeconfig")
+	return cluster.WriteKubeconfig(s.kubeconfig, config)
+}
+
+// Namespace creates a namespace.
+func (s *Server) Namespace(ctx context.Context, name string) error {
+	return s.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 }
 
 // Stop stops etcd and kube-apiserver and removes their files.

@@ -9,18 +9,15 @@ package environment
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
-	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
 	"mapcontroller.dev/snapshotschedule/test/internal/etcd"
 	"mapcontroller.dev/snapshotschedule/test/internal/repo"
@@ -60,14 +57,14 @@ func Connect(ctx context.Context, root string) (*Cluster, error) {
 	if c.Transport, err = transport(config); err != nil {
 		return nil, err
 	}
-	if err := install(ctx, config, root); err != nil {
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	if err := install(ctx, config, kube, root); err != nil {
 		return nil, err
 	}
 	if c.Client, err = client.NewWithWatch(config, client.Options{Scheme: cluster.Scheme}); err != nil {
-		return nil, err
-	}
-	kube, err := kubernetes.NewForConfig(config)
-	if err != nil {
 		return nil, err
 	}
 	if c.Token, err = cluster.Token(ctx, kube, cluster.SystemNamespace, cluster.ServiceAccount, 24*time.Hour); err != nil {
@@ -96,40 +93,21 @@ func transport(config *rest.Config) (http.RoundTripper, error) {
 	}, nil
 }
 
-// install applies the CRDs of snapshots and config/default, except the Deployment.
-func install(ctx context.Context, config *rest.Config, root string) error {
+// install applies the CRDs of snapshots and config/default.
+func install(ctx context.Context, config *rest.Config, kube kubernetes.Interface, root string) error {
 	direct, err := client.New(config, client.Options{Scheme: cluster.Scheme})
 	if err != nil {
 		return err
 	}
-	objects, err := repo.SnapshotCRDs()
+	crds, err := repo.SnapshotCRDs()
 	if err != nil {
 		return err
 	}
-	text, err := repo.Kustomize(ctx, root, "config/default")
+	shipped, err := repo.Shipped(ctx, root)
 	if err != nil {
 		return err
 	}
-	shipped, err := repo.Decode(text)
-	if err != nil {
-		return err
-	}
-	for _, o := range append(objects, shipped...) {
-		if o.GetKind() == "Deployment" {
-			continue
-		}
-		err := direct.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("faults"), client.ForceOwnership)
-		if err != nil {
-			return fmt.Errorf("apply %s %s: %w", o.GetKind(), o.GetName(), err)
-		}
-	}
-	// A new kind becomes available some time after its CRD.
-	for _, list := range []client.ObjectList{&v1alpha1.SnapshotScheduleList{}, &snapshotv1.VolumeSnapshotList{}} {
-		if err := retry(ctx, 30*time.Second, func() error { return direct.List(ctx, list) }); err != nil {
-			return err
-		}
-	}
-	return nil
+	return cluster.Install(ctx, direct, kube.Discovery(), append(crds, shipped...)...)
 }
 
 // retry calls a function until it succeeds. After the timeout it returns the last error.
