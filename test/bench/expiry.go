@@ -43,28 +43,24 @@ func expiry(ctx context.Context, b *bench, srv *server.Server) (err error) {
 		return err
 	}
 	defer w.Stop()
-	cpu, err := o.CPU()
-	if err != nil {
-		return err
-	}
 	b.progressf("expire %d of them", n)
-	done, err := counted(srv, fmt.Sprintf("%d of %d expired", n, n+b.claims), func() error {
-		if err := d.patch(ctx, func(s *v1alpha1.SnapshotSchedule) { s.Spec.SnapshotTTL = expiring }); err != nil {
-			return err
-		}
-		if err := w.Wait(ctx, server.Deleted, n); err != nil {
-			return err
-		}
-		return d.waitIdle(ctx, o, b.claims)
+	var cpu time.Duration
+	done, err := counted(srv, fmt.Sprintf("%d of %d expired", n, n+b.claims), func() (err error) {
+		cpu, err = o.UsedCPU(ctx, func(ctx context.Context) error {
+			if err := d.patch(ctx, func(s *v1alpha1.SnapshotSchedule) { s.Spec.SnapshotTTL = expiring }); err != nil {
+				return err
+			}
+			if err := w.Wait(ctx, server.Deleted, n); err != nil {
+				return err
+			}
+			return srv.WaitForStatus(ctx, d.key(), b.claims, b.claims)
+		})
+		return err
 	})
 	if err != nil {
 		return err
 	}
-	cpuAfter, err := o.CPU()
-	if err != nil {
-		return err
-	}
-	b.expiryRows(n, w, done, cpuAfter-cpu)
+	b.expiryRows(n, w, done, cpu)
 	return nil
 }
 

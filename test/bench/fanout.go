@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -101,7 +102,7 @@ func (b *bench) bareBurst(ctx context.Context, srv *server.Server, namespace str
 	if err := c.WaitIdle(ctx); err != nil {
 		return one, err
 	}
-	return b.measureBurst(ctx, srv, c.Client, namespace, c.Go, c.Wait)
+	return b.measureBurst(ctx, srv, c.Client, namespace, c.Go, func(context.Context) error { return c.Wait() })
 }
 
 func (b *bench) operatorBurst(ctx context.Context, srv *server.Server, namespace string) (one burst, err error) {
@@ -119,57 +120,49 @@ func (b *bench) operatorBurst(ctx context.Context, srv *server.Server, namespace
 	schedule := server.Schedule(namespace, scheduleName, time.Time{}, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: interval})
 	return b.measureBurst(ctx, srv, o.Client, namespace,
 		func() error { return srv.Create(ctx, schedule) },
-		func() error { return srv.WaitForStatus(ctx, client.ObjectKeyFromObject(schedule), b.claims, b.claims) })
+		func(ctx context.Context) error {
+			return srv.WaitForStatus(ctx, client.ObjectKeyFromObject(schedule), b.claims, b.claims)
+		})
 }
 
 // measureBurst gives the order and waits for the snapshots, and then until the client is idle: its CPU
 // includes what comes after the last create, such as the status.
 func (b *bench) measureBurst(
-	ctx context.Context, srv *server.Server, c *server.Client, namespace string, order, settled func() error,
+	ctx context.Context, srv *server.Server, c *server.Client, namespace string, order func() error, settled func(context.Context) error,
 ) (one burst, err error) {
-	ctx, cancel := c.WithContext(ctx)
-	defer cancel()
 	w, err := srv.WatchSnapshots(ctx, namespace)
 	if err != nil {
 		return one, err
 	}
 	defer w.Stop()
-	cpu, err := c.CPU()
+	before, err := srv.CPU()
 	if err != nil {
 		return one, err
 	}
-	serverCPU, err := srv.CPU()
+	var after time.Duration
+	var ordered time.Time
+	cpu, err := c.UsedCPU(ctx, func(ctx context.Context) (err error) {
+		ordered = time.Now()
+		if err := order(); err != nil {
+			return err
+		}
+		if err := w.Wait(ctx, server.Added, b.claims); err != nil {
+			return err
+		}
+		if after, err = srv.CPU(); err != nil {
+			return err
+		}
+		return settled(ctx)
+	})
 	if err != nil {
 		return one, err
 	}
-	ordered := time.Now()
-	if err := order(); err != nil {
-		return one, err
-	}
-	if err := w.Wait(ctx, server.Added, b.claims); err != nil {
-		return one, err
-	}
-	serverAfter, err := srv.CPU()
-	if err != nil {
-		return one, err
-	}
-	if err := settled(); err != nil {
-		return one, err
-	}
-	if err := c.WaitIdle(ctx); err != nil {
-		return one, err
-	}
-	cpuAfter, err := c.CPU()
-	if err != nil {
-		return one, err
-	}
-	if n := len(w.Times(server.Added)); n != b.claims {
+	created := w.Times(server.Added)
+	if n := len(created); n != b.claims {
 		return one, fmt.Errorf("%d snapshots were created of %d PVCs", n, b.claims)
 	}
-	one.rate = w.Rate(server.Added)
-	one.cpu = (cpuAfter - cpu) / time.Duration(b.claims)
-	one.server = (serverAfter - serverCPU) / time.Duration(b.claims)
-	one.first = w.Times(server.Added)[0].Sub(ordered)
+	each := time.Duration(b.claims)
+	one = burst{rate: w.Rate(server.Added), cpu: cpu / each, server: (after - before) / each, first: created[0].Sub(ordered)}
 	one.normalized, err = srv.Normalized(ctx, namespace)
 	return one, err
 }
@@ -196,8 +189,7 @@ func (b *bench) fanOutRows(bares, operators []burst) {
 	first := func(one burst) float64 { return one.first.Seconds() * 1000 }
 	text := func(all []burst, of func(burst) float64, format, unit string) string {
 		values := pick(all, of)
-		least, greatest := report.Range(values)
-		return fmt.Sprintf(format+" "+unit+" ("+format+"–"+format+")", report.Median(values), least, greatest)
+		return fmt.Sprintf(format+" "+unit+" ("+format+"–"+format+")", report.Median(values), slices.Min(values), slices.Max(values))
 	}
 	compare := func(what, format, unit string, of func(burst) float64) report.Row {
 		return report.Row{

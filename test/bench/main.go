@@ -92,7 +92,6 @@ func (f flags) size() size {
 }
 
 func main() {
-	server.ExecPart()
 	bareclient.RunIfRequested(os.Args[1:])
 	ctrl.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -95,25 +95,20 @@ func (b *bench) schedulesFootprint(ctx context.Context, d *dataset, schedules []
 	if err := o.WaitIdle(ctx); err != nil {
 		return f, 0, err
 	}
-	before, err := o.CPU()
-	if err != nil {
-		return f, 0, err
-	}
-	for i := range b.newClaims {
-		var claim corev1.PersistentVolumeClaim
-		if err := d.server.Client.Get(ctx, client.ObjectKeyFromObject(d.claims[i]), &claim); err != nil {
-			return f, 0, err
+	change, err = o.UsedCPU(ctx, func(ctx context.Context) error {
+		for i := range b.newClaims {
+			var claim corev1.PersistentVolumeClaim
+			if err := d.server.Client.Get(ctx, client.ObjectKeyFromObject(d.claims[i]), &claim); err != nil {
+				return err
+			}
+			claim.Labels["tier"] = "gold-" + time.Now().Format("150405.000000")
+			if err := d.server.Client.Update(ctx, &claim); err != nil {
+				return err
+			}
 		}
-		claim.Labels["tier"] = "gold-" + time.Now().Format("150405.000000")
-		if err := d.server.Client.Update(ctx, &claim); err != nil {
-			return f, 0, err
-		}
-	}
-	if err := o.WaitIdle(ctx); err != nil {
-		return f, 0, err
-	}
-	after, err := o.CPU()
-	return f, (after - before) / time.Duration(b.newClaims), err
+		return nil
+	})
+	return f, change / time.Duration(b.newClaims), err
 }
 
 // schedulesBurst lets many schedules take one snapshot each of fewer PVCs.
@@ -136,35 +131,28 @@ func (b *bench) schedulesBurst(ctx context.Context, srv *server.Server) (err err
 		return err
 	}
 	defer w.Stop()
-	before, err := o.CPU()
-	if err != nil {
-		return err
-	}
 	total := claims * b.schedules
 	b.progressf("%d schedules take a snapshot each of %d PVCs", b.schedules, claims)
-	var keys []client.ObjectKey
-	for i := range b.schedules {
-		s := server.Schedule(namespace, fmt.Sprintf("%s-%03d", scheduleName, i), time.Time{},
-			v1alpha1.SnapshotScheduleSpec{SnapshotInterval: interval})
-		if err := srv.Create(ctx, s); err != nil {
+	cpu, err := o.UsedCPU(ctx, func(ctx context.Context) error {
+		var keys []client.ObjectKey
+		for i := range b.schedules {
+			s := server.Schedule(namespace, fmt.Sprintf("%s-%03d", scheduleName, i), time.Time{},
+				v1alpha1.SnapshotScheduleSpec{SnapshotInterval: interval})
+			if err := srv.Create(ctx, s); err != nil {
+				return err
+			}
+			keys = append(keys, client.ObjectKeyFromObject(s))
+		}
+		if err := w.Wait(ctx, server.Added, total); err != nil {
 			return err
 		}
-		keys = append(keys, client.ObjectKeyFromObject(s))
-	}
-	alive, cancel := o.WithContext(ctx)
-	defer cancel()
-	if err := w.Wait(alive, server.Added, total); err != nil {
-		return err
-	}
-	for _, key := range keys {
-		if err := srv.WaitForStatus(alive, key, claims, claims); err != nil {
-			return err
+		for _, key := range keys {
+			if err := srv.WaitForStatus(ctx, key, claims, claims); err != nil {
+				return err
+			}
 		}
-	}
-	if err := o.WaitIdle(ctx); err != nil {
-		return err
-	}
-	after, err := o.CPU()
+		return nil
+	})
 	if err != nil {
 		return err
 	}
@@ -172,7 +160,7 @@ func (b *bench) schedulesBurst(ctx context.Context, srv *server.Server) (err err
 	if err != nil {
 		return err
 	}
-	each := (after - before) / time.Duration(total)
+	each := cpu / time.Duration(total)
 	b.row(report.Row{
 		What: fmt.Sprintf("%d schedules × %d PVCs due at once", b.schedules, claims),
 		Measured: fmt.Sprintf("%.0f /s, %s CPU per snapshot, %s resident", w.Rate(server.Added), ms(each),

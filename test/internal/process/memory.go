@@ -6,48 +6,51 @@ package process
 import (
 	"fmt"
 	"os"
-	"strconv"
-	"strings"
+	"path/filepath"
+
+	"github.com/prometheus/procfs"
 )
 
 // Memory is what a process holds, in bytes.
 type Memory struct {
-	// Resident is VmRSS: all pages in memory, those of the program's file too.
+	// Resident is VmRSS: all pages in memory, including those of the program's file.
 	Resident int64
-	// Peak is VmHWM: the most that Resident ever was.
+	// Peak is VmHWM: the maximum of Resident so far.
 	Peak int64
 	// Anonymous is RssAnon: Resident without the pages of files, which the kernel can drop.
 	Anonymous int64
 }
 
-// MemoryOf reads /proc/<pid>/status.
+// MemoryOf reads the memory of a process.
 func MemoryOf(pid int) (Memory, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	p, err := procfs.NewProc(pid)
 	if err != nil {
 		return Memory{}, err
 	}
-	return parseStatus(string(text))
+	s, err := p.NewStatus()
+	if err != nil {
+		return Memory{}, err
+	}
+	if s.VmRSS == 0 || s.VmHWM == 0 || s.RssAnon == 0 {
+		return Memory{}, fmt.Errorf("process %d has no memory: has it ended?", pid)
+	}
+	return Memory{Resident: int64(s.VmRSS), Peak: int64(s.VmHWM), Anonymous: int64(s.RssAnon)}, nil
 }
 
-func parseStatus(text string) (Memory, error) {
-	var m Memory
-	wanted := map[string]*int64{"VmRSS": &m.Resident, "VmHWM": &m.Peak, "RssAnon": &m.Anonymous}
-	for line := range strings.Lines(text) {
-		name, value, _ := strings.Cut(line, ":")
-		into, ok := wanted[name]
-		if !ok {
-			continue
-		}
-		number, isKB := strings.CutSuffix(strings.TrimSpace(value), " kB")
-		kB, err := strconv.ParseInt(number, 10, 64)
-		if !isKB || err != nil {
-			return Memory{}, fmt.Errorf("/proc/<pid>/status: line %q is not in kB", strings.TrimSpace(line))
-		}
-		*into = kB << 10
-		delete(wanted, name)
+// Child returns the PID of the child of this process that runs a program.
+func Child(program string) (int, error) {
+	all, err := procfs.AllProcs()
+	if err != nil {
+		return 0, err
 	}
-	for name := range wanted {
-		return Memory{}, fmt.Errorf("/proc/<pid>/status has no %s: has the process ended?", name)
+	for _, p := range all {
+		stat, err := p.Stat()
+		if err != nil || stat.PPID != os.Getpid() {
+			continue // another process, or one that has ended
+		}
+		if path, err := p.Executable(); err == nil && filepath.Base(path) == program {
+			return p.PID, nil
+		}
 	}
-	return m, nil
+	return 0, fmt.Errorf("no child of this process runs %s", program)
 }

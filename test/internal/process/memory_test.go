@@ -4,29 +4,12 @@
 package process
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"testing"
 )
-
-func TestParseStatus(t *testing.T) {
-	got, err := parseStatus("Name:\tmanager\nVmHWM:\t  200 kB\nVmRSS:\t     100 kB\nRssAnon:\t      60 kB\nRssFile:\t      40 kB\n")
-	want := Memory{Resident: 100 << 10, Peak: 200 << 10, Anonymous: 60 << 10}
-	if err != nil || got != want {
-		t.Errorf("got %+v, %v; want %+v", got, err, want)
-	}
-}
-
-func TestParseStatusRefuses(t *testing.T) {
-	for name, text := range map[string]string{
-		"a zombie, which has no memory": "Name:\tmanager\nState:\tZ (zombie)\n",
-		"another unit":                  "VmHWM:\t200 kB\nVmRSS:\t100 MB\nRssAnon:\t60 kB\n",
-		"a number too few":              "VmHWM:\t200 kB\nVmRSS:\t100 kB\n",
-	} {
-		if m, err := parseStatus(text); err == nil {
-			t.Errorf("%s: got %+v and no error", name, m)
-		}
-	}
-}
 
 func TestMemoryOfThisProcess(t *testing.T) {
 	m, err := MemoryOf(os.Getpid())
@@ -35,5 +18,30 @@ func TestMemoryOfThisProcess(t *testing.T) {
 	}
 	if err != nil || m.Anonymous <= 0 || m.Resident < m.Anonymous || m.Peak < m.Resident {
 		t.Errorf("got %+v, %v", m, err)
+	}
+}
+
+func TestChildIsFoundByItsProgram(t *testing.T) {
+	sleep := exec.CommandContext(t.Context(), "sleep", "600")
+	if err := sleep.Start(); err != nil {
+		t.Skip(err)
+	}
+	program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", sleep.Process.Pid))
+	if err != nil {
+		t.Skip("no /proc here")
+	}
+	if pid, err := Child(filepath.Base(program)); err != nil || pid != sleep.Process.Pid {
+		t.Errorf("got %d, %v; want %d", pid, err, sleep.Process.Pid)
+	}
+	if pid, err := Child("no-such-program"); err == nil {
+		t.Errorf("got %d and no error", pid)
+	}
+	// A zombie has no memory.
+	if err := sleep.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = sleep.Wait()
+	if m, err := MemoryOf(sleep.Process.Pid); err == nil {
+		t.Errorf("got %+v of a process that has ended", m)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// CPU is the time that all threads of a process, ended ones too, have spent on a CPU, in user
+// CPU returns the time that all threads of a process, also ended ones, have spent on a CPU, in user
 // and kernel mode. It is the process's CPU-time clock (clock_getcpuclockid): the sum that
 // /proc/<pid>/stat shows in hundredths of a second, but to the nanosecond.
 func CPU(pid int) (time.Duration, error) {
@@ -24,17 +24,7 @@ func CPU(pid int) (time.Duration, error) {
 	return time.Duration(t.Nano()), nil
 }
 
-// DieWithParent has a child die with this process, however it ends.
+// DieWithParent kills a child when this process ends, however it ends.
 func DieWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-}
-
-// DieWithThisParent has this process die with the one that started it, however that ends. It
-// outlasts exec.
-func DieWithThisParent() error {
-	_, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0)
-	if errno != 0 {
-		return fmt.Errorf("prctl: %w", errno)
-	}
-	return nil
 }

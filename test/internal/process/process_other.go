@@ -11,13 +11,10 @@ import (
 	"time"
 )
 
-// CPU is measured on Linux only.
+// CPU works on Linux only.
 func CPU(int) (time.Duration, error) {
-	return 0, errors.New("the CPU time of another process is read on Linux only: run the benchmarks there")
+	return 0, errors.New("the CPU time of another process can be read on Linux only")
 }
 
-// DieWithParent is for Linux only.
+// DieWithParent works on Linux only.
 func DieWithParent() *syscall.SysProcAttr { return nil }
-
-// DieWithThisParent is for Linux only.
-func DieWithThisParent() error { return nil }

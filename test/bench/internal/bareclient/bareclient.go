@@ -16,14 +16,14 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	"github.com/kubernetes-csi/external-snapshotter/client/v6/clientset/versioned"
+	typed "github.com/kubernetes-csi/external-snapshotter/client/v6/clientset/versioned/typed/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/gentype"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -31,7 +31,6 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/internal/builders"
-	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
 )
 
 // Arguments that this program is started with as the bare client.
@@ -81,42 +80,25 @@ func RunIfRequested(args []string) {
 	os.Exit(0)
 }
 
-type (
-	snapshots = gentype.ClientWithList[*snapshotv1.VolumeSnapshot, *snapshotv1.VolumeSnapshotList]
-	clients   struct {
-		config *rest.Config
-		client *rest.RESTClient
-	}
-)
-
-// newClients returns typed clients like those of client-gen.
-func newClients() (clients, error) {
+// connect returns a configuration without rate limits, and a generated client.
+func connect() (*rest.Config, versioned.Interface, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
 	if err != nil {
-		return clients{}, err
+		return nil, nil, err
 	}
 	config.QPS = -1
-	typed := rest.CopyConfig(config)
-	typed.GroupVersion, typed.APIPath = &snapshotv1.SchemeGroupVersion, "/apis"
-	typed.NegotiatedSerializer = serializer.NewCodecFactory(cluster.Scheme).WithoutConversion()
-	client, err := rest.RESTClientFor(typed)
-	return clients{config: config, client: client}, err
-}
-
-func (c clients) snapshots(namespace string) *snapshots {
-	return gentype.NewClientWithList("volumesnapshots", c.client, runtime.NewParameterCodec(cluster.Scheme), namespace,
-		func() *snapshotv1.VolumeSnapshot { return &snapshotv1.VolumeSnapshot{} },
-		func() *snapshotv1.VolumeSnapshotList { return &snapshotv1.VolumeSnapshotList{} })
+	c, err := versioned.NewForConfig(config)
+	return config, c, err
 }
 
 func runList() error {
-	c, err := newClients()
+	_, c, err := connect()
 	if err != nil {
 		return err
 	}
 	opts := metav1.ListOptions{Limit: pageSize}
 	for {
-		page, err := c.snapshots("").List(context.Background(), opts)
+		page, err := c.SnapshotV1().VolumeSnapshots("").List(context.Background(), opts)
 		if err != nil {
 			return err
 		}
@@ -135,13 +117,13 @@ func runCreates(text string) error {
 	if err := json.Unmarshal([]byte(text), &job); err != nil {
 		return err
 	}
-	c, err := newClients()
+	config, c, err := connect()
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	claims, seen, err := c.informers(ctx)
+	claims, seen, err := informers(ctx, config, c)
 	if err != nil {
 		return err
 	}
@@ -158,7 +140,7 @@ func runCreates(text string) error {
 	if !orders.Scan() {
 		return orders.Err() // the input was closed instead
 	}
-	if err := createAll(ctx, c.snapshots(job.Namespace), work, job.Workers); err != nil {
+	if err := createAll(ctx, c.SnapshotV1().VolumeSnapshots(job.Namespace), work, job.Workers); err != nil {
 		return err
 	}
 	if err := waitForAll(ctx, seen, work); err != nil {
@@ -170,31 +152,20 @@ func runCreates(text string) error {
 }
 
 // informers starts informers without handlers, indexes and transforms.
-func (c clients) informers(ctx context.Context) (claims, snapshots cache.Store, err error) {
-	core := rest.CopyConfig(c.config)
+func informers(ctx context.Context, config *rest.Config, c versioned.Interface) (claims, snapshots cache.Store, err error) {
+	core := rest.CopyConfig(config)
 	core.ContentType = runtime.ContentTypeProtobuf
 	kube, err := kubernetes.NewForConfig(core)
 	if err != nil {
 		return nil, nil, err
 	}
-	all := c.snapshots("")
-	listSnapshots := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return all.List(ctx, o) },
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return all.Watch(ctx, o)
-		},
+	start := func(client cache.Getter, resource string, o runtime.Object) cache.SharedInformer {
+		informer := cache.NewSharedInformer(cache.NewListWatchFromClient(client, resource, "", fields.Everything()), o, 0)
+		go informer.Run(ctx.Done())
+		return informer
 	}
-	pvcs := kube.CoreV1().PersistentVolumeClaims("")
-	listClaims := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return pvcs.List(ctx, o) },
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return pvcs.Watch(ctx, o)
-		},
-	}
-	claimInformer := cache.NewSharedInformer(listClaims, &corev1.PersistentVolumeClaim{}, 0)
-	snapshotInformer := cache.NewSharedInformer(listSnapshots, &snapshotv1.VolumeSnapshot{}, 0)
-	go claimInformer.Run(ctx.Done())
-	go snapshotInformer.Run(ctx.Done())
+	claimInformer := start(kube.CoreV1().RESTClient(), "persistentvolumeclaims", &corev1.PersistentVolumeClaim{})
+	snapshotInformer := start(c.SnapshotV1().RESTClient(), "volumesnapshots", &snapshotv1.VolumeSnapshot{})
 	if !cache.WaitForCacheSync(ctx.Done(), claimInformer.HasSynced, snapshotInformer.HasSynced) {
 		return nil, nil, errors.New("the informers did not sync")
 	}
@@ -217,7 +188,7 @@ func toCreate(job Job, claims cache.Store) []*snapshotv1.VolumeSnapshot {
 // fieldManager is the operator's: it is stored in each object.
 const fieldManager = "snapshotschedule"
 
-func createAll(ctx context.Context, c *snapshots, work []*snapshotv1.VolumeSnapshot, workers int) error {
+func createAll(ctx context.Context, c typed.VolumeSnapshotInterface, work []*snapshotv1.VolumeSnapshot, workers int) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	next := make(chan *snapshotv1.VolumeSnapshot)

@@ -38,6 +38,24 @@ func (c *Client) CPU() (time.Duration, error) {
 	return used, c.Explain(err)
 }
 
+// UsedCPU returns the CPU that the process uses for a task: until the task is done and the process is idle.
+func (c *Client) UsedCPU(ctx context.Context, task func(context.Context) error) (time.Duration, error) {
+	ctx, cancel := c.WithContext(ctx)
+	defer cancel()
+	before, err := c.CPU()
+	if err != nil {
+		return 0, err
+	}
+	if err := task(ctx); err != nil {
+		return 0, err
+	}
+	if err := c.WaitIdle(ctx); err != nil {
+		return 0, err
+	}
+	after, err := c.CPU()
+	return after - before, err
+}
+
 // Memory returns what the process holds.
 func (c *Client) Memory() (process.Memory, error) {
 	m, err := process.MemoryOf(c.Pid())

@@ -4,15 +4,26 @@
 package server
 
 import (
-	"maps"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 )
 
-func TestParseMetrics(t *testing.T) {
-	text := "# HELP go_gc_heap_live_bytes x\n# TYPE go_gc_heap_live_bytes gauge\ngo_gc_heap_live_bytes 1.234e+07\n" +
-		"workqueue_depth{name=\"a b\"} 3\ngo_gc_cycles_total_gc_cycles_total 12\nodd\n\n"
-	want := map[string]float64{liveMetric: 12_340_000, cyclesMetric: 12}
-	if got := parseMetrics(text); !maps.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
+func TestLiveHeapWaitsForTwoWholeCycles(t *testing.T) {
+	cycles := 4
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprintf(w, "# TYPE %[1]s counter\n%[1]s %[3]d\n# TYPE %[2]s gauge\n%[2]s %[3]de+06\nother{a=\"b c\"} 3\n",
+			cyclesMetric, liveMetric, cycles)
+		cycles++
+	}))
+	defer server.Close()
+	if got, err := (&Operator{metrics: server.URL}).LiveHeap(t.Context()); err != nil || got != 7e6 {
+		t.Errorf("got %v, %v", got, err)
+	}
+	empty := httptest.NewServer(http.NotFoundHandler())
+	defer empty.Close()
+	if got, err := (&Operator{metrics: empty.URL}).LiveHeap(t.Context()); err == nil {
+		t.Errorf("got %v and no error without metrics", got)
 	}
 }

@@ -7,9 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"slices"
 	"time"
 
@@ -119,25 +117,4 @@ func (s *Server) WaitForStatus(ctx context.Context, schedule client.ObjectKey, c
 		case <-tick.C:
 		}
 	}
-}
-
-// Metrics reads the operator's metrics without labels.
-func (o *Operator) Metrics(ctx context.Context) (map[string]float64, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, o.metrics, nil)
-	if err != nil {
-		return nil, err
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, o.Explain(err)
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		return nil, err
-	}
-	if answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("read the metrics: %s", answer.Status)
-	}
-	return parseMetrics(string(text)), nil
 }

@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -18,6 +17,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,6 +28,11 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/internal/etcd"
 	"mapcontroller.dev/snapshotschedule/test/internal/process"
 	"mapcontroller.dev/snapshotschedule/test/internal/repo"
+)
+
+const (
+	etcdName      = "etcd"
+	apiserverName = "kube-apiserver"
 )
 
 // Options configure a server.
@@ -50,7 +55,7 @@ type Server struct {
 	root        string
 	dir         string
 	environment *envtest.Environment
-	http        *http.Client
+	rest        *rest.RESTClient
 	config      *rest.Config
 	etcd        etcd.Client
 	// kubeconfig is a file for the operator's ServiceAccount.
@@ -72,16 +77,15 @@ func Start(ctx context.Context, o Options) (s *Server, err error) {
 	if s.dir, err = os.MkdirTemp("", "snapsched-bench-"); err != nil {
 		return s, err
 	}
-	if err := linkParts(s.dir, o.Assets); err != nil {
-		return s, err
-	}
 	if err := s.startParts(o); err != nil {
 		return s, err
 	}
 	if s.Client, err = client.New(s.config, client.Options{Scheme: cluster.Scheme}); err != nil {
 		return s, err
 	}
-	if s.http, err = rest.HTTPClientFor(s.config); err != nil {
+	plain := rest.CopyConfig(s.config)
+	plain.NegotiatedSerializer = serializer.NewCodecFactory(cluster.Scheme).WithoutConversion()
+	if s.rest, err = rest.UnversionedRESTClientFor(plain); err != nil {
 		return s, err
 	}
 	for _, name := range []string{etcdName, apiserverName} {
@@ -96,17 +100,15 @@ func Start(ctx context.Context, o Options) (s *Server, err error) {
 
 func (s *Server) startParts(o Options) error {
 	s.environment = &envtest.Environment{
-		CRDDirectoryPaths: []string{
-			filepath.Join(o.Assets, "crds"),
-		},
+		CRDDirectoryPaths:        []string{filepath.Join(o.Assets, "crds")},
 		ErrorIfCRDPathMissing:    true,
 		ControlPlaneStartTimeout: time.Minute,
 	}
 	plane := &s.environment.ControlPlane
-	plane.Etcd = &envtest.Etcd{Path: filepath.Join(s.dir, etcdName)}
+	plane.Etcd = &envtest.Etcd{Path: filepath.Join(o.Assets, etcdName)}
 	plane.Etcd.Configure().Set("quota-backend-bytes", "8589934592").Set("log-level", "error")
 	server := plane.GetAPIServer()
-	server.Path = filepath.Join(s.dir, apiserverName)
+	server.Path = filepath.Join(o.Assets, apiserverName)
 	if o.Audit {
 		log, err := audit.Enable(server, s.dir)
 		if err != nil {

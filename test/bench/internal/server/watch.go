@@ -11,10 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -86,28 +84,9 @@ func (s *Server) version(ctx context.Context, path string) (string, error) {
 	return list.Metadata.ResourceVersion, err
 }
 
-// get retries while the API server fills its cache of a kind.
-func (s *Server) get(ctx context.Context, path string) (stream io.ReadCloser, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(s.config.Host, "/")+path, nil)
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Accept", "application/json")
-	err = poll(ctx, func() (bool, error) {
-		answer, err := s.http.Do(request)
-		if err != nil {
-			return false, err
-		}
-		switch answer.StatusCode {
-		case http.StatusOK:
-			stream = answer.Body
-			return true, nil
-		case http.StatusTooManyRequests:
-			return false, answer.Body.Close()
-		}
-		return false, errors.Join(fmt.Errorf("GET %s: %s", path, answer.Status), answer.Body.Close())
-	})
-	return stream, err
+// get opens the answer to a GET request. It retries while the API server fills its cache of a kind.
+func (s *Server) get(ctx context.Context, path string) (io.ReadCloser, error) {
+	return s.rest.Get().RequestURI(path).SetHeader("Accept", "application/json").Stream(ctx)
 }
 
 // run reads the stream and opens it again when it ends: the API server drops watchers that are slow for a
