@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/watch"
+
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/bench/internal/report"
 	"mapcontroller.dev/snapshotschedule/test/bench/internal/server"
@@ -50,7 +52,7 @@ func expiry(ctx context.Context, b *bench, srv *server.Server) (err error) {
 			if err := d.patch(ctx, func(s *v1alpha1.SnapshotSchedule) { s.Spec.SnapshotTTL = expiring }); err != nil {
 				return err
 			}
-			if err := w.Wait(ctx, server.Deleted, n); err != nil {
+			if err := w.Wait(ctx, watch.Deleted, n); err != nil {
 				return err
 			}
 			return srv.WaitForStatus(ctx, d.key(), b.claims, b.claims)
@@ -75,14 +77,14 @@ func (b *bench) expiryRows(n int, w *server.Watch, done phase, cpu time.Duration
 		What: "live reads of the guards per expired snapshot", Measured: ratioText(per(reads)),
 		Values: map[string]float64{"measured": per(reads)},
 	})
-	deleted := w.Times(server.Deleted)
+	deleted := w.Times(watch.Deleted)
 	took := deleted[len(deleted)-1].Sub(deleted[0])
 	b.row(report.Row{
 		What: fmt.Sprintf("%d snapshots expire at once, no limit on deletes", n),
-		Measured: fmt.Sprintf("%.1f s, %.0f/s, %s CPU each", took.Seconds(), w.Rate(server.Deleted),
+		Measured: fmt.Sprintf("%.1f s, %.0f/s, %s CPU each", took.Seconds(), w.Rate(watch.Deleted),
 			ms(cpu/time.Duration(n))),
 		Limit:  fmt.Sprintf("(as shipped %d/s: %s)", shippedDeletes, (time.Duration(n) * time.Second / shippedDeletes).Round(time.Second)),
-		Values: map[string]float64{"rate": w.Rate(server.Deleted), "cpuMilliseconds": 1000 * cpu.Seconds() / float64(n)},
+		Values: map[string]float64{"rate": w.Rate(watch.Deleted), "cpuMilliseconds": 1000 * cpu.Seconds() / float64(n)},
 	})
 	b.detail(requestTable("Requests of the operator: expiry", done))
 }

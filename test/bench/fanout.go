@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -146,7 +147,7 @@ func (b *bench) measureBurst(
 		if err := order(); err != nil {
 			return err
 		}
-		if err := w.Wait(ctx, server.Added, b.claims); err != nil {
+		if err := w.Wait(ctx, watch.Added, b.claims); err != nil {
 			return err
 		}
 		if after, err = srv.CPU(); err != nil {
@@ -157,12 +158,12 @@ func (b *bench) measureBurst(
 	if err != nil {
 		return one, err
 	}
-	created := w.Times(server.Added)
+	created := w.Times(watch.Added)
 	if n := len(created); n != b.claims {
 		return one, fmt.Errorf("%d snapshots were created of %d PVCs", n, b.claims)
 	}
 	each := time.Duration(b.claims)
-	one = burst{rate: w.Rate(server.Added), cpu: cpu / each, server: (after - before) / each, first: created[0].Sub(ordered)}
+	one = burst{rate: w.Rate(watch.Added), cpu: cpu / each, server: (after - before) / each, first: created[0].Sub(ordered)}
 	one.normalized, err = srv.Normalized(ctx, namespace)
 	return one, err
 }

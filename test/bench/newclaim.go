@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"mapcontroller.dev/snapshotschedule/test/bench/internal/report"
 	"mapcontroller.dev/snapshotschedule/test/bench/internal/server"
@@ -46,10 +47,10 @@ func newClaims(ctx context.Context, b *bench, srv *server.Server) (err error) {
 		if err != nil {
 			return err
 		}
-		if err := w.Wait(ctx, server.Added, i+1); err != nil {
+		if err := w.Wait(ctx, watch.Added, i+1); err != nil {
 			return err
 		}
-		took = append(took, w.Times(server.Added)[i].Sub(bound))
+		took = append(took, w.Times(watch.Added)[i].Sub(bound))
 	}
 	worst := slices.Max(took)
 	b.row(report.Row{

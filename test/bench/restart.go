@@ -11,6 +11,7 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -101,10 +102,10 @@ func (b *bench) firstDue(
 	defer func() { err = errors.Join(err, o.Stop(), dropNewest(ctx, d.server, due)) }()
 	alive, cancel := o.WithContext(ctx)
 	defer cancel()
-	if err := w.Wait(alive, server.Added, 1); err != nil {
+	if err := w.Wait(alive, watch.Added, 1); err != nil {
 		return start, f, err
 	}
-	start.after = w.Times(server.Added)[0].Sub(o.Started)
+	start.after = w.Times(watch.Added)[0].Sub(o.Started)
 	if start.cpu, err = o.CPU(); err != nil {
 		return start, f, err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -143,7 +144,7 @@ func (b *bench) schedulesBurst(ctx context.Context, srv *server.Server) (err err
 			}
 			keys = append(keys, client.ObjectKeyFromObject(s))
 		}
-		if err := w.Wait(ctx, server.Added, total); err != nil {
+		if err := w.Wait(ctx, watch.Added, total); err != nil {
 			return err
 		}
 		for _, key := range keys {
@@ -163,9 +164,9 @@ func (b *bench) schedulesBurst(ctx context.Context, srv *server.Server) (err err
 	each := cpu / time.Duration(total)
 	b.row(report.Row{
 		What: fmt.Sprintf("%d schedules × %d PVCs due at once", b.schedules, claims),
-		Measured: fmt.Sprintf("%.0f /s, %s CPU per snapshot, %s resident", w.Rate(server.Added), ms(each),
+		Measured: fmt.Sprintf("%.0f /s, %s CPU per snapshot, %s resident", w.Rate(watch.Added), ms(each),
 			report.Bytes(float64(memory.Resident))),
-		Values: map[string]float64{"rate": w.Rate(server.Added), "cpu": each.Seconds(), "resident": float64(memory.Resident)},
+		Values: map[string]float64{"rate": w.Rate(watch.Added), "cpu": each.Seconds(), "resident": float64(memory.Resident)},
 	})
 	return nil
 }

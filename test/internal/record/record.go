@@ -38,9 +38,11 @@ func follow(
 		if err != nil {
 			return ignoreEnd(ctx, err)
 		}
+		stop := context.AfterFunc(ctx, w.Stop)
 		for e := range w.ResultChan() {
 			o, ok := e.Object.(client.Object)
 			if !ok {
+				stop()
 				w.Stop()
 				return ignoreEnd(ctx, apierrors.FromObject(e.Object))
 			}
@@ -49,6 +51,7 @@ func follow(
 				changed(e.Type, o)
 			}
 		}
+		stop()
 	}
 	return nil
 }

@@ -7,26 +7,25 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"regexp"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Normalized returns a snapshot of a namespace as JSON, without the values that differ between any two
 // snapshots. It is the same for two clients that create the same objects.
 func (s *Server) Normalized(ctx context.Context, namespace string) (string, error) {
-	stream, err := s.get(ctx, fmt.Sprintf(snapshotsPath, url.PathEscape(namespace))+"limit=1")
-	if err != nil {
-		return "", err
-	}
-	defer stream.Close()
-	var list struct{ Items []json.RawMessage }
-	if err := json.NewDecoder(stream).Decode(&list); err != nil {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(snapshotv1.SchemeGroupVersion.WithKind("VolumeSnapshotList"))
+	if err := s.Client.List(ctx, list, client.InNamespace(namespace), client.Limit(1)); err != nil {
 		return "", err
 	}
 	if len(list.Items) == 0 {
 		return "", fmt.Errorf("namespace %s has no snapshots", namespace)
 	}
-	return normalize(list.Items[0])
+	return normalize(list.Items[0].Object)
 }
 
 // varying are the values that differ. Each has a fixed length, except the resource version.
@@ -42,13 +41,8 @@ var varying = []struct {
 	{regexp.MustCompile(`"namespace":"[^"]*"`), `"namespace":"NAMESPACE"`},
 }
 
-func normalize(object []byte) (string, error) {
-	// A map sorts the fields.
-	var fields map[string]any
-	if err := json.Unmarshal(object, &fields); err != nil {
-		return "", err
-	}
-	text, err := json.Marshal(fields)
+func normalize(object map[string]any) (string, error) {
+	text, err := json.Marshal(object)
 	if err != nil {
 		return "", err
 	}

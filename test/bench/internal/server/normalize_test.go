@@ -4,11 +4,11 @@
 package server
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
@@ -20,11 +20,11 @@ func normalized(t *testing.T, change func(*snapshotv1.VolumeSnapshot), words ...
 	s := Snapshot(owner, Claim(words[0], words[1], now), now)
 	s.ResourceVersion = words[2]
 	change(s)
-	text, err := json.Marshal(s)
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := normalize(text)
+	got, err := normalize(object)
 	if err != nil {
 		t.Fatal(err)
 	}

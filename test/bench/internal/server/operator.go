@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -77,13 +78,13 @@ func (s *Server) WaitWorking(ctx context.Context, o *Operator) error {
 	if err := s.Create(ctx, schedule); err != nil {
 		return err
 	}
-	if err := w.Wait(soon, Added, 1); err != nil {
+	if err := w.Wait(soon, watch.Added, 1); err != nil {
 		return fmt.Errorf("%w: %s", err, o.Tail(20))
 	}
 	if err := s.Clear(ctx, canary); err != nil {
 		return err
 	}
-	if err := w.Wait(soon, Deleted, 1); err != nil {
+	if err := w.Wait(soon, watch.Deleted, 1); err != nil {
 		return err
 	}
 	return o.WaitIdle(ctx)

@@ -17,7 +17,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -48,14 +47,13 @@ type Options struct {
 // Server is an API server and etcd, as an administrator reaches them.
 type Server struct {
 	// Client has no rate limit, and its requests are not measured.
-	Client client.Client
+	Client client.WithWatch
 	// Audit is the log of the operator's requests, if Options.Audit is set.
 	Audit audit.Log
 
 	root        string
 	dir         string
 	environment *envtest.Environment
-	rest        *rest.RESTClient
 	config      *rest.Config
 	etcd        etcd.Client
 	// kubeconfig is a file for the operator's ServiceAccount.
@@ -80,12 +78,7 @@ func Start(ctx context.Context, o Options) (s *Server, err error) {
 	if err := s.startParts(o); err != nil {
 		return s, err
 	}
-	if s.Client, err = client.New(s.config, client.Options{Scheme: cluster.Scheme}); err != nil {
-		return s, err
-	}
-	plain := rest.CopyConfig(s.config)
-	plain.NegotiatedSerializer = serializer.NewCodecFactory(cluster.Scheme).WithoutConversion()
-	if s.rest, err = rest.UnversionedRESTClientFor(plain); err != nil {
+	if s.Client, err = client.NewWithWatch(s.config, client.Options{Scheme: cluster.Scheme}); err != nil {
 		return s, err
 	}
 	for _, name := range []string{etcdName, apiserverName} {

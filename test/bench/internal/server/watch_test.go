@@ -5,86 +5,59 @@ package server
 
 import (
 	"context"
-	"errors"
-	"io"
-	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 )
 
-const filler = 1 << 19 // longer than the reader's buffer
-
-func line(event Event, version string, long int) string {
-	return `{"type":"` + string(event) + `","object":{"metadata":{"resourceVersion":"` + version + `"},"x":"` +
-		strings.Repeat("x", long) + "\"}}\n"
-}
-
-// watchOf reads one stream after the other.
-func watchOf(t *testing.T, streams ...string) (w *Watch, from *[]string) {
+func started(t *testing.T) (client.WithWatch, *Watch) {
 	t.Helper()
-	from = &[]string{}
-	ctx, stop := context.WithCancel(context.Background())
-	w = newWatch("0", stop, func(version string) (io.ReadCloser, error) {
-		*from = append(*from, version)
-		if len(*from) > len(streams) {
-			return nil, errors.New("no more")
-		}
-		return io.NopCloser(strings.NewReader(streams[len(*from)-1])), nil
-	})
-	stream, err := w.open("0")
+	c := fake.NewFakeClient().(client.WithWatch)
+	w, err := newWatch(t.Context(), c, &corev1.PersistentVolumeClaimList{}, client.InNamespace("n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	go w.run(ctx, stream)
 	t.Cleanup(w.Stop)
-	return w, from
+	return c, w
 }
 
-func TestWatchCountsLongLinesOnce(t *testing.T) {
-	w, _ := watchOf(t, line(Added, "1", filler)+line(Deleted, "2", 0)+line(Added, "3", filler))
-	if err := w.Wait(context.Background(), Added, 2); err != nil {
-		t.Fatal(err)
-	}
-	<-w.ended
-	if added, deleted := len(w.Times(Added)), len(w.Times(Deleted)); added != 2 || deleted != 1 {
-		t.Errorf("got %d added, %d deleted", added, deleted)
-	}
-}
-
-func TestWatchResumesWhereAStreamEnded(t *testing.T) {
-	w, from := watchOf(t, line(Added, "7", 0), line(Added, "8", 0)+line(Deleted, "9", 0), line(Added, "10", 0))
-	if err := w.Wait(context.Background(), Added, 3); err != nil {
-		t.Fatal(err)
-	}
-	<-w.ended
-	if want := []string{"0", "7", "9", "10"}; !slices.Equal(*from, want) {
-		t.Errorf("resumed from %v, want %v", *from, want)
-	}
-}
-
-func TestWaitFailsAfterTheWatch(t *testing.T) {
-	for name, text := range map[string]string{
-		"a stream that ends": line(Added, "1", 0),
-		"an error":           `{"type":"ERROR","object":{"code":410}}` + "\n",
-		"not an event":       "404 page not found\n",
-		"nothing":            "",
-	} {
-		w, _ := watchOf(t, text)
-		if err := w.Wait(context.Background(), Added, 2); err == nil {
-			t.Errorf("%s: no error", name)
+func TestWaitCountsEventsOfItsType(t *testing.T) {
+	c, w := started(t)
+	// The fake client has no history: the watch has to be open before the first event.
+	for i := 0; len(w.Times(watch.Added)) == 0; i++ {
+		if err := c.Create(t.Context(), builders.Claim("n", "a"+strings.Repeat("x", i), nil)); err != nil {
+			t.Fatal(err)
 		}
+		time.Sleep(time.Millisecond)
+	}
+	added := len(w.Times(watch.Added))
+	if err := c.DeleteAllOf(t.Context(), &corev1.PersistentVolumeClaim{}, client.InNamespace("n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Wait(t.Context(), watch.Deleted, 1); err != nil {
+		t.Error(err)
+	}
+	if n := len(w.Times(watch.Added)); n != added {
+		t.Errorf("%d instead of %d were added", n, added)
 	}
 }
 
 func TestWaitReportsHowFarItGot(t *testing.T) {
-	stream, _ := io.Pipe()
-	w := newWatch("0", func() { _ = stream.Close() }, nil)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+	_, w := started(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	go w.run(ctx, stream)
-	defer w.Stop()
-	if err := w.Wait(ctx, Added, 1); err == nil || !strings.Contains(err.Error(), "0 of 1") {
+	if err := w.Wait(ctx, watch.Added, 1); err == nil || !strings.Contains(err.Error(), "0 of 1") {
+		t.Errorf("got %v", err)
+	}
+	w.Stop()
+	if err := w.Wait(t.Context(), watch.Added, 1); err == nil || !strings.Contains(err.Error(), "has ended") {
 		t.Errorf("got %v", err)
 	}
 }
