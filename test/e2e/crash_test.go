@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -38,9 +39,7 @@ var _ = Describe("an operator that is killed again and again", func() {
 	It("takes no slot twice, and takes the current one after each restart", func(ctx context.Context) {
 		seed := uint64(GinkgoRandomSeed())
 		random := rand.New(rand.NewPCG(seed, 0))
-		namespace := cluster.Namespace(ctx, "crash")
-		cluster.BoundClaims(ctx, namespace, claims)
-		history := cluster.Record(ctx, namespace)
+		namespace, history := cluster.Recorded(ctx, "crash", claims)
 		schedule := cluster.Schedule(ctx, namespace, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "2s", SnapshotTTL: "10s"})
 
 		for round := range rounds {
@@ -79,7 +78,7 @@ var _ = Describe("an operator that is killed again and again", func() {
 			Eventually(func(g Gomega) {
 				since = nil
 				for _, s := range history.Of(claim) {
-					if !contains(missed, s) {
+					if !slices.ContainsFunc(missed, func(o harness.Snapshot) bool { return o.First.UID == s.First.UID }) {
 						since = append(since, s)
 					}
 				}
@@ -101,12 +100,3 @@ var _ = Describe("an operator that is killed again and again", func() {
 		Expect(outOfOrder).To(BeEmpty(), "slots of a PVC are taken in order, each once")
 	})
 })
-
-func contains(all []harness.Snapshot, s harness.Snapshot) bool {
-	for _, o := range all {
-		if o.First.UID == s.First.UID {
-			return true
-		}
-	}
-	return false
-}

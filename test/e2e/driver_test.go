@@ -20,9 +20,7 @@ var _ = Describe("snapshots that never become ready", func() {
 	// Contract: ONE-4.
 	It("are taken one at a time per PVC, reported as failed and replaced at each slot, with a missing class", func(ctx context.Context) {
 		cluster.Start(ctx)
-		namespace := cluster.Namespace(ctx, "noclass")
-		cluster.BoundClaims(ctx, namespace, 3)
-		history := cluster.Record(ctx, namespace)
+		namespace, history := cluster.Recorded(ctx, "noclass", 3)
 		schedule := cluster.Schedule(ctx, namespace, v1alpha1.SnapshotScheduleSpec{
 			SnapshotInterval: "6s",
 			ReadyDeadline:    "2s",
@@ -46,9 +44,7 @@ var _ = Describe("snapshots that never become ready", func() {
 	It("are not taken again until the driver is back, with a driver that is down", func(ctx context.Context) {
 		start := cluster.Audit.Mark()
 		cluster.Start(ctx)
-		namespace := cluster.Namespace(ctx, "down")
-		cluster.BoundClaims(ctx, namespace, 3)
-		history := cluster.Record(ctx, namespace)
+		namespace, history := cluster.Recorded(ctx, "down", 3)
 		resume := cluster.PausePart("csi-snapshotter")
 		schedule := cluster.Schedule(ctx, namespace, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "3s", ReadyDeadline: "2s"})
 		Eventually(fresh(ctx, schedule)).WithContext(ctx).Should(And(

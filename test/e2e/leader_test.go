@@ -40,9 +40,7 @@ var _ = Describe("two operators with leader election", func() {
 		holder := lease(ctx)()
 		second := cluster.StartElected(ctx)
 
-		namespace := cluster.Namespace(ctx, "lead")
-		cluster.BoundClaims(ctx, namespace, 2)
-		history := cluster.Record(ctx, namespace)
+		namespace, history := cluster.Recorded(ctx, "lead", 2)
 		cluster.Schedule(ctx, namespace, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "2s", SnapshotTTL: "20s"})
 		expectMoreSnapshots := func(within time.Duration) time.Duration {
 			mark := time.Now()

@@ -23,9 +23,7 @@ var _ = Describe("a namespace that is deleted while its schedule takes snapshots
 	It("is removed, and the operator keeps working", func(ctx context.Context) {
 		start := cluster.Audit.Mark()
 		operator := cluster.Start(ctx)
-		namespace := cluster.Namespace(ctx, "deleted")
-		cluster.BoundClaims(ctx, namespace, 3)
-		history := cluster.Record(ctx, namespace)
+		namespace, history := cluster.Recorded(ctx, "deleted", 3)
 		cluster.Schedule(ctx, namespace, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1s", SnapshotTTL: "10s"})
 		Eventually(history.All).WithContext(ctx).Should(HaveLen(9))
 
@@ -40,9 +38,7 @@ var _ = Describe("a namespace that is deleted while its schedule takes snapshots
 
 		// The operator has seen the deletion once it has taken a few snapshots for a schedule that was created
 		// later.
-		later := cluster.Namespace(ctx, "later")
-		cluster.BoundClaims(ctx, later, 1)
-		after := cluster.Record(ctx, later)
+		later, after := cluster.Recorded(ctx, "later", 1)
 		cluster.Schedule(ctx, later, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1s", SnapshotTTL: "10s"})
 		Eventually(after.All).WithContext(ctx).Should(HaveLen(5))
 

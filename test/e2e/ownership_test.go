@@ -143,9 +143,7 @@ var _ = Describe("a snapshot whose map key a user removes", Ordered, func() {
 	// Contract: OWN-4.
 	It("is released while the operator runs, and its slot is not taken again", func(ctx context.Context) {
 		operator := cluster.Start(ctx)
-		namespace = cluster.Namespace(ctx, "release")
-		cluster.BoundClaims(ctx, namespace, 3)
-		history = cluster.Record(ctx, namespace)
+		namespace, history = cluster.Recorded(ctx, "release", 3)
 		schedule = cluster.Schedule(ctx, namespace, hourly)
 		eventuallySnapshots(ctx, namespace, 3)
 		released(ctx, unlabel(ctx, "data-0"))

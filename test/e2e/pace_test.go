@@ -22,9 +22,7 @@ var _ = Describe("many snapshots that expire at once", func() {
 		const claims, perSecond = 12, 2
 		start := cluster.Audit.Mark()
 		cluster.Start(ctx, "--max-deletes-per-second=2")
-		namespace := cluster.Namespace(ctx, "pace")
-		cluster.BoundClaims(ctx, namespace, claims)
-		history := cluster.Record(ctx, namespace)
+		namespace, history := cluster.Recorded(ctx, "pace", claims)
 		schedule := cluster.Schedule(ctx, namespace, v1alpha1.SnapshotScheduleSpec{
 			SnapshotInterval: "1h",
 			Retention:        v1alpha1.Retention{MaxCount: ptr.To[int32](1)},

@@ -21,9 +21,7 @@ import (
 
 var _ = Describe("the operator's process", func() {
 	It("answers the probes and exits 0 soon after SIGTERM, even while it works", func(ctx context.Context) {
-		namespace := cluster.Namespace(ctx, "stop")
-		cluster.BoundClaims(ctx, namespace, 5)
-		history := cluster.Record(ctx, namespace)
+		namespace, history := cluster.Recorded(ctx, "stop", 5)
 		operator := cluster.Start(ctx)
 		Expect(operator.Probe("healthz")).To(Equal(http.StatusOK))
 		Expect(operator.Probe("readyz")).To(Equal(http.StatusOK))

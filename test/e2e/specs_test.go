@@ -20,11 +20,7 @@ import (
 // hourly takes one snapshot of each PVC immediately, and none while the specs run.
 var hourly = v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1h"}
 
-// beReadyWith matches a schedule with a status and reason of its Ready condition.
-func beReadyWith(status metav1.ConditionStatus, reason string) gomegatypes.GomegaMatcher {
-	return HaveField("Status.Conditions", ContainElement(And(
-		HaveField("Type", v1alpha1.ConditionReady), HaveField("Status", status), HaveField("Reason", reason))))
-}
+var beReadyWith = harness.BeReadyWith
 
 // haveProblem matches a schedule with a problem of a PVC.
 func haveProblem(claim, reason string) gomegatypes.GomegaMatcher {
@@ -32,9 +28,8 @@ func haveProblem(claim, reason string) gomegatypes.GomegaMatcher {
 		HaveField("PersistentVolumeClaim", claim), HaveField("Reason", reason))))
 }
 
-// fresh returns a function for Eventually that reads a schedule.
 func fresh(ctx context.Context, s *v1alpha1.SnapshotSchedule) func() *v1alpha1.SnapshotSchedule {
-	return func() *v1alpha1.SnapshotSchedule { return harness.Get(ctx, cluster, s) }
+	return harness.Fresh(ctx, cluster, s)
 }
 
 // eventuallySnapshots waits until a namespace has n snapshots, all of them ready and none being

@@ -22,9 +22,7 @@ var _ = Describe("two operators at once, without leader election", func() {
 	It("take no slot twice and delete nothing too early or twice", func(ctx context.Context) {
 		start := cluster.Audit.Mark()
 		first, second := cluster.Start(ctx), cluster.Start(ctx)
-		namespace := cluster.Namespace(ctx, "two")
-		cluster.BoundClaims(ctx, namespace, 5)
-		history := cluster.Record(ctx, namespace)
+		namespace, history := cluster.Recorded(ctx, "two", 5)
 		schedule := cluster.Schedule(ctx, namespace, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "2s", SnapshotTTL: "8s"})
 		Eventually(func(g Gomega) {
 			for _, claim := range []string{"data-0", "data-1", "data-2", "data-3", "data-4"} {

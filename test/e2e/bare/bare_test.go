@@ -11,7 +11,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	gomegatypes "github.com/onsi/gomega/types"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -50,8 +49,8 @@ var _ = Describe("an operator on a bare API server", Ordered, func() {
 	})
 
 	It("reports within seconds that the VolumeSnapshot CRDs are missing, and stays ready", func(ctx context.Context) {
-		Eventually(fresh(ctx, schedule)).WithContext(ctx).WithTimeout(10 * time.Second).Should(
-			beReadyWith(metav1.ConditionFalse, v1alpha1.ReasonSnapshotAPIMissing))
+		Eventually(harness.Fresh(ctx, cluster, schedule)).WithContext(ctx).WithTimeout(10 * time.Second).Should(
+			harness.BeReadyWith(metav1.ConditionFalse, v1alpha1.ReasonSnapshotAPIMissing))
 		Expect(operator.Probe("readyz")).To(Equal(http.StatusOK))
 		Expect(operator.Probe("healthz")).To(Equal(http.StatusOK))
 	})
@@ -63,8 +62,8 @@ var _ = Describe("an operator on a bare API server", Ordered, func() {
 		Eventually(func() int { return len(cluster.Snapshots(ctx, few)) }).
 			WithContext(ctx).WithTimeout(recovery).Should(Equal(3))
 		AddReportEntry("first snapshots after the CRDs were installed", time.Since(mark).Round(time.Second/10))
-		Eventually(fresh(ctx, schedule)).WithContext(ctx).Should(And(
-			beReadyWith(metav1.ConditionTrue, v1alpha1.ReasonScheduled),
+		Eventually(harness.Fresh(ctx, cluster, schedule)).WithContext(ctx).Should(And(
+			harness.BeReadyWith(metav1.ConditionTrue, v1alpha1.ReasonScheduled),
 			HaveField("Status.Outputs.VolumeSnapshots.Total", BeEquivalentTo(3))))
 		Expect(operator.Alive()).To(BeTrue())
 	})
@@ -77,8 +76,8 @@ var _ = Describe("an operator on a bare API server", Ordered, func() {
 		all := cluster.Schedule(ctx, fan, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1h"})
 		Eventually(func() int { return len(history.All()) }).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(claims))
 		took := time.Since(start)
-		Eventually(fresh(ctx, all)).WithContext(ctx).Should(And(
-			beReadyWith(metav1.ConditionTrue, v1alpha1.ReasonScheduled),
+		Eventually(harness.Fresh(ctx, cluster, all)).WithContext(ctx).Should(And(
+			harness.BeReadyWith(metav1.ConditionTrue, v1alpha1.ReasonScheduled),
 			HaveField("Status.Inputs.PersistentVolumeClaims.Total", BeEquivalentTo(claims)),
 			HaveField("Status.Outputs.VolumeSnapshots.Total", BeEquivalentTo(claims))))
 		requests := cluster.Audit.Since(mark)
@@ -127,8 +126,8 @@ var _ = Describe("an operator on a bare API server", Ordered, func() {
 		}
 		mark := time.Now()
 		for _, s := range []*v1alpha1.SnapshotSchedule{schedule, often} {
-			Eventually(fresh(ctx, s)).WithContext(ctx).WithTimeout(recovery).Should(
-				beReadyWith(metav1.ConditionFalse, v1alpha1.ReasonSnapshotAPIMissing))
+			Eventually(harness.Fresh(ctx, cluster, s)).WithContext(ctx).WithTimeout(recovery).Should(
+				harness.BeReadyWith(metav1.ConditionFalse, v1alpha1.ReasonSnapshotAPIMissing))
 		}
 		AddReportEntry("reported that the CRDs were deleted after", time.Since(mark).Round(time.Second/10))
 		Expect(operator.Alive()).To(BeTrue())
@@ -147,8 +146,8 @@ var _ = Describe("an operator on a bare API server", Ordered, func() {
 				WithContext(ctx).WithTimeout(recovery).Should(Equal(n), "snapshots in %s", namespace)
 		}
 		AddReportEntry("first snapshots after the CRDs came back", time.Since(mark).Round(time.Second/10))
-		Eventually(fresh(ctx, schedule)).WithContext(ctx).WithTimeout(recovery).Should(And(
-			beReadyWith(metav1.ConditionTrue, v1alpha1.ReasonScheduled),
+		Eventually(harness.Fresh(ctx, cluster, schedule)).WithContext(ctx).WithTimeout(recovery).Should(And(
+			harness.BeReadyWith(metav1.ConditionTrue, v1alpha1.ReasonScheduled),
 			HaveField("Status.Outputs.VolumeSnapshots.Total", BeEquivalentTo(3))))
 		Expect(operator.Alive()).To(BeTrue())
 		AddReportEntry("requests from then on", "\n"+cluster.Audit.Since(deleted).Summary())
@@ -158,15 +157,6 @@ var _ = Describe("an operator on a bare API server", Ordered, func() {
 		AddReportEntry("all requests of the operator", "\n"+cluster.Audit.Since(begin).Summary())
 	})
 })
-
-func beReadyWith(status metav1.ConditionStatus, reason string) gomegatypes.GomegaMatcher {
-	return HaveField("Status.Conditions", ContainElement(And(
-		HaveField("Type", v1alpha1.ConditionReady), HaveField("Status", status), HaveField("Reason", reason))))
-}
-
-func fresh(ctx context.Context, s *v1alpha1.SnapshotSchedule) func() *v1alpha1.SnapshotSchedule {
-	return func() *v1alpha1.SnapshotSchedule { return harness.Get(ctx, cluster, s) }
-}
 
 // versionsOf returns the resourceVersions of everything that the operator writes.
 func versionsOf(ctx context.Context, namespaces ...string) map[string]string {

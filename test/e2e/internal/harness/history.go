@@ -46,6 +46,13 @@ func (s *Snapshot) String() string {
 	return fmt.Sprintf("%s of %s for %s", s.First.Name, s.Claim(), s.Slot())
 }
 
+// Recorded creates a namespace with bound PVCs and starts its history.
+func (c *Cluster) Recorded(ctx context.Context, name string, claims int) (namespace string, h *History) {
+	namespace = c.Namespace(ctx, name)
+	c.BoundClaims(ctx, namespace, claims)
+	return namespace, c.Record(ctx, namespace)
+}
+
 // Record starts the history of a namespace.
 func (c *Cluster) Record(ctx context.Context, namespace string) *History {
 	h := &History{byUID: map[types.UID]*Snapshot{}, live: map[string]int{}, most: map[string]int{}}

@@ -11,6 +11,7 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	gomegatypes "github.com/onsi/gomega/types"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -105,6 +106,17 @@ func Get[T client.Object](ctx context.Context, c *Cluster, o T) T {
 	fresh := o.DeepCopyObject().(T)
 	must(c.Client.Get(ctx, client.ObjectKeyFromObject(o), fresh), "get %s", o.GetName())
 	return fresh
+}
+
+// Fresh returns a function for Eventually that reads an object.
+func Fresh[T client.Object](ctx context.Context, c *Cluster, o T) func() T {
+	return func() T { return Get(ctx, c, o) }
+}
+
+// BeReadyWith matches a schedule with a status and reason of its Ready condition.
+func BeReadyWith(status metav1.ConditionStatus, reason string) gomegatypes.GomegaMatcher {
+	return HaveField("Status.Conditions", ContainElement(And(
+		HaveField("Type", v1alpha1.ConditionReady), HaveField("Status", status), HaveField("Reason", reason))))
 }
 
 // Ready returns whether a snapshot is ready to use.
