@@ -15,8 +15,8 @@ import (
 	"strings"
 	"time"
 
-	"mapcontroller.dev/snapshotschedule/test/bench/internal/lab"
 	"mapcontroller.dev/snapshotschedule/test/bench/internal/report"
+	"mapcontroller.dev/snapshotschedule/test/bench/internal/server"
 )
 
 // bench is one run of the benchmarks.
@@ -25,57 +25,57 @@ type bench struct {
 	root, assets string
 	// operator is the program that is measured.
 	operator string
-	manifest lab.Manifest
+	manifest server.Manifest
 	progress io.Writer
 
 	result report.Result
 	group  string
 }
 
-// size says how much is measured.
+// size is how much is measured.
 type size struct {
 	// claims is how many PVCs fall due at once.
 	claims int
-	// perClaim is how many snapshots each PVC has where memory is measured.
-	perClaim int
-	// rounds is how often what is compared is repeated.
+	// snapshotsPerClaim is the number of snapshots of each PVC when memory is measured.
+	snapshotsPerClaim int
+	// rounds is how often comparisons are repeated.
 	rounds int
-	// restart is how many snapshots there are at a restart.
+	// restart is the number of snapshots at a restart.
 	restart int
-	// expire is how many snapshots are expired at once.
+	// expire is the number of snapshots that expire at once.
 	expire int
-	// schedules is how many there are where many are measured.
+	// schedules is the number of schedules over the same PVCs.
 	schedules int
-	// firsts is how many new PVCs are awaited.
-	firsts int
-	// idle is how long no request may be seen.
+	// newClaims is the number of PVCs that are created one after another.
+	newClaims int
+	// idle is the time without requests.
 	idle time.Duration
 }
 
 var (
-	fullSize  = size{claims: 1000, perClaim: 40, rounds: 5, restart: 100_000, expire: 10_000, schedules: 100, firsts: 25, idle: time.Minute}
-	quickSize = size{claims: 50, perClaim: 4, rounds: 1, restart: 1000, expire: 200, schedules: 5, firsts: 3, idle: 3 * time.Second}
+	fullSize  = size{claims: 1000, snapshotsPerClaim: 40, rounds: 5, restart: 100_000, expire: 10_000, schedules: 100, newClaims: 25, idle: time.Minute}
+	quickSize = size{claims: 50, snapshotsPerClaim: 4, rounds: 1, restart: 1000, expire: 200, schedules: 5, newClaims: 3, idle: 3 * time.Second}
 )
 
 func (s size) String() string {
 	return fmt.Sprintf("%d PVCs, %d rounds of what is compared, %d snapshots at a restart", s.claims, s.rounds, s.restart)
 }
 
-// group is what shares an API server.
+// group is a set of measurements on one API server.
 type group struct {
 	name, about string
-	// audit has requests logged, which costs the API server some speed.
+	// audit makes the API server log requests, which costs it some speed.
 	audit bool
-	run   func(context.Context, *bench, *lab.Lab) error
+	run   func(context.Context, *bench, *server.Server) error
 }
 
-// patience is for a single group, however slow the machine.
-const patience = 15 * time.Minute
+// groupTimeout is generous: machines differ.
+const groupTimeout = 15 * time.Minute
 
 func (b *bench) run(ctx context.Context, groups []group) error {
 	for i, g := range groups {
 		b.group = g.name
-		b.say("(%d of %d) %s", i+1, len(groups), g.about)
+		b.progressf("(%d of %d) %s", i+1, len(groups), g.about)
 		if err := b.runGroup(ctx, g); err != nil {
 			return fmt.Errorf("%s: %w", g.name, err)
 		}
@@ -84,18 +84,18 @@ func (b *bench) run(ctx context.Context, groups []group) error {
 }
 
 func (b *bench) runGroup(ctx context.Context, g group) (err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("it took longer than %s", patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, groupTimeout, fmt.Errorf("it took longer than %s", groupTimeout))
 	defer cancel()
-	l, err := lab.Start(ctx, lab.Options{Root: b.root, Assets: b.assets, Audit: g.audit})
+	srv, err := server.Start(ctx, server.Options{Root: b.root, Assets: b.assets, Audit: g.audit})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, l.Stop()) }()
-	return g.run(ctx, b, l)
+	defer func() { err = errors.Join(err, srv.Stop()) }()
+	return g.run(ctx, b, srv)
 }
 
-// say tells a person how far it is.
-func (b *bench) say(format string, args ...any) {
+// progressf reports progress.
+func (b *bench) progressf(format string, args ...any) {
 	fmt.Fprintf(b.progress, "%s  %-9s  %s\n", time.Now().Format("15:04:05"), b.group, fmt.Sprintf(format, args...))
 }
 
@@ -106,7 +106,7 @@ func (b *bench) row(r report.Row) {
 
 func (b *bench) detail(t report.Table) { b.result.Details = append(b.result.Details, t) }
 
-// choose picks groups by their names; none means all.
+// choose returns the groups with some names, or all without names.
 func choose(only string) ([]group, error) {
 	if only == "" {
 		return groups, nil
@@ -115,7 +115,7 @@ func choose(only string) ([]group, error) {
 	for name := range strings.SplitSeq(only, ",") {
 		i := slices.IndexFunc(groups, func(g group) bool { return g.name == strings.TrimSpace(name) })
 		if i < 0 {
-			return nil, fmt.Errorf("there is no %q to run: choose from %s", name, groupNames())
+			return nil, fmt.Errorf("there is no group %q: choose from %s", name, groupNames())
 		}
 		chosen = append(chosen, groups[i])
 	}
@@ -130,25 +130,7 @@ func groupNames() string {
 	return strings.Join(names, ", ")
 }
 
-// findRoot is the root of the repository, in or above the working directory.
-func findRoot() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "PROJECT")); err == nil {
-			return dir, nil
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return "", errors.New("run the benchmarks inside the repository")
-		}
-		dir = parent
-	}
-}
-
-// findAssets has etcd and kube-apiserver built if they are not.
+// findAssets returns the folder of etcd and kube-apiserver, which are built if necessary.
 func findAssets(ctx context.Context, root string) (string, error) {
 	if assets := os.Getenv("KUBEBUILDER_ASSETS"); assets != "" {
 		return assets, nil
@@ -160,15 +142,4 @@ func findAssets(ctx context.Context, root string) (string, error) {
 		return "", fmt.Errorf("go -C hack/cluster run . assets: %w", err)
 	}
 	return strings.TrimSpace(string(out)), nil
-}
-
-// buildOperator builds the program as its image has it.
-func buildOperator(ctx context.Context, root, dir string) (string, error) {
-	path := filepath.Join(dir, "manager")
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, "./cmd")
-	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build ./cmd: %w\n%s", err, out)
-	}
-	return path, nil
 }

@@ -7,58 +7,62 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/test/bench/internal/lab"
+	"mapcontroller.dev/snapshotschedule/test/bench/internal/bareclient"
 	"mapcontroller.dev/snapshotschedule/test/bench/internal/report"
+	"mapcontroller.dev/snapshotschedule/test/bench/internal/server"
 )
 
 const (
-	// workers is how many creates are under way at once: the operator's default.
+	// workers is the number of concurrent creates: the operator's default.
 	workers      = 32
 	scheduleName = "schedule"
 )
 
-// burst is one time that many snapshots are created.
+// burst is the result of one client creating a snapshot of each PVC.
 type burst struct {
-	// rate is the creates per second, from the first to the last.
+	// rate is creates per second, from the first to the last.
 	rate float64
-	// cpu is the client's per create; server that of etcd and kube-apiserver together.
+	// cpu is the client's CPU per create, server that of etcd and kube-apiserver together.
 	cpu, server time.Duration
-	// first is from the order to the first create.
+	// first is the time from the order to the first create.
 	first time.Duration
-	shape string
+	// normalized is what was created.
+	normalized string
 }
 
 func claimName(i int) string { return fmt.Sprintf("claim-%05d", i) }
 
-// seedClaims writes PVCs that are about as old as the longest series.
-func seedClaims(ctx context.Context, l *lab.Lab, namespace string, n int) error {
+// seedClaims writes PVCs that are as old as those of a dataset.
+func seedClaims(ctx context.Context, srv *server.Server, namespace string, n int) error {
 	created := time.Now().Add(-longAgo)
-	s := l.Seed(ctx)
+	seed := srv.Seed(ctx)
 	for i := range n {
-		s.Put(lab.Claim(namespace, claimName(i), created))
+		seed.Put(server.Claim(namespace, claimName(i), created))
 	}
-	return s.Close()
+	return seed.Close()
 }
 
-// fanOut lets the operator and the bare client create the same snapshots in turns.
-func fanOut(ctx context.Context, b *bench, l *lab.Lab) error {
+// fanOut lets the operator and the bare client create the same snapshots, in turns.
+func fanOut(ctx context.Context, b *bench, srv *server.Server) error {
 	const bareNamespace, operatorNamespace = "fan-out-bare", "fan-out-full"
-	if err := errors.Join(l.Namespace(ctx, bareNamespace), l.Namespace(ctx, operatorNamespace)); err != nil {
+	if err := errors.Join(srv.Namespace(ctx, bareNamespace), srv.Namespace(ctx, operatorNamespace)); err != nil {
 		return err
 	}
 	var bares, operators []burst
 	for round := range b.rounds {
 		turns := []func() error{
-			func() error { return keep(&bares)(b.bareBurst(ctx, l, bareNamespace)) },
-			func() error { return keep(&operators)(b.operatorBurst(ctx, l, operatorNamespace)) },
+			func() error { return collect(&bares)(b.bareBurst(ctx, srv, bareNamespace)) },
+			func() error { return collect(&operators)(b.operatorBurst(ctx, srv, operatorNamespace)) },
 		}
-		first := round % 2 // whoever comes first in a round comes second in the next
+		first := round % 2 // the first of a round is the second of the next
 		if err := turns[first](); err != nil {
 			return err
 		}
@@ -66,109 +70,101 @@ func fanOut(ctx context.Context, b *bench, l *lab.Lab) error {
 			return err
 		}
 		bare, operator := bares[round], operators[round]
-		b.say("round %d of %d: bare %.0f/s with %s CPU each, operator %.0f/s with %s",
+		b.progressf("round %d of %d: bare %.0f/s with %s CPU each, operator %.0f/s with %s",
 			round+1, b.rounds, bare.rate, ms(bare.cpu), operator.rate, ms(operator.cpu))
-		if bare.shape != operator.shape {
+		if bare.normalized != operator.normalized {
 			return fmt.Errorf("the operator and the bare client create different objects, so they can't be compared:\n%s\n%s",
-				operator.shape, bare.shape)
+				operator.normalized, bare.normalized)
 		}
 	}
 	b.fanOutRows(bares, operators)
 	return nil
 }
 
-func keep(into *[]burst) func(burst, error) error {
+func collect(into *[]burst) func(burst, error) error {
 	return func(one burst, err error) error {
 		*into = append(*into, one)
 		return err
 	}
 }
 
-func (b *bench) bareBurst(ctx context.Context, l *lab.Lab, namespace string) (one burst, err error) {
-	if err := seedClaims(ctx, l, namespace, b.claims); err != nil {
+func (b *bench) bareBurst(ctx context.Context, srv *server.Server, namespace string) (one burst, err error) {
+	if err := seedClaims(ctx, srv, namespace, b.claims); err != nil {
 		return one, err
 	}
-	p, err := l.StartBareCreates(ctx, b.manifest, lab.BareJob{
+	c, err := srv.StartBareCreates(ctx, b.manifest, bareclient.Job{
 		Namespace: namespace, Owner: scheduleName, OwnerUID: types.UID("0b0e7a4e-0f7f-4a57-8d0c-6f4f4d3c2b1a"),
 		Slot: time.Now(), Claims: b.claims, Workers: workers,
 	})
 	if err != nil {
 		return one, err
 	}
-	defer func() { err = errors.Join(err, p.Stop(), l.Clear(ctx, namespace)) }()
-	if err := p.Quiesce(ctx); err != nil {
+	defer func() { err = errors.Join(err, c.Stop(), srv.Clear(ctx, namespace)) }()
+	if err := c.WaitIdle(ctx); err != nil {
 		return one, err
 	}
-	return b.measureBurst(ctx, l, p, namespace, p.Go, p.Done)
+	return b.measureBurst(ctx, srv, c.Client, namespace, c.Go, func(context.Context) error { return c.Wait() })
 }
 
-func (b *bench) operatorBurst(ctx context.Context, l *lab.Lab, namespace string) (one burst, err error) {
-	if err := seedClaims(ctx, l, namespace, b.claims); err != nil {
+func (b *bench) operatorBurst(ctx context.Context, srv *server.Server, namespace string) (one burst, err error) {
+	if err := seedClaims(ctx, srv, namespace, b.claims); err != nil {
 		return one, err
 	}
-	p, err := l.StartOperator(ctx, b.operator, b.manifest)
+	o, err := srv.StartOperator(ctx, b.operator, b.manifest)
 	if err != nil {
 		return one, err
 	}
-	defer func() { err = errors.Join(err, p.Stop(), l.Clear(ctx, namespace)) }()
-	if err := l.Works(ctx, p); err != nil {
+	defer func() { err = errors.Join(err, o.Stop(), srv.Clear(ctx, namespace)) }()
+	if err := srv.WaitWorking(ctx, o); err != nil {
 		return one, err
 	}
-	schedule := lab.Schedule(namespace, scheduleName, time.Time{}, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: interval})
-	return b.measureBurst(ctx, l, p, namespace,
-		func() error { return l.Create(ctx, schedule) },
-		func() error { return l.Settled(ctx, client.ObjectKeyFromObject(schedule), b.claims, b.claims) })
+	schedule := server.Schedule(namespace, scheduleName, time.Time{}, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: interval})
+	return b.measureBurst(ctx, srv, o.Client, namespace,
+		func() error { return srv.Create(ctx, schedule) },
+		func(ctx context.Context) error {
+			return srv.WaitForStatus(ctx, client.ObjectKeyFromObject(schedule), b.claims, b.claims)
+		})
 }
 
-// measureBurst gives the order, awaits the snapshots, and then that the client has nothing left
-// to do: what comes after the last create, such as the status, is part of its CPU.
+// measureBurst gives the order and waits for the snapshots, and then until the client is idle: its CPU
+// includes what comes after the last create, such as the status.
 func (b *bench) measureBurst(
-	ctx context.Context, l *lab.Lab, p *lab.Process, namespace string, order, settled func() error,
+	ctx context.Context, srv *server.Server, c *server.Client, namespace string, order func() error, settled func(context.Context) error,
 ) (one burst, err error) {
-	ctx, cancel := p.While(ctx)
-	defer cancel()
-	w, err := l.WatchSnapshots(ctx, namespace)
+	w, err := srv.WatchSnapshots(ctx, namespace)
 	if err != nil {
 		return one, err
 	}
 	defer w.Stop()
-	cpu, err := p.CPU()
+	before, err := srv.CPU()
 	if err != nil {
 		return one, err
 	}
-	server, err := l.ServerCPU()
+	var after time.Duration
+	var ordered time.Time
+	cpu, err := c.UsedCPU(ctx, func(ctx context.Context) (err error) {
+		ordered = time.Now()
+		if err := order(); err != nil {
+			return err
+		}
+		if err := w.Wait(ctx, watch.Added, b.claims); err != nil {
+			return err
+		}
+		if after, err = srv.CPU(); err != nil {
+			return err
+		}
+		return settled(ctx)
+	})
 	if err != nil {
 		return one, err
 	}
-	begun := time.Now()
-	if err := order(); err != nil {
-		return one, err
-	}
-	if err := w.Await(ctx, lab.Added, b.claims); err != nil {
-		return one, err
-	}
-	serverAfter, err := l.ServerCPU()
-	if err != nil {
-		return one, err
-	}
-	if err := settled(); err != nil {
-		return one, err
-	}
-	if err := p.Quiesce(ctx); err != nil {
-		return one, err
-	}
-	cpuAfter, err := p.CPU()
-	if err != nil {
-		return one, err
-	}
-	if n := len(w.Times(lab.Added)); n != b.claims {
+	created := w.Times(watch.Added)
+	if n := len(created); n != b.claims {
 		return one, fmt.Errorf("%d snapshots were created of %d PVCs", n, b.claims)
 	}
-	one.rate = w.Rate(lab.Added)
-	one.cpu = (cpuAfter - cpu) / time.Duration(b.claims)
-	one.server = (serverAfter - server) / time.Duration(b.claims)
-	one.first = w.Times(lab.Added)[0].Sub(begun)
-	one.shape, err = l.Shape(ctx, namespace)
+	each := time.Duration(b.claims)
+	one = burst{rate: w.Rate(watch.Added), cpu: cpu / each, server: (after - before) / each, first: created[0].Sub(ordered)}
+	one.normalized, err = srv.Normalized(ctx, namespace)
 	return one, err
 }
 
@@ -180,7 +176,7 @@ func (b *bench) fanOutRows(bares, operators []burst) {
 		}
 		return values
 	}
-	// Neighbours are compared, for the machine's speed drifts.
+	// Bursts of the same round are compared, because the machine's speed drifts.
 	ratio := func(of func(burst) float64) float64 {
 		values := pick(operators, of)
 		for i, bare := range pick(bares, of) {
@@ -194,8 +190,7 @@ func (b *bench) fanOutRows(bares, operators []burst) {
 	first := func(one burst) float64 { return one.first.Seconds() * 1000 }
 	text := func(all []burst, of func(burst) float64, format, unit string) string {
 		values := pick(all, of)
-		least, greatest := report.Range(values)
-		return fmt.Sprintf(format+" "+unit+" ("+format+"–"+format+")", report.Median(values), least, greatest)
+		return fmt.Sprintf(format+" "+unit+" ("+format+"–"+format+")", report.Median(values), slices.Min(values), slices.Max(values))
 	}
 	compare := func(what, format, unit string, of func(burst) float64) report.Row {
 		return report.Row{

@@ -3,12 +3,12 @@
 
 package main
 
-// groups are in the order in which they are run and printed.
+// groups are run and printed in this order.
 var groups = []group{
-	{name: "fan-out", about: "many PVCs fall due at once, beside a loop of bare creates", run: fanOut},
-	{name: "requests", about: "what is asked of the API server, and what when nothing is to do", audit: true, run: requests},
-	{name: "size", about: "memory, and a restart beside a bare list, with more and more snapshots", run: sizes},
-	{name: "first", about: "the first snapshot of a new PVC among many", run: first},
-	{name: "expiry", about: "very many snapshots expire at once", audit: true, run: expiry},
-	{name: "many", about: "many schedules over the same PVCs", run: many},
+	{name: "fan-out", about: "many PVCs fall due at once, compared with a loop of creates", run: fanOut},
+	{name: "requests", about: "requests per snapshot and when idle", audit: true, run: requests},
+	{name: "size", about: "memory with more and more snapshots, and a restart compared with a list", run: sizes},
+	{name: "new-pvc", about: "the first snapshot of a new PVC among many", run: newClaims},
+	{name: "expiry", about: "thousands of snapshots expire at once", audit: true, run: expiry},
+	{name: "schedules", about: "many schedules over the same PVCs", run: manySchedules},
 }

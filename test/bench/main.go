@@ -5,15 +5,14 @@
 // API server, and prints one table.
 //
 //	go run ./test/bench                               everything, in about ten minutes
-//	go run ./test/bench --only fan-out --rounds 3     one of it
-//	go run ./test/bench --quick                       a try, in a minute: its figures say little
-//	go run ./test/bench --operator FILE               of a program that was built elsewhere
-//	go run ./test/bench -o json                       for machines
-//	go run ./test/bench --write docs/performance.md   and into that page
+//	go run ./test/bench --only fan-out --rounds 3     one group
+//	go run ./test/bench --quick                       all with few objects, in a minute, to try it
+//	go run ./test/bench --operator FILE               with a program that was built elsewhere
+//	go run ./test/bench -o json                       as JSON
+//	go run ./test/bench --write docs/performance.md   and write the tables of that page
 //
-// It runs in the repository, on Linux. Requests go to an API server and etcd that it starts
-// itself, on the loopback. What it finds fails no build: see docs/performance.md for how to read
-// it.
+// It runs in the repository, on Linux, with its own API server and etcd on the loopback. Missed targets
+// fail no build: see docs/performance.md.
 package main
 
 import (
@@ -34,8 +33,10 @@ import (
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"mapcontroller.dev/snapshotschedule/test/bench/internal/lab"
+	"mapcontroller.dev/snapshotschedule/test/bench/internal/bareclient"
 	"mapcontroller.dev/snapshotschedule/test/bench/internal/report"
+	"mapcontroller.dev/snapshotschedule/test/bench/internal/server"
+	"mapcontroller.dev/snapshotschedule/test/internal/repo"
 )
 
 type flags struct {
@@ -48,16 +49,16 @@ type flags struct {
 func parseFlags(args []string) (flags, error) {
 	var f flags
 	set := flag.NewFlagSet("bench", flag.ContinueOnError)
-	set.StringVar(&f.only, "only", "", "What to run, with commas between: "+groupNames()+". Left out: all.")
-	set.IntVar(&f.claims, "pvcs", 0, "How many PVCs fall due at once (default 1000).")
-	set.IntVar(&f.rounds, "rounds", 0, "How often what is compared is repeated (default 5).")
-	set.BoolVar(&f.quick, "quick", false, "Try everything with few objects.")
-	set.StringVar(&f.operator, "operator", "", "The operator's program. Left out, it is built from ./cmd.")
-	set.StringVar(&f.output, "o", "table", "table or json.")
-	set.StringVar(&f.write, "write", "", "A page to write the tables into, between its markers.")
-	set.Func("env", "A variable for the operator, such as GOGC=50, on top of the manifest's. May be given again.", func(e string) error {
+	set.StringVar(&f.only, "only", "", "The groups to run, separated by commas: "+groupNames()+" (default all).")
+	set.IntVar(&f.claims, "pvcs", 0, "Number of PVCs that fall due at once (default 1000).")
+	set.IntVar(&f.rounds, "rounds", 0, "How often comparisons are repeated (default 5).")
+	set.BoolVar(&f.quick, "quick", false, "Run with few objects.")
+	set.StringVar(&f.operator, "operator", "", "The operator's program (default: built from ./cmd).")
+	set.StringVar(&f.output, "o", "table", "Output format: table or json.")
+	set.StringVar(&f.write, "write", "", "A page to write the tables to, between its markers.")
+	set.Func("env", "An environment variable for the operator, such as GOGC=50, in addition to the manifest's. Can be repeated.", func(e string) error {
 		if !strings.Contains(e, "=") {
-			return errors.New("write it as NAME=VALUE")
+			return errors.New("must be NAME=VALUE")
 		}
 		f.env = append(f.env, e)
 		return nil
@@ -67,11 +68,11 @@ func parseFlags(args []string) (flags, error) {
 	}
 	switch {
 	case set.NArg() > 0:
-		return f, fmt.Errorf("%q is no flag", set.Arg(0))
+		return f, fmt.Errorf("unexpected argument %q", set.Arg(0))
 	case f.output != "table" && f.output != "json":
-		return f, fmt.Errorf("-o is %q: give table or json", f.output)
+		return f, fmt.Errorf("-o %q: must be table or json", f.output)
 	case f.claims < 0 || f.rounds < 0:
-		return f, errors.New("--pvcs and --rounds are at least 1")
+		return f, errors.New("--pvcs and --rounds must be at least 1")
 	}
 	return f, nil
 }
@@ -91,8 +92,7 @@ func (f flags) size() size {
 }
 
 func main() {
-	lab.BecomePart()
-	lab.BecomeBare(os.Args[1:])
+	bareclient.RunIfRequested(os.Args[1:])
 	ctrl.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	f, err := parseFlags(os.Args[1:])
@@ -127,12 +127,12 @@ func run(ctx context.Context, f flags, out io.Writer) (err error) {
 	if err := b.run(ctx, chosen); err != nil {
 		return err
 	}
-	b.say("done in %s", time.Since(begun).Round(time.Second))
+	b.progressf("done in %s", time.Since(begun).Round(time.Second))
 	return publish(f, b.result, out)
 }
 
 func prepare(ctx context.Context, f flags, dir string) (*bench, error) {
-	root, err := findRoot()
+	root, err := repo.Root()
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func prepare(ctx context.Context, f flags, dir string) (*bench, error) {
 	if b.assets, err = findAssets(ctx, root); err != nil {
 		return nil, err
 	}
-	if b.manifest, err = lab.ReadManifest(root); err != nil {
+	if b.manifest, err = server.ReadManifest(root); err != nil {
 		return nil, err
 	}
 	if len(f.env) > 0 {
@@ -153,8 +153,8 @@ func prepare(ctx context.Context, f flags, dir string) (*bench, error) {
 		b.result.Settings += ", with " + strings.Join(f.env, " ")
 	}
 	if b.operator == "" {
-		b.say("build the operator")
-		if b.operator, err = buildOperator(ctx, root, dir); err != nil {
+		b.progressf("build the operator")
+		if b.operator, err = repo.BuildOperator(ctx, root, dir); err != nil {
 			return nil, err
 		}
 	}
@@ -189,7 +189,7 @@ func publish(f flags, r report.Result, out io.Writer) error {
 		fmt.Fprintln(out)
 	}
 	if missed := r.Missed(); missed > 0 {
-		fmt.Fprintln(out, strconv.Itoa(missed)+" of the targets were not met.")
+		fmt.Fprintln(out, strconv.Itoa(missed)+" targets were not met.")
 	}
 	return nil
 }

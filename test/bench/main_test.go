@@ -15,7 +15,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/bench/internal/report"
 )
 
-func TestFlags(t *testing.T) {
+func TestFlagsSetTheSize(t *testing.T) {
 	f, err := parseFlags([]string{"--only", "fan-out", "--pvcs", "7", "--rounds", "2", "-o", "json", "--env", "A=1", "--env", "B=2"})
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-func TestFlagsRefuse(t *testing.T) {
+func TestInvalidFlagsAreRefused(t *testing.T) {
 	stderr := os.Stderr
 	os.Stderr, _ = os.Open(os.DevNull)
 	defer func() { os.Stderr = stderr }()
@@ -45,7 +45,7 @@ func TestFlagsRefuse(t *testing.T) {
 	}
 }
 
-func TestChoose(t *testing.T) {
+func TestChooseByName(t *testing.T) {
 	all, err := choose("")
 	if err != nil || len(all) != len(groups) {
 		t.Errorf("all: %d groups, %v", len(all), err)
@@ -55,11 +55,11 @@ func TestChoose(t *testing.T) {
 		t.Errorf("got %v, %v", some, err)
 	}
 	if _, err := choose("size,x"); err == nil || !strings.Contains(err.Error(), "expiry") {
-		t.Errorf("an unknown name: %v; it should tell what there is", err)
+		t.Errorf("an unknown name: %v; the error should list the names", err)
 	}
 }
 
-func TestGroupsHaveNamesOfTheirOwn(t *testing.T) {
+func TestGroupNamesAreUnique(t *testing.T) {
 	seen := map[string]bool{}
 	for _, g := range groups {
 		if g.name == "" || g.about == "" || g.run == nil || seen[g.name] {
@@ -69,8 +69,8 @@ func TestGroupsHaveNamesOfTheirOwn(t *testing.T) {
 	}
 }
 
-// Requests are counted where the log is on, and speeds are compared where it is off.
-func TestWhatIsComparedIsNotLogged(t *testing.T) {
+// Requests are counted with the audit log, and speeds are compared without.
+func TestSpeedsAreComparedWithoutAuditLog(t *testing.T) {
 	for _, g := range groups {
 		compared := slices.Contains([]string{"fan-out", "size"}, g.name)
 		if compared && g.audit {
@@ -79,11 +79,11 @@ func TestWhatIsComparedIsNotLogged(t *testing.T) {
 	}
 }
 
-func TestPublish(t *testing.T) {
+func TestPublishWritesPageAndTable(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "page.md")
 	r := report.Result{Settings: "all", Rows: []report.Row{report.Row{What: "speed", Measured: "1/s"}.AtLeast(1, 2, "2/s")}}
 	if err := publish(flags{write: page, output: "table"}, r, io.Discard); err == nil {
-		t.Error("a page that is not there: no error")
+		t.Error("no error for a missing page")
 	}
 	empty, err := report.IntoPage(pageMarkers(t), report.Result{})
 	if err != nil {
@@ -105,12 +105,12 @@ func TestPublish(t *testing.T) {
 		t.Errorf("the page: %v\n%s", err, written)
 	}
 	out.Reset()
-	if err := publish(flags{output: "table"}, r, &out); err != nil || !strings.Contains(out.String(), "1 of the targets were not met") {
+	if err := publish(flags{output: "table"}, r, &out); err != nil || !strings.Contains(out.String(), "1 targets were not met") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 }
 
-// pageMarkers is the page that is written for real.
+// pageMarkers returns docs/performance.md.
 func pageMarkers(t *testing.T) string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/performance.md")

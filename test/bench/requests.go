@@ -16,8 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/test/bench/internal/lab"
 	"mapcontroller.dev/snapshotschedule/test/bench/internal/report"
+	"mapcontroller.dev/snapshotschedule/test/bench/internal/server"
+	"mapcontroller.dev/snapshotschedule/test/internal/audit"
 )
 
 const (
@@ -29,62 +30,62 @@ const (
 
 var writeVerbs = []string{"create", "update", "patch", "delete", "deletecollection"}
 
-// phase is what the operator asked for in some time.
+// phase is a stretch of time with the requests of the operator in it.
 type phase struct {
 	name     string
 	took     time.Duration
-	requests lab.Requests
+	requests audit.Requests
 }
 
-// counted counts the requests of what is done.
-func counted(l *lab.Lab, name string, do func() error) (phase, error) {
-	mark, err := l.Audit.Mark()
+// counted runs a function and returns the requests meanwhile.
+func counted(srv *server.Server, name string, do func() error) (phase, error) {
+	mark, err := srv.Audit.Mark()
 	if err != nil {
 		return phase{}, err
 	}
-	begun := time.Now()
+	began := time.Now()
 	if err := do(); err != nil {
 		return phase{}, err
 	}
-	took := time.Since(begun)
-	requests, err := l.Audit.Since(mark)
+	took := time.Since(began)
+	requests, err := srv.Audit.Since(mark)
 	return phase{name: name, took: took, requests: requests}, err
 }
 
-// requests counts what the operator asks of the API server when PVCs fall due and when they don't.
-func requests(ctx context.Context, b *bench, l *lab.Lab) (err error) {
-	p, err := b.working(ctx, l)
+// requests counts the operator's requests when PVCs fall due and when nothing is due.
+func requests(ctx context.Context, b *bench, srv *server.Server) (err error) {
+	o, err := b.startOperator(ctx, srv)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.Stop()) }()
-	fresh, err := b.firstSnapshots(ctx, l, p)
+	defer func() { err = errors.Join(err, o.Stop()) }()
+	fresh, err := b.firstSnapshots(ctx, srv, o)
 	if err != nil {
 		return err
 	}
-	tick, err := b.tick(ctx, l, p)
+	tick, err := b.tick(ctx, srv, o)
 	if err != nil {
 		return err
 	}
-	b.say("nothing to do for %s", b.idle)
-	idle, err := counted(l, fmt.Sprintf("idle for %s", b.idle), func() error { return sleep(ctx, b.idle) })
+	b.progressf("idle for %s", b.idle)
+	idle, err := counted(srv, fmt.Sprintf("idle for %s", b.idle), func() error { return sleep(ctx, b.idle) })
 	if err != nil {
 		return err
 	}
 	for _, ph := range []phase{fresh, tick} {
-		writes := float64(ph.requests.Of(snapshotsResource, writeVerbs...)) / float64(b.claims)
+		writes := float64(len(ph.requests.Of(snapshotsResource, writeVerbs...))) / float64(b.claims)
 		b.row(report.Row{
 			What: "API writes per snapshot, " + ph.name, Measured: ratioText(writes) + failures(ph.requests),
 			Values: map[string]float64{"measured": writes},
 		}.Exactly(writes, 1, "1"))
-		status := float64(ph.requests.Of(statusResource, writeVerbs...))
+		status := float64(len(ph.requests.Of(statusResource, writeVerbs...)))
 		most := 1 + float64(ph.took/statusInterval)
 		b.row(report.Row{
 			What:     fmt.Sprintf("status writes, %s (%.1f s)", ph.name, ph.took.Seconds()),
 			Measured: strconv.Itoa(int(status)), Values: map[string]float64{"measured": status},
 		}.AtMost(status, most, fmt.Sprintf("%.0f: one per %s", most, statusInterval)))
 	}
-	busy := float64(idle.requests.Busy())
+	busy := float64(len(idle.requests.Busy()))
 	b.row(report.Row{
 		What: "requests, " + idle.name + ", but leases and watches", Measured: strconv.Itoa(int(busy)),
 		Values: map[string]float64{"measured": busy},
@@ -102,83 +103,81 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// firstSnapshots has a new schedule take one of each PVC.
-func (b *bench) firstSnapshots(ctx context.Context, l *lab.Lab, p *lab.Process) (phase, error) {
+// firstSnapshots lets a new schedule take a snapshot of each PVC.
+func (b *bench) firstSnapshots(ctx context.Context, srv *server.Server, o *server.Operator) (phase, error) {
 	const namespace = "fresh"
-	if err := l.Namespace(ctx, namespace); err != nil {
+	if err := srv.Namespace(ctx, namespace); err != nil {
 		return phase{}, err
 	}
-	if err := seedClaims(ctx, l, namespace, b.claims); err != nil {
+	if err := seedClaims(ctx, srv, namespace, b.claims); err != nil {
 		return phase{}, err
 	}
-	schedule := lab.Schedule(namespace, scheduleName, time.Time{}, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: interval})
-	return counted(l, "a new schedule", func() error {
-		if err := l.Create(ctx, schedule); err != nil {
+	schedule := server.Schedule(namespace, scheduleName, time.Time{}, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: interval})
+	return counted(srv, "a new schedule", func() error {
+		if err := srv.Create(ctx, schedule); err != nil {
 			return err
 		}
-		return errors.Join(l.Settled(ctx, client.ObjectKeyFromObject(schedule), b.claims, b.claims), p.Quiesce(ctx))
+		return errors.Join(srv.WaitForStatus(ctx, client.ObjectKeyFromObject(schedule), b.claims, b.claims), o.WaitIdle(ctx))
 	})
 }
 
-// tick has a schedule take one more snapshot of each PVC, where all that there are are ready.
-func (b *bench) tick(ctx context.Context, l *lab.Lab, p *lab.Process) (phase, error) {
-	e, err := newEstate(ctx, l, "tick", b.claims)
+// tick lets a schedule take another snapshot of each PVC, when all others are ready.
+func (b *bench) tick(ctx context.Context, srv *server.Server, o *server.Operator) (phase, error) {
+	d, err := newDataset(ctx, srv, "tick", b.claims)
 	if err != nil {
 		return phase{}, err
 	}
-	if err := e.rest(ctx, p, b.claims); err != nil {
+	if err := d.waitIdle(ctx, o, b.claims); err != nil {
 		return phase{}, err
 	}
-	if err := e.makeReady(ctx); err != nil {
+	if err := d.makeReady(ctx); err != nil {
 		return phase{}, err
 	}
-	if err := p.Quiesce(ctx); err != nil {
+	if err := o.WaitIdle(ctx); err != nil {
 		return phase{}, err
 	}
-	return counted(l, "a tick", func() error {
-		err := e.patch(ctx, func(s *v1alpha1.SnapshotSchedule) {
+	return counted(srv, "a tick", func() error {
+		err := d.patch(ctx, func(s *v1alpha1.SnapshotSchedule) {
 			s.Annotations = map[string]string{v1alpha1.AnnotationRequestedAt: time.Now().UTC().Format(time.RFC3339)}
 		})
 		if err != nil {
 			return err
 		}
-		return e.rest(ctx, p, 2*b.claims)
+		return d.waitIdle(ctx, o, 2*b.claims)
 	})
 }
 
-// makeReady does what the snapshot controllers would do.
-func (e *estate) makeReady(ctx context.Context) error {
+// makeReady sets the status of all snapshots, as the snapshot controllers do.
+func (d *dataset) makeReady(ctx context.Context) error {
 	var all snapshotv1.VolumeSnapshotList
-	if err := e.lab.Client.List(ctx, &all, client.InNamespace(e.schedule.Namespace)); err != nil {
+	if err := d.server.Client.List(ctx, &all, client.InNamespace(d.schedule.Namespace)); err != nil {
 		return err
 	}
-	full := e.snapshot(e.claims[0], 0)
-	s := e.lab.Seed(ctx)
+	status := d.snapshot(d.claims[0], 0).Status
+	seed := d.server.Seed(ctx)
 	for i := range all.Items {
 		o := &all.Items[i]
-		o.TypeMeta, o.Status = full.TypeMeta, full.Status
-		o.ResourceVersion = ""
-		s.Put(o)
+		o.Status, o.ResourceVersion = status, ""
+		seed.Put(o)
 	}
-	return s.Close()
+	return seed.Close()
 }
 
-// requestTable shows requests by verb and resource, leases left out.
+// requestTable counts requests by verb and resource, without those for leases.
 func requestTable(title string, phases ...phase) report.Table {
 	t := report.Table{Title: title, Header: []string{"request"}}
-	all := map[string]lab.Request{}
+	kinds := map[string]int{}
+	var counts []map[string]int
 	for _, ph := range phases {
 		t.Header = append(t.Header, ph.name)
-		for r := range ph.requests {
-			if r.Resource != "leases" {
-				all[r.String()] = r
-			}
-		}
+		count := ph.requests.Where(func(r audit.Request) bool { return r.Resource != "leases" }).Counts()
+		counts = append(counts, count)
+		maps.Copy(kinds, count)
 	}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		row := []string{name}
-		for _, ph := range phases {
-			row = append(row, strconv.Itoa(ph.requests[all[name]]))
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		row := []string{kind}
+		for _, count := range counts {
+			row = append(row, strconv.Itoa(count[kind]))
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -188,19 +187,14 @@ func requestTable(title string, phases ...phase) report.Table {
 	return t
 }
 
-// failures tells of writes that came to nothing: an API server that has too much to do answers 504,
-// and what is tried again may have been done already.
-func failures(requests lab.Requests) string {
-	n := 0
-	for r, count := range requests {
-		if r.Resource == snapshotsResource && r.Failed != 0 && slices.Contains(writeVerbs, r.Verb) {
-			n += count
-		}
-	}
-	if n == 0 {
+// failures reports writes that failed: a busy API server answers 504, and a write that is repeated may have
+// succeeded before.
+func failures(requests audit.Requests) string {
+	failed := requests.Of(snapshotsResource, writeVerbs...).Where(audit.Request.Failed)
+	if len(failed) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (%d failed)", n)
+	return fmt.Sprintf(" (%d failed)", len(failed))
 }
 
 func ratioText(n float64) string { return strconv.FormatFloat(n, 'g', 4, 64) }

@@ -11,31 +11,32 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/test/bench/internal/lab"
 	"mapcontroller.dev/snapshotschedule/test/bench/internal/report"
+	"mapcontroller.dev/snapshotschedule/test/bench/internal/server"
 )
 
-// restarts starts operators where one snapshot is due, and bare lists of the same objects, in turns.
-// It weighs the last operator.
-func (b *bench) restarts(ctx context.Context, e *estate, total int) (last weight, err error) {
-	late := e.claims[len(e.claims)/2]
-	if err := e.lab.Drop(ctx, e.snapshot(late, 0)); err != nil {
+// restarts starts operators while one snapshot is due, and bare lists of the same objects, in turns. It returns
+// the footprint of the last operator.
+func (b *bench) restarts(ctx context.Context, d *dataset, total int) (last footprint, err error) {
+	due := d.claims[len(d.claims)/2]
+	if err := d.server.Drop(ctx, d.snapshot(due, 0)); err != nil {
 		return last, err
 	}
-	var starts, lists []arrival
+	var starts, lists []startup
 	for round := range min(3, b.rounds) {
-		list, err := b.bareList(ctx, e.lab)
+		list, err := b.bareList(ctx, d.server)
 		if err != nil {
 			return last, err
 		}
-		start, w, err := b.firstDue(ctx, e, late, total)
+		start, w, err := b.firstDue(ctx, d, due, total)
 		if err != nil {
 			return last, err
 		}
-		b.say("%d snapshots, round %d: bare list after %.2f s, first due snapshot after %.2f s; CPU until then %.2f s, %.2f s",
+		b.progressf("%d snapshots, round %d: bare list after %.2f s, first due snapshot after %.2f s; CPU until then %.2f s, %.2f s",
 			total, round+1, list.after.Seconds(), start.after.Seconds(), list.cpu.Seconds(), start.cpu.Seconds())
 		starts, lists, last = append(starts, start), append(lists, list), w
 	}
@@ -43,12 +44,12 @@ func (b *bench) restarts(ctx context.Context, e *estate, total int) (last weight
 	return last, nil
 }
 
-// arrival is how long after its start a program got somewhere, and its CPU until then.
-type arrival struct{ after, cpu time.Duration }
+// startup is the time and CPU of a program from its start until it reached its goal.
+type startup struct{ after, cpu time.Duration }
 
-func (b *bench) restartRows(total int, starts, lists []arrival) {
-	compare := func(what string, of func(arrival) time.Duration) (report.Row, float64) {
-		middle := func(all []arrival) float64 {
+func (b *bench) restartRows(total int, starts, lists []startup) {
+	compare := func(what string, of func(startup) time.Duration) (report.Row, float64) {
+		middle := func(all []startup) float64 {
 			var values []time.Duration
 			for _, one := range all {
 				values = append(values, of(one))
@@ -64,69 +65,69 @@ func (b *bench) restartRows(total int, starts, lists []arrival) {
 		}, start / list
 	}
 	took, ratio := compare(fmt.Sprintf("restart with %d snapshots: to the first due one", total),
-		func(a arrival) time.Duration { return a.after })
+		func(a startup) time.Duration { return a.after })
 	b.row(took.AtMost(ratio, 1.5, "1.5 ×"))
-	used, _ := compare("the same: CPU of the client until then", func(a arrival) time.Duration { return a.cpu })
+	used, _ := compare("the same: CPU of the client until then", func(a startup) time.Duration { return a.cpu })
 	b.row(used)
 }
 
-func (b *bench) bareList(ctx context.Context, l *lab.Lab) (list arrival, err error) {
-	p, err := l.StartBareList(ctx, b.manifest)
+func (b *bench) bareList(ctx context.Context, srv *server.Server) (list startup, err error) {
+	c, err := srv.StartBareList(ctx, b.manifest)
 	if err != nil {
 		return list, err
 	}
-	defer func() { err = errors.Join(err, p.Stop()) }()
-	if err := p.Done(); err != nil {
+	defer func() { err = errors.Join(err, c.Stop()) }()
+	if err := c.Wait(); err != nil {
 		return list, err
 	}
-	list.after = time.Since(p.Started)
-	list.cpu, err = p.CPU()
+	list.after = time.Since(c.Started)
+	list.cpu, err = c.CPU()
 	return list, err
 }
 
-// firstDue starts an operator, and takes it as arrived when the one snapshot that is due is there.
-// The operator is weighed when it rests, and the snapshot removed.
+// firstDue starts an operator and waits for the one snapshot that is due. It returns the operator's footprint once
+// it is idle, and removes the snapshot.
 func (b *bench) firstDue(
-	ctx context.Context, e *estate, late *corev1.PersistentVolumeClaim, total int,
-) (start arrival, w weight, err error) {
-	seen, err := e.lab.WatchSnapshots(ctx, late.Namespace)
+	ctx context.Context, d *dataset, due *corev1.PersistentVolumeClaim, total int,
+) (start startup, f footprint, err error) {
+	w, err := d.server.WatchSnapshots(ctx, due.Namespace)
 	if err != nil {
-		return start, w, err
+		return start, f, err
 	}
-	defer seen.Stop()
-	p, err := e.lab.StartOperator(ctx, b.operator, b.manifest)
+	defer w.Stop()
+	o, err := d.server.StartOperator(ctx, b.operator, b.manifest)
 	if err != nil {
-		return start, w, err
+		return start, f, err
 	}
-	defer func() { err = errors.Join(err, p.Stop(), forget(ctx, e.lab, late)) }()
-	alive, cancel := p.While(ctx)
+	defer func() { err = errors.Join(err, o.Stop(), dropNewest(ctx, d.server, due)) }()
+	alive, cancel := o.WithContext(ctx)
 	defer cancel()
-	if err := seen.Await(alive, lab.Added, 1); err != nil {
-		return start, w, err
+	if err := w.Wait(alive, watch.Added, 1); err != nil {
+		return start, f, err
 	}
-	start.after = seen.Times(lab.Added)[0].Sub(p.Started)
-	if start.cpu, err = p.CPU(); err != nil {
-		return start, w, err
+	start.after = w.Times(watch.Added)[0].Sub(o.Started)
+	if start.cpu, err = o.CPU(); err != nil {
+		return start, f, err
 	}
-	if err := e.rest(ctx, p, total); err != nil {
-		return start, w, err
+	if err := d.waitIdle(ctx, o, total); err != nil {
+		return start, f, err
 	}
-	w.claims, w.snapshots = len(e.claims), total
-	err = w.now(ctx, p)
-	return start, w, err
+	f.claims, f.snapshots = len(d.claims), total
+	err = f.measure(ctx, o)
+	return start, f, err
 }
 
-// forget removes what the operator has just created of a PVC.
-func forget(ctx context.Context, l *lab.Lab, claim *corev1.PersistentVolumeClaim) error {
+// dropNewest removes the snapshot of a PVC that the operator has just created.
+func dropNewest(ctx context.Context, srv *server.Server, claim *corev1.PersistentVolumeClaim) error {
 	var all snapshotv1.VolumeSnapshotList
-	err := l.Client.List(ctx, &all, client.InNamespace(claim.Namespace),
+	err := srv.Client.List(ctx, &all, client.InNamespace(claim.Namespace),
 		client.MatchingLabels{v1alpha1.LabelMapKey: string(claim.UID)})
 	if err != nil {
 		return err
 	}
 	for i := range all.Items {
 		if all.Items[i].Status == nil {
-			if err := l.Drop(ctx, &all.Items[i]); err != nil {
+			if err := srv.Drop(ctx, &all.Items[i]); err != nil {
 				return err
 			}
 		}

@@ -8,18 +8,18 @@ import (
 	"testing"
 	"time"
 
-	"mapcontroller.dev/snapshotschedule/test/bench/internal/lab"
-	"mapcontroller.dev/snapshotschedule/test/bench/internal/proc"
 	"mapcontroller.dev/snapshotschedule/test/bench/internal/report"
+	"mapcontroller.dev/snapshotschedule/test/internal/audit"
+	"mapcontroller.dev/snapshotschedule/test/internal/process"
 )
 
-func TestFanOutRows(t *testing.T) {
+func TestFanOutRowsCompareWithinRounds(t *testing.T) {
 	b := &bench{size: size{claims: 1000}}
 	at := func(rate float64, cpu time.Duration) burst {
 		return burst{rate: rate, cpu: cpu, server: time.Millisecond, first: time.Millisecond}
 	}
 	const bareCPU = 200 * time.Microsecond
-	// The machine is at half its speed in the second round: neighbours are compared.
+	// The machine has half its speed in the second round: bursts of the same round are compared.
 	b.fanOutRows(
 		[]burst{at(1000, bareCPU), at(500, 2*bareCPU), at(1000, bareCPU)},
 		[]burst{at(950, 320*time.Microsecond), at(475, 640*time.Microsecond), at(100, bareCPU)},
@@ -33,15 +33,15 @@ func TestFanOutRows(t *testing.T) {
 	}
 }
 
-func TestSizeRows(t *testing.T) {
-	b := &bench{size: size{claims: 1000, perClaim: 40}}
-	at := func(claims, snapshots int, heap, resident float64) weight {
-		return weight{
+func TestSizeRowsAndPredictions(t *testing.T) {
+	b := &bench{size: size{claims: 1000, snapshotsPerClaim: 40}}
+	at := func(claims, snapshots int, heap, resident float64) footprint {
+		return footprint{
 			claims: claims, snapshots: snapshots, heap: heap, cpu: time.Duration(snapshots) * 100 * time.Microsecond,
-			memory: proc.Memory{Resident: int64(resident), Peak: int64(resident) + 10e6, Anonymous: int64(resident) - 40e6},
+			memory: process.Memory{Resident: int64(resident), Peak: int64(resident) + 10e6, Anonymous: int64(resident) - 40e6},
 		}
 	}
-	b.sizeRows([]weight{
+	b.sizeRows([]footprint{
 		at(0, 0, 8e6, 60e6), at(1000, 20_000, 30e6, 90e6), at(1000, 40_000, 50e6, 121e6), at(1000, 80_000, 90e6, 200e6),
 		at(1000, 100_000, 110e6, 250e6),
 	})
@@ -63,29 +63,29 @@ func TestSizeRows(t *testing.T) {
 	}
 }
 
-func TestRequestTable(t *testing.T) {
-	create, lease := lab.Request{Verb: "create", Resource: snapshotsResource}, lab.Request{Verb: "update", Resource: "leases"}
-	get := lab.Request{Verb: "get", Resource: "snapshotschedules"}
+func TestRequestTableLeavesOutLeases(t *testing.T) {
+	create, lease := audit.Request{Verb: "create", Resource: snapshotsResource}, audit.Request{Verb: "update", Resource: "leases"}
+	get := audit.Request{Verb: "get", Resource: "snapshotschedules"}
 	got := requestTable("x",
-		phase{name: "one", requests: lab.Requests{create: 3, lease: 9}},
-		phase{name: "other", requests: lab.Requests{get: 1}})
+		phase{name: "one", requests: audit.Requests{create, create, create, lease}},
+		phase{name: "other", requests: audit.Requests{get}})
 	want := [][]string{{"create volumesnapshots", "3", "0"}, {"get snapshotschedules", "0", "1"}}
 	if !slices.Equal(got.Header, []string{"request", "one", "other"}) || len(got.Rows) != 2 ||
 		!slices.Equal(got.Rows[0], want[0]) || !slices.Equal(got.Rows[1], want[1]) {
 		t.Errorf("got %+v", got)
 	}
 	if none := requestTable("x", phase{name: "idle"}); len(none.Rows) != 1 || none.Rows[0][0] != "none" {
-		t.Errorf("of nothing: %+v", none)
+		t.Errorf("without requests: %+v", none)
 	}
 }
 
-func TestFailures(t *testing.T) {
-	fine := lab.Requests{{Verb: "delete", Resource: snapshotsResource}: 5, {Verb: "get", Resource: snapshotsResource, Failed: 404}: 3}
+func TestFailuresCountsFailedWrites(t *testing.T) {
+	fine := audit.Requests{{Verb: "delete", Resource: snapshotsResource, Code: 200}, {Verb: "get", Resource: snapshotsResource, Code: 404}}
 	if got := failures(fine); got != "" {
 		t.Errorf("got %q where no write failed", got)
 	}
-	fine[lab.Request{Verb: "delete", Resource: snapshotsResource, Failed: 504}] = 2
-	if got := failures(fine); got != " (2 failed)" {
+	timeout := audit.Request{Verb: "delete", Resource: snapshotsResource, Code: 504}
+	if got := failures(append(fine, timeout, timeout)); got != " (2 failed)" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -6,77 +6,50 @@ package deploy
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
+	"net/http"
 	"os/exec"
-	"path/filepath"
 	"strings"
 
-	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	k8sruntime "k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/internal/audit"
+	local "mapcontroller.dev/snapshotschedule/test/internal/cluster"
 )
 
-// root is that of the repository, seen from this folder.
+// root is the repository's root, relative to this folder.
 const root = "../.."
 
-// Cluster is a local cluster with a node, seen by an administrator.
+// Cluster is a local cluster with a node, as an administrator reaches it.
 type Cluster struct {
 	Client client.Client
 	Kube   kubernetes.Interface
-	// Dir is the cluster's folder, Containerd the socket of the node's containerd.
-	Dir, Containerd string
+	State  local.State
 }
 
-// connect finds the cluster that "make test-deploy" has brought up.
+// connect finds the cluster that "make test-deploy" has started.
 func connect() (*Cluster, error) {
 	const how = "run these tests with: make test-deploy"
-	kubeconfig, dir := os.Getenv("KUBECONFIG"), os.Getenv("SNAPSCHED_CLUSTER_DIR")
-	if kubeconfig == "" || dir == "" {
-		return nil, errors.New("KUBECONFIG and SNAPSCHED_CLUSTER_DIR are not both set; " + how)
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "cluster.json"))
+	config, state, err := local.Find()
 	if err != nil {
-		return nil, fmt.Errorf("no local cluster: %w; %s", err, how)
-	}
-	var state struct {
-		Node       bool
-		Containerd string
-	}
-	if err := json.Unmarshal(text, &state); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w; %s", err, how)
 	}
 	if !state.Node {
 		return nil, errors.New("the local cluster has no node; " + how)
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		return nil, err
-	}
-	config.QPS = -1
-	scheme := k8sruntime.NewScheme()
-	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
-	utilruntime.Must(snapshotv1.AddToScheme(scheme))
-	utilruntime.Must(v1alpha1.AddToScheme(scheme))
-	c := &Cluster{Dir: dir, Containerd: state.Containerd}
-	if c.Client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
+	c := &Cluster{State: state}
+	if c.Client, err = client.New(config, client.Options{Scheme: local.Scheme}); err != nil {
 		return nil, err
 	}
 	c.Kube, err = kubernetes.NewForConfig(config)
 	return c, err
 }
 
-// run runs a program in the root of the repository and returns what it prints.
+// run runs a program in the root of the repository and returns its stdout.
 func run(ctx context.Context, stdin []byte, name string, args ...string) string {
 	GinkgoHelper()
 	cmd := exec.CommandContext(ctx, name, args...)
@@ -93,29 +66,11 @@ func kubectl(ctx context.Context, args ...string) string {
 	return run(ctx, nil, "kubectl", args...)
 }
 
-// forbidden are the requests of the operator that were denied, as the audit log
-// has them.
-func (c *Cluster) forbidden() []string {
+// forbidden returns the operator's requests that were denied.
+func (c *Cluster) forbidden() audit.Requests {
 	GinkgoHelper()
-	text, err := os.ReadFile(filepath.Join(c.Dir, "audit.log"))
+	requests, err := audit.Log{Path: c.State.AuditLog(), User: local.OperatorUser(system)}.Since(0)
 	Expect(err).NotTo(HaveOccurred())
-	var denied []string
-	requests := 0
-	for line := range bytes.Lines(text) {
-		var event struct {
-			Verb, RequestURI string
-			User             struct{ Username string }
-			ResponseStatus   struct{ Code int }
-		}
-		// The last line may be half written.
-		if json.Unmarshal(line, &event) != nil || event.User.Username != operatorUser {
-			continue
-		}
-		requests++
-		if event.ResponseStatus.Code == 403 {
-			denied = append(denied, event.Verb+" "+event.RequestURI)
-		}
-	}
-	Expect(requests).NotTo(BeZero(), "the audit log should hold the operator's requests")
-	return denied
+	Expect(requests).NotTo(BeEmpty(), "the audit log should hold the operator's requests")
+	return requests.Where(func(r audit.Request) bool { return r.Code == http.StatusForbidden })
 }

@@ -18,23 +18,23 @@ import (
 )
 
 var _ = Describe("config/default on a node", Ordered, func() {
-	// A takeover after a crash takes less than the interval of steady, so none of
-	// its slots may be lost; brisk shows for how long nothing was taken.
+	// A takeover after a crash takes less than the interval of slow, so none of its slots may be missed. fast
+	// shows how long no snapshot was taken.
 	const (
-		steadyInterval = 30 * time.Second
-		briskInterval  = 2 * time.Second
-		// The lease runs out after 15 s and is looked at every 2 s and a bit; the
-		// first snapshot then waits for its slot.
+		slowInterval = 30 * time.Second
+		fastInterval = 2 * time.Second
+		// The lease expires after 15 s and is checked every 2 s or more. Then the first snapshot waits for its
+		// slot.
 		crashPause = 25 * time.Second
-		// A lease that is given up is taken at the next look.
+		// A lease that is released is acquired at the next check.
 		handoverPause = 12 * time.Second
 	)
-	var steady, brisk *workload
+	var slow, fast *workload
 
-	// paused reports the longest time without a snapshot in brisk since a moment.
+	// paused reports and returns the longest time without a snapshot in fast since a time.
 	paused := func(ctx context.Context, what string, since time.Time) time.Duration {
-		pause := brisk.pause(ctx, since)
-		tell("%s: at most %s without a snapshot", what, pause)
+		pause := fast.pause(ctx, since)
+		reportf("%s: at most %s without a snapshot", what, pause)
 		return pause
 	}
 
@@ -42,7 +42,7 @@ var _ = Describe("config/default on a node", Ordered, func() {
 		start := time.Now()
 		run(ctx, kustomize(ctx, firstTag), "kubectl", "apply", "--server-side", "-f", "-")
 		eventuallyAvailable(ctx)
-		tell("available %s after kubectl apply", time.Since(start).Round(time.Second/10))
+		reportf("available %s after kubectl apply", time.Since(start).Round(time.Second/10))
 		for _, p := range pods(ctx) {
 			c := p.Spec.Containers[0]
 			Expect(c.LivenessProbe.HTTPGet.Path).To(Equal("/healthz"))
@@ -58,22 +58,22 @@ var _ = Describe("config/default on a node", Ordered, func() {
 		ns := &corev1.Namespace{}
 		Expect(cluster.Client.Get(ctx, client.ObjectKey{Name: system}, ns)).To(Succeed())
 		Expect(ns.Labels).To(HaveKeyWithValue("pod-security.kubernetes.io/enforce", "restricted"))
-		loose := inpodPod(system, "loose", "look")
-		loose.Spec.Containers[0].SecurityContext = nil
-		Expect(cluster.Client.Create(ctx, loose)).To(MatchError(ContainSubstring(`violates PodSecurity "restricted`)))
+		unrestricted := inpodPod(system, "unrestricted", "inspect")
+		unrestricted.Spec.Containers[0].SecurityContext = nil
+		Expect(cluster.Client.Create(ctx, unrestricted)).To(MatchError(ContainSubstring(`violates PodSecurity "restricted`)))
 	})
 
 	It("takes snapshots", func(ctx context.Context) {
-		eventuallyLed(ctx, "")
-		steady = newWorkload(ctx, "steady", steadyInterval, 3)
-		brisk = newWorkload(ctx, "brisk", briskInterval, 2)
-		brisk.goesOn(ctx)
-		steady.goesOn(ctx)
+		eventuallyLeader(ctx, "")
+		slow = newWorkload(ctx, "slow", slowInterval, 3)
+		fast = newWorkload(ctx, "fast", fastInterval, 2)
+		fast.expectSnapshots(ctx)
+		slow.expectSnapshots(ctx)
 	}, NodeTimeout(3*time.Minute))
 
-	It("runs as nobody, with no rights over the machine and a root that can't be written", func(ctx context.Context) {
+	It("runs as nobody, without capabilities and with a read-only root filesystem", func(ctx context.Context) {
 		pod, _ := leader(ctx)
-		Expect(lookInto(ctx, pod)).To(And(
+		Expect(inspect(ctx, pod)).To(And(
 			HaveKeyWithValue("Name", "manager"),
 			HaveKeyWithValue("Uid", "65532 65532 65532 65532"),
 			HaveKeyWithValue("Gid", "65532 65532 65532 65532"),
@@ -85,7 +85,7 @@ var _ = Describe("config/default on a node", Ordered, func() {
 			HaveKeyWithValue("root", HavePrefix("ro,"))))
 	}, NodeTimeout(2*time.Minute))
 
-	It("serves its metrics through the Service, to those who may read them", func(ctx context.Context) {
+	It("serves its metrics through the Service to authorized clients only", func(ctx context.Context) {
 		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "observer"}}
 		Expect(cluster.Client.Create(ctx, ns)).To(Succeed())
 		for _, name := range []string{"reader", "stranger"} {
@@ -109,39 +109,39 @@ var _ = Describe("config/default on a node", Ordered, func() {
 		const token = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 		Expect(scrape("without-token", "reader")).To(HavePrefix("401\n"))
 		Expect(scrape("stranger", "stranger", token)).To(HavePrefix("403\n"))
-		// Either replica may answer; only the leader has something to tell.
-		const leads, standsBy = "\nsnapshotschedule_active 1\n", "\nsnapshotschedule_active 0\n"
-		created := ContainSubstring("\nsnapshotschedule_snapshots_created_total{namespace=%q,schedule=%q} ", steady.namespace, steady.schedule.Name)
+		// Either replica may answer. Only the leader has metrics of snapshots.
+		const leads, standby = "\nsnapshotschedule_active 1\n", "\nsnapshotschedule_active 0\n"
+		created := ContainSubstring("\nsnapshotschedule_snapshots_created_total{namespace=%q,schedule=%q} ", slow.namespace, slow.schedule.Name)
 		Expect(scrape("leader", "reader", token, leads)).To(And(HavePrefix("200\n"), ContainSubstring(leads), created))
-		Expect(scrape("standby", "reader", token, standsBy)).To(And(HavePrefix("200\n"), ContainSubstring(standsBy), Not(created)))
+		Expect(scrape("standby", "reader", token, standby)).To(And(HavePrefix("200\n"), ContainSubstring(standby), Not(created)))
 	}, NodeTimeout(3*time.Minute))
 
-	It("goes on when the leader's container is killed", func(ctx context.Context) {
+	It("keeps taking snapshots when the leader's container is killed", func(ctx context.Context) {
 		since := time.Now()
 		name, identity := leader(ctx)
-		id := strings.TrimPrefix(podNamed(ctx, name).Status.ContainerStatuses[0].ContainerID, "containerd://")
-		run(ctx, nil, "ctr", "--address", cluster.Containerd, "--namespace", "k8s.io", "tasks", "kill", "--signal", "SIGKILL", id)
+		id := strings.TrimPrefix(getPod(ctx, name).Status.ContainerStatuses[0].ContainerID, "containerd://")
+		run(ctx, nil, "ctr", "--address", cluster.State.Containerd, "--namespace", "k8s.io", "tasks", "kill", "--signal", "SIGKILL", id)
 		// The other replica, or the same pod with a new process: kubelet is fast.
-		eventuallyLed(ctx, identity)
-		brisk.goesOn(ctx)
+		eventuallyLeader(ctx, identity)
+		fast.expectSnapshots(ctx)
 		Expect(paused(ctx, "leader killed", since)).To(BeNumerically("<", crashPause))
-		Eventually(func() int32 { return podNamed(ctx, name).Status.ContainerStatuses[0].RestartCount }).WithContext(ctx).
+		Eventually(func() int32 { return getPod(ctx, name).Status.ContainerStatuses[0].RestartCount }).WithContext(ctx).
 			Should(BeEquivalentTo(1), "kubelet should start it again")
 		eventuallyAvailable(ctx)
 	}, NodeTimeout(3*time.Minute))
 
-	It("goes on when the leader's pod is deleted by force", func(ctx context.Context) {
+	It("keeps taking snapshots when the leader's pod is force-deleted", func(ctx context.Context) {
 		since := time.Now()
 		name, identity := leader(ctx)
 		kubectl(ctx, "-n", system, "delete", "pod", name, "--grace-period=0", "--force")
-		eventuallyLed(ctx, identity)
-		brisk.goesOn(ctx)
-		Expect(paused(ctx, "leader's pod deleted by force", since)).To(BeNumerically("<", crashPause))
+		eventuallyLeader(ctx, identity)
+		fast.expectSnapshots(ctx)
+		Expect(paused(ctx, "leader's pod force-deleted", since)).To(BeNumerically("<", crashPause))
 		eventuallyAvailable(ctx)
 		Expect(pods(ctx)).NotTo(ContainElement(HaveField("Name", name)))
 	}, NodeTimeout(3*time.Minute))
 
-	It("comes back after the node was drained", func(ctx context.Context) {
+	It("takes snapshots again after the node was drained", func(ctx context.Context) {
 		since := time.Now()
 		before := pods(ctx)
 		DeferCleanup(func(ctx context.Context) { kubectl(ctx, "uncordon", "local") })
@@ -151,21 +151,21 @@ var _ = Describe("config/default on a node", Ordered, func() {
 			Expect(p.Status.Phase).To(Equal(corev1.PodPending))
 		}
 		_, identity := leader(ctx)
-		Expect(identity).To(BeEmpty(), "a leader that is asked to end should give up its lease")
+		Expect(identity).To(BeEmpty(), "a leader should release its lease on SIGTERM")
 		kubectl(ctx, "uncordon", "local")
 		eventuallyAvailable(ctx)
-		brisk.goesOn(ctx)
+		fast.expectSnapshots(ctx)
 		Expect(paused(ctx, "node drained", since)).To(BeNumerically("<", crashPause))
 	}, NodeTimeout(3*time.Minute))
 
-	It("is upgraded to another image while slots are served", func(ctx context.Context) {
+	It("takes snapshots during an upgrade to another image", func(ctx context.Context) {
 		since := time.Now()
 		before := pods(ctx)
 		old := before[0].Status.ContainerStatuses[0].ImageID
 		run(ctx, kustomize(ctx, secondTag), "kubectl", "apply", "--server-side", "-f", "-")
 		kubectl(ctx, "-n", system, "rollout", "status", "deployment", deploymentName, "--timeout=2m")
 		eventuallyAvailable(ctx)
-		brisk.goesOn(ctx)
+		fast.expectSnapshots(ctx)
 		Expect(paused(ctx, "rolling update", since)).To(BeNumerically("<", handoverPause))
 		after := pods(ctx)
 		Expect(after).To(HaveLen(2))
@@ -176,31 +176,31 @@ var _ = Describe("config/default on a node", Ordered, func() {
 		}
 	}, NodeTimeout(4*time.Minute))
 
-	It("has lost no slot and served none twice", func(ctx context.Context) {
-		steady.goesOn(ctx)
-		brisk.goesOn(ctx)
-		for _, w := range []*workload{steady, brisk} {
+	It("has missed no slot and taken none twice", func(ctx context.Context) {
+		slow.expectSnapshots(ctx)
+		fast.expectSnapshots(ctx)
+		for _, w := range []*workload{slow, fast} {
 			w.suspend(ctx)
 			w.expectReady(ctx)
 		}
-		slots := steady.expectEverySlot(ctx, steady.newest(ctx))
-		served := 0
-		for _, claim := range brisk.claims {
-			served += len(brisk.taken(ctx, claim))
+		slots := slow.expectEverySlot(ctx, slow.newest(ctx))
+		taken := 0
+		for _, claim := range fast.claims {
+			taken += len(fast.taken(ctx, claim))
 		}
-		tell("%d slots of every %s: none lost, none served twice; %d of every %s: none served twice",
-			slots, steadyInterval, served, briskInterval)
+		reportf("%d slots with interval %s: none missed, none taken twice; %d snapshots with interval %s: no slot taken twice",
+			slots, slowInterval, taken, fastInterval)
 	}, NodeTimeout(3*time.Minute))
 
-	It("has needed no right that it does not have, and made no trouble", func(ctx context.Context) {
+	It("made no request that is not permitted, and caused no warnings", func(ctx context.Context) {
 		Expect(cluster.forbidden()).To(BeEmpty())
-		for _, namespace := range []string{system, steady.namespace, brisk.namespace} {
+		for _, namespace := range []string{system, slow.namespace, fast.namespace} {
 			Expect(warnings(ctx, namespace)).To(BeEmpty())
 		}
 	})
 })
 
-// tell adds a line to the report, for people.
-func tell(format string, args ...any) {
+// reportf adds a line to the report.
+func reportf(format string, args ...any) {
 	AddReportEntry(fmt.Sprintf(format, args...), ReportEntryVisibilityAlways)
 }

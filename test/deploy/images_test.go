@@ -14,8 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// The image that is installed, the one that it is upgraded to, and the suite's
-// own.
+// The image that is installed, the one for the upgrade, and the image of the program inpod.
 const (
 	repository = "localhost/snapshotschedule"
 	firstTag   = "one"
@@ -23,12 +22,11 @@ const (
 	inpodImage = "localhost/inpod:test"
 )
 
-// buildImages makes the images as people do who have no container engine, and
-// loads them into the node.
+// buildImages builds the images without a container engine and loads them into the node.
 func buildImages(ctx context.Context) {
 	GinkgoHelper()
 	dir := GinkgoT().TempDir()
-	load := []string{"-C", "hack/cluster", "run", ".", "load", "--dir", cluster.Dir}
+	load := []string{"-C", "hack/cluster", "run", ".", "load", "--dir", cluster.State.Dir}
 	for _, tag := range []string{firstTag, secondTag} {
 		archive := filepath.Join(dir, tag+".tar")
 		run(ctx, nil, "make", "--no-print-directory", "image", "IMG="+repository+":"+tag, "IMAGE_ARCHIVE="+archive)
@@ -40,8 +38,7 @@ func buildImages(ctx context.Context) {
 	run(ctx, nil, "go", append(load, archive)...)
 }
 
-// kustomize builds config/default as people do: with an overlay of theirs that
-// names the image.
+// kustomize builds config/default as users do, with an overlay that sets the image.
 func kustomize(ctx context.Context, tag string) []byte {
 	GinkgoHelper()
 	dir := GinkgoT().TempDir()
@@ -59,7 +56,7 @@ images: [{name: controller, newName: ` + repository + `, newTag: ` + tag + `}]
 }
 
 var _ = Describe("the image", func() {
-	It("is built by the line of the Dockerfile, runs as its user, and starts what it starts", func(ctx context.Context) {
+	It("has the build flags, the user and the entrypoint of the Dockerfile", func(ctx context.Context) {
 		text, err := os.ReadFile(filepath.Join(root, "Dockerfile"))
 		Expect(err).NotTo(HaveOccurred())
 		dockerfile := strings.TrimSpace(string(text))

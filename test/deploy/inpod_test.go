@@ -24,7 +24,7 @@ func restricted() *corev1.SecurityContext {
 	}
 }
 
-// inpodPod is a pod of the suite's own image.
+// inpodPod is a pod that runs inpod.
 func inpodPod(namespace, name string, args ...string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
@@ -35,7 +35,7 @@ func inpodPod(namespace, name string, args ...string) *corev1.Pod {
 	}
 }
 
-// output runs the pod to its end and returns what it printed.
+// output runs a pod to its end and returns its logs.
 func output(ctx context.Context, pod *corev1.Pod) string {
 	GinkgoHelper()
 	Expect(cluster.Client.Create(ctx, pod)).To(Succeed())
@@ -43,29 +43,28 @@ func output(ctx context.Context, pod *corev1.Pod) string {
 		g.Expect(cluster.Client.Get(ctx, client.ObjectKeyFromObject(pod), pod)).To(Succeed())
 		g.Expect(pod.Status.Phase).To(BeElementOf(corev1.PodSucceeded, corev1.PodFailed))
 	}).WithContext(ctx).Should(Succeed())
-	said := kubectl(ctx, "-n", pod.Namespace, "logs", pod.Name)
-	Expect(pod.Status.Phase).To(Equal(corev1.PodSucceeded), said)
-	return said
+	logs := kubectl(ctx, "-n", pod.Namespace, "logs", pod.Name)
+	Expect(pod.Status.Phase).To(Equal(corev1.PodSucceeded), logs)
+	return logs
 }
 
-// lookInto has the kernel say under what the operator in a pod runs: a container
-// that is added to the pod looks at the operator's process.
-func lookInto(ctx context.Context, name string) map[string]string {
+// inspect returns the kernel's restrictions of the operator in a pod, which an ephemeral container reads.
+func inspect(ctx context.Context, name string) map[string]string {
 	GinkgoHelper()
-	pod := podNamed(ctx, name)
+	pod := getPod(ctx, name)
 	pod.Spec.EphemeralContainers = []corev1.EphemeralContainer{{
 		TargetContainerName: pod.Spec.Containers[0].Name,
 		EphemeralContainerCommon: corev1.EphemeralContainerCommon{
-			Name: "look", Image: inpodImage, Args: []string{"look"}, SecurityContext: restricted(),
+			Name: "inspect", Image: inpodImage, Args: []string{"inspect"}, SecurityContext: restricted(),
 		},
 	}}
 	_, err := cluster.Kube.CoreV1().Pods(system).UpdateEphemeralContainers(ctx, name, pod, metav1.UpdateOptions{})
 	Expect(err).NotTo(HaveOccurred())
 	Eventually(func(g Gomega) {
-		g.Expect(podNamed(ctx, name).Status.EphemeralContainerStatuses).To(HaveExactElements(
+		g.Expect(getPod(ctx, name).Status.EphemeralContainerStatuses).To(HaveExactElements(
 			HaveField("State.Terminated", HaveValue(HaveField("ExitCode", BeZero())))))
 	}).WithContext(ctx).Should(Succeed())
 	seen := map[string]string{}
-	Expect(json.Unmarshal([]byte(kubectl(ctx, "-n", system, "logs", name, "-c=look")), &seen)).To(Succeed())
+	Expect(json.Unmarshal([]byte(kubectl(ctx, "-n", system, "logs", name, "-c=inspect")), &seen)).To(Succeed())
 	return seen
 }

@@ -16,33 +16,34 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	local "mapcontroller.dev/snapshotschedule/test/internal/cluster"
 )
 
-// What config/default calls things.
+// Names in config/default.
 const (
-	system         = "snapshotschedule-system"
+	system         = local.SystemNamespace
 	deploymentName = "snapshotschedule-controller-manager"
 	metricsService = "snapshotschedule-controller-manager-metrics-service"
 	metricsReader  = "snapshotschedule-metrics-reader"
-	operatorUser   = "system:serviceaccount:" + system + ":snapshotschedule-controller-manager"
 )
 
-// pods are the operator's that are not on their way out.
+// pods returns the operator's pods that are not being deleted.
 func pods(ctx context.Context) []corev1.Pod {
 	GinkgoHelper()
 	all := &corev1.PodList{}
 	Expect(cluster.Client.List(ctx, all, client.InNamespace(system),
 		client.MatchingLabels{"control-plane": "controller-manager"})).To(Succeed())
-	var there []corev1.Pod
+	var current []corev1.Pod
 	for _, p := range all.Items {
 		if p.DeletionTimestamp == nil {
-			there = append(there, p)
+			current = append(current, p)
 		}
 	}
-	return there
+	return current
 }
 
-// leader is the pod that holds the lease, and its identity there.
+// leader returns the pod that holds the lease, and its identity.
 func leader(ctx context.Context) (pod, identity string) {
 	GinkgoHelper()
 	all := &coordinationv1.LeaseList{}
@@ -56,9 +57,8 @@ func leader(ctx context.Context) (pod, identity string) {
 	return pod, identity
 }
 
-// eventuallyLed waits until one of the operator's pods leads that is not the
-// one given by its identity.
-func eventuallyLed(ctx context.Context, not string) {
+// eventuallyLeader waits until one of the operator's pods holds the lease under another identity.
+func eventuallyLeader(ctx context.Context, not string) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
 		name, identity := leader(ctx)
@@ -67,8 +67,7 @@ func eventuallyLed(ctx context.Context, not string) {
 	}).WithContext(ctx).WithTimeout(40 * time.Second).Should(Succeed())
 }
 
-// eventuallyAvailable waits until both replicas are ready and no other pod is
-// left.
+// eventuallyAvailable waits until both replicas are ready and there is no other pod.
 func eventuallyAvailable(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
@@ -81,28 +80,27 @@ func eventuallyAvailable(ctx context.Context) {
 	}).WithContext(ctx).WithTimeout(2 * time.Minute).Should(Succeed())
 }
 
-func podNamed(ctx context.Context, name string) *corev1.Pod {
+func getPod(ctx context.Context, name string) *corev1.Pod {
 	GinkgoHelper()
 	p := &corev1.Pod{}
 	Expect(cluster.Client.Get(ctx, client.ObjectKey{Namespace: system, Name: name}, p)).To(Succeed())
 	return p
 }
 
-// warnings are the events of a namespace that no spec has brought about: it is
-// well that the pods of a drained node wait, and that a pod no longer answers
-// kubelet when it is on its way out.
+// warnings returns the warning events of a namespace, except those that the specs cause: pods of a drained node
+// wait, and a pod that is being deleted fails its probes.
 func warnings(ctx context.Context, namespace string) []string {
 	GinkgoHelper()
 	events := &corev1.EventList{}
 	Expect(cluster.Client.List(ctx, events, client.InNamespace(namespace))).To(Succeed())
-	var there []string
+	var current []string
 	for _, p := range pods(ctx) {
-		there = append(there, p.Name)
+		current = append(current, p.Name)
 	}
 	var found []string
 	for _, e := range events.Items {
-		gone := e.InvolvedObject.Kind == "Pod" && !slices.Contains(there, e.InvolvedObject.Name)
-		if e.Type == corev1.EventTypeNormal || e.Reason == "FailedScheduling" || e.Reason == "Unhealthy" && gone {
+		deleted := e.InvolvedObject.Kind == "Pod" && !slices.Contains(current, e.InvolvedObject.Name)
+		if e.Type == corev1.EventTypeNormal || e.Reason == "FailedScheduling" || e.Reason == "Unhealthy" && deleted {
 			continue
 		}
 		found = append(found, fmt.Sprintf("%s %s/%s: %s", e.Reason, e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Message))

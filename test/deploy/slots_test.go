@@ -13,16 +13,16 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 )
 
-// workload is a namespace with PVCs and a schedule that never expires anything,
-// so that in the end all that was ever taken can be listed.
+// workload is a namespace with PVCs and a schedule without a TTL, so that all of its snapshots can be listed at
+// the end.
 type workload struct {
 	namespace string
 	interval  time.Duration
@@ -35,15 +35,7 @@ func newWorkload(ctx context.Context, namespace string, interval time.Duration, 
 	w := &workload{namespace: namespace, interval: interval}
 	Expect(cluster.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
 	for i := range claims {
-		claim := &corev1.PersistentVolumeClaim{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("data-%d", i)},
-			Spec: corev1.PersistentVolumeClaimSpec{
-				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-				Resources: corev1.VolumeResourceRequirements{
-					Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
-				},
-			},
-		}
+		claim := builders.Claim(namespace, fmt.Sprintf("data-%d", i), nil)
 		Expect(cluster.Client.Create(ctx, claim)).To(Succeed())
 		w.claims = append(w.claims, claim)
 	}
@@ -53,16 +45,12 @@ func newWorkload(ctx context.Context, namespace string, interval time.Duration, 
 			g.Expect(claim.Status.Phase).To(Equal(corev1.ClaimBound))
 		}).WithContext(ctx).Should(Succeed())
 	}
-	w.schedule = &v1alpha1.SnapshotSchedule{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "often"},
-		Spec:       v1alpha1.SnapshotScheduleSpec{SnapshotInterval: v1alpha1.Duration(interval.String())},
-	}
+	w.schedule = builders.Schedule(namespace, "often", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: v1alpha1.Duration(interval.String())})
 	Expect(cluster.Client.Create(ctx, w.schedule)).To(Succeed())
 	return w
 }
 
-// taken are the snapshots of one PVC by slot, as the API server lists them. A
-// slot that was served twice fails the spec.
+// taken returns the snapshots of one PVC by slot. A slot with two snapshots fails the spec.
 func (w *workload) taken(ctx context.Context, claim *corev1.PersistentVolumeClaim) map[time.Time]*snapshotv1.VolumeSnapshot {
 	GinkgoHelper()
 	all := &snapshotv1.VolumeSnapshotList{}
@@ -76,16 +64,16 @@ func (w *workload) taken(ctx context.Context, claim *corev1.PersistentVolumeClai
 		slot, err := time.Parse(time.RFC3339, s.Annotations[v1alpha1.AnnotationScheduledAt])
 		Expect(err).NotTo(HaveOccurred(), s.Name)
 		if twin, ok := bySlot[slot]; ok {
-			Fail(fmt.Sprintf("the slot %s of %s was served twice, by %s and %s", slot, claim.Name, twin.Name, s.Name))
+			Fail(fmt.Sprintf("the slot %s of %s was taken twice, by %s and %s", slot, claim.Name, twin.Name, s.Name))
 		}
-		Expect(metav1.IsControlledBy(s, w.schedule)).To(BeTrue(), "%s should be the schedule's", s.Name)
+		Expect(metav1.IsControlledBy(s, w.schedule)).To(BeTrue(), "%s should be controlled by the schedule", s.Name)
 		Expect(s.Labels).To(HaveKeyWithValue(v1alpha1.LabelMapKey, string(claim.UID)), s.Name)
 		bySlot[slot] = s
 	}
 	return bySlot
 }
 
-// newest is the latest slot that is served for every PVC.
+// newest returns the newest slot that has a snapshot of every PVC.
 func (w *workload) newest(ctx context.Context) time.Time {
 	GinkgoHelper()
 	var oldest time.Time
@@ -103,15 +91,15 @@ func (w *workload) newest(ctx context.Context) time.Time {
 	return oldest
 }
 
-// goesOn waits until every PVC has a snapshot for a slot that is later than now.
-func (w *workload) goesOn(ctx context.Context) {
+// expectSnapshots waits until every PVC has a snapshot for a slot that is later than now.
+func (w *workload) expectSnapshots(ctx context.Context) {
 	GinkgoHelper()
 	from := time.Now()
 	Eventually(func() time.Time { return w.newest(ctx) }).WithContext(ctx).
-		Should(BeTemporally(">", from), "slots should be served in %s", w.namespace)
+		Should(BeTemporally(">", from), "snapshots should be taken in %s", w.namespace)
 }
 
-// pause is the longest time without a snapshot since a moment.
+// pause returns the longest time without a snapshot since a time.
 func (w *workload) pause(ctx context.Context, since time.Time) time.Duration {
 	GinkgoHelper()
 	longest := time.Duration(0)
@@ -130,7 +118,7 @@ func (w *workload) pause(ctx context.Context, since time.Time) time.Duration {
 	return longest.Round(time.Second / 10)
 }
 
-// suspend stops the schedule, so that what is listed afterwards is final.
+// suspend suspends the schedule, so that the snapshots that are listed afterwards are final.
 func (w *workload) suspend(ctx context.Context) {
 	GinkgoHelper()
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"suspend":true}}`))
@@ -143,8 +131,8 @@ func (w *workload) suspend(ctx context.Context) {
 	}).WithContext(ctx).Should(Succeed())
 }
 
-// expectEverySlot fails unless every slot of every PVC, from the first up to a
-// moment, is served, and nothing is served that is no slot.
+// expectEverySlot fails unless every slot of every PVC up to a time has a snapshot, and every snapshot is for a
+// slot.
 func (w *workload) expectEverySlot(ctx context.Context, until time.Time) (slots int) {
 	GinkgoHelper()
 	for _, claim := range w.claims {
@@ -154,18 +142,18 @@ func (w *workload) expectEverySlot(ctx context.Context, until time.Time) (slots 
 		}
 		bySlot := w.taken(ctx, claim)
 		for slot := anchor.UTC(); !slot.After(until); slot = slot.Add(w.interval) {
-			Expect(bySlot).To(HaveKey(slot), "the slot %s of %s was lost", slot, claim.Name)
+			Expect(bySlot).To(HaveKey(slot), "the slot %s of %s was missed", slot, claim.Name)
 			delete(bySlot, slot)
 			slots++
 		}
 		for slot, s := range bySlot {
-			Expect(slot.After(until) && slot.Sub(anchor)%w.interval == 0).To(BeTrue(), "%s is for no slot", s.Name)
+			Expect(slot.After(until) && slot.Sub(anchor)%w.interval == 0).To(BeTrue(), "%s is not for a slot", s.Name)
 		}
 	}
 	return slots
 }
 
-// expectReady waits until the driver has cut all that was taken.
+// expectReady waits until all snapshots are ready.
 func (w *workload) expectReady(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {

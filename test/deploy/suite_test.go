@@ -1,9 +1,8 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deploy runs what is shipped the way it is shipped: the image, built
-// without a container engine, in pods of a Deployment made from config/default,
-// on a cluster with a real node.
+// Package deploy runs the image, built without a container engine, in the pods of the Deployment of
+// config/default, on a cluster with a real node.
 package deploy
 
 import (
@@ -34,7 +33,7 @@ var _ = BeforeSuite(func(ctx context.Context) {
 	buildImages(ctx)
 }, NodeTimeout(20*time.Minute))
 
-// What happened on the cluster says more than what the spec waited for.
+// A failed spec only says what it waited for: the state of the cluster tells more.
 var _ = AfterEach(func(ctx context.Context) {
 	if cluster == nil || !CurrentSpecReport().Failed() {
 		return

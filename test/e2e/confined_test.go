@@ -18,13 +18,14 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/e2e/internal/harness"
+	"mapcontroller.dev/snapshotschedule/test/internal/audit"
 )
 
 var _ = Describe("an operator that is confined to its namespace", func() {
 	// As config/namespaced has it.
 	const home = "snapshotschedule"
 
-	It("does all of its work there with Roles alone, and asks for nothing elsewhere", func(ctx context.Context) {
+	It("works there with Roles only, and makes no request elsewhere", func(ctx context.Context) {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: home}}
 		Expect(cluster.Client.Create(ctx, namespace)).To(Succeed())
 		DeferCleanup(func(ctx context.Context) {
@@ -44,14 +45,14 @@ var _ = Describe("an operator that is confined to its namespace", func() {
 			cluster.Schedule(ctx, in, orphan)
 		}
 
-		confined := cluster.Of(home)
+		confined := cluster.WithOperatorIn(home)
 		start := confined.Audit.Mark()
 		operator := confined.StartElected(ctx, "--watch-namespaces="+home)
-		taken := eventuallySnapshots(ctx, home, 2)
+		snapshots := eventuallySnapshots(ctx, home, 2)
 
-		By("a user taking a snapshot out, and deleting the schedule")
+		By("a user removing the map key of a snapshot and deleting the schedule")
 		untag := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"`+v1alpha1.LabelMapKey+`":null}}}`))
-		Expect(cluster.Client.Patch(ctx, &taken[0], untag)).To(Succeed())
+		Expect(cluster.Client.Patch(ctx, &snapshots[0], untag)).To(Succeed())
 		Eventually(owners(ctx, home)).WithContext(ctx).Should(ContainElement(BeEmpty()))
 		kubectl("delete", "snapsched", "nightly", "-n", home)
 		Eventually(owners(ctx, home)).WithContext(ctx).Should(HaveEach(BeEmpty()), "the snapshots should stay, released")
@@ -59,52 +60,51 @@ var _ = Describe("an operator that is confined to its namespace", func() {
 		Expect(operator.Alive()).To(BeTrue())
 		Expect(cluster.Snapshots(ctx, elsewhere)).To(BeEmpty())
 		requests := confined.Audit.Since(start)
-		AddReportEntry("requests", "\n"+requests.Count())
+		AddReportEntry("requests", "\n"+requests.Summary())
 		Expect(requests.Forbidden()).To(BeEmpty())
 		Expect(requests.Of("volumesnapshots", "create")).NotTo(BeEmpty())
-		Expect(requests.Where(func(r harness.Request) bool { return r.Resource != "" && r.Namespace != home })).To(BeEmpty())
+		Expect(requests.Where(func(r audit.Request) bool { return r.Resource != "" && r.Namespace != home })).To(BeEmpty())
 	})
 
-	It("is not ready while it may not look into one of its namespaces", func(ctx context.Context) {
+	It("is not ready while it must not list one of its namespaces", func(ctx context.Context) {
 		mine := cluster.Namespace(ctx, "mine")
 		foreign := cluster.Namespace(ctx, "foreign")
-		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: mine, Name: harness.Account}}
+		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: mine, Name: harness.ServiceAccount}}
 		Expect(cluster.Client.Create(ctx, account)).To(Succeed())
 		bindManager(ctx, mine)
 
-		confined := cluster.Of(mine)
+		confined := cluster.WithOperatorIn(mine)
 		operator := confined.Launch(ctx, "--watch-namespaces="+mine+","+foreign)
-		operator.WaitUp(ctx)
+		operator.WaitHealthy(ctx)
 		Expect(operator.Probe("healthz")).To(Equal(http.StatusOK))
-		Eventually(func() harness.Requests { return confined.Audit.Since(0).In(foreign).Forbidden() }).WithContext(ctx).ShouldNot(BeEmpty())
+		Eventually(func() audit.Requests { return confined.Audit.Since(0).In(foreign).Forbidden() }).WithContext(ctx).ShouldNot(BeEmpty())
 		Expect(operator.Probe("readyz")).To(Equal(http.StatusInternalServerError))
 
-		By("being allowed to")
+		By("being permitted to")
 		bindManager(ctx, foreign, mine)
 		operator.WaitReady(ctx)
 	})
 
-	It("says what is wrong with the namespaces it is given", func(ctx context.Context) {
+	It("reports an invalid --watch-namespaces", func(ctx context.Context) {
 		operator := cluster.Launch(ctx, "--watch-namespaces=")
 		Eventually(operator.Alive).WithContext(ctx).Should(BeFalse())
 		Expect(operator.Errors()).To(ContainElement(HaveField("Msg", ContainSubstring(`"" is no namespace`))))
 	})
 })
 
-// bindManager allows in a namespace what the shipped role does, to the account of a
-// namespace.
+// bindManager binds the shipped role in a namespace to the ServiceAccount of that namespace or another.
 func bindManager(ctx context.Context, namespace string, account ...string) {
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "manager"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "snapshotschedule-manager-role"},
 		Subjects: []rbacv1.Subject{{
-			Kind: rbacv1.ServiceAccountKind, Name: harness.Account, Namespace: append(account, namespace)[0],
+			Kind: rbacv1.ServiceAccountKind, Name: harness.ServiceAccount, Namespace: append(account, namespace)[0],
 		}},
 	}
 	ExpectWithOffset(1, cluster.Client.Create(ctx, binding)).To(Succeed())
 }
 
-// owners are the owner references of each snapshot of a namespace.
+// owners returns the owner references of each snapshot of a namespace.
 func owners(ctx context.Context, namespace string) func() [][]metav1.OwnerReference {
 	return func() (all [][]metav1.OwnerReference) {
 		for _, v := range cluster.Snapshots(ctx, namespace) {
@@ -115,15 +115,14 @@ func owners(ctx context.Context, namespace string) func() [][]metav1.OwnerRefere
 }
 
 var _ = Describe("a schedule", func() {
-	It("reaches nothing in another namespace, whatever that claims to be", func(ctx context.Context) {
+	It("touches nothing in another namespace, whatever its labels", func(ctx context.Context) {
 		start := cluster.Audit.Mark()
 		cluster.Start(ctx)
 		mine, other := cluster.Namespace(ctx, "mine"), cluster.Namespace(ctx, "other")
 		claim := cluster.BoundClaims(ctx, mine, 1)[0]
 		foreign := cluster.BoundClaims(ctx, other, 1)[0]
 
-		// A snapshot that passes for an expired one of the first namespace's series, waiting to
-		// be adopted.
+		// A snapshot that looks like an expired orphan of the first namespace's series.
 		bait := &snapshotv1.VolumeSnapshot{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: other, Name: "bait",
@@ -135,9 +134,9 @@ var _ = Describe("a schedule", func() {
 		Expect(cluster.Client.Create(ctx, bait)).To(Succeed())
 		s := cluster.Schedule(ctx, mine, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1s", SnapshotTTL: "2s"})
 
-		// It has taken and retired some of its own by then.
+		// It has created and deleted snapshots of its own by then.
 		Eventually(fresh(ctx, s)).WithContext(ctx).Should(HaveField("Status.Inputs.PersistentVolumeClaims.Total", BeEquivalentTo(1)))
-		Eventually(func() harness.Requests { return cluster.Audit.Since(start).In(mine).Of("volumesnapshots", "delete") }).
+		Eventually(func() audit.Requests { return cluster.Audit.Since(start).In(mine).Of("volumesnapshots", "delete") }).
 			WithContext(ctx).ShouldNot(BeEmpty())
 		Expect(cluster.Audit.Since(start).In(other)).To(BeEmpty())
 		Expect(harness.Get(ctx, cluster, bait).OwnerReferences).To(BeEmpty())

@@ -15,10 +15,11 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/e2e/internal/harness"
+	"mapcontroller.dev/snapshotschedule/test/internal/audit"
 )
 
 var _ = Describe("two operators with leader election", func() {
-	// lease is who has it; empty: nobody.
+	// lease returns the holder of the lease, or the empty string.
 	lease := func(ctx context.Context) func() string {
 		return func() string {
 			all := &coordinationv1.LeaseList{}
@@ -30,29 +31,27 @@ var _ = Describe("two operators with leader election", func() {
 		}
 	}
 
-	It("take over from each other: after a crash when the lease is over, after SIGTERM at once", func(ctx context.Context) {
-		// One that was killed may have left its lease.
+	It("take over from each other: after a crash when the lease expires, after SIGTERM at once", func(ctx context.Context) {
+		// An operator of another spec that was killed may have left its lease.
 		Expect(cluster.Client.DeleteAllOf(ctx, &coordinationv1.Lease{}, client.InNamespace(harness.SystemNamespace))).To(Succeed())
 		start := cluster.Audit.Mark()
 		first := cluster.StartElected(ctx)
-		Eventually(lease(ctx)).WithContext(ctx).ShouldNot(BeEmpty(), "the first should get the lease")
+		Eventually(lease(ctx)).WithContext(ctx).ShouldNot(BeEmpty(), "the first should acquire the lease")
 		holder := lease(ctx)()
 		second := cluster.StartElected(ctx)
 
-		namespace := cluster.Namespace(ctx, "lead")
-		cluster.BoundClaims(ctx, namespace, 2)
-		history := cluster.Record(ctx, namespace)
+		namespace, history := cluster.Recorded(ctx, "lead", 2)
 		cluster.Schedule(ctx, namespace, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "2s", SnapshotTTL: "20s"})
-		goesOn := func(within time.Duration) time.Duration {
+		expectMoreSnapshots := func(within time.Duration) time.Duration {
 			mark := time.Now()
 			n := len(history.All())
-			EventuallyWithOffset(1, func() []harness.Seen { return history.All() }).WithContext(ctx).WithTimeout(within).
-				Should(WithTransform(func(all []harness.Seen) int { return len(all) }, BeNumerically(">=", n+4)))
+			EventuallyWithOffset(1, func() []harness.Snapshot { return history.All() }).WithContext(ctx).WithTimeout(within).
+				Should(WithTransform(func(all []harness.Snapshot) int { return len(all) }, BeNumerically(">=", n+4)))
 			return time.Since(mark)
 		}
-		goesOn(20 * time.Second)
-		writes := func(o *harness.Operator) harness.Requests {
-			return cluster.Audit.Since(start).In(namespace).By(o).Where(func(r harness.Request) bool {
+		expectMoreSnapshots(20 * time.Second)
+		writes := func(o *harness.Operator) audit.Requests {
+			return cluster.Audit.Since(start).In(namespace).By(o.Credential).Where(func(r audit.Request) bool {
 				return r.Verb != "get" && r.Verb != "list" && r.Verb != "watch"
 			})
 		}
@@ -62,20 +61,20 @@ var _ = Describe("two operators with leader election", func() {
 		first.Kill()
 		crash := time.Now()
 		Eventually(lease(ctx)).WithContext(ctx).WithTimeout(40 * time.Second).ShouldNot(Or(BeEmpty(), Equal(holder)))
-		AddReportEntry("the lease went over after a crash in", time.Since(crash).Round(time.Second/10))
-		goesOn(20 * time.Second)
+		AddReportEntry("time until the takeover after a crash", time.Since(crash).Round(time.Second/10))
+		expectMoreSnapshots(20 * time.Second)
 		Expect(writes(second)).NotTo(BeEmpty())
 
-		By("asking the leader to end")
+		By("terminating the leader")
 		third := cluster.StartElected(ctx)
 		holder = lease(ctx)()
 		second.Stop()
 		end := time.Now()
 		Eventually(lease(ctx)).WithContext(ctx).WithTimeout(10*time.Second).ShouldNot(Or(BeEmpty(), Equal(holder)),
-			"a leader that ends should release its lease")
-		AddReportEntry("the lease went over after SIGTERM in", time.Since(end).Round(time.Second/10))
-		goesOn(20 * time.Second)
+			"a leader that is terminated should release its lease")
+		AddReportEntry("time until the takeover after SIGTERM", time.Since(end).Round(time.Second/10))
+		expectMoreSnapshots(20 * time.Second)
 		Expect(third.Alive()).To(BeTrue())
-		Expect(history.Twice()).To(BeEmpty(), fmt.Sprint("of ", len(history.All())))
+		Expect(history.Duplicates()).To(BeEmpty(), fmt.Sprint("of ", len(history.All())))
 	})
 })

@@ -17,31 +17,32 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/e2e/internal/harness"
+	"mapcontroller.dev/snapshotschedule/test/internal/audit"
 )
 
-var _ = Describe("the life of snapshots", Ordered, func() {
+var _ = Describe("the lifecycle of snapshots", Ordered, func() {
 	const (
 		claims   = 3
 		interval = 3 * time.Second
 		ttl      = 9 * time.Second
-		// keep is how long the snapshot of the PVC that goes is to stay.
-		keep = 25 * time.Second
+		// detachedTTL is that of the snapshot of a deleted PVC.
+		detachedTTL = 25 * time.Second
 	)
 	var (
-		namespace, other string
-		schedule, away   *v1alpha1.SnapshotSchedule
-		history, gone    *harness.History
-		foreign          *snapshotv1.VolumeSnapshot
-		start            harness.Mark
+		namespace, other    string
+		schedule, detaching *v1alpha1.SnapshotSchedule
+		history, detached   *harness.History
+		foreign             *snapshotv1.VolumeSnapshot
+		start               audit.Mark
 	)
 
 	BeforeAll(func(ctx context.Context) {
 		start = cluster.Audit.Mark()
 		cluster.Start(ctx)
-		namespace, other = cluster.Namespace(ctx, "life"), cluster.Namespace(ctx, "gone")
+		namespace, other = cluster.Namespace(ctx, "life"), cluster.Namespace(ctx, "detached")
 		data := cluster.BoundClaims(ctx, namespace, claims)
 		cluster.BoundClaims(ctx, other, 1)
-		history, gone = cluster.Record(ctx, namespace), cluster.Record(ctx, other)
+		history, detached = cluster.Record(ctx, namespace), cluster.Record(ctx, other)
 		foreign = foreignSnapshot(ctx, data[0])
 		schedule = cluster.Schedule(ctx, namespace, v1alpha1.SnapshotScheduleSpec{
 			Selector:         metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}},
@@ -52,14 +53,14 @@ var _ = Describe("the life of snapshots", Ordered, func() {
 				Annotations: map[string]string{"example.com/note": "from the template"},
 			}},
 		})
-		away = cluster.Schedule(ctx, other, v1alpha1.SnapshotScheduleSpec{
+		detaching = cluster.Schedule(ctx, other, v1alpha1.SnapshotScheduleSpec{
 			SnapshotInterval: "1h",
 			Retention:        v1alpha1.Retention{Detached: v1alpha1.DetachedRetention{SnapshotTTL: "25s"}},
 		})
 	})
 
-	ours := func(claim string) []harness.Seen {
-		var found []harness.Seen
+	ours := func(claim string) []harness.Snapshot {
+		var found []harness.Snapshot
 		for _, s := range history.Of(claim) {
 			if s.First.Name != foreign.Name {
 				found = append(found, s)
@@ -68,24 +69,24 @@ var _ = Describe("the life of snapshots", Ordered, func() {
 		return found
 	}
 
-	It("calls the snapshots of a PVC that is gone detached", func(ctx context.Context) {
+	It("counts the snapshots of a deleted PVC as detached", func(ctx context.Context) {
 		eventuallySnapshots(ctx, other, 1)
 		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: other, Name: "data-0"}}
 		Expect(cluster.Client.Delete(ctx, claim)).To(Succeed())
-		Eventually(fresh(ctx, away)).WithContext(ctx).Should(And(
+		Eventually(fresh(ctx, detaching)).WithContext(ctx).Should(And(
 			HaveField("Status.Detached.MapKeys", BeEquivalentTo(1)),
 			HaveField("Status.Detached.VolumeSnapshots", BeEquivalentTo(1)),
 			HaveField("Status.Inputs.PersistentVolumeClaims.Total", BeZero()),
 			beReadyWith(metav1.ConditionTrue, v1alpha1.ReasonNoMatchingClaims)))
-		Expect(gone.All()).To(HaveExactElements(HaveField("Gone", BeFalse())))
+		Expect(detached.All()).To(HaveExactElements(HaveField("Deleted", BeFalse())))
 	})
 
-	It("takes snapshots that become ready, slot after slot", func(ctx context.Context) {
+	It("takes a snapshot at each slot, and they become ready", func(ctx context.Context) {
 		for _, claim := range []string{"data-0", "data-1", "data-2"} {
 			Eventually(func(g Gomega) {
-				taken := ours(claim)
-				g.Expect(len(taken)).To(BeNumerically(">=", 3))
-				for _, s := range taken[:3] {
+				snapshots := ours(claim)
+				g.Expect(len(snapshots)).To(BeNumerically(">=", 3))
+				for _, s := range snapshots[:3] {
 					g.Expect(harness.Ready(s.Last)).To(BeTrue(), "%s is not ready", &s)
 				}
 			}).WithContext(ctx).Should(Succeed())
@@ -96,7 +97,7 @@ var _ = Describe("the life of snapshots", Ordered, func() {
 				Expect(err).NotTo(HaveOccurred())
 				Expect(slot.Sub(anchor)%interval).To(BeZero(), "slots are whole intervals from the anchor")
 				Expect(s.First.CreationTimestamp.Time).To(BeTemporally(">=", slot), "never before the slot")
-				Expect(s.First.CreationTimestamp.Time).To(BeTemporally("<=", slot.Add(interval)), "never for a slot that is past")
+				Expect(s.First.CreationTimestamp.Time).To(BeTemporally("<=", slot.Add(interval)), "never for an earlier slot")
 				if i == 0 {
 					Expect(slot).To(BeTemporally("==", anchor), "the first is due at once")
 				}
@@ -104,7 +105,7 @@ var _ = Describe("the life of snapshots", Ordered, func() {
 		}
 	})
 
-	It("gives them the marks that the contract names", func() {
+	It("sets the owner, labels, annotations and name that the contract specifies", func() {
 		s := ours("data-1")[0].First
 		Expect(s.OwnerReferences).To(ConsistOf(metav1.OwnerReference{
 			APIVersion: v1alpha1.GroupVersion.String(), Kind: "SnapshotSchedule", Name: schedule.Name, UID: schedule.UID,
@@ -118,22 +119,22 @@ var _ = Describe("the life of snapshots", Ordered, func() {
 		Expect(s.Name).To(MatchRegexp(`^data-1-[0-9]{14}-[a-z0-9]+$`))
 	})
 
-	It("expires them by their age, and no sooner", func(ctx context.Context) {
+	It("deletes them at the end of their TTL, and not before", func(ctx context.Context) {
 		Eventually(func(g Gomega) {
 			for _, claim := range []string{"data-0", "data-1", "data-2"} {
-				g.Expect(ours(claim)[1].Gone).To(BeTrue(), "the second snapshot of %s should expire", claim)
+				g.Expect(ours(claim)[1].Deleted).To(BeTrue(), "the second snapshot of %s should expire", claim)
 			}
 		}).WithContext(ctx).Should(Succeed())
 		for _, s := range history.All() {
 			if s.Last.DeletionTimestamp != nil {
 				age := s.Last.DeletionTimestamp.Sub(s.First.CreationTimestamp.Time)
-				Expect(age).To(BeNumerically(">=", ttl), "%s went too soon", &s)
-				Expect(age).To(BeNumerically("<=", ttl+5*time.Second), "%s went too late", &s)
+				Expect(age).To(BeNumerically(">=", ttl), "%s was deleted too early", &s)
+				Expect(age).To(BeNumerically("<=", ttl+5*time.Second), "%s was deleted too late", &s)
 			}
 		}
 	})
 
-	It("shows in status what it does", func(ctx context.Context) {
+	It("reports counts and times in status", func(ctx context.Context) {
 		Eventually(fresh(ctx, schedule)).WithContext(ctx).Should(And(
 			beReadyWith(metav1.ConditionTrue, v1alpha1.ReasonScheduled),
 			HaveField("Status.ObservedGeneration", schedule.Generation),
@@ -145,7 +146,7 @@ var _ = Describe("the life of snapshots", Ordered, func() {
 			HaveField("Status.Problems", BeEmpty())))
 	})
 
-	It("keeps the floor while suspended, until a requested snapshot takes its place", func(ctx context.Context) {
+	It("keeps the newest snapshot while suspended, until a requested one replaces it", func(ctx context.Context) {
 		s := harness.Get(ctx, cluster, schedule)
 		s.Spec.Suspend = true
 		Expect(cluster.Client.Update(ctx, s)).To(Succeed())
@@ -158,58 +159,57 @@ var _ = Describe("the life of snapshots", Ordered, func() {
 				g.Expect(time.Since(left[i].CreationTimestamp.Time)).To(BeNumerically(">", ttl+5*time.Second))
 			}
 		}).WithContext(ctx).Should(Succeed())
-		Expect(named(eventuallySnapshots(ctx, namespace, claims+1))).To(ConsistOf(named(left)), "the floor holds beyond the TTL")
+		Expect(names(eventuallySnapshots(ctx, namespace, claims+1))).To(ConsistOf(names(left)), "the newest snapshot of each PVC is kept beyond its TTL")
 
 		annotate(ctx, harness.Get(ctx, cluster, schedule), v1alpha1.AnnotationRequestedAt, time.Now().UTC().Format(time.RFC3339))
 		Eventually(func(g Gomega) {
-			now := named(cluster.Snapshots(ctx, namespace))
+			now := names(cluster.Snapshots(ctx, namespace))
 			g.Expect(now).To(HaveLen(claims + 1))
-			for _, name := range named(left) {
+			for _, name := range names(left) {
 				if name != foreign.Name {
 					g.Expect(now).NotTo(ContainElement(name))
 				}
 			}
-		}).WithContext(ctx).Should(Succeed(), "requested snapshots should take the place of the old ones")
+		}).WithContext(ctx).Should(Succeed(), "requested snapshots should replace the old ones")
 	})
 
-	It("lets the snapshots of a PVC that is gone go after their own TTL, and no sooner", func(ctx context.Context) {
+	It("deletes detached snapshots at the end of their own TTL, and not before", func(ctx context.Context) {
 		eventuallyNoSnapshots(ctx, other)
-		Expect(gone.All()).To(HaveLen(1))
-		s := gone.All()[0]
+		Expect(detached.All()).To(HaveLen(1))
+		s := detached.All()[0]
 		Expect(s.Last.DeletionTimestamp.Sub(s.First.CreationTimestamp.Time)).To(And(
-			BeNumerically(">=", keep), BeNumerically("<=", keep+5*time.Second)))
-		Eventually(fresh(ctx, away)).WithContext(ctx).Should(HaveField("Status.Detached", BeZero()))
+			BeNumerically(">=", detachedTTL), BeNumerically("<=", detachedTTL+5*time.Second)))
+		Eventually(fresh(ctx, detaching)).WithContext(ctx).Should(HaveField("Status.Detached", BeZero()))
 	})
 
-	It("takes no slot twice, and costs one write per snapshot and one per expiry", func() {
-		Expect(history.Twice()).To(BeEmpty())
-		asked := cluster.Audit.Since(start)
-		taken, expired := 0, 0
+	It("takes no slot twice, with one write per snapshot and one per deletion", func() {
+		Expect(history.Duplicates()).To(BeEmpty())
+		requests := cluster.Audit.Since(start)
+		created, deleted := 0, 0
 		for _, s := range history.All() {
 			if s.First.Name == foreign.Name {
 				continue
 			}
-			taken++
+			created++
 			if s.Last.DeletionTimestamp != nil {
-				expired++
+				deleted++
 			}
 		}
-		Expect(asked.In(namespace).Of("volumesnapshots", "create")).To(HaveLen(taken))
-		Expect(asked.In(namespace).Of("volumesnapshots", "delete")).To(HaveLen(expired))
-		Expect(asked.In(namespace).Of("volumesnapshots", "patch", "update", "deletecollection")).To(BeEmpty())
+		Expect(requests.In(namespace).Of("volumesnapshots", "create")).To(HaveLen(created))
+		Expect(requests.In(namespace).Of("volumesnapshots", "delete")).To(HaveLen(deleted))
+		Expect(requests.In(namespace).Of("volumesnapshots", "patch", "update", "deletecollection")).To(BeEmpty())
 	})
 
-	It("leaves alone what someone else controls, whatever its labels", func(ctx context.Context) {
+	It("does not touch a snapshot with another controller, whatever its labels", func(ctx context.Context) {
 		still := harness.Get(ctx, cluster, foreign)
 		Expect(still.DeletionTimestamp).To(BeNil())
 		Expect(still.OwnerReferences).To(Equal(foreign.OwnerReferences))
-		asked := cluster.Audit.Since(start).In(namespace)
-		Expect(asked.Where(func(r harness.Request) bool { return r.Name == foreign.Name })).To(BeEmpty())
+		requests := cluster.Audit.Since(start).In(namespace)
+		Expect(requests.Where(func(r audit.Request) bool { return r.Name == foreign.Name })).To(BeEmpty())
 	})
 })
 
-// foreignSnapshot looks like one of a schedule's, but is controlled by another
-// object.
+// foreignSnapshot creates a snapshot with a schedule's labels that another object controls.
 func foreignSnapshot(ctx context.Context, claim *corev1.PersistentVolumeClaim) *snapshotv1.VolumeSnapshot {
 	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: claim.Namespace, Name: "owner"}}
 	Expect(cluster.Client.Create(ctx, owner)).To(Succeed())

@@ -17,8 +17,8 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/e2e/internal/harness"
 )
 
-var _ = Describe("what is shipped", func() {
-	It("is accepted by the API server as it is, to the letter", func() {
+var _ = Describe("the shipped manifests", func() {
+	It("are valid under strict validation", func() {
 		shipped := harness.Kustomize("config/default")
 		out, err := cluster.Kubectl(shipped, "apply", "--server-side", "--dry-run=server", "--validate=strict", "--force-conflicts", "-f", "-")
 		Expect(err).NotTo(HaveOccurred(), out)
@@ -29,8 +29,8 @@ var _ = Describe("what is shipped", func() {
 		}
 	})
 
-	It("is accepted where it works in one namespace, and holds nothing of the whole cluster", func(ctx context.Context) {
-		// Under another name: another spec installs it under its own.
+	It("are valid for a single namespace, without cluster-scoped objects", func(ctx context.Context) {
+		// In another namespace: another spec installs them in their own.
 		namespace := cluster.Namespace(ctx, "strict")
 		shipped := bytes.ReplaceAll(harness.Kustomize("config/namespaced"),
 			[]byte("namespace: snapshotschedule\n"), []byte("namespace: "+namespace+"\n"))
@@ -43,7 +43,7 @@ var _ = Describe("what is shipped", func() {
 		}
 	})
 
-	It("has samples that are accepted and picked up", func(ctx context.Context) {
+	It("include samples that are valid and become ready", func(ctx context.Context) {
 		namespace := cluster.Namespace(ctx, "samples")
 		files, err := filepath.Glob(filepath.Join(harness.Root, "config", "samples", "snapshots_*.yaml"))
 		Expect(err).NotTo(HaveOccurred())
@@ -67,7 +67,7 @@ var _ = Describe("what is shipped", func() {
 			Eventually(fresh(ctx, s)).WithContext(ctx).Should(And(
 				beReadyWith(metav1.ConditionTrue, v1alpha1.ReasonScheduled),
 				HaveField("Status.Inputs.PersistentVolumeClaims.Total", BeEquivalentTo(1)),
-				HaveField("Status.NextSnapshotTime", Not(BeNil()))), "%s should be picked up", s.Name)
+				HaveField("Status.NextSnapshotTime", Not(BeNil()))), "%s should become ready", s.Name)
 		}
 	})
 })

@@ -15,18 +15,18 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/e2e/internal/harness"
+	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 )
 
-var _ = Describe("the page on day two", func() {
+var _ = Describe("docs/operations.md", func() {
 	orphan := hourly
 	orphan.DeletionPolicy = v1alpha1.DeletionOrphan
 
-	It("takes the operator away without losing a snapshot, and brings it back", func(ctx context.Context) {
+	It("uninstalls the operator without losing a snapshot, and installs it again", func(ctx context.Context) {
 		folder := GinkgoT().TempDir()
 		Expect(os.Mkdir(filepath.Join(folder, "dist"), 0o755)).To(Succeed())
 		install := filepath.Join(folder, "dist", "install.yaml")
@@ -53,33 +53,33 @@ var _ = Describe("the page on day two", func() {
 		Eventually(func(g Gomega) {
 			others := &v1alpha1.SnapshotScheduleList{}
 			g.Expect(cluster.Client.List(ctx, others)).To(Succeed())
-			g.Expect(others.Items).To(BeEmpty(), "what other specs leave is gone once their namespaces are")
+			g.Expect(others.Items).To(BeEmpty(), "schedules of other specs are deleted with their namespaces")
 		}).WithContext(ctx).WithTimeout(time.Minute).Should(Succeed())
 		kept, left := cluster.Namespace(ctx, "kept"), cluster.Namespace(ctx, "left")
 		for namespace, spec := range map[string]v1alpha1.SnapshotScheduleSpec{kept: orphan, left: hourly} {
 			cluster.BoundClaims(ctx, namespace, 1)
 			cluster.Schedule(ctx, namespace, spec)
 		}
-		all := append(named(eventuallySnapshots(ctx, kept, 1)), named(eventuallySnapshots(ctx, left, 1))...)
+		all := append(names(eventuallySnapshots(ctx, kept, 1)), names(eventuallySnapshots(ctx, left, 1))...)
 
 		for _, step := range steps[:4] {
 			follow(folder, step)
-			// What step 2 asks the reader to wait for.
+			// Step 2 asks the reader to wait for this.
 			if strings.Contains(step, "deletionPolicy") {
 				Eventually(finalizersOf(ctx, left)).WithContext(ctx).Should(ConsistOf(v1alpha1.FinalizerRelease))
 			}
 		}
 		Expect(owners(ctx, kept)()).To(HaveExactElements(BeEmpty()))
 		Expect(owners(ctx, left)()).To(HaveExactElements(BeEmpty()))
-		// As deleting the Deployment does. Its permissions go at the same time.
+		// As deleting the Deployment does, which deletes the permissions at the same time.
 		operator.Stop()
 		DeferCleanup(cluster.Install)
 		follow(folder, steps[4])
 		err := cluster.Client.List(ctx, &v1alpha1.SnapshotScheduleList{})
-		Expect(apierrors.IsNotFound(err)).To(BeTrue(), "the CRD should be gone, not %v", err)
+		Expect(apierrors.IsNotFound(err)).To(BeTrue(), "the CRD should be deleted, not %v", err)
 		Consistently(func() []string {
-			return append(named(cluster.Snapshots(ctx, kept)), named(cluster.Snapshots(ctx, left))...)
-		}).WithContext(ctx).WithTimeout(10*time.Second).Should(Equal(all), "the garbage collector should have no reason to delete one")
+			return append(names(cluster.Snapshots(ctx, kept)), names(cluster.Snapshots(ctx, left))...)
+		}).WithContext(ctx).WithTimeout(10*time.Second).Should(Equal(all), "the garbage collector should delete none")
 
 		cluster.Install(ctx)
 		follow(folder, steps[5])
@@ -91,7 +91,7 @@ var _ = Describe("the page on day two", func() {
 		}
 	})
 
-	It("lets go by hand of what only the operator would have let go of", func(ctx context.Context) {
+	It("releases snapshots by hand while the operator is gone", func(ctx context.Context) {
 		namespace := cluster.Namespace(ctx, "stuck")
 		cluster.BoundClaims(ctx, namespace, 2)
 		cluster.Schedule(ctx, namespace, orphan)
@@ -109,12 +109,12 @@ var _ = Describe("the page on day two", func() {
 		Eventually(func() bool {
 			err := cluster.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "nightly"}, &v1alpha1.SnapshotSchedule{})
 			return apierrors.IsNotFound(err)
-		}).WithContext(ctx).Should(BeTrue(), "the schedule should be gone")
+		}).WithContext(ctx).Should(BeTrue(), "the schedule should be deleted")
 		Consistently(owners(ctx, namespace)).WithContext(ctx).WithTimeout(10 * time.Second).Should(HaveExactElements(BeEmpty(), BeEmpty()))
 	})
 })
 
-// blocks are the commands under a heading of docs/operations.md.
+// blocks returns the commands under a heading of docs/operations.md.
 func blocks(heading string) []string {
 	page, err := os.ReadFile(filepath.Join(harness.Root, "docs", "operations.md"))
 	ExpectWithOffset(1, err).NotTo(HaveOccurred())
@@ -132,7 +132,7 @@ func blocks(heading string) []string {
 	return all
 }
 
-// follow runs commands as a reader of the page does, in a folder.
+// follow runs commands of the page in a folder.
 func follow(folder, commands string) {
 	cmd := exec.Command("bash", "-e", "-o", "pipefail", "-c", commands)
 	cmd.Dir = folder
@@ -141,8 +141,8 @@ func follow(folder, commands string) {
 	ExpectWithOffset(1, err).NotTo(HaveOccurred(), "%s\n%s", commands, out)
 }
 
-// finalizersOf are those of the schedule of a namespace.
+// finalizersOf returns the finalizers of the schedule of a namespace.
 func finalizersOf(ctx context.Context, namespace string) func() []string {
-	s := &v1alpha1.SnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "nightly"}}
+	s := builders.Schedule(namespace, "nightly", hourly)
 	return func() []string { return fresh(ctx, s)().Finalizers }
 }

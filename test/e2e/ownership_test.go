@@ -15,12 +15,13 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/e2e/internal/harness"
+	"mapcontroller.dev/snapshotschedule/test/internal/audit"
 )
 
 var _ = Describe("a schedule that is deleted", Ordered, func() {
 	var (
 		operator *harness.Operator
-		start    harness.Mark
+		start    audit.Mark
 	)
 
 	BeforeAll(func(ctx context.Context) {
@@ -28,8 +29,8 @@ var _ = Describe("a schedule that is deleted", Ordered, func() {
 		operator = cluster.Start(ctx)
 	})
 
-	// bucket is a namespace with two PVCs and a snapshot of each.
-	bucket := func(ctx context.Context, name string, spec v1alpha1.SnapshotScheduleSpec) (string, *v1alpha1.SnapshotSchedule) {
+	// scheduled creates a namespace with two PVCs and a schedule, and waits for a snapshot of each PVC.
+	scheduled := func(ctx context.Context, name string, spec v1alpha1.SnapshotScheduleSpec) (string, *v1alpha1.SnapshotSchedule) {
 		namespace := cluster.Namespace(ctx, name)
 		cluster.BoundClaims(ctx, namespace, 2)
 		s := cluster.Schedule(ctx, namespace, spec)
@@ -39,9 +40,9 @@ var _ = Describe("a schedule that is deleted", Ordered, func() {
 	orphan := hourly
 	orphan.DeletionPolicy = v1alpha1.DeletionOrphan
 
-	DescribeTable("leaves an empty bucket, by the garbage collector's work alone",
+	DescribeTable("leaves no snapshots, deleted by the garbage collector alone",
 		func(ctx context.Context, cascade string) {
-			namespace, _ := bucket(ctx, cascade, hourly)
+			namespace, _ := scheduled(ctx, cascade, hourly)
 			kubectl("delete", "snapsched", "nightly", "-n", namespace, "--cascade="+cascade)
 			eventuallyNoSnapshots(ctx, namespace)
 			Expect(cluster.Audit.Since(start).In(namespace).Of("volumesnapshots", "delete", "patch", "update")).To(BeEmpty())
@@ -53,19 +54,18 @@ var _ = Describe("a schedule that is deleted", Ordered, func() {
 	)
 
 	// Contract: OWN-2.
-	It("leaves orphans that a new schedule of the name takes back", func(ctx context.Context) {
-		namespace, old := bucket(ctx, "orphan", hourly)
+	It("leaves orphans that a new schedule with the same name adopts", func(ctx context.Context) {
+		namespace, old := scheduled(ctx, "orphan", hourly)
 		before := cluster.Snapshots(ctx, namespace)
 		kubectl("delete", "snapsched", "nightly", "-n", namespace, "--cascade=orphan")
 		for _, v := range eventuallySnapshots(ctx, namespace, 2) {
 			Expect(v.OwnerReferences).To(BeEmpty())
 		}
 
-		// Slots are whole seconds: in the second of the old one's slot, the new
-		// schedule's would be served already.
+		// Slots are whole seconds: a new schedule of the same second would have the same first slot.
 		Eventually(time.Now).WithContext(ctx).Should(BeTemporally(">", old.CreationTimestamp.Add(time.Second)))
 		again := cluster.Schedule(ctx, namespace, hourly)
-		// A new schedule has slots of its own, so there is one new snapshot each.
+		// A new schedule has its own slots, so each PVC gets a new snapshot.
 		all := eventuallySnapshots(ctx, namespace, 4)
 		Eventually(func(g Gomega) {
 			all = cluster.Snapshots(ctx, namespace)
@@ -73,34 +73,33 @@ var _ = Describe("a schedule that is deleted", Ordered, func() {
 				g.Expect(metav1.IsControlledBy(&all[i], again)).To(BeTrue(), "%s should be adopted", all[i].Name)
 			}
 		}).WithContext(ctx).Should(Succeed())
-		Expect(named(all)).To(ContainElements(named(before)))
+		Expect(names(all)).To(ContainElements(names(before)))
 		Eventually(fresh(ctx, again)).WithContext(ctx).Should(HaveField("Status.Outputs.VolumeSnapshots.Total", BeEquivalentTo(4)))
 	})
 
 	// Contract: OWN-6.
-	It("with deletionPolicy Orphan, releases every snapshot before it goes", func(ctx context.Context) {
-		namespace, s := bucket(ctx, "release", orphan)
+	It("with deletionPolicy Orphan, releases every snapshot before it is deleted", func(ctx context.Context) {
+		namespace, s := scheduled(ctx, "release", orphan)
 		Expect(harness.Get(ctx, cluster, s).Finalizers).To(ContainElement(v1alpha1.FinalizerRelease))
 		before := cluster.Snapshots(ctx, namespace)
 		history := cluster.Record(ctx, namespace)
 		kubectl("delete", "snapsched", "nightly", "-n", namespace)
 		after := eventuallySnapshots(ctx, namespace, 2)
-		Expect(named(after)).To(ConsistOf(named(before)))
+		Expect(names(after)).To(ConsistOf(names(before)))
 		for i := range after {
 			Expect(after[i].OwnerReferences).To(BeEmpty(), "%s should be released", after[i].Name)
 		}
-		// What the garbage collector would take it takes soon. It has looked at
-		// this deletion once it has collected one that came later.
-		namespaceLater, _ := bucket(ctx, "later", hourly)
-		kubectl("delete", "snapsched", "nightly", "-n", namespaceLater)
-		eventuallyNoSnapshots(ctx, namespaceLater)
+		// The garbage collector has processed this deletion once it has processed a later one.
+		later, _ := scheduled(ctx, "later", hourly)
+		kubectl("delete", "snapsched", "nightly", "-n", later)
+		eventuallyNoSnapshots(ctx, later)
 		for _, seen := range history.All() {
-			Expect(seen.Gone || seen.Last.DeletionTimestamp != nil).To(BeFalse(), "%s should stay", &seen)
+			Expect(seen.Deleted || seen.Last.DeletionTimestamp != nil).To(BeFalse(), "%s should stay", &seen)
 		}
 	})
 
 	It("with deletionPolicy set back to Delete, has no finalizer", func(ctx context.Context) {
-		namespace, s := bucket(ctx, "back", orphan)
+		namespace, s := scheduled(ctx, "back", orphan)
 		back := harness.Get(ctx, cluster, s)
 		back.Spec.DeletionPolicy = v1alpha1.DeletionDelete
 		Expect(cluster.Client.Update(ctx, back)).To(Succeed())
@@ -110,20 +109,20 @@ var _ = Describe("a schedule that is deleted", Ordered, func() {
 	})
 
 	// Contract: OWN-7.
-	It("with deletionPolicy Orphan, goes with its namespace all the same", func(ctx context.Context) {
-		namespace, _ := bucket(ctx, "nsorphan", orphan)
+	It("with deletionPolicy Orphan, does not block the deletion of its namespace", func(ctx context.Context) {
+		namespace, _ := scheduled(ctx, "nsorphan", orphan)
 		kubectl("delete", "namespace", namespace)
 		Expect(operator.Alive()).To(BeTrue())
 	})
 })
 
-var _ = Describe("a snapshot that a user takes out of the bucket", Ordered, func() {
+var _ = Describe("a snapshot whose map key a user removes", Ordered, func() {
 	var (
 		namespace string
 		schedule  *v1alpha1.SnapshotSchedule
 		history   *harness.History
 	)
-	// unlabel takes the map key off the snapshot of a PVC.
+	// unlabel removes the map key from the snapshot of a PVC.
 	unlabel := func(ctx context.Context, claim string) *snapshotv1.VolumeSnapshot {
 		for _, v := range cluster.Snapshots(ctx, namespace) {
 			if *v.Spec.Source.PersistentVolumeClaimName == claim {
@@ -144,9 +143,7 @@ var _ = Describe("a snapshot that a user takes out of the bucket", Ordered, func
 	// Contract: OWN-4.
 	It("is released while the operator runs, and its slot is not taken again", func(ctx context.Context) {
 		operator := cluster.Start(ctx)
-		namespace = cluster.Namespace(ctx, "release")
-		cluster.BoundClaims(ctx, namespace, 3)
-		history = cluster.Record(ctx, namespace)
+		namespace, history = cluster.Recorded(ctx, "release", 3)
 		schedule = cluster.Schedule(ctx, namespace, hourly)
 		eventuallySnapshots(ctx, namespace, 3)
 		released(ctx, unlabel(ctx, "data-0"))
@@ -155,16 +152,16 @@ var _ = Describe("a snapshot that a user takes out of the bucket", Ordered, func
 			beReadyWith(metav1.ConditionTrue, v1alpha1.ReasonScheduled)))
 		operator.Stop()
 
-		By("being released by the next start, where no one looked")
-		alone := unlabel(ctx, "data-1")
+		By("being released by the next start, if no operator ran")
+		unseen := unlabel(ctx, "data-1")
 		cluster.Start(ctx)
-		released(ctx, alone)
+		released(ctx, unseen)
 
-		By("still not being taken again once a later snapshot was asked for and came")
+		By("not taking its slot again after a later snapshot was requested")
 		annotate(ctx, harness.Get(ctx, cluster, schedule), v1alpha1.AnnotationRequestedAt,
 			time.Now().UTC().Format(time.RFC3339))
 		eventuallySnapshots(ctx, namespace, 6)
 		Expect(history.All()).To(HaveLen(6))
-		Expect(history.Twice()).To(BeEmpty())
+		Expect(history.Duplicates()).To(BeEmpty())
 	})
 })

@@ -24,17 +24,16 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/e2e/internal/harness"
 )
 
-// elsewhere are the permissions that these specs need not use, and why they are
-// granted.
-var elsewhere = map[string]string{
-	"update snapshotschedules/finalizers.snapshots.mapcontroller.dev": "admission asks for it: see the spec below",
+// unused are the permissions that these specs need not use, with the reason why they are granted.
+var unused = map[string]string{
+	"update snapshotschedules/finalizers.snapshots.mapcontroller.dev": "admission requires it: see the spec below",
 	"patch events.events.k8s.io":                                      "client-go's recorder patches an event that recurs before the schedule changes",
 }
 
 var _ = Describe("permissions", func() {
-	// To set blockOwnerDeletion takes the right to change the owner's finalizers, where the
-	// API server enforces that.
-	It("name snapshotschedules/finalizers because admission asks for it", func(ctx context.Context) {
+	// The admission plugin OwnerReferencesPermissionEnforcement requires permission to update the owner's
+	// finalizers from whoever sets blockOwnerDeletion.
+	It("include snapshotschedules/finalizers because admission requires it", func(ctx context.Context) {
 		namespace := cluster.Namespace(ctx, "finalizers")
 		cluster.BoundClaims(ctx, namespace, 1)
 		cluster.Schedule(ctx, namespace, hourly)
@@ -50,12 +49,12 @@ var _ = Describe("permissions", func() {
 	})
 })
 
-// withoutResource is somebody who may do what the operator may, but for one resource.
+// withoutResource returns a client of a user with the permissions of the operator, except those for one resource.
 func withoutResource(ctx context.Context, resource string) client.Client {
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "snapshotschedule-manager-role"}}
 	rules := harness.Get(ctx, cluster, role).Rules
 	left := slices.DeleteFunc(slices.Clone(rules), func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, resource) })
-	ExpectWithOffset(1, left).To(HaveLen(len(rules)-1), "the role should name %s in a rule of its own", resource)
+	ExpectWithOffset(1, left).To(HaveLen(len(rules)-1), "the role should have one rule for %s", resource)
 	lesser := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{GenerateName: "lesser-"}, Rules: left}
 	ExpectWithOffset(1, cluster.Client.Create(ctx, lesser)).To(Succeed())
 	binding := &rbacv1.ClusterRoleBinding{
@@ -75,7 +74,7 @@ func withoutResource(ctx context.Context, resource string) client.Client {
 	return c
 }
 
-// granted are the permissions that config/default binds to the operator.
+// granted returns the permissions that config/default grants to the operator.
 func granted() (all []string) {
 	rules := map[string][]rbacv1.PolicyRule{}
 	var bound []string
@@ -88,7 +87,7 @@ func granted() (all []string) {
 		case "ClusterRoleBinding", "RoleBinding":
 			binding := &rbacv1.ClusterRoleBinding{}
 			Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, binding)).To(Succeed())
-			Expect(binding.Subjects).To(HaveExactElements(HaveField("Name", harness.Account)))
+			Expect(binding.Subjects).To(HaveExactElements(HaveField("Name", harness.ServiceAccount)))
 			bound = append(bound, binding.RoleRef.Kind+" "+binding.RoleRef.Name)
 		}
 	}
@@ -112,30 +111,30 @@ func permission(verb, resource, group string) string {
 	return strings.TrimSuffix(verb+" "+resource+"."+group, ".")
 }
 
-// Only after all specs can it be told that a permission is of no use.
-var _ = ReportAfterSuite("no permission that is of no use", func(report Report) {
+// Whether a permission is used is known after all specs only.
+var _ = ReportAfterSuite("unused permissions", func(report Report) {
 	all := report.PreRunStats.TotalSpecs == report.PreRunStats.SpecsThatWillRun
 	if !report.SuiteSucceeded || !all || cluster == nil {
 		return
 	}
 	used := map[string]int{}
-	for _, r := range cluster.Audit.Since(began) {
+	for _, r := range cluster.Audit.Since(suiteStart) {
 		used[permission(r.Verb, r.Resource, r.Group)]++
 	}
 	permissions := granted()
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "\nPERMISSION\tREQUESTS")
-	var useless []string
+	var neverUsed []string
 	for _, p := range permissions {
-		how := fmt.Sprint(used[p])
-		if reason, known := elsewhere[p]; known {
-			how += ", " + reason
+		uses := fmt.Sprint(used[p])
+		if reason, known := unused[p]; known {
+			uses += ", " + reason
 		} else if used[p] == 0 {
-			useless = append(useless, p)
+			neverUsed = append(neverUsed, p)
 		}
-		_, _ = fmt.Fprintf(table, "%s\t%s\n", p, how)
+		_, _ = fmt.Fprintf(table, "%s\t%s\n", p, uses)
 	}
 	Expect(table.Flush()).To(Succeed())
-	Expect(useless).To(BeEmpty(), "the shipped roles allow what no request needs")
-	Expect(permissions).To(ContainElements(slices.Collect(maps.Keys(elsewhere))))
+	Expect(neverUsed).To(BeEmpty(), "the shipped roles grant permissions that no request uses")
+	Expect(permissions).To(ContainElements(slices.Collect(maps.Keys(unused))))
 })

@@ -20,10 +20,8 @@ import (
 )
 
 var _ = Describe("the operator's process", func() {
-	It("answers the probes and ends well and soon when asked to, also while it works", func(ctx context.Context) {
-		namespace := cluster.Namespace(ctx, "stop")
-		cluster.BoundClaims(ctx, namespace, 5)
-		history := cluster.Record(ctx, namespace)
+	It("answers the probes and exits 0 soon after SIGTERM, even while it works", func(ctx context.Context) {
+		namespace, history := cluster.Recorded(ctx, "stop", 5)
 		operator := cluster.Start(ctx)
 		Expect(operator.Probe("healthz")).To(Equal(http.StatusOK))
 		Expect(operator.Probe("readyz")).To(Equal(http.StatusOK))
@@ -32,17 +30,17 @@ var _ = Describe("the operator's process", func() {
 		Eventually(history.All).WithContext(ctx).WithPolling(time.Millisecond).ShouldNot(BeEmpty())
 		mark := time.Now()
 		operator.Stop()
-		AddReportEntry("ended after SIGTERM in", time.Since(mark).Round(time.Millisecond))
+		AddReportEntry("time from SIGTERM to the exit", time.Since(mark).Round(time.Millisecond))
 		Expect(time.Since(mark)).To(BeNumerically("<", 5*time.Second))
 
-		By("the next start taking what is left, and nothing twice")
+		By("the next start taking the missing snapshots, and none twice")
 		cluster.Start(ctx)
 		Eventually(history.All).WithContext(ctx).Should(HaveLen(5))
 		eventuallySnapshots(ctx, namespace, 5)
-		Expect(history.Twice()).To(BeEmpty())
+		Expect(history.Duplicates()).To(BeEmpty())
 	})
 
-	It("shows its metrics over HTTPS to those who may read them, and to no one else", func(ctx context.Context) {
+	It("serves its metrics over HTTPS to authorized clients only", func(ctx context.Context) {
 		address := freeAddress()
 		cluster.Start(ctx, "--metrics-bind-address="+address)
 		namespace := cluster.Namespace(ctx, "metrics")
@@ -69,7 +67,7 @@ var _ = Describe("the operator's process", func() {
 			code, page := scrape(ctx, address, reader)
 			g.Expect(code).To(Equal(http.StatusOK), "with the role metrics-reader")
 			g.Expect(page).To(ContainSubstring(`controller_runtime_reconcile_total{controller="snapshotschedule"`))
-		}).WithContext(ctx).Should(Succeed(), "the endpoint is up before the controller that tells these is")
+		}).WithContext(ctx).Should(Succeed(), "the endpoint is up before the controller")
 
 		answer, err := http.Get("http://" + address + "/metrics")
 		Expect(err).NotTo(HaveOccurred())
@@ -78,7 +76,7 @@ var _ = Describe("the operator's process", func() {
 	})
 })
 
-// scrape reads the metrics, waiting for the endpoint to be up.
+// scrape waits for the metrics endpoint and returns its answer.
 func scrape(ctx context.Context, address, token string) (code int, page string) {
 	insecure := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	defer insecure.CloseIdleConnections()
@@ -99,8 +97,8 @@ func scrape(ctx context.Context, address, token string) (code int, page string) 
 	return code, page
 }
 
-// freeAddress is one that nobody listens on. The metrics server tells the port
-// that it was given, not the one it got, so it can't be asked to find one.
+// freeAddress returns an address that nobody listens on. The metrics server logs the port of its flag,
+// so with port 0 it could not be found.
 func freeAddress() string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	ExpectWithOffset(1, err).NotTo(HaveOccurred())

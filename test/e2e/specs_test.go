@@ -17,28 +17,23 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/e2e/internal/harness"
 )
 
-// hourly takes one snapshot of each PVC at once, and then none for long.
+// hourly takes one snapshot of each PVC immediately, and none while the specs run.
 var hourly = v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1h"}
 
-// beReadyWith matches a schedule by its condition Ready.
-func beReadyWith(status metav1.ConditionStatus, reason string) gomegatypes.GomegaMatcher {
-	return HaveField("Status.Conditions", ContainElement(And(
-		HaveField("Type", v1alpha1.ConditionReady), HaveField("Status", status), HaveField("Reason", reason))))
-}
+var beReadyWith = harness.BeReadyWith
 
-// haveProblem matches a schedule by one of its problems.
+// haveProblem matches a schedule with a problem of a PVC.
 func haveProblem(claim, reason string) gomegatypes.GomegaMatcher {
 	return HaveField("Status.Problems", ContainElement(And(
 		HaveField("PersistentVolumeClaim", claim), HaveField("Reason", reason))))
 }
 
-// fresh reads a schedule again, for Eventually.
 func fresh(ctx context.Context, s *v1alpha1.SnapshotSchedule) func() *v1alpha1.SnapshotSchedule {
-	return func() *v1alpha1.SnapshotSchedule { return harness.Get(ctx, cluster, s) }
+	return harness.Fresh(ctx, cluster, s)
 }
 
-// eventuallySnapshots waits for the snapshots of a namespace to be n, all of
-// them ready and none being deleted, and returns them.
+// eventuallySnapshots waits until a namespace has n snapshots, all of them ready and none being
+// deleted, and returns them.
 func eventuallySnapshots(ctx context.Context, namespace string, n int) []snapshotv1.VolumeSnapshot {
 	var all []snapshotv1.VolumeSnapshot
 	EventuallyWithOffset(1, func() []string {
@@ -48,19 +43,19 @@ func eventuallySnapshots(ctx context.Context, namespace string, n int) []snapsho
 	return all
 }
 
-// eventuallyNoSnapshots waits until the bucket is empty.
+// eventuallyNoSnapshots waits until a namespace has no snapshots.
 func eventuallyNoSnapshots(ctx context.Context, namespace string) {
 	EventuallyWithOffset(1, func() []string { return states(cluster.Snapshots(ctx, namespace)) }).
 		WithContext(ctx).Should(BeEmpty(), "no snapshot should be left")
 }
 
-// states are snapshots in words.
+// states describes snapshots.
 func states(all []snapshotv1.VolumeSnapshot) []string {
-	words := make([]string, len(all))
+	found := make([]string, len(all))
 	for i := range all {
-		words[i] = all[i].Name + ": " + state(&all[i])
+		found[i] = all[i].Name + ": " + state(&all[i])
 	}
-	return words
+	return found
 }
 
 func state(v *snapshotv1.VolumeSnapshot) string {
@@ -72,11 +67,11 @@ func state(v *snapshotv1.VolumeSnapshot) string {
 	case v.Status != nil && v.Status.Error != nil:
 		return "error: " + ptr.Deref(v.Status.Error.Message, "")
 	}
-	return "not yet"
+	return "pending"
 }
 
-// named are the names of snapshots.
-func named(all []snapshotv1.VolumeSnapshot) []string {
+// names returns the names of snapshots.
+func names(all []snapshotv1.VolumeSnapshot) []string {
 	found := make([]string, len(all))
 	for i := range all {
 		found[i] = all[i].Name
@@ -99,14 +94,14 @@ func annotate(ctx context.Context, o client.Object, key, value string) {
 	ExpectWithOffset(1, cluster.Client.Patch(ctx, o, patch)).To(Succeed())
 }
 
-// kubectl must succeed.
+// kubectl runs kubectl, which must succeed.
 func kubectl(args ...string) {
 	out, err := cluster.Kubectl(nil, append(args, "--timeout=60s")...)
 	ExpectWithOffset(1, err).NotTo(HaveOccurred(), out)
 }
 
-// tryToSnapshot asks the API server whether it would take a snapshot.
-func tryToSnapshot(ctx context.Context, namespace, claim string) error {
+// dryRunSnapshot asks the API server whether it would create a snapshot.
+func dryRunSnapshot(ctx context.Context, namespace, claim string) error {
 	return cluster.Client.Create(ctx, &snapshotv1.VolumeSnapshot{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "try-"},
 		Spec:       snapshotv1.VolumeSnapshotSpec{Source: snapshotv1.VolumeSnapshotSource{PersistentVolumeClaimName: &claim}},

@@ -1,8 +1,8 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package e2e runs the operator's program, with the permissions that are
-// shipped, against a real API server, garbage collector and CSI snapshot stack.
+// Package e2e runs the operator's program, with the shipped permissions, against a real API server,
+// garbage collector and CSI snapshot stack.
 package e2e
 
 import (
@@ -14,15 +14,15 @@ import (
 	. "github.com/onsi/gomega"
 
 	"mapcontroller.dev/snapshotschedule/test/e2e/internal/harness"
+	"mapcontroller.dev/snapshotschedule/test/internal/audit"
 )
 
 var (
 	cluster *harness.Cluster
-	// judged is up to where the audit log has been looked at for requests that
-	// the shipped roles do not allow.
-	judged harness.Mark
-	// began is where the audit log stood at first.
-	began harness.Mark
+	// checked is the end of the part of the audit log that was searched for forbidden requests.
+	checked audit.Mark
+	// suiteStart is the end of the audit log at the start of the suite.
+	suiteStart audit.Mark
 )
 
 func TestEndToEnd(t *testing.T) {
@@ -41,13 +41,13 @@ var _ = BeforeSuite(func(ctx context.Context) {
 	cluster = found
 	harness.BuildOperator()
 	DeferCleanup(harness.RemoveProgram)
-	judged = cluster.Audit.Mark()
-	began = judged
+	checked = cluster.Audit.Mark()
+	suiteStart = checked
 	cluster.Install(ctx)
 })
 
 var _ = AfterEach(func() {
-	mark := judged
-	judged = cluster.Audit.Mark()
+	mark := checked
+	checked = cluster.Audit.Mark()
 	cluster.Audit.ExpectNoneForbidden(mark)
 })

@@ -22,8 +22,8 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/e2e/internal/harness"
 )
 
-var _ = Describe("trouble with one PVC", func() {
-	It("is shown, delays no other, and ends by itself", func(ctx context.Context) {
+var _ = Describe("a PVC whose snapshots are denied", func() {
+	It("is reported, delays no other PVC, and recovers by itself", func(ctx context.Context) {
 		namespace := cluster.Namespace(ctx, "denied")
 		policy := denySnapshotsOf(ctx, namespace, "data-1")
 		cluster.Start(ctx)
@@ -33,14 +33,14 @@ var _ = Describe("trouble with one PVC", func() {
 
 		Eventually(func(g Gomega) {
 			for _, claim := range []string{"data-0", "data-2", "data-3"} {
-				taken := history.Of(claim)
-				g.Expect(len(taken)).To(BeNumerically(">=", 5), "snapshots of %s", claim)
-				g.Expect(taken[0].Gone).To(BeTrue(), "the first snapshot of %s should expire", claim)
-				for i := range taken {
-					g.Expect(taken[i].Slot()).To(Equal(history.Of("data-0")[i].Slot()), "snapshots of %s", claim)
+				snapshots := history.Of(claim)
+				g.Expect(len(snapshots)).To(BeNumerically(">=", 5), "snapshots of %s", claim)
+				g.Expect(snapshots[0].Deleted).To(BeTrue(), "the first snapshot of %s should expire", claim)
+				for i := range snapshots {
+					g.Expect(snapshots[i].Slot()).To(Equal(history.Of("data-0")[i].Slot()), "snapshots of %s", claim)
 				}
 			}
-		}).WithContext(ctx).Should(Succeed(), "the other PVCs should have their snapshots, slot by slot")
+		}).WithContext(ctx).Should(Succeed(), "the other PVCs should have a snapshot of each slot")
 		Expect(history.Of("data-1")).To(BeEmpty())
 
 		Eventually(fresh(ctx, schedule)).WithContext(ctx).Should(And(
@@ -58,17 +58,17 @@ var _ = Describe("trouble with one PVC", func() {
 			HaveField("Note", ContainSubstring("data-1")))))
 
 		Expect(cluster.Client.Delete(ctx, policy)).To(Succeed())
-		Eventually(func() []harness.Seen { return history.Of("data-1") }).WithContext(ctx).WithTimeout(time.Minute).ShouldNot(BeEmpty())
+		Eventually(func() []harness.Snapshot { return history.Of("data-1") }).WithContext(ctx).WithTimeout(time.Minute).ShouldNot(BeEmpty())
 		Eventually(fresh(ctx, schedule)).WithContext(ctx).Should(And(
 			beReadyWith(metav1.ConditionTrue, v1alpha1.ReasonScheduled),
 			HaveField("Status.Problems", BeEmpty())))
-		Expect(history.Twice()).To(BeEmpty())
+		Expect(history.Duplicates()).To(BeEmpty())
 	})
 })
 
 var _ = Describe("a full quota", func() {
 	// Contract: ONE-7.
-	It("stops no expiry, and when there is room the snapshots go on by themselves", func(ctx context.Context) {
+	It("stops no deletion, and snapshots resume by themselves when there is room", func(ctx context.Context) {
 		namespace := cluster.Namespace(ctx, "quota")
 		cluster.Start(ctx)
 		cluster.BoundClaims(ctx, namespace, 2)
@@ -86,13 +86,13 @@ var _ = Describe("a full quota", func() {
 
 		Eventually(fresh(ctx, schedule)).WithContext(ctx).Should(And(
 			beReadyWith(metav1.ConditionFalse, v1alpha1.ReasonSnapshotsFailing),
-			haveProblem("data-0", v1alpha1.ReasonCreateFailed)), "the full quota should be shown")
+			haveProblem("data-0", v1alpha1.ReasonCreateFailed)), "the full quota should be reported")
 		full := len(history.All())
 		Expect(full).To(BeNumerically(">=", 6))
 		Eventually(func(g Gomega) {
 			all := history.All()
-			g.Expect(all[5].Gone).To(BeTrue(), "snapshots should expire while the quota is full")
-			g.Expect(len(all)).To(BeNumerically(">=", full+4), "snapshots should be taken where others went")
+			g.Expect(all[5].Deleted).To(BeTrue(), "snapshots should expire while the quota is full")
+			g.Expect(len(all)).To(BeNumerically(">=", full+4), "snapshots should be taken in place of expired ones")
 		}).WithContext(ctx).WithTimeout(time.Minute).Should(Succeed())
 
 		room := client.MergeFrom(quota.DeepCopy())
@@ -101,11 +101,11 @@ var _ = Describe("a full quota", func() {
 		Eventually(fresh(ctx, schedule)).WithContext(ctx).WithTimeout(time.Minute).Should(And(
 			beReadyWith(metav1.ConditionTrue, v1alpha1.ReasonScheduled),
 			HaveField("Status.Problems", BeEmpty())))
-		Expect(history.Twice()).To(BeEmpty())
+		Expect(history.Duplicates()).To(BeEmpty())
 	})
 })
 
-// denySnapshotsOf has the API server refuse the snapshots of one PVC.
+// denySnapshotsOf makes the API server reject the snapshots of one PVC.
 func denySnapshotsOf(ctx context.Context, namespace, claim string) *admissionv1.ValidatingAdmissionPolicy {
 	policy := &admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: namespace},
@@ -141,8 +141,8 @@ func denySnapshotsOf(ctx context.Context, namespace, claim string) *admissionv1.
 		Expect(client.IgnoreNotFound(cluster.Client.Delete(ctx, binding))).To(Succeed())
 		Expect(client.IgnoreNotFound(cluster.Client.Delete(ctx, policy))).To(Succeed())
 	})
-	// A policy is in force some time after it was made.
-	Eventually(func() error { return tryToSnapshot(ctx, namespace, claim) }).WithContext(ctx).
+	// A policy is in force some time after its creation.
+	Eventually(func() error { return dryRunSnapshot(ctx, namespace, claim) }).WithContext(ctx).
 		Should(MatchError(ContainSubstring("is not to be snapshotted")), "the policy should be in force")
 	return policy
 }

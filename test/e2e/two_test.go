@@ -14,26 +14,25 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/e2e/internal/harness"
+	"mapcontroller.dev/snapshotschedule/test/internal/audit"
 )
 
 var _ = Describe("two operators at once, without leader election", func() {
 	// Contract: MAP-7.
-	It("take no slot twice and delete nothing too soon or twice", func(ctx context.Context) {
+	It("take no slot twice and delete nothing too early or twice", func(ctx context.Context) {
 		start := cluster.Audit.Mark()
-		one, other := cluster.Start(ctx), cluster.Start(ctx)
-		namespace := cluster.Namespace(ctx, "two")
-		cluster.BoundClaims(ctx, namespace, 5)
-		history := cluster.Record(ctx, namespace)
+		first, second := cluster.Start(ctx), cluster.Start(ctx)
+		namespace, history := cluster.Recorded(ctx, "two", 5)
 		schedule := cluster.Schedule(ctx, namespace, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "2s", SnapshotTTL: "8s"})
 		Eventually(func(g Gomega) {
 			for _, claim := range []string{"data-0", "data-1", "data-2", "data-3", "data-4"} {
-				taken := history.Of(claim)
-				g.Expect(len(taken)).To(BeNumerically(">=", 8), "snapshots of %s", claim)
-				g.Expect(taken[2].Gone).To(BeTrue(), "the third snapshot of %s should expire", claim)
+				snapshots := history.Of(claim)
+				g.Expect(len(snapshots)).To(BeNumerically(">=", 8), "snapshots of %s", claim)
+				g.Expect(snapshots[2].Deleted).To(BeTrue(), "the third snapshot of %s should expire", claim)
 			}
 		}).WithContext(ctx).WithTimeout(time.Minute).Should(Succeed())
 
-		Expect(history.Twice()).To(BeEmpty())
+		Expect(history.Duplicates()).To(BeEmpty())
 		expired := 0
 		for _, s := range history.All() {
 			if s.Last.DeletionTimestamp != nil {
@@ -42,13 +41,13 @@ var _ = Describe("two operators at once, without leader election", func() {
 					BeNumerically(">=", 8*time.Second), BeNumerically("<=", 13*time.Second)), "the age of %s at its end", &s)
 			}
 		}
-		asked := cluster.Audit.Since(start).In(namespace)
-		taken := asked.Of("volumesnapshots", "create").Where(func(r harness.Request) bool { return r.Code == http.StatusCreated })
-		Expect(len(taken)).To(BeNumerically("~", len(history.All()), 5), "every create that was granted is seen")
-		deleted := asked.Of("volumesnapshots", "delete").Where(func(r harness.Request) bool { return r.Code == http.StatusOK })
-		Expect(len(deleted)).To(BeNumerically("<=", expired+5), "none is deleted twice")
-		AddReportEntry("requests of the one", asked.By(one).Count())
-		AddReportEntry("requests of the other", asked.By(other).Count())
+		requests := cluster.Audit.Since(start).In(namespace)
+		created := requests.Of("volumesnapshots", "create").Where(func(r audit.Request) bool { return r.Code == http.StatusCreated })
+		Expect(len(created)).To(BeNumerically("~", len(history.All()), 5), "every successful create is in the history")
+		deleted := requests.Of("volumesnapshots", "delete").Where(func(r audit.Request) bool { return r.Code == http.StatusOK })
+		Expect(len(deleted)).To(BeNumerically("<=", expired+5), "deletes without duplicates")
+		AddReportEntry("requests of the first", requests.By(first.Credential).Summary())
+		AddReportEntry("requests of the second", requests.By(second.Credential).Summary())
 		Expect(harness.Get(ctx, cluster, schedule)).To(And(
 			beReadyWith(metav1.ConditionTrue, v1alpha1.ReasonScheduled),
 			HaveField("Status.Problems", BeEmpty())))

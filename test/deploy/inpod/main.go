@@ -1,8 +1,8 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The program inpod tells what a pod sees from within. The operator's image
-// holds one program and no shell, so the suite brings its own.
+// The program inpod reports what a pod sees from within. The operator's image has no shell, so the suite has
+// its own image.
 package main
 
 import (
@@ -18,10 +18,10 @@ import (
 	"time"
 )
 
-const usage = "usage: inpod get URL [TOKEN-FILE [WANTED]] | inpod look"
+const usage = "usage: inpod get URL [TOKEN-FILE [WANTED]] | inpod inspect"
 
-// patience is for how long get waits for an answer that is wanted.
-const patience = 30 * time.Second
+// timeout is how long get waits for a wanted answer.
+const timeout = 30 * time.Second
 
 func main() {
 	err := errors.New(usage)
@@ -32,8 +32,8 @@ func main() {
 		err = get(args[1], args[2], "")
 	case len(args) == 4 && args[0] == "get":
 		err = get(args[1], args[2], args[3])
-	case len(args) == 1 && args[0] == "look":
-		err = look()
+	case len(args) == 1 && args[0] == "inspect":
+		err = inspect()
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -41,9 +41,8 @@ func main() {
 	}
 }
 
-// get prints the status code of the answer and then its body. Behind a Service
-// each of its pods may answer: get asks until an answer holds what is wanted, or
-// prints the last one.
+// get prints the status code of the answer and its body. Any pod of a Service may answer: get repeats the
+// request until an answer contains what is wanted, or prints the last one.
 func get(url, tokenFile, wanted string) error {
 	req, err := http.NewRequest(http.MethodGet, url, nil)
 	if err != nil {
@@ -61,7 +60,7 @@ func get(url, tokenFile, wanted string) error {
 		// The certificate is self-signed unless cert-manager is there.
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	}}
-	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(timeout); ; time.Sleep(100 * time.Millisecond) {
 		code, body, err := ask(client, req)
 		if err != nil {
 			return err
@@ -83,9 +82,9 @@ func ask(client *http.Client, req *http.Request) (code int, body string, err err
 	return resp.StatusCode, string(b), err
 }
 
-// look prints, as JSON, under what the first process of the container runs: what
-// the kernel says, not what the manifest asks for.
-func look() error {
+// inspect prints, as JSON, the restrictions of the container's first process: what the kernel enforces, not what
+// the manifest says.
+func inspect() error {
 	seen := map[string]string{}
 	status, err := os.Open("/proc/1/status")
 	if err != nil {

@@ -1,16 +1,14 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bare runs the operator's program, with the permissions that are
-// shipped, against a bare API server: nothing binds PVCs, nothing makes
-// snapshots ready, and VolumeSnapshots are not even installed at first. What
-// is counted there is the operator's own doing.
+// Package bare runs the operator's program, with the shipped permissions, against a bare API server:
+// nothing binds PVCs or makes snapshots ready, and the CRDs of VolumeSnapshots are missing at first. So
+// every change and request is the operator's own.
 package bare
 
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -19,15 +17,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"mapcontroller.dev/snapshotschedule/test/e2e/internal/harness"
+	"mapcontroller.dev/snapshotschedule/test/internal/audit"
 )
 
 var (
 	cluster *harness.Cluster
-	judged  harness.Mark
+	checked audit.Mark
 )
-
-const auditPolicy = `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy",
-"omitStages": ["RequestReceived"], "rules": [{"level": "Metadata"}]}`
 
 func TestBareAPIServer(t *testing.T) {
 	RegisterFailHandler(Fail)
@@ -39,32 +35,27 @@ func TestBareAPIServer(t *testing.T) {
 
 var _ = BeforeSuite(func(ctx context.Context) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
-		AbortSuite("KUBEBUILDER_ASSETS is not set: these tests start an API server of their own. Run them with: make test-e2e")
+		AbortSuite("KUBEBUILDER_ASSETS is not set: these tests start their own API server. Run them with: make test-e2e")
 	}
-	dir := GinkgoT().TempDir()
-	policy, audit := filepath.Join(dir, "policy.json"), filepath.Join(dir, "audit.log")
-	Expect(os.WriteFile(policy, []byte(auditPolicy), 0o600)).To(Succeed())
-
 	environment := &envtest.Environment{}
-	environment.ControlPlane.GetAPIServer().Configure().
-		Append("audit-policy-file", policy).
-		Append("audit-log-path", audit).
-		Append("audit-log-maxsize", "100000").
-		Set("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
+	server := environment.ControlPlane.GetAPIServer()
+	server.Configure().Set("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
+	log, err := audit.Enable(server, GinkgoT().TempDir())
+	Expect(err).NotTo(HaveOccurred())
 	config, err := environment.Start()
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(environment.Stop)
-	cluster, err = harness.New(config, audit)
+	cluster, err = harness.New(config, log)
 	Expect(err).NotTo(HaveOccurred())
 
 	harness.BuildOperator()
 	DeferCleanup(harness.RemoveProgram)
-	judged = cluster.Audit.Mark()
+	checked = cluster.Audit.Mark()
 	cluster.Install(ctx)
 })
 
 var _ = AfterEach(func() {
-	mark := judged
-	judged = cluster.Audit.Mark()
+	mark := checked
+	checked = cluster.Audit.Mark()
 	cluster.Audit.ExpectNoneForbidden(mark)
 })

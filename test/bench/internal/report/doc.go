@@ -1,6 +1,6 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report turns what was measured into what a person reads: a table in the terminal,
-// the same one in a page of the documentation, and JSON for machines.
+// Package report formats what was measured: as a table in the terminal, in a page of the documentation, and as
+// JSON.
 package report

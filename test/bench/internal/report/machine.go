@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Machine is what the figures were measured on, and of which sources.
+// Machine is the machine that the figures were measured on, and the commit of the sources.
 type Machine struct {
 	CPU   string `json:"cpu"`
 	Cores int    `json:"cores"`
@@ -21,12 +21,12 @@ type Machine struct {
 	Go     string `json:"go"`
 	Commit string `json:"commit"`
 	Day    string `json:"day"`
-	// Load is how many threads wanted to run, on average over the minute before: more than a
-	// little tells that the machine had other work.
+	// Load is the average number of runnable threads in the minute before the run. A high load means that the
+	// machine was busy with other work.
 	Load string `json:"load"`
 }
 
-// ThisMachine asks the kernel and git. What cannot be told is left empty.
+// ThisMachine describes this machine. Unknown fields are empty.
 func ThisMachine() Machine {
 	m := Machine{Cores: runtime.NumCPU(), Go: runtime.Version(), Commit: commit()}
 	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
@@ -51,7 +51,7 @@ func field(text, name string) string {
 	return ""
 }
 
-// commit tells too whether the product was changed since.
+// commit returns the commit, and whether the product has uncommitted changes.
 func commit() string {
 	out, err := exec.Command("git", "rev-parse", "--short=12", "HEAD").Output()
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// What stands between these lines of a page is written by the benchmarks.
+// The benchmarks write the text between these lines of a page.
 const (
 	begin = "<!-- begin: measured by go run ./test/bench --write -->"
 	end   = "<!-- end: measured -->"
 )
 
-// IntoPage puts the result between the markers of a page and leaves the rest alone.
+// IntoPage replaces the text between the markers of a page by the result.
 func IntoPage(page string, r Result) (string, error) {
 	before, rest, ok := strings.Cut(page, begin)
 	if !ok {

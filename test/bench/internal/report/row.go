@@ -5,13 +5,12 @@ package report
 
 import "fmt"
 
-// Row is one figure beside what it is compared with.
+// Row is one figure and what it is compared with.
 type Row struct {
-	// Group is what was run, as --only names it.
+	// Group is the group of the row, as in --only.
 	Group string `json:"group"`
 	What  string `json:"what"`
-	// Measured, Limit, Ratio and Target are as they are read, with their units. Limit is what a
-	// bare client reached, where there is one to compare with.
+	// Measured, Limit, Ratio and Target are formatted, with units. Limit is the bare client's figure, if any.
 	Measured string `json:"measured"`
 	Limit    string `json:"limit,omitempty"`
 	Ratio    string `json:"ratio,omitempty"`
@@ -43,28 +42,28 @@ func (r Row) AtLeast(value, target float64, text string) Row {
 	return r
 }
 
-// AtMost sets a target that the value must not pass.
+// AtMost sets a target that the value must not exceed.
 func (r Row) AtMost(value, target float64, text string) Row {
 	r.Target, r.Met = "≤ "+text, metIf(value <= target)
 	return r
 }
 
-// Exactly sets a target that the value must hit.
+// Exactly sets a target that the value must equal.
 func (r Row) Exactly(value, target float64, text string) Row {
 	r.Target, r.Met = text, metIf(value == target)
 	return r
 }
 
-// Result is what a run of the benchmarks has found.
+// Result is the result of a run of the benchmarks.
 type Result struct {
 	Machine Machine `json:"machine"`
-	// Settings are what the run was told, such as how many PVCs.
+	// Settings describe the run, such as the number of PVCs.
 	Settings string  `json:"settings"`
 	Rows     []Row   `json:"rows"`
 	Details  []Table `json:"details"`
 }
 
-// Missed counts the targets that were not reached.
+// Missed counts the targets that were missed.
 func (r Result) Missed() int {
 	n := 0
 	for _, row := range r.Rows {
@@ -75,7 +74,7 @@ func (r Result) Missed() int {
 	return n
 }
 
-// Table is the rows' table.
+// Table returns the rows as a table.
 func (r Result) Table() Table {
 	t := Table{
 		Title:  "Results",
@@ -87,7 +86,7 @@ func (r Result) Table() Table {
 	return t
 }
 
-// Bytes writes a size as MB or kB of 1,000, the way the targets are told.
+// Bytes formats a size as MB or kB, of 1,000 bytes, like the targets.
 func Bytes(n float64) string {
 	switch {
 	case n >= 10e6 || n <= -10e6:

@@ -3,14 +3,11 @@
 
 package report
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 type number interface{ ~int | ~int64 | ~float64 }
 
-// Median is the value in the middle, or between the two in the middle; of none, zero.
+// Median returns the median, or zero without values.
 func Median[N number](values []N) N {
 	if len(values) == 0 {
 		return 0
@@ -23,16 +20,8 @@ func Median[N number](values []N) N {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// Range is the least and the greatest value; of none, zeros.
-func Range[N cmp.Ordered](values []N) (least, greatest N) {
-	if len(values) == 0 {
-		return least, greatest
-	}
-	return slices.Min(values), slices.Max(values)
-}
-
-// Fit is the straight line through some points with the least squares. It needs two different
-// x at least; of fewer, both are zero.
+// Fit returns the least-squares line through some points. With fewer than two different x, both results are
+// zero.
 func Fit(x, y []float64) (slope, intercept float64) {
 	n := float64(min(len(x), len(y)))
 	var sumX, sumY, sumXX, sumXY float64

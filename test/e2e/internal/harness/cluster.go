@@ -4,80 +4,85 @@
 package harness
 
 import (
-	"errors"
+	"context"
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
+	"strings"
+	"time"
 
-	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	. "github.com/onsi/gomega"
-	k8sruntime "k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/internal/audit"
+	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
+	"mapcontroller.dev/snapshotschedule/test/internal/repo"
 )
 
-// EnvClusterDir names the variable with the folder of the local cluster.
-const EnvClusterDir = "SNAPSCHED_CLUSTER_DIR"
+// The operator's namespace and ServiceAccount, as shipped.
+const (
+	SystemNamespace = cluster.SystemNamespace
+	ServiceAccount  = cluster.ServiceAccount
+)
+
+// Scheme knows every kind that the suites use.
+var Scheme = cluster.Scheme
 
 // Root is the root of the repository.
 var Root = findRoot()
 
-// Scheme knows every kind that the suites use.
-var Scheme = newScheme()
+func findRoot() string {
+	root, err := repo.Root()
+	if err != nil {
+		panic(err)
+	}
+	return root
+}
 
-// Cluster is an API server that the specs run against, seen by an administrator.
+// Cluster is an API server, as an administrator reaches it.
 type Cluster struct {
 	Config *rest.Config
 	Client client.WithWatch
 	Kube   kubernetes.Interface
 	Audit  Audit
-	// Dir is the folder of the local cluster; empty for a bare API server.
-	Dir string
 	// System is the namespace of the operator's ServiceAccount.
 	System string
+
+	// state is empty for a bare API server.
+	state cluster.State
 }
 
-// Of is the same cluster, with an operator whose ServiceAccount is in another
-// namespace.
-func (c *Cluster) Of(system string) *Cluster {
+// WithOperatorIn is the same cluster with an operator whose ServiceAccount is in another namespace.
+func (c *Cluster) WithOperatorIn(namespace string) *Cluster {
 	other := *c
-	other.System, other.Audit.User = system, userOf(system)
+	other.System, other.Audit.log.User = namespace, cluster.OperatorUser(namespace)
 	return &other
 }
 
-func userOf(system string) string { return "system:serviceaccount:" + system + ":" + Account }
-
-// Connect finds the cluster that "make test-e2e" has brought up.
+// Connect finds the cluster that "make test-e2e" has started.
 func Connect() (*Cluster, error) {
-	kubeconfig, dir := os.Getenv("KUBECONFIG"), os.Getenv(EnvClusterDir)
-	if kubeconfig == "" || dir == "" {
-		return nil, fmt.Errorf("KUBECONFIG and %s are not both set: these tests need a local cluster of their own. "+
-			"Run them with: make test-e2e", EnvClusterDir)
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	const how = "run these tests with: make test-e2e"
+	config, state, err := cluster.Find()
 	if err != nil {
-		return nil, fmt.Errorf("read $KUBECONFIG: %w; run these tests with: make test-e2e", err)
+		return nil, fmt.Errorf("%w; %s", err, how)
 	}
-	c, err := New(config, filepath.Join(dir, "audit.log"))
+	c, err := New(config, state.AuditLog())
 	if err != nil {
 		return nil, err
 	}
-	c.Dir = dir
+	c.state = state
 	if _, err := c.Kube.Discovery().ServerVersion(); err != nil {
-		return nil, fmt.Errorf("no API server answers at %s: %w; run these tests with: make test-e2e", config.Host, err)
+		return nil, fmt.Errorf("no API server answers at %s: %w; %s", config.Host, err, how)
 	}
 	return c, nil
 }
 
-// New is a cluster reached by a rest.Config, with its audit log.
-func New(config *rest.Config, audit string) (*Cluster, error) {
+// New is a cluster with its configuration and its audit log.
+func New(config *rest.Config, auditLog string) (*Cluster, error) {
 	config.QPS = -1
 	direct, err := client.NewWithWatch(config, client.Options{Scheme: Scheme})
 	if err != nil {
@@ -87,26 +92,33 @@ func New(config *rest.Config, audit string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(audit); err != nil {
-		return nil, fmt.Errorf("the audit log is where requests are counted: %w", err)
+	if _, err := os.Stat(auditLog); err != nil {
+		return nil, fmt.Errorf("the audit log is needed to count requests: %w", err)
 	}
-	return (&Cluster{Config: config, Client: direct, Kube: kube, Audit: Audit{Path: audit}}).Of(SystemNamespace), nil
+	c := &Cluster{Config: config, Client: direct, Kube: kube, Audit: Audit{log: audit.Log{Path: auditLog}}}
+	return c.WithOperatorIn(SystemNamespace), nil
 }
 
-func newScheme() *k8sruntime.Scheme {
-	scheme := k8sruntime.NewScheme()
-	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
-	utilruntime.Must(snapshotv1.AddToScheme(scheme))
-	utilruntime.Must(v1alpha1.AddToScheme(scheme))
-	return scheme
+// Token returns a token for a ServiceAccount.
+func (c *Cluster) Token(ctx context.Context, namespace, account string) string {
+	token, err := cluster.Token(ctx, c.Kube, namespace, account, time.Hour)
+	must(err, "token")
+	return token
 }
 
-func findRoot() string {
-	_, file, _, ok := runtime.Caller(0)
-	if !ok {
-		panic(errors.New("no path of this file: was it built with -trimpath?"))
-	}
-	return filepath.Join(filepath.Dir(file), "..", "..", "..", "..")
+// writeKubeconfig writes a kubeconfig for the operator's ServiceAccount. The ID of its token identifies
+// one start of the operator in the audit log.
+func (c *Cluster) writeKubeconfig(ctx context.Context, dir string) (path, credential string) {
+	token := c.Token(ctx, c.System, ServiceAccount)
+	path = filepath.Join(dir, "kubeconfig")
+	config := rest.AnonymousClientConfig(c.Config)
+	config.BearerToken = token
+	must(cluster.WriteKubeconfig(path, config), "the operator's kubeconfig")
+	payload, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[1])
+	must(err, "a token")
+	var claims struct{ JTI string }
+	must(json.Unmarshal(payload, &claims), "a token")
+	return path, claims.JTI
 }
 
 // must fails the running spec.

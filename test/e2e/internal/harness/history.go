@@ -10,73 +10,66 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	. "github.com/onsi/ginkgo/v2"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/internal/record"
 )
 
-// History is every VolumeSnapshot that was ever in a namespace, as a watch
-// without a gap has seen them.
+// History is every VolumeSnapshot that was created in a namespace.
 type History struct {
 	mu     sync.Mutex
-	seen   map[types.UID]*Seen
-	order  []*Seen
+	byUID  map[types.UID]*Snapshot
+	order  []*Snapshot
 	live   map[string]int
 	most   map[string]int
 	broken error
 	onAdd  func(added int)
 }
 
-// Seen is one VolumeSnapshot.
-type Seen struct {
+// Snapshot is the history of one VolumeSnapshot.
+type Snapshot struct {
 	// First is its first state, Last the latest.
 	First, Last *snapshotv1.VolumeSnapshot
-	Gone        bool
+	Deleted     bool
 }
 
-// Claim is the PVC of a snapshot.
-func (s *Seen) Claim() string { return *s.First.Spec.Source.PersistentVolumeClaimName }
+// Claim is the name of the PVC.
+func (s *Snapshot) Claim() string { return *s.First.Spec.Source.PersistentVolumeClaimName }
 
-// Slot is what the snapshot was taken for.
-func (s *Seen) Slot() string { return s.First.Annotations[v1alpha1.AnnotationScheduledAt] }
+// Slot is the slot that the snapshot was taken for.
+func (s *Snapshot) Slot() string { return s.First.Annotations[v1alpha1.AnnotationScheduledAt] }
 
-func (s *Seen) String() string {
+func (s *Snapshot) String() string {
 	return fmt.Sprintf("%s of %s for %s", s.First.Name, s.Claim(), s.Slot())
+}
+
+// Recorded creates a namespace with bound PVCs and starts its history.
+func (c *Cluster) Recorded(ctx context.Context, name string, claims int) (namespace string, h *History) {
+	namespace = c.Namespace(ctx, name)
+	c.BoundClaims(ctx, namespace, claims)
+	return namespace, c.Record(ctx, namespace)
 }
 
 // Record starts the history of a namespace.
 func (c *Cluster) Record(ctx context.Context, namespace string) *History {
-	h := &History{seen: map[types.UID]*Seen{}, live: map[string]int{}, most: map[string]int{}}
-	all := &snapshotv1.VolumeSnapshotList{}
-	must(c.Client.List(ctx, all, client.InNamespace(namespace)), "list snapshots")
+	h := &History{byUID: map[types.UID]*Snapshot{}, live: map[string]int{}, most: map[string]int{}}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	changed := func(e watch.EventType, o client.Object) {
+		defer GinkgoRecover()
+		h.add(e, o.(*snapshotv1.VolumeSnapshot))
+	}
+	wait, err := record.Follow(ctx, c.Client, &snapshotv1.VolumeSnapshotList{}, changed, client.InNamespace(namespace))
+	must(err, "list snapshots")
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		defer GinkgoRecover()
-		// The API server may end a watch at any time. One that goes on from the
-		// last event leaves no gap.
-		for version := all.ResourceVersion; ctx.Err() == nil; {
-			w, err := c.Client.Watch(ctx, &snapshotv1.VolumeSnapshotList{}, client.InNamespace(namespace),
-				&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: version}})
-			if err != nil {
-				h.breakOff(ctx, err)
-				return
-			}
-			for e := range w.ResultChan() {
-				v, ok := e.Object.(*snapshotv1.VolumeSnapshot)
-				if !ok {
-					h.breakOff(ctx, apierrors.FromObject(e.Object))
-					return
-				}
-				version = v.ResourceVersion
-				h.take(e.Type, v)
-			}
-		}
+		err := wait()
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.broken = err
 	}()
 	DeferCleanup(func() {
 		cancel()
@@ -85,21 +78,13 @@ func (c *Cluster) Record(ctx context.Context, namespace string) *History {
 	return h
 }
 
-func (h *History) breakOff(ctx context.Context, err error) {
+func (h *History) add(event watch.EventType, v *snapshotv1.VolumeSnapshot) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	if ctx.Err() == nil {
-		h.broken = err
-	}
-}
-
-func (h *History) take(event watch.EventType, v *snapshotv1.VolumeSnapshot) {
-	h.mu.Lock()
-	s := h.seen[v.UID]
+	s := h.byUID[v.UID]
 	added := 0
 	if s == nil {
-		s = &Seen{First: v}
-		h.seen[v.UID] = s
+		s = &Snapshot{First: v}
+		h.byUID[v.UID] = s
 		h.order = append(h.order, s)
 		claim := s.Claim()
 		h.live[claim]++
@@ -108,7 +93,7 @@ func (h *History) take(event watch.EventType, v *snapshotv1.VolumeSnapshot) {
 	}
 	s.Last = v
 	if event == watch.Deleted {
-		s.Gone = true
+		s.Deleted = true
 		h.live[s.Claim()]--
 	}
 	onAdd := h.onAdd
@@ -118,30 +103,30 @@ func (h *History) take(event watch.EventType, v *snapshotv1.VolumeSnapshot) {
 	}
 }
 
-// OnAdd has a function called with the number of each snapshot that is added.
+// OnAdd sets a function that is called with the number of each snapshot that is added.
 func (h *History) OnAdd(f func(added int)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.onAdd = f
 }
 
-// All are the snapshots so far, in the order of their creation.
-func (h *History) All() []Seen {
+// All returns the snapshots so far, in the order of their creation.
+func (h *History) All() []Snapshot {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.broken != nil {
-		Fail("the watch of snapshots has ended, what it did not see can't be judged: "+h.broken.Error(), 1)
+		Fail("the watch of snapshots has ended, so the history is incomplete: "+h.broken.Error(), 1)
 	}
-	all := make([]Seen, len(h.order))
+	all := make([]Snapshot, len(h.order))
 	for i, s := range h.order {
 		all[i] = *s
 	}
 	return all
 }
 
-// Of are the snapshots of one PVC so far.
-func (h *History) Of(claim string) []Seen {
-	var found []Seen
+// Of returns the snapshots of one PVC so far.
+func (h *History) Of(claim string) []Snapshot {
+	var found []Snapshot
 	for _, s := range h.All() {
 		if s.Claim() == claim {
 			found = append(found, s)
@@ -150,24 +135,23 @@ func (h *History) Of(claim string) []Seen {
 	return found
 }
 
-// Most is how many snapshots of a PVC there were at a time, at most.
-func (h *History) Most(claim string) int {
+// MaxAtOnce is the largest number of snapshots of a PVC that existed at the same time.
+func (h *History) MaxAtOnce(claim string) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.most[claim]
 }
 
-// Twice are the slots of a PVC that were taken more than once: there should be
-// none.
-func (h *History) Twice() []string {
+// Duplicates returns the slots of a PVC that have more than one snapshot.
+func (h *History) Duplicates() []string {
 	first := map[string]string{}
-	var twice []string
+	var duplicates []string
 	for _, s := range h.All() {
 		key := s.First.Labels[v1alpha1.LabelMapKey] + " " + s.Slot()
 		if before, ok := first[key]; ok {
-			twice = append(twice, before+" and "+s.String())
+			duplicates = append(duplicates, before+" and "+s.String())
 		}
 		first[key] = s.String()
 	}
-	return twice
+	return duplicates
 }

@@ -11,17 +11,18 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	gomegatypes "github.com/onsi/gomega/types"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 )
 
-// Namespace makes a namespace that goes with the node of the suite.
+// Namespace creates a namespace that is deleted at the end of the node of the suite.
 func (c *Cluster) Namespace(ctx context.Context, name string) string {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: name + "-"}}
 	must(c.Client.Create(ctx, ns), "create namespace")
@@ -31,26 +32,17 @@ func (c *Cluster) Namespace(ctx context.Context, name string) string {
 	return ns.Name
 }
 
-// appLabels are those of the PVCs data-0, data-1, …
+// appLabels are the labels of the PVCs data-0, data-1, …
 var appLabels = map[string]string{"app": "db"}
 
-// Claim makes a PVC; the driver of the default StorageClass binds it.
+// Claim creates a PVC. The driver of the default StorageClass binds it.
 func (c *Cluster) Claim(ctx context.Context, namespace, name string, labels map[string]string) *corev1.PersistentVolumeClaim {
-	claim := &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels},
-		Spec: corev1.PersistentVolumeClaimSpec{
-			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			Resources: corev1.VolumeResourceRequirements{
-				Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
-			},
-		},
-	}
+	claim := builders.Claim(namespace, name, labels)
 	must(c.Client.Create(ctx, claim), "create PVC")
 	return claim
 }
 
-// BoundClaims makes PVCs data-0, data-1, … and waits until the driver has
-// bound them.
+// BoundClaims creates PVCs data-0, data-1, … and waits until the driver has bound them.
 func (c *Cluster) BoundClaims(ctx context.Context, namespace string, n int) []*corev1.PersistentVolumeClaim {
 	claims := c.each(n, func(i int) *corev1.PersistentVolumeClaim {
 		return c.Claim(ctx, namespace, fmt.Sprintf("data-%d", i), appLabels)
@@ -69,8 +61,8 @@ func (c *Cluster) BoundClaims(ctx context.Context, namespace string, n int) []*c
 	return claims
 }
 
-// FakeBoundClaims makes PVCs data-0, data-1, … and says in their status that
-// they are bound: for an API server where nothing binds PVCs.
+// FakeBoundClaims creates PVCs data-0, data-1, … and sets their phase to Bound, for an API server
+// where nothing binds PVCs.
 func (c *Cluster) FakeBoundClaims(ctx context.Context, namespace string, n int) []*corev1.PersistentVolumeClaim {
 	return c.each(n, func(i int) *corev1.PersistentVolumeClaim {
 		claim := c.Claim(ctx, namespace, fmt.Sprintf("data-%d", i), appLabels)
@@ -95,14 +87,14 @@ func (c *Cluster) each(n int, do func(i int) *corev1.PersistentVolumeClaim) []*c
 	return claims
 }
 
-// Schedule makes a SnapshotSchedule of the name "nightly".
+// Schedule creates a SnapshotSchedule with the name "nightly".
 func (c *Cluster) Schedule(ctx context.Context, namespace string, spec v1alpha1.SnapshotScheduleSpec) *v1alpha1.SnapshotSchedule {
-	s := &v1alpha1.SnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "nightly"}, Spec: spec}
+	s := builders.Schedule(namespace, "nightly", spec)
 	must(c.Client.Create(ctx, s), "create SnapshotSchedule")
 	return s
 }
 
-// Snapshots are the VolumeSnapshots of a namespace.
+// Snapshots lists the VolumeSnapshots of a namespace.
 func (c *Cluster) Snapshots(ctx context.Context, namespace string) []snapshotv1.VolumeSnapshot {
 	all := &snapshotv1.VolumeSnapshotList{}
 	must(c.Client.List(ctx, all, client.InNamespace(namespace)), "list snapshots")
@@ -116,19 +108,30 @@ func Get[T client.Object](ctx context.Context, c *Cluster, o T) T {
 	return fresh
 }
 
-// Ready tells whether a snapshot can be restored from.
+// Fresh returns a function for Eventually that reads an object.
+func Fresh[T client.Object](ctx context.Context, c *Cluster, o T) func() T {
+	return func() T { return Get(ctx, c, o) }
+}
+
+// BeReadyWith matches a schedule with a status and reason of its Ready condition.
+func BeReadyWith(status metav1.ConditionStatus, reason string) gomegatypes.GomegaMatcher {
+	return HaveField("Status.Conditions", ContainElement(And(
+		HaveField("Type", v1alpha1.ConditionReady), HaveField("Status", status), HaveField("Reason", reason))))
+}
+
+// Ready returns whether a snapshot is ready to use.
 func Ready(v *snapshotv1.VolumeSnapshot) bool {
 	return v.Status != nil && v.Status.ReadyToUse != nil && *v.Status.ReadyToUse
 }
 
-// Nudge makes the snapshot controllers look again at the snapshots of a
-// namespace that are on their way out. One that was deleted while its driver was
-// away may otherwise wait for their next resync, a quarter of an hour.
-func (c *Cluster) Nudge(ctx context.Context, namespace string) {
+// RequeueDeleted makes the snapshot controllers reconcile the snapshots of a namespace that are being
+// deleted. One that was deleted while its driver was down may otherwise wait 15 minutes for the
+// next resync.
+func (c *Cluster) RequeueDeleted(ctx context.Context, namespace string) {
 	touched := client.RawPatch(types.MergePatchType,
-		fmt.Appendf(nil, `{"metadata":{"annotations":{"e2e/nudged":%q}}}`, time.Now().Format(time.RFC3339Nano)))
+		fmt.Appendf(nil, `{"metadata":{"annotations":{"e2e/touched":%q}}}`, time.Now().Format(time.RFC3339Nano)))
 	touch := func(o client.Object) {
-		must(client.IgnoreNotFound(c.Client.Patch(ctx, o, touched)), "nudge")
+		must(client.IgnoreNotFound(c.Client.Patch(ctx, o, touched)), "touch %s", o.GetName())
 	}
 	for _, v := range c.Snapshots(ctx, namespace) {
 		if v.DeletionTimestamp == nil {

@@ -5,33 +5,20 @@ package environment
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"os/exec"
-	"path/filepath"
-	"strings"
+
+	"mapcontroller.dev/snapshotschedule/test/internal/builders"
+	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
+	"mapcontroller.dev/snapshotschedule/test/internal/repo"
 )
 
-// Repository is the root of the repository that the caller is in.
-func Repository(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
-	if err != nil {
-		return "", err
-	}
-	mod := strings.TrimSpace(string(out))
-	if filepath.Base(mod) != "go.mod" {
-		return "", errors.New("run this inside of the repository")
-	}
-	return filepath.Dir(mod), nil
-}
+// EnvClusterDir is the environment variable with the folder of the local cluster.
+const EnvClusterDir = cluster.EnvDir
+
+// Repository returns the root of the repository that the working directory is in.
+func Repository(context.Context) (string, error) { return repo.Root() }
 
 // BuildOperator builds the operator's program into a folder.
-func BuildOperator(ctx context.Context, root, dir string) (string, error) {
-	path := filepath.Join(dir, "manager")
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, "./cmd")
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build ./cmd: %w\n%s", err, out)
-	}
-	return path, nil
-}
+var BuildOperator = repo.BuildOperator
+
+// SnapshotName is the name that the operator gives to a snapshot.
+var SnapshotName = builders.SnapshotName

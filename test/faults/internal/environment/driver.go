@@ -18,15 +18,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
-// finalizer is what the snapshot controller has on snapshots.
+// finalizer is the one that the snapshot controller sets on snapshots.
 const finalizer = "snapshot.storage.kubernetes.io/volumesnapshot-bound-protection"
 
-// Driver plays the snapshot controller and the CSI driver: it makes snapshots
-// ready, and lets them go.
+// Driver simulates the snapshot controller and the CSI driver: it makes snapshots ready, and
+// removes its finalizer from those being deleted.
 type Driver struct {
-	run  *Run
-	told chan struct{}
-	done map[types.UID]bool
+	run     *Run
+	changed chan struct{}
+	done    map[types.UID]bool
 
 	mu        sync.Mutex
 	protects  bool
@@ -35,61 +35,58 @@ type Driver struct {
 	lastError error
 }
 
-// Protect has snapshots carry the finalizer of the snapshot controller, so that a
-// delete takes two steps.
+// Protect sets the snapshot controller's finalizer on snapshots, so that a deletion takes two
+// steps.
 func (d *Driver) Protect() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.protects = true
 }
 
-// TwoSteps has snapshots be cut first and ready later.
+// TwoSteps cuts snapshots first and makes them ready later.
 func (d *Driver) TwoSteps() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.twoSteps = true
 }
 
-// Break has no snapshot of some PVCs be cut; without any, all is well again.
+// Break stops the driver from cutting snapshots of some PVCs. Without PVCs it fixes the driver.
 func (d *Driver) Break(claims ...string) {
 	d.mu.Lock()
 	d.broken = claims
 	d.mu.Unlock()
-	select {
-	case d.told <- struct{}{}:
-	default:
-	}
+	notify(d.changed)
 }
 
-// Err is the last thing that went wrong.
+// Err returns the last error of the driver.
 func (d *Driver) Err() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.lastError
 }
 
-func (d *Driver) play(ctx context.Context) {
+func (d *Driver) start(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-d.told:
+		case <-d.changed:
 		}
 		for _, v := range d.run.State().Snapshots {
-			err := d.look(ctx, v)
+			err := d.reconcile(ctx, v)
 			switch {
 			case err == nil || ctx.Err() != nil || apierrors.IsNotFound(err):
 			case apierrors.HasStatusCause(err, "NamespaceTerminating"):
 			default:
 				d.mu.Lock()
-				d.lastError = fmt.Errorf("the driver's part of %s: %w", v.Name, err)
+				d.lastError = fmt.Errorf("simulate the driver for snapshot %s: %w", v.Name, err)
 				d.mu.Unlock()
 			}
 		}
 	}
 }
 
-func (d *Driver) look(ctx context.Context, v *snapshotv1.VolumeSnapshot) error {
+func (d *Driver) reconcile(ctx context.Context, v *snapshotv1.VolumeSnapshot) error {
 	d.mu.Lock()
 	protects, twoSteps := d.protects, d.twoSteps
 	broken := slices.Contains(d.broken, ptr.Deref(v.Spec.Source.PersistentVolumeClaimName, ""))
@@ -99,30 +96,28 @@ func (d *Driver) look(ctx context.Context, v *snapshotv1.VolumeSnapshot) error {
 		if !controllerutil.ContainsFinalizer(v, finalizer) {
 			return nil
 		}
-		return d.patch(ctx, v, `{"metadata":{"finalizers":null}}`, false)
+		return d.run.Client.Patch(ctx, v.DeepCopy(), mergePatch(`{"metadata":{"finalizers":null}}`))
 	case broken || d.done[v.UID] || v.Status != nil && v.Status.CreationTime != nil:
 		return nil
 	}
 	d.done[v.UID] = true
 	if protects && !controllerutil.ContainsFinalizer(v, finalizer) {
-		if err := d.patch(ctx, v, fmt.Sprintf(`{"metadata":{"finalizers":[%q]}}`, finalizer), false); err != nil {
+		if err := d.run.Client.Patch(ctx, v.DeepCopy(), mergePatch(`{"metadata":{"finalizers":[%q]}}`, finalizer)); err != nil {
 			return err
 		}
 	}
 	cut := time.Now().UTC().Format(time.RFC3339)
+	setReady := func(ready bool) error {
+		return d.run.Client.Status().Patch(ctx, v.DeepCopy(), mergePatch(`{"status":{"creationTime":%q,"readyToUse":%t}}`, cut, ready))
+	}
 	if twoSteps {
-		if err := d.patch(ctx, v, fmt.Sprintf(`{"status":{"creationTime":%q,"readyToUse":false}}`, cut), true); err != nil {
+		if err := setReady(false); err != nil {
 			return err
 		}
 	}
-	return d.patch(ctx, v, fmt.Sprintf(`{"status":{"creationTime":%q,"readyToUse":true}}`, cut), true)
+	return setReady(true)
 }
 
-func (d *Driver) patch(ctx context.Context, v *snapshotv1.VolumeSnapshot, text string, status bool) error {
-	o := v.DeepCopy()
-	patch := client.RawPatch(types.MergePatchType, []byte(text))
-	if status {
-		return d.run.Client.Status().Patch(ctx, o, patch)
-	}
-	return d.run.Client.Patch(ctx, o, patch)
+func mergePatch(format string, args ...any) client.Patch {
+	return client.RawPatch(types.MergePatchType, fmt.Appendf(nil, format, args...))
 }

@@ -5,15 +5,11 @@ package environment
 
 import (
 	"context"
-	"encoding/json"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -22,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
+	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
 )
 
 func snapshot(name, version string) *snapshotv1.VolumeSnapshot {
@@ -34,22 +30,20 @@ func snapshot(name, version string) *snapshotv1.VolumeSnapshot {
 }
 
 func recorded() *Recorder {
-	r := &Recorder{
-		changes: map[string][]history.Change{}, current: map[string]map[types.UID]client.Object{}, told: map[string][]chan struct{}{},
-	}
+	r := emptyRecorder()
 	at := time.Unix(1, 0)
-	r.take(watch.Added, snapshot("a", "10"), at)
-	r.take(watch.Added, snapshot("b", "9"), at)
-	r.take(watch.Modified, snapshot("a", "11"), at)
-	r.take(watch.Deleted, snapshot("a", "12"), at)
+	r.add(watch.Added, snapshot("a", "10"), at)
+	r.add(watch.Added, snapshot("b", "9"), at)
+	r.add(watch.Modified, snapshot("a", "11"), at)
+	r.add(watch.Deleted, snapshot("a", "12"), at)
 	return r
 }
 
-// A namespace under deletion empties while it is asked what it holds.
-func TestTheRecordCatchesUpWithWhatIsGoneMeanwhile(t *testing.T) {
+// A namespace under deletion empties while it is listed.
+func TestCatchUpListsAgainWhatMayBeDeletedMeanwhile(t *testing.T) {
 	gone := snapshot("a", "")
 	lists := 0
-	c := fake.NewClientBuilder().WithScheme(Scheme).WithObjects(gone, snapshot("b", "")).WithInterceptorFuncs(interceptor.Funcs{
+	c := fake.NewClientBuilder().WithScheme(cluster.Scheme).WithObjects(gone, snapshot("b", "")).WithInterceptorFuncs(interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
 			if lists++; lists == len(kinds())+1 {
 				if err := c.Delete(ctx, gone); err != nil {
@@ -60,12 +54,12 @@ func TestTheRecordCatchesUpWithWhatIsGoneMeanwhile(t *testing.T) {
 		},
 	}).Build()
 	r := recorded()
-	r.take(watch.Modified, snapshot("b", "999"), time.Unix(1, 0))
+	r.add(watch.Modified, snapshot("b", "999"), time.Unix(1, 0))
 	if err := r.CatchUp(t.Context(), c, "here"); err != nil {
 		t.Error(err)
 	}
 	if lists != 2*len(kinds()) {
-		t.Errorf("%d lists: the record was not behind at first, or stayed so", lists)
+		t.Errorf("%d lists: the record was not behind once", lists)
 	}
 }
 
@@ -86,8 +80,8 @@ func TestChangesAreInTheOrderOfTheirCommits(t *testing.T) {
 	}
 }
 
-func TestThePastIsToldByRevision(t *testing.T) {
-	r := &Run{Cluster: &Cluster{Records: recorded()}, Namespace: "here", first: 5}
+func TestObjectReturnsThePastByRevision(t *testing.T) {
+	r := &Run{Cluster: &Cluster{Records: recorded()}, Namespace: "here", created: 5}
 	if ages := r.Ages(); ages != [3]int64{11, 11, 5} {
 		t.Errorf("ages %v", ages)
 	}
@@ -105,7 +99,7 @@ func TestThePastIsToldByRevision(t *testing.T) {
 	}
 }
 
-func TestARecordIsBehindUntilItHoldsWhatIsThere(t *testing.T) {
+func TestRecordIsBehindUntilItHoldsTheLiveVersions(t *testing.T) {
 	r := recorded()
 	for _, c := range []struct {
 		live   map[types.UID]string
@@ -117,13 +111,13 @@ func TestARecordIsBehindUntilItHoldsWhatIsThere(t *testing.T) {
 		{map[types.UID]string{"b": "9", "c": "1"}, true},
 		{map[types.UID]string{}, true},
 	} {
-		if err := r.holds("here", c.live); (err != nil) != c.behind {
+		if err := r.matches("here", c.live); (err != nil) != c.behind {
 			t.Errorf("%v: %v", c.live, err)
 		}
 	}
 }
 
-func TestStateFindsByNickname(t *testing.T) {
+func TestStateFindsSnapshotsByNicknameAndClaim(t *testing.T) {
 	v := snapshot("data-20260101000000-aaaaaaaaaa", "1")
 	v.Annotations = map[string]string{nickname: "old"}
 	s := State{Snapshots: []*snapshotv1.VolumeSnapshot{v}}
@@ -132,43 +126,5 @@ func TestStateFindsByNickname(t *testing.T) {
 	}
 	if Ready(v) {
 		t.Error("a snapshot without status is ready")
-	}
-}
-
-func TestObjectsAreStoredAsTheAPIServerDoes(t *testing.T) {
-	var put struct{ Key, Value []byte }
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		if err := json.NewDecoder(r.Body).Decode(&put); err != nil {
-			t.Error(err)
-		}
-	}))
-	defer server.Close()
-	if err := (etcd{url: server.URL}).put(t.Context(), snapshot("a", "")); err != nil {
-		t.Fatal(err)
-	}
-	if got := string(put.Key); got != "/registry/snapshot.storage.k8s.io/volumesnapshots/here/a" {
-		t.Error(got)
-	}
-	for _, want := range []string{`"kind":"VolumeSnapshot"`, `"apiVersion":"snapshot.storage.k8s.io/v1"`} {
-		if !strings.Contains(string(put.Value), want) {
-			t.Errorf("no %s in %s", want, put.Value)
-		}
-	}
-	if err := (etcd{url: server.URL}).put(t.Context(), &corev1.Pod{}); err == nil {
-		t.Error("a Pod was stored, under a key that nobody knows")
-	}
-}
-
-func TestSnapshotNamesDifferByAllThatTheyAreMadeOf(t *testing.T) {
-	c := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data", UID: "c"}}
-	other := c.DeepCopy()
-	other.UID = "d"
-	slot := time.Unix(1_700_000_000, 0)
-	names := map[string]bool{
-		SnapshotName("s", c, slot): true, SnapshotName("t", c, slot): true, SnapshotName("s", other, slot): true,
-		SnapshotName("s", c, slot.Add(time.Second)): true,
-	}
-	if len(names) != 4 || !names[SnapshotName("s", c, slot.UTC())] {
-		t.Errorf("%v", names)
 	}
 }

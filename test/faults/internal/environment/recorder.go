@@ -13,9 +13,7 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -23,15 +21,15 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
+	"mapcontroller.dev/snapshotschedule/test/internal/record"
 )
 
-// Recorder sees every change of the three kinds in all namespaces, by watches that
-// have no gap: each goes on where it was.
+// Recorder records every change of the three kinds in all namespaces.
 type Recorder struct {
 	mu      sync.Mutex
 	changes map[string][]history.Change
 	current map[string]map[types.UID]client.Object
-	told    map[string][]chan struct{}
+	waiting map[string][]chan struct{}
 	broken  error
 }
 
@@ -41,91 +39,82 @@ func kinds() []client.ObjectList {
 	}
 }
 
-func record(ctx context.Context, c client.WithWatch) (*Recorder, error) {
-	r := &Recorder{
+func emptyRecorder() *Recorder {
+	return &Recorder{
 		changes: map[string][]history.Change{}, current: map[string]map[types.UID]client.Object{},
-		told: map[string][]chan struct{}{},
+		waiting: map[string][]chan struct{}{},
 	}
+}
+
+func newRecorder(ctx context.Context, c client.WithWatch) (*Recorder, error) {
+	r := emptyRecorder()
 	for _, list := range kinds() {
-		if err := c.List(ctx, list); err != nil {
+		wait, err := record.Follow(ctx, c, list, func(kind watch.EventType, o client.Object) { r.add(kind, o, time.Now()) })
+		if err != nil {
 			return nil, err
 		}
-		go r.follow(ctx, c, list, list.GetResourceVersion())
+		go func() {
+			if err := wait(); err != nil {
+				r.fail(fmt.Errorf("the watch that records changes has ended, so no run can be judged: %w", err))
+			}
+		}()
 	}
 	return r, nil
 }
 
-func (r *Recorder) follow(ctx context.Context, c client.WithWatch, list client.ObjectList, version string) {
-	for ctx.Err() == nil {
-		w, err := c.Watch(ctx, list, &client.ListOptions{Raw: &metav1.ListOptions{
-			ResourceVersion: version, AllowWatchBookmarks: true,
-		}})
-		if err != nil {
-			r.breakOff(ctx, err)
-			return
-		}
-		for e := range w.ResultChan() {
-			o, ok := e.Object.(client.Object)
-			if !ok {
-				r.breakOff(ctx, apierrors.FromObject(e.Object))
-				return
-			}
-			version = o.GetResourceVersion()
-			if e.Type != watch.Bookmark {
-				r.take(e.Type, o, time.Now())
-			}
-		}
-	}
-}
-
-func (r *Recorder) breakOff(ctx context.Context, err error) {
+func (r *Recorder) fail(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if ctx.Err() == nil && r.broken == nil {
-		r.broken = fmt.Errorf("the watch that records changes has ended, so no run can be judged: %w", err)
+	if r.broken == nil {
+		r.broken = err
 	}
 }
 
-// Broken is why nothing can be judged any more; nil while all is well.
+// Broken returns why no run can be judged any more, or nil.
 func (r *Recorder) Broken() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.broken
 }
 
-func (r *Recorder) take(kind watch.EventType, o client.Object, at time.Time) {
+func (r *Recorder) add(kind watch.EventType, o client.Object, at time.Time) {
 	revision, err := strconv.ParseInt(o.GetResourceVersion(), 10, 64)
 	if err != nil {
 		panic(err) // etcd's revisions are numbers
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	in := o.GetNamespace()
-	if r.current[in] == nil {
-		r.current[in] = map[types.UID]client.Object{}
+	namespace := o.GetNamespace()
+	if r.current[namespace] == nil {
+		r.current[namespace] = map[types.UID]client.Object{}
 	}
 	change := history.Change{Revision: revision, At: at, After: o, Request: -1}
-	if before := r.current[in][o.GetUID()]; before != nil {
+	if before := r.current[namespace][o.GetUID()]; before != nil {
 		change.Before = before
 	}
-	r.current[in][o.GetUID()] = o
+	r.current[namespace][o.GetUID()] = o
 	if kind == watch.Deleted {
 		change.After = nil
-		delete(r.current[in], o.GetUID())
+		delete(r.current[namespace], o.GetUID())
 		if change.Before == nil {
 			change.Before = o
 		}
 	}
-	r.changes[in] = append(r.changes[in], change)
-	for _, told := range r.told[in] {
-		select {
-		case told <- struct{}{}:
-		default:
-		}
+	r.changes[namespace] = append(r.changes[namespace], change)
+	for _, changed := range r.waiting[namespace] {
+		notify(changed)
 	}
 }
 
-// Changes are those of a namespace, in the order of their commits.
+// notify sends to a channel of capacity 1 unless something is waiting in it already.
+func notify(changed chan<- struct{}) {
+	select {
+	case changed <- struct{}{}:
+	default:
+	}
+}
+
+// Changes returns those of a namespace, in the order of their commits.
 func (r *Recorder) Changes(namespace string) []history.Change {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -134,7 +123,7 @@ func (r *Recorder) Changes(namespace string) []history.Change {
 	return changes
 }
 
-// State is what a namespace holds now.
+// State returns what a namespace holds now.
 func (r *Recorder) State(namespace string) State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -146,31 +135,33 @@ func (r *Recorder) State(namespace string) State {
 	return s
 }
 
-// Tell has a channel told of every change in a namespace.
-func (r *Recorder) Tell(namespace string, told chan struct{}) {
+// onChange returns a channel that is sent to after each change in a namespace.
+func (r *Recorder) onChange(namespace string) chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.told[namespace] = append(r.told[namespace], told)
+	changed := make(chan struct{}, 1)
+	r.waiting[namespace] = append(r.waiting[namespace], changed)
+	return changed
 }
 
-// Forget drops what is known of a namespace.
+// Forget drops everything about a namespace.
 func (r *Recorder) Forget(namespace string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.changes, namespace)
 	delete(r.current, namespace)
-	delete(r.told, namespace)
+	delete(r.waiting, namespace)
 }
 
-// CatchUp waits until the record of a namespace holds what the API server does.
-// It asks anew each time: what it saw at first may be gone from both.
+// CatchUp waits until the record of a namespace holds what the API server does. It lists again each
+// time, because objects of an earlier list may have been deleted since.
 func (r *Recorder) CatchUp(ctx context.Context, c client.Client, namespace string) error {
-	return Await(ctx, 10*time.Second, func() error {
+	return retry(ctx, 10*time.Second, func() error {
 		live, err := versions(ctx, c, namespace)
 		if err != nil {
 			return err
 		}
-		return r.holds(namespace, live)
+		return r.matches(namespace, live)
 	})
 }
 
@@ -191,16 +182,16 @@ func versions(ctx context.Context, c client.Client, namespace string) (map[types
 	return live, nil
 }
 
-func (r *Recorder) holds(namespace string, live map[types.UID]string) error {
+func (r *Recorder) matches(namespace string, live map[types.UID]string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	known := r.current[namespace]
+	recorded := r.current[namespace]
 	for uid, version := range live {
-		if o := known[uid]; o == nil || older(o.GetResourceVersion(), version) {
+		if o := recorded[uid]; o == nil || older(o.GetResourceVersion(), version) {
 			return fmt.Errorf("the record of %s is behind", namespace)
 		}
 	}
-	for uid := range known {
+	for uid := range recorded {
 		if _, ok := live[uid]; !ok {
 			return fmt.Errorf("the record of %s is behind", namespace)
 		}

@@ -5,7 +5,6 @@ package environment
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"time"
@@ -15,82 +14,79 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
+	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
 )
 
 // Run is one run of a workload, in a namespace of its own.
 type Run struct {
 	*Cluster
 	Namespace string
-	// Now is when the run was prepared, in whole seconds: ages are counted from it.
+	// Now is when the run was prepared, in whole seconds. Ages are relative to it.
 	Now    time.Time
 	Driver *Driver
-	// StopOperator and StartOperator are the upgrade of a workload.
+	// StopOperator and StartOperator let a workload upgrade the operator.
 	StopOperator, StartOperator func(ctx context.Context) error
 
-	first     int64
+	// created is the revision that created the namespace.
+	created   int64
 	nicknames map[string]string
-	told      chan struct{}
+	changed   chan struct{}
 }
 
-// NewRun makes the namespace of a run. What plays the driver ends with the
-// context.
+// NewRun creates the namespace of a run. The simulated driver ends with the context.
 func (c *Cluster) NewRun(ctx context.Context, namespace string) (*Run, error) {
-	r := &Run{Cluster: c, Namespace: namespace, Now: time.Now().Truncate(time.Second), told: make(chan struct{}, 1),
-		nicknames: map[string]string{},
-	}
+	r := &Run{Cluster: c, Namespace: namespace, Now: time.Now().Truncate(time.Second), nicknames: map[string]string{}}
 	o := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
 	if err := c.Client.Create(ctx, o); err != nil {
 		return nil, err
 	}
-	first, err := strconv.ParseInt(o.ResourceVersion, 10, 64)
-	if err != nil {
+	var err error
+	if r.created, err = strconv.ParseInt(o.ResourceVersion, 10, 64); err != nil {
 		return nil, err
 	}
-	r.first = first
-	r.Driver = &Driver{run: r, told: make(chan struct{}, 1), done: map[types.UID]bool{}}
-	c.Records.Tell(namespace, r.told)
-	c.Records.Tell(namespace, r.Driver.told)
-	go r.Driver.play(ctx)
+	r.changed = c.Records.onChange(namespace)
+	r.Driver = &Driver{run: r, changed: c.Records.onChange(namespace), done: map[types.UID]bool{}}
+	go r.Driver.start(ctx)
 	return r, nil
 }
 
-// Nicknames are those of the snapshots that were made before the run, by name.
+// Nicknames maps the names of the snapshots that were taken before the run to their nicknames.
 func (r *Run) Nicknames() map[string]string { return r.nicknames }
 
-// Called is an empty object with the name of the snapshot that was made before the
-// run under a nickname.
+// Called returns an empty object with the name of the snapshot that was taken before the run under a
+// nickname.
 func (r *Run) Called(nickname string) *snapshotv1.VolumeSnapshot {
 	for name, nick := range r.nicknames {
 		if nick == nickname {
 			return Named(&snapshotv1.VolumeSnapshot{}, r.Namespace, name)
 		}
 	}
-	panic("no snapshot was made as " + nickname)
+	panic("no snapshot has the nickname " + nickname)
 }
 
-// Told is sent to after changes in the namespace.
-func (r *Run) Told() <-chan struct{} { return r.told }
+// Told returns the channel that is sent to after changes in the namespace.
+func (r *Run) Told() <-chan struct{} { return r.changed }
 
-// State is what the namespace holds.
+// State returns what the namespace holds.
 func (r *Run) State() State { return r.Records.State(r.Namespace) }
 
-// Changes are those in the namespace so far.
+// Changes returns those in the namespace so far.
 func (r *Run) Changes() []history.Change { return r.Records.Changes(r.Namespace) }
 
-// Ages are the revisions one change back, half way back and before anything.
+// Ages returns the revisions one change ago, halfway back and before the first change.
 func (r *Run) Ages() [3]int64 {
 	changes := r.Changes()
-	ages := [3]int64{r.first, r.first, r.first}
+	ages := [3]int64{r.created, r.created, r.created}
 	if n := len(changes); n > 1 {
 		ages[0], ages[1] = changes[n-2].Revision, changes[n/2].Revision
 	}
 	return ages
 }
 
-// Object is an object as it was at a revision, as JSON; nil if it was not.
+// Object returns an object as it was at a revision, as JSON, or nil if it did not exist.
 func (r *Run) Object(resource, name string, revision int64) []byte {
 	var found client.Object
 	for _, c := range r.Changes() {
@@ -106,39 +102,30 @@ func (r *Run) Object(resource, name string, revision int64) []byte {
 	if found == nil {
 		return nil
 	}
-	text, err := withKind(found)
+	text, err := cluster.JSON(found)
 	if err != nil {
-		panic(err) // the scheme knows what the recorder does
+		panic(err) // the scheme knows the recorded kinds
 	}
 	return text
 }
 
-func withKind(o client.Object) ([]byte, error) {
-	gvk, err := apiutil.GVKForObject(o, Scheme)
-	if err != nil {
-		return nil, err
-	}
-	o = o.DeepCopyObject().(client.Object)
-	o.GetObjectKind().SetGroupVersionKind(gvk)
-	return json.Marshal(o)
-}
-
 func pluralOf(o client.Object) string {
-	gvk, err := apiutil.GVKForObject(o, Scheme)
-	if err != nil {
-		panic(err) // the scheme knows what the recorder does
+	switch o.(type) {
+	case *v1alpha1.SnapshotSchedule:
+		return "snapshotschedules"
+	case *corev1.PersistentVolumeClaim:
+		return "persistentvolumeclaims"
+	case *snapshotv1.VolumeSnapshot:
+		return "volumesnapshots"
 	}
-	return map[string]string{
-		"SnapshotSchedule": "snapshotschedules", "PersistentVolumeClaim": "persistentvolumeclaims", "VolumeSnapshot": "volumesnapshots",
-	}[gvk.Kind]
+	panic(fmt.Sprintf("a %T was recorded", o))
 }
 
-// Patch merges some JSON into an object, as a user would.
-func (r *Run) Patch(ctx context.Context, o client.Object, patch string, args ...any) error {
+// Patch merges JSON into an object, as a user does.
+func (r *Run) Patch(ctx context.Context, o client.Object, format string, args ...any) error {
 	o.SetNamespace(r.Namespace)
-	text := fmt.Sprintf(patch, args...)
-	if err := r.Client.Patch(ctx, o, client.RawPatch(types.MergePatchType, []byte(text))); err != nil {
-		return fmt.Errorf("patch %s with %s: %w", o.GetName(), text, err)
+	if err := r.Client.Patch(ctx, o, mergePatch(format, args...)); err != nil {
+		return fmt.Errorf("patch %s with %s: %w", o.GetName(), fmt.Sprintf(format, args...), err)
 	}
 	return nil
 }

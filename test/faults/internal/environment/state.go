@@ -17,7 +17,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-// State is what a namespace holds, by name.
+// State is what a namespace holds, sorted by name.
 type State struct {
 	Schedules []*v1alpha1.SnapshotSchedule
 	Claims    []*corev1.PersistentVolumeClaim
@@ -43,80 +43,66 @@ func (s *State) sort() {
 
 func byName[T client.Object](a, b T) int { return strings.Compare(a.GetName(), b.GetName()) }
 
-// Objects are all of them.
+// Objects returns all of them.
 func (s State) Objects() []client.Object {
+	return slices.Concat(objects(s.Schedules), objects(s.Claims), objects(s.Snapshots))
+}
+
+func objects[T client.Object](list []T) []client.Object {
 	var all []client.Object
-	for _, o := range s.Schedules {
-		all = append(all, o)
-	}
-	for _, o := range s.Claims {
-		all = append(all, o)
-	}
-	for _, o := range s.Snapshots {
+	for _, o := range list {
 		all = append(all, o)
 	}
 	return all
 }
 
-// Schedule is the schedule of a name; nil if there is none.
+// find returns the first object that a condition holds for, or nil.
+func find[T any](list []*T, holds func(*T) bool) *T {
+	if i := slices.IndexFunc(list, holds); i >= 0 {
+		return list[i]
+	}
+	return nil
+}
+
+// filter returns the objects that a condition holds for.
+func filter[T any](list []*T, holds func(*T) bool) []*T {
+	return slices.DeleteFunc(slices.Clone(list), func(o *T) bool { return !holds(o) })
+}
+
+// Schedule returns the schedule with a name, or nil.
 func (s State) Schedule(name string) *v1alpha1.SnapshotSchedule {
-	for _, o := range s.Schedules {
-		if o.Name == name {
-			return o
-		}
-	}
-	return nil
+	return find(s.Schedules, func(o *v1alpha1.SnapshotSchedule) bool { return o.Name == name })
 }
 
-// Claim is the PVC of a name; nil if there is none.
+// Claim returns the PVC with a name, or nil.
 func (s State) Claim(name string) *corev1.PersistentVolumeClaim {
-	for _, o := range s.Claims {
-		if o.Name == name {
-			return o
-		}
-	}
-	return nil
+	return find(s.Claims, func(o *corev1.PersistentVolumeClaim) bool { return o.Name == name })
 }
 
-// Snapshot is the VolumeSnapshot that was made before the run under a nickname; nil
-// if it is no longer there.
+// Snapshot returns the snapshot that was taken before the run under a nickname, or nil if it is
+// gone.
 func (s State) Snapshot(name string) *snapshotv1.VolumeSnapshot {
-	for _, o := range s.Snapshots {
-		if o.Annotations[nickname] == name {
-			return o
-		}
-	}
-	return nil
+	return find(s.Snapshots, func(o *snapshotv1.VolumeSnapshot) bool { return o.Annotations[nickname] == name })
 }
 
-// Of are the snapshots of a PVC, by name.
+// Of returns the snapshots of a PVC, sorted by name.
 func (s State) Of(claim string) []*snapshotv1.VolumeSnapshot {
-	var found []*snapshotv1.VolumeSnapshot
-	for _, o := range s.Snapshots {
-		if ptr.Deref(o.Spec.Source.PersistentVolumeClaimName, "") == claim {
-			found = append(found, o)
-		}
-	}
-	return found
+	return filter(s.Snapshots, func(o *snapshotv1.VolumeSnapshot) bool {
+		return ptr.Deref(o.Spec.Source.PersistentVolumeClaimName, "") == claim
+	})
 }
 
-// Owned are the snapshots that a schedule's UID controls.
+// Owned returns the snapshots that a schedule controls.
 func (s State) Owned(by *v1alpha1.SnapshotSchedule) []*snapshotv1.VolumeSnapshot {
-	var found []*snapshotv1.VolumeSnapshot
-	for _, o := range s.Snapshots {
-		if by != nil && metav1.IsControlledBy(o, by) {
-			found = append(found, o)
-		}
-	}
-	return found
+	return filter(s.Snapshots, func(o *snapshotv1.VolumeSnapshot) bool { return by != nil && metav1.IsControlledBy(o, by) })
 }
 
-// Ready tells whether a snapshot can be restored from.
+// Ready returns whether a snapshot can be restored from.
 func Ready(v *snapshotv1.VolumeSnapshot) bool {
 	return v.DeletionTimestamp == nil && v.Status != nil && ptr.Deref(v.Status.ReadyToUse, false)
 }
 
-// Reason is the reason of a schedule's condition; empty while it has none.
+// Reason returns the reason of a schedule's condition, or the empty string without the condition.
 func Reason(s *v1alpha1.SnapshotSchedule, condition string) string {
 	if s == nil {
 		return ""

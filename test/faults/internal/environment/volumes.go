@@ -8,22 +8,24 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"mapcontroller.dev/snapshotschedule/test/internal/builders"
+	"mapcontroller.dev/snapshotschedule/test/internal/etcd"
 )
 
-// ahead is how many volumes wait for a PVC: those of a minute or so, for the binder
-// may be late on a machine that has much to do.
-const ahead = 400
+// spareVolumes is how many volumes are waiting for a PVC: enough for about a minute, because the
+// binder may be late on a busy machine.
+const spareVolumes = 400
 
-// volumes are PersistentVolumes for PVCs to come, each meant for one UID. They are
-// made well ahead: the binder calls a PVC Lost whose volume it has not heard of
-// yet, and that would be news that no plan has asked for.
+// volumes are PersistentVolumes for PVCs of the future, each bound to a UID. They are stored well
+// ahead: the binder sets a PVC to Lost whose volume it has not seen yet, and that would be a change
+// that no plan asked for.
 type volumes struct {
-	etcd    etcd
-	waiting chan volume
+	etcd  etcd.Client
+	spare chan volume
 }
 
 type volume struct {
@@ -31,14 +33,9 @@ type volume struct {
 	claim types.UID
 }
 
-var (
-	size  = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
-	modes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
-)
-
-func newVolumes(ctx context.Context, e etcd) (*volumes, error) {
-	v := &volumes{etcd: e, waiting: make(chan volume, 2*ahead)}
-	for range ahead {
+func newVolumes(ctx context.Context, e etcd.Client) (*volumes, error) {
+	v := &volumes{etcd: e, spare: make(chan volume, 2*spareVolumes)}
+	for range spareVolumes {
 		if err := v.add(ctx); err != nil {
 			return nil, err
 		}
@@ -49,25 +46,27 @@ func newVolumes(ctx context.Context, e etcd) (*volumes, error) {
 func (v *volumes) add(ctx context.Context) error {
 	claim := uuid.NewUUID()
 	name := "faults-" + string(claim)
+	spec := builders.Claim("", "", nil).Spec
 	o := &corev1.PersistentVolume{
-		ObjectMeta: metav1.ObjectMeta{Name: name, UID: uuid.NewUUID(), CreationTimestamp: metav1.NewTime(time.Now())},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.PersistentVolumeSpec{
-			Capacity: size, AccessModes: modes, PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
-			PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/none"}},
-			// The binder corrects all but the UID.
+			Capacity: spec.Resources.Requests, AccessModes: spec.AccessModes,
+			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
+			PersistentVolumeSource:        corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/none"}},
+			// The binder corrects everything but the UID.
 			ClaimRef: &corev1.ObjectReference{
 				Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: "faults-none", Name: name, UID: claim,
 			},
 		},
 	}
-	if err := v.etcd.put(ctx, o); err != nil {
+	if _, err := v.etcd.Put(ctx, builders.Existing(o, uuid.NewUUID(), time.Now())); err != nil {
 		return err
 	}
-	v.waiting <- volume{name: name, claim: claim}
+	v.spare <- volume{name: name, claim: claim}
 	return nil
 }
 
-// next is the volume that has waited the longest.
+// next returns the volume that has been waiting longest.
 func (v *volumes) next(ctx context.Context) (volume, error) {
-	return <-v.waiting, v.add(ctx)
+	return <-v.spare, v.add(ctx)
 }
