@@ -5,7 +5,6 @@ package sim
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"net/http"
 	"time"
@@ -26,6 +25,8 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/guard"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/sim/kube"
 )
@@ -41,12 +42,12 @@ type operator struct {
 	number    int
 	ctx       context.Context
 	alive     bool
-	engine    *mapcontroller.Machine
+	engine    *mapcontroller.Controller
 	informers [3]*informer
 
 	keys     *queue[mapcontroller.Request]
 	status   *queue[reconcile.Request]
-	releases *queue[mapcontroller.Release]
+	releases *queue[execute.Release]
 }
 
 var scheme = newScheme()
@@ -89,47 +90,46 @@ func (sim *simulation) start(statusInterval time.Duration, listLag func() int) *
 	o.ctx = logf.IntoContext(context.Background(), logr.Discard())
 	sim.operators = append(sim.operators, o)
 
+	api := &apiClient{operator: o}
 	stores := snapshots.NewStores()
-	claimIndexers, snapshotIndexers := snapshots.Indexers()
+	options := snapshots.Options{
+		Workers:          1,
+		StatusInterval:   statusInterval,
+		DeletesPerSecond: 50,
+		MaxClockSkew:     maxClockSkew,
+		Clock:            operatorClock{o},
+		Stores:           stores,
+	}
+	var err error
+	o.engine, err = snapshots.MapController(options, noEvents{}).New(
+		mapcontroller.Dependencies{Client: api, Live: api, Scheme: scheme, Discovery: allInstalled{}}, options)
+	must(err)
 	for k, s := range map[kube.Kind]struct {
 		object   client.Object
-		indexers toolscache.Indexers
+		indexers []toolscache.Indexers
 	}{
-		kube.Schedules: {&v1alpha1.SnapshotSchedule{}, toolscache.Indexers{}},
-		kube.Claims:    {&corev1.PersistentVolumeClaim{}, claimIndexers},
-		kube.Snapshots: {&snapshotv1.VolumeSnapshot{}, snapshotIndexers},
+		kube.Schedules: {&v1alpha1.SnapshotSchedule{}, nil},
+		kube.Claims:    {&corev1.PersistentVolumeClaim{}, []toolscache.Indexers{o.engine.InputIndexers(), snapshots.Indexers()}},
+		kube.Snapshots: {&snapshotv1.VolumeSnapshot{}, []toolscache.Indexers{o.engine.OutputIndexers()}},
 	} {
-		maps.Copy(s.indexers, toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc})
-		o.informers[k] = &informer{operator: o, kind: k, store: newIndex(s.indexers)}
+		all := toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc}
+		for _, indexers := range s.indexers {
+			maps.Copy(all, indexers)
+		}
+		o.informers[k] = &informer{operator: o, kind: k, store: newIndex(all)}
 		stores.Add(s.object, o.informers[k].store)
 	}
-	api := &apiClient{operator: o}
-	engine, err := snapshots.Assemble(
-		mapcontroller.Parts{Client: api, Live: api, Scheme: scheme, Discovery: allInstalled{}},
-		noEvents{},
-		snapshots.Options{
-			Workers:          1, // the engine's own goroutines, one after the other
-			StatusInterval:   statusInterval,
-			DeletesPerSecond: 50,
-			MaxClockSkew:     maxClockSkew,
-			KindsInterval:    time.Minute,
-			Clock:            operatorClock{o},
-			Stores:           stores,
-		})
-	if err != nil {
-		panic(fmt.Sprintf("assemble the product: %v", err))
-	}
-	o.engine = engine
 	o.connect(listLag)
 	return o
 }
 
 // connect wires informers and queues to the engine, fills the caches, and delivers the initial lists and all events from then on.
 func (o *operator) connect(listLag func() int) {
-	m := o.engine
-	o.keys = newQueue(o, func(r mapcontroller.Request) (reconcile.Result, error) { return m.Keys.Reconcile(o.ctx, r) })
-	o.status = newQueue(o, func(r reconcile.Request) (reconcile.Result, error) { return m.Status.Reconcile(o.ctx, r) })
-	o.releases = newQueue(o, func(r mapcontroller.Release) (reconcile.Result, error) { return m.Releases.Reconcile(o.ctx, r) })
+	c := o.engine
+	o.keys = newQueue(o, c)
+	o.keys.limiter = c.Limiter()
+	o.status = newQueue(o, c.StatusReconciler())
+	o.releases = newQueue(o, c.ReleaseReconciler())
 
 	wakeStatus := func(p client.Object) { o.status.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(p)}) }
 	o.informers[kube.Schedules].handlers = both(
@@ -138,16 +138,16 @@ func (o *operator) connect(listLag func() int) {
 			onUpdate: func(_, after client.Object) { wakeStatus(after) },
 			onDelete: wakeStatus,
 		},
-		handlersOf(o.ctx, o.keys, m.Parents))
-	o.informers[kube.Claims].handlers = handlersOf(o.ctx, o.keys, m.Inputs[0])
-	o.informers[kube.Snapshots].handlers = both(handlersOf(o.ctx, o.keys, m.Outputs[0]), handlersOf(o.ctx, o.releases, m.Vanished[0]))
+		handlersOf(o.ctx, o.keys, c.ParentEvents()))
+	o.informers[kube.Claims].handlers = handlersOf(o.ctx, o.keys, c.InputEvents(0))
+	o.informers[kube.Snapshots].handlers = handlersOf(o.ctx, o.keys, c.OutputEvents(0))
 
 	var initial [3][]client.Object
 	for k, i := range o.informers {
 		initial[k] = i.fill(listLag())
 	}
-	must(m.StatusSource(o.ctx, delayedQueue{o.status}))
-	must(m.ReleaseSource(o.ctx, o.releases))
+	must(c.StatusSource(o.ctx, delayedQueue{o.status}))
+	must(c.ReleaseSource(o.ctx, o.releases))
 	for k, i := range o.informers {
 		for _, object := range initial[k] {
 			i.handlers.onCreate(object, true)
@@ -158,7 +158,7 @@ func (o *operator) connect(listLag func() int) {
 
 // withServerClock wraps a transport in the product's, which reads the API server's clock off the answers.
 func (o *operator) withServerClock(base http.RoundTripper) http.RoundTripper {
-	return mapcontroller.ServerClock{Clock: operatorClock{o}, Base: base}
+	return guard.ServerClock{Clock: operatorClock{o}, Base: base}
 }
 
 func handlersOf[T comparable](ctx context.Context, q *queue[T], h handler.TypedEventHandler[client.Object, T]) handlers {

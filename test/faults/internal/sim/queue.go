@@ -4,7 +4,6 @@
 package sim
 
 import (
-	"math"
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
@@ -16,15 +15,17 @@ import (
 type queue[T comparable] struct {
 	workqueue.TypedRateLimitingInterface[T] // nil: the engine calls no other method
 
-	operator  *operator
-	worker    worker
-	reconcile func(T) (reconcile.Result, error)
-	due       map[T]time.Time
-	failures  map[T]int
+	operator   *operator
+	worker     worker
+	reconciler reconcile.TypedReconciler[T]
+	limiter    workqueue.TypedRateLimiter[T]
+	due        map[T]time.Time
 }
 
-func newQueue[T comparable](o *operator, reconcile func(T) (reconcile.Result, error)) *queue[T] {
-	return &queue[T]{operator: o, reconcile: reconcile, due: map[T]time.Time{}, failures: map[T]int{}}
+// newQueue returns a queue with controller-runtime's default rate limiter.
+func newQueue[T comparable](o *operator, r reconcile.TypedReconciler[T]) *queue[T] {
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[T](5*time.Millisecond, 1000*time.Second)
+	return &queue[T]{operator: o, reconciler: r, limiter: limiter, due: map[T]time.Time{}}
 }
 
 // Add implements workqueue.TypedInterface.
@@ -46,20 +47,15 @@ func (q *queue[T]) AddAfter(item T, d time.Duration) {
 }
 
 // AddRateLimited implements workqueue.TypedRateLimitingInterface.
-func (q *queue[T]) AddRateLimited(item T) {
-	const first, longest = 5 * time.Millisecond, 1000 * time.Second
-	delay := float64(first) * math.Pow(2, float64(q.failures[item]))
-	q.failures[item]++
-	q.AddAfter(item, time.Duration(min(delay, float64(longest))))
-}
+func (q *queue[T]) AddRateLimited(item T) { q.AddAfter(item, q.limiter.When(item)) }
 
 // Forget implements workqueue.TypedRateLimitingInterface.
-func (q *queue[T]) Forget(item T) { delete(q.failures, item) }
+func (q *queue[T]) Forget(item T) { q.limiter.Forget(item) }
 
 func (q *queue[T]) process(item T) {
 	delete(q.due, item)
 	q.worker.busy = true
-	result, err := q.reconcile(item)
+	result, err := q.reconciler.Reconcile(q.operator.ctx, item)
 	q.worker.busy = false
 	if !q.operator.alive {
 		return

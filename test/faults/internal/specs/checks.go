@@ -56,7 +56,7 @@ func (s *scenario) settled(reason string) error {
 		return err
 	}
 	objects := s.State().Objects()
-	if left := oracle.Left(objects, time.Now()); len(left) > 0 {
+	if left := oracle.Overdue(objects, time.Now()); len(left) > 0 {
 		return fmt.Errorf("not deleted: %s", strings.Join(left, ", "))
 	}
 	if wrong := oracle.TakeEndState(objects).Wrong; len(wrong) > 0 {

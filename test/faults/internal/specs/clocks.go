@@ -64,7 +64,7 @@ func RunClocks(ids []string, progress func(r Result, done, total int)) []Result 
 }
 
 func (p ClockPlan) simulate() error {
-	s := sim.NewStage(p.from)
+	s := sim.NewEnvironment(p.from)
 	s.Claim("data")
 	s.Create(&v1alpha1.SnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Name: "every"}, Spec: p.spec})
 	var errs []error
@@ -84,13 +84,13 @@ func (p ClockPlan) simulate() error {
 	for _, v := range oracle.Judge(s.History()) {
 		errs = append(errs, fmt.Errorf("%s at %s: %s", v.Oracle, v.At.Format(time.RFC3339), v.Message))
 	}
-	if left := oracle.Left(s.Objects(), s.Now().Add(-tolerance)); len(left) > 0 {
+	if left := oracle.Overdue(s.Objects(), s.Now().Add(-tolerance)); len(left) > 0 {
 		errs = append(errs, fmt.Errorf("not deleted at the end: %s", strings.Join(left, ", ")))
 	}
 	return errors.Join(errs...)
 }
 
-func hasReason(s *sim.Stage, condition, reason string) error {
+func hasReason(s *sim.Environment, condition, reason string) error {
 	c := meta.FindStatusCondition(s.Schedule("every").Status.Conditions, condition)
 	if c == nil || c.Reason != reason {
 		return fmt.Errorf("condition %s is %+v at %s, want reason %s", condition, c, s.Now().Format(time.RFC3339), reason)
@@ -101,7 +101,7 @@ func hasReason(s *sim.Stage, condition, reason string) error {
 // tookSlots fails unless each slot was taken once and in time, and no other was. A
 // clock that is ahead takes slots of the future; by the contract they have their
 // snapshots when they fall due, unless those are deleted by then.
-func (p ClockPlan) tookSlots(s *sim.Stage) error {
+func (p ClockPlan) tookSlots(s *sim.Environment) error {
 	inTime, early := map[time.Time]int{}, map[time.Time]bool{}
 	for _, c := range s.History().Changes {
 		if v, ok := c.After.(*snapshotv1.VolumeSnapshot); ok && c.Before == nil {
