@@ -110,8 +110,8 @@ func install(ctx context.Context, config *rest.Config, kube kubernetes.Interface
 	return cluster.Install(ctx, direct, kube.Discovery(), append(crds, shipped...)...)
 }
 
-// retry calls a function until it succeeds. After the timeout it returns the last error.
-func retry(ctx context.Context, timeout time.Duration, try func() error) error {
+// Await calls a function until it succeeds. After the timeout it returns the last error.
+func Await(ctx context.Context, timeout time.Duration, try func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)

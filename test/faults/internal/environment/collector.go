@@ -61,7 +61,7 @@ func (c *Cluster) tryCollector(ctx context.Context) error {
 	if err := c.Client.Delete(ctx, owner); err != nil {
 		return err
 	}
-	return retry(ctx, collectorTimeout, func() error {
+	return Await(ctx, collectorTimeout, func() error {
 		err := c.Client.Get(ctx, client.ObjectKeyFromObject(owned), owned)
 		if apierrors.IsNotFound(err) {
 			return nil
