@@ -35,6 +35,7 @@ func (r *run) deleteAll(ctx context.Context) {
 		return
 	}
 	confirmed, err := r.Guard.Confirm(ctx, r.req, r.parent, r.plan, due[:n], r.seen)
+	r.Attempts.confirmed(r.req, err == nil)
 	switch {
 	case errors.Is(err, guard.ErrClockSkew):
 		r.outcome.Paused, r.retry = err, err
