@@ -100,8 +100,8 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 		NewParent: spec.NewParent, Compile: ctl.compile,
 	}
 	ctl.executor = &execute.Executor{
-		Name: spec.Name, Client: d.Client, Create: d.Create, Clock: o.Clock, Rules: rules, Guard: ctl.guard,
-		Attempts: ctl.attempts, KindMissing: ctl.kinds.suspectMissing,
+		Name: spec.Name, Client: d.Client, Create: d.Create, Workers: o.Workers, Clock: o.Clock, Rules: rules,
+		Guard: ctl.guard, Attempts: ctl.attempts, KindMissing: ctl.kinds.suspectMissing,
 	}
 	ctl.aggregator = &status.Aggregator{Changed: func(parent types.NamespacedName) {
 		ctl.changed.add(reconcile.Request{NamespacedName: parent})

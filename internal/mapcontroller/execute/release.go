@@ -20,9 +20,6 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
 )
 
-// releaseWorkers is how many outputs of one parent are released concurrently.
-const releaseWorkers = 32
-
 // Releaser releases owned outputs that a user removed the map key from. The
 // cache holds only outputs that have one: to it, such an output was deleted.
 type Releaser struct{ *Executor }
@@ -116,7 +113,7 @@ func (e *Executor) ReleaseAll(ctx context.Context, parent client.Object, missing
 
 func (e *Executor) releaseEach(ctx context.Context, owned []client.Object, owner types.UID) error {
 	var g errgroup.Group
-	g.SetLimit(releaseWorkers)
+	g.SetLimit(max(1, e.Workers))
 	for _, o := range owned {
 		g.Go(func() error { return client.IgnoreNotFound(e.removeOwner(ctx, o, owner)) })
 	}
