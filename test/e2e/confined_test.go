@@ -88,7 +88,7 @@ var _ = Describe("an operator that is confined to its namespace", func() {
 	It("reports an invalid --watch-namespaces", func(ctx context.Context) {
 		operator := cluster.Launch(ctx, "--watch-namespaces=")
 		Eventually(operator.Alive).WithContext(ctx).Should(BeFalse())
-		Expect(operator.Errors()).To(ContainElement(HaveField("Msg", ContainSubstring(`"" is no namespace`))))
+		Expect(operator.Errors()).To(ContainElement(HaveField("Msg", ContainSubstring(`invalid namespace ""`))))
 	})
 })
 
