@@ -76,6 +76,9 @@ func (o *Options) selectedWorkloads() []string {
 	}
 	names := slices.Clone(o.Workloads)
 	for _, id := range o.Plans {
+		if slices.Contains(staticClasses, classOf(id)) {
+			continue
+		}
 		parts := strings.SplitN(id, ":", 3)
 		if len(parts) < 2 || strings.Contains(parts[1], "*") {
 			return o.Workloads // the plan may be of any workload

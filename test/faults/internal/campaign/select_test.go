@@ -21,8 +21,9 @@ func TestSelection(t *testing.T) {
 		"a static class":          {Options{Classes: []plan.Class{Clocks}}, false, nil, nil},
 		"a plan":                  {Options{Plans: []string{"crash:first:x"}}, true, nil, []string{"first"}},
 		"a plan of any workload":  {Options{Plans: []string{"crash:*"}}, true, nil, nil},
-		"a simulation":            {Options{Plans: []string{"simulation:7"}}, false, []string{"simulation:7"}, []string{"7"}},
-		"a simulation's old name": {Options{Plans: []string{"lives:7"}}, false, []string{"simulation:7"}, []string{"7"}},
+		"two kinds of plans":      {Options{Plans: []string{"crash:first:x", "specs:*", "simulation:7"}}, true, []string{"simulation:7"}, []string{"first"}},
+		"a simulation":            {Options{Plans: []string{"simulation:7"}}, false, []string{"simulation:7"}, nil},
+		"a simulation's old name": {Options{Plans: []string{"lives:7"}}, false, []string{"simulation:7"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := New(nil, c.options)
