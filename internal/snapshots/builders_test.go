@@ -203,7 +203,10 @@ func (s snapshotBuilder) held() snapshotBuilder        { annotate(s, v1alpha1.An
 func (s snapshotBuilder) deleting() snapshotBuilder    { markDeleting(s); return s }
 func (s snapshotBuilder) unscheduled() snapshotBuilder { s.Annotations = nil; return s }
 
-func objects(snapshots []snapshotBuilder) (all []client.Object) {
+// series are the snapshots of one PVC.
+type series []snapshotBuilder
+
+func (snapshots series) objects() (all []client.Object) {
 	for _, s := range snapshots {
 		all = append(all, s.VolumeSnapshot)
 	}

@@ -39,9 +39,7 @@ func TestCompileRejects(t *testing.T) {
 			spec(func(s *v1alpha1.SnapshotScheduleSpec) { s.SnapshotInterval = "6x" }),
 			[]string{"spec.snapshotInterval", `"6x"`, "6h"},
 		},
-		"30 February": {
-			v1alpha1.SnapshotScheduleSpec{Schedule: "0 0 30 2 *"}, []string{"spec.schedule", "never fires"},
-		},
+		"30 February": {v1alpha1.SnapshotScheduleSpec{Schedule: "0 0 30 2 *"}, []string{"spec.schedule", "never fires"}},
 		"zone in the expression": {
 			v1alpha1.SnapshotScheduleSpec{Schedule: "TZ=UTC 0 0 * * *"}, []string{"spec.schedule", "timeZone"},
 		},
@@ -56,12 +54,8 @@ func TestCompileRejects(t *testing.T) {
 			spec(func(s *v1alpha1.SnapshotScheduleSpec) { s.Jitter = "6h" }),
 			[]string{"spec.jitter", "6h is not shorter than snapshotInterval 6h"},
 		},
-		"jitter": {
-			spec(func(s *v1alpha1.SnapshotScheduleSpec) { s.Jitter = "0s" }), []string{"spec.jitter"},
-		},
-		"snapshotTTL": {
-			spec(func(s *v1alpha1.SnapshotScheduleSpec) { s.SnapshotTTL = "101y" }), []string{"spec.snapshotTTL"},
-		},
+		"jitter":      {spec(func(s *v1alpha1.SnapshotScheduleSpec) { s.Jitter = "0s" }), []string{"spec.jitter"}},
+		"snapshotTTL": {spec(func(s *v1alpha1.SnapshotScheduleSpec) { s.SnapshotTTL = "101y" }), []string{"spec.snapshotTTL"}},
 		"startingDeadline": {
 			spec(func(s *v1alpha1.SnapshotScheduleSpec) { s.StartingDeadline = "1m1h" }), []string{"spec.startingDeadline"},
 		},

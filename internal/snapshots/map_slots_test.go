@@ -22,35 +22,26 @@ func TestMapInterval(t *testing.T) {
 			wantCreate: ago(time.Second), wantNext: in(6*time.Hour - time.Second),
 		},
 		"first snapshot under a new schedule is due at once": {
-			schedule:   every("6h").created(ago(time.Second)),
-			wantCreate: ago(time.Second),
+			schedule: every("6h").created(ago(time.Second)), wantCreate: ago(time.Second),
 		},
 		"covered: nothing until the next slot": {
-			schedule: every("6h"), snapshots: []snapshotBuilder{ready(time.Hour)},
-			wantNext: in(5 * time.Hour),
+			schedule: every("6h"), snapshots: series{ready(time.Hour)}, wantNext: in(5 * time.Hour),
 		},
 		"a slot of the current second is due": {
-			schedule: every("6h"), claim: claim("data").created(ago(12 * time.Hour)),
-			snapshots:  []snapshotBuilder{ready(6 * time.Hour)},
+			schedule: every("6h"), claim: claim("data").created(ago(12 * time.Hour)), snapshots: series{ready(6 * time.Hour)},
 			wantCreate: noon, wantNext: in(6 * time.Hour),
 		},
 		"of many missed slots only the newest is taken": {
-			schedule: every("6h"), snapshots: []snapshotBuilder{ready(9 * day)},
-			wantCreate: ago(time.Hour),
+			schedule: every("6h"), snapshots: series{ready(9 * day)}, wantCreate: ago(time.Hour),
 		},
-		"a snapshot for a newer slot covers older ones": {
-			schedule: every("6h"), snapshots: []snapshotBuilder{ready(10 * time.Minute)},
-		},
+		"a snapshot for a newer slot covers older ones": {schedule: every("6h"), snapshots: series{ready(10 * time.Minute)}},
 		"a snapshot that was created late covers its slot": {
-			schedule: every("6h"), snapshots: []snapshotBuilder{ready(time.Hour).created(ago(time.Minute))},
+			schedule: every("6h"), snapshots: series{ready(time.Hour).created(ago(time.Minute))},
 		},
 		"a failed snapshot covers its slot as well": {
-			schedule: every("6h"), snapshots: []snapshotBuilder{erring(time.Hour)},
-			wantProblem: v1alpha1.ReasonSnapshotFailed,
+			schedule: every("6h"), snapshots: series{erring(time.Hour)}, wantProblem: v1alpha1.ReasonSnapshotFailed,
 		},
-		"suspended: takes none": {
-			schedule: every("6h").suspended(), wantNext: never,
-		},
+		"suspended: takes none": {schedule: every("6h").suspended(), wantNext: never},
 	})
 }
 
@@ -61,27 +52,21 @@ func TestMapCron(t *testing.T) {
 			schedule: cron("30 2 * * *", ""), wantCreate: ago(9*time.Hour + 30*time.Minute),
 			wantNext: in(14*time.Hour + 30*time.Minute),
 		},
-		"fires in its time zone": {
-			schedule: cron("30 2 * * *", "Europe/Oslo"), wantCreate: ago(11*time.Hour + 30*time.Minute),
-		},
+		"fires in its time zone": {schedule: cron("30 2 * * *", "Europe/Oslo"), wantCreate: ago(11*time.Hour + 30*time.Minute)},
 		"a new PVC waits for the next time": {
 			schedule: cron("30 2 * * *", ""), claim: claim("data").created(ago(time.Hour)),
 			wantNext: in(14*time.Hour + 30*time.Minute),
 		},
-		"macro is expanded": {
-			schedule: cron("@daily", ""), wantCreate: ago(12 * time.Hour),
-		},
+		"macro is expanded": {schedule: cron("@daily", ""), wantCreate: ago(12 * time.Hour)},
 	})
 }
 
 // Contract: API-7, SLOT-5, SLOT-6, SLOT-7.
 func TestMapRequested(t *testing.T) {
-	covered := []snapshotBuilder{ready(time.Hour)}
+	covered := series{ready(time.Hour)}
 	at := rfc3339(ago(time.Minute))
 	runMap(t, map[string]mapCase{
-		"on the schedule: taken": {
-			schedule: every("6h").requested(at), snapshots: covered, wantCreate: ago(time.Minute),
-		},
+		"on the schedule: taken": {schedule: every("6h").requested(at), snapshots: covered, wantCreate: ago(time.Minute)},
 		"on the PVC: taken": {
 			schedule: every("6h"), claim: claim("data").requested(at), snapshots: covered, wantCreate: ago(time.Minute),
 		},
@@ -90,12 +75,10 @@ func TestMapRequested(t *testing.T) {
 			snapshots: covered, wantCreate: ago(time.Minute),
 		},
 		"taken already: waits for the next slot": {
-			schedule: every("6h").requested(at), snapshots: []snapshotBuilder{ready(time.Hour), ready(time.Minute)},
+			schedule: every("6h").requested(at), snapshots: series{ready(time.Hour), ready(time.Minute)},
 			wantNext: in(5 * time.Hour),
 		},
-		"older than the current slot: ignored": {
-			schedule: every("6h").requested(rfc3339(ago(2 * time.Hour))), snapshots: covered,
-		},
+		"older than the current slot: ignored": {schedule: every("6h").requested(rfc3339(ago(2 * time.Hour))), snapshots: covered},
 		"a future time is a future slot": {
 			schedule: every("6h").requested(rfc3339(in(time.Minute))), snapshots: covered, wantNext: in(time.Minute),
 		},
@@ -107,9 +90,7 @@ func TestMapRequested(t *testing.T) {
 			schedule:  every("6h").requested(ago(time.Minute).In(time.FixedZone("", 2*3600)).Format(time.RFC3339)),
 			snapshots: covered, wantCreate: ago(time.Minute),
 		},
-		"taken while suspended": {
-			schedule: every("6h").suspended().requested(at), wantCreate: ago(time.Minute), wantNext: never,
-		},
+		"taken while suspended": {schedule: every("6h").suspended().requested(at), wantCreate: ago(time.Minute), wantNext: never},
 		"a future time while suspended is a future slot": {
 			schedule: every("6h").suspended().requested(rfc3339(in(time.Hour))), wantNext: in(time.Hour),
 		},
@@ -119,15 +100,11 @@ func TestMapRequested(t *testing.T) {
 		"at the anchor: taken": {
 			schedule: every("6h").suspended().requested(rfc3339(ago(9*day + time.Hour))), wantCreate: ago(9*day + time.Hour),
 		},
-		"older than the TTL: ignored": {
-			schedule: every("6h").suspended().ttl("1m").requested(at),
-		},
+		"older than the TTL: ignored": {schedule: every("6h").suspended().ttl("1m").requested(at)},
 		"younger than the TTL: taken": {
 			schedule: every("6h").suspended().ttl("61s").requested(at), wantCreate: ago(time.Minute), wantNext: in(time.Second),
 		},
-		"older than the startingDeadline: ignored": {
-			schedule: every("6h").suspended().deadline("1m").requested(at),
-		},
+		"older than the startingDeadline: ignored": {schedule: every("6h").suspended().deadline("1m").requested(at)},
 		"malformed on the schedule: ignored, and no problem of the PVC": {
 			schedule: every("6h").requested("tomorrow"), snapshots: covered, wantNext: in(5 * time.Hour),
 		},
@@ -149,17 +126,14 @@ func TestMapMissedSlots(t *testing.T) {
 			schedule: every("6h").deadline("2h"), wantCreate: ago(time.Hour), wantNext: in(time.Hour),
 		},
 		"a slot as old as startingDeadline is not, and is overdue after a whole slot": {
-			schedule: every("6h").deadline("1h"), wantNext: in(5 * time.Hour),
-			wantProblem: v1alpha1.ReasonSnapshotOverdue,
+			schedule: every("6h").deadline("1h"), wantNext: in(5 * time.Hour), wantProblem: v1alpha1.ReasonSnapshotOverdue,
 		},
-		"a slot as old as the TTL is not due": {
-			schedule: every("6h").ttl("1h"), wantNext: in(5 * time.Hour),
-		},
+		"a slot as old as the TTL is not due": {schedule: every("6h").ttl("1h"), wantNext: in(5 * time.Hour)},
 		"a TTL shorter than the interval does not take one after another": {
 			schedule: every("6h").ttl("30m"), snapshots: nil, wantNext: in(5 * time.Hour),
 		},
 		"a TTL shorter than the interval: the floor keeps the last one": {
-			schedule: every("6h").ttl("30m"), snapshots: []snapshotBuilder{ready(time.Hour)},
+			schedule: every("6h").ttl("30m"), snapshots: series{ready(time.Hour)},
 			wantEvidence: []string{"1h0m0s"}, wantNext: in(5 * time.Hour),
 		},
 	})
@@ -181,8 +155,7 @@ func TestMapJitter(t *testing.T) {
 			wantCreate: slotBefore(ago(9*day + time.Hour).Add(schedule.Jitter("other-uid", 5*time.Hour))),
 		},
 		"delays the first snapshot of a new PVC": {
-			schedule: every("6h").jitter("5h"), claim: claim("c").created(noon),
-			wantNext: noon.Add(offset),
+			schedule: every("6h").jitter("5h"), claim: claim("c").created(noon), wantNext: noon.Add(offset),
 		},
 		"shifts cron times": {
 			schedule: cron("0 0 * * *", "").jitter("5h"), claim: claim("c"), wantCreate: ago(12 * time.Hour).Add(offset),
@@ -204,25 +177,19 @@ func slotBefore(first time.Time) time.Time {
 func TestMapWrongScheduledAt(t *testing.T) {
 	runMap(t, map[string]mapCase{
 		"in the future: its creation counts": {
-			schedule:   every("6h"),
-			snapshots:  []snapshotBuilder{ready(7 * time.Hour).scheduledAt(rfc3339(in(365 * day)))},
+			schedule: every("6h"), snapshots: series{ready(7 * time.Hour).scheduledAt(rfc3339(in(365 * day)))},
 			wantCreate: ago(time.Hour),
 		},
 		"in the future, created after the slot: covers it": {
-			schedule:  every("6h"),
-			snapshots: []snapshotBuilder{ready(time.Hour).scheduledAt(rfc3339(in(365 * day)))},
+			schedule: every("6h"), snapshots: series{ready(time.Hour).scheduledAt(rfc3339(in(365 * day)))},
 		},
 		"in the near future: checked again then": {
-			schedule:  every("6h"),
-			snapshots: []snapshotBuilder{ready(time.Hour).scheduledAt(rfc3339(in(time.Minute)))},
-			wantNext:  in(time.Minute),
+			schedule: every("6h"), snapshots: series{ready(time.Hour).scheduledAt(rfc3339(in(time.Minute)))},
+			wantNext: in(time.Minute),
 		},
 		"malformed: its creation counts": {
-			schedule: every("6h"), snapshots: []snapshotBuilder{ready(7 * time.Hour).scheduledAt("soon")},
-			wantCreate: ago(time.Hour),
+			schedule: every("6h"), snapshots: series{ready(7 * time.Hour).scheduledAt("soon")}, wantCreate: ago(time.Hour),
 		},
-		"missing: its creation counts": {
-			schedule: every("6h"), snapshots: []snapshotBuilder{ready(time.Minute).unscheduled()},
-		},
+		"missing: its creation counts": {schedule: every("6h"), snapshots: series{ready(time.Minute).unscheduled()}},
 	})
 }

@@ -23,7 +23,7 @@ type mapCase struct {
 	claim     claimBuilder // default: claim("data")
 	tombstone bool
 	gone      bool // the PVC is deleted; implies tombstone
-	snapshots []snapshotBuilder
+	snapshots series
 	restoring []string // snapshots that PVCs are being restored from
 
 	wantCreate   time.Time // slot; zero: none
@@ -42,7 +42,7 @@ func (tc *mapCase) observe() mapcontroller.Observation {
 	if tc.claim.PersistentVolumeClaim == nil {
 		tc.claim = claim("data")
 	}
-	seen := mapcontroller.Observation{Now: noon, MapKey: string(tc.claim.UID), Outputs: objects(tc.snapshots)}
+	seen := mapcontroller.Observation{Now: noon, MapKey: string(tc.claim.UID), Outputs: tc.snapshots.objects()}
 	switch inputs := []client.Object{tc.claim.PersistentVolumeClaim}; {
 	case tc.gone:
 	case tc.tombstone:
@@ -153,18 +153,10 @@ func (tc *mapCase) check(t *testing.T, got mapcontroller.Decision) {
 // Contract: MAP-11.
 func TestMapSkips(t *testing.T) {
 	runMap(t, map[string]mapCase{
-		"Pending": {
-			schedule: every("6h"), claim: claim("data").phase(corev1.ClaimPending), wantSkip: "not Bound",
-		},
-		"Lost": {
-			schedule: every("6h"), claim: claim("data").phase(corev1.ClaimLost), wantSkip: "not Bound",
-		},
-		"no phase yet": {
-			schedule: every("6h"), claim: claim("data").phase(""), wantSkip: "not Bound",
-		},
-		"being deleted": {
-			schedule: every("6h"), claim: claim("data").deleting(), wantSkip: "being deleted",
-		},
+		"Pending":       {schedule: every("6h"), claim: claim("data").phase(corev1.ClaimPending), wantSkip: "not Bound"},
+		"Lost":          {schedule: every("6h"), claim: claim("data").phase(corev1.ClaimLost), wantSkip: "not Bound"},
+		"no phase yet":  {schedule: every("6h"), claim: claim("data").phase(""), wantSkip: "not Bound"},
+		"being deleted": {schedule: every("6h"), claim: claim("data").deleting(), wantSkip: "being deleted"},
 		"being deleted and not Bound": {
 			schedule: every("6h"), claim: claim("data").deleting().phase(corev1.ClaimLost), wantSkip: "being deleted",
 		},
@@ -174,12 +166,12 @@ func TestMapSkips(t *testing.T) {
 		},
 		"retention continues, with the floor": {
 			schedule: every("6h").ttl("1h"), claim: claim("data").phase(corev1.ClaimLost),
-			snapshots:  []snapshotBuilder{ready(2 * time.Hour), ready(3 * time.Hour)},
+			snapshots:  series{ready(2 * time.Hour), ready(3 * time.Hour)},
 			wantDelete: []string{"3h0m0s"}, wantEvidence: []string{"2h0m0s"}, wantSkip: "not Bound",
 		},
 		"reports no problem of a PVC that cannot be snapshotted": {
 			schedule: every("6h"), claim: claim("data").phase(corev1.ClaimLost),
-			snapshots: []snapshotBuilder{uncut(2 * time.Hour)}, wantSkip: "not Bound",
+			snapshots: series{uncut(2 * time.Hour)}, wantSkip: "not Bound",
 		},
 	})
 }
@@ -188,40 +180,37 @@ func TestMapSkips(t *testing.T) {
 func TestMapRetention(t *testing.T) {
 	runMap(t, map[string]mapCase{
 		"deletes the expired one, and the floor that stays is the evidence": {
-			schedule:   every("6h").ttl("5h"),
-			snapshots:  []snapshotBuilder{ready(7 * time.Hour), ready(time.Hour)},
+			schedule: every("6h").ttl("5h"), snapshots: series{ready(7 * time.Hour), ready(time.Hour)},
 			wantDelete: []string{"7h0m0s"}, wantReason: "Expired", wantEvidence: []string{"1h0m0s"}, wantNext: in(4 * time.Hour),
 		},
 		"the floor counts ready ones only": {
-			schedule:    every("6h").ttl("5h"),
-			snapshots:   []snapshotBuilder{uncut(time.Hour), ready(7 * time.Hour)},
+			schedule: every("6h").ttl("5h"), snapshots: series{uncut(time.Hour), ready(7 * time.Hour)},
 			wantProblem: v1alpha1.ReasonSnapshotFailed,
 		},
 		"a floor of zero needs no evidence": {
-			schedule: every("6h").ttl("5h").minReady(0), snapshots: []snapshotBuilder{ready(7 * time.Hour), ready(time.Hour)},
+			schedule: every("6h").ttl("5h").minReady(0), snapshots: series{ready(7 * time.Hour), ready(time.Hour)},
 			wantDelete: []string{"7h0m0s"}, wantEvidence: []string{},
 		},
 		"keeps one held by annotation, whatever its value": {
-			schedule: every("6h").ttl("5h"), snapshots: []snapshotBuilder{ready(7 * time.Hour).held(), ready(time.Hour)},
+			schedule: every("6h").ttl("5h"), snapshots: series{ready(7 * time.Hour).held(), ready(time.Hour)},
 		},
 		"keeps one held by a restore, and checks again soon": {
-			schedule: every("6h").ttl("5h"), snapshots: []snapshotBuilder{ready(7 * time.Hour), ready(time.Hour)},
+			schedule: every("6h").ttl("5h"), snapshots: series{ready(7 * time.Hour), ready(time.Hour)},
 			restoring: []string{"7h0m0s"}, wantNext: in(restoreCheck),
 		},
 		"deletes beyond maxCount": {
-			schedule:   every("6h").maxCount(2),
-			snapshots:  []snapshotBuilder{ready(time.Hour), ready(7 * time.Hour), ready(13 * time.Hour)},
+			schedule: every("6h").maxCount(2), snapshots: series{ready(time.Hour), ready(7 * time.Hour), ready(13 * time.Hour)},
 			wantDelete: []string{"13h0m0s"}, wantReason: "OverCap",
 		},
 		"does not delete again what is being deleted": {
-			schedule: every("6h").ttl("5h"), snapshots: []snapshotBuilder{ready(7 * time.Hour).deleting(), ready(time.Hour)},
+			schedule: every("6h").ttl("5h"), snapshots: series{ready(7 * time.Hour).deleting(), ready(time.Hour)},
 		},
 		"continues while suspended": {
-			schedule: every("6h").ttl("5h").suspended(), snapshots: []snapshotBuilder{ready(7 * time.Hour), ready(time.Hour)},
+			schedule: every("6h").ttl("5h").suspended(), snapshots: series{ready(7 * time.Hour), ready(time.Hour)},
 			wantDelete: []string{"7h0m0s"},
 		},
 		"creates and deletes in one decision": {
-			schedule: every("6h").ttl("5h"), snapshots: []snapshotBuilder{ready(13 * time.Hour), ready(7 * time.Hour)},
+			schedule: every("6h").ttl("5h"), snapshots: series{ready(13 * time.Hour), ready(7 * time.Hour)},
 			wantCreate: ago(time.Hour), wantDelete: []string{"13h0m0s"},
 		},
 	})
@@ -234,13 +223,13 @@ func TestMapOldestData(t *testing.T) {
 	anchor := claim("data").CreationTimestamp.Time
 	for name, tc := range map[string]struct {
 		claim     claimBuilder
-		snapshots []snapshotBuilder
+		snapshots series
 		want      time.Time
 	}{
-		"bound":         {claim("data"), []snapshotBuilder{ready(2 * time.Hour), ready(3 * time.Hour)}, ago(2 * time.Hour)},
-		"none ready":    {claim("data"), []snapshotBuilder{uncut(time.Minute)}, anchor},
-		"lost":          {claim("data").phase(corev1.ClaimLost), []snapshotBuilder{ready(2 * time.Hour)}, ago(2 * time.Hour)},
-		"being deleted": {claim("data").deleting(), []snapshotBuilder{ready(2 * time.Hour)}, time.Time{}},
+		"bound":         {claim("data"), series{ready(2 * time.Hour), ready(3 * time.Hour)}, ago(2 * time.Hour)},
+		"none ready":    {claim("data"), series{uncut(time.Minute)}, anchor},
+		"lost":          {claim("data").phase(corev1.ClaimLost), series{ready(2 * time.Hour)}, ago(2 * time.Hour)},
+		"being deleted": {claim("data").deleting(), series{ready(2 * time.Hour)}, time.Time{}},
 		"pending":       {claim("data").phase(corev1.ClaimPending), nil, time.Time{}},
 		"new":           {claim("data").phase(""), nil, time.Time{}},
 	} {

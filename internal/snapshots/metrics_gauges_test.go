@@ -94,12 +94,9 @@ func TestGauges(t *testing.T) {
 		},
 		"cron": {cron("30 2 * * *", ""), known(2), usual(map[string]float64{"interval_seconds": 86400})},
 		"invalid: only the condition is known": {
-			every("1h").jitter("2h"), invalid("spec.jitter: too long"),
-			map[string]float64{"ready InvalidSpec": 0},
+			every("1h").jitter("2h"), invalid("spec.jitter: too long"), map[string]float64{"ready InvalidSpec": 0},
 		},
-		"kind missing: only the condition is known": {
-			every("6h"), missing("x"), map[string]float64{"ready SnapshotAPIMissing": 0},
-		},
+		"kind missing: only the condition is known": {every("6h"), missing("x"), map[string]float64{"ready SnapshotAPIMissing": 0}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

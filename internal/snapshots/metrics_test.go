@@ -24,10 +24,10 @@ import (
 // family is one metric as the registry gathers it.
 type family struct {
 	kind, help string
-	series     []series
+	series     []metricSeries
 }
 
-type series struct {
+type metricSeries struct {
 	labels map[string]string
 	// values is one unnamed value, or those of a histogram.
 	values map[string]float64
@@ -45,7 +45,7 @@ func gathered(t *testing.T) map[string]family {
 		}
 		found := family{kind: strings.ToLower(f.GetType().String()), help: f.GetHelp()}
 		for _, m := range f.GetMetric() {
-			s := series{labels: map[string]string{}, values: map[string]float64{}}
+			s := metricSeries{labels: map[string]string{}, values: map[string]float64{}}
 			for _, l := range m.GetLabel() {
 				s.labels[l.GetName()] = l.GetValue()
 			}

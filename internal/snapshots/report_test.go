@@ -95,9 +95,7 @@ func TestReportFailedWrites(t *testing.T) {
 		wantReason  string
 		wantMessage string // a part of it
 	}{
-		"refused create": {
-			failure(execute.VerbCreate, forbidden("exceeded quota")), v1alpha1.ReasonCreateFailed, "exceeded quota",
-		},
+		"refused create": {failure(execute.VerbCreate, forbidden("exceeded quota")), v1alpha1.ReasonCreateFailed, "exceeded quota"},
 		"create that timed out": {
 			failure(execute.VerbCreate, errors.New("context deadline exceeded")), v1alpha1.ReasonCreateFailed, "context deadline exceeded",
 		},

@@ -54,12 +54,8 @@ func TestSetStatusReady(t *testing.T) {
 		wantReason  string
 		wantMessage string
 	}{
-		"scheduled": {
-			every("6h"), known(2), metav1.ConditionTrue, v1alpha1.ReasonScheduled, "2 PersistentVolumeClaims",
-		},
-		"one PVC": {
-			every("6h"), known(1), metav1.ConditionTrue, v1alpha1.ReasonScheduled, "1 PersistentVolumeClaim",
-		},
+		"scheduled": {every("6h"), known(2), metav1.ConditionTrue, v1alpha1.ReasonScheduled, "2 PersistentVolumeClaims"},
+		"one PVC":   {every("6h"), known(1), metav1.ConditionTrue, v1alpha1.ReasonScheduled, "1 PersistentVolumeClaim"},
 		"some are skipped": {
 			every("6h"), known(3, &keyStatus{Claim: "b", SkipReason: "not Bound"}, &keyStatus{}, &keyStatus{Claim: "a", SkipReason: "being deleted"}),
 			metav1.ConditionTrue, v1alpha1.ReasonScheduled, "3 PersistentVolumeClaims, 2 skipped; first a: being deleted",

@@ -12,7 +12,7 @@ import (
 
 // Contract: API-5, ONE-6, RET-9.
 func TestTombstone(t *testing.T) {
-	old := []snapshotBuilder{ready(2 * day), ready(3 * day)}
+	old := series{ready(2 * day), ready(3 * day)}
 	tests := map[string]mapCase{
 		"gone: the usual TTL and no floor": {
 			gone: true, schedule: every("6h").ttl("60h"), snapshots: old, wantDelete: []string{"72h0m0s"}, wantReason: "Expired",
@@ -29,27 +29,23 @@ func TestTombstone(t *testing.T) {
 		"gone: a TTL of its own": {
 			gone: true, schedule: every("6h").ttl("1h").detached("60h", 0), snapshots: old, wantDelete: []string{"72h0m0s"},
 		},
-		"gone: without any limit nothing is deleted": {
-			gone: true, schedule: every("6h"), snapshots: old, wantNext: never,
-		},
+		"gone: without any limit nothing is deleted": {gone: true, schedule: every("6h"), snapshots: old, wantNext: never},
 		// The local clock was ahead, and is believed. When it is right again, status
 		// must stop reporting the slot.
 		"gone: a slot ahead of the API server's clock is checked again": {
-			gone: true, schedule: every("6h"), snapshots: []snapshotBuilder{ready(2 * day).created(ago(3 * day)), ready(4 * day)},
+			gone: true, schedule: every("6h"), snapshots: series{ready(2 * day).created(ago(3 * day)), ready(4 * day)},
 			wantNext: in(clockCheck),
 		},
 		"gone: creates none, whatever is due or requested": {
 			gone: true, schedule: every("1h").requested(rfc3339(ago(time.Second))), snapshots: old,
 		},
 		"gone: uncut ones are deleted at once": {
-			gone: true, schedule: every("6h"), snapshots: []snapshotBuilder{uncut(time.Minute), ready(day)},
+			gone: true, schedule: every("6h"), snapshots: series{uncut(time.Minute), ready(day)},
 			wantDelete: []string{"1m0s"}, wantReason: "ClaimGone",
 		},
-		"gone: an upload is kept": {
-			gone: true, schedule: every("6h").ttl("1h"), snapshots: []snapshotBuilder{uploading(2 * time.Hour)},
-		},
+		"gone: an upload is kept": {gone: true, schedule: every("6h").ttl("1h"), snapshots: series{uploading(2 * time.Hour)}},
 		"gone: hold wins": {
-			gone: true, schedule: every("6h").ttl("1h"), snapshots: []snapshotBuilder{ready(day).held(), uncut(time.Minute).held()},
+			gone: true, schedule: every("6h").ttl("1h"), snapshots: series{ready(day).held(), uncut(time.Minute).held()},
 		},
 		"gone: one held by a restore is kept": {
 			gone: true, schedule: every("6h").ttl("1h"), snapshots: old, restoring: []string{"48h0m0s"},
@@ -66,11 +62,9 @@ func TestTombstone(t *testing.T) {
 			schedule: every("6h").ttl("30d").detached("1h", 0), snapshots: old,
 			wantDelete: []string{"72h0m0s"}, wantEvidence: []string{"48h0m0s"},
 		},
-		"unselected: uncut ones stay while the PVC does": {
-			schedule: every("6h"), snapshots: []snapshotBuilder{uncut(time.Minute)},
-		},
+		"unselected: uncut ones stay while the PVC does": {schedule: every("6h"), snapshots: series{uncut(time.Minute)}},
 		"unselected and being deleted: uncut ones are deleted": {
-			schedule: every("6h"), claim: claim("data").deleting(), snapshots: []snapshotBuilder{uncut(time.Minute)},
+			schedule: every("6h"), claim: claim("data").deleting(), snapshots: series{uncut(time.Minute)},
 			wantDelete: []string{"1m0s"},
 		},
 		"unselected and not Bound is not skipped": {
