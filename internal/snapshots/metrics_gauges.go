@@ -34,6 +34,21 @@ func (g *figuresOfAll) set(s types.NamespacedName, f figures) (added bool) {
 	return !known
 }
 
+// ruleOf returns the rule of a valid spec. It is compiled once for each generation.
+func (g *figuresOfAll) ruleOf(s *v1alpha1.SnapshotSchedule) (*compiledRule, error) {
+	g.mu.Lock()
+	known := g.of[types.NamespacedName{Namespace: s.Namespace, Name: s.Name}].rule
+	g.mu.Unlock()
+	if known != nil && known.uid == s.UID && known.generation == s.Generation {
+		return known, nil
+	}
+	spec, err := compile(&s.Spec)
+	if err != nil {
+		return nil, err
+	}
+	return &compiledRule{Rule: spec.rule, uid: s.UID, generation: s.Generation}, nil
+}
+
 func (g *figuresOfAll) forget(s types.NamespacedName) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -85,6 +100,17 @@ type figures struct {
 	interval                                  time.Duration
 	suspended, paused                         bool
 	problems                                  int
+
+	// rule is nil where the figures are not known.
+	rule *compiledRule
+}
+
+// compiledRule is the rule of one generation of a schedule.
+type compiledRule struct {
+	schedule.Rule
+
+	uid        types.UID
+	generation int64
 }
 
 // figuresOf reads a status that was just computed.
@@ -94,8 +120,11 @@ func figuresOf(now time.Time, s *v1alpha1.SnapshotSchedule, sum combined, ok boo
 	if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady); c != nil {
 		f.reason = c.Reason
 	}
-	spec, err := compile(&s.Spec)
-	if !ok || err != nil {
+	if !ok {
+		return f
+	}
+	var err error
+	if f.rule, err = gauges.ruleOf(s); err != nil {
 		return f
 	}
 	f.known = true
@@ -103,7 +132,7 @@ func figuresOf(now time.Time, s *v1alpha1.SnapshotSchedule, sum combined, ok boo
 	f.pending, f.failed, f.detached = sum.Pending, sum.Failed, int(status.Detached.VolumeSnapshots)
 	f.readySnapshots = int(status.Outputs.VolumeSnapshots.Total) - f.pending - f.failed - f.detached
 	f.recoveryPoint, f.nextSlot = sum.OldestData, timeIn(status.NextSnapshotTime)
-	f.interval = intervalOf(spec.rule, now)
+	f.interval = intervalOf(f.rule.Rule, now)
 	f.suspended = s.Spec.Suspend
 	f.paused = meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionRetentionPaused)
 	f.problems = len(status.Problems) + int(status.MoreProblems)

@@ -34,11 +34,18 @@ type reporter struct {
 	mu sync.Mutex
 	// schedules are the reported problems of schedules themselves. Those of PVCs are
 	// in the previous status of their key.
-	schedules map[types.NamespacedName]Problem
+	schedules map[types.NamespacedName]scheduleReport
+}
+
+// scheduleReport is of one UID: a schedule that is deleted and created again may
+// show as updated, and its problem is new.
+type scheduleReport struct {
+	uid     types.UID
+	problem Problem
 }
 
 func newReporter(r events.EventRecorder, c clock.PassiveClock) *reporter {
-	return &reporter{events: r, clock: c, schedules: map[types.NamespacedName]Problem{}}
+	return &reporter{events: r, clock: c, schedules: map[types.NamespacedName]scheduleReport{}}
 }
 
 // report implements the engine's Report.
@@ -87,17 +94,17 @@ var statusOnly = []string{v1alpha1.ReasonSnapshotOverdue, v1alpha1.ReasonSnapsho
 // reportSchedule reports a problem of the schedule itself, whichever PVC is
 // reconciled first.
 func (r *reporter) reportSchedule(s *v1alpha1.SnapshotSchedule) {
-	name, problem := client.ObjectKeyFromObject(s), scheduleProblem(s)
+	name, found := client.ObjectKeyFromObject(s), scheduleReport{uid: s.UID, problem: scheduleProblem(s)}
 	r.mu.Lock()
 	known := r.schedules[name]
-	if problem.Reason == "" {
+	if found.problem.Reason == "" {
 		delete(r.schedules, name)
 	} else {
-		r.schedules[name] = problem
+		r.schedules[name] = found
 	}
 	r.mu.Unlock()
-	if problem.Reason != "" && problem != known {
-		r.warn(s, problem)
+	if found.problem.Reason != "" && found != known {
+		r.warn(s, found.problem)
 	}
 }
 

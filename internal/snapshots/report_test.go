@@ -1,0 +1,340 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/guard"
+)
+
+// testReporter reports passes as the engine does: with the key's previous status.
+type testReporter struct {
+	*reporter
+
+	recorder *events.FakeRecorder
+	previous map[types.UID]map[string]any
+}
+
+func newTestReporter() *testReporter {
+	recorder := events.NewFakeRecorder(100)
+	return &testReporter{
+		reporter: newReporter(recorder, clocktesting.NewFakePassiveClock(noon)),
+		recorder: recorder, previous: map[types.UID]map[string]any{},
+	}
+}
+
+// pass reports one pass and returns the key's status, an empty one if it has
+// none, and the events.
+func (r *testReporter) pass(
+	s scheduleBuilder, mapKey string, decided *keyStatus, outcome mapcontroller.Outcome,
+) (status *keyStatus, reported []string) {
+	keys := r.previous[s.UID]
+	if keys == nil {
+		keys = map[string]any{}
+		r.previous[s.UID] = keys
+	}
+	var untyped any // a nil *keyStatus is not a decision without a status
+	if decided != nil {
+		untyped = decided
+	}
+	keys[mapKey] = r.report(s.SnapshotSchedule, mapKey, keys[mapKey], untyped, outcome)
+	status, _ = keys[mapKey].(*keyStatus)
+	if status == nil {
+		status = &keyStatus{}
+	}
+	for {
+		select {
+		case e := <-r.recorder.Events:
+			reported = append(reported, e)
+		default:
+			return status, reported
+		}
+	}
+}
+
+func failure(verb execute.Verb, err error) mapcontroller.Failure {
+	return mapcontroller.Failure{Verb: verb, Object: ready(0).named("data-20260615120000-abc").VolumeSnapshot, Err: err}
+}
+
+func createFailures(errs ...error) (o mapcontroller.Outcome) {
+	for _, err := range errs {
+		o.Failed = append(o.Failed, failure(execute.VerbCreate, err))
+	}
+	return o
+}
+
+func forbidden(why string) error {
+	kind := schema.GroupResource{Group: "snapshot.storage.k8s.io", Resource: "volumesnapshots"}
+	return apierrors.NewForbidden(kind, "data-20260615120000-abc", errors.New(why))
+}
+
+// Contract: EVT-2.
+func TestReportFailedWrites(t *testing.T) {
+	tests := map[string]struct {
+		failure     mapcontroller.Failure
+		wantReason  string
+		wantMessage string // a part of it
+	}{
+		"refused create": {failure(execute.VerbCreate, forbidden("exceeded quota")), v1alpha1.ReasonCreateFailed, "exceeded quota"},
+		"create that timed out": {
+			failure(execute.VerbCreate, errors.New("context deadline exceeded")), v1alpha1.ReasonCreateFailed, "context deadline exceeded",
+		},
+		"name taken": {
+			failure(execute.VerbCreate, fmt.Errorf("%w: x", execute.ErrNameCollision)), v1alpha1.ReasonNameCollision,
+			"VolumeSnapshot data-20260615120000-abc exists and is not this schedule's",
+		},
+		"refused adoption": {
+			failure(execute.VerbAdopt, fmt.Errorf("%w: the owner is gone", guard.ErrAdoptionRefused)), v1alpha1.ReasonAdoptionRefused,
+			"VolumeSnapshot data-20260615120000-abc is left alone",
+		},
+		"adoption with a conflict is only retried": {failure(execute.VerbAdopt, errors.New("conflict")), "", ""},
+		"failed delete is only retried":            {failure(execute.VerbDelete, errors.New("timeout")), "", ""},
+		"failed release is only retried":           {failure(execute.VerbRelease, errors.New("timeout")), "", ""},
+	}
+	for name, tc := range tests {
+		// A key whose PVC is deleted may have no status of its own.
+		for decision, decided := range map[string]*keyStatus{"with status": {Claim: "data"}, "without status": nil} {
+			t.Run(name+", "+decision, func(t *testing.T) {
+				status, got := newTestReporter().pass(every("6h"), "k", decided, mapcontroller.Outcome{Failed: []mapcontroller.Failure{tc.failure}})
+				if tc.wantReason == "" {
+					if len(status.Problems)+len(got) != 0 {
+						t.Errorf("problems %v, events %v, want none", status.Problems, got)
+					}
+					return
+				}
+				if len(status.Problems) != 1 || status.Problems[0].Reason != tc.wantReason || status.Problems[0].Claim != "data" ||
+					!strings.Contains(status.Problems[0].Message, tc.wantMessage) {
+					t.Errorf("problems are %+v, want %s: %s", status.Problems, tc.wantReason, tc.wantMessage)
+				}
+				if len(got) != 1 || !strings.HasPrefix(got[0], "Warning "+tc.wantReason) ||
+					!strings.Contains(got[0], "PersistentVolumeClaim data: ") || !strings.Contains(got[0], tc.wantMessage) {
+					t.Errorf("events are %v", got)
+				}
+			})
+		}
+	}
+}
+
+// The message contains nothing that differs between attempts.
+//
+// Contract: STAT-7.
+func TestCreateFailedMessageSettles(t *testing.T) {
+	const reset = "read tcp 10.0.0.1:51234->10.0.0.2:443: read: connection reset by peer"
+	const settled = "read tcp 10.0.0.2:443: read: connection reset by peer"
+	for name, tc := range map[string]struct {
+		err  error
+		want string
+	}{
+		"without the name, which contains the slot": {
+			forbidden("exceeded quota: q"), "volumesnapshots.snapshot.storage.k8s.io is forbidden: exceeded quota: q",
+		},
+		"without the local port": {
+			&url.Error{Op: "Post", URL: "https://10.0.0.2:443/apis", Err: errors.New(reset)}, `Post "https://10.0.0.2:443/apis": ` + settled,
+		},
+		"without the port of a webhook's caller": {
+			apierrors.NewInternalError(errors.New("failed calling webhook: " + reset)), "Internal error occurred: failed calling webhook: " + settled,
+		},
+		"without the local port of IPv6": {
+			errors.New("read tcp [fd00::1]:51234->[fd00::2]:443: EOF"), "read tcp [fd00::2]:443: EOF",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if p := problemOf(failure(execute.VerbCreate, tc.err)); p.Message != tc.want {
+				t.Errorf("message is %q, want %q", p.Message, tc.want)
+			}
+		})
+	}
+}
+
+// Contract: EVT-1.
+func TestReportEmitsOneEventPerNewProblem(t *testing.T) {
+	r, s := newTestReporter(), every("6h")
+	quota, denied := forbidden("exceeded quota"), forbidden("denied")
+	for i, step := range []struct {
+		mapKey string
+		errs   []error
+		want   int
+	}{
+		{"k", []error{quota}, 1},
+		{"k", []error{quota}, 0},         // as before
+		{"l", []error{quota}, 1},         // another PVC
+		{"k", []error{denied}, 1},        // another message
+		{"k", nil, 0},                    // fixed
+		{"k", []error{denied}, 1},        // again
+		{"k", []error{denied, quota}, 1}, // one more
+	} {
+		if _, got := r.pass(s, step.mapKey, nil, createFailures(step.errs...)); len(got) != step.want {
+			t.Errorf("step %d: events %v, want %d", i, got, step.want)
+		}
+	}
+}
+
+func TestReportEmitsEventsForProblemsOfTheDecision(t *testing.T) {
+	decided := withProblem("data", v1alpha1.ReasonSnapshotFailed, "m")
+	want := slices.Clone(decided.Problems)
+	status, got := newTestReporter().pass(every("6h"), "k", decided, mapcontroller.Outcome{})
+	if len(got) != 1 || got[0] != "Warning SnapshotFailed PersistentVolumeClaim data: m" {
+		t.Errorf("events are %v", got)
+	}
+	if !slices.Equal(status.Problems, want) {
+		t.Errorf("problems are %+v, want %+v", status.Problems, want)
+	}
+}
+
+// The schedule's status may be computed from it at the same time.
+func TestReportLeavesThePreviousStatusUnchanged(t *testing.T) {
+	r, s := newTestReporter(), every("6h")
+	first, _ := r.pass(s, "k", withProblem("data", v1alpha1.ReasonSnapshotSlow, "m"), createFailures(forbidden("denied")))
+	before := *first
+	before.Problems = slices.Clone(first.Problems)
+	paused := createFailures(forbidden("exceeded quota"))
+	paused.Paused = guard.ErrClockSkew
+	r.pass(s, "k", withProblem("data", v1alpha1.ReasonSnapshotFailed, "m"), paused)
+	if !reflect.DeepEqual(*first, before) {
+		t.Errorf("the first pass's status is %+v now, was %+v", *first, before)
+	}
+}
+
+// Contract: EVT-2.
+func TestReportPaused(t *testing.T) {
+	r, s := newTestReporter(), every("6h")
+	paused := mapcontroller.Outcome{Paused: guard.ErrClockSkew}
+	status, got := r.pass(s, "k", nil, paused)
+	if !status.Paused || len(status.Problems) != 0 {
+		t.Errorf("status is %+v, want it paused and without problems", status)
+	}
+	if len(got) != 1 || !strings.HasPrefix(got[0], "Warning RetentionPaused") {
+		t.Errorf("events are %v", got)
+	}
+	if status, got = r.pass(s, "k", nil, paused); !status.Paused || len(got) != 0 {
+		t.Errorf("paused still: status is %+v, events %v, want none", status, got)
+	}
+	if status, got = r.pass(s, "k", &keyStatus{}, mapcontroller.Outcome{}); status.Paused || len(got) != 0 {
+		t.Errorf("the clocks agree again: status is %+v, events %v, want none", status, got)
+	}
+}
+
+// A pass that waits for its turn to delete knows nothing new about the clock.
+func TestReportStaysPausedWhileWaiting(t *testing.T) {
+	r, s := newTestReporter(), every("1h")
+	events := 0
+	for i, step := range []struct {
+		outcome mapcontroller.Outcome
+		want    bool
+	}{
+		{mapcontroller.Outcome{Waiting: true}, false},
+		{mapcontroller.Outcome{Paused: guard.ErrClockSkew}, true},
+		{mapcontroller.Outcome{Waiting: true}, true},
+		{mapcontroller.Outcome{Paused: guard.ErrClockSkew}, true},
+		{mapcontroller.Outcome{}, false},
+	} {
+		status, got := r.pass(s, "k", nil, step.outcome)
+		if status.Paused != step.want {
+			t.Errorf("step %d: paused %v, want %v", i, status.Paused, step.want)
+		}
+		events += len(got)
+	}
+	if events != 1 {
+		t.Errorf("%d events, want 1", events)
+	}
+}
+
+// A malformed annotation of the schedule is reported once, not for every PVC.
+//
+// Contract: API-7.
+func TestReportScheduleProblemOnce(t *testing.T) {
+	r, s := newTestReporter(), every("6h").requested("tomorrow")
+	var all []string
+	for _, mapKey := range []string{"k", "l", "m", "k"} {
+		status, got := r.pass(s, mapKey, &keyStatus{}, mapcontroller.Outcome{})
+		if len(status.Problems) != 0 {
+			t.Errorf("status of a PVC is %+v", status)
+		}
+		all = append(all, got...)
+	}
+	if len(all) != 1 || !strings.HasPrefix(all[0], "Warning InvalidRequestedAt annotation ") || !strings.Contains(all[0], `"tomorrow"`) {
+		t.Errorf("events are %v", all)
+	}
+	r.pass(every("6h"), "k", nil, mapcontroller.Outcome{})
+	if _, got := r.pass(s, "k", nil, mapcontroller.Outcome{}); len(got) != 1 {
+		t.Errorf("after it was fixed and malformed again: events %v, want 1", got)
+	}
+	r.forget(client.ObjectKeyFromObject(s))
+	if _, got := r.pass(s, "k", nil, mapcontroller.Outcome{}); len(got) != 1 {
+		t.Errorf("after the schedule was deleted: events %v, want 1", got)
+	}
+}
+
+// The informer may show a schedule that is deleted and created again as updated.
+//
+// Contract: EVT-1.
+func TestReportEmitsEventsForARecreatedSchedule(t *testing.T) {
+	r := newTestReporter()
+	for _, uid := range []types.UID{"one", "two"} {
+		s := every("6h").requested("tomorrow")
+		s.UID = uid
+		if _, got := r.pass(s, "k", nil, createFailures(forbidden("quota"))); len(got) != 2 {
+			t.Errorf("schedule %s: events %v, want 2", uid, got)
+		}
+	}
+}
+
+// A slot without a snapshot is no event: it lasts, and status shows it.
+func TestReportEmitsNoEventForWhatDidNotHappen(t *testing.T) {
+	for _, reason := range []string{v1alpha1.ReasonSnapshotOverdue, v1alpha1.ReasonSnapshotSlow} {
+		t.Run(reason, func(t *testing.T) {
+			status, got := newTestReporter().pass(every("1h"), "k", withProblem("data", reason, "m"), mapcontroller.Outcome{})
+			if len(got) > 0 {
+				t.Errorf("events %q, want none", got)
+			}
+			if len(status.Problems) != 1 {
+				t.Errorf("problems %v, want the one", status.Problems)
+			}
+		})
+	}
+}
+
+// Contract: EVT-4.
+func TestReportCounts(t *testing.T) {
+	r, s := newTestReporter(), every("1h").named("counted")
+	r.pass(s, "k", withProblem("data", v1alpha1.ReasonSnapshotFailed, "m"), mapcontroller.Outcome{
+		Created: []client.Object{ready(0).VolumeSnapshot},
+		Deleted: []mapcontroller.Removal{{Reason: "Expired"}, {Reason: "Expired"}, {Reason: "OverCap"}},
+	})
+	r.pass(s, "k", withProblem("data", v1alpha1.ReasonSnapshotFailed, "m"), mapcontroller.Outcome{})
+	for name, tc := range map[string]struct {
+		counter prometheus.Collector
+		want    float64
+	}{
+		"created":               {createdTotal.WithLabelValues(s.Namespace, s.Name), 1},
+		"deleted, expired":      {deletedTotal.WithLabelValues(s.Namespace, s.Name, "Expired"), 2},
+		"deleted, over the cap": {deletedTotal.WithLabelValues(s.Namespace, s.Name, "OverCap"), 1},
+		"failed, once for each": {failedTotal.WithLabelValues(s.Namespace, s.Name), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := testutil.ToFloat64(tc.counter); got != tc.want {
+				t.Errorf("got %v, want %v", got, tc.want)
+			}
+		})
+	}
+}

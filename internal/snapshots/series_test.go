@@ -1,0 +1,100 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/retention"
+)
+
+// Contract: RET-1.
+func TestSnapshotsOf(t *testing.T) {
+	notReady := uploading(time.Hour)
+	notReady.Status.ReadyToUse = ptr.To(false)
+	base := retention.Snapshot{Name: "1h0m0s", Created: ago(time.Hour), ScheduledAt: ago(time.Hour)}
+	with := func(change func(*retention.Snapshot)) retention.Snapshot {
+		s := base
+		change(&s)
+		return s
+	}
+	cut := func(s *retention.Snapshot) { s.HasCutTime, s.CutTime = true, ago(time.Hour) }
+	tests := map[string]struct {
+		snapshot  snapshotBuilder
+		restoring map[string]bool
+		want      retention.Snapshot
+	}{
+		"no status":     {snapshot: uncut(time.Hour), want: base},
+		"cut":           {snapshot: uploading(time.Hour), want: with(cut)},
+		"ready":         {snapshot: ready(time.Hour), want: with(func(s *retention.Snapshot) { cut(s); s.ReadyToUse = true })},
+		"not ready":     {snapshot: notReady, want: with(cut)},
+		"in error":      {snapshot: erring(time.Hour), want: with(func(s *retention.Snapshot) { cut(s); s.HasError = true })},
+		"being deleted": {snapshot: uncut(time.Hour).deleting(), want: with(func(s *retention.Snapshot) { s.Deleting = true })},
+		"held":          {snapshot: uncut(time.Hour).held(), want: with(func(s *retention.Snapshot) { s.Hold = retention.HoldAnnotation })},
+		"restoring": {
+			snapshot: uncut(time.Hour), restoring: map[string]bool{"1h0m0s": true},
+			want: with(func(s *retention.Snapshot) { s.Hold = retention.HoldRestore }),
+		},
+		"another is restoring": {snapshot: uncut(time.Hour), restoring: map[string]bool{"2h0m0s": true}, want: base},
+		"held and restoring": {
+			snapshot: ready(time.Hour).held(), restoring: map[string]bool{"1h0m0s": true},
+			want: with(func(s *retention.Snapshot) { cut(s); s.ReadyToUse = true; s.Hold = retention.HoldAnnotation }),
+		},
+		"no scheduled-at":        {snapshot: uncut(time.Hour).unscheduled(), want: with(func(s *retention.Snapshot) { s.ScheduledAt = time.Time{} })},
+		"malformed scheduled-at": {snapshot: uncut(time.Hour).scheduledAt("x"), want: with(func(s *retention.Snapshot) { s.ScheduledAt = time.Time{} })},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := snapshotsOf([]client.Object{tc.snapshot.VolumeSnapshot}, tc.restoring)[0]; got != tc.want {
+				t.Errorf("got %+v, want %+v", got, tc.want)
+			}
+		})
+	}
+}
+
+// Contract: MAP-9.
+func TestCovers(t *testing.T) {
+	ofOther := ready(time.Hour)
+	ofOther.Spec.Source.PersistentVolumeClaimName = ptr.To("other")
+	ofContent := ready(time.Hour)
+	ofContent.Spec.Source.PersistentVolumeClaimName = nil
+	tests := map[string]struct {
+		existing snapshotBuilder
+		want     bool
+	}{
+		"its slot and PVC":              {ready(time.Hour), true},
+		"its slot in another time zone": {ready(time.Hour).scheduledAt("2026-06-15T13:00:00+02:00"), true},
+		"another slot":                  {ready(time.Hour).scheduledAt(rfc3339(ago(2 * time.Hour))), false},
+		"no slot":                       {ready(time.Hour).unscheduled(), false},
+		"another PVC":                   {ofOther, false},
+		"of a content":                  {ofContent, false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := covers(uncut(time.Hour).VolumeSnapshot, tc.existing.VolumeSnapshot); got != tc.want {
+				t.Errorf("got %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestConditions(t *testing.T) {
+	for name, tc := range map[string]struct {
+		snapshot snapshotBuilder
+		want     bool
+	}{
+		"ready": {ready(0), true}, "uncut": {uncut(0), false}, "uploading": {uploading(0), false}, "in error": {erring(0), false},
+	} {
+		want := []mapcontroller.Condition{{Name: "ready", True: tc.want}}
+		if got := conditions(tc.snapshot.VolumeSnapshot); !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", name, got, want)
+		}
+	}
+}

@@ -1,0 +1,272 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/status"
+)
+
+// known returns a settled summary of so many PVCs, with three snapshots each, and
+// one PVC that is detached.
+func known(claims int, keys ...*keyStatus) mapcontroller.Summary {
+	var ofEngine []*plan.KeyStatus
+	for _, k := range keys {
+		ofEngine = append(ofEngine, &plan.KeyStatus{Status: k})
+	}
+	s := status.NewSummary(&plan.Rules{}, ofEngine...)
+	s.Totals = &mapcontroller.Totals{
+		Inputs:          map[string]int{claimsResource: claims},
+		Outputs:         map[string]map[string]int{snapshotsResource: {"total": 3 * claims, "ready": 2 * claims}},
+		DetachedKeys:    1,
+		DetachedOutputs: map[string]int{snapshotsResource: 2},
+	}
+	return s
+}
+
+// invalid and missing return summaries of PVCs that cannot be reconciled.
+func invalid(why string) mapcontroller.Summary {
+	return mapcontroller.Summary{Settled: true, Invalid: errors.New(why)}
+}
+
+func missing(kinds ...string) mapcontroller.Summary {
+	return mapcontroller.Summary{Settled: true, Missing: kinds}
+}
+
+// Contract: STAT-4, STAT-5.
+func TestSetStatusReady(t *testing.T) {
+	failed := withProblem("data", v1alpha1.ReasonCreateFailed, "exceeded quota")
+	tests := map[string]struct {
+		schedule    scheduleBuilder
+		known       mapcontroller.Summary
+		want        metav1.ConditionStatus
+		wantReason  string
+		wantMessage string
+	}{
+		"scheduled": {every("6h"), known(2), metav1.ConditionTrue, v1alpha1.ReasonScheduled, "2 PersistentVolumeClaims"},
+		"one PVC":   {every("6h"), known(1), metav1.ConditionTrue, v1alpha1.ReasonScheduled, "1 PersistentVolumeClaim"},
+		"some are skipped": {
+			every("6h"), known(3, &keyStatus{Claim: "b", SkipReason: "not Bound"}, &keyStatus{}, &keyStatus{Claim: "a", SkipReason: "being deleted"}),
+			metav1.ConditionTrue, v1alpha1.ReasonScheduled, "3 PersistentVolumeClaims, 2 skipped; first a: being deleted",
+		},
+		"a problem that fails no PVC": {
+			every("6h"), known(1, withProblem("data", v1alpha1.ReasonSnapshotSlow, "slow")),
+			metav1.ConditionTrue, v1alpha1.ReasonScheduled, "1 PersistentVolumeClaim",
+		},
+		"none match": {
+			every("6h"), known(0), metav1.ConditionTrue, v1alpha1.ReasonNoMatchingClaims,
+			"spec.selector matches no PersistentVolumeClaim of this namespace",
+		},
+		"suspended": {
+			every("6h").suspended(), known(2), metav1.ConditionTrue, v1alpha1.ReasonSuspended,
+			"spec.suspend is true: no snapshots are taken; retention continues",
+		},
+		"suspended, and none match": {
+			every("6h").suspended(), known(0), metav1.ConditionTrue, v1alpha1.ReasonSuspended,
+			"spec.suspend is true: no snapshots are taken; retention continues",
+		},
+		"failing": {
+			every("6h"), known(3, withProblem("z", v1alpha1.ReasonSnapshotFailed, "m"), failed, &keyStatus{}),
+			metav1.ConditionFalse, v1alpha1.ReasonSnapshotsFailing,
+			"2 of 3 PersistentVolumeClaims failing; first data: CreateFailed: exceeded quota",
+		},
+		"failing while suspended": {
+			every("6h").suspended(), known(1, failed), metav1.ConditionFalse, v1alpha1.ReasonSnapshotsFailing,
+			"1 of 1 PersistentVolumeClaim failing; first data: CreateFailed: exceeded quota",
+		},
+		"invalid": {
+			every("6h"), invalid("spec.jitter: too long"),
+			metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, "spec.jitter: too long",
+		},
+		"kind missing": {
+			every("6h"), missing("VolumeSnapshot.v1.snapshot.storage.k8s.io"),
+			metav1.ConditionFalse, v1alpha1.ReasonSnapshotAPIMissing,
+			"not installed in this cluster: VolumeSnapshot.v1.snapshot.storage.k8s.io",
+		},
+		"invalid, and kind missing": {
+			every("6h"), mapcontroller.Summary{Settled: true, Missing: []string{"x"}, Invalid: errors.New("spec.jitter: too long")},
+			metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, "spec.jitter: too long",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := tc.schedule.SnapshotSchedule
+			setStatus(noon, s, tc.known)
+			got := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
+			if got == nil || got.Status != tc.want || got.Reason != tc.wantReason || got.Message != tc.wantMessage {
+				t.Fatalf("got  %+v\nwant %s %s %q", got, tc.want, tc.wantReason, tc.wantMessage)
+			}
+			if got.ObservedGeneration != 3 || s.Status.ObservedGeneration != 3 {
+				t.Errorf("generation of the condition %d, of the status %d, want 3", got.ObservedGeneration, s.Status.ObservedGeneration)
+			}
+			if !got.LastTransitionTime.Time.Equal(noon) {
+				t.Errorf("changed at %v, want noon", got.LastTransitionTime)
+			}
+			before := s.DeepCopy()
+			setStatus(in(time.Hour), s, tc.known)
+			if toJSON(before.Status) != toJSON(s.Status) {
+				t.Errorf("an hour later, with nothing new, it is\n%+v, was\n%+v", s.Status, before.Status)
+			}
+		})
+	}
+}
+
+// Contract: STAT-1.
+func TestSetStatusCountsAndTimes(t *testing.T) {
+	s := every("6h").SnapshotSchedule
+	setStatus(noon, s, known(2,
+		&keyStatus{LastSnapshot: ago(time.Hour), NextSlot: in(time.Hour), RecoveryPoint: ago(day)},
+		&keyStatus{LastSnapshot: ago(2 * time.Hour), NextSlot: in(2 * time.Hour), RecoveryPoint: ago(time.Hour).Add(time.Millisecond)},
+	))
+	const want = `{"observedGeneration":3,"inputs":{"persistentvolumeclaims":{"total":2}},` +
+		`"outputs":{"volumesnapshots":{"total":6,"ready":4}},"detached":{"mapKeys":1,"volumesnapshots":2},` +
+		`"lastSnapshotTime":"2026-06-15T11:00:00Z","nextSnapshotTime":"2026-06-15T13:00:00Z",` +
+		`"oldestRecoveryPoint":"2026-06-14T12:00:00Z","conditions":[`
+	if got := toJSON(s.Status); !strings.HasPrefix(got, want) {
+		t.Errorf("got  %s\nwant %s…", got, want)
+	}
+}
+
+// Contract: STAT-2.
+func TestSetStatusWithoutNextSnapshotTime(t *testing.T) {
+	key := &keyStatus{NextSlot: in(time.Hour), LastSnapshot: ago(time.Hour)}
+	for name, tc := range map[string]struct {
+		schedule scheduleBuilder
+		known    mapcontroller.Summary
+	}{
+		"while suspended": {every("6h").suspended(), known(1, key)},
+		"while invalid":   {every("6h"), invalid("bad")},
+		"while missing":   {every("6h"), missing("x")},
+		"without a PVC":   {every("6h"), known(0)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := tc.schedule.SnapshotSchedule
+			old := metav1.NewTime(noon)
+			s.Status.NextSnapshotTime = &old
+			setStatus(noon, s, tc.known)
+			if s.Status.NextSnapshotTime != nil {
+				t.Errorf("it is %v", s.Status.NextSnapshotTime)
+			}
+		})
+	}
+}
+
+// Contract: STAT-11.
+func TestInvalidSpecKeepsCountsAndTimes(t *testing.T) {
+	s := every("6h").SnapshotSchedule
+	setStatus(noon, s, known(2, &keyStatus{LastSnapshot: ago(time.Hour), RecoveryPoint: ago(day)}))
+	before := s.DeepCopy()
+	s.Generation = 4
+	setStatus(in(time.Hour), s, invalid("bad"))
+	if s.Status.ObservedGeneration != 4 {
+		t.Errorf("observedGeneration is %d, want 4", s.Status.ObservedGeneration)
+	}
+	if s.Status.Inputs != before.Status.Inputs || s.Status.Outputs != before.Status.Outputs ||
+		s.Status.Detached != before.Status.Detached ||
+		!s.Status.LastSnapshotTime.Equal(before.Status.LastSnapshotTime) ||
+		!s.Status.OldestRecoveryPoint.Equal(before.Status.OldestRecoveryPoint) {
+		t.Errorf("got %+v, had %+v", s.Status, before.Status)
+	}
+}
+
+// Contract: STAT-9.
+func TestObservedGenerationWaitsForEveryKey(t *testing.T) {
+	s := every("6h").SnapshotSchedule
+	s.Status.ObservedGeneration = 2
+	half := known(2)
+	half.Settled = false
+	setStatus(noon, s, half)
+	if s.Status.ObservedGeneration != 2 || s.Status.Conditions[0].ObservedGeneration != 2 {
+		t.Errorf("observedGeneration is %d, of the condition %d, want 2", s.Status.ObservedGeneration, s.Status.Conditions[0].ObservedGeneration)
+	}
+	setStatus(noon, s, known(2))
+	if s.Status.ObservedGeneration != 3 || s.Status.Conditions[0].ObservedGeneration != 3 {
+		t.Errorf("observedGeneration is %d, of the condition %d, want 3", s.Status.ObservedGeneration, s.Status.Conditions[0].ObservedGeneration)
+	}
+}
+
+func TestSetStatusRetentionPaused(t *testing.T) {
+	s := every("6h").SnapshotSchedule
+	for _, tc := range []struct {
+		paused     bool
+		want       metav1.ConditionStatus
+		wantReason string
+	}{
+		{false, metav1.ConditionFalse, v1alpha1.ReasonRetentionRunning},
+		{true, metav1.ConditionTrue, v1alpha1.ReasonClockSkew},
+		{false, metav1.ConditionFalse, v1alpha1.ReasonRetentionRunning},
+	} {
+		setStatus(noon, s, known(1, &keyStatus{Paused: tc.paused}, &keyStatus{}))
+		got := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionRetentionPaused)
+		if got == nil || got.Status != tc.want || got.Reason != tc.wantReason || got.Message == "" {
+			t.Errorf("got %+v, want %s %s", got, tc.want, tc.wantReason)
+		}
+	}
+}
+
+// Contract: STAT-7.
+func TestSetStatusKeepsSinceOfProblems(t *testing.T) {
+	s := every("6h").SnapshotSchedule
+	at := func(now time.Time, keys ...*keyStatus) []v1alpha1.Problem {
+		setStatus(now, s, known(2, keys...))
+		return s.Status.Problems
+	}
+	create := withProblem("data", v1alpha1.ReasonCreateFailed, "quota")
+	if got := at(noon.Add(time.Millisecond), create); len(got) != 1 || !got[0].Since.Time.Equal(noon) ||
+		got[0].PersistentVolumeClaim != "data" || got[0].Message != "quota" {
+		t.Errorf("problems are %+v", got)
+	}
+	other := withProblem("data", v1alpha1.ReasonCreateFailed, "denied")
+	if got := at(in(time.Hour), other); !got[0].Since.Time.Equal(noon) || got[0].Message != "denied" {
+		t.Errorf("with another message, it is %+v", got)
+	}
+	failed := withProblem("data", v1alpha1.ReasonSnapshotFailed, "m")
+	if got := at(in(time.Hour), create, failed); !got[0].Since.Time.Equal(noon) || !got[1].Since.Time.Equal(in(time.Hour)) {
+		t.Errorf("with another reason beside it, they are %+v", got)
+	}
+	elsewhere := withProblem("logs", v1alpha1.ReasonCreateFailed, "quota")
+	if got := at(in(2*time.Hour), create, elsewhere); !got[0].Since.Time.Equal(noon) || !got[1].Since.Time.Equal(in(2*time.Hour)) {
+		t.Errorf("with another PVC's beside it, they are %+v", got)
+	}
+	if got := at(in(3 * time.Hour)); got != nil {
+		t.Errorf("when they are fixed, they are %+v", got)
+	}
+	if got := at(in(4*time.Hour), create); !got[0].Since.Time.Equal(in(4 * time.Hour)) {
+		t.Errorf("when it comes again, it is %+v", got)
+	}
+}
+
+func TestSetStatusListsTenProblemsAndCountsTheOthers(t *testing.T) {
+	s := every("6h").requested("tomorrow").SnapshotSchedule
+	var keys []*keyStatus
+	for name := range strings.SplitSeq("abcdefghijklmno", "") {
+		keys = append(keys, withProblem(name, v1alpha1.ReasonSnapshotSlow, "slow"))
+	}
+	setStatus(noon, s, known(15, keys...))
+	if len(s.Status.Problems) != 10 || s.Status.MoreProblems != 6 {
+		t.Errorf("%d listed and %d more, want 10 and 6", len(s.Status.Problems), s.Status.MoreProblems)
+	}
+}
+
+func TestSetStatusListsTheProblemOfTheSchedule(t *testing.T) {
+	s := every("6h").requested("tomorrow").SnapshotSchedule
+	setStatus(noon, s, known(2))
+	if len(s.Status.Problems) != 1 || s.Status.Problems[0].Reason != v1alpha1.ReasonInvalidRequestedAt ||
+		s.Status.Problems[0].PersistentVolumeClaim != "" {
+		t.Errorf("problems are %+v", s.Status.Problems)
+	}
+	if s.Status.Conditions[0].Status != metav1.ConditionTrue {
+		t.Errorf("ready is %+v", s.Status.Conditions[0])
+	}
+}

@@ -1,0 +1,127 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"testing"
+	"time"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+// Contract: ONE-1, ONE-2, ONE-4, ONE-5, ONE-6.
+func TestMapOneAtATime(t *testing.T) {
+	runMap(t, map[string]mapCase{
+		"uncut and young blocks": {
+			schedule: every("6h"), snapshots: series{uncut(time.Hour + time.Minute).created(ago(59 * time.Minute))},
+			wantNext: in(time.Minute),
+		},
+		"an upload blocks for as long as it takes, and is slow and overdue": {
+			schedule: every("6h"), snapshots: series{uploading(2 * day)},
+			wantProblem: v1alpha1.ReasonSnapshotOverdue + " " + v1alpha1.ReasonSnapshotSlow, wantNext: in(5 * time.Hour),
+		},
+		"an upload that blocks one slot is slow and nothing else": {
+			schedule: every("6h"), snapshots: series{uploading(7 * time.Hour)},
+			wantProblem: v1alpha1.ReasonSnapshotSlow, wantNext: in(5 * time.Hour),
+		},
+		"an upload that blocks nothing is no problem": {
+			schedule: every("6h"), snapshots: series{uploading(time.Hour)}, wantNext: in(5 * time.Hour),
+		},
+		"cut and in error doesn't block": {
+			schedule: every("6h"), snapshots: series{erring(90 * time.Minute).created(ago(time.Minute))},
+			wantCreate: ago(time.Hour),
+		},
+		"cut and failed doesn't block, and is reported": {
+			schedule: every("6h"), snapshots: series{erring(7 * time.Hour)},
+			wantCreate: ago(time.Hour), wantProblem: v1alpha1.ReasonSnapshotFailed,
+		},
+		"uncut and failed stays while its slot is the newest": {
+			schedule: every("6h"), snapshots: series{uncut(time.Hour)},
+			wantProblem: v1alpha1.ReasonSnapshotFailed, wantNext: in(5 * time.Hour),
+		},
+		"uncut and failed is deleted first when a new slot is due": {
+			schedule: every("6h"), snapshots: series{uncut(7 * time.Hour)},
+			wantDelete: []string{"7h0m0s"}, wantReason: "Replaced", wantProblem: v1alpha1.ReasonSnapshotFailed,
+		},
+		"uncut and being deleted blocks, and is still reported": {
+			schedule: every("6h"), snapshots: series{uncut(7 * time.Hour).deleting()}, wantProblem: v1alpha1.ReasonSnapshotFailed,
+		},
+		"uncut, young and being deleted blocks": {
+			schedule: every("6h"), snapshots: series{uncut(7 * time.Hour).created(ago(time.Minute)).deleting()},
+		},
+		"uncut and deleted: the current slot is taken": {schedule: every("6h"), wantCreate: ago(time.Hour)},
+		"uncut and held blocks": {
+			schedule: every("6h"), snapshots: series{uncut(7 * time.Hour).held()}, wantProblem: v1alpha1.ReasonSnapshotFailed,
+		},
+		"uncut behind a newer ready one blocks as well": {
+			schedule: every("6h"), snapshots: series{ready(7 * time.Hour), uncut(13 * time.Hour).held()},
+		},
+		"uncut and failed waits while suspended": {
+			schedule: every("6h").suspended(), snapshots: series{uncut(7 * time.Hour)}, wantProblem: v1alpha1.ReasonSnapshotFailed,
+		},
+		"an older one that lost its readiness never blocks": {
+			schedule: every("6h"), snapshots: series{ready(7 * time.Hour), uploading(13 * time.Hour)}, wantCreate: ago(time.Hour),
+		},
+		"an upload that is being deleted doesn't block": {
+			schedule: every("6h"), snapshots: series{uploading(7 * time.Hour).deleting()}, wantCreate: ago(time.Hour),
+		},
+		"spec.readyDeadline counts": {
+			schedule: every("6h").readyDeadline("10h"), snapshots: series{uncut(7 * time.Hour)}, wantNext: in(3 * time.Hour),
+		},
+		"uncut of a PVC that is being deleted is deleted at once": {
+			schedule: every("6h"), claim: claim("data").deleting(), snapshots: series{uncut(time.Minute)},
+			wantDelete: []string{"1m0s"}, wantReason: "ClaimGone", wantSkip: "being deleted",
+		},
+		"cut of a PVC that is being deleted stays": {
+			schedule: every("6h"), claim: claim("data").deleting(), snapshots: series{uploading(time.Minute)},
+			wantSkip: "being deleted",
+		},
+	})
+}
+
+// Contract: STAT-5.
+func TestMapOverdue(t *testing.T) {
+	runMap(t, map[string]mapCase{
+		"a whole interval without a snapshot is overdue": {
+			schedule: every("6h").deadline("1h"), snapshots: series{ready(13 * time.Hour)},
+			wantProblem: v1alpha1.ReasonSnapshotOverdue,
+		},
+		"not if the slot before is covered": {schedule: every("6h").deadline("1h"), snapshots: series{ready(7 * time.Hour)}},
+		"not if one is taken now":           {schedule: every("6h"), snapshots: series{ready(13 * time.Hour)}, wantCreate: ago(time.Hour)},
+		"not if one is taken for the current cron slot": {
+			schedule: cron("0 * * * *", "").deadline("1m"), claim: claim("data").created(ago(day)),
+			snapshots: series{ready(2 * time.Hour)}, wantCreate: noon,
+		},
+		"not while suspended": {schedule: every("6h").deadline("1h").suspended(), snapshots: series{ready(13 * time.Hour)}},
+		"not of a new PVC":    {schedule: every("6h").deadline("1h"), claim: claim("data").created(ago(2 * time.Hour))},
+	})
+}
+
+// Contract: MET-1.
+func TestMapCountsSnapshotsByState(t *testing.T) {
+	for name, tc := range map[string]struct {
+		snapshots               series
+		wantPending, wantFailed int
+	}{
+		"none":                               {nil, 0, 0},
+		"ready":                              {series{ready(time.Hour)}, 0, 0},
+		"in progress":                        {series{uncut(time.Minute), uploading(2 * day)}, 2, 0},
+		"in error, and may still come right": {series{erring(time.Minute)}, 1, 0},
+		"failed":                             {series{uncut(2 * time.Hour), erring(2 * time.Hour)}, 0, 2},
+		"being deleted":                      {series{ready(time.Hour).deleting(), uncut(2 * time.Hour).deleting()}, 1, 0},
+		"all":                                {series{ready(5 * time.Hour), uncut(2 * time.Hour), erring(3 * time.Hour), uncut(time.Minute)}, 1, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := mapCase{schedule: every("6h"), snapshots: tc.snapshots}
+			if got := statusOf(c.decider(t)(c.observe())); got.Pending != tc.wantPending || got.Failed != tc.wantFailed {
+				t.Errorf("%d pending and %d failed, want %d and %d", got.Pending, got.Failed, tc.wantPending, tc.wantFailed)
+			}
+			// The snapshots of a PVC that is gone are detached, and nothing else.
+			c.gone = true
+			if got := statusOf(c.decider(t)(c.observe())); got.Pending != 0 || got.Failed != 0 || got.HasData {
+				t.Errorf("of a PVC that is gone: %+v", got)
+			}
+		})
+	}
+}
