@@ -136,6 +136,10 @@ func (c claimBuilder) requested(at string) claimBuilder {
 	return c
 }
 func (c claimBuilder) deleting() claimBuilder { markDeleting(c); return c }
+func (c claimBuilder) with(change func(*corev1.PersistentVolumeClaim)) claimBuilder {
+	change(c.PersistentVolumeClaim)
+	return c
+}
 func (c claimBuilder) controlledBy(s scheduleBuilder) claimBuilder {
 	c.OwnerReferences = []metav1.OwnerReference{s.ownerReference()}
 	return c

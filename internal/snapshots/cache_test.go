@@ -196,6 +196,22 @@ func TestRestoringFrom(t *testing.T) {
 	}
 }
 
+// Contract: RET-1.
+func TestRelatedAreRestoresFromTheNamespaceOfTheSchedule(t *testing.T) {
+	p := newPopulation(t)
+	for name, c := range map[string]claimBuilder{
+		"restore": claim("").phase(corev1.ClaimPending).from(snapshotv1.GroupName, "VolumeSnapshot", "s"),
+		"other":   claim("").phase(corev1.ClaimPending).fromRef(snapshotv1.GroupName, "VolumeSnapshot", "other", "s"),
+		"done":    claim("").from(snapshotv1.GroupName, "VolumeSnapshot", "s"),
+	} {
+		c.Name = name
+		must(t, p.claims.Add(c.PersistentVolumeClaim))
+	}
+	if got := p.Related(every("6h").SnapshotSchedule); len(got) != 1 || got[0].GetName() != "restore" {
+		t.Errorf("got %v, want the restore", got)
+	}
+}
+
 func TestCacheOptionsRestrictTheCache(t *testing.T) {
 	if all := CacheOptions(NewStores()).DefaultNamespaces; all != nil {
 		t.Errorf("without a namespace: %v", all)
@@ -222,24 +238,16 @@ func TestClaimChanged(t *testing.T) {
 		after claimBuilder
 		want  bool
 	}{
-		"nothing":               {claim("data"), false},
-		"phase":                 {claim("data").phase(corev1.ClaimLost), true},
-		"requested-at":          {claim("data").requested("x"), true},
-		"a finalizer is added":  {withFinalizer(claim("data")), false},
-		"a field in its status": {withCondition(claim("data")), false},
+		"nothing":              {claim("data"), false},
+		"phase":                {claim("data").phase(corev1.ClaimLost), true},
+		"requested-at":         {claim("data").requested("x"), true},
+		"a finalizer is added": {claim("data").with(func(c *corev1.PersistentVolumeClaim) { c.Finalizers = []string{"x"} }), false},
+		"a field in its status": {claim("data").with(func(c *corev1.PersistentVolumeClaim) {
+			c.Status.Conditions = []corev1.PersistentVolumeClaimCondition{{Type: "Resizing"}}
+		}), false},
 	} {
 		if got := claimChanged(claim("data").PersistentVolumeClaim, tc.after.PersistentVolumeClaim); got != tc.want {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)
 		}
 	}
-}
-
-func withFinalizer(c claimBuilder) claimBuilder {
-	c.Finalizers = []string{"snapshot.storage.kubernetes.io/pvc-as-source-protection"}
-	return c
-}
-
-func withCondition(c claimBuilder) claimBuilder {
-	c.Status.Conditions = []corev1.PersistentVolumeClaimCondition{{Type: "Resizing"}}
-	return c
 }

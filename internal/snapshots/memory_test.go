@@ -55,7 +55,6 @@ func TestMemoryOfAKeyWithoutSnapshots(t *testing.T) {
 	if len(requests) != claims {
 		t.Fatalf("%d keys, want %d", len(requests), claims)
 	}
-	requests = nil
 	got := (liveHeap() - before) / claims
 	runtime.KeepAlive(p)
 	t.Logf("%d bytes for each key", got)

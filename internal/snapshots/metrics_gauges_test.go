@@ -132,8 +132,7 @@ func TestMeasureAllocatesNothingForAKnownSchedule(t *testing.T) {
 }
 
 func TestMeasureCompilesAChangedSpec(t *testing.T) {
-	s := every("6h").named("changed")
-	defer forgetMetrics(client.ObjectKeyFromObject(s))
+	s, key := measured(t, "changed")
 	for _, change := range []struct {
 		apply func()
 		want  float64
@@ -144,7 +143,7 @@ func TestMeasureCompilesAChangedSpec(t *testing.T) {
 	} {
 		change.apply()
 		measure(noon, s.SnapshotSchedule, combined{}, true)
-		if got := seriesOf(t, client.ObjectKeyFromObject(s))["interval_seconds"]; got != change.want {
+		if got := seriesOf(t, key)["interval_seconds"]; got != change.want {
 			t.Errorf("interval is %v, want %v", got, change.want)
 		}
 	}
