@@ -136,7 +136,8 @@ type pass struct {
 	next time.Time
 	// wanted are the objects that the plan deletes, adopts or releases.
 	wanted map[types.UID]bool
-	// deletes is set if the plan has deletes.
+	// deletes is set if deletes were due: without any, a turn that has come would
+	// be due again and again.
 	deletes bool
 }
 
