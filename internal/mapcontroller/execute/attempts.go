@@ -42,9 +42,6 @@ type attempt struct {
 	due time.Time
 	// retry backs off passes that failed.
 	retry backoff
-	// deletes backs off deletes that could not be confirmed: an event that comes
-	// earlier must not take the turn of deletes that may succeed.
-	deletes backoff
 	// objects back off deletes and ownership changes, each by itself: one that is
 	// denied for good must not hold up the others.
 	objects map[types.UID]backoff
@@ -75,7 +72,7 @@ func (a *Attempts) change(req plan.Request, do func(*attempt)) {
 		s = &attempt{}
 	}
 	do(s)
-	if s.retry == (backoff{}) && s.deletes == (backoff{}) && len(s.objects) == 0 && len(s.expected) == 0 && s.turn == (turn{}) {
+	if s.retry == (backoff{}) && len(s.objects) == 0 && len(s.expected) == 0 && s.turn == (turn{}) {
 		delete(a.keys, req)
 	} else {
 		a.keys[req] = s
@@ -139,7 +136,8 @@ type pass struct {
 	next time.Time
 	// wanted are the objects that the plan deletes, adopts or releases.
 	wanted map[types.UID]bool
-	// deletes is set if the plan has deletes.
+	// deletes is set if deletes were due: without any, a turn that has come would
+	// be due again and again.
 	deletes bool
 }
 
@@ -159,7 +157,7 @@ func (a *Attempts) finish(req plan.Request, p pass) time.Duration {
 	}
 	a.change(req, func(s *attempt) {
 		if !p.deletes {
-			s.turn, s.deletes = turn{}, backoff{}
+			s.turn = turn{}
 		}
 		switch {
 		case p.failed:
@@ -177,11 +175,7 @@ func (a *Attempts) finish(req plan.Request, p pass) time.Duration {
 				sooner(b.until)
 			}
 		}
-		if s.deletes.waits(now) {
-			sooner(s.deletes.until)
-		} else {
-			sooner(s.turn.at)
-		}
+		sooner(s.turn.at)
 		s.due = now.Add(bounded(delay))
 	})
 	return bounded(delay)
@@ -191,17 +185,6 @@ func (a *Attempts) finish(req plan.Request, p pass) time.Duration {
 func (a *Attempts) holds(req plan.Request, uid types.UID) (held bool) {
 	a.read(req, func(s *attempt) { held = s.objects[uid].waits(a.clock.Now()) })
 	return held
-}
-
-// confirmed records whether deletes could be confirmed.
-func (a *Attempts) confirmed(req plan.Request, ok bool) {
-	a.change(req, func(s *attempt) {
-		if ok {
-			s.deletes = backoff{}
-		} else {
-			s.deletes = s.deletes.fail(a.clock.Now())
-		}
-	})
 }
 
 func (a *Attempts) objectFailed(req plan.Request, uid types.UID) {

@@ -26,8 +26,9 @@ func (r *run) deleteAll(ctx context.Context) {
 	if r.Attempts.known(r.req) {
 		due = slices.DeleteFunc(slices.Clone(due), func(d plan.Removal) bool { return r.Attempts.holds(r.req, d.Object.GetUID()) })
 	}
+	r.due = len(due) > 0
 	n := 0
-	if len(due) > 0 {
+	if r.due {
 		n = r.Attempts.take(r.req, len(due))
 	}
 	if n == 0 {
@@ -35,7 +36,12 @@ func (r *run) deleteAll(ctx context.Context) {
 		return
 	}
 	confirmed, err := r.Guard.Confirm(ctx, r.req, r.parent, r.plan, due[:n], r.seen)
-	r.Attempts.confirmed(r.req, err == nil)
+	if err != nil {
+		// All of them wait for the retry: events before it must not repeat the reads.
+		for _, d := range due {
+			r.Attempts.objectFailed(r.req, d.Object.GetUID())
+		}
+	}
 	switch {
 	case errors.Is(err, guard.ErrClockSkew):
 		r.outcome.Paused, r.retry = err, err

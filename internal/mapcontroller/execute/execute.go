@@ -79,6 +79,8 @@ type run struct {
 	seen   plan.Observation
 
 	outcome Outcome
+	// due is set if the plan has deletes that do not back off.
+	due bool
 	// retry is why the pass has to be repeated, if not for a failed write.
 	retry error
 	// next is when the key falls due.
@@ -125,7 +127,7 @@ func (e *Executor) Run(
 
 // finish returns the delay until the next pass.
 func (r *run) finish(held []client.Object) time.Duration {
-	p := pass{next: r.next, deletes: len(r.plan.Delete) > 0, failed: r.retry != nil || r.plan.Err != nil}
+	p := pass{next: r.next, deletes: r.due, failed: r.retry != nil || r.plan.Err != nil}
 	for _, f := range r.outcome.Failed {
 		p.failed = p.failed || f.Verb == VerbCreate || f.Verb == VerbUpdate
 	}

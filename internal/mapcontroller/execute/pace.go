@@ -36,9 +36,6 @@ func newPace(perSecond float64) pace {
 func (a *Attempts) take(req plan.Request, n int) (granted int) {
 	a.change(req, func(s *attempt) {
 		now := a.clock.Now()
-		if s.deletes.waits(now) {
-			return
-		}
 		if s.turn == (turn{}) {
 			s.turn = a.pace.reserve(now, n)
 		}

@@ -1,0 +1,272 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/guard"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
+)
+
+// confirm plans on the cache and returns the names of the confirmed deletes.
+func confirm(e *fixture.Env) ([]string, guard.Confirmed, error) {
+	parent, seen := e.Observe()
+	p := e.Rules.Build(parent, fixture.Request, seen)
+	confirmed, err := e.Guard.Confirm(context.Background(), fixture.Request, parent.Object, p, p.Delete, seen)
+	var objects []client.Object
+	for _, d := range confirmed.Deletes() {
+		objects = append(objects, d.Object)
+	}
+	return fixture.Names(objects), confirmed, err
+}
+
+func ready(o *corev1.Pod) { o.Spec.NodeName = "ready" }
+
+func isReady(o client.Object) bool { return o.(*corev1.Pod).Spec.NodeName == "ready" }
+
+// keepReady keeps the first ready output, on which the deletes depend.
+func keepReady(seen plan.Observation) plan.Decision {
+	for _, o := range seen.Outputs {
+		if isReady(o) {
+			return plan.Decision{Delete: fixture.DeleteAllBut(seen.Outputs, o.GetName()), Evidence: []client.Object{o}}
+		}
+	}
+	return plan.Decision{}
+}
+
+// deleteC deletes c, which depends on the first other output that is ready.
+func deleteC(seen plan.Observation) plan.Decision {
+	d := plan.Decision{Delete: fixture.DeleteAllBut(seen.Outputs, "a", "b")}
+	for _, o := range seen.Outputs {
+		if o.GetName() != "c" && isReady(o) && len(d.Evidence) == 0 {
+			d.Evidence = []client.Object{o}
+		}
+	}
+	return d
+}
+
+// deleteWhileReady deletes b, and c as well while a is ready.
+func deleteWhileReady(seen plan.Observation) plan.Decision {
+	d := plan.Decision{Evidence: seen.Outputs[:1], Delete: fixture.DeleteAllBut(seen.Outputs, "a", "c")}
+	if isReady(seen.Outputs[0]) {
+		d.Delete = fixture.DeleteAllBut(seen.Outputs, "a")
+	}
+	return d
+}
+
+// deleteUnready deletes the first output, unless it is ready.
+func deleteUnready(seen plan.Observation) plan.Decision {
+	d := plan.Decision{Evidence: seen.Outputs[:1]}
+	if !isReady(seen.Outputs[0]) {
+		d.Delete = fixture.DeleteAllBut(seen.Outputs)
+	}
+	return d
+}
+
+// Contract: GUARD-3, GUARD-5.
+func TestConfirmPlansAgainOnLiveObjects(t *testing.T) {
+	// live is what the API server holds: what the cache holds, unless it changed.
+	type live struct {
+		parent *appsv1.Deployment
+		input  *corev1.Secret
+		pods   []*corev1.Pod
+	}
+	unavailable := errors.New("unavailable")
+	detached := []*corev1.Pod{fixture.Output("a"), fixture.Output("b")}
+	twoReady := []*corev1.Pod{fixture.Output("a", ready), fixture.Output("b", ready)}
+	threeReady := append(slices.Clone(twoReady), fixture.Output("c", ready))
+	both := []string{"a", "b"}
+	keepAll := func(plan.Observation) plan.Decision { return plan.Decision{} }
+	named := func(s *corev1.Secret) { s.Name = "a" }
+	unselected := func(s *corev1.Secret) { s.Labels = nil }
+	anew := func(s *corev1.Secret) { s.UID = "new-uid" }
+	input := func(changes ...func(*corev1.Secret)) func(*live) {
+		return func(l *live) { l.input = fixture.Input(changes...) }
+	}
+	gone := func(l *live) { l.input = nil }
+
+	for name, test := range map[string]struct {
+		// outputs are a and b by default, cached is the input if there is one.
+		outputs   []*corev1.Pod
+		cached    *corev1.Secret
+		tombstone func(plan.Observation) plan.Decision
+		inputName string
+		change    func(*live)
+		env       func(*fixture.Env)
+		want      []string
+		wantErr   error
+	}{
+		"nothing changed":             {want: both},
+		"parent is deleted":           {change: func(l *live) { l.parent = nil }, wantErr: guard.ErrChanged},
+		"parent has a new generation": {change: func(l *live) { l.parent.Generation = 2 }, wantErr: guard.ErrChanged},
+		"parent was created again":    {change: func(l *live) { l.parent.UID = "new-uid" }, wantErr: guard.ErrChanged},
+		"parent is being deleted":     {change: func(l *live) { fixture.Deleting(l.parent) }, wantErr: guard.ErrChanged},
+		"parent is invalid": {wantErr: guard.ErrChanged, env: func(e *fixture.Env) {
+			e.API.After = func(string, runtime.Object) { e.Invalid = errors.New("invalid") }
+		}},
+		"parent cannot be read":   {env: func(e *fixture.Env) { e.API.Fail(unavailable, "get") }, wantErr: unavailable},
+		"inputs cannot be listed": {env: func(e *fixture.Env) { e.API.Fail(unavailable, "list") }, wantErr: unavailable},
+
+		"input is back": {change: input(named), want: []string{"b"}},
+		"input is back, its only output is desired": {outputs: detached[:1], change: input(named), wantErr: guard.ErrChanged},
+		"input is back, not selected":               {change: input(named, unselected), want: both},
+		"input is back, controlled by the parent": {want: both, change: input(named, func(s *corev1.Secret) {
+			s.OwnerReferences = fixture.Output("a").OwnerReferences
+		})},
+		"another input has its name":       {change: input(named, anew), want: both},
+		"input known by name is back":      {inputName: "a", change: input(named), want: []string{"b"}},
+		"input known by name is another":   {inputName: "a", change: input(named, anew), want: both},
+		"input known by name is gone":      {inputName: "a", want: both},
+		"cached input is there":            {cached: fixture.Input(), want: both},
+		"cached input is gone":             {cached: fixture.Input(), change: gone, want: both},
+		"cached input is gone, tombstone":  {cached: fixture.Input(), tombstone: keepAll, change: gone, wantErr: guard.ErrChanged},
+		"cached input was created again":   {cached: fixture.Input(), tombstone: keepAll, change: input(anew), wantErr: guard.ErrChanged},
+		"cached input is not selected now": {cached: fixture.Input(), tombstone: keepAll, change: input(unselected), wantErr: guard.ErrChanged},
+		"cached input is selected now":     {cached: fixture.Input(named, unselected), change: input(named), want: []string{"b"}},
+
+		"evidence as cached": {outputs: twoReady, tombstone: keepReady, want: []string{"b"}},
+		"evidence is no longer ready": {
+			outputs: twoReady, tombstone: keepReady, change: func(l *live) { l.pods[0].Spec.NodeName = "" }, wantErr: guard.ErrChanged,
+		},
+		"evidence is gone": {
+			outputs: twoReady, tombstone: keepReady, change: func(l *live) { l.pods = l.pods[1:] }, wantErr: guard.ErrChanged,
+		},
+		"evidence was created again": {
+			outputs: twoReady, tombstone: keepReady, change: func(l *live) { l.pods[0].UID = "new" }, wantErr: guard.ErrChanged,
+		},
+		"evidence was released": {
+			outputs: twoReady, tombstone: keepReady, change: func(l *live) { fixture.Orphan(l.pods[0]) }, wantErr: guard.ErrChanged,
+		},
+		"evidence lost its map key": {
+			outputs: twoReady, tombstone: keepReady, wantErr: guard.ErrChanged,
+			change: func(l *live) { l.pods[0].Labels[fixture.Tags.MapKey] = "" },
+		},
+		"evidence cannot be read": {
+			outputs: twoReady, tombstone: keepReady, wantErr: unavailable, env: func(e *fixture.Env) {
+				e.API.Before = func(_ context.Context, _ string, o runtime.Object) error {
+					if _, ok := o.(*corev1.Pod); ok {
+						return unavailable
+					}
+					return nil
+				}
+			},
+		},
+		// Only the cache says that b is still there.
+		"evidence is replaced by what was not read": {
+			outputs: threeReady, tombstone: deleteC, change: func(l *live) { l.pods = l.pods[2:] }, wantErr: guard.ErrChanged,
+		},
+		"evidence supports only some of the deletes": {
+			outputs: threeReady, tombstone: deleteWhileReady, change: func(l *live) { l.pods[0].Spec.NodeName = "" }, want: []string{"b"},
+		},
+		"evidence is deleted itself, and is wanted now": {
+			outputs: detached[:1], tombstone: deleteUnready, change: func(l *live) { ready(l.pods[0]) }, wantErr: guard.ErrChanged,
+		},
+
+		"server's clock is behind":      {env: func(e *fixture.Env) { e.API.Skew = -2 * time.Minute }, wantErr: guard.ErrClockSkew},
+		"server's clock is ahead":       {env: func(e *fixture.Env) { e.API.Skew = 2 * time.Minute }, wantErr: guard.ErrClockSkew},
+		"server's clock is near enough": {env: func(e *fixture.Env) { e.API.Skew = 30 * time.Second }, want: both},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cached, now := []client.Object{fixture.Parent()}, live{parent: fixture.Parent(), input: test.cached}
+			if test.cached != nil {
+				cached = append(cached, test.cached)
+			}
+			if test.outputs == nil {
+				test.outputs = detached
+			}
+			for _, o := range test.outputs {
+				cached, now.pods = append(cached, o), append(now.pods, o.DeepCopy())
+			}
+			if test.change != nil {
+				test.change(&now)
+			}
+			var stored []client.Object
+			if now.parent != nil {
+				stored = append(stored, now.parent)
+			}
+			if now.input != nil {
+				stored = append(stored, now.input)
+			}
+			for _, o := range now.pods {
+				stored = append(stored, o)
+			}
+			kind := fixture.Outputs()[0]
+			if test.inputName != "" {
+				kind.InputName = func(client.Object) string { return test.inputName }
+			}
+			e := fixture.New(t, cached, stored, kind)
+			e.Program.Tombstone = test.tombstone
+			if test.env != nil {
+				test.env(e)
+			}
+
+			got, _, err := confirm(e)
+			if !errors.Is(err, test.wantErr) || (err == nil && !slices.Equal(got, test.want)) {
+				t.Errorf("got %v, %v; want %v, %v", got, err, test.want, test.wantErr)
+			}
+			if lists := e.API.Count("list"); test.inputName != "" && lists > 0 {
+				t.Errorf("%d lists for an input whose name is known", lists)
+			}
+		})
+	}
+}
+
+// A server that does not send its time has a clock that cannot be trusted.
+//
+// Contract: GUARD-7.
+func TestConfirmNeedsTheServersClock(t *testing.T) {
+	objects := []client.Object{fixture.Parent(), fixture.Output("a")}
+	e := fixture.New(t, objects, objects)
+	e.API.NoDate = true
+	if _, _, err := confirm(e); !errors.Is(err, guard.ErrClockSkew) {
+		t.Errorf("got %v, want ErrClockSkew", err)
+	}
+}
+
+// The keys of a parent that delete at about the same time share its read. What
+// is confirmed is no older than its oldest read.
+//
+// Contract: GUARD-6.
+func TestConfirmSharesTheParentForThreeSeconds(t *testing.T) {
+	objects := []client.Object{fixture.Parent(), fixture.Output("a")}
+	e := fixture.New(t, objects, objects)
+	if _, confirmed, err := confirm(e); err != nil || confirmed.Left(e.Clock.Now()) != 5*time.Second {
+		t.Fatalf("%v, valid for %s", err, confirmed.Left(e.Clock.Now()))
+	}
+	parent := fixture.Parent()
+	if err := e.API.Stored.Get(t.Context(), client.ObjectKeyFromObject(parent), parent); err != nil {
+		t.Fatal(err)
+	}
+	parent.Generation = 2
+	if err := e.API.Stored.Update(t.Context(), parent); err != nil {
+		t.Fatal(err)
+	}
+	e.Clock.SetTime(fixture.Now.Add(3*time.Second - time.Millisecond))
+	if _, confirmed, err := confirm(e); err != nil || confirmed.Left(e.Clock.Now()) != 2*time.Second+time.Millisecond {
+		t.Errorf("shared: %v, valid for %s", err, confirmed.Left(e.Clock.Now()))
+	}
+	e.Clock.SetTime(fixture.Now.Add(3 * time.Second))
+	if _, _, err := confirm(e); !errors.Is(err, guard.ErrChanged) {
+		t.Errorf("after the read has expired: %v", err)
+	}
+	if _, _, err := confirm(e); !errors.Is(err, guard.ErrChanged) || e.API.Count("get") != 2 {
+		t.Errorf("%v after %d reads, want 2", err, e.API.Count("get"))
+	}
+	// The read of a parent that is gone is dropped.
+	e.Guard.Forget(fixture.Request.Parent)
+	if _, _, err := confirm(e); !errors.Is(err, guard.ErrChanged) || e.API.Count("get") != 3 {
+		t.Errorf("%v after %d reads, want 3", err, e.API.Count("get"))
+	}
+}

@@ -1,0 +1,93 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/guard"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
+)
+
+// Contract: OWN-1.
+func TestMayAdopt(t *testing.T) {
+	unavailable := errors.New("unavailable")
+	for name, test := range map[string]struct {
+		parent *appsv1.Deployment
+		fail   error
+		want   error
+	}{
+		"the parent exists":    {parent: fixture.Parent()},
+		"it is deleted":        {want: guard.ErrAdoptionRefused},
+		"it was created again": {parent: fixture.Parent(func(p *appsv1.Deployment) { p.UID = "new-uid" }), want: guard.ErrAdoptionRefused},
+		"it is being deleted":  {parent: fixture.Parent(fixture.Deleting), want: guard.ErrAdoptionRefused},
+		"it cannot be read":    {parent: fixture.Parent(), fail: unavailable, want: unavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var stored []client.Object
+			if test.parent != nil {
+				stored = append(stored, test.parent)
+			}
+			e := fixture.New(t, nil, stored)
+			e.API.Fail(test.fail, "get")
+			if err := e.Guard.MayAdopt(t.Context(), fixture.Request.Parent, "p-uid"); !errors.Is(err, test.want) {
+				t.Errorf("got %v, want %v", err, test.want)
+			}
+		})
+	}
+}
+
+// pages answers a list with one object a page.
+type pages struct {
+	client.Reader
+	total int
+	asked []string
+}
+
+func (p *pages) List(_ context.Context, l client.ObjectList, opts ...client.ListOption) error {
+	o := (&client.ListOptions{}).ApplyOptions(opts)
+	p.asked = append(p.asked, fmt.Sprint(o.Continue, " ", o.Limit, " ", o.Namespace))
+	page := l.(*metav1.PartialObjectMetadataList)
+	page.Items = append(page.Items[:0], metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(len(p.asked))}})
+	page.Continue = fmt.Sprint("after", len(p.asked))
+	if len(p.asked) == p.total {
+		page.Continue = ""
+	}
+	return nil
+}
+
+func TestEachMetadataReadsAllPages(t *testing.T) {
+	reader := &pages{total: 3}
+	kind := corev1.SchemeGroupVersion.WithKind("Pod")
+	var seen []client.Object
+	err := guard.EachMetadata(t.Context(), reader, kind, func(o client.Object) error {
+		seen = append(seen, o)
+		return nil
+	}, client.InNamespace("ns"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fixture.Names(seen); !slices.Equal(got, []string{"1", "2", "3"}) {
+		t.Errorf("got %v", got)
+	}
+	if seen[0].GetObjectKind().GroupVersionKind() != kind {
+		t.Errorf("kind: %v", seen[0].GetObjectKind().GroupVersionKind())
+	}
+	if want := []string{" 500 ns", "after1 500 ns", "after2 500 ns"}; !slices.Equal(reader.asked, want) {
+		t.Errorf("asked %q, want %q", reader.asked, want)
+	}
+	denied := errors.New("denied")
+	if err := guard.EachMetadata(t.Context(), &pages{total: 2}, kind, func(client.Object) error { return denied }); !errors.Is(err, denied) {
+		t.Errorf("got %v", err)
+	}
+}
