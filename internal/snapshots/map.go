@@ -43,7 +43,7 @@ func Compile(parent client.Object) (mapcontroller.Program, error) {
 		return mapcontroller.Program{}, err
 	}
 	p := &program{schedule: s, spec: spec}
-	return mapcontroller.Program{Selects: p.selects, Map: p.mapClaim, Tombstone: p.tombstone}, nil
+	return mapcontroller.Program{Selects: p.selects, Map: p.mapClaim, Tombstone: p.tombstone, Spec: spec}, nil
 }
 
 func (p *program) selects(claim client.Object) bool {

@@ -20,7 +20,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
 
-// Metric is what a metric is, for documentation and for tests of what uses it.
+// Metric describes a metric, for documentation and for tests of rules and dashboards.
 type Metric struct {
 	Name, Help string
 	// Type is counter, gauge or histogram.
@@ -28,8 +28,8 @@ type Metric struct {
 	Labels []string
 }
 
-// Metrics returns all that are registered here, by name. PVCs are never a label:
-// their number has no bound.
+// Metrics returns all metrics, by name. PVCs are never a label, because their
+// number has no bound.
 func Metrics() []Metric {
 	return slices.SortedFunc(slices.Values(described), func(a, b Metric) int { return strings.Compare(a.Name, b.Name) })
 }
@@ -49,12 +49,12 @@ const (
 	labelState     = "state"
 )
 
-// bySchedule are the labels that nearly all metrics have.
+// bySchedule returns the labels that nearly all metrics have.
 func bySchedule(more ...string) []string {
 	return append([]string{labelNamespace, labelSchedule}, more...)
 }
 
-// What became of snapshots.
+// Counters and histograms of what became of snapshots.
 var (
 	createdTotal = newCounter("snapshots_created_total",
 		"Number of VolumeSnapshots created.")
@@ -68,12 +68,12 @@ var (
 		"Seconds from the creation of a VolumeSnapshot until it was ready to use.")
 )
 
-// active is 1 while this process does the work. With leader election the others
-// stand by, and tell nothing of schedules.
+// active is 1 while this process leads. The others are on standby and export no
+// metrics of schedules.
 var active = prometheus.NewGauge(prometheus.GaugeOpts(opts(describe("gauge", "active",
 	"1 in the replica that is the leader, 0 in a standby replica."))))
 
-// reportActive runs for as long as this process does the work.
+// reportActive runs for as long as this process leads.
 func reportActive(ctx context.Context) error {
 	active.Inc()
 	defer active.Dec()
@@ -94,10 +94,9 @@ func newCounter(name, help string, labels ...string) *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts(opts(m)), m.Labels)
 }
 
-// waits are the bounds of both histograms, in seconds: what is as it should be
-// takes one or a few, and what is not may take hours. They are few because each
-// is a time series of every schedule; a native histogram would need none, but
-// is not stored unless Prometheus is told to, and then no classic query finds it.
+// waits are the bounds of both histograms, in seconds: a healthy wait takes a few,
+// others take hours. They are few because each bound is a time series per schedule.
+// Prometheus stores a native histogram only if it is configured to.
 var waits = []float64{1, 5, 30, 120, 600, 3600, 21600}
 
 func newHistogram(name, help string) *prometheus.HistogramVec {
@@ -105,21 +104,21 @@ func newHistogram(name, help string) *prometheus.HistogramVec {
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: m.Name, Help: m.Help, Buckets: waits}, m.Labels)
 }
 
-// startCounting has everything that is counted of a schedule begin at zero: what
-// comes out of nowhere with a one is no increase to Prometheus.
+// startCounting starts all counters of a schedule at zero: to Prometheus, a series
+// that begins with one has not increased.
 func startCounting(s types.NamespacedName) {
 	eachCounted(func(vec *prometheus.MetricVec, more ...string) {
-		// It fails for a wrong number of labels only.
+		// It fails only for a wrong number of labels.
 		_, _ = vec.GetMetricWithLabelValues(append([]string{s.Namespace, s.Name}, more...)...)
 	})
 }
 
-// The reasons for deletes are those from the first to the last.
+// The reasons for deletes are the verdicts from the first to the last.
 const firstDelete, lastDelete = retention.Expired, retention.Superseded
 
-// forgetMetrics drops the series of a schedule that is gone. It is asked for
-// every key of such a one, so that it names each series: a search would take
-// as long as there are schedules.
+// forgetMetrics drops the series of a schedule that is deleted. It is called for
+// every key of such a schedule, so it names each series: a partial match would
+// search those of all schedules.
 func forgetMetrics(s types.NamespacedName) {
 	gauges.forget(s)
 	eachCounted(func(vec *prometheus.MetricVec, more ...string) {
@@ -127,8 +126,8 @@ func forgetMetrics(s types.NamespacedName) {
 	})
 }
 
-// eachCounted names all that is counted of a schedule: the metric, and the values
-// of the labels beyond the schedule's.
+// eachCounted calls do with every counter and histogram of a schedule, and with
+// the values of the labels beyond the schedule's.
 func eachCounted(do func(vec *prometheus.MetricVec, more ...string)) {
 	for _, vec := range []*prometheus.MetricVec{
 		createdTotal.MetricVec, failedTotal.MetricVec, slotToCreation.MetricVec, creationToReady.MetricVec,
@@ -153,5 +152,6 @@ func countOutcome(now time.Time, s *v1alpha1.SnapshotSchedule, outcome mapcontro
 	}
 }
 
-// seconds of a wait: times are told in whole seconds, and by two clocks.
+// seconds returns a wait in seconds. It is never negative: the two times are in
+// whole seconds, and from two clocks.
 func seconds(d time.Duration) float64 { return max(0, d).Seconds() }

@@ -12,8 +12,8 @@ import (
 // emit is called with a value, and the labels beyond those of the schedule.
 type emit func(value float64, labels ...string)
 
-// gaugeKind is one gauge of a schedule, and how it is read off the figures. What
-// is not known is not told.
+// gaugeKind is one gauge of a schedule, and how it is read from the figures. What
+// is not known is not emitted.
 type gaugeKind struct {
 	desc *prometheus.Desc
 	read func(*figures, emit)
@@ -75,7 +75,7 @@ var gaugeKinds = []gaugeKind{
 		figure(func(f *figures) float64 { return float64(f.problems) })),
 }
 
-// figure tells nothing where status has no figures.
+// figure emits nothing where status has no figures.
 func figure(value func(*figures) float64) func(*figures, emit) {
 	return func(f *figures, emit emit) {
 		if f.known {
@@ -84,7 +84,7 @@ func figure(value func(*figures) float64) func(*figures, emit) {
 	}
 }
 
-// instant tells nothing where there is no such time.
+// instant emits nothing where there is no such time.
 func instant(at func(*figures) time.Time) func(*figures, emit) {
 	return func(f *figures, emit emit) {
 		if t := at(f); f.known && !t.IsZero() {

@@ -13,11 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
 )
 
-// gauges hold what the status of each schedule said when it was last worked
-// out: they cost nothing but then, and say nothing that status does not.
+// gauges hold what the status of each schedule said when it was last computed.
+// They cost nothing otherwise, and say nothing that status does not.
 var gauges = figuresOfAll{of: map[types.NamespacedName]figures{}}
 
 type figuresOfAll struct {
@@ -32,21 +33,6 @@ func (g *figuresOfAll) set(s types.NamespacedName, f figures) (added bool) {
 	_, known := g.of[s]
 	g.of[s] = f
 	return !known
-}
-
-// ruleOf returns the rule of a valid spec. It is compiled once for each generation.
-func (g *figuresOfAll) ruleOf(s *v1alpha1.SnapshotSchedule) (*compiledRule, error) {
-	g.mu.Lock()
-	known := g.of[types.NamespacedName{Namespace: s.Namespace, Name: s.Name}].rule
-	g.mu.Unlock()
-	if known != nil && known.uid == s.UID && known.generation == s.Generation {
-		return known, nil
-	}
-	spec, err := compile(&s.Spec)
-	if err != nil {
-		return nil, err
-	}
-	return &compiledRule{Rule: spec.rule, uid: s.UID, generation: s.Generation}, nil
 }
 
 func (g *figuresOfAll) forget(s types.NamespacedName) {
@@ -76,11 +62,10 @@ func (g *figuresOfAll) Collect(found chan<- prometheus.Metric) {
 	}
 }
 
-// measure keeps what a status that was just computed says. It is not ok where
-// status has only conditions.
-func measure(now time.Time, s *v1alpha1.SnapshotSchedule, sum combined, ok bool) {
+// measure keeps what a status that was just computed says.
+func measure(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.Summary, sum combined) {
 	name := types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
-	if gauges.set(name, figuresOf(now, s, sum, ok)) {
+	if gauges.set(name, figuresOf(now, s, known, sum)) {
 		startCounting(name)
 	}
 }
@@ -89,8 +74,8 @@ func measure(now time.Time, s *v1alpha1.SnapshotSchedule, sum combined, ok bool)
 type figures struct {
 	ready  bool
 	reason string
-	// known is false where status has only conditions to tell: the spec is
-	// invalid, or a kind is missing. A figure of before would be stale.
+	// known is false where status has only conditions: the spec is invalid, or a kind
+	// is missing. Earlier figures would be stale.
 	known bool
 
 	claims, failing, skipped int
@@ -100,31 +85,17 @@ type figures struct {
 	interval                                  time.Duration
 	suspended, paused                         bool
 	problems                                  int
-
-	// rule is nil where the figures are not known.
-	rule *compiledRule
-}
-
-// compiledRule is the rule of one generation of a schedule.
-type compiledRule struct {
-	schedule.Rule
-
-	uid        types.UID
-	generation int64
 }
 
 // figuresOf reads a status that was just computed.
-func figuresOf(now time.Time, s *v1alpha1.SnapshotSchedule, sum combined, ok bool) figures {
+func figuresOf(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.Summary, sum combined) figures {
 	status := &s.Status
 	f := figures{ready: meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady)}
 	if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady); c != nil {
 		f.reason = c.Reason
 	}
-	if !ok {
-		return f
-	}
-	var err error
-	if f.rule, err = gauges.ruleOf(s); err != nil {
+	spec, ok := known.Spec.(*compiled)
+	if !ok || known.Totals == nil {
 		return f
 	}
 	f.known = true
@@ -132,7 +103,7 @@ func figuresOf(now time.Time, s *v1alpha1.SnapshotSchedule, sum combined, ok boo
 	f.pending, f.failed, f.detached = sum.Pending, sum.Failed, int(status.Detached.VolumeSnapshots)
 	f.readySnapshots = int(status.Outputs.VolumeSnapshots.Total) - f.pending - f.failed - f.detached
 	f.recoveryPoint, f.nextSlot = sum.OldestData, timeIn(status.NextSnapshotTime)
-	f.interval = intervalOf(f.rule.Rule, now)
+	f.interval = intervalOf(spec.rule, now)
 	f.suspended = s.Spec.Suspend
 	f.paused = meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionRetentionPaused)
 	f.problems = len(status.Problems) + int(status.MoreProblems)
@@ -146,9 +117,9 @@ func timeIn(t *metav1.Time) time.Time {
 	return t.Time
 }
 
-// intervalOf is the time between two slots. Cron lines have no such thing: of
-// the last gap and the next it is the longer one, so that on a Sunday what comes
-// from Monday to Friday is not late.
+// intervalOf returns the time between two slots. For a cron expression it is the
+// longer of the gaps before and after the latest slot: a schedule from Monday to
+// Friday is not late on a Sunday.
 func intervalOf(rule schedule.Rule, now time.Time) time.Duration {
 	if every := rule.Interval(); every > 0 {
 		return every

@@ -12,23 +12,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// readiness measures how long snapshots take to be ready to use, by the changes
-// that are seen as they happen: nothing on a snapshot says when it was.
+// readiness measures how long snapshots take to become ready, from the events of
+// the change: no field of a snapshot says when it became ready.
 type readiness struct {
 	clock clock.PassiveClock
-	// lost are the UIDs of snapshots that were ready and are no longer. One that
-	// is ready again, days later, was not slow.
+	// lost are the UIDs of snapshots that lost their readiness. One that becomes
+	// ready again days later was not slow.
 	lost *lru.Cache
 }
 
-// maxLost bounds the memory; drivers lose few.
+// maxLost bounds the memory. Few snapshots lose their readiness.
 const maxLost = 10_000
 
 func newReadiness(c clock.PassiveClock) *readiness {
 	return &readiness{clock: c, lost: lru.New(maxLost)}
 }
 
-// updated is told of each change of an owned snapshot.
+// updated is called for each observed change of an owned snapshot.
 func (r *readiness) updated(parent types.NamespacedName, before, after client.Object) {
 	was, is := readyToUse(before), readyToUse(after)
 	switch {

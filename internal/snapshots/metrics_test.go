@@ -90,8 +90,9 @@ func seriesOf(t *testing.T, s types.NamespacedName) map[string]float64 {
 
 // useAll makes every metric of a schedule have a value.
 func useAll(s scheduleBuilder) {
-	sum, ok := setStatus(noon, s.SnapshotSchedule, known(2, &keyStatus{HasData: true, RecoveryPoint: ago(time.Hour), NextSlot: in(time.Hour)}))
-	measure(noon, s.SnapshotSchedule, sum, ok)
+	summary := known(2, &keyStatus{HasData: true, RecoveryPoint: ago(time.Hour), NextSlot: in(time.Hour)})
+	summary.Spec = specOf(s)
+	measure(noon, s.SnapshotSchedule, summary, setStatus(noon, s.SnapshotSchedule, summary))
 	outcome := mapcontroller.Outcome{Created: []client.Object{uncut(time.Minute).VolumeSnapshot}}
 	for reason := firstDelete; reason <= lastDelete; reason++ {
 		outcome.Deleted = append(outcome.Deleted, mapcontroller.Removal{Reason: reason.String()})
@@ -172,7 +173,7 @@ func TestForgetMetricsDropsThoseOfTheSchedule(t *testing.T) {
 // To Prometheus, the first event is an increase only if there was a zero before.
 func TestCountersStartAtZero(t *testing.T) {
 	s, key := measured(t, "idle")
-	measure(noon, s.SnapshotSchedule, combined{}, true)
+	measure(noon, s.SnapshotSchedule, known(0), combined{})
 	got := seriesOf(t, key)
 	want := []string{"snapshots_created_total", "snapshots_failed_total", "slot_to_creation_seconds count", "creation_to_ready_seconds count"}
 	for _, reason := range []string{"Expired", "NotSelected", "OverCap", "Replaced", "ClaimGone", "Superseded"} {
@@ -184,7 +185,7 @@ func TestCountersStartAtZero(t *testing.T) {
 		}
 	}
 	countOutcome(noon, s.SnapshotSchedule, mapcontroller.Outcome{Deleted: []mapcontroller.Removal{{Reason: "Expired"}}})
-	measure(noon, s.SnapshotSchedule, combined{}, true)
+	measure(noon, s.SnapshotSchedule, known(0), combined{})
 	if got := seriesOf(t, key)["snapshots_deleted_total Expired"]; got != 1 {
 		t.Errorf("after one more status it is %v, want 1", got)
 	}

@@ -98,8 +98,8 @@ func MapController(o Options, recorder events.EventRecorder) mapcontroller.MapCo
 		},
 		Status: func(now time.Time, parent client.Object, known mapcontroller.Summary) {
 			s := parent.(*v1alpha1.SnapshotSchedule)
-			sum, ok := setStatus(now, s, known)
-			measure(now, s, sum, ok)
+			sum := setStatus(now, s, known)
+			measure(now, s, known, sum)
 		},
 	}
 }

@@ -29,10 +29,10 @@ const (
 
 var nameEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// snapshotName is a pure function of the schedule's UID, the PVC's UID and the
-// slot (the PVC's name follows from its UID): whoever works it out, a second
-// controller or one that crashed and came back, gets the same. So the API
-// server itself keeps a slot from being taken twice.
+// snapshotName is a pure function of the schedule's UID, the PVC's UID and the slot
+// (the PVC's name follows from its UID). A second controller, and one that crashed
+// and restarted, compute the same name, so the API server itself prevents two
+// snapshots of one slot.
 func snapshotName(scheduleUID, claimUID types.UID, claim string, slot time.Time) string {
 	slot = slot.UTC()
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%s/%d", scheduleUID, claimUID, slot.Unix()))
@@ -43,7 +43,7 @@ func snapshotName(scheduleUID, claimUID types.UID, claim string, slot time.Time)
 	return strings.TrimRight(claim, ".-") + "-" + slot.Format(slotLayout) + "-" + hash
 }
 
-// newSnapshot is the snapshot of a PVC for a slot. The engine adds the map key,
+// newSnapshot returns the snapshot of a PVC for a slot. The engine adds the map key,
 // the schedule's label and the controllerRef.
 func newSnapshot(s *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClaim, slot time.Time) *snapshotv1.VolumeSnapshot {
 	template := &s.Spec.SnapshotTemplate

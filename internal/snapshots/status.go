@@ -20,11 +20,11 @@ const (
 	snapshotsResource = "volumesnapshots"
 )
 
-const pausedMessage = "the API server's clock and the manager's differ too much to tell the age of snapshots: nothing is deleted"
+const pausedMessage = "the API server's clock and the manager's differ too much to know the age of snapshots: nothing is deleted"
 
 // setStatus computes a schedule's status. It is pure. It returns what the PVCs add
-// up to, if that is known.
-func setStatus(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.Summary) (combined, bool) {
+// up to, which is nothing where the spec is invalid or a kind is missing.
+func setStatus(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.Summary) combined {
 	if known.Settled {
 		s.Status.ObservedGeneration = s.Generation
 	}
@@ -32,12 +32,12 @@ func setStatus(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.
 	case known.Invalid != nil:
 		s.Status.NextSnapshotTime = nil
 		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, truncate(known.Invalid.Error()))
-		return combined{}, false
+		return combined{}
 	case len(known.Missing) > 0:
 		s.Status.NextSnapshotTime = nil
 		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonSnapshotAPIMissing,
 			"not installed in this cluster: "+strings.Join(known.Missing, ", "))
-		return combined{}, false
+		return combined{}
 	}
 	var ofSchedule []Problem
 	if p := scheduleProblem(s); p.Reason != "" {
@@ -54,7 +54,7 @@ func setStatus(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.
 	s.Status.Problems = problems(now, s.Status.Problems, sum.Problems)
 	s.Status.MoreProblems = count(sum.MoreProblems)
 	setConditions(now, s, known.Totals.Inputs[claimsResource], sum)
-	return sum, true
+	return sum
 }
 
 // count converts a number of objects to the API's type.

@@ -27,6 +27,8 @@ type Program struct {
 	// Tombstone decides about a key without one. It can keep, delete and update
 	// outputs, but not create any. Nil: all outputs are deleted.
 	Tombstone func(Observation) Decision
+	// Spec is the compiled spec, for whatever computes the parent's status.
+	Spec any
 }
 
 // Parent is a parent with its compiled spec.

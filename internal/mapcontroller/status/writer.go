@@ -30,6 +30,8 @@ type Summary struct {
 	Missing []string
 	// Invalid says why the spec cannot be compiled.
 	Invalid error
+	// Spec is that of the parent's Program; nil if Invalid is set.
+	Spec any
 	// Totals counts over all keys. It is nil where they cannot be reconciled: a
 	// kind is missing, or the spec is invalid.
 	Totals *Totals
@@ -127,6 +129,9 @@ func (w *Writer) Write(ctx context.Context, parent plan.Parent) (reconcile.Resul
 // yet; tracking them wakes the parent. The wait is for keys to be reconciled.
 func (w *Writer) summary(name types.NamespacedName, parent plan.Parent) (*Summary, time.Duration) {
 	s := &Summary{Missing: w.Missing(), Invalid: parent.Invalid}
+	if s.Invalid == nil {
+		s.Spec = parent.Program.Spec
+	}
 	if len(s.Missing) > 0 || s.Invalid != nil {
 		s.Settled = true
 		return s, 0
