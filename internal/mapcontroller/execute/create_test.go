@@ -1,0 +1,134 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package execute
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
+)
+
+// Contract: MAP-8, MAP-10.
+func TestCreateWhereTheNameIsTaken(t *testing.T) {
+	covers := func(yes bool) plan.Output {
+		kind := fixture.Outputs()[0]
+		kind.Covers = func(_, _ client.Object) bool { return yes }
+		return kind
+	}
+	updated := fixture.Outputs()[0]
+	updated.Update = func(_, _ client.Object) {}
+	otherParent := fixture.Owners(fixture.OwnedBy("q", "q-uid"))
+	deleting := fixture.Deleting[*corev1.Pod]
+	asDesired := func(o *corev1.Pod) { o.Spec.NodeName = "desired" }
+	// A retry is neither a success nor a failure.
+	retry := errors.New("retry")
+
+	for name, test := range map[string]struct {
+		changes []func(*corev1.Pod)
+		kind    plan.Output
+		want    error
+	}{
+		"owned, as desired":               {},
+		"owned, differs":                  {changes: []func(*corev1.Pod){onNode}, want: plan.ErrDiffers},
+		"owned, differs and is updated":   {changes: []func(*corev1.Pod){onNode}, kind: updated},
+		"owned, differs and covers":       {changes: []func(*corev1.Pod){onNode}, kind: covers(true)},
+		"owned, does not cover":           {kind: covers(false), want: plan.ErrDiffers},
+		"owned, being deleted":            {changes: []func(*corev1.Pod){deleting}, want: retry},
+		"owned, for another key":          {changes: []func(*corev1.Pod){fixture.Label(fixture.Tags.MapKey, "other")}, want: ErrNameCollision},
+		"owned, about to be released":     {changes: []func(*corev1.Pod){fixture.Label(fixture.Tags.MapKey, "")}, want: retry},
+		"orphan":                          {changes: []func(*corev1.Pod){fixture.Orphan}, want: ErrNameCollision},
+		"orphan that covers":              {changes: []func(*corev1.Pod){fixture.Orphan}, kind: covers(true)},
+		"orphan that does not cover":      {changes: []func(*corev1.Pod){fixture.Orphan}, kind: covers(false), want: ErrNameCollision},
+		"orphan of a kind that is kept":   {changes: []func(*corev1.Pod){fixture.Orphan}, kind: updated, want: ErrNameCollision},
+		"another parent's":                {changes: []func(*corev1.Pod){otherParent}, want: ErrNameCollision},
+		"another parent's, would cover":   {changes: []func(*corev1.Pod){otherParent}, kind: covers(true), want: ErrNameCollision},
+		"a deleted parent's of same name": {changes: []func(*corev1.Pod){fixture.Owners(fixture.OwnedBy("p", "old-uid"))}, want: ErrNameCollision},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if test.kind.Object == nil {
+				test.kind = fixture.Outputs()[0]
+			}
+			shown := []client.Object{fixture.Parent(), fixture.Input()}
+			existing := fixture.Output("in", append([]func(*corev1.Pod){asDesired}, test.changes...)...)
+			h := newHarness(t, shown, []client.Object{fixture.Parent(), fixture.Input(), existing}, test.kind)
+			h.env.Program.Map = func(plan.Observation) plan.Decision {
+				want := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "in"}, Spec: corev1.PodSpec{NodeName: "desired"}}
+				return plan.Decision{Ensure: []client.Object{want}}
+			}
+			outcome, delay, err := h.pass(t)
+			switch {
+			case len(outcome.Created) > 0 || h.Attempts.Expects(fixture.Request) > 0:
+				t.Errorf("the create counts as made: %+v", outcome)
+			case test.want == nil:
+				if err != nil || delay != LongestDelay {
+					t.Errorf("got %v, delay %s", err, delay)
+				}
+			case errors.Is(test.want, retry):
+				if err != nil || len(outcome.Failed) > 0 || delay != firstRetry {
+					t.Errorf("got %v, failed %v, delay %s", err, failures(outcome), delay)
+				}
+			default:
+				if !errors.Is(err, test.want) || !slices.Equal(failures(outcome), []string{"create in"}) || delay != firstRetry {
+					t.Errorf("got %v, failed %v, delay %s", err, failures(outcome), delay)
+				}
+			}
+		})
+	}
+}
+
+// The object that took the name may be gone, or unreadable, when it is read.
+func TestCreateWhereTheTakenNameCannotBeRead(t *testing.T) {
+	for name, test := range map[string]struct {
+		err        error
+		wantFailed []string
+	}{
+		"it is gone":     {err: apierrors.NewNotFound(schema.GroupResource{}, "in")},
+		"the read fails": {err: errTest, wantFailed: []string{"create in"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := []client.Object{fixture.Parent(), fixture.Input()}
+			h := newHarness(t, all, append(all, fixture.Output("in")))
+			h.api.Fail(test.err, "get")
+			outcome, delay, err := h.pass(t)
+			if !slices.Equal(failures(outcome), test.wantFailed) || errors.Is(err, errTest) != (test.wantFailed != nil) || delay != firstRetry {
+				t.Errorf("failed %v, error %v, delay %s", failures(outcome), err, delay)
+			}
+		})
+	}
+}
+
+// The API server says for a moment that a namespace is being deleted that was
+// created again. An output that was not created then must not wait for an event.
+func TestCreateRetriesWhileNamespaceTerminates(t *testing.T) {
+	all := []client.Object{fixture.Parent(), fixture.Input()}
+	h := newHarness(t, all, all)
+	terminating := true
+	h.api.Before = func(_ context.Context, verb string, _ runtime.Object) error {
+		err := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "in", nil)
+		err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+		if verb == "create" && terminating {
+			return err
+		}
+		return nil
+	}
+	if outcome, delay, err := h.pass(t); err != nil || len(outcome.Failed) > 0 || delay != firstRetry {
+		t.Errorf("failed %v, error %v, delay %s", failures(outcome), err, delay)
+	}
+	terminating = false
+	h.after(firstRetry)
+	if outcome, _, err := h.pass(t); err != nil || len(outcome.Created) != 1 {
+		t.Errorf("created %v, error %v", outcome.Created, err)
+	}
+}

@@ -1,0 +1,143 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package execute
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/guard"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
+)
+
+// Contract: OWN-1.
+func TestAdopt(t *testing.T) {
+	for name, test := range map[string]struct {
+		parent      *appsv1.Deployment
+		orphan      []func(*corev1.Pod)
+		fail        error
+		wantAdopted bool
+		wantErr     error
+		wantDelay   time.Duration
+	}{
+		"the parent exists":    {parent: fixture.Parent(), wantAdopted: true, wantDelay: LongestDelay},
+		"it is deleted":        {wantErr: guard.ErrAdoptionRefused, wantDelay: firstRetry},
+		"it was created again": {parent: fixture.Parent(func(p *appsv1.Deployment) { p.UID = "new" }), wantErr: guard.ErrAdoptionRefused, wantDelay: firstRetry},
+		"it is being deleted":  {parent: fixture.Parent(fixture.Deleting), wantErr: guard.ErrAdoptionRefused, wantDelay: firstRetry},
+		"the orphan changed":   {parent: fixture.Parent(), orphan: []func(*corev1.Pod){changed}, wantDelay: firstRetry},
+		"the patch is denied":  {parent: fixture.Parent(), fail: forbidden, wantErr: forbidden, wantDelay: firstRetry},
+	} {
+		t.Run(name, func(t *testing.T) {
+			orphan := fixture.Output("in", fixture.Orphan)
+			stored := []client.Object{fixture.Output("in", append(test.orphan, fixture.Orphan)...)}
+			if test.parent != nil {
+				stored = append(stored, test.parent)
+			}
+			h := newHarness(t, []client.Object{fixture.Parent(), orphan}, stored)
+			h.keepAll()
+			h.api.Fail(test.fail, "patch")
+			outcome, delay, err := h.pass(t)
+			if !errors.Is(err, test.wantErr) || (len(outcome.Failed) > 0) != (test.wantErr != nil) || delay != test.wantDelay {
+				t.Errorf("failed %v, error %v, delay %s", failures(outcome), err, delay)
+			}
+			if adopted := metav1.IsControlledBy(h.api.Pod(t, "in"), fixture.Parent()); adopted != test.wantAdopted {
+				t.Errorf("adopted: %v, want %v", adopted, test.wantAdopted)
+			}
+			if len(orphan.OwnerReferences) > 0 {
+				t.Error("the cached object was changed")
+			}
+		})
+	}
+}
+
+// If the parent is deleted between the check and the patch, the garbage collector
+// would delete what was adopted: it is given back, and the rest is not adopted.
+func TestAdoptChecksTheParentAgain(t *testing.T) {
+	all := []client.Object{fixture.Parent(), fixture.Output("a", fixture.Orphan), fixture.Output("b", fixture.Orphan)}
+	h := newHarness(t, all, all)
+	h.keepAll()
+	h.api.After = func(verb string, _ runtime.Object) {
+		if verb == "patch" {
+			_ = h.api.Stored.Delete(t.Context(), fixture.Parent())
+		}
+	}
+	outcome, _, err := h.pass(t)
+	if !errors.Is(err, guard.ErrAdoptionRefused) || !slices.Contains(failures(outcome), "adopt a") || !slices.Contains(failures(outcome), "adopt b") {
+		t.Errorf("failed %v, error %v", failures(outcome), err)
+	}
+	for _, name := range []string{"a", "b"} {
+		if refs := h.api.Pod(t, name).OwnerReferences; len(refs) > 0 {
+			t.Errorf("%s is owned by %v", name, refs)
+		}
+	}
+}
+
+// A delete must not count on an orphan until it is adopted. Once it is refused,
+// the deletes are planned again at once, without the orphan.
+func TestRefusedAdoptionPlansDeletesAgain(t *testing.T) {
+	all := []client.Object{fixture.Parent(), fixture.Output("a"), fixture.Output("orphan", fixture.Orphan)}
+	h := newHarness(t, all, all)
+	h.api.Fail(forbidden, "patch")
+	outcome, delay, err := h.pass(t)
+	if err == nil || !outcome.Waiting || len(outcome.Deleted) > 0 || delay != time.Millisecond || h.Attempts.When(fixture.Request) != delay {
+		t.Errorf("outcome %+v, error %v, delay %s", outcome, err, delay)
+	}
+	outcome, delay, err = h.pass(t)
+	if err != nil || !slices.Equal(deleted(outcome), []string{"a"}) || delay != firstRetry {
+		t.Errorf("deleted %v, error %v, delay %s", deleted(outcome), err, delay)
+	}
+	if got := h.api.Pods(t); !slices.Equal(got, []string{"orphan"}) || h.api.Count("patch") != 1 {
+		t.Errorf("left %v after %d patches", got, h.api.Count("patch"))
+	}
+	// The adoption is tried again when it is due.
+	h.after(firstRetry)
+	if _, _, err := h.pass(t); err == nil || h.api.Count("patch") != 2 {
+		t.Errorf("%d patches, error %v", h.api.Count("patch"), err)
+	}
+}
+
+func TestRelease(t *testing.T) {
+	other := metav1.OwnerReference{APIVersion: "v1", Kind: "Service", Name: "s", UID: "s-uid"}
+	owners := fixture.Owners(fixture.OwnedBy("p", "p-uid"), other)
+	misnamed := fixture.Label(fixture.Tags.Parent, "q")
+	for name, test := range map[string]struct {
+		stored     *corev1.Pod
+		fail       error
+		invalid    error
+		want       int
+		wantFailed []string
+		wantDelay  time.Duration
+	}{
+		"removes the parent's reference only": {stored: fixture.Output("a", owners, misnamed), want: 1, wantDelay: LongestDelay},
+		"while the spec is invalid":           {stored: fixture.Output("a", owners, misnamed), invalid: errTest, want: 1, wantDelay: LongestDelay},
+		"not from what changed":               {stored: fixture.Output("a", owners, misnamed, changed), want: 2, wantDelay: firstRetry},
+		"backs off where it is denied":        {stored: fixture.Output("a", owners, misnamed), fail: forbidden, want: 2, wantFailed: []string{"release a"}, wantDelay: firstRetry},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, []client.Object{fixture.Parent(), fixture.Output("a", owners, misnamed)}, []client.Object{fixture.Parent(), test.stored})
+			h.env.Invalid = test.invalid
+			h.api.Fail(test.fail, "patch")
+			outcome, delay, err := h.pass(t)
+			if !slices.Equal(failures(outcome), test.wantFailed) || (err != nil) != (test.fail != nil) || delay != test.wantDelay {
+				t.Errorf("failed %v, error %v, delay %s", failures(outcome), err, delay)
+			}
+			if got := h.api.Pod(t, "a"); len(got.OwnerReferences) != test.want || len(got.Labels) != 2 {
+				t.Errorf("owners %v, labels %v", got.OwnerReferences, got.Labels)
+			}
+			if test.fail != nil {
+				if _, _, err := h.pass(t); err != nil || h.api.Count("patch") != 1 {
+					t.Errorf("tried %d times before it is due, error %v", h.api.Count("patch"), err)
+				}
+			}
+		})
+	}
+}
