@@ -104,13 +104,13 @@ func TestInformersAreFilledPageByPage(t *testing.T) {
 			if !toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
 				t.Fatal("not synced")
 			}
-			found, err := ByIndex(stores, &corev1.PersistentVolumeClaim{}, toolscache.NamespaceIndex, "default")
-			if err != nil || len(found) != tc.total {
-				t.Fatalf("%d objects, error %v", len(found), err)
+			found := stores.List(&corev1.PersistentVolumeClaim{}, "default")
+			if len(found) != tc.total {
+				t.Fatalf("%d objects", len(found))
 			}
 			for _, claim := range found {
-				if claim.Finalizers != nil {
-					t.Fatalf("%s is as it came", claim.Name)
+				if claim.GetFinalizers() != nil {
+					t.Fatalf("%s was not transformed", claim.GetName())
 				}
 			}
 			if watch := <-source.watched; watch.ResourceVersion != "7" || watch.SendInitialEvents != nil {
