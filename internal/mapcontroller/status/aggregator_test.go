@@ -1,0 +1,155 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"testing"
+	"unique"
+
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
+)
+
+var parent = fixture.Request.Parent
+
+func request(key string) plan.Request { return plan.Request{Parent: parent, MapKey: key} }
+
+func newAggregator() (a *Aggregator, changes *int) {
+	changes = new(int)
+	return &Aggregator{Changed: func(types.NamespacedName) { *changes++ }}, changes
+}
+
+var sections = []plan.Counter{
+	{Section: plan.Inputs, Resource: "secrets", Name: plan.Total},
+	{Section: plan.Outputs, Resource: "pods", Name: plan.Total},
+	{Section: plan.Outputs, Resource: "pods", Name: "ready"},
+	{Section: plan.DetachedKeys, Name: plan.Total},
+	{Section: plan.DetachedOutputs, Resource: "pods", Name: plan.Total},
+}
+
+// The aggregator holds what a recount over all keys would find.
+func TestAggregatorIsARecount(t *testing.T) {
+	rules := fixture.Rules(t)
+	rapid.Check(t, func(t *rapid.T) {
+		a, _ := newAggregator()
+		a.Track(parent, "uid", nil)
+		known := map[string]*plan.KeyStatus{}
+		for range rapid.IntRange(0, 60).Draw(t, "steps") {
+			key := strconv.Itoa(rapid.IntRange(0, 8).Draw(t, "key"))
+			switch rapid.IntRange(0, 3).Draw(t, "what") {
+			case 0:
+				a.Put(request(key), "uid", nil)
+				delete(known, key)
+			case 1:
+				all := a.Track(parent, "uid", []string{key})
+				if known[key] == nil {
+					known[key] = notReconciled
+				}
+				if !slices.Equal(all, slices.Sorted(maps.Keys(known))) {
+					t.Fatalf("Track: got %v, want %v", all, known)
+				}
+			default:
+				s := &plan.KeyStatus{
+					Generation: rapid.Int64Range(1, 3).Draw(t, "generation"), Status: rapid.IntRange(0, 9).Draw(t, "status"),
+				}
+				for range rapid.IntRange(0, 3).Draw(t, "counts") {
+					s.Counts = append(s.Counts, plan.Count{
+						Counter: unique.Make(rapid.SampledFrom(sections).Draw(t, "counter")), N: rapid.IntRange(1, 5).Draw(t, "n"),
+					})
+				}
+				a.Put(request(key), "uid", s)
+				known[key] = s
+			}
+			if previous := a.Previous(request(key), "uid"); known[key] != nil && previous != known[key].Status {
+				t.Fatalf("Previous: got %v, want %v", previous, known[key].Status)
+			}
+		}
+		all, settled, ok := a.snapshot(parent, "uid", 2)
+		want, wantSettled := slices.Collect(maps.Values(known)), true
+		for _, s := range want {
+			wantSettled = wantSettled && s.Generation >= 2
+		}
+		if !ok || settled != wantSettled || len(all) != len(want) || !reflect.DeepEqual(newTotals(rules, all), newTotals(rules, want)) {
+			t.Fatalf("got %v settled=%v, want %v settled=%v", all, settled, want, wantSettled)
+		}
+	})
+}
+
+func TestAggregatorTellsParentsApart(t *testing.T) {
+	put := func(a *Aggregator, key string, uid types.UID, status any) {
+		a.Put(request(key), uid, &plan.KeyStatus{Generation: 1, Status: status})
+	}
+	for name, test := range map[string]struct {
+		do          func(*Aggregator)
+		wantOK      bool
+		wantKnown   []string
+		wantChanges int
+		want        any // the status of key b
+	}{
+		"never tracked":                  {do: func(*Aggregator) {}},
+		"a key alone tracks no parent":   {do: func(a *Aggregator) { put(a, "b", "new", 1) }},
+		"tracked":                        {do: func(a *Aggregator) { a.Track(parent, "new", []string{"a"}) }, wantOK: true, wantKnown: []string{"a"}, wantChanges: 1},
+		"tracked under another UID":      {do: func(a *Aggregator) { a.Track(parent, "old", nil) }, wantChanges: 1},
+		"removing an unknown key":        {do: func(a *Aggregator) { a.Track(parent, "new", nil); a.Put(request("a"), "new", nil) }, wantOK: true, wantChanges: 1},
+		"deleted while a key reconciles": {do: func(a *Aggregator) { a.Track(parent, "new", nil); a.Forget(parent); put(a, "b", "new", 1) }, wantChanges: 1},
+		"created again": {
+			do: func(a *Aggregator) {
+				a.Track(parent, "old", []string{"a"})
+				a.Track(parent, "new", []string{"b"})
+			},
+			wantOK: true, wantKnown: []string{"b"}, wantChanges: 2,
+		},
+		"created again while a key reconciles": {
+			do: func(a *Aggregator) {
+				a.Track(parent, "old", []string{"a"})
+				a.Forget(parent)
+				a.Track(parent, "new", []string{"b"})
+				put(a, "b", "new", 2)
+				put(a, "a", "old", 1)
+				a.Put(request("b"), "old", nil)
+			},
+			wantOK: true, wantKnown: []string{"b"}, wantChanges: 3, want: 2,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, changes := newAggregator()
+			test.do(a)
+			if _, _, ok := a.snapshot(parent, "new", 1); ok != test.wantOK || *changes != test.wantChanges {
+				t.Errorf("ok=%v after %d changes, want %v after %d", ok, *changes, test.wantOK, test.wantChanges)
+			}
+			if got := a.Previous(request("b"), "new"); got != test.want {
+				t.Errorf("status %v, want %v", got, test.want)
+			}
+			for _, k := range []string{"a", "b"} {
+				if got := a.Knows(request(k)); got != slices.Contains(test.wantKnown, k) {
+					t.Errorf("knows %s: %v", k, got)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkSummary(b *testing.B) {
+	a, _ := newAggregator()
+	rules, counts := fixture.Rules(b), []plan.Count{}
+	for _, c := range sections {
+		counts = append(counts, plan.Count{Counter: unique.Make(c), N: 1})
+	}
+	a.Track(parent, "uid", nil)
+	for i := range 100_000 {
+		a.Put(request(strconv.Itoa(i)), "uid", &plan.KeyStatus{Generation: 1, Counts: counts})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		all, _, _ := a.snapshot(parent, "uid", 1)
+		newTotals(rules, all)
+	}
+}
