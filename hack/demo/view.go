@@ -104,12 +104,12 @@ func (v view) reason() string {
 
 // dots draws the snapshots of each PVC: ● ready, ○ not ready.
 func (v view) dots() string {
-	var dots string
+	var dots strings.Builder
 	for _, pvc := range []string{"db", "web"} {
 		if all := len(v.of(pvc)); all > 0 {
 			ready := v.ready(pvc, time.Time{})
-			dots += pvc + " " + strings.Repeat("●", ready) + strings.Repeat("○", all-ready) + "  "
+			dots.WriteString(pvc + " " + strings.Repeat("●", ready) + strings.Repeat("○", all-ready) + "  ")
 		}
 	}
-	return dots
+	return dots.String()
 }

@@ -150,10 +150,10 @@ func (c MapController) withDefaults() (*MapController, error) {
 func (o Options) withDefaults() (Options, error) {
 	var errs []error
 	if o.Clock == nil {
-		errs = append(errs, errors.New("Clock is nil"))
+		errs = append(errs, errors.New("no Clock is set"))
 	}
 	if o.Stores == nil {
-		errs = append(errs, errors.New("Stores is nil: pass the stores that the manager's cache was made with"))
+		errs = append(errs, errors.New("no Stores are set: pass those that the manager's cache was made with"))
 	}
 	if min(o.StatusInterval, o.MaxClockSkew, o.KindsInterval) < 0 || o.Workers < 0 || o.DeletesPerSecond < 0 {
 		errs = append(errs, errors.New("a setting is negative"))

@@ -19,10 +19,10 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
 )
 
-type (
-	queue        = workqueue.TypedRateLimitingInterface[Request]
-	eventHandler = handler.TypedEventHandler[client.Object, Request]
-)
+type queue = workqueue.TypedRateLimitingInterface[Request]
+
+// EventHandler enqueues keys.
+type EventHandler = handler.TypedEventHandler[client.Object, Request]
 
 // fanOutPriority lets the event of one object overtake the many keys of a parent
 // that changed.
@@ -30,7 +30,7 @@ var fanOutPriority = -10
 
 // ParentEvents returns the handler of events of parents: they enqueue all keys
 // of the parent, unless nothing changed that concerns them.
-func (c *Controller) ParentEvents() eventHandler {
+func (c *Controller) ParentEvents() EventHandler {
 	return handler.TypedFuncs[client.Object, Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[client.Object], q queue) { c.fanOut(q, e.Object) },
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[client.Object], q queue) {
@@ -76,7 +76,7 @@ func (c *Controller) fanOut(q queue, parent client.Object) {
 // InputEvents returns the handler of events of an input kind: they enqueue the
 // input's key for the parents that select it, selected it before the change, or
 // still have outputs of it.
-func (c *Controller) InputEvents(kind int) eventHandler {
+func (c *Controller) InputEvents(kind int) EventHandler {
 	in := c.Inputs[kind]
 	return handler.TypedFuncs[client.Object, Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[client.Object], q queue) { c.routeInput(q, e.Object) },
@@ -118,7 +118,7 @@ func (c *Controller) routeInput(q queue, versions ...client.Object) {
 // output's key for the parent that controls it or, if nothing does, for the one
 // that it names. As the ControllerRef proposal has it, nobody cares when an
 // orphan is deleted.
-func (c *Controller) OutputEvents(kind int) eventHandler {
+func (c *Controller) OutputEvents(kind int) EventHandler {
 	out := c.Outputs[kind]
 	return handler.TypedFuncs[client.Object, Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[client.Object], q queue) {

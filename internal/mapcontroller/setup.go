@@ -35,7 +35,7 @@ const statusWorkers = 4
 // at once, the controller of keys when all kinds are installed.
 func (c MapController) SetupWithManager(mgr manager.Manager, o Options) error {
 	if !guard.ReadsServerClock(mgr.GetHTTPClient().Transport) {
-		return errors.New("the manager's REST config does not read the API server's clock, without which nothing is deleted: pass it to ConfigureClock")
+		return errors.New("the REST config does not read the API server's clock, without which nothing is deleted: call ConfigureClock with it")
 	}
 	kinds, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {

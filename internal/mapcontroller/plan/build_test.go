@@ -239,7 +239,7 @@ func TestBuildTellsUnstructuredKindsApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := &plan.Program{Map: func(seen plan.Observation) plan.Decision {
+	program := &plan.Program{Map: func(plan.Observation) plan.Decision {
 		return plan.Decision{Ensure: []client.Object{object("Blue", "x")}, Delete: fixture.DeleteAllBut([]client.Object{red})}
 	}}
 	parent := plan.Parent{Object: fixture.Parent(), Program: program}

@@ -47,7 +47,7 @@ func waitForCRD(ctx context.Context, c client.Client, d discovery.DiscoveryInter
 	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
 		var resources *metav1.APIResourceList
 		if resources, last = d.ServerResourcesForGroupVersion(groupVersion); last != nil {
-			return false, nil
+			return false, nil //nolint:nilerr // tried again until the timeout
 		}
 		if !slices.ContainsFunc(resources.APIResources, func(r metav1.APIResource) bool { return r.Name == plural }) {
 			last = errors.New("it can't be discovered")

@@ -19,7 +19,7 @@ import (
 
 func started(t *testing.T) (client.WithWatch, *Watch) {
 	t.Helper()
-	c := fake.NewFakeClient().(client.WithWatch)
+	c := fake.NewFakeClient()
 	w, err := newWatch(t.Context(), c, &corev1.PersistentVolumeClaimList{}, client.InNamespace("n"))
 	if err != nil {
 		t.Fatal(err)
