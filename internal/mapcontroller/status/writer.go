@@ -129,7 +129,7 @@ func (w *Writer) Write(ctx context.Context, parent plan.Parent) (reconcile.Resul
 // yet; tracking them wakes the parent. The wait is for keys to be reconciled.
 func (w *Writer) summary(name types.NamespacedName, parent plan.Parent) (*Summary, time.Duration) {
 	s := &Summary{Missing: w.Missing(), Invalid: parent.Invalid}
-	if s.Invalid == nil {
+	if parent.Program != nil {
 		s.Spec = parent.Program.Spec
 	}
 	if len(s.Missing) > 0 || s.Invalid != nil {
