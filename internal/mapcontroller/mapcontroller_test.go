@@ -1,0 +1,139 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mapcontroller
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/internal/informer"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
+)
+
+func TestNewNamesWhatIsMissing(t *testing.T) {
+	for want, change := range map[string]func(*MapController, *Dependencies, *Options){
+		"":                                func(*MapController, *Dependencies, *Options) {},
+		"Name is empty":                   func(c *MapController, _ *Dependencies, _ *Options) { c.Name = "" },
+		"Tags: both labels":               func(c *MapController, _ *Dependencies, _ *Options) { c.Tags.Parent = "" },
+		"Tags: both labels must be set":   func(c *MapController, _ *Dependencies, _ *Options) { c.Tags.MapKey = "" },
+		"NewParent is nil":                func(c *MapController, _ *Dependencies, _ *Options) { c.NewParent = nil },
+		"Compile is nil":                  func(c *MapController, _ *Dependencies, _ *Options) { c.Compile = nil },
+		"Status is nil":                   func(c *MapController, _ *Dependencies, _ *Options) { c.Status = nil },
+		"Inputs is empty":                 func(c *MapController, _ *Dependencies, _ *Options) { c.Inputs = nil },
+		"Outputs is empty":                func(c *MapController, _ *Dependencies, _ *Options) { c.Outputs = nil },
+		"Inputs[0]: Object and Resource":  func(c *MapController, _ *Dependencies, _ *Options) { c.Inputs = []Input{{Object: &corev1.Secret{}}} },
+		"Outputs[0]: Object and Resource": func(c *MapController, _ *Dependencies, _ *Options) { c.Outputs = []Output{{Resource: "pods"}} },
+		"Finalizer and Orphan: set both":  func(c *MapController, _ *Dependencies, _ *Options) { c.Finalizer = "test/finalizer" },
+		"Finalizer and Orphan: set both or": func(c *MapController, _ *Dependencies, _ *Options) {
+			c.Orphan = func(client.Object) bool { return true }
+		},
+		"no kind is registered for the type":  func(c *MapController, d *Dependencies, _ *Options) { d.Scheme = runtime.NewScheme() },
+		"Clock is nil":                        func(_ *MapController, _ *Dependencies, o *Options) { o.Clock = nil },
+		"Stores is nil":                       func(_ *MapController, _ *Dependencies, o *Options) { o.Stores = nil },
+		"a setting is negative":               func(_ *MapController, _ *Dependencies, o *Options) { o.StatusInterval = -1 },
+		"Client, Live, Scheme and Discovery":  func(_ *MapController, d *Dependencies, _ *Options) { d.Live = nil },
+		"Client, Live, Scheme":                func(_ *MapController, d *Dependencies, _ *Options) { d.Client = nil },
+		"Scheme and Discovery must be set":    func(_ *MapController, d *Dependencies, _ *Options) { d.Discovery = nil },
+		"Live, Scheme and Discovery must be ": func(_ *MapController, d *Dependencies, _ *Options) { d.Scheme = nil },
+	} {
+		t.Run(want, func(t *testing.T) {
+			h := newHarness(t, nil, nil)
+			settings, d, o := h.settings(), h.dependencies(), Options{Clock: h.clock, Stores: informer.NewStores()}
+			change(&settings, &d, &o)
+			_, err := settings.New(d, o)
+			if want == "" && err != nil {
+				t.Fatal(err)
+			}
+			if want != "" && (err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "map controller ")) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	// All of it at once.
+	if _, err := (MapController{}).New(Dependencies{}, Options{}); err == nil || strings.Count(err.Error(), "\n") < 5 {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestNewHasDefaults(t *testing.T) {
+	h := newHarness(t, nil, nil)
+	if o := h.Options; o.Workers != 32 || o.StatusInterval != 5*time.Second || o.MaxClockSkew != time.Minute || o.KindsInterval != time.Minute {
+		t.Errorf("got %+v", o)
+	}
+	if key := h.MapKey(fixture.Input()); key != "in-uid" {
+		t.Errorf("map key %s", key)
+	}
+}
+
+func TestCompile(t *testing.T) {
+	selector := func(s *metav1.LabelSelector) func(*appsv1.Deployment) {
+		return func(p *appsv1.Deployment) { p.Spec.Selector = s }
+	}
+	other := fixture.Input(func(s *corev1.Secret) { s.Labels = nil })
+	for name, test := range map[string]struct {
+		parent      *appsv1.Deployment
+		change      func(*harness)
+		wantInvalid string
+		wantAll     bool
+	}{
+		"spec.selector selects":                       {parent: fixture.Parent()},
+		"an empty selector selects everything":        {parent: fixture.Parent(selector(&metav1.LabelSelector{})), wantAll: true},
+		"a missing selector selects everything":       {parent: fixture.Parent(selector(nil)), wantAll: true},
+		"the program selects":                         {parent: fixture.Parent(), change: func(h *harness) { h.program.Selects = func(client.Object) bool { return true } }, wantAll: true},
+		"a selector that is none":                     {parent: fixture.Parent(selector(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Is"}}})), wantInvalid: "spec.selector"},
+		"an invalid spec":                             {parent: fixture.Parent(), change: func(h *harness) { h.invalid = errors.New("no such tier") }, wantInvalid: "no such tier"},
+		"no Map":                                      {parent: fixture.Parent(), change: func(h *harness) { h.program.Map = nil }, wantInvalid: "no Map"},
+		"a name that is too long for a label":         {parent: fixture.Parent(func(p *appsv1.Deployment) { p.Name = strings.Repeat("a", 64) }), wantInvalid: "metadata.name"},
+		"a name that is as long as a label may be is": {parent: fixture.Parent(func(p *appsv1.Deployment) { p.Name = strings.Repeat("a", 63) })},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, nil, nil)
+			if test.change != nil {
+				test.change(h)
+			}
+			got := h.compile(test.parent)
+			if test.wantInvalid != "" {
+				if got.Invalid == nil || !strings.Contains(got.Invalid.Error(), test.wantInvalid) {
+					t.Errorf("got %v, want %q", got.Invalid, test.wantInvalid)
+				}
+				return
+			}
+			if got.Invalid != nil || !got.Program.Selects(fixture.Input()) || got.Program.Selects(other) != test.wantAll {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
+
+// A spec is compiled again only when the informer holds another object.
+func TestSpecsAreCompiledOnce(t *testing.T) {
+	compiled := 0
+	h := newHarness(t, []client.Object{fixture.Parent()}, nil, func(c *MapController, _ *Options) {
+		compile := c.Compile
+		c.Compile = func(parent client.Object) (Program, error) {
+			compiled++
+			return compile(parent)
+		}
+	})
+	for range 3 {
+		h.reconcile(t)
+	}
+	if compiled != 1 {
+		t.Errorf("compiled %d times", compiled)
+	}
+	h.compiled(testKey.Parent, fixture.Parent())
+	h.forget(testKey.Parent)
+	h.reconcile(t)
+	if compiled != 3 {
+		t.Errorf("compiled %d times", compiled)
+	}
+}

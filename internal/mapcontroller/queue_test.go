@@ -1,0 +1,286 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mapcontroller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrl "sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
+)
+
+// queued is a Controller behind controller-runtime's own controller and priority
+// queue, with one worker. Its time is that of the test's bubble.
+type queued struct {
+	*harness
+	start time.Time
+	queue queue
+
+	mu sync.Mutex
+	// passes are the times of passes, by map key; order is that of all passes.
+	passes map[string][]time.Duration
+	order  []string
+	// during is called in each pass.
+	during func(Request)
+}
+
+func newQueued(t *testing.T, cached []client.Object, change func(*MapController, *Options)) *queued {
+	t.Helper()
+	q := &queued{start: time.Now(), passes: map[string][]time.Duration{}}
+	q.harness = newHarness(t, cached, cached, func(c *MapController, o *Options) {
+		o.Clock = clock.RealClock{}
+		if change != nil {
+			change(c, o)
+		}
+	})
+	q.harness.clock.SetTime(q.start) // the API server's
+	c, err := ctrl.NewTypedUnmanaged("test", ctrl.TypedOptions[Request]{
+		SkipNameValidation: new(true), MaxConcurrentReconciles: 1, RateLimiter: q.Limiter(), Reconciler: q.reconciler(),
+		UsePriorityQueue: new(true), LogConstructor: func(*Request) logr.Logger { return logr.Discard() },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = c.Watch(source.TypedFunc[Request](func(_ context.Context, w workqueue.TypedRateLimitingInterface[Request]) error {
+		q.queue = w
+		return nil
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var done sync.WaitGroup
+	ctx, cancel := context.WithCancel(context.Background())
+	done.Go(func() {
+		if err := c.Start(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		done.Wait()
+	})
+	synctest.Wait()
+	if _, ok := q.queue.(priorityqueue.PriorityQueue[Request]); !ok {
+		t.Fatalf("the queue is a %T", q.queue)
+	}
+	return q
+}
+
+func (q *queued) reconciler() reconcile.TypedReconciler[Request] {
+	return reconcile.TypedFunc[Request](func(ctx context.Context, req Request) (reconcile.Result, error) {
+		q.mu.Lock()
+		q.passes[req.MapKey] = append(q.passes[req.MapKey], time.Since(q.start))
+		q.order = append(q.order, req.MapKey)
+		q.mu.Unlock()
+		q.harness.clock.SetTime(time.Now())
+		if q.during != nil {
+			q.during(req)
+		}
+		return q.Reconcile(ctx, req)
+	})
+}
+
+// until lets time pass until so long after the start.
+func (q *queued) until(after time.Duration) {
+	time.Sleep(time.Until(q.start.Add(after)))
+	synctest.Wait()
+}
+
+func (q *queued) wantPasses(t *testing.T, want ...time.Duration) {
+	t.Helper()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	got := q.passes[testKey.MapKey]
+	equal := slices.EqualFunc(got, want, func(a, b time.Duration) bool { return (a - b).Abs() <= 5*time.Millisecond })
+	if !equal {
+		t.Errorf("passes at %v, want %v", got, want)
+	}
+}
+
+// createFails makes every create fail.
+func (q *queued) createFails() {
+	q.api.Fail(apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "in", nil), "create")
+}
+
+// dueAt makes the decision fall due again at some time after the start.
+func (q *queued) dueAt(after time.Duration) {
+	q.program.Map = func(plan.Observation) plan.Decision {
+		d := Decision{Ensure: []client.Object{&corev1.Pod{ObjectMeta: fixture.Output("in").ObjectMeta}}}
+		if due := q.start.Add(after); time.Now().Before(due) {
+			d.Next = due
+		}
+		return d
+	}
+}
+
+// The objects of a key with an input, without and with its output.
+var (
+	missing = []client.Object{fixture.Parent(), fixture.Input()}
+	created = []client.Object{fixture.Parent(), fixture.Input(), fixture.Output("in")}
+)
+
+const second, minute = time.Second, time.Minute
+
+func TestQueueRequeuesErrorsWithBackoff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueued(t, missing, nil)
+		q.createFails()
+		q.queue.Add(testKey)
+		q.until(20 * second)
+		q.wantPasses(t, 0, 1*second, 3*second, 7*second, 15*second)
+	})
+}
+
+func TestQueueRequeuesErrorsAtAnEarlierDueTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueued(t, missing, nil)
+		q.createFails()
+		q.dueAt(4 * second)
+		q.queue.Add(testKey)
+		q.until(10 * second)
+		q.wantPasses(t, 0, 1*second, 3*second, 4*second, 7*second)
+	})
+}
+
+func TestQueueRequeuesErrorsAtAnEarlierTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cached := append(slices.Clone(missing), fixture.Output("a"), fixture.Output("b"), fixture.Output("c"))
+		q := newQueued(t, cached, func(_ *MapController, o *Options) { o.DeletesPerSecond = 2 })
+		q.createFails()
+		// The cache shows each delete at once: otherwise the key is held back.
+		gone := []string{"in"}
+		q.api.After = func(verb string, o runtime.Object) {
+			if verb == "delete" {
+				pod := o.(*corev1.Pod)
+				gone = append(gone, pod.Name)
+				go send(q.OutputEvents(0), discard{q.queue}, new(pod), nil)
+			}
+		}
+		decide := q.program.Map
+		q.program.Map = func(seen plan.Observation) plan.Decision {
+			d := decide(seen)
+			d.Delete = fixture.DeleteAllBut(seen.Outputs, gone...)
+			return d
+		}
+		q.queue.Add(testKey)
+		q.until(second - 10*time.Millisecond)
+		q.wantPasses(t, 0, second/2)
+		if got := q.api.Pods(t); len(got) != 0 {
+			t.Errorf("left %v", got)
+		}
+	})
+}
+
+// discard drops what is added.
+type discard struct{ queue }
+
+func (discard) Add(Request) {}
+
+func TestQueueEventsDoNotLengthenTheBackoff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueued(t, missing, nil)
+		q.createFails()
+		q.queue.Add(testKey)
+		for i := range 70 {
+			q.until(time.Duration(i) * second / 10)
+			q.queue.Add(testKey)
+		}
+		q.until(7*second - 10*time.Millisecond)
+		if got := q.Limiter().NumRequeues(testKey); got != 3 {
+			t.Errorf("%d failures are counted, want those at 0, 1 and 3 s", got)
+		}
+		before := len(q.passes[testKey.MapKey])
+		q.until(14 * second)
+		if got := q.passes[testKey.MapKey][before:]; len(got) != 1 || got[0].Round(second) != 7*second {
+			t.Errorf("passes at %v, want one at 7 s", got)
+		}
+	})
+}
+
+// Every key is reconciled within 15 minutes, whatever its decision says.
+func TestQueueReconcilesEveryKeyPeriodically(t *testing.T) {
+	for name, due := range map[string]time.Duration{"nothing is due": 0, "something is due in a day": 24 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := newQueued(t, created, nil)
+				q.dueAt(due)
+				send(q.ParentEvents(), q.queue, nil, new(fixture.Parent()))
+				q.until(46 * minute)
+				q.wantPasses(t, 0, 15*minute, 30*minute, 45*minute)
+			})
+		})
+	}
+}
+
+// An event consumes the delayed requeue of the pass before. Its own pass must
+// requeue the key again, and only once.
+func TestQueueEventsConsumeTheDelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueued(t, created, nil)
+		q.dueAt(10 * minute)
+		q.queue.Add(testKey)
+		q.until(minute)
+		q.queue.Add(testKey)
+		q.until(20 * minute)
+		q.wantPasses(t, 0, minute, 10*minute)
+	})
+}
+
+// A key that was enqueued by a fan-out must not starve under the next one.
+func TestQueueRequeuesOvertakeAFanOut(t *testing.T) {
+	for name, failing := range map[string]bool{"a due time": false, "an error": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cached := created
+				if failing {
+					cached = missing
+				}
+				q := newQueued(t, cached, nil)
+				if failing {
+					q.createFails()
+				}
+				q.dueAt(second)
+				pq := q.queue.(priorityqueue.PriorityQueue[Request])
+				low := priorityqueue.AddOpts{Priority: &fanOutPriority}
+				pq.AddWithOpts(low, testKey)
+				q.until(second / 2)
+
+				// While the key falls due, many others of the next fan-out are waiting.
+				q.during = func(req Request) {
+					if req != testKey {
+						time.Sleep(second / 10)
+					}
+				}
+				for i := range 100 {
+					pq.AddWithOpts(low, Request{Parent: testKey.Parent, MapKey: fmt.Sprint(i)})
+				}
+				q.until(5 * second)
+				q.mu.Lock()
+				defer q.mu.Unlock()
+				if at := q.passes[testKey.MapKey]; len(at) < 2 || at[1] > second+second/5 {
+					t.Errorf("passes at %v, after %d others", at, slices.Index(q.order[1:], testKey.MapKey))
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,381 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mapcontroller
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
+)
+
+// send sends an event to a handler: a creation, an update or a deletion.
+func send[T client.Object](h eventHandler, q queue, before, after *T) {
+	ctx := context.Background()
+	switch {
+	case before == nil:
+		h.Create(ctx, event.TypedCreateEvent[client.Object]{Object: *after}, q)
+	case after == nil:
+		h.Delete(ctx, event.TypedDeleteEvent[client.Object]{Object: *before}, q)
+	default:
+		h.Update(ctx, event.TypedUpdateEvent[client.Object]{ObjectOld: *before, ObjectNew: *after}, q)
+	}
+}
+
+// enqueued returns the keys that are enqueued, as parent/key.
+func enqueued(do func(queue)) []string {
+	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[Request]())
+	defer q.ShutDown()
+	do(q)
+	all := map[string]bool{}
+	for q.Len() > 0 {
+		req, _ := q.Get()
+		all[req.Parent.Name+"/"+req.MapKey] = true
+		q.Done(req)
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+func pod(changes ...func(*corev1.Pod)) **corev1.Pod { return new(fixture.Output("o", changes...)) }
+
+// version makes an object another version.
+func version(o *corev1.Pod) { o.ResourceVersion = "1000" }
+
+func TestRequestOf(t *testing.T) {
+	ref := func(apiVersion, kind string) func(*corev1.Pod) {
+		r := fixture.OwnedBy("q", "q-uid")
+		r.APIVersion, r.Kind = apiVersion, kind
+		return fixture.Owners(r)
+	}
+	for name, test := range map[string]struct {
+		change    func(*corev1.Pod)
+		want      string
+		wantOwned bool
+	}{
+		"controlled by a parent":                   {change: ref("apps/v1", "Deployment"), want: "q/in-uid", wantOwned: true},
+		"controlled by one of another version":     {change: ref("apps/v2", "Deployment"), want: "q/in-uid", wantOwned: true},
+		"an orphan that names a parent":            {change: fixture.Orphan, want: "p/in-uid"},
+		"controlled by another kind":               {change: ref("v1", "Service"), want: "/"},
+		"controlled by a kind of another group":    {change: ref("example.com/v1", "Deployment"), want: "/"},
+		"controlled by an apiVersion that is none": {change: ref("a/b/c", "Deployment"), want: "/"},
+		"an orphan that names nothing":             {change: func(o *corev1.Pod) { o.OwnerReferences, o.Labels = nil, nil }, want: "/"},
+		"owned, without a map key":                 {change: func(o *corev1.Pod) { delete(o.Labels, fixture.Tags.MapKey) }, want: "p/", wantOwned: true},
+		"owned, names another parent":              {change: fixture.Label(fixture.Tags.Parent, "q"), want: "p/in-uid", wantOwned: true},
+		"an owner that is not the controller":      {change: func(o *corev1.Pod) { o.OwnerReferences[0].Controller = nil }, want: "p/in-uid"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			req, owned := newHarness(t, nil, nil).requestOf(*pod(test.change))
+			if got := req.Parent.Name + "/" + req.MapKey; got != test.want || owned != test.wantOwned {
+				t.Errorf("got %s, owned %v; want %s, %v", got, owned, test.want, test.wantOwned)
+			}
+		})
+	}
+}
+
+func TestRouteOutputs(t *testing.T) {
+	orphan := fixture.Orphan
+	annotated := func(o *corev1.Pod) { o.Annotations = map[string]string{"a": "b"} }
+	key := func(key string) func(*corev1.Pod) { return fixture.Label(fixture.Tags.MapKey, key) }
+	service := func(o *corev1.Pod) { o.OwnerReferences[0].Kind = "Service" }
+	own := []string{"p/in-uid"}
+	for name, test := range map[string]struct {
+		before, after **corev1.Pod
+		want          []string
+		wantUpdated   bool
+	}{
+		"created":                         {after: pod(), want: own},
+		"changed":                         {before: pod(), after: pod(version), want: own, wantUpdated: true},
+		"deleted":                         {before: pod(), want: own},
+		"a resync":                        {before: pod(), after: pod()},
+		"an orphan appears":               {after: pod(orphan), want: own},
+		"an orphan is deleted":            {before: pod(orphan)},
+		"an orphan changes":               {before: pod(orphan), after: pod(orphan, version, annotated)},
+		"an orphan's labels change":       {before: pod(orphan, key("other")), after: pod(orphan, version), want: own},
+		"an orphan is adopted":            {before: pod(orphan), after: pod(version), want: own, wantUpdated: true},
+		"released":                        {before: pod(), after: pod(version, orphan), want: own},
+		"moves to another parent":         {before: pod(), after: pod(version, fixture.Owners(fixture.OwnedBy("q", "q-uid"))), want: []string{"p/in-uid", "q/in-uid"}, wantUpdated: true},
+		"moves to another key":            {before: pod(), after: pod(version, key("other")), want: []string{"p/in-uid", "p/other"}, wantUpdated: true},
+		"another kind takes it":           {before: pod(), after: pod(version, service), want: own},
+		"of another kind, changes":        {before: pod(service), after: pod(version, service)},
+		"of another kind, is deleted":     {before: pod(service)},
+		"an orphan that names no parent":  {after: pod(func(o *corev1.Pod) { o.OwnerReferences, o.Labels = nil, nil })},
+		"owned, and its map key is empty": {after: pod(key("")), want: []string{"p/"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var updated []types.NamespacedName
+			h := newHarness(t, nil, nil, func(c *MapController, _ *Options) {
+				c.Outputs[0].Updated = func(parent types.NamespacedName, before, after client.Object) {
+					if before != client.Object(*test.before) || after != client.Object(*test.after) {
+						t.Error("called with other objects")
+					}
+					updated = append(updated, parent)
+				}
+			})
+			got := enqueued(func(q queue) { send(h.OutputEvents(0), q, test.before, test.after) })
+			if !slices.Equal(got, test.want) || len(updated) > 0 != test.wantUpdated {
+				t.Errorf("enqueued %v, want %v; updates of %v, want %v", got, test.want, updated, test.wantUpdated)
+			}
+		})
+	}
+}
+
+// Only events of owned outputs show a write of the engine.
+func TestOutputEventsMeetExpectations(t *testing.T) {
+	deleting := fixture.Deleting[*corev1.Pod]
+	for name, test := range map[string]struct {
+		before, after **corev1.Pod
+		deleted       bool // the engine deleted the output, rather than created it
+		want          bool
+	}{
+		"a create that shows":               {after: pod(), want: true},
+		"a create that shows by an update":  {before: pod(), after: pod(version), want: true},
+		"a create that was deleted already": {before: pod(), want: true},
+		"not an orphan that appears":        {after: pod(fixture.Orphan)},
+		"a delete that shows":               {before: pod(), deleted: true, want: true},
+		"a delete that has begun":           {before: pod(), after: pod(version, deleting), deleted: true, want: true},
+		"not an update":                     {before: pod(), after: pod(version), deleted: true},
+		"not an orphan that is deleted":     {before: pod(fixture.Orphan), deleted: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cached := []client.Object{fixture.Parent(), fixture.Input(func(s *corev1.Secret) { s.Name = "o" })}
+			if test.deleted {
+				cached = []client.Object{fixture.Parent(), *pod()}
+			}
+			h := newHarness(t, cached, cached)
+			h.reconcile(t)
+			if h.attempts.Expects(testKey) == 0 {
+				t.Fatal("nothing was written")
+			}
+			enqueued(func(q queue) { send(h.OutputEvents(0), q, test.before, test.after) })
+			if got := h.attempts.Expects(testKey) == 0; got != test.want {
+				t.Errorf("met: %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+// To the cache, an output that lost its map key was deleted. Only what may have
+// lost it costs a live read.
+func TestDeletedOutputsMayHaveLostTheirKey(t *testing.T) {
+	deleting := fixture.Deleting[*corev1.Pod]
+	for name, test := range map[string]struct {
+		output **corev1.Pod
+		ours   bool
+		want   int
+	}{
+		"an owned output":           {output: pod(), want: 1},
+		"one that we deleted":       {output: pod(), ours: true},
+		"one that is being deleted": {output: pod(deleting)},
+		"an orphan":                 {output: pod(fixture.Orphan)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cached := []client.Object{fixture.Parent(), *test.output}
+			h := newHarness(t, cached, cached)
+			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[execute.Release]())
+			defer q.ShutDown()
+			if err := h.ReleaseSource(t.Context(), q); err != nil || q.Len() != 1 {
+				t.Fatalf("%d outputs to release at the start, error %v", q.Len(), err)
+			}
+			if test.ours {
+				h.reconcile(t)
+			}
+			enqueued(func(keys queue) { send(h.OutputEvents(0), keys, test.output, nil) })
+			if got := q.Len() - 1; got != test.want {
+				t.Errorf("%d live reads, want %d", got, test.want)
+			}
+		})
+	}
+}
+
+// Contract: MAP-1.
+func TestRouteInputs(t *testing.T) {
+	input := func(changes ...func(*corev1.Secret)) **corev1.Secret { return new(fixture.Input(changes...)) }
+	unselected := func(s *corev1.Secret) { s.Labels = map[string]string{"app": "b"} }
+	labeled := func(s *corev1.Secret) { s.Labels["x"] = "y" }
+	anew := func(s *corev1.Secret) { s.UID = "new" }
+	data := func(s *corev1.Secret) { s.Data = map[string][]byte{"a": nil} }
+	owned := func(s *corev1.Secret) { s.OwnerReferences = []metav1.OwnerReference{fixture.OwnedBy("p", "p-uid")} }
+	elsewhere := func(s *corev1.Secret) { s.Namespace = "other" }
+	own := []string{"p/in-uid"}
+	for name, test := range map[string]struct {
+		before, after **corev1.Secret
+		known         bool
+		invalid       bool
+		want          []string
+	}{
+		"created":                               {after: input(), want: own},
+		"created, not selected":                 {after: input(unselected)},
+		"created in another namespace":          {after: input(elsewhere)},
+		"created, the spec is invalid":          {after: input(), invalid: true},
+		"becomes selected":                      {before: input(unselected), after: input(), want: own},
+		"becomes unselected":                    {before: input(), after: input(unselected), want: own},
+		"changes unselected, with outputs":      {before: input(unselected), after: input(unselected, labeled), known: true, want: own},
+		"changes unselected":                    {before: input(unselected), after: input(unselected, labeled)},
+		"deleted":                               {before: input(), want: own},
+		"deleted unselected, with outputs":      {before: input(unselected), known: true, want: own},
+		"created again between two events":      {before: input(), after: input(anew), want: []string{"p/in-uid", "p/new"}},
+		"a change that concerns no decision":    {before: input(), after: input(data)},
+		"is being deleted":                      {before: input(), after: input(fixture.Deleting), want: own},
+		"a parent takes control of it":          {before: input(), after: input(owned), want: own},
+		"with outputs, while the spec is wrong": {before: input(), after: input(labeled), known: true, invalid: true, want: own},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, []client.Object{fixture.Parent()}, nil, func(c *MapController, _ *Options) {
+				c.Inputs[0].Changed = func(_, _ client.Object) bool { return false }
+			})
+			if test.known {
+				h.aggregator.Track(testKey.Parent, "p-uid", []string{"in-uid"})
+			}
+			if test.invalid {
+				h.invalid = context.Canceled
+			}
+			got := enqueued(func(q queue) { send(h.InputEvents(0), q, test.before, test.after) })
+			if !slices.Equal(got, test.want) {
+				t.Errorf("enqueued %v, want %v", got, test.want)
+			}
+		})
+	}
+	t.Run("every change counts by default", func(t *testing.T) {
+		h := newHarness(t, []client.Object{fixture.Parent()}, nil)
+		if got := enqueued(func(q queue) { send(h.InputEvents(0), q, input(), input(data)) }); !slices.Equal(got, own) {
+			t.Errorf("enqueued %v", got)
+		}
+	})
+}
+
+func TestRouteParents(t *testing.T) {
+	detached := fixture.Output("detached", fixture.Label(fixture.Tags.MapKey, "gone"))
+	both, orphans := []string{"p/gone", "p/in-uid"}, []string{"p/in-uid"}
+	annotated := func(p *appsv1.Deployment) { p.Annotations = map[string]string{"ours": "x"} }
+	for name, test := range map[string]struct {
+		change func(*appsv1.Deployment)
+		want   []string
+	}{
+		"status":          {change: func(p *appsv1.Deployment) { p.ResourceVersion = "2" }},
+		"spec":            {change: func(p *appsv1.Deployment) { p.Generation = 2 }, want: both},
+		"created again":   {change: func(p *appsv1.Deployment) { p.UID = "new" }, want: orphans},
+		"being deleted":   {change: fixture.Deleting[*appsv1.Deployment], want: both},
+		"our annotations": {change: annotated, want: both},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, []client.Object{fixture.Parent(), fixture.Input(), detached}, nil, func(c *MapController, _ *Options) {
+				c.ParentChanged = func(before, after client.Object) bool {
+					return before.GetAnnotations()["ours"] != after.GetAnnotations()["ours"]
+				}
+			})
+			got := enqueued(func(q queue) {
+				send(h.ParentEvents(), q, new(fixture.Parent()), new(fixture.Parent(test.change)))
+			})
+			if !slices.Equal(got, test.want) {
+				t.Errorf("enqueued %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+// An output whose map key was emptied while no event was handled, as under an
+// invalid spec, is found with its parent, and is no key of its own.
+func TestRouteParentsFindsEmptiedKeys(t *testing.T) {
+	emptied := fixture.Output("emptied", fixture.Label(fixture.Tags.MapKey, ""))
+	h := newHarness(t, []client.Object{fixture.Parent(), emptied}, nil)
+	if got := enqueued(func(q queue) { send(h.ParentEvents(), q, nil, new(fixture.Parent())) }); !slices.Equal(got, []string{"p/"}) {
+		t.Errorf("enqueued %v", got)
+	}
+	if h.aggregator.Knows(Request{Parent: testKey.Parent}) {
+		t.Error("the status waits for it")
+	}
+}
+
+// The event of one object overtakes the keys of a parent that changed.
+func TestFanOutHasLowPriority(t *testing.T) {
+	h := newHarness(t, []client.Object{fixture.Parent(), fixture.Input()}, nil)
+	q := priorityqueue.New[Request]("test")
+	defer q.ShutDown()
+	send(h.ParentEvents(), q, nil, new(fixture.Parent()))
+	send(h.InputEvents(0), q, nil, new(fixture.Input(func(s *corev1.Secret) { s.UID = "one" })))
+	for _, want := range []string{"one", "in-uid"} {
+		if req, priority, _ := q.GetWithPriority(); req.MapKey != want || (priority < 0) != (want == "in-uid") {
+			t.Errorf("got %v at priority %d, want %s", req, priority, want)
+		}
+	}
+}
+
+// A pass that was under way when a parent was deleted may leave something
+// behind. What is enqueued later removes it.
+func TestParentDeletedIsCalled(t *testing.T) {
+	key := func(h *harness) error {
+		_, err := h.Reconcile(context.Background(), testKey)
+		return err
+	}
+	status := func(h *harness) error {
+		_, err := h.StatusReconciler().Reconcile(context.Background(), reconcile.Request{NamespacedName: testKey.Parent})
+		return err
+	}
+	event := func(h *harness) error {
+		enqueued(func(q queue) { send(h.ParentEvents(), q, new(fixture.Parent()), nil) })
+		return nil
+	}
+	for name, test := range map[string]struct {
+		by     func(*harness) error
+		cached []client.Object
+		want   bool
+	}{
+		"by the event":                   {by: event, want: true},
+		"by a key":                       {by: key, want: true},
+		"by a status":                    {by: status, want: true},
+		"not by a key of a parent":       {by: key, cached: []client.Object{fixture.Parent()}},
+		"not by the status of a parent":  {by: status, cached: []client.Object{fixture.Parent()}},
+		"by the status of a deleted one": {by: status, cached: []client.Object{deletingParent()}, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			called := false
+			h := newHarness(t, test.cached, test.cached, func(c *MapController, _ *Options) {
+				c.ParentDeleted = func(parent types.NamespacedName) { called = called || parent == testKey.Parent }
+			})
+			h.aggregator.Track(testKey.Parent, "p-uid", []string{"in-uid"})
+			if err := test.by(h); err != nil || called != test.want {
+				t.Errorf("called: %v, want %v; error %v", called, test.want, err)
+			}
+			if test.want && h.aggregator.Knows(testKey) {
+				t.Error("its keys are still known")
+			}
+		})
+	}
+}
+
+func BenchmarkRouteInput(b *testing.B) {
+	for _, n := range []int{1, 100, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			var parents []client.Object
+			for i := range n {
+				parents = append(parents, fixture.Parent(func(p *appsv1.Deployment) {
+					p.Name, p.UID = fmt.Sprint("p", i), types.UID(fmt.Sprint("uid", i))
+					p.Spec.Selector.MatchLabels = map[string]string{"app": fmt.Sprint(i)}
+				}))
+			}
+			h := newHarness(b, parents, nil)
+			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[Request]())
+			defer q.ShutDown()
+			in := fixture.Input()
+			b.ReportAllocs()
+			for b.Loop() {
+				h.routeInput(q, in)
+			}
+		})
+	}
+}
