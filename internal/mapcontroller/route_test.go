@@ -25,7 +25,7 @@ import (
 )
 
 // send sends an event to a handler: a creation, an update or a deletion.
-func send[T client.Object](h eventHandler, q queue, before, after *T) {
+func send[T client.Object](h EventHandler, q queue, before, after *T) {
 	ctx := context.Background()
 	switch {
 	case before == nil:
