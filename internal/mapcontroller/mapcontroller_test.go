@@ -37,8 +37,8 @@ func TestNewNamesWhatIsMissing(t *testing.T) {
 			c.Orphan = func(client.Object) bool { return true }
 		},
 		"no kind is registered for the type":  func(c *MapController, d *Dependencies, _ *Options) { d.Scheme = runtime.NewScheme() },
-		"no Clock is set":                        func(_ *MapController, _ *Dependencies, o *Options) { o.Clock = nil },
-		"no Stores are set":                       func(_ *MapController, _ *Dependencies, o *Options) { o.Stores = nil },
+		"no Clock is set":                     func(_ *MapController, _ *Dependencies, o *Options) { o.Clock = nil },
+		"no Stores are set":                   func(_ *MapController, _ *Dependencies, o *Options) { o.Stores = nil },
 		"a setting is negative":               func(_ *MapController, _ *Dependencies, o *Options) { o.StatusInterval = -1 },
 		"Client, Live, Scheme and Discovery":  func(_ *MapController, d *Dependencies, _ *Options) { d.Live = nil },
 		"Client, Live, Scheme":                func(_ *MapController, d *Dependencies, _ *Options) { d.Client = nil },
