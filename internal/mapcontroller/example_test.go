@@ -1,0 +1,118 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mapcontroller_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	fakediscovery "k8s.io/client-go/discovery/fake"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	clienttesting "k8s.io/client-go/testing"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"mapcontroller.dev/snapshotschedule/internal/informer"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+)
+
+// newMirror returns an empty Mirror, the parent. Its spec.selector selects
+// ConfigMaps of its namespace. Each of them gets a copy, which follows it.
+func newMirror() client.Object {
+	mirror := &unstructured.Unstructured{}
+	mirror.SetGroupVersionKind(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Mirror"})
+	return mirror
+}
+
+// mirrors is the whole controller. A program adds it to its manager with
+// mirrors.SetupWithManager(mgr, options).
+var mirrors = mapcontroller.MapController{
+	Name:      "mirror",
+	Tags:      mapcontroller.Tags{MapKey: "example.com/source", Parent: "example.com/mirror"},
+	NewParent: newMirror,
+	Inputs:    []mapcontroller.Input{{Object: &corev1.ConfigMap{}, Resource: "configmaps"}},
+	Outputs: []mapcontroller.Output{{Object: &corev1.ConfigMap{}, Resource: "configmaps", Update: func(observed, desired client.Object) {
+		observed.(*corev1.ConfigMap).Data = desired.(*corev1.ConfigMap).Data
+	}}},
+	Compile: func(mirror client.Object) (mapcontroller.Program, error) {
+		return mapcontroller.Program{Map: func(seen mapcontroller.Observation) mapcontroller.Decision {
+			source := seen.Selected[0].(*corev1.ConfigMap)
+			return mapcontroller.Decision{Ensure: []client.Object{&corev1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{Name: mirror.GetName() + "-" + source.Name},
+				Data:       source.Data,
+			}}}
+		}}, nil
+	},
+	Status: func(_ time.Time, mirror client.Object, s mapcontroller.Summary) {
+		if s.Totals != nil {
+			copies := int64(s.Totals.Outputs["configmaps"]["total"])
+			_ = unstructured.SetNestedField(mirror.(*unstructured.Unstructured).Object, copies, "status", "copies")
+		}
+	},
+}
+
+// A Mirror copies a ConfigMap and follows its changes. The stores and the fake
+// client take the place of a manager.
+func Example() {
+	ctx, mirror := context.Background(), newMirror()
+	mirror.SetName("m")
+	mirror.SetNamespace("default")
+	mirror.SetUID("mirror")
+	source := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default", UID: "source"}, Data: map[string]string{"color": "red"},
+	}
+	api, stores := fake.NewClientBuilder().WithObjects(mirror, source).Build(), informer.NewStores()
+	controller, err := mirrors.New(mapcontroller.Dependencies{
+		Client: api, Live: api, Scheme: clientgoscheme.Scheme, Discovery: &fakediscovery.FakeDiscovery{Fake: &clienttesting.Fake{}},
+	}, mapcontroller.Options{Clock: clock.RealClock{}, Stores: stores})
+	if err != nil {
+		panic(err)
+	}
+	cached := func(kind client.Object) toolscache.Indexer {
+		byNamespace := toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc}
+		store := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, byNamespace)
+		stores.Add(kind, store)
+		return store
+	}
+	_ = cached(mirror).Add(mirror)
+	configMaps := cached(source)
+	queue := workqueue.NewTypedRateLimitingQueue[mapcontroller.Request](controller.Limiter())
+	reconcile := func() {
+		req, _ := queue.Get()
+		defer queue.Done(req)
+		if _, err := controller.Reconcile(ctx, req); err != nil {
+			panic(err)
+		}
+		target := &corev1.ConfigMap{}
+		if err := api.Get(ctx, client.ObjectKey{Namespace: "default", Name: "m-a"}, target); err != nil {
+			panic(err)
+		}
+		fmt.Println(req.MapKey, target.Name, target.Labels, target.Data)
+		_ = configMaps.Update(target)
+		controller.OutputEvents(0).Create(ctx, event.TypedCreateEvent[client.Object]{Object: target}, queue)
+	}
+
+	_ = configMaps.Add(source)
+	controller.InputEvents(0).Create(ctx, event.TypedCreateEvent[client.Object]{Object: source}, queue)
+	reconcile()
+
+	changed := source.DeepCopy()
+	changed.Data["color"] = "blue"
+	_ = configMaps.Update(changed)
+	controller.InputEvents(0).Update(ctx, event.TypedUpdateEvent[client.Object]{ObjectOld: source, ObjectNew: changed}, queue)
+	reconcile()
+
+	// Output:
+	// source m-a map[example.com/mirror:m example.com/source:source] map[color:red]
+	// source m-a map[example.com/mirror:m example.com/source:source] map[color:blue]
+}
