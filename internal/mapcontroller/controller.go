@@ -176,16 +176,24 @@ func (c *Controller) compiled(name types.NamespacedName, o client.Object) plan.P
 	return p
 }
 
-// forget drops everything that is remembered of a parent that is gone, but for
-// the state of its keys, which goes when the keys are reconciled.
-func (c *Controller) forget(parent types.NamespacedName) {
+// forget drops everything that is remembered of a parent, but for the state of
+// its keys, which is dropped when the keys are reconciled. It is called only where
+// the order of events is known: a pass that finds no parent may be late, and must
+// not drop the keys of a parent that was created again under the name.
+func (c *Controller) forget(parent client.Object) {
+	name := client.ObjectKeyFromObject(parent)
+	c.aggregator.Forget(name, parent.GetUID())
 	c.programs.mu.Lock()
-	delete(c.programs.known, parent)
+	delete(c.programs.known, name)
 	c.programs.mu.Unlock()
-	c.aggregator.Forget(parent)
-	c.writer.Forget(parent)
-	c.guard.Forget(parent)
+	c.guard.Forget(name)
+	c.parentDeleted(name)
+}
+
+// parentDeleted drops what a pass may have left behind after a parent was deleted.
+func (c *Controller) parentDeleted(name types.NamespacedName) {
+	c.writer.Forget(name)
 	if c.ParentDeleted != nil {
-		c.ParentDeleted(parent)
+		c.ParentDeleted(name)
 	}
 }

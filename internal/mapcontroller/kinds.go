@@ -68,6 +68,9 @@ func (k *kinds) explains(_ context.Context, err error) bool {
 		return false
 	}
 	missing, err := k.check()
+	if len(missing) > 0 {
+		k.suspectMissing() // somebody has to notice when the kind is back
+	}
 	return err == nil && len(missing) > 0
 }
 

@@ -131,7 +131,7 @@ func TestSpecsAreCompiledOnce(t *testing.T) {
 		t.Errorf("compiled %d times", compiled)
 	}
 	h.compiled(testKey.Parent, fixture.Parent())
-	h.forget(testKey.Parent)
+	h.forget(fixture.Parent())
 	h.reconcile(t)
 	if compiled != 3 {
 		t.Errorf("compiled %d times", compiled)

@@ -20,7 +20,7 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	parent, ok := c.parent(req.Parent)
 	if !ok {
 		c.attempts.ForgetKey(req)
-		c.forget(req.Parent)
+		c.parentDeleted(req.Parent)
 		return reconcile.Result{}, nil
 	}
 	if parent.Object.GetDeletionTimestamp() != nil {
@@ -35,13 +35,14 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	seen, held := c.observe(parent, req)
 	p := c.rules.Build(parent, req, seen)
 	outcome, delay, err := c.executor.Run(ctx, req, parent.Object, p, seen, held)
+	left := len(seen.Outputs) > 0
 	if parent.Invalid == nil && req.MapKey != "" {
-		c.report(parent.Object, req, p, outcome)
+		left = c.report(parent.Object, req, p, outcome)
 	}
 	if err != nil {
 		return reconcile.Result{Priority: &normalPriority}, err
 	}
-	if delay == execute.LongestDelay && !c.aggregator.Knows(req) {
+	if delay == execute.LongestDelay && !left {
 		return reconcile.Result{}, nil // nothing is left of this key
 	}
 	return reconcile.Result{RequeueAfter: delay, Priority: &normalPriority}, nil
@@ -66,15 +67,17 @@ func (c *Controller) observe(parent plan.Parent, req Request) (seen Observation,
 	return seen, held
 }
 
-// report passes on what became of a key, and keeps its status.
-func (c *Controller) report(parent client.Object, req Request, p plan.Plan, outcome execute.Outcome) {
+// report passes on what became of a key and keeps its status. It returns whether
+// there is anything left to keep.
+func (c *Controller) report(parent client.Object, req Request, p plan.Plan, outcome execute.Outcome) bool {
 	uid, key := parent.GetUID(), p.Key
 	if c.Report != nil {
 		key.Status = c.Report(parent, req.MapKey, c.aggregator.Previous(req, uid), key.Status, outcome)
 	}
 	if key.Empty() {
 		c.aggregator.Put(req, uid, nil)
-		return
+		return false
 	}
 	c.aggregator.Put(req, uid, &key)
+	return true
 }

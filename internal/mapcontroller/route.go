@@ -38,9 +38,7 @@ func (c *Controller) ParentEvents() EventHandler {
 				c.fanOut(q, e.ObjectNew)
 			}
 		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[client.Object], _ queue) {
-			c.forget(client.ObjectKeyFromObject(e.Object))
-		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[client.Object], _ queue) { c.forget(e.Object) },
 	}
 }
 

@@ -334,10 +334,13 @@ func TestParentDeletedIsCalled(t *testing.T) {
 		by     func(*harness) error
 		cached []client.Object
 		want   bool
+		// wantKeys is set if the keys stay known: a pass that finds no parent may be
+		// late, and the next parent of the name may be tracked already.
+		wantKeys bool
 	}{
 		"by the event":                   {by: event, want: true},
-		"by a key":                       {by: key, want: true},
-		"by a status":                    {by: status, want: true},
+		"by a key":                       {by: key, want: true, wantKeys: true},
+		"by a status":                    {by: status, want: true, wantKeys: true},
 		"not by a key of a parent":       {by: key, cached: []client.Object{fixture.Parent()}},
 		"not by the status of a parent":  {by: status, cached: []client.Object{fixture.Parent()}},
 		"by the status of a deleted one": {by: status, cached: []client.Object{deletingParent()}, want: true},
@@ -351,8 +354,8 @@ func TestParentDeletedIsCalled(t *testing.T) {
 			if err := test.by(h); err != nil || called != test.want {
 				t.Errorf("called: %v, want %v; error %v", called, test.want, err)
 			}
-			if test.want && h.aggregator.Knows(testKey) {
-				t.Error("its keys are still known")
+			if knows := h.aggregator.Knows(testKey); test.want && knows != test.wantKeys {
+				t.Errorf("its keys are known: %v, want %v", knows, test.wantKeys)
 			}
 		})
 	}

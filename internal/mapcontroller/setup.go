@@ -50,7 +50,7 @@ func (c MapController) SetupWithManager(mgr manager.Manager, o Options) error {
 	if ctl.executor.Create, err = execute.NewCreate(mgr, ctl.rules, ctl.Name); err != nil {
 		return err
 	}
-	w := &watcher{Controller: ctl, mgr: mgr, log: mgr.GetLogger().WithValues("controller", ctl.Name), ready: make(chan struct{})}
+	w := &watcher{Controller: ctl, mgr: mgr, log: mgr.GetLogger().WithValues("controller", ctl.Name), ready: make(chan struct{}), failed: make(chan error)}
 	return errors.Join(ctl.setupStatus(mgr), w.setupKeys(), w.setupReleases(), mgr.Add(everyManager(w.watchKinds)))
 }
 
@@ -76,7 +76,7 @@ func (c *Controller) StatusReconciler() reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		parent, ok := c.parent(req.NamespacedName)
 		if !ok {
-			c.forget(req.NamespacedName)
+			c.parentDeleted(req.NamespacedName)
 			return reconcile.Result{}, nil
 		}
 		var err error
@@ -87,7 +87,7 @@ func (c *Controller) StatusReconciler() reconcile.Reconciler {
 		}
 		if parent.Object.GetDeletionTimestamp() != nil {
 			// It may stay for long, and has no status or metrics any more.
-			c.forget(req.NamespacedName)
+			c.forget(parent.Object)
 			return reconcile.Result{}, err
 		}
 		result, statusErr := c.writer.Write(ctx, parent)
@@ -112,12 +112,14 @@ func (c *Controller) ReleaseSource(ctx context.Context, q workqueue.TypedRateLim
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}
+	// The queue first: an event between the scan and the queue would be lost.
+	err := c.released.start(ctx, q)
 	for _, out := range c.Outputs {
 		for _, namespace := range namespaces {
 			q.Add(execute.Release{Kind: c.rules.KindOf(out.Object), Name: types.NamespacedName{Namespace: namespace}})
 		}
 	}
-	return c.released.start(ctx, q)
+	return err
 }
 
 // everyManager runs whether or not this manager leads, so that one that takes
@@ -138,6 +140,9 @@ type watcher struct {
 	log logr.Logger
 	// ready is closed when all kinds are installed and their informers started.
 	ready chan struct{}
+	// failed receives the error of a source that did not start, which ends the
+	// manager: it would run on without the events of a kind.
+	failed chan error
 	// keys is the queue of keys, once its controller has started.
 	keys lateQueue[Request]
 }
@@ -185,7 +190,7 @@ func whenReady[T comparable](w *watcher, s source.TypedSource[T]) source.TypedSo
 				return
 			}
 			if err := s.Start(ctx, q); err != nil {
-				w.log.Error(err, "Failed to start a source")
+				w.failed <- err
 			}
 		}()
 		return nil
@@ -214,12 +219,15 @@ func (w *watcher) watchKinds(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
+		case err := <-w.failed:
+			return fmt.Errorf("start a source: %w", err)
 		case <-w.kinds.suspect:
 		}
-		if missing, err := w.kinds.check(); err == nil && len(missing) == 0 {
+		missing, err := w.kinds.check()
+		w.wakeParents()
+		if err == nil && len(missing) == 0 {
 			continue
 		}
-		w.wakeParents()
 		if !w.kinds.wait(ctx, w.KindsInterval, w.log, w.wakeParents) {
 			return nil
 		}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -44,7 +45,7 @@ type attempt struct {
 	retry backoff
 	// objects back off deletes and ownership changes, each by itself: one that is
 	// denied for good must not hold up the others.
-	objects map[types.UID]backoff
+	objects map[types.UID]failure
 	// expected are writes that the cache does not show yet.
 	expected map[expectation]time.Time
 	turn     turn
@@ -107,7 +108,12 @@ func (a *Attempts) ForgetKey(req plan.Request) {
 // under its lock, and more than once for a pass.
 func (a *Attempts) When(req plan.Request) time.Duration {
 	delay := firstRetry
-	a.read(req, func(s *attempt) { delay = s.due.Sub(a.clock.Now()) })
+	a.read(req, func(s *attempt) {
+		// A time that is long past is that of an earlier pass: this one panicked.
+		if due := s.due.Sub(a.clock.Now()); due > -firstRetry {
+			delay = due
+		}
+	})
 	return bounded(delay)
 }
 
@@ -187,12 +193,23 @@ func (a *Attempts) holds(req plan.Request, uid types.UID) (held bool) {
 	return held
 }
 
-func (a *Attempts) objectFailed(req plan.Request, uid types.UID) {
+// lastError returns the error of the last attempt to write an object, if a user
+// should know it: what has changed or is gone is nobody's failure.
+func (a *Attempts) lastError(req plan.Request, uid types.UID) (err error) {
+	a.read(req, func(s *attempt) { err = s.objects[uid].err })
+	return err
+}
+
+// objectFailed backs off the writes of an object.
+func (a *Attempts) objectFailed(req plan.Request, uid types.UID, err error) {
+	if expected(err) || apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		err = nil
+	}
 	a.change(req, func(s *attempt) {
 		if s.objects == nil {
-			s.objects = map[types.UID]backoff{}
+			s.objects = map[types.UID]failure{}
 		}
-		s.objects[uid] = s.objects[uid].fail(a.clock.Now())
+		s.objects[uid] = failure{backoff: s.objects[uid].fail(a.clock.Now()), err: err}
 	})
 }
 
@@ -201,6 +218,12 @@ func (a *Attempts) objectDone(req plan.Request, uid types.UID) {
 		return
 	}
 	a.change(req, func(s *attempt) { delete(s.objects, uid) })
+}
+
+// failure is a write that failed.
+type failure struct {
+	backoff
+	err error
 }
 
 // backoff is when to try again what failed, and how often it did.

@@ -4,6 +4,7 @@
 package execute
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -79,11 +80,12 @@ func TestWhenIsBounded(t *testing.T) {
 		after time.Duration
 		want  time.Duration
 	}{
-		"as it was":               {0, firstRetry},
-		"later":                   {firstRetry / 4, 3 * firstRetry / 4},
-		"when it is due":          {firstRetry, time.Millisecond},
-		"long after":              {time.Hour, time.Millisecond},
-		"after the clock was set": {-24 * time.Hour, LongestDelay},
+		"as it was":                           {0, firstRetry},
+		"later":                               {firstRetry / 4, 3 * firstRetry / 4},
+		"when it is due":                      {firstRetry, time.Millisecond},
+		"soon after":                          {firstRetry + time.Second/2, time.Millisecond},
+		"long after, as when a pass panicked": {time.Hour, firstRetry},
+		"after the clock was set":             {-24 * time.Hour, LongestDelay},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, clock := newAttempts(0)
@@ -142,19 +144,19 @@ func TestStateDisappears(t *testing.T) {
 		"a pass that succeeds":          {do: func(a *Attempts) { a.finish(key, pass{}) }},
 		"a pass that fails":             {do: func(a *Attempts) { a.finish(key, pass{failed: true}) }, want: 1},
 		"a failure, and then a success": {do: func(a *Attempts) { a.finish(key, pass{failed: true}); a.finish(key, pass{}) }},
-		"a failed delete":               {do: func(a *Attempts) { a.objectFailed(key, held) }, want: 1},
-		"a failed delete that is made":  {do: func(a *Attempts) { a.objectFailed(key, held); a.objectDone(key, held) }},
+		"a failed delete":               {do: func(a *Attempts) { a.objectFailed(key, held, errors.New("denied")) }, want: 1},
+		"a failed delete that is made":  {do: func(a *Attempts) { a.objectFailed(key, held, errors.New("denied")); a.objectDone(key, held) }},
 		"a failed delete that is wanted": {do: func(a *Attempts) {
-			a.objectFailed(key, held)
+			a.objectFailed(key, held, errors.New("denied"))
 			a.finish(key, pass{wanted: map[types.UID]bool{held: true}})
 		}, want: 1},
-		"a failed delete no longer wanted": {do: func(a *Attempts) { a.objectFailed(key, held); a.finish(key, pass{}) }},
+		"a failed delete no longer wanted": {do: func(a *Attempts) { a.objectFailed(key, held, errors.New("denied")); a.finish(key, pass{}) }},
 		"a turn":                           {do: func(a *Attempts) { a.take(key, 2); a.finish(key, pass{deletes: true}) }, want: 1},
 		"a turn without deletes":           {do: func(a *Attempts) { a.take(key, 2); a.finish(key, pass{}) }},
 		"an expectation that is met":       {do: func(a *Attempts) { a.expect(key, expectation{}); a.met(key, expectation{}) }},
 		"a parent that is gone": {do: func(a *Attempts) {
 			a.finish(key, pass{failed: true})
-			a.objectFailed(key, held)
+			a.objectFailed(key, held, errors.New("denied"))
 			a.take(key, 2)
 			a.expect(key, expectation{})
 			a.ForgetKey(key)

@@ -24,7 +24,13 @@ func (r *run) deleteAll(ctx context.Context) {
 	}
 	due := r.plan.Delete
 	if r.Attempts.known(r.req) {
-		due = slices.DeleteFunc(slices.Clone(due), func(d plan.Removal) bool { return r.Attempts.holds(r.req, d.Object.GetUID()) })
+		due = slices.DeleteFunc(slices.Clone(due), func(d plan.Removal) bool {
+			held := r.Attempts.holds(r.req, d.Object.GetUID())
+			if held {
+				r.stillFails(VerbDelete, d.Object)
+			}
+			return held
+		})
 	}
 	r.due = len(due) > 0
 	n := 0
@@ -39,7 +45,7 @@ func (r *run) deleteAll(ctx context.Context) {
 	if err != nil {
 		// All of them wait for the retry: events before it must not repeat the reads.
 		for _, d := range due {
-			r.Attempts.objectFailed(r.req, d.Object.GetUID())
+			r.Attempts.objectFailed(r.req, d.Object.GetUID(), guard.ErrChanged)
 		}
 	}
 	switch {

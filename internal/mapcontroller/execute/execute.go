@@ -68,6 +68,9 @@ type Failure struct {
 	Verb   Verb
 	Object client.Object
 	Err    error
+	// Held is set if the write was not tried in this pass, because it failed before
+	// and its backoff has not expired. Err is that of the last attempt.
+	Held bool
 }
 
 // run is one plan being carried out. A write that fails stops no other.
@@ -120,6 +123,9 @@ func (e *Executor) Run(
 	for _, o := range p.Release {
 		r.object(VerbRelease, o, func() error { return r.removeOwner(ctx, o, parent.GetUID()) })
 	}
+	for _, o := range held {
+		r.stillFails(VerbAdopt, o)
+	}
 	r.adoptAll(ctx)
 	r.deleteAll(ctx)
 	return r.outcome, r.finish(held), r.err()
@@ -152,7 +158,9 @@ func (r *run) err() error {
 		errs = append(errs, r.retry)
 	}
 	for _, f := range r.outcome.Failed {
-		errs = append(errs, fmt.Errorf("%s %s: %w", f.Verb, f.Object.GetName(), f.Err))
+		if !f.Held {
+			errs = append(errs, fmt.Errorf("%s %s: %w", f.Verb, f.Object.GetName(), f.Err))
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -179,14 +187,24 @@ func (r *run) result(verb Verb, o client.Object, err error) {
 // object makes a write that backs off by itself, unless it is backing off.
 func (r *run) object(verb Verb, o client.Object, write func() error) {
 	if r.Attempts.holds(r.req, o.GetUID()) {
+		r.stillFails(verb, o)
 		return
 	}
-	failures := len(r.outcome.Failed)
-	r.result(verb, o, client.IgnoreNotFound(write()))
-	if len(r.outcome.Failed) > failures {
-		r.Attempts.objectFailed(r.req, o.GetUID())
-	} else {
+	err := write()
+	if err == nil {
 		r.Attempts.objectDone(r.req, o.GetUID())
+		return
+	}
+	// Also where the object has changed or is gone: a cache that lags must not cost
+	// requests and turns until it catches up.
+	r.Attempts.objectFailed(r.req, o.GetUID(), err)
+	r.result(verb, o, client.IgnoreNotFound(err))
+}
+
+// stillFails reports a write that failed before and is not due again.
+func (r *run) stillFails(verb Verb, o client.Object) {
+	if err := r.Attempts.lastError(r.req, o.GetUID()); err != nil {
+		r.outcome.Failed = append(r.outcome.Failed, Failure{Verb: verb, Object: o, Err: err, Held: true})
 	}
 }
 

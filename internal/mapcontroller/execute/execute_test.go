@@ -44,7 +44,7 @@ func TestRunSortsErrors(t *testing.T) {
 		"create of a kind that is not mapped":     {verb: "create", err: &meta.NoKindMatchError{}, wantFailed: []string{"create in"}, wantErr: true, wantDelay: firstRetry, wantMissing: 1},
 		"delete denied":                           {verb: "delete", err: forbidden, wantFailed: []string{"delete old"}, wantErr: true, wantDelay: firstRetry},
 		"delete conflicts":                        {verb: "delete", err: apierrors.NewConflict(pods, "old", nil), wantDelay: firstRetry},
-		"delete of what is gone":                  {verb: "delete", err: apierrors.NewNotFound(pods, "old"), wantDelay: LongestDelay},
+		"delete of what is gone":                  {verb: "delete", err: apierrors.NewNotFound(pods, "old"), wantDelay: firstRetry},
 		"live read of the confirmation not there": {verb: "get", err: apierrors.NewServiceUnavailable("test"), wantErr: true, wantDelay: firstRetry},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,8 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/guard"
 )
 
 // adoptAll asks the API server before every adoption whether the parent may
@@ -34,7 +32,8 @@ func (r *run) adoptAll(ctx context.Context) {
 		})
 	}
 	if len(adopted) > 0 {
-		if err := r.Guard.MayAdopt(ctx, name, uid); errors.Is(err, guard.ErrAdoptionRefused) {
+		// Without an owner they are safe, also if the read failed.
+		if err := r.Guard.MayAdopt(ctx, name, uid); err != nil {
 			for _, o := range adopted {
 				r.object(VerbAdopt, o, func() error { return errors.Join(err, client.IgnoreNotFound(r.removeOwner(ctx, o, uid))) })
 			}
@@ -54,7 +53,8 @@ func (r *run) failed(verb Verb) bool {
 // addOwner makes the parent the controller of an orphan.
 func (r *run) addOwner(ctx context.Context, o client.Object) (client.Object, error) {
 	owned := o.DeepCopyObject().(client.Object)
-	owned.SetOwnerReferences(append(owned.GetOwnerReferences(), *metav1.NewControllerRef(r.parent, r.Rules.ParentKind)))
+	others := slices.DeleteFunc(owned.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == r.parent.GetUID() })
+	owned.SetOwnerReferences(append(others, *metav1.NewControllerRef(r.parent, r.Rules.ParentKind)))
 	return owned, r.patch(ctx, o, owned)
 }
 

@@ -85,11 +85,15 @@ func (r Releaser) ReleaseOf(o client.Object) Release {
 	return Release{Kind: r.Rules.KindOf(o), Name: client.ObjectKeyFromObject(o)}
 }
 
+// releaseRounds bounds the attempts to find no output with the parent's reference:
+// something else may put it back.
+const releaseRounds = 5
+
 // ReleaseAll removes a parent's reference from all of its outputs, until a live
 // list finds none: a key may have been reconciled meanwhile. A kind that is not
 // installed has no objects; missing says which are.
 func (e *Executor) ReleaseAll(ctx context.Context, parent client.Object, missing func(context.Context, error) bool) error {
-	for {
+	for range releaseRounds {
 		var owned []client.Object
 		for _, out := range e.Rules.Outputs {
 			err := guard.EachMetadata(ctx, e.Guard.Live, e.Rules.KindOf(out.Object), func(o client.Object) error {
@@ -109,6 +113,7 @@ func (e *Executor) ReleaseAll(ctx context.Context, parent client.Object, missing
 			return err
 		}
 	}
+	return errors.New("outputs that were released have the parent's reference again")
 }
 
 func (e *Executor) releaseEach(ctx context.Context, owned []client.Object, owner types.UID) error {

@@ -200,9 +200,9 @@ func (g *Guard) searchInputs(ctx context.Context, req plan.Request) ([]client.Ob
 func (g *Guard) liveOutputs(ctx context.Context, parent client.Object, outputs, evidence []client.Object) ([]client.Object, error) {
 	result := slices.Clone(outputs)
 	for _, e := range evidence {
-		i := slices.Index(result, e)
+		i := slices.IndexFunc(result, func(o client.Object) bool { return g.Rules.IDOf(o) == g.Rules.IDOf(e) })
 		if i < 0 {
-			continue
+			return nil, ErrChanged
 		}
 		live := plan.EmptyLike(e)
 		err := g.Live.Get(ctx, client.ObjectKeyFromObject(e), live)

@@ -41,11 +41,22 @@ func (r *Rules) Build(parent Parent, req Request, seen Observation) Plan {
 		Counts:     r.counts(seen.Selected, claims.Owned),
 		Status:     d.Status,
 	}
+	var ensured []client.Object
 	for _, want := range d.Ensure {
-		p.Err = errors.Join(p.Err, r.ensure(&p, parent.Object, req, seen, want))
+		finished, err := r.ensure(&p, parent.Object, req, seen, want)
+		if finished != nil {
+			ensured = append(ensured, finished)
+		}
+		p.Err = errors.Join(p.Err, err)
 	}
 	for _, removal := range d.Delete {
-		p.Err = errors.Join(p.Err, r.remove(&p, seen.Outputs, d.Ensure, removal))
+		p.Err = errors.Join(p.Err, r.remove(&p, seen.Outputs, ensured, removal))
+	}
+	for _, e := range d.Evidence {
+		if r.find(seen.Outputs, e) == nil {
+			p.Err = errors.Join(p.Err, fmt.Errorf("%s is evidence, and was not observed", e.GetName()))
+			p.Delete = nil
+		}
 	}
 	if len(p.Adopt) > 0 && len(p.Delete) > 0 {
 		p.Delete, p.Withheld = nil, true
@@ -67,19 +78,20 @@ func decide(program *Program, seen Observation) Decision {
 	return d
 }
 
-func (r *Rules) ensure(p *Plan, parent client.Object, req Request, seen Observation, want client.Object) error {
+// ensure returns the desired output as it is written.
+func (r *Rules) ensure(p *Plan, parent client.Object, req Request, seen Observation, want client.Object) (client.Object, error) {
 	kind, err := r.OutputKind(want)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	finished, err := r.finish(parent, req, want)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	have := r.find(seen.Outputs, finished)
 	switch {
 	case have == nil && len(seen.Selected) == 0:
-		return fmt.Errorf("the tombstone of map key %s would create %s", req.MapKey, want.GetName())
+		return finished, fmt.Errorf("the tombstone of map key %s would create %s", req.MapKey, want.GetName())
 	case have == nil:
 		p.Create = append(p.Create, finished)
 	case have == want || have.GetDeletionTimestamp() != nil:
@@ -88,10 +100,11 @@ func (r *Rules) ensure(p *Plan, parent client.Object, req Request, seen Observat
 		if kind.Update(changed, finished); !equality.Semantic.DeepEqual(have, changed) {
 			p.Update = append(p.Update, Update{Observed: have, Changed: changed})
 		}
-	case Differs(have, want):
-		return fmt.Errorf("%s: %w", want.GetName(), ErrDiffers)
+	case kind.Covers != nil && kind.Covers(want, have):
+	case kind.Covers != nil || Differs(have, want):
+		return finished, fmt.Errorf("%s: %w", want.GetName(), ErrDiffers)
 	}
-	return nil
+	return finished, nil
 }
 
 // Differs returns whether an existing output lacks something of a desired one.

@@ -5,6 +5,7 @@ package status
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -79,28 +80,37 @@ func (a *Aggregator) Previous(req plan.Request, uid types.UID) any {
 // Put sets the status of a key; nil removes the key. It does nothing for a parent
 // that is not tracked: tracking it will reconcile all its keys.
 func (a *Aggregator) Put(req plan.Request, uid types.UID, s *plan.KeyStatus) {
-	a.mu.Lock()
-	k := a.keys(req.Parent, uid)
-	known := k != nil
-	switch {
-	case k == nil:
-	case s == nil:
-		_, known = k.byID[req.MapKey]
-		delete(k.byID, req.MapKey)
-	default:
-		k.byID[req.MapKey] = s
-	}
-	a.mu.Unlock()
-	if known {
+	if a.put(req, uid, s) {
 		a.Changed(req.Parent)
 	}
 }
 
-// Forget drops a parent that is gone.
-func (a *Aggregator) Forget(parent types.NamespacedName) {
+// put returns whether anything changed: a status is computed over all keys, and
+// most passes change nothing.
+func (a *Aggregator) put(req plan.Request, uid types.UID, s *plan.KeyStatus) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.parents, parent)
+	k := a.keys(req.Parent, uid)
+	if k == nil {
+		return false
+	}
+	before, known := k.byID[req.MapKey]
+	if s == nil {
+		delete(k.byID, req.MapKey)
+		return known
+	}
+	k.byID[req.MapKey] = s
+	return !known || before.Generation != s.Generation || !slices.Equal(before.Counts, s.Counts) ||
+		!reflect.DeepEqual(before.Status, s.Status)
+}
+
+// Forget drops a parent that is deleted.
+func (a *Aggregator) Forget(parent types.NamespacedName, uid types.UID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.keys(parent, uid) != nil {
+		delete(a.parents, parent)
+	}
 }
 
 // Knows returns whether a parent has a key: whether it had an input or outputs

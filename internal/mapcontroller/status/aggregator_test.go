@@ -99,7 +99,15 @@ func TestAggregatorTellsParentsApart(t *testing.T) {
 		"tracked":                        {do: func(a *Aggregator) { a.Track(parent, "new", []string{"a"}) }, wantOK: true, wantKnown: []string{"a"}, wantChanges: 1},
 		"tracked under another UID":      {do: func(a *Aggregator) { a.Track(parent, "old", nil) }, wantChanges: 1},
 		"removing an unknown key":        {do: func(a *Aggregator) { a.Track(parent, "new", nil); a.Put(request("a"), "new", nil) }, wantOK: true, wantChanges: 1},
-		"deleted while a key reconciles": {do: func(a *Aggregator) { a.Track(parent, "new", nil); a.Forget(parent); put(a, "b", "new", 1) }, wantChanges: 1},
+		"deleted while a key reconciles": {do: func(a *Aggregator) { a.Track(parent, "new", nil); a.Forget(parent, "new"); put(a, "b", "new", 1) }, wantChanges: 1},
+		// A pass that found no parent may be late.
+		"created again, and then the earlier one forgotten": {
+			do: func(a *Aggregator) {
+				a.Track(parent, "new", []string{"b"})
+				a.Forget(parent, "old")
+			},
+			wantOK: true, wantKnown: []string{"b"}, wantChanges: 1,
+		},
 		"created again": {
 			do: func(a *Aggregator) {
 				a.Track(parent, "old", []string{"a"})
@@ -110,7 +118,7 @@ func TestAggregatorTellsParentsApart(t *testing.T) {
 		"created again while a key reconciles": {
 			do: func(a *Aggregator) {
 				a.Track(parent, "old", []string{"a"})
-				a.Forget(parent)
+				a.Forget(parent, "old")
 				a.Track(parent, "new", []string{"b"})
 				put(a, "b", "new", 2)
 				put(a, "a", "old", 1)

@@ -170,7 +170,7 @@ func TestSummary(t *testing.T) {
 		wantMissing []string
 		wantKeys    []any
 	}{
-		"keys that are not tracked yet": {change: func(h *harness) { h.Aggregator.Forget(parent) }, wantNone: true},
+		"keys that are not tracked yet": {change: func(h *harness) { h.Aggregator.Forget(parent, "p-uid") }, wantNone: true},
 		"no keys":                       {wantTotals: true},
 		"keys": {wantTotals: true, wantKeys: []any{"a"}, change: func(h *harness) {
 			h.Aggregator.Put(request("a"), "p-uid", &plan.KeyStatus{Generation: 1, Status: "a"})
