@@ -19,8 +19,8 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
-// pagedSource answers lists of PVCs in the pages that are asked for, and keeps
-// what it was asked.
+// pagedSource answers lists of PVCs in the requested pages, and records the
+// requests.
 type pagedSource struct {
 	total int
 	// expires is the page (from 1) that etcd has compacted away; 0 is none.
@@ -66,8 +66,8 @@ func (s *pagedSource) Watch(o metav1.ListOptions) (watch.Interface, error) {
 	return s.WatchWithContext(context.Background(), o)
 }
 
-// replaceWithout takes the finalizers off in a copy, as a transform may that
-// packs what it is given.
+// replaceWithout removes the finalizers in a copy, as a transform may that packs
+// its objects.
 func replaceWithout(o any) (any, error) {
 	claim := o.(*corev1.PersistentVolumeClaim).DeepCopy()
 	claim.Finalizers = nil
@@ -85,7 +85,7 @@ func TestInformersAreFilledPageByPage(t *testing.T) {
 		{name: "nothing", total: 0, limits: []int64{500}},
 		{name: "one page", total: 500, limits: []int64{500}},
 		{name: "three pages", total: 1001, limits: []int64{500, 500, 500}},
-		{name: "compacted meanwhile: from the first page on", total: 1001, expires: 2, limits: []int64{500, 500, 500, 500, 500}},
+		{name: "starts again if the pages were compacted", total: 1001, expires: 2, limits: []int64{500, 500, 500, 500, 500}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -128,7 +128,7 @@ func TestInformersAreFilledPageByPage(t *testing.T) {
 	}
 }
 
-func TestOnlyOnePageIsHeldAsItCame(t *testing.T) {
+func TestOnlyOnePageIsHeldUnstripped(t *testing.T) {
 	source := &pagedSource{total: 1200}
 	events := []string{}
 	p := &pages{source: recording{source, &events}, transform: func(o any) (any, error) {
@@ -145,7 +145,7 @@ func TestOnlyOnePageIsHeldAsItCame(t *testing.T) {
 			held--
 		default:
 			if held != 0 {
-				t.Fatalf("the next page was asked for with %d objects still as they came", held)
+				t.Fatalf("the next page was requested with %d objects not stripped", held)
 			}
 			held, _ = strconv.Atoi(e)
 		}
@@ -155,7 +155,7 @@ func TestOnlyOnePageIsHeldAsItCame(t *testing.T) {
 	}
 }
 
-// recording writes down how many objects each page has.
+// recording records how many objects each page has.
 type recording struct {
 	*pagedSource
 	events *[]string

@@ -1,0 +1,127 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mapcontroller
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	fakediscovery "k8s.io/client-go/discovery/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
+)
+
+func installed(version string, kinds ...string) *metav1.APIResourceList {
+	l := &metav1.APIResourceList{GroupVersion: version}
+	for _, k := range kinds {
+		l.APIResources = append(l.APIResources, metav1.APIResource{Kind: k})
+	}
+	return l
+}
+
+func newTestKinds(f *clienttesting.Fake, needed ...schema.GroupVersionKind) *kinds {
+	k := newKinds(&fakediscovery.FakeDiscovery{Fake: f}, &plan.Rules{})
+	k.needed = needed
+	return k
+}
+
+// Contract: STAT-6.
+func TestKindsAreMissing(t *testing.T) {
+	v1 := installed("v1", "Secret", "Pod")
+	secret, pod := schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+	widget := schema.GroupVersionKind{Group: "x.test", Version: "v1", Kind: "Widget"}
+	for name, test := range map[string]struct {
+		installed []*metav1.APIResourceList
+		needed    []schema.GroupVersionKind
+		fail      error
+		want      []string
+		wantAsked int
+	}{
+		"all installed":                     {installed: []*metav1.APIResourceList{v1}, needed: []schema.GroupVersionKind{secret, pod}, wantAsked: 1},
+		"a group is not":                    {installed: []*metav1.APIResourceList{v1}, needed: []schema.GroupVersionKind{secret, widget}, want: []string{"Widget.v1.x.test"}, wantAsked: 2},
+		"a group is, the kind is not":       {installed: []*metav1.APIResourceList{v1, installed("x.test/v1", "Gadget")}, needed: []schema.GroupVersionKind{widget}, want: []string{"Widget.v1.x.test"}, wantAsked: 1},
+		"installed in another version":      {installed: []*metav1.APIResourceList{installed("x.test/v2", "Widget")}, needed: []schema.GroupVersionKind{widget}, want: []string{"Widget.v1.x.test"}, wantAsked: 1},
+		"the API server does not answer it": {needed: []schema.GroupVersionKind{secret}, fail: errors.New("unavailable"), wantAsked: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &clienttesting.Fake{Resources: test.installed}
+			if test.fail != nil {
+				f.AddReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, test.fail })
+			}
+			k := newTestKinds(f, test.needed...)
+			got, err := k.check()
+			if !errors.Is(err, test.fail) || !slices.Equal(got, test.want) || !slices.Equal(k.missing(), test.want) {
+				t.Errorf("got %v, %v, want %v, %v", got, err, test.want, test.fail)
+			}
+			if asked := len(f.Actions()); asked != test.wantAsked {
+				t.Errorf("asked %d times, want %d", asked, test.wantAsked)
+			}
+			// A 404 means that a kind is missing only if discovery says so.
+			notFound := apierrors.NewNotFound(schema.GroupResource{}, "a")
+			if got := k.explains(t.Context(), notFound); got != (test.want != nil) {
+				t.Errorf("explains a 404: %v", got)
+			}
+			if got := k.explains(t.Context(), &meta.NoKindMatchError{}); got != (test.want != nil) {
+				t.Errorf("explains a missing mapping: %v", got)
+			}
+			if k.explains(t.Context(), errors.New("unavailable")) {
+				t.Error("explains every error")
+			}
+		})
+	}
+}
+
+// The API server that does not answer is asked again sooner than for a kind that
+// is not installed.
+func TestKindsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, start := &clienttesting.Fake{}, time.Now()
+		f.AddReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+			switch after := time.Since(start); {
+			case after < 2*discoveryRetry:
+				return true, nil, errors.New("unavailable")
+			case after > 3*time.Minute:
+				f.Resources = []*metav1.APIResourceList{installed("v1", "Secret")}
+			}
+			return false, nil, nil
+		})
+		k := newTestKinds(f, schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
+		changes := 0
+		if !k.wait(t.Context(), time.Minute, logr.Discard(), func() { changes++ }) {
+			t.Error("the wait was given up")
+		}
+		// The reactor of the last call sets what the next one finds.
+		if took := time.Since(start); took < 3*time.Minute || took > 5*time.Minute || changes != 1 || len(f.Actions()) > 7 {
+			t.Errorf("took %s, %d changes, asked %d times", took, changes, len(f.Actions()))
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		f.Resources = nil
+		if newTestKinds(&clienttesting.Fake{}, k.needed...).wait(ctx, time.Minute, logr.Discard(), func() {}) {
+			t.Error("waited for nothing")
+		}
+	})
+}
+
+// A suspicion never blocks a worker, and many are one.
+func TestSuspectMissing(t *testing.T) {
+	h := newHarness(t, nil, nil)
+	for range 3 {
+		h.kinds.suspectMissing()
+	}
+	if len(h.kinds.suspect) != 1 || len(h.kinds.needed) != 2 || h.kinds.needed[1].Kind != "Pod" {
+		t.Errorf("%d suspicions of %v", len(h.kinds.suspect), h.kinds.needed)
+	}
+}

@@ -1,0 +1,245 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mapcontroller
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
+)
+
+// The outputs of a parent that is being deleted, or is invalid, are left alone.
+func TestReconcileLeavesOutputsAlone(t *testing.T) {
+	for name, test := range map[string]struct {
+		parent  *appsv1.Deployment
+		invalid error
+		want    []string
+	}{
+		"not of a valid parent":         {parent: fixture.Parent(), want: []string{"in"}},
+		"of one that is being deleted":  {parent: deletingParent(), want: []string{"old"}},
+		"of one whose spec is invalid":  {parent: fixture.Parent(), invalid: errors.New("invalid"), want: []string{"old"}},
+		"of one that is not in a cache": {want: []string{"old"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cached := []client.Object{fixture.Input(), fixture.Output("old")}
+			stored := append(slices.Clone(cached), fixture.Parent()) // the API server would not refuse
+			if test.parent != nil {
+				cached = append(cached, test.parent)
+			}
+			h := newHarness(t, cached, stored)
+			h.invalid = test.invalid
+			h.reconcile(t)
+			if got := h.api.Pods(t); !slices.Equal(got, test.want) {
+				t.Errorf("left %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+// A user who empties the map key releases the output.
+func TestReconcileReleasesOutputsWithAnEmptiedKey(t *testing.T) {
+	for name, invalid := range map[string]error{"valid spec": nil, "invalid spec": errors.New("invalid")} {
+		t.Run(name, func(t *testing.T) {
+			all := []client.Object{fixture.Output("out", fixture.Label(fixture.Tags.MapKey, "")), fixture.Parent()}
+			h := newHarness(t, all, all)
+			h.invalid = invalid
+			result, err := h.Reconcile(t.Context(), Request{Parent: testKey.Parent})
+			if err != nil || result.RequeueAfter != 0 || len(h.api.Pod(t, "out").OwnerReferences) != 0 {
+				t.Errorf("requeued after %s, owners %v, error %v", result.RequeueAfter, h.api.Pod(t, "out").OwnerReferences, err)
+			}
+		})
+	}
+}
+
+// A key is not reconciled until the cache shows what was last written for it. If
+// it never does, the name keeps a second output from being created.
+func TestReconcileWaitsForTheCache(t *testing.T) {
+	all := []client.Object{fixture.Parent(), fixture.Input()}
+	h := newHarness(t, all, all)
+	h.aggregator.Track(testKey.Parent, "p-uid", nil)
+	const timeout = 10 * time.Second
+	for _, step := range []struct {
+		after       time.Duration
+		want        time.Duration
+		wantCreates int
+	}{
+		{0, execute.LongestDelay, 1},
+		{time.Second, timeout - time.Second, 1},
+		{timeout, execute.LongestDelay, 2},
+		{timeout, execute.LongestDelay, 3}, // the name is taken by our own: nothing is expected
+	} {
+		h.clock.SetTime(fixture.Now.Add(step.after))
+		if got := h.reconcile(t); got != step.want || h.api.Count("create") != step.wantCreates {
+			t.Errorf("after %s: %s, %d creates; want %+v", step.after, got, h.api.Count("create"), step)
+		}
+	}
+	if got := h.api.Pods(t); !slices.Equal(got, []string{"in"}) {
+		t.Errorf("left %v", got)
+	}
+}
+
+func TestReconcileForgetsTheKeysOfADeletedParent(t *testing.T) {
+	for name, cached := range map[string][]client.Object{"gone": nil, "being deleted": {deletingParent()}} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, []client.Object{fixture.Parent(), fixture.Input()}, nil)
+			h.reconcile(t)
+			if h.attempts.Len() != 1 {
+				t.Fatalf("%d keys have state", h.attempts.Len())
+			}
+			after := newHarness(t, cached, nil)
+			after.Controller.attempts = h.attempts
+			after.reconcile(t)
+			if h.attempts.Len() != 0 {
+				t.Error("the key has state")
+			}
+		})
+	}
+}
+
+// A key without inputs and outputs is not requeued, and not known any more.
+func TestReconcileEndsWithTheKey(t *testing.T) {
+	h := newHarness(t, []client.Object{fixture.Parent()}, nil)
+	h.aggregator.Track(testKey.Parent, "p-uid", []string{testKey.MapKey})
+	if got := h.reconcile(t); got != 0 || h.aggregator.Knows(testKey) {
+		t.Errorf("requeued after %s, known: %v", got, h.aggregator.Knows(testKey))
+	}
+}
+
+func TestReconcileReports(t *testing.T) {
+	all := []client.Object{fixture.Parent(), fixture.Input()}
+	type report struct{ previous, decided any }
+	var reports []report
+	var outcome Outcome
+	h := newHarness(t, all, all, func(c *MapController, _ *Options) {
+		c.Report = func(_ client.Object, mapKey string, previous, decided any, o Outcome) any {
+			reports = append(reports, report{previous, decided})
+			outcome = o
+			return mapKey + "'s status"
+		}
+	})
+	decide := h.program.Map
+	h.program.Map = func(seen Observation) Decision {
+		d := decide(seen)
+		d.Status = "decided"
+		return d
+	}
+	h.aggregator.Track(testKey.Parent, "p-uid", nil)
+	h.reconcile(t)
+	if len(outcome.Created) != 1 {
+		t.Errorf("outcome %+v", outcome)
+	}
+	h.clock.SetTime(fixture.Now.Add(time.Minute))
+	h.reconcile(t)
+	if want := []report{{nil, "decided"}, {"in-uid's status", "decided"}}; !slices.Equal(reports, want) {
+		t.Errorf("got %v, want %v", reports, want)
+	}
+	// A key of an invalid parent keeps its status.
+	h.invalid = errors.New("invalid")
+	h.compiledAgain()
+	h.reconcile(t)
+	if len(reports) != 2 || h.aggregator.Previous(testKey, "p-uid") != "in-uid's status" {
+		t.Errorf("%d reports, status %v", len(reports), h.aggregator.Previous(testKey, "p-uid"))
+	}
+}
+
+// compiledAgain drops the compiled specs.
+func (h *harness) compiledAgain() { clear(h.programs.known) }
+
+func TestReconcilePassesOnRelatedObjects(t *testing.T) {
+	related := []client.Object{fixture.Output("related")}
+	h := newHarness(t, []client.Object{fixture.Parent(), fixture.Input()}, nil, func(c *MapController, _ *Options) {
+		c.Related = func(parent client.Object) []client.Object {
+			if parent.GetName() != "p" {
+				t.Errorf("of %s", parent.GetName())
+			}
+			return related
+		}
+	})
+	var got []client.Object
+	h.program.Map = func(seen Observation) Decision {
+		got = seen.Related
+		return Decision{}
+	}
+	h.reconcile(t)
+	if !slices.Equal(got, related) {
+		t.Errorf("got %v", fixture.Names(got))
+	}
+}
+
+// A cluster-scoped parent has outputs in several namespaces: here a Namespace,
+// which maps the Secrets of all namespaces.
+func TestReconcileClusterScopedParent(t *testing.T) {
+	parent := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "p-uid", ResourceVersion: "999"}}
+	var objects []client.Object
+	for _, namespace := range []string{"one", "two"} {
+		in := fixture.Input(func(s *corev1.Secret) { s.Namespace = namespace })
+		stale := fixture.Output("stale")
+		stale.Namespace, stale.OwnerReferences[0].APIVersion, stale.OwnerReferences[0].Kind = namespace, "v1", "Namespace"
+		objects = append(objects, in, stale)
+	}
+	cached := append([]client.Object{parent}, objects...)
+	h := newHarness(t, cached, cached, func(c *MapController, _ *Options) {
+		c.ClusterScoped = true
+		c.NewParent = func() client.Object { return &corev1.Namespace{} }
+	})
+	h.program.Map = func(seen Observation) Decision {
+		d := Decision{Delete: fixture.DeleteAllBut(seen.Outputs)}
+		for _, in := range seen.Selected {
+			d.Ensure = append(d.Ensure, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: in.GetNamespace(), Name: "in"}})
+		}
+		return d
+	}
+	req := Request{MapKey: testKey.MapKey}
+	req.Parent.Name = "p"
+	got := enqueued(func(q queue) { send(h.InputEvents(0), q, nil, new(objects[0])) })
+	if !slices.Equal(got, []string{"p/in-uid"}) {
+		t.Errorf("enqueued %v", got)
+	}
+	if _, err := h.Reconcile(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+	var pods corev1.PodList
+	if err := h.api.Stored.List(context.Background(), &pods); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, pod := range pods.Items {
+		names = append(names, pod.Namespace+"/"+pod.Name)
+	}
+	slices.Sort(names)
+	if want := []string{"one/in", "two/in"}; !slices.Equal(names, want) {
+		t.Errorf("got %v, want %v", names, want)
+	}
+}
+
+// The cost of a pass does not depend on how many other objects there are.
+func TestReconcileAllocationsDoNotGrow(t *testing.T) {
+	allocations := func(others int) float64 {
+		cached := []client.Object{fixture.Parent(), fixture.Input(), fixture.Output("in")}
+		for i := range others {
+			name := "other-" + time.Duration(i).String()
+			cached = append(cached, fixture.Output(name, fixture.Label(fixture.Tags.MapKey, name)))
+		}
+		h := newHarness(t, cached, nil)
+		h.aggregator.Track(testKey.Parent, "p-uid", nil)
+		return testing.AllocsPerRun(100, func() {
+			if _, err := h.Reconcile(context.Background(), testKey); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if few, many := allocations(1), allocations(5000); many > few+1 {
+		t.Errorf("%v allocations among many objects, %v among few", many, few)
+	}
+}
