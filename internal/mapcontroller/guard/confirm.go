@@ -65,6 +65,9 @@ func (g *Guard) Confirm(
 		return Confirmed{}, err
 	}
 	if skew.beyond(g.MaxClockSkew) {
+		// The parent was read under a wrong clock, which may be right by the next
+		// pass: then the age of the read would mean nothing.
+		g.Forget(req.Parent)
 		return Confirmed{}, ErrClockSkew
 	}
 

@@ -235,6 +235,24 @@ func TestConfirmNeedsTheServersClock(t *testing.T) {
 	}
 }
 
+// A read under a wrong clock must not look fresh when the clock is right again.
+//
+// Contract: GUARD-6.
+func TestConfirmDoesNotShareAReadUnderAWrongClock(t *testing.T) {
+	objects := []client.Object{fixture.Parent(), fixture.Output("a")}
+	e := fixture.New(t, objects, objects)
+	e.API.Skew = -5 * time.Minute
+	if _, _, err := confirm(e); !errors.Is(err, guard.ErrClockSkew) {
+		t.Fatalf("got %v, want ErrClockSkew", err)
+	}
+	reads := e.API.Count("get")
+	e.API.Skew = 0
+	e.Clock.SetTime(fixture.Now.Add(time.Second))
+	if _, _, err := confirm(e); err != nil || e.API.Count("get") != 2*reads {
+		t.Errorf("%v, %d reads, want %d", err, e.API.Count("get"), 2*reads)
+	}
+}
+
 // The keys of a parent that delete at about the same time share its read. What
 // is confirmed is no older than its oldest read.
 //
