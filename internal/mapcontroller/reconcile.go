@@ -35,7 +35,7 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	seen, held := c.observe(parent, req)
 	p := c.rules.Build(parent, req, seen)
 	outcome, delay, err := c.executor.Run(ctx, req, parent.Object, p, seen, held)
-	left := len(seen.Outputs) > 0
+	left := req.MapKey != "" && len(seen.Outputs) > 0
 	if parent.Invalid == nil && req.MapKey != "" {
 		left = c.report(parent.Object, req, p, outcome)
 	}
