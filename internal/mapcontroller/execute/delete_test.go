@@ -179,17 +179,24 @@ func TestTurnIsDroppedWhenNoDeleteIsDue(t *testing.T) {
 	h := newHarness(t, all, all)
 	h.Attempts = NewAttempts(h.env.Clock, 1)
 	h.api.Fail(forbidden, "delete")
-	if _, delay, _ := h.pass(t); delay != firstRetry {
-		t.Errorf("delay %s", delay)
-	}
-	// b, whose turn comes next, is no longer wanted; a was denied, and then again.
+	keep := "b"
 	h.env.Program.Tombstone = func(seen plan.Observation) plan.Decision {
-		return plan.Decision{Delete: fixture.DeleteAllBut(seen.Outputs, "b")}
+		return plan.Decision{Delete: fixture.DeleteAllBut(seen.Outputs, keep)}
 	}
-	h.after(firstRetry)
 	_, _, _ = h.pass(t)
-	h.after(firstRetry + firstRetry/2)
-	if outcome, delay, err := h.pass(t); err != nil || !outcome.Waiting || delay != firstRetry+firstRetry/2 {
+	h.after(firstRetry)
+	if _, delay, _ := h.pass(t); delay != 2*firstRetry {
+		t.Fatalf("a is denied twice: delay %s", delay)
+	}
+	// b has to wait for its turn, and is no longer wanted when it comes.
+	h.after(3 * firstRetry / 2)
+	keep = ""
+	if _, delay, _ := h.pass(t); delay != firstRetry/2 {
+		t.Fatalf("b has a turn: delay %s", delay)
+	}
+	h.after(2 * firstRetry)
+	keep = "b"
+	if outcome, delay, err := h.pass(t); err != nil || !outcome.Waiting || delay != firstRetry {
 		t.Errorf("outcome %+v, error %v, delay %s", outcome, err, delay)
 	}
 }
