@@ -23,7 +23,8 @@
 // objects there are, keys are reconciled in parallel, and the error of one backs
 // off alone.
 //
-// The example in example_test.go is a whole small controller. The packages:
+// The example in example_test.go is a whole small controller; docs/mapcontroller.md
+// says how to write one. The packages:
 //
 //	mapcontroller.go  what a user sets: kinds, functions, options
 //	controller.go     a Controller put together from its packages; compiled specs
@@ -61,4 +62,7 @@
 //	status/writer.go        writes a parent's status: debounced, once, if it changed
 //
 //	../informer             the caches: filled by pages, read in place
+//
+//	internal/fixture        what the unit tests of these packages share: objects, an API server
+//	enginetest              the engine's specs on a real API server
 package mapcontroller
