@@ -12,7 +12,6 @@ import (
 	fakediscovery "k8s.io/client-go/discovery/fake"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -78,7 +77,3 @@ func (h *harness) reconcile(t *testing.T) time.Duration {
 }
 
 func deletingParent() *appsv1.Deployment { return fixture.Parent(fixture.Deleting) }
-
-func withClock(c clock.PassiveClock) func(*MapController, *Options) {
-	return func(_ *MapController, o *Options) { o.Clock = c }
-}

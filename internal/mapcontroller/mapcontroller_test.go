@@ -36,7 +36,7 @@ func TestNewNamesWhatIsMissing(t *testing.T) {
 		"Finalizer and Orphan: set both or": func(c *MapController, _ *Dependencies, _ *Options) {
 			c.Orphan = func(client.Object) bool { return true }
 		},
-		"no kind is registered for the type":  func(c *MapController, d *Dependencies, _ *Options) { d.Scheme = runtime.NewScheme() },
+		"no kind is registered for the type":  func(_ *MapController, d *Dependencies, _ *Options) { d.Scheme = runtime.NewScheme() },
 		"no Clock is set":                     func(_ *MapController, _ *Dependencies, o *Options) { o.Clock = nil },
 		"no Stores are set":                   func(_ *MapController, _ *Dependencies, o *Options) { o.Stores = nil },
 		"a setting is negative":               func(_ *MapController, _ *Dependencies, o *Options) { o.StatusInterval = -1 },

@@ -53,7 +53,7 @@ func newQueued(t *testing.T, cached []client.Object, change func(*MapController,
 			change(c, o)
 		}
 	})
-	q.harness.clock.SetTime(q.start) // the API server's
+	q.clock.SetTime(q.start) // the API server's
 	c, err := ctrl.NewTypedUnmanaged("test", ctrl.TypedOptions[Request]{
 		SkipNameValidation: new(true), MaxConcurrentReconciles: 1, RateLimiter: q.Limiter(), Reconciler: q.reconciler(),
 		UsePriorityQueue: new(true), LogConstructor: func(*Request) logr.Logger { return logr.Discard() },
@@ -92,7 +92,7 @@ func (q *queued) reconciler() reconcile.TypedReconciler[Request] {
 		q.passes[req.MapKey] = append(q.passes[req.MapKey], time.Since(q.start))
 		q.order = append(q.order, req.MapKey)
 		q.mu.Unlock()
-		q.harness.clock.SetTime(time.Now())
+		q.clock.SetTime(time.Now())
 		if q.during != nil {
 			q.during(req)
 		}

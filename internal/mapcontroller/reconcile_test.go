@@ -98,7 +98,7 @@ func TestReconcileForgetsTheKeysOfADeletedParent(t *testing.T) {
 				t.Fatalf("%d keys have state", h.attempts.Len())
 			}
 			after := newHarness(t, cached, nil)
-			after.Controller.attempts = h.attempts
+			after.attempts = h.attempts
 			after.reconcile(t)
 			if h.attempts.Len() != 0 {
 				t.Error("the key has state")

@@ -50,7 +50,10 @@ func (c MapController) SetupWithManager(mgr manager.Manager, o Options) error {
 	if ctl.executor.Create, err = execute.NewCreate(mgr, ctl.rules, ctl.Name); err != nil {
 		return err
 	}
-	w := &watcher{Controller: ctl, mgr: mgr, log: mgr.GetLogger().WithValues("controller", ctl.Name), ready: make(chan struct{}), failed: make(chan error)}
+	w := &watcher{
+		Controller: ctl, mgr: mgr, log: mgr.GetLogger().WithValues("controller", ctl.Name),
+		ready: make(chan struct{}), failed: make(chan error),
+	}
 	return errors.Join(ctl.setupStatus(mgr), w.setupKeys(), w.setupReleases(), mgr.Add(everyManager(w.watchKinds)))
 }
 

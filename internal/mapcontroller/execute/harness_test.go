@@ -58,14 +58,6 @@ func (h *harness) pass(t *testing.T) (Outcome, time.Duration, error) {
 
 func (h *harness) after(d time.Duration) { h.env.Clock.SetTime(fixture.Now.Add(d)) }
 
-func objects[T client.Object](all ...T) []client.Object {
-	var out []client.Object
-	for _, o := range all {
-		out = append(out, o)
-	}
-	return out
-}
-
 // failures returns the failed writes, as verb and name.
 func failures(o Outcome) []string {
 	var all []string
