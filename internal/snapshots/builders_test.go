@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	registerMetrics()
+	RegisterMetrics()
 	os.Exit(m.Run())
 }
 

@@ -81,9 +81,9 @@ func reportActive(ctx context.Context) error {
 	return nil
 }
 
-// registerMetrics registers the metrics in the manager's registry. Programs that
-// only decide, without a manager, register none.
-var registerMetrics = sync.OnceFunc(func() {
+// RegisterMetrics registers the metrics in controller-runtime's registry, once.
+// SetupWithManager calls it; programs that only decide register none.
+var RegisterMetrics = sync.OnceFunc(func() {
 	metrics.Registry.MustRegister(createdTotal, deletedTotal, failedTotal, slotToCreation, creationToReady, active, &gauges)
 })
 

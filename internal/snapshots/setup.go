@@ -54,7 +54,7 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, o Options) error
 	if err := claims.AddIndexers(informer.Indexers(restoresIndex)); err != nil {
 		return fmt.Errorf("index PVCs that are being restored: %w", err)
 	}
-	registerMetrics()
+	RegisterMetrics()
 	if err := mgr.Add(manager.RunnableFunc(reportActive)); err != nil {
 		return err
 	}

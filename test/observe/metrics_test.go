@@ -44,6 +44,7 @@ var targetLabels = []string{"container", "endpoint", "instance", "job", "namespa
 // knownMetrics returns the metrics in the operator's registry, its own and those of libraries, with their labels.
 func knownMetrics(t *testing.T) map[string][]string {
 	t.Helper()
+	snapshots.RegisterMetrics()
 	descriptions := make(chan *prometheus.Desc)
 	go func() {
 		metrics.Registry.(prometheus.Collector).Describe(descriptions)
