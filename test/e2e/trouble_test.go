@@ -72,15 +72,21 @@ var _ = Describe("a full quota", func() {
 		namespace := cluster.Namespace(ctx, "quota")
 		cluster.Start(ctx)
 		cluster.BoundClaims(ctx, namespace, 2)
+		const snapshots corev1.ResourceName = "count/volumesnapshots.snapshot.storage.k8s.io"
 		quota := &corev1.ResourceQuota{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "snapshots"},
-			Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{
-				"count/volumesnapshots.snapshot.storage.k8s.io": resource.MustParse("6"),
-			}},
+			Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{snapshots: resource.MustParse("6")}},
 		}
 		Expect(cluster.Client.Create(ctx, quota)).To(Succeed())
-		Eventually(func() corev1.ResourceList { return harness.Get(ctx, cluster, quota).Status.Hard }).
-			WithContext(ctx).ShouldNot(BeEmpty(), "the quota should be in force")
+		// The quota controller discovers a new CRD within half a minute, and then counts for a quota whose limits change.
+		pods := int64(100)
+		Eventually(func() corev1.ResourceList {
+			before := quota.DeepCopy()
+			pods++
+			quota.Spec.Hard[corev1.ResourcePods] = *resource.NewQuantity(pods, resource.DecimalSI)
+			Expect(cluster.Client.Patch(ctx, quota, client.MergeFrom(before))).To(Succeed())
+			return harness.Get(ctx, cluster, quota).Status.Used
+		}).WithContext(ctx).WithTimeout(time.Minute).WithPolling(time.Second).Should(HaveKey(snapshots), "the quota should be in force")
 		history := cluster.Record(ctx, namespace)
 		schedule := cluster.Schedule(ctx, namespace, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "2s", SnapshotTTL: "12s"})
 
@@ -100,7 +106,7 @@ var _ = Describe("a full quota", func() {
 		}).WithContext(ctx).WithTimeout(time.Minute).Should(Succeed())
 
 		room := client.MergeFrom(quota.DeepCopy())
-		quota.Spec.Hard["count/volumesnapshots.snapshot.storage.k8s.io"] = resource.MustParse("100")
+		quota.Spec.Hard[snapshots] = resource.MustParse("100")
 		Expect(cluster.Client.Patch(ctx, quota, room)).To(Succeed())
 		Eventually(fresh(ctx, schedule)).WithContext(ctx).WithTimeout(time.Minute).Should(And(
 			beReadyWith(metav1.ConditionTrue, v1alpha1.ReasonScheduled),
