@@ -106,6 +106,8 @@ func (r *run) covers(kind *plan.Output, want, have client.Object) error {
 
 // NewCreate returns a function that creates outputs without decoding the
 // responses: the watch delivers the same objects, and has to decode them anyway.
+// With the manager's client, a snapshot costs 0.63 ms of CPU instead of 0.53 ms
+// (1.59 instead of 1.43 times a bare client's; make bench ARGS="--only fan-out").
 func NewCreate(mgr manager.Manager, rules *plan.Rules, fieldManager string) (func(context.Context, client.Object) error, error) {
 	type resource struct {
 		client rest.Interface
