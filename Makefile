@@ -92,7 +92,7 @@ UNIT_PACKAGES = $$(go list ./... | grep -v -E '/test/(crd|integration|e2e|deploy
 SIMULATED_PACKAGES = ./test/faults/internal/sim ./test/faults/internal/specs
 
 # Packages whose tests need an API server and etcd, but no other controllers.
-INTEGRATION_PACKAGES = $$(go list ./... | grep -E '/test/(crd|integration)(/|$$)|/enginetest$$')
+INTEGRATION_PACKAGES = $$(go list ./... | grep -E '/test/(crd|integration)(/|$$)|/enginetest$$|/sim/kube$$')
 
 .PHONY: test
 test: test-unit test-integration test-e2e test-faults-short ## Run the unit, integration and end-to-end tests and the short fault campaign.

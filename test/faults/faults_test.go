@@ -15,6 +15,8 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/campaign"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
+	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
+	"mapcontroller.dev/snapshotschedule/test/internal/repo"
 )
 
 // simulations are few, because the simulation's own tests run others.
@@ -23,18 +25,18 @@ const simulations = 4
 // TestShortCampaign runs the short form of the campaign, and fails if a class or an
 // oracle has nothing to judge.
 func TestShortCampaign(t *testing.T) {
-	if os.Getenv(environment.EnvClusterDir) == "" {
-		t.Fatalf("%s is not set: this test needs a local cluster; run it with: make test-faults-short", environment.EnvClusterDir)
+	if os.Getenv(cluster.EnvDir) == "" {
+		t.Fatalf("%s is not set: this test needs a local cluster; run it with: make test-faults-short", cluster.EnvDir)
 	}
 	ctrl.SetLogger(logr.Discard())
 	// Without this, Ctrl-C and a timeout of 'go test' would leave processes behind.
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	root, err := environment.Repository(ctx)
+	root, err := repo.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
-	operator, err := environment.BuildOperator(ctx, root, t.TempDir())
+	operator, err := repo.BuildOperator(ctx, root, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,8 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/campaign"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
+	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
+	"mapcontroller.dev/snapshotschedule/test/internal/repo"
 )
 
 type flags struct {
@@ -78,11 +80,11 @@ func main() {
 }
 
 func run(ctx context.Context, f flags) error {
-	root, err := environment.Repository(ctx)
+	root, err := repo.Root()
 	if err != nil {
 		return err
 	}
-	if os.Getenv(environment.EnvClusterDir) == "" {
+	if os.Getenv(cluster.EnvDir) == "" {
 		return campaign.RunInCluster(ctx, root)
 	}
 	if f.Operator == "" {
@@ -91,7 +93,7 @@ func run(ctx context.Context, f flags) error {
 			return err
 		}
 		defer os.RemoveAll(dir)
-		if f.Operator, err = environment.BuildOperator(ctx, root, dir); err != nil {
+		if f.Operator, err = repo.BuildOperator(ctx, root, dir); err != nil {
 			return err
 		}
 	}

@@ -19,7 +19,8 @@ import (
 	"syscall"
 
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/campaign"
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
+	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
+	"mapcontroller.dev/snapshotschedule/test/internal/repo"
 )
 
 type flags struct {
@@ -54,7 +55,7 @@ func main() {
 }
 
 func run(ctx context.Context, f flags) error {
-	root, err := environment.Repository(ctx)
+	root, err := repo.Root()
 	if err != nil {
 		return err
 	}
@@ -81,7 +82,7 @@ func run(ctx context.Context, f flags) error {
 		}
 	}
 	planned := slices.ContainsFunc(mutants, func(m *mutant) bool { return len(m.Plans) > 0 })
-	if planned && os.Getenv(environment.EnvClusterDir) == "" {
+	if planned && os.Getenv(cluster.EnvDir) == "" {
 		return campaign.RunInCluster(ctx, root)
 	}
 	return runAll(ctx, root, mutants, f)

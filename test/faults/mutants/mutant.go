@@ -33,9 +33,8 @@ type mutant struct {
 }
 
 var (
-	firstLine = regexp.MustCompile(`^((?:[SL][1-7]|Slot)(?:, (?:[SL][1-7]|Slot))*): (.+)$`)
-	// "lives" is the former name of simulations.
-	secondLine = regexp.MustCompile(`^(plans|simulations|lives): (.+)$`)
+	firstLine  = regexp.MustCompile(`^((?:[SL][1-7]|Slot)(?:, (?:[SL][1-7]|Slot))*): (.+)$`)
+	secondLine = regexp.MustCompile(`^(plans|simulations): (.+)$`)
 )
 
 // parseMutant reads a patch. Its first line is "<guarantees>: <defect>", its second

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
+	"mapcontroller.dev/snapshotschedule/test/internal/repo"
 )
 
 // guarantees are the promised ones.
@@ -24,7 +24,7 @@ func loadAll(t *testing.T) []*mutant {
 
 // A mutant that does not apply or compile proves nothing.
 func TestMutantsApplyAndCompile(t *testing.T) {
-	root, err := environment.Repository(t.Context())
+	root, err := repo.Root()
 	if err != nil {
 		t.Fatal(err)
 	}

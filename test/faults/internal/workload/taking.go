@@ -12,6 +12,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
+	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 )
 
 func first() Workload {
@@ -27,12 +28,12 @@ func first() Workload {
 }
 
 // expectedNames fails if the operator names snapshots in another way than
-// environment.SnapshotName, on which every other workload depends.
+// builders.SnapshotName, on which every other workload depends.
 func expectedNames(s environment.State) error {
 	for _, c := range s.Claims {
-		want := environment.SnapshotName(s.Schedule(nightly).UID, c, c.CreationTimestamp.Time)
+		want := builders.SnapshotName(s.Schedule(nightly).UID, c, c.CreationTimestamp.Time)
 		if of := s.Of(c.Name); len(of) == 1 && of[0].Name != want {
-			return fmt.Errorf("the snapshot of %s is named %s, want %s: update environment.SnapshotName", c.Name, of[0].Name, want)
+			return fmt.Errorf("the snapshot of %s is named %s, want %s: update builders.SnapshotName", c.Name, of[0].Name, want)
 		}
 	}
 	return nil
