@@ -73,6 +73,10 @@ func TestKindsAreMissing(t *testing.T) {
 			if got := k.explains(t.Context(), notFound); got != (test.want != nil) {
 				t.Errorf("explains a 404: %v", got)
 			}
+			// Somebody has to wait until the kind is back.
+			if suspected := len(k.suspect) > 0; suspected != (test.want != nil) {
+				t.Errorf("a check is asked for: %v", suspected)
+			}
 			if got := k.explains(t.Context(), &meta.NoKindMatchError{}); got != (test.want != nil) {
 				t.Errorf("explains a missing mapping: %v", got)
 			}

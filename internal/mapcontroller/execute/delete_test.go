@@ -126,6 +126,20 @@ func TestDeniedDeleteBacksOffAlone(t *testing.T) {
 	}
 }
 
+// A cache that lags must not cost a delete and a turn of the pace with every event.
+func TestConflictingDeleteBacksOff(t *testing.T) {
+	h := newHarness(t, []client.Object{fixture.Parent(), fixture.Output("a")}, []client.Object{fixture.Parent(), fixture.Output("a", changed)})
+	for range 3 {
+		outcome, delay, err := h.pass(t)
+		if err != nil || len(outcome.Failed)+len(outcome.Deleted) > 0 || delay != firstRetry {
+			t.Errorf("outcome %+v, error %v, delay %s", outcome, err, delay)
+		}
+	}
+	if n := h.api.Count("delete"); n != 1 {
+		t.Errorf("%d deletes, want 1", n)
+	}
+}
+
 // A release that follows a denied delete must not be taken for the delete.
 func TestOnlyDeletesThatWereMadeAreExpected(t *testing.T) {
 	for name, test := range map[string]struct {

@@ -81,6 +81,25 @@ func TestAdoptChecksTheParentAgain(t *testing.T) {
 	}
 }
 
+// Without an owner a snapshot is safe, also if the parent cannot be read again.
+func TestAdoptIsUndoneIfTheParentCannotBeReadAgain(t *testing.T) {
+	all := []client.Object{fixture.Parent(), fixture.Output("a", fixture.Orphan)}
+	h := newHarness(t, all, all)
+	h.keepAll()
+	h.api.After = func(verb string, _ runtime.Object) {
+		if verb == "patch" {
+			h.api.Fail(errTest, "get")
+		}
+	}
+	if outcome, _, err := h.pass(t); !errors.Is(err, errTest) || !slices.Equal(failures(outcome), []string{"adopt a"}) {
+		t.Errorf("failed %v, error %v", failures(outcome), err)
+	}
+	h.api.Fail(nil, "get")
+	if refs := h.api.Pod(t, "a").OwnerReferences; len(refs) > 0 {
+		t.Errorf("owned by %v", refs)
+	}
+}
+
 // A delete must not count on an orphan until it is adopted. Once it is refused,
 // the deletes are planned again at once, without the orphan.
 func TestRefusedAdoptionPlansDeletesAgain(t *testing.T) {

@@ -94,9 +94,13 @@ func TestAggregatorTellsParentsApart(t *testing.T) {
 		wantChanges int
 		want        any // the status of key b
 	}{
-		"never tracked":                  {do: func(*Aggregator) {}},
-		"a key alone tracks no parent":   {do: func(a *Aggregator) { put(a, "b", "new", 1) }},
-		"tracked":                        {do: func(a *Aggregator) { a.Track(parent, "new", []string{"a"}) }, wantOK: true, wantKnown: []string{"a"}, wantChanges: 1},
+		"never tracked":                {do: func(*Aggregator) {}},
+		"a key alone tracks no parent": {do: func(a *Aggregator) { put(a, "b", "new", 1) }},
+		"tracked":                      {do: func(a *Aggregator) { a.Track(parent, "new", []string{"a"}) }, wantOK: true, wantKnown: []string{"a"}, wantChanges: 1},
+		"put again as it was": {
+			do:     func(a *Aggregator) { a.Track(parent, "new", nil); put(a, "b", "new", 1); put(a, "b", "new", 1) },
+			wantOK: true, wantKnown: []string{"b"}, wantChanges: 2, want: 1,
+		},
 		"tracked under another UID":      {do: func(a *Aggregator) { a.Track(parent, "old", nil) }, wantChanges: 1},
 		"removing an unknown key":        {do: func(a *Aggregator) { a.Track(parent, "new", nil); a.Put(request("a"), "new", nil) }, wantOK: true, wantChanges: 1},
 		"deleted while a key reconciles": {do: func(a *Aggregator) { a.Track(parent, "new", nil); a.Forget(parent, "new"); put(a, "b", "new", 1) }, wantChanges: 1},
