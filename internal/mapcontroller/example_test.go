@@ -54,10 +54,8 @@ var mirrors = mapcontroller.MapController{
 		}}, nil
 	},
 	Status: func(_ time.Time, mirror client.Object, s mapcontroller.Summary) {
-		if s.Totals != nil {
-			copies := int64(s.Totals.Outputs["configmaps"]["total"])
-			_ = unstructured.SetNestedField(mirror.(*unstructured.Unstructured).Object, copies, "status", "copies")
-		}
+		copies := int64(s.Totals["outputs.configmaps.total"])
+		_ = unstructured.SetNestedField(mirror.(*unstructured.Unstructured).Object, copies, "status", "copies")
 	},
 }
 
