@@ -54,9 +54,12 @@ func scheduledAt(v *snapshotv1.VolumeSnapshot) time.Time {
 }
 
 // claimName returns the PVC that a snapshot is taken of; empty for one that was
-// made from an existing content.
+// made from an existing content, and for one of which only the metadata was read.
 func claimName(o client.Object) string {
-	return ptr.Deref(o.(*snapshotv1.VolumeSnapshot).Spec.Source.PersistentVolumeClaimName, "")
+	if v, ok := o.(*snapshotv1.VolumeSnapshot); ok {
+		return ptr.Deref(v.Spec.Source.PersistentVolumeClaimName, "")
+	}
+	return ""
 }
 
 // covers returns whether an existing snapshot was taken for the slot and the PVC
