@@ -46,6 +46,21 @@ func uncut(age time.Duration) Snapshot {
 	return Snapshot{Name: fmt.Sprintf("aged-%v", age), Created: at, ScheduledAt: at}
 }
 
+// imported returns a snapshot of existing data, without a slot, which the
+// snapshot controller has not made ready yet, and perhaps never does.
+func imported(age time.Duration) Snapshot {
+	s := uncut(age).slot(time.Time{})
+	s.Imported = true
+	return s
+}
+
+// importedReady returns an imported snapshot that is ready.
+func importedReady(age time.Duration) Snapshot {
+	s := imported(age)
+	s.ReadyToUse = true
+	return s
+}
+
 // readyUncut returns a snapshot that is ready without a creation time.
 func readyUncut(age time.Duration) Snapshot {
 	s := uncut(age)

@@ -43,9 +43,9 @@ func (e *evaluation) supersede() int {
 	return reference
 }
 
-// supersedable reports whether a snapshot is cut, not ready, beyond
-// readyDeadline, and not needed to cover a slot.
+// supersedable reports whether a snapshot was taken and cut, is not ready, is
+// beyond readyDeadline, and is not needed to cover a slot.
 func (e *evaluation) supersedable(i int) bool {
 	s := &e.series.Snapshots[i]
-	return e.verdicts[i] == Unready && !s.Uncut() && !e.coversSlot(i) && !e.now.Before(s.Created.Add(e.readyDeadline))
+	return e.verdicts[i] == Unready && !s.Uncut() && !s.Imported && !e.coversSlot(i) && !e.now.Before(s.Created.Add(e.readyDeadline))
 }

@@ -187,6 +187,13 @@ func ready(age time.Duration) snapshotBuilder {
 	return s
 }
 
+// imported is of existing data. It has no slot, and no status yet.
+func imported(age time.Duration) snapshotBuilder {
+	s := uncut(age).unscheduled()
+	s.Spec.Source.PersistentVolumeClaimName, s.Spec.Source.VolumeSnapshotContentName = nil, ptr.To("content")
+	return s
+}
+
 func (s snapshotBuilder) cut(at time.Time) snapshotBuilder {
 	if s.Status == nil {
 		s.Status = &snapshotv1.VolumeSnapshotStatus{}

@@ -72,7 +72,7 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 
 	status := &keyStatus{
 		Claim:         claim.Name,
-		LastSnapshot:  lastSlot(series.Snapshots, seen.Now),
+		LastSnapshot:  retention.LastSlot(series.Snapshots, seen.Now),
 		RecoveryPoint: recoveryPoint(series.Snapshots, anchor, seen.Now),
 		SkipReason:    skipReason,
 	}
@@ -117,7 +117,7 @@ func (p *program) slots(claim *corev1.PersistentVolumeClaim, anchor, now time.Ti
 // and is not selected.
 func (p *program) tombstone(seen mapcontroller.Observation) mapcontroller.Decision {
 	series := retention.Series{Claim: retention.Gone, Snapshots: snapshotsOf(seen.Outputs, restoring(seen.Related))}
-	status := &keyStatus{LastSnapshot: lastSlot(series.Snapshots, seen.Now)}
+	status := &keyStatus{LastSnapshot: retention.LastSlot(series.Snapshots, seen.Now)}
 	if len(seen.Unselected) > 0 {
 		claim := seen.Unselected[0]
 		series.Claim = retention.Unselected
@@ -209,13 +209,6 @@ func requestedAt(o client.Object) (at []time.Time, malformed Problem) {
 		}
 	}
 	return []time.Time{t}, Problem{}
-}
-
-func lastSlot(snapshots []retention.Snapshot, now time.Time) time.Time {
-	if i := retention.Newest(snapshots, now); i >= 0 {
-		return snapshots[i].Slot(now)
-	}
-	return time.Time{}
 }
 
 // recoveryPoint returns the time to which a PVC can be restored; without a ready

@@ -187,6 +187,12 @@ func TestMapWrongScheduledAt(t *testing.T) {
 			schedule: every("6h"), snapshots: series{ready(time.Hour).scheduledAt(rfc3339(in(time.Minute)))},
 			wantNext: in(time.Minute),
 		},
+		"of an imported one: covers it": {
+			schedule: every("6h"), snapshots: series{imported(time.Minute).scheduledAt(rfc3339(ago(time.Hour)))}, wantNext: in(5 * time.Hour),
+		},
+		"of an imported one, missing: covers nothing": {
+			schedule: every("6h"), snapshots: series{imported(time.Minute)}, wantCreate: ago(time.Hour),
+		},
 		"malformed: its creation counts": {
 			schedule: every("6h"), snapshots: series{ready(7 * time.Hour).scheduledAt("soon")}, wantCreate: ago(time.Hour),
 		},

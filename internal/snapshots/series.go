@@ -26,6 +26,7 @@ func snapshotsOf(outputs []client.Object, restoring map[string]bool) []retention
 		s.Created = v.CreationTimestamp.Time
 		s.Deleting = v.DeletionTimestamp != nil
 		s.ScheduledAt = scheduledAt(v)
+		s.Imported = v.Spec.Source.VolumeSnapshotContentName != nil
 		if _, held := v.Annotations[v1alpha1.AnnotationHold]; held {
 			s.Hold = retention.HoldAnnotation
 		} else if restoring[v.Name] {

@@ -24,7 +24,7 @@ func troubles(p *compiled, snapshots []retention.Snapshot, slots schedule.Slots,
 				snapshots[i].Name, deadline),
 		})
 	}
-	if t.Block == retention.BlockedInProgress && !snapshots[t.Blocker].Uncut() {
+	if t.Due && t.Block == retention.BlockedInProgress && !snapshots[t.Blocker].Uncut() {
 		found = append(found, Problem{
 			Reason: v1alpha1.ReasonSnapshotSlow,
 			Message: fmt.Sprintf("VolumeSnapshot %s is cut but not ready, and the next one waits for it",
@@ -33,7 +33,7 @@ func troubles(p *compiled, snapshots []retention.Snapshot, slots schedule.Slots,
 	}
 	if overdue(p, snapshots, slots, now) && !t.Create() {
 		message := "no snapshot was taken for a whole slot"
-		if t.Block != retention.NotBlocked {
+		if t.Due && t.Block != retention.NotBlocked {
 			message += fmt.Sprintf("; VolumeSnapshot %s blocks it", snapshots[t.Blocker].Name)
 			if snapshots[t.Blocker].Deleting {
 				message += ", being deleted"

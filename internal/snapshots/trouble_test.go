@@ -10,7 +10,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-// Contract: ONE-1, ONE-2, ONE-4, ONE-5, ONE-6.
+// Contract: ONE-1, ONE-2, ONE-4, ONE-5, ONE-6, RET-11.
 func TestMapOneAtATime(t *testing.T) {
 	runMap(t, map[string]mapCase{
 		"uncut and young blocks": {
@@ -73,6 +73,16 @@ func TestMapOneAtATime(t *testing.T) {
 			schedule: every("6h"), claim: claim("data").deleting(), snapshots: series{uncut(time.Minute)},
 			wantDelete: []string{"1m0s"}, wantReason: "ClaimGone", wantSkip: "being deleted",
 		},
+		"imported without a status blocks nothing, stays, and is no problem": {
+			schedule: every("6h"), snapshots: series{imported(2 * time.Hour), imported(time.Minute)}, wantCreate: ago(time.Hour),
+			wantNext: in(5 * time.Hour),
+		},
+		"imported does not hide a failed one": {
+			schedule: every("6h"), snapshots: series{imported(time.Minute), uncut(time.Hour)}, wantProblem: v1alpha1.ReasonSnapshotFailed,
+		},
+		"imported of a PVC that is being deleted stays": {
+			schedule: every("6h"), claim: claim("data").deleting(), snapshots: series{imported(time.Minute)}, wantSkip: "being deleted",
+		},
 		"cut of a PVC that is being deleted stays": {
 			schedule: every("6h"), claim: claim("data").deleting(), snapshots: series{uploading(time.Minute)},
 			wantSkip: "being deleted",
@@ -109,6 +119,7 @@ func TestMapCountsSnapshotsByState(t *testing.T) {
 		"in progress":                        {series{uncut(time.Minute), uploading(2 * day)}, 2, 0},
 		"in error, and may still come right": {series{erring(time.Minute)}, 1, 0},
 		"failed":                             {series{uncut(2 * time.Hour), erring(2 * time.Hour)}, 0, 2},
+		"imported":                           {series{imported(2 * day)}, 1, 0},
 		"being deleted":                      {series{ready(time.Hour).deleting(), uncut(2 * time.Hour).deleting()}, 1, 0},
 		"all":                                {series{ready(5 * time.Hour), uncut(2 * time.Hour), erring(3 * time.Hour), uncut(time.Minute)}, 1, 2},
 	} {
