@@ -74,6 +74,16 @@ func (s *Snapshot) Slot(now time.Time) time.Time {
 	return s.ScheduledAt
 }
 
+// place returns the time by which calendar tiers assign the snapshot to a period:
+// its scheduled-at, because a restore creates many snapshots at once. One that is
+// later than the creation is that of a clock that was ahead, and does not count.
+func (s *Snapshot) place() time.Time {
+	if s.ScheduledAt.IsZero() || s.ScheduledAt.After(s.Created) {
+		return s.Created
+	}
+	return s.ScheduledAt
+}
+
 // AgeBase returns the time from which age is measured: the creationTimestamp, or
 // the driver's creation time if that is later and not in the future. A wrong
 // creation time therefore never makes a snapshot older.
