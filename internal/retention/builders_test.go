@@ -71,6 +71,7 @@ func readyUncut(age time.Duration) Snapshot {
 func (s Snapshot) held(h Hold) Snapshot       { s.Hold = h; return s }
 func (s Snapshot) deleting() Snapshot         { s.Deleting = true; return s }
 func (s Snapshot) failing() Snapshot          { s.HasError = true; return s }
+func (s Snapshot) since(at time.Time) Snapshot { s.ErrorTime = at; return s }
 func (s Snapshot) cut(at time.Time) Snapshot  { s.HasCutTime, s.CutTime = true, at; return s }
 func (s Snapshot) slot(at time.Time) Snapshot { s.ScheduledAt = at; return s }
 func (s Snapshot) named(name string) Snapshot { s.Name = name; return s }

@@ -175,6 +175,9 @@ func (e *evaluation) nextChange() time.Time {
 		if !s.ReadyToUse && !s.Imported {
 			at(s.Created.Add(e.readyDeadline))
 		}
+		if s.HasError && !s.ReadyToUse {
+			at(s.ErrorTime.Add(e.readyDeadline)) // until then it may recover
+		}
 	}
 	return next
 }

@@ -98,7 +98,7 @@ func drawSnapshot(t *rapid.T, i int, age time.Duration, regular bool) Snapshot {
 	case "uploading":
 		s = uploading(age)
 	case "in error":
-		s = inError(age)
+		s = inError(age).since(noon.Add(-min(age, drawAge(t, "error age"))))
 	}
 	s.Name = fmt.Sprintf("s%02d", (i*7)%13)
 	s.Deleting = rapid.IntRange(0, 9).Draw(t, "deleting") == 0

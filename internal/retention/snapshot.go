@@ -25,6 +25,9 @@ type Snapshot struct {
 	ReadyToUse bool
 	// HasError reports whether status.error is set.
 	HasError bool
+	// ErrorTime is status.error.time, when the error last changed; zero if it is
+	// missing.
+	ErrorTime time.Time
 	// Imported reports whether the snapshot was made from existing data, as a
 	// backup tool restores one, and not taken of the PVC.
 	Imported bool

@@ -201,6 +201,10 @@ func (s snapshotBuilder) cut(at time.Time) snapshotBuilder {
 	s.Status.CreationTime = ptr.To(metav1.NewTime(at))
 	return s
 }
+func (s snapshotBuilder) since(at time.Time) snapshotBuilder {
+	s.Status.Error.Time = ptr.To(metav1.NewTime(at))
+	return s
+}
 func (s snapshotBuilder) named(name string) snapshotBuilder { s.Name = name; return s }
 func (s snapshotBuilder) created(t time.Time) snapshotBuilder {
 	s.CreationTimestamp = metav1.NewTime(t)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -36,7 +37,9 @@ func snapshotsOf(outputs []client.Object, restoring map[string]bool) []retention
 			continue
 		}
 		s.ReadyToUse = ptr.Deref(v.Status.ReadyToUse, false)
-		s.HasError = v.Status.Error != nil
+		if e := v.Status.Error; e != nil {
+			s.HasError, s.ErrorTime = true, ptr.Deref(e.Time, metav1.Time{}).Time
+		}
 		if v.Status.CreationTime != nil {
 			s.HasCutTime, s.CutTime = true, v.Status.CreationTime.Time
 		}

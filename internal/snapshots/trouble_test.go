@@ -66,6 +66,14 @@ func TestMapOneAtATime(t *testing.T) {
 		"an upload that is being deleted doesn't block": {
 			schedule: every("6h"), snapshots: series{uploading(7 * time.Hour).deleting()}, wantCreate: ago(time.Hour),
 		},
+		"the last good one, in error for less than readyDeadline, is not deleted": {
+			schedule: every("6h").ttl("1d"), snapshots: series{ready(time.Hour).deleting(), erring(2 * day).since(ago(59 * time.Minute))},
+			wantNext: in(time.Minute),
+		},
+		"the last good one, in error for readyDeadline, is deleted": {
+			schedule: every("6h").ttl("1d"), snapshots: series{ready(time.Hour).deleting(), erring(2 * day).since(ago(time.Hour))},
+			wantDelete: []string{"48h0m0s"}, wantReason: "Expired",
+		},
 		"spec.readyDeadline counts": {
 			schedule: every("6h").readyDeadline("10h"), snapshots: series{uncut(7 * time.Hour)}, wantNext: in(3 * time.Hour),
 		},
