@@ -45,7 +45,7 @@ func TestDecideSparesAFloorThatLostItsReadiness(t *testing.T) {
 		},
 		"where no TTL is set, it is not superseded": {
 			policy: Policy{Keep: Tiers{Last: 1}, MinReady: 2},
-			want: []expected{ready(day).want(KeptLast), inError(2 * day).since(ago(time.Minute)).want(Unready), ready(0).deleting().want(BeingDeleted)},
+			want:   []expected{ready(day).want(KeptLast), inError(2 * day).since(ago(time.Minute)).want(Unready), ready(0).deleting().want(BeingDeleted)},
 		},
 	})
 }

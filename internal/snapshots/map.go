@@ -90,13 +90,20 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 		d.Next = earliest(d.Next, at)
 	}
 	for _, problem := range troubles(p.spec, series.Snapshots, slots, decided.Take, seen.Now) {
-		status.add(problem)
-		if problem.Reason == v1alpha1.ReasonSnapshotOverdue && p.spec.retention.TTL > 0 {
-			d.Next = earliest(d.Next, slots.Previous.Add(p.spec.retention.TTL))
+		if problem.Reason == v1alpha1.ReasonSnapshotOverdue {
+			d.Next = earliest(d.Next, expiryHides(p.spec, slots, decided.Take))
+			if decided.Take.Create() {
+				status.unlessCreated = Problem{Reason: problem.Reason, Message: unseenMessage}
+				continue
+			}
 		}
+		status.add(problem)
 	}
 	return d
 }
+
+// unseenMessage is of a PVC that is overdue although its snapshot exists.
+const unseenMessage = "no snapshot is seen for a whole slot, although the API server has one: the watch of VolumeSnapshots is behind"
 
 // slots returns the slots of a PVC, and a problem if its requested-at is not a
 // time.

@@ -128,9 +128,9 @@ func TestMapMissedSlots(t *testing.T) {
 		"a slot as old as startingDeadline is not, and is overdue after a whole slot": {
 			schedule: every("6h").deadline("1h"), wantNext: in(5 * time.Hour), wantProblem: v1alpha1.ReasonSnapshotOverdue,
 		},
-		"a slot as old as the TTL is not due": {schedule: every("6h").ttl("1h"), wantNext: in(5 * time.Hour)},
+		"a slot as old as the TTL is not due": {schedule: every("6h").ttl("1h").minReady(0), wantNext: in(5 * time.Hour)},
 		"a TTL shorter than the interval does not take one after another": {
-			schedule: every("6h").ttl("30m"), snapshots: nil, wantNext: in(5 * time.Hour),
+			schedule: every("6h").ttl("30m").minReady(0), snapshots: nil, wantNext: in(5 * time.Hour),
 		},
 		"a TTL shorter than the interval: the floor keeps the last one": {
 			schedule: every("6h").ttl("30m"), snapshots: series{ready(time.Hour)},

@@ -112,7 +112,36 @@ func TestMapOverdue(t *testing.T) {
 			snapshots: series{ready(2 * time.Hour)}, wantCreate: noon,
 		},
 		"not while suspended": {schedule: every("6h").deadline("1h").suspended(), snapshots: series{ready(13 * time.Hour)}},
-		"not of a new PVC":    {schedule: every("6h").deadline("1h"), claim: claim("data").created(ago(2 * time.Hour))},
+		// The floor would have kept one that was taken since.
+		"with a TTL shorter than the interval, if none is left": {
+			schedule: every("6h").ttl("30m"), wantProblem: v1alpha1.ReasonSnapshotOverdue, wantNext: in(5 * time.Hour),
+		},
+		"with a TTL shorter than the interval, if the last one is older": {
+			schedule: every("6h").ttl("30m"), snapshots: series{ready(13 * time.Hour)}, wantProblem: v1alpha1.ReasonSnapshotOverdue,
+		},
+		"with a TTL shorter than the interval, not if the floor has one": {
+			schedule: every("6h").ttl("30m"), snapshots: series{ready(time.Hour)},
+		},
+		"with a TTL shorter than the interval, while an upload blocks": {
+			schedule: every("6h").ttl("5h"), snapshots: series{uploading(73 * time.Hour)},
+			wantProblem: v1alpha1.ReasonSnapshotOverdue + " " + v1alpha1.ReasonSnapshotSlow,
+		},
+		"as before when the slot is too old to be taken": {
+			schedule: every("6h").ttl("50m"), snapshots: series{uploading(73 * time.Hour)},
+			wantProblem: v1alpha1.ReasonSnapshotOverdue + " " + v1alpha1.ReasonSnapshotSlow, wantNext: in(5 * time.Hour),
+		},
+		"without a floor too": {
+			schedule: every("6h").ttl("50m").minReady(0), snapshots: series{uploading(73 * time.Hour)},
+			wantProblem: v1alpha1.ReasonSnapshotOverdue + " " + v1alpha1.ReasonSnapshotSlow,
+		},
+		"without a floor, not beyond the TTL, if nothing blocks: one that was taken since has expired": {
+			schedule: every("6h").ttl("7h").deadline("1h").minReady(0), snapshots: series{ready(13 * time.Hour).held()},
+		},
+		"without a floor, within the TTL": {
+			schedule: every("6h").ttl("8h").deadline("1h").minReady(0), snapshots: series{ready(13 * time.Hour).held()},
+			wantProblem: v1alpha1.ReasonSnapshotOverdue, wantNext: in(time.Hour),
+		},
+		"not of a new PVC": {schedule: every("6h").deadline("1h"), claim: claim("data").created(ago(2 * time.Hour))},
 	})
 }
 
