@@ -234,7 +234,9 @@ func (st *state) wantStatus(s *v1alpha1.SnapshotSchedule, spec *Spec, now time.T
 			detached[key] = true
 			status.Detached.VolumeSnapshots++
 		}
-		status.LastSnapshotTime = latest(status.LastSnapshotTime, slotOf(v, now))
+		if slot, ok := coveredSlot(v, now); ok {
+			status.LastSnapshotTime = latest(status.LastSnapshotTime, slot)
+		}
 	}
 	status.Detached.MapKeys = int32(len(detached))
 	for uid, claim := range st.claims {
