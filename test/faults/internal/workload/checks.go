@@ -81,6 +81,16 @@ func counts(s environment.State, o *v1alpha1.SnapshotSchedule) error {
 	return nil
 }
 
+// counted expects these counts of snapshots in status.
+func counted(total, ready int32) check {
+	return func(s environment.State) error {
+		if o := s.Schedule(nightly); o == nil || o.Status.Outputs.VolumeSnapshots != (v1alpha1.OutputCount{Total: total, Ready: ready}) {
+			return fmt.Errorf("status does not count %d snapshots, %d ready", total, ready)
+		}
+		return nil
+	}
+}
+
 // hasReady expects n snapshots of a PVC, all ready.
 func hasReady(claim string, n int) check {
 	return func(s environment.State) error {

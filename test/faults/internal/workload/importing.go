@@ -25,12 +25,12 @@ func imports() Workload {
 		What:    "snapshots without a status were imported: they block no slot, and go by age",
 		Deletes: true,
 		Prepare: given(spec{SnapshotTTL: "1d"},
-			claim("data-0", ready(5*hour+30*minute), imported("without-slot", 2*hour)),
+			claim("data-0", ready(5*hour+30*minute), imported("old", 2*hour), imported("without-slot", 10*minute)),
 			claim("data-1", ready(5*hour+30*minute), withSlot),
 			claim("data-2", ready(30*hour), imported("expired", 26*hour), current(), ofGone)),
-		End: all(exist("without-slot", "with-slot", "of-gone"), isDeleted("expired", "data-2-old-0"),
+		End: all(exist("old", "without-slot", "with-slot", "of-gone"), isDeleted("expired", "data-2-old-0"),
 			hasReady("data-0", 2), hasReady("data-1", 1), hasReady("data-2", 1),
-			owns(7), detachedKeys(1), settled(v1alpha1.ReasonScheduled)),
+			owns(8), detachedKeys(1), settled(v1alpha1.ReasonScheduled)),
 	}
 }
 
