@@ -101,13 +101,14 @@ var _ = Describe("Status", func() {
 		for i, column := range table.ColumnDefinitions {
 			cells[column.Name] = table.Rows[0].Cells[i]
 		}
-		for _, ages := range []string{"LAST", "AGE"} {
+		for _, ages := range []string{"RECOVERY POINT", "LAST", "AGE"} {
 			Expect(cells[ages]).To(MatchRegexp(`^[0-9]`), ages)
 			delete(cells, ages)
 		}
 		Expect(cells).To(Equal(map[string]any{
 			"Name": "backup", "SCHEDULE": "1h", "TTL": "10d", "PVCS": 1.0, "SNAPSHOTS": 1.0, "READY": "True",
 			"NEXT": status(s).NextSnapshotTime.UTC().Format(time.RFC3339), "SUSPEND": false,
+			"REASON": "Scheduled", "DETACHED": 0.0, "DELETION": "Delete",
 		}))
 	})
 })
