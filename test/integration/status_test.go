@@ -52,6 +52,29 @@ var _ = Describe("Status", func() {
 		Expect(selected(s)).To(BeEquivalentTo(1))
 	})
 
+	// Contract: STAT-11.
+	It("shows nothing old while the spec is invalid", func() {
+		s := env.createSchedule("backup")
+		env.startOperator()
+		env.createClaim("data")
+		makeReady(env.waitForSnapshot("data"))
+		counts := v1alpha1.OutputCount{Total: 1, Ready: 1}
+		Eventually(func() v1alpha1.OutputCount { return status(s).Outputs.VolumeSnapshots }).Should(Equal(counts))
+		Expect(condition(s, v1alpha1.ConditionStalled)()).To(Equal("False ValidSpec"))
+
+		mergePatch(s, `{"spec":{"jitter":"1h"}}`)
+		Eventually(condition(s, v1alpha1.ConditionStalled)).Should(Equal("True InvalidSpec"))
+		Expect(condition(s, v1alpha1.ConditionRetentionPaused)()).To(Equal("True InvalidSpec"))
+		got := status(s)
+		got.Conditions = nil
+		Expect(got).To(Equal(v1alpha1.SnapshotScheduleStatus{ObservedGeneration: 2, Outputs: v1alpha1.Outputs{VolumeSnapshots: counts}}))
+
+		mergePatch(s, `{"spec":{"jitter":null}}`)
+		Eventually(condition(s, v1alpha1.ConditionStalled)).Should(Equal("False ValidSpec"))
+		Expect(selected(s)).To(BeEquivalentTo(1))
+		Expect(condition(s, v1alpha1.ConditionRetentionPaused)()).To(Equal("False RetentionRunning"))
+	})
+
 	// Contract: STAT-2, STAT-4.
 	It("reports NoMatchingClaims without PVCs, and has no next time while suspended", func() {
 		s := env.createSchedule("backup")
