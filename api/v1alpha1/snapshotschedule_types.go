@@ -156,10 +156,14 @@ type SnapshotScheduleSpec struct {
 // +kubebuilder:printcolumn:name="PVCS",type=integer,JSONPath=`.status.inputs.persistentvolumeclaims.total`,description="Number of selected PVCs"
 // +kubebuilder:printcolumn:name="SNAPSHOTS",type=integer,JSONPath=`.status.outputs.volumesnapshots.total`,description="Number of snapshots that the schedule owns"
 // +kubebuilder:printcolumn:name="READY",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether snapshots are taken as the spec asks"
-// +kubebuilder:printcolumn:name="LAST",type=date,JSONPath=`.status.lastSnapshotTime`,description="Time since the newest snapshot was due"
+// +kubebuilder:printcolumn:name="RECOVERY POINT",type=date,JSONPath=`.status.oldestRecoveryPoint`,description="Time since the oldest recovery point: what a failure costs at most"
 // +kubebuilder:printcolumn:name="NEXT",type=string,JSONPath=`.status.nextSnapshotTime`,description="Time at which the next snapshot is due"
 // +kubebuilder:printcolumn:name="SUSPEND",type=boolean,JSONPath=`.spec.suspend`,description="Whether the schedule is suspended"
 // +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since the schedule was created"
+// +kubebuilder:printcolumn:name="REASON",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the condition Ready"
+// +kubebuilder:printcolumn:name="LAST",type=date,priority=1,JSONPath=`.status.lastSnapshotTime`,description="Time since the newest snapshot was due, ready or not"
+// +kubebuilder:printcolumn:name="DETACHED",type=integer,priority=1,JSONPath=`.status.detached.volumesnapshots`,description="Number of snapshots whose PVC is deleted or no longer matches"
+// +kubebuilder:printcolumn:name="DELETION",type=string,priority=1,JSONPath=`.spec.deletionPolicy`,description="What happens to the snapshots when the schedule is deleted"
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="metadata.name must be at most 63 characters long, such as my-app-snapshots: it is a label value on every snapshot"
 
 // SnapshotSchedule takes VolumeSnapshots of the matching PersistentVolumeClaims (PVCs) in its
