@@ -378,20 +378,20 @@ retention:
 // largestSpec returns a spec with everything that is bounded at its bound. Its rules are within the cost that the API server allows.
 func largestSpec() string {
 	key := func(i int) string { return fmt.Sprintf("%s/%s%02d", long(253), long(61), i) }
-	entries := func(n, value int) string {
+	entries := func(n int, value string) string {
 		var all []string
 		for i := range n {
-			all = append(all, key(i)+": "+long(value))
+			all = append(all, key(i)+": "+value)
 		}
 		return "{" + strings.Join(all, ", ") + "}"
 	}
 	expression := "{key: " + key(0) + ", operator: In, values: " + listOf(64, long(63)) + "}"
 	return `
-selector: {matchLabels: ` + entries(32, 63) + ", matchExpressions: " + listOf(16, expression) + `}
+selector: {matchLabels: ` + entries(32, long(63)) + ", matchExpressions: " + listOf(16, expression) + `}
 schedule: "` + strings.Repeat("1,", 251) + `1 * * * *"
 timeZone: ` + long(64) + `
 snapshotTemplate:
-  metadata: {labels: ` + entries(32, 63) + ", annotations: " + entries(32, 1024) + `}
+  metadata: {labels: ` + entries(32, long(63)) + ", annotations: " + entries(32, strings.Repeat("😀", 1024)) + `}
   spec: {volumeSnapshotClassName: ` + long(253) + "}\n"
 }
 
