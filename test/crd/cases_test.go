@@ -31,8 +31,10 @@ const (
 	operators                = `supported values: "In", "NotIn", "Exists", "DoesNotExist"`
 	valuesRequired           = "values: [my-app]"
 	valuesForbidden          = "{key: app, operator: Exists}"
-	ownLabelPrefix           = "example.com/tier"
-	ownAnnotationPrefix      = "example.com/note"
+	ownLabelPrefix           = "snapshots.mapcontroller.dev/ are reserved: use another, such as example.com/tier"
+	ownAnnotationPrefix      = "snapshots.mapcontroller.dev/ are reserved: use another, such as example.com/note"
+	claimedLabel             = "GitOps tool would claim the snapshots and delete them: use another, such as example.com/tier"
+	claimedAnnotation        = "GitOps tool would claim the snapshots and delete them: use another, such as example.com/note"
 	labelKey                 = "example.com/tier"
 	annotationKey            = "example.com/note"
 	labelValue               = "my-app"
@@ -275,6 +277,8 @@ func rejectedSpecs() map[string]rejected {
 
 		"a label of the controller":                      rejectedTemplate("{labels: {"+key+"map-key: x}}", "labels", ownLabelPrefix),
 		"an unknown label under the controller's prefix": rejectedTemplate("{labels: {"+key+"anything: x}}", "labels", ownLabelPrefix),
+		"a label by which GitOps tools claim objects":    rejectedTemplate("{labels: {app.kubernetes.io/instance: shop}}", "labels", claimedLabel),
+		"a label of Argo CD":                             rejectedTemplate("{labels: {argocd.argoproj.io/instance: shop}}", "labels", claimedLabel),
 		"a label key with a blank":                       rejectedTemplate("{labels: {a b: x}}", "labels", labelKey),
 		"an empty label key":                             rejectedTemplate(`{labels: {"": x}}`, "labels", labelKey),
 		"a label key that ends in -":                     rejectedTemplate("{labels: {a-: x}}", "labels", labelKey),
@@ -288,10 +292,14 @@ func rejectedSpecs() map[string]rejected {
 		"a label value of 257 characters":                rejectedTemplate("{labels: {app: "+long(257)+"}}", "labels.app", tooManyBytes(256)),
 		"33 labels":                                      rejectedTemplate("{labels: "+mapWithEntries(33)+"}", "labels", tooManyItems(32)),
 		"an annotation of the controller":                rejectedTemplate("{annotations: {"+key+"hold: x}}", "annotations", ownAnnotationPrefix),
-		"an annotation key with a blank":                 rejectedTemplate("{annotations: {a b: x}}", "annotations", annotationKey),
-		"an annotation key of 64 characters":             rejectedTemplate("{annotations: {"+long(64)+": x}}", "annotations", annotationKey),
-		"an annotation of 1025 characters":               rejectedTemplate("{annotations: {note: "+long(1025)+"}}", "annotations", annotationValue),
-		"33 annotations":                                 rejectedTemplate("{annotations: "+mapWithEntries(33)+"}", "annotations", tooManyItems(32)),
+		"an annotation by which GitOps tools claim objects": rejectedTemplate(
+			"{annotations: {app.kubernetes.io/instance: shop}}", "annotations", claimedAnnotation),
+		"an annotation of Argo CD": rejectedTemplate(
+			"{annotations: {argocd.argoproj.io/tracking-id: x}}", "annotations", claimedAnnotation),
+		"an annotation key with a blank":     rejectedTemplate("{annotations: {a b: x}}", "annotations", annotationKey),
+		"an annotation key of 64 characters": rejectedTemplate("{annotations: {"+long(64)+": x}}", "annotations", annotationKey),
+		"an annotation of 1025 characters":   rejectedTemplate("{annotations: {note: "+long(1025)+"}}", "annotations", annotationValue),
+		"33 annotations":                     rejectedTemplate("{annotations: "+mapWithEntries(33)+"}", "annotations", tooManyItems(32)),
 
 		"an empty class":                  rejectedClass("", className),
 		"a class in capitals":             rejectedClass("Fast", className),
@@ -341,7 +349,7 @@ readyDeadline: 1h
 deletionPolicy: Orphan
 snapshotTemplate:
   metadata:
-    labels: {app: my-app, example.com/tier: "", not-snapshots.mapcontroller.dev/a: b}
+    labels: {app: my-app, app.kubernetes.io/name: shop, example.com/tier: "", not-snapshots.mapcontroller.dev/a: b}
     annotations: {note: "anything at all: ø, 'quotes', {braces}", Example.com/Note: x}
   spec: {volumeSnapshotClassName: fast.example.com}
 retention:
