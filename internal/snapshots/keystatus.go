@@ -5,7 +5,6 @@ package snapshots
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -106,10 +105,10 @@ type combined struct {
 }
 
 // combine adds up the PVCs of a schedule, and problems of the schedule itself.
-func combine(keys iter.Seq[any], problems ...Problem) combined {
+func combine(keys []any, problems ...Problem) combined {
 	var c combined
 	c.addProblems(problems)
-	for key := range keys {
+	for _, key := range keys {
 		k := key.(*keyStatus)
 		if k.LastSnapshot.After(c.LastSnapshot) {
 			c.LastSnapshot = k.LastSnapshot

@@ -43,7 +43,7 @@ func setStatus(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.
 	if p := scheduleProblem(s); p.Reason != "" {
 		ofSchedule = append(ofSchedule, p)
 	}
-	sum := combine(known.Keys(), ofSchedule...)
+	sum := combine(known.Keys, ofSchedule...)
 	setCounts(&s.Status, known.Totals)
 	s.Status.LastSnapshotTime = timeOf(sum.LastSnapshot)
 	s.Status.OldestRecoveryPoint = timeOf(sum.RecoveryPoint)
@@ -53,7 +53,7 @@ func setStatus(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.
 	}
 	s.Status.Problems = problems(now, s.Status.Problems, sum.Problems)
 	s.Status.MoreProblems = count(sum.MoreProblems)
-	setConditions(now, s, known.Totals.Inputs[claimsResource], sum)
+	setConditions(now, s, known.Totals[claimsTotal], sum)
 	return sum
 }
 
@@ -69,14 +69,22 @@ func scheduleProblem(s *v1alpha1.SnapshotSchedule) Problem {
 	return malformed
 }
 
-func setCounts(status *v1alpha1.SnapshotScheduleStatus, totals *mapcontroller.Totals) {
-	snapshots := totals.Outputs[snapshotsResource]
-	status.Inputs.PersistentVolumeClaims.Total = count(totals.Inputs[claimsResource])
-	status.Outputs.VolumeSnapshots.Total = count(snapshots["total"])
-	status.Outputs.VolumeSnapshots.Ready = count(snapshots[readyCount])
-	status.Detached.MapKeys = count(totals.DetachedKeys)
-	status.Detached.VolumeSnapshots = count(totals.DetachedOutputs[snapshotsResource])
+func setCounts(status *v1alpha1.SnapshotScheduleStatus, totals map[string]int) {
+	status.Inputs.PersistentVolumeClaims.Total = count(totals[claimsTotal])
+	status.Outputs.VolumeSnapshots.Total = count(totals[snapshotsTotal])
+	status.Outputs.VolumeSnapshots.Ready = count(totals[snapshotsReady])
+	status.Detached.MapKeys = count(totals[detachedKeys])
+	status.Detached.VolumeSnapshots = count(totals[detachedSnapshots])
 }
+
+// The counts of status are the engine's, under the same paths.
+const (
+	claimsTotal       = "inputs." + claimsResource + ".total"
+	snapshotsTotal    = "outputs." + snapshotsResource + ".total"
+	snapshotsReady    = "outputs." + snapshotsResource + ".ready"
+	detachedKeys      = "detached.mapKeys"
+	detachedSnapshots = "detached." + snapshotsResource
+)
 
 func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, claims int, sum combined) {
 	switch {

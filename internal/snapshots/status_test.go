@@ -25,12 +25,9 @@ func known(claims int, keys ...*keyStatus) mapcontroller.Summary {
 	for _, k := range keys {
 		ofEngine = append(ofEngine, &plan.KeyStatus{Status: k})
 	}
-	s := status.NewSummary(&plan.Rules{}, ofEngine...)
-	s.Totals = &mapcontroller.Totals{
-		Inputs:          map[string]int{claimsResource: claims},
-		Outputs:         map[string]map[string]int{snapshotsResource: {"total": 3 * claims, "ready": 2 * claims}},
-		DetachedKeys:    1,
-		DetachedOutputs: map[string]int{snapshotsResource: 2},
+	s := *status.NewSummary(&plan.Kinds{}, ofEngine...)
+	s.Totals = map[string]int{
+		claimsTotal: claims, snapshotsTotal: 3 * claims, snapshotsReady: 2 * claims, detachedKeys: 1, detachedSnapshots: 2,
 	}
 	return s
 }
