@@ -31,11 +31,8 @@ type SnapshotScheduleSpec struct {
 	// schedule takes snapshots of every matching PVC in its namespace. If empty or omitted, it
 	// matches every PVC in the namespace. Example: {matchLabels: {app: my-app}}.
 	//
-	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn', 'Exists', 'DoesNotExist'])",message="operator must be one of In, NotIn, Exists, DoesNotExist"
-	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, !(e.operator in ['In', 'NotIn']) || (has(e.values) && size(e.values) > 0))",message="values must not be empty for operator In or NotIn, such as values: [my-app]"
-	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, !(e.operator in ['Exists', 'DoesNotExist']) || !has(e.values) || size(e.values) == 0)",message="values must be omitted for operator Exists or DoesNotExist, such as {key: app, operator: Exists}"
 	// +optional
-	Selector metav1.LabelSelector `json:"selector,omitzero"`
+	Selector LabelSelector `json:"selector,omitzero"`
 
 	// snapshotInterval is the time between two snapshots of a PVC. It counts from the creation
 	// of the PVC or of the schedule, whichever is later, so the first snapshot is due
@@ -61,7 +58,7 @@ type SnapshotScheduleSpec struct {
 	// Default: UTC. Example: Europe/Oslo.
 	//
 	// +kubebuilder:validation:MaxLength=256
-	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$') && self.lowerAscii() != 'local'`,message="must be the IANA name of a time zone, such as Europe/Oslo or UTC"
+	// +kubebuilder:validation:XValidation:rule=`size(self) <= 64 && self.matches(r'^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$') && self.lowerAscii() != 'local'`,message="must be the IANA name of a time zone, such as Europe/Oslo or UTC"
 	// +optional
 	TimeZone string `json:"timeZone,omitempty"`
 
@@ -151,6 +148,7 @@ type SnapshotScheduleSpec struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=snapsched
+// +kubebuilder:metadata:annotations="helm.sh/resource-policy=keep";"argocd.argoproj.io/sync-options=Prune=false";"kustomize.toolkit.fluxcd.io/prune=disabled"
 // +kubebuilder:printcolumn:name="SCHEDULE",type=string,JSONPath=`.spec['snapshotInterval','schedule']`,description="Interval or cron expression"
 // +kubebuilder:printcolumn:name="TTL",type=string,JSONPath=`.spec.snapshotTTL`,description="Age at which a snapshot expires"
 // +kubebuilder:printcolumn:name="PVCS",type=integer,JSONPath=`.status.inputs.persistentvolumeclaims.total`,description="Number of selected PVCs"
