@@ -10,7 +10,7 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -43,19 +43,12 @@ func readSchedule(ctx context.Context, c client.Reader, namespace, name string) 
 
 // readSchedules reads the schedules of a namespace; of all of them if it is empty.
 func readSchedules(ctx context.Context, c client.Reader, namespace, selector string) ([]*v1alpha1.SnapshotSchedule, error) {
-	list := &v1alpha1.SnapshotScheduleList{}
-	opts := []client.ListOption{client.InNamespace(namespace)}
-	if selector != "" {
-		parsed, err := metav1.ParseToLabelSelector(selector)
-		if err != nil {
-			return nil, err
-		}
-		matches, err := metav1.LabelSelectorAsSelector(parsed)
-		if err != nil {
-			return nil, err
-		}
-		opts = append(opts, client.MatchingLabelsSelector{Selector: matches})
+	matches, err := labels.Parse(selector)
+	if err != nil {
+		return nil, err
 	}
+	list := &v1alpha1.SnapshotScheduleList{}
+	opts := []client.ListOption{client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: matches}}
 	if err := Pages(ctx, c, list, opts...); err != nil {
 		return nil, err
 	}

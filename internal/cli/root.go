@@ -26,6 +26,7 @@ const (
 var commands = []func(*Factory) *cobra.Command{
 	// GroupShow
 	newStatusCommand,
+	newCoverageCommand,
 	newTimelineCommand,
 	newWhyCommand,
 
