@@ -24,6 +24,8 @@ type simulation struct {
 	judge *snapshots.Judge
 	series
 	now time.Time
+	// settled is set once what was under way is complete.
+	settled bool
 	// steps counts the passes, work the snapshots that they judged.
 	steps, work int
 }
@@ -46,16 +48,16 @@ func simulate(judge *snapshots.Judge, now time.Time, from *series) *simulation {
 // will change any more.
 func (sim *simulation) step() (at time.Time, d snapshots.Judgment, more bool) {
 	at = sim.now
-	again := false
 	if sim.steps == 0 {
 		d = sim.judge.Judge(at, sim.mapKey, sim.claim, sim.snapshots, sim.restores)
 		sim.snapshots = d.Outputs
-		sim.apply(&d)
-		sim.settle(&d)
-		again = true
 	} else {
-		d = sim.judge.Again(at, sim.mapKey, sim.claim, sim.snapshots)
-		again = sim.apply(&d)
+		d = sim.judge.Again(at, sim.mapKey, sim.claim, sim.snapshots, sim.restores)
+	}
+	again := sim.apply(&d) || len(d.Adopt) > 0
+	if !sim.settled && len(d.Adopt) == 0 {
+		sim.settle(&d)
+		sim.settled, again = true, true
 	}
 	sim.steps++
 	sim.work += len(sim.snapshots) + 1
@@ -94,8 +96,9 @@ func (sim *simulation) apply(d *snapshots.Judgment) bool {
 }
 
 // settle completes what was under way when the simulation began: snapshots that
-// are being taken or deleted. Restores end, too: Again does not ask for them.
+// are being taken or deleted, and restores.
 func (sim *simulation) settle(d *snapshots.Judgment) {
+	sim.restores = nil
 	sim.snapshots = slices.Clone(sim.snapshots)
 	for i := range d.Series.Snapshots {
 		s, o := &d.Series.Snapshots[i], d.Outputs[i]

@@ -34,11 +34,11 @@ type scheduleStatus struct {
 
 // claimStatus is the state of one series.
 type claimStatus struct {
-	Name             string       `json:"name"`
-	MapKey           string       `json:"mapKey"`
-	State            string       `json:"state"`
-	NewestReady      string       `json:"newestReady,omitempty"`
-	NewestReadyTime  *metav1.Time `json:"newestReadyTime,omitempty"`
+	Name            string       `json:"name"`
+	MapKey          string       `json:"mapKey"`
+	State           string       `json:"state"`
+	NewestReady     string       `json:"newestReady,omitempty"`
+	NewestReadyTime *metav1.Time `json:"newestReadyTime,omitempty"`
 	// NextSnapshotTime is the next slot; the current one if it has no snapshot yet.
 	NextSnapshotTime *metav1.Time `json:"nextSnapshotTime,omitempty"`
 	Snapshots        int          `json:"snapshots"`

@@ -104,10 +104,12 @@ func (j *Judge) Judge(
 }
 
 // Again decides about a series whose outputs are known to be the schedule's own,
-// as after a Judge. It does not complete Create with labels and owner. It takes
-// half the time, which counts in a simulation.
-func (j *Judge) Again(now time.Time, mapKey string, claim *corev1.PersistentVolumeClaim, outputs []client.Object) Judgment {
-	seen := mapcontroller.Observation{Now: now, MapKey: mapKey, Outputs: outputs}
+// the oldest first, as after a Judge. It does not complete Create with labels and
+// owner. It takes half the time, which counts in a simulation.
+func (j *Judge) Again(
+	now time.Time, mapKey string, claim *corev1.PersistentVolumeClaim, outputs, restores []client.Object,
+) Judgment {
+	seen := mapcontroller.Observation{Now: now, MapKey: mapKey, Outputs: outputs, Related: restores}
 	if claim != nil {
 		seen.Selected, seen.Unselected = observe.Partition(j.parent, []client.Object{claim})
 	}
