@@ -29,14 +29,16 @@ func verdictIs(v retention.Verdict) func(*mark) bool {
 	return func(m *mark) bool { return m.verdict == v }
 }
 
-// symbols are ordered by importance. The last one is for everything else.
+// leaves returns whether a snapshot is deleted now.
+func (m *mark) leaves() bool { return m.verdict.Delete() || m.state == retention.Terminating }
+
+// symbols are ordered by importance.
 var symbols = []symbol{
 	{"x", "failed", Style.Bad, func(m *mark) bool { return m.state == retention.Failed }},
 	{"H", "held", Style.Warn, func(m *mark) bool {
 		return m.verdict == retention.HeldByAnnotation || m.verdict == retention.HeldByRestore
 	}},
-	{"-", "to be deleted", Style.Dim, func(m *mark) bool { return m.verdict.Delete() || m.state == retention.Terminating }},
-	{"○", "not ready", Style.Warn, func(m *mark) bool { return m.state != retention.Ready }},
+	{"○", "not ready", Style.Warn, func(m *mark) bool { return m.state != retention.Ready && !m.leaves() }},
 	{"y", "yearly", Style.magenta, verdictIs(retention.KeptYearly)},
 	{"m", "monthly", Style.magenta, verdictIs(retention.KeptMonthly)},
 	{"w", "weekly", Style.blue, verdictIs(retention.KeptWeekly)},
@@ -44,7 +46,8 @@ var symbols = []symbol{
 	{"h", "hourly", Style.Good, verdictIs(retention.KeptHourly)},
 	{"l", "last", Style.Good, verdictIs(retention.KeptLast)},
 	{"f", "floor", Style.Good, verdictIs(retention.Floor)},
-	{"●", "kept", Style.Good, func(*mark) bool { return true }},
+	{"●", "kept", Style.Good, func(m *mark) bool { return !m.leaves() }},
+	{"-", "to be deleted", Style.Dim, (*mark).leaves},
 }
 
 func symbolOf(m *mark) int {

@@ -209,11 +209,10 @@ func (o *previewOptions) preview(ctx context.Context, c client.Reader, v variant
 	if err != nil {
 		return nil, fmt.Errorf("SnapshotSchedule %s: %w", named.Name, err)
 	}
-	if v.future == nil {
-		return p, nil
-	}
-	if p.Steady, err = steadyStateOf(&v.future.Spec, now); err != nil {
-		return nil, err
+	if v.future != nil {
+		if p.Steady, err = steadyStateOf(&v.future.Spec, now); err != nil {
+			return nil, err
+		}
 	}
 	p.warn(v.future, o.driverLimit)
 	return p, nil

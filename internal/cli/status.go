@@ -258,7 +258,7 @@ func (c *claimStatus) problemWords() string {
 func (s *scheduleStatus) conditionWords(style Style) []string {
 	var lines []string
 	if s.InvalidSpec != "" {
-		lines = append(lines, style.Bad("Invalid spec: ")+s.InvalidSpec+" Nothing is created and nothing is deleted.")
+		lines = append(lines, style.Bad("Invalid spec: ")+s.InvalidSpec+". Nothing is created and nothing is deleted.")
 	}
 	ready := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)
 	switch {

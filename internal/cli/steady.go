@@ -67,12 +67,8 @@ func steadyStateOf(spec *v1alpha1.SnapshotScheduleSpec, now time.Time) (*steadyS
 		limit = int(*spec.Retention.MaxCount)
 		bound = min(cmp.Or(bound, limit), limit)
 	}
-	if bound == 0 {
-		state.Unlimited = true
-		return state, nil
-	}
-	state.Snapshots = max(bound, 1)
-	if state.Estimated {
+	state.Snapshots, state.Unlimited = bound, bound == 0
+	if state.Estimated || len(state.Fills) == 0 {
 		return state, nil
 	}
 	// How far the periods of tiers overlap depends on the calendar: look at twice
