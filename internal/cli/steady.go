@@ -35,6 +35,7 @@ type fill struct {
 
 // steadyStateOf simulates the life of a new PVC under a spec.
 func steadyStateOf(spec *v1alpha1.SnapshotScheduleSpec, now time.Time) (*steadyState, error) {
+	now = now.Truncate(time.Second)
 	keep := &spec.Retention.Keep
 	state := &steadyState{}
 	longest := time.Duration(0)
@@ -119,7 +120,7 @@ func fillOf(spec *v1alpha1.SnapshotScheduleSpec, t tier, now time.Time) (time.Du
 
 // newLife simulates a PVC that is created together with a schedule of this spec.
 func newLife(spec *v1alpha1.SnapshotScheduleSpec, now time.Time) (*simulation, error) {
-	created := metav1.NewTime(now.Truncate(time.Second))
+	created := metav1.NewTime(now)
 	s := &v1alpha1.SnapshotSchedule{Spec: *spec.DeepCopy()}
 	s.Name, s.UID, s.CreationTimestamp = "steady", "steady", created
 	s.Spec.Selector, s.Spec.Suspend = metav1.LabelSelector{}, false
