@@ -30,6 +30,9 @@ type Factory struct {
 	client client.WithWatch
 }
 
+// scheme has the kinds that the commands read.
+var scheme = newScheme()
+
 func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
@@ -50,7 +53,7 @@ func (f *Factory) Client() (client.WithWatch, error) {
 	}
 	config.QPS = -1 // the API server's own fairness knows better
 	config.WarningHandler = rest.NewWarningWriter(f.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
-	f.client, err = client.NewWithWatch(config, client.Options{Scheme: newScheme()})
+	f.client, err = client.NewWithWatch(config, client.Options{Scheme: scheme})
 	return f.client, err
 }
 

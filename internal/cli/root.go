@@ -25,6 +25,10 @@ const (
 // commands are the constructors of all commands, one a file.
 var commands = []func(*Factory) *cobra.Command{
 	// GroupShow
+	newStatusCommand,
+	newCoverageCommand,
+	newTimelineCommand,
+	newWhyCommand,
 
 	// GroupAct
 }
