@@ -31,6 +31,12 @@ var commands = []func(*Factory) *cobra.Command{
 	newWhyCommand,
 
 	// GroupAct
+	newSnapshotCommand,
+	newRestoreCommand,
+	newHoldCommand,
+	newUnholdCommand,
+	newReleaseCommand,
+	newMigrateCommand,
 }
 
 // NewCommand returns the root command.
