@@ -29,6 +29,7 @@ var commands = []func(*Factory) *cobra.Command{
 	newCoverageCommand,
 	newTimelineCommand,
 	newWhyCommand,
+	newPreviewCommand,
 
 	// GroupAct
 	newSnapshotCommand,

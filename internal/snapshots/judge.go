@@ -79,6 +79,9 @@ func (j *Judge) Selects(claim *corev1.PersistentVolumeClaim) bool {
 // ReadyDeadline is the spec's, or its default.
 func (j *Judge) ReadyDeadline() time.Duration { return j.program.spec.retention.ReadyDeadline }
 
+// TTL is the spec's snapshotTTL, zero if there is none.
+func (j *Judge) TTL() time.Duration { return j.program.spec.retention.TTL }
+
 // Judge decides about a series. The PVC is nil if it is gone. Snapshots may
 // include those of other owners. Restores are the PVCs that are being restored
 // from snapshots of the schedule's namespace, as Restores returns them.
