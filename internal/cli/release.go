@@ -42,8 +42,9 @@ func (f *Factory) release(ctx context.Context, c client.Client, v *snapshotv1.Vo
 		if err != nil || patch == nil {
 			return err
 		}
-		released = true
-		return again(ctx, c, v, mergePatch(ctx, c, v, patch))
+		err = again(ctx, c, v, mergePatch(ctx, c, v.DeepCopy(), patch))
+		released = err == nil
+		return err
 	})
 	switch {
 	case err != nil:
