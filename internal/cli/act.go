@@ -83,6 +83,7 @@ func again[T any, P interface {
 	}
 	// Decoded into the old object, removed labels would stay.
 	fresh := P(new(T))
+	fresh.GetObjectKind().SetGroupVersionKind(o.GetObjectKind().GroupVersionKind())
 	if getErr := c.Get(ctx, client.ObjectKeyFromObject(o), fresh); getErr != nil {
 		return getErr
 	}

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -70,7 +71,7 @@ as snapsched or snapshotschedules.` + v1alpha1.GroupName + `, and those of snaps
 			if err != nil {
 				return err
 			}
-			m := &migration{Factory: f, client: c, timeZone: zone, apply: apply}
+			m := &migration{Factory: f, client: c, timeZone: zone, apply: apply, allNamespaces: scope.AllNamespaces}
 			return m.run(cmd.Context(), &scope)
 		},
 	}
@@ -87,6 +88,8 @@ type migration struct {
 	client   client.Client
 	timeZone string
 	apply    bool
+	// allNamespaces: names alone are ambiguous.
+	allNamespaces bool
 }
 
 // errNotMigrated ends a migration that could not migrate everything. What and why is
@@ -104,7 +107,9 @@ func (m *migration) run(ctx context.Context, scope *Scope) error {
 	}
 	peers := &unstructured.UnstructuredList{}
 	peers.SetGroupVersionKind(migrate.PeerKind.GroupVersion().WithKind(migrate.PeerKind.Kind + "List"))
-	if err := Pages(ctx, m.client, peers, client.InNamespace(namespace)); err != nil {
+	if err := Pages(ctx, m.client, peers, client.InNamespace(namespace)); meta.IsNoMatchError(err) {
+		return fmt.Errorf("snapscheduler is not installed: the server doesn't have the kind %s", migrate.PeerKind.GroupKind())
+	} else if err != nil {
 		return err
 	}
 	var failed bool

@@ -34,14 +34,22 @@ func (t *transfer) applyAll(ctx context.Context) error {
 		return err
 	}
 	if t.exists {
-		t.did(scheduleResource, t.peer.GetName(), "unchanged")
+		t.done(scheduleResource, t.peer.GetName(), "unchanged")
 		return nil
 	}
 	if err := t.client.Create(ctx, t.to.Schedule.DeepCopy(), fieldOwner); err != nil {
 		return fmt.Errorf("create SnapshotSchedule %s: %w", t.to.Schedule.Name, err)
 	}
-	t.did(scheduleResource, t.peer.GetName(), "created")
+	t.done(scheduleResource, t.peer.GetName(), "created")
 	return nil
+}
+
+// done prints what was done, and in which namespace if there are several.
+func (t *transfer) done(resource, name, what string) {
+	if t.allNamespaces {
+		what += " in namespace " + t.peer.GetNamespace()
+	}
+	t.did(resource, name, what)
 }
 
 func (t *transfer) disable(ctx context.Context) error {
@@ -52,7 +60,7 @@ func (t *transfer) disable(ctx context.Context) error {
 		}
 		err := again(ctx, t.client, t.peer, t.client.Patch(ctx, t.peer.DeepCopy(), client.RawPatch(types.MergePatchType, patch), fieldOwner))
 		if err == nil {
-			t.did(peerResource, t.peer.GetName(), "disabled")
+			t.done(peerResource, t.peer.GetName(), "disabled")
 		}
 		return err
 	})
@@ -91,16 +99,16 @@ func (t *transfer) handOverOne(ctx context.Context, v *snapshotv1.VolumeSnapshot
 		adoption := migrate.Adopt(v, t.claimOf(v))
 		if adoption.Patch == nil {
 			if warn {
-				t.warn("VolumeSnapshot %s stays with snapscheduler: %s", v.Name, adoption.Reason)
+				t.warn("VolumeSnapshot %s/%s stays with snapscheduler: %s", v.Namespace, v.Name, adoption.Reason)
 			}
 			return nil
 		}
 		err := again(ctx, t.client, v, t.client.Patch(ctx, v.DeepCopy(), client.RawPatch(types.MergePatchType, adoption.Patch), fieldOwner))
 		if err == nil {
 			done = true
-			t.did(snapshotResource, v.Name, "handed over")
+			t.done(snapshotResource, v.Name, "handed over")
 			if adoption.Note != "" {
-				t.warn("VolumeSnapshot %s: %s", v.Name, adoption.Note)
+				t.warn("VolumeSnapshot %s/%s: %s", v.Namespace, v.Name, adoption.Note)
 			}
 		}
 		return err
