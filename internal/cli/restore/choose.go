@@ -78,7 +78,7 @@ func OfClaim(all []snapshotv1.VolumeSnapshot, name string, claim *corev1.Persist
 	delete(keys, "")
 	var found []*snapshotv1.VolumeSnapshot
 	for i := range all {
-		if v := &all[i]; claimName(v) == name || imported(v) && keys[v.Labels[v1alpha1.LabelMapKey]] {
+		if v := &all[i]; claimName(v) == name || keys[v.Labels[v1alpha1.LabelMapKey]] {
 			found = append(found, v)
 		}
 	}

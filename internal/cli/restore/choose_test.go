@@ -28,7 +28,7 @@ func TestTimeIsNeverTooEarly(t *testing.T) {
 		"imported, driver says earlier": {snapshot("a", "1", at(11, 0), fromContent(at(3, 0)), cutAt(at(1, 0))), at(3, 0)},
 		"imported, without its slot":    {snapshot("a", "1", at(11, 0), fromContent(at(3, 0)), cutAt(at(3, 1)), noAnnotation), at(11, 0)},
 		"imported, with a slot later":   {snapshot("a", "1", at(10, 0), fromContent(at(11, 0)), cutAt(at(3, 1))), at(10, 0)},
-		"not imported, with another slot": {snapshot("a", "1", at(2, 0), func(v *snapshotv1.VolumeSnapshot) {
+		"not imported, with an earlier slot": {snapshot("a", "1", at(2, 0), cutAt(time.Unix(0, 0)), func(v *snapshotv1.VolumeSnapshot) {
 			v.Annotations[v1alpha1.AnnotationScheduledAt] = at(1, 0).Format(time.RFC3339)
 		}), at(2, 0)},
 	} {

@@ -100,6 +100,18 @@ func TestSetAt(t *testing.T) {
 			asOf:      noon, members: "a-0400",
 			leftOut: "a: an earlier PersistentVolumeClaim of the same name; its newest snapshot is a-0200",
 		},
+		"of PVCs of one name, the later one, both gone": {
+			snapshots: []*snapshotv1.VolumeSnapshot{snapshot("a", "old", at(2, 0)), snapshot("a", "new", at(4, 0))},
+			asOf:      noon, members: "a-0400",
+			leftOut: "a: an earlier PersistentVolumeClaim of the same name; its newest snapshot is a-0200",
+		},
+		"a PVC that was deleted after the time, before its next snapshot, is part": {
+			snapshots: []*snapshotv1.VolumeSnapshot{
+				snapshot("a", "a1", at(2, 0)), snapshot("a", "a1", at(3, 0)), snapshot("a", "a1", at(4, 0)), snapshot("b", "b1", at(2, 0)),
+			},
+			claims: []*corev1.PersistentVolumeClaim{claim("a", "a1", at(0, 0))},
+			asOf:   at(3, 10), members: "a-0300 b-0200", skew: time.Hour,
+		},
 		"released snapshots are no part": {
 			snapshots: []*snapshotv1.VolumeSnapshot{snapshot("a", "a1", at(2, 0)), snapshot("a", "", at(3, 0))},
 			asOf:      noon, members: "a-0200",
