@@ -56,6 +56,10 @@ func (f *Factory) eachSnapshot(
 	return errors.Join(errs...)
 }
 
+func beingDeleted(v *snapshotv1.VolumeSnapshot) error {
+	return fmt.Errorf("VolumeSnapshot %s is being deleted", v.Name)
+}
+
 // mergePatch patches an object. A nil value removes a key.
 func mergePatch(ctx context.Context, c client.Writer, o client.Object, patch map[string]any) error {
 	text, err := json.Marshal(patch)

@@ -94,6 +94,10 @@ func followOnce(ctx context.Context, c client.WithWatch, list client.ObjectList,
 		return false, err
 	}
 	defer w.Stop()
+	return followWatch(ctx, w.ResultChan(), to)
+}
+
+func followWatch(ctx context.Context, events <-chan watch.Event, to follower) (bool, error) {
 	idle := time.NewTicker(idleAfter)
 	defer idle.Stop()
 	for {
@@ -104,10 +108,7 @@ func followOnce(ctx context.Context, c client.WithWatch, list client.ObjectList,
 			if err := to.idle(ctx); err != nil {
 				return false, err
 			}
-			if done, err := to.done(); done || err != nil {
-				return done, err
-			}
-		case e, open := <-w.ResultChan():
+		case e, open := <-events:
 			if !open {
 				return false, nil
 			}
@@ -118,9 +119,9 @@ func followOnce(ctx context.Context, c client.WithWatch, list client.ObjectList,
 			if to.see(o, e.Type == watch.Deleted) {
 				idle.Reset(idleAfter)
 			}
-			if done, err := to.done(); done || err != nil {
-				return done, err
-			}
+		}
+		if done, err := to.done(); done || err != nil {
+			return done, err
 		}
 	}
 }

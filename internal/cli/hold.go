@@ -5,7 +5,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"github.com/spf13/cobra"
@@ -40,7 +39,7 @@ func (f *Factory) hold(ctx context.Context, c client.Client, v *snapshotv1.Volum
 	held, is := v.Annotations[v1alpha1.AnnotationHold]
 	switch {
 	case v.DeletionTimestamp != nil:
-		return fmt.Errorf("VolumeSnapshot %s is being deleted", v.Name)
+		return beingDeleted(v)
 	case is && (reason == "" || reason == held):
 		f.did(snapshotResource, v.Name, "unchanged")
 		return nil
@@ -52,6 +51,9 @@ func (f *Factory) hold(ctx context.Context, c client.Client, v *snapshotv1.Volum
 	}
 	if err := annotate(ctx, c, v, v1alpha1.AnnotationHold, reason); err != nil {
 		return err
+	}
+	if v.DeletionTimestamp != nil {
+		return beingDeleted(v) // since it was read
 	}
 	f.did(snapshotResource, v.Name, "held")
 	return nil

@@ -77,7 +77,7 @@ as snapsched or snapshotschedules.` + v1alpha1.GroupName + `, and those of snaps
 	}
 	scope.AddFlags(cmd, "schedules of snapscheduler")
 	cmd.Flags().Lookup("all-namespaces").Usage = "Migrate all namespaces."
-	cmd.Flags().StringVar(&zone, "time-zone", "", "IANA name of the time zone in which snapscheduler's pod ran, such as Europe/Oslo. Default: UTC.")
+	cmd.Flags().StringVar(&zone, "time-zone", "", "IANA name of the time zone of snapscheduler's pod, such as Europe/Oslo. Default: UTC.")
 	cmd.Flags().BoolVar(&apply, "apply", false, "Migrate, instead of printing what would be done.")
 	return cmd
 }

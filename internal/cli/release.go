@@ -62,7 +62,7 @@ func (f *Factory) release(ctx context.Context, c client.Client, v *snapshotv1.Vo
 // deleted, and the snapshot with it, or the label be gone and the operator down.
 func releasePatch(v *snapshotv1.VolumeSnapshot) (map[string]any, error) {
 	if v.DeletionTimestamp != nil {
-		return nil, fmt.Errorf("VolumeSnapshot %s is being deleted", v.Name)
+		return nil, beingDeleted(v)
 	}
 	if owner := metav1.GetControllerOf(v); owner != nil && !isSchedule(owner) {
 		return nil, fmt.Errorf("VolumeSnapshot %s is controlled by %s %s, not by a SnapshotSchedule", v.Name, owner.Kind, owner.Name)

@@ -39,8 +39,8 @@ func newRestoreCommand(f *Factory) *cobra.Command {
 never changed or deleted.
 
 The size of a new PVC is that of the source PVC, but at least that of the snapshot. Its storage class and modes are
-those of the source PVC. If that is gone, its storage class is the default or the only one of the snapshot's driver. A new PVC
-has no labels: label it if a schedule shall select it.
+those of the source PVC. If that is gone, the storage class is the default or the only one of the snapshot's driver. A new PVC
+has no labels: label it to have a schedule take snapshots of it.
 
 --as-of chooses the newest ready snapshot whose data is of that time or earlier. With --schedule, the set of all PVCs
 at that time is restored. The snapshots of a set are not taken at the same instant: the output shows the skew
@@ -81,11 +81,14 @@ func (flags *restoreFlags) add(f *Factory, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&flags.schedule, "schedule", "", "Restore the newest ready snapshot of each PVC of this schedule.")
 	cmd.Flags().StringVar(&flags.asOf, "as-of", "", "Restore data of this time or earlier, such as 2026-01-31T12:00:00Z.")
 	cmd.Flags().StringVar(&flags.to, "to", restore.SnapshotPlaceholder,
-		"Name of the new PVC. "+restore.ClaimPlaceholder+" and "+restore.SnapshotPlaceholder+" stand for the names of the source PVC and the snapshot.")
+		"Name of the new PVC. "+restore.ClaimPlaceholder+" stands for the name of the source PVC, "+
+			restore.SnapshotPlaceholder+" for that of the snapshot.")
 	cmd.Flags().StringVar(&flags.class, "storage-class", "", "Storage class of the new PVC, instead of the source PVC's.")
 	cmd.Flags().StringVar(&flags.size, "size", "", "Size of the new PVC, such as 20Gi.")
-	cmd.Flags().StringSliceVar(&flags.modes, "access-mode", nil, "Access modes of the new PVC, instead of the source PVC's, such as ReadWriteOnce or RWO.")
-	cmd.Flags().BoolVar(&flags.allowIncomplete, "allow-incomplete", false, "Restore a set even if PVCs of it have no ready snapshot of that time.")
+	cmd.Flags().StringSliceVar(&flags.modes, "access-mode", nil,
+		"Access modes of the new PVC, instead of the source PVC's, such as ReadWriteOnce or RWO.")
+	cmd.Flags().BoolVar(&flags.allowIncomplete, "allow-incomplete", false,
+		"Restore a set even if PVCs of it have no ready snapshot of that time.")
 	cmd.Flags().StringVar(&flags.dryRun, "dry-run", dryRunNone,
 		`"client": only print what would be created. "server": let the API server check it, without creating anything.`)
 	flags.wait.AddFlags(cmd, "the new PVCs are bound, or wait for their first pod")

@@ -86,7 +86,8 @@ func (r *restoration) printSet(set *restore.Set) error {
 	if err := r.flags.output.PrintTable(out, table); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "Skew: %s between the earliest and the latest of %s\n", duration.HumanDuration(set.Skew()), plural(len(set.Members), "snapshot"))
+	fmt.Fprintf(out, "Skew: %s between the earliest and the latest of %s\n",
+		duration.HumanDuration(set.Skew()), plural(len(set.Members), "snapshot"))
 	for _, m := range set.Missing {
 		fmt.Fprintf(out, "Missing: %s: %s\n", m.Claim, m.Reason)
 	}

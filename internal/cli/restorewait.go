@@ -97,7 +97,8 @@ func (p *provisioning) explain(ctx context.Context) error {
 	fmt.Fprintf(p.ErrOut, "Waiting for %s: %s\n", plural(len(names), "PVC"), strings.Join(names, ", "))
 	for uid, name := range p.left {
 		events := &corev1.EventList{}
-		if err := Pages(ctx, p.client, events, client.InNamespace(p.namespace), client.MatchingFields{"involvedObject.uid": string(uid)}); err != nil {
+		of := client.MatchingFields{"involvedObject.uid": string(uid)}
+		if err := Pages(ctx, p.client, events, client.InNamespace(p.namespace), of); err != nil {
 			return err
 		}
 		for _, e := range events.Items {

@@ -66,7 +66,7 @@ var _ = Describe("hold and unhold", func() {
 		Expect(holdOf(all[1])).To(Equal("true"))
 	})
 
-	It("refuses a snapshot that is being deleted, and warns of one that has no schedule", func() {
+	It("refuses a snapshot that is being deleted", func() {
 		all[0].Finalizers = []string{"test/hold"}
 		all[0].DeletionTimestamp, all[0].DeletionGracePeriodSeconds = ptr.To(metav1.Now()), ptr.To(int64(0))
 		put(time.Time{}, all[0])
@@ -75,9 +75,22 @@ var _ = Describe("hold and unhold", func() {
 		Expect(r.errOut).To(ContainSubstring("is being deleted"))
 		Expect(holdOf(all[0])).To(BeEmpty())
 
+		By("also one whose deletion begins meanwhile")
+		all[1].Finalizers = []string{"test/hold"}
+		put(time.Time{}, all[1])
+		proxied := intercept(func(request) bool {
+			Expect(api.Delete(ctx, all[1])).To(Succeed())
+			return true
+		})
+		r = env.runWith(proxied, "", "hold", all[1].Name)
+		Expect(r.code).To(Equal(2))
+		Expect(r.errOut).To(ContainSubstring("is being deleted"))
+	})
+
+	It("warns of a snapshot that has no schedule", func() {
 		all[1].Labels = nil
 		put(time.Time{}, all[1])
-		r = env.run("hold", all[1].Name)
+		r := env.run("hold", all[1].Name)
 		Expect(r.code).To(BeZero())
 		Expect(r.errOut).To(ContainSubstring("is not a schedule's"))
 	})

@@ -20,7 +20,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -82,7 +81,7 @@ var _ = Describe("migrate snapscheduler", Ordered, func() {
 			}}
 			v.Spec.Source.PersistentVolumeClaimName = &claim
 			v.Status = &snapshotv1.VolumeSnapshotStatus{ReadyToUse: ptr.To(true), CreationTime: ptr.To(metav1.NewTime(slot))}
-			return builders.Existing(v, types.UID(uuid.NewUUID()), slot.Add(2*time.Second))
+			return builders.Existing(v, uuid.NewUUID(), slot.Add(2*time.Second))
 		}
 		ours := func() *v1alpha1.SnapshotSchedule {
 			s := &v1alpha1.SnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "hourly"}}

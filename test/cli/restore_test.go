@@ -301,7 +301,7 @@ var _ = Describe("restore", func() {
 			createSnapshot(data[0], time.Hour)
 			createSnapshot(data[1], time.Hour)
 			posts := 0
-			proxied := intercept(func(r request) bool {
+			proxied := intercept(func(request) bool {
 				posts++
 				return posts != 2
 			})
