@@ -8,6 +8,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	// Time zone data, because a user's machine may have none.
@@ -22,6 +23,8 @@ import (
 )
 
 func main() {
+	// The program ends before its memory matters; simulations take a third less time.
+	debug.SetGCPercent(400)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
 	code := cli.Run(ctx, os.Args[1:], streams, clock.RealClock{})

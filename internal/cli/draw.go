@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -28,22 +29,25 @@ func verdictIs(v retention.Verdict) func(*mark) bool {
 	return func(m *mark) bool { return m.verdict == v }
 }
 
-// symbols are ordered by importance. The last one is for everything else.
+// leaves returns whether a snapshot is deleted now.
+func (m *mark) leaves() bool { return m.verdict.Delete() || m.state == retention.Terminating }
+
+// symbols are ordered by importance.
 var symbols = []symbol{
 	{"x", "failed", Style.Bad, func(m *mark) bool { return m.state == retention.Failed }},
 	{"H", "held", Style.Warn, func(m *mark) bool {
 		return m.verdict == retention.HeldByAnnotation || m.verdict == retention.HeldByRestore
 	}},
-	{"-", "to be deleted", Style.Dim, func(m *mark) bool { return m.verdict.Delete() || m.state == retention.Terminating }},
-	{"○", "not ready", Style.Warn, func(m *mark) bool { return m.state != retention.Ready }},
-	{"y", "yearly", Style.Good, verdictIs(retention.KeptYearly)},
-	{"m", "monthly", Style.Good, verdictIs(retention.KeptMonthly)},
-	{"w", "weekly", Style.Good, verdictIs(retention.KeptWeekly)},
-	{"d", "daily", Style.Good, verdictIs(retention.KeptDaily)},
+	{"○", "not ready", Style.Warn, func(m *mark) bool { return m.state != retention.Ready && !m.leaves() }},
+	{"y", "yearly", Style.magenta, verdictIs(retention.KeptYearly)},
+	{"m", "monthly", Style.magenta, verdictIs(retention.KeptMonthly)},
+	{"w", "weekly", Style.blue, verdictIs(retention.KeptWeekly)},
+	{"d", "daily", Style.cyan, verdictIs(retention.KeptDaily)},
 	{"h", "hourly", Style.Good, verdictIs(retention.KeptHourly)},
 	{"l", "last", Style.Good, verdictIs(retention.KeptLast)},
 	{"f", "floor", Style.Good, verdictIs(retention.Floor)},
-	{"●", "kept", Style.Good, func(*mark) bool { return true }},
+	{"●", "kept", Style.Good, func(m *mark) bool { return !m.leaves() }},
+	{"-", "to be deleted", Style.Dim, (*mark).leaves},
 }
 
 func symbolOf(m *mark) int {
@@ -115,7 +119,7 @@ func (t *timeline) draw(w io.Writer, style Style, width int, now time.Time) erro
 		_, err := io.WriteString(w, b.String())
 		return err
 	}
-	const next, count = 6, 5
+	const next, count = 11, 5
 	labels, oldest, interval := len("PVC"), time.Duration(0), time.Duration(0)
 	for i := range t.Rows {
 		row := &t.Rows[i]
@@ -134,16 +138,14 @@ func (t *timeline) draw(w io.Writer, style Style, width int, now time.Time) erro
 	used := make([]bool, len(symbols))
 	for i := range t.Rows {
 		row := &t.Rows[i]
-		following := "-"
-		if len(row.Next) > 0 {
-			following = until(now, row.Next[0].Time)
+		var following []string
+		for _, slot := range row.Next {
+			following = append(following, until(now, slot.Time))
 		}
 		fmt.Fprintf(&b, "%-*s  %s %*s %*d\n", labels, shorten(row.label(), labels), row.plot(a, style, now, used),
-			next, following, count, len(row.Snapshots))
+			next, cmp.Or(strings.Join(following, ", "), "-"), count, len(row.Snapshots))
 	}
-	if legend := legendOf(style, used); legend != "" {
-		fmt.Fprintf(&b, "\n%s\n", legend)
-	}
+	fmt.Fprint(&b, "\n", legendOf(style, used, width))
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -170,14 +172,31 @@ func (l *timelineLine) plot(a axis, style Style, now time.Time, used []bool) str
 	return b.String()
 }
 
-func legendOf(style Style, used []bool) string {
-	var words []string
+// legendOf explains the symbols that are used, in lines that fit the width.
+func legendOf(style Style, used []bool, width int) string {
+	var b strings.Builder
+	column := 0
 	for i := len(symbols) - 1; i >= 0; i-- {
-		if used[i] {
-			words = append(words, symbols[i].paint(style, symbols[i].text)+" "+symbols[i].meaning)
+		if !used[i] {
+			continue
 		}
+		s := &symbols[i]
+		switch length := utf8.RuneCountInString(s.text + " " + s.meaning); {
+		case column == 0:
+			column = length
+		case column+2+length > width:
+			b.WriteString("\n")
+			column = length
+		default:
+			b.WriteString("  ")
+			column += 2 + length
+		}
+		b.WriteString(s.paint(style, s.text) + " " + s.meaning)
 	}
-	return strings.Join(words, "  ")
+	if column > 0 {
+		b.WriteString("\n")
+	}
+	return b.String()
 }
 
 func (l *timelineLine) label() string { return labelOf(l.Claim, l.State) }

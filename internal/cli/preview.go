@@ -5,7 +5,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -14,9 +13,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
@@ -176,12 +175,8 @@ func (f *Factory) readManifests(files *resource.FilenameOptions) ([]*v1alpha1.Sn
 		if o.GroupVersionKind().GroupKind() != v1alpha1.GroupVersion.WithKind("SnapshotSchedule").GroupKind() {
 			continue
 		}
-		text, err := json.Marshal(o.Object)
-		if err != nil {
-			return nil, err
-		}
 		s := &v1alpha1.SnapshotSchedule{}
-		if err := yaml.UnmarshalStrict(text, s); err != nil {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(o.Object, s, true); err != nil {
 			return nil, fmt.Errorf("%s: SnapshotSchedule %s: %w", info.Source, o.GetName(), err)
 		}
 		if s.Namespace == "" {
@@ -209,11 +204,10 @@ func (o *previewOptions) preview(ctx context.Context, c client.Reader, v variant
 	if err != nil {
 		return nil, fmt.Errorf("SnapshotSchedule %s: %w", named.Name, err)
 	}
-	if v.future == nil {
-		return p, nil
-	}
-	if p.Steady, err = steadyStateOf(&v.future.Spec, now); err != nil {
-		return nil, err
+	if v.future != nil {
+		if p.Steady, err = steadyStateOf(&v.future.Spec, now); err != nil {
+			return nil, err
+		}
 	}
 	p.warn(v.future, o.driverLimit)
 	return p, nil

@@ -222,7 +222,7 @@ func fatesOf(judge *snapshots.Judge, of *series, now, until time.Time) fates {
 				}
 			}
 		}
-		for _, removal := range d.Plan.Delete {
+		for _, removal := range d.Delete {
 			if name := removal.Object.GetName(); existing[name] {
 				f.ends[name] = end{at, removal.Reason}
 			}

@@ -34,6 +34,12 @@ func (p *preview) sooner() int {
 
 // warn adds what a user should know before making the change.
 func (p *preview) warn(future *v1alpha1.SnapshotSchedule, driverLimit int) {
+	if future == nil {
+		if len(p.Deletes) > 0 {
+			p.Warnings = append(p.Warnings, "held snapshots are deleted with the schedule, too; kubectl delete --cascade=orphan keeps all")
+		}
+		return
+	}
 	if p.Steady.Unlimited {
 		p.Warnings = append(p.Warnings, "the number of snapshots per PVC grows without limit: set snapshotTTL, retention.keep or retention.maxCount")
 	}
@@ -60,7 +66,7 @@ func (s *steadyState) words() string {
 }
 
 // listed is how many deletes are listed without -o wide.
-const listed = 20
+const listed = 10
 
 func printPreviews(w io.Writer, output *Output, all []*preview, now time.Time, within string) error {
 	if output.Structured() {
@@ -92,11 +98,7 @@ func (p *preview) print(w io.Writer, output *Output, now time.Time, within strin
 			return err
 		}
 	}
-	if len(p.Deletes) > 0 {
-		shown := p.Deletes
-		if output.Format != Wide && len(shown) > listed {
-			shown = shown[:listed]
-		}
+	if shown := p.listed(output); len(shown) > 0 {
 		fmt.Fprintln(w)
 		if err := output.PrintTable(w, p.deleteTable(shown, now)); err != nil {
 			return err
@@ -114,6 +116,21 @@ func (p *preview) print(w io.Writer, output *Output, now time.Time, within strin
 		fmt.Fprintln(w, style.Warn("Warning")+": "+warning+".")
 	}
 	return nil
+}
+
+// listed returns the deletes to list: the first ones that the change causes or, if
+// there is no change, the first ones.
+func (p *preview) listed(output *Output) []deletion {
+	if output.Format == Wide {
+		return p.Deletes
+	}
+	var shown []deletion
+	for _, d := range p.Deletes {
+		if len(shown) < listed && (d.Sooner || p.Change == unchanged) {
+			shown = append(shown, d)
+		}
+	}
+	return shown
 }
 
 func (p *preview) printHeading(w io.Writer, style Style) {
@@ -174,7 +191,7 @@ func (p *preview) conclusion(style Style, within string) string {
 	for _, c := range p.Claims {
 		total += c.Snapshots
 	}
-	text := fmt.Sprintf("Of %s that exist, %d would be deleted now and %d within %s", plural(total, "snapshot"), immediately, len(p.Deletes), within)
+	text := fmt.Sprintf("Of %s, %d would be deleted now and %d within %s", plural(total, "existing snapshot"), immediately, len(p.Deletes), within)
 	switch sooner := p.sooner(); {
 	case p.Change == unchanged:
 		return text + "."

@@ -9,7 +9,6 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,6 +24,8 @@ type simulation struct {
 	judge *snapshots.Judge
 	series
 	now time.Time
+	// settled is set once what was under way is complete.
+	settled bool
 	// steps counts the passes, work the snapshots that they judged.
 	steps, work int
 }
@@ -47,55 +48,58 @@ func simulate(judge *snapshots.Judge, now time.Time, from *series) *simulation {
 // will change any more.
 func (sim *simulation) step() (at time.Time, d snapshots.Judgment, more bool) {
 	at = sim.now
-	d = sim.judge.Judge(sim.now, sim.mapKey, sim.claim, sim.snapshots, sim.restores)
-	again := sim.apply(&d)
 	if sim.steps == 0 {
-		again = sim.settle(&d) || again
+		d = sim.judge.Judge(at, sim.mapKey, sim.claim, sim.snapshots, sim.restores)
+		sim.snapshots = d.Outputs
+	} else {
+		d = sim.judge.Again(at, sim.mapKey, sim.claim, sim.snapshots, sim.restores)
+	}
+	again := sim.apply(&d) || len(d.Adopt) > 0
+	if !sim.settled && len(d.Adopt) == 0 {
+		sim.settle(&d)
+		sim.settled, again = true, true
 	}
 	sim.steps++
 	sim.work += len(sim.snapshots) + 1
-	if again {
+	switch {
+	case again:
 		return at, d, true
-	}
-	if !d.Plan.Next.After(sim.now) {
+	case !d.Next.After(at):
 		return at, d, false
 	}
-	sim.now = d.Plan.Next
+	sim.now = d.Next
 	return at, d, true
 }
 
-// apply does what a plan says. It returns whether another pass at the same time
-// may do more. A delete leads to more only if it clears the way for a snapshot
-// that is due.
+// apply does what a judgment says. It returns whether another pass at the same
+// time may do more. A delete leads to more only if it clears the way for a
+// snapshot that is due.
 func (sim *simulation) apply(d *snapshots.Judgment) bool {
-	p := &d.Plan
-	for _, o := range p.Adopt {
-		adopted := o.DeepCopyObject().(client.Object)
-		adopted.SetOwnerReferences(append(adopted.GetOwnerReferences(), sim.judge.OwnerReference()))
-		sim.snapshots[slices.Index(sim.snapshots, o)] = adopted
+	if len(d.Delete)+len(d.Create) == 0 {
+		return false
 	}
-	if len(p.Delete) > 0 {
-		gone := make(map[string]bool, len(p.Delete))
-		for _, removal := range p.Delete {
+	sim.snapshots = slices.Clone(sim.snapshots) // the judgment refers to the others
+	if len(d.Delete) > 0 {
+		gone := make(map[string]bool, len(d.Delete))
+		for _, removal := range d.Delete {
 			gone[removal.Object.GetName()] = true
 		}
 		sim.snapshots = slices.DeleteFunc(sim.snapshots, func(o client.Object) bool { return gone[o.GetName()] })
 	}
-	for _, o := range p.Create {
+	for _, o := range d.Create {
 		v := o.(*snapshotv1.VolumeSnapshot)
 		v.CreationTimestamp = metav1.NewTime(sim.now.Truncate(time.Second))
-		v.UID = types.UID(v.Name)
 		v.Status = readyStatus(v.CreationTimestamp)
 		sim.snapshots = append(sim.snapshots, v)
 	}
-	return len(p.Adopt)+len(p.Create) > 0 || len(p.Delete) > 0 && d.Retention.Take.Due
+	return len(d.Create) > 0 || d.Retention.Take.Due
 }
 
 // settle completes what was under way when the simulation began: snapshots that
 // are being taken or deleted, and restores.
-func (sim *simulation) settle(d *snapshots.Judgment) bool {
-	changed := len(sim.restores) > 0
+func (sim *simulation) settle(d *snapshots.Judgment) {
 	sim.restores = nil
+	sim.snapshots = slices.Clone(sim.snapshots)
 	for i := range d.Series.Snapshots {
 		s, o := &d.Series.Snapshots[i], d.Outputs[i]
 		at := slices.IndexFunc(sim.snapshots, func(v client.Object) bool { return v.GetName() == o.GetName() })
@@ -105,15 +109,12 @@ func (sim *simulation) settle(d *snapshots.Judgment) bool {
 		switch s.State(sim.now, sim.judge.ReadyDeadline()) {
 		case retention.Terminating:
 			sim.snapshots = slices.Delete(sim.snapshots, at, at+1)
-			changed = true
 		case retention.InProgress:
 			v := sim.snapshots[at].DeepCopyObject().(*snapshotv1.VolumeSnapshot)
 			v.Status = readyStatus(v.CreationTimestamp)
 			sim.snapshots[at] = v
-			changed = true
 		}
 	}
-	return changed
 }
 
 func readyStatus(cut metav1.Time) *snapshotv1.VolumeSnapshotStatus {

@@ -34,11 +34,12 @@ type scheduleStatus struct {
 
 // claimStatus is the state of one series.
 type claimStatus struct {
-	Name             string       `json:"name"`
-	MapKey           string       `json:"mapKey"`
-	State            string       `json:"state"`
-	NewestReady      string       `json:"newestReady,omitempty"`
-	NewestReadyTime  *metav1.Time `json:"newestReadyTime,omitempty"`
+	Name            string       `json:"name"`
+	MapKey          string       `json:"mapKey"`
+	State           string       `json:"state"`
+	NewestReady     string       `json:"newestReady,omitempty"`
+	NewestReadyTime *metav1.Time `json:"newestReadyTime,omitempty"`
+	// NextSnapshotTime is the next slot; the current one if it has no snapshot yet.
 	NextSnapshotTime *metav1.Time `json:"nextSnapshotTime,omitempty"`
 	Snapshots        int          `json:"snapshots"`
 	Ready            int          `json:"ready"`
@@ -155,7 +156,11 @@ func statusOf(s *v1alpha1.SnapshotSchedule, inv *inventory, now time.Time) sched
 
 func claimStatusOf(series *series, d *snapshots.Judgment, now time.Time) claimStatus {
 	row := claimStatus{Name: series.claimName(), MapKey: series.mapKey, Snapshots: len(d.Outputs), Skipped: d.SkipReason}
-	if d.SkipReason == "" {
+	switch {
+	case d.SkipReason != "":
+	case d.Retention.Take.Due:
+		row.NextSnapshotTime = timeOf(d.Slots.Current)
+	default:
 		row.NextSnapshotTime = timeOf(d.Slots.Next)
 	}
 	all := d.Series.Snapshots
@@ -218,10 +223,10 @@ func printStatus(w io.Writer, output *Output, all []scheduleStatus, now time.Tim
 		if len(s.PersistentVolumeClaims) == 0 {
 			continue
 		}
-		table := NewTable("PVC", "NEWEST READY", "AGE", "NEXT", "SNAPSHOTS", "+READY", "+MAP KEY", "PROBLEM")
+		table := NewTable("PVC", "NEWEST READY", "NEXT", "SNAPSHOTS", "+READY", "+NEWEST READY NAME", "+MAP KEY", "PROBLEM")
 		for _, c := range s.PersistentVolumeClaims {
-			table.Row(labelOf(c.Name, c.State), c.NewestReady, age(now, valueOf(c.NewestReadyTime)), until(now, valueOf(c.NextSnapshotTime)),
-				c.Snapshots, c.Ready, c.MapKey, c.problemWords())
+			table.Row(labelOf(c.Name, c.State), age(now, valueOf(c.NewestReadyTime)), until(now, valueOf(c.NextSnapshotTime)),
+				c.Snapshots, c.Ready, c.NewestReady, c.MapKey, c.problemWords())
 		}
 		if err := output.PrintTable(w, table); err != nil {
 			return err
@@ -253,7 +258,7 @@ func (c *claimStatus) problemWords() string {
 func (s *scheduleStatus) conditionWords(style Style) []string {
 	var lines []string
 	if s.InvalidSpec != "" {
-		lines = append(lines, style.Bad("Invalid spec: ")+s.InvalidSpec+" Nothing is created and nothing is deleted.")
+		lines = append(lines, style.Bad("Invalid spec: ")+s.InvalidSpec+". Nothing is created and nothing is deleted.")
 	}
 	ready := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)
 	switch {

@@ -35,6 +35,7 @@ type fill struct {
 
 // steadyStateOf simulates the life of a new PVC under a spec.
 func steadyStateOf(spec *v1alpha1.SnapshotScheduleSpec, now time.Time) (*steadyState, error) {
+	now = now.Truncate(time.Second)
 	keep := &spec.Retention.Keep
 	state := &steadyState{}
 	longest := time.Duration(0)
@@ -67,12 +68,8 @@ func steadyStateOf(spec *v1alpha1.SnapshotScheduleSpec, now time.Time) (*steadyS
 		limit = int(*spec.Retention.MaxCount)
 		bound = min(cmp.Or(bound, limit), limit)
 	}
-	if bound == 0 {
-		state.Unlimited = true
-		return state, nil
-	}
-	state.Snapshots = max(bound, 1)
-	if state.Estimated {
+	state.Snapshots, state.Unlimited = bound, bound == 0
+	if state.Estimated || len(state.Fills) == 0 {
 		return state, nil
 	}
 	// How far the periods of tiers overlap depends on the calendar: look at twice
@@ -123,7 +120,7 @@ func fillOf(spec *v1alpha1.SnapshotScheduleSpec, t tier, now time.Time) (time.Du
 
 // newLife simulates a PVC that is created together with a schedule of this spec.
 func newLife(spec *v1alpha1.SnapshotScheduleSpec, now time.Time) (*simulation, error) {
-	created := metav1.NewTime(now.Truncate(time.Second))
+	created := metav1.NewTime(now)
 	s := &v1alpha1.SnapshotSchedule{Spec: *spec.DeepCopy()}
 	s.Name, s.UID, s.CreationTimestamp = "steady", "steady", created
 	s.Spec.Selector, s.Spec.Suspend = metav1.LabelSelector{}, false

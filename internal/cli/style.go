@@ -25,8 +25,7 @@ func (s Style) paint(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// Good is for what is as it should be, Bad for failures, Warn for what deserves a
-// look, Dim for what is less important, Bold for what stands out.
+// Good is for what is as it should be.
 func (s Style) Good(text string) string { return s.paint("32", text) }
 
 // Bad is for failures.
@@ -37,6 +36,10 @@ func (s Style) Warn(text string) string { return s.paint("33", text) }
 
 // Dim is for what is less important.
 func (s Style) Dim(text string) string { return s.paint("2", text) }
+
+func (s Style) cyan(text string) string    { return s.paint("36", text) }
+func (s Style) blue(text string) string    { return s.paint("34", text) }
+func (s Style) magenta(text string) string { return s.paint("35", text) }
 
 // Bold is for what stands out.
 func (s Style) Bold(text string) string { return s.paint("1", text) }

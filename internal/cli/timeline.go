@@ -138,11 +138,14 @@ func lineOf(series *series, state string, d *snapshots.Judgment, judge *snapshot
 		return line
 	}
 	slots := judge.NextSlots(series.claim, now, 2)
-	for _, slot := range slots {
-		line.Next = append(line.Next, *timeOf(slot))
-	}
 	if len(slots) == 2 {
 		line.interval = slots[1].Sub(slots[0])
+	}
+	if d.Retention.Take.Due {
+		slots = append([]time.Time{d.Slots.Current}, slots...)
+	}
+	for _, slot := range slots[:min(2, len(slots))] {
+		line.Next = append(line.Next, *timeOf(slot))
 	}
 	return line
 }

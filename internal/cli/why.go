@@ -117,18 +117,21 @@ func why(ctx context.Context, f *Factory, name string, now time.Time) (*whyResul
 	}
 	for _, series := range inv.seriesOf(s, judge.Selects) {
 		if series.mapKey == mapKey {
-			result.judge(judge, series, now, s.Spec.Retention.MaxCount == nil)
+			result.judge(judge, series, now, now.Add(maxAhead), s.Spec.Retention.MaxCount == nil)
 		}
 	}
 	result.note(s)
 	return result, nil
 }
 
+// maxAhead is how far why looks into the future.
+const maxAhead = 100 * 365 * day
+
 // judge simulates the series until the snapshot is deleted.
-func (r *whyResult) judge(judge *snapshots.Judge, series *series, now time.Time, uncapped bool) {
+func (r *whyResult) judge(judge *snapshots.Judge, series *series, now, until time.Time, uncapped bool) {
 	r.Claim = series.claimName()
 	sim := simulate(judge, now, series)
-	for !sim.exhausted() {
+	for !sim.exhausted() && !sim.now.After(until) {
 		at, d, more := sim.step()
 		i := slices.IndexFunc(d.Series.Snapshots, func(s retention.Snapshot) bool { return s.Name == r.Name })
 		if i < 0 {

@@ -50,6 +50,9 @@ func policyWords(spec *v1alpha1.SnapshotScheduleSpec) string {
 	if spec.Schedule != "" {
 		words[0] = fmt.Sprintf("at %q %s", spec.Schedule, cmp.Or(spec.TimeZone, "UTC"))
 	}
+	if selector := metav1.FormatLabelSelector(&spec.Selector); selector != "<none>" {
+		words[0] += " of PVCs with " + selector
+	}
 	if spec.SnapshotTTL != "" {
 		words = append(words, "TTL "+string(spec.SnapshotTTL))
 	}
@@ -60,6 +63,12 @@ func policyWords(spec *v1alpha1.SnapshotScheduleSpec) string {
 	}
 	if spec.Retention.MaxCount != nil {
 		words = append(words, fmt.Sprintf("at most %d", *spec.Retention.MaxCount))
+	}
+	if spec.Retention.MinReady != nil && *spec.Retention.MinReady != 1 {
+		words = append(words, fmt.Sprintf("at least %d ready", *spec.Retention.MinReady))
+	}
+	if spec.DeletionPolicy == v1alpha1.DeletionOrphan {
+		words = append(words, "snapshots outlive it")
 	}
 	if spec.Suspend {
 		words = append(words, "suspended")

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -32,8 +31,11 @@ type Judge struct {
 
 // Judgment is what the operator would do in one pass over a series, and why.
 type Judgment struct {
-	// Plan has the writes.
-	Plan plan.Plan
+	// Adopt and Create are snapshots, Delete are snapshots with the reasons.
+	Adopt, Create []client.Object
+	Delete        []mapcontroller.Removal
+	// Next is when the judgment may change by time alone; zero: never.
+	Next time.Time
 	// Outputs are the snapshots that the decision counts. Series.Snapshots and
 	// Retention.Verdicts are in their order.
 	Outputs   []client.Object
@@ -97,12 +99,36 @@ func (j *Judge) Judge(
 	}
 	j.last = Judgment{}
 	built := j.rules.Build(j.parent, plan.Request{Parent: client.ObjectKeyFromObject(j.parent.Object), MapKey: mapKey}, seen)
+	j.last.Adopt, j.last.Create, j.last.Delete, j.last.Next = built.Adopt, built.Create, built.Delete, built.Next
+	return j.complete(claim, now, built.Key.Status)
+}
+
+// Again decides about a series whose outputs are known to be the schedule's own,
+// the oldest first, as after a Judge. It does not complete Create with labels and
+// owner. It takes half the time, which counts in a simulation.
+func (j *Judge) Again(
+	now time.Time, mapKey string, claim *corev1.PersistentVolumeClaim, outputs, restores []client.Object,
+) Judgment {
+	seen := mapcontroller.Observation{Now: now, MapKey: mapKey, Outputs: outputs, Related: restores}
+	if claim != nil {
+		seen.Selected, seen.Unselected = observe.Partition(j.parent, []client.Object{claim})
+	}
+	j.last = Judgment{}
+	decide := j.parent.Program.Tombstone
+	if len(seen.Selected) > 0 {
+		decide = j.parent.Program.Map
+	}
+	d := decide(seen)
+	j.last.Create, j.last.Delete, j.last.Next = d.Ensure, d.Delete, d.Next
+	return j.complete(claim, now, d.Status)
+}
+
+func (j *Judge) complete(claim *corev1.PersistentVolumeClaim, now time.Time, status any) Judgment {
 	result := j.last
-	result.Plan = built
-	if status, ok := built.Key.Status.(*keyStatus); ok {
+	if status, ok := status.(*keyStatus); ok {
 		result.SkipReason, result.Problems, result.RecoveryPoint = status.SkipReason, status.Problems, status.RecoveryPoint
 	}
-	if len(seen.Selected) > 0 {
+	if result.Series.Claim == retention.Selected && claim != nil {
 		result.Slots, _ = j.program.slots(claim, anchorOf(j.program.schedule, claim), now)
 	}
 	return result
@@ -146,9 +172,4 @@ func Restores(namespace string, claims []client.Object) []client.Object {
 		}
 	}
 	return restores
-}
-
-// OwnerReference is the controllerRef by which the schedule owns a snapshot.
-func (j *Judge) OwnerReference() metav1.OwnerReference {
-	return *metav1.NewControllerRef(j.parent.Object, j.rules.ParentKind)
 }

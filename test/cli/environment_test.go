@@ -115,11 +115,16 @@ func (env *environment) run(args ...string) result {
 	return env.runWith(kubeconfig, "", args...)
 }
 
-// runWith runs the plugin with a kubeconfig and standard input.
+// runWith runs the plugin in this namespace with a kubeconfig and standard input.
 func (env *environment) runWith(kubeconfig, input string, args ...string) result {
 	GinkgoHelper()
+	return runProgram(kubeconfig, input, append(args, "--namespace", env.namespace)...)
+}
+
+func runProgram(kubeconfig, input string, args ...string) result {
+	GinkgoHelper()
 	var out, errOut bytes.Buffer
-	cmd := exec.CommandContext(ctx, program, append(args, "--namespace", env.namespace)...)
+	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &out, &errOut
 	err := cmd.Run()
