@@ -17,6 +17,7 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -369,6 +370,28 @@ snapshotTTL: 168h
 			Expect(r.code).To(BeZero())
 			Expect(r.errOut).To(Equal("Warning: 5 snapshots of schedule " + env.namespace + "/hourly, which snapscheduler does not have, stay as they are\n" +
 				"No schedules of snapscheduler found.\n"))
+		})
+
+		It("prints for a user who may only read", func() {
+			role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "reader"}, Rules: []rbacv1.PolicyRule{{
+				APIGroups: []string{"", "snapshot.storage.k8s.io", "snapscheduler.backube", v1alpha1.GroupName},
+				Resources: []string{"persistentvolumeclaims", "volumesnapshots", "snapshotschedules"}, Verbs: []string{"get", "list"},
+			}}}
+			Expect(api.Create(ctx, role)).To(Succeed())
+			binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "reader"}}
+			binding.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name}
+			binding.Subjects = []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "reader"}}
+			Expect(api.Create(ctx, binding)).To(Succeed())
+			user := writeKubeconfig(GinkgoT().TempDir(), "reader")
+			var r result
+			Eventually(func() int { r = env.runWith(user, "", "migrate", "snapscheduler"); return r.code }).Should(BeZero())
+			Expect(r.out).To(Equal(env.succeeds("migrate", "snapscheduler")))
+
+			before := state()
+			r = env.runWith(user, "", "migrate", "snapscheduler", "--apply")
+			Expect(r.code).To(Equal(2))
+			Expect(r.errOut).To(ContainSubstring(`User "reader" cannot create resource "snapshotschedules" in API group "snapshots.mapcontroller.dev"`))
+			Expect(state()).To(Equal(before))
 		})
 
 		It("quotes what a shell would run", func() {
