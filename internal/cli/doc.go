@@ -12,4 +12,6 @@
 //	style.go     colors and the width of the terminal
 //	errors.go    errors as kubectl prints them, exit codes
 //	complete.go  completion of names
+//	act.go       patches and their output, for the commands that act
+//	follow.go    --wait
 package cli
