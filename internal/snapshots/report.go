@@ -22,7 +22,6 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/guard"
 )
 
 // reporter turns failed writes into problems, and reports each problem that is
@@ -147,18 +146,30 @@ func action(reason string) string {
 	switch reason {
 	case v1alpha1.ReasonAdoptionRefused:
 		return "Adopt"
-	case v1alpha1.ReasonRetentionPaused:
+	case v1alpha1.ReasonReleaseFailed:
+		return "Release"
+	case v1alpha1.ReasonRetentionPaused, v1alpha1.ReasonDeleteFailed:
 		return "Retire"
 	}
 	return "Snapshot"
 }
 
-// problemsOf returns the failed writes that concern a user.
+// problemsOf returns the failed writes that concern a user. Of those of one kind it
+// returns the first, with the number of the others.
 func problemsOf(failures []mapcontroller.Failure) []Problem {
 	var problems []Problem
+	more := map[string]int{}
 	for _, f := range failures {
-		if p := problemOf(f); p.Reason != "" {
+		p := problemOf(f)
+		if slices.ContainsFunc(problems, func(q Problem) bool { return q.Reason == p.Reason }) {
+			more[p.Reason]++
+		} else if p.Reason != "" {
 			problems = append(problems, p)
+		}
+	}
+	for i, p := range problems {
+		if n := more[p.Reason]; n > 0 {
+			problems[i].Message = fmt.Sprintf("%s; and %d more", p.Message, n)
 		}
 	}
 	return problems
@@ -166,17 +177,25 @@ func problemsOf(failures []mapcontroller.Failure) []Problem {
 
 // problemOf explains a failed write; without a reason, it is only tried again.
 func problemOf(f mapcontroller.Failure) Problem {
-	p := Problem{Claim: claimName(f.Object)}
-	switch {
-	case f.Verb == execute.VerbCreate && errors.Is(f.Err, execute.ErrNameCollision):
-		p.Reason = v1alpha1.ReasonNameCollision
-		p.Message = fmt.Sprintf("VolumeSnapshot %s exists and is not this schedule's; delete or rename it", f.Object.GetName())
-	case f.Verb == execute.VerbCreate:
-		p.Reason = v1alpha1.ReasonCreateFailed
-		p.Message = settled(f.Err, f.Object.GetName())
-	case f.Verb == execute.VerbAdopt && errors.Is(f.Err, guard.ErrAdoptionRefused):
+	name := f.Object.GetName()
+	p := Problem{Claim: claimName(f.Object), Message: fmt.Sprintf("VolumeSnapshot %s: %s", name, settled(f.Err, name))}
+	switch f.Verb {
+	case execute.VerbCreate:
+		p.Reason, p.Message = v1alpha1.ReasonCreateFailed, settled(f.Err, name)
+		if errors.Is(f.Err, execute.ErrNameCollision) {
+			p.Reason = v1alpha1.ReasonNameCollision
+			p.Message = fmt.Sprintf("VolumeSnapshot %s exists and is not this schedule's; delete or rename it", name)
+		}
+	case execute.VerbDelete:
+		p.Reason = v1alpha1.ReasonDeleteFailed
+	case execute.VerbRelease:
+		p.Reason = v1alpha1.ReasonReleaseFailed
+		if _, isSchedule := f.Object.(*v1alpha1.SnapshotSchedule); isSchedule {
+			p.Message = settled(f.Err, name)
+		}
+	case execute.VerbAdopt:
 		p.Reason = v1alpha1.ReasonAdoptionRefused
-		p.Message = fmt.Sprintf("VolumeSnapshot %s is left alone: %s", f.Object.GetName(), f.Err)
+		p.Message = fmt.Sprintf("VolumeSnapshot %s is left alone: %s", name, settled(f.Err, name))
 	}
 	return p
 }
