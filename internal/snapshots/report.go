@@ -68,12 +68,7 @@ func (r *reporter) report(parent client.Object, _ string, previous, decided any,
 	for _, p := range problems {
 		after.add(p)
 	}
-	if p := after.unlessCreated; p.Reason != "" && staysOverdue(before, outcome) {
-		after.add(p)
-	}
-	if len(outcome.Created) == 0 {
-		after.unlessCreated = Problem{}
-	}
+	after.judgeOverdue(before, outcome)
 	after.Paused = paused
 	for _, p := range after.Problems {
 		if slices.Contains(before.Problems, p) {
@@ -92,13 +87,19 @@ func (r *reporter) report(parent client.Object, _ string, previous, decided any,
 	return after
 }
 
-// staysOverdue returns whether a PVC stays overdue after a pass that was to create
-// its snapshot: nothing was created, because it exists, or the cache has not shown
-// what the previous pass created. A create that failed is a problem of its own.
-func staysOverdue(before *keyStatus, outcome mapcontroller.Outcome) bool {
+// judgeOverdue adds unlessCreated after a pass that was to create a snapshot, if
+// nothing was created, because it exists, or if the cache has not shown what the
+// previous pass created. A create that failed is a problem of its own.
+func (k *keyStatus) judgeOverdue(before *keyStatus, outcome mapcontroller.Outcome) {
 	failed := slices.ContainsFunc(outcome.Failed, func(f mapcontroller.Failure) bool { return f.Verb == execute.VerbCreate })
 	wasOverdue := slices.ContainsFunc(before.Problems, func(p Problem) bool { return p.Reason == v1alpha1.ReasonSnapshotOverdue })
-	return !failed && (len(outcome.Created) == 0 || wasOverdue || before.unlessCreated.Reason != "")
+	created := len(outcome.Created) > 0
+	if k.unlessCreated.Reason != "" && !failed && (!created || wasOverdue || before.unlessCreated.Reason != "") {
+		k.add(k.unlessCreated)
+	}
+	if !created {
+		k.unlessCreated = Problem{}
+	}
 }
 
 // statusOnly are the problems without an event: they say that nothing happened,
