@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -106,7 +107,7 @@ func why(ctx context.Context, f *Factory, name string, now time.Time) (*whyResul
 	if err != nil {
 		return nil, err
 	}
-	inv, err := readInventory(ctx, c, namespace, client.MatchingLabels{v1alpha1.LabelSchedule: ofSchedule, v1alpha1.LabelMapKey: mapKey})
+	inv, err := readInventory(ctx, c, namespace, labels.Everything(), client.MatchingLabels{v1alpha1.LabelSchedule: ofSchedule, v1alpha1.LabelMapKey: mapKey})
 	if err != nil {
 		return nil, err
 	}
