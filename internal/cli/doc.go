@@ -15,6 +15,8 @@
 //	style.go     colors and the width of the terminal
 //	errors.go    errors as kubectl prints them, exit codes
 //	complete.go  completion of names
+//	act.go       patches and their output, for the commands that act
+//	follow.go    --wait
 //
 //	status.go, coverage.go, why.go    one command each
 //	timeline.go  draw.go              a timeline, and how it is drawn

@@ -32,6 +32,12 @@ var commands = []func(*Factory) *cobra.Command{
 	newPreviewCommand,
 
 	// GroupAct
+	newSnapshotCommand,
+	newRestoreCommand,
+	newHoldCommand,
+	newUnholdCommand,
+	newReleaseCommand,
+	newMigrateCommand,
 }
 
 // NewCommand returns the root command.
