@@ -48,7 +48,7 @@ generate: ## Generate the DeepCopy methods of the API types.
 	$(CONTROLLER_GEN) object:headerFile="hack/boilerplate.go.txt" paths="./..."
 
 .PHONY: docs
-docs: ## Update the generated parts of docs/reference.md.
+docs: ## Update the generated parts of docs/reference.md and docs/cli.md.
 	go run ./hack/docs
 
 .PHONY: fmt

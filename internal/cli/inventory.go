@@ -19,8 +19,7 @@ import (
 
 // inventory is what was read of one or all namespaces.
 type inventory struct {
-	schedules []*v1alpha1.SnapshotSchedule
-	// claims and snapshots are by namespace.
+	// Both are by namespace.
 	claims    map[string][]client.Object
 	snapshots map[string][]client.Object
 }

@@ -29,7 +29,7 @@ import (
 // cache holds them.
 type operator struct {
 	t      *rapid.T
-	rules  *plan.Rules
+	kinds  *plan.Kinds
 	parent plan.Parent
 	cached func(client.Object) client.Object
 }
@@ -40,12 +40,12 @@ func newOperator(t *rapid.T, s *v1alpha1.SnapshotSchedule) *operator {
 		t.Fatal(err)
 	}
 	c := snapshots.MapController(snapshots.Options{}, nil)
-	rules, err := plan.NewRules(scheme, s, c.Tags, c.Inputs, c.Outputs)
+	kinds, err := plan.NewKinds(scheme, s, c.Tags, c.Inputs, c.Outputs)
 	if err != nil {
 		t.Fatal(err)
 	}
 	byKind := snapshots.CacheOptions(snapshots.NewStores()).ByObject
-	return &operator{t: t, rules: rules, parent: plan.Parent{Object: s, Program: &compiled}, cached: func(o client.Object) client.Object {
+	return &operator{t: t, kinds: kinds, parent: plan.Parent{Object: s, Program: &compiled}, cached: func(o client.Object) client.Object {
 		for kind, options := range byKind {
 			if reflect.TypeOf(kind) == reflect.TypeOf(o) {
 				stripped, err := options.Transform(o.DeepCopyObject())
@@ -73,7 +73,7 @@ func (op *operator) plan(now time.Time, of *series) plan.Plan {
 	for _, o := range of.restores {
 		seen.Related = append(seen.Related, op.cached(o))
 	}
-	return op.rules.Build(op.parent, plan.Request{Parent: client.ObjectKeyFromObject(op.parent.Object), MapKey: of.mapKey}, seen)
+	return op.kinds.Build(op.parent, plan.Request{Parent: client.ObjectKeyFromObject(op.parent.Object), MapKey: of.mapKey}, seen)
 }
 
 // deletes returns the name and the reason of each delete.
@@ -122,6 +122,9 @@ func TestJudgeDecidesAsTheOperatorDoes(t *testing.T) {
 				t.Errorf("%s (-operator +plugin):\n%s", what, diff)
 			}
 		}
+		if !slices.IsSortedFunc(have.Outputs, plan.Older) {
+			t.Errorf("outputs are not the oldest first: %v", names(have.Outputs))
+		}
 		var verdicts []string
 		for i, v := range have.Retention.Verdicts {
 			if v.Delete() {
@@ -149,7 +152,7 @@ func (op *operator) life(of *series, now, until time.Time) (ends map[string]time
 		p := op.plan(now, &state)
 		for _, adopted := range p.Adopt {
 			i := slices.IndexFunc(state.snapshots, func(o client.Object) bool { return o.GetName() == adopted.GetName() })
-			state.snapshots[i].SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(s, op.rules.ParentKind)})
+			state.snapshots[i].SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(s, op.kinds.Parent)})
 		}
 		for _, removal := range p.Delete {
 			ends[removal.Object.GetName()] = now
@@ -261,9 +264,33 @@ func TestJudgmentsDoNotDependOnEarlierOnes(t *testing.T) {
 		t.Fatal(err)
 	}
 	judge.Judge(start.AddDate(0, 0, 9), string(claim.UID), claim, []client.Object{testSnapshot(s, claim, start)}, nil)
-	unknown := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "pending", UID: "pending"}}
-	d := judge.Judge(start.AddDate(0, 0, 9), "pending", unknown, nil, nil)
-	if len(d.Delete) > 0 || len(d.Outputs) > 0 || d.SkipReason != "not Bound" {
-		t.Errorf("deletes %v of %v, skipped %q", d.Delete, d.Outputs, d.SkipReason)
+	// Without a map key there is no series, and nothing is decided.
+	d := judge.Judge(start.AddDate(0, 0, 9), "", nil, nil, nil)
+	if len(d.Delete) > 0 || len(d.Outputs) > 0 || len(d.Series.Snapshots) > 0 {
+		t.Errorf("deletes %v of %v", d.Delete, d.Outputs)
+	}
+}
+
+// The plan that adopts an orphan withholds its deletes; the next one must still
+// see the restore.
+func TestSimulationKeepsAnOrphanThatIsBeingRestored(t *testing.T) {
+	s := testSchedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h", SnapshotTTL: "1d"})
+	claim, restore := testClaim("data", nil), testClaim("restored", nil)
+	orphan := testSnapshot(s, claim, start)
+	orphan.OwnerReferences = nil
+	restore.Status.Phase = corev1.ClaimPending
+	restore.Spec.DataSource = &corev1.TypedLocalObjectReference{APIGroup: ptr.To(snapshotv1.GroupName), Kind: "VolumeSnapshot", Name: orphan.Name}
+	judge, err := snapshots.NewJudge(scheme, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := start.AddDate(0, 0, 9)
+	sim := simulate(judge, now, &series{
+		mapKey: string(claim.UID), claim: claim, snapshots: []client.Object{orphan, testSnapshot(s, claim, now)}, restores: []client.Object{restore},
+	})
+	for pass := range 2 {
+		if _, d, _ := sim.step(); len(d.Delete) > 0 {
+			t.Errorf("pass %d deletes %v", pass, deletes(d.Delete))
+		}
 	}
 }

@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -192,10 +193,7 @@ func (f *Factory) readManifests(files *resource.FilenameOptions) ([]*v1alpha1.Sn
 
 // preview reads the series of a schedule and compares their lives.
 func (o *previewOptions) preview(ctx context.Context, c client.Reader, v variants, now, until time.Time) (*preview, error) {
-	named := v.present
-	if named == nil {
-		named = v.future
-	}
+	named := cmp.Or(v.present, v.future)
 	inv, err := readInventory(ctx, c, named.Namespace, client.MatchingLabels{v1alpha1.LabelSchedule: named.Name})
 	if err != nil {
 		return nil, err

@@ -81,6 +81,18 @@ const (
 // variants are a schedule before and after a change; nil if it does not exist.
 type variants struct{ present, future *v1alpha1.SnapshotSchedule }
 
+func (v variants) change() change {
+	switch {
+	case v.future == nil:
+		return deleted
+	case v.present == nil:
+		return created
+	case v.present == v.future:
+		return unchanged
+	}
+	return edited
+}
+
 // judges returns a judge for each.
 func (v variants) judges() (present, future *snapshots.Judge, err error) {
 	if v.present != nil {
@@ -103,17 +115,10 @@ func previewOf(v variants, inv *inventory, now, until time.Time) (*preview, erro
 	if err != nil {
 		return nil, err
 	}
-	p := &preview{Change: edited, Until: *timeOf(until), Claims: []claimChange{}, Deletes: []deletion{}}
-	named := v.present
-	switch {
-	case v.future == nil:
-		p.Change = deleted
-	case v.present == nil:
-		p.Change, named = created, v.future
-	case v.present == v.future:
-		p.Change = unchanged
+	named := cmp.Or(v.present, v.future)
+	p := &preview{
+		Namespace: named.Namespace, Name: named.Name, Change: v.change(), Until: *timeOf(until), Claims: []claimChange{}, Deletes: []deletion{},
 	}
-	p.Namespace, p.Name = named.Namespace, named.Name
 	if v.present != nil {
 		p.Present = policyWords(&v.present.Spec)
 	}
@@ -158,10 +163,12 @@ type seriesPreview struct {
 }
 
 func previewSeries(v variants, present, future *snapshots.Judge, of *series, now, until time.Time) seriesPreview {
-	before, after := fatesOf(present, of, now, until), fates{}
-	if v.future == nil {
+	before := fatesOf(present, of, now, until)
+	after := before
+	switch v.change() {
+	case deleted:
 		after = garbage(v.present, of, now)
-	} else if after = before; v.present != v.future {
+	case edited, created:
 		after = fatesOf(future, of, now, until)
 	}
 	r := seriesPreview{incomplete: before.incomplete || after.incomplete}

@@ -41,7 +41,8 @@ func (p *preview) warn(future *v1alpha1.SnapshotSchedule, driverLimit int) {
 		return
 	}
 	if p.Steady.Unlimited {
-		p.Warnings = append(p.Warnings, "the number of snapshots per PVC grows without limit: set snapshotTTL, retention.keep or retention.maxCount")
+		p.Warnings = append(p.Warnings,
+			"the number of snapshots per PVC grows without limit: set snapshotTTL, retention.keep or retention.maxCount")
 	}
 	if driverLimit > 0 && (p.Steady.Unlimited || p.Steady.Snapshots+1 > driverLimit) {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("the steady state exceeds the driver's limit of %s per volume: %s, and one more while a "+
@@ -151,7 +152,8 @@ func (p *preview) printHeading(w io.Writer, style Style) {
 func (p *preview) claimTable(within string) *Table {
 	table := NewTable("PVC", "SELECTED", "SNAPSHOTS", "DELETED NOW", "WITHIN "+within, "AT PRESENT", "+MAP KEY")
 	for _, c := range p.Claims {
-		table.Row(c.Name, selectionWords(c.Before == stateSelected, c.After == stateSelected), c.Snapshots, c.Now, c.Within, c.Otherwise, c.MapKey)
+		selected := selectionWords(c.Before == stateSelected, c.After == stateSelected)
+		table.Row(c.Name, selected, c.Snapshots, c.Now, c.Within, c.Otherwise, c.MapKey)
 	}
 	return table
 }
@@ -191,7 +193,8 @@ func (p *preview) conclusion(style Style, within string) string {
 	for _, c := range p.Claims {
 		total += c.Snapshots
 	}
-	text := fmt.Sprintf("Of %s, %d would be deleted now and %d within %s", plural(total, "existing snapshot"), immediately, len(p.Deletes), within)
+	text := fmt.Sprintf("Of %s, %d would be deleted now and %d within %s",
+		plural(total, "existing snapshot"), immediately, len(p.Deletes), within)
 	switch sooner := p.sooner(); {
 	case p.Change == unchanged:
 		return text + "."

@@ -53,6 +53,7 @@ func NewCommand(streams genericiooptions.IOStreams, c clock.PassiveClock) *cobra
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
 	}
+	root.CompletionOptions.HiddenDefaultCmd = true // kubectl calls kubectl_complete-snapsched instead
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)

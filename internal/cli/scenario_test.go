@@ -93,10 +93,10 @@ func (s *scenario) schedules() []*v1alpha1.SnapshotSchedule {
 }
 
 // golden compares printed text with what it should be.
-func golden(t *testing.T, print func(*bytes.Buffer) error, want string) {
+func golden(t *testing.T, write func(*bytes.Buffer) error, want string) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := print(&b); err != nil {
+	if err := write(&b); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, "\n"+b.String()); diff != "" {

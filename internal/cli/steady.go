@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
@@ -63,33 +64,38 @@ func steadyStateOf(spec *v1alpha1.SnapshotScheduleSpec, now time.Time) (*steadyS
 			state.Estimated = true
 		}
 	}
-	limit := 0
-	if spec.Retention.MaxCount != nil {
-		limit = int(*spec.Retention.MaxCount)
+	if limit := int(ptr.Deref(spec.Retention.MaxCount, 0)); limit > 0 {
 		bound = min(cmp.Or(bound, limit), limit)
 	}
 	state.Snapshots, state.Unlimited = bound, bound == 0
 	if state.Estimated || len(state.Fills) == 0 {
 		return state, nil
 	}
-	// How far the periods of tiers overlap depends on the calendar: look at twice
-	// the time that it takes to fill them.
-	peak, end := 0, now.Add(2*longest)
-	for full.now.Before(end) && peak <= bound {
-		if full.exhausted() {
-			state.Estimated = true
-			return state, nil
+	if peak, ok := peakOf(full, now.Add(2*longest), bound); ok {
+		state.Snapshots = max(peak, 1)
+	} else {
+		state.Estimated = true
+	}
+	return state, nil
+}
+
+// peakOf returns the largest number of snapshots until a time. How far the periods
+// of tiers overlap depends on the calendar, so the time should be twice what it
+// takes to fill them.
+func peakOf(life *simulation, until time.Time, bound int) (peak int, ok bool) {
+	for life.now.Before(until) && peak < bound {
+		if life.exhausted() {
+			return 0, false
 		}
-		at, _, more := full.step()
-		if full.now.After(at) {
-			peak = max(peak, len(full.snapshots))
+		at, _, more := life.step()
+		if life.now.After(at) {
+			peak = max(peak, len(life.snapshots))
 		}
-		if !more || limit > 0 && peak >= limit {
+		if !more {
 			break
 		}
 	}
-	state.Snapshots = max(peak, 1)
-	return state, nil
+	return peak, true
 }
 
 // fillOf returns how long it takes until a tier is full.

@@ -110,9 +110,9 @@ func why(ctx context.Context, f *Factory, name string, now time.Time) (*whyResul
 	if err != nil {
 		return nil, err
 	}
-	judge, err := snapshots.NewJudge(scheme, s)
-	if err != nil {
-		result.Notes = append(result.Notes, "the spec of the schedule is invalid, so nothing is deleted: "+err.Error())
+	judge, invalid := snapshots.NewJudge(scheme, s)
+	if invalid != nil {
+		result.Notes = append(result.Notes, "the spec of the schedule is invalid, so nothing is deleted: "+invalid.Error())
 		return result, nil
 	}
 	for _, series := range inv.seriesOf(s, judge.Selects) {

@@ -18,7 +18,6 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -79,7 +78,7 @@ func (env *environment) createClaim(name string, labels ...string) *corev1.Persi
 
 // snapshotAt returns a ready snapshot that was taken at its slot.
 func snapshotAt(s *v1alpha1.SnapshotSchedule, c *corev1.PersistentVolumeClaim, slot time.Time) *snapshotv1.VolumeSnapshot {
-	v := builders.Existing(builders.Snapshot(s, c, slot), types.UID(uuid.NewUUID()), slot)
+	v := builders.Existing(builders.Snapshot(s, c, slot), uuid.NewUUID(), slot)
 	v.Status = &snapshotv1.VolumeSnapshotStatus{
 		ReadyToUse: ptr.To(true), CreationTime: ptr.To(metav1.NewTime(slot)),
 		BoundVolumeSnapshotContentName: ptr.To("content-" + v.Name),
