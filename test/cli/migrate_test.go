@@ -45,6 +45,11 @@ var _ = Describe("migrate snapscheduler", Ordered, ContinueOnFailure, func() {
 		Expect(r.errOut).To(Equal("error: snapscheduler is not installed: the server doesn't have the kind SnapshotSchedule.snapscheduler.backube\n"))
 	})
 
+	It("knows snapscheduler only", func() {
+		Expect(newEnvironment().run("migrate", "another").code).To(Equal(2))
+		Expect(newEnvironment().run("migrate").code).To(Equal(2))
+	})
+
 	Describe("with snapscheduler installed", Ordered, func() {
 		var (
 			env  *environment
