@@ -136,6 +136,9 @@ func TestExamplesAreValid(t *testing.T) {
 		object := example
 		names := strings.Split(path, ".")
 		for _, name := range slices.Backward(names) {
+			if list, ok := strings.CutSuffix(name, "[]"); ok {
+				name, object = list, "["+object+"]"
+			}
 			object = "{" + name + ": " + object + "}"
 		}
 		if err := yaml.UnmarshalStrict([]byte(object), &v1alpha1.SnapshotSchedule{}); err != nil {
