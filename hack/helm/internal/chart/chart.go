@@ -30,6 +30,8 @@ type Release struct {
 	Version string
 	// Image is the manager's image, with an optional tag and digest.
 	Image string
+	// Repository is the URL of the source.
+	Repository string
 }
 
 //go:embed all:skeleton
