@@ -29,7 +29,7 @@ func buildImages(ctx context.Context) {
 	load := []string{"-C", "hack/cluster", "run", ".", "load", "--dir", cluster.State.Dir}
 	for _, tag := range []string{firstTag, secondTag} {
 		archive := filepath.Join(dir, tag+".tar")
-		run(ctx, nil, "make", "--no-print-directory", "image", "IMG="+repository+":"+tag, "IMAGE_ARCHIVE="+archive)
+		run(ctx, nil, "make", "--no-print-directory", "image", "IMG="+repository+":"+tag, "VERSION=v0.0.0-"+tag, "IMAGE_ARCHIVE="+archive)
 		load = append(load, archive)
 	}
 	program, archive := filepath.Join(dir, "inpod"), filepath.Join(dir, "inpod.tar")
@@ -63,7 +63,8 @@ var _ = Describe("the image", func() {
 		line := regexp.MustCompile(`CGO_ENABLED=(\d) .*go build (.*) -o \S*(manager)"? ([\w./]+)`)
 		theirs := line.FindStringSubmatch(dockerfile)
 		Expect(theirs).To(HaveLen(5), dockerfile)
-		recipe := run(ctx, nil, "make", "--no-print-directory", "-n", "image", "IMG=a:b", "IMAGE_ARCHIVE=c.tar")
+		recipe := run(ctx, nil, "make", "--no-print-directory", "-n", "image", "IMG=a:b", "IMAGE_ARCHIVE=c.tar",
+			"VERSION=$${VERSION}", "REVISION=$${REVISION}")
 		ours := line.FindStringSubmatch(recipe)
 		Expect(ours).To(HaveLen(5), recipe)
 		Expect(ours[1:]).To(Equal(theirs[1:]))
