@@ -32,6 +32,7 @@
 //	reconcile.go      one pass over one key
 //	kinds.go          kinds that are not installed (yet)
 //	latequeue.go      adds to a controller's queue from outside of its events
+//	liveness.go       the health check that notices a leader that does nothing
 //	setup.go          queues, watches and workers of a manager
 //
 //	observe/observe.go      reads parents, inputs and outputs by index

@@ -41,3 +41,9 @@ func (l *lateQueue[T]) with(do func(workqueue.TypedRateLimitingInterface[T])) {
 		do(l.queue)
 	}
 }
+
+// waiting returns the number of items that are due, zero before there is a queue.
+func (l *lateQueue[T]) waiting() (items int) {
+	l.with(func(q workqueue.TypedRateLimitingInterface[T]) { items = q.Len() })
+	return items
+}

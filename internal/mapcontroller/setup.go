@@ -168,7 +168,8 @@ func (w *watcher) setupKeys() error {
 	for i, out := range w.Outputs {
 		b = b.WatchesRawSource(whenReady(w, source.TypedKind(w.mgr.GetCache(), out.Object, w.OutputEvents(i))))
 	}
-	return b.Complete(w.Controller)
+	live := &liveness{TypedReconciler: w.Controller, clock: w.Clock, waiting: w.keys.waiting}
+	return errors.Join(w.mgr.AddHealthzCheck(w.Name, live.Check), b.Complete(live))
 }
 
 func (w *watcher) setupReleases() error {
