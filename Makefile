@@ -238,10 +238,12 @@ docker-buildx: ## Build the image IMG for PLATFORMS with docker buildx, and push
 	  $(BUILD_ARGS) --tag ${IMG} .
 
 .PHONY: build-installer
-build-installer: manifests generate ## Generate dist/install.yaml with image IMG, and dist/monitoring.yaml for Prometheus.
+build-installer: manifests generate ## Generate dist/crds.yaml, dist/install.yaml with image IMG, and dist/monitoring.yaml for Prometheus.
 	mkdir -p dist
 	KUSTOMIZE="$(KUSTOMIZE)" hack/render.sh config/default '${IMG}' > dist/install.yaml.new
 	mv dist/install.yaml.new dist/install.yaml
+	KUSTOMIZE="$(KUSTOMIZE)" hack/render.sh config/crd '${IMG}' > dist/crds.yaml.new
+	mv dist/crds.yaml.new dist/crds.yaml
 	KUSTOMIZE="$(KUSTOMIZE)" DOCS_URL='$(DOCS_URL)' hack/render.sh config/monitoring '${IMG}' > dist/monitoring.yaml.new
 	mv dist/monitoring.yaml.new dist/monitoring.yaml
 
@@ -299,12 +301,12 @@ uninstall: manifests ## Delete the CRDs, and with them all schedules and their s
 	$(KUSTOMIZE) build config/crd | $(KUBECTL) delete --ignore-not-found=$(ignore-not-found) -f -
 
 .PHONY: deploy
-deploy: manifests ## Deploy the manager with image IMG to the cluster of the current kubeconfig.
+deploy: install ## Install the CRDs, and deploy the manager with image IMG to the cluster of the current kubeconfig.
 	cd config/manager && $(KUSTOMIZE) edit set image controller=${IMG}
 	$(KUSTOMIZE) build config/default | $(KUBECTL) apply -f -
 
 .PHONY: undeploy
-undeploy: ## Delete everything that deploy created, including the CRDs (see uninstall). ignore-not-found=true ignores missing objects.
+undeploy: ## Delete the manager, but not the CRDs (see uninstall). ignore-not-found=true ignores missing objects.
 	$(KUSTOMIZE) build config/default | $(KUBECTL) delete --ignore-not-found=$(ignore-not-found) -f -
 
 ##@ Dependencies

@@ -116,6 +116,9 @@ func run(f flags) error {
 	running := version.Get()
 	setupLog.Info("Starting SnapshotSchedule", "version", running.Version, "revision", running.Revision,
 		"goVersion", running.GoVersion, "platform", running.Platform)
+	if err := setMemoryLimit(os.Getenv); err != nil {
+		return err
+	}
 	realClock := clock.RealClock{}
 	config, err := ctrl.GetConfig()
 	if err != nil {

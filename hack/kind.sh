@@ -33,7 +33,7 @@ up() {
   echo "== The operator"
   make docker-build build-installer IMG="$image"
   kind load docker-image "$image" --name "$name"
-  kubectl apply --server-side -f dist/install.yaml
+  kubectl apply --server-side -f dist/crds.yaml -f dist/install.yaml
   kubectl -n snapshotschedule-system rollout status deployment/snapshotschedule-controller-manager --timeout=3m
 }
 

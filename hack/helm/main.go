@@ -28,6 +28,7 @@ func main() {
 	flag.StringVar(&r.Version, "version", "0.1.0", "Version of the chart, a semantic version.")
 	flag.StringVar(&r.Image, "image", "controller:latest", "Default image of the manager.")
 	flag.StringVar(&r.Repository, "repository", "https://mapcontroller.dev/snapshotschedule", "URL of the repository.")
+	flag.StringVar(&r.Docs, "docs", "https://mapcontroller.dev/snapshotschedule/docs", "URL of the pages in docs.")
 	flag.Parse()
 	if err := run(*out, *folder, r); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)

@@ -38,17 +38,17 @@ func buildImages(ctx context.Context) {
 	run(ctx, nil, "go", append(load, archive)...)
 }
 
-// kustomize builds config/default as users do, with an overlay that sets the image.
+// kustomize builds config/crd and config/default as users do, with an overlay that sets the image.
 func kustomize(ctx context.Context, tag string) []byte {
 	GinkgoHelper()
 	dir := GinkgoT().TempDir()
-	shipped, err := filepath.Abs(filepath.Join(root, "config", "default"))
+	config, err := filepath.Abs(filepath.Join(root, "config"))
 	Expect(err).NotTo(HaveOccurred())
-	relative, err := filepath.Rel(dir, shipped)
+	relative, err := filepath.Rel(dir, config)
 	Expect(err).NotTo(HaveOccurred())
 	overlay := `apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
-resources: [` + relative + `]
+resources: [` + relative + `/crd, ` + relative + `/default]
 images: [{name: controller, newName: ` + repository + `, newTag: ` + tag + `}]
 `
 	Expect(os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(overlay), 0o600)).To(Succeed())

@@ -17,10 +17,10 @@ import (
 // that removeHelmMetadata removes.
 func TestChartEqualsKustomize(t *testing.T) {
 	folder := buildChart(t)
-	want := kustomize(t, "config/default")
+	want := append(kustomize(t, "config/crd"), kustomize(t, "config/default")...)
 	requireEqual(t, render(t, folder, likeKustomize), byKey(t, withoutNamespace(t, want)))
 
-	all := "{prometheus: {enable: true}, networkPolicy: {enable: true}}"
+	all := "{prometheus: {enable: true}, networkPolicy: {enable: true}, dashboard: {enable: true}}"
 	want = kustomize(t, "hack/helm/source")
 	requireEqual(t, render(t, folder, likeKustomize.with(all)), byKey(t, withoutNamespace(t, want)))
 }
@@ -65,6 +65,7 @@ func requireEqual(t *testing.T, got, want map[string]*unstructured.Unstructured)
 		removeHelmMetadata(t, got[key])
 		labels := o.GetLabels()
 		delete(labels, "app.kubernetes.io/managed-by")
+		removeResourcePolicy(o)
 		// kubebuilder's metrics roles have no labels.
 		delete(labels, "app.kubernetes.io/name")
 		setLabels(o, labels)
@@ -91,13 +92,17 @@ func removeHelmMetadata(t *testing.T, o *unstructured.Unstructured) {
 	}
 	setLabels(o, labels)
 	if o.GetKind() == "CustomResourceDefinition" {
-		annotations := o.GetAnnotations()
-		if annotations["helm.sh/resource-policy"] != "keep" {
+		if annotations := o.GetAnnotations(); annotations["helm.sh/resource-policy"] != "keep" {
 			t.Errorf("helm uninstall would delete %s: %v", o.GetName(), annotations)
 		}
-		delete(annotations, "helm.sh/resource-policy")
-		o.SetAnnotations(annotations)
+		removeResourcePolicy(o)
 	}
+}
+
+func removeResourcePolicy(o *unstructured.Unstructured) {
+	annotations := o.GetAnnotations()
+	delete(annotations, "helm.sh/resource-policy")
+	o.SetAnnotations(annotations)
 }
 
 func setLabels(o *unstructured.Unstructured, labels map[string]string) {
