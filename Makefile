@@ -75,7 +75,7 @@ vet: ## Run go vet.
 	go vet ./...
 
 .PHONY: lint
-lint: lint-manifests lint-release lint-vulnerabilities ## Run all linters: of the code, the manifests, the release and the dependencies.
+lint: lint-manifests lint-release lint-licenses lint-vulnerabilities ## Run all linters: of the code, the manifests, the release and the dependencies.
 	for module in . $(MODULES); do (cd $$module && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml); done
 
 .PHONY: lint-fix
@@ -90,6 +90,16 @@ lint-manifests: ## Check the manifests with kube-score. Exceptions are in hack/l
 lint-release: build-bundle ## Check the workflows, GoReleaser's configuration and the OLM bundle with their own linters.
 	$(ACTIONLINT)
 	$(GORELEASER_RUN) check --quiet
+
+# Licenses that ask for no more than a notice. 'make licenses' collects the notices.
+LICENSES = Apache-2.0,BSD-2-Clause,BSD-3-Clause,ISC,MIT
+
+# quietly shows what a command writes to stderr only if it fails: go-licenses warns of every assembly file.
+quietly = log="$$(mktemp)"; trap 'rm -f "$$log"' EXIT; $(1) 2> "$$log" || { cat "$$log" >&2; exit 1; }
+
+.PHONY: lint-licenses
+lint-licenses: ## Check that what the programs are linked with has one of LICENSES.
+	$(call quietly,$(GO_LICENSES) check ./cmd/... --allowed_licenses='$(LICENSES)')
 
 .PHONY: lint-vulnerabilities
 lint-vulnerabilities: ## Run govulncheck (skipped if its database is not reachable).
@@ -251,6 +261,14 @@ build-installer: manifests generate ## Generate dist/crds.yaml, dist/install.yam
 sbom: image ## Write the SBOM of the image to dist/sbom.spdx.json (compiling syft takes minutes the first time).
 	SYFT="$(SYFT)" hack/sbom.sh '$(IMAGE_ARCHIVE)' '$(IMAGE_NAME)' dist/sbom.spdx.json
 
+.PHONY: licenses
+licenses: ## Collect the licenses of what the programs are linked with in dist/licenses.tar.gz.
+	$(call quietly,$(GO_LICENSES) save ./cmd/... --force --save_path dist/licenses)
+	$(call archive,licenses)
+
+# archive writes the folder dist/$(1) as dist/$(1).tar.gz, the same for the same files.
+archive = tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 -C dist -czf 'dist/$(1).tar.gz' $(1)
+
 CHART_VERSION ?= $(VERSION:v%=%)
 
 .PHONY: build-chart
@@ -271,8 +289,8 @@ build-bundle: manifests generate ## Generate the OLM bundle dist/bundle with ima
 # The files of a release besides the plugin's archives. GoReleaser attaches them, and lists them in the
 # signed checksums. VERSION and IMG say what is released.
 .PHONY: release-files
-release-files: build-installer build-chart build-bundle sbom
-	tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 -C dist -czf 'dist/olm-bundle.tar.gz' bundle
+release-files: build-installer build-chart build-bundle sbom licenses
+	$(call archive,bundle)
 
 # GoReleaser empties its own folder, dist/cli.
 GORELEASER_RUN = VERSION='$(VERSION:v%=%)' REPOSITORY='$(REPOSITORY)' SYFT_MODFILE='$(CURDIR)/hack/tools/syft.mod' $(GORELEASER)
@@ -324,6 +342,7 @@ GOVULNCHECK ?= $(call go-tool,govulncheck)
 KUBE_SCORE ?= $(call go-tool,kube-score)
 SYFT ?= $(call go-tool,syft)
 GORELEASER ?= $(call go-tool,goreleaser)
+GO_LICENSES ?= $(call go-tool,go-licenses)
 ACTIONLINT ?= $(call go-tool,actionlint)
 OPERATOR_VERIFY ?= $(call go-tool,operator-verify)
 
@@ -336,6 +355,7 @@ dependencies: ## Download all modules and build the tools, so that other targets
 	$(GOVULNCHECK) -version
 	$(KUBE_SCORE) version
 	$(ACTIONLINT) -version
+	$(GO_LICENSES) --help > /dev/null
 	$(GORELEASER) --version
 	$(OPERATOR_VERIFY) --help > /dev/null
 	go list -modfile=hack/tools/syft.mod -deps tool > /dev/null
