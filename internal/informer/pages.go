@@ -22,7 +22,8 @@ import (
 // It reads what etcd holds, not what a watch cache holds, so that a restarted
 // process never sees an older state than the one it acted on before.
 type pages struct {
-	source    toolscache.ListerWatcherWithContext
+	toolscache.ListerWatcherWithContext
+
 	transform toolscache.TransformFunc
 }
 
@@ -39,11 +40,6 @@ func (p *pages) Watch(o metav1.ListOptions) (watch.Interface, error) {
 	return p.WatchWithContext(context.Background(), o)
 }
 
-// WatchWithContext watches the source.
-func (p *pages) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	return p.source.WatchWithContext(ctx, o)
-}
-
 // ListWithContext lists all objects, whatever page was asked for. If the pages
 // are compacted away meanwhile, it fails as expired and the reflector starts
 // again: one unpaged list instead would take several times the memory.
@@ -58,7 +54,7 @@ func (p *pages) ListWithContext(ctx context.Context, o metav1.ListOptions) (runt
 // page copies the objects out of the page: any one of them would keep the whole
 // page in memory.
 func (p *pages) page(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	list, err := p.source.ListWithContext(ctx, o)
+	list, err := p.ListerWatcherWithContext.ListWithContext(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -67,12 +63,8 @@ func (p *pages) page(ctx context.Context, o metav1.ListOptions) (runtime.Object,
 		return nil, err
 	}
 	stripped := &metainternalversion.List{
-		ListMeta: metav1.ListMeta{
-			ResourceVersion:    of.GetResourceVersion(),
-			Continue:           of.GetContinue(),
-			RemainingItemCount: of.GetRemainingItemCount(),
-		},
-		Items: make([]runtime.Object, 0, meta.LenList(list)),
+		ListMeta: metav1.ListMeta{ResourceVersion: of.GetResourceVersion(), Continue: of.GetContinue()},
+		Items:    make([]runtime.Object, 0, meta.LenList(list)),
 	}
 	return stripped, meta.EachListItemWithAlloc(list, func(item runtime.Object) error {
 		if p.transform != nil {

@@ -131,7 +131,7 @@ func TestInformersAreFilledPageByPage(t *testing.T) {
 func TestOnlyOnePageIsHeldUnstripped(t *testing.T) {
 	source := &pagedSource{total: 1200}
 	events := []string{}
-	p := &pages{source: recording{source, &events}, transform: func(o any) (any, error) {
+	p := &pages{ListerWatcherWithContext: recording{source, &events}, transform: func(o any) (any, error) {
 		events = append(events, "strip")
 		return o, nil
 	}}

@@ -5,6 +5,7 @@ package informer
 
 import (
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -41,11 +42,9 @@ func kindOf(o runtime.Object) kind {
 // IsGeneric returns whether a Go type can hold objects of any kind, as
 // Unstructured and PartialObjectMetadata can. Such objects carry their kind.
 func IsGeneric(o runtime.Object) bool {
-	switch o.(type) {
-	case runtime.Unstructured, *metav1.PartialObjectMetadata:
-		return true
-	}
-	return false
+	_, isUnstructured := o.(runtime.Unstructured)
+	_, isMetadata := o.(*metav1.PartialObjectMetadata)
+	return isUnstructured || isMetadata
 }
 
 // NewStores returns the stores of one manager, without any kind. They must be
@@ -56,7 +55,7 @@ func NewStores() *Stores { return &Stores{byKind: map[kind][]toolscache.Indexer{
 func (s *Stores) NewInformer(
 	source toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers,
 ) toolscache.SharedIndexInformer {
-	paged := &pages{source: toolscache.ToListerWatcherWithContext(source)}
+	paged := &pages{ListerWatcherWithContext: toolscache.ToListerWatcherWithContext(source)}
 	informer := toolscache.NewSharedIndexInformer(paged, example, resync, indexers)
 	s.Add(example, informer.GetIndexer())
 	return &pagedInformer{SharedIndexInformer: informer, pages: paged}
@@ -92,46 +91,37 @@ func Indexers(indexes ...Index) toolscache.Indexers {
 	return all
 }
 
-// ByIndex returns the objects of a kind that an index holds under a value. A
+// ByIndex appends the objects of a kind that an index holds under a value. A
 // store without the index is searched instead, so that no caller has to handle
 // an error by dropping an event.
-func (s *Stores) ByIndex(example client.Object, index Index, value string) []client.Object {
-	var all []client.Object
+func (s *Stores) ByIndex(all []client.Object, example client.Object, index Index, value string) []client.Object {
 	for _, store := range s.stores(example) {
 		found, err := store.ByIndex(index.Name, value)
 		if err != nil {
-			found = search(store, index, value)
+			found = slices.DeleteFunc(store.List(), func(o any) bool { return !slices.Contains(index.Values(o.(client.Object)), value) })
 		}
 		all = appendObjects(all, found)
 	}
 	return all
 }
 
-func search(store toolscache.Indexer, index Index, value string) []any {
-	var found []any
-	for _, o := range store.List() {
-		for _, v := range index.Values(o.(client.Object)) {
-			if v == value {
-				found = append(found, o)
-			}
-		}
+func appendObjects(all []client.Object, found []any) []client.Object {
+	all = slices.Grow(all, len(found))
+	for _, o := range found {
+		all = append(all, o.(client.Object))
 	}
-	return found
+	return all
 }
 
 // byNamespace is the index that every informer of a manager has.
-var byNamespace = Index{
-	Name:   toolscache.NamespaceIndex,
-	Values: func(o client.Object) []string { return []string{o.GetNamespace()} },
-}
+var byNamespace = Index{Name: toolscache.NamespaceIndex, Values: func(o client.Object) []string { return []string{o.GetNamespace()} }}
 
 // List returns the objects of a kind in a namespace; in all of them if the
 // namespace is empty.
-func (s *Stores) List(example client.Object, namespace string) []client.Object {
+func (s *Stores) List(example client.Object, namespace string) (all []client.Object) {
 	if namespace != "" {
-		return s.ByIndex(example, byNamespace, namespace)
+		return s.ByIndex(nil, example, byNamespace, namespace)
 	}
-	var all []client.Object
 	for _, store := range s.stores(example) {
 		all = appendObjects(all, store.List())
 	}
@@ -146,14 +136,4 @@ func (s *Stores) Get(example client.Object, name client.ObjectKey) client.Object
 		}
 	}
 	return nil
-}
-
-func appendObjects(all []client.Object, found []any) []client.Object {
-	if all == nil && len(found) > 0 {
-		all = make([]client.Object, 0, len(found))
-	}
-	for _, o := range found {
-		all = append(all, o.(client.Object))
-	}
-	return all
 }

@@ -50,7 +50,7 @@ func TestStoresByIndex(t *testing.T) {
 			stores.Add(&corev1.Secret{}, newStore(indexers, secret("one", "a", "x"), secret("one", "b", "y")))
 			stores.Add(&corev1.Secret{}, newStore(indexers, secret("two", "a", "x")))
 			for value, want := range map[string][]string{"x": {"one/a", "two/a"}, "y": {"one/b"}, "z": {}} {
-				if got := names(stores.ByIndex(&corev1.Secret{}, byApp, value)); !slices.Equal(got, want) {
+				if got := names(stores.ByIndex(nil, &corev1.Secret{}, byApp, value)); !slices.Equal(got, want) {
 					t.Errorf("%s: got %v, want %v", value, got, want)
 				}
 			}
@@ -103,10 +103,10 @@ func TestReadingStoresCostsNoCopies(t *testing.T) {
 	stores := NewStores()
 	original := secret("one", "a", "x")
 	stores.Add(&corev1.Secret{}, newStore(Indexers(byApp), original))
-	if got := stores.ByIndex(&corev1.Secret{}, byApp, "x"); len(got) != 1 || got[0] != original {
+	if got := stores.ByIndex(nil, &corev1.Secret{}, byApp, "x"); len(got) != 1 || got[0] != original {
 		t.Errorf("got %v", got)
 	}
-	if n := testing.AllocsPerRun(100, func() { stores.ByIndex(&corev1.Secret{}, byApp, "z") }); n > 1 {
+	if n := testing.AllocsPerRun(100, func() { stores.ByIndex(nil, &corev1.Secret{}, byApp, "z") }); n > 1 {
 		t.Errorf("%v allocations for a value without objects", n)
 	}
 }

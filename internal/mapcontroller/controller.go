@@ -30,8 +30,6 @@ type Dependencies struct {
 	// Client writes, Live reads; neither through a cache.
 	Client client.Client
 	Live   client.Reader
-	// Create creates an output. Nil: the Client does.
-	Create func(context.Context, client.Object) error
 	Scheme *runtime.Scheme
 	// Discovery tells which kinds are installed.
 	Discovery discovery.ServerResourcesInterface
@@ -44,76 +42,67 @@ type Controller struct {
 	*MapController
 	Options
 
-	rules      *plan.Rules
+	kinds      *plan.Kinds
 	observer   *observe.Observer
 	attempts   *execute.Attempts
 	executor   *execute.Executor
 	guard      *guard.Guard
 	aggregator *status.Aggregator
 	writer     *status.Writer
-	finalizer  *execute.Finalizer
-	kinds      *kinds
-	programs   programs
+	available  *availability
+	// programs holds the compiled spec of each parent, a plan.Parent, for as long as
+	// the informer holds the same object.
+	programs sync.Map
 	// changed receives parents one of whose keys changed.
-	changed *lateQueue[reconcile.Request]
-	// released receives outputs that may have lost their map key.
-	released *lateQueue[execute.Release]
+	changed lateQueue[reconcile.Request]
+	// keys receives keys that no event enqueues.
+	keys lateQueue[Request]
 }
 
 // New returns a Controller. It returns an error that names what is missing or
 // contradictory; nothing panics later for want of a setting.
 func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 	spec, err := c.withDefaults()
-	if err != nil {
-		return nil, err
+	o, invalid := o.withDefaults()
+	if err = errors.Join(err, invalid); err == nil && (d.Client == nil || d.Live == nil || d.Scheme == nil || d.Discovery == nil) {
+		err = errors.New("Client, Live, Scheme and Discovery must be set")
 	}
-	if o, err = o.withDefaults(); err != nil {
-		return nil, fmt.Errorf("map controller %q: %w", c.Name, err)
+	var kinds *plan.Kinds
+	if err == nil {
+		kinds, err = plan.NewKinds(d.Scheme, spec.NewParent(), spec.Tags, spec.Inputs, spec.Outputs)
 	}
-	if d.Client == nil || d.Live == nil || d.Scheme == nil || d.Discovery == nil {
-		return nil, fmt.Errorf("map controller %q: Client, Live, Scheme and Discovery must be set", c.Name)
-	}
-	rules, err := plan.NewRules(d.Scheme, spec.NewParent(), spec.Tags, spec.Inputs, spec.Outputs)
 	if err != nil {
 		return nil, fmt.Errorf("map controller %q: %w", c.Name, err)
 	}
-	if d.Create == nil {
-		d.Create = func(ctx context.Context, output client.Object) error {
-			return d.Client.Create(ctx, output, client.FieldOwner(spec.Name))
-		}
-	}
-	observer := observe.New(spec.Name, o.Stores, rules, spec.NewParent(), spec.ClusterScoped, spec.MapKey)
+	observer := observe.New(spec.Name, o.Stores, kinds, spec.NewParent(), spec.ClusterScoped, spec.MapKey)
 	ctl := &Controller{
 		MapController: spec,
 		Options:       o,
-		rules:         rules,
+		kinds:         kinds,
 		observer:      observer,
 		attempts:      execute.NewAttempts(o.Clock, o.DeletesPerSecond),
-		// The delay gathers changes that come together.
-		changed:  &lateQueue[reconcile.Request]{after: min(o.StatusInterval/10, time.Second/2)},
-		released: &lateQueue[execute.Release]{},
-		kinds:    newKinds(d.Discovery, rules),
-		programs: programs{known: map[types.NamespacedName]plan.Parent{}},
+		available:     newAvailability(d.Discovery, kinds),
 	}
+	// The delay gathers changes that come together.
+	ctl.changed.after = min(o.StatusInterval/10, time.Second/2)
 	ctl.guard = &guard.Guard{
-		Live: d.Live, Clock: o.Clock, MaxClockSkew: o.MaxClockSkew, Rules: rules, Observer: observer,
+		Live: d.Live, Clock: o.Clock, MaxClockSkew: o.MaxClockSkew, Kinds: kinds, Observer: observer,
 		NewParent: spec.NewParent, Compile: ctl.compile,
 	}
 	ctl.executor = &execute.Executor{
-		Name: spec.Name, Client: d.Client, Create: d.Create, Workers: o.Workers, Clock: o.Clock, Rules: rules,
-		Guard: ctl.guard, Attempts: ctl.attempts, KindMissing: ctl.kinds.suspectMissing,
+		Name: spec.Name, Client: d.Client, Workers: o.Workers, Clock: o.Clock, Kinds: kinds,
+		Guard: ctl.guard, Attempts: ctl.attempts, KindMissing: ctl.available.suspectMissing,
+		Create: func(ctx context.Context, o client.Object) error {
+			return d.Client.Create(ctx, o, client.FieldOwner(spec.Name))
+		},
+		Finalizer: spec.Finalizer, Orphan: spec.Orphan, Missing: ctl.available.explains,
 	}
 	ctl.aggregator = &status.Aggregator{Changed: func(parent types.NamespacedName) {
 		ctl.changed.add(reconcile.Request{NamespacedName: parent})
 	}}
 	ctl.writer = &status.Writer{
-		FieldManager: spec.Name, Client: d.Client, Clock: o.Clock, Interval: o.StatusInterval, Rules: rules,
-		Aggregator: ctl.aggregator, Missing: ctl.kinds.missing, Set: spec.Status,
-	}
-	if spec.Finalizer != "" {
-		ctl.finalizer = &execute.Finalizer{
-			Executor: ctl.executor, Name: spec.Finalizer, Orphan: spec.Orphan, Missing: ctl.kinds.explains,
-		}
+		FieldManager: spec.Name, Client: d.Client, Clock: o.Clock, Interval: o.StatusInterval, Kinds: kinds,
+		Aggregator: ctl.aggregator, Missing: ctl.available.missing, Set: spec.Status,
 	}
 	return ctl, nil
 }
@@ -129,12 +118,10 @@ func (c *Controller) Limiter() *execute.Attempts { return c.attempts }
 
 // compile compiles a parent as it was read.
 func (c *Controller) compile(parent client.Object) plan.Parent {
-	p := plan.Parent{Object: parent}
-	if errs := validation.IsValidLabelValue(parent.GetName()); len(errs) > 0 {
-		p.Invalid = fmt.Errorf("metadata.name cannot be the label of an output: %s", errs[0])
-		return p
-	}
 	program, err := c.Compile(parent)
+	if errs := validation.IsValidLabelValue(parent.GetName()); len(errs) > 0 {
+		err = fmt.Errorf("metadata.name cannot be the label of an output: %s", errs[0])
+	}
 	if err == nil && program.Map == nil {
 		err = errors.New("the compiled spec has no Map")
 	}
@@ -142,37 +129,26 @@ func (c *Controller) compile(parent client.Object) plan.Parent {
 		program.Selects, err = selector(parent)
 	}
 	if err != nil {
-		p.Invalid = err
-		return p
+		return plan.Parent{Object: parent, Invalid: err}
 	}
-	p.Program = &program
-	return p
-}
-
-// programs holds the compiled spec of each parent for as long as the informer
-// holds the same object.
-type programs struct {
-	mu    sync.Mutex
-	known map[types.NamespacedName]plan.Parent
+	return plan.Parent{Object: parent, Program: &program}
 }
 
 // parent returns a parent as the cache has it, compiled; not ok if there is none.
 func (c *Controller) parent(name types.NamespacedName) (p plan.Parent, ok bool) {
-	o := c.observer.Parent(name)
-	if o == nil {
-		return p, false
+	if o := c.observer.Parent(name); o != nil {
+		return c.compiled(o), true
 	}
-	return c.compiled(name, o), true
+	return p, false
 }
 
-func (c *Controller) compiled(name types.NamespacedName, o client.Object) plan.Parent {
-	c.programs.mu.Lock()
-	defer c.programs.mu.Unlock()
-	p, known := c.programs.known[name]
-	if !known || p.Object != o {
-		p = c.compile(o)
-		c.programs.known[name] = p
+func (c *Controller) compiled(o client.Object) plan.Parent {
+	name := client.ObjectKeyFromObject(o)
+	if known, ok := c.programs.Load(name); ok && known.(plan.Parent).Object == o {
+		return known.(plan.Parent)
 	}
+	p := c.compile(o)
+	c.programs.Store(name, p)
 	return p
 }
 
@@ -183,10 +159,7 @@ func (c *Controller) compiled(name types.NamespacedName, o client.Object) plan.P
 func (c *Controller) forget(parent client.Object) {
 	name := client.ObjectKeyFromObject(parent)
 	c.aggregator.Forget(name, parent.GetUID())
-	c.programs.mu.Lock()
-	delete(c.programs.known, name)
-	c.programs.mu.Unlock()
-	c.guard.Forget(name)
+	c.programs.Delete(name)
 	c.parentDeleted(name)
 }
 

@@ -29,38 +29,34 @@
 //	mapcontroller.go  what a user sets: kinds, functions, options
 //	controller.go     a Controller put together from its packages; compiled specs
 //	route.go          which keys an event enqueues
-//	reconcile.go      one pass over one key
-//	kinds.go          kinds that are not installed (yet)
-//	latequeue.go      adds to a controller's queue from outside of its events
+//	reconcile.go      one pass over one key; the search for released outputs
+//	availability.go   kinds that are not installed (yet)
 //	liveness.go       the health check that notices a leader that does nothing
-//	setup.go          queues, watches and workers of a manager
+//	setup.go          the controllers and caches of a manager
 //
-//	observe/observe.go      reads parents, inputs and outputs by index
+//	observe/observe.go    reads parents, inputs and outputs by index
 //
-//	plan/types.go           what a decision sees and returns; the plan
-//	plan/kinds.go           input and output kinds, told apart by GroupVersionKind
-//	plan/claim.go           which outputs are the parent's, by the ControllerRef laws
-//	plan/build.go           builds the plan
-//	plan/count.go           what a key adds to the parent's counts
+//	plan/types.go         what a decision sees and returns; the plan
+//	plan/kinds.go         input and output kinds, told apart by GroupVersionKind
+//	plan/claim.go         which outputs are the parent's, by the ControllerRef laws
+//	plan/build.go         builds the plan
+//	plan/count.go         what a key adds to the parent's counts
 //
-//	guard/guard.go          whether the parent may adopt; pages of live metadata
-//	guard/confirm.go        plans again on live objects, keeps the deletes of both plans
-//	guard/shared.go         live reads shared by the keys that delete together
-//	guard/clock.go          the API server's clock
+//	guard/guard.go        whether the parent may adopt; pages of live metadata
+//	guard/confirm.go      plans again on live objects, keeps the deletes of both plans
+//	guard/shared.go       live reads shared by the keys that delete together
+//	guard/clock.go        the API server's clock
 //
-//	execute/execute.go      carries out a plan; the only writer of outputs
-//	execute/create.go       creates, and what AlreadyExists means
-//	execute/owner.go        adds and removes the parent's controllerRef
-//	execute/delete.go       confirmed deletes, held to the observed state
-//	execute/attempts.go     the state of a key between passes; the queue's rate limiter
-//	execute/expectation.go  writes that the cache does not show yet
-//	execute/pace.go         spreads deletes over time
-//	execute/release.go      releases outputs that lost their map key
-//	execute/finalizer.go    releases all outputs before a parent goes
+//	execute/execute.go    carries out a plan; the only writer of outputs
+//	execute/create.go     creates, and what AlreadyExists means
+//	execute/owner.go      adds and removes the parent's controllerRef
+//	execute/delete.go     confirmed deletes, held to the observed state
+//	execute/attempts.go   the state of a key between passes; the queue's rate limiter
+//	execute/pace.go       spreads deletes over time
+//	execute/finalizer.go  releases all outputs before a parent goes
 //
-//	status/aggregator.go    the last status of every key of every parent
-//	status/totals.go        the counts over all keys
-//	status/writer.go        writes a parent's status: debounced, once, if it changed
+//	status/aggregator.go  the last status of every key of every parent
+//	status/writer.go      writes a parent's status: debounced, once, if it changed
 //
 //	../informer             the caches: filled by pages, read in place
 //

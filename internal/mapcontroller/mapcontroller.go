@@ -12,7 +12,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,7 +28,6 @@ type (
 	Tags        = plan.Tags
 	Input       = plan.Input
 	Output      = plan.Output
-	Condition   = plan.Condition
 	Program     = plan.Program
 	Observation = plan.Observation
 	Decision    = plan.Decision
@@ -37,7 +35,6 @@ type (
 	Outcome     = execute.Outcome
 	Failure     = execute.Failure
 	Summary     = status.Summary
-	Totals      = status.Totals
 )
 
 // MapController describes one controller.
@@ -117,71 +114,64 @@ type Options struct {
 // withDefaults returns a copy with defaults, or an error that names everything
 // that a user must still set.
 func (c MapController) withDefaults() (*MapController, error) {
-	var errs []error
-	require := func(ok bool, what string) {
-		if !ok {
-			errs = append(errs, errors.New(what))
-		}
-	}
-	require(c.Name != "", "Name is empty")
-	require(c.Tags.MapKey != "" && c.Tags.Parent != "", "Tags: both labels must be set")
-	require(c.NewParent != nil, "NewParent is nil")
-	require(c.Compile != nil, "Compile is nil")
-	require(c.Status != nil, "Status is nil")
-	require(len(c.Inputs) > 0, "Inputs is empty")
-	require(len(c.Outputs) > 0, "Outputs is empty")
-	require((c.Finalizer == "") == (c.Orphan == nil), "Finalizer and Orphan: set both or neither")
+	missing := missing{}
+	missing.unless(c.Name != "", "Name is empty")
+	missing.unless(c.Tags.MapKey != "" && c.Tags.Parent != "", "Tags: both labels must be set")
+	missing.unless(c.NewParent != nil, "NewParent is nil")
+	missing.unless(c.Compile != nil, "Compile is nil")
+	missing.unless(c.Status != nil, "Status is nil")
+	missing.unless(len(c.Inputs) > 0, "Inputs is empty")
+	missing.unless(len(c.Outputs) > 0, "Outputs is empty")
+	missing.unless((c.Finalizer == "") == (c.Orphan == nil), "Finalizer and Orphan: set both or neither")
 	for i, in := range c.Inputs {
-		require(in.Object != nil && in.Resource != "", fmt.Sprintf("Inputs[%d]: Object and Resource must be set", i))
+		missing.unless(in.Object != nil && in.Resource != "", fmt.Sprintf("Inputs[%d]: Object and Resource must be set", i))
 	}
 	for i, out := range c.Outputs {
-		require(out.Object != nil && out.Resource != "", fmt.Sprintf("Outputs[%d]: Object and Resource must be set", i))
+		missing.unless(out.Object != nil && out.Resource != "", fmt.Sprintf("Outputs[%d]: Object and Resource must be set", i))
 	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, fmt.Errorf("map controller %q: %w", c.Name, err)
-	}
-	c.Inputs, c.Outputs = slices.Clone(c.Inputs), slices.Clone(c.Outputs)
 	if c.MapKey == nil {
 		c.MapKey = func(input metav1.Object) string { return string(input.GetUID()) }
 	}
-	return &c, nil
+	c.Inputs, c.Outputs = slices.Clone(c.Inputs), slices.Clone(c.Outputs)
+	return &c, errors.Join(missing...)
 }
 
 func (o Options) withDefaults() (Options, error) {
-	var errs []error
-	if o.Clock == nil {
-		errs = append(errs, errors.New("no Clock is set"))
-	}
-	if o.Stores == nil {
-		errs = append(errs, errors.New("no Stores are set: pass those that the manager's cache was made with"))
-	}
-	if min(o.StatusInterval, o.MaxClockSkew, o.KindsInterval) < 0 || o.Workers < 0 || o.DeletesPerSecond < 0 {
-		errs = append(errs, errors.New("a setting is negative"))
-	}
+	missing := missing{}
+	missing.unless(o.Clock != nil, "no Clock is set")
+	missing.unless(o.Stores != nil, "no Stores are set: pass those that the manager's cache was made with")
+	missing.unless(min(o.StatusInterval, o.MaxClockSkew, o.KindsInterval) >= 0, "a setting is negative: a time")
+	missing.unless(o.Workers >= 0 && o.DeletesPerSecond >= 0, "a setting is negative: Workers or DeletesPerSecond")
 	o.Workers = cmp.Or(o.Workers, 32)
 	o.StatusInterval = cmp.Or(o.StatusInterval, 5*time.Second)
 	o.MaxClockSkew = cmp.Or(o.MaxClockSkew, time.Minute)
 	o.KindsInterval = cmp.Or(o.KindsInterval, time.Minute)
-	return o, errors.Join(errs...)
+	if len(o.Namespaces) == 0 {
+		o.Namespaces = []string{metav1.NamespaceAll}
+	}
+	return o, errors.Join(missing...)
+}
+
+// missing are the errors about what a user must still set.
+type missing []error
+
+func (m *missing) unless(ok bool, what string) {
+	if !ok {
+		*m = append(*m, errors.New(what))
+	}
 }
 
 // selector returns the label selector in a parent's spec.selector, which is what
 // selects where a Program does not. An empty or missing one selects everything.
 func selector(parent client.Object) (func(client.Object) bool, error) {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(parent)
-	if err != nil {
-		return nil, err
-	}
 	var spec struct {
 		Spec struct {
 			Selector metav1.LabelSelector `json:"selector"`
 		} `json:"spec"`
 	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &spec); err != nil {
-		return nil, fmt.Errorf("spec.selector: %w", err)
-	}
-	s, err := metav1.LabelSelectorAsSelector(&spec.Spec.Selector)
-	if err != nil {
+	err := plan.Fields(parent, &spec)
+	s, invalid := metav1.LabelSelectorAsSelector(&spec.Spec.Selector)
+	if err = errors.Join(err, invalid); err != nil {
 		return nil, fmt.Errorf("spec.selector: %w", err)
 	}
 	return func(input client.Object) bool { return s.Matches(labels.Set(input.GetLabels())) }, nil

@@ -130,7 +130,7 @@ func TestSpecsAreCompiledOnce(t *testing.T) {
 	if compiled != 1 {
 		t.Errorf("compiled %d times", compiled)
 	}
-	h.compiled(testKey.Parent, fixture.Parent())
+	h.compiled(fixture.Parent())
 	h.forget(fixture.Parent())
 	h.reconcile(t)
 	if compiled != 3 {

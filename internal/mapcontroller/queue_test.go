@@ -138,15 +138,15 @@ func (q *queued) dueAt(after time.Duration) {
 
 // The objects of a key with an input, without and with its output.
 var (
-	missing = []client.Object{fixture.Parent(), fixture.Input()}
-	created = []client.Object{fixture.Parent(), fixture.Input(), fixture.Output("in")}
+	uncreated = []client.Object{fixture.Parent(), fixture.Input()}
+	created   = []client.Object{fixture.Parent(), fixture.Input(), fixture.Output("in")}
 )
 
 const second, minute = time.Second, time.Minute
 
 func TestQueueRequeuesErrorsWithBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueued(t, missing, nil)
+		q := newQueued(t, uncreated, nil)
 		q.createFails()
 		q.queue.Add(testKey)
 		q.until(20 * second)
@@ -156,7 +156,7 @@ func TestQueueRequeuesErrorsWithBackoff(t *testing.T) {
 
 func TestQueueRequeuesErrorsAtAnEarlierDueTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueued(t, missing, nil)
+		q := newQueued(t, uncreated, nil)
 		q.createFails()
 		q.dueAt(4 * second)
 		q.queue.Add(testKey)
@@ -167,7 +167,7 @@ func TestQueueRequeuesErrorsAtAnEarlierDueTime(t *testing.T) {
 
 func TestQueueRequeuesErrorsAtAnEarlierTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cached := append(slices.Clone(missing), fixture.Output("a"), fixture.Output("b"), fixture.Output("c"))
+		cached := append(slices.Clone(uncreated), fixture.Output("a"), fixture.Output("b"), fixture.Output("c"))
 		q := newQueued(t, cached, func(_ *MapController, o *Options) { o.DeletesPerSecond = 2 })
 		q.createFails()
 		// The cache shows each delete at once: otherwise the key is held back.
@@ -201,7 +201,7 @@ func (discard) Add(Request) {}
 
 func TestQueueEventsDoNotLengthenTheBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueued(t, missing, nil)
+		q := newQueued(t, uncreated, nil)
 		q.createFails()
 		q.queue.Add(testKey)
 		for i := range 70 {
@@ -256,7 +256,7 @@ func TestQueueRequeuesOvertakeAFanOut(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				cached := created
 				if failing {
-					cached = missing
+					cached = uncreated
 				}
 				q := newQueued(t, cached, nil)
 				if failing {

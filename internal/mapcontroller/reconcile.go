@@ -5,79 +5,102 @@ package mapcontroller
 
 import (
 	"context"
+	"errors"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/guard"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
 )
 
 // Reconcile makes one pass over one key: compile, observe, decide, build,
 // execute, report, requeue. A pass with an error is requeued when the key's rate
-// limiter says; every other one when the result says.
+// limiter says; every other one when the result says. The zero Request searches for
+// outputs that lost their map key.
 func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Result, error) {
+	if req == (Request{}) {
+		return reconcile.Result{}, c.searchReleased(ctx)
+	}
 	parent, ok := c.parent(req.Parent)
 	if !ok {
-		c.attempts.ForgetKey(req)
 		c.parentDeleted(req.Parent)
-		return reconcile.Result{}, nil
 	}
-	if parent.Object.GetDeletionTimestamp() != nil {
-		// The garbage collector decides about its outputs, or the finalizer.
+	if !ok || parent.Object.GetDeletionTimestamp() != nil {
+		// The garbage collector decides about the outputs, or the finalizer.
 		c.attempts.ForgetKey(req)
 		return reconcile.Result{}, nil
 	}
-	if held := c.attempts.Expects(req); held > 0 {
-		return reconcile.Result{RequeueAfter: held, Priority: &normalPriority}, nil
+	result := reconcile.Result{Priority: &normalPriority}
+	if result.RequeueAfter = c.attempts.Expects(req); result.RequeueAfter > 0 {
+		return result, nil
 	}
-
-	seen, held := c.observe(parent, req)
-	p := c.rules.Build(parent, req, seen)
-	outcome, delay, err := c.executor.Run(ctx, req, parent.Object, p, seen, held)
-	left := req.MapKey != "" && len(seen.Outputs) > 0
-	if parent.Invalid == nil && req.MapKey != "" {
-		left = c.report(parent.Object, req, p, outcome)
-	}
+	seen, err := c.observe(ctx, parent, req)
 	if err != nil {
-		return reconcile.Result{Priority: &normalPriority}, err
+		return result, err
 	}
-	if delay == execute.LongestDelay && !left {
-		return reconcile.Result{}, nil // nothing is left of this key
+	p := c.kinds.Build(parent, req, seen)
+	outcome, delay, err := c.executor.Run(ctx, req, parent.Object, p, seen)
+	left := c.report(parent.Object, req, p.Key, outcome)
+	if err == nil && (left || delay < execute.LongestDelay) { // else nothing is left of this key
+		result.RequeueAfter = delay
 	}
-	return reconcile.Result{RequeueAfter: delay, Priority: &normalPriority}, nil
+	return result, err
 }
 
 // normalPriority is that of every requeue: otherwise a key that a fan-out
 // enqueued at a low priority would keep it, and starve under the next fan-out.
 var normalPriority = 0
 
-// observe reads what a decision about a key may depend on. Orphans whose adoption
-// was refused, and is not due again, are held back from it.
-func (c *Controller) observe(parent plan.Parent, req Request) (seen Observation, held []client.Object) {
+// observe reads what a decision about a key may depend on.
+func (c *Controller) observe(ctx context.Context, parent plan.Parent, req Request) (seen Observation, err error) {
 	seen = Observation{Now: c.Clock.Now(), MapKey: req.MapKey}
-	seen.Outputs, held = c.executor.Held(req, c.observer.Outputs(parent.Object, req.MapKey))
-	if parent.Invalid != nil || req.MapKey == "" {
-		return seen, held
+	seen.Outputs, seen.Refused = c.executor.Refused(req, c.observer.Outputs(parent.Object, req.MapKey))
+	if req.MapKey == "" {
+		// The cache holds only outputs with a map key.
+		err = c.untagged(ctx, req.Parent.Namespace, func(o client.Object) { seen.Outputs = append(seen.Outputs, o) })
+	} else if parent.Invalid == nil {
+		seen.Selected, seen.Unselected = c.observer.Inputs(parent, req.MapKey)
+		if c.Related != nil {
+			seen.Related = c.Related(parent.Object)
+		}
 	}
-	seen.Selected, seen.Unselected = c.observer.Inputs(parent, req.MapKey)
-	if c.Related != nil {
-		seen.Related = c.Related(parent.Object)
+	return seen, err
+}
+
+// untagged calls do with the metadata of the outputs in a namespace, or in all of
+// them, that carry no map key.
+func (c *Controller) untagged(ctx context.Context, namespace string, do func(client.Object)) error {
+	selector, err := labels.Parse("!" + c.Tags.MapKey)
+	for _, out := range c.Outputs {
+		err = errors.Join(err, guard.EachMetadata(ctx, c.guard.Live, c.kinds.Of(out.Object), do,
+			client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector}))
 	}
-	return seen, held
+	return err
+}
+
+// searchReleased enqueues the parents of outputs that lost their map key while no
+// manager ran.
+func (c *Controller) searchReleased(ctx context.Context) error {
+	var err error
+	for _, namespace := range c.Namespaces {
+		err = errors.Join(err, c.untagged(ctx, namespace, func(o client.Object) {
+			if req, owned := c.requestOf(o); owned {
+				c.keys.add(req)
+			}
+		}))
+	}
+	return err
 }
 
 // report passes on what became of a key and keeps its status. It returns whether
 // there is anything left to keep.
-func (c *Controller) report(parent client.Object, req Request, p plan.Plan, outcome execute.Outcome) bool {
-	uid, key := parent.GetUID(), p.Key
+func (c *Controller) report(parent client.Object, req Request, key plan.KeyStatus, outcome execute.Outcome) bool {
 	if c.Report != nil {
-		key.Status = c.Report(parent, req.MapKey, c.aggregator.Previous(req, uid), key.Status, outcome)
+		key.Status = c.Report(parent, req.MapKey, c.aggregator.Previous(req, parent.GetUID()), key.Status, outcome)
 	}
-	if key.Empty() {
-		c.aggregator.Put(req, uid, nil)
-		return false
-	}
-	c.aggregator.Put(req, uid, &key)
-	return true
+	c.aggregator.Put(req, parent.GetUID(), key)
+	return !key.Empty()
 }

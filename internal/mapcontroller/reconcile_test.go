@@ -94,13 +94,13 @@ func TestReconcileForgetsTheKeysOfADeletedParent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, []client.Object{fixture.Parent(), fixture.Input()}, nil)
 			h.reconcile(t)
-			if h.attempts.Len() != 1 {
-				t.Fatalf("%d keys have state", h.attempts.Len())
+			if h.attempts.Expects(testKey) == 0 {
+				t.Fatal("the key has no state")
 			}
 			after := newHarness(t, cached, nil)
 			after.attempts = h.attempts
 			after.reconcile(t)
-			if h.attempts.Len() != 0 {
+			if h.attempts.Expects(testKey) != 0 {
 				t.Error("the key has state")
 			}
 		})
@@ -144,17 +144,18 @@ func TestReconcileReports(t *testing.T) {
 	if want := []report{{nil, "decided"}, {"in-uid's status", "decided"}}; !slices.Equal(reports, want) {
 		t.Errorf("got %v, want %v", reports, want)
 	}
-	// A key of an invalid parent keeps its status.
+	// A key of an invalid parent is reported without a decision: what the earlier one
+	// said may not be so under this spec.
 	h.invalid = errors.New("invalid")
 	h.compiledAgain()
 	h.reconcile(t)
-	if len(reports) != 2 || h.aggregator.Previous(testKey, "p-uid") != "in-uid's status" {
-		t.Errorf("%d reports, status %v", len(reports), h.aggregator.Previous(testKey, "p-uid"))
+	if len(reports) != 3 || reports[2] != (report{"in-uid's status", nil}) {
+		t.Errorf("reports %v", reports)
 	}
 }
 
 // compiledAgain drops the compiled specs.
-func (h *harness) compiledAgain() { clear(h.programs.known) }
+func (h *harness) compiledAgain() { h.programs.Clear() }
 
 func TestReconcilePassesOnRelatedObjects(t *testing.T) {
 	related := []client.Object{fixture.Output("related")}
@@ -243,3 +244,90 @@ func TestReconcileAllocationsDoNotGrow(t *testing.T) {
 		t.Errorf("%v allocations among many objects, %v among few", many, few)
 	}
 }
+
+// Contract: OWN-4.
+func TestReconcileReleasesOutputsWithoutAKey(t *testing.T) {
+	noKey := func(o *corev1.Pod) { delete(o.Labels, fixture.Tags.MapKey) }
+	elsewhere := func(o *corev1.Pod) { o.Namespace = "other" }
+	service := fixture.Owners(metav1.OwnerReference{APIVersion: "v1", Kind: "Service", Name: "p", UID: "p-uid-2", Controller: new(true)})
+	released := Request{Parent: testKey.Parent}
+	for name, test := range map[string]struct {
+		output  []func(*corev1.Pod)
+		parent  func(*appsv1.Deployment)
+		invalid error
+		fail    string
+		want    bool
+		wantErr bool
+	}{
+		"without a map key":           {output: []func(*corev1.Pod){noKey}, want: true},
+		"while the spec is invalid":   {output: []func(*corev1.Pod){noKey}, invalid: errors.New("invalid"), want: true},
+		"with a map key":              {},
+		"in another namespace":        {output: []func(*corev1.Pod){noKey, elsewhere}},
+		"controlled by another kind":  {output: []func(*corev1.Pod){noKey, service}},
+		"controlled by nothing":       {output: []func(*corev1.Pod){noKey, fixture.Orphan}},
+		"of a parent of another UID":  {output: []func(*corev1.Pod){noKey}, parent: func(p *appsv1.Deployment) { p.UID = "new" }},
+		"the parent is being deleted": {output: []func(*corev1.Pod){noKey}, parent: fixture.Deleting[*appsv1.Deployment]},
+		"the list fails":              {output: []func(*corev1.Pod){noKey}, fail: "list", wantErr: true},
+		"the release is denied":       {output: []func(*corev1.Pod){noKey}, fail: "patch", wantErr: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			parent, o := fixture.Parent(), fixture.Output("a", test.output...)
+			if test.parent != nil {
+				test.parent(parent)
+			}
+			h := newHarness(t, []client.Object{parent}, []client.Object{parent, o})
+			h.invalid = test.invalid
+			h.api.Fail(errors.New("unavailable"), test.fail)
+			if _, err := h.Reconcile(t.Context(), released); (err != nil) != test.wantErr {
+				t.Errorf("error %v", err)
+			}
+			var got corev1.Pod
+			if err := h.api.Stored.Get(t.Context(), client.ObjectKeyFromObject(o), &got); err != nil {
+				t.Fatal(err)
+			}
+			if wasReleased := len(got.OwnerReferences) < len(o.OwnerReferences); wasReleased != test.want {
+				t.Errorf("owners %v, released: %v, want %v", got.OwnerReferences, wasReleased, test.want)
+			}
+		})
+	}
+}
+
+// Outputs that lost their map key while no manager ran are found at the start.
+func TestReconcileSearchesForReleasedOutputs(t *testing.T) {
+	noKey := func(o *corev1.Pod) { delete(o.Labels, fixture.Tags.MapKey) }
+	named := func(name string) func(*corev1.Pod) { return fixture.Owners(fixture.OwnedBy(name, "uid")) }
+	elsewhere := func(o *corev1.Pod) { o.Namespace = "other" }
+	stored := []client.Object{
+		fixture.Output("a", noKey), fixture.Output("b", noKey, named("q")), fixture.Output("c", named("r")),
+		fixture.Output("d", noKey, named("s"), elsewhere), fixture.Output("e", noKey, fixture.Orphan),
+	}
+	for name, test := range map[string]struct {
+		namespaces []string
+		want       []string
+	}{
+		"everywhere":            {want: []string{"p/", "q/", "s/"}},
+		"in the namespaces set": {namespaces: []string{"ns"}, want: []string{"p/", "q/"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, nil, stored, func(_ *MapController, o *Options) { o.Namespaces = test.namespaces })
+			got := enqueued(func(q queue) {
+				if err := h.KeySource(t.Context(), atOnce{q}); err != nil {
+					t.Fatal(err)
+				}
+				req, _ := q.Get()
+				if _, err := h.Reconcile(t.Context(), req); err != nil {
+					t.Fatal(err)
+				}
+				q.Done(req)
+			})
+			if !slices.Equal(got, test.want) {
+				t.Errorf("enqueued %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+// atOnce adds without delay.
+type atOnce struct{ queue }
+
+func (q atOnce) AddAfter(req Request, _ time.Duration) { q.Add(req) }

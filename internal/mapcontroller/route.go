@@ -6,7 +6,8 @@ package mapcontroller
 import (
 	"context"
 	"maps"
-	"slices"
+	"sync/atomic"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
@@ -15,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
 )
 
@@ -28,18 +28,28 @@ type EventHandler = handler.TypedEventHandler[client.Object, Request]
 // that changed.
 var fanOutPriority = -10
 
+// events returns a handler that calls on with an object before and after an event;
+// nil stands for one that does not exist.
+func events(on func(q queue, before, after client.Object)) EventHandler {
+	return handler.TypedFuncs[client.Object, Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[client.Object], q queue) { on(q, nil, e.Object) },
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[client.Object], q queue) {
+			on(q, e.ObjectOld, e.ObjectNew)
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[client.Object], q queue) { on(q, e.Object, nil) },
+	}
+}
+
 // ParentEvents returns the handler of events of parents: they enqueue all keys
 // of the parent, unless nothing changed that concerns them.
 func (c *Controller) ParentEvents() EventHandler {
-	return handler.TypedFuncs[client.Object, Request]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[client.Object], q queue) { c.fanOut(q, e.Object) },
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[client.Object], q queue) {
-			if c.parentChanged(e.ObjectOld, e.ObjectNew) {
-				c.fanOut(q, e.ObjectNew)
-			}
-		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[client.Object], _ queue) { c.forget(e.Object) },
-	}
+	return events(func(q queue, before, after client.Object) {
+		if after == nil {
+			c.forget(before)
+		} else if before == nil || c.parentChanged(before, after) {
+			c.fanOut(q, after)
+		}
+	})
 }
 
 func (c *Controller) parentChanged(before, after client.Object) bool {
@@ -53,21 +63,13 @@ func (c *Controller) parentChanged(before, after client.Object) bool {
 // outputs.
 func (c *Controller) fanOut(q queue, parent client.Object) {
 	name := client.ObjectKeyFromObject(parent)
-	keys := c.observer.Keys(c.compiled(name, parent))
-	var requests []Request
-	if tagged := slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return key == "" }); len(tagged) < len(keys) {
-		// Outputs whose map key was emptied are to be released; they are no key.
-		requests, keys = append(requests, Request{Parent: name}), tagged
-	}
-	for _, key := range c.aggregator.Track(name, parent.GetUID(), keys) {
-		requests = append(requests, Request{Parent: name, MapKey: key})
-	}
-	if pq, ok := q.(priorityqueue.PriorityQueue[Request]); ok {
-		pq.AddWithOpts(priorityqueue.AddOpts{Priority: &fanOutPriority}, requests...)
-		return
-	}
-	for _, req := range requests {
-		q.Add(req)
+	for _, key := range c.aggregator.Track(name, parent.GetUID(), c.observer.Keys(c.compiled(parent))) {
+		req := Request{Parent: name, MapKey: key}
+		if pq, ok := q.(priorityqueue.PriorityQueue[Request]); ok {
+			pq.AddWithOpts(priorityqueue.AddOpts{Priority: &fanOutPriority}, req)
+		} else {
+			q.Add(req)
+		}
 	}
 }
 
@@ -76,15 +78,22 @@ func (c *Controller) fanOut(q queue, parent client.Object) {
 // still have outputs of it.
 func (c *Controller) InputEvents(kind int) EventHandler {
 	in := c.Inputs[kind]
-	return handler.TypedFuncs[client.Object, Request]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[client.Object], q queue) { c.routeInput(q, e.Object) },
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[client.Object], q queue) {
-			if inputChanged(in, e.ObjectOld, e.ObjectNew) {
-				c.routeInput(q, e.ObjectOld, e.ObjectNew)
+	return events(func(q queue, before, after client.Object) {
+		if before != nil && after != nil && !inputChanged(in, before, after) {
+			return
+		}
+		for _, version := range []client.Object{before, after} {
+			if version == nil {
+				continue
 			}
-		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[client.Object], q queue) { c.routeInput(q, e.Object) },
-	}
+			for _, o := range c.observer.Parents(version) {
+				parent, req := c.compiled(o), Request{Parent: client.ObjectKeyFromObject(o), MapKey: c.MapKey(version)}
+				if (parent.Invalid == nil && parent.Program.Selects(version)) || c.aggregator.Knows(req) {
+					q.Add(req)
+				}
+			}
+		}
+	})
 }
 
 func inputChanged(in Input, before, after client.Object) bool {
@@ -99,85 +108,86 @@ func tagsChanged(before, after client.Object) bool {
 	return !maps.Equal(before.GetLabels(), after.GetLabels()) || plan.ControllerUID(before) != plan.ControllerUID(after)
 }
 
-func (c *Controller) routeInput(q queue, versions ...client.Object) {
-	for _, o := range c.observer.Parents(versions[0]) {
-		name := client.ObjectKeyFromObject(o)
-		parent := c.compiled(name, o)
-		for _, v := range versions {
-			req := Request{Parent: name, MapKey: c.MapKey(v)}
-			if (parent.Invalid == nil && parent.Program.Selects(v)) || c.aggregator.Knows(req) {
-				q.Add(req)
-			}
-		}
-	}
-}
-
 // OutputEvents returns the handler of events of an output kind: they enqueue the
 // output's key for the parent that controls it or, if nothing does, for the one
 // that it names. As the ControllerRef proposal has it, nobody cares when an
 // orphan is deleted.
 func (c *Controller) OutputEvents(kind int) EventHandler {
 	out := c.Outputs[kind]
-	return handler.TypedFuncs[client.Object, Request]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[client.Object], q queue) {
-			if req, owned := c.requestOf(e.Object); req.Parent.Name != "" {
-				c.routeOutput(q, req, owned, e.Object)
-			}
-		},
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[client.Object], q queue) {
-			if e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion() {
-				return // a resync
-			}
-			before, wasOwned := c.requestOf(e.ObjectOld)
-			after, owned := c.requestOf(e.ObjectNew)
-			if wasOwned && before != after {
-				q.Add(before)
-			}
-			if owned && out.Updated != nil {
-				out.Updated(after.Parent, e.ObjectOld, e.ObjectNew)
-			}
-			if after.Parent.Name != "" && (owned || tagsChanged(e.ObjectOld, e.ObjectNew)) {
-				c.routeOutput(q, after, owned, e.ObjectNew)
-			}
-		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[client.Object], q queue) {
-			req, owned := c.requestOf(e.Object)
-			if !owned {
-				return
-			}
-			id := c.rules.IDOf(e.Object)
-			c.attempts.Shown(req, id)
-			ours := c.attempts.Deleted(req, id)
+	return events(func(q queue, before, after client.Object) {
+		if before != nil && after != nil && before.GetResourceVersion() == after.GetResourceVersion() {
+			return // a resync
+		}
+		was, wasOwned := c.requestOf(before)
+		is, owned := c.requestOf(after)
+		if owned && before != nil && out.Updated != nil {
+			out.Updated(is.Parent, before, after)
+		}
+		if owned {
+			c.shown(is, after, after.GetDeletionTimestamp() != nil)
+		}
+		if wasOwned && after == nil && !c.shown(was, before, true) && before.GetDeletionTimestamp() == nil {
 			// To the cache, an output that lost its map key was deleted. So does a
 			// deletion without finalizers look, unless it was our own.
-			if r := (execute.Releaser{Executor: c.executor}); !ours && r.MayBeReleased(e.Object) {
-				c.released.add(r.ReleaseOf(e.Object))
-			}
-			q.Add(req)
-		},
-	}
+			q.Add(Request{Parent: was.Parent})
+		}
+		if wasOwned && was != is {
+			q.Add(was)
+		}
+		if is.Parent.Name != "" && (before == nil || owned || tagsChanged(before, after)) {
+			q.Add(is)
+		}
+	})
 }
 
-func (c *Controller) routeOutput(q queue, req Request, owned bool, o client.Object) {
-	if owned {
-		id := c.rules.IDOf(o)
-		c.attempts.Shown(req, id)
-		if o.GetDeletionTimestamp() != nil {
-			c.attempts.Deleted(req, id)
-		}
-	}
-	q.Add(req)
+// shown ends the expectations that the cache meets by showing an output, perhaps as
+// deleted. It returns whether our own delete was one.
+func (c *Controller) shown(req Request, o client.Object, deleted bool) bool {
+	id := c.kinds.ID(o)
+	c.attempts.Shown(req, id, false)
+	return deleted && c.attempts.Shown(req, id, true)
 }
 
 // requestOf returns the key that an output belongs to, and whether the parent
-// controls it. What another kind controls belongs to none.
+// controls it. What another kind controls belongs to none, and so does nil.
 func (c *Controller) requestOf(o client.Object) (req Request, owned bool) {
+	if o == nil {
+		return req, false
+	}
 	name := o.GetLabels()[c.Tags.Parent]
 	if ref := metav1.GetControllerOfNoCopy(o); ref != nil {
-		if !c.rules.IsParent(ref) {
+		if !c.kinds.IsParent(ref) {
 			return Request{}, false
 		}
 		name, owned = ref.Name, true
 	}
 	return Request{Parent: c.observer.ParentName(o, name), MapKey: o.GetLabels()[c.Tags.MapKey]}, owned
+}
+
+// lateQueue adds to a controller's queue from outside of the controller's own
+// events. Before the controller has started, there is no queue, and nothing is
+// lost: the controller begins with everything that there is.
+type lateQueue[T comparable] struct {
+	after time.Duration
+	queue atomic.Pointer[workqueue.TypedRateLimitingInterface[T]]
+}
+
+// start is a source: it is given the queue when the controller starts.
+func (l *lateQueue[T]) start(_ context.Context, q workqueue.TypedRateLimitingInterface[T]) error {
+	l.queue.Store(&q)
+	return nil
+}
+
+func (l *lateQueue[T]) add(item T) {
+	if q := l.queue.Load(); q != nil {
+		(*q).AddAfter(item, l.after)
+	}
+}
+
+// waiting returns the number of items that are due, zero before there is a queue.
+func (l *lateQueue[T]) waiting() int {
+	if q := l.queue.Load(); q != nil {
+		return (*q).Len()
+	}
+	return 0
 }

@@ -5,7 +5,6 @@ package snapshots
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -36,6 +35,10 @@ type keyStatus struct {
 	Problems   []Problem
 	// Paused is set if deletes were due but not safe.
 	Paused bool
+
+	// unlessCreated is a problem if the snapshot that is due is not created in the
+	// pass. Reports clear it.
+	unlessCreated Problem
 }
 
 // Problem is something wrong with one PVC, or with the schedule itself if Claim is
@@ -106,10 +109,10 @@ type combined struct {
 }
 
 // combine adds up the PVCs of a schedule, and problems of the schedule itself.
-func combine(keys iter.Seq[any], problems ...Problem) combined {
+func combine(keys []any, problems ...Problem) combined {
 	var c combined
 	c.addProblems(problems)
-	for key := range keys {
+	for _, key := range keys {
 		k := key.(*keyStatus)
 		if k.LastSnapshot.After(c.LastSnapshot) {
 			c.LastSnapshot = k.LastSnapshot

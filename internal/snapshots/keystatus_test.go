@@ -5,7 +5,6 @@ package snapshots
 
 import (
 	"fmt"
-	"iter"
 	"reflect"
 	"slices"
 	"strings"
@@ -18,14 +17,12 @@ import (
 )
 
 // keys returns key statuses as the engine passes them on.
-func keys(all ...*keyStatus) iter.Seq[any] {
-	return func(yield func(any) bool) {
-		for _, k := range all {
-			if !yield(k) {
-				return
-			}
-		}
+func keys(all ...*keyStatus) []any {
+	var keys []any
+	for _, k := range all {
+		keys = append(keys, k)
 	}
+	return keys
 }
 
 func withProblem(claim, reason, message string) *keyStatus {

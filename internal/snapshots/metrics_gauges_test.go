@@ -55,7 +55,7 @@ func TestGauges(t *testing.T) {
 	failing := withProblem("data", v1alpha1.ReasonCreateFailed, "exceeded quota")
 	malformed := every("6h").requested("tomorrow")
 	detachedOnly := known(0)
-	detachedOnly.Totals.Outputs[snapshotsResource] = map[string]int{"total": 2, "ready": 2}
+	detachedOnly.Totals[snapshotsTotal], detachedOnly.Totals[snapshotsReady] = 2, 2
 	tests := map[string]struct {
 		schedule scheduleBuilder
 		known    mapcontroller.Summary

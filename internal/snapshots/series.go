@@ -7,11 +7,11 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
 
@@ -26,6 +26,7 @@ func snapshotsOf(outputs []client.Object, restoring map[string]bool) []retention
 		s.Created = v.CreationTimestamp.Time
 		s.Deleting = v.DeletionTimestamp != nil
 		s.ScheduledAt = scheduledAt(v)
+		s.Imported = v.Spec.Source.VolumeSnapshotContentName != nil
 		if _, held := v.Annotations[v1alpha1.AnnotationHold]; held {
 			s.Hold = retention.HoldAnnotation
 		} else if restoring[v.Name] {
@@ -35,7 +36,9 @@ func snapshotsOf(outputs []client.Object, restoring map[string]bool) []retention
 			continue
 		}
 		s.ReadyToUse = ptr.Deref(v.Status.ReadyToUse, false)
-		s.HasError = v.Status.Error != nil
+		if e := v.Status.Error; e != nil {
+			s.HasError, s.ErrorTime = true, ptr.Deref(e.Time, metav1.Time{}).Time
+		}
 		if v.Status.CreationTime != nil {
 			s.HasCutTime, s.CutTime = true, v.Status.CreationTime.Time
 		}
@@ -54,9 +57,12 @@ func scheduledAt(v *snapshotv1.VolumeSnapshot) time.Time {
 }
 
 // claimName returns the PVC that a snapshot is taken of; empty for one that was
-// made from an existing content.
+// made from an existing content, and for one of which only the metadata was read.
 func claimName(o client.Object) string {
-	return ptr.Deref(o.(*snapshotv1.VolumeSnapshot).Spec.Source.PersistentVolumeClaimName, "")
+	if v, ok := o.(*snapshotv1.VolumeSnapshot); ok {
+		return ptr.Deref(v.Spec.Source.PersistentVolumeClaimName, "")
+	}
+	return ""
 }
 
 // covers returns whether an existing snapshot was taken for the slot and the PVC
@@ -68,17 +74,15 @@ func covers(desired, existing client.Object) bool {
 
 // conditions returns whether a snapshot is ready, for the counts in status. The
 // results are shared, because every pass asks about every snapshot.
-func conditions(o client.Object) []mapcontroller.Condition {
+func conditions(o client.Object) []metav1.Condition {
 	if readyToUse(o) {
 		return isReadyCondition
 	}
 	return notReadyCondition
 }
 
-// readyCount is the name of the count of ready snapshots in status.
-const readyCount = "ready"
-
+// Every pass asks for the condition of every snapshot.
 var (
-	isReadyCondition  = []mapcontroller.Condition{{Name: readyCount, True: true}}
-	notReadyCondition = []mapcontroller.Condition{{Name: readyCount}}
+	isReadyCondition  = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue}}
+	notReadyCondition = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse}}
 )

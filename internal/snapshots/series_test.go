@@ -4,14 +4,13 @@
 package snapshots
 
 import (
-	"slices"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
 
@@ -47,6 +46,7 @@ func TestSnapshotsOf(t *testing.T) {
 			snapshot: ready(time.Hour).held(), restoring: map[string]bool{"1h0m0s": true},
 			want: with(func(s *retention.Snapshot) { cut(s); s.ReadyToUse = true; s.Hold = retention.HoldAnnotation }),
 		},
+		"imported":               {snapshot: imported(time.Hour), want: with(func(s *retention.Snapshot) { s.ScheduledAt = time.Time{}; s.Imported = true })},
 		"no scheduled-at":        {snapshot: uncut(time.Hour).unscheduled(), want: with(func(s *retention.Snapshot) { s.ScheduledAt = time.Time{} })},
 		"malformed scheduled-at": {snapshot: uncut(time.Hour).scheduledAt("x"), want: with(func(s *retention.Snapshot) { s.ScheduledAt = time.Time{} })},
 	}
@@ -92,9 +92,9 @@ func TestConditions(t *testing.T) {
 	}{
 		"ready": {ready(0), true}, "uncut": {uncut(0), false}, "uploading": {uploading(0), false}, "in error": {erring(0), false},
 	} {
-		want := []mapcontroller.Condition{{Name: "ready", True: tc.want}}
-		if got := conditions(tc.snapshot.VolumeSnapshot); !slices.Equal(got, want) {
-			t.Errorf("%s: got %v, want %v", name, got, want)
+		got := conditions(tc.snapshot.VolumeSnapshot)
+		if len(got) != 1 || got[0].Type != "Ready" || (got[0].Status == metav1.ConditionTrue) != tc.want {
+			t.Errorf("%s: got %v, want %v", name, got, tc.want)
 		}
 	}
 }

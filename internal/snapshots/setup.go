@@ -78,13 +78,12 @@ func MapController(o Options, recorder events.EventRecorder) mapcontroller.MapCo
 			Object:     &snapshotv1.VolumeSnapshot{},
 			Resource:   snapshotsResource,
 			Conditions: conditions,
-			InputName:  claimName,
 			Covers:     covers,
 			Updated:    newReadiness(o.Clock).updated,
 		}},
 		Compile: Compile,
 		Related: func(parent client.Object) []client.Object {
-			return o.Stores.ByIndex(&corev1.PersistentVolumeClaim{}, restoresIndex, parent.GetNamespace())
+			return o.Stores.ByIndex(nil, &corev1.PersistentVolumeClaim{}, restoresIndex, parent.GetNamespace())
 		},
 		ParentChanged: requestChanged,
 		Finalizer:     v1alpha1.FinalizerRelease,

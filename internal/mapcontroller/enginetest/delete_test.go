@@ -89,13 +89,15 @@ var _ = Describe("A delete", func() {
 		Expect(getWidget(ctx, ns, "p-a").UID).To(Equal(w.UID))
 	})
 
-	It("is preceded by a live read of the input by the name that the output remembers", func() {
-		op.program.Outputs[0].InputName = func(client.Object) string { return "a" }
+	It("is preceded by a live list of the namespace's inputs, of each kind", func() {
 		start()
+		lists := func() []int {
+			return []int{len(op.find("GET", ns+"/configmaps")), len(op.find("GET", ns+"/secrets"))}
+		}
+		before := lists()
 		Expect(api.Delete(ctx, in)).To(Succeed())
 		Eventually(present).Should(BeEmpty())
-		Expect(op.find("GET", "/configmaps/a")).NotTo(BeEmpty())
-		Expect(op.find("GET", "/secrets/a")).NotTo(BeEmpty())
+		Expect(lists()).To(Equal([]int{before[0] + 1, before[1] + 1}))
 	})
 
 	It("is not sent if a live read shows another generation of the parent", func() {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -66,8 +67,6 @@ type outputKind struct {
 	Object   client.Object
 	Resource string
 	Update   bool
-	// InputName returns the name of the input of an output, if the output remembers it.
-	InputName func(client.Object) string
 	// Covers returns whether an object without a controller makes the desired one unnecessary.
 	Covers func(desired, existing client.Object) bool
 }
@@ -170,7 +169,7 @@ func (o *operator) mapController() *mapcontroller.MapController {
 		c.Inputs = append(c.Inputs, mapcontroller.Input{Object: k.Object, Resource: k.Resource})
 	}
 	for _, k := range o.program.Outputs {
-		out := mapcontroller.Output{Object: k.Object, Resource: k.Resource, InputName: k.InputName, Covers: k.Covers}
+		out := mapcontroller.Output{Object: k.Object, Resource: k.Resource, Covers: k.Covers}
 		if k.Update {
 			out.Update = func(observed, desired client.Object) {
 				observed.(*corev1.ConfigMap).Data = desired.(*corev1.ConfigMap).Data
@@ -233,11 +232,23 @@ func setStatus(_ time.Time, parent client.Object, s mapcontroller.Summary) {
 	if s.Invalid != nil {
 		b.Status.Invalid = s.Invalid.Error()
 	}
-	if s.Totals != nil {
-		b.Status.Inputs, b.Status.Outputs = s.Totals.Inputs, s.Totals.Outputs
-		b.Status.DetachedKeys, b.Status.Paused = s.Totals.DetachedKeys, 0
-		for key := range s.Keys() {
-			b.Status.Paused += key.(keyStatus).paused
+	if s.Totals == nil {
+		return
+	}
+	b.Status.Inputs, b.Status.Outputs = map[string]int{}, map[string]map[string]int{}
+	for path, n := range s.Totals {
+		switch field := strings.Split(path, "."); field[0] {
+		case "inputs":
+			b.Status.Inputs[field[1]] = n
+		case "outputs":
+			if b.Status.Outputs[field[1]] == nil {
+				b.Status.Outputs[field[1]] = map[string]int{}
+			}
+			b.Status.Outputs[field[1]][field[2]] = n
 		}
+	}
+	b.Status.DetachedKeys, b.Status.Paused = s.Totals["detached.mapKeys"], 0
+	for _, key := range s.Keys {
+		b.Status.Paused += key.(keyStatus).paused
 	}
 }

@@ -4,12 +4,13 @@
 package execute
 
 import (
+	"slices"
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
 )
@@ -41,15 +42,18 @@ type Attempts struct {
 type attempt struct {
 	// due is when the key must be reconciled again after a pass with an error.
 	due time.Time
-	// retry backs off passes that failed.
-	retry backoff
-	// objects back off deletes and ownership changes, each by itself: one that is
-	// denied for good must not hold up the others.
-	objects map[types.UID]failure
-	// expected are writes that the cache does not show yet.
+	// failures back off deletes and ownership changes, each by itself: one that is
+	// denied for good must not hold up the others. That of wholePass backs off
+	// everything else.
+	failures map[types.UID]failure
+	// expected are writes that the cache does not show yet, and until when they hold
+	// the key back.
 	expected map[expectation]time.Time
 	turn     turn
 }
+
+// wholePass is the key of the failure of a pass, among those of objects.
+const wholePass types.UID = ""
 
 // NewAttempts returns Attempts that allow so many deletes per second; zero: any
 // number.
@@ -57,58 +61,41 @@ func NewAttempts(c clock.PassiveClock, deletesPerSecond float64) *Attempts {
 	return &Attempts{clock: c, pace: newPace(deletesPerSecond), keys: map[plan.Request]*attempt{}}
 }
 
-// Len returns how many keys have state.
-func (a *Attempts) Len() int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return len(a.keys)
-}
-
-// change changes the state of a key, and drops it if nothing is left.
-func (a *Attempts) change(req plan.Request, do func(*attempt)) {
+// with calls do with the state of a key. Without state it does nothing, unless
+// there is something to remember. State with nothing left in it is dropped.
+func (a *Attempts) with(req plan.Request, remember bool, do func(*attempt)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := a.keys[req]
 	if s == nil {
-		s = &attempt{}
-	}
-	do(s)
-	if s.retry == (backoff{}) && len(s.objects) == 0 && len(s.expected) == 0 && s.turn == (turn{}) {
-		delete(a.keys, req)
-	} else {
+		if !remember {
+			return
+		}
+		s = &attempt{failures: map[types.UID]failure{}, expected: map[expectation]time.Time{}}
 		a.keys[req] = s
 	}
-}
-
-// known returns whether a key has state. Most have none, and need none made.
-func (a *Attempts) known(req plan.Request) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	_, known := a.keys[req]
-	return known
-}
-
-// read calls do with the state of a key if it has any.
-func (a *Attempts) read(req plan.Request, do func(*attempt)) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if s := a.keys[req]; s != nil {
-		do(s)
+	do(s)
+	if len(s.failures) == 0 && len(s.expected) == 0 && s.turn == (turn{}) {
+		delete(a.keys, req)
 	}
+}
+
+// known returns whether a key has state. Most have none.
+func (a *Attempts) known(req plan.Request) (known bool) {
+	a.with(req, false, func(*attempt) { known = true })
+	return known
 }
 
 // ForgetKey drops the state of a key whose parent is gone.
 func (a *Attempts) ForgetKey(req plan.Request) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.keys, req)
+	a.with(req, false, func(s *attempt) { *s = attempt{} })
 }
 
 // When implements workqueue.TypedRateLimiter. It only reads: the queue calls it
 // under its lock, and more than once for a pass.
 func (a *Attempts) When(req plan.Request) time.Duration {
 	delay := firstRetry
-	a.read(req, func(s *attempt) {
+	a.with(req, false, func(s *attempt) {
 		// A time that is long past is that of an earlier pass: this one panicked.
 		if due := s.due.Sub(a.clock.Now()); due > -firstRetry {
 			delay = due
@@ -122,9 +109,8 @@ func (a *Attempts) When(req plan.Request) time.Duration {
 func (a *Attempts) Forget(plan.Request) {}
 
 // NumRequeues implements workqueue.TypedRateLimiter.
-func (a *Attempts) NumRequeues(req plan.Request) int {
-	n := 0
-	a.read(req, func(s *attempt) { n = s.retry.failures })
+func (a *Attempts) NumRequeues(req plan.Request) (n int) {
+	a.with(req, false, func(s *attempt) { n = s.failures[wholePass].n })
 	return n
 }
 
@@ -141,7 +127,7 @@ type pass struct {
 	// next is when the decision changes by time alone; zero: never.
 	next time.Time
 	// wanted are the objects that the plan deletes, adopts or releases.
-	wanted map[types.UID]bool
+	wanted []client.Object
 	// deletes is set if deletes were due: without any, a turn that has come would
 	// be due again and again.
 	deletes bool
@@ -158,27 +144,21 @@ func (a *Attempts) finish(req plan.Request, p pass) time.Duration {
 		}
 	}
 	sooner(p.next)
-	if !p.failed && !a.known(req) {
-		return bounded(delay)
-	}
-	a.change(req, func(s *attempt) {
+	a.with(req, p.failed, func(s *attempt) {
 		if !p.deletes {
 			s.turn = turn{}
 		}
-		switch {
-		case p.failed:
-			s.retry = s.retry.fail(now)
-			sooner(s.retry.until)
-		case s.turn == (turn{}):
+		if p.failed {
+			s.failures[wholePass] = s.failures[wholePass].again(now, nil)
+		} else if s.turn == (turn{}) {
 			// Deletes that wait for their turn may still fail as before.
-			s.retry = backoff{}
+			delete(s.failures, wholePass)
 		}
-		for uid, b := range s.objects {
-			switch {
-			case !p.wanted[uid]:
-				delete(s.objects, uid)
-			case b.waits(now):
-				sooner(b.until)
+		for uid, f := range s.failures {
+			if uid != wholePass && !slices.ContainsFunc(p.wanted, func(o client.Object) bool { return o.GetUID() == uid }) {
+				delete(s.failures, uid)
+			} else if f.waits(now) {
+				sooner(f.until)
 			}
 		}
 		sooner(s.turn.at)
@@ -187,64 +167,98 @@ func (a *Attempts) finish(req plan.Request, p pass) time.Duration {
 	return bounded(delay)
 }
 
-// holds returns whether a write of an object failed, and is not due again yet.
-func (a *Attempts) holds(req plan.Request, uid types.UID) (held bool) {
-	a.read(req, func(s *attempt) { held = s.objects[uid].waits(a.clock.Now()) })
-	return held
+// failed backs off the writes of an object.
+func (a *Attempts) failed(req plan.Request, uid types.UID, err error) {
+	a.with(req, true, func(s *attempt) { s.failures[uid] = s.failures[uid].again(a.clock.Now(), err) })
 }
 
-// lastError returns the error of the last attempt to write an object, if a user
-// should know it: what has changed or is gone is nobody's failure.
-func (a *Attempts) lastError(req plan.Request, uid types.UID) (err error) {
-	a.read(req, func(s *attempt) { err = s.objects[uid].err })
-	return err
+// succeeded ends the backoff of an object.
+func (a *Attempts) succeeded(req plan.Request, uid types.UID) {
+	a.with(req, false, func(s *attempt) { delete(s.failures, uid) })
 }
 
-// objectFailed backs off the writes of an object.
-func (a *Attempts) objectFailed(req plan.Request, uid types.UID, err error) {
-	if expected(err) || apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		err = nil
-	}
-	a.change(req, func(s *attempt) {
-		if s.objects == nil {
-			s.objects = map[types.UID]failure{}
-		}
-		s.objects[uid] = failure{backoff: s.objects[uid].fail(a.clock.Now()), err: err}
-	})
+// holds returns whether a write of an object failed, and is not due again yet; and
+// the error of the last attempt, if a user should know it.
+func (a *Attempts) holds(req plan.Request, uid types.UID) (held bool, err error) {
+	a.with(req, false, func(s *attempt) { held, err = s.failures[uid].waits(a.clock.Now()), s.failures[uid].err })
+	return held, err
 }
 
-func (a *Attempts) objectDone(req plan.Request, uid types.UID) {
-	if !a.known(req) {
-		return
-	}
-	a.change(req, func(s *attempt) { delete(s.objects, uid) })
-}
-
-// failure is a write that failed.
+// failure is how often something failed, when to try it again, and why it failed
+// the last time, if a user should know it.
 type failure struct {
-	backoff
-	err error
+	n     int
+	until time.Time
+	err   error
 }
 
-// backoff is when to try again what failed, and how often it did.
-type backoff struct {
-	failures int
-	until    time.Time
-}
+func (f failure) waits(now time.Time) bool { return left(f.until, now, lastRetry) > 0 }
 
-func (b backoff) waits(now time.Time) bool {
-	// A wait beyond the longest means that the clock was set back.
-	left := b.until.Sub(now)
-	return left > 0 && left <= lastRetry
-}
-
-// fail returns the backoff after one more failure. The delay grows with the
-// attempts that were due, not with those that an event caused: otherwise a key
-// with many events would soon wait for the longest.
-func (b backoff) fail(now time.Time) backoff {
-	if b.waits(now) {
-		return b
+// again returns the failure after one more. The delay grows with the attempts
+// that were due, not with those that an event caused: otherwise a key with many
+// events would soon wait for the longest.
+func (f failure) again(now time.Time, err error) failure {
+	f.err = err
+	if !f.waits(now) {
+		f.until = now.Add(min(firstRetry<<min(f.n, 16), lastRetry))
+		f.n++
 	}
-	delay := min(firstRetry<<min(b.failures, 16), lastRetry)
-	return backoff{failures: b.failures + 1, until: now.Add(delay)}
+	return f
+}
+
+// left returns the time left until a time that was set at most longest ahead. It
+// is none if the clock was set back.
+func left(until, now time.Time, longest time.Duration) time.Duration {
+	if d := until.Sub(now); d > 0 && d <= longest {
+		return d
+	}
+	return 0
+}
+
+// expectationTimeout bounds how long a key waits for the cache to show a write.
+// It matters only if the event never comes, as when a watch is broken.
+const expectationTimeout = 10 * time.Second
+
+// expectation is a write that the cache does not show yet. Holding the key back
+// saves requests and nothing else: a write that is made twice finds its name
+// taken or its precondition failed.
+type expectation struct {
+	id plan.ID
+	// deleted expects the object to be deleted, or to be being deleted.
+	deleted bool
+}
+
+// expect must be called before the write: the event may come before the
+// response.
+func (a *Attempts) expect(req plan.Request, x expectation) {
+	a.with(req, true, func(s *attempt) { s.expected[x] = a.clock.Now().Add(expectationTimeout) })
+}
+
+// Shown reports that the cache shows an output of a key or, if deleted is set, that
+// it is deleted or being deleted. It returns whether a write was waiting for that.
+func (a *Attempts) Shown(req plan.Request, id plan.ID, deleted bool) (expected bool) {
+	return a.met(req, expectation{id: id, deleted: deleted})
+}
+
+func (a *Attempts) met(req plan.Request, x expectation) (expected bool) {
+	a.with(req, false, func(s *attempt) {
+		_, expected = s.expected[x]
+		delete(s.expected, x)
+	})
+	return expected
+}
+
+// Expects returns for how long to hold a key back at most; zero: not at all.
+func (a *Attempts) Expects(req plan.Request) (longest time.Duration) {
+	now := a.clock.Now()
+	a.with(req, false, func(s *attempt) {
+		for x, until := range s.expected {
+			wait := left(until, now, expectationTimeout)
+			if wait == 0 {
+				delete(s.expected, x)
+			}
+			longest = max(longest, wait)
+		}
+	})
+	return longest
 }

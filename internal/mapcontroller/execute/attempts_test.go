@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
@@ -55,7 +56,7 @@ func TestDelayIsThatOfTheEarliest(t *testing.T) {
 			}
 			if test.turn > 0 {
 				p.deletes = true
-				a.change(key, func(s *attempt) { s.turn = turn{at: clock.Now().Add(test.turn), n: 1} })
+				a.with(key, true, func(s *attempt) { s.turn = turn{at: clock.Now().Add(test.turn), n: 1} })
 			}
 			if got := a.finish(key, p); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
@@ -144,19 +145,19 @@ func TestStateDisappears(t *testing.T) {
 		"a pass that succeeds":          {do: func(a *Attempts) { a.finish(key, pass{}) }},
 		"a pass that fails":             {do: func(a *Attempts) { a.finish(key, pass{failed: true}) }, want: 1},
 		"a failure, and then a success": {do: func(a *Attempts) { a.finish(key, pass{failed: true}); a.finish(key, pass{}) }},
-		"a failed delete":               {do: func(a *Attempts) { a.objectFailed(key, held, errors.New("denied")) }, want: 1},
-		"a failed delete that is made":  {do: func(a *Attempts) { a.objectFailed(key, held, errors.New("denied")); a.objectDone(key, held) }},
+		"a failed delete":               {do: func(a *Attempts) { a.failed(key, held, errors.New("denied")) }, want: 1},
+		"a failed delete that is made":  {do: func(a *Attempts) { a.failed(key, held, errors.New("denied")); a.succeeded(key, held) }},
 		"a failed delete that is wanted": {do: func(a *Attempts) {
-			a.objectFailed(key, held, errors.New("denied"))
-			a.finish(key, pass{wanted: map[types.UID]bool{held: true}})
+			a.failed(key, held, errors.New("denied"))
+			a.finish(key, pass{wanted: []client.Object{fixture.Output("a")}})
 		}, want: 1},
-		"a failed delete no longer wanted": {do: func(a *Attempts) { a.objectFailed(key, held, errors.New("denied")); a.finish(key, pass{}) }},
+		"a failed delete no longer wanted": {do: func(a *Attempts) { a.failed(key, held, errors.New("denied")); a.finish(key, pass{}) }},
 		"a turn":                           {do: func(a *Attempts) { a.take(key, 2); a.finish(key, pass{deletes: true}) }, want: 1},
 		"a turn without deletes":           {do: func(a *Attempts) { a.take(key, 2); a.finish(key, pass{}) }},
 		"an expectation that is met":       {do: func(a *Attempts) { a.expect(key, expectation{}); a.met(key, expectation{}) }},
 		"a parent that is gone": {do: func(a *Attempts) {
 			a.finish(key, pass{failed: true})
-			a.objectFailed(key, held, errors.New("denied"))
+			a.failed(key, held, errors.New("denied"))
 			a.take(key, 2)
 			a.expect(key, expectation{})
 			a.ForgetKey(key)
@@ -165,7 +166,7 @@ func TestStateDisappears(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a, _ := newAttempts(1)
 			test.do(a)
-			if got := a.Len(); got != test.want {
+			if got := len(a.keys); got != test.want {
 				t.Errorf("%d keys have state, want %d", got, test.want)
 			}
 		})

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/guard"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
@@ -22,21 +23,9 @@ func (r *run) deleteAll(ctx context.Context) {
 	if len(r.plan.Delete) == 0 {
 		return
 	}
-	due := r.plan.Delete
-	if r.Attempts.known(r.req) {
-		due = slices.DeleteFunc(slices.Clone(due), func(d plan.Removal) bool {
-			held := r.Attempts.holds(r.req, d.Object.GetUID())
-			if held {
-				r.stillFails(VerbDelete, d.Object)
-			}
-			return held
-		})
-	}
+	due := slices.DeleteFunc(slices.Clone(r.plan.Delete), func(d plan.Removal) bool { return r.held(VerbDelete, d.Object) })
 	r.due = len(due) > 0
-	n := 0
-	if r.due {
-		n = r.Attempts.take(r.req, len(due))
-	}
+	n := r.Attempts.take(r.req, len(due))
 	if n == 0 {
 		r.outcome.Waiting = true
 		return
@@ -45,17 +34,11 @@ func (r *run) deleteAll(ctx context.Context) {
 	if err != nil {
 		// All of them wait for the retry: events before it must not repeat the reads.
 		for _, d := range due {
-			r.Attempts.objectFailed(r.req, d.Object.GetUID(), guard.ErrChanged)
+			r.Attempts.failed(r.req, d.Object.GetUID(), nil)
 		}
-	}
-	switch {
-	case errors.Is(err, guard.ErrClockSkew):
-		r.outcome.Paused, r.retry = err, err
-		return
-	case errors.Is(err, guard.ErrChanged):
-		r.retry = err
-		return
-	case err != nil:
+		if errors.Is(err, guard.ErrClockSkew) {
+			r.outcome.Paused = err
+		}
 		r.retry = fmt.Errorf("confirm deletes: %w", err)
 		return
 	}
@@ -77,7 +60,7 @@ func (r *run) delete(ctx context.Context, confirmed guard.Confirmed, d plan.Remo
 	}
 	ctx, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
-	shown := expectation{id: r.Rules.IDOf(d.Object), deleted: true}
+	shown := expectation{id: r.Kinds.ID(d.Object), deleted: true}
 	r.Attempts.expect(r.req, shown)
 	uid, version := d.Object.GetUID(), d.Object.GetResourceVersion()
 	err := r.Client.Delete(ctx, d.Object, client.Preconditions{UID: &uid, ResourceVersion: &version})
@@ -86,6 +69,6 @@ func (r *run) delete(ctx context.Context, confirmed guard.Confirmed, d plan.Remo
 		return err
 	}
 	r.outcome.Deleted = append(r.outcome.Deleted, d)
-	r.log(ctx).Info("Deleted output", "output", d.Object.GetName(), "reason", d.Reason)
+	logf.FromContext(ctx).Info("Deleted output", "output", d.Object.GetName(), "reason", d.Reason)
 	return nil
 }

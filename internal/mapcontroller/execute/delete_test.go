@@ -120,9 +120,9 @@ func TestDeniedDeleteBacksOffAlone(t *testing.T) {
 		t.Errorf("when it is due: error %v, delay %s", err, delay)
 	}
 	h.keepAll()
-	h.Attempts.Deleted(fixture.Request, h.Rules.IDOf(fixture.Output("b"))) // the cache shows b's deletion
-	if _, delay, err := h.pass(t); err != nil || delay != LongestDelay || h.Attempts.Len() != 0 {
-		t.Errorf("error %v, delay %s, %d keys have state", err, delay, h.Attempts.Len())
+	h.Attempts.Shown(fixture.Request, h.Kinds.ID(fixture.Output("b")), true) // the cache shows b's deletion
+	if _, delay, err := h.pass(t); err != nil || delay != LongestDelay || len(h.Attempts.keys) != 0 {
+		t.Errorf("error %v, delay %s, %d keys have state", err, delay, len(h.Attempts.keys))
 	}
 }
 
@@ -154,11 +154,11 @@ func TestOnlyDeletesThatWereMadeAreExpected(t *testing.T) {
 			h := newHarness(t, all, all)
 			h.api.Fail(test.fail, "delete")
 			_, _, _ = h.pass(t)
-			id := h.Rules.IDOf(fixture.Output("a"))
-			if got := h.Attempts.Deleted(fixture.Request, id); got != test.want {
+			id := h.Kinds.ID(fixture.Output("a"))
+			if got := h.Attempts.Shown(fixture.Request, id, true); got != test.want {
 				t.Errorf("the delete is our own: %v, want %v", got, test.want)
 			}
-			if h.Attempts.Deleted(fixture.Request, id) {
+			if h.Attempts.Shown(fixture.Request, id, true) {
 				t.Error("a second one is our own, too")
 			}
 		})

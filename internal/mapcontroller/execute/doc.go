@@ -10,8 +10,6 @@
 //	owner.go        adds and removes the parent's controllerRef
 //	delete.go       confirmed deletes, held to the observed state
 //	attempts.go     the state of a key between passes; the queue's rate limiter
-//	expectation.go  writes that the cache does not show yet
 //	pace.go         spreads deletes over time
-//	release.go      releases outputs that lost their map key
 //	finalizer.go    releases all outputs before a parent goes
 package execute

@@ -10,12 +10,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/guard"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
@@ -31,11 +28,17 @@ type Executor struct {
 	// Create creates an output. Its response is not used.
 	Create   func(context.Context, client.Object) error
 	Clock    clock.PassiveClock
-	Rules    *plan.Rules
+	Kinds    *plan.Kinds
 	Guard    *guard.Guard
 	Attempts *Attempts
 	// KindMissing is called when a write finds that a kind may be missing.
 	KindMissing func()
+	// Finalizer is set on a parent while Orphan returns that its outputs are to
+	// outlive it. Empty: never.
+	Finalizer string
+	Orphan    func(parent client.Object) bool
+	// Missing returns whether an error means that a kind is not installed.
+	Missing func(context.Context, error) bool
 }
 
 // Outcome is what became of a plan.
@@ -90,63 +93,59 @@ type run struct {
 	next time.Time
 }
 
-// Held separates the orphans whose adoption failed, and is not due again, from
-// the other outputs of a key. A plan without them may delete.
-func (e *Executor) Held(req plan.Request, outputs []client.Object) (rest, held []client.Object) {
+// Refused separates the orphans whose adoption failed, and is not due again, from
+// the other outputs of a key.
+func (e *Executor) Refused(req plan.Request, outputs []client.Object) (rest, refused []client.Object) {
 	if !e.Attempts.known(req) {
 		return outputs, nil
 	}
 	for _, o := range outputs {
-		if plan.ControllerUID(o) == "" && e.Attempts.holds(req, o.GetUID()) {
-			held = append(held, o)
+		if held, _ := e.Attempts.holds(req, o.GetUID()); held && plan.ControllerUID(o) == "" {
+			refused = append(refused, o)
 		} else {
 			rest = append(rest, o)
 		}
 	}
-	return rest, held
+	return rest, refused
 }
 
-// Run carries out a plan that was built without the held outputs. It returns the
-// delay until the key's next pass, and an error if the pass must be repeated for
-// more than a conflict; the queue asks Attempts for the delay then. Creates come
-// first, so that a new output waits for nothing.
+// Run carries out a plan. It returns the delay until the key's next pass, and an
+// error if the pass must be repeated for more than a conflict; the queue asks
+// Attempts for the delay then. Creates come first, so that a new output waits for
+// nothing.
 func (e *Executor) Run(
-	ctx context.Context, req plan.Request, parent client.Object, p plan.Plan, seen plan.Observation, held []client.Object,
+	ctx context.Context, req plan.Request, parent client.Object, p plan.Plan, seen plan.Observation,
 ) (Outcome, time.Duration, error) {
 	r := &run{Executor: e, req: req, parent: parent, plan: p, seen: seen, next: p.Next}
 	for _, want := range p.Create {
 		r.create(ctx, want)
 	}
 	for _, u := range p.Update {
-		r.result(VerbUpdate, u.Observed, client.IgnoreNotFound(r.patch(ctx, u.Observed, u.Changed)))
+		_ = r.result(VerbUpdate, u.Observed, r.patch(ctx, u.Observed, u.Changed))
 	}
 	for _, o := range p.Release {
 		r.object(VerbRelease, o, func() error { return r.removeOwner(ctx, o, parent.GetUID()) })
 	}
-	for _, o := range held {
-		r.stillFails(VerbAdopt, o)
+	for _, o := range seen.Refused {
+		r.held(VerbAdopt, o)
 	}
 	r.adoptAll(ctx)
 	r.deleteAll(ctx)
-	return r.outcome, r.finish(held), r.err()
+	return r.outcome, r.finish(), r.err()
 }
 
 // finish returns the delay until the next pass.
-func (r *run) finish(held []client.Object) time.Duration {
-	p := pass{next: r.next, deletes: r.due, failed: r.retry != nil || r.plan.Err != nil}
-	for _, f := range r.outcome.Failed {
-		p.failed = p.failed || f.Verb == VerbCreate || f.Verb == VerbUpdate
+func (r *run) finish() time.Duration {
+	wanted := slices.Concat(r.seen.Refused, r.plan.Adopt, r.plan.Release)
+	for _, d := range r.plan.Delete {
+		wanted = append(wanted, d.Object)
 	}
-	if r.Attempts.known(r.req) {
-		p.wanted = map[types.UID]bool{}
-		for _, o := range slices.Concat(held, r.plan.Adopt, r.plan.Release) {
-			p.wanted[o.GetUID()] = true
-		}
-		for _, d := range r.plan.Delete {
-			p.wanted[d.Object.GetUID()] = true
-		}
-	}
-	return r.Attempts.finish(r.req, p)
+	failed := r.retry != nil || r.plan.Err != nil || r.failed(VerbCreate) || r.failed(VerbUpdate)
+	return r.Attempts.finish(r.req, pass{failed: failed, next: r.next, wanted: wanted, deletes: r.due})
+}
+
+func (r *run) failed(verb Verb) bool {
+	return slices.ContainsFunc(r.outcome.Failed, func(f Failure) bool { return f.Verb == verb })
 }
 
 // err returns the failed writes, and what else must show as an error. Conflicts,
@@ -166,46 +165,45 @@ func (r *run) err() error {
 }
 
 func expected(err error) bool {
-	return errors.Is(err, guard.ErrChanged) || errors.Is(err, guard.ErrClockSkew) ||
-		errors.Is(err, errTerminating) || errors.Is(err, errReleasing)
+	return errors.Is(err, guard.ErrChanged) || errors.Is(err, guard.ErrClockSkew)
 }
 
-// result records the result of a write. One that came too late, because the
-// object changed or is gone, is no failure: the cache will show why.
-func (r *run) result(verb Verb, o client.Object, err error) {
+// result records the result of a write, and returns the error that a user should
+// know. A write that came too late, because the object changed or is gone, is no
+// failure: the cache will show why.
+func (r *run) result(verb Verb, o client.Object, err error) error {
 	switch {
-	case err == nil:
-	case expected(err):
-		r.retry = err
 	case apierrors.IsConflict(err):
 		r.retry = guard.ErrChanged
-	default:
+	case expected(err):
+		r.retry = err
+	case client.IgnoreNotFound(err) != nil || err != nil && verb == VerbCreate:
 		r.outcome.Failed = append(r.outcome.Failed, Failure{Verb: verb, Object: o, Err: err})
+		return err
 	}
+	return nil
 }
 
 // object makes a write that backs off by itself, unless it is backing off.
 func (r *run) object(verb Verb, o client.Object, write func() error) {
-	if r.Attempts.holds(r.req, o.GetUID()) {
-		r.stillFails(verb, o)
+	if r.held(verb, o) {
 		return
 	}
-	err := write()
-	if err == nil {
-		r.Attempts.objectDone(r.req, o.GetUID())
+	if err := write(); err != nil {
+		// Also where the object has changed or is gone: a cache that lags must not cost
+		// requests and turns until it catches up.
+		r.Attempts.failed(r.req, o.GetUID(), r.result(verb, o, err))
 		return
 	}
-	// Also where the object has changed or is gone: a cache that lags must not cost
-	// requests and turns until it catches up.
-	r.Attempts.objectFailed(r.req, o.GetUID(), err)
-	r.result(verb, o, client.IgnoreNotFound(err))
+	r.Attempts.succeeded(r.req, o.GetUID())
 }
 
-// stillFails reports a write that failed before and is not due again.
-func (r *run) stillFails(verb Verb, o client.Object) {
-	if err := r.Attempts.lastError(r.req, o.GetUID()); err != nil {
+// held returns whether a write failed before and is not due again. Its error is
+// reported once more.
+func (r *run) held(verb Verb, o client.Object) bool {
+	held, err := r.Attempts.holds(r.req, o.GetUID())
+	if held && err != nil {
 		r.outcome.Failed = append(r.outcome.Failed, Failure{Verb: verb, Object: o, Err: err, Held: true})
 	}
+	return held
 }
-
-func (r *run) log(ctx context.Context) logr.Logger { return logf.FromContext(ctx) }

@@ -134,7 +134,7 @@ func TestRunReturnsTheNextDueTime(t *testing.T) {
 			if _, delay, err := h.pass(t); delay != test.want || err != nil {
 				t.Errorf("got %s, %v, want %s", delay, err, test.want)
 			}
-			if h.Attempts.Len() != 0 {
+			if len(h.Attempts.keys) != 0 {
 				t.Error("state is left behind")
 			}
 		})

@@ -26,12 +26,12 @@ func TestExpectations(t *testing.T) {
 		"nothing was written":      {do: func(*Attempts, *clock) {}},
 		"a write holds its key":    {do: func(a *Attempts, _ *clock) { a.expect(key, shown) }, want: expectationTimeout},
 		"a write holds no other":   {do: func(a *Attempts, _ *clock) { a.expect(otherKey, shown) }},
-		"until the cache shows it": {do: func(a *Attempts, _ *clock) { a.expect(key, shown); a.Shown(key, id) }},
-		"a delete until it shows":  {do: func(a *Attempts, _ *clock) { a.expect(key, deleted); a.Deleted(key, id) }},
-		"a create is no delete":    {do: func(a *Attempts, _ *clock) { a.expect(key, deleted); a.Shown(key, id) }, want: expectationTimeout},
-		"a delete is no create":    {do: func(a *Attempts, _ *clock) { a.expect(key, shown); a.Deleted(key, id) }, want: expectationTimeout},
-		"shown without a write":    {do: func(a *Attempts, _ *clock) { a.Shown(key, id) }},
-		"another object shows":     {do: func(a *Attempts, _ *clock) { a.expect(key, shown); a.Shown(key, plan.ID{Name: "b"}) }, want: expectationTimeout},
+		"until the cache shows it": {do: func(a *Attempts, _ *clock) { a.expect(key, shown); a.Shown(key, id, false) }},
+		"a delete until it shows":  {do: func(a *Attempts, _ *clock) { a.expect(key, deleted); a.Shown(key, id, true) }},
+		"a create is no delete":    {do: func(a *Attempts, _ *clock) { a.expect(key, deleted); a.Shown(key, id, false) }, want: expectationTimeout},
+		"a delete is no create":    {do: func(a *Attempts, _ *clock) { a.expect(key, shown); a.Shown(key, id, true) }, want: expectationTimeout},
+		"shown without a write":    {do: func(a *Attempts, _ *clock) { a.Shown(key, id, false) }},
+		"another object shows":     {do: func(a *Attempts, _ *clock) { a.expect(key, shown); a.Shown(key, plan.ID{Name: "b"}, false) }, want: expectationTimeout},
 		"the longest counts": {
 			do: func(a *Attempts, c *clock) {
 				a.expect(key, shown)

@@ -5,67 +5,91 @@ package execute
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/guard"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
 )
 
-// Finalizer releases a parent's outputs before the parent goes.
-type Finalizer struct {
-	*Executor
-	// Name is the finalizer's.
-	Name string
-	// Orphan returns whether a parent's outputs are to outlive it.
-	Orphan func(parent client.Object) bool
-	// Missing returns whether an error means that a kind is not installed.
-	Missing func(context.Context, error) bool
-}
-
-// Reconcile keeps the finalizer on a parent exactly while its outputs are to
+// Finalize keeps the finalizer on a parent exactly while its outputs are to
 // outlive it, and releases them before it removes the finalizer from a parent
 // that is being deleted. It does nothing else for such a parent.
-func (f *Finalizer) Reconcile(ctx context.Context, parent client.Object) error {
-	orphan, has := f.Orphan(parent), controllerutil.ContainsFinalizer(parent, f.Name)
-	if parent.GetDeletionTimestamp() == nil {
-		if has == orphan {
-			return nil
-		}
-	} else {
-		if !has {
-			return nil
-		}
-		if orphan {
-			if err := f.releaseBeforeEnd(ctx, parent); err != nil {
-				return err
-			}
-			orphan = false
-		}
+func (e *Executor) Finalize(ctx context.Context, parent client.Object) error {
+	if e.Finalizer == "" {
+		return nil
 	}
 	changed := parent.DeepCopyObject().(client.Object)
-	if orphan {
-		controllerutil.AddFinalizer(changed, f.Name)
-	} else {
-		controllerutil.RemoveFinalizer(changed, f.Name)
+	orphan, deleting := e.Orphan(parent), parent.GetDeletionTimestamp() != nil
+	update := controllerutil.RemoveFinalizer
+	if orphan && !deleting {
+		update = controllerutil.AddFinalizer
+	}
+	if !update(changed, e.Finalizer) {
+		return nil
+	}
+	if orphan && deleting {
+		terminating, err := e.namespaceTerminates(ctx, parent.GetNamespace())
+		if err == nil && !terminating {
+			err = e.releaseAll(ctx, parent)
+		}
+		if err != nil {
+			return fmt.Errorf("release outputs for finalizer: %w", err)
+		}
 	}
 	patch := client.MergeFromWithOptions(parent, client.MergeFromWithOptimisticLock{})
-	return client.IgnoreNotFound(f.Client.Patch(ctx, changed, patch, client.FieldOwner(f.Executor.Name)))
+	return client.IgnoreNotFound(e.Client.Patch(ctx, changed, patch, client.FieldOwner(e.Name)))
 }
 
-// releaseBeforeEnd does nothing in a namespace that is being deleted: everything
-// in it goes, and must not wait.
-func (f *Finalizer) releaseBeforeEnd(ctx context.Context, parent client.Object) error {
-	if parent.GetNamespace() != "" {
-		namespace := &metav1.PartialObjectMetadata{}
-		namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-		err := f.Guard.Live.Get(ctx, client.ObjectKey{Name: parent.GetNamespace()}, namespace)
-		if err != nil {
-			return client.IgnoreNotFound(err)
+// namespaceTerminates returns whether a namespace is gone or being deleted:
+// everything in it is deleted, and must not wait.
+func (e *Executor) namespaceTerminates(ctx context.Context, name string) (bool, error) {
+	if name == "" {
+		return false, nil
+	}
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	err := e.Guard.Live.Get(ctx, client.ObjectKey{Name: name}, namespace)
+	return err != nil || namespace.DeletionTimestamp != nil, client.IgnoreNotFound(err)
+}
+
+// releaseRounds bounds the attempts to find no output with the parent's reference:
+// something else may put it back.
+const releaseRounds = 5
+
+// releaseAll removes a parent's reference from all of its outputs, until a live
+// list finds none: a key may have been reconciled meanwhile. A kind that is not
+// installed has no objects.
+func (e *Executor) releaseAll(ctx context.Context, parent client.Object) error {
+	for range releaseRounds {
+		var owned []client.Object
+		for _, kind := range e.Kinds.Outputs {
+			err := guard.EachMetadata(ctx, e.Guard.Live, e.Kinds.Of(kind.Object), func(o client.Object) {
+				if plan.Controls(parent, o) {
+					owned = append(owned, o)
+				}
+			}, client.InNamespace(parent.GetNamespace()))
+			if err != nil && !e.Missing(ctx, err) {
+				return err
+			}
 		}
-		if namespace.DeletionTimestamp != nil {
+		if len(owned) == 0 {
 			return nil
 		}
+		var g errgroup.Group
+		g.SetLimit(max(1, e.Workers))
+		for _, o := range owned {
+			g.Go(func() error { return client.IgnoreNotFound(e.removeOwner(ctx, o, parent.GetUID())) })
+		}
+		if err := g.Wait(); err != nil {
+			return err
+		}
 	}
-	return f.ReleaseAll(ctx, parent, f.Missing)
+	return errors.New("outputs that were released have the parent's reference again")
 }

@@ -33,7 +33,7 @@ func newHarness(t *testing.T, cached, stored []client.Object, outputs ...plan.Ou
 	env := fixture.New(t, cached, stored, outputs...)
 	h := &harness{env: env, api: env.API}
 	h.Executor = &Executor{
-		Name: "test", Client: env.API, Clock: env.Clock, Rules: env.Rules, Guard: env.Guard,
+		Name: "test", Client: env.API, Clock: env.Clock, Kinds: env.Kinds, Guard: env.Guard,
 		Attempts:    NewAttempts(env.Clock, 0),
 		KindMissing: func() { h.missing++ },
 	}
@@ -50,10 +50,9 @@ func (h *harness) keepAll() {
 func (h *harness) pass(t *testing.T) (Outcome, time.Duration, error) {
 	t.Helper()
 	parent, seen := h.env.Observe()
-	var held []client.Object
-	seen.Outputs, held = h.Held(fixture.Request, seen.Outputs)
-	p := h.Rules.Build(parent, fixture.Request, seen)
-	return h.Run(t.Context(), fixture.Request, parent.Object, p, seen, held)
+	seen.Outputs, seen.Refused = h.Refused(fixture.Request, seen.Outputs)
+	p := h.Kinds.Build(parent, fixture.Request, seen)
+	return h.Run(t.Context(), fixture.Request, parent.Object, p, seen)
 }
 
 func (h *harness) after(d time.Duration) { h.env.Clock.SetTime(fixture.Now.Add(d)) }

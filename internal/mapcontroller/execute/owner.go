@@ -46,15 +46,11 @@ func (r *run) adoptAll(ctx context.Context) {
 	}
 }
 
-func (r *run) failed(verb Verb) bool {
-	return slices.ContainsFunc(r.outcome.Failed, func(f Failure) bool { return f.Verb == verb })
-}
-
 // addOwner makes the parent the controller of an orphan.
 func (r *run) addOwner(ctx context.Context, o client.Object) (client.Object, error) {
 	owned := o.DeepCopyObject().(client.Object)
 	others := slices.DeleteFunc(owned.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == r.parent.GetUID() })
-	owned.SetOwnerReferences(append(others, *metav1.NewControllerRef(r.parent, r.Rules.ParentKind)))
+	owned.SetOwnerReferences(append(others, *metav1.NewControllerRef(r.parent, r.Kinds.Parent)))
 	return owned, r.patch(ctx, o, owned)
 }
 

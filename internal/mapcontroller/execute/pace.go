@@ -34,7 +34,7 @@ func newPace(perSecond float64) pace {
 // take returns how many of n deletes a key may make now. If it returns fewer,
 // the key has a turn later.
 func (a *Attempts) take(req plan.Request, n int) (granted int) {
-	a.change(req, func(s *attempt) {
+	a.with(req, n > 0, func(s *attempt) {
 		now := a.clock.Now()
 		if s.turn == (turn{}) {
 			s.turn = a.pace.reserve(now, n)

@@ -5,6 +5,7 @@ package guard
 
 import (
 	"context"
+	"math"
 	"net/http"
 	"sync"
 	"time"
@@ -29,17 +30,11 @@ func Configure(config *rest.Config, c clock.PassiveClock) {
 // ReadsServerClock returns whether a client's transport reads the API server's
 // clock. Without it every delete would be refused as clock skew.
 func ReadsServerClock(transport http.RoundTripper) bool {
-	for transport != nil {
-		if _, ok := transport.(ServerClock); ok {
-			return true
-		}
-		wrapper, ok := transport.(utilnet.RoundTripperWrapper)
-		if !ok {
-			return false
-		}
-		transport = wrapper.WrappedRoundTripper()
+	if _, ok := transport.(ServerClock); ok {
+		return true
 	}
-	return false
+	wrapper, ok := transport.(utilnet.RoundTripperWrapper)
+	return ok && ReadsServerClock(wrapper.WrappedRoundTripper())
 }
 
 // WrappedRoundTripper implements utilnet.RoundTripperWrapper.
@@ -65,7 +60,6 @@ type skewKey struct{}
 type skew struct {
 	mu      sync.Mutex
 	seen    bool
-	unknown bool
 	largest time.Duration
 }
 
@@ -78,17 +72,17 @@ func withSkew(ctx context.Context) (context.Context, *skew) {
 // within a whole second, at some time between sent and received, so that a slow
 // response is not taken for skew.
 func (s *skew) observe(sent, received time.Time, date string) {
+	difference := time.Duration(math.MaxInt64) // not known
+	if stamped, err := http.ParseTime(date); err == nil {
+		difference = max(sent.Sub(stamped.Add(time.Second)), stamped.Sub(received))
+	}
+	s.add(difference)
+}
+
+func (s *skew) add(difference time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	stamped, err := http.ParseTime(date)
-	if err != nil {
-		s.unknown = true
-		return
-	}
-	s.seen = true
-	ahead := sent.Sub(stamped.Add(time.Second)) // the local clock is ahead by at least this
-	behind := stamped.Sub(received)
-	s.largest = max(s.largest, ahead, behind)
+	s.seen, s.largest = true, max(s.largest, difference)
 }
 
 // beyond returns whether the clocks differ by more than is allowed, or by an
@@ -96,5 +90,5 @@ func (s *skew) observe(sent, received time.Time, date string) {
 func (s *skew) beyond(allowed time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.seen || s.unknown || s.largest > allowed
+	return !s.seen || s.largest > allowed
 }

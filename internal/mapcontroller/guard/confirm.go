@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -55,9 +56,12 @@ func (g *Guard) Confirm(
 		live.Invalid != nil:
 		return Confirmed{}, ErrChanged
 	}
-	inputs, err := g.liveInputs(ctx, req, seen, deletes)
+	inputs, searched, err := g.liveInputs(ctx, req, seen)
 	if err != nil {
 		return Confirmed{}, err
+	}
+	if searched.Before(at) {
+		at = searched
 	}
 	again := seen
 	again.Selected, again.Unselected = observe.Partition(live, inputs)
@@ -65,14 +69,15 @@ func (g *Guard) Confirm(
 		return Confirmed{}, err
 	}
 	if skew.beyond(g.MaxClockSkew) {
-		// The parent was read under a wrong clock, which may be right by the next
-		// pass: then the age of the read would mean nothing.
-		g.Forget(req.Parent)
+		// What is shared was read under a wrong clock, which may be right by the next
+		// pass: then the age of the reads would mean nothing.
+		g.parents.reset()
+		g.inputs.reset()
 		return Confirmed{}, ErrClockSkew
 	}
 
 	again.Now = g.Clock.Now()
-	second := g.Rules.Build(live, req, again)
+	second := g.Kinds.Build(live, req, again)
 	if !g.supports(second, p) {
 		return Confirmed{}, ErrChanged
 	}
@@ -88,7 +93,7 @@ func (g *Guard) Confirm(
 // supports returns whether a second plan depends only on evidence that was read
 // live for the first.
 func (g *Guard) supports(second, first plan.Plan) bool {
-	return !slices.ContainsFunc(second.Evidence, func(o client.Object) bool { return !g.Rules.Contains(first.Evidence, o) })
+	return !slices.ContainsFunc(second.Evidence, func(o client.Object) bool { return g.Kinds.Find(first.Evidence, o) == nil })
 }
 
 func (g *Guard) liveParent(ctx context.Context, name types.NamespacedName) (plan.Parent, time.Time, error) {
@@ -101,101 +106,51 @@ func (g *Guard) liveParent(ctx context.Context, name types.NamespacedName) (plan
 	})
 }
 
-// Forget drops the shared read of a parent that is gone.
-func (g *Guard) Forget(parent types.NamespacedName) { g.parents.forget(parent) }
-
-// liveInputs reads the inputs of a key. If the cache has none, they are looked
-// for under the names that the outputs remember, because the cache may lag.
-func (g *Guard) liveInputs(
-	ctx context.Context, req plan.Request, seen plan.Observation, deletes []plan.Removal,
-) ([]client.Object, error) {
-	var inputs []client.Object
-	for _, cached := range slices.Concat(seen.Selected, seen.Unselected) {
-		live, err := g.liveInput(ctx, req, cached, client.ObjectKeyFromObject(cached))
+// liveInputs reads the inputs of a key. If the cache has none, which may be late,
+// the key is looked for in all inputs of the namespace. It returns when it began.
+func (g *Guard) liveInputs(ctx context.Context, req plan.Request, seen plan.Observation) ([]client.Object, time.Time, error) {
+	candidates, at := slices.Concat(seen.Selected, seen.Unselected), g.Clock.Now()
+	if len(candidates) == 0 {
+		namespace := types.NamespacedName{Namespace: req.Parent.Namespace}
+		found, searched, err := g.inputs.get(ctx, g.Clock, namespace, func(ctx context.Context) (map[string][]client.Object, error) {
+			return g.searchInputs(ctx, namespace.Namespace)
+		})
 		if err != nil {
-			return nil, err
+			return nil, at, err
 		}
-		if live != nil {
+		candidates, at = found[req.MapKey], searched
+	}
+	var inputs []client.Object
+	for _, candidate := range candidates {
+		live := plan.EmptyLike(g.Kinds.Input(candidate).Object)
+		err := g.Live.Get(ctx, client.ObjectKeyFromObject(candidate), live)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, at, err
+		}
+		if err == nil && g.Observer.MapKey(live) == req.MapKey {
 			inputs = append(inputs, live)
 		}
 	}
-	if len(seen.Selected)+len(seen.Unselected) > 0 {
-		return inputs, nil
-	}
-	names, all := g.inputNames(deletes)
-	if !all {
-		return g.searchInputs(ctx, req)
-	}
-	for _, name := range names {
-		for _, kind := range g.Rules.Inputs {
-			live, err := g.liveInput(ctx, req, kind.Object, client.ObjectKey{Namespace: req.Parent.Namespace, Name: name})
-			if err != nil {
-				return nil, err
-			}
-			if live != nil {
-				inputs = append(inputs, live)
-			}
-		}
-	}
-	return inputs, nil
+	return inputs, at, nil
 }
 
-// inputNames returns the names of the inputs that outputs came from, and whether
-// all of them are known.
-func (g *Guard) inputNames(deletes []plan.Removal) (names []string, all bool) {
-	for _, d := range deletes {
-		kind, err := g.Rules.OutputKind(d.Object)
-		if err != nil || kind.InputName == nil {
-			return nil, false
-		}
-		name := kind.InputName(d.Object)
-		if name == "" {
-			return nil, false
-		}
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names, true
-}
-
-// liveInput returns nil if there is no such input, or one with another key.
-func (g *Guard) liveInput(
-	ctx context.Context, req plan.Request, kind client.Object, name client.ObjectKey,
-) (client.Object, error) {
-	live := plan.EmptyLike(kind)
-	err := g.Live.Get(ctx, name, live)
-	if err != nil || g.Observer.MapKey(live) != req.MapKey {
-		return nil, client.IgnoreNotFound(err)
-	}
-	return live, nil
-}
-
-// searchInputs looks for a key in all inputs of the parent's namespace.
-func (g *Guard) searchInputs(ctx context.Context, req plan.Request) ([]client.Object, error) {
-	var inputs []client.Object
-	for _, kind := range g.Rules.Inputs {
-		var names []client.ObjectKey
-		err := EachMetadata(ctx, g.Live, g.Rules.KindOf(kind.Object), func(o client.Object) error {
-			if g.Observer.MapKey(o) == req.MapKey {
-				names = append(names, client.ObjectKeyFromObject(o))
-			}
-			return nil
-		}, client.InNamespace(req.Parent.Namespace))
+// searchInputs returns the names of all inputs of a namespace, by map key. A page
+// of metadata is all that is held of the objects themselves.
+func (g *Guard) searchInputs(ctx context.Context, namespace string) (map[string][]client.Object, error) {
+	found := map[string][]client.Object{}
+	for _, kind := range g.Kinds.Inputs {
+		gvk := g.Kinds.Of(kind.Object)
+		err := EachMetadata(ctx, g.Live, gvk, func(o client.Object) {
+			name := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()}}
+			name.SetGroupVersionKind(gvk)
+			key := g.Observer.MapKey(o)
+			found[key] = append(found[key], name)
+		}, client.InNamespace(namespace))
 		if err != nil {
 			return nil, err
 		}
-		for _, name := range names {
-			live, err := g.liveInput(ctx, req, kind.Object, name)
-			if err != nil {
-				return nil, err
-			}
-			if live != nil {
-				inputs = append(inputs, live)
-			}
-		}
 	}
-	return inputs, nil
+	return found, nil
 }
 
 // liveOutputs replaces the evidence among the outputs by what the API server
@@ -203,16 +158,13 @@ func (g *Guard) searchInputs(ctx context.Context, req plan.Request) ([]client.Ob
 func (g *Guard) liveOutputs(ctx context.Context, parent client.Object, outputs, evidence []client.Object) ([]client.Object, error) {
 	result := slices.Clone(outputs)
 	for _, e := range evidence {
-		i := slices.IndexFunc(result, func(o client.Object) bool { return g.Rules.IDOf(o) == g.Rules.IDOf(e) })
-		if i < 0 {
-			return nil, ErrChanged
-		}
+		i := slices.IndexFunc(result, func(o client.Object) bool { return g.Kinds.ID(o) == g.Kinds.ID(e) })
 		live := plan.EmptyLike(e)
 		err := g.Live.Get(ctx, client.ObjectKeyFromObject(e), live)
 		if client.IgnoreNotFound(err) != nil {
 			return nil, err
 		}
-		if err != nil || live.GetUID() != e.GetUID() || !g.Rules.Tags.Owns(parent, live) {
+		if err != nil || live.GetUID() != e.GetUID() || !g.Kinds.Tags.Owns(parent, live) {
 			result = slices.Delete(result, i, i+1)
 			continue
 		}

@@ -38,7 +38,7 @@ type Guard struct {
 	Clock clock.PassiveClock
 	// MaxClockSkew is how far the API server's clock and the local one may differ.
 	MaxClockSkew time.Duration
-	Rules        *plan.Rules
+	Kinds        *plan.Kinds
 	Observer     *observe.Observer
 	// NewParent returns an empty parent.
 	NewParent func() client.Object
@@ -46,6 +46,8 @@ type Guard struct {
 	Compile func(client.Object) plan.Parent
 
 	parents shared[plan.Parent]
+	// inputs are those of a namespace, by map key.
+	inputs shared[map[string][]client.Object]
 }
 
 // MayAdopt returns nil if the API server holds the parent with this UID and it
@@ -55,13 +57,11 @@ type Guard struct {
 func (g *Guard) MayAdopt(ctx context.Context, name types.NamespacedName, uid types.UID) error {
 	live := g.NewParent()
 	err := g.Live.Get(ctx, name, live)
-	switch {
-	case client.IgnoreNotFound(err) != nil:
+	if client.IgnoreNotFound(err) != nil {
 		return err
-	case err != nil, live.GetUID() != uid:
-		return fmt.Errorf("%w: the owner is gone", ErrAdoptionRefused)
-	case live.GetDeletionTimestamp() != nil:
-		return fmt.Errorf("%w: the owner is being deleted", ErrAdoptionRefused)
+	}
+	if err != nil || live.GetUID() != uid || live.GetDeletionTimestamp() != nil {
+		return fmt.Errorf("%w: the owner is gone or being deleted", ErrAdoptionRefused)
 	}
 	return nil
 }
@@ -72,24 +72,19 @@ const metadataPage = 500
 // EachMetadata calls do with the metadata of every live object of a kind, page
 // by page.
 func EachMetadata(
-	ctx context.Context, live client.Reader, kind schema.GroupVersionKind, do func(client.Object) error, opts ...client.ListOption,
+	ctx context.Context, live client.Reader, kind schema.GroupVersionKind, do func(client.Object), opts ...client.ListOption,
 ) error {
-	page := &metav1.PartialObjectMetadataList{}
-	page.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	for {
-		err := live.List(ctx, page, append(opts, client.Limit(metadataPage), client.Continue(page.Continue))...)
-		if err != nil {
+	for next := ""; ; {
+		page := &metav1.PartialObjectMetadataList{}
+		page.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		if err := live.List(ctx, page, append(opts, client.Limit(metadataPage), client.Continue(next))...); err != nil {
 			return err
 		}
 		for i := range page.Items {
-			// A copy: the next page is read into the same memory.
-			o := page.Items[i].DeepCopy()
-			o.SetGroupVersionKind(kind)
-			if err := do(o); err != nil {
-				return err
-			}
+			page.Items[i].SetGroupVersionKind(kind)
+			do(&page.Items[i])
 		}
-		if page.Continue == "" {
+		if next = page.Continue; next == "" {
 			return nil
 		}
 	}

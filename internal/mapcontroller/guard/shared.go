@@ -20,23 +20,28 @@ const sharedFor = 3 * time.Second
 // shared makes each read at most once per sharedFor.
 type shared[T any] struct {
 	mu    sync.Mutex
+	since time.Time
 	reads map[types.NamespacedName]*sharedRead[T]
 }
 
 type sharedRead[T any] struct {
 	mu    sync.Mutex
 	at    time.Time
+	skew  time.Duration
 	value T
 }
 
-// get returns what was read at most sharedFor ago, and when. An error is not
-// shared.
+// get returns what was read at most sharedFor ago, and when. The difference between
+// the clocks that was seen then counts for everyone who shares the read. An error is
+// not shared.
 func (s *shared[T]) get(
 	ctx context.Context, c clock.PassiveClock, name types.NamespacedName, read func(context.Context) (T, error),
 ) (T, time.Time, error) {
 	s.mu.Lock()
-	if s.reads == nil {
-		s.reads = map[types.NamespacedName]*sharedRead[T]{}
+	// Without the monotonic reading, which stands still while a machine sleeps.
+	now := c.Now().Round(0)
+	if age := now.Sub(s.since); age < 0 || age >= sharedFor {
+		s.since, s.reads = now, map[types.NamespacedName]*sharedRead[T]{}
 	}
 	r := s.reads[name]
 	if r == nil {
@@ -47,23 +52,22 @@ func (s *shared[T]) get(
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// Without the monotonic reading, which stands still while a machine sleeps.
-	now := c.Now().Round(0)
-	if age := now.Sub(r.at); age >= 0 && age < sharedFor {
-		return r.value, r.at, nil
+	if r.at.IsZero() {
+		at := c.Now().Round(0)
+		reading, observed := withSkew(ctx)
+		value, err := read(reading)
+		if err != nil {
+			return value, at, err
+		}
+		r.at, r.value, r.skew = at, value, observed.largest
 	}
-	value, err := read(ctx)
-	if err != nil {
-		r.at = time.Time{}
-		s.forget(name)
-		return value, now, err
-	}
-	r.at, r.value = now, value
-	return value, now, nil
+	ctx.Value(skewKey{}).(*skew).add(r.skew)
+	return r.value, r.at, nil
 }
 
-func (s *shared[T]) forget(name types.NamespacedName) {
+// reset shares no earlier read any more.
+func (s *shared[T]) reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.reads, name)
+	s.since = time.Time{}
 }

@@ -36,11 +36,12 @@ func TestSharedReads(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakePassiveClock(testNow)
 			var s shared[int]
+			ctx, _ := withSkew(t.Context())
 			reads := 0
 			for _, after := range test.gets {
 				clock.SetTime(testNow.Add(after))
 				failed := false
-				value, at, err := s.get(t.Context(), clock, types.NamespacedName{Name: "p"}, func(context.Context) (int, error) {
+				value, at, err := s.get(ctx, clock, types.NamespacedName{Name: "p"}, func(context.Context) (int, error) {
 					if reads++; reads == test.fail {
 						failed = true
 						return 0, unavailable
@@ -61,10 +62,11 @@ func TestSharedReads(t *testing.T) {
 func TestSharedReadIsMadeOnceByConcurrentKeys(t *testing.T) {
 	var s shared[int]
 	var wg sync.WaitGroup
+	ctx, _ := withSkew(t.Context())
 	clock, reads := clocktesting.NewFakePassiveClock(testNow), 0
 	for range 20 {
 		wg.Go(func() {
-			_, _, err := s.get(t.Context(), clock, types.NamespacedName{Name: "p"}, func(context.Context) (int, error) {
+			_, _, err := s.get(ctx, clock, types.NamespacedName{Name: "p"}, func(context.Context) (int, error) {
 				reads++
 				return 0, nil
 			})

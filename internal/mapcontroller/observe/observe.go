@@ -22,8 +22,9 @@ import (
 // Observer reads one controller's parents, inputs and outputs.
 type Observer struct {
 	stores *informer.Stores
-	rules  *plan.Rules
-	mapKey func(metav1.Object) string
+	kinds  *plan.Kinds
+	// MapKey returns the map key of an input.
+	MapKey func(metav1.Object) string
 	// parent is an empty parent.
 	parent client.Object
 	// clusterScoped is set if the parents are: their inputs and outputs are in any
@@ -42,9 +43,9 @@ type Observer struct {
 // New returns an Observer. The controller's name prefixes the names of its
 // indexes, because two controllers may read the same kind.
 func New(
-	name string, stores *informer.Stores, rules *plan.Rules, parent client.Object, clusterScoped bool, mapKey func(metav1.Object) string,
+	name string, stores *informer.Stores, kinds *plan.Kinds, parent client.Object, clusterScoped bool, mapKey func(metav1.Object) string,
 ) *Observer {
-	o := &Observer{stores: stores, rules: rules, mapKey: mapKey, parent: parent, clusterScoped: clusterScoped}
+	o := &Observer{stores: stores, kinds: kinds, MapKey: mapKey, parent: parent, clusterScoped: clusterScoped}
 	o.byKey = informer.Index{Name: name + "/key", Values: func(input client.Object) []string {
 		return []string{o.scope(input) + "/" + mapKey(input)}
 	}}
@@ -52,7 +53,7 @@ func New(
 		return []string{o.ownerValue(output)}
 	}}
 	o.byClaim = informer.Index{Name: name + "/claim", Values: func(output client.Object) []string {
-		return []string{o.ownerValue(output) + "/" + output.GetLabels()[rules.Tags.MapKey]}
+		return []string{o.ownerValue(output) + "/" + output.GetLabels()[kinds.Tags.MapKey]}
 	}}
 	return o
 }
@@ -64,9 +65,6 @@ func (o *Observer) InputIndexers() toolscache.Indexers { return informer.Indexer
 func (o *Observer) OutputIndexers() toolscache.Indexers {
 	return informer.Indexers(o.byOwner, o.byClaim)
 }
-
-// MapKey returns the map key of an input.
-func (o *Observer) MapKey(input metav1.Object) string { return o.mapKey(input) }
 
 // scope is the namespace within which a parent finds an object.
 func (o *Observer) scope(object client.Object) string {
@@ -82,7 +80,7 @@ func (o *Observer) ownerValue(output client.Object) string {
 	if ref := metav1.GetControllerOfNoCopy(output); ref != nil {
 		return o.ownedBy(o.scope(output), ref.UID)
 	}
-	return o.orphanOf(o.scope(output), output.GetLabels()[o.rules.Tags.Parent])
+	return o.orphanOf(o.scope(output), output.GetLabels()[o.kinds.Tags.Parent])
 }
 
 func (o *Observer) ownedBy(scope string, parent types.UID) string {
@@ -113,13 +111,8 @@ func (o *Observer) Parents(input client.Object) []client.Object {
 // others.
 func (o *Observer) Inputs(parent plan.Parent, mapKey string) (selected, unselected []client.Object) {
 	var found []client.Object
-	for _, kind := range o.rules.Inputs {
-		inputs := o.stores.ByIndex(kind.Object, o.byKey, parent.Object.GetNamespace()+"/"+mapKey)
-		if found == nil {
-			found = inputs
-		} else {
-			found = append(found, inputs...)
-		}
+	for _, kind := range o.kinds.Inputs {
+		found = o.stores.ByIndex(found, kind.Object, o.byKey, parent.Object.GetNamespace()+"/"+mapKey)
 	}
 	return Partition(parent, found)
 }
@@ -153,17 +146,11 @@ func (o *Observer) Outputs(parent client.Object, mapKey string) []client.Object 
 	return found
 }
 
-func (o *Observer) outputs(parent client.Object, index informer.Index, suffix string) []client.Object {
+func (o *Observer) outputs(parent client.Object, index informer.Index, suffix string) (all []client.Object) {
 	scope := parent.GetNamespace()
-	var all []client.Object
 	for _, owner := range [...]string{o.ownedBy(scope, parent.GetUID()), o.orphanOf(scope, parent.GetName())} {
-		for _, kind := range o.rules.Outputs {
-			found := o.stores.ByIndex(kind.Object, index, owner+suffix)
-			if all == nil {
-				all = found
-			} else {
-				all = append(all, found...)
-			}
+		for _, kind := range o.kinds.Outputs {
+			all = o.stores.ByIndex(all, kind.Object, index, owner+suffix)
 		}
 	}
 	return all
@@ -175,16 +162,16 @@ func (o *Observer) outputs(parent client.Object, index informer.Index, suffix st
 func (o *Observer) Keys(parent plan.Parent) []string {
 	var keys []string
 	if parent.Invalid == nil {
-		for _, kind := range o.rules.Inputs {
+		for _, kind := range o.kinds.Inputs {
 			for _, input := range o.stores.List(kind.Object, parent.Object.GetNamespace()) {
 				if parent.Program.Selects(input) {
-					keys = append(keys, o.mapKey(input))
+					keys = append(keys, o.MapKey(input))
 				}
 			}
 		}
 	}
 	for _, output := range o.outputs(parent.Object, o.byOwner, "") {
-		keys = append(keys, output.GetLabels()[o.rules.Tags.MapKey])
+		keys = append(keys, output.GetLabels()[o.kinds.Tags.MapKey])
 	}
 	return keys
 }

@@ -36,7 +36,7 @@ func inNamespace(name string) func(*corev1.Pod) { return func(o *corev1.Pod) { o
 func newObserver(t *testing.T, clusterScoped bool, objects ...client.Object) *observe.Observer {
 	stores := informer.NewStores()
 	uid := func(o metav1.Object) string { return string(o.GetUID()) }
-	o := observe.New("test", stores, fixture.Rules(t), &appsv1.Deployment{}, clusterScoped, uid)
+	o := observe.New("test", stores, fixture.Kinds(t), &appsv1.Deployment{}, clusterScoped, uid)
 	fixture.Fill(stores, o.InputIndexers(), o.OutputIndexers(), objects...)
 	return o
 }

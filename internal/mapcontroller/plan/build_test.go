@@ -135,7 +135,7 @@ func TestBuild(t *testing.T) {
 		"no tombstone: leaves what is not the parent": {detached: true, noTombstone: true, outputs: []client.Object{foreign}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rules := fixture.Rules(t, fixture.Outputs()[0], services)
+			kinds := fixture.Kinds(t, fixture.Outputs()[0], services)
 			decide := func(plan.Observation) plan.Decision { return test.decision }
 			parent := plan.Parent{Object: fixture.Parent(), Program: &plan.Program{Map: decide, Tombstone: decide}}
 			if test.noTombstone {
@@ -152,7 +152,7 @@ func TestBuild(t *testing.T) {
 			if test.emptyKey {
 				req.MapKey = ""
 			}
-			got := rules.Build(parent, req, seen)
+			got := kinds.Build(parent, req, seen)
 			if !slices.Equal(actions(got), test.want) {
 				t.Errorf("got %q, want %q", actions(got), test.want)
 			}
@@ -172,7 +172,7 @@ func TestBuildTagsOutputs(t *testing.T) {
 	program := &plan.Program{Map: func(plan.Observation) plan.Decision { return plan.Decision{Ensure: []client.Object{want}} }}
 	seen := plan.Observation{Selected: []client.Object{fixture.Input()}}
 	build := func(parent client.Object) client.Object {
-		return fixture.Rules(t).Build(plan.Parent{Object: parent, Program: program}, fixture.Request, seen).Create[0]
+		return fixture.Kinds(t).Build(plan.Parent{Object: parent, Program: program}, fixture.Request, seen).Create[0]
 	}
 
 	got := build(parent)
@@ -211,7 +211,7 @@ func TestBuildPassesOnTheDecision(t *testing.T) {
 		return plan.Decision{Evidence: []client.Object{a}, Next: next, Status: "status"}
 	}}
 	parent := plan.Parent{Object: fixture.Parent(func(p *appsv1.Deployment) { p.Generation = 7 }), Program: program}
-	got := fixture.Rules(t).Build(parent, fixture.Request, plan.Observation{
+	got := fixture.Kinds(t).Build(parent, fixture.Request, plan.Observation{
 		Now: fixture.Now, Selected: []client.Object{fixture.Input()}, Outputs: []client.Object{a, foreign, released, orphan},
 	})
 	if want := []client.Object{orphan, a}; !slices.Equal(seen.Outputs, want) {
@@ -235,7 +235,7 @@ func TestBuildTellsUnstructuredKindsApart(t *testing.T) {
 		o.SetLabels(fixture.Output("x").Labels)
 		o.SetOwnerReferences(fixture.Output("x").OwnerReferences)
 	}
-	rules, err := plan.NewRules(clientgoscheme.Scheme, &appsv1.Deployment{}, fixture.Tags,
+	kinds, err := plan.NewKinds(clientgoscheme.Scheme, &appsv1.Deployment{}, fixture.Tags,
 		[]plan.Input{{Object: &corev1.Secret{}, Resource: "secrets"}},
 		[]plan.Output{{Object: object("Red", ""), Resource: "reds"}, {Object: object("Blue", ""), Resource: "blues"}})
 	if err != nil {
@@ -245,26 +245,26 @@ func TestBuildTellsUnstructuredKindsApart(t *testing.T) {
 		return plan.Decision{Ensure: []client.Object{object("Blue", "x")}, Delete: fixture.DeleteAllBut([]client.Object{red})}
 	}}
 	parent := plan.Parent{Object: fixture.Parent(), Program: program}
-	got := rules.Build(parent, fixture.Request, plan.Observation{
+	got := kinds.Build(parent, fixture.Request, plan.Observation{
 		Selected: []client.Object{fixture.Input()}, Outputs: []client.Object{blue, red},
 	})
 	if want := []string{"delete Test x"}; got.Err != nil || !slices.Equal(actions(got), want) || got.Delete[0].Object != client.Object(red) {
 		t.Errorf("got %q, %v", actions(got), got.Err)
 	}
-	if kind, err := rules.OutputKind(blue); err != nil || kind.Resource != "blues" {
-		t.Errorf("got %v, %v", kind, err)
+	if kind := kinds.Output(blue); kind == nil || kind.Resource != "blues" {
+		t.Errorf("got %v", kind)
 	}
-	if empty := plan.EmptyLike(blue); rules.KindOf(empty) != rules.KindOf(blue) || empty.GetName() != "" {
+	if empty := plan.EmptyLike(blue); kinds.Of(empty) != kinds.Of(blue) || empty.GetName() != "" {
 		t.Errorf("empty: %v", empty)
 	}
-	if _, err := rules.OutputKind(object("Green", "x")); err == nil {
-		t.Error("a kind that is not known has rules")
+	if kinds.Output(object("Green", "x")) != nil {
+		t.Error("an unknown kind is known")
 	}
 }
 
-func TestNewRulesRefusesUnknownKinds(t *testing.T) {
+func TestNewKindsRefusesUnknownKinds(t *testing.T) {
 	type unknown struct{ corev1.Pod }
-	_, err := plan.NewRules(clientgoscheme.Scheme, &appsv1.Deployment{}, fixture.Tags, nil, []plan.Output{{Object: &unknown{}}})
+	_, err := plan.NewKinds(clientgoscheme.Scheme, &appsv1.Deployment{}, fixture.Tags, nil, []plan.Output{{Object: &unknown{}}})
 	if err == nil {
 		t.Error("no error")
 	}
@@ -277,14 +277,14 @@ func BenchmarkBuild(b *testing.B) {
 			for i := range n {
 				seen.Outputs = append(seen.Outputs, fixture.Output(fmt.Sprint(i)))
 			}
-			rules, program := fixture.Rules(b), fixture.Program()
+			kinds, program := fixture.Kinds(b), fixture.Program()
 			program.Map = func(seen plan.Observation) plan.Decision {
 				return plan.Decision{Ensure: []client.Object{pod("new", "")}, Delete: fixture.DeleteAllBut(seen.Outputs[:1])}
 			}
 			parent := plan.Parent{Object: fixture.Parent(), Program: &program}
 			b.ReportAllocs()
 			for b.Loop() {
-				rules.Build(parent, fixture.Request, seen)
+				kinds.Build(parent, fixture.Request, seen)
 			}
 		})
 	}

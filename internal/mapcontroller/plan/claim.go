@@ -10,37 +10,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Claims are the outputs that concern a parent, sorted by the laws of the
-// ControllerRef proposal. What something else controls is in none of them: it
-// is neither touched nor counted.
-type Claims struct {
-	// Owned are controlled by the parent and carry its tags.
-	Owned []client.Object
-	// Adopt are orphans that carry the parent's tags.
-	Adopt []client.Object
-	// Release are controlled by the parent, but their tags name another parent or
-	// no map key.
-	Release []client.Object
-}
-
-// Claim sorts outputs. Orphans that are being deleted are left alone.
-func (t Tags) Claim(parent client.Object, outputs []client.Object) Claims {
-	var c Claims
-	for i, o := range outputs {
+// Claim sorts outputs by the laws of the ControllerRef proposal: those that the
+// parent controls and that carry its tags are owned; orphans that carry its tags are
+// to be adopted, unless they are being deleted; those that it controls, but whose
+// tags name another parent or no map key, are to be released. What something else
+// controls is neither touched nor counted.
+func (t Tags) Claim(parent client.Object, outputs []client.Object) (owned, adopt, release []client.Object) {
+	owned = make([]client.Object, 0, len(outputs))
+	for _, o := range outputs {
 		switch ref := metav1.GetControllerOfNoCopy(o); {
 		case t.owned(ref, parent, o):
-			if len(c.Owned) == i {
-				c.Owned = outputs[: i+1 : i+1] // mostly all are owned: no copy
-			} else {
-				c.Owned = append(c.Owned, o)
-			}
+			owned = append(owned, o)
 		case ref != nil && ref.UID == parent.GetUID():
-			c.Release = append(c.Release, o)
+			release = append(release, o)
 		case ref == nil && t.tagged(parent, o) && o.GetDeletionTimestamp() == nil:
-			c.Adopt = append(c.Adopt, o)
+			adopt = append(adopt, o)
 		}
 	}
-	return c
+	return owned, adopt, release
 }
 
 // Owns returns whether an output is the parent's own.
@@ -72,10 +59,10 @@ func Controls(parent, o client.Object) bool { return ControllerUID(o) == parent.
 
 // IsParent returns whether an owner reference names a parent, of any version: a
 // parent keeps its outputs when its API moves on.
-func (r *Rules) IsParent(ref *metav1.OwnerReference) bool {
-	if ref == nil || ref.Kind != r.ParentKind.Kind {
+func (k *Kinds) IsParent(ref *metav1.OwnerReference) bool {
+	if ref == nil || ref.Kind != k.Parent.Kind {
 		return false
 	}
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
-	return err == nil && gv.Group == r.ParentKind.Group
+	return err == nil && gv.Group == k.Parent.Group
 }

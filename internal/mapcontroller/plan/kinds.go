@@ -4,9 +4,11 @@
 package plan
 
 import (
-	"fmt"
+	"encoding/json"
+	"errors"
 	"reflect"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -48,12 +50,9 @@ type Output struct {
 	// asks; what it changes is written. Nil: an output is never changed after its
 	// creation.
 	Update func(observed, desired client.Object)
-	// Conditions returns the conditions of an output that status counts, and
-	// whether each is true. Nil: StatusConditions.
-	Conditions func(client.Object) []Condition
-	// InputName returns the name of the input that an output came from, to look
-	// for it live. Nil or an empty name: all inputs of the namespace are read.
-	InputName func(client.Object) string
+	// Conditions returns the conditions of an output, of which status counts those
+	// that are true. Nil: StatusConditions.
+	Conditions func(client.Object) []metav1.Condition
 	// Covers returns whether an existing object of a desired output's name makes
 	// it unnecessary. It is asked about the parent's own outputs and about objects
 	// that nothing controls. Nil: the parent's own do if they do not differ.
@@ -62,77 +61,66 @@ type Output struct {
 	Updated func(parent types.NamespacedName, before, after client.Object)
 }
 
-// Condition is a condition that status counts, under its name.
-type Condition struct {
-	Name string
-	True bool
-}
-
-// Rules are the fixed part of every plan of one controller.
-type Rules struct {
+// Kinds are the kinds of one controller, told apart by GroupVersionKind.
+type Kinds struct {
 	Tags    Tags
 	Inputs  []Input
 	Outputs []Output
-	// ParentKind is the kind of the parents, for controllerRefs.
-	ParentKind schema.GroupVersionKind
+	// Parent is the kind of the parents, for controllerRefs.
+	Parent schema.GroupVersionKind
+	// Mapped are the kinds of inputs and outputs.
+	Mapped []schema.GroupVersionKind
 
-	byType map[reflect.Type]schema.GroupVersionKind
+	byType  map[reflect.Type]schema.GroupVersionKind
+	inputs  map[schema.GroupVersionKind]*Input
+	outputs map[schema.GroupVersionKind]*Output
 }
 
-// NewRules resolves the kinds. It returns an error for a kind that the scheme
+// NewKinds resolves the kinds. It returns an error for a kind that the scheme
 // does not know.
-func NewRules(scheme *runtime.Scheme, parent client.Object, tags Tags, inputs []Input, outputs []Output) (*Rules, error) {
-	r := &Rules{Tags: tags, Inputs: inputs, Outputs: outputs, byType: map[reflect.Type]schema.GroupVersionKind{}}
-	all := []client.Object{parent}
-	for _, in := range inputs {
-		all = append(all, in.Object)
+func NewKinds(scheme *runtime.Scheme, parent client.Object, tags Tags, inputs []Input, outputs []Output) (*Kinds, error) {
+	k := &Kinds{
+		Tags: tags, Inputs: inputs, Outputs: outputs, byType: map[reflect.Type]schema.GroupVersionKind{},
+		inputs: map[schema.GroupVersionKind]*Input{}, outputs: map[schema.GroupVersionKind]*Output{},
 	}
-	for _, out := range outputs {
-		all = append(all, out.Object)
-	}
-	for _, o := range all {
+	var unknown []error
+	resolve := func(o client.Object) schema.GroupVersionKind {
 		gvk, err := apiutil.GVKForObject(o, scheme)
-		if err != nil {
-			return nil, err
-		}
+		unknown = append(unknown, err)
 		if !informer.IsGeneric(o) {
-			r.byType[reflect.TypeOf(o)] = gvk
+			k.byType[reflect.TypeOf(o)] = gvk
+		}
+		k.Mapped = append(k.Mapped, gvk)
+		return gvk
+	}
+	k.Parent = resolve(parent)
+	k.Mapped = nil
+	for i := range inputs {
+		k.inputs[resolve(inputs[i].Object)] = &inputs[i]
+	}
+	for i := range outputs {
+		k.outputs[resolve(outputs[i].Object)] = &outputs[i]
+		if outputs[i].Conditions == nil {
+			outputs[i].Conditions = StatusConditions
 		}
 	}
-	r.ParentKind = r.KindOf(parent)
-	return r, nil
+	return k, errors.Join(unknown...)
 }
 
-// KindOf returns the kind of an object. A typed object of a kind that the
-// controller does not know has none.
-func (r *Rules) KindOf(o client.Object) schema.GroupVersionKind {
-	if gvk, ok := r.byType[reflect.TypeOf(o)]; ok {
+// Of returns the kind of an object. A typed object of a kind that the controller
+// does not know has none.
+func (k *Kinds) Of(o client.Object) schema.GroupVersionKind {
+	if gvk, ok := k.byType[reflect.TypeOf(o)]; ok {
 		return gvk
 	}
 	return o.GetObjectKind().GroupVersionKind()
 }
 
-// InputKind returns the kind of an input.
-func (r *Rules) InputKind(o client.Object) (*Input, error) {
-	gvk := r.KindOf(o)
-	for i := range r.Inputs {
-		if r.KindOf(r.Inputs[i].Object) == gvk {
-			return &r.Inputs[i], nil
-		}
-	}
-	return nil, fmt.Errorf("%T %s is of no input kind", o, o.GetName())
-}
+// Input returns the kind of an input; nil if it is of none.
+func (k *Kinds) Input(o client.Object) *Input { return k.inputs[k.Of(o)] }
 
-// OutputKind returns the kind of an output.
-func (r *Rules) OutputKind(o client.Object) (*Output, error) {
-	gvk := r.KindOf(o)
-	for i := range r.Outputs {
-		if r.KindOf(r.Outputs[i].Object) == gvk {
-			return &r.Outputs[i], nil
-		}
-	}
-	return nil, fmt.Errorf("%T %s is of no output kind", o, o.GetName())
-}
+// Output returns the kind of an output; nil if it is of none.
+func (k *Kinds) Output(o client.Object) *Output { return k.outputs[k.Of(o)] }
 
 // ID identifies an output among those of a parent.
 type ID struct {
@@ -140,9 +128,20 @@ type ID struct {
 	Namespace, Name string
 }
 
-// IDOf returns the ID of an output.
-func (r *Rules) IDOf(o client.Object) ID {
-	return ID{Kind: r.KindOf(o), Namespace: o.GetNamespace(), Name: o.GetName()}
+// ID returns the ID of an output.
+func (k *Kinds) ID(o client.Object) ID {
+	return ID{Kind: k.Of(o), Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+// Find returns the object with the ID of o, or nil.
+func (k *Kinds) Find(objects []client.Object, o client.Object) client.Object {
+	id := k.ID(o)
+	for _, found := range objects {
+		if found == o || (found.GetName() == id.Name && k.ID(found) == id) {
+			return found
+		}
+	}
+	return nil
 }
 
 // EmptyLike returns an empty object of the same kind, to read into.
@@ -152,4 +151,13 @@ func EmptyLike(o client.Object) client.Object {
 		empty.GetObjectKind().SetGroupVersionKind(o.GetObjectKind().GroupVersionKind())
 	}
 	return empty
+}
+
+// Fields reads some fields of an object of any kind.
+func Fields(o client.Object, into any) error {
+	content, err := json.Marshal(o)
+	if err == nil {
+		err = json.Unmarshal(content, into)
+	}
+	return err
 }

@@ -55,6 +55,9 @@ type Observation struct {
 	Outputs []client.Object
 	// Related are other objects that the decision reads.
 	Related []client.Object
+	// Refused are orphans whose adoption failed, and is not due again. They are not
+	// among the Outputs: a plan without them may delete.
+	Refused []client.Object
 }
 
 // Decision is what should become of the outputs of a key. Outputs that it does
@@ -86,9 +89,7 @@ type Removal struct {
 const ReasonDetached = "Detached"
 
 // Update is an output to change.
-type Update struct {
-	Observed, Changed client.Object
-}
+type Update struct{ Observed, Changed client.Object }
 
 // Plan is what has to be written for a key.
 type Plan struct {

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
 )
@@ -21,7 +22,7 @@ type Aggregator struct {
 	Changed func(types.NamespacedName)
 
 	mu      sync.Mutex
-	parents map[types.NamespacedName]*keys
+	parents map[types.NamespacedName]keys
 }
 
 // keys are those of one parent. A key that was still being reconciled for a
@@ -35,9 +36,10 @@ type keys struct {
 // yet.
 var notReconciled = &plan.KeyStatus{}
 
-func (a *Aggregator) keys(parent types.NamespacedName, uid types.UID) *keys {
-	if k := a.parents[parent]; k != nil && k.uid == uid {
-		return k
+// keys returns those of a parent; nil if it is not tracked.
+func (a *Aggregator) keys(parent types.NamespacedName, uid types.UID) map[string]*plan.KeyStatus {
+	if k := a.parents[parent]; k.uid == uid {
+		return k.byID
 	}
 	return nil
 }
@@ -45,62 +47,59 @@ func (a *Aggregator) keys(parent types.NamespacedName, uid types.UID) *keys {
 // Track makes the keys of a parent known, and returns all that are: a key may be
 // known for an input that is no longer selected.
 func (a *Aggregator) Track(parent types.NamespacedName, uid types.UID, found []string) []string {
+	defer a.Changed(parent)
 	a.mu.Lock()
-	k := a.keys(parent, uid)
-	if k == nil {
-		k = &keys{uid: uid, byID: make(map[string]*plan.KeyStatus, len(found))}
+	defer a.mu.Unlock()
+	known := a.keys(parent, uid)
+	if known == nil {
+		known = make(map[string]*plan.KeyStatus, len(found))
 		if a.parents == nil {
-			a.parents = map[types.NamespacedName]*keys{}
+			a.parents = map[types.NamespacedName]keys{}
 		}
-		a.parents[parent] = k
+		a.parents[parent] = keys{uid: uid, byID: known}
 	}
 	for _, key := range found {
-		if _, known := k.byID[key]; !known {
-			k.byID[key] = notReconciled
+		if known[key] == nil {
+			known[key] = notReconciled
 		}
 	}
-	all := slices.Sorted(maps.Keys(k.byID))
-	a.mu.Unlock()
-	a.Changed(parent)
-	return all
+	return slices.Sorted(maps.Keys(known))
 }
 
 // Previous returns the decision's status that a key was last put with, or nil.
 func (a *Aggregator) Previous(req plan.Request, uid types.UID) any {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if k := a.keys(req.Parent, uid); k != nil {
-		if s := k.byID[req.MapKey]; s != nil {
-			return s.Status
-		}
+	if s := a.keys(req.Parent, uid)[req.MapKey]; s != nil {
+		return s.Status
 	}
 	return nil
 }
 
-// Put sets the status of a key; nil removes the key. It does nothing for a parent
-// that is not tracked: tracking it will reconcile all its keys.
-func (a *Aggregator) Put(req plan.Request, uid types.UID, s *plan.KeyStatus) {
+// Put sets the status of a key; an empty one removes the key. It does nothing for a
+// parent that is not tracked: tracking it will reconcile all its keys. Changed is
+// called only if anything did: a status is computed over all keys, and most passes
+// change nothing.
+func (a *Aggregator) Put(req plan.Request, uid types.UID, s plan.KeyStatus) {
 	if a.put(req, uid, s) {
 		a.Changed(req.Parent)
 	}
 }
 
-// put returns whether anything changed: a status is computed over all keys, and
-// most passes change nothing.
-func (a *Aggregator) put(req plan.Request, uid types.UID, s *plan.KeyStatus) bool {
+func (a *Aggregator) put(req plan.Request, uid types.UID, s plan.KeyStatus) (changed bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	k := a.keys(req.Parent, uid)
-	if k == nil {
+	known := a.keys(req.Parent, uid)
+	before := known[req.MapKey]
+	switch {
+	case known == nil:
 		return false
+	case s.Empty():
+		delete(known, req.MapKey)
+		return before != nil
 	}
-	before, known := k.byID[req.MapKey]
-	if s == nil {
-		delete(k.byID, req.MapKey)
-		return known
-	}
-	k.byID[req.MapKey] = s
-	return !known || before.Generation != s.Generation || !slices.Equal(before.Counts, s.Counts) ||
+	known[req.MapKey] = &s
+	return before == nil || before.Generation != s.Generation || !slices.Equal(before.Counts, s.Counts) ||
 		!reflect.DeepEqual(before.Status, s.Status)
 }
 
@@ -118,28 +117,16 @@ func (a *Aggregator) Forget(parent types.NamespacedName, uid types.UID) {
 func (a *Aggregator) Knows(req plan.Request) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	k := a.parents[req.Parent]
-	if k == nil {
-		return false
-	}
-	_, known := k.byID[req.MapKey]
-	return known
+	return a.parents[req.Parent].byID[req.MapKey] != nil
 }
 
 // snapshot returns the statuses of all keys of a parent, and whether all were
-// reconciled under a generation. It is not ok before the parent is tracked.
-func (a *Aggregator) snapshot(parent types.NamespacedName, uid types.UID, generation int64) (all []*plan.KeyStatus, settled, ok bool) {
+// reconciled under its generation. It is not ok before the parent is tracked.
+func (a *Aggregator) snapshot(parent client.Object) (all []*plan.KeyStatus, settled, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	k := a.keys(parent, uid)
-	if k == nil {
-		return nil, false, false
-	}
-	settled = true
-	all = make([]*plan.KeyStatus, 0, len(k.byID))
-	for _, s := range k.byID {
-		settled = settled && s.Generation >= generation
-		all = append(all, s)
-	}
-	return all, settled, true
+	known := a.keys(client.ObjectKeyFromObject(parent), parent.GetUID())
+	all = slices.Collect(maps.Values(known))
+	old := slices.ContainsFunc(all, func(s *plan.KeyStatus) bool { return s.Generation < parent.GetGeneration() })
+	return all, !old, known != nil
 }

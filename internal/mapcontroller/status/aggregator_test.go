@@ -5,14 +5,15 @@ package status
 
 import (
 	"maps"
-	"reflect"
 	"slices"
 	"strconv"
 	"testing"
 	"unique"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
@@ -27,17 +28,17 @@ func newAggregator() (a *Aggregator, changes *int) {
 	return &Aggregator{Changed: func(types.NamespacedName) { *changes++ }}, changes
 }
 
-var sections = []plan.Counter{
-	{Section: plan.Inputs, Resource: "secrets", Name: plan.Total},
-	{Section: plan.Outputs, Resource: "pods", Name: plan.Total},
-	{Section: plan.Outputs, Resource: "pods", Name: "ready"},
-	{Section: plan.DetachedKeys, Name: plan.Total},
-	{Section: plan.DetachedOutputs, Resource: "pods", Name: plan.Total},
+func ofGeneration(uid types.UID, generation int64) client.Object {
+	return fixture.Parent(func(p *appsv1.Deployment) { p.UID, p.Generation = uid, generation })
+}
+
+var paths = []plan.Path{
+	{"inputs", "secrets", "total"}, {"outputs", "pods", "total"}, {"outputs", "pods", "Ready"}, {"detached", "mapKeys"}, {"detached", "pods"},
 }
 
 // The aggregator holds what a recount over all keys would find.
 func TestAggregatorIsARecount(t *testing.T) {
-	rules := fixture.Rules(t)
+	kinds := fixture.Kinds(t)
 	rapid.Check(t, func(t *rapid.T) {
 		a, _ := newAggregator()
 		a.Track(parent, "uid", nil)
@@ -46,7 +47,7 @@ func TestAggregatorIsARecount(t *testing.T) {
 			key := strconv.Itoa(rapid.IntRange(0, 8).Draw(t, "key"))
 			switch rapid.IntRange(0, 3).Draw(t, "what") {
 			case 0:
-				a.Put(request(key), "uid", nil)
+				a.Put(request(key), "uid", plan.KeyStatus{})
 				delete(known, key)
 			case 1:
 				all := a.Track(parent, "uid", []string{key})
@@ -62,22 +63,22 @@ func TestAggregatorIsARecount(t *testing.T) {
 				}
 				for range rapid.IntRange(0, 3).Draw(t, "counts") {
 					s.Counts = append(s.Counts, plan.Count{
-						Counter: unique.Make(rapid.SampledFrom(sections).Draw(t, "counter")), N: rapid.IntRange(1, 5).Draw(t, "n"),
+						Path: unique.Make(rapid.SampledFrom(paths).Draw(t, "path")), N: rapid.IntRange(1, 5).Draw(t, "n"),
 					})
 				}
-				a.Put(request(key), "uid", s)
+				a.Put(request(key), "uid", *s)
 				known[key] = s
 			}
 			if previous := a.Previous(request(key), "uid"); known[key] != nil && previous != known[key].Status {
 				t.Fatalf("Previous: got %v, want %v", previous, known[key].Status)
 			}
 		}
-		all, settled, ok := a.snapshot(parent, "uid", 2)
+		all, settled, ok := a.snapshot(ofGeneration("uid", 2))
 		want, wantSettled := slices.Collect(maps.Values(known)), true
 		for _, s := range want {
 			wantSettled = wantSettled && s.Generation >= 2
 		}
-		if !ok || settled != wantSettled || len(all) != len(want) || !reflect.DeepEqual(newTotals(rules, all), newTotals(rules, want)) {
+		if !ok || settled != wantSettled || len(all) != len(want) || !maps.Equal(NewSummary(kinds, all...).Totals, NewSummary(kinds, want...).Totals) {
 			t.Fatalf("got %v settled=%v, want %v settled=%v", all, settled, want, wantSettled)
 		}
 	})
@@ -85,7 +86,7 @@ func TestAggregatorIsARecount(t *testing.T) {
 
 func TestAggregatorTellsParentsApart(t *testing.T) {
 	put := func(a *Aggregator, key string, uid types.UID, status any) {
-		a.Put(request(key), uid, &plan.KeyStatus{Generation: 1, Status: status})
+		a.Put(request(key), uid, plan.KeyStatus{Generation: 1, Status: status})
 	}
 	for name, test := range map[string]struct {
 		do          func(*Aggregator)
@@ -102,7 +103,7 @@ func TestAggregatorTellsParentsApart(t *testing.T) {
 			wantOK: true, wantKnown: []string{"b"}, wantChanges: 2, want: 1,
 		},
 		"tracked under another UID":      {do: func(a *Aggregator) { a.Track(parent, "old", nil) }, wantChanges: 1},
-		"removing an unknown key":        {do: func(a *Aggregator) { a.Track(parent, "new", nil); a.Put(request("a"), "new", nil) }, wantOK: true, wantChanges: 1},
+		"removing an unknown key":        {do: func(a *Aggregator) { a.Track(parent, "new", nil); a.Put(request("a"), "new", plan.KeyStatus{}) }, wantOK: true, wantChanges: 1},
 		"deleted while a key reconciles": {do: func(a *Aggregator) { a.Track(parent, "new", nil); a.Forget(parent, "new"); put(a, "b", "new", 1) }, wantChanges: 1},
 		// A pass that found no parent may be late.
 		"created again, and then the earlier one forgotten": {
@@ -126,7 +127,7 @@ func TestAggregatorTellsParentsApart(t *testing.T) {
 				a.Track(parent, "new", []string{"b"})
 				put(a, "b", "new", 2)
 				put(a, "a", "old", 1)
-				a.Put(request("b"), "old", nil)
+				a.Put(request("b"), "old", plan.KeyStatus{})
 			},
 			wantOK: true, wantKnown: []string{"b"}, wantChanges: 3, want: 2,
 		},
@@ -134,7 +135,7 @@ func TestAggregatorTellsParentsApart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a, changes := newAggregator()
 			test.do(a)
-			if _, _, ok := a.snapshot(parent, "new", 1); ok != test.wantOK || *changes != test.wantChanges {
+			if _, _, ok := a.snapshot(ofGeneration("new", 1)); ok != test.wantOK || *changes != test.wantChanges {
 				t.Errorf("ok=%v after %d changes, want %v after %d", ok, *changes, test.wantOK, test.wantChanges)
 			}
 			if got := a.Previous(request("b"), "new"); got != test.want {
@@ -151,17 +152,17 @@ func TestAggregatorTellsParentsApart(t *testing.T) {
 
 func BenchmarkSummary(b *testing.B) {
 	a, _ := newAggregator()
-	rules, counts := fixture.Rules(b), []plan.Count{}
-	for _, c := range sections {
-		counts = append(counts, plan.Count{Counter: unique.Make(c), N: 1})
+	kinds, counts := fixture.Kinds(b), []plan.Count{}
+	for _, path := range paths {
+		counts = append(counts, plan.Count{Path: unique.Make(path), N: 1})
 	}
 	a.Track(parent, "uid", nil)
 	for i := range 100_000 {
-		a.Put(request(strconv.Itoa(i)), "uid", &plan.KeyStatus{Generation: 1, Counts: counts})
+		a.Put(request(strconv.Itoa(i)), "uid", plan.KeyStatus{Generation: 1, Counts: counts})
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		all, _, _ := a.snapshot(parent, "uid", 1)
-		newTotals(rules, all)
+		all, _, _ := a.snapshot(ofGeneration("uid", 1))
+		NewSummary(kinds, all...)
 	}
 }

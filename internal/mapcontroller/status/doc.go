@@ -4,6 +4,5 @@
 // Package status turns the statuses of keys into the status of their parent.
 //
 //	aggregator.go  the last status of every key of every parent
-//	totals.go      the proposal's counts, over all keys
 //	writer.go      writes a parent's status: debounced, once, if it changed
 package status

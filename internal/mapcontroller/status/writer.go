@@ -5,9 +5,9 @@ package status
 
 import (
 	"context"
-	"iter"
 	"sync"
 	"time"
+	"unique"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,30 +32,39 @@ type Summary struct {
 	Invalid error
 	// Spec is that of the parent's Program; nil if Invalid is set.
 	Spec any
-	// Totals counts over all keys. It is nil where they cannot be reconciled: a
-	// kind is missing, or the spec is invalid.
-	Totals *Totals
+	// Totals is the proposal's aggregated status: for each input kind how many are
+	// selected, for each output kind how many are owned and of how many a condition
+	// is true, by plan.Path. Of an invalid spec only those of outputs are known. It is
+	// nil where keys cannot be reconciled, because a kind is missing.
+	Totals map[string]int
+	// Keys are the statuses that decisions returned, in no order.
+	Keys []any
 	// Settled is set if every key was reconciled under the parent's generation.
 	Settled bool
-
-	keys []*plan.KeyStatus
 }
 
-// Keys returns the statuses that decisions returned, in no order.
-func (s Summary) Keys() iter.Seq[any] {
-	return func(yield func(any) bool) {
-		for _, key := range s.keys {
-			if key.Status != nil && !yield(key.Status) {
-				return
-			}
+// NewSummary returns a settled Summary of some keys.
+func NewSummary(kinds *plan.Kinds, keys ...*plan.KeyStatus) *Summary {
+	counts := map[unique.Handle[plan.Path]]int{}
+	for _, in := range kinds.Inputs {
+		counts[unique.Make(plan.Path{"inputs", in.Resource, "total"})] = 0
+	}
+	for _, out := range kinds.Outputs {
+		counts[unique.Make(plan.Path{"outputs", out.Resource, "total"})] = 0
+	}
+	s := &Summary{Totals: map[string]int{}, Settled: true}
+	for _, key := range keys {
+		for _, count := range key.Counts {
+			counts[count.Path] += count.N
+		}
+		if key.Status != nil {
+			s.Keys = append(s.Keys, key.Status)
 		}
 	}
-}
-
-// NewSummary returns a settled Summary of some keys, for tests of what computes a
-// status.
-func NewSummary(rules *plan.Rules, keys ...*plan.KeyStatus) Summary {
-	return Summary{Totals: newTotals(rules, keys), Settled: true, keys: keys}
+	for path, n := range counts {
+		s.Totals[path.Value().String()] = n
+	}
+	return s
 }
 
 // Writer writes the status of parents.
@@ -66,58 +75,53 @@ type Writer struct {
 	Clock        clock.PassiveClock
 	// Interval is the shortest time between two writes of one parent's status.
 	Interval   time.Duration
-	Rules      *plan.Rules
+	Kinds      *plan.Kinds
 	Aggregator *Aggregator
 	// Missing returns the kinds that are not installed.
 	Missing func() []string
 	// Set computes a status into a parent.
 	Set func(now time.Time, parent client.Object, s Summary)
 
-	mu      sync.Mutex
-	parents map[types.NamespacedName]times
+	// parents has the times of each parent.
+	parents sync.Map
 }
 
-// times are when a parent's status was last written, and since when it waits for
-// its keys.
-type times struct{ written, unsettled time.Time }
-
-// change changes the times of a parent.
-func (w *Writer) change(name types.NamespacedName, do func(now time.Time, t *times)) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.parents == nil {
-		w.parents = map[types.NamespacedName]times{}
-	}
-	t := w.parents[name]
-	do(w.Clock.Now(), &t)
-	w.parents[name] = t
-}
+// times are when a parent's status may be written again, and until when it waits
+// for its keys at most. They need no lock, because a parent is reconciled once at a
+// time.
+type times struct{ next, settled time.Time }
 
 // Write writes a parent's status if it changed. The result says when to try again
 // if it is too early.
 func (w *Writer) Write(ctx context.Context, parent plan.Parent) (reconcile.Result, error) {
-	name := client.ObjectKeyFromObject(parent.Object)
-	wait := w.untilInterval(name)
-	var summary *Summary
-	if wait == 0 {
-		summary, wait = w.summary(name, parent)
-	}
-	if wait > 0 {
+	known, _ := w.parents.LoadOrStore(client.ObjectKeyFromObject(parent.Object), &times{})
+	now, t := w.Clock.Now(), known.(*times)
+	if wait := t.next.Sub(now); wait > 0 && wait <= w.Interval { // else the clock was set back
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
+	summary := w.summary(parent)
 	if summary == nil {
 		return reconcile.Result{}, nil
 	}
+	switch wait := t.settled.Sub(now); {
+	case summary.Settled:
+		t.settled = time.Time{}
+	case t.settled.IsZero() || wait > settleWithin: // the clock was set back
+		t.settled = now.Add(settleWithin)
+		return reconcile.Result{RequeueAfter: settleWithin}, nil
+	case wait > 0:
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
 
 	changed := parent.Object.DeepCopyObject().(client.Object)
-	w.Set(w.Clock.Now(), changed, *summary)
+	w.Set(now, changed, *summary)
 	if equality.Semantic.DeepEqual(parent.Object, changed) {
 		return reconcile.Result{}, nil
 	}
 	// Held to the cached version: on another one it would make a status that nobody
 	// computed. The event of a newer version wakes the parent again.
 	patch := client.MergeFromWithOptions(parent.Object, client.MergeFromWithOptimisticLock{})
-	w.change(name, func(now time.Time, t *times) { t.written = now })
+	t.next = now.Add(w.Interval)
 	err := w.Client.Status().Patch(ctx, changed, patch, client.FieldOwner(w.FieldManager))
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: w.Interval}, nil
@@ -126,54 +130,22 @@ func (w *Writer) Write(ctx context.Context, parent plan.Parent) (reconcile.Resul
 }
 
 // summary returns what is known, or nil where the parent's keys are not tracked
-// yet; tracking them wakes the parent. The wait is for keys to be reconciled.
-func (w *Writer) summary(name types.NamespacedName, parent plan.Parent) (*Summary, time.Duration) {
-	s := &Summary{Missing: w.Missing(), Invalid: parent.Invalid}
+// yet; tracking them wakes the parent.
+func (w *Writer) summary(parent plan.Parent) *Summary {
+	if missing := w.Missing(); len(missing) > 0 {
+		return &Summary{Missing: missing, Invalid: parent.Invalid, Settled: true}
+	}
+	keys, settled, tracked := w.Aggregator.snapshot(parent.Object)
+	if !tracked {
+		return nil
+	}
+	s := NewSummary(w.Kinds, keys...)
+	s.Invalid, s.Settled = parent.Invalid, settled
 	if parent.Program != nil {
 		s.Spec = parent.Program.Spec
 	}
-	if len(s.Missing) > 0 || s.Invalid != nil {
-		s.Settled = true
-		return s, 0
-	}
-	var ok bool
-	s.keys, s.Settled, ok = w.Aggregator.snapshot(name, parent.Object.GetUID(), parent.Object.GetGeneration())
-	if !ok {
-		return nil, 0
-	}
-	if wait := w.waitToSettle(name, s.Settled); wait > 0 {
-		return nil, wait
-	}
-	s.Totals = newTotals(w.Rules, s.keys)
-	return s, 0
-}
-
-func (w *Writer) waitToSettle(name types.NamespacedName, settled bool) (wait time.Duration) {
-	w.change(name, func(now time.Time, t *times) {
-		switch {
-		case settled:
-			t.unsettled = time.Time{}
-			return
-		case t.unsettled.IsZero() || now.Before(t.unsettled): // the clock was set back
-			t.unsettled = now
-		}
-		wait = max(0, settleWithin-now.Sub(t.unsettled))
-	})
-	return wait
-}
-
-func (w *Writer) untilInterval(name types.NamespacedName) (wait time.Duration) {
-	w.change(name, func(now time.Time, t *times) {
-		if since := now.Sub(t.written); since >= 0 && !t.written.IsZero() { // else the clock was set back
-			wait = max(0, w.Interval-since)
-		}
-	})
-	return wait
+	return s
 }
 
 // Forget drops what is remembered of a parent that is gone.
-func (w *Writer) Forget(name types.NamespacedName) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.parents, name)
-}
+func (w *Writer) Forget(name types.NamespacedName) { w.parents.Delete(name) }

@@ -35,7 +35,7 @@ func newHarness(t *testing.T, stored ...client.Object) *harness {
 	h := &harness{clock: clock, api: fixture.NewAPI(clock, stored...)}
 	a, _ := newAggregator()
 	h.Writer = &Writer{
-		FieldManager: "test", Client: h.api, Clock: clock, Interval: 5 * time.Second, Rules: fixture.Rules(t), Aggregator: a,
+		FieldManager: "test", Client: h.api, Clock: clock, Interval: 5 * time.Second, Kinds: fixture.Kinds(t), Aggregator: a,
 		Missing: func() []string { return h.missing },
 		Set: func(_ time.Time, parent client.Object, s Summary) {
 			h.last = &s
@@ -146,7 +146,7 @@ func TestWriterWaitsForKeysToSettle(t *testing.T) {
 				}
 				h.last = nil
 			}
-			h.Aggregator.Put(request("a"), "p-uid", &plan.KeyStatus{Generation: 1})
+			h.Aggregator.Put(request("a"), "p-uid", plan.KeyStatus{Generation: 1, Status: "a"})
 			if got, err := h.write(t); err != nil || got != 0 || h.last == nil || !h.last.Settled {
 				t.Errorf("reconciled: wait %s, status from %+v, error %v", got, h.last, err)
 			}
@@ -173,11 +173,11 @@ func TestSummary(t *testing.T) {
 		"keys that are not tracked yet": {change: func(h *harness) { h.Aggregator.Forget(parent, "p-uid") }, wantNone: true},
 		"no keys":                       {wantTotals: true},
 		"keys": {wantTotals: true, wantKeys: []any{"a"}, change: func(h *harness) {
-			h.Aggregator.Put(request("a"), "p-uid", &plan.KeyStatus{Generation: 1, Status: "a"})
-			h.Aggregator.Put(request("none"), "p-uid", &plan.KeyStatus{Generation: 1})
+			h.Aggregator.Put(request("a"), "p-uid", plan.KeyStatus{Generation: 1, Status: "a"})
+			h.Aggregator.Put(request("none"), "p-uid", plan.KeyStatus{Generation: 1})
 		}},
 		"a kind that is missing": {change: func(h *harness) { h.missing = []string{"Pod"} }, wantMissing: []string{"Pod"}},
-		"an invalid spec":        {invalid: invalid},
+		"an invalid spec":        {invalid: invalid, wantTotals: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, fixture.Parent())
@@ -185,7 +185,7 @@ func TestSummary(t *testing.T) {
 			if test.change != nil {
 				test.change(h)
 			}
-			_, err := h.Write(t.Context(), plan.Parent{Object: fixture.Parent(), Invalid: test.invalid})
+			_, err := h.Write(t.Context(), plan.Parent{Object: fixture.Parent(), Program: &plan.Program{}, Invalid: test.invalid})
 			if err != nil || (h.last == nil) != test.wantNone {
 				t.Fatalf("status from %+v, error %v", h.last, err)
 			}
@@ -193,7 +193,7 @@ func TestSummary(t *testing.T) {
 				return
 			}
 			if s := h.last; !s.Settled || !errors.Is(s.Invalid, test.invalid) || (s.Totals != nil) != test.wantTotals ||
-				!slices.Equal(s.Missing, test.wantMissing) || !slices.Equal(slices.Collect(s.Keys()), test.wantKeys) {
+				!slices.Equal(s.Missing, test.wantMissing) || !slices.Equal(s.Keys, test.wantKeys) {
 				t.Errorf("got %+v", s)
 			}
 		})

@@ -85,7 +85,7 @@ func (sc *scenario) resetClocks() {
 // busy returns whether a worker of any operator waits for an answer.
 func (sim *simulation) busy() bool {
 	for _, o := range sim.operators {
-		if o.alive && (o.keys.worker.busy || o.status.worker.busy || o.releases.worker.busy) {
+		if o.alive && (o.keys.worker.busy || o.status.worker.busy) {
 			return true
 		}
 	}

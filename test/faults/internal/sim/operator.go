@@ -25,7 +25,6 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/guard"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/sim/kube"
@@ -45,9 +44,8 @@ type operator struct {
 	engine    *mapcontroller.Controller
 	informers [3]*informer
 
-	keys     *queue[mapcontroller.Request]
-	status   *queue[reconcile.Request]
-	releases *queue[execute.Release]
+	keys   *queue[mapcontroller.Request]
+	status *queue[reconcile.Request]
 }
 
 var scheme = newScheme()
@@ -128,8 +126,7 @@ func (o *operator) connect(listLag func() int) {
 	c := o.engine
 	o.keys = newQueue(o, c)
 	o.keys.limiter = c.Limiter()
-	o.status = newQueue(o, c.StatusReconciler())
-	o.releases = newQueue(o, c.ReleaseReconciler())
+	o.status = newQueue(o, reconcile.TypedReconciler[reconcile.Request](reconcile.Func(c.ReconcileStatus)))
 
 	wakeStatus := func(p client.Object) { o.status.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(p)}) }
 	o.informers[kube.Schedules].handlers = both(
@@ -147,7 +144,7 @@ func (o *operator) connect(listLag func() int) {
 		initial[k] = i.fill(listLag())
 	}
 	must(c.StatusSource(o.ctx, delayedQueue{o.status}))
-	must(c.ReleaseSource(o.ctx, o.releases))
+	must(c.KeySource(o.ctx, o.keys))
 	for k, i := range o.informers {
 		for _, object := range initial[k] {
 			i.handlers.onCreate(object, true)

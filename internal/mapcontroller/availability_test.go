@@ -31,8 +31,8 @@ func installed(version string, kinds ...string) *metav1.APIResourceList {
 	return l
 }
 
-func newTestKinds(f *clienttesting.Fake, needed ...schema.GroupVersionKind) *kinds {
-	k := newKinds(&fakediscovery.FakeDiscovery{Fake: f}, &plan.Rules{})
+func newTestAvailability(f *clienttesting.Fake, needed ...schema.GroupVersionKind) *availability {
+	k := newAvailability(&fakediscovery.FakeDiscovery{Fake: f}, &plan.Kinds{})
 	k.needed = needed
 	return k
 }
@@ -49,7 +49,7 @@ func TestKindsAreMissing(t *testing.T) {
 		want      []string
 		wantAsked int
 	}{
-		"all installed":                     {installed: []*metav1.APIResourceList{v1}, needed: []schema.GroupVersionKind{secret, pod}, wantAsked: 1},
+		"all installed":                     {installed: []*metav1.APIResourceList{v1}, needed: []schema.GroupVersionKind{secret, pod}, wantAsked: 2},
 		"a group is not":                    {installed: []*metav1.APIResourceList{v1}, needed: []schema.GroupVersionKind{secret, widget}, want: []string{"Widget.v1.x.test"}, wantAsked: 2},
 		"a group is, the kind is not":       {installed: []*metav1.APIResourceList{v1, installed("x.test/v1", "Gadget")}, needed: []schema.GroupVersionKind{widget}, want: []string{"Widget.v1.x.test"}, wantAsked: 1},
 		"installed in another version":      {installed: []*metav1.APIResourceList{installed("x.test/v2", "Widget")}, needed: []schema.GroupVersionKind{widget}, want: []string{"Widget.v1.x.test"}, wantAsked: 1},
@@ -60,7 +60,7 @@ func TestKindsAreMissing(t *testing.T) {
 			if test.fail != nil {
 				f.AddReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, test.fail })
 			}
-			k := newTestKinds(f, test.needed...)
+			k := newTestAvailability(f, test.needed...)
 			got, err := k.check()
 			if !errors.Is(err, test.fail) || !slices.Equal(got, test.want) || !slices.Equal(k.missing(), test.want) {
 				t.Errorf("got %v, %v, want %v, %v", got, err, test.want, test.fail)
@@ -101,7 +101,7 @@ func TestKindsWait(t *testing.T) {
 			}
 			return false, nil, nil
 		})
-		k := newTestKinds(f, schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
+		k := newTestAvailability(f, schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
 		changes := 0
 		if !k.wait(t.Context(), time.Minute, logr.Discard(), func() { changes++ }) {
 			t.Error("the wait was given up")
@@ -113,7 +113,7 @@ func TestKindsWait(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		f.Resources = nil
-		if newTestKinds(&clienttesting.Fake{}, k.needed...).wait(ctx, time.Minute, logr.Discard(), func() {}) {
+		if newTestAvailability(&clienttesting.Fake{}, k.needed...).wait(ctx, time.Minute, logr.Discard(), func() {}) {
 			t.Error("waited for nothing")
 		}
 	})
@@ -123,9 +123,9 @@ func TestKindsWait(t *testing.T) {
 func TestSuspectMissing(t *testing.T) {
 	h := newHarness(t, nil, nil)
 	for range 3 {
-		h.kinds.suspectMissing()
+		h.available.suspectMissing()
 	}
-	if len(h.kinds.suspect) != 1 || len(h.kinds.needed) != 2 || h.kinds.needed[1].Kind != "Pod" {
-		t.Errorf("%d suspicions of %v", len(h.kinds.suspect), h.kinds.needed)
+	if len(h.available.suspect) != 1 || len(h.available.needed) != 2 || h.available.needed[1].Kind != "Pod" {
+		t.Errorf("%d suspicions of %v", len(h.available.suspect), h.available.needed)
 	}
 }

@@ -4,7 +4,7 @@
 package status
 
 import (
-	"reflect"
+	"maps"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,65 +15,56 @@ import (
 )
 
 // Contract: STAT-1.
-func TestTotals(t *testing.T) {
+func TestSummaryTotals(t *testing.T) {
 	ready := func(status corev1.ConditionStatus) func(*corev1.Pod) {
 		return func(o *corev1.Pod) { o.Status.Conditions = []corev1.PodCondition{{Type: "Ready", Status: status}} }
 	}
 	input := []client.Object{fixture.Input()}
 	foreign := fixture.Output("foreign", fixture.Owners(fixture.OwnedBy("q", "q-uid")))
-	pods := func(total int, more ...int) map[string]map[string]int {
-		counts := map[string]int{"total": total}
-		if len(more) > 0 {
-			counts["ready"] = more[0]
-		}
-		return map[string]map[string]int{"pods": counts}
-	}
+	const secrets, pods, readyPods, mapKeys, detached = "inputs.secrets.total", "outputs.pods.total", "outputs.pods.ready", "detached.mapKeys", "detached.pods"
+	type totals = map[string]int
 	for name, test := range map[string]struct {
 		// keys are the observations of the parent's keys.
 		keys []plan.Observation
-		want Totals
+		want totals
 	}{
-		"no key":          {want: Totals{Outputs: pods(0)}},
-		"an input":        {keys: []plan.Observation{{Selected: input}}, want: Totals{Inputs: map[string]int{"secrets": 1}, Outputs: pods(0)}},
-		"an unselected":   {keys: []plan.Observation{{Unselected: input}}, want: Totals{Outputs: pods(0)}},
-		"foreign outputs": {keys: []plan.Observation{{Outputs: []client.Object{foreign}}}, want: Totals{Outputs: pods(0)}},
+		"no key":          {want: totals{}},
+		"an input":        {keys: []plan.Observation{{Selected: input}}, want: totals{secrets: 1}},
+		"an unselected":   {keys: []plan.Observation{{Unselected: input}}, want: totals{}},
+		"foreign outputs": {keys: []plan.Observation{{Outputs: []client.Object{foreign}}}, want: totals{}},
 		"outputs of two inputs": {
 			keys: []plan.Observation{
 				{Selected: input, Outputs: []client.Object{fixture.Output("a", ready("True")), fixture.Output("b")}},
 				{Selected: input, Outputs: []client.Object{fixture.Output("c", ready("True"))}},
 			},
-			want: Totals{Inputs: map[string]int{"secrets": 2}, Outputs: pods(3, 2)},
+			want: totals{secrets: 2, pods: 3, readyPods: 2},
 		},
 		"a condition of which none is true": {
 			keys: []plan.Observation{{Selected: input, Outputs: []client.Object{fixture.Output("a", ready("False"))}}},
-			want: Totals{Inputs: map[string]int{"secrets": 1}, Outputs: pods(1, 0)},
+			want: totals{secrets: 1, pods: 1, readyPods: 0},
 		},
 		"detached outputs": {
 			keys: []plan.Observation{{Outputs: []client.Object{fixture.Output("a", ready("True")), fixture.Output("b")}}},
-			want: Totals{Outputs: pods(2, 1), DetachedKeys: 1, DetachedOutputs: map[string]int{"pods": 2}},
+			want: totals{pods: 2, readyPods: 1, mapKeys: 1, detached: 2},
 		},
 		"outputs of an input that is no longer selected": {
 			keys: []plan.Observation{{Unselected: input, Outputs: []client.Object{fixture.Output("a")}}},
-			want: Totals{Outputs: pods(1), DetachedKeys: 1, DetachedOutputs: map[string]int{"pods": 1}},
+			want: totals{pods: 1, mapKeys: 1, detached: 1},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rules, program := fixture.Rules(t), fixture.Program()
+			kinds, program := fixture.Kinds(t), fixture.Program()
 			program.Map = func(plan.Observation) plan.Decision { return plan.Decision{} }
 			var keys []*plan.KeyStatus
 			for _, seen := range test.keys {
-				p := rules.Build(plan.Parent{Object: fixture.Parent(), Program: &program}, fixture.Request, seen)
+				p := kinds.Build(plan.Parent{Object: fixture.Parent(), Program: &program}, fixture.Request, seen)
 				keys = append(keys, &p.Key)
 			}
 			// Zeros are included.
-			if test.want.Inputs == nil {
-				test.want.Inputs = map[string]int{"secrets": 0}
-			}
-			if test.want.DetachedOutputs == nil {
-				test.want.DetachedOutputs = map[string]int{"pods": 0}
-			}
-			if got := NewSummary(rules, keys...).Totals; !reflect.DeepEqual(*got, test.want) {
-				t.Errorf("got %+v, want %+v", *got, test.want)
+			want := totals{secrets: 0, pods: 0}
+			maps.Copy(want, test.want)
+			if got := NewSummary(kinds, keys...).Totals; !maps.Equal(got, want) {
+				t.Errorf("got %v, want %v", got, want)
 			}
 		})
 	}
