@@ -298,7 +298,8 @@ GORELEASER_RUN = VERSION='$(VERSION:v%=%)' REPOSITORY='$(REPOSITORY)' SYFT_MODFI
 .PHONY: release-dry-run
 release-dry-run: release-files ## Build all files of a release in dist, without publishing or signing anything.
 	$(GORELEASER_RUN) release --snapshot --clean --skip=sign
-	cd dist/cli && sha256sum --check --quiet checksums.txt
+	cd dist/cli && sha256sum --check --quiet --ignore-missing checksums.txt
+	cd dist && sha256sum --check --quiet --ignore-missing cli/checksums.txt
 
 .PHONY: release
 release: release-files ## Publish the release of the current tag. Needs GITHUB_TOKEN and cosign; see .github/workflows/release.yaml.
