@@ -46,6 +46,7 @@ func (t *template) editEgress() error {
 	if len(egress) != 1 {
 		return errors.New("the NetworkPolicy has not one egress rule; see editEgress in hack/helm")
 	}
-	egress[0].(map[string]any)["ports"] = t.block("{{- range .Values.networkPolicy.apiServerPorts }}", "- port: {{ . }}", "  protocol: TCP", "{{- end }}")
+	egress[0].(map[string]any)["ports"] = t.block(
+		"{{- range .Values.networkPolicy.apiServerPorts }}", "- port: {{ . }}", "  protocol: TCP", "{{- end }}")
 	return nil
 }
