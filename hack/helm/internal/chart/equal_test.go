@@ -20,7 +20,7 @@ func TestChartEqualsKustomize(t *testing.T) {
 	want := append(kustomize(t, "config/crd"), kustomize(t, "config/default")...)
 	requireEqual(t, render(t, folder, likeKustomize), byKey(t, withoutNamespace(t, want)))
 
-	all := "{prometheus: {enable: true}, networkPolicy: {enable: true}, dashboard: {enable: true}}"
+	all := "{prometheus: {enable: true}, networkPolicy: {enable: true}, dashboard: {enable: true}, guardrails: {enable: true}}"
 	want = kustomize(t, "hack/helm/source")
 	requireEqual(t, render(t, folder, likeKustomize.with(all)), byKey(t, withoutNamespace(t, want)))
 }
@@ -65,7 +65,6 @@ func requireEqual(t *testing.T, got, want map[string]*unstructured.Unstructured)
 		removeHelmMetadata(t, got[key])
 		labels := o.GetLabels()
 		delete(labels, "app.kubernetes.io/managed-by")
-		removeResourcePolicy(o)
 		// kubebuilder's metrics roles have no labels.
 		delete(labels, "app.kubernetes.io/name")
 		setLabels(o, labels)
@@ -75,7 +74,7 @@ func requireEqual(t *testing.T, got, want map[string]*unstructured.Unstructured)
 	}
 }
 
-// removeHelmMetadata checks and removes the labels and annotations that only Helm sets.
+// removeHelmMetadata checks and removes the labels that only Helm sets.
 func removeHelmMetadata(t *testing.T, o *unstructured.Unstructured) {
 	t.Helper()
 	labels := o.GetLabels()
@@ -91,18 +90,6 @@ func removeHelmMetadata(t *testing.T, o *unstructured.Unstructured) {
 		delete(labels, key)
 	}
 	setLabels(o, labels)
-	if o.GetKind() == "CustomResourceDefinition" {
-		if annotations := o.GetAnnotations(); annotations["helm.sh/resource-policy"] != "keep" {
-			t.Errorf("helm uninstall would delete %s: %v", o.GetName(), annotations)
-		}
-		removeResourcePolicy(o)
-	}
-}
-
-func removeResourcePolicy(o *unstructured.Unstructured) {
-	annotations := o.GetAnnotations()
-	delete(annotations, "helm.sh/resource-policy")
-	o.SetAnnotations(annotations)
 }
 
 func setLabels(o *unstructured.Unstructured, labels map[string]string) {
