@@ -1,6 +1,21 @@
 # Image URL to use all building/pushing image targets
 IMG ?= controller:latest
 
+# What the programs, the image, the chart and the bundle say about themselves. A release sets VERSION to
+# its tag; otherwise it is derived from the last tag.
+VERSION ?= $(or $(shell git describe --tags --dirty --match 'v[0-9]*' 2>/dev/null),v0.0.0-dev)
+REVISION ?= $(or $(shell git rev-parse HEAD 2>/dev/null),unknown)
+
+# The URL of the repository. The release workflow sets it to where it runs.
+REPOSITORY ?= https://mapcontroller.dev/snapshotschedule
+
+# Where the pages of docs/ are. The runbook_url of every alert begins with it.
+DOCS_URL ?= $(REPOSITORY)/docs
+
+# The linker sets the version, as in the Dockerfile and in .goreleaser.yaml.
+VERSION_PACKAGE = mapcontroller.dev/snapshotschedule/internal/version
+GO_BUILD = go build -trimpath -ldflags "-s -w -X $(VERSION_PACKAGE).version=$(VERSION) -X $(VERSION_PACKAGE).revision=$(REVISION)"
+
 # Get the currently used golang install path (in GOPATH/bin, unless GOBIN is set)
 ifeq (,$(shell go env GOBIN))
 GOBIN=$(shell go env GOPATH)/bin
@@ -60,9 +75,8 @@ vet: ## Run go vet.
 	go vet ./...
 
 .PHONY: lint
-lint: lint-manifests ## Run golangci-lint, kube-score and govulncheck (skipped if its database is not reachable).
+lint: lint-manifests lint-release lint-licenses lint-vulnerabilities ## Run all linters: of the code, the manifests, the release and the dependencies.
 	for module in . $(MODULES); do (cd $$module && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml); done
-	GOVULNCHECK="$(GOVULNCHECK)" hack/verify-vulnerabilities.sh
 
 .PHONY: lint-fix
 lint-fix: ## Run golangci-lint and fix what it can.
@@ -71,6 +85,25 @@ lint-fix: ## Run golangci-lint and fix what it can.
 .PHONY: lint-manifests
 lint-manifests: ## Check the manifests with kube-score. Exceptions are in hack/lint-manifests.sh.
 	KUSTOMIZE="$(KUSTOMIZE)" KUBE_SCORE="$(KUBE_SCORE)" hack/lint-manifests.sh
+
+.PHONY: lint-release
+lint-release: build-bundle ## Check the workflows, GoReleaser's configuration and the OLM bundle with their own linters.
+	$(ACTIONLINT)
+	$(GORELEASER_RUN) check --quiet
+
+# Licenses that ask for no more than a notice. 'make licenses' collects the notices.
+LICENSES = Apache-2.0,BSD-2-Clause,BSD-3-Clause,ISC,MIT
+
+# quietly shows what a command writes to stderr only if it fails: go-licenses warns of every assembly file.
+quietly = log="$$(mktemp)"; trap 'rm -f "$$log"' EXIT; $(1) 2> "$$log" || { cat "$$log" >&2; exit 1; }
+
+.PHONY: lint-licenses
+lint-licenses: ## Check that what the programs are linked with has one of LICENSES.
+	$(call quietly,$(GO_LICENSES) check ./cmd/... --allowed_licenses='$(LICENSES)')
+
+.PHONY: lint-vulnerabilities
+lint-vulnerabilities: ## Run govulncheck (skipped if its database is not reachable).
+	GOVULNCHECK="$(GOVULNCHECK)" hack/verify-vulnerabilities.sh
 
 .PHONY: lint-config
 lint-config: ## Check the configuration of golangci-lint.
@@ -178,53 +211,99 @@ build: manifests generate fmt vet ## Build the manager.
 run: manifests generate fmt vet ## Run the manager on this machine, with the current kubeconfig.
 	go run ./cmd
 
+BUILD_ARGS = --build-arg VERSION=$(VERSION) --build-arg REVISION=$(REVISION) --build-arg REPOSITORY=$(REPOSITORY)
+
 .PHONY: docker-build
 docker-build: ## Build the image IMG with docker.
-	$(CONTAINER_TOOL) build -t ${IMG} .
+	$(CONTAINER_TOOL) build $(BUILD_ARGS) --tag ${IMG} .
 
 .PHONY: docker-push
 docker-push: ## Push the image IMG with docker.
 	$(CONTAINER_TOOL) push ${IMG}
 
+# An image's name and tag, without the digest that a release adds.
+IMAGE_NAME = $(firstword $(subst @, ,$(IMG)))
+
 # The output of 'make image', for docker load, ctr images import and kind load image-archive.
 IMAGE_ARCHIVE ?= bin/image.tar
+OCI = org.opencontainers.image
 
 .PHONY: image
 image: ## Build the image IMG as an archive IMAGE_ARCHIVE, without a container engine.
 	@mkdir -p $(dir $(IMAGE_ARCHIVE))
 	dir="$$(mktemp -d)"; trap 'rm -rf "$$dir"' EXIT; \
-	CGO_ENABLED=0 GOOS=linux go build -trimpath -o "$$dir/manager" ./cmd; \
-	go -C hack/cluster run . image --name "$(IMG)" --out "$(IMAGE_ARCHIVE)" \
-	  --label "org.opencontainers.image.version=$(lastword $(subst :, ,$(IMG)))" "$$dir/manager"
+	CGO_ENABLED=0 GOOS=linux $(GO_BUILD) -o "$$dir/manager" ./cmd; \
+	go -C hack/cluster run . image --name "$(IMAGE_NAME)" --out "$(IMAGE_ARCHIVE)" \
+	  --label "$(OCI).title=SnapshotSchedule" --label "$(OCI).licenses=Apache-2.0" --label "$(OCI).source=$(REPOSITORY)" \
+	  --label "$(OCI).version=$(VERSION)" --label "$(OCI).revision=$(REVISION)" "$$dir/manager"
 
 # The platforms of 'make docker-buildx', which needs docker buildx and a registry in IMG that it can push to.
 PLATFORMS ?= linux/arm64,linux/amd64,linux/s390x,linux/ppc64le
+BUILDER = snapshotschedule-builder
+
 .PHONY: docker-buildx
-docker-buildx: ## Build the image IMG for PLATFORMS with docker buildx, and push it.
-	# Build on the native platform: add --platform=${BUILDPLATFORM} to a copy of the Dockerfile.
-	sed -e '1 s/\(^FROM\)/FROM --platform=\$$\{BUILDPLATFORM\}/; t' -e ' 1,// s//FROM --platform=\$$\{BUILDPLATFORM\}/' Dockerfile > Dockerfile.cross
-	- $(CONTAINER_TOOL) buildx create --name snapshotschedule-builder
-	$(CONTAINER_TOOL) buildx use snapshotschedule-builder
-	- $(CONTAINER_TOOL) buildx build --push --platform=$(PLATFORMS) --tag ${IMG} -f Dockerfile.cross .
-	- $(CONTAINER_TOOL) buildx rm snapshotschedule-builder
-	rm Dockerfile.cross
+docker-buildx: ## Build the image IMG for PLATFORMS with docker buildx, and push it with its SBOM and provenance.
+	$(CONTAINER_TOOL) buildx create --name $(BUILDER); trap '$(CONTAINER_TOOL) buildx rm $(BUILDER)' EXIT; \
+	$(CONTAINER_TOOL) buildx build --builder $(BUILDER) --push --platform=$(PLATFORMS) --sbom=true --provenance=mode=max \
+	  $(BUILD_ARGS) --tag ${IMG} .
 
 .PHONY: build-installer
-build-installer: manifests generate ## Generate dist/install.yaml, which installs everything with image IMG.
+build-installer: manifests generate ## Generate dist/crds.yaml, dist/install.yaml with image IMG, and dist/monitoring.yaml for Prometheus.
 	mkdir -p dist
 	KUSTOMIZE="$(KUSTOMIZE)" hack/render.sh config/default '${IMG}' > dist/install.yaml.new
 	mv dist/install.yaml.new dist/install.yaml
+	KUSTOMIZE="$(KUSTOMIZE)" hack/render.sh config/crd '${IMG}' > dist/crds.yaml.new
+	mv dist/crds.yaml.new dist/crds.yaml
+	KUSTOMIZE="$(KUSTOMIZE)" DOCS_URL='$(DOCS_URL)' hack/render.sh config/monitoring '${IMG}' > dist/monitoring.yaml.new
+	mv dist/monitoring.yaml.new dist/monitoring.yaml
 
 .PHONY: sbom
 sbom: image ## Write the SBOM of the image to dist/sbom.spdx.json (compiling syft takes minutes the first time).
-	SYFT="$(SYFT)" hack/sbom.sh '$(IMAGE_ARCHIVE)' '$(IMG)' dist/sbom.spdx.json
+	SYFT="$(SYFT)" hack/sbom.sh '$(IMAGE_ARCHIVE)' '$(IMAGE_NAME)' dist/sbom.spdx.json
 
-CHART_VERSION ?= 0.1.0
+.PHONY: licenses
+licenses: ## Collect the licenses of what the programs are linked with in dist/licenses.tar.gz.
+	$(call quietly,$(GO_LICENSES) save ./cmd/... --force --save_path dist/licenses)
+	$(call archive,licenses)
+
+# archive writes the folder dist/$(1) as dist/$(1).tar.gz, the same for the same files.
+archive = tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 -C dist -czf 'dist/$(1).tar.gz' $(1)
+
+CHART_VERSION ?= $(VERSION:v%=%)
 
 .PHONY: build-chart
-build-chart: manifests generate ## Generate the Helm chart dist/chart with version CHART_VERSION and image IMG.
+build-chart: manifests generate ## Generate the Helm chart dist/chart, and its package, with version CHART_VERSION and image IMG.
 	mkdir -p dist
-	$(KUSTOMIZE) build hack/helm/source | go -C hack/helm run . --out '$(CURDIR)/dist/chart' --version '$(CHART_VERSION)' --image '${IMG}'
+	$(KUSTOMIZE) build hack/helm/source | go -C hack/helm run . --out '$(CURDIR)/dist/chart' --package '$(CURDIR)/dist' \
+	  --version '$(CHART_VERSION)' --image '${IMG}' --repository '$(REPOSITORY)' --docs '$(DOCS_URL)'
+
+.PHONY: build-bundle
+build-bundle: manifests generate ## Generate the OLM bundle dist/bundle with image IMG, and check it.
+	mkdir -p dist
+	$(KUSTOMIZE) build config/manifests | go run ./hack/olm --out dist/bundle --version '$(VERSION:v%=%)' --image '${IMG}' \
+	  --repository '$(REPOSITORY)'
+	$(OPERATOR_VERIFY) manifests --object_validate dist/bundle
+
+##@ Release
+
+# The files of a release besides the plugin's archives. GoReleaser attaches them, and lists them in the
+# signed checksums. VERSION and IMG say what is released.
+.PHONY: release-files
+release-files: build-installer build-chart build-bundle sbom licenses
+	$(call archive,bundle)
+
+# GoReleaser empties its own folder, dist/cli.
+GORELEASER_RUN = VERSION='$(VERSION:v%=%)' REPOSITORY='$(REPOSITORY)' SYFT_MODFILE='$(CURDIR)/hack/tools/syft.mod' $(GORELEASER)
+
+.PHONY: release-dry-run
+release-dry-run: release-files ## Build all files of a release in dist, without publishing or signing anything.
+	$(GORELEASER_RUN) release --snapshot --clean --skip=sign
+	cd dist/cli && sha256sum --check --quiet --ignore-missing checksums.txt
+	cd dist && sha256sum --check --quiet --ignore-missing cli/checksums.txt
+
+.PHONY: release
+release: release-files ## Publish the release of the current tag. Needs GITHUB_TOKEN and cosign; see .github/workflows/release.yaml.
+	$(GORELEASER_RUN) release --clean
 
 ##@ Deployment
 
@@ -241,12 +320,12 @@ uninstall: manifests ## Delete the CRDs, and with them all schedules and their s
 	$(KUSTOMIZE) build config/crd | $(KUBECTL) delete --ignore-not-found=$(ignore-not-found) -f -
 
 .PHONY: deploy
-deploy: manifests ## Deploy the manager with image IMG to the cluster of the current kubeconfig.
+deploy: install ## Install the CRDs, and deploy the manager with image IMG to the cluster of the current kubeconfig.
 	cd config/manager && $(KUSTOMIZE) edit set image controller=${IMG}
 	$(KUSTOMIZE) build config/default | $(KUBECTL) apply -f -
 
 .PHONY: undeploy
-undeploy: ## Delete everything that deploy created, including the CRDs (see uninstall). ignore-not-found=true ignores missing objects.
+undeploy: ## Delete the manager, but not the CRDs (see uninstall). ignore-not-found=true ignores missing objects.
 	$(KUSTOMIZE) build config/default | $(KUBECTL) delete --ignore-not-found=$(ignore-not-found) -f -
 
 ##@ Dependencies
@@ -263,6 +342,10 @@ GOLANGCI_LINT ?= $(call go-tool,golangci-lint)
 GOVULNCHECK ?= $(call go-tool,govulncheck)
 KUBE_SCORE ?= $(call go-tool,kube-score)
 SYFT ?= $(call go-tool,syft)
+GORELEASER ?= $(call go-tool,goreleaser)
+GO_LICENSES ?= $(call go-tool,go-licenses)
+ACTIONLINT ?= $(call go-tool,actionlint)
+OPERATOR_VERIFY ?= $(call go-tool,operator-verify)
 
 .PHONY: dependencies
 dependencies: ## Download all modules and build the tools, so that other targets need no network.
@@ -272,4 +355,8 @@ dependencies: ## Download all modules and build the tools, so that other targets
 	$(GOLANGCI_LINT) version
 	$(GOVULNCHECK) -version
 	$(KUBE_SCORE) version
+	$(ACTIONLINT) -version
+	$(GO_LICENSES) --help > /dev/null
+	$(GORELEASER) --version
+	$(OPERATOR_VERIFY) --help > /dev/null
 	go list -modfile=hack/tools/syft.mod -deps tool > /dev/null

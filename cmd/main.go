@@ -39,6 +39,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
+	"mapcontroller.dev/snapshotschedule/internal/version"
 	// +kubebuilder:scaffold:imports
 )
 
@@ -58,7 +59,7 @@ type flags struct {
 	metricsAddr, metricsCertPath, metricsCertName, metricsCertKey string
 	probeAddr, leaseNamespace                                     string
 	namespaces                                                    []string
-	leaderElect, secureMetrics, enableHTTP2                       bool
+	leaderElect, secureMetrics, enableHTTP2, version              bool
 	workers                                                       int
 	deletesPerSecond                                              float64
 	statusInterval, maxClockSkew                                  time.Duration
@@ -91,6 +92,7 @@ func parseFlags() flags {
 		"Maximum number of expired snapshots deleted per second, because bursts make some storage backends leak. 0 means no limit.")
 	flag.DurationVar(&f.maxClockSkew, "max-clock-skew", time.Minute,
 		"Maximum difference between this clock and the API server's. While it is larger, no snapshot is deleted.")
+	flag.BoolVar(&f.version, "version", false, "Print the version and exit.")
 	opts := zap.Options{}
 	opts.BindFlags(flag.CommandLine)
 	flag.Parse()
@@ -99,13 +101,24 @@ func parseFlags() flags {
 }
 
 func main() {
-	if err := run(parseFlags()); err != nil {
+	f := parseFlags()
+	if f.version {
+		fmt.Println("snapshotschedule", version.Get())
+		return
+	}
+	if err := run(f); err != nil {
 		setupLog.Error(err, "Manager exited")
 		os.Exit(1)
 	}
 }
 
 func run(f flags) error {
+	running := version.Get()
+	setupLog.Info("Starting SnapshotSchedule", "version", running.Version, "revision", running.Revision,
+		"goVersion", running.GoVersion, "platform", running.Platform)
+	if err := setMemoryLimit(os.Getenv); err != nil {
+		return err
+	}
 	realClock := clock.RealClock{}
 	config, err := ctrl.GetConfig()
 	if err != nil {
@@ -149,7 +162,6 @@ func run(f flags) error {
 	if err := mgr.AddReadyzCheck("readyz", cachesSynced(mgr.GetCache())); err != nil {
 		return fmt.Errorf("set up the readiness check: %w", err)
 	}
-	setupLog.Info("Starting manager")
 	return mgr.Start(ctx)
 }
 

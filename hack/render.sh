@@ -3,6 +3,8 @@
 # output. Unlike 'kustomize edit set image', it does not change the folder.
 #
 #   hack/render.sh config/default example.com/snapshotschedule:v1.2.3
+#
+# If DOCS_URL is set, the alerts' runbook_url begins with it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -28,4 +30,5 @@ patches:
       path: /spec/template/spec/containers/0/image
       value: "$image"
 EOF
-${KUSTOMIZE:-go tool -modfile=hack/tools/kustomize.mod kustomize} build "$overlay"
+${KUSTOMIZE:-go tool -modfile=hack/tools/kustomize.mod kustomize} build "$overlay" |
+  sed -E "s|(runbook_url: )https://.*/([a-z]+\.md#)|\1${DOCS_URL:-https://mapcontroller.dev/snapshotschedule/docs}/\2|"

@@ -1,4 +1,4 @@
-// A module of its own, so that Helm, which its tests render the chart with, stays out of the product's
+// A module of its own, so that Helm, which packages and renders the chart, stays out of the product's
 // go.mod. It cannot share one with test/observe: the only common folder is the root.
 module mapcontroller.dev/snapshotschedule/hack/helm
 

@@ -23,16 +23,20 @@ import (
 
 func main() {
 	out := flag.String("out", "", "Folder of the chart. Its content is replaced.")
-	version := flag.String("version", "0.1.0", "Version of the chart, a semantic version.")
-	image := flag.String("image", "controller:latest", "Default image of the manager.")
+	folder := flag.String("package", "", "Folder in which the chart's package is written. None if empty.")
+	var r chart.Release
+	flag.StringVar(&r.Version, "version", "0.1.0", "Version of the chart, a semantic version.")
+	flag.StringVar(&r.Image, "image", "controller:latest", "Default image of the manager.")
+	flag.StringVar(&r.Repository, "repository", "https://mapcontroller.dev/snapshotschedule", "URL of the repository.")
+	flag.StringVar(&r.Docs, "docs", "https://mapcontroller.dev/snapshotschedule/docs", "URL of the pages in docs.")
 	flag.Parse()
-	if err := run(*out, chart.Release{Version: *version, Image: *image}); err != nil {
+	if err := run(*out, *folder, r); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
 }
 
-func run(out string, release chart.Release) error {
+func run(out, folder string, release chart.Release) error {
 	if out == "" {
 		return errors.New("set the chart's folder, as in --out dist/chart")
 	}
@@ -44,5 +48,8 @@ func run(out string, release chart.Release) error {
 	if err != nil {
 		return err
 	}
-	return chart.Write(out, files)
+	if err := chart.Write(out, files); err != nil || folder == "" {
+		return err
+	}
+	return chart.Package(out, folder)
 }

@@ -31,6 +31,7 @@
 //	route.go          which keys an event enqueues
 //	reconcile.go      one pass over one key; the search for released outputs
 //	availability.go   kinds that are not installed (yet)
+//	liveness.go       the health check that notices a leader that does nothing
 //	setup.go          the controllers and caches of a manager
 //
 //	observe/observe.go    reads parents, inputs and outputs by index

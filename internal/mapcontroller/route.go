@@ -183,3 +183,11 @@ func (l *lateQueue[T]) add(item T) {
 		(*q).AddAfter(item, l.after)
 	}
 }
+
+// waiting returns the number of items that are due, zero before there is a queue.
+func (l *lateQueue[T]) waiting() int {
+	if q := l.queue.Load(); q != nil {
+		return (*q).Len()
+	}
+	return 0
+}

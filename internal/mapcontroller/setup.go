@@ -57,7 +57,11 @@ func (c MapController) SetupWithManager(mgr manager.Manager, o Options) error {
 		For(ctl.NewParent()).
 		WatchesRawSource(source.Func(ctl.StatusSource)).
 		Complete(reconcile.Func(ctl.ReconcileStatus))
-	return errors.Join(err, mgr.Add(&starter{Controller: ctl, mgr: mgr, log: mgr.GetLogger().WithValues("controller", ctl.Name)}))
+	s := &starter{
+		Controller: ctl, mgr: mgr, log: mgr.GetLogger().WithValues("controller", ctl.Name),
+		live: liveness{TypedReconciler: ctl, clock: ctl.Clock, waiting: ctl.keys.waiting},
+	}
+	return errors.Join(err, mgr.AddHealthzCheck(ctl.Name, s.live.Check), mgr.Add(s))
 }
 
 // ReconcileStatus maintains a parent's status and finalizer. It is separate from
@@ -105,8 +109,9 @@ func (c *Controller) KeySource(ctx context.Context, q queue) error {
 type starter struct {
 	*Controller
 
-	mgr manager.Manager
-	log logr.Logger
+	mgr  manager.Manager
+	log  logr.Logger
+	live liveness
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable. A manager that does
@@ -172,7 +177,7 @@ func (s *starter) startKeys(ctx context.Context) error {
 	if err != nil || !s.mgr.GetCache().WaitForCacheSync(ctx) {
 		return err
 	}
-	return b.Complete(s.Controller)
+	return b.Complete(&s.live)
 }
 
 // wakeParents updates every parent's status.

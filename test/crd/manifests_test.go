@@ -80,7 +80,7 @@ var _ = Describe("config/default", Ordered, func() {
 		pod     *corev1.Pod
 	)
 	BeforeAll(func() {
-		objects = kustomize("config/default")
+		objects = append(kustomize("config/crd"), kustomize("config/default")...)
 		system = decodeOnly[corev1.Namespace](objects, "Namespace")
 		Expect(api.Create(ctx, system.DeepCopy())).To(Succeed())
 		DeferCleanup(func() { Expect(api.Delete(ctx, system)).To(Succeed()) })

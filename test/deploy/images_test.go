@@ -29,7 +29,7 @@ func buildImages(ctx context.Context) {
 	load := []string{"-C", "hack/cluster", "run", ".", "load", "--dir", cluster.State.Dir}
 	for _, tag := range []string{firstTag, secondTag} {
 		archive := filepath.Join(dir, tag+".tar")
-		run(ctx, nil, "make", "--no-print-directory", "image", "IMG="+repository+":"+tag, "IMAGE_ARCHIVE="+archive)
+		run(ctx, nil, "make", "--no-print-directory", "image", "IMG="+repository+":"+tag, "VERSION=v0.0.0-"+tag, "IMAGE_ARCHIVE="+archive)
 		load = append(load, archive)
 	}
 	program, archive := filepath.Join(dir, "inpod"), filepath.Join(dir, "inpod.tar")
@@ -38,17 +38,17 @@ func buildImages(ctx context.Context) {
 	run(ctx, nil, "go", append(load, archive)...)
 }
 
-// kustomize builds config/default as users do, with an overlay that sets the image.
+// kustomize builds config/crd and config/default as users do, with an overlay that sets the image.
 func kustomize(ctx context.Context, tag string) []byte {
 	GinkgoHelper()
 	dir := GinkgoT().TempDir()
-	shipped, err := filepath.Abs(filepath.Join(root, "config", "default"))
+	config, err := filepath.Abs(filepath.Join(root, "config"))
 	Expect(err).NotTo(HaveOccurred())
-	relative, err := filepath.Rel(dir, shipped)
+	relative, err := filepath.Rel(dir, config)
 	Expect(err).NotTo(HaveOccurred())
 	overlay := `apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
-resources: [` + relative + `]
+resources: [` + relative + `/crd, ` + relative + `/default]
 images: [{name: controller, newName: ` + repository + `, newTag: ` + tag + `}]
 `
 	Expect(os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(overlay), 0o600)).To(Succeed())
@@ -63,7 +63,8 @@ var _ = Describe("the image", func() {
 		line := regexp.MustCompile(`CGO_ENABLED=(\d) .*go build (.*) -o \S*(manager)"? ([\w./]+)`)
 		theirs := line.FindStringSubmatch(dockerfile)
 		Expect(theirs).To(HaveLen(5), dockerfile)
-		recipe := run(ctx, nil, "make", "--no-print-directory", "-n", "image", "IMG=a:b", "IMAGE_ARCHIVE=c.tar")
+		recipe := run(ctx, nil, "make", "--no-print-directory", "-n", "image", "IMG=a:b", "IMAGE_ARCHIVE=c.tar",
+			"VERSION=$${VERSION}", "REVISION=$${REVISION}")
 		ours := line.FindStringSubmatch(recipe)
 		Expect(ours).To(HaveLen(5), recipe)
 		Expect(ours[1:]).To(Equal(theirs[1:]))

@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package docs tests that README.md, SECURITY.md and docs agree with the code.
+// Package docs tests that README.md, the other pages for people and docs agree with the code.
 package docs
 
 import (
@@ -27,7 +27,10 @@ const root = "../.."
 // pages returns the text of every page by path.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
-	all := map[string]string{"README.md": read(t, "README.md"), "SECURITY.md": read(t, "SECURITY.md")}
+	all := map[string]string{}
+	for _, name := range []string{"README.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md"} {
+		all[name] = read(t, name)
+	}
 	found, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	if err != nil || len(found) == 0 {
 		t.Fatalf("found %d pages in docs: %v", len(found), err)

@@ -19,8 +19,11 @@ import (
 
 var _ = Describe("the shipped manifests", func() {
 	It("are valid under strict validation", func() {
-		shipped := harness.Kustomize("config/default")
-		out, err := cluster.Kubectl(shipped, "apply", "--server-side", "--dry-run=server", "--validate=strict", "--force-conflicts", "-f", "-")
+		crds, shipped := harness.Kustomize("config/crd"), harness.Kustomize("config/default")
+		out, err := cluster.Kubectl(crds, "apply", "--server-side", "--dry-run=server", "--validate=strict", "--force-conflicts", "-f", "-")
+		Expect(err).NotTo(HaveOccurred(), out)
+		Expect(out).NotTo(ContainSubstring("Warning"))
+		out, err = cluster.Kubectl(shipped, "apply", "--server-side", "--dry-run=server", "--validate=strict", "--force-conflicts", "-f", "-")
 		Expect(err).NotTo(HaveOccurred(), out)
 		Expect(out).To(ContainSubstring("deployment.apps/snapshotschedule-controller-manager serverside-applied (server dry run)"))
 		Expect(out).NotTo(ContainSubstring("Warning"))

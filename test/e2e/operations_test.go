@@ -32,6 +32,7 @@ var _ = Describe("docs/operations.md", func() {
 		install := filepath.Join(folder, "dist", "install.yaml")
 		shipped := harness.Kustomize("config/default")
 		Expect(os.WriteFile(install, shipped, 0o600)).To(Succeed())
+		Expect(os.WriteFile(filepath.Join(folder, "dist", "crds.yaml"), harness.Kustomize("config/crd"), 0o600)).To(Succeed())
 		// There is no node for its pods: the spec runs the manager itself.
 		for _, o := range harness.Decode(shipped) {
 			if o.GetKind() == "Deployment" {
@@ -45,6 +46,7 @@ var _ = Describe("docs/operations.md", func() {
 			Equal("kubectl delete snapsched --all --all-namespaces --cascade=orphan\n"),
 			ContainSubstring("OWNER"),
 			Equal("kubectl delete -f dist/install.yaml\n"),
+			Equal("kubectl delete -f dist/crds.yaml\n"),
 			Equal("kubectl apply -f schedules.yaml\n"),
 			ContainSubstring("ownerReferences"),
 			ContainSubstring("finalizers")))
@@ -75,6 +77,8 @@ var _ = Describe("docs/operations.md", func() {
 		operator.Stop()
 		DeferCleanup(cluster.Install)
 		follow(folder, steps[4])
+		Expect(cluster.Client.List(ctx, &v1alpha1.SnapshotScheduleList{})).To(Succeed(), "deleting the operator should leave the CRD")
+		follow(folder, steps[5])
 		err := cluster.Client.List(ctx, &v1alpha1.SnapshotScheduleList{})
 		Expect(apierrors.IsNotFound(err)).To(BeTrue(), "the CRD should be deleted, not %v", err)
 		Consistently(func() []string {
@@ -82,7 +86,7 @@ var _ = Describe("docs/operations.md", func() {
 		}).WithContext(ctx).WithTimeout(10*time.Second).Should(Equal(all), "the garbage collector should delete none")
 
 		cluster.Install(ctx)
-		follow(folder, steps[5])
+		follow(folder, steps[6])
 		cluster.Start(ctx)
 		for _, namespace := range []string{kept, left} {
 			// The old one, and one for the new schedule.

@@ -79,7 +79,7 @@ func TestInstallerHasEveryKind(t *testing.T) {
 		kinds[o.GetKind()]++
 	}
 	for _, kind := range []string{
-		"CustomResourceDefinition", "Namespace", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "Deployment",
+		"Namespace", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "Deployment",
 	} {
 		if kinds[kind] == 0 {
 			t.Errorf("no %s was rendered", kind)
@@ -87,11 +87,38 @@ func TestInstallerHasEveryKind(t *testing.T) {
 	}
 }
 
+// Deleting what installs the operator must not delete the CRDs: all schedules and their snapshots would go with them.
+func TestDeletingTheOperatorKeepsTheCRDs(t *testing.T) {
+	for _, folder := range []string{"config/default", "config/namespaced", "config/monitoring"} {
+		for _, o := range decode(t, run(t, "hack/render.sh", folder, image)) {
+			if o.GetKind() == "CustomResourceDefinition" {
+				t.Errorf("%s has %s", folder, o.GetName())
+			}
+		}
+	}
+	bases, err := filepath.Glob(filepath.Join(root, "config/crd/bases/*.yaml"))
+	if err != nil || len(bases) == 0 {
+		t.Fatalf("no CRDs: %v", err)
+	}
+	crds := decode(t, run(t, "hack/render.sh", "config/crd", image))
+	for _, o := range crds {
+		if o.GetKind() != "CustomResourceDefinition" {
+			t.Errorf("config/crd has %s %s", o.GetKind(), o.GetName())
+		}
+	}
+	if len(crds) != len(bases) {
+		t.Errorf("config/crd has %d of %d CRDs", len(crds), len(bases))
+	}
+	if recipe := run(t, "make", "--no-print-directory", "--dry-run", "undeploy"); strings.Contains(recipe, "config/crd") {
+		t.Errorf("make undeploy deletes the CRDs:\n%s", recipe)
+	}
+}
+
 // Deleting the CRD deletes all schedules and their snapshots.
 func TestToolsDoNotPruneTheCRD(t *testing.T) {
 	files(t, "config/crd")
 	crds := 0
-	for _, o := range decode(t, run(t, "hack/render.sh", "config/default", image)) {
+	for _, o := range decode(t, run(t, "hack/render.sh", "config/crd", image)) {
 		if o.GetKind() != "CustomResourceDefinition" {
 			continue
 		}

@@ -50,8 +50,8 @@ func healthy() pod {
 	}
 }
 
-func leading() pod { return pod{"active": always(1)} }
-func standby() pod { return pod{"active": always(0)} }
+func leading() pod { return pod{"active": always(1), "build_info v1.2.3": always(1)} }
+func standby() pod { return pod{"active": always(0), "build_info v1.2.3": always(1)} }
 
 // oneOperator is a scenario with one schedule, a leading operator and one on standby.
 func oneOperator(schedule pod) scenario {

@@ -81,7 +81,7 @@ func TestRulesAreComplete(t *testing.T) {
 		if got, want := slices.Sorted(maps.Keys(rule.Annotations)), []string{"description", "runbook_url", "summary"}; !slices.Equal(got, want) {
 			t.Errorf("%s: annotations %v, want %v", name, got, want)
 		}
-		if got, want := rule.Annotations["runbook_url"], "docs/monitoring.md#"+strings.ToLower(name); got != want {
+		if got, want := rule.Annotations["runbook_url"], "https://mapcontroller.dev/snapshotschedule/docs/monitoring.md#"+strings.ToLower(name); got != want {
 			t.Errorf("%s: runbook_url is %s, want %s", name, got, want)
 		}
 		if !strings.Contains(page, "\n### "+name+"\n") {

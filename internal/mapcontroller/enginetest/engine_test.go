@@ -118,7 +118,7 @@ func newManager(o *operator) manager.Manager {
 		DeletesPerSecond: o.program.DeletesPerSecond,
 		MaxClockSkew:     time.Minute,
 		KindsInterval:    200 * time.Millisecond,
-		Clock:            realClock,
+		Clock:            o.clock,
 		Stores:           informer.NewStores(),
 	}
 	m, err := manager.New(wrapped, manager.Options{
@@ -134,7 +134,8 @@ func newManager(o *operator) manager.Manager {
 		Controller:             config.Controller{SkipNameValidation: new(true)},
 	})
 	Expect(err).NotTo(HaveOccurred())
-	Expect(o.mapController().SetupWithManager(m, options)).To(Succeed())
+	o.manager = &probedManager{Manager: m}
+	Expect(o.mapController().SetupWithManager(o.manager, options)).To(Succeed())
 	return m
 }
 

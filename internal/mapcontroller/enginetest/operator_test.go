@@ -16,6 +16,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -29,8 +30,10 @@ type operator struct {
 	namespace string
 	program   *program
 	// cached restricts what the manager's cache holds.
-	cached map[client.Object]cache.ByObject
-	stop   func()
+	cached  map[client.Object]cache.ByObject
+	clock   *shiftedClock
+	manager *probedManager
+	stop    func()
 
 	mu     sync.Mutex
 	maps   map[string]int
@@ -46,7 +49,10 @@ type failure struct {
 
 // newOperator returns an operator that is not started yet. Its program creates a Widget for each ConfigMap and Secret.
 func newOperator(namespace string) *operator {
-	return &operator{transport: newTransport(), namespace: namespace, program: newProgram(), maps: map[string]int{}}
+	return &operator{
+		transport: newTransport(), namespace: namespace, program: newProgram(), maps: map[string]int{},
+		clock: &shiftedClock{PassiveClock: clock.RealClock{}},
+	}
 }
 
 func desire(outputs ...client.Object) decision { return decision{Outputs: outputs} }

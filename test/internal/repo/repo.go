@@ -60,15 +60,22 @@ func Kustomize(ctx context.Context, root, folder string) ([]byte, error) {
 	return out, nil
 }
 
-// Shipped returns the objects of config/default, except the Deployment: tests run the operator
-// themselves.
+// Shipped returns the objects of config/crd and config/default, except the Deployment: tests run
+// the operator themselves.
 func Shipped(ctx context.Context, root string) ([]*unstructured.Unstructured, error) {
-	text, err := Kustomize(ctx, root, "config/default")
-	if err != nil {
-		return nil, err
+	var objects []*unstructured.Unstructured
+	for _, folder := range []string{"config/crd", "config/default"} {
+		text, err := Kustomize(ctx, root, folder)
+		if err != nil {
+			return nil, err
+		}
+		more, err := Decode(text)
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, more...)
 	}
-	objects, err := Decode(text)
-	return slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "Deployment" }), err
+	return slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "Deployment" }), nil
 }
 
 // SnapshotCRDs reads the CRDs of VolumeSnapshots from $KUBEBUILDER_ASSETS.

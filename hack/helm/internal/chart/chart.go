@@ -30,6 +30,8 @@ type Release struct {
 	Version string
 	// Image is the manager's image, with an optional tag and digest.
 	Image string
+	// Repository is the URL of the source, Docs that of the pages in docs.
+	Repository, Docs string
 }
 
 //go:embed all:skeleton
@@ -91,6 +93,8 @@ func location(o *unstructured.Unstructured) (folder, condition string, err error
 		return "metrics", ".Values.metrics.enable", nil
 	case kind == "ServiceMonitor", kind == "PrometheusRule":
 		return "prometheus", ".Values.prometheus.enable", nil
+	case kind == "ConfigMap" && name == "dashboard":
+		return "prometheus", ".Values.dashboard.enable", nil
 	case kind == "NetworkPolicy":
 		return "network-policy", ".Values.networkPolicy.enable", nil
 	case strings.HasPrefix(kind, "ValidatingAdmissionPolicy"):
@@ -121,13 +125,21 @@ func convert(o *unstructured.Unstructured) (path, text string, err error) {
 		err = t.editDeployment()
 	case o.GetKind() == "CustomResourceDefinition":
 		err = t.keepCRD(o)
+	case o.GetKind() == "ServiceMonitor":
+		err = t.editMonitor()
+	case o.GetKind() == "PrometheusRule":
+		t.replaceDocs(t.object)
+	case o.GetKind() == "ServiceAccount":
+		t.optional(t.object["metadata"].(map[string]any), "annotations", ".Values.serviceAccount.annotations")
+	case name == "allow-api-server-traffic":
+		err = t.editEgress()
 	case name == "manager-role" || name == "manager-rolebinding":
 		text, err = t.perNamespace(o)
 	}
 	if err == nil && text == "" {
 		text, err = t.text()
 	}
-	if folder == "prometheus" {
+	if condition == ".Values.prometheus.enable" {
 		text = `{{- if not .Values.metrics.enable }}{{ fail "prometheus.enable needs metrics.enable" }}{{ end }}` + "\n" + text
 	}
 	if condition != "" {

@@ -21,10 +21,13 @@ const (
 // release, including those by which it refers to other objects.
 func (t *template) setMetadata(o *unstructured.Unstructured) error {
 	own := o.GetLabels()
-	for _, fromHelper := range []string{"app.kubernetes.io/name", "app.kubernetes.io/managed-by"} {
-		delete(own, fromHelper)
+	for _, fromChart := range []string{"app.kubernetes.io/name", "app.kubernetes.io/managed-by", "grafana_dashboard"} {
+		delete(own, fromChart)
 	}
 	lines := []string{`{{- include "snapshotschedule.labels" $ | nindent ` + indent + ` }}`}
+	if value := labelsOf[o.GetKind()]; value != "" {
+		lines = append(lines, values(value)...)
+	}
 	if len(own) > 0 {
 		text, err := yaml.Marshal(own)
 		if err != nil {
@@ -37,6 +40,19 @@ func (t *template) setMetadata(o *unstructured.Unstructured) error {
 		t.replaceNames(t.object)
 	}
 	return nil
+}
+
+// labelsOf are the values that add labels to objects, by kind.
+var labelsOf = map[string]string{
+	"ServiceAccount": ".Values.serviceAccount.labels",
+	"ServiceMonitor": ".Values.prometheus.labels",
+	"PrometheusRule": ".Values.prometheus.labels",
+	"ConfigMap":      ".Values.dashboard.labels",
+}
+
+// values returns the lines of a value whose keys are added to a map.
+func values(value string) []string {
+	return []string{"{{- with " + value + " }}", "{{- toYaml . | nindent " + indent + " }}", "{{- end }}"}
 }
 
 // replaceNames replaces the names and the namespace that kustomize set.
@@ -121,6 +137,14 @@ func (t *template) editDeployment() error {
 		}
 		t.optional(d.pod, key, ".Values.manager."+key)
 	}
+	metadata, _, err := unstructured.NestedMap(t.object, "spec", "template", "metadata")
+	if err != nil {
+		return err
+	}
+	for key, value := range map[string]string{"annotations": ".Values.manager.podAnnotations", "labels": ".Values.manager.podLabels"} {
+		metadata[key].(map[string]any)[t.block(values(value)...)] = nil
+	}
+	t.object["spec"].(map[string]any)["template"].(map[string]any)["metadata"] = metadata
 	// Without it, Kubernetes decides by the tag.
 	t.optional(d.manager, "imagePullPolicy", ".Values.manager.image.pullPolicy")
 	return nil

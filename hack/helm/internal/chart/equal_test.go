@@ -17,10 +17,10 @@ import (
 // that removeHelmMetadata removes.
 func TestChartEqualsKustomize(t *testing.T) {
 	folder := buildChart(t)
-	want := kustomize(t, "config/default")
+	want := append(kustomize(t, "config/crd"), kustomize(t, "config/default")...)
 	requireEqual(t, render(t, folder, likeKustomize), byKey(t, withoutNamespace(t, want)))
 
-	all := "{prometheus: {enable: true}, networkPolicy: {enable: true}, guardrails: {enable: true}}"
+	all := "{prometheus: {enable: true}, networkPolicy: {enable: true}, dashboard: {enable: true}, guardrails: {enable: true}}"
 	want = kustomize(t, "hack/helm/source")
 	requireEqual(t, render(t, folder, likeKustomize.with(all)), byKey(t, withoutNamespace(t, want)))
 }

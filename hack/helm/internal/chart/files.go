@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/chart/v2/util"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
@@ -67,5 +69,19 @@ func Write(folder string, files map[string]string) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// Package writes the package of a chart, as 'helm package' does.
+func Package(folder, into string) error {
+	c, err := loader.LoadDir(folder)
+	if err != nil {
+		return err
+	}
+	path, err := util.Save(c, into)
+	if err != nil {
+		return err
+	}
+	fmt.Println("wrote", path)
 	return nil
 }

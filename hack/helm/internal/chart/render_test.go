@@ -23,7 +23,7 @@ import (
 // root is the root of the repository.
 const root = "../../../.."
 
-var release = Release{Version: "1.2.3", Image: "controller:latest"}
+var release = Release{Version: "1.2.3", Image: "controller:latest", Repository: "https://example.com/s", Docs: docs}
 
 // kustomize builds a folder of the repository.
 func kustomize(t *testing.T, folder string) []*unstructured.Unstructured {

@@ -83,7 +83,10 @@ func fillDefaults(text string, object *unstructured.Unstructured, release Releas
 	if err != nil {
 		return "", err
 	}
-	data := map[string]any{"version": release.Version, "image": image, "replicas": d.spec["replicas"], "args": args[1:]}
+	data := map[string]any{
+		"version": release.Version, "image": image, "replicas": d.spec["replicas"], "args": args[1:],
+		"repository": release.Repository, "docs": release.Docs,
+	}
 	for value, field := range d.fields() {
 		data[value] = field.of[field.key]
 	}

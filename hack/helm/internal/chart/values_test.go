@@ -40,6 +40,17 @@ var overrides = map[string]string{
 	"manager.priorityClassName":         "{manager: {priorityClassName: system-cluster-critical}}",
 	"manager.volumes":                   "{manager: {volumes: [{name: certificate, secret: {secretName: certificate}}]}}",
 	"manager.volumeMounts":              "{manager: {volumeMounts: [{name: certificate, mountPath: /certificate}]}}",
+	"manager.podAnnotations":            "{manager: {podAnnotations: {example.com/a: b}}}",
+	"manager.podLabels":                 "{manager: {podLabels: {example.com/a: b}}}",
+	"serviceAccount.annotations":        "{serviceAccount: {annotations: {example.com/a: b}}}",
+	"serviceAccount.labels":             "{serviceAccount: {labels: {example.com/a: b}}}",
+	"podDisruptionBudget.enable":        "{podDisruptionBudget: {enable: true}}",
+	"prometheus.labels":                 "{prometheus: {enable: true, labels: {release: monitoring}}}",
+	"prometheus.interval":               "{prometheus: {enable: true, interval: 30s}}",
+	"prometheus.docsURL":                "{prometheus: {enable: true, docsURL: 'https://wiki.example.com/docs'}}",
+	"dashboard.enable":                  "{dashboard: {enable: true}}",
+	"dashboard.labels":                  "{dashboard: {enable: true, labels: {grafana_dashboard: null, dashboards: 'yes'}}}",
+	"networkPolicy.apiServerPorts":      "{networkPolicy: {enable: true, apiServerPorts: [16443]}}",
 	"rbacHelpers.enable":                "{rbacHelpers: {enable: false}}",
 	"crd.enable":                        "{crd: {enable: false}}",
 	"crd.keep":                          "{crd: {keep: false}}",
@@ -73,8 +84,15 @@ func TestEveryValueChangesTheResult(t *testing.T) {
 	if _, global := schema["properties"].(map[string]any)["global"]; !global {
 		t.Error("a parent chart cannot set global values")
 	}
-	before := render(t, folder, likeKustomize)
 	for name, values := range overrides {
+		// What a value changes may have to be turned on first.
+		enable := ""
+		for _, part := range []string{"prometheus", "dashboard", "networkPolicy"} {
+			if rest, ok := strings.CutPrefix(name, part+"."); ok && rest != "enable" {
+				enable = "{" + part + ": {enable: true}}"
+			}
+		}
+		before := render(t, folder, likeKustomize.with(enable))
 		if after := render(t, folder, likeKustomize.with(values)); reflect.DeepEqual(before, after) {
 			t.Errorf("%s changes nothing", name)
 		}
@@ -101,6 +119,9 @@ func TestInvalidValuesAreRejected(t *testing.T) {
 	folder := buildChart(t)
 	for values, message := range map[string]string{
 		"{metrics: {enabled: false}}":                            "enabled",
+		"{prometheus: {interval: often}}":                        "interval",
+		"{prometheus: {docsURL: docs/}}":                         "docsURL",
+		"{networkPolicy: {apiServerPorts: []}}":                  "apiServerPorts",
 		"{replicas: 1}":                                          "replicas",
 		"{watchNamespaces: [A]}":                                 "watchNamespaces",
 		"{watchNamespaces: a}":                                   "watchNamespaces",

@@ -17,7 +17,7 @@ import (
 // Manifest is what the shipped manifest starts the operator's container with.
 type Manifest struct {
 	Args []string
-	// Env has the variables of the Go runtime, such as GOMEMLIMIT and GOGC.
+	// Env has the variables that bound its memory, such as MEMORY_LIMIT and GOGC.
 	Env []string
 	// Processors is the GOMAXPROCS that Go derives from the container's CPU limit. It is empty without a limit.
 	Processors []string

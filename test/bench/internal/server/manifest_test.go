@@ -20,7 +20,7 @@ func TestReadManifest(t *testing.T) {
 	if !slices.Contains(m.Args, "--leader-elect") {
 		t.Errorf("args: %v", m.Args)
 	}
-	if !slices.ContainsFunc(m.Env, func(e string) bool { return strings.HasPrefix(e, "GOMEMLIMIT=") }) {
+	if !slices.ContainsFunc(m.Env, func(e string) bool { return strings.HasPrefix(e, "MEMORY_LIMIT=") }) {
 		t.Errorf("env: %v", m.Env)
 	}
 }
@@ -31,13 +31,13 @@ func TestManifestOf(t *testing.T) {
 	}
 	c := corev1.Container{
 		Args: []string{"--leader-elect"},
-		Env:  []corev1.EnvVar{fromLimit("GOMEMLIMIT", "limits.memory"), {Name: "GOGC", Value: "75"}},
+		Env:  []corev1.EnvVar{fromLimit("MEMORY_LIMIT", "limits.memory"), {Name: "GOGC", Value: "75"}},
 		Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{
 			corev1.ResourceMemory: resource.MustParse("512Mi"), corev1.ResourceCPU: resource.MustParse("2500m"),
 		}},
 	}
 	m, err := manifestOf(c)
-	if want := []string{"GOMEMLIMIT=536870912", "GOGC=75"}; err != nil || !slices.Equal(m.Env, want) {
+	if want := []string{"MEMORY_LIMIT=536870912", "GOGC=75"}; err != nil || !slices.Equal(m.Env, want) {
 		t.Errorf("got %v, %v; want %v", m.Env, err, want)
 	}
 	if want := []string{"GOMAXPROCS=3"}; !slices.Equal(m.Processors, want) {

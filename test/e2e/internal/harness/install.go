@@ -37,7 +37,7 @@ func SnapshotCRDs() []*unstructured.Unstructured {
 	return crds
 }
 
-// Install applies config/default, except the Deployment: the specs run the manager themselves.
+// Install applies config/crd and config/default, except the Deployment: the specs run the manager themselves.
 func (c *Cluster) Install(ctx context.Context) {
 	shipped, err := repo.Shipped(ctx, Root)
 	must(err, "kustomize")

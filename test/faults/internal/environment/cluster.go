@@ -93,7 +93,7 @@ func transport(config *rest.Config) (http.RoundTripper, error) {
 	}, nil
 }
 
-// install applies the CRDs of snapshots and config/default.
+// install applies the CRDs of snapshots and of schedules, and config/default.
 func install(ctx context.Context, config *rest.Config, kube kubernetes.Interface, root string) error {
 	direct, err := client.New(config, client.Options{Scheme: cluster.Scheme})
 	if err != nil {

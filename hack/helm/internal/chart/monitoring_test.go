@@ -1,0 +1,70 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"maps"
+	"reflect"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// A default Prometheus stack ignores objects without its labels, and Grafana's sidecar those without the dashboard's.
+func TestMonitoringValuesReachEveryObject(t *testing.T) {
+	values := `{prometheus: {enable: true, interval: 45s, labels: {release: stack}, docsURL: 'https://wiki.example.com/docs'},
+		dashboard: {enable: true, labels: {grafana_dashboard: null, dashboards: "yes"}}}`
+	checked := map[string]bool{}
+	for key, o := range render(t, buildChart(t), likeKustomize.with(values)) {
+		kind := o.GetKind()
+		switch kind {
+		case "ServiceMonitor", "PrometheusRule":
+			if o.GetLabels()["release"] != "stack" {
+				t.Errorf("%s: labels %v", key, o.GetLabels())
+			}
+		case "ConfigMap":
+			if labels := o.GetLabels(); labels["dashboards"] != "yes" || labels["grafana_dashboard"] != "" {
+				t.Errorf("%s: labels %v", key, labels)
+			}
+		default:
+			continue
+		}
+		checked[kind] = true
+		text, err := o.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kind == "PrometheusRule" && strings.Count(string(text), `"alert"`) != strings.Count(string(text), `"runbook_url":"https://wiki.example.com/docs/`) {
+			t.Errorf("%s: an alert's runbook_url does not begin with docsURL: %s", key, text)
+		}
+		if kind == "ServiceMonitor" && !strings.Contains(string(text), `"interval":"45s"`) {
+			t.Errorf("%s: %s", key, text)
+		}
+	}
+	if len(checked) != 3 {
+		t.Errorf("only %v", checked)
+	}
+}
+
+func TestPodDisruptionBudgetSelectsThePods(t *testing.T) {
+	i := install{name: "backup", namespace: "ops", values: "{podDisruptionBudget: {enable: true}, manager: {podLabels: {a: b}}}"}
+	var selector, labels map[string]string
+	for _, o := range render(t, buildChart(t), i) {
+		switch o.GetKind() {
+		case "PodDisruptionBudget":
+			selector, _, _ = unstructured.NestedStringMap(o.Object, "spec", "selector", "matchLabels")
+		case "Deployment":
+			labels, _, _ = unstructured.NestedStringMap(o.Object, "spec", "template", "metadata", "labels")
+		}
+	}
+	if len(selector) == 0 || labels["a"] != "b" {
+		t.Fatalf("selector %v, labels of the pods %v", selector, labels)
+	}
+	matched := maps.Clone(labels)
+	maps.Copy(matched, selector)
+	if !reflect.DeepEqual(matched, labels) {
+		t.Errorf("%v does not select %v", selector, labels)
+	}
+}

@@ -1,0 +1,66 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bundle
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+// Read reads objects from a stream of YAML documents.
+func Read(from io.Reader) ([]*unstructured.Unstructured, error) {
+	var all []*unstructured.Unstructured
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(from))
+	for {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read YAML: %w", err)
+		}
+		o := &unstructured.Unstructured{}
+		if err := yaml.UnmarshalStrict(document, &o.Object); err != nil {
+			return nil, fmt.Errorf("%w in\n%s", err, document)
+		}
+		if len(o.Object) > 0 {
+			all = append(all, o)
+		}
+	}
+}
+
+// Write replaces the content of a folder. It rejects a folder that contains something
+// other than a bundle.
+func Write(folder string, files map[string]string) error {
+	entries, err := os.ReadDir(folder)
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	if len(entries) > 0 {
+		if _, err := os.Stat(filepath.Join(folder, "bundle.Dockerfile")); err != nil {
+			return fmt.Errorf("%s is not a bundle and not empty; set another folder", folder)
+		}
+	}
+	if err := os.RemoveAll(folder); err != nil {
+		return err
+	}
+	for name, text := range files {
+		path := filepath.Join(folder, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,162 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package release checks that the files that make a release agree: Makefile, Dockerfile, .goreleaser.yaml and the workflows. What
+// each of them means is checked by its own linter, in 'make lint-release'.
+package release
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// root is the repository's root.
+const root = "../.."
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// makeCommand runs make with a PATH that begins with a folder, and returns its output.
+func makeCommand(t *testing.T, path string, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.Command("make", append([]string{"--no-print-directory"}, args...)...)
+	cmd.Dir = root
+	// MAKEFLAGS and variables of a 'make' that runs this test must not have an effect.
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "MAKE") || strings.HasPrefix(v, "MFLAGS") || strings.HasPrefix(v, "IMG=")
+	}), "PATH="+path+string(os.PathListSeparator)+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// linked are the variables that the linker sets in a line of a file.
+var linked = regexp.MustCompile(`-X '?([\w./]+)=`)
+
+func TestEveryBuildOfAReleaseSetsTheVersion(t *testing.T) {
+	const version = "mapcontroller.dev/snapshotschedule/internal/version."
+	want := []string{version + "version", version + "revision"}
+	recipe, err := makeCommand(t, "", "-n", "image", "VERSION=v9.8.7", "REVISION=0123abc")
+	if err != nil {
+		t.Fatalf("make -n image: %v\n%s", err, recipe)
+	}
+	for name, text := range map[string]string{"Dockerfile": read(t, "Dockerfile"), ".goreleaser.yaml": read(t, ".goreleaser.yaml"), "Makefile": recipe} {
+		var got []string
+		for _, m := range linked.FindAllStringSubmatch(text, -1) {
+			got = append(got, m[1])
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s sets %q, want %q", name, got, want)
+		}
+	}
+
+	// The linker ignores names that do not exist, so a program has to show what it got.
+	flags := regexp.MustCompile(`-ldflags "([^"]*)"`).FindStringSubmatch(recipe)
+	if flags == nil {
+		t.Fatalf("make image sets no linker flags:\n%s", recipe)
+	}
+	program := filepath.Join(t.TempDir(), "manager")
+	build := exec.Command("go", "build", "-ldflags", flags[1], "-o", program, "./cmd")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", build, err, out)
+	}
+	out, err := exec.Command(program, "--version").Output()
+	if got := string(out); err != nil || !strings.HasPrefix(got, "snapshotschedule v9.8.7 (revision 0123abc, ") {
+		t.Errorf("--version: %q, %v", got, err)
+	}
+}
+
+func TestDockerfileAndReleaseHaveTheSameGo(t *testing.T) {
+	image := regexp.MustCompile(`(?m)^FROM --platform=\$BUILDPLATFORM golang:(\S+) AS builder$`).FindStringSubmatch(read(t, "Dockerfile"))
+	setup := regexp.MustCompile(`(?m)^ +go-version: (\S+)$`).FindStringSubmatch(read(t, ".github/workflows/release.yaml"))
+	if image == nil || setup == nil || image[1] != setup[1] {
+		t.Errorf("the Dockerfile compiles with %q, the release with %q", image, setup)
+	}
+}
+
+// A fake container tool records its arguments, and fails to build.
+func TestDockerBuildxReportsAFailedBuild(t *testing.T) {
+	folder := t.TempDir()
+	calls := filepath.Join(folder, "calls")
+	script := "#!/bin/sh\necho \"$*\" >> '" + calls + "'\ncase \"$*\" in 'buildx build'*) exit 7;; esac\n"
+	if err := os.WriteFile(filepath.Join(folder, "fake-docker"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	out, err := makeCommand(t, folder, "docker-buildx", "CONTAINER_TOOL=fake-docker", "IMG=example.com/a:v1", "VERSION=v9.8.7", "REVISION=0123abc")
+	if err == nil {
+		t.Errorf("the build failed, and make succeeded:\n%s", out)
+	}
+	recorded, err := os.ReadFile(calls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, call := range []string{"--tag example.com/a:v1", "VERSION=v9.8.7", "REVISION=0123abc", "buildx rm"} {
+		if !strings.Contains(string(recorded), call) {
+			t.Errorf("no %q among the calls\n%s", call, recorded)
+		}
+	}
+}
+
+func workflows(t *testing.T) map[string]string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(root, ".github/workflows/*.yaml"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no workflows: %v", err)
+	}
+	texts := map[string]string{}
+	for _, path := range paths {
+		texts[filepath.Base(path)] = read(t, strings.TrimPrefix(path, root+"/"))
+	}
+	return texts
+}
+
+func TestWorkflowsRunTargetsThatExist(t *testing.T) {
+	targets := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^([\w-]+):`).FindAllStringSubmatch(read(t, "Makefile"), -1) {
+		targets[m[1]] = true
+	}
+	command := regexp.MustCompile(`(?m)\bmake((?: [a-z][\w-]*)+)`)
+	matrix := regexp.MustCompile(`target: \[(.*)\]`)
+	for name, text := range workflows(t) {
+		var used []string
+		for _, m := range command.FindAllStringSubmatch(text, -1) {
+			used = append(used, strings.Fields(m[1])...)
+		}
+		for _, m := range matrix.FindAllStringSubmatch(text, -1) {
+			used = append(used, strings.Split(m[1], ", ")...)
+		}
+		if len(used) == 0 {
+			t.Errorf("%s runs no target of the Makefile", name)
+		}
+		for _, target := range used {
+			if !targets[target] {
+				t.Errorf("%s runs make %s, which does not exist", name, target)
+			}
+		}
+	}
+}
+
+// A workflow gets write permissions in the job that needs them. An action of somebody else would get them, too.
+func TestWorkflowsTrustNobodyElse(t *testing.T) {
+	for name, text := range workflows(t) {
+		if !strings.Contains(text, "\npermissions:\n  contents: read\n\n") && !strings.Contains(text, "\npermissions:\n  contents: read\nconcurrency:") {
+			t.Errorf("%s: the permissions of all jobs should be contents: read", name)
+		}
+		for _, m := range regexp.MustCompile(`uses: (\S+)`).FindAllStringSubmatch(text, -1) {
+			if !strings.HasPrefix(m[1], "actions/") {
+				t.Errorf("%s uses %s", name, m[1])
+			}
+		}
+	}
+}
