@@ -61,6 +61,7 @@ func All() []Workload {
 		expiry(), tooMany(), replace(), hold(), edited(), invalid(),
 		gone(), recreated(), relabeled(), selectorEdited(),
 		adopted(), released(), releasedUnseen(), onePVCFails(),
+		adoptedExpired(), releasedInvalid(), releasedAndEdited(), otherSource(), restored(),
 	}
 }
 
