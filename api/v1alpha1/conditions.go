@@ -18,11 +18,22 @@ const (
 	//   - SnapshotAPIMissing
 	ConditionReady = "Ready"
 
+	// ConditionStalled is whether the spec is invalid, so that no snapshot is taken or deleted
+	// until it is fixed. Tools that wait for objects as kstatus does understand it.
+	//
+	// True, with reason:
+	//   - InvalidSpec
+	//
+	// False, with reason:
+	//   - ValidSpec
+	ConditionStalled = "Stalled"
+
 	// ConditionRetentionPaused is whether expired snapshots are kept because deleting them
 	// would not be safe.
 	//
 	// True, with reason:
 	//   - ClockSkew
+	//   - InvalidSpec
 	//
 	// False, with reason:
 	//   - RetentionRunning
@@ -57,6 +68,12 @@ const (
 	// ReasonSnapshotAPIMissing means that the VolumeSnapshot CRD is not installed. The
 	// operator recovers by itself within a minute of its installation.
 	ReasonSnapshotAPIMissing = "SnapshotAPIMissing"
+)
+
+// Reasons of condition Stalled.
+const (
+	// ReasonValidSpec means that the spec has no error.
+	ReasonValidSpec = "ValidSpec"
 )
 
 // Reasons of condition RetentionPaused.

@@ -14,10 +14,11 @@ type SnapshotScheduleStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// inputs counts the objects that the schedule selects, by resource.
+	// inputs counts the objects that the schedule selects, by resource. It is absent while
+	// the spec is invalid.
 	//
 	// +optional
-	Inputs Inputs `json:"inputs"`
+	Inputs *Inputs `json:"inputs,omitempty"`
 
 	// outputs counts the objects that the schedule owns, by resource.
 	//
@@ -25,10 +26,10 @@ type SnapshotScheduleStatus struct {
 	Outputs Outputs `json:"outputs"`
 
 	// detached counts the snapshots whose PVC is deleted or no longer matches the selector.
-	// They are included in outputs.
+	// They are included in outputs. It is absent while the spec is invalid.
 	//
 	// +optional
-	Detached Detached `json:"detached"`
+	Detached *Detached `json:"detached,omitempty"`
 
 	// lastSnapshotTime is the time at which the schedule's newest snapshot was due, as its
 	// annotation snapshots.mapcontroller.dev/scheduled-at records it.
@@ -65,8 +66,9 @@ type SnapshotScheduleStatus struct {
 	MoreProblems int32 `json:"moreProblems,omitempty"`
 
 	// conditions describe the state of the schedule. Ready is whether snapshots are taken as
-	// the spec asks. RetentionPaused is whether expired snapshots are kept because deleting
-	// them would not be safe.
+	// the spec asks. Stalled is whether the spec is invalid, so that no snapshot is taken or
+	// deleted until it is fixed. RetentionPaused is whether expired snapshots are kept because
+	// deleting them would not be safe.
 	//
 	// +listType=map
 	// +listMapKey=type

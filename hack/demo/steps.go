@@ -137,7 +137,8 @@ detached, and this schedule keeps those for an hour.`,
 	until: "web is gone, its snapshots are detached",
 	reached: func(d *demo) bool {
 		web := len(d.now.of("web"))
-		return web > 0 && int(d.now.schedule.Status.Detached.VolumeSnapshots) == web
+		detached := d.now.schedule.Status.Detached
+		return web > 0 && detached != nil && int(detached.VolumeSnapshots) == web
 	},
 	show: slices.Concat(showSchedule, showSnapshots),
 }, {

@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	fakediscovery "k8s.io/client-go/discovery/fake"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	clienttesting "k8s.io/client-go/testing"
@@ -29,9 +28,7 @@ import (
 // newMirror returns an empty Mirror, the parent. Its spec.selector selects
 // ConfigMaps of its namespace. Each of them gets a copy, which follows it.
 func newMirror() client.Object {
-	mirror := &unstructured.Unstructured{}
-	mirror.SetGroupVersionKind(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Mirror"})
-	return mirror
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Mirror"}}
 }
 
 // mirrors is the whole controller. A program adds it to its manager with
@@ -59,58 +56,43 @@ var mirrors = mapcontroller.MapController{
 	},
 }
 
-// A Mirror copies a ConfigMap and follows its changes. The stores and the fake
-// client take the place of a manager.
+// A Mirror copies a ConfigMap and follows its changes. Stores and a fake client
+// take the place of a manager.
 func Example() {
-	ctx, mirror := context.Background(), newMirror()
-	mirror.SetName("m")
+	ctx, mirror, source := context.Background(), newMirror(), &corev1.ConfigMap{}
 	mirror.SetNamespace("default")
+	mirror.SetName("m")
 	mirror.SetUID("mirror")
-	source := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default", UID: "source"}, Data: map[string]string{"color": "red"},
-	}
+	source.Namespace, source.Name, source.UID = "default", "a", "source"
 	api, stores := fake.NewClientBuilder().WithObjects(mirror, source).Build(), informer.NewStores()
 	controller, err := mirrors.New(mapcontroller.Dependencies{
 		Client: api, Live: api, Scheme: clientgoscheme.Scheme, Discovery: &fakediscovery.FakeDiscovery{Fake: &clienttesting.Fake{}},
 	}, mapcontroller.Options{Clock: clock.RealClock{}, Stores: stores})
+	must(err)
+	queue := workqueue.NewTypedRateLimitingQueue(controller.Limiter())
+	index := func() toolscache.Indexer { return toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, nil) }
+	parents, configMaps := index(), index()
+	stores.Add(mirror, parents)
+	stores.Add(source, configMaps)
+	must(parents.Add(mirror))
+	for _, color := range []string{"red", "blue"} {
+		source.Data = map[string]string{"color": color}
+		must(configMaps.Update(source.DeepCopy()))
+		_, err := controller.Reconcile(ctx, mapcontroller.Request{Parent: client.ObjectKeyFromObject(mirror), MapKey: "source"})
+		must(err)
+		target := &corev1.ConfigMap{}
+		must(api.Get(ctx, client.ObjectKey{Namespace: "default", Name: "m-a"}, target))
+		fmt.Println(target.Name, target.Labels, target.Data)
+		must(configMaps.Update(target))
+		controller.OutputEvents(0).Create(ctx, event.TypedCreateEvent[client.Object]{Object: target}, queue)
+	}
+	// Output:
+	// m-a map[example.com/mirror:m example.com/source:source] map[color:red]
+	// m-a map[example.com/mirror:m example.com/source:source] map[color:blue]
+}
+
+func must(err error) {
 	if err != nil {
 		panic(err)
 	}
-	cached := func(kind client.Object) toolscache.Indexer {
-		byNamespace := toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc}
-		store := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, byNamespace)
-		stores.Add(kind, store)
-		return store
-	}
-	_ = cached(mirror).Add(mirror)
-	configMaps := cached(source)
-	queue := workqueue.NewTypedRateLimitingQueue[mapcontroller.Request](controller.Limiter())
-	reconcile := func() {
-		req, _ := queue.Get()
-		defer queue.Done(req)
-		if _, err := controller.Reconcile(ctx, req); err != nil {
-			panic(err)
-		}
-		target := &corev1.ConfigMap{}
-		if err := api.Get(ctx, client.ObjectKey{Namespace: "default", Name: "m-a"}, target); err != nil {
-			panic(err)
-		}
-		fmt.Println(req.MapKey, target.Name, target.Labels, target.Data)
-		_ = configMaps.Update(target)
-		controller.OutputEvents(0).Create(ctx, event.TypedCreateEvent[client.Object]{Object: target}, queue)
-	}
-
-	_ = configMaps.Add(source)
-	controller.InputEvents(0).Create(ctx, event.TypedCreateEvent[client.Object]{Object: source}, queue)
-	reconcile()
-
-	changed := source.DeepCopy()
-	changed.Data["color"] = "blue"
-	_ = configMaps.Update(changed)
-	controller.InputEvents(0).Update(ctx, event.TypedUpdateEvent[client.Object]{ObjectOld: source, ObjectNew: changed}, queue)
-	reconcile()
-
-	// Output:
-	// source m-a map[example.com/mirror:m example.com/source:source] map[color:red]
-	// source m-a map[example.com/mirror:m example.com/source:source] map[color:blue]
 }

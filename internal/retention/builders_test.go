@@ -46,6 +46,21 @@ func uncut(age time.Duration) Snapshot {
 	return Snapshot{Name: fmt.Sprintf("aged-%v", age), Created: at, ScheduledAt: at}
 }
 
+// imported returns a snapshot of existing data, without a slot, which the
+// snapshot controller has not made ready yet, and perhaps never does.
+func imported(age time.Duration) Snapshot {
+	s := uncut(age).slot(time.Time{})
+	s.Imported = true
+	return s
+}
+
+// importedReady returns an imported snapshot that is ready.
+func importedReady(age time.Duration) Snapshot {
+	s := imported(age)
+	s.ReadyToUse = true
+	return s
+}
+
 // readyUncut returns a snapshot that is ready without a creation time.
 func readyUncut(age time.Duration) Snapshot {
 	s := uncut(age)
@@ -53,13 +68,14 @@ func readyUncut(age time.Duration) Snapshot {
 	return s
 }
 
-func (s Snapshot) held(h Hold) Snapshot       { s.Hold = h; return s }
-func (s Snapshot) deleting() Snapshot         { s.Deleting = true; return s }
-func (s Snapshot) failing() Snapshot          { s.HasError = true; return s }
-func (s Snapshot) cut(at time.Time) Snapshot  { s.HasCutTime, s.CutTime = true, at; return s }
-func (s Snapshot) slot(at time.Time) Snapshot { s.ScheduledAt = at; return s }
-func (s Snapshot) named(name string) Snapshot { s.Name = name; return s }
-func (s Snapshot) want(v Verdict) expected    { return expected{s, v} }
+func (s Snapshot) held(h Hold) Snapshot        { s.Hold = h; return s }
+func (s Snapshot) deleting() Snapshot          { s.Deleting = true; return s }
+func (s Snapshot) failing() Snapshot           { s.HasError = true; return s }
+func (s Snapshot) since(at time.Time) Snapshot { s.ErrorTime = at; return s }
+func (s Snapshot) cut(at time.Time) Snapshot   { s.HasCutTime, s.CutTime = true, at; return s }
+func (s Snapshot) slot(at time.Time) Snapshot  { s.ScheduledAt = at; return s }
+func (s Snapshot) named(name string) Snapshot  { s.Name = name; return s }
+func (s Snapshot) want(v Verdict) expected     { return expected{s, v} }
 
 // expected is a snapshot with the verdict on it.
 type expected struct {

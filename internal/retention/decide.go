@@ -47,12 +47,13 @@ func Decide(policy Policy, now time.Time, series Series) Decision {
 	take := e.decideTake()
 	for _, r := range e.order {
 		snapshot := &series.Snapshots[r.index]
-		if e.newest < 0 && !snapshot.Deleting {
+		if e.newest < 0 && !snapshot.Deleting && !snapshot.covers(now).IsZero() {
 			e.newest = r.index
 		}
 		e.verdicts[r.index] = e.verdictAlone(r.index, take.Due)
 		if snapshot.isReady() {
 			e.ready = append(e.ready, r.index)
+			e.readyFollowed = e.readyFollowed || !snapshot.Imported
 		}
 	}
 	e.selectTiers(policy.Location)
@@ -74,20 +75,23 @@ type evaluation struct {
 	verdicts      []Verdict
 	// ready are the indexes of the ready snapshots, newest first.
 	ready []int
-	// newest is the index of the newest snapshot that is not terminating, or -1.
+	// readyFollowed is set once a ready snapshot was passed that was not imported.
+	readyFollowed bool
+	// newest is the index of the newest snapshot that covers a slot and is not
+	// terminating, or -1.
 	newest int
 }
 
 // verdictAlone returns the verdict on one snapshot before tiers, cap and floor
-// are applied. It is called for the newest snapshot first, so that e.ready holds
-// the ready ones that are newer than snapshot i.
+// are applied. It is called for the newest snapshot first, so that readyFollowed
+// is about those that are newer than snapshot i.
 func (e *evaluation) verdictAlone(i int, due bool) Verdict {
 	s := &e.series.Snapshots[i]
 	claimGone := e.series.Claim == Gone || e.series.ClaimDeleting
 	// A cut snapshot without an error may be a slow upload, which no age limit
 	// interrupts. But snapshots are taken one at a time: if a ready one followed,
 	// this one was ready itself or failed.
-	inProgress := s.State(e.now, e.readyDeadline) == InProgress && (s.Uncut() || len(e.ready) == 0)
+	inProgress := s.State(e.now, e.readyDeadline) == InProgress && (s.Uncut() || !e.readyFollowed)
 	switch {
 	case s.Deleting:
 		return BeingDeleted
@@ -168,8 +172,11 @@ func (e *evaluation) nextChange() time.Time {
 		if s.HasCutTime {
 			at(s.CutTime) // from then on age counts from it
 		}
-		if !s.ReadyToUse {
+		if !s.ReadyToUse && !s.Imported {
 			at(s.Created.Add(e.readyDeadline))
+		}
+		if s.HasError && !s.ReadyToUse {
+			at(s.ErrorTime.Add(e.readyDeadline)) // until then it may recover
 		}
 	}
 	return next

@@ -42,7 +42,8 @@ func drawPolicy(t *rapid.T) Policy {
 
 // drawSeries draws a series. A regular one is what clocks and drivers that are
 // right produce: snapshots are taken one at a time, so that slots, creations and
-// cuts have the same order. In any other, all of them may be wrong.
+// cuts have the same order. In any other, all of them may be wrong, and some
+// snapshots are imported.
 func drawSeries(t *rapid.T, p Policy, regular bool) Series {
 	s := Series{
 		Claim:         rapid.SampledFrom([]Claim{Selected, Selected, Unselected, Gone}).Draw(t, "claim"),
@@ -97,7 +98,7 @@ func drawSnapshot(t *rapid.T, i int, age time.Duration, regular bool) Snapshot {
 	case "uploading":
 		s = uploading(age)
 	case "in error":
-		s = inError(age)
+		s = inError(age).since(noon.Add(-min(age, drawAge(t, "error age"))))
 	}
 	s.Name = fmt.Sprintf("s%02d", (i*7)%13)
 	s.Deleting = rapid.IntRange(0, 9).Draw(t, "deleting") == 0
@@ -122,6 +123,9 @@ func drawSnapshot(t *rapid.T, i int, age time.Duration, regular bool) Snapshot {
 		s = s.cut(noon.Add(-drawAge(t, "cut wrong")))
 	case 3:
 		s.HasCutTime = false // of ready ones too
+	}
+	if s.Imported = rapid.IntRange(0, 5).Draw(t, "imported") == 0; s.Imported && rapid.Bool().Draw(t, "without a slot") {
+		s.ScheduledAt = time.Time{}
 	}
 	return s
 }

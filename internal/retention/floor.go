@@ -13,7 +13,22 @@ func (e *evaluation) enforceFloor() []int {
 			e.verdicts[i] = Floor
 		}
 	}
+	for i, v := range e.verdicts {
+		if v == Expired && e.recovering(i) {
+			e.verdicts[i] = Recovering
+		}
+	}
 	return floor
+}
+
+// recovering reports whether a snapshot that is cut and not ready may have been
+// one of the floor until now: the floor lacks ready ones, and the error, if there
+// is one, is younger than readyDeadline. No field says when a snapshot lost its
+// readiness, but status.error.time, when the error last changed, is not earlier.
+func (e *evaluation) recovering(i int) bool {
+	s := &e.series.Snapshots[i]
+	return len(e.ready) < e.minReady && !s.ReadyToUse && s.HasCutTime && !s.Deleting &&
+		(!s.HasError || e.now.Before(s.ErrorTime.Add(e.readyDeadline)))
 }
 
 // supersede deletes cut snapshots that failed or lost their readiness, where no
@@ -43,9 +58,10 @@ func (e *evaluation) supersede() int {
 	return reference
 }
 
-// supersedable reports whether a snapshot is cut, not ready, beyond
-// readyDeadline, and not needed to cover a slot.
+// supersedable reports whether a snapshot was taken and cut, is not ready and does
+// not seem to recover, is beyond readyDeadline, and is not needed to cover a slot.
 func (e *evaluation) supersedable(i int) bool {
 	s := &e.series.Snapshots[i]
-	return e.verdicts[i] == Unready && !s.Uncut() && !e.coversSlot(i) && !e.now.Before(s.Created.Add(e.readyDeadline))
+	return e.verdicts[i] == Unready && !s.Uncut() && !s.Imported && !e.coversSlot(i) && !e.recovering(i) &&
+		!e.now.Before(s.Created.Add(e.readyDeadline))
 }

@@ -197,3 +197,23 @@ func TestDecideWithoutTTLIgnoresCreationTimes(t *testing.T) {
 		}
 	})
 }
+
+// What a backup tool creates again, all at once, is in the periods of its slots.
+//
+// Contract: RET-3.
+func TestRestoredSeriesIsKeptAsBefore(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawPolicy(t)
+		p.TTL, p.Detached.TTL = 0, 0
+		s := drawSeries(t, p, true)
+		s.Snapshots = slices.DeleteFunc(s.Snapshots, func(x Snapshot) bool { return !x.isReady() })
+		restored := s
+		restored.Snapshots = slices.Clone(s.Snapshots)
+		for i := range restored.Snapshots {
+			restored.Snapshots[i].Created, restored.Snapshots[i].CutTime = noon, noon
+		}
+		if a, b := Decide(p, noon, s), Decide(p, noon, restored); !slices.Equal(a.Verdicts, b.Verdicts) {
+			t.Fatalf("%v, but %v once restored", a.Verdicts, b.Verdicts)
+		}
+	})
+}

@@ -29,12 +29,12 @@ type Series struct {
 	Snapshots []Snapshot
 }
 
-// Newest returns the index of the newest snapshot, terminating ones included, or
-// -1 if there is none.
+// Newest returns the index of the newest snapshot that was taken, not imported,
+// terminating ones included, or -1 if there is none.
 func Newest(snapshots []Snapshot, now time.Time) int {
 	newest := -1
 	for i := range snapshots {
-		if newest < 0 || compareAge(&snapshots[newest], &snapshots[i], now) < 0 {
+		if !snapshots[i].Imported && (newest < 0 || compareAge(&snapshots[newest], &snapshots[i], now) < 0) {
 			newest = i
 		}
 	}
@@ -53,14 +53,20 @@ func NewestReady(snapshots []Snapshot, now time.Time) int {
 	return newest
 }
 
-// Covered reports whether a snapshot has its slot at or after the given one. Its
+// Covered reports whether a snapshot covers the given slot or a later one. Its
 // state does not matter: a failed snapshot is replaced at the next slot only, and
 // a terminating one occupies its name until it is gone.
 func Covered(snapshots []Snapshot, slot, now time.Time) bool {
+	return !LastSlot(snapshots, now).Before(slot)
+}
+
+// LastSlot returns the newest slot that a snapshot covers, zero if none does.
+func LastSlot(snapshots []Snapshot, now time.Time) time.Time {
+	var last time.Time
 	for i := range snapshots {
-		if !snapshots[i].Slot(now).Before(slot) {
-			return true
+		if slot := snapshots[i].covers(now); slot.After(last) {
+			last = slot
 		}
 	}
-	return false
+	return last
 }

@@ -39,6 +39,9 @@ func TestNewestGoesBySlotThenCreationThenName(t *testing.T) {
 		"the newest may be terminating": {
 			[]Snapshot{ready(3 * time.Hour), ready(time.Minute).deleting()}, 1, 0,
 		},
+		"an imported one is not the newest that was taken": {
+			[]Snapshot{ready(3 * time.Hour), importedReady(time.Hour).slot(ago(time.Minute)), importedReady(30 * time.Second)}, 0, 2,
+		},
 		"no newest ready one if none is ready": {
 			[]Snapshot{uploading(time.Hour), inError(3 * time.Hour)}, 0, -1,
 		},
@@ -69,6 +72,9 @@ func TestCoveredByASnapshotAtOrAfterTheSlot(t *testing.T) {
 		"by one created after without a slot":        {[]Snapshot{ready(30 * time.Minute).slot(time.Time{})}, true},
 		"by a failed one, for its own slot":          {[]Snapshot{uncut(time.Hour)}, true},
 		"by a terminating one":                       {[]Snapshot{ready(time.Hour).deleting()}, true},
+		"by an imported one with a slot":             {[]Snapshot{imported(0).slot(slot)}, true},
+		"not by an imported one without":             {[]Snapshot{importedReady(0)}, false},
+		"not by an imported one of a future":         {[]Snapshot{importedReady(0).slot(noon.Add(time.Second))}, false},
 		"not by a slot in the future, from a clock that ran ahead": {
 			[]Snapshot{ready(2 * time.Hour).slot(noon.AddDate(1, 0, 0))}, false,
 		},
@@ -76,8 +82,17 @@ func TestCoveredByASnapshotAtOrAfterTheSlot(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			if got := Covered(tc.snapshots, slot, noon); got != tc.want {
-				t.Errorf("Served = %v, want %v", got, tc.want)
+				t.Errorf("Covered = %v, want %v", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestLastSlot(t *testing.T) {
+	if got := LastSlot(nil, noon); !got.IsZero() {
+		t.Errorf("of no snapshots it is %v", got)
+	}
+	if got, want := LastSlot([]Snapshot{ready(2 * day), imported(0), ready(day).deleting()}, noon), noon.Add(-day); !got.Equal(want) {
+		t.Errorf("LastSlot = %v, want %v", got, want)
 	}
 }

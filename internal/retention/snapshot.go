@@ -25,6 +25,12 @@ type Snapshot struct {
 	ReadyToUse bool
 	// HasError reports whether status.error is set.
 	HasError bool
+	// ErrorTime is status.error.time, when the error last changed; zero if it is
+	// missing.
+	ErrorTime time.Time
+	// Imported reports whether the snapshot was made from existing data, as a
+	// backup tool restores one, and not taken of the PVC.
+	Imported bool
 	// Deleting reports whether metadata.deletionTimestamp is set.
 	Deleting bool
 	// Hold is what forbids deleting the snapshot, if anything.
@@ -49,14 +55,33 @@ func (s *Snapshot) isReady() bool { return s.ReadyToUse && !s.Deleting }
 
 // Uncut reports whether the snapshot holds no data yet: the driver may still cut
 // it, from whatever the PVC contains by then. A snapshot that is ready without a
-// creation time has been cut.
-func (s *Snapshot) Uncut() bool { return !s.HasCutTime && !s.ReadyToUse }
+// creation time has been cut, and an imported one holds data from the start.
+func (s *Snapshot) Uncut() bool { return !s.HasCutTime && !s.ReadyToUse && !s.Imported }
 
-// Slot returns the slot that the snapshot covers: its scheduled-at, or its
+// covers returns the slot that the snapshot covers, zero if it covers none. That
+// is Slot, but an imported snapshot without a scheduled-at was taken for no slot.
+func (s *Snapshot) covers(now time.Time) time.Time {
+	if s.Imported && (s.ScheduledAt.IsZero() || s.ScheduledAt.After(now)) {
+		return time.Time{}
+	}
+	return s.Slot(now)
+}
+
+// Slot returns the snapshot's place in its series: its scheduled-at, or its
 // creationTimestamp if scheduled-at is missing, malformed or later than now. A
 // clock that once ran ahead must not stop backups.
 func (s *Snapshot) Slot(now time.Time) time.Time {
 	if s.ScheduledAt.IsZero() || s.ScheduledAt.After(now) {
+		return s.Created
+	}
+	return s.ScheduledAt
+}
+
+// place returns the time by which calendar tiers assign the snapshot to a period:
+// its scheduled-at, because a restore creates many snapshots at once. One that is
+// later than the creation is that of a clock that was ahead, and does not count.
+func (s *Snapshot) place() time.Time {
+	if s.ScheduledAt.IsZero() || s.ScheduledAt.After(s.Created) {
 		return s.Created
 	}
 	return s.ScheduledAt

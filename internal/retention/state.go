@@ -16,9 +16,9 @@ const (
 	// snapshot that was ready and lost it without an error looks the same; Decide
 	// distinguishes the two by the snapshots that followed.
 	InProgress
-	// Retrying: cut, in error, and younger than readyDeadline. It is not in
-	// progress, so it blocks nothing and is not held, and it has not failed yet,
-	// so it is not reported: drivers report errors that pass.
+	// Retrying: cut, in error, and younger than readyDeadline, or imported and not
+	// ready. It is not in progress, so it blocks nothing and is not held, and it
+	// has not failed, so it is not reported: drivers report errors that pass.
 	Retrying
 	// Failed: uncut, or cut and in error, and not younger than readyDeadline.
 	Failed
@@ -41,6 +41,8 @@ func (s *Snapshot) State(now time.Time, readyDeadline time.Duration) State {
 		return Terminating
 	case s.ReadyToUse:
 		return Ready
+	case s.Imported:
+		return Retrying
 	case s.Uncut() && young, !s.Uncut() && !s.HasError:
 		return InProgress
 	case young:

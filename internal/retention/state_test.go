@@ -29,9 +29,14 @@ func TestState(t *testing.T) {
 		"cut late, in error: counts from creationTimestamp": {
 			inError(time.Hour).cut(noon.Add(-time.Minute)), Failed, false,
 		},
-		"ready and terminating":     {ready(time.Minute).deleting(), Terminating, false},
-		"uncut and terminating":     {uncut(time.Minute).deleting(), Terminating, true},
-		"uploading and terminating": {uploading(time.Minute).deleting(), Terminating, false},
+		"imported, young":                     {imported(time.Minute), Retrying, false},
+		"imported, old and in error":          {imported(2 * time.Hour).failing(), Retrying, false},
+		"imported, with a creation time, old": {imported(2 * time.Hour).cut(noon), Retrying, false},
+		"imported and ready":                  {importedReady(2 * time.Hour), Ready, false},
+		"imported and terminating":            {imported(2 * time.Hour).deleting(), Terminating, false},
+		"ready and terminating":               {ready(time.Minute).deleting(), Terminating, false},
+		"uncut and terminating":               {uncut(time.Minute).deleting(), Terminating, true},
+		"uploading and terminating":           {uploading(time.Minute).deleting(), Terminating, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -8,7 +8,7 @@ type Take struct {
 	// Due reports whether the slot needs a snapshot: the PVC is selected and not
 	// being deleted, and no snapshot covers the slot.
 	Due bool
-	// Block is why a snapshot that is due is not taken now.
+	// Block is why none would be taken now, even if one is due.
 	Block Block
 	// Blocker is the index of the snapshot that blocks, -1 if none does.
 	Blocker int
@@ -17,7 +17,7 @@ type Take struct {
 // Create reports whether the snapshot is created now.
 func (t Take) Create() bool { return t.Due && t.Block == NotBlocked }
 
-// Block is why a snapshot that is due is not taken now.
+// Block is why no snapshot is taken now.
 type Block uint8
 
 const (
@@ -37,23 +37,24 @@ func (b Block) String() string { return blockNames[b] }
 
 // decideTake decides whether a snapshot is taken for the slot of the series.
 func (e *evaluation) decideTake() Take {
-	take := Take{Blocker: -1}
 	s := &e.series
-	if s.Slot.IsZero() || s.Slot.After(e.now) || s.Claim != Selected || s.ClaimDeleting ||
-		Covered(s.Snapshots, s.Slot, e.now) {
-		return take
-	}
-	take.Due = true
-	for place, r := range e.order {
+	take := Take{Blocker: -1}
+	take.Due = !s.Slot.IsZero() && !s.Slot.After(e.now) && s.Claim == Selected && !s.ClaimDeleting &&
+		!Covered(s.Snapshots, s.Slot, e.now)
+	newest := true // of those that were taken: an imported one blocks nothing, and hides nothing that does
+	for _, r := range e.order {
 		snapshot := &s.Snapshots[r.index]
-		if place == 0 && snapshot.State(e.now, e.readyDeadline) == InProgress {
+		switch {
+		case snapshot.Imported:
+			continue
+		case newest && snapshot.State(e.now, e.readyDeadline) == InProgress:
 			take.Block, take.Blocker = BlockedInProgress, r.index
 			return take
-		}
-		if snapshot.Uncut() {
+		case snapshot.Uncut():
 			take.Block, take.Blocker = BlockedUncut, r.index
 			return take
 		}
+		newest = false
 	}
 	return take
 }

@@ -51,7 +51,7 @@ func TestDecideTakesOneSnapshotAtATime(t *testing.T) {
 			want:      Take{Due: true, Block: BlockedUncut, Blocker: 1},
 		},
 		"not due when an uncut one covers the slot": {
-			snapshots: []Snapshot{uncut(time.Minute)}, want: notDue,
+			snapshots: []Snapshot{uncut(time.Minute)}, want: Take{Block: BlockedInProgress, Blocker: 0},
 		},
 		"due when the newest is cut, in error and young": {
 			snapshots: []Snapshot{inError(30 * time.Minute)}, want: due,
@@ -70,6 +70,16 @@ func TestDecideTakesOneSnapshotAtATime(t *testing.T) {
 		},
 		"due when the newest is ready without a creation time": {
 			snapshots: []Snapshot{readyUncut(6 * time.Hour)}, want: due,
+		},
+		"due beside an imported one without a creation time": {snapshots: []Snapshot{imported(time.Second)}, want: due},
+		"due beside an imported one that is being deleted":   {snapshots: []Snapshot{imported(day).deleting()}, want: due},
+		"due when an imported one has no slot, however new":  {snapshots: []Snapshot{importedReady(0)}, want: due},
+		"due when an imported one has a slot in the future":  {snapshots: []Snapshot{importedReady(0).slot(noon.Add(day))}, want: due},
+		"due when an imported one has an older slot":         {snapshots: []Snapshot{importedReady(0).slot(noon.Add(-day))}, want: due},
+		"not due when an imported one has the slot":          {snapshots: []Snapshot{imported(0).slot(slot)}, want: notDue},
+		"blocked by an upload that is older than imported ones": {
+			snapshots: []Snapshot{uploading(6 * time.Hour), importedReady(time.Hour), importedReady(0).slot(noon.Add(-2 * time.Hour))},
+			want:      Take{Due: true, Block: BlockedInProgress, Blocker: 0},
 		},
 	}
 	for name, tc := range tests {

@@ -44,8 +44,8 @@ func (e *evaluation) selectTiers(loc *time.Location) {
 	if loc == nil {
 		loc = time.UTC
 	}
-	for _, i := range e.readyByCreation() {
-		periods := periodsOf(e.series.Snapshots[i].Created, loc)
+	for _, i := range e.readyByPlace() {
+		periods := periodsOf(e.series.Snapshots[i].place(), loc)
 		for t := range tiers {
 			// Strictly earlier: where the clock is set back over midnight, the end
 			// of a day is repeated, and that day must not count twice.
@@ -71,17 +71,17 @@ func (e *evaluation) selectForTier(i int, v Verdict) {
 	}
 }
 
-// readyByCreation returns the ready snapshots, the last created first. That is
-// the order of e.ready, unless a scheduled-at was edited or a clock was wrong.
-func (e *evaluation) readyByCreation() []int {
-	byCreation := func(a, b int) int {
-		return e.series.Snapshots[b].Created.Compare(e.series.Snapshots[a].Created)
+// readyByPlace returns the ready snapshots, the latest place first. That is the
+// order of e.ready, unless a clock was ahead or an imported one has no slot.
+func (e *evaluation) readyByPlace() []int {
+	byPlace := func(a, b int) int {
+		return e.series.Snapshots[b].place().Compare(e.series.Snapshots[a].place())
 	}
-	if slices.IsSortedFunc(e.ready, byCreation) {
+	if slices.IsSortedFunc(e.ready, byPlace) {
 		return e.ready
 	}
 	sorted := slices.Clone(e.ready)
-	slices.SortStableFunc(sorted, byCreation)
+	slices.SortStableFunc(sorted, byPlace)
 	return sorted
 }
 

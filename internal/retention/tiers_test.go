@@ -122,28 +122,50 @@ func TestDecideKeepsWhatTiersSelect(t *testing.T) {
 				readyAt("2026-06-15 09:00").cut(noon.Add(-time.Hour + 3*time.Second)).want(KeptHourly),
 			},
 		},
-		"a scheduled-at out of order does not change the day": {
-			policy: Policy{Keep: Tiers{Daily: 1}},
+		"snapshots that a restore created together belong to the days of their slots": {
+			policy: Policy{Keep: Tiers{Daily: 3}}, series: Series{Claim: Gone},
 			want: []expected{
-				ready(day).slot(noon.Add(-4 * day)).want(KeptDaily), ready(2 * day).want(KeptNewest), ready(3 * day).want(NotSelected),
+				ready(time.Minute).slot(noon.Add(-day)).want(KeptDaily), ready(time.Minute).slot(noon.Add(-2 * day)).want(KeptDaily),
+				ready(time.Minute).slot(noon.Add(-2*day - time.Hour)).want(NotSelected), ready(time.Minute).slot(noon.Add(-40 * day)).want(KeptDaily),
+				ready(time.Minute).slot(noon.Add(-41 * day)).want(NotSelected),
 			},
 		},
-		// A backup tool restored an old snapshot, which is therefore the last created.
-		"the newest of a selected PVC is kept, or its slot would be due again": {
-			policy: Policy{Keep: Tiers{Weekly: 3, Yearly: 1}, MaxCount: 8},
+		"without a scheduled-at the day is that of the creation": {
+			policy: Policy{Keep: Tiers{Daily: 2}},
 			want: []expected{
-				ready(3 * time.Hour).want(KeptNewest), ready(time.Hour).slot(noon.Add(-5 * day)).want(KeptWeekly), ready(4 * time.Hour).want(NotSelected),
+				ready(day).slot(time.Time{}).want(KeptDaily), ready(day + time.Hour).slot(time.Time{}).want(NotSelected), ready(2 * day).want(KeptDaily),
+			},
+		},
+		"a scheduled-at later than the creation, of a clock that was ahead, does not change the day": {
+			policy: Policy{Keep: Tiers{Daily: 2}}, series: Series{Claim: Gone},
+			want: []expected{
+				ready(3 * day).slot(noon.Add(-day)).want(KeptDaily), ready(2 * day).want(KeptDaily), ready(4 * day).want(NotSelected),
+				ready(3*day + time.Hour).slot(noon.Add(day)).want(NotSelected),
+			},
+		},
+		"a slot before midnight that was taken after it belongs to the day before": {
+			policy: Policy{Keep: Tiers{Daily: 2}},
+			want: []expected{
+				readyAt("2026-06-15 00:30").want(KeptDaily), readyAt("2026-06-15 00:01").slot(noon.Add(-12*time.Hour - time.Second)).want(KeptDaily),
+				readyAt("2026-06-14 20:00").want(NotSelected),
+			},
+		},
+		// A clock that was ahead took it for a slot that has come since.
+		"the newest of a selected PVC is kept, or its slot would be due again": {
+			policy: Policy{Keep: Tiers{Daily: 1}},
+			want: []expected{
+				ready(2 * day).slot(noon.Add(-time.Hour)).want(KeptNewest), ready(day).want(KeptDaily), ready(3 * day).want(NotSelected),
 			},
 		},
 		"the newest of a selected PVC counts for the cap": {
 			policy: Policy{Keep: Tiers{Daily: 2}, MaxCount: 2},
 			want: []expected{
-				ready(14 * time.Hour).slot(noon).want(KeptNewest), ready(13 * time.Hour).want(KeptDaily), ready(2 * day).want(OverCap),
+				ready(3 * day).slot(noon).want(KeptNewest), ready(13 * time.Hour).want(KeptDaily), ready(2 * day).want(OverCap),
 			},
 		},
 		"the newest of a detached series is deleted": {
-			policy: Policy{Keep: Tiers{Weekly: 3, Yearly: 1}}, series: Series{Claim: Unselected},
-			want: []expected{ready(3 * time.Hour).want(NotSelected), ready(time.Hour).slot(noon.Add(-5 * day)).want(KeptWeekly)},
+			policy: Policy{Keep: Tiers{Daily: 1}}, series: Series{Claim: Unselected},
+			want: []expected{ready(2 * day).slot(noon.Add(-time.Hour)).want(NotSelected), ready(day).want(KeptDaily)},
 		},
 		"negative counts select nothing": {
 			policy: Policy{Keep: Tiers{Last: -1, Hourly: -1, Daily: 1, Yearly: -1}},

@@ -43,6 +43,10 @@ const (
 	// Floor keeps: it is one of the newest minReady ready snapshots, and would be
 	// deleted otherwise.
 	Floor
+	// Recovering keeps a cut snapshot beyond its TTL that is not ready, while the
+	// floor lacks ready ones: it may have been one of them until now. With an
+	// error, it keeps it for readyDeadline only.
+	Recovering
 
 	// Expired deletes: its age is beyond the TTL, and no tier selects it.
 	Expired
@@ -64,7 +68,7 @@ const (
 
 var verdictNames = [...]string{
 	"NoLimit", "BeingDeleted", "HeldByAnnotation", "HeldByRestore", "HeldInProgress", "Unready", "WithinTTL",
-	"KeptLast", "KeptHourly", "KeptDaily", "KeptWeekly", "KeptMonthly", "KeptYearly", "KeptNewest", "Floor",
+	"KeptLast", "KeptHourly", "KeptDaily", "KeptWeekly", "KeptMonthly", "KeptYearly", "KeptNewest", "Floor", "Recovering",
 	"Expired", "NotSelected", "OverCap", "Replaced", "ClaimGone", "Superseded",
 }
 

@@ -31,6 +31,9 @@ type Slots struct {
 	Until time.Time
 	// Next is the earliest future slot.
 	Next time.Time
+	// Latest is the newest slot of the timeline at or before now, also if it may not
+	// be taken any more. Zero while suspended.
+	Latest time.Time
 	// Previous is the second newest slot of the timeline at or before now. If no
 	// snapshot covers it, a whole interval passed without a snapshot, and the PVC
 	// is overdue. Zero while suspended.
@@ -42,7 +45,7 @@ func (c Criteria) At(now time.Time) Slots {
 	var s Slots
 	if !c.Suspend {
 		if latest, ok := c.Timeline.Latest(now); ok {
-			s.Current = latest
+			s.Current, s.Latest = latest, latest
 			s.Previous, _ = c.Timeline.Previous(latest)
 		}
 		s.Next, _ = c.Timeline.Next(now)

@@ -21,6 +21,7 @@ func TestCriteriaAtReturnsSlots(t *testing.T) {
 		now                  string
 		wantCurrent, wantTil string // empty: none
 		wantNext, wantPrev   string
+		wantLatest           string // empty: the slot after wantPrev, if there is one
 	}{
 		"the newest slot is current": {
 			now:         "2026-01-02T13:00:00Z",
@@ -28,7 +29,7 @@ func TestCriteriaAtReturnsSlots(t *testing.T) {
 		},
 		"the first slot has no previous": {
 			now:         anchor,
-			wantCurrent: anchor, wantNext: "2026-01-01T06:00:00Z",
+			wantCurrent: anchor, wantNext: "2026-01-01T06:00:00Z", wantLatest: anchor,
 		},
 		"no slot before the anchor": {
 			now:      "2025-12-31T23:59:59Z",
@@ -133,12 +134,15 @@ func TestCriteriaAtReturnsSlots(t *testing.T) {
 				criteria.Requested = append(criteria.Requested, instant(t, s))
 			}
 			got := criteria.At(instant(t, tc.now))
+			if tc.wantPrev != "" {
+				tc.wantLatest = instant(t, tc.wantPrev).Add(6 * time.Hour).Format(time.RFC3339)
+			}
 			for what, pair := range map[string]struct {
 				got  time.Time
 				want string
 			}{
 				"Current": {got.Current, tc.wantCurrent}, "Until": {got.Until, tc.wantTil},
-				"Next": {got.Next, tc.wantNext}, "Previous": {got.Previous, tc.wantPrev},
+				"Next": {got.Next, tc.wantNext}, "Previous": {got.Previous, tc.wantPrev}, "Latest": {got.Latest, tc.wantLatest},
 			} {
 				shown := ""
 				if !pair.got.IsZero() {

@@ -187,11 +187,22 @@ func ready(age time.Duration) snapshotBuilder {
 	return s
 }
 
+// imported is of existing data. It has no slot, and no status yet.
+func imported(age time.Duration) snapshotBuilder {
+	s := uncut(age).unscheduled()
+	s.Spec.Source.PersistentVolumeClaimName, s.Spec.Source.VolumeSnapshotContentName = nil, ptr.To("content")
+	return s
+}
+
 func (s snapshotBuilder) cut(at time.Time) snapshotBuilder {
 	if s.Status == nil {
 		s.Status = &snapshotv1.VolumeSnapshotStatus{}
 	}
 	s.Status.CreationTime = ptr.To(metav1.NewTime(at))
+	return s
+}
+func (s snapshotBuilder) since(at time.Time) snapshotBuilder {
+	s.Status.Error.Time = ptr.To(metav1.NewTime(at))
 	return s
 }
 func (s snapshotBuilder) named(name string) snapshotBuilder { s.Name = name; return s }

@@ -60,7 +60,7 @@ func stripSnapshot(o any) (any, error) {
 		v.Status.RestoreSize = nil
 		v.Status.VolumeGroupSnapshotName = nil
 		if v.Status.Error != nil {
-			v.Status.Error = &snapshotv1.VolumeSnapshotError{}
+			v.Status.Error = &snapshotv1.VolumeSnapshotError{Time: v.Status.Error.Time}
 		}
 	}
 	return v, nil

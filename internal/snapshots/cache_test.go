@@ -38,7 +38,7 @@ func fullSnapshot() *snapshotv1.VolumeSnapshot {
 	s.Status.ReadyToUse = ptr.To(true)
 	s.Status.BoundVolumeSnapshotContentName = ptr.To("content")
 	s.Status.RestoreSize = &size
-	s.Status.Error = &snapshotv1.VolumeSnapshotError{Message: ptr.To("driver is away")}
+	s.Status.Error = &snapshotv1.VolumeSnapshotError{Time: ptr.To(metav1.NewTime(ago(time.Minute))), Message: ptr.To("driver is away")}
 	return s.VolumeSnapshot
 }
 
@@ -53,7 +53,7 @@ func TestStripSnapshotKeepsWhatDecisionsRead(t *testing.T) {
 	full := fullSnapshot()
 	stripped := strip(t, stripSnapshot, full.DeepCopy())
 	before, after := snapshotsOf([]client.Object{full}, nil), snapshotsOf([]client.Object{stripped}, nil)
-	if before[0] != after[0] || before[0].Hold != retention.HoldAnnotation || !before[0].HasError || !before[0].HasCutTime {
+	if before[0] != after[0] || before[0].Hold != retention.HoldAnnotation || !before[0].HasError || before[0].ErrorTime.IsZero() || !before[0].HasCutTime {
 		t.Errorf("decisions see %+v, of the whole %+v", after[0], before[0])
 	}
 	if claimName(stripped) != "data" || !covers(full, stripped) || !readyToUse(stripped) {
@@ -81,7 +81,7 @@ func TestStripSnapshotDropsTheRest(t *testing.T) {
 		`"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"other","uid":"other-uid"},` +
 		`{"apiVersion":"snapshots.mapcontroller.dev/v1alpha1","kind":"SnapshotSchedule","name":"backup","uid":"schedule-uid",` +
 		`"controller":true,"blockOwnerDeletion":true}]},"spec":{"source":{"persistentVolumeClaimName":"data"}},` +
-		`"status":{"creationTime":"2026-06-15T11:00:00Z","readyToUse":true,"error":{}}}`
+		`"status":{"creationTime":"2026-06-15T11:00:00Z","readyToUse":true,"error":{"time":"2026-06-15T11:59:00Z"}}}`
 	if got := toJSON(stripped); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -35,6 +35,10 @@ type keyStatus struct {
 	Problems   []Problem
 	// Paused is set if deletes were due but not safe.
 	Paused bool
+
+	// unlessCreated is a problem if the snapshot that is due is not created in the
+	// pass. Reports clear it.
+	unlessCreated Problem
 }
 
 // Problem is something wrong with one PVC, or with the schedule itself if Claim is

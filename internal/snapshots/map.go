@@ -72,7 +72,7 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 
 	status := &keyStatus{
 		Claim:         claim.Name,
-		LastSnapshot:  lastSlot(series.Snapshots, seen.Now),
+		LastSnapshot:  retention.LastSlot(series.Snapshots, seen.Now),
 		RecoveryPoint: recoveryPoint(series.Snapshots, anchor, seen.Now),
 		SkipReason:    skipReason,
 	}
@@ -90,13 +90,20 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 		d.Next = earliest(d.Next, at)
 	}
 	for _, problem := range troubles(p.spec, series.Snapshots, slots, decided.Take, seen.Now) {
-		status.add(problem)
-		if problem.Reason == v1alpha1.ReasonSnapshotOverdue && p.spec.retention.TTL > 0 {
-			d.Next = earliest(d.Next, slots.Previous.Add(p.spec.retention.TTL))
+		if problem.Reason == v1alpha1.ReasonSnapshotOverdue {
+			d.Next = earliest(d.Next, expiryHides(p.spec, slots, decided.Take))
+			if decided.Take.Create() {
+				status.unlessCreated = Problem{Reason: problem.Reason, Message: unseenMessage}
+				continue
+			}
 		}
+		status.add(problem)
 	}
 	return d
 }
+
+// unseenMessage is of a PVC that is overdue although its snapshot exists.
+const unseenMessage = "no snapshot is seen for a whole slot, although the API server has one: the watch of VolumeSnapshots is behind"
 
 // slots returns the slots of a PVC, and a problem if its requested-at is not a
 // time.
@@ -117,7 +124,7 @@ func (p *program) slots(claim *corev1.PersistentVolumeClaim, anchor, now time.Ti
 // and is not selected.
 func (p *program) tombstone(seen mapcontroller.Observation) mapcontroller.Decision {
 	series := retention.Series{Claim: retention.Gone, Snapshots: snapshotsOf(seen.Outputs, restoring(seen.Related))}
-	status := &keyStatus{LastSnapshot: lastSlot(series.Snapshots, seen.Now)}
+	status := &keyStatus{LastSnapshot: retention.LastSlot(series.Snapshots, seen.Now)}
 	if len(seen.Unselected) > 0 {
 		claim := seen.Unselected[0]
 		series.Claim = retention.Unselected
@@ -209,13 +216,6 @@ func requestedAt(o client.Object) (at []time.Time, malformed Problem) {
 		}
 	}
 	return []time.Time{t}, Problem{}
-}
-
-func lastSlot(snapshots []retention.Snapshot, now time.Time) time.Time {
-	if i := retention.Newest(snapshots, now); i >= 0 {
-		return snapshots[i].Slot(now)
-	}
-	return time.Time{}
 }
 
 // recoveryPoint returns the time to which a PVC can be restored; without a ready

@@ -92,14 +92,18 @@ func TestNothingChangesBeforeNext(t *testing.T) {
 	})
 }
 
-// Once the snapshot of a missed slot would have expired, the slot cannot be
-// called overdue any more. Status changes at that time, not at the next slot.
+// Once the snapshot of a missed slot would have expired, without a floor the slot
+// cannot be called overdue any more. Status changes at that time, not at the next slot.
 //
 // Contract: SLOT-12.
 func TestOverdueIsCheckedAgain(t *testing.T) {
 	runMap(t, map[string]mapCase{
 		"when it can't be judged any more": {
-			schedule: every("6h").ttl("8h").deadline("30m"), wantProblem: v1alpha1.ReasonSnapshotOverdue, wantNext: in(time.Hour),
+			schedule:    every("6h").ttl("8h").deadline("30m").minReady(0),
+			wantProblem: v1alpha1.ReasonSnapshotOverdue, wantNext: in(time.Hour),
+		},
+		"at the next slot with a floor": {
+			schedule: every("6h").ttl("8h").deadline("30m"), wantProblem: v1alpha1.ReasonSnapshotOverdue, wantNext: in(5 * time.Hour),
 		},
 		"at the next slot without a TTL": {
 			schedule: every("6h").deadline("30m"), wantProblem: v1alpha1.ReasonSnapshotOverdue, wantNext: in(5 * time.Hour),

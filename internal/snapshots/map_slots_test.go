@@ -128,9 +128,9 @@ func TestMapMissedSlots(t *testing.T) {
 		"a slot as old as startingDeadline is not, and is overdue after a whole slot": {
 			schedule: every("6h").deadline("1h"), wantNext: in(5 * time.Hour), wantProblem: v1alpha1.ReasonSnapshotOverdue,
 		},
-		"a slot as old as the TTL is not due": {schedule: every("6h").ttl("1h"), wantNext: in(5 * time.Hour)},
+		"a slot as old as the TTL is not due": {schedule: every("6h").ttl("1h").minReady(0), wantNext: in(5 * time.Hour)},
 		"a TTL shorter than the interval does not take one after another": {
-			schedule: every("6h").ttl("30m"), snapshots: nil, wantNext: in(5 * time.Hour),
+			schedule: every("6h").ttl("30m").minReady(0), snapshots: nil, wantNext: in(5 * time.Hour),
 		},
 		"a TTL shorter than the interval: the floor keeps the last one": {
 			schedule: every("6h").ttl("30m"), snapshots: series{ready(time.Hour)},
@@ -186,6 +186,12 @@ func TestMapWrongScheduledAt(t *testing.T) {
 		"in the near future: checked again then": {
 			schedule: every("6h"), snapshots: series{ready(time.Hour).scheduledAt(rfc3339(in(time.Minute)))},
 			wantNext: in(time.Minute),
+		},
+		"of an imported one: covers it": {
+			schedule: every("6h"), snapshots: series{imported(time.Minute).scheduledAt(rfc3339(ago(time.Hour)))}, wantNext: in(5 * time.Hour),
+		},
+		"of an imported one, missing: covers nothing": {
+			schedule: every("6h"), snapshots: series{imported(time.Minute)}, wantCreate: ago(time.Hour),
 		},
 		"malformed: its creation counts": {
 			schedule: every("6h"), snapshots: series{ready(7 * time.Hour).scheduledAt("soon")}, wantCreate: ago(time.Hour),

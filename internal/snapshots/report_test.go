@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -334,6 +335,50 @@ func TestReportCounts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := testutil.ToFloat64(tc.counter); got != tc.want {
 				t.Errorf("got %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+// A watch that stays broken shows none of the snapshots that are created: the next
+// create finds the name taken, which is no failure.
+//
+// Contract: STAT-5.
+func TestReportOverdueUnlessCreated(t *testing.T) {
+	created := mapcontroller.Outcome{Created: []client.Object{uncut(0).VolumeSnapshot}}
+	overdueStatus := withProblem("data", v1alpha1.ReasonSnapshotOverdue, "m")
+	tests := map[string]struct {
+		before  *keyStatus
+		outcome mapcontroller.Outcome
+		want    string
+	}{
+		"created":                        {nil, created, ""},
+		"created, and overdue before":    {overdueStatus, created, v1alpha1.ReasonSnapshotOverdue},
+		"not created, because it exists": {nil, mapcontroller.Outcome{}, v1alpha1.ReasonSnapshotOverdue},
+		"not created, because it failed": {overdueStatus, createFailures(forbidden("quota")), v1alpha1.ReasonCreateFailed},
+		"not created, and a delete failed": {
+			nil, mapcontroller.Outcome{Failed: []mapcontroller.Failure{failure(execute.VerbDelete, errors.New("timeout"))}},
+			v1alpha1.ReasonSnapshotOverdue,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := newTestReporter()
+			if tc.before != nil {
+				r.pass(every("6h"), "k", tc.before, mapcontroller.Outcome{})
+			}
+			decide := mapCase{schedule: every("6h"), snapshots: series{ready(13 * time.Hour)}}
+			decided := statusOf(decide.decider(t)(decide.observe()))
+			status, _ := r.pass(every("6h"), "k", decided, tc.outcome)
+			var reasons []string
+			for _, p := range status.Problems {
+				reasons = append(reasons, p.Reason)
+			}
+			if got := strings.Join(reasons, " "); got != tc.want {
+				t.Errorf("problems are %q, want %q", got, tc.want)
+			}
+			if status.unlessCreated.Reason != "" {
+				t.Error("unlessCreated stays in the key's status")
 			}
 		})
 	}

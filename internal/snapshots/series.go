@@ -26,6 +26,7 @@ func snapshotsOf(outputs []client.Object, restoring map[string]bool) []retention
 		s.Created = v.CreationTimestamp.Time
 		s.Deleting = v.DeletionTimestamp != nil
 		s.ScheduledAt = scheduledAt(v)
+		s.Imported = v.Spec.Source.VolumeSnapshotContentName != nil
 		if _, held := v.Annotations[v1alpha1.AnnotationHold]; held {
 			s.Hold = retention.HoldAnnotation
 		} else if restoring[v.Name] {
@@ -35,7 +36,9 @@ func snapshotsOf(outputs []client.Object, restoring map[string]bool) []retention
 			continue
 		}
 		s.ReadyToUse = ptr.Deref(v.Status.ReadyToUse, false)
-		s.HasError = v.Status.Error != nil
+		if e := v.Status.Error; e != nil {
+			s.HasError, s.ErrorTime = true, ptr.Deref(e.Time, metav1.Time{}).Time
+		}
 		if v.Status.CreationTime != nil {
 			s.HasCutTime, s.CutTime = true, v.Status.CreationTime.Time
 		}
@@ -54,9 +57,12 @@ func scheduledAt(v *snapshotv1.VolumeSnapshot) time.Time {
 }
 
 // claimName returns the PVC that a snapshot is taken of; empty for one that was
-// made from an existing content.
+// made from an existing content, and for one of which only the metadata was read.
 func claimName(o client.Object) string {
-	return ptr.Deref(o.(*snapshotv1.VolumeSnapshot).Spec.Source.PersistentVolumeClaimName, "")
+	if v, ok := o.(*snapshotv1.VolumeSnapshot); ok {
+		return ptr.Deref(v.Spec.Source.PersistentVolumeClaimName, "")
+	}
+	return ""
 }
 
 // covers returns whether an existing snapshot was taken for the slot and the PVC

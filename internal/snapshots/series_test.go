@@ -46,6 +46,7 @@ func TestSnapshotsOf(t *testing.T) {
 			snapshot: ready(time.Hour).held(), restoring: map[string]bool{"1h0m0s": true},
 			want: with(func(s *retention.Snapshot) { cut(s); s.ReadyToUse = true; s.Hold = retention.HoldAnnotation }),
 		},
+		"imported":               {snapshot: imported(time.Hour), want: with(func(s *retention.Snapshot) { s.ScheduledAt = time.Time{}; s.Imported = true })},
 		"no scheduled-at":        {snapshot: uncut(time.Hour).unscheduled(), want: with(func(s *retention.Snapshot) { s.ScheduledAt = time.Time{} })},
 		"malformed scheduled-at": {snapshot: uncut(time.Hour).scheduledAt("x"), want: with(func(s *retention.Snapshot) { s.ScheduledAt = time.Time{} })},
 	}

@@ -22,39 +22,60 @@ const (
 
 const pausedMessage = "the API server's clock and the manager's differ too much to know the age of snapshots: nothing is deleted"
 
+// invalidMessage is of the conditions beside Ready, whose message says what is
+// wrong.
+const invalidMessage = "the spec is invalid: no snapshot is taken or deleted until it is fixed"
+
 // setStatus computes a schedule's status. It is pure. It returns what the PVCs add
 // up to, which is nothing where the spec is invalid or a kind is missing.
 func setStatus(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.Summary) combined {
 	if known.Settled {
 		s.Status.ObservedGeneration = s.Generation
 	}
-	switch {
-	case known.Invalid != nil:
-		s.Status.NextSnapshotTime = nil
-		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, truncate(known.Invalid.Error()))
-		return combined{}
-	case len(known.Missing) > 0:
-		s.Status.NextSnapshotTime = nil
-		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonSnapshotAPIMissing,
-			"not installed in this cluster: "+strings.Join(known.Missing, ", "))
-		return combined{}
-	}
 	var ofSchedule []Problem
 	if p := scheduleProblem(s); p.Reason != "" {
 		ofSchedule = append(ofSchedule, p)
 	}
 	sum := combine(known.Keys, ofSchedule...)
-	setCounts(&s.Status, known.Totals)
+	s.Status.Problems = problems(now, s.Status.Problems, sum.Problems)
+	s.Status.MoreProblems = count(sum.MoreProblems)
+	s.Status.Outputs.VolumeSnapshots.Total = count(known.Totals[snapshotsTotal])
+	s.Status.Outputs.VolumeSnapshots.Ready = count(known.Totals[snapshotsReady])
+	switch {
+	case known.Invalid != nil:
+		setUnknown(&s.Status)
+		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, truncate(known.Invalid.Error()))
+		set(now, s, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonInvalidSpec, invalidMessage)
+		setPaused(now, s, metav1.ConditionTrue, v1alpha1.ReasonInvalidSpec, invalidMessage)
+		return combined{}
+	case len(known.Missing) > 0:
+		setUnknown(&s.Status)
+		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonSnapshotAPIMissing,
+			"not installed in this cluster: "+strings.Join(known.Missing, ", "))
+		setValid(now, s)
+		meta.RemoveStatusCondition(&s.Status.Conditions, v1alpha1.ConditionRetentionPaused)
+		return combined{}
+	}
+	s.Status.Inputs = &v1alpha1.Inputs{PersistentVolumeClaims: v1alpha1.InputCount{Total: count(known.Totals[claimsTotal])}}
+	s.Status.Detached = &v1alpha1.Detached{
+		MapKeys: count(known.Totals[detachedKeys]), VolumeSnapshots: count(known.Totals[detachedSnapshots]),
+	}
 	s.Status.LastSnapshotTime = timeOf(sum.LastSnapshot)
 	s.Status.OldestRecoveryPoint = timeOf(sum.RecoveryPoint)
 	s.Status.NextSnapshotTime = nil
 	if !s.Spec.Suspend {
 		s.Status.NextSnapshotTime = timeOf(sum.NextSlot)
 	}
-	s.Status.Problems = problems(now, s.Status.Problems, sum.Problems)
-	s.Status.MoreProblems = count(sum.MoreProblems)
 	setConditions(now, s, known.Totals[claimsTotal], sum)
 	return sum
+}
+
+// setUnknown removes what cannot be known while no decisions are made: under this
+// generation it would be what was computed under another one. The counts of outputs
+// do not depend on the spec.
+func setUnknown(status *v1alpha1.SnapshotScheduleStatus) {
+	status.Inputs, status.Detached = nil, nil
+	status.LastSnapshotTime, status.NextSnapshotTime, status.OldestRecoveryPoint = nil, nil, nil
 }
 
 // count converts a number of objects to the API's type.
@@ -67,14 +88,6 @@ func scheduleProblem(s *v1alpha1.SnapshotSchedule) Problem {
 	_, malformed := requestedAt(s)
 	malformed.Message = truncate(malformed.Message)
 	return malformed
-}
-
-func setCounts(status *v1alpha1.SnapshotScheduleStatus, totals map[string]int) {
-	status.Inputs.PersistentVolumeClaims.Total = count(totals[claimsTotal])
-	status.Outputs.VolumeSnapshots.Total = count(totals[snapshotsTotal])
-	status.Outputs.VolumeSnapshots.Ready = count(totals[snapshotsReady])
-	status.Detached.MapKeys = count(totals[detachedKeys])
-	status.Detached.VolumeSnapshots = count(totals[detachedSnapshots])
 }
 
 // The counts of status are the engine's, under the same paths.
@@ -103,16 +116,12 @@ func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, claims int, sum 
 		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonScheduled, pvcs(claims)+skippedText(sum))
 	}
 
-	paused := metav1.Condition{
-		Type:    v1alpha1.ConditionRetentionPaused,
-		Status:  metav1.ConditionFalse,
-		Reason:  v1alpha1.ReasonRetentionRunning,
-		Message: "snapshots are deleted when retention no longer keeps them",
-	}
+	setValid(now, s)
 	if sum.Paused {
-		paused.Status, paused.Reason, paused.Message = metav1.ConditionTrue, v1alpha1.ReasonClockSkew, pausedMessage
+		setPaused(now, s, metav1.ConditionTrue, v1alpha1.ReasonClockSkew, pausedMessage)
+		return
 	}
-	set(now, s, paused)
+	setPaused(now, s, metav1.ConditionFalse, v1alpha1.ReasonRetentionRunning, "snapshots are deleted when retention no longer keeps them")
 }
 
 // skippedText counts the PVCs that can't be snapshotted now.
@@ -131,13 +140,22 @@ func pvcs(n int) string {
 }
 
 func setReady(now time.Time, s *v1alpha1.SnapshotSchedule, status metav1.ConditionStatus, reason, message string) {
-	set(now, s, metav1.Condition{Type: v1alpha1.ConditionReady, Status: status, Reason: reason, Message: message})
+	set(now, s, v1alpha1.ConditionReady, status, reason, message)
 }
 
-func set(now time.Time, s *v1alpha1.SnapshotSchedule, c metav1.Condition) {
-	c.ObservedGeneration = s.Status.ObservedGeneration
-	c.LastTransitionTime = metav1.NewTime(now)
-	meta.SetStatusCondition(&s.Status.Conditions, c)
+func setPaused(now time.Time, s *v1alpha1.SnapshotSchedule, status metav1.ConditionStatus, reason, message string) {
+	set(now, s, v1alpha1.ConditionRetentionPaused, status, reason, message)
+}
+
+func setValid(now time.Time, s *v1alpha1.SnapshotSchedule) {
+	set(now, s, v1alpha1.ConditionStalled, metav1.ConditionFalse, v1alpha1.ReasonValidSpec, "the spec is valid")
+}
+
+func set(now time.Time, s *v1alpha1.SnapshotSchedule, condition string, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(&s.Status.Conditions, metav1.Condition{
+		Type: condition, Status: status, Reason: reason, Message: message,
+		ObservedGeneration: s.Status.ObservedGeneration, LastTransitionTime: metav1.NewTime(now),
+	})
 }
 
 // problems keeps the time since which a problem is known, from the status entry of

@@ -34,7 +34,9 @@ func known(claims int, keys ...*keyStatus) mapcontroller.Summary {
 
 // invalid and missing return summaries of PVCs that cannot be reconciled.
 func invalid(why string) mapcontroller.Summary {
-	return mapcontroller.Summary{Settled: true, Invalid: errors.New(why)}
+	return mapcontroller.Summary{
+		Settled: true, Invalid: errors.New(why), Totals: map[string]int{snapshotsTotal: 6, snapshotsReady: 4},
+	}
 }
 
 func missing(kinds ...string) mapcontroller.Summary {
@@ -159,21 +161,77 @@ func TestSetStatusWithoutNextSnapshotTime(t *testing.T) {
 	}
 }
 
-// Contract: STAT-11.
-func TestInvalidSpecKeepsCountsAndTimes(t *testing.T) {
-	s := every("6h").SnapshotSchedule
-	setStatus(noon, s, known(2, &keyStatus{LastSnapshot: ago(time.Hour), RecoveryPoint: ago(day)}))
-	before := s.DeepCopy()
-	s.Generation = 4
-	setStatus(in(time.Hour), s, invalid("bad"))
-	if s.Status.ObservedGeneration != 4 {
-		t.Errorf("observedGeneration is %d, want 4", s.Status.ObservedGeneration)
+// condition returns a condition as "status reason".
+func condition(s *v1alpha1.SnapshotSchedule, kind string) string {
+	c := meta.FindStatusCondition(s.Status.Conditions, kind)
+	if c == nil {
+		return "absent"
 	}
-	if s.Status.Inputs != before.Status.Inputs || s.Status.Outputs != before.Status.Outputs ||
-		s.Status.Detached != before.Status.Detached ||
-		!s.Status.LastSnapshotTime.Equal(before.Status.LastSnapshotTime) ||
-		!s.Status.OldestRecoveryPoint.Equal(before.Status.OldestRecoveryPoint) {
-		t.Errorf("got %+v, had %+v", s.Status, before.Status)
+	return string(c.Status) + " " + c.Reason
+}
+
+// What an invalid spec, or a missing kind, leaves unknown is absent: it was
+// computed under another generation.
+//
+// Contract: STAT-11.
+func TestSetStatusShowsNothingOld(t *testing.T) {
+	for name, tc := range map[string]struct {
+		known       mapcontroller.Summary
+		wantOutputs v1alpha1.Outputs
+		wantStalled string
+		wantPaused  string
+	}{
+		"invalid": {
+			invalid("bad"), v1alpha1.Outputs{VolumeSnapshots: v1alpha1.OutputCount{Total: 6, Ready: 4}},
+			"True InvalidSpec", "True InvalidSpec",
+		},
+		"kind missing": {missing("x"), v1alpha1.Outputs{}, "False ValidSpec", "absent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := every("6h").SnapshotSchedule
+			key := withProblem("data", v1alpha1.ReasonSnapshotFailed, "m")
+			key.LastSnapshot, key.RecoveryPoint, key.NextSlot, key.Paused = ago(time.Hour), ago(day), in(time.Hour), true
+			setStatus(noon, s, known(2, key))
+			if condition(s, v1alpha1.ConditionStalled) != "False ValidSpec" || s.Status.Inputs == nil || s.Status.Detached == nil {
+				t.Fatalf("before, it is %+v", s.Status)
+			}
+			s.Generation = 4
+			s.Status.MoreProblems = 3
+			setStatus(in(time.Hour), s, tc.known)
+			if got := condition(s, v1alpha1.ConditionStalled); got != tc.wantStalled {
+				t.Errorf("Stalled is %s, want %s", got, tc.wantStalled)
+			}
+			if got := condition(s, v1alpha1.ConditionRetentionPaused); got != tc.wantPaused {
+				t.Errorf("RetentionPaused is %s, want %s", got, tc.wantPaused)
+			}
+			for _, c := range s.Status.Conditions {
+				if c.ObservedGeneration != 4 || c.Message == "" {
+					t.Errorf("condition %+v is of another generation, or says nothing", c)
+				}
+			}
+			rest := s.Status
+			rest.Conditions = nil
+			if want := (v1alpha1.SnapshotScheduleStatus{ObservedGeneration: 4, Outputs: tc.wantOutputs}); toJSON(rest) != toJSON(want) {
+				t.Errorf("the rest is %s, want %s", toJSON(rest), toJSON(want))
+			}
+
+			setStatus(in(2*time.Hour), s, known(2))
+			if condition(s, v1alpha1.ConditionStalled) != "False ValidSpec" || s.Status.Inputs == nil || s.Status.Detached == nil ||
+				condition(s, v1alpha1.ConditionRetentionPaused) != "False RetentionRunning" {
+				t.Errorf("when it is fixed, it is %+v", s.Status)
+			}
+		})
+	}
+}
+
+// It does not depend on the spec.
+//
+// Contract: API-7, STAT-11.
+func TestSetStatusListsTheProblemOfAnInvalidSchedule(t *testing.T) {
+	s := every("6h").requested("tomorrow").SnapshotSchedule
+	setStatus(noon, s, invalid("bad"))
+	if len(s.Status.Problems) != 1 || s.Status.Problems[0].Reason != v1alpha1.ReasonInvalidRequestedAt {
+		t.Errorf("problems are %+v", s.Status.Problems)
 	}
 }
 

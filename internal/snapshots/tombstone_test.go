@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Contract: API-5, ONE-6, RET-9.
+// Contract: API-5, ONE-6, RET-9, RET-11.
 func TestTombstone(t *testing.T) {
 	old := series{ready(2 * day), ready(3 * day)}
 	tests := map[string]mapCase{
@@ -42,6 +42,10 @@ func TestTombstone(t *testing.T) {
 		"gone: uncut ones are deleted at once": {
 			gone: true, schedule: every("6h"), snapshots: series{uncut(time.Minute), ready(day)},
 			wantDelete: []string{"1m0s"}, wantReason: "ClaimGone",
+		},
+		"gone: an imported one without a status goes by age": {
+			gone: true, schedule: every("6h").ttl("1d"), snapshots: series{imported(2 * day), imported(time.Hour)},
+			wantDelete: []string{"48h0m0s"}, wantReason: "Expired", wantNext: in(23 * time.Hour),
 		},
 		"gone: an upload is kept": {gone: true, schedule: every("6h").ttl("1h"), snapshots: series{uploading(2 * time.Hour)}},
 		"gone: hold wins": {

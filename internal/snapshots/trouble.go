@@ -24,14 +24,14 @@ func troubles(p *compiled, snapshots []retention.Snapshot, slots schedule.Slots,
 				snapshots[i].Name, deadline),
 		})
 	}
-	if t.Block == retention.BlockedInProgress && !snapshots[t.Blocker].Uncut() {
+	if t.Block == retention.BlockedInProgress && !snapshots[t.Blocker].Uncut() && slotWaits(snapshots, slots, t, now) {
 		found = append(found, Problem{
 			Reason: v1alpha1.ReasonSnapshotSlow,
 			Message: fmt.Sprintf("VolumeSnapshot %s is cut but not ready, and the next one waits for it",
 				snapshots[t.Blocker].Name),
 		})
 	}
-	if overdue(p, snapshots, slots, now) && !t.Create() {
+	if overdue(p, snapshots, slots, t, now) {
 		message := "no snapshot was taken for a whole slot"
 		if t.Block != retention.NotBlocked {
 			message += fmt.Sprintf("; VolumeSnapshot %s blocks it", snapshots[t.Blocker].Name)
@@ -42,6 +42,13 @@ func troubles(p *compiled, snapshots []retention.Snapshot, slots schedule.Slots,
 		found = append(found, Problem{Reason: v1alpha1.ReasonSnapshotOverdue, Message: message})
 	}
 	return found
+}
+
+// slotWaits returns whether a slot has no snapshot, also if it may not be taken any
+// more: with a TTL shorter than the interval, what blocks it would otherwise be a
+// problem for a part of each interval only.
+func slotWaits(snapshots []retention.Snapshot, slots schedule.Slots, t retention.Take, now time.Time) bool {
+	return t.Due || (!slots.Latest.IsZero() && !retention.Covered(snapshots, slots.Latest, now))
 }
 
 // unready counts the snapshots that are not ready.
@@ -76,11 +83,22 @@ func failsAt(p *compiled, snapshots []retention.Snapshot, now time.Time) time.Ti
 	return snapshots[i].Created.Add(p.retention.ReadyDeadline)
 }
 
-// overdue returns whether the slot before the latest is not covered. One whose
-// snapshot would have expired since cannot be judged any more.
-func overdue(p *compiled, snapshots []retention.Snapshot, slots schedule.Slots, now time.Time) bool {
+// overdue returns whether the slot before the latest is not covered. Without a
+// floor, and with nothing in the way, one that was taken since may have expired.
+func overdue(p *compiled, snapshots []retention.Snapshot, slots schedule.Slots, t retention.Take, now time.Time) bool {
 	if slots.Previous.IsZero() || retention.Covered(snapshots, slots.Previous, now) {
 		return false
 	}
-	return p.retention.TTL == 0 || now.Before(slots.Previous.Add(p.retention.TTL))
+	until := expiryHides(p, slots, t)
+	return until.IsZero() || now.Before(until)
+}
+
+// expiryHides returns when it can no longer be known whether a PVC is overdue;
+// zero if it always can. The floor keeps the newest ready snapshot, and what
+// blocks shows that none was taken.
+func expiryHides(p *compiled, slots schedule.Slots, t retention.Take) time.Time {
+	if p.retention.TTL == 0 || p.retention.MinReady > 0 || t.Block != retention.NotBlocked {
+		return time.Time{}
+	}
+	return slots.Previous.Add(p.retention.TTL)
 }

@@ -10,7 +10,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-// Contract: ONE-1, ONE-2, ONE-4, ONE-5, ONE-6.
+// Contract: ONE-1, ONE-2, ONE-4, ONE-5, ONE-6, RET-11.
 func TestMapOneAtATime(t *testing.T) {
 	runMap(t, map[string]mapCase{
 		"uncut and young blocks": {
@@ -66,12 +66,30 @@ func TestMapOneAtATime(t *testing.T) {
 		"an upload that is being deleted doesn't block": {
 			schedule: every("6h"), snapshots: series{uploading(7 * time.Hour).deleting()}, wantCreate: ago(time.Hour),
 		},
+		"the last good one, in error for less than readyDeadline, is not deleted": {
+			schedule: every("6h").ttl("1d"), snapshots: series{ready(time.Hour).deleting(), erring(2 * day).since(ago(59 * time.Minute))},
+			wantNext: in(time.Minute),
+		},
+		"the last good one, in error for readyDeadline, is deleted": {
+			schedule: every("6h").ttl("1d"), snapshots: series{ready(time.Hour).deleting(), erring(2 * day).since(ago(time.Hour))},
+			wantDelete: []string{"48h0m0s"}, wantReason: "Expired",
+		},
 		"spec.readyDeadline counts": {
 			schedule: every("6h").readyDeadline("10h"), snapshots: series{uncut(7 * time.Hour)}, wantNext: in(3 * time.Hour),
 		},
 		"uncut of a PVC that is being deleted is deleted at once": {
 			schedule: every("6h"), claim: claim("data").deleting(), snapshots: series{uncut(time.Minute)},
 			wantDelete: []string{"1m0s"}, wantReason: "ClaimGone", wantSkip: "being deleted",
+		},
+		"imported without a status blocks nothing, stays, and is no problem": {
+			schedule: every("6h"), snapshots: series{imported(2 * time.Hour), imported(time.Minute)}, wantCreate: ago(time.Hour),
+			wantNext: in(5 * time.Hour),
+		},
+		"imported does not hide a failed one": {
+			schedule: every("6h"), snapshots: series{imported(time.Minute), uncut(time.Hour)}, wantProblem: v1alpha1.ReasonSnapshotFailed,
+		},
+		"imported of a PVC that is being deleted stays": {
+			schedule: every("6h"), claim: claim("data").deleting(), snapshots: series{imported(time.Minute)}, wantSkip: "being deleted",
 		},
 		"cut of a PVC that is being deleted stays": {
 			schedule: every("6h"), claim: claim("data").deleting(), snapshots: series{uploading(time.Minute)},
@@ -94,7 +112,36 @@ func TestMapOverdue(t *testing.T) {
 			snapshots: series{ready(2 * time.Hour)}, wantCreate: noon,
 		},
 		"not while suspended": {schedule: every("6h").deadline("1h").suspended(), snapshots: series{ready(13 * time.Hour)}},
-		"not of a new PVC":    {schedule: every("6h").deadline("1h"), claim: claim("data").created(ago(2 * time.Hour))},
+		// The floor would have kept one that was taken since.
+		"with a TTL shorter than the interval, if none is left": {
+			schedule: every("6h").ttl("30m"), wantProblem: v1alpha1.ReasonSnapshotOverdue, wantNext: in(5 * time.Hour),
+		},
+		"with a TTL shorter than the interval, if the last one is older": {
+			schedule: every("6h").ttl("30m"), snapshots: series{ready(13 * time.Hour)}, wantProblem: v1alpha1.ReasonSnapshotOverdue,
+		},
+		"with a TTL shorter than the interval, not if the floor has one": {
+			schedule: every("6h").ttl("30m"), snapshots: series{ready(time.Hour)},
+		},
+		"with a TTL shorter than the interval, while an upload blocks": {
+			schedule: every("6h").ttl("5h"), snapshots: series{uploading(73 * time.Hour)},
+			wantProblem: v1alpha1.ReasonSnapshotOverdue + " " + v1alpha1.ReasonSnapshotSlow,
+		},
+		"as before when the slot is too old to be taken": {
+			schedule: every("6h").ttl("50m"), snapshots: series{uploading(73 * time.Hour)},
+			wantProblem: v1alpha1.ReasonSnapshotOverdue + " " + v1alpha1.ReasonSnapshotSlow, wantNext: in(5 * time.Hour),
+		},
+		"without a floor too": {
+			schedule: every("6h").ttl("50m").minReady(0), snapshots: series{uploading(73 * time.Hour)},
+			wantProblem: v1alpha1.ReasonSnapshotOverdue + " " + v1alpha1.ReasonSnapshotSlow,
+		},
+		"without a floor, not beyond the TTL, if nothing blocks: one that was taken since has expired": {
+			schedule: every("6h").ttl("7h").deadline("1h").minReady(0), snapshots: series{ready(13 * time.Hour).held()},
+		},
+		"without a floor, within the TTL": {
+			schedule: every("6h").ttl("8h").deadline("1h").minReady(0), snapshots: series{ready(13 * time.Hour).held()},
+			wantProblem: v1alpha1.ReasonSnapshotOverdue, wantNext: in(time.Hour),
+		},
+		"not of a new PVC": {schedule: every("6h").deadline("1h"), claim: claim("data").created(ago(2 * time.Hour))},
 	})
 }
 
@@ -109,6 +156,7 @@ func TestMapCountsSnapshotsByState(t *testing.T) {
 		"in progress":                        {series{uncut(time.Minute), uploading(2 * day)}, 2, 0},
 		"in error, and may still come right": {series{erring(time.Minute)}, 1, 0},
 		"failed":                             {series{uncut(2 * time.Hour), erring(2 * time.Hour)}, 0, 2},
+		"imported":                           {series{imported(2 * day)}, 1, 0},
 		"being deleted":                      {series{ready(time.Hour).deleting(), uncut(2 * time.Hour).deleting()}, 1, 0},
 		"all":                                {series{ready(5 * time.Hour), uncut(2 * time.Hour), erring(3 * time.Hour), uncut(time.Minute)}, 1, 2},
 	} {

@@ -179,7 +179,7 @@ var _ = Describe("the lifecycle of snapshots", Ordered, func() {
 		s := detached.All()[0]
 		Expect(s.Last.DeletionTimestamp.Sub(s.First.CreationTimestamp.Time)).To(And(
 			BeNumerically(">=", detachedTTL), BeNumerically("<=", detachedTTL+5*time.Second)))
-		Eventually(fresh(ctx, detaching)).WithContext(ctx).Should(HaveField("Status.Detached", BeZero()))
+		Eventually(fresh(ctx, detaching)).WithContext(ctx).Should(HaveField("Status.Detached", HaveValue(BeZero())))
 	})
 
 	It("takes no slot twice, with one write per snapshot and one per deletion", func() {

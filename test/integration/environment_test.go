@@ -238,6 +238,16 @@ func status(s *schedule) v1alpha1.SnapshotScheduleStatus {
 	return get(s.DeepCopy()).Status
 }
 
+// selected and detached return the counts that are absent while they are not known.
+func selected(s *schedule) int32 {
+	GinkgoHelper()
+	return ptr.Deref(status(s).Inputs, v1alpha1.Inputs{}).PersistentVolumeClaims.Total
+}
+
+func detached(s *schedule) func() v1alpha1.Detached {
+	return func() v1alpha1.Detached { return ptr.Deref(status(s).Detached, v1alpha1.Detached{}) }
+}
+
 // condition returns status and reason of a condition of the current generation, such as "True Scheduled".
 func condition(s *schedule, kind string) func() string {
 	return func() string {

@@ -129,7 +129,7 @@ var _ = Describe("The map from PVCs to snapshots", func() {
 		both := env.waitForSnapshots("data", 2)
 		keys := []string{both[0].Labels[v1alpha1.LabelMapKey], both[1].Labels[v1alpha1.LabelMapKey]}
 		Expect(keys).To(ConsistOf(string(before.UID), string(after.UID)))
-		Eventually(func() v1alpha1.Detached { return status(s).Detached }).
+		Eventually(detached(s)).
 			Should(Equal(v1alpha1.Detached{MapKeys: 1, VolumeSnapshots: 1}))
 	})
 
@@ -141,9 +141,9 @@ var _ = Describe("The map from PVCs to snapshots", func() {
 		makeReady(env.waitForSnapshot("data"))
 
 		setLabel(c, "app", "other")
-		Eventually(func() v1alpha1.Detached { return status(s).Detached }).
+		Eventually(detached(s)).
 			Should(Equal(v1alpha1.Detached{MapKeys: 1, VolumeSnapshots: 1}))
-		Expect(status(s).Inputs.PersistentVolumeClaims.Total).To(BeZero())
+		Expect(selected(s)).To(BeZero())
 		o.advanceClocks(2 * time.Hour)
 		setAnnotation(s, v1alpha1.AnnotationRequestedAt, time.Now().Add(time.Second).Format(time.RFC3339)) // requeues all keys
 		env.barrier("app", "shop")
@@ -151,7 +151,7 @@ var _ = Describe("The map from PVCs to snapshots", func() {
 
 		setLabel(c, "app", "shop")
 		env.waitForSnapshots("data", 2)
-		Eventually(func() v1alpha1.Detached { return status(s).Detached }).Should(BeZero())
+		Eventually(detached(s)).Should(BeZero())
 	})
 
 	// Contract: MAP-11.

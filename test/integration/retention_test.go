@@ -173,7 +173,7 @@ var _ = Describe("Retention", func() {
 			deleteClaim(c)
 			env.startOperator(clocksAhead(4 * time.Hour))
 			expectOnly()
-			Eventually(func() v1alpha1.Detached { return status(s).Detached }).Should(BeZero())
+			Eventually(detached(s)).Should(BeZero())
 		})
 
 		// Contract: RET-9.
@@ -186,7 +186,7 @@ var _ = Describe("Retention", func() {
 			a := env.createSnapshot(s, c, 2*time.Hour)
 			deleteClaim(c)
 			o := env.startOperator(clocksAhead(90 * time.Minute))
-			Eventually(func() int32 { return status(s).Detached.VolumeSnapshots }).Should(BeEquivalentTo(2))
+			Eventually(func() int32 { return detached(s)().VolumeSnapshots }).Should(BeEquivalentTo(2))
 			Expect(o.network.count("DELETE", "volumesnapshots")).To(BeZero())
 			o.stop()
 			env.startOperator(clocksAhead(3 * time.Hour))

@@ -89,13 +89,15 @@ var _ = Describe("A delete", func() {
 		Expect(getWidget(ctx, ns, "p-a").UID).To(Equal(w.UID))
 	})
 
-	It("is preceded by a live list of the namespace's inputs, once for all of them", func() {
+	It("is preceded by a live list of the namespace's inputs, of each kind", func() {
 		start()
+		lists := func() []int {
+			return []int{len(op.find("GET", ns+"/configmaps")), len(op.find("GET", ns+"/secrets"))}
+		}
+		before := lists()
 		Expect(api.Delete(ctx, in)).To(Succeed())
 		Eventually(present).Should(BeEmpty())
-		for _, kind := range []string{"configmaps", "secrets"} {
-			Expect(op.find("GET", "/namespaces/"+ns+"/"+kind)).To(HaveLen(1))
-		}
+		Expect(lists()).To(Equal([]int{before[0] + 1, before[1] + 1}))
 	})
 
 	It("is not sent if a live read shows another generation of the parent", func() {

@@ -34,8 +34,8 @@ type Summary struct {
 	Spec any
 	// Totals is the proposal's aggregated status: for each input kind how many are
 	// selected, for each output kind how many are owned and of how many a condition
-	// is true, by plan.Path. It is nil where keys cannot be reconciled: a
-	// kind is missing, or the spec is invalid.
+	// is true, by plan.Path. Of an invalid spec only those of outputs are known. It is
+	// nil where keys cannot be reconciled, because a kind is missing.
 	Totals map[string]int
 	// Keys are the statuses that decisions returned, in no order.
 	Keys []any
@@ -132,8 +132,7 @@ func (w *Writer) Write(ctx context.Context, parent plan.Parent) (reconcile.Resul
 // summary returns what is known, or nil where the parent's keys are not tracked
 // yet; tracking them wakes the parent.
 func (w *Writer) summary(parent plan.Parent) *Summary {
-	missing := w.Missing()
-	if len(missing) > 0 || parent.Invalid != nil {
+	if missing := w.Missing(); len(missing) > 0 {
 		return &Summary{Missing: missing, Invalid: parent.Invalid, Settled: true}
 	}
 	keys, settled, tracked := w.Aggregator.snapshot(parent.Object)
@@ -141,7 +140,10 @@ func (w *Writer) summary(parent plan.Parent) *Summary {
 		return nil
 	}
 	s := NewSummary(w.Kinds, keys...)
-	s.Spec, s.Settled = parent.Program.Spec, settled
+	s.Invalid, s.Settled = parent.Invalid, settled
+	if parent.Program != nil {
+		s.Spec = parent.Program.Spec
+	}
 	return s
 }
 

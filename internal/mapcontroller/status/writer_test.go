@@ -177,7 +177,7 @@ func TestSummary(t *testing.T) {
 			h.Aggregator.Put(request("none"), "p-uid", plan.KeyStatus{Generation: 1})
 		}},
 		"a kind that is missing": {change: func(h *harness) { h.missing = []string{"Pod"} }, wantMissing: []string{"Pod"}},
-		"an invalid spec":        {invalid: invalid},
+		"an invalid spec":        {invalid: invalid, wantTotals: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, fixture.Parent())

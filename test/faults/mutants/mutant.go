@@ -33,7 +33,7 @@ type mutant struct {
 }
 
 var (
-	firstLine  = regexp.MustCompile(`^((?:[SL][1-7]|Slot)(?:, (?:[SL][1-7]|Slot))*): (.+)$`)
+	firstLine  = regexp.MustCompile(`^((?:S[1-9]|L[1-4]|Slot)(?:, (?:S[1-9]|L[1-4]|Slot))*): (.+)$`)
 	secondLine = regexp.MustCompile(`^(plans|simulations): (.+)$`)
 )
 

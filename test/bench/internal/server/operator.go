@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -107,7 +108,8 @@ func (s *Server) WaitForStatus(ctx context.Context, schedule client.ObjectKey, c
 		if err := s.Client.Get(ctx, schedule, &live); err != nil {
 			return err
 		}
-		in, out := live.Status.Inputs.PersistentVolumeClaims.Total, live.Status.Outputs.VolumeSnapshots.Total
+		in := ptr.Deref(live.Status.Inputs, v1alpha1.Inputs{}).PersistentVolumeClaims.Total
+		out := live.Status.Outputs.VolumeSnapshots.Total
 		if int(in) == claims && int(out) == snapshots {
 			return nil
 		}

@@ -97,7 +97,7 @@ func (d *Driver) reconcile(ctx context.Context, v *snapshotv1.VolumeSnapshot) er
 			return nil
 		}
 		return d.run.Client.Patch(ctx, v.DeepCopy(), mergePatch(`{"metadata":{"finalizers":null}}`))
-	case broken || d.done[v.UID] || v.Status != nil && v.Status.CreationTime != nil:
+	case broken || d.done[v.UID] || v.Spec.Source.VolumeSnapshotContentName != nil || v.Status != nil && v.Status.CreationTime != nil:
 		return nil
 	}
 	d.done[v.UID] = true

@@ -121,6 +121,12 @@ func pluralOf(o client.Object) string {
 	panic(fmt.Sprintf("a %T was recorded", o))
 }
 
+// PatchStatus merges JSON into the status of an object, as a controller does.
+func (r *Run) PatchStatus(ctx context.Context, o client.Object, format string, args ...any) error {
+	o.SetNamespace(r.Namespace)
+	return r.Client.Status().Patch(ctx, o, mergePatch(format, args...))
+}
+
 // Patch merges JSON into an object, as a user does.
 func (r *Run) Patch(ctx context.Context, o client.Object, format string, args ...any) error {
 	o.SetNamespace(r.Namespace)

@@ -10,6 +10,7 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -74,6 +75,10 @@ type Taken struct {
 	Protected bool
 	// Orphan snapshots have no controller. Untagged ones have no map key.
 	Orphan, Untagged bool
+	// Imported snapshots were made from a content that is missing, so that they have no status. Without a Slot they have no scheduled-at.
+	Imported bool
+	// Gone makes the snapshot one of a PVC of this UID, which does not exist.
+	Gone types.UID
 	// Foreign is the controller, if it is not the schedule.
 	Foreign client.Object
 }
@@ -82,6 +87,16 @@ type Taken struct {
 func (r *Run) Snapshot(ctx context.Context, s *v1alpha1.SnapshotSchedule, c *corev1.PersistentVolumeClaim, t Taken) error {
 	slot := r.Now.Add(-cmp.Or(t.Slot, t.Age))
 	v := builders.Existing(builders.Snapshot(s, c, slot), uuid.NewUUID(), r.Now.Add(-t.Age))
+	if t.Gone != "" {
+		v.Labels[v1alpha1.LabelMapKey] = string(t.Gone)
+	}
+	if t.Imported {
+		v.Name = t.Name
+		v.Spec.Source = snapshotv1.VolumeSnapshotSource{VolumeSnapshotContentName: &t.Name}
+		if t.Slot == 0 {
+			delete(v.Annotations, v1alpha1.AnnotationScheduledAt)
+		}
+	}
 	r.nicknames[v.Name] = t.Name
 	if t.Untagged {
 		delete(v.Labels, v1alpha1.LabelMapKey)
@@ -100,6 +115,9 @@ func (r *Run) Snapshot(ctx context.Context, s *v1alpha1.SnapshotSchedule, c *cor
 		if err := controllerutil.SetControllerReference(t.Foreign, v, cluster.Scheme); err != nil {
 			return err
 		}
+	}
+	if t.Imported {
+		return r.put(ctx, v)
 	}
 	v.Status = &snapshotv1.VolumeSnapshotStatus{ReadyToUse: ptr.To(!t.Unready && !t.Uncut)}
 	if !t.Uncut {

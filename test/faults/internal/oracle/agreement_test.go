@@ -57,7 +57,7 @@ func keepsMore(e *evaluation, s *snapshotv1.VolumeSnapshot) bool {
 		return true
 	}
 	// The product takes one of the two readings of "the newest of a period".
-	return !maps.Equal(e.tierKept(e.sorted), e.tierKept(latestCreatedFirst(e.sorted)))
+	return !maps.Equal(e.tierKept(e.sorted), e.tierKept(latestPlaceFirst(e.sorted)))
 }
 
 func drawDuration(t *rapid.T, label string) time.Duration {
@@ -164,6 +164,9 @@ func drawSnapshot(t *rapid.T, i int, age time.Duration) *snapshotv1.VolumeSnapsh
 	}
 	if state == "failed" || state == "uncut in error" {
 		s.Status.Error = &snapshotv1.VolumeSnapshotError{}
+		if rapid.Bool().Draw(t, "time of the error") {
+			s.Status.Error.Time = &metav1.Time{Time: noon.Add(-min(age, drawDuration(t, "error age")))}
+		}
 	}
 	if rapid.IntRange(0, 6).Draw(t, "held") == 0 {
 		s.Annotations[v1alpha1.AnnotationHold] = ""
@@ -174,8 +177,11 @@ func drawSnapshot(t *rapid.T, i int, age time.Duration) *snapshotv1.VolumeSnapsh
 	return s
 }
 
-// drawErrors draws a driver's wrong creation time, and a slot of a wrong clock.
+// drawErrors draws a driver's wrong creation time, and a slot of a wrong clock. It makes some snapshots imported ones.
 func drawErrors(t *rapid.T, s *snapshotv1.VolumeSnapshot) {
+	if rapid.IntRange(0, 5).Draw(t, "imported") == 0 {
+		s.Spec.Source = snapshotv1.VolumeSnapshotSource{VolumeSnapshotContentName: ptr.To("content")}
+	}
 	switch rapid.IntRange(0, 9).Draw(t, "driver") {
 	case 0:
 		cut(s, rapid.SampledFrom([]time.Time{
@@ -225,7 +231,10 @@ func productSeries(e *evaluation, due bool) retention.Series {
 	for _, s := range e.series {
 		p := retention.Snapshot{
 			Name: s.Name, Created: s.CreationTimestamp.Time, Deleting: s.DeletionTimestamp != nil,
-			ReadyToUse: readyToUse(s), HasError: inError(s),
+			ReadyToUse: readyToUse(s), HasError: inError(s), Imported: isImported(s),
+		}
+		if inError(s) && s.Status.Error.Time != nil {
+			p.ErrorTime = s.Status.Error.Time.Time
 		}
 		p.CutTime, p.HasCutTime = cutTime(s)
 		if at, err := time.Parse(time.RFC3339, s.Annotations[v1alpha1.AnnotationScheduledAt]); err == nil {

@@ -173,8 +173,11 @@ func (st *state) statusErrors(s *v1alpha1.SnapshotSchedule, now time.Time) []str
 	}
 	spec, err := ReadSpec(&s.Spec)
 	ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
-	if err != nil || ready != nil && ready.Reason == v1alpha1.ReasonSnapshotAPIMissing {
+	if ready != nil && ready.Reason == v1alpha1.ReasonSnapshotAPIMissing {
 		return nil // unknown
+	}
+	if wrong := validityErrors(s, err); err != nil || len(wrong) > 0 {
+		return wrong
 	}
 	want := st.wantStatus(s, spec, now)
 	var wrong []string
@@ -216,7 +219,7 @@ func instant(t *metav1.Time) string {
 
 // wantStatus returns what the status of a schedule should be.
 func (st *state) wantStatus(s *v1alpha1.SnapshotSchedule, spec *Spec, now time.Time) v1alpha1.SnapshotScheduleStatus {
-	var status v1alpha1.SnapshotScheduleStatus
+	status := v1alpha1.SnapshotScheduleStatus{Inputs: &v1alpha1.Inputs{}, Detached: &v1alpha1.Detached{}}
 	detached := map[string]bool{}
 	for _, v := range st.snapshots {
 		if !owned(v, s) {
@@ -231,7 +234,9 @@ func (st *state) wantStatus(s *v1alpha1.SnapshotSchedule, spec *Spec, now time.T
 			detached[key] = true
 			status.Detached.VolumeSnapshots++
 		}
-		status.LastSnapshotTime = latest(status.LastSnapshotTime, slotOf(v, now))
+		if slot, ok := coveredSlot(v, now); ok {
+			status.LastSnapshotTime = latest(status.LastSnapshotTime, slot)
+		}
 	}
 	status.Detached.MapKeys = int32(len(detached))
 	for uid, claim := range st.claims {

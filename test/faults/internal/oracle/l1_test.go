@@ -35,14 +35,17 @@ func settled(shift time.Duration) []client.Object {
 	first, second := taken(0, shift), taken(1, shift)
 	schedule.Status = v1alpha1.SnapshotScheduleStatus{
 		ObservedGeneration:  1,
-		Inputs:              v1alpha1.Inputs{PersistentVolumeClaims: v1alpha1.InputCount{Total: 1}},
+		Inputs:              &v1alpha1.Inputs{PersistentVolumeClaims: v1alpha1.InputCount{Total: 1}},
 		Outputs:             v1alpha1.Outputs{VolumeSnapshots: v1alpha1.OutputCount{Total: 2, Ready: 2}},
+		Detached:            &v1alpha1.Detached{},
 		LastSnapshotTime:    &second.CreationTimestamp,
 		NextSnapshotTime:    &second.CreationTimestamp,
 		OldestRecoveryPoint: &second.CreationTimestamp,
 		Conditions: []metav1.Condition{{
 			Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonScheduled,
 			LastTransitionTime: metav1.Time{Time: noon.Add(shift)},
+		}, {
+			Type: v1alpha1.ConditionStalled, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonValidSpec,
 		}},
 	}
 	return []client.Object{schedule, claim, first, second}
@@ -108,7 +111,7 @@ func TestL1(t *testing.T) {
 		{"the PVC is gone", func(all []client.Object) []client.Object {
 			s := schedule(all)
 			s.Status.Inputs.PersistentVolumeClaims.Total = 0
-			s.Status.Detached = v1alpha1.Detached{MapKeys: 1, VolumeSnapshots: 2}
+			s.Status.Detached = &v1alpha1.Detached{MapKeys: 1, VolumeSnapshots: 2}
 			s.Status.OldestRecoveryPoint = nil
 			return slices.Delete(all, 1, 2)
 		}, []string{`series every of data: "slot 0, ready" is missing`, `series every of data: "slot 1, ready" is missing`,
@@ -149,7 +152,7 @@ func TestL1(t *testing.T) {
 			return all
 		}, []string{"status.inputs.persistentvolumeclaims.total is 0, want 1"}},
 		{"status counts detached ones", func(all []client.Object) []client.Object {
-			schedule(all).Status.Detached = v1alpha1.Detached{MapKeys: 1, VolumeSnapshots: 2}
+			schedule(all).Status.Detached = &v1alpha1.Detached{MapKeys: 1, VolumeSnapshots: 2}
 			return all
 		}, []string{"status.detached.mapKeys is 1, want 0", "status.detached.volumesnapshots is 2, want 0"}},
 		{"status has an older last snapshot", func(all []client.Object) []client.Object {

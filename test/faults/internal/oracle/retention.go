@@ -51,10 +51,20 @@ func (v *view) mayDelete(s *snapshotv1.VolumeSnapshot, now time.Time) (bool, str
 		slotMayBeDue(spec, v.schedule, v.claim, v.series, now) {
 		return true, "it is uncut, failed, and a slot is due"
 	}
-	if !isReady(s) {
-		return e.unreadyMayBeDeleted(s)
+	switch {
+	case isReady(s):
+		return e.readyMayBeDeleted(s)
+	case e.mayRecover(s):
+		return false, "the floor lacks ready ones, and it may have lost its readiness a moment ago"
 	}
-	return e.readyMayBeDeleted(s)
+	return e.unreadyMayBeDeleted(s)
+}
+
+// mayRecover returns whether a snapshot that holds data is spared although it is not ready: fewer than the floor are, and its error, if
+// it has one, is younger than readyDeadline.
+func (e *evaluation) mayRecover(s *snapshotv1.VolumeSnapshot) bool {
+	_, hasData := cutTime(s)
+	return hasData && !isReady(s) && len(readyOnes(e.series)) < e.floorOf(e.Spec) && (!inError(s) || errorAge(s, e.now) < e.readyDeadline)
 }
 
 // evaluation is retention for a view at a time.
@@ -116,10 +126,10 @@ func restores(claim *corev1.PersistentVolumeClaim, s *snapshotv1.VolumeSnapshot)
 }
 
 // inProgress: not ready, and either uncut and within readyDeadline, or cut and without error. One that lost its readiness looks like
-// the latter, but has a newer one that is ready: none is taken while the newest is in progress.
+// the latter, but a newer one was taken that is ready: none is taken while the newest is in progress.
 func (e *evaluation) inProgress(s *snapshotv1.VolumeSnapshot) bool {
 	switch {
-	case readyToUse(s):
+	case readyToUse(s), isImported(s):
 		return false
 	case isUncut(s):
 		return !e.pastReadyDeadline(s)
@@ -130,7 +140,7 @@ func (e *evaluation) inProgress(s *snapshotv1.VolumeSnapshot) bool {
 		if newer == s {
 			return true
 		}
-		if isReady(newer) {
+		if isReady(newer) && !isImported(newer) {
 			return false
 		}
 	}
@@ -156,6 +166,8 @@ func (e *evaluation) unreadyMayBeDeleted(s *snapshotv1.VolumeSnapshot) (bool, st
 		return true, "its age is beyond the TTL"
 	case keep == v1alpha1.Keep{} && e.maxCount == 0:
 		return false, "without TTL, tiers and cap everything is kept"
+	case isImported(s):
+		return false, "it was imported, and no TTL is set"
 	case isUncut(s), !e.pastReadyDeadline(s):
 		return false, "it is not ready, and no TTL is set"
 	case s == e.newest() && e.selected():
@@ -199,7 +211,7 @@ func (e *evaluation) readyMayBeDeleted(s *snapshotv1.VolumeSnapshot) (bool, stri
 
 // reading is one interpretation of the contract where it leaves a choice.
 type reading struct {
-	// byTier are the snapshots that tiers keep. The newest of a period is the one with the latest slot, or the one created last.
+	// byTier are the snapshots that tiers keep. The newest of a period is the one with the latest slot, or with the latest place.
 	byTier names
 	// slotAged expires by its slot instead of its age, unless nil: the newest one of a selected PVC. Otherwise its slot would be due
 	// again at once when the server's clock is behind.
@@ -207,19 +219,17 @@ type reading struct {
 }
 
 func (e *evaluation) readings() []reading {
-	bySlot, byCreation := e.tierKept(e.sorted), e.tierKept(latestCreatedFirst(e.sorted))
-	all := []reading{{byTier: bySlot}, {byTier: byCreation}}
+	bySlot, byPlace := e.tierKept(e.sorted), e.tierKept(latestPlaceFirst(e.sorted))
+	all := []reading{{byTier: bySlot}, {byTier: byPlace}}
 	if newest := e.newest(); newest != nil && e.selected() && slotOf(newest, e.now).After(ageBase(newest, e.now)) {
-		all = append(all, reading{byTier: bySlot, slotAged: newest}, reading{byTier: byCreation, slotAged: newest})
+		all = append(all, reading{byTier: bySlot, slotAged: newest}, reading{byTier: byPlace, slotAged: newest})
 	}
 	return all
 }
 
-func latestCreatedFirst(sorted []*snapshotv1.VolumeSnapshot) []*snapshotv1.VolumeSnapshot {
+func latestPlaceFirst(sorted []*snapshotv1.VolumeSnapshot) []*snapshotv1.VolumeSnapshot {
 	result := slices.Clone(sorted)
-	slices.SortStableFunc(result, func(a, b *snapshotv1.VolumeSnapshot) int {
-		return b.CreationTimestamp.Compare(a.CreationTimestamp.Time)
-	})
+	slices.SortStableFunc(result, func(a, b *snapshotv1.VolumeSnapshot) int { return placeOf(b).Compare(placeOf(a)) })
 	return result
 }
 
@@ -303,20 +313,20 @@ func (e *evaluation) mustBeDeleted(name string) bool {
 func (e *evaluation) unreadyMustBeDeleted(s *snapshotv1.VolumeSnapshot) bool {
 	ttl, _ := e.limits()
 	return ttl > 0 && !e.withinTTL(s, ttl) && !readyToUse(s) && s.DeletionTimestamp == nil &&
-		e.held(s) == "" && !e.inProgress(s) && s != e.newest()
+		e.held(s) == "" && !e.inProgress(s) && !e.mayRecover(s) && s != e.newest()
 }
 
-// newest returns the newest snapshot that is not being deleted.
+// newest returns the newest snapshot that covers a slot and is not being deleted.
 func (e *evaluation) newest() *snapshotv1.VolumeSnapshot {
 	for _, s := range e.sorted {
-		if s.DeletionTimestamp == nil {
+		if _, covers := coveredSlot(s, e.now); covers && s.DeletionTimestamp == nil {
 			return s
 		}
 	}
 	return nil
 }
 
-// tierKept returns the names that tiers select. A snapshot belongs to the period of its creation; order defines the newest of a period.
+// tierKept returns the names that tiers select. A snapshot belongs to the period of its place; order defines the newest of a period.
 func (e *evaluation) tierKept(order []*snapshotv1.VolumeSnapshot) names {
 	_, keep := e.limits()
 	kept := names{}
@@ -327,7 +337,7 @@ func (e *evaluation) tierKept(order []*snapshotv1.VolumeSnapshot) names {
 	}
 	var recentFirst []*snapshotv1.VolumeSnapshot
 	if keep != (v1alpha1.Keep{Last: keep.Last}) {
-		recentFirst = readyOnes(latestCreatedFirst(e.sorted))
+		recentFirst = readyOnes(latestPlaceFirst(e.sorted))
 	}
 	for _, tier := range []struct {
 		periods int32
@@ -341,11 +351,11 @@ func (e *evaluation) tierKept(order []*snapshotv1.VolumeSnapshot) names {
 		recent := map[period]bool{}
 		for _, s := range recentFirst {
 			if len(recent) < int(tier.periods) {
-				recent[tier.of(s.CreationTimestamp.In(e.zone))] = true
+				recent[tier.of(placeOf(s).In(e.zone))] = true
 			}
 		}
 		for _, s := range readyOnes(order) {
-			if p := tier.of(s.CreationTimestamp.In(e.zone)); recent[p] {
+			if p := tier.of(placeOf(s).In(e.zone)); recent[p] {
 				kept[s.Name] = true
 				delete(recent, p)
 			}

@@ -28,7 +28,9 @@ func later(a, b time.Time) time.Time {
 func newestSlot(series []*snapshotv1.VolumeSnapshot, now time.Time) time.Time {
 	var newest time.Time
 	for _, s := range series {
-		newest = later(newest, slotOf(s, now))
+		if slot, ok := coveredSlot(s, now); ok {
+			newest = later(newest, slot)
+		}
 	}
 	return newest
 }

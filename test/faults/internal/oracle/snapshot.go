@@ -30,13 +30,26 @@ func cutTime(s *snapshotv1.VolumeSnapshot) (time.Time, bool) {
 	return s.Status.CreationTime.Time, true
 }
 
+// isImported returns whether a snapshot was made from a content, so that it holds data from the start.
+func isImported(s *snapshotv1.VolumeSnapshot) bool {
+	return s.Spec.Source.VolumeSnapshotContentName != nil
+}
+
 // isUncut returns whether the driver has not reported that it took the snapshot. One that is ready to use was taken.
 func isUncut(s *snapshotv1.VolumeSnapshot) bool {
 	_, cut := cutTime(s)
-	return !cut && !readyToUse(s)
+	return !cut && !readyToUse(s) && !isImported(s)
 }
 
 func inError(s *snapshotv1.VolumeSnapshot) bool { return s.Status != nil && s.Status.Error != nil }
+
+// errorAge returns how long ago the error of a snapshot last changed. Without a time it is older than everything.
+func errorAge(s *snapshotv1.VolumeSnapshot, now time.Time) time.Duration {
+	if s.Status.Error.Time == nil {
+		return longest
+	}
+	return now.Sub(s.Status.Error.Time.Time)
+}
 
 // ageBase returns from when age counts: never from before the object's creation, whatever a driver reports.
 func ageBase(s *snapshotv1.VolumeSnapshot, now time.Time) time.Time {
@@ -47,7 +60,26 @@ func ageBase(s *snapshotv1.VolumeSnapshot, now time.Time) time.Time {
 	return base
 }
 
-// slotOf returns the slot that a snapshot covers.
+// coveredSlot returns the slot that a snapshot covers. An imported one covers that of its scheduled-at, or none.
+func coveredSlot(s *snapshotv1.VolumeSnapshot, now time.Time) (slot time.Time, ok bool) {
+	if isImported(s) {
+		slot, err := time.Parse(time.RFC3339, s.Annotations[v1alpha1.AnnotationScheduledAt])
+		return slot, err == nil && !slot.After(now)
+	}
+	return slotOf(s, now), true
+}
+
+// placeOf returns when a snapshot belongs for calendar tiers: at its scheduled-at, unless that is missing, malformed or later than its
+// creation.
+func placeOf(s *snapshotv1.VolumeSnapshot) time.Time {
+	slot, err := time.Parse(time.RFC3339, s.Annotations[v1alpha1.AnnotationScheduledAt])
+	if created := s.CreationTimestamp.Time; err != nil || slot.After(created) {
+		return created
+	}
+	return slot
+}
+
+// slotOf returns the slot by which a snapshot is sorted.
 func slotOf(s *snapshotv1.VolumeSnapshot, now time.Time) time.Time {
 	slot, err := time.Parse(time.RFC3339, s.Annotations[v1alpha1.AnnotationScheduledAt])
 	if err != nil || slot.After(now) {

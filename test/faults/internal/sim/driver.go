@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
@@ -91,6 +92,7 @@ func (d *driver) take(key client.ObjectKey, uid types.UID) {
 	}
 	source := s.Spec.Source.PersistentVolumeClaimName
 	if source == nil {
+		d.bind(key, uid)
 		return
 	}
 	claim, _ := d.sim.server.Find(kube.Claims, client.ObjectKey{Namespace: key.Namespace, Name: *source}).(*corev1.PersistentVolumeClaim)
@@ -106,6 +108,28 @@ func (d *driver) take(key client.ObjectKey, uid types.UID) {
 		return
 	}
 	d.cut(key, uid, d.modes[*source])
+}
+
+// modeOf is healthy for an imported snapshot, which is of no PVC.
+func (d *driver) modeOf(s *snapshotv1.VolumeSnapshot) mode {
+	return d.modes[ptr.Deref(s.Spec.Source.PersistentVolumeClaimName, "")]
+}
+
+// bind makes an imported snapshot ready, or reports an error: some content is never found. Many drivers do not know when its data was
+// taken.
+func (d *driver) bind(key client.ObjectKey, uid types.UID) {
+	if !d.recovered && oneIn(d.sim.timingRand, 3) {
+		d.report(key, func(status *snapshotv1.VolumeSnapshotStatus) { status.Error = d.problem("the content is missing") })
+		return
+	}
+	taken := metav1.NewTime(d.sim.now.Add(-between(d.sim.timingRand, 0, 60*24*time.Hour)).Truncate(time.Second))
+	d.report(key, func(status *snapshotv1.VolumeSnapshotStatus) {
+		if oneIn(d.sim.timingRand, 2) {
+			status.CreationTime = &taken
+		}
+		status.BoundVolumeSnapshotContentName = new("snapcontent-" + string(uid))
+		status.ReadyToUse, status.Error = new(true), nil
+	})
 }
 
 func (d *driver) cut(key client.ObjectKey, uid types.UID, m mode) {
@@ -146,7 +170,7 @@ func (d *driver) retry(key client.ObjectKey, uid types.UID) {
 	s := d.snapshot(key, uid)
 	switch {
 	case s == nil || s.DeletionTimestamp != nil:
-	case d.modes[*s.Spec.Source.PersistentVolumeClaimName] != healthy:
+	case d.modeOf(s) != healthy:
 		d.after(retryAfterFailure/2, retryAfterFailure, func() { d.retry(key, uid) })
 	default:
 		d.finish(key, uid, healthy)
@@ -175,12 +199,16 @@ func (d *driver) lose(key client.ObjectKey, uid types.UID) {
 	})
 }
 
-// recover ends all faults: lost, failed and slow snapshots become ready.
+// recover ends all faults: lost, failed and slow snapshots become ready, and imported ones are bound.
 func (d *driver) recover() {
 	clear(d.modes)
 	d.recovered = true
 	for _, o := range d.sim.server.List(kube.Snapshots) {
 		s := o.(*snapshotv1.VolumeSnapshot)
+		if s.Spec.Source.VolumeSnapshotContentName != nil && s.DeletionTimestamp == nil {
+			d.bind(client.ObjectKeyFromObject(s), s.UID)
+			continue
+		}
 		if s.Status != nil && s.Status.CreationTime != nil && s.Status.ReadyToUse != nil && !*s.Status.ReadyToUse {
 			key, uid := client.ObjectKeyFromObject(s), s.UID
 			d.after(time.Minute, 12*time.Hour, func() { d.finish(key, uid, healthy) })
@@ -194,8 +222,7 @@ func (d *driver) remove(key client.ObjectKey, uid types.UID) {
 	if s == nil {
 		return
 	}
-	source := s.Spec.Source.PersistentVolumeClaimName
-	if d.restoring(key) || source != nil && d.modes[*source] == down {
+	if d.restoring(key) || d.modeOf(s) == down {
 		d.after(retryAfterFailure/2, retryAfterFailure, func() { d.remove(key, uid) })
 		return
 	}

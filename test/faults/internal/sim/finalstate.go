@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -180,7 +181,7 @@ func (f *finalState) waitsForOthers(claim *corev1.PersistentVolumeClaim) bool {
 		ref := metav1.GetControllerOf(v)
 		ours := ref != nil && ref.Kind == "SnapshotSchedule" && v.Labels[v1alpha1.LabelMapKey] == string(claim.UID)
 		_, held := v.Annotations[v1alpha1.AnnotationHold]
-		return *v.Spec.Source.PersistentVolumeClaimName == claim.Name &&
+		return ptr.Deref(v.Spec.Source.PersistentVolumeClaimName, "") == claim.Name &&
 			(!ours || held || f.driver.restoring(client.ObjectKeyFromObject(v)))
 	})
 }

@@ -118,6 +118,7 @@ var actions = []struct {
 	{5, (*scenario).editScheduleUnseen},
 	{5, (*scenario).deleteStuck},
 	{5, (*scenario).deleteSnapshotsUnseen},
+	{4, (*scenario).importSnapshot},
 }
 
 // The users' requests, all in the scenario's namespace.

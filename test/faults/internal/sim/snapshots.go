@@ -73,6 +73,26 @@ func (sc *scenario) recreateSnapshot() {
 	})
 }
 
+// importSnapshot is a user or a backup tool that makes a snapshot of data which exists only in the storage: a series gets one without a
+// controller, with the slot of one of its snapshots, with a slot of its own in the past, or with none.
+func (sc *scenario) importSnapshot() {
+	like := sc.anySnapshot()
+	name := "imported-" + sc.now.Format("0102150405")
+	if like == nil || sc.find(kube.Snapshots, name) != nil {
+		return
+	}
+	annotations := maps.Clone(like.Annotations)
+	switch sc.actionRand.IntN(3) {
+	case 0:
+		annotations = nil
+	case 1:
+		annotations = map[string]string{v1alpha1.AnnotationScheduledAt: sc.now.Add(-between(sc.actionRand, 0, 90*24*time.Hour)).Format(time.RFC3339)}
+	}
+	imported := like.DeepCopy()
+	imported.Annotations, imported.Spec.Source = annotations, snapshotv1.VolumeSnapshotSource{VolumeSnapshotContentName: &name}
+	sc.createSnapshot(name, imported, nil)
+}
+
 // createForeignSnapshot copies a snapshot, labels included, under another controller.
 func (sc *scenario) createForeignSnapshot() {
 	s := sc.anySnapshot()

@@ -46,6 +46,14 @@ func (s *scenario) reportsInvalid() error {
 			return fmt.Errorf("the message of condition Ready does not name %s: %s", name, message)
 		}
 	}
+	return s.statusAgrees()
+}
+
+// statusAgrees fails if the status contradicts the objects.
+func (s *scenario) statusAgrees() error {
+	if wrong := oracle.TakeEndState(s.State().Objects()).Wrong; len(wrong) > 0 {
+		return errors.New(strings.Join(wrong, "; "))
+	}
 	return nil
 }
 
@@ -59,10 +67,7 @@ func (s *scenario) settled(reason string) error {
 	if left := oracle.Overdue(objects, time.Now()); len(left) > 0 {
 		return fmt.Errorf("not deleted: %s", strings.Join(left, ", "))
 	}
-	if wrong := oracle.TakeEndState(objects).Wrong; len(wrong) > 0 {
-		return errors.New(strings.Join(wrong, "; "))
-	}
-	return nil
+	return s.statusAgrees()
 }
 
 // hasTaken fails unless a snapshot of a slot since the given time was created.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +15,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/oracle"
 )
 
 // check returns what differs from an expectation; nil if nothing does.
@@ -46,13 +48,21 @@ func settled(reason string) check {
 		case environment.Reason(o, v1alpha1.ConditionReady) != reason:
 			return fmt.Errorf("condition Ready has reason %q, want %s", environment.Reason(o, v1alpha1.ConditionReady), reason)
 		case reason == v1alpha1.ReasonInvalidSpec:
-			return nil
+			return noStatusErrors(s)
 		}
 		if paused := environment.Reason(o, v1alpha1.ConditionRetentionPaused); paused != v1alpha1.ReasonRetentionRunning {
 			return fmt.Errorf("condition RetentionPaused has reason %q", paused)
 		}
 		return counts(s, o)
 	}
+}
+
+// noStatusErrors expects that no status contradicts its objects.
+func noStatusErrors(s environment.State) error {
+	if wrong := oracle.TakeEndState(s.Objects()).Wrong; len(wrong) > 0 {
+		return errors.New(strings.Join(wrong, "; "))
+	}
+	return nil
 }
 
 // counts compares the counts in status to the snapshots.
@@ -69,6 +79,16 @@ func counts(s environment.State, o *v1alpha1.SnapshotSchedule) error {
 		return fmt.Errorf("status counts %d snapshots, %d ready, want %d, %d ready", have.Total, have.Ready, len(owned), ready)
 	}
 	return nil
+}
+
+// counted expects these counts of snapshots in status.
+func counted(total, ready int32) check {
+	return func(s environment.State) error {
+		if o := s.Schedule(nightly); o == nil || o.Status.Outputs.VolumeSnapshots != (v1alpha1.OutputCount{Total: total, Ready: ready}) {
+			return fmt.Errorf("status does not count %d snapshots, %d ready", total, ready)
+		}
+		return nil
+	}
 }
 
 // hasReady expects n snapshots of a PVC, all ready.
@@ -125,7 +145,7 @@ func count(claim string, got, want int) error {
 // detachedKeys expects a number of detached map keys in status.
 func detachedKeys(n int32) check {
 	return func(s environment.State) error {
-		if o := s.Schedule(nightly); o == nil || o.Status.Detached.MapKeys != n {
+		if o := s.Schedule(nightly); o == nil || o.Status.Detached == nil || o.Status.Detached.MapKeys != n {
 			return fmt.Errorf("status does not count %d detached map keys", n)
 		}
 		return nil

@@ -89,9 +89,9 @@ func otherSource() Workload {
 	}
 }
 
-func restored() Workload {
+func etcdRestored() Workload {
 	return Workload{
-		Name:    "restored",
+		Name:    "etcd-restored",
 		What:    "etcd is restored while the operator runs: the schedule has another spec under the same UID and generation",
 		Deletes: true,
 		Prepare: given(spec{Suspend: true, SnapshotTTL: "30d"}, claim("data-0", ready(72*hour), ready(48*hour), ready(hour))),

@@ -5,6 +5,7 @@ package workload
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/utils/ptr"
 
@@ -80,6 +81,24 @@ func hold() Workload {
 		Steps: []Step{patch("remove the hold", once(settled(v1alpha1.ReasonSuspended)), theSnapshot("data-0-old-0"),
 			`{"metadata":{"annotations":{%q:null}}}`, v1alpha1.AnnotationHold)},
 		End: all(keeps("data-0", "data-0-old-1"), settled(v1alpha1.ReasonSuspended)),
+	}
+}
+
+// lost: the last good snapshot is beyond its TTL. An error that passes must not cost it.
+func lost() Workload {
+	return Workload{
+		Name:    "lost",
+		What:    "the last good snapshot, which the floor keeps beyond its TTL, loses its readiness",
+		Prepare: given(spec{Suspend: true, SnapshotTTL: "1d"}, claim("data-0", ready(72*hour)), claim("data-1", ready(hour))),
+		Steps: []Step{{
+			What: "report an error",
+			When: once(settled(v1alpha1.ReasonSuspended)),
+			Do: func(ctx context.Context, r *environment.Run) error {
+				return r.PatchStatus(ctx, r.Called("data-0-old-0"), `{"status":{"readyToUse":false,"error":{"time":%q,"message":"the content is missing"}}}`,
+					r.Now.UTC().Format(time.RFC3339))
+			},
+		}},
+		End: all(keeps("data-0", "data-0-old-0"), hasReady("data-1", 1), counted(2, 1), settled(v1alpha1.ReasonSuspended)),
 	}
 }
 

@@ -61,7 +61,8 @@ func All() []Workload {
 		expiry(), tooMany(), replace(), hold(), edited(), invalid(),
 		gone(), recreated(), relabeled(), selectorEdited(),
 		adopted(), released(), releasedUnseen(), onePVCFails(),
-		adoptedExpired(), releasedInvalid(), releasedAndEdited(), otherSource(), restored(),
+		imports(), restored(), overdue(), lost(),
+		adoptedExpired(), releasedInvalid(), releasedAndEdited(), otherSource(), etcdRestored(),
 	}
 }
 
