@@ -5,6 +5,7 @@ package workload
 
 import (
 	"context"
+	"errors"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -61,6 +62,48 @@ func releasedAndEdited() Workload {
 		},
 		End: all(ownsAllBut("data-0-old-1", "data-1-old-1"), keeps("data-0", "data-0-old-0", "data-0-old-1"),
 			keeps("data-1", "data-1-old-0", "data-1-old-1"), settled(v1alpha1.ReasonSuspended)),
+	}
+}
+
+// heldExpired creates a schedule, and a PVC with an expired snapshot that only a hold keeps.
+func heldExpired(ctx context.Context, r *environment.Run) error {
+	return given(spec{Suspend: true, SnapshotTTL: "1d"}, claim("data-0", taken{Age: 72 * hour, Held: true}, ready(hour)))(ctx, r)
+}
+
+func editedAndUnheld() Workload {
+	return Workload{
+		Name:    "edit-hold",
+		What:    "the TTL is lengthened, so that an expired snapshot is no longer expired, and then its hold is removed",
+		Prepare: heldExpired,
+		Steps: []Step{
+			patch("lengthen the TTL", once(settled(v1alpha1.ReasonSuspended)), theSchedule, `{"spec":{"snapshotTTL":"60d"}}`),
+			patch("remove the hold", once(), theSnapshot("data-0-old-0"), `{"metadata":{"annotations":{%q:null}}}`, v1alpha1.AnnotationHold),
+		},
+		End: all(keeps("data-0", "data-0-old-0", "data-0-old-1"), settled(v1alpha1.ReasonSuspended)),
+	}
+}
+
+func deleting() Workload {
+	return Workload{
+		Name: "deleting",
+		What: "the schedule is being deleted, and a finalizer of a user's keeps it; the hold of an expired snapshot is removed",
+		Prepare: func(ctx context.Context, r *environment.Run) error {
+			if err := heldExpired(ctx, r); err != nil {
+				return err
+			}
+			return r.Patch(ctx, theSchedule(r), `{"metadata":{"finalizers":["example.com/keep"]}}`)
+		},
+		Steps: []Step{
+			remove("delete the schedule", once(settled(v1alpha1.ReasonSuspended)), theSchedule),
+			patch("remove the hold", func(s environment.State) bool { return s.Schedule(nightly).DeletionTimestamp != nil },
+				theSnapshot("data-0-old-0"), `{"metadata":{"annotations":{%q:null}}}`, v1alpha1.AnnotationHold),
+		},
+		End: func(s environment.State) error {
+			if v := s.Snapshot("data-0-old-0"); v == nil || len(v.Annotations[v1alpha1.AnnotationHold]) > 0 {
+				return errors.New("data-0-old-0 does not exist without a hold")
+			}
+			return keeps("data-0", "data-0-old-0", "data-0-old-1")(s)
+		},
 	}
 }
 
