@@ -65,6 +65,30 @@ func releasedAndEdited() Workload {
 	}
 }
 
+func movedAndEdited() Workload {
+	return Workload{
+		Name:    "move-edit",
+		What:    "a user moves the newest snapshot of one PVC to another one's map key and shortens the TTL; the floor of the first keeps the rest",
+		Deletes: true,
+		Prepare: given(spec{Suspend: true, SnapshotTTL: "30d"},
+			claim("data-0", ready(72*hour), ready(hour)),
+			claim("data-1", ready(72*hour), ready(hour))),
+		Steps: []Step{
+			{
+				What: "change the map key",
+				When: once(settled(v1alpha1.ReasonSuspended)),
+				Do: func(ctx context.Context, r *environment.Run) error {
+					return r.Patch(ctx, r.Called("data-1-old-1"), `{"metadata":{"labels":{%q:%q}}}`,
+						v1alpha1.LabelMapKey, r.State().Claim("data-0").UID)
+				},
+			},
+			patch("shorten the TTL", once(), theSchedule, `{"spec":{"snapshotTTL":"1d"}}`),
+		},
+		End: all(isDeleted("data-0-old-0"), exist("data-0-old-1", "data-1-old-0", "data-1-old-1"), owns(3),
+			settled(v1alpha1.ReasonSuspended)),
+	}
+}
+
 // heldExpired creates a schedule, and a PVC with an expired snapshot that only a hold keeps.
 func heldExpired(ctx context.Context, r *environment.Run) error {
 	return given(spec{Suspend: true, SnapshotTTL: "1d"}, claim("data-0", taken{Age: 72 * hour, Held: true}, ready(hour)))(ctx, r)

@@ -63,7 +63,7 @@ func All() []Workload {
 		adopted(), released(), releasedUnseen(), onePVCFails(),
 		imports(), restored(), overdue(), lost(),
 		adoptedExpired(), releasedInvalid(), releasedAndEdited(), otherSource(), etcdRestored(),
-		editedAndUnheld(), deleting(),
+		editedAndUnheld(), deleting(), movedAndEdited(),
 	}
 }
 
