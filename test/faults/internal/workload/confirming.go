@@ -8,6 +8,7 @@ import (
 	"errors"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -19,12 +20,14 @@ import (
 func adoptedExpired() Workload {
 	return Workload{
 		Name:    "adopt-expired",
-		What:    "an expired snapshot without a controller is adopted before it is deleted; another one of its PVC has expired too",
+		What:    "orphans that have expired, or make others exceed maxCount, are adopted before anything is deleted",
 		Deletes: true,
-		Prepare: given(spec{Suspend: true, SnapshotTTL: "1d"},
+		Prepare: given(spec{Suspend: true, SnapshotTTL: "1d", Retention: v1alpha1.Retention{MaxCount: ptr.To[int32](2)}},
 			claim("data-0", taken{Age: 72 * hour, Orphan: true}, ready(48*hour), ready(hour)),
-			claim("data-1", ready(72*hour), taken{Age: hour, Orphan: true})),
-		End: all(keeps("data-0", "data-0-old-2"), keeps("data-1", "data-1-old-1"), owns(2), settled(v1alpha1.ReasonSuspended)),
+			claim("data-1", ready(72*hour), taken{Age: hour, Orphan: true}),
+			claim("data-2", ready(3*hour), taken{Age: 2 * hour, Orphan: true}, ready(hour))),
+		End: all(keeps("data-0", "data-0-old-2"), keeps("data-1", "data-1-old-1"), keeps("data-2", "data-2-old-1", "data-2-old-2"),
+			owns(4), settled(v1alpha1.ReasonSuspended)),
 	}
 }
 
