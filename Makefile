@@ -48,7 +48,7 @@ generate: ## Generate the DeepCopy methods of the API types.
 	$(CONTROLLER_GEN) object:headerFile="hack/boilerplate.go.txt" paths="./..."
 
 .PHONY: docs
-docs: ## Update the generated parts of docs/reference.md.
+docs: ## Update the generated parts of docs/reference.md and docs/cli.md.
 	go run ./hack/docs
 
 .PHONY: fmt
@@ -86,13 +86,13 @@ verify: ## Check that generated files, formatting and module files are up to dat
 RACE ?= $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
 # Packages whose tests need no API server.
-UNIT_PACKAGES = $$(go list ./... | grep -v -E '/test/(crd|integration|e2e|deploy)(/|$$)|/test/faults$$|/test/faults/internal/(sim|specs)$$|/enginetest$$')
+UNIT_PACKAGES = $$(go list ./... | grep -v -E '/test/(crd|integration|cli|e2e|deploy)(/|$$)|/test/faults$$|/test/faults/internal/(sim|specs)$$|/enginetest$$')
 
 # Simulations, which would take minutes longer with the race detector.
 SIMULATED_PACKAGES = ./test/faults/internal/sim ./test/faults/internal/specs
 
 # Packages whose tests need an API server and etcd, but no other controllers.
-INTEGRATION_PACKAGES = $$(go list ./... | grep -E '/test/(crd|integration)(/|$$)|/enginetest$$|/sim/kube$$')
+INTEGRATION_PACKAGES = $$(go list ./... | grep -E '/test/(crd|integration|cli)(/|$$)|/enginetest$$|/sim/kube$$')
 
 .PHONY: test
 test: test-unit test-integration test-e2e test-faults-short ## Run the unit, integration and end-to-end tests and the short fault campaign.

@@ -29,6 +29,11 @@ const (
 	// Set it on a SnapshotSchedule to snapshot all its PVCs, or on a single PVC.
 	AnnotationRequestedAt = Prefix + "requested-at"
 
+	// AnnotationAllowDeletion allows the deletion of a SnapshotSchedule, or of a CRD of this API,
+	// with its snapshots, where the policies of config/guardrails refuse it: set it to "true"
+	// before the deletion.
+	AnnotationAllowDeletion = Prefix + "allow-deletion"
+
 	// AnnotationHold is a hold on a VolumeSnapshot: while it is set, with any value, retention
 	// does not delete the snapshot.
 	AnnotationHold = Prefix + "hold"

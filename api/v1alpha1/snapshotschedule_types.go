@@ -31,11 +31,8 @@ type SnapshotScheduleSpec struct {
 	// schedule takes snapshots of every matching PVC in its namespace. If empty or omitted, it
 	// matches every PVC in the namespace. Example: {matchLabels: {app: my-app}}.
 	//
-	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn', 'Exists', 'DoesNotExist'])",message="operator must be one of In, NotIn, Exists, DoesNotExist"
-	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, !(e.operator in ['In', 'NotIn']) || (has(e.values) && size(e.values) > 0))",message="values must not be empty for operator In or NotIn, such as values: [my-app]"
-	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, !(e.operator in ['Exists', 'DoesNotExist']) || !has(e.values) || size(e.values) == 0)",message="values must be omitted for operator Exists or DoesNotExist, such as {key: app, operator: Exists}"
 	// +optional
-	Selector metav1.LabelSelector `json:"selector,omitzero"`
+	Selector LabelSelector `json:"selector,omitzero"`
 
 	// snapshotInterval is the time between two snapshots of a PVC. It counts from the creation
 	// of the PVC or of the schedule, whichever is later, so the first snapshot is due
@@ -61,7 +58,7 @@ type SnapshotScheduleSpec struct {
 	// Default: UTC. Example: Europe/Oslo.
 	//
 	// +kubebuilder:validation:MaxLength=256
-	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$') && self.lowerAscii() != 'local'`,message="must be the IANA name of a time zone, such as Europe/Oslo or UTC"
+	// +kubebuilder:validation:XValidation:rule=`size(self) <= 64 && self.matches(r'^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$') && self.lowerAscii() != 'local'`,message="must be the IANA name of a time zone, such as Europe/Oslo or UTC"
 	// +optional
 	TimeZone string `json:"timeZone,omitempty"`
 
@@ -151,15 +148,20 @@ type SnapshotScheduleSpec struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=snapsched
+// +kubebuilder:metadata:annotations="helm.sh/resource-policy=keep";"argocd.argoproj.io/sync-options=Prune=false";"kustomize.toolkit.fluxcd.io/prune=disabled"
 // +kubebuilder:printcolumn:name="SCHEDULE",type=string,JSONPath=`.spec['snapshotInterval','schedule']`,description="Interval or cron expression"
 // +kubebuilder:printcolumn:name="TTL",type=string,JSONPath=`.spec.snapshotTTL`,description="Age at which a snapshot expires"
 // +kubebuilder:printcolumn:name="PVCS",type=integer,JSONPath=`.status.inputs.persistentvolumeclaims.total`,description="Number of selected PVCs"
 // +kubebuilder:printcolumn:name="SNAPSHOTS",type=integer,JSONPath=`.status.outputs.volumesnapshots.total`,description="Number of snapshots that the schedule owns"
 // +kubebuilder:printcolumn:name="READY",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether snapshots are taken as the spec asks"
-// +kubebuilder:printcolumn:name="LAST",type=date,JSONPath=`.status.lastSnapshotTime`,description="Time since the newest snapshot was due"
+// +kubebuilder:printcolumn:name="RECOVERY POINT",type=date,JSONPath=`.status.oldestRecoveryPoint`,description="Time since the oldest recovery point: what a failure costs at most"
 // +kubebuilder:printcolumn:name="NEXT",type=string,JSONPath=`.status.nextSnapshotTime`,description="Time at which the next snapshot is due"
 // +kubebuilder:printcolumn:name="SUSPEND",type=boolean,JSONPath=`.spec.suspend`,description="Whether the schedule is suspended"
 // +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since the schedule was created"
+// +kubebuilder:printcolumn:name="REASON",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the condition Ready"
+// +kubebuilder:printcolumn:name="LAST",type=date,priority=1,JSONPath=`.status.lastSnapshotTime`,description="Time since the newest snapshot was due, ready or not"
+// +kubebuilder:printcolumn:name="DETACHED",type=integer,priority=1,JSONPath=`.status.detached.volumesnapshots`,description="Number of snapshots whose PVC is deleted or no longer matches"
+// +kubebuilder:printcolumn:name="DELETION",type=string,priority=1,JSONPath=`.spec.deletionPolicy`,description="What happens to the snapshots when the schedule is deleted"
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="metadata.name must be at most 63 characters long, such as my-app-snapshots: it is a label value on every snapshot"
 
 // SnapshotSchedule takes VolumeSnapshots of the matching PersistentVolumeClaims (PVCs) in its

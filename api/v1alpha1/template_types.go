@@ -21,31 +21,31 @@ type SnapshotTemplate struct {
 // SnapshotTemplateMetadata has labels and annotations for VolumeSnapshots.
 type SnapshotTemplateMetadata struct {
 	// labels are added to every snapshot that the schedule creates. Keys with the prefix
-	// snapshots.mapcontroller.dev/ are reserved and rejected. At most 32 labels. Example:
-	// {example.com/tier: gold}.
+	// snapshots.mapcontroller.dev/ are reserved and rejected. So are app.kubernetes.io/instance
+	// and keys with the prefix argocd.argoproj.io/, by which GitOps tools claim objects. At most
+	// 32 labels. Example: {example.com/tier: gold}.
 	//
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('snapshots.mapcontroller.dev/'))",message="keys under snapshots.mapcontroller.dev/ are reserved: use another, such as example.com/tier"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k != 'app.kubernetes.io/instance' && !k.startsWith('argocd.argoproj.io/'))",message="app.kubernetes.io/instance and keys under argocd.argoproj.io/ are rejected, because a GitOps tool would claim the snapshots and delete them: use another, such as example.com/tier"
 	// +kubebuilder:validation:XValidation:rule=`self.all(k, k.indexOf('/') <= 253 && k.matches(r'^([a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$'))`,message="every key must be a valid label key, such as app or example.com/tier"
 	// +optional
 	Labels map[string]LabelValue `json:"labels,omitempty"`
 
 	// annotations are added to every snapshot that the schedule creates. Keys with the prefix
-	// snapshots.mapcontroller.dev/ are reserved and rejected. At most 32 annotations. Example:
-	// {example.com/note: nightly}.
+	// snapshots.mapcontroller.dev/ are reserved and rejected. So are app.kubernetes.io/instance
+	// and keys with the prefix argocd.argoproj.io/, by which GitOps tools claim objects. At most
+	// 32 annotations, with values of at most 1024 characters. Example: {example.com/note:
+	// nightly}.
 	//
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('snapshots.mapcontroller.dev/'))",message="keys under snapshots.mapcontroller.dev/ are reserved: use another, such as example.com/note"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k != 'app.kubernetes.io/instance' && !k.startsWith('argocd.argoproj.io/'))",message="app.kubernetes.io/instance and keys under argocd.argoproj.io/ are rejected, because a GitOps tool would claim the snapshots and delete them: use another, such as example.com/note"
 	// +kubebuilder:validation:XValidation:rule=`self.all(k, k.indexOf('/') <= 253 && k.matches(r'^([a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?([.][a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?)*/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$'))`,message="every key must be a valid annotation key, such as note or example.com/note"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, size(self[k]) <= 1024)",message="every value must be at most 1024 characters long, such as nightly"
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
-
-// LabelValue is a valid label value.
-//
-// +kubebuilder:validation:MaxLength=256
-// +kubebuilder:validation:XValidation:rule=`size(self) <= 63 && self.matches(r'^([A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?)?$')`,message="must be a valid label value, such as my-app: at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or digit"
-type LabelValue string
 
 // SnapshotTemplateSpec has the fields of a VolumeSnapshot's spec that a schedule can set.
 type SnapshotTemplateSpec struct {

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/fair"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/guard"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/observe"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
@@ -45,6 +46,7 @@ type Controller struct {
 	kinds      *plan.Kinds
 	observer   *observe.Observer
 	attempts   *execute.Attempts
+	shares     *fair.Shares
 	executor   *execute.Executor
 	guard      *guard.Guard
 	aggregator *status.Aggregator
@@ -80,18 +82,21 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 		Options:       o,
 		kinds:         kinds,
 		observer:      observer,
-		attempts:      execute.NewAttempts(o.Clock, o.DeletesPerSecond),
+		attempts:      execute.NewAttempts(o.Clock),
 		available:     newAvailability(d.Discovery, kinds),
 	}
+	pace := fair.NewPace(o.Clock, o.DeletesPerSecond)
+	pace.Wake = ctl.keys.add
+	ctl.shares = &fair.Shares{Workers: o.Workers, Wake: ctl.keys.add}
 	// The delay gathers changes that come together.
 	ctl.changed.after = min(o.StatusInterval/10, time.Second/2)
 	ctl.guard = &guard.Guard{
-		Live: d.Live, Clock: o.Clock, MaxClockSkew: o.MaxClockSkew, Kinds: kinds, Observer: observer,
+		Live: d.Live, Clock: o.Clock, MaxClockSkew: o.MaxClockSkew, Concurrency: min(o.Workers, 16), Kinds: kinds, Observer: observer,
 		NewParent: spec.NewParent, Compile: ctl.compile,
 	}
 	ctl.executor = &execute.Executor{
 		Name: spec.Name, Client: d.Client, Workers: o.Workers, Clock: o.Clock, Kinds: kinds,
-		Guard: ctl.guard, Attempts: ctl.attempts, KindMissing: ctl.available.suspectMissing,
+		Guard: ctl.guard, Attempts: ctl.attempts, Pace: pace, KindMissing: ctl.available.suspectMissing,
 		Create: func(ctx context.Context, o client.Object) error {
 			return d.Client.Create(ctx, o, client.FieldOwner(spec.Name))
 		},

@@ -46,12 +46,15 @@
 //	guard/shared.go       live reads shared by the keys that delete together
 //	guard/clock.go        the API server's clock
 //
+//	fair/shares.go        how many workers a namespace may hold
+//	fair/pace.go          when, and how much, a key may delete
+//	fair/line.go          keys that wait, in order
+//
 //	execute/execute.go    carries out a plan; the only writer of outputs
 //	execute/create.go     creates, and what AlreadyExists means
 //	execute/owner.go      adds and removes the parent's controllerRef
 //	execute/delete.go     confirmed deletes, held to the observed state
 //	execute/attempts.go   the state of a key between passes; the queue's rate limiter
-//	execute/pace.go       spreads deletes over time
 //	execute/finalizer.go  releases all outputs before a parent goes
 //
 //	status/aggregator.go  the last status of every key of every parent

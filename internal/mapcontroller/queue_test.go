@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -54,7 +55,7 @@ func newQueued(t *testing.T, cached []client.Object, change func(*MapController,
 	})
 	q.clock.SetTime(q.start) // the API server's
 	c, err := ctrl.NewTypedUnmanaged("test", ctrl.TypedOptions[Request]{
-		SkipNameValidation: new(true), MaxConcurrentReconciles: 1, RateLimiter: q.Limiter(), Reconciler: q.reconciler(),
+		SkipNameValidation: new(true), MaxConcurrentReconciles: max(1, q.Workers%32), RateLimiter: q.Limiter(), Reconciler: q.reconciler(),
 		UsePriorityQueue: new(true), LogConstructor: func(*Request) logr.Logger { return logr.Discard() },
 	})
 	if err != nil {
@@ -284,4 +285,55 @@ func TestQueueRequeuesOvertakeAFanOut(t *testing.T) {
 			})
 		})
 	}
+}
+
+// While the creates of one namespace hang, the keys of another are reconciled at once.
+func TestQueueServesOtherNamespacesWhileOneHangs(t *testing.T) {
+	inNamespace := func(o client.Object, namespace string) client.Object {
+		o.SetNamespace(namespace)
+		return o
+	}
+	cached := []client.Object{inNamespace(fixture.Parent(), "other"), inNamespace(fixture.Input(), "other"), fixture.Parent()}
+	for i := range 100 {
+		cached = append(cached, fixture.Input(func(s *corev1.Secret) { s.Name = fmt.Sprint(i); s.UID = types.UID(s.Name) }))
+	}
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueued(t, cached, func(_ *MapController, o *Options) { o.Workers = 8 })
+		var mu sync.Mutex
+		tried, hanging, most := map[string]bool{}, 0, 0
+		hang := func(name string, by int) {
+			mu.Lock()
+			defer mu.Unlock()
+			tried[name] = true
+			hanging += by
+			most = max(most, hanging)
+		}
+		q.executor.Create = func(ctx context.Context, o client.Object) error {
+			if o.GetNamespace() != "ns" {
+				return nil
+			}
+			hang(o.GetName(), 1)
+			defer hang(o.GetName(), -1)
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		if err := q.KeySource(t.Context(), q.queue); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 100 {
+			q.queue.Add(Request{Parent: testKey.Parent, MapKey: fmt.Sprint(i)})
+		}
+		q.until(second)
+		other := Request{Parent: types.NamespacedName{Namespace: "other", Name: "p"}, MapKey: testKey.MapKey}
+		q.queue.Add(other)
+		q.until(2 * second)
+		if got := q.passesOf(other); len(got) != 1 || got[0] != second || most != 4 {
+			t.Errorf("the other namespace was reconciled at %v, while %d of 8 workers hang", got, most)
+		}
+		// Each of the others has its turn: 4 in 40 s.
+		q.until(20 * minute)
+		if len(tried) != 100 {
+			t.Errorf("%d of 100 were tried", len(tried))
+		}
+	})
 }

@@ -24,13 +24,17 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	if req == (Request{}) {
 		return reconcile.Result{}, c.searchReleased(ctx)
 	}
+	if !c.shares.Enter(req) {
+		return reconcile.Result{}, nil // it is enqueued when a worker of its namespace is free
+	}
+	defer c.shares.Leave(req)
 	parent, ok := c.parent(req.Parent)
 	if !ok {
 		c.parentDeleted(req.Parent)
 	}
 	if !ok || parent.Object.GetDeletionTimestamp() != nil {
 		// The garbage collector decides about the outputs, or the finalizer.
-		c.attempts.ForgetKey(req)
+		c.executor.Forget(req)
 		return reconcile.Result{}, nil
 	}
 	result := reconcile.Result{Priority: &normalPriority}

@@ -98,7 +98,7 @@ func TestReconcileForgetsTheKeysOfADeletedParent(t *testing.T) {
 				t.Fatal("the key has no state")
 			}
 			after := newHarness(t, cached, nil)
-			after.attempts = h.attempts
+			after.executor.Attempts = h.executor.Attempts
 			after.reconcile(t)
 			if h.attempts.Expects(testKey) != 0 {
 				t.Error("the key has state")

@@ -23,7 +23,7 @@ func (e *evaluation) enforceCap() {
 	for _, byTier := range [...]bool{false, true} {
 		for k := len(e.ready) - 1; k >= 0 && excess > 0; k-- {
 			i := e.ready[k]
-			if v := e.verdicts[i]; !v.capped() || v.byTier() != byTier || e.coversSlot(i) {
+			if v := e.verdicts[i]; !v.capped() || v.ByTier() != byTier || e.coversSlot(i) {
 				continue
 			}
 			e.verdicts[i] = OverCap
@@ -34,5 +34,5 @@ func (e *evaluation) enforceCap() {
 
 // capped reports whether a ready snapshot with this verdict counts for the cap.
 func (v Verdict) capped() bool {
-	return v == NoLimit || v == WithinTTL || v == KeptNewest || v.byTier()
+	return v == NoLimit || v == WithinTTL || v == KeptNewest || v.ByTier()
 }

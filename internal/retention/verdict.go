@@ -78,5 +78,5 @@ func (v Verdict) String() string { return verdictNames[v] }
 // Delete reports whether the snapshot is deleted.
 func (v Verdict) Delete() bool { return v >= Expired }
 
-// byTier reports whether a tier keeps the snapshot.
-func (v Verdict) byTier() bool { return v >= KeptLast && v <= KeptYearly }
+// ByTier reports whether a tier keeps the snapshot.
+func (v Verdict) ByTier() bool { return v >= KeptLast && v <= KeptYearly }

@@ -96,7 +96,7 @@ func (s scheduleBuilder) requested(at string) scheduleBuilder {
 	return s
 }
 func (s scheduleBuilder) selecting(app string) scheduleBuilder {
-	s.Spec.Selector.MatchLabels = map[string]string{"app": app}
+	s.Spec.Selector.MatchLabels = map[string]v1alpha1.LabelValue{"app": v1alpha1.LabelValue(app)}
 	return s
 }
 func (s scheduleBuilder) minReady(n int32) scheduleBuilder { s.Spec.Retention.MinReady = &n; return s }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
@@ -49,7 +48,7 @@ func compile(spec *v1alpha1.SnapshotScheduleSpec) (*compiled, error) {
 		return parsed
 	}
 
-	selector, err := metav1.LabelSelectorAsSelector(&spec.Selector)
+	selector, err := spec.Selector.AsSelector()
 	failed("selector", err)
 	location, err := schedule.LoadZone(spec.TimeZone)
 	failed("timeZone", err)

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -68,7 +67,7 @@ func TestCompileRejects(t *testing.T) {
 		},
 		"selector": {
 			spec(func(s *v1alpha1.SnapshotScheduleSpec) {
-				s.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Is"}}
+				s.Selector.MatchExpressions = []v1alpha1.LabelSelectorRequirement{{Key: "app", Operator: "Is"}}
 			}),
 			[]string{"spec.selector"},
 		},
@@ -115,7 +114,7 @@ func TestCompileSetsDefaults(t *testing.T) {
 func TestCompileReadsEveryField(t *testing.T) {
 	zero, hundred := int32(0), int32(100)
 	p, err := compile(&v1alpha1.SnapshotScheduleSpec{
-		Selector:         metav1.LabelSelector{MatchLabels: map[string]string{"app": "shop"}},
+		Selector:         v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"app": "shop"}},
 		Schedule:         "30 2 * * *",
 		TimeZone:         "Europe/Oslo",
 		SnapshotTTL:      "1d12h",

@@ -10,6 +10,7 @@
 //	map.go          Map and Tombstone
 //	series.go       VolumeSnapshots as decisions see them
 //	snapshot.go     the VolumeSnapshot that is created, and its name
+//	judge.go        the same decisions outside of the operator, with their reasons
 //	trouble.go      what is wrong with the snapshots of a PVC
 //	keystatus.go    a PVC's part of the schedule's status, and how parts are combined
 //	report.go       failed writes as problems, and events for new problems

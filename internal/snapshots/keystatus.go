@@ -37,7 +37,7 @@ type keyStatus struct {
 	Paused bool
 
 	// unlessCreated is a problem if the snapshot that is due is not created in the
-	// pass. Reports clear it.
+	// pass, or is not seen in the next one.
 	unlessCreated Problem
 }
 

@@ -32,18 +32,30 @@ const clockCheck = 15 * time.Minute
 type program struct {
 	schedule *v1alpha1.SnapshotSchedule
 	spec     *compiled
+	// decided is called with every decision of retention; nil in the operator.
+	decided func(outputs []client.Object, series retention.Series, decision retention.Decision)
 }
 
 // Compile compiles a SnapshotSchedule, for the engine and for everything else
 // that decides as the engine does.
 func Compile(parent client.Object) (mapcontroller.Program, error) {
-	s := parent.(*v1alpha1.SnapshotSchedule)
-	spec, err := compile(&s.Spec)
+	p, err := newProgram(parent.(*v1alpha1.SnapshotSchedule))
 	if err != nil {
 		return mapcontroller.Program{}, err
 	}
-	p := &program{schedule: s, spec: spec}
-	return mapcontroller.Program{Selects: p.selects, Map: p.mapClaim, Tombstone: p.tombstone, Spec: spec}, nil
+	return p.functions(), nil
+}
+
+func newProgram(s *v1alpha1.SnapshotSchedule) (*program, error) {
+	spec, err := compile(&s.Spec)
+	if err != nil {
+		return nil, err
+	}
+	return &program{schedule: s, spec: spec}, nil
+}
+
+func (p *program) functions() mapcontroller.Program {
+	return mapcontroller.Program{Selects: p.selects, Map: p.mapClaim, Tombstone: p.tombstone, Spec: p.spec}
 }
 
 func (p *program) selects(claim client.Object) bool {
@@ -144,6 +156,9 @@ func (p *program) tombstone(seen mapcontroller.Observation) mapcontroller.Decisi
 // decide asks retention about a series.
 func (p *program) decide(seen mapcontroller.Observation, series retention.Series) (retention.Decision, mapcontroller.Decision) {
 	decided := retention.Decide(p.spec.retention, seen.Now, series)
+	if p.decided != nil {
+		p.decided(seen.Outputs, series, decided)
+	}
 	d := mapcontroller.Decision{Next: decided.Next}
 	for i, verdict := range decided.Verdicts {
 		if verdict.Delete() {

@@ -72,7 +72,9 @@ func (r *reporter) report(parent client.Object, _ string, previous, decided any,
 	if p := after.unlessCreated; p.Reason != "" && staysOverdue(before, outcome) {
 		after.add(p)
 	}
-	after.unlessCreated = Problem{}
+	if len(outcome.Created) == 0 {
+		after.unlessCreated = Problem{}
+	}
 	after.Paused = paused
 	for _, p := range after.Problems {
 		if slices.Contains(before.Problems, p) {
@@ -93,11 +95,11 @@ func (r *reporter) report(parent client.Object, _ string, previous, decided any,
 
 // staysOverdue returns whether a PVC stays overdue after a pass that was to create
 // its snapshot: nothing was created, because it exists, or the cache has not shown
-// the previous ones either. A create that failed is a problem of its own.
+// what the previous pass created. A create that failed is a problem of its own.
 func staysOverdue(before *keyStatus, outcome mapcontroller.Outcome) bool {
 	failed := slices.ContainsFunc(outcome.Failed, func(f mapcontroller.Failure) bool { return f.Verb == execute.VerbCreate })
 	wasOverdue := slices.ContainsFunc(before.Problems, func(p Problem) bool { return p.Reason == v1alpha1.ReasonSnapshotOverdue })
-	return !failed && (len(outcome.Created) == 0 || wasOverdue)
+	return !failed && (len(outcome.Created) == 0 || wasOverdue || before.unlessCreated.Reason != "")
 }
 
 // statusOnly are the problems without an event: they say that nothing happened,

@@ -28,24 +28,29 @@ const (
 	monthRange               = "JAN-DEC"
 	weekdayRange             = "SUN-SAT"
 	zoneName                 = "Europe/Oslo"
-	operators                = "In, NotIn, Exists"
+	operators                = `supported values: "In", "NotIn", "Exists", "DoesNotExist"`
 	valuesRequired           = "values: [my-app]"
 	valuesForbidden          = "{key: app, operator: Exists}"
-	ownLabelPrefix           = "example.com/tier"
-	ownAnnotationPrefix      = "example.com/note"
+	ownLabelPrefix           = "snapshots.mapcontroller.dev/ are reserved: use another, such as example.com/tier"
+	ownAnnotationPrefix      = "snapshots.mapcontroller.dev/ are reserved: use another, such as example.com/note"
+	claimedLabel             = "GitOps tool would claim the snapshots and delete them: use another, such as example.com/tier"
+	claimedAnnotation        = "GitOps tool would claim the snapshots and delete them: use another, such as example.com/note"
 	labelKey                 = "example.com/tier"
 	annotationKey            = "example.com/note"
 	labelValue               = "my-app"
 	className                = "fast"
 	atLeast0                 = "should be greater than or equal to 0"
 	atLeast1                 = "should be greater than or equal to 1"
-	atMost32Items            = "must have at most 32 items"
+	annotationValue          = "at most 1024 characters long, such as nightly"
 	policies                 = `supported values: "Delete", "Orphan"`
 	required                 = "Required value"
 )
 
 // tooManyBytes returns the message for a string longer than maxLength.
 func tooManyBytes(limit int) string { return fmt.Sprintf("may not be more than %d bytes", limit) }
+
+// tooManyItems returns the message for a list or map with more than maxItems or maxProperties entries.
+func tooManyItems(limit int) string { return fmt.Sprintf("must have at most %d items", limit) }
 
 // rejected is a schedule that the API server must reject.
 type rejected struct {
@@ -122,6 +127,14 @@ var invalidDurations = map[string]string{
 	strings.Repeat("1", 129): tooManyBytes(128),
 }
 
+// long returns a string of n letters.
+func long(n int) string { return strings.Repeat("a", n) }
+
+// listOf returns a YAML list of n equal items.
+func listOf(n int, item string) string {
+	return "[" + strings.TrimSuffix(strings.Repeat(item+", ", n), ", ") + "]"
+}
+
 // mapWithEntries returns a YAML map with n entries.
 func mapWithEntries(n int) string {
 	var entries []string
@@ -154,8 +167,12 @@ func rejectedClass(name, message string) rejected {
 		"spec.snapshotTemplate.spec.volumeSnapshotClassName", message)
 }
 
-func rejectedSelector(expression, field, message string) rejected {
-	return rejectedSpec("{snapshotInterval: 6h, selector: {matchExpressions: ["+expression+"]}}", "spec.selector"+field, message)
+func rejectedSelector(selector, field, message string) rejected {
+	return rejectedSpec("{snapshotInterval: 6h, selector: "+selector+"}", "spec.selector."+field, message)
+}
+
+func rejectedExpression(expression, field, message string) rejected {
+	return rejectedSelector("{matchExpressions: ["+expression+"]}", "matchExpressions[0]"+field, message)
 }
 
 func rejectedRetention(retention, field, message string) rejected {
@@ -231,41 +248,64 @@ func rejectedSpecs() map[string]rejected {
 		"a zone that is an absolute path": rejectedZone("/Europe/Oslo"),
 		"a zone that is a relative path":  rejectedZone("../etc/localtime"),
 		"a zone offset":                   rejectedZone("+02:00"),
-		"a zone of 257 characters":        rejectedSpec(`{schedule: "@daily", timeZone: `+strings.Repeat("a", 257)+"}", "spec.timeZone", tooManyBytes(256)),
+		"a zone of 65 characters":         rejectedZone(long(65)),
+		"a zone of 257 characters":        rejectedSpec(`{schedule: "@daily", timeZone: `+long(257)+"}", "spec.timeZone", tooManyBytes(256)),
 
-		"an unknown selector operator":      rejectedSelector("{key: app, operator: Like, values: [a]}", "", operators),
-		"In without values":                 rejectedSelector("{key: app, operator: In}", "", valuesRequired),
-		"In with no values":                 rejectedSelector("{key: app, operator: In, values: []}", "", valuesRequired),
-		"NotIn without values":              rejectedSelector("{key: app, operator: NotIn}", "", valuesRequired),
-		"Exists with values":                rejectedSelector("{key: app, operator: Exists, values: [a]}", "", valuesForbidden),
-		"DoesNotExist with values":          rejectedSelector("{key: app, operator: DoesNotExist, values: [a]}", "", valuesForbidden),
-		"an expression without a key":       rejectedSelector("{operator: Exists}", ".matchExpressions[0].key", required),
-		"an expression without an operator": rejectedSelector("{key: app}", ".matchExpressions[0].operator", required),
+		"an unknown selector operator":       rejectedExpression("{key: app, operator: Like, values: [a]}", ".operator", operators),
+		"In without values":                  rejectedExpression("{key: app, operator: In}", ".values", valuesRequired),
+		"In with no values":                  rejectedExpression("{key: app, operator: In, values: []}", ".values", valuesRequired),
+		"NotIn without values":               rejectedExpression("{key: app, operator: NotIn}", ".values", valuesRequired),
+		"Exists with values":                 rejectedExpression("{key: app, operator: Exists, values: [a]}", ".values", valuesForbidden),
+		"DoesNotExist with values":           rejectedExpression("{key: app, operator: DoesNotExist, values: [a]}", ".values", valuesForbidden),
+		"an expression without a key":        rejectedExpression("{operator: Exists}", ".key", required),
+		"an expression without an operator":  rejectedExpression("{key: app}", ".operator", required),
+		"an expression with an invalid key":  rejectedExpression("{key: a b, operator: Exists}", ".key", labelKey),
+		"an expression with an empty key":    rejectedExpression(`{key: "", operator: Exists}`, ".key", labelKey),
+		"a selector key of 318 characters":   rejectedExpression("{key: "+long(254)+"/"+long(63)+", operator: Exists}", ".key", labelKey),
+		"a selector key of 513 characters":   rejectedExpression("{key: "+long(513)+", operator: Exists}", ".key", tooManyBytes(512)),
+		"a selector value with a blank":      rejectedExpression("{key: app, operator: In, values: [a, b c]}", ".values[1]", labelValue),
+		"a selector value of 64 characters":  rejectedExpression("{key: app, operator: In, values: ["+long(64)+"]}", ".values[0]", labelValue),
+		"a selector value of 257 characters": rejectedExpression("{key: app, operator: In, values: ["+long(257)+"]}", ".values[0]", tooManyBytes(256)),
+		"65 selector values":                 rejectedExpression("{key: app, operator: In, values: "+listOf(65, "v")+"}", ".values", tooManyItems(64)),
+		"17 expressions":                     rejectedSelector("{matchExpressions: "+listOf(17, "{key: app, operator: Exists}")+"}", "matchExpressions", tooManyItems(16)),
+		"33 labels to match":                 rejectedSelector("{matchLabels: "+mapWithEntries(33)+"}", "matchLabels", tooManyItems(32)),
+		"an invalid key to match":            rejectedSelector("{matchLabels: {a b: x}}", "matchLabels", labelKey),
+		"a key of 318 characters to match":   rejectedSelector("{matchLabels: {"+long(254)+"/"+long(63)+": x}}", "matchLabels", labelKey),
+		"an invalid value to match":          rejectedSelector("{matchLabels: {app: a b}}", "matchLabels[app]", labelValue),
+		"a value of 64 characters to match":  rejectedSelector("{matchLabels: {app: "+long(64)+"}}", "matchLabels[app]", labelValue),
+		"a value of 257 characters to match": rejectedSelector("{matchLabels: {app: "+long(257)+"}}", "matchLabels.app", tooManyBytes(256)),
 
 		"a label of the controller":                      rejectedTemplate("{labels: {"+key+"map-key: x}}", "labels", ownLabelPrefix),
 		"an unknown label under the controller's prefix": rejectedTemplate("{labels: {"+key+"anything: x}}", "labels", ownLabelPrefix),
+		"a label by which GitOps tools claim objects":    rejectedTemplate("{labels: {app.kubernetes.io/instance: shop}}", "labels", claimedLabel),
+		"a label of Argo CD":                             rejectedTemplate("{labels: {argocd.argoproj.io/instance: shop}}", "labels", claimedLabel),
 		"a label key with a blank":                       rejectedTemplate("{labels: {a b: x}}", "labels", labelKey),
 		"an empty label key":                             rejectedTemplate(`{labels: {"": x}}`, "labels", labelKey),
 		"a label key that ends in -":                     rejectedTemplate("{labels: {a-: x}}", "labels", labelKey),
-		"a label key of 64 characters":                   rejectedTemplate("{labels: {"+strings.Repeat("a", 64)+": x}}", "labels", labelKey),
+		"a label key of 64 characters":                   rejectedTemplate("{labels: {"+long(64)+": x}}", "labels", labelKey),
 		"a label prefix in capitals":                     rejectedTemplate("{labels: {Example.com/a: x}}", "labels", labelKey),
-		"a label prefix of 254 characters":               rejectedTemplate("{labels: {"+strings.Repeat("a", 254)+"/a: x}}", "labels", labelKey),
+		"a label prefix of 254 characters":               rejectedTemplate("{labels: {"+long(254)+"/a: x}}", "labels", labelKey),
 		"a label key with two slashes":                   rejectedTemplate("{labels: {a/b/c: x}}", "labels", labelKey),
 		"a label value with a blank":                     rejectedTemplate("{labels: {app: a b}}", "labels[app]", labelValue),
 		"a label value that ends in .":                   rejectedTemplate("{labels: {app: a.}}", "labels[app]", labelValue),
-		"a label value of 64 characters":                 rejectedTemplate("{labels: {app: "+strings.Repeat("a", 64)+"}}", "labels[app]", labelValue),
-		"a label value of 257 characters":                rejectedTemplate("{labels: {app: "+strings.Repeat("a", 257)+"}}", "labels.app", tooManyBytes(256)),
-		"33 labels":                                      rejectedTemplate("{labels: "+mapWithEntries(33)+"}", "labels", atMost32Items),
+		"a label value of 64 characters":                 rejectedTemplate("{labels: {app: "+long(64)+"}}", "labels[app]", labelValue),
+		"a label value of 257 characters":                rejectedTemplate("{labels: {app: "+long(257)+"}}", "labels.app", tooManyBytes(256)),
+		"33 labels":                                      rejectedTemplate("{labels: "+mapWithEntries(33)+"}", "labels", tooManyItems(32)),
 		"an annotation of the controller":                rejectedTemplate("{annotations: {"+key+"hold: x}}", "annotations", ownAnnotationPrefix),
-		"an annotation key with a blank":                 rejectedTemplate("{annotations: {a b: x}}", "annotations", annotationKey),
-		"an annotation key of 64 characters":             rejectedTemplate("{annotations: {"+strings.Repeat("a", 64)+": x}}", "annotations", annotationKey),
-		"33 annotations":                                 rejectedTemplate("{annotations: "+mapWithEntries(33)+"}", "annotations", atMost32Items),
+		"an annotation by which GitOps tools claim objects": rejectedTemplate(
+			"{annotations: {app.kubernetes.io/instance: shop}}", "annotations", claimedAnnotation),
+		"an annotation of Argo CD": rejectedTemplate(
+			"{annotations: {argocd.argoproj.io/tracking-id: x}}", "annotations", claimedAnnotation),
+		"an annotation key with a blank":     rejectedTemplate("{annotations: {a b: x}}", "annotations", annotationKey),
+		"an annotation key of 64 characters": rejectedTemplate("{annotations: {"+long(64)+": x}}", "annotations", annotationKey),
+		"an annotation of 1025 characters":   rejectedTemplate("{annotations: {note: "+long(1025)+"}}", "annotations", annotationValue),
+		"33 annotations":                     rejectedTemplate("{annotations: "+mapWithEntries(33)+"}", "annotations", tooManyItems(32)),
 
 		"an empty class":                  rejectedClass("", className),
 		"a class in capitals":             rejectedClass("Fast", className),
 		"a class that ends in -":          rejectedClass("fast-", className),
-		"a class of 254 characters":       rejectedClass(strings.Repeat("a", 254), className),
-		"a class of 513 characters":       rejectedClass(strings.Repeat("a", 513), tooManyBytes(512)),
+		"a class of 254 characters":       rejectedClass(long(254), className),
+		"a class of 513 characters":       rejectedClass(long(513), tooManyBytes(512)),
 		"a negative minReady":             rejectedRetention("{minReady: -1}", "minReady", atLeast0),
 		"a negative detached minReady":    rejectedRetention("{detached: {minReady: -1}}", "detached.minReady", atLeast0),
 		"a maxCount of zero":              rejectedRetention("{maxCount: 0}", "maxCount", atLeast1),
@@ -309,7 +349,7 @@ readyDeadline: 1h
 deletionPolicy: Orphan
 snapshotTemplate:
   metadata:
-    labels: {app: my-app, example.com/tier: "", not-snapshots.mapcontroller.dev/a: b}
+    labels: {app: my-app, app.kubernetes.io/name: shop, example.com/tier: "", not-snapshots.mapcontroller.dev/a: b}
     annotations: {note: "anything at all: ø, 'quotes', {braces}", Example.com/Note: x}
   spec: {volumeSnapshotClassName: fast.example.com}
 retention:
@@ -322,8 +362,11 @@ retention:
 		"a TTL shorter than the interval": "{snapshotInterval: 1d, snapshotTTL: 1h}",
 		"empty objects":                   "{snapshotInterval: 6h, snapshotTemplate: {metadata: {}, spec: {}}, retention: {keep: {}, detached: {}}}",
 		"32 labels and annotations":       "{snapshotInterval: 6h, snapshotTemplate: {metadata: {labels: " + mapWithEntries(32) + ", annotations: " + mapWithEntries(32) + "}}}",
-		"the longest label":               "{snapshotInterval: 6h, snapshotTemplate: {metadata: {labels: {" + strings.Repeat("a", 63) + ": " + strings.Repeat("a", 63) + "}}}}",
-		"the longest class":               "{snapshotInterval: 6h, snapshotTemplate: {spec: {volumeSnapshotClassName: " + strings.Repeat("a", 253) + "}}}",
+		"the longest label":               "{snapshotInterval: 6h, snapshotTemplate: {metadata: {labels: {" + long(63) + ": " + long(63) + "}}}}",
+		"the longest class":               "{snapshotInterval: 6h, snapshotTemplate: {spec: {volumeSnapshotClassName: " + long(253) + "}}}",
+		"the longest annotation":          "{snapshotInterval: 6h, snapshotTemplate: {metadata: {annotations: {" + long(253) + "/" + long(63) + ": " + long(1024) + "}}}}",
+		"the longest zone":                `{schedule: "@daily", timeZone: ` + long(64) + "}",
+		"the largest spec":                largestSpec(),
 		"the largest numbers":             "{snapshotInterval: 6h, retention: {minReady: 2147483647, maxCount: 2147483647, keep: {last: 2147483647}}}",
 	}
 	for field, spec := range durationFields {
@@ -338,6 +381,26 @@ retention:
 		cases["zone "+zone] = fmt.Sprintf(`{schedule: "@daily", timeZone: %s}`, zone)
 	}
 	return cases
+}
+
+// largestSpec returns a spec with everything that is bounded at its bound. Its rules are within the cost that the API server allows.
+func largestSpec() string {
+	key := func(i int) string { return fmt.Sprintf("%s/%s%02d", long(253), long(61), i) }
+	entries := func(n int, value string) string {
+		var all []string
+		for i := range n {
+			all = append(all, key(i)+": "+value)
+		}
+		return "{" + strings.Join(all, ", ") + "}"
+	}
+	expression := "{key: " + key(0) + ", operator: In, values: " + listOf(64, long(63)) + "}"
+	return `
+selector: {matchLabels: ` + entries(32, long(63)) + ", matchExpressions: " + listOf(16, expression) + `}
+schedule: "` + strings.Repeat("1,", 251) + `1 * * * *"
+timeZone: ` + long(64) + `
+snapshotTemplate:
+  metadata: {labels: ` + entries(32, long(63)) + ", annotations: " + entries(32, strings.Repeat("😀", 1024)) + `}
+  spec: {volumeSnapshotClassName: ` + long(253) + "}\n"
 }
 
 // validCronLines are accepted by the API server and by the controller.

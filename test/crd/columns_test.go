@@ -53,27 +53,35 @@ var _ = Describe("kubectl", func() {
 		Expect(patchStatus(created, parseYAML(completeStatus))).To(Succeed())
 		table := getTable()
 
-		var columns []string
+		var columns, wide []string
 		for _, column := range table.ColumnDefinitions {
+			if column.Priority > 0 {
+				wide = append(wide, column.Name)
+				continue
+			}
 			columns = append(columns, column.Name)
-			Expect(column.Priority).To(BeZero(), "%s is shown only with -o wide", column.Name)
 		}
-		Expect(columns).To(Equal([]string{"Name", "SCHEDULE", "TTL", "PVCS", "SNAPSHOTS", "READY", "LAST", "NEXT", "SUSPEND", "AGE"}))
+		Expect(columns).To(Equal([]string{
+			"Name", "SCHEDULE", "TTL", "PVCS", "SNAPSHOTS", "READY", "RECOVERY POINT", "NEXT", "SUSPEND", "AGE",
+		}))
+		Expect(wide).To(Equal([]string{"REASON", "LAST", "DETACHED", "DELETION"}))
 
 		interval := cellsOf(table, "interval")
-		Expect(interval["LAST"]).To(MatchRegexp("^[0-9]"), "an age, not <invalid>")
-		delete(interval, "LAST")
+		for _, ages := range []string{"RECOVERY POINT", "LAST"} {
+			Expect(interval[ages]).To(MatchRegexp("^[0-9]"), "%s is an age, not <invalid>", ages)
+			delete(interval, ages)
+		}
 		delete(interval, "AGE")
 		Expect(interval).To(Equal(map[string]any{
 			"Name": "interval", "SCHEDULE": "6h", "TTL": "10d", "PVCS": 20.0, "SNAPSHOTS": 100.0, "READY": "True",
-			"NEXT": "2126-01-02T03:04:05Z", "SUSPEND": false,
+			"NEXT": "2126-01-02T03:04:05Z", "SUSPEND": false, "REASON": "Scheduled", "DETACHED": 5.0, "DELETION": "Delete",
 		}))
 
 		cron := cellsOf(table, "cron")
 		delete(cron, "AGE")
 		Expect(cron).To(Equal(map[string]any{
 			"Name": "cron", "SCHEDULE": "30 2 * * *", "TTL": nil, "PVCS": nil, "SNAPSHOTS": nil, "READY": nil,
-			"LAST": nil, "NEXT": nil, "SUSPEND": true,
+			"RECOVERY POINT": nil, "LAST": nil, "NEXT": nil, "SUSPEND": true, "REASON": nil, "DETACHED": nil, "DELETION": "Delete",
 		}))
 	})
 

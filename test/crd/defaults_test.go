@@ -84,7 +84,7 @@ var _ = Describe("The Go types", func() {
 		s := &v1alpha1.SnapshotSchedule{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "complete"},
 			Spec: v1alpha1.SnapshotScheduleSpec{
-				Selector:         metav1.LabelSelector{MatchLabels: map[string]string{"app": "my-app"}},
+				Selector:         v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"app": "my-app"}},
 				Schedule:         "30 2 * * *",
 				TimeZone:         "Europe/Oslo",
 				SnapshotTTL:      "10d",

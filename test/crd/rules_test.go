@@ -4,6 +4,7 @@
 package crd
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -51,6 +52,15 @@ var _ = Describe("Validation", func() {
 	// Contract: API-2.
 	It("accepts a name of 63 characters", func() {
 		Expect(dryRun(newSchedule(strings.Repeat("n", 63), "{snapshotInterval: 6h}"))).To(Succeed())
+	})
+
+	// The operator keeps every spec in memory, and SECURITY.md promises this bound.
+	// Contract: API-1.
+	It("accepts no spec of more than 250 kB", func() {
+		Expect(dryRun(newSchedule("largest", largestSpec()))).To(Succeed())
+		text, err := json.Marshal(parseYAML(largestSpec()))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(len(text)).To(And(BeNumerically(">", 225_000), BeNumerically("<", 250_000)))
 	})
 
 	// Any other number would be stored, and break every Go client that lists it.

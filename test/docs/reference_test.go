@@ -15,17 +15,23 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/hack/docs/clipage"
 	"mapcontroller.dev/snapshotschedule/hack/docs/reference"
 )
 
-func TestReferenceIsCurrent(t *testing.T) {
-	page := read(t, reference.File)
-	fresh, err := reference.Generate(root, []byte(page))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(fresh) != page {
-		t.Errorf("%s is out of date, run go run ./hack/docs\n%s", reference.File, firstDifference(page, string(fresh)))
+func TestGeneratedPartsAreCurrent(t *testing.T) {
+	for file, generate := range map[string]func([]byte) ([]byte, error){
+		reference.File: func(page []byte) ([]byte, error) { return reference.Generate(root, page) },
+		clipage.File:   clipage.Generate,
+	} {
+		page := read(t, file)
+		fresh, err := generate([]byte(page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(fresh) != page {
+			t.Errorf("%s is out of date, run go run ./hack/docs\n%s", file, firstDifference(page, string(fresh)))
+		}
 	}
 }
 
@@ -130,6 +136,9 @@ func TestExamplesAreValid(t *testing.T) {
 		object := example
 		names := strings.Split(path, ".")
 		for _, name := range slices.Backward(names) {
+			if list, ok := strings.CutSuffix(name, "[]"); ok {
+				name, object = list, "["+object+"]"
+			}
 			object = "{" + name + ": " + object + "}"
 		}
 		if err := yaml.UnmarshalStrict([]byte(object), &v1alpha1.SnapshotSchedule{}); err != nil {

@@ -45,7 +45,7 @@ var _ = Describe("the lifecycle of snapshots", Ordered, func() {
 		history, detached = cluster.Record(ctx, namespace), cluster.Record(ctx, other)
 		foreign = foreignSnapshot(ctx, data[0])
 		schedule = cluster.Schedule(ctx, namespace, v1alpha1.SnapshotScheduleSpec{
-			Selector:         metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}},
+			Selector:         v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"app": "db"}},
 			SnapshotInterval: "3s",
 			SnapshotTTL:      "9s",
 			SnapshotTemplate: v1alpha1.SnapshotTemplate{Metadata: v1alpha1.SnapshotTemplateMetadata{

@@ -61,7 +61,11 @@ var _ = Describe("the shipped manifests", func() {
 		}
 		cluster.Start(ctx)
 		for _, s := range all {
-			cluster.Claim(ctx, namespace, "of-"+s.Name, s.Spec.Selector.MatchLabels)
+			labels := map[string]string{}
+			for key, value := range s.Spec.Selector.MatchLabels {
+				labels[key] = string(value)
+			}
+			cluster.Claim(ctx, namespace, "of-"+s.Name, labels)
 		}
 		for _, s := range all {
 			Eventually(fresh(ctx, s)).WithContext(ctx).Should(And(

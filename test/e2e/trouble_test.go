@@ -78,15 +78,7 @@ var _ = Describe("a full quota", func() {
 			Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{snapshots: resource.MustParse("6")}},
 		}
 		Expect(cluster.Client.Create(ctx, quota)).To(Succeed())
-		// The quota controller discovers a new CRD within half a minute, and then counts for a quota whose limits change.
-		pods := int64(100)
-		Eventually(func() corev1.ResourceList {
-			before := quota.DeepCopy()
-			pods++
-			quota.Spec.Hard[corev1.ResourcePods] = *resource.NewQuantity(pods, resource.DecimalSI)
-			Expect(cluster.Client.Patch(ctx, quota, client.MergeFrom(before))).To(Succeed())
-			return harness.Get(ctx, cluster, quota).Status.Used
-		}).WithContext(ctx).WithTimeout(time.Minute).WithPolling(time.Second).Should(HaveKey(snapshots), "the quota should be in force")
+		waitForQuota(ctx, quota, snapshots)
 		history := cluster.Record(ctx, namespace)
 		schedule := cluster.Schedule(ctx, namespace, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "2s", SnapshotTTL: "12s"})
 

@@ -61,7 +61,9 @@ func suspended(s *spec) { s.Suspend = true }
 func ttl(d v1alpha1.Duration) func(*spec) { return func(s *spec) { s.SnapshotTTL = d } }
 
 func selecting(key, value string) func(*spec) {
-	return func(s *spec) { s.Selector.MatchLabels = map[string]string{key: value} }
+	return func(s *spec) {
+		s.Selector.MatchLabels = map[string]v1alpha1.LabelValue{key: v1alpha1.LabelValue(value)}
+	}
 }
 
 // createPendingClaim creates a PVC that is not bound. Labels are pairs of key and value.

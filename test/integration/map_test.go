@@ -102,9 +102,9 @@ var _ = Describe("The map from PVCs to snapshots", func() {
 	// Contract: MAP-1.
 	It("selects only the PVCs that the labels and expressions of the selector match", func() {
 		env.createSchedule("backup", func(s *spec) {
-			s.Selector = metav1.LabelSelector{
-				MatchLabels:      map[string]string{"app": "shop"},
-				MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tmp", Operator: metav1.LabelSelectorOpDoesNotExist}},
+			s.Selector = v1alpha1.LabelSelector{
+				MatchLabels:      map[string]v1alpha1.LabelValue{"app": "shop"},
+				MatchExpressions: []v1alpha1.LabelSelectorRequirement{{Key: "tmp", Operator: metav1.LabelSelectorOpDoesNotExist}},
 			}
 		})
 		env.startOperator()

@@ -52,6 +52,29 @@ var _ = Describe("Status", func() {
 		Expect(selected(s)).To(BeEquivalentTo(1))
 	})
 
+	// Contract: STAT-11.
+	It("shows nothing old while the spec is invalid", func() {
+		s := env.createSchedule("backup")
+		env.startOperator()
+		env.createClaim("data")
+		makeReady(env.waitForSnapshot("data"))
+		counts := v1alpha1.OutputCount{Total: 1, Ready: 1}
+		Eventually(func() v1alpha1.OutputCount { return status(s).Outputs.VolumeSnapshots }).Should(Equal(counts))
+		Expect(condition(s, v1alpha1.ConditionStalled)()).To(Equal("False ValidSpec"))
+
+		mergePatch(s, `{"spec":{"jitter":"1h"}}`)
+		Eventually(condition(s, v1alpha1.ConditionStalled)).Should(Equal("True InvalidSpec"))
+		Expect(condition(s, v1alpha1.ConditionRetentionPaused)()).To(Equal("True InvalidSpec"))
+		got := status(s)
+		got.Conditions = nil
+		Expect(got).To(Equal(v1alpha1.SnapshotScheduleStatus{ObservedGeneration: 2, Outputs: v1alpha1.Outputs{VolumeSnapshots: counts}}))
+
+		mergePatch(s, `{"spec":{"jitter":null}}`)
+		Eventually(condition(s, v1alpha1.ConditionStalled)).Should(Equal("False ValidSpec"))
+		Expect(selected(s)).To(BeEquivalentTo(1))
+		Expect(condition(s, v1alpha1.ConditionRetentionPaused)()).To(Equal("False RetentionRunning"))
+	})
+
 	// Contract: STAT-2, STAT-4.
 	It("reports NoMatchingClaims without PVCs, and has no next time while suspended", func() {
 		s := env.createSchedule("backup")
@@ -101,13 +124,14 @@ var _ = Describe("Status", func() {
 		for i, column := range table.ColumnDefinitions {
 			cells[column.Name] = table.Rows[0].Cells[i]
 		}
-		for _, ages := range []string{"LAST", "AGE"} {
+		for _, ages := range []string{"RECOVERY POINT", "LAST", "AGE"} {
 			Expect(cells[ages]).To(MatchRegexp(`^[0-9]`), ages)
 			delete(cells, ages)
 		}
 		Expect(cells).To(Equal(map[string]any{
 			"Name": "backup", "SCHEDULE": "1h", "TTL": "10d", "PVCS": 1.0, "SNAPSHOTS": 1.0, "READY": "True",
 			"NEXT": status(s).NextSnapshotTime.UTC().Format(time.RFC3339), "SUSPEND": false,
+			"REASON": "Scheduled", "DETACHED": 0.0, "DELETION": "Delete",
 		}))
 	})
 })

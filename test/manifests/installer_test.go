@@ -87,6 +87,30 @@ func TestInstallerHasEveryKind(t *testing.T) {
 	}
 }
 
+// Deleting the CRD deletes all schedules and their snapshots.
+func TestToolsDoNotPruneTheCRD(t *testing.T) {
+	files(t, "config/crd")
+	crds := 0
+	for _, o := range decode(t, run(t, "hack/render.sh", "config/default", image)) {
+		if o.GetKind() != "CustomResourceDefinition" {
+			continue
+		}
+		crds++
+		for key, want := range map[string]string{
+			"helm.sh/resource-policy":           "keep",
+			"argocd.argoproj.io/sync-options":   "Prune=false",
+			"kustomize.toolkit.fluxcd.io/prune": "disabled",
+		} {
+			if got := o.GetAnnotations()[key]; got != want {
+				t.Errorf("%s: annotation %s is %q, want %q", o.GetName(), key, got, want)
+			}
+		}
+	}
+	if crds == 0 {
+		t.Error("no CRD was rendered")
+	}
+}
+
 // The name is inserted into YAML.
 func TestInstallerRejectsInvalidImageNames(t *testing.T) {
 	for _, name := range []string{"", "a b", `a"`, "a\nb", "$(id)", "-a"} {

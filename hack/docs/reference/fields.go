@@ -103,7 +103,7 @@ func visitFields(path string, t reflect.Type, p property, visit func(string, ref
 		schema := p.Properties[name]
 		visit(inner, field.Type, schema)
 		switch ft := field.Type; {
-		case ft.Kind() == reflect.Struct && isAPIType(ft):
+		case isAPIType(ft):
 			visitFields(inner, ft, schema, visit)
 		case ft.Kind() == reflect.Slice && isAPIType(ft.Elem()):
 			visitFields(inner+"[]", ft.Elem(), *schema.Items, visit)
@@ -111,9 +111,9 @@ func visitFields(path string, t reflect.Type, p property, visit func(string, ref
 	}
 }
 
-// isAPIType reports whether the API package defines the type.
+// isAPIType reports whether the API package defines the type, with fields.
 func isAPIType(t reflect.Type) bool {
-	return t.PkgPath() == reflect.TypeFor[v1alpha1.SnapshotSchedule]().PkgPath()
+	return t.Kind() == reflect.Struct && t.PkgPath() == reflect.TypeFor[v1alpha1.SnapshotSchedule]().PkgPath()
 }
 
 func typeName(t reflect.Type) string {
@@ -122,8 +122,6 @@ func typeName(t reflect.Type) string {
 		return "[duration](#durations)"
 	case reflect.TypeFor[v1alpha1.CronLine]():
 		return "[cron expression](#cron-expressions)"
-	case reflect.TypeFor[metav1.LabelSelector]():
-		return "label selector"
 	case reflect.TypeFor[metav1.Time]():
 		return "time"
 	}

@@ -72,23 +72,23 @@ func Generate(root string, page []byte) ([]byte, error) {
 		{"metrics", metricTable()},
 		{"flags", flags},
 	} {
-		if page, err = replacePart(page, part.name, part.text); err != nil {
+		if page, err = ReplacePart(File, page, part.name, part.text); err != nil {
 			return nil, err
 		}
 	}
 	return page, nil
 }
 
-// replacePart replaces the text between the markers of a part.
-func replacePart(page []byte, name, text string) ([]byte, error) {
+// ReplacePart replaces the text between the markers of a part of a file.
+func ReplacePart(file string, page []byte, name, text string) ([]byte, error) {
 	begin, end := "<!-- generated: "+name+" -->\n", "<!-- end of "+name+" -->"
 	before, rest, ok := bytes.Cut(page, []byte(begin))
 	if !ok {
-		return nil, fmt.Errorf("%s has no line %q", File, strings.TrimSpace(begin))
+		return nil, fmt.Errorf("%s has no line %q", file, strings.TrimSpace(begin))
 	}
 	_, after, ok := bytes.Cut(rest, []byte(end))
 	if !ok {
-		return nil, fmt.Errorf("%s has no line %q after %q", File, end, strings.TrimSpace(begin))
+		return nil, fmt.Errorf("%s has no line %q after %q", file, end, strings.TrimSpace(begin))
 	}
 	return bytes.Join([][]byte{before, []byte(begin), []byte("\n" + text + "\n"), []byte(end), after}, nil), nil
 }

@@ -32,7 +32,6 @@ const LongestDelay = 15 * time.Minute
 // limiter, so the limiter must know what falls due for the key.
 type Attempts struct {
 	clock clock.PassiveClock
-	pace  pace
 
 	mu   sync.Mutex
 	keys map[plan.Request]*attempt
@@ -49,16 +48,14 @@ type attempt struct {
 	// expected are writes that the cache does not show yet, and until when they hold
 	// the key back.
 	expected map[expectation]time.Time
-	turn     turn
 }
 
 // wholePass is the key of the failure of a pass, among those of objects.
 const wholePass types.UID = ""
 
-// NewAttempts returns Attempts that allow so many deletes per second; zero: any
-// number.
-func NewAttempts(c clock.PassiveClock, deletesPerSecond float64) *Attempts {
-	return &Attempts{clock: c, pace: newPace(deletesPerSecond), keys: map[plan.Request]*attempt{}}
+// NewAttempts returns Attempts without any state.
+func NewAttempts(c clock.PassiveClock) *Attempts {
+	return &Attempts{clock: c, keys: map[plan.Request]*attempt{}}
 }
 
 // with calls do with the state of a key. Without state it does nothing, unless
@@ -75,7 +72,7 @@ func (a *Attempts) with(req plan.Request, remember bool, do func(*attempt)) {
 		a.keys[req] = s
 	}
 	do(s)
-	if len(s.failures) == 0 && len(s.expected) == 0 && s.turn == (turn{}) {
+	if len(s.failures) == 0 && len(s.expected) == 0 {
 		delete(a.keys, req)
 	}
 }
@@ -86,10 +83,8 @@ func (a *Attempts) known(req plan.Request) (known bool) {
 	return known
 }
 
-// ForgetKey drops the state of a key whose parent is gone.
-func (a *Attempts) ForgetKey(req plan.Request) {
-	a.with(req, false, func(s *attempt) { *s = attempt{} })
-}
+// forget drops the state of a key.
+func (a *Attempts) forget(req plan.Request) { a.with(req, false, func(s *attempt) { *s = attempt{} }) }
 
 // When implements workqueue.TypedRateLimiter. It only reads: the queue calls it
 // under its lock, and more than once for a pass.
@@ -128,9 +123,10 @@ type pass struct {
 	next time.Time
 	// wanted are the objects that the plan deletes, adopts or releases.
 	wanted []client.Object
-	// deletes is set if deletes were due: without any, a turn that has come would
-	// be due again and again.
-	deletes bool
+	// turn is when the key has its next turn to delete; zero: it has none. waits is set
+	// if deletes wait for a turn: they may still fail as before.
+	turn  time.Time
+	waits bool
 }
 
 // finish ends a pass and returns the delay until the next one. Attempts at
@@ -144,14 +140,11 @@ func (a *Attempts) finish(req plan.Request, p pass) time.Duration {
 		}
 	}
 	sooner(p.next)
+	sooner(p.turn)
 	a.with(req, p.failed, func(s *attempt) {
-		if !p.deletes {
-			s.turn = turn{}
-		}
 		if p.failed {
 			s.failures[wholePass] = s.failures[wholePass].again(now, nil)
-		} else if s.turn == (turn{}) {
-			// Deletes that wait for their turn may still fail as before.
+		} else if !p.waits {
 			delete(s.failures, wholePass)
 		}
 		for uid, f := range s.failures {
@@ -161,7 +154,6 @@ func (a *Attempts) finish(req plan.Request, p pass) time.Duration {
 				sooner(f.until)
 			}
 		}
-		sooner(s.turn.at)
 		s.due = now.Add(bounded(delay))
 	})
 	return bounded(delay)

@@ -18,9 +18,9 @@ import (
 
 var key, otherKey = fixture.Request, plan.Request{Parent: fixture.Request.Parent, MapKey: "other"}
 
-func newAttempts(deletesPerSecond float64) (*Attempts, *clocktesting.FakePassiveClock) {
+func newAttempts() (*Attempts, *clocktesting.FakePassiveClock) {
 	clock := clocktesting.NewFakePassiveClock(fixture.Now)
-	return NewAttempts(clock, deletesPerSecond), clock
+	return NewAttempts(clock), clock
 }
 
 // Every pass has a delay, because an event consumes the one of the pass before.
@@ -46,7 +46,7 @@ func TestDelayIsThatOfTheEarliest(t *testing.T) {
 		"a retry before the turn and due time": {turn: time.Minute, fails: 1, next: time.Hour, want: firstRetry},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, clock := newAttempts(0)
+			a, clock := newAttempts()
 			for range test.fails - 1 {
 				clock.SetTime(clock.Now().Add(a.finish(key, pass{failed: true})))
 			}
@@ -55,8 +55,7 @@ func TestDelayIsThatOfTheEarliest(t *testing.T) {
 				p.next = clock.Now().Add(test.next)
 			}
 			if test.turn > 0 {
-				p.deletes = true
-				a.with(key, true, func(s *attempt) { s.turn = turn{at: clock.Now().Add(test.turn), n: 1} })
+				p.turn, p.waits = clock.Now().Add(test.turn), true
 			}
 			if got := a.finish(key, p); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
@@ -89,7 +88,7 @@ func TestWhenIsBounded(t *testing.T) {
 		"after the clock was set":             {-24 * time.Hour, LongestDelay},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, clock := newAttempts(0)
+			a, clock := newAttempts()
 			a.finish(key, pass{failed: true})
 			clock.SetTime(fixture.Now.Add(test.after))
 			a.Forget(key) // the queue's opinion does not count
@@ -106,7 +105,7 @@ func TestWhenIsBounded(t *testing.T) {
 // The delay grows with the passes that were due, not with those that an event
 // caused.
 func TestBackoffGrowsWithDueAttempts(t *testing.T) {
-	a, clock := newAttempts(0)
+	a, clock := newAttempts()
 	now := fixture.Now
 	fail := func(elapsed, want time.Duration) {
 		t.Helper()
@@ -152,19 +151,16 @@ func TestStateDisappears(t *testing.T) {
 			a.finish(key, pass{wanted: []client.Object{fixture.Output("a")}})
 		}, want: 1},
 		"a failed delete no longer wanted": {do: func(a *Attempts) { a.failed(key, held, errors.New("denied")); a.finish(key, pass{}) }},
-		"a turn":                           {do: func(a *Attempts) { a.take(key, 2); a.finish(key, pass{deletes: true}) }, want: 1},
-		"a turn without deletes":           {do: func(a *Attempts) { a.take(key, 2); a.finish(key, pass{}) }},
 		"an expectation that is met":       {do: func(a *Attempts) { a.expect(key, expectation{}); a.met(key, expectation{}) }},
 		"a parent that is gone": {do: func(a *Attempts) {
 			a.finish(key, pass{failed: true})
 			a.failed(key, held, errors.New("denied"))
-			a.take(key, 2)
 			a.expect(key, expectation{})
-			a.ForgetKey(key)
+			a.forget(key)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, _ := newAttempts(1)
+			a, _ := newAttempts()
 			test.do(a)
 			if got := len(a.keys); got != test.want {
 				t.Errorf("%d keys have state, want %d", got, test.want)
@@ -175,7 +171,7 @@ func TestStateDisappears(t *testing.T) {
 
 // A key with nothing to remember costs no memory.
 func TestPassWithoutStateAllocatesNothing(t *testing.T) {
-	a, _ := newAttempts(0)
+	a, _ := newAttempts()
 	if n := testing.AllocsPerRun(100, func() {
 		a.Expects(key)
 		a.holds(key, "a-uid")

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,10 +30,16 @@ import (
 // the parent's output for this key.
 var ErrNameCollision = errors.New("the name is taken")
 
+// createTimeout is longer than the API server takes at most, admission included (34 s),
+// so that only a create whose response never comes ends by it.
+const createTimeout = 40 * time.Second
+
 func (r *run) create(ctx context.Context, want client.Object) {
 	shown := expectation{id: r.Kinds.ID(want)}
 	r.Attempts.expect(r.req, shown)
-	err := r.Create(ctx, want)
+	creating, cancel := context.WithTimeout(ctx, createTimeout)
+	defer cancel()
+	err := r.Create(creating, want)
 	if err == nil {
 		r.outcome.Created = append(r.outcome.Created, want)
 		logf.FromContext(ctx).V(1).Info("Created output", "output", want.GetName())

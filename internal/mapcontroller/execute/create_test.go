@@ -8,6 +8,8 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -131,4 +133,21 @@ func TestCreateRetriesWhileNamespaceTerminates(t *testing.T) {
 	if outcome, _, err := h.pass(t); err != nil || len(outcome.Created) != 1 {
 		t.Errorf("created %v, error %v", outcome.Created, err)
 	}
+}
+
+// A create whose response never comes must not hold its worker for ever.
+func TestCreateHasADeadline(t *testing.T) {
+	all := []client.Object{fixture.Parent(), fixture.Input()}
+	h := newHarness(t, all, all)
+	synctest.Test(t, func(t *testing.T) {
+		h.Create = func(ctx context.Context, _ client.Object) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		start := time.Now()
+		outcome, _, err := h.pass(t)
+		if took := time.Since(start); err == nil || took != createTimeout || !slices.Equal(failures(outcome), []string{"create in"}) {
+			t.Errorf("failed %v after %s, error %v", failures(outcome), took, err)
+		}
+	})
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -20,29 +19,30 @@ import (
 // them. Deletes that failed are passed over until they are due again.
 func (r *run) deleteAll(ctx context.Context) {
 	r.outcome.Waiting = r.plan.Withheld
-	if len(r.plan.Delete) == 0 {
+	var due, paced []plan.Removal
+	for _, d := range r.plan.Delete {
+		switch {
+		case r.held(VerbDelete, d.Object):
+		case d.Urgent:
+			due = append(due, d)
+		default:
+			paced = append(paced, d)
+		}
+	}
+	granted := 0
+	granted, r.turn = r.Pace.Take(r.req, len(paced))
+	r.waits = granted < len(paced)
+	due = append(due, paced[:granted]...)
+	if len(due) == 0 {
+		r.outcome.Waiting = r.outcome.Waiting || len(r.plan.Delete) > 0
 		return
 	}
-	due := slices.DeleteFunc(slices.Clone(r.plan.Delete), func(d plan.Removal) bool { return r.held(VerbDelete, d.Object) })
-	r.due = len(due) > 0
-	n := r.Attempts.take(r.req, len(due))
-	if n == 0 {
-		r.outcome.Waiting = true
-		return
-	}
-	confirmed, err := r.Guard.Confirm(ctx, r.req, r.parent, r.plan, due[:n], r.seen)
+	confirmed, err := r.Guard.Confirm(ctx, r.req, r.parent, r.plan, due, r.seen)
 	if err != nil {
-		// All of them wait for the retry: events before it must not repeat the reads.
-		for _, d := range due {
-			r.Attempts.failed(r.req, d.Object.GetUID(), nil)
-		}
-		if errors.Is(err, guard.ErrClockSkew) {
-			r.outcome.Paused = err
-		}
-		r.retry = fmt.Errorf("confirm deletes: %w", err)
+		r.unconfirmed(append(due, paced[granted:]...), fmt.Errorf("confirm deletes: %w", err))
 		return
 	}
-	if len(confirmed.Deletes()) < n {
+	if len(confirmed.Deletes()) < len(due) {
 		r.retry = guard.ErrChanged
 	}
 	for _, d := range confirmed.Deletes() {
@@ -50,13 +50,31 @@ func (r *run) deleteAll(ctx context.Context) {
 	}
 }
 
+// unconfirmed backs off deletes that could not be confirmed, also those that have
+// yet to wait for their turn: events before the retry must not repeat the reads.
+func (r *run) unconfirmed(due []plan.Removal, err error) {
+	if errors.Is(err, guard.ErrClockSkew) {
+		r.outcome.Paused = err
+	}
+	reported := r.result(VerbDelete, due[0].Object, err)
+	for _, d := range due {
+		r.Attempts.failed(r.req, d.Object.GetUID(), reported)
+	}
+}
+
+// errTooOld says that the live reads took so long that no delete may depend on them.
+var errTooOld = errors.New("the reads that confirm the delete took too long")
+
 // delete holds the API server to the very object that was decided on. It gives
 // up when the confirmation has expired, because the client itself retries for
 // long where the server asks for it.
 func (r *run) delete(ctx context.Context, confirmed guard.Confirmed, d plan.Removal) error {
 	left := confirmed.Left(r.Clock.Now())
-	if left <= 0 {
-		return guard.ErrChanged
+	switch {
+	case left <= 0 && len(r.outcome.Deleted) > 0:
+		return guard.ErrChanged // the next pass goes on from here
+	case left <= 0:
+		return errTooOld
 	}
 	ctx, cancel := context.WithTimeout(ctx, left)
 	defer cancel()

@@ -178,7 +178,7 @@ func TestPacedDeletesRespectBackoff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			all := []client.Object{fixture.Parent(), fixture.Output("a"), fixture.Output("b"), fixture.Output("c")}
 			h := newHarness(t, all, all)
-			h.Attempts = NewAttempts(h.env.Clock, 2)
+			h.paced(2)
 			test.change(h.api)
 			if _, delay, _ := h.pass(t); delay != test.want || h.api.Count("delete") > 2 {
 				t.Errorf("delay %s, want %s; %d deletes", delay, test.want, h.api.Count("delete"))
@@ -191,7 +191,7 @@ func TestPacedDeletesRespectBackoff(t *testing.T) {
 func TestTurnIsDroppedWhenNoDeleteIsDue(t *testing.T) {
 	all := []client.Object{fixture.Parent(), fixture.Output("a"), fixture.Output("b")}
 	h := newHarness(t, all, all)
-	h.Attempts = NewAttempts(h.env.Clock, 1)
+	h.paced(1)
 	h.api.Fail(forbidden, "delete")
 	keep := "b"
 	h.env.Program.Tombstone = func(seen plan.Observation) plan.Decision {
@@ -220,7 +220,7 @@ func TestTurnIsDroppedWhenNoDeleteIsDue(t *testing.T) {
 func TestUnconfirmedDeletesAreRetriedEverMoreRarely(t *testing.T) {
 	all := []client.Object{fixture.Parent(), fixture.Output("a")}
 	h := newHarness(t, all, all)
-	h.Attempts = NewAttempts(h.env.Clock, 0.1)
+	h.paced(0.1)
 	h.api.Skew = time.Hour
 	tries, waited := 0, 0
 	pass := func() time.Duration {
@@ -253,7 +253,7 @@ func TestUnconfirmedDeletesAreRetriedEverMoreRarely(t *testing.T) {
 func TestFailedCreatesHoldUpNoDelete(t *testing.T) {
 	all := []client.Object{fixture.Parent(), fixture.Input(), fixture.Output("old")}
 	h := newHarness(t, all, all)
-	h.Attempts = NewAttempts(h.env.Clock, 50)
+	h.paced(50)
 	h.api.Fail(forbidden, "create")
 	h.env.Program.Map = func(plan.Observation) plan.Decision {
 		return plan.Decision{Ensure: []client.Object{&corev1.Pod{ObjectMeta: fixture.Output("in").ObjectMeta}}}
@@ -265,5 +265,46 @@ func TestFailedCreatesHoldUpNoDelete(t *testing.T) {
 	h.env.Program = fixture.Program()
 	if outcome, _, _ := h.pass(t); !slices.Equal(deleted(outcome), []string{"old"}) {
 		t.Errorf("deleted %v", deleted(outcome))
+	}
+}
+
+// What waits for a delete must not wait behind the deletes of others. Urgent deletes
+// are confirmed as all are.
+func TestUrgentDeletesAreNotPaced(t *testing.T) {
+	all := []client.Object{fixture.Parent(), fixture.Output("a"), fixture.Output("b"), fixture.Output("c")}
+	h := newHarness(t, all, all)
+	h.paced(1)
+	h.Pace.Take(fixture.Request, 1) // the burst
+	h.env.Program.Tombstone = func(seen plan.Observation) plan.Decision {
+		d := plan.Decision{Delete: fixture.DeleteAllBut(seen.Outputs)}
+		for i := range d.Delete {
+			d.Delete[i].Urgent = d.Delete[i].Object.GetName() == "c"
+		}
+		return d
+	}
+	outcome, delay, err := h.pass(t)
+	if err != nil || !slices.Equal(deleted(outcome), []string{"c"}) || delay != time.Second {
+		t.Errorf("deleted %v, error %v, delay %s", deleted(outcome), err, delay)
+	}
+	if h.api.Count("get") == 0 {
+		t.Error("nothing was confirmed")
+	}
+}
+
+// Reads that take too long for any delete are reported: it would never be made.
+func TestDeletesReportAConfirmationThatIsTooOld(t *testing.T) {
+	all := []client.Object{fixture.Parent(), fixture.Output("a"), fixture.Output("b")}
+	h := newHarness(t, all, all)
+	h.env.Program.Tombstone = func(seen plan.Observation) plan.Decision {
+		return plan.Decision{Delete: fixture.DeleteAllBut(seen.Outputs, "a"), Evidence: seen.Outputs[:1]}
+	}
+	h.api.After = func(verb string, o runtime.Object) {
+		if _, evidence := o.(*corev1.Pod); evidence && verb == "get" {
+			h.after(5 * time.Second)
+		}
+	}
+	outcome, _, err := h.pass(t)
+	if err == nil || !slices.Equal(failures(outcome), []string{"delete b"}) || h.api.Count("delete") > 0 {
+		t.Errorf("failed %v, error %v, %d deletes", failures(outcome), err, h.api.Count("delete"))
 	}
 }

@@ -10,6 +10,5 @@
 //	owner.go        adds and removes the parent's controllerRef
 //	delete.go       confirmed deletes, held to the observed state
 //	attempts.go     the state of a key between passes; the queue's rate limiter
-//	pace.go         spreads deletes over time
 //	finalizer.go    releases all outputs before a parent goes
 package execute

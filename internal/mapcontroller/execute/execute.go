@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/fair"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/guard"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
 )
@@ -31,6 +32,7 @@ type Executor struct {
 	Kinds    *plan.Kinds
 	Guard    *guard.Guard
 	Attempts *Attempts
+	Pace     *fair.Pace
 	// KindMissing is called when a write finds that a kind may be missing.
 	KindMissing func()
 	// Finalizer is set on a parent while Orphan returns that its outputs are to
@@ -85,12 +87,19 @@ type run struct {
 	seen   plan.Observation
 
 	outcome Outcome
-	// due is set if the plan has deletes that do not back off.
-	due bool
+	// turn is the key's next turn to delete, and waits is set if deletes wait for one.
+	turn  time.Time
+	waits bool
 	// retry is why the pass has to be repeated, if not for a failed write.
 	retry error
 	// next is when the key falls due.
 	next time.Time
+}
+
+// Forget drops what is remembered of a key whose parent is gone.
+func (e *Executor) Forget(req plan.Request) {
+	e.Attempts.forget(req)
+	e.Pace.Leave(req)
 }
 
 // Refused separates the orphans whose adoption failed, and is not due again, from
@@ -141,7 +150,7 @@ func (r *run) finish() time.Duration {
 		wanted = append(wanted, d.Object)
 	}
 	failed := r.retry != nil || r.plan.Err != nil || r.failed(VerbCreate) || r.failed(VerbUpdate)
-	return r.Attempts.finish(r.req, pass{failed: failed, next: r.next, wanted: wanted, deletes: r.due})
+	return r.Attempts.finish(r.req, pass{failed: failed, next: r.next, wanted: wanted, turn: r.turn, waits: r.waits})
 }
 
 func (r *run) failed(verb Verb) bool {

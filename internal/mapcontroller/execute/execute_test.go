@@ -45,7 +45,7 @@ func TestRunSortsErrors(t *testing.T) {
 		"delete denied":                           {verb: "delete", err: forbidden, wantFailed: []string{"delete old"}, wantErr: true, wantDelay: firstRetry},
 		"delete conflicts":                        {verb: "delete", err: apierrors.NewConflict(pods, "old", nil), wantDelay: firstRetry},
 		"delete of what is gone":                  {verb: "delete", err: apierrors.NewNotFound(pods, "old"), wantDelay: firstRetry},
-		"live read of the confirmation not there": {verb: "get", err: apierrors.NewServiceUnavailable("test"), wantErr: true, wantDelay: firstRetry},
+		"live read of the confirmation not there": {verb: "get", err: apierrors.NewServiceUnavailable("test"), wantFailed: []string{"delete old"}, wantErr: true, wantDelay: firstRetry},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := []client.Object{fixture.Parent(), fixture.Input(), fixture.Output("old")}

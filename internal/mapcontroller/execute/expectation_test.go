@@ -50,7 +50,7 @@ func TestExpectations(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, c := newAttempts(0)
+			a, c := newAttempts()
 			test.do(a, c)
 			if got := a.Expects(key); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/fair"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
 )
@@ -34,11 +35,18 @@ func newHarness(t *testing.T, cached, stored []client.Object, outputs ...plan.Ou
 	h := &harness{env: env, api: env.API}
 	h.Executor = &Executor{
 		Name: "test", Client: env.API, Clock: env.Clock, Kinds: env.Kinds, Guard: env.Guard,
-		Attempts:    NewAttempts(env.Clock, 0),
+		Attempts:    NewAttempts(env.Clock),
+		Pace:        fair.NewPace(env.Clock, 0),
 		KindMissing: func() { h.missing++ },
 	}
 	h.Create = func(ctx context.Context, o client.Object) error { return h.Client.Create(ctx, o) }
 	return h
+}
+
+// paced limits the deletes per second.
+func (h *harness) paced(perSecond float64) {
+	h.Pace = fair.NewPace(h.env.Clock, perSecond)
+	h.Pace.Wake = func(plan.Request) {}
 }
 
 // keepAll makes the program keep all outputs.

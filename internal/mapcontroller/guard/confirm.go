@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -154,21 +155,34 @@ func (g *Guard) searchInputs(ctx context.Context, namespace string) (map[string]
 }
 
 // liveOutputs replaces the evidence among the outputs by what the API server
-// holds. What is gone, or no longer the parent's, is left out.
+// holds. What is gone, or no longer the parent's, is left out. The reads run
+// concurrently, or those of a large floor would be too old when the last is made.
 func (g *Guard) liveOutputs(ctx context.Context, parent client.Object, outputs, evidence []client.Object) ([]client.Object, error) {
-	result := slices.Clone(outputs)
-	for _, e := range evidence {
-		i := slices.IndexFunc(result, func(o client.Object) bool { return g.Kinds.ID(o) == g.Kinds.ID(e) })
-		live := plan.EmptyLike(e)
-		err := g.Live.Get(ctx, client.ObjectKeyFromObject(e), live)
-		if client.IgnoreNotFound(err) != nil {
-			return nil, err
+	live := make([]client.Object, len(evidence))
+	reads, ctx := errgroup.WithContext(ctx)
+	reads.SetLimit(max(1, g.Concurrency))
+	for i, e := range evidence {
+		reads.Go(func() error {
+			o := plan.EmptyLike(e)
+			err := g.Live.Get(ctx, client.ObjectKeyFromObject(e), o)
+			if err == nil && o.GetUID() == e.GetUID() && g.Kinds.Tags.Owns(parent, o) {
+				live[i] = o
+			}
+			return client.IgnoreNotFound(err)
+		})
+	}
+	if err := reads.Wait(); err != nil {
+		return nil, err
+	}
+	var result []client.Object
+	for _, o := range outputs {
+		i := slices.IndexFunc(evidence, func(e client.Object) bool { return g.Kinds.ID(e) == g.Kinds.ID(o) })
+		if i >= 0 {
+			o = live[i]
 		}
-		if err != nil || live.GetUID() != e.GetUID() || !g.Kinds.Tags.Owns(parent, live) {
-			result = slices.Delete(result, i, i+1)
-			continue
+		if o != nil {
+			result = append(result, o)
 		}
-		result[i] = live
 	}
 	return result, nil
 }

@@ -6,8 +6,10 @@ package guard_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -320,4 +322,39 @@ func TestConfirmSharesTheSkewOfSharedReads(t *testing.T) {
 	if _, _, err := confirm(e); !errors.Is(err, guard.ErrClockSkew) || e.API.Count("*") != 2 {
 		t.Errorf("got %v after %d requests, want ErrClockSkew after 2", err, e.API.Count("*"))
 	}
+}
+
+// The members of a large floor are read concurrently: one after the other they would
+// never all be recent.
+//
+// Contract: GUARD-6.
+func TestConfirmReadsALargeFloorInTime(t *testing.T) {
+	objects := []client.Object{fixture.Parent(), fixture.Output("z")}
+	for i := range 300 {
+		objects = append(objects, fixture.Output(fmt.Sprint(i)))
+	}
+	e := fixture.New(t, objects, objects)
+	e.Guard.Concurrency = 16
+	e.Program.Tombstone = func(seen plan.Observation) plan.Decision {
+		d := plan.Decision{Delete: fixture.DeleteAllBut(seen.Outputs[300:])}
+		for _, o := range seen.Outputs {
+			if o.GetName() != "z" {
+				d.Evidence = append(d.Evidence, o)
+			}
+		}
+		return d
+	}
+	synctest.Test(t, func(t *testing.T) {
+		e.API.Before = func(_ context.Context, verb string, _ runtime.Object) error {
+			if verb == "get" {
+				time.Sleep(20 * time.Millisecond)
+			}
+			return nil
+		}
+		start := time.Now()
+		got, _, err := confirm(e)
+		if took := time.Since(start); err != nil || !slices.Equal(got, []string{"z"}) || took > time.Second {
+			t.Errorf("confirmed %v after %s, error %v", got, took, err)
+		}
+	})
 }

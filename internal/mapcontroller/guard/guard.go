@@ -38,8 +38,10 @@ type Guard struct {
 	Clock clock.PassiveClock
 	// MaxClockSkew is how far the API server's clock and the local one may differ.
 	MaxClockSkew time.Duration
-	Kinds        *plan.Kinds
-	Observer     *observe.Observer
+	// Concurrency is how many outputs of a key are read at a time.
+	Concurrency int
+	Kinds       *plan.Kinds
+	Observer    *observe.Observer
 	// NewParent returns an empty parent.
 	NewParent func() client.Object
 	// Compile compiles a parent's spec.

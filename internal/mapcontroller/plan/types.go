@@ -83,6 +83,9 @@ type Removal struct {
 	Object client.Object
 	// Reason says why, in one word, for logs and metrics.
 	Reason string
+	// Urgent deletes are not paced: something waits for them, and they cost the
+	// backend nothing.
+	Urgent bool
 }
 
 // ReasonDetached is the reason of deletes where there is no Tombstone.

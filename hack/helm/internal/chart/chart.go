@@ -93,6 +93,8 @@ func location(o *unstructured.Unstructured) (folder, condition string, err error
 		return "prometheus", ".Values.prometheus.enable", nil
 	case kind == "NetworkPolicy":
 		return "network-policy", ".Values.networkPolicy.enable", nil
+	case strings.HasPrefix(kind, "ValidatingAdmissionPolicy"):
+		return "guardrails", ".Values.guardrails.enable", nil
 	case kind == "ClusterRole" && strings.HasPrefix(name, "snapshotschedule-"):
 		return "rbac", ".Values.rbacHelpers.enable", nil
 	case strings.HasSuffix(kind, "Role"), strings.HasSuffix(kind, "RoleBinding"), kind == "ServiceAccount":
@@ -118,7 +120,7 @@ func convert(o *unstructured.Unstructured) (path, text string, err error) {
 	case o.GetKind() == "Deployment":
 		err = t.editDeployment()
 	case o.GetKind() == "CustomResourceDefinition":
-		t.keepCRD(o)
+		err = t.keepCRD(o)
 	case name == "manager-role" || name == "manager-rolebinding":
 		text, err = t.perNamespace(o)
 	}

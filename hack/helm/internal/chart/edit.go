@@ -61,15 +61,21 @@ func (t *template) replaceNames(value any) any {
 	return value
 }
 
-// keepCRD keeps the CRD when the chart is uninstalled. Its deletion would delete all
-// schedules and their snapshots.
-func (t *template) keepCRD(o *unstructured.Unstructured) {
+// keepCRD makes it a value that the CRD is kept when the chart is uninstalled. Its
+// deletion would delete all schedules and their snapshots.
+func (t *template) keepCRD(o *unstructured.Unstructured) error {
+	const key = "helm.sh/resource-policy"
 	annotations := map[string]any{}
 	for key, value := range o.GetAnnotations() {
 		annotations[key] = value
 	}
-	annotations[t.block("{{- if .Values.crd.keep }}", "helm.sh/resource-policy: keep", "{{- end }}")] = nil
+	if annotations[key] != "keep" {
+		return fmt.Errorf("the CRD has no annotation %s: keep", key)
+	}
+	delete(annotations, key)
+	annotations[t.block("{{- if .Values.crd.keep }}", key+": keep", "{{- end }}")] = nil
 	t.object["metadata"].(map[string]any)["annotations"] = annotations
+	return nil
 }
 
 // perNamespace renders a cluster-wide object, or one in each of the watched namespaces.

@@ -20,7 +20,7 @@ func TestChartEqualsKustomize(t *testing.T) {
 	want := kustomize(t, "config/default")
 	requireEqual(t, render(t, folder, likeKustomize), byKey(t, withoutNamespace(t, want)))
 
-	all := "{prometheus: {enable: true}, networkPolicy: {enable: true}}"
+	all := "{prometheus: {enable: true}, networkPolicy: {enable: true}, guardrails: {enable: true}}"
 	want = kustomize(t, "hack/helm/source")
 	requireEqual(t, render(t, folder, likeKustomize.with(all)), byKey(t, withoutNamespace(t, want)))
 }
@@ -74,7 +74,7 @@ func requireEqual(t *testing.T, got, want map[string]*unstructured.Unstructured)
 	}
 }
 
-// removeHelmMetadata checks and removes the labels and annotations that only Helm sets.
+// removeHelmMetadata checks and removes the labels that only Helm sets.
 func removeHelmMetadata(t *testing.T, o *unstructured.Unstructured) {
 	t.Helper()
 	labels := o.GetLabels()
@@ -90,14 +90,6 @@ func removeHelmMetadata(t *testing.T, o *unstructured.Unstructured) {
 		delete(labels, key)
 	}
 	setLabels(o, labels)
-	if o.GetKind() == "CustomResourceDefinition" {
-		annotations := o.GetAnnotations()
-		if annotations["helm.sh/resource-policy"] != "keep" {
-			t.Errorf("helm uninstall would delete %s: %v", o.GetName(), annotations)
-		}
-		delete(annotations, "helm.sh/resource-policy")
-		o.SetAnnotations(annotations)
-	}
 }
 
 func setLabels(o *unstructured.Unstructured, labels map[string]string) {

@@ -43,6 +43,7 @@ var overrides = map[string]string{
 	"rbacHelpers.enable":                "{rbacHelpers: {enable: false}}",
 	"crd.enable":                        "{crd: {enable: false}}",
 	"crd.keep":                          "{crd: {keep: false}}",
+	"guardrails.enable":                 "{guardrails: {enable: true}}",
 	"metrics.enable":                    "{metrics: {enable: false}}",
 	"prometheus.enable":                 "{prometheus: {enable: true}}",
 	"networkPolicy.enable":              "{networkPolicy: {enable: true}}",
@@ -115,7 +116,7 @@ func TestInvalidValuesAreRejected(t *testing.T) {
 
 func TestReferencesMatchUnderOtherNames(t *testing.T) {
 	folder := buildChart(t)
-	all := "watchNamespaces: [shop, bank], prometheus: {enable: true}, networkPolicy: {enable: true}"
+	all := "watchNamespaces: [shop, bank], prometheus: {enable: true}, networkPolicy: {enable: true}, guardrails: {enable: true}"
 	for _, i := range []install{
 		{name: "backup", namespace: "ops", values: "{" + all + "}"},
 		{name: "x", namespace: "ops", values: "{" + all + ", fullnameOverride: a-name-of-more-than-twenty-eight-characters}"},
@@ -132,7 +133,9 @@ func TestReferencesMatchUnderOtherNames(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, fixed := range []string{namespace, prefix + "controller", prefix + "manager", prefix + "metrics", prefix + "leader"} {
+			for _, fixed := range []string{
+				namespace, prefix + "controller", prefix + "manager", prefix + "metrics", prefix + "leader", prefix + "crd",
+			} {
 				if rest := strings.ReplaceAll(string(text), i.name+"-"+prefix, ""); strings.Contains(rest, fixed) {
 					t.Errorf("%s contains %s: %s", key, fixed, text)
 				}
@@ -163,6 +166,11 @@ func checkReferences(t *testing.T, all map[string]*unstructured.Unstructured, o 
 		}
 		if all[role["kind"]+"."+role["apiGroup"]+" "+roleNamespace+"/"+role["name"]] == nil {
 			t.Errorf("%s %s: missing %v", o.GetKind(), o.GetName(), role)
+		}
+	}
+	if policy, ok, _ := unstructured.NestedString(o.Object, "spec", "policyName"); ok {
+		if all["ValidatingAdmissionPolicy.admissionregistration.k8s.io /"+policy] == nil {
+			t.Errorf("%s: missing %s", o.GetName(), policy)
 		}
 	}
 	subjects, _, _ := unstructured.NestedSlice(o.Object, "subjects")

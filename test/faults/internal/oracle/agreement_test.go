@@ -141,7 +141,7 @@ func drawClaim(t *rapid.T, schedule *v1alpha1.SnapshotSchedule) *corev1.Persiste
 	}
 	switch rapid.SampledFrom([]string{"selected", "selected", "selected", "unselected", "its own", "gone"}).Draw(t, "claim") {
 	case "unselected":
-		schedule.Spec.Selector = metav1.LabelSelector{MatchLabels: map[string]string{"app": "other"}}
+		schedule.Spec.Selector = v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"app": "other"}}
 	case "its own":
 		claim.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(schedule, v1alpha1.GroupVersion.WithKind("SnapshotSchedule"))}
 	case "gone":

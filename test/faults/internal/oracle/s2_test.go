@@ -87,7 +87,9 @@ func TestS2(t *testing.T) {
 		}), ""},
 		{"deletes the last one of a PVC that is not selected", given{ready("new", 11*day)}.when(func(s *script) {
 			s.editClaim(func(o *corev1.PersistentVolumeClaim) { o.Labels = nil })
-			s.editSchedule(func(o *v1alpha1.SnapshotSchedule) { o.Spec.Selector.MatchLabels = map[string]string{"app": "shop"} })
+			s.editSchedule(func(o *v1alpha1.SnapshotSchedule) {
+				o.Spec.Selector.MatchLabels = map[string]v1alpha1.LabelValue{"app": "shop"}
+			})
 			s.guardedDelete("new")
 		}), "belongs to the floor"},
 		{"deletes a slow upload", func() *script {

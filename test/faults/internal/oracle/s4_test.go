@@ -107,7 +107,9 @@ func TestS4(t *testing.T) {
 			s.creates(again("a"))
 		}), ""},
 		{"takes a slot again of a PVC that had been detached", given{ready("a", 0)}.when(func(s *script) {
-			s.editSchedule(func(o *v1alpha1.SnapshotSchedule) { o.Spec.Selector.MatchLabels = map[string]string{"app": "shop"} })
+			s.editSchedule(func(o *v1alpha1.SnapshotSchedule) {
+				o.Spec.Selector.MatchLabels = map[string]v1alpha1.LabelValue{"app": "shop"}
+			})
 			s.editClaim(func(o *corev1.PersistentVolumeClaim) { o.Labels = nil })
 			s.deletes("a")
 			s.editClaim(func(o *corev1.PersistentVolumeClaim) { o.Labels = map[string]string{"app": "shop"} })

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/prometheus/common/model"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -89,7 +88,7 @@ func ReadSpec(s *v1alpha1.SnapshotScheduleSpec) (*Spec, error) {
 		*field.into = d
 	}
 	var err error
-	if spec.selector, err = metav1.LabelSelectorAsSelector(&s.Selector); err != nil {
+	if spec.selector, err = s.Selector.AsSelector(); err != nil {
 		return nil, err
 	}
 	return spec, spec.readTimes(s)

@@ -98,7 +98,7 @@ func (f *finalState) judgeSchedule(s *v1alpha1.SnapshotSchedule) {
 }
 
 func selects(s *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClaim) bool {
-	selector, err := metav1.LabelSelectorAsSelector(&s.Spec.Selector)
+	selector, err := s.Spec.Selector.AsSelector()
 	must(err)
 	return selector.Matches(labels.Set(claim.Labels))
 }

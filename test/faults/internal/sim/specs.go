@@ -30,11 +30,11 @@ func drawTimes(r *rand.Rand, spec *v1alpha1.SnapshotScheduleSpec) {
 
 func drawSelector(r *rand.Rand, spec *v1alpha1.SnapshotScheduleSpec) {
 	spec.Selector = pick(r,
-		metav1.LabelSelector{},
-		metav1.LabelSelector{MatchLabels: map[string]string{appLabel: "a"}},
-		metav1.LabelSelector{MatchLabels: map[string]string{appLabel: "a"}},
-		metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-			{Key: appLabel, Operator: metav1.LabelSelectorOpIn, Values: []string{"a", "b"}},
+		v1alpha1.LabelSelector{},
+		v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{appLabel: "a"}},
+		v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{appLabel: "a"}},
+		v1alpha1.LabelSelector{MatchExpressions: []v1alpha1.LabelSelectorRequirement{
+			{Key: appLabel, Operator: metav1.LabelSelectorOpIn, Values: []v1alpha1.LabelValue{"a", "b"}},
 		}},
 	)
 }

@@ -62,7 +62,7 @@ func fields() []field {
 		newField("schedule", "@hourly", "@yearly", "* * * * *", "59 23 31 12 6", "0 0 29 2 *", "0 0 , * FRI").
 			andInvalid("0 0 30 2 *", "0 0 31 4,6,9,11 *", "30-10 * * * *", "0 0 * * FRI-MON", "0 0 , * *"),
 		newField("timeZone", "UTC", "Europe/Oslo", "Australia/Lord_Howe", "Etc/GMT+12").
-			andInvalid("Europe/Atlantis").namedInvalid("256-characters", strings.Repeat("A", 256)),
+			andInvalid("Europe/Atlantis").namedInvalid("64-characters", strings.Repeat("A", 64)),
 		duration("snapshotTTL"),
 		duration("startingDeadline"),
 		newField("jitter", "1s", "5h59m59s").andInvalid("6h", "100y"),
@@ -88,12 +88,13 @@ func templateFields() []field {
 		newField("snapshotTemplate.metadata.labels").
 			named("none", pairs()).named("longest", pairs(long(253)+"/"+long(63), long(63))).named("most", many(32)),
 		newField("snapshotTemplate.metadata.annotations").
-			named("none", pairs()).named("any-value", pairs("example.com/Note", "a: {b} ø")).named("most", many(32)),
+			named("none", pairs()).named("any-value", pairs("example.com/Note", "a: {b} ø")).
+			named("longest", pairs(long(253)+"/"+long(63), long(1024))).named("most", many(32)),
 		newField("snapshotTemplate.spec.volumeSnapshotClassName", "fast").named("253-characters", long(253)),
 		newField("selector").
 			named("none", map[string]any{}).named("label", labels("app", "shop")).named("nothing", labels("app", "other")).
 			named("exists", expression("app", "Exists")).named("not-in", expression("app", "NotIn", "other")).
-			namedInvalid("label-with-blank", labels("app", "a b")).namedInvalid("key-with-blank", labels("a p p", "shop")),
+			named("longest", expression(long(253)+"/"+long(63), "NotIn", long(63))).named("most", largestSelector()),
 	}
 }
 
@@ -115,6 +116,19 @@ func many(n int) map[string]any {
 
 func labels(key, value string) map[string]any {
 	return map[string]any{"matchLabels": pairs(key, value)}
+}
+
+// largestSelector returns a selector with as many requirements and values as are allowed, which selects app=shop.
+func largestSelector() map[string]any {
+	var others []any
+	for i := range 64 {
+		others = append(others, fmt.Sprintf("other%d", i))
+	}
+	var all []any
+	for range 16 {
+		all = append(all, map[string]any{"key": "app", "operator": "NotIn", "values": others})
+	}
+	return map[string]any{"matchLabels": pairs("app", "shop"), "matchExpressions": all}
 }
 
 func expression(key, operator string, values ...any) map[string]any {

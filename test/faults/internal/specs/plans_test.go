@@ -45,7 +45,7 @@ func TestPlansExpectWhatTheContractSays(t *testing.T) {
 		"specs:jitter=6h":                                                true,
 		"specs:jitter=5h59m59s":                                          false,
 		"specs:good":                                                     false,
-		"specs:selector=label-with-blank":                                true,
+		"specs:selector=most":                                            false,
 		"specs:schedule=0_0_30_2_*+retention.minReady=0":                 true,
 		"specs:retention.maxCount=2+retention.keep.last=1":               false,
 		"specs:timeZone=UTC+retention.detached.snapshotTTL=1y1w1d1h1m1s": false,

@@ -6,8 +6,6 @@ package workload
 import (
 	"context"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
 )
@@ -54,7 +52,7 @@ func recreated() Workload {
 // selecting is a spec that selects the PVCs of app db.
 func selecting() spec {
 	return spec{
-		Selector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}, SnapshotTTL: "30d", Retention: earlyDetached,
+		Selector: v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"app": "db"}}, SnapshotTTL: "30d", Retention: earlyDetached,
 	}
 }
 

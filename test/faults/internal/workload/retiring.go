@@ -98,7 +98,7 @@ func lost() Workload {
 					r.Now.UTC().Format(time.RFC3339))
 			},
 		}},
-		End: all(keeps("data-0", "data-0-old-0"), hasReady("data-1", 1), counted(2, 1), settled(v1alpha1.ReasonSuspended)),
+		End: all(keeps("data-0", "data-0-old-0"), hasReady("data-1", 1), counted(2, 1), settled(v1alpha1.ReasonSnapshotsFailing)),
 	}
 }
 

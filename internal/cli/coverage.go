@@ -1,0 +1,313 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/retention"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
+)
+
+// protection is whether a PVC is protected.
+type protection string
+
+const (
+	protected   protection = "Protected"
+	pending     protection = "Pending"     // selected, without a ready snapshot yet
+	unprotected protection = "Unprotected" // a gap
+	stale       protection = "Stale"       // a gap: the recovery point is older than it should be
+	skipped     protection = "Skipped"     // no schedule can snapshot it now
+)
+
+func (p protection) gap() bool { return p == unprotected || p == stale }
+
+// coverage is what is protected, and what is left over.
+type coverage struct {
+	Claims    []claimCoverage `json:"persistentVolumeClaims"`
+	Leftovers []leftover      `json:"snapshotsWithoutSchedule"`
+}
+
+type claimCoverage struct {
+	Namespace         string       `json:"namespace"`
+	Name              string       `json:"name"`
+	Protection        protection   `json:"protection"`
+	Gap               bool         `json:"gap"`
+	Schedules         []string     `json:"schedules,omitempty"`
+	RecoveryPointTime *metav1.Time `json:"recoveryPointTime,omitempty"`
+	Reason            string       `json:"reason,omitempty"`
+}
+
+// leftover are snapshots whose schedule is gone: nothing deletes them.
+type leftover struct {
+	Namespace string `json:"namespace"`
+	Schedule  string `json:"schedule"`
+	Snapshots int    `json:"snapshots"`
+}
+
+func newCoverageCommand(f *Factory) *cobra.Command {
+	var scope Scope
+	var output Output
+	var failOnGaps bool
+	cmd := &cobra.Command{
+		Use:     "coverage",
+		GroupID: GroupShow,
+		Short:   "Show which PVCs are protected, and which are not",
+		Long: "Show for every PVC which schedules protect it, its recovery point, and why it is not protected.\n" +
+			"A PVC is a gap if it could be snapshotted, but no valid schedule that is not suspended selects it\n" +
+			"(Unprotected), or if no ready snapshot covers the slot before the latest (Stale).",
+		Example: `  # Everything in the cluster
+  kubectl snapsched coverage -A
+
+  # Fail a pipeline if a PVC of the application is not protected
+  kubectl snapsched coverage -n shop -l app=db --fail-on-gaps`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			now := f.Clock.Now()
+			found, err := readCoverage(cmd.Context(), f, &scope, now)
+			if err != nil {
+				return err
+			}
+			if err := printCoverage(f.Out, &output, found, scope.AllNamespaces, now); err != nil {
+				return err
+			}
+			if failOnGaps && found.gaps() > 0 {
+				return ErrFound
+			}
+			return nil
+		},
+	}
+	scope.AddFlags(cmd, "PVCs")
+	output.AddFlags(cmd, true, JSON, YAML, Names, Wide)
+	cmd.Flags().BoolVar(&failOnGaps, "fail-on-gaps", false, fmt.Sprintf("End with exit code %d if a PVC is a gap.", ExitFound))
+	return cmd
+}
+
+func readCoverage(ctx context.Context, f *Factory, scope *Scope, now time.Time) (*coverage, error) {
+	c, err := f.Client()
+	if err != nil {
+		return nil, err
+	}
+	namespace, err := scope.Namespace(f)
+	if err != nil {
+		return nil, err
+	}
+	matches, err := labels.Parse(scope.Selector)
+	if err != nil {
+		return nil, err
+	}
+	shown := func(claim *corev1.PersistentVolumeClaim) bool { return matches.Matches(labels.Set(claim.Labels)) }
+	found, err := readSchedules(ctx, c, namespace, "")
+	if err != nil {
+		return nil, err
+	}
+	inv, err := readInventory(ctx, c, namespace)
+	if err != nil {
+		return nil, err
+	}
+	return coverageOf(found, inv, shown, now), nil
+}
+
+// coverageOf judges every PVC under every schedule of its namespace.
+func coverageOf(
+	found []*v1alpha1.SnapshotSchedule, inv *inventory, shown func(*corev1.PersistentVolumeClaim) bool, now time.Time,
+) *coverage {
+	all := &coverage{Claims: []claimCoverage{}, Leftovers: leftovers(found, inv)}
+	under := map[*corev1.PersistentVolumeClaim][]relation{}
+	for _, s := range found {
+		judge, invalid := snapshots.NewJudge(scheme, s)
+		if invalid != nil {
+			for _, o := range inv.claims[s.Namespace] {
+				if claim := o.(*corev1.PersistentVolumeClaim); selectorMatches(s, claim) {
+					under[claim] = append(under[claim], relationOf(s, "its spec is invalid", nil, now))
+				}
+			}
+			continue
+		}
+		for _, series := range inv.seriesOf(s, judge.Selects) {
+			if series.state(judge.Selects) != stateSelected || !shown(series.claim) {
+				continue
+			}
+			d := judge.Judge(now, series.mapKey, series.claim, series.snapshots, series.restores)
+			inactive := ""
+			switch {
+			case s.DeletionTimestamp != nil:
+				inactive = "it is being deleted"
+			case s.Spec.Suspend:
+				inactive = "it is suspended"
+			}
+			under[series.claim] = append(under[series.claim], relationOf(s, inactive, &d, now))
+		}
+	}
+	for _, namespace := range slices.Sorted(maps.Keys(inv.claims)) {
+		for _, o := range inv.claims[namespace] {
+			if claim := o.(*corev1.PersistentVolumeClaim); shown(claim) {
+				all.Claims = append(all.Claims, claimCoverageOf(claim, under[claim]))
+			}
+		}
+	}
+	return all
+}
+
+// relation is what a schedule means to a PVC that it selects.
+type relation struct {
+	schedule *v1alpha1.SnapshotSchedule
+	// inactive says why the schedule protects nothing.
+	inactive string
+	skip     string
+	stale    bool
+	recovery time.Time
+}
+
+func relationOf(s *v1alpha1.SnapshotSchedule, inactive string, d *snapshots.Judgment, now time.Time) relation {
+	u := relation{schedule: s, inactive: inactive}
+	if d == nil {
+		return u
+	}
+	u.skip, u.stale = d.SkipReason, d.Stale(now)
+	if i := retention.NewestReady(d.Series.Snapshots, now); i >= 0 {
+		u.recovery = d.Series.Snapshots[i].AgeBase(now)
+	}
+	return u
+}
+
+// claimCoverageOf sums up what the schedules that select a PVC mean to it.
+func claimCoverageOf(claim *corev1.PersistentVolumeClaim, all []relation) claimCoverage {
+	c := claimCoverage{Namespace: claim.Namespace, Name: claim.Name, Protection: unprotected, Reason: "no schedule selects it"}
+	var newest time.Time
+	var inactive, behind []string
+	skip := snapshots.SkipReason(claim)
+	onTime := false
+	for _, u := range all {
+		c.Schedules = append(c.Schedules, u.schedule.Name)
+		if u.recovery.After(newest) {
+			newest = u.recovery
+		}
+		switch {
+		case u.inactive != "":
+			inactive = append(inactive, u.schedule.Name+": "+u.inactive)
+		case u.skip != "":
+			skip = u.skip
+		case u.stale:
+			behind = append(behind, u.schedule.Name)
+		default:
+			onTime = true
+		}
+	}
+	c.RecoveryPointTime = timeOf(newest)
+	switch {
+	case skip != "":
+		c.Protection, c.Reason = skipped, skip
+	case onTime && newest.IsZero():
+		c.Protection, c.Reason = pending, "the first snapshot is not ready yet"
+	case onTime:
+		c.Protection, c.Reason = protected, ""
+	case len(behind) > 0:
+		c.Protection, c.Reason = stale, "no ready snapshot for a whole slot of "+strings.Join(behind, ", ")
+	case len(inactive) > 0:
+		c.Reason = strings.Join(inactive, "; ")
+	}
+	c.Gap = c.Protection.gap()
+	return c
+}
+
+// leftovers counts the snapshots whose schedule is gone.
+func leftovers(found []*v1alpha1.SnapshotSchedule, inv *inventory) []leftover {
+	known := map[leftover]bool{}
+	for _, s := range found {
+		known[leftover{Namespace: s.Namespace, Schedule: s.Name}] = true
+	}
+	counts := map[leftover]int{}
+	for namespace, all := range inv.snapshots {
+		for _, v := range all {
+			of := leftover{Namespace: namespace, Schedule: v.GetLabels()[v1alpha1.LabelSchedule]}
+			if !known[of] && of.Schedule != "" {
+				counts[of]++
+			}
+		}
+	}
+	all := []leftover{}
+	for of, n := range counts {
+		of.Snapshots = n
+		all = append(all, of)
+	}
+	slices.SortFunc(all, func(a, b leftover) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Schedule, b.Schedule))
+	})
+	return all
+}
+
+// selectorMatches returns whether the selector of an invalid spec matches a PVC.
+func selectorMatches(s *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClaim) bool {
+	matches, err := metav1.LabelSelectorAsSelector(&s.Spec.Selector)
+	return err == nil && matches.Matches(labels.Set(claim.Labels))
+}
+
+func (c *coverage) gaps() int {
+	n := 0
+	for i := range c.Claims {
+		if c.Claims[i].Gap {
+			n++
+		}
+	}
+	return n
+}
+
+func printCoverage(w io.Writer, output *Output, c *coverage, namespaces bool, now time.Time) error {
+	switch {
+	case output.Structured():
+		return output.PrintStructured(w, c)
+	case output.Format == Names:
+		for i := range c.Claims {
+			if c.Claims[i].Gap {
+				fmt.Fprintln(w, "persistentvolumeclaim/"+c.Claims[i].Name)
+			}
+		}
+		return nil
+	}
+	columns := []string{"PVC", "PROTECTION", "SCHEDULES", "RECOVERY POINT", "REASON"}
+	if namespaces {
+		columns = append([]string{"NAMESPACE"}, columns...)
+	}
+	table := NewTable(columns...)
+	for _, claim := range c.Claims {
+		cells := []any{claim.Name, string(claim.Protection), strings.Join(claim.Schedules, ","),
+			age(now, valueOf(claim.RecoveryPointTime)), claim.Reason}
+		if namespaces {
+			cells = append([]any{claim.Namespace}, cells...)
+		}
+		table.Row(cells...)
+	}
+	if err := output.PrintTable(w, table); err != nil {
+		return err
+	}
+	if output.NoHeaders {
+		return nil
+	}
+	style := StyleOf(w)
+	fmt.Fprintln(w)
+	for _, l := range c.Leftovers {
+		fmt.Fprintf(w, "%s of schedule %s/%s, which does not exist: nothing deletes them.\n",
+			plural(l.Snapshots, "snapshot"), l.Namespace, l.Schedule)
+	}
+	if n := c.gaps(); n > 0 {
+		fmt.Fprintln(w, style.Bad(fmt.Sprintf("%s of %d not protected.", plural(n, "PVC"), len(c.Claims))))
+		return nil
+	}
+	fmt.Fprintln(w, style.Good(fmt.Sprintf("No gaps in %s.", plural(len(c.Claims), "PVC"))))
+	return nil
+}

@@ -1,0 +1,17 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cli is the kubectl plugin "kubectl snapsched". It shows, explains and
+// predicts what the operator does with the operator's own decisions, made from
+// live objects. One command is one file.
+//
+//	root.go      the list of commands, and how the program ends
+//	factory.go   what every command needs: kubeconfig, client, streams, clock
+//	read.go      paged lists, filtered by the API server
+//	output.go    -o json|yaml|name|wide, tables
+//	style.go     colors and the width of the terminal
+//	errors.go    errors as kubectl prints them, exit codes
+//	complete.go  completion of names
+//	act.go       patches and their output, for the commands that act
+//	follow.go    --wait
+package cli

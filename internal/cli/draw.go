@@ -1,0 +1,213 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"mapcontroller.dev/snapshotschedule/internal/retention"
+)
+
+// symbol is how a snapshot is drawn. Where several snapshots share a place, the
+// one that comes first in symbols is drawn.
+type symbol struct {
+	text    string
+	meaning string
+	paint   func(Style, string) string
+	is      func(*mark) bool
+}
+
+func verdictIs(v retention.Verdict) func(*mark) bool {
+	return func(m *mark) bool { return m.verdict == v }
+}
+
+// leaves returns whether a snapshot is deleted now.
+func (m *mark) leaves() bool { return m.verdict.Delete() || m.state == retention.Terminating }
+
+// symbols are ordered by importance.
+var symbols = []symbol{
+	{"x", "failed", Style.Bad, func(m *mark) bool { return m.state == retention.Failed }},
+	{"H", "held", Style.Warn, func(m *mark) bool {
+		return m.verdict == retention.HeldByAnnotation || m.verdict == retention.HeldByRestore
+	}},
+	{"○", "not ready", Style.Warn, func(m *mark) bool { return m.state != retention.Ready && !m.leaves() }},
+	{"y", "yearly", Style.magenta, verdictIs(retention.KeptYearly)},
+	{"m", "monthly", Style.magenta, verdictIs(retention.KeptMonthly)},
+	{"w", "weekly", Style.blue, verdictIs(retention.KeptWeekly)},
+	{"d", "daily", Style.cyan, verdictIs(retention.KeptDaily)},
+	{"h", "hourly", Style.Good, verdictIs(retention.KeptHourly)},
+	{"l", "last", Style.Good, verdictIs(retention.KeptLast)},
+	{"f", "floor", Style.Good, verdictIs(retention.Floor)},
+	{"●", "kept", Style.Good, func(m *mark) bool { return !m.leaves() }},
+	{"-", "to be deleted", Style.Dim, (*mark).leaves},
+}
+
+func symbolOf(m *mark) int {
+	return slices.IndexFunc(symbols, func(s symbol) bool { return s.is(m) })
+}
+
+// axis places ages on a line: evenly if every snapshot then has a place of its
+// own, else the older the closer, as tiers thin them out.
+type axis struct {
+	width  int
+	oldest time.Duration
+	// unit is the age at which places become closer; zero: never.
+	unit time.Duration
+}
+
+func newAxis(width int, oldest, interval time.Duration) axis {
+	a := axis{width: width, oldest: max(oldest, time.Minute)}
+	if interval > 0 && a.oldest/interval > time.Duration(width) {
+		a.unit = interval
+	}
+	return a
+}
+
+// place returns the column of an age, 0 for the oldest.
+func (a axis) place(age time.Duration) int {
+	part := float64(max(age, 0)) / float64(a.oldest)
+	if a.unit > 0 {
+		part = math.Log1p(float64(max(age, 0))/float64(a.unit)) / math.Log1p(float64(a.oldest)/float64(a.unit))
+	}
+	return max(0, a.width-1-int(math.Round(part*float64(a.width-1))))
+}
+
+const day = 24 * time.Hour
+
+// ticks are the ages that an axis may be labeled with.
+var ticks = []struct {
+	age  time.Duration
+	text string
+}{
+	{time.Minute, "1m"}, {5 * time.Minute, "5m"}, {15 * time.Minute, "15m"}, {30 * time.Minute, "30m"},
+	{time.Hour, "1h"}, {2 * time.Hour, "2h"}, {6 * time.Hour, "6h"}, {12 * time.Hour, "12h"},
+	{day, "1d"}, {2 * day, "2d"}, {4 * day, "4d"}, {7 * day, "1w"}, {14 * day, "2w"}, {30 * day, "30d"}, {60 * day, "60d"},
+	{90 * day, "90d"}, {180 * day, "180d"}, {365 * day, "1y"}, {2 * 365 * day, "2y"}, {5 * 365 * day, "5y"}, {10 * 365 * day, "10y"},
+}
+
+// header returns the labels of the axis. They end at the place of their age.
+func (a axis) header() string {
+	line := []rune(strings.Repeat(" ", a.width))
+	copy(line[max(0, a.width-3):], []rune("now"))
+	// From now to the oldest: recent ages are the most interesting. free is the
+	// first column that is taken.
+	free := a.width - 3
+	for _, tick := range ticks {
+		end := a.place(tick.age) + 1
+		if begin := end - len(tick.text); tick.age <= a.oldest && begin >= 0 && end < free {
+			copy(line[begin:], []rune(tick.text))
+			free = begin
+		}
+	}
+	return string(line)
+}
+
+// draw draws a timeline as wide as the terminal.
+func (t *timeline) draw(w io.Writer, style Style, width int, now time.Time) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n", style.Bold(t.Namespace+"/"+t.Name), t.Policy)
+	if len(t.Rows) == 0 {
+		fmt.Fprintln(&b, "\nNo PVC is selected, and there are no snapshots.")
+		_, err := io.WriteString(w, b.String())
+		return err
+	}
+	const next, count = 11, 5
+	labels, oldest, interval := len("PVC"), time.Duration(0), time.Duration(0)
+	for i := range t.Rows {
+		row := &t.Rows[i]
+		labels = max(labels, utf8.RuneCountInString(row.label()))
+		for _, m := range row.Snapshots {
+			oldest = max(oldest, now.Sub(m.Time.Time))
+		}
+		if row.interval > 0 && (interval == 0 || row.interval < interval) {
+			interval = row.interval
+		}
+	}
+	labels = min(labels, max(width/4, 8))
+	a := newAxis(max(width-labels-next-count-4, 10), oldest, interval)
+
+	fmt.Fprintf(&b, "\n%s\n", style.Dim(fmt.Sprintf("%-*s  %s %*s %*s", labels, "PVC", a.header(), next, "NEXT", count, "COUNT")))
+	used := make([]bool, len(symbols))
+	for i := range t.Rows {
+		row := &t.Rows[i]
+		var following []string
+		for _, slot := range row.Next {
+			following = append(following, until(now, slot.Time))
+		}
+		fmt.Fprintf(&b, "%-*s  %s %*s %*d\n", labels, shorten(row.label(), labels), row.plot(a, style, now, used),
+			next, cmp.Or(strings.Join(following, ", "), "-"), count, len(row.Snapshots))
+	}
+	fmt.Fprint(&b, "\n", legendOf(style, used, width))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// plot returns the line of a PVC, and marks the symbols that it uses.
+func (l *timelineLine) plot(a axis, style Style, now time.Time, used []bool) string {
+	places := make([]int, a.width) // symbol + 1
+	for i := range l.Snapshots {
+		m := &l.Snapshots[i]
+		s := symbolOf(m)
+		if at := &places[a.place(now.Sub(m.Time.Time))]; *at == 0 || s < *at-1 {
+			*at = s + 1
+		}
+	}
+	var b strings.Builder
+	for _, place := range places {
+		if place == 0 {
+			b.WriteString(style.Dim("·"))
+			continue
+		}
+		used[place-1] = true
+		b.WriteString(symbols[place-1].paint(style, symbols[place-1].text))
+	}
+	return b.String()
+}
+
+// legendOf explains the symbols that are used, in lines that fit the width.
+func legendOf(style Style, used []bool, width int) string {
+	var b strings.Builder
+	column := 0
+	for i := len(symbols) - 1; i >= 0; i-- {
+		if !used[i] {
+			continue
+		}
+		s := &symbols[i]
+		switch length := utf8.RuneCountInString(s.text + " " + s.meaning); {
+		case column == 0:
+			column = length
+		case column+2+length > width:
+			b.WriteString("\n")
+			column = length
+		default:
+			b.WriteString("  ")
+			column += 2 + length
+		}
+		b.WriteString(s.paint(style, s.text) + " " + s.meaning)
+	}
+	if column > 0 {
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+func (l *timelineLine) label() string { return labelOf(l.Claim, l.State) }
+
+// shorten cuts the middle out of a name that is too long: its end tells the
+// members of a set apart.
+func shorten(name string, width int) string {
+	runes := []rune(name)
+	if len(runes) <= width {
+		return name
+	}
+	head := (width - 1) / 2
+	return string(runes[:head]) + "…" + string(runes[len(runes)-(width-1-head):])
+}

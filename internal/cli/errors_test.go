@@ -1,0 +1,81 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/retention"
+)
+
+func TestErrors(t *testing.T) {
+	resource := schema.GroupResource{Group: v1alpha1.GroupName, Resource: "snapshotschedules"}
+	for name, test := range map[string]struct {
+		err     error
+		code    int
+		message string
+	}{
+		"success":       {nil, 0, ""},
+		"a finding":     {fmt.Errorf("preview: %w", ErrFound), ExitFound, ""},
+		"a usage error": {errors.New("unknown flag: --x"), ExitError, "error: unknown flag: --x"},
+		"an answer of the server": {fmt.Errorf("read: %w", apierrors.NewNotFound(resource, "nightly")), ExitError,
+			`Error from server (NotFound): read: snapshotschedules.snapshots.mapcontroller.dev "nightly" not found`},
+		"a missing CRD of ours": {&meta.NoKindMatchError{GroupKind: v1alpha1.GroupVersion.WithKind("SnapshotSchedule").GroupKind()}, ExitError,
+			"error: the server doesn't have the kind SnapshotSchedule.snapshots.mapcontroller.dev: " +
+				"install the SnapshotSchedule operator and its CustomResourceDefinitions first"},
+		"a missing CRD of CSI": {&meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "snapshot.storage.k8s.io", Kind: "VolumeSnapshot"}}, ExitError,
+			"error: the server doesn't have the kind VolumeSnapshot.snapshot.storage.k8s.io: " +
+				"install the CSI snapshot CustomResourceDefinitions and the snapshot controller first"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			message := ""
+			if test.err != nil {
+				message = messageOf(test.err)
+			}
+			if code := exitCode(test.err); code != test.code || message != test.message {
+				t.Errorf("\nhave %d %q\nwant %d %q", code, message, test.code, test.message)
+			}
+		})
+	}
+}
+
+func TestEveryVerdictIsExplained(t *testing.T) {
+	for v := retention.NoLimit; v <= retention.Superseded; v++ {
+		if verdictWords[v] == "" {
+			t.Errorf("%s has no explanation", v)
+		}
+	}
+}
+
+func TestAxis(t *testing.T) {
+	for name, test := range map[string]struct {
+		axis axis
+		want map[int]int // hours to column
+	}{
+		"evenly, if every snapshot has a place": {newAxis(25, 24*time.Hour, time.Hour), map[int]int{0: 24, 1: 23, 12: 12, 24: 0}},
+		"closer with age, if not":               {newAxis(25, 1000*time.Hour, time.Hour), map[int]int{0: 24, 1: 22, 24: 13, 1000: 0, 2000: 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var hours []int
+			for hour := range test.want {
+				hours = append(hours, hour)
+			}
+			slices.Sort(hours)
+			for _, hour := range hours {
+				if have := test.axis.place(time.Duration(hour) * time.Hour); have != test.want[hour] {
+					t.Errorf("%d hours are in column %d, want %d", hour, have, test.want[hour])
+				}
+			}
+		})
+	}
+}

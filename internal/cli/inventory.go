@@ -1,0 +1,143 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
+)
+
+// inventory is what was read of one or all namespaces.
+type inventory struct {
+	// Both are by namespace.
+	claims    map[string][]client.Object
+	snapshots map[string][]client.Object
+}
+
+// series are the snapshots of one map key under one schedule.
+type series struct {
+	mapKey string
+	// claim is nil if the PVC is gone.
+	claim     *corev1.PersistentVolumeClaim
+	snapshots []client.Object
+	restores  []client.Object
+}
+
+// readSchedule reads one schedule.
+func readSchedule(ctx context.Context, c client.Reader, namespace, name string) (*v1alpha1.SnapshotSchedule, error) {
+	s := &v1alpha1.SnapshotSchedule{}
+	err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, s)
+	return s, err
+}
+
+// readSchedules reads the schedules of a namespace; of all of them if it is empty.
+func readSchedules(ctx context.Context, c client.Reader, namespace, selector string) ([]*v1alpha1.SnapshotSchedule, error) {
+	matches, err := labels.Parse(selector)
+	if err != nil {
+		return nil, err
+	}
+	list := &v1alpha1.SnapshotScheduleList{}
+	opts := []client.ListOption{client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: matches}}
+	if err := Pages(ctx, c, list, opts...); err != nil {
+		return nil, err
+	}
+	return pointers(list.Items), nil
+}
+
+// readInventory reads the PVCs of a namespace (of all if it is empty) and the
+// snapshots that carry a map key and match the options.
+func readInventory(ctx context.Context, c client.Reader, namespace string, opts ...client.ListOption) (*inventory, error) {
+	inv := &inventory{claims: map[string][]client.Object{}, snapshots: map[string][]client.Object{}}
+	claims, found := &corev1.PersistentVolumeClaimList{}, &snapshotv1.VolumeSnapshotList{}
+	if err := Pages(ctx, c, claims, client.InNamespace(namespace)); err != nil {
+		return nil, err
+	}
+	opts = append([]client.ListOption{client.InNamespace(namespace), client.HasLabels{v1alpha1.LabelMapKey}}, opts...)
+	if err := Pages(ctx, c, found, opts...); err != nil {
+		return nil, err
+	}
+	for i := range claims.Items {
+		inv.claims[claims.Items[i].Namespace] = append(inv.claims[claims.Items[i].Namespace], &claims.Items[i])
+	}
+	for i := range found.Items {
+		inv.snapshots[found.Items[i].Namespace] = append(inv.snapshots[found.Items[i].Namespace], &found.Items[i])
+	}
+	return inv, nil
+}
+
+// seriesOf returns the series of a schedule: those of the PVCs that it selects,
+// those of PVCs that are gone, and those of PVCs that it does not select, each by
+// name.
+func (inv *inventory) seriesOf(s *v1alpha1.SnapshotSchedule, selects func(*corev1.PersistentVolumeClaim) bool) []*series {
+	byKey := map[string][]client.Object{}
+	for _, v := range inv.snapshots[s.Namespace] {
+		if v.GetLabels()[v1alpha1.LabelSchedule] == s.Name {
+			key := v.GetLabels()[v1alpha1.LabelMapKey]
+			byKey[key] = append(byKey[key], v)
+		}
+	}
+	restores := snapshots.Restores(s.Namespace, inv.claims[s.Namespace])
+	var all []*series
+	for _, o := range inv.claims[s.Namespace] {
+		claim, key := o.(*corev1.PersistentVolumeClaim), string(o.GetUID())
+		if len(byKey[key]) > 0 || selects(claim) {
+			all = append(all, &series{mapKey: key, claim: claim, snapshots: byKey[key], restores: restores})
+		}
+		delete(byKey, key)
+	}
+	for key, found := range byKey {
+		all = append(all, &series{mapKey: key, snapshots: found, restores: restores})
+	}
+	slices.SortFunc(all, func(a, b *series) int {
+		return cmp.Or(cmp.Compare(b.state(selects), a.state(selects)), cmp.Compare(a.claimName(), b.claimName()), cmp.Compare(a.mapKey, b.mapKey))
+	})
+	return all
+}
+
+// The relations of a PVC to a schedule.
+const (
+	stateSelected = "Selected"
+	stateGone     = "Gone"
+	stateDetached = "Detached" // it exists, and is not selected
+)
+
+func (s *series) state(selects func(*corev1.PersistentVolumeClaim) bool) string {
+	switch {
+	case s.claim == nil:
+		return stateGone
+	case selects(s.claim):
+		return stateSelected
+	}
+	return stateDetached
+}
+
+// claimName returns the name of the PVC, also of one that is gone.
+func (s *series) claimName() string {
+	if s.claim != nil {
+		return s.claim.Name
+	}
+	for _, v := range s.snapshots {
+		if name := v.(*snapshotv1.VolumeSnapshot).Spec.Source.PersistentVolumeClaimName; name != nil {
+			return *name
+		}
+	}
+	return s.mapKey
+}
+
+func pointers[T any](items []T) []*T {
+	all := make([]*T, len(items))
+	for i := range items {
+		all[i] = &items[i]
+	}
+	return all
+}

@@ -1,0 +1,102 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package migrate
+
+import (
+	"fmt"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+// whenTolerance is how much later than its creation a snapshot's slot may be: clocks
+// of two machines differ.
+const whenTolerance = time.Minute
+
+// Adoption is what becomes of a snapshot of snapscheduler.
+type Adoption struct {
+	// Patch is a merge patch after which a SnapshotSchedule adopts the snapshot, and
+	// snapscheduler does not find it any more. It is nil if there is a Reason.
+	Patch []byte
+	// Reason is why the snapshot stays as it is.
+	Reason string
+	// Note is what the patch leaves out.
+	Note string
+}
+
+// Adopt decides about a snapshot of snapscheduler. claim is the PVC that has the name
+// of the snapshot's source now, or nil.
+func Adopt(v *snapshotv1.VolumeSnapshot, claim *corev1.PersistentVolumeClaim) Adoption {
+	name := ptr.Deref(v.Spec.Source.PersistentVolumeClaimName, "")
+	switch owner := metav1.GetControllerOf(v); {
+	case owner != nil:
+		return Adoption{Reason: fmt.Sprintf("%s %s controls it", owner.Kind, owner.Name)}
+	case v.DeletionTimestamp != nil:
+		return Adoption{Reason: "it is being deleted"}
+	case name == "":
+		return Adoption{Reason: "it was made from an existing content, so its PVC is unknown"}
+	case claim == nil:
+		return Adoption{Reason: fmt.Sprintf("its PVC %s is gone, and with it the UID that would be the map key", name)}
+	case claim.CreationTimestamp.After(v.CreationTimestamp.Time):
+		return Adoption{Reason: fmt.Sprintf("its PVC %s is gone: the one with that name now is younger", name)}
+	}
+	annotations := map[string]any{LabelPeerSchedule: v.Labels[LabelPeerSchedule]}
+	var a Adoption
+	if slot, err := slotOf(v); err != nil {
+		a.Note = fmt.Sprintf("no %s: %s; its creationTimestamp counts", v1alpha1.AnnotationScheduledAt, err)
+	} else {
+		annotations[v1alpha1.AnnotationScheduledAt] = slot.Format(time.RFC3339)
+	}
+	metadata := map[string]any{
+		"resourceVersion": v.ResourceVersion,
+		"labels": map[string]any{
+			v1alpha1.LabelMapKey:   string(claim.UID),
+			v1alpha1.LabelSchedule: v.Labels[LabelPeerSchedule],
+			LabelPeerSchedule:      nil,
+		},
+		"annotations": annotations,
+	}
+	if kept, removed := withoutPeer(v.OwnerReferences); removed {
+		metadata["ownerReferences"] = kept
+	}
+	a.Patch = patch(map[string]any{"metadata": metadata})
+	return a
+}
+
+// slotOf returns the slot that snapscheduler took a snapshot for.
+func slotOf(v *snapshotv1.VolumeSnapshot) (time.Time, error) {
+	when, ok := v.Labels[labelPeerWhen]
+	if !ok {
+		return time.Time{}, fmt.Errorf("it has no label %s", labelPeerWhen)
+	}
+	slot, err := time.Parse(peerWhen, when)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("its label %s is %q, not a time such as 202601311200", labelPeerWhen, when)
+	}
+	if slot.After(v.CreationTimestamp.Add(whenTolerance)) {
+		return time.Time{}, fmt.Errorf("its label %s is %q, later than its creation", labelPeerWhen, when)
+	}
+	return slot, nil
+}
+
+// withoutPeer removes references to schedules of snapscheduler, whose deletion would
+// delete the snapshot.
+func withoutPeer(owners []metav1.OwnerReference) (kept []metav1.OwnerReference, removed bool) {
+	kept = []metav1.OwnerReference{}
+	for _, owner := range owners {
+		group, err := schema.ParseGroupVersion(owner.APIVersion)
+		if err == nil && group.Group == PeerKind.Group && owner.Kind == PeerKind.Kind {
+			removed = true
+			continue
+		}
+		kept = append(kept, owner)
+	}
+	return kept, removed
+}

@@ -1,0 +1,107 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/printers"
+	"sigs.k8s.io/yaml"
+)
+
+// Output are the flags -o and --no-headers.
+type Output struct {
+	Format    string
+	NoHeaders bool
+}
+
+// Formats of -o.
+const (
+	JSON  = "json"
+	YAML  = "yaml"
+	Names = "name"
+	Wide  = "wide"
+)
+
+// AddFlags adds -o with some formats, and --no-headers if the command prints a table.
+func (o *Output) AddFlags(cmd *cobra.Command, table bool, formats ...string) {
+	cmd.Flags().StringVarP(&o.Format, "output", "o", "", "Output format. One of: ("+strings.Join(formats, ", ")+").")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	if table {
+		cmd.Flags().BoolVar(&o.NoHeaders, "no-headers", false, "Print no header line.")
+	}
+	before := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if o.Format != "" && !slices.Contains(formats, o.Format) {
+			return fmt.Errorf("unknown output format %q: use one of %s", o.Format, strings.Join(formats, ", "))
+		}
+		if before == nil {
+			return nil
+		}
+		return before(cmd, args)
+	}
+}
+
+// Structured reports whether programs read the output.
+func (o *Output) Structured() bool { return o.Format == JSON || o.Format == YAML }
+
+// PrintStructured prints a value as JSON or YAML.
+func (o *Output) PrintStructured(w io.Writer, value any) error {
+	text, err := json.MarshalIndent(value, "", "    ")
+	if err != nil {
+		return err
+	}
+	if o.Format == YAML {
+		if text, err = yaml.JSONToYAML(text); err != nil {
+			return err
+		}
+		_, err = w.Write(text)
+		return err
+	}
+	_, err = fmt.Fprintln(w, string(text))
+	return err
+}
+
+// Table is a table in the making. A column whose name begins with + is shown with
+// -o wide only.
+type Table struct{ metav1.Table }
+
+// NewTable returns a table with these columns.
+func NewTable(columns ...string) *Table {
+	t := &Table{}
+	for _, name := range columns {
+		column := metav1.TableColumnDefinition{Name: strings.TrimPrefix(name, "+"), Type: "string"}
+		if column.Name != name {
+			column.Priority = 1
+		}
+		t.ColumnDefinitions = append(t.ColumnDefinitions, column)
+	}
+	return t
+}
+
+// Row adds a row. An empty cell is printed as <none>.
+func (t *Table) Row(cells ...any) {
+	for i, cell := range cells {
+		if cell == "" {
+			cells[i] = "<none>"
+		}
+	}
+	t.Rows = append(t.Rows, metav1.TableRow{Cells: cells})
+}
+
+// PrintTable prints a table as kubectl does.
+func (o *Output) PrintTable(w io.Writer, t *Table) error {
+	options := printers.PrintOptions{NoHeaders: o.NoHeaders, Wide: o.Format == Wide}
+	tabs := printers.GetNewTabWriter(w)
+	if err := printers.NewTablePrinter(options).PrintObj(&t.Table, tabs); err != nil {
+		return err
+	}
+	return tabs.Flush()
+}

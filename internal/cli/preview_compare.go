@@ -1,0 +1,256 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"runtime"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"golang.org/x/sync/errgroup"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
+)
+
+// preview is what a change of a schedule would do.
+type preview struct {
+	Namespace string        `json:"namespace"`
+	Name      string        `json:"name"`
+	Change    change        `json:"change"`
+	Present   string        `json:"presentPolicy,omitempty"`
+	Future    string        `json:"futurePolicy,omitempty"`
+	Until     metav1.Time   `json:"until"`
+	Claims    []claimChange `json:"persistentVolumeClaims"`
+	Deletes   []deletion    `json:"deletes"`
+	Steady    *steadyState  `json:"steadyState,omitempty"`
+	Warnings  []string      `json:"warnings,omitempty"`
+	// Incomplete is set if a simulation ended early, because it would take too long.
+	Incomplete bool `json:"incomplete,omitempty"`
+}
+
+// change is the kind of change.
+type change string
+
+const (
+	unchanged change = "Unchanged"
+	edited    change = "Edited"
+	created   change = "Created"
+	deleted   change = "Deleted"
+)
+
+// claimChange is what happens to the snapshots of one PVC that exist now.
+type claimChange struct {
+	Name   string `json:"name"`
+	MapKey string `json:"mapKey"`
+	// Before and After are the relations of the PVC to the schedule.
+	Before    string `json:"before"`
+	After     string `json:"after"`
+	Snapshots int    `json:"snapshots"`
+	Now       int    `json:"deletedNow"`
+	Within    int    `json:"deletedWithin"`
+	// Otherwise is how many would be deleted within the time under the present spec.
+	Otherwise int `json:"deletedWithinAtPresent"`
+}
+
+// deletion is the end of a snapshot that exists now.
+type deletion struct {
+	Name   string      `json:"name"`
+	Claim  string      `json:"persistentVolumeClaim"`
+	Time   metav1.Time `json:"time"`
+	Now    bool        `json:"now"`
+	Reason string      `json:"reason"`
+	// PresentTime is when it would be deleted under the present spec; absent: not
+	// within the time.
+	PresentTime *metav1.Time `json:"presentTime,omitempty"`
+	// Sooner is set if the present spec would keep it longer.
+	Sooner bool `json:"sooner"`
+}
+
+const (
+	relationNone = "None"
+	// reasonGarbage is the reason of deletes that come with the schedule's own.
+	reasonGarbage = "GarbageCollected"
+)
+
+// variants are a schedule before and after a change; nil if it does not exist.
+type variants struct{ present, future *v1alpha1.SnapshotSchedule }
+
+func (v variants) change() change {
+	switch {
+	case v.future == nil:
+		return deleted
+	case v.present == nil:
+		return created
+	case v.present == v.future:
+		return unchanged
+	}
+	return edited
+}
+
+// judges returns a judge for each.
+func (v variants) judges() (present, future *snapshots.Judge, err error) {
+	if v.present != nil {
+		// Under an invalid spec nothing is deleted, as without a schedule.
+		present, _ = snapshots.NewJudge(scheme, v.present)
+	}
+	if v.future != nil {
+		future, err = snapshots.NewJudge(scheme, v.future)
+	}
+	return present, future, err
+}
+
+func selects(judge *snapshots.Judge, claim *corev1.PersistentVolumeClaim) bool {
+	return judge != nil && judge.Selects(claim)
+}
+
+// previewOf compares the lives of all series before and after a change.
+func previewOf(v variants, inv *inventory, now, until time.Time) (*preview, error) {
+	present, future, err := v.judges()
+	if err != nil {
+		return nil, err
+	}
+	named := cmp.Or(v.present, v.future)
+	p := &preview{
+		Namespace: named.Namespace, Name: named.Name, Change: v.change(), Until: *timeOf(until), Claims: []claimChange{}, Deletes: []deletion{},
+	}
+	if v.present != nil {
+		p.Present = policyWords(&v.present.Spec)
+	}
+	if v.future != nil {
+		p.Future = policyWords(&v.future.Spec)
+	}
+	all := inv.seriesOf(named, func(c *corev1.PersistentVolumeClaim) bool { return selects(present, c) || selects(future, c) })
+	results := make([]seriesPreview, len(all))
+	var group errgroup.Group
+	workers := min(runtime.GOMAXPROCS(0), max(len(all), 1))
+	for w := range workers {
+		group.Go(func() error {
+			present, future, err := v.judges() // a judge serves one goroutine
+			for i := w; i < len(all) && err == nil; i += workers {
+				results[i] = previewSeries(v, present, future, all[i], now, until)
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	for i := range results {
+		r := &results[i]
+		if r.claim.Snapshots == 0 && r.claim.Before != stateSelected && r.claim.After != stateSelected {
+			continue // the snapshots are another owner's
+		}
+		p.Claims = append(p.Claims, r.claim)
+		p.Deletes = append(p.Deletes, r.deletes...)
+		p.Incomplete = p.Incomplete || r.incomplete
+	}
+	slices.SortStableFunc(p.Deletes, func(a, b deletion) int {
+		return cmp.Or(a.Time.Compare(b.Time.Time), cmp.Compare(a.Name, b.Name))
+	})
+	return p, nil
+}
+
+type seriesPreview struct {
+	claim      claimChange
+	deletes    []deletion
+	incomplete bool
+}
+
+func previewSeries(v variants, present, future *snapshots.Judge, of *series, now, until time.Time) seriesPreview {
+	before := fatesOf(present, of, now, until)
+	after := before
+	switch v.change() {
+	case deleted:
+		after = garbage(v.present, of, now)
+	case edited, created:
+		after = fatesOf(future, of, now, until)
+	}
+	r := seriesPreview{incomplete: before.incomplete || after.incomplete}
+	r.claim = claimChange{
+		Name: of.claimName(), MapKey: of.mapKey, Before: relationNone, After: relationNone, Snapshots: max(before.counted, after.counted),
+		Within: len(after.ends), Otherwise: len(before.ends),
+	}
+	if present != nil {
+		r.claim.Before = of.state(present.Selects)
+	}
+	if future != nil {
+		r.claim.After = of.state(future.Selects)
+	}
+	for name, end := range after.ends {
+		d := deletion{Name: name, Claim: r.claim.Name, Time: *timeOf(end.at), Now: !end.at.After(now), Reason: end.reason, Sooner: true}
+		if otherwise, ok := before.ends[name]; ok {
+			d.PresentTime, d.Sooner = timeOf(otherwise.at), end.at.Before(otherwise.at)
+		}
+		if d.Now {
+			r.claim.Now++
+		}
+		r.deletes = append(r.deletes, d)
+	}
+	return r
+}
+
+// fates are the ends of those snapshots of a series that exist at the beginning.
+type fates struct {
+	counted    int
+	ends       map[string]end
+	incomplete bool
+}
+
+type end struct {
+	at     time.Time
+	reason string
+}
+
+// fatesOf lets time pass over a series. Without a judge nothing is deleted.
+func fatesOf(judge *snapshots.Judge, of *series, now, until time.Time) fates {
+	f := fates{ends: map[string]end{}}
+	if judge == nil {
+		return f
+	}
+	existing := map[string]bool{}
+	sim := simulate(judge, now, of)
+	for !sim.now.After(until) {
+		if sim.exhausted() {
+			f.incomplete = true
+			break
+		}
+		at, d, more := sim.step()
+		if sim.steps == 1 {
+			f.counted = len(d.Outputs)
+			for i, o := range d.Outputs {
+				if !d.Series.Snapshots[i].Deleting {
+					existing[o.GetName()] = true
+				}
+			}
+		}
+		for _, removal := range d.Delete {
+			if name := removal.Object.GetName(); existing[name] {
+				f.ends[name] = end{at, removal.Reason}
+			}
+		}
+		if !more || len(f.ends) == len(existing) {
+			break
+		}
+	}
+	return f
+}
+
+// garbage are the snapshots that go with their schedule.
+func garbage(s *v1alpha1.SnapshotSchedule, of *series, now time.Time) fates {
+	f := fates{ends: map[string]end{}}
+	for _, o := range of.snapshots {
+		if metav1.IsControlledBy(o, s) {
+			f.counted++
+			if s.Spec.DeletionPolicy != v1alpha1.DeletionOrphan {
+				f.ends[o.GetName()] = end{now, reasonGarbage}
+			}
+		}
+	}
+	return f
+}

@@ -1,0 +1,277 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
+)
+
+// previewed returns the preview of a change of the scenario's schedule with tiers.
+func previewed(t *testing.T, s *scenario, v variants) *preview {
+	t.Helper()
+	p, err := previewOf(v, s.inv, s.now, s.now.Add(30*day))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.future != nil {
+		if p.Steady, err = steadyStateOf(&v.future.Spec, s.now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.warn(v.future, 8)
+	return p
+}
+
+func TestPreview(t *testing.T) {
+	s := newScenario()
+	longer := s.tiers.DeepCopy()
+	longer.Spec.Retention.Keep = v1alpha1.Keep{Last: 100}
+	shorter := s.tiers.DeepCopy()
+	shorter.Spec.Retention.Keep = v1alpha1.Keep{Last: 2, Daily: 2}
+	shorter.Spec.Selector = metav1.LabelSelector{}
+	orphaned := s.tiers.DeepCopy()
+	orphaned.Spec.DeletionPolicy = v1alpha1.DeletionOrphan
+	adopting := testSchedule("old", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1d", SnapshotTTL: "1d"})
+	for name, test := range map[string]struct {
+		change variants
+		found  bool
+		want   string
+	}{
+		"as it is": {variants{s.tiers, s.tiers}, true, `
+shop/tiers as it is: every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3
+
+PVC    SELECTED   SNAPSHOTS   DELETED NOW   WITHIN 30D   AT PRESENT
+db-0   yes        41          33            40           40
+db-1   yes        3           0             3            3
+db-2   yes        0           0             0            0
+db-9   no         1           0             0            0
+
+SNAPSHOT              PVC    DELETED   REASON        AT PRESENT
+db-0-20260121060000   db-0   now       NotSelected   now
+db-0-20260121120000   db-0   now       NotSelected   now
+db-0-20260121180000   db-0   now       NotSelected   now
+db-0-20260122000000   db-0   now       NotSelected   now
+db-0-20260122060000   db-0   now       NotSelected   now
+db-0-20260122120000   db-0   now       NotSelected   now
+db-0-20260122180000   db-0   now       NotSelected   now
+db-0-20260123000000   db-0   now       NotSelected   now
+db-0-20260123060000   db-0   now       NotSelected   now
+db-0-20260123120000   db-0   now       NotSelected   now
+… and 33 more; -o wide lists all.
+
+Of 45 existing snapshots, 33 would be deleted now and 43 within 30d.
+Steady state: at most 10 snapshots per PVC; last: 2 is full after 6h, daily: 7 is full after 6d, weekly: 3 is full after 9d.
+Warning: the steady state exceeds the driver's limit of 8 snapshots per volume: at most 10 snapshots per PVC, and one more while a new one is taken.
+`},
+		"an edit that deletes": {variants{s.tiers, shorter}, true, `
+shop/tiers would change
+  from  every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3
+  to    every 6h, last: 2, daily: 2
+
+PVC       SELECTED      SNAPSHOTS   DELETED NOW   WITHIN 30D   AT PRESENT
+cache-0   yes (added)   0           0             0            0
+db-0      yes           41          38            40           40
+db-1      yes           3           0             3            3
+db-2      yes           0           0             0            0
+scratch   yes (added)   0           0             0            0
+web-0     yes (added)   0           0             0            0
+db-9      no            1           0             0            0
+
+SNAPSHOT              PVC    DELETED   REASON        AT PRESENT
+db-0-20260125180000   db-0   now       NotSelected   8d
+db-0-20260126180000   db-0   now       NotSelected   47h
+db-0-20260127180000   db-0   now       NotSelected   2d23h
+db-0-20260128180000   db-0   now       NotSelected   3d23h
+db-0-20260129180000   db-0   now       NotSelected   4d23h
+db-0-20260130180000   db-0   23h       NotSelected   5d23h
+db-1-20260129180000   db-1   23h       NotSelected   5d23h
+db-1-20260130120000   db-1   23h       Superseded    5d23h
+… and 35 more; -o wide lists all.
+
+Of 45 existing snapshots, 38 would be deleted now and 43 within 30d; 8 sooner than at present.
+Steady state: at most 3 snapshots per PVC; last: 2 is full after 6h, daily: 2 is full after 24h.
+`},
+		"an edit that keeps more": {variants{s.tiers, longer}, false, `
+shop/tiers would change
+  from  every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3
+  to    every 6h of PVCs with app=db, last: 100
+
+PVC    SELECTED   SNAPSHOTS   DELETED NOW   WITHIN 30D   AT PRESENT
+db-0   yes        41          0             40           40
+db-1   yes        3           0             3            3
+db-2   yes        0           0             0            0
+db-9   no         1           0             0            0
+
+Of 45 existing snapshots, 0 would be deleted now and 43 within 30d; none sooner than at present.
+Steady state: at most 100 snapshots per PVC; last: 100 is full after 24d.
+Warning: the steady state exceeds the driver's limit of 8 snapshots per volume: at most 100 snapshots per PVC, and one more while a new one is taken.
+`},
+		"a new schedule over leftovers": {variants{nil, adopting}, true, `
+shop/old would be created: every 1d, TTL 1d
+
+PVC       SELECTED      SNAPSHOTS   DELETED NOW   WITHIN 30D   AT PRESENT
+cache-0   yes (added)   0           0             0            0
+db-0      yes (added)   1           1             1            0
+db-1      yes (added)   0           0             0            0
+db-2      yes (added)   0           0             0            0
+scratch   yes (added)   0           0             0            0
+web-0     yes (added)   0           0             0            0
+
+SNAPSHOT              PVC    DELETED   REASON    AT PRESENT
+db-0-20260101000000   db-0   now       Expired   kept
+
+Of 1 existing snapshot, 1 would be deleted now and 1 within 30d; 1 sooner than at present.
+Steady state: at most 1 snapshot per PVC; snapshotTTL: 1d is full after 24h.
+`},
+		"a deletion": {variants{s.tiers, nil}, true, `
+shop/tiers would be deleted: every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3
+
+PVC    SELECTED       SNAPSHOTS   DELETED NOW   WITHIN 30D   AT PRESENT
+db-0   no (removed)   41          41            41           40
+db-1   no (removed)   3           3             3            3
+db-2   no (removed)   0           0             0            0
+db-9   no             1           1             1            0
+
+SNAPSHOT              PVC    DELETED   REASON             AT PRESENT
+db-0-20260113120000   db-0   now       GarbageCollected   kept
+db-0-20260125180000   db-0   now       GarbageCollected   8d
+db-0-20260126180000   db-0   now       GarbageCollected   47h
+db-0-20260127180000   db-0   now       GarbageCollected   2d23h
+db-0-20260128180000   db-0   now       GarbageCollected   3d23h
+db-0-20260129180000   db-0   now       GarbageCollected   4d23h
+db-0-20260130180000   db-0   now       GarbageCollected   5d23h
+db-0-20260131000000   db-0   now       GarbageCollected   11h
+db-1-20260129180000   db-1   now       GarbageCollected   5d23h
+db-1-20260130120000   db-1   now       GarbageCollected   5d23h
+… and 35 more; -o wide lists all.
+
+Of 45 existing snapshots, 45 would be deleted now and 45 within 30d; 12 sooner than at present.
+Warning: held snapshots are deleted with the schedule, too; kubectl delete --cascade=orphan keeps all.
+`},
+		"a deletion with policy Orphan": {variants{orphaned, nil}, false, `
+shop/tiers would be deleted: every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3, snapshots outlive it
+
+PVC    SELECTED       SNAPSHOTS   DELETED NOW   WITHIN 30D   AT PRESENT
+db-0   no (removed)   41          0             0            40
+db-1   no (removed)   3           0             0            3
+db-2   no (removed)   0           0             0            0
+db-9   no             1           0             0            0
+
+Of 45 existing snapshots, 0 would be deleted now and 0 within 30d; none sooner than at present.
+`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := previewed(t, s, test.change)
+			if p.found() != test.found {
+				t.Errorf("--fail-on-delete finds %v, want %v", p.found(), test.found)
+			}
+			golden(t, func(b *bytes.Buffer) error { return p.print(b, &Output{}, s.now, "30d") }, test.want)
+		})
+	}
+}
+
+func TestSteadyState(t *testing.T) {
+	for name, test := range map[string]struct {
+		spec v1alpha1.SnapshotScheduleSpec
+		want string
+	}{
+		"a tier that takes days to fill": {v1alpha1.SnapshotScheduleSpec{
+			Schedule: "30 2 * * *", Retention: v1alpha1.Retention{Keep: v1alpha1.Keep{Hourly: 24}},
+		}, "at most 24 snapshots per PVC; hourly: 24 is full after 23d"},
+		"tiers that overlap": {v1alpha1.SnapshotScheduleSpec{
+			SnapshotInterval: "1h", Retention: v1alpha1.Retention{Keep: v1alpha1.Keep{Hourly: 24, Daily: 7, Weekly: 4}},
+		}, "at most 33 snapshots per PVC; hourly: 24 is full after 23h, daily: 7 is full after 6d, weekly: 4 is full after 18d"},
+		"a TTL":                            {v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h", SnapshotTTL: "10d"}, "at most 40 snapshots per PVC; snapshotTTL: 10d is full after 10d"},
+		"a TTL of many slots is estimated": {v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1m", SnapshotTTL: "10d"}, "at most about 14400 snapshots per PVC; snapshotTTL: 10d is full after 10d"},
+		"a cap": {v1alpha1.SnapshotScheduleSpec{
+			SnapshotInterval: "6h", Retention: v1alpha1.Retention{MaxCount: new(int32(5))},
+		}, "at most 5 snapshots per PVC"},
+		"no limit": {v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h"}, "no limit"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state, err := steadyStateOf(&test.spec, start)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if have := state.words() + state.fillWords(); have != test.want {
+				t.Errorf("\nhave %s\nwant %s", have, test.want)
+			}
+		})
+	}
+}
+
+func TestPrintWhy(t *testing.T) {
+	s := newScenario()
+	judge, err := snapshots.NewJudge(scheme, s.tiers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := s.inv.seriesOf(s.tiers, judge.Selects)
+	for name, test := range map[string]struct {
+		series, snapshot int
+		want             string
+	}{
+		"a snapshot that tiers keep in turn": {0, 1, `
+shop/db-0-20260130180000
+  Schedule tiers, PVC db-0
+  Taken for 2026-01-30T18:00:00Z, 6h20m ago; Ready
+
+FROM                   IN      VERDICT   RULE          BECAUSE
+2026-01-31T00:20:00Z   now     kept      KeptLast      keep.last selects it
+2026-01-31T06:00:00Z   5h40m   kept      KeptDaily     keep.daily selects it
+2026-02-06T00:00:00Z   5d23h   deleted   NotSelected   no tier selects it
+`},
+		"a held snapshot": {0, 40, `
+shop/db-0-20260113120000
+  Schedule tiers, PVC db-0
+  Taken for 2026-01-13T12:00:00Z, 17d ago; Ready
+
+FROM                   IN    VERDICT   RULE               BECAUSE
+2026-01-31T00:20:00Z   now   kept      HeldByAnnotation   it carries the hold annotation
+
+The passing of time alone does not delete it.
+`},
+		"a failed snapshot": {1, 1, `
+shop/db-1-20260130120000
+  Schedule tiers, PVC db-1
+  Taken for 2026-01-30T12:00:00Z, 12h ago; Failed
+
+FROM                   IN      VERDICT   RULE         BECAUSE
+2026-01-31T00:20:00Z   now     kept      Unready      it is not ready, and no TTL is set
+2026-02-06T00:00:00Z   5d23h   deleted   Superseded   it is not ready, and every ready snapshot that is kept is newer
+`},
+		"the last one of a PVC that is gone": {3, 0, `
+shop/db-9-20260129000000
+  Schedule tiers, PVC db-9
+  Taken for 2026-01-29T00:00:00Z, 2d ago; Ready
+
+FROM                   IN    VERDICT   RULE       BECAUSE
+2026-01-31T00:20:00Z   now   kept      KeptLast   keep.last selects it
+
+The passing of time alone does not delete it.
+`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := all[test.series].snapshots[test.snapshot]
+			r := &whyResult{Namespace: "shop", Name: o.GetName(), Schedule: "tiers"}
+			r.judge(judge, all[test.series], s.now, s.now.Add(maxAhead), true)
+			golden(t, func(b *bytes.Buffer) error { return printWhy(b, &Output{}, r, s.now) }, test.want)
+		})
+	}
+}
+
+func TestCoverageOfSelectedPVCsOnly(t *testing.T) {
+	s := newScenario()
+	c := coverageOf(s.schedules(), s.inv, func(c *corev1.PersistentVolumeClaim) bool { return c.Labels["app"] == "web" }, s.now)
+	if len(c.Claims) != 1 || c.Claims[0].Name != "web-0" || c.gaps() != 1 {
+		t.Errorf("have %+v, want web-0, a gap", c.Claims)
+	}
+}

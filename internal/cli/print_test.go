@@ -1,0 +1,153 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+func allClaims(*corev1.PersistentVolumeClaim) bool { return true }
+
+func TestPrintStatus(t *testing.T) {
+	s := newScenario()
+	var all []scheduleStatus
+	for _, schedule := range s.schedules() {
+		all = append(all, statusOf(schedule, s.inv, s.now))
+	}
+	for name, test := range map[string]struct {
+		output Output
+		want   string
+	}{
+		"a section for each schedule": {Output{}, `
+shop/broken: at "0 0 30 2 *" UTC of PVCs with app=cache
+  Invalid spec: spec.schedule: schedule "0 0 30 2 *": there is no such day, so it never fires; write for example "30 2 * * *" (minute, hour, day of month, month, day of week) or @daily. Nothing is created and nothing is deleted.
+  No status yet: the operator has not seen this schedule. Is it running?
+
+shop/paused: at "30 2 * * *" UTC of PVCs with app=web, suspended
+  No status yet: the operator has not seen this schedule. Is it running?
+PVC     NEWEST READY   NEXT     SNAPSHOTS   PROBLEM
+web-0   <none>         <none>   0           <none>
+
+shop/tiers: every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3
+  Not ready (SnapshotsFailing): 1 of 4 PersistentVolumeClaims failing; first db-1: CreateFailed: denied by quota
+PVC           NEWEST READY   NEXT     SNAPSHOTS   PROBLEM
+db-0          20m            5h40m    41          <none>
+db-1          30h            5h40m    3           CreateFailed: denied by quota
+db-2          <none>         <none>   0           skipped: not Bound
+db-9 (gone)   2d             <none>   1           <none>
+`},
+		"rows only": {Output{NoHeaders: true}, `
+web-0   <none>   <none>   0     <none>
+db-0          20m      5h40m    41    <none>
+db-1          30h      5h40m    3     CreateFailed: denied by quota
+db-2          <none>   <none>   0     skipped: not Bound
+db-9 (gone)   2d       <none>   1     <none>
+`},
+		"names": {Output{Format: Names}, `
+snapshotschedule.snapshots.mapcontroller.dev/broken
+snapshotschedule.snapshots.mapcontroller.dev/paused
+snapshotschedule.snapshots.mapcontroller.dev/tiers
+`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			golden(t, func(b *bytes.Buffer) error { return printStatus(b, &test.output, all, s.now) }, test.want)
+		})
+	}
+}
+
+func TestPrintCoverage(t *testing.T) {
+	s := newScenario()
+	for name, test := range map[string]struct {
+		output     Output
+		namespaces bool
+		want       string
+	}{
+		"a table with its gaps": {Output{}, false, `
+PVC       PROTECTION    SCHEDULES   RECOVERY POINT   REASON
+db-0      Protected     tiers       20m              <none>
+db-1      Stale         tiers       30h              no ready snapshot for a whole slot of tiers
+db-2      Skipped       tiers       <none>           not Bound
+web-0     Unprotected   paused      <none>           paused: it is suspended
+cache-0   Unprotected   broken      <none>           broken: its spec is invalid
+scratch   Unprotected   <none>      <none>           no schedule selects it
+
+1 snapshot of schedule shop/old, which does not exist: nothing deletes them.
+4 PVCs of 6 not protected.
+`},
+		"all namespaces": {Output{NoHeaders: true}, true, `
+shop   db-0      Protected     tiers    20m      <none>
+shop   db-1      Stale         tiers    30h      no ready snapshot for a whole slot of tiers
+shop   db-2      Skipped       tiers    <none>   not Bound
+shop   web-0     Unprotected   paused   <none>   paused: it is suspended
+shop   cache-0   Unprotected   broken   <none>   broken: its spec is invalid
+shop   scratch   Unprotected   <none>   <none>   no schedule selects it
+`},
+		"names of the gaps": {Output{Format: Names}, false, `
+persistentvolumeclaim/db-1
+persistentvolumeclaim/web-0
+persistentvolumeclaim/cache-0
+persistentvolumeclaim/scratch
+`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := coverageOf(s.schedules(), s.inv, allClaims, s.now)
+			golden(t, func(b *bytes.Buffer) error { return printCoverage(b, &test.output, c, test.namespaces, s.now) }, test.want)
+		})
+	}
+}
+
+func TestDrawTimeline(t *testing.T) {
+	s := newScenario()
+	for name, test := range map[string]struct {
+		width int
+		style Style
+		want  string
+	}{
+		"80 columns": {80, Style{}, `
+shop/tiers: every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3
+
+PVC           2w      1w    4d     2d     1d   12h  6h     now        NEXT COUNT
+db-0         H·····-------d-d--d---d-·--·d·-·-··-····l······l·  5h40m, 11h    41
+db-1         ····························l······x···········○·  5h40m, 11h     3
+db-2         ·················································           -     0
+db-9 (gone)  ·······················l·························           -     1
+
+- to be deleted  l last  d daily  ○ not ready  H held  x failed
+`},
+		"120 columns": {120, Style{}, `
+shop/tiers: every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3
+
+PVC                           2w                                 1w             4d        2d   1d  now        NEXT COUNT
+db-0         H······································---·----·---·----·----·d---·d---·d---·d---·d---·ll  5h40m, 11h    41
+db-1         ··················································································l··x··○  5h40m, 11h     3
+db-2         ·························································································           -     0
+db-9 (gone)  ··············································································l··········           -     1
+
+- to be deleted  l last  d daily  ○ not ready  H held  x failed
+`},
+		"40 columns": {40, Style{}, `
+shop/tiers: every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3
+
+PVC            2d  now        NEXT COUNT
+db-0        H-dddd-l·l  5h40m, 11h    41
+db-1        ·····l·x·○  5h40m, 11h     3
+db-2        ··········           -     0
+db-9…gone)  ····l·····           -     1
+
+- to be deleted  l last  d daily
+○ not ready  H held  x failed
+`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			line, err := timelineOf(s.tiers, s.inv, "", s.now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, func(b *bytes.Buffer) error { return line.draw(b, test.style, test.width, s.now) }, test.want)
+		})
+	}
+}

@@ -1,0 +1,109 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/restore"
+)
+
+// plan decides about all snapshots, and returns everything that speaks against it.
+func (r *restoration) plan(ctx context.Context, found []*snapshotv1.VolumeSnapshot) ([]restored, error) {
+	claims := &corev1.PersistentVolumeClaimList{}
+	if err := Pages(ctx, r.client, claims, client.InNamespace(r.namespace)); err != nil {
+		return nil, err
+	}
+	cluster, err := r.cluster(ctx, claims.Items)
+	if err != nil {
+		return nil, err
+	}
+	var all []restored
+	var errs []error
+	for _, v := range found {
+		source, err := r.source(ctx, v, claims.Items)
+		if err != nil {
+			return nil, err
+		}
+		plan, err := restore.Claim(source, cluster, r.options)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		cluster.Claims[plan.Claim.Name] = true
+		all = append(all, restored{snapshot: v, Plan: plan})
+	}
+	return all, errors.Join(errs...)
+}
+
+// cluster reads what a restore must fit. Users of a namespace may not be allowed to
+// read StorageClasses.
+func (r *restoration) cluster(ctx context.Context, claims []corev1.PersistentVolumeClaim) (restore.Cluster, error) {
+	cluster := restore.Cluster{Claims: map[string]bool{}}
+	for i := range claims {
+		cluster.Claims[claims[i].Name] = true
+	}
+	classes := &storagev1.StorageClassList{}
+	err := Pages(ctx, r.client, classes)
+	if apierrors.IsForbidden(err) {
+		cluster.ClassesUnknown, err = true, nil
+	}
+	cluster.StorageClasses = classes.Items
+	return cluster, err
+}
+
+// source reads what the restore of a snapshot depends on. Users of a namespace may
+// not be allowed to read contents and classes.
+func (r *restoration) source(
+	ctx context.Context, v *snapshotv1.VolumeSnapshot, claims []corev1.PersistentVolumeClaim,
+) (s restore.Source, err error) {
+	s = restore.Source{Snapshot: v, Claim: sourceClaim(v, claims)}
+	if v.Status != nil && v.Status.BoundVolumeSnapshotContentName != nil {
+		s.Content, s.ContentGone, err = read(ctx, r.client, *v.Status.BoundVolumeSnapshotContentName, &snapshotv1.VolumeSnapshotContent{})
+	}
+	if err == nil && v.Spec.VolumeSnapshotClassName != nil {
+		s.Class, _, err = read(ctx, r.client, *v.Spec.VolumeSnapshotClassName, &snapshotv1.VolumeSnapshotClass{})
+	}
+	return s, err
+}
+
+// read reads a cluster-scoped object. It returns nil if that is gone or may not be
+// read.
+func read[T client.Object](ctx context.Context, c client.Reader, name string, o T) (found T, gone bool, err error) {
+	switch err := c.Get(ctx, client.ObjectKey{Name: name}, o); {
+	case apierrors.IsNotFound(err):
+		return found, true, nil
+	case apierrors.IsForbidden(err):
+		return found, false, nil
+	case err != nil:
+		return found, false, err
+	}
+	return o, false, nil
+}
+
+// sourceClaim returns the PVC that a snapshot was taken of, or nil if it is gone. A
+// PVC of its name that is younger than the snapshot is another one.
+func sourceClaim(v *snapshotv1.VolumeSnapshot, claims []corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
+	key, name := v.Labels[v1alpha1.LabelMapKey], v.Spec.Source.PersistentVolumeClaimName
+	for i := range claims {
+		claim := &claims[i]
+		switch {
+		case key != "":
+			if string(claim.UID) == key {
+				return claim
+			}
+		case name != nil && claim.Name == *name && !claim.CreationTimestamp.After(v.CreationTimestamp.Time):
+			return claim
+		}
+	}
+	return nil
+}

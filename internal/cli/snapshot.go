@@ -1,0 +1,161 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
+)
+
+func newSnapshotCommand(f *Factory) *cobra.Command {
+	var claim string
+	var wait Wait
+	cmd := &cobra.Command{
+		Use:     "snapshot (NAME | --pvc PVC)",
+		GroupID: GroupAct,
+		Short:   "Take snapshots now",
+		Long: "Take a snapshot of every PVC of a schedule now, or of one PVC under each schedule that selects it. This also\n" +
+			"works while the schedule is suspended. The request is the annotation " + v1alpha1.AnnotationRequestedAt + ",\n" +
+			"with the API server's time; the operator takes the snapshots.",
+		Example: `  # All PVCs of a schedule, and wait until the snapshots are ready
+  kubectl snapsched snapshot nightly --wait
+
+  # One PVC, before an upgrade
+  kubectl snapsched snapshot --pvc pgdata --wait --timeout 5m`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: CompleteOne(f.CompleteSchedules()),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if (len(args) == 1) == (claim != "") {
+				return errors.New("name either a schedule or, with --pvc, a PVC")
+			}
+			c, err := f.Client()
+			if err != nil {
+				return err
+			}
+			namespace, err := f.Namespace()
+			if err != nil {
+				return err
+			}
+			r := &request{Factory: f, client: c, namespace: namespace}
+			if claim != "" {
+				err = r.ofClaim(cmd.Context(), claim)
+			} else {
+				err = r.ofSchedule(cmd.Context(), args[0])
+			}
+			if err != nil || !wait.Enabled {
+				return err
+			}
+			return r.wait(cmd.Context(), &wait)
+		},
+	}
+	cmd.Flags().StringVar(&claim, "pvc", "", "Take a snapshot of this PVC, under each schedule that selects it.")
+	_ = cmd.RegisterFlagCompletionFunc("pvc", f.CompleteClaims())
+	wait.AddFlags(cmd, "the snapshots are ready to use")
+	return cmd
+}
+
+// request is a request for snapshots.
+type request struct {
+	*Factory
+	client    client.WithWatch
+	namespace string
+	at        time.Time
+	targets   []*target
+	// selects are the labels of the snapshots to wait for.
+	selects client.MatchingLabels
+}
+
+// target is a PVC of which a schedule takes a snapshot.
+type target struct {
+	schedule *v1alpha1.SnapshotSchedule
+	claim    *corev1.PersistentVolumeClaim
+	// state is what is known of its snapshot, in words.
+	state string
+	taken bool   // the snapshot exists
+	ready string // its name, once it is ready
+}
+
+// ofSchedule requests a snapshot of every PVC of a schedule.
+func (r *request) ofSchedule(ctx context.Context, name string) error {
+	s, err := readSchedule(ctx, r.client, r.namespace, name)
+	if err != nil {
+		return err
+	}
+	judge, err := snapshots.NewJudge(scheme, s)
+	if err != nil {
+		return fmt.Errorf("SnapshotSchedule %s takes no snapshots, because its spec is invalid: %w", name, err)
+	}
+	claims := &corev1.PersistentVolumeClaimList{}
+	if err := Pages(ctx, r.client, claims, client.InNamespace(r.namespace)); err != nil {
+		return err
+	}
+	for i := range claims.Items {
+		if judge.Selects(&claims.Items[i]) {
+			r.add(s, &claims.Items[i])
+		}
+	}
+	if len(r.targets) == 0 {
+		return fmt.Errorf("SnapshotSchedule %s selects no PVC that can be snapshotted", name)
+	}
+	r.selects = client.MatchingLabels{v1alpha1.LabelSchedule: name}
+	return r.annotate(ctx, s, scheduleResource)
+}
+
+// ofClaim requests a snapshot of a PVC under each schedule that selects it.
+func (r *request) ofClaim(ctx context.Context, name string) error {
+	claim := &corev1.PersistentVolumeClaim{}
+	if err := r.client.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: name}, claim); err != nil {
+		return err
+	}
+	schedules, err := readSchedules(ctx, r.client, r.namespace, "")
+	if err != nil {
+		return err
+	}
+	for _, s := range schedules {
+		judge, err := snapshots.NewJudge(scheme, s)
+		switch {
+		case err != nil:
+			r.warn("SnapshotSchedule %s takes no snapshots, because its spec is invalid: %s", s.Name, err)
+		case judge.Selects(claim):
+			r.add(s, claim)
+		}
+	}
+	if len(r.targets) == 0 {
+		return fmt.Errorf("no SnapshotSchedule would take a snapshot of PersistentVolumeClaim %s", name)
+	}
+	r.selects = client.MatchingLabels{v1alpha1.LabelMapKey: string(claim.UID)}
+	return r.annotate(ctx, claim, claimResource)
+}
+
+func (r *request) add(s *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClaim) {
+	if reason := snapshots.SkipReason(claim); reason != "" {
+		r.warn("PersistentVolumeClaim %s is skipped: %s", claim.Name, reason)
+		return
+	}
+	r.targets = append(r.targets, &target{schedule: s, claim: claim, state: "no snapshot yet"})
+}
+
+// annotate makes the request.
+func (r *request) annotate(ctx context.Context, o client.Object, resource string) (err error) {
+	if r.at, err = r.serverTime(ctx); err != nil {
+		return fmt.Errorf("read the API server's clock: %w", err)
+	}
+	if before, err := time.Parse(time.RFC3339, o.GetAnnotations()[v1alpha1.AnnotationRequestedAt]); err == nil && before.After(r.at) {
+		r.warn("this replaces the request for %s", timestamp(before))
+	}
+	if err := annotate(ctx, r.client, o, v1alpha1.AnnotationRequestedAt, timestamp(r.at)); err != nil {
+		return err
+	}
+	r.did(resource, o.GetName(), "requested "+plural(len(r.targets), "snapshot"))
+	return nil
+}

@@ -1,0 +1,133 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+// wait follows the snapshots of a request until each target has one that is ready.
+func (r *request) wait(ctx context.Context, wait *Wait) error {
+	err := wait.Follow(ctx, r.client, &snapshotv1.VolumeSnapshotList{},
+		follower{see: r.see, done: r.done, idle: r.explain}, client.InNamespace(r.namespace), r.selects)
+	if errors.Is(err, errTimeout) {
+		if explainErr := r.explain(ctx); explainErr != nil {
+			return explainErr
+		}
+		return fmt.Errorf("%w after %s: %s not ready", errTimeout, wait.Timeout, strings.Join(r.waiting(), ", "))
+	}
+	return err
+}
+
+// see notes what a snapshot means for its target.
+func (r *request) see(o client.Object, deleted bool) bool {
+	v := o.(*snapshotv1.VolumeSnapshot)
+	for _, t := range r.targets {
+		if t.ready != "" || !t.owns(v) {
+			continue
+		}
+		state := t.stateOf(v, r.at, deleted)
+		if state == "" || state == t.state {
+			return false
+		}
+		t.state = state
+		if t.ready != "" {
+			r.did(snapshotResource, v.Name, "ready")
+		} else {
+			fmt.Fprintf(r.ErrOut, "%s: %s\n", t.claim.Name, state)
+		}
+		return true
+	}
+	return false
+}
+
+func (t *target) owns(v *snapshotv1.VolumeSnapshot) bool {
+	if v.Labels[v1alpha1.LabelSchedule] != t.schedule.Name || v.Labels[v1alpha1.LabelMapKey] != string(t.claim.UID) {
+		return false
+	}
+	owner := metav1.GetControllerOf(v)
+	return owner == nil || owner.UID == t.schedule.UID
+}
+
+// stateOf describes a snapshot of the target; empty if it does not matter.
+func (t *target) stateOf(v *snapshotv1.VolumeSnapshot, at time.Time, deleted bool) string {
+	slot, err := time.Parse(time.RFC3339, v.Annotations[v1alpha1.AnnotationScheduledAt])
+	requested := err == nil && !slot.Before(at)
+	if t.taken && !requested {
+		return ""
+	}
+	t.taken = requested && !deleted
+	status := ptr.Deref(v.Status, snapshotv1.VolumeSnapshotStatus{})
+	switch {
+	case deleted || v.DeletionTimestamp != nil:
+		if !requested {
+			return ""
+		}
+		return v.Name + " was deleted before it was ready"
+	case ptr.Deref(status.ReadyToUse, false):
+		if !requested {
+			return ""
+		}
+		t.ready = v.Name
+		return "ready"
+	case status.Error != nil:
+		return fmt.Sprintf("%s is not ready: %s", v.Name, ptr.Deref(status.Error.Message, "its driver reports an error"))
+	case !requested:
+		return v.Name + " is in progress, and the next one is taken after it"
+	case status.CreationTime != nil:
+		return v.Name + " is cut, and not ready to use yet"
+	}
+	return v.Name + " is created, and not cut yet"
+}
+
+func (r *request) done() (bool, error) { return len(r.waiting()) == 0, nil }
+
+// waiting are the PVCs without a ready snapshot.
+func (r *request) waiting() []string {
+	var names []string
+	for _, t := range r.targets {
+		if t.ready == "" {
+			names = append(names, t.claim.Name)
+		}
+	}
+	return names
+}
+
+// explain says what the wait is waiting for, and what the operator reports.
+func (r *request) explain(ctx context.Context) error {
+	explained := map[string]bool{}
+	for _, t := range r.targets {
+		if t.ready != "" {
+			continue
+		}
+		fmt.Fprintf(r.ErrOut, "%s: still waiting: %s\n", t.claim.Name, t.state)
+		if explained[t.schedule.Name] {
+			continue
+		}
+		explained[t.schedule.Name] = true
+		s, err := readSchedule(ctx, r.client, r.namespace, t.schedule.Name)
+		if err != nil {
+			return err
+		}
+		switch ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady); {
+		case ready == nil:
+			fmt.Fprintf(r.ErrOut, "SnapshotSchedule %s has no status: does the operator run?\n", s.Name)
+		case ready.Status != metav1.ConditionTrue:
+			fmt.Fprintf(r.ErrOut, "SnapshotSchedule %s is not ready: %s: %s\n", s.Name, ready.Reason, ready.Message)
+		}
+	}
+	return nil
+}

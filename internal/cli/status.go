@@ -1,0 +1,280 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/retention"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
+)
+
+// scheduleStatus is the state of one schedule.
+type scheduleStatus struct {
+	Namespace              string             `json:"namespace"`
+	Name                   string             `json:"name"`
+	Policy                 string             `json:"policy"`
+	InvalidSpec            string             `json:"invalidSpec,omitempty"`
+	Conditions             []metav1.Condition `json:"conditions,omitempty"`
+	Observed               bool               `json:"observed"`
+	PersistentVolumeClaims []claimStatus      `json:"persistentVolumeClaims"`
+}
+
+// claimStatus is the state of one series.
+type claimStatus struct {
+	Name            string       `json:"name"`
+	MapKey          string       `json:"mapKey"`
+	State           string       `json:"state"`
+	NewestReady     string       `json:"newestReady,omitempty"`
+	NewestReadyTime *metav1.Time `json:"newestReadyTime,omitempty"`
+	// NextSnapshotTime is the next slot; the current one if it has no snapshot yet.
+	NextSnapshotTime *metav1.Time `json:"nextSnapshotTime,omitempty"`
+	Snapshots        int          `json:"snapshots"`
+	Ready            int          `json:"ready"`
+	Skipped          string       `json:"skipped,omitempty"`
+	Problems         []problem    `json:"problems,omitempty"`
+}
+
+type problem struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+func newStatusCommand(f *Factory) *cobra.Command {
+	var scope Scope
+	var output Output
+	cmd := &cobra.Command{
+		Use:     "status [NAME]",
+		GroupID: GroupShow,
+		Short:   "Show each PVC's newest ready snapshot, next slot and problems",
+		Long: "Show, for each PVC of the schedules, its newest ready snapshot, the next slot, the number of\n" +
+			"snapshots and what is wrong; and the conditions of each schedule in words.",
+		Example: `  # All schedules of the namespace
+  kubectl snapsched status
+
+  # One schedule
+  kubectl snapsched status nightly -n shop
+
+  # The names of PVCs with a problem, in all namespaces
+  kubectl snapsched status -A -o json | jq -r '.items[].persistentVolumeClaims[] | select(.problems) | .name'`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: CompleteOne(f.CompleteSchedules()),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			all, err := readStatus(cmd.Context(), f, &scope, args)
+			if err != nil {
+				return err
+			}
+			return printStatus(f.Out, &output, all, f.Clock.Now())
+		},
+	}
+	scope.AddFlags(cmd, "schedules")
+	output.AddFlags(cmd, true, JSON, YAML, Names, Wide)
+	return cmd
+}
+
+func readStatus(ctx context.Context, f *Factory, scope *Scope, args []string) ([]scheduleStatus, error) {
+	found, inv, err := readSchedulesAndInventory(ctx, f, scope, args)
+	if err != nil {
+		return nil, err
+	}
+	all := []scheduleStatus{}
+	for _, s := range found {
+		all = append(all, statusOf(s, inv, f.Clock.Now()))
+	}
+	return all, nil
+}
+
+// readSchedulesAndInventory reads the schedule of the arguments, or all of the
+// scope, with what they select and own.
+func readSchedulesAndInventory(
+	ctx context.Context, f *Factory, scope *Scope, args []string,
+) ([]*v1alpha1.SnapshotSchedule, *inventory, error) {
+	c, err := f.Client()
+	if err != nil {
+		return nil, nil, err
+	}
+	namespace, err := scope.Namespace(f)
+	if err != nil {
+		return nil, nil, err
+	}
+	var found []*v1alpha1.SnapshotSchedule
+	var opts []client.ListOption
+	if len(args) > 0 {
+		if scope.AllNamespaces || scope.Selector != "" {
+			return nil, nil, fmt.Errorf("a name cannot be combined with --all-namespaces or --selector")
+		}
+		s, err := readSchedule(ctx, c, namespace, args[0])
+		if err != nil {
+			return nil, nil, err
+		}
+		found = append(found, s)
+		opts = append(opts, client.MatchingLabels{v1alpha1.LabelSchedule: s.Name})
+	} else if found, err = readSchedules(ctx, c, namespace, scope.Selector); err != nil {
+		return nil, nil, err
+	}
+	if len(found) == 0 {
+		return nil, &inventory{}, nil
+	}
+	inv, err := readInventory(ctx, c, namespace, opts...)
+	return found, inv, err
+}
+
+func statusOf(s *v1alpha1.SnapshotSchedule, inv *inventory, now time.Time) scheduleStatus {
+	status := scheduleStatus{
+		Namespace: s.Namespace, Name: s.Name, Policy: policyWords(&s.Spec),
+		Conditions: s.Status.Conditions, Observed: s.Status.ObservedGeneration == s.Generation,
+		PersistentVolumeClaims: []claimStatus{},
+	}
+	judge, err := snapshots.NewJudge(scheme, s)
+	if err != nil {
+		status.InvalidSpec = err.Error()
+		return status
+	}
+	for _, series := range inv.seriesOf(s, judge.Selects) {
+		d := judge.Judge(now, series.mapKey, series.claim, series.snapshots, series.restores)
+		row := claimStatusOf(series, &d, now)
+		if row.State = series.state(judge.Selects); row.State != stateSelected && len(d.Outputs) == 0 {
+			continue // the snapshots are another owner's
+		}
+		row.Problems = problemsOf(s, series.claimName(), d.Problems)
+		status.PersistentVolumeClaims = append(status.PersistentVolumeClaims, row)
+	}
+	return status
+}
+
+func claimStatusOf(series *series, d *snapshots.Judgment, now time.Time) claimStatus {
+	row := claimStatus{Name: series.claimName(), MapKey: series.mapKey, Snapshots: len(d.Outputs), Skipped: d.SkipReason}
+	switch {
+	case d.SkipReason != "":
+	case d.Retention.Take.Due:
+		row.NextSnapshotTime = timeOf(d.Slots.Current)
+	default:
+		row.NextSnapshotTime = timeOf(d.Slots.Next)
+	}
+	all := d.Series.Snapshots
+	for i := range all {
+		if all[i].ReadyToUse && !all[i].Deleting {
+			row.Ready++
+		}
+	}
+	if i := retention.NewestReady(all, now); i >= 0 {
+		row.NewestReady, row.NewestReadyTime = all[i].Name, timeOf(all[i].AgeBase(now))
+	}
+	return row
+}
+
+// problemsOf returns the problems of a PVC: those that its snapshots show, and
+// those that the operator reports, such as failed writes.
+func problemsOf(s *v1alpha1.SnapshotSchedule, claim string, seen []snapshots.Problem) []problem {
+	var all []problem
+	for _, p := range seen {
+		all = append(all, problem{p.Reason, p.Message})
+	}
+	for _, p := range s.Status.Problems {
+		known := slices.ContainsFunc(all, func(q problem) bool { return q.Reason == p.Reason })
+		if p.PersistentVolumeClaim == claim && !known && fromWrites(p.Reason) {
+			all = append(all, problem{p.Reason, p.Message})
+		}
+	}
+	return all
+}
+
+// fromWrites returns whether only the operator knows a problem. What snapshots
+// show is judged anew instead: the status may be old.
+func fromWrites(reason string) bool {
+	switch reason {
+	case v1alpha1.ReasonSnapshotFailed, v1alpha1.ReasonSnapshotOverdue, v1alpha1.ReasonSnapshotSlow, v1alpha1.ReasonInvalidRequestedAt:
+		return false
+	}
+	return true
+}
+
+func printStatus(w io.Writer, output *Output, all []scheduleStatus, now time.Time) error {
+	if output.Structured() {
+		return output.PrintStructured(w, map[string]any{"items": all})
+	}
+	style := StyleOf(w)
+	for i, s := range all {
+		if output.Format == Names {
+			fmt.Fprintf(w, "snapshotschedule.%s/%s\n", v1alpha1.GroupName, s.Name)
+			continue
+		}
+		if !output.NoHeaders {
+			if i > 0 {
+				fmt.Fprintln(w)
+			}
+			fmt.Fprintf(w, "%s: %s\n", style.Bold(s.Namespace+"/"+s.Name), s.Policy)
+			for _, line := range s.conditionWords(style) {
+				fmt.Fprintln(w, "  "+line)
+			}
+		}
+		if len(s.PersistentVolumeClaims) == 0 {
+			continue
+		}
+		table := NewTable("PVC", "NEWEST READY", "NEXT", "SNAPSHOTS", "+READY", "+NEWEST READY NAME", "+MAP KEY", "PROBLEM")
+		for _, c := range s.PersistentVolumeClaims {
+			table.Row(labelOf(c.Name, c.State), age(now, valueOf(c.NewestReadyTime)), until(now, valueOf(c.NextSnapshotTime)),
+				c.Snapshots, c.Ready, c.NewestReady, c.MapKey, c.problemWords())
+		}
+		if err := output.PrintTable(w, table); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// labelOf is a PVC's name, marked if it is not selected.
+func labelOf(claim, state string) string {
+	if state == stateSelected {
+		return claim
+	}
+	return claim + " (" + strings.ToLower(state) + ")"
+}
+
+func (c *claimStatus) problemWords() string {
+	var words []string
+	if c.Skipped != "" {
+		words = append(words, "skipped: "+c.Skipped)
+	}
+	for _, p := range c.Problems {
+		words = append(words, p.Reason+": "+p.Message)
+	}
+	return strings.Join(words, "; ")
+}
+
+// conditionWords says how a schedule is, in sentences.
+func (s *scheduleStatus) conditionWords(style Style) []string {
+	var lines []string
+	if s.InvalidSpec != "" {
+		lines = append(lines, style.Bad("Invalid spec: ")+s.InvalidSpec+". Nothing is created and nothing is deleted.")
+	}
+	ready := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)
+	switch {
+	case ready == nil:
+		return append(lines, style.Warn("No status yet")+": the operator has not seen this schedule. Is it running?")
+	case ready.Status == metav1.ConditionTrue:
+		lines = append(lines, style.Good("Ready ("+ready.Reason+")")+": "+ready.Message)
+	case s.InvalidSpec == "":
+		lines = append(lines, style.Bad("Not ready ("+ready.Reason+")")+": "+ready.Message)
+	}
+	if paused := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionRetentionPaused); paused != nil &&
+		paused.Status == metav1.ConditionTrue {
+		lines = append(lines, style.Warn("Retention is paused ("+paused.Reason+")")+": "+paused.Message)
+	}
+	if !s.Observed {
+		lines = append(lines, style.Warn("The operator has not processed the latest spec yet")+": the conditions describe an earlier one")
+	}
+	return lines
+}

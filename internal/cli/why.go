@@ -1,0 +1,210 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/retention"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
+)
+
+// whyResult is what is known of one snapshot.
+type whyResult struct {
+	Namespace string       `json:"namespace"`
+	Name      string       `json:"name"`
+	Schedule  string       `json:"schedule,omitempty"`
+	Claim     string       `json:"persistentVolumeClaim,omitempty"`
+	Slot      *metav1.Time `json:"slot,omitempty"`
+	AgeBase   *metav1.Time `json:"ageCountsFrom,omitempty"`
+	State     string       `json:"state,omitempty"`
+	// Unmanaged says why no schedule decides about the snapshot.
+	Unmanaged string `json:"unmanaged,omitempty"`
+	// Notes are what else matters, such as paused retention.
+	Notes []string `json:"notes,omitempty"`
+	// Verdicts are the sequence of verdicts, the present one first.
+	Verdicts []verdictAt `json:"verdicts,omitempty"`
+	// SimulatedUntil is set if the simulation ended before the snapshot was deleted.
+	SimulatedUntil *metav1.Time `json:"simulatedUntil,omitempty"`
+}
+
+// verdictAt is a verdict and the time from which it holds.
+type verdictAt struct {
+	Time    metav1.Time `json:"time"`
+	Verdict string      `json:"verdict"`
+	Delete  bool        `json:"delete"`
+	Because string      `json:"because"`
+}
+
+func newWhyCommand(f *Factory) *cobra.Command {
+	var output Output
+	cmd := &cobra.Command{
+		Use:     "why SNAPSHOT",
+		GroupID: GroupShow,
+		Short:   "Explain why a snapshot is kept, and when it will be deleted",
+		Long: "Explain by which rule a snapshot is kept or deleted, and let time pass until it is deleted: the\n" +
+			"verdicts that follow, and when. It is assumed that every snapshot is taken on time and is ready at\n" +
+			"once, and that nobody changes anything.",
+		Example: `  # Why is this snapshot still here?
+  kubectl snapsched why data-0-20260131020000-k2n4tq7xva`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: CompleteOne(f.CompleteSnapshots()),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			now := f.Clock.Now()
+			result, err := why(cmd.Context(), f, args[0], now)
+			if err != nil {
+				return err
+			}
+			if output.Structured() {
+				return output.PrintStructured(f.Out, result)
+			}
+			return printWhy(f.Out, &output, result, now)
+		},
+	}
+	output.AddFlags(cmd, true, JSON, YAML)
+	return cmd
+}
+
+// why reads a snapshot with its series, and decides.
+func why(ctx context.Context, f *Factory, name string, now time.Time) (*whyResult, error) {
+	c, err := f.Client()
+	if err != nil {
+		return nil, err
+	}
+	namespace, err := f.Namespace()
+	if err != nil {
+		return nil, err
+	}
+	v := &snapshotv1.VolumeSnapshot{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, v); err != nil {
+		return nil, err
+	}
+	mapKey, ofSchedule := v.Labels[v1alpha1.LabelMapKey], v.Labels[v1alpha1.LabelSchedule]
+	result := &whyResult{Namespace: namespace, Name: name, Schedule: ofSchedule}
+	if mapKey == "" || ofSchedule == "" {
+		result.Unmanaged = "it has no map-key and schedule labels: no schedule has taken it, or it was released"
+		return result, nil
+	}
+	s, err := readSchedule(ctx, c, namespace, ofSchedule)
+	if apierrors.IsNotFound(err) {
+		result.Unmanaged = "its schedule " + ofSchedule + " does not exist; a new one of this name would adopt it"
+		return result, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	inv, err := readInventory(ctx, c, namespace, client.MatchingLabels{v1alpha1.LabelSchedule: ofSchedule, v1alpha1.LabelMapKey: mapKey})
+	if err != nil {
+		return nil, err
+	}
+	judge, invalid := snapshots.NewJudge(scheme, s)
+	if invalid != nil {
+		result.Notes = append(result.Notes, "the spec of the schedule is invalid, so nothing is deleted: "+invalid.Error())
+		return result, nil
+	}
+	for _, series := range inv.seriesOf(s, judge.Selects) {
+		if series.mapKey == mapKey {
+			result.judge(judge, series, now, now.Add(maxAhead), s.Spec.Retention.MaxCount == nil)
+		}
+	}
+	result.note(s)
+	return result, nil
+}
+
+// maxAhead is how far why looks into the future.
+const maxAhead = 100 * 365 * day
+
+// judge simulates the series until the snapshot is deleted.
+func (r *whyResult) judge(judge *snapshots.Judge, series *series, now, until time.Time, uncapped bool) {
+	r.Claim = series.claimName()
+	sim := simulate(judge, now, series)
+	for !sim.exhausted() && !sim.now.After(until) {
+		at, d, more := sim.step()
+		i := slices.IndexFunc(d.Series.Snapshots, func(s retention.Snapshot) bool { return s.Name == r.Name })
+		if i < 0 {
+			if len(r.Verdicts) == 0 {
+				r.Unmanaged = "it is controlled by something else"
+			}
+			return
+		}
+		if len(r.Verdicts) == 0 {
+			s := &d.Series.Snapshots[i]
+			r.Slot, r.AgeBase = timeOf(s.Slot(now)), timeOf(s.AgeBase(now))
+			r.State = s.State(now, judge.ReadyDeadline()).String()
+		}
+		v := d.Retention.Verdicts[i]
+		if len(r.Verdicts) == 0 || r.Verdicts[len(r.Verdicts)-1].Verdict != v.String() {
+			r.Verdicts = append(r.Verdicts, verdictAt{
+				Time: metav1.NewTime(at.UTC().Truncate(time.Second)), Verdict: v.String(), Delete: v.Delete(), Because: explain(v),
+			})
+		}
+		if v.Delete() || v == retention.HeldByAnnotation || v == retention.NoLimit && uncapped || !more {
+			return
+		}
+	}
+	r.SimulatedUntil = timeOf(sim.now)
+}
+
+// note adds what delays deletes.
+func (r *whyResult) note(s *v1alpha1.SnapshotSchedule) {
+	if s.DeletionTimestamp != nil {
+		r.Notes = append(r.Notes, "the schedule is being deleted, so the operator deletes nothing")
+	}
+	paused := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionRetentionPaused)
+	if paused != nil && paused.Status == metav1.ConditionTrue {
+		r.Notes = append(r.Notes, "retention is paused ("+paused.Reason+"): "+paused.Message)
+	}
+}
+
+func printWhy(w io.Writer, output *Output, r *whyResult, now time.Time) error {
+	style := StyleOf(w)
+	fmt.Fprintln(w, style.Bold(r.Namespace+"/"+r.Name))
+	if r.Unmanaged != "" {
+		fmt.Fprintf(w, "  No schedule decides about it: %s.\n", r.Unmanaged)
+		return nil
+	}
+	fmt.Fprintf(w, "  Schedule %s, PVC %s\n", r.Schedule, r.Claim)
+	if r.Slot != nil {
+		fmt.Fprintf(w, "  Taken for %s, %s ago; %s\n", timestamp(r.Slot.Time), age(now, r.AgeBase.Time), r.State)
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintln(w, "  "+style.Warn("Note")+": "+note)
+	}
+	if len(r.Verdicts) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	table := NewTable("FROM", "IN", "VERDICT", "RULE", "BECAUSE")
+	for _, v := range r.Verdicts {
+		word := "kept"
+		if v.Delete {
+			word = "deleted"
+		}
+		table.Row(timestamp(v.Time.Time), until(now, v.Time.Time), word, v.Verdict, v.Because)
+	}
+	if err := output.PrintTable(w, table); err != nil {
+		return err
+	}
+	last := r.Verdicts[len(r.Verdicts)-1]
+	switch {
+	case last.Delete:
+	case r.SimulatedUntil != nil:
+		fmt.Fprintf(w, "\nIt is still kept on %s; the simulation ended there.\n", timestamp(r.SimulatedUntil.Time))
+	default:
+		fmt.Fprintln(w, "\nThe passing of time alone does not delete it.")
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/retention"
+)
+
+// verdictWords explain verdicts to users.
+var verdictWords = map[retention.Verdict]string{
+	retention.NoLimit:          "neither a TTL nor tiers are set",
+	retention.BeingDeleted:     "it is being deleted",
+	retention.HeldByAnnotation: "it carries the hold annotation",
+	retention.HeldByRestore:    "a PVC is being restored from it",
+	retention.HeldInProgress:   "it is in progress",
+	retention.Unready:          "it is not ready, and no TTL is set",
+	retention.WithinTTL:        "it is younger than the TTL",
+	retention.KeptLast:         "keep.last selects it",
+	retention.KeptHourly:       "keep.hourly selects it",
+	retention.KeptDaily:        "keep.daily selects it",
+	retention.KeptWeekly:       "keep.weekly selects it",
+	retention.KeptMonthly:      "keep.monthly selects it",
+	retention.KeptYearly:       "keep.yearly selects it",
+	retention.KeptNewest:       "it is the newest snapshot of its PVC",
+	retention.Floor:            "it is one of the newest minReady ready snapshots",
+	retention.Expired:          "it is older than the TTL",
+	retention.NotSelected:      "no tier selects it",
+	retention.OverCap:          "there are more than maxCount",
+	retention.Replaced:         "it was never cut, and the next one is due",
+	retention.ClaimGone:        "it was never cut, and its PVC is gone",
+	retention.Superseded:       "it is not ready, and every ready snapshot that is kept is newer",
+}
+
+// explain returns a verdict as a sentence for users.
+func explain(v retention.Verdict) string { return cmp.Or(verdictWords[v], v.String()) }
+
+// policyWords describe a spec in one line.
+func policyWords(spec *v1alpha1.SnapshotScheduleSpec) string {
+	words := []string{"every " + string(spec.SnapshotInterval)}
+	if spec.Schedule != "" {
+		words[0] = fmt.Sprintf("at %q %s", spec.Schedule, cmp.Or(spec.TimeZone, "UTC"))
+	}
+	if selector := metav1.FormatLabelSelector(&spec.Selector); selector != "<none>" {
+		words[0] += " of PVCs with " + selector
+	}
+	if spec.SnapshotTTL != "" {
+		words = append(words, "TTL "+string(spec.SnapshotTTL))
+	}
+	for _, tier := range tiersOf(&spec.Retention.Keep) {
+		if tier.count > 0 {
+			words = append(words, fmt.Sprintf("%s: %d", tier.name, tier.count))
+		}
+	}
+	if spec.Retention.MaxCount != nil {
+		words = append(words, fmt.Sprintf("at most %d", *spec.Retention.MaxCount))
+	}
+	if spec.Retention.MinReady != nil && *spec.Retention.MinReady != 1 {
+		words = append(words, fmt.Sprintf("at least %d ready", *spec.Retention.MinReady))
+	}
+	if spec.DeletionPolicy == v1alpha1.DeletionOrphan {
+		words = append(words, "snapshots outlive it")
+	}
+	if spec.Suspend {
+		words = append(words, "suspended")
+	}
+	return strings.Join(words, ", ")
+}
+
+// tier is one field of spec.retention.keep.
+type tier struct {
+	name  string
+	count int32
+	keep  v1alpha1.Keep
+}
+
+// tiersOf returns the tiers of a spec, each with a Keep that has only this one.
+func tiersOf(k *v1alpha1.Keep) []tier {
+	return []tier{
+		{"last", k.Last, v1alpha1.Keep{Last: k.Last}},
+		{"hourly", k.Hourly, v1alpha1.Keep{Hourly: k.Hourly}},
+		{"daily", k.Daily, v1alpha1.Keep{Daily: k.Daily}},
+		{"weekly", k.Weekly, v1alpha1.Keep{Weekly: k.Weekly}},
+		{"monthly", k.Monthly, v1alpha1.Keep{Monthly: k.Monthly}},
+		{"yearly", k.Yearly, v1alpha1.Keep{Yearly: k.Yearly}},
+	}
+}
+
+// age is how long ago a time was, as kubectl writes it; empty for none.
+func age(now, t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return duration.HumanDuration(now.Sub(t))
+}
+
+// until is how far in the future a time is; empty for none.
+func until(now, t time.Time) string {
+	switch {
+	case t.IsZero():
+		return ""
+	case !t.After(now):
+		return "now"
+	}
+	return duration.HumanDuration(t.Sub(now))
+}
+
+// timestamp writes a time as users see it in annotations.
+func timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// timeOf is a time for JSON; nil for none.
+func timeOf(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &metav1.Time{Time: t.UTC().Truncate(time.Second)}
+}
+
+// plural returns "1 snapshot" or "2 snapshots".
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// valueOf is the inverse of timeOf.
+func valueOf(t *metav1.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.Time
+}

@@ -1,0 +1,175 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/observe"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
+	"mapcontroller.dev/snapshotschedule/internal/retention"
+	"mapcontroller.dev/snapshotschedule/internal/schedule"
+)
+
+// Judge makes the decisions of the operator about one schedule outside of the
+// operator, and says why. It is not safe for concurrent use.
+type Judge struct {
+	program *program
+	parent  plan.Parent
+	rules   *plan.Rules
+	// last is what retention decided last.
+	last Judgment
+}
+
+// Judgment is what the operator would do in one pass over a series, and why.
+type Judgment struct {
+	// Adopt and Create are snapshots, Delete are snapshots with the reasons.
+	Adopt, Create []client.Object
+	Delete        []mapcontroller.Removal
+	// Next is when the judgment may change by time alone; zero: never.
+	Next time.Time
+	// Outputs are the snapshots that the decision counts. Series.Snapshots and
+	// Retention.Verdicts are in their order.
+	Outputs   []client.Object
+	Series    retention.Series
+	Retention retention.Decision
+	// Slots of a selected PVC.
+	Slots schedule.Slots
+	// SkipReason says why the PVC cannot be snapshotted now.
+	SkipReason string
+	// RecoveryPoint is the time to which a selected PVC can be restored.
+	RecoveryPoint time.Time
+	// Problems are those that the snapshots show; failed writes are in the
+	// schedule's status only.
+	Problems []Problem
+}
+
+// NewJudge returns a Judge, or why the spec is invalid. The scheme must know the
+// schedule, PVCs and VolumeSnapshots.
+func NewJudge(scheme *runtime.Scheme, s *v1alpha1.SnapshotSchedule) (*Judge, error) {
+	p, err := newProgram(s)
+	if err != nil {
+		return nil, err
+	}
+	c := MapController(Options{}, nil)
+	rules, err := plan.NewRules(scheme, s, c.Tags, c.Inputs, c.Outputs)
+	if err != nil {
+		return nil, err
+	}
+	functions := p.functions()
+	j := &Judge{program: p, rules: rules, parent: plan.Parent{Object: s, Program: &functions}}
+	p.decided = func(outputs []client.Object, series retention.Series, decision retention.Decision) {
+		j.last = Judgment{Outputs: outputs, Series: series, Retention: decision}
+	}
+	return j, nil
+}
+
+// Selects returns whether a PVC is an input of the schedule.
+func (j *Judge) Selects(claim *corev1.PersistentVolumeClaim) bool {
+	selected, _ := observe.Partition(j.parent, []client.Object{claim})
+	return len(selected) > 0
+}
+
+// ReadyDeadline is the spec's, or its default.
+func (j *Judge) ReadyDeadline() time.Duration { return j.program.spec.retention.ReadyDeadline }
+
+// TTL is the spec's snapshotTTL, zero if there is none.
+func (j *Judge) TTL() time.Duration { return j.program.spec.retention.TTL }
+
+// Judge decides about a series. The PVC is nil if it is gone. Snapshots may
+// include those of other owners. Restores are the PVCs that are being restored
+// from snapshots of the schedule's namespace, as Restores returns them.
+func (j *Judge) Judge(
+	now time.Time, mapKey string, claim *corev1.PersistentVolumeClaim, snapshots, restores []client.Object,
+) Judgment {
+	seen := mapcontroller.Observation{Now: now, MapKey: mapKey, Outputs: snapshots, Related: restores}
+	if claim != nil {
+		seen.Selected, seen.Unselected = observe.Partition(j.parent, []client.Object{claim})
+	}
+	if !slices.IsSortedFunc(snapshots, plan.Older) {
+		seen.Outputs = slices.SortedFunc(slices.Values(snapshots), plan.Older)
+	}
+	j.last = Judgment{}
+	built := j.rules.Build(j.parent, plan.Request{Parent: client.ObjectKeyFromObject(j.parent.Object), MapKey: mapKey}, seen)
+	j.last.Adopt, j.last.Create, j.last.Delete, j.last.Next = built.Adopt, built.Create, built.Delete, built.Next
+	return j.complete(claim, now, built.Key.Status)
+}
+
+// Again decides about a series whose outputs are known to be the schedule's own,
+// the oldest first, as after a Judge. It does not complete Create with labels and
+// owner. It takes half the time, which counts in a simulation.
+func (j *Judge) Again(
+	now time.Time, mapKey string, claim *corev1.PersistentVolumeClaim, outputs, restores []client.Object,
+) Judgment {
+	seen := mapcontroller.Observation{Now: now, MapKey: mapKey, Outputs: outputs, Related: restores}
+	if claim != nil {
+		seen.Selected, seen.Unselected = observe.Partition(j.parent, []client.Object{claim})
+	}
+	j.last = Judgment{}
+	decide := j.parent.Program.Tombstone
+	if len(seen.Selected) > 0 {
+		decide = j.parent.Program.Map
+	}
+	d := decide(seen)
+	j.last.Create, j.last.Delete, j.last.Next = d.Ensure, d.Delete, d.Next
+	return j.complete(claim, now, d.Status)
+}
+
+func (j *Judge) complete(claim *corev1.PersistentVolumeClaim, now time.Time, status any) Judgment {
+	result := j.last
+	if status, ok := status.(*keyStatus); ok {
+		result.SkipReason, result.Problems, result.RecoveryPoint = status.SkipReason, status.Problems, status.RecoveryPoint
+	}
+	if result.Series.Claim == retention.Selected && claim != nil {
+		result.Slots, _ = j.program.slots(claim, anchorOf(j.program.schedule, claim), now)
+	}
+	return result
+}
+
+// NextSlots returns the next slots of a PVC, at most n of them.
+func (j *Judge) NextSlots(claim *corev1.PersistentVolumeClaim, now time.Time, n int) []time.Time {
+	var next []time.Time
+	for len(next) < n {
+		slots, _ := j.program.slots(claim, anchorOf(j.program.schedule, claim), now)
+		if slots.Next.IsZero() {
+			break
+		}
+		next = append(next, slots.Next)
+		now = slots.Next
+	}
+	return next
+}
+
+// Stale returns whether the recovery point of a selected PVC is older than it
+// should be: no ready snapshot covers the slot before the latest.
+func (d *Judgment) Stale(now time.Time) bool {
+	if d.Slots.Previous.IsZero() {
+		return false
+	}
+	i := retention.NewestReady(d.Series.Snapshots, now)
+	return i < 0 || d.Series.Snapshots[i].Slot(now).Before(d.Slots.Previous)
+}
+
+// SkipReason returns why a PVC cannot be snapshotted by any schedule now; empty
+// if it can.
+func SkipReason(claim *corev1.PersistentVolumeClaim) string { return skip(claim) }
+
+// Restores returns those PVCs that are still being restored from a snapshot of a
+// namespace.
+func Restores(namespace string, claims []client.Object) []client.Object {
+	var restores []client.Object
+	for _, claim := range claims {
+		if from, _, ok := restoringFrom(claim.(*corev1.PersistentVolumeClaim)); ok && from == namespace {
+			restores = append(restores, claim)
+		}
+	}
+	return restores
+}

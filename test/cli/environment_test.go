@@ -1,0 +1,144 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/internal/builders"
+	"mapcontroller.dev/snapshotschedule/test/internal/etcd"
+)
+
+// environment is a namespace with its objects.
+type environment struct{ namespace string }
+
+func newEnvironment() *environment {
+	GinkgoHelper()
+	n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "env-"}}
+	Expect(api.Create(ctx, n)).To(Succeed())
+	return &environment{namespace: n.Name}
+}
+
+// ago is a time in the past, in whole seconds.
+func ago(d time.Duration) time.Time { return time.Now().Add(-d).UTC().Truncate(time.Second) }
+
+// put writes objects that were created at a time in the past.
+func put(created time.Time, objects ...client.Object) {
+	GinkgoHelper()
+	for _, o := range objects {
+		if o.GetUID() == "" {
+			builders.Existing(o, uuid.NewUUID(), created)
+		}
+	}
+	for page := range slices.Chunk(objects, etcd.MaxObjects) {
+		_, err := store.Put(ctx, page...)
+		Expect(err).NotTo(HaveOccurred())
+	}
+}
+
+// createSchedule creates a schedule as it was created 60 days ago. The API server checks its spec.
+func (env *environment) createSchedule(name string, spec v1alpha1.SnapshotScheduleSpec) *v1alpha1.SnapshotSchedule {
+	GinkgoHelper()
+	s := builders.Schedule(env.namespace, name, spec)
+	Expect(api.Create(ctx, s)).To(Succeed())
+	s.CreationTimestamp = metav1.NewTime(ago(60 * 24 * time.Hour))
+	put(s.CreationTimestamp.Time, s)
+	return s
+}
+
+// createClaim creates a PVC that was bound 60 days ago. Labels are pairs of key and value.
+func (env *environment) createClaim(name string, labels ...string) *corev1.PersistentVolumeClaim {
+	GinkgoHelper()
+	all := map[string]string{}
+	for i := 0; i+1 < len(labels); i += 2 {
+		all[labels[i]] = labels[i+1]
+	}
+	c := builders.BoundClaim(env.namespace, name, "volume-"+name, all)
+	put(ago(60*24*time.Hour), c)
+	return c
+}
+
+// snapshotAt returns a ready snapshot that was taken at its slot.
+func snapshotAt(s *v1alpha1.SnapshotSchedule, c *corev1.PersistentVolumeClaim, slot time.Time) *snapshotv1.VolumeSnapshot {
+	v := builders.Existing(builders.Snapshot(s, c, slot), uuid.NewUUID(), slot)
+	v.Status = &snapshotv1.VolumeSnapshotStatus{
+		ReadyToUse: ptr.To(true), CreationTime: ptr.To(metav1.NewTime(slot)),
+		BoundVolumeSnapshotContentName: ptr.To("content-" + v.Name),
+	}
+	return v
+}
+
+// createSnapshots creates one ready snapshot for each of the last n slots, the newest first.
+func (env *environment) createSnapshots(
+	s *v1alpha1.SnapshotSchedule, c *corev1.PersistentVolumeClaim, interval time.Duration, n int,
+) []*snapshotv1.VolumeSnapshot {
+	GinkgoHelper()
+	newest := s.CreationTimestamp.Add(time.Since(s.CreationTimestamp.Time).Truncate(interval)).UTC()
+	var all []*snapshotv1.VolumeSnapshot
+	var objects []client.Object
+	for i := range n {
+		v := snapshotAt(s, c, newest.Add(-time.Duration(i)*interval))
+		all, objects = append(all, v), append(objects, v)
+	}
+	put(time.Time{}, objects...)
+	return all
+}
+
+// result is how the program ended.
+type result struct {
+	code        int
+	out, errOut string
+}
+
+// run runs the plugin in this namespace as the administrator.
+func (env *environment) run(args ...string) result {
+	GinkgoHelper()
+	return env.runWith(kubeconfig, "", args...)
+}
+
+// runWith runs the plugin in this namespace with a kubeconfig and standard input.
+func (env *environment) runWith(kubeconfig, input string, args ...string) result {
+	GinkgoHelper()
+	return runProgram(kubeconfig, input, append(args, "--namespace", env.namespace)...)
+}
+
+func runProgram(kubeconfig, input string, args ...string) result {
+	GinkgoHelper()
+	var out, errOut bytes.Buffer
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &out, &errOut
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		Expect(err).NotTo(HaveOccurred())
+	}
+	GinkgoWriter.Printf("$ kubectl snapsched %s\n%s%s\n", strings.Join(args, " "), &out, &errOut)
+	return result{cmd.ProcessState.ExitCode(), out.String(), errOut.String()}
+}
+
+// succeeds runs the plugin, which must succeed, and returns its output.
+func (env *environment) succeeds(args ...string) string {
+	GinkgoHelper()
+	r := env.run(args...)
+	Expect(r.code).To(BeZero(), r.errOut)
+	return r.out
+}

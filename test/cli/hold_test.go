@@ -1,0 +1,186 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+var hourly = v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1h"}
+
+// get reads an object again.
+func get[T client.Object](o T) T {
+	GinkgoHelper()
+	fresh := o.DeepCopyObject().(T)
+	Expect(api.Get(ctx, client.ObjectKeyFromObject(o), fresh)).To(Succeed())
+	return fresh
+}
+
+var _ = Describe("hold and unhold", func() {
+	var (
+		env *environment
+		all []*snapshotv1.VolumeSnapshot
+	)
+	BeforeEach(func() {
+		env = newEnvironment()
+		all = env.createSnapshots(env.createSchedule("nightly", hourly), env.createClaim("data"), time.Hour, 2)
+	})
+	holdOf := func(v *snapshotv1.VolumeSnapshot) string { return get(v).Annotations[v1alpha1.AnnotationHold] }
+
+	It("sets the annotation of each snapshot, with the reason, and removes it", func() {
+		out := env.succeeds("hold", all[0].Name, all[1].Name, "--reason", "before the upgrade")
+		Expect(out).To(Equal("volumesnapshot.snapshot.storage.k8s.io/" + all[0].Name + " held\n" +
+			"volumesnapshot.snapshot.storage.k8s.io/" + all[1].Name + " held\n"))
+		Expect(holdOf(all[0])).To(Equal("before the upgrade"))
+		Expect(holdOf(all[1])).To(Equal("before the upgrade"))
+
+		Expect(env.succeeds("unhold", all[1].Name)).To(HaveSuffix("no longer held\n"))
+		Expect(get(all[1]).Annotations).NotTo(HaveKey(v1alpha1.AnnotationHold))
+		Expect(holdOf(all[0])).To(Equal("before the upgrade"))
+	})
+
+	It("keeps the reason of a hold, unless another is given", func() {
+		Expect(env.succeeds("hold", all[0].Name)).To(HaveSuffix(" held\n"))
+		Expect(holdOf(all[0])).To(Equal("true"))
+		env.succeeds("hold", all[0].Name, "--reason", "audit")
+		Expect(env.succeeds("hold", all[0].Name)).To(HaveSuffix(" unchanged\n"))
+		Expect(holdOf(all[0])).To(Equal("audit"))
+		Expect(env.succeeds("unhold", all[1].Name)).To(HaveSuffix(" unchanged\n"))
+	})
+
+	It("does what it can, and reports the others", func() {
+		r := env.run("hold", "missing", all[1].Name)
+		Expect(r.code).To(Equal(2))
+		Expect(r.errOut).To(Equal(`Error from server (NotFound): volumesnapshots.snapshot.storage.k8s.io "missing" not found` + "\n"))
+		Expect(holdOf(all[1])).To(Equal("true"))
+	})
+
+	It("refuses a snapshot that is being deleted", func() {
+		all[0].Finalizers = []string{"test/hold"}
+		all[0].DeletionTimestamp, all[0].DeletionGracePeriodSeconds = ptr.To(metav1.Now()), ptr.To(int64(0))
+		put(time.Time{}, all[0])
+		r := env.run("hold", all[0].Name)
+		Expect(r.code).To(Equal(2))
+		Expect(r.errOut).To(ContainSubstring("is being deleted"))
+		Expect(holdOf(all[0])).To(BeEmpty())
+
+		By("also one whose deletion begins meanwhile")
+		all[1].Finalizers = []string{"test/hold"}
+		put(time.Time{}, all[1])
+		proxied := intercept(func(request) bool {
+			Expect(api.Delete(ctx, all[1])).To(Succeed())
+			return true
+		})
+		r = env.runWith(proxied, "", "hold", all[1].Name)
+		Expect(r.code).To(Equal(2))
+		Expect(r.errOut).To(ContainSubstring("is being deleted"))
+	})
+
+	It("warns of a snapshot that has no schedule", func() {
+		all[1].Labels = nil
+		put(time.Time{}, all[1])
+		r := env.run("hold", all[1].Name)
+		Expect(r.code).To(BeZero())
+		Expect(r.errOut).To(ContainSubstring("is not a schedule's"))
+	})
+})
+
+var _ = Describe("release", func() {
+	var (
+		env      *environment
+		schedule *v1alpha1.SnapshotSchedule
+		v        *snapshotv1.VolumeSnapshot
+	)
+	backup := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "backup", UID: "backup"}
+	BeforeEach(func() {
+		env = newEnvironment()
+		schedule = env.createSchedule("nightly", hourly)
+		v = env.createSnapshots(schedule, env.createClaim("data"), time.Hour, 1)[0]
+	})
+
+	It("removes the map key and the schedule's reference, and nothing else, with one patch", func() {
+		v.OwnerReferences = append(v.OwnerReferences, backup)
+		put(time.Time{}, v)
+		var writes []string
+		proxied := intercept(func(r request) bool {
+			writes = append(writes, r.method+" "+r.name+" "+r.body)
+			return true
+		})
+		before := get(v)
+		r := env.runWith(proxied, "", "release", v.Name)
+		Expect(r).To(Equal(result{0, "volumesnapshot.snapshot.storage.k8s.io/" + v.Name + " released\n", ""}))
+		after := get(v)
+		Expect(after.OwnerReferences).To(Equal([]metav1.OwnerReference{backup}))
+		Expect(after.Labels).To(Equal(map[string]string{v1alpha1.LabelSchedule: "nightly"}))
+		Expect(after.Annotations).To(Equal(before.Annotations), "the slot stays covered")
+		Expect(writes).To(ConsistOf(And(HavePrefix("PATCH "+v.Name), ContainSubstring(`"resourceVersion":"`+before.ResourceVersion+`"`))))
+
+		Expect(env.succeeds("release", v.Name)).To(HaveSuffix(" unchanged\n"))
+	})
+
+	It("decides again after a conflict", func() {
+		first := true
+		proxied := intercept(func(request) bool {
+			if first {
+				first = false
+				changed := get(v)
+				changed.OwnerReferences = append(changed.OwnerReferences, backup)
+				changed.Annotations["added"] = "meanwhile"
+				Expect(api.Update(ctx, changed)).To(Succeed())
+			}
+			return true
+		})
+		Expect(env.runWith(proxied, "", "release", v.Name).code).To(BeZero())
+		after := get(v)
+		Expect(after.OwnerReferences).To(Equal([]metav1.OwnerReference{backup}), "the reference that was added is not lost")
+		Expect(after.Annotations).To(HaveKeyWithValue("added", "meanwhile"))
+		Expect(after.Labels).NotTo(HaveKey(v1alpha1.LabelMapKey))
+	})
+
+	It("decides again after a conflict: somebody else has released it", func() {
+		proxied := intercept(func(request) bool {
+			changed := get(v)
+			changed.OwnerReferences, changed.Labels = nil, nil
+			Expect(api.Update(ctx, changed)).To(Succeed())
+			return true
+		})
+		Expect(env.runWith(proxied, "", "release", v.Name).out).To(HaveSuffix(" unchanged\n"))
+	})
+
+	It("releases an orphan, which has the label only", func() {
+		v.OwnerReferences = nil
+		put(time.Time{}, v)
+		Expect(env.succeeds("release", v.Name)).To(HaveSuffix(" released\n"))
+		Expect(get(v).Labels).NotTo(HaveKey(v1alpha1.LabelMapKey))
+	})
+
+	It("does not touch a snapshot that something else controls", func() {
+		backup := backup
+		backup.Controller = ptr.To(true)
+		v.OwnerReferences = []metav1.OwnerReference{backup}
+		put(time.Time{}, v)
+		before := get(v)
+		r := env.run("release", v.Name)
+		Expect(r.code).To(Equal(2))
+		Expect(r.errOut).To(ContainSubstring("is controlled by ConfigMap backup, not by a SnapshotSchedule"))
+		Expect(get(v)).To(Equal(before))
+	})
+
+	It("says which permission is missing", func() {
+		r := env.runWith(nobody(), "", "release", v.Name)
+		Expect(r.code).To(Equal(2))
+		Expect(r.errOut).To(ContainSubstring(`Error from server (Forbidden): volumesnapshots.snapshot.storage.k8s.io "` + v.Name +
+			`" is forbidden: User "nobody" cannot get resource "volumesnapshots"`))
+	})
+})

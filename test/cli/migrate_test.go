@@ -1,0 +1,411 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/internal/builders"
+)
+
+const (
+	peerLabel = "snapscheduler.backube/schedule"
+	whenLabel = "snapscheduler.backube/when"
+)
+
+var peerKind = schema.GroupVersionKind{Group: "snapscheduler.backube", Version: "v1", Kind: "SnapshotSchedule"}
+
+var _ = Describe("migrate snapscheduler", Ordered, ContinueOnFailure, func() {
+	It("says that snapscheduler is not installed", func() {
+		r := newEnvironment().run("migrate", "snapscheduler")
+		Expect(r.code).To(Equal(2))
+		Expect(r.errOut).To(Equal("error: snapscheduler is not installed: the server doesn't have the kind SnapshotSchedule.snapscheduler.backube\n"))
+	})
+
+	Describe("with snapscheduler installed", Ordered, func() {
+		var (
+			env  *environment
+			peer *unstructured.Unstructured
+			data *corev1.PersistentVolumeClaim
+		)
+		// slot is that of the oldest snapshot, an hour before the next one.
+		slot := ago(5 * time.Hour).Truncate(time.Hour)
+
+		BeforeAll(func() {
+			_, err := envtest.InstallCRDs(server.Config, envtest.CRDInstallOptions{
+				Paths: []string{filepath.Join("testdata", "snapscheduler.yaml")}, ErrorIfPathMissing: true,
+			})
+			Expect(err).NotTo(HaveOccurred())
+		})
+
+		createPeer := func(name, spec string) *unstructured.Unstructured {
+			GinkgoHelper()
+			o := &unstructured.Unstructured{}
+			Expect(yaml.Unmarshal([]byte("spec: "+spec), &o.Object)).To(Succeed())
+			o.SetGroupVersionKind(peerKind)
+			o.SetNamespace(env.namespace)
+			o.SetName(name)
+			Expect(api.Create(ctx, o)).To(Succeed())
+			return o
+		}
+		// taken is a ready snapshot as snapscheduler takes it, with owner references enabled.
+		taken := func(peer *unstructured.Unstructured, claim string, slot time.Time) *snapshotv1.VolumeSnapshot {
+			v := &snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{
+				Namespace: env.namespace, Name: claim + "-" + peer.GetName() + "-" + slot.Format("200601021504"),
+				Labels: map[string]string{peerLabel: peer.GetName(), whenLabel: slot.Format("200601021504"), "team": "shop"},
+				OwnerReferences: []metav1.OwnerReference{{
+					APIVersion: "snapscheduler.backube/v1", Kind: "SnapshotSchedule", Name: peer.GetName(), UID: peer.GetUID(),
+				}},
+			}}
+			v.Spec.Source.PersistentVolumeClaimName = &claim
+			v.Status = &snapshotv1.VolumeSnapshotStatus{ReadyToUse: ptr.To(true), CreationTime: ptr.To(metav1.NewTime(slot))}
+			return builders.Existing(v, uuid.NewUUID(), slot.Add(2*time.Second))
+		}
+		ours := func() *v1alpha1.SnapshotSchedule {
+			s := &v1alpha1.SnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "hourly"}}
+			Expect(client.IgnoreNotFound(api.Get(ctx, client.ObjectKeyFromObject(s), s))).To(Succeed())
+			return s
+		}
+		all := func() []snapshotv1.VolumeSnapshot {
+			GinkgoHelper()
+			list := &snapshotv1.VolumeSnapshotList{}
+			Expect(api.List(ctx, list, client.InNamespace(env.namespace))).To(Succeed())
+			return list.Items
+		}
+		// state is everything that a migration changes, without what differs from run to run.
+		state := func() string {
+			GinkgoHelper()
+			var text strings.Builder
+			p := get(peer)
+			fmt.Fprintf(&text, "peer disabled: %v\n", p.Object["spec"].(map[string]any)["disabled"])
+			for _, v := range all() {
+				if key, ok := v.Labels[v1alpha1.LabelMapKey]; ok {
+					Expect(key).To(Equal(string(data.UID)))
+					v.Labels[v1alpha1.LabelMapKey] = "the PVC's"
+				}
+				var owners []string
+				for _, o := range v.OwnerReferences {
+					owners = append(owners, o.Kind)
+				}
+				fmt.Fprintf(&text, "%s %v %v %v\n", v.Name, v.Labels, v.Annotations, owners)
+			}
+			spec, err := yaml.Marshal(ours().Spec)
+			Expect(err).NotTo(HaveOccurred())
+			text.Write(spec)
+			return text.String()
+		}
+
+		// populate creates a schedule of snapscheduler with three snapshots that can be handed over, and some that can't.
+		populate := func() {
+			GinkgoHelper()
+			env = newEnvironment()
+			data = env.createClaim("data", "app", "db")
+			peer = createPeer("hourly", `{claimSelector: {matchLabels: {app: db}}, schedule: "0 * * * *", retention: {expires: 168h, maxCount: 10}}`)
+			controlled := taken(peer, "data", slot.Add(3*time.Hour))
+			controlled.OwnerReferences = []metav1.OwnerReference{{
+				APIVersion: "v1", Kind: "ConfigMap", Name: "backup", UID: "backup", Controller: ptr.To(true),
+			}}
+			put(time.Time{}, taken(peer, "data", slot), taken(peer, "data", slot.Add(time.Hour)), taken(peer, "data", slot.Add(2*time.Hour)),
+				controlled, taken(peer, "gone", slot))
+		}
+		BeforeEach(populate)
+
+		const wantSpec = `deletionPolicy: Orphan
+readyDeadline: 1h
+retention:
+  detached:
+    minReady: 0
+  maxCount: 10
+  minReady: 1
+schedule: 0 * * * *
+selector:
+  matchLabels:
+    app: db
+snapshotTTL: 168h
+`
+		name := func(claim string, hours int) string {
+			return claim + "-hourly-" + slot.Add(time.Duration(hours)*time.Hour).Format("200601021504")
+		}
+		migrated := func() string {
+			text := "peer disabled: true\n"
+			for i := range 3 {
+				at := slot.Add(time.Duration(i) * time.Hour)
+				text += fmt.Sprintf("%s map[%s:%s %s:the PVC's %s:hourly team:shop] map[%s:hourly %s:%s] []\n", name("data", i),
+					whenLabel, at.Format("200601021504"), v1alpha1.LabelMapKey, v1alpha1.LabelSchedule,
+					peerLabel, v1alpha1.AnnotationScheduledAt, at.Format(time.RFC3339))
+			}
+			at := slot.Add(3 * time.Hour)
+			text += fmt.Sprintf("%s map[%s:hourly %s:%s team:shop] map[] [ConfigMap]\n", name("data", 3), peerLabel, whenLabel, at.Format("200601021504"))
+			text += fmt.Sprintf("%s map[%s:hourly %s:%s team:shop] map[] [SnapshotSchedule]\n", name("gone", 0), peerLabel, whenLabel, slot.Format("200601021504"))
+			return text
+		}
+		// expectMigrated checks the result. Fields of the spec that have defaults may be added.
+		expectMigrated := func() {
+			GinkgoHelper()
+			Expect(state()).To(HavePrefix(migrated()))
+			want := v1alpha1.SnapshotScheduleSpec{}
+			Expect(yaml.UnmarshalStrict([]byte(wantSpec), &want)).To(Succeed())
+			Expect(ours().Spec).To(Equal(want))
+		}
+
+		It("prints a script and changes nothing, without --apply", func() {
+			before := state()
+			out := env.succeeds("migrate", "snapscheduler")
+			Expect(state()).To(Equal(before))
+			Expect(out).To(ContainSubstring("#   VolumeSnapshot " + name("gone", 0) + " stays with snapscheduler: its PVC gone is gone"))
+			Expect(out).To(ContainSubstring("#   VolumeSnapshot " + name("data", 3) + " stays with snapscheduler: ConfigMap backup controls it"))
+			Expect(out).To(ContainSubstring("#   timeZone: the cron line is in UTC;"))
+			Expect(out).NotTo(ContainSubstring("status"))
+
+			By("a script that does what --apply does")
+			script := exec.Command("sh", "-e")
+			script.Stdin = strings.NewReader(out)
+			script.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "PATH="+os.Getenv("KUBEBUILDER_ASSETS")+":"+os.Getenv("PATH"))
+			text, err := script.CombinedOutput()
+			Expect(err).NotTo(HaveOccurred(), string(text))
+			expectMigrated()
+			Expect(env.succeeds("migrate", "snapscheduler")).To(HaveSuffix("# Nothing to do.\n\n"))
+		})
+
+		It("migrates with --apply: snapscheduler first, ours last, each snapshot with one patch", func() {
+			var writes []string
+			proxied := intercept(func(r request) bool {
+				if !r.dryRun {
+					writes = append(writes, r.method+" "+r.name)
+				}
+				if strings.Contains(r.name, "-hourly-") {
+					Expect(r.body).To(ContainSubstring(`"resourceVersion":"`))
+				}
+				return true
+			})
+			r := env.runWith(proxied, "", "migrate", "snapscheduler", "--apply")
+			Expect(r.code).To(BeZero(), r.errOut)
+			expectMigrated()
+			Expect(writes).To(Equal([]string{"PATCH hourly", "PATCH " + name("data", 0), "PATCH " + name("data", 1), "PATCH " + name("data", 2), "POST "}))
+			Expect(r.out).To(Equal("snapshotschedule.snapscheduler.backube/hourly disabled\n" +
+				"volumesnapshot.snapshot.storage.k8s.io/" + name("data", 0) + " handed over\n" +
+				"volumesnapshot.snapshot.storage.k8s.io/" + name("data", 1) + " handed over\n" +
+				"volumesnapshot.snapshot.storage.k8s.io/" + name("data", 2) + " handed over\n" +
+				"snapshotschedule.snapshots.mapcontroller.dev/hourly created\n"))
+			Expect(strings.Count(r.errOut, "stays with snapscheduler")).To(Equal(2), "each is named once")
+		})
+
+		It("can be run twice, and changes nothing the second time", func() {
+			env.succeeds("migrate", "snapscheduler", "--apply")
+			versions := func() (found []string) {
+				for _, v := range all() {
+					found = append(found, v.ResourceVersion)
+				}
+				return append(found, get(peer).GetResourceVersion(), ours().ResourceVersion)
+			}
+			before := versions()
+			Expect(env.succeeds("migrate", "snapscheduler", "--apply")).To(Equal("snapshotschedule.snapshots.mapcontroller.dev/hourly unchanged\n"))
+			Expect(versions()).To(Equal(before))
+
+			By("not even after the user has changed ours")
+			s := ours()
+			s.Spec.SnapshotTTL = "30d"
+			Expect(api.Update(ctx, s)).To(Succeed())
+			// One that has something to hand over is tested below.
+			for _, v := range all() {
+				if v.Labels[peerLabel] != "" {
+					Expect(api.Delete(ctx, &v)).To(Succeed())
+				}
+			}
+			Expect(env.succeeds("migrate", "snapscheduler", "--apply")).To(Equal("snapshotschedule.snapshots.mapcontroller.dev/hourly unchanged\n"))
+			Expect(ours().Spec.SnapshotTTL).To(BeEquivalentTo("30d"))
+		})
+
+		It("completes a migration that was interrupted at any write, before or after it", func() {
+			for broken := range 5 {
+				for _, committed := range []bool{false, true} {
+					populate()
+					n := 0
+					passes := func(r request) bool {
+						if r.dryRun {
+							return true
+						}
+						n++
+						return n <= broken
+					}
+					always := func(request) bool { return true }
+					proxied := interceptBoth(passes, always)
+					if committed {
+						proxied = interceptBoth(always, passes)
+					}
+					r := env.runWith(proxied, "", "migrate", "snapscheduler", "--apply")
+					Expect(r.code).To(Equal(2), "write %d should fail", broken)
+					Expect(r.errOut).To(HaveSuffix("error: not every schedule was migrated\n"))
+					if !committed || broken < 4 {
+						Expect(ours().UID).To(BeEmpty(), "ours comes last")
+					}
+					Expect(env.run("migrate", "snapscheduler", "--apply").code).To(BeZero())
+					expectMigrated()
+				}
+			}
+		})
+
+		It("decides again after a conflict", func() {
+			changed := map[string]bool{}
+			proxied := intercept(func(r request) bool {
+				if r.dryRun || r.method != "PATCH" || changed[r.name] {
+					return true
+				}
+				changed[r.name] = true
+				switch r.name {
+				case name("data", 0): // becomes controlled by somebody
+					v := get(taken(peer, "data", slot))
+					v.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "backup", UID: "b", Controller: ptr.To(true)}}
+					Expect(api.Update(ctx, v)).To(Succeed())
+				case name("data", 1): // is changed
+					v := get(taken(peer, "data", slot.Add(time.Hour)))
+					v.Labels["added"] = "meanwhile"
+					Expect(api.Update(ctx, v)).To(Succeed())
+				case name("data", 2): // expires
+					Expect(api.Delete(ctx, taken(peer, "data", slot.Add(2*time.Hour)))).To(Succeed())
+				case "hourly":
+					p := get(peer)
+					p.SetLabels(map[string]string{"added": "meanwhile"})
+					Expect(api.Update(ctx, p)).To(Succeed())
+				}
+				return true
+			})
+			r := env.runWith(proxied, "", "migrate", "snapscheduler", "--apply")
+			Expect(r.code).To(BeZero(), r.errOut)
+			found := all()
+			Expect(found).To(HaveLen(4))
+			Expect(found[0].Labels).To(And(HaveKey(peerLabel), Not(HaveKey(v1alpha1.LabelMapKey))))
+			Expect(found[0].OwnerReferences).To(HaveLen(1), "never touches what something else controls")
+			Expect(found[1].Labels).To(And(Not(HaveKey(peerLabel)), HaveKey(v1alpha1.LabelMapKey), HaveKeyWithValue("added", "meanwhile")))
+			Expect(get(peer).GetLabels()).To(HaveKeyWithValue("added", "meanwhile"))
+			Expect(ours().UID).NotTo(BeEmpty())
+		})
+
+		It("hands over a snapshot that snapscheduler still took meanwhile", func() {
+			first := true
+			proxied := intercept(func(r request) bool {
+				if first && r.name == name("data", 2) {
+					first = false
+					put(time.Time{}, taken(peer, "data", slot.Add(4*time.Hour)))
+				}
+				return true
+			})
+			Expect(env.runWith(proxied, "", "migrate", "snapscheduler", "--apply").code).To(BeZero())
+			Expect(get(taken(peer, "data", slot.Add(4*time.Hour))).Labels).To(HaveKey(v1alpha1.LabelMapKey))
+		})
+
+		It("touches nothing if a SnapshotSchedule of the name would apply other rules", func() {
+			env.createSchedule("hourly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1h", SnapshotTTL: "1s"})
+			before := state()
+			r := env.run("migrate", "snapscheduler", "--apply")
+			Expect(r.code).To(Equal(2))
+			Expect(r.errOut).To(ContainSubstring("a SnapshotSchedule hourly exists with another spec"))
+			Expect(state()).To(Equal(before))
+		})
+
+		It("keeps a disabled schedule suspended, and uses the time zone", func() {
+			p := get(peer)
+			Expect(unstructured.SetNestedField(p.Object, true, "spec", "disabled")).To(Succeed())
+			Expect(api.Update(ctx, p)).To(Succeed())
+			for range 2 {
+				r := env.run("migrate", "snapscheduler", "--apply", "--time-zone", "Europe/Oslo")
+				Expect(r.code).To(BeZero(), r.errOut)
+				Expect(r.errOut).NotTo(ContainSubstring("timeZone"))
+				Expect(ours().Spec).To(And(HaveField("Suspend", true), HaveField("TimeZone", "Europe/Oslo")))
+			}
+		})
+
+		It("migrates what it can, and fails for the others", func() {
+			other := createPeer("never", `{schedule: "0 0 30 2 *"}`)
+			rejected := createPeer("rejected", `{schedule: "@daily", snapshotTemplate: {labels: {"not a label": x}}}`)
+			r := env.run("migrate", "snapscheduler", "--apply")
+			Expect(r.code).To(Equal(2))
+			Expect(r.errOut).To(And(
+				ContainSubstring("SnapshotSchedule "+env.namespace+"/never of snapscheduler: error: it has no equivalent: spec.schedule: "),
+				ContainSubstring("SnapshotSchedule "+env.namespace+"/rejected of snapscheduler: Error from server (Invalid): "),
+				HaveSuffix("error: not every schedule was migrated\n")))
+			expectMigrated()
+			for _, p := range []*unstructured.Unstructured{other, rejected} {
+				Expect(get(p)).To(Equal(p), "not disabled")
+			}
+		})
+
+		It("migrates the schedules that a label selects, in all namespaces with -A", func() {
+			p := get(peer)
+			p.SetLabels(map[string]string{"migrate": env.namespace})
+			Expect(api.Update(ctx, p)).To(Succeed())
+			other := createPeer("other", `{schedule: "@daily"}`)
+			r := newEnvironment().run("migrate", "snapscheduler", "-A", "-l", "migrate="+env.namespace, "--apply")
+			Expect(r.code).To(BeZero(), r.errOut)
+			expectMigrated()
+			Expect(get(other)).To(Equal(other))
+		})
+
+		It("warns of snapshots whose schedule snapscheduler does not have", func() {
+			Expect(api.Delete(ctx, peer)).To(Succeed())
+			r := env.run("migrate", "snapscheduler")
+			Expect(r.code).To(BeZero())
+			Expect(r.errOut).To(Equal("Warning: 5 snapshots of schedule " + env.namespace + "/hourly, which snapscheduler does not have, stay as they are\n" +
+				"No schedules of snapscheduler found.\n"))
+		})
+
+		It("prints for a user who may only read", func() {
+			role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "reader"}, Rules: []rbacv1.PolicyRule{{
+				APIGroups: []string{"", "snapshot.storage.k8s.io", "snapscheduler.backube", v1alpha1.GroupName},
+				Resources: []string{"persistentvolumeclaims", "volumesnapshots", "snapshotschedules"}, Verbs: []string{"get", "list"},
+			}}}
+			Expect(api.Create(ctx, role)).To(Succeed())
+			binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "reader"}}
+			binding.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name}
+			binding.Subjects = []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "reader"}}
+			Expect(api.Create(ctx, binding)).To(Succeed())
+			user := writeKubeconfig(GinkgoT().TempDir(), "reader")
+			var r result
+			Eventually(func() int { r = env.runWith(user, "", "migrate", "snapscheduler"); return r.code }).Should(BeZero())
+			Expect(r.out).To(Equal(env.succeeds("migrate", "snapscheduler")))
+
+			before := state()
+			r = env.runWith(user, "", "migrate", "snapscheduler", "--apply")
+			Expect(r.code).To(Equal(2))
+			Expect(r.errOut).To(ContainSubstring(`User "reader" cannot create resource "snapshotschedules" in API group "snapshots.mapcontroller.dev"`))
+			Expect(state()).To(Equal(before))
+		})
+
+		It("quotes what a shell would run", func() {
+			v := taken(peer, "data", slot.Add(4*time.Hour))
+			v.OwnerReferences = append(v.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: `a'; touch "$MARK"; '`, UID: "x"})
+			put(time.Time{}, v)
+			mark := filepath.Join(GinkgoT().TempDir(), "mark")
+			script := exec.Command("sh", "-e")
+			script.Stdin = strings.NewReader(env.succeeds("migrate", "snapscheduler"))
+			script.Env = append(os.Environ(), "MARK="+mark, "KUBECONFIG="+kubeconfig, "PATH="+os.Getenv("KUBEBUILDER_ASSETS")+":"+os.Getenv("PATH"))
+			text, err := script.CombinedOutput()
+			Expect(err).NotTo(HaveOccurred(), string(text))
+			Expect(mark).NotTo(BeAnExistingFile())
+			Expect(slices.IndexFunc(get(v).OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == "x" })).To(BeZero(), "the reference stays")
+		})
+	})
+})

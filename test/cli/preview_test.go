@@ -1,0 +1,183 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/internal/operator"
+	"mapcontroller.dev/snapshotschedule/test/internal/repo"
+)
+
+// manifest is a schedule as a user writes it.
+func manifest(name, spec string) string {
+	return fmt.Sprintf("apiVersion: %s\nkind: SnapshotSchedule\nmetadata: {name: %s}\nspec: %s\n---\napiVersion: v1\nkind: ConfigMap\n"+
+		"metadata: {name: ignored}\n", v1alpha1.GroupVersion, name, spec)
+}
+
+// previewed is the part of the output that the specs read.
+type previewed struct {
+	Items []struct {
+		Change  string
+		Deletes []struct {
+			Name        string
+			Now, Sooner bool
+			Time        time.Time
+		}
+	}
+}
+
+func (env *environment) preview(args ...string) previewed {
+	GinkgoHelper()
+	var p previewed
+	Expect(json.Unmarshal([]byte(env.succeeds(append([]string{"preview", "-o", "json"}, args...)...)), &p)).To(Succeed())
+	return p
+}
+
+// deletedNow returns the names of the snapshots that would be deleted now.
+func (p *previewed) deletedNow() []string {
+	names := []string{}
+	for _, d := range p.Items[0].Deletes {
+		if d.Now {
+			names = append(names, d.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (env *environment) snapshotNames() []string {
+	GinkgoHelper()
+	var list snapshotv1.VolumeSnapshotList
+	Expect(api.List(ctx, &list, client.InNamespace(env.namespace))).To(Succeed())
+	names := []string{}
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+var _ = Describe("preview", func() {
+	It("shows what an edit deletes beyond the present spec, and fails on request", func() {
+		env := newEnvironment()
+		s := env.createSchedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h", SnapshotTTL: "10d"})
+		all := env.createSnapshots(s, env.createClaim("db-0"), 6*time.Hour, 8)
+		shorter := manifest("nightly", "{snapshotInterval: 6h, snapshotTTL: 1d}")
+		r := env.runWith(kubeconfig, shorter, "preview", "-f", "-", "--fail-on-delete", "--driver-limit", "3")
+		Expect(r.code).To(Equal(1), r.errOut)
+		Expect(r.out).To(ContainSubstring("from  every 6h, TTL 10d\n  to    every 6h, TTL 1d\n"))
+		Expect(r.out).To(ContainSubstring(all[7].Name))
+		Expect(r.out).To(ContainSubstring("Of 8 existing snapshots, 4 would be deleted now and 8 within 30d; 8 sooner than at present."))
+		Expect(r.out).To(ContainSubstring("Warning: the steady state exceeds the driver's limit of 3 snapshots per volume"))
+
+		longer := manifest("nightly", "{snapshotInterval: 6h, snapshotTTL: 20d}")
+		r = env.runWith(kubeconfig, longer, "preview", "-f", "-", "--fail-on-delete")
+		Expect(r.code).To(BeZero(), r.errOut)
+		Expect(r.out).To(ContainSubstring("none sooner than at present."))
+
+		Expect(env.run("preview", "nightly", "--within", "1d", "--fail-on-delete").code).To(BeZero())
+		Expect(env.run("preview", "nightly", "--within", "9d", "--fail-on-delete").code).To(Equal(1))
+		Expect(env.run("preview", "--delete", "nightly", "--fail-on-delete").code).To(Equal(1))
+		Expect(env.snapshotNames()).To(HaveLen(8), "nothing is written")
+	})
+
+	It("shows what a new schedule deletes of the snapshots that an earlier one left", func() {
+		env := newEnvironment()
+		s := env.createSchedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1d"})
+		c := env.createClaim("db-0")
+		var all []*snapshotv1.VolumeSnapshot
+		for i := range 5 {
+			v := snapshotAt(s, c, ago(time.Hour+time.Duration(i)*day))
+			v.OwnerReferences = nil
+			put(time.Time{}, v)
+			all = append(all, v)
+		}
+		Expect(api.Delete(ctx, s)).To(Succeed())
+		file := filepath.Join(GinkgoT().TempDir(), "schedule.yaml")
+		Expect(os.WriteFile(file, []byte(manifest("nightly", "{snapshotInterval: 1d, retention: {keep: {last: 2}}}")), 0o600)).To(Succeed())
+		p := env.preview("-f", file)
+		Expect(p.Items[0].Change).To(Equal("Created"))
+		// The new schedule takes one at once: it and the newest remain.
+		Expect(p.deletedNow()).To(HaveLen(4))
+		Expect(p.deletedNow()).NotTo(ContainElement(all[0].Name))
+	})
+
+	It("rejects what it cannot preview", func() {
+		env := newEnvironment()
+		for _, test := range []struct {
+			input string
+			args  []string
+			want  string
+		}{
+			{manifest("nightly", "{snapshotInterval: 6h, snapshotTTl: 10d}"), []string{"-f", "-"}, `unknown field "spec.snapshotTTl"`},
+			{manifest("nightly", `{schedule: "0 0 30 2 *"}`), []string{"-f", "-"}, "SnapshotSchedule nightly: spec.schedule:"},
+			{"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", []string{"-f", "-"}, "no SnapshotSchedule in [-]"},
+			{"", []string{"nightly"}, `"nightly" not found`},
+			{"", nil, "give exactly one of NAME, --filename and --delete"},
+			{"", []string{"nightly", "--delete", "nightly"}, "give exactly one of NAME, --filename and --delete"},
+			{"", []string{"nightly", "--within", "soon"}, `--within: duration "soon"`},
+		} {
+			r := env.runWith(kubeconfig, test.input, append([]string{"preview"}, test.args...)...)
+			Expect(r.code).To(Equal(2), r.out)
+			Expect(r.errOut).To(ContainSubstring(test.want))
+		}
+	})
+
+	It("predicts what the operator then deletes", func() {
+		env := newEnvironment()
+		s := env.createSchedule("tiers", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1h"})
+		for i, name := range []string{"a", "b"} {
+			all := env.createSnapshots(s, env.createClaim(name), time.Hour, 100+i)
+			all[50].Annotations[v1alpha1.AnnotationHold] = "audit"
+			all[60].Status.ReadyToUse = new(bool)
+			put(time.Time{}, all[50], all[60])
+		}
+		before := env.snapshotNames()
+		edit := manifest("tiers", "{snapshotInterval: 1h, retention: {keep: {hourly: 6, daily: 3}, maxCount: 8}}")
+		file := filepath.Join(GinkgoT().TempDir(), "schedule.yaml")
+		Expect(os.WriteFile(file, []byte(edit), 0o600)).To(Succeed())
+		p := env.preview("-f", file)
+		predicted := p.deletedNow()
+		Expect(len(predicted)).To(BeNumerically(">", 150))
+
+		patch := `{"spec":{"retention":{"keep":{"hourly":6,"daily":3},"maxCount":8}}}`
+		Expect(api.Patch(ctx, s, client.RawPatch("application/merge-patch+json", []byte(patch)))).To(Succeed())
+		startOperator(env.namespace)
+		Eventually(func() []string { return deletedOf(before, env.snapshotNames()) }).WithTimeout(time.Minute).Should(Equal(predicted))
+		Consistently(func() []string { return deletedOf(before, env.snapshotNames()) }).WithTimeout(2 * time.Second).Should(Equal(predicted))
+	})
+})
+
+// deletedOf returns the names that are no longer there.
+func deletedOf(before, now []string) []string {
+	return slices.DeleteFunc(slices.Clone(before), func(name string) bool { return slices.Contains(now, name) })
+}
+
+// startOperator runs the operator for one namespace until the end of the spec.
+func startOperator(namespace string) {
+	GinkgoHelper()
+	root, err := repo.Root()
+	Expect(err).NotTo(HaveOccurred())
+	dir := GinkgoT().TempDir()
+	manager, err := repo.BuildOperator(ctx, root, dir)
+	Expect(err).NotTo(HaveOccurred())
+	running, err := operator.Start(ctx, operator.Options{
+		Command: []string{manager, "--watch-namespaces=" + namespace}, Kubeconfig: kubeconfig, Dir: dir, Name: "operator",
+	})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(running.Kill)
+}

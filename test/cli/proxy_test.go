@@ -1,0 +1,111 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"sync"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// request is a write of the program.
+type request struct {
+	method, resource, name, body string
+	dryRun                       bool
+}
+
+// intercept starts a proxy before the API server and returns a kubeconfig for it. before is called with every write, one at a
+// time. If it returns false, the connection breaks and the API server does not get the write.
+func intercept(before func(request) bool) string {
+	GinkgoHelper()
+	return interceptBoth(before, func(request) bool { return true })
+}
+
+// interceptBoth also calls after when the API server has answered a write. If that returns false, the answer is lost.
+func interceptBoth(before, after func(request) bool) string {
+	GinkgoHelper()
+	transport, err := rest.TransportFor(server.Config)
+	Expect(err).NotTo(HaveOccurred())
+	target, err := url.Parse(server.Config.Host)
+	Expect(err).NotTo(HaveOccurred())
+	if target.Scheme == "" {
+		target = &url.URL{Scheme: "https", Host: server.Config.Host}
+	}
+	var one sync.Mutex
+	proxy := &httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		FlushInterval: -1,
+		Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodGet {
+				return transport.RoundTrip(r)
+			}
+			defer GinkgoRecover()
+			one.Lock()
+			defer one.Unlock()
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				return nil, err
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			write := requestOf(r, string(body))
+			if !before(write) {
+				return nil, io.ErrUnexpectedEOF
+			}
+			resp, err := transport.RoundTrip(r)
+			if err == nil && !after(write) {
+				resp.Body.Close()
+				return nil, io.ErrUnexpectedEOF
+			}
+			return resp, err
+		}),
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+	}
+	listener := httptest.NewServer(proxy)
+	DeferCleanup(listener.Close)
+
+	c := clientcmdapi.NewConfig()
+	c.Clusters["proxy"] = &clientcmdapi.Cluster{Server: listener.URL}
+	c.AuthInfos["proxy"] = &clientcmdapi.AuthInfo{}
+	c.Contexts["proxy"] = &clientcmdapi.Context{Cluster: "proxy", AuthInfo: "proxy"}
+	c.CurrentContext = "proxy"
+	file := filepath.Join(GinkgoT().TempDir(), "kubeconfig")
+	Expect(clientcmd.WriteToFile(*c, file)).To(Succeed())
+	return file
+}
+
+// requestOf returns a write. The name of what a POST creates is not in its path.
+func requestOf(r *http.Request, body string) request {
+	w := request{method: r.Method, body: body, resource: path.Base(path.Dir(r.URL.Path)), name: path.Base(r.URL.Path)}
+	if r.Method == http.MethodPost {
+		w.resource, w.name = path.Base(r.URL.Path), ""
+	}
+	w.dryRun = r.URL.Query().Get("dryRun") != ""
+	return w
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
+
+// nobody returns the kubeconfig of a user without permissions.
+var nobody = sync.OnceValue(func() string {
+	dir, err := os.MkdirTemp("", "kubectl-snapsched-")
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(os.RemoveAll, dir)
+	return writeKubeconfig(dir, "nobody")
+})

@@ -1,0 +1,430 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+var _ = Describe("restore", func() {
+	const driver = "mock.csi"
+	var (
+		env      *environment
+		schedule *v1alpha1.SnapshotSchedule
+		class    string
+	)
+
+	createClass := func(name, provisioner string, mode storagev1.VolumeBindingMode) string {
+		GinkgoHelper()
+		c := &storagev1.StorageClass{
+			ObjectMeta: metav1.ObjectMeta{Name: env.namespace + "-" + name}, Provisioner: provisioner, VolumeBindingMode: &mode,
+		}
+		Expect(api.Create(ctx, c)).To(Succeed())
+		DeferCleanup(func() { Expect(api.Delete(ctx, c)).To(Succeed()) })
+		return c.Name
+	}
+	createClaim := func(name string) *corev1.PersistentVolumeClaim {
+		GinkgoHelper()
+		c := env.createClaim(name, "app", "db")
+		c.Spec.StorageClassName = &class
+		put(time.Time{}, c)
+		return c
+	}
+	// createSnapshot creates a ready snapshot of 2Gi with its content.
+	createSnapshot := func(c *corev1.PersistentVolumeClaim, taken time.Duration) *snapshotv1.VolumeSnapshot {
+		GinkgoHelper()
+		v := snapshotAt(schedule, c, ago(taken))
+		v.Status.RestoreSize = ptr.To(resource.MustParse("2Gi"))
+		content := &snapshotv1.VolumeSnapshotContent{ObjectMeta: metav1.ObjectMeta{Name: "content-" + string(uuid.NewUUID())}}
+		content.Spec = snapshotv1.VolumeSnapshotContentSpec{
+			Driver: driver, DeletionPolicy: snapshotv1.VolumeSnapshotContentDelete,
+			Source:            snapshotv1.VolumeSnapshotContentSource{VolumeHandle: ptr.To("handle")},
+			VolumeSnapshotRef: corev1.ObjectReference{Namespace: v.Namespace, Name: v.Name, UID: v.UID},
+			SourceVolumeMode:  ptr.To(corev1.PersistentVolumeFilesystem),
+		}
+		Expect(api.Create(ctx, content)).To(Succeed())
+		v.Status.BoundVolumeSnapshotContentName = &content.Name
+		put(time.Time{}, v)
+		return v
+	}
+	claims := func() []string {
+		GinkgoHelper()
+		all := &corev1.PersistentVolumeClaimList{}
+		Expect(api.List(ctx, all, client.InNamespace(env.namespace))).To(Succeed())
+		names := []string{}
+		for i := range all.Items {
+			names = append(names, all.Items[i].Name)
+		}
+		return names
+	}
+	claimNamed := func(name string) *corev1.PersistentVolumeClaim {
+		GinkgoHelper()
+		return get(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: name}})
+	}
+	bind := func(name string) {
+		GinkgoHelper()
+		c := claimNamed(name)
+		c.Status.Phase = corev1.ClaimBound
+		Expect(api.Status().Update(ctx, c)).To(Succeed())
+	}
+	createEvent := func(claim *corev1.PersistentVolumeClaim, reason, message string) {
+		GinkgoHelper()
+		Expect(api.Create(ctx, &corev1.Event{
+			ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, GenerateName: "event-"},
+			InvolvedObject: corev1.ObjectReference{
+				APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: env.namespace, Name: claim.Name, UID: claim.UID,
+			},
+			Type: corev1.EventTypeNormal, Reason: reason, Message: message,
+		})).To(Succeed())
+	}
+
+	BeforeEach(func() {
+		env = newEnvironment()
+		class = createClass("fast", driver, storagev1.VolumeBindingImmediate)
+		spec := hourly
+		spec.Selector.MatchLabels = map[string]string{"app": "db"}
+		schedule = env.createSchedule("nightly", spec)
+	})
+
+	It("creates a PVC from a snapshot, and changes nothing else", func() {
+		source := createClaim("data")
+		v := createSnapshot(source, time.Hour)
+		sourceBefore, snapshotBefore := get(source), get(v)
+		var writes []string
+		proxied := intercept(func(r request) bool {
+			writes = append(writes, r.method+" "+r.resource)
+			return true
+		})
+		r := env.runWith(proxied, "", "restore", v.Name)
+		Expect(r).To(Equal(result{0, "persistentvolumeclaim/" + v.Name + " created\n", ""}))
+		restored := claimNamed(v.Name)
+		Expect(restored.Spec).To(And(
+			HaveField("AccessModes", Equal(source.Spec.AccessModes)),
+			HaveField("StorageClassName", HaveValue(Equal(class))),
+			HaveField("VolumeMode", HaveValue(Equal(corev1.PersistentVolumeFilesystem))),
+			HaveField("DataSource", Equal(&corev1.TypedLocalObjectReference{
+				APIGroup: ptr.To("snapshot.storage.k8s.io"), Kind: "VolumeSnapshot", Name: v.Name,
+			}))))
+		Expect(restored.Spec.Resources.Requests.Storage().String()).To(Equal("2Gi"), "restoreSize is more than the 1Gi of the source")
+		Expect(restored.Labels).To(BeEmpty())
+		Expect(writes).To(Equal([]string{"POST persistentvolumeclaims"}))
+		Expect(get(source)).To(Equal(sourceBefore))
+		Expect(get(v)).To(Equal(snapshotBefore))
+	})
+
+	It("never changes an existing PVC", func() {
+		source := createClaim("data")
+		v := createSnapshot(source, time.Hour)
+		before := get(source)
+		for _, args := range [][]string{{v.Name, "--to", "data"}, {"--pvc", "data", "--to", "{pvc}"}, {"--schedule", "nightly", "--to", "{pvc}"}} {
+			r := env.run(append([]string{"restore"}, args...)...)
+			Expect(r.code).To(Equal(2))
+			Expect(r.errOut).To(ContainSubstring("PersistentVolumeClaim data already exists, and a restore never changes an existing one"))
+		}
+		Expect(get(source)).To(Equal(before))
+		Expect(claims()).To(ConsistOf("data"))
+
+		By("not even one that appears while it runs")
+		proxied := intercept(func(request) bool {
+			other := createClaim("new")
+			Expect(other.Spec.DataSource).To(BeNil())
+			return true
+		})
+		r := env.runWith(proxied, "", "restore", v.Name, "--to", "new")
+		Expect(r.code).To(Equal(2))
+		Expect(r.errOut).To(Equal(`Error from server (AlreadyExists): persistentvolumeclaims "new" already exists` + "\n"))
+		Expect(claimNamed("new").Spec.DataSource).To(BeNil())
+	})
+
+	It("chooses the newest ready snapshot of a PVC at a time", func() {
+		source := createClaim("data")
+		old, _ := createSnapshot(source, 3*time.Hour), createSnapshot(source, time.Hour)
+		broken := createSnapshot(source, 2*time.Hour)
+		broken.Status.ReadyToUse = ptr.To(false)
+		put(time.Time{}, broken)
+		r := env.run("restore", "--pvc", "data", "--as-of", ago(90*time.Minute).Format(time.RFC3339), "--to", "before")
+		Expect(r.code).To(BeZero(), r.errOut)
+		Expect(r.errOut).To(Equal("Restoring " + old.Name + ", of " + old.CreationTimestamp.UTC().Format(time.RFC3339) + " (3h ago)\n"))
+		Expect(claimNamed("before").Spec.DataSource.Name).To(Equal(old.Name))
+
+		r = env.run("restore", "--pvc", "data", "--as-of", ago(4*time.Hour).Format(time.RFC3339))
+		Expect(r.code).To(Equal(2))
+		Expect(r.errOut).To(ContainSubstring("PersistentVolumeClaim data has no ready snapshot at or before"))
+		Expect(r.errOut).To(ContainSubstring("the oldest ready one is " + old.Name))
+	})
+
+	It("restores a PVC that is gone under its old name, to the only class of the driver", func() {
+		source := createClaim("data")
+		v := createSnapshot(source, time.Hour)
+		createClass("other", "other.csi", storagev1.VolumeBindingImmediate)
+		source.Finalizers = nil
+		put(time.Time{}, source)
+		Expect(api.Delete(ctx, source)).To(Succeed())
+		r := env.run("restore", "--pvc", "data", "--to", "{pvc}")
+		Expect(r.code).To(BeZero(), r.errOut)
+		Expect(r.errOut).To(HaveSuffix("Warning: " + v.Name + ": its PVC is gone, so the access mode is ReadWriteOnce\n"))
+		restored := claimNamed("data")
+		Expect(restored.Spec.StorageClassName).To(HaveValue(Equal(class)))
+		Expect(restored.Spec.DataSource.Name).To(Equal(v.Name))
+	})
+
+	DescribeTable("refuses and creates nothing",
+		func(want string, args ...string) {
+			source := createClaim("data")
+			v := createSnapshot(source, time.Hour)
+			createClass("other", "other.csi", storagev1.VolumeBindingImmediate)
+			for i, arg := range args {
+				args[i] = map[string]string{"SNAPSHOT": v.Name, "OTHER": env.namespace + "-other"}[arg]
+				if args[i] == "" {
+					args[i] = arg
+				}
+			}
+			r := env.run(append([]string{"restore"}, args...)...)
+			Expect(r.code).To(Equal(2))
+			Expect(r.errOut).To(ContainSubstring(want))
+			Expect(claims()).To(ConsistOf("data"))
+		},
+		Entry("a size below that of the snapshot", "size 1Gi is less than its restoreSize 2Gi", "SNAPSHOT", "--size", "1Gi"),
+		Entry("a class of another driver", "it belongs to driver mock.csi", "SNAPSHOT", "--storage-class", "OTHER"),
+		Entry("a snapshot that does not exist", `volumesnapshots.snapshot.storage.k8s.io "missing" not found`, "missing"),
+		Entry("a PVC without snapshots", "PersistentVolumeClaim missing has no snapshot", "--pvc", "missing"),
+		Entry("a schedule that does not exist", `snapshotschedules.snapshots.mapcontroller.dev "missing" not found`, "--schedule", "missing"),
+		Entry("nothing", "name one of a snapshot, --pvc and --schedule"),
+		Entry("two at once", "name one of a snapshot, --pvc and --schedule", "SNAPSHOT", "--pvc", "data"),
+		Entry("a time with a snapshot", "--as-of chooses a snapshot", "SNAPSHOT", "--as-of", "2026-01-31T12:00:00Z"),
+		Entry("a malformed time", `invalid --as-of "yesterday": write an RFC 3339 time such as 2`, "--pvc", "data", "--as-of", "yesterday"),
+		Entry("a malformed size", `invalid --size "big"`, "SNAPSHOT", "--size", "big"),
+		Entry("a malformed mode", `invalid --access-mode "RW"`, "SNAPSHOT", "--access-mode", "RW"),
+		Entry("a malformed dry run", `invalid --dry-run "yes"`, "SNAPSHOT", "--dry-run=yes"),
+		Entry("a wait for a dry run", "--wait has nothing to wait for", "SNAPSHOT", "--dry-run=server", "--wait"),
+	)
+
+	It("refuses a snapshot whose content is gone: its data is lost", func() {
+		v := createSnapshot(createClaim("data"), time.Hour)
+		content := &snapshotv1.VolumeSnapshotContent{ObjectMeta: metav1.ObjectMeta{Name: *v.Status.BoundVolumeSnapshotContentName}}
+		Expect(api.Delete(ctx, content)).To(Succeed())
+		r := env.run("restore", v.Name)
+		Expect(r.code).To(Equal(2))
+		Expect(r.errOut).To(ContainSubstring("does not exist, so its data is lost"))
+	})
+
+	It("prints the manifest without creating it, with --dry-run=client", func() {
+		v := createSnapshot(createClaim("data"), time.Hour)
+		printed := env.succeeds("restore", v.Name, "--to", "new", "--dry-run=client", "-o", "yaml")
+		Expect(claims()).To(ConsistOf("data"))
+		c := &corev1.PersistentVolumeClaim{}
+		Expect(yaml.UnmarshalStrict([]byte(printed), c)).To(Succeed())
+		Expect(c.Kind).To(Equal("PersistentVolumeClaim"))
+		Expect(api.Create(ctx, c)).To(Succeed(), "kubectl create -f - accepts it")
+		Expect(claimNamed("new").Spec.DataSource.Name).To(Equal(v.Name))
+		Expect(env.succeeds("restore", v.Name, "--dry-run=client")).To(Equal("persistentvolumeclaim/" + v.Name + " created (dry run)\n"))
+		Expect(env.succeeds("restore", v.Name, "-o", "name")).To(Equal("persistentvolumeclaim/" + v.Name + "\n"))
+	})
+
+	It("lets the API server check it without creating it, with --dry-run=server", func() {
+		v := createSnapshot(createClaim("data"), time.Hour)
+		Expect(env.succeeds("restore", v.Name, "--dry-run=server")).To(Equal("persistentvolumeclaim/" + v.Name + " created (server dry run)\n"))
+		Expect(claims()).To(ConsistOf("data"))
+		quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "none"}}
+		quota.Spec.Hard = corev1.ResourceList{"persistentvolumeclaims": resource.MustParse("0")}
+		Expect(api.Create(ctx, quota)).To(Succeed())
+		quota.Status.Hard = quota.Spec.Hard
+		quota.Status.Used = corev1.ResourceList{"persistentvolumeclaims": resource.MustParse("0")}
+		Expect(api.Status().Update(ctx, quota)).To(Succeed())
+		r := env.run("restore", v.Name, "--dry-run=server")
+		Expect(r.code).To(Equal(2))
+		Expect(r.errOut).To(And(HavePrefix("Error from server (Forbidden): "), ContainSubstring("exceeded quota: none")))
+	})
+
+	Describe("of a set", func() {
+		var data []*corev1.PersistentVolumeClaim
+		BeforeEach(func() {
+			data = nil
+			for _, name := range []string{"data-0", "data-1"} {
+				data = append(data, createClaim(name))
+			}
+		})
+
+		It("creates a PVC for each, and prints the skew", func() {
+			first, second := createSnapshot(data[0], time.Hour), createSnapshot(data[1], 70*time.Minute)
+			out := env.succeeds("restore", "--schedule", "nightly", "--to", "{pvc}-drill")
+			Expect(out).To(MatchRegexp(`^PVC +SNAPSHOT +TIME +BEFORE LATEST\n` +
+				`data-0 +` + first.Name + ` +` + first.CreationTimestamp.UTC().Format(time.RFC3339) + ` +0s\n` +
+				`data-1 +` + second.Name + ` +` + second.CreationTimestamp.UTC().Format(time.RFC3339) + ` +10m\n` +
+				`Skew: 10m between the earliest and the latest of 2 snapshots\n` +
+				`persistentvolumeclaim/data-0-drill created\n` +
+				`persistentvolumeclaim/data-1-drill created\n$`))
+			Expect(claimNamed("data-0-drill").Spec.DataSource.Name).To(Equal(first.Name))
+			Expect(claimNamed("data-1-drill").Spec.DataSource.Name).To(Equal(second.Name))
+		})
+
+		It("prints a list that kubectl accepts, with the table on standard error", func() {
+			createSnapshot(data[0], time.Hour)
+			createSnapshot(data[1], time.Hour)
+			r := env.run("restore", "--schedule", "nightly", "--dry-run=client", "-o", "yaml")
+			Expect(r.errOut).To(ContainSubstring("Skew: 0s between"))
+			list := &corev1.PersistentVolumeClaimList{}
+			Expect(yaml.UnmarshalStrict([]byte(r.out), list)).To(Succeed())
+			Expect(list.Kind).To(Equal("List"))
+			Expect(list.Items).To(HaveLen(2))
+		})
+
+		It("refuses an incomplete one, unless told", func() {
+			createSnapshot(data[0], time.Hour)
+			r := env.run("restore", "--schedule", "nightly")
+			Expect(r.code).To(Equal(2))
+			Expect(r.errOut).To(Equal("error: the set is incomplete; --allow-incomplete restores the rest; data-1: it has no snapshot\n"))
+			Expect(r.out).To(ContainSubstring("Missing: data-1: it has no snapshot\n"))
+			Expect(claims()).To(ConsistOf("data-0", "data-1"))
+			Expect(env.succeeds("restore", "--schedule", "nightly", "--allow-incomplete", "--to", "{pvc}-drill")).To(HaveSuffix("data-0-drill created\n"))
+			Expect(claims()).To(ConsistOf("data-0", "data-1", "data-0-drill"))
+		})
+
+		It("creates none of them if the API server refuses one", func() {
+			createSnapshot(data[0], time.Hour)
+			createSnapshot(data[1], time.Hour)
+			posts := 0
+			proxied := intercept(func(request) bool {
+				posts++
+				return posts != 2
+			})
+			r := env.runWith(proxied, "", "restore", "--schedule", "nightly", "--to", "{pvc}-drill")
+			Expect(r.code).To(Equal(2))
+			Expect(claims()).To(ConsistOf("data-0", "data-1"))
+		})
+
+		It("says what was created if a later one fails", func() {
+			createSnapshot(data[0], time.Hour)
+			createSnapshot(data[1], time.Hour)
+			creates := 0
+			proxied := intercept(func(r request) bool {
+				if !r.dryRun {
+					creates++
+				}
+				return creates != 2
+			})
+			r := env.runWith(proxied, "", "restore", "--schedule", "nightly", "--to", "{pvc}-drill")
+			Expect(r.code).To(Equal(2))
+			Expect(r.errOut).To(HaveSuffix("The set is incomplete. These PVCs were created: data-0-drill\n"))
+			Expect(claims()).To(ConsistOf("data-0", "data-1", "data-0-drill"))
+		})
+
+		It("uses one new name once only", func() {
+			createSnapshot(data[0], time.Hour)
+			createSnapshot(data[1], time.Hour)
+			r := env.run("restore", "--schedule", "nightly", "--to", "same")
+			Expect(r.code).To(Equal(2))
+			Expect(r.errOut).To(ContainSubstring("PersistentVolumeClaim same already exists"))
+			Expect(claims()).To(ConsistOf("data-0", "data-1"))
+		})
+
+		It("works for a schedule that is gone, from its snapshots", func() {
+			createSnapshot(data[0], time.Hour)
+			Expect(api.Delete(ctx, schedule)).To(Succeed())
+			r := env.run("restore", "--schedule", "nightly", "--to", "{pvc}-drill")
+			Expect(r.code).To(BeZero())
+			Expect(r.errOut).To(Equal("Warning: SnapshotSchedule nightly does not exist: whether PVCs are missing in the set is unknown\n"))
+		})
+	})
+
+	Describe("with --wait", func() {
+		start := func(args ...string) chan result {
+			ended := make(chan result, 1)
+			go func() {
+				defer GinkgoRecover()
+				ended <- env.run(append([]string{"restore"}, args...)...)
+			}()
+			return ended
+		}
+
+		It("ends when every PVC is bound", func() {
+			createSnapshot(createClaim("data-0"), time.Hour)
+			createSnapshot(createClaim("data-1"), time.Hour)
+			ended := start("--schedule", "nightly", "--to", "{pvc}-drill", "--wait")
+			Eventually(claims).Should(HaveLen(4))
+			bind("data-1-drill")
+			Consistently(ended, "300ms").ShouldNot(Receive(), "one of two is bound")
+			bind("data-0-drill")
+			var r result
+			Eventually(ended).Should(Receive(&r))
+			Expect(r.code).To(BeZero(), r.errOut)
+			Expect(r.out).To(HaveSuffix("persistentvolumeclaim/data-1-drill bound\npersistentvolumeclaim/data-0-drill bound\n"))
+		})
+
+		It("shows the events of a PVC that is not bound in time", func() {
+			v := createSnapshot(createClaim("data"), time.Hour)
+			ended := start(v.Name, "--to", "new", "--wait", "--timeout", "2s")
+			Eventually(claims).Should(HaveLen(2))
+			createEvent(claimNamed("new"), "ProvisioningFailed", "the backend is full")
+			createEvent(get(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "data"}}), "Other", "of another PVC")
+			var r result
+			Eventually(ended).Should(Receive(&r))
+			Expect(r.code).To(Equal(2))
+			Expect(r.errOut).To(Equal("Waiting for 1 PVC: new\n" +
+				"new: Normal ProvisioningFailed: the backend is full\n" +
+				"error: timed out after 2s: not bound: new\n"))
+		})
+
+		It("does not wait for a pod", func() {
+			class = createClass("late", driver, storagev1.VolumeBindingWaitForFirstConsumer)
+			v := createSnapshot(createClaim("data"), time.Hour)
+			Expect(env.succeeds("restore", v.Name, "--wait")).To(HaveSuffix("/" + v.Name + " waits for the first pod that uses it\n"))
+		})
+
+		It("fails if the PVC is deleted, or its snapshot was", func() {
+			v := createSnapshot(createClaim("data"), time.Hour)
+			ended := start(v.Name, "--to", "new", "--wait")
+			Eventually(claims).Should(HaveLen(2))
+			c := claimNamed("new")
+			Expect(api.Delete(ctx, c)).To(Succeed())
+			c = get(c)
+			c.Finalizers = nil
+			Expect(api.Update(ctx, c)).To(Succeed())
+			var r result
+			Eventually(ended).Should(Receive(&r))
+			Expect(r.errOut).To(Equal("error: PersistentVolumeClaim new was deleted\n"))
+
+			proxied := intercept(func(request) bool {
+				Expect(api.Delete(ctx, v)).To(Succeed())
+				return true
+			})
+			r = env.runWith(proxied, "", "restore", v.Name, "--to", "new", "--wait")
+			Expect(r.code).To(Equal(2))
+			Expect(r.errOut).To(ContainSubstring("was deleted while PersistentVolumeClaim new was created from it"))
+		})
+	})
+
+	It("works for a user who may read nothing outside of the namespace, and says what was not checked", func() {
+		v := createSnapshot(createClaim("data"), time.Hour)
+		role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "restorer"}, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"persistentvolumeclaims"}, Verbs: []string{"get", "list", "watch", "create"}},
+			{APIGroups: []string{"snapshot.storage.k8s.io"}, Resources: []string{"volumesnapshots"}, Verbs: []string{"get", "list"}},
+		}}
+		Expect(api.Create(ctx, role)).To(Succeed())
+		binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "restorer"}}
+		binding.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name}
+		binding.Subjects = []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "restorer"}}
+		Expect(api.Create(ctx, binding)).To(Succeed())
+		user := writeKubeconfig(GinkgoT().TempDir(), "restorer")
+		var r result
+		Eventually(func() int { r = env.runWith(user, "", "restore", v.Name, "--to", "new"); return r.code }).Should(BeZero())
+		Expect(r.errOut).To(Equal("Warning: " + v.Name + ": whether StorageClass " + class + " belongs to the snapshot's driver was not checked\n"))
+	})
+})

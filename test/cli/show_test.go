@@ -1,0 +1,208 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+const day = 24 * time.Hour
+
+// ofDatabases selects the PVCs of databases.
+var ofDatabases = metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}
+
+// fields returns the words of the line that begins with a word.
+func fields(text, first string) []string {
+	for line := range strings.Lines(text) {
+		if words := strings.Fields(line); len(words) > 0 && words[0] == first {
+			return words
+		}
+	}
+	return nil
+}
+
+var _ = Describe("status", func() {
+	It("shows each PVC of the schedules of a namespace", func() {
+		env := newEnvironment()
+		s := env.createSchedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h", SnapshotTTL: "10d", Selector: ofDatabases})
+		newest := env.createSnapshots(s, env.createClaim("db-0", "app", "db"), 6*time.Hour, 4)[0]
+		env.createClaim("web-0", "app", "web")
+		text := env.succeeds("status")
+		Expect(text).To(ContainSubstring(env.namespace + "/nightly: every 6h of PVCs with app=db, TTL 10d"))
+		Expect(text).To(ContainSubstring("No status yet"))
+		Expect(fields(text, "db-0")).To(HaveLen(5))
+		Expect(fields(text, "db-0")[3]).To(Equal("4"))
+		Expect(fields(text, "web-0")).To(BeNil())
+		Expect(env.succeeds("status", "nightly", "-o", "wide")).To(ContainSubstring(newest.Name))
+		Expect(env.succeeds("status", "-o", "name")).To(Equal("snapshotschedule.snapshots.mapcontroller.dev/nightly\n"))
+	})
+
+	It("counts every snapshot of a namespace with several pages of them", func() {
+		env := newEnvironment()
+		s := env.createSchedule("hourly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1h"})
+		for _, name := range []string{"a", "b", "c"} {
+			env.createSnapshots(s, env.createClaim(name), time.Hour, 800)
+		}
+		var found struct {
+			Items []struct {
+				PersistentVolumeClaims []struct {
+					Name      string
+					Snapshots int
+				}
+			}
+		}
+		Expect(json.Unmarshal([]byte(env.succeeds("status", "-o", "json")), &found)).To(Succeed())
+		Expect(found.Items).To(HaveLen(1))
+		Expect(found.Items[0].PersistentVolumeClaims).To(HaveLen(3))
+		for _, c := range found.Items[0].PersistentVolumeClaims {
+			Expect(c.Snapshots).To(Equal(800), c.Name)
+		}
+	})
+})
+
+var _ = Describe("coverage", func() {
+	It("ends with exit code 1 exactly while there is a gap", func() {
+		env := newEnvironment()
+		s := env.createSchedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h", Selector: ofDatabases})
+		env.createSnapshots(s, env.createClaim("db-0", "app", "db"), 6*time.Hour, 2)
+		env.createClaim("web-0", "app", "web")
+		gaps := env.run("coverage", "--fail-on-gaps")
+		Expect(gaps.code).To(Equal(1))
+		Expect(gaps.errOut).To(BeEmpty())
+		Expect(fields(gaps.out, "db-0")[:3]).To(Equal([]string{"db-0", "Protected", "nightly"}))
+		Expect(fields(gaps.out, "web-0")[1]).To(Equal("Unprotected"))
+		Expect(env.succeeds("coverage")).To(Equal(gaps.out), "without the flag a gap is no failure")
+		Expect(env.succeeds("coverage", "--fail-on-gaps", "-l", "app=db")).To(ContainSubstring("No gaps in 1 PVC."))
+	})
+
+	It("names the reason of each PVC in all namespaces", func() {
+		env, other := newEnvironment(), newEnvironment()
+		env.createSchedule("paused", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h", Suspend: true})
+		env.createClaim("idle")
+		late := other.createSchedule("late", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h"})
+		c := other.createClaim("stale")
+		put(time.Time{}, snapshotAt(late, c, ago(3*day)))
+		pending := other.createClaim("pending")
+		pending.Status.Phase = corev1.ClaimPending
+		put(time.Time{}, pending)
+		gone := snapshotAt(late, c, ago(day))
+		gone.Name, gone.Labels[v1alpha1.LabelSchedule], gone.OwnerReferences = "left", "removed", nil
+		put(time.Time{}, gone)
+		text := env.succeeds("coverage", "-A")
+		Expect(text).To(MatchRegexp(env.namespace + ` +idle +Unprotected +paused .* it is suspended`))
+		Expect(text).To(MatchRegexp(other.namespace + ` +stale +Stale +late +3d`))
+		Expect(text).To(MatchRegexp(other.namespace + ` +pending +Skipped +late .* not Bound`))
+		Expect(text).To(ContainSubstring("1 snapshot of schedule " + other.namespace + "/removed, which does not exist"))
+	})
+})
+
+var _ = Describe("timeline", func() {
+	It("fits the width and has no escape sequences when it is piped", func() {
+		env := newEnvironment()
+		spec := v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1h", Retention: v1alpha1.Retention{Keep: v1alpha1.Keep{Hourly: 24, Daily: 30}}}
+		s := env.createSchedule("tiers", spec)
+		env.createSnapshots(s, env.createClaim("a-claim-with-a-name-that-does-not-fit-a-narrow-terminal"), time.Hour, 300)
+		GinkgoT().Setenv("COLUMNS", "80")
+		text := env.succeeds("timeline", "tiers")
+		for line := range strings.Lines(text) {
+			Expect(utf8.RuneCountInString(strings.TrimSuffix(line, "\n"))).To(BeNumerically("<=", 80), line)
+		}
+		Expect(text).NotTo(ContainSubstring("\x1b"))
+		Expect(text).To(MatchRegexp(`a-claim.*….*terminal .*d.*hhh.* 300\n`))
+		one := env.run("timeline", "tiers", "--pvc", "unknown")
+		Expect(one.code).To(Equal(2))
+		Expect(one.errOut).To(Equal("error: schedule tiers neither selects PVC unknown nor has snapshots of it\n"))
+	})
+})
+
+var _ = Describe("why", func() {
+	It("says by which rule a snapshot is kept, and when that ends", func() {
+		env := newEnvironment()
+		s := env.createSchedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h", SnapshotTTL: "10d"})
+		v := env.createSnapshots(s, env.createClaim("db-0"), 6*time.Hour, 2)[0]
+		text := env.succeeds("why", v.Name)
+		Expect(text).To(MatchRegexp(`now +kept +WithinTTL`))
+		Expect(text).To(ContainSubstring(v.CreationTimestamp.UTC().Add(10*day).Format(time.RFC3339) + "   9d"))
+		Expect(text).To(MatchRegexp(`deleted +Expired`))
+	})
+
+	It("says why no schedule decides about a snapshot", func() {
+		env := newEnvironment()
+		s := env.createSchedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h"})
+		c := env.createClaim("db-0")
+		released := snapshotAt(s, c, ago(day))
+		delete(released.Labels, v1alpha1.LabelMapKey)
+		put(time.Time{}, released)
+		Expect(env.succeeds("why", released.Name)).To(ContainSubstring("No schedule decides about it: it has no map-key"))
+		foreign := snapshotAt(s, c, ago(2*day))
+		foreign.OwnerReferences[0].UID = "another"
+		put(time.Time{}, foreign)
+		Expect(env.succeeds("why", foreign.Name)).To(ContainSubstring("No schedule decides about it: it is controlled by something else"))
+	})
+})
+
+var _ = Describe("completion", func() {
+	It("completes names of the cluster", func() {
+		env := newEnvironment()
+		s := env.createSchedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h"})
+		v := env.createSnapshots(s, env.createClaim("db-0"), 6*time.Hour, 1)[0]
+		for _, test := range []struct {
+			args []string
+			want string
+		}{
+			{[]string{"status"}, "nightly"},
+			{[]string{"why"}, v.Name},
+			{[]string{"timeline", "nightly", "--pvc"}, "db-0"},
+			{[]string{"preview", "--delete"}, "nightly"},
+		} {
+			args := append([]string{"__complete", "--namespace", env.namespace}, test.args...)
+			out := runProgram(kubeconfig, "", append(args, "")...).out
+			Expect(strings.Split(out, "\n")).To(ContainElement(test.want), strings.Join(test.args, " "))
+		}
+		Expect(runProgram(kubeconfig, "", "__complete", "status", "--namespace", "").out).To(ContainSubstring(env.namespace))
+	})
+})
+
+var _ = Describe("errors", func() {
+	It("names what is missing", func() {
+		env := newEnvironment()
+		missing := env.run("why", "nothing")
+		Expect(missing.code).To(Equal(2))
+		Expect(missing.errOut).To(Equal("Error from server (NotFound): volumesnapshots.snapshot.storage.k8s.io \"nothing\" not found\n"))
+		usage := env.run("coverage", "--fail-on-gasp")
+		Expect(usage.code).To(Equal(2))
+		Expect(usage.errOut).To(Equal("error: unknown flag: --fail-on-gasp\nSee 'kubectl snapsched coverage --help' for usage\n"))
+		format := env.run("status", "-o", "xml")
+		Expect(format.code).To(Equal(2))
+		Expect(format.errOut).To(ContainSubstring(`unknown output format "xml": use one of json, yaml, name, wide`))
+	})
+
+	It("names the permission that is missing", func() {
+		env := newEnvironment()
+		nobody := writeKubeconfig(GinkgoT().TempDir(), "nobody")
+		forbidden := env.runWith(nobody, "", "status")
+		Expect(forbidden.code).To(Equal(2))
+		Expect(forbidden.errOut).To(MatchRegexp(
+			`Error from server \(Forbidden\): .*User "nobody" cannot list resource "snapshotschedules" in API group "snapshots.mapcontroller.dev"`))
+	})
+
+	It("says what to install where our CRD is missing", func() {
+		env := newEnvironment()
+		empty := writeKubeconfigWithoutCRDs()
+		missing := env.runWith(empty, "", "status")
+		Expect(missing.code).To(Equal(2))
+		Expect(missing.errOut).To(ContainSubstring("install the SnapshotSchedule operator and its CustomResourceDefinitions first"))
+	})
+})

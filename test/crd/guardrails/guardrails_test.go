@@ -1,0 +1,237 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package guardrails
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+const (
+	allowed, refused = "allowed", "refused"
+
+	garbageCollector    = "system:serviceaccount:kube-system:generic-garbage-collector"
+	namespaceController = "system:serviceaccount:kube-system:namespace-controller"
+)
+
+// deletion is a row of the table in docs/operations.md: who deletes an object, how, and in which state.
+type deletion struct {
+	// user is jane unless it is set.
+	user string
+	// propagation is the propagation policy of the request.
+	propagation metav1.DeletionPropagation
+	// prepare changes the object beforehand.
+	prepare func(client.Object)
+	// behind is the number of generations that the operator has not observed yet.
+	behind int64
+	// snapshots is the number of snapshots that status counts.
+	snapshots int32
+	// schedule and crd say whether it is allowed. crd is a dash where the row does not apply to a CRD.
+	schedule, crd string
+}
+
+func deletions() map[string]deletion {
+	const background, foreground = metav1.DeletePropagationBackground, metav1.DeletePropagationForeground
+	return map[string]deletion{
+		"with `--cascade=background`, the default of kubectl": {propagation: background, snapshots: 1, schedule: refused, crd: refused},
+		"without a propagation policy":                        {snapshots: 1, schedule: refused, crd: refused},
+		"with `--cascade=foreground`":                         {propagation: foreground, snapshots: 1, schedule: refused, crd: refused},
+		"with `--cascade=orphan`": {
+			propagation: metav1.DeletePropagationOrphan, snapshots: 1, schedule: allowed, crd: refused},
+		"with the annotation `allow-deletion: \"true\"`": {prepare: annotate("true"), snapshots: 1, schedule: allowed, crd: allowed},
+		"with the annotation, but another value":         {prepare: annotate("yes"), snapshots: 1, schedule: refused, crd: refused},
+		"with `deletionPolicy: Orphan`":                  {prepare: edit(`{"deletionPolicy":"Orphan"}`), snapshots: 1, schedule: allowed, crd: "-"},
+		"with `deletionPolicy: Orphan` that is not yet observed": {
+			prepare: edit(`{"deletionPolicy":"Orphan"}`), behind: 1, snapshots: 1, schedule: refused, crd: "-"},
+		"while status counts no snapshots": {schedule: allowed, crd: "-"},
+		"while status counts no snapshots, but of an earlier generation": {
+			prepare: edit(`{"selector":{"matchLabels":{"app":"shop"}}}`), behind: 1, schedule: refused, crd: "-"},
+		"before the operator has observed it":  {behind: 1, schedule: refused, crd: "-"},
+		"in a namespace that is being deleted": {prepare: deleteNamespace, snapshots: 1, schedule: allowed, crd: "-"},
+		"by the garbage collector":             {user: garbageCollector, snapshots: 1, schedule: allowed, crd: refused},
+		"by the namespace controller":          {user: namespaceController, snapshots: 1, schedule: allowed, crd: refused},
+		"by `system:kube-controller-manager`":  {user: "system:kube-controller-manager", snapshots: 1, schedule: allowed, crd: refused},
+	}
+}
+
+func annotate(value string) func(client.Object) {
+	return func(o client.Object) {
+		patch(o, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.AnnotationAllowDeletion, value))
+	}
+}
+
+func edit(spec string) func(client.Object) {
+	return func(o client.Object) { patch(o, `{"spec":`+spec+`}`) }
+}
+
+func patch(o client.Object, text string) {
+	GinkgoHelper()
+	Expect(api.Patch(ctx, o, client.RawPatch(types.MergePatchType, []byte(text)))).To(Succeed())
+}
+
+// deleteNamespace leaves the namespace terminating, because no namespace controller runs here. The API server reads namespaces from a
+// cache.
+func deleteNamespace(o client.Object) {
+	GinkgoHelper()
+	Expect(api.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.GetNamespace()}})).To(Succeed())
+	Eventually(func() error { return api.Delete(ctx, o, client.DryRunAll) }).
+		WithTimeout(10 * time.Second).WithPolling(20 * time.Millisecond).Should(Succeed())
+}
+
+// create stores a schedule in a namespace of its own, in the state of the row.
+func (d deletion) create() *v1alpha1.SnapshotSchedule {
+	GinkgoHelper()
+	s := newSchedule(newNamespace())
+	Expect(api.Create(ctx, s)).To(Succeed())
+	if d.prepare != nil {
+		d.prepare(s)
+	}
+	if observed := s.Generation - d.behind; observed > 0 {
+		before := s.DeepCopy()
+		s.Status.ObservedGeneration, s.Status.Outputs.VolumeSnapshots.Total = observed, d.snapshots
+		Expect(api.Status().Patch(ctx, s, client.MergeFrom(before))).To(Succeed())
+	}
+	return s
+}
+
+func (d deletion) client() client.Client {
+	if d.user == "" {
+		return api
+	}
+	return as(d.user)
+}
+
+// one deletes an object by its name.
+func (d deletion) one(o client.Object, options ...client.DeleteOption) error {
+	if d.propagation != "" {
+		options = append(options, client.PropagationPolicy(d.propagation))
+	}
+	return d.client().Delete(ctx, o, options...)
+}
+
+// collection deletes all objects of a kind.
+func (d deletion) collection(o client.Object, options ...client.DeleteAllOfOption) error {
+	if d.propagation != "" {
+		options = append(options, client.PropagationPolicy(d.propagation))
+	}
+	return d.client().DeleteAllOf(ctx, o, options...)
+}
+
+// expect compares the answer to a deletion. A refusal names the object and a way out.
+func expect(want string, err error, name string) {
+	GinkgoHelper()
+	if want == allowed {
+		Expect(err).NotTo(HaveOccurred())
+		return
+	}
+	Expect(want).To(Equal(refused))
+	Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
+	Expect(err).To(MatchError(And(ContainSubstring("deleting "), ContainSubstring(" "+name+" "),
+		ContainSubstring(v1alpha1.AnnotationAllowDeletion+`: "true"`))))
+}
+
+func isDeleted(o client.Object) bool {
+	GinkgoHelper()
+	err := api.Get(ctx, client.ObjectKeyFromObject(o), o)
+	Expect(client.IgnoreNotFound(err)).To(Succeed())
+	return err != nil || o.GetDeletionTimestamp() != nil
+}
+
+var _ = Describe("config/guardrails", func() {
+	entries := func(of func(deletion) bool) (all []TableEntry) {
+		for name, d := range deletions() {
+			if of(d) {
+				all = append(all, Entry(name, d))
+			}
+		}
+		return all
+	}
+	every := entries(func(deletion) bool { return true })
+
+	DescribeTable("decides about the deletion of a schedule", func(d deletion) {
+		s := d.create()
+		expect(d.schedule, d.one(s), s.Name)
+		Expect(isDeleted(s)).To(Equal(d.schedule == allowed))
+	}, every)
+
+	DescribeTable("decides about the deletion of all schedules of a namespace", func(d deletion) {
+		s := d.create()
+		expect(d.schedule, d.collection(&v1alpha1.SnapshotSchedule{}, client.InNamespace(s.Namespace)), s.Name)
+		Expect(isDeleted(s)).To(Equal(d.schedule == allowed))
+	}, every)
+
+	It("decides about each schedule of a collection by itself", func() {
+		kept := deletion{snapshots: 1}.create()
+		empty := newSchedule(kept.Namespace)
+		Expect(api.Create(ctx, empty)).To(Succeed())
+		annotate("true")(empty)
+		expect(refused, api.DeleteAllOf(ctx, &v1alpha1.SnapshotSchedule{}, client.InNamespace(kept.Namespace)), kept.Name)
+		Expect(isDeleted(kept)).To(BeFalse())
+		Expect(api.Delete(ctx, empty)).To(Or(Succeed(), MatchError(apierrors.IsNotFound, "IsNotFound")))
+	})
+
+	// A dry run, because the suite needs the CRD.
+	DescribeTable("decides about the deletion of the CRD, also in a collection", func(d deletion) {
+		crd := newCRD(scheduleCRD)
+		if d.prepare != nil {
+			d.prepare(crd)
+			DeferCleanup(patch, crd, fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, v1alpha1.AnnotationAllowDeletion))
+		}
+		expect(d.crd, d.one(crd, client.DryRunAll), scheduleCRD)
+		expect(d.crd, d.collection(newCRD(""), client.MatchingFields{"metadata.name": scheduleCRD}, client.DryRunAll), scheduleCRD)
+		expect(d.crd, d.collection(newCRD(""), client.DryRunAll), scheduleCRD)
+	}, entries(func(d deletion) bool { return d.crd != "-" }))
+
+	It("allows the deletion of any other CRD", func() {
+		other := newCRD(otherCRD)
+		Expect(api.DeleteAllOf(ctx, newCRD(""), client.MatchingFields{"metadata.name": otherCRD}, client.DryRunAll)).To(Succeed())
+		Expect(api.Delete(ctx, other)).To(Succeed())
+	})
+
+	It("is described by the table in docs/operations.md", func() {
+		page, err := os.ReadFile(filepath.Join(root, "docs", "operations.md"))
+		Expect(err).NotTo(HaveOccurred())
+		documented := map[string][2]string{}
+		for _, row := range regexp.MustCompile(`(?m)^\| (.+?) \| (allowed|refused) \| (allowed|refused|-) \|$`).FindAllStringSubmatch(string(page), -1) {
+			documented[row[1]] = [2]string{row[2], row[3]}
+		}
+		tested := map[string][2]string{}
+		for name, d := range deletions() {
+			tested[name] = [2]string{d.schedule, d.crd}
+		}
+		Expect(documented).To(Equal(tested))
+	})
+
+	It("refuses to delete a schedule whose status counts nothing at all", func() {
+		s := newSchedule(newNamespace())
+		Expect(api.Create(ctx, s)).To(Succeed())
+		Expect(api.Status().Patch(ctx, s, client.RawPatch(types.MergePatchType, []byte(`{"status":{"observedGeneration":1}}`)))).To(Succeed())
+		expect(refused, api.Delete(ctx, s), s.Name)
+	})
+
+	// The reason why a propagation policy does not allow the deletion of a CRD, as it does for a schedule. This spec is the last one,
+	// because it deletes the CRD.
+	It("protects a CRD from --cascade=orphan, because its schedules would be deleted nevertheless", func() {
+		s := deletion{snapshots: 1}.create()
+		crd := newCRD(scheduleCRD)
+		annotate("true")(crd)
+		Expect(api.Delete(ctx, crd, client.PropagationPolicy(metav1.DeletePropagationOrphan))).To(Succeed())
+		Eventually(func() bool { return apierrors.IsNotFound(api.Get(ctx, client.ObjectKeyFromObject(s), s)) }).
+			WithTimeout(30 * time.Second).WithPolling(50 * time.Millisecond).Should(BeTrue())
+	})
+})

@@ -1,0 +1,122 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package guardrails tests config/guardrails against a real API server: who may delete what. It has an API server of its own,
+// because the policies apply to everybody.
+package guardrails
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/internal/repo"
+)
+
+const (
+	scheduleCRD = "snapshotschedules.snapshots.mapcontroller.dev"
+	otherCRD    = "others.example.com"
+)
+
+var (
+	ctx    = context.Background()
+	root   = filepath.Join("..", "..", "..")
+	scheme = runtime.NewScheme()
+	config *rest.Config
+	// api is the client of jane, a user with every permission.
+	api client.Client
+)
+
+func init() {
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(apiextensionsv1.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+}
+
+func TestGuardrails(t *testing.T) {
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		t.Fatal("KUBEBUILDER_ASSETS is not set: these tests need kube-apiserver and etcd, run them with make test-integration")
+	}
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Guardrails")
+}
+
+var _ = BeforeSuite(func() {
+	other := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: otherCRD}}
+	other.Spec.Group, other.Spec.Scope = "example.com", apiextensionsv1.NamespaceScoped
+	other.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: "others", Singular: "other", Kind: "Other", ListKind: "OtherList"}
+	other.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{{
+		Name: "v1", Served: true, Storage: true,
+		Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}},
+	}}
+	environment := &envtest.Environment{
+		CRDDirectoryPaths: []string{filepath.Join(root, "config", "crd", "bases")}, ErrorIfCRDPathMissing: true,
+		CRDs: []*apiextensionsv1.CustomResourceDefinition{other},
+	}
+	var err error
+	config, err = environment.Start()
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(environment.Stop)
+	config.QPS = -1
+	api = as("jane")
+
+	text, err := repo.Kustomize(ctx, root, "config/guardrails")
+	Expect(err).NotTo(HaveOccurred())
+	policies, err := repo.Decode(text)
+	Expect(err).NotTo(HaveOccurred())
+	strict := client.WithFieldValidation(api, metav1.FieldValidationStrict)
+	for _, o := range policies {
+		Expect(strict.Create(ctx, o)).To(Succeed(), o.GetName())
+	}
+	// The API server reads its policies asynchronously.
+	probe := newSchedule(newNamespace())
+	Expect(api.Create(ctx, probe)).To(Succeed())
+	for _, o := range []client.Object{probe, newCRD(scheduleCRD)} {
+		Eventually(func() bool { return apierrors.IsForbidden(api.Delete(ctx, o, client.DryRunAll)) }).
+			WithTimeout(30*time.Second).WithPolling(50*time.Millisecond).Should(BeTrue(), "the policy should be in force")
+	}
+})
+
+// as returns a client of a user with every permission.
+func as(user string) client.Client {
+	GinkgoHelper()
+	impersonated := rest.CopyConfig(config)
+	impersonated.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:masters"}}
+	c, err := client.New(impersonated, client.Options{Scheme: scheme})
+	Expect(err).NotTo(HaveOccurred())
+	return c
+}
+
+func newNamespace() string {
+	GinkgoHelper()
+	n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "guarded-"}}
+	Expect(api.Create(ctx, n)).To(Succeed())
+	return n.Name
+}
+
+func newSchedule(namespace string) *v1alpha1.SnapshotSchedule {
+	s := &v1alpha1.SnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "backup-"}}
+	s.Spec.SnapshotInterval = "6h"
+	return s
+}
+
+func newCRD(name string) *apiextensionsv1.CustomResourceDefinition {
+	return &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}

@@ -1,0 +1,69 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/test/e2e/internal/harness"
+	"mapcontroller.dev/snapshotschedule/test/internal/builders"
+)
+
+// test/crd/guardrails tests every way to delete something. These specs show that the policies let the cluster's own controllers pass.
+var _ = Describe("the guardrails", Ordered, func() {
+	folder := filepath.Join(harness.Root, "config", "guardrails")
+	BeforeAll(func(ctx context.Context) {
+		out, err := cluster.Kubectl(nil, "apply", "-k", folder)
+		Expect(err).NotTo(HaveOccurred(), out)
+		DeferCleanup(func() { kubectl("delete", "-k", folder) })
+		cluster.Start(ctx)
+		probe := cluster.Schedule(ctx, cluster.Namespace(ctx, "probe"), hourly)
+		Eventually(func() bool { return apierrors.IsForbidden(cluster.Client.Delete(ctx, probe, client.DryRunAll)) }).
+			WithContext(ctx).Should(BeTrue(), "the policies should be in force")
+	})
+
+	// scheduled creates a namespace with a PVC and a schedule, and waits for a snapshot.
+	scheduled := func(ctx context.Context) string {
+		namespace := cluster.Namespace(ctx, "guarded")
+		cluster.BoundClaims(ctx, namespace, 1)
+		cluster.Schedule(ctx, namespace, hourly)
+		eventuallySnapshots(ctx, namespace, 1)
+		return namespace
+	}
+
+	It("refuse kubectl delete, and let it pass with --cascade=orphan", func(ctx context.Context) {
+		namespace := scheduled(ctx)
+		out, err := cluster.Kubectl(nil, "delete", "snapsched", "--all", "-n", namespace, "--timeout=60s")
+		Expect(err).To(HaveOccurred())
+		Expect(out).To(ContainSubstring("deleting SnapshotSchedule nightly would delete its snapshots"))
+		kubectl("delete", "snapsched", "nightly", "-n", namespace, "--cascade=orphan")
+	})
+
+	It("do not block the deletion of a namespace", func(ctx context.Context) {
+		kubectl("delete", "namespace", scheduled(ctx))
+	})
+
+	It("do not block the garbage collector", func(ctx context.Context) {
+		namespace := cluster.Namespace(ctx, "guarded")
+		cluster.BoundClaims(ctx, namespace, 1)
+		owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "owner"}}
+		Expect(cluster.Client.Create(ctx, owner)).To(Succeed())
+		s := builders.Schedule(namespace, "nightly", hourly)
+		s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID}}
+		Expect(cluster.Client.Create(ctx, s)).To(Succeed())
+		eventuallySnapshots(ctx, namespace, 1)
+		Expect(cluster.Client.Delete(ctx, owner)).To(Succeed())
+		Eventually(func() bool { return apierrors.IsNotFound(cluster.Client.Get(ctx, client.ObjectKeyFromObject(s), s)) }).
+			WithContext(ctx).WithTimeout(time.Minute).Should(BeTrue(), "the schedule should be deleted")
+	})
+})

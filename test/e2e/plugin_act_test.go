@@ -1,0 +1,229 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/e2e/internal/harness"
+)
+
+var _ = Describe("the commands of the kubectl plugin that act", Ordered, func() {
+	var (
+		program   string
+		namespace string
+	)
+
+	// snapsched runs the plugin, which must succeed, and returns what it prints.
+	snapsched := func(ctx context.Context, namespace string, args ...string) string {
+		GinkgoHelper()
+		var out, errOut bytes.Buffer
+		cmd := exec.CommandContext(ctx, program, append(args, "-n", namespace)...)
+		cmd.Stdout, cmd.Stderr = &out, &errOut
+		err := cmd.Run()
+		GinkgoWriter.Printf("$ kubectl snapsched %s\n%s%s\n", strings.Join(args, " "), &out, &errOut)
+		Expect(err).NotTo(HaveOccurred(), errOut.String())
+		return out.String()
+	}
+	claim := func(ctx context.Context, name string) *corev1.PersistentVolumeClaim {
+		GinkgoHelper()
+		return harness.Get(ctx, cluster, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})
+	}
+	// of returns the snapshots of a PVC, the oldest first.
+	of := func(ctx context.Context, namespace, claim string) (found []snapshotv1.VolumeSnapshot) {
+		GinkgoHelper()
+		for _, v := range cluster.Snapshots(ctx, namespace) { // by name, which contains the slot
+			if ptr.Deref(v.Spec.Source.PersistentVolumeClaimName, "") == claim {
+				found = append(found, v)
+			}
+		}
+		return found
+	}
+
+	// nextSecond waits for the next second: a request of the second of an existing slot is covered by its snapshot.
+	nextSecond := func(ctx context.Context) {
+		GinkgoHelper()
+		start := time.Now()
+		Eventually(time.Now).WithContext(ctx).Should(BeTemporally(">=", start.Truncate(time.Second).Add(time.Second)))
+	}
+
+	BeforeAll(func(ctx context.Context) {
+		dir, err := os.MkdirTemp("", "kubectl-snapsched-")
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(os.RemoveAll, dir)
+		program = filepath.Join(dir, "kubectl-snapsched")
+		build := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/kubectl-snapsched")
+		build.Dir = harness.Root
+		output, err := build.CombinedOutput()
+		Expect(err).NotTo(HaveOccurred(), string(output))
+
+		cluster.Start(ctx)
+		namespace = cluster.Namespace(ctx, "plugin")
+		cluster.BoundClaims(ctx, namespace, 2)
+		cluster.Schedule(ctx, namespace, v1alpha1.SnapshotScheduleSpec{
+			SnapshotInterval: "1h", Selector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}},
+		})
+		eventuallySnapshots(ctx, namespace, 2)
+	}, NodeTimeout(3*time.Minute))
+
+	It("snapshot --wait takes a snapshot of each PVC and ends when they are ready", func(ctx context.Context) {
+		first := names(cluster.Snapshots(ctx, namespace))
+		nextSecond(ctx)
+		out := snapsched(ctx, namespace, "snapshot", "nightly", "--wait")
+		all := cluster.Snapshots(ctx, namespace)
+		Expect(all).To(HaveLen(4))
+		for i := range all {
+			Expect(harness.Ready(&all[i])).To(BeTrue(), "%s", all[i].Name)
+			printed := ContainSubstring("/" + all[i].Name + " ready\n")
+			if !strings.Contains(strings.Join(first, " "), all[i].Name) {
+				Expect(out).To(printed)
+			} else {
+				Expect(out).NotTo(printed)
+			}
+		}
+
+		nextSecond(ctx)
+		snapsched(ctx, namespace, "snapshot", "--pvc", "data-0", "--wait")
+		Expect(names(of(ctx, namespace, "data-0"))).To(HaveLen(3))
+		Expect(names(of(ctx, namespace, "data-1"))).To(HaveLen(2))
+	})
+
+	It("restore --wait restores the data of a time to a new PVC", func(ctx context.Context) {
+		snapshots := of(ctx, namespace, "data-0")
+		source := claim(ctx, "data-0")
+		// The driver's creation time may be a little later than the object's.
+		between := snapshots[1].CreationTimestamp.Add(-time.Second).UTC().Format(time.RFC3339)
+		out := snapsched(ctx, namespace, "restore", "--pvc", "data-0", "--as-of", between, "--to", "before", "--wait")
+		Expect(out).To(Equal("persistentvolumeclaim/before created\npersistentvolumeclaim/before bound\n"))
+		restored := claim(ctx, "before")
+		Expect(restored.Status.Phase).To(Equal(corev1.ClaimBound))
+		Expect(restored.Spec.DataSource.Name).To(Equal(snapshots[0].Name))
+		Expect(restored.Spec.StorageClassName).To(Equal(source.Spec.StorageClassName))
+		Expect(claim(ctx, "data-0").Spec).To(Equal(source.Spec))
+
+		snapsched(ctx, namespace, "restore", "--pvc", "data-0", "--to", "latest", "--wait")
+		Expect(claim(ctx, "latest").Spec.DataSource.Name).To(Equal(snapshots[2].Name))
+	})
+
+	It("restore --schedule restores a set", func(ctx context.Context) {
+		out := snapsched(ctx, namespace, "restore", "--schedule", "nightly", "--to", "{pvc}-set", "--wait")
+		Expect(out).To(MatchRegexp(`Skew: \d+s between the earliest and the latest of 2 snapshots\n`))
+		for _, name := range []string{"data-0", "data-1"} {
+			restored := claim(ctx, name+"-set")
+			Expect(restored.Status.Phase).To(Equal(corev1.ClaimBound))
+			all := of(ctx, namespace, name)
+			Expect(restored.Spec.DataSource.Name).To(Equal(all[len(all)-1].Name), "the newest of %s", name)
+		}
+	})
+
+	It("restore --wait does not wait for a pod", func(ctx context.Context) {
+		class := &storagev1.StorageClass{
+			ObjectMeta: metav1.ObjectMeta{Name: namespace}, Provisioner: "mock.csi.k8s.io",
+			VolumeBindingMode: ptr.To(storagev1.VolumeBindingWaitForFirstConsumer),
+		}
+		Expect(cluster.Client.Create(ctx, class)).To(Succeed())
+		DeferCleanup(func(ctx context.Context) { Expect(cluster.Client.Delete(ctx, class)).To(Succeed()) })
+		out := snapsched(ctx, namespace, "restore", "--pvc", "data-0", "--to", "late", "--storage-class", class.Name, "--wait")
+		Expect(out).To(HaveSuffix("persistentvolumeclaim/late waits for the first pod that uses it\n"))
+		Expect(claim(ctx, "late").Status.Phase).To(Equal(corev1.ClaimPending))
+	})
+
+	It("restore restores a deleted PVC under its old name", func(ctx context.Context) {
+		old := claim(ctx, "data-1")
+		snapshots := of(ctx, namespace, "data-1")
+		kubectl("delete", "pvc", "data-1", "-n", namespace)
+		// The mock driver reports no restoreSize.
+		snapsched(ctx, namespace, "restore", "--pvc", "data-1", "--to", "{pvc}", "--size", "1Gi", "--wait")
+		restored := claim(ctx, "data-1")
+		Expect(restored.UID).NotTo(Equal(old.UID))
+		Expect(restored.Spec.DataSource.Name).To(Equal(snapshots[len(snapshots)-1].Name))
+		Expect(restored.Spec.StorageClassName).To(Equal(old.Spec.StorageClassName))
+	})
+
+	It("hold keeps a snapshot beyond its TTL, unhold ends that, release keeps one beyond its schedule", func(ctx context.Context) {
+		other := cluster.Namespace(ctx, "hold")
+		cluster.BoundClaims(ctx, other, 2)
+		cluster.Schedule(ctx, other, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1h", SnapshotTTL: "6s"})
+		eventuallySnapshots(ctx, other, 2)
+		held, expiring := of(ctx, other, "data-0")[0], of(ctx, other, "data-1")[0]
+		snapsched(ctx, other, "hold", held.Name, "--reason", "e2e")
+		nextSecond(ctx)
+		snapsched(ctx, other, "snapshot", "nightly", "--wait")
+		remaining := func() []string { return names(cluster.Snapshots(ctx, other)) }
+		Eventually(remaining).WithContext(ctx).ShouldNot(ContainElement(expiring.Name), "it has expired")
+		Expect(remaining()).To(And(HaveLen(3), ContainElement(held.Name)))
+
+		snapsched(ctx, other, "unhold", held.Name)
+		Eventually(remaining).WithContext(ctx).Should(And(HaveLen(2), Not(ContainElement(held.Name))))
+
+		released := of(ctx, other, "data-0")[0]
+		Expect(snapsched(ctx, other, "release", released.Name)).To(HaveSuffix(" released\n"))
+		kubectl("delete", "snapsched", "nightly", "-n", other)
+		Eventually(remaining).WithContext(ctx).Should(Equal([]string{released.Name}))
+		Expect(harness.Get(ctx, cluster, &released).DeletionTimestamp).To(BeNil())
+	})
+
+	It("migrate hands over snapshots of snapscheduler, which the operator adopts", func(ctx context.Context) {
+		text, err := os.ReadFile(filepath.Join("..", "cli", "testdata", "snapscheduler.yaml"))
+		Expect(err).NotTo(HaveOccurred())
+		crds := harness.Decode(text)
+		cluster.Apply(ctx, crds...)
+		DeferCleanup(func(ctx context.Context) { Expect(cluster.Client.Delete(ctx, crds[0])).To(Succeed()) })
+		other := cluster.Namespace(ctx, "migrate")
+		cluster.BoundClaims(ctx, other, 2)
+		peer := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "snapscheduler.backube/v1", "kind": "SnapshotSchedule",
+			"metadata": map[string]any{"namespace": other, "name": "yearly"},
+			"spec":     map[string]any{"schedule": "@annually"},
+		}}
+		Expect(cluster.Client.Create(ctx, peer)).To(Succeed())
+		for _, name := range []string{"data-0", "data-1"} {
+			v := &snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{
+				Namespace: other, Name: name + "-yearly-202601010000",
+				Labels: map[string]string{"snapscheduler.backube/schedule": "yearly", "snapscheduler.backube/when": "202601010000"},
+				OwnerReferences: []metav1.OwnerReference{{
+					APIVersion: "snapscheduler.backube/v1", Kind: "SnapshotSchedule", Name: "yearly", UID: peer.GetUID(),
+				}},
+			}}
+			v.Spec.Source.PersistentVolumeClaimName = &name
+			Expect(cluster.Client.Create(ctx, v)).To(Succeed())
+		}
+		before := eventuallySnapshots(ctx, other, 2)
+
+		snapsched(ctx, other, "migrate", "snapscheduler", "--apply")
+		ours := &v1alpha1.SnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: other, Name: "yearly"}}
+		Eventually(fresh(ctx, ours)).WithContext(ctx).Should(And(
+			beReadyWith(metav1.ConditionTrue, v1alpha1.ReasonScheduled),
+			HaveField("Status.Outputs.VolumeSnapshots.Total", BeEquivalentTo(2)),
+			HaveField("Status.Outputs.VolumeSnapshots.Ready", BeEquivalentTo(2)),
+			HaveField("Status.LastSnapshotTime.UTC()", Equal(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))))
+
+		By("the snapshots outliving snapscheduler's schedule")
+		kubectl("delete", "snapshotschedules.snapscheduler.backube", "yearly", "-n", other)
+		// The garbage collector has processed this deletion once it has processed a later one.
+		later := cluster.Namespace(ctx, "later")
+		cluster.BoundClaims(ctx, later, 1)
+		cluster.Schedule(ctx, later, hourly)
+		eventuallySnapshots(ctx, later, 1)
+		kubectl("delete", "snapsched", "nightly", "-n", later)
+		eventuallyNoSnapshots(ctx, later)
+		Expect(names(eventuallySnapshots(ctx, other, 2))).To(Equal(names(before)))
+	})
+})
