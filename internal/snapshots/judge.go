@@ -24,7 +24,7 @@ import (
 type Judge struct {
 	program *program
 	parent  plan.Parent
-	rules   *plan.Rules
+	rules   *plan.Kinds
 	// last is what retention decided last.
 	last Judgment
 }
@@ -60,7 +60,7 @@ func NewJudge(scheme *runtime.Scheme, s *v1alpha1.SnapshotSchedule) (*Judge, err
 		return nil, err
 	}
 	c := MapController(Options{}, nil)
-	rules, err := plan.NewRules(scheme, s, c.Tags, c.Inputs, c.Outputs)
+	rules, err := plan.NewKinds(scheme, s, c.Tags, c.Inputs, c.Outputs)
 	if err != nil {
 		return nil, err
 	}
