@@ -71,7 +71,7 @@ func releasedAndEdited() Workload {
 func movedAndEdited() Workload {
 	return Workload{
 		Name:    "move-edit",
-		What:    "a user moves the newest snapshot of one PVC to another one's map key and shortens the TTL; the floor of the first keeps the rest",
+		What:    "a user gives the newest snapshot of one PVC to another one and shortens the TTL; the floor of the first keeps the rest",
 		Deletes: true,
 		Prepare: given(spec{Suspend: true, SnapshotTTL: "30d"},
 			claim("data-0", ready(72*hour), ready(hour)),
