@@ -65,6 +65,11 @@ const (
 	// newest snapshot failed, or a snapshot is overdue. status.problems lists the PVCs.
 	ReasonSnapshotsFailing = "SnapshotsFailing"
 
+	// ReasonRetentionFailing means that snapshots cannot be deleted, adopted or released, for
+	// example because an admission webhook refuses it. New snapshots are taken. The condition's
+	// message names the first PVC.
+	ReasonRetentionFailing = "RetentionFailing"
+
 	// ReasonSnapshotAPIMissing means that the VolumeSnapshot CRD is not installed. The
 	// operator recovers by itself within a minute of its installation.
 	ReasonSnapshotAPIMissing = "SnapshotAPIMissing"
@@ -102,8 +107,19 @@ const (
 	// create. The object is not a snapshot of this PVC by this schedule.
 	ReasonNameCollision = "NameCollision"
 
+	// ReasonDeleteFailed means that snapshots are due to be deleted, and the API server rejected
+	// the delete, or the reads that must confirm it failed. Each is retried with a backoff of its
+	// own, and the other snapshots are deleted.
+	ReasonDeleteFailed = "DeleteFailed"
+
+	// ReasonReleaseFailed means that the schedule's ownerReference could not be removed from
+	// snapshots that were released, or its finalizer could not be changed. Until it is removed,
+	// deleting the schedule deletes these snapshots.
+	ReasonReleaseFailed = "ReleaseFailed"
+
 	// ReasonAdoptionRefused means that a snapshot without an owner carries this schedule's
-	// labels, but a live read showed that the schedule must not adopt it.
+	// labels, and was not adopted: a live read showed that the schedule must not adopt it, or
+	// the API server rejected the change.
 	ReasonAdoptionRefused = "AdoptionRefused"
 
 	// ReasonRetentionPaused means that no snapshot is deleted for now. The condition

@@ -253,7 +253,7 @@ func leftovers(found []*v1alpha1.SnapshotSchedule, inv *inventory) []leftover {
 
 // selectorMatches returns whether the selector of an invalid spec matches a PVC.
 func selectorMatches(s *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClaim) bool {
-	matches, err := metav1.LabelSelectorAsSelector(&s.Spec.Selector)
+	matches, err := s.Spec.Selector.AsSelector()
 	return err == nil && matches.Matches(labels.Set(claim.Labels))
 }
 

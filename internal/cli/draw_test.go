@@ -22,7 +22,7 @@ func drawSpec(t *rapid.T) v1alpha1.SnapshotScheduleSpec {
 	ttl := rapid.SampledFrom([]v1alpha1.Duration{"", "", "1h", "12h", "5d", "40d"})
 	few := rapid.SampledFrom([]int32{0, 0, 0, 1, 2, 3})
 	spec := v1alpha1.SnapshotScheduleSpec{
-		Selector:         metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}},
+		Selector:         v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"app": "db"}},
 		SnapshotTTL:      ttl.Draw(t, "ttl"),
 		Suspend:          rapid.IntRange(0, 5).Draw(t, "suspend") == 0,
 		StartingDeadline: rapid.SampledFrom([]v1alpha1.Duration{"", "", "10m"}).Draw(t, "startingDeadline"),

@@ -25,11 +25,11 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
-// operator plans as the operator does: its Compile, its rules, and objects as its
+// operator plans as the operator does: its Compile, its kinds, and objects as its
 // cache holds them.
 type operator struct {
 	t      *rapid.T
-	rules  *plan.Rules
+	kinds  *plan.Kinds
 	parent plan.Parent
 	cached func(client.Object) client.Object
 }
@@ -40,12 +40,12 @@ func newOperator(t *rapid.T, s *v1alpha1.SnapshotSchedule) *operator {
 		t.Fatal(err)
 	}
 	c := snapshots.MapController(snapshots.Options{}, nil)
-	rules, err := plan.NewRules(scheme, s, c.Tags, c.Inputs, c.Outputs)
+	kinds, err := plan.NewKinds(scheme, s, c.Tags, c.Inputs, c.Outputs)
 	if err != nil {
 		t.Fatal(err)
 	}
 	byKind := snapshots.CacheOptions(snapshots.NewStores()).ByObject
-	return &operator{t: t, rules: rules, parent: plan.Parent{Object: s, Program: &compiled}, cached: func(o client.Object) client.Object {
+	return &operator{t: t, kinds: kinds, parent: plan.Parent{Object: s, Program: &compiled}, cached: func(o client.Object) client.Object {
 		for kind, options := range byKind {
 			if reflect.TypeOf(kind) == reflect.TypeOf(o) {
 				stripped, err := options.Transform(o.DeepCopyObject())
@@ -73,7 +73,7 @@ func (op *operator) plan(now time.Time, of *series) plan.Plan {
 	for _, o := range of.restores {
 		seen.Related = append(seen.Related, op.cached(o))
 	}
-	return op.rules.Build(op.parent, plan.Request{Parent: client.ObjectKeyFromObject(op.parent.Object), MapKey: of.mapKey}, seen)
+	return op.kinds.Build(op.parent, plan.Request{Parent: client.ObjectKeyFromObject(op.parent.Object), MapKey: of.mapKey}, seen)
 }
 
 // deletes returns the name and the reason of each delete.
@@ -152,7 +152,7 @@ func (op *operator) life(of *series, now, until time.Time) (ends map[string]time
 		p := op.plan(now, &state)
 		for _, adopted := range p.Adopt {
 			i := slices.IndexFunc(state.snapshots, func(o client.Object) bool { return o.GetName() == adopted.GetName() })
-			state.snapshots[i].SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(s, op.rules.ParentKind)})
+			state.snapshots[i].SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(s, op.kinds.Parent)})
 		}
 		for _, removal := range p.Delete {
 			ends[removal.Object.GetName()] = now

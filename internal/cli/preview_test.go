@@ -36,7 +36,7 @@ func TestPreview(t *testing.T) {
 	longer.Spec.Retention.Keep = v1alpha1.Keep{Last: 100}
 	shorter := s.tiers.DeepCopy()
 	shorter.Spec.Retention.Keep = v1alpha1.Keep{Last: 2, Daily: 2}
-	shorter.Spec.Selector = metav1.LabelSelector{}
+	shorter.Spec.Selector = v1alpha1.LabelSelector{}
 	orphaned := s.tiers.DeepCopy()
 	orphaned.Spec.DeletionPolicy = v1alpha1.DeletionOrphan
 	adopting := testSchedule("old", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1d", SnapshotTTL: "1d"})

@@ -33,14 +33,14 @@ func newScenario() *scenario {
 		now: start.AddDate(0, 0, 30).Add(20 * time.Minute),
 		tiers: testSchedule("tiers", v1alpha1.SnapshotScheduleSpec{
 			SnapshotInterval: "6h",
-			Selector:         metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}},
+			Selector:         v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"app": "db"}},
 			Retention:        v1alpha1.Retention{Keep: v1alpha1.Keep{Last: 2, Daily: 7, Weekly: 3}},
 		}),
 		suspended: testSchedule("paused", v1alpha1.SnapshotScheduleSpec{
-			Schedule: "30 2 * * *", Suspend: true, Selector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+			Schedule: "30 2 * * *", Suspend: true, Selector: v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"app": "web"}},
 		}),
 		invalid: testSchedule("broken", v1alpha1.SnapshotScheduleSpec{
-			Schedule: "0 0 30 2 *", Selector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "cache"}},
+			Schedule: "0 0 30 2 *", Selector: v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"app": "cache"}},
 		}),
 		inv: &inventory{claims: map[string][]client.Object{}, snapshots: map[string][]client.Object{}},
 	}

@@ -50,8 +50,8 @@ func policyWords(spec *v1alpha1.SnapshotScheduleSpec) string {
 	if spec.Schedule != "" {
 		words[0] = fmt.Sprintf("at %q %s", spec.Schedule, cmp.Or(spec.TimeZone, "UTC"))
 	}
-	if selector := metav1.FormatLabelSelector(&spec.Selector); selector != "<none>" {
-		words[0] += " of PVCs with " + selector
+	if selector, err := spec.Selector.AsSelector(); err == nil && !selector.Empty() {
+		words[0] += " of PVCs with " + selector.String()
 	}
 	if spec.SnapshotTTL != "" {
 		words = append(words, "TTL "+string(spec.SnapshotTTL))

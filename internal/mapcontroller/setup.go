@@ -8,6 +8,7 @@ import (
 	"errors"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/discovery"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
@@ -21,6 +22,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/guard"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
 )
 
 // ConfigureClock makes the clients of a REST config read the API server's clock,
@@ -72,6 +74,14 @@ func (c *Controller) ReconcileStatus(ctx context.Context, req reconcile.Request)
 		return reconcile.Result{}, nil
 	}
 	err := c.executor.Finalize(ctx, parent.Object)
+	untagged := Request{Parent: req.NamespacedName}
+	switch {
+	case err != nil && !apierrors.IsConflict(err):
+		c.report(parent.Object, untagged, plan.KeyStatus{Generation: parent.Object.GetGeneration()},
+			Outcome{Failed: []Failure{{Verb: execute.VerbRelease, Object: parent.Object, Err: err}}})
+	case err == nil && c.aggregator.Knows(untagged):
+		c.keys.add(untagged) // a pass over it finds out whether anything is still refused
+	}
 	if parent.Object.GetDeletionTimestamp() != nil {
 		// It may stay for long, and has no status or metrics any more.
 		c.forget(parent.Object)

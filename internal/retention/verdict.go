@@ -78,5 +78,9 @@ func (v Verdict) String() string { return verdictNames[v] }
 // Delete reports whether the snapshot is deleted.
 func (v Verdict) Delete() bool { return v >= Expired }
 
+// Urgent reports whether something waits for the delete: the next snapshot, or the
+// deletion of the PVC. Such a snapshot is uncut and costs the backend nothing.
+func (v Verdict) Urgent() bool { return v == Replaced || v == ClaimGone }
+
 // ByTier reports whether a tier keeps the snapshot.
 func (v Verdict) ByTier() bool { return v >= KeptLast && v <= KeptYearly }

@@ -24,7 +24,7 @@ import (
 type Judge struct {
 	program *program
 	parent  plan.Parent
-	rules   *plan.Rules
+	kinds   *plan.Kinds
 	// last is what retention decided last.
 	last Judgment
 }
@@ -60,12 +60,12 @@ func NewJudge(scheme *runtime.Scheme, s *v1alpha1.SnapshotSchedule) (*Judge, err
 		return nil, err
 	}
 	c := MapController(Options{}, nil)
-	rules, err := plan.NewRules(scheme, s, c.Tags, c.Inputs, c.Outputs)
+	kinds, err := plan.NewKinds(scheme, s, c.Tags, c.Inputs, c.Outputs)
 	if err != nil {
 		return nil, err
 	}
 	functions := p.functions()
-	j := &Judge{program: p, rules: rules, parent: plan.Parent{Object: s, Program: &functions}}
+	j := &Judge{program: p, kinds: kinds, parent: plan.Parent{Object: s, Program: &functions}}
 	p.decided = func(outputs []client.Object, series retention.Series, decision retention.Decision) {
 		j.last = Judgment{Outputs: outputs, Series: series, Retention: decision}
 	}
@@ -98,7 +98,7 @@ func (j *Judge) Judge(
 		seen.Outputs = slices.SortedFunc(slices.Values(snapshots), plan.Older)
 	}
 	j.last = Judgment{}
-	built := j.rules.Build(j.parent, plan.Request{Parent: client.ObjectKeyFromObject(j.parent.Object), MapKey: mapKey}, seen)
+	built := j.kinds.Build(j.parent, plan.Request{Parent: client.ObjectKeyFromObject(j.parent.Object), MapKey: mapKey}, seen)
 	j.last.Adopt, j.last.Create, j.last.Delete, j.last.Next = built.Adopt, built.Create, built.Delete, built.Next
 	return j.complete(claim, now, built.Key.Status)
 }

@@ -5,6 +5,7 @@ package snapshots
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -45,6 +46,11 @@ type keyStatus struct {
 // empty.
 type Problem struct{ Claim, Reason, Message string }
 
+// String returns a problem for a message.
+func (p Problem) String() string {
+	return strings.TrimPrefix(fmt.Sprintf("%s: %s: %s", p.Claim, p.Reason, p.Message), ": ")
+}
+
 // severity orders problems, the worst first.
 var severity = []string{
 	v1alpha1.ReasonCreateFailed,
@@ -52,6 +58,8 @@ var severity = []string{
 	v1alpha1.ReasonSnapshotFailed,
 	v1alpha1.ReasonSnapshotOverdue,
 	v1alpha1.ReasonSnapshotSlow,
+	v1alpha1.ReasonReleaseFailed,
+	v1alpha1.ReasonDeleteFailed,
 	v1alpha1.ReasonAdoptionRefused,
 	v1alpha1.ReasonInvalidRequestedAt,
 }
@@ -61,6 +69,10 @@ var severity = []string{
 func (p Problem) fails() bool {
 	return slices.Contains(severity[:4], p.Reason)
 }
+
+// refused returns whether a problem means that retention or ownership cannot be
+// carried out.
+func (p Problem) refused() bool { return slices.Contains(severity[5:8], p.Reason) }
 
 func (p Problem) compare(q Problem) int {
 	return cmp.Or(
@@ -102,6 +114,8 @@ type combined struct {
 	// Skipped and Failing count PVCs.
 	Skipped, Failing int
 	FirstSkipped     *keyStatus
+	// Refused counts the PVCs, or series, with a write that is refused.
+	Refused int
 	// Problems are the worst; MoreProblems counts the others.
 	Problems     []Problem
 	MoreProblems int
@@ -132,6 +146,9 @@ func combine(keys []any, problems ...Problem) combined {
 		}
 		if slices.ContainsFunc(k.Problems, Problem.fails) {
 			c.Failing++
+		}
+		if slices.ContainsFunc(k.Problems, Problem.refused) {
+			c.Refused++
 		}
 		c.Paused = c.Paused || k.Paused
 		c.addProblems(k.Problems)

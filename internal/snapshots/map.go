@@ -162,7 +162,7 @@ func (p *program) decide(seen mapcontroller.Observation, series retention.Series
 	d := mapcontroller.Decision{Next: decided.Next}
 	for i, verdict := range decided.Verdicts {
 		if verdict.Delete() {
-			d.Delete = append(d.Delete, mapcontroller.Removal{Object: seen.Outputs[i], Reason: verdict.String()})
+			d.Delete = append(d.Delete, mapcontroller.Removal{Object: seen.Outputs[i], Reason: verdict.String(), Urgent: verdict.Urgent()})
 		}
 		if verdict == retention.HeldByRestore {
 			d.Next = earliest(d.Next, seen.Now.Add(restoreCheck))

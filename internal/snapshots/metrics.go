@@ -46,6 +46,7 @@ const (
 	labelNamespace = "namespace"
 	labelSchedule  = "schedule"
 	labelReason    = "reason"
+	labelVerb      = "verb"
 	labelState     = "state"
 )
 
@@ -62,6 +63,8 @@ var (
 		"Number of VolumeSnapshots deleted, by the reason why retention deleted them.", labelReason)
 	failedTotal = newCounter("snapshots_failed_total",
 		"Number of VolumeSnapshots that were not cut within readyDeadline, or were cut and had an error for longer than that.")
+	refusedTotal = newCounter("refused_writes_total",
+		"Number of writes that the API server refused or did not answer, by verb: create, update, delete, adopt, release.", labelVerb)
 	slotToCreation = newHistogram("slot_to_creation_seconds",
 		"Seconds from the time at which a VolumeSnapshot was due until it was created.")
 	creationToReady = newHistogram("creation_to_ready_seconds",
@@ -84,7 +87,7 @@ func reportActive(ctx context.Context) error {
 // RegisterMetrics registers the metrics in controller-runtime's registry, once.
 // SetupWithManager calls it; programs that only decide register none.
 var RegisterMetrics = sync.OnceFunc(func() {
-	metrics.Registry.MustRegister(createdTotal, deletedTotal, failedTotal, slotToCreation, creationToReady, active, buildInfo, &gauges)
+	metrics.Registry.MustRegister(createdTotal, deletedTotal, failedTotal, refusedTotal, slotToCreation, creationToReady, active, buildInfo, &gauges)
 })
 
 func opts(m Metric) prometheus.Opts { return prometheus.Opts{Name: m.Name, Help: m.Help} }
@@ -130,7 +133,7 @@ func forgetMetrics(s types.NamespacedName) {
 // the values of the labels beyond the schedule's.
 func eachCounted(do func(vec *prometheus.MetricVec, more ...string)) {
 	for _, vec := range []*prometheus.MetricVec{
-		createdTotal.MetricVec, failedTotal.MetricVec, slotToCreation.MetricVec, creationToReady.MetricVec,
+		createdTotal.MetricVec, failedTotal.MetricVec, refusedTotal.MetricVec, slotToCreation.MetricVec, creationToReady.MetricVec,
 	} {
 		do(vec)
 	}
@@ -146,6 +149,11 @@ func countOutcome(now time.Time, s *v1alpha1.SnapshotSchedule, outcome mapcontro
 	for _, o := range outcome.Created {
 		slot := scheduledAt(o.(*snapshotv1.VolumeSnapshot))
 		slotToCreation.WithLabelValues(s.Namespace, s.Name).Observe(seconds(now.Sub(slot)))
+	}
+	for _, f := range outcome.Failed {
+		if !f.Held {
+			refusedTotal.WithLabelValues(s.Namespace, s.Name, string(f.Verb)).Inc()
+		}
 	}
 	for _, d := range outcome.Deleted {
 		deletedTotal.WithLabelValues(s.Namespace, s.Name, d.Reason).Inc()

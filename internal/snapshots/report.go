@@ -22,7 +22,6 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/guard"
 )
 
 // reporter turns failed writes into problems, and reports each problem that is
@@ -69,12 +68,7 @@ func (r *reporter) report(parent client.Object, _ string, previous, decided any,
 	for _, p := range problems {
 		after.add(p)
 	}
-	if p := after.unlessCreated; p.Reason != "" && staysOverdue(before, outcome) {
-		after.add(p)
-	}
-	if len(outcome.Created) == 0 {
-		after.unlessCreated = Problem{}
-	}
+	after.judgeOverdue(before, outcome)
 	after.Paused = paused
 	for _, p := range after.Problems {
 		if slices.Contains(before.Problems, p) {
@@ -93,13 +87,19 @@ func (r *reporter) report(parent client.Object, _ string, previous, decided any,
 	return after
 }
 
-// staysOverdue returns whether a PVC stays overdue after a pass that was to create
-// its snapshot: nothing was created, because it exists, or the cache has not shown
-// what the previous pass created. A create that failed is a problem of its own.
-func staysOverdue(before *keyStatus, outcome mapcontroller.Outcome) bool {
+// judgeOverdue adds unlessCreated after a pass that was to create a snapshot, if
+// nothing was created, because it exists, or if the cache has not shown what the
+// previous pass created. A create that failed is a problem of its own.
+func (k *keyStatus) judgeOverdue(before *keyStatus, outcome mapcontroller.Outcome) {
 	failed := slices.ContainsFunc(outcome.Failed, func(f mapcontroller.Failure) bool { return f.Verb == execute.VerbCreate })
 	wasOverdue := slices.ContainsFunc(before.Problems, func(p Problem) bool { return p.Reason == v1alpha1.ReasonSnapshotOverdue })
-	return !failed && (len(outcome.Created) == 0 || wasOverdue || before.unlessCreated.Reason != "")
+	created := len(outcome.Created) > 0
+	if k.unlessCreated.Reason != "" && !failed && (!created || wasOverdue || before.unlessCreated.Reason != "") {
+		k.add(k.unlessCreated)
+	}
+	if !created {
+		k.unlessCreated = Problem{}
+	}
 }
 
 // statusOnly are the problems without an event: they say that nothing happened,
@@ -147,18 +147,30 @@ func action(reason string) string {
 	switch reason {
 	case v1alpha1.ReasonAdoptionRefused:
 		return "Adopt"
-	case v1alpha1.ReasonRetentionPaused:
+	case v1alpha1.ReasonReleaseFailed:
+		return "Release"
+	case v1alpha1.ReasonRetentionPaused, v1alpha1.ReasonDeleteFailed:
 		return "Retire"
 	}
 	return "Snapshot"
 }
 
-// problemsOf returns the failed writes that concern a user.
+// problemsOf returns the failed writes that concern a user. Of those of one kind it
+// returns the first, with the number of the others.
 func problemsOf(failures []mapcontroller.Failure) []Problem {
 	var problems []Problem
+	more := map[string]int{}
 	for _, f := range failures {
-		if p := problemOf(f); p.Reason != "" {
+		p := problemOf(f)
+		if slices.ContainsFunc(problems, func(q Problem) bool { return q.Reason == p.Reason }) {
+			more[p.Reason]++
+		} else if p.Reason != "" {
 			problems = append(problems, p)
+		}
+	}
+	for i, p := range problems {
+		if n := more[p.Reason]; n > 0 {
+			problems[i].Message = fmt.Sprintf("%s; and %d more", p.Message, n)
 		}
 	}
 	return problems
@@ -166,17 +178,25 @@ func problemsOf(failures []mapcontroller.Failure) []Problem {
 
 // problemOf explains a failed write; without a reason, it is only tried again.
 func problemOf(f mapcontroller.Failure) Problem {
-	p := Problem{Claim: claimName(f.Object)}
-	switch {
-	case f.Verb == execute.VerbCreate && errors.Is(f.Err, execute.ErrNameCollision):
-		p.Reason = v1alpha1.ReasonNameCollision
-		p.Message = fmt.Sprintf("VolumeSnapshot %s exists and is not this schedule's; delete or rename it", f.Object.GetName())
-	case f.Verb == execute.VerbCreate:
-		p.Reason = v1alpha1.ReasonCreateFailed
-		p.Message = settled(f.Err, f.Object.GetName())
-	case f.Verb == execute.VerbAdopt && errors.Is(f.Err, guard.ErrAdoptionRefused):
+	name := f.Object.GetName()
+	p := Problem{Claim: claimName(f.Object), Message: fmt.Sprintf("VolumeSnapshot %s: %s", name, settled(f.Err, name))}
+	switch f.Verb {
+	case execute.VerbCreate:
+		p.Reason, p.Message = v1alpha1.ReasonCreateFailed, settled(f.Err, name)
+		if errors.Is(f.Err, execute.ErrNameCollision) {
+			p.Reason = v1alpha1.ReasonNameCollision
+			p.Message = fmt.Sprintf("VolumeSnapshot %s exists and is not this schedule's; delete or rename it", name)
+		}
+	case execute.VerbDelete:
+		p.Reason = v1alpha1.ReasonDeleteFailed
+	case execute.VerbRelease:
+		p.Reason = v1alpha1.ReasonReleaseFailed
+		if _, isSchedule := f.Object.(*v1alpha1.SnapshotSchedule); isSchedule {
+			p.Message = settled(f.Err, name)
+		}
+	case execute.VerbAdopt:
 		p.Reason = v1alpha1.ReasonAdoptionRefused
-		p.Message = fmt.Sprintf("VolumeSnapshot %s is left alone: %s", f.Object.GetName(), f.Err)
+		p.Message = fmt.Sprintf("VolumeSnapshot %s is left alone: %s", name, settled(f.Err, name))
 	}
 	return p
 }

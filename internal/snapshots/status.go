@@ -5,6 +5,7 @@ package snapshots
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -102,10 +103,12 @@ const (
 func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, claims int, sum combined) {
 	switch {
 	case sum.Failing > 0:
-		worst := sum.Problems[0]
-		first := fmt.Sprintf("%s: %s: %s", worst.Claim, worst.Reason, worst.Message)
 		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonSnapshotsFailing,
-			fmt.Sprintf("%d of %s failing; first %s", sum.Failing, pvcs(claims), first)+skippedText(sum))
+			fmt.Sprintf("%d of %s failing; first %s", sum.Failing, pvcs(claims), sum.Problems[0])+skippedText(sum))
+	case sum.Refused > 0:
+		first := sum.Problems[slices.IndexFunc(sum.Problems, Problem.refused)]
+		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonRetentionFailing,
+			fmt.Sprintf("changes of snapshots are refused for %s; first %s", pvcs(sum.Refused), first)+skippedText(sum))
 	case s.Spec.Suspend:
 		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonSuspended,
 			"spec.suspend is true: no snapshots are taken; retention continues"+skippedText(sum))

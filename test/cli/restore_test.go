@@ -99,7 +99,7 @@ var _ = Describe("restore", func() {
 		env = newEnvironment()
 		class = createClass("fast", driver, storagev1.VolumeBindingImmediate)
 		spec := hourly
-		spec.Selector.MatchLabels = map[string]string{"app": "db"}
+		spec.Selector.MatchLabels = map[string]v1alpha1.LabelValue{"app": "db"}
 		schedule = env.createSchedule("nightly", spec)
 	})
 

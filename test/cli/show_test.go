@@ -21,7 +21,7 @@ import (
 const day = 24 * time.Hour
 
 // ofDatabases selects the PVCs of databases.
-var ofDatabases = metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}
+var ofDatabases = v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"app": "db"}}
 
 // fields returns the words of the line that begins with a word.
 func fields(text, first string) []string {

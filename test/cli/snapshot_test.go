@@ -54,7 +54,7 @@ var _ = Describe("snapshot", func() {
 		env = newEnvironment()
 		spec := hourly
 		spec.Suspend = true
-		spec.Selector.MatchLabels = map[string]string{"app": "db"}
+		spec.Selector.MatchLabels = map[string]v1alpha1.LabelValue{"app": "db"}
 		schedule = env.createSchedule("nightly", spec)
 	})
 
@@ -74,7 +74,7 @@ var _ = Describe("snapshot", func() {
 		claim := env.createClaim("data-0", "app", "db")
 		env.createSchedule("weekly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1w"})
 		other := hourly
-		other.Selector.MatchLabels = map[string]string{"app": "other"}
+		other.Selector.MatchLabels = map[string]v1alpha1.LabelValue{"app": "other"}
 		env.createSchedule("other", other)
 		env.createSchedule("invalid", v1alpha1.SnapshotScheduleSpec{Schedule: "0 0 30 2 *"})
 		r := env.run("snapshot", "--pvc", "data-0")

@@ -78,7 +78,7 @@ var _ = Describe("the commands of the kubectl plugin that act", Ordered, func() 
 		namespace = cluster.Namespace(ctx, "plugin")
 		cluster.BoundClaims(ctx, namespace, 2)
 		cluster.Schedule(ctx, namespace, v1alpha1.SnapshotScheduleSpec{
-			SnapshotInterval: "1h", Selector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}},
+			SnapshotInterval: "1h", Selector: v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"app": "db"}},
 		})
 		eventuallySnapshots(ctx, namespace, 2)
 	}, NodeTimeout(3*time.Minute))

@@ -23,9 +23,9 @@ const maxNameLength = 63
 
 // peerSpec is the spec of a schedule of snapscheduler.
 type peerSpec struct {
-	ClaimSelector metav1.LabelSelector `json:"claimSelector"`
-	Schedule      string               `json:"schedule"`
-	Disabled      bool                 `json:"disabled"`
+	ClaimSelector v1alpha1.LabelSelector `json:"claimSelector"`
+	Schedule      string                 `json:"schedule"`
+	Disabled      bool                   `json:"disabled"`
 	Retention     struct {
 		Expires  string `json:"expires"`
 		MaxCount *int32 `json:"maxCount"`
