@@ -11,6 +11,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
+
+	"mapcontroller.dev/snapshotschedule/internal/version"
 )
 
 // Name is the command as a user types it.
@@ -48,11 +50,13 @@ func NewCommand(streams genericiooptions.IOStreams, c clock.PassiveClock) *cobra
 		Short: "See, explain and control snapshot schedules",
 		Long: "See, explain and control the VolumeSnapshots of SnapshotSchedules. The answers are the operator's own\n" +
 			"decisions, made here from live objects.",
+		Version:           version.Get().String(),
 		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: Name},
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
 	}
+	root.SetVersionTemplate("kubectl-snapsched {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true // kubectl calls kubectl_complete-snapsched instead
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)

@@ -65,15 +65,17 @@ func TestEveryBuildOfAReleaseSetsTheVersion(t *testing.T) {
 	if flags == nil {
 		t.Fatalf("make image sets no linker flags:\n%s", recipe)
 	}
-	program := filepath.Join(t.TempDir(), "manager")
-	build := exec.Command("go", "build", "-ldflags", flags[1], "-o", program, "./cmd")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", build, err, out)
-	}
-	out, err := exec.Command(program, "--version").Output()
-	if got := string(out); err != nil || !strings.HasPrefix(got, "snapshotschedule v9.8.7 (revision 0123abc, ") {
-		t.Errorf("--version: %q, %v", got, err)
+	for folder, name := range map[string]string{"./cmd": "snapshotschedule", "./cmd/kubectl-snapsched": "kubectl-snapsched"} {
+		program := filepath.Join(t.TempDir(), name)
+		build := exec.Command("go", "build", "-ldflags", flags[1], "-o", program, folder)
+		build.Dir = root
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", build, err, out)
+		}
+		out, err := exec.Command(program, "--version").Output()
+		if got := string(out); err != nil || !strings.HasPrefix(got, name+" v9.8.7 (revision 0123abc, ") {
+			t.Errorf("%s --version: %q, %v", name, got, err)
+		}
 	}
 }
 
