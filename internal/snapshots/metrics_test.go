@@ -5,6 +5,7 @@ package snapshots
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
 )
 
 // family is one metric as the registry gathers it.
@@ -97,6 +99,7 @@ func useAll(s scheduleBuilder) {
 	for reason := firstDelete; reason <= lastDelete; reason++ {
 		outcome.Deleted = append(outcome.Deleted, mapcontroller.Removal{Reason: reason.String()})
 	}
+	outcome.Failed = []mapcontroller.Failure{failure(execute.VerbDelete, errors.New("denied"))}
 	countOutcome(noon, s.SnapshotSchedule, outcome)
 	failedTotal.WithLabelValues(s.Namespace, s.Name).Inc()
 	newReadiness(clocktesting.NewFakePassiveClock(noon)).
@@ -133,7 +136,7 @@ func TestMetricsMatchTheirDescription(t *testing.T) {
 		if want := slices.Sorted(slices.Values(m.Labels)); !slices.Equal(labels, want) {
 			t.Errorf("%s has labels %v, want %v", m.Name, labels, want)
 		}
-		if bounded := []string{"namespace", "schedule", "reason", "state"}; slices.ContainsFunc(m.Labels, func(l string) bool {
+		if bounded := []string{"namespace", "schedule", "reason", "state", "verb", "version", "revision", "goversion"}; slices.ContainsFunc(m.Labels, func(l string) bool {
 			return !slices.Contains(bounded, l)
 		}) {
 			t.Errorf("%s has labels %v, and only the number of %v is bounded", m.Name, m.Labels, bounded)

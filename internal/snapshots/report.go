@@ -70,6 +70,12 @@ func (r *reporter) report(parent client.Object, _ string, previous, decided any,
 	}
 	after.judgeOverdue(before, outcome)
 	after.Paused = paused
+	r.warnOfNew(s, before, after)
+	return after
+}
+
+// warnOfNew reports the problems that a key did not have before.
+func (r *reporter) warnOfNew(s *v1alpha1.SnapshotSchedule, before, after *keyStatus) {
 	for _, p := range after.Problems {
 		if slices.Contains(before.Problems, p) {
 			continue
@@ -84,7 +90,6 @@ func (r *reporter) report(parent client.Object, _ string, previous, decided any,
 	if after.Paused && !before.Paused {
 		r.warn(s, Problem{Reason: v1alpha1.ReasonRetentionPaused, Message: pausedMessage})
 	}
-	return after
 }
 
 // judgeOverdue adds unlessCreated after a pass that was to create a snapshot, if

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -108,9 +109,18 @@ func TestReportFailedWrites(t *testing.T) {
 			failure(execute.VerbAdopt, fmt.Errorf("%w: the owner is gone", guard.ErrAdoptionRefused)), v1alpha1.ReasonAdoptionRefused,
 			"VolumeSnapshot data-20260615120000-abc is left alone",
 		},
-		"adoption with a conflict is only retried": {failure(execute.VerbAdopt, errors.New("conflict")), "", ""},
-		"failed delete is only retried":            {failure(execute.VerbDelete, errors.New("timeout")), "", ""},
-		"failed release is only retried":           {failure(execute.VerbRelease, errors.New("timeout")), "", ""},
+		"refused adoption by the API server": {
+			failure(execute.VerbAdopt, forbidden("not allowed")), v1alpha1.ReasonAdoptionRefused, "is left alone: ",
+		},
+		"refused delete": {
+			failure(execute.VerbDelete, forbidden("legal hold")), v1alpha1.ReasonDeleteFailed,
+			"VolumeSnapshot data-20260615120000-abc: ",
+		},
+		"refused release": {
+			failure(execute.VerbRelease, forbidden("not allowed")), v1alpha1.ReasonReleaseFailed,
+			"VolumeSnapshot data-20260615120000-abc: ",
+		},
+		"failed update is only retried": {failure(execute.VerbUpdate, errors.New("timeout")), "", ""},
 	}
 	for name, tc := range tests {
 		// A key whose PVC is deleted may have no status of its own.
@@ -315,22 +325,62 @@ func TestReportEmitsNoEventForWhatDidNotHappen(t *testing.T) {
 	}
 }
 
+// Many refused writes of one kind are one problem, and a failed release of which only
+// the metadata is known, or of the schedule's finalizer, is one without a PVC.
+//
+// Contract: EVT-2.
+func TestReportRefusedWritesTogether(t *testing.T) {
+	released := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "released"}}
+	denied := errors.New("denied")
+	for name, tc := range map[string]struct {
+		failed []mapcontroller.Failure
+		want   string
+	}{
+		"three deletes": {
+			[]mapcontroller.Failure{
+				failure(execute.VerbDelete, denied), failure(execute.VerbDelete, errors.New("other")), failure(execute.VerbDelete, denied),
+			},
+			"data: DeleteFailed: VolumeSnapshot data-20260615120000-abc: denied; and 2 more",
+		},
+		"a snapshot without a map key": {
+			[]mapcontroller.Failure{{Verb: execute.VerbRelease, Object: released, Err: denied}},
+			"ReleaseFailed: VolumeSnapshot released: denied",
+		},
+		"the finalizer": {
+			[]mapcontroller.Failure{{Verb: execute.VerbRelease, Object: every("6h").SnapshotSchedule, Err: denied}},
+			"ReleaseFailed: denied",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status, events := newTestReporter().pass(every("6h"), "k", nil, mapcontroller.Outcome{Failed: tc.failed})
+			if len(status.Problems) != 1 || status.Problems[0].String() != tc.want || len(events) != 1 {
+				t.Errorf("problems %v, events %v, want %q", status.Problems, events, tc.want)
+			}
+		})
+	}
+}
+
 // Contract: EVT-4.
 func TestReportCounts(t *testing.T) {
 	r, s := newTestReporter(), every("1h").named("counted")
 	r.pass(s, "k", withProblem("data", v1alpha1.ReasonSnapshotFailed, "m"), mapcontroller.Outcome{
 		Created: []client.Object{ready(0).VolumeSnapshot},
 		Deleted: []mapcontroller.Removal{{Reason: "Expired"}, {Reason: "Expired"}, {Reason: "OverCap"}},
+		Failed: []mapcontroller.Failure{
+			failure(execute.VerbDelete, errors.New("denied")),
+			{Verb: execute.VerbDelete, Object: ready(0).VolumeSnapshot, Err: errors.New("denied"), Held: true},
+		},
 	})
 	r.pass(s, "k", withProblem("data", v1alpha1.ReasonSnapshotFailed, "m"), mapcontroller.Outcome{})
 	for name, tc := range map[string]struct {
 		counter prometheus.Collector
 		want    float64
 	}{
-		"created":               {createdTotal.WithLabelValues(s.Namespace, s.Name), 1},
-		"deleted, expired":      {deletedTotal.WithLabelValues(s.Namespace, s.Name, "Expired"), 2},
-		"deleted, over the cap": {deletedTotal.WithLabelValues(s.Namespace, s.Name, "OverCap"), 1},
-		"failed, once for each": {failedTotal.WithLabelValues(s.Namespace, s.Name), 1},
+		"created":                         {createdTotal.WithLabelValues(s.Namespace, s.Name), 1},
+		"deleted, expired":                {deletedTotal.WithLabelValues(s.Namespace, s.Name, "Expired"), 2},
+		"deleted, over the cap":           {deletedTotal.WithLabelValues(s.Namespace, s.Name, "OverCap"), 1},
+		"refused, but for what backs off": {refusedTotal.WithLabelValues(s.Namespace, s.Name, "delete"), 1},
+		"failed, once for each":           {failedTotal.WithLabelValues(s.Namespace, s.Name), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := testutil.ToFloat64(tc.counter); got != tc.want {
@@ -360,7 +410,7 @@ func TestReportOverdueUnlessCreated(t *testing.T) {
 		"not created, because it failed": {overdueStatus, createFailures(forbidden("quota")), v1alpha1.ReasonCreateFailed},
 		"not created, and a delete failed": {
 			nil, mapcontroller.Outcome{Failed: []mapcontroller.Failure{failure(execute.VerbDelete, errors.New("timeout"))}},
-			v1alpha1.ReasonSnapshotOverdue,
+			v1alpha1.ReasonSnapshotOverdue + " " + v1alpha1.ReasonDeleteFailed,
 		},
 	}
 	for name, tc := range tests {

@@ -63,6 +63,22 @@ func TestSetStatusReady(t *testing.T) {
 			every("6h"), known(1, withProblem("data", v1alpha1.ReasonSnapshotSlow, "slow")),
 			metav1.ConditionTrue, v1alpha1.ReasonScheduled, "1 PersistentVolumeClaim",
 		},
+		"refused deletes": {
+			every("6h"), known(3, withProblem("b", v1alpha1.ReasonDeleteFailed, "m"), withProblem("a", v1alpha1.ReasonAdoptionRefused, "n"),
+				withProblem("c", v1alpha1.ReasonSnapshotSlow, "slow")),
+			metav1.ConditionFalse, v1alpha1.ReasonRetentionFailing,
+			"changes of snapshots are refused for 2 PersistentVolumeClaims; first b: DeleteFailed: m",
+		},
+		"refused deletes while suspended": {
+			every("6h").suspended(), known(1, withProblem("b", v1alpha1.ReasonReleaseFailed, "m")),
+			metav1.ConditionFalse, v1alpha1.ReasonRetentionFailing,
+			"changes of snapshots are refused for 1 PersistentVolumeClaim; first b: ReleaseFailed: m",
+		},
+		"refused deletes, and failing": {
+			every("6h"), known(2, failed, withProblem("b", v1alpha1.ReasonDeleteFailed, "m")),
+			metav1.ConditionFalse, v1alpha1.ReasonSnapshotsFailing,
+			"1 of 2 PersistentVolumeClaims failing; first data: CreateFailed: exceeded quota",
+		},
 		"none match": {
 			every("6h"), known(0), metav1.ConditionTrue, v1alpha1.ReasonNoMatchingClaims,
 			"spec.selector matches no PersistentVolumeClaim of this namespace",

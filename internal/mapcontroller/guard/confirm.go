@@ -66,7 +66,7 @@ func (g *Guard) Confirm(
 	}
 	again := seen
 	again.Selected, again.Unselected = observe.Partition(live, inputs)
-	if again.Outputs, err = g.liveOutputs(ctx, live.Object, seen.Outputs, p.Evidence); err != nil {
+	if again.Outputs, err = g.liveOutputs(ctx, req, live.Object, seen.Outputs, p.Evidence); err != nil {
 		return Confirmed{}, err
 	}
 	if skew.beyond(g.MaxClockSkew) {
@@ -155,9 +155,12 @@ func (g *Guard) searchInputs(ctx context.Context, namespace string) (map[string]
 }
 
 // liveOutputs replaces the evidence among the outputs by what the API server
-// holds. What is gone, or no longer the parent's, is left out. The reads run
-// concurrently, or those of a large floor would be too old when the last is made.
-func (g *Guard) liveOutputs(ctx context.Context, parent client.Object, outputs, evidence []client.Object) ([]client.Object, error) {
+// holds. What is gone, no longer the parent's, or of another key, is left out. The
+// reads run concurrently, or those of a large floor would be too old when the last is
+// made.
+func (g *Guard) liveOutputs(
+	ctx context.Context, req plan.Request, parent client.Object, outputs, evidence []client.Object,
+) ([]client.Object, error) {
 	live := make([]client.Object, len(evidence))
 	reads, ctx := errgroup.WithContext(ctx)
 	reads.SetLimit(max(1, g.Concurrency))
@@ -165,7 +168,8 @@ func (g *Guard) liveOutputs(ctx context.Context, parent client.Object, outputs, 
 		reads.Go(func() error {
 			o := plan.EmptyLike(e)
 			err := g.Live.Get(ctx, client.ObjectKeyFromObject(e), o)
-			if err == nil && o.GetUID() == e.GetUID() && g.Kinds.Tags.Owns(parent, o) {
+			ours := g.Kinds.Tags.Owns(parent, o) && o.GetLabels()[g.Kinds.Tags.MapKey] == req.MapKey
+			if err == nil && o.GetUID() == e.GetUID() && ours {
 				live[i] = o
 			}
 			return client.IgnoreNotFound(err)

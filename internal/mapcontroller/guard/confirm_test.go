@@ -163,6 +163,10 @@ func TestConfirmPlansAgainOnLiveObjects(t *testing.T) {
 			outputs: twoReady, tombstone: keepReady, wantErr: guard.ErrChanged,
 			change: func(l *live) { l.pods[0].Labels[fixture.Tags.MapKey] = "" },
 		},
+		"evidence got another map key": {
+			outputs: twoReady, tombstone: keepReady, wantErr: guard.ErrChanged,
+			change: func(l *live) { l.pods[0].Labels[fixture.Tags.MapKey] = "other" },
+		},
 		"evidence cannot be read": {
 			outputs: twoReady, tombstone: keepReady, wantErr: unavailable, env: failGet[*corev1.Pod],
 		},
