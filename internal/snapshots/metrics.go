@@ -17,6 +17,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
 
@@ -133,12 +134,17 @@ func forgetMetrics(s types.NamespacedName) {
 // the values of the labels beyond the schedule's.
 func eachCounted(do func(vec *prometheus.MetricVec, more ...string)) {
 	for _, vec := range []*prometheus.MetricVec{
-		createdTotal.MetricVec, failedTotal.MetricVec, refusedTotal.MetricVec, slotToCreation.MetricVec, creationToReady.MetricVec,
+		createdTotal.MetricVec, failedTotal.MetricVec, slotToCreation.MetricVec, creationToReady.MetricVec,
 	} {
 		do(vec)
 	}
 	for why := firstDelete; why <= lastDelete; why++ {
 		do(deletedTotal.MetricVec, why.String())
+	}
+	for _, verb := range []execute.Verb{
+		execute.VerbCreate, execute.VerbUpdate, execute.VerbDelete, execute.VerbAdopt, execute.VerbRelease,
+	} {
+		do(refusedTotal.MetricVec, string(verb))
 	}
 }
 
