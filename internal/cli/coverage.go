@@ -110,22 +110,19 @@ func readCoverage(ctx context.Context, f *Factory, scope *Scope, now time.Time) 
 	if err != nil {
 		return nil, err
 	}
-	shown := func(claim *corev1.PersistentVolumeClaim) bool { return matches.Matches(labels.Set(claim.Labels)) }
 	found, err := readSchedules(ctx, c, namespace, "")
 	if err != nil {
 		return nil, err
 	}
-	inv, err := readInventory(ctx, c, namespace)
+	inv, err := readInventory(ctx, c, namespace, matches)
 	if err != nil {
 		return nil, err
 	}
-	return coverageOf(found, inv, shown, now), nil
+	return coverageOf(found, inv, now), nil
 }
 
 // coverageOf judges every PVC under every schedule of its namespace.
-func coverageOf(
-	found []*v1alpha1.SnapshotSchedule, inv *inventory, shown func(*corev1.PersistentVolumeClaim) bool, now time.Time,
-) *coverage {
+func coverageOf(found []*v1alpha1.SnapshotSchedule, inv *inventory, now time.Time) *coverage {
 	all := &coverage{Claims: []claimCoverage{}, Leftovers: leftovers(found, inv)}
 	under := map[*corev1.PersistentVolumeClaim][]relation{}
 	for _, s := range found {
@@ -139,7 +136,7 @@ func coverageOf(
 			continue
 		}
 		for _, series := range inv.seriesOf(s, judge.Selects) {
-			if series.state(judge.Selects) != stateSelected || !shown(series.claim) {
+			if series.state(judge.Selects) != stateSelected {
 				continue
 			}
 			d := judge.Judge(now, series.mapKey, series.claim, series.snapshots, series.restores)
@@ -155,9 +152,8 @@ func coverageOf(
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(inv.claims)) {
 		for _, o := range inv.claims[namespace] {
-			if claim := o.(*corev1.PersistentVolumeClaim); shown(claim) {
-				all.Claims = append(all.Claims, claimCoverageOf(claim, under[claim]))
-			}
+			claim := o.(*corev1.PersistentVolumeClaim)
+			all.Claims = append(all.Claims, claimCoverageOf(claim, under[claim]))
 		}
 	}
 	return all

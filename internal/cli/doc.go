@@ -8,10 +8,18 @@
 //	root.go      the list of commands, and how the program ends
 //	factory.go   what every command needs: kubeconfig, client, streams, clock
 //	read.go      paged lists, filtered by the API server
+//	inventory.go the PVCs and snapshots of a namespace, as series
+//	simulate.go  lets time pass over a series
+//	words.go     verdicts, policies and times in words
 //	output.go    -o json|yaml|name|wide, tables
 //	style.go     colors and the width of the terminal
 //	errors.go    errors as kubectl prints them, exit codes
 //	complete.go  completion of names
 //	act.go       patches and their output, for the commands that act
 //	follow.go    --wait
+//
+//	status.go, coverage.go, why.go    one command each
+//	timeline.go  draw.go              a timeline, and how it is drawn
+//	preview.go   preview_compare.go   what a change would do, preview_print.go in words,
+//	             steady.go            and what a series grows to
 package cli

@@ -54,12 +54,15 @@ func readSchedules(ctx context.Context, c client.Reader, namespace, selector str
 	return pointers(list.Items), nil
 }
 
-// readInventory reads the PVCs of a namespace (of all if it is empty) and the
-// snapshots that carry a map key and match the options.
-func readInventory(ctx context.Context, c client.Reader, namespace string, opts ...client.ListOption) (*inventory, error) {
+// readInventory reads the PVCs of a namespace (of all if it is empty) that match a
+// selector, and the snapshots that carry a map key and match the options.
+func readInventory(
+	ctx context.Context, c client.Reader, namespace string, claimSelector labels.Selector, opts ...client.ListOption,
+) (*inventory, error) {
 	inv := &inventory{claims: map[string][]client.Object{}, snapshots: map[string][]client.Object{}}
 	claims, found := &corev1.PersistentVolumeClaimList{}, &snapshotv1.VolumeSnapshotList{}
-	if err := Pages(ctx, c, claims, client.InNamespace(namespace)); err != nil {
+	ofClaims := client.MatchingLabelsSelector{Selector: claimSelector}
+	if err := Pages(ctx, c, claims, client.InNamespace(namespace), ofClaims); err != nil {
 		return nil, err
 	}
 	opts = append([]client.ListOption{client.InNamespace(namespace), client.HasLabels{v1alpha1.LabelMapKey}}, opts...)

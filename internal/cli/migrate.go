@@ -26,24 +26,15 @@ import (
 )
 
 func newMigrateCommand(f *Factory) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "migrate",
-		GroupID: GroupAct,
-		Short:   "Take over the schedules and snapshots of another operator",
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newMigrateSnapschedulerCommand(f))
-	return cmd
-}
-
-func newMigrateSnapschedulerCommand(f *Factory) *cobra.Command {
 	var scope Scope
 	var zone string
 	var apply bool
 	cmd := &cobra.Command{
-		Use:   "snapscheduler",
-		Short: "Take over the schedules and snapshots of snapscheduler",
+		Use:       "migrate snapscheduler",
+		GroupID:   GroupAct,
+		Short:     "Take over the schedules and snapshots of snapscheduler",
+		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
+		ValidArgs: []string{"snapscheduler"},
 		Long: `Take over the schedules of snapscheduler (https://github.com/backube/snapscheduler) and their snapshots. Without
 --apply, nothing is changed: the output is a shell script that does the same, with every difference as a comment.
 
@@ -65,7 +56,6 @@ as snapsched or snapshotschedules.` + v1alpha1.GroupName + `, and those of snaps
 
   # Migrate all namespaces
   kubectl snapsched migrate snapscheduler -A --apply`,
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := f.Client()
 			if err != nil {

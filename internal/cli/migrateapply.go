@@ -70,22 +70,27 @@ func (t *transfer) disable(ctx context.Context) error {
 // handOver hands over the snapshots, until there is none left that can be. snapscheduler
 // may create one until it has seen that its schedule is disabled.
 func (t *transfer) handOver(ctx context.Context) error {
-	for warned := false; ; warned = true {
+	handed := map[types.UID]bool{}
+	for first := true; ; first = false {
 		found, err := t.snapshots(ctx)
 		if err != nil {
 			return err
 		}
-		handed := 0
+		before := len(handed)
 		for i := range found {
-			done, err := t.handOverOne(ctx, &found[i], !warned)
+			if handed[found[i].UID] {
+				return fmt.Errorf("VolumeSnapshot %s was handed over, but something has set its label %s again",
+					found[i].Name, migrate.LabelPeerSchedule)
+			}
+			done, err := t.handOverOne(ctx, &found[i], first)
 			if err != nil {
 				return fmt.Errorf("hand over VolumeSnapshot %s: %w", found[i].Name, err)
 			}
 			if done {
-				handed++
+				handed[found[i].UID] = true
 			}
 		}
-		if handed == 0 {
+		if len(handed) == before {
 			return nil
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -194,7 +195,7 @@ func (f *Factory) readManifests(files *resource.FilenameOptions) ([]*v1alpha1.Sn
 // preview reads the series of a schedule and compares their lives.
 func (o *previewOptions) preview(ctx context.Context, c client.Reader, v variants, now, until time.Time) (*preview, error) {
 	named := cmp.Or(v.present, v.future)
-	inv, err := readInventory(ctx, c, named.Namespace, client.MatchingLabels{v1alpha1.LabelSchedule: named.Name})
+	inv, err := readInventory(ctx, c, named.Namespace, labels.Everything(), client.MatchingLabels{v1alpha1.LabelSchedule: named.Name})
 	if err != nil {
 		return nil, err
 	}

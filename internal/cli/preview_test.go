@@ -7,9 +7,6 @@ import (
 	"bytes"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
@@ -265,13 +262,5 @@ The passing of time alone does not delete it.
 			r.judge(judge, all[test.series], s.now, s.now.Add(maxAhead), true)
 			golden(t, func(b *bytes.Buffer) error { return printWhy(b, &Output{}, r, s.now) }, test.want)
 		})
-	}
-}
-
-func TestCoverageOfSelectedPVCsOnly(t *testing.T) {
-	s := newScenario()
-	c := coverageOf(s.schedules(), s.inv, func(c *corev1.PersistentVolumeClaim) bool { return c.Labels["app"] == "web" }, s.now)
-	if len(c.Claims) != 1 || c.Claims[0].Name != "web-0" || c.gaps() != 1 {
-		t.Errorf("have %+v, want web-0, a gap", c.Claims)
 	}
 }

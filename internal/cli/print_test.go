@@ -6,11 +6,7 @@ package cli
 import (
 	"bytes"
 	"testing"
-
-	corev1 "k8s.io/api/core/v1"
 )
-
-func allClaims(*corev1.PersistentVolumeClaim) bool { return true }
 
 func TestPrintStatus(t *testing.T) {
 	s := newScenario()
@@ -94,7 +90,7 @@ persistentvolumeclaim/scratch
 `},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := coverageOf(s.schedules(), s.inv, allClaims, s.now)
+			c := coverageOf(s.schedules(), s.inv, s.now)
 			golden(t, func(b *bytes.Buffer) error { return printCoverage(b, &test.output, c, test.namespaces, s.now) }, test.want)
 		})
 	}

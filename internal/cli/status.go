@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -127,7 +128,7 @@ func readSchedulesAndInventory(
 	if len(found) == 0 {
 		return nil, &inventory{}, nil
 	}
-	inv, err := readInventory(ctx, c, namespace, opts...)
+	inv, err := readInventory(ctx, c, namespace, labels.Everything(), opts...)
 	return found, inv, err
 }
 

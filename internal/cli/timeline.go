@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -92,7 +93,7 @@ func readTimeline(ctx context.Context, f *Factory, name, claim string, now time.
 	if err != nil {
 		return nil, err
 	}
-	inv, err := readInventory(ctx, c, namespace, client.MatchingLabels{v1alpha1.LabelSchedule: name})
+	inv, err := readInventory(ctx, c, namespace, labels.Everything(), client.MatchingLabels{v1alpha1.LabelSchedule: name})
 	if err != nil {
 		return nil, err
 	}

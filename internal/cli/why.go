@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -106,22 +107,28 @@ func why(ctx context.Context, f *Factory, name string, now time.Time) (*whyResul
 	if err != nil {
 		return nil, err
 	}
-	inv, err := readInventory(ctx, c, namespace, client.MatchingLabels{v1alpha1.LabelSchedule: ofSchedule, v1alpha1.LabelMapKey: mapKey})
+	ofSeries := client.MatchingLabels{v1alpha1.LabelSchedule: ofSchedule, v1alpha1.LabelMapKey: mapKey}
+	inv, err := readInventory(ctx, c, namespace, labels.Everything(), ofSeries)
 	if err != nil {
 		return nil, err
 	}
-	judge, invalid := snapshots.NewJudge(scheme, s)
-	if invalid != nil {
-		result.Notes = append(result.Notes, "the spec of the schedule is invalid, so nothing is deleted: "+invalid.Error())
-		return result, nil
+	result.judgeUnder(s, inv, mapKey, now)
+	return result, nil
+}
+
+// judgeUnder judges the series of a map key under a schedule.
+func (r *whyResult) judgeUnder(s *v1alpha1.SnapshotSchedule, inv *inventory, mapKey string, now time.Time) {
+	judge, err := snapshots.NewJudge(scheme, s)
+	if err != nil {
+		r.Notes = append(r.Notes, "the spec of the schedule is invalid, so nothing is deleted: "+err.Error())
+		return
 	}
 	for _, series := range inv.seriesOf(s, judge.Selects) {
 		if series.mapKey == mapKey {
-			result.judge(judge, series, now, now.Add(maxAhead), s.Spec.Retention.MaxCount == nil)
+			r.judge(judge, series, now, now.Add(maxAhead), s.Spec.Retention.MaxCount == nil)
 		}
 	}
-	result.note(s)
-	return result, nil
+	r.note(s)
 }
 
 // maxAhead is how far why looks into the future.

@@ -45,6 +45,11 @@ var _ = Describe("migrate snapscheduler", Ordered, ContinueOnFailure, func() {
 		Expect(r.errOut).To(Equal("error: snapscheduler is not installed: the server doesn't have the kind SnapshotSchedule.snapscheduler.backube\n"))
 	})
 
+	It("knows snapscheduler only", func() {
+		Expect(newEnvironment().run("migrate", "another").code).To(Equal(2))
+		Expect(newEnvironment().run("migrate").code).To(Equal(2))
+	})
+
 	Describe("with snapscheduler installed", Ordered, func() {
 		var (
 			env  *environment
@@ -315,6 +320,21 @@ snapshotTTL: 168h
 			})
 			Expect(env.runWith(proxied, "", "migrate", "snapscheduler", "--apply").code).To(BeZero())
 			Expect(get(taken(peer, "data", slot.Add(4*time.Hour))).Labels).To(HaveKey(v1alpha1.LabelMapKey))
+		})
+
+		It("ends if something gives a snapshot back to snapscheduler", func() {
+			proxied := interceptBoth(func(request) bool { return true }, func(r request) bool {
+				if r.name == name("data", 1) {
+					v := get(taken(peer, "data", slot.Add(time.Hour)))
+					v.Labels[peerLabel] = "hourly"
+					Expect(api.Update(ctx, v)).To(Succeed())
+				}
+				return true
+			})
+			r := env.runWith(proxied, "", "migrate", "snapscheduler", "--apply")
+			Expect(r.code).To(Equal(2))
+			Expect(r.errOut).To(ContainSubstring(name("data", 1) + " was handed over, but something has set its label " + peerLabel + " again"))
+			Expect(ours().UID).To(BeEmpty())
 		})
 
 		It("touches nothing if a SnapshotSchedule of the name would apply other rules", func() {

@@ -385,7 +385,7 @@ var _ = Describe("restore", func() {
 		It("does not wait for a pod", func() {
 			class = createClass("late", driver, storagev1.VolumeBindingWaitForFirstConsumer)
 			v := createSnapshot(createClaim("data"), time.Hour)
-			Expect(env.succeeds("restore", v.Name, "--wait")).To(HaveSuffix("/" + v.Name + " waits for the first pod that uses it\n"))
+			Expect(env.succeeds("restore", v.Name, "--wait", "--timeout", "10s")).To(HaveSuffix("/" + v.Name + " waits for the first pod that uses it\n"))
 		})
 
 		It("fails if the PVC is deleted, or its snapshot was", func() {

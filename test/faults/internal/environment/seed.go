@@ -46,6 +46,12 @@ func (r *Run) Claim(ctx context.Context, name string, age time.Duration, labels 
 	return c, r.put(ctx, c)
 }
 
+// Overwrite stores another version of an object, whatever generation it has, as a restored etcd does.
+func (r *Run) Overwrite(ctx context.Context, o client.Object) error {
+	o.SetResourceVersion("")
+	return r.put(ctx, o)
+}
+
 func (r *Run) put(ctx context.Context, o client.Object) error {
 	_, err := r.etcd.Put(ctx, o)
 	return err

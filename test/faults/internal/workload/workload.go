@@ -62,6 +62,8 @@ func All() []Workload {
 		gone(), recreated(), relabeled(), selectorEdited(),
 		adopted(), released(), releasedUnseen(), onePVCFails(),
 		imports(), restored(), overdue(), lost(),
+		adoptedExpired(), releasedInvalid(), releasedAndEdited(), otherSource(), etcdRestored(),
+		editedAndUnheld(), deleting(), movedAndEdited(),
 	}
 }
 
