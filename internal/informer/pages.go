@@ -25,6 +25,8 @@ type pages struct {
 	toolscache.ListerWatcherWithContext
 
 	transform toolscache.TransformFunc
+	// listed is called after every list.
+	listed func()
 }
 
 // IsWatchListSemanticsUnSupported makes reflectors list instead of stream.
@@ -48,6 +50,9 @@ func (p *pages) ListWithContext(ctx context.Context, o metav1.ListOptions) (runt
 	all := pager.New(p.page)
 	all.FullListIfExpired = false
 	list, _, err := all.List(ctx, o)
+	if err == nil {
+		p.listed()
+	}
 	return list, err
 }
 

@@ -92,6 +92,8 @@ func TestInformersAreFilledPageByPage(t *testing.T) {
 			defer cancel()
 			source := &pagedSource{total: tc.total, expires: tc.expires, watched: make(chan metav1.ListOptions, 1)}
 			stores := NewStores()
+			lists := 0
+			stores.OnList(func(runtime.Object) { lists++ })
 			informer := stores.NewInformer(source, &corev1.PersistentVolumeClaim{}, 0,
 				toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc})
 			if err := informer.SetTransform(replaceWithout); err != nil {
@@ -103,6 +105,9 @@ func TestInformersAreFilledPageByPage(t *testing.T) {
 			done.StartWithContext(ctx, informer.RunWithContext)
 			if !toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
 				t.Fatal("not synced")
+			}
+			if lists != 1 {
+				t.Errorf("%d lists were reported", lists)
 			}
 			found := stores.List(&corev1.PersistentVolumeClaim{}, "default")
 			if len(found) != tc.total {
@@ -131,7 +136,7 @@ func TestInformersAreFilledPageByPage(t *testing.T) {
 func TestOnlyOnePageIsHeldUnstripped(t *testing.T) {
 	source := &pagedSource{total: 1200}
 	events := []string{}
-	p := &pages{ListerWatcherWithContext: recording{source, &events}, transform: func(o any) (any, error) {
+	p := &pages{ListerWatcherWithContext: recording{source, &events}, listed: func() {}, transform: func(o any) (any, error) {
 		events = append(events, "strip")
 		return o, nil
 	}}

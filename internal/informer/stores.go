@@ -23,6 +23,7 @@ type Stores struct {
 	mu sync.RWMutex
 	// byKind has one store per kind, or one for each watched namespace.
 	byKind map[kind][]toolscache.Indexer
+	onList []func(example runtime.Object)
 }
 
 // kind is a Go type, and for types that hold any kind the GroupVersionKind.
@@ -55,10 +56,30 @@ func NewStores() *Stores { return &Stores{byKind: map[kind][]toolscache.Indexer{
 func (s *Stores) NewInformer(
 	source toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers,
 ) toolscache.SharedIndexInformer {
-	paged := &pages{ListerWatcherWithContext: toolscache.ToListerWatcherWithContext(source)}
+	paged := &pages{
+		ListerWatcherWithContext: toolscache.ToListerWatcherWithContext(source), listed: func() { s.Listed(example) },
+	}
 	informer := toolscache.NewSharedIndexInformer(paged, example, resync, indexers)
 	s.Add(example, informer.GetIndexer())
 	return &pagedInformer{SharedIndexInformer: informer, pages: paged}
+}
+
+// OnList adds a function that is called with an example of a kind after each list of
+// it. Between the lists of one informer events may be missing.
+func (s *Stores) OnList(do func(example runtime.Object)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.onList = append(s.onList, do)
+}
+
+// Listed reports that all objects of a kind were listed.
+func (s *Stores) Listed(example runtime.Object) {
+	s.mu.RLock()
+	onList := slices.Clone(s.onList)
+	s.mu.RUnlock()
+	for _, do := range onList {
+		do(example)
+	}
 }
 
 // Add registers a store that holds objects of the example's kind. The store

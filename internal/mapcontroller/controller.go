@@ -67,7 +67,7 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 	spec, err := c.withDefaults()
 	o, invalid := o.withDefaults()
 	if err = errors.Join(err, invalid); err == nil && (d.Client == nil || d.Live == nil || d.Scheme == nil || d.Discovery == nil) {
-		err = errors.New("Client, Live, Scheme and Discovery must be set")
+		err = errors.New("a dependency is missing: Client, Live, Scheme and Discovery must be set")
 	}
 	var kinds *plan.Kinds
 	if err == nil {

@@ -120,24 +120,35 @@ func (c *Controller) OutputEvents(kind int) EventHandler {
 		}
 		was, wasOwned := c.requestOf(before)
 		is, owned := c.requestOf(after)
-		if owned && before != nil && out.Updated != nil {
-			out.Updated(is.Parent, before, after)
-		}
 		if owned {
 			c.shown(is, after, after.GetDeletionTimestamp() != nil)
 		}
-		if wasOwned && after == nil && !c.shown(was, before, true) && before.GetDeletionTimestamp() == nil {
-			// To the cache, an output that lost its map key was deleted. So does a
-			// deletion without finalizers look, unless it was our own.
-			q.Add(Request{Parent: was.Parent})
+		if after == nil {
+			c.outputDeleted(q, was, wasOwned, before)
+			return
 		}
 		if wasOwned && was != is {
 			q.Add(was)
+		}
+		if owned && before != nil && out.Updated != nil {
+			out.Updated(is.Parent, before, after)
 		}
 		if is.Parent.Name != "" && (before == nil || owned || tagsChanged(before, after)) {
 			q.Add(is)
 		}
 	})
+}
+
+func (c *Controller) outputDeleted(q queue, req Request, owned bool, o client.Object) {
+	if !owned {
+		return
+	}
+	q.Add(req)
+	// To the cache, an output that lost its map key was deleted. So does a deletion
+	// without finalizers look, unless it was our own.
+	if !c.shown(req, o, true) && o.GetDeletionTimestamp() == nil {
+		q.Add(Request{Parent: req.Parent})
+	}
 }
 
 // shown ends the expectations that the cache meets by showing an output, perhaps as

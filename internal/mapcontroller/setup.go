@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
@@ -97,10 +98,16 @@ func (c *Controller) StatusSource(ctx context.Context, q workqueue.TypedRateLimi
 }
 
 // KeySource is a source of the controller of keys: it is given the queue, to which
-// it adds the search for outputs that were released while no manager ran.
+// it adds the search for outputs that were released unseen: while no manager ran, or
+// while a watch was broken, after which outputs are listed again.
 func (c *Controller) KeySource(ctx context.Context, q queue) error {
 	err := c.keys.start(ctx, q)
 	q.Add(Request{})
+	c.Stores.OnList(func(example runtime.Object) {
+		if o, ok := example.(client.Object); ok && c.kinds.Output(o) != nil {
+			c.keys.add(Request{})
+		}
+	})
 	return err
 }
 

@@ -88,7 +88,8 @@ func reportActive(ctx context.Context) error {
 // RegisterMetrics registers the metrics in controller-runtime's registry, once.
 // SetupWithManager calls it; programs that only decide register none.
 var RegisterMetrics = sync.OnceFunc(func() {
-	metrics.Registry.MustRegister(createdTotal, deletedTotal, failedTotal, refusedTotal, slotToCreation, creationToReady, active, buildInfo, &gauges)
+	metrics.Registry.MustRegister(
+		createdTotal, deletedTotal, failedTotal, refusedTotal, slotToCreation, creationToReady, active, buildInfo, &gauges)
 })
 
 func opts(m Metric) prometheus.Opts { return prometheus.Opts{Name: m.Name, Help: m.Help} }

@@ -174,7 +174,7 @@ func TestPassWithoutStateAllocatesNothing(t *testing.T) {
 	a, _ := newAttempts()
 	if n := testing.AllocsPerRun(100, func() {
 		a.Expects(key)
-		a.holds(key, "a-uid")
+		_, _ = a.holds(key, "a-uid")
 		a.finish(key, pass{next: fixture.Now.Add(time.Hour)})
 		a.When(key)
 	}); n > 0 {

@@ -29,9 +29,8 @@ func (r *run) deleteAll(ctx context.Context) {
 			paced = append(paced, d)
 		}
 	}
-	granted := 0
-	granted, r.turn = r.Pace.Take(r.req, len(paced))
-	r.waits = granted < len(paced)
+	granted, turn := r.Pace.Take(r.req, len(paced))
+	r.turn, r.waits = turn, granted < len(paced)
 	due = append(due, paced[:granted]...)
 	if len(due) == 0 {
 		r.outcome.Waiting = r.outcome.Waiting || len(r.plan.Delete) > 0

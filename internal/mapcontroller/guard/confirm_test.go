@@ -77,13 +77,13 @@ func deleteUnready(seen plan.Observation) plan.Decision {
 	return d
 }
 
-var unavailable = errors.New("unavailable")
+var errUnavailable = errors.New("unavailable")
 
 // failGet makes the reads of objects of a type fail.
 func failGet[T runtime.Object](e *fixture.Env) {
 	e.API.Before = func(_ context.Context, verb string, o runtime.Object) error {
 		if _, ok := o.(T); ok && verb == "get" {
-			return unavailable
+			return errUnavailable
 		}
 		return nil
 	}
@@ -128,8 +128,8 @@ func TestConfirmPlansAgainOnLiveObjects(t *testing.T) {
 		"parent is invalid": {wantErr: guard.ErrChanged, env: func(e *fixture.Env) {
 			e.API.After = func(string, runtime.Object) { e.Invalid = errors.New("invalid") }
 		}},
-		"parent cannot be read":   {env: func(e *fixture.Env) { e.API.Fail(unavailable, "get") }, wantErr: unavailable},
-		"inputs cannot be listed": {env: func(e *fixture.Env) { e.API.Fail(unavailable, "list") }, wantErr: unavailable},
+		"parent cannot be read":   {env: func(e *fixture.Env) { e.API.Fail(errUnavailable, "get") }, wantErr: errUnavailable},
+		"inputs cannot be listed": {env: func(e *fixture.Env) { e.API.Fail(errUnavailable, "list") }, wantErr: errUnavailable},
 
 		"input is back": {change: input(named), want: []string{"b"}},
 		"input is back, its only output is desired": {outputs: detached[:1], change: input(named), wantErr: guard.ErrChanged},
@@ -138,7 +138,7 @@ func TestConfirmPlansAgainOnLiveObjects(t *testing.T) {
 			s.OwnerReferences = fixture.Output("a").OwnerReferences
 		})},
 		"another input has its name":       {change: input(named, anew), want: both},
-		"inputs cannot be read":            {change: input(named), env: failGet[*corev1.Secret], wantErr: unavailable},
+		"inputs cannot be read":            {change: input(named), env: failGet[*corev1.Secret], wantErr: errUnavailable},
 		"cached input is there":            {cached: fixture.Input(), want: both},
 		"cached input is gone":             {cached: fixture.Input(), change: gone, want: both},
 		"cached input is gone, tombstone":  {cached: fixture.Input(), tombstone: keepAll, change: gone, wantErr: guard.ErrChanged},
@@ -168,7 +168,7 @@ func TestConfirmPlansAgainOnLiveObjects(t *testing.T) {
 			change: func(l *live) { l.pods[0].Labels[fixture.Tags.MapKey] = "other" },
 		},
 		"evidence cannot be read": {
-			outputs: twoReady, tombstone: keepReady, wantErr: unavailable, env: failGet[*corev1.Pod],
+			outputs: twoReady, tombstone: keepReady, wantErr: errUnavailable, env: failGet[*corev1.Pod],
 		},
 		// Only the cache says that b is still there.
 		"evidence is replaced by what was not read": {

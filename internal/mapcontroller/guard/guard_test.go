@@ -30,7 +30,7 @@ func TestMayAdopt(t *testing.T) {
 		"it is deleted":        {want: guard.ErrAdoptionRefused},
 		"it was created again": {parent: fixture.Parent(func(p *appsv1.Deployment) { p.UID = "new-uid" }), want: guard.ErrAdoptionRefused},
 		"it is being deleted":  {parent: fixture.Parent(fixture.Deleting), want: guard.ErrAdoptionRefused},
-		"it cannot be read":    {parent: fixture.Parent(), fail: unavailable, want: unavailable},
+		"it cannot be read":    {parent: fixture.Parent(), fail: errUnavailable, want: errUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var stored []client.Object

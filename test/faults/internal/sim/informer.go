@@ -26,6 +26,8 @@ type informer struct {
 	scheduled bool
 	// frozenUntil is when deliveries resume.
 	frozenUntil time.Time
+	// example is an object of the kind, for the product's stores.
+	example client.Object
 	// relistNext makes the next delivery a new list instead of the missed events.
 	relistNext bool
 }
@@ -142,6 +144,7 @@ func (i *informer) relist() {
 			i.handlers.onDelete(o.(client.Object))
 		}
 	}
+	i.operator.stores.Listed(i.example)
 }
 
 // fill stores the initial list, as an API server returns it that is some changes of the kind behind.

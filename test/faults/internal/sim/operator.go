@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	productinformer "mapcontroller.dev/snapshotschedule/internal/informer"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/guard"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
@@ -43,6 +44,7 @@ type operator struct {
 	alive     bool
 	engine    *mapcontroller.Controller
 	informers [3]*informer
+	stores    *productinformer.Stores
 
 	keys   *queue[mapcontroller.Request]
 	status *queue[reconcile.Request]
@@ -98,6 +100,7 @@ func (sim *simulation) start(statusInterval time.Duration, listLag func() int) *
 		Clock:            operatorClock{o},
 		Stores:           stores,
 	}
+	o.stores = stores
 	var err error
 	o.engine, err = snapshots.MapController(options, noEvents{}).New(
 		mapcontroller.Dependencies{Client: api, Live: api, Scheme: scheme, Discovery: allInstalled{}}, options)
@@ -114,7 +117,7 @@ func (sim *simulation) start(statusInterval time.Duration, listLag func() int) *
 		for _, indexers := range s.indexers {
 			maps.Copy(all, indexers)
 		}
-		o.informers[k] = &informer{operator: o, kind: k, store: newIndex(all)}
+		o.informers[k] = &informer{operator: o, kind: k, example: s.object, store: newIndex(all)}
 		stores.Add(s.object, o.informers[k].store)
 	}
 	o.connect(listLag)

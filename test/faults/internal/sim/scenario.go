@@ -107,6 +107,7 @@ var actions = []struct {
 	{4, (*scenario).removeHolds},
 	{4, (*scenario).releaseSnapshot},
 	{4, (*scenario).recreateSnapshot},
+	{4, (*scenario).importSnapshot},
 	{2, (*scenario).createForeignSnapshot},
 	{8, (*scenario).requestNow},
 	{16, (*scenario).editSchedule},
@@ -118,7 +119,6 @@ var actions = []struct {
 	{5, (*scenario).editScheduleUnseen},
 	{5, (*scenario).deleteStuck},
 	{5, (*scenario).deleteSnapshotsUnseen},
-	{4, (*scenario).importSnapshot},
 }
 
 // The users' requests, all in the scenario's namespace.
