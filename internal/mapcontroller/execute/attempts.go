@@ -176,6 +176,17 @@ func (a *Attempts) holds(req plan.Request, uid types.UID) (held bool, err error)
 	return held, err
 }
 
+// refused returns whether a write of an object failed more than once, and is not due
+// again yet. A first failure may be a conflict or a hiccup, which must not change what
+// is decided.
+func (a *Attempts) refused(req plan.Request, uid types.UID) (refused bool) {
+	a.with(req, false, func(s *attempt) {
+		f := s.failures[uid]
+		refused = f.n > 1 && f.err != nil && f.waits(a.clock.Now())
+	})
+	return refused
+}
+
 // failure is how often something failed, when to try it again, and why it failed
 // the last time, if a user should know it.
 type failure struct {

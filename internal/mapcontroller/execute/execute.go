@@ -102,14 +102,14 @@ func (e *Executor) Forget(req plan.Request) {
 	e.Pace.Leave(req)
 }
 
-// Refused separates the orphans whose adoption failed, and is not due again, from
-// the other outputs of a key.
+// Refused separates the orphans whose adoption is refused from the other outputs of a
+// key.
 func (e *Executor) Refused(req plan.Request, outputs []client.Object) (rest, refused []client.Object) {
 	if !e.Attempts.known(req) {
 		return outputs, nil
 	}
 	for _, o := range outputs {
-		if held, _ := e.Attempts.holds(req, o.GetUID()); held && plan.ControllerUID(o) == "" {
+		if plan.ControllerUID(o) == "" && e.Attempts.refused(req, o.GetUID()) {
 			refused = append(refused, o)
 		} else {
 			rest = append(rest, o)

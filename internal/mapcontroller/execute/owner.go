@@ -39,9 +39,9 @@ func (r *run) adoptAll(ctx context.Context) {
 			}
 		}
 	}
-	if r.plan.Withheld && r.failed(VerbAdopt) {
+	if r.plan.Withheld && slices.ContainsFunc(r.plan.Adopt, func(o client.Object) bool { return r.Attempts.refused(r.req, o.GetUID()) }) {
 		// The deletes that waited for the adoptions are planned again, without the
-		// orphans that could not be adopted.
+		// orphans that cannot be adopted.
 		r.next = r.Clock.Now()
 	}
 }

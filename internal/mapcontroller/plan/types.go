@@ -55,8 +55,8 @@ type Observation struct {
 	Outputs []client.Object
 	// Related are other objects that the decision reads.
 	Related []client.Object
-	// Refused are orphans whose adoption failed, and is not due again. They are not
-	// among the Outputs: a plan without them may delete.
+	// Refused are orphans whose adoption failed more than once, and is not due again.
+	// They are not among the Outputs: a plan without them may delete.
 	Refused []client.Object
 }
 
