@@ -5,6 +5,7 @@ package mapcontroller
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"sync/atomic"
 	"time"
@@ -56,7 +57,18 @@ func (c *Controller) parentChanged(before, after client.Object) bool {
 	return before.GetUID() != after.GetUID() ||
 		before.GetGeneration() != after.GetGeneration() ||
 		!before.GetDeletionTimestamp().Equal(after.GetDeletionTimestamp()) ||
-		(c.ParentChanged != nil && c.ParentChanged(before, after))
+		(c.ParentChanged != nil && c.ParentChanged(before, after)) ||
+		specOf(before) != specOf(after)
+}
+
+// specOf returns a parent's spec. After a restore of etcd, another spec may have the
+// same generation.
+func specOf(parent client.Object) string {
+	var fields struct {
+		Spec json.RawMessage `json:"spec"`
+	}
+	_ = plan.Fields(parent, &fields) // it was read from JSON
+	return string(fields.Spec)
 }
 
 // fanOut enqueues the keys of a parent's selected inputs and those found on its

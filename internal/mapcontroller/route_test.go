@@ -260,11 +260,12 @@ func TestRouteParents(t *testing.T) {
 		change func(*appsv1.Deployment)
 		want   []string
 	}{
-		"status":          {change: func(p *appsv1.Deployment) { p.ResourceVersion = "2" }},
-		"spec":            {change: func(p *appsv1.Deployment) { p.Generation = 2 }, want: both},
-		"created again":   {change: func(p *appsv1.Deployment) { p.UID = "new" }, want: orphans},
-		"being deleted":   {change: fixture.Deleting[*appsv1.Deployment], want: both},
-		"our annotations": {change: annotated, want: both},
+		"status":                          {change: func(p *appsv1.Deployment) { p.ResourceVersion = "2" }},
+		"spec":                            {change: func(p *appsv1.Deployment) { p.Generation = 2 }, want: both},
+		"created again":                   {change: func(p *appsv1.Deployment) { p.UID = "new" }, want: orphans},
+		"being deleted":                   {change: fixture.Deleting[*appsv1.Deployment], want: both},
+		"our annotations":                 {change: annotated, want: both},
+		"spec, under the same generation": {change: func(p *appsv1.Deployment) { p.Spec.Paused = true }, want: both},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, []client.Object{fixture.Parent(), fixture.Input(), detached}, nil, func(c *MapController, _ *Options) {
