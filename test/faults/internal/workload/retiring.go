@@ -5,12 +5,14 @@ package workload
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 )
 
 func expiry() Workload {
@@ -69,6 +71,27 @@ func replace() Workload {
 			},
 		}},
 		End: all(hasReady("data-0", 2), hasReady("data-1", 2), hasReady("data-2", 1), settled(v1alpha1.ReasonScheduled)),
+	}
+}
+
+func legalHold() Workload {
+	refused := []string{"data-0-old-0", "data-0-old-1"}
+	return Workload{
+		Name:    "legal-hold",
+		What:    "deletes of some snapshots are refused for good; the others are deleted, and status reports it",
+		Broken:  "data-0",
+		Deletes: true,
+		Always: func(p plan.Point) plan.Action {
+			if p.Verb == "delete" && slices.Contains(refused, p.Object) {
+				return plan.Quota
+			}
+			return ""
+		},
+		Prepare: given(spec{Suspend: true, SnapshotTTL: "1d"},
+			claim("data-0", ready(72*hour), ready(60*hour), ready(48*hour), ready(hour)),
+			claim("data-1", ready(48*hour), ready(hour))),
+		End: all(keeps("data-0", append(refused, "data-0-old-3")...), keeps("data-1", "data-1-old-1"),
+			settled(v1alpha1.ReasonRetentionFailing)),
 	}
 }
 

@@ -58,7 +58,7 @@ func All() []Workload {
 	return []Workload{
 		namespaceDeleted(), deletedBackground(), deletedForeground(), deletedOrphan(), policyOrphan(),
 		first(), tick(), missed(), restart(), runNow(),
-		expiry(), tooMany(), replace(), hold(), edited(), invalid(),
+		expiry(), tooMany(), replace(), legalHold(), hold(), edited(), invalid(),
 		gone(), recreated(), relabeled(), selectorEdited(),
 		adopted(), released(), releasedUnseen(), onePVCFails(),
 		imports(), restored(), overdue(), lost(),
