@@ -327,11 +327,15 @@ func TestQueueServesOtherNamespacesWhileOneHangs(t *testing.T) {
 		other := Request{Parent: types.NamespacedName{Namespace: "other", Name: "p"}, MapKey: testKey.MapKey}
 		q.queue.Add(other)
 		q.until(2 * second)
+		mu.Lock()
 		if got := q.passesOf(other); len(got) != 1 || got[0] != second || most != 4 {
 			t.Errorf("the other namespace was reconciled at %v, while %d of 8 workers hang", got, most)
 		}
+		mu.Unlock()
 		// Each of the others has its turn: 4 in 40 s.
 		q.until(20 * minute)
+		mu.Lock()
+		defer mu.Unlock()
 		if len(tried) != 100 {
 			t.Errorf("%d of 100 were tried", len(tried))
 		}

@@ -25,8 +25,8 @@ type Workload struct {
 	Collects bool
 	// Deletes is set if retention deletes something.
 	Deletes bool
-	// Uncut is set if an uncut snapshot exists at the start: an operator that does
-	// not see it takes another one.
+	// Uncut is set if an uncut snapshot exists at the start, or an imported one that
+	// covers a slot: an operator that does not see it takes another one.
 	Uncut bool
 	// Slow is set if the run waits for the namespace controller.
 	Slow bool
