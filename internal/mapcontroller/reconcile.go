@@ -6,6 +6,7 @@ package mapcontroller
 import (
 	"context"
 	"errors"
+	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,6 +30,9 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	}
 	defer c.shares.Leave(req)
 	parent, ok := c.parent(req.Parent)
+	if !ok && req.MapKey == "" {
+		return c.awaitParent(ctx, req)
+	}
 	if !ok {
 		c.parentDeleted(req.Parent)
 	}
@@ -52,6 +56,15 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 		result.RequeueAfter = delay
 	}
 	return result, err
+}
+
+// awaitParent requeues the search for outputs without a map key until the cache has
+// the parent, if the API server has it: nothing else would look for them.
+func (c *Controller) awaitParent(ctx context.Context, req Request) (reconcile.Result, error) {
+	if err := c.guard.Live.Get(ctx, req.Parent, c.NewParent()); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	return reconcile.Result{RequeueAfter: time.Second, Priority: &normalPriority}, nil
 }
 
 // normalPriority is that of every requeue: otherwise a key that a fan-out

@@ -292,6 +292,26 @@ func TestReconcileReleasesOutputsWithoutAKey(t *testing.T) {
 	}
 }
 
+// A cache that lags may not have the parent yet when an output without a key is found.
+func TestReconcileAwaitsTheParentOfAReleasedOutput(t *testing.T) {
+	o := fixture.Output("a", func(o *corev1.Pod) { delete(o.Labels, fixture.Tags.MapKey) })
+	for name, test := range map[string]struct {
+		stored []client.Object
+		want   time.Duration
+	}{
+		"it exists":  {stored: []client.Object{fixture.Parent(), o}, want: time.Second},
+		"it is gone": {stored: []client.Object{o}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, nil, test.stored)
+			result, err := h.Reconcile(t.Context(), Request{Parent: testKey.Parent})
+			if err != nil || result.RequeueAfter != test.want || h.api.Count("patch") > 0 {
+				t.Errorf("got %+v, %v", result, err)
+			}
+		})
+	}
+}
+
 // Outputs that lost their map key while no manager ran are found at the start.
 func TestReconcileSearchesForReleasedOutputs(t *testing.T) {
 	noKey := func(o *corev1.Pod) { delete(o.Labels, fixture.Tags.MapKey) }

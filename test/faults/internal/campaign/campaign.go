@@ -196,7 +196,7 @@ func (c *Campaign) references(ctx context.Context, report *Report) (map[string]*
 	for i, w := range workloads {
 		first, second := runs[2*i], runs[2*i+1]
 		references[w.Name] = &reference{workload: w, end: first.end, Reference: plan.Reference{
-			Workload: w.Name, Trace: first.trace.Common(second.trace), Deletes: w.Deletes, Uncut: w.Uncut,
+			Workload: w.Name, Trace: first.trace.Common(second.trace), Deletes: w.Deletes, Uncut: w.Uncut, Imports: w.Imports,
 		}}
 		for _, v := range oracle.L1(first.end, second.end) {
 			second.Violations = append(second.Violations, v)

@@ -72,6 +72,9 @@ func S4(h *history.History) []Violation {
 					after.Namespace, after.Name, time.Unix(id.slot, 0).UTC().Format(time.RFC3339), why))
 			}
 		}
+		if isImported(after) {
+			return // its name does not keep an operator with a late cache from another one
+		}
 		if existing[id] == nil {
 			existing[id] = map[types.UID]string{}
 		}

@@ -16,8 +16,9 @@ type Reference struct {
 	Trace    Trace
 	// Deletes is set if retention deletes something, so that clocks matter.
 	Deletes bool
-	// Uncut is set if an uncut snapshot exists at the start.
-	Uncut bool
+	// Uncut is set if an uncut snapshot exists at the start, Imports if an imported one
+	// covers a slot.
+	Uncut, Imports bool
 }
 
 var (
@@ -106,12 +107,14 @@ func (r Reference) timeTravel() []Plan {
 	var all []Plan
 	for age, name := range ages {
 		p := r.plan(TimeTravel, "start", name)
-		p.StartAge, p.HidesUncut = &age, r.Uncut
+		p.StartAge, p.HidesUncut = &age, r.Uncut || r.Imports
 		all = append(all, p)
 	}
 	for i, point := range r.Trace.where(Point.IsWrite) {
 		for age := range 2 {
-			all = append(all, r.single(TimeTravel, Fault{At: point, Action: Travel, Age: (i + age) % len(ages)}))
+			p := r.single(TimeTravel, Fault{At: point, Action: Travel, Age: (i + age) % len(ages)})
+			p.HidesUncut = r.Imports
+			all = append(all, p)
 		}
 	}
 	return all

@@ -24,7 +24,7 @@ func imports() Workload {
 		Name:    "imports",
 		What:    "snapshots without a status were imported: they block no slot, and go by age",
 		Deletes: true,
-		Uncut:   true,
+		Imports: true,
 		Prepare: given(spec{SnapshotTTL: "1d"},
 			claim("data-0", ready(5*hour+30*minute), imported("old", 2*hour), imported("without-slot", 10*minute)),
 			claim("data-1", ready(5*hour+30*minute), withSlot),

@@ -25,9 +25,10 @@ type Workload struct {
 	Collects bool
 	// Deletes is set if retention deletes something.
 	Deletes bool
-	// Uncut is set if an uncut snapshot exists at the start, or an imported one that
-	// covers a slot: an operator that does not see it takes another one.
-	Uncut bool
+	// Uncut is set if an uncut snapshot exists at the start, and Imports if an imported
+	// one covers a slot: an operator that does not see it takes another one. The name of
+	// an import does not keep it from that.
+	Uncut, Imports bool
 	// Slow is set if the run waits for the namespace controller.
 	Slow bool
 	// Broken is a PVC of which no snapshot can be created.
