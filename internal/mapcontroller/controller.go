@@ -87,7 +87,7 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 	}
 	pace := fair.NewPace(o.Clock, o.DeletesPerSecond)
 	pace.Wake = ctl.keys.add
-	ctl.shares = &fair.Shares{Workers: o.Workers, Wake: ctl.keys.add}
+	ctl.shares = &fair.Shares{Workers: o.Workers, Patience: time.Second, Wake: ctl.keys.add}
 	// The delay gathers changes that come together.
 	ctl.changed.after = min(o.StatusInterval/10, time.Second/2)
 	ctl.guard = &guard.Guard{

@@ -328,7 +328,7 @@ func TestQueueServesOtherNamespacesWhileOneHangs(t *testing.T) {
 		q.queue.Add(other)
 		q.until(2 * second)
 		mu.Lock()
-		if got := q.passesOf(other); len(got) != 1 || got[0] != second || most != 4 {
+		if got := q.passesOf(other); len(got) != 1 || got[0] > second+100*time.Millisecond || most != 4 {
 			t.Errorf("the other namespace was reconciled at %v, while %d of 8 workers hang", got, most)
 		}
 		mu.Unlock()

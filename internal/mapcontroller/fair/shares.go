@@ -4,7 +4,9 @@
 package fair
 
 import (
+	"slices"
 	"sync"
+	"time"
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
 )
@@ -15,6 +17,10 @@ import (
 // worker for a namespace that has none.
 type Shares struct {
 	Workers int
+	// Patience is how long a key waits in its worker before it waits in line. In a
+	// fan-out a share is free again within milliseconds, and a second pass over every
+	// key would cost a quarter of the CPU.
+	Patience time.Duration
 	// Wake enqueues a key. It is called without any lock.
 	Wake func(plan.Request)
 
@@ -23,17 +29,41 @@ type Shares struct {
 	namespaces map[string]*share
 }
 
-// share is how many workers a namespace holds, which of its keys wait for one, and
-// which have been woken and are about to take theirs.
+// share is how many workers a namespace holds, which of its keys wait for one, which
+// have been woken and are about to take theirs, and which wait in workers of their own.
 type share struct {
-	busy  int
-	line  line
-	woken map[plan.Request]bool
+	busy    int
+	line    line
+	woken   map[plan.Request]bool
+	waiting []chan struct{}
 }
 
 // Enter returns whether a key may be reconciled now. Otherwise it waits, and is
 // enqueued when a worker of its namespace is free again: it has at least one.
 func (s *Shares) Enter(req plan.Request) bool {
+	entered, granted := s.enter(req)
+	if granted == nil {
+		return entered
+	}
+	select {
+	case <-granted:
+		return true
+	case <-time.After(s.Patience):
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.namespaces[req.Parent.Namespace]
+	if i := slices.Index(n.waiting, granted); i >= 0 {
+		n.waiting = slices.Delete(n.waiting, i, i+1)
+		n.line.push(req)
+		return false
+	}
+	return true // granted meanwhile
+}
+
+// enter returns whether a key may be reconciled now or, if it is worth waiting, what is
+// closed when it may be. It is not while others of the namespace wait in line.
+func (s *Shares) enter(req plan.Request) (entered bool, granted chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.namespaces == nil {
@@ -44,17 +74,21 @@ func (s *Shares) Enter(req plan.Request) bool {
 		n = &share{woken: map[plan.Request]bool{}}
 		s.namespaces[req.Parent.Namespace] = n
 	}
-	if n.woken[req] {
+	switch {
+	case n.woken[req]:
 		delete(n.woken, req)
-		return true
-	}
-	if s.free(n) <= 0 {
+	case s.free(n) > 0:
+		s.busy++
+		n.busy++
+	case n.line.empty():
+		granted = make(chan struct{})
+		n.waiting = append(n.waiting, granted)
+		return false, granted
+	default:
 		n.line.push(req)
-		return false
+		return false, nil
 	}
-	s.busy++
-	n.busy++
-	return true
+	return true, nil
 }
 
 // Leave ends the reconciliation of a key that entered.
@@ -70,16 +104,18 @@ func (s *Shares) leave(namespace string) (next []plan.Request) {
 	n := s.namespaces[namespace]
 	s.busy--
 	n.busy--
-	for s.free(n) > 0 {
-		req, ok := n.line.pop()
-		if !ok {
-			break
-		}
-		// Its worker is kept for it: others that come first would overtake it for ever.
-		n.woken[req] = true
+	for s.free(n) > 0 && (!n.line.empty() || len(n.waiting) > 0) {
+		// The worker is kept for the key: others that come first would overtake it for
+		// ever.
 		s.busy++
 		n.busy++
-		next = append(next, req)
+		if req, ok := n.line.pop(); ok {
+			n.woken[req] = true
+			next = append(next, req)
+		} else {
+			close(n.waiting[0])
+			n.waiting = n.waiting[1:]
+		}
 	}
 	if n.busy == 0 && n.line.empty() {
 		delete(s.namespaces, namespace)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -118,6 +120,27 @@ func TestSharesServeEverybody(t *testing.T) {
 			s.Leave(running[i])
 			delete(pending, running[i])
 			running = append(running[:i:i], running[i+1:]...)
+		}
+	})
+}
+
+// A key waits in its worker for a share that is free soon, and is not woken.
+func TestSharesWaitForAShareThatIsFreeSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &Shares{Workers: 2, Patience: time.Second, Wake: func(req plan.Request) { t.Errorf("%v is woken", req) }}
+		if !s.Enter(of("a", 0)) {
+			t.Fatal("the first key has no worker")
+		}
+		entered := make(chan bool, 1)
+		start := time.Now()
+		go func() { entered <- s.Enter(of("a", 1)) }()
+		time.Sleep(time.Second / 2)
+		s.Leave(of("a", 0))
+		if ok := <-entered; !ok || time.Since(start) != time.Second/2 {
+			t.Errorf("entered: %v after %s", ok, time.Since(start))
+		}
+		if s.Enter(of("a", 2)) {
+			t.Error("a key has a worker after the patience")
 		}
 	})
 }
