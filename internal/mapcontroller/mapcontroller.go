@@ -88,7 +88,8 @@ type MapController struct {
 
 // Options are the settings of a MapController.
 type Options struct {
-	// Workers is the maximum number of keys reconciled concurrently. Default: 32.
+	// Workers is the maximum number of keys reconciled concurrently, half of them in one
+	// namespace. Default: 64.
 	Workers int
 	// StatusInterval is the shortest time between two status writes of one parent.
 	// Default: 5s.
@@ -142,7 +143,7 @@ func (o Options) withDefaults() (Options, error) {
 	missing.unless(o.Stores != nil, "no Stores are set: pass those that the manager's cache was made with")
 	missing.unless(min(o.StatusInterval, o.MaxClockSkew, o.KindsInterval) >= 0, "a setting is negative: a time")
 	missing.unless(o.Workers >= 0 && o.DeletesPerSecond >= 0, "a setting is negative: Workers or DeletesPerSecond")
-	o.Workers = cmp.Or(o.Workers, 32)
+	o.Workers = cmp.Or(o.Workers, 64)
 	o.StatusInterval = cmp.Or(o.StatusInterval, 5*time.Second)
 	o.MaxClockSkew = cmp.Or(o.MaxClockSkew, time.Minute)
 	o.KindsInterval = cmp.Or(o.KindsInterval, time.Minute)

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// workers is the number of concurrent creates: the operator's default.
+	// workers is the number of concurrent creates: the operator's in one namespace.
 	workers      = 32
 	scheduleName = "schedule"
 )
