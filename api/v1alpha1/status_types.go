@@ -43,13 +43,13 @@ type SnapshotScheduleStatus struct {
 	// +optional
 	NextSnapshotTime *metav1.Time `json:"nextSnapshotTime,omitempty"`
 
-	// oldestRecoveryPoint is the oldest recovery point of all selected PVCs. The recovery
+	// oldestRecoveryPointTime is the oldest recovery point of all selected PVCs. The recovery
 	// point of a PVC is the time of its newest ready snapshot: if the volume is lost,
 	// everything written since then is lost. For a PVC without a ready snapshot it is the
 	// creation time of the PVC or of the schedule, whichever is later.
 	//
 	// +optional
-	OldestRecoveryPoint *metav1.Time `json:"oldestRecoveryPoint,omitempty"`
+	OldestRecoveryPointTime *metav1.Time `json:"oldestRecoveryPointTime,omitempty"`
 
 	// problems lists what is wrong, the most severe first. At most 10 problems are listed;
 	// moreProblems counts the others.
@@ -147,8 +147,8 @@ type Problem struct {
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// since is the time at which the problem was first observed.
+	// sinceTime is the time at which the problem was first observed.
 	//
 	// +required
-	Since metav1.Time `json:"since"`
+	SinceTime metav1.Time `json:"sinceTime"`
 }

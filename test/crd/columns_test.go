@@ -85,12 +85,12 @@ var _ = Describe("kubectl", func() {
 		}))
 	})
 
-	It("finds the kind by its plural, singular and short name", func() {
+	It("finds the kind by its plural, singular and short name, and by its category", func() {
 		resources, err := server.ServerResourcesForGroupVersion(scheduleKind.GroupVersion().String())
 		Expect(err).NotTo(HaveOccurred())
 		Expect(resources.APIResources).To(ConsistOf(
 			And(HaveField("Name", "snapshotschedules"), HaveField("SingularName", "snapshotschedule"),
-				HaveField("ShortNames", ConsistOf("snapsched"))),
+				HaveField("ShortNames", ConsistOf("snapsched")), HaveField("Categories", ConsistOf("snapshots"))),
 			HaveField("Name", "snapshotschedules/status"),
 		))
 		Expect(resources.APIResources).To(HaveEach(And(HaveField("Kind", scheduleKind.Kind), HaveField("Namespaced", true))))

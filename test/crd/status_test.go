@@ -23,10 +23,10 @@ outputs: {volumesnapshots: {total: 100, ready: 97}}
 detached: {mapKeys: 1, volumesnapshots: 5}
 lastSnapshotTime: "2026-01-02T03:04:05Z"
 nextSnapshotTime: "2126-01-02T03:04:05Z"
-oldestRecoveryPoint: "2026-01-01T00:00:00Z"
+oldestRecoveryPointTime: "2026-01-01T00:00:00Z"
 problems:
-- {persistentVolumeClaim: data-3, reason: CreateFailed, message: exceeded quota, since: "2026-01-02T03:04:05Z"}
-- {reason: InvalidRequestedAt, since: "2026-01-02T03:04:05Z"}
+- {persistentVolumeClaim: data-3, reason: CreateFailed, message: exceeded quota, sinceTime: "2026-01-02T03:04:05Z"}
+- {reason: InvalidRequestedAt, sinceTime: "2026-01-02T03:04:05Z"}
 moreProblems: 3
 conditions:
 - {type: RetentionPaused, status: "False", reason: RetentionRunning, message: "", lastTransitionTime: "2026-01-02T03:04:05Z"}
@@ -50,15 +50,15 @@ type rejectedStatus struct {
 }
 
 func rejectedStatuses() map[string]rejectedStatus {
-	problem := `{reason: CreateFailed, since: "2026-01-02T03:04:05Z"}`
+	problem := `{reason: CreateFailed, sinceTime: "2026-01-02T03:04:05Z"}`
 	return map[string]rejectedStatus{
 		"eleven problems": {"{problems: [" + strings.TrimSuffix(strings.Repeat(problem+", ", 11), ", ") + "]}",
 			cause{"status.problems", "must have at most 10 items"}},
-		"a problem without a reason": {`{problems: [{since: "2026-01-02T03:04:05Z"}]}`,
+		"a problem without a reason": {`{problems: [{sinceTime: "2026-01-02T03:04:05Z"}]}`,
 			cause{"status.problems[0].reason", required}},
-		"a problem with an empty reason": {`{problems: [{reason: "", since: "2026-01-02T03:04:05Z"}]}`,
+		"a problem with an empty reason": {`{problems: [{reason: "", sinceTime: "2026-01-02T03:04:05Z"}]}`,
 			cause{"status.problems[0].reason", "should be at least 1 chars long"}},
-		"a problem without a time": {`{problems: [{reason: CreateFailed}]}`, cause{"status.problems[0].since", required}},
+		"a problem without a time": {`{problems: [{reason: CreateFailed}]}`, cause{"status.problems[0].sinceTime", required}},
 		"negative moreProblems":    {"{moreProblems: -1}", cause{"status.moreProblems", atLeast0}},
 		"inputs without a total": {"{inputs: {persistentvolumeclaims: {}}}",
 			cause{"status.inputs.persistentvolumeclaims.total", required}},

@@ -127,13 +127,13 @@ var _ = Describe("Failures", func() {
 		env.createClaim("data")
 		o := env.startOperator()
 		Eventually(problems(s)).Should(HaveLen(1))
-		since := problems(s)()[0].Since
+		since := problems(s)()[0].SinceTime
 		o.stop()
 		env.startOperator(clocksAhead(time.Hour))
 		env.createClaim("other")
 		Eventually(problems(s)).Should(HaveLen(2))
-		Expect(problems(s)()[0].Since.Equal(&since)).To(BeTrue())
-		Expect(problems(s)()[1].Since.After(since.Time)).To(BeTrue())
+		Expect(problems(s)()[0].SinceTime.Equal(&since)).To(BeTrue())
+		Expect(problems(s)()[1].SinceTime.After(since.Time)).To(BeTrue())
 	})
 
 	// Contract: MAP-10, EVT-2.
