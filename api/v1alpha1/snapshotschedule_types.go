@@ -126,7 +126,6 @@ type SnapshotScheduleSpec struct {
 	// does not protect snapshots from a foreground deletion (kubectl delete
 	// --cascade=foreground); use --cascade=orphan. Default: Delete. Example: Orphan.
 	//
-	// +kubebuilder:default=Delete
 	// +optional
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 
@@ -161,7 +160,7 @@ type SnapshotScheduleSpec struct {
 // +kubebuilder:printcolumn:name="REASON",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the condition Ready"
 // +kubebuilder:printcolumn:name="LAST",type=date,priority=1,JSONPath=`.status.lastSnapshotTime`,description="Time since the newest snapshot was due, ready or not"
 // +kubebuilder:printcolumn:name="DETACHED",type=integer,priority=1,JSONPath=`.status.detached.volumesnapshots`,description="Number of snapshots whose PVC is deleted or no longer matches"
-// +kubebuilder:printcolumn:name="DELETION",type=string,priority=1,JSONPath=`.spec.deletionPolicy`,description="What happens to the snapshots when the schedule is deleted"
+// +kubebuilder:printcolumn:name="DELETION",type=string,priority=1,JSONPath=`.spec.deletionPolicy`,description="What happens to the snapshots when the schedule is deleted; unset means Delete"
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="metadata.name must be at most 63 characters long, such as my-app-snapshots: it is a label value on every snapshot"
 
 // SnapshotSchedule takes VolumeSnapshots of the matching PersistentVolumeClaims (PVCs) in its

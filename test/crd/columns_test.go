@@ -48,7 +48,7 @@ var _ = Describe("kubectl", func() {
 
 	// Contract: STAT-10.
 	It("shows the columns of a schedule", func() {
-		created := create("interval", "{snapshotInterval: 6h, snapshotTTL: 10d}")
+		created := create("interval", "{snapshotInterval: 6h, snapshotTTL: 10d, deletionPolicy: Orphan}")
 		create("cron", `{schedule: "30 2 * * *", suspend: true}`)
 		Expect(patchStatus(created, parseYAML(completeStatus))).To(Succeed())
 		table := getTable()
@@ -74,14 +74,14 @@ var _ = Describe("kubectl", func() {
 		delete(interval, "AGE")
 		Expect(interval).To(Equal(map[string]any{
 			"Name": "interval", "SCHEDULE": "6h", "TTL": "10d", "PVCS": 20.0, "SNAPSHOTS": 100.0, "READY": "True",
-			"NEXT": "2126-01-02T03:04:05Z", "SUSPEND": false, "REASON": "Scheduled", "DETACHED": 5.0, "DELETION": "Delete",
+			"NEXT": "2126-01-02T03:04:05Z", "SUSPEND": false, "REASON": "Scheduled", "DETACHED": 5.0, "DELETION": "Orphan",
 		}))
 
 		cron := cellsOf(table, "cron")
 		delete(cron, "AGE")
 		Expect(cron).To(Equal(map[string]any{
 			"Name": "cron", "SCHEDULE": "30 2 * * *", "TTL": nil, "PVCS": nil, "SNAPSHOTS": nil, "READY": nil,
-			"RECOVERY POINT": nil, "LAST": nil, "NEXT": nil, "SUSPEND": true, "REASON": nil, "DETACHED": nil, "DELETION": "Delete",
+			"RECOVERY POINT": nil, "LAST": nil, "NEXT": nil, "SUSPEND": true, "REASON": nil, "DETACHED": nil, "DELETION": nil,
 		}))
 	})
 

@@ -19,9 +19,9 @@ import (
 
 var _ = Describe("Defaults", func() {
 	const (
-		interval = "{snapshotInterval: 6h, suspend: false, readyDeadline: 1h, deletionPolicy: Delete, " +
+		interval = "{snapshotInterval: 6h, suspend: false, readyDeadline: 1h, " +
 			"retention: {minReady: 1, detached: {minReady: 0}}}"
-		cron = `{schedule: "@daily", suspend: false, readyDeadline: 1h, deletionPolicy: Delete, ` +
+		cron = `{schedule: "@daily", suspend: false, readyDeadline: 1h, ` +
 			"retention: {minReady: 1, detached: {minReady: 0}}}"
 	)
 	// Contract: API-2.
@@ -46,7 +46,7 @@ var _ = Describe("Defaults", func() {
 		Entry("a detached TTL", "{snapshotInterval: 6h, retention: {detached: {snapshotTTL: 30d}}}", interval,
 			"retention: {minReady: 1, detached: {snapshotTTL: 30d, minReady: 0}}"),
 		Entry("another readyDeadline", "{snapshotInterval: 6h, readyDeadline: 2h}", interval, "readyDeadline: 2h"),
-		Entry("another deletionPolicy", "{snapshotInterval: 6h, deletionPolicy: Orphan}", interval, "deletionPolicy: Orphan"),
+		Entry("a deletionPolicy", "{snapshotInterval: 6h, deletionPolicy: Orphan}", interval, "deletionPolicy: Orphan"),
 		Entry("suspended", "{snapshotInterval: 6h, suspend: true}", interval, "suspend: true"),
 		Entry("an empty selector", "{snapshotInterval: 6h, selector: {}}", interval, "selector: {}"),
 		Entry("an empty template", "{snapshotInterval: 6h, snapshotTemplate: {}}", interval, "snapshotTemplate: {}"),
@@ -75,7 +75,6 @@ var _ = Describe("The Go types", func() {
 		Expect(s.Spec).To(Equal(v1alpha1.SnapshotScheduleSpec{
 			SnapshotInterval: "6h",
 			ReadyDeadline:    "1h",
-			DeletionPolicy:   v1alpha1.DeletionDelete,
 			Retention:        v1alpha1.Retention{MinReady: ptr.To[int32](1)},
 		}))
 	})

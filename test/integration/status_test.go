@@ -131,7 +131,7 @@ var _ = Describe("Status", func() {
 		Expect(cells).To(Equal(map[string]any{
 			"Name": "backup", "SCHEDULE": "1h", "TTL": "10d", "PVCS": 1.0, "SNAPSHOTS": 1.0, "READY": "True",
 			"NEXT": status(s).NextSnapshotTime.UTC().Format(time.RFC3339), "SUSPEND": false,
-			"REASON": "Scheduled", "DETACHED": 0.0, "DELETION": "Delete",
+			"REASON": "Scheduled", "DETACHED": 0.0, "DELETION": nil,
 		}))
 	})
 })
