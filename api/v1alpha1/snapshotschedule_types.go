@@ -179,6 +179,7 @@ type SnapshotSchedule struct {
 	Spec SnapshotScheduleSpec `json:"spec"`
 
 	// status is the observed state of the schedule. The controller writes it.
+	// +kubebuilder:default={}
 	// +optional
 	Status SnapshotScheduleStatus `json:"status,omitzero"`
 }

@@ -9,8 +9,12 @@ import (
 
 // SnapshotScheduleStatus is the observed state of a SnapshotSchedule.
 type SnapshotScheduleStatus struct {
-	// observedGeneration is the metadata.generation of the spec that this status describes.
+	// observedGeneration is the metadata.generation of the spec that this status describes. It
+	// is -1 before the controller has reconciled the schedule for the first time. While it
+	// differs from metadata.generation, the controller has not carried out the latest change
+	// of the spec yet. Example: 3.
 	//
+	// +kubebuilder:default=-1
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 

@@ -40,8 +40,22 @@ func CacheOptions(stores *Stores, namespaces ...string) cache.Options {
 				Transform: newInterner().transform,
 			},
 			&corev1.PersistentVolumeClaim{}: {Transform: stripClaim},
+			&v1alpha1.SnapshotSchedule{}:    {Transform: stripSchedule},
 		},
 	}
+}
+
+// stripSchedule takes a status that was never written as empty, without the
+// schema's default. Otherwise the first merge patch of it would omit the counts
+// that are zero, and the API server would reject it.
+func stripSchedule(o any) (any, error) {
+	s, ok := o.(*v1alpha1.SnapshotSchedule)
+	if !ok {
+		return o, nil
+	}
+	s.ManagedFields = nil
+	s.Status.ObservedGeneration = max(s.Status.ObservedGeneration, 0)
+	return s, nil
 }
 
 func stripSnapshot(o any) (any, error) {

@@ -70,6 +70,9 @@ func rejectedStatuses() map[string]rejectedStatus {
 	}
 }
 
+// unobserved is the status of a schedule that the operator has not seen yet. Without it, kstatus takes a new schedule for a ready one.
+var unobserved = map[string]any{"observedGeneration": int64(-1)}
+
 var _ = Describe("Status", func() {
 	setInterval := func(object *unstructured.Unstructured, value string) {
 		GinkgoHelper()
@@ -83,7 +86,7 @@ var _ = Describe("Status", func() {
 		By("updating the object with a status")
 		object.Object["status"] = parseYAML(completeStatus)
 		Expect(api.Update(ctx, object)).To(Succeed())
-		Expect(object.Object).NotTo(HaveKey("status"))
+		Expect(object.Object).To(HaveKeyWithValue("status", unobserved))
 
 		By("patching the status")
 		Expect(patchStatus(object, parseYAML(completeStatus))).To(Succeed())
@@ -101,6 +104,14 @@ var _ = Describe("Status", func() {
 		Expect(api.Update(ctx, object)).To(Succeed())
 		Expect(object.GetGeneration()).To(BeEquivalentTo(2))
 		Expect(object.Object["status"]).To(Equal(complete))
+	})
+
+	// Contract: STAT-9.
+	It("says that the operator has observed no generation yet, also if it was written without one", func() {
+		object := create("new", "{snapshotInterval: 6h}")
+		Expect(object.Object).To(HaveKeyWithValue("status", unobserved))
+		Expect(patchStatus(object, map[string]any{"moreProblems": 3})).To(Succeed())
+		Expect(object.Object).To(HaveKeyWithValue("status", map[string]any{"observedGeneration": int64(-1), "moreProblems": int64(3)}))
 	})
 
 	DescribeTable("is rejected if it is invalid",
