@@ -74,6 +74,7 @@ type SnapshotScheduleStatus struct {
 	// deleted until it is fixed. RetentionPaused is whether expired snapshots are kept because
 	// deleting them would not be safe.
 	//
+	// +kubebuilder:validation:MaxItems=8
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -137,17 +138,20 @@ type Problem struct {
 	// persistentVolumeClaim is the name of the PVC. It is empty if the problem concerns the
 	// whole schedule.
 	//
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	PersistentVolumeClaim string `json:"persistentVolumeClaim,omitempty"`
 
 	// reason is a CamelCase word for the kind of problem. Example: CreateFailed.
 	//
 	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
 	// +required
 	Reason string `json:"reason"`
 
 	// message is a human-readable description of the problem.
 	//
+	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Message string `json:"message,omitempty"`
 

@@ -51,6 +51,11 @@ type rejectedStatus struct {
 
 func rejectedStatuses() map[string]rejectedStatus {
 	problem := `{reason: CreateFailed, sinceTime: "2026-01-02T03:04:05Z"}`
+	var nineConditions []string
+	for i := range 9 {
+		nineConditions = append(nineConditions,
+			fmt.Sprintf(`{type: Type%d, status: "True", reason: Any, message: "", lastTransitionTime: "2026-01-02T03:04:05Z"}`, i))
+	}
 	return map[string]rejectedStatus{
 		"eleven problems": {"{problems: [" + strings.TrimSuffix(strings.Repeat(problem+", ", 11), ", ") + "]}",
 			cause{"status.problems", "must have at most 10 items"}},
@@ -58,6 +63,16 @@ func rejectedStatuses() map[string]rejectedStatus {
 			cause{"status.problems[0].reason", required}},
 		"a problem with an empty reason": {`{problems: [{reason: "", sinceTime: "2026-01-02T03:04:05Z"}]}`,
 			cause{"status.problems[0].reason", "should be at least 1 chars long"}},
+		"a problem whose reason is too long": {`{problems: [{reason: ` + long(65) + `, sinceTime: "2026-01-02T03:04:05Z"}]}`,
+			cause{"status.problems[0].reason", tooManyBytes(64)}},
+		"a problem whose message is too long": {
+			`{problems: [{reason: CreateFailed, message: ` + long(1025) + `, sinceTime: "2026-01-02T03:04:05Z"}]}`,
+			cause{"status.problems[0].message", tooManyBytes(1024)}},
+		"a problem of a PVC whose name is too long": {
+			`{problems: [{persistentVolumeClaim: ` + long(254) + `, reason: CreateFailed, sinceTime: "2026-01-02T03:04:05Z"}]}`,
+			cause{"status.problems[0].persistentVolumeClaim", tooManyBytes(253)}},
+		"nine conditions": {"{conditions: [" + strings.Join(nineConditions, ", ") + "]}",
+			cause{"status.conditions", tooManyItems(8)}},
 		"a problem without a time": {`{problems: [{reason: CreateFailed}]}`, cause{"status.problems[0].sinceTime", required}},
 		"negative moreProblems":    {"{moreProblems: -1}", cause{"status.moreProblems", atLeast0}},
 		"inputs without a total": {"{inputs: {persistentvolumeclaims: {}}}",
