@@ -15,6 +15,7 @@ const (
 	// False, with reason:
 	//   - InvalidSpec
 	//   - SnapshotsFailing
+	//   - RetentionFailing
 	//   - SnapshotAPIMissing
 	ConditionReady = "Ready"
 
