@@ -47,8 +47,10 @@ type SnapshotScheduleSpec struct {
 
 	// schedule is a cron expression that says when snapshots are due: five fields (minute,
 	// hour, day of month, month, day of week), or one of @hourly, @daily, @weekly, @monthly
-	// and @yearly. Times are in timeZone. Set exactly one of snapshotInterval and schedule.
-	// Example: "30 2 * * *".
+	// and @yearly. A field is * for any value, a number, a range such as 1-5, a list such as
+	// 1,15, or has a step such as */6. Months and days may be names such as JAN and MON; 0 is
+	// Sunday. Times are in timeZone. Set exactly one of snapshotInterval and schedule. Every
+	// day at 02:30 is written as in the example. Example: "30 2 * * *".
 	//
 	// +optional
 	Schedule CronLine `json:"schedule,omitempty"`
@@ -130,14 +132,17 @@ type SnapshotScheduleSpec struct {
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 
 	// snapshotTemplate has labels, annotations and spec fields for the VolumeSnapshots that
-	// the schedule creates. A change affects new snapshots only. Example: {spec:
-	// {volumeSnapshotClassName: fast}}.
+	// the schedule creates. A change affects new snapshots only. If omitted, they have the
+	// operator's own labels and annotations only, and the default VolumeSnapshotClass of each
+	// PVC's CSI driver. Example: {spec: {volumeSnapshotClassName: fast}}.
 	//
 	// +optional
 	SnapshotTemplate SnapshotTemplate `json:"snapshotTemplate,omitzero"`
 
 	// retention says how many snapshots of each PVC are kept at least and at most, and which
-	// ones are kept beyond snapshotTTL. Example: {minReady: 2, keep: {daily: 7, weekly: 4}}.
+	// ones are kept beyond snapshotTTL. If omitted, snapshotTTL alone decides, but the newest
+	// ready snapshot of each existing PVC stays. Example: {minReady: 2, keep: {daily: 7,
+	// weekly: 4}}.
 	//
 	// +kubebuilder:default={}
 	// +optional
