@@ -40,6 +40,7 @@ func CacheOptions(stores *Stores, namespaces ...string) cache.Options {
 				Transform: newInterner().transform,
 			},
 			&corev1.PersistentVolumeClaim{}: {Transform: stripClaim},
+			&v1alpha1.SnapshotSchedule{}:    {Transform: stripSchedule},
 		},
 	}
 }
@@ -53,7 +54,11 @@ func stripSnapshot(o any) (any, error) {
 	v.Finalizers = nil
 	v.Labels = only(v.Labels, v1alpha1.LabelMapKey, v1alpha1.LabelSchedule)
 	v.GenerateName = slotText(v)
-	v.Annotations = only(v.Annotations, v1alpha1.AnnotationHold)
+	if _, held := v.Annotations[v1alpha1.AnnotationHold]; held {
+		v.Annotations = onHold
+	} else {
+		v.Annotations = nil
+	}
 	v.Spec.VolumeSnapshotClassName = nil
 	if v.Status != nil {
 		v.Status.BoundVolumeSnapshotContentName = nil
@@ -65,6 +70,10 @@ func stripSnapshot(o any) (any, error) {
 	}
 	return v, nil
 }
+
+// onHold are the annotations of all cached snapshots that are held: why they are
+// does not matter. It is never changed.
+var onHold = map[string]string{v1alpha1.AnnotationHold: ""}
 
 // slotText returns the slot of a snapshot of the cache or of the API server. The
 // cache keeps it in generateName, which it has no other use for: a map with this
@@ -91,6 +100,16 @@ func stripClaim(o any) (any, error) {
 	}
 	claim.Status = corev1.PersistentVolumeClaimStatus{Phase: claim.Status.Phase}
 	return claim, nil
+}
+
+// stripSchedule leaves what a ClusterSnapshotSchedule may compare: labels and all
+// annotations but the copy of the schedule that kubectl apply writes.
+func stripSchedule(o any) (any, error) {
+	if s, ok := o.(*v1alpha1.SnapshotSchedule); ok {
+		s.ManagedFields = nil
+		delete(s.Annotations, corev1.LastAppliedConfigAnnotation)
+	}
+	return o, nil
 }
 
 func only(all map[string]string, keys ...string) map[string]string {
