@@ -67,20 +67,20 @@ func hostileTenant() Workload {
 	return beside(Workload{
 		Name:  "hostile-tenant",
 		What:  "a neighbor has large selectors, many schedules and map keys of no PVC, whose snapshots expire; others are served in time",
-		Flags: []string{"--max-deletes-per-second=2"},
+		Flags: []string{"--max-deletes-per-second=1"},
 		Neighbor: func(ctx context.Context, r *environment.Run) error {
-			for i := range 8 {
+			for i := range 6 {
 				if _, err := r.Claim(ctx, fmt.Sprint("many-", i), age, nil); err != nil {
 					return err
 				}
 			}
-			for i := range 10 {
-				sp := spec{SnapshotInterval: "1h", Suspend: i >= 3, Selector: largeSelector()}
+			for i := range 4 {
+				sp := spec{SnapshotInterval: "1h", Suspend: i > 0, Selector: largeSelector()}
 				if _, err := r.Schedule(ctx, fmt.Sprint("many-", i), age, sp); err != nil {
 					return err
 				}
 			}
-			return expireOfNoPVC(ctx, r, nightly, 120, 1)
+			return expireOfNoPVC(ctx, r, nightly, 60, 1)
 		},
 	})
 }
