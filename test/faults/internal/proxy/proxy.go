@@ -211,8 +211,8 @@ func (p *Proxy) beginRequest(e *Endpoint, q *request) (int, *plan.Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	q.point = p.names.request(*q)
 	q.neighbor = q.namespace != "" && q.namespace != p.Namespace
+	q.point = p.names.request(*q)
 	if !q.neighbor {
 		p.trace = append(p.trace, q.point)
 	}

@@ -184,7 +184,10 @@ func TestANeighborHasNoFaults(t *testing.T) {
 	if trace, missed := e.proxy.Trace(), e.proxy.Missed(); len(trace) > 0 || len(missed) != 1 {
 		t.Errorf("the trace is %v, missed were %v", trace, missed)
 	}
-	if got := e.proxy.Requests(); len(got) != 1 || got[0].Namespace != "there" {
+	if code, _, _ := e.create(); code != http.StatusInternalServerError {
+		t.Errorf("a create in the run's namespace, whose point the neighbor's has not passed, was answered %d", code)
+	}
+	if got := e.proxy.Requests(); len(got) != 2 || got[0].Namespace != "there" {
 		t.Errorf("recorded as %+v", got)
 	}
 }

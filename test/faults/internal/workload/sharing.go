@@ -30,9 +30,8 @@ var (
 	requestAll = request("request snapshots of all PVCs", once(settled(v1alpha1.ReasonScheduled)), theSchedule, 10*minute)
 )
 
-// beside is a tenant's namespace whose user does both.
+// beside is a tenant's namespace whose user does both. Clocks are left to others.
 func beside(w Workload) Workload {
-	w.Deletes = true
 	w.Prepare = given(spec{SnapshotTTL: "1d"},
 		claim("data-0", taken{Age: 72 * hour, Held: true}, current()), claim("data-1", current()))
 	w.Steps = []Step{requestAll, unhold}
@@ -47,7 +46,7 @@ func hungNamespace() Workload {
 		What:  "admission of a neighbor's snapshots hangs; the others are taken, and retention continues",
 		Flags: []string{"--max-concurrent-reconciles=8"},
 		Always: func(p plan.Point) plan.Action {
-			if p.Verb == "create" && p.Resource == "volumesnapshots" && strings.HasPrefix(p.Object, "hung-") {
+			if p.Verb == "create" && p.Resource == "volumesnapshots" && strings.HasPrefix(p.Object, plan.OfNeighbor) {
 				return plan.Hang
 			}
 			return ""
@@ -55,7 +54,7 @@ func hungNamespace() Workload {
 		Neighbor: func(ctx context.Context, r *environment.Run) error {
 			var claims []pvc
 			for i := range 12 {
-				claims = append(claims, claim(fmt.Sprint("hung-", i)))
+				claims = append(claims, claim(fmt.Sprint("data-", i)))
 			}
 			return create(ctx, r, 0, spec{}, claims...)
 		},
@@ -122,11 +121,10 @@ func expireOfNoPVC(ctx context.Context, r *environment.Run, name string, keys, e
 func massExpiry() Workload {
 	uncut := taken{Age: 2*hour + 30*minute, Uncut: true}
 	return Workload{
-		Name:    "mass-expiry",
-		What:    "snapshots expire faster than they may be deleted; uncut ones that are in the way do not wait for them",
-		Deletes: true,
-		Uncut:   true,
-		Flags:   []string{"--max-deletes-per-second=0.2"},
+		Name:  "mass-expiry",
+		What:  "snapshots expire faster than they may be deleted; uncut ones that are in the way do not wait for them",
+		Uncut: true,
+		Flags: []string{"--max-deletes-per-second=0.2"},
 		Neighbor: func(ctx context.Context, r *environment.Run) error {
 			for i := range 8 {
 				if err := expireOfNoPVC(ctx, r, fmt.Sprint("mass-", i), 2, 4); err != nil {
