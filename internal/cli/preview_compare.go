@@ -225,7 +225,8 @@ func fatesOf(judge *snapshots.Judge, of *series, now, until time.Time) fates {
 		if sim.steps == 1 {
 			f.counted = len(d.Outputs)
 			for i, o := range d.Outputs {
-				if !d.Series.Snapshots[i].Deleting {
+				// A snapshot with a hold has no end, and need not be followed.
+				if s := &d.Series.Snapshots[i]; !s.Deleting && s.Hold != retention.HoldAnnotation {
 					existing[o.GetName()] = true
 				}
 			}
