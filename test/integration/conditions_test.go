@@ -124,7 +124,7 @@ var _ = Describe("The conditions of a schedule", func() {
 			s := scenario()
 			file := filepath.Join(conditionsDir, name+".yaml")
 			if os.Getenv("UPDATE_CONDITIONS") != "" {
-				Expect(os.WriteFile(file, []byte(env.settled(s)), 0o644)).To(Succeed()) //nolint:gosec // it is checked in
+				Expect(os.WriteFile(file, []byte(env.settled(s)), 0o644)).To(Succeed())
 			}
 			want, err := os.ReadFile(file)
 			Expect(err).NotTo(HaveOccurred())
