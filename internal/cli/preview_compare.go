@@ -214,7 +214,8 @@ func fatesOf(judge *snapshots.Judge, of *series, now, until time.Time) fates {
 	if judge == nil {
 		return f
 	}
-	existing, creates := map[string]bool{}, false
+	var existing map[string]bool
+	creates := false
 	sim := simulate(judge, now, of)
 	for !sim.now.After(until) {
 		if sim.exhausted() {
@@ -223,13 +224,7 @@ func fatesOf(judge *snapshots.Judge, of *series, now, until time.Time) fates {
 		}
 		at, d, more := sim.step()
 		if sim.steps == 1 {
-			f.counted = len(d.Outputs)
-			for i, o := range d.Outputs {
-				// A snapshot with a hold has no end, and need not be followed.
-				if s := &d.Series.Snapshots[i]; !s.Deleting && s.Hold != retention.HoldAnnotation {
-					existing[o.GetName()] = true
-				}
-			}
+			f.counted, existing = len(d.Outputs), followed(&d)
 		}
 		for _, removal := range d.Delete {
 			if name := removal.Object.GetName(); existing[name] {
@@ -246,6 +241,18 @@ func fatesOf(judge *snapshots.Judge, of *series, now, until time.Time) fates {
 		}
 	}
 	return f
+}
+
+// followed returns the names of the snapshots that may have an end, which one with a
+// hold has not.
+func followed(d *snapshots.Judgment) map[string]bool {
+	names := map[string]bool{}
+	for i, o := range d.Outputs {
+		if s := &d.Series.Snapshots[i]; !s.Deleting && s.Hold != retention.HoldAnnotation {
+			names[o.GetName()] = true
+		}
+	}
+	return names
 }
 
 // ahead continues a simulation after a judgment. It returns false if that would
