@@ -41,6 +41,9 @@ type Judgment struct {
 	Outputs   []client.Object
 	Series    retention.Series
 	Retention retention.Decision
+	// SparedFor has the reason of condition RetentionPaused for each snapshot that
+	// Retention would delete and that is kept for now; empty for the others.
+	SparedFor []string
 	// Slots of a selected PVC.
 	Slots schedule.Slots
 	// SkipReason says why the PVC cannot be snapshotted now.
@@ -66,8 +69,8 @@ func NewJudge(scheme *runtime.Scheme, s *v1alpha1.SnapshotSchedule) (*Judge, err
 	}
 	functions := p.functions()
 	j := &Judge{program: p, kinds: kinds, parent: plan.Parent{Object: s, Program: &functions}}
-	p.decided = func(outputs []client.Object, series retention.Series, decision retention.Decision) {
-		j.last = Judgment{Outputs: outputs, Series: series, Retention: decision}
+	p.decided = func(outputs []client.Object, series retention.Series, decision retention.Decision, sparedFor []string) {
+		j.last = Judgment{Outputs: outputs, Series: series, Retention: decision, SparedFor: sparedFor}
 	}
 	return j, nil
 }

@@ -89,6 +89,8 @@ func (r *reporter) warnOfNew(s *v1alpha1.SnapshotSchedule, before, after *keySta
 	}
 	if after.Paused && !before.Paused {
 		r.warn(s, Problem{Reason: v1alpha1.ReasonRetentionPaused, Message: pausedMessage})
+	} else if reason := after.Spared.reason(); reason != "" && reason != before.Spared.reason() {
+		r.warn(s, Problem{Reason: v1alpha1.ReasonRetentionPaused, Message: sparedWarning(after.Spared)})
 	}
 }
 

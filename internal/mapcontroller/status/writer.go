@@ -39,6 +39,9 @@ type Summary struct {
 	Totals map[string]int
 	// Keys are the statuses that decisions returned, in no order.
 	Keys []any
+	// ServerTime is the API server's time, in whole seconds, where RecordsTime asked for
+	// it; zero if it is not known.
+	ServerTime time.Time
 	// Settled is set if every key was reconciled under the parent's generation.
 	Settled bool
 }
@@ -79,6 +82,10 @@ type Writer struct {
 	Aggregator *Aggregator
 	// Missing returns the kinds that are not installed.
 	Missing func() []string
+	// RecordsTime returns whether the status is about to record a time on which other
+	// decisions depend. Nil: it never is. ServerTime reads the API server's clock.
+	RecordsTime func(now time.Time, parent client.Object) bool
+	ServerTime  func(ctx context.Context, parent client.Object) (time.Time, error)
 	// Set computes a status into a parent.
 	Set func(now time.Time, parent client.Object, s Summary)
 
@@ -113,6 +120,12 @@ func (w *Writer) Write(ctx context.Context, parent plan.Parent) (reconcile.Resul
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 
+	var err error
+	if w.RecordsTime != nil && w.RecordsTime(now, parent.Object) {
+		if summary.ServerTime, err = w.ServerTime(ctx, parent.Object); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
 	changed := parent.Object.DeepCopyObject().(client.Object)
 	w.Set(now, changed, *summary)
 	if equality.Semantic.DeepEqual(parent.Object, changed) {
@@ -122,7 +135,7 @@ func (w *Writer) Write(ctx context.Context, parent plan.Parent) (reconcile.Resul
 	// computed. The event of a newer version wakes the parent again.
 	patch := client.MergeFromWithOptions(parent.Object, client.MergeFromWithOptimisticLock{})
 	t.next = now.Add(w.Interval)
-	err := w.Client.Status().Patch(ctx, changed, patch, client.FieldOwner(w.FieldManager))
+	err = w.Client.Status().Patch(ctx, changed, patch, client.FieldOwner(w.FieldManager))
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: w.Interval}, nil
 	}
