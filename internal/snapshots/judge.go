@@ -87,6 +87,10 @@ func (j *Judge) ReadyDeadline() time.Duration { return j.program.spec.retention.
 // TTL is the spec's snapshotTTL, zero if there is none.
 func (j *Judge) TTL() time.Duration { return j.program.spec.retention.TTL }
 
+// SparedUntil returns when the snapshots that are spared for a reason may be deleted; zero
+// if that is not known.
+func (j *Judge) SparedUntil(reason string) time.Time { return j.program.grace.until(reason) }
+
 // Judge decides about a series. The PVC is nil if it is gone. Snapshots may
 // include those of other owners. Restores are the PVCs that are being restored
 // from snapshots of the schedule's namespace, as Restores returns them.
