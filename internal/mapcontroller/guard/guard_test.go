@@ -98,7 +98,9 @@ func TestServerTimeIsThatOfTheAPIServer(t *testing.T) {
 		wantErr error
 	}{
 		"the clocks agree":         {func(*fixture.API) {}, fixture.Now.Add(time.Second), nil},
-		"the local one is behind":  {func(a *fixture.API) { a.Skew = time.Hour }, fixture.Now.Add(time.Hour + time.Second), nil},
+		"the local one is behind":  {func(a *fixture.API) { a.Skew = time.Minute }, fixture.Now.Add(time.Minute + time.Second), nil},
+		"too far behind":           {func(a *fixture.API) { a.Skew = time.Hour }, time.Time{}, nil},
+		"too far ahead":            {func(a *fixture.API) { a.Skew = -time.Hour }, time.Time{}, nil},
 		"without a Date header":    {func(a *fixture.API) { a.NoDate = true }, time.Time{}, nil},
 		"the parent is deleted":    {func(a *fixture.API) { _ = a.Stored.Delete(t.Context(), fixture.Parent()) }, fixture.Now.Add(time.Second), nil},
 		"the parent is unreadable": {func(a *fixture.API) { a.Fail(errUnavailable, "get") }, time.Time{}, errUnavailable},

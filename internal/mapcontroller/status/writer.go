@@ -24,6 +24,10 @@ import (
 // be written again and again, and mean nothing.
 const settleWithin = 10 * time.Second
 
+// clockInterval is after how many intervals the API server's clock is read again where
+// it could not be trusted.
+const clockInterval = 12
+
 // Summary is what is known about a parent when its status is computed.
 type Summary struct {
 	// Missing names the kinds that are not installed.
@@ -40,7 +44,7 @@ type Summary struct {
 	// Keys are the statuses that decisions returned, in no order.
 	Keys []any
 	// ServerTime is the API server's time, in whole seconds, where RecordsTime asked for
-	// it; zero if it is not known.
+	// it; zero if it is not known. Then the status is computed again after a while.
 	ServerTime time.Time
 	// Settled is set if every key was reconciled under the parent's generation.
 	Settled bool
@@ -121,15 +125,19 @@ func (w *Writer) Write(ctx context.Context, parent plan.Parent) (reconcile.Resul
 	}
 
 	var err error
+	var result reconcile.Result
 	if w.RecordsTime != nil && w.RecordsTime(now, parent.Object) {
 		if summary.ServerTime, err = w.ServerTime(ctx, parent.Object); err != nil {
-			return reconcile.Result{}, err
+			return result, err
+		}
+		if summary.ServerTime.IsZero() {
+			result.RequeueAfter = clockInterval * w.Interval
 		}
 	}
 	changed := parent.Object.DeepCopyObject().(client.Object)
 	w.Set(now, changed, *summary)
 	if equality.Semantic.DeepEqual(parent.Object, changed) {
-		return reconcile.Result{}, nil
+		return result, nil
 	}
 	// Held to the cached version: on another one it would make a status that nobody
 	// computed. The event of a newer version wakes the parent again.
@@ -139,7 +147,7 @@ func (w *Writer) Write(ctx context.Context, parent plan.Parent) (reconcile.Resul
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: w.Interval}, nil
 	}
-	return reconcile.Result{}, client.IgnoreNotFound(err)
+	return result, client.IgnoreNotFound(err)
 }
 
 // summary returns what is known, or nil where the parent's keys are not tracked

@@ -103,11 +103,14 @@ func TestWriterReadsTheServersClockForARecord(t *testing.T) {
 		wantErr            error
 		wantWrites         int
 		withoutRecordsTime bool
+		unknown            bool
+		wantRequeue        time.Duration
 	}{
-		"a record":                   {records: true, wantReads: 1, wantTime: serverTime, wantWrites: 1},
-		"no record":                  {wantWrites: 1},
-		"a record that can't be":     {records: true, fail: unavailable, wantReads: 1, wantErr: unavailable},
-		"a status that records none": {withoutRecordsTime: true, wantWrites: 1},
+		"a record":                      {records: true, wantReads: 1, wantTime: serverTime, wantWrites: 1},
+		"no record":                     {wantWrites: 1},
+		"a record that can't be":        {records: true, fail: unavailable, wantReads: 1, wantErr: unavailable},
+		"a clock that can't be trusted": {records: true, unknown: true, wantReads: 1, wantWrites: 1, wantRequeue: time.Minute},
+		"a status that records none":    {withoutRecordsTime: true, wantWrites: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, fixture.Parent())
@@ -119,10 +122,17 @@ func TestWriterReadsTheServersClockForARecord(t *testing.T) {
 			}
 			h.ServerTime = func(context.Context, client.Object) (time.Time, error) {
 				reads++
+				if test.unknown {
+					return time.Time{}, nil
+				}
 				return serverTime, test.fail
 			}
-			if _, err := h.write(t); !errors.Is(err, test.wantErr) || reads != test.wantReads || h.api.Count("patch/status") != test.wantWrites {
+			requeue, err := h.write(t)
+			if !errors.Is(err, test.wantErr) || reads != test.wantReads || h.api.Count("patch/status") != test.wantWrites {
 				t.Errorf("%d reads, %d writes, error %v", reads, h.api.Count("patch/status"), err)
+			}
+			if requeue != test.wantRequeue {
+				t.Errorf("requeued after %s, want %s", requeue, test.wantRequeue)
 			}
 			if h.last != nil && !h.last.ServerTime.Equal(test.wantTime) {
 				t.Errorf("computed with %s, want %s", h.last.ServerTime, test.wantTime)

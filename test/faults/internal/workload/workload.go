@@ -65,6 +65,7 @@ func All() []Workload {
 		imports(), restored(), overdue(), lost(),
 		adoptedExpired(), releasedInvalid(), releasedAndEdited(), otherSource(), etcdRestored(),
 		editedAndUnheld(), deleting(), movedAndEdited(),
+		editDelayed(), editTakenBack(), editConfirmed(), recordWiped(), nameReused(),
 	}
 }
 
