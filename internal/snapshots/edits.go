@@ -175,8 +175,7 @@ func confirmCommand(s *v1alpha1.SnapshotSchedule) string {
 		s.Name, s.Namespace, v1alpha1.AnnotationConfirmGeneration, s.Generation)
 }
 
-// sparedWarning is the text of the event when snapshots of a PVC begin to be spared. It is
-// the same for all PVCs, so that their events count as one.
+// sparedWarning is the text of the event when snapshots begin to be spared.
 func sparedWarning(n spared) string {
 	if n.adopted > 0 {
 		return "an earlier schedule of this name left snapshots that would be deleted: they are kept for now; the condition says until when"

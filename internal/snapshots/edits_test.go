@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
@@ -293,28 +294,38 @@ func TestSetStatusRecordsByTheServersClock(t *testing.T) {
 	}
 }
 
+// An edit raises one event, however many PVCs it concerns.
+//
 // Contract: EDIT-5, EVT-2.
 func TestReportWarnsOnceThatSnapshotsWait(t *testing.T) {
-	r, s := newTestReporter(), every("6h")
-	pass := func(n spared) []string {
-		_, events := r.pass(s, "a", &keyStatus{Claim: "data", Spared: n}, mapcontroller.Outcome{})
-		return events
-	}
+	r := newTestReporter()
+	created := every("6h")
+	created.UID = "created-again"
 	for i, step := range []struct {
-		spared spared
-		want   string
+		schedule scheduleBuilder
+		mapKey   string
+		spared   spared
+		want     string
 	}{
-		{spared{}, ""},
-		{spared{adopted: 2}, "an earlier schedule"},
-		{spared{adopted: 1}, ""},
-		{spared{}, ""},
-		{spared{changed: 1}, "the spec changed"},
-		{spared{changed: 3}, ""},
+		{every("6h"), "a", spared{}, ""},
+		{every("6h"), "a", spared{adopted: 2}, "an earlier schedule"},
+		{every("6h"), "b", spared{adopted: 1}, ""},
+		{every("6h"), "a", spared{}, ""},
+		{every("6h"), "a", spared{changed: 1}, "the spec changed"},
+		{every("6h"), "b", spared{changed: 3}, ""},
+		{every("6h").generation(4), "b", spared{changed: 3}, "the spec changed"},
+		{every("6h").generation(4), "a", spared{changed: 3}, ""},
+		{every("6h").generation(4).named("other"), "a", spared{changed: 3}, "the spec changed"},
+		{created.generation(4), "a", spared{changed: 3}, "the spec changed"},
 	} {
-		events := pass(step.spared)
-		if want := len(step.want) > 0; want != (len(events) == 1) || want && !strings.Contains(events[0], "Warning RetentionPaused "+step.want) {
+		_, events := r.pass(step.schedule, step.mapKey, &keyStatus{Claim: "data", Spared: step.spared}, mapcontroller.Outcome{})
+		if want := step.want != ""; want != (len(events) == 1) || want && !strings.Contains(events[0], "Warning RetentionPaused "+step.want) {
 			t.Errorf("step %d: events %q, want %q", i, events, step.want)
 		}
+	}
+	r.forget(types.NamespacedName{Namespace: "shop", Name: "backup"})
+	if len(r.spared) != 1 {
+		t.Errorf("a schedule that was deleted is remembered: %v", r.spared)
 	}
 }
 
