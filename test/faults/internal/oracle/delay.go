@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// firstHour is how long a schedule deletes nothing that is older than itself.
-	firstHour = time.Hour
+	// newFor is how long a schedule deletes nothing that is older than itself.
+	newFor = time.Hour
 	// delaySlack is what clocks in whole seconds and the way of a request take from a delay.
 	delaySlack = 2 * time.Second
 )
@@ -110,7 +110,7 @@ func (d deletion) protectedBy(s *v1alpha1.SnapshotSchedule, all editDelays) stri
 		return fmt.Sprintf("although status.retention has no record of generation %d", s.Generation)
 	case now.Before(end):
 		return fmt.Sprintf("%s before the end of the delay after the edit", end.Sub(d.at).Round(time.Second))
-	case d.snapshot.CreationTimestamp.Before(&s.CreationTimestamp) && now.Before(s.CreationTimestamp.Add(max(firstHour, own))):
+	case d.snapshot.CreationTimestamp.Before(&s.CreationTimestamp) && now.Before(s.CreationTimestamp.Add(max(newFor, own))):
 		return "although it is older than its schedule, which is new"
 	}
 	return ""
