@@ -46,7 +46,8 @@ func (p *preview) warn(future *v1alpha1.SnapshotSchedule, driverLimit int) {
 			why = "they are older than the schedule"
 		}
 		p.Warnings = append(p.Warnings, fmt.Sprintf("%s would be deleted at once, and would wait until %s, because %s: "+
-			"annotation %s=%d confirms it", plural(w.Snapshots, "snapshot"), timestamp(w.Until.Time), why, v1alpha1.AnnotationConfirmGeneration, future.Generation))
+			"annotation %s=%d confirms it", plural(w.Snapshots, "snapshot"), timestamp(w.Until.Time), why,
+			v1alpha1.AnnotationConfirmGeneration, future.Generation))
 	}
 	if p.Steady.Unlimited {
 		p.Warnings = append(p.Warnings,
