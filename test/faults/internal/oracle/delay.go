@@ -94,6 +94,9 @@ func (d deletion) delayed(views []*view, all editDelays) string {
 		if s == nil || confirmsIt(s) {
 			return ""
 		}
+		if !v.allows(d.snapshot) {
+			continue // as before the edit, whose delay excuses nothing
+		}
 		if why = d.protectedBy(s, all); why == "" {
 			return ""
 		}

@@ -30,7 +30,7 @@ func editDelayed() Workload {
 		Name:    "edit-delay",
 		What:    "an edit shortens the TTL and removes the delay; what it would delete is kept until the delay has passed",
 		Deletes: true,
-		Prepare: twoExpiring(delayedSpec("5s")),
+		Prepare: twoExpiring(delayedSpec("10s")),
 		Steps: []Step{patch("shorten the TTL, remove the delay", once(settled(v1alpha1.ReasonSuspended), recorded(1)), theSchedule,
 			`{"spec":{"snapshotTTL":"1d","retention":{"editDelay":null}}}`)},
 		End: all(keeps("data-0", "data-0-old-2"), keeps("data-1", "data-1-old-1"), settled(v1alpha1.ReasonSuspended)),
