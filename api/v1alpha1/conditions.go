@@ -33,8 +33,10 @@ const (
 	// would not be safe.
 	//
 	// True, with reason:
-	//   - ClockSkew
 	//   - InvalidSpec
+	//   - ClockSkew
+	//   - SnapshotsAdopted
+	//   - SpecChanged
 	//
 	// False, with reason:
 	//   - RetentionRunning
@@ -87,6 +89,17 @@ const (
 	// ReasonClockSkew means that the clocks of the operator and the API server differ by more
 	// than --max-clock-skew. The age of a snapshot cannot be trusted, so none is deleted.
 	ReasonClockSkew = "ClockSkew"
+
+	// ReasonSpecChanged means that the spec was changed less than spec.retention.editDelay ago,
+	// and snapshots wait to be deleted under it. The message counts them and says when they
+	// are deleted, and how to confirm the change so that they are deleted at once.
+	ReasonSpecChanged = "SpecChanged"
+
+	// ReasonSnapshotsAdopted means that snapshots are older than the schedule, because an
+	// earlier schedule of its name left them, and would be deleted. They are kept in the first
+	// hour of the schedule, or for spec.retention.editDelay if that is longer. The message
+	// counts them and says how to have them deleted at once.
+	ReasonSnapshotsAdopted = "SnapshotsAdopted"
 
 	// ReasonRetentionRunning means that expired snapshots are deleted normally.
 	ReasonRetentionRunning = "RetentionRunning"

@@ -34,6 +34,12 @@ const (
 	// before the deletion.
 	AnnotationAllowDeletion = Prefix + "allow-deletion"
 
+	// AnnotationConfirmGeneration confirms the present spec of a SnapshotSchedule, so that
+	// retention deletes at once what it would delete only after retention.editDelay, or in
+	// the first hour of a schedule. Its value is the schedule's metadata.generation; another
+	// value is ignored.
+	AnnotationConfirmGeneration = Prefix + "confirm-generation"
+
 	// AnnotationHold is a hold on a VolumeSnapshot: while it is set, with any value, retention
 	// does not delete the snapshot.
 	AnnotationHold = Prefix + "hold"

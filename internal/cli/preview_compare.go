@@ -29,10 +29,19 @@ type preview struct {
 	Until     metav1.Time   `json:"until"`
 	Claims    []claimChange `json:"persistentVolumeClaims"`
 	Deletes   []deletion    `json:"deletes"`
-	Steady    *steadyState  `json:"steadyState,omitempty"`
-	Warnings  []string      `json:"warnings,omitempty"`
+	// Waiting are the snapshots that would be deleted now, but for a delay.
+	Waiting  []waiting    `json:"waiting,omitempty"`
+	Steady   *steadyState `json:"steadyState,omitempty"`
+	Warnings []string     `json:"warnings,omitempty"`
 	// Incomplete is set if a simulation ended early, because it would take too long.
 	Incomplete bool `json:"incomplete,omitempty"`
+}
+
+// waiting is a number of snapshots that are kept for now.
+type waiting struct {
+	Snapshots int         `json:"snapshots"`
+	Reason    string      `json:"reason"`
+	Until     metav1.Time `json:"until"`
 }
 
 // change is the kind of change.
@@ -150,6 +159,9 @@ func previewOf(v variants, inv *inventory, now, until time.Time) (*preview, erro
 		p.Claims = append(p.Claims, r.claim)
 		p.Deletes = append(p.Deletes, r.deletes...)
 		p.Incomplete = p.Incomplete || r.incomplete
+		for reason, n := range r.spared {
+			p.wait(reason, n, *timeOf(future.SparedUntil(reason)))
+		}
 	}
 	slices.SortStableFunc(p.Deletes, func(a, b deletion) int {
 		return cmp.Or(a.Time.Compare(b.Time.Time), cmp.Compare(a.Name, b.Name))
@@ -157,8 +169,18 @@ func previewOf(v variants, inv *inventory, now, until time.Time) (*preview, erro
 	return p, nil
 }
 
+// wait counts snapshots that are kept for now.
+func (p *preview) wait(reason string, n int, until metav1.Time) {
+	i, found := slices.BinarySearchFunc(p.Waiting, reason, func(w waiting, reason string) int { return cmp.Compare(w.Reason, reason) })
+	if !found {
+		p.Waiting = slices.Insert(p.Waiting, i, waiting{Reason: reason, Until: until})
+	}
+	p.Waiting[i].Snapshots += n
+}
+
 type seriesPreview struct {
 	claim      claimChange
+	spared     map[string]int
 	deletes    []deletion
 	incomplete bool
 }
@@ -172,7 +194,7 @@ func previewSeries(v variants, present, future *snapshots.Judge, of *series, now
 	case edited, created:
 		after = fatesOf(future, of, now, until)
 	}
-	r := seriesPreview{incomplete: before.incomplete || after.incomplete}
+	r := seriesPreview{incomplete: before.incomplete || after.incomplete, spared: after.spared}
 	r.claim = claimChange{
 		Name: of.claimName(), MapKey: of.mapKey, Before: relationNone, After: relationNone, Snapshots: max(before.counted, after.counted),
 		Within: len(after.ends), Otherwise: len(before.ends),
@@ -200,6 +222,7 @@ func previewSeries(v variants, present, future *snapshots.Judge, of *series, now
 type fates struct {
 	counted    int
 	ends       map[string]end
+	spared     map[string]int // at first, by reason
 	incomplete bool
 }
 
@@ -210,7 +233,7 @@ type end struct {
 
 // fatesOf lets time pass over a series. Without a judge nothing is deleted.
 func fatesOf(judge *snapshots.Judge, of *series, now, until time.Time) fates {
-	f := fates{ends: map[string]end{}}
+	f := fates{ends: map[string]end{}, spared: map[string]int{}}
 	if judge == nil {
 		return f
 	}
@@ -228,6 +251,9 @@ func fatesOf(judge *snapshots.Judge, of *series, now, until time.Time) fates {
 				// A snapshot with a hold has no end, and need not be followed.
 				if s := &d.Series.Snapshots[i]; !s.Deleting && s.Hold != retention.HoldAnnotation {
 					existing[o.GetName()] = true
+				}
+				if reason := d.SparedFor[i]; reason != "" {
+					f.spared[reason]++
 				}
 			}
 		}

@@ -40,6 +40,15 @@ func (p *preview) warn(future *v1alpha1.SnapshotSchedule, driverLimit int) {
 		}
 		return
 	}
+	for _, w := range p.Waiting {
+		why := "the spec changes (spec.retention.editDelay)"
+		if w.Reason == v1alpha1.ReasonSnapshotsAdopted {
+			why = "they are older than the schedule"
+		}
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%s would be deleted at once, and would wait until %s, because %s: "+
+			"annotation %s=%d confirms it", plural(w.Snapshots, "snapshot"), timestamp(w.Until.Time), why,
+			v1alpha1.AnnotationConfirmGeneration, future.Generation))
+	}
 	if p.Steady.Unlimited {
 		p.Warnings = append(p.Warnings,
 			"the number of snapshots per PVC grows without limit: set snapshotTTL, retention.keep or retention.maxCount")

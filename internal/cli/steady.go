@@ -129,7 +129,7 @@ func newLife(spec *v1alpha1.SnapshotScheduleSpec, now time.Time) (*simulation, e
 	created := metav1.NewTime(now)
 	s := &v1alpha1.SnapshotSchedule{Spec: *spec.DeepCopy()}
 	s.Name, s.UID, s.CreationTimestamp = "steady", "steady", created
-	s.Spec.Selector, s.Spec.Suspend = v1alpha1.LabelSelector{}, false
+	s.Spec.Selector, s.Spec.Suspend, s.Spec.Retention.EditDelay = v1alpha1.LabelSelector{}, false, ""
 	judge, err := snapshots.NewJudge(scheme, s)
 	if err != nil {
 		return nil, err

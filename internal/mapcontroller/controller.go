@@ -109,6 +109,7 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 	ctl.writer = &status.Writer{
 		FieldManager: spec.Name, Client: d.Client, Clock: o.Clock, Interval: o.StatusInterval, Kinds: kinds,
 		Aggregator: ctl.aggregator, Missing: ctl.installed.Missing, Set: spec.Status,
+		RecordsTime: spec.RecordsTime, ServerTime: ctl.guard.ServerTime,
 	}
 	return ctl, nil
 }

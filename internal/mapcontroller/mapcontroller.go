@@ -80,6 +80,10 @@ type MapController struct {
 	// ParentDeleted is called after a parent is deleted. It may be called more than
 	// once and must be idempotent. Nil: it is not called.
 	ParentDeleted func(parent types.NamespacedName)
+	// RecordsTime returns whether the parent's status is about to record a time on which
+	// decisions depend. It is then computed with the API server's time, in the Summary.
+	// Nil: it never is.
+	RecordsTime func(now time.Time, parent client.Object) bool
 	// Status computes a parent's status into it; the engine writes it if it
 	// changed. Times must be in whole seconds, as the API server stores them.
 	// Required.

@@ -71,6 +71,7 @@ func compile(spec *v1alpha1.SnapshotScheduleSpec) (*compiled, error) {
 			},
 		},
 	}
+	duration("retention.editDelay", spec.Retention.EditDelay) // used with status.retention, see graceOf
 	if p.retention.ReadyDeadline == 0 {
 		p.retention.ReadyDeadline = defaultReadyDeadline
 	}

@@ -41,6 +41,9 @@ type Judgment struct {
 	Outputs   []client.Object
 	Series    retention.Series
 	Retention retention.Decision
+	// SparedFor has the reason of condition RetentionPaused for each snapshot that
+	// Retention would delete and that is kept for now; empty for the others.
+	SparedFor []string
 	// Slots of a selected PVC.
 	Slots schedule.Slots
 	// SkipReason says why the PVC cannot be snapshotted now.
@@ -66,8 +69,8 @@ func NewJudge(scheme *runtime.Scheme, s *v1alpha1.SnapshotSchedule) (*Judge, err
 	}
 	functions := p.functions()
 	j := &Judge{program: p, kinds: kinds, parent: plan.Parent{Object: s, Program: &functions}}
-	p.decided = func(outputs []client.Object, series retention.Series, decision retention.Decision) {
-		j.last = Judgment{Outputs: outputs, Series: series, Retention: decision}
+	p.decided = func(outputs []client.Object, series retention.Series, decision retention.Decision, sparedFor []string) {
+		j.last = Judgment{Outputs: outputs, Series: series, Retention: decision, SparedFor: sparedFor}
 	}
 	return j, nil
 }
@@ -83,6 +86,10 @@ func (j *Judge) ReadyDeadline() time.Duration { return j.program.spec.retention.
 
 // TTL is the spec's snapshotTTL, zero if there is none.
 func (j *Judge) TTL() time.Duration { return j.program.spec.retention.TTL }
+
+// SparedUntil returns when the snapshots that are spared for a reason may be deleted; zero
+// if that is not known.
+func (j *Judge) SparedUntil(reason string) time.Time { return j.program.grace.until(reason) }
 
 // Judge decides about a series. The PVC is nil if it is gone. Snapshots may
 // include those of other owners. Restores are the PVCs that are being restored

@@ -36,6 +36,8 @@ type keyStatus struct {
 	Problems   []Problem
 	// Paused is set if deletes were due but not safe.
 	Paused bool
+	// Spared counts snapshots that would be deleted, but for a grace.
+	Spared spared
 
 	// unlessCreated is a problem if the snapshot that is due is not created in the
 	// pass, or is not seen in the next one.
@@ -120,6 +122,7 @@ type combined struct {
 	Problems     []Problem
 	MoreProblems int
 	Paused       bool
+	Spared       spared
 }
 
 // combine adds up the PVCs of a schedule, and problems of the schedule itself.
@@ -151,6 +154,8 @@ func combine(keys []any, problems ...Problem) combined {
 			c.Refused++
 		}
 		c.Paused = c.Paused || k.Paused
+		c.Spared.changed += k.Spared.changed
+		c.Spared.adopted += k.Spared.adopted
 		c.addProblems(k.Problems)
 	}
 	return c

@@ -32,8 +32,9 @@ const clockCheck = 15 * time.Minute
 type program struct {
 	schedule *v1alpha1.SnapshotSchedule
 	spec     *compiled
+	grace    grace
 	// decided is called with every decision of retention; nil in the operator.
-	decided func(outputs []client.Object, series retention.Series, decision retention.Decision)
+	decided func(outputs []client.Object, series retention.Series, decision retention.Decision, sparedFor []string)
 }
 
 // Compile compiles a SnapshotSchedule, for the engine and for everything else
@@ -51,7 +52,7 @@ func newProgram(s *v1alpha1.SnapshotSchedule) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &program{schedule: s, spec: spec}, nil
+	return &program{schedule: s, spec: spec, grace: graceOf(s)}, nil
 }
 
 func (p *program) functions() mapcontroller.Program {
@@ -76,7 +77,7 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 	if skipReason == "" {
 		series.Slot = slots.Current
 	}
-	decided, d := p.decide(seen, series)
+	decided, d, spared := p.decide(seen, series)
 	if decided.Take.Create() {
 		d.Ensure = append(d.Ensure, newSnapshot(p.schedule, claim, slots.Current))
 	}
@@ -87,6 +88,7 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 		LastSnapshot:  retention.LastSlot(series.Snapshots, seen.Now),
 		RecoveryPoint: recoveryPoint(series.Snapshots, anchor, seen.Now),
 		SkipReason:    skipReason,
+		Spared:        spared,
 	}
 	status.HasData = claim.DeletionTimestamp == nil && claim.Status.Phase != corev1.ClaimPending && claim.Status.Phase != ""
 	status.Pending, status.Failed = unready(p.spec, series.Snapshots, seen.Now)
@@ -146,22 +148,37 @@ func (p *program) tombstone(seen mapcontroller.Observation) mapcontroller.Decisi
 			status.Claim, status.SkipReason = claim.GetName(), "controlled by this schedule"
 		}
 	}
-	_, d := p.decide(seen, series)
+	var d mapcontroller.Decision
+	_, d, status.Spared = p.decide(seen, series)
 	if len(seen.Outputs) > 0 || status.SkipReason != "" {
 		d.Status = status
 	}
 	return d
 }
 
-// decide asks retention about a series.
-func (p *program) decide(seen mapcontroller.Observation, series retention.Series) (retention.Decision, mapcontroller.Decision) {
-	decided := retention.Decide(p.spec.retention, seen.Now, series)
+// decide asks retention about a series, and counts the snapshots that it would delete
+// and that are spared for now.
+func (p *program) decide(
+	seen mapcontroller.Observation, series retention.Series,
+) (decided retention.Decision, d mapcontroller.Decision, n spared) {
+	decided = retention.Decide(p.spec.retention, seen.Now, series)
+	var sparedFor []string
 	if p.decided != nil {
-		p.decided(seen.Outputs, series, decided)
+		sparedFor = make([]string, len(decided.Verdicts))
+		defer func() { p.decided(seen.Outputs, series, decided, sparedFor) }()
 	}
-	d := mapcontroller.Decision{Next: decided.Next}
+	d.Next = decided.Next
 	for i, verdict := range decided.Verdicts {
 		if verdict.Delete() {
+			reason, until := p.grace.spares(&series.Snapshots[i], seen.Now.Add(-seen.Ahead))
+			if reason != "" {
+				n.add(reason)
+				d.Next = earliest(d.Next, until)
+				if sparedFor != nil {
+					sparedFor[i] = reason
+				}
+				continue
+			}
 			d.Delete = append(d.Delete, mapcontroller.Removal{Object: seen.Outputs[i], Reason: verdict.String(), Urgent: verdict.Urgent()})
 		}
 		if verdict == retention.HeldByRestore {
@@ -174,7 +191,7 @@ func (p *program) decide(seen mapcontroller.Observation, series retention.Series
 	for _, i := range decided.Floor {
 		d.Evidence = append(d.Evidence, seen.Outputs[i])
 	}
-	return decided, d
+	return decided, d, n
 }
 
 // isAhead returns whether a snapshot was taken by a clock that was ahead of the

@@ -10,6 +10,7 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
@@ -85,7 +86,7 @@ func MapController(o Options, recorder events.EventRecorder) mapcontroller.MapCo
 		Related: func(parent client.Object) []client.Object {
 			return o.Stores.ByIndex(nil, &corev1.PersistentVolumeClaim{}, restoresIndex, parent.GetNamespace())
 		},
-		ParentChanged: requestChanged,
+		ParentChanged: scheduleChanged,
 		Finalizer:     v1alpha1.FinalizerRelease,
 		Orphan: func(parent client.Object) bool {
 			return parent.(*v1alpha1.SnapshotSchedule).Spec.DeletionPolicy == v1alpha1.DeletionOrphan
@@ -94,6 +95,9 @@ func MapController(o Options, recorder events.EventRecorder) mapcontroller.MapCo
 		ParentDeleted: func(schedule types.NamespacedName) {
 			r.forget(schedule)
 			forgetMetrics(schedule)
+		},
+		RecordsTime: func(now time.Time, parent client.Object) bool {
+			return recordsTime(now, parent.(*v1alpha1.SnapshotSchedule))
 		},
 		Status: func(now time.Time, parent client.Object, known mapcontroller.Summary) {
 			s := parent.(*v1alpha1.SnapshotSchedule)
@@ -112,6 +116,14 @@ func Indexers() toolscache.Indexers { return informer.Indexers(restoresIndex) }
 func claimChanged(before, after client.Object) bool {
 	return before.(*corev1.PersistentVolumeClaim).Status.Phase != after.(*corev1.PersistentVolumeClaim).Status.Phase ||
 		requestChanged(before, after)
+}
+
+// scheduleChanged returns whether an update of a schedule concerns its PVCs, beside the
+// spec: requests, and the record on which deletes depend.
+func scheduleChanged(before, after client.Object) bool {
+	return requestChanged(before, after) ||
+		before.GetAnnotations()[v1alpha1.AnnotationConfirmGeneration] != after.GetAnnotations()[v1alpha1.AnnotationConfirmGeneration] ||
+		!equality.Semantic.DeepEqual(before.(*v1alpha1.SnapshotSchedule).Status.Retention, after.(*v1alpha1.SnapshotSchedule).Status.Retention)
 }
 
 func requestChanged(before, after client.Object) bool {

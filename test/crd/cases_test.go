@@ -78,6 +78,7 @@ var durationFields = map[string]string{
 	"spec.startingDeadline":               `{snapshotInterval: 6h, startingDeadline: %s}`,
 	"spec.jitter":                         `{snapshotInterval: 6h, jitter: %s}`,
 	"spec.readyDeadline":                  `{snapshotInterval: 6h, readyDeadline: %s}`,
+	"spec.retention.editDelay":            `{snapshotInterval: 6h, retention: {editDelay: %s}}`,
 	"spec.retention.detached.snapshotTTL": `{snapshotInterval: 6h, retention: {detached: {snapshotTTL: %s}}}`,
 }
 
@@ -356,6 +357,7 @@ retention:
   minReady: 0
   maxCount: 100
   keep: {last: 3, hourly: 24, daily: 7, weekly: 4, monthly: 12, yearly: 3}
+  editDelay: 1h
   detached: {snapshotTTL: 30d, minReady: 2}
 `,
 		"an empty selector":               "{snapshotInterval: 6h, selector: {}}",

@@ -77,7 +77,7 @@ func (g *Guard) Confirm(
 		return Confirmed{}, ErrClockSkew
 	}
 
-	again.Now = g.Clock.Now()
+	again.Now, again.Ahead = g.Clock.Now(), skew.ahead
 	second := g.Kinds.Build(live, req, again)
 	if !g.supports(second, p) {
 		return Confirmed{}, ErrChanged

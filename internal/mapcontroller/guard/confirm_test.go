@@ -226,6 +226,37 @@ func TestConfirmPlansAgainOnLiveObjects(t *testing.T) {
 	}
 }
 
+// The second plan knows how far the local clock is ahead of the API server's, at least;
+// also where the parent's read is shared.
+//
+// Contract: EDIT-1.
+func TestConfirmPlansWithTheDifferenceOfTheClocks(t *testing.T) {
+	for name, test := range map[string]struct{ skew, want time.Duration }{
+		"the clocks agree":        {0, 0},
+		"the local one is ahead":  {-20 * time.Second, 19 * time.Second}, // a second is cut off
+		"the local one is behind": {20 * time.Second, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var ahead []time.Duration
+			objects := []client.Object{fixture.Parent(), fixture.Output("a", ready), fixture.Output("b")}
+			e := fixture.New(t, objects, objects)
+			e.Program.Tombstone = func(seen plan.Observation) plan.Decision {
+				ahead = append(ahead, seen.Ahead)
+				return keepReady(seen)
+			}
+			e.API.Skew = test.skew
+			for range 2 {
+				if deleted, _, err := confirm(e); err != nil || !slices.Equal(deleted, []string{"b"}) {
+					t.Fatalf("confirmed %v, error %v", deleted, err)
+				}
+			}
+			if want := []time.Duration{0, test.want, 0, test.want}; !slices.Equal(ahead, want) {
+				t.Errorf("planned with %v, want %v", ahead, want)
+			}
+		})
+	}
+}
+
 // A server that does not send its time has a clock that cannot be trusted.
 //
 // Contract: GUARD-7.

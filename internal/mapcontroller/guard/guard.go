@@ -68,6 +68,17 @@ func (g *Guard) MayAdopt(ctx context.Context, name types.NamespacedName, uid typ
 	return nil
 }
 
+// ServerTime returns the API server's time, in whole seconds and rounded up; the zero
+// time if its clock and the local one differ too much for either to be trusted.
+func (g *Guard) ServerTime(ctx context.Context, parent client.Object) (time.Time, error) {
+	ctx, observed := withSkew(ctx)
+	err := g.Live.Get(ctx, client.ObjectKeyFromObject(parent), g.NewParent())
+	if observed.beyond(g.MaxClockSkew) {
+		return time.Time{}, client.IgnoreNotFound(err)
+	}
+	return observed.date, client.IgnoreNotFound(err)
+}
+
 // metadataPage is how many objects a page of metadata holds.
 const metadataPage = 500
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -83,5 +84,34 @@ func TestEachMetadataReadsAllPages(t *testing.T) {
 	}
 	if want := []string{" 500 ns", "after1 500 ns", "after2 500 ns"}; !slices.Equal(reader.asked, want) {
 		t.Errorf("asked %q, want %q", reader.asked, want)
+	}
+}
+
+// The second that the Date header cuts off counts as passed: a record must not begin
+// before the change that it is about.
+//
+// Contract: EDIT-2.
+func TestServerTimeIsThatOfTheAPIServer(t *testing.T) {
+	for name, test := range map[string]struct {
+		prepare func(*fixture.API)
+		want    time.Time
+		wantErr error
+	}{
+		"the clocks agree":         {func(*fixture.API) {}, fixture.Now.Add(time.Second), nil},
+		"the local one is behind":  {func(a *fixture.API) { a.Skew = time.Minute }, fixture.Now.Add(time.Minute + time.Second), nil},
+		"too far behind":           {func(a *fixture.API) { a.Skew = time.Hour }, time.Time{}, nil},
+		"too far ahead":            {func(a *fixture.API) { a.Skew = -time.Hour }, time.Time{}, nil},
+		"without a Date header":    {func(a *fixture.API) { a.NoDate = true }, time.Time{}, nil},
+		"the parent is deleted":    {func(a *fixture.API) { _ = a.Stored.Delete(t.Context(), fixture.Parent()) }, fixture.Now.Add(time.Second), nil},
+		"the parent is unreadable": {func(a *fixture.API) { a.Fail(errUnavailable, "get") }, time.Time{}, errUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := fixture.New(t, nil, []client.Object{fixture.Parent()})
+			test.prepare(e.API)
+			got, err := e.Guard.ServerTime(t.Context(), fixture.Parent())
+			if !errors.Is(err, test.wantErr) || err == nil && !got.Equal(test.want) {
+				t.Errorf("got %s, error %v, want %s, error %v", got, err, test.want, test.wantErr)
+			}
+		})
 	}
 }

@@ -45,7 +45,10 @@ type Parent struct {
 // shared with a cache: they must never be changed.
 type Observation struct {
 	// Now is the only clock of a decision.
-	Now    time.Time
+	Now time.Time
+	// Ahead is by how much Now is ahead of the API server's clock, at least. It is known
+	// only where deletes are confirmed.
+	Ahead  time.Duration
 	MapKey string
 	// Selected and Unselected are the inputs that carry the key, of all kinds. An
 	// input that the parent controls is never selected.

@@ -4,6 +4,7 @@
 package status
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -85,6 +86,58 @@ func TestWriterDebounces(t *testing.T) {
 	h.Forget(parent)
 	if got, err := h.write(t); err != nil || got != 0 || h.api.Count("patch/status") != 5 {
 		t.Errorf("forgotten: wait %s, %d writes, error %v", got, h.api.Count("patch/status"), err)
+	}
+}
+
+// A time that decisions depend on is the API server's, read before the write. It is read
+// only where one is about to be recorded.
+//
+// Contract: EDIT-2, STAT-8.
+func TestWriterReadsTheServersClockForARecord(t *testing.T) {
+	serverTime, unavailable := fixture.Now.Add(time.Hour), errors.New("unavailable")
+	for name, test := range map[string]struct {
+		records            bool
+		fail               error
+		wantReads          int
+		wantTime           time.Time
+		wantErr            error
+		wantWrites         int
+		withoutRecordsTime bool
+		unknown            bool
+		wantRequeue        time.Duration
+	}{
+		"a record":                      {records: true, wantReads: 1, wantTime: serverTime, wantWrites: 1},
+		"no record":                     {wantWrites: 1},
+		"a record that can't be":        {records: true, fail: unavailable, wantReads: 1, wantErr: unavailable},
+		"a clock that can't be trusted": {records: true, unknown: true, wantReads: 1, wantWrites: 1, wantRequeue: time.Minute},
+		"a status that records none":    {withoutRecordsTime: true, wantWrites: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, fixture.Parent())
+			h.Aggregator.Track(parent, "p-uid", nil)
+			h.replicas = 1
+			reads := 0
+			if !test.withoutRecordsTime {
+				h.RecordsTime = func(now time.Time, _ client.Object) bool { return test.records && now.Equal(fixture.Now) }
+			}
+			h.ServerTime = func(context.Context, client.Object) (time.Time, error) {
+				reads++
+				if test.unknown {
+					return time.Time{}, nil
+				}
+				return serverTime, test.fail
+			}
+			requeue, err := h.write(t)
+			if !errors.Is(err, test.wantErr) || reads != test.wantReads || h.api.Count("patch/status") != test.wantWrites {
+				t.Errorf("%d reads, %d writes, error %v", reads, h.api.Count("patch/status"), err)
+			}
+			if requeue != test.wantRequeue {
+				t.Errorf("requeued after %s, want %s", requeue, test.wantRequeue)
+			}
+			if h.last != nil && !h.last.ServerTime.Equal(test.wantTime) {
+				t.Errorf("computed with %s, want %s", h.last.ServerTime, test.wantTime)
+			}
+		})
 	}
 }
 

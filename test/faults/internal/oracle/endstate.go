@@ -149,6 +149,9 @@ func describeSchedule(s *v1alpha1.SnapshotSchedule) []string {
 	if s.Status.MoreProblems > 0 {
 		facts = append(facts, "more problems")
 	}
+	if r := s.Status.Retention; r != nil {
+		facts = append(facts, fmt.Sprintf("a record of generation %d and a delay of %s", r.Generation, r.EditDelay))
+	}
 	for _, f := range s.Finalizers {
 		facts = append(facts, "finalizer "+f)
 	}

@@ -70,6 +70,7 @@ func All() []Workload {
 		imports(), restored(), overdue(), lost(),
 		adoptedExpired(), releasedInvalid(), releasedAndEdited(), otherSource(), etcdRestored(),
 		editedAndUnheld(), deleting(), movedAndEdited(),
+		editDelayed(), editTakenBack(), editConfirmed(), recordWiped(), nameReused(),
 		hungNamespace(), hostileTenant(), massExpiry(), largeFloor(),
 	}
 }
