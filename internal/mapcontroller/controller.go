@@ -76,6 +76,9 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("map controller %q: %w", c.Name, err)
 	}
+	if spec.OwnsByLabels != nil {
+		kinds.OwnsByLabels = spec.OwnsByLabels
+	}
 	observer := observe.New(spec.Name, o.Stores, kinds, spec.NewParent(), spec.ClusterScoped, spec.MapKey)
 	ctl := &Controller{
 		MapController: spec,
@@ -100,7 +103,7 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 		Create: func(ctx context.Context, o client.Object) error {
 			return d.Client.Create(ctx, o, client.FieldOwner(spec.Name))
 		},
-		Finalizer: spec.Finalizer, Orphan: spec.Orphan, Missing: ctl.available.explains,
+		Finalizer: spec.Finalizer, Missing: ctl.available.explains,
 	}
 	ctl.aggregator = &status.Aggregator{Changed: func(parent types.NamespacedName) {
 		ctl.changed.add(reconcile.Request{NamespacedName: parent})
@@ -171,6 +174,7 @@ func (c *Controller) forget(parent client.Object) {
 // parentDeleted drops what a pass may have left behind after a parent was deleted.
 func (c *Controller) parentDeleted(name types.NamespacedName) {
 	c.writer.Forget(name)
+	c.executor.ForgetParent(name)
 	if c.ParentDeleted != nil {
 		c.ParentDeleted(name)
 	}

@@ -64,6 +64,7 @@ func NewJudge(scheme *runtime.Scheme, s *v1alpha1.SnapshotSchedule) (*Judge, err
 	if err != nil {
 		return nil, err
 	}
+	kinds.OwnsByLabels = c.OwnsByLabels
 	functions := p.functions()
 	j := &Judge{program: p, kinds: kinds, parent: plan.Parent{Object: s, Program: &functions}}
 	p.decided = func(outputs []client.Object, series retention.Series, decision retention.Decision) {
