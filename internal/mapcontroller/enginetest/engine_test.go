@@ -226,9 +226,7 @@ func explicit(d decision, observed []client.Object) mapcontroller.Decision {
 func setStatus(_ time.Time, parent client.Object, s mapcontroller.Summary) {
 	b := parent.(*Bucket)
 	if s.Settled {
-		if s.Settled {
-			b.Status.ObservedGeneration = b.Generation
-		}
+		b.Status.ObservedGeneration = b.Generation
 	}
 	b.Status.Missing, b.Status.Invalid = s.Missing, ""
 	if s.Invalid != nil {
