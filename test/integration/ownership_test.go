@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -275,7 +276,7 @@ var _ = Describe("Ownership", func() {
 		var denied atomic.Bool
 		env.startOperator(failRequests(func(r *http.Request) int {
 			if denied.Load() && r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/volumesnapshots/") {
-				return http.StatusForbidden
+				return http.StatusUnprocessableEntity
 			}
 			return 0
 		}))
@@ -285,7 +286,10 @@ var _ = Describe("Ownership", func() {
 		denied.Store(true)
 		mergePatch(s, `{"spec":{"deletionPolicy":"Orphan"}}`)
 		Eventually(finalizers(s)).Should(ConsistOf("snapshots.mapcontroller.dev/release"))
-		Eventually(readyCondition(s)).WithTimeout(30 * time.Second).Should(Equal("False RetentionFailing"))
+		Eventually(func() bool {
+			ready := meta.FindStatusCondition(status(s).Conditions, v1alpha1.ConditionReady)
+			return ready.Reason == v1alpha1.ReasonRetentionFailing
+		}).WithTimeout(30 * time.Second).Should(BeTrue())
 		Expect(status(s).ObservedGeneration).To(BeEquivalentTo(1))
 		removeLabel(unlabeled, v1alpha1.LabelMapKey)
 		denied.Store(false)
