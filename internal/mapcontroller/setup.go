@@ -134,7 +134,7 @@ func (*starter) NeedLeaderElection() bool { return false }
 func (s *starter) Start(ctx context.Context) error {
 	for started := false; ; started = true {
 		missed := false
-		if !s.available.wait(ctx, s.KindsInterval, s.log, func() { missed = true; s.wakeParents() }) {
+		if !s.installed.Wait(ctx, s.KindsInterval, s.log, func() { missed = true; s.wakeParents() }) {
 			return nil
 		}
 		s.wakeParents()
@@ -150,7 +150,7 @@ func (s *starter) Start(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-s.available.suspect:
+		case <-s.installed.Suspected():
 		}
 	}
 }
