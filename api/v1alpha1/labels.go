@@ -45,7 +45,6 @@ const (
 	AnnotationHold = Prefix + "hold"
 )
 
-// FinalizerRelease is the finalizer of a SnapshotSchedule with deletionPolicy Orphan. The
-// controller removes it after it has removed the schedule's owner reference from every
-// snapshot.
+// FinalizerRelease is the finalizer of a SnapshotSchedule with deletionPolicy Orphan while
+// some snapshot may still have an owner reference to it, as after a change of the policy.
 const FinalizerRelease = Prefix + "release"

@@ -226,6 +226,6 @@ func (o *previewOptions) preview(ctx context.Context, c client.Reader, v variant
 			return nil, err
 		}
 	}
-	p.warn(v.future, o.driverLimit)
+	p.warn(v, o.driverLimit)
 	return p, nil
 }

@@ -296,15 +296,17 @@ func (f *fates) ahead(
 	return a.run(len(existing) - len(f.ends))
 }
 
-// garbage are the snapshots that go with their schedule.
+// garbage are the snapshots that are deleted with their schedule: those that still
+// have a reference to it.
 func garbage(s *v1alpha1.SnapshotSchedule, of *series, now time.Time) fates {
 	f := fates{ends: map[string]end{}}
 	for _, o := range of.snapshots {
-		if metav1.IsControlledBy(o, s) {
+		switch {
+		case metav1.IsControlledBy(o, s):
 			f.counted++
-			if s.Spec.DeletionPolicy != v1alpha1.DeletionOrphan {
-				f.ends[o.GetName()] = end{now, reasonGarbage}
-			}
+			f.ends[o.GetName()] = end{now, reasonGarbage}
+		case metav1.GetControllerOf(o) == nil && s.Spec.DeletionPolicy == v1alpha1.DeletionOrphan:
+			f.counted++
 		}
 	}
 	return f

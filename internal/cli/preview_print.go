@@ -33,9 +33,14 @@ func (p *preview) sooner() int {
 }
 
 // warn adds what a user should know before making the change.
-func (p *preview) warn(future *v1alpha1.SnapshotSchedule, driverLimit int) {
+func (p *preview) warn(v variants, driverLimit int) {
+	future := v.future
 	if future == nil {
-		if len(p.Deletes) > 0 {
+		switch {
+		case len(p.Deletes) > 0 && v.present.Spec.DeletionPolicy == v1alpha1.DeletionOrphan:
+			p.Warnings = append(p.Warnings, fmt.Sprintf("the operator is still removing owner references: wait until "+
+				"status.observedGeneration is %d", v.present.Generation))
+		case len(p.Deletes) > 0:
 			p.Warnings = append(p.Warnings, "held snapshots are deleted with the schedule, too; kubectl delete --cascade=orphan keeps all")
 		}
 		return

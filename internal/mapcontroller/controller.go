@@ -77,6 +77,9 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("map controller %q: %w", c.Name, err)
 	}
+	if spec.OwnsByLabels != nil {
+		kinds.OwnsByLabels = spec.OwnsByLabels
+	}
 	observer := observe.New(spec.Name, o.Stores, kinds, spec.NewParent(), spec.ClusterScoped, spec.MapKey)
 	ctl := &Controller{
 		MapController: spec,
@@ -101,7 +104,7 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 		Create: func(ctx context.Context, o client.Object) error {
 			return d.Client.Create(ctx, o, client.FieldOwner(spec.Name))
 		},
-		Finalizer: spec.Finalizer, Orphan: spec.Orphan, Missing: ctl.installed.Explains,
+		Finalizer: spec.Finalizer, Missing: ctl.installed.Explains,
 	}
 	ctl.aggregator = &status.Aggregator{Changed: func(parent types.NamespacedName) {
 		ctl.changed.add(reconcile.Request{NamespacedName: parent})
@@ -173,6 +176,7 @@ func (c *Controller) forget(parent client.Object) {
 // parentDeleted drops what a pass may have left behind after a parent was deleted.
 func (c *Controller) parentDeleted(name types.NamespacedName) {
 	c.writer.Forget(name)
+	c.executor.ForgetParent(name)
 	if c.ParentDeleted != nil {
 		c.ParentDeleted(name)
 	}

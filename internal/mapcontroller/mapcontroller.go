@@ -67,10 +67,14 @@ type MapController struct {
 	// than one of its UID, generation or deletionTimestamp. Nil: no other does.
 	ParentChanged func(before, after client.Object) bool
 
-	// Finalizer is set on a parent while Orphan returns that its outputs are to
-	// outlive it: they are released before it goes. Empty: never.
+	// OwnsByLabels returns whether the outputs of a parent carry no reference to it, so
+	// that they outlive it. They are the parent's by their labels and by having no
+	// controller. When a parent begins to own by labels, its references are removed, and
+	// it is not settled before none is left. Nil: no parent does.
+	OwnsByLabels func(parent client.Object) bool
+	// Finalizer is set on a parent that owns by labels while outputs may still refer to
+	// it: these references are removed before the parent goes. Required with OwnsByLabels.
 	Finalizer string
-	Orphan    func(parent client.Object) bool
 
 	// Report is called after each pass over a key, with the status that the key
 	// had before (nil if it had none), the status of the decision and the outcome
@@ -127,7 +131,7 @@ func (c MapController) withDefaults() (*MapController, error) {
 	missing.unless(c.Status != nil, "Status is nil")
 	missing.unless(len(c.Inputs) > 0, "Inputs is empty")
 	missing.unless(len(c.Outputs) > 0, "Outputs is empty")
-	missing.unless((c.Finalizer == "") == (c.Orphan == nil), "Finalizer and Orphan: set both or neither")
+	missing.unless((c.Finalizer == "") == (c.OwnsByLabels == nil), "Finalizer and OwnsByLabels: set both or neither")
 	for i, in := range c.Inputs {
 		missing.unless(in.Object != nil && in.Resource != "", fmt.Sprintf("Inputs[%d]: Object and Resource must be set", i))
 	}

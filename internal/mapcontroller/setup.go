@@ -74,7 +74,7 @@ func (c *Controller) ReconcileStatus(ctx context.Context, req reconcile.Request)
 		c.parentDeleted(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
-	err := c.executor.Finalize(ctx, parent.Object)
+	released, changed, err := c.executor.Release(ctx, parent.Object, func() bool { return c.aggregator.Settled(parent.Object) })
 	untagged := Request{Parent: req.NamespacedName}
 	switch {
 	case err != nil && !apierrors.IsConflict(err):
@@ -88,7 +88,10 @@ func (c *Controller) ReconcileStatus(ctx context.Context, req reconcile.Request)
 		c.forget(parent.Object)
 		return reconcile.Result{}, err
 	}
-	result, statusErr := c.writer.Write(ctx, parent)
+	if changed {
+		return reconcile.Result{}, nil // its event comes; a status would be held to the version before
+	}
+	result, statusErr := c.writer.Write(ctx, parent, released)
 	return result, errors.Join(err, statusErr)
 }
 

@@ -31,9 +31,9 @@ type Judge struct {
 
 // Judgment is what the operator would do in one pass over a series, and why.
 type Judgment struct {
-	// Adopt and Create are snapshots, Delete are snapshots with the reasons.
-	Adopt, Create []client.Object
-	Delete        []mapcontroller.Removal
+	// Adopt, Release and Create are snapshots, Delete are snapshots with the reasons.
+	Adopt, Release, Create []client.Object
+	Delete                 []mapcontroller.Removal
 	// Next is when the judgment may change by time alone; zero: never.
 	Next time.Time
 	// Outputs are the snapshots that the decision counts. Series.Snapshots and
@@ -67,6 +67,7 @@ func NewJudge(scheme *runtime.Scheme, s *v1alpha1.SnapshotSchedule) (*Judge, err
 	if err != nil {
 		return nil, err
 	}
+	kinds.OwnsByLabels = c.OwnsByLabels
 	functions := p.functions()
 	j := &Judge{program: p, kinds: kinds, parent: plan.Parent{Object: s, Program: &functions}}
 	p.decided = func(outputs []client.Object, series retention.Series, decision retention.Decision, sparedFor []string) {
@@ -106,7 +107,8 @@ func (j *Judge) Judge(
 	}
 	j.last = Judgment{}
 	built := j.kinds.Build(j.parent, plan.Request{Parent: client.ObjectKeyFromObject(j.parent.Object), MapKey: mapKey}, seen)
-	j.last.Adopt, j.last.Create, j.last.Delete, j.last.Next = built.Adopt, built.Create, built.Delete, built.Next
+	j.last.Adopt, j.last.Release, j.last.Create = built.Adopt, built.Release, built.Create
+	j.last.Delete, j.last.Next = built.Delete, built.Next
 	return j.complete(claim, now, built.Key.Status)
 }
 

@@ -88,7 +88,7 @@ func MapController(o Options, recorder events.EventRecorder) mapcontroller.MapCo
 		},
 		ParentChanged: scheduleChanged,
 		Finalizer:     v1alpha1.FinalizerRelease,
-		Orphan: func(parent client.Object) bool {
+		OwnsByLabels: func(parent client.Object) bool {
 			return parent.(*v1alpha1.SnapshotSchedule).Spec.DeletionPolicy == v1alpha1.DeletionOrphan
 		},
 		Report: r.report,

@@ -89,7 +89,7 @@ func failGet[T runtime.Object](e *fixture.Env) {
 	}
 }
 
-// Contract: GUARD-3, GUARD-5.
+// Contract: GUARD-2, GUARD-3, GUARD-5.
 func TestConfirmPlansAgainOnLiveObjects(t *testing.T) {
 	// live is what the API server holds: what the cache holds, unless it changed.
 	type live struct {
@@ -100,6 +100,8 @@ func TestConfirmPlansAgainOnLiveObjects(t *testing.T) {
 	detached := []*corev1.Pod{fixture.Output("a"), fixture.Output("b")}
 	twoReady := []*corev1.Pod{fixture.Output("a", ready), fixture.Output("b", ready)}
 	threeReady := append(slices.Clone(twoReady), fixture.Output("c", ready))
+	unowned := []*corev1.Pod{fixture.Output("a", ready, fixture.Orphan), fixture.Output("b", ready, fixture.Orphan)}
+	byLabels := func(e *fixture.Env) { e.Kinds.OwnsByLabels = fixture.Always }
 	both := []string{"a", "b"}
 	keepAll := func(plan.Observation) plan.Decision { return plan.Decision{} }
 	named := func(s *corev1.Secret) { s.Name = "a" }
@@ -179,6 +181,20 @@ func TestConfirmPlansAgainOnLiveObjects(t *testing.T) {
 		},
 		"evidence is deleted itself, and is wanted now": {
 			outputs: detached[:1], tombstone: deleteUnready, change: func(l *live) { ready(l.pods[0]) }, wantErr: guard.ErrChanged,
+		},
+
+		"by labels: evidence as cached": {env: byLabels, outputs: unowned, tombstone: keepReady, want: []string{"b"}},
+		"by labels: evidence is still owned": {
+			env: byLabels, outputs: []*corev1.Pod{twoReady[0], unowned[1]}, tombstone: keepReady, want: []string{"b"},
+		},
+		"by labels: what is still owned is not deleted": {env: byLabels, outputs: twoReady, tombstone: keepReady, wantErr: guard.ErrChanged},
+		"by labels: evidence was released": {
+			env: byLabels, outputs: unowned, tombstone: keepReady, wantErr: guard.ErrChanged,
+			change: func(l *live) { l.pods[0].Labels[fixture.Tags.Parent] = "q" },
+		},
+		"by labels: evidence was taken by something else": {
+			env: byLabels, outputs: unowned, tombstone: keepReady, wantErr: guard.ErrChanged,
+			change: func(l *live) { fixture.Owners(fixture.OwnedBy("q", "q-uid"))(l.pods[0]) },
 		},
 
 		"server's clock is behind":      {env: func(e *fixture.Env) { e.API.Skew = -2 * time.Minute }, wantErr: guard.ErrClockSkew},

@@ -23,14 +23,16 @@ import (
 // Contract: OWN-1.
 func TestMayAdopt(t *testing.T) {
 	for name, test := range map[string]struct {
-		parent *appsv1.Deployment
-		fail   error
-		want   error
+		parent   *appsv1.Deployment
+		byLabels bool
+		fail     error
+		want     error
 	}{
 		"the parent exists":    {parent: fixture.Parent()},
 		"it is deleted":        {want: guard.ErrAdoptionRefused},
 		"it was created again": {parent: fixture.Parent(func(p *appsv1.Deployment) { p.UID = "new-uid" }), want: guard.ErrAdoptionRefused},
 		"it is being deleted":  {parent: fixture.Parent(fixture.Deleting), want: guard.ErrAdoptionRefused},
+		"it owns by labels":    {parent: fixture.Parent(), byLabels: true, want: guard.ErrChanged},
 		"it cannot be read":    {parent: fixture.Parent(), fail: errUnavailable, want: errUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -40,6 +42,7 @@ func TestMayAdopt(t *testing.T) {
 			}
 			e := fixture.New(t, nil, stored)
 			e.API.Fail(test.fail, "get")
+			e.Kinds.OwnsByLabels = func(client.Object) bool { return test.byLabels }
 			if err := e.Guard.MayAdopt(t.Context(), fixture.Request.Parent, "p-uid"); !errors.Is(err, test.want) {
 				t.Errorf("got %v, want %v", err, test.want)
 			}

@@ -68,6 +68,8 @@ type Kinds struct {
 	Outputs []Output
 	// Parent is the kind of the parents, for controllerRefs.
 	Parent schema.GroupVersionKind
+	// OwnsByLabels returns whether the outputs of a parent carry no reference to it.
+	OwnsByLabels func(parent client.Object) bool
 	// Mapped are the kinds of inputs and outputs.
 	Mapped []schema.GroupVersionKind
 
@@ -76,12 +78,13 @@ type Kinds struct {
 	outputs map[schema.GroupVersionKind]*Output
 }
 
-// NewKinds resolves the kinds. It returns an error for a kind that the scheme
-// does not know.
+// NewKinds resolves the kinds. No parent owns by labels. It returns an error for a
+// kind that the scheme does not know.
 func NewKinds(scheme *runtime.Scheme, parent client.Object, tags Tags, inputs []Input, outputs []Output) (*Kinds, error) {
 	k := &Kinds{
 		Tags: tags, Inputs: inputs, Outputs: outputs, byType: map[reflect.Type]schema.GroupVersionKind{},
 		inputs: map[schema.GroupVersionKind]*Input{}, outputs: map[schema.GroupVersionKind]*Output{},
+		OwnsByLabels: func(client.Object) bool { return false },
 	}
 	var unknown []error
 	resolve := func(o client.Object) schema.GroupVersionKind {

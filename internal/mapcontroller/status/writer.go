@@ -46,7 +46,8 @@ type Summary struct {
 	// ServerTime is the API server's time, in whole seconds, where RecordsTime asked for
 	// it; zero if it is not known. Then the status is computed again after a while.
 	ServerTime time.Time
-	// Settled is set if every key was reconciled under the parent's generation.
+	// Settled is set if every key was reconciled under the parent's generation and, if
+	// the parent owns by labels, no output refers to it.
 	Settled bool
 }
 
@@ -102,9 +103,10 @@ type Writer struct {
 // time.
 type times struct{ next, settled time.Time }
 
-// Write writes a parent's status if it changed. The result says when to try again
-// if it is too early.
-func (w *Writer) Write(ctx context.Context, parent plan.Parent) (reconcile.Result, error) {
+// Write writes a parent's status if it changed. Without released, outputs may have
+// references that they should not have. The result says when to try again if it is too
+// early.
+func (w *Writer) Write(ctx context.Context, parent plan.Parent, released bool) (reconcile.Result, error) {
 	known, _ := w.parents.LoadOrStore(client.ObjectKeyFromObject(parent.Object), &times{})
 	now, t := w.Clock.Now(), known.(*times)
 	if wait := t.next.Sub(now); wait > 0 && wait <= w.Interval { // else the clock was set back
@@ -114,6 +116,7 @@ func (w *Writer) Write(ctx context.Context, parent plan.Parent) (reconcile.Resul
 	if summary == nil {
 		return reconcile.Result{}, nil
 	}
+	summary.Settled = summary.Settled && released
 	switch wait := t.settled.Sub(now); {
 	case summary.Settled:
 		t.settled = time.Time{}

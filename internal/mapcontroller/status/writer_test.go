@@ -26,6 +26,8 @@ type harness struct {
 	api     *fixture.API
 	clock   *clocktesting.FakePassiveClock
 	missing []string
+	// referred is set if an output may have a reference that it should not have.
+	referred bool
 	// replicas is the computed status, last is what it was computed from.
 	replicas int32
 	last     *Summary
@@ -54,7 +56,7 @@ func (h *harness) write(t *testing.T) (requeue time.Duration, err error) {
 	if err := h.api.Stored.Get(t.Context(), parent, current); err != nil {
 		t.Fatal(err)
 	}
-	result, err := h.Write(t.Context(), plan.Parent{Object: current, Program: &plan.Program{}})
+	result, err := h.Write(t.Context(), plan.Parent{Object: current, Program: &plan.Program{}}, !h.referred)
 	return result.RequeueAfter, err
 }
 
@@ -166,7 +168,7 @@ func TestWriterOnErrors(t *testing.T) {
 					p.ResourceVersion = "1"
 				}
 			})
-			result, err := h.Write(t.Context(), plan.Parent{Object: cached, Program: &plan.Program{}})
+			result, err := h.Write(t.Context(), plan.Parent{Object: cached, Program: &plan.Program{}}, true)
 			if !errors.Is(err, test.wantErr) || result.RequeueAfter != test.want || cached.Status.Replicas != 0 {
 				t.Errorf("wait %s, error %v; the cached parent has %d", result.RequeueAfter, err, cached.Status.Replicas)
 			}
@@ -205,9 +207,32 @@ func TestWriterWaitsForKeysToSettle(t *testing.T) {
 			}
 			// The next generation waits anew.
 			next := fixture.Parent(func(p *appsv1.Deployment) { p.Generation = 2 })
-			result, err := h.Write(t.Context(), plan.Parent{Object: next, Program: &plan.Program{}})
+			result, err := h.Write(t.Context(), plan.Parent{Object: next, Program: &plan.Program{}}, true)
 			if err != nil || result.RequeueAfter != settleWithin {
 				t.Errorf("the next generation: wait %s, error %v", result.RequeueAfter, err)
+			}
+		})
+	}
+}
+
+// A parent is not settled while outputs have references that they should not have, also
+// where a kind is missing: discovery may be wrong.
+func TestWriterWaitsForReferences(t *testing.T) {
+	for name, missing := range map[string][]string{"all kinds are installed": nil, "a kind is missing": {"Pod"}} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, fixture.Parent())
+			h.Aggregator.Track(parent, "p-uid", nil)
+			h.missing, h.referred = missing, true
+			if got, err := h.write(t); err != nil || got != settleWithin || h.last != nil {
+				t.Errorf("wait %s, status from %+v, error %v", got, h.last, err)
+			}
+			h.clock.SetTime(fixture.Now.Add(settleWithin))
+			if _, err := h.write(t); err != nil || h.last == nil || h.last.Settled {
+				t.Errorf("status from %+v, error %v", h.last, err)
+			}
+			h.referred = false
+			if _, err := h.write(t); err != nil || !h.last.Settled {
+				t.Errorf("status from %+v, error %v", h.last, err)
 			}
 		})
 	}
@@ -238,7 +263,7 @@ func TestSummary(t *testing.T) {
 			if test.change != nil {
 				test.change(h)
 			}
-			_, err := h.Write(t.Context(), plan.Parent{Object: fixture.Parent(), Program: &plan.Program{}, Invalid: test.invalid})
+			_, err := h.Write(t.Context(), plan.Parent{Object: fixture.Parent(), Program: &plan.Program{}, Invalid: test.invalid}, true)
 			if err != nil || (h.last == nil) != test.wantNone {
 				t.Fatalf("status from %+v, error %v", h.last, err)
 			}

@@ -58,6 +58,10 @@ func deletions() map[string]deletion {
 		"with `deletionPolicy: Orphan`":                  {prepare: edit(`{"deletionPolicy":"Orphan"}`), snapshots: 1, schedule: allowed, crd: "-"},
 		"with `deletionPolicy: Orphan` that is not yet observed": {
 			prepare: edit(`{"deletionPolicy":"Orphan"}`), behind: 1, snapshots: 1, schedule: refused, crd: "-"},
+		"with `deletionPolicy: Orphan` and the finalizer `release`": {
+			prepare: func(o client.Object) {
+				patch(o, fmt.Sprintf(`{"metadata":{"finalizers":[%q]},"spec":{"deletionPolicy":"Orphan"}}`, v1alpha1.FinalizerRelease))
+			}, snapshots: 1, schedule: refused, crd: "-"},
 		"while status counts no snapshots": {schedule: allowed, crd: "-"},
 		"while status counts no snapshots, but of an earlier generation": {
 			prepare: edit(`{"selector":{"matchLabels":{"app":"shop"}}}`), behind: 1, schedule: refused, crd: "-"},

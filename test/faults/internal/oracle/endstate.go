@@ -47,7 +47,7 @@ func TakeEndState(objects []client.Object) EndState {
 		all = append(all, s)
 	}
 	for _, s := range slices.Backward(newestFirst(all, forever)) {
-		schedule := st.schedules[controllerOf(s)]
+		schedule := st.scheduleOf(seriesOf(s))
 		if schedule == nil || !owned(s, schedule) {
 			e.Others = append(e.Others, st.describeOther(s))
 			continue

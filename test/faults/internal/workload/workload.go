@@ -63,6 +63,7 @@ type Step struct {
 func All() []Workload {
 	return []Workload{
 		namespaceDeleted(), deletedBackground(), deletedForeground(), deletedOrphan(), policyOrphan(),
+		toOrphan(), toOrphanUnseen(), deletedToOrphan(), fromOrphan(),
 		first(), tick(), missed(), restart(), runNow(),
 		expiry(), tooMany(), replace(), legalHold(), hold(), edited(), invalid(),
 		gone(), recreated(), relabeled(), selectorEdited(),
