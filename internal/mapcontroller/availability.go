@@ -34,7 +34,7 @@ type availability struct {
 }
 
 func newAvailability(d discovery.ServerResourcesInterface, kinds *plan.Kinds) *availability {
-	a := &availability{discovery: d, needed: kinds.Mapped, suspect: make(chan struct{}, 1)}
+	a := &availability{discovery: d, needed: kinds.Needed, suspect: make(chan struct{}, 1)}
 	a.absent.Store(&[]string{})
 	return a
 }

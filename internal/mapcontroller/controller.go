@@ -71,7 +71,7 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 	}
 	var kinds *plan.Kinds
 	if err == nil {
-		kinds, err = plan.NewKinds(d.Scheme, spec.NewParent(), spec.Tags, spec.Inputs, spec.Outputs)
+		kinds, err = plan.NewKinds(d.Scheme, spec.NewParent(), spec.Tags, spec.Inputs, spec.Outputs, spec.RelatedKinds...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("map controller %q: %w", c.Name, err)

@@ -357,11 +357,11 @@ func TestReconcileSearchesAgainAfterAList(t *testing.T) {
 		}
 		req, _ := q.Get()
 		q.Done(req)
-		h.Stores.Listed(&corev1.Secret{})
+		h.Stores.Listed(&corev1.Secret{}, nil)
 		if q.Len() != 0 {
 			t.Error("a list of inputs starts a search")
 		}
-		h.Stores.Listed(&corev1.Pod{})
+		h.Stores.Listed(&corev1.Pod{}, nil)
 	})
 	if !slices.Equal(got, []string{"/"}) {
 		t.Errorf("enqueued %v", got)

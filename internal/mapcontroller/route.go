@@ -108,6 +108,28 @@ func (c *Controller) InputEvents(kind int) EventHandler {
 	})
 }
 
+// RelatedEvents returns the handler of events of a related kind: they enqueue all
+// keys. The first list enqueues none, because no key is reconciled before it.
+func (c *Controller) RelatedEvents(kind int) EventHandler {
+	related := c.RelatedKinds[kind]
+	changed := events(func(q queue, before, after client.Object) {
+		if before != nil && after != nil && !inputChanged(related, before, after) {
+			return
+		}
+		for _, parent := range c.observer.Parents(nil) {
+			c.fanOut(q, parent)
+		}
+	})
+	return handler.TypedFuncs[client.Object, Request]{
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[client.Object], q queue) {
+			if !e.IsInInitialList {
+				changed.Create(ctx, e, q)
+			}
+		},
+		UpdateFunc: changed.Update, DeleteFunc: changed.Delete,
+	}
+}
+
 func inputChanged(in Input, before, after client.Object) bool {
 	return in.Changed == nil || in.Changed(before, after) ||
 		before.GetUID() != after.GetUID() ||

@@ -39,7 +39,8 @@ func CacheOptions(stores *Stores, namespaces ...string) cache.Options {
 				Label:     labels.NewSelector().Add(*tagged),
 				Transform: newInterner().transform,
 			},
-			&corev1.PersistentVolumeClaim{}: {Transform: stripClaim},
+			&corev1.PersistentVolumeClaim{}:   {Transform: newClaimInterner().transform},
+			&snapshotv1.VolumeSnapshotClass{}: {Transform: stripClass},
 		},
 	}
 }
@@ -84,13 +85,20 @@ func stripClaim(o any) (any, error) {
 	}
 	claim.ManagedFields = nil
 	claim.Finalizers = nil
-	claim.Annotations = only(claim.Annotations, v1alpha1.AnnotationRequestedAt)
+	claim.Annotations = only(claim.Annotations, claimAnnotations...)
 	claim.Spec = corev1.PersistentVolumeClaimSpec{
-		DataSource:    claim.Spec.DataSource,
-		DataSourceRef: claim.Spec.DataSourceRef,
+		DataSource:       claim.Spec.DataSource,
+		DataSourceRef:    claim.Spec.DataSourceRef,
+		StorageClassName: claim.Spec.StorageClassName,
 	}
 	claim.Status = corev1.PersistentVolumeClaimStatus{Phase: claim.Status.Phase}
 	return claim, nil
+}
+
+// claimAnnotations are those of a PVC that decisions read.
+var claimAnnotations = []string{
+	v1alpha1.AnnotationRequestedAt, v1alpha1.AnnotationExclude,
+	annotationProvisioner, annotationBetaProvisioner, corev1.BetaStorageClassAnnotation,
 }
 
 func only(all map[string]string, keys ...string) map[string]string {
