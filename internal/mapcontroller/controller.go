@@ -21,6 +21,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/fair"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/guard"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/installed"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/observe"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/status"
@@ -51,7 +52,7 @@ type Controller struct {
 	guard      *guard.Guard
 	aggregator *status.Aggregator
 	writer     *status.Writer
-	available  *availability
+	installed  *installed.Kinds
 	// programs holds the compiled spec of each parent, a plan.Parent, for as long as
 	// the informer holds the same object.
 	programs sync.Map
@@ -83,7 +84,7 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 		kinds:         kinds,
 		observer:      observer,
 		attempts:      execute.NewAttempts(o.Clock),
-		available:     newAvailability(d.Discovery, kinds),
+		installed:     installed.New(d.Discovery, kinds.Needed),
 	}
 	pace := fair.NewPace(o.Clock, o.DeletesPerSecond)
 	pace.Wake = ctl.keys.add
@@ -96,18 +97,18 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 	}
 	ctl.executor = &execute.Executor{
 		Name: spec.Name, Client: d.Client, Workers: o.Workers, Clock: o.Clock, Kinds: kinds,
-		Guard: ctl.guard, Attempts: ctl.attempts, Pace: pace, KindMissing: ctl.available.suspectMissing,
+		Guard: ctl.guard, Attempts: ctl.attempts, Pace: pace, KindMissing: ctl.installed.Suspect,
 		Create: func(ctx context.Context, o client.Object) error {
 			return d.Client.Create(ctx, o, client.FieldOwner(spec.Name))
 		},
-		Finalizer: spec.Finalizer, Orphan: spec.Orphan, Missing: ctl.available.explains,
+		Finalizer: spec.Finalizer, Orphan: spec.Orphan, Missing: ctl.installed.Explains,
 	}
 	ctl.aggregator = &status.Aggregator{Changed: func(parent types.NamespacedName) {
 		ctl.changed.add(reconcile.Request{NamespacedName: parent})
 	}}
 	ctl.writer = &status.Writer{
 		FieldManager: spec.Name, Client: d.Client, Clock: o.Clock, Interval: o.StatusInterval, Kinds: kinds,
-		Aggregator: ctl.aggregator, Missing: ctl.available.missing, Set: spec.Status,
+		Aggregator: ctl.aggregator, Missing: ctl.installed.Missing, Set: spec.Status,
 	}
 	return ctl, nil
 }

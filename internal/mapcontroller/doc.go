@@ -30,7 +30,6 @@
 //	controller.go     a Controller put together from its packages; compiled specs
 //	route.go          which keys an event enqueues
 //	reconcile.go      one pass over one key; the search for released outputs
-//	availability.go   kinds that are not installed (yet)
 //	liveness.go       the health check that notices a leader that does nothing
 //	setup.go          the controllers and caches of a manager
 //
@@ -57,6 +56,8 @@
 //	execute/delete.go     confirmed deletes, held to the observed state
 //	execute/attempts.go   the state of a key between passes; the queue's rate limiter
 //	execute/finalizer.go  releases all outputs before a parent goes
+//
+//	installed/installed.go  kinds that are not installed (yet)
 //
 //	status/aggregator.go  the last status of every key of every parent
 //	status/writer.go      writes a parent's status: debounced, once, if it changed

@@ -85,6 +85,12 @@ func (c *Controller) fanOut(q queue, parent client.Object) {
 	}
 }
 
+func (c *Controller) fanOutAll(q queue) {
+	for _, parent := range c.observer.Parents(nil) {
+		c.fanOut(q, parent)
+	}
+}
+
 // InputEvents returns the handler of events of an input kind: they enqueue the
 // input's key for the parents that select it, selected it before the change, or
 // still have outputs of it.
@@ -116,9 +122,7 @@ func (c *Controller) RelatedEvents(kind int) EventHandler {
 		if before != nil && after != nil && !inputChanged(related, before, after) {
 			return
 		}
-		for _, parent := range c.observer.Parents(nil) {
-			c.fanOut(q, parent)
-		}
+		c.fanOutAll(q)
 	})
 	return handler.TypedFuncs[client.Object, Request]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[client.Object], q queue) {

@@ -105,7 +105,7 @@ func (c *Controller) KeySource(ctx context.Context, q queue) error {
 	q.Add(Request{})
 	c.Stores.OnList(func(example runtime.Object, err error) {
 		if apierrors.IsNotFound(err) {
-			c.available.suspectMissing() // somebody deleted the definition of a kind
+			c.installed.Suspect() // somebody deleted the definition of a kind
 		}
 		if o, ok := example.(client.Object); err == nil && ok && c.kinds.Output(o) != nil {
 			c.keys.add(Request{})
@@ -134,7 +134,7 @@ func (*starter) NeedLeaderElection() bool { return false }
 func (s *starter) Start(ctx context.Context) error {
 	for started := false; ; started = true {
 		missed := false
-		if !s.available.wait(ctx, s.KindsInterval, s.log, func() { missed = true; s.wakeParents() }) {
+		if !s.installed.Wait(ctx, s.KindsInterval, s.log, func() { missed = true; s.wakeParents() }) {
 			return nil
 		}
 		s.wakeParents()
@@ -143,14 +143,12 @@ func (s *starter) Start(ctx context.Context) error {
 				return err
 			}
 		} else if q := s.keys.queue.Load(); missed && q != nil {
-			for _, parent := range s.observer.Parents(nil) {
-				s.fanOut(*q, parent)
-			}
+			s.fanOutAll(*q)
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-s.available.suspect:
+		case <-s.installed.Suspected():
 		}
 	}
 }

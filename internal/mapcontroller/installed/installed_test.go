@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package mapcontroller
+package installed
 
 import (
 	"context"
@@ -19,11 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	fakediscovery "k8s.io/client-go/discovery/fake"
 	clienttesting "k8s.io/client-go/testing"
-
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
 )
 
-func installed(version string, kinds ...string) *metav1.APIResourceList {
+func serving(version string, kinds ...string) *metav1.APIResourceList {
 	l := &metav1.APIResourceList{GroupVersion: version}
 	for _, k := range kinds {
 		l.APIResources = append(l.APIResources, metav1.APIResource{Kind: k})
@@ -31,15 +29,13 @@ func installed(version string, kinds ...string) *metav1.APIResourceList {
 	return l
 }
 
-func newTestAvailability(f *clienttesting.Fake, needed ...schema.GroupVersionKind) *availability {
-	k := newAvailability(&fakediscovery.FakeDiscovery{Fake: f}, &plan.Kinds{})
-	k.needed = needed
-	return k
+func newTestKinds(f *clienttesting.Fake, needed ...schema.GroupVersionKind) *Kinds {
+	return New(&fakediscovery.FakeDiscovery{Fake: f}, needed)
 }
 
 // Contract: STAT-6.
 func TestKindsAreMissing(t *testing.T) {
-	v1 := installed("v1", "Secret", "Pod")
+	v1 := serving("v1", "Secret", "Pod")
 	secret, pod := schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 	widget := schema.GroupVersionKind{Group: "x.test", Version: "v1", Kind: "Widget"}
 	for name, test := range map[string]struct {
@@ -51,8 +47,8 @@ func TestKindsAreMissing(t *testing.T) {
 	}{
 		"all installed":                     {installed: []*metav1.APIResourceList{v1}, needed: []schema.GroupVersionKind{secret, pod}, wantAsked: 2},
 		"a group is not":                    {installed: []*metav1.APIResourceList{v1}, needed: []schema.GroupVersionKind{secret, widget}, want: []string{"Widget.v1.x.test"}, wantAsked: 2},
-		"a group is, the kind is not":       {installed: []*metav1.APIResourceList{v1, installed("x.test/v1", "Gadget")}, needed: []schema.GroupVersionKind{widget}, want: []string{"Widget.v1.x.test"}, wantAsked: 1},
-		"installed in another version":      {installed: []*metav1.APIResourceList{installed("x.test/v2", "Widget")}, needed: []schema.GroupVersionKind{widget}, want: []string{"Widget.v1.x.test"}, wantAsked: 1},
+		"a group is, the kind is not":       {installed: []*metav1.APIResourceList{v1, serving("x.test/v1", "Gadget")}, needed: []schema.GroupVersionKind{widget}, want: []string{"Widget.v1.x.test"}, wantAsked: 1},
+		"installed in another version":      {installed: []*metav1.APIResourceList{serving("x.test/v2", "Widget")}, needed: []schema.GroupVersionKind{widget}, want: []string{"Widget.v1.x.test"}, wantAsked: 1},
 		"the API server does not answer it": {needed: []schema.GroupVersionKind{secret}, fail: errors.New("unavailable"), wantAsked: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -60,9 +56,9 @@ func TestKindsAreMissing(t *testing.T) {
 			if test.fail != nil {
 				f.AddReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, test.fail })
 			}
-			k := newTestAvailability(f, test.needed...)
+			k := newTestKinds(f, test.needed...)
 			got, err := k.check()
-			if !errors.Is(err, test.fail) || !slices.Equal(got, test.want) || !slices.Equal(k.missing(), test.want) {
+			if !errors.Is(err, test.fail) || !slices.Equal(got, test.want) || !slices.Equal(k.Missing(), test.want) {
 				t.Errorf("got %v, %v, want %v, %v", got, err, test.want, test.fail)
 			}
 			if asked := len(f.Actions()); asked != test.wantAsked {
@@ -70,17 +66,17 @@ func TestKindsAreMissing(t *testing.T) {
 			}
 			// A 404 means that a kind is missing only if discovery says so.
 			notFound := apierrors.NewNotFound(schema.GroupResource{}, "a")
-			if got := k.explains(t.Context(), notFound); got != (test.want != nil) {
+			if got := k.Explains(t.Context(), notFound); got != (test.want != nil) {
 				t.Errorf("explains a 404: %v", got)
 			}
 			// Somebody has to wait until the kind is back.
-			if suspected := len(k.suspect) > 0; suspected != (test.want != nil) {
+			if suspected := len(k.Suspected()) > 0; suspected != (test.want != nil) {
 				t.Errorf("a check is asked for: %v", suspected)
 			}
-			if got := k.explains(t.Context(), &meta.NoKindMatchError{}); got != (test.want != nil) {
+			if got := k.Explains(t.Context(), &meta.NoKindMatchError{}); got != (test.want != nil) {
 				t.Errorf("explains a missing mapping: %v", got)
 			}
-			if k.explains(t.Context(), errors.New("unavailable")) {
+			if k.Explains(t.Context(), errors.New("unavailable")) {
 				t.Error("explains every error")
 			}
 		})
@@ -97,13 +93,13 @@ func TestKindsWait(t *testing.T) {
 			case after < 2*discoveryRetry:
 				return true, nil, errors.New("unavailable")
 			case after > 3*time.Minute:
-				f.Resources = []*metav1.APIResourceList{installed("v1", "Secret")}
+				f.Resources = []*metav1.APIResourceList{serving("v1", "Secret")}
 			}
 			return false, nil, nil
 		})
-		k := newTestAvailability(f, schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
+		k := newTestKinds(f, schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
 		changes := 0
-		if !k.wait(t.Context(), time.Minute, logr.Discard(), func() { changes++ }) {
+		if !k.Wait(t.Context(), time.Minute, logr.Discard(), func() { changes++ }) {
 			t.Error("the wait was given up")
 		}
 		// The reactor of the last call sets what the next one finds.
@@ -113,19 +109,19 @@ func TestKindsWait(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		f.Resources = nil
-		if newTestAvailability(&clienttesting.Fake{}, k.needed...).wait(ctx, time.Minute, logr.Discard(), func() {}) {
+		if newTestKinds(&clienttesting.Fake{}, k.needed...).Wait(ctx, time.Minute, logr.Discard(), func() {}) {
 			t.Error("waited for nothing")
 		}
 	})
 }
 
 // A suspicion never blocks a worker, and many are one.
-func TestSuspectMissing(t *testing.T) {
-	h := newHarness(t, nil, nil)
+func TestSuspect(t *testing.T) {
+	k := newTestKinds(&clienttesting.Fake{})
 	for range 3 {
-		h.available.suspectMissing()
+		k.Suspect()
 	}
-	if len(h.available.suspect) != 1 || len(h.available.needed) != 2 || h.available.needed[1].Kind != "Pod" {
-		t.Errorf("%d suspicions of %v", len(h.available.suspect), h.available.needed)
+	if n := len(k.Suspected()); n != 1 {
+		t.Errorf("%d checks are asked for", n)
 	}
 }

@@ -1,7 +1,9 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package mapcontroller
+// Package installed knows whether the API server serves the kinds that a controller
+// needs: they may be installed after it, and removed while it runs.
+package installed
 
 import (
 	"context"
@@ -16,58 +18,60 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
-
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
 )
 
 // discoveryRetry is when to ask again after the API server did not answer: a
 // start must not wait for that as long as for a kind to be installed.
 const discoveryRetry = 5 * time.Second
 
-// availability knows which of the kinds that a controller needs are not installed.
-type availability struct {
+// Kinds are those that a controller needs.
+type Kinds struct {
 	discovery discovery.ServerResourcesInterface
 	needed    []schema.GroupVersionKind
-	// suspect is signaled when a write found that a kind may be missing.
-	suspect chan struct{}
-	absent  atomic.Pointer[[]string]
+	suspected chan struct{}
+	absent    atomic.Pointer[[]string]
 }
 
-func newAvailability(d discovery.ServerResourcesInterface, kinds *plan.Kinds) *availability {
-	a := &availability{discovery: d, needed: kinds.Needed, suspect: make(chan struct{}, 1)}
-	a.absent.Store(&[]string{})
-	return a
+// New returns kinds that count as installed until they are checked.
+func New(d discovery.ServerResourcesInterface, needed []schema.GroupVersionKind) *Kinds {
+	k := &Kinds{discovery: d, needed: needed, suspected: make(chan struct{}, 1)}
+	k.absent.Store(&[]string{})
+	return k
 }
 
-// missing returns the kinds that the last check found missing.
-func (a *availability) missing() []string { return *a.absent.Load() }
+// Missing returns the kinds that the last check found missing.
+func (k *Kinds) Missing() []string { return *k.absent.Load() }
 
-// suspectMissing asks for a check. It never blocks.
-func (a *availability) suspectMissing() {
+// Suspect asks for a check, because a write found that a kind may be missing. It
+// never blocks.
+func (k *Kinds) Suspect() {
 	select {
-	case a.suspect <- struct{}{}:
+	case k.suspected <- struct{}{}:
 	default:
 	}
 }
 
-// explains returns whether an error came from a kind that is not installed. A 404
+// Suspected is signaled when a check was asked for.
+func (k *Kinds) Suspected() <-chan struct{} { return k.suspected }
+
+// Explains returns whether an error came from a kind that is not installed. A 404
 // alone does not say so.
-func (a *availability) explains(_ context.Context, err error) bool {
+func (k *Kinds) Explains(_ context.Context, err error) bool {
 	if !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
 		return false
 	}
-	missing, err := a.check()
+	missing, err := k.check()
 	if len(missing) > 0 {
-		a.suspectMissing() // somebody has to notice when the kind is back
+		k.Suspect() // somebody has to notice when the kind is back
 	}
 	return err == nil && len(missing) > 0
 }
 
 // check asks the API server which kinds are missing.
-func (a *availability) check() ([]string, error) {
+func (k *Kinds) check() ([]string, error) {
 	var absent []string
-	for _, gvk := range a.needed {
-		found, err := a.discovery.ServerResourcesForGroupVersion(gvk.GroupVersion().String())
+	for _, gvk := range k.needed {
+		found, err := k.discovery.ServerResourcesForGroupVersion(gvk.GroupVersion().String())
 		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, fmt.Errorf("discover %s: %w", gvk.GroupVersion(), err)
 		}
@@ -75,17 +79,17 @@ func (a *availability) check() ([]string, error) {
 			absent = append(absent, gvk.Kind+"."+gvk.Version+"."+gvk.Group)
 		}
 	}
-	a.absent.Store(&absent)
+	k.absent.Store(&absent)
 	return absent, nil
 }
 
-// wait returns when all kinds are installed, or false at the end of the context.
+// Wait returns when all kinds are installed, or false at the end of the context.
 // changed is called when the missing kinds are others than before.
-func (a *availability) wait(ctx context.Context, interval time.Duration, log logr.Logger, changed func()) bool {
+func (k *Kinds) Wait(ctx context.Context, interval time.Duration, log logr.Logger, changed func()) bool {
 	var reported []string
 	for {
 		next := interval
-		missing, err := a.check()
+		missing, err := k.check()
 		switch {
 		case err != nil:
 			next = min(interval, discoveryRetry)
