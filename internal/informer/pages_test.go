@@ -110,7 +110,7 @@ func TestInformersAreFilledPageByPage(t *testing.T) {
 			if !toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
 				t.Fatal("not synced")
 			}
-			if lists-failed != 1 || failed != tc.expires {
+			if lists-failed != 1 || (failed > 0) != (tc.expires > 0) {
 				t.Errorf("%d lists were reported, %d of them failed", lists, failed)
 			}
 			found := stores.List(&corev1.PersistentVolumeClaim{}, "default")
@@ -140,7 +140,7 @@ func TestInformersAreFilledPageByPage(t *testing.T) {
 func TestOnlyOnePageIsHeldUnstripped(t *testing.T) {
 	source := &pagedSource{total: 1200}
 	events := []string{}
-	p := &pages{ListerWatcherWithContext: recording{source, &events}, listed: func() {}, transform: func(o any) (any, error) {
+	p := &pages{ListerWatcherWithContext: recording{source, &events}, listed: func(error) {}, transform: func(o any) (any, error) {
 		events = append(events, "strip")
 		return o, nil
 	}}

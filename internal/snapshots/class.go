@@ -87,10 +87,10 @@ func (c Classes) Choose(claim *corev1.PersistentVolumeClaim, template *v1alpha1.
 func (c Classes) named(name, driver string) Problem {
 	found, message := c.find(name), ""
 	switch {
-	case !c.Known:
+	case !c.Known || driver == "":
 	case found == nil:
 		message = fmt.Sprintf("VolumeSnapshotClass %s does not exist", name)
-	case driver != "" && found.Driver != driver:
+	case found.Driver != driver:
 		message = fmt.Sprintf("VolumeSnapshotClass %s belongs to driver %s, and the PVC to driver %s", name, found.Driver, driver)
 	}
 	if message == "" {

@@ -59,7 +59,11 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, o Options) error
 	if err := mgr.Add(manager.RunnableFunc(reportActive)); err != nil {
 		return err
 	}
-	return MapController(o, mgr.GetEventRecorder(Name)).SetupWithManager(mgr, o)
+	c := MapController(o, mgr.GetEventRecorder(Name))
+	if err := setUpUnprotected(mgr, o.Stores, len(c.RelatedKinds) > 0); err != nil {
+		return err
+	}
+	return c.SetupWithManager(mgr, o)
 }
 
 // MapController returns SnapshotSchedule as a MapController. The stores of PVCs

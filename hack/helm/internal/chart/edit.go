@@ -109,6 +109,12 @@ func (t *template) perNamespace(o *unstructured.Unstructured) (string, error) {
 	if role, ok := t.object["roleRef"].(map[string]any); ok {
 		role["kind"] = "Role"
 	}
+	if rules, ok := t.object["rules"].([]any); ok {
+		// A Role cannot grant access to a cluster-scoped kind.
+		t.object["rules"] = slices.DeleteFunc(rules, func(rule any) bool {
+			return reflect.DeepEqual(rule.(map[string]any)["resources"], []any{"volumesnapshotclasses"})
+		})
+	}
 	namespaced, err := t.text()
 	return "{{- range .Values.watchNamespaces }}\n---\n" + namespaced + "{{- else }}\n" + clusterWide + "{{- end }}\n", err
 }
