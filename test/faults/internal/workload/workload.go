@@ -64,7 +64,7 @@ func All() []Workload {
 		adopted(), released(), releasedUnseen(), onePVCFails(),
 		imports(), restored(), overdue(), lost(),
 		adoptedExpired(), releasedInvalid(), releasedAndEdited(), otherSource(), etcdRestored(),
-		editedAndUnheld(), deleting(), movedAndEdited(),
+		editedAndUnheld(), deleting(), movedAndEdited(), lostClass(),
 	}
 }
 
