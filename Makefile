@@ -14,7 +14,8 @@ DOCS_URL ?= $(REPOSITORY)/docs
 
 # The linker sets the version, as in the Dockerfile and in .goreleaser.yaml.
 VERSION_PACKAGE = mapcontroller.dev/snapshotschedule/internal/version
-GO_BUILD = go build -trimpath -ldflags "-s -w -X $(VERSION_PACKAGE).version=$(VERSION) -X $(VERSION_PACKAGE).revision=$(REVISION)"
+# Without grpc's trace pages, which nothing serves, the linker can drop unused methods: a quarter of the program.
+GO_BUILD = go build -trimpath -tags grpcnotrace -ldflags "-s -w -X $(VERSION_PACKAGE).version=$(VERSION) -X $(VERSION_PACKAGE).revision=$(REVISION)"
 
 # Get the currently used golang install path (in GOPATH/bin, unless GOBIN is set)
 ifeq (,$(shell go env GOBIN))
