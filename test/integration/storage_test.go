@@ -109,7 +109,7 @@ var _ = Describe("Mixed storage", func() {
 		makeReady(env.waitForSnapshot("by-hand"))
 		Eventually(readyCondition(s)).Should(Equal("True Scheduled"))
 		Eventually(skippedCount(s)).Should(BeEquivalentTo(4))
-		Expect(selected(s)).To(BeEquivalentTo(6), "all but the excluded one")
+		Eventually(func() int32 { return selected(s) }).Should(BeEquivalentTo(6), "all but the excluded one")
 		Expect(readyMessage(s)).To(Equal("6 PersistentVolumeClaims, 4 skipped; first deleting: being deleted"))
 		Expect(status(s).Problems).To(BeEmpty())
 		Expect(env.snapshots()).To(HaveLen(2))
@@ -198,7 +198,7 @@ var _ = Describe("Mixed storage", func() {
 		c := in("fast", "fast")
 		makeReady(env.waitForSnapshot("fast"))
 		Expect(env.snapshotsOf("slow")).To(BeEmpty())
-		Expect(selected(s)).To(BeEquivalentTo(1))
+		Eventually(func() int32 { return selected(s) }).Should(BeEquivalentTo(1))
 		Eventually(env.unprotected).Should(BeEquivalentTo(1), "the other storage class")
 
 		setAnnotation(c, v1alpha1.AnnotationExclude, "false")
