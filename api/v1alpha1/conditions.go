@@ -46,7 +46,8 @@ const (
 // Reasons of condition Ready while it is True.
 const (
 	// ReasonScheduled means that every selected PVC has the snapshots that are due, except
-	// PVCs that are skipped because they are not bound or are being deleted.
+	// PVCs that are skipped because they are not bound, are being deleted or cannot be
+	// snapshotted.
 	ReasonScheduled = "Scheduled"
 
 	// ReasonSuspended means that spec.suspend is true. Snapshots are taken on request only;
@@ -65,7 +66,8 @@ const (
 	ReasonInvalidSpec = "InvalidSpec"
 
 	// ReasonSnapshotsFailing means that for at least one PVC creating a snapshot failed, the
-	// newest snapshot failed, or a snapshot is overdue. status.problems lists the PVCs.
+	// newest snapshot failed, a snapshot is overdue, or no VolumeSnapshotClass fits.
+	// status.problems lists the PVCs.
 	ReasonSnapshotsFailing = "SnapshotsFailing"
 
 	// ReasonRetentionFailing means that snapshots cannot be deleted, adopted or released, for
@@ -155,4 +157,26 @@ const (
 	// ReasonSnapshotOverdue means that a whole interval, or the next cron slot, has passed
 	// without the snapshot that was due.
 	ReasonSnapshotOverdue = "SnapshotOverdue"
+
+	// ReasonNoSnapshotClass means that the PVC has snapshots, and that no VolumeSnapshotClass
+	// belongs to its driver any more. No snapshot is taken until there is one.
+	ReasonNoSnapshotClass = "NoSnapshotClass"
+
+	// ReasonWrongSnapshotClass means that the VolumeSnapshotClass that the schedule names does not
+	// exist or belongs to another driver than the PVC, or that the schedule lists
+	// volumeSnapshotClassNames and the driver of the PVC is unknown. No snapshot is taken.
+	ReasonWrongSnapshotClass = "WrongSnapshotClass"
+
+	// ReasonNoDefaultSnapshotClass means that the schedule names no VolumeSnapshotClass of the
+	// PVC's driver, and that not exactly one class of the driver is the default. No snapshot is
+	// taken.
+	ReasonNoDefaultSnapshotClass = "NoDefaultSnapshotClass"
+)
+
+// Reasons for which a PVC is skipped. They appear in the message of the condition Ready.
+const (
+	// ReasonNotSnapshottable means that the storage of a PVC cannot be snapshotted: no
+	// VolumeSnapshotClass belongs to its driver, or an in-tree plugin of Kubernetes provisioned it.
+	// The PVC has no snapshots, so this is no failure; status.inputs counts it as skipped.
+	ReasonNotSnapshottable = "NotSnapshottable"
 )

@@ -34,6 +34,16 @@ type SnapshotScheduleSpec struct {
 	// +optional
 	Selector LabelSelector `json:"selector,omitzero"`
 
+	// storageClassNames are the names of storage classes. Only PVCs of these classes are
+	// snapshotted, if the selector matches them too. If omitted, the storage class does not
+	// matter. At most 16 names. Example: [fast, standard].
+	//
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="size(self) > 0",message="must not be empty: list at least one storage class, such as [fast], or omit it for any"
+	// +listType=atomic
+	// +optional
+	StorageClassNames []StorageClassName `json:"storageClassNames,omitempty"`
+
 	// snapshotInterval is the time between two snapshots of a PVC. It counts from the creation
 	// of the PVC or of the schedule, whichever is later, so the first snapshot is due
 	// immediately. Set exactly one of snapshotInterval and schedule. Example: 6h.

@@ -137,6 +137,13 @@ type InputCount struct {
 	//
 	// +required
 	Total int32 `json:"total"`
+
+	// skipped is the number of objects that cannot be snapshotted now, and of which this is no
+	// failure: PVCs that are not bound or are being deleted, and PVCs without snapshots whose
+	// storage cannot be snapshotted, because no VolumeSnapshotClass belongs to its driver.
+	//
+	// +optional
+	Skipped int32 `json:"skipped"`
 }
 
 // Outputs counts the objects that a schedule owns, by plural resource name.

@@ -290,6 +290,11 @@ func (in *SnapshotScheduleList) DeepCopyObject() runtime.Object {
 func (in *SnapshotScheduleSpec) DeepCopyInto(out *SnapshotScheduleSpec) {
 	*out = *in
 	in.Selector.DeepCopyInto(&out.Selector)
+	if in.StorageClassNames != nil {
+		in, out := &in.StorageClassNames, &out.StorageClassNames
+		*out = make([]StorageClassName, len(*in))
+		copy(*out, *in)
+	}
 	in.SnapshotTemplate.DeepCopyInto(&out.SnapshotTemplate)
 	in.Retention.DeepCopyInto(&out.Retention)
 }
@@ -414,6 +419,11 @@ func (in *SnapshotTemplateSpec) DeepCopyInto(out *SnapshotTemplateSpec) {
 		in, out := &in.VolumeSnapshotClassName, &out.VolumeSnapshotClassName
 		*out = new(string)
 		**out = **in
+	}
+	if in.VolumeSnapshotClassNames != nil {
+		in, out := &in.VolumeSnapshotClassNames, &out.VolumeSnapshotClassNames
+		*out = make([]SnapshotClassName, len(*in))
+		copy(*out, *in)
 	}
 }
 

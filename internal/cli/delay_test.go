@@ -95,7 +95,7 @@ func TestPreviewTakesDefaultsForNoChange(t *testing.T) {
 func TestWhyNamesTheDelay(t *testing.T) {
 	s := newScenario()
 	_, stricter := delayed(s)
-	judge, err := snapshots.NewJudge(scheme, stricter)
+	judge, err := snapshots.NewJudge(scheme, stricter, anyClass)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -104,13 +104,13 @@ func (v variants) change() change {
 }
 
 // judges returns a judge for each.
-func (v variants) judges() (present, future *snapshots.Judge, err error) {
+func (v variants) judges(classes snapshots.Classes) (present, future *snapshots.Judge, err error) {
 	if v.present != nil {
 		// Under an invalid spec nothing is deleted, as without a schedule.
-		present, _ = snapshots.NewJudge(scheme, v.present)
+		present, _ = snapshots.NewJudge(scheme, v.present, classes)
 	}
 	if v.future != nil {
-		future, err = snapshots.NewJudge(scheme, v.future)
+		future, err = snapshots.NewJudge(scheme, v.future, classes)
 	}
 	return present, future, err
 }
@@ -121,7 +121,7 @@ func selects(judge *snapshots.Judge, claim *corev1.PersistentVolumeClaim) bool {
 
 // previewOf compares the lives of all series before and after a change.
 func previewOf(v variants, inv *inventory, now, until time.Time) (*preview, error) {
-	present, future, err := v.judges()
+	present, future, err := v.judges(inv.classes)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func previewOf(v variants, inv *inventory, now, until time.Time) (*preview, erro
 	workers := min(runtime.GOMAXPROCS(0), max(len(all), 1))
 	for w := range workers {
 		group.Go(func() error {
-			present, future, err := v.judges() // a judge serves one goroutine
+			present, future, err := v.judges(inv.classes) // a judge serves one goroutine
 			for i := w; i < len(all) && err == nil; i += workers {
 				results[i] = previewSeries(v, present, future, all[i], now, until)
 			}

@@ -261,7 +261,7 @@ func TestSteadyState(t *testing.T) {
 
 func TestPrintWhy(t *testing.T) {
 	s := newScenario()
-	judge, err := snapshots.NewJudge(scheme, s.tiers)
+	judge, err := snapshots.NewJudge(scheme, s.tiers, anyClass)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -118,7 +118,7 @@ func why(ctx context.Context, f *Factory, name string, now time.Time) (*whyResul
 
 // judgeUnder judges the series of a map key under a schedule.
 func (r *whyResult) judgeUnder(s *v1alpha1.SnapshotSchedule, inv *inventory, mapKey string, now time.Time) {
-	judge, err := snapshots.NewJudge(scheme, snapshots.Recorded(s, now))
+	judge, err := inv.judge(snapshots.Recorded(s, now))
 	if err != nil {
 		r.Notes = append(r.Notes, "the spec of the schedule is invalid, so nothing is deleted: "+err.Error())
 		return

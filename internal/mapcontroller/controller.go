@@ -72,7 +72,7 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 	}
 	var kinds *plan.Kinds
 	if err == nil {
-		kinds, err = plan.NewKinds(d.Scheme, spec.NewParent(), spec.Tags, spec.Inputs, spec.Outputs)
+		kinds, err = plan.NewKinds(d.Scheme, spec.NewParent(), spec.Tags, spec.Inputs, spec.Outputs, spec.RelatedKinds...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("map controller %q: %w", c.Name, err)
@@ -87,7 +87,7 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 		kinds:         kinds,
 		observer:      observer,
 		attempts:      execute.NewAttempts(o.Clock),
-		installed:     installed.New(d.Discovery, kinds.Mapped),
+		installed:     installed.New(d.Discovery, kinds.Needed),
 	}
 	pace := fair.NewPace(o.Clock, o.DeletesPerSecond)
 	pace.Wake = ctl.keys.add

@@ -63,6 +63,10 @@ type MapController struct {
 	// Related returns further objects that the decisions about a parent's keys
 	// read, from a cache. Nil: none.
 	Related func(parent client.Object) []client.Object
+	// RelatedKinds are further kinds that Related reads. They must be installed, too,
+	// and no key is reconciled before all of them are in the cache. A change of one
+	// object reconciles all keys.
+	RelatedKinds []Input
 	// ParentChanged returns whether an update of a parent concerns its keys, other
 	// than one of its UID, generation or deletionTimestamp. Nil: no other does.
 	ParentChanged func(before, after client.Object) bool
@@ -137,6 +141,9 @@ func (c MapController) withDefaults() (*MapController, error) {
 	}
 	for i, out := range c.Outputs {
 		missing.unless(out.Object != nil && out.Resource != "", fmt.Sprintf("Outputs[%d]: Object and Resource must be set", i))
+	}
+	for i, related := range c.RelatedKinds {
+		missing.unless(related.Object != nil, fmt.Sprintf("RelatedKinds[%d]: Object must be set", i))
 	}
 	if c.MapKey == nil {
 		c.MapKey = func(input metav1.Object) string { return string(input.GetUID()) }

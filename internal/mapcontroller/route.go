@@ -85,6 +85,12 @@ func (c *Controller) fanOut(q queue, parent client.Object) {
 	}
 }
 
+func (c *Controller) fanOutAll(q queue) {
+	for _, parent := range c.observer.Parents(nil) {
+		c.fanOut(q, parent)
+	}
+}
+
 // InputEvents returns the handler of events of an input kind: they enqueue the
 // input's key for the parents that select it, selected it before the change, or
 // still have outputs of it.
@@ -106,6 +112,26 @@ func (c *Controller) InputEvents(kind int) EventHandler {
 			}
 		}
 	})
+}
+
+// RelatedEvents returns the handler of events of a related kind: they enqueue all
+// keys. The first list enqueues none, because no key is reconciled before it.
+func (c *Controller) RelatedEvents(kind int) EventHandler {
+	related := c.RelatedKinds[kind]
+	changed := events(func(q queue, before, after client.Object) {
+		if before != nil && after != nil && !inputChanged(related, before, after) {
+			return
+		}
+		c.fanOutAll(q)
+	})
+	return handler.TypedFuncs[client.Object, Request]{
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[client.Object], q queue) {
+			if !e.IsInInitialList {
+				changed.Create(ctx, e, q)
+			}
+		},
+		UpdateFunc: changed.Update, DeleteFunc: changed.Delete,
+	}
 }
 
 func inputChanged(in Input, before, after client.Object) bool {

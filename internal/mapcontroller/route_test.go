@@ -190,6 +190,43 @@ func TestRouteOutputs(t *testing.T) {
 	}
 }
 
+func TestRouteRelated(t *testing.T) {
+	all := []string{"p/in-uid", "p/other"}
+	changed := func(o *corev1.Pod) { o.Annotations = map[string]string{"a": "b"} }
+	for name, test := range map[string]struct {
+		before, after **corev1.Pod
+		initial       bool
+		want          []string
+	}{
+		"created":                {after: pod(), want: all},
+		"in the first list":      {after: pod(), initial: true},
+		"changed":                {before: pod(), after: pod(version, changed), want: all},
+		"changed elsewhere":      {before: pod(), after: pod(version)},
+		"deleted":                {before: pod(), want: all},
+		"created again unseen":   {before: pod(), after: pod(func(o *corev1.Pod) { o.UID = "again" }), want: all},
+		"its deletion has begun": {before: pod(), after: pod(fixture.Deleting[*corev1.Pod]), want: all},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cached := []client.Object{fixture.Parent(), fixture.Input(), fixture.Output("o", fixture.Label(fixture.Tags.MapKey, "other"))}
+			h := newHarness(t, cached, nil, func(c *MapController, _ *Options) {
+				c.RelatedKinds = []Input{{Object: &corev1.Pod{}, Changed: func(before, after client.Object) bool {
+					return len(before.GetAnnotations()) != len(after.GetAnnotations())
+				}}}
+			})
+			got := enqueued(func(q queue) {
+				if test.initial {
+					h.RelatedEvents(0).Create(t.Context(), event.TypedCreateEvent[client.Object]{Object: *test.after, IsInInitialList: true}, q)
+					return
+				}
+				send(h.RelatedEvents(0), q, test.before, test.after)
+			})
+			if !slices.Equal(got, test.want) {
+				t.Errorf("enqueued %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
 // Only events of owned outputs show a write of the engine.
 func TestOutputEventsMeetExpectations(t *testing.T) {
 	deleting := fixture.Deleting[*corev1.Pod]

@@ -106,8 +106,11 @@ func (c *Controller) StatusSource(ctx context.Context, q workqueue.TypedRateLimi
 func (c *Controller) KeySource(ctx context.Context, q queue) error {
 	err := c.keys.start(ctx, q)
 	q.Add(Request{})
-	c.Stores.OnList(func(example runtime.Object) {
-		if o, ok := example.(client.Object); ok && c.kinds.Output(o) != nil {
+	c.Stores.OnList(func(example runtime.Object, err error) {
+		if apierrors.IsNotFound(err) {
+			c.installed.Suspect() // somebody deleted the definition of a kind
+		}
+		if o, ok := example.(client.Object); err == nil && ok && c.kinds.Output(o) != nil {
 			c.keys.add(Request{})
 		}
 	})
@@ -143,9 +146,7 @@ func (s *starter) Start(ctx context.Context) error {
 				return err
 			}
 		} else if q := s.keys.queue.Load(); missed && q != nil {
-			for _, parent := range s.observer.Parents(nil) {
-				s.fanOut(*q, parent)
-			}
+			s.fanOutAll(*q)
 		}
 		select {
 		case <-ctx.Done():
@@ -183,6 +184,9 @@ func (s *starter) startKeys(ctx context.Context) error {
 	}
 	for i, out := range s.Outputs {
 		err = errors.Join(err, watch(out.Object, s.OutputIndexers(), s.OutputEvents(i)))
+	}
+	for i, related := range s.RelatedKinds {
+		err = errors.Join(err, watch(related.Object, nil, s.RelatedEvents(i)))
 	}
 	if err != nil || !s.mgr.GetCache().WaitForCacheSync(ctx) {
 		return err

@@ -23,6 +23,7 @@ import (
 // operator, and says why. It is not safe for concurrent use.
 type Judge struct {
 	program *program
+	classes Classes
 	parent  plan.Parent
 	kinds   *plan.Kinds
 	// last is what retention decided last.
@@ -57,8 +58,8 @@ type Judgment struct {
 
 // NewJudge returns a Judge, or why the spec is invalid. The scheme must know the
 // schedule, PVCs and VolumeSnapshots.
-func NewJudge(scheme *runtime.Scheme, s *v1alpha1.SnapshotSchedule) (*Judge, error) {
-	p, err := newProgram(s)
+func NewJudge(scheme *runtime.Scheme, s *v1alpha1.SnapshotSchedule, classes Classes) (*Judge, error) {
+	p, err := newProgram(s, classes.Known)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +70,7 @@ func NewJudge(scheme *runtime.Scheme, s *v1alpha1.SnapshotSchedule) (*Judge, err
 	}
 	kinds.OwnsByLabels = c.OwnsByLabels
 	functions := p.functions()
-	j := &Judge{program: p, kinds: kinds, parent: plan.Parent{Object: s, Program: &functions}}
+	j := &Judge{program: p, classes: classes, kinds: kinds, parent: plan.Parent{Object: s, Program: &functions}}
 	p.decided = func(outputs []client.Object, series retention.Series, decision retention.Decision, sparedFor []string) {
 		j.last = Judgment{Outputs: outputs, Series: series, Retention: decision, SparedFor: sparedFor}
 	}
@@ -98,7 +99,7 @@ func (j *Judge) SparedUntil(reason string) time.Time { return j.program.grace.un
 func (j *Judge) Judge(
 	now time.Time, mapKey string, claim *corev1.PersistentVolumeClaim, snapshots, restores []client.Object,
 ) Judgment {
-	seen := mapcontroller.Observation{Now: now, MapKey: mapKey, Outputs: snapshots, Related: restores}
+	seen := mapcontroller.Observation{Now: now, MapKey: mapKey, Outputs: snapshots, Related: j.related(restores)}
 	if claim != nil {
 		seen.Selected, seen.Unselected = observe.Partition(j.parent, []client.Object{claim})
 	}
@@ -112,13 +113,20 @@ func (j *Judge) Judge(
 	return j.complete(claim, now, built.Key.Status)
 }
 
+func (j *Judge) related(restores []client.Object) []client.Object {
+	if len(restores) == 0 {
+		return j.classes.All
+	}
+	return slices.Concat(restores, j.classes.All)
+}
+
 // Again decides about a series whose outputs are known to be the schedule's own,
 // the oldest first, as after a Judge. It does not complete Create with labels and
 // owner. It takes half the time, which counts in a simulation.
 func (j *Judge) Again(
 	now time.Time, mapKey string, claim *corev1.PersistentVolumeClaim, outputs, restores []client.Object,
 ) Judgment {
-	seen := mapcontroller.Observation{Now: now, MapKey: mapKey, Outputs: outputs, Related: restores}
+	seen := mapcontroller.Observation{Now: now, MapKey: mapKey, Outputs: outputs, Related: j.related(restores)}
 	if claim != nil {
 		seen.Selected, seen.Unselected = observe.Partition(j.parent, []client.Object{claim})
 	}
@@ -170,9 +178,29 @@ func (d *Judgment) Stale(now time.Time) bool {
 	return i < 0 || d.Series.Snapshots[i].Slot(now).Before(d.Slots.Previous)
 }
 
+// Refused returns why the schedule takes no snapshot of a PVC that it selects:
+// because the PVC is skipped, or because no class fits. It is empty if it does.
+func (j *Judge) Refused(claim *corev1.PersistentVolumeClaim) string {
+	if reason := skip(claim); reason != "" {
+		return reason
+	}
+	if _, p := j.classes.Choose(claim, &j.program.schedule.Spec.SnapshotTemplate.Spec); p.Reason != "" {
+		return p.String()
+	}
+	return ""
+}
+
 // SkipReason returns why a PVC cannot be snapshotted by any schedule now; empty
 // if it can.
-func SkipReason(claim *corev1.PersistentVolumeClaim) string { return skip(claim) }
+func (c Classes) SkipReason(claim *corev1.PersistentVolumeClaim) string {
+	if reason := skip(claim); reason != "" {
+		return reason
+	}
+	if why := c.notSnapshottable(claim); why != "" {
+		return Problem{Reason: v1alpha1.ReasonNotSnapshottable, Message: why}.String()
+	}
+	return ""
+}
 
 // Restores returns those PVCs that are still being restored from a snapshot of a
 // namespace.

@@ -56,6 +56,9 @@ func (p Problem) String() string {
 // severity orders problems, the worst first.
 var severity = []string{
 	v1alpha1.ReasonCreateFailed,
+	v1alpha1.ReasonNoSnapshotClass,
+	v1alpha1.ReasonWrongSnapshotClass,
+	v1alpha1.ReasonNoDefaultSnapshotClass,
 	v1alpha1.ReasonNameCollision,
 	v1alpha1.ReasonSnapshotFailed,
 	v1alpha1.ReasonSnapshotOverdue,
@@ -69,12 +72,12 @@ var severity = []string{
 // fails returns whether a problem means that a PVC is not backed up as it should
 // be.
 func (p Problem) fails() bool {
-	return slices.Contains(severity[:4], p.Reason)
+	return slices.Contains(severity[:7], p.Reason)
 }
 
 // refused returns whether a problem means that retention or ownership cannot be
 // carried out.
-func (p Problem) refused() bool { return slices.Contains(severity[5:8], p.Reason) }
+func (p Problem) refused() bool { return slices.Contains(severity[8:11], p.Reason) }
 
 func (p Problem) compare(q Problem) int {
 	return cmp.Or(

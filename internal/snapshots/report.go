@@ -141,7 +141,10 @@ func (k *keyStatus) judgeOverdue(before *keyStatus, outcome mapcontroller.Outcom
 
 // statusOnly are the problems without an event: they say that nothing happened,
 // and an event is for what did.
-var statusOnly = []string{v1alpha1.ReasonSnapshotOverdue, v1alpha1.ReasonSnapshotSlow}
+var statusOnly = []string{
+	v1alpha1.ReasonSnapshotOverdue, v1alpha1.ReasonSnapshotSlow,
+	v1alpha1.ReasonNoSnapshotClass, v1alpha1.ReasonWrongSnapshotClass, v1alpha1.ReasonNoDefaultSnapshotClass,
+}
 
 // reportSchedule reports a problem of the schedule itself, whichever PVC is
 // reconciled first.

@@ -41,6 +41,7 @@ const Name = "snapshotschedule"
 // +kubebuilder:rbac:groups=snapshots.mapcontroller.dev,resources=snapshotschedules/status,verbs=patch
 // +kubebuilder:rbac:groups=snapshots.mapcontroller.dev,resources=snapshotschedules/finalizers,verbs=update
 // +kubebuilder:rbac:groups=snapshot.storage.k8s.io,resources=volumesnapshots,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=snapshot.storage.k8s.io,resources=volumesnapshotclasses,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
@@ -59,13 +60,21 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, o Options) error
 	if err := mgr.Add(manager.RunnableFunc(reportActive)); err != nil {
 		return err
 	}
-	return MapController(o, mgr.GetEventRecorder(Name)).SetupWithManager(mgr, o)
+	c := MapController(o, mgr.GetEventRecorder(Name))
+	if err := setUpUnprotected(mgr, o.Stores, len(c.RelatedKinds) > 0); err != nil {
+		return err
+	}
+	return c.SetupWithManager(mgr, o)
 }
 
 // MapController returns SnapshotSchedule as a MapController. The stores of PVCs
 // must have the Indexers.
 func MapController(o Options, recorder events.EventRecorder) mapcontroller.MapController {
 	r := newReporter(recorder, o.Clock)
+	var relatedKinds []mapcontroller.Input
+	if len(o.Namespaces) == 0 { // else Roles must suffice
+		relatedKinds = append(relatedKinds, mapcontroller.Input{Object: &snapshotv1.VolumeSnapshotClass{}, Changed: classChanged})
+	}
 	return mapcontroller.MapController{
 		Name:      Name,
 		Tags:      mapcontroller.Tags{MapKey: v1alpha1.LabelMapKey, Parent: v1alpha1.LabelSchedule},
@@ -82,10 +91,14 @@ func MapController(o Options, recorder events.EventRecorder) mapcontroller.MapCo
 			Covers:     covers,
 			Updated:    newReadiness(o.Clock).updated,
 		}},
-		Compile: Compile,
-		Related: func(parent client.Object) []client.Object {
-			return o.Stores.ByIndex(nil, &corev1.PersistentVolumeClaim{}, restoresIndex, parent.GetNamespace())
+		Compile: func(parent client.Object) (mapcontroller.Program, error) {
+			return compileFor(parent, len(relatedKinds) > 0)
 		},
+		Related: func(parent client.Object) []client.Object {
+			restores := o.Stores.ByIndex(nil, &corev1.PersistentVolumeClaim{}, restoresIndex, parent.GetNamespace())
+			return append(restores, o.Stores.List(&snapshotv1.VolumeSnapshotClass{}, "")...)
+		},
+		RelatedKinds:  relatedKinds,
 		ParentChanged: scheduleChanged,
 		Finalizer:     v1alpha1.FinalizerRelease,
 		OwnsByLabels: func(parent client.Object) bool {
@@ -114,8 +127,9 @@ func Indexers() toolscache.Indexers { return informer.Indexers(restoresIndex) }
 // claimChanged ignores what does not concern a PVC's snapshots, above all the
 // finalizer that every snapshot adds and removes again.
 func claimChanged(before, after client.Object) bool {
-	return before.(*corev1.PersistentVolumeClaim).Status.Phase != after.(*corev1.PersistentVolumeClaim).Status.Phase ||
-		requestChanged(before, after)
+	b, a := before.(*corev1.PersistentVolumeClaim), after.(*corev1.PersistentVolumeClaim)
+	return b.Status.Phase != a.Status.Phase || driverOf(b) != driverOf(a) || storageClassOf(b) != storageClassOf(a) ||
+		Excluded(b) != Excluded(a) || requestChanged(before, after)
 }
 
 // scheduleChanged returns whether an update of a schedule concerns its PVCs, beside the

@@ -60,7 +60,9 @@ func setStatus(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.
 		meta.RemoveStatusCondition(&s.Status.Conditions, v1alpha1.ConditionRetentionPaused)
 		return combined{}
 	}
-	s.Status.Inputs = &v1alpha1.Inputs{PersistentVolumeClaims: v1alpha1.InputCount{Total: count(known.Totals[claimsTotal])}}
+	s.Status.Inputs = &v1alpha1.Inputs{PersistentVolumeClaims: v1alpha1.InputCount{
+		Total: count(known.Totals[claimsTotal]), Skipped: count(sum.Skipped),
+	}}
 	s.Status.Detached = &v1alpha1.Detached{
 		MapKeys: count(known.Totals[detachedKeys]), VolumeSnapshots: count(known.Totals[detachedSnapshots]),
 	}

@@ -18,7 +18,7 @@ import (
 // completeStatus has every field of a status.
 const completeStatus = `
 observedGeneration: 1
-inputs: {persistentvolumeclaims: {total: 20}}
+inputs: {persistentvolumeclaims: {total: 20, skipped: 1}}
 outputs: {volumesnapshots: {total: 100, ready: 97}}
 detached: {mapKeys: 1, volumesnapshots: 5}
 lastSnapshotTime: "2026-01-02T03:04:05Z"

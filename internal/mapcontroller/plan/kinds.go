@@ -27,12 +27,12 @@ type Tags struct {
 	Parent string
 }
 
-// Input is a kind whose objects are mapped.
+// Input is a kind whose objects are mapped, or are related.
 type Input struct {
 	// Object is an empty object of the kind; an Unstructured must have its
 	// GroupVersionKind set.
 	Object client.Object
-	// Resource is the plural under which status counts the kind.
+	// Resource is the plural under which status counts the kind; not of a related one.
 	Resource string
 	// Changed returns whether an update may change a decision. Changes of labels,
 	// controller, UID and deletionTimestamp always count. Nil: every update counts.
@@ -70,8 +70,8 @@ type Kinds struct {
 	Parent schema.GroupVersionKind
 	// OwnsByLabels returns whether the outputs of a parent carry no reference to it.
 	OwnsByLabels func(parent client.Object) bool
-	// Mapped are the kinds of inputs and outputs.
-	Mapped []schema.GroupVersionKind
+	// Needed are the kinds of inputs, outputs and related objects.
+	Needed []schema.GroupVersionKind
 
 	byType  map[reflect.Type]schema.GroupVersionKind
 	inputs  map[schema.GroupVersionKind]*Input
@@ -80,7 +80,9 @@ type Kinds struct {
 
 // NewKinds resolves the kinds. No parent owns by labels. It returns an error for a
 // kind that the scheme does not know.
-func NewKinds(scheme *runtime.Scheme, parent client.Object, tags Tags, inputs []Input, outputs []Output) (*Kinds, error) {
+func NewKinds(
+	scheme *runtime.Scheme, parent client.Object, tags Tags, inputs []Input, outputs []Output, related ...Input,
+) (*Kinds, error) {
 	k := &Kinds{
 		Tags: tags, Inputs: inputs, Outputs: outputs, byType: map[reflect.Type]schema.GroupVersionKind{},
 		inputs: map[schema.GroupVersionKind]*Input{}, outputs: map[schema.GroupVersionKind]*Output{},
@@ -93,11 +95,11 @@ func NewKinds(scheme *runtime.Scheme, parent client.Object, tags Tags, inputs []
 		if !informer.IsGeneric(o) {
 			k.byType[reflect.TypeOf(o)] = gvk
 		}
-		k.Mapped = append(k.Mapped, gvk)
+		k.Needed = append(k.Needed, gvk)
 		return gvk
 	}
 	k.Parent = resolve(parent)
-	k.Mapped = nil
+	k.Needed = nil
 	for i := range inputs {
 		k.inputs[resolve(inputs[i].Object)] = &inputs[i]
 	}
@@ -106,6 +108,9 @@ func NewKinds(scheme *runtime.Scheme, parent client.Object, tags Tags, inputs []
 		if outputs[i].Conditions == nil {
 			outputs[i].Conditions = StatusConditions
 		}
+	}
+	for i := range related {
+		resolve(related[i].Object)
 	}
 	return k, errors.Join(unknown...)
 }

@@ -72,7 +72,7 @@ func All() []Workload {
 		adoptedExpired(), releasedInvalid(), releasedAndEdited(), otherSource(), etcdRestored(),
 		editedAndUnheld(), deleting(), movedAndEdited(),
 		editDelayed(), editTakenBack(), editConfirmed(), recordWiped(), nameReused(),
-		hungNamespace(), hostileTenant(), massExpiry(), largeFloor(),
+		hungNamespace(), hostileTenant(), massExpiry(), largeFloor(), lostClass(),
 	}
 }
 
