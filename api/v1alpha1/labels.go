@@ -43,3 +43,12 @@ const (
 // controller removes it after it has removed the schedule's owner reference from every
 // snapshot.
 const FinalizerRelease = Prefix + "release"
+
+// Labels of every SnapshotSchedule that a ClusterSnapshotSchedule creates, besides LabelMapKey,
+// which there is the name of the namespace.
+const (
+	// LabelClusterSchedule is the name of the ClusterSnapshotSchedule. A SnapshotSchedule of this
+	// name without an owner that carries this label, and LabelMapKey with the name of its
+	// namespace, is adopted by the ClusterSnapshotSchedule of that name.
+	LabelClusterSchedule = Prefix + "cluster-schedule"
+)

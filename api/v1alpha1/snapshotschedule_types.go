@@ -126,7 +126,6 @@ type SnapshotScheduleSpec struct {
 	// does not protect snapshots from a foreground deletion (kubectl delete
 	// --cascade=foreground); use --cascade=orphan. Default: Delete. Example: Orphan.
 	//
-	// +kubebuilder:default=Delete
 	// +optional
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 
