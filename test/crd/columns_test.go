@@ -74,25 +74,29 @@ var _ = Describe("kubectl", func() {
 		delete(interval, "AGE")
 		Expect(interval).To(Equal(map[string]any{
 			"Name": "interval", "SCHEDULE": "6h", "TTL": "10d", "PVCS": 20.0, "SNAPSHOTS": 100.0, "READY": "True",
-			"NEXT": "2126-01-02T03:04:05Z", "SUSPEND": false, "REASON": "Scheduled", "DETACHED": 5.0, "DELETION": "Delete",
+			"NEXT": "2126-01-02T03:04:05Z", "SUSPEND": false, "REASON": "Scheduled", "DETACHED": 5.0, "DELETION": nil,
 		}))
 
 		cron := cellsOf(table, "cron")
 		delete(cron, "AGE")
 		Expect(cron).To(Equal(map[string]any{
 			"Name": "cron", "SCHEDULE": "30 2 * * *", "TTL": nil, "PVCS": nil, "SNAPSHOTS": nil, "READY": nil,
-			"RECOVERY POINT": nil, "LAST": nil, "NEXT": nil, "SUSPEND": true, "REASON": nil, "DETACHED": nil, "DELETION": "Delete",
+			"RECOVERY POINT": nil, "LAST": nil, "NEXT": nil, "SUSPEND": true, "REASON": nil, "DETACHED": nil, "DELETION": nil,
 		}))
 	})
 
 	It("finds the kind by its plural, singular and short name", func() {
 		resources, err := server.ServerResourcesForGroupVersion(scheduleKind.GroupVersion().String())
 		Expect(err).NotTo(HaveOccurred())
-		Expect(resources.APIResources).To(ConsistOf(
-			And(HaveField("Name", "snapshotschedules"), HaveField("SingularName", "snapshotschedule"),
-				HaveField("ShortNames", ConsistOf("snapsched"))),
-			HaveField("Name", "snapshotschedules/status"),
-		))
-		Expect(resources.APIResources).To(HaveEach(And(HaveField("Kind", scheduleKind.Kind), HaveField("Namespaced", true))))
+		named := func(name, singular, kind, short string, namespaced bool) []any {
+			of := And(HaveField("Kind", kind), HaveField("Namespaced", namespaced))
+			return []any{
+				And(of, HaveField("Name", name), HaveField("SingularName", singular), HaveField("ShortNames", ConsistOf(short))),
+				And(of, HaveField("Name", name+"/status")),
+			}
+		}
+		Expect(resources.APIResources).To(ConsistOf(append(
+			named("snapshotschedules", "snapshotschedule", "SnapshotSchedule", "snapsched", true),
+			named("clustersnapshotschedules", "clustersnapshotschedule", "ClusterSnapshotSchedule", "csnapsched", false)...)...))
 	})
 })

@@ -19,9 +19,9 @@ import (
 
 var _ = Describe("Defaults", func() {
 	const (
-		interval = "{snapshotInterval: 6h, suspend: false, readyDeadline: 1h, deletionPolicy: Delete, " +
+		interval = "{snapshotInterval: 6h, suspend: false, readyDeadline: 1h, " +
 			"retention: {minReady: 1, detached: {minReady: 0}}}"
-		cron = `{schedule: "@daily", suspend: false, readyDeadline: 1h, deletionPolicy: Delete, ` +
+		cron = `{schedule: "@daily", suspend: false, readyDeadline: 1h, ` +
 			"retention: {minReady: 1, detached: {minReady: 0}}}"
 	)
 	// Contract: API-2.
@@ -75,7 +75,6 @@ var _ = Describe("The Go types", func() {
 		Expect(s.Spec).To(Equal(v1alpha1.SnapshotScheduleSpec{
 			SnapshotInterval: "6h",
 			ReadyDeadline:    "1h",
-			DeletionPolicy:   v1alpha1.DeletionDelete,
 			Retention:        v1alpha1.Retention{MinReady: ptr.To[int32](1)},
 		}))
 	})

@@ -186,7 +186,7 @@ var all = map[string]func(rules){
 	},
 	"a schedule has defaults": func(r rules) {
 		spec := r.created(schedule("defaults")).(*v1alpha1.SnapshotSchedule).Spec
-		if spec.ReadyDeadline != "1h" || spec.DeletionPolicy != v1alpha1.DeletionDelete ||
+		if spec.ReadyDeadline != "1h" || spec.DeletionPolicy != "" ||
 			spec.Retention.MinReady == nil || *spec.Retention.MinReady != 1 {
 			r.Errorf("stored with %+v", spec)
 		}

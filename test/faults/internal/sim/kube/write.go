@@ -106,9 +106,6 @@ func defaultSpec(spec *v1alpha1.SnapshotScheduleSpec) {
 	if spec.ReadyDeadline == "" {
 		spec.ReadyDeadline = "1h"
 	}
-	if spec.DeletionPolicy == "" {
-		spec.DeletionPolicy = v1alpha1.DeletionDelete
-	}
 	if spec.Retention.MinReady == nil {
 		spec.Retention.MinReady = new(int32(1))
 	}
