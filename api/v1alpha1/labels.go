@@ -34,6 +34,9 @@ const (
 	// before the deletion.
 	AnnotationAllowDeletion = Prefix + "allow-deletion"
 
+	// AnnotationExclude excludes a PVC from all schedules while it is set, with any value.
+	AnnotationExclude = Prefix + "exclude"
+
 	// AnnotationHold is a hold on a VolumeSnapshot: while it is set, with any value, retention
 	// does not delete the snapshot.
 	AnnotationHold = Prefix + "hold"

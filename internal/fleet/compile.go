@@ -16,11 +16,8 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
 
-// Annotations that are set by users.
-const (
-	annotationExclude = v1alpha1.Prefix + "exclude"
-	annotationConfirm = v1alpha1.Prefix + "confirm-generation"
-)
+// annotationConfirm confirms a generation of the spec.
+const annotationConfirm = v1alpha1.Prefix + "confirm-generation"
 
 // program makes the decisions under one ClusterSnapshotSchedule.
 type program struct {
@@ -56,6 +53,6 @@ func (p *program) selects(namespace client.Object) bool {
 }
 
 func excluded(namespace client.Object) bool {
-	_, ok := namespace.GetAnnotations()[annotationExclude]
+	_, ok := namespace.GetAnnotations()[v1alpha1.AnnotationExclude]
 	return ok
 }

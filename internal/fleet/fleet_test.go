@@ -98,9 +98,9 @@ func TestSelects(t *testing.T) {
 		"they do not":                {namespace: namespace(func(n *metav1.PartialObjectMetadata) { n.Labels = nil })},
 		"{} selects all":             {namespace: namespace(func(n *metav1.PartialObjectMetadata) { n.Labels = nil }), everyone: true, want: true},
 		"it is being deleted":        {namespace: namespace(terminating)},
-		"it is excluded":             {namespace: namespace(func(n *metav1.PartialObjectMetadata) { n.Annotations = map[string]string{annotationExclude: ""} })},
-		"it is excluded from all":    {namespace: namespace(func(n *metav1.PartialObjectMetadata) { n.Annotations = map[string]string{annotationExclude: "x"} }), everyone: true},
-		"it is excluded by a label":  {namespace: namespace(func(n *metav1.PartialObjectMetadata) { n.Labels[annotationExclude] = "x" }), want: true},
+		"it is excluded":             {namespace: namespace(func(n *metav1.PartialObjectMetadata) { n.Annotations = map[string]string{v1alpha1.AnnotationExclude: ""} })},
+		"it is excluded from all":    {namespace: namespace(func(n *metav1.PartialObjectMetadata) { n.Annotations = map[string]string{v1alpha1.AnnotationExclude: "x"} }), everyone: true},
+		"it is excluded by a label":  {namespace: namespace(func(n *metav1.PartialObjectMetadata) { n.Labels[v1alpha1.AnnotationExclude] = "x" }), want: true},
 		"it has another's own label": {namespace: namespace(func(n *metav1.PartialObjectMetadata) { n.Labels["backup"] = "silver" })},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -316,7 +316,7 @@ func TestIsLeft(t *testing.T) {
 func TestStripNamespaceKeepsWhatDecisionsRead(t *testing.T) {
 	full := namespace(terminating, func(n *metav1.PartialObjectMetadata) {
 		n.ResourceVersion = "7"
-		n.Annotations = map[string]string{annotationExclude: "", "big": strings.Repeat("x", 1000)}
+		n.Annotations = map[string]string{v1alpha1.AnnotationExclude: "", "big": strings.Repeat("x", 1000)}
 		n.Finalizers = []string{"x"}
 		n.ManagedFields = []metav1.ManagedFieldsEntry{{}}
 		n.OwnerReferences = []metav1.OwnerReference{{UID: "gold-uid"}}

@@ -90,8 +90,8 @@ func stripNamespace(o any) (any, error) {
 		// The recursion guard reads the owners.
 		OwnerReferences: namespace.OwnerReferences,
 	}
-	if value, ok := namespace.Annotations[annotationExclude]; ok {
-		kept.Annotations = map[string]string{annotationExclude: value}
+	if value, ok := namespace.Annotations[v1alpha1.AnnotationExclude]; ok {
+		kept.Annotations = map[string]string{v1alpha1.AnnotationExclude: value}
 	}
 	namespace.ObjectMeta = kept
 	return namespace, nil

@@ -83,6 +83,7 @@ var _ = Describe("The schema of a ClusterSnapshotSchedule", func() {
 		return dryRun(newClusterSchedule(name, r.spec))
 	}
 
+	// Contract: FLEET-7.
 	DescribeTable("rejects an invalid spec, names the field and shows a valid value", func(r rejected) {
 		var want []any
 		for _, c := range r.want {
@@ -95,6 +96,7 @@ var _ = Describe("The schema of a ClusterSnapshotSchedule", func() {
 		Expect(dryRun(newClusterSchedule(strings.Repeat("n", 63), valid))).To(Succeed())
 	})
 
+	// Contract: FLEET-7.
 	It("has the rules and defaults of a SnapshotSchedule for its template, and those of a selector for its own", func() {
 		ours, theirs := readSchema("clustersnapshotschedules").Properties["spec"], readSchema("snapshotschedules").Properties["spec"]
 		template, selector := ours.Properties["template"].Properties["spec"], ours.Properties["namespaceSelector"]

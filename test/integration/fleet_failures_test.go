@@ -61,6 +61,7 @@ func (env *environment) forbidTTL() {
 var _ = Describe("A ClusterSnapshotSchedule in trouble", func() {
 	BeforeEach(deleteAllSchedules)
 
+	// Contract: FLEET-5.
 	It("goes on with the other namespaces where a quota is full, and creates the child when there is room", func() {
 		const quota = corev1.ResourceName("count/snapshotschedules." + v1alpha1.GroupName)
 		f := newFleet()
@@ -88,6 +89,7 @@ var _ = Describe("A ClusterSnapshotSchedule in trouble", func() {
 		Eventually(f.ready).Should(Equal("True Scheduled"))
 	})
 
+	// Contract: FLEET-5.
 	It("goes on with the other namespaces where admission refuses a change, and makes it when it is allowed", func() {
 		f := newFleet()
 		strict, other := f.newNamespace(), f.newNamespace()
@@ -110,6 +112,7 @@ var _ = Describe("A ClusterSnapshotSchedule in trouble", func() {
 		Eventually(f.ready).Should(Equal("True Scheduled"))
 	})
 
+	// Contract: FLEET-5, FLEET-6.
 	It("reports which namespaces are not protected, and since when", func() {
 		f := newFleet(func(c *clusterSchedule) {
 			c.Spec.Template.Spec.Schedule, c.Spec.Template.Spec.SnapshotInterval = "", "1y"
@@ -129,6 +132,7 @@ var _ = Describe("A ClusterSnapshotSchedule in trouble", func() {
 		Expect(f.status().Problems[0].Message).To(ContainSubstring("data"))
 	})
 
+	// Contract: FLEET-2.
 	It("does not fight with a second manager", func() {
 		f := newFleet()
 		var envs []*environment
@@ -152,6 +156,7 @@ var _ = Describe("A ClusterSnapshotSchedule in trouble", func() {
 		Consistently(func() int { return len(a.network.find(isWrite)) + len(b.network.find(isWrite)) }, "2s").Should(Equal(quiet))
 	})
 
+	// Contract: FLEET-8.
 	It("makes no request at rest", func() {
 		f := newFleet()
 		env := f.newNamespace()
@@ -178,6 +183,7 @@ var _ = Describe("The operator without ClusterSnapshotSchedules", Serial, func()
 		env.waitForSnapshot("data")
 	}
 
+	// Contract: FLEET-8.
 	It("works where their CRD is missing, and keeps them when it is installed", func() {
 		crd := envtest.CRDInstallOptions{Paths: []string{
 			filepath.Join("..", "..", "config", "crd", "bases", "snapshots.mapcontroller.dev_clustersnapshotschedules.yaml")}}
@@ -196,6 +202,7 @@ var _ = Describe("The operator without ClusterSnapshotSchedules", Serial, func()
 		Eventually(f.ready).Should(Equal("True Scheduled"))
 	})
 
+	// Contract: FLEET-8.
 	It("works where their permissions are not granted, and keeps them once they are", func() {
 		binding := bindingOf("fleet-manager-role")
 		Expect(api.Delete(ctx, binding)).To(Succeed())

@@ -21,8 +21,6 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-const annotationExclude = v1alpha1.Prefix + "exclude"
-
 // isChildWrite returns whether a request wrote a SnapshotSchedule, not its status. A conflict, after a status was written, writes nothing.
 func isChildWrite(r request) bool {
 	return r.method != "GET" && r.answer < 300 && r.resource() == "snapshotschedules" && !strings.HasSuffix(r.path, "/status")
@@ -44,6 +42,7 @@ func (f *fleetObject) statusWrites(o *operator) int {
 var _ = Describe("A ClusterSnapshotSchedule", func() {
 	BeforeEach(deleteAllSchedules)
 
+	// Contract: FLEET-1.
 	It("keeps a SnapshotSchedule with its template in every namespace that it selects, also in new ones", func() {
 		f := newFleet(func(c *clusterSchedule) {
 			c.Spec.Template.Metadata.Labels = map[string]v1alpha1.LabelValue{"tier": "gold"}
@@ -65,10 +64,11 @@ var _ = Describe("A ClusterSnapshotSchedule", func() {
 		Consistently(o.childWrites, "1s").Should(HaveLen(2))
 	})
 
+	// Contract: FLEET-1.
 	It("does not select a namespace that is excluded, being deleted, or controlled by it", func() {
 		f := newFleet()
 		excluded, deleted, controlled, plain := f.newNamespace(), f.newNamespace(), f.newNamespace(), f.newNamespace()
-		setAnnotation(excluded.object(), annotationExclude, "")
+		setAnnotation(excluded.object(), v1alpha1.AnnotationExclude, "")
 		Expect(api.Delete(ctx, deleted.object())).To(Succeed())
 		n := get(controlled.object())
 		Expect(controllerutil.SetControllerReference(f.clusterSchedule, n, scheme)).To(Succeed())
@@ -79,10 +79,11 @@ var _ = Describe("A ClusterSnapshotSchedule", func() {
 		for _, env := range []*environment{excluded, deleted, controlled} {
 			Expect(isDeleted(f.child(env))()).To(BeTrue())
 		}
-		mergePatch(excluded.object(), fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, annotationExclude))
+		mergePatch(excluded.object(), fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, v1alpha1.AnnotationExclude))
 		f.waitForChild(excluded)
 	})
 
+	// Contract: FLEET-6, FLEET-7.
 	It("reports that its selector matches no namespace, and an invalid template, under which nothing is written", func() {
 		f := newFleet()
 		o := startFleetOperator()
@@ -101,6 +102,7 @@ var _ = Describe("A ClusterSnapshotSchedule", func() {
 		Eventually(isDeleted(child)).Should(BeTrue(), "the namespace is no longer selected, and has no snapshots")
 	})
 
+	// Contract: FLEET-2, FLEET-9.
 	It("puts back every field of a child's spec that somebody changes, adds or removes, and keeps other labels and annotations", func() {
 		f := newFleet(func(c *clusterSchedule) {
 			c.Spec.Template.Metadata.Labels = map[string]v1alpha1.LabelValue{"tier": "gold"}
@@ -147,6 +149,7 @@ var _ = Describe("A ClusterSnapshotSchedule", func() {
 		Consistently(func() int { return len(o.childWrites()) }, "1s").Should(Equal(1+len(edits)), "one write for each edit")
 	})
 
+	// Contract: FLEET-2.
 	It("updates all children when the template changes, and resumes them", func() {
 		f := newFleet()
 		a, b := f.newNamespace(), f.newNamespace()
@@ -160,6 +163,7 @@ var _ = Describe("A ClusterSnapshotSchedule", func() {
 		}
 	})
 
+	// Contract: FLEET-9.
 	It("passes the confirmation of its own generation on to children with the template's spec", func() {
 		const confirm = v1alpha1.Prefix + "confirm-generation"
 		f := newFleet()
@@ -174,6 +178,7 @@ var _ = Describe("A ClusterSnapshotSchedule", func() {
 		Eventually(func() string { return get(child).Annotations[confirm] }).Should(Equal(fmt.Sprint(child.Generation)))
 	})
 
+	// Contract: FLEET-3, FLEET-5.
 	It("leaves a SnapshotSchedule of its name alone that somebody else made, and reports the collision", func() {
 		f := newFleet()
 		env, fine := f.newNamespace(), f.newNamespace()
@@ -192,6 +197,7 @@ var _ = Describe("A ClusterSnapshotSchedule", func() {
 		Expect(o.network.count("PATCH", "snapshotschedules")).To(BeNumerically(">", 0), "statuses")
 	})
 
+	// Contract: FLEET-3.
 	It("adopts what a backup tool restored: with labels, without owners, and with another spec", func() {
 		f := newFleet()
 		env := f.newNamespace()
@@ -225,13 +231,19 @@ var _ = Describe("A ClusterSnapshotSchedule", func() {
 			}
 			Expect(get(orphan.DeepCopy())).To(And(HaveField("Spec", orphan.Spec), HaveField("OwnerReferences", BeEmpty())))
 		},
+		// Contract: FLEET-3.
 		Entry("another name", func(s *schedule) { s.Name = "copy" }),
+		// Contract: FLEET-3.
 		Entry("the map key of another namespace", func(s *schedule) { s.Labels[v1alpha1.LabelMapKey] = "other" }),
+		// Contract: FLEET-3.
 		Entry("no map key", func(s *schedule) { delete(s.Labels, v1alpha1.LabelMapKey) }),
+		// Contract: FLEET-3.
 		Entry("another ClusterSnapshotSchedule's name", func(s *schedule) { s.Labels[v1alpha1.LabelClusterSchedule] = "silver" }),
+		// Contract: FLEET-3.
 		Entry("no ClusterSnapshotSchedule's name", func(s *schedule) { delete(s.Labels, v1alpha1.LabelClusterSchedule) }),
 	)
 
+	// Contract: FLEET-3.
 	It("recognizes a child that an older version of the API wrote, and leaves a copy of it under another name alone", func() {
 		f := newFleet()
 		env := f.newNamespace()
@@ -255,6 +267,7 @@ var _ = Describe("A ClusterSnapshotSchedule", func() {
 			Retention: v1alpha1.Retention{MinReady: ptr.To[int32](1)}}))
 	})
 
+	// Contract: FLEET-3.
 	It("releases a child whose map key somebody removes", func() {
 		f := newFleet()
 		env := f.newNamespace()
@@ -265,6 +278,7 @@ var _ = Describe("A ClusterSnapshotSchedule", func() {
 		Eventually(f.problems).Should(ConsistOf(env.namespace + " " + v1alpha1.ReasonNameCollision))
 	})
 
+	// Contract: FLEET-1.
 	It("creates its child again in a namespace that is deleted and created again, and in one whose child is deleted", func() {
 		f := newFleet()
 		env := f.newNamespace()
@@ -280,6 +294,7 @@ var _ = Describe("A ClusterSnapshotSchedule", func() {
 		Eventually(f.counts).Should(Equal("1 1 1 1 0"))
 	})
 
+	// Contract: FLEET-4.
 	It("lets go of a child in a namespace that is being deleted", func() {
 		f := newFleet()
 		env := f.newNamespace()
@@ -292,6 +307,7 @@ var _ = Describe("A ClusterSnapshotSchedule", func() {
 		Consistently(o.childWrites, "1s").Should(HaveLen(1), "the create")
 	})
 
+	// Contract: FLEET-6.
 	It("sums up the statuses of its children", func() {
 		f := newFleet(func(c *clusterSchedule) {
 			c.Spec.Template.Spec.Schedule, c.Spec.Template.Spec.SnapshotInterval = "", "1y"
@@ -326,6 +342,7 @@ var _ = Describe("A ClusterSnapshotSchedule", func() {
 		Expect(oldest.OldestRecoveryPointNamespace).To(Equal(namespace))
 	})
 
+	// Contract: FLEET-1, FLEET-6.
 	It("writes once for each of 1,000 namespaces that it selects at once, and a status at most once in an interval", func() {
 		f := newFleet()
 		const n = 1000

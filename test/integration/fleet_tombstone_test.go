@@ -26,6 +26,7 @@ var _ = Describe("The SnapshotSchedule of a namespace that a ClusterSnapshotSche
 	// deletes returns the deletes of SnapshotSchedules.
 	deletes := func(o *operator) int { return o.network.count("DELETE", "snapshotschedules") }
 
+	// Contract: FLEET-4.
 	It("is suspended, keeps its snapshots, and is deleted once retention has deleted the last of them", func() {
 		f := newFleet(hourly)
 		env := f.newNamespace()
@@ -56,6 +57,7 @@ var _ = Describe("The SnapshotSchedule of a namespace that a ClusterSnapshotSche
 		Expect(deletes(o)).To(Equal(1))
 	})
 
+	// Contract: FLEET-4.
 	It("resumes when the namespace is selected again, and takes part in changes of the template meanwhile", func() {
 		f := newFleet(hourly)
 		env := f.newNamespace()
@@ -63,7 +65,7 @@ var _ = Describe("The SnapshotSchedule of a namespace that a ClusterSnapshotSche
 		startFleetOperator()
 		child := f.waitForChild(env)
 		makeReady(env.waitForSnapshot("data"))
-		setAnnotation(env.object(), annotationExclude, "true")
+		setAnnotation(env.object(), v1alpha1.AnnotationExclude, "true")
 		Eventually(suspended(child)).Should(BeTrue())
 		f.edit(func(c *clusterSchedule) { c.Spec.Template.Spec.SnapshotTTL = "9h" })
 		Eventually(func() v1alpha1.Duration { return get(child).Spec.SnapshotTTL }).Should(Equal(v1alpha1.Duration("9h")))
@@ -75,6 +77,7 @@ var _ = Describe("The SnapshotSchedule of a namespace that a ClusterSnapshotSche
 		Eventually(f.counts).Should(Equal("1 1 1 1 0"))
 	})
 
+	// Contract: FLEET-4.
 	It("stays while a live list finds a snapshot of it, whatever its status counts", func() {
 		f := newFleet()
 		env := f.newNamespace()
@@ -96,6 +99,7 @@ var _ = Describe("The SnapshotSchedule of a namespace that a ClusterSnapshotSche
 		o.network.thaw("volumesnapshots")
 	})
 
+	// Contract: FLEET-4.
 	It("stays until it has observed its suspension", func() {
 		f := newFleet()
 		env := f.newNamespace()
@@ -117,6 +121,7 @@ var _ = Describe("The SnapshotSchedule of a namespace that a ClusterSnapshotSche
 		Eventually(isDeleted(child)).Should(BeTrue())
 	})
 
+	// Contract: FLEET-5.
 	It("is kept when the delete is refused, and reported", func() {
 		f := newFleet()
 		env := f.newNamespace()
