@@ -16,7 +16,7 @@ COPY . .
 ARG VERSION
 ARG REVISION
 # An empty TARGETARCH means the architecture of the build machine.
-RUN CGO_ENABLED=0 GOOS=${TARGETOS:-linux} GOARCH=${TARGETARCH} go build -trimpath -ldflags "-s -w -X mapcontroller.dev/snapshotschedule/internal/version.version=${VERSION} -X mapcontroller.dev/snapshotschedule/internal/version.revision=${REVISION}" -o manager ./cmd
+RUN CGO_ENABLED=0 GOOS=${TARGETOS:-linux} GOARCH=${TARGETARCH} go build -trimpath -tags grpcnotrace -ldflags "-s -w -X mapcontroller.dev/snapshotschedule/internal/version.version=${VERSION} -X mapcontroller.dev/snapshotschedule/internal/version.revision=${REVISION}" -o manager ./cmd
 
 # No base image: the manager is a static binary, has the time zones in it and needs no other file, so
 # there is nothing to patch. 'make image' builds the same image, and the deployment tests run it.

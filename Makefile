@@ -14,7 +14,8 @@ DOCS_URL ?= $(REPOSITORY)/docs
 
 # The linker sets the version, as in the Dockerfile and in .goreleaser.yaml.
 VERSION_PACKAGE = mapcontroller.dev/snapshotschedule/internal/version
-GO_BUILD = go build -trimpath -ldflags "-s -w -X $(VERSION_PACKAGE).version=$(VERSION) -X $(VERSION_PACKAGE).revision=$(REVISION)"
+# Without grpc's trace pages, which nothing serves, the linker can drop unused methods: a quarter of the program.
+GO_BUILD = go build -trimpath -tags grpcnotrace -ldflags "-s -w -X $(VERSION_PACKAGE).version=$(VERSION) -X $(VERSION_PACKAGE).revision=$(REVISION)"
 
 # Get the currently used golang install path (in GOPATH/bin, unless GOBIN is set)
 ifeq (,$(shell go env GOBIN))
@@ -154,9 +155,9 @@ test-integration: ## Run the tests that need a real API server, built on first u
 	KUBEBUILDER_ASSETS="$$assets" go test -count=1 -timeout=20m $(INTEGRATION_PACKAGES)
 
 .PHONY: test-e2e
-test-e2e: ## Run the end-to-end tests on a new local cluster with a CSI snapshot stack.
+test-e2e: ## Run the end-to-end tests on a new local cluster with a CSI snapshot stack. KUBERNETES=1.33.13 SNAPSHOTTER=8.2.0 chooses releases.
 	@echo "== End-to-end tests: a new local cluster with a CSI snapshot stack"
-	go -C hack/cluster run . run -- go -C "$(CURDIR)" test -count=1 -timeout=30m -p=1 -v ./test/e2e/...
+	go -C hack/cluster run . run $(if $(KUBERNETES),--kubernetes $(KUBERNETES)) $(if $(SNAPSHOTTER),--snapshotter $(SNAPSHOTTER)) -- go -C "$(CURDIR)" test -count=1 -timeout=30m -p=1 -v ./test/e2e/...
 
 .PHONY: test-deploy
 test-deploy: ## Deploy and upgrade the image on a real node (skipped without Linux, root, runc and nftables).

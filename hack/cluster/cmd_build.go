@@ -17,20 +17,23 @@ import (
 
 func newBuild() *cobra.Command {
 	var withNode bool
+	var versions versionFlags
 	cmd := &cobra.Command{
 		Use:   "build",
 		Short: "Build all components into the cache and print their folder",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return buildAndPrint(cmd.Context(), recipe.ForCluster(true, withNode))
+			return buildAndPrint(cmd.Context(), versions, func(v recipe.Versions) []recipe.Component { return v.ForCluster(true, withNode) })
 		},
 	}
 	cmd.Flags().BoolVar(&withNode, "node", false, "also build what a cluster with a node needs (Linux)")
+	versions.add(cmd)
 	return cmd
 }
 
 func newAssets() *cobra.Command {
-	return &cobra.Command{
+	var versions versionFlags
+	cmd := &cobra.Command{
 		Use:   "assets",
 		Short: "Build what envtest needs and print the folder for KUBEBUILDER_ASSETS",
 		Long: `Build what envtest needs: etcd, kube-apiserver and kubectl. The snapshot CRDs are
@@ -39,23 +42,42 @@ in the subfolder crds. Print the folder:
   KUBEBUILDER_ASSETS=$(go -C hack/cluster run . assets) go test ./...`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return buildAndPrint(cmd.Context(), recipe.EnvtestAssets())
+			return buildAndPrint(cmd.Context(), versions, recipe.Versions.EnvtestAssets)
 		},
 	}
+	versions.add(cmd)
+	return cmd
 }
 
-func buildAndPrint(ctx context.Context, components []recipe.Component) error {
+func buildAndPrint(ctx context.Context, versions versionFlags, components func(recipe.Versions) []recipe.Component) error {
 	ctx, stop := untilSignal(ctx)
 	defer stop()
-	cache, err := build.OpenCache()
+	cache, err := versions.openCache()
 	if err != nil {
 		return err
 	}
-	if err := cache.Ensure(ctx, components, stderr()); err != nil {
+	if err := cache.Ensure(ctx, components(cache.Versions), stderr()); err != nil {
 		return err
 	}
 	fmt.Println(cache.Bin())
 	return nil
+}
+
+// versionFlags select the releases that a cluster is built from.
+type versionFlags struct{ kubernetes, snapshotter string }
+
+func (f *versionFlags) add(cmd *cobra.Command) {
+	current := recipe.Current()
+	cmd.Flags().StringVar(&f.kubernetes, "kubernetes", current.Kubernetes, "`version` of Kubernetes")
+	cmd.Flags().StringVar(&f.snapshotter, "snapshotter", current.Snapshotter, "`version` of external-snapshotter")
+}
+
+func (f *versionFlags) openCache() (*build.Cache, error) {
+	versions, err := recipe.Current().With(f.kubernetes, f.snapshotter)
+	if err != nil {
+		return nil, err
+	}
+	return build.OpenCache(versions)
 }
 
 // stderr is where progress is written, because scripts read stdout.

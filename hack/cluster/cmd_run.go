@@ -69,7 +69,7 @@ func runInNewCluster(ctx context.Context, dir dirFlag, kind kindFlags, workDir s
 		w.release()
 	}()
 	startCtx, cancel := cancelOnSignal(ctx, sigs)
-	c, err := buildAndStart(startCtx, kind.options(d, true))
+	c, err := buildAndStart(startCtx, kind, kind.options(d, true))
 	cancel()
 	if err != nil {
 		return err

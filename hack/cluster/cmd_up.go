@@ -11,10 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/build"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/cluster"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/node"
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/recipe"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/shell"
 )
 
@@ -32,7 +30,7 @@ func newUp() *cobra.Command {
 			}
 			ctx, stop := untilSignal(cmd.Context())
 			defer stop()
-			c, err := buildAndStart(ctx, kind.options(d, false))
+			c, err := buildAndStart(ctx, kind, kind.options(d, false))
 			if err != nil {
 				return err
 			}
@@ -49,11 +47,15 @@ func newUp() *cobra.Command {
 }
 
 // kindFlags select the kind of cluster.
-type kindFlags struct{ noCSI, node bool }
+type kindFlags struct {
+	noCSI, node bool
+	versions    versionFlags
+}
 
 func (f *kindFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.noCSI, "no-csi", false, "leave out the snapshot CRDs, the snapshot controllers and the CSI driver")
 	cmd.Flags().BoolVar(&f.node, "node", false, "add a node, so that pods run (Linux, root)")
+	f.versions.add(cmd)
 }
 
 func (f *kindFlags) options(d cluster.Dir, attached bool) cluster.Options {
@@ -61,18 +63,18 @@ func (f *kindFlags) options(d cluster.Dir, attached bool) cluster.Options {
 }
 
 // buildAndStart builds what is missing and starts a cluster.
-func buildAndStart(ctx context.Context, o cluster.Options) (*cluster.Cluster, error) {
+func buildAndStart(ctx context.Context, kind kindFlags, o cluster.Options) (*cluster.Cluster, error) {
 	if o.Node {
 		if err := errors.Join(node.AddSbinToPath(), node.Check(string(o.Dir), nil)); err != nil {
 			return nil, err
 		}
 	}
-	cache, err := build.OpenCache()
+	cache, err := kind.versions.openCache()
 	if err != nil {
 		return nil, err
 	}
 	o.Cache, o.Out = cache, stderr()
-	if err := cache.Ensure(ctx, recipe.ForCluster(o.CSI, o.Node), o.Out); err != nil {
+	if err := cache.Ensure(ctx, cache.Versions.ForCluster(o.CSI, o.Node), o.Out); err != nil {
 		return nil, err
 	}
 	return cluster.Up(ctx, o)

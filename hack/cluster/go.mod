@@ -6,6 +6,7 @@ go 1.26.0
 
 require (
 	github.com/spf13/cobra v1.10.2
+	golang.org/x/mod v0.28.0
 	golang.org/x/sys v0.49.0
 	golang.org/x/term v0.47.0
 )

@@ -82,8 +82,8 @@ func (s *Stores) Listed(example runtime.Object) {
 	}
 }
 
-// Add registers a store that holds objects of the example's kind. The store
-// must be indexed by namespace (toolscache.NamespaceIndex).
+// Add registers a store that holds objects of the example's kind. A store whose
+// objects are listed by namespace should be indexed by it (toolscache.NamespaceIndex).
 func (s *Stores) Add(example runtime.Object, store toolscache.Indexer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -31,7 +31,7 @@ import (
 )
 
 // queued is a Controller behind controller-runtime's own controller and priority
-// queue, with one worker. Its time is that of the test's bubble.
+// queue. Its time is that of the test's bubble.
 type queued struct {
 	*harness
 	start time.Time
@@ -48,14 +48,14 @@ func newQueued(t *testing.T, cached []client.Object, change func(*MapController,
 	t.Helper()
 	q := &queued{start: time.Now(), passes: map[string][]time.Duration{}}
 	q.harness = newHarness(t, cached, cached, func(c *MapController, o *Options) {
-		o.Clock = clock.RealClock{}
+		o.Clock, o.Workers = clock.RealClock{}, 1
 		if change != nil {
 			change(c, o)
 		}
 	})
 	q.clock.SetTime(q.start) // the API server's
 	c, err := ctrl.NewTypedUnmanaged("test", ctrl.TypedOptions[Request]{
-		SkipNameValidation: new(true), MaxConcurrentReconciles: max(1, q.Workers%32), RateLimiter: q.Limiter(), Reconciler: q.reconciler(),
+		SkipNameValidation: new(true), MaxConcurrentReconciles: q.Workers, RateLimiter: q.Limiter(), Reconciler: q.reconciler(),
 		UsePriorityQueue: new(true), LogConstructor: func(*Request) logr.Logger { return logr.Discard() },
 	})
 	if err != nil {

@@ -217,3 +217,24 @@ func TestRestoredSeriesIsKeptAsBefore(t *testing.T) {
 		}
 	})
 }
+
+// A PVC that is created again under its name may be cut into the series of the old
+// one (docs/faults.md). Where age alone decides, that displaces no good snapshot.
+func TestDecideByAgeAloneIsNotDisplaced(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawPolicy(t)
+		p.Keep, p.MaxCount, p.Detached.MinReady = Tiers{}, 0, 0
+		s := drawSeries(t, p, false)
+		s.Claim = Gone
+		before := Decide(p, noon, s)
+		of := ready(time.Duration(rapid.IntRange(0, 60).Draw(t, "minutes ago")) * time.Minute)
+		of.Name = "of-another"
+		s.Snapshots = append(s.Snapshots, of)
+		after := Decide(p, noon, s)
+		for i, v := range before.Verdicts {
+			if s.Snapshots[i].isReady() && v.Delete() != after.Verdicts[i].Delete() {
+				t.Fatalf("%+v: %v, with another PVC's in the series %v", s.Snapshots[i], v, after.Verdicts[i])
+			}
+		}
+	})
+}

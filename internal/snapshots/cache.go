@@ -4,10 +4,14 @@
 package snapshots
 
 import (
+	"time"
+
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -31,7 +35,7 @@ func CacheOptions(stores *Stores, namespaces ...string) cache.Options {
 		}
 	}
 	return cache.Options{
-		NewInformer:       stores.NewInformer,
+		NewInformer:       withoutNamespaces(stores.NewInformer),
 		DefaultNamespaces: only,
 		DefaultTransform:  cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
@@ -40,9 +44,27 @@ func CacheOptions(stores *Stores, namespaces ...string) cache.Options {
 				Transform: newInterner().transform,
 			},
 			&corev1.PersistentVolumeClaim{}: {Transform: stripClaim},
+			&v1alpha1.SnapshotSchedule{}:    {Transform: stripSchedule},
 		},
 	}
 }
+
+// withoutNamespaces drops the index of snapshots by namespace, which every informer
+// of a manager gets: they are found by their owners, and the index is a fifteenth of
+// a cached snapshot's size.
+func withoutNamespaces(newInformer newInformer) newInformer {
+	return func(
+		source toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers,
+	) toolscache.SharedIndexInformer {
+		if _, ok := example.(*snapshotv1.VolumeSnapshot); ok {
+			delete(indexers, toolscache.NamespaceIndex)
+		}
+		return newInformer(source, example, resync, indexers)
+	}
+}
+
+// newInformer is the type of cache.Options.NewInformer.
+type newInformer = func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer
 
 func stripSnapshot(o any) (any, error) {
 	v, ok := o.(*snapshotv1.VolumeSnapshot)
@@ -53,7 +75,11 @@ func stripSnapshot(o any) (any, error) {
 	v.Finalizers = nil
 	v.Labels = only(v.Labels, v1alpha1.LabelMapKey, v1alpha1.LabelSchedule)
 	v.GenerateName = slotText(v)
-	v.Annotations = only(v.Annotations, v1alpha1.AnnotationHold)
+	if _, held := v.Annotations[v1alpha1.AnnotationHold]; held {
+		v.Annotations = onHold
+	} else {
+		v.Annotations = nil
+	}
 	v.Spec.VolumeSnapshotClassName = nil
 	if v.Status != nil {
 		v.Status.BoundVolumeSnapshotContentName = nil
@@ -65,6 +91,10 @@ func stripSnapshot(o any) (any, error) {
 	}
 	return v, nil
 }
+
+// onHold are the annotations of all cached snapshots that are held: why they are
+// does not matter. It is never changed.
+var onHold = map[string]string{v1alpha1.AnnotationHold: ""}
 
 // slotText returns the slot of a snapshot of the cache or of the API server. The
 // cache keeps it in generateName, which it has no other use for: a map with this
@@ -91,6 +121,16 @@ func stripClaim(o any) (any, error) {
 	}
 	claim.Status = corev1.PersistentVolumeClaimStatus{Phase: claim.Status.Phase}
 	return claim, nil
+}
+
+// stripSchedule leaves what a ClusterSnapshotSchedule may compare: labels and all
+// annotations but the copy of the schedule that kubectl apply writes.
+func stripSchedule(o any) (any, error) {
+	if s, ok := o.(*v1alpha1.SnapshotSchedule); ok {
+		s.ManagedFields = nil
+		delete(s.Annotations, corev1.LastAppliedConfigAnnotation)
+	}
+	return o, nil
 }
 
 func only(all map[string]string, keys ...string) map[string]string {

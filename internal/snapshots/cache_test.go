@@ -87,6 +87,18 @@ func TestStripSnapshotDropsTheRest(t *testing.T) {
 	}
 }
 
+func TestStripScheduleDropsWhatKubectlAndTheAPIServerAdd(t *testing.T) {
+	s := every("6h").requested("2026-06-15T12:00:00Z")
+	s.Labels = map[string]string{"team": "a"}
+	annotate(s, "note", "ours")
+	want := toJSON(s.SnapshotSchedule)
+	annotate(s, corev1.LastAppliedConfigAnnotation, "{}")
+	s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "x"}}
+	if got := toJSON(strip(t, stripSchedule, s.SnapshotSchedule)); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
 // An informer may transform an object that was transformed before.
 func TestStrippingTwiceChangesNothing(t *testing.T) {
 	once := strip(t, stripSnapshot, fullSnapshot())
@@ -108,6 +120,9 @@ func TestStripLeavesOtherTypesUnchanged(t *testing.T) {
 		}
 		if got, err := stripClaim(o); got != o || err != nil {
 			t.Errorf("claim: %v, %v", got, err)
+		}
+		if got, err := stripSchedule(o); got != o || err != nil {
+			t.Errorf("schedule: %v, %v", got, err)
 		}
 	}
 	bare := strip(t, stripSnapshot, &snapshotv1.VolumeSnapshot{})

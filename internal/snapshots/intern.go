@@ -6,10 +6,12 @@ package snapshots
 import (
 	"maps"
 	"reflect"
+	"runtime"
+	"sync"
+	"weak"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/lru"
 	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -17,14 +19,12 @@ import (
 
 // interner makes the snapshots of a PVC share what is equal in all of them: their
 // labels, owner and source are half of a cached snapshot's size. Cached objects
-// are never changed, so nobody notices.
+// are never changed, so nobody notices. It keeps nothing alive: who creates and
+// deletes snapshots of ever new series takes no memory for good.
 type interner struct {
-	known *lru.Cache
+	mu    sync.Mutex
+	known map[seriesKey]weak.Pointer[common]
 }
-
-// maxInterned bounds the memory. With more PVCs, the snapshots of some of them
-// hold their own values again.
-const maxInterned = 100_000
 
 type seriesKey struct{ namespace, mapKey, schedule string }
 
@@ -36,7 +36,7 @@ type common struct {
 	source    *string
 }
 
-func newInterner() *interner { return &interner{known: lru.New(maxInterned)} }
+func newInterner() *interner { return &interner{known: map[seriesKey]weak.Pointer[common]{}} }
 
 // transform strips a snapshot and interns it, for the cache.
 func (i *interner) transform(o any) (any, error) {
@@ -45,8 +45,7 @@ func (i *interner) transform(o any) (any, error) {
 	if !ok {
 		return stripped, err
 	}
-	i.share(v)
-	return pack(v), nil
+	return pack(v, i.share(v)), nil
 }
 
 // packed is a snapshot in one piece of memory: a decision reads the whole series,
@@ -55,15 +54,18 @@ type packed struct {
 	snapshot snapshotv1.VolumeSnapshot
 	status   snapshotv1.VolumeSnapshotStatus
 	cut      metav1.Time
+	// series is what the snapshot shares, for as long as one of the series is cached.
+	series *common
 }
 
 var isReady, isNotReady = ptr.To(true), ptr.To(false)
 
-func pack(v *snapshotv1.VolumeSnapshot) *snapshotv1.VolumeSnapshot {
+func pack(v *snapshotv1.VolumeSnapshot, series *common) *snapshotv1.VolumeSnapshot {
+	p := &packed{snapshot: *v, series: series}
 	if v.Status == nil {
-		return v
+		return &p.snapshot
 	}
-	p := &packed{snapshot: *v, status: *v.Status}
+	p.status = *v.Status
 	p.snapshot.Status = &p.status
 	if v.Status.CreationTime != nil {
 		p.cut = *v.Status.CreationTime
@@ -79,23 +81,34 @@ func pack(v *snapshotv1.VolumeSnapshot) *snapshotv1.VolumeSnapshot {
 }
 
 // share replaces a snapshot's values by equal ones that another snapshot of the
-// series holds already.
-func (i *interner) share(v *snapshotv1.VolumeSnapshot) {
+// series holds already, and returns them.
+func (i *interner) share(v *snapshotv1.VolumeSnapshot) *common {
 	key := seriesKey{v.Namespace, v.Labels[v1alpha1.LabelMapKey], v.Labels[v1alpha1.LabelSchedule]}
-	found, _ := i.known.Get(key)
-	known, ok := found.(*common)
-	if !ok || !known.holds(v) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	known := i.known[key].Value()
+	if known == nil || !known.holds(v) {
 		known = &common{
 			namespace: v.Namespace,
 			labels:    v.Labels,
 			owners:    v.OwnerReferences,
 			source:    v.Spec.Source.PersistentVolumeClaimName,
 		}
-		i.known.Add(key, known)
-		return
+		i.known[key] = weak.Make(known)
+		runtime.AddCleanup(known, i.forget, key)
 	}
 	v.Namespace, v.Labels, v.OwnerReferences = known.namespace, known.labels, known.owners
 	v.Spec.Source.PersistentVolumeClaimName = known.source
+	return known
+}
+
+// forget drops a series of which no snapshot is left.
+func (i *interner) forget(key seriesKey) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.known[key].Value() == nil { // else others were shared since
+		delete(i.known, key)
+	}
 }
 
 func (c *common) holds(v *snapshotv1.VolumeSnapshot) bool {

@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"runtime"
 	"testing"
 	"time"
@@ -58,14 +57,14 @@ func newPopulation(tb testing.TB) *population {
 		Client: apiServer, Live: apiServer, Scheme: scheme, Discovery: &fakediscovery.FakeDiscovery{},
 	}, o)
 	must(tb, err)
+	informers := CacheOptions(o.Stores)
 	store := func(example client.Object, indexers ...toolscache.Indexers) toolscache.Indexer {
 		all := toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc}
+		informer := informers.NewInformer(&toolscache.ListWatch{}, example, 0, all)
 		for _, more := range indexers {
-			maps.Copy(all, more)
+			must(tb, informer.AddIndexers(more))
 		}
-		s := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, all)
-		o.Stores.Add(example, s)
-		return s
+		return informer.GetIndexer()
 	}
 	p.schedules = store(&v1alpha1.SnapshotSchedule{})
 	p.claims = store(&corev1.PersistentVolumeClaim{}, p.InputIndexers(), Indexers())

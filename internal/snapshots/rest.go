@@ -13,13 +13,16 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"mapcontroller.dev/snapshotschedule/internal/informer"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
 
 // Configure removes the client-side rate limit, because the API server's own
-// fairness knows better, and reads the API server's clock from its responses.
+// fairness knows better, bounds the bytes of a page, and reads the API server's
+// clock from its responses.
 func Configure(config *rest.Config, c clock.PassiveClock) {
 	config.QPS = -1
+	config.Wrap(informer.BoundPages)
 	mapcontroller.ConfigureClock(config, c)
 }
 

@@ -3,6 +3,8 @@
 
 package main
 
+import "time"
+
 // groups are run and printed in this order.
 var groups = []group{
 	{name: "fan-out", about: "many PVCs fall due at once, compared with a loop of creates", run: fanOut},
@@ -11,4 +13,5 @@ var groups = []group{
 	{name: "new-pvc", about: "the first snapshot of a new PVC among many", run: newClaims},
 	{name: "expiry", about: "thousands of snapshots expire at once", audit: true, run: expiry},
 	{name: "schedules", about: "many schedules over the same PVCs", run: manySchedules},
+	{name: "million", about: "a million snapshots of 250 schedules (an hour, 20 GB of memory)", run: million, timeout: 90 * time.Minute, onDemand: true},
 }

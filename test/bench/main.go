@@ -49,7 +49,7 @@ type flags struct {
 func parseFlags(args []string) (flags, error) {
 	var f flags
 	set := flag.NewFlagSet("bench", flag.ContinueOnError)
-	set.StringVar(&f.only, "only", "", "The groups to run, separated by commas: "+groupNames()+" (default all).")
+	set.StringVar(&f.only, "only", "", "The groups to run, separated by commas: "+groupNames()+" (default: all but million).")
 	set.IntVar(&f.claims, "pvcs", 0, "Number of PVCs that fall due at once (default 1000).")
 	set.IntVar(&f.rounds, "rounds", 0, "How often comparisons are repeated (default 5).")
 	set.BoolVar(&f.quick, "quick", false, "Run with few objects.")

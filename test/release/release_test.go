@@ -43,6 +43,11 @@ func makeCommand(t *testing.T, path string, args ...string) (string, error) {
 // linked are the variables that the linker sets in a line of a file.
 var linked = regexp.MustCompile(`-X '?([\w./]+)=`)
 
+// maxManager bounds the size of the manager's program, most of which is resident. It is
+// a third larger where anything reaches text/template, because the linker then keeps
+// all methods: 'go build -ldflags=-dumpdep' shows what does, by ReflectMethod.
+const maxManager = 50_000_000
+
 func TestEveryBuildOfAReleaseSetsTheVersion(t *testing.T) {
 	const version = "mapcontroller.dev/snapshotschedule/internal/version."
 	want := []string{version + "version", version + "revision"}
@@ -61,13 +66,13 @@ func TestEveryBuildOfAReleaseSetsTheVersion(t *testing.T) {
 	}
 
 	// The linker ignores names that do not exist, so a program has to show what it got.
-	flags := regexp.MustCompile(`-ldflags "([^"]*)"`).FindStringSubmatch(recipe)
+	flags := regexp.MustCompile(`-tags (\S+) -ldflags "([^"]*)"`).FindStringSubmatch(recipe)
 	if flags == nil {
-		t.Fatalf("make image sets no linker flags:\n%s", recipe)
+		t.Fatalf("make image sets no tags and linker flags:\n%s", recipe)
 	}
 	for folder, name := range map[string]string{"./cmd": "snapshotschedule", "./cmd/kubectl-snapsched": "kubectl-snapsched"} {
 		program := filepath.Join(t.TempDir(), name)
-		build := exec.Command("go", "build", "-ldflags", flags[1], "-o", program, folder)
+		build := exec.Command("go", "build", "-tags", flags[1], "-ldflags", flags[2], "-o", program, folder)
 		build.Dir = root
 		if out, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s", build, err, out)
@@ -75,6 +80,9 @@ func TestEveryBuildOfAReleaseSetsTheVersion(t *testing.T) {
 		out, err := exec.Command(program, "--version").Output()
 		if got := string(out); err != nil || !strings.HasPrefix(got, name+" v9.8.7 (revision 0123abc, ") {
 			t.Errorf("%s --version: %q, %v", name, got, err)
+		}
+		if info, err := os.Stat(program); folder == "./cmd" && (err != nil || info.Size() > maxManager) {
+			t.Errorf("%s has %d bytes, want at most %d (%v)", name, info.Size(), maxManager, err)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func Root() (string, error) {
 // BuildOperator builds the operator's program into a folder, with the settings of the image.
 func BuildOperator(ctx context.Context, root, dir string) (string, error) {
 	path := filepath.Join(dir, "manager")
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, "./cmd")
+	cmd := exec.CommandContext(ctx, "go", "build", "-tags", "grpcnotrace", "-o", path, "./cmd")
 	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build ./cmd: %w\n%s", err, out)

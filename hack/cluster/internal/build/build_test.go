@@ -75,14 +75,14 @@ func TestRemoveLeftoversKeepsInstalledFiles(t *testing.T) {
 
 func TestEnsureNeedsNoGoForCachedComponents(t *testing.T) {
 	c := testCache(t)
-	for _, p := range recipe.EnvtestAssets() {
+	for _, p := range recipe.Current().EnvtestAssets() {
 		write(t, filepath.Join(c.Bin(), p.Name), "")
 	}
 	t.Setenv("PATH", t.TempDir())
-	if err := c.Ensure(t.Context(), recipe.EnvtestAssets(), Output{W: io.Discard}); err != nil {
+	if err := c.Ensure(t.Context(), recipe.Current().EnvtestAssets(), Output{W: io.Discard}); err != nil {
 		t.Error(err)
 	}
-	err := c.Ensure(t.Context(), recipe.Components(), Output{W: io.Discard})
+	err := c.Ensure(t.Context(), recipe.Current().Components(), Output{W: io.Discard})
 	if err == nil || !strings.Contains(err.Error(), "go is not in PATH") {
 		t.Errorf("err = %v", err)
 	}
@@ -116,11 +116,11 @@ func TestKubebuilderAssetsAreCopied(t *testing.T) {
 	c.Versions.Kubernetes = "1.37.1"
 	t.Setenv("KUBEBUILDER_ASSETS", fakeAssets(t, "v1.37.0"))
 	out := &strings.Builder{}
-	err := c.installPrebuilt(t.Context(), c.Missing(recipe.Components()), out)
+	err := c.installPrebuilt(t.Context(), c.Missing(recipe.Current().Components()), out)
 	if err != nil || !strings.Contains(out.String(), "KUBEBUILDER_ASSETS") {
 		t.Errorf("printed %q, err %v", out, err)
 	}
-	for _, p := range recipe.Components() {
+	for _, p := range recipe.Current().Components() {
 		if c.Has(p) != p.Envtest {
 			t.Errorf("has %s: %v", p.Name, c.Has(p))
 		}
@@ -154,7 +154,7 @@ func TestGoErrorContainsCommandAndOutput(t *testing.T) {
 func TestCacheDirFollowsTheEnvironment(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv(EnvCache, dir)
-	c, err := OpenCache()
+	c, err := OpenCache(recipe.Current())
 	if err != nil || filepath.Dir(c.Root) != dir {
 		t.Errorf("root = %v, err = %v", c, err)
 	}
@@ -174,7 +174,7 @@ esac
 	t.Setenv("PATH", filepath.Dir(fake)+":"+os.Getenv("PATH"))
 	t.Setenv("KUBEBUILDER_ASSETS", "")
 	out := &strings.Builder{}
-	err := c.installPrebuilt(t.Context(), c.Missing(recipe.Components()), out)
+	err := c.installPrebuilt(t.Context(), c.Missing(recipe.Current().Components()), out)
 	if err != nil || !strings.Contains(out.String(), "downloaded") || !c.Has(recipe.Component{Name: recipe.Kubectl}) {
 		t.Errorf("printed %q, err %v", out, err)
 	}

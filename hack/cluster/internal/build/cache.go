@@ -36,13 +36,12 @@ type Cache struct {
 	Versions recipe.Versions
 }
 
-// OpenCache returns the cache of the current versions. It creates nothing.
-func OpenCache() (*Cache, error) {
+// OpenCache returns the cache of some versions. It creates nothing.
+func OpenCache(v recipe.Versions) (*Cache, error) {
 	root, err := CacheDir()
 	if err != nil {
 		return nil, err
 	}
-	v := recipe.Current()
 	return &Cache{Root: filepath.Join(root, v.Hash(runtime.GOOS, runtime.GOARCH)), Versions: v}, nil
 }
 

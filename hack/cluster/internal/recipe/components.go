@@ -48,10 +48,10 @@ type Component struct {
 }
 
 // Components returns every component in build order.
-func Components() []Component {
+func (v Versions) Components() []Component {
+	snap := v.snapshotterModule("") + "/cmd/"
 	const (
 		k8s  = "k8s.io/kubernetes/cmd/"
-		snap = "github.com/kubernetes-csi/external-snapshotter/v8/cmd/"
 		prov = "github.com/kubernetes-csi/external-provisioner/v6/cmd/"
 		ctrd = "github.com/containerd/containerd/v2/cmd/"
 		cni  = "github.com/containernetworking/plugins/plugins/"
@@ -82,15 +82,15 @@ func Components() []Component {
 }
 
 // EnvtestAssets returns what envtest needs: its three programs and the CRDs.
-func EnvtestAssets() []Component {
-	return filter(func(c Component) bool { return c.Envtest || c.Name == CRDs })
+func (v Versions) EnvtestAssets() []Component {
+	return v.filter(func(c Component) bool { return c.Envtest || c.Name == CRDs })
 }
 
 // ForCluster returns the components of a running cluster.
-func ForCluster(csi, node bool) []Component {
-	return filter(func(c Component) bool { return (csi || !c.CSI) && (node || !c.Node) })
+func (v Versions) ForCluster(csi, node bool) []Component {
+	return v.filter(func(c Component) bool { return (csi || !c.CSI) && (node || !c.Node) })
 }
 
-func filter(keep func(Component) bool) []Component {
-	return slices.DeleteFunc(Components(), func(c Component) bool { return !keep(c) })
+func (v Versions) filter(keep func(Component) bool) []Component {
+	return slices.DeleteFunc(v.Components(), func(c Component) bool { return !keep(c) })
 }

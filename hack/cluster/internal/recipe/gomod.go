@@ -35,7 +35,7 @@ func (v Versions) KubernetesModule() string { return "k8s.io/kubernetes@v" + v.K
 
 // CRDModule returns the module that has the snapshot CRDs in config/crd.
 func (v Versions) CRDModule() string {
-	return "github.com/kubernetes-csi/external-snapshotter/client/v8@v" + v.SnapshotCRDs
+	return v.snapshotterModule("client/") + "@v" + v.SnapshotCRDs
 }
 
 var staging = regexp.MustCompile(`(?m)^\s*(?:replace\s+)?(\S+)\s+=>\s+\./staging/src/`)
@@ -63,8 +63,8 @@ func (v Versions) GoMod(module, kubernetesGoMod string) (string, error) {
 	case "etcd":
 		require("go.etcd.io/etcd/server/v3", v.Etcd)
 	case "snapshotter":
-		require("github.com/kubernetes-csi/external-snapshotter/v8", v.Snapshotter)
-		require("github.com/kubernetes-csi/external-snapshotter/client/v8", v.SnapshotCRDs)
+		require(v.snapshotterModule(""), v.Snapshotter)
+		require(v.snapshotterModule("client/"), v.SnapshotCRDs)
 	case "provisioner":
 		require("github.com/kubernetes-csi/external-provisioner/v6", v.Provisioner)
 	case "containerd":

@@ -17,7 +17,7 @@ const buildScheme = 2
 // platform.
 func (v Versions) Hash(goos, goarch string) string {
 	var flags []string
-	for _, c := range Components() {
+	for _, c := range v.Components() {
 		flags = append(flags, v.LDFlags(c))
 	}
 	// Marshalling plain structs and strings cannot fail.
@@ -28,7 +28,7 @@ func (v Versions) Hash(goos, goarch string) string {
 		Flags        []string
 		Sources      map[string]string
 		GOOS, GOARCH string
-	}{buildScheme, v, Components(), flags, GeneratedSources("kubernetes"), goos, goarch})
+	}{buildScheme, v, v.Components(), flags, GeneratedSources("kubernetes"), goos, goarch})
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])[:12]
 }

@@ -34,17 +34,17 @@ func TestHashChangesWithEveryVersionAndPlatform(t *testing.T) {
 }
 
 func TestForClusterLeavesOutWhatIsNotNeeded(t *testing.T) {
-	if slices.ContainsFunc(ForCluster(false, true), func(c Component) bool { return c.CSI }) {
+	if slices.ContainsFunc(Current().ForCluster(false, true), func(c Component) bool { return c.CSI }) {
 		t.Error("a cluster without snapshots contains components of the snapshot stack")
 	}
-	if slices.ContainsFunc(ForCluster(true, false), func(c Component) bool { return c.Node }) {
+	if slices.ContainsFunc(Current().ForCluster(true, false), func(c Component) bool { return c.Node }) {
 		t.Error("a cluster without a node contains components of a node")
 	}
-	if len(ForCluster(true, true)) != len(Components()) {
+	if len(Current().ForCluster(true, true)) != len(Current().Components()) {
 		t.Error("a complete cluster needs every component")
 	}
-	if len(EnvtestAssets()) != 4 {
-		t.Errorf("want three programs and the CRDs, got %v", EnvtestAssets())
+	if len(Current().EnvtestAssets()) != 4 {
+		t.Errorf("want three programs and the CRDs, got %v", Current().EnvtestAssets())
 	}
 }
 
@@ -80,7 +80,7 @@ replace k8s.io/client-go => k8s.io/client-go v0.37.1
 
 func TestEveryProgramHasAModuleAndAVersion(t *testing.T) {
 	v := Current()
-	for _, c := range Components() {
+	for _, c := range Current().Components() {
 		if c.Name == CRDs {
 			continue
 		}
@@ -104,5 +104,43 @@ func TestGeneratedSourcesParse(t *testing.T) {
 		if _, err := parser.ParseFile(token.NewFileSet(), "main.go", source, parser.AllErrors); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+func TestOtherReleases(t *testing.T) {
+	for name, test := range map[string]struct {
+		kubernetes, snapshotter string
+		wantCRDs, wantPackage   string
+		wantErr                 bool
+	}{
+		"none":            {wantCRDs: Current().CRDModule(), wantPackage: "external-snapshotter/v8/cmd/"},
+		"of Kubernetes":   {kubernetes: "1.33.13", wantCRDs: Current().CRDModule(), wantPackage: "external-snapshotter/v8/cmd/"},
+		"a patch release": {snapshotter: "8.2.1", wantCRDs: "external-snapshotter/client/v8@v8.2.0", wantPackage: "external-snapshotter/v8/cmd/"},
+		"a major release": {snapshotter: "7.0.2", wantCRDs: "external-snapshotter/client/v7@v7.0.0", wantPackage: "external-snapshotter/v7/cmd/"},
+		"not a version":   {kubernetes: "latest", wantErr: true},
+		"with a v":        {snapshotter: "v8.2.0", wantErr: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v, err := Current().With(test.kubernetes, test.snapshotter)
+			if (err != nil) != test.wantErr {
+				t.Fatal(err)
+			}
+			if err != nil {
+				return
+			}
+			if test.kubernetes != "" && v.KubernetesModule() != "k8s.io/kubernetes@v"+test.kubernetes {
+				t.Errorf("Kubernetes comes from %s", v.KubernetesModule())
+			}
+			i := slices.IndexFunc(v.Components(), func(c Component) bool { return c.Name == SnapshotController })
+			if got := v.Components()[i].Package; !strings.Contains(got, test.wantPackage) {
+				t.Errorf("the snapshot controller is built from %s", got)
+			}
+			if !strings.HasSuffix(v.CRDModule(), test.wantCRDs) {
+				t.Errorf("the CRDs come from %s", v.CRDModule())
+			}
+			if same := v.Hash("linux", "amd64") == Current().Hash("linux", "amd64"); same != (test.kubernetes+test.snapshotter == "") {
+				t.Errorf("the same cache: %v", same)
+			}
+		})
 	}
 }

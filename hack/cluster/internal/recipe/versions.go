@@ -5,7 +5,13 @@
 // components, and how each component is built from Go modules.
 package recipe
 
-import "strings"
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"golang.org/x/mod/semver"
+)
 
 // Versions are the versions of everything that is built, without the leading
 // v. They are part of the cache key, so each set of versions has its own cache
@@ -15,8 +21,8 @@ type Versions struct {
 	Kubernetes  string
 	Etcd        string
 	Snapshotter string
-	// SnapshotCRDs is the version of the external-snapshotter's client module,
-	// which is released independently of the controllers.
+	// SnapshotCRDs is the version of the external-snapshotter's client module. It
+	// has the same major and minor version as the controllers.
 	SnapshotCRDs string
 	Provisioner  string
 	// Containerd and CNI run the pods of a node.
@@ -35,6 +41,28 @@ func Current() Versions {
 		Containerd:   "2.4.2",
 		CNI:          "1.9.1",
 	}
+}
+
+// With returns the versions with another release of Kubernetes and of the
+// external-snapshotter, or the same ones where the text is empty.
+func (v Versions) With(kubernetes, snapshotter string) (Versions, error) {
+	for _, version := range []string{kubernetes, snapshotter} {
+		if version != "" && !semver.IsValid("v"+version) {
+			return v, fmt.Errorf("invalid version %q: want one such as %s", version, v.Kubernetes)
+		}
+	}
+	v.Kubernetes = cmp.Or(kubernetes, v.Kubernetes)
+	if snapshotter != "" {
+		// The client module has no patch releases.
+		v.Snapshotter, v.SnapshotCRDs = snapshotter, strings.TrimPrefix(semver.MajorMinor("v"+snapshotter), "v")+".0"
+	}
+	return v, nil
+}
+
+// snapshotterModule returns the path of the external-snapshotter's module, or of a
+// module in it, which ends with the major version.
+func (v Versions) snapshotterModule(name string) string {
+	return "github.com/kubernetes-csi/external-snapshotter/" + name + semver.Major("v"+v.Snapshotter)
 }
 
 // SetupEnvtest is the tool that downloads prebuilt etcd, kube-apiserver and

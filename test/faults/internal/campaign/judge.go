@@ -79,12 +79,19 @@ func lostClaim(h *history.History) error {
 const brokenTime = 12 * time.Second
 
 // observeEnd waits after the end state. Nothing may happen meanwhile, unless a PVC is
-// broken: the operator retries it forever.
+// broken, or a neighbor's: the operator retries it forever.
 func (r *planRun) observeEnd(ctx context.Context) (history.Window, error) {
 	w := history.Window{Kind: history.Idle, From: time.Now(), Process: -1}
 	wait := r.plan.IdleFor
+	broken := ""
+	if r.workload.Neighbor != nil {
+		broken = r.neighbor() + "/*"
+	}
 	if r.workload.Broken != "" {
-		w = history.Window{Kind: history.Broken, From: r.began, Process: -1, Object: r.run.Namespace + "/" + r.workload.Broken}
+		broken = r.run.Namespace + "/" + r.workload.Broken
+	}
+	if broken != "" {
+		w = history.Window{Kind: history.Broken, From: r.began, Process: -1, Object: broken}
 		wait = max(wait, brokenTime)
 	}
 	select {

@@ -56,7 +56,7 @@ func (r *planRun) start(t proxy.Treatment) error {
 	if err != nil {
 		return err
 	}
-	o, err := r.cluster.StartOperator(r.Operator, e.URL, r.dir, fmt.Sprintf("operator-%d", e.Index))
+	o, err := r.cluster.StartOperator(r.Operator, e.URL, r.dir, fmt.Sprintf("operator-%d", e.Index), r.flags...)
 	if err != nil {
 		return err
 	}

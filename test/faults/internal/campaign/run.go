@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,7 +43,9 @@ type planRun struct {
 	dir   string
 	began time.Time
 	// step is the index of the next step of the workload.
-	step      int
+	step int
+	// flags are the operator's, beside the usual ones.
+	flags     []string
 	dateWrong bool
 	crashes   chan plan.Fault
 
@@ -97,9 +100,10 @@ func (r *planRun) execute(ctx context.Context) (res result) {
 	}
 	defer r.cluster.Records.Forget(r.run.Namespace)
 	r.run.StopOperator, r.run.StartOperator = r.stopAll, r.startAll
-	if err := r.workload.Prepare(ctx, r.run); err != nil {
+	if err := errors.Join(r.workload.Prepare(ctx, r.run), r.prepareNeighbor(ctx)); err != nil {
 		return result{Err: fmt.Errorf("prepare workload %s: %w", r.workload.Name, err)}
 	}
+	defer r.cluster.Records.Forget(r.neighbor())
 	if err := r.cluster.Records.CatchUp(ctx, r.cluster.Client, r.run.Namespace); err != nil {
 		return result{Err: err}
 	}
@@ -121,6 +125,22 @@ func (r *planRun) execute(ctx context.Context) (res result) {
 		return result{Err: err, log: r.logs()}
 	}
 	return r.judge(ctx, late)
+}
+
+// neighbor is the namespace of the other tenant, if there is one.
+func (r *planRun) neighbor() string { return r.run.Namespace + "-neighbor" }
+
+func (r *planRun) prepareNeighbor(ctx context.Context) error {
+	r.flags = r.workload.Flags
+	if r.workload.Neighbor == nil {
+		return nil
+	}
+	r.flags = append(slices.Clone(r.flags), "--watch-namespaces="+r.run.Namespace+","+r.neighbor())
+	run, err := r.cluster.NewRun(ctx, r.neighbor())
+	if err != nil {
+		return err
+	}
+	return r.workload.Neighbor(ctx, run)
 }
 
 // untilEnd continues the run until its end. After the timeout, late says what is

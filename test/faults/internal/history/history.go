@@ -49,6 +49,8 @@ type Request struct {
 	UID, ResourceVersion string
 	// Body is the request's body.
 	Body []byte
+	// Unpaged is set for a list that asks for all objects at once.
+	Unpaged bool
 	// Reached says that the API server received the request; Code is its answer, 0 if it did not receive it.
 	Reached bool
 	Code    int

@@ -22,7 +22,8 @@ const (
 )
 
 // L3: while one PVC cannot be snapshotted, snapshots of the others are taken and deleted in time. Only a window that is longer than
-// reactionTime, and free of other faults for as long, can be judged.
+// reactionTime, and free of other faults for as long, can be judged. And no list has more objects than a page: one namespace must not
+// exhaust the operator's memory.
 func L3(h *history.History) []Violation {
 	var found []Violation
 	judged, windows := false, 0
@@ -48,11 +49,25 @@ func L3(h *history.History) []Violation {
 			"no PVC was broken for longer than %s, so that nothing could be judged", reactionTime)})
 	}
 	seen := map[string]bool{}
+	found = append(found, unpagedLists(h)...)
 	return slices.DeleteFunc(found, func(v Violation) bool { // keep the first report of each object
 		had := seen[v.Message]
 		seen[v.Message] = true
 		return had
 	})
+}
+
+// tenants are the resources of which one namespace may have any number.
+var tenants = []string{"persistentvolumeclaims", "volumesnapshots", "snapshotschedules"}
+
+func unpagedLists(h *history.History) []Violation {
+	var found []Violation
+	for i := range h.Requests {
+		if r := &h.Requests[i]; r.Unpaged && slices.Contains(tenants, r.Resource) {
+			found = append(found, requestViolation("L3", h, i, "was not limited to a page"))
+		}
+	}
+	return found
 }
 
 // delays returns what was overdue at a time for the PVCs that are not broken.

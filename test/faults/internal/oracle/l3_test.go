@@ -69,6 +69,13 @@ func TestL3(t *testing.T) {
 			s.wait(time.Minute)
 			s.Ended = s.now
 		}), "nothing could be judged"},
+		{"a list in pages", given{}.when(func(s *script) { s.request("list", "volumesnapshots", "") }), ""},
+		{"a list of everything", given{}.when(func(s *script) {
+			s.request("list", "volumesnapshots", "").Unpaged = true
+		}), "was not limited to a page"},
+		{"a list of all classes", given{}.when(func(s *script) {
+			s.request("list", "volumesnapshotclasses", "").Unpaged = true
+		}), ""},
 		{"nobody is broken", given{}.when(func(s *script) {
 			s.wait(time.Minute)
 			s.Ended = s.now

@@ -53,6 +53,8 @@ const (
 	Lost        Action = "answer-lost"
 	Quota       Action = "403-quota"
 	Terminating Action = "403-terminating"
+	// Hang never answers.
+	Hang Action = "hang"
 )
 
 // Actions at a list or a live get, besides Internal and Unavailable.

@@ -11,6 +11,9 @@ import (
 // DiscoveryPath is the resource of requests that name none.
 const DiscoveryPath = "path"
 
+// OfNeighbor begins the names of objects in another namespace than the run's.
+const OfNeighbor = "neighbor/"
+
 // Point is a place in a run where a fault can be injected. It is the same in every
 // run of a workload: objects are named by their role, not by slots and UIDs.
 type Point struct {

@@ -51,7 +51,12 @@ func (n *names) of(resource, name string) string {
 
 // request returns the point of a request.
 func (n *names) request(q request) plan.Point {
-	p := plan.Point{Verb: q.verb, Resource: q.resourcePath(), Object: n.of(q.resource, q.name)}
+	p := plan.Point{Verb: q.verb, Resource: q.resourcePath()}
+	if q.neighbor {
+		p.Object = plan.OfNeighbor + q.name
+		return n.count(p)
+	}
+	p.Object = n.of(q.resource, q.name)
 	switch {
 	case q.resource == "":
 		p.Resource, p.Object = plan.DiscoveryPath, q.path

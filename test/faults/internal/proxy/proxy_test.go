@@ -4,6 +4,7 @@
 package proxy
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -166,6 +167,64 @@ func TestListsAreConfinedToOneNamespace(t *testing.T) {
 	}
 	if got := e.proxy.Requests()[0]; got.Namespace != "" || got.Verb != "list" || got.Group != "snapshot.storage.k8s.io" {
 		t.Errorf("recorded as %+v, want the operator's request", got)
+	}
+}
+
+// The operator sees a neighbor's namespace, and nothing waits for it.
+func TestANeighborHasNoFaults(t *testing.T) {
+	e := newEnvironment(t, Treatment{}, at(atCreate, plan.Internal))
+	neighbor := strings.Replace(snapshots, "/here/", "/there/", 1)
+	body := `{"metadata":{"name":"` + created + `"}}`
+	if code, _, _ := e.do(http.MethodPost, neighbor, body); code != http.StatusCreated {
+		t.Errorf("a create in the neighbor's namespace was answered %d", code)
+	}
+	if got := e.server.received(); !slices.Equal(got, []string{"POST " + neighbor}) {
+		t.Errorf("the API server received %q", got)
+	}
+	if trace, missed := e.proxy.Trace(), e.proxy.Missed(); len(trace) > 0 || len(missed) != 1 {
+		t.Errorf("the trace is %v, missed were %v", trace, missed)
+	}
+	if code, _, _ := e.create(); code != http.StatusInternalServerError {
+		t.Errorf("a create in the run's namespace, whose point the neighbor's has not passed, was answered %d", code)
+	}
+	if got := e.proxy.Requests(); len(got) != 2 || got[0].Namespace != "there" {
+		t.Errorf("recorded as %+v", got)
+	}
+}
+
+func TestAlwaysInjectsAtEveryRequest(t *testing.T) {
+	e := newEnvironment(t, Treatment{})
+	action := plan.Quota
+	e.proxy.Always = func(plan.Point) plan.Action { return action }
+	for range 2 {
+		if code, _, _ := e.create(); code != http.StatusForbidden {
+			t.Errorf("answered %d", code)
+		}
+	}
+	action = plan.Hang
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, e.endpoint.URL+snapshots+"/a", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp, err := http.DefaultClient.Do(req); err == nil {
+		resp.Body.Close()
+		t.Errorf("answered %s", resp.Status)
+	}
+	if got := e.server.received(); len(got) > 0 {
+		t.Errorf("the API server received %q", got)
+	}
+}
+
+func TestListsOfEverythingAreRecorded(t *testing.T) {
+	e := newEnvironment(t, Treatment{})
+	for path, want := range map[string]bool{"/volumesnapshots": true, "/volumesnapshots?limit=500": false} {
+		before := len(e.proxy.Requests())
+		e.do(http.MethodGet, base+path, "")
+		if got := e.proxy.Requests()[before]; got.Unpaged != want {
+			t.Errorf("%s: recorded as %+v", path, got)
+		}
 	}
 }
 

@@ -23,6 +23,9 @@ type request struct {
 	initial bool
 	// metadata is set if only objects' metadata is requested; no cache is filled with it.
 	metadata bool
+	// neighbor is set for a request in another namespace than the run's. No fault is
+	// injected at it, and nothing waits for it.
+	neighbor bool
 	query    url.Values
 	body     []byte
 	point    plan.Point
@@ -100,9 +103,17 @@ func (q request) isWrite() bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, q.verb)
 }
 
-// fillsCache reports whether a list or watch is an informer's.
+// fillsCache reports whether a list or watch is an informer's, in the run's namespace.
 func (q request) fillsCache() bool {
-	return (q.verb == "list" || q.verb == "watch") && !q.metadata && slices.Contains(cached, q.resource)
+	return (q.verb == "list" || q.verb == "watch") && !q.metadata && !q.neighbor && slices.Contains(cached, q.resource)
+}
+
+// isActivity reports whether a run waits for the end of the request.
+func (q request) isActivity() bool { return q.verb != "watch" && !q.neighbor }
+
+// isUnpaged reports whether a list asks for all objects at once.
+func (q request) isUnpaged() bool {
+	return q.verb == "list" && q.resource != "" && q.query.Get("limit") == ""
 }
 
 // confined returns the path with the namespace that the operator may see.

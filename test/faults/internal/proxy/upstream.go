@@ -17,8 +17,16 @@ import (
 
 func (e *Endpoint) forward(r *http.Request, q request, i int) response {
 	if e.proxy.Always != nil {
-		if a, ok := refusal(e.proxy.Always(q.point), q); ok {
+		action := e.proxy.Always(q.point)
+		if a, ok := refusal(action, q); ok {
 			return a
+		}
+		switch action {
+		case plan.Delay:
+			sleep(r.Context(), delay)
+		case plan.Hang:
+			<-r.Context().Done()
+			panic(http.ErrAbortHandler)
 		}
 	}
 	if e.frozen() && q.verb == "list" && q.fillsCache() {

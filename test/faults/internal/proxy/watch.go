@@ -45,8 +45,10 @@ type stream struct {
 func (e *Endpoint) watch(w http.ResponseWriter, r *http.Request, q request, i int, f *plan.Fault) {
 	e.proxy.mu.Lock()
 	s := &stream{Endpoint: e, w: w, r: r, q: q, fault: f, relist: e.relist, initial: q.initial}
-	expired := e.expired[q.resource]
-	delete(e.expired, q.resource)
+	expired := e.expired[q.resource] && !q.neighbor
+	if expired {
+		delete(e.expired, q.resource)
+	}
 	e.proxy.mu.Unlock()
 	action := plan.Action("")
 	if f != nil {

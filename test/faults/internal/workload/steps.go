@@ -5,6 +5,7 @@ package workload
 
 import (
 	"context"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -40,5 +41,13 @@ func patch(what string, when func(environment.State) bool, o target, text string
 func remove(what string, when func(environment.State) bool, o target, options ...client.DeleteOption) Step {
 	return Step{What: what, When: when, Do: func(ctx context.Context, r *environment.Run) error {
 		return r.Client.Delete(ctx, o(r), options...)
+	}}
+}
+
+// request requests a snapshot for some time ago, of all PVCs of a schedule or of one PVC.
+func request(what string, when func(environment.State) bool, o target, ago time.Duration) Step {
+	return Step{What: what, When: when, Do: func(ctx context.Context, r *environment.Run) error {
+		return r.Patch(ctx, o(r), `{"metadata":{"annotations":{%q:%q}}}`,
+			v1alpha1.AnnotationRequestedAt, r.Now.Add(-ago).UTC().Format(time.RFC3339))
 	}}
 }

@@ -82,12 +82,6 @@ func missed() Workload {
 }
 
 func runNow() Workload {
-	request := func(what string, when func(environment.State) bool, o target, ago time.Duration) Step {
-		return Step{What: what, When: when, Do: func(ctx context.Context, r *environment.Run) error {
-			return r.Patch(ctx, o(r), `{"metadata":{"annotations":{%q:%q}}}`,
-				v1alpha1.AnnotationRequestedAt, r.Now.Add(-ago).UTC().Format(time.RFC3339))
-		}}
-	}
 	return Workload{
 		Name:    "run-now",
 		What:    "snapshots are requested from a suspended schedule: of all its PVCs, then of one",

@@ -33,6 +33,11 @@ type Workload struct {
 	Slow bool
 	// Broken is a PVC of which no snapshot can be created.
 	Broken string
+	// Neighbor prepares the namespace of another tenant, whom the operator serves as
+	// well. Only what becomes of the run's own namespace is judged.
+	Neighbor func(ctx context.Context, r *environment.Run) error
+	// Flags are more flags of the operator's.
+	Flags []string
 	// Always returns the action to inject at a point in every run, including the
 	// reference run.
 	Always func(plan.Point) plan.Action
@@ -65,6 +70,7 @@ func All() []Workload {
 		imports(), restored(), overdue(), lost(),
 		adoptedExpired(), releasedInvalid(), releasedAndEdited(), otherSource(), etcdRestored(),
 		editedAndUnheld(), deleting(), movedAndEdited(),
+		hungNamespace(), hostileTenant(), massExpiry(), largeFloor(),
 	}
 }
 

@@ -1,0 +1,172 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/utils/ptr"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
+	"mapcontroller.dev/snapshotschedule/test/internal/builders"
+)
+
+// Workloads in which what is scarce, workers and deletes, has to be shared, or is
+// needed for a single PVC.
+
+// unhold and request are what a user does while a neighbor does harm. Both must be
+// served within seconds.
+var (
+	unhold = patch("remove the hold", once(settled(v1alpha1.ReasonScheduled)), theSnapshot("data-0-old-0"),
+		`{"metadata":{"annotations":{%q:null}}}`, v1alpha1.AnnotationHold)
+	requestAll = request("request snapshots of all PVCs", once(settled(v1alpha1.ReasonScheduled)), theSchedule, 10*minute)
+)
+
+// beside is a tenant's namespace whose user does both. Clocks are left to others.
+func beside(w Workload) Workload {
+	w.Prepare = given(spec{SnapshotTTL: "1d"},
+		claim("data-0", taken{Age: 72 * hour, Held: true}, current()), claim("data-1", current()))
+	w.Steps = []Step{requestAll, unhold}
+	w.End = all(isDeleted("data-0-old-0"), hasReady("data-0", 2), hasReady("data-1", 2), settled(v1alpha1.ReasonScheduled))
+	return w
+}
+
+// hungNamespace has fewer workers than the neighbor has PVCs.
+func hungNamespace() Workload {
+	return beside(Workload{
+		Name:  "hung-namespace",
+		What:  "admission of a neighbor's snapshots hangs; the others are taken, and retention continues",
+		Flags: []string{"--max-concurrent-reconciles=8"},
+		Always: func(p plan.Point) plan.Action {
+			if p.Verb == "create" && p.Resource == "volumesnapshots" && strings.HasPrefix(p.Object, plan.OfNeighbor) {
+				return plan.Hang
+			}
+			return ""
+		},
+		Neighbor: func(ctx context.Context, r *environment.Run) error {
+			var claims []pvc
+			for i := range 12 {
+				claims = append(claims, claim(fmt.Sprint("data-", i)))
+			}
+			return create(ctx, r, 0, spec{}, claims...)
+		},
+	})
+}
+
+// hostileTenant: deletes of the neighbor's snapshots last for a minute.
+func hostileTenant() Workload {
+	return beside(Workload{
+		Name:  "hostile-tenant",
+		What:  "a neighbor has large selectors, many schedules and map keys of no PVC, whose snapshots expire; others are served in time",
+		Flags: []string{"--max-deletes-per-second=1"},
+		Neighbor: func(ctx context.Context, r *environment.Run) error {
+			for i := range 6 {
+				if _, err := r.Claim(ctx, fmt.Sprint("many-", i), age, nil); err != nil {
+					return err
+				}
+			}
+			for i := range 4 {
+				sp := spec{SnapshotInterval: "1h", Suspend: i > 0, Selector: largeSelector()}
+				if _, err := r.Schedule(ctx, fmt.Sprint("many-", i), age, sp); err != nil {
+					return err
+				}
+			}
+			return expireOfNoPVC(ctx, r, nightly, 60, 1)
+		},
+	})
+}
+
+// largeSelector is as large as the CRD allows, and selects everything.
+func largeSelector() v1alpha1.LabelSelector {
+	var s v1alpha1.LabelSelector
+	for i := range 16 {
+		e := v1alpha1.LabelSelectorRequirement{Key: fmt.Sprintf("example.com/key-%d", i), Operator: metav1.LabelSelectorOpNotIn}
+		for n := range 64 {
+			e.Values = append(e.Values, v1alpha1.LabelValue(fmt.Sprintf("%s-%d", strings.Repeat("v", 58), n)))
+		}
+		s.MatchExpressions = append(s.MatchExpressions, e)
+	}
+	return s
+}
+
+// expireOfNoPVC stores a schedule, and expired snapshots of map keys that are no PVC's.
+func expireOfNoPVC(ctx context.Context, r *environment.Run, name string, keys, each int) error {
+	s, err := r.Schedule(ctx, name, age, spec{SnapshotInterval: "1h", SnapshotTTL: "1d"})
+	if err != nil {
+		return err
+	}
+	for i := range keys {
+		c := builders.Existing(builders.Claim(r.Namespace, fmt.Sprintf("%s-none-%d", name, i), nil), uuid.NewUUID(), r.Now.Add(-age))
+		for n := range each {
+			t := ready(72*hour + time.Duration(n)*hour)
+			t.Name = fmt.Sprintf("%s-old-%d", c.Name, n)
+			if err := r.Snapshot(ctx, s, c, t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// massExpiry: each of a neighbor's schedules takes its turn to delete, one in five
+// seconds, so that a turn of one more schedule would come after half a minute.
+func massExpiry() Workload {
+	uncut := taken{Age: 2*hour + 30*minute, Uncut: true}
+	return Workload{
+		Name:  "mass-expiry",
+		What:  "snapshots expire faster than they may be deleted; uncut ones that are in the way do not wait for them",
+		Uncut: true,
+		Flags: []string{"--max-deletes-per-second=0.2"},
+		Neighbor: func(ctx context.Context, r *environment.Run) error {
+			for i := range 8 {
+				if err := expireOfNoPVC(ctx, r, fmt.Sprint("mass-", i), 2, 4); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		Prepare: func(ctx context.Context, r *environment.Run) error {
+			r.Driver.Break("data-0", "data-1")
+			return create(ctx, r, age, spec{},
+				claim("data-0", ready(5*hour+30*minute), taken{Age: 30 * minute, Uncut: true}),
+				claim("data-1", ready(5*hour+30*minute), uncut))
+		},
+		Steps: []Step{remove("delete PVC data-0", once(isDeleted("data-1-old-1"), hasCount("data-1", 2)), theClaim("data-0"))},
+		End: all(keeps("data-0", "data-0-old-0"), exist("data-1-old-0"), isDeleted("data-1-old-1"), hasCount("data-1", 2),
+			detachedKeys(1), settled(v1alpha1.ReasonScheduled)),
+	}
+}
+
+// largeFloor: one after the other, the reads of the floor would take longer than any of
+// them may be old.
+func largeFloor() Workload {
+	const floor = 8
+	snapshots := []taken{ready(90 * hour)}
+	var kept []string
+	for i := range floor {
+		snapshots = append(snapshots, ready(time.Duration(80-i)*hour))
+		kept = append(kept, fmt.Sprint("data-0-old-", i+1))
+	}
+	return Workload{
+		Name:    "large-floor",
+		What:    "the floor is large, and each live read of its snapshots takes a second",
+		Deletes: true,
+		Always: func(p plan.Point) plan.Action {
+			if p.Verb == "get" && p.Resource == "volumesnapshots" {
+				return plan.Delay
+			}
+			return ""
+		},
+		Prepare: given(spec{Suspend: true, SnapshotTTL: "1d", Retention: v1alpha1.Retention{MinReady: ptr.To[int32](floor)}},
+			claim("data-0", snapshots...)),
+		End: all(keeps("data-0", kept...), settled(v1alpha1.ReasonSuspended)),
+	}
+}
