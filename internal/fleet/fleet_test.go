@@ -94,12 +94,16 @@ func TestSelects(t *testing.T) {
 		everyone  bool
 		want      bool
 	}{
-		"its labels match":           {namespace: namespace(), want: true},
-		"they do not":                {namespace: namespace(func(n *metav1.PartialObjectMetadata) { n.Labels = nil })},
-		"{} selects all":             {namespace: namespace(func(n *metav1.PartialObjectMetadata) { n.Labels = nil }), everyone: true, want: true},
-		"it is being deleted":        {namespace: namespace(terminating)},
-		"it is excluded":             {namespace: namespace(func(n *metav1.PartialObjectMetadata) { n.Annotations = map[string]string{v1alpha1.AnnotationExclude: ""} })},
-		"it is excluded from all":    {namespace: namespace(func(n *metav1.PartialObjectMetadata) { n.Annotations = map[string]string{v1alpha1.AnnotationExclude: "x"} }), everyone: true},
+		"its labels match":    {namespace: namespace(), want: true},
+		"they do not":         {namespace: namespace(func(n *metav1.PartialObjectMetadata) { n.Labels = nil })},
+		"{} selects all":      {namespace: namespace(func(n *metav1.PartialObjectMetadata) { n.Labels = nil }), everyone: true, want: true},
+		"it is being deleted": {namespace: namespace(terminating)},
+		"it is excluded": {namespace: namespace(func(n *metav1.PartialObjectMetadata) {
+			n.Annotations = map[string]string{v1alpha1.AnnotationExclude: ""}
+		})},
+		"it is excluded from all": {namespace: namespace(func(n *metav1.PartialObjectMetadata) {
+			n.Annotations = map[string]string{v1alpha1.AnnotationExclude: "x"}
+		}), everyone: true},
 		"it is excluded by a label":  {namespace: namespace(func(n *metav1.PartialObjectMetadata) { n.Labels[v1alpha1.AnnotationExclude] = "x" }), want: true},
 		"it has another's own label": {namespace: namespace(func(n *metav1.PartialObjectMetadata) { n.Labels["backup"] = "silver" })},
 	} {
