@@ -194,11 +194,14 @@ var _ = Describe("The operator without ClusterSnapshotSchedules", Serial, func()
 		}
 		DeferCleanup(install)
 		Eventually(func() error { return api.List(ctx, &v1alpha1.ClusterSnapshotScheduleList{}) }).ShouldNot(Succeed())
-		startFleetOperator()
+		startFleetOperator(mayDeny)
 		protects()
 		install()
 		f := newFleet()
-		f.waitForChild(f.newNamespace())
+		env := f.newNamespace()
+		// The admission plugin OwnerReferencesPermissionEnforcement looks for new kinds every 30 seconds only, and denies until then.
+		Eventually(isDeleted(f.child(env))).WithTimeout(2 * time.Minute).Should(BeFalse())
+		f.waitForChild(env)
 		Eventually(f.ready).Should(Equal("True Scheduled"))
 	})
 
