@@ -4,6 +4,7 @@
 package fleet
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -312,6 +313,46 @@ func TestIsLeft(t *testing.T) {
 			v := &snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{Labels: test.labels, OwnerReferences: test.owners}}
 			if got := isLeft(child(), v); got != test.want {
 				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
+// lists is a reader whose lists return snapshots with these owners, or an error.
+type lists struct {
+	client.Reader
+
+	owners []types.UID
+	err    error
+}
+
+func (l lists) List(_ context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	page := list.(*metav1.PartialObjectMetadataList)
+	if o := (&client.ListOptions{}).ApplyOptions(opts); o.Namespace != "shop" || page.Kind != "VolumeSnapshotList" {
+		return errors.New("lists something else")
+	}
+	for _, uid := range l.owners {
+		page.Items = append(page.Items, metav1.PartialObjectMetadata{
+			ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: uid}}}})
+	}
+	return l.err
+}
+
+func TestNoneLeft(t *testing.T) {
+	for name, test := range map[string]struct {
+		live lists
+		want bool
+	}{
+		"no snapshots":             {want: true},
+		"others' only":             {live: lists{owners: []types.UID{"other"}}, want: true},
+		"one of its own, first":    {live: lists{owners: []types.UID{"child-uid", "other"}}},
+		"one of its own, last":     {live: lists{owners: []types.UID{"other", "child-uid"}}},
+		"they could not be listed": {live: lists{err: errors.New("unavailable")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := noneLeft(t.Context(), test.live, child())
+			if (got && err == nil) != test.want || (err != nil) != (test.live.err != nil) {
+				t.Errorf("got %v, %v", got, err)
 			}
 		})
 	}
