@@ -15,6 +15,7 @@ const (
 	// False, with reason:
 	//   - InvalidSpec
 	//   - SnapshotsFailing
+	//   - RetentionFailing
 	//   - SnapshotAPIMissing
 	ConditionReady = "Ready"
 
@@ -92,7 +93,8 @@ const (
 )
 
 // Reasons of Warning events. Events are recorded on the schedule and name the PVC. Reasons
-// that concern a single PVC also appear in status.problems.
+// that concern a single PVC also appear in status.problems and, if the PVC is selected, as
+// an event of the PVC.
 const (
 	// ReasonCreateFailed means that the API server rejected a snapshot, for example because
 	// of a quota, an admission webhook or missing permissions. The operator retries with

@@ -47,8 +47,10 @@ type SnapshotScheduleSpec struct {
 
 	// schedule is a cron expression that says when snapshots are due: five fields (minute,
 	// hour, day of month, month, day of week), or one of @hourly, @daily, @weekly, @monthly
-	// and @yearly. Times are in timeZone. Set exactly one of snapshotInterval and schedule.
-	// Example: "30 2 * * *".
+	// and @yearly. A field is * for any value, a number, a range such as 1-5, a list such as
+	// 1,15, or has a step such as */6. Months and days may be names such as JAN and MON; 0 is
+	// Sunday. Times are in timeZone. Set exactly one of snapshotInterval and schedule. The
+	// example means every day at 02:30. Example: "30 2 * * *".
 	//
 	// +optional
 	Schedule CronLine `json:"schedule,omitempty"`
@@ -130,14 +132,17 @@ type SnapshotScheduleSpec struct {
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 
 	// snapshotTemplate has labels, annotations and spec fields for the VolumeSnapshots that
-	// the schedule creates. A change affects new snapshots only. Example: {spec:
-	// {volumeSnapshotClassName: fast}}.
+	// the schedule creates. A change affects new snapshots only. If omitted, they have the
+	// operator's own labels and annotations only, and the default VolumeSnapshotClass of each
+	// PVC's CSI driver. Example: {spec: {volumeSnapshotClassName: fast}}.
 	//
 	// +optional
 	SnapshotTemplate SnapshotTemplate `json:"snapshotTemplate,omitzero"`
 
 	// retention says how many snapshots of each PVC are kept at least and at most, and which
-	// ones are kept beyond snapshotTTL. Example: {minReady: 2, keep: {daily: 7, weekly: 4}}.
+	// ones are kept beyond snapshotTTL. If omitted, snapshotTTL alone decides, but the newest
+	// ready snapshot of each existing PVC stays. Example: {minReady: 2, keep: {daily: 7,
+	// weekly: 4}}.
 	//
 	// +kubebuilder:default={}
 	// +optional
@@ -146,21 +151,21 @@ type SnapshotScheduleSpec struct {
 
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:shortName=snapsched
-// +kubebuilder:metadata:annotations="helm.sh/resource-policy=keep";"argocd.argoproj.io/sync-options=Prune=false";"kustomize.toolkit.fluxcd.io/prune=disabled"
+// +kubebuilder:resource:shortName=snapsched,categories=snapshots
+// +kubebuilder:metadata:annotations="helm.sh/resource-policy=keep";"argocd.argoproj.io/sync-options=Prune=false,Delete=false";"kustomize.toolkit.fluxcd.io/prune=disabled"
 // +kubebuilder:printcolumn:name="SCHEDULE",type=string,JSONPath=`.spec['snapshotInterval','schedule']`,description="Interval or cron expression"
 // +kubebuilder:printcolumn:name="TTL",type=string,JSONPath=`.spec.snapshotTTL`,description="Age at which a snapshot expires"
 // +kubebuilder:printcolumn:name="PVCS",type=integer,JSONPath=`.status.inputs.persistentvolumeclaims.total`,description="Number of selected PVCs"
 // +kubebuilder:printcolumn:name="SNAPSHOTS",type=integer,JSONPath=`.status.outputs.volumesnapshots.total`,description="Number of snapshots that the schedule owns"
 // +kubebuilder:printcolumn:name="READY",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether snapshots are taken as the spec asks"
-// +kubebuilder:printcolumn:name="RECOVERY POINT",type=date,JSONPath=`.status.oldestRecoveryPoint`,description="Time since the oldest recovery point: what a failure costs at most"
+// +kubebuilder:printcolumn:name="RECOVERY POINT",type=date,JSONPath=`.status.oldestRecoveryPointTime`,description="Time since the oldest recovery point: what a failure costs at most"
 // +kubebuilder:printcolumn:name="NEXT",type=string,JSONPath=`.status.nextSnapshotTime`,description="Time at which the next snapshot is due"
 // +kubebuilder:printcolumn:name="SUSPEND",type=boolean,JSONPath=`.spec.suspend`,description="Whether the schedule is suspended"
 // +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since the schedule was created"
 // +kubebuilder:printcolumn:name="REASON",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the condition Ready"
 // +kubebuilder:printcolumn:name="LAST",type=date,priority=1,JSONPath=`.status.lastSnapshotTime`,description="Time since the newest snapshot was due, ready or not"
 // +kubebuilder:printcolumn:name="DETACHED",type=integer,priority=1,JSONPath=`.status.detached.volumesnapshots`,description="Number of snapshots whose PVC is deleted or no longer matches"
-// +kubebuilder:printcolumn:name="DELETION",type=string,priority=1,JSONPath=`.spec.deletionPolicy`,description="What happens to the snapshots when the schedule is deleted"
+// +kubebuilder:printcolumn:name="DELETION",type=string,priority=1,JSONPath=`.spec.deletionPolicy`,description="What happens to the snapshots when the schedule is deleted; unset means Delete"
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="metadata.name must be at most 63 characters long, such as my-app-snapshots: it is a label value on every snapshot"
 
 // SnapshotSchedule takes VolumeSnapshots of the matching PersistentVolumeClaims (PVCs) in its
@@ -179,6 +184,7 @@ type SnapshotSchedule struct {
 	Spec SnapshotScheduleSpec `json:"spec"`
 
 	// status is the observed state of the schedule. The controller writes it.
+	// +kubebuilder:default={}
 	// +optional
 	Status SnapshotScheduleStatus `json:"status,omitzero"`
 }

@@ -9,57 +9,72 @@ import (
 
 // SnapshotScheduleStatus is the observed state of a SnapshotSchedule.
 type SnapshotScheduleStatus struct {
-	// observedGeneration is the metadata.generation of the spec that this status describes.
+	// observedGeneration is the metadata.generation of the spec that this status describes. It
+	// is -1 before the controller has reconciled the schedule for the first time. While it
+	// differs from metadata.generation, the controller has not carried out the latest change
+	// of the spec yet. Example: 3.
 	//
+	// +kubebuilder:default=-1
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// inputs counts the objects that the schedule selects, by resource. It is absent while
-	// the spec is invalid.
+	// inputs counts the objects that the schedule selects, by resource. It is absent while it
+	// is not known: before the first reconciliation, while the spec is invalid, and while the
+	// VolumeSnapshot CRD is not installed.
 	//
 	// +optional
 	Inputs *Inputs `json:"inputs,omitempty"`
 
-	// outputs counts the objects that the schedule owns, by resource.
+	// outputs counts the objects that the schedule owns, by resource: the VolumeSnapshots that
+	// it created or adopted. It is known also while the spec is invalid.
 	//
 	// +optional
 	Outputs Outputs `json:"outputs"`
 
 	// detached counts the snapshots whose PVC is deleted or no longer matches the selector.
-	// They are included in outputs. It is absent while the spec is invalid.
+	// They are included in outputs. It is absent while it is not known: before the first
+	// reconciliation, while the spec is invalid, and while the VolumeSnapshot CRD is not
+	// installed.
 	//
 	// +optional
 	Detached *Detached `json:"detached,omitempty"`
 
 	// lastSnapshotTime is the time at which the schedule's newest snapshot was due, as its
-	// annotation snapshots.mapcontroller.dev/scheduled-at records it.
+	// annotation snapshots.mapcontroller.dev/scheduled-at records it. The snapshot need not be
+	// ready. Absent while there is no snapshot or the spec is invalid. Example:
+	// 2026-01-02T03:00:00Z.
 	//
 	// +optional
 	LastSnapshotTime *metav1.Time `json:"lastSnapshotTime,omitempty"`
 
 	// nextSnapshotTime is the earliest time at which a snapshot of any selected PVC is due
-	// next. It is absent while the schedule is suspended.
+	// next. It is absent while the schedule is suspended, the spec is invalid, or no PVC is
+	// selected. Example: 2026-01-02T09:00:00Z.
 	//
 	// +optional
 	NextSnapshotTime *metav1.Time `json:"nextSnapshotTime,omitempty"`
 
-	// oldestRecoveryPoint is the oldest recovery point of all selected PVCs. The recovery
+	// oldestRecoveryPointTime is the oldest recovery point of all selected PVCs. The recovery
 	// point of a PVC is the time of its newest ready snapshot: if the volume is lost,
 	// everything written since then is lost. For a PVC without a ready snapshot it is the
-	// creation time of the PVC or of the schedule, whichever is later.
+	// creation time of the PVC or of the schedule, whichever is later. Absent while the spec is
+	// invalid or no PVC is selected. Example: 2026-01-02T03:00:00Z.
 	//
 	// +optional
-	OldestRecoveryPoint *metav1.Time `json:"oldestRecoveryPoint,omitempty"`
+	OldestRecoveryPointTime *metav1.Time `json:"oldestRecoveryPointTime,omitempty"`
 
-	// problems lists what is wrong, the most severe first. At most 10 problems are listed;
-	// moreProblems counts the others.
+	// problems lists what is wrong with the PVCs and snapshots of the schedule, or with the
+	// schedule itself, the most severe first. At most 10 problems are listed; moreProblems
+	// counts the others. Example: [{persistentVolumeClaim: data-3, reason: CreateFailed,
+	// message: exceeded quota, sinceTime: "2026-01-02T03:04:05Z"}].
 	//
 	// +kubebuilder:validation:MaxItems=10
 	// +listType=atomic
 	// +optional
 	Problems []Problem `json:"problems,omitempty"`
 
-	// moreProblems is the number of problems that are not listed in problems.
+	// moreProblems is the number of problems that are not listed in problems, because it is
+	// full. Absent if there are none. Example: 5.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +optional
@@ -70,6 +85,7 @@ type SnapshotScheduleStatus struct {
 	// deleted until it is fixed. RetentionPaused is whether expired snapshots are kept because
 	// deleting them would not be safe.
 	//
+	// +kubebuilder:validation:MaxItems=8
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -78,7 +94,8 @@ type SnapshotScheduleStatus struct {
 
 // Inputs counts the objects that a schedule selects, by plural resource name.
 type Inputs struct {
-	// persistentvolumeclaims counts the PVCs that match the selector.
+	// persistentvolumeclaims counts the PVCs of the schedule's namespace that the schedule
+	// selects. Example: {total: 20}.
 	//
 	// +optional
 	PersistentVolumeClaims InputCount `json:"persistentvolumeclaims"`
@@ -86,7 +103,7 @@ type Inputs struct {
 
 // InputCount counts the inputs of one kind.
 type InputCount struct {
-	// total is the number of objects that match the selector.
+	// total is the number of objects that the schedule selects. Example: 20.
 	//
 	// +required
 	Total int32 `json:"total"`
@@ -94,7 +111,8 @@ type InputCount struct {
 
 // Outputs counts the objects that a schedule owns, by plural resource name.
 type Outputs struct {
-	// volumesnapshots counts the VolumeSnapshots that the schedule owns, over all PVCs.
+	// volumesnapshots counts the VolumeSnapshots that the schedule owns, over all PVCs. Example:
+	// {total: 100, ready: 97}.
 	//
 	// +optional
 	VolumeSnapshots OutputCount `json:"volumesnapshots"`
@@ -102,13 +120,13 @@ type Outputs struct {
 
 // OutputCount counts the outputs of one kind.
 type OutputCount struct {
-	// total is the number of objects that the schedule owns.
+	// total is the number of objects that the schedule owns, ready or not. Example: 100.
 	//
 	// +required
 	Total int32 `json:"total"`
 
 	// ready is the number of objects that are ready. A VolumeSnapshot is ready when its
-	// status.readyToUse is true: a PVC can be restored from it.
+	// status.readyToUse is true: a PVC can be restored from it. Example: 97.
 	//
 	// +required
 	Ready int32 `json:"ready"`
@@ -117,12 +135,13 @@ type OutputCount struct {
 // Detached counts the outputs whose input is deleted or no longer selected.
 type Detached struct {
 	// mapKeys is the number of PVCs that are deleted or no longer match the selector and still
-	// have snapshots.
+	// have snapshots. (The map key of a snapshot is the UID of its PVC.) Example: 1.
 	//
 	// +required
 	MapKeys int32 `json:"mapKeys"`
 
-	// volumesnapshots is the number of snapshots of these PVCs.
+	// volumesnapshots is the number of snapshots whose PVC is deleted or no longer matches the
+	// selector. Example: 5.
 	//
 	// +required
 	VolumeSnapshots int32 `json:"volumesnapshots"`
@@ -130,25 +149,31 @@ type Detached struct {
 
 // Problem is a problem of one PVC, or of the whole schedule.
 type Problem struct {
-	// persistentVolumeClaim is the name of the PVC. It is empty if the problem concerns the
-	// whole schedule.
+	// persistentVolumeClaim is the name of the PVC that has the problem. It is absent if the
+	// problem is of the schedule itself, or of snapshots whose PVC is gone or not selected.
+	// Example: data-3.
 	//
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	PersistentVolumeClaim string `json:"persistentVolumeClaim,omitempty"`
 
 	// reason is a CamelCase word for the kind of problem. Example: CreateFailed.
 	//
 	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
 	// +required
 	Reason string `json:"reason"`
 
-	// message is a human-readable description of the problem.
+	// message describes the problem for people. A long one is shortened. Example: exceeded
+	// quota.
 	//
+	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// since is the time at which the problem was first observed.
+	// sinceTime is the time since which the same PVC has a problem of this reason without an
+	// interruption, as far as the operator has observed it. Example: 2026-01-02T03:04:05Z.
 	//
 	// +required
-	Since metav1.Time `json:"since"`
+	SinceTime metav1.Time `json:"sinceTime"`
 }

@@ -5,14 +5,14 @@ package v1alpha1
 
 // SnapshotTemplate is the template of the VolumeSnapshots that a schedule creates.
 type SnapshotTemplate struct {
-	// metadata has labels and annotations to add to the snapshots. Example: {labels:
-	// {example.com/tier: gold}}.
+	// metadata has labels and annotations to add to the snapshots that the schedule creates. If
+	// omitted, none are added. Example: {labels: {example.com/tier: gold}}.
 	//
 	// +optional
 	Metadata SnapshotTemplateMetadata `json:"metadata,omitzero"`
 
-	// spec has fields to set in the spec of the snapshots. Example: {volumeSnapshotClassName:
-	// fast}.
+	// spec has fields to set in the spec of the snapshots that the schedule creates. If omitted,
+	// none are set. Example: {volumeSnapshotClassName: fast}.
 	//
 	// +optional
 	Spec SnapshotTemplateSpec `json:"spec,omitzero"`
@@ -20,8 +20,8 @@ type SnapshotTemplate struct {
 
 // SnapshotTemplateMetadata has labels and annotations for VolumeSnapshots.
 type SnapshotTemplateMetadata struct {
-	// labels are added to every snapshot that the schedule creates. Keys with the prefix
-	// snapshots.mapcontroller.dev/ are reserved and rejected. So are app.kubernetes.io/instance
+	// labels are added to every snapshot that the schedule creates. If omitted, none are added.
+	// Keys with the prefix snapshots.mapcontroller.dev/ are reserved and rejected. So are app.kubernetes.io/instance
 	// and keys with the prefix argocd.argoproj.io/, by which GitOps tools claim objects. At most
 	// 32 labels. Example: {example.com/tier: gold}.
 	//
@@ -32,8 +32,8 @@ type SnapshotTemplateMetadata struct {
 	// +optional
 	Labels map[string]LabelValue `json:"labels,omitempty"`
 
-	// annotations are added to every snapshot that the schedule creates. Keys with the prefix
-	// snapshots.mapcontroller.dev/ are reserved and rejected. So are app.kubernetes.io/instance
+	// annotations are added to every snapshot that the schedule creates. If omitted, none are
+	// added. Keys with the prefix snapshots.mapcontroller.dev/ are reserved and rejected. So are app.kubernetes.io/instance
 	// and keys with the prefix argocd.argoproj.io/, by which GitOps tools claim objects. At most
 	// 32 annotations, with values of at most 1024 characters. Example: {example.com/note:
 	// nightly}.

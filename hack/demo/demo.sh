@@ -24,8 +24,10 @@ fi
 echo "Building the demo (the first time, 10 to 15 minutes for the cluster's parts)"
 # Without -buildvcs=false, Go refuses to build in a checkout that belongs to another user.
 go build -buildvcs=false -o bin/manager ./cmd
+go build -buildvcs=false -o bin/kubectl-snapsched ./cmd/kubectl-snapsched
 go build -buildvcs=false -o bin/demo ./hack/demo
 go -C hack/cluster build -buildvcs=false -o "$PWD/bin/cluster" .
+export PATH="$PWD/bin:$PATH" # kubectl finds its plugin there
 
 case "${1:-}" in
 down)
@@ -45,7 +47,8 @@ keep)
 The cluster and the operator keep running. In this folder:
 
   eval "\$(go -C hack/cluster run . env --dir $kept)"
-  kubectl get snapsched,volumesnapshots
+  export PATH="\$PWD/bin:\$PATH"
+  kubectl snapsched status
   kubectl explain snapsched.spec
 
 To stop and remove everything:

@@ -53,6 +53,7 @@ processes. Lines with $ are real commands.`,
 	run:     []string{`kubectl label pvc web app=my-app`},
 	until:   "web has its first snapshot",
 	reached: func(d *demo) bool { return d.now.ready("web", time.Time{}) > 0 },
+	show:    []string{"kubectl snapsched status my-app"},
 }, {
 	title: "Snapshots are taken and expire",
 	text: `Now watch: one more for each PVC every 5 seconds, and whatever is older than
@@ -61,7 +62,7 @@ processes. Lines with $ are real commands.`,
 	reached: func(d *demo) bool {
 		return len(d.deleted) >= 4 && d.now.ready("db", time.Time{}) >= 3 && d.now.ready("web", time.Time{}) >= 3
 	},
-	show: showSnapshots,
+	show: []string{"COLUMNS=76 kubectl snapsched timeline my-app"},
 }, {
 	title:   "The operator is killed",
 	text:    `With SIGKILL, and it stays down until a snapshot is overdue.`,
@@ -85,20 +86,20 @@ schedule, PVC and slot, so no crash can make it take one twice.`,
 	show: showSnapshots,
 }, {
 	title: "A hold",
-	text: `One of db's snapshots is needed for an audit. An annotation keeps it, however
-old it gets.`,
+	text: `One of db's snapshots is needed for an audit. A hold, an annotation, keeps it
+however old it gets.`,
 	prepare: func(d *demo) error {
 		held := d.now.of("db")[1] // the oldest might expire before it is annotated
 		d.held, d.slot = held.name, held.slot
 		return nil
 	},
-	run:   []string{"kubectl annotate volumesnapshot {held} \\\n        snapshots.mapcontroller.dev/hold=audit"},
+	run:   []string{"kubectl snapsched hold {held}"},
 	until: "a younger snapshot of db has expired, the held one is there",
 	reached: func(d *demo) bool {
 		younger := func(s snapshot) bool { return s.pvc == "db" && s.slot.After(d.slot) }
 		return slices.ContainsFunc(d.deleted, younger) && d.now.has(d.held)
 	},
-	show: showSnapshots,
+	show: []string{"kubectl snapsched why {held}"},
 }, {
 	title: "A mistake deletes nothing",
 	text: `A jitter longer than the interval makes no sense. The operator says so and
@@ -143,9 +144,9 @@ detached, and this schedule keeps those for an hour.`,
 	show: slices.Concat(showSchedule, showSnapshots),
 }, {
 	title: "The schedule is deleted, its snapshots stay",
-	text: `Usually they are deleted with the schedule that owns them. With deletionPolicy
-Orphan they outlive it.`,
-	run: []string{`kubectl patch snapsched my-app --type=merge \
+	text: `Usually they are deleted with the schedule that owns them. The plugin says what
+a deletion would take along. With deletionPolicy Orphan they outlive it.`,
+	run: []string{`kubectl snapsched preview --delete my-app`, `kubectl patch snapsched my-app --type=merge \
         -p '{"spec":{"deletionPolicy":"Orphan"}}'`},
 	until: "the operator has put the new policy into effect",
 	reached: func(d *demo) bool {

@@ -21,5 +21,6 @@
 //	status.go, coverage.go, why.go    one command each
 //	timeline.go  draw.go              a timeline, and how it is drawn
 //	preview.go   preview_compare.go   what a change would do, preview_print.go in words,
+//	             preview_ahead.go     without simulating every slot
 //	             steady.go            and what a series grows to
 package cli

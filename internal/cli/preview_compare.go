@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/retention"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
@@ -213,7 +214,7 @@ func fatesOf(judge *snapshots.Judge, of *series, now, until time.Time) fates {
 	if judge == nil {
 		return f
 	}
-	existing := map[string]bool{}
+	existing, creates := map[string]bool{}, false
 	sim := simulate(judge, now, of)
 	for !sim.now.After(until) {
 		if sim.exhausted() {
@@ -224,7 +225,8 @@ func fatesOf(judge *snapshots.Judge, of *series, now, until time.Time) fates {
 		if sim.steps == 1 {
 			f.counted = len(d.Outputs)
 			for i, o := range d.Outputs {
-				if !d.Series.Snapshots[i].Deleting {
+				// A snapshot with a hold has no end, and need not be followed.
+				if s := &d.Series.Snapshots[i]; !s.Deleting && s.Hold != retention.HoldAnnotation {
 					existing[o.GetName()] = true
 				}
 			}
@@ -237,8 +239,35 @@ func fatesOf(judge *snapshots.Judge, of *series, now, until time.Time) fates {
 		if !more || len(f.ends) == len(existing) {
 			break
 		}
+		creates = creates || len(d.Create) > 0
+		if creates && sim.now.After(at) && regular(&d, at) {
+			f.incomplete = !f.ahead(judge, of, &d, existing, at, until)
+			break
+		}
 	}
 	return f
+}
+
+// ahead continues a simulation after a judgment. It returns false if that would
+// take too long.
+func (f *fates) ahead(
+	judge *snapshots.Judge, of *series, d *snapshots.Judgment, existing map[string]bool, at, until time.Time,
+) bool {
+	a := &ahead{
+		policy: judge.Policy(), now: at, next: d.Retention.Next,
+		slots: slotsAhead{until: until, next: func(now time.Time, n int) []time.Time { return judge.NextSlots(of.claim, now, n) }},
+		ended: func(name string, at time.Time, v retention.Verdict) { f.ends[name] = end{at, v.String()} },
+	}
+	for i, s := range d.Series.Snapshots {
+		if d.Retention.Verdicts[i].Delete() {
+			continue
+		}
+		if !existing[s.Name] {
+			s.Name = ""
+		}
+		a.series = append(a.series, s)
+	}
+	return a.run(len(existing) - len(f.ends))
 }
 
 // garbage are the snapshots that go with their schedule.

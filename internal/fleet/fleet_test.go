@@ -257,7 +257,7 @@ func TestTombstone(t *testing.T) {
 
 func TestTombstoneHasNoRecoveryPoint(t *testing.T) {
 	at := metav1.NewTime(now)
-	dated := child(suspended, snapshots(1), func(s *schedule) { s.Status.OldestRecoveryPoint = &at })
+	dated := child(suspended, snapshots(1), func(s *schedule) { s.Status.OldestRecoveryPointTime = &at })
 	p := compiled(t, gold())
 	seen := mapcontroller.Observation{MapKey: "shop", Unselected: []client.Object{namespace()}, Outputs: []client.Object{dated}}
 	if k := p.Tombstone(seen).Status.(*keyStatus); !k.RecoveryPoint.IsZero() || k.Snapshots != 1 || !k.Updated {

@@ -68,7 +68,7 @@ func (p *program) statusOf(namespace string, want, child *schedule, detached boo
 	if child.Status.Inputs != nil {
 		k.Claims = child.Status.Inputs.PersistentVolumeClaims.Total
 	}
-	if oldest := child.Status.OldestRecoveryPoint; oldest != nil && !detached {
+	if oldest := child.Status.OldestRecoveryPointTime; oldest != nil && !detached {
 		k.RecoveryPoint = oldest.UTC()
 	}
 	switch ready := meta.FindStatusCondition(child.Status.Conditions, v1alpha1.ConditionReady); {

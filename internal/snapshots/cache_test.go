@@ -72,6 +72,19 @@ func TestStripSnapshotKeepsWhatDecisionsRead(t *testing.T) {
 	}
 }
 
+// Contract: STAT-9.
+func TestStripScheduleTakesAStatusThatWasNeverWrittenAsEmpty(t *testing.T) {
+	s := every("6h").SnapshotSchedule
+	s.Status = v1alpha1.SnapshotScheduleStatus{ObservedGeneration: -1}
+	if got := strip(t, stripSchedule, s).Status; toJSON(got) != toJSON(v1alpha1.SnapshotScheduleStatus{}) {
+		t.Errorf("it is %s, want an empty one", toJSON(got))
+	}
+	s.Status.ObservedGeneration = 3
+	if got := strip(t, stripSchedule, s).Status.ObservedGeneration; got != 3 {
+		t.Errorf("of another, observedGeneration is %d, want 3", got)
+	}
+}
+
 func TestStripSnapshotDropsTheRest(t *testing.T) {
 	stripped := strip(t, stripSnapshot, fullSnapshot())
 	const want = `{"metadata":{"name":"1h0m0s","generateName":"2026-06-15T11:00:00Z","namespace":"shop","uid":"snapshot-uid","resourceVersion":"42","generation":2,` +

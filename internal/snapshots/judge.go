@@ -134,6 +134,9 @@ func (j *Judge) complete(claim *corev1.PersistentVolumeClaim, now time.Time, sta
 	return result
 }
 
+// Policy is the spec's retention.
+func (j *Judge) Policy() retention.Policy { return j.program.spec.retention }
+
 // NextSlots returns the next slots of a PVC, at most n of them.
 func (j *Judge) NextSlots(claim *corev1.PersistentVolumeClaim, now time.Time, n int) []time.Time {
 	var next []time.Time

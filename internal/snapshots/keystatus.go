@@ -83,7 +83,7 @@ func (p Problem) compare(q Problem) int {
 }
 
 // maxMessage is how many bytes a message may have. The API server refuses an event
-// beyond 1024 and a status beyond 32768.
+// or a problem beyond 1024, and a condition beyond 32768.
 const maxMessage = 700
 
 // truncate shortens a message that comes from elsewhere, such as a webhook.

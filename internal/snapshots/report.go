@@ -48,7 +48,7 @@ func newReporter(r events.EventRecorder, c clock.PassiveClock) *reporter {
 }
 
 // report implements the engine's Report.
-func (r *reporter) report(parent client.Object, _ string, previous, decided any, outcome mapcontroller.Outcome) any {
+func (r *reporter) report(parent client.Object, mapKey string, previous, decided any, outcome mapcontroller.Outcome) any {
 	s := parent.(*v1alpha1.SnapshotSchedule)
 	before, _ := previous.(*keyStatus)
 	after, _ := decided.(*keyStatus)
@@ -70,12 +70,12 @@ func (r *reporter) report(parent client.Object, _ string, previous, decided any,
 	}
 	after.judgeOverdue(before, outcome)
 	after.Paused = paused
-	r.warnOfNew(s, before, after)
+	r.warnOfNew(s, mapKey, before, after)
 	return after
 }
 
 // warnOfNew reports the problems that a key did not have before.
-func (r *reporter) warnOfNew(s *v1alpha1.SnapshotSchedule, before, after *keyStatus) {
+func (r *reporter) warnOfNew(s *v1alpha1.SnapshotSchedule, mapKey string, before, after *keyStatus) {
 	for _, p := range after.Problems {
 		if slices.Contains(before.Problems, p) {
 			continue
@@ -85,6 +85,9 @@ func (r *reporter) warnOfNew(s *v1alpha1.SnapshotSchedule, before, after *keySta
 		}
 		if !slices.Contains(statusOnly, p.Reason) {
 			r.warn(s, p)
+			if p.Claim != "" && p.Claim == after.Claim {
+				r.warnOnClaim(s, types.UID(mapKey), p)
+			}
 		}
 	}
 	if after.Paused && !before.Paused {
@@ -145,6 +148,13 @@ func (r *reporter) warn(s *v1alpha1.SnapshotSchedule, p Problem) {
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: p.Claim}}
 	r.events.Eventf(s, claim, corev1.EventTypeWarning, p.Reason, action(p.Reason),
 		"PersistentVolumeClaim %s: %s", p.Claim, p.Message)
+}
+
+// warnOnClaim repeats a warning on the PVC. 'kubectl describe pvc' shows only events
+// that regard this UID, and whoever uses the PVC may not know of the schedule.
+func (r *reporter) warnOnClaim(s *v1alpha1.SnapshotSchedule, uid types.UID, p Problem) {
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: p.Claim, UID: uid}}
+	r.events.Eventf(claim, s, corev1.EventTypeWarning, p.Reason, action(p.Reason), "SnapshotSchedule %s: %s", s.Name, p.Message)
 }
 
 // action returns what the controller was doing, which the events API requires.

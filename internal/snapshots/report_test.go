@@ -90,7 +90,7 @@ func forbidden(why string) error {
 	return apierrors.NewForbidden(kind, "data-20260615120000-abc", errors.New(why))
 }
 
-// Contract: EVT-2.
+// Contract: EVT-2, EVT-5.
 func TestReportFailedWrites(t *testing.T) {
 	tests := map[string]struct {
 		failure     mapcontroller.Failure
@@ -137,9 +137,17 @@ func TestReportFailedWrites(t *testing.T) {
 					!strings.Contains(status.Problems[0].Message, tc.wantMessage) {
 					t.Errorf("problems are %+v, want %s: %s", status.Problems, tc.wantReason, tc.wantMessage)
 				}
-				if len(got) != 1 || !strings.HasPrefix(got[0], "Warning "+tc.wantReason) ||
-					!strings.Contains(got[0], "PersistentVolumeClaim data: ") || !strings.Contains(got[0], tc.wantMessage) {
-					t.Errorf("events are %v", got)
+				prefixes := []string{"PersistentVolumeClaim data: "}
+				if decided != nil { // the PVC is selected, and has an event of its own
+					prefixes = append(prefixes, "SnapshotSchedule backup: ")
+				}
+				if len(got) != len(prefixes) {
+					t.Fatalf("events are %v", got)
+				}
+				for i, prefix := range prefixes {
+					if !strings.HasPrefix(got[i], "Warning "+tc.wantReason+" "+prefix) || !strings.Contains(got[i], tc.wantMessage) {
+						t.Errorf("event %d is %s", i, got[i])
+					}
 				}
 			})
 		}
@@ -204,7 +212,7 @@ func TestReportEmitsEventsForProblemsOfTheDecision(t *testing.T) {
 	decided := withProblem("data", v1alpha1.ReasonSnapshotFailed, "m")
 	want := slices.Clone(decided.Problems)
 	status, got := newTestReporter().pass(every("6h"), "k", decided, mapcontroller.Outcome{})
-	if len(got) != 1 || got[0] != "Warning SnapshotFailed PersistentVolumeClaim data: m" {
+	if !slices.Equal(got, []string{"Warning SnapshotFailed PersistentVolumeClaim data: m", "Warning SnapshotFailed SnapshotSchedule backup: m"}) {
 		t.Errorf("events are %v", got)
 	}
 	if !slices.Equal(status.Problems, want) {

@@ -62,7 +62,7 @@ func setStatus(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.
 		MapKeys: count(known.Totals[detachedKeys]), VolumeSnapshots: count(known.Totals[detachedSnapshots]),
 	}
 	s.Status.LastSnapshotTime = timeOf(sum.LastSnapshot)
-	s.Status.OldestRecoveryPoint = timeOf(sum.RecoveryPoint)
+	s.Status.OldestRecoveryPointTime = timeOf(sum.RecoveryPoint)
 	s.Status.NextSnapshotTime = nil
 	if !s.Spec.Suspend {
 		s.Status.NextSnapshotTime = timeOf(sum.NextSlot)
@@ -76,7 +76,7 @@ func setStatus(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.
 // do not depend on the spec.
 func setUnknown(status *v1alpha1.SnapshotScheduleStatus) {
 	status.Inputs, status.Detached = nil, nil
-	status.LastSnapshotTime, status.NextSnapshotTime, status.OldestRecoveryPoint = nil, nil, nil
+	status.LastSnapshotTime, status.NextSnapshotTime, status.OldestRecoveryPointTime = nil, nil, nil
 }
 
 // count converts a number of objects to the API's type.
@@ -166,7 +166,7 @@ func set(now time.Time, s *v1alpha1.SnapshotSchedule, condition string, status m
 func problems(now time.Time, before []v1alpha1.Problem, found []Problem) []v1alpha1.Problem {
 	since := map[Problem]metav1.Time{}
 	for _, p := range before {
-		since[Problem{Claim: p.PersistentVolumeClaim, Reason: p.Reason}] = p.Since
+		since[Problem{Claim: p.PersistentVolumeClaim, Reason: p.Reason}] = p.SinceTime
 	}
 	var all []v1alpha1.Problem
 	for _, p := range found {
@@ -178,7 +178,7 @@ func problems(now time.Time, before []v1alpha1.Problem, found []Problem) []v1alp
 			PersistentVolumeClaim: p.Claim,
 			Reason:                p.Reason,
 			Message:               p.Message,
-			Since:                 first,
+			SinceTime:             first,
 		})
 	}
 	return all

@@ -147,7 +147,7 @@ func TestSetStatusCountsAndTimes(t *testing.T) {
 	const want = `{"observedGeneration":3,"inputs":{"persistentvolumeclaims":{"total":2}},` +
 		`"outputs":{"volumesnapshots":{"total":6,"ready":4}},"detached":{"mapKeys":1,"volumesnapshots":2},` +
 		`"lastSnapshotTime":"2026-06-15T11:00:00Z","nextSnapshotTime":"2026-06-15T13:00:00Z",` +
-		`"oldestRecoveryPoint":"2026-06-14T12:00:00Z","conditions":[`
+		`"oldestRecoveryPointTime":"2026-06-14T12:00:00Z","conditions":[`
 	if got := toJSON(s.Status); !strings.HasPrefix(got, want) {
 		t.Errorf("got  %s\nwant %s…", got, want)
 	}
@@ -294,26 +294,26 @@ func TestSetStatusKeepsSinceOfProblems(t *testing.T) {
 		return s.Status.Problems
 	}
 	create := withProblem("data", v1alpha1.ReasonCreateFailed, "quota")
-	if got := at(noon.Add(time.Millisecond), create); len(got) != 1 || !got[0].Since.Time.Equal(noon) ||
+	if got := at(noon.Add(time.Millisecond), create); len(got) != 1 || !got[0].SinceTime.Time.Equal(noon) ||
 		got[0].PersistentVolumeClaim != "data" || got[0].Message != "quota" {
 		t.Errorf("problems are %+v", got)
 	}
 	other := withProblem("data", v1alpha1.ReasonCreateFailed, "denied")
-	if got := at(in(time.Hour), other); !got[0].Since.Time.Equal(noon) || got[0].Message != "denied" {
+	if got := at(in(time.Hour), other); !got[0].SinceTime.Time.Equal(noon) || got[0].Message != "denied" {
 		t.Errorf("with another message, it is %+v", got)
 	}
 	failed := withProblem("data", v1alpha1.ReasonSnapshotFailed, "m")
-	if got := at(in(time.Hour), create, failed); !got[0].Since.Time.Equal(noon) || !got[1].Since.Time.Equal(in(time.Hour)) {
+	if got := at(in(time.Hour), create, failed); !got[0].SinceTime.Time.Equal(noon) || !got[1].SinceTime.Time.Equal(in(time.Hour)) {
 		t.Errorf("with another reason beside it, they are %+v", got)
 	}
 	elsewhere := withProblem("logs", v1alpha1.ReasonCreateFailed, "quota")
-	if got := at(in(2*time.Hour), create, elsewhere); !got[0].Since.Time.Equal(noon) || !got[1].Since.Time.Equal(in(2*time.Hour)) {
+	if got := at(in(2*time.Hour), create, elsewhere); !got[0].SinceTime.Time.Equal(noon) || !got[1].SinceTime.Time.Equal(in(2*time.Hour)) {
 		t.Errorf("with another PVC's beside it, they are %+v", got)
 	}
 	if got := at(in(3 * time.Hour)); got != nil {
 		t.Errorf("when they are fixed, they are %+v", got)
 	}
-	if got := at(in(4*time.Hour), create); !got[0].Since.Time.Equal(in(4 * time.Hour)) {
+	if got := at(in(4*time.Hour), create); !got[0].SinceTime.Time.Equal(in(4 * time.Hour)) {
 		t.Errorf("when it comes again, it is %+v", got)
 	}
 }

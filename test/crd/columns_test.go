@@ -48,7 +48,7 @@ var _ = Describe("kubectl", func() {
 
 	// Contract: STAT-10.
 	It("shows the columns of a schedule", func() {
-		created := create("interval", "{snapshotInterval: 6h, snapshotTTL: 10d}")
+		created := create("interval", "{snapshotInterval: 6h, snapshotTTL: 10d, deletionPolicy: Orphan}")
 		create("cron", `{schedule: "30 2 * * *", suspend: true}`)
 		Expect(patchStatus(created, parseYAML(completeStatus))).To(Succeed())
 		table := getTable()
@@ -74,7 +74,7 @@ var _ = Describe("kubectl", func() {
 		delete(interval, "AGE")
 		Expect(interval).To(Equal(map[string]any{
 			"Name": "interval", "SCHEDULE": "6h", "TTL": "10d", "PVCS": 20.0, "SNAPSHOTS": 100.0, "READY": "True",
-			"NEXT": "2126-01-02T03:04:05Z", "SUSPEND": false, "REASON": "Scheduled", "DETACHED": 5.0, "DELETION": nil,
+			"NEXT": "2126-01-02T03:04:05Z", "SUSPEND": false, "REASON": "Scheduled", "DETACHED": 5.0, "DELETION": "Orphan",
 		}))
 
 		cron := cellsOf(table, "cron")
@@ -85,13 +85,14 @@ var _ = Describe("kubectl", func() {
 		}))
 	})
 
-	It("finds the kind by its plural, singular and short name", func() {
+	It("finds the kind by its plural, singular and short name, and by its category", func() {
 		resources, err := server.ServerResourcesForGroupVersion(scheduleKind.GroupVersion().String())
 		Expect(err).NotTo(HaveOccurred())
 		named := func(name, singular, kind, short string, namespaced bool) []any {
 			of := And(HaveField("Kind", kind), HaveField("Namespaced", namespaced))
 			return []any{
-				And(of, HaveField("Name", name), HaveField("SingularName", singular), HaveField("ShortNames", ConsistOf(short))),
+				And(of, HaveField("Name", name), HaveField("SingularName", singular), HaveField("ShortNames", ConsistOf(short)),
+					HaveField("Categories", ConsistOf("snapshots"))),
 				And(of, HaveField("Name", name+"/status")),
 			}
 		}

@@ -28,7 +28,7 @@ type rule struct {
 }
 
 // upstream are schemas that come with apimachinery's types, and are tested there.
-var upstream = map[string]bool{"status.conditions": true}
+var upstream = map[string]bool{"status.conditions[*]": true}
 
 // schemaRules returns all rules of the schema at a path and below it.
 func schemaRules(path string, s *apiextensionsv1.JSONSchemaProps) []rule {
@@ -91,6 +91,32 @@ func innerRules(path string, child func(string) string, s *apiextensionsv1.JSONS
 	return rules
 }
 
+// boundedElsewhere are the paths that need no bound: a rule of the map bounds its values, or the API server those of every object.
+var boundedElsewhere = []string{"spec.snapshotTemplate.metadata.annotations[*]", "apiVersion", "kind", "metadata"}
+
+// unbounded returns the paths of strings, lists and maps that may be of any size.
+func unbounded(path string, s *apiextensionsv1.JSONSchemaProps) (found []string) {
+	if upstream[path] || slices.Contains(boundedElsewhere, path) {
+		return nil
+	}
+	switch {
+	case s.Type == "string" && s.MaxLength == nil && len(s.Enum) == 0 && s.Format != "date-time",
+		s.Type == "array" && s.MaxItems == nil,
+		s.AdditionalProperties != nil && s.MaxProperties == nil:
+		found = append(found, path)
+	}
+	for name, property := range s.Properties {
+		found = append(found, unbounded(strings.TrimPrefix(path+"."+name, "."), &property)...)
+	}
+	if s.Items != nil {
+		found = append(found, unbounded(path+"[*]", s.Items.Schema)...)
+	}
+	if s.AdditionalProperties != nil {
+		found = append(found, unbounded(path+"[*]", s.AdditionalProperties.Schema)...)
+	}
+	return found
+}
+
 // violatedBy returns whether the API server answers this cause if the rule is violated.
 func (r rule) violatedBy(c cause) bool {
 	// The API server writes an entry of a map as .key or [key].
@@ -99,13 +125,15 @@ func (r rule) violatedBy(c cause) bool {
 }
 
 var _ = Describe("The schema", func() {
+	var schema *apiextensionsv1.JSONSchemaProps
 	var rules []rule
 	BeforeEach(func() {
 		content, err := os.ReadFile(crdFile)
 		Expect(err).NotTo(HaveOccurred())
 		var crd apiextensionsv1.CustomResourceDefinition
 		Expect(yaml.Unmarshal(content, &crd)).To(Succeed())
-		rules = schemaRules("", crd.Spec.Versions[0].Schema.OpenAPIV3Schema)
+		schema = crd.Spec.Versions[0].Schema.OpenAPIV3Schema
+		rules = schemaRules("", schema)
 		Expect(len(rules)).To(BeNumerically(">=", 50), "the schema was not parsed correctly")
 	})
 
@@ -122,6 +150,10 @@ var _ = Describe("The schema", func() {
 		for _, rule := range rules {
 			Expect(slices.ContainsFunc(causes, rule.violatedBy)).To(BeTrue(), "no case violates the rule of %s: %s", rule.path, rule.message)
 		}
+	})
+
+	It("bounds every string, list and map", func() {
+		Expect(unbounded("", schema)).To(BeEmpty())
 	})
 
 	// Contract: API-1.

@@ -46,7 +46,7 @@ var _ = Describe("Defaults", func() {
 		Entry("a detached TTL", "{snapshotInterval: 6h, retention: {detached: {snapshotTTL: 30d}}}", interval,
 			"retention: {minReady: 1, detached: {snapshotTTL: 30d, minReady: 0}}"),
 		Entry("another readyDeadline", "{snapshotInterval: 6h, readyDeadline: 2h}", interval, "readyDeadline: 2h"),
-		Entry("another deletionPolicy", "{snapshotInterval: 6h, deletionPolicy: Orphan}", interval, "deletionPolicy: Orphan"),
+		Entry("a deletionPolicy", "{snapshotInterval: 6h, deletionPolicy: Orphan}", interval, "deletionPolicy: Orphan"),
 		Entry("suspended", "{snapshotInterval: 6h, suspend: true}", interval, "suspend: true"),
 		Entry("an empty selector", "{snapshotInterval: 6h, selector: {}}", interval, "selector: {}"),
 		Entry("an empty template", "{snapshotInterval: 6h, snapshotTemplate: {}}", interval, "snapshotTemplate: {}"),

@@ -23,10 +23,10 @@ outputs: {volumesnapshots: {total: 100, ready: 97}}
 detached: {mapKeys: 1, volumesnapshots: 5}
 lastSnapshotTime: "2026-01-02T03:04:05Z"
 nextSnapshotTime: "2126-01-02T03:04:05Z"
-oldestRecoveryPoint: "2026-01-01T00:00:00Z"
+oldestRecoveryPointTime: "2026-01-01T00:00:00Z"
 problems:
-- {persistentVolumeClaim: data-3, reason: CreateFailed, message: exceeded quota, since: "2026-01-02T03:04:05Z"}
-- {reason: InvalidRequestedAt, since: "2026-01-02T03:04:05Z"}
+- {persistentVolumeClaim: data-3, reason: CreateFailed, message: exceeded quota, sinceTime: "2026-01-02T03:04:05Z"}
+- {reason: InvalidRequestedAt, sinceTime: "2026-01-02T03:04:05Z"}
 moreProblems: 3
 conditions:
 - {type: RetentionPaused, status: "False", reason: RetentionRunning, message: "", lastTransitionTime: "2026-01-02T03:04:05Z"}
@@ -50,15 +50,30 @@ type rejectedStatus struct {
 }
 
 func rejectedStatuses() map[string]rejectedStatus {
-	problem := `{reason: CreateFailed, since: "2026-01-02T03:04:05Z"}`
+	problem := `{reason: CreateFailed, sinceTime: "2026-01-02T03:04:05Z"}`
+	var nineConditions []string
+	for i := range 9 {
+		nineConditions = append(nineConditions,
+			fmt.Sprintf(`{type: Type%d, status: "True", reason: Any, message: "", lastTransitionTime: "2026-01-02T03:04:05Z"}`, i))
+	}
 	return map[string]rejectedStatus{
 		"eleven problems": {"{problems: [" + strings.TrimSuffix(strings.Repeat(problem+", ", 11), ", ") + "]}",
 			cause{"status.problems", "must have at most 10 items"}},
-		"a problem without a reason": {`{problems: [{since: "2026-01-02T03:04:05Z"}]}`,
+		"a problem without a reason": {`{problems: [{sinceTime: "2026-01-02T03:04:05Z"}]}`,
 			cause{"status.problems[0].reason", required}},
-		"a problem with an empty reason": {`{problems: [{reason: "", since: "2026-01-02T03:04:05Z"}]}`,
+		"a problem with an empty reason": {`{problems: [{reason: "", sinceTime: "2026-01-02T03:04:05Z"}]}`,
 			cause{"status.problems[0].reason", "should be at least 1 chars long"}},
-		"a problem without a time": {`{problems: [{reason: CreateFailed}]}`, cause{"status.problems[0].since", required}},
+		"a problem whose reason is too long": {`{problems: [{reason: ` + long(65) + `, sinceTime: "2026-01-02T03:04:05Z"}]}`,
+			cause{"status.problems[0].reason", tooManyBytes(64)}},
+		"a problem whose message is too long": {
+			`{problems: [{reason: CreateFailed, message: ` + long(1025) + `, sinceTime: "2026-01-02T03:04:05Z"}]}`,
+			cause{"status.problems[0].message", tooManyBytes(1024)}},
+		"a problem of a PVC whose name is too long": {
+			`{problems: [{persistentVolumeClaim: ` + long(254) + `, reason: CreateFailed, sinceTime: "2026-01-02T03:04:05Z"}]}`,
+			cause{"status.problems[0].persistentVolumeClaim", tooManyBytes(253)}},
+		"nine conditions": {"{conditions: [" + strings.Join(nineConditions, ", ") + "]}",
+			cause{"status.conditions", tooManyItems(8)}},
+		"a problem without a time": {`{problems: [{reason: CreateFailed}]}`, cause{"status.problems[0].sinceTime", required}},
 		"negative moreProblems":    {"{moreProblems: -1}", cause{"status.moreProblems", atLeast0}},
 		"inputs without a total": {"{inputs: {persistentvolumeclaims: {}}}",
 			cause{"status.inputs.persistentvolumeclaims.total", required}},
@@ -69,6 +84,9 @@ func rejectedStatuses() map[string]rejectedStatus {
 			cause{"status.detached.volumesnapshots", required}},
 	}
 }
+
+// unobserved is the status of a schedule that the operator has not seen yet. Without it, kstatus takes a new schedule for a ready one.
+var unobserved = map[string]any{"observedGeneration": int64(-1)}
 
 var _ = Describe("Status", func() {
 	setInterval := func(object *unstructured.Unstructured, value string) {
@@ -83,7 +101,7 @@ var _ = Describe("Status", func() {
 		By("updating the object with a status")
 		object.Object["status"] = parseYAML(completeStatus)
 		Expect(api.Update(ctx, object)).To(Succeed())
-		Expect(object.Object).NotTo(HaveKey("status"))
+		Expect(object.Object).To(HaveKeyWithValue("status", unobserved))
 
 		By("patching the status")
 		Expect(patchStatus(object, parseYAML(completeStatus))).To(Succeed())
@@ -101,6 +119,14 @@ var _ = Describe("Status", func() {
 		Expect(api.Update(ctx, object)).To(Succeed())
 		Expect(object.GetGeneration()).To(BeEquivalentTo(2))
 		Expect(object.Object["status"]).To(Equal(complete))
+	})
+
+	// Contract: STAT-9.
+	It("says that the operator has observed no generation yet, also if it was written without one", func() {
+		object := create("new", "{snapshotInterval: 6h}")
+		Expect(object.Object).To(HaveKeyWithValue("status", unobserved))
+		Expect(patchStatus(object, map[string]any{"moreProblems": 3})).To(Succeed())
+		Expect(object.Object).To(HaveKeyWithValue("status", map[string]any{"observedGeneration": int64(-1), "moreProblems": int64(3)}))
 	})
 
 	DescribeTable("is rejected if it is invalid",

@@ -142,7 +142,7 @@ var _ = Describe("the lifecycle of snapshots", Ordered, func() {
 			HaveField("Status.Outputs.VolumeSnapshots.Ready", BeNumerically(">=", claims)),
 			HaveField("Status.LastSnapshotTime", Not(BeNil())),
 			HaveField("Status.NextSnapshotTime", Not(BeNil())),
-			HaveField("Status.OldestRecoveryPoint", Not(BeNil())),
+			HaveField("Status.OldestRecoveryPointTime", Not(BeNil())),
 			HaveField("Status.Problems", BeEmpty())))
 	})
 

@@ -275,16 +275,34 @@ func readyMessage(s *schedule) string {
 	return ""
 }
 
-// events returns the events of the namespace, such as "Warning CreateFailed SnapshotSchedule/backup: note".
+// events returns the events of the schedules of the namespace, such as "Warning CreateFailed SnapshotSchedule/backup: note".
 func (env *environment) events() []string {
 	GinkgoHelper()
 	var list eventsv1.EventList
 	Expect(api.List(ctx, &list, client.InNamespace(env.namespace))).To(Succeed())
 	var all []string
 	for _, e := range list.Items {
-		all = append(all, fmt.Sprintf("%s %s %s/%s: %s", e.Type, e.Reason, e.Regarding.Kind, e.Regarding.Name, e.Note))
+		if e.Regarding.Kind == "SnapshotSchedule" {
+			all = append(all, fmt.Sprintf("%s %s %s/%s: %s", e.Type, e.Reason, e.Regarding.Kind, e.Regarding.Name, e.Note))
+		}
 	}
 	return all
+}
+
+// describedEvents returns what 'kubectl describe' shows as the events of a PVC, with the related object.
+func describedEvents(c *claim) func() []string {
+	return func() []string {
+		GinkgoHelper()
+		var list corev1.EventList
+		Expect(api.List(ctx, &list, client.InNamespace(c.Namespace), client.MatchingFields{
+			"involvedObject.kind": "PersistentVolumeClaim", "involvedObject.name": c.Name, "involvedObject.uid": string(c.UID),
+		})).To(Succeed())
+		var all []string
+		for _, e := range list.Items {
+			all = append(all, fmt.Sprintf("%s %s %s/%s: %s", e.Type, e.Reason, e.Related.Kind, e.Related.Name, e.Message))
+		}
+		return all
+	}
 }
 
 func toMap(list []string) map[string]string {

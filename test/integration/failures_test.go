@@ -107,6 +107,19 @@ var _ = Describe("Failures", func() {
 			ContainSubstring("CreateFailed SnapshotSchedule/backup: PersistentVolumeClaim b: ")))
 	})
 
+	// Contract: EVT-5.
+	It("raises a second event on the PVC, which 'kubectl describe pvc' shows", func() {
+		denyCreates(env, "denied-")
+		env.createSchedule("backup")
+		env.startOperator()
+		denied, other := env.createClaim("denied"), env.createClaim("other")
+		Eventually(describedEvents(denied)).Should(ConsistOf(And(
+			HavePrefix("Warning CreateFailed SnapshotSchedule/backup: SnapshotSchedule backup: "), ContainSubstring("denied by the test"))))
+		Expect(env.events()).To(HaveLen(1))
+		env.waitForSnapshot("other")
+		Expect(describedEvents(other)()).To(BeEmpty())
+	})
+
 	// Contract: STAT-3.
 	It("lists ten problems and counts the others", func() {
 		denyCreates(env, "")
@@ -127,13 +140,13 @@ var _ = Describe("Failures", func() {
 		env.createClaim("data")
 		o := env.startOperator()
 		Eventually(problems(s)).Should(HaveLen(1))
-		since := problems(s)()[0].Since
+		since := problems(s)()[0].SinceTime
 		o.stop()
 		env.startOperator(clocksAhead(time.Hour))
 		env.createClaim("other")
 		Eventually(problems(s)).Should(HaveLen(2))
-		Expect(problems(s)()[0].Since.Equal(&since)).To(BeTrue())
-		Expect(problems(s)()[1].Since.After(since.Time)).To(BeTrue())
+		Expect(problems(s)()[0].SinceTime.Equal(&since)).To(BeTrue())
+		Expect(problems(s)()[1].SinceTime.After(since.Time)).To(BeTrue())
 	})
 
 	// Contract: MAP-10, EVT-2.

@@ -329,7 +329,7 @@ var _ = Describe("A ClusterSnapshotSchedule", func() {
 		oldest := f.status()
 		var times []*metav1.Time
 		for _, env := range []*environment{a, b} {
-			times = append(times, get(f.child(env)).Status.OldestRecoveryPoint)
+			times = append(times, get(f.child(env)).Status.OldestRecoveryPointTime)
 		}
 		first, namespace := times[0], a.namespace
 		if times[1].Before(first) {

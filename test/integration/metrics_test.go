@@ -79,7 +79,7 @@ var _ = Describe("Metrics", func() {
 			"next_slot_timestamp_seconds":             float64(a.CreationTimestamp.Add(time.Hour).Unix()),
 			"oldest_recovery_point_timestamp_seconds": float64(a.CreationTimestamp.Unix()),
 		})
-		Eventually(func() *metav1.Time { return status(s).OldestRecoveryPoint }).Should(HaveField("Time", BeTemporally("==", a.CreationTimestamp.Time)))
+		Eventually(func() *metav1.Time { return status(s).OldestRecoveryPointTime }).Should(HaveField("Time", BeTemporally("==", a.CreationTimestamp.Time)))
 
 		By("completing one snapshot")
 		makeReady(first)

@@ -38,8 +38,8 @@ var _ = Describe("Status", func() {
 		Expect(got.Inputs.PersistentVolumeClaims.Total).To(BeEquivalentTo(2))
 		Expect(got.LastSnapshotTime.UTC()).To(Equal(anchorB.UTC()))
 		Expect(got.NextSnapshotTime.UTC()).To(Equal(anchorA.Add(time.Hour).UTC()))
-		Expect(got.OldestRecoveryPoint).NotTo(BeNil(), "b has no ready snapshot and counts with its anchor")
-		Expect(got.OldestRecoveryPoint.Time).To(BeTemporally("<=", anchorB.Time))
+		Expect(got.OldestRecoveryPointTime).NotTo(BeNil(), "b has no ready snapshot and counts with its anchor")
+		Expect(got.OldestRecoveryPointTime.Time).To(BeTemporally("<=", anchorB.Time))
 		Expect(got.Detached).To(HaveValue(BeZero()))
 		Expect(got.Problems).To(BeEmpty())
 		Expect(condition(s, v1alpha1.ConditionRetentionPaused)()).To(Equal("False RetentionRunning"))
@@ -131,7 +131,7 @@ var _ = Describe("Status", func() {
 		Expect(cells).To(Equal(map[string]any{
 			"Name": "backup", "SCHEDULE": "1h", "TTL": "10d", "PVCS": 1.0, "SNAPSHOTS": 1.0, "READY": "True",
 			"NEXT": status(s).NextSnapshotTime.UTC().Format(time.RFC3339), "SUSPEND": false,
-			"REASON": "Scheduled", "DETACHED": 0.0, "DELETION": "Delete",
+			"REASON": "Scheduled", "DETACHED": 0.0, "DELETION": nil,
 		}))
 	})
 })

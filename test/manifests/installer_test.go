@@ -125,7 +125,7 @@ func TestToolsDoNotPruneTheCRD(t *testing.T) {
 		crds++
 		for key, want := range map[string]string{
 			"helm.sh/resource-policy":           "keep",
-			"argocd.argoproj.io/sync-options":   "Prune=false",
+			"argocd.argoproj.io/sync-options":   "Prune=false,Delete=false",
 			"kustomize.toolkit.fluxcd.io/prune": "disabled",
 		} {
 			if got := o.GetAnnotations()[key]; got != want {

@@ -4,7 +4,7 @@
 // Package observe tests the alerts in config/prometheus and the dashboard in config/grafana. It evaluates them with Prometheus' own
 // rule and query engines, on the metrics that the operator describes.
 //
-// It is a separate module, so that Prometheus and its dependencies stay out of the product's go.mod.
+// It is a separate module, so that Prometheus, Flux and their dependencies stay out of the product's go.mod.
 //
 //	go -C test/observe test -count=1 -v ./...
 //
@@ -16,4 +16,5 @@
 //	scenario_test.go   evaluates a scenario
 //	dashboard_test.go  the dashboard
 //	metrics_test.go    the known metrics and labels
+//	gitops             the health checks for Argo CD and Flux, in their own engines
 package observe

@@ -103,6 +103,7 @@ func (d deletion) create() *v1alpha1.SnapshotSchedule {
 	}
 	if observed := s.Generation - d.behind; observed > 0 {
 		before := s.DeepCopy()
+		before.Status = v1alpha1.SnapshotScheduleStatus{} // the patch has every field
 		s.Status.ObservedGeneration, s.Status.Outputs.VolumeSnapshots.Total = observed, d.snapshots
 		Expect(api.Status().Patch(ctx, s, client.MergeFrom(before))).To(Succeed())
 	}

@@ -195,7 +195,7 @@ func (st *state) statusErrors(s *v1alpha1.SnapshotSchedule, now time.Time) []str
 		return wrong // the times depend on when status was computed
 	}
 	check("lastSnapshotTime", instant(status.LastSnapshotTime), instant(want.LastSnapshotTime))
-	check("oldestRecoveryPoint", instant(status.OldestRecoveryPoint), instant(want.OldestRecoveryPoint))
+	check("oldestRecoveryPointTime", instant(status.OldestRecoveryPointTime), instant(want.OldestRecoveryPointTime))
 	return wrong
 }
 
@@ -249,8 +249,8 @@ func (st *state) wantStatus(s *v1alpha1.SnapshotSchedule, spec *Spec, now time.T
 		if ready := readyOnes(newestFirst(v.series, now)); len(ready) > 0 {
 			point = ageBase(ready[0], now)
 		}
-		if have := status.OldestRecoveryPoint; have == nil || point.Before(have.Time) {
-			status.OldestRecoveryPoint = &metav1.Time{Time: point}
+		if have := status.OldestRecoveryPointTime; have == nil || point.Before(have.Time) {
+			status.OldestRecoveryPointTime = &metav1.Time{Time: point}
 		}
 	}
 	return status

@@ -34,13 +34,13 @@ func settled(shift time.Duration) []client.Object {
 	claim.CreationTimestamp = schedule.CreationTimestamp
 	first, second := taken(0, shift), taken(1, shift)
 	schedule.Status = v1alpha1.SnapshotScheduleStatus{
-		ObservedGeneration:  1,
-		Inputs:              &v1alpha1.Inputs{PersistentVolumeClaims: v1alpha1.InputCount{Total: 1}},
-		Outputs:             v1alpha1.Outputs{VolumeSnapshots: v1alpha1.OutputCount{Total: 2, Ready: 2}},
-		Detached:            &v1alpha1.Detached{},
-		LastSnapshotTime:    &second.CreationTimestamp,
-		NextSnapshotTime:    &second.CreationTimestamp,
-		OldestRecoveryPoint: &second.CreationTimestamp,
+		ObservedGeneration:      1,
+		Inputs:                  &v1alpha1.Inputs{PersistentVolumeClaims: v1alpha1.InputCount{Total: 1}},
+		Outputs:                 v1alpha1.Outputs{VolumeSnapshots: v1alpha1.OutputCount{Total: 2, Ready: 2}},
+		Detached:                &v1alpha1.Detached{},
+		LastSnapshotTime:        &second.CreationTimestamp,
+		NextSnapshotTime:        &second.CreationTimestamp,
+		OldestRecoveryPointTime: &second.CreationTimestamp,
 		Conditions: []metav1.Condition{{
 			Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonScheduled,
 			LastTransitionTime: metav1.Time{Time: noon.Add(shift)},
@@ -63,7 +63,7 @@ func TestL1(t *testing.T) {
 		s := schedule(all)
 		s.Status.Outputs.VolumeSnapshots = v1alpha1.OutputCount{Total: 1, Ready: 1}
 		s.Status.LastSnapshotTime = &all[2].(*snapshotv1.VolumeSnapshot).CreationTimestamp
-		s.Status.OldestRecoveryPoint = s.Status.LastSnapshotTime
+		s.Status.OldestRecoveryPointTime = s.Status.LastSnapshotTime
 	}
 	for _, c := range []struct {
 		name   string
@@ -87,14 +87,14 @@ func TestL1(t *testing.T) {
 		{"a snapshot too many", func(all []client.Object) []client.Object {
 			schedule(all).Status.Outputs.VolumeSnapshots = v1alpha1.OutputCount{Total: 3, Ready: 3}
 			more := taken(2, time.Hour)
-			schedule(all).Status.LastSnapshotTime, schedule(all).Status.OldestRecoveryPoint = &more.CreationTimestamp, &more.CreationTimestamp
+			schedule(all).Status.LastSnapshotTime, schedule(all).Status.OldestRecoveryPointTime = &more.CreationTimestamp, &more.CreationTimestamp
 			return append(all, more)
 		}, []string{`unexpected "slot 2, ready"`}},
 		{"a snapshot is not ready", func(all []client.Object) []client.Object {
 			unready(newest(all))
 			s := schedule(all)
 			s.Status.Outputs.VolumeSnapshots.Ready = 1
-			s.Status.OldestRecoveryPoint = &metav1.Time{Time: all[2].GetCreationTimestamp().Time}
+			s.Status.OldestRecoveryPointTime = &metav1.Time{Time: all[2].GetCreationTimestamp().Time}
 			return all
 		}, []string{`unexpected "slot 1"`, `"slot 1, ready" is missing`}},
 		{"a snapshot was released", func(all []client.Object) []client.Object {
@@ -112,7 +112,7 @@ func TestL1(t *testing.T) {
 			s := schedule(all)
 			s.Status.Inputs.PersistentVolumeClaims.Total = 0
 			s.Status.Detached = &v1alpha1.Detached{MapKeys: 1, VolumeSnapshots: 2}
-			s.Status.OldestRecoveryPoint = nil
+			s.Status.OldestRecoveryPointTime = nil
 			return slices.Delete(all, 1, 2)
 		}, []string{`series every of data: "slot 0, ready" is missing`, `series every of data: "slot 1, ready" is missing`,
 			`series every of data (gone): unexpected "a slot, ready"`, `series every of data (gone): unexpected "a slot, ready"`}},
@@ -160,9 +160,9 @@ func TestL1(t *testing.T) {
 			return all
 		}, []string{"status.lastSnapshotTime"}},
 		{"status has a better recovery point", func(all []client.Object) []client.Object {
-			schedule(all).Status.OldestRecoveryPoint = &metav1.Time{Time: noon}
+			schedule(all).Status.OldestRecoveryPointTime = &metav1.Time{Time: noon}
 			return all
-		}, []string{"status.oldestRecoveryPoint"}},
+		}, []string{"status.oldestRecoveryPointTime"}},
 		{"status is of an older spec", func(all []client.Object) []client.Object {
 			schedule(all).Generation = 2
 			return all

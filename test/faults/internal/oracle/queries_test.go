@@ -49,7 +49,7 @@ func TestStatusErrorsDependOnTheTime(t *testing.T) {
 	if got := StatusErrors(all, noon); len(got) > 0 {
 		t.Errorf("before the creation time: got %q", got)
 	}
-	if got := StatusErrors(all, noon.Add(day)); len(got) != 1 || !strings.Contains(got[0], "oldestRecoveryPoint") {
+	if got := StatusErrors(all, noon.Add(day)); len(got) != 1 || !strings.Contains(got[0], "oldestRecoveryPointTime") {
 		t.Errorf("after the creation time: got %q, want the recovery point", got)
 	}
 }

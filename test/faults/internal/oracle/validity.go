@@ -31,7 +31,7 @@ func validityErrors(s *v1alpha1.SnapshotSchedule, invalid error) []string {
 	paused := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionRetentionPaused)
 	expect(paused != nil && paused.Status == metav1.ConditionTrue && paused.Reason == v1alpha1.ReasonInvalidSpec, "retention is not paused for that")
 	expect(status.Inputs == nil && status.Detached == nil, "status has inputs or detached ones")
-	expect(status.LastSnapshotTime == nil && status.NextSnapshotTime == nil && status.OldestRecoveryPoint == nil, "status has times")
+	expect(status.LastSnapshotTime == nil && status.NextSnapshotTime == nil && status.OldestRecoveryPointTime == nil, "status has times")
 	for _, p := range status.Problems {
 		expect(p.Reason == v1alpha1.ReasonInvalidRequestedAt && p.PersistentVolumeClaim == "", "status has problem "+p.Reason)
 	}

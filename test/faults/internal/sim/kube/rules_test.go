@@ -174,7 +174,7 @@ var all = map[string]func(rules){
 		v.Status = &snapshotv1.VolumeSnapshotStatus{ReadyToUse: new(true)}
 		c := claim("with-status")
 		c.Status.Phase = corev1.ClaimBound
-		if got := r.created(s).(*v1alpha1.SnapshotSchedule).Status.ObservedGeneration; got != 0 {
+		if got := r.created(s).(*v1alpha1.SnapshotSchedule).Status.ObservedGeneration; got != -1 {
 			r.Errorf("the schedule says observedGeneration %d", got)
 		}
 		if got := r.created(v).(*snapshotv1.VolumeSnapshot).Status; got != nil {

@@ -93,7 +93,7 @@ func terminating(k Kind, key client.ObjectKey) error {
 func setDefaults(o client.Object) {
 	switch o := o.(type) {
 	case *v1alpha1.SnapshotSchedule:
-		o.Status = v1alpha1.SnapshotScheduleStatus{}
+		o.Status = v1alpha1.SnapshotScheduleStatus{ObservedGeneration: -1}
 		defaultSpec(&o.Spec)
 	case *snapshotv1.VolumeSnapshot:
 		o.Status = nil

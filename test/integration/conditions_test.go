@@ -1,0 +1,205 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+// conditionsDir has a schedule of every condition and reason, as the API server returns it. test/observe/gitops runs the health checks of
+// docs/gitops.md on them. UPDATE_CONDITIONS=1 writes them.
+const conditionsDir = "testdata/conditions"
+
+// What differs between two runs, and what stands for it in the files.
+var (
+	times         = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
+	snapshotNames = regexp.MustCompile(`-\d{14}-[0-9a-z]+`)
+)
+
+// stored returns what health checks read of a schedule as YAML, without what differs between two runs.
+func (env *environment) stored(s *schedule) string {
+	GinkgoHelper()
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("SnapshotSchedule"))
+	Expect(api.Get(ctx, client.ObjectKeyFromObject(s), object)).To(Succeed())
+	object.Object["metadata"] = map[string]any{"name": s.Name, "generation": object.GetGeneration()}
+	maps.DeleteFunc(object.Object["status"].(map[string]any), func(field string, _ any) bool {
+		return field != "observedGeneration" && field != "conditions"
+	})
+	delete(object.Object, "spec")
+	text, err := yaml.Marshal(object.Object)
+	Expect(err).NotTo(HaveOccurred())
+	same := strings.ReplaceAll(string(text), env.namespace, "shop")
+	same = times.ReplaceAllString(same, "2026-01-02T03:04:05Z")
+	return snapshotNames.ReplaceAllString(same, "-20260102030405-hash")
+}
+
+// settled returns a schedule as YAML when it has not changed for a second.
+func (env *environment) settled(s *schedule) (text string) {
+	GinkgoHelper()
+	since := time.Now()
+	Eventually(func() time.Duration {
+		if now := env.stored(s); now != text {
+			text, since = now, time.Now()
+		}
+		return time.Since(since)
+	}).Should(BeNumerically(">", time.Second))
+	return text
+}
+
+// failing fails the requests of a method for single objects of a resource.
+func failing(method, resource string) option {
+	return failRequests(func(r *http.Request) int {
+		if r.Method == method && strings.Contains(r.URL.Path, "/"+resource+"/") {
+			return http.StatusInternalServerError
+		}
+		return 0
+	})
+}
+
+var _ = Describe("The conditions of a schedule", func() {
+	var env *environment
+	BeforeEach(func() { env = newEnvironment() })
+
+	// oneSnapshot returns a schedule with a PVC that has a ready snapshot.
+	oneSnapshot := func() (*schedule, *operator) {
+		GinkgoHelper()
+		s := env.createSchedule("backup")
+		o := env.startOperator()
+		env.createClaim("data")
+		makeReady(env.waitForSnapshot("data"))
+		Eventually(func() int32 { return status(s).Outputs.VolumeSnapshots.Ready }).Should(BeEquivalentTo(1))
+		return s, o
+	}
+	// expired returns a schedule with two snapshots, of which one expires when a clock is half an hour ahead.
+	expired := func(changes ...func(*spec)) *schedule {
+		GinkgoHelper()
+		s := env.createSchedule("backup", append(changes, ttl("10m"))...)
+		c := env.createClaim("data")
+		env.createSnapshot(s, c, 3*time.Hour)
+		env.createSnapshot(s, c, 2*time.Hour)
+		return s
+	}
+
+	// Contract: STAT-8.
+	It("do not change when a GitOps tool applies the same manifest again, and nothing else does", func() {
+		apply := func() *unstructured.Unstructured {
+			object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"snapshotInterval": "1h"}}}
+			object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("SnapshotSchedule"))
+			object.SetNamespace(env.namespace)
+			object.SetName("backup")
+			Expect(api.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("gitops"), client.ForceOwnership)).To(Succeed())
+			return object
+		}
+		apply()
+		env.startOperator()
+		s := &schedule{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "backup"}}
+		env.createClaim("data")
+		makeReady(env.waitForSnapshot("data"))
+		Eventually(func() int32 { return status(s).Outputs.VolumeSnapshots.Ready }).Should(BeEquivalentTo(1))
+		before := get(s.DeepCopy()).ResourceVersion
+		Expect(apply().GetResourceVersion()).To(Equal(before))
+	})
+
+	// Contract: STAT-4, STAT-5, STAT-6, STAT-9, STAT-11.
+	DescribeTable("are those that the health checks of GitOps tools are tested with",
+		func(name string, scenario func() *schedule) {
+			s := scenario()
+			file := filepath.Join(conditionsDir, name+".yaml")
+			if os.Getenv("UPDATE_CONDITIONS") != "" {
+				Expect(os.WriteFile(file, []byte(env.settled(s)), 0o644)).To(Succeed()) //nolint:gosec // it is checked in
+			}
+			want, err := os.ReadFile(file)
+			Expect(err).NotTo(HaveOccurred())
+			Eventually(func() string { return env.stored(s) }).Should(MatchYAML(want), "UPDATE_CONDITIONS=1 writes "+file)
+		},
+		// Contract: STAT-9.
+		Entry("new", "new", func() *schedule { return env.createSchedule("backup") }),
+		// Contract: STAT-4.
+		Entry("no-matching-claims", "no-matching-claims", func() *schedule {
+			s := env.createSchedule("backup")
+			env.startOperator()
+			Eventually(readyCondition(s)).Should(Equal("True NoMatchingClaims"))
+			return s
+		}),
+		// Contract: STAT-4.
+		Entry("scheduled", "scheduled", func() *schedule {
+			s, _ := oneSnapshot()
+			Eventually(readyCondition(s)).Should(Equal("True Scheduled"))
+			return s
+		}),
+		// Contract: STAT-4.
+		Entry("suspended", "suspended", func() *schedule {
+			s := env.createSchedule("backup", suspended)
+			env.startOperator()
+			Eventually(readyCondition(s)).Should(Equal("True Suspended"))
+			return s
+		}),
+		// Contract: STAT-9.
+		Entry("edited-and-not-observed", "edited-and-not-observed", func() *schedule {
+			s, o := oneSnapshot()
+			o.stop()
+			mergePatch(s, `{"spec":{"snapshotTTL":"10d"}}`)
+			return s
+		}),
+		// Contract: STAT-11.
+		Entry("invalid-spec", "invalid-spec", func() *schedule {
+			s, _ := oneSnapshot()
+			mergePatch(s, `{"spec":{"jitter":"1h"}}`)
+			Eventually(condition(s, v1alpha1.ConditionStalled)).Should(Equal("True InvalidSpec"))
+			return s
+		}),
+		// Contract: STAT-5.
+		Entry("snapshots-failing", "snapshots-failing", func() *schedule {
+			denyCreates(env, "")
+			s := env.createSchedule("backup")
+			env.createClaim("data")
+			env.startOperator()
+			Eventually(readyCondition(s)).Should(Equal("False SnapshotsFailing"))
+			return s
+		}),
+		// Contract: STAT-5.
+		Entry("retention-failing", "retention-failing", func() *schedule {
+			s := expired(suspended)
+			env.startOperator(clocksAhead(4*time.Hour), failing(http.MethodDelete, "volumesnapshots"))
+			Eventually(readyCondition(s)).Should(Equal("False RetentionFailing"))
+			return s
+		}),
+		// Contract: STAT-6.
+		Entry("snapshot-api-missing", "snapshot-api-missing", func() *schedule {
+			s := env.createSchedule("backup")
+			env.startOperator(failRequests(func(r *http.Request) int {
+				if strings.HasPrefix(r.URL.Path, "/apis/snapshot.storage.k8s.io") {
+					return http.StatusNotFound
+				}
+				return 0
+			}))
+			Eventually(readyCondition(s)).Should(Equal("False SnapshotAPIMissing"))
+			return s
+		}),
+		// Contract: GUARD-7.
+		Entry("clock-skew", "clock-skew", func() *schedule {
+			s := expired()
+			env.startOperator(localClockAhead(30 * time.Minute))
+			Eventually(retentionPaused(s)).Should(Equal("True ClockSkew"))
+			return s
+		}),
+	)
+})

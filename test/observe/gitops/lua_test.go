@@ -1,0 +1,62 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gitops
+
+import (
+	"testing"
+
+	lua "github.com/yuin/gopher-lua"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// health is what a script returns.
+type health struct{ status, message string }
+
+// runLua runs a health check as Argo CD does: without the standard libraries except base, package and table, and with the object as the
+// global obj.
+func runLua(t *testing.T, script string, object *unstructured.Unstructured) health {
+	t.Helper()
+	l := lua.NewState(lua.Options{SkipOpenLibs: true})
+	defer l.Close()
+	for _, library := range []struct {
+		name string
+		open lua.LGFunction
+	}{{lua.LoadLibName, lua.OpenPackage}, {lua.BaseLibName, lua.OpenBase}, {lua.TabLibName, lua.OpenTable}} {
+		must(t, l.CallByParam(lua.P{Fn: l.NewFunction(library.open), Protect: true}, lua.LString(library.name)))
+	}
+	l.SetGlobal("obj", toLua(l, object.Object))
+	must(t, l.DoString(script))
+	result, ok := l.Get(-1).(*lua.LTable)
+	if !ok {
+		t.Fatalf("the script returned a %s, want a table", l.Get(-1).Type())
+	}
+	return health{status: result.RawGetString("status").String(), message: result.RawGetString("message").String()}
+}
+
+// toLua converts a value of an unstructured object.
+func toLua(l *lua.LState, value any) lua.LValue {
+	switch v := value.(type) {
+	case bool:
+		return lua.LBool(v)
+	case string:
+		return lua.LString(v)
+	case int64:
+		return lua.LNumber(v)
+	case float64:
+		return lua.LNumber(v)
+	case []any:
+		list := l.NewTable()
+		for _, item := range v {
+			list.Append(toLua(l, item))
+		}
+		return list
+	case map[string]any:
+		table := l.NewTable()
+		for key, item := range v {
+			table.RawSetString(key, toLua(l, item))
+		}
+		return table
+	}
+	return lua.LNil
+}
