@@ -40,7 +40,8 @@ const (
 	// value is ignored.
 	AnnotationConfirmGeneration = Prefix + "confirm-generation"
 
-	// AnnotationExclude excludes a PVC from all schedules while it is set, with any value.
+	// AnnotationExclude excludes a PVC from all schedules while it is set, with any value, and a
+	// namespace from all ClusterSnapshotSchedules.
 	AnnotationExclude = Prefix + "exclude"
 
 	// AnnotationHold is a hold on a VolumeSnapshot: while it is set, with any value, retention

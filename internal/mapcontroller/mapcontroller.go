@@ -49,6 +49,9 @@ type MapController struct {
 	// ClusterScoped is set if parents have no namespace. Map must then name the
 	// namespace of every namespaced output.
 	ClusterScoped bool
+	// Optional is set if the parents' kind may be missing, or the permission to list one
+	// of the kinds: the controller then starts when all kinds can be listed.
+	Optional bool
 	// Inputs and Outputs are kinds; at least one of each.
 	Inputs  []Input
 	Outputs []Output

@@ -273,6 +273,39 @@ func TestConfirmPlansWithTheDifferenceOfTheClocks(t *testing.T) {
 	}
 }
 
+// A kind may know of reasons against a delete that only a live read shows.
+func TestConfirmAsksTheKindLast(t *testing.T) {
+	ask := func(answer func(o client.Object) (bool, error)) func(context.Context, client.Reader, client.Object) (bool, error) {
+		return func(ctx context.Context, live client.Reader, o client.Object) (bool, error) {
+			if err := live.Get(ctx, client.ObjectKeyFromObject(o), &corev1.Pod{}); err != nil {
+				return false, err
+			}
+			return answer(o)
+		}
+	}
+	for name, test := range map[string]struct {
+		answer  func(client.Object) (bool, error)
+		want    []string
+		wantErr error
+	}{
+		"it agrees":         {answer: func(client.Object) (bool, error) { return true, nil }, want: []string{"a", "b"}},
+		"it objects to one": {answer: func(o client.Object) (bool, error) { return o.GetName() == "b", nil }, want: []string{"b"}},
+		"it objects to all": {answer: func(client.Object) (bool, error) { return false, nil }, wantErr: guard.ErrChanged},
+		"it cannot know":    {answer: func(client.Object) (bool, error) { return true, errUnavailable }, wantErr: errUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := []client.Object{fixture.Parent(), fixture.Output("a"), fixture.Output("b")}
+			pods := fixture.Outputs()[0]
+			pods.Deletable = ask(test.answer)
+			e := fixture.New(t, objects, objects, pods)
+			got, _, err := confirm(e)
+			if !errors.Is(err, test.wantErr) || (err == nil && !slices.Equal(got, test.want)) {
+				t.Errorf("got %v, %v; want %v, %v", got, err, test.want, test.wantErr)
+			}
+		})
+	}
+}
+
 // A server that does not send its time has a clock that cannot be trusted.
 //
 // Contract: GUARD-7.

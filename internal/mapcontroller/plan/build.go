@@ -36,9 +36,12 @@ func (k *Kinds) Build(parent Parent, req Request, seen Observation) Plan {
 		p.Key.Counts = k.counts(nil, owned, false)
 		return p
 	}
-	p.Adopt, seen.Outputs = adopt, owned
-	if len(adopt) > 0 {
-		seen.Outputs = slices.Concat(owned, adopt)
+	p.Adopt, seen.Outputs = slices.DeleteFunc(adopt, func(o client.Object) bool {
+		may := k.Output(o).Adoptable
+		return may != nil && !may(parent.Object, o)
+	}), owned
+	if len(p.Adopt) > 0 {
+		seen.Outputs = slices.Concat(owned, p.Adopt)
 		slices.SortFunc(seen.Outputs, Older)
 	}
 
@@ -103,6 +106,7 @@ func (k *Kinds) ensure(p *Plan, seen Observation, want client.Object) error {
 	case have == nil:
 		p.Create = append(p.Create, want)
 	case have.GetDeletionTimestamp() != nil:
+	case kind.Update != nil && k.Find(p.Adopt, have) != nil: // it is not the parent's yet
 	case kind.Update != nil:
 		changed := have.DeepCopyObject().(client.Object)
 		if kind.Update(changed, want); !equality.Semantic.DeepEqual(have, changed) {

@@ -53,10 +53,18 @@ func pod(name, node string) client.Object {
 
 func onNode(node string) func(*corev1.Pod) { return func(o *corev1.Pod) { o.Spec.NodeName = node } }
 
-// Services are updated in place: their clusterIP follows the desired one.
-var services = plan.Output{Object: &corev1.Service{}, Resource: "services", Update: func(observed, desired client.Object) {
-	observed.(*corev1.Service).Spec.ClusterIP = desired.(*corev1.Service).Spec.ClusterIP
-}}
+// Services are updated in place: their clusterIP follows the desired one. One named theirs is never adopted.
+var services = plan.Output{
+	Object: &corev1.Service{}, Resource: "services",
+	Update: func(observed, desired client.Object) {
+		observed.(*corev1.Service).Spec.ClusterIP = desired.(*corev1.Service).Spec.ClusterIP
+	},
+	Adoptable: func(parent, orphan client.Object) bool {
+		return parent.GetName() == "p" && orphan.GetName() != "theirs"
+	},
+}
+
+func orphaned(s *corev1.Service) { s.OwnerReferences = nil }
 
 func service(name, ip string) *corev1.Service {
 	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{ClusterIP: ip}}
@@ -121,6 +129,8 @@ func TestBuild(t *testing.T) {
 		"refuses an output of another namespace":      {decision: ensure(elsewhere, pod("c", "")), want: []string{"create c"}, wantErr: "is in namespace other"},
 		"refuses an output of an unknown kind":        {decision: ensure(fixture.Input(), pod("c", "")), want: []string{"create c"}, wantErr: "of no output kind"},
 		"adopts":                                      {outputs: []client.Object{orphan}, want: []string{"adopt orphan"}},
+		"adopts what its kind lets it adopt":          {outputs: []client.Object{ownedService("s", "1", orphaned), ownedService("theirs", "1", orphaned)}, want: []string{"adopt s"}},
+		"does not update what it is about to adopt":   {outputs: []client.Object{ownedService("s", "1", orphaned)}, decision: ensure(service("s", "2")), want: []string{"adopt s"}},
 		"deletes nothing in a plan that adopts":       {outputs: []client.Object{a, orphan}, decision: remove(a), want: []string{"adopt orphan", "withheld"}},
 		"creates in a plan that adopts":               {outputs: []client.Object{orphan}, decision: ensure(pod("c", "")), want: []string{"create c", "adopt orphan"}},
 		"releases":                                    {outputs: []client.Object{misnamed, a}, decision: ensure(a), want: []string{"release misnamed"}},

@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"reflect"
@@ -57,6 +58,12 @@ type Output struct {
 	// it unnecessary. It is asked about the parent's own outputs and about objects
 	// that nothing controls. Nil: the parent's own do if they do not differ.
 	Covers func(desired, existing client.Object) bool
+	// Adoptable returns whether a parent may adopt an orphan that carries its tags. Nil:
+	// it may.
+	Adoptable func(parent, orphan client.Object) bool
+	// Deletable is asked last before an output is deleted, and may read live what no
+	// cache shows. Nil: everything that is confirmed is deleted.
+	Deletable func(ctx context.Context, live client.Reader, o client.Object) (bool, error)
 	// Updated is called for every observed change of an owned output, for metrics.
 	Updated func(parent types.NamespacedName, before, after client.Object)
 }

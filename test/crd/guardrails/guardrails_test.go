@@ -192,14 +192,16 @@ var _ = Describe("config/guardrails", func() {
 
 	// A dry run, because the suite needs the CRD.
 	DescribeTable("decides about the deletion of the CRD, also in a collection", func(d deletion) {
-		crd := newCRD(scheduleCRD)
-		if d.prepare != nil {
-			d.prepare(crd)
-			DeferCleanup(patch, crd, fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, v1alpha1.AnnotationAllowDeletion))
+		for _, name := range []string{scheduleCRD, fleetCRD} {
+			crd := newCRD(name)
+			if d.prepare != nil {
+				d.prepare(crd)
+				DeferCleanup(patch, crd, fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, v1alpha1.AnnotationAllowDeletion))
+			}
+			expect(d.crd, d.one(crd, client.DryRunAll), name)
+			expect(d.crd, d.collection(newCRD(""), client.MatchingFields{"metadata.name": name}, client.DryRunAll), name)
 		}
-		expect(d.crd, d.one(crd, client.DryRunAll), scheduleCRD)
-		expect(d.crd, d.collection(newCRD(""), client.MatchingFields{"metadata.name": scheduleCRD}, client.DryRunAll), scheduleCRD)
-		expect(d.crd, d.collection(newCRD(""), client.DryRunAll), scheduleCRD)
+		expect(d.crd, d.collection(newCRD(""), client.DryRunAll), fleetCRD) // the first
 	}, entries(func(d deletion) bool { return d.crd != "-" }))
 
 	It("allows the deletion of any other CRD", func() {
