@@ -288,7 +288,8 @@ func (f *fates) ahead(
 		if d.Retention.Verdicts[i].Delete() {
 			continue
 		}
-		if !existing[s.Name] {
+		// One with a hold keeps its name, which decides among snapshots of one slot.
+		if !existing[s.Name] && s.Hold != retention.HoldAnnotation {
 			s.Name = ""
 		}
 		a.series = append(a.series, s)

@@ -66,7 +66,7 @@ func (p *program) statusOf(namespace string, want, child *schedule, detached boo
 	k.Exists, k.Updated = true, meets(want, child) && child.Status.ObservedGeneration == child.Generation
 	k.Snapshots, k.ReadySnapshots = child.Status.Outputs.VolumeSnapshots.Total, child.Status.Outputs.VolumeSnapshots.Ready
 	if child.Status.Inputs != nil {
-		k.Claims = child.Status.Inputs.PersistentVolumeClaims.Total
+		k.Claims, k.Skipped = child.Status.Inputs.PersistentVolumeClaims.Total, child.Status.Inputs.PersistentVolumeClaims.Skipped
 	}
 	if oldest := child.Status.OldestRecoveryPointTime; oldest != nil && !detached {
 		k.RecoveryPoint = oldest.UTC()
