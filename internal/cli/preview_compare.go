@@ -266,7 +266,7 @@ func fatesOf(judge *snapshots.Judge, of *series, now, until time.Time) fates {
 			break
 		}
 		creates = creates || len(d.Create) > 0
-		if creates && sim.now.After(at) && regular(&d, at) {
+		if creates && sim.now.After(at) && regular(&d, at) && !judge.Delays(at) {
 			f.incomplete = !f.ahead(judge, of, &d, existing, at, until)
 			break
 		}

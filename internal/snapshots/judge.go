@@ -151,6 +151,13 @@ func (j *Judge) complete(claim *corev1.PersistentVolumeClaim, now time.Time, sta
 	return result
 }
 
+// Delays returns whether deletes may wait at a time because the spec changed or an
+// earlier schedule of the name left snapshots.
+func (j *Judge) Delays(at time.Time) bool {
+	g := &j.program.grace
+	return g.unrecorded || at.Before(g.changed) || at.Before(g.adopted)
+}
+
 // Policy is the spec's retention.
 func (j *Judge) Policy() retention.Policy { return j.program.spec.retention }
 
