@@ -26,10 +26,11 @@ var _ = Describe("the guardrails", Ordered, func() {
 		out, err := cluster.Kubectl(nil, "apply", "-k", folder)
 		Expect(err).NotTo(HaveOccurred(), out)
 		DeferCleanup(func() { kubectl("delete", "-k", folder) })
-		cluster.Start(ctx)
+		// Once an operator has observed that it has no snapshots, it may be deleted.
 		probe := cluster.Schedule(ctx, cluster.Namespace(ctx, "probe"), hourly)
 		Eventually(func() bool { return apierrors.IsForbidden(cluster.Client.Delete(ctx, probe, client.DryRunAll)) }).
 			WithContext(ctx).Should(BeTrue(), "the policies should be in force")
+		cluster.Start(ctx)
 	})
 
 	// scheduled creates a namespace with a PVC and a schedule, and waits for a snapshot.
