@@ -141,6 +141,7 @@ type InputCount struct {
 	// skipped is the number of objects that cannot be snapshotted now, and of which this is no
 	// failure: PVCs that are not bound or are being deleted, and PVCs without snapshots whose
 	// storage cannot be snapshotted, because no VolumeSnapshotClass belongs to its driver.
+	// Example: 1.
 	//
 	// +optional
 	Skipped int32 `json:"skipped"`

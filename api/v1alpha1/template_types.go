@@ -75,9 +75,9 @@ type SnapshotTemplateSpec struct {
 
 	// volumeSnapshotClassNames are the names of VolumeSnapshotClasses, for PVCs of several CSI
 	// drivers: each PVC's snapshots get the first class of the list that exists and belongs to
-	// the PVC's driver. If none does, the driver's default class is used. Set at most one of
-	// volumeSnapshotClassName and volumeSnapshotClassNames. At most 16 names. Example: [fast,
-	// archive].
+	// the PVC's driver. If none does, or if omitted, the driver's default class is used. Set at
+	// most one of volumeSnapshotClassName and volumeSnapshotClassNames. At most 16 names.
+	// Example: [fast, archive].
 	//
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:XValidation:rule="size(self) > 0",message="must not be empty: list at least one VolumeSnapshotClass, such as [fast], or omit it for each driver's default class"
