@@ -123,10 +123,10 @@ func stripClaim(o any) (any, error) {
 	return claim, nil
 }
 
-// stripSchedule leaves what a ClusterSnapshotSchedule may compare: labels and all
-// annotations but the copy of the schedule that kubectl apply writes. A status that
-// was never written is taken as empty, without the schema's default: the first merge
-// patch of it would omit the counts that are zero, and the API server reject it.
+// stripSchedule drops the managed fields, and the copy of the schedule that kubectl
+// apply writes. A status that was never written is taken as empty, without the schema's
+// default: the first merge patch of it would omit the counts that are zero, and the API
+// server reject it.
 func stripSchedule(o any) (any, error) {
 	if s, ok := o.(*v1alpha1.SnapshotSchedule); ok {
 		s.ManagedFields = nil
