@@ -56,8 +56,10 @@ demo-down: ## Stop and remove what 'make demo KEEP=1' left running.
 MODULES = hack/cluster hack/helm test/observe
 
 .PHONY: manifests
-manifests: ## Generate the CustomResourceDefinitions and the ClusterRole.
-	$(CONTROLLER_GEN) rbac:roleName=manager-role crd webhook paths="./..." output:crd:artifacts:config=config/crd/bases
+manifests: ## Generate the CustomResourceDefinitions and the ClusterRoles.
+	$(CONTROLLER_GEN) rbac:roleName=manager-role crd webhook paths="./api/..." paths="./cmd/..." paths="./internal/snapshots/..." \
+	  output:crd:artifacts:config=config/crd/bases
+	$(CONTROLLER_GEN) rbac:roleName=fleet-manager-role,fileName=fleet_role.yaml paths="./internal/fleet/..."
 
 .PHONY: generate
 generate: ## Generate the DeepCopy methods of the API types.

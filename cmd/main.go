@@ -38,6 +38,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/fleet"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 	"mapcontroller.dev/snapshotschedule/internal/version"
 	// +kubebuilder:scaffold:imports
@@ -75,7 +76,7 @@ func parseFlags() flags {
 	flag.StringVar(&f.leaseNamespace, "leader-election-namespace", "",
 		"The namespace of the leader election lease. Defaults to the pod's namespace.")
 	flag.Func("watch-namespaces", "Comma-separated `namespaces` to watch; Roles in these namespaces are then sufficient. "+
-		"Defaults to all namespaces.", func(list string) (err error) {
+		"ClusterSnapshotSchedules are ignored then. Defaults to all namespaces.", func(list string) (err error) {
 		f.namespaces, err = parseNamespaces(list)
 		return err
 	})
@@ -126,9 +127,11 @@ func run(f flags) error {
 	}
 	snapshots.Configure(config, realClock)
 	stores := snapshots.NewStores()
+	cacheOptions := snapshots.CacheOptions(stores, f.namespaces...)
+	fleet.AddToCache(&cacheOptions)
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,
-		Cache:                   snapshots.CacheOptions(stores, f.namespaces...),
+		Cache:                   cacheOptions,
 		MapperProvider:          snapshots.RESTMapper,
 		Metrics:                 metricsOptions(f),
 		HealthProbeBindAddress:  f.probeAddr,
@@ -142,7 +145,7 @@ func run(f flags) error {
 		return fmt.Errorf("create the manager: %w", err)
 	}
 	ctx := ctrl.SetupSignalHandler()
-	if err := snapshots.SetupWithManager(ctx, mgr, snapshots.Options{
+	options := snapshots.Options{
 		Workers:          f.workers,
 		StatusInterval:   f.statusInterval,
 		DeletesPerSecond: f.deletesPerSecond,
@@ -151,8 +154,14 @@ func run(f flags) error {
 		Namespaces:       f.namespaces,
 		Clock:            realClock,
 		Stores:           stores,
-	}); err != nil {
+	}
+	if err := snapshots.SetupWithManager(ctx, mgr, options); err != nil {
 		return fmt.Errorf("set up the SnapshotSchedule controller: %w", err)
+	}
+	if len(f.namespaces) == 0 { // otherwise Roles in these namespaces are all that there is
+		if err := fleet.SetupWithManager(mgr, options, snapshots.Validate); err != nil {
+			return fmt.Errorf("set up the ClusterSnapshotSchedule controller: %w", err)
+		}
 	}
 	// +kubebuilder:scaffold:builder
 

@@ -12,7 +12,7 @@ fail() {
 
 generated() {
   git ls-files --cached --others --exclude-standard -- \
-    'config/crd/bases/*.yaml' config/rbac/role.yaml config/webhook '*zz_generated*.go' | sort
+    'config/crd/bases/*.yaml' config/rbac/role.yaml config/rbac/fleet_role.yaml config/webhook '*zz_generated*.go' | sort
 }
 
 echo "== Generated files"

@@ -33,8 +33,10 @@ const (
 	// would not be safe.
 	//
 	// True, with reason:
-	//   - ClockSkew
 	//   - InvalidSpec
+	//   - ClockSkew
+	//   - SnapshotsAdopted
+	//   - SpecChanged
 	//
 	// False, with reason:
 	//   - RetentionRunning
@@ -44,7 +46,8 @@ const (
 // Reasons of condition Ready while it is True.
 const (
 	// ReasonScheduled means that every selected PVC has the snapshots that are due, except
-	// PVCs that are skipped because they are not bound or are being deleted.
+	// PVCs that are skipped because they are not bound, are being deleted or cannot be
+	// snapshotted.
 	ReasonScheduled = "Scheduled"
 
 	// ReasonSuspended means that spec.suspend is true. Snapshots are taken on request only;
@@ -63,7 +66,8 @@ const (
 	ReasonInvalidSpec = "InvalidSpec"
 
 	// ReasonSnapshotsFailing means that for at least one PVC creating a snapshot failed, the
-	// newest snapshot failed, or a snapshot is overdue. status.problems lists the PVCs.
+	// newest snapshot failed, a snapshot is overdue, or no VolumeSnapshotClass fits.
+	// status.problems lists the PVCs.
 	ReasonSnapshotsFailing = "SnapshotsFailing"
 
 	// ReasonRetentionFailing means that snapshots cannot be deleted, adopted or released, for
@@ -87,6 +91,17 @@ const (
 	// ReasonClockSkew means that the clocks of the operator and the API server differ by more
 	// than --max-clock-skew. The age of a snapshot cannot be trusted, so none is deleted.
 	ReasonClockSkew = "ClockSkew"
+
+	// ReasonSpecChanged means that the spec was changed less than spec.retention.editDelay ago,
+	// and snapshots wait to be deleted under it. The message counts them and says when they
+	// are deleted, and how to confirm the change so that they are deleted at once.
+	ReasonSpecChanged = "SpecChanged"
+
+	// ReasonSnapshotsAdopted means that snapshots are older than the schedule, because an
+	// earlier schedule of its name left them, and would be deleted. They are kept in the first
+	// hour of the schedule, or for spec.retention.editDelay if that is longer. The message
+	// counts them and says how to have them deleted at once.
+	ReasonSnapshotsAdopted = "SnapshotsAdopted"
 
 	// ReasonRetentionRunning means that expired snapshots are deleted normally.
 	ReasonRetentionRunning = "RetentionRunning"
@@ -142,4 +157,26 @@ const (
 	// ReasonSnapshotOverdue means that a whole interval, or the next cron slot, has passed
 	// without the snapshot that was due.
 	ReasonSnapshotOverdue = "SnapshotOverdue"
+
+	// ReasonNoSnapshotClass means that the PVC has snapshots, and that no VolumeSnapshotClass
+	// belongs to its driver any more. No snapshot is taken until there is one.
+	ReasonNoSnapshotClass = "NoSnapshotClass"
+
+	// ReasonWrongSnapshotClass means that the VolumeSnapshotClass that the schedule names does not
+	// exist or belongs to another driver than the PVC, or that the schedule lists
+	// volumeSnapshotClassNames and the driver of the PVC is unknown. No snapshot is taken.
+	ReasonWrongSnapshotClass = "WrongSnapshotClass"
+
+	// ReasonNoDefaultSnapshotClass means that the schedule names no VolumeSnapshotClass of the
+	// PVC's driver, and that not exactly one class of the driver is the default. No snapshot is
+	// taken.
+	ReasonNoDefaultSnapshotClass = "NoDefaultSnapshotClass"
+)
+
+// Reasons for which a PVC is skipped. They appear in the message of the condition Ready.
+const (
+	// ReasonNotSnapshottable means that the storage of a PVC cannot be snapshotted: no
+	// VolumeSnapshotClass belongs to its driver, or an in-tree plugin of Kubernetes provisioned it.
+	// The PVC has no snapshots, so this is no failure; status.inputs counts it as skipped.
+	ReasonNotSnapshottable = "NotSnapshottable"
 )

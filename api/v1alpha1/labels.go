@@ -34,12 +34,30 @@ const (
 	// before the deletion.
 	AnnotationAllowDeletion = Prefix + "allow-deletion"
 
+	// AnnotationConfirmGeneration confirms the present spec of a SnapshotSchedule, so that
+	// retention deletes at once what it would delete only after retention.editDelay, or in
+	// the first hour of a schedule. Its value is the schedule's metadata.generation; another
+	// value is ignored.
+	AnnotationConfirmGeneration = Prefix + "confirm-generation"
+
+	// AnnotationExclude excludes a PVC from all schedules while it is set, with any value, and a
+	// namespace from all ClusterSnapshotSchedules.
+	AnnotationExclude = Prefix + "exclude"
+
 	// AnnotationHold is a hold on a VolumeSnapshot: while it is set, with any value, retention
 	// does not delete the snapshot.
 	AnnotationHold = Prefix + "hold"
 )
 
-// FinalizerRelease is the finalizer of a SnapshotSchedule with deletionPolicy Orphan. The
-// controller removes it after it has removed the schedule's owner reference from every
-// snapshot.
+// FinalizerRelease is the finalizer of a SnapshotSchedule with deletionPolicy Orphan while
+// some snapshot may still have an owner reference to it, as after a change of the policy.
 const FinalizerRelease = Prefix + "release"
+
+// Labels of every SnapshotSchedule that a ClusterSnapshotSchedule creates, besides LabelMapKey,
+// which there is the name of the namespace.
+const (
+	// LabelClusterSchedule is the name of the ClusterSnapshotSchedule. A SnapshotSchedule of this
+	// name without an owner that carries this label, and LabelMapKey with the name of its
+	// namespace, is adopted by the ClusterSnapshotSchedule of that name.
+	LabelClusterSchedule = Prefix + "cluster-schedule"
+)

@@ -34,6 +34,23 @@ type Retention struct {
 	// +optional
 	Keep Keep `json:"keep,omitzero"`
 
+	// editDelay is how long retention deletes nothing after the spec was changed, so that a
+	// mistake, such as snapshotTTL: 1s, can be noticed and taken back. The delay starts when
+	// the operator sees the change, which it records in status.retention; every further change
+	// starts it anew. After a change of editDelay itself, the longer of the old and the new
+	// delay applies. While snapshots wait to be deleted, the condition RetentionPaused is True
+	// and says how many. To delete them at once, set the annotation
+	// snapshots.mapcontroller.dev/confirm-generation of the schedule to its
+	// metadata.generation. Snapshots that contain no data yet (not cut) are replaced as usual.
+	// Default: no delay. Example: 1h.
+	//
+	// A duration is one or more whole numbers with the units y, w, d, h, m and s, largest unit
+	// first, such as 90s, 6h, 10d or 1d12h. 1d is 24h, 1w is 7d and 1y is 365d. The minimum is
+	// 1s, the maximum 100y.
+	//
+	// +optional
+	EditDelay Duration `json:"editDelay,omitempty"`
+
 	// detached configures retention for detached snapshots: those whose PVC is deleted or no
 	// longer matches the selector. If omitted, they follow the same rules as other snapshots,
 	// except that retention.minReady does not protect the snapshots of a deleted PVC. Example:

@@ -16,7 +16,7 @@ const (
 	// DeletionDelete deletes the snapshots with the schedule, by garbage collection.
 	DeletionDelete DeletionPolicy = "Delete"
 
-	// DeletionOrphan releases the snapshots, so that they outlive the schedule.
+	// DeletionOrphan leaves the snapshots without an owner, so that they outlive the schedule.
 	DeletionOrphan DeletionPolicy = "Orphan"
 )
 
@@ -33,6 +33,16 @@ type SnapshotScheduleSpec struct {
 	//
 	// +optional
 	Selector LabelSelector `json:"selector,omitzero"`
+
+	// storageClassNames are the names of storage classes. Only PVCs of these classes are
+	// snapshotted, if the selector matches them too. If omitted, the storage class does not
+	// matter. At most 16 names. Example: [fast, standard].
+	//
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="size(self) > 0",message="must not be empty: list at least one storage class, such as [fast], or omit it for any"
+	// +listType=atomic
+	// +optional
+	StorageClassNames []StorageClassName `json:"storageClassNames,omitempty"`
 
 	// snapshotInterval is the time between two snapshots of a PVC. It counts from the creation
 	// of the PVC or of the schedule, whichever is later, so the first snapshot is due
@@ -123,10 +133,11 @@ type SnapshotScheduleSpec struct {
 	ReadyDeadline Duration `json:"readyDeadline,omitempty"`
 
 	// deletionPolicy says what happens to the snapshots when the schedule is deleted. Delete:
-	// they are deleted by garbage collection. Orphan: they stay; the controller removes the
-	// schedule's owner reference from each snapshot before the schedule is removed. Orphan
-	// does not protect snapshots from a foreground deletion (kubectl delete
-	// --cascade=foreground); use --cascade=orphan. Default: Delete. Example: Orphan.
+	// they are deleted by garbage collection. Orphan: they stay, because they have no owner
+	// reference to the schedule, and a schedule created again under its name continues with
+	// them. After a change to Orphan, wait until status.observedGeneration is
+	// metadata.generation: only then have all snapshots lost the reference. Default: Delete.
+	// Example: Orphan.
 	//
 	// +optional
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`

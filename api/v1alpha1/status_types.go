@@ -63,6 +63,13 @@ type SnapshotScheduleStatus struct {
 	// +optional
 	OldestRecoveryPointTime *metav1.Time `json:"oldestRecoveryPointTime,omitempty"`
 
+	// retention records the latest change of the spec, from which spec.retention.editDelay
+	// counts. It is absent if no delay is set. Deleting it starts the delay anew. Example:
+	// {generation: 3, sinceTime: "2026-01-02T03:04:05Z", editDelay: 1h}.
+	//
+	// +optional
+	Retention *RetentionRecord `json:"retention,omitempty"`
+
 	// problems lists what is wrong with the PVCs and snapshots of the schedule, or with the
 	// schedule itself, the most severe first. At most 10 problems are listed; moreProblems
 	// counts the others. Example: [{persistentVolumeClaim: data-3, reason: CreateFailed,
@@ -92,6 +99,29 @@ type SnapshotScheduleStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
+// RetentionRecord is when the operator first saw a generation of the spec, and for how long
+// retention deletes nothing from then on.
+type RetentionRecord struct {
+	// generation is the metadata.generation that the record is about. Until it is the
+	// schedule's own, retention deletes nothing. Example: 3.
+	//
+	// +required
+	Generation int64 `json:"generation"`
+
+	// sinceTime is the time at which the operator first saw this generation, by the API
+	// server's clock. Example: 2026-01-02T03:04:05Z.
+	//
+	// +required
+	SinceTime metav1.Time `json:"sinceTime"`
+
+	// editDelay is how long after sinceTime retention deletes nothing: the longer of
+	// spec.retention.editDelay before and after the change. Once that has passed, or the
+	// generation is confirmed, it is that of the spec. Example: 1h.
+	//
+	// +required
+	EditDelay Duration `json:"editDelay"`
+}
+
 // Inputs counts the objects that a schedule selects, by plural resource name.
 type Inputs struct {
 	// persistentvolumeclaims counts the PVCs of the schedule's namespace that the schedule
@@ -107,6 +137,14 @@ type InputCount struct {
 	//
 	// +required
 	Total int32 `json:"total"`
+
+	// skipped is the number of objects that cannot be snapshotted now, and of which this is no
+	// failure: PVCs that are not bound or are being deleted, and PVCs without snapshots whose
+	// storage cannot be snapshotted, because no VolumeSnapshotClass belongs to its driver.
+	// Example: 1.
+	//
+	// +optional
+	Skipped int32 `json:"skipped"`
 }
 
 // Outputs counts the objects that a schedule owns, by plural resource name.

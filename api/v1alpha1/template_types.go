@@ -47,14 +47,41 @@ type SnapshotTemplateMetadata struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
+// StorageClassName is the name of a StorageClass.
+//
+// +kubebuilder:validation:MaxLength=512
+// +kubebuilder:validation:XValidation:rule=`size(self) <= 253 && self.matches(r'^[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*$')`,message="must be the name of a StorageClass, such as fast"
+type StorageClassName string
+
+// SnapshotClassName is the name of a VolumeSnapshotClass.
+//
+// +kubebuilder:validation:MaxLength=512
+// +kubebuilder:validation:XValidation:rule=`size(self) <= 253 && self.matches(r'^[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*$')`,message="must be the name of a VolumeSnapshotClass, such as fast"
+type SnapshotClassName string
+
 // SnapshotTemplateSpec has the fields of a VolumeSnapshot's spec that a schedule can set.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.volumeSnapshotClassName) || !has(self.volumeSnapshotClassNames)",message="volumeSnapshotClassName and volumeSnapshotClassNames are both set: set only one, such as volumeSnapshotClassNames: [fast, archive]"
 type SnapshotTemplateSpec struct {
 	// volumeSnapshotClassName is the name of the VolumeSnapshotClass of the snapshots. It must
-	// belong to the CSI driver of the PVCs. If omitted, the default VolumeSnapshotClass of
+	// belong to the CSI driver of the PVCs. For PVCs of several drivers, set
+	// volumeSnapshotClassNames instead. If both are omitted, the default VolumeSnapshotClass of
 	// each PVC's driver is used. Example: fast.
 	//
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule=`size(self) <= 253 && self.matches(r'^[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*$')`,message="must be the name of a VolumeSnapshotClass, such as fast, or be omitted for the driver's default class"
 	// +optional
 	VolumeSnapshotClassName *string `json:"volumeSnapshotClassName,omitempty"`
+
+	// volumeSnapshotClassNames are the names of VolumeSnapshotClasses, for PVCs of several CSI
+	// drivers: each PVC's snapshots get the first class of the list that exists and belongs to
+	// the PVC's driver. If none does, or if omitted, the driver's default class is used. Set at
+	// most one of volumeSnapshotClassName and volumeSnapshotClassNames. At most 16 names.
+	// Example: [fast, archive].
+	//
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="size(self) > 0",message="must not be empty: list at least one VolumeSnapshotClass, such as [fast], or omit it for each driver's default class"
+	// +listType=atomic
+	// +optional
+	VolumeSnapshotClassNames []SnapshotClassName `json:"volumeSnapshotClassNames,omitempty"`
 }

@@ -13,10 +13,14 @@ import (
 	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // start is when the schedules and PVCs of these tests were created.
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// anyClass stands for VolumeSnapshotClasses that the user may not read.
+var anyClass snapshots.Classes
 
 func testSchedule(name string, spec v1alpha1.SnapshotScheduleSpec) *v1alpha1.SnapshotSchedule {
 	return &v1alpha1.SnapshotSchedule{

@@ -32,6 +32,7 @@ const (
 	unprotected protection = "Unprotected" // a gap
 	stale       protection = "Stale"       // a gap: the recovery point is older than it should be
 	skipped     protection = "Skipped"     // no schedule can snapshot it now
+	excluded    protection = "Excluded"    // it is annotated so
 )
 
 func (p protection) gap() bool { return p == unprotected || p == stale }
@@ -68,8 +69,10 @@ func newCoverageCommand(f *Factory) *cobra.Command {
 		GroupID: GroupShow,
 		Short:   "Show which PVCs are protected, and which are not",
 		Long: "Show for every PVC which schedules protect it, its recovery point, and why it is not protected.\n" +
-			"A PVC is a gap if it could be snapshotted, but no valid schedule that is not suspended selects it\n" +
-			"(Unprotected), or if no ready snapshot covers the slot before the latest (Stale).",
+			"A PVC is a gap if it could be snapshotted, but no valid schedule that is not suspended selects it and\n" +
+			"finds a VolumeSnapshotClass for it (Unprotected), or if no ready snapshot covers the slot before the\n" +
+			"latest (Stale). A PVC that cannot be snapshotted (Skipped), or that is annotated with\n" +
+			v1alpha1.AnnotationExclude + " (Excluded), is none.",
 		Example: `  # Everything in the cluster
   kubectl snapsched coverage -A
 
@@ -126,7 +129,7 @@ func coverageOf(found []*v1alpha1.SnapshotSchedule, inv *inventory, now time.Tim
 	all := &coverage{Claims: []claimCoverage{}, Leftovers: leftovers(found, inv)}
 	under := map[*corev1.PersistentVolumeClaim][]relation{}
 	for _, s := range found {
-		judge, invalid := snapshots.NewJudge(scheme, s)
+		judge, invalid := inv.judge(s)
 		if invalid != nil {
 			for _, o := range inv.claims[s.Namespace] {
 				if claim := o.(*corev1.PersistentVolumeClaim); selectorMatches(s, claim) {
@@ -153,7 +156,7 @@ func coverageOf(found []*v1alpha1.SnapshotSchedule, inv *inventory, now time.Tim
 	for _, namespace := range slices.Sorted(maps.Keys(inv.claims)) {
 		for _, o := range inv.claims[namespace] {
 			claim := o.(*corev1.PersistentVolumeClaim)
-			all.Claims = append(all.Claims, claimCoverageOf(claim, under[claim]))
+			all.Claims = append(all.Claims, claimCoverageOf(claim, under[claim], inv.classes.SkipReason(claim)))
 		}
 	}
 	return all
@@ -165,6 +168,8 @@ type relation struct {
 	// inactive says why the schedule protects nothing.
 	inactive string
 	skip     string
+	// refused says that no VolumeSnapshotClass fits.
+	refused  string
 	stale    bool
 	recovery time.Time
 }
@@ -175,19 +180,29 @@ func relationOf(s *v1alpha1.SnapshotSchedule, inactive string, d *snapshots.Judg
 		return u
 	}
 	u.skip, u.stale = d.SkipReason, d.Stale(now)
+	for _, p := range d.Problems {
+		if refusals[p.Reason] {
+			u.refused = p.Reason + ": " + p.Message
+		}
+	}
 	if i := retention.NewestReady(d.Series.Snapshots, now); i >= 0 {
 		u.recovery = d.Series.Snapshots[i].AgeBase(now)
 	}
 	return u
 }
 
-// claimCoverageOf sums up what the schedules that select a PVC mean to it.
-func claimCoverageOf(claim *corev1.PersistentVolumeClaim, all []relation) claimCoverage {
+// refusals are the problems with which no snapshot is taken.
+var refusals = map[string]bool{
+	v1alpha1.ReasonNoSnapshotClass: true, v1alpha1.ReasonWrongSnapshotClass: true, v1alpha1.ReasonNoDefaultSnapshotClass: true,
+}
+
+// claimCoverageOf sums up what the schedules that select a PVC mean to it. skip says
+// why none of them can snapshot it.
+func claimCoverageOf(claim *corev1.PersistentVolumeClaim, all []relation, skip string) claimCoverage {
 	c := claimCoverage{Namespace: claim.Namespace, Name: claim.Name, Protection: unprotected, Reason: "no schedule selects it"}
 	var newest time.Time
 	var inactive, behind []string
-	skip := snapshots.SkipReason(claim)
-	onTime := false
+	onTime, refused := false, false
 	for _, u := range all {
 		c.Schedules = append(c.Schedules, u.schedule.Name)
 		if u.recovery.After(newest) {
@@ -196,6 +211,8 @@ func claimCoverageOf(claim *corev1.PersistentVolumeClaim, all []relation) claimC
 		switch {
 		case u.inactive != "":
 			inactive = append(inactive, u.schedule.Name+": "+u.inactive)
+		case u.refused != "":
+			refused, inactive = true, append(inactive, u.schedule.Name+": "+u.refused)
 		case u.skip != "":
 			skip = u.skip
 		case u.stale:
@@ -206,7 +223,9 @@ func claimCoverageOf(claim *corev1.PersistentVolumeClaim, all []relation) claimC
 	}
 	c.RecoveryPointTime = timeOf(newest)
 	switch {
-	case skip != "":
+	case snapshots.Excluded(claim):
+		c.Protection, c.Reason = excluded, "annotation "+v1alpha1.AnnotationExclude
+	case skip != "" && !refused: // else it has snapshots, and its class was lost
 		c.Protection, c.Reason = skipped, skip
 	case onTime && newest.IsZero():
 		c.Protection, c.Reason = pending, "the first snapshot is not ready yet"

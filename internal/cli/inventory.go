@@ -10,6 +10,7 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,6 +20,7 @@ import (
 
 // inventory is what was read of one or all namespaces.
 type inventory struct {
+	classes snapshots.Classes
 	// Both are by namespace.
 	claims    map[string][]client.Object
 	snapshots map[string][]client.Object
@@ -69,6 +71,10 @@ func readInventory(
 	if err := Pages(ctx, c, found, opts...); err != nil {
 		return nil, err
 	}
+	var err error
+	if inv.classes, err = readClasses(ctx, c); err != nil {
+		return nil, err
+	}
 	for i := range claims.Items {
 		inv.claims[claims.Items[i].Namespace] = append(inv.claims[claims.Items[i].Namespace], &claims.Items[i])
 	}
@@ -76,6 +82,28 @@ func readInventory(
 		inv.snapshots[found.Items[i].Namespace] = append(inv.snapshots[found.Items[i].Namespace], &found.Items[i])
 	}
 	return inv, nil
+}
+
+// readClasses reads the VolumeSnapshotClasses. A user may not be allowed to; then
+// they are unknown.
+func readClasses(ctx context.Context, c client.Reader) (snapshots.Classes, error) {
+	list := &snapshotv1.VolumeSnapshotClassList{}
+	if err := Pages(ctx, c, list); err != nil {
+		if apierrors.IsForbidden(err) {
+			err = nil
+		}
+		return snapshots.Classes{}, err
+	}
+	classes := snapshots.Classes{Known: true}
+	for i := range list.Items {
+		classes.All = append(classes.All, &list.Items[i])
+	}
+	return classes, nil
+}
+
+// judge returns the judge of a schedule.
+func (inv *inventory) judge(s *v1alpha1.SnapshotSchedule) (*snapshots.Judge, error) {
+	return snapshots.NewJudge(scheme, s, inv.classes)
 }
 
 // seriesOf returns the series of a schedule: those of the PVCs that it selects,

@@ -105,7 +105,7 @@ func drawCase(t *rapid.T) (s *v1alpha1.SnapshotSchedule, found *series, now time
 func TestJudgeDecidesAsTheOperatorDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, found, now := drawCase(t)
-		judge, err := snapshots.NewJudge(scheme, s)
+		judge, err := snapshots.NewJudge(scheme, s, anyClass)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,7 +206,7 @@ func TestSimulationLivesAsUnderTheOperator(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, found, now := drawCase(t)
 		until := now.Add(3 * day)
-		judge, err := snapshots.NewJudge(scheme, s)
+		judge, err := snapshots.NewJudge(scheme, s, anyClass)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -263,7 +263,7 @@ func checkWhy(
 func TestJudgmentsDoNotDependOnEarlierOnes(t *testing.T) {
 	s := testSchedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h", SnapshotTTL: "1d"})
 	claim := testClaim("data", nil)
-	judge, err := snapshots.NewJudge(scheme, s)
+	judge, err := snapshots.NewJudge(scheme, s, anyClass)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +284,7 @@ func TestSimulationKeepsAnOrphanThatIsBeingRestored(t *testing.T) {
 	orphan.OwnerReferences = nil
 	restore.Status.Phase = corev1.ClaimPending
 	restore.Spec.DataSource = &corev1.TypedLocalObjectReference{APIGroup: ptr.To(snapshotv1.GroupName), Kind: "VolumeSnapshot", Name: orphan.Name}
-	judge, err := snapshots.NewJudge(scheme, s)
+	judge, err := snapshots.NewJudge(scheme, s, anyClass)
 	if err != nil {
 		t.Fatal(err)
 	}

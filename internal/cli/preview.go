@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,6 +22,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // previewOptions are the flags of preview.
@@ -135,6 +137,7 @@ func (o *previewOptions) variants(ctx context.Context, f *Factory, c client.Read
 		if o.remove != "" {
 			return []variants{{present: s}}, nil
 		}
+		s = snapshots.Recorded(s, now)
 		return []variants{{present: s, future: s}}, nil
 	}
 	manifests, err := f.readManifests(&o.files)
@@ -148,16 +151,31 @@ func (o *previewOptions) variants(ctx context.Context, f *Factory, c client.Read
 		case apierrors.IsNotFound(err):
 			future := manifest.DeepCopy()
 			future.UID, future.CreationTimestamp = "new", metav1.NewTime(now.Truncate(time.Second))
-			all = append(all, variants{future: future})
+			future.Generation = 1
+			all = append(all, variants{future: snapshots.Recorded(future, now)})
 		case err != nil:
 			return nil, err
 		default:
 			future := s.DeepCopy()
 			future.Spec = manifest.Spec
-			all = append(all, variants{present: s, future: future})
+			if !equality.Semantic.DeepEqual(defaulted(s.Spec), defaulted(manifest.Spec)) {
+				future.Generation++
+			}
+			all = append(all, variants{present: snapshots.Recorded(s, now), future: snapshots.Recorded(future, now)})
 		}
 	}
 	return all, nil
+}
+
+// defaulted returns a spec with the defaults that the API server sets: a manifest without
+// them is no change.
+func defaulted(spec v1alpha1.SnapshotScheduleSpec) v1alpha1.SnapshotScheduleSpec {
+	if spec.Retention.MinReady == nil {
+		spec.Retention.MinReady = new(int32(1))
+	}
+	spec.ReadyDeadline = cmp.Or(spec.ReadyDeadline, "1h")
+	spec.DeletionPolicy = cmp.Or(spec.DeletionPolicy, v1alpha1.DeletionDelete)
+	return spec
 }
 
 // readManifests reads the schedules of files.
@@ -208,6 +226,6 @@ func (o *previewOptions) preview(ctx context.Context, c client.Reader, v variant
 			return nil, err
 		}
 	}
-	p.warn(v.future, o.driverLimit)
+	p.warn(v, o.driverLimit)
 	return p, nil
 }

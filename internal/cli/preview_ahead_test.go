@@ -42,7 +42,7 @@ func drawRegular(t *rapid.T, s *v1alpha1.SnapshotSchedule, now time.Time) *serie
 // checkAhead compares preview with a simulation that skips nothing.
 func checkAhead(t rapid.TB, s *v1alpha1.SnapshotSchedule, found *series, now, until time.Time) {
 	t.Helper()
-	judge, err := snapshots.NewJudge(scheme, s)
+	judge, err := snapshots.NewJudge(scheme, s, anyClass)
 	if err != nil {
 		t.Fatal(err)
 	}

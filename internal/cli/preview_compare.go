@@ -29,10 +29,19 @@ type preview struct {
 	Until     metav1.Time   `json:"until"`
 	Claims    []claimChange `json:"persistentVolumeClaims"`
 	Deletes   []deletion    `json:"deletes"`
-	Steady    *steadyState  `json:"steadyState,omitempty"`
-	Warnings  []string      `json:"warnings,omitempty"`
+	// Waiting are the snapshots that would be deleted now, but for a delay.
+	Waiting  []waiting    `json:"waiting,omitempty"`
+	Steady   *steadyState `json:"steadyState,omitempty"`
+	Warnings []string     `json:"warnings,omitempty"`
 	// Incomplete is set if a simulation ended early, because it would take too long.
 	Incomplete bool `json:"incomplete,omitempty"`
+}
+
+// waiting is a number of snapshots that are kept for now.
+type waiting struct {
+	Snapshots int         `json:"snapshots"`
+	Reason    string      `json:"reason"`
+	Until     metav1.Time `json:"until"`
 }
 
 // change is the kind of change.
@@ -95,13 +104,13 @@ func (v variants) change() change {
 }
 
 // judges returns a judge for each.
-func (v variants) judges() (present, future *snapshots.Judge, err error) {
+func (v variants) judges(classes snapshots.Classes) (present, future *snapshots.Judge, err error) {
 	if v.present != nil {
 		// Under an invalid spec nothing is deleted, as without a schedule.
-		present, _ = snapshots.NewJudge(scheme, v.present)
+		present, _ = snapshots.NewJudge(scheme, v.present, classes)
 	}
 	if v.future != nil {
-		future, err = snapshots.NewJudge(scheme, v.future)
+		future, err = snapshots.NewJudge(scheme, v.future, classes)
 	}
 	return present, future, err
 }
@@ -112,7 +121,7 @@ func selects(judge *snapshots.Judge, claim *corev1.PersistentVolumeClaim) bool {
 
 // previewOf compares the lives of all series before and after a change.
 func previewOf(v variants, inv *inventory, now, until time.Time) (*preview, error) {
-	present, future, err := v.judges()
+	present, future, err := v.judges(inv.classes)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +141,7 @@ func previewOf(v variants, inv *inventory, now, until time.Time) (*preview, erro
 	workers := min(runtime.GOMAXPROCS(0), max(len(all), 1))
 	for w := range workers {
 		group.Go(func() error {
-			present, future, err := v.judges() // a judge serves one goroutine
+			present, future, err := v.judges(inv.classes) // a judge serves one goroutine
 			for i := w; i < len(all) && err == nil; i += workers {
 				results[i] = previewSeries(v, present, future, all[i], now, until)
 			}
@@ -150,6 +159,9 @@ func previewOf(v variants, inv *inventory, now, until time.Time) (*preview, erro
 		p.Claims = append(p.Claims, r.claim)
 		p.Deletes = append(p.Deletes, r.deletes...)
 		p.Incomplete = p.Incomplete || r.incomplete
+		for reason, n := range r.spared {
+			p.wait(reason, n, *timeOf(future.SparedUntil(reason)))
+		}
 	}
 	slices.SortStableFunc(p.Deletes, func(a, b deletion) int {
 		return cmp.Or(a.Time.Compare(b.Time.Time), cmp.Compare(a.Name, b.Name))
@@ -157,8 +169,18 @@ func previewOf(v variants, inv *inventory, now, until time.Time) (*preview, erro
 	return p, nil
 }
 
+// wait counts snapshots that are kept for now.
+func (p *preview) wait(reason string, n int, until metav1.Time) {
+	i, found := slices.BinarySearchFunc(p.Waiting, reason, func(w waiting, reason string) int { return cmp.Compare(w.Reason, reason) })
+	if !found {
+		p.Waiting = slices.Insert(p.Waiting, i, waiting{Reason: reason, Until: until})
+	}
+	p.Waiting[i].Snapshots += n
+}
+
 type seriesPreview struct {
 	claim      claimChange
+	spared     map[string]int
 	deletes    []deletion
 	incomplete bool
 }
@@ -172,7 +194,7 @@ func previewSeries(v variants, present, future *snapshots.Judge, of *series, now
 	case edited, created:
 		after = fatesOf(future, of, now, until)
 	}
-	r := seriesPreview{incomplete: before.incomplete || after.incomplete}
+	r := seriesPreview{incomplete: before.incomplete || after.incomplete, spared: after.spared}
 	r.claim = claimChange{
 		Name: of.claimName(), MapKey: of.mapKey, Before: relationNone, After: relationNone, Snapshots: max(before.counted, after.counted),
 		Within: len(after.ends), Otherwise: len(before.ends),
@@ -200,6 +222,7 @@ func previewSeries(v variants, present, future *snapshots.Judge, of *series, now
 type fates struct {
 	counted    int
 	ends       map[string]end
+	spared     map[string]int // at first, by reason
 	incomplete bool
 }
 
@@ -224,7 +247,7 @@ func fatesOf(judge *snapshots.Judge, of *series, now, until time.Time) fates {
 		}
 		at, d, more := sim.step()
 		if sim.steps == 1 {
-			f.counted, existing = len(d.Outputs), followed(&d)
+			f.counted, existing, f.spared = len(d.Outputs), followed(&d), sparedBy(&d)
 		}
 		for _, removal := range d.Delete {
 			if name := removal.Object.GetName(); existing[name] {
@@ -235,7 +258,7 @@ func fatesOf(judge *snapshots.Judge, of *series, now, until time.Time) fates {
 			break
 		}
 		creates = creates || len(d.Create) > 0
-		if creates && sim.now.After(at) && regular(&d, at) {
+		if creates && sim.now.After(at) && regular(&d, at) && !judge.Delays(at) {
 			f.incomplete = !f.ahead(judge, of, &d, existing, at, until)
 			break
 		}
@@ -253,6 +276,17 @@ func followed(d *snapshots.Judgment) map[string]bool {
 		}
 	}
 	return names
+}
+
+// sparedBy counts the snapshots that are kept for now, by reason.
+func sparedBy(d *snapshots.Judgment) map[string]int {
+	by := map[string]int{}
+	for _, reason := range d.SparedFor {
+		if reason != "" {
+			by[reason]++
+		}
+	}
+	return by
 }
 
 // ahead continues a simulation after a judgment. It returns false if that would
@@ -278,15 +312,17 @@ func (f *fates) ahead(
 	return a.run(len(existing) - len(f.ends))
 }
 
-// garbage are the snapshots that go with their schedule.
+// garbage are the snapshots that are deleted with their schedule: those that still
+// have a reference to it.
 func garbage(s *v1alpha1.SnapshotSchedule, of *series, now time.Time) fates {
 	f := fates{ends: map[string]end{}}
 	for _, o := range of.snapshots {
-		if metav1.IsControlledBy(o, s) {
+		switch {
+		case metav1.IsControlledBy(o, s):
 			f.counted++
-			if s.Spec.DeletionPolicy != v1alpha1.DeletionOrphan {
-				f.ends[o.GetName()] = end{now, reasonGarbage}
-			}
+			f.ends[o.GetName()] = end{now, reasonGarbage}
+		case metav1.GetControllerOf(o) == nil && s.Spec.DeletionPolicy == v1alpha1.DeletionOrphan:
+			f.counted++
 		}
 	}
 	return f

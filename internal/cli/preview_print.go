@@ -33,12 +33,26 @@ func (p *preview) sooner() int {
 }
 
 // warn adds what a user should know before making the change.
-func (p *preview) warn(future *v1alpha1.SnapshotSchedule, driverLimit int) {
+func (p *preview) warn(v variants, driverLimit int) {
+	future := v.future
 	if future == nil {
-		if len(p.Deletes) > 0 {
+		switch {
+		case len(p.Deletes) > 0 && v.present.Spec.DeletionPolicy == v1alpha1.DeletionOrphan:
+			p.Warnings = append(p.Warnings, fmt.Sprintf("the operator is still removing owner references: wait until "+
+				"status.observedGeneration is %d", v.present.Generation))
+		case len(p.Deletes) > 0:
 			p.Warnings = append(p.Warnings, "held snapshots are deleted with the schedule, too; kubectl delete --cascade=orphan keeps all")
 		}
 		return
+	}
+	for _, w := range p.Waiting {
+		why := "the spec changes (spec.retention.editDelay)"
+		if w.Reason == v1alpha1.ReasonSnapshotsAdopted {
+			why = "they are older than the schedule"
+		}
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%s would be deleted at once, and would wait until %s, because %s: "+
+			"annotation %s=%d confirms it", plural(w.Snapshots, "snapshot"), timestamp(w.Until.Time), why,
+			v1alpha1.AnnotationConfirmGeneration, future.Generation))
 	}
 	if p.Steady.Unlimited {
 		p.Warnings = append(p.Warnings,

@@ -5,7 +5,11 @@ package cli
 
 import (
 	"bytes"
+	"slices"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
@@ -23,8 +27,47 @@ func previewed(t *testing.T, s *scenario, v variants) *preview {
 			t.Fatal(err)
 		}
 	}
-	p.warn(v.future, 8)
+	p.warn(v, 8)
 	return p
+}
+
+// Under deletionPolicy Orphan, those snapshots are deleted with the schedule that still
+// have a reference to it. An edit of the policy deletes none.
+func TestPreviewOfOrphan(t *testing.T) {
+	s := newScenario()
+	orphan := s.tiers.DeepCopy()
+	orphan.Spec.DeletionPolicy, orphan.Generation = v1alpha1.DeletionOrphan, 2
+	count := func(v variants) (deleted, counted int, warnings []string) {
+		p := previewed(t, s, v)
+		for _, c := range p.Claims {
+			deleted, counted = deleted+c.Now, counted+c.Snapshots
+		}
+		return deleted, counted, p.Warnings
+	}
+	asItIs, all, _ := count(variants{s.tiers, s.tiers})
+	if edited, counted, _ := count(variants{s.tiers, orphan}); edited != asItIs || counted != all {
+		t.Errorf("an edit of the policy deletes %d of %d snapshots now, without it %d of %d", edited, counted, asItIs, all)
+	}
+	owned := s.inv.snapshots["shop"]
+	for left := len(owned); left >= 0; left = left/2 - 1 {
+		for _, o := range owned[left:] {
+			o.SetOwnerReferences(nil)
+		}
+		want := 0
+		for _, o := range owned[:left] {
+			if metav1.IsControlledBy(o, orphan) {
+				want++
+			}
+		}
+		deleted, counted, warnings := count(variants{orphan, nil})
+		warned := slices.Contains(warnings, "the operator is still removing owner references: wait until status.observedGeneration is 2")
+		if deleted != want || counted != all || warned != (want > 0) {
+			t.Errorf("%d with references: %d of %d deleted, want %d of %d; warnings %q", left, deleted, counted, want, all, warnings)
+		}
+		if edited, _, _ := count(variants{orphan, orphan}); edited != asItIs {
+			t.Errorf("%d with references: retention deletes %d now, want %d", left, edited, asItIs)
+		}
+	}
 }
 
 func TestPreview(t *testing.T) {
@@ -37,6 +80,13 @@ func TestPreview(t *testing.T) {
 	orphaned := s.tiers.DeepCopy()
 	orphaned.Spec.DeletionPolicy = v1alpha1.DeletionOrphan
 	adopting := testSchedule("old", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1d", SnapshotTTL: "1d"})
+	owned := s.inv.snapshots["shop"]
+	unowned := &scenario{now: s.now, inv: &inventory{claims: s.inv.claims, snapshots: map[string][]client.Object{}}}
+	for _, o := range owned {
+		o = o.DeepCopyObject().(client.Object)
+		o.SetOwnerReferences(nil)
+		unowned.inv.snapshots["shop"] = append(unowned.inv.snapshots["shop"], o)
+	}
 	for name, test := range map[string]struct {
 		change variants
 		found  bool
@@ -166,7 +216,11 @@ Of 45 existing snapshots, 0 would be deleted now and 0 within 30d; none sooner t
 `},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := previewed(t, s, test.change)
+			of := s
+			if test.change.present == orphaned {
+				of = unowned
+			}
+			p := previewed(t, of, test.change)
 			if p.found() != test.found {
 				t.Errorf("--fail-on-delete finds %v, want %v", p.found(), test.found)
 			}
@@ -207,7 +261,7 @@ func TestSteadyState(t *testing.T) {
 
 func TestPrintWhy(t *testing.T) {
 	s := newScenario()
-	judge, err := snapshots.NewJudge(scheme, s.tiers)
+	judge, err := snapshots.NewJudge(scheme, s.tiers, anyClass)
 	if err != nil {
 		t.Fatal(err)
 	}

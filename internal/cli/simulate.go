@@ -54,8 +54,9 @@ func (sim *simulation) step() (at time.Time, d snapshots.Judgment, more bool) {
 	} else {
 		d = sim.judge.Again(at, sim.mapKey, sim.claim, sim.snapshots, sim.restores)
 	}
-	again := sim.apply(&d) || len(d.Adopt) > 0
-	if !sim.settled && len(d.Adopt) == 0 {
+	changes := len(d.Adopt)+len(d.Release) > 0 // deletes wait for them
+	again := sim.apply(&d) || changes
+	if !sim.settled && !changes {
 		sim.settle(&d)
 		sim.settled, again = true, true
 	}

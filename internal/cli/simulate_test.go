@@ -14,7 +14,7 @@ import (
 func BenchmarkSimulate(b *testing.B) {
 	spec := v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1h"}
 	spec.Retention.Keep = v1alpha1.Keep{Hourly: 24, Daily: 7}
-	judge, err := snapshots.NewJudge(scheme, testSchedule("nightly", spec))
+	judge, err := snapshots.NewJudge(scheme, testSchedule("nightly", spec), anyClass)
 	if err != nil {
 		b.Fatal(err)
 	}

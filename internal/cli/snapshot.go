@@ -91,7 +91,11 @@ func (r *request) ofSchedule(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	judge, err := snapshots.NewJudge(scheme, s)
+	classes, err := readClasses(ctx, r.client)
+	if err != nil {
+		return err
+	}
+	judge, err := snapshots.NewJudge(scheme, s, classes)
 	if err != nil {
 		return fmt.Errorf("SnapshotSchedule %s takes no snapshots, because its spec is invalid: %w", name, err)
 	}
@@ -101,7 +105,7 @@ func (r *request) ofSchedule(ctx context.Context, name string) error {
 	}
 	for i := range claims.Items {
 		if judge.Selects(&claims.Items[i]) {
-			r.add(s, &claims.Items[i])
+			r.add(s, judge, &claims.Items[i])
 		}
 	}
 	if len(r.targets) == 0 {
@@ -121,13 +125,17 @@ func (r *request) ofClaim(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	classes, err := readClasses(ctx, r.client)
+	if err != nil {
+		return err
+	}
 	for _, s := range schedules {
-		judge, err := snapshots.NewJudge(scheme, s)
+		judge, err := snapshots.NewJudge(scheme, s, classes)
 		switch {
 		case err != nil:
 			r.warn("SnapshotSchedule %s takes no snapshots, because its spec is invalid: %s", s.Name, err)
 		case judge.Selects(claim):
-			r.add(s, claim)
+			r.add(s, judge, claim)
 		}
 	}
 	if len(r.targets) == 0 {
@@ -137,9 +145,9 @@ func (r *request) ofClaim(ctx context.Context, name string) error {
 	return r.annotate(ctx, claim, claimResource)
 }
 
-func (r *request) add(s *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClaim) {
-	if reason := snapshots.SkipReason(claim); reason != "" {
-		r.warn("PersistentVolumeClaim %s is skipped: %s", claim.Name, reason)
+func (r *request) add(s *v1alpha1.SnapshotSchedule, judge *snapshots.Judge, claim *corev1.PersistentVolumeClaim) {
+	if reason := judge.Refused(claim); reason != "" {
+		r.warn("SnapshotSchedule %s skips PersistentVolumeClaim %s: %s", s.Name, claim.Name, reason)
 		return
 	}
 	r.targets = append(r.targets, &target{schedule: s, claim: claim, state: "no snapshot yet"})

@@ -138,7 +138,7 @@ func statusOf(s *v1alpha1.SnapshotSchedule, inv *inventory, now time.Time) sched
 		Conditions: s.Status.Conditions, Observed: s.Status.ObservedGeneration == s.Generation,
 		PersistentVolumeClaims: []claimStatus{},
 	}
-	judge, err := snapshots.NewJudge(scheme, s)
+	judge, err := inv.judge(s)
 	if err != nil {
 		status.InvalidSpec = err.Error()
 		return status
@@ -196,7 +196,8 @@ func problemsOf(s *v1alpha1.SnapshotSchedule, claim string, seen []snapshots.Pro
 // show is judged anew instead: the status may be old.
 func fromWrites(reason string) bool {
 	switch reason {
-	case v1alpha1.ReasonSnapshotFailed, v1alpha1.ReasonSnapshotOverdue, v1alpha1.ReasonSnapshotSlow, v1alpha1.ReasonInvalidRequestedAt:
+	case v1alpha1.ReasonSnapshotFailed, v1alpha1.ReasonSnapshotOverdue, v1alpha1.ReasonSnapshotSlow, v1alpha1.ReasonInvalidRequestedAt,
+		v1alpha1.ReasonNoSnapshotClass, v1alpha1.ReasonWrongSnapshotClass, v1alpha1.ReasonNoDefaultSnapshotClass:
 		return false
 	}
 	return true

@@ -129,8 +129,9 @@ func newLife(spec *v1alpha1.SnapshotScheduleSpec, now time.Time) (*simulation, e
 	created := metav1.NewTime(now)
 	s := &v1alpha1.SnapshotSchedule{Spec: *spec.DeepCopy()}
 	s.Name, s.UID, s.CreationTimestamp = "steady", "steady", created
-	s.Spec.Selector, s.Spec.Suspend = v1alpha1.LabelSelector{}, false
-	judge, err := snapshots.NewJudge(scheme, s)
+	s.Spec.Selector, s.Spec.StorageClassNames, s.Spec.Suspend, s.Spec.Retention.EditDelay = v1alpha1.LabelSelector{}, nil, false, ""
+	s.Spec.SnapshotTemplate.Spec = v1alpha1.SnapshotTemplateSpec{} // any class fits
+	judge, err := snapshots.NewJudge(scheme, s, snapshots.Classes{})
 	if err != nil {
 		return nil, err
 	}

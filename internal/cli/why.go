@@ -118,7 +118,7 @@ func why(ctx context.Context, f *Factory, name string, now time.Time) (*whyResul
 
 // judgeUnder judges the series of a map key under a schedule.
 func (r *whyResult) judgeUnder(s *v1alpha1.SnapshotSchedule, inv *inventory, mapKey string, now time.Time) {
-	judge, err := snapshots.NewJudge(scheme, s)
+	judge, err := inv.judge(snapshots.Recorded(s, now))
 	if err != nil {
 		r.Notes = append(r.Notes, "the spec of the schedule is invalid, so nothing is deleted: "+err.Error())
 		return
@@ -153,12 +153,16 @@ func (r *whyResult) judge(judge *snapshots.Judge, series *series, now, until tim
 			r.State = s.State(now, judge.ReadyDeadline()).String()
 		}
 		v := d.Retention.Verdicts[i]
-		if len(r.Verdicts) == 0 || r.Verdicts[len(r.Verdicts)-1].Verdict != v.String() {
-			r.Verdicts = append(r.Verdicts, verdictAt{
-				Time: metav1.NewTime(at.UTC().Truncate(time.Second)), Verdict: v.String(), Delete: v.Delete(), Because: explain(v),
-			})
+		shown := verdictAt{
+			Time: metav1.NewTime(at.UTC().Truncate(time.Second)), Verdict: v.String(), Delete: v.Delete(), Because: explain(v),
 		}
-		if v.Delete() || v == retention.HeldByAnnotation || v == retention.NoLimit && uncapped || !more {
+		if reason := d.SparedFor[i]; reason != "" {
+			shown.Verdict, shown.Delete, shown.Because = reason, false, sparedWords(reason, v)
+		}
+		if len(r.Verdicts) == 0 || r.Verdicts[len(r.Verdicts)-1].Verdict != shown.Verdict {
+			r.Verdicts = append(r.Verdicts, shown)
+		}
+		if shown.Delete || v == retention.HeldByAnnotation || v == retention.NoLimit && uncapped || !more {
 			return
 		}
 	}

@@ -45,6 +45,15 @@ var verdictWords = map[retention.Verdict]string{
 // explain returns a verdict as a sentence for users.
 func explain(v retention.Verdict) string { return cmp.Or(verdictWords[v], v.String()) }
 
+// sparedWords say why a snapshot is kept that would be deleted.
+func sparedWords(reason string, v retention.Verdict) string {
+	why := "the spec changed, and spec.retention.editDelay has not passed"
+	if reason == v1alpha1.ReasonSnapshotsAdopted {
+		why = "it is older than its schedule, which is new"
+	}
+	return fmt.Sprintf("%s; otherwise %s: %s", why, v, explain(v))
+}
+
 // policyWords describe a spec in one line.
 func policyWords(spec *v1alpha1.SnapshotScheduleSpec) string {
 	words := []string{"every " + string(spec.SnapshotInterval)}
@@ -67,6 +76,9 @@ func policyWords(spec *v1alpha1.SnapshotScheduleSpec) string {
 	}
 	if spec.Retention.MinReady != nil && *spec.Retention.MinReady != 1 {
 		words = append(words, fmt.Sprintf("at least %d ready", *spec.Retention.MinReady))
+	}
+	if spec.Retention.EditDelay != "" {
+		words = append(words, "edits wait "+string(spec.Retention.EditDelay))
 	}
 	if spec.DeletionPolicy == v1alpha1.DeletionOrphan {
 		words = append(words, "snapshots outlive it")

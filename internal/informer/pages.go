@@ -25,8 +25,8 @@ type pages struct {
 	toolscache.ListerWatcherWithContext
 
 	transform toolscache.TransformFunc
-	// listed is called after every list.
-	listed func()
+	// listed is called after every list, with its error.
+	listed func(error)
 }
 
 // IsWatchListSemanticsUnSupported makes reflectors list instead of stream.
@@ -50,9 +50,7 @@ func (p *pages) ListWithContext(ctx context.Context, o metav1.ListOptions) (runt
 	all := pager.New(p.page)
 	all.FullListIfExpired = false
 	list, _, err := all.List(ctx, o)
-	if err == nil {
-		p.listed()
-	}
+	p.listed(err)
 	return list, err
 }
 

@@ -23,7 +23,7 @@ type Stores struct {
 	mu sync.RWMutex
 	// byKind has one store per kind, or one for each watched namespace.
 	byKind map[kind][]toolscache.Indexer
-	onList []func(example runtime.Object)
+	onList []func(example runtime.Object, err error)
 }
 
 // kind is a Go type, and for types that hold any kind the GroupVersionKind.
@@ -57,7 +57,7 @@ func (s *Stores) NewInformer(
 	source toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers,
 ) toolscache.SharedIndexInformer {
 	paged := &pages{
-		ListerWatcherWithContext: toolscache.ToListerWatcherWithContext(source), listed: func() { s.Listed(example) },
+		ListerWatcherWithContext: toolscache.ToListerWatcherWithContext(source), listed: func(err error) { s.Listed(example, err) },
 	}
 	informer := toolscache.NewSharedIndexInformer(paged, example, resync, indexers)
 	s.Add(example, informer.GetIndexer())
@@ -65,20 +65,20 @@ func (s *Stores) NewInformer(
 }
 
 // OnList adds a function that is called with an example of a kind after each list of
-// it. Between the lists of one informer events may be missing.
-func (s *Stores) OnList(do func(example runtime.Object)) {
+// it, or with the error. Between the lists of one informer events may be missing.
+func (s *Stores) OnList(do func(example runtime.Object, err error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.onList = append(s.onList, do)
 }
 
-// Listed reports that all objects of a kind were listed.
-func (s *Stores) Listed(example runtime.Object) {
+// Listed reports that all objects of a kind were listed, or why they could not be.
+func (s *Stores) Listed(example runtime.Object, err error) {
 	s.mu.RLock()
 	onList := slices.Clone(s.onList)
 	s.mu.RUnlock()
 	for _, do := range onList {
-		do(example)
+		do(example, err)
 	}
 }
 

@@ -72,10 +72,13 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 	}
 	var kinds *plan.Kinds
 	if err == nil {
-		kinds, err = plan.NewKinds(d.Scheme, spec.NewParent(), spec.Tags, spec.Inputs, spec.Outputs)
+		kinds, err = plan.NewKinds(d.Scheme, spec.NewParent(), spec.Tags, spec.Inputs, spec.Outputs, spec.RelatedKinds...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("map controller %q: %w", c.Name, err)
+	}
+	if spec.OwnsByLabels != nil {
+		kinds.OwnsByLabels = spec.OwnsByLabels
 	}
 	observer := observe.New(spec.Name, o.Stores, kinds, spec.NewParent(), spec.ClusterScoped, spec.MapKey)
 	ctl := &Controller{
@@ -84,7 +87,7 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 		kinds:         kinds,
 		observer:      observer,
 		attempts:      execute.NewAttempts(o.Clock),
-		installed:     installed.New(d.Discovery, kinds.Mapped),
+		installed:     installed.New(d.Discovery, kinds.Needed),
 	}
 	pace := fair.NewPace(o.Clock, o.DeletesPerSecond)
 	pace.Wake = ctl.keys.add
@@ -101,7 +104,7 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 		Create: func(ctx context.Context, o client.Object) error {
 			return d.Client.Create(ctx, o, client.FieldOwner(spec.Name))
 		},
-		Finalizer: spec.Finalizer, Orphan: spec.Orphan, Missing: ctl.installed.Explains,
+		Finalizer: spec.Finalizer, Missing: ctl.installed.Explains,
 	}
 	ctl.aggregator = &status.Aggregator{Changed: func(parent types.NamespacedName) {
 		ctl.changed.add(reconcile.Request{NamespacedName: parent})
@@ -109,6 +112,7 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 	ctl.writer = &status.Writer{
 		FieldManager: spec.Name, Client: d.Client, Clock: o.Clock, Interval: o.StatusInterval, Kinds: kinds,
 		Aggregator: ctl.aggregator, Missing: ctl.installed.Missing, Set: spec.Status,
+		RecordsTime: spec.RecordsTime, ServerTime: ctl.guard.ServerTime,
 	}
 	return ctl, nil
 }
@@ -172,6 +176,7 @@ func (c *Controller) forget(parent client.Object) {
 // parentDeleted drops what a pass may have left behind after a parent was deleted.
 func (c *Controller) parentDeleted(name types.NamespacedName) {
 	c.writer.Forget(name)
+	c.executor.ForgetParent(name)
 	if c.ParentDeleted != nil {
 		c.ParentDeleted(name)
 	}

@@ -76,4 +76,9 @@ func (h *harness) reconcile(t *testing.T) time.Duration {
 	return result.RequeueAfter
 }
 
+// ownsByLabels makes all parents own by labels.
+func ownsByLabels(c *MapController, _ *Options) {
+	c.OwnsByLabels, c.Finalizer = fixture.Always, "test/release"
+}
+
 func deletingParent() *appsv1.Deployment { return fixture.Parent(fixture.Deleting) }

@@ -49,6 +49,9 @@ type MapController struct {
 	// ClusterScoped is set if parents have no namespace. Map must then name the
 	// namespace of every namespaced output.
 	ClusterScoped bool
+	// Optional is set if the parents' kind may be missing, or the permission to list one
+	// of the kinds: the controller then starts when all kinds can be listed.
+	Optional bool
 	// Inputs and Outputs are kinds; at least one of each.
 	Inputs  []Input
 	Outputs []Output
@@ -63,14 +66,22 @@ type MapController struct {
 	// Related returns further objects that the decisions about a parent's keys
 	// read, from a cache. Nil: none.
 	Related func(parent client.Object) []client.Object
+	// RelatedKinds are further kinds that Related reads. They must be installed, too,
+	// and no key is reconciled before all of them are in the cache. A change of one
+	// object reconciles all keys.
+	RelatedKinds []Input
 	// ParentChanged returns whether an update of a parent concerns its keys, other
 	// than one of its UID, generation or deletionTimestamp. Nil: no other does.
 	ParentChanged func(before, after client.Object) bool
 
-	// Finalizer is set on a parent while Orphan returns that its outputs are to
-	// outlive it: they are released before it goes. Empty: never.
+	// OwnsByLabels returns whether the outputs of a parent carry no reference to it, so
+	// that they outlive it. They are the parent's by their labels and by having no
+	// controller. When a parent begins to own by labels, its references are removed, and
+	// it is not settled before none is left. Nil: no parent does.
+	OwnsByLabels func(parent client.Object) bool
+	// Finalizer is set on a parent that owns by labels while outputs may still refer to
+	// it: these references are removed before the parent goes. Required with OwnsByLabels.
 	Finalizer string
-	Orphan    func(parent client.Object) bool
 
 	// Report is called after each pass over a key, with the status that the key
 	// had before (nil if it had none), the status of the decision and the outcome
@@ -80,6 +91,10 @@ type MapController struct {
 	// ParentDeleted is called after a parent is deleted. It may be called more than
 	// once and must be idempotent. Nil: it is not called.
 	ParentDeleted func(parent types.NamespacedName)
+	// RecordsTime returns whether the parent's status is about to record a time on which
+	// decisions depend. It is then computed with the API server's time, in the Summary.
+	// Nil: it never is.
+	RecordsTime func(now time.Time, parent client.Object) bool
 	// Status computes a parent's status into it; the engine writes it if it
 	// changed. Times must be in whole seconds, as the API server stores them.
 	// Required.
@@ -123,12 +138,15 @@ func (c MapController) withDefaults() (*MapController, error) {
 	missing.unless(c.Status != nil, "Status is nil")
 	missing.unless(len(c.Inputs) > 0, "Inputs is empty")
 	missing.unless(len(c.Outputs) > 0, "Outputs is empty")
-	missing.unless((c.Finalizer == "") == (c.Orphan == nil), "Finalizer and Orphan: set both or neither")
+	missing.unless((c.Finalizer == "") == (c.OwnsByLabels == nil), "Finalizer and OwnsByLabels: set both or neither")
 	for i, in := range c.Inputs {
 		missing.unless(in.Object != nil && in.Resource != "", fmt.Sprintf("Inputs[%d]: Object and Resource must be set", i))
 	}
 	for i, out := range c.Outputs {
 		missing.unless(out.Object != nil && out.Resource != "", fmt.Sprintf("Outputs[%d]: Object and Resource must be set", i))
+	}
+	for i, related := range c.RelatedKinds {
+		missing.unless(related.Object != nil, fmt.Sprintf("RelatedKinds[%d]: Object must be set", i))
 	}
 	if c.MapKey == nil {
 		c.MapKey = func(input metav1.Object) string { return string(input.GetUID()) }

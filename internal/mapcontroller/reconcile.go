@@ -29,6 +29,7 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 		return reconcile.Result{}, nil // it is enqueued when a worker of its namespace is free
 	}
 	defer c.shares.Leave(req)
+	c.aggregator.Begin(req)
 	parent, ok := c.parent(req.Parent)
 	if !ok && req.MapKey == "" {
 		return c.awaitParent(ctx, req)
@@ -74,7 +75,7 @@ var normalPriority = 0
 // observe reads what a decision about a key may depend on.
 func (c *Controller) observe(ctx context.Context, parent plan.Parent, req Request) (seen Observation, err error) {
 	seen = Observation{Now: c.Clock.Now(), MapKey: req.MapKey}
-	seen.Outputs, seen.Refused = c.executor.Refused(req, c.observer.Outputs(parent.Object, req.MapKey))
+	seen.Outputs, seen.Refused = c.executor.Refused(parent.Object, req, c.observer.Outputs(parent.Object, req.MapKey))
 	if req.MapKey == "" {
 		// The cache holds only outputs with a map key.
 		err = c.untagged(ctx, req.Parent.Namespace, func(o client.Object) { seen.Outputs = append(seen.Outputs, o) })

@@ -12,7 +12,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
@@ -357,14 +359,42 @@ func TestReconcileSearchesAgainAfterAList(t *testing.T) {
 		}
 		req, _ := q.Get()
 		q.Done(req)
-		h.Stores.Listed(&corev1.Secret{})
+		h.Stores.Listed(&corev1.Secret{}, nil)
 		if q.Len() != 0 {
 			t.Error("a list of inputs starts a search")
 		}
-		h.Stores.Listed(&corev1.Pod{})
+		h.Stores.Listed(&corev1.Pod{}, nil)
 	})
 	if !slices.Equal(got, []string{"/"}) {
 		t.Errorf("enqueued %v", got)
+	}
+}
+
+// A list that finds the definition of a kind deleted starts a check: with nothing
+// to write, nothing else would notice.
+//
+// Contract: STAT-6.
+func TestListOfAMissingKindIsSuspicious(t *testing.T) {
+	for name, test := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"listed":     {nil, false},
+		"no such":    {apierrors.NewNotFound(schema.GroupResource{}, ""), true},
+		"unanswered": {apierrors.NewServiceUnavailable("later"), false},
+	} {
+		h := newHarness(t, nil, nil)
+		got := enqueued(func(q queue) {
+			if err := h.KeySource(t.Context(), atOnce{q}); err != nil {
+				t.Fatal(err)
+			}
+			req, _ := q.Get()
+			q.Done(req)
+			h.Stores.Listed(&corev1.Pod{}, test.err)
+		})
+		if suspected := len(h.installed.Suspected()) > 0; suspected != test.want || (len(got) > 0) != (test.err == nil) {
+			t.Errorf("%s: a check is asked for: %v; enqueued %v", name, suspected, got)
+		}
 	}
 }
 

@@ -85,6 +85,12 @@ func (c *Controller) fanOut(q queue, parent client.Object) {
 	}
 }
 
+func (c *Controller) fanOutAll(q queue) {
+	for _, parent := range c.observer.Parents(nil) {
+		c.fanOut(q, parent)
+	}
+}
+
 // InputEvents returns the handler of events of an input kind: they enqueue the
 // input's key for the parents that select it, selected it before the change, or
 // still have outputs of it.
@@ -108,6 +114,26 @@ func (c *Controller) InputEvents(kind int) EventHandler {
 	})
 }
 
+// RelatedEvents returns the handler of events of a related kind: they enqueue all
+// keys. The first list enqueues none, because no key is reconciled before it.
+func (c *Controller) RelatedEvents(kind int) EventHandler {
+	related := c.RelatedKinds[kind]
+	changed := events(func(q queue, before, after client.Object) {
+		if before != nil && after != nil && !inputChanged(related, before, after) {
+			return
+		}
+		c.fanOutAll(q)
+	})
+	return handler.TypedFuncs[client.Object, Request]{
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[client.Object], q queue) {
+			if !e.IsInInitialList {
+				changed.Create(ctx, e, q)
+			}
+		},
+		UpdateFunc: changed.Update, DeleteFunc: changed.Delete,
+	}
+}
+
 func inputChanged(in Input, before, after client.Object) bool {
 	return in.Changed == nil || in.Changed(before, after) ||
 		before.GetUID() != after.GetUID() ||
@@ -123,7 +149,7 @@ func tagsChanged(before, after client.Object) bool {
 // OutputEvents returns the handler of events of an output kind: they enqueue the
 // output's key for the parent that controls it or, if nothing does, for the one
 // that it names. As the ControllerRef proposal has it, nobody cares when an
-// orphan is deleted.
+// orphan is deleted: one whose parent does not own by labels.
 func (c *Controller) OutputEvents(kind int) EventHandler {
 	out := c.Outputs[kind]
 	return events(func(q queue, before, after client.Object) {
@@ -157,8 +183,8 @@ func (c *Controller) outputDeleted(q queue, req Request, owned bool, o client.Ob
 	}
 	q.Add(req)
 	// To the cache, an output that lost its map key was deleted. So does a deletion
-	// without finalizers look, unless it was our own.
-	if !c.shown(req, o, true) && o.GetDeletionTimestamp() == nil {
+	// without finalizers look, unless it was our own. Without a controller it is released.
+	if !c.shown(req, o, true) && o.GetDeletionTimestamp() == nil && plan.ControllerUID(o) != "" {
 		q.Add(Request{Parent: req.Parent})
 	}
 }
@@ -172,7 +198,8 @@ func (c *Controller) shown(req Request, o client.Object, deleted bool) bool {
 }
 
 // requestOf returns the key that an output belongs to, and whether the parent
-// controls it. What another kind controls belongs to none, and so does nil.
+// controls it or owns it by its labels. What another kind controls belongs to none,
+// and so does nil.
 func (c *Controller) requestOf(o client.Object) (req Request, owned bool) {
 	if o == nil {
 		return req, false
@@ -184,7 +211,12 @@ func (c *Controller) requestOf(o client.Object) (req Request, owned bool) {
 		}
 		name, owned = ref.Name, true
 	}
-	return Request{Parent: c.observer.ParentName(o, name), MapKey: o.GetLabels()[c.Tags.MapKey]}, owned
+	req = Request{Parent: c.observer.ParentName(o, name), MapKey: o.GetLabels()[c.Tags.MapKey]}
+	if !owned && req.MapKey != "" {
+		parent := c.observer.Parent(req.Parent)
+		owned = parent != nil && c.kinds.OwnsByLabels(parent)
+	}
+	return req, owned
 }
 
 // lateQueue adds to a controller's queue from outside of the controller's own

@@ -86,6 +86,63 @@ func TestRequestOf(t *testing.T) {
 	}
 }
 
+// What carries both labels and no controller is owned by a parent that owns by labels.
+func TestRequestOfByLabels(t *testing.T) {
+	other := func(o *corev1.Pod) { o.OwnerReferences[0].Kind = "Service" }
+	for name, test := range map[string]struct {
+		change    func(*corev1.Pod)
+		wantOwned bool
+	}{
+		"with both labels":         {change: fixture.Orphan, wantOwned: true},
+		"with a controller":        {change: func(*corev1.Pod) {}, wantOwned: true},
+		"of another kind":          {change: other},
+		"names no parent":          {change: func(o *corev1.Pod) { fixture.Orphan(o); delete(o.Labels, fixture.Tags.Parent) }},
+		"names another parent":     {change: func(o *corev1.Pod) { fixture.Orphan(o); o.Labels[fixture.Tags.Parent] = "q" }},
+		"has no map key":           {change: func(o *corev1.Pod) { fixture.Orphan(o); delete(o.Labels, fixture.Tags.MapKey) }},
+		"has an empty map key":     {change: func(o *corev1.Pod) { fixture.Orphan(o); o.Labels[fixture.Tags.MapKey] = "" }},
+		"is in another namespace":  {change: func(o *corev1.Pod) { fixture.Orphan(o); o.Namespace = "other" }},
+		"not being the controller": {change: func(o *corev1.Pod) { o.OwnerReferences[0].Controller = nil }, wantOwned: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, []client.Object{fixture.Parent()}, nil, ownsByLabels)
+			if _, owned := h.requestOf(*pod(test.change)); owned != test.wantOwned {
+				t.Errorf("owned %v", owned)
+			}
+		})
+	}
+}
+
+// Outputs of a parent that owns by labels are its own for all events. Only one with a
+// reference has to be released when it loses its map key.
+func TestRouteOutputsByLabels(t *testing.T) {
+	orphan := fixture.Orphan
+	annotated := func(o *corev1.Pod) { o.Annotations = map[string]string{"a": "b"} }
+	own := []string{"p/in-uid"}
+	for name, test := range map[string]struct {
+		before, after **corev1.Pod
+		want          []string
+		wantUpdated   bool
+	}{
+		"appears":                {after: pod(orphan), want: own},
+		"changes":                {before: pod(orphan), after: pod(orphan, version, annotated), want: own, wantUpdated: true},
+		"is deleted":             {before: pod(orphan), want: own},
+		"loses its reference":    {before: pod(), after: pod(version, orphan), want: own, wantUpdated: true},
+		"has one and is deleted": {before: pod(), want: []string{"p/", "p/in-uid"}},
+		"another parent's now":   {before: pod(orphan), after: pod(orphan, version, fixture.Label(fixture.Tags.Parent, "q")), want: []string{"p/in-uid", "q/in-uid"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			updated := false
+			h := newHarness(t, []client.Object{fixture.Parent()}, nil, ownsByLabels, func(c *MapController, _ *Options) {
+				c.Outputs[0].Updated = func(types.NamespacedName, client.Object, client.Object) { updated = true }
+			})
+			got := enqueued(func(q queue) { send(h.OutputEvents(0), q, test.before, test.after) })
+			if !slices.Equal(got, test.want) || updated != test.wantUpdated {
+				t.Errorf("enqueued %v, want %v; updated %v", got, test.want, updated)
+			}
+		})
+	}
+}
+
 func TestRouteOutputs(t *testing.T) {
 	orphan := fixture.Orphan
 	annotated := func(o *corev1.Pod) { o.Annotations = map[string]string{"a": "b"} }
@@ -133,12 +190,50 @@ func TestRouteOutputs(t *testing.T) {
 	}
 }
 
+func TestRouteRelated(t *testing.T) {
+	all := []string{"p/in-uid", "p/other"}
+	changed := func(o *corev1.Pod) { o.Annotations = map[string]string{"a": "b"} }
+	for name, test := range map[string]struct {
+		before, after **corev1.Pod
+		initial       bool
+		want          []string
+	}{
+		"created":                {after: pod(), want: all},
+		"in the first list":      {after: pod(), initial: true},
+		"changed":                {before: pod(), after: pod(version, changed), want: all},
+		"changed elsewhere":      {before: pod(), after: pod(version)},
+		"deleted":                {before: pod(), want: all},
+		"created again unseen":   {before: pod(), after: pod(func(o *corev1.Pod) { o.UID = "again" }), want: all},
+		"its deletion has begun": {before: pod(), after: pod(fixture.Deleting[*corev1.Pod]), want: all},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cached := []client.Object{fixture.Parent(), fixture.Input(), fixture.Output("o", fixture.Label(fixture.Tags.MapKey, "other"))}
+			h := newHarness(t, cached, nil, func(c *MapController, _ *Options) {
+				c.RelatedKinds = []Input{{Object: &corev1.Pod{}, Changed: func(before, after client.Object) bool {
+					return len(before.GetAnnotations()) != len(after.GetAnnotations())
+				}}}
+			})
+			got := enqueued(func(q queue) {
+				if test.initial {
+					h.RelatedEvents(0).Create(t.Context(), event.TypedCreateEvent[client.Object]{Object: *test.after, IsInInitialList: true}, q)
+					return
+				}
+				send(h.RelatedEvents(0), q, test.before, test.after)
+			})
+			if !slices.Equal(got, test.want) {
+				t.Errorf("enqueued %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
 // Only events of owned outputs show a write of the engine.
 func TestOutputEventsMeetExpectations(t *testing.T) {
 	deleting := fixture.Deleting[*corev1.Pod]
 	for name, test := range map[string]struct {
 		before, after **corev1.Pod
 		deleted       bool // the engine deleted the output, rather than created it
+		byLabels      bool
 		want          bool
 	}{
 		"a create that shows":               {after: pod(), want: true},
@@ -149,13 +244,22 @@ func TestOutputEventsMeetExpectations(t *testing.T) {
 		"a delete that has begun":           {before: pod(), after: pod(version, deleting), deleted: true, want: true},
 		"not an update":                     {before: pod(), after: pod(version), deleted: true},
 		"not an orphan that is deleted":     {before: pod(fixture.Orphan), deleted: true},
+		"by labels, a create that shows":    {after: pod(fixture.Orphan), byLabels: true, want: true},
+		"by labels, a delete that shows":    {before: pod(fixture.Orphan), deleted: true, byLabels: true, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cached := []client.Object{fixture.Parent(), fixture.Input(func(s *corev1.Secret) { s.Name = "o" })}
 			if test.deleted {
 				cached = []client.Object{fixture.Parent(), *pod()}
 			}
-			h := newHarness(t, cached, cached)
+			changes := []func(*MapController, *Options){}
+			if test.byLabels {
+				changes = append(changes, ownsByLabels)
+				if test.deleted {
+					cached[1] = *pod(fixture.Orphan)
+				}
+			}
+			h := newHarness(t, cached, cached, changes...)
 			h.reconcile(t)
 			if h.attempts.Expects(testKey) == 0 {
 				t.Fatal("nothing was written")

@@ -6,10 +6,13 @@ package mapcontroller
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
@@ -31,7 +34,8 @@ import (
 var ConfigureClock = guard.Configure
 
 // SetupWithManager adds the controller to a manager. The status controller starts
-// at once, the controller of keys when all kinds are installed.
+// at once unless the parents are Optional, the controller of keys when all kinds are
+// installed.
 func (c MapController) SetupWithManager(mgr manager.Manager, o Options) error {
 	if !guard.ReadsServerClock(mgr.GetHTTPClient().Transport) {
 		return errors.New("the REST config does not read the API server's clock, without which nothing is deleted: call ConfigureClock with it")
@@ -49,20 +53,27 @@ func (c MapController) SetupWithManager(mgr manager.Manager, o Options) error {
 	if ctl.executor.Create, err = execute.NewCreate(mgr, ctl.kinds, ctl.Name); err != nil {
 		return err
 	}
-	// No predicate: what the cache shows of a status may differ from what the last
-	// write was compared with. Several workers: a parent that takes long, as the
-	// release of many outputs does, must not hold up the others.
-	err = builder.ControllerManagedBy(mgr).
-		Named(ctl.Name + "-status").
-		WithOptions(ctrl.Options{MaxConcurrentReconciles: 4}).
-		For(ctl.NewParent()).
-		WatchesRawSource(source.Func(ctl.StatusSource)).
-		Complete(reconcile.Func(ctl.ReconcileStatus))
 	s := &starter{
 		Controller: ctl, mgr: mgr, log: mgr.GetLogger().WithValues("controller", ctl.Name),
 		live: liveness{TypedReconciler: ctl, clock: ctl.Clock, waiting: ctl.keys.waiting},
 	}
+	if !ctl.Optional {
+		err = s.startStatus()
+	}
 	return errors.Join(err, mgr.AddHealthzCheck(ctl.Name, s.live.Check), mgr.Add(s))
+}
+
+// startStatus adds the status controller. No predicate: what the cache shows of a
+// status may differ from what the last write was compared with. Several workers: a
+// parent that takes long, as the release of many outputs does, must not hold up the
+// others.
+func (s *starter) startStatus() error {
+	return builder.ControllerManagedBy(s.mgr).
+		Named(s.Name + "-status").
+		WithOptions(ctrl.Options{MaxConcurrentReconciles: 4}).
+		For(s.NewParent()).
+		WatchesRawSource(source.Func(s.StatusSource)).
+		Complete(reconcile.Func(s.ReconcileStatus))
 }
 
 // ReconcileStatus maintains a parent's status and finalizer. It is separate from
@@ -74,7 +85,7 @@ func (c *Controller) ReconcileStatus(ctx context.Context, req reconcile.Request)
 		c.parentDeleted(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
-	err := c.executor.Finalize(ctx, parent.Object)
+	released, changed, err := c.executor.Release(ctx, parent.Object, func() bool { return c.aggregator.Settled(parent.Object) })
 	untagged := Request{Parent: req.NamespacedName}
 	switch {
 	case err != nil && !apierrors.IsConflict(err):
@@ -88,7 +99,10 @@ func (c *Controller) ReconcileStatus(ctx context.Context, req reconcile.Request)
 		c.forget(parent.Object)
 		return reconcile.Result{}, err
 	}
-	result, statusErr := c.writer.Write(ctx, parent)
+	if changed {
+		return reconcile.Result{}, nil // its event comes; a status would be held to the version before
+	}
+	result, statusErr := c.writer.Write(ctx, parent, released)
 	return result, errors.Join(err, statusErr)
 }
 
@@ -103,8 +117,11 @@ func (c *Controller) StatusSource(ctx context.Context, q workqueue.TypedRateLimi
 func (c *Controller) KeySource(ctx context.Context, q queue) error {
 	err := c.keys.start(ctx, q)
 	q.Add(Request{})
-	c.Stores.OnList(func(example runtime.Object) {
-		if o, ok := example.(client.Object); ok && c.kinds.Output(o) != nil {
+	c.Stores.OnList(func(example runtime.Object, err error) {
+		if apierrors.IsNotFound(err) {
+			c.installed.Suspect() // somebody deleted the definition of a kind
+		}
+		if o, ok := example.(client.Object); err == nil && ok && c.kinds.Output(o) != nil {
 			c.keys.add(Request{})
 		}
 	})
@@ -129,6 +146,14 @@ func (*starter) NeedLeaderElection() bool { return false }
 // one missing, because somebody deleted its definition. Informers recover by
 // themselves; keys must be enqueued.
 func (s *starter) Start(ctx context.Context) error {
+	if s.Optional {
+		if !s.awaitLists(ctx) {
+			return nil
+		}
+		if err := s.startStatus(); err != nil {
+			return err
+		}
+	}
 	for started := false; ; started = true {
 		missed := false
 		if !s.installed.Wait(ctx, s.KindsInterval, s.log, func() { missed = true; s.wakeParents() }) {
@@ -140,14 +165,38 @@ func (s *starter) Start(ctx context.Context) error {
 				return err
 			}
 		} else if q := s.keys.queue.Load(); missed && q != nil {
-			for _, parent := range s.observer.Parents(nil) {
-				s.fanOut(*q, parent)
-			}
+			s.fanOutAll(*q)
 		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-s.installed.Suspected():
+		}
+	}
+}
+
+// awaitLists returns when every kind can be listed, or false at the end of the
+// context. A cache that cannot list its kind would never sync, and the others wait for
+// it.
+func (s *starter) awaitLists(ctx context.Context) bool {
+	for reported := ""; ; {
+		var err error
+		for _, gvk := range append([]schema.GroupVersionKind{s.kinds.Parent}, s.kinds.Needed...) {
+			page := &metav1.PartialObjectMetadataList{}
+			page.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+			err = errors.Join(err, s.guard.Live.List(ctx, page, client.Limit(1)))
+		}
+		if err == nil {
+			return true
+		}
+		if err.Error() != reported {
+			reported = err.Error()
+			s.log.Info("Waiting for kinds that cannot be listed", "reason", reported, "interval", s.KindsInterval)
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(s.KindsInterval):
 		}
 	}
 }
@@ -180,6 +229,9 @@ func (s *starter) startKeys(ctx context.Context) error {
 	}
 	for i, out := range s.Outputs {
 		err = errors.Join(err, watch(out.Object, s.OutputIndexers(), s.OutputEvents(i)))
+	}
+	for i, related := range s.RelatedKinds {
+		err = errors.Join(err, watch(related.Object, nil, s.RelatedEvents(i)))
 	}
 	if err != nil || !s.mgr.GetCache().WaitForCacheSync(ctx) {
 		return err

@@ -99,6 +99,10 @@ func (s scheduleBuilder) selecting(app string) scheduleBuilder {
 	s.Spec.Selector.MatchLabels = map[string]v1alpha1.LabelValue{"app": v1alpha1.LabelValue(app)}
 	return s
 }
+func (s scheduleBuilder) labeled(key, value string) scheduleBuilder {
+	s.Labels = map[string]string{key: value}
+	return s
+}
 func (s scheduleBuilder) minReady(n int32) scheduleBuilder { s.Spec.Retention.MinReady = &n; return s }
 func (s scheduleBuilder) maxCount(n int32) scheduleBuilder { s.Spec.Retention.MaxCount = &n; return s }
 func (s scheduleBuilder) detached(ttl v1alpha1.Duration, minReady int32) scheduleBuilder {
@@ -156,6 +160,28 @@ func (c claimBuilder) fromRef(group, kind, namespace, name string) claimBuilder 
 	c.Spec.DataSourceRef = ref
 	return c
 }
+
+// of is provisioned by a driver.
+func (c claimBuilder) of(driver string) claimBuilder {
+	annotate(c, annotationProvisioner, driver)
+	return c
+}
+
+// class is a VolumeSnapshotClass that is the default of its driver.
+func class(name, driver string) *snapshotv1.VolumeSnapshotClass {
+	c := plainClass(name, driver)
+	annotate(c, annotationDefaultClass, "true")
+	return c
+}
+
+// plainClass is one that is not the default.
+func plainClass(name, driver string) *snapshotv1.VolumeSnapshotClass {
+	c := &snapshotv1.VolumeSnapshotClass{Driver: driver}
+	c.Name = name
+	return c
+}
+
+type classes []client.Object
 
 // snapshotBuilder builds a VolumeSnapshot, named after its age at noon.
 type snapshotBuilder struct{ *snapshotv1.VolumeSnapshot }

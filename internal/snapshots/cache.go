@@ -43,8 +43,9 @@ func CacheOptions(stores *Stores, namespaces ...string) cache.Options {
 				Label:     labels.NewSelector().Add(*tagged),
 				Transform: newInterner().transform,
 			},
-			&corev1.PersistentVolumeClaim{}: {Transform: stripClaim},
-			&v1alpha1.SnapshotSchedule{}:    {Transform: stripSchedule},
+			&corev1.PersistentVolumeClaim{}:   {Transform: newClaimInterner().transform},
+			&snapshotv1.VolumeSnapshotClass{}: {Transform: stripClass},
+			&v1alpha1.SnapshotSchedule{}:      {Transform: stripSchedule},
 		},
 	}
 }
@@ -114,19 +115,26 @@ func stripClaim(o any) (any, error) {
 	}
 	claim.ManagedFields = nil
 	claim.Finalizers = nil
-	claim.Annotations = only(claim.Annotations, v1alpha1.AnnotationRequestedAt)
+	claim.Annotations = only(claim.Annotations, claimAnnotations...)
 	claim.Spec = corev1.PersistentVolumeClaimSpec{
-		DataSource:    claim.Spec.DataSource,
-		DataSourceRef: claim.Spec.DataSourceRef,
+		DataSource:       claim.Spec.DataSource,
+		DataSourceRef:    claim.Spec.DataSourceRef,
+		StorageClassName: claim.Spec.StorageClassName,
 	}
 	claim.Status = corev1.PersistentVolumeClaimStatus{Phase: claim.Status.Phase}
 	return claim, nil
 }
 
-// stripSchedule drops the managed fields, and the copy of the schedule that kubectl
-// apply writes. A status that was never written is taken as empty, without the schema's
-// default: the first merge patch of it would omit the counts that are zero, and the API
-// server reject it.
+// claimAnnotations are those of a PVC that decisions read.
+var claimAnnotations = []string{
+	v1alpha1.AnnotationRequestedAt, v1alpha1.AnnotationExclude,
+	annotationProvisioner, annotationBetaProvisioner, corev1.BetaStorageClassAnnotation,
+}
+
+// stripSchedule leaves what a ClusterSnapshotSchedule may compare: labels and all
+// annotations but the copy of the schedule that kubectl apply writes. A status that
+// was never written is taken as empty, without the schema's default: the first merge
+// patch of it would omit the counts that are zero, and the API server reject it.
 func stripSchedule(o any) (any, error) {
 	if s, ok := o.(*v1alpha1.SnapshotSchedule); ok {
 		s.ManagedFields = nil

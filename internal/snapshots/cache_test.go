@@ -180,6 +180,12 @@ func TestStripClaim(t *testing.T) {
 	full := claim("data").requested("2026-06-15T12:00:00Z").from(snapshotv1.GroupName, "VolumeSnapshot", "s").
 		fromRef(snapshotv1.GroupName, "VolumeSnapshot", "other", "s").deleting().PersistentVolumeClaim
 	full.Labels = map[string]string{"app": "shop"}
+	full.Spec.StorageClassName = ptr.To("fast")
+	for _, read := range []string{
+		v1alpha1.AnnotationExclude, annotationProvisioner, annotationBetaProvisioner, corev1.BetaStorageClassAnnotation,
+	} {
+		annotate(full, read, "x")
+	}
 	full.ResourceVersion = "42"
 	full.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "X", Name: "x", UID: "x", Controller: ptr.To(true)}}
 	want := toJSON(full)
@@ -269,6 +275,10 @@ func TestClaimChanged(t *testing.T) {
 		"nothing":              {claim("data"), false},
 		"phase":                {claim("data").phase(corev1.ClaimLost), true},
 		"requested-at":         {claim("data").requested("x"), true},
+		"driver":               {claim("data").of("csi.example.com"), true},
+		"driver, as of old":    {claim("data").with(func(c *corev1.PersistentVolumeClaim) { annotate(c, annotationBetaProvisioner, "x") }), true},
+		"storage class":        {claim("data").with(func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = ptr.To("fast") }), true},
+		"exclude":              {claim("data").with(func(c *corev1.PersistentVolumeClaim) { annotate(c, v1alpha1.AnnotationExclude, "") }), true},
 		"a finalizer is added": {claim("data").with(func(c *corev1.PersistentVolumeClaim) { c.Finalizers = []string{"x"} }), false},
 		"a field in its status": {claim("data").with(func(c *corev1.PersistentVolumeClaim) {
 			c.Status.Conditions = []corev1.PersistentVolumeClaimCondition{{Type: "Resizing"}}

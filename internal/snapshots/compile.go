@@ -31,6 +31,12 @@ type compiled struct {
 	retention        retention.Policy
 }
 
+// Validate returns why a schedule's spec is invalid, or nil.
+func Validate(s *v1alpha1.SnapshotSchedule) error {
+	_, err := compile(&s.Spec)
+	return err
+}
+
 // compile compiles a spec. The error names every field that is wrong.
 func compile(spec *v1alpha1.SnapshotScheduleSpec) (*compiled, error) {
 	var errs []error
@@ -71,6 +77,7 @@ func compile(spec *v1alpha1.SnapshotScheduleSpec) (*compiled, error) {
 			},
 		},
 	}
+	duration("retention.editDelay", spec.Retention.EditDelay) // used with status.retention, see graceOf
 	if p.retention.ReadyDeadline == 0 {
 		p.retention.ReadyDeadline = defaultReadyDeadline
 	}

@@ -23,6 +23,7 @@ import (
 // operator, and says why. It is not safe for concurrent use.
 type Judge struct {
 	program *program
+	classes Classes
 	parent  plan.Parent
 	kinds   *plan.Kinds
 	// last is what retention decided last.
@@ -31,9 +32,9 @@ type Judge struct {
 
 // Judgment is what the operator would do in one pass over a series, and why.
 type Judgment struct {
-	// Adopt and Create are snapshots, Delete are snapshots with the reasons.
-	Adopt, Create []client.Object
-	Delete        []mapcontroller.Removal
+	// Adopt, Release and Create are snapshots, Delete are snapshots with the reasons.
+	Adopt, Release, Create []client.Object
+	Delete                 []mapcontroller.Removal
 	// Next is when the judgment may change by time alone; zero: never.
 	Next time.Time
 	// Outputs are the snapshots that the decision counts. Series.Snapshots and
@@ -41,6 +42,9 @@ type Judgment struct {
 	Outputs   []client.Object
 	Series    retention.Series
 	Retention retention.Decision
+	// SparedFor has the reason of condition RetentionPaused for each snapshot that
+	// Retention would delete and that is kept for now; empty for the others.
+	SparedFor []string
 	// Slots of a selected PVC.
 	Slots schedule.Slots
 	// SkipReason says why the PVC cannot be snapshotted now.
@@ -54,8 +58,8 @@ type Judgment struct {
 
 // NewJudge returns a Judge, or why the spec is invalid. The scheme must know the
 // schedule, PVCs and VolumeSnapshots.
-func NewJudge(scheme *runtime.Scheme, s *v1alpha1.SnapshotSchedule) (*Judge, error) {
-	p, err := newProgram(s)
+func NewJudge(scheme *runtime.Scheme, s *v1alpha1.SnapshotSchedule, classes Classes) (*Judge, error) {
+	p, err := newProgram(s, classes.Known)
 	if err != nil {
 		return nil, err
 	}
@@ -64,10 +68,11 @@ func NewJudge(scheme *runtime.Scheme, s *v1alpha1.SnapshotSchedule) (*Judge, err
 	if err != nil {
 		return nil, err
 	}
+	kinds.OwnsByLabels = c.OwnsByLabels
 	functions := p.functions()
-	j := &Judge{program: p, kinds: kinds, parent: plan.Parent{Object: s, Program: &functions}}
-	p.decided = func(outputs []client.Object, series retention.Series, decision retention.Decision) {
-		j.last = Judgment{Outputs: outputs, Series: series, Retention: decision}
+	j := &Judge{program: p, classes: classes, kinds: kinds, parent: plan.Parent{Object: s, Program: &functions}}
+	p.decided = func(outputs []client.Object, series retention.Series, decision retention.Decision, sparedFor []string) {
+		j.last = Judgment{Outputs: outputs, Series: series, Retention: decision, SparedFor: sparedFor}
 	}
 	return j, nil
 }
@@ -84,13 +89,17 @@ func (j *Judge) ReadyDeadline() time.Duration { return j.program.spec.retention.
 // TTL is the spec's snapshotTTL, zero if there is none.
 func (j *Judge) TTL() time.Duration { return j.program.spec.retention.TTL }
 
+// SparedUntil returns when the snapshots that are spared for a reason may be deleted; zero
+// if that is not known.
+func (j *Judge) SparedUntil(reason string) time.Time { return j.program.grace.until(reason) }
+
 // Judge decides about a series. The PVC is nil if it is gone. Snapshots may
 // include those of other owners. Restores are the PVCs that are being restored
 // from snapshots of the schedule's namespace, as Restores returns them.
 func (j *Judge) Judge(
 	now time.Time, mapKey string, claim *corev1.PersistentVolumeClaim, snapshots, restores []client.Object,
 ) Judgment {
-	seen := mapcontroller.Observation{Now: now, MapKey: mapKey, Outputs: snapshots, Related: restores}
+	seen := mapcontroller.Observation{Now: now, MapKey: mapKey, Outputs: snapshots, Related: j.related(restores)}
 	if claim != nil {
 		seen.Selected, seen.Unselected = observe.Partition(j.parent, []client.Object{claim})
 	}
@@ -99,8 +108,16 @@ func (j *Judge) Judge(
 	}
 	j.last = Judgment{}
 	built := j.kinds.Build(j.parent, plan.Request{Parent: client.ObjectKeyFromObject(j.parent.Object), MapKey: mapKey}, seen)
-	j.last.Adopt, j.last.Create, j.last.Delete, j.last.Next = built.Adopt, built.Create, built.Delete, built.Next
+	j.last.Adopt, j.last.Release, j.last.Create = built.Adopt, built.Release, built.Create
+	j.last.Delete, j.last.Next = built.Delete, built.Next
 	return j.complete(claim, now, built.Key.Status)
+}
+
+func (j *Judge) related(restores []client.Object) []client.Object {
+	if len(restores) == 0 {
+		return j.classes.All
+	}
+	return slices.Concat(restores, j.classes.All)
 }
 
 // Again decides about a series whose outputs are known to be the schedule's own,
@@ -109,7 +126,7 @@ func (j *Judge) Judge(
 func (j *Judge) Again(
 	now time.Time, mapKey string, claim *corev1.PersistentVolumeClaim, outputs, restores []client.Object,
 ) Judgment {
-	seen := mapcontroller.Observation{Now: now, MapKey: mapKey, Outputs: outputs, Related: restores}
+	seen := mapcontroller.Observation{Now: now, MapKey: mapKey, Outputs: outputs, Related: j.related(restores)}
 	if claim != nil {
 		seen.Selected, seen.Unselected = observe.Partition(j.parent, []client.Object{claim})
 	}
@@ -132,6 +149,13 @@ func (j *Judge) complete(claim *corev1.PersistentVolumeClaim, now time.Time, sta
 		result.Slots, _ = j.program.slots(claim, anchorOf(j.program.schedule, claim), now)
 	}
 	return result
+}
+
+// Delays returns whether deletes may wait at a time because the spec changed or an
+// earlier schedule of the name left snapshots.
+func (j *Judge) Delays(at time.Time) bool {
+	g := &j.program.grace
+	return g.unrecorded || at.Before(g.changed) || at.Before(g.adopted)
 }
 
 // Policy is the spec's retention.
@@ -161,9 +185,29 @@ func (d *Judgment) Stale(now time.Time) bool {
 	return i < 0 || d.Series.Snapshots[i].Slot(now).Before(d.Slots.Previous)
 }
 
+// Refused returns why the schedule takes no snapshot of a PVC that it selects:
+// because the PVC is skipped, or because no class fits. It is empty if it does.
+func (j *Judge) Refused(claim *corev1.PersistentVolumeClaim) string {
+	if reason := skip(claim); reason != "" {
+		return reason
+	}
+	if _, p := j.classes.Choose(claim, &j.program.schedule.Spec.SnapshotTemplate.Spec); p.Reason != "" {
+		return p.String()
+	}
+	return ""
+}
+
 // SkipReason returns why a PVC cannot be snapshotted by any schedule now; empty
 // if it can.
-func SkipReason(claim *corev1.PersistentVolumeClaim) string { return skip(claim) }
+func (c Classes) SkipReason(claim *corev1.PersistentVolumeClaim) string {
+	if reason := skip(claim); reason != "" {
+		return reason
+	}
+	if why := c.notSnapshottable(claim); why != "" {
+		return Problem{Reason: v1alpha1.ReasonNotSnapshottable, Message: why}.String()
+	}
+	return ""
+}
 
 // Restores returns those PVCs that are still being restored from a snapshot of a
 // namespace.

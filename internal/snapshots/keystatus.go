@@ -36,6 +36,8 @@ type keyStatus struct {
 	Problems   []Problem
 	// Paused is set if deletes were due but not safe.
 	Paused bool
+	// Spared counts snapshots that would be deleted, but for a grace.
+	Spared spared
 
 	// unlessCreated is a problem if the snapshot that is due is not created in the
 	// pass, or is not seen in the next one.
@@ -54,6 +56,9 @@ func (p Problem) String() string {
 // severity orders problems, the worst first.
 var severity = []string{
 	v1alpha1.ReasonCreateFailed,
+	v1alpha1.ReasonNoSnapshotClass,
+	v1alpha1.ReasonWrongSnapshotClass,
+	v1alpha1.ReasonNoDefaultSnapshotClass,
 	v1alpha1.ReasonNameCollision,
 	v1alpha1.ReasonSnapshotFailed,
 	v1alpha1.ReasonSnapshotOverdue,
@@ -67,12 +72,12 @@ var severity = []string{
 // fails returns whether a problem means that a PVC is not backed up as it should
 // be.
 func (p Problem) fails() bool {
-	return slices.Contains(severity[:4], p.Reason)
+	return slices.Contains(severity[:7], p.Reason)
 }
 
 // refused returns whether a problem means that retention or ownership cannot be
 // carried out.
-func (p Problem) refused() bool { return slices.Contains(severity[5:8], p.Reason) }
+func (p Problem) refused() bool { return slices.Contains(severity[8:11], p.Reason) }
 
 func (p Problem) compare(q Problem) int {
 	return cmp.Or(
@@ -120,6 +125,7 @@ type combined struct {
 	Problems     []Problem
 	MoreProblems int
 	Paused       bool
+	Spared       spared
 }
 
 // combine adds up the PVCs of a schedule, and problems of the schedule itself.
@@ -151,6 +157,8 @@ func combine(keys []any, problems ...Problem) combined {
 			c.Refused++
 		}
 		c.Paused = c.Paused || k.Paused
+		c.Spared.changed += k.Spared.changed
+		c.Spared.adopted += k.Spared.adopted
 		c.addProblems(k.Problems)
 	}
 	return c

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -32,34 +33,56 @@ const clockCheck = 15 * time.Minute
 type program struct {
 	schedule *v1alpha1.SnapshotSchedule
 	spec     *compiled
+	grace    grace
+	// classesKnown is set if VolumeSnapshotClasses are among the related objects.
+	classesKnown bool
 	// decided is called with every decision of retention; nil in the operator.
-	decided func(outputs []client.Object, series retention.Series, decision retention.Decision)
+	decided func(outputs []client.Object, series retention.Series, decision retention.Decision, sparedFor []string)
 }
 
-// Compile compiles a SnapshotSchedule, for the engine and for everything else
-// that decides as the engine does.
-func Compile(parent client.Object) (mapcontroller.Program, error) {
-	p, err := newProgram(parent.(*v1alpha1.SnapshotSchedule))
+// Compile compiles a SnapshotSchedule, for everything that decides as the engine
+// does. VolumeSnapshotClasses are taken from the related objects.
+func Compile(parent client.Object) (mapcontroller.Program, error) { return compileFor(parent, true) }
+
+func compileFor(parent client.Object, classesKnown bool) (mapcontroller.Program, error) {
+	p, err := newProgram(parent.(*v1alpha1.SnapshotSchedule), classesKnown)
 	if err != nil {
 		return mapcontroller.Program{}, err
 	}
 	return p.functions(), nil
 }
 
-func newProgram(s *v1alpha1.SnapshotSchedule) (*program, error) {
+func newProgram(s *v1alpha1.SnapshotSchedule, classesKnown bool) (*program, error) {
 	spec, err := compile(&s.Spec)
 	if err != nil {
 		return nil, err
 	}
-	return &program{schedule: s, spec: spec}, nil
+	return &program{schedule: s, spec: spec, grace: graceOf(s), classesKnown: classesKnown}, nil
 }
 
 func (p *program) functions() mapcontroller.Program {
 	return mapcontroller.Program{Selects: p.selects, Map: p.mapClaim, Tombstone: p.tombstone, Spec: p.spec}
 }
 
-func (p *program) selects(claim client.Object) bool {
-	return p.spec.selector.Matches(labels.Set(claim.GetLabels()))
+func (p *program) selects(o client.Object) bool {
+	claim := o.(*corev1.PersistentVolumeClaim)
+	return !Excluded(claim) && p.spec.selector.Matches(labels.Set(claim.Labels)) &&
+		(len(p.schedule.Spec.StorageClassNames) == 0 || slices.Contains(p.schedule.Spec.StorageClassNames, storageClassOf(claim)))
+}
+
+// Excluded returns whether no schedule selects a PVC, because it is annotated so.
+func Excluded(claim *corev1.PersistentVolumeClaim) bool {
+	_, excluded := claim.Annotations[v1alpha1.AnnotationExclude]
+	return excluded
+}
+
+// storageClassOf returns the storage class of a PVC. Kubernetes still prefers the
+// annotation.
+func storageClassOf(claim *corev1.PersistentVolumeClaim) v1alpha1.StorageClassName {
+	if class, ok := claim.Annotations[corev1.BetaStorageClassAnnotation]; ok {
+		return v1alpha1.StorageClassName(class)
+	}
+	return v1alpha1.StorageClassName(ptr.Deref(claim.Spec.StorageClassName, ""))
 }
 
 // mapClaim decides which snapshots a selected PVC should have.
@@ -67,7 +90,7 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 	claim := seen.Selected[0].(*corev1.PersistentVolumeClaim)
 	anchor := anchorOf(p.schedule, claim)
 	slots, malformed := p.slots(claim, anchor, seen.Now)
-	skipReason := skip(claim)
+	class, refused, skipReason := p.classFor(claim, seen)
 	series := retention.Series{
 		Claim:         retention.Selected,
 		ClaimDeleting: claim.DeletionTimestamp != nil,
@@ -76,9 +99,9 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 	if skipReason == "" {
 		series.Slot = slots.Current
 	}
-	decided, d := p.decide(seen, series)
-	if decided.Take.Create() {
-		d.Ensure = append(d.Ensure, newSnapshot(p.schedule, claim, slots.Current))
+	decided, d, spared := p.decide(seen, series)
+	if decided.Take.Create() && refused.Reason == "" {
+		d.Ensure = append(d.Ensure, newSnapshot(p.schedule, claim, class, slots.Current))
 	}
 	d.Next = earliest(d.Next, slots.Next, slots.Until)
 
@@ -87,8 +110,12 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 		LastSnapshot:  retention.LastSlot(series.Snapshots, seen.Now),
 		RecoveryPoint: recoveryPoint(series.Snapshots, anchor, seen.Now),
 		SkipReason:    skipReason,
+		Spared:        spared,
 	}
 	status.HasData = claim.DeletionTimestamp == nil && claim.Status.Phase != corev1.ClaimPending && claim.Status.Phase != ""
+	if skipReason != "" && skip(claim) == "" { // it can never have a recovery point
+		status.HasData, status.RecoveryPoint = false, time.Time{}
+	}
 	status.Pending, status.Failed = unready(p.spec, series.Snapshots, seen.Now)
 	d.Status = status
 	if malformed.Reason != "" {
@@ -97,12 +124,18 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 	if skipReason != "" {
 		return d
 	}
+	if refused.Reason != "" {
+		status.add(refused)
+	}
 	status.NextSlot = slots.Next
 	if at := failsAt(p.spec, series.Snapshots, seen.Now); at.After(seen.Now) {
 		d.Next = earliest(d.Next, at)
 	}
 	for _, problem := range troubles(p.spec, series.Snapshots, slots, decided.Take, seen.Now) {
 		if problem.Reason == v1alpha1.ReasonSnapshotOverdue {
+			if refused.Reason != "" {
+				continue // which says why
+			}
 			d.Next = earliest(d.Next, expiryHides(p.spec, slots, decided.Take))
 			if decided.Take.Create() {
 				status.unlessCreated = Problem{Reason: problem.Reason, Message: unseenMessage}
@@ -112,6 +145,26 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 		status.add(problem)
 	}
 	return d
+}
+
+// classFor returns the class for the snapshots of a PVC. If none can be taken, it
+// returns why: as a reason to skip the PVC, or as a problem.
+func (p *program) classFor(
+	claim *corev1.PersistentVolumeClaim, seen mapcontroller.Observation,
+) (class *string, refused Problem, skipReason string) {
+	if skipReason = skip(claim); skipReason != "" {
+		return nil, Problem{}, skipReason
+	}
+	classes := Classes{Known: p.classesKnown, All: seen.Related}
+	class, refused = classes.Choose(claim, &p.schedule.Spec.SnapshotTemplate.Spec)
+	switch {
+	case refused.Reason != v1alpha1.ReasonNotSnapshottable:
+	case len(seen.Outputs) == 0:
+		return nil, Problem{}, refused.String()
+	default: // it could be snapshotted, so the class was lost
+		refused.Reason = v1alpha1.ReasonNoSnapshotClass
+	}
+	return class, refused, ""
 }
 
 // unseenMessage is of a PVC that is overdue although its snapshot exists.
@@ -146,22 +199,37 @@ func (p *program) tombstone(seen mapcontroller.Observation) mapcontroller.Decisi
 			status.Claim, status.SkipReason = claim.GetName(), "controlled by this schedule"
 		}
 	}
-	_, d := p.decide(seen, series)
+	var d mapcontroller.Decision
+	_, d, status.Spared = p.decide(seen, series)
 	if len(seen.Outputs) > 0 || status.SkipReason != "" {
 		d.Status = status
 	}
 	return d
 }
 
-// decide asks retention about a series.
-func (p *program) decide(seen mapcontroller.Observation, series retention.Series) (retention.Decision, mapcontroller.Decision) {
-	decided := retention.Decide(p.spec.retention, seen.Now, series)
+// decide asks retention about a series, and counts the snapshots that it would delete
+// and that are spared for now.
+func (p *program) decide(
+	seen mapcontroller.Observation, series retention.Series,
+) (decided retention.Decision, d mapcontroller.Decision, n spared) {
+	decided = retention.Decide(p.spec.retention, seen.Now, series)
+	var sparedFor []string
 	if p.decided != nil {
-		p.decided(seen.Outputs, series, decided)
+		sparedFor = make([]string, len(decided.Verdicts))
+		defer func() { p.decided(seen.Outputs, series, decided, sparedFor) }()
 	}
-	d := mapcontroller.Decision{Next: decided.Next}
+	d.Next = decided.Next
 	for i, verdict := range decided.Verdicts {
 		if verdict.Delete() {
+			reason, until := p.grace.spares(&series.Snapshots[i], seen.Now.Add(-seen.Ahead))
+			if reason != "" {
+				n.add(reason)
+				d.Next = earliest(d.Next, until)
+				if sparedFor != nil {
+					sparedFor[i] = reason
+				}
+				continue
+			}
 			d.Delete = append(d.Delete, mapcontroller.Removal{Object: seen.Outputs[i], Reason: verdict.String(), Urgent: verdict.Urgent()})
 		}
 		if verdict == retention.HeldByRestore {
@@ -174,7 +242,7 @@ func (p *program) decide(seen mapcontroller.Observation, series retention.Series
 	for _, i := range decided.Floor {
 		d.Evidence = append(d.Evidence, seen.Outputs[i])
 	}
-	return decided, d
+	return decided, d, n
 }
 
 // isAhead returns whether a snapshot was taken by a clock that was ahead of the
@@ -182,14 +250,16 @@ func (p *program) decide(seen mapcontroller.Observation, series retention.Series
 func isAhead(s retention.Snapshot) bool { return s.ScheduledAt.After(s.Created) }
 
 // restoring returns the names of the snapshots that PVCs are being restored from.
-func restoring(claims []client.Object) map[string]bool {
-	if len(claims) == 0 {
-		return nil
-	}
-	names := make(map[string]bool, len(claims))
-	for _, claim := range claims {
-		if _, name, ok := restoringFrom(claim.(*corev1.PersistentVolumeClaim)); ok {
-			names[name] = true
+func restoring(related []client.Object) map[string]bool {
+	var names map[string]bool
+	for _, o := range related {
+		if claim, isClaim := o.(*corev1.PersistentVolumeClaim); isClaim {
+			if _, name, ok := restoringFrom(claim); ok {
+				if names == nil {
+					names = map[string]bool{}
+				}
+				names[name] = true
+			}
 		}
 	}
 	return names

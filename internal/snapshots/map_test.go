@@ -25,6 +25,7 @@ type mapCase struct {
 	gone      bool // the PVC is deleted; implies tombstone
 	snapshots series
 	restoring []string // snapshots that PVCs are being restored from
+	classes   classes
 
 	wantCreate   time.Time // slot; zero: none
 	wantDelete   []string
@@ -50,6 +51,7 @@ func (tc *mapCase) observe() mapcontroller.Observation {
 	default:
 		seen.Selected = inputs
 	}
+	seen.Related = tc.classes
 	for _, name := range tc.restoring {
 		restore := claim("restore-of-"+name).phase(corev1.ClaimPending).from(snapshotv1.GroupName, "VolumeSnapshot", name)
 		seen.Related = append(seen.Related, restore.PersistentVolumeClaim)

@@ -89,7 +89,7 @@ func reportActive(ctx context.Context) error {
 // SetupWithManager calls it; programs that only decide register none.
 var RegisterMetrics = sync.OnceFunc(func() {
 	metrics.Registry.MustRegister(
-		createdTotal, deletedTotal, failedTotal, refusedTotal, slotToCreation, creationToReady, active, buildInfo, &gauges)
+		createdTotal, deletedTotal, failedTotal, refusedTotal, slotToCreation, creationToReady, active, buildInfo, &gauges, &unprotected)
 })
 
 func opts(m Metric) prometheus.Opts { return prometheus.Opts{Name: m.Name, Help: m.Help} }

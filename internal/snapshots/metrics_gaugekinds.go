@@ -33,8 +33,12 @@ var gaugeKinds = []gaugeKind{
 			}
 		}, labelReason),
 	newGauge("suspended",
-		"1 if spec.suspend is true, 0 otherwise.",
-		figure(func(f *figures) float64 { return bit(f.suspended) })),
+		"1 if spec.suspend is true, 0 otherwise. The label cluster_schedule is the ClusterSnapshotSchedule that made the schedule, if one did.",
+		func(f *figures, emit emit) {
+			if f.known {
+				emit(bit(f.suspended), f.clusterSchedule)
+			}
+		}, "cluster_schedule"),
 	newGauge("retention_paused",
 		"1 if the condition RetentionPaused is true, that is, expired snapshots are not deleted; 0 otherwise.",
 		figure(func(f *figures) float64 { return bit(f.paused) })),
@@ -47,17 +51,17 @@ var gaugeKinds = []gaugeKind{
 	newGauge("oldest_recovery_point_timestamp_seconds",
 		"Unix time of the oldest recovery point of all PersistentVolumeClaims. The recovery point of a claim is the time of "+
 			"its newest ready snapshot or, without one, the creation time of the claim or of the schedule, whichever is later. "+
-			"Claims that were never bound have no data and are not counted. Absent if no claim is counted.",
+			"Claims that were never bound or cannot be snapshotted are not counted. Absent if no claim is counted.",
 		instant(func(f *figures) time.Time { return f.recoveryPoint })),
 	newGauge("persistentvolumeclaims",
 		"Number of PersistentVolumeClaims that match the selector.",
 		figure(func(f *figures) float64 { return float64(f.claims) })),
 	newGauge("failing_persistentvolumeclaims",
-		"Number of PersistentVolumeClaims whose snapshots fail: "+
-			"creating one failed, the newest one failed, or one is overdue.",
+		"Number of PersistentVolumeClaims whose snapshots fail: creating one failed, the newest one failed, one is overdue, "+
+			"or no VolumeSnapshotClass fits.",
 		figure(func(f *figures) float64 { return float64(f.failing) })),
 	newGauge("skipped_persistentvolumeclaims",
-		"Number of PersistentVolumeClaims that are skipped because they are not bound or are being deleted.",
+		"Number of PersistentVolumeClaims that are skipped because they are not bound, are being deleted or cannot be snapshotted.",
 		figure(func(f *figures) float64 { return float64(f.skipped) })),
 	newGauge("snapshots",
 		"Number of VolumeSnapshots by state: detached if the PersistentVolumeClaim is deleted or no longer matches; "+

@@ -84,6 +84,7 @@ type figures struct {
 	recoveryPoint, nextSlot                   time.Time
 	interval                                  time.Duration
 	suspended, paused                         bool
+	clusterSchedule                           string
 	problems                                  int
 }
 
@@ -104,7 +105,7 @@ func figuresOf(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.
 	f.readySnapshots = int(status.Outputs.VolumeSnapshots.Total) - f.pending - f.failed - f.detached
 	f.recoveryPoint, f.nextSlot = sum.OldestData, timeIn(status.NextSnapshotTime)
 	f.interval = intervalOf(spec.rule, now)
-	f.suspended = s.Spec.Suspend
+	f.suspended, f.clusterSchedule = s.Spec.Suspend, s.Labels[v1alpha1.LabelClusterSchedule]
 	f.paused = meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionRetentionPaused)
 	f.problems = len(status.Problems) + int(status.MoreProblems)
 	return f

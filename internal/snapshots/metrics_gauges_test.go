@@ -83,6 +83,10 @@ func TestGauges(t *testing.T) {
 			every("6h").suspended(), known(2, &keyStatus{NextSlot: in(time.Hour)}),
 			usual(map[string]float64{"ready Scheduled": absent, "ready Suspended": 1, "suspended": 1}),
 		},
+		"of a fleet": {
+			every("6h").suspended().labeled(v1alpha1.LabelClusterSchedule, "gold"), known(2),
+			usual(map[string]float64{"ready Scheduled": absent, "ready Suspended": 1, "suspended": absent, "suspended gold": 1}),
+		},
 		"paused":  {every("6h"), known(2, &keyStatus{Paused: true}), usual(map[string]float64{"retention_paused": 1})},
 		"skipped": {every("6h"), known(2, &keyStatus{Claim: "data", SkipReason: "not Bound"}), usual(map[string]float64{"skipped_persistentvolumeclaims": 1})},
 		"failing": {

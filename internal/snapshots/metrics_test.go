@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -78,7 +79,7 @@ func seriesOf(t *testing.T, s types.NamespacedName) map[string]float64 {
 			}
 			key := strings.TrimPrefix(name, "snapshotschedule_")
 			for label, value := range one.labels {
-				if label != labelNamespace && label != labelSchedule {
+				if label != labelNamespace && label != labelSchedule && value != "" {
 					key += " " + value
 				}
 			}
@@ -102,6 +103,7 @@ func useAll(s scheduleBuilder) {
 	outcome.Failed = []mapcontroller.Failure{failure(execute.VerbDelete, errors.New("denied"))}
 	countOutcome(noon, s.SnapshotSchedule, outcome)
 	failedTotal.WithLabelValues(s.Namespace, s.Name).Inc()
+	unprotected.count.Store(ptr.To(func() map[string]int { return map[string]int{"shop": 1} }))
 	newReadiness(clocktesting.NewFakePassiveClock(noon)).
 		updated(client.ObjectKeyFromObject(s), uncut(time.Minute).VolumeSnapshot, ready(time.Minute).VolumeSnapshot)
 }
@@ -118,6 +120,7 @@ func measured(t *testing.T, name string) (scheduleBuilder, types.NamespacedName)
 //
 // Contract: MET-3.
 func TestMetricsMatchTheirDescription(t *testing.T) {
+	defer unprotected.count.Store(nil)
 	s, _ := measured(t, "described")
 	useAll(s)
 	families := gathered(t)
@@ -136,7 +139,7 @@ func TestMetricsMatchTheirDescription(t *testing.T) {
 		if want := slices.Sorted(slices.Values(m.Labels)); !slices.Equal(labels, want) {
 			t.Errorf("%s has labels %v, want %v", m.Name, labels, want)
 		}
-		if bounded := []string{"namespace", "schedule", "reason", "state", "verb", "version", "revision", "goversion"}; slices.ContainsFunc(m.Labels, func(l string) bool {
+		if bounded := []string{"namespace", "schedule", "cluster_schedule", "reason", "state", "verb", "version", "revision", "goversion"}; slices.ContainsFunc(m.Labels, func(l string) bool {
 			return !slices.Contains(bounded, l)
 		}) {
 			t.Errorf("%s has labels %v, and only the number of %v is bounded", m.Name, m.Labels, bounded)
@@ -216,7 +219,7 @@ func TestSlotToCreation(t *testing.T) {
 		ago(2 * time.Second), ago(time.Hour),
 		in(time.Second), // the local clock is behind the one that computed the slot
 	} {
-		v := newSnapshot(s.SnapshotSchedule, claim("data").PersistentVolumeClaim, slot)
+		v := newSnapshot(s.SnapshotSchedule, claim("data").PersistentVolumeClaim, nil, slot)
 		countOutcome(noon, s.SnapshotSchedule, mapcontroller.Outcome{Created: []client.Object{v}})
 	}
 	got := seriesOf(t, key)

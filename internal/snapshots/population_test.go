@@ -38,9 +38,9 @@ type population struct {
 	*mapcontroller.Controller
 
 	// calls are those that the controller made to the API server.
-	calls                        []string
-	interner                     *interner
-	schedules, claims, snapshots toolscache.Indexer
+	calls                                 []string
+	interner                              *interner
+	schedules, claims, snapshots, classes toolscache.Indexer
 }
 
 func newPopulation(tb testing.TB) *population {
@@ -69,6 +69,7 @@ func newPopulation(tb testing.TB) *population {
 	p.schedules = store(&v1alpha1.SnapshotSchedule{})
 	p.claims = store(&corev1.PersistentVolumeClaim{}, p.InputIndexers(), Indexers())
 	p.snapshots = store(&snapshotv1.VolumeSnapshot{}, p.OutputIndexers())
+	p.classes = store(&snapshotv1.VolumeSnapshotClass{})
 	return p
 }
 
@@ -147,7 +148,7 @@ func nthClaim(i int) claimBuilder {
 // writes on it.
 func taken(s scheduleBuilder, c claimBuilder, n int) *snapshotv1.VolumeSnapshot {
 	slot := noon.Add(-time.Duration(n) * time.Hour)
-	v := newSnapshot(s.SnapshotSchedule, c.PersistentVolumeClaim, slot)
+	v := newSnapshot(s.SnapshotSchedule, c.PersistentVolumeClaim, nil, slot)
 	v.Namespace, v.ResourceVersion, v.Generation = c.Namespace, "1234567", 1
 	v.UID = types.UID(fmt.Sprintf("%s-%06d", c.UID[:28], n))
 	v.CreationTimestamp = metav1.NewTime(slot)

@@ -34,6 +34,15 @@ type reporter struct {
 	// schedules are the reported problems of schedules themselves. Those of PVCs are
 	// in the previous status of their key.
 	schedules map[types.NamespacedName]scheduleReport
+	// spared are the last reports that snapshots wait to be deleted.
+	spared map[types.NamespacedName]sparedReport
+}
+
+// sparedReport is what a report that snapshots wait to be deleted was about.
+type sparedReport struct {
+	uid        types.UID
+	generation int64
+	reason     string
 }
 
 // scheduleReport is of one UID: a schedule that is deleted and created again may
@@ -44,7 +53,9 @@ type scheduleReport struct {
 }
 
 func newReporter(r events.EventRecorder, c clock.PassiveClock) *reporter {
-	return &reporter{events: r, clock: c, schedules: map[types.NamespacedName]scheduleReport{}}
+	return &reporter{
+		events: r, clock: c, schedules: map[types.NamespacedName]scheduleReport{}, spared: map[types.NamespacedName]sparedReport{},
+	}
 }
 
 // report implements the engine's Report.
@@ -93,6 +104,24 @@ func (r *reporter) warnOfNew(s *v1alpha1.SnapshotSchedule, mapKey string, before
 	if after.Paused && !before.Paused {
 		r.warn(s, Problem{Reason: v1alpha1.ReasonRetentionPaused, Message: pausedMessage})
 	}
+	r.warnOfSpared(s, after.Spared)
+}
+
+// warnOfSpared reports that snapshots wait to be deleted, once for each generation of a
+// schedule and reason, whichever PVC is reconciled first: an edit concerns all.
+func (r *reporter) warnOfSpared(s *v1alpha1.SnapshotSchedule, n spared) {
+	found := sparedReport{uid: s.UID, generation: s.Generation, reason: n.reason()}
+	if found.reason == "" {
+		return
+	}
+	name := client.ObjectKeyFromObject(s)
+	r.mu.Lock()
+	known := r.spared[name]
+	r.spared[name] = found
+	r.mu.Unlock()
+	if known != found {
+		r.warn(s, Problem{Reason: v1alpha1.ReasonRetentionPaused, Message: sparedWarning(n)})
+	}
 }
 
 // judgeOverdue adds unlessCreated after a pass that was to create a snapshot, if
@@ -112,7 +141,10 @@ func (k *keyStatus) judgeOverdue(before *keyStatus, outcome mapcontroller.Outcom
 
 // statusOnly are the problems without an event: they say that nothing happened,
 // and an event is for what did.
-var statusOnly = []string{v1alpha1.ReasonSnapshotOverdue, v1alpha1.ReasonSnapshotSlow}
+var statusOnly = []string{
+	v1alpha1.ReasonSnapshotOverdue, v1alpha1.ReasonSnapshotSlow,
+	v1alpha1.ReasonNoSnapshotClass, v1alpha1.ReasonWrongSnapshotClass, v1alpha1.ReasonNoDefaultSnapshotClass,
+}
 
 // reportSchedule reports a problem of the schedule itself, whichever PVC is
 // reconciled first.
@@ -136,6 +168,7 @@ func (r *reporter) forget(schedule types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.schedules, schedule)
+	delete(r.spared, schedule)
 }
 
 func (r *reporter) warn(s *v1alpha1.SnapshotSchedule, p Problem) {

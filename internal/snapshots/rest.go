@@ -26,8 +26,8 @@ func Configure(config *rest.Config, c clock.PassiveClock) {
 	mapcontroller.ConfigureClock(config, c)
 }
 
-// RESTMapper returns a mapper that knows VolumeSnapshots without asking the API
-// server, so that the cache can be set up for them where their CRD is not
+// RESTMapper returns a mapper that knows VolumeSnapshots and their classes without
+// asking the API server, so that the cache can be set up for them where their CRD is not
 // installed yet.
 func RESTMapper(config *rest.Config, httpClient *http.Client) (meta.RESTMapper, error) {
 	dynamic, err := apiutil.NewDynamicRESTMapper(config, httpClient)
@@ -36,5 +36,8 @@ func RESTMapper(config *rest.Config, httpClient *http.Client) (meta.RESTMapper, 
 	}
 	known := meta.NewDefaultRESTMapper([]schema.GroupVersion{snapshotv1.SchemeGroupVersion})
 	known.Add(snapshotv1.SchemeGroupVersion.WithKind("VolumeSnapshot"), meta.RESTScopeNamespace)
+	known.AddSpecific(snapshotv1.SchemeGroupVersion.WithKind("VolumeSnapshotClass"),
+		snapshotv1.SchemeGroupVersion.WithResource("volumesnapshotclasses"),
+		snapshotv1.SchemeGroupVersion.WithResource("volumesnapshotclass"), meta.RESTScopeRoot)
 	return meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{known, dynamic}}, nil
 }

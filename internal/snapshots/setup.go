@@ -10,6 +10,7 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
@@ -40,6 +41,7 @@ const Name = "snapshotschedule"
 // +kubebuilder:rbac:groups=snapshots.mapcontroller.dev,resources=snapshotschedules/status,verbs=patch
 // +kubebuilder:rbac:groups=snapshots.mapcontroller.dev,resources=snapshotschedules/finalizers,verbs=update
 // +kubebuilder:rbac:groups=snapshot.storage.k8s.io,resources=volumesnapshots,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=snapshot.storage.k8s.io,resources=volumesnapshotclasses,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
@@ -58,13 +60,21 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, o Options) error
 	if err := mgr.Add(manager.RunnableFunc(reportActive)); err != nil {
 		return err
 	}
-	return MapController(o, mgr.GetEventRecorder(Name)).SetupWithManager(mgr, o)
+	c := MapController(o, mgr.GetEventRecorder(Name))
+	if err := setUpUnprotected(mgr, o.Stores, len(c.RelatedKinds) > 0); err != nil {
+		return err
+	}
+	return c.SetupWithManager(mgr, o)
 }
 
 // MapController returns SnapshotSchedule as a MapController. The stores of PVCs
 // must have the Indexers.
 func MapController(o Options, recorder events.EventRecorder) mapcontroller.MapController {
 	r := newReporter(recorder, o.Clock)
+	var relatedKinds []mapcontroller.Input
+	if len(o.Namespaces) == 0 { // else Roles must suffice
+		relatedKinds = append(relatedKinds, mapcontroller.Input{Object: &snapshotv1.VolumeSnapshotClass{}, Changed: classChanged})
+	}
 	return mapcontroller.MapController{
 		Name:      Name,
 		Tags:      mapcontroller.Tags{MapKey: v1alpha1.LabelMapKey, Parent: v1alpha1.LabelSchedule},
@@ -81,19 +91,26 @@ func MapController(o Options, recorder events.EventRecorder) mapcontroller.MapCo
 			Covers:     covers,
 			Updated:    newReadiness(o.Clock).updated,
 		}},
-		Compile: Compile,
-		Related: func(parent client.Object) []client.Object {
-			return o.Stores.ByIndex(nil, &corev1.PersistentVolumeClaim{}, restoresIndex, parent.GetNamespace())
+		Compile: func(parent client.Object) (mapcontroller.Program, error) {
+			return compileFor(parent, len(relatedKinds) > 0)
 		},
-		ParentChanged: requestChanged,
+		Related: func(parent client.Object) []client.Object {
+			restores := o.Stores.ByIndex(nil, &corev1.PersistentVolumeClaim{}, restoresIndex, parent.GetNamespace())
+			return append(restores, o.Stores.List(&snapshotv1.VolumeSnapshotClass{}, "")...)
+		},
+		RelatedKinds:  relatedKinds,
+		ParentChanged: scheduleChanged,
 		Finalizer:     v1alpha1.FinalizerRelease,
-		Orphan: func(parent client.Object) bool {
+		OwnsByLabels: func(parent client.Object) bool {
 			return parent.(*v1alpha1.SnapshotSchedule).Spec.DeletionPolicy == v1alpha1.DeletionOrphan
 		},
 		Report: r.report,
 		ParentDeleted: func(schedule types.NamespacedName) {
 			r.forget(schedule)
 			forgetMetrics(schedule)
+		},
+		RecordsTime: func(now time.Time, parent client.Object) bool {
+			return recordsTime(now, parent.(*v1alpha1.SnapshotSchedule))
 		},
 		Status: func(now time.Time, parent client.Object, known mapcontroller.Summary) {
 			s := parent.(*v1alpha1.SnapshotSchedule)
@@ -110,8 +127,17 @@ func Indexers() toolscache.Indexers { return informer.Indexers(restoresIndex) }
 // claimChanged ignores what does not concern a PVC's snapshots, above all the
 // finalizer that every snapshot adds and removes again.
 func claimChanged(before, after client.Object) bool {
-	return before.(*corev1.PersistentVolumeClaim).Status.Phase != after.(*corev1.PersistentVolumeClaim).Status.Phase ||
-		requestChanged(before, after)
+	b, a := before.(*corev1.PersistentVolumeClaim), after.(*corev1.PersistentVolumeClaim)
+	return b.Status.Phase != a.Status.Phase || driverOf(b) != driverOf(a) || storageClassOf(b) != storageClassOf(a) ||
+		Excluded(b) != Excluded(a) || requestChanged(before, after)
+}
+
+// scheduleChanged returns whether an update of a schedule concerns its PVCs, beside the
+// spec: requests, and the record on which deletes depend.
+func scheduleChanged(before, after client.Object) bool {
+	return requestChanged(before, after) ||
+		before.GetAnnotations()[v1alpha1.AnnotationConfirmGeneration] != after.GetAnnotations()[v1alpha1.AnnotationConfirmGeneration] ||
+		!equality.Semantic.DeepEqual(before.(*v1alpha1.SnapshotSchedule).Status.Retention, after.(*v1alpha1.SnapshotSchedule).Status.Retention)
 }
 
 func requestChanged(before, after client.Object) bool {

@@ -43,9 +43,11 @@ func snapshotName(scheduleUID, claimUID types.UID, claim string, slot time.Time)
 	return strings.TrimRight(claim, ".-") + "-" + slot.Format(slotLayout) + "-" + hash
 }
 
-// newSnapshot returns the snapshot of a PVC for a slot. The engine adds the map key,
+// newSnapshot returns the snapshot of a PVC for a slot, of a class or of the default one. The engine adds the map key,
 // the schedule's label and the controllerRef.
-func newSnapshot(s *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClaim, slot time.Time) *snapshotv1.VolumeSnapshot {
+func newSnapshot(
+	s *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClaim, class *string, slot time.Time,
+) *snapshotv1.VolumeSnapshot {
 	template := &s.Spec.SnapshotTemplate
 	annotations := maps.Clone(template.Metadata.Annotations)
 	if annotations == nil {
@@ -64,7 +66,7 @@ func newSnapshot(s *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeCla
 		},
 		Spec: snapshotv1.VolumeSnapshotSpec{
 			Source:                  snapshotv1.VolumeSnapshotSource{PersistentVolumeClaimName: &claim.Name},
-			VolumeSnapshotClassName: template.Spec.VolumeSnapshotClassName,
+			VolumeSnapshotClassName: class,
 		},
 	}
 }

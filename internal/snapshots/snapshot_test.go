@@ -128,10 +128,9 @@ func TestNewSnapshot(t *testing.T) {
 			Labels:      map[string]v1alpha1.LabelValue{"tier": "gold"},
 			Annotations: map[string]string{"note": "ours"},
 		},
-		Spec: v1alpha1.SnapshotTemplateSpec{VolumeSnapshotClassName: ptr.To("fast")},
 	}
 	slot := noon.In(time.FixedZone("", 3600))
-	got := newSnapshot(s.SnapshotSchedule, claim("data").PersistentVolumeClaim, slot)
+	got := newSnapshot(s.SnapshotSchedule, claim("data").PersistentVolumeClaim, ptr.To("fast"), slot)
 	if got.Name != snapshotName(s.UID, "data-uid", "data", noon) {
 		t.Errorf("name is %s", got.Name)
 	}
@@ -154,7 +153,7 @@ func TestNewSnapshot(t *testing.T) {
 
 // Contract: MAP-4.
 func TestNewSnapshotWithoutTemplate(t *testing.T) {
-	got := newSnapshot(every("6h").SnapshotSchedule, claim("data").PersistentVolumeClaim, noon)
+	got := newSnapshot(every("6h").SnapshotSchedule, claim("data").PersistentVolumeClaim, nil, noon)
 	if got.Spec.VolumeSnapshotClassName != nil || len(got.Labels) != 0 || len(got.Annotations) != 1 {
 		t.Errorf("got %+v, want the default class and no annotation but scheduled-at", got)
 	}

@@ -33,6 +33,9 @@ func setStatus(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.
 	if known.Settled {
 		s.Status.ObservedGeneration = s.Generation
 	}
+	if !known.ServerTime.IsZero() {
+		s.Status.Retention = recordOf(s, known.ServerTime)
+	}
 	var ofSchedule []Problem
 	if p := scheduleProblem(s); p.Reason != "" {
 		ofSchedule = append(ofSchedule, p)
@@ -57,7 +60,9 @@ func setStatus(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.
 		meta.RemoveStatusCondition(&s.Status.Conditions, v1alpha1.ConditionRetentionPaused)
 		return combined{}
 	}
-	s.Status.Inputs = &v1alpha1.Inputs{PersistentVolumeClaims: v1alpha1.InputCount{Total: count(known.Totals[claimsTotal])}}
+	s.Status.Inputs = &v1alpha1.Inputs{PersistentVolumeClaims: v1alpha1.InputCount{
+		Total: count(known.Totals[claimsTotal]), Skipped: count(sum.Skipped),
+	}}
 	s.Status.Detached = &v1alpha1.Detached{
 		MapKeys: count(known.Totals[detachedKeys]), VolumeSnapshots: count(known.Totals[detachedSnapshots]),
 	}
@@ -67,7 +72,7 @@ func setStatus(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.
 	if !s.Spec.Suspend {
 		s.Status.NextSnapshotTime = timeOf(sum.NextSlot)
 	}
-	setConditions(now, s, known.Totals[claimsTotal], sum)
+	setConditions(now, s, known.Totals[claimsTotal], known.Totals[snapshotsTotal], sum)
 	return sum
 }
 
@@ -100,7 +105,7 @@ const (
 	detachedSnapshots = "detached." + snapshotsResource
 )
 
-func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, claims int, sum combined) {
+func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, claims, snapshots int, sum combined) {
 	switch {
 	case sum.Failing > 0:
 		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonSnapshotsFailing,
@@ -122,6 +127,10 @@ func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, claims int, sum 
 	setValid(now, s)
 	if sum.Paused {
 		setPaused(now, s, metav1.ConditionTrue, v1alpha1.ReasonClockSkew, pausedMessage)
+		return
+	}
+	if reason := sum.Spared.reason(); reason != "" && !confirmed(s) {
+		setPaused(now, s, metav1.ConditionTrue, reason, sparedMessage(s, sum.Spared, snapshots))
 		return
 	}
 	setPaused(now, s, metav1.ConditionFalse, v1alpha1.ReasonRetentionRunning, "snapshots are deleted when retention no longer keeps them")

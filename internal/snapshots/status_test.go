@@ -144,7 +144,7 @@ func TestSetStatusCountsAndTimes(t *testing.T) {
 		&keyStatus{LastSnapshot: ago(time.Hour), NextSlot: in(time.Hour), RecoveryPoint: ago(day)},
 		&keyStatus{LastSnapshot: ago(2 * time.Hour), NextSlot: in(2 * time.Hour), RecoveryPoint: ago(time.Hour).Add(time.Millisecond)},
 	))
-	const want = `{"observedGeneration":3,"inputs":{"persistentvolumeclaims":{"total":2}},` +
+	const want = `{"observedGeneration":3,"inputs":{"persistentvolumeclaims":{"total":2,"skipped":0}},` +
 		`"outputs":{"volumesnapshots":{"total":6,"ready":4}},"detached":{"mapKeys":1,"volumesnapshots":2},` +
 		`"lastSnapshotTime":"2026-06-15T11:00:00Z","nextSnapshotTime":"2026-06-15T13:00:00Z",` +
 		`"oldestRecoveryPointTime":"2026-06-14T12:00:00Z","conditions":[`

@@ -37,6 +37,10 @@ type previewed struct {
 			Now, Sooner bool
 			Time        time.Time
 		}
+		Waiting []struct {
+			Snapshots int
+			Reason    string
+		}
 	}
 }
 
@@ -111,9 +115,16 @@ var _ = Describe("preview", func() {
 		Expect(os.WriteFile(file, []byte(manifest("nightly", "{snapshotInterval: 1d, retention: {keep: {last: 2}}}")), 0o600)).To(Succeed())
 		p := env.preview("-f", file)
 		Expect(p.Items[0].Change).To(Equal("Created"))
+		Expect(p.deletedNow()).To(BeEmpty(), "an earlier schedule's snapshots stay for an hour")
+		Expect(p.Items[0].Waiting).To(HaveLen(1))
+		Expect(p.Items[0].Waiting[0].Snapshots).To(Equal(3))
+		Expect(p.Items[0].Waiting[0].Reason).To(Equal(v1alpha1.ReasonSnapshotsAdopted))
 		// The new schedule takes one at once: it and the newest remain.
-		Expect(p.deletedNow()).To(HaveLen(4))
-		Expect(p.deletedNow()).NotTo(ContainElement(all[0].Name))
+		var deleted []string
+		for _, d := range p.Items[0].Deletes {
+			deleted = append(deleted, d.Name)
+		}
+		Expect(deleted).To(ConsistOf(all[1].Name, all[2].Name, all[3].Name, all[4].Name))
 	})
 
 	It("rejects what it cannot preview", func() {

@@ -66,7 +66,7 @@ var _ = Describe("snapshot", func() {
 		Expect(api.Create(ctx, pending)).To(Succeed())
 		r := env.run("snapshot", "nightly")
 		Expect(r).To(Equal(result{0, "snapshotschedule.snapshots.mapcontroller.dev/nightly requested 2 snapshots\n",
-			"Warning: PersistentVolumeClaim pending is skipped: not Bound\n"}))
+			"Warning: SnapshotSchedule nightly skips PersistentVolumeClaim pending: not Bound\n"}))
 		Expect(requestedAt(schedule)).To(BeTemporally("~", time.Now(), 2*time.Second))
 	})
 

@@ -78,6 +78,7 @@ var durationFields = map[string]string{
 	"spec.startingDeadline":               `{snapshotInterval: 6h, startingDeadline: %s}`,
 	"spec.jitter":                         `{snapshotInterval: 6h, jitter: %s}`,
 	"spec.readyDeadline":                  `{snapshotInterval: 6h, readyDeadline: %s}`,
+	"spec.retention.editDelay":            `{snapshotInterval: 6h, retention: {editDelay: %s}}`,
 	"spec.retention.detached.snapshotTTL": `{snapshotInterval: 6h, retention: {detached: {snapshotTTL: %s}}}`,
 }
 
@@ -165,6 +166,11 @@ func rejectedTemplate(metadata, field, message string) rejected {
 func rejectedClass(name, message string) rejected {
 	return rejectedSpec(fmt.Sprintf("{snapshotInterval: 6h, snapshotTemplate: {spec: {volumeSnapshotClassName: %q}}}", name),
 		"spec.snapshotTemplate.spec.volumeSnapshotClassName", message)
+}
+
+func rejectedClasses(names, item, message string) rejected {
+	return rejectedSpec("{snapshotInterval: 6h, snapshotTemplate: {spec: {volumeSnapshotClassNames: "+names+"}}}",
+		"spec.snapshotTemplate.spec.volumeSnapshotClassNames"+item, message)
 }
 
 func rejectedSelector(selector, field, message string) rejected {
@@ -301,11 +307,28 @@ func rejectedSpecs() map[string]rejected {
 		"an annotation of 1025 characters":   rejectedTemplate("{annotations: {note: "+long(1025)+"}}", "annotations", annotationValue),
 		"33 annotations":                     rejectedTemplate("{annotations: "+mapWithEntries(33)+"}", "annotations", tooManyItems(32)),
 
-		"an empty class":                  rejectedClass("", className),
-		"a class in capitals":             rejectedClass("Fast", className),
-		"a class that ends in -":          rejectedClass("fast-", className),
-		"a class of 254 characters":       rejectedClass(long(254), className),
-		"a class of 513 characters":       rejectedClass(long(513), tooManyBytes(512)),
+		"an empty class":            rejectedClass("", className),
+		"a class in capitals":       rejectedClass("Fast", className),
+		"a class that ends in -":    rejectedClass("fast-", className),
+		"a class of 254 characters": rejectedClass(long(254), className),
+		"a class of 513 characters": rejectedClass(long(513), tooManyBytes(512)),
+		"both a class and a list of classes": rejectedSpec(
+			"{snapshotInterval: 6h, snapshotTemplate: {spec: {volumeSnapshotClassName: fast, volumeSnapshotClassNames: [fast]}}}",
+			"spec.snapshotTemplate.spec", "volumeSnapshotClassNames: [fast, archive]"),
+		"an empty list of classes":              rejectedClasses("[]", "", "[fast]"),
+		"a list of 17 classes":                  rejectedClasses(listOf(17, "fast"), "", tooManyItems(16)),
+		"a list with an empty class":            rejectedClasses(`[fast, ""]`, "[1]", className),
+		"a list with a class in capitals":       rejectedClasses("[Fast]", "[0]", className),
+		"a list with a class of 513 characters": rejectedClasses("["+long(513)+"]", "[0]", tooManyBytes(512)),
+		"an empty list of storage classes":      rejectedSpec("{snapshotInterval: 6h, storageClassNames: []}", "spec.storageClassNames", "[fast]"),
+		"a list of 17 storage classes": rejectedSpec(
+			"{snapshotInterval: 6h, storageClassNames: "+listOf(17, "fast")+"}", "spec.storageClassNames", tooManyItems(16)),
+		"an empty storage class":       rejectedSpec(`{snapshotInterval: 6h, storageClassNames: [fast, ""]}`, "spec.storageClassNames[1]", className),
+		"a storage class with a blank": rejectedSpec(`{snapshotInterval: 6h, storageClassNames: [a b]}`, "spec.storageClassNames[0]", className),
+		"a storage class of 254 characters": rejectedSpec(
+			"{snapshotInterval: 6h, storageClassNames: ["+long(254)+"]}", "spec.storageClassNames[0]", className),
+		"a storage class of 513 characters": rejectedSpec(
+			"{snapshotInterval: 6h, storageClassNames: ["+long(513)+"]}", "spec.storageClassNames[0]", tooManyBytes(512)),
 		"a negative minReady":             rejectedRetention("{minReady: -1}", "minReady", atLeast0),
 		"a negative detached minReady":    rejectedRetention("{detached: {minReady: -1}}", "detached.minReady", atLeast0),
 		"a maxCount of zero":              rejectedRetention("{maxCount: 0}", "maxCount", atLeast1),
@@ -339,6 +362,7 @@ selector:
   - {key: tier, operator: NotIn, values: [lead]}
   - {key: app, operator: Exists}
   - {key: skip, operator: DoesNotExist, values: []}
+storageClassNames: [fast, standard.example.com]
 schedule: 30 2 * * *
 timeZone: Europe/Oslo
 snapshotTTL: 10d
@@ -356,6 +380,7 @@ retention:
   minReady: 0
   maxCount: 100
   keep: {last: 3, hourly: 24, daily: 7, weekly: 4, monthly: 12, yearly: 3}
+  editDelay: 1h
   detached: {snapshotTTL: 30d, minReady: 2}
 `,
 		"an empty selector":               "{snapshotInterval: 6h, selector: {}}",
@@ -364,6 +389,7 @@ retention:
 		"32 labels and annotations":       "{snapshotInterval: 6h, snapshotTemplate: {metadata: {labels: " + mapWithEntries(32) + ", annotations: " + mapWithEntries(32) + "}}}",
 		"the longest label":               "{snapshotInterval: 6h, snapshotTemplate: {metadata: {labels: {" + long(63) + ": " + long(63) + "}}}}",
 		"the longest class":               "{snapshotInterval: 6h, snapshotTemplate: {spec: {volumeSnapshotClassName: " + long(253) + "}}}",
+		"a list of classes":               "{snapshotInterval: 6h, snapshotTemplate: {spec: {volumeSnapshotClassNames: [fast, archive, fast]}}}",
 		"the longest annotation":          "{snapshotInterval: 6h, snapshotTemplate: {metadata: {annotations: {" + long(253) + "/" + long(63) + ": " + long(1024) + "}}}}",
 		"the longest zone":                `{schedule: "@daily", timeZone: ` + long(64) + "}",
 		"the largest spec":                largestSpec(),
@@ -396,11 +422,12 @@ func largestSpec() string {
 	expression := "{key: " + key(0) + ", operator: In, values: " + listOf(64, long(63)) + "}"
 	return `
 selector: {matchLabels: ` + entries(32, long(63)) + ", matchExpressions: " + listOf(16, expression) + `}
+storageClassNames: ` + listOf(16, long(253)) + `
 schedule: "` + strings.Repeat("1,", 251) + `1 * * * *"
 timeZone: ` + long(64) + `
 snapshotTemplate:
   metadata: {labels: ` + entries(32, long(63)) + ", annotations: " + entries(32, strings.Repeat("😀", 1024)) + `}
-  spec: {volumeSnapshotClassName: ` + long(253) + "}\n"
+  spec: {volumeSnapshotClassNames: ` + listOf(16, long(253)) + "}\n"
 }
 
 // validCronLines are accepted by the API server and by the controller.

@@ -88,11 +88,16 @@ var _ = Describe("kubectl", func() {
 	It("finds the kind by its plural, singular and short name, and by its category", func() {
 		resources, err := server.ServerResourcesForGroupVersion(scheduleKind.GroupVersion().String())
 		Expect(err).NotTo(HaveOccurred())
-		Expect(resources.APIResources).To(ConsistOf(
-			And(HaveField("Name", "snapshotschedules"), HaveField("SingularName", "snapshotschedule"),
-				HaveField("ShortNames", ConsistOf("snapsched")), HaveField("Categories", ConsistOf("snapshots"))),
-			HaveField("Name", "snapshotschedules/status"),
-		))
-		Expect(resources.APIResources).To(HaveEach(And(HaveField("Kind", scheduleKind.Kind), HaveField("Namespaced", true))))
+		named := func(name, singular, kind, short string, namespaced bool) []any {
+			of := And(HaveField("Kind", kind), HaveField("Namespaced", namespaced))
+			return []any{
+				And(of, HaveField("Name", name), HaveField("SingularName", singular), HaveField("ShortNames", ConsistOf(short)),
+					HaveField("Categories", ConsistOf("snapshots"))),
+				And(of, HaveField("Name", name+"/status")),
+			}
+		}
+		Expect(resources.APIResources).To(ConsistOf(append(
+			named("snapshotschedules", "snapshotschedule", "SnapshotSchedule", "snapsched", true),
+			named("clustersnapshotschedules", "clustersnapshotschedule", "ClusterSnapshotSchedule", "csnapsched", false)...)...))
 	})
 })

@@ -83,15 +83,16 @@ var _ = Describe("The Go types", func() {
 		s := &v1alpha1.SnapshotSchedule{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "complete"},
 			Spec: v1alpha1.SnapshotScheduleSpec{
-				Selector:         v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"app": "my-app"}},
-				Schedule:         "30 2 * * *",
-				TimeZone:         "Europe/Oslo",
-				SnapshotTTL:      "10d",
-				Suspend:          true,
-				StartingDeadline: "2h",
-				Jitter:           "15m",
-				ReadyDeadline:    "2h",
-				DeletionPolicy:   v1alpha1.DeletionOrphan,
+				Selector:          v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"app": "my-app"}},
+				StorageClassNames: []v1alpha1.StorageClassName{"fast", "standard"},
+				Schedule:          "30 2 * * *",
+				TimeZone:          "Europe/Oslo",
+				SnapshotTTL:       "10d",
+				Suspend:           true,
+				StartingDeadline:  "2h",
+				Jitter:            "15m",
+				ReadyDeadline:     "2h",
+				DeletionPolicy:    v1alpha1.DeletionOrphan,
 				SnapshotTemplate: v1alpha1.SnapshotTemplate{
 					Metadata: v1alpha1.SnapshotTemplateMetadata{
 						Labels:      map[string]v1alpha1.LabelValue{"app": "my-app"},

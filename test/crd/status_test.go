@@ -18,12 +18,13 @@ import (
 // completeStatus has every field of a status.
 const completeStatus = `
 observedGeneration: 1
-inputs: {persistentvolumeclaims: {total: 20}}
+inputs: {persistentvolumeclaims: {total: 20, skipped: 1}}
 outputs: {volumesnapshots: {total: 100, ready: 97}}
 detached: {mapKeys: 1, volumesnapshots: 5}
 lastSnapshotTime: "2026-01-02T03:04:05Z"
 nextSnapshotTime: "2126-01-02T03:04:05Z"
 oldestRecoveryPointTime: "2026-01-01T00:00:00Z"
+retention: {generation: 1, sinceTime: "2026-01-02T03:04:05Z", editDelay: 1h}
 problems:
 - {persistentVolumeClaim: data-3, reason: CreateFailed, message: exceeded quota, sinceTime: "2026-01-02T03:04:05Z"}
 - {reason: InvalidRequestedAt, sinceTime: "2026-01-02T03:04:05Z"}
@@ -79,7 +80,16 @@ func rejectedStatuses() map[string]rejectedStatus {
 			cause{"status.inputs.persistentvolumeclaims.total", required}},
 		"outputs without a total": {"{outputs: {volumesnapshots: {ready: 1}}}", cause{"status.outputs.volumesnapshots.total", required}},
 		"outputs without ready":   {"{outputs: {volumesnapshots: {total: 1}}}", cause{"status.outputs.volumesnapshots.ready", required}},
-		"detached without keys":   {"{detached: {volumesnapshots: 1}}", cause{"status.detached.mapKeys", required}},
+		"a record without a generation": {recordStatus(`sinceTime: "2026-01-02T03:04:05Z", editDelay: 1h`),
+			cause{"status.retention.generation", required}},
+		"a record without a time":         {recordStatus("generation: 1, editDelay: 1h"), cause{"status.retention.sinceTime", required}},
+		"a record without a delay":        {recordStatus(`generation: 1, sinceTime: "2026-01-02T03:04:05Z"`), cause{"status.retention.editDelay", required}},
+		"a record with a malformed delay": {recordWithDelay("1 hour"), cause{"status.retention.editDelay", durationSyntax}},
+		"a record with a delay of zero":   {recordWithDelay("0s"), cause{"status.retention.editDelay", tooShort}},
+		"a record with a delay too long":  {recordWithDelay("101y"), cause{"status.retention.editDelay", tooLong}},
+		"a record with a delay of 129 bytes": {recordWithDelay(strings.Repeat("1", 129)),
+			cause{"status.retention.editDelay", tooManyBytes(128)}},
+		"detached without keys": {"{detached: {volumesnapshots: 1}}", cause{"status.detached.mapKeys", required}},
 		"detached without snapshots": {"{detached: {mapKeys: 1}}",
 			cause{"status.detached.volumesnapshots", required}},
 	}
@@ -87,6 +97,12 @@ func rejectedStatuses() map[string]rejectedStatus {
 
 // unobserved is the status of a schedule that the operator has not seen yet. Without it, kstatus takes a new schedule for a ready one.
 var unobserved = map[string]any{"observedGeneration": int64(-1)}
+
+func recordStatus(fields string) string { return "{retention: {" + fields + "}}" }
+
+func recordWithDelay(delay string) string {
+	return recordStatus(`generation: 1, sinceTime: "2026-01-02T03:04:05Z", editDelay: "` + delay + `"`)
+}
 
 var _ = Describe("Status", func() {
 	setInterval := func(object *unstructured.Unstructured, value string) {

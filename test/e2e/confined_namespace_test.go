@@ -17,7 +17,6 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/e2e/internal/harness"
-	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 )
 
 var _ = Describe("the namespace of a confined operator", func() {
@@ -27,6 +26,7 @@ var _ = Describe("the namespace of a confined operator", func() {
 	var (
 		namespace *corev1.Namespace
 		operator  *harness.Operator
+		schedule  *v1alpha1.SnapshotSchedule
 	)
 	BeforeEach(func(ctx context.Context) {
 		namespace = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cluster.Namespace(ctx, "home")}}
@@ -35,9 +35,7 @@ var _ = Describe("the namespace of a confined operator", func() {
 		bindManager(ctx, namespace.Name)
 		cluster.BoundClaims(ctx, namespace.Name, 1)
 		operator = cluster.WithOperatorIn(namespace.Name).Start(ctx, "--watch-namespaces="+namespace.Name)
-		s := builders.Schedule(namespace.Name, "nightly", orphan)
-		s.Finalizers = []string{v1alpha1.FinalizerRelease}
-		Expect(cluster.Client.Create(ctx, s)).To(Succeed())
+		schedule = cluster.Schedule(ctx, namespace.Name, orphan)
 		eventuallySnapshots(ctx, namespace.Name, 1)
 	})
 	eventuallyDeleted := func(ctx context.Context) {
@@ -58,9 +56,18 @@ var _ = Describe("the namespace of a confined operator", func() {
 		eventuallyDeleted(ctx)
 	})
 
+	It("is deleted at once, although the operator is deleted first", func(ctx context.Context) {
+		operator.Stop()
+		Expect(cluster.Client.Delete(ctx, namespace)).To(Succeed())
+		eventuallyDeleted(ctx)
+	})
+
 	It("waits for a finalizer that nobody removes any more, until the command of docs/operations.md removes it", func(ctx context.Context) {
 		// As Kubernetes does: the pods of a namespace are deleted before anything else.
 		operator.Stop()
+		s := harness.Get(ctx, cluster, schedule)
+		s.Finalizers = []string{v1alpha1.FinalizerRelease}
+		Expect(cluster.Client.Update(ctx, s)).To(Succeed())
 		Expect(cluster.Client.Delete(ctx, namespace)).To(Succeed())
 		Eventually(func() []corev1.NamespaceCondition { return harness.Get(ctx, cluster, namespace).Status.Conditions }).
 			WithContext(ctx).WithTimeout(time.Minute).Should(ContainElement(And(

@@ -21,6 +21,9 @@ var _ = Describe("snapshots that never become ready", func() {
 	It("are taken one at a time per PVC, reported as failed and replaced at each slot, with a missing class", func(ctx context.Context) {
 		cluster.Start(ctx)
 		namespace, history := cluster.Recorded(ctx, "noclass", 3)
+		for _, claim := range []string{"data-0", "data-1", "data-2"} { // of a known driver, the operator would not try
+			provisionedBy(ctx, namespace, claim, "null")
+		}
 		schedule := cluster.Schedule(ctx, namespace, v1alpha1.SnapshotScheduleSpec{
 			SnapshotInterval: "6s",
 			ReadyDeadline:    "2s",

@@ -43,7 +43,7 @@ var _ = Describe("docs/operations.md", func() {
 		Expect(steps).To(HaveExactElements(
 			ContainSubstring("> schedules.yaml"),
 			ContainSubstring("deletionPolicy"),
-			Equal("kubectl delete snapsched --all --all-namespaces --cascade=orphan\n"),
+			Equal("kubectl delete snapsched --all --all-namespaces\n"),
 			ContainSubstring("OWNER"),
 			Equal("kubectl delete -f dist/install.yaml\n"),
 			Equal("kubectl delete -f dist/crds.yaml\n"),
@@ -68,7 +68,13 @@ var _ = Describe("docs/operations.md", func() {
 			follow(folder, step)
 			// Step 2 asks the reader to wait for this.
 			if strings.Contains(step, "deletionPolicy") {
-				Eventually(finalizersOf(ctx, left)).WithContext(ctx).Should(ConsistOf(v1alpha1.FinalizerRelease))
+				for _, namespace := range []string{kept, left} {
+					s := builders.Schedule(namespace, "nightly", hourly)
+					Eventually(func(g Gomega) {
+						now := harness.Get(ctx, cluster, s)
+						g.Expect(now.Status.ObservedGeneration).To(Equal(now.Generation))
+					}).WithContext(ctx).Should(Succeed())
+				}
 			}
 		}
 		Expect(owners(ctx, kept)()).To(HaveExactElements(BeEmpty()))
@@ -98,11 +104,14 @@ var _ = Describe("docs/operations.md", func() {
 	It("releases snapshots by hand while the operator is gone", func(ctx context.Context) {
 		namespace := cluster.Namespace(ctx, "stuck")
 		cluster.BoundClaims(ctx, namespace, 2)
-		cluster.Schedule(ctx, namespace, orphan)
+		s := cluster.Schedule(ctx, namespace, hourly)
 		operator := cluster.Start(ctx)
 		eventuallySnapshots(ctx, namespace, 2)
-		Eventually(finalizersOf(ctx, namespace)).WithContext(ctx).Should(ConsistOf(v1alpha1.FinalizerRelease))
 		operator.Stop()
+		// As if it had stopped a moment after the edit.
+		s = harness.Get(ctx, cluster, s)
+		s.Spec.DeletionPolicy, s.Finalizers = v1alpha1.DeletionOrphan, []string{v1alpha1.FinalizerRelease}
+		Expect(cluster.Client.Update(ctx, s)).To(Succeed())
 		kubectl("delete", "snapsched", "nightly", "-n", namespace, "--wait=false")
 
 		steps := blocks("Uninstalling without losing snapshots")
@@ -143,10 +152,4 @@ func follow(folder, commands string) {
 	out, err := cmd.CombinedOutput()
 	AddReportEntry(commands, string(out))
 	ExpectWithOffset(1, err).NotTo(HaveOccurred(), "%s\n%s", commands, out)
-}
-
-// finalizersOf returns the finalizers of the schedule of a namespace.
-func finalizersOf(ctx context.Context, namespace string) func() []string {
-	s := builders.Schedule(namespace, "nightly", hourly)
-	return func() []string { return fresh(ctx, s)().Finalizers }
 }

@@ -78,12 +78,15 @@ var _ = Describe("a schedule that is deleted", Ordered, func() {
 	})
 
 	// Contract: OWN-6.
-	It("with deletionPolicy Orphan, releases every snapshot before it is deleted", func(ctx context.Context) {
-		namespace, s := scheduled(ctx, "release", orphan)
-		Expect(harness.Get(ctx, cluster, s).Finalizers).To(ContainElement(v1alpha1.FinalizerRelease))
+	It("whose deletionPolicy has become Orphan loses none in a foreground deletion", func(ctx context.Context) {
+		namespace, s := scheduled(ctx, "release", hourly)
+		changed := harness.Get(ctx, cluster, s)
+		changed.Spec.DeletionPolicy = v1alpha1.DeletionOrphan
+		Expect(cluster.Client.Update(ctx, changed)).To(Succeed())
+		Eventually(fresh(ctx, s)).WithContext(ctx).Should(HaveField("Status.ObservedGeneration", changed.Generation))
 		before := cluster.Snapshots(ctx, namespace)
 		history := cluster.Record(ctx, namespace)
-		kubectl("delete", "snapsched", "nightly", "-n", namespace)
+		kubectl("delete", "snapsched", "nightly", "-n", namespace, "--cascade=foreground")
 		after := eventuallySnapshots(ctx, namespace, 2)
 		Expect(names(after)).To(ConsistOf(names(before)))
 		for i := range after {
@@ -98,12 +101,12 @@ var _ = Describe("a schedule that is deleted", Ordered, func() {
 		}
 	})
 
-	It("with deletionPolicy set back to Delete, has no finalizer", func(ctx context.Context) {
+	It("with deletionPolicy set back to Delete, owns its snapshots", func(ctx context.Context) {
 		namespace, s := scheduled(ctx, "back", orphan)
 		back := harness.Get(ctx, cluster, s)
 		back.Spec.DeletionPolicy = v1alpha1.DeletionDelete
 		Expect(cluster.Client.Update(ctx, back)).To(Succeed())
-		Eventually(fresh(ctx, s)).WithContext(ctx).Should(HaveField("Finalizers", BeEmpty()))
+		Eventually(owners(ctx, namespace)).WithContext(ctx).Should(HaveEach(HaveLen(1)))
 		kubectl("delete", "snapsched", "nightly", "-n", namespace)
 		eventuallyNoSnapshots(ctx, namespace)
 	})

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -282,7 +283,7 @@ func (env *environment) events() []string {
 	Expect(api.List(ctx, &list, client.InNamespace(env.namespace))).To(Succeed())
 	var all []string
 	for _, e := range list.Items {
-		if e.Regarding.Kind == "SnapshotSchedule" {
+		if strings.HasSuffix(e.Regarding.Kind, "SnapshotSchedule") { // a ClusterSnapshotSchedule's are in namespace default
 			all = append(all, fmt.Sprintf("%s %s %s/%s: %s", e.Type, e.Reason, e.Regarding.Kind, e.Regarding.Name, e.Note))
 		}
 	}

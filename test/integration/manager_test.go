@@ -6,6 +6,7 @@ package integration
 import (
 	"context"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,12 +22,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"mapcontroller.dev/snapshotschedule/internal/fleet"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/enginetest/mutationdetector"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
-// newManager returns a manager with the operator's controllers, wired as in cmd. It is the only function of this suite that uses
-// internal/snapshots.
+// newManager returns a manager with the operator's controllers, wired as in cmd; for a single namespace without ClusterSnapshotSchedule.
+// It is the only function of this suite that uses internal/snapshots and internal/fleet.
 func newManager(o *operator, namespace string) manager.Manager {
 	GinkgoHelper()
 	restConfig := rest.CopyConfig(config)
@@ -46,7 +48,10 @@ func newManager(o *operator, namespace string) manager.Manager {
 		Stores:           snapshots.NewStores(),
 	}
 	cacheOptions := snapshots.CacheOptions(options.Stores)
-	cacheOptions.DefaultNamespaces = map[string]cache.Config{namespace: {}}
+	fleet.AddToCache(&cacheOptions)
+	if namespace != "" {
+		cacheOptions.DefaultNamespaces = map[string]cache.Config{namespace: {}}
+	}
 	m, err := ctrl.NewManager(restConfig, ctrl.Options{
 		Scheme:         scheme,
 		Cache:          cacheOptions,
@@ -60,6 +65,9 @@ func newManager(o *operator, namespace string) manager.Manager {
 	})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(snapshots.SetupWithManager(o.ctx, m, options)).To(Succeed())
+	if namespace == "" {
+		Expect(fleet.SetupWithManager(m, options, snapshots.Validate)).To(Succeed())
+	}
 	return m
 }
 
@@ -71,6 +79,10 @@ type operator struct {
 	// lock is the lock for leader election, if there is one.
 	lock           resourcelock.Interface
 	statusInterval time.Duration
+	// maybeDenied are the resources whose creates a spec may have denied.
+	maybeDenied []string
+	// maybeForbidden is set if a spec takes permissions away.
+	maybeForbidden bool
 	stop           func()
 }
 
@@ -112,7 +124,8 @@ func statusInterval(d time.Duration) option {
 func (env *environment) startOperator(opts ...option) *operator {
 	GinkgoHelper()
 	running, cancel := context.WithCancel(ctx)
-	o := &operator{ctx: running, network: &network{}, clock: &localClock{}, statusInterval: 100 * time.Millisecond}
+	o := &operator{ctx: running, network: &network{}, clock: &localClock{}, statusInterval: 100 * time.Millisecond,
+		maybeDenied: []string{"volumesnapshots"}}
 	for _, opt := range opts {
 		opt(o)
 	}
@@ -124,7 +137,7 @@ func (env *environment) startOperator(opts ...option) *operator {
 		cancel()
 		Expect(<-ended).To(Succeed(), "the manager should end without an error")
 		Expect(o.network.find(func(r request) bool {
-			return r.answer == http.StatusForbidden && (r.method != http.MethodPost || r.resource() != "volumesnapshots")
+			return r.answer == http.StatusForbidden && !o.maybeForbidden && (r.method != http.MethodPost || !slices.Contains(o.maybeDenied, r.resource()))
 		})).To(BeEmpty(), "the shipped role should allow every request of the operator")
 	})
 	DeferCleanup(o.stop)

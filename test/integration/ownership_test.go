@@ -4,11 +4,15 @@
 package integration
 
 import (
+	"net/http"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -217,33 +221,117 @@ var _ = Describe("Ownership", func() {
 		Expect(env.events()).To(BeEmpty())
 	})
 
-	// Contract: OWN-6.
-	It("sets the finalizer only while deletionPolicy is Orphan", func() {
-		s := env.createSchedule("backup")
-		env.startOperator()
-		Eventually(readyCondition(s)).Should(Equal("True NoMatchingClaims"))
-		Expect(get(s).Finalizers).To(BeEmpty())
+	orphan := func(s *spec) { s.DeletionPolicy = v1alpha1.DeletionOrphan }
+	finalizers := func(s *schedule) func() []string {
+		return func() []string { return get(s.DeepCopy()).Finalizers }
+	}
+	observes := func(s *schedule, generation int64) {
+		GinkgoHelper()
+		Eventually(func() int64 { return status(s).ObservedGeneration }).WithTimeout(30 * time.Second).Should(Equal(generation))
+	}
+
+	// Contract: OWN-6, MAP-3.
+	It("under deletionPolicy Orphan, takes snapshots without an owner, and goes on after the schedule is created again", func() {
+		s := env.createSchedule("backup", orphan)
+		o := env.startOperator()
+		c := env.createClaim("data")
+		v := env.waitForSnapshot("data")
+		makeReady(v)
+		Eventually(outputs(s)).Should(Equal(v1alpha1.OutputCount{Total: 1, Ready: 1}))
+		Expect(v.OwnerReferences).To(BeEmpty())
+		Expect(v.Labels).To(And(HaveKeyWithValue(v1alpha1.LabelSchedule, "backup"), HaveKeyWithValue(v1alpha1.LabelMapKey, string(c.UID))))
+		Expect(finalizers(s)()).To(BeEmpty())
+
+		Expect(api.Delete(ctx, s)).To(Succeed())
+		Eventually(isDeleted(s)).Should(BeTrue())
+		again := env.createSchedule("backup", suspended, orphan)
+		Eventually(outputs(again)).Should(Equal(v1alpha1.OutputCount{Total: 1, Ready: 1}))
+		Expect(o.network.count("PATCH", "volumesnapshots")).To(BeZero())
+		Expect(env.snapshotsOf("data")).To(HaveLen(1))
+	})
+
+	// Contract: OWN-6, GUARD-2.
+	It("under deletionPolicy Orphan, deletes expired snapshots with its labels and no controller, and no others", func() {
+		s := env.createSchedule("backup", suspended, ttl("1h"), orphan)
+		c := env.createClaim("data")
+		theirs := env.createSnapshot(s, c, 4*time.Hour, controlledByOther, withName("theirs"))
+		other := env.createSnapshot(s, c, 4*time.Hour, withoutOwner, withName("other"), func(v *snapshot) { v.Labels[v1alpha1.LabelSchedule] = "another" })
+		released := env.createSnapshot(s, c, 4*time.Hour, withoutOwner, withName("released"), func(v *snapshot) { delete(v.Labels, v1alpha1.LabelMapKey) })
+		env.createSnapshot(s, c, 3*time.Hour, withoutOwner)
+		env.createSnapshot(s, c, 2*time.Hour, withoutOwner)
+		newest := env.createSnapshot(s, c, time.Minute, withoutOwner)
+		env.startOperator(clocksAhead(4 * time.Hour))
+		Eventually(env.snapshotNames).Should(ConsistOf(theirs.Name, other.Name, released.Name, newest.Name))
+		Eventually(outputs(s)).Should(Equal(v1alpha1.OutputCount{Total: 1, Ready: 1}))
+	})
+
+	// Contract: OWN-6, STAT-9.
+	It("observes a change to deletionPolicy Orphan only when no snapshot has an owner, and gives the owner back", func() {
+		s := env.createSchedule("backup", suspended)
+		c, d := env.createClaim("data"), env.createClaim("gone")
+		all := []*snapshot{env.createSnapshot(s, c, 2*time.Hour), env.createSnapshot(s, c, time.Hour), env.createSnapshot(s, d, time.Hour)}
+		deleteClaim(d)
+		unlabeled := env.createSnapshot(s, c, 3*time.Hour, withName("unlabeled"))
+		theirs := env.createSnapshot(s, c, time.Hour, controlledByOther, withName("theirs"))
+		var denied atomic.Bool
+		env.startOperator(failRequests(func(r *http.Request) int {
+			if denied.Load() && r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/volumesnapshots/") {
+				return http.StatusUnprocessableEntity
+			}
+			return 0
+		}))
+		observes(s, 1)
+		Expect(finalizers(s)()).To(BeEmpty())
+
+		denied.Store(true)
 		mergePatch(s, `{"spec":{"deletionPolicy":"Orphan"}}`)
-		Eventually(func() []string { return get(s).Finalizers }).Should(ConsistOf("snapshots.mapcontroller.dev/release"))
+		Eventually(finalizers(s)).Should(ConsistOf("snapshots.mapcontroller.dev/release"))
+		Eventually(func() bool {
+			ready := meta.FindStatusCondition(status(s).Conditions, v1alpha1.ConditionReady)
+			return ready.Reason == v1alpha1.ReasonRetentionFailing
+		}).WithTimeout(30 * time.Second).Should(BeTrue())
+		Expect(status(s).ObservedGeneration).To(BeEquivalentTo(1))
+		removeLabel(unlabeled, v1alpha1.LabelMapKey)
+		denied.Store(false)
+		observes(s, 2)
+		for _, v := range append(all, unlabeled) {
+			Expect(get(v.DeepCopy()).OwnerReferences).To(BeEmpty(), v.Name)
+		}
+		Expect(controllerOf(theirs)()).To(Equal("theirs"))
+		Expect(finalizers(s)()).To(BeEmpty())
+		Eventually(outputs(s)).Should(Equal(v1alpha1.OutputCount{Total: 3, Ready: 3}))
+
 		mergePatch(s, `{"spec":{"deletionPolicy":"Delete"}}`)
-		Eventually(func() []string { return get(s).Finalizers }).Should(BeEmpty())
+		for _, v := range all {
+			Eventually(controllerOf(v)).Should(Equal(string(s.UID)), v.Name)
+		}
+		Expect(controllerOf(unlabeled)()).To(BeEmpty())
 	})
 
 	// Contract: OWN-6.
-	It("releases every owned snapshot before a schedule with deletionPolicy Orphan is deleted", func() {
-		s := env.createSchedule("backup", suspended, func(s *spec) { s.DeletionPolicy = v1alpha1.DeletionOrphan })
-		c := env.createClaim("data")
-		d := env.createClaim("gone")
-		all := []*snapshot{env.createSnapshot(s, c, 2*time.Hour), env.createSnapshot(s, c, time.Hour), env.createSnapshot(s, d, time.Hour)}
-		unlabeled := env.createSnapshot(s, c, 3*time.Hour, withName("unlabeled"))
-		theirs := env.createSnapshot(s, c, time.Hour, controlledByOther, withName("theirs"))
-		deleteClaim(d)
+	It("takes the owner off also while the spec is invalid", func() {
+		s := env.createSchedule("backup", suspended)
+		v := env.createSnapshot(s, env.createClaim("data"), time.Hour)
 		env.startOperator()
-		Eventually(func() []string { return get(s.DeepCopy()).Finalizers }).Should(ContainElement("snapshots.mapcontroller.dev/release"))
-		removeLabel(unlabeled, v1alpha1.LabelMapKey)
+		observes(s, 1)
+		mergePatch(s, `{"spec":{"deletionPolicy":"Orphan","jitter":"1000d"}}`)
+		observes(s, 2)
+		Expect(get(v).OwnerReferences).To(BeEmpty())
+		Expect(readyCondition(s)()).To(Equal("False InvalidSpec"))
+	})
+
+	// Contract: OWN-6.
+	It("removes the remaining owner references before a schedule with deletionPolicy Orphan is deleted", func() {
+		s := env.createSchedule("backup", suspended)
+		c := env.createClaim("data")
+		all := []*snapshot{env.createSnapshot(s, c, 2*time.Hour), env.createSnapshot(s, c, time.Hour), env.createSnapshot(s, c, 3*time.Hour, withName("unlabeled"))}
+		removeLabel(all[2], v1alpha1.LabelMapKey)
+		theirs := env.createSnapshot(s, c, time.Hour, controlledByOther, withName("theirs"))
+		mergePatch(s, `{"metadata":{"finalizers":["snapshots.mapcontroller.dev/release"]},"spec":{"deletionPolicy":"Orphan"}}`)
 		Expect(api.Delete(ctx, s)).To(Succeed())
+		env.startOperator()
 		Eventually(isDeleted(s)).Should(BeTrue())
-		for _, v := range append(all, unlabeled) {
+		for _, v := range all {
 			Expect(controllerOf(v)()).To(BeEmpty(), v.Name)
 		}
 		Expect(controllerOf(theirs)()).To(Equal("theirs"))

@@ -87,18 +87,24 @@ var _ = BeforeSuite(func() {
 	allowOperator()
 })
 
-// operatorUser is the operator's user. It has only the permissions of the shipped role.
+// operatorUser is the operator's user. It has only the permissions of the shipped roles.
 const operatorUser = "operator"
 
 func allowOperator() {
 	GinkgoHelper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "config", "rbac", "role.yaml"))
-	Expect(err).NotTo(HaveOccurred())
-	role := &rbacv1.ClusterRole{}
-	Expect(yaml.UnmarshalStrict(text, role)).To(Succeed())
-	Expect(api.Create(ctx, role)).To(Succeed())
-	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: operatorUser}}
-	binding.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name}
+	for _, file := range []string{"role.yaml", "fleet_role.yaml"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", "config", "rbac", file))
+		Expect(err).NotTo(HaveOccurred())
+		role := &rbacv1.ClusterRole{}
+		Expect(yaml.UnmarshalStrict(text, role)).To(Succeed())
+		Expect(api.Create(ctx, role)).To(Succeed())
+		Expect(api.Create(ctx, bindingOf(role.Name))).To(Succeed())
+	}
+}
+
+func bindingOf(role string) *rbacv1.ClusterRoleBinding {
+	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: operatorUser + "-" + role}}
+	binding.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}
 	binding.Subjects = []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: operatorUser}}
-	Expect(api.Create(ctx, binding)).To(Succeed())
+	return binding
 }

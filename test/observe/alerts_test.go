@@ -14,6 +14,7 @@ const (
 	hour    = 60 // minutes
 	seconds = 60 // of a minute
 	forever = 10 * hour
+	week    = 7 * 24 * hour
 )
 
 // recoveryPointUntil is the recovery point of a schedule that takes a snapshot every hour until a minute. Snapshots are ready after
@@ -78,11 +79,23 @@ func TestAlerts(t *testing.T) {
 	notRunning := func(reason string) wantedAlert { return alert("NotRunning", "critical", hour+15, 0, reason) }
 	paused := alert("RetentionPaused", "warning", hour+15, 2*hour)
 	problems := alert("Problems", "info", 2*hour, 0, "3 problems")
+	nothing := alert("MatchesNothing", "warning", 2*hour, 0)
+	suspended := func(from int) wantedAlert { return alert("Suspended", "warning", from, 0) }
+	unprotected := wantedAlert{
+		firingAlert: firingAlert{alert: "SnapshotScheduleUnprotected", severity: "info", from: 2 * hour, until: 3 * hour},
+		contains:    []string{"shop: 3 PersistentVolumeClaims", "In namespace shop, 3 "},
+	}
+	// suspendedFrom has only the metric that the alert is about: a week has many samples.
+	suspendedFrom := func(name string, from int) scenario { return oneOperator(pod{name: always(0).then(from, always(1))}) }
 	down := func(from, until int) wantedAlert {
 		return wantedAlert{firingAlert: firingAlert{alert: "SnapshotScheduleOperatorDown", severity: "critical", from: from, until: until}}
 	}
 	missed := pod{"oldest_recovery_point_timestamp_seconds": recoveryPointUntil(2*hour + 2)}
 
+	matchesNothing := pod{
+		"ready Scheduled": never, "ready NoMatchingClaims": always(1), "persistentvolumeclaims": always(2).then(hour, always(0)),
+		"oldest_recovery_point_timestamp_seconds": never, "next_slot_timestamp_seconds": never, "snapshots ready": always(0),
+	}
 	tests := []struct {
 		name     string
 		scenario scenario
@@ -94,10 +107,31 @@ func TestAlerts(t *testing.T) {
 		{"two slots are missed while suspended", oneOperator(healthy().with(missed).with(pod{
 			"ready Scheduled": never, "ready Suspended": always(1), "suspended": always(1), "next_slot_timestamp_seconds": never,
 		})), nil},
-		{"no PVC matches", oneOperator(healthy().with(pod{
-			"ready Scheduled": never, "ready NoMatchingClaims": always(1), "persistentvolumeclaims": always(0),
-			"oldest_recovery_point_timestamp_seconds": never, "next_slot_timestamp_seconds": never, "snapshots ready": always(0),
+		{"no PVC matches", oneOperator(healthy().with(matchesNothing)), []wantedAlert{nothing}},
+		{"no PVC matches for half an hour", oneOperator(healthy().with(pod{
+			"persistentvolumeclaims": always(2).then(hour, always(0)).then(hour+30, always(2)),
 		})), nil},
+		{"no PVC matches, and the schedule is suspended", oneOperator(healthy().with(matchesNothing).with(pod{"suspended": always(1)})), nil},
+		{"no PVC matches, in a namespace of a fleet", oneOperator(healthy().with(matchesNothing).with(pod{
+			"suspended": never, "suspended gold": always(0),
+		})), nil},
+
+		{"suspended for more than a week", suspendedFrom("suspended", hour), []wantedAlert{suspended(week + hour + 15)}},
+		{"suspended for more than a week by a fleet", suspendedFrom("suspended gold", hour), nil},
+		{"suspended for more than a week, and the leader changes", scenario{
+			"a": {"": leading().absentFrom(2 * hour), "backup": pod{"suspended": always(1).then(2*hour, never)}},
+			"b": {"": standby().with(pod{"active": always(0).then(2*hour+2, always(1))}), "backup": pod{"suspended": samples(never).then(2*hour+3, always(1))}},
+		}, []wantedAlert{suspended(week + 15)}},
+		{"suspended twice within a week", oneOperator(pod{
+			"suspended": always(1).then(24*hour, always(0)).then(26*hour, always(1)),
+		}), nil},
+		{"suspended for more than a week, and resumed", oneOperator(pod{
+			"suspended": always(1).then(week, always(0)),
+		}), nil},
+
+		{"PVCs that no schedule selects", scenario{"a": {
+			"": leading().with(pod{"unprotected_persistentvolumeclaims": always(0).then(hour, always(3)).then(3*hour, always(0))}), "backup": healthy(),
+		}}, []wantedAlert{unprotected}},
 		{"one of two schedules misses two slots", scenario{"a": {
 			"": leading(), "backup": healthy().with(missed), "other": healthy(),
 		}}, []wantedAlert{old}},
@@ -154,7 +188,11 @@ func TestAlerts(t *testing.T) {
 	fired := map[string]bool{}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			got := tc.scenario.evaluate(t, 6*hour)
+			minutes, step := 6*hour, 1
+			if strings.HasPrefix(tc.name, "suspended ") {
+				minutes, step = week+2*hour, 15
+			}
+			got := tc.scenario.evaluate(t, minutes, step)
 			for _, f := range got {
 				fired[f.alert] = true
 				until := "end"

@@ -126,7 +126,7 @@ func TestDashboardPanelsShowData(t *testing.T) {
 		"creation_to_ready_seconds_bucket 30": hourlyCount, "creation_to_ready_seconds_bucket +Inf": hourlyCount,
 	})
 	const minutes = 3*hour + 30
-	s := scenario{"a": {"": leading(), "backup": oneOperator}}
+	s := scenario{"a": {"": leading().with(pod{"unprotected_persistentvolumeclaims": always(1)}), "backup": oneOperator}}
 	loaded := promqltest.LoadedStorage(t, s.load(t, minutes))
 	engine := promqltest.NewTestEngine(t, false, 0, promqltest.DefaultMaxSamplesPerQuery)
 	at := time.Unix(0, 0).Add(minutes * time.Minute)

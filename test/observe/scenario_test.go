@@ -127,8 +127,8 @@ type firingAlert struct {
 	text string
 }
 
-// evaluate evaluates the rules once a minute, and returns the alerts that fired.
-func (s scenario) evaluate(t *testing.T, minutes int) []firingAlert {
+// evaluate evaluates the rules every step minutes, and returns the alerts that fired.
+func (s scenario) evaluate(t *testing.T, minutes, step int) []firingAlert {
 	t.Helper()
 	suite, err := promqltest.NewLazyLoader(s.load(t, minutes), promqltest.LazyLoaderOpts{EnableAtModifier: true, EnableNegativeOffset: true})
 	must(t, err)
@@ -146,7 +146,7 @@ func (s scenario) evaluate(t *testing.T, minutes int) []firingAlert {
 	}
 	var fired []firingAlert
 	open := map[string]int{} // from an alert's labels to its index in fired
-	for minute := range minutes + 1 {
+	for minute := 0; minute <= minutes; minute += step {
 		now := map[string]rules.Alert{}
 		at := time.Unix(0, 0).Add(time.Duration(minute) * time.Minute).UTC()
 		suite.WithSamplesTill(at, func(err error) {

@@ -31,6 +31,7 @@ var examples = map[string]string{
 	"spec.retention.keep.weekly":                         "4",
 	"spec.retention.keep.monthly":                        "12",
 	"spec.retention.keep.yearly":                         "3",
+	"spec.retention.editDelay":                           "1h",
 	"spec.retention.detached.snapshotTTL":                "30d",
 	"spec.retention.detached.minReady":                   "1",
 }

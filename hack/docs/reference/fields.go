@@ -18,8 +18,9 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-// crd is the part of the CustomResourceDefinition that the page describes.
+// crd is the part of a CustomResourceDefinition that the page describes.
 type crd struct {
+	kind reflect.Type
 	Spec struct {
 		Versions []struct {
 			Columns []column `json:"additionalPrinterColumns"`
@@ -43,13 +44,14 @@ type property struct {
 
 type rule struct{ Message string }
 
-func readCRD(root string) (*crd, error) {
-	path := filepath.Join(root, "config", "crd", "bases", v1alpha1.GroupName+"_snapshotschedules.yaml")
+// readCRD reads the CRD of an API type.
+func readCRD(root string, kind reflect.Type) (*crd, error) {
+	path := filepath.Join(root, "config", "crd", "bases", v1alpha1.GroupName+"_"+strings.ToLower(kind.Name())+"s.yaml")
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	c := &crd{}
+	c := &crd{kind: kind}
 	if err := yaml.Unmarshal(text, c); err != nil {
 		return nil, fmt.Errorf("decode %s: %w", path, err)
 	}
@@ -81,7 +83,7 @@ func (c *crd) fieldTable(name string, optional ...string) (string, error) {
 		}
 		rows = append(rows, row)
 	}
-	t, _ := reflect.TypeFor[v1alpha1.SnapshotSchedule]().FieldByName(strings.ToUpper(name[:1]) + name[1:])
+	t, _ := c.kind.FieldByName(strings.ToUpper(name[:1]) + name[1:])
 	visitFields(name, t.Type, c.root().Properties[name], add)
 
 	header := []string{"field", "type"}
@@ -103,6 +105,9 @@ func visitFields(path string, t reflect.Type, p property, visit func(string, ref
 		schema := p.Properties[name]
 		visit(inner, field.Type, schema)
 		switch ft := field.Type; {
+		case ft.Kind() == reflect.Pointer && isAPIType(ft.Elem()):
+			visitFields(inner, ft.Elem(), schema, visit)
+		case path != "spec" && ft == reflect.TypeFor[v1alpha1.SnapshotScheduleSpec](): // the template's, which has a table of its own
 		case isAPIType(ft):
 			visitFields(inner, ft, schema, visit)
 		case ft.Kind() == reflect.Slice && isAPIType(ft.Elem()):

@@ -23,8 +23,11 @@ package reference
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 	"regexp"
 	"strings"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
 // File is the path of the page in the repository.
@@ -33,7 +36,11 @@ const File = "docs/reference.md"
 // Generate returns the page with its generated parts updated. Root is the path of the
 // repository.
 func Generate(root string, page []byte) ([]byte, error) {
-	schema, err := readCRD(root)
+	schema, err := readCRD(root, reflect.TypeFor[v1alpha1.SnapshotSchedule]())
+	if err != nil {
+		return nil, err
+	}
+	fleet, err := readCRD(root, reflect.TypeFor[v1alpha1.ClusterSnapshotSchedule]())
 	if err != nil {
 		return nil, err
 	}
@@ -42,6 +49,14 @@ func Generate(root string, page []byte) ([]byte, error) {
 		return nil, err
 	}
 	status, err := schema.fieldTable("status")
+	if err != nil {
+		return nil, err
+	}
+	fleetSpec, err := fleet.fieldTable("spec")
+	if err != nil {
+		return nil, err
+	}
+	fleetStatus, err := fleet.fieldTable("status")
 	if err != nil {
 		return nil, err
 	}
@@ -63,6 +78,9 @@ func Generate(root string, page []byte) ([]byte, error) {
 		{"durations", schema.ruleList("spec", "snapshotInterval")},
 		{"cron expressions", schema.ruleList("spec", "schedule")},
 		{"columns", schema.columnTable()},
+		{"cluster spec", fleetSpec},
+		{"cluster status", fleetStatus},
+		{"cluster columns", fleet.columnTable()},
 		{"labels", names.table("Label")},
 		{"annotations", names.table("Annotation")},
 		{"finalizers", names.table("Finalizer")},

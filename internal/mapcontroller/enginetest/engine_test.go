@@ -79,7 +79,7 @@ type program struct {
 	Tombstone func(observation) decision
 	MapKey    func(client.Object) string
 	Finalizer string
-	Orphan    func(*Bucket) bool
+	ByLabels  func(*Bucket) bool
 
 	StatusInterval   time.Duration
 	DeletesPerSecond float64
@@ -162,8 +162,8 @@ func (o *operator) mapController() *mapcontroller.MapController {
 	if o.program.MapKey != nil {
 		c.MapKey = func(input metav1.Object) string { return o.program.MapKey(input.(client.Object)) }
 	}
-	if o.program.Orphan != nil {
-		c.Orphan = func(parent client.Object) bool { return o.program.Orphan(parent.(*Bucket)) }
+	if o.program.ByLabels != nil {
+		c.OwnsByLabels = func(parent client.Object) bool { return o.program.ByLabels(parent.(*Bucket)) }
 	}
 	for _, k := range o.program.Inputs {
 		c.Inputs = append(c.Inputs, mapcontroller.Input{Object: k.Object, Resource: k.Resource})

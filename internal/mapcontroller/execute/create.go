@@ -73,7 +73,7 @@ func (r *run) alreadyExists(ctx context.Context, want client.Object) error {
 		return err
 	}
 	owner, key, kind := plan.ControllerUID(have), have.GetLabels()[r.Kinds.Tags.MapKey], r.Kinds.Output(want)
-	owned := owner == r.parent.GetUID()
+	owned := owner == r.parent.GetUID() || r.Kinds.Owns(r.parent, have)
 	switch {
 	case owned && key == "", // it lost its map key and is about to be released
 		owned && key == r.req.MapKey && have.GetDeletionTimestamp() != nil: // its name is free once it is gone

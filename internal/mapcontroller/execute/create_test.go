@@ -38,9 +38,10 @@ func TestCreateWhereTheNameIsTaken(t *testing.T) {
 	retry := errors.New("retry")
 
 	for name, test := range map[string]struct {
-		changes []func(*corev1.Pod)
-		kind    plan.Output
-		want    error
+		changes  []func(*corev1.Pod)
+		kind     plan.Output
+		byLabels bool
+		want     error
 	}{
 		"owned, as desired":               {},
 		"owned, differs":                  {changes: []func(*corev1.Pod){onNode}, want: plan.ErrDiffers},
@@ -57,6 +58,16 @@ func TestCreateWhereTheNameIsTaken(t *testing.T) {
 		"another parent's":                {changes: []func(*corev1.Pod){otherParent}, want: ErrNameCollision},
 		"another parent's, would cover":   {changes: []func(*corev1.Pod){otherParent}, kind: covers(true), want: ErrNameCollision},
 		"a deleted parent's of same name": {changes: []func(*corev1.Pod){fixture.Owners(fixture.OwnedBy("p", "old-uid"))}, want: ErrNameCollision},
+		"by labels, as desired":           {byLabels: true, changes: []func(*corev1.Pod){fixture.Orphan}},
+		"by labels, still owned":          {byLabels: true},
+		"by labels, differs":              {byLabels: true, changes: []func(*corev1.Pod){fixture.Orphan, onNode}, want: plan.ErrDiffers},
+		"by labels, differs and covers":   {byLabels: true, changes: []func(*corev1.Pod){fixture.Orphan, onNode}, kind: covers(true)},
+		"by labels, differs, is updated":  {byLabels: true, changes: []func(*corev1.Pod){fixture.Orphan, onNode}, kind: updated},
+		"by labels, being deleted":        {byLabels: true, changes: []func(*corev1.Pod){fixture.Orphan, deleting}, want: retry},
+		"by labels, for another key":      {byLabels: true, changes: []func(*corev1.Pod){fixture.Orphan, fixture.Label(fixture.Tags.MapKey, "other")}, want: ErrNameCollision},
+		"by labels, released":             {byLabels: true, changes: []func(*corev1.Pod){fixture.Orphan, fixture.Label(fixture.Tags.Parent, "q")}, want: ErrNameCollision},
+		"by labels, released and covers":  {byLabels: true, changes: []func(*corev1.Pod){fixture.Orphan, fixture.Label(fixture.Tags.Parent, "q")}, kind: covers(true)},
+		"by labels, another parent's":     {byLabels: true, changes: []func(*corev1.Pod){otherParent}, kind: covers(true), want: ErrNameCollision},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if test.kind.Object == nil {
@@ -65,6 +76,7 @@ func TestCreateWhereTheNameIsTaken(t *testing.T) {
 			shown := []client.Object{fixture.Parent(), fixture.Input()}
 			existing := fixture.Output("in", append([]func(*corev1.Pod){asDesired}, test.changes...)...)
 			h := newHarness(t, shown, []client.Object{fixture.Parent(), fixture.Input(), existing}, test.kind)
+			h.Kinds.OwnsByLabels = func(client.Object) bool { return test.byLabels }
 			h.env.Program.Map = func(plan.Observation) plan.Decision {
 				want := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "in"}, Spec: corev1.PodSpec{NodeName: "desired"}}
 				return plan.Decision{Ensure: []client.Object{want}}

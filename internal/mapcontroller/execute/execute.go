@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,12 +36,14 @@ type Executor struct {
 	Pace     *fair.Pace
 	// KindMissing is called when a write finds that a kind may be missing.
 	KindMissing func()
-	// Finalizer is set on a parent while Orphan returns that its outputs are to
-	// outlive it. Empty: never.
+	// Finalizer is set on a parent that owns by labels while outputs may still refer to
+	// it. Empty: never.
 	Finalizer string
-	Orphan    func(parent client.Object) bool
 	// Missing returns whether an error means that a kind is not installed.
 	Missing func(context.Context, error) bool
+
+	// released holds a version of each parent to which no output refers.
+	released sync.Map
 }
 
 // Outcome is what became of a plan.
@@ -103,9 +106,9 @@ func (e *Executor) Forget(req plan.Request) {
 }
 
 // Refused separates the orphans whose adoption is refused from the other outputs of a
-// key.
-func (e *Executor) Refused(req plan.Request, outputs []client.Object) (rest, refused []client.Object) {
-	if !e.Attempts.known(req) {
+// key. A parent that owns by labels adopts none.
+func (e *Executor) Refused(parent client.Object, req plan.Request, outputs []client.Object) (rest, refused []client.Object) {
+	if !e.Attempts.known(req) || e.Kinds.OwnsByLabels(parent) {
 		return outputs, nil
 	}
 	for _, o := range outputs {

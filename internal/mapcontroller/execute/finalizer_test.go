@@ -4,6 +4,7 @@
 package execute
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
@@ -21,7 +23,7 @@ import (
 
 // What is not released is left to the garbage collector. A list that finds no
 // such kind is believed only if discovery says so as well.
-func TestFinalizeDoesNotTrustNotFound(t *testing.T) {
+func TestReleaseDoesNotTrustNotFound(t *testing.T) {
 	notFound := apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "")
 	for name, missing := range map[string]bool{"the kind is installed": false, "it is not": true} {
 		t.Run(name, func(t *testing.T) {
@@ -37,9 +39,14 @@ func TestFinalizeDoesNotTrustNotFound(t *testing.T) {
 }
 
 // A key may be reconciled while the outputs are released.
-func TestFinalizeListsUntilNothingIsOwned(t *testing.T) {
+func TestReleaseListsUntilNothingIsOwned(t *testing.T) {
 	foreign := fixture.Output("foreign", fixture.Owners(fixture.OwnedBy("q", "q-uid")))
-	h := newHarness(t, nil, []client.Object{fixture.Output("a"), fixture.Output("b", fixture.Label(fixture.Tags.MapKey, "other")), foreign})
+	untagged := fixture.Output("untagged", func(o *corev1.Pod) { o.Labels = nil })
+	notController := fixture.Output("c", func(o *corev1.Pod) { o.OwnerReferences[0].Controller = nil })
+	h := newHarness(t, nil, []client.Object{
+		fixture.Output("a"), fixture.Output("b", fixture.Label(fixture.Tags.MapKey, "other")), notController, untagged, foreign,
+	})
+	h.Kinds.OwnsByLabels = fixture.Always
 	created := false
 	h.api.After = func(verb string, _ runtime.Object) {
 		if verb == "list" && !created {
@@ -52,7 +59,7 @@ func TestFinalizeListsUntilNothingIsOwned(t *testing.T) {
 	if err := h.releaseAll(t.Context(), fixture.Parent()); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"a", "b", "late"} {
+	for _, name := range []string{"a", "b", "c", "untagged", "late"} {
 		if refs := h.api.Pod(t, name).OwnerReferences; len(refs) > 0 {
 			t.Errorf("%s: owners %v", name, refs)
 		}
@@ -62,52 +69,74 @@ func TestFinalizeListsUntilNothingIsOwned(t *testing.T) {
 	}
 }
 
-func TestFinalize(t *testing.T) {
+// Contract: OWN-6, OWN-7.
+func TestReleaseKeepsTheFinalizer(t *testing.T) {
 	const name = "test/finalizer"
 	with := func(p *appsv1.Deployment) { p.Finalizers = append(p.Finalizers, name) }
+	second := func(p *appsv1.Deployment) { p.Generation = 2 }
+	observed := func(p *appsv1.Deployment) { p.Status.ObservedGeneration = 2 }
 	deleting := fixture.Deleting[*appsv1.Deployment]
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}}
 	terminating := namespace.DeepCopy()
 	fixture.Deleting(terminating)
+	type changes = []func(*appsv1.Deployment)
 
 	for title, test := range map[string]struct {
-		parent       *appsv1.Deployment
-		namespace    *corev1.Namespace
-		orphan       bool
-		fail         string
+		changes     changes
+		byReference bool
+		namespace   *corev1.Namespace
+		settled     bool
+		fail        string
+		err         error
+		// wantNone and wantChanged are returned.
+		wantNone, wantChanged bool
+		// wantReleased is set if the output has no reference in the end.
 		wantReleased bool
 		want         []string
 		wantErr      bool
 		wantRequests int
 	}{
-		"neither wanted nor there":            {parent: fixture.Parent()},
-		"wanted and there":                    {parent: fixture.Parent(with), orphan: true, want: []string{name}},
-		"is added":                            {parent: fixture.Parent(), orphan: true, want: []string{name}, wantRequests: 1},
-		"is removed":                          {parent: fixture.Parent(with), wantRequests: 1},
-		"is not added to a parent under way":  {parent: fixture.Parent(deleting), orphan: true, want: []string{"test/hold"}},
-		"releases before it is removed":       {parent: fixture.Parent(deleting, with), orphan: true, namespace: namespace, wantReleased: true, want: []string{"test/hold"}, wantRequests: 5},
-		"stays if the release fails":          {parent: fixture.Parent(deleting, with), orphan: true, namespace: namespace, fail: "list", want: []string{"test/hold", name}, wantErr: true, wantRequests: 2},
-		"releases nothing if it is too late":  {parent: fixture.Parent(deleting, with), namespace: namespace, want: []string{"test/hold"}, wantRequests: 1},
-		"releases nothing with its namespace": {parent: fixture.Parent(deleting, with), orphan: true, namespace: terminating, want: []string{"test/hold"}, wantRequests: 2},
+		"by reference: none":          {byReference: true, wantNone: true},
+		"by reference: is removed":    {changes: changes{with}, byReference: true, wantNone: true, wantChanged: true, wantRequests: 1},
+		"by reference: deleting":      {changes: changes{deleting, with}, byReference: true, wantNone: true, wantChanged: true, want: []string{"test/hold"}, wantRequests: 1},
+		"created so":                  {wantNone: true},
+		"created with it":             {changes: changes{with}, want: []string{name}},
+		"created with it, settled":    {changes: changes{with}, settled: true, wantNone: true, wantChanged: true, wantReleased: true, wantRequests: 4},
+		"changed: is added":           {changes: changes{second}, wantChanged: true, want: []string{name}, wantRequests: 1},
+		"changed: stays":              {changes: changes{second, with}, want: []string{name}},
+		"settled: is removed":         {changes: changes{second, with}, settled: true, wantNone: true, wantChanged: true, wantReleased: true, wantRequests: 4},
+		"settled before it is added":  {changes: changes{second}, settled: true, wantNone: true, wantReleased: true, wantRequests: 3},
+		"settled, release fails":      {changes: changes{second, with}, settled: true, fail: "list", want: []string{name}, wantErr: true, wantRequests: 1},
+		"changed: cannot be added":    {changes: changes{second}, fail: "patch", wantErr: true, wantRequests: 1},
+		"observed":                    {changes: changes{second, observed}, wantNone: true},
+		"observed with it":            {changes: changes{second, observed, with}, want: []string{name}},
+		"deleting: releases":          {changes: changes{second, deleting, with}, namespace: namespace, wantNone: true, wantChanged: true, wantReleased: true, want: []string{"test/hold"}, wantRequests: 5},
+		"deleting: is not added":      {changes: changes{second, deleting}, namespace: namespace, wantNone: true, wantReleased: true, want: []string{"test/hold"}, wantRequests: 4},
+		"deleting: release fails":     {changes: changes{second, deleting, with}, namespace: namespace, fail: "list", want: []string{"test/hold", name}, wantErr: true, wantRequests: 2},
+		"deleting: read fails":        {changes: changes{second, deleting, with}, namespace: namespace, fail: "get", want: []string{"test/hold", name}, wantErr: true, wantRequests: 1},
+		"deleting: with Roles only":   {changes: changes{second, deleting, with}, namespace: namespace, fail: "get", err: forbidden, wantNone: true, wantChanged: true, wantReleased: true, want: []string{"test/hold"}, wantRequests: 5},
+		"deleting with its namespace": {changes: changes{second, deleting, with}, namespace: terminating, wantNone: true, wantChanged: true, want: []string{"test/hold"}, wantRequests: 2},
 	} {
 		t.Run(title, func(t *testing.T) {
-			stored := []client.Object{test.parent, fixture.Output("a")}
+			parent := fixture.Parent(test.changes...)
+			stored := []client.Object{parent, fixture.Output("a")}
 			if test.namespace != nil {
 				stored = append(stored, test.namespace)
 			}
 			h := newHarness(t, nil, stored)
-			h.api.Fail(errTest, test.fail)
-			h.Finalizer, h.Orphan = name, func(client.Object) bool { return test.orphan }
+			h.api.Fail(cmp.Or(test.err, errTest), test.fail)
+			h.Finalizer, h.Kinds.OwnsByLabels = name, func(client.Object) bool { return !test.byReference }
 			h.Missing = func(context.Context, error) bool { return false }
-			before := test.parent.DeepCopy()
-			if err := h.Finalize(t.Context(), test.parent); (err != nil) != test.wantErr {
-				t.Fatal(err)
+			before := parent.DeepCopy()
+			none, changed, err := h.Release(t.Context(), parent, func() bool { return test.settled })
+			if none != test.wantNone || changed != test.wantChanged || (err != nil) != test.wantErr {
+				t.Fatalf("none left %v, changed %v, error %v; want %+v", none, changed, err, test)
 			}
-			if h.api.Count("*") != test.wantRequests || !slices.Equal(test.parent.Finalizers, before.Finalizers) {
-				t.Errorf("%d requests, want %d; the cached parent has %v", h.api.Count("*"), test.wantRequests, test.parent.Finalizers)
+			if h.api.Count("*") != test.wantRequests || !slices.Equal(parent.Finalizers, before.Finalizers) {
+				t.Errorf("%d requests, want %d; the cached parent has %v", h.api.Count("*"), test.wantRequests, parent.Finalizers)
 			}
 			var got appsv1.Deployment
-			if err := h.api.Stored.Get(t.Context(), client.ObjectKeyFromObject(test.parent), &got); err != nil {
+			if err := h.api.Stored.Get(t.Context(), client.ObjectKeyFromObject(parent), &got); err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(got.Finalizers, test.want) {
@@ -120,10 +149,51 @@ func TestFinalize(t *testing.T) {
 	}
 }
 
+// Whether references are left is not asked again for the same version of a parent, nor
+// for the next one, if that owns by labels as well.
+func TestReleaseRemembers(t *testing.T) {
+	type step struct {
+		uid        types.UID
+		generation int64
+		byLabels   bool
+		wantLists  int
+	}
+	for name, steps := range map[string][]step{
+		"the same generation":     {{"u", 2, true, 1}, {"u", 2, true, 1}},
+		"the next generations":    {{"u", 2, true, 1}, {"u", 3, true, 1}, {"u", 4, true, 1}},
+		"since the first":         {{"u", 1, true, 0}, {"u", 2, true, 0}},
+		"not after a gap":         {{"u", 2, true, 1}, {"u", 4, true, 2}},
+		"not of an earlier one":   {{"u", 3, true, 1}, {"u", 2, true, 2}},
+		"not by reference":        {{"u", 2, true, 1}, {"u", 3, false, 1}, {"u", 4, true, 2}},
+		"not after a restore":     {{"u", 3, true, 1}, {"u", 2, false, 1}, {"u", 3, true, 2}},
+		"not of another parent":   {{"u", 2, true, 1}, {"v", 2, true, 2}},
+		"not of a forgotten one":  {{"u", 2, true, 1}, {}, {"u", 2, true, 2}},
+		"not if it was by labels": {{"u", 1, false, 0}, {"u", 2, true, 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, nil, nil)
+			h.Finalizer = "test/finalizer"
+			for i, step := range steps {
+				if step.uid == "" {
+					h.ForgetParent(fixture.Request.Parent)
+					continue
+				}
+				h.Kinds.OwnsByLabels = func(client.Object) bool { return step.byLabels }
+				parent := fixture.Parent(func(p *appsv1.Deployment) { p.UID, p.Generation = step.uid, step.generation })
+				none, _, err := h.Release(t.Context(), parent, func() bool { return true })
+				if lists := h.api.Count("list"); err != nil || !none || lists != step.wantLists {
+					t.Errorf("step %d: none left %v, error %v, %d lists, want %d", i, none, err, lists, step.wantLists)
+				}
+			}
+		})
+	}
+}
+
 // Something that puts the reference back again and again must not hold a worker
 // for ever.
-func TestFinalizeGivesUpAfterSomeRounds(t *testing.T) {
+func TestReleaseGivesUpAfterSomeRounds(t *testing.T) {
 	h := newHarness(t, nil, []client.Object{fixture.Output("a")})
+	h.Kinds.OwnsByLabels = fixture.Always
 	h.api.After = func(verb string, _ runtime.Object) {
 		if verb == "patch" {
 			o := h.api.Pod(t, "a")

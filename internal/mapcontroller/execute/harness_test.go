@@ -58,7 +58,7 @@ func (h *harness) keepAll() {
 func (h *harness) pass(t *testing.T) (Outcome, time.Duration, error) {
 	t.Helper()
 	parent, seen := h.env.Observe()
-	seen.Outputs, seen.Refused = h.Refused(fixture.Request, seen.Outputs)
+	seen.Outputs, seen.Refused = h.Refused(parent.Object, fixture.Request, seen.Outputs)
 	p := h.Kinds.Build(parent, fixture.Request, seen)
 	return h.Run(t.Context(), fixture.Request, parent.Object, p, seen)
 }

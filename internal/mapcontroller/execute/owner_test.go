@@ -19,7 +19,12 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
 )
 
-// Contract: OWN-1.
+// byLabels makes a parent own by labels, if ownsByLabels is asked.
+func byLabels(p *appsv1.Deployment) { p.Annotations = map[string]string{"test/by": "labels"} }
+
+func ownsByLabels(parent client.Object) bool { return parent.GetAnnotations()["test/by"] == "labels" }
+
+// Contract: OWN-1, OWN-6.
 func TestAdopt(t *testing.T) {
 	for name, test := range map[string]struct {
 		parent      *appsv1.Deployment
@@ -35,6 +40,7 @@ func TestAdopt(t *testing.T) {
 		"it is being deleted":  {parent: fixture.Parent(fixture.Deleting), wantErr: guard.ErrAdoptionRefused, wantDelay: firstRetry},
 		"the orphan changed":   {parent: fixture.Parent(), orphan: []func(*corev1.Pod){changed}, wantDelay: firstRetry},
 		"the patch is denied":  {parent: fixture.Parent(), fail: forbidden, wantErr: forbidden, wantDelay: firstRetry},
+		"it owns by labels":    {parent: fixture.Parent(byLabels), wantDelay: firstRetry},
 	} {
 		t.Run(name, func(t *testing.T) {
 			orphan := fixture.Output("in", fixture.Orphan)
@@ -44,6 +50,7 @@ func TestAdopt(t *testing.T) {
 			}
 			h := newHarness(t, []client.Object{fixture.Parent(), orphan}, stored)
 			h.keepAll()
+			h.Kinds.OwnsByLabels = ownsByLabels
 			h.api.Fail(test.fail, "patch")
 			outcome, delay, err := h.pass(t)
 			if !errors.Is(err, test.wantErr) || (len(outcome.Failed) > 0) != (test.wantErr != nil) || delay != test.wantDelay {
@@ -78,6 +85,27 @@ func TestAdoptChecksTheParentAgain(t *testing.T) {
 		if refs := h.api.Pod(t, name).OwnerReferences; len(refs) > 0 {
 			t.Errorf("%s is owned by %v", name, refs)
 		}
+	}
+}
+
+// The same holds if the parent owns by labels since then.
+func TestAdoptIsUndoneIfTheParentOwnsByLabels(t *testing.T) {
+	all := []client.Object{fixture.Parent(), fixture.Output("a", fixture.Orphan)}
+	h := newHarness(t, all, all)
+	h.keepAll()
+	h.Kinds.OwnsByLabels = ownsByLabels
+	h.api.After = func(verb string, o runtime.Object) {
+		if _, isOutput := o.(*corev1.Pod); verb == "patch" && isOutput {
+			if err := h.api.Stored.Update(t.Context(), fixture.Parent(byLabels, func(p *appsv1.Deployment) { p.ResourceVersion = "" })); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if outcome, delay, err := h.pass(t); err != nil || len(outcome.Failed) > 0 || delay != firstRetry {
+		t.Errorf("failed %v, error %v, delay %s", failures(outcome), err, delay)
+	}
+	if refs := h.api.Pod(t, "a").OwnerReferences; len(refs) > 0 {
+		t.Errorf("owned by %v", refs)
 	}
 }
 
@@ -127,6 +155,33 @@ func TestRefusedAdoptionPlansDeletesAgain(t *testing.T) {
 	}
 	if got := h.api.Pods(t); !slices.Equal(got, []string{"orphan"}) {
 		t.Errorf("left %v", got)
+	}
+}
+
+// What a parent that owns by labels cannot delete stays its own: it is not an orphan
+// that cannot be adopted. References of other outputs are removed meanwhile.
+func TestRefusedDeleteByLabels(t *testing.T) {
+	cached := []client.Object{fixture.Parent(), fixture.Output("a", fixture.Orphan), fixture.Output("b")}
+	h := newHarness(t, cached, cached)
+	h.Kinds.OwnsByLabels = fixture.Always
+	h.api.Fail(forbidden, "delete")
+	for i, step := range []struct {
+		after       time.Duration
+		wantFailed  []string
+		wantPatches int
+	}{
+		{0, []string{"delete a"}, 1},
+		{firstRetry, []string{"delete a"}, 2},                    // the cache still shows the reference
+		{firstRetry + time.Millisecond, []string{"delete a"}, 2}, // held
+	} {
+		h.after(step.after)
+		outcome, _, _ := h.pass(t)
+		if !slices.Equal(failures(outcome), step.wantFailed) || h.api.Count("patch") != step.wantPatches {
+			t.Errorf("pass %d: failed %v, %d patches; want %+v", i, failures(outcome), h.api.Count("patch"), step)
+		}
+	}
+	if refs := h.api.Pod(t, "b").OwnerReferences; len(refs) > 0 {
+		t.Errorf("b is owned by %v", refs)
 	}
 }
 

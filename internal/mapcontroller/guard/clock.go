@@ -56,11 +56,15 @@ func (s ServerClock) RoundTrip(r *http.Request) (*http.Response, error) {
 
 type skewKey struct{}
 
-// skew collects the largest difference between the clocks over some requests.
+// skew collects the largest differences between the clocks over some requests.
 type skew struct {
-	mu      sync.Mutex
-	seen    bool
-	largest time.Duration
+	mu   sync.Mutex
+	seen bool
+	// ahead and behind say by how much the local clock was, at least.
+	ahead, behind time.Duration
+	// date is the end of the second in which the last response was stamped; zero if
+	// that is not known.
+	date time.Time
 }
 
 func withSkew(ctx context.Context) (context.Context, *skew) {
@@ -72,17 +76,19 @@ func withSkew(ctx context.Context) (context.Context, *skew) {
 // within a whole second, at some time between sent and received, so that a slow
 // response is not taken for skew.
 func (s *skew) observe(sent, received time.Time, date string) {
-	difference := time.Duration(math.MaxInt64) // not known
-	if stamped, err := http.ParseTime(date); err == nil {
-		difference = max(sent.Sub(stamped.Add(time.Second)), stamped.Sub(received))
+	stamped, err := http.ParseTime(date)
+	if err != nil {
+		s.add(0, math.MaxInt64, time.Time{}) // not known
+		return
 	}
-	s.add(difference)
+	end := stamped.Add(time.Second)
+	s.add(sent.Sub(end), stamped.Sub(received), end)
 }
 
-func (s *skew) add(difference time.Duration) {
+func (s *skew) add(ahead, behind time.Duration, date time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.seen, s.largest = true, max(s.largest, difference)
+	s.seen, s.ahead, s.behind, s.date = true, max(s.ahead, ahead), max(s.behind, behind), date
 }
 
 // beyond returns whether the clocks differ by more than is allowed, or by an
@@ -90,5 +96,5 @@ func (s *skew) add(difference time.Duration) {
 func (s *skew) beyond(allowed time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.seen || s.largest > allowed
+	return !s.seen || max(s.ahead, s.behind) > allowed
 }

@@ -47,7 +47,7 @@ func TestSkew(t *testing.T) {
 				s.observe(testNow, testNow.Add(a.took), a.date)
 			}
 			if got := s.beyond(allowed); got != test.want {
-				t.Errorf("got %v, want %v (largest %s)", got, test.want, s.largest)
+				t.Errorf("got %v, want %v (largest %s)", got, test.want, max(s.ahead, s.behind))
 			}
 		})
 	}

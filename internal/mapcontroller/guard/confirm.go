@@ -77,7 +77,7 @@ func (g *Guard) Confirm(
 		return Confirmed{}, ErrClockSkew
 	}
 
-	again.Now = g.Clock.Now()
+	again.Now, again.Ahead = g.Clock.Now(), skew.ahead
 	second := g.Kinds.Build(live, req, again)
 	if !g.supports(second, p) {
 		return Confirmed{}, ErrChanged
@@ -85,6 +85,9 @@ func (g *Guard) Confirm(
 	both := slices.DeleteFunc(slices.Clone(deletes), func(d plan.Removal) bool {
 		return !slices.ContainsFunc(second.Delete, func(s plan.Removal) bool { return s.Object.GetUID() == d.Object.GetUID() })
 	})
+	if both, err = g.deletable(ctx, both); err != nil {
+		return Confirmed{}, err
+	}
 	if len(both) == 0 {
 		return Confirmed{}, ErrChanged
 	}
@@ -95,6 +98,22 @@ func (g *Guard) Confirm(
 // live for the first.
 func (g *Guard) supports(second, first plan.Plan) bool {
 	return !slices.ContainsFunc(second.Evidence, func(o client.Object) bool { return g.Kinds.Find(first.Evidence, o) == nil })
+}
+
+// deletable keeps those of the deletes that their kinds do not object to.
+func (g *Guard) deletable(ctx context.Context, deletes []plan.Removal) (kept []plan.Removal, err error) {
+	for _, d := range deletes {
+		ok, may := true, g.Kinds.Output(d.Object).Deletable
+		if may != nil {
+			if ok, err = may(ctx, g.Live, d.Object); err != nil {
+				return nil, err
+			}
+		}
+		if ok {
+			kept = append(kept, d)
+		}
+	}
+	return kept, nil
 }
 
 func (g *Guard) liveParent(ctx context.Context, name types.NamespacedName) (plan.Parent, time.Time, error) {
@@ -168,7 +187,7 @@ func (g *Guard) liveOutputs(
 		reads.Go(func() error {
 			o := plan.EmptyLike(e)
 			err := g.Live.Get(ctx, client.ObjectKeyFromObject(e), o)
-			ours := g.Kinds.Tags.Owns(parent, o) && o.GetLabels()[g.Kinds.Tags.MapKey] == req.MapKey
+			ours := g.Kinds.Owns(parent, o) && o.GetLabels()[g.Kinds.Tags.MapKey] == req.MapKey
 			if err == nil && o.GetUID() == e.GetUID() && ours {
 				live[i] = o
 			}

@@ -89,7 +89,7 @@ func failGet[T runtime.Object](e *fixture.Env) {
 	}
 }
 
-// Contract: GUARD-3, GUARD-5.
+// Contract: GUARD-2, GUARD-3, GUARD-5.
 func TestConfirmPlansAgainOnLiveObjects(t *testing.T) {
 	// live is what the API server holds: what the cache holds, unless it changed.
 	type live struct {
@@ -100,6 +100,8 @@ func TestConfirmPlansAgainOnLiveObjects(t *testing.T) {
 	detached := []*corev1.Pod{fixture.Output("a"), fixture.Output("b")}
 	twoReady := []*corev1.Pod{fixture.Output("a", ready), fixture.Output("b", ready)}
 	threeReady := append(slices.Clone(twoReady), fixture.Output("c", ready))
+	unowned := []*corev1.Pod{fixture.Output("a", ready, fixture.Orphan), fixture.Output("b", ready, fixture.Orphan)}
+	byLabels := func(e *fixture.Env) { e.Kinds.OwnsByLabels = fixture.Always }
 	both := []string{"a", "b"}
 	keepAll := func(plan.Observation) plan.Decision { return plan.Decision{} }
 	named := func(s *corev1.Secret) { s.Name = "a" }
@@ -181,6 +183,20 @@ func TestConfirmPlansAgainOnLiveObjects(t *testing.T) {
 			outputs: detached[:1], tombstone: deleteUnready, change: func(l *live) { ready(l.pods[0]) }, wantErr: guard.ErrChanged,
 		},
 
+		"by labels: evidence as cached": {env: byLabels, outputs: unowned, tombstone: keepReady, want: []string{"b"}},
+		"by labels: evidence is still owned": {
+			env: byLabels, outputs: []*corev1.Pod{twoReady[0], unowned[1]}, tombstone: keepReady, want: []string{"b"},
+		},
+		"by labels: what is still owned is not deleted": {env: byLabels, outputs: twoReady, tombstone: keepReady, wantErr: guard.ErrChanged},
+		"by labels: evidence was released": {
+			env: byLabels, outputs: unowned, tombstone: keepReady, wantErr: guard.ErrChanged,
+			change: func(l *live) { l.pods[0].Labels[fixture.Tags.Parent] = "q" },
+		},
+		"by labels: evidence was taken by something else": {
+			env: byLabels, outputs: unowned, tombstone: keepReady, wantErr: guard.ErrChanged,
+			change: func(l *live) { fixture.Owners(fixture.OwnedBy("q", "q-uid"))(l.pods[0]) },
+		},
+
 		"server's clock is behind":      {env: func(e *fixture.Env) { e.API.Skew = -2 * time.Minute }, wantErr: guard.ErrClockSkew},
 		"server's clock is ahead":       {env: func(e *fixture.Env) { e.API.Skew = 2 * time.Minute }, wantErr: guard.ErrClockSkew},
 		"server's clock is near enough": {env: func(e *fixture.Env) { e.API.Skew = 30 * time.Second }, want: both},
@@ -221,6 +237,70 @@ func TestConfirmPlansAgainOnLiveObjects(t *testing.T) {
 			}
 			if lists := e.API.Count("list"); test.cached != nil && lists > 0 {
 				t.Errorf("%d lists for an input that the cache has", lists)
+			}
+		})
+	}
+}
+
+// The second plan knows how far the local clock is ahead of the API server's, at least;
+// also where the parent's read is shared.
+//
+// Contract: EDIT-1.
+func TestConfirmPlansWithTheDifferenceOfTheClocks(t *testing.T) {
+	for name, test := range map[string]struct{ skew, want time.Duration }{
+		"the clocks agree":        {0, 0},
+		"the local one is ahead":  {-20 * time.Second, 19 * time.Second}, // a second is cut off
+		"the local one is behind": {20 * time.Second, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var ahead []time.Duration
+			objects := []client.Object{fixture.Parent(), fixture.Output("a", ready), fixture.Output("b")}
+			e := fixture.New(t, objects, objects)
+			e.Program.Tombstone = func(seen plan.Observation) plan.Decision {
+				ahead = append(ahead, seen.Ahead)
+				return keepReady(seen)
+			}
+			e.API.Skew = test.skew
+			for range 2 {
+				if deleted, _, err := confirm(e); err != nil || !slices.Equal(deleted, []string{"b"}) {
+					t.Fatalf("confirmed %v, error %v", deleted, err)
+				}
+			}
+			if want := []time.Duration{0, test.want, 0, test.want}; !slices.Equal(ahead, want) {
+				t.Errorf("planned with %v, want %v", ahead, want)
+			}
+		})
+	}
+}
+
+// A kind may know of reasons against a delete that only a live read shows.
+func TestConfirmAsksTheKindLast(t *testing.T) {
+	ask := func(answer func(o client.Object) (bool, error)) func(context.Context, client.Reader, client.Object) (bool, error) {
+		return func(ctx context.Context, live client.Reader, o client.Object) (bool, error) {
+			if err := live.Get(ctx, client.ObjectKeyFromObject(o), &corev1.Pod{}); err != nil {
+				return false, err
+			}
+			return answer(o)
+		}
+	}
+	for name, test := range map[string]struct {
+		answer  func(client.Object) (bool, error)
+		want    []string
+		wantErr error
+	}{
+		"it agrees":         {answer: func(client.Object) (bool, error) { return true, nil }, want: []string{"a", "b"}},
+		"it objects to one": {answer: func(o client.Object) (bool, error) { return o.GetName() == "b", nil }, want: []string{"b"}},
+		"it objects to all": {answer: func(client.Object) (bool, error) { return false, nil }, wantErr: guard.ErrChanged},
+		"it cannot know":    {answer: func(client.Object) (bool, error) { return true, errUnavailable }, wantErr: errUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := []client.Object{fixture.Parent(), fixture.Output("a"), fixture.Output("b")}
+			pods := fixture.Outputs()[0]
+			pods.Deletable = ask(test.answer)
+			e := fixture.New(t, objects, objects, pods)
+			got, _, err := confirm(e)
+			if !errors.Is(err, test.wantErr) || (err == nil && !slices.Equal(got, test.want)) {
+				t.Errorf("got %v, %v; want %v, %v", got, err, test.want, test.wantErr)
 			}
 		})
 	}

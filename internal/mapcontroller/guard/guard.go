@@ -55,7 +55,8 @@ type Guard struct {
 // MayAdopt returns nil if the API server holds the parent with this UID and it
 // is not being deleted, else ErrAdoptionRefused or the error of the read. The
 // cache may lag: a parent that was just deleted with its outputs orphaned would
-// take them back, and the garbage collector would delete them.
+// take them back, and the garbage collector would delete them. It returns ErrChanged
+// if the parent owns by labels now.
 func (g *Guard) MayAdopt(ctx context.Context, name types.NamespacedName, uid types.UID) error {
 	live := g.NewParent()
 	err := g.Live.Get(ctx, name, live)
@@ -65,7 +66,21 @@ func (g *Guard) MayAdopt(ctx context.Context, name types.NamespacedName, uid typ
 	if err != nil || live.GetUID() != uid || live.GetDeletionTimestamp() != nil {
 		return fmt.Errorf("%w: the owner is gone or being deleted", ErrAdoptionRefused)
 	}
+	if g.Kinds.OwnsByLabels(live) {
+		return ErrChanged
+	}
 	return nil
+}
+
+// ServerTime returns the API server's time, in whole seconds and rounded up; the zero
+// time if its clock and the local one differ too much for either to be trusted.
+func (g *Guard) ServerTime(ctx context.Context, parent client.Object) (time.Time, error) {
+	ctx, observed := withSkew(ctx)
+	err := g.Live.Get(ctx, client.ObjectKeyFromObject(parent), g.NewParent())
+	if observed.beyond(g.MaxClockSkew) {
+		return time.Time{}, client.IgnoreNotFound(err)
+	}
+	return observed.date, client.IgnoreNotFound(err)
 }
 
 // metadataPage is how many objects a page of metadata holds.

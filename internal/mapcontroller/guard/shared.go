@@ -27,7 +27,7 @@ type shared[T any] struct {
 type sharedRead[T any] struct {
 	mu    sync.Mutex
 	at    time.Time
-	skew  time.Duration
+	skew  *skew
 	value T
 }
 
@@ -59,9 +59,9 @@ func (s *shared[T]) get(
 		if err != nil {
 			return value, at, err
 		}
-		r.at, r.value, r.skew = at, value, observed.largest
+		r.at, r.value, r.skew = at, value, observed
 	}
-	ctx.Value(skewKey{}).(*skew).add(r.skew)
+	ctx.Value(skewKey{}).(*skew).add(r.skew.ahead, r.skew.behind, r.skew.date)
 	return r.value, r.at, nil
 }
 

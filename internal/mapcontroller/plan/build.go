@@ -24,8 +24,11 @@ var ErrDiffers = errors.New("the output differs from the desired one and is neve
 // was not observed, an output of an unknown kind, a difference that cannot be
 // resolved.
 func (k *Kinds) Build(parent Parent, req Request, seen Observation) Plan {
-	owned, adopt, release := k.Tags.Claim(parent.Object, seen.Outputs)
+	owned, adopt, release := k.Claim(parent.Object, seen.Outputs)
 	p := Plan{Release: release, Key: KeyStatus{Generation: parent.Object.GetGeneration()}}
+	if len(release) > 0 && k.OwnsByLabels(parent.Object) {
+		p.Key.Generation = 0 // the key is not as the spec asks
+	}
 	if req.MapKey == "" {
 		return p
 	}
@@ -33,9 +36,12 @@ func (k *Kinds) Build(parent Parent, req Request, seen Observation) Plan {
 		p.Key.Counts = k.counts(nil, owned, false)
 		return p
 	}
-	p.Adopt, seen.Outputs = adopt, owned
-	if len(adopt) > 0 {
-		seen.Outputs = slices.Concat(owned, adopt)
+	p.Adopt, seen.Outputs = slices.DeleteFunc(adopt, func(o client.Object) bool {
+		may := k.Output(o).Adoptable
+		return may != nil && !may(parent.Object, o)
+	}), owned
+	if len(p.Adopt) > 0 {
+		seen.Outputs = slices.Concat(owned, p.Adopt)
 		slices.SortFunc(seen.Outputs, Older)
 	}
 
@@ -58,6 +64,8 @@ func (k *Kinds) Build(parent Parent, req Request, seen Observation) Plan {
 			fail(fmt.Errorf("%s is to be deleted, and was not observed", removal.Object.GetName()))
 		case k.Find(ensured, have) != nil:
 			fail(fmt.Errorf("%s is both desired and to be deleted", have.GetName()))
+		case k.Find(release, have) != nil:
+			p.Withheld = true // its release gives it another version
 		case have.GetDeletionTimestamp() == nil:
 			removal.Object = have
 			p.Delete = append(p.Delete, removal)
@@ -98,6 +106,7 @@ func (k *Kinds) ensure(p *Plan, seen Observation, want client.Object) error {
 	case have == nil:
 		p.Create = append(p.Create, want)
 	case have.GetDeletionTimestamp() != nil:
+	case kind.Update != nil && k.Find(p.Adopt, have) != nil: // it is not the parent's yet
 	case kind.Update != nil:
 		changed := have.DeepCopyObject().(client.Object)
 		if kind.Update(changed, want); !equality.Semantic.DeepEqual(have, changed) {
@@ -130,7 +139,8 @@ func differs(have, want client.Object) bool {
 	return !equality.Semantic.DeepDerivative(want, have)
 }
 
-// finish returns a desired output as it is written: tagged and owned. It is a
+// finish returns a desired output as it is written: tagged, and owned unless the
+// parent owns by labels. It is a
 // copy, because what Map returns may share maps and pointers with the cache.
 func (k *Kinds) finish(parent client.Object, req Request, want client.Object) (client.Object, error) {
 	if k.Output(want) == nil {
@@ -147,7 +157,10 @@ func (k *Kinds) finish(parent client.Object, req Request, want client.Object) (c
 	maps.Copy(labels, want.GetLabels())
 	labels[k.Tags.MapKey], labels[k.Tags.Parent] = req.MapKey, parent.GetName()
 	want.SetLabels(labels)
-	want.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(parent, k.Parent)})
+	want.SetOwnerReferences(nil)
+	if !k.OwnsByLabels(parent) {
+		want.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(parent, k.Parent)})
+	}
 	return want, nil
 }
 

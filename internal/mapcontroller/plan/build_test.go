@@ -53,10 +53,18 @@ func pod(name, node string) client.Object {
 
 func onNode(node string) func(*corev1.Pod) { return func(o *corev1.Pod) { o.Spec.NodeName = node } }
 
-// Services are updated in place: their clusterIP follows the desired one.
-var services = plan.Output{Object: &corev1.Service{}, Resource: "services", Update: func(observed, desired client.Object) {
-	observed.(*corev1.Service).Spec.ClusterIP = desired.(*corev1.Service).Spec.ClusterIP
-}}
+// Services are updated in place: their clusterIP follows the desired one. One named theirs is never adopted.
+var services = plan.Output{
+	Object: &corev1.Service{}, Resource: "services",
+	Update: func(observed, desired client.Object) {
+		observed.(*corev1.Service).Spec.ClusterIP = desired.(*corev1.Service).Spec.ClusterIP
+	},
+	Adoptable: func(parent, orphan client.Object) bool {
+		return parent.GetName() == "p" && orphan.GetName() != "theirs"
+	},
+}
+
+func orphaned(s *corev1.Service) { s.OwnerReferences = nil }
 
 func service(name, ip string) *corev1.Service {
 	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{ClusterIP: ip}}
@@ -90,6 +98,7 @@ func TestBuild(t *testing.T) {
 		invalid  bool
 		emptyKey bool
 		detached bool
+		byLabels bool
 		outputs  []client.Object
 		// decision is that of Map, or of Tombstone for a detached key.
 		decision    plan.Decision
@@ -120,6 +129,8 @@ func TestBuild(t *testing.T) {
 		"refuses an output of another namespace":      {decision: ensure(elsewhere, pod("c", "")), want: []string{"create c"}, wantErr: "is in namespace other"},
 		"refuses an output of an unknown kind":        {decision: ensure(fixture.Input(), pod("c", "")), want: []string{"create c"}, wantErr: "of no output kind"},
 		"adopts":                                      {outputs: []client.Object{orphan}, want: []string{"adopt orphan"}},
+		"adopts what its kind lets it adopt":          {outputs: []client.Object{ownedService("s", "1", orphaned), ownedService("theirs", "1", orphaned)}, want: []string{"adopt s"}},
+		"does not update what it is about to adopt":   {outputs: []client.Object{ownedService("s", "1", orphaned)}, decision: ensure(service("s", "2")), want: []string{"adopt s"}},
 		"deletes nothing in a plan that adopts":       {outputs: []client.Object{a, orphan}, decision: remove(a), want: []string{"adopt orphan", "withheld"}},
 		"creates in a plan that adopts":               {outputs: []client.Object{orphan}, decision: ensure(pod("c", "")), want: []string{"create c", "adopt orphan"}},
 		"releases":                                    {outputs: []client.Object{misnamed, a}, decision: ensure(a), want: []string{"release misnamed"}},
@@ -133,9 +144,16 @@ func TestBuild(t *testing.T) {
 		"no tombstone: adopts before it deletes":      {detached: true, noTombstone: true, outputs: []client.Object{a, orphan}, want: []string{"adopt orphan", "withheld"}},
 		"no tombstone: leaves what is being deleted":  {detached: true, noTombstone: true, outputs: []client.Object{deleting}},
 		"no tombstone: leaves what is not the parent": {detached: true, noTombstone: true, outputs: []client.Object{foreign}},
+		"by labels: an orphan is owned":               {byLabels: true, outputs: []client.Object{orphan}, decision: both(pod("c", ""), orphan), want: []string{"create c", "delete Test orphan"}},
+		"by labels: removes its reference":            {byLabels: true, outputs: []client.Object{a, misnamed, orphan, foreign}, decision: ensure(a), want: []string{"release a", "release misnamed"}},
+		"by labels: releases before it deletes":       {byLabels: true, outputs: []client.Object{a, orphan}, decision: remove(a, orphan), want: []string{"release a", "delete Test orphan", "withheld"}},
+		"by labels: not what is not owned":            {byLabels: true, outputs: []client.Object{misnamed}, decision: remove(misnamed), want: []string{"release misnamed"}, wantErr: "was not observed"},
+		"by labels: invalid spec":                     {byLabels: true, invalid: true, outputs: []client.Object{a, orphan}, decision: remove(orphan), want: []string{"release a"}},
+		"by labels: tombstone":                        {byLabels: true, detached: true, outputs: []client.Object{a, orphan}, decision: remove(orphan), want: []string{"release a", "delete Test orphan"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kinds := fixture.Kinds(t, fixture.Outputs()[0], services)
+			kinds.OwnsByLabels = func(client.Object) bool { return test.byLabels }
 			decide := func(plan.Observation) plan.Decision { return test.decision }
 			parent := plan.Parent{Object: fixture.Parent(), Program: &plan.Program{Map: decide, Tombstone: decide}}
 			if test.noTombstone {
@@ -190,6 +208,16 @@ func TestBuildTagsOutputs(t *testing.T) {
 		t.Errorf("what Map returned was changed: %v", want.ObjectMeta)
 	}
 
+	// Those of a parent that owns by labels have no owner.
+	kinds := fixture.Kinds(t)
+	kinds.OwnsByLabels = fixture.Always
+	want.OwnerReferences = []metav1.OwnerReference{fixture.OwnedBy("p", "p-uid")}
+	byLabels := kinds.Build(plan.Parent{Object: parent, Program: program}, fixture.Request, seen).Create[0]
+	if len(byLabels.GetOwnerReferences()) > 0 || byLabels.GetLabels()["test/parent"] != "p" || byLabels.GetLabels()["test/key"] != "in-uid" {
+		t.Errorf("by labels: owners %v, labels %v", byLabels.GetOwnerReferences(), byLabels.GetLabels())
+	}
+	want.OwnerReferences = nil
+
 	// A cluster-scoped parent's outputs stay in the namespace that Map names.
 	want.Namespace = "other"
 	if got := build(fixture.Parent(func(p *appsv1.Deployment) { p.Namespace = "" })); got.GetNamespace() != "other" {
@@ -219,6 +247,36 @@ func TestBuildPassesOnTheDecision(t *testing.T) {
 	}
 	if got.Next != next || len(got.Evidence) != 1 || got.Key.Generation != 7 || got.Key.Status != "status" || !seen.Now.Equal(fixture.Now) {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// A key has not reached a generation that owns by labels while an output has a
+// reference.
+func TestBuildCountsReferences(t *testing.T) {
+	orphan := fixture.Output("orphan", fixture.Orphan)
+	for name, test := range map[string]struct {
+		byLabels, invalid bool
+		outputs           []client.Object
+		want              int64
+	}{
+		"by reference":           {outputs: []client.Object{fixture.Output("a")}, want: 7},
+		"by reference, released": {outputs: []client.Object{fixture.Output("a", fixture.Label(fixture.Tags.Parent, "q"))}, want: 7},
+		"by labels, none left":   {byLabels: true, outputs: []client.Object{orphan}, want: 7},
+		"by labels, one left":    {byLabels: true, outputs: []client.Object{orphan, fixture.Output("a")}},
+		"and the spec invalid":   {byLabels: true, invalid: true, outputs: []client.Object{fixture.Output("a")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kinds, program := fixture.Kinds(t), fixture.Program()
+			kinds.OwnsByLabels = func(client.Object) bool { return test.byLabels }
+			parent := plan.Parent{Object: fixture.Parent(func(p *appsv1.Deployment) { p.Generation = 7 }), Program: &program}
+			if test.invalid {
+				parent.Program, parent.Invalid = nil, errors.New("invalid")
+			}
+			seen := plan.Observation{Selected: []client.Object{fixture.Input()}, Outputs: test.outputs}
+			if got := kinds.Build(parent, fixture.Request, seen).Key.Generation; got != test.want {
+				t.Errorf("got %d, want %d", got, test.want)
+			}
+		})
 	}
 }
 

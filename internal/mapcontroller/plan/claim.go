@@ -4,6 +4,8 @@
 package plan
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,28 +17,35 @@ import (
 // to be adopted, unless they are being deleted; those that it controls, but whose
 // tags name another parent or no map key, are to be released. What something else
 // controls is neither touched nor counted.
-func (t Tags) Claim(parent client.Object, outputs []client.Object) (owned, adopt, release []client.Object) {
+//
+// A parent that owns by labels owns what carries its tags and has no other controller,
+// and releases whatever refers to it.
+func (k *Kinds) Claim(parent client.Object, outputs []client.Object) (owned, adopt, release []client.Object) {
 	owned = make([]client.Object, 0, len(outputs))
+	byLabels := k.OwnsByLabels(parent)
 	for _, o := range outputs {
-		switch ref := metav1.GetControllerOfNoCopy(o); {
-		case t.owned(ref, parent, o):
+		controller, tagged := ControllerUID(o), k.Tags.tagged(parent, o)
+		controlled := controller == parent.GetUID()
+		switch {
+		case controller != "" && !controlled:
+			continue
+		case tagged && (controlled || byLabels):
 			owned = append(owned, o)
-		case ref != nil && ref.UID == parent.GetUID():
-			release = append(release, o)
-		case ref == nil && t.tagged(parent, o) && o.GetDeletionTimestamp() == nil:
+		case tagged && o.GetDeletionTimestamp() == nil:
 			adopt = append(adopt, o)
+		}
+		if controlled && !tagged || byLabels && Refers(o, parent) {
+			release = append(release, o)
 		}
 	}
 	return owned, adopt, release
 }
 
 // Owns returns whether an output is the parent's own.
-func (t Tags) Owns(parent, output client.Object) bool {
-	return t.owned(metav1.GetControllerOfNoCopy(output), parent, output)
-}
-
-func (t Tags) owned(ref *metav1.OwnerReference, parent, output client.Object) bool {
-	return ref != nil && ref.UID == parent.GetUID() && t.tagged(parent, output)
+func (k *Kinds) Owns(parent, output client.Object) bool {
+	controller := ControllerUID(output)
+	return k.Tags.tagged(parent, output) &&
+		(controller == parent.GetUID() || controller == "" && k.OwnsByLabels(parent))
 }
 
 func (t Tags) tagged(parent, output client.Object) bool {
@@ -50,6 +59,12 @@ func ControllerUID(o client.Object) types.UID {
 		return ref.UID
 	}
 	return ""
+}
+
+// Refers returns whether an output has an owner reference to a parent. It need not be
+// the one of the controller: the garbage collector does not ask.
+func Refers(output, parent client.Object) bool {
+	return slices.ContainsFunc(output.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == parent.GetUID() })
 }
 
 // Controls returns whether a parent controls an object. An input that it

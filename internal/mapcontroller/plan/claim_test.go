@@ -4,7 +4,9 @@
 package plan_test
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,43 +16,59 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
 )
 
-// Contract: GUARD-2, OWN-3.
+// Contract: GUARD-2, OWN-3, OWN-6.
 func TestClaim(t *testing.T) {
 	owner := fixture.Owners
 	noKey := func(o *corev1.Pod) { delete(o.Labels, fixture.Tags.MapKey) }
 	notController := func(o *corev1.Pod) { o.OwnerReferences[0].Controller = nil }
+	other := metav1.OwnerReference{APIVersion: "v1", Kind: "Service", Name: "s", UID: "s-uid"}
+	otherToo := func(o *corev1.Pod) { o.OwnerReferences = append(o.OwnerReferences, other) }
+	otherController := func(o *corev1.Pod) {
+		notController(o)
+		otherToo(o)
+		o.OwnerReferences[1].Controller = new(true)
+	}
 	deleting := fixture.Deleting[*corev1.Pod]
-	const owned, adopt, release, none = "owned", "adopt", "release", ""
+	const owned, adopt, release, both, none = "owned", "adopt", "release", "owned, release", ""
 
 	for name, test := range map[string]struct {
 		changes []func(*corev1.Pod)
-		want    string
+		// want and wantByLabels are of a parent that owns by reference, and by labels.
+		want, wantByLabels string
 	}{
-		"owned":                                  {want: owned},
-		"owned, being deleted":                   {changes: []func(*corev1.Pod){deleting}, want: owned},
-		"owned, names another parent":            {changes: []func(*corev1.Pod){fixture.Label(fixture.Tags.Parent, "q")}, want: release},
-		"owned, map key removed":                 {changes: []func(*corev1.Pod){noKey}, want: release},
-		"owned, map key emptied":                 {changes: []func(*corev1.Pod){fixture.Label(fixture.Tags.MapKey, "")}, want: release},
-		"orphan that names the parent":           {changes: []func(*corev1.Pod){fixture.Orphan}, want: adopt},
-		"owner is not the controller":            {changes: []func(*corev1.Pod){notController}, want: adopt},
-		"orphan that names another parent":       {changes: []func(*corev1.Pod){fixture.Orphan, fixture.Label(fixture.Tags.Parent, "q")}, want: none},
-		"orphan without a map key":               {changes: []func(*corev1.Pod){fixture.Orphan, noKey}, want: none},
-		"orphan that is being deleted":           {changes: []func(*corev1.Pod){fixture.Orphan, deleting}, want: none},
-		"of another parent, with our labels":     {changes: []func(*corev1.Pod){owner(fixture.OwnedBy("p", "q-uid"))}, want: none},
-		"of a deleted parent with the same name": {changes: []func(*corev1.Pod){owner(fixture.OwnedBy("p", "old-uid"))}, want: none},
+		"owned":                                  {want: owned, wantByLabels: both},
+		"owned, being deleted":                   {changes: []func(*corev1.Pod){deleting}, want: owned, wantByLabels: both},
+		"owned, and something else owns it, too": {changes: []func(*corev1.Pod){otherToo}, want: owned, wantByLabels: both},
+		"owned, names another parent":            {changes: []func(*corev1.Pod){fixture.Label(fixture.Tags.Parent, "q")}, want: release, wantByLabels: release},
+		"owned, map key removed":                 {changes: []func(*corev1.Pod){noKey}, want: release, wantByLabels: release},
+		"owned, map key emptied":                 {changes: []func(*corev1.Pod){fixture.Label(fixture.Tags.MapKey, "")}, want: release, wantByLabels: release},
+		"orphan that names the parent":           {changes: []func(*corev1.Pod){fixture.Orphan}, want: adopt, wantByLabels: owned},
+		"owner is not the controller":            {changes: []func(*corev1.Pod){notController}, want: adopt, wantByLabels: both},
+		"so, and names another parent":           {changes: []func(*corev1.Pod){notController, fixture.Label(fixture.Tags.Parent, "q")}, want: none, wantByLabels: release},
+		"so, and something else is":              {changes: []func(*corev1.Pod){otherController}, want: none, wantByLabels: none},
+		"something else owns it":                 {changes: []func(*corev1.Pod){owner(other)}, want: adopt, wantByLabels: owned},
+		"orphan that names another parent":       {changes: []func(*corev1.Pod){fixture.Orphan, fixture.Label(fixture.Tags.Parent, "q")}, want: none, wantByLabels: none},
+		"orphan without a map key":               {changes: []func(*corev1.Pod){fixture.Orphan, noKey}, want: none, wantByLabels: none},
+		"orphan that is being deleted":           {changes: []func(*corev1.Pod){fixture.Orphan, deleting}, want: none, wantByLabels: owned},
+		"of another parent, with our labels":     {changes: []func(*corev1.Pod){owner(fixture.OwnedBy("p", "q-uid"))}, want: none, wantByLabels: none},
+		"of a deleted parent with the same name": {changes: []func(*corev1.Pod){owner(fixture.OwnedBy("p", "old-uid"))}, want: none, wantByLabels: none},
 	} {
-		t.Run(name, func(t *testing.T) {
-			o := client.Object(fixture.Output("out", test.changes...))
-			gotOwned, gotAdopt, gotRelease := fixture.Tags.Claim(fixture.Parent(), []client.Object{o})
-			for in, objects := range map[string][]client.Object{owned: gotOwned, adopt: gotAdopt, release: gotRelease} {
-				if slices.Contains(objects, o) != (in == test.want) {
-					t.Errorf("%s: %v, want it in %q", in, fixture.Names(objects), test.want)
+		for byLabels, want := range map[bool]string{false: test.want, true: test.wantByLabels} {
+			t.Run(fmt.Sprintf("%s, by labels: %v", name, byLabels), func(t *testing.T) {
+				o := client.Object(fixture.Output("out", test.changes...))
+				kinds := fixture.Kinds(t)
+				kinds.OwnsByLabels = func(client.Object) bool { return byLabels }
+				gotOwned, gotAdopt, gotRelease := kinds.Claim(fixture.Parent(), []client.Object{o})
+				for in, objects := range map[string][]client.Object{owned: gotOwned, adopt: gotAdopt, release: gotRelease} {
+					if slices.Contains(objects, o) != strings.Contains(want, in) {
+						t.Errorf("%s: %v, want it in %q", in, fixture.Names(objects), want)
+					}
 				}
-			}
-			if fixture.Tags.Owns(fixture.Parent(), o) != (test.want == owned) {
-				t.Errorf("Owns: %v", test.want != owned)
-			}
-		})
+				if kinds.Owns(fixture.Parent(), o) != strings.Contains(want, owned) {
+					t.Errorf("Owns: %v", !strings.Contains(want, owned))
+				}
+			})
+		}
 	}
 }
 

@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"reflect"
@@ -27,12 +28,12 @@ type Tags struct {
 	Parent string
 }
 
-// Input is a kind whose objects are mapped.
+// Input is a kind whose objects are mapped, or are related.
 type Input struct {
 	// Object is an empty object of the kind; an Unstructured must have its
 	// GroupVersionKind set.
 	Object client.Object
-	// Resource is the plural under which status counts the kind.
+	// Resource is the plural under which status counts the kind; not of a related one.
 	Resource string
 	// Changed returns whether an update may change a decision. Changes of labels,
 	// controller, UID and deletionTimestamp always count. Nil: every update counts.
@@ -57,6 +58,12 @@ type Output struct {
 	// it unnecessary. It is asked about the parent's own outputs and about objects
 	// that nothing controls. Nil: the parent's own do if they do not differ.
 	Covers func(desired, existing client.Object) bool
+	// Adoptable returns whether a parent may adopt an orphan that carries its tags. Nil:
+	// it may.
+	Adoptable func(parent, orphan client.Object) bool
+	// Deletable is asked last before an output is deleted, and may read live what no
+	// cache shows. Nil: everything that is confirmed is deleted.
+	Deletable func(ctx context.Context, live client.Reader, o client.Object) (bool, error)
 	// Updated is called for every observed change of an owned output, for metrics.
 	Updated func(parent types.NamespacedName, before, after client.Object)
 }
@@ -68,20 +75,25 @@ type Kinds struct {
 	Outputs []Output
 	// Parent is the kind of the parents, for controllerRefs.
 	Parent schema.GroupVersionKind
-	// Mapped are the kinds of inputs and outputs.
-	Mapped []schema.GroupVersionKind
+	// OwnsByLabels returns whether the outputs of a parent carry no reference to it.
+	OwnsByLabels func(parent client.Object) bool
+	// Needed are the kinds of inputs, outputs and related objects.
+	Needed []schema.GroupVersionKind
 
 	byType  map[reflect.Type]schema.GroupVersionKind
 	inputs  map[schema.GroupVersionKind]*Input
 	outputs map[schema.GroupVersionKind]*Output
 }
 
-// NewKinds resolves the kinds. It returns an error for a kind that the scheme
-// does not know.
-func NewKinds(scheme *runtime.Scheme, parent client.Object, tags Tags, inputs []Input, outputs []Output) (*Kinds, error) {
+// NewKinds resolves the kinds. No parent owns by labels. It returns an error for a
+// kind that the scheme does not know.
+func NewKinds(
+	scheme *runtime.Scheme, parent client.Object, tags Tags, inputs []Input, outputs []Output, related ...Input,
+) (*Kinds, error) {
 	k := &Kinds{
 		Tags: tags, Inputs: inputs, Outputs: outputs, byType: map[reflect.Type]schema.GroupVersionKind{},
 		inputs: map[schema.GroupVersionKind]*Input{}, outputs: map[schema.GroupVersionKind]*Output{},
+		OwnsByLabels: func(client.Object) bool { return false },
 	}
 	var unknown []error
 	resolve := func(o client.Object) schema.GroupVersionKind {
@@ -90,11 +102,11 @@ func NewKinds(scheme *runtime.Scheme, parent client.Object, tags Tags, inputs []
 		if !informer.IsGeneric(o) {
 			k.byType[reflect.TypeOf(o)] = gvk
 		}
-		k.Mapped = append(k.Mapped, gvk)
+		k.Needed = append(k.Needed, gvk)
 		return gvk
 	}
 	k.Parent = resolve(parent)
-	k.Mapped = nil
+	k.Needed = nil
 	for i := range inputs {
 		k.inputs[resolve(inputs[i].Object)] = &inputs[i]
 	}
@@ -103,6 +115,9 @@ func NewKinds(scheme *runtime.Scheme, parent client.Object, tags Tags, inputs []
 		if outputs[i].Conditions == nil {
 			outputs[i].Conditions = StatusConditions
 		}
+	}
+	for i := range related {
+		resolve(related[i].Object)
 	}
 	return k, errors.Join(unknown...)
 }

@@ -45,7 +45,10 @@ type Parent struct {
 // shared with a cache: they must never be changed.
 type Observation struct {
 	// Now is the only clock of a decision.
-	Now    time.Time
+	Now time.Time
+	// Ahead is by how much Now is ahead of the API server's clock, at least. It is known
+	// only where deletes are confirmed.
+	Ahead  time.Duration
 	MapKey string
 	// Selected and Unselected are the inputs that carry the key, of all kinds. An
 	// input that the parent controls is never selected.
@@ -96,7 +99,7 @@ type Update struct{ Observed, Changed client.Object }
 
 // Plan is what has to be written for a key.
 type Plan struct {
-	// Create are complete objects: tagged and owned.
+	// Create are complete objects: tagged, and with their owner.
 	Create []client.Object
 	Update []Update
 	// Adopt are orphans that get the parent's controllerRef, Release are owned
@@ -105,7 +108,7 @@ type Plan struct {
 	// Delete is empty in a plan that adopts: until the adoptions are confirmed, an
 	// orphan must not stand in for a snapshot that a delete would take away.
 	Delete []Removal
-	// Withheld is set if deletes wait for adoptions.
+	// Withheld is set if deletes wait for adoptions or releases.
 	Withheld bool
 	Evidence []client.Object
 	Next     time.Time
@@ -116,7 +119,8 @@ type Plan struct {
 
 // KeyStatus is a key's part of its parent's status.
 type KeyStatus struct {
-	// Generation of the parent under which the key was reconciled; zero: not yet.
+	// Generation of the parent under which the key was reconciled; zero: not yet, or
+	// outputs still carry a reference to a parent that owns by labels.
 	Generation int64
 	Counts     []Count
 	// Status is the decision's.

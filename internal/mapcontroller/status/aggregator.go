@@ -66,6 +66,23 @@ func (a *Aggregator) Track(parent types.NamespacedName, uid types.UID, found []s
 	return slices.Sorted(maps.Keys(known))
 }
 
+// Begin makes a key known at the begin of a pass, before its parent is read. What the
+// pass makes as an older spec asks is not seen yet: the parent is not settled until it
+// has ended. Without a map key a pass makes nothing.
+func (a *Aggregator) Begin(req plan.Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if known := a.parents[req.Parent].byID; known != nil && known[req.MapKey] == nil && req.MapKey != "" {
+		known[req.MapKey] = notReconciled
+	}
+}
+
+// Settled returns whether every key of a parent was reconciled under its generation.
+func (a *Aggregator) Settled(parent client.Object) bool {
+	_, settled, tracked := a.snapshot(parent)
+	return settled && tracked
+}
+
 // Previous returns the decision's status that a key was last put with, or nil.
 func (a *Aggregator) Previous(req plan.Request, uid types.UID) any {
 	a.mu.Lock()

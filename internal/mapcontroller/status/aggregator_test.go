@@ -84,6 +84,50 @@ func TestAggregatorIsARecount(t *testing.T) {
 	})
 }
 
+// What a pass is about to make is not seen yet. Until it has ended, its parent is not
+// settled, whether or not its key is known.
+func TestAggregatorCountsPassesUnderWay(t *testing.T) {
+	for name, test := range map[string]struct {
+		key      string
+		known    *plan.KeyStatus
+		end      *plan.KeyStatus
+		wantKeys []string
+		want     bool
+	}{
+		"of a new key":             {key: "new", wantKeys: []string{"new"}},
+		"as an older spec asked":   {key: "new", end: &plan.KeyStatus{Generation: 1, Status: 1}, wantKeys: []string{"new"}},
+		"as the spec asks":         {key: "new", end: &plan.KeyStatus{Generation: 2, Status: 1}, wantKeys: []string{"new"}, want: true},
+		"nothing is left":          {key: "new", end: &plan.KeyStatus{Generation: 2}, want: true},
+		"of a known key":           {key: "a", known: &plan.KeyStatus{Generation: 2, Status: 1}, wantKeys: []string{"a"}, want: true},
+		"of a known key, as older": {key: "a", known: &plan.KeyStatus{Generation: 1, Status: 1}, wantKeys: []string{"a"}},
+		"without a map key":        {want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, changes := newAggregator()
+			a.Begin(request(test.key)) // the parent is not tracked
+			a.Track(parent, "uid", nil)
+			if test.known != nil {
+				a.Put(request(test.key), "uid", *test.known)
+			}
+			a.Begin(request(test.key))
+			before := *changes
+			if test.end != nil {
+				a.Put(request(test.key), "uid", *test.end)
+			}
+			if settled := a.Settled(ofGeneration("uid", 2)); settled != test.want || (test.end != nil) != (*changes > before) {
+				t.Errorf("settled %v, want %v; %d changes", settled, test.want, *changes-before)
+			}
+			if keys := a.Track(parent, "uid", nil); !slices.Equal(keys, test.wantKeys) {
+				t.Errorf("keys %v, want %v", keys, test.wantKeys)
+			}
+		})
+	}
+	a, _ := newAggregator()
+	if a.Settled(ofGeneration("uid", 2)) {
+		t.Error("a parent that is not tracked is settled")
+	}
+}
+
 func TestAggregatorTellsParentsApart(t *testing.T) {
 	put := func(a *Aggregator, key string, uid types.UID, status any) {
 		a.Put(request(key), uid, plan.KeyStatus{Generation: 1, Status: status})

@@ -24,6 +24,10 @@ import (
 // be written again and again, and mean nothing.
 const settleWithin = 10 * time.Second
 
+// clockInterval is after how many intervals the API server's clock is read again where
+// it could not be trusted.
+const clockInterval = 12
+
 // Summary is what is known about a parent when its status is computed.
 type Summary struct {
 	// Missing names the kinds that are not installed.
@@ -39,7 +43,11 @@ type Summary struct {
 	Totals map[string]int
 	// Keys are the statuses that decisions returned, in no order.
 	Keys []any
-	// Settled is set if every key was reconciled under the parent's generation.
+	// ServerTime is the API server's time, in whole seconds, where RecordsTime asked for
+	// it; zero if it is not known. Then the status is computed again after a while.
+	ServerTime time.Time
+	// Settled is set if every key was reconciled under the parent's generation and, if
+	// the parent owns by labels, no output refers to it.
 	Settled bool
 }
 
@@ -79,6 +87,10 @@ type Writer struct {
 	Aggregator *Aggregator
 	// Missing returns the kinds that are not installed.
 	Missing func() []string
+	// RecordsTime returns whether the status is about to record a time on which other
+	// decisions depend. Nil: it never is. ServerTime reads the API server's clock.
+	RecordsTime func(now time.Time, parent client.Object) bool
+	ServerTime  func(ctx context.Context, parent client.Object) (time.Time, error)
 	// Set computes a status into a parent.
 	Set func(now time.Time, parent client.Object, s Summary)
 
@@ -91,9 +103,10 @@ type Writer struct {
 // time.
 type times struct{ next, settled time.Time }
 
-// Write writes a parent's status if it changed. The result says when to try again
-// if it is too early.
-func (w *Writer) Write(ctx context.Context, parent plan.Parent) (reconcile.Result, error) {
+// Write writes a parent's status if it changed. Without released, outputs may have
+// references that they should not have. The result says when to try again if it is too
+// early.
+func (w *Writer) Write(ctx context.Context, parent plan.Parent, released bool) (reconcile.Result, error) {
 	known, _ := w.parents.LoadOrStore(client.ObjectKeyFromObject(parent.Object), &times{})
 	now, t := w.Clock.Now(), known.(*times)
 	if wait := t.next.Sub(now); wait > 0 && wait <= w.Interval { // else the clock was set back
@@ -103,6 +116,7 @@ func (w *Writer) Write(ctx context.Context, parent plan.Parent) (reconcile.Resul
 	if summary == nil {
 		return reconcile.Result{}, nil
 	}
+	summary.Settled = summary.Settled && released
 	switch wait := t.settled.Sub(now); {
 	case summary.Settled:
 		t.settled = time.Time{}
@@ -113,20 +127,30 @@ func (w *Writer) Write(ctx context.Context, parent plan.Parent) (reconcile.Resul
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 
+	var err error
+	var result reconcile.Result
+	if w.RecordsTime != nil && w.RecordsTime(now, parent.Object) {
+		if summary.ServerTime, err = w.ServerTime(ctx, parent.Object); err != nil {
+			return result, err
+		}
+		if summary.ServerTime.IsZero() {
+			result.RequeueAfter = clockInterval * w.Interval
+		}
+	}
 	changed := parent.Object.DeepCopyObject().(client.Object)
 	w.Set(now, changed, *summary)
 	if equality.Semantic.DeepEqual(parent.Object, changed) {
-		return reconcile.Result{}, nil
+		return result, nil
 	}
 	// Held to the cached version: on another one it would make a status that nobody
 	// computed. The event of a newer version wakes the parent again.
 	patch := client.MergeFromWithOptions(parent.Object, client.MergeFromWithOptimisticLock{})
 	t.next = now.Add(w.Interval)
-	err := w.Client.Status().Patch(ctx, changed, patch, client.FieldOwner(w.FieldManager))
+	err = w.Client.Status().Patch(ctx, changed, patch, client.FieldOwner(w.FieldManager))
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: w.Interval}, nil
 	}
-	return reconcile.Result{}, client.IgnoreNotFound(err)
+	return result, client.IgnoreNotFound(err)
 }
 
 // summary returns what is known, or nil where the parent's keys are not tracked

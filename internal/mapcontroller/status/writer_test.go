@@ -4,6 +4,7 @@
 package status
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -25,6 +26,8 @@ type harness struct {
 	api     *fixture.API
 	clock   *clocktesting.FakePassiveClock
 	missing []string
+	// referred is set if an output may have a reference that it should not have.
+	referred bool
 	// replicas is the computed status, last is what it was computed from.
 	replicas int32
 	last     *Summary
@@ -53,7 +56,7 @@ func (h *harness) write(t *testing.T) (requeue time.Duration, err error) {
 	if err := h.api.Stored.Get(t.Context(), parent, current); err != nil {
 		t.Fatal(err)
 	}
-	result, err := h.Write(t.Context(), plan.Parent{Object: current, Program: &plan.Program{}})
+	result, err := h.Write(t.Context(), plan.Parent{Object: current, Program: &plan.Program{}}, !h.referred)
 	return result.RequeueAfter, err
 }
 
@@ -88,6 +91,58 @@ func TestWriterDebounces(t *testing.T) {
 	}
 }
 
+// A time that decisions depend on is the API server's, read before the write. It is read
+// only where one is about to be recorded.
+//
+// Contract: EDIT-2, STAT-8.
+func TestWriterReadsTheServersClockForARecord(t *testing.T) {
+	serverTime, unavailable := fixture.Now.Add(time.Hour), errors.New("unavailable")
+	for name, test := range map[string]struct {
+		records            bool
+		fail               error
+		wantReads          int
+		wantTime           time.Time
+		wantErr            error
+		wantWrites         int
+		withoutRecordsTime bool
+		unknown            bool
+		wantRequeue        time.Duration
+	}{
+		"a record":                      {records: true, wantReads: 1, wantTime: serverTime, wantWrites: 1},
+		"no record":                     {wantWrites: 1},
+		"a record that can't be":        {records: true, fail: unavailable, wantReads: 1, wantErr: unavailable},
+		"a clock that can't be trusted": {records: true, unknown: true, wantReads: 1, wantWrites: 1, wantRequeue: time.Minute},
+		"a status that records none":    {withoutRecordsTime: true, wantWrites: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, fixture.Parent())
+			h.Aggregator.Track(parent, "p-uid", nil)
+			h.replicas = 1
+			reads := 0
+			if !test.withoutRecordsTime {
+				h.RecordsTime = func(now time.Time, _ client.Object) bool { return test.records && now.Equal(fixture.Now) }
+			}
+			h.ServerTime = func(context.Context, client.Object) (time.Time, error) {
+				reads++
+				if test.unknown {
+					return time.Time{}, nil
+				}
+				return serverTime, test.fail
+			}
+			requeue, err := h.write(t)
+			if !errors.Is(err, test.wantErr) || reads != test.wantReads || h.api.Count("patch/status") != test.wantWrites {
+				t.Errorf("%d reads, %d writes, error %v", reads, h.api.Count("patch/status"), err)
+			}
+			if requeue != test.wantRequeue {
+				t.Errorf("requeued after %s, want %s", requeue, test.wantRequeue)
+			}
+			if h.last != nil && !h.last.ServerTime.Equal(test.wantTime) {
+				t.Errorf("computed with %s, want %s", h.last.ServerTime, test.wantTime)
+			}
+		})
+	}
+}
+
 func TestWriterOnErrors(t *testing.T) {
 	deployments := schema.GroupResource{Resource: "deployments"}
 	unavailable := errors.New("unavailable")
@@ -113,7 +168,7 @@ func TestWriterOnErrors(t *testing.T) {
 					p.ResourceVersion = "1"
 				}
 			})
-			result, err := h.Write(t.Context(), plan.Parent{Object: cached, Program: &plan.Program{}})
+			result, err := h.Write(t.Context(), plan.Parent{Object: cached, Program: &plan.Program{}}, true)
 			if !errors.Is(err, test.wantErr) || result.RequeueAfter != test.want || cached.Status.Replicas != 0 {
 				t.Errorf("wait %s, error %v; the cached parent has %d", result.RequeueAfter, err, cached.Status.Replicas)
 			}
@@ -152,9 +207,32 @@ func TestWriterWaitsForKeysToSettle(t *testing.T) {
 			}
 			// The next generation waits anew.
 			next := fixture.Parent(func(p *appsv1.Deployment) { p.Generation = 2 })
-			result, err := h.Write(t.Context(), plan.Parent{Object: next, Program: &plan.Program{}})
+			result, err := h.Write(t.Context(), plan.Parent{Object: next, Program: &plan.Program{}}, true)
 			if err != nil || result.RequeueAfter != settleWithin {
 				t.Errorf("the next generation: wait %s, error %v", result.RequeueAfter, err)
+			}
+		})
+	}
+}
+
+// A parent is not settled while outputs have references that they should not have, also
+// where a kind is missing: discovery may be wrong.
+func TestWriterWaitsForReferences(t *testing.T) {
+	for name, missing := range map[string][]string{"all kinds are installed": nil, "a kind is missing": {"Pod"}} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, fixture.Parent())
+			h.Aggregator.Track(parent, "p-uid", nil)
+			h.missing, h.referred = missing, true
+			if got, err := h.write(t); err != nil || got != settleWithin || h.last != nil {
+				t.Errorf("wait %s, status from %+v, error %v", got, h.last, err)
+			}
+			h.clock.SetTime(fixture.Now.Add(settleWithin))
+			if _, err := h.write(t); err != nil || h.last == nil || h.last.Settled {
+				t.Errorf("status from %+v, error %v", h.last, err)
+			}
+			h.referred = false
+			if _, err := h.write(t); err != nil || !h.last.Settled {
+				t.Errorf("status from %+v, error %v", h.last, err)
 			}
 		})
 	}
@@ -185,7 +263,7 @@ func TestSummary(t *testing.T) {
 			if test.change != nil {
 				test.change(h)
 			}
-			_, err := h.Write(t.Context(), plan.Parent{Object: fixture.Parent(), Program: &plan.Program{}, Invalid: test.invalid})
+			_, err := h.Write(t.Context(), plan.Parent{Object: fixture.Parent(), Program: &plan.Program{}, Invalid: test.invalid}, true)
 			if err != nil || (h.last == nil) != test.wantNone {
 				t.Fatalf("status from %+v, error %v", h.last, err)
 			}

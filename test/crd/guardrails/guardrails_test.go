@@ -58,6 +58,10 @@ func deletions() map[string]deletion {
 		"with `deletionPolicy: Orphan`":                  {prepare: edit(`{"deletionPolicy":"Orphan"}`), snapshots: 1, schedule: allowed, crd: "-"},
 		"with `deletionPolicy: Orphan` that is not yet observed": {
 			prepare: edit(`{"deletionPolicy":"Orphan"}`), behind: 1, snapshots: 1, schedule: refused, crd: "-"},
+		"with `deletionPolicy: Orphan` and the finalizer `release`": {
+			prepare: func(o client.Object) {
+				patch(o, fmt.Sprintf(`{"metadata":{"finalizers":[%q]},"spec":{"deletionPolicy":"Orphan"}}`, v1alpha1.FinalizerRelease))
+			}, snapshots: 1, schedule: refused, crd: "-"},
 		"while status counts no snapshots": {schedule: allowed, crd: "-"},
 		"while status counts no snapshots, but of an earlier generation": {
 			prepare: edit(`{"selector":{"matchLabels":{"app":"shop"}}}`), behind: 1, schedule: refused, crd: "-"},
@@ -188,14 +192,16 @@ var _ = Describe("config/guardrails", func() {
 
 	// A dry run, because the suite needs the CRD.
 	DescribeTable("decides about the deletion of the CRD, also in a collection", func(d deletion) {
-		crd := newCRD(scheduleCRD)
-		if d.prepare != nil {
-			d.prepare(crd)
-			DeferCleanup(patch, crd, fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, v1alpha1.AnnotationAllowDeletion))
+		for _, name := range []string{scheduleCRD, fleetCRD} {
+			crd := newCRD(name)
+			if d.prepare != nil {
+				d.prepare(crd)
+				DeferCleanup(patch, crd, fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, v1alpha1.AnnotationAllowDeletion))
+			}
+			expect(d.crd, d.one(crd, client.DryRunAll), name)
+			expect(d.crd, d.collection(newCRD(""), client.MatchingFields{"metadata.name": name}, client.DryRunAll), name)
 		}
-		expect(d.crd, d.one(crd, client.DryRunAll), scheduleCRD)
-		expect(d.crd, d.collection(newCRD(""), client.MatchingFields{"metadata.name": scheduleCRD}, client.DryRunAll), scheduleCRD)
-		expect(d.crd, d.collection(newCRD(""), client.DryRunAll), scheduleCRD)
+		expect(d.crd, d.collection(newCRD(""), client.DryRunAll), fleetCRD) // the first
 	}, entries(func(d deletion) bool { return d.crd != "-" }))
 
 	It("allows the deletion of any other CRD", func() {

@@ -32,6 +32,7 @@ import (
 
 const (
 	scheduleCRD = "snapshotschedules.snapshots.mapcontroller.dev"
+	fleetCRD    = "clustersnapshotschedules.snapshots.mapcontroller.dev"
 	otherCRD    = "others.example.com"
 )
 
@@ -88,10 +89,12 @@ var _ = BeforeSuite(func() {
 	// The API server reads its policies asynchronously.
 	probe := newSchedule(newNamespace())
 	Expect(api.Create(ctx, probe)).To(Succeed())
-	for _, o := range []client.Object{probe, newCRD(scheduleCRD)} {
+	fleet := fleetDeletion{deletion: deletion{behind: 1}, policy: v1alpha1.DeletionDelete}.create()
+	for _, o := range []client.Object{probe, fleet, newCRD(scheduleCRD)} {
 		Eventually(func() bool { return apierrors.IsForbidden(api.Delete(ctx, o, client.DryRunAll)) }).
 			WithTimeout(30*time.Second).WithPolling(50*time.Millisecond).Should(BeTrue(), "the policy should be in force")
 	}
+	Expect(as(garbageCollector).Delete(ctx, fleet)).To(Succeed())
 })
 
 // as returns a client of a user with every permission.

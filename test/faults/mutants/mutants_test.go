@@ -11,7 +11,7 @@ import (
 )
 
 // guarantees are the promised ones.
-var guarantees = []string{"S1", "S2", "S3", "S4", "S5", "S6", "S7", "S9", "L1", "L2", "L3"}
+var guarantees = []string{"S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "S9", "L1", "L2", "L3"}
 
 func loadAll(t *testing.T) []*mutant {
 	t.Helper()

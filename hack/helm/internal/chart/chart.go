@@ -99,8 +99,10 @@ func location(o *unstructured.Unstructured) (folder, condition string, err error
 		return "network-policy", ".Values.networkPolicy.enable", nil
 	case strings.HasPrefix(kind, "ValidatingAdmissionPolicy"):
 		return "guardrails", ".Values.guardrails.enable", nil
-	case kind == "ClusterRole" && strings.HasPrefix(name, "snapshotschedule-"):
+	case kind == "ClusterRole" && (strings.HasPrefix(name, "snapshotschedule-") || strings.HasPrefix(name, "fleet-") && name != "fleet-manager-role"):
 		return "rbac", ".Values.rbacHelpers.enable", nil
+	case strings.HasPrefix(name, "fleet-manager-"): // ClusterSnapshotSchedules are off where namespaces are listed
+		return "rbac", "not .Values.watchNamespaces", nil
 	case strings.HasSuffix(kind, "Role"), strings.HasSuffix(kind, "RoleBinding"), kind == "ServiceAccount":
 		return "rbac", "", nil
 	default:

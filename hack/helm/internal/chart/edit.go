@@ -6,6 +6,8 @@ package chart
 import (
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -108,6 +110,12 @@ func (t *template) perNamespace(o *unstructured.Unstructured) (string, error) {
 	t.object["metadata"].(map[string]any)["namespace"] = t.inline("{{ . }}")
 	if role, ok := t.object["roleRef"].(map[string]any); ok {
 		role["kind"] = "Role"
+	}
+	if rules, ok := t.object["rules"].([]any); ok {
+		// A Role cannot grant access to a cluster-scoped kind.
+		t.object["rules"] = slices.DeleteFunc(rules, func(rule any) bool {
+			return reflect.DeepEqual(rule.(map[string]any)["resources"], []any{"volumesnapshotclasses"})
+		})
 	}
 	namespaced, err := t.text()
 	return "{{- range .Values.watchNamespaces }}\n---\n" + namespaced + "{{- else }}\n" + clusterWide + "{{- end }}\n", err

@@ -33,6 +33,19 @@ func managed(manager, subresource, fields string, at time.Time) metav1.ManagedFi
 	}
 }
 
+// driver is the provisioner of all PVCs.
+const driver = "csi.example.com"
+
+// snapshotClass is the driver's default class, without which its PVCs cannot be snapshotted.
+func snapshotClass() *snapshotv1.VolumeSnapshotClass {
+	return &snapshotv1.VolumeSnapshotClass{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "fast", Annotations: map[string]string{"snapshot.storage.kubernetes.io/is-default-class": "true"},
+		},
+		Driver: driver, DeletionPolicy: snapshotv1.VolumeSnapshotContentDelete,
+	}
+}
+
 // Claim is a bound PVC with the labels, annotations and managed fields of real ones.
 func Claim(namespace, name string, created time.Time) *corev1.PersistentVolumeClaim {
 	id := uid("pvc", namespace, name)
@@ -41,8 +54,8 @@ func Claim(namespace, name string, created time.Time) *corev1.PersistentVolumeCl
 	}), id, created)
 	c.Spec.StorageClassName = ptr.To("fast")
 	c.Annotations["pv.kubernetes.io/bound-by-controller"] = "yes"
-	c.Annotations["volume.kubernetes.io/storage-provisioner"] = "csi.example.com"
-	c.Annotations["volume.beta.kubernetes.io/storage-provisioner"] = "csi.example.com"
+	c.Annotations["volume.kubernetes.io/storage-provisioner"] = driver
+	c.Annotations["volume.beta.kubernetes.io/storage-provisioner"] = driver
 	c.ManagedFields = []metav1.ManagedFieldsEntry{
 		managed("kube-controller-manager", "", `{"f:metadata":{"f:annotations":{".":{},"f:pv.kubernetes.io/bind-completed":{},`+
 			`"f:pv.kubernetes.io/bound-by-controller":{},"f:volume.kubernetes.io/storage-provisioner":{}}},"f:spec":{"f:volumeName":{}}}`, created),

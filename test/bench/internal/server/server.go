@@ -145,6 +145,9 @@ func (s *Server) installOperator(ctx context.Context) error {
 	if err := cluster.Install(ctx, s.Client, kube.Discovery(), shipped...); err != nil {
 		return err
 	}
+	if err := s.Client.Create(ctx, snapshotClass()); err != nil {
+		return err
+	}
 	config := rest.AnonymousClientConfig(s.config)
 	config.BearerToken, err = cluster.Token(ctx, kube, cluster.SystemNamespace, cluster.ServiceAccount, time.Hour)
 	if err != nil {

@@ -99,6 +99,7 @@ func (r *planRun) execute(ctx context.Context) (res result) {
 		return result{Err: err}
 	}
 	defer r.cluster.Records.Forget(r.run.Namespace)
+	defer func() { _ = r.run.DeleteClass(context.WithoutCancel(ctx)) }()
 	r.run.StopOperator, r.run.StartOperator = r.stopAll, r.startAll
 	if err := errors.Join(r.workload.Prepare(ctx, r.run), r.prepareNeighbor(ctx)); err != nil {
 		return result{Err: fmt.Errorf("prepare workload %s: %w", r.workload.Name, err)}

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -51,6 +52,35 @@ func (c *Cluster) NewRun(ctx context.Context, namespace string) (*Run, error) {
 	r.Driver = &Driver{run: r, changed: c.Records.onChange(namespace), done: map[types.UID]bool{}}
 	go r.Driver.start(ctx)
 	return r, nil
+}
+
+// CreateClass creates the run's VolumeSnapshotClass, the default of a driver of its
+// own. The operator sees no other one.
+func (r *Run) CreateClass(ctx context.Context) error {
+	return r.Client.Create(ctx, &snapshotv1.VolumeSnapshotClass{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: r.Namespace, Annotations: map[string]string{"snapshot.storage.kubernetes.io/is-default-class": "true"},
+		},
+		Driver: r.driver(), DeletionPolicy: snapshotv1.VolumeSnapshotContentDelete,
+	})
+}
+
+func (r *Run) driver() string { return r.Namespace + ".example.com" }
+
+// DeleteClass deletes the run's VolumeSnapshotClass, if it has one.
+func (r *Run) DeleteClass(ctx context.Context) error {
+	return client.IgnoreNotFound(r.Client.Delete(ctx, &snapshotv1.VolumeSnapshotClass{ObjectMeta: metav1.ObjectMeta{Name: r.Namespace}}))
+}
+
+// ClaimOfDriver stores a PVC of the run's driver, and of the storage class fast.
+func (r *Run) ClaimOfDriver(ctx context.Context, name string, age time.Duration, change func(*corev1.PersistentVolumeClaim)) (
+	*corev1.PersistentVolumeClaim, error,
+) {
+	return r.claim(ctx, name, age, nil, func(c *corev1.PersistentVolumeClaim) {
+		c.Annotations["volume.kubernetes.io/storage-provisioner"] = r.driver()
+		c.Spec.StorageClassName = ptr.To("fast")
+		change(c)
+	})
 }
 
 // Nicknames maps the names of the snapshots that were taken before the run to their nicknames.

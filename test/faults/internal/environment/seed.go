@@ -33,6 +33,12 @@ func (r *Run) Schedule(ctx context.Context, name string, age time.Duration, spec
 func (r *Run) Claim(ctx context.Context, name string, age time.Duration, labels map[string]string) (
 	*corev1.PersistentVolumeClaim, error,
 ) {
+	return r.claim(ctx, name, age, labels, func(*corev1.PersistentVolumeClaim) {})
+}
+
+func (r *Run) claim(
+	ctx context.Context, name string, age time.Duration, labels map[string]string, change func(*corev1.PersistentVolumeClaim),
+) (*corev1.PersistentVolumeClaim, error) {
 	volume, err := r.volumes.next(ctx)
 	if err != nil {
 		return nil, err
@@ -43,6 +49,7 @@ func (r *Run) Claim(ctx context.Context, name string, age time.Duration, labels 
 		Type: "Unused", Status: corev1.ConditionTrue, Reason: "NoPodsUsingPVC",
 		Message: "No pods are currently referencing this PVC", LastTransitionTime: c.CreationTimestamp,
 	}}
+	change(c)
 	return c, r.put(ctx, c)
 }
 

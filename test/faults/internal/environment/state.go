@@ -92,9 +92,12 @@ func (s State) Of(claim string) []*snapshotv1.VolumeSnapshot {
 	})
 }
 
-// Owned returns the snapshots that a schedule controls.
+// Owned returns the snapshots that a schedule controls or, under deletionPolicy Orphan, owns by their labels.
 func (s State) Owned(by *v1alpha1.SnapshotSchedule) []*snapshotv1.VolumeSnapshot {
-	return filter(s.Snapshots, func(o *snapshotv1.VolumeSnapshot) bool { return by != nil && metav1.IsControlledBy(o, by) })
+	return filter(s.Snapshots, func(o *snapshotv1.VolumeSnapshot) bool {
+		return by != nil && (metav1.IsControlledBy(o, by) || by.Spec.DeletionPolicy == v1alpha1.DeletionOrphan &&
+			metav1.GetControllerOf(o) == nil && o.Labels[v1alpha1.LabelSchedule] == by.Name && o.Labels[v1alpha1.LabelMapKey] != "")
+	})
 }
 
 // Ready returns whether a snapshot can be restored from.

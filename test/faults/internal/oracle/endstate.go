@@ -47,7 +47,7 @@ func TakeEndState(objects []client.Object) EndState {
 		all = append(all, s)
 	}
 	for _, s := range slices.Backward(newestFirst(all, forever)) {
-		schedule := st.schedules[controllerOf(s)]
+		schedule := st.scheduleOf(seriesOf(s))
 		if schedule == nil || !owned(s, schedule) {
 			e.Others = append(e.Others, st.describeOther(s))
 			continue
@@ -148,6 +148,9 @@ func describeSchedule(s *v1alpha1.SnapshotSchedule) []string {
 	}
 	if s.Status.MoreProblems > 0 {
 		facts = append(facts, "more problems")
+	}
+	if r := s.Status.Retention; r != nil {
+		facts = append(facts, fmt.Sprintf("a record of generation %d and a delay of %s", r.Generation, r.EditDelay))
 	}
 	for _, f := range s.Finalizers {
 		facts = append(facts, "finalizer "+f)

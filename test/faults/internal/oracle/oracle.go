@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oracle judges a run of the operator by the guarantees to its users, S1 to S7, S9 and L1 to L3. It reads what the API server
+// Package oracle judges a run of the operator by the guarantees to its users, S1 to S9 and L1 to L3. It reads what the API server
 // committed and what the operator was shown, never the operator's cache or logs, and it implements slots and retention again,
 // from the contract's text, so that it does not repeat a mistake of the product.
 //
@@ -19,7 +19,7 @@ import (
 
 // Violation is one breach of a guarantee.
 type Violation struct {
-	// Oracle is the guarantee: "S1" to "S7", "S9", "L1" to "L3", or "Slot" for the slot rules beyond S4.
+	// Oracle is the guarantee: "S1" to "S9", "L1" to "L3", or "Slot" for the slot rules beyond S4.
 	Oracle string
 	// At is when, by the server's clock.
 	At time.Time
@@ -32,7 +32,7 @@ type Violation struct {
 // Judge judges every guarantee that a history alone can break: all but L1, which compares two end states.
 func Judge(h *history.History) []Violation {
 	var found []Violation
-	for _, judge := range []func(*history.History) []Violation{S1, S2, S3, S4, S5, S6, S7, S9, OneAtATime, L2, L3} {
+	for _, judge := range []func(*history.History) []Violation{S1, S2, S3, S4, S5, S6, S7, S8, S9, OneAtATime, L2, L3} {
 		found = append(found, judge(h)...)
 	}
 	return found

@@ -39,7 +39,7 @@ func Overdue(objects []client.Object, now time.Time) []string {
 		}
 	}
 	slices.Sort(names)
-	return names
+	return slices.Compact(names) // a schedule that owns by labels may have a series of each kind
 }
 
 // StatusErrors returns where the status of schedules contradicts the objects at a time. A schedule with an invalid spec or under

@@ -11,6 +11,7 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
@@ -81,7 +82,13 @@ func evaluate(v *view, spec *Spec, now time.Time) *evaluation {
 
 // selected returns whether the PVC exists, matches the selector, and is not controlled by the schedule.
 func (e *evaluation) selected() bool {
-	return e.claim != nil && e.selector.Matches(labels.Set(e.claim.Labels)) && controllerOf(e.claim) != e.schedule.UID
+	if e.claim == nil {
+		return false
+	}
+	_, excluded := e.claim.Annotations[v1alpha1.AnnotationExclude]
+	class := v1alpha1.StorageClassName(ptr.Deref(e.claim.Spec.StorageClassName, ""))
+	return !excluded && e.selector.Matches(labels.Set(e.claim.Labels)) && controllerOf(e.claim) != e.schedule.UID &&
+		(len(e.storageClasses) == 0 || slices.Contains(e.storageClasses, class))
 }
 
 // limits returns the TTL and the tiers that apply: those of the spec, unless the series is detached and has a TTL of its own.

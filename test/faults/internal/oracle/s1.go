@@ -17,7 +17,8 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
 )
 
-// S1: the operator deletes, patches and counts only VolumeSnapshots that a schedule controls, except for the patch that adopts an orphan.
+// S1: the operator deletes, patches and counts only VolumeSnapshots that a schedule controls or, under deletionPolicy Orphan, that carry
+// its labels and have no controller; except for the patch that adopts an orphan.
 // Of other objects it changes only the status and the finalizer of a schedule.
 func S1(h *history.History) []Violation {
 	found := idleMiscounts(h)
@@ -30,6 +31,9 @@ func S1(h *history.History) []Violation {
 		c := &h.Changes[i]
 		if s, ok := c.After.(*v1alpha1.SnapshotSchedule); ok {
 			known[s.UID] = true
+			if ownsByLabels(s) {
+				known[byLabels(s.Namespace, s.Name)] = true
+			}
 		}
 		if !byOperator(h, i) {
 			return
@@ -91,12 +95,14 @@ func snapshotWrite(h *history.History, i int, st *state, known map[types.UID]boo
 	after, _ := h.Changes[i].After.(*snapshotv1.VolumeSnapshot)
 	_, deletes := deletionAt(h, i)
 	switch {
-	case before == nil && !known[controllerOf(after)]:
+	case before == nil && !known[seriesOf(after).schedule]:
 		return "it was created, but no SnapshotSchedule controls it"
 	case before == nil:
 		return ""
-	case (deletes || after == nil) && !known[controllerOf(before)]:
+	case (deletes || after == nil) && !known[seriesOf(before).schedule]:
 		return "it was deleted, and " + controlOf(before)
+	case (deletes || after == nil) && controllerOf(before) == "" && !st.within(h, i, func() bool { return st.scheduleOf(seriesOf(before)) != nil }):
+		return "it was deleted without a controller, and no schedule with deletionPolicy Orphan has its labels"
 	case deletes || after == nil:
 		return ""
 	case !reflect.DeepEqual(before.Spec, after.Spec), !reflect.DeepEqual(before.Status, after.Status), !sameTags(before, after):
@@ -130,19 +136,23 @@ func forbiddenAdoption(h *history.History, i int, st *state, before, after *snap
 	}
 	mayAdopt := func() bool {
 		s := st.schedules[owner]
-		return s != nil && s.DeletionTimestamp == nil && s.Namespace == before.Namespace &&
+		return s != nil && s.DeletionTimestamp == nil && !ownsByLabels(s) && s.Namespace == before.Namespace &&
 			s.Name == before.Labels[v1alpha1.LabelSchedule]
 	}
-	allowed := mayAdopt()
-	c := &h.Changes[i]
-	st.undoSince(h, i, windowStart(&h.Requests[c.Request], c.At), func(*history.Change) bool {
-		allowed = allowed || mayAdopt()
-		return !allowed
-	})
-	if !allowed {
-		return "it was adopted by a schedule that is gone or being deleted, or that its label does not name"
+	if !st.within(h, i, mayAdopt) {
+		return "it was adopted by a schedule that is gone or being deleted, that owns by labels, or that its label does not name"
 	}
 	return ""
+}
+
+// within returns whether something held at some moment of the guards' window of a change.
+func (st *state) within(h *history.History, i int, holds func() bool) bool {
+	found, c := holds(), &h.Changes[i]
+	st.undoSince(h, i, windowStart(&h.Requests[c.Request], c.At), func(*history.Change) bool {
+		found = found || holds()
+		return !found
+	})
+	return found
 }
 
 // recordSize updates the largest size of the series of a change.
@@ -161,7 +171,7 @@ func miscount(c *history.Change, sizes map[seriesID]int) string {
 	}
 	limit := 0
 	for id, n := range sizes {
-		if id.schedule == s.UID {
+		if id.schedule == s.UID || id.schedule == byLabels(s.Namespace, s.Name) {
 			limit += n
 		}
 	}

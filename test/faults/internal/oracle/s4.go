@@ -29,6 +29,7 @@ func slotIDOf(s *snapshotv1.VolumeSnapshot) (slotID, bool) {
 // ownDelete is the operator's own delete of a slot's snapshot.
 type ownDelete struct {
 	name       string
+	schedule   types.UID
 	generation int64
 	// clock is the operator's clock then.
 	clock time.Time
@@ -47,9 +48,8 @@ func S4(h *history.History) []Violation {
 		c := &h.Changes[i]
 		if d, ok := deletionAt(h, i); ok && !isUncut(d.snapshot) {
 			if id, ok := slotIDOf(d.snapshot); ok && st.selects(id.seriesID) && !time.Unix(id.slot, 0).After(d.at) {
-				deleted[id] = ownDelete{
-					name: d.snapshot.Name, generation: st.schedules[id.schedule].Generation, clock: clockAt(d.request, d.at),
-				}
+				s := st.scheduleOf(id.seriesID)
+				deleted[id] = ownDelete{name: d.snapshot.Name, schedule: s.UID, generation: s.Generation, clock: clockAt(d.request, d.at)}
 			}
 		}
 		before, _ := c.Before.(*snapshotv1.VolumeSnapshot)
@@ -96,8 +96,9 @@ func (st *state) takenTwice(id slotID, existing map[types.UID]string, deleted ow
 	for _, name := range existing {
 		return "which " + name + " covers"
 	}
-	schedule := st.schedules[id.schedule]
-	if deleted.name != "" && !clock.Before(deleted.clock) && (schedule == nil || schedule.Generation == deleted.generation) {
+	schedule := st.scheduleOf(id.seriesID)
+	if deleted.name != "" && !clock.Before(deleted.clock) &&
+		(schedule == nil || schedule.UID == deleted.schedule && schedule.Generation == deleted.generation) {
 		return "which " + deleted.name + " covered until the operator deleted it"
 	}
 	return ""

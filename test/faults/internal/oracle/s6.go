@@ -20,7 +20,7 @@ import (
 )
 
 // roleFiles are the shipped roles.
-var roleFiles = []string{"role.yaml", "leader_election_role.yaml", "metrics_auth_role.yaml"}
+var roleFiles = []string{"role.yaml", "fleet_role.yaml", "leader_election_role.yaml", "metrics_auth_role.yaml"}
 
 // shippedRules are read once, from the source tree of the working directory.
 var shippedRules = sync.OnceValues(func() ([]rbacv1.PolicyRule, error) {

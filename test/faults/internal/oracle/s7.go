@@ -10,15 +10,17 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
 )
 
-// S7: nothing is deleted under an invalid spec, from a cache that has not synced, with a skewed clock, or while the schedule is being
-// deleted.
+// S7: nothing is deleted under an invalid spec, from a cache that has not synced, with a skewed clock, while the schedule is being
+// deleted, or while a delay protects it (delay.go).
 func S7(h *history.History) []Violation {
 	var found []Violation
+	delays := delaysOf(h)
 	eachDeletion(h, func(d deletion, st *state) {
 		if seriesOf(d.snapshot).schedule == "" {
 			return // S1
 		}
-		for _, why := range []string{scheduleForbids(d.views(h, st)), d.unsynced(h), d.skewed(h)} {
+		views := d.views(h, st)
+		for _, why := range []string{scheduleForbids(views), d.unsynced(h), d.skewed(h), d.delayed(views, delays)} {
 			if why != "" {
 				found = append(found, d.violation("S7", " %s", why))
 			}

@@ -78,13 +78,15 @@ func Slots(h *history.History) []Violation {
 
 // slotRules is everything in a history that makes slots, by UID of the schedule or PVC.
 type slotRules struct {
+	// schedules are the UIDs that a series may belong to: all that had a name, if it is one by labels.
+	schedules map[types.UID][]types.UID
 	created   map[types.UID]time.Time
 	specs     map[types.UID][]*Spec
 	requested map[types.UID][]time.Time
 }
 
 func slotRulesOf(h *history.History) slotRules {
-	rules := slotRules{map[types.UID]time.Time{}, map[types.UID][]*Spec{}, map[types.UID][]time.Time{}}
+	rules := slotRules{map[types.UID][]types.UID{}, map[types.UID]time.Time{}, map[types.UID][]*Spec{}, map[types.UID][]time.Time{}}
 	for _, c := range h.Changes {
 		if _, snapshot := c.After.(*snapshotv1.VolumeSnapshot); c.After == nil || snapshot {
 			continue
@@ -95,6 +97,10 @@ func slotRulesOf(h *history.History) slotRules {
 			rules.requested[uid] = append(rules.requested[uid], at)
 		}
 		s, ok := c.After.(*v1alpha1.SnapshotSchedule)
+		if ok && c.Before == nil {
+			name := byLabels(s.Namespace, s.Name)
+			rules.schedules[uid], rules.schedules[name] = []types.UID{uid}, append(rules.schedules[name], uid)
+		}
 		if !ok || c.Before != nil && c.Before.GetGeneration() == s.Generation {
 			continue
 		}
@@ -110,7 +116,17 @@ func (rules slotRules) refusal(s *snapshotv1.VolumeSnapshot, clock time.Time) st
 	if err != nil {
 		return "its slot is malformed"
 	}
-	schedule, claim := controllerOf(s), types.UID(s.Labels[v1alpha1.LabelMapKey])
+	why := ""
+	for _, schedule := range rules.schedules[seriesOf(s).schedule] {
+		if why = rules.refusalUnder(schedule, s, slot, clock); why == "" {
+			return ""
+		}
+	}
+	return why
+}
+
+func (rules slotRules) refusalUnder(schedule types.UID, s *snapshotv1.VolumeSnapshot, slot, clock time.Time) string {
+	claim := types.UID(s.Labels[v1alpha1.LabelMapKey])
 	anchor := later(rules.created[schedule], rules.created[claim])
 	switch {
 	case slot.After(clock):

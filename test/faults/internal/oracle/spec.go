@@ -21,6 +21,7 @@ type Spec struct {
 	Jitter, TTL, StartingDeadline time.Duration
 
 	selector           labels.Selector
+	storageClasses     []v1alpha1.StorageClassName
 	interval           time.Duration
 	cron               *cronLine
 	zone               *time.Location
@@ -61,7 +62,7 @@ const longest = 100 * 365 * 24 * time.Hour
 // ReadSpec parses a spec. It returns an error for an invalid one.
 func ReadSpec(s *v1alpha1.SnapshotScheduleSpec) (*Spec, error) {
 	spec := &Spec{
-		suspend: s.Suspend, keep: s.Retention.Keep, minReady: 1, readyDeadline: time.Hour,
+		storageClasses: s.StorageClassNames, suspend: s.Suspend, keep: s.Retention.Keep, minReady: 1, readyDeadline: time.Hour,
 		detachedMinReady: int(s.Retention.Detached.MinReady),
 	}
 	if n := s.Retention.MinReady; n != nil {

@@ -138,14 +138,49 @@ func controllerOf(o client.Object) types.UID {
 	return ref.UID
 }
 
+// seriesOf returns the series of a snapshot: that of the schedule that controls it or, of one without a controller, that of the schedule
+// that its label names, which may own it by its labels.
 func seriesOf(s *snapshotv1.VolumeSnapshot) seriesID {
-	return seriesID{schedule: controllerOf(s), mapKey: s.Labels[v1alpha1.LabelMapKey]}
+	id := seriesID{schedule: controllerOf(s), mapKey: s.Labels[v1alpha1.LabelMapKey]}
+	if name := s.Labels[v1alpha1.LabelSchedule]; name != "" && id.mapKey != "" && metav1.GetControllerOfNoCopy(s) == nil {
+		id.schedule = byLabels(s.Namespace, name)
+	}
+	return id
 }
 
-// owned returns whether a snapshot is controlled by a schedule and not released by its labels.
+// byLabels stands for the UID of a schedule that owns by labels, in the series of snapshots without a controller.
+func byLabels(namespace, name string) types.UID {
+	return types.UID("by labels: " + namespace + "/" + name)
+}
+
+// ownsByLabels returns whether the snapshots of a schedule carry no reference to it.
+func ownsByLabels(s *v1alpha1.SnapshotSchedule) bool {
+	return s.Spec.DeletionPolicy == v1alpha1.DeletionOrphan
+}
+
+// scheduleOf returns the schedule that a series belongs to, or nil.
+func (st *state) scheduleOf(id seriesID) *v1alpha1.SnapshotSchedule {
+	if s := st.schedules[id.schedule]; s != nil {
+		return s
+	}
+	for _, s := range st.schedules {
+		if ownsByLabels(s) && id.schedule == byLabels(s.Namespace, s.Name) {
+			return s
+		}
+	}
+	return nil
+}
+
+// isTagged returns whether a snapshot carries the labels of a schedule.
+func isTagged(s *snapshotv1.VolumeSnapshot, schedule *v1alpha1.SnapshotSchedule) bool {
+	return s.Namespace == schedule.Namespace && s.Labels[v1alpha1.LabelMapKey] != "" && s.Labels[v1alpha1.LabelSchedule] == schedule.Name
+}
+
+// owned returns whether a snapshot is a schedule's own: controlled by it or, if it owns by labels, by nothing; and not released by its
+// labels.
 func owned(s *snapshotv1.VolumeSnapshot, schedule *v1alpha1.SnapshotSchedule) bool {
-	return controllerOf(s) == schedule.UID && s.Namespace == schedule.Namespace &&
-		s.Labels[v1alpha1.LabelMapKey] != "" && s.Labels[v1alpha1.LabelSchedule] == schedule.Name
+	return isTagged(s, schedule) &&
+		(controllerOf(s) == schedule.UID || ownsByLabels(schedule) && metav1.GetControllerOfNoCopy(s) == nil)
 }
 
 // deletion is a change by which the operator deleted a snapshot, or marked it as being deleted.

@@ -99,10 +99,17 @@ func (v *view) times() []time.Time {
 
 // view returns the state of one series. The caller sets its times.
 func (st *state) view(id seriesID) *view {
-	v := &view{schedule: st.schedules[id.schedule], claim: st.claims[types.UID(id.mapKey)]}
-	for _, s := range st.series[id] {
-		if v.schedule == nil || owned(s, v.schedule) {
-			v.series = append(v.series, s)
+	v := &view{schedule: st.scheduleOf(id), claim: st.claims[types.UID(id.mapKey)]}
+	ids := []seriesID{id}
+	if s := v.schedule; s != nil && ownsByLabels(s) {
+		// References are being removed: both are its own.
+		ids = []seriesID{{s.UID, id.mapKey}, {byLabels(s.Namespace, s.Name), id.mapKey}}
+	}
+	for _, id := range ids {
+		for _, s := range st.series[id] {
+			if v.schedule == nil || owned(s, v.schedule) {
+				v.series = append(v.series, s)
+			}
 		}
 	}
 	for _, claim := range st.claims {
@@ -118,12 +125,12 @@ func concerns(c *history.Change, id seriesID, namespace string) bool {
 	}
 	switch o := o.(type) {
 	case *v1alpha1.SnapshotSchedule:
-		return o.UID == id.schedule
+		return o.UID == id.schedule || byLabels(o.Namespace, o.Name) == id.schedule
 	case *corev1.PersistentVolumeClaim:
 		return o.Namespace == namespace || o.Spec.DataSourceRef != nil
 	case *snapshotv1.VolumeSnapshot:
-		before, ok := c.Before.(*snapshotv1.VolumeSnapshot)
-		return seriesOf(o) == id || ok && seriesOf(before) == id
+		return o.Namespace == namespace && o.Labels[v1alpha1.LabelMapKey] == id.mapKey ||
+			c.Before != nil && c.Before.GetLabels()[v1alpha1.LabelMapKey] == id.mapKey
 	}
 	return false
 }
@@ -192,7 +199,7 @@ func (v *view) applyRead(r *history.Request, d deletion) {
 	case "snapshotschedules":
 		if v.schedule != nil && v.schedule.Name == r.Name {
 			v.schedule, _ = o.(*v1alpha1.SnapshotSchedule)
-		} else if s, ok := o.(*v1alpha1.SnapshotSchedule); ok && s.UID == id.schedule {
+		} else if s, ok := o.(*v1alpha1.SnapshotSchedule); ok && owned(d.snapshot, s) {
 			v.schedule = s
 		}
 	case "persistentvolumeclaims":
@@ -203,7 +210,7 @@ func (v *view) applyRead(r *history.Request, d deletion) {
 			v.claim = nil
 		}
 	case "volumesnapshots":
-		if s, ok := o.(*snapshotv1.VolumeSnapshot); ok && seriesOf(s) != id {
+		if s, ok := o.(*snapshotv1.VolumeSnapshot); ok && seriesOf(s) != id && (v.schedule == nil || !owned(s, v.schedule) || seriesOf(s).mapKey != id.mapKey) {
 			o = nil
 		}
 		if r.Name != d.snapshot.Name {

@@ -5,6 +5,7 @@ package proxy
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -32,8 +33,10 @@ type request struct {
 }
 
 // cached are the resources that the operator watches in all namespaces, and sees in
-// one.
-var cached = []string{"snapshotschedules", "persistentvolumeclaims", "volumesnapshots"}
+// one; of snapshotClasses, which are in none, it sees the run's own.
+var cached = []string{"snapshotschedules", "persistentvolumeclaims", "volumesnapshots", snapshotClasses}
+
+const snapshotClasses = "volumesnapshotclasses"
 
 func parse(r *http.Request, body []byte) request {
 	q := request{query: r.URL.Query(), body: body, path: r.URL.Path}
@@ -118,10 +121,24 @@ func (q request) isUnpaged() bool {
 
 // confined returns the path with the namespace that the operator may see.
 func (q request) confined(path, namespace string) string {
+	if q.resource == snapshotClasses {
+		return path
+	}
 	if q.namespace != "" || !slices.Contains(cached, q.resource) || q.name != "" {
 		return path
 	}
 	return strings.TrimSuffix(path, q.resource) + "namespaces/" + namespace + "/" + q.resource
+}
+
+// confinedQuery returns the query with the name of the only VolumeSnapshotClass that
+// the operator may see: that of the run's namespace.
+func (q request) confinedQuery(namespace string) string {
+	if q.resource != snapshotClasses {
+		return q.query.Encode()
+	}
+	query := maps.Clone(q.query)
+	query.Set("fieldSelector", "metadata.name="+namespace)
+	return query.Encode()
 }
 
 // meta is what the proxy reads of an object or a Status.

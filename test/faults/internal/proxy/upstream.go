@@ -65,7 +65,7 @@ func (e *Endpoint) upstream(r *http.Request, q request) *http.Request {
 	out.URL.Scheme, out.URL.Host = e.proxy.Upstream.Scheme, e.proxy.Upstream.Host
 	out.URL.Path = q.confined(r.URL.Path, e.proxy.Namespace)
 	out.URL.RawPath = ""
-	out.URL.RawQuery = q.query.Encode()
+	out.URL.RawQuery = q.confinedQuery(e.proxy.Namespace)
 	out.Host, out.RequestURI = "", ""
 	out.Body = io.NopCloser(bytes.NewReader(q.body))
 	out.ContentLength = int64(len(q.body))

@@ -281,3 +281,7 @@ func (d *driver) problem(text string) *snapshotv1.VolumeSnapshotError {
 	now := metav1.NewTime(d.sim.now.Truncate(time.Second))
 	return &snapshotv1.VolumeSnapshotError{Time: &now, Message: &text}
 }
+
+func beginsDeletion(c history.Change) bool {
+	return c.After != nil && c.After.GetDeletionTimestamp() != nil && c.Before.GetDeletionTimestamp() == nil
+}

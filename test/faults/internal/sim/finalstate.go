@@ -72,8 +72,7 @@ func (f *finalState) judgeSchedule(s *v1alpha1.SnapshotSchedule) {
 		}
 		return
 	}
-	orphan := s.Spec.DeletionPolicy == v1alpha1.DeletionOrphan
-	if has := slices.Contains(s.Finalizers, v1alpha1.FinalizerRelease); has != orphan {
+	if slices.Contains(s.Finalizers, v1alpha1.FinalizerRelease) {
 		f.fail("SnapshotSchedule %s with deletionPolicy %s has finalizers %v", s.Name, s.Spec.DeletionPolicy, s.Finalizers)
 	}
 	spec, err := oracle.ReadSpec(&s.Spec)
@@ -112,15 +111,27 @@ func (f *finalState) waitsForRestore(s *v1alpha1.SnapshotSchedule) bool {
 		})
 }
 
-// judgeOwnership: orphans are adopted, and snapshots without the labels are released.
+// judgeOwnership: orphans are adopted, and snapshots without the labels are released; under deletionPolicy Orphan all are.
 func (f *finalState) judgeOwnership(s *v1alpha1.SnapshotSchedule, v *snapshotv1.VolumeSnapshot) {
 	tagged := v.Labels[v1alpha1.LabelMapKey] != "" && v.Labels[v1alpha1.LabelSchedule] == s.Name
 	switch ref := metav1.GetControllerOf(v); {
-	case ref == nil && tagged && v.DeletionTimestamp == nil:
+	case ownsByLabels(s) && ref != nil && ref.UID == s.UID:
+		f.fail("VolumeSnapshot %s still refers to SnapshotSchedule %s with deletionPolicy Orphan", v.Name, s.Name)
+	case ref == nil && tagged && v.DeletionTimestamp == nil && !ownsByLabels(s):
 		f.fail("VolumeSnapshot %s is an orphan that SnapshotSchedule %s has not adopted", v.Name, s.Name)
 	case ref != nil && ref.UID == s.UID && !tagged:
 		f.fail("VolumeSnapshot %s is still controlled by SnapshotSchedule %s, although a user released it by its labels", v.Name, s.Name)
 	}
+}
+
+func ownsByLabels(s *v1alpha1.SnapshotSchedule) bool {
+	return s.Spec.DeletionPolicy == v1alpha1.DeletionOrphan
+}
+
+// owns returns whether a snapshot is a schedule's own.
+func owns(s *v1alpha1.SnapshotSchedule, v *snapshotv1.VolumeSnapshot) bool {
+	return metav1.IsControlledBy(v, s) || ownsByLabels(s) && metav1.GetControllerOf(v) == nil && v.Namespace == s.Namespace &&
+		v.Labels[v1alpha1.LabelMapKey] != "" && v.Labels[v1alpha1.LabelSchedule] == s.Name
 }
 
 // judgeSlot: the latest slot has a snapshot, and it is ready.
@@ -131,7 +142,7 @@ func (f *finalState) judgeSlot(s *v1alpha1.SnapshotSchedule, spec *oracle.Spec, 
 	}
 	for _, v := range f.snapshots() {
 		at, err := time.Parse(time.RFC3339, v.Annotations[v1alpha1.AnnotationScheduledAt])
-		if err == nil && !at.Before(slot) && v.Labels[v1alpha1.LabelMapKey] == string(claim.UID) && metav1.IsControlledBy(v, s) {
+		if err == nil && !at.Before(slot) && v.Labels[v1alpha1.LabelMapKey] == string(claim.UID) && owns(s, v) {
 			if v.Status == nil || v.Status.ReadyToUse == nil || !*v.Status.ReadyToUse {
 				f.fail("VolumeSnapshot %s is not ready", v.Name)
 			}
@@ -178,8 +189,8 @@ func (f *finalState) judgeClaims() {
 // waitsForOthers returns whether a PVC that is being deleted is the source of a snapshot that is foreign or held.
 func (f *finalState) waitsForOthers(claim *corev1.PersistentVolumeClaim) bool {
 	return slices.ContainsFunc(f.snapshots(), func(v *snapshotv1.VolumeSnapshot) bool {
-		ref := metav1.GetControllerOf(v)
-		ours := ref != nil && ref.Kind == "SnapshotSchedule" && v.Labels[v1alpha1.LabelMapKey] == string(claim.UID)
+		ours := v.Labels[v1alpha1.LabelMapKey] == string(claim.UID) &&
+			slices.ContainsFunc(f.server.List(kube.Schedules), func(o client.Object) bool { return owns(o.(*v1alpha1.SnapshotSchedule), v) })
 		_, held := v.Annotations[v1alpha1.AnnotationHold]
 		return ptr.Deref(v.Spec.Source.PersistentVolumeClaimName, "") == claim.Name &&
 			(!ours || held || f.driver.restoring(client.ObjectKeyFromObject(v)))
@@ -218,7 +229,7 @@ func (sc *scenario) judgeNameCollision() []oracle.Violation {
 
 	remove()
 	sc.run(sc.now.Add(slack))
-	if again := sc.find(kube.Snapshots, v.Name); again == nil || !metav1.IsControlledBy(again, s) {
+	if again := sc.find(kube.Snapshots, v.Name); again == nil || !owns(s, again.(*snapshotv1.VolumeSnapshot)) {
 		f.fail("the name of VolumeSnapshot %s is free again, and the snapshot was not taken", v.Name)
 	}
 	return f.found

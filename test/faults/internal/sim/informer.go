@@ -144,7 +144,7 @@ func (i *informer) relist() {
 			i.handlers.onDelete(o.(client.Object))
 		}
 	}
-	i.operator.stores.Listed(i.example)
+	i.operator.stores.Listed(i.example, nil)
 }
 
 // fill stores the initial list, as an API server returns it that is some changes of the kind behind.

@@ -69,9 +69,9 @@ func productTransforms() (by [3]toolscache.TransformFunc) {
 		by[k] = o.DefaultTransform
 	}
 	for kind, options := range o.ByObject {
-		k, err := kube.KindOf(kind)
-		must(err)
-		by[k] = options.Transform
+		if k, err := kube.KindOf(kind); err == nil { // no VolumeSnapshotClass exists here
+			by[k] = options.Transform
+		}
 	}
 	return by
 }
@@ -201,7 +201,7 @@ type allInstalled struct {
 func (allInstalled) ServerResourcesForGroupVersion(groupVersion string) (*metav1.APIResourceList, error) {
 	resources := map[string][]metav1.APIResource{
 		"v1":                                   {{Kind: "PersistentVolumeClaim"}},
-		snapshotv1.SchemeGroupVersion.String(): {{Kind: "VolumeSnapshot"}},
+		snapshotv1.SchemeGroupVersion.String(): {{Kind: "VolumeSnapshot"}, {Kind: "VolumeSnapshotClass"}},
 	}
 	return &metav1.APIResourceList{GroupVersion: groupVersion, APIResources: resources[groupVersion]}, nil
 }

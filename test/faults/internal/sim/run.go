@@ -32,7 +32,7 @@ type Result struct {
 // Run simulates a seed and judges it.
 func Run(seed uint64) Result {
 	sim, atEnd := simulate(seed)
-	violations, known := sim.splitKnown(slices.Concat(oracle.Judge(sim.history), oracle.Slots(sim.history), Orphans(sim.history), atEnd))
+	violations, known := sim.splitKnown(slices.Concat(oracle.Judge(sim.history), oracle.Slots(sim.history), atEnd))
 	return Result{
 		Seed: seed, History: sim.history, Reconciles: sim.reconciles, Snapshots: sim.snapshotsCreated(),
 		Violations: violations, Known: known,

@@ -195,11 +195,3 @@ func noSchedule(s environment.State) error {
 
 // empty expects no schedules and no snapshots.
 func empty(s environment.State) error { return errors.Join(noSchedule(s), unowned(0)(s)) }
-
-// finalized expects a settled schedule with the release finalizer.
-func finalized(s environment.State) error {
-	if o := s.Schedule(nightly); o == nil || !slices.Contains(o.Finalizers, v1alpha1.FinalizerRelease) {
-		return errors.New("the schedule has no finalizer")
-	}
-	return settled(v1alpha1.ReasonScheduled)(s)
-}

@@ -55,10 +55,86 @@ func deletedOrphan() Workload {
 	return w
 }
 
+// orphans are of a schedule with deletionPolicy Orphan.
+func orphans(snapshots ...taken) []taken {
+	for i := range snapshots {
+		snapshots[i].Orphan = true
+	}
+	return snapshots
+}
+
+// twoOrphaned creates two PVCs whose snapshots have no owner.
+func twoOrphaned() func(context.Context, *environment.Run) error {
+	return given(spec{DeletionPolicy: v1alpha1.DeletionOrphan},
+		claim("data-0", orphans(ready(7*hour), current())...), claim("data-1", orphans(ready(7*hour), current())...))
+}
+
 func policyOrphan() Workload {
-	return scheduleDeleted("policy-orphan", "a schedule with deletionPolicy Orphan is deleted",
-		spec{DeletionPolicy: v1alpha1.DeletionOrphan}, finalized, metav1.DeletePropagationBackground,
-		all(noSchedule, unowned(4)))
+	return Workload{
+		Name: "policy-orphan", What: "a schedule with deletionPolicy Orphan is deleted", Collects: true, Prepare: twoOrphaned(),
+		Steps: []Step{remove("delete the schedule", once(settled(v1alpha1.ReasonScheduled)), theSchedule)},
+		End:   all(noSchedule, unowned(4)),
+	}
+}
+
+const orphanPatch = `{"spec":{"deletionPolicy":"Orphan"}}`
+
+func toOrphan() Workload {
+	return Workload{
+		Name: "to-orphan", What: "the policy changes to Orphan; once that is observed, the schedule is deleted in the foreground",
+		Collects: true, Prepare: twoSeries(spec{}), End: all(noSchedule, unowned(4)),
+		Steps: []Step{
+			patch("set deletionPolicy Orphan", once(settled(v1alpha1.ReasonScheduled)), theSchedule, orphanPatch),
+			remove("delete the schedule", once(settled(v1alpha1.ReasonScheduled)), theSchedule,
+				client.PropagationPolicy(metav1.DeletePropagationForeground)),
+		},
+	}
+}
+
+// prepared makes further changes after a preparation, before the operator starts.
+func prepared(first func(context.Context, *environment.Run) error, steps ...Step) func(context.Context, *environment.Run) error {
+	return func(ctx context.Context, r *environment.Run) error {
+		err := first(ctx, r)
+		for _, step := range steps {
+			if err == nil {
+				err = step.Do(ctx, r)
+			}
+		}
+		return err
+	}
+}
+
+func toOrphanUnseen() Workload {
+	return Workload{
+		Name: "to-orphan-unseen", What: "the policy was changed to Orphan while the operator was down, and a map key removed",
+		Collects: true,
+		Prepare: prepared(
+			given(spec{}, claim("data-0", taken{Age: 72 * hour, Untagged: true}, ready(7*hour), current()), claim("data-1", current())),
+			patch("", nil, theSchedule, orphanPatch)),
+		Steps: []Step{remove("delete the schedule", once(settled(v1alpha1.ReasonScheduled)), theSchedule)},
+		End:   all(noSchedule, unowned(4)),
+	}
+}
+
+func deletedToOrphan() Workload {
+	return Workload{
+		Name: "deleted-to-orphan", What: "a schedule is being deleted while references to it are removed",
+		Collects: true,
+		Prepare: prepared(twoSeries(spec{}),
+			patch("", nil, theSchedule, `{"metadata":{"finalizers":[%q]},"spec":{"deletionPolicy":"Orphan"}}`, v1alpha1.FinalizerRelease),
+			remove("", nil, theSchedule)),
+		End: all(noSchedule, unowned(4)),
+	}
+}
+
+func fromOrphan() Workload {
+	return Workload{
+		Name: "from-orphan", What: "the policy changes from Orphan to Delete: the snapshots get their owner back", Prepare: twoOrphaned(),
+		Steps: []Step{
+			patch("set deletionPolicy Delete", once(settled(v1alpha1.ReasonScheduled)), theSchedule, `{"spec":{"deletionPolicy":"Delete"}}`),
+		},
+		End: all(owns(4), hasReady("data-0", 2), hasReady("data-1", 2), settled(v1alpha1.ReasonScheduled)),
+	}
 }
 
 func namespaceDeleted() Workload {
@@ -67,8 +143,8 @@ func namespaceDeleted() Workload {
 		What:     "the namespace of a schedule with deletionPolicy Orphan is deleted",
 		Collects: true,
 		Slow:     true,
-		Prepare:  twoSeries(spec{DeletionPolicy: v1alpha1.DeletionOrphan}),
-		Steps: []Step{remove("delete the namespace", once(finalized), func(r *environment.Run) client.Object {
+		Prepare:  twoOrphaned(),
+		Steps: []Step{remove("delete the namespace", once(settled(v1alpha1.ReasonScheduled)), func(r *environment.Run) client.Object {
 			return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.Namespace}}
 		})},
 		End: empty,

@@ -63,6 +63,7 @@ type Step struct {
 func All() []Workload {
 	return []Workload{
 		namespaceDeleted(), deletedBackground(), deletedForeground(), deletedOrphan(), policyOrphan(),
+		toOrphan(), toOrphanUnseen(), deletedToOrphan(), fromOrphan(),
 		first(), tick(), missed(), restart(), runNow(),
 		expiry(), tooMany(), replace(), legalHold(), hold(), edited(), invalid(),
 		gone(), recreated(), relabeled(), selectorEdited(),
@@ -70,7 +71,8 @@ func All() []Workload {
 		imports(), restored(), overdue(), lost(),
 		adoptedExpired(), releasedInvalid(), releasedAndEdited(), otherSource(), etcdRestored(),
 		editedAndUnheld(), deleting(), movedAndEdited(),
-		hungNamespace(), hostileTenant(), massExpiry(), largeFloor(),
+		editDelayed(), editTakenBack(), editConfirmed(), recordWiped(), nameReused(),
+		hungNamespace(), hostileTenant(), massExpiry(), largeFloor(), lostClass(),
 	}
 }
 

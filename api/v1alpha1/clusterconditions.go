@@ -1,0 +1,27 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Reasons of the condition Ready of a ClusterSnapshotSchedule, besides Scheduled, InvalidSpec
+// and SnapshotAPIMissing.
+const (
+	// ReasonNoMatchingNamespaces means that spec.namespaceSelector matches no namespace. Ready is
+	// True.
+	ReasonNoMatchingNamespaces = "NoMatchingNamespaces"
+
+	// ReasonSchedulesFailing means that the SnapshotSchedule of at least one namespace is not
+	// Ready, or could not be created, changed or deleted. Ready is False. status.problems lists
+	// the namespaces.
+	ReasonSchedulesFailing = "SchedulesFailing"
+)
+
+// Reasons of problems and Warning events of a ClusterSnapshotSchedule, besides CreateFailed,
+// DeleteFailed, NameCollision, AdoptionRefused, ReleaseFailed and the reasons of the condition
+// Ready of its SnapshotSchedules.
+const (
+	// ReasonUpdateFailed means that the API server rejected a change of a SnapshotSchedule, for
+	// example because of an admission webhook. The operator retries with backoff, and updates the
+	// SnapshotSchedules of the other namespaces.
+	ReasonUpdateFailed = "UpdateFailed"
+)

@@ -1,0 +1,159 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+// keyStatus is the part of the status that one namespace adds.
+type keyStatus struct {
+	// Exists, Updated, Ready and Detached are about its child.
+	Exists, Updated, Ready, Detached bool
+	// APIMissing is set if the child finds that VolumeSnapshots are not installed.
+	APIMissing bool
+	Namespace  string
+	// The numbers and the oldest recovery point of the child's status.
+	Claims, Skipped, Snapshots, ReadySnapshots int32
+	RecoveryPoint                              time.Time
+	Problems                                   []problem
+}
+
+// problem is something wrong with one namespace.
+type problem struct{ Namespace, Reason, Message string }
+
+// String returns a problem for a message.
+func (p problem) String() string { return fmt.Sprintf("%s: %s: %s", p.Namespace, p.Reason, p.Message) }
+
+// severity orders problems, the worst first. Others, those of children, are in between.
+var severity = []string{
+	v1alpha1.ReasonCreateFailed,
+	v1alpha1.ReasonNameCollision,
+	v1alpha1.ReasonUpdateFailed,
+	"",
+	v1alpha1.ReasonReleaseFailed,
+	v1alpha1.ReasonDeleteFailed,
+	v1alpha1.ReasonAdoptionRefused,
+}
+
+func (p problem) severity() int {
+	if i := slices.Index(severity, p.Reason); i >= 0 {
+		return i
+	}
+	return slices.Index(severity, "")
+}
+
+func (p problem) compare(q problem) int {
+	return cmp.Or(cmp.Compare(p.severity(), q.severity()), strings.Compare(p.Namespace, q.Namespace), strings.Compare(p.Reason, q.Reason))
+}
+
+// statusOf returns what a namespace adds to the status; child is nil if there is none.
+func (p *program) statusOf(namespace string, want, child *schedule, detached bool) *keyStatus {
+	k := &keyStatus{Namespace: namespace, Detached: detached}
+	if child == nil || !metav1.IsControlledBy(child, p.fleet) {
+		return k
+	}
+	k.Exists, k.Updated = true, meets(want, child) && child.Status.ObservedGeneration == child.Generation
+	k.Snapshots, k.ReadySnapshots = child.Status.Outputs.VolumeSnapshots.Total, child.Status.Outputs.VolumeSnapshots.Ready
+	if child.Status.Inputs != nil {
+		k.Claims, k.Skipped = child.Status.Inputs.PersistentVolumeClaims.Total, child.Status.Inputs.PersistentVolumeClaims.Skipped
+	}
+	if oldest := child.Status.OldestRecoveryPointTime; oldest != nil && !detached {
+		k.RecoveryPoint = oldest.UTC()
+	}
+	switch ready := meta.FindStatusCondition(child.Status.Conditions, v1alpha1.ConditionReady); {
+	case ready == nil:
+	case ready.Status == metav1.ConditionTrue:
+		k.Ready = true
+	case ready.Reason == v1alpha1.ReasonSnapshotAPIMissing:
+		k.APIMissing = true
+	default:
+		k.Problems = []problem{{Namespace: namespace, Reason: ready.Reason, Message: truncate(ready.Message)}}
+	}
+	return k
+}
+
+// maxProblems is how many problems a status lists.
+const maxProblems = 10
+
+// combined is what the namespaces add up to.
+type combined struct {
+	Children                                   v1alpha1.ScheduleCount
+	Detached                                   int32
+	Claims, Skipped, Snapshots, ReadySnapshots int32
+	RecoveryPoint                              time.Time
+	OldestNamespace                            string
+	// APIMissing and Failing count namespaces.
+	APIMissing, Failing int32
+	// Problems are the worst; MoreProblems counts the others.
+	Problems     []problem
+	MoreProblems int32
+}
+
+// combine adds up the namespaces.
+func combine(keys []any) combined {
+	var c combined
+	for _, key := range keys {
+		c.add(key.(*keyStatus))
+	}
+	slices.SortFunc(c.Problems, problem.compare)
+	if more := len(c.Problems) - maxProblems; more > 0 {
+		c.Problems, c.MoreProblems = c.Problems[:maxProblems], count(more)
+	}
+	return c
+}
+
+func (c *combined) add(k *keyStatus) {
+	c.Children.Total += one(k.Exists)
+	c.Children.Updated += one(k.Updated)
+	c.Children.Ready += one(k.Ready)
+	c.Detached += one(k.Exists && k.Detached)
+	c.APIMissing += one(k.APIMissing)
+	c.Failing += one(len(k.Problems) > 0)
+	c.Claims += k.Claims
+	c.Skipped += k.Skipped
+	c.Snapshots += k.Snapshots
+	c.ReadySnapshots += k.ReadySnapshots
+	c.Problems = append(c.Problems, k.Problems...)
+	// The keys are in no order: of equal times, the first name counts.
+	if k.RecoveryPoint.IsZero() {
+		return
+	}
+	if c.OldestNamespace == "" || cmp.Or(k.RecoveryPoint.Compare(c.RecoveryPoint), strings.Compare(k.Namespace, c.OldestNamespace)) < 0 {
+		c.RecoveryPoint, c.OldestNamespace = k.RecoveryPoint, k.Namespace
+	}
+}
+
+func one(counts bool) int32 {
+	if counts {
+		return 1
+	}
+	return 0
+}
+
+// maxMessage is how many bytes a message may have. The API server refuses an event
+// beyond 1024.
+const maxMessage = 700
+
+// truncate shortens a message that comes from elsewhere, such as a webhook.
+func truncate(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxMessage], "") + "…"
+}
+
+// count converts a number of objects to the API's type.
+func count(n int) int32 {
+	return int32(n) //nolint:gosec // etcd holds far fewer than 2^31 objects
+}

@@ -1,0 +1,98 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+)
+
+// Name is the controller's name, in logs, metrics, events and managed fields.
+const Name = "clustersnapshotschedule"
+
+// What these rules are a part of has the permissions of internal/snapshots as well. The
+// finalizers permission is for blockOwnerDeletion in the controllerRef.
+// +kubebuilder:rbac:groups=snapshots.mapcontroller.dev,resources=clustersnapshotschedules,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=snapshots.mapcontroller.dev,resources=clustersnapshotschedules/status,verbs=patch
+// +kubebuilder:rbac:groups=snapshots.mapcontroller.dev,resources=clustersnapshotschedules/finalizers,verbs=update
+// +kubebuilder:rbac:groups=snapshots.mapcontroller.dev,resources=snapshotschedules,verbs=create;delete
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch
+
+// SetupWithManager adds the ClusterSnapshotSchedule controller to a manager whose cache
+// was made with AddToCache. It starts when its CRD is installed and its permissions are
+// granted. A template is valid if validate finds a SnapshotSchedule with its spec valid.
+func SetupWithManager(mgr manager.Manager, o mapcontroller.Options, validate func(*v1alpha1.SnapshotSchedule) error) error {
+	return MapController(mgr.GetEventRecorder(Name), validate).SetupWithManager(mgr, o)
+}
+
+// MapController returns ClusterSnapshotSchedule as a MapController.
+func MapController(recorder events.EventRecorder, validate func(*v1alpha1.SnapshotSchedule) error) mapcontroller.MapController {
+	return mapcontroller.MapController{
+		Name:          Name,
+		Tags:          mapcontroller.Tags{MapKey: v1alpha1.LabelMapKey, Parent: v1alpha1.LabelClusterSchedule},
+		NewParent:     func() client.Object { return &v1alpha1.ClusterSnapshotSchedule{} },
+		ClusterScoped: true,
+		Optional:      true,
+		Inputs: []mapcontroller.Input{{
+			Object:   newNamespace(),
+			Resource: namespacesResource,
+			Changed:  func(before, after client.Object) bool { return excluded(before) != excluded(after) },
+		}},
+		Outputs: []mapcontroller.Output{{
+			Object:     &schedule{},
+			Resource:   schedulesResource,
+			Update:     update,
+			Adoptable:  isChild,
+			Deletable:  noneLeft,
+			Conditions: func(o client.Object) []metav1.Condition { return o.(*schedule).Status.Conditions },
+		}},
+		MapKey:  func(namespace metav1.Object) string { return namespace.GetName() },
+		Compile: compiler(validate),
+		ParentChanged: func(before, after client.Object) bool {
+			return before.GetAnnotations()[v1alpha1.AnnotationConfirmGeneration] != after.GetAnnotations()[v1alpha1.AnnotationConfirmGeneration]
+		},
+		Report: reporter{events: recorder}.report,
+		Status: setStatus,
+	}
+}
+
+// newNamespace returns an empty namespace, of which only the metadata is read.
+func newNamespace() *metav1.PartialObjectMetadata {
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	return namespace
+}
+
+// AddToCache restricts what a manager's cache holds of namespaces to what is read.
+func AddToCache(o *cache.Options) {
+	if o.ByObject == nil {
+		o.ByObject = map[client.Object]cache.ByObject{}
+	}
+	o.ByObject[newNamespace()] = cache.ByObject{Transform: stripNamespace}
+}
+
+func stripNamespace(o any) (any, error) {
+	namespace, ok := o.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return o, nil
+	}
+	kept := metav1.ObjectMeta{
+		Name: namespace.Name, UID: namespace.UID, ResourceVersion: namespace.ResourceVersion, Labels: namespace.Labels,
+		CreationTimestamp: namespace.CreationTimestamp, DeletionTimestamp: namespace.DeletionTimestamp,
+		// The recursion guard reads the owners.
+		OwnerReferences: namespace.OwnerReferences,
+	}
+	if value, ok := namespace.Annotations[v1alpha1.AnnotationExclude]; ok {
+		kept.Annotations = map[string]string{v1alpha1.AnnotationExclude: value}
+	}
+	namespace.ObjectMeta = kept
+	return namespace, nil
+}

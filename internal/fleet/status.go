@@ -1,0 +1,128 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+)
+
+const (
+	namespacesResource = "namespaces"
+	schedulesResource  = "snapshotschedules"
+)
+
+// The counts of status are the engine's, under the same paths.
+const (
+	namespacesTotal = "inputs." + namespacesResource + ".total"
+	schedulesTotal  = "outputs." + schedulesResource + ".total"
+	schedulesReady  = "outputs." + schedulesResource + ".ready"
+)
+
+// setStatus computes the status. It is pure.
+func setStatus(now time.Time, parent client.Object, known mapcontroller.Summary) {
+	f := parent.(*v1alpha1.ClusterSnapshotSchedule)
+	if known.Settled {
+		f.Status.ObservedGeneration = f.Generation
+	}
+	sum := combine(known.Keys)
+	f.Status.Problems = problems(now, f.Status.Problems, sum.Problems)
+	f.Status.MoreProblems = sum.MoreProblems
+	switch {
+	case known.Invalid != nil:
+		setUnknown(&f.Status, known)
+		setReady(now, f, metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, truncate(known.Invalid.Error()))
+		set(now, f, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonInvalidSpec,
+			"the spec is invalid: no SnapshotSchedule is created, changed or deleted until it is fixed")
+		return
+	case len(known.Missing) > 0:
+		setUnknown(&f.Status, known)
+		setReady(now, f, metav1.ConditionFalse, v1alpha1.ReasonSnapshotAPIMissing,
+			"not installed in this cluster: "+strings.Join(known.Missing, ", "))
+	default:
+		setKnown(&f.Status, known, sum)
+		setReadiness(now, f, known.Totals[namespacesTotal], sum)
+	}
+	set(now, f, v1alpha1.ConditionStalled, metav1.ConditionFalse, v1alpha1.ReasonValidSpec, "the spec is valid")
+}
+
+// setUnknown removes what cannot be known while no decisions are made. The counts of
+// children do not depend on the spec, but none is known to have the template's.
+func setUnknown(s *v1alpha1.ClusterSnapshotScheduleStatus, known mapcontroller.Summary) {
+	s.Inputs, s.Detached, s.PersistentVolumeClaims, s.VolumeSnapshots = nil, nil, nil, nil
+	s.OldestRecoveryPointTime, s.OldestRecoveryPointNamespace = nil, ""
+	s.Outputs.SnapshotSchedules = v1alpha1.ScheduleCount{Total: count(known.Totals[schedulesTotal]), Ready: count(known.Totals[schedulesReady])}
+}
+
+func setKnown(s *v1alpha1.ClusterSnapshotScheduleStatus, known mapcontroller.Summary, sum combined) {
+	s.Inputs = &v1alpha1.ClusterInputs{Namespaces: v1alpha1.NamespaceCount{Total: count(known.Totals[namespacesTotal])}}
+	s.Outputs.SnapshotSchedules = sum.Children
+	s.Detached = &v1alpha1.ClusterDetached{SnapshotSchedules: sum.Detached}
+	s.PersistentVolumeClaims = &v1alpha1.ClaimTotals{Total: sum.Claims, Skipped: sum.Skipped}
+	s.VolumeSnapshots = &v1alpha1.OutputCount{Total: sum.Snapshots, Ready: sum.ReadySnapshots}
+	s.OldestRecoveryPointTime, s.OldestRecoveryPointNamespace = nil, sum.OldestNamespace
+	if !sum.RecoveryPoint.IsZero() {
+		oldest := metav1.NewTime(sum.RecoveryPoint).Rfc3339Copy()
+		s.OldestRecoveryPointTime = &oldest
+	}
+}
+
+func setReadiness(now time.Time, f *v1alpha1.ClusterSnapshotSchedule, selected int, sum combined) {
+	switch {
+	case sum.APIMissing > 0:
+		setReady(now, f, metav1.ConditionFalse, v1alpha1.ReasonSnapshotAPIMissing,
+			"VolumeSnapshots are not installed in this cluster: no snapshots are taken")
+	case sum.Failing > 0:
+		setReady(now, f, metav1.ConditionFalse, v1alpha1.ReasonSchedulesFailing,
+			fmt.Sprintf("%s failing; first %s", namespaces(int(sum.Failing)), truncate(sum.Problems[0].String())))
+	case selected == 0:
+		setReady(now, f, metav1.ConditionTrue, v1alpha1.ReasonNoMatchingNamespaces, "spec.namespaceSelector matches no namespace")
+	default:
+		setReady(now, f, metav1.ConditionTrue, v1alpha1.ReasonScheduled, namespaces(selected))
+	}
+}
+
+func namespaces(n int) string {
+	if n == 1 {
+		return "1 namespace"
+	}
+	return fmt.Sprintf("%d namespaces", n)
+}
+
+func setReady(now time.Time, f *v1alpha1.ClusterSnapshotSchedule, status metav1.ConditionStatus, reason, message string) {
+	set(now, f, v1alpha1.ConditionReady, status, reason, message)
+}
+
+func set(now time.Time, f *v1alpha1.ClusterSnapshotSchedule, condition string, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(&f.Status.Conditions, metav1.Condition{
+		Type: condition, Status: status, Reason: reason, Message: message,
+		ObservedGeneration: f.Status.ObservedGeneration, LastTransitionTime: metav1.NewTime(now),
+	})
+}
+
+// problems keeps the time since which a problem is known, from the entry of the same
+// namespace and reason.
+func problems(now time.Time, before []v1alpha1.NamespaceProblem, found []problem) []v1alpha1.NamespaceProblem {
+	since := map[problem]metav1.Time{}
+	for _, p := range before {
+		since[problem{Namespace: p.Namespace, Reason: p.Reason}] = p.SinceTime
+	}
+	var all []v1alpha1.NamespaceProblem
+	for _, p := range found {
+		first, known := since[problem{Namespace: p.Namespace, Reason: p.Reason}]
+		if !known {
+			first = metav1.NewTime(now).Rfc3339Copy()
+		}
+		all = append(all, v1alpha1.NamespaceProblem{Namespace: p.Namespace, Reason: p.Reason, Message: p.Message, SinceTime: first})
+	}
+	return all
+}

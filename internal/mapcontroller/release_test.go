@@ -1,0 +1,101 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mapcontroller
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
+)
+
+// changedSpec gives a parent a second generation, under which it owns by labels.
+func changedSpec(p *appsv1.Deployment) { p.Generation = 2 }
+
+func holding(p *appsv1.Deployment) { p.Finalizers = []string{"test/release"} }
+
+// reconcileStatus makes a pass over the parent's status.
+func (h *harness) reconcileStatus(t *testing.T) error {
+	t.Helper()
+	_, err := h.ReconcileStatus(t.Context(), reconcile.Request{NamespacedName: testKey.Parent})
+	return err
+}
+
+// After a change to owning by labels, an output that the cache does not show may still
+// have a reference, which was created under the spec before. A parent is settled only
+// when a live list, begun after all its keys were reconciled, finds none.
+//
+// Contract: OWN-6, STAT-9.
+func TestReconcileStatusLooksForReferencesThatTheCacheDoesNotShow(t *testing.T) {
+	late := fixture.Output("in", func(o *corev1.Pod) { o.Spec.NodeName = "x" })
+	parent := fixture.Parent(changedSpec, holding)
+	var settled []bool
+	h := newHarness(t, []client.Object{parent, fixture.Input()}, []client.Object{parent, late}, ownsByLabels, func(c *MapController, _ *Options) {
+		c.Outputs[0].Covers = func(_, _ client.Object) bool { return true }
+		c.Status = func(_ time.Time, _ client.Object, s Summary) { settled = append(settled, s.Settled) }
+	})
+	enqueued(func(q queue) { send(h.ParentEvents(), q, nil, &parent) })
+
+	if err := h.reconcileStatus(t); err != nil || h.api.Count("*") > 0 {
+		t.Errorf("before the key is reconciled: %v, %d requests", err, h.api.Count("*"))
+	}
+	h.reconcile(t) // the name is taken by our own
+	if err := h.reconcileStatus(t); err != nil || h.api.Count("list") != 2 || len(settled) > 0 {
+		t.Errorf("after that: %v, %d lists, settled %v", err, h.api.Count("list"), settled)
+	}
+	if refs := h.api.Pod(t, "in").OwnerReferences; len(refs) > 0 {
+		t.Errorf("the output is owned by %v", refs)
+	}
+	var stored appsv1.Deployment
+	if err := h.api.Stored.Get(t.Context(), testKey.Parent, &stored); err != nil || len(stored.Finalizers) > 0 {
+		t.Errorf("finalizers %v, error %v", stored.Finalizers, err)
+	}
+
+	// The cache shows the parent without the finalizer.
+	stored.DeepCopyInto(parent)
+	if err := h.reconcileStatus(t); err != nil || !slices.Equal(settled, []bool{true}) || h.api.Count("list") != 2 {
+		t.Errorf("at last: %v, settled %v, %d lists", err, settled, h.api.Count("list"))
+	}
+}
+
+// While a key is reconciled as the spec before asked, its parent is not settled, although
+// nothing of the key is seen yet.
+func TestReconcileHoldsUpItsParentUntilItEnds(t *testing.T) {
+	all := []client.Object{fixture.Parent(), fixture.Input()}
+	h := newHarness(t, all, all)
+	h.aggregator.Track(testKey.Parent, "p-uid", nil)
+	if !h.aggregator.Settled(fixture.Parent()) {
+		t.Fatal("not settled without keys")
+	}
+	during := true
+	decide := h.program.Map
+	h.program.Map = func(seen Observation) Decision {
+		during = h.aggregator.Settled(fixture.Parent())
+		return decide(seen)
+	}
+	h.reconcile(t)
+	if after := h.aggregator.Settled(fixture.Parent()); during || !after {
+		t.Errorf("settled during the pass: %v, after it: %v", during, after)
+	}
+}
+
+// A finalizer that is added or removed makes another version of the parent. Its status is
+// written on that one.
+func TestReconcileStatusWaitsForItsOwnChange(t *testing.T) {
+	parent := fixture.Parent(changedSpec)
+	written := 0
+	h := newHarness(t, []client.Object{parent}, []client.Object{parent}, ownsByLabels, func(c *MapController, _ *Options) {
+		c.Status = func(time.Time, client.Object, Summary) { written++ }
+	})
+	h.aggregator.Track(testKey.Parent, "p-uid", []string{testKey.MapKey})
+	if err := h.reconcileStatus(t); err != nil || h.api.Count("patch") != 1 || h.api.Count("*") != 1 || written > 0 {
+		t.Errorf("%v, %d requests, %d statuses", err, h.api.Count("*"), written)
+	}
+}

@@ -1,0 +1,172 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"fmt"
+	"strings"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+// The annotations in which Kubernetes records the provisioner of a PVC, and the one
+// of a driver's default class.
+const (
+	annotationProvisioner     = "volume.kubernetes.io/storage-provisioner"
+	annotationBetaProvisioner = "volume.beta.kubernetes.io/storage-provisioner"
+	annotationDefaultClass    = "snapshot.storage.kubernetes.io/is-default-class"
+)
+
+// Provisioners with this prefix are plugins of Kubernetes itself, except
+// noProvisioner, which stands for volumes that are provisioned by hand.
+const (
+	inTree        = "kubernetes.io/"
+	noProvisioner = "kubernetes.io/no-provisioner"
+)
+
+// Classes are the VolumeSnapshotClasses of the cluster.
+type Classes struct {
+	// Known is set if they were read. Where they may not be, every driver counts as
+	// unknown, and a snapshot is created as if it had the right class.
+	Known bool
+	// All may contain objects of other kinds, which are ignored.
+	All []client.Object
+}
+
+// driverOf returns the driver of a PVC; empty if it is unknown.
+func driverOf(claim *corev1.PersistentVolumeClaim) string {
+	for _, key := range [...]string{annotationProvisioner, annotationBetaProvisioner} {
+		if driver := claim.Annotations[key]; driver != "" && driver != noProvisioner {
+			return driver
+		}
+	}
+	return ""
+}
+
+// notSnapshottable returns why no snapshot of a PVC can be taken with any class;
+// empty if one may be.
+func (c Classes) notSnapshottable(claim *corev1.PersistentVolumeClaim) string {
+	switch driver := driverOf(claim); {
+	case strings.HasPrefix(driver, inTree):
+		return fmt.Sprintf("%s is an in-tree plugin, whose volumes cannot be snapshotted", driver)
+	case driver != "" && c.Known && c.count(driver) == 0:
+		return fmt.Sprintf("no VolumeSnapshotClass belongs to driver %s", driver)
+	}
+	return ""
+}
+
+// Choose returns the class for a PVC's snapshots; nil leaves the choice to the
+// driver's default. A problem says why no snapshot can be taken.
+func (c Classes) Choose(claim *corev1.PersistentVolumeClaim, template *v1alpha1.SnapshotTemplateSpec) (class *string, p Problem) {
+	if why := c.notSnapshottable(claim); why != "" {
+		return nil, Problem{Reason: v1alpha1.ReasonNotSnapshottable, Message: why}
+	}
+	driver := driverOf(claim)
+	if name := template.VolumeSnapshotClassName; name != nil {
+		return name, c.named(*name, driver)
+	}
+	if len(template.VolumeSnapshotClassNames) > 0 {
+		if !c.Known || driver == "" {
+			return nil, Problem{Reason: v1alpha1.ReasonWrongSnapshotClass, Message: c.unknownDriver()}
+		}
+		for _, listed := range template.VolumeSnapshotClassNames {
+			if found := c.find(string(listed)); found != nil && found.Driver == driver {
+				return &found.Name, Problem{}
+			}
+		}
+	}
+	return nil, c.defaulted(driver)
+}
+
+// named returns what is wrong with a class that the template names.
+func (c Classes) named(name, driver string) Problem {
+	found, message := c.find(name), ""
+	switch {
+	case !c.Known || driver == "":
+	case found == nil:
+		message = fmt.Sprintf("VolumeSnapshotClass %s does not exist", name)
+	case found.Driver != driver:
+		message = fmt.Sprintf("VolumeSnapshotClass %s belongs to driver %s, and the PVC to driver %s", name, found.Driver, driver)
+	}
+	if message == "" {
+		return Problem{}
+	}
+	return Problem{Reason: v1alpha1.ReasonWrongSnapshotClass, Message: message}
+}
+
+func (c Classes) unknownDriver() string {
+	if !c.Known {
+		return "the operator may not read VolumeSnapshotClasses, so it cannot choose one of volumeSnapshotClassNames; " +
+			"set volumeSnapshotClassName instead"
+	}
+	return "the driver of the PVC is unknown, so none of volumeSnapshotClassNames can be chosen; " +
+		"set volumeSnapshotClassName, or annotation " + annotationProvisioner + " of the PVC"
+}
+
+// defaulted returns what is wrong with the default class of a driver.
+func (c Classes) defaulted(driver string) Problem {
+	if !c.Known || driver == "" {
+		return Problem{}
+	}
+	defaults := 0
+	for _, o := range c.All {
+		if class := classOf(o); class != nil && class.Driver == driver && class.Annotations[annotationDefaultClass] == "true" {
+			defaults++
+		}
+	}
+	if defaults == 1 {
+		return Problem{}
+	}
+	return Problem{Reason: v1alpha1.ReasonNoDefaultSnapshotClass, Message: fmt.Sprintf(
+		"driver %s has %d VolumeSnapshotClasses, of which %d are the default; name one in the schedule, or make one the default",
+		driver, c.count(driver), defaults)}
+}
+
+// count returns how many classes a driver has.
+func (c Classes) count(driver string) int {
+	n := 0
+	for _, o := range c.All {
+		if class := classOf(o); class != nil && class.Driver == driver {
+			n++
+		}
+	}
+	return n
+}
+
+func (c Classes) find(name string) *snapshotv1.VolumeSnapshotClass {
+	for _, o := range c.All {
+		if class := classOf(o); class != nil && class.Name == name {
+			return class
+		}
+	}
+	return nil
+}
+
+func classOf(o client.Object) *snapshotv1.VolumeSnapshotClass {
+	class, _ := o.(*snapshotv1.VolumeSnapshotClass)
+	return class
+}
+
+// stripClass keeps of a VolumeSnapshotClass what decisions read.
+func stripClass(o any) (any, error) {
+	class, ok := o.(*snapshotv1.VolumeSnapshotClass)
+	if !ok {
+		return o, nil
+	}
+	class.ManagedFields, class.Finalizers, class.Labels, class.OwnerReferences = nil, nil, nil, nil
+	class.Annotations = only(class.Annotations, annotationDefaultClass)
+	class.Parameters, class.DeletionPolicy = nil, ""
+	return class, nil
+}
+
+// classChanged returns whether an update of a VolumeSnapshotClass may change a
+// decision.
+func classChanged(before, after client.Object) bool {
+	b, a := classOf(before), classOf(after)
+	return b.Driver != a.Driver || b.Annotations[annotationDefaultClass] != a.Annotations[annotationDefaultClass]
+}

@@ -1,0 +1,331 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+const testDriver = "csi.example.com"
+
+func TestDriverOf(t *testing.T) {
+	for name, tc := range map[string]struct {
+		annotations map[string]string
+		want        string
+	}{
+		"the annotation":       {map[string]string{annotationProvisioner: "a"}, "a"},
+		"the older one":        {map[string]string{annotationBetaProvisioner: "b"}, "b"},
+		"both":                 {map[string]string{annotationProvisioner: "a", annotationBetaProvisioner: "b"}, "a"},
+		"none":                 {nil, ""},
+		"empty":                {map[string]string{annotationProvisioner: ""}, ""},
+		"provisioned by hand":  {map[string]string{annotationProvisioner: noProvisioner, annotationBetaProvisioner: noProvisioner}, ""},
+		"in-tree":              {map[string]string{annotationProvisioner: "kubernetes.io/aws-ebs"}, "kubernetes.io/aws-ebs"},
+		"another's annotation": {map[string]string{"example.com/storage-provisioner": "a"}, ""},
+	} {
+		if got := driverOf(claim("data").with(func(c *corev1.PersistentVolumeClaim) { c.Annotations = tc.annotations }).PersistentVolumeClaim); got != tc.want {
+			t.Errorf("%s: got %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// Contract: CLASS-1, CLASS-2, CLASS-3.
+func TestChoose(t *testing.T) {
+	named := func(name string) v1alpha1.SnapshotTemplateSpec {
+		return v1alpha1.SnapshotTemplateSpec{VolumeSnapshotClassName: &name}
+	}
+	listed := func(names ...v1alpha1.SnapshotClassName) v1alpha1.SnapshotTemplateSpec {
+		return v1alpha1.SnapshotTemplateSpec{VolumeSnapshotClassNames: names}
+	}
+	ours, other := claim("data").of(testDriver), class("other", "other.example.com")
+	unknown, byHand, inTree := claim("data"), claim("data").of(noProvisioner), claim("data").of("kubernetes.io/nfs")
+	for name, tc := range map[string]struct {
+		claim      claimBuilder
+		template   v1alpha1.SnapshotTemplateSpec
+		classes    classes
+		unreadable bool
+		want       string // name; empty: the default
+		wantReason string
+		wantText   string
+	}{
+		"one default":                    {claim: ours, classes: classes{class("fast", testDriver), plainClass("slow", testDriver), other}},
+		"no class of the driver":         {claim: ours, classes: classes{other}, wantReason: v1alpha1.ReasonNotSnapshottable, wantText: testDriver},
+		"no class at all":                {claim: ours, wantReason: v1alpha1.ReasonNotSnapshottable},
+		"no class, and one is named":     {claim: ours, template: named("other"), classes: classes{other}, wantReason: v1alpha1.ReasonNotSnapshottable},
+		"no class, and some are listed":  {claim: ours, template: listed("other"), classes: classes{other}, wantReason: v1alpha1.ReasonNotSnapshottable},
+		"no default":                     {claim: ours, classes: classes{plainClass("fast", testDriver)}, wantReason: v1alpha1.ReasonNoDefaultSnapshotClass, wantText: "0 are the default"},
+		"the default of another driver":  {claim: ours, classes: classes{plainClass("fast", testDriver), other}, wantReason: v1alpha1.ReasonNoDefaultSnapshotClass},
+		"two defaults":                   {claim: ours, classes: classes{class("fast", testDriver), class("slow", testDriver)}, wantReason: v1alpha1.ReasonNoDefaultSnapshotClass, wantText: "2 are the default"},
+		"two defaults, and one is named": {claim: ours, template: named("slow"), classes: classes{class("fast", testDriver), class("slow", testDriver)}, want: "slow"},
+		"named":                          {claim: ours, template: named("fast"), classes: classes{plainClass("fast", testDriver)}, want: "fast"},
+		"named, of another driver":       {claim: ours, template: named("other"), classes: classes{class("fast", testDriver), other}, wantReason: v1alpha1.ReasonWrongSnapshotClass, wantText: "other.example.com"},
+		"named, does not exist":          {claim: ours, template: named("none"), classes: classes{class("fast", testDriver)}, wantReason: v1alpha1.ReasonWrongSnapshotClass, wantText: "none does not exist"},
+		"the first listed":               {claim: ours, template: listed("slow", "fast"), classes: classes{class("fast", testDriver), plainClass("slow", testDriver)}, want: "slow"},
+		"the first listed that exists":   {claim: ours, template: listed("none", "fast"), classes: classes{plainClass("fast", testDriver)}, want: "fast"},
+		"the first listed of the driver": {claim: ours, template: listed("other", "fast"), classes: classes{other, plainClass("fast", testDriver)}, want: "fast"},
+		"none listed fits":               {claim: ours, template: listed("other"), classes: classes{other, class("fast", testDriver)}},
+		"none listed fits, no default":   {claim: ours, template: listed("other"), classes: classes{other, plainClass("fast", testDriver)}, wantReason: v1alpha1.ReasonNoDefaultSnapshotClass},
+
+		"unknown driver":                        {claim: unknown, classes: classes{other}},
+		"unknown driver, no class at all":       {claim: unknown},
+		"unknown driver, named":                 {claim: unknown, template: named("other"), classes: classes{other}, want: "other"},
+		"unknown driver, named does not exist":  {claim: unknown, template: named("none"), classes: classes{other}, want: "none"},
+		"unknown driver, listed":                {claim: unknown, template: listed("other"), classes: classes{other}, wantReason: v1alpha1.ReasonWrongSnapshotClass, wantText: "unknown"},
+		"provisioned by hand":                   {claim: byHand, classes: classes{other}},
+		"provisioned by hand, listed":           {claim: byHand, template: listed("other"), classes: classes{other}, wantReason: v1alpha1.ReasonWrongSnapshotClass},
+		"in-tree":                               {claim: inTree, classes: classes{class("fast", "kubernetes.io/nfs")}, wantReason: v1alpha1.ReasonNotSnapshottable, wantText: "in-tree"},
+		"in-tree, classes may not be read":      {claim: inTree, unreadable: true, wantReason: v1alpha1.ReasonNotSnapshottable},
+		"classes may not be read":               {claim: ours, unreadable: true},
+		"classes may not be read, one is named": {claim: ours, template: named("fast"), unreadable: true, want: "fast"},
+		"classes may not be read, some listed":  {claim: ours, template: listed("fast"), unreadable: true, wantReason: v1alpha1.ReasonWrongSnapshotClass, wantText: "may not read"},
+		"other related objects are no classes":  {claim: ours, classes: classes{claim("restore").PersistentVolumeClaim, class("fast", testDriver)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, p := Classes{Known: !tc.unreadable, All: tc.classes}.Choose(tc.claim.PersistentVolumeClaim, &tc.template)
+			if p.Reason != tc.wantReason || !strings.Contains(p.Message, tc.wantText) || (p.Message == "") != (p.Reason == "") {
+				t.Errorf("problem is %q: %q, want %q with %q", p.Reason, p.Message, tc.wantReason, tc.wantText)
+			}
+			if tc.wantReason == "" && ptr.Deref(got, "") != tc.want {
+				t.Errorf("class is %q, want %q", ptr.Deref(got, ""), tc.want)
+			}
+		})
+	}
+}
+
+// Contract: CLASS-1, CLASS-2, CLASS-3.
+func TestMapByClass(t *testing.T) {
+	ours := func() claimBuilder { return claim("data").of(testDriver) }
+	due := ago(time.Hour)
+	wrong := every("6h")
+	wrong.Spec.SnapshotTemplate.Spec.VolumeSnapshotClassName = ptr.To("none")
+	runMap(t, map[string]mapCase{
+		"a class fits": {schedule: every("6h"), claim: ours(), classes: classes{class("fast", testDriver)}, wantCreate: due},
+		"no class, no snapshots": {
+			schedule: every("6h"), claim: ours(), wantSkip: "NotSnapshottable: no VolumeSnapshotClass belongs to driver " + testDriver,
+		},
+		"not Bound, no class":     {schedule: every("6h"), claim: ours().phase(corev1.ClaimPending), wantSkip: "not Bound"},
+		"being deleted, no class": {schedule: every("6h"), claim: ours().deleting(), wantSkip: "being deleted"},
+		"no class any more": {
+			schedule: every("6h"), claim: ours(), snapshots: series{ready(7 * time.Hour)}, wantProblem: v1alpha1.ReasonNoSnapshotClass,
+		},
+		"no class any more, overdue": {
+			schedule: every("6h"), claim: ours(), snapshots: series{ready(5 * day)}, wantProblem: v1alpha1.ReasonNoSnapshotClass,
+		},
+		"no class any more, and nothing is due": {
+			schedule: every("6h"), claim: ours(), snapshots: series{ready(time.Hour)}, wantProblem: v1alpha1.ReasonNoSnapshotClass,
+		},
+		"no class any more: retention goes on": {
+			schedule: every("6h").ttl("2d"), claim: ours(), snapshots: series{ready(3 * day), ready(7 * time.Hour)},
+			wantDelete: []string{"72h0m0s"}, wantProblem: v1alpha1.ReasonNoSnapshotClass,
+		},
+		"no class any more: the floor stays": {
+			schedule: every("6h").ttl("1d"), claim: ours(), snapshots: series{ready(3 * day)},
+			wantProblem: v1alpha1.ReasonNoSnapshotClass,
+		},
+		"no class, and only an uncut snapshot that failed": {
+			schedule: every("6h"), claim: ours(), snapshots: series{uncut(7 * time.Hour)},
+			wantDelete: []string{"7h0m0s"}, wantReason: "Replaced",
+			wantProblem: v1alpha1.ReasonNoSnapshotClass + " " + v1alpha1.ReasonSnapshotFailed,
+		},
+		"a wrong class": {
+			schedule: wrong, claim: ours(), classes: classes{class("fast", testDriver)}, wantProblem: v1alpha1.ReasonWrongSnapshotClass,
+		},
+		"no default class": {
+			schedule: every("6h"), claim: ours(), classes: classes{plainClass("fast", testDriver)},
+			wantProblem: v1alpha1.ReasonNoDefaultSnapshotClass,
+		},
+		"unknown driver": {schedule: every("6h"), wantCreate: due},
+	})
+}
+
+// A PVC that cannot be snapshotted has no recovery point; one whose class was lost
+// keeps its own.
+//
+// Contract: CLASS-1.
+func TestRecoveryPointByClass(t *testing.T) {
+	for name, tc := range map[string]struct {
+		tc       mapCase
+		want     time.Time
+		wantData bool
+	}{
+		"a class fits":      {mapCase{claim: claim("data").of(testDriver), classes: classes{class("fast", testDriver)}}, ago(9*day + time.Hour), true},
+		"no class":          {mapCase{claim: claim("data").of(testDriver)}, time.Time{}, false},
+		"no class any more": {mapCase{claim: claim("data").of(testDriver), snapshots: series{ready(3 * day)}}, ago(3 * day), true},
+	} {
+		tc.tc.schedule = every("6h")
+		status := statusOf(tc.tc.decider(t)(tc.tc.observe()))
+		if !status.RecoveryPoint.Equal(tc.want) || status.HasData != tc.wantData {
+			t.Errorf("%s: recovery point %v, has data %v", name, status.RecoveryPoint, status.HasData)
+		}
+	}
+}
+
+// Contract: CLASS-4.
+func TestCreatedSnapshotHasTheChosenClass(t *testing.T) {
+	for name, tc := range map[string]struct {
+		template v1alpha1.SnapshotTemplateSpec
+		want     *string
+	}{
+		"the default": {},
+		"named":       {v1alpha1.SnapshotTemplateSpec{VolumeSnapshotClassName: ptr.To("slow")}, ptr.To("slow")},
+		"listed":      {v1alpha1.SnapshotTemplateSpec{VolumeSnapshotClassNames: []v1alpha1.SnapshotClassName{"other", "slow"}}, ptr.To("slow")},
+	} {
+		c := mapCase{schedule: every("6h"), claim: claim("data").of(testDriver), classes: classes{
+			class("fast", testDriver), plainClass("slow", testDriver), class("other", "other.example.com")}}
+		c.schedule.Spec.SnapshotTemplate.Spec = tc.template
+		created := c.decider(t)(c.observe()).Ensure
+		if len(created) != 1 || !ptr.Equal(created[0].(*snapshotv1.VolumeSnapshot).Spec.VolumeSnapshotClassName, tc.want) {
+			t.Errorf("%s: creates %v", name, toJSON(created))
+		}
+	}
+}
+
+// Contract: MAP-14.
+func TestSelects(t *testing.T) {
+	in := func(class *string) claimBuilder {
+		return claim("data").with(func(c *corev1.PersistentVolumeClaim) {
+			c.Spec.StorageClassName, c.Labels = class, map[string]string{"app": "shop"}
+		})
+	}
+	beta := func(c *corev1.PersistentVolumeClaim) { annotate(c, corev1.BetaStorageClassAnnotation, "fast") }
+	excluded := func(c *corev1.PersistentVolumeClaim) { annotate(c, v1alpha1.AnnotationExclude, "false") }
+	for name, tc := range map[string]struct {
+		claim   claimBuilder
+		classes []v1alpha1.StorageClassName
+		app     string
+		want    bool
+	}{
+		"any storage class":            {claim: in(nil), want: true},
+		"of the storage class":         {claim: in(ptr.To("fast")), classes: []v1alpha1.StorageClassName{"slow", "fast"}, want: true},
+		"of another one":               {claim: in(ptr.To("fast")), classes: []v1alpha1.StorageClassName{"slow"}},
+		"without a storage class":      {claim: in(nil), classes: []v1alpha1.StorageClassName{"slow"}},
+		"with an empty one":            {claim: in(ptr.To("")), classes: []v1alpha1.StorageClassName{"slow"}},
+		"by the annotation of old":     {claim: in(ptr.To("slow")).with(beta), classes: []v1alpha1.StorageClassName{"fast"}, want: true},
+		"of the class, other labels":   {claim: in(ptr.To("fast")), classes: []v1alpha1.StorageClassName{"fast"}, app: "bank"},
+		"of the class, and the labels": {claim: in(ptr.To("fast")), classes: []v1alpha1.StorageClassName{"fast"}, app: "shop", want: true},
+		"excluded, with any value":     {claim: in(nil).with(excluded)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := every("6h")
+			if tc.app != "" {
+				s = s.selecting(tc.app)
+			}
+			s.Spec.StorageClassNames = tc.classes
+			p, err := Compile(s.SnapshotSchedule)
+			must(t, err)
+			stripped := strip(t, newClaimInterner().transform, tc.claim.DeepCopy())
+			if p.Selects(tc.claim.PersistentVolumeClaim) != tc.want || p.Selects(stripped) != tc.want {
+				t.Errorf("selects: %v, stripped: %v, want %v", !tc.want, p.Selects(stripped), tc.want)
+			}
+		})
+	}
+}
+
+func TestStripClassKeepsWhatDecisionsRead(t *testing.T) {
+	full := class("fast", testDriver)
+	full.ResourceVersion = "42"
+	want := toJSON(full)
+	annotate(full, "note", "ours")
+	full.Labels, full.Finalizers = map[string]string{"a": "b"}, []string{"x"}
+	full.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "x"}}
+	full.OwnerReferences = []metav1.OwnerReference{every("6h").ownerReference()}
+	full.Parameters, full.DeletionPolicy = map[string]string{"a": "b"}, snapshotv1.VolumeSnapshotContentDelete
+	if got := toJSON(strip(t, stripClass, full)); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got, err := stripClass("tombstone"); got != "tombstone" || err != nil {
+		t.Errorf("another type becomes %v, %v", got, err)
+	}
+}
+
+func TestClassChanged(t *testing.T) {
+	noted := class("fast", testDriver)
+	annotate(noted, "note", "ours")
+	for name, tc := range map[string]struct {
+		after *snapshotv1.VolumeSnapshotClass
+		want  bool
+	}{
+		"nothing":            {class("fast", testDriver), false},
+		"another annotation": {noted, false},
+		"no longer default":  {plainClass("fast", testDriver), true},
+		"another driver":     {class("fast", "other.example.com"), true},
+	} {
+		if got := classChanged(class("fast", testDriver), tc.after); got != tc.want {
+			t.Errorf("%s: %v, want %v", name, got, tc.want)
+		}
+	}
+}
+
+// PVCs of one driver and storage class share what they have in common; none of them
+// gets what is another's.
+func TestClaimsShareTheirStorage(t *testing.T) {
+	intern := newClaimInterner()
+	cached := func(change func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
+		c := claim("data").of(testDriver).with(func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = ptr.To("fast") })
+		if change != nil {
+			change(c.PersistentVolumeClaim)
+		}
+		want := toJSON(strip(t, stripClaim, c.DeepCopy()))
+		got := strip(t, intern.transform, c.PersistentVolumeClaim)
+		if toJSON(got) != want {
+			t.Errorf("cached as %s, want %s", toJSON(got), want)
+		}
+		return got
+	}
+	requested := cached(func(c *corev1.PersistentVolumeClaim) { annotate(c, v1alpha1.AnnotationRequestedAt, rfc3339(noon)) })
+	first, second := cached(nil), cached(nil)
+	other := cached(func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = ptr.To("slow") })
+	cached(func(c *corev1.PersistentVolumeClaim) { annotate(c, annotationProvisioner, "other.example.com") })
+	cached(func(c *corev1.PersistentVolumeClaim) { c.Annotations = nil })
+	cached(func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = nil })
+	if first.Spec.StorageClassName != second.Spec.StorageClassName || first.Spec.StorageClassName != requested.Spec.StorageClassName {
+		t.Error("the storage class is not shared")
+	}
+	if first.Spec.StorageClassName == other.Spec.StorageClassName {
+		t.Error("different storage classes are shared")
+	}
+	first.Annotations["shared"] = "yes"
+	if second.Annotations["shared"] != "yes" || requested.Annotations["shared"] != "" {
+		t.Error("annotations are not shared with those that have the same, and only with them")
+	}
+}
+
+// Contract: CLASS-5.
+func TestClassesAreReadUnlessRolesMustSuffice(t *testing.T) {
+	for _, tc := range []struct {
+		namespaces []string
+		want       bool
+	}{{nil, true}, {[]string{"shop"}, false}} {
+		c := MapController(Options{Stores: NewStores(), Namespaces: tc.namespaces}, nil)
+		if got := len(c.RelatedKinds) == 1; got != tc.want {
+			t.Errorf("in namespaces %v: classes are watched: %v", tc.namespaces, got)
+		}
+		p, err := c.Compile(every("6h").SnapshotSchedule)
+		must(t, err)
+		seen := (&mapCase{claim: claim("data").of(testDriver)}).observe()
+		seen.Related = c.Related(every("6h").SnapshotSchedule)
+		if skipped := statusOf(p.Map(seen)).SkipReason != ""; skipped != tc.want {
+			t.Errorf("in namespaces %v: without a class, the PVC is skipped: %v", tc.namespaces, skipped)
+		}
+	}
+}
+
+func TestRelatedAreAllClasses(t *testing.T) {
+	p := newPopulation(t)
+	for _, o := range []client.Object{class("a", testDriver), class("b", "other.example.com")} {
+		must(t, p.classes.Add(o))
+	}
+	if got := p.Related(every("6h").SnapshotSchedule); len(got) != 2 {
+		t.Errorf("got %d objects", len(got))
+	}
+}

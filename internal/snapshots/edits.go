@@ -1,0 +1,184 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/retention"
+	"mapcontroller.dev/snapshotschedule/internal/schedule"
+)
+
+// adoptionDelay is how long a schedule deletes no snapshot that is older than itself.
+const adoptionDelay = time.Hour
+
+// grace is until when retention does not delete what the spec allows, so that a user can
+// notice a mistake. It is a function of the schedule as it was read, status.retention and
+// annotations included. Deletes are decided once more on the schedule that is read live,
+// so they depend on the record that the API server holds.
+type grace struct {
+	// changed ends the time in which nothing is deleted because the spec changed. If
+	// unrecorded is set, that time has not begun: no record names the generation.
+	changed    time.Time
+	unrecorded bool
+	// adopted ends the time in which nothing is deleted that was created before created,
+	// when the schedule was.
+	created, adopted time.Time
+}
+
+func graceOf(s *v1alpha1.SnapshotSchedule) grace {
+	if confirmed(s) {
+		return grace{}
+	}
+	own := delay(s.Spec.Retention.EditDelay)
+	g := grace{created: s.CreationTimestamp.Time, adopted: s.CreationTimestamp.Add(max(adoptionDelay, own))}
+	switch record := s.Status.Retention; {
+	case record == nil:
+		g.unrecorded = own > 0
+	case record.Generation != s.Generation:
+		g.unrecorded = true
+	default:
+		g.changed = record.SinceTime.Add(delay(record.EditDelay))
+	}
+	if s.Generation == 1 && g.changed.After(g.adopted) {
+		g.adopted = g.changed // the first generation is no change: the reason stays the same
+	}
+	return g
+}
+
+// confirmed returns whether a user confirmed the schedule's generation.
+func confirmed(s *v1alpha1.SnapshotSchedule) bool {
+	return s.Annotations[v1alpha1.AnnotationConfirmGeneration] == strconv.FormatInt(s.Generation, 10)
+}
+
+// delay returns a duration that the API server has validated; zero if it is not set.
+func delay(d v1alpha1.Duration) time.Duration {
+	parsed, _ := schedule.ParseDuration(string(d))
+	return parsed
+}
+
+// spares returns why a snapshot is not deleted yet, and until when if that is known;
+// empty if it may be deleted. An uncut snapshot holds no data.
+func (g *grace) spares(snapshot *retention.Snapshot, now time.Time) (reason string, until time.Time) {
+	switch {
+	case snapshot.Uncut():
+	case snapshot.Created.Before(g.created) && now.Before(g.adopted):
+		reason = v1alpha1.ReasonSnapshotsAdopted
+	case g.unrecorded, now.Before(g.changed):
+		reason = v1alpha1.ReasonSpecChanged
+	}
+	return reason, g.until(reason)
+}
+
+// until returns when the snapshots that are spared for a reason may be deleted; zero if
+// that is not known.
+func (g *grace) until(reason string) time.Time {
+	switch {
+	case reason == "", g.unrecorded:
+		return time.Time{}
+	case reason == v1alpha1.ReasonSnapshotsAdopted && g.adopted.After(g.changed):
+		return g.adopted
+	}
+	return g.changed
+}
+
+// recordOf returns the status.retention that a schedule should have at a time of the API
+// server. The record of a generation starts with the longer of the delays before and
+// after the change. When that has passed, or the generation is confirmed, the delay is
+// the spec's own, so that a delay that was removed ends. A record that starts in the
+// future is of a clock that was wrong.
+func recordOf(s *v1alpha1.SnapshotSchedule, now time.Time) *v1alpha1.RetentionRecord {
+	own, before := s.Spec.Retention.EditDelay, ptr.Deref(s.Status.Retention, v1alpha1.RetentionRecord{})
+	record := before
+	if before.Generation != s.Generation || before.SinceTime.After(now) {
+		record = v1alpha1.RetentionRecord{Generation: s.Generation, SinceTime: metav1.NewTime(now).Rfc3339Copy(), EditDelay: own}
+		if delay(before.EditDelay) > delay(own) {
+			record.EditDelay = before.EditDelay
+		}
+	}
+	if confirmed(s) || !now.Before(record.SinceTime.Add(delay(record.EditDelay))) {
+		record.EditDelay = own
+	}
+	if record.EditDelay == "" {
+		return nil
+	}
+	return &record
+}
+
+// recordsTime returns whether status.retention has to change. What it changes to depends
+// on the API server's clock.
+func recordsTime(now time.Time, s *v1alpha1.SnapshotSchedule) bool {
+	return !equality.Semantic.DeepEqual(s.Status.Retention, recordOf(s, now))
+}
+
+// Recorded returns a copy of a schedule with the status.retention that the operator gives
+// it at a time.
+func Recorded(s *v1alpha1.SnapshotSchedule, now time.Time) *v1alpha1.SnapshotSchedule {
+	s = s.DeepCopy()
+	s.Status.Retention = recordOf(s, now)
+	return s
+}
+
+// spared counts snapshots that would be deleted, but for a grace.
+type spared struct{ changed, adopted int }
+
+func (n *spared) add(reason string) {
+	if reason == v1alpha1.ReasonSnapshotsAdopted {
+		n.adopted++
+	} else {
+		n.changed++
+	}
+}
+
+// reason returns the reason that a user is told.
+func (n spared) reason() string {
+	switch {
+	case n.adopted > 0:
+		return v1alpha1.ReasonSnapshotsAdopted
+	case n.changed > 0:
+		return v1alpha1.ReasonSpecChanged
+	}
+	return ""
+}
+
+// sparedMessage says how many of a schedule's snapshots are spared, why, until when, and
+// how to have them deleted at once.
+func sparedMessage(s *v1alpha1.SnapshotSchedule, n spared, total int) string {
+	g := graceOf(s)
+	until := "until the change is recorded in status.retention and the delay has passed"
+	if t := g.until(n.reason()); !t.IsZero() {
+		until = "until " + t.UTC().Format(time.RFC3339)
+	}
+	text := fmt.Sprintf("the spec changed: %d of %d VolumeSnapshots would be deleted under generation %d, and are kept %s",
+		n.changed, total, s.Generation, until)
+	if n.adopted > 0 {
+		text = fmt.Sprintf("an earlier schedule of this name left snapshots: %d of %d VolumeSnapshots are older than this schedule, "+
+			"would be deleted, and are kept %s", n.adopted, total, until)
+		if n.changed > 0 {
+			text += fmt.Sprintf("; %d more would be deleted, and wait because the spec changed", n.changed)
+		}
+	}
+	return text + "; to delete them now: " + confirmCommand(s)
+}
+
+// confirmCommand is the command that confirms a schedule's generation.
+func confirmCommand(s *v1alpha1.SnapshotSchedule) string {
+	return fmt.Sprintf("kubectl annotate snapshotschedule %s -n %s --overwrite %s=%d",
+		s.Name, s.Namespace, v1alpha1.AnnotationConfirmGeneration, s.Generation)
+}
+
+// sparedWarning is the text of the event when snapshots begin to be spared.
+func sparedWarning(n spared) string {
+	if n.adopted > 0 {
+		return "an earlier schedule of this name left snapshots that would be deleted: they are kept for now; the condition says until when"
+	}
+	return "the spec changed, and snapshots would be deleted: they are kept for now; the condition says until when"
+}

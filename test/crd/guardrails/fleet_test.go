@@ -1,0 +1,66 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package guardrails
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+// fleetDeletion is a deletion of a ClusterSnapshotSchedule.
+type fleetDeletion struct {
+	deletion
+
+	policy v1alpha1.DeletionPolicy
+	// children is the status.
+	children v1alpha1.ScheduleCount
+}
+
+func (d fleetDeletion) create() *v1alpha1.ClusterSnapshotSchedule {
+	GinkgoHelper()
+	f := &v1alpha1.ClusterSnapshotSchedule{ObjectMeta: metav1.ObjectMeta{GenerateName: "gold-"}}
+	f.Spec.Template.Spec.SnapshotInterval, f.Spec.Template.Spec.DeletionPolicy = "6h", d.policy
+	Expect(api.Create(ctx, f)).To(Succeed())
+	if d.prepare != nil {
+		d.prepare(f)
+	}
+	if observed := f.Generation - d.behind; observed > 0 {
+		before := f.DeepCopy()
+		f.Status.ObservedGeneration, f.Status.Outputs.SnapshotSchedules = observed, d.children
+		f.Status.VolumeSnapshots = &v1alpha1.OutputCount{Total: d.snapshots}
+		Expect(api.Status().Patch(ctx, f, client.MergeFrom(before))).To(Succeed())
+	}
+	return f
+}
+
+var _ = Describe("The deletion of a ClusterSnapshotSchedule", func() {
+	const keep, lose = v1alpha1.DeletionOrphan, v1alpha1.DeletionDelete
+	all, some := v1alpha1.ScheduleCount{Total: 2, Updated: 2}, v1alpha1.ScheduleCount{Total: 2, Updated: 1}
+	DescribeTable("is refused where it would delete snapshots",
+		func(d fleetDeletion) {
+			f := d.create()
+			expect(d.schedule, d.one(f, client.DryRunAll), f.Name)
+			expect(d.schedule, d.collection(f, client.DryRunAll), f.Name)
+			Expect(as(garbageCollector).Delete(ctx, f)).To(Succeed(), "the garbage collector may")
+		},
+		Entry("with snapshots", fleetDeletion{deletion{snapshots: 1, schedule: refused}, lose, all}),
+		Entry("with --cascade=foreground", fleetDeletion{
+			deletion{propagation: metav1.DeletePropagationForeground, snapshots: 1, schedule: refused}, lose, all}),
+		Entry("with --cascade=orphan", fleetDeletion{
+			deletion{propagation: metav1.DeletePropagationOrphan, snapshots: 1, schedule: allowed}, lose, all}),
+		Entry("with the annotation", fleetDeletion{deletion{prepare: annotate("true"), snapshots: 1, schedule: allowed}, lose, all}),
+		Entry("with another value", fleetDeletion{deletion{prepare: annotate("yes"), snapshots: 1, schedule: refused}, lose, all}),
+		Entry("without snapshots", fleetDeletion{deletion{schedule: allowed}, lose, all}),
+		Entry("without snapshots, of a child that is not updated", fleetDeletion{deletion{schedule: refused}, lose, some}),
+		Entry("with Orphan, every child updated", fleetDeletion{deletion{snapshots: 1, schedule: allowed}, keep, all}),
+		Entry("with Orphan, one child not updated", fleetDeletion{deletion{snapshots: 1, schedule: refused}, keep, some}),
+		Entry("with Orphan, not observed", fleetDeletion{deletion{behind: 1, schedule: refused}, keep, all}),
+		Entry("with Orphan, without a child", fleetDeletion{deletion{schedule: allowed}, keep, v1alpha1.ScheduleCount{}}),
+	)
+})

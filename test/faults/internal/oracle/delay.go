@@ -1,0 +1,120 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oracle
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
+)
+
+const (
+	// newFor is how long a schedule deletes nothing that is older than itself.
+	newFor = time.Hour
+	// delaySlack is what clocks in whole seconds and the way of a request take from a delay.
+	delaySlack = 2 * time.Second
+)
+
+// editDelays are the ends of the delays after edits, by schedule and generation, as the history of what the API server held shows
+// them: a delay starts at the latest when the record says so, and at the earliest with the edit itself.
+type editDelays map[types.UID]map[int64]time.Time
+
+// delaysOf follows the edits of every schedule.
+func delaysOf(h *history.History) editDelays {
+	all := editDelays{}
+	for i := range h.Changes {
+		after, ok := h.Changes[i].After.(*v1alpha1.SnapshotSchedule)
+		if !ok {
+			continue
+		}
+		before, _ := h.Changes[i].Before.(*v1alpha1.SnapshotSchedule)
+		if all[after.UID] == nil {
+			all[after.UID] = map[int64]time.Time{}
+		}
+		all.follow(h.Changes[i].At, before, after)
+	}
+	return all
+}
+
+// follow extends the delay of a generation by what one change of its schedule does.
+func (d editDelays) follow(at time.Time, before, after *v1alpha1.SnapshotSchedule) {
+	own := delayOf(after.Spec.Retention.EditDelay)
+	ends := d[after.UID]
+	var had *v1alpha1.RetentionRecord
+	if before != nil {
+		had = before.Status.Retention
+	}
+	record := after.Status.Retention
+	switch {
+	case before == nil && record != nil && record.Generation == after.Generation:
+		ends[after.Generation] = record.SinceTime.Add(delayOf(record.EditDelay)) // of before the history
+	case before == nil || before.Generation != after.Generation:
+		delay := own
+		if had != nil {
+			delay = max(delay, delayOf(had.EditDelay))
+		}
+		ends[after.Generation] = at.Add(delay)
+	case had != nil && record == nil && own > 0: // a lost record starts anew
+		ends[after.Generation] = at.Add(own)
+	case confirmsIt(after): // from then on the spec's own delay counts
+		ends[after.Generation] = time.Time{}
+	}
+}
+
+func delayOf(text v1alpha1.Duration) time.Duration {
+	if text == "" {
+		return 0
+	}
+	d, err := durations.get(string(text))
+	if err != nil {
+		return longest
+	}
+	return d
+}
+
+func confirmsIt(s *v1alpha1.SnapshotSchedule) bool {
+	return s.Annotations[v1alpha1.AnnotationConfirmGeneration] == strconv.FormatInt(s.Generation, 10)
+}
+
+// delayed returns why a delay forbade a delete throughout the guards' window, empty if at some moment none did. What is uncut holds
+// no data and is not protected.
+func (d deletion) delayed(views []*view, all editDelays) string {
+	if isUncut(d.snapshot) {
+		return ""
+	}
+	why := ""
+	for _, v := range views {
+		s := v.schedule
+		if s == nil || confirmsIt(s) {
+			return ""
+		}
+		if !v.allows(d.snapshot) {
+			continue // as before the edit, whose delay excuses nothing
+		}
+		if why = d.protectedBy(s, all); why == "" {
+			return ""
+		}
+	}
+	return why
+}
+
+func (d deletion) protectedBy(s *v1alpha1.SnapshotSchedule, all editDelays) string {
+	own, record := delayOf(s.Spec.Retention.EditDelay), s.Status.Retention
+	now := d.at.Add(delaySlack)
+	end := all[s.UID][s.Generation]
+	switch {
+	case record == nil && own > 0, record != nil && record.Generation != s.Generation:
+		return fmt.Sprintf("although status.retention has no record of generation %d", s.Generation)
+	case now.Before(end):
+		return fmt.Sprintf("%s before the end of the delay after the edit", end.Sub(d.at).Round(time.Second))
+	case d.snapshot.CreationTimestamp.Before(&s.CreationTimestamp) && now.Before(s.CreationTimestamp.Add(max(newFor, own))):
+		return "although it is older than its schedule, which is new"
+	}
+	return ""
+}

@@ -1,0 +1,76 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oracle
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+func TestS7JudgesDelaysAfterEdits(t *testing.T) {
+	// record is written by the operator, without a new generation.
+	record := func(s *script, generation int64, delay v1alpha1.Duration) {
+		s.editSchedule(func(o *v1alpha1.SnapshotSchedule) {
+			o.Generation--
+			o.Status.Retention = nil
+			if delay != "" {
+				o.Status.Retention = &v1alpha1.RetentionRecord{Generation: generation, SinceTime: metav1.Time{Time: s.now}, EditDelay: delay}
+			}
+		})
+	}
+	annotate := func(s *script, generation string) {
+		s.editSchedule(func(o *v1alpha1.SnapshotSchedule) {
+			o.Generation--
+			o.Annotations = map[string]string{v1alpha1.AnnotationConfirmGeneration: generation}
+		})
+	}
+	// edited is a schedule with a delay of an hour that was edited to another one, a minute ago.
+	edited := func(delay v1alpha1.Duration, steps func(*script)) func() *script {
+		return expired().when(func(s *script) {
+			s.editSchedule(func(o *v1alpha1.SnapshotSchedule) { o.Spec.Retention.EditDelay = "1h" })
+			record(s, 2, "1h")
+			s.wait(2 * time.Hour)
+			s.editSchedule(func(o *v1alpha1.SnapshotSchedule) { o.Spec.Retention.EditDelay = delay })
+			s.wait(time.Minute)
+			steps(s)
+			s.guardedDelete("old", "new")
+		})
+	}
+	young := func(age time.Duration, steps func(*script)) func() *script {
+		return expired().when(func(s *script) {
+			s.editSchedule(func(o *v1alpha1.SnapshotSchedule) { o.Generation, o.CreationTimestamp = 0, metav1.Time{Time: s.now} })
+			s.wait(age)
+			steps(s)
+			s.guardedDelete("old", "new")
+		})
+	}
+	nothing := func(*script) {}
+	judge(t, S7, []testCase{
+		{"an hour after the edit", edited("1h", func(s *script) { record(s, 3, "1h"); s.wait(time.Hour) }), ""},
+		{"a minute too early", edited("1h", func(s *script) { record(s, 3, "1h"); s.wait(58 * time.Minute) }), "before the end of the delay"},
+		{"without a record", edited("1h", func(s *script) { s.wait(time.Hour) }), "no record of generation 3"},
+		{"with a record that was lost", edited("1h", func(s *script) { record(s, 3, "1h"); s.wait(time.Hour); record(s, 0, ""); s.wait(time.Minute) }),
+			"no record of generation 3"},
+		{"with a record that started anew", edited("1h", func(s *script) {
+			record(s, 3, "1h")
+			s.wait(time.Hour)
+			record(s, 0, "")
+			record(s, 3, "1h")
+			s.wait(30 * time.Minute)
+		}), "before the end of the delay"},
+		{"with a delay that was removed", edited("", func(s *script) { record(s, 0, ""); s.wait(time.Minute) }), "before the end of the delay"},
+		{"with a delay that was removed, an hour later", edited("", func(s *script) { s.wait(time.Hour); record(s, 0, "") }), ""},
+		{"with a delay that was shortened", edited("1m", func(s *script) { record(s, 3, "1m"); s.wait(30 * time.Minute) }), "before the end of the delay"},
+		{"confirmed", edited("1h", func(s *script) { annotate(s, "3"); s.wait(time.Minute) }), ""},
+		{"an older generation is confirmed", edited("1h", func(s *script) { annotate(s, "2"); s.wait(time.Minute) }), "no record of generation 3"},
+		{"a moment after the confirmation was taken back", edited("1h", func(s *script) { annotate(s, "3"); s.wait(time.Minute); annotate(s, "") }), ""},
+		{"by a new schedule", young(58*time.Minute, nothing), "older than its schedule"},
+		{"by a schedule of an hour", young(time.Hour, nothing), ""},
+		{"by a new schedule, confirmed", young(time.Minute, func(s *script) { annotate(s, "1"); s.wait(time.Minute) }), ""},
+	})
+}

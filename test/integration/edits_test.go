@@ -1,0 +1,352 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+func editDelay(d v1alpha1.Duration) func(*spec) {
+	return func(s *spec) { s.Retention.EditDelay = d }
+}
+
+// confirmGeneration sets the annotation to the schedule's generation, or one that differs by so many.
+func confirmGeneration(s *schedule, difference int64) {
+	GinkgoHelper()
+	setAnnotation(s, v1alpha1.AnnotationConfirmGeneration, strconv.FormatInt(get(s.DeepCopy()).Generation+difference, 10))
+}
+
+// recordedGeneration returns the generation of status.retention, zero if there is no record.
+func recordedGeneration(s *schedule) func() int64 {
+	return func() int64 {
+		if r := status(s).Retention; r != nil {
+			return r.Generation
+		}
+		return 0
+	}
+}
+
+// pausedMessage is the message of the condition RetentionPaused.
+func pausedMessage(s *schedule) string {
+	GinkgoHelper()
+	if c := meta.FindStatusCondition(status(s).Conditions, v1alpha1.ConditionRetentionPaused); c != nil {
+		return c.Message
+	}
+	return ""
+}
+
+func jsonPatch(o client.Object, patch string) {
+	GinkgoHelper()
+	Expect(api.Patch(ctx, o, client.RawPatch(types.JSONPatchType, []byte(patch)))).To(Succeed())
+}
+
+// The schedules here are suspended, so that no snapshot is taken when the clocks are advanced.
+var _ = Describe("Edits", func() {
+	var (
+		env  *environment
+		s    *schedule
+		data *claim
+		old  *snapshot
+		last *snapshot
+	)
+	// protected creates a schedule that keeps two snapshots of a PVC.
+	protected := func(changes ...func(*spec)) {
+		GinkgoHelper()
+		env = newEnvironment()
+		s = env.createSchedule("backup", append([]func(*spec){suspended, ttl("30d"), editDelay("1h")}, changes...)...)
+		data = env.createClaim("data")
+		old, last = env.createSnapshot(s, data, 3*time.Hour), env.createSnapshot(s, data, 2*time.Hour)
+	}
+	// ahead is the age of the snapshots: both are beyond any TTL that the specs shorten it to.
+	const ahead = 4 * time.Hour
+	deletes := func(o *operator) int { return o.network.count("DELETE", "volumesnapshots") }
+	// recorded waits until the record is of the schedule's generation.
+	recorded := func() {
+		GinkgoHelper()
+		Eventually(recordedGeneration(s)).Should(Equal(get(s.DeepCopy()).Generation))
+	}
+	// waits expects that a snapshot waits for the delay, and nothing was deleted.
+	waits := func(o *operator) {
+		GinkgoHelper()
+		Eventually(retentionPaused(s)).Should(Equal("True SpecChanged"))
+		recorded()
+		requeue(data)
+		Consistently(func() int { return deletes(o) }, time.Second).Should(BeZero())
+		Expect(env.snapshotNames()).To(ConsistOf(old.Name, last.Name))
+	}
+	// passes advances both clocks, and reconciles the PVC.
+	passes := func(o *operator, d time.Duration) {
+		GinkgoHelper()
+		o.advanceClocks(d)
+		requeue(data)
+	}
+
+	// Contract: EDIT-1, EDIT-2, EDIT-5.
+	It("deletes nothing for the delay after an edit, says so, and then does", func() {
+		protected()
+		o := env.startOperator(clocksAhead(ahead))
+		recorded()
+		first := status(s).Retention
+		Expect(first.SinceTime.Time).To(BeTemporally("~", time.Now().Add(ahead), time.Minute), "by the API server's clock")
+		mergePatch(s, `{"spec":{"snapshotTTL":"1h"}}`)
+		waits(o)
+		r := status(s).Retention
+		Expect(r.EditDelay).To(Equal(v1alpha1.Duration("1h")))
+		Expect(r.SinceTime.Time).To(BeTemporally(">=", first.SinceTime.Time))
+		Eventually(func() string { return pausedMessage(s) }).Should(And(
+			ContainSubstring("1 of 2 VolumeSnapshots would be deleted"),
+			ContainSubstring("until "+r.SinceTime.Add(time.Hour).UTC().Format(time.RFC3339)),
+			ContainSubstring(fmt.Sprintf("kubectl annotate snapshotschedule backup -n %s --overwrite snapshots.mapcontroller.dev/confirm-generation=2",
+				env.namespace))))
+		Eventually(env.events).Should(ContainElement(HavePrefix("Warning RetentionPaused SnapshotSchedule/backup: the spec changed")))
+		passes(o, 50*time.Minute)
+		waits(o)
+		passes(o, 11*time.Minute)
+		Eventually(env.snapshotNames).Should(ConsistOf(last.Name))
+		Eventually(retentionPaused(s)).Should(Equal("False RetentionRunning"))
+	})
+
+	DescribeTable("protects from an edit that removes fields",
+		func(edit func()) {
+			protected(func(s *spec) { s.SnapshotTTL, s.Retention.Keep.Last = "1h", 5 })
+			o := env.startOperator(clocksAhead(ahead))
+			recorded()
+			edit()
+			Expect(get(s.DeepCopy()).Spec.Retention.Keep).To(Equal(v1alpha1.Keep{}), "which kept both")
+			waits(o)
+			Expect(status(s).Retention.EditDelay).To(Equal(v1alpha1.Duration("1h")), "of before the edit")
+			passes(o, 61*time.Minute)
+			Eventually(env.snapshotNames).Should(ConsistOf(last.Name))
+		},
+		// Contract: EDIT-1.
+		Entry("a JSON patch", func() {
+			jsonPatch(s, `[{"op":"remove","path":"/spec/retention/editDelay"},{"op":"remove","path":"/spec/retention/keep"}]`)
+		}),
+		// Contract: EDIT-1.
+		Entry("a merge patch", func() { mergePatch(s, `{"spec":{"retention":{"editDelay":null,"keep":null}}}`) }),
+		// Contract: EDIT-1.
+		Entry("retention as a whole", func() { mergePatch(s, `{"spec":{"retention":null}}`) }),
+		// Contract: EDIT-1.
+		Entry("an update with a manifest without it", func() {
+			o := get(s.DeepCopy())
+			o.Spec.Retention = v1alpha1.Retention{}
+			Expect(api.Update(ctx, o)).To(Succeed())
+		}),
+		// Contract: EDIT-1.
+		Entry("a server-side apply that gives fields up", func() {
+			apply := func(retention string) {
+				o := fmt.Sprintf(`{"apiVersion":%q,"kind":"SnapshotSchedule","metadata":{"name":"backup"},"spec":{"snapshotInterval":"1h",`+
+					`"suspend":true,"snapshotTTL":"1h"%s}}`, v1alpha1.GroupVersion.String(), retention)
+				Expect(api.Patch(ctx, s, client.RawPatch(types.ApplyPatchType, []byte(o)), client.FieldOwner("gitops"), client.ForceOwnership)).
+					To(Succeed())
+			}
+			apply(`,"retention":{"editDelay":"1h","keep":{"last":5}}`)
+			o := get(s.DeepCopy())
+			o.ManagedFields = slices.DeleteFunc(o.ManagedFields, func(f metav1.ManagedFieldsEntry) bool { return f.Manager != "gitops" })
+			Expect(api.Update(ctx, o)).To(Succeed(), "the creator gives up its fields")
+			apply("")
+		}),
+	)
+
+	// Contract: EDIT-1, EDIT-2.
+	It("protects from an edit while the operator is down", func() {
+		protected()
+		o := env.startOperator(clocksAhead(ahead))
+		recorded()
+		o.stop()
+		mergePatch(s, `{"spec":{"snapshotTTL":"1h","retention":{"editDelay":null}}}`)
+		restarted := env.startOperator(clocksAhead(ahead + 24*time.Hour))
+		waits(restarted)
+		Expect(status(s).Retention.SinceTime.Time).To(BeTemporally("~", time.Now().Add(ahead+24*time.Hour), time.Minute),
+			"from when it was seen, not from when it was made")
+		passes(restarted, 61*time.Minute)
+		Eventually(env.snapshotNames).Should(ConsistOf(last.Name))
+		Eventually(recordedGeneration(s)).Should(BeZero(), "without a delay there is no record")
+	})
+
+	// Contract: EDIT-2.
+	It("starts the delay anew when the status is wiped", func() {
+		protected(ttl("3h"))
+		o := env.startOperator(clocksAhead(2 * time.Hour))
+		recorded()
+		passes(o, 59*time.Minute)
+		Expect(api.Status().Patch(ctx, s, client.RawPatch(types.MergePatchType, []byte(`{"status":null}`)))).To(Succeed())
+		Eventually(recordedGeneration(s)).Should(Equal(int64(1)))
+		passes(o, 30*time.Minute)
+		waits(o)
+		passes(o, 31*time.Minute)
+		Eventually(env.snapshotNames).Should(ConsistOf(last.Name))
+	})
+
+	// Contract: EDIT-1, EDIT-2.
+	It("counts from the last of two edits", func() {
+		protected()
+		o := env.startOperator(clocksAhead(ahead))
+		recorded()
+		mergePatch(s, `{"spec":{"snapshotTTL":"2h","retention":{"editDelay":"1m"}}}`)
+		waits(o)
+		passes(o, 50*time.Minute)
+		mergePatch(s, `{"spec":{"snapshotTTL":"1h"}}`)
+		waits(o)
+		Expect(status(s).Retention.EditDelay).To(Equal(v1alpha1.Duration("1h")), "the longest of all")
+		passes(o, 50*time.Minute)
+		waits(o)
+		passes(o, 11*time.Minute)
+		Eventually(env.snapshotNames).Should(ConsistOf(last.Name))
+		Eventually(func() v1alpha1.Duration { return status(s).Retention.EditDelay }).Should(Equal(v1alpha1.Duration("1m")))
+	})
+
+	// Contract: EDIT-1, EDIT-2.
+	It("does not start anew when a GitOps tool applies the same again", func() {
+		protected()
+		o := env.startOperator(clocksAhead(ahead))
+		recorded()
+		mergePatch(s, `{"spec":{"snapshotTTL":"1h"}}`)
+		waits(o)
+		record := status(s).Retention
+		for range 6 {
+			passes(o, 11*time.Minute)
+			mergePatch(s, `{"metadata":{"annotations":{"gitops/synced":"`+time.Now().String()+`"}},"spec":{"snapshotTTL":"1h"}}`)
+		}
+		Eventually(env.snapshotNames).Should(ConsistOf(last.Name))
+		Expect(status(s).Retention).To(Equal(record))
+	})
+
+	// Contract: EDIT-3.
+	It("deletes at once what is confirmed, and takes no other confirmation", func() {
+		protected()
+		o := env.startOperator(clocksAhead(ahead))
+		recorded()
+		mergePatch(s, `{"spec":{"snapshotTTL":"1h","retention":{"editDelay":"10m"}}}`)
+		confirmGeneration(s, -1)
+		waits(o)
+		setAnnotation(s, v1alpha1.AnnotationConfirmGeneration, "true")
+		waits(o)
+		Expect(status(s).Retention.EditDelay).To(Equal(v1alpha1.Duration("1h")))
+		confirmGeneration(s, 0)
+		Eventually(env.snapshotNames).Should(ConsistOf(last.Name))
+		Eventually(retentionPaused(s)).Should(Equal("False RetentionRunning"))
+		Eventually(func() v1alpha1.Duration { return status(s).Retention.EditDelay }).Should(Equal(v1alpha1.Duration("10m")))
+
+		newer := env.createSnapshot(s, data, time.Hour)
+		mergePatch(s, `{"spec":{"snapshotTTL":"30m"}}`)
+		passes(o, time.Hour-9*time.Minute)
+		Eventually(retentionPaused(s)).Should(Equal("True SpecChanged"), "the confirmation was of an older generation")
+		Expect(env.snapshotNames()).To(ConsistOf(last.Name, newer.Name))
+	})
+
+	// Contract: EDIT-2.
+	It("rests no delete on a record that the API server no longer has", func() {
+		protected(ttl("3h"))
+		o := env.startOperator(clocksAhead(2 * time.Hour))
+		recorded()
+		o.network.freeze("snapshotschedules") // the cache keeps the record
+		Expect(api.Status().Patch(ctx, s, client.RawPatch(types.MergePatchType, []byte(`{"status":{"retention":null}}`)))).To(Succeed())
+		reads := o.network.count("GET", "snapshotschedules")
+		passes(o, 61*time.Minute)
+		Eventually(func() int { return o.network.count("GET", "snapshotschedules") }).Should(BeNumerically(">", reads), "the guard's read")
+		Consistently(func() int { return deletes(o) }, time.Second).Should(BeZero())
+		o.network.thaw("snapshotschedules")
+		waits(o)
+		passes(o, 61*time.Minute)
+		Eventually(env.snapshotNames).Should(ConsistOf(last.Name))
+	})
+
+	DescribeTable("protects under any clock",
+		func(opts ...option) {
+			protected()
+			first := env.startOperator(clocksAhead(48 * time.Hour))
+			recorded()
+			first.stop()
+			mergePatch(s, `{"spec":{"snapshotTTL":"1s"}}`)
+			o := env.startOperator(append([]option{clocksAhead(48 * time.Hour)}, opts...)...)
+			Eventually(retentionPaused(s)).Should(HavePrefix("True "))
+			passes(o, 59*time.Minute)
+			Eventually(func() string { requeue(data); return retentionPaused(s)() }).Should(HavePrefix("True "))
+			Consistently(func() int { return deletes(o) }, time.Second).Should(BeZero())
+
+			o.clock.ahead.Store(o.network.ahead.Load()) // it is right again
+			Eventually(func() string { requeue(data); return retentionPaused(s)() }).Should(Equal("True SpecChanged"))
+			recorded()
+			Expect(status(s).Retention.SinceTime.Time).To(BeTemporally("~", time.Now().Add(48*time.Hour), time.Hour+time.Minute),
+				"by the API server's clock")
+			Expect(deletes(o)).To(BeZero())
+			passes(o, 61*time.Minute)
+			Eventually(env.snapshotNames).Should(ConsistOf(last.Name))
+		},
+		// Contract: EDIT-1, GUARD-7.
+		Entry("a local clock that is ahead as far as is allowed", localClockAhead(48*time.Hour+55*time.Second)),
+		// Contract: EDIT-1, GUARD-7.
+		Entry("a local clock that is a day ahead", localClockAhead(72*time.Hour)),
+		// Contract: EDIT-1, GUARD-7.
+		Entry("a local clock that is a day behind", localClockAhead(24*time.Hour)),
+	)
+
+	// Contract: EDIT-4, EDIT-5.
+	It("deletes no snapshot in its first hour that is older than the schedule, and others as usual", func() {
+		protected(editDelay(""), ttl("1h"))
+		Expect(api.Delete(ctx, s, client.PropagationPolicy("Orphan"))).To(Succeed())
+		for _, v := range []*snapshot{old, last} { // as the garbage collector does
+			mergePatch(v, `{"metadata":{"ownerReferences":null}}`)
+		}
+		removeFinalizers(s)
+		Eventually(isDeleted(s)).Should(BeTrue())
+		Eventually(time.Now).Should(BeTemporally(">", last.CreationTimestamp.Add(time.Second)), "creation times are in whole seconds")
+		s = env.createSchedule("backup", suspended, ttl("30m"))
+		var own []*snapshot
+		for i := range 2 {
+			own = append(own, env.createSnapshot(s, data, time.Minute, withName(fmt.Sprintf("own-%d", i))))
+		}
+		o := env.startOperator(clocksAhead(45 * time.Minute))
+		Eventually(retentionPaused(s)).Should(Equal("True SnapshotsAdopted"))
+		Eventually(env.snapshotNames).Should(ConsistOf(old.Name, last.Name, own[1].Name), "its own are deleted")
+		Eventually(func() string { return pausedMessage(s) }).Should(And(
+			ContainSubstring("2 of 3 VolumeSnapshots are older than this schedule"),
+			ContainSubstring("until "+s.CreationTimestamp.Add(time.Hour).UTC().Format(time.RFC3339))))
+		Eventually(env.events).Should(ContainElement(HavePrefix("Warning RetentionPaused SnapshotSchedule/backup: an earlier schedule")))
+		passes(o, 16*time.Minute)
+		Eventually(env.snapshotNames).Should(ConsistOf(own[1].Name))
+		Eventually(retentionPaused(s)).Should(Equal("False RetentionRunning"))
+	})
+
+	DescribeTable("a schedule that was created again with editDelay",
+		func(confirm bool) {
+			protected(ttl("1h"))
+			mergePatch(old, `{"metadata":{"ownerReferences":null}}`)
+			mergePatch(last, `{"metadata":{"ownerReferences":null}}`)
+			Expect(api.Delete(ctx, s)).To(Succeed())
+			Eventually(time.Now).Should(BeTemporally(">", last.CreationTimestamp.Add(time.Second)))
+			s = env.createSchedule("backup", suspended, ttl("30m"), editDelay("2h"))
+			o := env.startOperator(clocksAhead(90 * time.Minute)) // in the first two hours of the schedule
+			Eventually(retentionPaused(s)).Should(Equal("True SnapshotsAdopted"))
+			recorded()
+			if confirm {
+				confirmGeneration(s, 0)
+			} else {
+				passes(o, 31*time.Minute)
+				Consistently(func() int { return deletes(o) }, time.Second).Should(BeZero())
+				Expect(retentionPaused(s)()).To(Equal("True SnapshotsAdopted"))
+				passes(o, 90*time.Minute) // two hours after the record
+			}
+			Eventually(env.snapshotNames).Should(ConsistOf(last.Name))
+		},
+		// Contract: EDIT-3, EDIT-4.
+		Entry("deletes old snapshots at once when it is confirmed", true),
+		// Contract: EDIT-4.
+		Entry("deletes old snapshots after the delay", false),
+	)
+})

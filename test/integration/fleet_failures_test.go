@@ -1,0 +1,226 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+type httpRequest = http.Request
+
+// mayDeny allows the denial of creates of SnapshotSchedules.
+func mayDeny(o *operator) { o.maybeDenied = append(o.maybeDenied, "snapshotschedules") }
+
+// forbidTTL makes the API server refuse a SnapshotSchedule in a namespace that has a TTL.
+func (env *environment) forbidTTL() {
+	GinkgoHelper()
+	name := env.namespace + "-no-ttl"
+	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	policy.Spec.MatchConstraints = &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
+		RuleWithOperations: admissionv1.RuleWithOperations{
+			Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
+			Rule: admissionv1.Rule{
+				APIGroups: []string{v1alpha1.GroupName}, APIVersions: []string{"*"}, Resources: []string{"snapshotschedules"},
+			},
+		},
+	}}}
+	policy.Spec.Validations = []admissionv1.Validation{{Expression: "!has(object.spec.snapshotTTL)", Message: "denied by the test"}}
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	binding.Spec.PolicyName = name
+	binding.Spec.ValidationActions = []admissionv1.ValidationAction{admissionv1.Deny}
+	binding.Spec.MatchResources = &admissionv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{
+		MatchLabels: map[string]string{corev1.LabelMetadataName: env.namespace}}}
+	for _, o := range []client.Object{policy, binding} {
+		Expect(api.Create(ctx, o)).To(Succeed())
+		DeferCleanup(func() { Expect(api.Delete(ctx, o)).To(Succeed()) })
+	}
+	probe := &schedule{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, GenerateName: "probe-"}}
+	probe.Spec = spec{SnapshotInterval: "1h", SnapshotTTL: "1h"}
+	Eventually(func() error {
+		return client.NewDryRunClient(api).Create(ctx, probe.DeepCopy())
+	}).Should(MatchError(ContainSubstring("denied by the test")))
+}
+
+var _ = Describe("A ClusterSnapshotSchedule in trouble", func() {
+	BeforeEach(deleteAllSchedules)
+
+	// Contract: FLEET-5.
+	It("goes on with the other namespaces where a quota is full, and creates the child when there is room", func() {
+		const quota = corev1.ResourceName("count/snapshotschedules." + v1alpha1.GroupName)
+		f := newFleet()
+		full := f.newNamespace()
+		q := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: full.namespace, Name: "schedules"}}
+		q.Spec.Hard = corev1.ResourceList{quota: resource.MustParse("0")}
+		Expect(api.Create(ctx, q)).To(Succeed())
+		q.Status = corev1.ResourceQuotaStatus{Hard: q.Spec.Hard, Used: corev1.ResourceList{quota: resource.MustParse("0")}}
+		Expect(api.Status().Update(ctx, q)).To(Succeed())
+		startFleetOperator(mayDeny)
+		for range 3 {
+			f.waitForChild(f.newNamespace())
+		}
+		Eventually(f.counts).Should(Equal("4 3 3 3 0"))
+		Eventually(f.problems).Should(ConsistOf(full.namespace + " " + v1alpha1.ReasonCreateFailed))
+		since := f.status().Problems[0].SinceTime
+		Expect(f.ready()).To(Equal("False SchedulesFailing"))
+		Eventually((&environment{namespace: "default"}).events).Should(ContainElement(And(
+			ContainSubstring("Warning CreateFailed ClusterSnapshotSchedule/"+f.Name), ContainSubstring("exceeded quota"))))
+		f.waitForChild(f.newNamespace())
+		Expect(f.status().Problems[0].SinceTime).To(Equal(since))
+		Expect(api.Delete(ctx, q)).To(Succeed())
+		f.waitForChild(full)
+		Eventually(f.counts).Should(Equal("5 5 5 5 0"))
+		Eventually(f.ready).Should(Equal("True Scheduled"))
+	})
+
+	// Contract: FLEET-5.
+	It("goes on with the other namespaces where admission refuses a change, and makes it when it is allowed", func() {
+		f := newFleet()
+		strict, other := f.newNamespace(), f.newNamespace()
+		o := startFleetOperator()
+		child := f.waitForChild(strict)
+		f.waitForChild(other)
+		strict.forbidTTL()
+		f.edit(func(c *clusterSchedule) { c.Spec.Template.Spec.SnapshotTTL = "10d" })
+		Eventually(func() v1alpha1.Duration { return get(f.child(other)).Spec.SnapshotTTL }).Should(Equal(v1alpha1.Duration("10d")))
+		Eventually(f.counts).Should(Equal("2 2 1 2 0"))
+		Eventually(f.problems).Should(ConsistOf(strict.namespace + " " + v1alpha1.ReasonUpdateFailed))
+		Expect(get(child).Spec.SnapshotTTL).To(BeEmpty())
+		refused := func() int {
+			return len(o.network.find(func(r request) bool { return r.method == "PATCH" && r.answer == 422 }))
+		}
+		before := refused()
+		Consistently(refused, "2s").Should(BeNumerically("<=", before+2), "it should back off")
+		f.edit(func(c *clusterSchedule) { c.Spec.Template.Spec.SnapshotTTL = "" })
+		Eventually(f.counts).Should(Equal("2 2 2 2 0"))
+		Eventually(f.ready).Should(Equal("True Scheduled"))
+	})
+
+	// Contract: FLEET-5, FLEET-6.
+	It("reports which namespaces are not protected, and since when", func() {
+		f := newFleet(func(c *clusterSchedule) {
+			c.Spec.Template.Spec.Schedule, c.Spec.Template.Spec.SnapshotInterval = "", "1y"
+		})
+		bad, good := f.newNamespace(), f.newNamespace()
+		startFleetOperator(failRequests(func(r *http.Request) int {
+			if isSnapshotCreate(r) && strings.Contains(r.URL.Path, "/"+bad.namespace+"/") {
+				return 500
+			}
+			return 0
+		}))
+		bad.createClaim("data")
+		good.createClaim("data")
+		Eventually(f.problems).Should(ConsistOf(bad.namespace + " " + v1alpha1.ReasonSnapshotsFailing))
+		Expect(f.ready()).To(Equal("False SchedulesFailing"))
+		Eventually(f.counts).Should(Equal("2 2 2 1 0"))
+		Expect(f.status().Problems[0].Message).To(ContainSubstring("data"))
+	})
+
+	// Contract: FLEET-2.
+	It("does not fight with a second manager", func() {
+		f := newFleet()
+		var envs []*environment
+		for range 5 {
+			envs = append(envs, f.newNamespace())
+		}
+		a, b := startFleetOperator(), startFleetOperator()
+		for _, env := range envs {
+			f.waitForChild(env)
+		}
+		Eventually(f.counts).Should(Equal("5 5 5 5 0"))
+		for _, env := range envs {
+			mergePatch(f.child(env), `{"spec":{"suspend":true}}`)
+			Eventually(func() bool { return get(f.child(env)).Spec.Suspend }).Should(BeFalse())
+		}
+		// One of the two wrote each child, and put it back.
+		Eventually(func() int { return len(a.childWrites()) + len(b.childWrites()) }).Should(Equal(10))
+		Eventually(f.counts).Should(Equal("5 5 5 5 0"))
+		time.Sleep(time.Second)
+		quiet := len(a.network.find(isWrite)) + len(b.network.find(isWrite))
+		Consistently(func() int { return len(a.network.find(isWrite)) + len(b.network.find(isWrite)) }, "2s").Should(Equal(quiet))
+	})
+
+	// Contract: FLEET-8.
+	It("makes no request at rest", func() {
+		f := newFleet()
+		env := f.newNamespace()
+		o := startFleetOperator()
+		f.waitForChild(env)
+		Eventually(f.counts).Should(Equal("1 1 1 1 0"))
+		requests := func() int { return len(o.network.find(func(r request) bool { return !r.isWatch() })) }
+		time.Sleep(time.Second)
+		before := requests()
+		Consistently(requests, "3s").Should(Equal(before))
+	})
+})
+
+func isWrite(r request) bool { return r.method != "GET" && r.resource() != "events" }
+
+var _ = Describe("The operator without ClusterSnapshotSchedules", Serial, func() {
+	BeforeEach(deleteAllSchedules)
+
+	protects := func() {
+		GinkgoHelper()
+		env := newEnvironment()
+		env.createSchedule("backup")
+		env.createClaim("data")
+		env.waitForSnapshot("data")
+	}
+
+	// Contract: FLEET-8.
+	It("works where their CRD is missing, and keeps them when it is installed", func() {
+		crd := envtest.CRDInstallOptions{Paths: []string{
+			filepath.Join("..", "..", "config", "crd", "bases", "snapshots.mapcontroller.dev_clustersnapshotschedules.yaml")}}
+		Expect(envtest.UninstallCRDs(config, crd)).To(Succeed())
+		install := func() {
+			_, err := envtest.InstallCRDs(config, crd)
+			Expect(err).NotTo(HaveOccurred())
+		}
+		DeferCleanup(install)
+		Eventually(func() error { return api.List(ctx, &v1alpha1.ClusterSnapshotScheduleList{}) }).ShouldNot(Succeed())
+		startFleetOperator(mayDeny)
+		protects()
+		install()
+		f := newFleet()
+		env := f.newNamespace()
+		// The admission plugin OwnerReferencesPermissionEnforcement looks for new kinds every 30 seconds only, and denies until then.
+		Eventually(isDeleted(f.child(env))).WithTimeout(2 * time.Minute).Should(BeFalse())
+		f.waitForChild(env)
+		Eventually(f.ready).Should(Equal("True Scheduled"))
+	})
+
+	// Contract: FLEET-8.
+	It("works where their permissions are not granted, and keeps them once they are", func() {
+		binding := bindingOf("fleet-manager-role")
+		Expect(api.Delete(ctx, binding)).To(Succeed())
+		grant := func() {
+			binding.ResourceVersion = ""
+			if err := api.Create(ctx, binding); !apierrors.IsAlreadyExists(err) {
+				Expect(err).NotTo(HaveOccurred())
+			}
+		}
+		DeferCleanup(grant)
+		startFleetOperator(func(o *operator) { o.maybeForbidden = true })
+		protects()
+		grant()
+		f := newFleet()
+		f.waitForChild(f.newNamespace())
+		Eventually(f.ready).Should(Equal("True Scheduled"))
+	})
+})

@@ -1,0 +1,140 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+var _ = Describe("The SnapshotSchedule of a namespace that a ClusterSnapshotSchedule no longer selects", func() {
+	BeforeEach(deleteAllSchedules)
+
+	hourly := func(c *clusterSchedule) {
+		c.Spec.Template.Spec.Schedule, c.Spec.Template.Spec.SnapshotInterval = "", "1h"
+		c.Spec.Template.Spec.SnapshotTTL = "1h"
+	}
+	suspended := func(s *schedule) func() bool {
+		return func() bool { return get(s).Spec.Suspend && s.Status.ObservedGeneration == s.Generation }
+	}
+	// deletes returns the deletes of SnapshotSchedules.
+	deletes := func(o *operator) int { return o.network.count("DELETE", "snapshotschedules") }
+
+	// Contract: FLEET-4.
+	It("is suspended, keeps its snapshots, and is deleted once retention has deleted the last of them", func() {
+		f := newFleet(hourly)
+		env := f.newNamespace()
+		c := env.createClaim("data")
+		o := startFleetOperator()
+		child := f.waitForChild(env)
+		makeReady(env.waitForSnapshot("data"))
+		removeLabel(env.object(), "backup")
+		Eventually(suspended(child)).Should(BeTrue())
+		want := f.Spec.Template.Spec
+		want.Suspend = true
+		Expect(child.Spec).To(Equal(want))
+		Eventually(f.counts).Should(Equal("0 1 1 1 1"))
+		Expect(f.ready()).To(Equal("True NoMatchingNamespaces"))
+
+		By("keeping the floor of a PVC that exists, however old")
+		o.advanceClocks(3 * time.Hour)
+		requeue(c)
+		Consistently(deletes, "1s").WithArguments(o).Should(BeZero())
+		Expect(env.snapshots()).To(HaveLen(1))
+
+		By("deleting the last snapshot of a PVC that is gone, and then the SnapshotSchedule")
+		deleteClaim(c)
+		Eventually(env.snapshots).Should(BeEmpty())
+		Eventually(isDeleted(child)).Should(BeTrue())
+		Eventually(f.counts).Should(Equal("0 0 0 0 0"))
+		Consistently(isDeleted(child), "500ms").Should(BeTrue())
+		Expect(deletes(o)).To(Equal(1))
+	})
+
+	// Contract: FLEET-4.
+	It("resumes when the namespace is selected again, and takes part in changes of the template meanwhile", func() {
+		f := newFleet(hourly)
+		env := f.newNamespace()
+		env.createClaim("data")
+		startFleetOperator()
+		child := f.waitForChild(env)
+		makeReady(env.waitForSnapshot("data"))
+		setAnnotation(env.object(), v1alpha1.AnnotationExclude, "true")
+		Eventually(suspended(child)).Should(BeTrue())
+		f.edit(func(c *clusterSchedule) { c.Spec.Template.Spec.SnapshotTTL = "9h" })
+		Eventually(func() v1alpha1.Duration { return get(child).Spec.SnapshotTTL }).Should(Equal(v1alpha1.Duration("9h")))
+		Expect(child.Spec.Suspend).To(BeTrue())
+		mergePatch(child, `{"spec":{"suspend":false}}`)
+		Eventually(suspended(child)).Should(BeTrue(), "put back")
+		mergePatch(env.object(), `{"metadata":{"annotations":null}}`)
+		Eventually(func() bool { return get(child).Spec.Suspend }).Should(BeFalse())
+		Eventually(f.counts).Should(Equal("1 1 1 1 0"))
+	})
+
+	// Contract: FLEET-4.
+	It("stays while a live list finds a snapshot of it, whatever its status counts", func() {
+		f := newFleet()
+		env := f.newNamespace()
+		o := startFleetOperator()
+		child := f.waitForChild(env)
+		Eventually(f.counts).Should(Equal("1 1 1 1 0"))
+		o.network.freeze("volumesnapshots")
+		hidden := env.createSnapshot(get(child), env.createClaim("data"), time.Hour)
+		removeLabel(env.object(), "backup")
+		Eventually(suspended(child)).Should(BeTrue())
+		Expect(child.Status.Outputs.VolumeSnapshots.Total).To(BeZero(), "the cache does not show it")
+		list := func(r request) bool {
+			return r.method == "GET" && strings.HasSuffix(r.path, "/"+env.namespace+"/volumesnapshots") && strings.Contains(r.query, "limit")
+		}
+		Eventually(func() int { return len(o.network.find(list)) }).Should(BeNumerically(">=", 2), "live lists, and a retry")
+		Expect(deletes(o)).To(BeZero())
+		Expect(api.Delete(ctx, hidden)).To(Succeed())
+		Eventually(isDeleted(child)).Should(BeTrue())
+		o.network.thaw("volumesnapshots")
+	})
+
+	// Contract: FLEET-4.
+	It("stays until it has observed its suspension", func() {
+		f := newFleet()
+		env := f.newNamespace()
+		first := startFleetOperator()
+		child := f.waitForChild(env)
+		Eventually(f.counts).Should(Equal("1 1 1 1 0"))
+		first.stop()
+		o := startFleetOperator(failRequests(func(r *httpRequest) int {
+			if strings.HasSuffix(r.URL.Path, "/snapshotschedules/"+f.Name+"/status") {
+				return 500 // the child's status stays that of the generation before
+			}
+			return 0
+		}))
+		removeLabel(env.object(), "backup")
+		Eventually(func() bool { return get(child).Spec.Suspend }).Should(BeTrue())
+		Consistently(deletes, "1s").WithArguments(o).Should(BeZero())
+		o.stop()
+		startFleetOperator()
+		Eventually(isDeleted(child)).Should(BeTrue())
+	})
+
+	// Contract: FLEET-5.
+	It("is kept when the delete is refused, and reported", func() {
+		f := newFleet()
+		env := f.newNamespace()
+		refused := true
+		startFleetOperator(failRequests(func(r *httpRequest) int {
+			if refused && r.Method == "DELETE" {
+				return 500
+			}
+			return 0
+		}))
+		f.waitForChild(env)
+		removeLabel(env.object(), "backup")
+		Eventually(f.problems).Should(ConsistOf(env.namespace + " " + v1alpha1.ReasonDeleteFailed))
+		Expect(f.ready()).To(Equal("False SchedulesFailing"))
+	})
+})
