@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"reflect"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -126,13 +128,16 @@ func labeled(key, value string) check {
 func fleetSelects() Workload {
 	return Workload{
 		Name:     "fleet",
-		What:     "a ClusterSnapshotSchedule selects a namespace; a tenant weakens the child's spec and deletes the child; the template changes",
+		What:     "a confirmed ClusterSnapshotSchedule selects a namespace; a tenant weakens the child and deletes it; the template changes",
 		Collects: true,
 		Fleet:    true,
 		Prepare: func(ctx context.Context, r *environment.Run) error {
 			template := spec{SnapshotTTL: "30d", DeletionPolicy: v1alpha1.DeletionDelete}
 			template.Retention.EditDelay = "1h"
 			if _, err := r.Fleet(ctx, age, fleetSpec(template)); err != nil {
+				return err
+			}
+			if err := r.Patch(ctx, theFleet(r), `{"metadata":{"annotations":{%q:"1"}}}`, v1alpha1.AnnotationConfirmGeneration); err != nil {
 				return err
 			}
 			return createClaims(ctx, r, nil, claim("data-0"), claim("data-1"))
@@ -157,10 +162,16 @@ func fleetTombstone() Workload {
 	return Workload{
 		Name: "fleet-tombstone",
 		What: "a namespace is no longer selected: its snapshots expire but for the floor; it is selected again, excluded, and its PVC deleted; " +
-			"then the last snapshot and the child are deleted, and it is selected again",
+			"a snapshot that only refers to the child keeps it; it is selected again without a PVC, and relabeled",
 		Fleet:   true,
 		Deletes: true,
-		Prepare: withChild(template, claim("data-0", taken{Age: 72 * hour, Held: true}, ready(48*hour), current())),
+		Prepare: func(ctx context.Context, r *environment.Run) error {
+			prepare := withChild(template, claim("data-0", taken{Age: 72 * hour, Held: true}, ready(48*hour), current()))
+			if err := prepare(ctx, r); err != nil {
+				return err
+			}
+			return createManual(ctx, r)
+		},
 		Steps: []Step{
 			patch("relabel the namespace", once(childSettled(v1alpha1.ReasonScheduled), keeps("data-0", "data-0-old-0", "data-0-old-2")),
 				theNamespace, deselectPatch),
@@ -171,11 +182,34 @@ func fleetTombstone() Workload {
 			patch("exclude the namespace", once(childSettled(v1alpha1.ReasonScheduled), fleetSettled(v1alpha1.ReasonScheduled, 1, 1, 0)),
 				theNamespace, `{"metadata":{"annotations":{%q:""}}}`, v1alpha1.AnnotationExclude),
 			remove("delete the PVC", once(childSettled(v1alpha1.ReasonSuspended), keeps("data-0", "data-0-old-2")), theClaim("data-0")),
-			patch("include the namespace", once(empty, fleetSettled(v1alpha1.ReasonNoMatchingNamespaces, 0, 0, 0)),
+			patch("remove the reference", once(childSettled(v1alpha1.ReasonSuspended), keeps("data-0"),
+				fleetSettled(v1alpha1.ReasonNoMatchingNamespaces, 0, 1, 1)), theManual, `{"metadata":{"ownerReferences":null}}`),
+			patch("include the namespace", once(noSchedule, unowned(1), fleetSettled(v1alpha1.ReasonNoMatchingNamespaces, 0, 0, 0)),
 				theNamespace, `{"metadata":{"annotations":{%q:null}}}`, v1alpha1.AnnotationExclude),
+			patch("relabel the namespace again", once(childSettled(v1alpha1.ReasonNoMatchingClaims), fleetSettled(v1alpha1.ReasonScheduled, 1, 1, 0)),
+				theNamespace, deselectPatch),
 		},
-		End: all(childSettled(v1alpha1.ReasonNoMatchingClaims), unowned(0), fleetSettled(v1alpha1.ReasonScheduled, 1, 1, 0)),
+		End: all(noSchedule, unowned(1), fleetSettled(v1alpha1.ReasonNoMatchingNamespaces, 0, 0, 0)),
 	}
+}
+
+func theManual(r *environment.Run) client.Object {
+	return environment.Named(&snapshotv1.VolumeSnapshot{}, r.Namespace, "manual")
+}
+
+// createManual creates a user's own snapshot that refers to the child: the operator's cache does not hold it, and it would be deleted with
+// the child.
+func createManual(ctx context.Context, r *environment.Run) error {
+	child := &v1alpha1.SnapshotSchedule{}
+	if err := r.Client.Get(ctx, client.ObjectKeyFromObject(theChild(r)), child); err != nil {
+		return err
+	}
+	v := theManual(r).(*snapshotv1.VolumeSnapshot)
+	v.Spec.Source.PersistentVolumeClaimName = ptr.To("manual")
+	v.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: "SnapshotSchedule", Name: child.Name, UID: child.UID,
+	}}
+	return r.Client.Create(ctx, v)
 }
 
 func fleetForeign() Workload {
@@ -190,8 +224,8 @@ func fleetForeign() Workload {
 	}
 	return Workload{
 		Name: "fleet-foreign",
-		What: "the SnapshotSchedule of the name is somebody else's; it gets the labels, as from a backup tool, and is adopted; it is released; " +
-			"the namespace is no longer selected",
+		What: "the SnapshotSchedule of the name is a copy from another namespace; it gets the map key of this one, as from a backup tool, and " +
+			"is adopted; it is released; the namespace is no longer selected",
 		Fleet: true,
 		Prepare: func(ctx context.Context, r *environment.Run) error {
 			if _, err := r.Fleet(ctx, age, fleetSpec(template)); err != nil {
@@ -204,14 +238,17 @@ func fleetForeign() Workload {
 			if err := createClaims(ctx, r, s, claim("data-0", ready(7*hour), current())); err != nil {
 				return err
 			}
+			if err := r.Patch(ctx, theChild(r), `{"metadata":{"labels":{%q:"other",%q:%q}}}`, mapKey, fleet, r.Namespace); err != nil {
+				return err
+			}
 			return r.Patch(ctx, theNamespace(r), selectPatch)
 		},
 		Steps: []Step{
 			{
-				What: "restore the labels",
+				What: "restore the map key",
 				When: once(isSettled(environment.State.Child, v1alpha1.ReasonScheduled), fleetSettled(v1alpha1.ReasonSchedulesFailing, 1, 0, 0)),
 				Do: func(ctx context.Context, r *environment.Run) error {
-					return r.Patch(ctx, theChild(r), `{"metadata":{"labels":{%q:%q,%q:%q}}}`, mapKey, r.Namespace, fleet, r.Namespace)
+					return r.Patch(ctx, theChild(r), `{"metadata":{"labels":{%q:%q}}}`, mapKey, r.Namespace)
 				},
 			},
 			patch("remove the map key", once(childSettled(v1alpha1.ReasonScheduled), fleetSettled(v1alpha1.ReasonScheduled, 1, 1, 0)), theChild,
