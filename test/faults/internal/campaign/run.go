@@ -99,7 +99,7 @@ func (r *planRun) execute(ctx context.Context) (res result) {
 		return result{Err: err}
 	}
 	defer r.cluster.Records.Forget(r.run.Namespace)
-	defer func() { _ = r.run.DeleteClass(context.WithoutCancel(ctx)) }()
+	defer func() { _ = r.run.CleanUp(context.WithoutCancel(ctx)) }()
 	r.run.StopOperator, r.run.StartOperator = r.stopAll, r.startAll
 	if err := errors.Join(r.workload.Prepare(ctx, r.run), r.prepareNeighbor(ctx)); err != nil {
 		return result{Err: fmt.Errorf("prepare workload %s: %w", r.workload.Name, err)}
@@ -110,7 +110,7 @@ func (r *planRun) execute(ctx context.Context) (res result) {
 	}
 	r.proxy = proxy.New(proxy.Options{
 		Upstream: r.cluster.Upstream, Transport: r.cluster.Transport, Token: r.cluster.Token, Namespace: r.run.Namespace, Past: r.run,
-		Faults: r.plan.Faults, Nicknames: r.run.Nicknames(), Always: r.workload.Always, Crash: r.crash,
+		Fleet: r.workload.Fleet, Faults: r.plan.Faults, Nicknames: r.run.Nicknames(), Always: r.workload.Always, Crash: r.crash,
 	})
 	r.began = time.Now()
 	defer r.killAll()

@@ -186,6 +186,9 @@ func (e *Endpoint) stale(r *http.Request, q request, i int, f *plan.Fault) respo
 	if old == nil {
 		return notFound(q)
 	}
+	if q.metadata {
+		old = asMetadata(old)
+	}
 	return response{code: http.StatusOK, header: http.Header{"Content-Type": {"application/json"}}, body: old}
 }
 
@@ -201,7 +204,7 @@ func (e *Endpoint) markSynced(resource string) {
 	defer e.proxy.mu.Unlock()
 	e.synced[resource] = true
 	e.proxy.lastActivity = time.Now()
-	if len(e.synced) == len(cached) && e.syncedAt.IsZero() {
+	if len(e.synced) == e.proxy.caches() && e.syncedAt.IsZero() {
 		e.syncedAt = e.proxy.lastActivity
 	}
 }

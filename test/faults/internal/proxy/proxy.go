@@ -37,8 +37,10 @@ type Options struct {
 	// Namespace is the run's: all that the operator sees, unless it asks for another
 	// namespace by name.
 	Namespace string
-	Past      Past
-	Faults    []plan.Fault
+	// Fleet is set if faults are injected at the run's ClusterSnapshotSchedule and its namespace.
+	Fleet  bool
+	Past   Past
+	Faults []plan.Fault
 	// Nicknames are names of objects that are the same in every run.
 	Nicknames map[string]string
 	// Always is called before each request; the action that it returns is injected
@@ -99,6 +101,14 @@ func (p *Proxy) Trace() plan.Trace {
 	return slices.Clone(p.trace)
 }
 
+// caches returns how many caches the operator fills before it is complete.
+func (p *Proxy) caches() int {
+	if p.Fleet {
+		return len(cached)
+	}
+	return len(cached) - len(fleets)
+}
+
 // Missed returns the faults whose points the run did not reach.
 func (p *Proxy) Missed() []plan.Fault {
 	p.mu.Lock()
@@ -121,7 +131,7 @@ func (p *Proxy) Quiet() time.Duration {
 		return 0
 	}
 	for _, e := range p.endpoints {
-		if !e.closed && len(e.synced) < len(cached) {
+		if !e.closed && len(e.synced) < p.caches() {
 			return 0
 		}
 	}
@@ -211,7 +221,7 @@ func (p *Proxy) beginRequest(e *Endpoint, q *request) (int, *plan.Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	q.neighbor = q.namespace != "" && q.namespace != p.Namespace
+	q.neighbor = q.namespace != "" && q.namespace != p.Namespace || !p.Fleet && q.isFleets()
 	q.point = p.names.request(*q)
 	if !q.neighbor {
 		p.trace = append(p.trace, q.point)

@@ -36,6 +36,8 @@ type Workload struct {
 	// Neighbor prepares the namespace of another tenant, whom the operator serves as
 	// well. Only what becomes of the run's own namespace is judged.
 	Neighbor func(ctx context.Context, r *environment.Run) error
+	// Fleet is set if a ClusterSnapshotSchedule takes part. Otherwise the operator sees none.
+	Fleet bool
 	// Flags are more flags of the operator's.
 	Flags []string
 	// Always returns the action to inject at a point in every run, including the
@@ -72,6 +74,7 @@ func All() []Workload {
 		adoptedExpired(), releasedInvalid(), releasedAndEdited(), otherSource(), etcdRestored(),
 		editedAndUnheld(), deleting(), movedAndEdited(),
 		editDelayed(), editTakenBack(), editConfirmed(), recordWiped(), nameReused(),
+		fleetSelects(), fleetTombstone(), fleetForeign(), fleetDeleted(),
 		hungNamespace(), hostileTenant(), massExpiry(), largeFloor(), lostClass(),
 	}
 }
