@@ -91,7 +91,7 @@ var _ = Describe("The conditions of a schedule", func() {
 	// expired returns a schedule with two snapshots, of which one expires when a clock is half an hour ahead.
 	expired := func(changes ...func(*spec)) *schedule {
 		GinkgoHelper()
-		s := env.createSchedule("backup", append(changes, ttl("10m"))...)
+		s := env.createSchedule("backup", append([]func(*spec){ttl("10m")}, changes...)...)
 		c := env.createClaim("data")
 		env.createSnapshot(s, c, 3*time.Hour)
 		env.createSnapshot(s, c, 2*time.Hour)
@@ -199,6 +199,30 @@ var _ = Describe("The conditions of a schedule", func() {
 			s := expired()
 			env.startOperator(localClockAhead(30 * time.Minute))
 			Eventually(retentionPaused(s)).Should(Equal("True ClockSkew"))
+			return s
+		}),
+		// Contract: EDIT-1.
+		Entry("spec-changed", "spec-changed", func() *schedule {
+			s := expired(ttl("30d"), editDelay("1h"))
+			env.startOperator(clocksAhead(30 * time.Minute))
+			Eventually(readyCondition(s)).Should(Equal("True Scheduled"))
+			mergePatch(s, `{"spec":{"snapshotTTL":"10m"}}`)
+			Eventually(retentionPaused(s)).Should(Equal("True SpecChanged"))
+			return s
+		}),
+		// Contract: EDIT-5.
+		Entry("snapshots-adopted", "snapshots-adopted", func() *schedule {
+			before := expired()
+			Expect(api.Delete(ctx, before, client.PropagationPolicy("Orphan"))).To(Succeed())
+			for _, v := range env.snapshots() { // as the garbage collector does
+				mergePatch(&v, `{"metadata":{"ownerReferences":null}}`)
+			}
+			removeFinalizers(before)
+			Eventually(isDeleted(before)).Should(BeTrue())
+			Eventually(time.Now).Should(BeTemporally(">", before.CreationTimestamp.Add(2*time.Second)), "creation times are in whole seconds")
+			s := env.createSchedule("backup", ttl("10m"))
+			env.startOperator(clocksAhead(30 * time.Minute))
+			Eventually(retentionPaused(s)).Should(Equal("True SnapshotsAdopted"))
 			return s
 		}),
 	)
