@@ -5,6 +5,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"mapcontroller.dev/snapshotschedule/test/internal/repo"
@@ -38,6 +39,18 @@ func TestMutantsApplyAndCompile(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
+	}
+}
+
+// Pages refer to mutants by their numbers.
+func TestMutantsHaveNumbersOfTheirOwn(t *testing.T) {
+	names := map[string]string{}
+	for _, m := range loadAll(t) {
+		number, _, _ := strings.Cut(m.Name, "-")
+		if other, ok := names[number]; ok {
+			t.Errorf("%s and %s have the same number", other, m.Name)
+		}
+		names[number] = m.Name
 	}
 }
 

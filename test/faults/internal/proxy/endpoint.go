@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -201,9 +202,17 @@ func (e *Endpoint) markSynced(resource string) {
 	defer e.proxy.mu.Unlock()
 	e.synced[resource] = true
 	e.proxy.lastActivity = time.Now()
-	if len(e.synced) == len(cached) && e.syncedAt.IsZero() {
+	if e.hasSynced() && e.syncedAt.IsZero() {
 		e.syncedAt = e.proxy.lastActivity
 	}
+}
+
+// hasSynced returns whether all caches that the operator fills have received their
+// initial state.
+func (e *Endpoint) hasSynced() bool {
+	return !slices.ContainsFunc(cached, func(resource string) bool {
+		return !e.synced[resource] && !(resource == snapshotClasses && e.proxy.Namespaced)
+	})
 }
 
 func sleep(ctx context.Context, d time.Duration) {

@@ -37,7 +37,9 @@ type Options struct {
 	// Namespace is the run's: all that the operator sees, unless it asks for another
 	// namespace by name.
 	Namespace string
-	Past      Past
+	// Namespaced is set if the operator has Roles only: it reads no VolumeSnapshotClasses.
+	Namespaced bool
+	Past       Past
 	Faults    []plan.Fault
 	// Nicknames are names of objects that are the same in every run.
 	Nicknames map[string]string
@@ -121,7 +123,7 @@ func (p *Proxy) Quiet() time.Duration {
 		return 0
 	}
 	for _, e := range p.endpoints {
-		if !e.closed && len(e.synced) < len(cached) {
+		if !e.closed && !e.hasSynced() {
 			return 0
 		}
 	}
