@@ -109,8 +109,9 @@ func (r *planRun) execute(ctx context.Context) (res result) {
 		return result{Err: err}
 	}
 	r.proxy = proxy.New(proxy.Options{
-		Upstream: r.cluster.Upstream, Transport: r.cluster.Transport, Token: r.cluster.Token, Namespace: r.run.Namespace, Past: r.run,
-		Fleet: r.workload.Fleet, Faults: r.plan.Faults, Nicknames: r.run.Nicknames(), Always: r.workload.Always, Crash: r.crash,
+		Upstream: r.cluster.Upstream, Transport: r.cluster.Transport, Token: r.cluster.Token, Namespace: r.run.Namespace,
+		Namespaced: r.workload.Neighbor != nil, Fleet: r.workload.Fleet, Past: r.run, Faults: r.plan.Faults,
+		Nicknames: r.run.Nicknames(), Always: r.workload.Always, Crash: r.crash,
 	})
 	r.began = time.Now()
 	defer r.killAll()
