@@ -160,7 +160,7 @@ test-e2e: ## Run the end-to-end tests on a new local cluster with a CSI snapshot
 	go -C hack/cluster run . run $(if $(KUBERNETES),--kubernetes $(KUBERNETES)) $(if $(SNAPSHOTTER),--snapshotter $(SNAPSHOTTER)) -- go -C "$(CURDIR)" test -count=1 -timeout=30m -p=1 -v ./test/e2e/...
 
 .PHONY: test-deploy
-test-deploy: ## Deploy and upgrade the image on a real node (skipped without Linux, root, runc and nftables).
+test-deploy: ## Deploy and upgrade the image and the chart on a real node (skipped without Linux, root, runc and nftables).
 	@echo "== Deployment tests: pods on a real node, built on first use"
 	@go -C hack/cluster build -o "$(CURDIR)/bin/cluster" .
 	@if ! result="$$(bin/cluster node-check 2>&1)"; then \
@@ -362,4 +362,5 @@ dependencies: ## Download all modules and build the tools, so that other targets
 	$(GO_LICENSES) --help > /dev/null
 	$(GORELEASER) --version
 	$(OPERATOR_VERIFY) --help > /dev/null
+	$(call go-tool,helm) version > /dev/null
 	go list -modfile=hack/tools/syft.mod -deps tool > /dev/null
