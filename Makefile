@@ -90,8 +90,9 @@ lint-manifests: ## Check the manifests with kube-score. Exceptions are in hack/l
 	KUSTOMIZE="$(KUSTOMIZE)" KUBE_SCORE="$(KUBE_SCORE)" hack/lint-manifests.sh
 
 .PHONY: lint-release
-lint-release: build-bundle ## Check the workflows, GoReleaser's configuration and the OLM bundle with their own linters.
+lint-release: build-bundle build-chart ## Check the workflows, GoReleaser's configuration, the chart and the OLM bundle with their own linters.
 	$(ACTIONLINT)
+	$(HELM) lint --strict --quiet dist/chart
 	$(GORELEASER_RUN) check --quiet
 
 # Licenses that ask for no more than a notice. 'make licenses' collects the notices.
@@ -348,6 +349,7 @@ SYFT ?= $(call go-tool,syft)
 GORELEASER ?= $(call go-tool,goreleaser)
 GO_LICENSES ?= $(call go-tool,go-licenses)
 ACTIONLINT ?= $(call go-tool,actionlint)
+HELM ?= $(call go-tool,helm)
 OPERATOR_VERIFY ?= $(call go-tool,operator-verify)
 
 .PHONY: dependencies
@@ -362,5 +364,5 @@ dependencies: ## Download all modules and build the tools, so that other targets
 	$(GO_LICENSES) --help > /dev/null
 	$(GORELEASER) --version
 	$(OPERATOR_VERIFY) --help > /dev/null
-	$(call go-tool,helm) version > /dev/null
+	$(HELM) version > /dev/null
 	go list -modfile=hack/tools/syft.mod -deps tool > /dev/null
