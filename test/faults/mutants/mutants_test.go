@@ -42,6 +42,18 @@ func TestMutantsApplyAndCompile(t *testing.T) {
 	}
 }
 
+// Pages refer to mutants by their numbers.
+func TestMutantsHaveNumbersOfTheirOwn(t *testing.T) {
+	names := map[string]string{}
+	for _, m := range loadAll(t) {
+		number, _, _ := strings.Cut(m.Name, "-")
+		if other, ok := names[number]; ok {
+			t.Errorf("%s and %s have the same number", other, m.Name)
+		}
+		names[number] = m.Name
+	}
+}
+
 func TestCheckRefusesUnknownPlans(t *testing.T) {
 	for id, ok := range map[string]bool{
 		"idle:expiry:*": true, "idle:expired:*": false, "sleep:expiry:*": false, "idle:expiry": false,

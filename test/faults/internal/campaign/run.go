@@ -109,8 +109,9 @@ func (r *planRun) execute(ctx context.Context) (res result) {
 		return result{Err: err}
 	}
 	r.proxy = proxy.New(proxy.Options{
-		Upstream: r.cluster.Upstream, Transport: r.cluster.Transport, Token: r.cluster.Token, Namespace: r.run.Namespace, Past: r.run,
-		Fleet: r.workload.Fleet, Faults: r.plan.Faults, Nicknames: r.run.Nicknames(), Always: r.workload.Always, Crash: r.crash,
+		Upstream: r.cluster.Upstream, Transport: r.cluster.Transport, Token: r.cluster.Token, Namespace: r.run.Namespace,
+		Namespaced: r.workload.Neighbor != nil, Fleet: r.workload.Fleet, Past: r.run, Faults: r.plan.Faults,
+		Nicknames: r.run.Nicknames(), Always: r.workload.Always, Crash: r.crash,
 	})
 	r.began = time.Now()
 	defer r.killAll()
@@ -197,6 +198,10 @@ func (r *planRun) advance(ctx context.Context) error {
 		if next.When(r.run.State()) {
 			r.step++
 			if err := next.Do(ctx, r.run); err != nil {
+				return fmt.Errorf("%s: %w", next.What, err)
+			}
+			// The step after it must not be due in the state before it.
+			if err := r.cluster.Records.CatchUp(ctx, r.cluster.Client, r.run.Namespace); err != nil {
 				return fmt.Errorf("%s: %w", next.What, err)
 			}
 		}

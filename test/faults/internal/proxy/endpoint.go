@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -204,9 +205,15 @@ func (e *Endpoint) markSynced(resource string) {
 	defer e.proxy.mu.Unlock()
 	e.synced[resource] = true
 	e.proxy.lastActivity = time.Now()
-	if len(e.synced) == e.proxy.caches() && e.syncedAt.IsZero() {
+	if e.hasSynced() && e.syncedAt.IsZero() {
 		e.syncedAt = e.proxy.lastActivity
 	}
+}
+
+// hasSynced returns whether all caches that the operator fills have received their
+// initial state.
+func (e *Endpoint) hasSynced() bool {
+	return !slices.ContainsFunc(cached, func(resource string) bool { return e.proxy.needs(resource) && !e.synced[resource] })
 }
 
 func sleep(ctx context.Context, d time.Duration) {

@@ -37,6 +37,8 @@ type Options struct {
 	// Namespace is the run's: all that the operator sees, unless it asks for another
 	// namespace by name.
 	Namespace string
+	// Namespaced is set if the operator has Roles only: it reads no VolumeSnapshotClasses.
+	Namespaced bool
 	// Fleet is set if faults are injected at the run's ClusterSnapshotSchedule and its namespace.
 	Fleet  bool
 	Past   Past
@@ -101,12 +103,9 @@ func (p *Proxy) Trace() plan.Trace {
 	return slices.Clone(p.trace)
 }
 
-// caches returns how many caches the operator fills before it is complete.
-func (p *Proxy) caches() int {
-	if p.Fleet {
-		return len(cached)
-	}
-	return len(cached) - len(fleets)
+// needs returns whether the operator fills a cache before it is complete.
+func (p *Proxy) needs(resource string) bool {
+	return (resource != snapshotClasses || !p.Namespaced) && (p.Fleet || !slices.Contains(fleets, resource))
 }
 
 // Missed returns the faults whose points the run did not reach.
@@ -131,7 +130,7 @@ func (p *Proxy) Quiet() time.Duration {
 		return 0
 	}
 	for _, e := range p.endpoints {
-		if !e.closed && len(e.synced) < p.caches() {
+		if !e.closed && !e.hasSynced() {
 			return 0
 		}
 	}
