@@ -14,10 +14,10 @@ import (
 var _ = Describe("The conditions of a ClusterSnapshotSchedule", func() {
 	BeforeEach(deleteAllSchedules)
 
-	// selected returns a fleet with one namespace, whose child is observed.
+	// selected returns a fleet with one namespace, in which a snapshot of each PVC is due.
 	selected := func(opts ...option) (*fleetObject, *environment) {
 		GinkgoHelper()
-		f := newFleet()
+		f := newFleet(func(c *clusterSchedule) { c.Spec.Template.Spec.Schedule, c.Spec.Template.Spec.SnapshotInterval = "", "1h" })
 		env := f.newNamespace()
 		startFleetOperator(opts...)
 		f.waitForChild(env)
@@ -56,7 +56,7 @@ var _ = Describe("The conditions of a ClusterSnapshotSchedule", func() {
 		}),
 		Entry("invalid-spec", "fleet-invalid-spec", "False InvalidSpec", func() (*fleetObject, *environment) {
 			f, env := selected()
-			f.edit(func(c *clusterSchedule) { c.Spec.Template.Spec.Schedule = "0 0 30 2 *" })
+			f.edit(func(c *clusterSchedule) { c.Spec.Template.Spec.Jitter = "1h" })
 			return f, env
 		}),
 	)
