@@ -17,7 +17,9 @@ var _ = Describe("The conditions of a ClusterSnapshotSchedule", func() {
 	// selected returns a fleet with one namespace, in which a snapshot of each PVC is due.
 	selected := func(opts ...option) (*fleetObject, *environment) {
 		GinkgoHelper()
-		f := newFleet(func(c *clusterSchedule) { c.Spec.Template.Spec.Schedule, c.Spec.Template.Spec.SnapshotInterval = "", "1h" })
+		f := newFleet(func(c *clusterSchedule) {
+			c.Spec.Template.Spec.Schedule, c.Spec.Template.Spec.SnapshotInterval = "", "1h"
+		})
 		env := f.newNamespace()
 		startFleetOperator(opts...)
 		f.waitForChild(env)
