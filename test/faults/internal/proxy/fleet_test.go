@@ -5,6 +5,7 @@ package proxy
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -75,6 +76,18 @@ func TestThePastOfMetadataIsMetadata(t *testing.T) {
 		for _, event := range events {
 			if strings.Contains(string(event), `"kind":"PartialObjectMetadata"`) != metadata || strings.Contains(string(event), `"kind":"Namespace"`) == metadata {
 				t.Errorf("metadata %t: %s", metadata, event)
+			}
+		}
+	}
+}
+
+// The operator lists one object of each kind before it fills the caches of a fleet.
+func TestAProbeFillsNoCache(t *testing.T) {
+	for _, resource := range fleets {
+		for limit, want := range map[string]bool{"1": false, "500": resource == "namespaces"} {
+			q := request{verb: "list", resource: resource, metadata: true, query: url.Values{"limit": {limit}}}
+			if got := q.fillsCache(); got != want {
+				t.Errorf("a list of metadata of %s with limit %s fills the cache: %t", resource, limit, got)
 			}
 		}
 	}
