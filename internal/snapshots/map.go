@@ -100,7 +100,8 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 		series.Slot = slots.Current
 	}
 	decided, d, spared := p.decide(seen, series)
-	if decided.Take.Create() && refused.Reason == "" {
+	create := decided.Take.Create() && refused.Reason == ""
+	if create {
 		d.Ensure = append(d.Ensure, newSnapshot(p.schedule, claim, class, slots.Current))
 	}
 	d.Next = earliest(d.Next, slots.Next, slots.Until)
@@ -128,6 +129,11 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 		status.add(refused)
 	}
 	status.NextSlot = slots.Next
+	if create {
+		status.turn = turnOf(claim, slots.Current, status.LastSnapshot, anchor)
+	} else if slots.Current.IsZero() && status.LastSnapshot.Before(slots.Latest) {
+		status.turn = &turn{slot: slots.Latest, late: true}
+	}
 	if at := failsAt(p.spec, series.Snapshots, seen.Now); at.After(seen.Now) {
 		d.Next = earliest(d.Next, at)
 	}

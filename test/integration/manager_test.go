@@ -64,7 +64,7 @@ func newManager(o *operator, namespace string) manager.Manager {
 		LeaderElectionResourceLockInterface: o.lock,
 	})
 	Expect(err).NotTo(HaveOccurred())
-	Expect(snapshots.SetupWithManager(o.ctx, m, options)).To(Succeed())
+	Expect(snapshots.SetupWithManager(o.ctx, m, options, 0)).To(Succeed())
 	if namespace == "" {
 		Expect(fleet.SetupWithManager(m, options, snapshots.Validate)).To(Succeed())
 	}
