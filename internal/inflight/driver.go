@@ -50,7 +50,7 @@ func newDriver(limit int) *driver {
 }
 
 func (d *driver) put(h holder, p place) {
-	if _, known := d.places[h]; !known {
+	if !d.holds(h) {
 		d.held[h.namespace]++
 	}
 	d.places[h] = p
@@ -59,9 +59,14 @@ func (d *driver) put(h holder, p place) {
 	}
 }
 
+func (d *driver) holds(h holder) bool {
+	_, known := d.places[h]
+	return known
+}
+
 // free gives up a place. It returns whether there was one.
 func (d *driver) free(h holder) bool {
-	_, known := d.places[h]
+	known := d.holds(h)
 	if known {
 		delete(d.places, h)
 		if d.held[h.namespace]--; d.held[h.namespace] == 0 {
@@ -106,10 +111,7 @@ func (d *driver) settle(now time.Time) (wake []Wake) {
 		d.put(keyHolder(req), place{until: now.Add(longest)})
 		wake = append(wake, Wake{Request: req})
 	}
-	if d.line.waiting[d.alarm] == nil || !now.Before(d.alarmAt) {
-		d.alarm = plan.Request{}
-	}
-	if len(d.line.waiting) > 0 && (d.alarm == plan.Request{} || d.earliest.Before(d.alarmAt)) {
+	if len(d.line.waiting) > 0 && (d.line.waiting[d.alarm] == nil || d.earliest.Before(d.alarmAt)) {
 		d.alarm, d.alarmAt = d.line.first(), d.earliest
 		wake = append(wake, Wake{Request: d.alarm, After: d.earliest.Sub(now)})
 	}

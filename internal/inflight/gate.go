@@ -54,21 +54,19 @@ func (g *Gate) Ask(now time.Time, req plan.Request, s Snapshot, since time.Time)
 		d.alarm = plan.Request{} // the queue holds a key once: this pass may have consumed it
 	}
 	d.expire(now)
-	p, known := d.places[s.holder()]
-	woken := d.free(keyHolder(req))
-	if admitted = known || woken || (!d.full() && len(d.line.waiting) == 0); admitted {
+	held, admitted := d.places[s.holder()]
+	if !admitted && !d.holds(keyHolder(req)) {
+		d.line.push(req, since)
+		wake = append(wake, d.settle(now)...)
+	}
+	if d.free(keyHolder(req)) || admitted {
+		admitted = true
 		d.line.leave(req)
-		if !p.shown {
+		if !held.shown {
 			d.put(s.holder(), place{until: now.Add(s.lifetime())})
 		}
-	} else {
-		d.line.push(req, since)
 	}
 	wake = append(wake, d.settle(now)...)
-	if d.free(keyHolder(req)) { // a place was free all the time
-		d.put(s.holder(), place{until: now.Add(s.lifetime())})
-		admitted = true
-	}
 	return admitted, slices.DeleteFunc(wake, func(w Wake) bool { return admitted && w.Request == req })
 }
 
@@ -97,8 +95,6 @@ func (g *Gate) Show(now, created time.Time, s Snapshot) []Wake {
 	}
 	d := g.holding(s.holder())
 	switch {
-	case !now.Before(until):
-		return g.Remove(now, s.Namespace, s.Name)
 	case d == nil && s.Driver == "":
 		return nil
 	case d == nil:
@@ -169,7 +165,7 @@ func (g *Gate) Counts(now time.Time) []Count {
 // holding returns the driver with the place of a holder, or nil.
 func (g *Gate) holding(h holder) *driver {
 	for _, d := range g.drivers {
-		if _, ok := d.places[h]; ok {
+		if d.holds(h) {
 			return d
 		}
 	}
