@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
 )
 
@@ -72,6 +74,20 @@ func (g *Gate) Ask(now time.Time, req plan.Request, s Snapshot, since time.Time)
 
 // Leave says that a key has nothing to create.
 func (g *Gate) Leave(now time.Time, req plan.Request) []Wake { return g.leave(now, req, "") }
+
+// ParentDeleted makes the keys of a parent leave the lines, and wakes them: none of them
+// would come otherwise, and a parent that was created again under the name may have
+// asked already.
+func (g *Gate) ParentDeleted(now time.Time, parent types.NamespacedName) (wake []Wake) {
+	for _, d := range g.drivers {
+		for _, req := range d.line.of(parent) {
+			d.line.leave(req)
+			wake = append(wake, Wake{Request: req})
+		}
+		wake = append(wake, d.settle(now)...)
+	}
+	return wake
+}
 
 // leave makes a key leave the lines of all drivers but one.
 func (g *Gate) leave(now time.Time, req plan.Request, except string) (wake []Wake) {

@@ -5,6 +5,7 @@ package inflight
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -270,6 +271,26 @@ func TestKeyWithASnapshotDoesNotWait(t *testing.T) {
 		t.Error("not admitted")
 	}
 	g.wantCounts(t, 2, 0)
+}
+
+// The keys of a parent that is deleted make room, and find out for themselves whether it
+// is there again.
+func TestKeysOfADeletedParentLeave(t *testing.T) {
+	g := newTester(1)
+	g.fill(3)
+	g.ask("a/t/1")
+	g.ask("b/s/1")
+	g.note(g.ParentDeleted(g.now, key("a/s/0").Parent))
+	slices.Sort(g.woken)
+	if got := strings.Join(g.woken, " "); got != "a/s/1 a/s/2" {
+		t.Errorf("woken %s", got)
+	}
+	g.wantCounts(t, 1, 2)
+	if later := slices.Collect(maps.Keys(g.later)); !slices.Contains(later, "a/t/1") && !slices.Contains(later, "b/s/1") {
+		t.Errorf("when the next place ends, %v are woken", later)
+	}
+	g.note(g.ParentDeleted(g.now, key("c/s/0").Parent))
+	g.wantCounts(t, 1, 2)
 }
 
 // Nothing is lost in a restart: what exists counts.

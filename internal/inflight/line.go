@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
 )
 
@@ -65,6 +67,16 @@ func (l *line) leave(req plan.Request) bool {
 		l.namespaces.remove(req.Parent.Namespace)
 	}
 	return true
+}
+
+// of returns the keys of a parent.
+func (l *line) of(parent types.NamespacedName) (keys []plan.Request) {
+	if schedules := l.namespaces.members[parent.Namespace]; schedules != nil && schedules.members[parent.Name] != nil {
+		for _, w := range *schedules.members[parent.Name] {
+			keys = append(keys, w.req)
+		}
+	}
+	return keys
 }
 
 // next removes and returns the key whose turn it is, among the namespaces that may

@@ -152,6 +152,11 @@ func (f *inFlight) reported(req mapcontroller.Request, outcome mapcontroller.Out
 	})
 }
 
+// forget is called after a schedule is deleted.
+func (f *inFlight) forget(parent types.NamespacedName) {
+	f.with(func(now time.Time) []inflight.Wake { return f.gate.ParentDeleted(now, parent) })
+}
+
 // refusedCreate returns whether a write is a create that has certainly created nothing.
 // After a time-out, or an error of the server, the snapshot may exist.
 func refusedCreate(f mapcontroller.Failure) bool {

@@ -120,6 +120,7 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight) mapcon
 		Report:    r.report,
 		ParentDeleted: func(schedule types.NamespacedName) {
 			r.forget(schedule)
+			f.forget(schedule)
 			forgetMetrics(schedule)
 		},
 		RecordsTime: func(now time.Time, parent client.Object) bool {
