@@ -5,7 +5,7 @@
 // committed and what the operator was shown, never the operator's cache or logs, and it implements slots and retention again,
 // from the contract's text, so that it does not repeat a mistake of the product.
 //
-// Files: a file for each guarantee, slotoracle.go for the slot rules beyond S4, endstate.go what L1 compares. They share state.go (what
+// Files: a file for each guarantee, slotoracle.go and inflight.go for the rules beyond S4 about what is taken, endstate.go what L1 compares. They share state.go (what
 // the API server held at any moment), window.go (what the guards before a delete could know), and the contract: spec.go, snapshot.go,
 // slots.go, cron.go and retention.go. queries.go answers questions of other packages.
 package oracle
@@ -19,7 +19,7 @@ import (
 
 // Violation is one breach of a guarantee.
 type Violation struct {
-	// Oracle is the guarantee: "S1" to "S9", "L1" to "L3", or "Slot" for the slot rules beyond S4.
+	// Oracle is the guarantee: "S1" to "S9", "L1" to "L3", or "Slot" for the rules beyond S4 about what is taken.
 	Oracle string
 	// At is when, by the server's clock.
 	At time.Time

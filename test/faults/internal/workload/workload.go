@@ -36,6 +36,8 @@ type Workload struct {
 	// Neighbor prepares the namespace of another tenant, whom the operator serves as
 	// well. Only what becomes of the run's own namespace is judged.
 	Neighbor func(ctx context.Context, r *environment.Run) error
+	// MaxInFlight is the limit of snapshots in flight, if there is one.
+	MaxInFlight int
 	// Flags are more flags of the operator's.
 	Flags []string
 	// Always returns the action to inject at a point in every run, including the
@@ -72,7 +74,7 @@ func All() []Workload {
 		adoptedExpired(), releasedInvalid(), releasedAndEdited(), otherSource(), etcdRestored(),
 		editedAndUnheld(), deleting(), movedAndEdited(),
 		editDelayed(), editTakenBack(), editConfirmed(), recordWiped(), nameReused(),
-		hungNamespace(), hostileTenant(), massExpiry(), largeFloor(), lostClass(),
+		hungNamespace(), hostileTenant(), massExpiry(), largeFloor(), inFlight(), lostClass(),
 	}
 }
 
