@@ -100,8 +100,7 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 		series.Slot = slots.Current
 	}
 	decided, d, spared := p.decide(seen, series)
-	create := decided.Take.Create() && refused.Reason == ""
-	if create {
+	if decided.Take.Create() && refused.Reason == "" {
 		d.Ensure = append(d.Ensure, newSnapshot(p.schedule, claim, class, slots.Current))
 	}
 	d.Next = earliest(d.Next, slots.Next, slots.Until)
@@ -129,7 +128,7 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 		status.add(refused)
 	}
 	status.NextSlot = slots.Next
-	if create {
+	if len(d.Ensure) > 0 {
 		status.turn = turnOf(claim, slots.Current, status.LastSnapshot, anchor)
 	} else if slots.Current.IsZero() && status.LastSnapshot.Before(slots.Latest) {
 		status.turn = &turn{slot: slots.Latest, late: true}
