@@ -106,6 +106,9 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 		},
 		Finalizer: spec.Finalizer, Missing: ctl.installed.Explains,
 	}
+	if spec.Admission != nil {
+		ctl.executor.Admit = spec.Admission(ctl.keys.addAfter)
+	}
 	ctl.aggregator = &status.Aggregator{Changed: func(parent types.NamespacedName) {
 		ctl.changed.add(reconcile.Request{NamespacedName: parent})
 	}}
