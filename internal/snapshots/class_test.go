@@ -306,7 +306,7 @@ func TestClassesAreReadUnlessRolesMustSuffice(t *testing.T) {
 		namespaces []string
 		want       bool
 	}{{nil, true}, {[]string{"shop"}, false}} {
-		c := MapController(Options{Stores: NewStores(), Namespaces: tc.namespaces}, nil)
+		c := MapController(Options{Stores: NewStores(), Namespaces: tc.namespaces}, nil, 0)
 		if got := len(c.RelatedKinds) == 1; got != tc.want {
 			t.Errorf("in namespaces %v: classes are watched: %v", tc.namespaces, got)
 		}

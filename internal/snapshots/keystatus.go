@@ -42,6 +42,9 @@ type keyStatus struct {
 	// unlessCreated is a problem if the snapshot that is due is not created in the
 	// pass, or is not seen in the next one.
 	unlessCreated Problem
+	// turn is set if the slot waits for its turn to be taken, or waited until it was
+	// too old.
+	turn *turn
 }
 
 // Problem is something wrong with one PVC, or with the schedule itself if Claim is
@@ -119,6 +122,9 @@ type combined struct {
 	// Skipped and Failing count PVCs.
 	Skipped, Failing int
 	FirstSkipped     *keyStatus
+	// Waiting counts the PVCs that wait for their turn; WaitingFor are their drivers.
+	Waiting    int
+	WaitingFor []string
 	// Refused counts the PVCs, or series, with a write that is refused.
 	Refused int
 	// Problems are the worst; MoreProblems counts the others.
@@ -148,6 +154,12 @@ func combine(keys []any, problems ...Problem) combined {
 			c.Skipped++
 			if c.FirstSkipped == nil || k.Claim < c.FirstSkipped.Claim {
 				c.FirstSkipped = k
+			}
+		}
+		if k.waits() {
+			c.Waiting++
+			if i, known := slices.BinarySearch(c.WaitingFor, k.turn.driver); !known {
+				c.WaitingFor = slices.Insert(c.WaitingFor, i, k.turn.driver)
 			}
 		}
 		if slices.ContainsFunc(k.Problems, Problem.fails) {

@@ -121,6 +121,11 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 		status.add(refused)
 	}
 	status.NextSlot = slots.Next
+	if len(d.Ensure) > 0 {
+		status.turn = turnOf(claim, slots.Current, status.LastSnapshot, anchor)
+	} else if slots.Current.IsZero() && status.LastSnapshot.Before(slots.Latest) {
+		status.turn = &turn{slot: slots.Latest, late: true}
+	}
 	if at := failsAt(p.spec, series.Snapshots, seen.Now); at.After(seen.Now) {
 		d.Next = earliest(d.Next, at)
 	}
