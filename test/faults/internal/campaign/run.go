@@ -200,6 +200,10 @@ func (r *planRun) advance(ctx context.Context) error {
 			if err := next.Do(ctx, r.run); err != nil {
 				return fmt.Errorf("%s: %w", next.What, err)
 			}
+			// The step after it must not be due in the state before it.
+			if err := r.cluster.Records.CatchUp(ctx, r.cluster.Client, r.run.Namespace); err != nil {
+				return fmt.Errorf("%s: %w", next.What, err)
+			}
 		}
 	}
 	return nil
