@@ -90,8 +90,9 @@ lint-manifests: ## Check the manifests with kube-score. Exceptions are in hack/l
 	KUSTOMIZE="$(KUSTOMIZE)" KUBE_SCORE="$(KUBE_SCORE)" hack/lint-manifests.sh
 
 .PHONY: lint-release
-lint-release: build-bundle ## Check the workflows, GoReleaser's configuration and the OLM bundle with their own linters.
+lint-release: build-bundle build-chart ## Check the workflows, GoReleaser's configuration, the chart and the OLM bundle with their own linters.
 	$(ACTIONLINT)
+	$(HELM) lint --strict --quiet dist/chart
 	$(GORELEASER_RUN) check --quiet
 
 # Licenses that ask for no more than a notice. 'make licenses' collects the notices.
@@ -160,7 +161,7 @@ test-e2e: ## Run the end-to-end tests on a new local cluster with a CSI snapshot
 	go -C hack/cluster run . run $(if $(KUBERNETES),--kubernetes $(KUBERNETES)) $(if $(SNAPSHOTTER),--snapshotter $(SNAPSHOTTER)) -- go -C "$(CURDIR)" test -count=1 -timeout=30m -p=1 -v ./test/e2e/...
 
 .PHONY: test-deploy
-test-deploy: ## Deploy and upgrade the image on a real node (skipped without Linux, root, runc and nftables).
+test-deploy: ## Deploy and upgrade the image and the chart on a real node (skipped without Linux, root, runc and nftables).
 	@echo "== Deployment tests: pods on a real node, built on first use"
 	@go -C hack/cluster build -o "$(CURDIR)/bin/cluster" .
 	@if ! result="$$(bin/cluster node-check 2>&1)"; then \
@@ -348,6 +349,7 @@ SYFT ?= $(call go-tool,syft)
 GORELEASER ?= $(call go-tool,goreleaser)
 GO_LICENSES ?= $(call go-tool,go-licenses)
 ACTIONLINT ?= $(call go-tool,actionlint)
+HELM ?= $(call go-tool,helm)
 OPERATOR_VERIFY ?= $(call go-tool,operator-verify)
 
 .PHONY: dependencies
@@ -362,4 +364,5 @@ dependencies: ## Download all modules and build the tools, so that other targets
 	$(GO_LICENSES) --help > /dev/null
 	$(GORELEASER) --version
 	$(OPERATOR_VERIFY) --help > /dev/null
+	$(HELM) version > /dev/null
 	go list -modfile=hack/tools/syft.mod -deps tool > /dev/null

@@ -78,7 +78,7 @@ type ScheduleTemplateMetadata struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=csnapsched,categories=snapshots
-// +kubebuilder:metadata:annotations="helm.sh/resource-policy=keep";"argocd.argoproj.io/sync-options=Prune=false";"kustomize.toolkit.fluxcd.io/prune=disabled"
+// +kubebuilder:metadata:annotations="helm.sh/resource-policy=keep";"argocd.argoproj.io/sync-options=Prune=false,Delete=false";"kustomize.toolkit.fluxcd.io/prune=disabled"
 // +kubebuilder:printcolumn:name="SCHEDULE",type=string,JSONPath=`.spec.template.spec['snapshotInterval','schedule']`,description="Interval or cron expression"
 // +kubebuilder:printcolumn:name="NAMESPACES",type=integer,JSONPath=`.status.inputs.namespaces.total`,description="Number of selected namespaces"
 // +kubebuilder:printcolumn:name="UPDATED",type=integer,JSONPath=`.status.outputs.snapshotschedules.updated`,description="Number of SnapshotSchedules that have the template's spec, and that the operator has observed"

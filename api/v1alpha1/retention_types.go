@@ -12,6 +12,7 @@ type Retention struct {
 	//
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
 	// +optional
 	MinReady *int32 `json:"minReady,omitempty"`
 
@@ -22,6 +23,7 @@ type Retention struct {
 	// counted. If omitted, there is no limit. Example: 100.
 	//
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=2147483647
 	// +optional
 	MaxCount *int32 `json:"maxCount,omitempty"`
 
@@ -68,6 +70,7 @@ type Keep struct {
 	// they are. Default: none. Example: 3.
 	//
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=2147483647
 	// +optional
 	Last int32 `json:"last,omitempty"`
 
@@ -76,6 +79,7 @@ type Keep struct {
 	// are in spec.timeZone, or UTC. Default: none. Example: 24.
 	//
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=2147483647
 	// +optional
 	Hourly int32 `json:"hourly,omitempty"`
 
@@ -84,6 +88,7 @@ type Keep struct {
 	// spec.timeZone, or UTC. Default: none. Example: 7.
 	//
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=2147483647
 	// +optional
 	Daily int32 `json:"daily,omitempty"`
 
@@ -93,6 +98,7 @@ type Keep struct {
 	// 4.
 	//
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=2147483647
 	// +optional
 	Weekly int32 `json:"weekly,omitempty"`
 
@@ -101,6 +107,7 @@ type Keep struct {
 	// are in spec.timeZone, or UTC. Default: none. Example: 12.
 	//
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=2147483647
 	// +optional
 	Monthly int32 `json:"monthly,omitempty"`
 
@@ -109,6 +116,7 @@ type Keep struct {
 	// are in spec.timeZone, or UTC. Default: none. Example: 3.
 	//
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=2147483647
 	// +optional
 	Yearly int32 `json:"yearly,omitempty"`
 }
@@ -134,6 +142,7 @@ type DetachedRetention struct {
 	//
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
 	// +optional
 	MinReady int32 `json:"minReady,omitempty"`
 }

@@ -199,7 +199,7 @@ var refusals = map[string]bool{
 // claimCoverageOf sums up what the schedules that select a PVC mean to it. skip says
 // why none of them can snapshot it.
 func claimCoverageOf(claim *corev1.PersistentVolumeClaim, all []relation, skip string) claimCoverage {
-	c := claimCoverage{Namespace: claim.Namespace, Name: claim.Name, Protection: unprotected, Reason: "no schedule selects it"}
+	c := claimCoverage{Namespace: claim.Namespace, Name: claim.Name}
 	var newest time.Time
 	var inactive, behind []string
 	onTime, refused := false, false
@@ -227,17 +227,27 @@ func claimCoverageOf(claim *corev1.PersistentVolumeClaim, all []relation, skip s
 		c.Protection, c.Reason = excluded, "annotation "+v1alpha1.AnnotationExclude
 	case skip != "" && !refused: // else it has snapshots, and its class was lost
 		c.Protection, c.Reason = skipped, skip
-	case onTime && newest.IsZero():
-		c.Protection, c.Reason = pending, "the first snapshot is not ready yet"
-	case onTime:
-		c.Protection, c.Reason = protected, ""
-	case len(behind) > 0:
-		c.Protection, c.Reason = stale, "no ready snapshot for a whole slot of "+strings.Join(behind, ", ")
-	case len(inactive) > 0:
-		c.Reason = strings.Join(inactive, "; ")
+	default:
+		c.Protection, c.Reason = protectionBy(onTime, newest, behind, inactive)
 	}
 	c.Gap = c.Protection.gap()
 	return c
+}
+
+// protectionBy says how well a PVC that can be snapshotted is protected: by a schedule
+// that is on time, else by those that are behind or inactive.
+func protectionBy(onTime bool, newest time.Time, behind, inactive []string) (protection, string) {
+	switch {
+	case onTime && newest.IsZero():
+		return pending, "the first snapshot is not ready yet"
+	case onTime:
+		return protected, ""
+	case len(behind) > 0:
+		return stale, "no ready snapshot for a whole slot of " + strings.Join(behind, ", ")
+	case len(inactive) > 0:
+		return unprotected, strings.Join(inactive, "; ")
+	}
+	return unprotected, "no schedule selects it"
 }
 
 // leftovers counts the snapshots whose schedule is gone.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
@@ -75,6 +76,25 @@ func TestPreviewThatSkipsSlotsEndsAsTheSimulationOfAll(t *testing.T) {
 		s := testSchedule("nightly", drawSpec(t))
 		if rapid.Bool().Draw(t, "room") {
 			s.Spec.Retention.MaxCount = ptr.To(rapid.Int32Range(8, 40).Draw(t, "more than 5"))
+		}
+		checkAhead(t, s, drawRegular(t, s, now), now, now.AddDate(0, 0, 8))
+	})
+}
+
+// While deletes wait, the series is not regular: what is deleted at their end depends on
+// every slot until then.
+//
+// Contract: EDIT-1, EDIT-4.
+func TestPreviewSkipsNoSlotWhileDeletesWait(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		now := start.AddDate(0, 3, 0).Add(time.Duration(rapid.IntRange(0, 24*60).Draw(t, "now"))*time.Minute + 17*time.Second)
+		s := testSchedule("nightly", drawSpec(t))
+		if rapid.Bool().Draw(t, "name used again") {
+			s.CreationTimestamp = metav1.NewTime(now)
+		} else {
+			delay := rapid.SampledFrom([]v1alpha1.Duration{"5h", "2d", "4d"}).Draw(t, "delay")
+			s.Generation, s.Spec.Retention.EditDelay = 2, delay
+			s.Status.Retention = &v1alpha1.RetentionRecord{Generation: 2, SinceTime: metav1.NewTime(now), EditDelay: delay}
 		}
 		checkAhead(t, s, drawRegular(t, s, now), now, now.AddDate(0, 0, 8))
 	})

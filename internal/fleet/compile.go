@@ -39,7 +39,8 @@ func compiler(validate func(*v1alpha1.SnapshotSchedule) error) func(client.Objec
 		if len(errs) > 0 {
 			return mapcontroller.Program{}, errors.New(strings.ReplaceAll(errors.Join(errs...).Error(), "\n", "; "))
 		}
-		p := &program{fleet: f, selector: selector, confirmed: f.Annotations[v1alpha1.AnnotationConfirmGeneration] == strconv.FormatInt(f.Generation, 10)}
+		p := &program{fleet: f, selector: selector}
+		p.confirmed = f.Annotations[v1alpha1.AnnotationConfirmGeneration] == strconv.FormatInt(f.Generation, 10)
 		return mapcontroller.Program{Selects: p.selects, Map: p.mapNamespace, Tombstone: p.tombstone}, nil
 	}
 }

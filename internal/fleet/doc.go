@@ -12,4 +12,5 @@
 //	keystatus.go  a namespace's part of the status, and how parts are combined
 //	report.go     failed writes as problems, and events for new problems
 //	status.go     the status
+//	metrics.go    the same as metrics
 package fleet

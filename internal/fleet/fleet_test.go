@@ -41,7 +41,9 @@ func gold(changes ...func(*fleetObject)) *fleetObject {
 	return change(f, changes)
 }
 
-func confirming(f *fleetObject) { f.Annotations = map[string]string{v1alpha1.AnnotationConfirmGeneration: "3"} }
+func confirming(f *fleetObject) {
+	f.Annotations = map[string]string{v1alpha1.AnnotationConfirmGeneration: "3"}
+}
 
 func namespace(changes ...func(*metav1.PartialObjectMetadata)) *metav1.PartialObjectMetadata {
 	n := newNamespace()

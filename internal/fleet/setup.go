@@ -4,6 +4,8 @@
 package fleet
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
@@ -30,6 +32,7 @@ const Name = "clustersnapshotschedule"
 // was made with AddToCache. It starts when its CRD is installed and its permissions are
 // granted. A template is valid if validate finds a SnapshotSchedule with its spec valid.
 func SetupWithManager(mgr manager.Manager, o mapcontroller.Options, validate func(*v1alpha1.SnapshotSchedule) error) error {
+	RegisterMetrics()
 	return MapController(mgr.GetEventRecorder(Name), validate).SetupWithManager(mgr, o)
 }
 
@@ -59,8 +62,12 @@ func MapController(recorder events.EventRecorder, validate func(*v1alpha1.Snapsh
 		ParentChanged: func(before, after client.Object) bool {
 			return before.GetAnnotations()[v1alpha1.AnnotationConfirmGeneration] != after.GetAnnotations()[v1alpha1.AnnotationConfirmGeneration]
 		},
-		Report: reporter{events: recorder}.report,
-		Status: setStatus,
+		Report:        reporter{events: recorder}.report,
+		ParentDeleted: measured.forget,
+		Status: func(now time.Time, parent client.Object, known mapcontroller.Summary) {
+			setStatus(now, parent, known)
+			measured.set(parent.(*v1alpha1.ClusterSnapshotSchedule))
+		},
 	}
 }
 

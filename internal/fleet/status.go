@@ -60,7 +60,9 @@ func setStatus(now time.Time, parent client.Object, known mapcontroller.Summary)
 func setUnknown(s *v1alpha1.ClusterSnapshotScheduleStatus, known mapcontroller.Summary) {
 	s.Inputs, s.Detached, s.PersistentVolumeClaims, s.VolumeSnapshots = nil, nil, nil, nil
 	s.OldestRecoveryPointTime, s.OldestRecoveryPointNamespace = nil, ""
-	s.Outputs.SnapshotSchedules = v1alpha1.ScheduleCount{Total: count(known.Totals[schedulesTotal]), Ready: count(known.Totals[schedulesReady])}
+	s.Outputs.SnapshotSchedules = v1alpha1.ScheduleCount{
+		Total: count(known.Totals[schedulesTotal]), Ready: count(known.Totals[schedulesReady]),
+	}
 }
 
 func setKnown(s *v1alpha1.ClusterSnapshotScheduleStatus, known mapcontroller.Summary, sum combined) {

@@ -5,6 +5,5 @@
 // are filled page by page, and their stores, read by index without copies.
 //
 //	pages.go   fills an informer with pages of a quorum read
-//	bytes.go   bounds the bytes of a page, however large the objects are
 //	stores.go  the stores of all informers, by kind, and how they are read
 package informer

@@ -44,7 +44,6 @@
 //	guard/guard.go        whether the parent may adopt; pages of live metadata
 //	guard/confirm.go      plans again on live objects, keeps the deletes of both plans
 //	guard/shared.go       live reads shared by the keys that delete together
-//	guard/clock.go        the API server's clock
 //
 //	fair/shares.go        how many workers a namespace may hold
 //	fair/pace.go          when, and how much, a key may delete

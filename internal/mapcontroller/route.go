@@ -31,7 +31,7 @@ var fanOutPriority = -10
 
 // events returns a handler that calls on with an object before and after an event;
 // nil stands for one that does not exist.
-func events(on func(q queue, before, after client.Object)) EventHandler {
+func events(on func(q queue, before, after client.Object)) handler.TypedFuncs[client.Object, Request] {
 	return handler.TypedFuncs[client.Object, Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[client.Object], q queue) { on(q, nil, e.Object) },
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[client.Object], q queue) {
@@ -117,21 +117,17 @@ func (c *Controller) InputEvents(kind int) EventHandler {
 // RelatedEvents returns the handler of events of a related kind: they enqueue all
 // keys. The first list enqueues none, because no key is reconciled before it.
 func (c *Controller) RelatedEvents(kind int) EventHandler {
-	related := c.RelatedKinds[kind]
 	changed := events(func(q queue, before, after client.Object) {
-		if before != nil && after != nil && !inputChanged(related, before, after) {
-			return
+		if before == nil || after == nil || inputChanged(c.RelatedKinds[kind], before, after) {
+			c.fanOutAll(q)
 		}
-		c.fanOutAll(q)
 	})
-	return handler.TypedFuncs[client.Object, Request]{
-		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[client.Object], q queue) {
-			if !e.IsInInitialList {
-				changed.Create(ctx, e, q)
-			}
-		},
-		UpdateFunc: changed.Update, DeleteFunc: changed.Delete,
+	changed.CreateFunc = func(_ context.Context, e event.TypedCreateEvent[client.Object], q queue) {
+		if !e.IsInInitialList {
+			c.fanOutAll(q)
+		}
 	}
+	return changed
 }
 
 func inputChanged(in Input, before, after client.Object) bool {

@@ -25,20 +25,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/guard"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
+	"mapcontroller.dev/snapshotschedule/internal/transport"
 )
-
-// ConfigureClock makes the clients of a REST config read the API server's clock,
-// as SetupWithManager requires.
-var ConfigureClock = guard.Configure
 
 // SetupWithManager adds the controller to a manager. The status controller starts
 // at once unless the parents are Optional, the controller of keys when all kinds are
 // installed.
 func (c MapController) SetupWithManager(mgr manager.Manager, o Options) error {
-	if !guard.ReadsServerClock(mgr.GetHTTPClient().Transport) {
-		return errors.New("the REST config does not read the API server's clock, without which nothing is deleted: call ConfigureClock with it")
+	if !transport.ReadsServerClock(mgr.GetHTTPClient().Transport) {
+		return errors.New("the REST config does not read the API server's clock, without which nothing is deleted: call transport.ReadServerClock with it")
 	}
 	installed, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {

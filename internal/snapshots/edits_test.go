@@ -10,9 +10,12 @@ import (
 	"testing"
 	"time"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
@@ -346,5 +349,36 @@ func TestScheduleChangedWakesKeys(t *testing.T) {
 		if got := scheduleChanged(plain().SnapshotSchedule, tc.after.SnapshotSchedule); got != tc.want {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)
 		}
+	}
+}
+
+// Preview takes no shortcut while deletes may wait. The schedule's generation is 3.
+//
+// Contract: EDIT-1, EDIT-4.
+func TestJudgeDelays(t *testing.T) {
+	scheme := runtime.NewScheme()
+	must(t, clientgoscheme.AddToScheme(scheme))
+	must(t, snapshotv1.AddToScheme(scheme))
+	must(t, v1alpha1.AddToScheme(scheme))
+	for name, tc := range map[string]struct {
+		schedule scheduleBuilder
+		want     bool
+	}{
+		"no delay":                          {every("6h"), false},
+		"a change that is not recorded yet": {every("6h").editDelay("1h"), true},
+		"a record of another generation":    {every("6h").recorded(2, ago(day), "1h"), true},
+		"within the delay":                  {every("6h").editDelay("1h").recorded(3, ago(59*time.Minute), "1h"), true},
+		"at its end":                        {every("6h").editDelay("1h").recorded(3, ago(time.Hour), "1h"), false},
+		"confirmed":                         {every("6h").editDelay("1h").recorded(3, ago(time.Minute), "1h").confirming("3"), false},
+		"within the first hour":             {every("6h").created(ago(59 * time.Minute)), true},
+		"after the first hour":              {every("6h").created(ago(time.Hour)), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			judge, err := NewJudge(scheme, tc.schedule.SnapshotSchedule, Classes{})
+			must(t, err)
+			if got := judge.Delays(noon); got != tc.want {
+				t.Errorf("got %t, want %t", got, tc.want)
+			}
+		})
 	}
 }

@@ -39,7 +39,8 @@ func (i claimInterner) transform(o any) (any, error) {
 	found, _ := i.known.Get(key)
 	known, ok := found.(*storage)
 	if !ok {
-		known = &storage{annotations: only(claim.Annotations, annotationProvisioner, annotationBetaProvisioner), class: claim.Spec.StorageClassName}
+		known = &storage{class: claim.Spec.StorageClassName}
+		known.annotations = only(claim.Annotations, annotationProvisioner, annotationBetaProvisioner)
 		i.known.Add(key, known)
 	}
 	claim.Spec.StorageClassName = known.class

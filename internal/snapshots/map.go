@@ -105,18 +105,11 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 	}
 	d.Next = earliest(d.Next, slots.Next, slots.Until)
 
-	status := &keyStatus{
-		Claim:         claim.Name,
-		LastSnapshot:  retention.LastSlot(series.Snapshots, seen.Now),
-		RecoveryPoint: recoveryPoint(series.Snapshots, anchor, seen.Now),
-		SkipReason:    skipReason,
-		Spared:        spared,
-	}
-	status.HasData = claim.DeletionTimestamp == nil && claim.Status.Phase != corev1.ClaimPending && claim.Status.Phase != ""
+	status := p.claimStatus(claim, series.Snapshots, anchor, seen.Now)
+	status.SkipReason, status.Spared = skipReason, spared
 	if skipReason != "" && skip(claim) == "" { // it can never have a recovery point
 		status.HasData, status.RecoveryPoint = false, time.Time{}
 	}
-	status.Pending, status.Failed = unready(p.spec, series.Snapshots, seen.Now)
 	d.Status = status
 	if malformed.Reason != "" {
 		status.add(malformed)
@@ -150,6 +143,19 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 		status.add(problem)
 	}
 	return d
+}
+
+// claimStatus returns what the status says of a PVC and its snapshots, whatever is
+// decided about them.
+func (p *program) claimStatus(claim *corev1.PersistentVolumeClaim, series []retention.Snapshot, anchor, now time.Time) *keyStatus {
+	status := &keyStatus{
+		Claim:         claim.Name,
+		LastSnapshot:  retention.LastSlot(series, now),
+		RecoveryPoint: recoveryPoint(series, anchor, now),
+		HasData:       claim.DeletionTimestamp == nil && claim.Status.Phase != corev1.ClaimPending && claim.Status.Phase != "",
+	}
+	status.Pending, status.Failed = unready(p.spec, series, now)
+	return status
 }
 
 // classFor returns the class for the snapshots of a PVC. If none can be taken, it

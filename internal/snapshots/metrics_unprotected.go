@@ -60,7 +60,7 @@ func setUpUnprotected(mgr manager.Manager, stores *Stores, classesKnown bool) er
 	})
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		count := func() map[string]int {
-			if classesKnown && !(listed.Load() && classesSynced(ctx, mgr.GetCache())) {
+			if classesKnown && (!listed.Load() || !classesSynced(ctx, mgr.GetCache())) {
 				return nil
 			}
 			return countUnprotected(stores.List(&corev1.PersistentVolumeClaim{}, ""), stores.List(&v1alpha1.SnapshotSchedule{}, ""),

@@ -13,8 +13,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"mapcontroller.dev/snapshotschedule/internal/informer"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/transport"
 )
 
 // Configure removes the client-side rate limit, because the API server's own
@@ -22,8 +21,8 @@ import (
 // clock from its responses.
 func Configure(config *rest.Config, c clock.PassiveClock) {
 	config.QPS = -1
-	config.Wrap(informer.BoundPages)
-	mapcontroller.ConfigureClock(config, c)
+	config.Wrap(transport.BoundPages)
+	transport.ReadServerClock(config, c)
 }
 
 // RESTMapper returns a mapper that knows VolumeSnapshots and their classes without

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/guard"
+	"mapcontroller.dev/snapshotschedule/internal/transport"
 )
 
 func TestConfiguredClientsBoundPagesAndReadTheClock(t *testing.T) {
@@ -27,7 +27,7 @@ func TestConfiguredClientsBoundPagesAndReadTheClock(t *testing.T) {
 	Configure(config, clocktesting.NewFakePassiveClock(noon))
 	api, err := rest.HTTPClientFor(config)
 	must(t, err)
-	if !guard.ReadsServerClock(api.Transport) {
+	if !transport.ReadsServerClock(api.Transport) {
 		t.Error("the API server's clock is not read")
 	}
 	resp, err := api.Get(server.URL + "/api/v1/persistentvolumeclaims?limit=32")

@@ -12,7 +12,7 @@ import (
 
 // A release sets these with -ldflags, because its build has no version control
 // information: the Dockerfile does not copy .git, and 'make image' does not stamp. See
-// VERSION_FLAGS in the Makefile.
+// GO_BUILD in the Makefile.
 var version, revision string
 
 // Info identifies a build.

@@ -40,6 +40,7 @@ type previewed struct {
 		Waiting []struct {
 			Snapshots int
 			Reason    string
+			Until     time.Time
 		}
 	}
 }
@@ -119,12 +120,15 @@ var _ = Describe("preview", func() {
 		Expect(p.Items[0].Waiting).To(HaveLen(1))
 		Expect(p.Items[0].Waiting[0].Snapshots).To(Equal(3))
 		Expect(p.Items[0].Waiting[0].Reason).To(Equal(v1alpha1.ReasonSnapshotsAdopted))
-		// The new schedule takes one at once: it and the newest remain.
-		var deleted []string
+		// The new schedule takes one at once. In an hour it and the newest remain, and the next one takes the place of that.
+		byTime := map[time.Duration][]string{}
 		for _, d := range p.Items[0].Deletes {
-			deleted = append(deleted, d.Name)
+			after := d.Time.Sub(p.Items[0].Waiting[0].Until).Round(time.Hour)
+			byTime[after] = append(byTime[after], d.Name)
 		}
-		Expect(deleted).To(ConsistOf(all[1].Name, all[2].Name, all[3].Name, all[4].Name))
+		Expect(byTime).To(HaveLen(2))
+		Expect(byTime[0]).To(ConsistOf(all[1].Name, all[2].Name, all[3].Name, all[4].Name))
+		Expect(byTime[day-time.Hour]).To(ConsistOf(all[0].Name))
 	})
 
 	It("rejects what it cannot preview", func() {

@@ -41,6 +41,7 @@ const (
 	className                = "fast"
 	atLeast0                 = "should be greater than or equal to 0"
 	atLeast1                 = "should be greater than or equal to 1"
+	atMost32Bits             = "should be less than or equal to 2147483647"
 	annotationValue          = "at most 1024 characters long, such as nightly"
 	policies                 = `supported values: "Delete", "Orphan"`
 	required                 = "Required value"
@@ -333,6 +334,9 @@ func rejectedSpecs() map[string]rejected {
 		"a negative detached minReady":    rejectedRetention("{detached: {minReady: -1}}", "detached.minReady", atLeast0),
 		"a maxCount of zero":              rejectedRetention("{maxCount: 0}", "maxCount", atLeast1),
 		"a negative maxCount":             rejectedRetention("{maxCount: -1}", "maxCount", atLeast1),
+		"a large minReady":                rejectedRetention("{minReady: 2147483648}", "minReady", atMost32Bits),
+		"a large detached minReady":       rejectedRetention("{detached: {minReady: 2147483648}}", "detached.minReady", atMost32Bits),
+		"a large maxCount":                rejectedRetention("{maxCount: 2147483648}", "maxCount", atMost32Bits),
 		"an unknown deletion policy":      rejectedSpec("{snapshotInterval: 6h, deletionPolicy: Keep}", "spec.deletionPolicy", policies),
 		"a deletion policy in lower case": rejectedSpec("{snapshotInterval: 6h, deletionPolicy: orphan}", "spec.deletionPolicy", policies),
 		"an empty deletion policy":        rejectedSpec(`{snapshotInterval: 6h, deletionPolicy: ""}`, "spec.deletionPolicy", policies),
@@ -341,6 +345,7 @@ func rejectedSpecs() map[string]rejected {
 	for _, tier := range []string{"last", "hourly", "daily", "weekly", "monthly", "yearly"} {
 		cases["zero for tier "+tier] = rejectedRetention("{keep: {"+tier+": 0}}", "keep."+tier, atLeast1)
 		cases["a negative number for tier "+tier] = rejectedRetention("{keep: {"+tier+": -1}}", "keep."+tier, atLeast1)
+		cases["a large number for tier "+tier] = rejectedRetention("{keep: {"+tier+": 2147483648}}", "keep."+tier, atMost32Bits)
 	}
 	for field, spec := range durationFields {
 		for duration, message := range invalidDurations {

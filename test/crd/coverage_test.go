@@ -52,7 +52,7 @@ func schemaRules(path string, s *apiextensionsv1.JSONSchemaProps) []rule {
 		add("should be greater than or equal to %v", *s.Minimum)
 	}
 	if s.Maximum != nil {
-		add("should be less than or equal to %v", *s.Maximum)
+		add("should be less than or equal to %d", int64(*s.Maximum))
 	}
 	if s.MinLength != nil {
 		add("should be at least %d chars long", *s.MinLength)
@@ -145,7 +145,7 @@ var _ = Describe("The schema", func() {
 		}
 		object := create("coverage", "{snapshotInterval: 6h}")
 		for _, r := range rejectedStatuses() {
-			causes = append(causes, causesOf(patchStatus(object.DeepCopy(), parseYAML(r.status)))...)
+			causes = append(causes, statusCausesOf(patchStatus(object.DeepCopy(), parseYAML(r.status)))...)
 		}
 		for _, rule := range rules {
 			Expect(slices.ContainsFunc(causes, rule.violatedBy)).To(BeTrue(), "no case violates the rule of %s: %s", rule.path, rule.message)

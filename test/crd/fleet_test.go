@@ -124,7 +124,7 @@ var _ = Describe("The schema of a ClusterSnapshotSchedule", func() {
 			changed.SetGroupVersionKind(object.GroupVersionKind())
 			changed.SetName(object.GetName())
 			changed.SetResourceVersion(object.GetResourceVersion())
-			causes = append(causes, causesOf(api.Status().Patch(ctx, changed, client.Merge))...)
+			causes = append(causes, statusCausesOf(api.Status().Patch(ctx, changed, client.Merge))...)
 		}
 		own := slices.DeleteFunc(schemaRules("", readSchema("clustersnapshotschedules")), func(r rule) bool {
 			inner := strings.HasPrefix(r.path, "spec.template.spec.") && !strings.HasSuffix(r.path, ".deletionPolicy")

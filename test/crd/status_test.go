@@ -148,7 +148,7 @@ var _ = Describe("Status", func() {
 	DescribeTable("is rejected if it is invalid",
 		func(r rejectedStatus) {
 			object := create("rejected-status", "{snapshotInterval: 6h}")
-			Expect(causesOf(patchStatus(object, parseYAML(r.status)))).To(ConsistOf(
+			Expect(statusCausesOf(patchStatus(object, parseYAML(r.status)))).To(ConsistOf(
 				And(HaveField("Field", r.want.Field), HaveField("Message", ContainSubstring(r.want.Message)))))
 		},
 		entries(rejectedStatuses()),

@@ -18,12 +18,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/yaml"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-// conditionsDir has a schedule of every condition and reason, as the API server returns it. test/observe/gitops runs the health checks of
+// conditionsDir has a schedule, or a fleet, of every condition and reason, as the API server returns it. test/observe/gitops runs the health checks of
 // docs/gitops.md on them. UPDATE_CONDITIONS=1 writes them.
 const conditionsDir = "testdata/conditions"
 
@@ -33,30 +34,45 @@ var (
 	snapshotNames = regexp.MustCompile(`-\d{14}-[0-9a-z]+`)
 )
 
-// stored returns what health checks read of a schedule as YAML, without what differs between two runs.
-func (env *environment) stored(s *schedule) string {
+// stored returns what health checks read of a schedule or a fleet as YAML, without what differs between two runs.
+func (env *environment) stored(o client.Object) string {
 	GinkgoHelper()
+	gvk, err := apiutil.GVKForObject(o, scheme)
+	Expect(err).NotTo(HaveOccurred())
 	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("SnapshotSchedule"))
-	Expect(api.Get(ctx, client.ObjectKeyFromObject(s), object)).To(Succeed())
-	object.Object["metadata"] = map[string]any{"name": s.Name, "generation": object.GetGeneration()}
+	object.SetGroupVersionKind(gvk)
+	Expect(api.Get(ctx, client.ObjectKeyFromObject(o), object)).To(Succeed())
+	object.Object["metadata"] = map[string]any{"name": "backup", "generation": object.GetGeneration()}
 	maps.DeleteFunc(object.Object["status"].(map[string]any), func(field string, _ any) bool {
 		return field != "observedGeneration" && field != "conditions"
 	})
 	delete(object.Object, "spec")
 	text, err := yaml.Marshal(object.Object)
 	Expect(err).NotTo(HaveOccurred())
-	same := strings.ReplaceAll(string(text), env.namespace, "shop")
+	same := strings.ReplaceAll(string(text), o.GetName(), "backup")
+	same = strings.ReplaceAll(same, env.namespace, "shop")
 	same = times.ReplaceAllString(same, "2026-01-02T03:04:05Z")
 	return snapshotNames.ReplaceAllString(same, "-20260102030405-hash")
 }
 
-// settled returns a schedule as YAML when it has not changed for a second.
-func (env *environment) settled(s *schedule) (text string) {
+// isAsFiled expects that a schedule or a fleet becomes as its file says.
+func (env *environment) isAsFiled(o client.Object, name string) {
+	GinkgoHelper()
+	file := filepath.Join(conditionsDir, name+".yaml")
+	if os.Getenv("UPDATE_CONDITIONS") != "" {
+		Expect(os.WriteFile(file, []byte(env.settled(o)), 0o644)).To(Succeed())
+	}
+	want, err := os.ReadFile(file)
+	Expect(err).NotTo(HaveOccurred())
+	Eventually(func() string { return env.stored(o) }).Should(MatchYAML(want), "UPDATE_CONDITIONS=1 writes "+file)
+}
+
+// settled returns an object as YAML when it has not changed for a second.
+func (env *environment) settled(o client.Object) (text string) {
 	GinkgoHelper()
 	since := time.Now()
 	Eventually(func() time.Duration {
-		if now := env.stored(s); now != text {
+		if now := env.stored(o); now != text {
 			text, since = now, time.Now()
 		}
 		return time.Since(since)
@@ -91,7 +107,7 @@ var _ = Describe("The conditions of a schedule", func() {
 	// expired returns a schedule with two snapshots, of which one expires when a clock is half an hour ahead.
 	expired := func(changes ...func(*spec)) *schedule {
 		GinkgoHelper()
-		s := env.createSchedule("backup", append(changes, ttl("10m"))...)
+		s := env.createSchedule("backup", append([]func(*spec){ttl("10m")}, changes...)...)
 		c := env.createClaim("data")
 		env.createSnapshot(s, c, 3*time.Hour)
 		env.createSnapshot(s, c, 2*time.Hour)
@@ -120,16 +136,7 @@ var _ = Describe("The conditions of a schedule", func() {
 
 	// Contract: STAT-4, STAT-5, STAT-6, STAT-9, STAT-11.
 	DescribeTable("are those that the health checks of GitOps tools are tested with",
-		func(name string, scenario func() *schedule) {
-			s := scenario()
-			file := filepath.Join(conditionsDir, name+".yaml")
-			if os.Getenv("UPDATE_CONDITIONS") != "" {
-				Expect(os.WriteFile(file, []byte(env.settled(s)), 0o644)).To(Succeed())
-			}
-			want, err := os.ReadFile(file)
-			Expect(err).NotTo(HaveOccurred())
-			Eventually(func() string { return env.stored(s) }).Should(MatchYAML(want), "UPDATE_CONDITIONS=1 writes "+file)
-		},
+		func(name string, scenario func() *schedule) { env.isAsFiled(scenario(), name) },
 		// Contract: STAT-9.
 		Entry("new", "new", func() *schedule { return env.createSchedule("backup") }),
 		// Contract: STAT-4.
@@ -199,6 +206,30 @@ var _ = Describe("The conditions of a schedule", func() {
 			s := expired()
 			env.startOperator(localClockAhead(30 * time.Minute))
 			Eventually(retentionPaused(s)).Should(Equal("True ClockSkew"))
+			return s
+		}),
+		// Contract: EDIT-1.
+		Entry("spec-changed", "spec-changed", func() *schedule {
+			s := expired(ttl("30d"), editDelay("1h"))
+			env.startOperator(clocksAhead(30 * time.Minute))
+			Eventually(readyCondition(s)).Should(Equal("True Scheduled"))
+			mergePatch(s, `{"spec":{"snapshotTTL":"10m"}}`)
+			Eventually(retentionPaused(s)).Should(Equal("True SpecChanged"))
+			return s
+		}),
+		// Contract: EDIT-5.
+		Entry("snapshots-adopted", "snapshots-adopted", func() *schedule {
+			before := expired()
+			Expect(api.Delete(ctx, before, client.PropagationPolicy("Orphan"))).To(Succeed())
+			for _, v := range env.snapshots() { // as the garbage collector does
+				mergePatch(&v, `{"metadata":{"ownerReferences":null}}`)
+			}
+			removeFinalizers(before)
+			Eventually(isDeleted(before)).Should(BeTrue())
+			Eventually(time.Now).Should(BeTemporally(">", before.CreationTimestamp.Add(2*time.Second)), "creation times are in whole seconds")
+			s := env.createSchedule("backup", ttl("10m"))
+			env.startOperator(clocksAhead(30 * time.Minute))
+			Eventually(retentionPaused(s)).Should(Equal("True SnapshotsAdopted"))
 			return s
 		}),
 	)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -119,6 +121,7 @@ var _ = Describe("A ClusterSnapshotSchedule", func() {
 		edits := []string{
 			`{"spec":{"selector":{"matchLabels":{"app":"none"}}}}`,
 			`{"spec":{"selector":{"matchExpressions":[{"key":"a","operator":"Exists"}]}}}`,
+			`{"spec":{"storageClassNames":["slow"]}}`,
 			`{"spec":{"schedule":null,"snapshotInterval":"1y"}}`,
 			`{"spec":{"timeZone":"Europe/Oslo"}}`,
 			`{"spec":{"snapshotTTL":"1s"}}`, `{"spec":{"snapshotTTL":null}}`,
@@ -128,7 +131,9 @@ var _ = Describe("A ClusterSnapshotSchedule", func() {
 			`{"spec":{"readyDeadline":"5y"}}`,
 			`{"spec":{"deletionPolicy":"Orphan"}}`, `{"spec":{"deletionPolicy":null}}`,
 			`{"spec":{"snapshotTemplate":{"metadata":{"labels":{"a":"b"},"annotations":{"a":"b"}},"spec":{"volumeSnapshotClassName":"slow"}}}}`,
+			`{"spec":{"snapshotTemplate":{"spec":{"volumeSnapshotClassNames":["slow","slower"]}}}}`,
 			`{"spec":{"retention":{"minReady":0,"maxCount":1}}}`,
+			`{"spec":{"retention":{"editDelay":"1y"}}}`,
 			`{"spec":{"retention":{"keep":{"last":1,"hourly":1,"daily":1,"weekly":1,"monthly":1,"yearly":1}}}}`,
 			`{"spec":{"retention":{"keep":null}}}`,
 			`{"spec":{"retention":{"detached":{"snapshotTTL":"1s","minReady":3}}}}`,
@@ -144,9 +149,30 @@ var _ = Describe("A ClusterSnapshotSchedule", func() {
 				g.Expect(now.Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationRequestedAt, "2020-01-01T00:00:00Z"))
 			}).WithTimeout(5 * time.Second).Should(Succeed())
 		}
-		Expect(fieldsIn(edits)).To(Equal(specFields()), "every field of the spec should be edited here")
+		Expect(fieldsIn(edits)).To(ConsistOf(specFields()), "every field of the spec should be edited here")
 		Eventually(f.counts).Should(Equal("1 1 1 1 0"))
 		Consistently(func() int { return len(o.childWrites()) }, "1s").Should(Equal(1+len(edits)), "one write for each edit")
+	})
+
+	// Contract: FLEET-2.
+	It("puts back every field of the template's spec that somebody removes from a child's", func() {
+		f := newFleet(func(c *clusterSchedule) { c.Spec.Template.Spec = fullSpec() })
+		env := f.newNamespace()
+		o := startFleetOperator()
+		child := f.waitForChild(env)
+		Eventually(f.counts).Should(Equal("1 1 1 1 0"))
+		want := get(child.DeepCopy()).Spec
+		alternatives := []string{"snapshotInterval", "snapshotTemplate.spec.volumeSnapshotClassName"} // of which the spec has the other one
+		Expect(fieldsIn([]string{asPatch(want)})).To(ConsistOf(without(specFields(), alternatives...)), "every field should be set here")
+		removable := without(specFields(), append(alternatives, "schedule")...) // a spec without a schedule is refused
+		for _, field := range removable {
+			before := get(child).Generation
+			mergePatch(child, removalOf(field))
+			Expect(get(child).Generation).To(BeNumerically(">", before), field+" was removed")
+			Eventually(func() spec { return get(child.DeepCopy()).Spec }).WithTimeout(5*time.Second).Should(Equal(want), field)
+		}
+		Eventually(f.counts).Should(Equal("1 1 1 1 0"))
+		Consistently(func() int { return len(o.childWrites()) }, "1s").Should(Equal(1+len(removable)), "one write for each edit")
 	})
 
 	// Contract: FLEET-2.
@@ -372,28 +398,72 @@ func (f *fleetObject) newLater() {
 	Expect(api.Create(ctx, n)).To(Succeed())
 }
 
-// specFields returns the names of the fields of a spec, as in JSON.
-func specFields() map[string]bool {
-	all := map[string]bool{}
-	for field := range reflect.TypeFor[spec]().Fields() {
+// fullSpec sets every field that has no alternative, each to something that is not its default.
+func fullSpec() spec {
+	s := spec{
+		StorageClassNames: []v1alpha1.StorageClassName{"fast"}, Schedule: "@yearly", TimeZone: "Europe/Oslo", SnapshotTTL: "3y",
+		Suspend: true, StartingDeadline: "1d", Jitter: "1h", ReadyDeadline: "2h", DeletionPolicy: v1alpha1.DeletionOrphan,
+	}
+	s.Selector.MatchLabels = map[string]v1alpha1.LabelValue{"app": "shop"}
+	s.Selector.MatchExpressions = []v1alpha1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpExists}}
+	s.SnapshotTemplate.Metadata.Labels = map[string]v1alpha1.LabelValue{"a": "b"}
+	s.SnapshotTemplate.Metadata.Annotations = map[string]string{"a": "b"}
+	s.SnapshotTemplate.Spec.VolumeSnapshotClassNames = []v1alpha1.SnapshotClassName{"fast"}
+	const one = 1
+	s.Retention = v1alpha1.Retention{MinReady: ptr.To[int32](2), MaxCount: ptr.To[int32](9), EditDelay: "1h",
+		Keep:     v1alpha1.Keep{Last: one, Hourly: one, Daily: one, Weekly: one, Monthly: one, Yearly: one},
+		Detached: v1alpha1.DetachedRetention{SnapshotTTL: "1y", MinReady: one}}
+	return s
+}
+
+// specFields returns the paths of all fields of a spec that are no structs, as in JSON. They come from the type, so that no field can be
+// forgotten.
+func specFields() []string { return leaves("", reflect.TypeFor[spec]()) }
+
+func leaves(path string, t reflect.Type) (all []string) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return []string{strings.TrimPrefix(path, ".")}
+	}
+	for field := range t.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		all[name] = true
+		all = append(all, leaves(path+"."+name, field.Type)...)
 	}
 	return all
 }
 
-// fieldsIn returns the fields of the spec that merge patches change.
-func fieldsIn(patches []string) map[string]bool {
+// fieldsIn returns those of specFields that merge patches change.
+func fieldsIn(patches []string) (all []string) {
 	GinkgoHelper()
-	all := map[string]bool{}
-	for _, p := range patches {
-		var content struct {
-			Spec map[string]any `json:"spec"`
-		}
-		Expect(json.Unmarshal([]byte(p), &content)).To(Succeed())
-		for name := range content.Spec {
-			all[name] = true
+	for _, field := range specFields() {
+		if slices.ContainsFunc(patches, func(p string) bool {
+			var content map[string]any
+			Expect(json.Unmarshal([]byte(p), &content)).To(Succeed())
+			_, found, err := unstructured.NestedFieldNoCopy(content, append([]string{"spec"}, strings.Split(field, ".")...)...)
+			return found && err == nil
+		}) {
+			all = append(all, field)
 		}
 	}
 	return all
+}
+
+// removalOf returns the merge patch that removes a field of the spec.
+func removalOf(field string) string {
+	path := strings.Split(field, ".")
+	return `{"spec":{"` + strings.Join(path, `":{"`) + `":null` + strings.Repeat("}", len(path)+1)
+}
+
+// asPatch returns the merge patch that sets all fields of a spec.
+func asPatch(s spec) string {
+	GinkgoHelper()
+	text, err := json.Marshal(map[string]any{"spec": s})
+	Expect(err).NotTo(HaveOccurred())
+	return string(text)
+}
+
+func without(all []string, some ...string) []string {
+	return slices.DeleteFunc(all, func(s string) bool { return slices.Contains(some, s) })
 }

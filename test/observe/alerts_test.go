@@ -85,6 +85,10 @@ func TestAlerts(t *testing.T) {
 		firingAlert: firingAlert{alert: "SnapshotScheduleUnprotected", severity: "info", from: 2 * hour, until: 3 * hour},
 		contains:    []string{"shop: 3 PersistentVolumeClaims", "In namespace shop, 3 "},
 	}
+	clusterNotReady := wantedAlert{
+		firingAlert: firingAlert{alert: "SnapshotScheduleClusterNotReady", severity: "warning", from: hour + 15, until: 2 * hour},
+		contains:    []string{"gold: not ready, SchedulesFailing", "ClusterSnapshotSchedule gold"},
+	}
 	// suspendedFrom has only the metric that the alert is about: a week has many samples.
 	suspendedFrom := func(name string, from int) scenario { return oneOperator(pod{name: always(0).then(from, always(1))}) }
 	down := func(from, until int) wantedAlert {
@@ -173,6 +177,14 @@ func TestAlerts(t *testing.T) {
 			"retention_paused": always(0).then(hour, always(1)).then(2*hour, always(0)),
 		})), []wantedAlert{paused}},
 		{"an upload is slow", oneOperator(healthy().with(pod{"problems": always(0).then(hour, always(3))})), []wantedAlert{problems}},
+
+		{"a ClusterSnapshotSchedule is not ready for an hour", scenario{"a": {"": leading().with(pod{
+			"cluster_ready Scheduled":        always(1).then(hour, never).then(2*hour, always(1)),
+			"cluster_ready SchedulesFailing": samples(never).then(hour, always(0)).then(2*hour, never),
+		}), "backup": healthy()}}, []wantedAlert{clusterNotReady}},
+		{"a ClusterSnapshotSchedule is not ready for ten minutes", scenario{"a": {"": leading().with(pod{
+			"cluster_ready SchedulesFailing": samples(never).then(hour, always(0)).then(hour+10, never),
+		}), "backup": healthy()}}, nil},
 
 		{"the operator stops, and starts again", scenario{"a": {
 			"":       leading().with(pod{"active": always(1).then(hour, never).then(3*hour, always(1))}),

@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"github.com/prometheus/prometheus/promql/promqltest"
-
-	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 type dashboard struct {
@@ -126,7 +124,9 @@ func TestDashboardPanelsShowData(t *testing.T) {
 		"creation_to_ready_seconds_bucket 30": hourlyCount, "creation_to_ready_seconds_bucket +Inf": hourlyCount,
 	})
 	const minutes = 3*hour + 30
-	s := scenario{"a": {"": leading().with(pod{"unprotected_persistentvolumeclaims": always(1)}), "backup": oneOperator}}
+	s := scenario{"a": {"": leading().with(pod{
+		"unprotected_persistentvolumeclaims": always(1), "cluster_namespaces": always(2), "cluster_problems": always(1), "cluster_ready Scheduled": always(1),
+	}), "backup": oneOperator}}
 	loaded := promqltest.LoadedStorage(t, s.load(t, minutes))
 	engine := promqltest.NewTestEngine(t, false, 0, promqltest.DefaultMaxSamplesPerQuery)
 	at := time.Unix(0, 0).Add(minutes * time.Minute)
@@ -164,7 +164,7 @@ func TestEveryMetricIsOnTheDashboardOrInAnAlert(t *testing.T) {
 		all = append(all, rule.Expr)
 	}
 	text := strings.Join(all, "\n")
-	for _, m := range snapshots.Metrics() {
+	for _, m := range ownMetrics() {
 		if !regexp.MustCompile(m.Name + `\b|` + m.Name + `_bucket\b`).MatchString(text) {
 			t.Errorf("%s is neither on the dashboard nor in an alert", m.Name)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"mapcontroller.dev/snapshotschedule/internal/fleet"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
@@ -45,6 +46,7 @@ var targetLabels = []string{"container", "endpoint", "instance", "job", "namespa
 func knownMetrics(t *testing.T) map[string][]string {
 	t.Helper()
 	snapshots.RegisterMetrics()
+	fleet.RegisterMetrics()
 	descriptions := make(chan *prometheus.Desc)
 	go func() {
 		metrics.Registry.(prometheus.Collector).Describe(descriptions)
@@ -68,7 +70,7 @@ func knownMetrics(t *testing.T) map[string][]string {
 			found[m[1]+"_bucket"] = append(slices.Clone(labels), "le")
 		}
 	}
-	for _, m := range snapshots.Metrics() {
+	for _, m := range ownMetrics() {
 		for _, suffix := range []string{"_sum", "_count", "_bucket"} {
 			if m.Type != "histogram" {
 				delete(found, m.Name+suffix)
@@ -79,6 +81,15 @@ func knownMetrics(t *testing.T) map[string][]string {
 		}
 	}
 	return found
+}
+
+// ownMetrics returns the operator's own metrics.
+func ownMetrics() []snapshots.Metric {
+	all := snapshots.Metrics()
+	for _, m := range fleet.Metrics() {
+		all = append(all, snapshots.Metric(m))
+	}
+	return all
 }
 
 func TestKnownMetrics(t *testing.T) {

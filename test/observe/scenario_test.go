@@ -16,8 +16,6 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/promqltest"
 	"github.com/prometheus/prometheus/rules"
-
-	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // samples returns the value of a series that is scraped in a minute, if there is one.
@@ -68,7 +66,7 @@ type scenario map[string]map[string]pod
 func (s scenario) load(t *testing.T, minutes int) string {
 	t.Helper()
 	labelsOf := map[string][]string{}
-	for _, m := range snapshots.Metrics() {
+	for _, m := range ownMetrics() {
 		name := strings.TrimPrefix(m.Name, "snapshotschedule_")
 		if m.Type == "histogram" {
 			labelsOf[name+"_bucket"] = append(m.Labels, "le")
@@ -95,6 +93,9 @@ func (s scenario) load(t *testing.T, minutes int) string {
 					set[l] = map[string]string{"namespace": "shop", "schedule": schedule}[l]
 					if set[l] == "" {
 						set[l] = value
+					}
+					if l == "cluster_schedule" && strings.HasPrefix(name, "cluster_") {
+						set[l] = "gold"
 					}
 				}
 				fmt.Fprintf(&b, "  snapshotschedule_%s%s", name, labels.FromMap(set))

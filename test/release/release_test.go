@@ -27,11 +27,17 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
+// rootCommand is a command that runs in the repository's root.
+func rootCommand(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(name, args...)
+	cmd.Dir = root
+	return cmd
+}
+
 // makeCommand runs make with a PATH that begins with a folder, and returns its output.
 func makeCommand(t *testing.T, path string, args ...string) (string, error) {
 	t.Helper()
-	cmd := exec.Command("make", append([]string{"--no-print-directory"}, args...)...)
-	cmd.Dir = root
+	cmd := rootCommand("make", append([]string{"--no-print-directory"}, args...)...)
 	// MAKEFLAGS and variables of a 'make' that runs this test must not have an effect.
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "MAKE") || strings.HasPrefix(v, "MFLAGS") || strings.HasPrefix(v, "IMG=")
@@ -72,8 +78,7 @@ func TestEveryBuildOfAReleaseSetsTheVersion(t *testing.T) {
 	}
 	for folder, name := range map[string]string{"./cmd": "snapshotschedule", "./cmd/kubectl-snapsched": "kubectl-snapsched"} {
 		program := filepath.Join(t.TempDir(), name)
-		build := exec.Command("go", "build", "-tags", flags[1], "-ldflags", flags[2], "-o", program, folder)
-		build.Dir = root
+		build := rootCommand("go", "build", "-tags", flags[1], "-ldflags", flags[2], "-o", program, folder)
 		if out, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s", build, err, out)
 		}

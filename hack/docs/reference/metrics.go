@@ -4,15 +4,22 @@
 package reference
 
 import (
+	"slices"
 	"strings"
 
+	"mapcontroller.dev/snapshotschedule/internal/fleet"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // metricTable returns the table of the operator's metrics.
 func metricTable() string {
 	rows := [][]string{}
-	for _, m := range snapshots.Metrics() {
+	all := snapshots.Metrics()
+	for _, m := range fleet.Metrics() {
+		all = append(all, snapshots.Metric(m))
+	}
+	slices.SortFunc(all, func(a, b snapshots.Metric) int { return strings.Compare(a.Name, b.Name) })
+	for _, m := range all {
 		var labels []string
 		for _, l := range m.Labels {
 			labels = append(labels, code(l))

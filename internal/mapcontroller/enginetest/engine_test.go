@@ -27,6 +27,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/enginetest/mutationdetector"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/guard"
+	wire "mapcontroller.dev/snapshotschedule/internal/transport"
 )
 
 // This file is the only one that uses the engine's API. The specs use the types below.
@@ -110,7 +111,7 @@ func newManager(o *operator) manager.Manager {
 	wrapped := rest.CopyConfig(restConfig)
 	wrapped.Wrap(func(base http.RoundTripper) http.RoundTripper {
 		o.base = base
-		return guard.ServerClock{Base: o.transport, Clock: realClock}
+		return wire.ServerClock{Base: o.transport, Clock: realClock}
 	})
 	options := mapcontroller.Options{
 		Workers:          8,

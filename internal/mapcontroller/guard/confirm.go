@@ -16,6 +16,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/observe"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
+	"mapcontroller.dev/snapshotschedule/internal/transport"
 )
 
 // confirmedFor is how old a live read may be when a delete that depends on it is
@@ -44,7 +45,7 @@ func (c Confirmed) Left(now time.Time) time.Duration { return c.until.Sub(now) }
 func (g *Guard) Confirm(
 	ctx context.Context, req plan.Request, parent client.Object, p plan.Plan, deletes []plan.Removal, seen plan.Observation,
 ) (Confirmed, error) {
-	ctx, skew := withSkew(ctx)
+	ctx, skew := transport.WithSkew(ctx)
 	live, at, err := g.liveParent(ctx, req.Parent)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -69,7 +70,7 @@ func (g *Guard) Confirm(
 	if again.Outputs, err = g.liveOutputs(ctx, req, live.Object, seen.Outputs, p.Evidence); err != nil {
 		return Confirmed{}, err
 	}
-	if skew.beyond(g.MaxClockSkew) {
+	if skew.Beyond(g.MaxClockSkew) {
 		// What is shared was read under a wrong clock, which may be right by the next
 		// pass: then the age of the reads would mean nothing.
 		g.parents.reset()
@@ -77,7 +78,7 @@ func (g *Guard) Confirm(
 		return Confirmed{}, ErrClockSkew
 	}
 
-	again.Now, again.Ahead = g.Clock.Now(), skew.ahead
+	again.Now, again.Ahead = g.Clock.Now(), skew.Ahead()
 	second := g.Kinds.Build(live, req, again)
 	if !g.supports(second, p) {
 		return Confirmed{}, ErrChanged

@@ -7,5 +7,4 @@
 //	guard.go    whether a parent may adopt; pages of live metadata
 //	confirm.go  plans again on live objects and keeps the deletes of both plans
 //	shared.go   live reads of parents, shared by the keys that delete together
-//	clock.go    the API server's clock, from the Date header of its responses
 package guard

@@ -17,6 +17,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/observe"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
+	"mapcontroller.dev/snapshotschedule/internal/transport"
 )
 
 // ErrChanged says that the API server holds something else than the cache on
@@ -75,12 +76,12 @@ func (g *Guard) MayAdopt(ctx context.Context, name types.NamespacedName, uid typ
 // ServerTime returns the API server's time, in whole seconds and rounded up; the zero
 // time if its clock and the local one differ too much for either to be trusted.
 func (g *Guard) ServerTime(ctx context.Context, parent client.Object) (time.Time, error) {
-	ctx, observed := withSkew(ctx)
+	ctx, observed := transport.WithSkew(ctx)
 	err := g.Live.Get(ctx, client.ObjectKeyFromObject(parent), g.NewParent())
-	if observed.beyond(g.MaxClockSkew) {
+	if observed.Beyond(g.MaxClockSkew) {
 		return time.Time{}, client.IgnoreNotFound(err)
 	}
-	return observed.date, client.IgnoreNotFound(err)
+	return observed.Date(), client.IgnoreNotFound(err)
 }
 
 // metadataPage is how many objects a page of metadata holds.

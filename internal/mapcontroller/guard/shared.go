@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+
+	"mapcontroller.dev/snapshotschedule/internal/transport"
 )
 
 // sharedFor is how long a live read is shared by the keys that need it at about
@@ -27,7 +29,7 @@ type shared[T any] struct {
 type sharedRead[T any] struct {
 	mu    sync.Mutex
 	at    time.Time
-	skew  *skew
+	skew  *transport.Skew
 	value T
 }
 
@@ -54,14 +56,14 @@ func (s *shared[T]) get(
 	defer r.mu.Unlock()
 	if r.at.IsZero() {
 		at := c.Now().Round(0)
-		reading, observed := withSkew(ctx)
+		reading, observed := transport.WithSkew(ctx)
 		value, err := read(reading)
 		if err != nil {
 			return value, at, err
 		}
 		r.at, r.value, r.skew = at, value, observed
 	}
-	ctx.Value(skewKey{}).(*skew).add(r.skew.ahead, r.skew.behind, r.skew.date)
+	r.skew.AddTo(ctx)
 	return r.value, r.at, nil
 }
 

@@ -12,6 +12,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"mapcontroller.dev/snapshotschedule/internal/transport"
 )
 
 var testNow = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -36,7 +38,7 @@ func TestSharedReads(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakePassiveClock(testNow)
 			var s shared[int]
-			ctx, _ := withSkew(t.Context())
+			ctx, _ := transport.WithSkew(t.Context())
 			reads := 0
 			for _, after := range test.gets {
 				clock.SetTime(testNow.Add(after))
@@ -62,7 +64,7 @@ func TestSharedReads(t *testing.T) {
 func TestSharedReadIsMadeOnceByConcurrentKeys(t *testing.T) {
 	var s shared[int]
 	var wg sync.WaitGroup
-	ctx, _ := withSkew(t.Context())
+	ctx, _ := transport.WithSkew(t.Context())
 	clock, reads := clocktesting.NewFakePassiveClock(testNow), 0
 	for range 20 {
 		wg.Go(func() {

@@ -48,7 +48,6 @@ func (k *Kinds) Build(parent Parent, req Request, seen Observation) Plan {
 	d := decide(parent.Program, seen)
 	p.Evidence, p.Next = d.Evidence, d.Next
 	p.Key.Counts, p.Key.Status = k.counts(seen.Selected, owned, len(seen.Selected) == 0), d.Status
-	fail := func(err error) { p.Err = errors.Join(p.Err, err) }
 	var ensured []client.Object
 	for _, want := range d.Ensure {
 		finished, err := k.finish(parent.Object, req, want)
@@ -56,15 +55,22 @@ func (k *Kinds) Build(parent Parent, req Request, seen Observation) Plan {
 			err = k.ensure(&p, seen, finished)
 			ensured = append(ensured, finished)
 		}
-		fail(err)
+		p.fail(err)
 	}
+	k.remove(&p, d, seen.Outputs, ensured)
+	return p
+}
+
+// remove plans the deletes. None is made in a plan that adopts, or whose evidence was
+// not observed.
+func (k *Kinds) remove(p *Plan, d Decision, outputs, ensured []client.Object) {
 	for _, removal := range d.Delete {
-		switch have := k.Find(seen.Outputs, removal.Object); {
+		switch have := k.Find(outputs, removal.Object); {
 		case have == nil:
-			fail(fmt.Errorf("%s is to be deleted, and was not observed", removal.Object.GetName()))
+			p.fail(fmt.Errorf("%s is to be deleted, and was not observed", removal.Object.GetName()))
 		case k.Find(ensured, have) != nil:
-			fail(fmt.Errorf("%s is both desired and to be deleted", have.GetName()))
-		case k.Find(release, have) != nil:
+			p.fail(fmt.Errorf("%s is both desired and to be deleted", have.GetName()))
+		case k.Find(p.Release, have) != nil:
 			p.Withheld = true // its release gives it another version
 		case have.GetDeletionTimestamp() == nil:
 			removal.Object = have
@@ -72,16 +78,17 @@ func (k *Kinds) Build(parent Parent, req Request, seen Observation) Plan {
 		}
 	}
 	for _, e := range d.Evidence {
-		if k.Find(seen.Outputs, e) == nil {
-			fail(fmt.Errorf("%s is evidence, and was not observed", e.GetName()))
+		if k.Find(outputs, e) == nil {
+			p.fail(fmt.Errorf("%s is evidence, and was not observed", e.GetName()))
 			p.Delete = nil
 		}
 	}
 	if len(p.Adopt) > 0 && len(p.Delete) > 0 {
 		p.Delete, p.Withheld = nil, true
 	}
-	return p
 }
+
+func (p *Plan) fail(err error) { p.Err = errors.Join(p.Err, err) }
 
 func decide(program *Program, seen Observation) Decision {
 	switch {

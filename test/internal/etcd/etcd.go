@@ -127,6 +127,8 @@ func Key(o client.Object) (string, error) {
 		return "/registry/snapshot.storage.k8s.io/volumesnapshots/" + name, nil
 	case *v1alpha1.SnapshotSchedule:
 		return "/registry/snapshots.mapcontroller.dev/snapshotschedules/" + name, nil
+	case *v1alpha1.ClusterSnapshotSchedule:
+		return "/registry/snapshots.mapcontroller.dev/clustersnapshotschedules/" + o.GetName(), nil
 	}
 	return "", fmt.Errorf("no etcd key is known for a %T", o)
 }

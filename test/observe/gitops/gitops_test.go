@@ -46,10 +46,18 @@ var judgments = map[string]judgment{
 	"no-matching-claims":      {"`Ready=True`, reason `NoMatchingClaims`", "Healthy", current, current},
 	"suspended":               {"`Ready=True`, reason `Suspended`", "Suspended", current, current},
 	"clock-skew":              {"`Ready=True`, but `RetentionPaused=True`", "Healthy", current, current},
+	"spec-changed":            {"`Ready=True`, but `RetentionPaused=True`", "Healthy", current, current},
+	"snapshots-adopted":       {"`Ready=True`, but `RetentionPaused=True`", "Healthy", current, current},
 	"invalid-spec":            {"`Ready=False`, reason `InvalidSpec`; `Stalled=True`", "Degraded", failed, failed},
 	"snapshots-failing":       {"`Ready=False`, reason `SnapshotsFailing`", "Degraded", failed, inProgress},
 	"retention-failing":       {"`Ready=False`, reason `RetentionFailing`", "Degraded", failed, inProgress},
 	"snapshot-api-missing":    {"`Ready=False`, reason `SnapshotAPIMissing`", "Degraded", failed, inProgress},
+
+	"fleet-scheduled":              {"`Ready=True`, reason `Scheduled`", "Healthy", current, current},
+	"fleet-no-matching-namespaces": {"`Ready=True`, reason `NoMatchingNamespaces`", "Healthy", current, current},
+	"fleet-schedules-failing":      {"`Ready=False`, reason `SchedulesFailing`", "Degraded", failed, inProgress},
+	"fleet-invalid-spec":           {"`Ready=False`, reason `InvalidSpec`; `Stalled=True`", "Degraded", failed, failed},
+	"fleet-snapshot-api-missing":   {"`Ready=False`, reason `SnapshotAPIMissing`", "Degraded", failed, inProgress},
 }
 
 func TestThePageListsEveryJudgment(t *testing.T) {
@@ -62,17 +70,16 @@ func TestThePageListsEveryJudgment(t *testing.T) {
 }
 
 func TestArgoCDJudgesEverySchedule(t *testing.T) {
-	script := luaOf(t)
 	for name, s := range schedules(t) {
-		got := runLua(t, script, s)
+		got := runLua(t, luaOf(t, s.GetKind()), s)
 		if got.status != judgments[name].argo || got.message == "" {
 			t.Errorf("%s: it is %q with message %q, want %q with a message", name, got.status, got.message, judgments[name].argo)
 		}
 		if ready := condition(s, "Ready"); got.status != "Progressing" && !strings.HasPrefix(got.message, ready["message"].(string)) {
 			t.Errorf("%s: the message is %q, not that of condition Ready", name, got.message)
 		}
-		if strings.Contains(got.message, "retention is paused") != (name == "clock-skew" || name == "invalid-spec") {
-			t.Errorf("%s: the message is %q", name, got.message)
+		if paused := condition(s, "RetentionPaused")["status"] == "True"; paused != strings.Contains(got.message, "retention is paused") {
+			t.Errorf("%s: retention is paused: %v, and the message is %q", name, paused, got.message)
 		}
 	}
 }
@@ -81,15 +88,15 @@ func TestArgoCDJudgesEverySchedule(t *testing.T) {
 func TestArgoCDWaitsForAScheduleWithoutAStatus(t *testing.T) {
 	s := schedules(t)["new"]
 	delete(s.Object, "status")
-	if got := runLua(t, luaOf(t), s); got.status != "Progressing" {
+	if got := runLua(t, luaOf(t, s.GetKind()), s); got.status != "Progressing" {
 		t.Errorf("it is %q", got.status)
 	}
 }
 
 func TestFluxJudgesEverySchedule(t *testing.T) {
-	evaluator, err := cel.NewStatusEvaluator(celOf(t))
-	must(t, err)
 	for name, s := range schedules(t) {
+		evaluator, err := cel.NewStatusEvaluator(celOf(t, s.GetKind()))
+		must(t, err)
 		got, err := evaluator.Evaluate(t.Context(), s)
 		if err != nil || got.Status != judgments[name].flux {
 			t.Errorf("%s: it is %v, %v, want %s", name, got, err, judgments[name].flux)
@@ -109,23 +116,26 @@ func TestKstatusJudgesEverySchedule(t *testing.T) {
 var reasonRow = regexp.MustCompile("(?m)^\\| `(Ready|Stalled|RetentionPaused)` \\| `(\\w+)` \\| `(\\w+)` \\|")
 
 func TestEveryConditionIsJudged(t *testing.T) {
-	rows := reasonRow.FindAllStringSubmatch(read(t, "docs/reference.md"), -1)
-	if len(rows) < 12 {
-		t.Fatalf("found only %d conditions in docs/reference.md", len(rows))
-	}
+	ofSchedules, ofFleets, _ := strings.Cut(read(t, "docs/reference.md"), "\n## ClusterSnapshotSchedule\n")
 	all := schedules(t)
-	for _, row := range rows {
-		found := func(s *unstructured.Unstructured) bool {
-			c := condition(s, row[1])
-			return c["status"] == row[2] && c["reason"] == row[3]
+	for kind, part := range map[string]string{"SnapshotSchedule": ofSchedules, "ClusterSnapshotSchedule": ofFleets} {
+		rows := reasonRow.FindAllStringSubmatch(part, -1)
+		if len(rows) < 6 {
+			t.Fatalf("found only %d conditions of a %s in docs/reference.md", len(rows), kind)
 		}
-		if !slices.ContainsFunc(slices.Collect(maps.Values(all)), found) {
-			t.Errorf("no schedule has %s=%s, reason %s: add a scenario to test/integration/conditions_test.go", row[1], row[2], row[3])
+		for _, row := range rows {
+			found := func(s *unstructured.Unstructured) bool {
+				c := condition(s, row[1])
+				return s.GetKind() == kind && c["status"] == row[2] && c["reason"] == row[3]
+			}
+			if !slices.ContainsFunc(slices.Collect(maps.Values(all)), found) {
+				t.Errorf("no %s has %s=%s, reason %s: add a scenario to test/integration", kind, row[1], row[2], row[3])
+			}
 		}
 	}
 }
 
-// schedules returns the schedules that the integration tests read from an API server.
+// schedules returns the schedules and fleets that the integration tests read from an API server.
 func schedules(t *testing.T) map[string]*unstructured.Unstructured {
 	t.Helper()
 	const dir = "test/integration/testdata/conditions"
@@ -158,30 +168,30 @@ func condition(s *unstructured.Unstructured, kind string) map[string]any {
 	return nil
 }
 
-// luaOf returns the script from the ConfigMap of Argo CD on the page.
-func luaOf(t *testing.T) string {
+// luaOf returns the script for a kind from the ConfigMap of Argo CD on the page.
+func luaOf(t *testing.T, kind string) string {
 	t.Helper()
 	var config struct {
 		Metadata struct{ Name string }
 		Data     map[string]string
 	}
 	decode(t, "ConfigMap", &config)
-	script := config.Data["resource.customizations.health.snapshots.mapcontroller.dev_SnapshotSchedule"]
+	script := config.Data["resource.customizations.health.snapshots.mapcontroller.dev_"+kind]
 	if config.Metadata.Name != "argocd-cm" || script == "" {
 		t.Fatalf("the page has no health check for Argo CD: %+v", config)
 	}
 	return script
 }
 
-// celOf returns the expressions from the Kustomization of Flux on the page.
-func celOf(t *testing.T) *kustomize.HealthCheckExpressions {
+// celOf returns the expressions for a kind from the Kustomization of Flux on the page.
+func celOf(t *testing.T, kind string) *kustomize.HealthCheckExpressions {
 	t.Helper()
 	var kustomization struct {
 		Spec struct{ HealthCheckExprs []kustomize.CustomHealthCheck }
 	}
 	decode(t, "Kustomization", &kustomization)
 	for _, check := range kustomization.Spec.HealthCheckExprs {
-		if check.APIVersion == "snapshots.mapcontroller.dev/v1alpha1" && check.Kind == "SnapshotSchedule" {
+		if check.APIVersion == "snapshots.mapcontroller.dev/v1alpha1" && check.Kind == kind {
 			return &check.HealthCheckExpressions
 		}
 	}

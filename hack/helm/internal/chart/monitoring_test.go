@@ -4,6 +4,7 @@
 package chart
 
 import (
+	"fmt"
 	"maps"
 	"reflect"
 	"strings"
@@ -66,5 +67,37 @@ func TestPodDisruptionBudgetSelectsThePods(t *testing.T) {
 	maps.Copy(matched, selector)
 	if !reflect.DeepEqual(matched, labels) {
 		t.Errorf("%v does not select %v", selector, labels)
+	}
+}
+
+// Without egress rules of its own, a policy with policyTypes Egress would cut the manager off from the API server.
+func TestNetworkPoliciesAllowTheMetricsInAndTheAPIServerOut(t *testing.T) {
+	values := "{networkPolicy: {enable: true, apiServerPorts: [443, 16443]}}"
+	got := render(t, buildChart(t), likeKustomize.with(values))
+	labels, _, _ := unstructured.NestedStringMap(got["Deployment.apps "+namespace+"/"+prefix+"controller-manager"].Object,
+		"spec", "template", "metadata", "labels")
+	ports := map[string][]any{}
+	for key, o := range got {
+		if o.GetKind() != "NetworkPolicy" {
+			continue
+		}
+		selector, _, _ := unstructured.NestedStringMap(o.Object, "spec", "podSelector", "matchLabels")
+		matched := maps.Clone(labels)
+		maps.Copy(matched, selector)
+		if len(selector) == 0 || !reflect.DeepEqual(matched, labels) {
+			t.Errorf("%s: %v does not select %v", key, selector, labels)
+		}
+		types, _, _ := unstructured.NestedStringSlice(o.Object, "spec", "policyTypes")
+		for _, direction := range types {
+			rules, _, _ := unstructured.NestedSlice(o.Object, "spec", strings.ToLower(direction))
+			for _, rule := range rules {
+				for _, port := range rule.(map[string]any)["ports"].([]any) {
+					ports[direction] = append(ports[direction], port.(map[string]any)["port"])
+				}
+			}
+		}
+	}
+	if got, want := fmt.Sprint(ports), "map[Egress:[443 16443] Ingress:[8443]]"; got != want {
+		t.Errorf("the policies allow %s, want %s", got, want)
 	}
 }

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"helm.sh/helm/v4/pkg/chart/v2/lint"
-	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 )
@@ -236,15 +234,6 @@ func kustomizeOnce(t *testing.T) []*unstructured.Unstructured {
 		source = kustomize(t, "hack/helm/source")
 	}
 	return source
-}
-
-func TestHelmLintFindsNothing(t *testing.T) {
-	messages := lint.RunAll(buildChart(t), map[string]any{}, namespace).Messages
-	for _, m := range messages {
-		if m.Severity > support.InfoSev {
-			t.Error(m)
-		}
-	}
 }
 
 func TestBuildRejectsUnknownObjectsAndInvalidReleases(t *testing.T) {

@@ -99,7 +99,7 @@ func (r *planRun) execute(ctx context.Context) (res result) {
 		return result{Err: err}
 	}
 	defer r.cluster.Records.Forget(r.run.Namespace)
-	defer func() { _ = r.run.DeleteClass(context.WithoutCancel(ctx)) }()
+	defer func() { _ = r.run.CleanUp(context.WithoutCancel(ctx)) }()
 	r.run.StopOperator, r.run.StartOperator = r.stopAll, r.startAll
 	if err := errors.Join(r.workload.Prepare(ctx, r.run), r.prepareNeighbor(ctx)); err != nil {
 		return result{Err: fmt.Errorf("prepare workload %s: %w", r.workload.Name, err)}
@@ -109,8 +109,9 @@ func (r *planRun) execute(ctx context.Context) (res result) {
 		return result{Err: err}
 	}
 	r.proxy = proxy.New(proxy.Options{
-		Upstream: r.cluster.Upstream, Transport: r.cluster.Transport, Token: r.cluster.Token, Namespace: r.run.Namespace, Past: r.run,
-		Faults: r.plan.Faults, Nicknames: r.run.Nicknames(), Always: r.workload.Always, Crash: r.crash,
+		Upstream: r.cluster.Upstream, Transport: r.cluster.Transport, Token: r.cluster.Token, Namespace: r.run.Namespace,
+		Namespaced: r.workload.Neighbor != nil, Fleet: r.workload.Fleet, Past: r.run, Faults: r.plan.Faults,
+		Nicknames: r.run.Nicknames(), Always: r.workload.Always, Crash: r.crash,
 	})
 	r.began = time.Now()
 	defer r.killAll()
@@ -200,6 +201,10 @@ func (r *planRun) advance(ctx context.Context) error {
 		if next.When(r.run.State()) {
 			r.step++
 			if err := next.Do(ctx, r.run); err != nil {
+				return fmt.Errorf("%s: %w", next.What, err)
+			}
+			// The step after it must not be due in the state before it.
+			if err := r.cluster.Records.CatchUp(ctx, r.cluster.Client, r.run.Namespace); err != nil {
 				return fmt.Errorf("%s: %w", next.What, err)
 			}
 		}

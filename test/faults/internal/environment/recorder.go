@@ -4,6 +4,7 @@
 package environment
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -24,7 +26,8 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/internal/record"
 )
 
-// Recorder records every change of the three kinds in all namespaces.
+// Recorder records every change in all namespaces: of what they contain, of themselves, and of the ClusterSnapshotSchedules with their
+// names.
 type Recorder struct {
 	mu      sync.Mutex
 	changes map[string][]history.Change
@@ -39,6 +42,14 @@ func kinds() []client.ObjectList {
 	}
 }
 
+// clusterKinds are in no namespace. Their objects are recorded with the namespace of their name.
+func clusterKinds() []client.Object {
+	return []client.Object{&v1alpha1.ClusterSnapshotSchedule{}, &corev1.Namespace{}}
+}
+
+// home returns the namespace that an object is recorded with.
+func home(o client.Object) string { return cmp.Or(o.GetNamespace(), o.GetName()) }
+
 func emptyRecorder() *Recorder {
 	return &Recorder{
 		changes: map[string][]history.Change{}, current: map[string]map[types.UID]client.Object{},
@@ -48,7 +59,7 @@ func emptyRecorder() *Recorder {
 
 func newRecorder(ctx context.Context, c client.WithWatch) (*Recorder, error) {
 	r := emptyRecorder()
-	for _, list := range kinds() {
+	for _, list := range append(kinds(), &v1alpha1.ClusterSnapshotScheduleList{}, &corev1.NamespaceList{}) {
 		wait, err := record.Follow(ctx, c, list, func(kind watch.EventType, o client.Object) { r.add(kind, o, time.Now()) })
 		if err != nil {
 			return nil, err
@@ -84,7 +95,7 @@ func (r *Recorder) add(kind watch.EventType, o client.Object, at time.Time) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	namespace := o.GetNamespace()
+	namespace := home(o)
 	if r.current[namespace] == nil {
 		r.current[namespace] = map[types.UID]client.Object{}
 	}
@@ -176,6 +187,14 @@ func versions(ctx context.Context, c client.Client, namespace string) (map[types
 			return nil
 		})
 		if err != nil {
+			return nil, err
+		}
+	}
+	for _, o := range clusterKinds() {
+		switch err := c.Get(ctx, client.ObjectKey{Name: namespace}, o); {
+		case err == nil:
+			live[o.GetUID()] = o.GetResourceVersion()
+		case !apierrors.IsNotFound(err):
 			return nil, err
 		}
 	}

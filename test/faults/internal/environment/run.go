@@ -5,6 +5,7 @@ package environment
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -39,7 +40,7 @@ type Run struct {
 
 // NewRun creates the namespace of a run. The simulated driver ends with the context.
 func (c *Cluster) NewRun(ctx context.Context, namespace string) (*Run, error) {
-	r := &Run{Cluster: c, Namespace: namespace, Now: time.Now().Truncate(time.Second), nicknames: map[string]string{}}
+	r := &Run{Cluster: c, Namespace: namespace, Now: time.Now().Truncate(time.Second), nicknames: map[string]string{namespace: "run"}}
 	o := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
 	if err := c.Client.Create(ctx, o); err != nil {
 		return nil, err
@@ -67,6 +68,12 @@ func (r *Run) CreateClass(ctx context.Context) error {
 
 func (r *Run) driver() string { return r.Namespace + ".example.com" }
 
+// CleanUp deletes what the run has made in no namespace.
+func (r *Run) CleanUp(ctx context.Context) error {
+	fleet := &v1alpha1.ClusterSnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Name: r.Namespace}}
+	return errors.Join(r.DeleteClass(ctx), client.IgnoreNotFound(r.Client.Delete(ctx, fleet)))
+}
+
 // DeleteClass deletes the run's VolumeSnapshotClass, if it has one.
 func (r *Run) DeleteClass(ctx context.Context) error {
 	return client.IgnoreNotFound(r.Client.Delete(ctx, &snapshotv1.VolumeSnapshotClass{ObjectMeta: metav1.ObjectMeta{Name: r.Namespace}}))
@@ -83,7 +90,7 @@ func (r *Run) ClaimOfDriver(ctx context.Context, name string, age time.Duration,
 	})
 }
 
-// Nicknames maps the names of the snapshots that were taken before the run to their nicknames.
+// Nicknames maps the names of the snapshots that were taken before the run, and of the namespace, to their nicknames.
 func (r *Run) Nicknames() map[string]string { return r.nicknames }
 
 // Called returns an empty object with the name of the snapshot that was taken before the run under a
@@ -147,6 +154,10 @@ func pluralOf(o client.Object) string {
 		return "persistentvolumeclaims"
 	case *snapshotv1.VolumeSnapshot:
 		return "volumesnapshots"
+	case *v1alpha1.ClusterSnapshotSchedule:
+		return "clustersnapshotschedules"
+	case *corev1.Namespace:
+		return "namespaces"
 	}
 	panic(fmt.Sprintf("a %T was recorded", o))
 }

@@ -10,6 +10,7 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/utils/ptr"
@@ -26,6 +27,23 @@ func (r *Run) Schedule(ctx context.Context, name string, age time.Duration, spec
 	*v1alpha1.SnapshotSchedule, error,
 ) {
 	s := builders.Existing(builders.Schedule(r.Namespace, name, spec), uuid.NewUUID(), r.Now.Add(-age))
+	return s, r.put(ctx, s)
+}
+
+// Fleet stores a ClusterSnapshotSchedule of some age, with the name of the run's namespace. The operator sees no other one.
+func (r *Run) Fleet(ctx context.Context, age time.Duration, spec v1alpha1.ClusterSnapshotScheduleSpec) (
+	*v1alpha1.ClusterSnapshotSchedule, error,
+) {
+	f := &v1alpha1.ClusterSnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Name: r.Namespace}, Spec: spec}
+	f = builders.Existing(f, uuid.NewUUID(), r.Now.Add(-age))
+	return f, r.put(ctx, f)
+}
+
+// Child stores the schedule that a ClusterSnapshotSchedule has made in the run's namespace.
+func (r *Run) Child(ctx context.Context, f *v1alpha1.ClusterSnapshotSchedule, age time.Duration) (*v1alpha1.SnapshotSchedule, error) {
+	s := builders.Existing(builders.Schedule(r.Namespace, f.Name, f.Spec.Template.Spec), uuid.NewUUID(), r.Now.Add(-age))
+	s.Labels = map[string]string{v1alpha1.LabelMapKey: r.Namespace, v1alpha1.LabelClusterSchedule: f.Name}
+	s.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(f, v1alpha1.GroupVersion.WithKind("ClusterSnapshotSchedule"))}
 	return s, r.put(ctx, s)
 }
 

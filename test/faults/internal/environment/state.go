@@ -19,6 +19,9 @@ import (
 
 // State is what a namespace holds, sorted by name.
 type State struct {
+	// Namespace is nil while it does not exist, Fleet while there is no ClusterSnapshotSchedule of its name.
+	Namespace *corev1.Namespace
+	Fleet     *v1alpha1.ClusterSnapshotSchedule
 	Schedules []*v1alpha1.SnapshotSchedule
 	Claims    []*corev1.PersistentVolumeClaim
 	Snapshots []*snapshotv1.VolumeSnapshot
@@ -26,6 +29,10 @@ type State struct {
 
 func (s *State) add(o client.Object) {
 	switch o := o.(type) {
+	case *corev1.Namespace:
+		s.Namespace = o
+	case *v1alpha1.ClusterSnapshotSchedule:
+		s.Fleet = o
 	case *v1alpha1.SnapshotSchedule:
 		s.Schedules = append(s.Schedules, o)
 	case *corev1.PersistentVolumeClaim:
@@ -45,7 +52,14 @@ func byName[T client.Object](a, b T) int { return strings.Compare(a.GetName(), b
 
 // Objects returns all of them.
 func (s State) Objects() []client.Object {
-	return slices.Concat(objects(s.Schedules), objects(s.Claims), objects(s.Snapshots))
+	all := slices.Concat(objects(s.Schedules), objects(s.Claims), objects(s.Snapshots))
+	if s.Namespace != nil {
+		all = append(all, s.Namespace)
+	}
+	if s.Fleet != nil {
+		all = append(all, s.Fleet)
+	}
+	return all
 }
 
 func objects[T client.Object](list []T) []client.Object {
@@ -72,6 +86,12 @@ func filter[T any](list []*T, holds func(*T) bool) []*T {
 // Schedule returns the schedule with a name, or nil.
 func (s State) Schedule(name string) *v1alpha1.SnapshotSchedule {
 	return find(s.Schedules, func(o *v1alpha1.SnapshotSchedule) bool { return o.Name == name })
+}
+
+// Child returns the schedule of the ClusterSnapshotSchedule, or nil. It has the name of the namespace, as each run's
+// ClusterSnapshotSchedule has.
+func (s State) Child() *v1alpha1.SnapshotSchedule {
+	return find(s.Schedules, func(o *v1alpha1.SnapshotSchedule) bool { return o.Name == o.Namespace })
 }
 
 // Claim returns the PVC with a name, or nil.

@@ -29,8 +29,8 @@ type Change struct {
 	Revision int64
 	// At is when it was committed, by the server's clock.
 	At time.Time
-	// Before is nil if the object was created, After if it was removed. They are complete SnapshotSchedules, PersistentVolumeClaims or
-	// VolumeSnapshots.
+	// Before is nil if the object was created, After if it was removed. They are complete SnapshotSchedules, PersistentVolumeClaims,
+	// VolumeSnapshots, ClusterSnapshotSchedules or Namespaces.
 	Before, After client.Object
 	// Request is the index of the operator's request that caused the change, -1 if there is none.
 	Request int

@@ -23,6 +23,8 @@ import (
 type EndState struct {
 	// Schedules are the conditions, problems and so on of each schedule, by name.
 	Schedules map[string][]string `json:"schedules,omitempty"`
+	// Fleets are those of each ClusterSnapshotSchedule.
+	Fleets map[string][]string `json:"fleets,omitempty"`
 	// Series are the snapshots by schedule and PVC, oldest first.
 	Series map[string][]string `json:"series,omitempty"`
 	// Others are the snapshots that no schedule controls.
@@ -37,9 +39,13 @@ type EndState struct {
 // TakeEndState describes all SnapshotSchedules, PersistentVolumeClaims and VolumeSnapshots of a run, read live.
 func TakeEndState(objects []client.Object) EndState {
 	st := stateOf(objects)
-	e := EndState{Schedules: map[string][]string{}, Series: map[string][]string{}}
+	e := EndState{Schedules: map[string][]string{}, Fleets: map[string][]string{}, Series: map[string][]string{}}
+	for _, f := range st.fleets {
+		e.Fleets[fleetName] = describeFleet(f)
+		e.Wrong = append(e.Wrong, st.fleetErrors(f)...)
+	}
 	for _, s := range st.schedules {
-		e.Schedules[s.Name] = describeSchedule(s)
+		e.Schedules[nameOf(s)] = describeSchedule(s)
 		e.Wrong = append(e.Wrong, st.statusErrors(s, forever)...)
 	}
 	var all []*snapshotv1.VolumeSnapshot
@@ -52,7 +58,7 @@ func TakeEndState(objects []client.Object) EndState {
 			e.Others = append(e.Others, st.describeOther(s))
 			continue
 		}
-		name := schedule.Name + " of " + st.claimName(s)
+		name := nameOf(schedule) + " of " + st.claimName(s)
 		e.Series[name] = append(e.Series[name], st.describe(s, schedule))
 	}
 	slices.Sort(e.Others)
@@ -130,7 +136,7 @@ func (st *state) describeOther(s *snapshotv1.VolumeSnapshot) string {
 	control := "without a controller"
 	switch ref := metav1.GetControllerOfNoCopy(s); {
 	case ref != nil && st.schedules[ref.UID] != nil:
-		control = "controlled by " + ref.Name + " and not released"
+		control = "controlled by " + nameOf(st.schedules[ref.UID]) + " and not released"
 	case ref != nil:
 		control = fmt.Sprintf("controlled by %s %s", ref.Kind, ref.Name)
 	}
@@ -154,6 +160,9 @@ func describeSchedule(s *v1alpha1.SnapshotSchedule) []string {
 	}
 	for _, f := range s.Finalizers {
 		facts = append(facts, "finalizer "+f)
+	}
+	for _, r := range s.OwnerReferences {
+		facts = append(facts, "owned by a "+r.Kind)
 	}
 	if s.DeletionTimestamp != nil {
 		facts = append(facts, "being deleted")

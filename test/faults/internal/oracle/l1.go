@@ -39,6 +39,9 @@ func L1(reference, got EndState) []Violation {
 		}
 		compare("SnapshotSchedule "+name, want, have, 0)
 	}
+	for _, name := range keys(reference.Fleets, got.Fleets) {
+		compare("ClusterSnapshotSchedule "+name, reference.Fleets[name], got.Fleets[name], 0)
+	}
 	for _, name := range keys(reference.Series, got.Series) {
 		compare("series "+name, reference.Series[name], got.Series[name], got.Missed[name])
 	}

@@ -19,7 +19,8 @@ import (
 
 // S1: the operator deletes, patches and counts only VolumeSnapshots that a schedule controls or, under deletionPolicy Orphan, that carry
 // its labels and have no controller; except for the patch that adopts an orphan.
-// Of other objects it changes only the status and the finalizer of a schedule.
+// Of other objects it changes only the status and the finalizer of a schedule, the status of a ClusterSnapshotSchedule, and what Fleet
+// judges: the children of a ClusterSnapshotSchedule.
 func S1(h *history.History) []Violation {
 	found := idleMiscounts(h)
 	known := map[types.UID]bool{} // schedules that exist or existed
@@ -57,6 +58,14 @@ func forbiddenWrite(h *history.History, i int, st *state, known map[types.UID]bo
 	switch o.(type) {
 	case *corev1.PersistentVolumeClaim:
 		return fmt.Sprintf("PVC %s was changed by the operator", client.ObjectKeyFromObject(o))
+	case *corev1.Namespace:
+		return fmt.Sprintf("Namespace %s was changed by the operator", o.GetName())
+	case *v1alpha1.ClusterSnapshotSchedule:
+		before, existed := c.Before.(*v1alpha1.ClusterSnapshotSchedule)
+		after, exists := c.After.(*v1alpha1.ClusterSnapshotSchedule)
+		if !existed || !exists || !reflect.DeepEqual(before.Spec, after.Spec) || !sameTags(before, after) {
+			return fmt.Sprintf("ClusterSnapshotSchedule %s: the operator changed more of it than its status", o.GetName())
+		}
 	case *v1alpha1.SnapshotSchedule:
 		if why := scheduleWrite(c); why != "" {
 			return fmt.Sprintf("SnapshotSchedule %s: %s", client.ObjectKeyFromObject(o), why)
@@ -73,6 +82,8 @@ func scheduleWrite(c *history.Change) string {
 	before, _ := c.Before.(*v1alpha1.SnapshotSchedule)
 	after, _ := c.After.(*v1alpha1.SnapshotSchedule)
 	switch {
+	case fleetOf(c.Before) != "" || fleetOf(c.After) != "":
+		return "" // FLEET
 	case before == nil:
 		return "the operator created it"
 	case before.DeletionTimestamp == nil && (after == nil || after.DeletionTimestamp != nil):

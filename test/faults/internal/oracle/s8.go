@@ -35,7 +35,7 @@ func S8(h *history.History) []Violation {
 		if before == nil || !ownsByLabels(before) {
 			return
 		}
-		what := ""
+		var what string
 		switch {
 		case after == nil && promised(before):
 			what = "was removed after its generation was reported"

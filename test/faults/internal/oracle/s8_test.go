@@ -17,8 +17,8 @@ const everySchedule = "snapshotschedules/every"
 // reports makes the operator report the schedule's generation.
 func reports(s *script) {
 	patches(s, everySchedule, func(o *v1alpha1.SnapshotSchedule) {
-		o.Generation-- // a status does not change it
 		o.Status.ObservedGeneration = o.Generation
+		o.Generation-- // a status does not change it
 	})
 }
 

@@ -50,6 +50,10 @@ func key(o client.Object) string {
 		return "snapshotschedules/" + o.GetName()
 	case *corev1.PersistentVolumeClaim:
 		return "persistentvolumeclaims/" + o.GetName()
+	case *v1alpha1.ClusterSnapshotSchedule:
+		return "clustersnapshotschedules/" + o.GetName()
+	case *corev1.Namespace:
+		return "namespaces/" + o.GetName()
 	default:
 		return "volumesnapshots/" + o.GetName()
 	}

@@ -22,7 +22,10 @@ type state struct {
 	schedules map[types.UID]*v1alpha1.SnapshotSchedule
 	claims    map[types.UID]*corev1.PersistentVolumeClaim
 	snapshots map[types.UID]*snapshotv1.VolumeSnapshot
-	series    map[seriesID]map[types.UID]*snapshotv1.VolumeSnapshot
+	// fleets and namespaces are by name.
+	fleets     map[string]*v1alpha1.ClusterSnapshotSchedule
+	namespaces map[string]*corev1.Namespace
+	series     map[seriesID]map[types.UID]*snapshotv1.VolumeSnapshot
 }
 
 // seriesID names a series: the UIDs of its schedule and its PVC.
@@ -36,7 +39,8 @@ func newState() *state {
 		schedules: map[types.UID]*v1alpha1.SnapshotSchedule{},
 		claims:    map[types.UID]*corev1.PersistentVolumeClaim{},
 		snapshots: map[types.UID]*snapshotv1.VolumeSnapshot{},
-		series:    map[seriesID]map[types.UID]*snapshotv1.VolumeSnapshot{},
+		fleets:    map[string]*v1alpha1.ClusterSnapshotSchedule{}, namespaces: map[string]*corev1.Namespace{},
+		series: map[seriesID]map[types.UID]*snapshotv1.VolumeSnapshot{},
 	}
 }
 
@@ -114,6 +118,10 @@ func (st *state) put(o client.Object) {
 			st.series[id] = map[types.UID]*snapshotv1.VolumeSnapshot{}
 		}
 		st.series[id][o.UID] = o
+	case *v1alpha1.ClusterSnapshotSchedule:
+		st.fleets[o.Name] = o
+	case *corev1.Namespace:
+		st.namespaces[o.Name] = o
 	}
 }
 
@@ -126,6 +134,10 @@ func (st *state) drop(o client.Object) {
 	case *snapshotv1.VolumeSnapshot:
 		delete(st.snapshots, o.UID)
 		delete(st.series[seriesOf(o)], o.UID)
+	case *v1alpha1.ClusterSnapshotSchedule:
+		delete(st.fleets, o.Name)
+	case *corev1.Namespace:
+		delete(st.namespaces, o.Name)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -186,6 +187,9 @@ func (e *Endpoint) stale(r *http.Request, q request, i int, f *plan.Fault) respo
 	if old == nil {
 		return notFound(q)
 	}
+	if q.metadata {
+		old = asMetadata(old)
+	}
 	return response{code: http.StatusOK, header: http.Header{"Content-Type": {"application/json"}}, body: old}
 }
 
@@ -201,9 +205,15 @@ func (e *Endpoint) markSynced(resource string) {
 	defer e.proxy.mu.Unlock()
 	e.synced[resource] = true
 	e.proxy.lastActivity = time.Now()
-	if len(e.synced) == len(cached) && e.syncedAt.IsZero() {
+	if e.hasSynced() && e.syncedAt.IsZero() {
 		e.syncedAt = e.proxy.lastActivity
 	}
+}
+
+// hasSynced returns whether all caches that the operator fills have received their
+// initial state.
+func (e *Endpoint) hasSynced() bool {
+	return !slices.ContainsFunc(cached, func(resource string) bool { return e.proxy.needs(resource) && !e.synced[resource] })
 }
 
 func sleep(ctx context.Context, d time.Duration) {

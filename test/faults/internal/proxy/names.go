@@ -34,11 +34,11 @@ func newNames(nicknames map[string]string) *names {
 // of returns the logical name of an object: "data-0+2" is the second snapshot of
 // data-0 that appears.
 func (n *names) of(resource, name string) string {
-	if resource != "volumesnapshots" {
-		return name
-	}
 	if known, ok := n.logical[name]; ok {
 		return known
+	}
+	if resource != "volumesnapshots" {
+		return name
 	}
 	logical := name
 	if m := createdName.FindStringSubmatch(name); m != nil {
@@ -65,7 +65,7 @@ func (n *names) request(q request) plan.Point {
 		p.Object = metaOf(q.body).Reason
 	case q.verb == "watch" && q.initial:
 		p.Verb = "list"
-	case q.verb == "list" && q.metadata:
+	case q.verb == "list" && q.metadata && !q.fillsCache():
 		p.Verb = "live-list"
 	}
 	if p.Object == "" {

@@ -37,8 +37,12 @@ type Options struct {
 	// Namespace is the run's: all that the operator sees, unless it asks for another
 	// namespace by name.
 	Namespace string
-	Past      Past
-	Faults    []plan.Fault
+	// Namespaced is set if the operator has Roles only: it reads no VolumeSnapshotClasses.
+	Namespaced bool
+	// Fleet is set if faults are injected at the run's ClusterSnapshotSchedule and its namespace.
+	Fleet  bool
+	Past   Past
+	Faults []plan.Fault
 	// Nicknames are names of objects that are the same in every run.
 	Nicknames map[string]string
 	// Always is called before each request; the action that it returns is injected
@@ -99,6 +103,11 @@ func (p *Proxy) Trace() plan.Trace {
 	return slices.Clone(p.trace)
 }
 
+// needs returns whether the operator fills a cache before it is complete.
+func (p *Proxy) needs(resource string) bool {
+	return (resource != snapshotClasses || !p.Namespaced) && (p.Fleet || !slices.Contains(fleets, resource))
+}
+
 // Missed returns the faults whose points the run did not reach.
 func (p *Proxy) Missed() []plan.Fault {
 	p.mu.Lock()
@@ -121,7 +130,7 @@ func (p *Proxy) Quiet() time.Duration {
 		return 0
 	}
 	for _, e := range p.endpoints {
-		if !e.closed && len(e.synced) < len(cached) {
+		if !e.closed && !e.hasSynced() {
 			return 0
 		}
 	}
@@ -211,7 +220,7 @@ func (p *Proxy) beginRequest(e *Endpoint, q *request) (int, *plan.Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	q.neighbor = q.namespace != "" && q.namespace != p.Namespace
+	q.neighbor = q.namespace != "" && q.namespace != p.Namespace || !p.Fleet && q.isFleets()
 	q.point = p.names.request(*q)
 	if !q.neighbor {
 		p.trace = append(p.trace, q.point)

@@ -192,6 +192,27 @@ func TestANeighborHasNoFaults(t *testing.T) {
 	}
 }
 
+// An operator with Roles only never watches VolumeSnapshotClasses.
+func TestCachesHaveSyncedWithoutClassesIfNamespaced(t *testing.T) {
+	for _, namespaced := range []bool{false, true} {
+		e := newEnvironment(t, Treatment{})
+		e.proxy.Namespaced = namespaced
+		synced := func() bool { return e.proxy.Quiet() > 0 && !e.proxy.Windows()[0].Until.IsZero() }
+		for _, resource := range []string{"persistentvolumeclaims", "volumesnapshots", "snapshotschedules"} {
+			if synced() {
+				t.Errorf("namespaced %t: synced before %s", namespaced, resource)
+			}
+			e.endpoint.markSynced(resource)
+		}
+		if synced() != namespaced {
+			t.Errorf("namespaced %t: synced is %t before the classes", namespaced, synced())
+		}
+		if e.endpoint.markSynced(snapshotClasses); !synced() {
+			t.Errorf("namespaced %t: not synced after all", namespaced)
+		}
+	}
+}
+
 func TestAlwaysInjectsAtEveryRequest(t *testing.T) {
 	e := newEnvironment(t, Treatment{})
 	action := plan.Quota

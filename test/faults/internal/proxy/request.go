@@ -33,10 +33,13 @@ type request struct {
 }
 
 // cached are the resources that the operator watches in all namespaces, and sees in
-// one; of snapshotClasses, which are in none, it sees the run's own.
-var cached = []string{"snapshotschedules", "persistentvolumeclaims", "volumesnapshots", snapshotClasses}
+// one; of those that are in none, it sees the object with the name of the run's namespace.
+var cached = []string{"snapshotschedules", "persistentvolumeclaims", "volumesnapshots", snapshotClasses, fleets[0], fleets[1]}
 
 const snapshotClasses = "volumesnapshotclasses"
+
+// fleets are the resources that are watched for ClusterSnapshotSchedules.
+var fleets = []string{"clustersnapshotschedules", "namespaces"}
 
 func parse(r *http.Request, body []byte) request {
 	q := request{query: r.URL.Query(), body: body, path: r.URL.Path}
@@ -106,9 +109,22 @@ func (q request) isWrite() bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, q.verb)
 }
 
-// fillsCache reports whether a list or watch is an informer's, in the run's namespace.
+// fillsCache reports whether a list or watch is an informer's, in the run's namespace. Of
+// namespaces it reads metadata; no other lists of them are made.
 func (q request) fillsCache() bool {
-	return (q.verb == "list" || q.verb == "watch") && !q.metadata && !q.neighbor && slices.Contains(cached, q.resource)
+	return (q.verb == "list" || q.verb == "watch") && (!q.metadata || slices.Contains(fleets, q.resource)) && !q.neighbor &&
+		slices.Contains(cached, q.resource)
+}
+
+// isFleets reports whether a request is for ClusterSnapshotSchedules, or watches namespaces
+// for them.
+func (q request) isFleets() bool {
+	return q.resource == fleets[0] || q.resource == fleets[1] && (q.verb == "list" || q.verb == "watch")
+}
+
+// isClusterScoped reports whether a watched resource is in no namespace.
+func (q request) isClusterScoped() bool {
+	return q.resource == snapshotClasses || slices.Contains(fleets, q.resource)
 }
 
 // isActivity reports whether a run waits for the end of the request.
@@ -121,7 +137,7 @@ func (q request) isUnpaged() bool {
 
 // confined returns the path with the namespace that the operator may see.
 func (q request) confined(path, namespace string) string {
-	if q.resource == snapshotClasses {
+	if q.isClusterScoped() {
 		return path
 	}
 	if q.namespace != "" || !slices.Contains(cached, q.resource) || q.name != "" {
@@ -130,10 +146,10 @@ func (q request) confined(path, namespace string) string {
 	return strings.TrimSuffix(path, q.resource) + "namespaces/" + namespace + "/" + q.resource
 }
 
-// confinedQuery returns the query with the name of the only VolumeSnapshotClass that
-// the operator may see: that of the run's namespace.
+// confinedQuery returns the query with the only name that a list or watch of objects in
+// no namespace may show: that of the run's namespace.
 func (q request) confinedQuery(namespace string) string {
-	if q.resource != snapshotClasses {
+	if !q.isClusterScoped() || q.name != "" {
 		return q.query.Encode()
 	}
 	query := maps.Clone(q.query)
@@ -160,6 +176,25 @@ type objectMeta struct {
 
 type details struct {
 	UID string `json:"uid"`
+}
+
+// What the API server calls an object of which metadata alone was requested.
+const (
+	metadataKind    = "PartialObjectMetadata"
+	metadataVersion = "meta.k8s.io/v1"
+)
+
+// asMetadata returns an object as the API server answers a request for its metadata.
+func asMetadata(object []byte) []byte {
+	var parts map[string]json.RawMessage
+	if json.Unmarshal(object, &parts) != nil {
+		return object
+	}
+	text, err := json.Marshal(map[string]any{"kind": metadataKind, "apiVersion": metadataVersion, "metadata": parts["metadata"]})
+	if err != nil {
+		return object
+	}
+	return text
 }
 
 // metaOf returns the zero meta for text that is not JSON.

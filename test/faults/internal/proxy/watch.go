@@ -91,7 +91,7 @@ func (s *stream) sendPast(i int, revision int64) url.Values {
 		panic(http.ErrAbortHandler)
 	}
 	s.sendHeader(i, a.header)
-	events, err := initialEvents(a.body, revision)
+	events, err := initialEvents(a.body, revision, s.q.metadata)
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
@@ -118,8 +118,8 @@ func listAt(query url.Values, revision int64) url.Values {
 	return q
 }
 
-// initialEvents returns a list as the initial events of a watch.
-func initialEvents(list []byte, revision int64) ([][]byte, error) {
+// initialEvents returns a list as the initial events of a watch, of metadata alone if that was requested.
+func initialEvents(list []byte, revision int64, metadata bool) ([][]byte, error) {
 	var l struct {
 		Kind       string                       `json:"kind"`
 		APIVersion string                       `json:"apiVersion"`
@@ -129,6 +129,9 @@ func initialEvents(list []byte, revision int64) ([][]byte, error) {
 		return nil, err
 	}
 	kind := strings.TrimSuffix(l.Kind, "List")
+	if metadata {
+		kind, l.APIVersion = metadataKind, metadataVersion
+	}
 	var events [][]byte
 	for _, item := range l.Items {
 		item["kind"], item["apiVersion"] = json.RawMessage(strconv.Quote(kind)), json.RawMessage(strconv.Quote(l.APIVersion))

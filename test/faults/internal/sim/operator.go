@@ -26,8 +26,8 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	productinformer "mapcontroller.dev/snapshotschedule/internal/informer"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/guard"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
+	"mapcontroller.dev/snapshotschedule/internal/transport"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/sim/kube"
 )
 
@@ -158,7 +158,7 @@ func (o *operator) connect(listLag func() int) {
 
 // withServerClock wraps a transport in the product's, which reads the API server's clock off the answers.
 func (o *operator) withServerClock(base http.RoundTripper) http.RoundTripper {
-	return guard.ServerClock{Clock: operatorClock{o}, Base: base}
+	return transport.ServerClock{Clock: operatorClock{o}, Base: base}
 }
 
 func handlersOf[T comparable](ctx context.Context, q *queue[T], h handler.TypedEventHandler[client.Object, T]) handlers {

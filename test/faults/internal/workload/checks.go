@@ -38,8 +38,12 @@ func once(checks ...check) func(environment.State) bool {
 
 // settled expects that the status is up to date and Ready has a reason.
 func settled(reason string) check {
+	return isSettled(func(s environment.State) *v1alpha1.SnapshotSchedule { return s.Schedule(nightly) }, reason)
+}
+
+func isSettled(schedule func(environment.State) *v1alpha1.SnapshotSchedule, reason string) check {
 	return func(s environment.State) error {
-		o := s.Schedule(nightly)
+		o := schedule(s)
 		switch {
 		case o == nil:
 			return errors.New("the schedule does not exist")

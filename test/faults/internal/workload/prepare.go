@@ -58,6 +58,15 @@ func create(ctx context.Context, r *environment.Run, age time.Duration, sp spec,
 	if err != nil {
 		return err
 	}
+	return createClaimsOf(ctx, r, age, schedule, claims...)
+}
+
+// createClaims creates PVCs of the usual age, and the snapshots that a schedule has taken of them.
+func createClaims(ctx context.Context, r *environment.Run, schedule *v1alpha1.SnapshotSchedule, claims ...pvc) error {
+	return createClaimsOf(ctx, r, age, schedule, claims...)
+}
+
+func createClaimsOf(ctx context.Context, r *environment.Run, age time.Duration, schedule *v1alpha1.SnapshotSchedule, claims ...pvc) error {
 	for _, c := range claims {
 		o, err := r.Claim(ctx, c.name, age, c.labels)
 		if err != nil {

@@ -38,6 +38,8 @@ type Workload struct {
 	Neighbor func(ctx context.Context, r *environment.Run) error
 	// MaxInFlight is the limit of snapshots in flight, if there is one.
 	MaxInFlight int
+	// Fleet is set if a ClusterSnapshotSchedule takes part. Otherwise the operator sees none.
+	Fleet bool
 	// Flags are more flags of the operator's.
 	Flags []string
 	// Always returns the action to inject at a point in every run, including the
@@ -74,6 +76,7 @@ func All() []Workload {
 		adoptedExpired(), releasedInvalid(), releasedAndEdited(), otherSource(), etcdRestored(),
 		editedAndUnheld(), deleting(), movedAndEdited(),
 		editDelayed(), editTakenBack(), editConfirmed(), recordWiped(), nameReused(),
+		fleetSelects(), fleetTombstone(), fleetForeign(), fleetDeleted(),
 		hungNamespace(), hostileTenant(), massExpiry(), largeFloor(), inFlight(), lostClass(),
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package informer
+package transport
 
 import (
 	"context"
@@ -23,6 +23,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
+
+	"mapcontroller.dev/snapshotschedule/internal/informer"
 )
 
 var xs = strings.Repeat("x", 5_000_000)
@@ -91,10 +93,10 @@ func (s *pageServer) source(t *testing.T) *toolscache.ListWatch {
 func (s *pageServer) filled(t *testing.T) int {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	stores := NewStores()
-	informer := stores.NewInformer(s.source(t), &corev1.PersistentVolumeClaim{}, 0,
+	stores := informer.NewStores()
+	pvcs := stores.NewInformer(s.source(t), &corev1.PersistentVolumeClaim{}, 0,
 		toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc})
-	err := informer.SetTransform(func(o any) (any, error) {
+	err := pvcs.SetTransform(func(o any) (any, error) {
 		o.(*corev1.PersistentVolumeClaim).Annotations = nil
 		return o, nil
 	})
@@ -104,8 +106,8 @@ func (s *pageServer) filled(t *testing.T) int {
 	var done wait.Group
 	defer done.Wait()
 	defer cancel()
-	done.StartWithContext(ctx, informer.RunWithContext)
-	if !toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+	done.StartWithContext(ctx, pvcs.RunWithContext)
+	if !toolscache.WaitForCacheSync(ctx.Done(), pvcs.HasSynced) {
 		t.Fatal("not synced")
 	}
 	return len(stores.List(&corev1.PersistentVolumeClaim{}, "default"))

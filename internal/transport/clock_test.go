@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package guard
+package transport
 
 import (
 	"context"
@@ -12,6 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 )
+
+var testNow = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // Contract: GUARD-7.
 func TestSkew(t *testing.T) {
@@ -42,11 +44,11 @@ func TestSkew(t *testing.T) {
 		"1970":                                          {responses: []response{{0, time.Unix(0, 0).UTC().Format(http.TimeFormat)}}, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, s := withSkew(context.Background())
+			_, s := WithSkew(context.Background())
 			for _, a := range test.responses {
 				s.observe(testNow, testNow.Add(a.took), a.date)
 			}
-			if got := s.beyond(allowed); got != test.want {
+			if got := s.Beyond(allowed); got != test.want {
 				t.Errorf("got %v, want %v (largest %s)", got, test.want, max(s.ahead, s.behind))
 			}
 		})
@@ -59,7 +61,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 // Only requests whose context asks for it are observed.
 func TestServerClockObservesRequests(t *testing.T) {
-	transport := ServerClock{Clock: clocktesting.NewFakePassiveClock(testNow), Base: roundTripper(
+	clock := ServerClock{Clock: clocktesting.NewFakePassiveClock(testNow), Base: roundTripper(
 		func(*http.Request) (*http.Response, error) {
 			return &http.Response{Body: http.NoBody, Header: http.Header{"Date": {testNow.Format(http.TimeFormat)}}}, nil
 		})}
@@ -68,19 +70,19 @@ func TestServerClockObservesRequests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		resp, err := transport.RoundTrip(r)
+		resp, err := clock.RoundTrip(r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		_ = resp.Body.Close()
 	}
 	send(context.Background())
-	ctx, s := withSkew(context.Background())
-	if !s.beyond(time.Minute) {
+	ctx, s := WithSkew(context.Background())
+	if !s.Beyond(time.Minute) {
 		t.Error("a clock that was not read is trusted")
 	}
 	send(ctx)
-	if s.beyond(time.Minute) {
+	if s.Beyond(time.Minute) {
 		t.Error("a clock that was read is not trusted")
 	}
 }
@@ -90,7 +92,7 @@ func TestReadsServerClock(t *testing.T) {
 	config := &rest.Config{Host: "http://server.invalid", UserAgent: "wrapped once more"}
 	for _, want := range []bool{false, true} {
 		if want {
-			Configure(config, clocktesting.NewFakePassiveClock(testNow))
+			ReadServerClock(config, clocktesting.NewFakePassiveClock(testNow))
 		}
 		client, err := rest.HTTPClientFor(config)
 		if err != nil {

@@ -1,0 +1,104 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+// Metric describes a metric, for documentation and for tests of rules and dashboards.
+type Metric struct {
+	Name, Help string
+	Type       string
+	Labels     []string
+}
+
+// Metrics returns all metrics, by name.
+func Metrics() []Metric { return []Metric{namespacesGauge, problemsGauge, readyGauge} }
+
+// The label is that of snapshotschedule_suspended.
+const labelFleet = "cluster_schedule"
+
+var (
+	namespacesGauge = Metric{
+		Name: "snapshotschedule_cluster_namespaces", Type: "gauge", Labels: []string{labelFleet},
+		Help: "Number of namespaces that a ClusterSnapshotSchedule selects.",
+	}
+	problemsGauge = Metric{
+		Name: "snapshotschedule_cluster_problems", Type: "gauge", Labels: []string{labelFleet},
+		Help: "Number of problems of a ClusterSnapshotSchedule: those listed in status.problems, and status.moreProblems.",
+	}
+	readyGauge = Metric{
+		Name: "snapshotschedule_cluster_ready", Type: "gauge", Labels: []string{labelFleet, "reason"},
+		Help: "1 if the condition Ready of a ClusterSnapshotSchedule is true, 0 otherwise. The label reason is the condition's reason.",
+	}
+)
+
+func (m Metric) desc() *prometheus.Desc { return prometheus.NewDesc(m.Name, m.Help, m.Labels, nil) }
+
+// gauges hold what the status of each ClusterSnapshotSchedule said when it was last
+// computed.
+type gauges struct {
+	ready, namespaces, problems *prometheus.Desc
+
+	mu sync.Mutex
+	of map[string]v1alpha1.ClusterSnapshotScheduleStatus
+}
+
+func newGauges() *gauges {
+	return &gauges{
+		ready: readyGauge.desc(), namespaces: namespacesGauge.desc(), problems: problemsGauge.desc(),
+		of: map[string]v1alpha1.ClusterSnapshotScheduleStatus{},
+	}
+}
+
+// measured are the gauges of this process.
+var measured = newGauges()
+
+// RegisterMetrics registers the metrics in controller-runtime's registry, once.
+var RegisterMetrics = sync.OnceFunc(func() { metrics.Registry.MustRegister(measured) })
+
+func (g *gauges) set(f *v1alpha1.ClusterSnapshotSchedule) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.of[f.Name] = *f.Status.DeepCopy()
+}
+
+func (g *gauges) forget(f types.NamespacedName) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.of, f.Name)
+}
+
+// Describe implements prometheus.Collector.
+func (g *gauges) Describe(descriptions chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{g.ready, g.namespaces, g.problems} {
+		descriptions <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (g *gauges) Collect(found chan<- prometheus.Metric) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	emit := func(d *prometheus.Desc, value float64, labels ...string) {
+		found <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+	for name, status := range g.of {
+		if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady); c != nil {
+			emit(g.ready, float64(one(meta.IsStatusConditionTrue(status.Conditions, c.Type))), name, c.Reason)
+		}
+		emit(g.problems, float64(len(status.Problems)+int(status.MoreProblems)), name)
+		if status.Inputs != nil { // otherwise the number is unknown
+			emit(g.namespaces, float64(status.Inputs.Namespaces.Total), name)
+		}
+	}
+}

@@ -1,0 +1,231 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oracle
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
+)
+
+// Fleet: the operator creates, changes and deletes only the SnapshotSchedules of ClusterSnapshotSchedules, in the ways of the contract's
+// FLEET clauses. A cache may lag, so that what it writes may be what was right once; a delete must be right within the guards' window.
+func Fleet(h *history.History) []Violation {
+	known := versions{}
+	var found []Violation
+	replay(h, func(i int, st *state) {
+		known.add(h.Changes[i].Before)
+		known.add(h.Changes[i].After)
+		if len(known.fleets) == 0 || !byOperator(h, i) {
+			return
+		}
+		before, _ := h.Changes[i].Before.(*v1alpha1.SnapshotSchedule)
+		after, _ := h.Changes[i].After.(*v1alpha1.SnapshotSchedule)
+		clause, why := "", ""
+		switch {
+		case before == nil && after == nil:
+			return // another kind
+		case before == nil:
+			clause, why = known.forbiddenCreate(after)
+		case before.DeletionTimestamp == nil && (after == nil || after.DeletionTimestamp != nil):
+			clause, why = st.forbiddenDelete(h, i, before, known)
+		case after != nil && !sameButStatus(before, after):
+			clause, why = known.forbiddenUpdate(before, after)
+		}
+		if why != "" {
+			o := cmpOr(before, after)
+			found = append(found, changeViolation(clause, h, i, "SnapshotSchedule %s: %s", client.ObjectKeyFromObject(o), why))
+		}
+	})
+	return found
+}
+
+func cmpOr(a, b *v1alpha1.SnapshotSchedule) *v1alpha1.SnapshotSchedule {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// versions are all that ClusterSnapshotSchedules and namespaces have been so far.
+type versions struct {
+	fleets     []*v1alpha1.ClusterSnapshotSchedule
+	namespaces []*corev1.Namespace
+}
+
+func (v *versions) add(o client.Object) {
+	switch o := o.(type) {
+	case *v1alpha1.ClusterSnapshotSchedule:
+		v.fleets = append(v.fleets, o)
+	case *corev1.Namespace:
+		v.namespaces = append(v.namespaces, o)
+	}
+}
+
+// ever returns whether something holds for some versions of a child's ClusterSnapshotSchedule and its namespace.
+func (v *versions) ever(child *v1alpha1.SnapshotSchedule, holds func(*v1alpha1.ClusterSnapshotSchedule, *corev1.Namespace) bool) bool {
+	return slices.ContainsFunc(v.fleets, func(f *v1alpha1.ClusterSnapshotSchedule) bool {
+		return f.UID == fleetOf(child) && slices.ContainsFunc(v.namespaces, func(n *corev1.Namespace) bool {
+			return n.Name == child.Namespace && holds(f, n)
+		})
+	})
+}
+
+// fleetOf returns the UID of the ClusterSnapshotSchedule that controls an object, empty if none does.
+func fleetOf(o client.Object) types.UID {
+	if s, ok := o.(*v1alpha1.SnapshotSchedule); ok && s != nil {
+		if ref := metav1.GetControllerOfNoCopy(s); ref != nil && ref.Kind == "ClusterSnapshotSchedule" {
+			return ref.UID
+		}
+	}
+	return ""
+}
+
+// selects returns whether a ClusterSnapshotSchedule protects a namespace.
+func selects(f *v1alpha1.ClusterSnapshotSchedule, n *corev1.Namespace) bool {
+	_, excluded := n.Annotations[v1alpha1.AnnotationExclude]
+	selector, err := f.Spec.NamespaceSelector.AsSelector()
+	return err == nil && !excluded && n.DeletionTimestamp == nil && selector.Matches(labels.Set(n.Labels))
+}
+
+// childSpec is the spec that a child must have: the template's and, for a namespace that is not selected, suspended.
+func childSpec(f *v1alpha1.ClusterSnapshotSchedule, selected bool) v1alpha1.SnapshotScheduleSpec {
+	spec := f.Spec.Template.Spec
+	spec.Suspend = spec.Suspend || !selected
+	return spec
+}
+
+// hasTags returns whether a schedule has the name and the labels of a ClusterSnapshotSchedule's child in its namespace.
+func hasTags(s *v1alpha1.SnapshotSchedule, fleet string) bool {
+	return s.Name == fleet && s.Labels[v1alpha1.LabelMapKey] == s.Namespace && s.Labels[v1alpha1.LabelClusterSchedule] == fleet
+}
+
+func sameButStatus(a, b *v1alpha1.SnapshotSchedule) bool {
+	return reflect.DeepEqual(a.Spec, b.Spec) && sameTags(a, b) && reflect.DeepEqual(a.OwnerReferences, b.OwnerReferences)
+}
+
+func (v *versions) forbiddenCreate(child *v1alpha1.SnapshotSchedule) (clause, why string) {
+	right := v.ever(child, func(f *v1alpha1.ClusterSnapshotSchedule, n *corev1.Namespace) bool {
+		return selects(f, n) && hasTags(child, f.Name) && reflect.DeepEqual(child.Spec, childSpec(f, true))
+	})
+	if right {
+		return "", ""
+	}
+	return "FLEET-1", "it was created, and is not the child of a ClusterSnapshotSchedule in a namespace that it selects"
+}
+
+func (v *versions) forbiddenUpdate(before, after *v1alpha1.SnapshotSchedule) (clause, why string) {
+	switch owner := fleetOf(before); {
+	case owner == "" && metav1.GetControllerOfNoCopy(before) != nil:
+		return "FLEET-3", "it was changed, and " + controlOf(before)
+	case owner == "" && fleetOf(after) == "":
+		return "FLEET-3", "it was changed, and no ClusterSnapshotSchedule controls it"
+	case owner == "":
+		adoptable := before.DeletionTimestamp == nil && sameTags(before, after) && reflect.DeepEqual(before.Spec, after.Spec) &&
+			v.ever(after, func(f *v1alpha1.ClusterSnapshotSchedule, _ *corev1.Namespace) bool { return hasTags(before, f.Name) })
+		if !adoptable {
+			return "FLEET-3", "it was adopted without the name and both labels, or changed by the adoption"
+		}
+		return "", ""
+	case fleetOf(after) == "":
+		if hasTags(before, before.Name) || !sameTags(before, after) || !reflect.DeepEqual(before.Spec, after.Spec) {
+			return "FLEET-3", "it was released although it has its labels, or changed by the release"
+		}
+		return "", ""
+	}
+	return v.forbiddenChange(before, after)
+}
+
+// forbiddenChange returns what is wrong with a change of a child.
+func (v *versions) forbiddenChange(before, after *v1alpha1.SnapshotSchedule) (clause, why string) {
+	const confirm = v1alpha1.AnnotationConfirmGeneration
+	right := v.ever(before, func(f *v1alpha1.ClusterSnapshotSchedule, n *corev1.Namespace) bool {
+		return hasTags(before, f.Name) && reflect.DeepEqual(after.Spec, childSpec(f, selects(f, n)))
+	})
+	if !right {
+		return "FLEET-2", "the operator gave it a spec that is not the template's"
+	}
+	if after.Annotations[confirm] != before.Annotations[confirm] {
+		confirmed := after.Annotations[confirm] == strconv.FormatInt(before.Generation, 10) &&
+			v.ever(before, func(f *v1alpha1.ClusterSnapshotSchedule, n *corev1.Namespace) bool {
+				return f.Annotations[confirm] == strconv.FormatInt(f.Generation, 10) && reflect.DeepEqual(before.Spec, childSpec(f, selects(f, n)))
+			})
+		if !confirmed {
+			return "FLEET-9", "a generation was confirmed that nobody has confirmed, or without the template's spec"
+		}
+	}
+	merged := v.ever(before, func(f *v1alpha1.ClusterSnapshotSchedule, _ *corev1.Namespace) bool {
+		added := map[string]string{}
+		for key, value := range f.Spec.Template.Metadata.Labels {
+			added[key] = string(value)
+		}
+		return isMerged(before.Labels, added, after.Labels) && isMerged(before.Annotations, f.Spec.Template.Metadata.Annotations, after.Annotations, confirm)
+	})
+	if !merged {
+		return "FLEET-2", "the operator changed labels or annotations that are not the template's"
+	}
+	return "", ""
+}
+
+// isMerged returns whether a map is another one with some entries added, but for some keys.
+func isMerged(before, added, after map[string]string, but ...string) bool {
+	want := maps.Clone(before)
+	if want == nil {
+		want = map[string]string{}
+	}
+	maps.Copy(want, added)
+	got := maps.Clone(after)
+	for _, key := range but {
+		delete(want, key)
+		delete(got, key)
+	}
+	return len(want) == 0 && len(got) == 0 || maps.Equal(want, got)
+}
+
+// forbiddenDelete returns why a child must not be deleted: it is deleted only if its namespace is not selected, it has observed that it
+// is suspended, and no snapshot of it is left.
+func (st *state) forbiddenDelete(h *history.History, i int, child *v1alpha1.SnapshotSchedule, known versions) (clause, why string) {
+	if fleetOf(child) == "" || !known.ever(child, func(f *v1alpha1.ClusterSnapshotSchedule, _ *corev1.Namespace) bool { return hasTags(child, f.Name) }) {
+		return "FLEET-3", "it was deleted, and is not the child of a ClusterSnapshotSchedule"
+	}
+	if child.Status.ObservedGeneration != child.Generation {
+		return "FLEET-4", "it was deleted before it had observed its spec"
+	}
+	unselected := func() bool {
+		f, n := st.fleets[child.Name], st.namespaces[child.Namespace]
+		return f != nil && n != nil && n.DeletionTimestamp == nil && !selects(f, n) && reflect.DeepEqual(child.Spec, childSpec(f, false))
+	}
+	if !st.within(h, i, unselected) {
+		return "FLEET-4", "it was deleted, and its namespace was selected or it was not suspended"
+	}
+	if !st.within(h, i, func() bool { return !st.hasSnapshots(child) }) {
+		return "FLEET-4", "it was deleted while snapshots of it were left"
+	}
+	return "", ""
+}
+
+// hasSnapshots returns whether a snapshot refers to a schedule, or is its own by its labels.
+func (st *state) hasSnapshots(s *v1alpha1.SnapshotSchedule) bool {
+	for _, v := range st.snapshots {
+		if refers(v, s.UID) || isLabeled(v, s) {
+			return true
+		}
+	}
+	return false
+}
+
+func isLabeled(v *snapshotv1.VolumeSnapshot, s *v1alpha1.SnapshotSchedule) bool {
+	return isTagged(v, s) && metav1.GetControllerOfNoCopy(v) == nil
+}

@@ -1,0 +1,63 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"net/http"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+var _ = Describe("The conditions of a ClusterSnapshotSchedule", func() {
+	BeforeEach(deleteAllSchedules)
+
+	// selected returns a fleet with one namespace, in which a snapshot of each PVC is due.
+	selected := func(opts ...option) (*fleetObject, *environment) {
+		GinkgoHelper()
+		f := newFleet(func(c *clusterSchedule) { c.Spec.Template.Spec.Schedule, c.Spec.Template.Spec.SnapshotInterval = "", "1h" })
+		env := f.newNamespace()
+		startFleetOperator(opts...)
+		f.waitForChild(env)
+		return f, env
+	}
+
+	// Contract: FLEET-6.
+	DescribeTable("are those that the health checks of GitOps tools are tested with",
+		func(name, want string, scenario func() (*fleetObject, *environment)) {
+			f, env := scenario()
+			Eventually(f.ready).Should(Equal(want))
+			env.isAsFiled(f.clusterSchedule, name)
+		},
+		Entry("scheduled", "fleet-scheduled", "True Scheduled", func() (*fleetObject, *environment) { return selected() }),
+		Entry("no-matching-namespaces", "fleet-no-matching-namespaces", "True NoMatchingNamespaces", func() (*fleetObject, *environment) {
+			startFleetOperator()
+			return newFleet(), newEnvironment()
+		}),
+		Entry("schedules-failing", "fleet-schedules-failing", "False SchedulesFailing", func() (*fleetObject, *environment) {
+			f, env := selected(failRequests(func(r *http.Request) int {
+				if isSnapshotCreate(r) {
+					return http.StatusInternalServerError
+				}
+				return 0
+			}))
+			env.createClaim("data")
+			return f, env
+		}),
+		Entry("snapshot-api-missing", "fleet-snapshot-api-missing", "False SnapshotAPIMissing", func() (*fleetObject, *environment) {
+			return selected(failRequests(func(r *http.Request) int {
+				if strings.HasPrefix(r.URL.Path, "/apis/snapshot.storage.k8s.io") {
+					return http.StatusNotFound
+				}
+				return 0
+			}))
+		}),
+		Entry("invalid-spec", "fleet-invalid-spec", "False InvalidSpec", func() (*fleetObject, *environment) {
+			f, env := selected()
+			f.edit(func(c *clusterSchedule) { c.Spec.Template.Spec.Jitter = "1h" })
+			return f, env
+		}),
+	)
+})
