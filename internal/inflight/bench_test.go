@@ -21,10 +21,12 @@ func BenchmarkSnapshot(b *testing.B) {
 			b.Run(fmt.Sprintf("limit %d, %d wait", limit, waiting), func(b *testing.B) {
 				g := NewGate(limit)
 				keys := make([]plan.Request, waiting+limit+1)
+				snapshots := map[plan.Request]Snapshot{}
 				for i := range keys {
 					keys[i] = key(fmt.Sprintf("%d/s/%d", i%100, i))
+					snapshots[keys[i]] = snapshotOf(nameOf(keys[i]))
 				}
-				s := func(req plan.Request) Snapshot { return snapshotOf(nameOf(req)) }
+				s := func(req plan.Request) Snapshot { return snapshots[req] }
 				var flying []plan.Request
 				for _, req := range keys[:waiting+limit] {
 					if admitted, _ := g.Ask(start, req, s(req), start); admitted {
