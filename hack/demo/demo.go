@@ -32,8 +32,9 @@ type demo struct {
 	client   client.Client
 	operator *operator
 	limit    time.Duration // the longest wait for a condition
-	now      view
-	deleted  []snapshot // seen earlier, and no longer there
+	now      view          // of namespace demo
+	shop     view          // of namespace shop, which comes last
+	deleted  []snapshot    // seen earlier, and no longer there
 
 	// What steps remember for later.
 	slot time.Time

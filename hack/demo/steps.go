@@ -145,16 +145,17 @@ detached, and this schedule keeps those for an hour.`,
 }, {
 	title: "The schedule is deleted, its snapshots stay",
 	text: `Usually they are deleted with the schedule that owns them. The plugin says what
-a deletion would take along. With deletionPolicy Orphan they outlive it.`,
+a deletion would take along. With deletionPolicy Orphan it owns them by their
+labels alone, and nothing that deletes it takes them along.`,
 	run: []string{`kubectl snapsched preview --delete my-app`, `kubectl patch snapsched my-app --type=merge \
         -p '{"spec":{"deletionPolicy":"Orphan"}}'`},
-	until: "the operator has put the new policy into effect",
+	until: "no snapshot has an owner any more",
 	reached: func(d *demo) bool {
-		return d.now.reason() == v1alpha1.ReasonSuspended && (len(d.now.schedule.Finalizers) > 0 || d.now.owned() == 0)
+		return d.now.reason() == v1alpha1.ReasonSuspended && d.now.owned() == 0
 	},
 }, {
 	run:   []string{`kubectl delete snapsched my-app`},
-	until: "the schedule is gone; its snapshots are there, without an owner",
+	until: "the schedule is gone, its snapshots are there",
 	reached: func(d *demo) bool {
 		return d.now.schedule.Name == "" && d.now.has(d.held) && len(d.now.of("web")) > 0 && d.now.owned() == 0
 	},
@@ -167,6 +168,35 @@ a deletion would take along. With deletionPolicy Orphan they outlive it.`,
 		return d.now.reason() == v1alpha1.ReasonScheduled && d.now.has(d.held) && d.now.owned() == len(d.now.snapshots)
 	},
 	show: showSchedule,
+}, {
+	title: "One object for every namespace",
+	text: `A ClusterSnapshotSchedule protects every namespace with a label: one that is
+created now, and its two PVCs, need no schedule of their own.`,
+	run: []string{
+		`cat hack/demo/fleet.yaml`, `kubectl apply -f hack/demo/fleet.yaml`,
+		`kubectl create namespace shop`, `kubectl label namespace shop backup=gold`,
+		`kubectl apply --namespace=shop -f hack/demo/pvcs.yaml`,
+	},
+	until: "both PVCs of the new namespace have a snapshot",
+	reached: func(d *demo) bool {
+		return d.shop.ready("db", time.Time{}) > 0 && d.shop.ready("web", time.Time{}) > 0
+	},
+	show: []string{"kubectl get csnapsched", "kubectl get snapsched,volumesnapshots --namespace=shop"},
+}, {
+	text: `The whole spec of its SnapshotSchedules is the template's. Whoever weakens one
+does so for a moment.`,
+	run:   []string{`kubectl patch snapsched gold --namespace=shop --type=merge -p '{"spec":{"snapshotTTL":"1h"}}'`},
+	until: "the TTL is 10d again",
+	reached: func(d *demo) bool {
+		return d.shop.schedule.Generation > 2 && d.shop.schedule.Spec.SnapshotTTL == "10d"
+	},
+}, {
+	text: `Without the label, the namespace keeps what it has: its schedule is suspended,
+and stays until its last snapshot has expired.`,
+	run:     []string{`kubectl label namespace shop backup-`},
+	until:   "the schedule is suspended, both snapshots are there",
+	reached: func(d *demo) bool { return d.shop.reason() == v1alpha1.ReasonSuspended && len(d.shop.snapshots) == 2 },
+	show:    []string{"kubectl get snapsched,volumesnapshots --namespace=shop"},
 }}
 
 // hasExpired returns whether a snapshot without a hold is 10 seconds older than its TTL.

@@ -25,7 +25,7 @@ func init() {
 	utilruntime.Must(errors.Join(snapshotv1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)))
 }
 
-// view is what the API server shows of the namespace at one time.
+// view is what the API server shows of a namespace at one time.
 type view struct {
 	time      time.Time
 	schedule  v1alpha1.SnapshotSchedule // without a name if there is none
@@ -38,16 +38,31 @@ type snapshot struct {
 	ready, owned  bool
 }
 
-// refresh reads the view.
+// refresh reads the views.
 func (d *demo) refresh(ctx context.Context) error {
-	var schedules v1alpha1.SnapshotScheduleList
-	var snapshots snapshotv1.VolumeSnapshotList
-	for _, list := range []client.ObjectList{&schedules, &snapshots} {
-		if err := d.client.List(ctx, list, client.InNamespace("demo")); err != nil {
-			return err
+	v, err := d.read(ctx, "demo")
+	if err != nil {
+		return err
+	}
+	for _, s := range d.now.snapshots {
+		if !v.has(s.name) {
+			d.deleted = append(d.deleted, s)
 		}
 	}
+	d.now = v
+	d.shop, err = d.read(ctx, "shop")
+	return err
+}
+
+func (d *demo) read(ctx context.Context, namespace string) (view, error) {
+	var schedules v1alpha1.SnapshotScheduleList
+	var snapshots snapshotv1.VolumeSnapshotList
 	v := view{time: time.Now()}
+	for _, list := range []client.ObjectList{&schedules, &snapshots} {
+		if err := d.client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return v, err
+		}
+	}
 	for _, s := range schedules.Items {
 		v.schedule = s
 	}
@@ -59,13 +74,7 @@ func (d *demo) refresh(ctx context.Context) error {
 		})
 	}
 	slices.SortFunc(v.snapshots, func(a, b snapshot) int { return a.slot.Compare(b.slot) })
-	for _, s := range d.now.snapshots {
-		if !v.has(s.name) {
-			d.deleted = append(d.deleted, s)
-		}
-	}
-	d.now = v
-	return nil
+	return v, nil
 }
 
 // list returns the snapshots that a filter wants, by slot.

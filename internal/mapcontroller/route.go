@@ -209,7 +209,7 @@ func (c *Controller) requestOf(o client.Object) (req Request, owned bool) {
 		}
 		name, owned = ref.Name, true
 	}
-	req = Request{Parent: c.observer.ParentName(o, name), MapKey: o.GetLabels()[c.Tags.MapKey]}
+	req = Request{Parent: client.ObjectKey{Namespace: c.observer.Scope(o), Name: name}, MapKey: o.GetLabels()[c.Tags.MapKey]}
 	if !owned && req.MapKey != "" {
 		parent := c.observer.Parent(req.Parent)
 		owned = parent != nil && c.kinds.OwnsByLabels(parent)

@@ -17,25 +17,29 @@ var _ = Describe("The conditions of a ClusterSnapshotSchedule", func() {
 	// selected returns a fleet with one namespace, in which a snapshot of each PVC is due.
 	selected := func(opts ...option) (*fleetObject, *environment) {
 		GinkgoHelper()
-		f := newFleet(func(c *clusterSchedule) { c.Spec.Template.Spec.Schedule, c.Spec.Template.Spec.SnapshotInterval = "", "1h" })
+		f := newFleet(func(c *clusterSchedule) {
+			c.Spec.Template.Spec.Schedule, c.Spec.Template.Spec.SnapshotInterval = "", "1h"
+		})
 		env := f.newNamespace()
 		startFleetOperator(opts...)
 		f.waitForChild(env)
 		return f, env
 	}
 
-	// Contract: FLEET-6.
 	DescribeTable("are those that the health checks of GitOps tools are tested with",
 		func(name, want string, scenario func() (*fleetObject, *environment)) {
 			f, env := scenario()
 			Eventually(f.ready).Should(Equal(want))
 			env.isAsFiled(f.clusterSchedule, name)
 		},
+		// Contract: FLEET-6.
 		Entry("scheduled", "fleet-scheduled", "True Scheduled", func() (*fleetObject, *environment) { return selected() }),
+		// Contract: FLEET-6.
 		Entry("no-matching-namespaces", "fleet-no-matching-namespaces", "True NoMatchingNamespaces", func() (*fleetObject, *environment) {
 			startFleetOperator()
 			return newFleet(), newEnvironment()
 		}),
+		// Contract: FLEET-6.
 		Entry("schedules-failing", "fleet-schedules-failing", "False SchedulesFailing", func() (*fleetObject, *environment) {
 			f, env := selected(failRequests(func(r *http.Request) int {
 				if isSnapshotCreate(r) {
@@ -46,6 +50,7 @@ var _ = Describe("The conditions of a ClusterSnapshotSchedule", func() {
 			env.createClaim("data")
 			return f, env
 		}),
+		// Contract: FLEET-6.
 		Entry("snapshot-api-missing", "fleet-snapshot-api-missing", "False SnapshotAPIMissing", func() (*fleetObject, *environment) {
 			return selected(failRequests(func(r *http.Request) int {
 				if strings.HasPrefix(r.URL.Path, "/apis/snapshot.storage.k8s.io") {
@@ -54,6 +59,7 @@ var _ = Describe("The conditions of a ClusterSnapshotSchedule", func() {
 				return 0
 			}))
 		}),
+		// Contract: FLEET-6.
 		Entry("invalid-spec", "fleet-invalid-spec", "False InvalidSpec", func() (*fleetObject, *environment) {
 			f, env := selected()
 			f.edit(func(c *clusterSchedule) { c.Spec.Template.Spec.Jitter = "1h" })

@@ -36,7 +36,7 @@ type Executor struct {
 	Pace     *fair.Pace
 	// Admit returns whether what a plan creates may be created now; otherwise the key is
 	// enqueued when it may. It is called in each pass, and with an empty plan for a key
-	// whose parent is gone. Nil: it always may.
+	// whose parent is gone.
 	Admit func(plan.Request, plan.Plan) bool
 	// KindMissing is called when a write finds that a kind may be missing.
 	KindMissing func()
@@ -109,11 +109,7 @@ type run struct {
 func (e *Executor) Forget(req plan.Request) {
 	e.Attempts.forget(req)
 	e.Pace.Leave(req)
-	e.admits(req, plan.Plan{})
-}
-
-func (e *Executor) admits(req plan.Request, p plan.Plan) bool {
-	return e.Admit == nil || e.Admit(req, p)
+	e.Admit(req, plan.Plan{})
 }
 
 // Refused separates the orphans whose adoption is refused from the other outputs of a
@@ -140,7 +136,7 @@ func (e *Executor) Run(
 	ctx context.Context, req plan.Request, parent client.Object, p plan.Plan, seen plan.Observation,
 ) (Outcome, time.Duration, error) {
 	r := &run{Executor: e, req: req, parent: parent, plan: p, seen: seen, next: p.Next}
-	if e.admits(req, p) {
+	if e.Admit(req, p) {
 		for _, want := range p.Create {
 			r.create(ctx, want)
 		}
@@ -167,12 +163,10 @@ func (r *run) finish() time.Duration {
 	for _, d := range r.plan.Delete {
 		wanted = append(wanted, d.Object)
 	}
-	failed := r.retry != nil || r.plan.Err != nil || r.failed(VerbCreate) || r.failed(VerbUpdate)
+	failed := r.retry != nil || r.plan.Err != nil || slices.ContainsFunc(r.outcome.Failed, func(f Failure) bool {
+		return f.Verb == VerbCreate || f.Verb == VerbUpdate
+	})
 	return r.Attempts.finish(r.req, pass{failed: failed, next: r.next, wanted: wanted, turn: r.turn, waits: r.waits || r.outcome.Queued})
-}
-
-func (r *run) failed(verb Verb) bool {
-	return slices.ContainsFunc(r.outcome.Failed, func(f Failure) bool { return f.Verb == verb })
 }
 
 // err returns the failed writes, and what else must show as an error. Conflicts,

@@ -4,6 +4,7 @@
 package oracle
 
 import (
+	"cmp"
 	"maps"
 	"reflect"
 	"slices"
@@ -45,18 +46,10 @@ func Fleet(h *history.History) []Violation {
 			clause, why = known.forbiddenUpdate(before, after)
 		}
 		if why != "" {
-			o := cmpOr(before, after)
-			found = append(found, changeViolation(clause, h, i, "SnapshotSchedule %s: %s", client.ObjectKeyFromObject(o), why))
+			found = append(found, changeViolation(clause, h, i, "SnapshotSchedule %s: %s", client.ObjectKeyFromObject(cmp.Or(before, after)), why))
 		}
 	})
 	return found
-}
-
-func cmpOr(a, b *v1alpha1.SnapshotSchedule) *v1alpha1.SnapshotSchedule {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 // versions are all that ClusterSnapshotSchedules and namespaces have been so far.

@@ -4,6 +4,7 @@
 package oracle
 
 import (
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -95,9 +96,7 @@ func changesChild(changes ...func(*childSchedule)) func(*script) {
 func restored(o *childSchedule) {
 	fresh := goldsChild()
 	o.Spec, o.OwnerReferences = fresh.Spec, fresh.OwnerReferences
-	for k, v := range fresh.Labels {
-		o.Labels[k] = v
-	}
+	maps.Copy(o.Labels, fresh.Labels)
 }
 
 func TestFleet(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 
 // S8: under deletionPolicy Orphan no way of deleting the schedule deletes a snapshot. The garbage collector deletes those that refer to
 // it. So none does when status reports the generation, when the operator removes its finalizer, and when a schedule whose generation was
-// reported is gone. What another process wrote a moment before cannot be known.
+// reported is gone. What another process wrote a moment before cannot be known, unless it was there when the operator started.
 func S8(h *history.History) []Violation {
 	var found []Violation
 	since := map[types.UID]time.Time{} // since when a snapshot refers to a schedule
@@ -48,7 +48,7 @@ func S8(h *history.History) []Violation {
 		}
 		var left []string
 		for uid, v := range st.snapshots {
-			if refers(v, before.UID) && c.At.Sub(since[uid]) > recordingSlack {
+			if refers(v, before.UID) && (c.At.Sub(since[uid]) > recordingSlack || since[uid].Before(h.Began)) {
 				left = append(left, v.Name)
 			}
 		}

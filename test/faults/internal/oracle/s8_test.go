@@ -67,6 +67,15 @@ func TestS8(t *testing.T) {
 			s.wait(time.Second)
 			reports(s)
 		})), ""},
+		{"refers to it since before the operator started a moment ago", func() *script {
+			s := begin(own...)
+			s.Began = s.now
+			s.wait(time.Second / 2)
+			s.editSchedule(toOrphan)
+			s.wait(time.Second / 2)
+			reports(s)
+			return s
+		}, "reports its generation while 1"},
 		{"someone else removes the finalizer", own.when(then(hold, func(s *script) {
 			edit(s, everySchedule, finalizers())
 		})), ""},

@@ -6,6 +6,7 @@ package workload
 import (
 	"context"
 	"errors"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +14,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 )
 
 // twoSeries creates two PVCs whose last slots have snapshots.
@@ -104,10 +106,20 @@ func prepared(first func(context.Context, *environment.Run) error, steps ...Step
 	}
 }
 
+// toOrphanUnseen has references that are removed after the schedule was reconciled: of a
+// snapshot with a map key, and of one without.
 func toOrphanUnseen() Workload {
+	refused := []string{"data-0-old-0", "data-0-old-1"}
 	return Workload{
-		Name: "to-orphan-unseen", What: "the policy was changed to Orphan while the operator was down, and a map key removed",
+		Name:     "to-orphan-unseen",
+		What:     "the policy was changed to Orphan while the operator was down, and a map key removed; at first, releases are refused",
 		Collects: true,
+		Always: func(p plan.Point) plan.Action {
+			if p.Verb == "patch" && slices.Contains(refused, p.Object) && p.Nth <= 2 {
+				return plan.Quota
+			}
+			return ""
+		},
 		Prepare: prepared(
 			given(spec{}, claim("data-0", taken{Age: 72 * hour, Untagged: true}, ready(7*hour), current()), claim("data-1", current())),
 			patch("", nil, theSchedule, orphanPatch)),

@@ -36,10 +36,10 @@ type Workload struct {
 	// Neighbor prepares the namespace of another tenant, whom the operator serves as
 	// well. Only what becomes of the run's own namespace is judged.
 	Neighbor func(ctx context.Context, r *environment.Run) error
-	// MaxInFlight is the limit of snapshots in flight, if there is one.
-	MaxInFlight int
 	// Fleet is set if a ClusterSnapshotSchedule takes part. Otherwise the operator sees none.
 	Fleet bool
+	// MaxInFlight is the limit of snapshots in flight, if there is one.
+	MaxInFlight int
 	// Flags are more flags of the operator's.
 	Flags []string
 	// Always returns the action to inject at a point in every run, including the
