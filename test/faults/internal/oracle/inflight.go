@@ -30,7 +30,7 @@ func InFlight(h *history.History, limit int) []Violation {
 			}
 		}
 		if driver != "" && n >= limit {
-			found = append(found, changeViolation("Slot", h, i,
+			found = append(found, changeViolation("FLIGHT-1", h, i,
 				"VolumeSnapshot %s/%s was created while %d of its driver were in flight, and the limit is %d", s.Namespace, s.Name, n, limit))
 		}
 	})
