@@ -61,7 +61,7 @@ type flags struct {
 	probeAddr, leaseNamespace                                     string
 	namespaces                                                    []string
 	leaderElect, secureMetrics, enableHTTP2, version              bool
-	workers                                                       int
+	workers, maxInFlight                                          int
 	deletesPerSecond                                              float64
 	statusInterval, maxClockSkew                                  time.Duration
 }
@@ -91,6 +91,9 @@ func parseFlags() flags {
 		"Minimum time between two status updates of one SnapshotSchedule.")
 	flag.Float64Var(&f.deletesPerSecond, "max-deletes-per-second", 50,
 		"Maximum number of expired snapshots deleted per second, because bursts make some storage backends leak. 0 means no limit.")
+	flag.IntVar(&f.maxInFlight, "max-in-flight-per-driver", 100,
+		"Maximum number of snapshots of one storage driver that are created and not yet cut, so that none of them misses its readyDeadline "+
+			"while it waits. The others wait for their turn. 0 means no limit.")
 	flag.DurationVar(&f.maxClockSkew, "max-clock-skew", time.Minute,
 		"Maximum difference between this clock and the API server's. While it is larger, no snapshot is deleted.")
 	flag.BoolVar(&f.version, "version", false, "Print the version and exit.")
@@ -155,7 +158,7 @@ func run(f flags) error {
 		Clock:            realClock,
 		Stores:           stores,
 	}
-	if err := snapshots.SetupWithManager(ctx, mgr, options); err != nil {
+	if err := snapshots.SetupWithManager(ctx, mgr, options, f.maxInFlight); err != nil {
 		return fmt.Errorf("set up the SnapshotSchedule controller: %w", err)
 	}
 	if len(f.namespaces) == 0 { // otherwise Roles in these namespaces are all that there is

@@ -48,18 +48,19 @@ func newUp() *cobra.Command {
 
 // kindFlags select the kind of cluster.
 type kindFlags struct {
-	noCSI, node bool
-	versions    versionFlags
+	noCSI, node, defaultRates bool
+	versions                  versionFlags
 }
 
 func (f *kindFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.noCSI, "no-csi", false, "leave out the snapshot CRDs, the snapshot controllers and the CSI driver")
 	cmd.Flags().BoolVar(&f.node, "node", false, "add a node, so that pods run (Linux, root)")
+	cmd.Flags().BoolVar(&f.defaultRates, "default-rates", false, "let the snapshot controllers make 5 requests per second, as by default (not with --node)")
 	f.versions.add(cmd)
 }
 
 func (f *kindFlags) options(d cluster.Dir, attached bool) cluster.Options {
-	return cluster.Options{Dir: d, CSI: !f.noCSI, Node: f.node, Attached: attached}
+	return cluster.Options{Dir: d, CSI: !f.noCSI, Node: f.node, DefaultRates: f.defaultRates, Attached: attached}
 }
 
 // buildAndStart builds what is missing and starts a cluster.

@@ -104,7 +104,10 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 		Create: func(ctx context.Context, o client.Object) error {
 			return d.Client.Create(ctx, o, client.FieldOwner(spec.Name))
 		},
-		Finalizer: spec.Finalizer, Missing: ctl.installed.Explains,
+		Finalizer: spec.Finalizer, Missing: ctl.installed.Explains, Admit: func(Request, plan.Plan) bool { return true },
+	}
+	if spec.Admission != nil {
+		ctl.executor.Admit = spec.Admission(ctl.keys.addAfter)
 	}
 	ctl.aggregator = &status.Aggregator{Changed: func(parent types.NamespacedName) {
 		ctl.changed.add(reconcile.Request{NamespacedName: parent})

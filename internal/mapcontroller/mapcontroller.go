@@ -32,6 +32,7 @@ type (
 	Observation = plan.Observation
 	Decision    = plan.Decision
 	Removal     = plan.Removal
+	Plan        = plan.Plan
 	Outcome     = execute.Outcome
 	Failure     = execute.Failure
 	Summary     = status.Summary
@@ -82,6 +83,13 @@ type MapController struct {
 	// Finalizer is set on a parent that owns by labels while outputs may still refer to
 	// it: these references are removed before the parent goes. Required with OwnsByLabels.
 	Finalizer string
+
+	// Admission is called once, with a function that enqueues a key after a delay. It
+	// returns a function that is called in each pass over a key, with an empty plan once
+	// the parent is gone, and returns whether what the plan creates may be created now.
+	// Otherwise it waits until the key is enqueued; updates and deletes do not. Nil:
+	// nothing waits.
+	Admission func(enqueue func(Request, time.Duration)) (admit func(Request, Plan) bool)
 
 	// Report is called after each pass over a key, with the status that the key
 	// had before (nil if it had none), the status of the decision and the outcome

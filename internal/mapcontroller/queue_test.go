@@ -341,3 +341,36 @@ func TestQueueServesOtherNamespacesWhileOneHangs(t *testing.T) {
 		}
 	})
 }
+
+// A key whose create is not admitted is reconciled when the admission enqueues it, also
+// from within a pass, and not before.
+func TestQueueAdmission(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		admits := false
+		var enqueue func(Request, time.Duration)
+		q := newQueued(t, []client.Object{fixture.Parent(), fixture.Input()}, func(c *MapController, _ *Options) {
+			c.Admission = func(e func(Request, time.Duration)) func(Request, Plan) bool {
+				enqueue = e
+				return func(req Request, _ Plan) bool {
+					if !admits {
+						enqueue(req, time.Minute)
+					}
+					return admits
+				}
+			}
+		})
+		if err := q.keys.start(t.Context(), q.queue); err != nil {
+			t.Fatal(err)
+		}
+		q.queue.Add(testKey)
+		q.until(90 * time.Second)
+		q.wantPasses(t, 0, time.Minute)
+		admits = true
+		enqueue(testKey, 0)
+		q.until(100 * time.Second)
+		q.wantPasses(t, 0, time.Minute, 90*time.Second)
+		if got := q.api.Pods(t); !slices.Equal(got, []string{"in"}) {
+			t.Errorf("left %v", got)
+		}
+	})
+}

@@ -154,8 +154,13 @@ func (c *Controller) OutputEvents(kind int) EventHandler {
 		}
 		was, wasOwned := c.requestOf(before)
 		is, owned := c.requestOf(after)
+		var shown client.Object
 		if owned {
+			shown = after
 			c.shown(is, after, after.GetDeletionTimestamp() != nil)
+		}
+		if out.Observed != nil && (before != nil || owned) {
+			out.Observed(is.Parent, before, shown)
 		}
 		if after == nil {
 			c.outputDeleted(q, was, wasOwned, before)
@@ -163,9 +168,6 @@ func (c *Controller) OutputEvents(kind int) EventHandler {
 		}
 		if wasOwned && was != is {
 			q.Add(was)
-		}
-		if owned && before != nil && out.Updated != nil {
-			out.Updated(is.Parent, before, after)
 		}
 		if is.Parent.Name != "" && (before == nil || owned || tagsChanged(before, after)) {
 			q.Add(is)
@@ -207,7 +209,7 @@ func (c *Controller) requestOf(o client.Object) (req Request, owned bool) {
 		}
 		name, owned = ref.Name, true
 	}
-	req = Request{Parent: c.observer.ParentName(o, name), MapKey: o.GetLabels()[c.Tags.MapKey]}
+	req = Request{Parent: client.ObjectKey{Namespace: c.observer.Scope(o), Name: name}, MapKey: o.GetLabels()[c.Tags.MapKey]}
 	if !owned && req.MapKey != "" {
 		parent := c.observer.Parent(req.Parent)
 		owned = parent != nil && c.kinds.OwnsByLabels(parent)
@@ -229,9 +231,11 @@ func (l *lateQueue[T]) start(_ context.Context, q workqueue.TypedRateLimitingInt
 	return nil
 }
 
-func (l *lateQueue[T]) add(item T) {
+func (l *lateQueue[T]) add(item T) { l.addAfter(item, l.after) }
+
+func (l *lateQueue[T]) addAfter(item T, after time.Duration) {
 	if q := l.queue.Load(); q != nil {
-		(*q).AddAfter(item, l.after)
+		(*q).AddAfter(item, after)
 	}
 }
 

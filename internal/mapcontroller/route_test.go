@@ -121,23 +121,24 @@ func TestRouteOutputsByLabels(t *testing.T) {
 	for name, test := range map[string]struct {
 		before, after **corev1.Pod
 		want          []string
-		wantUpdated   bool
+		// wantOwned is set if Observed is called with the output as an owned one.
+		wantOwned bool
 	}{
-		"appears":                {after: pod(orphan), want: own},
-		"changes":                {before: pod(orphan), after: pod(orphan, version, annotated), want: own, wantUpdated: true},
+		"appears":                {after: pod(orphan), want: own, wantOwned: true},
+		"changes":                {before: pod(orphan), after: pod(orphan, version, annotated), want: own, wantOwned: true},
 		"is deleted":             {before: pod(orphan), want: own},
-		"loses its reference":    {before: pod(), after: pod(version, orphan), want: own, wantUpdated: true},
+		"loses its reference":    {before: pod(), after: pod(version, orphan), want: own, wantOwned: true},
 		"has one and is deleted": {before: pod(), want: []string{"p/", "p/in-uid"}},
 		"another parent's now":   {before: pod(orphan), after: pod(orphan, version, fixture.Label(fixture.Tags.Parent, "q")), want: []string{"p/in-uid", "q/in-uid"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			updated := false
+			owned := false
 			h := newHarness(t, []client.Object{fixture.Parent()}, nil, ownsByLabels, func(c *MapController, _ *Options) {
-				c.Outputs[0].Updated = func(types.NamespacedName, client.Object, client.Object) { updated = true }
+				c.Outputs[0].Observed = func(_ types.NamespacedName, _, after client.Object) { owned = after != nil }
 			})
 			got := enqueued(func(q queue) { send(h.OutputEvents(0), q, test.before, test.after) })
-			if !slices.Equal(got, test.want) || updated != test.wantUpdated {
-				t.Errorf("enqueued %v, want %v; updated %v", got, test.want, updated)
+			if !slices.Equal(got, test.want) || owned != test.wantOwned {
+				t.Errorf("enqueued %v, want %v; observed as owned: %v", got, test.want, owned)
 			}
 		})
 	}
@@ -152,39 +153,40 @@ func TestRouteOutputs(t *testing.T) {
 	for name, test := range map[string]struct {
 		before, after **corev1.Pod
 		want          []string
-		wantUpdated   bool
+		// wantOwned is set if Observed is called with the output as an owned one.
+		wantOwned bool
 	}{
-		"created":                         {after: pod(), want: own},
-		"changed":                         {before: pod(), after: pod(version), want: own, wantUpdated: true},
+		"created":                         {after: pod(), want: own, wantOwned: true},
+		"changed":                         {before: pod(), after: pod(version), want: own, wantOwned: true},
 		"deleted":                         {before: pod(), want: []string{"p/", "p/in-uid"}},
 		"a resync":                        {before: pod(), after: pod()},
 		"an orphan appears":               {after: pod(orphan), want: own},
 		"an orphan is deleted":            {before: pod(orphan)},
 		"an orphan changes":               {before: pod(orphan), after: pod(orphan, version, annotated)},
 		"an orphan's labels change":       {before: pod(orphan, key("other")), after: pod(orphan, version), want: own},
-		"an orphan is adopted":            {before: pod(orphan), after: pod(version), want: own, wantUpdated: true},
+		"an orphan is adopted":            {before: pod(orphan), after: pod(version), want: own, wantOwned: true},
 		"released":                        {before: pod(), after: pod(version, orphan), want: own},
-		"moves to another parent":         {before: pod(), after: pod(version, fixture.Owners(fixture.OwnedBy("q", "q-uid"))), want: []string{"p/in-uid", "q/in-uid"}, wantUpdated: true},
-		"moves to another key":            {before: pod(), after: pod(version, key("other")), want: []string{"p/in-uid", "p/other"}, wantUpdated: true},
+		"moves to another parent":         {before: pod(), after: pod(version, fixture.Owners(fixture.OwnedBy("q", "q-uid"))), want: []string{"p/in-uid", "q/in-uid"}, wantOwned: true},
+		"moves to another key":            {before: pod(), after: pod(version, key("other")), want: []string{"p/in-uid", "p/other"}, wantOwned: true},
 		"another kind takes it":           {before: pod(), after: pod(version, service), want: own},
 		"of another kind, changes":        {before: pod(service), after: pod(version, service)},
 		"of another kind, is deleted":     {before: pod(service)},
 		"an orphan that names no parent":  {after: pod(func(o *corev1.Pod) { o.OwnerReferences, o.Labels = nil, nil })},
-		"owned, and its map key is empty": {after: pod(key("")), want: []string{"p/"}},
+		"owned, and its map key is empty": {after: pod(key("")), want: []string{"p/"}, wantOwned: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var updated []types.NamespacedName
+			calls := 0
 			h := newHarness(t, nil, nil, func(c *MapController, _ *Options) {
-				c.Outputs[0].Updated = func(parent types.NamespacedName, before, after client.Object) {
-					if before != client.Object(*test.before) || after != client.Object(*test.after) {
-						t.Error("called with other objects")
+				c.Outputs[0].Observed = func(_ types.NamespacedName, before, after client.Object) {
+					calls++
+					if (before != nil) != (test.before != nil) || (after != nil) != test.wantOwned {
+						t.Errorf("called with %v, %v", before, after)
 					}
-					updated = append(updated, parent)
 				}
 			})
 			got := enqueued(func(q queue) { send(h.OutputEvents(0), q, test.before, test.after) })
-			if !slices.Equal(got, test.want) || len(updated) > 0 != test.wantUpdated {
-				t.Errorf("enqueued %v, want %v; updates of %v, want %v", got, test.want, updated, test.wantUpdated)
+			if !slices.Equal(got, test.want) || (calls == 1) != (name != "a resync" && (test.before != nil || test.wantOwned)) {
+				t.Errorf("enqueued %v, want %v; observed %d times", got, test.want, calls)
 			}
 		})
 	}

@@ -63,7 +63,7 @@ func NewJudge(scheme *runtime.Scheme, s *v1alpha1.SnapshotSchedule, classes Clas
 	if err != nil {
 		return nil, err
 	}
-	c := MapController(Options{}, nil)
+	c := MapController(Options{}, nil, 0)
 	kinds, err := plan.NewKinds(scheme, s, c.Tags, c.Inputs, c.Outputs)
 	if err != nil {
 		return nil, err

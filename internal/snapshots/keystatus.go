@@ -25,9 +25,6 @@ type keyStatus struct {
 	// NextSlot is the earliest future slot.
 	NextSlot      time.Time
 	RecoveryPoint time.Time
-	// HasData is set for a PVC that was bound and is not being deleted. One that
-	// was never bound has no data to lose.
-	HasData bool
 	// Pending and Failed count snapshots of a selected PVC. What is neither is
 	// ready.
 	Pending, Failed int
@@ -42,6 +39,9 @@ type keyStatus struct {
 	// unlessCreated is a problem if the snapshot that is due is not created in the
 	// pass, or is not seen in the next one.
 	unlessCreated Problem
+	// turn is set if the slot waits for its turn to be taken, or waited until it was
+	// too old.
+	turn *turn
 }
 
 // Problem is something wrong with one PVC, or with the schedule itself if Claim is
@@ -112,13 +112,14 @@ func (k *keyStatus) add(p Problem) {
 // combined is what the PVCs of a schedule add up to.
 type combined struct {
 	LastSnapshot, NextSlot, RecoveryPoint time.Time
-	// OldestData is the RecoveryPoint over the PVCs with data.
-	OldestData time.Time
 	// Pending and Failed count snapshots.
 	Pending, Failed int
 	// Skipped and Failing count PVCs.
 	Skipped, Failing int
 	FirstSkipped     *keyStatus
+	// Waiting counts the PVCs that wait for their turn; WaitingFor are their drivers.
+	Waiting    int
+	WaitingFor []string
 	// Refused counts the PVCs, or series, with a write that is refused.
 	Refused int
 	// Problems are the worst; MoreProblems counts the others.
@@ -139,15 +140,18 @@ func combine(keys []any, problems ...Problem) combined {
 		}
 		c.NextSlot = earliest(c.NextSlot, k.NextSlot)
 		c.RecoveryPoint = earliest(c.RecoveryPoint, k.RecoveryPoint)
-		if k.HasData {
-			c.OldestData = earliest(c.OldestData, k.RecoveryPoint)
-		}
 		c.Pending += k.Pending
 		c.Failed += k.Failed
 		if k.SkipReason != "" {
 			c.Skipped++
 			if c.FirstSkipped == nil || k.Claim < c.FirstSkipped.Claim {
 				c.FirstSkipped = k
+			}
+		}
+		if k.waits() {
+			c.Waiting++
+			if i, known := slices.BinarySearch(c.WaitingFor, k.turn.driver); !known {
+				c.WaitingFor = slices.Insert(c.WaitingFor, i, k.turn.driver)
 			}
 		}
 		if slices.ContainsFunc(k.Problems, Problem.fails) {

@@ -49,6 +49,7 @@ const (
 	labelReason    = "reason"
 	labelVerb      = "verb"
 	labelState     = "state"
+	labelDriver    = "driver"
 )
 
 // bySchedule returns the labels that nearly all metrics have.
@@ -89,7 +90,7 @@ func reportActive(ctx context.Context) error {
 // SetupWithManager calls it; programs that only decide register none.
 var RegisterMetrics = sync.OnceFunc(func() {
 	metrics.Registry.MustRegister(
-		createdTotal, deletedTotal, failedTotal, refusedTotal, slotToCreation, creationToReady, active, buildInfo, &gauges, &unprotected)
+		createdTotal, deletedTotal, failedTotal, refusedTotal, slotToCreation, creationToReady, active, buildInfo, &gauges, &unprotected, &inFlightGauges)
 })
 
 func opts(m Metric) prometheus.Opts { return prometheus.Opts{Name: m.Name, Help: m.Help} }

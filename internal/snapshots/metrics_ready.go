@@ -28,8 +28,11 @@ func newReadiness(c clock.PassiveClock) *readiness {
 	return &readiness{clock: c, lost: lru.New(maxLost)}
 }
 
-// updated is called for each observed change of an owned snapshot.
-func (r *readiness) updated(parent types.NamespacedName, before, after client.Object) {
+// observed is called for each event of a snapshot.
+func (r *readiness) observed(parent types.NamespacedName, before, after client.Object) {
+	if before == nil || after == nil {
+		return
+	}
 	was, is := readyToUse(before), readyToUse(after)
 	switch {
 	case was == is:

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"mapcontroller.dev/snapshotschedule/internal/inflight"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
 )
@@ -93,7 +94,7 @@ func seriesOf(t *testing.T, s types.NamespacedName) map[string]float64 {
 
 // useAll makes every metric of a schedule have a value.
 func useAll(s scheduleBuilder) {
-	summary := known(2, &keyStatus{HasData: true, RecoveryPoint: ago(time.Hour), NextSlot: in(time.Hour)})
+	summary := known(2, &keyStatus{RecoveryPoint: ago(time.Hour), NextSlot: in(time.Hour)})
 	summary.Spec = specOf(s)
 	measure(noon, s.SnapshotSchedule, summary, setStatus(noon, s.SnapshotSchedule, summary))
 	outcome := mapcontroller.Outcome{Created: []client.Object{uncut(time.Minute).VolumeSnapshot}}
@@ -104,8 +105,11 @@ func useAll(s scheduleBuilder) {
 	countOutcome(noon, s.SnapshotSchedule, outcome)
 	failedTotal.WithLabelValues(s.Namespace, s.Name).Inc()
 	unprotected.count.Store(ptr.To(func() map[string]int { return map[string]int{"shop": 1} }))
+	f := newInFlight(Options{Clock: clocktesting.NewFakePassiveClock(noon), Stores: NewStores()}, 1)
+	f.gate.Ask(noon, mapcontroller.Request{}, inflight.Snapshot{Driver: testDriver, ReadyDeadline: time.Hour}, noon)
+	inFlightGauges.of.Store(f)
 	newReadiness(clocktesting.NewFakePassiveClock(noon)).
-		updated(client.ObjectKeyFromObject(s), uncut(time.Minute).VolumeSnapshot, ready(time.Minute).VolumeSnapshot)
+		observed(client.ObjectKeyFromObject(s), uncut(time.Minute).VolumeSnapshot, ready(time.Minute).VolumeSnapshot)
 }
 
 // measured returns a schedule whose metrics are dropped at the end of the test.
@@ -121,6 +125,7 @@ func measured(t *testing.T, name string) (scheduleBuilder, types.NamespacedName)
 // Contract: MET-3.
 func TestMetricsMatchTheirDescription(t *testing.T) {
 	defer unprotected.count.Store(nil)
+	defer inFlightGauges.of.Store(nil)
 	s, _ := measured(t, "described")
 	useAll(s)
 	families := gathered(t)
@@ -139,7 +144,7 @@ func TestMetricsMatchTheirDescription(t *testing.T) {
 		if want := slices.Sorted(slices.Values(m.Labels)); !slices.Equal(labels, want) {
 			t.Errorf("%s has labels %v, want %v", m.Name, labels, want)
 		}
-		if bounded := []string{"namespace", "schedule", "cluster_schedule", "reason", "state", "verb", "version", "revision", "goversion"}; slices.ContainsFunc(m.Labels, func(l string) bool {
+		if bounded := []string{"namespace", "schedule", "cluster_schedule", "reason", "state", "verb", "driver", "version", "revision", "goversion"}; slices.ContainsFunc(m.Labels, func(l string) bool {
 			return !slices.Contains(bounded, l)
 		}) {
 			t.Errorf("%s has labels %v, and only the number of %v is bounded", m.Name, m.Labels, bounded)
@@ -247,7 +252,7 @@ func TestCreationToReady(t *testing.T) {
 		{uploading(240 * time.Hour), ready(240 * time.Hour), 3660}, // it was ready before
 		{uploading(2 * time.Minute), ready(2 * time.Minute), 3780}, // another one
 	} {
-		r.updated(key, step.before.VolumeSnapshot, step.after.VolumeSnapshot)
+		r.observed(key, step.before.VolumeSnapshot, step.after.VolumeSnapshot)
 		if got := seriesOf(t, key)["creation_to_ready_seconds sum"]; got != step.want {
 			t.Errorf("step %d: the sum is %v s, want %v", i, got, step.want)
 		}

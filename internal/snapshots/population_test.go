@@ -53,7 +53,7 @@ func newPopulation(tb testing.TB) *population {
 	p := &population{interner: newInterner()}
 	apiServer := p.apiServer(scheme)
 	var err error
-	p.Controller, err = MapController(o, events.NewFakeRecorder(10)).New(mapcontroller.Dependencies{
+	p.Controller, err = MapController(o, events.NewFakeRecorder(10), 0).New(mapcontroller.Dependencies{
 		Client: apiServer, Live: apiServer, Scheme: scheme, Discovery: &fakediscovery.FakeDiscovery{},
 	}, o)
 	must(tb, err)

@@ -27,8 +27,9 @@ import (
 // reporter turns failed writes into problems, and reports each problem that is
 // new, once, as a warning event.
 type reporter struct {
-	events events.EventRecorder
-	clock  clock.PassiveClock
+	events   events.EventRecorder
+	clock    clock.PassiveClock
+	inFlight *inFlight
 
 	mu sync.Mutex
 	// schedules are the reported problems of schedules themselves. Those of PVCs are
@@ -52,9 +53,9 @@ type scheduleReport struct {
 	problem Problem
 }
 
-func newReporter(r events.EventRecorder, c clock.PassiveClock) *reporter {
+func newReporter(r events.EventRecorder, c clock.PassiveClock, f *inFlight) *reporter {
 	return &reporter{
-		events: r, clock: c, schedules: map[types.NamespacedName]scheduleReport{}, spared: map[types.NamespacedName]sparedReport{},
+		events: r, clock: c, inFlight: f, schedules: map[types.NamespacedName]scheduleReport{}, spared: map[types.NamespacedName]sparedReport{},
 	}
 }
 
@@ -64,6 +65,7 @@ func (r *reporter) report(parent client.Object, mapKey string, previous, decided
 	before, _ := previous.(*keyStatus)
 	after, _ := decided.(*keyStatus)
 	countOutcome(r.clock.Now(), s, outcome)
+	r.inFlight.reported(mapcontroller.Request{Parent: client.ObjectKeyFromObject(s), MapKey: mapKey}, outcome)
 	r.reportSchedule(s)
 	if before == nil {
 		before = &keyStatus{}
@@ -80,6 +82,7 @@ func (r *reporter) report(parent client.Object, mapKey string, previous, decided
 		after.add(p)
 	}
 	after.judgeOverdue(before, outcome)
+	after.judgeTurn(before, outcome)
 	after.Paused = paused
 	r.warnOfNew(s, mapKey, before, after)
 	return after
@@ -129,8 +132,11 @@ func (r *reporter) warnOfSpared(s *v1alpha1.SnapshotSchedule, n spared) {
 // previous pass created. A create that failed is a problem of its own.
 func (k *keyStatus) judgeOverdue(before *keyStatus, outcome mapcontroller.Outcome) {
 	failed := slices.ContainsFunc(outcome.Failed, func(f mapcontroller.Failure) bool { return f.Verb == execute.VerbCreate })
-	wasOverdue := slices.ContainsFunc(before.Problems, func(p Problem) bool { return p.Reason == v1alpha1.ReasonSnapshotOverdue })
+	wasOverdue := slices.ContainsFunc(before.Problems, isOverdue)
 	created := len(outcome.Created) > 0
+	if outcome.Queued && k.unlessCreated.Reason != "" {
+		k.unlessCreated.Message = overdueMessage + ": " + waitedMessage(k.turn.driver)
+	}
 	if k.unlessCreated.Reason != "" && !failed && (!created || wasOverdue || before.unlessCreated.Reason != "") {
 		k.add(k.unlessCreated)
 	}
@@ -233,7 +239,7 @@ func problemOf(f mapcontroller.Failure) Problem {
 		p.Reason, p.Message = v1alpha1.ReasonCreateFailed, settled(f.Err, name)
 		if errors.Is(f.Err, execute.ErrNameCollision) {
 			p.Reason = v1alpha1.ReasonNameCollision
-			p.Message = fmt.Sprintf("VolumeSnapshot %s exists and is not this schedule's; delete or rename it", name)
+			p.Message = fmt.Sprintf("VolumeSnapshot %s exists and is not this schedule's; delete it, or keep it under another name", name)
 		}
 	case execute.VerbDelete:
 		p.Reason = v1alpha1.ReasonDeleteFailed

@@ -38,9 +38,9 @@ type testReporter struct {
 }
 
 func newTestReporter() *testReporter {
-	recorder := events.NewFakeRecorder(100)
+	recorder, c := events.NewFakeRecorder(100), clocktesting.NewFakePassiveClock(noon)
 	return &testReporter{
-		reporter: newReporter(recorder, clocktesting.NewFakePassiveClock(noon)),
+		reporter: newReporter(recorder, c, newInFlight(Options{Clock: c, Stores: NewStores()}, 0)),
 		recorder: recorder, previous: map[types.UID]map[string]any{},
 	}
 }

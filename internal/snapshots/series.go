@@ -20,30 +20,35 @@ import (
 func snapshotsOf(outputs []client.Object, restoring map[string]bool) []retention.Snapshot {
 	snapshots := make([]retention.Snapshot, len(outputs))
 	for i, o := range outputs {
-		v := o.(*snapshotv1.VolumeSnapshot)
 		s := &snapshots[i]
-		s.Name = v.Name
-		s.Created = v.CreationTimestamp.Time
-		s.Deleting = v.DeletionTimestamp != nil
-		s.ScheduledAt = scheduledAt(v)
-		s.Imported = v.Spec.Source.VolumeSnapshotContentName != nil
-		if _, held := v.Annotations[v1alpha1.AnnotationHold]; held {
-			s.Hold = retention.HoldAnnotation
-		} else if restoring[v.Name] {
+		*s = snapshotOf(o.(*snapshotv1.VolumeSnapshot))
+		if s.Hold == retention.HoldNone && restoring[s.Name] {
 			s.Hold = retention.HoldRestore
-		}
-		if v.Status == nil {
-			continue
-		}
-		s.ReadyToUse = ptr.Deref(v.Status.ReadyToUse, false)
-		if e := v.Status.Error; e != nil {
-			s.HasError, s.ErrorTime = true, ptr.Deref(e.Time, metav1.Time{}).Time
-		}
-		if v.Status.CreationTime != nil {
-			s.HasCutTime, s.CutTime = true, v.Status.CreationTime.Time
 		}
 	}
 	return snapshots
+}
+
+// snapshotOf returns what decisions read of one VolumeSnapshot.
+func snapshotOf(v *snapshotv1.VolumeSnapshot) retention.Snapshot {
+	s := retention.Snapshot{
+		Name: v.Name, Created: v.CreationTimestamp.Time, Deleting: v.DeletionTimestamp != nil, ScheduledAt: scheduledAt(v),
+		Imported: v.Spec.Source.VolumeSnapshotContentName != nil,
+	}
+	if _, held := v.Annotations[v1alpha1.AnnotationHold]; held {
+		s.Hold = retention.HoldAnnotation
+	}
+	if v.Status == nil {
+		return s
+	}
+	s.ReadyToUse = ptr.Deref(v.Status.ReadyToUse, false)
+	if e := v.Status.Error; e != nil {
+		s.HasError, s.ErrorTime = true, ptr.Deref(e.Time, metav1.Time{}).Time
+	}
+	if v.Status.CreationTime != nil {
+		s.HasCutTime, s.CutTime = true, v.Status.CreationTime.Time
+	}
+	return s
 }
 
 // scheduledAt returns the slot that a snapshot was taken for; zero if it is

@@ -48,7 +48,8 @@ const Name = "snapshotschedule"
 
 // SetupWithManager adds the SnapshotSchedule controller to a manager whose cache
 // was made with CacheOptions, and whose config went through Configure.
-func SetupWithManager(ctx context.Context, mgr manager.Manager, o Options) error {
+// At most maxInFlight snapshots of a driver are uncut at a time; zero: any number.
+func SetupWithManager(ctx context.Context, mgr manager.Manager, o Options, maxInFlight int) error {
 	claims, err := mgr.GetCache().GetInformer(ctx, &corev1.PersistentVolumeClaim{}, cache.BlockUntilSynced(false))
 	if err != nil {
 		return fmt.Errorf("watch PVCs: %w", err)
@@ -60,7 +61,11 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, o Options) error
 	if err := mgr.Add(manager.RunnableFunc(reportActive)); err != nil {
 		return err
 	}
-	c := MapController(o, mgr.GetEventRecorder(Name))
+	f := newInFlight(o, maxInFlight)
+	if err := mgr.Add(manager.RunnableFunc(f.export)); err != nil {
+		return err
+	}
+	c := mapController(o, mgr.GetEventRecorder(Name), f)
 	if err := setUpUnprotected(mgr, o.Stores, len(c.RelatedKinds) > 0); err != nil {
 		return err
 	}
@@ -69,8 +74,12 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, o Options) error
 
 // MapController returns SnapshotSchedule as a MapController. The stores of PVCs
 // must have the Indexers.
-func MapController(o Options, recorder events.EventRecorder) mapcontroller.MapController {
-	r := newReporter(recorder, o.Clock)
+func MapController(o Options, recorder events.EventRecorder, maxInFlight int) mapcontroller.MapController {
+	return mapController(o, recorder, newInFlight(o, maxInFlight))
+}
+
+func mapController(o Options, recorder events.EventRecorder, f *inFlight) mapcontroller.MapController {
+	r, ready := newReporter(recorder, o.Clock, f), newReadiness(o.Clock)
 	var relatedKinds []mapcontroller.Input
 	if len(o.Namespaces) == 0 { // else Roles must suffice
 		relatedKinds = append(relatedKinds, mapcontroller.Input{Object: &snapshotv1.VolumeSnapshotClass{}, Changed: classChanged})
@@ -89,7 +98,10 @@ func MapController(o Options, recorder events.EventRecorder) mapcontroller.MapCo
 			Resource:   snapshotsResource,
 			Conditions: conditions,
 			Covers:     covers,
-			Updated:    newReadiness(o.Clock).updated,
+			Observed: func(parent types.NamespacedName, before, after client.Object) {
+				f.observed(parent, before, after)
+				ready.observed(parent, before, after)
+			},
 		}},
 		Compile: func(parent client.Object) (mapcontroller.Program, error) {
 			return compileFor(parent, len(relatedKinds) > 0)
@@ -104,9 +116,11 @@ func MapController(o Options, recorder events.EventRecorder) mapcontroller.MapCo
 		OwnsByLabels: func(parent client.Object) bool {
 			return parent.(*v1alpha1.SnapshotSchedule).Spec.DeletionPolicy == v1alpha1.DeletionOrphan
 		},
-		Report: r.report,
+		Admission: f.admission,
+		Report:    r.report,
 		ParentDeleted: func(schedule types.NamespacedName) {
 			r.forget(schedule)
+			f.forget(schedule)
 			forgetMetrics(schedule)
 		},
 		RecordsTime: func(now time.Time, parent client.Object) bool {

@@ -41,6 +41,8 @@ func setStatus(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.
 		ofSchedule = append(ofSchedule, p)
 	}
 	sum := combine(known.Keys, ofSchedule...)
+	// Without the record nothing is deleted, so nothing else would tell.
+	sum.Paused = sum.Paused || known.ServerTime.IsZero() && sum.Spared.reason() != "" && recordsTime(now, s)
 	s.Status.Problems = problems(now, s.Status.Problems, sum.Problems)
 	s.Status.MoreProblems = count(sum.MoreProblems)
 	s.Status.Outputs.VolumeSnapshots.Total = count(known.Totals[snapshotsTotal])
@@ -109,19 +111,19 @@ func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, claims, snapshot
 	switch {
 	case sum.Failing > 0:
 		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonSnapshotsFailing,
-			fmt.Sprintf("%d of %s failing; first %s", sum.Failing, pvcs(claims), sum.Problems[0])+skippedText(sum))
+			fmt.Sprintf("%d of %s failing; first %s", sum.Failing, pvcs(claims), sum.Problems[0])+remarks(sum))
 	case sum.Refused > 0:
 		first := sum.Problems[slices.IndexFunc(sum.Problems, Problem.refused)]
 		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonRetentionFailing,
-			fmt.Sprintf("changes of snapshots are refused for %s; first %s", pvcs(sum.Refused), first)+skippedText(sum))
+			fmt.Sprintf("changes of snapshots are refused for %s; first %s", pvcs(sum.Refused), first)+remarks(sum))
 	case s.Spec.Suspend:
 		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonSuspended,
-			"spec.suspend is true: no snapshots are taken; retention continues"+skippedText(sum))
+			"spec.suspend is true: no snapshots are taken; retention continues"+remarks(sum))
 	case claims == 0:
 		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonNoMatchingClaims,
-			"spec.selector matches no PersistentVolumeClaim of this namespace"+skippedText(sum))
+			"spec.selector matches no PersistentVolumeClaim of this namespace"+remarks(sum))
 	default:
-		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonScheduled, pvcs(claims)+skippedText(sum))
+		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonScheduled, pvcs(claims)+remarks(sum))
 	}
 
 	setValid(now, s)
@@ -135,6 +137,9 @@ func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, claims, snapshot
 	}
 	setPaused(now, s, metav1.ConditionFalse, v1alpha1.ReasonRetentionRunning, "snapshots are deleted when retention no longer keeps them")
 }
+
+// remarks are what is worth knowing beside the reason.
+func remarks(sum combined) string { return waitingText(sum) + skippedText(sum) }
 
 // skippedText counts the PVCs that can't be snapshotted now.
 func skippedText(sum combined) string {

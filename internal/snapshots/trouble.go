@@ -32,7 +32,7 @@ func troubles(p *compiled, snapshots []retention.Snapshot, slots schedule.Slots,
 		})
 	}
 	if overdue(p, snapshots, slots, t, now) {
-		message := "no snapshot was taken for a whole slot"
+		message := overdueMessage
 		if t.Block != retention.NotBlocked {
 			message += fmt.Sprintf("; VolumeSnapshot %s blocks it", snapshots[t.Blocker].Name)
 			if snapshots[t.Blocker].Deleting {
@@ -43,6 +43,8 @@ func troubles(p *compiled, snapshots []retention.Snapshot, slots schedule.Slots,
 	}
 	return found
 }
+
+const overdueMessage = "no snapshot was taken for a whole slot"
 
 // slotWaits returns whether a slot has no snapshot, also if it may not be taken any
 // more: with a TTL shorter than the interval, what blocks it would otherwise be a

@@ -51,13 +51,15 @@ type size struct {
 	newClaims int
 	// crowd is who has a million snapshots.
 	crowd crowd
+	// storm is how many PVCs fall due at once on a real snapshot stack.
+	storm int
 	// idle is the time without requests.
 	idle time.Duration
 }
 
 var (
-	fullSize  = size{claims: 1000, snapshotsPerClaim: 40, rounds: 5, restart: 100_000, expire: 10_000, schedules: 100, newClaims: 25, crowd: crowd{50, 5}, idle: time.Minute}
-	quickSize = size{claims: 50, snapshotsPerClaim: 4, rounds: 1, restart: 1000, expire: 200, schedules: 5, newClaims: 3, crowd: crowd{2, 2}, idle: 3 * time.Second}
+	fullSize  = size{claims: 1000, snapshotsPerClaim: 40, rounds: 5, restart: 100_000, expire: 10_000, schedules: 100, newClaims: 25, crowd: crowd{50, 5}, storm: 450, idle: time.Minute}
+	quickSize = size{claims: 50, snapshotsPerClaim: 4, rounds: 1, restart: 1000, expire: 200, schedules: 5, newClaims: 3, crowd: crowd{2, 2}, storm: 6, idle: 3 * time.Second}
 )
 
 func (s size) String() string {
@@ -73,7 +75,9 @@ type group struct {
 	// longer than groupTimeout.
 	onDemand bool
 	timeout  time.Duration
-	run      func(context.Context, *bench, *server.Server) error
+	// ownCluster is set for what starts clusters of its own.
+	ownCluster bool
+	run        func(context.Context, *bench, *server.Server) error
 }
 
 // groupTimeout is generous: machines differ.
@@ -94,6 +98,9 @@ func (b *bench) runGroup(ctx context.Context, g group) (err error) {
 	timeout := cmp.Or(g.timeout, groupTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("it took longer than %s", timeout))
 	defer cancel()
+	if g.ownCluster {
+		return g.run(ctx, b, nil)
+	}
 	srv, err := server.Start(ctx, server.Options{Root: b.root, Assets: b.assets, Audit: g.audit})
 	if err != nil {
 		return err

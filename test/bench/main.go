@@ -36,6 +36,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/bench/internal/bareclient"
 	"mapcontroller.dev/snapshotschedule/test/bench/internal/report"
 	"mapcontroller.dev/snapshotschedule/test/bench/internal/server"
+	"mapcontroller.dev/snapshotschedule/test/bench/internal/storm"
 	"mapcontroller.dev/snapshotschedule/test/internal/repo"
 )
 
@@ -49,7 +50,7 @@ type flags struct {
 func parseFlags(args []string) (flags, error) {
 	var f flags
 	set := flag.NewFlagSet("bench", flag.ContinueOnError)
-	set.StringVar(&f.only, "only", "", "The groups to run, separated by commas: "+groupNames()+" (default: all but million).")
+	set.StringVar(&f.only, "only", "", "The groups to run, separated by commas: "+groupNames()+" (default: all but million and storm).")
 	set.IntVar(&f.claims, "pvcs", 0, "Number of PVCs that fall due at once (default 1000).")
 	set.IntVar(&f.rounds, "rounds", 0, "How often comparisons are repeated (default 5).")
 	set.BoolVar(&f.quick, "quick", false, "Run with few objects.")
@@ -83,7 +84,7 @@ func (f flags) size() size {
 		s = quickSize
 	}
 	if f.claims > 0 {
-		s.claims = f.claims
+		s.claims, s.storm = f.claims, f.claims
 	}
 	if f.rounds > 0 {
 		s.rounds = f.rounds
@@ -93,6 +94,7 @@ func (f flags) size() size {
 
 func main() {
 	bareclient.RunIfRequested(os.Args[1:])
+	storm.RunIfRequested(os.Args[1:])
 	ctrl.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	f, err := parseFlags(os.Args[1:])

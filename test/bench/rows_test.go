@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mapcontroller.dev/snapshotschedule/test/bench/internal/report"
+	"mapcontroller.dev/snapshotschedule/test/bench/internal/storm"
 	"mapcontroller.dev/snapshotschedule/test/internal/audit"
 	"mapcontroller.dev/snapshotschedule/test/internal/process"
 )
@@ -76,6 +77,29 @@ func TestRequestTableLeavesOutLeases(t *testing.T) {
 	}
 	if none := requestTable("x", phase{name: "idle"}); len(none.Rows) != 1 || none.Rows[0][0] != "none" {
 		t.Errorf("without requests: %+v", none)
+	}
+}
+
+func TestStormRowsCompareWithNoLimit(t *testing.T) {
+	b := &bench{}
+	free := storm.Outcome{Claims: 400, Took: 800 * time.Second, MostInFlight: 400, Missed: 90, Longest: 800 * time.Second, TenantCreated: time.Second, TenantCut: 9 * time.Minute}
+	limited := storm.Outcome{Limit: 10, Claims: 400, Took: 816 * time.Second, MostInFlight: 10, Longest: 20 * time.Second, TenantCreated: 2 * time.Second, TenantCut: 20 * time.Second}
+	b.stormRows(free, limited)
+	for i, want := range []string{"0", "816.0 s", "2.0 s"} {
+		if got := b.result.Rows[i]; got.Measured != want || got.Met != report.Yes {
+			t.Errorf("row %d: %+v", i, got)
+		}
+	}
+	limited.Missed, limited.Took, limited.TenantCreated = 1, 900*time.Second, time.Minute
+	b.stormRows(free, limited)
+	for i, got := range b.result.Rows[3:] {
+		if got.Met != report.No {
+			t.Errorf("row %d: %+v", i, got)
+		}
+	}
+	want := []string{"none", "400", "0.50", "400", "800.0 s", "90", "800.0 s", "1.0 s", "540.0 s"}
+	if got := b.result.Details[0].Rows[0]; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

@@ -64,7 +64,7 @@ func newManager(o *operator, namespace string) manager.Manager {
 		LeaderElectionResourceLockInterface: o.lock,
 	})
 	Expect(err).NotTo(HaveOccurred())
-	Expect(snapshots.SetupWithManager(o.ctx, m, options)).To(Succeed())
+	Expect(snapshots.SetupWithManager(o.ctx, m, options, o.maxInFlight)).To(Succeed())
 	if namespace == "" {
 		Expect(fleet.SetupWithManager(m, options, snapshots.Validate)).To(Succeed())
 	}
@@ -79,6 +79,8 @@ type operator struct {
 	// lock is the lock for leader election, if there is one.
 	lock           resourcelock.Interface
 	statusInterval time.Duration
+	// maxInFlight limits the snapshots of a driver that are uncut; zero: no limit.
+	maxInFlight int
 	// maybeDenied are the resources whose creates a spec may have denied.
 	maybeDenied []string
 	// maybeForbidden is set if a spec takes permissions away.
@@ -118,6 +120,10 @@ func failRequests(fail func(*http.Request) int) option {
 
 func statusInterval(d time.Duration) option {
 	return func(o *operator) { o.statusInterval = d }
+}
+
+func maxInFlight(n int) option {
+	return func(o *operator) { o.maxInFlight = n }
 }
 
 // startOperator runs the operator for the namespace of this environment until the end of the spec.

@@ -240,11 +240,8 @@ func (a *Attempts) expect(req plan.Request, x expectation) {
 // Shown reports that the cache shows an output of a key or, if deleted is set, that
 // it is deleted or being deleted. It returns whether a write was waiting for that.
 func (a *Attempts) Shown(req plan.Request, id plan.ID, deleted bool) (expected bool) {
-	return a.met(req, expectation{id: id, deleted: deleted})
-}
-
-func (a *Attempts) met(req plan.Request, x expectation) (expected bool) {
 	a.with(req, false, func(s *attempt) {
+		x := expectation{id, deleted}
 		_, expected = s.expected[x]
 		delete(s.expected, x)
 	})

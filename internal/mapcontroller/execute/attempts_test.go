@@ -151,7 +151,7 @@ func TestStateDisappears(t *testing.T) {
 			a.finish(key, pass{wanted: []client.Object{fixture.Output("a")}})
 		}, want: 1},
 		"a failed delete no longer wanted": {do: func(a *Attempts) { a.failed(key, held, errors.New("denied")); a.finish(key, pass{}) }},
-		"an expectation that is met":       {do: func(a *Attempts) { a.expect(key, expectation{}); a.met(key, expectation{}) }},
+		"an expectation that is met":       {do: func(a *Attempts) { a.expect(key, expectation{}); a.Shown(key, plan.ID{}, false) }},
 		"a parent that is gone": {do: func(a *Attempts) {
 			a.finish(key, pass{failed: true})
 			a.failed(key, held, errors.New("denied"))

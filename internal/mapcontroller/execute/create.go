@@ -45,7 +45,7 @@ func (r *run) create(ctx context.Context, want client.Object) {
 		logf.FromContext(ctx).V(1).Info("Created output", "output", want.GetName())
 		return
 	}
-	r.Attempts.met(r.req, shown)
+	r.Attempts.Shown(r.req, shown.id, false)
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		err = r.alreadyExists(ctx, want)

@@ -82,7 +82,7 @@ func (r *run) delete(ctx context.Context, confirmed guard.Confirmed, d plan.Remo
 	uid, version := d.Object.GetUID(), d.Object.GetResourceVersion()
 	err := r.Client.Delete(ctx, d.Object, client.Preconditions{UID: &uid, ResourceVersion: &version})
 	if err != nil {
-		r.Attempts.met(r.req, shown)
+		r.Attempts.Shown(r.req, shown.id, true)
 		return err
 	}
 	r.outcome.Deleted = append(r.outcome.Deleted, d)

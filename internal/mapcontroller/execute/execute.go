@@ -34,6 +34,10 @@ type Executor struct {
 	Guard    *guard.Guard
 	Attempts *Attempts
 	Pace     *fair.Pace
+	// Admit returns whether what a plan creates may be created now; otherwise the key is
+	// enqueued when it may. It is called in each pass, and with an empty plan for a key
+	// whose parent is gone.
+	Admit func(plan.Request, plan.Plan) bool
 	// KindMissing is called when a write finds that a kind may be missing.
 	KindMissing func()
 	// Finalizer is set on a parent that owns by labels while outputs may still refer to
@@ -52,6 +56,8 @@ type Outcome struct {
 	Deleted []plan.Removal
 	// Failed are the writes that failed.
 	Failed []Failure
+	// Queued is set if creates wait until they are admitted.
+	Queued bool
 	// Paused is set if deletes were due but not safe: guard.ErrClockSkew.
 	Paused error
 	// Waiting is set if deletes are due and were not tried in this pass, so that
@@ -103,6 +109,7 @@ type run struct {
 func (e *Executor) Forget(req plan.Request) {
 	e.Attempts.forget(req)
 	e.Pace.Leave(req)
+	e.Admit(req, plan.Plan{})
 }
 
 // Refused separates the orphans whose adoption is refused from the other outputs of a
@@ -129,8 +136,12 @@ func (e *Executor) Run(
 	ctx context.Context, req plan.Request, parent client.Object, p plan.Plan, seen plan.Observation,
 ) (Outcome, time.Duration, error) {
 	r := &run{Executor: e, req: req, parent: parent, plan: p, seen: seen, next: p.Next}
-	for _, want := range p.Create {
-		r.create(ctx, want)
+	if e.Admit(req, p) {
+		for _, want := range p.Create {
+			r.create(ctx, want)
+		}
+	} else {
+		r.outcome.Queued = len(p.Create) > 0
 	}
 	for _, u := range p.Update {
 		_ = r.result(VerbUpdate, u.Observed, r.patch(ctx, u.Observed, u.Changed))
@@ -152,12 +163,10 @@ func (r *run) finish() time.Duration {
 	for _, d := range r.plan.Delete {
 		wanted = append(wanted, d.Object)
 	}
-	failed := r.retry != nil || r.plan.Err != nil || r.failed(VerbCreate) || r.failed(VerbUpdate)
-	return r.Attempts.finish(r.req, pass{failed: failed, next: r.next, wanted: wanted, turn: r.turn, waits: r.waits})
-}
-
-func (r *run) failed(verb Verb) bool {
-	return slices.ContainsFunc(r.outcome.Failed, func(f Failure) bool { return f.Verb == verb })
+	failed := r.retry != nil || r.plan.Err != nil || slices.ContainsFunc(r.outcome.Failed, func(f Failure) bool {
+		return f.Verb == VerbCreate || f.Verb == VerbUpdate
+	})
+	return r.Attempts.finish(r.req, pass{failed: failed, next: r.next, wanted: wanted, turn: r.turn, waits: r.waits || r.outcome.Queued})
 }
 
 // err returns the failed writes, and what else must show as an error. Conflicts,

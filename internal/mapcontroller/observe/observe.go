@@ -47,7 +47,7 @@ func New(
 ) *Observer {
 	o := &Observer{stores: stores, kinds: kinds, MapKey: mapKey, parent: parent, clusterScoped: clusterScoped}
 	o.byKey = informer.Index{Name: name + "/key", Values: func(input client.Object) []string {
-		return []string{o.scope(input) + "/" + mapKey(input)}
+		return []string{o.Scope(input) + "/" + mapKey(input)}
 	}}
 	o.byOwner = informer.Index{Name: name + "/owner", Values: func(output client.Object) []string {
 		return []string{o.ownerValue(output)}
@@ -66,8 +66,8 @@ func (o *Observer) OutputIndexers() toolscache.Indexers {
 	return informer.Indexers(o.byOwner, o.byClaim)
 }
 
-// scope is the namespace within which a parent finds an object.
-func (o *Observer) scope(object client.Object) string {
+// Scope is the namespace within which a parent finds an object.
+func (o *Observer) Scope(object client.Object) string {
 	if o.clusterScoped {
 		return ""
 	}
@@ -78,9 +78,9 @@ func (o *Observer) scope(object client.Object) string {
 // or, for an orphan, the one that it names.
 func (o *Observer) ownerValue(output client.Object) string {
 	if ref := metav1.GetControllerOfNoCopy(output); ref != nil {
-		return o.ownedBy(o.scope(output), ref.UID)
+		return o.ownedBy(o.Scope(output), ref.UID)
 	}
-	return o.orphanOf(o.scope(output), output.GetLabels()[o.kinds.Tags.Parent])
+	return o.orphanOf(o.Scope(output), output.GetLabels()[o.kinds.Tags.Parent])
 }
 
 func (o *Observer) ownedBy(scope string, parent types.UID) string {
@@ -92,11 +92,6 @@ func (o *Observer) orphanOf(scope, parent string) string { return scope + "/orph
 // Parent returns the parent of a name, or nil.
 func (o *Observer) Parent(name types.NamespacedName) client.Object {
 	return o.stores.Get(o.parent, name)
-}
-
-// ParentName returns the name of the parent that an output names.
-func (o *Observer) ParentName(output client.Object, name string) types.NamespacedName {
-	return types.NamespacedName{Namespace: o.scope(output), Name: name}
 }
 
 // Parents returns the parents that may select an input; all of them for nil.
@@ -118,11 +113,9 @@ func (o *Observer) Inputs(parent plan.Parent, mapKey string) (selected, unselect
 }
 
 // Partition separates the inputs that a parent's program selects from the
-// others. An input that the parent controls is not selected.
+// others. An input that the parent controls is not selected: otherwise a selector that
+// matches its own outputs would map them without end.
 func Partition(parent plan.Parent, inputs []client.Object) (selected, unselected []client.Object) {
-	if len(inputs) == 1 && selects(parent, inputs[0]) {
-		return inputs, nil
-	}
 	for _, input := range inputs {
 		if selects(parent, input) {
 			selected = append(selected, input)
@@ -134,7 +127,7 @@ func Partition(parent plan.Parent, inputs []client.Object) (selected, unselected
 }
 
 func selects(parent plan.Parent, input client.Object) bool {
-	return parent.Invalid == nil && parent.Program.Selects(input) && !plan.Controls(parent.Object, input)
+	return parent.Invalid == nil && parent.Program.Selects(input) && plan.ControllerUID(input) != parent.Object.GetUID()
 }
 
 // Outputs returns what a parent controls for a map key, and the orphans that

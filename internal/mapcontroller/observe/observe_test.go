@@ -146,7 +146,7 @@ func TestClusterScopedParents(t *testing.T) {
 	if got := o.Parents(elsewhere); len(got) != 1 {
 		t.Errorf("parents %v", got)
 	}
-	if got := o.ParentName(fixture.Output("1"), "p"); got != (types.NamespacedName{Name: "p"}) || o.Parent(got) == nil {
-		t.Errorf("parent name %v", got)
+	if got := o.Scope(fixture.Output("1")); got != "" || o.Parent(types.NamespacedName{Namespace: got, Name: "p"}) == nil {
+		t.Errorf("scope %q", got)
 	}
 }

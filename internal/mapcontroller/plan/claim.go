@@ -67,11 +67,6 @@ func Refers(output, parent client.Object) bool {
 	return slices.ContainsFunc(output.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == parent.GetUID() })
 }
 
-// Controls returns whether a parent controls an object. An input that it
-// controls is never selected: otherwise a selector that matches the parent's own
-// outputs would map them without end.
-func Controls(parent, o client.Object) bool { return ControllerUID(o) == parent.GetUID() }
-
 // IsParent returns whether an owner reference names a parent, of any version: a
 // parent keeps its outputs when its API moves on.
 func (k *Kinds) IsParent(ref *metav1.OwnerReference) bool {

@@ -144,10 +144,12 @@ func sidecar(name string, withDriver bool) definition {
 				"--kubeconfig=" + c.Dir.pki(name+".kubeconfig"),
 				"--http-endpoint=" + loopback(ports[0]),
 				"--leader-election=false", "--v=2",
-				// The default is 5 requests per second, too slow for many snapshots.
-				"--kube-api-qps=500", "--kube-api-burst=1000",
 				// The default is five minutes, a long wait after the driver was stopped.
 				"--retry-interval-max=5s",
+			}
+			if name == recipe.CSIProvisioner || !c.defaultRates {
+				// The default is 5 requests per second, too slow for many snapshots.
+				args = append(args, "--kube-api-qps=500", "--kube-api-burst=1000")
 			}
 			if withDriver {
 				args = append(args, "--csi-address="+c.socket)

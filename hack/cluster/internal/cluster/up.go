@@ -26,10 +26,12 @@ type Cluster struct {
 	AlreadyUp bool
 
 	attached bool
-	procs    map[string]*proc.Process
-	keys     *keys
-	etcd     string
-	socket   string
+	// defaultRates leaves the snapshot controllers the default rate of their requests.
+	defaultRates bool
+	procs        map[string]*proc.Process
+	keys         *keys
+	etcd         string
+	socket       string
 	// node is set in the process that runs inside the node.
 	node *NodeConfig
 }
@@ -41,6 +43,9 @@ type Options struct {
 	CSI   bool
 	// Node adds a node, so that the cluster runs pods.
 	Node bool
+	// DefaultRates leaves the snapshot controllers the default rate of their requests. A
+	// cluster with a node ignores it.
+	DefaultRates bool
 	// Attached makes the cluster's processes die with this one.
 	Attached bool
 	Out      build.Output
@@ -65,7 +70,7 @@ func Up(ctx context.Context, o Options) (*Cluster, error) {
 		return running, err
 	}
 	c := &Cluster{
-		Dir: o.Dir, attached: o.Attached, procs: map[string]*proc.Process{},
+		Dir: o.Dir, attached: o.Attached, defaultRates: o.DefaultRates, procs: map[string]*proc.Process{},
 		State: &State{
 			Recipe: filepath.Base(o.Cache.Root), Bin: o.Cache.Bin(), CSI: o.CSI, Node: o.Node,
 			Kubeconfig: o.Dir.Kubeconfig(), Started: time.Now(),

@@ -38,6 +38,7 @@ func (s *Server) StartOperator(ctx context.Context, program string, m Manifest, 
 		Command: []string{program}, Kubeconfig: s.kubeconfig, Env: slices.Concat(m.Processors, m.Env),
 		Flags: slices.Concat(m.Args, []string{
 			"--metrics-bind-address=" + metrics, "--metrics-secure=false", "--leader-election-namespace=" + cluster.SystemNamespace,
+			"--max-in-flight-per-driver=0", // nothing cuts snapshots here; they are counted all the same
 		}, flags),
 		Dir: s.dir, Name: s.fileName("operator"),
 	})

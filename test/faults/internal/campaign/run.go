@@ -133,11 +133,14 @@ func (r *planRun) execute(ctx context.Context) (res result) {
 func (r *planRun) neighbor() string { return r.run.Namespace + "-neighbor" }
 
 func (r *planRun) prepareNeighbor(ctx context.Context) error {
-	r.flags = r.workload.Flags
+	r.flags = slices.Clone(r.workload.Flags)
+	if n := r.workload.MaxInFlight; n > 0 {
+		r.flags = append(r.flags, fmt.Sprint("--max-in-flight-per-driver=", n))
+	}
 	if r.workload.Neighbor == nil {
 		return nil
 	}
-	r.flags = append(slices.Clone(r.flags), "--watch-namespaces="+r.run.Namespace+","+r.neighbor())
+	r.flags = append(r.flags, "--watch-namespaces="+r.run.Namespace+","+r.neighbor())
 	run, err := r.cluster.NewRun(ctx, r.neighbor())
 	if err != nil {
 		return err

@@ -31,6 +31,7 @@ type Driver struct {
 	mu        sync.Mutex
 	protects  bool
 	twoSteps  bool
+	each      time.Duration
 	broken    []string
 	lastError error
 }
@@ -48,6 +49,13 @@ func (d *Driver) TwoSteps() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.twoSteps = true
+}
+
+// Slow makes the driver take so long for each snapshot, one after the other.
+func (d *Driver) Slow(each time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.each = each
 }
 
 // Break stops the driver from cutting snapshots of some PVCs. Without PVCs it fixes the driver.
@@ -88,7 +96,7 @@ func (d *Driver) start(ctx context.Context) {
 
 func (d *Driver) reconcile(ctx context.Context, v *snapshotv1.VolumeSnapshot) error {
 	d.mu.Lock()
-	protects, twoSteps := d.protects, d.twoSteps
+	protects, twoSteps, each := d.protects, d.twoSteps, d.each
 	broken := slices.Contains(d.broken, ptr.Deref(v.Spec.Source.PersistentVolumeClaimName, ""))
 	d.mu.Unlock()
 	switch {
@@ -99,6 +107,11 @@ func (d *Driver) reconcile(ctx context.Context, v *snapshotv1.VolumeSnapshot) er
 		return d.run.Client.Patch(ctx, v.DeepCopy(), mergePatch(`{"metadata":{"finalizers":null}}`))
 	case broken || d.done[v.UID] || v.Spec.Source.VolumeSnapshotContentName != nil || v.Status != nil && v.Status.CreationTime != nil:
 		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-time.After(each):
 	}
 	d.done[v.UID] = true
 	if protects && !controllerutil.ContainsFinalizer(v, finalizer) {

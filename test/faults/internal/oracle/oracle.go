@@ -5,10 +5,10 @@
 // committed and what the operator was shown, never the operator's cache or logs, and it implements slots and retention again,
 // from the contract's text, so that it does not repeat a mistake of the product.
 //
-// Files: a file for each guarantee, slotoracle.go for the slot rules beyond S4, fleet.go for ClusterSnapshotSchedules, endstate.go what
-// L1 compares, fleetstate.go the part of it that is about ClusterSnapshotSchedules. They share state.go (what
-// the API server held at any moment), window.go (what the guards before a delete could know), and the contract: spec.go, snapshot.go,
-// slots.go, cron.go and retention.go. queries.go answers questions of other packages.
+// Files: a file for each guarantee, slotoracle.go for the slot rules beyond S4, inflight.go for the limit of snapshots in
+// flight, fleet.go for ClusterSnapshotSchedules, endstate.go what L1 compares, fleetstate.go the part of it that is about
+// ClusterSnapshotSchedules. They share state.go (what the API server held at any moment), window.go (what the guards before a delete could
+// know), and the contract: spec.go, snapshot.go, slots.go, cron.go and retention.go. queries.go answers questions of other packages.
 package oracle
 
 import (
@@ -20,8 +20,8 @@ import (
 
 // Violation is one breach of a guarantee.
 type Violation struct {
-	// Oracle is the guarantee: "S1" to "S9", "L1" to "L3", "Slot" for the slot rules beyond S4, or a clause of the contract about
-	// ClusterSnapshotSchedules, such as "FLEET-4".
+	// Oracle is the guarantee: "S1" to "S9", "L1" to "L3", "Slot" for the slot rules beyond S4, or a clause of the
+	// contract, such as "FLEET-4".
 	Oracle string
 	// At is when, by the server's clock.
 	At time.Time

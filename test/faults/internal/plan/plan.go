@@ -158,3 +158,11 @@ func (p Plan) SafetyOnly() bool {
 		return f.Action == Empty || f.Action == Truncated || f.Action == Stale && f.At.IsGet()
 	})
 }
+
+// ShowsEverything reports whether one operator at a time is shown all that exists when it
+// starts. What it does not know is in flight it cannot count.
+func (p Plan) ShowsEverything() bool {
+	return p.StartAge == nil && p.Interleaving == "" && !slices.ContainsFunc(p.Faults, func(f Fault) bool {
+		return slices.Contains([]Action{Travel, Stale, Empty, Truncated}, f.Action)
+	})
+}

@@ -102,7 +102,7 @@ func (sim *simulation) start(statusInterval time.Duration, listLag func() int) *
 	}
 	o.stores = stores
 	var err error
-	o.engine, err = snapshots.MapController(options, noEvents{}).New(
+	o.engine, err = snapshots.MapController(options, noEvents{}, 0).New(
 		mapcontroller.Dependencies{Client: api, Live: api, Scheme: scheme, Discovery: allInstalled{}}, options)
 	must(err)
 	for k, s := range map[kube.Kind]struct {

@@ -6,9 +6,12 @@ package workload
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/utils/ptr"
@@ -168,5 +171,49 @@ func largeFloor() Workload {
 		Prepare: given(spec{Suspend: true, SnapshotTTL: "1d", Retention: v1alpha1.Retention{MinReady: ptr.To[int32](floor)}},
 			claim("data-0", snapshots...)),
 		End: all(keeps("data-0", kept...), settled(v1alpha1.ReasonSuspended)),
+	}
+}
+
+// inFlight: of the two snapshots that are uncut at the start and stay so, one is too old
+// to count. One place is left, so the others are taken one after the other.
+func inFlight() Workload {
+	const due = 4
+	var end []check
+	for i := range due {
+		end = append(end, hasReady(fmt.Sprint("data-", i), 2))
+	}
+	return Workload{
+		Name:        "in-flight",
+		What:        "more snapshots of a slow driver are due than may be in flight, and some are uncut already",
+		Uncut:       true,
+		MaxInFlight: 2,
+		Prepare: func(ctx context.Context, r *environment.Run) error {
+			r.Driver.Break("old", "young")
+			r.Driver.Slow(150 * time.Millisecond)
+			if err := r.CreateClass(ctx); err != nil {
+				return err
+			}
+			s, err := r.Schedule(ctx, nightly, age, spec{SnapshotInterval: "1d", ReadyDeadline: "3h"})
+			if err != nil {
+				return err
+			}
+			existing := map[string]taken{"old": {Age: 65 * minute, Uncut: true}, "young": {Age: 20 * minute, Slot: 30 * minute, Uncut: true}}
+			for i := range due {
+				existing[fmt.Sprint("data-", i)] = ready(24*hour + 30*minute)
+			}
+			for _, name := range slices.Sorted(maps.Keys(existing)) {
+				c, err := r.ClaimOfDriver(ctx, name, age, func(*corev1.PersistentVolumeClaim) {})
+				if err != nil {
+					return err
+				}
+				t := existing[name]
+				t.Name = name + "-old-0"
+				if err := r.Snapshot(ctx, s, c, t); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		End: all(append(end, hasCount("old", 1), hasCount("young", 1), settled(v1alpha1.ReasonScheduled))...),
 	}
 }

@@ -38,6 +38,8 @@ type Workload struct {
 	Neighbor func(ctx context.Context, r *environment.Run) error
 	// Fleet is set if a ClusterSnapshotSchedule takes part. Otherwise the operator sees none.
 	Fleet bool
+	// MaxInFlight is the limit of snapshots in flight, if there is one.
+	MaxInFlight int
 	// Flags are more flags of the operator's.
 	Flags []string
 	// Always returns the action to inject at a point in every run, including the
@@ -65,7 +67,7 @@ type Step struct {
 func All() []Workload {
 	return []Workload{
 		namespaceDeleted(), deletedBackground(), deletedForeground(), deletedOrphan(), policyOrphan(),
-		toOrphan(), toOrphanUnseen(), deletedToOrphan(), fromOrphan(),
+		toOrphan(), toOrphanUnseen(), toOrphanLate(), deletedToOrphan(), fromOrphan(),
 		first(), tick(), missed(), restart(), runNow(),
 		expiry(), tooMany(), replace(), legalHold(), hold(), edited(), invalid(),
 		gone(), recreated(), relabeled(), selectorEdited(),
@@ -75,7 +77,7 @@ func All() []Workload {
 		editedAndUnheld(), deleting(), movedAndEdited(),
 		editDelayed(), editTakenBack(), editConfirmed(), recordWiped(), nameReused(),
 		fleetSelects(), fleetTombstone(), fleetForeign(), fleetDeleted(),
-		hungNamespace(), hostileTenant(), massExpiry(), largeFloor(), lostClass(),
+		hungNamespace(), hostileTenant(), massExpiry(), largeFloor(), inFlight(), lostClass(),
 	}
 }
 

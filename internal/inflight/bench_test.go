@@ -1,0 +1,54 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inflight
+
+import (
+	"fmt"
+	"testing"
+
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
+)
+
+// BenchmarkSnapshot is what one snapshot costs: its key asks, and it is shown uncut, and
+// cut. With a limit, it takes its turn among many keys that wait.
+func BenchmarkSnapshot(b *testing.B) {
+	for _, limit := range []int{0, 100, 10_000} {
+		for _, waiting := range []int{0, 100_000} {
+			if limit == 0 && waiting > 0 {
+				continue
+			}
+			b.Run(fmt.Sprintf("limit %d, %d wait", limit, waiting), func(b *testing.B) {
+				g := NewGate(limit)
+				keys := make([]plan.Request, waiting+limit+1)
+				snapshots := map[plan.Request]Snapshot{}
+				for i := range keys {
+					keys[i] = key(fmt.Sprintf("%d/s/%d", i%100, i))
+					snapshots[keys[i]] = snapshotOf(nameOf(keys[i]))
+				}
+				s := func(req plan.Request) Snapshot { return snapshots[req] }
+				var flying []plan.Request
+				for _, req := range keys[:waiting+limit] {
+					if admitted, _ := g.Ask(start, req, s(req), start); admitted {
+						flying = append(flying, req)
+					}
+				}
+				flying = append(flying, keys[waiting+limit])
+				for b.Loop() {
+					first := flying[0]
+					flying = flying[1:]
+					cut := s(first)
+					g.Show(start, start, cut)
+					wake := g.Remove(start, cut.Namespace, cut.Name)
+					next := first
+					if len(wake) > 0 && wake[0].After == 0 {
+						next = wake[0].Request
+						g.Ask(start, first, cut, start) // it is due again
+					}
+					g.Ask(start, next, s(next), start)
+					flying = append(flying, next)
+				}
+			})
+		}
+	}
+}

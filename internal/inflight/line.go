@@ -1,0 +1,164 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inflight
+
+import (
+	"container/heap"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
+)
+
+// line holds the keys that wait. Namespaces take turns, in each of them its schedules
+// do, and of a schedule the key that has waited longest for a snapshot is next.
+type line struct {
+	waiting    map[plan.Request]*waiter
+	namespaces ring[*ring[*waiters]]
+	arrivals   int
+}
+
+// waiter is a key that waits, since its last snapshot. Of equal ones the first to
+// arrive is first.
+type waiter struct {
+	req     plan.Request
+	since   time.Time
+	arrival int
+	// index in its heap.
+	index int
+}
+
+func newLine() line {
+	return line{waiting: map[plan.Request]*waiter{}, namespaces: newRing[*ring[*waiters]]()}
+}
+
+// push adds a key, unless it waits.
+func (l *line) push(req plan.Request, since time.Time) {
+	if l.waiting[req] != nil {
+		return
+	}
+	l.arrivals++
+	w := &waiter{req: req, since: since, arrival: l.arrivals}
+	l.waiting[req] = w
+	schedules := l.namespaces.get(req.Parent.Namespace, func() *ring[*waiters] {
+		r := newRing[*waiters]()
+		return &r
+	})
+	heap.Push(schedules.get(req.Parent.Name, func() *waiters { return &waiters{} }), w)
+}
+
+// leave removes a key. It returns whether it waited.
+func (l *line) leave(req plan.Request) bool {
+	w := l.waiting[req]
+	if w == nil {
+		return false
+	}
+	delete(l.waiting, req)
+	schedules := l.namespaces.members[req.Parent.Namespace]
+	keys := schedules.members[req.Parent.Name]
+	heap.Remove(keys, w.index)
+	if keys.Len() == 0 {
+		schedules.remove(req.Parent.Name)
+	}
+	if len(schedules.order) == 0 {
+		l.namespaces.remove(req.Parent.Namespace)
+	}
+	return true
+}
+
+// of returns the keys of a parent.
+func (l *line) of(parent types.NamespacedName) (keys []plan.Request) {
+	if schedules := l.namespaces.members[parent.Namespace]; schedules != nil && schedules.members[parent.Name] != nil {
+		for _, w := range *schedules.members[parent.Name] {
+			keys = append(keys, w.req)
+		}
+	}
+	return keys
+}
+
+// next removes and returns the key whose turn it is, among the namespaces that may
+// have one; not ok if there is none.
+func (l *line) next(may func(namespace string) bool) (req plan.Request, ok bool) {
+	i := slices.IndexFunc(l.namespaces.order, may)
+	if i < 0 {
+		return req, false
+	}
+	namespace := l.namespaces.order[i]
+	schedules := l.namespaces.members[namespace]
+	req = (*schedules.members[schedules.order[0]])[0].req
+	l.namespaces.last(namespace)
+	schedules.last(req.Parent.Name)
+	return req, l.leave(req)
+}
+
+// first returns a key that waits, the same one until it leaves or others come before
+// it.
+func (l *line) first() plan.Request {
+	schedules := l.namespaces.members[l.namespaces.order[0]]
+	return (*schedules.members[schedules.order[0]])[0].req
+}
+
+// ring holds members that take turns, by name.
+type ring[T any] struct {
+	order   []string
+	members map[string]T
+}
+
+func newRing[T any]() ring[T] { return ring[T]{members: map[string]T{}} }
+
+// get returns a member. A new one has its first turn after all others.
+func (r *ring[T]) get(name string, create func() T) T {
+	member, ok := r.members[name]
+	if !ok {
+		member = create()
+		r.members[name], r.order = member, append(r.order, name)
+	}
+	return member
+}
+
+func (r *ring[T]) remove(name string) {
+	delete(r.members, name)
+	r.order = slices.DeleteFunc(r.order, func(s string) bool { return s == name })
+}
+
+// last gives a member the last turn.
+func (r *ring[T]) last(name string) {
+	i := slices.Index(r.order, name)
+	r.order = append(slices.Delete(r.order, i, i+1), name)
+}
+
+// waiters implements heap.Interface: the key that has waited longest is first.
+type waiters []*waiter
+
+func (h waiters) Len() int { return len(h) }
+
+func (h waiters) Less(i, j int) bool {
+	if c := h[i].since.Compare(h[j].since); c != 0 {
+		return c < 0
+	}
+	return h[i].arrival < h[j].arrival
+}
+
+func (h waiters) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+
+// Push implements heap.Interface.
+func (h *waiters) Push(x any) {
+	w := x.(*waiter)
+	w.index = len(*h)
+	*h = append(*h, w)
+}
+
+// Pop implements heap.Interface.
+func (h *waiters) Pop() any {
+	last := len(*h) - 1
+	w := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	return w
+}

@@ -1,0 +1,213 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inflight
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// The properties are cheap.
+func TestMain(m *testing.M) {
+	for name, value := range map[string]string{"rapid.checks": "1000", "rapid.nofailfile": "true"} {
+		if err := flag.Set(name, value); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// storm is a Gate among keys that are reconciled when they are woken, and a driver that
+// cuts snapshots.
+type storm struct {
+	*tester
+	limit int
+	// created are the snapshots in flight, and when they were created.
+	created map[string]time.Time
+	waiting map[string]bool
+	// served are the keys that were admitted, in order.
+	served []string
+}
+
+func newStorm(limit int) *storm {
+	return &storm{tester: newTester(limit), limit: limit, created: map[string]time.Time{}, waiting: map[string]bool{}}
+}
+
+// pass reconciles a key that is due.
+func (s *storm) pass(name string) {
+	delete(s.later, name)
+	if s.ask(name) {
+		delete(s.waiting, name)
+		s.created[name] = s.now
+		s.served = append(s.served, name)
+	} else {
+		s.waiting[name] = true
+	}
+}
+
+// settle reconciles the keys that were woken.
+func (s *storm) settle() {
+	for len(s.woken) > 0 {
+		next := s.woken[0]
+		s.woken = s.woken[1:]
+		if s.waiting[next] {
+			s.pass(next)
+		} else {
+			s.leave(next)
+		}
+	}
+}
+
+// wait lets time pass until a time, and reconciles the keys that are woken by then.
+func (s *storm) wait(until time.Time) {
+	for {
+		next := until
+		for _, at := range s.later {
+			if at.Before(next) {
+				next = at
+			}
+		}
+		s.now = next
+		due := maps.Clone(s.later)
+		maps.DeleteFunc(due, func(_ string, at time.Time) bool { return at.After(next) })
+		for _, name := range slices.Sorted(maps.Keys(due)) {
+			delete(s.later, name)
+			s.woken = append(s.woken, name)
+		}
+		s.settle()
+		if !next.Before(until) && len(due) == 0 {
+			return
+		}
+	}
+}
+
+// inFlight returns how many snapshots count, of one namespace or of all.
+func (s *storm) inFlight(namespace string) (n int) {
+	for name, at := range s.created {
+		if s.now.Before(at.Add(snapshotOf(name).ReadyDeadline)) && (namespace == "" || key(name).Parent.Namespace == namespace) {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *storm) check(t *rapid.T) {
+	t.Helper()
+	if n := s.inFlight(""); n > s.limit {
+		t.Fatalf("%d are in flight, and the limit is %d", n, s.limit)
+	}
+	inFlight, waiting := s.count()
+	if inFlight != s.inFlight("") || waiting != len(s.waiting) {
+		t.Fatalf("counts %d in flight, %d waiting; want %d, %d", inFlight, waiting, s.inFlight(""), len(s.waiting))
+	}
+	if inFlight < s.limit && waiting > 0 {
+		t.Fatalf("%d wait for %d free places", waiting, s.limit-inFlight)
+	}
+}
+
+// pick draws one of some names.
+func pick(t *rapid.T, from map[string]time.Time, label string) string {
+	return rapid.SampledFrom(slices.Sorted(maps.Keys(from))).Draw(t, label)
+}
+
+// Whatever keys ask, leave, and become of their snapshots, never more than the limit
+// count, no place is free while a key waits, and in the end every key is served.
+//
+// Contract: FLIGHT-1, FLIGHT-2.
+func TestGateHoldsTheLimitAndServesEverybody(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := newStorm(rapid.IntRange(1, 6).Draw(t, "limit"))
+		for i := range rapid.IntRange(1, 80).Draw(t, "steps") {
+			name := fmt.Sprintf("%d/%d/%d", rapid.IntRange(1, 4).Draw(t, "namespace"), rapid.IntRange(1, 3).Draw(t, "schedule"), i)
+			switch action := rapid.IntRange(0, 9).Draw(t, "action"); {
+			case action < 5:
+				s.pass(name)
+			case action == 5 && len(s.waiting) > 0:
+				left := rapid.SampledFrom(slices.Sorted(maps.Keys(s.waiting))).Draw(t, "leaves")
+				delete(s.waiting, left)
+				s.leave(left)
+			case action == 6 && len(s.created) > 0:
+				shown := pick(t, s.created, "shown")
+				s.show(shown, s.now.Sub(s.created[shown]))
+			case action == 7 && len(s.created) > 0:
+				s.leave(pick(t, s.created, "has nothing to do"))
+			case action == 8:
+				s.wait(s.now.Add(time.Duration(rapid.IntRange(0, 40).Draw(t, "minutes")) * time.Minute))
+			case len(s.created) > 0:
+				gone := pick(t, s.created, "cut")
+				delete(s.created, gone)
+				s.cut(gone)
+			}
+			s.settle()
+			s.check(t)
+		}
+		for cuts := len(s.waiting) + len(s.created); len(s.waiting) > 0; cuts-- {
+			if cuts == 0 {
+				t.Fatalf("%d keys wait for ever", len(s.waiting))
+			}
+			gone := pick(t, s.created, "cut")
+			delete(s.created, gone)
+			s.cut(gone)
+			s.settle()
+			s.check(t)
+		}
+	})
+}
+
+// A driver that cuts nothing delays nobody for ever: places end, without any event.
+func TestGateServesEverybodyWithoutEvents(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limit, keys := rapid.IntRange(1, 5).Draw(t, "limit"), rapid.IntRange(1, 40).Draw(t, "keys")
+		s := newStorm(limit)
+		for i := range keys {
+			s.pass(fmt.Sprintf("%d/s/%d", i%3, i))
+			s.wait(s.now.Add(time.Duration(rapid.IntRange(0, 300).Draw(t, "seconds")) * time.Second))
+			s.check(t)
+		}
+		s.wait(start.Add(time.Duration(keys)*300*time.Second + time.Duration(keys/limit+1)*30*time.Minute))
+		if len(s.waiting) > 0 {
+			t.Fatalf("%d keys wait for ever", len(s.waiting))
+		}
+	})
+}
+
+// While others wait, a namespace is given no place beyond half of them, and a namespace
+// that joins is served after at most one key of each other.
+//
+// Contract: FLIGHT-3.
+func TestGateIsFair(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := newStorm(rapid.IntRange(1, 8).Draw(t, "limit"))
+		namespaces := rapid.IntRange(1, 6).Draw(t, "namespaces")
+		for n := range namespaces {
+			for k := range rapid.IntRange(10, 30).Draw(t, "keys") {
+				s.pass(fmt.Sprintf("%d/%d/%d", n, k%2, k))
+			}
+		}
+		const late = "late/s/x"
+		s.pass(late)
+		for frees := 0; s.waiting[late]; frees++ {
+			if frees > namespaces {
+				t.Fatalf("%d keys of %d namespaces overtook one", frees, namespaces)
+			}
+			before := len(s.served)
+			gone := pick(t, s.created, "cut")
+			delete(s.created, gone)
+			s.cut(gone)
+			for s.settle(); before < len(s.served); before++ {
+				namespace := key(s.served[before]).Parent.Namespace
+				if n := s.inFlight(namespace); namespace != "late" && n > (s.limit+1)/2 {
+					t.Fatalf("namespace %s is given place %d of %d while others wait", namespace, n, s.limit)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,61 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// inFlightGauges are the gauges of each driver.
+var inFlightGauges = driverGauges{
+	inFlight: newDriverGauge("in_flight_snapshots",
+		"Number of VolumeSnapshots that are created and not yet cut, by the driver of their PersistentVolumeClaim, as "+
+			"--max-in-flight-per-driver counts them: without those that are being deleted, or that have been uncut for longer than "+
+			"readyDeadline or an hour."),
+	waiting: newDriverGauge("waiting_persistentvolumeclaims",
+		"Number of PersistentVolumeClaims whose snapshot is due and waits for its turn, by driver. A claim counts once for each schedule."),
+}
+
+type driverGauges struct {
+	inFlight, waiting *prometheus.Desc
+	// of is nil while this process does not lead.
+	of atomic.Pointer[inFlight]
+}
+
+func newDriverGauge(name, help string) *prometheus.Desc {
+	m := describe("gauge", name, help, labelDriver)
+	return prometheus.NewDesc(m.Name, m.Help, m.Labels, nil)
+}
+
+// export runs for as long as this process leads.
+func (f *inFlight) export(ctx context.Context) error {
+	inFlightGauges.of.Store(f)
+	defer inFlightGauges.of.CompareAndSwap(f, nil)
+	<-ctx.Done()
+	return nil
+}
+
+// Describe implements prometheus.Collector.
+func (g *driverGauges) Describe(descriptions chan<- *prometheus.Desc) {
+	descriptions <- g.inFlight
+	descriptions <- g.waiting
+}
+
+// Collect implements prometheus.Collector.
+func (g *driverGauges) Collect(found chan<- prometheus.Metric) {
+	f := g.of.Load()
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	counts := f.gate.Counts(f.clock.Now())
+	f.mu.Unlock()
+	for _, c := range counts {
+		found <- prometheus.MustNewConstMetric(g.inFlight, prometheus.GaugeValue, float64(c.InFlight), c.Driver)
+		found <- prometheus.MustNewConstMetric(g.waiting, prometheus.GaugeValue, float64(c.Waiting), c.Driver)
+	}
+}
