@@ -158,7 +158,8 @@ func fleetSelects() Workload {
 
 func fleetTombstone() Workload {
 	template := spec{SnapshotTTL: "1d", DeletionPolicy: v1alpha1.DeletionDelete}
-	template.Retention.Detached.SnapshotTTL = "1m"
+	// Short, because an operator with an old view may take one more snapshot of the PVC that is gone.
+	template.Retention.Detached.SnapshotTTL = "3s"
 	return Workload{
 		Name: "fleet-tombstone",
 		What: "a namespace is no longer selected: its snapshots expire but for the floor; it is selected again, excluded, and its PVC deleted; " +
