@@ -106,6 +106,7 @@ type ClusterSnapshotSchedule struct {
 	Spec ClusterSnapshotScheduleSpec `json:"spec"`
 
 	// status is the observed state of the namespaces. The controller writes it.
+	// +kubebuilder:default={}
 	// +optional
 	Status ClusterSnapshotScheduleStatus `json:"status,omitzero"`
 }

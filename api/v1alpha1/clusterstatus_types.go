@@ -9,8 +9,11 @@ import (
 
 // ClusterSnapshotScheduleStatus is the observed state of a ClusterSnapshotSchedule.
 type ClusterSnapshotScheduleStatus struct {
-	// observedGeneration is the metadata.generation of the spec that this status describes.
+	// observedGeneration is the metadata.generation of the spec that this status describes. It
+	// is -1 before the controller has reconciled the object for the first time. Whether every
+	// SnapshotSchedule has the template's spec is in outputs.
 	//
+	// +kubebuilder:default=-1
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 

@@ -136,8 +136,9 @@ type SnapshotScheduleSpec struct {
 	// they are deleted by garbage collection. Orphan: they stay, because they have no owner
 	// reference to the schedule, and a schedule created again under its name continues with
 	// them. After a change to Orphan, wait until status.observedGeneration is
-	// metadata.generation: only then have all snapshots lost the reference. Default: Delete.
-	// Example: Orphan.
+	// metadata.generation: only then have all snapshots lost the reference. After such a change
+	// of a ClusterSnapshotSchedule, wait until status.outputs.snapshotschedules has as many
+	// updated as in total. Default: Delete. Example: Orphan.
 	//
 	// +optional
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`

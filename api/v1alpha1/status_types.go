@@ -54,7 +54,8 @@ type SnapshotScheduleStatus struct {
 	// +optional
 	NextSnapshotTime *metav1.Time `json:"nextSnapshotTime,omitempty"`
 
-	// oldestRecoveryPointTime is the oldest recovery point of all selected PVCs. The recovery
+	// oldestRecoveryPointTime is the oldest recovery point of the selected PVCs that are not
+	// skipped. The recovery
 	// point of a PVC is the time of its newest ready snapshot: if the volume is lost,
 	// everything written since then is lost. For a PVC without a ready snapshot it is the
 	// creation time of the PVC or of the schedule, whichever is later. Absent while the spec is

@@ -5,6 +5,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -181,7 +182,7 @@ created now, and its two PVCs, need no schedule of their own.`,
 	reached: func(d *demo) bool {
 		return d.shop.ready("db", time.Time{}) > 0 && d.shop.ready("web", time.Time{}) > 0
 	},
-	show: []string{"kubectl get csnapsched", "kubectl get snapsched,volumesnapshots --namespace=shop"},
+	show: append([]string{"kubectl get csnapsched"}, inShop(showSnapshots)...),
 }, {
 	text: `The whole spec of its SnapshotSchedules is the template's. Whoever weakens one
 does so for a moment.`,
@@ -196,8 +197,17 @@ and stays until its last snapshot has expired.`,
 	run:     []string{`kubectl label namespace shop backup-`},
 	until:   "the schedule is suspended, both snapshots are there",
 	reached: func(d *demo) bool { return d.shop.reason() == v1alpha1.ReasonSuspended && len(d.shop.snapshots) == 2 },
-	show:    []string{"kubectl get snapsched,volumesnapshots --namespace=shop"},
+	show:    inShop(slices.Concat(showSchedule, showSnapshots)),
 }}
+
+// inShop returns commands for namespace shop.
+func inShop(commands []string) []string {
+	var all []string
+	for _, c := range commands {
+		all = append(all, strings.Replace(c, "kubectl get", "kubectl get --namespace=shop", 1))
+	}
+	return all
+}
 
 // hasExpired returns whether a snapshot without a hold is 10 seconds older than its TTL.
 func hasExpired(d *demo) bool {

@@ -79,7 +79,8 @@ func problemOf(f mapcontroller.Failure) problem {
 		p.Reason = v1alpha1.ReasonCreateFailed
 		if errors.Is(f.Err, execute.ErrNameCollision) {
 			p.Reason = v1alpha1.ReasonNameCollision
-			p.Message = fmt.Sprintf("SnapshotSchedule %s exists and is not this ClusterSnapshotSchedule's; delete or rename it", f.Object.GetName())
+			p.Message = fmt.Sprintf("SnapshotSchedule %s exists and is not this ClusterSnapshotSchedule's; "+
+				"delete it with --cascade=orphan, which keeps its snapshots, or give it both labels to have it adopted", f.Object.GetName())
 		}
 	case execute.VerbUpdate:
 		p.Reason = v1alpha1.ReasonUpdateFailed

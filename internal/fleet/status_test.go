@@ -189,7 +189,8 @@ func TestReport(t *testing.T) {
 		"an adoption refused":      {decided: &keyStatus{}, outcome: fail(execute.VerbAdopt, refused), want: []string{"AdoptionRefused"}, wantEvent: "Warning AdoptionRefused"},
 		"a release refused":        {outcome: fail(execute.VerbRelease, refused), want: []string{"ReleaseFailed"}, wantEvent: "Warning ReleaseFailed"},
 		"refused again": {
-			previous: &keyStatus{Problems: []problem{{"shop", "NameCollision", "SnapshotSchedule gold exists and is not this ClusterSnapshotSchedule's; delete or rename it"}}},
+			previous: &keyStatus{Problems: []problem{{"shop", "NameCollision", "SnapshotSchedule gold exists and is not this ClusterSnapshotSchedule's; " +
+				"delete it with --cascade=orphan, which keeps its snapshots, or give it both labels to have it adopted"}}},
 			decided:  &keyStatus{}, outcome: fail(execute.VerbCreate, collision), want: []string{"NameCollision"}},
 		"with a problem of the child": {
 			decided: &keyStatus{Problems: []problem{{"shop", "SnapshotsFailing", "why"}}},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/installed"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
 	"mapcontroller.dev/snapshotschedule/internal/transport"
 )
@@ -36,12 +38,12 @@ func (c MapController) SetupWithManager(mgr manager.Manager, o Options) error {
 	if !transport.ReadsServerClock(mgr.GetHTTPClient().Transport) {
 		return errors.New("the REST config does not read the API server's clock, without which nothing is deleted: call transport.ReadServerClock with it")
 	}
-	installed, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	served, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return err
 	}
 	ctl, err := c.New(Dependencies{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Scheme: mgr.GetScheme(), Discovery: installed,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Scheme: mgr.GetScheme(), Discovery: served,
 	}, o)
 	if err != nil {
 		return err
@@ -173,26 +175,31 @@ func (s *starter) Start(ctx context.Context) error {
 
 // awaitLists returns when every kind can be listed, or false at the end of the
 // context. A cache that cannot list its kind would never sync, and the others wait for
-// it.
+// it. Where the API server fails, that is tried again soon.
 func (s *starter) awaitLists(ctx context.Context) bool {
 	for reported := ""; ; {
 		var err error
+		next := s.KindsInterval
 		for _, gvk := range append([]schema.GroupVersionKind{s.kinds.Parent}, s.kinds.Needed...) {
 			page := &metav1.PartialObjectMetadataList{}
 			page.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-			err = errors.Join(err, s.guard.Live.List(ctx, page, client.Limit(1)))
+			failed := s.guard.Live.List(ctx, page, client.Limit(1))
+			if failed != nil && !meta.IsNoMatchError(failed) && !apierrors.IsNotFound(failed) && !apierrors.IsForbidden(failed) {
+				next = min(next, installed.Retry) // nobody has to act
+			}
+			err = errors.Join(err, failed)
 		}
 		if err == nil {
 			return true
 		}
 		if err.Error() != reported {
 			reported = err.Error()
-			s.log.Info("Waiting for kinds that cannot be listed", "reason", reported, "interval", s.KindsInterval)
+			s.log.Info("Waiting for kinds that cannot be listed", "reason", reported, "retryAfter", next)
 		}
 		select {
 		case <-ctx.Done():
 			return false
-		case <-time.After(s.KindsInterval):
+		case <-time.After(next):
 		}
 	}
 }

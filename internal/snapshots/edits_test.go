@@ -233,9 +233,7 @@ func TestSetStatusSaysWhatWaits(t *testing.T) {
 			"the spec changed: 3 of 6 VolumeSnapshots would be deleted under generation 3, and are kept until 2026-06-15T13:00:00Z" + confirm, noon,
 		},
 		"the API server's clock is not known": {
-			every("6h").editDelay("1h"), []*keyStatus{changed, {}}, "True SpecChanged",
-			"the spec changed: 2 of 6 VolumeSnapshots would be deleted under generation 3, and are kept until the change is recorded in " +
-				"status.retention and the delay has passed" + confirm, time.Time{},
+			every("6h").editDelay("1h"), []*keyStatus{changed, {}}, "True ClockSkew", pausedMessage, time.Time{},
 		},
 		"an earlier schedule left them": {
 			every("6h").created(ago(time.Minute)), []*keyStatus{adopted, {}}, "True SnapshotsAdopted",

@@ -25,9 +25,6 @@ type keyStatus struct {
 	// NextSlot is the earliest future slot.
 	NextSlot      time.Time
 	RecoveryPoint time.Time
-	// HasData is set for a PVC that was bound and is not being deleted. One that
-	// was never bound has no data to lose.
-	HasData bool
 	// Pending and Failed count snapshots of a selected PVC. What is neither is
 	// ready.
 	Pending, Failed int
@@ -115,8 +112,6 @@ func (k *keyStatus) add(p Problem) {
 // combined is what the PVCs of a schedule add up to.
 type combined struct {
 	LastSnapshot, NextSlot, RecoveryPoint time.Time
-	// OldestData is the RecoveryPoint over the PVCs with data.
-	OldestData time.Time
 	// Pending and Failed count snapshots.
 	Pending, Failed int
 	// Skipped and Failing count PVCs.
@@ -145,9 +140,6 @@ func combine(keys []any, problems ...Problem) combined {
 		}
 		c.NextSlot = earliest(c.NextSlot, k.NextSlot)
 		c.RecoveryPoint = earliest(c.RecoveryPoint, k.RecoveryPoint)
-		if k.HasData {
-			c.OldestData = earliest(c.OldestData, k.RecoveryPoint)
-		}
 		c.Pending += k.Pending
 		c.Failed += k.Failed
 		if k.SkipReason != "" {

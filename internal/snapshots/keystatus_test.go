@@ -39,7 +39,6 @@ func drawKeyStatus(t *rapid.T, i int) *keyStatus {
 		LastSnapshot:  at.Draw(t, "last"),
 		NextSlot:      at.Draw(t, "next"),
 		RecoveryPoint: at.Draw(t, "recovery"),
-		HasData:       rapid.Bool().Draw(t, "data"),
 		Pending:       rapid.IntRange(0, 2).Draw(t, "pending"),
 		Failed:        rapid.IntRange(0, 2).Draw(t, "failed"),
 		SkipReason:    rapid.SampledFrom([]string{"", "not Bound"}).Draw(t, "skipped"),
@@ -95,12 +94,12 @@ func TestCombineListsTheWorstProblems(t *testing.T) {
 }
 
 func TestCombine(t *testing.T) {
-	a := &keyStatus{Claim: "b", LastSnapshot: ago(time.Hour), NextSlot: in(time.Hour), RecoveryPoint: ago(2 * day), HasData: true,
+	a := &keyStatus{Claim: "b", LastSnapshot: ago(time.Hour), NextSlot: in(time.Hour), RecoveryPoint: ago(2 * day),
 		Pending: 1, Failed: 2, SkipReason: "not Bound"}
-	b := &keyStatus{Claim: "a", LastSnapshot: ago(2 * time.Hour), NextSlot: in(2 * time.Hour), RecoveryPoint: ago(time.Hour), HasData: true,
+	b := &keyStatus{Claim: "a", LastSnapshot: ago(2 * time.Hour), NextSlot: in(2 * time.Hour), RecoveryPoint: ago(time.Hour),
 		Pending: 3, Failed: 4, SkipReason: "being deleted", Paused: true}
 	c := &keyStatus{Claim: "never-bound", RecoveryPoint: ago(3 * day)}
-	want := combined{LastSnapshot: ago(time.Hour), NextSlot: in(time.Hour), RecoveryPoint: ago(3 * day), OldestData: ago(2 * day),
+	want := combined{LastSnapshot: ago(time.Hour), NextSlot: in(time.Hour), RecoveryPoint: ago(3 * day),
 		Pending: 4, Failed: 6, Skipped: 2, FirstSkipped: b, Paused: true}
 	if got := combine(keys(a, b, c)); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)

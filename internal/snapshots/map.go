@@ -96,19 +96,19 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 		ClaimDeleting: claim.DeletionTimestamp != nil,
 		Snapshots:     snapshotsOf(seen.Outputs, restoring(seen.Related)),
 	}
-	if skipReason == "" {
+	if skipReason == "" && refused.Reason == "" { // else one that failed has no replacement
 		series.Slot = slots.Current
 	}
 	decided, d, spared := p.decide(seen, series)
-	if decided.Take.Create() && refused.Reason == "" {
+	if decided.Take.Create() {
 		d.Ensure = append(d.Ensure, newSnapshot(p.schedule, claim, class, slots.Current))
 	}
 	d.Next = earliest(d.Next, slots.Next, slots.Until)
 
 	status := p.claimStatus(claim, series.Snapshots, anchor, seen.Now)
 	status.SkipReason, status.Spared = skipReason, spared
-	if skipReason != "" && skip(claim) == "" { // it can never have a recovery point
-		status.HasData, status.RecoveryPoint = false, time.Time{}
+	if skipReason != "" {
+		status.RecoveryPoint = time.Time{}
 	}
 	d.Status = status
 	if malformed.Reason != "" {
@@ -152,7 +152,6 @@ func (p *program) claimStatus(claim *corev1.PersistentVolumeClaim, series []rete
 		Claim:         claim.Name,
 		LastSnapshot:  retention.LastSlot(series, now),
 		RecoveryPoint: recoveryPoint(series, anchor, now),
-		HasData:       claim.DeletionTimestamp == nil && claim.Status.Phase != corev1.ClaimPending && claim.Status.Phase != "",
 	}
 	status.Pending, status.Failed = unready(p.spec, series, now)
 	return status

@@ -218,10 +218,10 @@ func TestMapRetention(t *testing.T) {
 	})
 }
 
-// A PVC that was never bound has no data to lose.
+// A PVC that is skipped has no recovery point.
 //
 // Contract: MET-5.
-func TestMapOldestData(t *testing.T) {
+func TestMapRecoveryPoint(t *testing.T) {
 	anchor := claim("data").CreationTimestamp.Time
 	for name, tc := range map[string]struct {
 		claim     claimBuilder
@@ -230,14 +230,14 @@ func TestMapOldestData(t *testing.T) {
 	}{
 		"bound":         {claim("data"), series{ready(2 * time.Hour), ready(3 * time.Hour)}, ago(2 * time.Hour)},
 		"none ready":    {claim("data"), series{uncut(time.Minute)}, anchor},
-		"lost":          {claim("data").phase(corev1.ClaimLost), series{ready(2 * time.Hour)}, ago(2 * time.Hour)},
+		"lost":          {claim("data").phase(corev1.ClaimLost), series{ready(2 * time.Hour)}, time.Time{}},
 		"being deleted": {claim("data").deleting(), series{ready(2 * time.Hour)}, time.Time{}},
 		"pending":       {claim("data").phase(corev1.ClaimPending), nil, time.Time{}},
 		"new":           {claim("data").phase(""), nil, time.Time{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := mapCase{schedule: every("6h"), claim: tc.claim, snapshots: tc.snapshots}
-			if got := combine(keys(statusOf(c.decider(t)(c.observe())))).OldestData; !got.Equal(tc.want) {
+			if got := combine(keys(statusOf(c.decider(t)(c.observe())))).RecoveryPoint; !got.Equal(tc.want) {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})

@@ -51,7 +51,7 @@ var gaugeKinds = []gaugeKind{
 	newGauge("oldest_recovery_point_timestamp_seconds",
 		"Unix time of the oldest recovery point of all PersistentVolumeClaims. The recovery point of a claim is the time of "+
 			"its newest ready snapshot or, without one, the creation time of the claim or of the schedule, whichever is later. "+
-			"Claims that were never bound or cannot be snapshotted are not counted. Absent if no claim is counted.",
+			"Claims that are skipped are not counted, such as those that were never bound. Absent if no claim is counted.",
 		instant(func(f *figures) time.Time { return f.recoveryPoint })),
 	newGauge("persistentvolumeclaims",
 		"Number of PersistentVolumeClaims that match the selector.",

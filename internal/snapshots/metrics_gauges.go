@@ -103,7 +103,7 @@ func figuresOf(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.
 	f.claims, f.failing, f.skipped = int(status.Inputs.PersistentVolumeClaims.Total), sum.Failing, sum.Skipped
 	f.pending, f.failed, f.detached = sum.Pending, sum.Failed, int(status.Detached.VolumeSnapshots)
 	f.readySnapshots = int(status.Outputs.VolumeSnapshots.Total) - f.pending - f.failed - f.detached
-	f.recoveryPoint, f.nextSlot = sum.OldestData, timeIn(status.NextSnapshotTime)
+	f.recoveryPoint, f.nextSlot = sum.RecoveryPoint, timeIn(status.NextSnapshotTime)
 	f.interval = intervalOf(spec.rule, now)
 	f.suspended, f.clusterSchedule = s.Spec.Suspend, s.Labels[v1alpha1.LabelClusterSchedule]
 	f.paused = meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionRetentionPaused)

@@ -63,7 +63,7 @@ func TestGauges(t *testing.T) {
 	}{
 		"scheduled": {
 			every("6h"), known(2,
-				&keyStatus{HasData: true, RecoveryPoint: ago(time.Hour), NextSlot: in(time.Hour)}, &keyStatus{RecoveryPoint: ago(day)}),
+				&keyStatus{RecoveryPoint: ago(time.Hour), NextSlot: in(time.Hour)}, &keyStatus{}),
 			usual(map[string]float64{
 				"oldest_recovery_point_timestamp_seconds": now - 3600,
 				"next_slot_timestamp_seconds":             now + 3600,
@@ -71,8 +71,8 @@ func TestGauges(t *testing.T) {
 		},
 		"the worst of all PVCs": {
 			every("6h"), known(2,
-				&keyStatus{HasData: true, RecoveryPoint: ago(time.Hour), NextSlot: in(2 * time.Hour), Pending: 1},
-				&keyStatus{HasData: true, RecoveryPoint: ago(2 * time.Hour), NextSlot: in(time.Hour), Pending: 1, Failed: 1}),
+				&keyStatus{RecoveryPoint: ago(time.Hour), NextSlot: in(2 * time.Hour), Pending: 1},
+				&keyStatus{RecoveryPoint: ago(2 * time.Hour), NextSlot: in(time.Hour), Pending: 1, Failed: 1}),
 			usual(map[string]float64{
 				"oldest_recovery_point_timestamp_seconds": now - 7200,
 				"next_slot_timestamp_seconds":             now + 3600,
@@ -126,7 +126,7 @@ func TestGauges(t *testing.T) {
 // Contract: MET-2.
 func TestGaugesAreAbsentOnceUnknown(t *testing.T) {
 	s := every("6h")
-	gaugesOf(t, s, known(2, &keyStatus{HasData: true, RecoveryPoint: ago(time.Hour), NextSlot: in(time.Hour)}))
+	gaugesOf(t, s, known(2, &keyStatus{RecoveryPoint: ago(time.Hour), NextSlot: in(time.Hour)}))
 	got := gaugesOf(t, s, invalid("bad"))
 	if want := map[string]float64{"ready InvalidSpec": 0}; !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)

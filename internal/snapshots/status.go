@@ -41,6 +41,8 @@ func setStatus(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.
 		ofSchedule = append(ofSchedule, p)
 	}
 	sum := combine(known.Keys, ofSchedule...)
+	// Without the record nothing is deleted, so nothing else would tell.
+	sum.Paused = sum.Paused || known.ServerTime.IsZero() && sum.Spared.reason() != "" && recordsTime(now, s)
 	s.Status.Problems = problems(now, s.Status.Problems, sum.Problems)
 	s.Status.MoreProblems = count(sum.MoreProblems)
 	s.Status.Outputs.VolumeSnapshots.Total = count(known.Totals[snapshotsTotal])

@@ -167,7 +167,7 @@ func TestMapCountsSnapshotsByState(t *testing.T) {
 			}
 			// The snapshots of a PVC that is gone are detached, and nothing else.
 			c.gone = true
-			if got := statusOf(c.decider(t)(c.observe())); got.Pending != 0 || got.Failed != 0 || got.HasData {
+			if got := statusOf(c.decider(t)(c.observe())); got.Pending != 0 || got.Failed != 0 {
 				t.Errorf("of a PVC that is gone: %+v", got)
 			}
 		})

@@ -43,7 +43,7 @@ var _ = Describe("docs/operations.md", func() {
 		Expect(steps).To(HaveExactElements(
 			ContainSubstring("> schedules.yaml"),
 			ContainSubstring("deletionPolicy"),
-			Equal("kubectl delete snapsched --all --all-namespaces\n"),
+			Equal("kubectl delete csnapsched --all\nkubectl delete snapsched --all --all-namespaces\n"),
 			ContainSubstring("OWNER"),
 			Equal("kubectl delete -f dist/install.yaml\n"),
 			Equal("kubectl delete -f dist/crds.yaml\n"),

@@ -26,6 +26,11 @@ var _ = Describe("The conditions of a ClusterSnapshotSchedule", func() {
 		return f, env
 	}
 
+	It("are absent before an operator has seen it", func() {
+		newEnvironment().isAsFiled(newFleet().clusterSchedule, "fleet-new")
+	})
+
+	// Contract: FLEET-6.
 	DescribeTable("are those that the health checks of GitOps tools are tested with",
 		func(name, want string, scenario func() (*fleetObject, *environment)) {
 			f, env := scenario()

@@ -20,9 +20,9 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// discoveryRetry is when to ask again after the API server did not answer: a
-// start must not wait for that as long as for a kind to be installed.
-const discoveryRetry = 5 * time.Second
+// Retry is when to ask again after the API server did not answer: a start must not
+// wait for that as long as for a kind to be installed.
+const Retry = 5 * time.Second
 
 // Kinds are those that a controller needs.
 type Kinds struct {
@@ -92,7 +92,7 @@ func (k *Kinds) Wait(ctx context.Context, interval time.Duration, log logr.Logge
 		missing, err := k.check()
 		switch {
 		case err != nil:
-			next = min(interval, discoveryRetry)
+			next = min(interval, Retry)
 			log.Error(err, "Failed to discover kinds", "retryAfter", next)
 		case len(missing) == 0:
 			return true

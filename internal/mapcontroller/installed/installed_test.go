@@ -90,7 +90,7 @@ func TestKindsWait(t *testing.T) {
 		f, start := &clienttesting.Fake{}, time.Now()
 		f.AddReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
 			switch after := time.Since(start); {
-			case after < 2*discoveryRetry:
+			case after < 2*Retry:
 				return true, nil, errors.New("unavailable")
 			case after > 3*time.Minute:
 				f.Resources = []*metav1.APIResourceList{serving("v1", "Secret")}

@@ -53,6 +53,7 @@ var judgments = map[string]judgment{
 	"retention-failing":       {"`Ready=False`, reason `RetentionFailing`", "Degraded", failed, inProgress},
 	"snapshot-api-missing":    {"`Ready=False`, reason `SnapshotAPIMissing`", "Degraded", failed, inProgress},
 
+	"fleet-new":                    {"new, not seen by the operator yet", "Progressing", inProgress, inProgress},
 	"fleet-scheduled":              {"`Ready=True`, reason `Scheduled`", "Healthy", current, current},
 	"fleet-no-matching-namespaces": {"`Ready=True`, reason `NoMatchingNamespaces`", "Healthy", current, current},
 	"fleet-schedules-failing":      {"`Ready=False`, reason `SchedulesFailing`", "Degraded", failed, inProgress},

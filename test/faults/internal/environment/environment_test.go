@@ -10,6 +10,7 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
 )
 
@@ -126,5 +128,29 @@ func TestStateFindsSnapshotsByNicknameAndClaim(t *testing.T) {
 	}
 	if Ready(v) {
 		t.Error("a snapshot without status is ready")
+	}
+}
+
+func TestObjectsInNoNamespaceAreRecordedWithThatOfTheirName(t *testing.T) {
+	r := emptyRecorder()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "here", UID: "n", ResourceVersion: "1"}}
+	fleet := &v1alpha1.ClusterSnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Name: "here", UID: "f", ResourceVersion: "2"}}
+	child := &v1alpha1.SnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: "here", Name: "here", UID: "c", ResourceVersion: "3"}}
+	for _, o := range []client.Object{namespace, fleet, child} {
+		r.add(watch.Added, o, time.Unix(1, 0))
+	}
+	s := r.State("here")
+	if s.Namespace != namespace || s.Fleet != fleet || s.Child() != child || len(s.Objects()) != 3 {
+		t.Errorf("%+v", s)
+	}
+	run := &Run{Cluster: &Cluster{Records: r}, Namespace: "here"}
+	for resource, kind := range map[string]string{"namespaces": "Namespace", "clustersnapshotschedules": "ClusterSnapshotSchedule"} {
+		if got := string(run.Object(resource, "here", 3)); !strings.Contains(got, `"kind":"`+kind+`"`) {
+			t.Errorf("%s: %s", resource, got)
+		}
+	}
+	live, err := versions(t.Context(), fake.NewClientBuilder().WithScheme(cluster.Scheme).WithObjects(namespace.DeepCopy()).Build(), "here")
+	if err != nil || len(live) != 1 || live["n"] == "" {
+		t.Errorf("%v, %v", live, err)
 	}
 }

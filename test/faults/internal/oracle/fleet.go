@@ -43,7 +43,10 @@ func Fleet(h *history.History) []Violation {
 		case before.DeletionTimestamp == nil && (after == nil || after.DeletionTimestamp != nil):
 			clause, why = st.forbiddenDelete(h, i, before, known)
 		case after != nil && !sameButStatus(before, after):
-			clause, why = known.forbiddenUpdate(before, after)
+			undone := func() bool { // an adoption is undone if it cannot be confirmed after its patch
+				return st.within(h, i, func() bool { s := st.schedules[before.UID]; return s != nil && fleetOf(s) == "" })
+			}
+			clause, why = known.forbiddenUpdate(before, after, undone)
 		}
 		if why != "" {
 			found = append(found, changeViolation(clause, h, i, "SnapshotSchedule %s: %s", client.ObjectKeyFromObject(cmp.Or(before, after)), why))
@@ -119,7 +122,7 @@ func (v *versions) forbiddenCreate(child *v1alpha1.SnapshotSchedule) (clause, wh
 	return "FLEET-1", "it was created, and is not the child of a ClusterSnapshotSchedule in a namespace that it selects"
 }
 
-func (v *versions) forbiddenUpdate(before, after *v1alpha1.SnapshotSchedule) (clause, why string) {
+func (v *versions) forbiddenUpdate(before, after *v1alpha1.SnapshotSchedule, undone func() bool) (clause, why string) {
 	switch owner := fleetOf(before); {
 	case owner == "" && metav1.GetControllerOfNoCopy(before) != nil:
 		return "FLEET-3", "it was changed, and " + controlOf(before)
@@ -133,7 +136,7 @@ func (v *versions) forbiddenUpdate(before, after *v1alpha1.SnapshotSchedule) (cl
 		}
 		return "", ""
 	case fleetOf(after) == "":
-		if hasTags(before, before.Name) || !sameTags(before, after) || !reflect.DeepEqual(before.Spec, after.Spec) {
+		if hasTags(before, before.Name) && !undone() || !sameTags(before, after) || !reflect.DeepEqual(before.Spec, after.Spec) {
 			return "FLEET-3", "it was released although it has its labels, or changed by the release"
 		}
 		return "", ""

@@ -149,6 +149,11 @@ func TestFleet(t *testing.T) {
 		{"changes an orphan as it adopts it", fleet(selected, goldsChild(orphaned, weakened)).when(changesChild(restored)), "was adopted without"},
 		{"changes somebody else's", fleet(selected, goldsChild(theirsOnly)).when(changesChild(suspend)), "no ClusterSnapshotSchedule controls it"},
 		{"releases a child", fleet(selected, goldsChild(untagged)).when(changesChild(orphaned)), ""},
+		{"undoes an adoption", fleet(selected, goldsChild(orphaned)).when(func(s *script) {
+			changesChild(func(o *childSchedule) { o.OwnerReferences = goldsChild().OwnerReferences })(s)
+			s.wait(time.Second)
+			changesChild(orphaned)(s)
+		}), ""},
 		{"releases a child that has its labels", fleet(selected, goldsChild()).when(changesChild(orphaned)), "was released"},
 		{"writes a status", fleet(selected, goldsChild(theirsOnly)).when(changesChild(func(o *childSchedule) { o.Status.ObservedGeneration = 2 })), ""},
 		{"deletes a child", fleet(unselected, goldsChild(suspend)).when(deletesChild), ""},

@@ -110,11 +110,14 @@ func (q request) isWrite() bool {
 }
 
 // fillsCache reports whether a list or watch is an informer's, in the run's namespace. Of
-// namespaces it reads metadata; no other lists of them are made.
+// namespaces it reads metadata.
 func (q request) fillsCache() bool {
-	return (q.verb == "list" || q.verb == "watch") && (!q.metadata || slices.Contains(fleets, q.resource)) && !q.neighbor &&
+	return (q.verb == "list" || q.verb == "watch") && (!q.metadata || q.resource == fleets[1] && !q.isProbe()) && !q.neighbor &&
 		slices.Contains(cached, q.resource)
 }
+
+// isProbe reports whether a list only finds out whether the resource can be listed.
+func (q request) isProbe() bool { return q.query.Get("limit") == "1" }
 
 // isFleets reports whether a request is for ClusterSnapshotSchedules, or watches namespaces
 // for them.

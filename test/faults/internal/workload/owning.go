@@ -6,7 +6,6 @@ package workload
 import (
 	"context"
 	"errors"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -79,12 +78,22 @@ func policyOrphan() Workload {
 	}
 }
 
-const orphanPatch = `{"spec":{"deletionPolicy":"Orphan"}}`
+const (
+	orphanPatch           = `{"spec":{"deletionPolicy":"Orphan"}}`
+	toOrphanWithFinalizer = `{"metadata":{"finalizers":["` + v1alpha1.FinalizerRelease + `"]},"spec":{"deletionPolicy":"Orphan"}}`
+)
 
 func toOrphan() Workload {
 	return Workload{
-		Name: "to-orphan", What: "the policy changes to Orphan; once that is observed, the schedule is deleted in the foreground",
+		Name:     "to-orphan",
+		What:     "the policy changes to Orphan, and a release is refused at first; once that is observed, the schedule is deleted in the foreground",
 		Collects: true, Prepare: twoSeries(spec{}), End: all(noSchedule, unowned(4)),
+		Always: func(p plan.Point) plan.Action {
+			if p.Verb == "patch" && p.Object == "data-0-old-0" && p.Nth <= 2 {
+				return plan.Quota
+			}
+			return ""
+		},
 		Steps: []Step{
 			patch("set deletionPolicy Orphan", once(settled(v1alpha1.ReasonScheduled)), theSchedule, orphanPatch),
 			remove("delete the schedule", once(settled(v1alpha1.ReasonScheduled)), theSchedule,
@@ -106,20 +115,10 @@ func prepared(first func(context.Context, *environment.Run) error, steps ...Step
 	}
 }
 
-// toOrphanUnseen has references that are removed after the schedule was reconciled: of a
-// snapshot with a map key, and of one without.
 func toOrphanUnseen() Workload {
-	refused := []string{"data-0-old-0", "data-0-old-1"}
 	return Workload{
-		Name:     "to-orphan-unseen",
-		What:     "the policy was changed to Orphan while the operator was down, and a map key removed; at first, releases are refused",
+		Name: "to-orphan-unseen", What: "the policy was changed to Orphan while the operator was down, and a map key removed",
 		Collects: true,
-		Always: func(p plan.Point) plan.Action {
-			if p.Verb == "patch" && slices.Contains(refused, p.Object) && p.Nth <= 2 {
-				return plan.Quota
-			}
-			return ""
-		},
 		Prepare: prepared(
 			given(spec{}, claim("data-0", taken{Age: 72 * hour, Untagged: true}, ready(7*hour), current()), claim("data-1", current())),
 			patch("", nil, theSchedule, orphanPatch)),
@@ -128,12 +127,35 @@ func toOrphanUnseen() Workload {
 	}
 }
 
+// toOrphanLate has a reference that no cache shows if the operator is shown the past. The
+// finalizer is there already: its event would not be shown either.
+func toOrphanLate() Workload {
+	snapshots := orphans(ready(7*hour), current())
+	return Workload{
+		Name: "to-orphan-late", What: "after the policy was changed to Orphan, another manager, which had not seen that, took one more snapshot",
+		Collects: true,
+		Prepare: prepared(given(spec{}, claim("data-0", snapshots...)), patch("", nil, theSchedule, toOrphanWithFinalizer), Step{
+			Do: func(ctx context.Context, r *environment.Run) error {
+				s, c := &v1alpha1.SnapshotSchedule{}, &corev1.PersistentVolumeClaim{}
+				err := errors.Join(r.Client.Get(ctx, client.ObjectKeyFromObject(theSchedule(r)), s),
+					r.Client.Get(ctx, client.ObjectKeyFromObject(theClaim("data-0")(r)), c))
+				if err != nil {
+					return err
+				}
+				return r.Snapshot(ctx, s, c, taken{Name: "data-0-late", Age: 10 * minute})
+			},
+		}),
+		Steps: []Step{remove("delete the schedule", once(settled(v1alpha1.ReasonScheduled)), theSchedule)},
+		End:   all(noSchedule, unowned(3)),
+	}
+}
+
 func deletedToOrphan() Workload {
 	return Workload{
 		Name: "deleted-to-orphan", What: "a schedule is being deleted while references to it are removed",
 		Collects: true,
 		Prepare: prepared(twoSeries(spec{}),
-			patch("", nil, theSchedule, `{"metadata":{"finalizers":[%q]},"spec":{"deletionPolicy":"Orphan"}}`, v1alpha1.FinalizerRelease),
+			patch("", nil, theSchedule, toOrphanWithFinalizer),
 			remove("", nil, theSchedule)),
 		End: all(noSchedule, unowned(4)),
 	}

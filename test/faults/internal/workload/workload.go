@@ -67,7 +67,7 @@ type Step struct {
 func All() []Workload {
 	return []Workload{
 		namespaceDeleted(), deletedBackground(), deletedForeground(), deletedOrphan(), policyOrphan(),
-		toOrphan(), toOrphanUnseen(), deletedToOrphan(), fromOrphan(),
+		toOrphan(), toOrphanUnseen(), toOrphanLate(), deletedToOrphan(), fromOrphan(),
 		first(), tick(), missed(), restart(), runNow(),
 		expiry(), tooMany(), replace(), legalHold(), hold(), edited(), invalid(),
 		gone(), recreated(), relabeled(), selectorEdited(),
