@@ -117,7 +117,7 @@ func readCoverage(ctx context.Context, f *Factory, scope *Scope, now time.Time) 
 	if err != nil {
 		return nil, err
 	}
-	inv, err := readInventory(ctx, c, namespace, matches)
+	inv, err := f.readInventory(ctx, c, namespace, matches)
 	if err != nil {
 		return nil, err
 	}

@@ -102,7 +102,7 @@ func (o *previewOptions) run(ctx context.Context, f *Factory, args []string) err
 	}
 	all := []*preview{}
 	for _, v := range changes {
-		p, err := o.preview(ctx, c, v, now, now.Add(ahead))
+		p, err := o.preview(ctx, f, c, v, now, now.Add(ahead))
 		if err != nil {
 			return err
 		}
@@ -211,9 +211,9 @@ func (f *Factory) readManifests(files *resource.FilenameOptions) ([]*v1alpha1.Sn
 }
 
 // preview reads the series of a schedule and compares their lives.
-func (o *previewOptions) preview(ctx context.Context, c client.Reader, v variants, now, until time.Time) (*preview, error) {
+func (o *previewOptions) preview(ctx context.Context, f *Factory, c client.Reader, v variants, now, until time.Time) (*preview, error) {
 	named := cmp.Or(v.present, v.future)
-	inv, err := readInventory(ctx, c, named.Namespace, labels.Everything(), client.MatchingLabels{v1alpha1.LabelSchedule: named.Name})
+	inv, err := f.readInventory(ctx, c, named.Namespace, labels.Everything(), client.MatchingLabels{v1alpha1.LabelSchedule: named.Name})
 	if err != nil {
 		return nil, err
 	}

@@ -91,7 +91,7 @@ func (r *request) ofSchedule(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	classes, err := readClasses(ctx, r.client)
+	classes, err := r.readClasses(ctx, r.client)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (r *request) ofClaim(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	classes, err := readClasses(ctx, r.client)
+	classes, err := r.readClasses(ctx, r.client)
 	if err != nil {
 		return err
 	}

@@ -128,7 +128,7 @@ func readSchedulesAndInventory(
 	if len(found) == 0 {
 		return nil, &inventory{}, nil
 	}
-	inv, err := readInventory(ctx, c, namespace, labels.Everything(), opts...)
+	inv, err := f.readInventory(ctx, c, namespace, labels.Everything(), opts...)
 	return found, inv, err
 }
 

@@ -93,7 +93,7 @@ func readTimeline(ctx context.Context, f *Factory, name, claim string, now time.
 	if err != nil {
 		return nil, err
 	}
-	inv, err := readInventory(ctx, c, namespace, labels.Everything(), client.MatchingLabels{v1alpha1.LabelSchedule: name})
+	inv, err := f.readInventory(ctx, c, namespace, labels.Everything(), client.MatchingLabels{v1alpha1.LabelSchedule: name})
 	if err != nil {
 		return nil, err
 	}
