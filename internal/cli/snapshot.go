@@ -150,6 +150,11 @@ func (r *request) add(s *v1alpha1.SnapshotSchedule, judge *snapshots.Judge, clai
 		r.warn("SnapshotSchedule %s skips PersistentVolumeClaim %s: %s", s.Name, claim.Name, reason)
 		return
 	}
+	for _, p := range problemsOf(s, claim.Name, stateSelected, nil) {
+		if refusals[p.Reason] {
+			r.warn("SnapshotSchedule %s reports of PersistentVolumeClaim %s: %s: %s", s.Name, claim.Name, p.Reason, p.Message)
+		}
+	}
 	r.targets = append(r.targets, &target{schedule: s, claim: claim, state: "no snapshot yet"})
 }
 
