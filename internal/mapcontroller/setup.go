@@ -177,19 +177,23 @@ func (s *starter) Start(ctx context.Context) error {
 // context. A cache that cannot list its kind would never sync, and the others wait for
 // it. Where the API server fails, that is tried again soon.
 func (s *starter) awaitLists(ctx context.Context) bool {
-	for reported, next := "", s.KindsInterval; ; next = s.KindsInterval {
+	for reported := ""; ; {
 		var err error
+		next := s.KindsInterval
 		for _, gvk := range append([]schema.GroupVersionKind{s.kinds.Parent}, s.kinds.Needed...) {
-			page := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind + "List"}}
-			err = errors.Join(err, s.guard.Live.List(ctx, page, client.Limit(1)))
+			page := &metav1.PartialObjectMetadataList{}
+			page.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+			if err = s.guard.Live.List(ctx, page, client.Limit(1)); err != nil {
+				break
+			}
 		}
 		switch {
 		case err == nil:
 			return true
-		case !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err): // nobody has to act
-			next = min(next, installed.Retry)
-			fallthrough
-		case err.Error() != reported:
+		case !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
+			next = min(next, installed.Retry) // nobody has to act
+		}
+		if err.Error() != reported {
 			reported = err.Error()
 			s.log.Info("Waiting for kinds that cannot be listed", "reason", reported, "retryAfter", next)
 		}
