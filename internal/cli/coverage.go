@@ -117,7 +117,7 @@ func readCoverage(ctx context.Context, f *Factory, scope *Scope, now time.Time) 
 	if err != nil {
 		return nil, err
 	}
-	inv, err := readInventory(ctx, c, namespace, matches)
+	inv, err := f.readInventory(ctx, c, namespace, matches)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func coverageOf(found []*v1alpha1.SnapshotSchedule, inv *inventory, now time.Tim
 		if invalid != nil {
 			for _, o := range inv.claims[s.Namespace] {
 				if claim := o.(*corev1.PersistentVolumeClaim); selectorMatches(s, claim) {
-					under[claim] = append(under[claim], relationOf(s, "its spec is invalid", nil, now))
+					under[claim] = append(under[claim], relationOf(s, claim, "its spec is invalid", nil, now))
 				}
 			}
 			continue
@@ -150,7 +150,7 @@ func coverageOf(found []*v1alpha1.SnapshotSchedule, inv *inventory, now time.Tim
 			case s.Spec.Suspend:
 				inactive = "it is suspended"
 			}
-			under[series.claim] = append(under[series.claim], relationOf(s, inactive, &d, now))
+			under[series.claim] = append(under[series.claim], relationOf(s, series.claim, inactive, &d, now))
 		}
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(inv.claims)) {
@@ -174,14 +174,16 @@ type relation struct {
 	recovery time.Time
 }
 
-func relationOf(s *v1alpha1.SnapshotSchedule, inactive string, d *snapshots.Judgment, now time.Time) relation {
+func relationOf(
+	s *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClaim, inactive string, d *snapshots.Judgment, now time.Time,
+) relation {
 	u := relation{schedule: s, inactive: inactive}
 	if d == nil {
 		return u
 	}
 	u.skip, u.stale = d.SkipReason, d.Stale(now)
-	for _, p := range d.Problems {
-		if refusals[p.Reason] {
+	for _, p := range problemsOf(s, claim.Name, stateSelected, d.Problems) {
+		if refusals[p.Reason] && u.skip == "" { // else the report is older than what makes the PVC skipped
 			u.refused = p.Reason + ": " + p.Message
 		}
 	}

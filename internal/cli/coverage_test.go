@@ -19,12 +19,14 @@ import (
 
 func TestCoverageByStorage(t *testing.T) {
 	block := &snapshotv1.VolumeSnapshotClass{ObjectMeta: metav1.ObjectMeta{Name: "block"}, Driver: "block.example.com"}
+	listed := []v1alpha1.SnapshotClassName{"fast"}
 	isDefault := block.DeepCopy()
 	isDefault.Annotations = map[string]string{"snapshot.storage.kubernetes.io/is-default-class": "true"}
 	for name, test := range map[string]struct {
 		driver   string
 		excluded bool
 		taken    bool // a snapshot of the latest slot
+		listed   []v1alpha1.SnapshotClassName
 		classes  snapshots.Classes
 		want     protection
 		reason   string
@@ -44,12 +46,18 @@ func TestCoverageByStorage(t *testing.T) {
 			driver: block.Driver, classes: snapshots.Classes{Known: true, All: []client.Object{block}},
 			want: unprotected, reason: "nightly: NoDefaultSnapshotClass",
 		},
-		"excluded":                      {driver: block.Driver, excluded: true, want: excluded, reason: v1alpha1.AnnotationExclude},
-		"classes that must not be read": {driver: "nfs.example.com", taken: true, want: protected},
+		"excluded":                           {driver: block.Driver, excluded: true, want: excluded, reason: v1alpha1.AnnotationExclude},
+		"classes that the user may not read": {driver: "nfs.example.com", taken: true, want: protected},
+		"classes that the user may not read, some listed": {driver: block.Driver, taken: true, listed: listed, want: protected},
+		"none of the listed classes fits": {
+			driver: block.Driver, taken: true, listed: listed, classes: snapshots.Classes{Known: true, All: []client.Object{block}},
+			want: unprotected, reason: "nightly: NoDefaultSnapshotClass",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := start.AddDate(0, 0, 30).Add(time.Minute)
 			s, claim := testSchedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h"}), testClaim("data", nil)
+			s.Spec.SnapshotTemplate.Spec.VolumeSnapshotClassNames = test.listed
 			claim.Annotations = map[string]string{"volume.kubernetes.io/storage-provisioner": test.driver}
 			if test.excluded {
 				claim.Annotations[v1alpha1.AnnotationExclude] = ""
@@ -69,20 +77,45 @@ func TestCoverageByStorage(t *testing.T) {
 func TestRefusedSaysWhyNoSnapshotIsTaken(t *testing.T) {
 	claim := testClaim("data", nil)
 	claim.Annotations = map[string]string{"volume.kubernetes.io/storage-provisioner": "block.example.com"}
-	for want, classes := range map[string]snapshots.Classes{
-		"":                                {},
-		v1alpha1.ReasonNotSnapshottable:   {Known: true},
-		v1alpha1.ReasonWrongSnapshotClass: {Known: true, All: []client.Object{&snapshotv1.VolumeSnapshotClass{Driver: "block.example.com"}}},
+	named := v1alpha1.SnapshotTemplateSpec{VolumeSnapshotClassName: new("fast")}
+	listed := v1alpha1.SnapshotTemplateSpec{VolumeSnapshotClassNames: []v1alpha1.SnapshotClassName{"fast"}}
+	block := snapshots.Classes{Known: true, All: []client.Object{&snapshotv1.VolumeSnapshotClass{Driver: "block.example.com"}}}
+	for name, test := range map[string]struct {
+		template v1alpha1.SnapshotTemplateSpec
+		classes  snapshots.Classes
+		want     string
+	}{
+		"the user may not read classes, one named":   {named, snapshots.Classes{}, ""},
+		"the user may not read classes, some listed": {listed, snapshots.Classes{}, ""},
+		"no class of the driver":                     {named, snapshots.Classes{Known: true}, v1alpha1.ReasonNotSnapshottable},
+		"another class than the one named":           {named, block, v1alpha1.ReasonWrongSnapshotClass},
+		"another class than those listed":            {listed, block, v1alpha1.ReasonNoDefaultSnapshotClass},
 	} {
 		s := testSchedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h"})
-		s.Spec.SnapshotTemplate.Spec.VolumeSnapshotClassName = new("fast")
-		judge, err := snapshots.NewJudge(scheme, s, classes)
+		s.Spec.SnapshotTemplate.Spec = test.template
+		judge, err := snapshots.NewJudge(scheme, s, test.classes)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := judge.Refused(claim); !strings.HasPrefix(got, want) || (got == "") != (want == "") {
-			t.Errorf("got %q, want %q", got, want)
+		if got := judge.Refused(claim); !strings.HasPrefix(got, test.want) || (got == "") != (test.want == "") {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
 		}
+	}
+}
+
+// A snapshot that is kept as the newest is deleted once the next one is taken.
+func TestSimulationTakesSnapshotsWhereClassesMayNotBeRead(t *testing.T) {
+	now := start.AddDate(0, 0, 30).Add(time.Minute)
+	s, claim := testSchedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h", SnapshotTTL: "1h"}), testClaim("data", nil)
+	s.Spec.SnapshotTemplate.Spec.VolumeSnapshotClassNames = []v1alpha1.SnapshotClassName{"fast"}
+	v := testSnapshot(s, claim, now.Truncate(time.Hour))
+	inv := &inventory{claims: map[string][]client.Object{"shop": {claim}}, snapshots: map[string][]client.Object{"shop": {v}}}
+	p, err := previewOf(variants{s, s}, inv, now, now.Add(day))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if next := v.CreationTimestamp.Add(6 * time.Hour); len(p.Deletes) != 1 || !p.Deletes[0].Time.Time.Equal(next) {
+		t.Errorf("deletes %+v, want %s at %s", p.Deletes, v.Name, next)
 	}
 }
 

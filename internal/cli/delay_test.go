@@ -78,17 +78,92 @@ func TestPreviewSaysWhatADelayKeeps(t *testing.T) {
 }
 
 // Contract: API-2.
-func TestPreviewTakesDefaultsForNoChange(t *testing.T) {
-	manifest := v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h"}
-	stored := manifest
-	stored.Retention.MinReady, stored.ReadyDeadline, stored.DeletionPolicy = new(int32(1)), "1h", v1alpha1.DeletionDelete
-	if !equality.Semantic.DeepEqual(defaulted(manifest), defaulted(stored)) {
-		t.Error("defaults are taken for a change")
+func TestPreviewCountsGenerationsAsTheAPIServerDoes(t *testing.T) {
+	stored := testSchedule("nightly", v1alpha1.SnapshotScheduleSpec{
+		SnapshotInterval: "6h", ReadyDeadline: "1h", Retention: v1alpha1.Retention{MinReady: new(int32(1))},
+	})
+	for name, test := range map[string]struct {
+		edit func(*v1alpha1.SnapshotSchedule)
+		want int64
+	}{
+		"defaults are left out": {func(s *v1alpha1.SnapshotSchedule) { s.Spec.ReadyDeadline, s.Spec.Retention.MinReady = "", nil }, 1},
+		"metadata":              {func(s *v1alpha1.SnapshotSchedule) { s.Annotations = map[string]string{"note": "ours"} }, 1},
+		"another value":         {func(s *v1alpha1.SnapshotSchedule) { s.Spec.Retention.MinReady = new(int32(2)) }, 2},
+		"what unset means":      {func(s *v1alpha1.SnapshotSchedule) { s.Spec.DeletionPolicy = v1alpha1.DeletionDelete }, 2},
+	} {
+		manifest := stored.DeepCopy()
+		test.edit(manifest)
+		if got := editedBy(manifest, stored).Generation; got != test.want {
+			t.Errorf("%s: generation %d, want %d", name, got, test.want)
+		}
 	}
-	stored.Retention.MinReady = new(int32(2))
-	if equality.Semantic.DeepEqual(defaulted(manifest), defaulted(stored)) {
-		t.Error("a change is taken for none")
+}
+
+// Contract: EDIT-3.
+func TestPreviewTakesAnnotationsOfTheManifest(t *testing.T) {
+	s := newScenario()
+	present, stricter := delayed(s)
+	present.Annotations = map[string]string{v1alpha1.AnnotationRequestedAt: "2026-01-01T00:00:00Z", "note": "theirs"}
+	manifest := &v1alpha1.SnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Name: stricter.Name}, Spec: stricter.Spec}
+	manifest.Annotations = map[string]string{v1alpha1.AnnotationConfirmGeneration: "3", v1alpha1.AnnotationRequestedAt: "2026-01-31T00:10:00Z"}
+	future := editedBy(manifest, present)
+	for key, want := range map[string]string{
+		v1alpha1.AnnotationConfirmGeneration: "3", v1alpha1.AnnotationRequestedAt: "2026-01-31T00:10:00Z", "note": "theirs",
+	} {
+		if got := future.Annotations[key]; got != want {
+			t.Errorf("annotation %s is %q, want %q", key, got, want)
+		}
 	}
+	if len(present.Annotations) != 2 {
+		t.Errorf("the present schedule has annotations %v", present.Annotations)
+	}
+	p := previewed(t, s, variants{snapshots.Recorded(present, s.now), snapshots.Recorded(future, s.now)})
+	if len(p.Waiting) > 0 || len(p.Deletes) == 0 || !p.Deletes[0].Now {
+		t.Errorf("a confirmed edit: waiting %v, deletes %v", p.Waiting, p.Deletes)
+	}
+}
+
+// A manifest may come from a backup, with the status of another schedule.
+//
+// Contract: EDIT-4.
+func TestPreviewOfANewScheduleIgnoresTheStatusOfItsManifest(t *testing.T) {
+	now := start.AddDate(0, 0, 30)
+	manifest := testSchedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h", SnapshotTTL: "1d"})
+	manifest.Annotations = map[string]string{"note": "ours"}
+	want := createdFrom(manifest, now)
+	manifest.Status.Retention = &v1alpha1.RetentionRecord{Generation: 7, SinceTime: metav1.NewTime(start), EditDelay: "10d"}
+	manifest.DeletionTimestamp = &manifest.CreationTimestamp
+	got := createdFrom(manifest, now)
+	if !equality.Semantic.DeepEqual(got, want) || got.Annotations["note"] != "ours" {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// Contract: EDIT-1.
+func TestTimelineShowsWhatADelayKeeps(t *testing.T) {
+	s := newScenario()
+	_, stricter := delayed(s)
+	line, err := timelineOf(stricter, s.inv, "db-0", s.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range line.Rows[0].Snapshots {
+		want := m.verdict.String()
+		if m.verdict.Delete() {
+			want = v1alpha1.ReasonSpecChanged
+		}
+		if m.Verdict != want {
+			t.Errorf("%s: %s, want %s", m.Name, m.Verdict, want)
+		}
+	}
+	golden(t, func(b *bytes.Buffer) error { return line.draw(b, Style{}, 80, s.now) }, `
+shop/tiers: every 6h of PVCs with app=db, last: 2
+
+PVC     2w       1w    4d       2d     1d    12h   6h   2h now        NEXT COUNT
+db-0  H······~~~~~~~~~~~~~~~~~~~·~~·~·~·~··~···~····l·······l·  5h40m, 11h    41
+
+~ to be deleted after a delay  l last  H held
+`)
 }
 
 // Contract: EDIT-1.

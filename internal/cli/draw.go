@@ -30,7 +30,9 @@ func verdictIs(v retention.Verdict) func(*mark) bool {
 }
 
 // leaves returns whether a snapshot is deleted now.
-func (m *mark) leaves() bool { return m.verdict.Delete() || m.state == retention.Terminating }
+func (m *mark) leaves() bool {
+	return m.verdict.Delete() && !m.spared || m.state == retention.Terminating
+}
 
 // symbols are ordered by importance.
 var symbols = []symbol{
@@ -46,6 +48,7 @@ var symbols = []symbol{
 	{"h", "hourly", Style.Good, verdictIs(retention.KeptHourly)},
 	{"l", "last", Style.Good, verdictIs(retention.KeptLast)},
 	{"f", "floor", Style.Good, verdictIs(retention.Floor)},
+	{"~", "to be deleted after a delay", Style.Warn, func(m *mark) bool { return m.spared }},
 	{"●", "kept", Style.Good, func(m *mark) bool { return !m.leaves() }},
 	{"-", "to be deleted", Style.Dim, (*mark).leaves},
 }

@@ -28,6 +28,9 @@ type Factory struct {
 	Clock  clock.PassiveClock
 
 	client client.WithWatch
+	// classesDenied is set once the user was told that VolumeSnapshotClasses may not be
+	// read.
+	classesDenied bool
 }
 
 // scheme has the kinds that the commands read.

@@ -58,7 +58,7 @@ func readSchedules(ctx context.Context, c client.Reader, namespace, selector str
 
 // readInventory reads the PVCs of a namespace (of all if it is empty) that match a
 // selector, and the snapshots that carry a map key and match the options.
-func readInventory(
+func (f *Factory) readInventory(
 	ctx context.Context, c client.Reader, namespace string, claimSelector labels.Selector, opts ...client.ListOption,
 ) (*inventory, error) {
 	inv := &inventory{claims: map[string][]client.Object{}, snapshots: map[string][]client.Object{}}
@@ -72,7 +72,7 @@ func readInventory(
 		return nil, err
 	}
 	var err error
-	if inv.classes, err = readClasses(ctx, c); err != nil {
+	if inv.classes, err = f.readClasses(ctx, c); err != nil {
 		return nil, err
 	}
 	for i := range claims.Items {
@@ -84,14 +84,19 @@ func readInventory(
 	return inv, nil
 }
 
-// readClasses reads the VolumeSnapshotClasses. A user may not be allowed to; then
-// they are unknown.
-func readClasses(ctx context.Context, c client.Reader) (snapshots.Classes, error) {
+// readClasses reads the VolumeSnapshotClasses. A user of a namespace may not be allowed
+// to, which says nothing about the operator: then they are unknown.
+func (f *Factory) readClasses(ctx context.Context, c client.Reader) (snapshots.Classes, error) {
 	list := &snapshotv1.VolumeSnapshotClassList{}
-	if err := Pages(ctx, c, list); err != nil {
-		if apierrors.IsForbidden(err) {
-			err = nil
+	err := Pages(ctx, c, list)
+	if apierrors.IsForbidden(err) {
+		if !f.classesDenied { // its message names the user, the verb and the resource
+			f.warn("%s: assuming that the operator finds a VolumeSnapshotClass for each PVC", err)
 		}
+		f.classesDenied = true
+		return snapshots.Classes{}, nil
+	}
+	if err != nil {
 		return snapshots.Classes{}, err
 	}
 	classes := snapshots.Classes{Known: true}

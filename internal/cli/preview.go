@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -102,7 +103,7 @@ func (o *previewOptions) run(ctx context.Context, f *Factory, args []string) err
 	}
 	all := []*preview{}
 	for _, v := range changes {
-		p, err := o.preview(ctx, c, v, now, now.Add(ahead))
+		p, err := o.preview(ctx, f, c, v, now, now.Add(ahead))
 		if err != nil {
 			return err
 		}
@@ -134,10 +135,10 @@ func (o *previewOptions) variants(ctx context.Context, f *Factory, c client.Read
 		if err != nil {
 			return nil, err
 		}
+		s = snapshots.Recorded(s, now)
 		if o.remove != "" {
 			return []variants{{present: s}}, nil
 		}
-		s = snapshots.Recorded(s, now)
 		return []variants{{present: s, future: s}}, nil
 	}
 	manifests, err := f.readManifests(&o.files)
@@ -149,32 +150,49 @@ func (o *previewOptions) variants(ctx context.Context, f *Factory, c client.Read
 		s, err := readSchedule(ctx, c, manifest.Namespace, manifest.Name)
 		switch {
 		case apierrors.IsNotFound(err):
-			future := manifest.DeepCopy()
-			future.UID, future.CreationTimestamp = "new", metav1.NewTime(now.Truncate(time.Second))
-			future.Generation = 1
-			all = append(all, variants{future: snapshots.Recorded(future, now)})
+			all = append(all, variants{future: snapshots.Recorded(createdFrom(manifest, now), now)})
 		case err != nil:
 			return nil, err
 		default:
-			future := s.DeepCopy()
-			future.Spec = manifest.Spec
-			if !equality.Semantic.DeepEqual(defaulted(s.Spec), defaulted(manifest.Spec)) {
-				future.Generation++
-			}
-			all = append(all, variants{present: snapshots.Recorded(s, now), future: snapshots.Recorded(future, now)})
+			all = append(all, variants{present: snapshots.Recorded(s, now), future: snapshots.Recorded(editedBy(manifest, s), now)})
 		}
 	}
 	return all, nil
 }
 
+// createdFrom returns the schedule that the API server creates from a manifest, which may
+// come from a backup, with a status.
+func createdFrom(manifest *v1alpha1.SnapshotSchedule, now time.Time) *v1alpha1.SnapshotSchedule {
+	return &v1alpha1.SnapshotSchedule{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: manifest.Namespace, Name: manifest.Name, UID: "new", Generation: 1,
+			CreationTimestamp: metav1.NewTime(now.Truncate(time.Second)), Annotations: manifest.Annotations,
+		},
+		Spec: manifest.Spec,
+	}
+}
+
+// editedBy returns a schedule after a manifest was applied to it.
+func editedBy(manifest, s *v1alpha1.SnapshotSchedule) *v1alpha1.SnapshotSchedule {
+	future := s.DeepCopy()
+	future.Spec = manifest.Spec
+	if future.Annotations == nil {
+		future.Annotations = map[string]string{}
+	}
+	maps.Copy(future.Annotations, manifest.Annotations) // a request, and the confirmation of the edit
+	if !equality.Semantic.DeepEqual(defaulted(s.Spec), defaulted(manifest.Spec)) {
+		future.Generation++
+	}
+	return future
+}
+
 // defaulted returns a spec with the defaults that the API server sets: a manifest without
-// them is no change.
+// them is no change. What unset means otherwise, as deletionPolicy, is one if it is set.
 func defaulted(spec v1alpha1.SnapshotScheduleSpec) v1alpha1.SnapshotScheduleSpec {
 	if spec.Retention.MinReady == nil {
 		spec.Retention.MinReady = new(int32(1))
 	}
 	spec.ReadyDeadline = cmp.Or(spec.ReadyDeadline, "1h")
-	spec.DeletionPolicy = cmp.Or(spec.DeletionPolicy, v1alpha1.DeletionDelete)
 	return spec
 }
 
@@ -211,9 +229,9 @@ func (f *Factory) readManifests(files *resource.FilenameOptions) ([]*v1alpha1.Sn
 }
 
 // preview reads the series of a schedule and compares their lives.
-func (o *previewOptions) preview(ctx context.Context, c client.Reader, v variants, now, until time.Time) (*preview, error) {
+func (o *previewOptions) preview(ctx context.Context, f *Factory, c client.Reader, v variants, now, until time.Time) (*preview, error) {
 	named := cmp.Or(v.present, v.future)
-	inv, err := readInventory(ctx, c, named.Namespace, labels.Everything(), client.MatchingLabels{v1alpha1.LabelSchedule: named.Name})
+	inv, err := f.readInventory(ctx, c, named.Namespace, labels.Everything(), client.MatchingLabels{v1alpha1.LabelSchedule: named.Name})
 	if err != nil {
 		return nil, err
 	}

@@ -91,7 +91,7 @@ func (r *request) ofSchedule(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	classes, err := readClasses(ctx, r.client)
+	classes, err := r.readClasses(ctx, r.client)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (r *request) ofClaim(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	classes, err := readClasses(ctx, r.client)
+	classes, err := r.readClasses(ctx, r.client)
 	if err != nil {
 		return err
 	}
@@ -149,6 +149,11 @@ func (r *request) add(s *v1alpha1.SnapshotSchedule, judge *snapshots.Judge, clai
 	if reason := judge.Refused(claim); reason != "" {
 		r.warn("SnapshotSchedule %s skips PersistentVolumeClaim %s: %s", s.Name, claim.Name, reason)
 		return
+	}
+	for _, p := range problemsOf(s, claim.Name, stateSelected, nil) {
+		if refusals[p.Reason] {
+			r.warn("SnapshotSchedule %s reports of PersistentVolumeClaim %s: %s: %s", s.Name, claim.Name, p.Reason, p.Message)
+		}
 	}
 	r.targets = append(r.targets, &target{schedule: s, claim: claim, state: "no snapshot yet"})
 }

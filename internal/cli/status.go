@@ -30,6 +30,7 @@ type scheduleStatus struct {
 	InvalidSpec            string             `json:"invalidSpec,omitempty"`
 	Conditions             []metav1.Condition `json:"conditions,omitempty"`
 	Observed               bool               `json:"observed"`
+	Problems               []problem          `json:"problems,omitempty"`
 	PersistentVolumeClaims []claimStatus      `json:"persistentVolumeClaims"`
 }
 
@@ -128,7 +129,7 @@ func readSchedulesAndInventory(
 	if len(found) == 0 {
 		return nil, &inventory{}, nil
 	}
-	inv, err := readInventory(ctx, c, namespace, labels.Everything(), opts...)
+	inv, err := f.readInventory(ctx, c, namespace, labels.Everything(), opts...)
 	return found, inv, err
 }
 
@@ -137,6 +138,11 @@ func statusOf(s *v1alpha1.SnapshotSchedule, inv *inventory, now time.Time) sched
 		Namespace: s.Namespace, Name: s.Name, Policy: policyWords(&s.Spec),
 		Conditions: s.Status.Conditions, Observed: s.Status.ObservedGeneration == s.Generation,
 		PersistentVolumeClaims: []claimStatus{},
+	}
+	for _, p := range s.Status.Problems {
+		if p.PersistentVolumeClaim == "" {
+			status.Problems = append(status.Problems, problem{p.Reason, p.Message})
+		}
 	}
 	judge, err := inv.judge(s)
 	if err != nil {
@@ -149,7 +155,7 @@ func statusOf(s *v1alpha1.SnapshotSchedule, inv *inventory, now time.Time) sched
 		if row.State = series.state(judge.Selects); row.State != stateSelected && len(d.Outputs) == 0 {
 			continue // the snapshots are another owner's
 		}
-		row.Problems = problemsOf(s, series.claimName(), d.Problems)
+		row.Problems = problemsOf(s, series.claimName(), row.State, d.Problems)
 		status.PersistentVolumeClaims = append(status.PersistentVolumeClaims, row)
 	}
 	return status
@@ -176,31 +182,33 @@ func claimStatusOf(series *series, d *snapshots.Judgment, now time.Time) claimSt
 	return row
 }
 
-// problemsOf returns the problems of a PVC: those that its snapshots show, and
-// those that the operator reports, such as failed writes.
-func problemsOf(s *v1alpha1.SnapshotSchedule, claim string, seen []snapshots.Problem) []problem {
+// problemsOf returns the problems of a PVC: those that its snapshots show, and those
+// that only the operator knows.
+func problemsOf(s *v1alpha1.SnapshotSchedule, claim, state string, seen []snapshots.Problem) []problem {
 	var all []problem
 	for _, p := range seen {
 		all = append(all, problem{p.Reason, p.Message})
 	}
 	for _, p := range s.Status.Problems {
 		known := slices.ContainsFunc(all, func(q problem) bool { return q.Reason == p.Reason })
-		if p.PersistentVolumeClaim == claim && !known && fromWrites(p.Reason) {
+		if p.PersistentVolumeClaim == claim && !known && onlyReported(s, p.Reason, state) {
 			all = append(all, problem{p.Reason, p.Message})
 		}
 	}
 	return all
 }
 
-// fromWrites returns whether only the operator knows a problem. What snapshots
-// show is judged anew instead: the status may be old.
-func fromWrites(reason string) bool {
+// onlyReported returns whether only the operator knows a problem of a PVC in a state:
+// writes that fail, and the VolumeSnapshotClasses as it sees them. It may not be allowed
+// to read those that the user reads.
+func onlyReported(s *v1alpha1.SnapshotSchedule, reason, state string) bool {
 	switch reason {
-	case v1alpha1.ReasonSnapshotFailed, v1alpha1.ReasonSnapshotOverdue, v1alpha1.ReasonSnapshotSlow, v1alpha1.ReasonInvalidRequestedAt,
-		v1alpha1.ReasonNoSnapshotClass, v1alpha1.ReasonWrongSnapshotClass, v1alpha1.ReasonNoDefaultSnapshotClass:
-		return false
+	case v1alpha1.ReasonSnapshotFailed, v1alpha1.ReasonSnapshotOverdue, v1alpha1.ReasonSnapshotSlow, v1alpha1.ReasonInvalidRequestedAt:
+		return false // judged anew instead: the status may be old
+	case v1alpha1.ReasonCreateFailed, v1alpha1.ReasonNameCollision:
+		return state == stateSelected // else another PVC has the name now
 	}
-	return true
+	return !refusals[reason] || state == stateSelected && s.Status.ObservedGeneration == s.Generation
 }
 
 func printStatus(w io.Writer, output *Output, all []scheduleStatus, now time.Time) error {
@@ -274,6 +282,9 @@ func (s *scheduleStatus) conditionWords(style Style) []string {
 	if paused := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionRetentionPaused); paused != nil &&
 		paused.Status == metav1.ConditionTrue {
 		lines = append(lines, style.Warn("Retention is paused ("+paused.Reason+")")+": "+paused.Message)
+	}
+	for _, p := range s.Problems {
+		lines = append(lines, style.Warn(p.Reason)+": "+p.Message)
 	}
 	if !s.Observed {
 		lines = append(lines, style.Warn("The operator has not processed the latest spec yet")+": the conditions describe an earlier one")

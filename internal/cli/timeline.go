@@ -43,7 +43,9 @@ type mark struct {
 	State   string      `json:"state"`
 	Verdict string      `json:"verdict"`
 	verdict retention.Verdict
-	state   retention.State
+	// spared is set if the verdict is to delete, and a delay keeps the snapshot.
+	spared bool
+	state  retention.State
 }
 
 func newTimelineCommand(f *Factory) *cobra.Command {
@@ -93,7 +95,7 @@ func readTimeline(ctx context.Context, f *Factory, name, claim string, now time.
 	if err != nil {
 		return nil, err
 	}
-	inv, err := readInventory(ctx, c, namespace, labels.Everything(), client.MatchingLabels{v1alpha1.LabelSchedule: name})
+	inv, err := f.readInventory(ctx, c, namespace, labels.Everything(), client.MatchingLabels{v1alpha1.LabelSchedule: name})
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +109,7 @@ func readTimeline(ctx context.Context, f *Factory, name, claim string, now time.
 // timelineOf returns the timeline of a schedule, or of one of its PVCs.
 func timelineOf(s *v1alpha1.SnapshotSchedule, inv *inventory, claim string, now time.Time) (*timeline, error) {
 	t := &timeline{Namespace: s.Namespace, Name: s.Name, Policy: policyWords(&s.Spec), Rows: []timelineLine{}}
-	judge, err := inv.judge(s)
+	judge, err := inv.judge(snapshots.Recorded(s, now))
 	if err != nil {
 		return nil, fmt.Errorf("the spec of schedule %s is invalid: %w", s.Name, err)
 	}
@@ -130,10 +132,14 @@ func lineOf(series *series, state string, d *snapshots.Judgment, judge *snapshot
 	for i := range d.Series.Snapshots {
 		s, verdict := &d.Series.Snapshots[i], d.Retention.Verdicts[i]
 		snapshotState := s.State(now, judge.ReadyDeadline())
-		line.Snapshots = append(line.Snapshots, mark{
+		m := mark{
 			Name: s.Name, Time: *timeOf(s.AgeBase(now)), State: snapshotState.String(), Verdict: verdict.String(),
 			verdict: verdict, state: snapshotState,
-		})
+		}
+		if reason := d.SparedFor[i]; reason != "" {
+			m.Verdict, m.spared = reason, true
+		}
+		line.Snapshots = append(line.Snapshots, m)
 	}
 	if state != stateSelected || d.SkipReason != "" {
 		return line

@@ -108,7 +108,7 @@ func why(ctx context.Context, f *Factory, name string, now time.Time) (*whyResul
 		return nil, err
 	}
 	ofSeries := client.MatchingLabels{v1alpha1.LabelSchedule: ofSchedule, v1alpha1.LabelMapKey: mapKey}
-	inv, err := readInventory(ctx, c, namespace, labels.Everything(), ofSeries)
+	inv, err := f.readInventory(ctx, c, namespace, labels.Everything(), ofSeries)
 	if err != nil {
 		return nil, err
 	}

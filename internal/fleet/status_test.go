@@ -191,7 +191,7 @@ func TestReport(t *testing.T) {
 		"refused again": {
 			previous: &keyStatus{Problems: []problem{{"shop", "NameCollision", "SnapshotSchedule gold exists and is not this ClusterSnapshotSchedule's; " +
 				"delete it with --cascade=orphan, which keeps its snapshots, or give it both labels to have it adopted"}}},
-			decided:  &keyStatus{}, outcome: fail(execute.VerbCreate, collision), want: []string{"NameCollision"}},
+			decided: &keyStatus{}, outcome: fail(execute.VerbCreate, collision), want: []string{"NameCollision"}},
 		"with a problem of the child": {
 			decided: &keyStatus{Problems: []problem{{"shop", "SnapshotsFailing", "why"}}},
 			outcome: fail(execute.VerbUpdate, refused), want: []string{"UpdateFailed", "SnapshotsFailing"}, wantEvent: "Warning UpdateFailed"},

@@ -167,8 +167,8 @@ func (o Options) withDefaults() (Options, error) {
 	missing := missing{}
 	missing.unless(o.Clock != nil, "no Clock is set")
 	missing.unless(o.Stores != nil, "no Stores are set: pass those that the manager's cache was made with")
-	missing.unless(min(o.StatusInterval, o.MaxClockSkew, o.KindsInterval) >= 0, "a setting is negative: a time")
-	missing.unless(o.Workers >= 0 && o.DeletesPerSecond >= 0, "a setting is negative: Workers or DeletesPerSecond")
+	missing.unless(min(o.StatusInterval, o.MaxClockSkew, o.KindsInterval) >= 0 && min(float64(o.Workers), o.DeletesPerSecond) >= 0,
+		"a setting is negative")
 	o.Workers = cmp.Or(o.Workers, 64)
 	o.StatusInterval = cmp.Or(o.StatusInterval, 5*time.Second)
 	o.MaxClockSkew = cmp.Or(o.MaxClockSkew, time.Minute)

@@ -159,7 +159,7 @@ func (c *Controller) OutputEvents(kind int) EventHandler {
 			shown = after
 			c.shown(is, after, after.GetDeletionTimestamp() != nil)
 		}
-		if out.Observed != nil {
+		if out.Observed != nil && (before != nil || owned) {
 			out.Observed(is.Parent, before, shown)
 		}
 		if after == nil {

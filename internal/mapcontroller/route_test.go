@@ -185,7 +185,7 @@ func TestRouteOutputs(t *testing.T) {
 				}
 			})
 			got := enqueued(func(q queue) { send(h.OutputEvents(0), q, test.before, test.after) })
-			if !slices.Equal(got, test.want) || (calls == 1) != (name != "a resync") {
+			if !slices.Equal(got, test.want) || (calls == 1) != (name != "a resync" && (test.before != nil || test.wantOwned)) {
 				t.Errorf("enqueued %v, want %v; observed %d times", got, test.want, calls)
 			}
 		})

@@ -183,14 +183,15 @@ func (s *starter) awaitLists(ctx context.Context) bool {
 		for _, gvk := range append([]schema.GroupVersionKind{s.kinds.Parent}, s.kinds.Needed...) {
 			page := &metav1.PartialObjectMetadataList{}
 			page.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-			failed := s.guard.Live.List(ctx, page, client.Limit(1))
-			if failed != nil && !meta.IsNoMatchError(failed) && !apierrors.IsNotFound(failed) && !apierrors.IsForbidden(failed) {
-				next = min(next, installed.Retry) // nobody has to act
+			if err = s.guard.Live.List(ctx, page, client.Limit(1)); err != nil {
+				break
 			}
-			err = errors.Join(err, failed)
 		}
-		if err == nil {
+		switch {
+		case err == nil:
 			return true
+		case !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
+			next = min(next, installed.Retry) // nobody has to act
 		}
 		if err.Error() != reported {
 			reported = err.Error()

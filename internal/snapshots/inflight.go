@@ -83,14 +83,13 @@ func (f *inFlight) admission(enqueue func(mapcontroller.Request, time.Duration))
 
 func (f *inFlight) admit(req mapcontroller.Request, p mapcontroller.Plan) (admitted bool) {
 	status, _ := p.Key.Status.(*keyStatus)
+	if len(p.Create) == 0 || status == nil || status.turn == nil {
+		f.with(func(now time.Time) []inflight.Wake { return f.gate.Leave(now, req) })
+		return true
+	}
+	s := f.snapshot(p.Create[0], req.Parent)
+	s.Driver = status.turn.driver
 	f.with(func(now time.Time) (wake []inflight.Wake) {
-		delete(f.creating, req)
-		if len(p.Create) == 0 || status == nil || status.turn == nil {
-			admitted = true
-			return f.gate.Leave(now, req)
-		}
-		s := f.snapshot(p.Create[0], req.Parent)
-		s.Driver = status.turn.driver
 		if admitted, wake = f.gate.Ask(now, req, s, status.turn.since); admitted {
 			f.creating[req] = s.Name
 		}

@@ -57,8 +57,13 @@ type Judgment struct {
 }
 
 // NewJudge returns a Judge, or why the spec is invalid. The scheme must know the
-// schedule, PVCs and VolumeSnapshots.
+// schedule, PVCs and VolumeSnapshots. If the classes are not known, one is assumed to
+// fit: who asks may not read them, unlike the operator.
 func NewJudge(scheme *runtime.Scheme, s *v1alpha1.SnapshotSchedule, classes Classes) (*Judge, error) {
+	if !classes.Known {
+		s = s.DeepCopy()
+		s.Spec.SnapshotTemplate.Spec.VolumeSnapshotClassNames = nil
+	}
 	p, err := newProgram(s, classes.Known)
 	if err != nil {
 		return nil, err

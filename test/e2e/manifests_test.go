@@ -52,12 +52,19 @@ var _ = Describe("the shipped manifests", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(files).NotTo(BeEmpty())
 		var all []*v1alpha1.SnapshotSchedule
+		var fleets []*fleet
 		for _, file := range files {
 			text, err := os.ReadFile(file)
 			Expect(err).NotTo(HaveOccurred())
 			out, err := cluster.Kubectl(text, "apply", "-n", namespace, "--validate=strict", "-f", "-")
 			Expect(err).NotTo(HaveOccurred(), "%s: %s", file, out)
 			for _, o := range harness.Decode(text) {
+				if o.GetKind() == "ClusterSnapshotSchedule" {
+					f := harness.Get(ctx, cluster, &fleet{ObjectMeta: metav1.ObjectMeta{Name: o.GetName()}})
+					DeferCleanup(func(ctx context.Context) { Expect(cluster.Client.Delete(ctx, f)).To(Succeed()) })
+					fleets = append(fleets, f)
+					continue
+				}
 				s := &v1alpha1.SnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: o.GetName()}}
 				all = append(all, harness.Get(ctx, cluster, s))
 			}
@@ -75,6 +82,10 @@ var _ = Describe("the shipped manifests", func() {
 				beReadyWith(metav1.ConditionTrue, v1alpha1.ReasonScheduled),
 				HaveField("Status.Inputs.PersistentVolumeClaims.Total", BeEquivalentTo(1)),
 				HaveField("Status.NextSnapshotTime", Not(BeNil()))), "%s should become ready", s.Name)
+		}
+		for _, f := range fleets {
+			Eventually(func() []metav1.Condition { return harness.Get(ctx, cluster, f).Status.Conditions }).WithContext(ctx).Should(
+				ContainElement(HaveField("Reason", v1alpha1.ReasonNoMatchingNamespaces)), "%s should become ready", f.Name)
 		}
 	})
 })

@@ -80,8 +80,8 @@ var _ = Describe("a schedule that is deleted", Ordered, func() {
 	// Contract: OWN-6.
 	It("whose deletionPolicy has become Orphan loses none in a foreground deletion", func(ctx context.Context) {
 		namespace, s := scheduled(ctx, "release", hourly)
-		kubectl("patch", "snapsched", "nightly", "-n", namespace, "--type=merge", "-p", `{"spec":{"deletionPolicy":"Orphan"}}`)
-		Eventually(fresh(ctx, s)).WithContext(ctx).Should(HaveField("Status.ObservedGeneration", harness.Get(ctx, cluster, s).Generation))
+		merge(ctx, s, `{"spec":{"deletionPolicy":"Orphan"}}`)
+		Eventually(fresh(ctx, s)).WithContext(ctx).Should(HaveField("Status.ObservedGeneration", s.Generation))
 		before := cluster.Snapshots(ctx, namespace)
 		history := cluster.Record(ctx, namespace)
 		kubectl("delete", "snapsched", "nightly", "-n", namespace, "--cascade=foreground")
@@ -100,8 +100,8 @@ var _ = Describe("a schedule that is deleted", Ordered, func() {
 	})
 
 	It("with deletionPolicy set back to Delete, owns its snapshots", func(ctx context.Context) {
-		namespace, _ := scheduled(ctx, "back", orphan)
-		kubectl("patch", "snapsched", "nightly", "-n", namespace, "--type=merge", "-p", `{"spec":{"deletionPolicy":"Delete"}}`)
+		namespace, s := scheduled(ctx, "back", orphan)
+		merge(ctx, s, `{"spec":{"deletionPolicy":"Delete"}}`)
 		Eventually(owners(ctx, namespace)).WithContext(ctx).Should(HaveEach(HaveLen(1)))
 		kubectl("delete", "snapsched", "nightly", "-n", namespace)
 		eventuallyNoSnapshots(ctx, namespace)

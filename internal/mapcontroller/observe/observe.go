@@ -117,17 +117,13 @@ func (o *Observer) Inputs(parent plan.Parent, mapKey string) (selected, unselect
 // matches its own outputs would map them without end.
 func Partition(parent plan.Parent, inputs []client.Object) (selected, unselected []client.Object) {
 	for _, input := range inputs {
-		if selects(parent, input) {
+		if parent.Invalid == nil && parent.Program.Selects(input) && plan.ControllerUID(input) != parent.Object.GetUID() {
 			selected = append(selected, input)
 		} else {
 			unselected = append(unselected, input)
 		}
 	}
 	return selected, unselected
-}
-
-func selects(parent plan.Parent, input client.Object) bool {
-	return parent.Invalid == nil && parent.Program.Selects(input) && plan.ControllerUID(input) != parent.Object.GetUID()
 }
 
 // Outputs returns what a parent controls for a map key, and the orphans that

@@ -65,7 +65,7 @@ type Output struct {
 	// cache shows. Nil: everything that is confirmed is deleted.
 	Deletable func(ctx context.Context, live client.Reader, o client.Object) (bool, error)
 	// Observed is called for every event of an output, before its key is enqueued. before
-	// is nil if it is new, and after if it is gone or no longer owned.
+	// is nil if it is new, and after if it is gone or not owned; never both.
 	Observed func(parent types.NamespacedName, before, after client.Object)
 }
 

@@ -23,7 +23,7 @@ func S8(h *history.History) []Violation {
 	since := map[types.UID]time.Time{} // since when a snapshot refers to a schedule
 	replay(h, func(i int, st *state) {
 		c := &h.Changes[i]
-		if o, ok := c.After.(*snapshotv1.VolumeSnapshot); ok && len(o.OwnerReferences) > 0 {
+		if o, ok := c.After.(*snapshotv1.VolumeSnapshot); ok && controllerOf(o) != "" {
 			if _, known := since[o.UID]; !known {
 				since[o.UID] = c.At
 			}

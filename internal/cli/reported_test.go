@@ -1,0 +1,91 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+// The operator may have Roles only, where the user may read VolumeSnapshotClasses.
+func TestProblemsThatOnlyTheOperatorKnows(t *testing.T) {
+	for name, test := range map[string]struct {
+		reason   string
+		observed int64
+		gone     bool // of a PVC that had the name
+		want     bool
+	}{
+		"no class that it may read":                    {reason: v1alpha1.ReasonWrongSnapshotClass, observed: 2, want: true},
+		"no class any more":                            {reason: v1alpha1.ReasonNoSnapshotClass, observed: 2, want: true},
+		"no default class":                             {reason: v1alpha1.ReasonNoDefaultSnapshotClass, observed: 2, want: true},
+		"no class under the spec before":               {reason: v1alpha1.ReasonWrongSnapshotClass, observed: 1},
+		"no class, and an earlier PVC of the name":     {reason: v1alpha1.ReasonWrongSnapshotClass, observed: 2, gone: true},
+		"a failed create":                              {reason: v1alpha1.ReasonCreateFailed, observed: 1, want: true},
+		"a failed create, an earlier PVC of the name":  {reason: v1alpha1.ReasonCreateFailed, observed: 2, gone: true},
+		"a collision, and an earlier PVC of the name":  {reason: v1alpha1.ReasonNameCollision, observed: 2, gone: true},
+		"a failed delete":                              {reason: v1alpha1.ReasonDeleteFailed, observed: 2, want: true},
+		"a failed delete, and an earlier PVC":          {reason: v1alpha1.ReasonDeleteFailed, observed: 2, gone: true, want: true},
+		"what its snapshots show, which is judged new": {reason: v1alpha1.ReasonSnapshotOverdue, observed: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := start.AddDate(0, 0, 30).Add(time.Minute)
+			s, claim := testSchedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h"}), testClaim("data", nil)
+			s.Generation, s.Status.ObservedGeneration = 2, test.observed
+			s.Status.Problems = []v1alpha1.Problem{
+				{PersistentVolumeClaim: "data", Reason: test.reason, Message: "as the operator says"},
+				{PersistentVolumeClaim: "other", Reason: v1alpha1.ReasonNameCollision, Message: "another's"},
+			}
+			inv := &inventory{claims: map[string][]client.Object{"shop": {claim}}, snapshots: map[string][]client.Object{
+				"shop": {testSnapshot(s, claim, now.Truncate(time.Hour))}}}
+			if test.gone {
+				inv.claims = nil
+			}
+			want := ""
+			if test.want {
+				want = test.reason + ": as the operator says"
+			}
+			row := statusOf(s, inv, now).PersistentVolumeClaims[0]
+			if got := row.problemWords(); got != want {
+				t.Errorf("status: %q, want %q", got, want)
+			}
+			if test.gone {
+				return
+			}
+			refused := test.want && refusals[test.reason]
+			got := coverageOf([]*v1alpha1.SnapshotSchedule{s}, inv, now).Claims[0]
+			if (got.Protection == unprotected) != refused || (got.Protection == protected) == refused || refused && got.Reason != "nightly: "+want {
+				t.Errorf("coverage: %s: %q", got.Protection, got.Reason)
+			}
+		})
+	}
+}
+
+// The report is older than what makes the PVC skipped.
+func TestSkippedPVCIsNoGapWhateverTheOperatorReported(t *testing.T) {
+	now := start.AddDate(0, 0, 30)
+	s, claim := testSchedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h"}), testClaim("data", nil)
+	claim.Status.Phase = "Lost"
+	s.Status.ObservedGeneration = 1
+	s.Status.Problems = []v1alpha1.Problem{{PersistentVolumeClaim: "data", Reason: v1alpha1.ReasonWrongSnapshotClass}}
+	inv := &inventory{claims: map[string][]client.Object{"shop": {claim}}}
+	if got := coverageOf([]*v1alpha1.SnapshotSchedule{s}, inv, now); got.gaps() != 0 || got.Claims[0].Protection != skipped {
+		t.Errorf("got %s: %s", got.Claims[0].Protection, got.Claims[0].Reason)
+	}
+}
+
+func TestStatusShowsProblemsOfTheScheduleItself(t *testing.T) {
+	s := testSchedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h"})
+	s.Status.Problems = []v1alpha1.Problem{{Reason: v1alpha1.ReasonInvalidRequestedAt, Message: "no time"}}
+	s.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}}
+	status := statusOf(s, &inventory{}, start)
+	if got := strings.Join(status.conditionWords(Style{}), "\n"); !strings.Contains(got, "InvalidRequestedAt: no time") {
+		t.Errorf("got %s", got)
+	}
+}
