@@ -66,11 +66,34 @@ func kubectl(ctx context.Context, args ...string) string {
 	return run(ctx, nil, "kubectl", args...)
 }
 
-// forbidden returns the operator's requests that were denied.
-func (c *Cluster) forbidden() audit.Requests {
+// auditLog is the log of the operator's requests.
+func (c *Cluster) auditLog() audit.Log {
+	return audit.Log{Path: c.State.AuditLog(), User: local.OperatorUser(system)}
+}
+
+// mark returns the end of the log of the operator's requests.
+func (c *Cluster) mark() audit.Mark {
 	GinkgoHelper()
-	requests, err := audit.Log{Path: c.State.AuditLog(), User: local.OperatorUser(system)}.Since(0)
+	mark, err := c.auditLog().Mark()
+	Expect(err).NotTo(HaveOccurred())
+	return mark
+}
+
+// requests returns the operator's requests since a mark.
+func (c *Cluster) requests(since audit.Mark) audit.Requests {
+	GinkgoHelper()
+	requests, err := c.auditLog().Since(since)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(requests).NotTo(BeEmpty(), "the audit log should hold the operator's requests")
-	return requests.Where(func(r audit.Request) bool { return r.Code == http.StatusForbidden })
+	return requests
+}
+
+func forbidden(r audit.Request) bool { return r.Code == http.StatusForbidden }
+
+// uninstall deletes an installation with its CRDs, and the namespaces of its workloads, so that other installations
+// start from nothing. The namespaces are deleted first, while the operator runs.
+func uninstall(ctx context.Context, manifests []byte, namespaces ...string) {
+	GinkgoHelper()
+	kubectl(ctx, append([]string{"delete", "namespaces", "--ignore-not-found", "--timeout=2m"}, namespaces...)...)
+	run(ctx, manifests, "kubectl", "delete", "--ignore-not-found", "--timeout=2m", "-f", "-")
 }

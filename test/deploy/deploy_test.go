@@ -12,9 +12,10 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/internal/audit"
 )
 
 var _ = Describe("config/default on a node", Ordered, func() {
@@ -26,10 +27,11 @@ var _ = Describe("config/default on a node", Ordered, func() {
 		// The lease expires after 15 s and is checked every 2 s or more. Then the first snapshot waits for its
 		// slot.
 		crashPause = 25 * time.Second
-		// A lease that is released is acquired at the next check.
-		handoverPause = 12 * time.Second
 	)
-	var slow, fast *workload
+	var (
+		slow, fast *workload
+		start      audit.Mark
+	)
 
 	// paused reports and returns the longest time without a snapshot in fast since a time.
 	paused := func(ctx context.Context, what string, since time.Time) time.Duration {
@@ -38,9 +40,14 @@ var _ = Describe("config/default on a node", Ordered, func() {
 		return pause
 	}
 
+	BeforeAll(func(ctx context.Context) {
+		start = cluster.mark()
+		DeferCleanup(uninstall, kustomize(ctx, root, firstTag), "slow", "fast", NodeTimeout(5*time.Minute))
+	})
+
 	It("is applied with kubectl, and both replicas become ready by kubelet's probes", func(ctx context.Context) {
 		start := time.Now()
-		run(ctx, kustomize(ctx, firstTag), "kubectl", "apply", "--server-side", "-f", "-")
+		run(ctx, kustomize(ctx, root, firstTag), "kubectl", "apply", "--server-side", "-f", "-")
 		eventuallyAvailable(ctx)
 		reportf("available %s after kubectl apply", time.Since(start).Round(time.Second/10))
 		for _, p := range pods(ctx) {
@@ -65,8 +72,8 @@ var _ = Describe("config/default on a node", Ordered, func() {
 
 	It("takes snapshots", func(ctx context.Context) {
 		eventuallyLeader(ctx, "")
-		slow = newWorkload(ctx, "slow", slowInterval, 3)
-		fast = newWorkload(ctx, "fast", fastInterval, 2)
+		slow = newWorkload(ctx, "slow", slowInterval, 3, v1alpha1.DeletionDelete)
+		fast = newWorkload(ctx, "fast", fastInterval, 2, v1alpha1.DeletionDelete)
 		fast.expectSnapshots(ctx)
 		slow.expectSnapshots(ctx)
 	}, NodeTimeout(3*time.Minute))
@@ -86,34 +93,15 @@ var _ = Describe("config/default on a node", Ordered, func() {
 	}, NodeTimeout(2*time.Minute))
 
 	It("serves its metrics through the Service to authorized clients only", func(ctx context.Context) {
-		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "observer"}}
-		Expect(cluster.Client.Create(ctx, ns)).To(Succeed())
-		for _, name := range []string{"reader", "stranger"} {
-			Expect(cluster.Client.Create(ctx, &corev1.ServiceAccount{
-				ObjectMeta: metav1.ObjectMeta{Namespace: ns.Name, Name: name}})).To(Succeed())
-		}
-		Expect(cluster.Client.Create(ctx, &rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: "observer"},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: metricsReader},
-			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: ns.Name, Name: "reader"}},
-		})).To(Succeed())
-		service := &corev1.Service{}
-		Expect(cluster.Client.Get(ctx, client.ObjectKey{Namespace: system, Name: metricsService}, service)).To(Succeed())
-		url := fmt.Sprintf("https://%s:%d/metrics", service.Spec.ClusterIP, service.Spec.Ports[0].Port)
-
-		scrape := func(pod, account string, token ...string) string {
-			p := inpodPod(ns.Name, pod, append([]string{"get", url}, token...)...)
-			p.Spec.ServiceAccountName = account
-			return output(ctx, p)
-		}
-		const token = "/var/run/secrets/kubernetes.io/serviceaccount/token"
-		Expect(scrape("without-token", "reader")).To(HavePrefix("401\n"))
-		Expect(scrape("stranger", "stranger", token)).To(HavePrefix("403\n"))
+		observe(ctx)
+		url := metricsURL(ctx)
+		Expect(scrape(ctx, "without-token", reader, url)).To(HavePrefix("401\n"))
+		Expect(scrape(ctx, "stranger", stranger, url, token)).To(HavePrefix("403\n"))
 		// Either replica may answer. Only the leader has metrics of snapshots.
 		const leads, standby = "\nsnapshotschedule_active 1\n", "\nsnapshotschedule_active 0\n"
 		created := ContainSubstring("\nsnapshotschedule_snapshots_created_total{namespace=%q,schedule=%q} ", slow.namespace, slow.schedule.Name)
-		Expect(scrape("leader", "reader", token, leads)).To(And(HavePrefix("200\n"), ContainSubstring(leads), created))
-		Expect(scrape("standby", "reader", token, standby)).To(And(HavePrefix("200\n"), ContainSubstring(standby), Not(created)))
+		Expect(scrape(ctx, "leader", reader, url, token, leads)).To(And(HavePrefix("200\n"), ContainSubstring(leads), created))
+		Expect(scrape(ctx, "standby", reader, url, token, standby)).To(And(HavePrefix("200\n"), ContainSubstring(standby), Not(created)))
 	}, NodeTimeout(3*time.Minute))
 
 	It("keeps taking snapshots when the leader's container is killed", func(ctx context.Context) {
@@ -158,24 +146,6 @@ var _ = Describe("config/default on a node", Ordered, func() {
 		Expect(paused(ctx, "node drained", since)).To(BeNumerically("<", crashPause))
 	}, NodeTimeout(3*time.Minute))
 
-	It("takes snapshots during an upgrade to another image", func(ctx context.Context) {
-		since := time.Now()
-		before := pods(ctx)
-		old := before[0].Status.ContainerStatuses[0].ImageID
-		run(ctx, kustomize(ctx, secondTag), "kubectl", "apply", "--server-side", "-f", "-")
-		kubectl(ctx, "-n", system, "rollout", "status", "deployment", deploymentName, "--timeout=2m")
-		eventuallyAvailable(ctx)
-		fast.expectSnapshots(ctx)
-		Expect(paused(ctx, "rolling update", since)).To(BeNumerically("<", handoverPause))
-		after := pods(ctx)
-		Expect(after).To(HaveLen(2))
-		for _, p := range after {
-			Expect(before).NotTo(ContainElement(HaveField("UID", p.UID)))
-			Expect(p.Status.ContainerStatuses).To(HaveExactElements(And(
-				HaveField("Image", repository+":"+secondTag), HaveField("ImageID", Not(Equal(old))), HaveField("RestartCount", BeZero()))))
-		}
-	}, NodeTimeout(4*time.Minute))
-
 	It("has missed no slot and taken none twice", func(ctx context.Context) {
 		slow.expectSnapshots(ctx)
 		fast.expectSnapshots(ctx)
@@ -193,7 +163,7 @@ var _ = Describe("config/default on a node", Ordered, func() {
 	}, NodeTimeout(3*time.Minute))
 
 	It("made no request that is not permitted, and caused no warnings", func(ctx context.Context) {
-		Expect(cluster.forbidden()).To(BeEmpty())
+		Expect(cluster.requests(start).Where(forbidden)).To(BeEmpty())
 		for _, namespace := range []string{system, slow.namespace, fast.namespace} {
 			Expect(warnings(ctx, namespace)).To(BeEmpty())
 		}

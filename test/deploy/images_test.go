@@ -25,24 +25,36 @@ const (
 // buildImages builds the images without a container engine and loads them into the node.
 func buildImages(ctx context.Context) {
 	GinkgoHelper()
+	buildImage(ctx, root, firstTag)
+	buildImage(ctx, root, secondTag)
 	dir := GinkgoT().TempDir()
-	load := []string{"-C", "hack/cluster", "run", ".", "load", "--dir", cluster.State.Dir}
-	for _, tag := range []string{firstTag, secondTag} {
-		archive := filepath.Join(dir, tag+".tar")
-		run(ctx, nil, "make", "--no-print-directory", "image", "IMG="+repository+":"+tag, "VERSION=v0.0.0-"+tag, "IMAGE_ARCHIVE="+archive)
-		load = append(load, archive)
-	}
 	program, archive := filepath.Join(dir, "inpod"), filepath.Join(dir, "inpod.tar")
 	run(ctx, nil, "env", "CGO_ENABLED=0", "go", "build", "-o", program, "./test/deploy/inpod")
 	run(ctx, nil, "go", "-C", "hack/cluster", "run", ".", "image", "--name", inpodImage, "--out", archive, program)
-	run(ctx, nil, "go", append(load, archive)...)
+	load(ctx, archive)
 }
 
-// kustomize builds config/crd and config/default as users do, with an overlay that sets the image.
-func kustomize(ctx context.Context, tag string) []byte {
+// buildImage builds the operator's image from a checkout and loads it into the node.
+func buildImage(ctx context.Context, tree, tag string) {
+	GinkgoHelper()
+	tree, err := filepath.Abs(tree)
+	Expect(err).NotTo(HaveOccurred())
+	archive := filepath.Join(GinkgoT().TempDir(), tag+".tar")
+	run(ctx, nil, "make", "--no-print-directory", "-C", tree, "image", "IMG="+repository+":"+tag, "VERSION=v0.0.0-"+tag,
+		"IMAGE_ARCHIVE="+archive)
+	load(ctx, archive)
+}
+
+func load(ctx context.Context, archive string) {
+	GinkgoHelper()
+	run(ctx, nil, "go", "-C", "hack/cluster", "run", ".", "load", "--dir", cluster.State.Dir, archive)
+}
+
+// kustomize builds config/crd and config/default of a checkout as users do, with an overlay that sets the image.
+func kustomize(ctx context.Context, tree, tag string) []byte {
 	GinkgoHelper()
 	dir := GinkgoT().TempDir()
-	config, err := filepath.Abs(filepath.Join(root, "config"))
+	config, err := filepath.Abs(filepath.Join(tree, "config"))
 	Expect(err).NotTo(HaveOccurred())
 	relative, err := filepath.Rel(dir, config)
 	Expect(err).NotTo(HaveOccurred())

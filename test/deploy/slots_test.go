@@ -28,11 +28,13 @@ type workload struct {
 	interval  time.Duration
 	schedule  *v1alpha1.SnapshotSchedule
 	claims    []*corev1.PersistentVolumeClaim
+	// ownerless says that the snapshots carry no ownerReference: those of a schedule with policy Orphan.
+	ownerless bool
 }
 
-func newWorkload(ctx context.Context, namespace string, interval time.Duration, claims int) *workload {
+func newWorkload(ctx context.Context, namespace string, interval time.Duration, claims int, policy v1alpha1.DeletionPolicy) *workload {
 	GinkgoHelper()
-	w := &workload{namespace: namespace, interval: interval}
+	w := &workload{namespace: namespace, interval: interval, ownerless: policy == v1alpha1.DeletionOrphan}
 	Expect(cluster.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
 	for i := range claims {
 		claim := builders.Claim(namespace, fmt.Sprintf("data-%d", i), nil)
@@ -45,7 +47,8 @@ func newWorkload(ctx context.Context, namespace string, interval time.Duration, 
 			g.Expect(claim.Status.Phase).To(Equal(corev1.ClaimBound))
 		}).WithContext(ctx).Should(Succeed())
 	}
-	w.schedule = builders.Schedule(namespace, "often", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: v1alpha1.Duration(interval.String())})
+	w.schedule = builders.Schedule(namespace, "often", v1alpha1.SnapshotScheduleSpec{
+		SnapshotInterval: v1alpha1.Duration(interval.String()), DeletionPolicy: policy})
 	Expect(cluster.Client.Create(ctx, w.schedule)).To(Succeed())
 	return w
 }
@@ -66,7 +69,7 @@ func (w *workload) taken(ctx context.Context, claim *corev1.PersistentVolumeClai
 		if twin, ok := bySlot[slot]; ok {
 			Fail(fmt.Sprintf("the slot %s of %s was taken twice, by %s and %s", slot, claim.Name, twin.Name, s.Name))
 		}
-		Expect(metav1.IsControlledBy(s, w.schedule)).To(BeTrue(), "%s should be controlled by the schedule", s.Name)
+		Expect(metav1.IsControlledBy(s, w.schedule)).NotTo(Equal(w.ownerless), "%s: %v", s.Name, s.OwnerReferences)
 		Expect(s.Labels).To(HaveKeyWithValue(v1alpha1.LabelMapKey, string(claim.UID)), s.Name)
 		bySlot[slot] = s
 	}
