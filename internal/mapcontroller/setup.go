@@ -36,7 +36,7 @@ import (
 // installed.
 func (c MapController) SetupWithManager(mgr manager.Manager, o Options) error {
 	if !transport.ReadsServerClock(mgr.GetHTTPClient().Transport) {
-		return errors.New("the REST config does not read the API server's clock, without which nothing is deleted: call transport.ReadServerClock with it")
+		return errors.New("the REST config does not read the API server's clock, so nothing would be deleted: call transport.ReadServerClock")
 	}
 	served, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {

@@ -130,19 +130,26 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 		d.Next = earliest(d.Next, at)
 	}
 	for _, problem := range troubles(p.spec, series.Snapshots, slots, decided.Take, seen.Now) {
-		if problem.Reason == v1alpha1.ReasonSnapshotOverdue {
-			if refused.Reason != "" {
-				continue // which says why
-			}
+		switch overdue := problem.Reason == v1alpha1.ReasonSnapshotOverdue; {
+		case overdue && refused.Reason != "": // which says why
+		case overdue:
 			d.Next = earliest(d.Next, expiryHides(p.spec, slots, decided.Take))
-			if decided.Take.Create() {
-				status.unlessCreated = Problem{Reason: problem.Reason, Message: unseenMessage}
-				continue
-			}
+			status.addOverdue(problem, decided.Take)
+		default:
+			status.add(problem)
 		}
-		status.add(problem)
 	}
 	return d
+}
+
+// addOverdue adds that a PVC is overdue. Where its snapshot is about to be created, that
+// is so only if it exists already.
+func (k *keyStatus) addOverdue(problem Problem, take retention.Take) {
+	if take.Create() {
+		k.unlessCreated = Problem{Reason: problem.Reason, Message: unseenMessage}
+	} else {
+		k.add(problem)
+	}
 }
 
 // claimStatus returns what the status says of a PVC and its snapshots, whatever is

@@ -90,7 +90,8 @@ func reportActive(ctx context.Context) error {
 // SetupWithManager calls it; programs that only decide register none.
 var RegisterMetrics = sync.OnceFunc(func() {
 	metrics.Registry.MustRegister(
-		createdTotal, deletedTotal, failedTotal, refusedTotal, slotToCreation, creationToReady, active, buildInfo, &gauges, &unprotected, &inFlightGauges)
+		createdTotal, deletedTotal, failedTotal, refusedTotal, slotToCreation, creationToReady, active, buildInfo,
+		&gauges, &unprotected, &inFlightGauges)
 })
 
 func opts(m Metric) prometheus.Opts { return prometheus.Opts{Name: m.Name, Help: m.Help} }
