@@ -109,7 +109,7 @@ func readTimeline(ctx context.Context, f *Factory, name, claim string, now time.
 // timelineOf returns the timeline of a schedule, or of one of its PVCs.
 func timelineOf(s *v1alpha1.SnapshotSchedule, inv *inventory, claim string, now time.Time) (*timeline, error) {
 	t := &timeline{Namespace: s.Namespace, Name: s.Name, Policy: policyWords(&s.Spec), Rows: []timelineLine{}}
-	judge, err := inv.judge(snapshots.Recorded(s, now))
+	judge, err := inv.judge(s)
 	if err != nil {
 		return nil, fmt.Errorf("the spec of schedule %s is invalid: %w", s.Name, err)
 	}

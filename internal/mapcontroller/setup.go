@@ -177,9 +177,8 @@ func (s *starter) Start(ctx context.Context) error {
 // context. A cache that cannot list its kind would never sync, and the others wait for
 // it. Where the API server fails, that is tried again soon.
 func (s *starter) awaitLists(ctx context.Context) bool {
-	for reported := ""; ; {
+	for reported, next := "", s.KindsInterval; ; next = s.KindsInterval {
 		var err error
-		next := s.KindsInterval
 		for _, gvk := range append([]schema.GroupVersionKind{s.kinds.Parent}, s.kinds.Needed...) {
 			page := &metav1.PartialObjectMetadataList{}
 			page.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))

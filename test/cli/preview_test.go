@@ -36,6 +36,7 @@ type previewed struct {
 			Name        string
 			Now, Sooner bool
 			Time        time.Time
+			PresentTime *time.Time
 		}
 		Waiting []struct {
 			Snapshots int
@@ -129,6 +130,38 @@ var _ = Describe("preview", func() {
 		Expect(byTime).To(HaveLen(2))
 		Expect(byTime[0]).To(ConsistOf(all[1].Name, all[2].Name, all[3].Name, all[4].Name))
 		Expect(byTime[day-time.Hour]).To(ConsistOf(all[0].Name))
+	})
+
+	It("compares a deletion with a spec whose delay the operator has not recorded yet", func() {
+		env := newEnvironment()
+		s := env.createSchedule("nightly", v1alpha1.SnapshotScheduleSpec{
+			SnapshotInterval: "6h", SnapshotTTL: "1d", Retention: v1alpha1.Retention{EditDelay: "1h"},
+		})
+		env.createSnapshots(s, env.createClaim("db-0"), 6*time.Hour, 8)
+		deletes := env.preview("--delete", "nightly").Items[0].Deletes
+		Expect(deletes).To(HaveLen(8))
+		for _, d := range deletes {
+			Expect(d.PresentTime).NotTo(BeNil(), d.Name)
+		}
+	})
+
+	It("does not let an edit wait that its manifest confirms", func() {
+		env := newEnvironment()
+		s := env.createSchedule("nightly", v1alpha1.SnapshotScheduleSpec{
+			SnapshotInterval: "6h", SnapshotTTL: "10d", Retention: v1alpha1.Retention{EditDelay: "1h"},
+		})
+		env.createSnapshots(s, env.createClaim("db-0"), 6*time.Hour, 8)
+		const spec = "{snapshotInterval: 6h, snapshotTTL: 1d, retention: {editDelay: 1h}}"
+		for name, waiting := range map[string]int{
+			"nightly": 4,
+			fmt.Sprintf("nightly, annotations: {%s: %q}", v1alpha1.AnnotationConfirmGeneration, fmt.Sprint(s.Generation+1)): 0,
+		} {
+			file := filepath.Join(GinkgoT().TempDir(), "schedule.yaml")
+			Expect(os.WriteFile(file, []byte(manifest(name, spec)), 0o600)).To(Succeed())
+			p := env.preview("-f", file)
+			Expect(p.deletedNow()).To(HaveLen(4-waiting), name)
+			Expect(p.Items[0].Waiting).To(HaveLen(min(waiting, 1)), name)
+		}
 	})
 
 	It("rejects what it cannot preview", func() {

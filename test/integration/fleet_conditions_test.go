@@ -26,6 +26,7 @@ var _ = Describe("The conditions of a ClusterSnapshotSchedule", func() {
 		return f, env
 	}
 
+	// Contract: FLEET-6.
 	It("are absent before an operator has seen it", func() {
 		newEnvironment().isAsFiled(newFleet().clusterSchedule, "fleet-new")
 	})

@@ -88,9 +88,7 @@ type Kinds struct {
 
 // NewKinds resolves the kinds. No parent owns by labels. It returns an error for a
 // kind that the scheme does not know.
-func NewKinds(
-	scheme *runtime.Scheme, parent client.Object, tags Tags, inputs []Input, outputs []Output, related ...Input,
-) (*Kinds, error) {
+func NewKinds(scheme *runtime.Scheme, parent client.Object, tags Tags, inputs []Input, outputs []Output, related ...Input) (*Kinds, error) {
 	k := &Kinds{
 		Tags: tags, Inputs: inputs, Outputs: outputs, byType: map[reflect.Type]schema.GroupVersionKind{},
 		inputs: map[schema.GroupVersionKind]*Input{}, outputs: map[schema.GroupVersionKind]*Output{},

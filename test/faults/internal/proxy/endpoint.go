@@ -205,15 +205,15 @@ func (e *Endpoint) markSynced(resource string) {
 	defer e.proxy.mu.Unlock()
 	e.synced[resource] = true
 	e.proxy.lastActivity = time.Now()
-	if e.hasSynced() && e.syncedAt.IsZero() {
+	if e.syncedAt.IsZero() && e.hasSynced(cached[:len(cached)-len(fleets)]) { // no snapshot is deleted for what fleets' caches hold
 		e.syncedAt = e.proxy.lastActivity
 	}
 }
 
-// hasSynced returns whether all caches that the operator fills have received their
-// initial state.
-func (e *Endpoint) hasSynced() bool {
-	return !slices.ContainsFunc(cached, func(resource string) bool { return e.proxy.needs(resource) && !e.synced[resource] })
+// hasSynced returns whether those of some caches that the operator fills have received
+// their initial state.
+func (e *Endpoint) hasSynced(caches []string) bool {
+	return !slices.ContainsFunc(caches, func(resource string) bool { return e.proxy.needs(resource) && !e.synced[resource] })
 }
 
 func sleep(ctx context.Context, d time.Duration) {

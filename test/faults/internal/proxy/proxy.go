@@ -130,7 +130,7 @@ func (p *Proxy) Quiet() time.Duration {
 		return 0
 	}
 	for _, e := range p.endpoints {
-		if !e.closed && !e.hasSynced() {
+		if !e.closed && !e.hasSynced(cached) {
 			return 0
 		}
 	}
