@@ -97,11 +97,11 @@ func (d deletion) delayed(h *history.History, views []*view, all editDelays) str
 	}
 	why := ""
 	for _, s := range d.judgedBy(h, views) {
-		if s == nil || confirmsIt(s) {
-			return ""
+		if s == nil || !allowedUnder(s, d.snapshot, views) {
+			continue // as before the schedule, or before the edit: that excuses nothing
 		}
-		if !allowedUnder(s, d.snapshot, views) {
-			continue // as before the edit, whose delay excuses nothing
+		if confirmsIt(s) {
+			return ""
 		}
 		if why = d.protectedBy(s, all); why == "" {
 			return ""

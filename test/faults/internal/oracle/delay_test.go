@@ -49,6 +49,21 @@ func TestS7JudgesDelaysAfterEdits(t *testing.T) {
 			s.guardedDelete("old", "new")
 		})
 	}
+	// appeared has a schedule that appeared two seconds ago with the record of an old edit, and whose edit a second ago removed the delay.
+	appeared := func() *script {
+		return expired().when(func(s *script) {
+			s.gone("snapshotschedules/every")
+			o := newSchedule("every")
+			o.Spec.Retention.EditDelay = "1h"
+			o.Status.Retention = &v1alpha1.RetentionRecord{Generation: 1, SinceTime: o.CreationTimestamp, EditDelay: "1h"}
+			s.others(o)
+			s.wait(time.Second)
+			s.editSchedule(func(o *v1alpha1.SnapshotSchedule) { o.Spec.Retention.EditDelay = "" })
+			record(s, 0, "")
+			s.wait(time.Second)
+			s.guardedDelete("old", "new")
+		})()
+	}
 	nothing := func(*script) {}
 	judge(t, S7, []testCase{
 		{"an hour after the edit", edited("1h", func(s *script) { record(s, 3, "1h"); s.wait(time.Hour) }), ""},
@@ -92,6 +107,7 @@ func TestS7JudgesDelaysAfterEdits(t *testing.T) {
 			s.guards("new")
 			annotate(s, "")
 		}), ""},
+		{"seconds after the history began", appeared, "before the end of the delay"},
 		{"by a new schedule", young(58*time.Minute, nothing), "older than its schedule"},
 		{"by a schedule of an hour", young(time.Hour, nothing), ""},
 		{"by a new schedule, confirmed", young(time.Minute, func(s *script) { annotate(s, "1"); s.wait(time.Minute) }), ""},
