@@ -31,10 +31,9 @@ func (d fleetDeletion) create() *v1alpha1.ClusterSnapshotSchedule {
 		d.prepare(f)
 	}
 	if observed := f.Generation - d.behind; observed > 0 {
-		before := f.DeepCopy()
 		f.Status.ObservedGeneration, f.Status.Outputs.SnapshotSchedules = observed, d.children
 		f.Status.VolumeSnapshots = &v1alpha1.OutputCount{Total: d.snapshots}
-		Expect(api.Status().Patch(ctx, f, client.MergeFrom(before))).To(Succeed())
+		Expect(api.Status().Update(ctx, f)).To(Succeed())
 	}
 	return f
 }
