@@ -84,18 +84,17 @@ func AddToCache(o *cache.Options) {
 		o.ByObject = map[client.Object]cache.ByObject{}
 	}
 	o.ByObject[newNamespace()] = cache.ByObject{Transform: stripNamespace}
-	o.ByObject[&v1alpha1.ClusterSnapshotSchedule{}] = cache.ByObject{Transform: stripFleet}
-}
-
-// stripFleet takes a status that was never written as empty, without the schema's
-// default: the first merge patch of it would omit the counts that are zero, and the API
-// server reject it.
-func stripFleet(o any) (any, error) {
-	if f, ok := o.(*v1alpha1.ClusterSnapshotSchedule); ok {
-		f.ManagedFields = nil
-		f.Status.ObservedGeneration = max(f.Status.ObservedGeneration, 0)
+	// A transform by object would need the CRD, which may be missing.
+	strip := cache.TransformStripManagedFields()
+	o.DefaultTransform = func(object any) (any, error) {
+		if f, ok := object.(*v1alpha1.ClusterSnapshotSchedule); ok {
+			// A status that was never written is taken as empty, without the schema's default:
+			// the first merge patch of it would omit the counts that are zero, and the API
+			// server reject it.
+			f.Status.ObservedGeneration = max(f.Status.ObservedGeneration, 0)
+		}
+		return strip(object)
 	}
-	return o, nil
 }
 
 func stripNamespace(o any) (any, error) {

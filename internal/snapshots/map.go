@@ -129,17 +129,26 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 	if at := failsAt(p.spec, series.Snapshots, seen.Now); at.After(seen.Now) {
 		d.Next = earliest(d.Next, at)
 	}
-	for _, problem := range troubles(p.spec, series.Snapshots, slots, decided.Take, seen.Now) {
+	p.addTroubles(&d, status, refused, series.Snapshots, slots, decided.Take, seen.Now)
+	return d
+}
+
+// addTroubles adds what snapshots show to be wrong. A PVC without a class is overdue for a
+// reason that is said already.
+func (p *program) addTroubles(
+	d *mapcontroller.Decision, status *keyStatus, refused Problem,
+	series []retention.Snapshot, slots schedule.Slots, take retention.Take, now time.Time,
+) {
+	for _, problem := range troubles(p.spec, series, slots, take, now) {
 		switch overdue := problem.Reason == v1alpha1.ReasonSnapshotOverdue; {
 		case overdue && refused.Reason != "": // which says why
 		case overdue:
-			d.Next = earliest(d.Next, expiryHides(p.spec, slots, decided.Take))
-			status.addOverdue(problem, decided.Take)
+			d.Next = earliest(d.Next, expiryHides(p.spec, slots, take))
+			status.addOverdue(problem, take)
 		default:
 			status.add(problem)
 		}
 	}
-	return d
 }
 
 // addOverdue adds that a PVC is overdue. Where its snapshot is about to be created, that
