@@ -5,9 +5,12 @@ package oracle
 
 import (
 	"fmt"
+	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -21,13 +24,14 @@ const (
 	delaySlack = 2 * time.Second
 )
 
-// editDelays are the ends of the delays after edits, by schedule and generation, as the history of what the API server held shows
+// editDelays are the ends of the delays after edits, by schedule and resource version, as the history of what the API server held shows
 // them: a delay starts at the latest when the record says so, and at the earliest with the edit itself.
-type editDelays map[types.UID]map[int64]time.Time
+type editDelays map[types.UID]map[string]time.Time
 
 // delaysOf follows the edits of every schedule.
 func delaysOf(h *history.History) editDelays {
 	all := editDelays{}
+	ends := map[types.UID]generationEnds{}
 	for i := range h.Changes {
 		after, ok := h.Changes[i].After.(*v1alpha1.SnapshotSchedule)
 		if !ok {
@@ -35,17 +39,20 @@ func delaysOf(h *history.History) editDelays {
 		}
 		before, _ := h.Changes[i].Before.(*v1alpha1.SnapshotSchedule)
 		if all[after.UID] == nil {
-			all[after.UID] = map[int64]time.Time{}
+			all[after.UID], ends[after.UID] = map[string]time.Time{}, generationEnds{}
 		}
-		all.follow(h.Changes[i].At, before, after)
+		ends[after.UID].follow(h.Changes[i].At, before, after)
+		all[after.UID][after.ResourceVersion] = ends[after.UID][after.Generation]
 	}
 	return all
 }
 
+// generationEnds are the ends of the delays of one schedule, by generation, as far as its changes were followed.
+type generationEnds map[int64]time.Time
+
 // follow extends the delay of a generation by what one change of its schedule does.
-func (d editDelays) follow(at time.Time, before, after *v1alpha1.SnapshotSchedule) {
+func (ends generationEnds) follow(at time.Time, before, after *v1alpha1.SnapshotSchedule) {
 	own := delayOf(after.Spec.Retention.EditDelay)
-	ends := d[after.UID]
 	var had *v1alpha1.RetentionRecord
 	if before != nil {
 		had = before.Status.Retention
@@ -82,20 +89,19 @@ func confirmsIt(s *v1alpha1.SnapshotSchedule) bool {
 	return s.Annotations[v1alpha1.AnnotationConfirmGeneration] == strconv.FormatInt(s.Generation, 10)
 }
 
-// delayed returns why a delay forbade a delete throughout the guards' window, empty if at some moment none did. What is uncut holds
-// no data and is not protected.
-func (d deletion) delayed(views []*view, all editDelays) string {
+// delayed returns why a delay forbade a delete by every schedule that the guards may have judged by, empty if one allowed it. What is
+// uncut holds no data and is not protected.
+func (d deletion) delayed(h *history.History, views []*view, all editDelays) string {
 	if isUncut(d.snapshot) {
 		return ""
 	}
 	why := ""
-	for _, v := range views {
-		s := v.schedule
-		if s == nil || confirmsIt(s) {
-			return ""
+	for _, s := range d.judgedBy(h, views) {
+		if s == nil || !allowedUnder(s, d.snapshot, views) {
+			continue // as before the schedule, or before the edit: that excuses nothing
 		}
-		if !v.allows(d.snapshot) {
-			continue // as before the edit, whose delay excuses nothing
+		if confirmsIt(s) {
+			return ""
 		}
 		if why = d.protectedBy(s, all); why == "" {
 			return ""
@@ -104,10 +110,44 @@ func (d deletion) delayed(views []*view, all editDelays) string {
 	return why
 }
 
+// judgedBy returns the schedules that the guards were shown: the record that is read live decides, and not one that is remembered. If
+// none is recorded, it returns those that the API server held within the guards' window.
+func (d deletion) judgedBy(h *history.History, views []*view) []*v1alpha1.SnapshotSchedule {
+	var shown, held []*v1alpha1.SnapshotSchedule
+	for _, r := range d.evidence(h) {
+		if r.Resource != "snapshotschedules" || r.Seen != http.StatusOK {
+			continue
+		}
+		o, _, err := decoder.Decode(r.Answer, nil, nil)
+		if err != nil {
+			continue // metadata only, or nothing was recorded
+		}
+		if s, ok := o.(*v1alpha1.SnapshotSchedule); ok && owned(d.snapshot, s) {
+			shown = append(shown, s)
+		}
+	}
+	if len(shown) > 0 {
+		return shown
+	}
+	for _, v := range views {
+		held = append(held, v.schedule)
+	}
+	return held
+}
+
+// allowedUnder returns whether a schedule allows a delete in one of the views.
+func allowedUnder(s *v1alpha1.SnapshotSchedule, snapshot *snapshotv1.VolumeSnapshot, views []*view) bool {
+	return slices.ContainsFunc(views, func(v *view) bool {
+		under := *v
+		under.schedule = s
+		return under.allows(snapshot)
+	})
+}
+
 func (d deletion) protectedBy(s *v1alpha1.SnapshotSchedule, all editDelays) string {
 	own, record := delayOf(s.Spec.Retention.EditDelay), s.Status.Retention
 	now := d.at.Add(delaySlack)
-	end := all[s.UID][s.Generation]
+	end := all[s.UID][s.ResourceVersion]
 	switch {
 	case record == nil && own > 0, record != nil && record.Generation != s.Generation:
 		return fmt.Sprintf("although status.retention has no record of generation %d", s.Generation)

@@ -49,12 +49,43 @@ func TestS7JudgesDelaysAfterEdits(t *testing.T) {
 			s.guardedDelete("old", "new")
 		})
 	}
+	// appeared has a schedule that appeared two seconds ago with the record of an old edit, and whose edit a second ago removed the delay.
+	appeared := func() *script {
+		return expired().when(func(s *script) {
+			s.gone("snapshotschedules/every")
+			o := newSchedule("every")
+			o.Spec.Retention.EditDelay = "1h"
+			o.Status.Retention = &v1alpha1.RetentionRecord{Generation: 1, SinceTime: o.CreationTimestamp, EditDelay: "1h"}
+			s.others(o)
+			s.wait(time.Second)
+			s.editSchedule(func(o *v1alpha1.SnapshotSchedule) { o.Spec.Retention.EditDelay = "" })
+			record(s, 0, "")
+			s.wait(time.Second)
+			s.guardedDelete("old", "new")
+		})()
+	}
 	nothing := func(*script) {}
 	judge(t, S7, []testCase{
 		{"an hour after the edit", edited("1h", func(s *script) { record(s, 3, "1h"); s.wait(time.Hour) }), ""},
 		{"a minute too early", edited("1h", func(s *script) { record(s, 3, "1h"); s.wait(58 * time.Minute) }), "before the end of the delay"},
 		{"without a record", edited("1h", func(s *script) { s.wait(time.Hour) }), "no record of generation 3"},
 		{"with a record that was lost", edited("1h", func(s *script) { record(s, 3, "1h"); s.wait(time.Hour); record(s, 0, ""); s.wait(time.Minute) }),
+			"no record of generation 3"},
+		{"a moment after the record was lost", edited("1h", func(s *script) { record(s, 3, "1h"); s.wait(time.Hour); record(s, 0, "") }),
+			"no record of generation 3"},
+		{"a moment after the record was lost, shown the record before", edited("1h", func(s *script) {
+			record(s, 3, "1h")
+			s.wait(time.Hour)
+			s.guards("new")
+			record(s, 0, "")
+		}), ""},
+		{"with a record that started anew a moment ago", edited("1h", func(s *script) {
+			record(s, 3, "1h")
+			s.wait(time.Hour)
+			record(s, 0, "")
+			record(s, 3, "1h")
+		}), "before the end of the delay"},
+		{"with the record of the generation before", edited("1h", func(s *script) { record(s, 2, "1m"); s.wait(time.Hour) }),
 			"no record of generation 3"},
 		{"with a record that started anew", edited("1h", func(s *script) {
 			record(s, 3, "1h")
@@ -68,7 +99,15 @@ func TestS7JudgesDelaysAfterEdits(t *testing.T) {
 		{"with a delay that was shortened", edited("1m", func(s *script) { record(s, 3, "1m"); s.wait(30 * time.Minute) }), "before the end of the delay"},
 		{"confirmed", edited("1h", func(s *script) { annotate(s, "3"); s.wait(time.Minute) }), ""},
 		{"an older generation is confirmed", edited("1h", func(s *script) { annotate(s, "2"); s.wait(time.Minute) }), "no record of generation 3"},
-		{"a moment after the confirmation was taken back", edited("1h", func(s *script) { annotate(s, "3"); s.wait(time.Minute); annotate(s, "") }), ""},
+		{"a moment after the confirmation was taken back", edited("1h", func(s *script) { annotate(s, "3"); s.wait(time.Minute); annotate(s, "") }),
+			"no record of generation 3"},
+		{"a moment after the confirmation was taken back, shown it before", edited("1h", func(s *script) {
+			annotate(s, "3")
+			s.wait(time.Minute)
+			s.guards("new")
+			annotate(s, "")
+		}), ""},
+		{"seconds after the history began", appeared, "before the end of the delay"},
 		{"by a new schedule", young(58*time.Minute, nothing), "older than its schedule"},
 		{"by a schedule of an hour", young(time.Hour, nothing), ""},
 		{"by a new schedule, confirmed", young(time.Minute, func(s *script) { annotate(s, "1"); s.wait(time.Minute) }), ""},

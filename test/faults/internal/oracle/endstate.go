@@ -10,6 +10,7 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -259,6 +260,9 @@ func (st *state) wantStatus(s *v1alpha1.SnapshotSchedule, spec *Spec, now time.T
 			continue
 		}
 		status.Inputs.PersistentVolumeClaims.Total++
+		if claim.DeletionTimestamp != nil || claim.Status.Phase != corev1.ClaimBound {
+			continue // it is skipped
+		}
 		point := Anchor(s, claim)
 		if ready := readyOnes(newestFirst(v.series, now)); len(ready) > 0 {
 			point = ageBase(ready[0], now)

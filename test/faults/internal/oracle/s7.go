@@ -20,7 +20,7 @@ func S7(h *history.History) []Violation {
 			return // S1
 		}
 		views := d.views(h, st)
-		for _, why := range []string{scheduleForbids(views), d.unsynced(h), d.skewed(h), d.delayed(views, delays)} {
+		for _, why := range []string{scheduleForbids(views), d.unsynced(h), d.skewed(h), d.delayed(h, views, delays)} {
 			if why != "" {
 				found = append(found, d.violation("S7", " %s", why))
 			}

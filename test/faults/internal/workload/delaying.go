@@ -23,6 +23,17 @@ func twoExpiring(sp spec) func(context.Context, *environment.Run) error {
 	return given(sp, claim("data-0", ready(72*hour), ready(48*hour), ready(hour)), claim("data-1", ready(72*hour), ready(hour)))
 }
 
+// recordedLongAgo prepares a schedule whose first generation has a record with a delay of an hour that is long past.
+func recordedLongAgo(prepare func(context.Context, *environment.Run) error) func(context.Context, *environment.Run) error {
+	return func(ctx context.Context, r *environment.Run) error {
+		if err := prepare(ctx, r); err != nil {
+			return err
+		}
+		return r.PatchStatus(ctx, theSchedule(r), `{"status":{"retention":{"generation":1,"sinceTime":%q,"editDelay":"1h"}}}`,
+			r.Now.Add(-age).UTC().Format(time.RFC3339))
+	}
+}
+
 var keepsTwoExpiring = all(keeps("data-0", "data-0-old-0", "data-0-old-1", "data-0-old-2"), keeps("data-1", "data-1-old-0", "data-1-old-1"))
 
 func editDelayed() Workload {
@@ -41,7 +52,7 @@ func editTakenBack() Workload {
 	return Workload{
 		Name:    "edit-taken-back",
 		What:    "a bad merge sets a TTL of a second and drops retention as a whole; it is noticed, and taken back",
-		Prepare: twoExpiring(delayedSpec("1h")),
+		Prepare: recordedLongAgo(twoExpiring(delayedSpec("1h"))),
 		Steps: []Step{
 			patch("merge badly", once(settled(v1alpha1.ReasonSuspended), recorded(1)), theSchedule, `{"spec":{"snapshotTTL":"1s","retention":null}}`),
 			patch("take it back", once(pausedFor(v1alpha1.ReasonSpecChanged), recorded(2)), theSchedule,
@@ -70,18 +81,12 @@ func editConfirmed() Workload {
 
 // recordWiped: the record of an edit that is long past is lost, and then a hold is removed.
 func recordWiped() Workload {
+	sp := delayedSpec("1h")
+	sp.SnapshotTTL = "1d"
 	return Workload{
-		Name: "record-wiped",
-		What: "the status with the record of an old edit is wiped, so that the delay starts anew; then the hold of an expired snapshot is removed",
-		Prepare: func(ctx context.Context, r *environment.Run) error {
-			sp := delayedSpec("1h")
-			sp.SnapshotTTL = "1d"
-			if err := given(sp, claim("data-0", taken{Age: 72 * hour, Held: true}, ready(hour)))(ctx, r); err != nil {
-				return err
-			}
-			return r.PatchStatus(ctx, theSchedule(r), `{"status":{"retention":{"generation":1,"sinceTime":%q,"editDelay":"1h"}}}`,
-				r.Now.Add(-age).UTC().Format(time.RFC3339))
-		},
+		Name:    "record-wiped",
+		What:    "the status with the record of an old edit is wiped, so that the delay starts anew; then the hold of an expired snapshot is removed",
+		Prepare: recordedLongAgo(given(sp, claim("data-0", taken{Age: 72 * hour, Held: true}, ready(hour)))),
 		Steps: []Step{
 			{
 				What: "wipe the status",

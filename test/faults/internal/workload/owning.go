@@ -181,7 +181,12 @@ func namespaceDeleted() Workload {
 		Steps: []Step{remove("delete the namespace", once(settled(v1alpha1.ReasonScheduled)), func(r *environment.Run) client.Object {
 			return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.Namespace}}
 		})},
-		End: empty,
+		End: all(empty, func(s environment.State) error {
+			if s.Namespace != nil {
+				return errors.New("the namespace still exists")
+			}
+			return nil
+		}),
 	}
 }
 
