@@ -4,10 +4,8 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -26,22 +24,8 @@ import (
 )
 
 var _ = Describe("the commands of the kubectl plugin that act", Ordered, func() {
-	var (
-		program   string
-		namespace string
-	)
+	var namespace string
 
-	// snapsched runs the plugin, which must succeed, and returns what it prints.
-	snapsched := func(ctx context.Context, namespace string, args ...string) string {
-		GinkgoHelper()
-		var out, errOut bytes.Buffer
-		cmd := exec.CommandContext(ctx, program, append(args, "-n", namespace)...)
-		cmd.Stdout, cmd.Stderr = &out, &errOut
-		err := cmd.Run()
-		GinkgoWriter.Printf("$ kubectl snapsched %s\n%s%s\n", strings.Join(args, " "), &out, &errOut)
-		Expect(err).NotTo(HaveOccurred(), errOut.String())
-		return out.String()
-	}
 	claim := func(ctx context.Context, name string) *corev1.PersistentVolumeClaim {
 		GinkgoHelper()
 		return harness.Get(ctx, cluster, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})
@@ -57,23 +41,8 @@ var _ = Describe("the commands of the kubectl plugin that act", Ordered, func() 
 		return found
 	}
 
-	// nextSecond waits for the next second: a request of the second of an existing slot is covered by its snapshot.
-	nextSecond := func(ctx context.Context) {
-		GinkgoHelper()
-		start := time.Now()
-		Eventually(time.Now).WithContext(ctx).Should(BeTemporally(">=", start.Truncate(time.Second).Add(time.Second)))
-	}
-
 	BeforeAll(func(ctx context.Context) {
-		dir, err := os.MkdirTemp("", "kubectl-snapsched-")
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(os.RemoveAll, dir)
-		program = filepath.Join(dir, "kubectl-snapsched")
-		build := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/kubectl-snapsched")
-		build.Dir = harness.Root
-		output, err := build.CombinedOutput()
-		Expect(err).NotTo(HaveOccurred(), string(output))
-
+		buildPlugin(ctx)
 		cluster.Start(ctx)
 		namespace = cluster.Namespace(ctx, "plugin")
 		cluster.BoundClaims(ctx, namespace, 2)
