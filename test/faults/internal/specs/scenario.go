@@ -114,6 +114,9 @@ func (s *scenario) works(ctx context.Context, reason string) error {
 			return err
 		}
 	}
+	if err := s.confirmSpec(ctx); err != nil {
+		return err
+	}
 	err := await(ctx, "the expected state", func() error { return s.settled(reason) })
 	return errors.Join(err, s.deletesAllowed())
 }
@@ -178,6 +181,16 @@ func (s *scenario) fixSpec(ctx context.Context) error {
 		live.Object["spec"] = goodSpec()
 		return s.Client.Update(ctx, live)
 	})
+}
+
+// confirmSpec has retention delete at once, although the seeded snapshots are older than
+// the schedule.
+func (s *scenario) confirmSpec(ctx context.Context) error {
+	live := s.schedule()
+	if err := s.Client.Get(ctx, client.ObjectKeyFromObject(live), live); err != nil {
+		return err
+	}
+	return s.Patch(ctx, s.schedule(), `{"metadata":{"annotations":{%q:"%d"}}}`, v1alpha1.AnnotationConfirmGeneration, live.GetGeneration())
 }
 
 func await(ctx context.Context, what string, holds func() error) error {
