@@ -126,6 +126,7 @@ func TestDashboardPanelsShowData(t *testing.T) {
 	const minutes = 3*hour + 30
 	s := scenario{"a": {"": leading().with(pod{
 		"unprotected_persistentvolumeclaims": always(1), "cluster_namespaces": always(2), "cluster_problems": always(1), "cluster_ready Scheduled": always(1),
+		"in_flight_snapshots csi.example.com": always(3), "waiting_persistentvolumeclaims csi.example.com": always(1),
 	}), "backup": oneOperator}}
 	loaded := promqltest.LoadedStorage(t, s.load(t, minutes))
 	engine := promqltest.NewTestEngine(t, false, 0, promqltest.DefaultMaxSamplesPerQuery)
