@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"regexp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -81,6 +82,9 @@ func Build(objects []*unstructured.Unstructured, release Release) (map[string]st
 	return files, nil
 }
 
+// forPeople matches the roles that nobody but people has.
+var forPeople = regexp.MustCompile("^(snapshotschedule|fleet)-")
+
 // location returns the folder of an object's template and the value that enables it.
 func location(o *unstructured.Unstructured) (folder, condition string, err error) {
 	name := strings.TrimPrefix(o.GetName(), prefix)
@@ -99,10 +103,10 @@ func location(o *unstructured.Unstructured) (folder, condition string, err error
 		return "network-policy", ".Values.networkPolicy.enable", nil
 	case strings.HasPrefix(kind, "ValidatingAdmissionPolicy"):
 		return "guardrails", ".Values.guardrails.enable", nil
-	case kind == "ClusterRole" && (strings.HasPrefix(name, "snapshotschedule-") || strings.HasPrefix(name, "fleet-") && name != "fleet-manager-role"):
-		return "rbac", ".Values.rbacHelpers.enable", nil
 	case strings.HasPrefix(name, "fleet-manager-"): // ClusterSnapshotSchedules are off where namespaces are listed
 		return "rbac", "not .Values.watchNamespaces", nil
+	case kind == "ClusterRole" && forPeople.MatchString(name):
+		return "rbac", ".Values.rbacHelpers.enable", nil
 	case strings.HasSuffix(kind, "Role"), strings.HasSuffix(kind, "RoleBinding"), kind == "ServiceAccount":
 		return "rbac", "", nil
 	default:
