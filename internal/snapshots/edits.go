@@ -152,11 +152,8 @@ func (n spared) reason() string {
 // sparedMessage says how many of a schedule's snapshots are spared, why, until when, and
 // how to have them deleted at once.
 func sparedMessage(s *v1alpha1.SnapshotSchedule, n spared, total int) string {
-	g := graceOf(s)
-	until := "until the change is recorded in status.retention and the delay has passed"
-	if t := g.until(n.reason()); !t.IsZero() {
-		until = "until " + t.UTC().Format(time.RFC3339)
-	}
+	g := graceOf(s) // a change that is not recorded is told as clock skew
+	until := "until " + g.until(n.reason()).UTC().Format(time.RFC3339)
 	text := fmt.Sprintf("the spec changed: %d of %d VolumeSnapshots would be deleted under generation %d, and are kept %s",
 		n.changed, total, s.Generation, until)
 	if n.adopted > 0 {
