@@ -48,11 +48,11 @@ func TestShortCampaign(t *testing.T) {
 		Operator: operator, Parallel: 3 * runtime.NumCPU(), Seed: 1,
 		Log: func(text string) { t.Log(text) },
 	}))
-	report, err := c.Run(ctx)
-	if err != nil {
+	report := c.NewReport()
+	if err := c.RunStatic(ctx, report, simulations); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.RunStatic(ctx, report, simulations); err != nil {
+	if err := c.Run(ctx, report); err != nil {
 		t.Fatal(err)
 	}
 	t.Log("\n" + report.Table())

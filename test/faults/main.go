@@ -44,7 +44,7 @@ func parseFlags() flags {
 	flag.StringVar(&f.plans, "plan", "", "comma-separated `IDs` of plans, in which * stands for any text (default: all)")
 	flag.IntVar(&f.Limit, "limit", 0, "maximum number of plans of each class (0: all)")
 	flag.IntVar(&f.simulations, "simulations", campaign.Simulations, "number of simulations in class simulation")
-	flag.IntVar(&f.Parallel, "parallel", 3*runtime.NumCPU(), "number of concurrent runs")
+	flag.IntVar(&f.Parallel, "parallel", 8*runtime.NumCPU(), "number of concurrent runs, which mostly wait")
 	flag.Uint64Var(&f.Seed, "seed", 1, "seed of the pairs of faults, and the first seed of class simulation")
 	flag.DurationVar(&f.Idle, "idle", time.Minute, "how long end states are observed in class idle")
 	flag.StringVar(&f.output, "o", "", "json: print the report as JSON to stdout, and everything else to stderr")
@@ -121,9 +121,13 @@ func runCampaign(ctx context.Context, cluster *environment.Cluster, root string,
 		}
 		return err
 	}
-	report, err := c.Run(ctx)
-	if err == nil && !f.short && f.workloads == "" {
+	report := c.NewReport()
+	var err error
+	if !f.short && f.workloads == "" {
 		err = c.RunStatic(ctx, report, f.simulations)
+	}
+	if err == nil {
+		err = c.Run(ctx, report)
 	}
 	p.clear()
 	if err != nil {

@@ -89,25 +89,27 @@ type reference struct {
 	end oracle.EndState
 }
 
-// Run runs the selected plans of the classes that depend on traces. An error says why
-// the campaign could not continue; violations are in the report.
-func (c *Campaign) Run(ctx context.Context) (*Report, error) {
-	report := newReport(c.Options)
+// NewReport returns an empty report.
+func (c *Campaign) NewReport() *Report { return newReport(c.Options) }
+
+// Run runs the selected plans of the classes that depend on traces, and adds them to a
+// report. An error says why the campaign could not continue; violations are in the report.
+func (c *Campaign) Run(ctx context.Context, report *Report) error {
 	defer report.finish()
 	if !c.selectsTraces() {
-		return report, nil
+		return nil
 	}
 	references, err := c.references(ctx, report)
 	if err != nil {
-		return report, err
+		return err
 	}
 	all, selected, err := c.plans(references)
 	if err != nil {
-		return report, err
+		return err
 	}
 	report.enumerated(all)
 	c.Log(fmt.Sprintf("Running %d of %d plans", len(selected), len(all)))
-	return report, c.runAll(ctx, references, selected, report)
+	return c.runAll(ctx, references, selected, report)
 }
 
 // List returns the plans that Run would run.
@@ -215,12 +217,14 @@ func (c *Campaign) runAll(ctx context.Context, references map[string]*reference,
 		ref := references[p.Workload]
 		jobs[i] = job{workload: ref.workload, plan: p, want: &ref.end}
 	}
+	done := 0
 	err := c.runEach(ctx, jobs, func(_ int, r result) error {
+		done++
 		report.add(r)
 		if r.failed() || c.Verbose {
 			c.Log(c.describe(r))
 		}
-		c.Progress("plans", report.Done, len(plans), report.Failed)
+		c.Progress("plans", done, len(plans), report.Failed)
 		if r.failed() && c.StopAtFirst {
 			return errStopped
 		}

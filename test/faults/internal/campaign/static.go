@@ -10,9 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/oracle"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/sim"
@@ -26,13 +23,11 @@ const Simulations = 200
 const concurrentSpecs = 24
 
 // RunStatic runs the selected plans of the classes that do not depend on traces, and
-// adds them to a report. n is the number of simulations.
+// adds them to a report. n is the number of simulations. It goes before Run: the operator
+// of the spec states serves all namespaces, and plans leave thousands of them.
 func (c *Campaign) RunStatic(ctx context.Context, report *Report, n int) error {
 	defer report.finish()
 	if ids, ok := c.selectedOf(SpecStates); ok {
-		if err := c.deleteSchedules(ctx); err != nil {
-			return err
-		}
 		_, err := specs.Run(ctx, c.cluster, specs.Options{
 			Operator: c.Operator, Plans: ids, Limit: c.limit(SpecStates), Parallel: concurrentSpecs,
 			Progress: c.addSpecs(report, SpecStates),
@@ -46,21 +41,6 @@ func (c *Campaign) RunStatic(ctx context.Context, report *Report, n int) error {
 	}
 	if ids, ok := c.selectedOf(Simulation); ok {
 		return c.simulate(ctx, ids, n, report)
-	}
-	return nil
-}
-
-// deleteSchedules deletes what earlier plans left: the operator of the spec states
-// serves all namespaces, and would be busy with thousands of them.
-func (c *Campaign) deleteSchedules(ctx context.Context) error {
-	var all v1alpha1.SnapshotScheduleList
-	if err := c.cluster.Client.List(ctx, &all); err != nil {
-		return err
-	}
-	for i := range all.Items {
-		if err := c.cluster.Client.Delete(ctx, &all.Items[i]); client.IgnoreNotFound(err) != nil {
-			return err
-		}
 	}
 	return nil
 }
