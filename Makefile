@@ -317,7 +317,7 @@ endif
 
 .PHONY: install
 install: manifests ## Install the CRDs in the cluster of the current kubeconfig.
-	$(KUSTOMIZE) build config/crd | $(KUBECTL) apply -f -
+	$(KUSTOMIZE) build config/crd | $(KUBECTL) apply --server-side -f -
 
 .PHONY: uninstall
 uninstall: manifests ## Delete the CRDs, and with them all schedules and their snapshots. ignore-not-found=true ignores missing objects.
@@ -325,8 +325,7 @@ uninstall: manifests ## Delete the CRDs, and with them all schedules and their s
 
 .PHONY: deploy
 deploy: install ## Install the CRDs, and deploy the manager with image IMG to the cluster of the current kubeconfig.
-	cd config/manager && $(KUSTOMIZE) edit set image controller=${IMG}
-	$(KUSTOMIZE) build config/default | $(KUBECTL) apply -f -
+	KUSTOMIZE="$(KUSTOMIZE)" hack/render.sh config/default '${IMG}' | $(KUBECTL) apply --server-side -f -
 
 .PHONY: undeploy
 undeploy: ## Delete the manager, but not the CRDs (see uninstall). ignore-not-found=true ignores missing objects.

@@ -71,8 +71,8 @@ func newCoverageCommand(f *Factory) *cobra.Command {
 		Long: "Show for every PVC which schedules protect it, its recovery point, and why it is not protected.\n" +
 			"A PVC is a gap if it could be snapshotted, but no valid schedule that is not suspended selects it and\n" +
 			"finds a VolumeSnapshotClass for it (Unprotected), or if no ready snapshot covers the slot before the\n" +
-			"latest (Stale). A PVC that cannot be snapshotted (Skipped), or that is annotated with\n" +
-			v1alpha1.AnnotationExclude + " (Excluded), is none.",
+			"latest (Stale). A PVC that waits for its first snapshot (Pending), that cannot be snapshotted (Skipped), or\n" +
+			"that is annotated with " + v1alpha1.AnnotationExclude + " (Excluded), is none.",
 		Example: `  # Everything in the cluster
   kubectl snapsched coverage -A
 

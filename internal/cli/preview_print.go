@@ -41,7 +41,8 @@ func (p *preview) warn(v variants, driverLimit int) {
 			p.Warnings = append(p.Warnings, fmt.Sprintf("the operator is still removing owner references: wait until "+
 				"status.observedGeneration is %d", v.present.Generation))
 		case len(p.Deletes) > 0:
-			p.Warnings = append(p.Warnings, "held snapshots are deleted with the schedule, too; kubectl delete --cascade=orphan keeps all")
+			p.Warnings = append(p.Warnings, "held snapshots are deleted with the schedule, too; "+
+				"to keep all, set deletionPolicy: Orphan first and wait until it is observed")
 		}
 		return
 	}

@@ -201,7 +201,7 @@ db-1-20260130120000   db-1   now       GarbageCollected   5d23h
 … and 35 more; -o wide lists all.
 
 Of 45 existing snapshots, 45 would be deleted now and 45 within 30d; 12 sooner than at present.
-Warning: held snapshots are deleted with the schedule, too; kubectl delete --cascade=orphan keeps all.
+Warning: held snapshots are deleted with the schedule, too; to keep all, set deletionPolicy: Orphan first and wait until it is observed.
 `},
 		"a deletion with policy Orphan": {variants{orphaned, nil}, false, `
 shop/tiers would be deleted: every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3, snapshots outlive it

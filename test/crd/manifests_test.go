@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -70,6 +71,11 @@ func decodeOnly[T any](objects []*unstructured.Unstructured, kind string) *T {
 	}
 	Expect(found).To(HaveLen(1), kind)
 	return found[0]
+}
+
+// dryRunTakeover does what kubectl apply --server-side --dry-run=server does: another manager's fields with other values are a conflict.
+func dryRunTakeover(object *unstructured.Unstructured) error {
+	return api.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("kubectl"), client.DryRunAll)
 }
 
 // These specs apply what "make deploy" applies. The API server enforces Pod Security, so they try the manager's pod too.
@@ -136,6 +142,23 @@ var _ = Describe("config/default", Ordered, func() {
 })
 
 var _ = Describe("config", func() {
+	// Defaults within an atomic field, such as divisor, would be a conflict.
+	It("has Deployments that a server-side apply upgrades without conflict after kubectl apply", func() {
+		for _, folder := range []string{"config/default", "config/namespaced"} {
+			deployments := slices.DeleteFunc(kustomize(folder), func(object *unstructured.Unstructured) bool {
+				return object.GetKind() != "Deployment"
+			})
+			Expect(deployments).To(HaveLen(1), folder)
+			deployment := deployments[0]
+			deployment.SetNamespace(namespace)
+			created := deployment.DeepCopy()
+			Expect(api.Create(ctx, created, client.FieldOwner("kubectl-client-side-apply"))).To(Succeed(), folder)
+			err := dryRunTakeover(deployment)
+			Expect(api.Delete(ctx, created)).To(Succeed(), folder)
+			Expect(err).NotTo(HaveOccurred(), folder)
+		}
+	})
+
 	It("has a network policy that the API server accepts", func() {
 		for _, object := range kustomize("config/network-policy") {
 			object.SetNamespace(namespace)

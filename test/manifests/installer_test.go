@@ -114,6 +114,24 @@ func TestDeletingTheOperatorKeepsTheCRDs(t *testing.T) {
 	}
 }
 
+// 'kustomize edit set image' would change config/manager, so that the images of an overlay match nothing any more. With a client-side
+// apply, the server-side apply of an upgrade would conflict.
+func TestDeployAppliesServerSideAndKeepsTheCheckout(t *testing.T) {
+	recipe := run(t, "make", "--no-print-directory", "--dry-run", "deploy", "IMG="+image, "KUSTOMIZE=kustomize", "KUBECTL=kubectl")
+	want := []string{
+		"kustomize build config/crd | kubectl apply --server-side -f -",
+		"hack/render.sh config/default '" + image + "' | kubectl apply --server-side -f -",
+	}
+	for _, command := range want {
+		if !strings.Contains(recipe, command) {
+			t.Errorf("make deploy does not run %s:\n%s", command, recipe)
+		}
+	}
+	if strings.Contains(recipe, "edit set image") {
+		t.Errorf("make deploy changes the checkout:\n%s", recipe)
+	}
+}
+
 // Deleting the CRD deletes all schedules and their snapshots.
 func TestToolsDoNotPruneTheCRD(t *testing.T) {
 	files(t, "config/crd")

@@ -39,6 +39,7 @@ func Generate(page []byte) ([]byte, error) {
 			return nil, err
 		}
 	}
+	root.InitDefaultVersionFlag()
 	if err := doc.GenMarkdown(root, &text); err != nil {
 		return nil, err
 	}
