@@ -126,7 +126,8 @@ db-9 (gone)  ·································�
 - to be deleted  l last  d daily  ○ not ready  H held  x failed
 `},
 		"40 columns": {40, Style{}, `
-shop/tiers: every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3
+shop/tiers: every 6h of PVCs with
+  app=db, last: 2, daily: 7, weekly: 3
 
 PVC            2d  now        NEXT COUNT
 db-0        H-dddd-l·l  5h40m, 11h    41
