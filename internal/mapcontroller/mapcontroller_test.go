@@ -85,15 +85,15 @@ func TestCompile(t *testing.T) {
 		wantInvalid string
 		wantAll     bool
 	}{
-		"spec.selector selects":                       {parent: fixture.Parent()},
-		"an empty selector selects everything":        {parent: fixture.Parent(selector(&metav1.LabelSelector{})), wantAll: true},
-		"a missing selector selects everything":       {parent: fixture.Parent(selector(nil)), wantAll: true},
-		"the program selects":                         {parent: fixture.Parent(), change: func(h *harness) { h.program.Selects = func(client.Object) bool { return true } }, wantAll: true},
-		"a selector that is none":                     {parent: fixture.Parent(selector(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Is"}}})), wantInvalid: "spec.selector"},
-		"an invalid spec":                             {parent: fixture.Parent(), change: func(h *harness) { h.invalid = errors.New("no such tier") }, wantInvalid: "no such tier"},
-		"no Map":                                      {parent: fixture.Parent(), change: func(h *harness) { h.program.Map = nil }, wantInvalid: "no Map"},
-		"a name that is too long for a label":         {parent: fixture.Parent(func(p *appsv1.Deployment) { p.Name = strings.Repeat("a", 64) }), wantInvalid: "metadata.name"},
-		"a name that is as long as a label may be is": {parent: fixture.Parent(func(p *appsv1.Deployment) { p.Name = strings.Repeat("a", 63) })},
+		"spec.selector selects":                 {parent: fixture.Parent()},
+		"an empty selector selects everything":  {parent: fixture.Parent(selector(&metav1.LabelSelector{})), wantAll: true},
+		"a missing selector selects everything": {parent: fixture.Parent(selector(nil)), wantAll: true},
+		"the program selects":                   {parent: fixture.Parent(), change: func(h *harness) { h.program.Selects = func(client.Object) bool { return true } }, wantAll: true},
+		"a selector that is none":               {parent: fixture.Parent(selector(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Is"}}})), wantInvalid: "spec.selector"},
+		"an invalid spec":                       {parent: fixture.Parent(), change: func(h *harness) { h.invalid = errors.New("no such tier") }, wantInvalid: "no such tier"},
+		"no Map":                                {parent: fixture.Parent(), change: func(h *harness) { h.program.Map = nil }, wantInvalid: "no Map"},
+		"a name that is too long for a label":   {parent: fixture.Parent(func(p *appsv1.Deployment) { p.Name = strings.Repeat("a", 64) }), wantInvalid: "metadata.name"},
+		"a name as long as a label may be":      {parent: fixture.Parent(func(p *appsv1.Deployment) { p.Name = strings.Repeat("a", 63) })},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, nil, nil)

@@ -31,7 +31,7 @@ func TestVersionsAgreeWithTheTableOfTheReadme(t *testing.T) {
 		}
 	}
 	if current := read(t, "hack/cluster/internal/recipe/versions.go"); !strings.Contains(current, `"`+newest[2]+`"`) {
-		t.Errorf("the local cluster has not external-snapshotter %s", newest[2])
+		t.Errorf("the local cluster does not use external-snapshotter %s", newest[2])
 	}
 
 	var nightly, older []string

@@ -83,8 +83,8 @@ func TestKindsAreMissing(t *testing.T) {
 	}
 }
 
-// The API server that does not answer is asked again sooner than for a kind that
-// is not installed.
+// An API server that does not answer is asked again sooner than one that says that a
+// kind is not installed.
 func TestKindsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, start := &clienttesting.Fake{}, time.Now()

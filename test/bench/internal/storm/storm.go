@@ -133,6 +133,8 @@ func (j Job) run(ctx context.Context) (err error) {
 	if err := j.makeDue(ctx, c, seen, many); err != nil {
 		return err
 	}
+	progress := time.NewTicker(10 * time.Second)
+	defer progress.Stop()
 	for asked := false; !seen.finished(many, j.Claims) || !seen.finished(tenant, 1); {
 		if !asked && seen.cut(many) >= (j.Claims+2)/3 {
 			asked = true
@@ -144,7 +146,7 @@ func (j Job) run(ctx context.Context) (err error) {
 		case err := <-broken:
 			return fmt.Errorf("the watch of snapshots ended: %w", err)
 		case <-seen.told:
-		case <-time.After(10 * time.Second):
+		case <-progress.C:
 			fmt.Fprintf(os.Stderr, "%s  limit %d: %d of %d cut\n", time.Now().Format(time.TimeOnly), j.Limit, seen.cut(many), j.Claims)
 		}
 		if !started.Alive() {

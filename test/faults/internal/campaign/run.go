@@ -22,8 +22,8 @@ import (
 const (
 	// quietTime is how long the operator must be quiet at the end of a run.
 	quietTime = 400 * time.Millisecond
-	// quietReference is the same for reference runs, whose end state is not known:
-	// longer than every debounce and first retry.
+	// quietReference is the same for reference runs, whose end state is not known, and for
+	// those that are observed afterwards: longer than every debounce and first retry.
 	quietReference = 2 * time.Second
 	// quietDifferent is how long the operator must be quiet before the run of a plan
 	// whose end state may differ is over.
@@ -230,7 +230,7 @@ func (r *planRun) unfinished() error {
 		}
 	}
 	enough := quietTime
-	if r.want == nil {
+	if r.want == nil || r.plan.IdleFor > 0 {
 		enough = quietReference
 	}
 	if q := r.proxy.Quiet(); q < enough {
