@@ -29,18 +29,14 @@ func (f *Factory) did(resource, name, what string) {
 
 // warn prints what does not stop a command.
 func (f *Factory) warn(format string, args ...any) {
-	fmt.Fprintf(f.ErrOut, "Warning: "+format+"\n", args...)
+	say(f.ErrOut, "Warning: "+fmt.Sprintf(format, args...))
 }
 
 // eachSnapshot calls a function for each named VolumeSnapshot, and returns all errors.
 func (f *Factory) eachSnapshot(
 	ctx context.Context, names []string, do func(ctx context.Context, c client.Client, v *snapshotv1.VolumeSnapshot) error,
 ) error {
-	c, err := f.Client()
-	if err != nil {
-		return err
-	}
-	namespace, err := f.Namespace()
+	c, namespace, err := f.Connect()
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,7 @@ type protection string
 const (
 	protected   protection = "Protected"
 	pending     protection = "Pending"     // selected, without a ready snapshot yet
+	unknown     protection = "Unknown"     // pending or skipped: the user may not read VolumeSnapshotClasses
 	unprotected protection = "Unprotected" // a gap
 	stale       protection = "Stale"       // a gap: the recovery point is older than it should be
 	skipped     protection = "Skipped"     // no schedule can snapshot it now
@@ -72,7 +73,9 @@ func newCoverageCommand(f *Factory) *cobra.Command {
 			"A PVC is a gap if it could be snapshotted, but no valid schedule that is not suspended selects it and\n" +
 			"finds a VolumeSnapshotClass for it (Unprotected), or if no ready snapshot covers the slot before the\n" +
 			"latest (Stale). A PVC that waits for its first snapshot (Pending), that cannot be snapshotted (Skipped), or\n" +
-			"that is annotated with " + v1alpha1.AnnotationExclude + " (Excluded), is none.",
+			"that is annotated with " + v1alpha1.AnnotationExclude + " (Excluded), is none.\n\n" +
+			"Without permission to list VolumeSnapshotClasses it is unknown whether a PVC that has no snapshot can be\n" +
+			"snapshotted. It is shown as Unknown instead of Pending. One that looks like a gap counts as one.",
 		Example: `  # Everything in the cluster
   kubectl snapsched coverage -A
 
@@ -156,7 +159,12 @@ func coverageOf(found []*v1alpha1.SnapshotSchedule, inv *inventory, now time.Tim
 	for _, namespace := range slices.Sorted(maps.Keys(inv.claims)) {
 		for _, o := range inv.claims[namespace] {
 			claim := o.(*corev1.PersistentVolumeClaim)
-			all.Claims = append(all.Claims, claimCoverageOf(claim, under[claim], inv.classes.SkipReason(claim)))
+			c := claimCoverageOf(claim, under[claim], inv.classes.SkipReason(claim))
+			known := func(r relation) bool { return r.taken || r.refused != "" }
+			if inv.classes.Undecided(claim) && !slices.ContainsFunc(under[claim], known) {
+				c.doubt()
+			}
+			all.Claims = append(all.Claims, c)
 		}
 	}
 	return all
@@ -170,6 +178,7 @@ type relation struct {
 	skip     string
 	// refused says that no VolumeSnapshotClass fits.
 	refused  string
+	taken    bool // it has snapshots
 	stale    bool
 	recovery time.Time
 }
@@ -181,7 +190,7 @@ func relationOf(
 	if d == nil {
 		return u
 	}
-	u.skip, u.stale = d.SkipReason, d.Stale(now)
+	u.skip, u.taken, u.stale = d.SkipReason, len(d.Outputs) > 0, d.Stale(now)
 	for _, p := range problemsOf(s, claim.Name, stateSelected, d.Problems) {
 		if refusals[p.Reason] && u.skip == "" { // else the report is older than what makes the PVC skipped
 			u.refused = p.Reason + ": " + p.Message
@@ -234,6 +243,19 @@ func claimCoverageOf(claim *corev1.PersistentVolumeClaim, all []relation, skip s
 	}
 	c.Gap = c.Protection.gap()
 	return c
+}
+
+// whyUnknown says why it is not known whether a PVC can be snapshotted.
+const whyUnknown = "whether it can be snapshotted is unknown without permission to list VolumeSnapshotClasses"
+
+// doubt adds that the PVC may be one that cannot be snapshotted. A gap remains one.
+func (c *claimCoverage) doubt() {
+	switch c.Protection {
+	case pending:
+		c.Protection, c.Reason = unknown, whyUnknown
+	case stale, unprotected:
+		c.Reason += "; " + whyUnknown
+	}
 }
 
 // protectionBy says how well a PVC that can be snapshotted is protected: by a schedule
@@ -328,11 +350,11 @@ func printCoverage(w io.Writer, output *Output, c *coverage, namespaces bool, no
 	style := StyleOf(w)
 	fmt.Fprintln(w)
 	for _, l := range c.Leftovers {
-		fmt.Fprintf(w, "%s of schedule %s/%s, which does not exist: nothing deletes them.\n",
-			plural(l.Snapshots, "snapshot"), l.Namespace, l.Schedule)
+		say(w, fmt.Sprintf("%s of schedule %s/%s, which does not exist: nothing deletes them.",
+			plural(l.Snapshots, "snapshot"), l.Namespace, l.Schedule))
 	}
 	if n := c.gaps(); n > 0 {
-		fmt.Fprintln(w, style.Bad(fmt.Sprintf("%s of %d not protected.", plural(n, "PVC"), len(c.Claims))))
+		fmt.Fprintln(w, style.Bad(fmt.Sprintf("%d of %s not protected.", n, plural(len(c.Claims), "PVC"))))
 		return nil
 	}
 	fmt.Fprintln(w, style.Good(fmt.Sprintf("No gaps in %s.", plural(len(c.Claims), "PVC"))))

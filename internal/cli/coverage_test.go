@@ -26,10 +26,13 @@ func TestCoverageByStorage(t *testing.T) {
 		driver   string
 		excluded bool
 		taken    bool // a snapshot of the latest slot
-		listed   []v1alpha1.SnapshotClassName
-		classes  snapshots.Classes
-		want     protection
-		reason   string
+		young    bool // the PVC is
+		// unselected: by the schedule
+		unselected bool
+		listed     []v1alpha1.SnapshotClassName
+		classes    snapshots.Classes
+		want       protection
+		reason     string
 	}{
 		"a class fits": {
 			driver: block.Driver, taken: true, classes: snapshots.Classes{Known: true, All: []client.Object{isDefault}}, want: protected,
@@ -48,7 +51,17 @@ func TestCoverageByStorage(t *testing.T) {
 		},
 		"excluded":                           {driver: block.Driver, excluded: true, want: excluded, reason: v1alpha1.AnnotationExclude},
 		"classes that the user may not read": {driver: "nfs.example.com", taken: true, want: protected},
-		"classes that the user may not read, some listed": {driver: block.Driver, taken: true, listed: listed, want: protected},
+		"classes that the user may not read, no snapshot": {driver: "nfs.example.com", young: true, want: unknown, reason: whyUnknown},
+		"classes that the user may not read, no snapshot for a whole slot": {
+			driver: "nfs.example.com", want: stale, reason: "no ready snapshot for a whole slot of nightly; " + whyUnknown,
+		},
+		"classes that the user may not read, no schedule": {
+			driver: "nfs.example.com", unselected: true, want: unprotected, reason: "no schedule selects it; " + whyUnknown,
+		},
+		"classes that the user may not read, in-tree":        {driver: "kubernetes.io/nfs", want: skipped, reason: "in-tree"},
+		"classes that the user may not read, unknown driver": {young: true, want: pending},
+		"classes that the user may read, no snapshot yet":    {driver: block.Driver, young: true, classes: snapshots.Classes{Known: true, All: []client.Object{isDefault}}, want: pending},
+		"classes that the user may not read, some listed":    {driver: block.Driver, taken: true, listed: listed, want: protected},
 		"none of the listed classes fits": {
 			driver: block.Driver, taken: true, listed: listed, classes: snapshots.Classes{Known: true, All: []client.Object{block}},
 			want: unprotected, reason: "nightly: NoDefaultSnapshotClass",
@@ -62,12 +75,25 @@ func TestCoverageByStorage(t *testing.T) {
 			if test.excluded {
 				claim.Annotations[v1alpha1.AnnotationExclude] = ""
 			}
+			if test.young {
+				claim.CreationTimestamp = metav1.NewTime(now.Add(-time.Minute))
+			}
+			if test.unselected {
+				s.Spec.Selector.MatchLabels = map[string]v1alpha1.LabelValue{"app": "other"}
+			}
 			inv := &inventory{classes: test.classes, claims: map[string][]client.Object{"shop": {claim}}, snapshots: map[string][]client.Object{}}
 			if test.taken {
 				inv.snapshots["shop"] = []client.Object{testSnapshot(s, claim, now.Truncate(time.Hour))}
 			}
+			for _, row := range statusOf(s, inv, now).PersistentVolumeClaims {
+				if said := strings.Contains(row.problemWords(), whyUnknown); said != strings.Contains(test.reason, whyUnknown) {
+					t.Errorf("status: %q", row.problemWords())
+				}
+			}
 			got := coverageOf([]*v1alpha1.SnapshotSchedule{s}, inv, now).Claims[0]
-			if got.Protection != test.want || !strings.Contains(got.Reason, test.reason) || got.Gap != (test.want == unprotected) {
+			if got.Protection != test.want || !strings.Contains(got.Reason, test.reason) ||
+				strings.Contains(got.Reason, whyUnknown) != strings.Contains(test.reason, whyUnknown) ||
+				got.Gap != (test.want == unprotected || test.want == stale) {
 				t.Errorf("got %s: %q, want %s: %q", got.Protection, got.Reason, test.want, test.reason)
 			}
 		})

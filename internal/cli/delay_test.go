@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
@@ -77,25 +79,52 @@ func TestPreviewSaysWhatADelayKeeps(t *testing.T) {
 	}
 }
 
+// writtenAs returns a schedule with a spec as it is written.
+func writtenAs(t *testing.T, spec string) document {
+	t.Helper()
+	text, err := yaml.YAMLToJSON([]byte("kind: SnapshotSchedule\nspec: " + spec))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &unstructured.Unstructured{}
+	if err := o.UnmarshalJSON(text); err != nil {
+		t.Fatal(err)
+	}
+	d, err := documentOf(o, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// The suite in test/cli compares the same with a real API server.
+//
 // Contract: API-2.
 func TestPreviewCountsGenerationsAsTheAPIServerDoes(t *testing.T) {
-	stored := testSchedule("nightly", v1alpha1.SnapshotScheduleSpec{
-		SnapshotInterval: "6h", ReadyDeadline: "1h", Retention: v1alpha1.Retention{MinReady: new(int32(1))},
-	})
+	const defaults = "{snapshotInterval: 6h, readyDeadline: 1h, suspend: false, retention: {minReady: 1, detached: {minReady: 0}}}"
 	for name, test := range map[string]struct {
-		edit func(*v1alpha1.SnapshotSchedule)
-		want int64
+		stored, manifest string
+		edited           bool
 	}{
-		"defaults are left out": {func(s *v1alpha1.SnapshotSchedule) { s.Spec.ReadyDeadline, s.Spec.Retention.MinReady = "", nil }, 1},
-		"metadata":              {func(s *v1alpha1.SnapshotSchedule) { s.Annotations = map[string]string{"note": "ours"} }, 1},
-		"another value":         {func(s *v1alpha1.SnapshotSchedule) { s.Spec.Retention.MinReady = new(int32(2)) }, 2},
-		"what unset means":      {func(s *v1alpha1.SnapshotSchedule) { s.Spec.DeletionPolicy = v1alpha1.DeletionDelete }, 2},
+		"defaults are left out":      {defaults, "{snapshotInterval: 6h}", false},
+		"some defaults are left out": {defaults, "{snapshotInterval: 6h, retention: {detached: {}}}", false},
+		"defaults are null":          {defaults, "{snapshotInterval: 6h, readyDeadline: null, retention: {minReady: null}}", false},
+		"another value":              {defaults, "{snapshotInterval: 6h, retention: {minReady: 2}}", true},
+		"another value inside":       {defaults, "{snapshotInterval: 6h, retention: {detached: {minReady: 2}}}", true},
+		"what unset means":           {defaults, "{snapshotInterval: 6h, deletionPolicy: Delete}", true},
+		"an empty object is new":     {defaults, "{snapshotInterval: 6h, retention: {keep: {}}}", true},
+		"an empty object is gone":    {"{snapshotInterval: 6h, selector: {}}", "{snapshotInterval: 6h}", true},
+		"the same empty object":      {"{snapshotInterval: 6h, selector: {}}", "{snapshotInterval: 6h, selector: {}}", false},
+		"an empty spec":              {defaults, "{}", true},
+		"no spec":                    {defaults, "", true},
 	} {
-		manifest := stored.DeepCopy()
-		test.edit(manifest)
-		if got := editedBy(manifest, stored).Generation; got != test.want {
-			t.Errorf("%s: generation %d, want %d", name, got, test.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			present := writtenAs(t, test.stored)
+			present.Generation = 1
+			if got := editedBy(writtenAs(t, test.manifest), present).Generation; (got == 2) != test.edited || got > 2 {
+				t.Errorf("generation %d, edited is %v", got, test.edited)
+			}
+		})
 	}
 }
 
@@ -106,7 +135,7 @@ func TestPreviewTakesAnnotationsOfTheManifest(t *testing.T) {
 	present.Annotations = map[string]string{v1alpha1.AnnotationRequestedAt: "2026-01-01T00:00:00Z", "note": "theirs"}
 	manifest := &v1alpha1.SnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Name: stricter.Name}, Spec: stricter.Spec}
 	manifest.Annotations = map[string]string{v1alpha1.AnnotationConfirmGeneration: "3", v1alpha1.AnnotationRequestedAt: "2026-01-31T00:10:00Z"}
-	future := editedBy(manifest, present)
+	future := editedBy(document{SnapshotSchedule: manifest}, document{SnapshotSchedule: present, spec: map[string]any{"snapshotTTL": "10d"}})
 	for key, want := range map[string]string{
 		v1alpha1.AnnotationConfirmGeneration: "3", v1alpha1.AnnotationRequestedAt: "2026-01-31T00:10:00Z", "note": "theirs",
 	} {
@@ -130,10 +159,10 @@ func TestPreviewOfANewScheduleIgnoresTheStatusOfItsManifest(t *testing.T) {
 	now := start.AddDate(0, 0, 30)
 	manifest := testSchedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h", SnapshotTTL: "1d"})
 	manifest.Annotations = map[string]string{"note": "ours"}
-	want := createdFrom(manifest, now)
+	want := createdFrom(document{SnapshotSchedule: manifest}, now)
 	manifest.Status.Retention = &v1alpha1.RetentionRecord{Generation: 7, SinceTime: metav1.NewTime(start), EditDelay: "10d"}
 	manifest.DeletionTimestamp = &manifest.CreationTimestamp
-	got := createdFrom(manifest, now)
+	got := createdFrom(document{SnapshotSchedule: manifest}, now)
 	if !equality.Semantic.DeepEqual(got, want) || got.Annotations["note"] != "ours" {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

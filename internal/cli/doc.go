@@ -13,6 +13,7 @@
 //	words.go     verdicts, policies and times in words
 //	output.go    -o json|yaml|name|wide, tables
 //	style.go     colors and the width of the terminal
+//	wrap.go      lines and tables that are wider than the terminal
 //	errors.go    errors as kubectl prints them, exit codes
 //	complete.go  completion of names
 //	act.go       patches and their output, for the commands that act
@@ -21,6 +22,7 @@
 //	status.go, coverage.go, why.go    one command each
 //	timeline.go  draw.go              a timeline, and how it is drawn
 //	preview.go   preview_compare.go   what a change would do, preview_print.go in words,
+//	             preview_manifest.go  schedules before and after a manifest is applied
 //	             preview_ahead.go     without simulating every slot
 //	             steady.go            and what a series grows to
 package cli

@@ -116,7 +116,7 @@ func (a axis) header() string {
 // draw draws a timeline as wide as the terminal.
 func (t *timeline) draw(w io.Writer, style Style, width int, now time.Time) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s\n", style.Bold(t.Namespace+"/"+t.Name), t.Policy)
+	fmt.Fprintln(&b, fitLine(style.Bold(t.Namespace+"/"+t.Name)+": "+t.Policy, width))
 	if len(t.Rows) == 0 {
 		fmt.Fprintln(&b, "\nNo PVC is selected, and there are no snapshots.")
 		_, err := io.WriteString(w, b.String())

@@ -66,6 +66,16 @@ func (f *Factory) Namespace() (string, error) {
 	return namespace, err
 }
 
+// Connect returns the client, and the namespace of a command that reads only one.
+func (f *Factory) Connect() (client.WithWatch, string, error) {
+	c, err := f.Client()
+	if err != nil {
+		return nil, "", err
+	}
+	namespace, err := f.Namespace()
+	return c, namespace, err
+}
+
 // Scope are the flags of a command that reads more than one object.
 type Scope struct {
 	AllNamespaces bool

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -49,6 +51,26 @@ type follower struct {
 	done func() (bool, error)
 	// idle is called when the wait has come no further for a while, again and again.
 	idle func(ctx context.Context) error
+}
+
+// waitingFor prints which PVCs a wait waits for.
+func (f *Factory) waitingFor(claims []string) {
+	names := strings.Join(claims[:min(len(claims), listed)], ", ")
+	if more := len(claims) - listed; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	say(f.ErrOut, fmt.Sprintf("Waiting for %s: %s", plural(len(claims), "PVC"), names))
+}
+
+// told are the lines that a wait has printed.
+type told map[string]bool
+
+// once prints a line, unless it was printed before.
+func (t told) once(w io.Writer, line string) {
+	if !t[line] {
+		t[line] = true
+		say(w, line)
+	}
 }
 
 // Follow calls a follower with the objects of a list until it is done.

@@ -86,22 +86,45 @@ func NewTable(columns ...string) *Table {
 	return t
 }
 
-// Row adds a row. An empty cell is printed as <none>.
+// none stands for an empty cell, as in kubectl's tables.
+const none = "<none>"
+
+// Row adds a row. An empty cell is printed as none.
 func (t *Table) Row(cells ...any) {
 	for i, cell := range cells {
 		if cell == "" {
-			cells[i] = "<none>"
+			cells[i] = none
 		}
 	}
 	t.Rows = append(t.Rows, metav1.TableRow{Cells: cells})
 }
 
-// PrintTable prints a table as kubectl does.
+// last returns the name of the last column that is printed.
+func (t *Table) last(wide bool) (name string) {
+	for _, column := range t.ColumnDefinitions {
+		if wide || column.Priority == 0 {
+			name = column.Name
+		}
+	}
+	return name
+}
+
+// PrintTable prints a table as kubectl does. If a terminal is too narrow, the last
+// column is wrapped.
 func (o *Output) PrintTable(w io.Writer, t *Table) error {
+	var text strings.Builder
+	tabs := printers.GetNewTabWriter(&text)
 	options := printers.PrintOptions{NoHeaders: o.NoHeaders, Wide: o.Format == Wide}
-	tabs := printers.GetNewTabWriter(w)
 	if err := printers.NewTablePrinter(options).PrintObj(&t.Table, tabs); err != nil {
 		return err
 	}
-	return tabs.Flush()
+	if err := tabs.Flush(); err != nil {
+		return err
+	}
+	table := text.String()
+	if width := terminalWidth(w); width > 0 && !o.NoHeaders {
+		table = fitTable(table, t.last(options.Wide), width)
+	}
+	_, err := io.WriteString(w, table)
+	return err
 }

@@ -8,16 +8,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -122,110 +116,26 @@ func (o *previewOptions) run(ctx context.Context, f *Factory, args []string) err
 
 // variants returns the schedules before and after the change.
 func (o *previewOptions) variants(ctx context.Context, f *Factory, c client.Reader, args []string, now time.Time) ([]variants, error) {
-	if len(o.files.Filenames) == 0 {
-		namespace, err := f.Namespace()
-		if err != nil {
-			return nil, err
-		}
-		name := o.remove
-		if len(args) > 0 {
-			name = args[0]
-		}
-		s, err := readSchedule(ctx, c, namespace, name)
-		if err != nil {
-			return nil, err
-		}
-		s = snapshots.Recorded(s, now)
-		if o.remove != "" {
-			return []variants{{present: s}}, nil
-		}
-		return []variants{{present: s, future: s}}, nil
+	if len(o.files.Filenames) > 0 {
+		return f.manifestVariants(ctx, c, &o.files, now)
 	}
-	manifests, err := f.readManifests(&o.files)
-	if err != nil {
-		return nil, err
-	}
-	var all []variants
-	for _, manifest := range manifests {
-		s, err := readSchedule(ctx, c, manifest.Namespace, manifest.Name)
-		switch {
-		case apierrors.IsNotFound(err):
-			all = append(all, variants{future: snapshots.Recorded(createdFrom(manifest, now), now)})
-		case err != nil:
-			return nil, err
-		default:
-			all = append(all, variants{present: snapshots.Recorded(s, now), future: snapshots.Recorded(editedBy(manifest, s), now)})
-		}
-	}
-	return all, nil
-}
-
-// createdFrom returns the schedule that the API server creates from a manifest, which may
-// come from a backup, with a status.
-func createdFrom(manifest *v1alpha1.SnapshotSchedule, now time.Time) *v1alpha1.SnapshotSchedule {
-	return &v1alpha1.SnapshotSchedule{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: manifest.Namespace, Name: manifest.Name, UID: "new", Generation: 1,
-			CreationTimestamp: metav1.NewTime(now.Truncate(time.Second)), Annotations: manifest.Annotations,
-		},
-		Spec: manifest.Spec,
-	}
-}
-
-// editedBy returns a schedule after a manifest was applied to it.
-func editedBy(manifest, s *v1alpha1.SnapshotSchedule) *v1alpha1.SnapshotSchedule {
-	future := s.DeepCopy()
-	future.Spec = manifest.Spec
-	if future.Annotations == nil {
-		future.Annotations = map[string]string{}
-	}
-	maps.Copy(future.Annotations, manifest.Annotations) // a request, and the confirmation of the edit
-	if !equality.Semantic.DeepEqual(defaulted(s.Spec), defaulted(manifest.Spec)) {
-		future.Generation++
-	}
-	return future
-}
-
-// defaulted returns a spec with the defaults that the API server sets: a manifest without
-// them is no change. What unset means otherwise, as deletionPolicy, is one if it is set.
-func defaulted(spec v1alpha1.SnapshotScheduleSpec) v1alpha1.SnapshotScheduleSpec {
-	if spec.Retention.MinReady == nil {
-		spec.Retention.MinReady = new(int32(1))
-	}
-	spec.ReadyDeadline = cmp.Or(spec.ReadyDeadline, "1h")
-	return spec
-}
-
-// readManifests reads the schedules of files.
-func (f *Factory) readManifests(files *resource.FilenameOptions) ([]*v1alpha1.SnapshotSchedule, error) {
 	namespace, err := f.Namespace()
 	if err != nil {
 		return nil, err
 	}
-	infos, err := resource.NewBuilder(f.Config).Unstructured().Local().ContinueOnError().
-		NamespaceParam(namespace).DefaultNamespace().FilenameParam(false, files).Flatten().Do().Infos()
+	name := o.remove
+	if len(args) > 0 {
+		name = args[0]
+	}
+	s, err := readSchedule(ctx, c, namespace, name)
 	if err != nil {
 		return nil, err
 	}
-	var all []*v1alpha1.SnapshotSchedule
-	for _, info := range infos {
-		o := info.Object.(*unstructured.Unstructured)
-		if o.GroupVersionKind().GroupKind() != v1alpha1.GroupVersion.WithKind("SnapshotSchedule").GroupKind() {
-			continue
-		}
-		s := &v1alpha1.SnapshotSchedule{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(o.Object, s, true); err != nil {
-			return nil, fmt.Errorf("%s: SnapshotSchedule %s: %w", info.Source, o.GetName(), err)
-		}
-		if s.Namespace == "" {
-			s.Namespace = namespace
-		}
-		all = append(all, s)
+	s = snapshots.Recorded(s, now)
+	if o.remove != "" {
+		return []variants{{present: s}}, nil
 	}
-	if len(all) == 0 {
-		return nil, fmt.Errorf("no SnapshotSchedule in %v", files.Filenames)
-	}
-	return all, nil
+	return []variants{{present: s, future: s}}, nil
 }
 
 // preview reads the series of a schedule and compares their lives.

@@ -81,7 +81,7 @@ func (s *steadyState) words() string {
 	return fmt.Sprintf("at most %s per PVC", plural(s.Snapshots, "snapshot"))
 }
 
-// listed is how many deletes are listed without -o wide.
+// listed is how many deletes, and how many PVCs of a wait, are listed.
 const listed = 10
 
 func printPreviews(w io.Writer, output *Output, all []*preview, now time.Time, within string) error {
@@ -124,12 +124,12 @@ func (p *preview) print(w io.Writer, output *Output, now time.Time, within strin
 		}
 	}
 	fmt.Fprintln(w)
-	fmt.Fprintln(w, p.conclusion(style, within))
+	say(w, p.conclusion(style, within))
 	if p.Steady != nil {
-		fmt.Fprintln(w, "Steady state: "+p.Steady.words()+p.Steady.fillWords()+".")
+		say(w, "Steady state: "+p.Steady.words()+p.Steady.fillWords()+".")
 	}
 	for _, warning := range p.Warnings {
-		fmt.Fprintln(w, style.Warn("Warning")+": "+warning+".")
+		say(w, style.Warn("Warning")+": "+warning+".")
 	}
 	return nil
 }
@@ -153,13 +153,15 @@ func (p *preview) printHeading(w io.Writer, style Style) {
 	name := style.Bold(p.Namespace + "/" + p.Name)
 	switch p.Change {
 	case unchanged:
-		fmt.Fprintf(w, "%s as it is: %s\n", name, p.Present)
+		say(w, name+" as it is: "+p.Present)
 	case created:
-		fmt.Fprintf(w, "%s would be created: %s\n", name, p.Future)
+		say(w, name+" would be created: "+p.Future)
 	case deleted:
-		fmt.Fprintf(w, "%s would be deleted: %s\n", name, p.Present)
+		say(w, name+" would be deleted: "+p.Present)
 	default:
-		fmt.Fprintf(w, "%s would change\n  from  %s\n  to    %s\n", name, p.Present, p.Future)
+		say(w, name+" would change")
+		say(w, "  from  "+p.Present)
+		say(w, "  to    "+p.Future)
 	}
 }
 
@@ -186,7 +188,7 @@ func selectionWords(before, after bool) string {
 }
 
 func (p *preview) deleteTable(shown []deletion, now time.Time) *Table {
-	table := NewTable("SNAPSHOT", "PVC", "DELETED", "REASON", "AT PRESENT")
+	table := NewTable("SNAPSHOT", "+PVC", "DELETED", "REASON", "AT PRESENT")
 	for _, d := range shown {
 		present := "kept"
 		if d.PresentTime != nil {

@@ -101,17 +101,17 @@ db-1   yes        3           0             3            3
 db-2   yes        0           0             0            0
 db-9   no         1           0             0            0
 
-SNAPSHOT              PVC    DELETED   REASON        AT PRESENT
-db-0-20260121060000   db-0   now       NotSelected   now
-db-0-20260121120000   db-0   now       NotSelected   now
-db-0-20260121180000   db-0   now       NotSelected   now
-db-0-20260122000000   db-0   now       NotSelected   now
-db-0-20260122060000   db-0   now       NotSelected   now
-db-0-20260122120000   db-0   now       NotSelected   now
-db-0-20260122180000   db-0   now       NotSelected   now
-db-0-20260123000000   db-0   now       NotSelected   now
-db-0-20260123060000   db-0   now       NotSelected   now
-db-0-20260123120000   db-0   now       NotSelected   now
+SNAPSHOT              DELETED   REASON        AT PRESENT
+db-0-20260121060000   now       NotSelected   now
+db-0-20260121120000   now       NotSelected   now
+db-0-20260121180000   now       NotSelected   now
+db-0-20260122000000   now       NotSelected   now
+db-0-20260122060000   now       NotSelected   now
+db-0-20260122120000   now       NotSelected   now
+db-0-20260122180000   now       NotSelected   now
+db-0-20260123000000   now       NotSelected   now
+db-0-20260123060000   now       NotSelected   now
+db-0-20260123120000   now       NotSelected   now
 … and 33 more; -o wide lists all.
 
 Of 45 existing snapshots, 33 would be deleted now and 43 within 30d.
@@ -132,15 +132,15 @@ scratch   yes (added)   0           0             0            0
 web-0     yes (added)   0           0             0            0
 db-9      no            1           0             0            0
 
-SNAPSHOT              PVC    DELETED   REASON        AT PRESENT
-db-0-20260125180000   db-0   now       NotSelected   8d
-db-0-20260126180000   db-0   now       NotSelected   47h
-db-0-20260127180000   db-0   now       NotSelected   2d23h
-db-0-20260128180000   db-0   now       NotSelected   3d23h
-db-0-20260129180000   db-0   now       NotSelected   4d23h
-db-0-20260130180000   db-0   23h       NotSelected   5d23h
-db-1-20260129180000   db-1   23h       NotSelected   5d23h
-db-1-20260130120000   db-1   23h       Superseded    5d23h
+SNAPSHOT              DELETED   REASON        AT PRESENT
+db-0-20260125180000   now       NotSelected   8d
+db-0-20260126180000   now       NotSelected   47h
+db-0-20260127180000   now       NotSelected   2d23h
+db-0-20260128180000   now       NotSelected   3d23h
+db-0-20260129180000   now       NotSelected   4d23h
+db-0-20260130180000   23h       NotSelected   5d23h
+db-1-20260129180000   23h       NotSelected   5d23h
+db-1-20260130120000   23h       Superseded    5d23h
 … and 35 more; -o wide lists all.
 
 Of 45 existing snapshots, 38 would be deleted now and 43 within 30d; 8 sooner than at present.
@@ -172,8 +172,8 @@ db-2      yes (added)   0           0             0            0
 scratch   yes (added)   0           0             0            0
 web-0     yes (added)   0           0             0            0
 
-SNAPSHOT              PVC    DELETED   REASON    AT PRESENT
-db-0-20260101000000   db-0   now       Expired   kept
+SNAPSHOT              DELETED   REASON    AT PRESENT
+db-0-20260101000000   now       Expired   kept
 
 Of 1 existing snapshot, 1 would be deleted now and 1 within 30d; 1 sooner than at present.
 Steady state: at most 1 snapshot per PVC; snapshotTTL: 1d is full after 24h.
@@ -187,17 +187,17 @@ db-1   no (removed)   3           3             3            3
 db-2   no (removed)   0           0             0            0
 db-9   no             1           1             1            0
 
-SNAPSHOT              PVC    DELETED   REASON             AT PRESENT
-db-0-20260113120000   db-0   now       GarbageCollected   kept
-db-0-20260125180000   db-0   now       GarbageCollected   8d
-db-0-20260126180000   db-0   now       GarbageCollected   47h
-db-0-20260127180000   db-0   now       GarbageCollected   2d23h
-db-0-20260128180000   db-0   now       GarbageCollected   3d23h
-db-0-20260129180000   db-0   now       GarbageCollected   4d23h
-db-0-20260130180000   db-0   now       GarbageCollected   5d23h
-db-0-20260131000000   db-0   now       GarbageCollected   11h
-db-1-20260129180000   db-1   now       GarbageCollected   5d23h
-db-1-20260130120000   db-1   now       GarbageCollected   5d23h
+SNAPSHOT              DELETED   REASON             AT PRESENT
+db-0-20260113120000   now       GarbageCollected   kept
+db-0-20260125180000   now       GarbageCollected   8d
+db-0-20260126180000   now       GarbageCollected   47h
+db-0-20260127180000   now       GarbageCollected   2d23h
+db-0-20260128180000   now       GarbageCollected   3d23h
+db-0-20260129180000   now       GarbageCollected   4d23h
+db-0-20260130180000   now       GarbageCollected   5d23h
+db-0-20260131000000   now       GarbageCollected   11h
+db-1-20260129180000   now       GarbageCollected   5d23h
+db-1-20260130120000   now       GarbageCollected   5d23h
 … and 35 more; -o wide lists all.
 
 Of 45 existing snapshots, 45 would be deleted now and 45 within 30d; 12 sooner than at present.

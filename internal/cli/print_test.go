@@ -72,7 +72,7 @@ cache-0   Unprotected   broken      <none>           broken: its spec is invalid
 scratch   Unprotected   <none>      <none>           no schedule selects it
 
 1 snapshot of schedule shop/old, which does not exist: nothing deletes them.
-4 PVCs of 6 not protected.
+4 of 6 PVCs not protected.
 `},
 		"all namespaces": {Output{NoHeaders: true}, true, `
 shop   db-0      Protected     tiers    20m      <none>
@@ -126,7 +126,8 @@ db-9 (gone)  ·································�
 - to be deleted  l last  d daily  ○ not ready  H held  x failed
 `},
 		"40 columns": {40, Style{}, `
-shop/tiers: every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3
+shop/tiers: every 6h of PVCs with
+  app=db, last: 2, daily: 7, weekly: 3
 
 PVC            2d  now        NEXT COUNT
 db-0        H-dddd-l·l  5h40m, 11h    41

@@ -80,6 +80,23 @@ func TestSkippedPVCIsNoGapWhateverTheOperatorReported(t *testing.T) {
 	}
 }
 
+// The operator has tried to snapshot the PVC, so it is not one that it skips.
+func TestReportedRefusalLeavesNothingUnknown(t *testing.T) {
+	s, claim := testSchedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h"}), testClaim("data", nil)
+	claim.Annotations = map[string]string{"volume.kubernetes.io/storage-provisioner": "block.example.com"}
+	s.Status.ObservedGeneration = 1
+	s.Status.Problems = []v1alpha1.Problem{{PersistentVolumeClaim: "data", Reason: v1alpha1.ReasonNoDefaultSnapshotClass, Message: "two"}}
+	inv := &inventory{claims: map[string][]client.Object{"shop": {claim}}}
+	got := coverageOf([]*v1alpha1.SnapshotSchedule{s}, inv, start).Claims[0]
+	if got.Protection != unprotected || got.Reason != "nightly: NoDefaultSnapshotClass: two" {
+		t.Errorf("coverage: %s: %s", got.Protection, got.Reason)
+	}
+	row := statusOf(s, inv, start).PersistentVolumeClaims[0]
+	if words := row.problemWords(); words != "NoDefaultSnapshotClass: two" {
+		t.Errorf("status: %s", words)
+	}
+}
+
 func TestStatusShowsProblemsOfTheScheduleItself(t *testing.T) {
 	s := testSchedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h"})
 	s.Status.Problems = []v1alpha1.Problem{{Reason: v1alpha1.ReasonInvalidRequestedAt, Message: "no time"}}

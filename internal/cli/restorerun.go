@@ -40,10 +40,7 @@ type restored struct {
 
 // run decides about all snapshots before it creates the first PVC.
 func (r *restoration) run(ctx context.Context) (err error) {
-	if r.client, err = r.Client(); err != nil {
-		return err
-	}
-	if r.namespace, err = r.Namespace(); err != nil {
+	if r.client, r.namespace, err = r.Connect(); err != nil {
 		return err
 	}
 	found, err := r.choose(ctx)

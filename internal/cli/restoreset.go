@@ -77,10 +77,10 @@ func (r *restoration) selectedBy(ctx context.Context, name string, hasSnapshots 
 }
 
 func (r *restoration) printSet(set *restore.Set) error {
-	table := NewTable("PVC", "SNAPSHOT", "TIME", "BEFORE LATEST")
+	table := NewTable("PVC", "TIME", "BEFORE LATEST", "SNAPSHOT")
 	latest := set.Latest()
 	for _, m := range set.Members {
-		table.Row(m.Claim, m.Snapshot.Name, timestamp(m.Time), duration.HumanDuration(latest.Sub(m.Time)))
+		table.Row(m.Claim, timestamp(m.Time), duration.HumanDuration(latest.Sub(m.Time)), m.Snapshot.Name)
 	}
 	out := r.tableOut()
 	if err := r.flags.output.PrintTable(out, table); err != nil {
@@ -89,10 +89,10 @@ func (r *restoration) printSet(set *restore.Set) error {
 	fmt.Fprintf(out, "Skew: %s between the earliest and the latest of %s\n",
 		duration.HumanDuration(set.Skew()), plural(len(set.Members), "snapshot"))
 	for _, m := range set.Missing {
-		fmt.Fprintf(out, "Missing: %s: %s\n", m.Claim, m.Reason)
+		say(out, fmt.Sprintf("Missing: %s: %s", m.Claim, m.Reason))
 	}
 	for _, l := range set.LeftOut {
-		fmt.Fprintf(out, "Left out: %s: %s\n", l.Claim, l.Reason)
+		say(out, fmt.Sprintf("Left out: %s: %s", l.Claim, l.Reason))
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -20,13 +21,13 @@ type provisioning struct {
 	*restoration
 	left   map[types.UID]string // the names of the PVCs that are not bound
 	failed error
-	told   map[string]bool // events that were printed
+	told   told
 }
 
 // wait follows the restored PVCs until they are bound. A PVC that is bound only when a
 // pod uses it is not waited for.
 func (r *restoration) wait(ctx context.Context, all []restored) error {
-	p := &provisioning{restoration: r, left: map[types.UID]string{}, told: map[string]bool{}}
+	p := &provisioning{restoration: r, left: map[types.UID]string{}, told: told{}}
 	for _, one := range all {
 		if one.WaitsForConsumer {
 			p.waitsForConsumer(one.Claim.Name)
@@ -79,12 +80,7 @@ func (p *provisioning) done() (bool, error) {
 }
 
 func (p *provisioning) names() []string {
-	var names []string
-	for _, name := range p.left {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Values(p.left))
 }
 
 // waitForFirstConsumer is the reason of the event by which the volume binder says that
@@ -93,8 +89,7 @@ const waitForFirstConsumer = "WaitForFirstConsumer"
 
 // explain prints the new events of the PVCs that are not bound.
 func (p *provisioning) explain(ctx context.Context) error {
-	names := p.names()
-	fmt.Fprintf(p.ErrOut, "Waiting for %s: %s\n", plural(len(names), "PVC"), strings.Join(names, ", "))
+	p.waitingFor(p.names())
 	for uid, name := range p.left {
 		events := &corev1.EventList{}
 		of := client.MatchingFields{"involvedObject.uid": string(uid)}
@@ -106,11 +101,7 @@ func (p *provisioning) explain(ctx context.Context) error {
 				p.waitsForConsumer(name)
 				delete(p.left, uid)
 			}
-			line := fmt.Sprintf("%s: %s %s: %s", name, e.Type, e.Reason, e.Message)
-			if !p.told[line] {
-				p.told[line] = true
-				fmt.Fprintln(p.ErrOut, line)
-			}
+			p.told.once(p.ErrOut, fmt.Sprintf("%s: %s %s: %s", name, e.Type, e.Reason, e.Message))
 		}
 	}
 	return nil

@@ -38,15 +38,11 @@ func newSnapshotCommand(f *Factory) *cobra.Command {
 			if (len(args) == 1) == (claim != "") {
 				return errors.New("name either a schedule or, with --pvc, a PVC")
 			}
-			c, err := f.Client()
+			c, namespace, err := f.Connect()
 			if err != nil {
 				return err
 			}
-			namespace, err := f.Namespace()
-			if err != nil {
-				return err
-			}
-			r := &request{Factory: f, client: c, namespace: namespace}
+			r := &request{Factory: f, client: c, namespace: namespace, told: told{}}
 			if claim != "" {
 				err = r.ofClaim(cmd.Context(), claim)
 			} else {
@@ -73,6 +69,7 @@ type request struct {
 	targets   []*target
 	// selects are the labels of the snapshots to wait for.
 	selects client.MatchingLabels
+	told    told
 }
 
 // target is a PVC of which a schedule takes a snapshot.
@@ -155,7 +152,7 @@ func (r *request) add(s *v1alpha1.SnapshotSchedule, judge *snapshots.Judge, clai
 			r.warn("SnapshotSchedule %s reports of PersistentVolumeClaim %s: %s: %s", s.Name, claim.Name, p.Reason, p.Message)
 		}
 	}
-	r.targets = append(r.targets, &target{schedule: s, claim: claim, state: "no snapshot yet"})
+	r.targets = append(r.targets, &target{schedule: s, claim: claim})
 }
 
 // annotate makes the request.

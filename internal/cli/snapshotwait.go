@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,7 +28,7 @@ func (r *request) wait(ctx context.Context, wait *Wait) error {
 		if explainErr := r.explain(ctx); explainErr != nil {
 			return explainErr
 		}
-		return fmt.Errorf("%w after %s: %s not ready", errTimeout, wait.Timeout, strings.Join(r.waiting(), ", "))
+		return fmt.Errorf("%w after %s: no ready snapshot of %s", errTimeout, wait.Timeout, strings.Join(r.waiting(), ", "))
 	}
 	return err
 }
@@ -47,7 +48,7 @@ func (r *request) see(o client.Object, deleted bool) bool {
 		if t.ready != "" {
 			r.did(snapshotResource, v.Name, "ready")
 		} else {
-			fmt.Fprintf(r.ErrOut, "%s: %s\n", t.claim.Name, state)
+			say(r.ErrOut, t.claim.Name+": "+state)
 		}
 		return true
 	}
@@ -95,7 +96,7 @@ func (t *target) stateOf(v *snapshotv1.VolumeSnapshot, at time.Time, deleted boo
 
 func (r *request) done() (bool, error) { return len(r.waiting()) == 0, nil }
 
-// waiting are the PVCs without a ready snapshot.
+// waiting are the PVCs without a ready snapshot under each schedule.
 func (r *request) waiting() []string {
 	var names []string
 	for _, t := range r.targets {
@@ -103,30 +104,27 @@ func (r *request) waiting() []string {
 			names = append(names, t.claim.Name)
 		}
 	}
-	return names
+	return slices.Compact(names) // one PVC may be the target of several schedules
 }
 
-// explain says what the wait is waiting for, and what the operator reports.
+// explain says what the wait is waiting for, and what is new of what the operator reports.
 func (r *request) explain(ctx context.Context) error {
-	explained := map[string]bool{}
+	r.waitingFor(r.waiting())
+	asked := map[string]bool{}
 	for _, t := range r.targets {
-		if t.ready != "" {
+		if t.ready != "" || asked[t.schedule.Name] {
 			continue
 		}
-		fmt.Fprintf(r.ErrOut, "%s: still waiting: %s\n", t.claim.Name, t.state)
-		if explained[t.schedule.Name] {
-			continue
-		}
-		explained[t.schedule.Name] = true
+		asked[t.schedule.Name] = true
 		s, err := readSchedule(ctx, r.client, r.namespace, t.schedule.Name)
 		if err != nil {
 			return err
 		}
 		switch ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady); {
 		case ready == nil:
-			fmt.Fprintf(r.ErrOut, "SnapshotSchedule %s has no status: does the operator run?\n", s.Name)
+			r.told.once(r.ErrOut, fmt.Sprintf("SnapshotSchedule %s has no status: does the operator run?", s.Name))
 		case ready.Status != metav1.ConditionTrue:
-			fmt.Fprintf(r.ErrOut, "SnapshotSchedule %s is not ready: %s: %s\n", s.Name, ready.Reason, ready.Message)
+			r.told.once(r.ErrOut, fmt.Sprintf("SnapshotSchedule %s is not ready: %s: %s", s.Name, ready.Reason, ready.Message))
 		}
 	}
 	return nil

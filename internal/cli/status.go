@@ -46,7 +46,9 @@ type claimStatus struct {
 	Snapshots        int          `json:"snapshots"`
 	Ready            int          `json:"ready"`
 	Skipped          string       `json:"skipped,omitempty"`
-	Problems         []problem    `json:"problems,omitempty"`
+	// Undecided says why it is not known whether the PVC is skipped.
+	Undecided string    `json:"undecided,omitempty"`
+	Problems  []problem `json:"problems,omitempty"`
 }
 
 type problem struct {
@@ -156,6 +158,10 @@ func statusOf(s *v1alpha1.SnapshotSchedule, inv *inventory, now time.Time) sched
 			continue // the snapshots are another owner's
 		}
 		row.Problems = problemsOf(s, series.claimName(), row.State, d.Problems)
+		refused := slices.ContainsFunc(row.Problems, func(p problem) bool { return refusals[p.Reason] })
+		if row.State == stateSelected && row.Snapshots == 0 && !refused && inv.classes.Undecided(series.claim) {
+			row.Undecided = whyUnknown
+		}
 		status.PersistentVolumeClaims = append(status.PersistentVolumeClaims, row)
 	}
 	return status
@@ -225,9 +231,9 @@ func printStatus(w io.Writer, output *Output, all []scheduleStatus, now time.Tim
 			if i > 0 {
 				fmt.Fprintln(w)
 			}
-			fmt.Fprintf(w, "%s: %s\n", style.Bold(s.Namespace+"/"+s.Name), s.Policy)
+			say(w, style.Bold(s.Namespace+"/"+s.Name)+": "+s.Policy)
 			for _, line := range s.conditionWords(style) {
-				fmt.Fprintln(w, "  "+line)
+				say(w, "  "+line)
 			}
 		}
 		if len(s.PersistentVolumeClaims) == 0 {
@@ -260,6 +266,9 @@ func (c *claimStatus) problemWords() string {
 	}
 	for _, p := range c.Problems {
 		words = append(words, p.Reason+": "+p.Message)
+	}
+	if c.Undecided != "" {
+		words = append(words, c.Undecided)
 	}
 	return strings.Join(words, "; ")
 }

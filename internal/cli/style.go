@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"io"
 	"os"
 	"strconv"
@@ -44,18 +45,31 @@ func (s Style) magenta(text string) string { return s.paint("35", text) }
 // Bold is for what stands out.
 func (s Style) Bold(text string) string { return s.paint("1", text) }
 
-// pipeWidth is the width of output that goes to no terminal.
+// pipeWidth is the width of drawings that go to no terminal.
 const pipeWidth = 100
 
-// WidthOf returns the width of the terminal behind a writer. COLUMNS overrides it.
+// WidthOf returns the width of a drawing on a writer. COLUMNS overrides that of the
+// terminal.
 func WidthOf(w io.Writer) int {
-	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
-		return columns
+	return cmp.Or(columns(), terminalWidth(w), pipeWidth)
+}
+
+// terminalWidth returns the width of the terminal behind a writer; zero if there is
+// none.
+func terminalWidth(w io.Writer) int {
+	file, ok := w.(*os.File)
+	if !ok {
+		return 0
 	}
-	if file, ok := w.(*os.File); ok {
-		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
-			return width
-		}
+	width, _, err := term.GetSize(int(file.Fd()))
+	if err != nil {
+		return 0
 	}
-	return pipeWidth
+	return cmp.Or(columns(), width)
+}
+
+// columns returns the value of COLUMNS; zero if there is none.
+func columns() int {
+	n, _ := strconv.Atoi(os.Getenv("COLUMNS"))
+	return max(n, 0)
 }

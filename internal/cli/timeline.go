@@ -83,11 +83,7 @@ func newTimelineCommand(f *Factory) *cobra.Command {
 }
 
 func readTimeline(ctx context.Context, f *Factory, name, claim string, now time.Time) (*timeline, error) {
-	c, err := f.Client()
-	if err != nil {
-		return nil, err
-	}
-	namespace, err := f.Namespace()
+	c, namespace, err := f.Connect()
 	if err != nil {
 		return nil, err
 	}

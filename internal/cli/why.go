@@ -81,11 +81,7 @@ func newWhyCommand(f *Factory) *cobra.Command {
 
 // why reads a snapshot with its series, and decides.
 func why(ctx context.Context, f *Factory, name string, now time.Time) (*whyResult, error) {
-	c, err := f.Client()
-	if err != nil {
-		return nil, err
-	}
-	namespace, err := f.Namespace()
+	c, namespace, err := f.Connect()
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +180,7 @@ func printWhy(w io.Writer, output *Output, r *whyResult, now time.Time) error {
 	style := StyleOf(w)
 	fmt.Fprintln(w, style.Bold(r.Namespace+"/"+r.Name))
 	if r.Unmanaged != "" {
-		fmt.Fprintf(w, "  No schedule decides about it: %s.\n", r.Unmanaged)
+		say(w, "  No schedule decides about it: "+r.Unmanaged+".")
 		return nil
 	}
 	fmt.Fprintf(w, "  Schedule %s, PVC %s\n", r.Schedule, r.Claim)
@@ -192,7 +188,7 @@ func printWhy(w io.Writer, output *Output, r *whyResult, now time.Time) error {
 		fmt.Fprintf(w, "  Taken for %s, %s ago; %s\n", timestamp(r.Slot.Time), age(now, r.AgeBase.Time), r.State)
 	}
 	for _, note := range r.Notes {
-		fmt.Fprintln(w, "  "+style.Warn("Note")+": "+note)
+		say(w, "  "+style.Warn("Note")+": "+note)
 	}
 	if len(r.Verdicts) == 0 {
 		return nil

@@ -214,6 +214,11 @@ func (c Classes) SkipReason(claim *corev1.PersistentVolumeClaim) string {
 	return ""
 }
 
+// Undecided returns whether SkipReason could say more of a PVC if the classes were known.
+func (c Classes) Undecided(claim *corev1.PersistentVolumeClaim) bool {
+	return !c.Known && driverOf(claim) != "" && c.SkipReason(claim) == ""
+}
+
 // Restores returns those PVCs that are still being restored from a snapshot of a
 // namespace.
 func Restores(namespace string, claims []client.Object) []client.Object {

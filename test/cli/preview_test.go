@@ -9,13 +9,16 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/internal/operator"
@@ -163,6 +166,51 @@ var _ = Describe("preview", func() {
 			Expect(p.Items[0].Waiting).To(HaveLen(min(waiting, 1)), name)
 		}
 	})
+
+	DescribeTable("lets exactly those manifests wait for editDelay that the API server takes for an edit",
+		func(stored, written string) {
+			const spec = "{snapshotInterval: 6h, snapshotTTL: 1d, retention: {editDelay: 1h%s}%s}"
+			env := newEnvironment()
+			s := env.createSchedule("nightly", v1alpha1.SnapshotScheduleSpec{
+				SnapshotInterval: "6h", SnapshotTTL: "1d", Retention: v1alpha1.Retention{EditDelay: "1h"},
+			})
+			env.createSnapshots(s, env.createClaim("db-0"), 6*time.Hour, 8)
+			apply := func(text string) int64 {
+				GinkgoHelper()
+				o := &unstructured.Unstructured{}
+				Expect(yaml.Unmarshal([]byte(text), &o.Object)).To(Succeed())
+				o.SetNamespace(env.namespace)
+				o.SetResourceVersion(get(s).ResourceVersion)
+				Expect(api.Update(ctx, o)).To(Succeed())
+				return o.GetGeneration()
+			}
+			of := func(fields string) string {
+				inRetention, inSpec, _ := strings.Cut(fields, ";")
+				text, _, _ := strings.Cut(manifest("nightly", fmt.Sprintf(spec, inRetention, inSpec)), "---")
+				return text
+			}
+			recorded := apply(of(stored))
+			record := fmt.Sprintf(`{"status":{"retention":{"generation":%d,"sinceTime":%q,"editDelay":"1h"}}}`,
+				recorded, ago(2*time.Hour).Format(time.RFC3339))
+			Expect(api.Status().Patch(ctx, s, client.RawPatch("application/merge-patch+json", []byte(record)))).To(Succeed())
+
+			file := filepath.Join(GinkgoT().TempDir(), "schedule.yaml")
+			Expect(os.WriteFile(file, []byte(of(written)), 0o600)).To(Succeed())
+			p := env.preview("-f", file)
+			edits := apply(of(written)) > recorded
+			Expect(p.Items[0].Waiting).To(HaveLen(map[bool]int{true: 1}[edits]))
+			Expect(p.deletedNow()).To(HaveLen(map[bool]int{false: 4}[edits]))
+		},
+		Entry("the same manifest", "", ""),
+		Entry("an empty object where there was none", "", ", keep: {}"),
+		Entry("no object where there was an empty one", ";, selector: {}", ""),
+		Entry("the same empty object", ", keep: {}", ", keep: {}"),
+		Entry("an empty object inside another", "", ";, snapshotTemplate: {metadata: {labels: {}}}"),
+		Entry("the defaults", "", ", minReady: 1, detached: {};, suspend: false, readyDeadline: 1h"),
+		Entry("a part of the defaults", ", detached: {minReady: 0}", ""),
+		Entry("null where there is a default", "", ", minReady: null;, readyDeadline: null"),
+		Entry("a value", "", ", maxCount: 100"),
+	)
 
 	It("rejects what it cannot preview", func() {
 		env := newEnvironment()

@@ -265,9 +265,9 @@ var _ = Describe("restore", func() {
 		It("creates a PVC for each, and prints the skew", func() {
 			first, second := createSnapshot(data[0], time.Hour), createSnapshot(data[1], 70*time.Minute)
 			out := env.succeeds("restore", "--schedule", "nightly", "--to", "{pvc}-drill")
-			Expect(out).To(MatchRegexp(`^PVC +SNAPSHOT +TIME +BEFORE LATEST\n` +
-				`data-0 +` + first.Name + ` +` + first.CreationTimestamp.UTC().Format(time.RFC3339) + ` +0s\n` +
-				`data-1 +` + second.Name + ` +` + second.CreationTimestamp.UTC().Format(time.RFC3339) + ` +10m\n` +
+			Expect(out).To(MatchRegexp(`^PVC +TIME +BEFORE LATEST +SNAPSHOT\n` +
+				`data-0 +` + first.CreationTimestamp.UTC().Format(time.RFC3339) + ` +0s +` + first.Name + `\n` +
+				`data-1 +` + second.CreationTimestamp.UTC().Format(time.RFC3339) + ` +10m +` + second.Name + `\n` +
 				`Skew: 10m between the earliest and the latest of 2 snapshots\n` +
 				`persistentvolumeclaim/data-0-drill created\n` +
 				`persistentvolumeclaim/data-1-drill created\n$`))

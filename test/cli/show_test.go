@@ -82,7 +82,7 @@ var _ = Describe("coverage", func() {
 		Expect(gaps.errOut).To(BeEmpty())
 		Expect(fields(gaps.out, "db-0")[:3]).To(Equal([]string{"db-0", "Protected", "nightly"}))
 		Expect(fields(gaps.out, "web-0")[1]).To(Equal("Unprotected"))
-		Expect(env.succeeds("coverage")).To(ContainSubstring("1 PVC of 2 not protected."), "without the flag a gap is no failure")
+		Expect(env.succeeds("coverage")).To(ContainSubstring("1 of 2 PVCs not protected."), "without the flag a gap is no failure")
 		Expect(env.succeeds("coverage", "--fail-on-gaps", "-l", "app=db")).To(ContainSubstring("No gaps in 1 PVC."))
 	})
 

@@ -143,9 +143,9 @@ var _ = Describe("snapshot", func() {
 		env.createClaim("data-0", "app", "db")
 		r := env.run("snapshot", "nightly", "--wait", "--timeout", "1s")
 		Expect(r.code).To(Equal(2))
-		Expect(r.errOut).To(Equal("data-0: still waiting: no snapshot yet\n" +
+		Expect(r.errOut).To(Equal("Waiting for 1 PVC: data-0\n" +
 			"SnapshotSchedule nightly has no status: does the operator run?\n" +
-			"error: timed out after 1s: data-0 not ready\n"))
+			"error: timed out after 1s: no ready snapshot of data-0\n"))
 
 		s := get(schedule)
 		s.Status.Conditions = []metav1.Condition{{

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 )
 
 // tenant returns the kubeconfig of a user who may do everything in this namespace, and nothing outside.
@@ -77,6 +78,22 @@ var _ = Describe("VolumeSnapshotClasses", func() {
 			Expect(r.out).To(ContainSubstring(test.want))
 			Expect(r.out).NotTo(ContainSubstring(v1alpha1.ReasonWrongSnapshotClass))
 		}
+	})
+
+	It("that the user may not read leave it unknown whether a PVC without snapshots can be snapshotted", func() {
+		env := newEnvironment()
+		env.createSchedule("nightly", oneDriver())
+		claim := builders.BoundClaim(env.namespace, "db-0", "volume-db-0", map[string]string{"app": "db"})
+		claim.Annotations = map[string]string{provisioner: env.namespace + ".example.com"}
+		put(ago(time.Minute), claim)
+		Expect(fields(env.succeeds("coverage"), "db-0")[1]).To(Equal("Skipped"), "an administrator sees that no class belongs to the driver")
+		tenant := env.tenant()
+		const unknown = "whether it can be snapshotted is unknown without permission to list VolumeSnapshotClasses"
+		r := env.runWith(tenant, "", "coverage", "--fail-on-gaps")
+		Expect(r.code).To(BeZero(), r.errOut)
+		Expect(fields(r.out, "db-0")[1]).To(Equal("Unknown"))
+		Expect(r.out).To(ContainSubstring(unknown))
+		Expect(env.runWith(tenant, "", "status").out).To(ContainSubstring(unknown))
 	})
 
 	It("that the operator may not read are a gap, whatever the user reads", func() {

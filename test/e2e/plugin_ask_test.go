@@ -111,7 +111,7 @@ var _ = Describe("the commands of the kubectl plugin that answer", Ordered, func
 		}
 		out, _, code := runPlugin(ctx, namespace, "coverage", "--fail-on-gaps")
 		Expect(code).To(Equal(1))
-		Expect(out).To(ContainSubstring("1 PVC of 8 not protected."))
+		Expect(out).To(ContainSubstring("1 of 8 PVCs not protected."))
 
 		By("what the operator did")
 		var taken []string

@@ -51,7 +51,9 @@ func (s *Source) usable() error {
 	}
 	name := ptr.Deref(v.Status.BoundVolumeSnapshotContentName, "")
 	switch {
-	case s.ContentGone || name == "":
+	case name == "":
+		return errors.New("it is bound to no VolumeSnapshotContent, so its data is lost")
+	case s.ContentGone:
 		return fmt.Errorf("its VolumeSnapshotContent %s does not exist, so its data is lost", name)
 	case s.Content == nil:
 		return nil

@@ -181,7 +181,7 @@ func TestClaimRefuses(t *testing.T) {
 			func(r *request) { r.s.Content, r.s.ContentGone = nil, true }, "its VolumeSnapshotContent content does not exist, so its data is lost",
 		},
 		"one that is bound to nothing": {
-			func(r *request) { r.s.Snapshot.Status.BoundVolumeSnapshotContentName = nil }, "does not exist, so its data is lost",
+			func(r *request) { r.s.Snapshot.Status.BoundVolumeSnapshotContentName = nil }, "it is bound to no VolumeSnapshotContent, so",
 		},
 		"one whose content is being deleted": {
 			func(r *request) { r.s.Content.DeletionTimestamp = &metav1.Time{Time: noon} }, "is being deleted",

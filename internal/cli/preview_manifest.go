@@ -1,0 +1,161 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
+)
+
+// scheduleKind is the kind of schedules.
+var scheduleKind = v1alpha1.GroupVersion.WithKind("SnapshotSchedule")
+
+// document is a schedule as it is written in a manifest or stored by the API server.
+type document struct {
+	*v1alpha1.SnapshotSchedule
+	// spec also says which empty objects are there.
+	spec map[string]any
+}
+
+// manifestVariants returns the schedules before and after the manifests of files are applied.
+func (f *Factory) manifestVariants(
+	ctx context.Context, c client.Reader, files *resource.FilenameOptions, now time.Time,
+) ([]variants, error) {
+	manifests, err := f.readManifests(files)
+	if err != nil {
+		return nil, err
+	}
+	var all []variants
+	for _, manifest := range manifests {
+		present, err := readDocument(ctx, c, client.ObjectKeyFromObject(manifest))
+		switch {
+		case apierrors.IsNotFound(err):
+			all = append(all, variants{future: snapshots.Recorded(createdFrom(manifest, now), now)})
+		case err != nil:
+			return nil, err
+		default:
+			all = append(all, variants{
+				present: snapshots.Recorded(present.SnapshotSchedule, now), future: snapshots.Recorded(editedBy(manifest, present), now),
+			})
+		}
+	}
+	return all, nil
+}
+
+// readManifests reads the schedules of files.
+func (f *Factory) readManifests(files *resource.FilenameOptions) ([]document, error) {
+	namespace, err := f.Namespace()
+	if err != nil {
+		return nil, err
+	}
+	infos, err := resource.NewBuilder(f.Config).Unstructured().Local().ContinueOnError().
+		NamespaceParam(namespace).DefaultNamespace().FilenameParam(false, files).Flatten().Do().Infos()
+	if err != nil {
+		return nil, err
+	}
+	var all []document
+	for _, info := range infos {
+		o := info.Object.(*unstructured.Unstructured)
+		if o.GroupVersionKind().GroupKind() != scheduleKind.GroupKind() {
+			continue
+		}
+		manifest, err := documentOf(o, true)
+		if err != nil {
+			return nil, fmt.Errorf("%s: SnapshotSchedule %s: %w", info.Source, o.GetName(), err)
+		}
+		if manifest.Namespace == "" {
+			manifest.Namespace = namespace
+		}
+		all = append(all, manifest)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("no SnapshotSchedule in %v", files.Filenames)
+	}
+	return all, nil
+}
+
+func readDocument(ctx context.Context, c client.Reader, key client.ObjectKey) (document, error) {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(scheduleKind)
+	if err := c.Get(ctx, key, o); err != nil {
+		return document{}, err
+	}
+	return documentOf(o, false)
+}
+
+// documentOf reads an object. Strictly, an unknown field is an error.
+func documentOf(o *unstructured.Unstructured, strict bool) (document, error) {
+	d := document{SnapshotSchedule: &v1alpha1.SnapshotSchedule{}}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(o.Object, d.SnapshotSchedule, strict); err != nil {
+		return d, err
+	}
+	d.spec, _ = o.Object["spec"].(map[string]any)
+	if d.spec == nil {
+		d.spec = map[string]any{}
+	}
+	setDefaults(d.spec, scheduleDefaults())
+	return d, nil
+}
+
+// scheduleDefaults are the defaults that the API server sets in a spec.
+func scheduleDefaults() map[string]any {
+	return map[string]any{
+		"suspend":       false,
+		"readyDeadline": "1h",
+		"retention":     map[string]any{"minReady": int64(1), "detached": map[string]any{"minReady": int64(0)}},
+	}
+}
+
+// setDefaults sets the values that an object does not have.
+func setDefaults(o, defaults map[string]any) {
+	for field, value := range defaults {
+		inner, isObject := o[field].(map[string]any)
+		switch {
+		case o[field] == nil:
+			o[field] = value
+		case isObject:
+			setDefaults(inner, value.(map[string]any))
+		}
+	}
+}
+
+// createdFrom returns the schedule that the API server creates from a manifest, which may
+// come from a backup, with a status.
+func createdFrom(manifest document, now time.Time) *v1alpha1.SnapshotSchedule {
+	return &v1alpha1.SnapshotSchedule{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: manifest.Namespace, Name: manifest.Name, UID: "new", Generation: 1,
+			CreationTimestamp: metav1.NewTime(now.Truncate(time.Second)), Annotations: manifest.Annotations,
+		},
+		Spec: manifest.Spec,
+	}
+}
+
+// editedBy returns a schedule after a manifest was applied to it. Every difference in the
+// stored spec is a new generation, also one that means nothing, such as an empty object.
+func editedBy(manifest, present document) *v1alpha1.SnapshotSchedule {
+	future := present.DeepCopy()
+	future.Spec = manifest.Spec
+	if future.Annotations == nil {
+		future.Annotations = map[string]string{}
+	}
+	maps.Copy(future.Annotations, manifest.Annotations) // a request, and the confirmation of the edit
+	if !equality.Semantic.DeepEqual(manifest.spec, present.spec) {
+		future.Generation++
+	}
+	return future
+}
