@@ -172,7 +172,7 @@ test-deploy: ## Deploy and upgrade the image and the chart on a real node (skipp
 SEED ?= 1
 
 .PHONY: test-faults
-test-faults: ## Run the full fault campaign (more than an hour on two cores) and update docs/faults.md. PLAN=<id> runs one plan.
+test-faults: ## Run the full fault campaign (an hour on two cores) and update docs/faults.md. PLAN=<id> runs one plan.
 	go run ./test/faults --seed '$(SEED)' $(if $(PLAN),--plan '$(PLAN)' --v,--write docs/faults.md)
 
 .PHONY: test-faults-short
