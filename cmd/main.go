@@ -86,7 +86,8 @@ func parseFlags() flags {
 	flag.StringVar(&f.metricsCertName, "metrics-cert-name", "tls.crt", "The name of the metrics server certificate file.")
 	flag.StringVar(&f.metricsCertKey, "metrics-cert-key", "tls.key", "The name of the metrics server key file.")
 	flag.BoolVar(&f.enableHTTP2, "enable-http2", false, "If set, HTTP/2 will be enabled for the metrics server.")
-	flag.IntVar(&f.workers, "max-concurrent-reconciles", 64, "Maximum number of PVCs reconciled concurrently; at most half of them in one namespace.")
+	flag.IntVar(&f.workers, "max-concurrent-reconciles", 64,
+		"Maximum number of PVCs reconciled concurrently; at most half of them in one namespace.")
 	flag.DurationVar(&f.statusInterval, "status-interval", 5*time.Second,
 		"Minimum time between two status updates of one SnapshotSchedule.")
 	flag.Float64Var(&f.deletesPerSecond, "max-deletes-per-second", 50,
