@@ -47,6 +47,7 @@ var _ = Describe("docs/operations.md", func() {
 			ContainSubstring("OWNER"),
 			Equal("kubectl delete -f dist/install.yaml\n"),
 			Equal("kubectl delete -f dist/crds.yaml\n"),
+			HavePrefix("helm uninstall"),
 			Equal("kubectl apply -f schedules.yaml\n"),
 			ContainSubstring("ownerReferences"),
 			ContainSubstring("finalizers")))
@@ -92,7 +93,7 @@ var _ = Describe("docs/operations.md", func() {
 		}).WithContext(ctx).WithTimeout(10*time.Second).Should(Equal(all), "the garbage collector should delete none")
 
 		cluster.Install(ctx)
-		follow(folder, steps[6])
+		follow(folder, steps[7])
 		cluster.Start(ctx)
 		// The file has the policies from before step 2: only Delete makes owners.
 		for namespace, number := range map[string]int{kept: 0, left: 1} {
