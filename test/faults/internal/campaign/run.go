@@ -198,7 +198,7 @@ func (r *planRun) advance(ctx context.Context) error {
 	}
 	if r.step < len(r.workload.Steps) {
 		next := r.workload.Steps[r.step]
-		if next.When(r.run.State()) {
+		if next.When(r.run.State()) && (!next.Calm || r.proxy.Quiet() > quietTime) {
 			r.step++
 			if err := next.Do(ctx, r.run); err != nil {
 				return fmt.Errorf("%s: %w", next.What, err)

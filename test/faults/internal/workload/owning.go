@@ -72,9 +72,13 @@ func twoOrphaned() func(context.Context, *environment.Run) error {
 
 func policyOrphan() Workload {
 	return Workload{
-		Name: "policy-orphan", What: "a schedule with deletionPolicy Orphan is deleted", Collects: true, Prepare: twoOrphaned(),
-		Steps: []Step{remove("delete the schedule", once(settled(v1alpha1.ReasonScheduled)), theSchedule)},
-		End:   all(noSchedule, unowned(4)),
+		Name: "policy-orphan", What: "a snapshot of a schedule with deletionPolicy Orphan is deleted, and then the schedule",
+		Collects: true, Prepare: twoOrphaned(),
+		Steps: []Step{
+			remove("delete a snapshot", once(settled(v1alpha1.ReasonScheduled)), theSnapshot("data-0-old-0")),
+			remove("delete the schedule", once(settled(v1alpha1.ReasonScheduled), keeps("data-0", "data-0-old-1")), theSchedule),
+		},
+		End: all(noSchedule, unowned(3)),
 	}
 }
 

@@ -59,7 +59,14 @@ type Step struct {
 	What string
 	// When reports whether the step is due. It must become true under any fault.
 	When func(s environment.State) bool
+	// Calm says that the step waits until the operator has done what it can.
+	Calm bool
 	Do   func(ctx context.Context, r *environment.Run) error
+}
+
+func calm(s Step) Step {
+	s.Calm = true
+	return s
 }
 
 // All returns every workload. The slow one is first, because a campaign lasts as
