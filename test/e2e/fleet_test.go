@@ -6,6 +6,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -155,8 +156,9 @@ var _ = Describe("a ClusterSnapshotSchedule", Ordered, func() {
 			Expect(v.OwnerReferences).To(BeEmpty(), "%s should have no owner", v.Name)
 		}
 		again := &fleet{ObjectMeta: metav1.ObjectMeta{Name: f.Name}, Spec: f.Spec}
+		// Slots count from a schedule's creation, which is in whole seconds: a new one has its own slots, so each PVC gets a new snapshot.
+		Eventually(time.Now).WithContext(ctx).Should(BeTemporally(">=", before[0].CreationTimestamp.Add(time.Second)))
 		Expect(cluster.Client.Create(ctx, again)).To(Succeed())
-		// A new schedule has its own slots, so each PVC gets a new snapshot.
 		Expect(names(eventuallySnapshots(ctx, namespace, 4))).To(ContainElements(names(before)))
 		Eventually(func() v1alpha1.OutputCount {
 			return eventuallyChild(ctx, again, namespace, false).Status.Outputs.VolumeSnapshots
