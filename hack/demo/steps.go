@@ -182,7 +182,9 @@ created now, and its two PVCs, need no schedule of their own.`,
 	reached: func(d *demo) bool {
 		return d.shop.ready("db", time.Time{}) > 0 && d.shop.ready("web", time.Time{}) > 0
 	},
-	show: append([]string{"kubectl get csnapsched"}, inShop(showSnapshots)...),
+	show: append([]string{
+		"kubectl wait csnapsched gold --for=jsonpath='{.status.volumeSnapshots.ready}'=2", "kubectl get csnapsched",
+	}, inShop(showSnapshots)...),
 }, {
 	text: `The whole spec of its SnapshotSchedules is the template's. Whoever weakens one
 does so for a moment.`,
