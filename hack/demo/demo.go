@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -32,9 +33,8 @@ type demo struct {
 	client   client.Client
 	operator *operator
 	limit    time.Duration // the longest wait for a condition
-	now      view          // of namespace demo
-	shop     view          // of namespace shop, which comes last
-	deleted  []snapshot    // seen earlier, and no longer there
+	now      view
+	deleted  []snapshot // seen earlier, and no longer there
 
 	// What steps remember for later.
 	slot time.Time
@@ -82,24 +82,19 @@ func (d *demo) play(ctx context.Context, s step) error {
 // wait returns when the step's condition is true, or fails: after the limit, with the
 // context, or when the operator ends by itself.
 func (d *demo) wait(ctx context.Context, s step) error {
-	start, deadline, every := time.Now(), time.After(d.limit), time.NewTicker(100*time.Millisecond)
-	defer every.Stop()
-	for {
-		err := d.refresh(ctx)
-		if err == nil && s.reached(d) {
-			return nil
+	start := time.Now()
+	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, d.limit, true, func(ctx context.Context) (bool, error) {
+		if err := d.refresh(ctx); err != nil {
+			return false, err
 		}
 		d.progress(fmt.Sprintf("  %2.0fs  %suntil %s", time.Since(start).Seconds(), d.now.dots(), s.until))
 		select {
-		case <-every.C:
 		case <-d.operator.ended:
-			return errors.New("the operator ended by itself")
-		case <-deadline:
-			return errors.Join(fmt.Errorf("not true after %s", d.limit), err)
-		case <-ctx.Done():
-			return context.Cause(ctx)
+			return false, errors.New("the operator ended by itself")
+		default:
+			return s.reached(d), nil
 		}
-	}
+	})
 }
 
 // shell runs commands, and prints them and their output. {pid} is the operator's, {held} the held snapshot.

@@ -25,7 +25,7 @@ func init() {
 	utilruntime.Must(errors.Join(snapshotv1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)))
 }
 
-// view is what the API server shows of a namespace at one time.
+// view is what the API server shows of namespace demo at one time.
 type view struct {
 	time      time.Time
 	schedule  v1alpha1.SnapshotSchedule // without a name if there is none
@@ -38,29 +38,14 @@ type snapshot struct {
 	ready, owned  bool
 }
 
-// refresh reads the views.
+// refresh reads namespace demo.
 func (d *demo) refresh(ctx context.Context) error {
-	v, err := d.read(ctx, "demo")
-	if err != nil {
-		return err
-	}
-	for _, s := range d.now.snapshots {
-		if !v.has(s.name) {
-			d.deleted = append(d.deleted, s)
-		}
-	}
-	d.now = v
-	d.shop, err = d.read(ctx, "shop")
-	return err
-}
-
-func (d *demo) read(ctx context.Context, namespace string) (view, error) {
 	var schedules v1alpha1.SnapshotScheduleList
 	var snapshots snapshotv1.VolumeSnapshotList
 	v := view{time: time.Now()}
 	for _, list := range []client.ObjectList{&schedules, &snapshots} {
-		if err := d.client.List(ctx, list, client.InNamespace(namespace)); err != nil {
-			return v, err
+		if err := d.client.List(ctx, list, client.InNamespace("demo")); err != nil {
+			return err
 		}
 	}
 	for _, s := range schedules.Items {
@@ -74,7 +59,13 @@ func (d *demo) read(ctx context.Context, namespace string) (view, error) {
 		})
 	}
 	slices.SortFunc(v.snapshots, func(a, b snapshot) int { return a.slot.Compare(b.slot) })
-	return v, nil
+	for _, s := range d.now.snapshots {
+		if !v.has(s.name) {
+			d.deleted = append(d.deleted, s)
+		}
+	}
+	d.now = v
+	return nil
 }
 
 // list returns the snapshots that a filter wants, by slot.
@@ -94,13 +85,6 @@ func (v view) ready(pvc string, since time.Time) int {
 }
 
 func (v view) owned() int { return len(v.list(func(s snapshot) bool { return s.owned })) }
-
-// takenTwice returns whether two snapshots of a PVC have the same slot.
-func (v view) takenTwice() bool {
-	return slices.ContainsFunc(v.snapshots, func(a snapshot) bool {
-		return len(v.list(func(b snapshot) bool { return a.pvc == b.pvc && a.slot.Equal(b.slot) })) > 1
-	})
-}
 
 // reason returns the reason of the schedule's Ready condition, if that is about its current spec.
 func (v view) reason() string {
