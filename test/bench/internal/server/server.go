@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -42,6 +43,8 @@ type Options struct {
 	Assets string
 	// Audit makes the API server log every request. That costs CPU: speeds are compared without it.
 	Audit bool
+	// Memory is a soft limit for the API server, in bytes. 0: none.
+	Memory int64
 }
 
 // Server is an API server and etcd, as an administrator reaches them.
@@ -109,8 +112,15 @@ func (s *Server) startParts(o Options) error {
 		}
 		s.Audit = audit.Log{Path: log, User: cluster.OperatorUser(cluster.SystemNamespace)}
 	}
+	if o.Memory > 0 {
+		// envtest gives the environment of this process to its own.
+		if err := os.Setenv("GOMEMLIMIT", strconv.FormatInt(o.Memory, 10)); err != nil {
+			return err
+		}
+	}
 	var err error
-	if s.config, err = s.environment.Start(); err != nil {
+	s.config, err = s.environment.Start()
+	if err := errors.Join(err, os.Unsetenv("GOMEMLIMIT")); err != nil {
 		return err
 	}
 	s.config.QPS = -1
@@ -131,6 +141,13 @@ func (s *Server) CPU() (time.Duration, error) {
 	return sum, nil
 }
 
+// Memory returns what etcd and kube-apiserver hold.
+func (s *Server) Memory() (etcd, apiserver process.Memory, err error) {
+	etcd, errEtcd := process.MemoryOf(s.pids[0])
+	apiserver, errServer := process.MemoryOf(s.pids[1])
+	return etcd, apiserver, errors.Join(errEtcd, errServer)
+}
+
 // installOperator installs what is shipped, and writes the kubeconfig of the operator's ServiceAccount. The bare
 // client uses it too, so that the API server authorizes and queues both in the same way.
 func (s *Server) installOperator(ctx context.Context) error {
@@ -149,7 +166,7 @@ func (s *Server) installOperator(ctx context.Context) error {
 		return err
 	}
 	config := rest.AnonymousClientConfig(s.config)
-	config.BearerToken, err = cluster.Token(ctx, kube, cluster.SystemNamespace, cluster.ServiceAccount, time.Hour)
+	config.BearerToken, err = cluster.Token(ctx, kube, cluster.SystemNamespace, cluster.ServiceAccount, 3*time.Hour)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,7 +20,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/internal/record"
 )
 
-// Watch records when the snapshots of a namespace are created, changed and deleted. It receives metadata only,
+// Watch records when the snapshots of some namespaces are created, changed and deleted. It receives metadata only,
 // so that it takes next to no CPU from what is measured.
 type Watch struct {
 	stop  context.CancelFunc
@@ -32,26 +33,30 @@ type Watch struct {
 }
 
 // WatchSnapshots starts a watch, which must be stopped.
-func (s *Server) WatchSnapshots(ctx context.Context, namespace string) (*Watch, error) {
+func (s *Server) WatchSnapshots(ctx context.Context, namespaces ...string) (*Watch, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(snapshotv1.SchemeGroupVersion.WithKind("VolumeSnapshotList"))
-	return newWatch(ctx, s.Client, list, client.InNamespace(namespace))
+	return newWatch(ctx, s.Client, list, namespaces)
 }
 
-func newWatch(ctx context.Context, c client.WithWatch, list client.ObjectList, in ...client.ListOption) (*Watch, error) {
+func newWatch(ctx context.Context, c client.WithWatch, list client.ObjectList, namespaces []string) (*Watch, error) {
 	ctx, stop := context.WithCancel(ctx)
 	w := &Watch{stop: stop, ended: make(chan struct{}), times: map[watch.EventType][]time.Time{}, more: make(chan struct{})}
-	wait, err := record.Follow(ctx, c, list, func(event watch.EventType, _ client.Object) {
-		at := time.Now()
-		w.update(func() { w.times[event] = append(w.times[event], at) })
-	}, in...)
-	if err != nil {
-		stop()
-		return nil, err
+	all, ctx := errgroup.WithContext(ctx)
+	for _, namespace := range namespaces {
+		wait, err := record.Follow(ctx, c, list, func(event watch.EventType, _ client.Object) {
+			at := time.Now()
+			w.update(func() { w.times[event] = append(w.times[event], at) })
+		}, client.InNamespace(namespace))
+		if err != nil {
+			stop()
+			return nil, err
+		}
+		all.Go(wait)
 	}
 	go func() {
 		defer close(w.ended)
-		err := wait()
+		err := all.Wait()
 		w.update(func() { w.err = errors.Join(errors.New("the watch has ended"), err) })
 	}()
 	return w, nil

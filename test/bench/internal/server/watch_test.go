@@ -20,7 +20,7 @@ import (
 func started(t *testing.T) (client.WithWatch, *Watch) {
 	t.Helper()
 	c := fake.NewFakeClient()
-	w, err := newWatch(t.Context(), c, &corev1.PersistentVolumeClaimList{}, client.InNamespace("n"))
+	w, err := newWatch(t.Context(), c, &corev1.PersistentVolumeClaimList{}, []string{"n"})
 	if err != nil {
 		t.Fatal(err)
 	}
