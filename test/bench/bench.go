@@ -75,8 +75,8 @@ type group struct {
 	// longer than groupTimeout.
 	onDemand bool
 	timeout  time.Duration
-	// serverMemory limits the memory of the API server's Go runtime, in bytes.
-	serverMemory int64
+	// uncached is set for more objects than the API server's watch cache can hold here.
+	uncached bool
 	// ownCluster is set for what starts clusters of its own.
 	ownCluster bool
 	run        func(context.Context, *bench, *server.Server) error
@@ -103,7 +103,7 @@ func (b *bench) runGroup(ctx context.Context, g group) (err error) {
 	if g.ownCluster {
 		return g.run(ctx, b, nil)
 	}
-	srv, err := server.Start(ctx, server.Options{Root: b.root, Assets: b.assets, Audit: g.audit, Memory: g.serverMemory})
+	srv, err := server.Start(ctx, server.Options{Root: b.root, Assets: b.assets, Audit: g.audit, Uncached: g.uncached})
 	if err != nil {
 		return err
 	}
