@@ -25,8 +25,9 @@ type crowd struct{ namespaces, schedules int }
 // the snapshots.
 const crowdMemory = 4 << 30
 
-// million measures an operator with a million snapshots.
-func million(ctx context.Context, b *bench, srv *server.Server) error {
+// million measures an operator with a million snapshots: its start, at rest, and when one part of them falls due,
+// expires, or is no longer selected.
+func million(ctx context.Context, b *bench, srv *server.Server) (err error) {
 	all, err := b.writeCrowd(ctx, srv)
 	if err != nil {
 		return err
@@ -42,21 +43,21 @@ func million(ctx context.Context, b *bench, srv *server.Server) error {
 		return err
 	}
 	b.progressf("bare list after %.0f s with %.0f s of CPU", list.after.Seconds(), list.cpu.Seconds())
-	each := len(last.claims) * b.snapshotsPerClaim
-	start, f, err := b.firstDue(ctx, last, due, each)
+	o, start, err := b.startDue(ctx, last, due)
 	if err != nil {
 		return err
 	}
-	b.restartRows(each*len(all), []startup{start}, []startup{list})
-	b.row(report.Row{
-		What:     fmt.Sprintf("%d schedules × %d PVCs × %d snapshots", len(all), len(last.claims), b.snapshotsPerClaim),
-		Measured: fmt.Sprintf("%s resident (peak %s), %s of live heap", report.Bytes(float64(f.memory.Resident)), report.Bytes(float64(f.memory.Peak)), report.Bytes(f.heap)),
-		Values:   map[string]float64{"resident": float64(f.memory.Resident), "peak": float64(f.memory.Peak), "heap": f.heap},
-	})
-	if err := srv.Put(ctx, last.snapshot(due, 0)); err != nil {
-		return err
+	defer func() { err = errors.Join(err, o.Stop()) }()
+	b.progressf("first due snapshot after %.0f s with %.0f s of CPU", start.after.Seconds(), start.cpu.Seconds())
+	b.restartRows(len(all)*len(last.claims)*b.snapshotsPerClaim, []startup{start}, []startup{list})
+	for _, step := range []func(context.Context, *server.Server, *server.Operator, []*dataset) error{
+		b.crowdFootprint, b.crowdAtRest, b.crowdTasks, b.relabel,
+	} {
+		if err := step(ctx, srv, o, all); err != nil {
+			return err
+		}
 	}
-	return b.crowdAtWork(ctx, srv, all)
+	return b.crowdServer(srv)
 }
 
 // writeCrowd writes PVCs, schedules and snapshots.
@@ -100,32 +101,52 @@ func newTeam(ctx context.Context, srv *server.Server, namespace, team string, cl
 
 const teamLabel = "team"
 
-// crowdAtWork measures an operator among all of them: at rest, and when one part of them
-// falls due, expires, or is no longer selected.
-func (b *bench) crowdAtWork(ctx context.Context, srv *server.Server, all []*dataset) (err error) {
-	o, err := b.startOperator(ctx, srv)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, o.Stop()) }()
-	some := all[:min(len(all), 10)]
-	var namespaces []string
-	for _, d := range some {
-		namespaces = append(namespaces, d.schedule.Namespace)
-	}
-	namespaces = slices.Compact(namespaces)
-	claims, each := len(some[0].claims), len(some[0].claims)*b.snapshotsPerClaim
+// crowdFootprint measures the operator once it is idle after its start.
+func (b *bench) crowdFootprint(ctx context.Context, srv *server.Server, o *server.Operator, all []*dataset) error {
+	claims := len(all[0].claims)
 	for _, d := range all {
-		if err := srv.WaitForStatus(ctx, d.key(), claims, each); err != nil {
+		if err := srv.WaitForStatus(ctx, d.key(), claims, claims*b.snapshotsPerClaim); err != nil {
 			return err
 		}
 	}
 	if err := o.WaitIdle(ctx); err != nil {
 		return err
 	}
-	if err := b.crowdAtRest(ctx, o); err != nil {
+	var f footprint
+	if err := f.measure(ctx, o); err != nil {
 		return err
 	}
+	b.row(report.Row{
+		What:     fmt.Sprintf("%d schedules × %d PVCs × %d snapshots", len(all), claims, b.snapshotsPerClaim),
+		Measured: fmt.Sprintf("%s resident (peak %s), %s of live heap", report.Bytes(float64(f.memory.Resident)), report.Bytes(float64(f.memory.Peak)), report.Bytes(f.heap)),
+		Values:   map[string]float64{"resident": float64(f.memory.Resident), "peak": float64(f.memory.Peak), "heap": f.heap},
+	})
+	return nil
+}
+
+func (b *bench) crowdAtRest(ctx context.Context, _ *server.Server, o *server.Operator, _ []*dataset) error {
+	b.progressf("at rest for %s", b.idle)
+	before, err := o.CPU()
+	if err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(b.idle):
+	}
+	after, err := o.CPU()
+	hour := (after - before).Seconds() * float64(time.Hour) / float64(b.idle)
+	b.row(report.Row{
+		What: "the same: CPU of an hour at rest", Measured: fmt.Sprintf("%.0f s", hour), Values: map[string]float64{"seconds": hour},
+	})
+	return err
+}
+
+// crowdTasks lets snapshots of ten schedules fall due, and then as many expire.
+func (b *bench) crowdTasks(ctx context.Context, srv *server.Server, o *server.Operator, all []*dataset) error {
+	some := all[:min(len(all), 10)]
+	claims, each := len(some[0].claims), len(some[0].claims)*b.snapshotsPerClaim
 	for _, task := range []struct {
 		what  string
 		event watch.EventType
@@ -140,12 +161,12 @@ func (b *bench) crowdAtWork(ctx context.Context, srv *server.Server, all []*data
 			s.Spec.SnapshotTTL = v1alpha1.Duration(fmt.Sprintf("%dd", b.snapshotsPerClaim-1))
 		}},
 	} {
-		w, err := srv.WatchSnapshots(ctx, namespaces...)
+		total := claims * len(some)
+		b.progressf("%d snapshots %s", total, task.what)
+		w, err := srv.WatchSnapshots(ctx, namespaces(some)...)
 		if err != nil {
 			return err
 		}
-		total := claims * len(some)
-		b.progressf("%d snapshots %s", total, task.what)
 		cpu, err := o.UsedCPU(ctx, func(ctx context.Context) error {
 			for _, d := range some {
 				if err := d.patch(ctx, task.change); err != nil {
@@ -172,67 +193,59 @@ func (b *bench) crowdAtWork(ctx context.Context, srv *server.Server, all []*data
 			Values:   map[string]float64{"rate": w.Rate(task.event), "cpu": cpu.Seconds() / float64(total)},
 		})
 	}
-	if err := b.relabel(ctx, srv, o, all[len(all)-1]); err != nil {
-		return err
+	return nil
+}
+
+func namespaces(all []*dataset) (names []string) {
+	for _, d := range all {
+		names = append(names, d.schedule.Namespace)
 	}
-	return b.crowdServer(srv, len(all)*each)
+	return slices.Compact(names)
+}
+
+// relabel takes the PVCs of the last namespace away from their schedules.
+func (b *bench) relabel(ctx context.Context, srv *server.Server, o *server.Operator, all []*dataset) error {
+	some := all[len(all)-b.crowd.schedules:]
+	total := len(some) * len(some[0].claims)
+	b.progressf("%d PVCs are relabeled", total)
+	begun := time.Now()
+	var took time.Duration
+	cpu, err := o.UsedCPU(ctx, func(ctx context.Context) error {
+		for _, d := range some {
+			for _, claim := range d.claims {
+				claim.Labels[teamLabel] = "none"
+				if err := srv.Put(ctx, claim); err != nil {
+					return err
+				}
+			}
+		}
+		for _, d := range some {
+			if err := srv.WaitForStatus(ctx, d.key(), 0, len(d.claims)*b.snapshotsPerClaim); err != nil {
+				return err
+			}
+		}
+		took = time.Since(begun)
+		return nil
+	})
+	b.row(report.Row{
+		What:     fmt.Sprintf("the same: the %d PVCs of a namespace are relabeled", total),
+		Measured: fmt.Sprintf("%.1f s until status shows it, %s CPU each", took.Seconds(), ms(cpu/time.Duration(total))),
+		Values:   map[string]float64{"seconds": took.Seconds(), "cpu": cpu.Seconds() / float64(total)},
+	})
+	return err
 }
 
 // crowdServer shows what so many snapshots cost the API server and etcd.
-func (b *bench) crowdServer(srv *server.Server, snapshots int) error {
+func (b *bench) crowdServer(srv *server.Server) error {
 	etcd, apiserver, err := srv.Memory()
 	if err != nil {
 		return err
 	}
 	b.row(report.Row{
-		What: fmt.Sprintf("kube-apiserver and etcd with %d snapshots", snapshots),
+		What: "the same: kube-apiserver, without its watch cache, and etcd",
 		Measured: fmt.Sprintf("%s and %s resident (peak %s and %s)", report.Bytes(float64(apiserver.Resident)), report.Bytes(float64(etcd.Resident)),
 			report.Bytes(float64(apiserver.Peak)), report.Bytes(float64(etcd.Peak))),
 		Values: map[string]float64{"apiserver": float64(apiserver.Resident), "etcd": float64(etcd.Resident)},
 	})
 	return nil
-}
-
-func (b *bench) crowdAtRest(ctx context.Context, o *server.Operator) error {
-	before, err := o.CPU()
-	if err != nil {
-		return err
-	}
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(b.idle):
-	}
-	after, err := o.CPU()
-	hour := (after - before).Seconds() * float64(time.Hour) / float64(b.idle)
-	b.row(report.Row{
-		What: "the same: CPU of an hour at rest", Measured: fmt.Sprintf("%.0f s", hour), Values: map[string]float64{"seconds": hour},
-	})
-	return err
-}
-
-// relabel takes a schedule's PVCs away from it.
-func (b *bench) relabel(ctx context.Context, srv *server.Server, o *server.Operator, d *dataset) error {
-	b.progressf("%d PVCs are relabeled", len(d.claims))
-	begun := time.Now()
-	var took time.Duration
-	cpu, err := o.UsedCPU(ctx, func(ctx context.Context) error {
-		for _, claim := range d.claims {
-			claim.Labels[teamLabel] = "none"
-		}
-		for _, claim := range d.claims {
-			if err := srv.Put(ctx, claim); err != nil {
-				return err
-			}
-		}
-		err := srv.WaitForStatus(ctx, d.key(), 0, len(d.claims)*b.snapshotsPerClaim)
-		took = time.Since(begun)
-		return err
-	})
-	b.row(report.Row{
-		What:     fmt.Sprintf("the same: %d PVCs of a schedule are relabeled", len(d.claims)),
-		Measured: fmt.Sprintf("%.1f s until status shows it, %s CPU each", took.Seconds(), ms(cpu/time.Duration(len(d.claims)))),
-		Values:   map[string]float64{"seconds": took.Seconds(), "cpu": cpu.Seconds() / float64(len(d.claims))},
-	})
-	return err
 }

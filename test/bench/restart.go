@@ -90,31 +90,42 @@ func (b *bench) bareList(ctx context.Context, srv *server.Server) (list startup,
 func (b *bench) firstDue(
 	ctx context.Context, d *dataset, due *corev1.PersistentVolumeClaim, total int,
 ) (start startup, f footprint, err error) {
-	w, err := d.server.WatchSnapshots(ctx, due.Namespace)
-	if err != nil {
-		return start, f, err
-	}
-	defer w.Stop()
-	o, err := d.server.StartOperator(ctx, b.operator, b.manifest)
+	o, start, err := b.startDue(ctx, d, due)
 	if err != nil {
 		return start, f, err
 	}
 	defer func() { err = errors.Join(err, o.Stop(), dropNewest(ctx, d.server, due)) }()
-	alive, cancel := o.WithContext(ctx)
-	defer cancel()
-	if err := w.Wait(alive, watch.Added, 1); err != nil {
-		return start, f, err
-	}
-	start.after = w.Times(watch.Added)[0].Sub(o.Started)
-	if start.cpu, err = o.CPU(); err != nil {
-		return start, f, err
-	}
 	if err := d.waitIdle(ctx, o, total); err != nil {
 		return start, f, err
 	}
 	f.claims, f.snapshots = len(d.claims), total
 	err = f.measure(ctx, o)
 	return start, f, err
+}
+
+// startDue starts an operator and waits for the one snapshot that is due.
+func (b *bench) startDue(ctx context.Context, d *dataset, due *corev1.PersistentVolumeClaim) (o *server.Operator, start startup, err error) {
+	w, err := d.server.WatchSnapshots(ctx, due.Namespace)
+	if err != nil {
+		return nil, start, err
+	}
+	defer w.Stop()
+	if o, err = d.server.StartOperator(ctx, b.operator, b.manifest); err != nil {
+		return nil, start, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, o.Stop())
+		}
+	}()
+	alive, cancel := o.WithContext(ctx)
+	defer cancel()
+	if err := w.Wait(alive, watch.Added, 1); err != nil {
+		return nil, start, err
+	}
+	start.after = w.Times(watch.Added)[0].Sub(o.Started)
+	start.cpu, err = o.CPU()
+	return o, start, err
 }
 
 // dropNewest removes the snapshot of a PVC that the operator has just created.

@@ -74,7 +74,7 @@ func (s *Server) WaitWorking(ctx context.Context, o *Operator) error {
 	defer w.Stop()
 	alive, cancel := o.WithContext(ctx)
 	defer cancel()
-	soon, cancel := context.WithTimeoutCause(alive, 10*time.Minute, errors.New("the operator takes no snapshots"))
+	soon, cancel := context.WithTimeoutCause(alive, 2*time.Minute, errors.New("the operator takes no snapshots"))
 	defer cancel()
 	schedule := Schedule(canary, "canary", time.Time{}, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1d"})
 	if err := s.Create(ctx, schedule); err != nil {
