@@ -34,6 +34,9 @@ const narrowest = 24
 // fitTable moves what does not fit the width out of the last column: into lines that
 // begin there, or below the row if the column is too narrow for that.
 func fitTable(table string, last string, width int) string {
+	if table == "" {
+		return "" // without rows, there is no header either
+	}
 	header, _, _ := strings.Cut(table, "\n")
 	column := utf8.RuneCountInString(header[:strings.LastIndex(header, last)])
 	var lines []string

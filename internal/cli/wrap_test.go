@@ -73,6 +73,9 @@ data-2   now
 	if have := fitTable(b.String(), table.last(false), 100); have != strings.ReplaceAll(b.String(), "   \n", "\n") {
 		t.Errorf("100 columns:\n%s", have)
 	}
+	if have := fitTable("", table.last(false), 100); have != "" {
+		t.Errorf("without rows: %q", have)
+	}
 	if last := table.last(true); last != "LAST" {
 		t.Errorf("the last column of a wide table is %s", last)
 	}

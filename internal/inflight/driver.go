@@ -96,6 +96,15 @@ func (d *driver) expire(now time.Time) {
 	}
 }
 
+// idle returns whether nobody holds a place or waits for one.
+func (d *driver) idle(now time.Time) bool {
+	if len(d.line.waiting) > 0 {
+		return false
+	}
+	d.expire(now)
+	return len(d.places) == 0
+}
+
 // full returns whether there is no place left.
 func (d *driver) full() bool { return d.limit > 0 && len(d.places) >= d.limit }
 

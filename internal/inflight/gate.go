@@ -51,7 +51,7 @@ func (g *Gate) Ask(now time.Time, req plan.Request, s Snapshot, since time.Time)
 	if s.Driver == "" {
 		return true, wake
 	}
-	d := g.driver(s.Driver)
+	d := g.driver(now, s.Driver)
 	if d.alarm == req {
 		d.alarm = plan.Request{} // the queue holds a key once: this pass may have consumed it
 	}
@@ -114,7 +114,7 @@ func (g *Gate) Show(now, created time.Time, s Snapshot) []Wake {
 	case d == nil && s.Driver == "":
 		return nil
 	case d == nil:
-		d = g.driver(s.Driver)
+		d = g.driver(now, s.Driver)
 	}
 	d.put(s.holder(), place{until: until, shown: true})
 	return d.settle(now)
@@ -162,7 +162,7 @@ type Count struct {
 	InFlight, Waiting int
 }
 
-// Counts returns the counts of all drivers that were ever known, by name.
+// Counts returns the counts of all drivers that are known, by name.
 func (g *Gate) Counts(now time.Time) []Count {
 	var all []Count
 	for _, name := range slices.Sorted(maps.Keys(g.drivers)) {
@@ -188,9 +188,16 @@ func (g *Gate) holding(h holder) *driver {
 	return nil
 }
 
-func (g *Gate) driver(name string) *driver {
+// manyDrivers is from how many drivers on idle ones are forgotten: anybody who can
+// annotate a PVC can make up a driver.
+const manyDrivers = 100
+
+func (g *Gate) driver(now time.Time, name string) *driver {
 	d := g.drivers[name]
 	if d == nil {
+		if len(g.drivers) >= manyDrivers {
+			maps.DeleteFunc(g.drivers, func(_ string, d *driver) bool { return d.idle(now) })
+		}
 		d = newDriver(g.limit)
 		g.drivers[name] = d
 	}

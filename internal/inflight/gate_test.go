@@ -275,6 +275,25 @@ func TestKeyWithASnapshotDoesNotWait(t *testing.T) {
 
 // The keys of a parent that is deleted make room, and find out for themselves whether it
 // is there again.
+// Anybody who can annotate a PVC can make up a driver.
+func TestIdleDriversAreForgotten(t *testing.T) {
+	g := newTester(1)
+	g.ask("a/s/1")
+	g.ask("a/s/2")
+	for i := range 10 * manyDrivers {
+		made := Snapshot{Namespace: "a", Name: fmt.Sprint(i), Driver: fmt.Sprint("made-up-", i), ReadyDeadline: time.Second}
+		g.Ask(g.now, key("a/s/3"), made, start)
+		if i%2 == 0 {
+			g.Refused(g.now, made.Namespace, made.Name)
+		}
+		g.now = g.now.Add(time.Second)
+	}
+	if known := len(g.Counts(g.now)); known > manyDrivers {
+		t.Errorf("%d drivers are known", known)
+	}
+	g.wantCounts(t, 1, 1)
+}
+
 func TestKeysOfADeletedParentLeave(t *testing.T) {
 	g := newTester(1)
 	g.fill(3)

@@ -34,9 +34,7 @@ var fanOutPriority = -10
 func events(on func(q queue, before, after client.Object)) handler.TypedFuncs[client.Object, Request] {
 	return handler.TypedFuncs[client.Object, Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[client.Object], q queue) { on(q, nil, e.Object) },
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[client.Object], q queue) {
-			on(q, e.ObjectOld, e.ObjectNew)
-		},
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[client.Object], q queue) { on(q, e.ObjectOld, e.ObjectNew) },
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[client.Object], q queue) { on(q, e.Object, nil) },
 	}
 }

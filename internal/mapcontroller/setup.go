@@ -61,6 +61,11 @@ func (c MapController) SetupWithManager(mgr manager.Manager, o Options) error {
 	return errors.Join(err, mgr.AddHealthzCheck(ctl.Name, s.live.Check), mgr.Add(s))
 }
 
+// cacheSyncTimeout is how long a controller waits for the caches. The default of
+// controller-runtime, two minutes, ends the process while it lists a million objects,
+// and the next one begins anew. Readiness says that the caches are not filled.
+const cacheSyncTimeout = 24 * time.Hour
+
 // startStatus adds the status controller. No predicate: what the cache shows of a
 // status may differ from what the last write was compared with. Several workers: a
 // parent that takes long, as the release of many outputs does, must not hold up the
@@ -68,7 +73,7 @@ func (c MapController) SetupWithManager(mgr manager.Manager, o Options) error {
 func (s *starter) startStatus() error {
 	return builder.ControllerManagedBy(s.mgr).
 		Named(s.Name + "-status").
-		WithOptions(ctrl.Options{MaxConcurrentReconciles: 4}).
+		WithOptions(ctrl.Options{MaxConcurrentReconciles: 4, CacheSyncTimeout: cacheSyncTimeout}).
 		For(s.NewParent()).
 		WatchesRawSource(source.Func(s.StatusSource)).
 		Complete(reconcile.Func(s.ReconcileStatus))
@@ -209,7 +214,7 @@ func (s *starter) awaitLists(ctx context.Context) bool {
 func (s *starter) startKeys(ctx context.Context) error {
 	b := builder.TypedControllerManagedBy[Request](s.mgr).
 		Named(s.Name).
-		WithOptions(ctrl.TypedOptions[Request]{MaxConcurrentReconciles: s.Workers, RateLimiter: s.attempts}).
+		WithOptions(ctrl.TypedOptions[Request]{MaxConcurrentReconciles: s.Workers, RateLimiter: s.attempts, CacheSyncTimeout: cacheSyncTimeout}).
 		WithLogConstructor(func(req *Request) logr.Logger {
 			if req == nil {
 				return s.log

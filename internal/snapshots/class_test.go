@@ -286,6 +286,13 @@ func TestClaimsShareTheirStorage(t *testing.T) {
 	cached(func(c *corev1.PersistentVolumeClaim) { annotate(c, annotationProvisioner, "other.example.com") })
 	cached(func(c *corev1.PersistentVolumeClaim) { c.Annotations = nil })
 	cached(func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = nil })
+	// Without a driver: the first has an empty one, the second has as many annotations.
+	cached(func(c *corev1.PersistentVolumeClaim) {
+		c.Spec.StorageClassName, c.Annotations = ptr.To("manual"), map[string]string{annotationProvisioner: ""}
+	})
+	cached(func(c *corev1.PersistentVolumeClaim) {
+		c.Spec.StorageClassName, c.Annotations = ptr.To("manual"), map[string]string{v1alpha1.AnnotationExclude: "true"}
+	})
 	if first.Spec.StorageClassName != second.Spec.StorageClassName || first.Spec.StorageClassName != requested.Spec.StorageClassName {
 		t.Error("the storage class is not shared")
 	}

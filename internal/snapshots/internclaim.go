@@ -4,6 +4,8 @@
 package snapshots
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/lru"
 )
@@ -44,7 +46,8 @@ func (i claimInterner) transform(o any) (any, error) {
 		i.known.Add(key, known)
 	}
 	claim.Spec.StorageClassName = known.class
-	if len(claim.Annotations) == len(known.annotations) {
+	// An empty annotation has the key of an absent one, and is not the same.
+	if maps.Equal(claim.Annotations, known.annotations) {
 		claim.Annotations = known.annotations
 	}
 	return claim, nil

@@ -120,8 +120,10 @@ type combined struct {
 	// Waiting counts the PVCs that wait for their turn; WaitingFor are their drivers.
 	Waiting    int
 	WaitingFor []string
-	// Refused counts the PVCs, or series, with a write that is refused.
-	Refused int
+	// Refused counts the PVCs, or series, with a write that is refused. FirstRefused need
+	// not be one of the worst problems.
+	Refused      int
+	FirstRefused Problem
 	// Problems are the worst; MoreProblems counts the others.
 	Problems     []Problem
 	MoreProblems int
@@ -157,8 +159,11 @@ func combine(keys []any, problems ...Problem) combined {
 		if slices.ContainsFunc(k.Problems, Problem.fails) {
 			c.Failing++
 		}
-		if slices.ContainsFunc(k.Problems, Problem.refused) {
+		if i := slices.IndexFunc(k.Problems, Problem.refused); i >= 0 {
 			c.Refused++
+			if c.Refused == 1 || k.Problems[i].compare(c.FirstRefused) < 0 {
+				c.FirstRefused = k.Problems[i]
+			}
 		}
 		c.Paused = c.Paused || k.Paused
 		c.Spared.changed += k.Spared.changed

@@ -5,7 +5,6 @@ package snapshots
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -113,9 +112,8 @@ func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, claims, snapshot
 		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonSnapshotsFailing,
 			fmt.Sprintf("%d of %s failing; first %s", sum.Failing, pvcs(claims), sum.Problems[0])+remarks(sum))
 	case sum.Refused > 0:
-		first := sum.Problems[slices.IndexFunc(sum.Problems, Problem.refused)]
 		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonRetentionFailing,
-			fmt.Sprintf("changes of snapshots are refused for %s; first %s", pvcs(sum.Refused), first)+remarks(sum))
+			fmt.Sprintf("changes of snapshots are refused for %s; first %s", pvcs(sum.Refused), sum.FirstRefused)+remarks(sum))
 	case s.Spec.Suspend:
 		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonSuspended,
 			"spec.suspend is true: no snapshots are taken; retention continues"+remarks(sum))

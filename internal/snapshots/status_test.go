@@ -330,6 +330,20 @@ func TestSetStatusListsTenProblemsAndCountsTheOthers(t *testing.T) {
 	}
 }
 
+// A problem that is refused may be none of the ten worst.
+func TestSetStatusNamesARefusedWriteThatIsNotListed(t *testing.T) {
+	s := every("6h").SnapshotSchedule
+	keys := []*keyStatus{withProblem("z", v1alpha1.ReasonDeleteFailed, "later"), withProblem("y", v1alpha1.ReasonDeleteFailed, "denied")}
+	for name := range strings.SplitSeq("abcdefghij", "") {
+		keys = append(keys, withProblem(name, v1alpha1.ReasonSnapshotSlow, "slow"))
+	}
+	setStatus(noon, s, known(12, keys...))
+	ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
+	if want := "changes of snapshots are refused for 2 PersistentVolumeClaims; first y: DeleteFailed: denied"; ready.Message != want {
+		t.Errorf("Ready is %s: %s, want %s", ready.Reason, ready.Message, want)
+	}
+}
+
 func TestSetStatusListsTheProblemOfTheSchedule(t *testing.T) {
 	s := every("6h").requested("tomorrow").SnapshotSchedule
 	setStatus(noon, s, known(2))

@@ -132,7 +132,7 @@ func newManager(o *operator) manager.Manager {
 		NewCache:               mutationdetector.NewCache,
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",
-		Controller:             config.Controller{SkipNameValidation: new(true)},
+		Controller:             config.Controller{SkipNameValidation: new(true), CacheSyncTimeout: 200 * time.Millisecond},
 	})
 	Expect(err).NotTo(HaveOccurred())
 	o.manager = &probedManager{Manager: m}

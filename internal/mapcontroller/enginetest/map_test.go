@@ -204,6 +204,16 @@ var _ = Describe("The map", func() {
 		Eventually(op.mapCalls).Should(HaveKeyWithValue("p/a", BeNumerically(">=", 2)))
 	})
 
+	It("waits for a list that takes longer than controller-runtime would", func() {
+		op.holdLists("widgets")
+		op.start()
+		newBucket(ctx, ns, "p")
+		newConfigMap(ctx, ns, "a")
+		Consistently(op.ended).WithTimeout(time.Second).ShouldNot(BeClosed())
+		op.thaw()
+		Eventually(present).Should(ConsistOf("p-a"))
+	})
+
 	It("reconciles one key for the event of one object", func() {
 		op.program.Map = func(observation) decision { return decision{} }
 		op.start()

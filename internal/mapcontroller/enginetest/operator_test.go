@@ -34,6 +34,8 @@ type operator struct {
 	clock   *shiftedClock
 	manager *probedManager
 	stop    func()
+	// ended is closed when the manager has ended.
+	ended chan struct{}
 
 	mu     sync.Mutex
 	maps   map[string]int
@@ -70,7 +72,11 @@ func (o *operator) start() {
 	m := newManager(o)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- m.Start(ctx) }()
+	o.ended = make(chan struct{})
+	go func() {
+		done <- m.Start(ctx)
+		close(o.ended)
+	}()
 	o.stop = sync.OnceFunc(func() {
 		GinkgoHelper()
 		o.thaw()

@@ -21,6 +21,7 @@ type transport struct {
 	thawed   *sync.Cond
 	requests []request
 	frozen   map[string]bool
+	unlisted map[string]bool
 	ahead    time.Duration
 }
 
@@ -30,7 +31,7 @@ type request struct {
 }
 
 func newTransport() *transport {
-	t := &transport{frozen: map[string]bool{}}
+	t := &transport{frozen: map[string]bool{}, unlisted: map[string]bool{}}
 	t.thawed = sync.NewCond(&t.mu)
 	return t
 }
@@ -48,12 +49,13 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		r = r.Clone(r.Context())
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
+	t.awaitThaw(t.unlisted, r.URL.Path)
 	resp, err := t.base.RoundTrip(r)
 	if err != nil {
 		return resp, err
 	}
 	if r.URL.Query().Get("watch") == "true" {
-		resp.Body = &watchBody{ReadCloser: resp.Body, transport: t, resource: r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]}
+		resp.Body = &watchBody{ReadCloser: resp.Body, transport: t, path: r.URL.Path}
 		return resp, nil
 	}
 	t.mu.Lock()
@@ -70,18 +72,32 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 type watchBody struct {
 	io.ReadCloser
 	transport *transport
-	resource  string
+	path      string
 }
 
 // Read holds back what it has read while the resource is frozen.
 func (b *watchBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	b.transport.mu.Lock()
-	defer b.transport.mu.Unlock()
-	for err == nil && b.transport.frozen[b.resource] {
-		b.transport.thawed.Wait()
+	if err == nil {
+		b.transport.awaitThaw(b.transport.frozen, b.path)
 	}
 	return n, err
+}
+
+// awaitThaw blocks while the resource of a path is in a set.
+func (t *transport) awaitThaw(set map[string]bool, path string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for set[path[strings.LastIndex(path, "/")+1:]] {
+		t.thawed.Wait()
+	}
+}
+
+// holdLists holds back the lists of a resource until thaw.
+func (t *transport) holdLists(resource string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.unlisted[resource] = true
 }
 
 // freeze holds back the watch events of a resource until thaw, so that the manager's cache is stale.
@@ -95,6 +111,7 @@ func (t *transport) thaw() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	clear(t.frozen)
+	clear(t.unlisted)
 	t.thawed.Broadcast()
 }
 

@@ -103,6 +103,8 @@ type run struct {
 	retry error
 	// next is when the key falls due.
 	next time.Time
+	// stopped returns an error once the manager stops, which ends all requests.
+	stopped func() error
 }
 
 // Forget drops what is remembered of a key whose parent is gone.
@@ -135,7 +137,7 @@ func (e *Executor) Refused(parent client.Object, req plan.Request, outputs []cli
 func (e *Executor) Run(
 	ctx context.Context, req plan.Request, parent client.Object, p plan.Plan, seen plan.Observation,
 ) (Outcome, time.Duration, error) {
-	r := &run{Executor: e, req: req, parent: parent, plan: p, seen: seen, next: p.Next}
+	r := &run{Executor: e, req: req, parent: parent, plan: p, seen: seen, next: p.Next, stopped: ctx.Err}
 	if e.Admit(req, p) {
 		for _, want := range p.Create {
 			r.create(ctx, want)
@@ -191,10 +193,11 @@ func expected(err error) bool {
 
 // result records the result of a write, and returns the error that a user should
 // know. A write that came too late, because the object changed or is gone, is no
-// failure: the cache will show why.
+// failure: the cache will show why. Nor is one that ended with the manager, which may
+// have been made.
 func (r *run) result(verb Verb, o client.Object, err error) error {
 	switch {
-	case apierrors.IsConflict(err):
+	case apierrors.IsConflict(err), err != nil && r.stopped() != nil:
 		r.retry = guard.ErrChanged
 	case expected(err):
 		r.retry = err

@@ -4,6 +4,7 @@
 package execute
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -78,6 +80,25 @@ func TestRunCarriesOutTheRestOfAPlanWithAnError(t *testing.T) {
 	outcome, delay, err := h.pass(t)
 	if err == nil || !strings.Contains(err.Error(), "unobserved") || delay != firstRetry || !slices.Equal(deleted(outcome), []string{"old"}) {
 		t.Errorf("deleted %v, delay %s, error %v", deleted(outcome), delay, err)
+	}
+}
+
+// A manager that stops ends its requests. The API server may have carried them out.
+func TestRunReportsNoFailureOfAManagerThatStops(t *testing.T) {
+	all := []client.Object{fixture.Parent(), fixture.Input(), fixture.Output("old")}
+	h := newHarness(t, all, all)
+	h.env.Program.Map = func(plan.Observation) plan.Decision {
+		return plan.Decision{Ensure: []client.Object{fixture.Output("in")}, Delete: fixture.DeleteAllBut([]client.Object{fixture.Output("old")})}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	h.api.Before = func(context.Context, string, runtime.Object) error {
+		stop()
+		return ctx.Err()
+	}
+	parent, seen := h.env.Observe()
+	outcome, _, err := h.Run(ctx, fixture.Request, parent.Object, h.Kinds.Build(parent, fixture.Request, seen), seen)
+	if err != nil || len(outcome.Failed) > 0 {
+		t.Errorf("failed %v, error %v", failures(outcome), err)
 	}
 }
 

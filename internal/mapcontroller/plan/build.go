@@ -147,8 +147,8 @@ func differs(have, want client.Object) bool {
 }
 
 // finish returns a desired output as it is written: tagged, and owned unless the
-// parent owns by labels. It is a
-// copy, because what Map returns may share maps and pointers with the cache.
+// parent owns by labels. It is a copy, because what Map returns may share maps and
+// pointers with the cache.
 func (k *Kinds) finish(parent client.Object, req Request, want client.Object) (client.Object, error) {
 	if k.Output(want) == nil {
 		return nil, fmt.Errorf("%T %s is of no output kind", want, want.GetName())
