@@ -105,7 +105,7 @@ func (c *Controller) searchReleased(ctx context.Context) error {
 	var err error
 	for _, namespace := range c.Namespaces {
 		err = errors.Join(err, c.untagged(ctx, namespace, func(o client.Object) {
-			if req, owned := c.requestOf(o); owned {
+			if req, owned := c.observer.Request(o); owned {
 				c.keys.add(req)
 			}
 		}))

@@ -5,12 +5,10 @@ package mapcontroller
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"sync/atomic"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
@@ -34,7 +32,9 @@ var fanOutPriority = -10
 func events(on func(q queue, before, after client.Object)) handler.TypedFuncs[client.Object, Request] {
 	return handler.TypedFuncs[client.Object, Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[client.Object], q queue) { on(q, nil, e.Object) },
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[client.Object], q queue) { on(q, e.ObjectOld, e.ObjectNew) },
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[client.Object], q queue) {
+			on(q, e.ObjectOld, e.ObjectNew)
+		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[client.Object], q queue) { on(q, e.Object, nil) },
 	}
 }
@@ -56,17 +56,7 @@ func (c *Controller) parentChanged(before, after client.Object) bool {
 		before.GetGeneration() != after.GetGeneration() ||
 		!before.GetDeletionTimestamp().Equal(after.GetDeletionTimestamp()) ||
 		(c.ParentChanged != nil && c.ParentChanged(before, after)) ||
-		specOf(before) != specOf(after)
-}
-
-// specOf returns a parent's spec. After a restore of etcd, another spec may have the
-// same generation.
-func specOf(parent client.Object) string {
-	var fields struct {
-		Spec json.RawMessage `json:"spec"`
-	}
-	_ = plan.Fields(parent, &fields) // it was read from JSON
-	return string(fields.Spec)
+		plan.Spec(before) != plan.Spec(after) // after a restore of etcd, perhaps with the same generation
 }
 
 // fanOut enqueues the keys of a parent's selected inputs and those found on its
@@ -150,8 +140,8 @@ func (c *Controller) OutputEvents(kind int) EventHandler {
 		if before != nil && after != nil && before.GetResourceVersion() == after.GetResourceVersion() {
 			return // a resync
 		}
-		was, wasOwned := c.requestOf(before)
-		is, owned := c.requestOf(after)
+		was, wasOwned := c.observer.Request(before)
+		is, owned := c.observer.Request(after)
 		var shown client.Object
 		if owned {
 			shown = after
@@ -191,28 +181,6 @@ func (c *Controller) shown(req Request, o client.Object, deleted bool) bool {
 	id := c.kinds.ID(o)
 	c.attempts.Shown(req, id, false)
 	return deleted && c.attempts.Shown(req, id, true)
-}
-
-// requestOf returns the key that an output belongs to, and whether the parent
-// controls it or owns it by its labels. What another kind controls belongs to none,
-// and so does nil.
-func (c *Controller) requestOf(o client.Object) (req Request, owned bool) {
-	if o == nil {
-		return req, false
-	}
-	name := o.GetLabels()[c.Tags.Parent]
-	if ref := metav1.GetControllerOfNoCopy(o); ref != nil {
-		if !c.kinds.IsParent(ref) {
-			return Request{}, false
-		}
-		name, owned = ref.Name, true
-	}
-	req = Request{Parent: client.ObjectKey{Namespace: c.observer.Scope(o), Name: name}, MapKey: o.GetLabels()[c.Tags.MapKey]}
-	if !owned && req.MapKey != "" {
-		parent := c.observer.Parent(req.Parent)
-		owned = parent != nil && c.kinds.OwnsByLabels(parent)
-	}
-	return req, owned
 }
 
 // lateQueue adds to a controller's queue from outside of the controller's own

@@ -55,63 +55,6 @@ func pod(changes ...func(*corev1.Pod)) **corev1.Pod { return new(fixture.Output(
 // version makes an object another version.
 func version(o *corev1.Pod) { o.ResourceVersion = "1000" }
 
-func TestRequestOf(t *testing.T) {
-	ref := func(apiVersion, kind string) func(*corev1.Pod) {
-		r := fixture.OwnedBy("q", "q-uid")
-		r.APIVersion, r.Kind = apiVersion, kind
-		return fixture.Owners(r)
-	}
-	for name, test := range map[string]struct {
-		change    func(*corev1.Pod)
-		want      string
-		wantOwned bool
-	}{
-		"controlled by a parent":                   {change: ref("apps/v1", "Deployment"), want: "q/in-uid", wantOwned: true},
-		"controlled by one of another version":     {change: ref("apps/v2", "Deployment"), want: "q/in-uid", wantOwned: true},
-		"an orphan that names a parent":            {change: fixture.Orphan, want: "p/in-uid"},
-		"controlled by another kind":               {change: ref("v1", "Service"), want: "/"},
-		"controlled by a kind of another group":    {change: ref("example.com/v1", "Deployment"), want: "/"},
-		"controlled by an apiVersion that is none": {change: ref("a/b/c", "Deployment"), want: "/"},
-		"an orphan that names nothing":             {change: func(o *corev1.Pod) { o.OwnerReferences, o.Labels = nil, nil }, want: "/"},
-		"owned, without a map key":                 {change: func(o *corev1.Pod) { delete(o.Labels, fixture.Tags.MapKey) }, want: "p/", wantOwned: true},
-		"owned, names another parent":              {change: fixture.Label(fixture.Tags.Parent, "q"), want: "p/in-uid", wantOwned: true},
-		"an owner that is not the controller":      {change: func(o *corev1.Pod) { o.OwnerReferences[0].Controller = nil }, want: "p/in-uid"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			req, owned := newHarness(t, nil, nil).requestOf(*pod(test.change))
-			if got := req.Parent.Name + "/" + req.MapKey; got != test.want || owned != test.wantOwned {
-				t.Errorf("got %s, owned %v; want %s, %v", got, owned, test.want, test.wantOwned)
-			}
-		})
-	}
-}
-
-// What carries both labels and no controller is owned by a parent that owns by labels.
-func TestRequestOfByLabels(t *testing.T) {
-	other := func(o *corev1.Pod) { o.OwnerReferences[0].Kind = "Service" }
-	for name, test := range map[string]struct {
-		change    func(*corev1.Pod)
-		wantOwned bool
-	}{
-		"with both labels":         {change: fixture.Orphan, wantOwned: true},
-		"with a controller":        {change: func(*corev1.Pod) {}, wantOwned: true},
-		"of another kind":          {change: other},
-		"names no parent":          {change: func(o *corev1.Pod) { fixture.Orphan(o); delete(o.Labels, fixture.Tags.Parent) }},
-		"names another parent":     {change: func(o *corev1.Pod) { fixture.Orphan(o); o.Labels[fixture.Tags.Parent] = "q" }},
-		"has no map key":           {change: func(o *corev1.Pod) { fixture.Orphan(o); delete(o.Labels, fixture.Tags.MapKey) }},
-		"has an empty map key":     {change: func(o *corev1.Pod) { fixture.Orphan(o); o.Labels[fixture.Tags.MapKey] = "" }},
-		"is in another namespace":  {change: func(o *corev1.Pod) { fixture.Orphan(o); o.Namespace = "other" }},
-		"not being the controller": {change: func(o *corev1.Pod) { o.OwnerReferences[0].Controller = nil }, wantOwned: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			h := newHarness(t, []client.Object{fixture.Parent()}, nil, ownsByLabels)
-			if _, owned := h.requestOf(*pod(test.change)); owned != test.wantOwned {
-				t.Errorf("owned %v", owned)
-			}
-		})
-	}
-}
-
 // Outputs of a parent that owns by labels are its own for all events. Only one with a
 // reference has to be released when it loses its map key.
 func TestRouteOutputsByLabels(t *testing.T) {

@@ -10,8 +10,6 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -150,7 +148,8 @@ func (*starter) NeedLeaderElection() bool { return false }
 // themselves; keys must be enqueued.
 func (s *starter) Start(ctx context.Context) error {
 	if s.Optional {
-		if !s.awaitLists(ctx) {
+		listed := append([]schema.GroupVersionKind{s.kinds.Parent}, s.kinds.Needed...)
+		if !installed.AwaitLists(ctx, s.guard.Live, listed, s.KindsInterval, s.log) {
 			return nil
 		}
 		if err := s.startStatus(); err != nil {
@@ -174,37 +173,6 @@ func (s *starter) Start(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-s.installed.Suspected():
-		}
-	}
-}
-
-// awaitLists returns when every kind can be listed, or false at the end of the
-// context. A cache that cannot list its kind would never sync, and the others wait for
-// it. Where the API server fails, that is tried again soon.
-func (s *starter) awaitLists(ctx context.Context) bool {
-	for reported, next := "", s.KindsInterval; ; next = s.KindsInterval {
-		var err error
-		for _, gvk := range append([]schema.GroupVersionKind{s.kinds.Parent}, s.kinds.Needed...) {
-			page := &metav1.PartialObjectMetadataList{}
-			page.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-			if err = s.guard.Live.List(ctx, page, client.Limit(1)); err != nil {
-				break
-			}
-		}
-		switch {
-		case err == nil:
-			return true
-		case !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
-			next = min(next, installed.Retry) // nobody has to act
-		}
-		if err.Error() != reported {
-			reported = err.Error()
-			s.log.Info("Waiting for kinds that cannot be listed", "reason", reported, "retryAfter", next)
-		}
-		select {
-		case <-ctx.Done():
-			return false
-		case <-time.After(next):
 		}
 	}
 }

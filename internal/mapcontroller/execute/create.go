@@ -57,7 +57,7 @@ func (r *run) create(ctx context.Context, want client.Object) {
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		r.KindMissing()
 	}
-	_ = r.result(VerbCreate, want, err)
+	_ = r.result(ctx, VerbCreate, want, err)
 }
 
 // alreadyExists explains an AlreadyExists: a crash after the create committed, a

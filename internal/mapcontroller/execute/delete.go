@@ -38,24 +38,24 @@ func (r *run) deleteAll(ctx context.Context) {
 	}
 	confirmed, err := r.Guard.Confirm(ctx, r.req, r.parent, r.plan, due, r.seen)
 	if err != nil {
-		r.unconfirmed(append(due, paced[granted:]...), fmt.Errorf("confirm deletes: %w", err))
+		r.unconfirmed(ctx, append(due, paced[granted:]...), fmt.Errorf("confirm deletes: %w", err))
 		return
 	}
 	if len(confirmed.Deletes()) < len(due) {
 		r.retry = guard.ErrChanged
 	}
 	for _, d := range confirmed.Deletes() {
-		r.object(VerbDelete, d.Object, func() error { return r.delete(ctx, confirmed, d) })
+		r.object(ctx, VerbDelete, d.Object, func() error { return r.delete(ctx, confirmed, d) })
 	}
 }
 
 // unconfirmed backs off deletes that could not be confirmed, also those that have
 // yet to wait for their turn: events before the retry must not repeat the reads.
-func (r *run) unconfirmed(due []plan.Removal, err error) {
+func (r *run) unconfirmed(ctx context.Context, due []plan.Removal, err error) {
 	if errors.Is(err, guard.ErrClockSkew) {
 		r.outcome.Paused = err
 	}
-	reported := r.result(VerbDelete, due[0].Object, err)
+	reported := r.result(ctx, VerbDelete, due[0].Object, err)
 	for _, d := range due {
 		r.Attempts.failed(r.req, d.Object.GetUID(), reported)
 	}

@@ -103,8 +103,6 @@ type run struct {
 	retry error
 	// next is when the key falls due.
 	next time.Time
-	// stopped returns an error once the manager stops, which ends all requests.
-	stopped func() error
 }
 
 // Forget drops what is remembered of a key whose parent is gone.
@@ -137,7 +135,7 @@ func (e *Executor) Refused(parent client.Object, req plan.Request, outputs []cli
 func (e *Executor) Run(
 	ctx context.Context, req plan.Request, parent client.Object, p plan.Plan, seen plan.Observation,
 ) (Outcome, time.Duration, error) {
-	r := &run{Executor: e, req: req, parent: parent, plan: p, seen: seen, next: p.Next, stopped: ctx.Err}
+	r := &run{Executor: e, req: req, parent: parent, plan: p, seen: seen, next: p.Next}
 	if e.Admit(req, p) {
 		for _, want := range p.Create {
 			r.create(ctx, want)
@@ -146,10 +144,10 @@ func (e *Executor) Run(
 		r.outcome.Queued = len(p.Create) > 0
 	}
 	for _, u := range p.Update {
-		_ = r.result(VerbUpdate, u.Observed, r.patch(ctx, u.Observed, u.Changed))
+		_ = r.result(ctx, VerbUpdate, u.Observed, r.patch(ctx, u.Observed, u.Changed))
 	}
 	for _, o := range p.Release {
-		r.object(VerbRelease, o, func() error { return r.removeOwner(ctx, o, parent.GetUID()) })
+		r.object(ctx, VerbRelease, o, func() error { return r.removeOwner(ctx, o, parent.GetUID()) })
 	}
 	for _, o := range seen.Refused {
 		r.held(VerbAdopt, o)
@@ -195,9 +193,9 @@ func expected(err error) bool {
 // know. A write that came too late, because the object changed or is gone, is no
 // failure: the cache will show why. Nor is one that ended with the manager, which may
 // have been made.
-func (r *run) result(verb Verb, o client.Object, err error) error {
+func (r *run) result(ctx context.Context, verb Verb, o client.Object, err error) error {
 	switch {
-	case apierrors.IsConflict(err), err != nil && r.stopped() != nil:
+	case apierrors.IsConflict(err), err != nil && ctx.Err() != nil:
 		r.retry = guard.ErrChanged
 	case expected(err):
 		r.retry = err
@@ -209,14 +207,14 @@ func (r *run) result(verb Verb, o client.Object, err error) error {
 }
 
 // object makes a write that backs off by itself, unless it is backing off.
-func (r *run) object(verb Verb, o client.Object, write func() error) {
+func (r *run) object(ctx context.Context, verb Verb, o client.Object, write func() error) {
 	if r.held(verb, o) {
 		return
 	}
 	if err := write(); err != nil {
 		// Also where the object has changed or is gone: a cache that lags must not cost
 		// requests and turns until it catches up.
-		r.Attempts.failed(r.req, o.GetUID(), r.result(verb, o, err))
+		r.Attempts.failed(r.req, o.GetUID(), r.result(ctx, verb, o, err))
 		return
 	}
 	r.Attempts.succeeded(r.req, o.GetUID())

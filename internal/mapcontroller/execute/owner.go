@@ -20,7 +20,7 @@ func (r *run) adoptAll(ctx context.Context) {
 	name, uid := r.req.Parent, r.parent.GetUID()
 	var adopted []client.Object
 	for _, o := range r.plan.Adopt {
-		r.object(VerbAdopt, o, func() error {
+		r.object(ctx, VerbAdopt, o, func() error {
 			if err := r.Guard.MayAdopt(ctx, name, uid); err != nil {
 				return err
 			}
@@ -35,7 +35,7 @@ func (r *run) adoptAll(ctx context.Context) {
 		// Without an owner they are safe, also if the read failed.
 		if err := r.Guard.MayAdopt(ctx, name, uid); err != nil {
 			for _, o := range adopted {
-				r.object(VerbAdopt, o, func() error { return errors.Join(err, client.IgnoreNotFound(r.removeOwner(ctx, o, uid))) })
+				r.object(ctx, VerbAdopt, o, func() error { return errors.Join(err, client.IgnoreNotFound(r.removeOwner(ctx, o, uid))) })
 			}
 		}
 	}

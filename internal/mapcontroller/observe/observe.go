@@ -145,6 +145,31 @@ func (o *Observer) outputs(parent client.Object, index informer.Index, suffix st
 	return all
 }
 
+// Request returns the key that an output belongs to, and whether the parent controls
+// it or owns it by its labels. What another kind controls belongs to none, and so does
+// nil.
+func (o *Observer) Request(output client.Object) (req plan.Request, owned bool) {
+	if output == nil {
+		return req, false
+	}
+	name := output.GetLabels()[o.kinds.Tags.Parent]
+	if ref := metav1.GetControllerOfNoCopy(output); ref != nil {
+		if !o.kinds.IsParent(ref) {
+			return plan.Request{}, false
+		}
+		name, owned = ref.Name, true
+	}
+	req = plan.Request{
+		Parent: client.ObjectKey{Namespace: o.Scope(output), Name: name},
+		MapKey: output.GetLabels()[o.kinds.Tags.MapKey],
+	}
+	if !owned && req.MapKey != "" {
+		parent := o.Parent(req.Parent)
+		owned = parent != nil && o.kinds.OwnsByLabels(parent)
+	}
+	return req, owned
+}
+
 // Keys returns the map keys of a parent: those of the selected inputs and those
 // found on its outputs, without which no tombstone would be reconciled. Of an
 // invalid spec only the outputs are known. Keys may repeat.

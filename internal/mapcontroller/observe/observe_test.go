@@ -34,9 +34,14 @@ func unselected(s *corev1.Secret) { s.Labels = nil }
 func inNamespace(name string) func(*corev1.Pod) { return func(o *corev1.Pod) { o.Namespace = name } }
 
 func newObserver(t *testing.T, clusterScoped bool, objects ...client.Object) *observe.Observer {
+	t.Helper()
+	return newObserverOf(fixture.Kinds(t), clusterScoped, objects...)
+}
+
+func newObserverOf(kinds *plan.Kinds, clusterScoped bool, objects ...client.Object) *observe.Observer {
 	stores := informer.NewStores()
 	uid := func(o metav1.Object) string { return string(o.GetUID()) }
-	o := observe.New("test", stores, fixture.Kinds(t), &appsv1.Deployment{}, clusterScoped, uid)
+	o := observe.New("test", stores, kinds, &appsv1.Deployment{}, clusterScoped, uid)
 	fixture.Fill(stores, o.InputIndexers(), o.OutputIndexers(), objects...)
 	return o
 }
@@ -148,5 +153,63 @@ func TestClusterScopedParents(t *testing.T) {
 	}
 	if got := o.Scope(fixture.Output("1")); got != "" || o.Parent(types.NamespacedName{Namespace: got, Name: "p"}) == nil {
 		t.Errorf("scope %q", got)
+	}
+}
+
+func TestRequestOf(t *testing.T) {
+	ref := func(apiVersion, kind string) func(*corev1.Pod) {
+		r := fixture.OwnedBy("q", "q-uid")
+		r.APIVersion, r.Kind = apiVersion, kind
+		return fixture.Owners(r)
+	}
+	for name, test := range map[string]struct {
+		change    func(*corev1.Pod)
+		want      string
+		wantOwned bool
+	}{
+		"controlled by a parent":                   {change: ref("apps/v1", "Deployment"), want: "q/in-uid", wantOwned: true},
+		"controlled by one of another version":     {change: ref("apps/v2", "Deployment"), want: "q/in-uid", wantOwned: true},
+		"an orphan that names a parent":            {change: fixture.Orphan, want: "p/in-uid"},
+		"controlled by another kind":               {change: ref("v1", "Service"), want: "/"},
+		"controlled by a kind of another group":    {change: ref("example.com/v1", "Deployment"), want: "/"},
+		"controlled by an apiVersion that is none": {change: ref("a/b/c", "Deployment"), want: "/"},
+		"an orphan that names nothing":             {change: func(o *corev1.Pod) { o.OwnerReferences, o.Labels = nil, nil }, want: "/"},
+		"owned, without a map key":                 {change: func(o *corev1.Pod) { delete(o.Labels, fixture.Tags.MapKey) }, want: "p/", wantOwned: true},
+		"owned, names another parent":              {change: fixture.Label(fixture.Tags.Parent, "q"), want: "p/in-uid", wantOwned: true},
+		"an owner that is not the controller":      {change: func(o *corev1.Pod) { o.OwnerReferences[0].Controller = nil }, want: "p/in-uid"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			req, owned := newObserver(t, false).Request(fixture.Output("o", test.change))
+			if got := req.Parent.Name + "/" + req.MapKey; got != test.want || owned != test.wantOwned {
+				t.Errorf("got %s, owned %v; want %s, %v", got, owned, test.want, test.wantOwned)
+			}
+		})
+	}
+}
+
+// What carries both labels and no controller is owned by a parent that owns by labels.
+func TestRequestOfByLabels(t *testing.T) {
+	other := func(o *corev1.Pod) { o.OwnerReferences[0].Kind = "Service" }
+	for name, test := range map[string]struct {
+		change    func(*corev1.Pod)
+		wantOwned bool
+	}{
+		"with both labels":         {change: fixture.Orphan, wantOwned: true},
+		"with a controller":        {change: func(*corev1.Pod) {}, wantOwned: true},
+		"of another kind":          {change: other},
+		"names no parent":          {change: func(o *corev1.Pod) { fixture.Orphan(o); delete(o.Labels, fixture.Tags.Parent) }},
+		"names another parent":     {change: func(o *corev1.Pod) { fixture.Orphan(o); o.Labels[fixture.Tags.Parent] = "q" }},
+		"has no map key":           {change: func(o *corev1.Pod) { fixture.Orphan(o); delete(o.Labels, fixture.Tags.MapKey) }},
+		"has an empty map key":     {change: func(o *corev1.Pod) { fixture.Orphan(o); o.Labels[fixture.Tags.MapKey] = "" }},
+		"is in another namespace":  {change: func(o *corev1.Pod) { fixture.Orphan(o); o.Namespace = "other" }},
+		"not being the controller": {change: func(o *corev1.Pod) { o.OwnerReferences[0].Controller = nil }, wantOwned: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kinds := fixture.Kinds(t)
+			kinds.OwnsByLabels = fixture.Always
+			if _, owned := newObserverOf(kinds, false, fixture.Parent()).Request(fixture.Output("o", test.change)); owned != test.wantOwned {
+				t.Errorf("owned %v", owned)
+			}
+		})
 	}
 }

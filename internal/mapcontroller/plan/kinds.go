@@ -175,3 +175,12 @@ func Fields(o client.Object, into any) error {
 	}
 	return err
 }
+
+// Spec returns the spec of an object as JSON.
+func Spec(o client.Object) string {
+	var fields struct {
+		Spec json.RawMessage `json:"spec"`
+	}
+	_ = Fields(o, &fields) // it was read from JSON
+	return string(fields.Spec)
+}

@@ -197,7 +197,7 @@ func inFlight() Workload {
 			if err != nil {
 				return err
 			}
-			existing := map[string]taken{"old": {Age: 65 * minute, Uncut: true}, "young": {Age: 20 * minute, Slot: 30 * minute, Uncut: true}}
+			existing := map[string]taken{"old": {Age: 65 * minute, Slot: 30 * minute, Uncut: true}, "young": {Age: 20 * minute, Slot: 30 * minute, Uncut: true}}
 			for i := range due {
 				existing[fmt.Sprint("data-", i)] = ready(24*hour + 30*minute)
 			}

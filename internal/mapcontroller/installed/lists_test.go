@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package mapcontroller
+package installed
 
 import (
 	"context"
@@ -44,10 +44,8 @@ func TestAwaitListsRetriesSoonUnlessSomebodyHasToAct(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &starter{Controller: newHarness(t, nil, nil).Controller, log: logr.Discard()}
-				s.guard.Live = &failsOnce{err: test.err}
 				began := time.Now()
-				if !s.awaitLists(t.Context()) || time.Since(began) != test.want {
+				if !AwaitLists(t.Context(), &failsOnce{err: test.err}, []schema.GroupVersionKind{{Version: "v1", Kind: "Pod"}}, time.Minute, logr.Discard()) || time.Since(began) != test.want {
 					t.Errorf("waited %s, want %s", time.Since(began), test.want)
 				}
 			})
@@ -56,11 +54,10 @@ func TestAwaitListsRetriesSoonUnlessSomebodyHasToAct(t *testing.T) {
 }
 
 func TestAwaitListsEndsWithTheContext(t *testing.T) {
-	s := &starter{Controller: newHarness(t, nil, nil).Controller, log: logr.Discard()}
-	s.guard.Live = &failsOnce{err: errors.New("internal error")}
+	live := &failsOnce{err: errors.New("internal error")}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if s.awaitLists(ctx) {
+	if AwaitLists(ctx, live, []schema.GroupVersionKind{{Version: "v1", Kind: "Pod"}}, time.Minute, logr.Discard()) {
 		t.Error("started without having listed anything")
 	}
 }
