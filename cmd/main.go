@@ -105,6 +105,22 @@ func parseFlags() flags {
 	return f
 }
 
+// validate returns an error that names the flags whose values make no sense.
+func (f flags) validate() error {
+	var errs []error
+	check := func(valid bool, wrong string) {
+		if !valid {
+			errs = append(errs, errors.New(wrong))
+		}
+	}
+	check(f.workers > 0, "--max-concurrent-reconciles must be greater than 0")
+	check(f.statusInterval > 0, "--status-interval must be greater than 0")
+	check(f.maxClockSkew > 0, "--max-clock-skew must be greater than 0")
+	check(f.deletesPerSecond >= 0, "--max-deletes-per-second must not be negative; 0 means no limit")
+	check(f.maxInFlight >= 0, "--max-in-flight-per-driver must not be negative; 0 means no limit")
+	return errors.Join(errs...)
+}
+
 func main() {
 	f := parseFlags()
 	if f.version {
@@ -121,7 +137,7 @@ func run(f flags) error {
 	running := version.Get()
 	setupLog.Info("Starting SnapshotSchedule", "version", running.Version, "revision", running.Revision,
 		"goVersion", running.GoVersion, "platform", running.Platform)
-	if err := setMemoryLimit(os.Getenv); err != nil {
+	if err := errors.Join(f.validate(), setMemoryLimit(os.Getenv)); err != nil {
 		return err
 	}
 	realClock := clock.RealClock{}

@@ -158,17 +158,17 @@ const (
 	// without the snapshot that was due.
 	ReasonSnapshotOverdue = "SnapshotOverdue"
 
-	// ReasonNoSnapshotClass means that the PVC has snapshots, and that no VolumeSnapshotClass
-	// belongs to its driver any more. No snapshot is taken until there is one.
+	// ReasonNoSnapshotClass means that the PVC has snapshots, but no VolumeSnapshotClass belongs
+	// to its driver any more. No snapshot is taken until there is one.
 	ReasonNoSnapshotClass = "NoSnapshotClass"
 
 	// ReasonWrongSnapshotClass means that the VolumeSnapshotClass that the schedule names does not
-	// exist or belongs to another driver than the PVC, or that the schedule lists
+	// exist or belongs to another driver than the PVC, or the schedule lists
 	// volumeSnapshotClassNames and the driver of the PVC is unknown. No snapshot is taken.
 	ReasonWrongSnapshotClass = "WrongSnapshotClass"
 
 	// ReasonNoDefaultSnapshotClass means that the schedule names no VolumeSnapshotClass of the
-	// PVC's driver, and that not exactly one class of the driver is the default. No snapshot is
+	// PVC's driver, and the driver has no default class or several. No snapshot is
 	// taken.
 	ReasonNoDefaultSnapshotClass = "NoDefaultSnapshotClass"
 )

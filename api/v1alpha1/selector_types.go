@@ -14,9 +14,8 @@ import (
 //
 // +structType=atomic
 type LabelSelector struct {
-	// matchLabels are labels that an object must have, each with the given value. In
-	// spec.selector the objects are PVCs. If omitted, no label is required. At most 32 labels.
-	// Example: {app: my-app}.
+	// matchLabels are labels that an object must have, each with the given value. If omitted, no
+	// label is required. At most 32 labels. Example: {app: my-app}.
 	//
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule=`self.all(k, k.indexOf('/') <= 253 && k.matches(r'^([a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$'))`,message="every key must be a valid label key, such as app or example.com/tier"
@@ -24,7 +23,7 @@ type LabelSelector struct {
 	MatchLabels map[string]LabelValue `json:"matchLabels,omitempty"`
 
 	// matchExpressions are further requirements on the labels of an object, all of which must
-	// hold. In spec.selector the objects are PVCs. If omitted, there are none. At most 16.
+	// hold. If omitted, there are none. At most 16.
 	// Example: [{key: tier, operator: In, values: [gold, silver]}].
 	//
 	// +kubebuilder:validation:MaxItems=16

@@ -96,3 +96,14 @@ func (s *Scope) Namespace(f *Factory) (string, error) {
 	}
 	return f.Namespace()
 }
+
+// sayNothingFound says that there is nothing to show, as kubectl does.
+func (s *Scope) sayNothingFound(f *Factory) error {
+	namespace, err := s.Namespace(f)
+	where := ""
+	if namespace != "" {
+		where = fmt.Sprintf(" in %s namespace.", namespace)
+	}
+	fmt.Fprintln(f.ErrOut, "No resources found"+where)
+	return err
+}

@@ -80,6 +80,9 @@ func newStatusCommand(f *Factory) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if len(all) == 0 && !output.Structured() && output.Format != Names {
+				return scope.sayNothingFound(f)
+			}
 			return printStatus(f.Out, &output, all, f.Clock.Now())
 		},
 	}

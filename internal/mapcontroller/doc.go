@@ -56,8 +56,7 @@
 //	execute/attempts.go   the state of a key between passes; the queue's rate limiter
 //	execute/finalizer.go  releases all outputs before a parent goes
 //
-//	installed/installed.go  kinds that are not installed (yet)
-//	installed/lists.go      kinds that cannot be listed (yet)
+//	installed/installed.go  kinds that are not installed, or cannot be listed (yet)
 //
 //	status/aggregator.go  the last status of every key of every parent
 //	status/writer.go      writes a parent's status: debounced, once, if it changed

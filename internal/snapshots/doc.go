@@ -10,14 +10,19 @@
 //	map.go          Map and Tombstone
 //	series.go       VolumeSnapshots as decisions see them
 //	snapshot.go     the VolumeSnapshot that is created, and its name
+//	class.go        whether a PVC can be snapshotted, and by which VolumeSnapshotClass
+//	edits.go        snapshots that are kept for an hour after an edit that would delete them
+//	inflight.go     creates wait until their storage driver has room
 //	judge.go        the same decisions outside of the operator, with their reasons
 //	trouble.go      what is wrong with the snapshots of a PVC
 //	keystatus.go    a PVC's part of the schedule's status, and how parts are combined
 //	report.go       failed writes as problems, and events for new problems
 //	status.go       the schedule's status
-//	metrics.go      counters and histograms; metrics_gauges.go and metrics_gaugekinds.go:
-//	                gauges, read from status; metrics_ready.go: time to readiness
+//	metrics.go      counters and histograms; metrics_ready.go: time to readiness;
+//	                metrics_gauges.go and metrics_gaugekinds.go: gauges, read from status;
+//	                metrics_inflight.go, metrics_unprotected.go and metrics_build.go: gauges
+//	                of storage drivers, of PVCs without a schedule, and of the build
 //	cache.go        what the cache holds of each object
-//	intern.go       shares what is equal in the snapshots of a PVC
+//	intern.go       shares what is equal in the snapshots of a PVC; internclaim.go: in PVCs
 //	rest.go         the REST config and REST mapper that the controller needs
 package snapshots

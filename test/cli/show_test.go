@@ -48,6 +48,19 @@ var _ = Describe("status", func() {
 		Expect(env.succeeds("status", "-o", "name")).To(Equal("snapshotschedule.snapshots.mapcontroller.dev/nightly\n"))
 	})
 
+	It("says where it found no schedule, but not to a program", func() {
+		env := newEnvironment()
+		nothing := env.run("status")
+		Expect(nothing.code).To(BeZero())
+		Expect(nothing.out).To(BeEmpty())
+		Expect(nothing.errOut).To(Equal("No resources found in " + env.namespace + " namespace.\n"))
+		Expect(env.run("status", "-A", "-l", "app=of-nobody").errOut).To(Equal("No resources found\n"))
+		Expect(env.run("status", "-o", "name").errOut).To(BeEmpty())
+		structured := env.run("status", "-o", "json")
+		Expect(structured.out).To(ContainSubstring(`"items": []`))
+		Expect(structured.errOut).To(BeEmpty())
+	})
+
 	It("counts every snapshot of a namespace with several pages of them", func() {
 		env := newEnvironment()
 		s := env.createSchedule("hourly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1h"})

@@ -77,6 +77,7 @@ func TestAlerts(t *testing.T) {
 	old := oldAt(4*hour+1+15, "2h 16m 0s")
 	failing := func(from, until int) wantedAlert { return alert("SnapshotsFailing", "warning", from, until) }
 	notRunning := func(reason string) wantedAlert { return alert("NotRunning", "critical", hour+15, 0, reason) }
+	notDeleting := alert("RetentionFailing", "warning", hour+15, 2*hour)
 	paused := alert("RetentionPaused", "warning", hour+15, 2*hour)
 	problems := alert("Problems", "info", 2*hour, 0, "3 problems")
 	nothing := alert("MatchesNothing", "warning", 2*hour, 0)
@@ -173,6 +174,10 @@ func TestAlerts(t *testing.T) {
 		{"the spec is invalid", oneOperator(withOnlyReady(hour, "InvalidSpec")), []wantedAlert{notRunning("InvalidSpec")}},
 		{"the VolumeSnapshot CRD is not installed", oneOperator(withOnlyReady(hour, "SnapshotAPIMissing")), []wantedAlert{notRunning("SnapshotAPIMissing")}},
 
+		{"a webhook refuses deletes for an hour", oneOperator(healthy().with(pod{
+			"ready Scheduled":        always(1).then(hour, never).then(2*hour, always(1)),
+			"ready RetentionFailing": samples(never).then(hour, always(0)).then(2*hour, never),
+		})), []wantedAlert{notDeleting}},
 		{"the clocks differ for an hour", oneOperator(healthy().with(pod{
 			"retention_paused": always(0).then(hour, always(1)).then(2*hour, always(0)),
 		})), []wantedAlert{paused}},

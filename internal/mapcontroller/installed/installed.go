@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package installed knows whether the API server serves the kinds that a controller
-// needs: they may be installed after it, and removed while it runs.
+// needs, and waits for them: they may be installed after it, and removed while it runs.
 package installed
 
 import (
@@ -18,11 +18,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Retry is when to ask again after the API server did not answer: a start must not
+// retry is when to ask again after the API server did not answer: a start must not
 // wait for that as long as for a kind to be installed.
-const Retry = 5 * time.Second
+const retry = 5 * time.Second
 
 // Kinds are those that a controller needs.
 type Kinds struct {
@@ -92,7 +93,7 @@ func (k *Kinds) Wait(ctx context.Context, interval time.Duration, log logr.Logge
 		missing, err := k.check()
 		switch {
 		case err != nil:
-			next = min(interval, Retry)
+			next = min(interval, retry)
 			log.Error(err, "Failed to discover kinds", "retryAfter", next)
 		case len(missing) == 0:
 			return true
@@ -100,6 +101,35 @@ func (k *Kinds) Wait(ctx context.Context, interval time.Duration, log logr.Logge
 			reported = missing
 			log.Info("Waiting for kinds to be installed", "missing", missing, "interval", interval)
 			changed()
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(next):
+		}
+	}
+}
+
+// AwaitLists returns when every kind can be listed, or false at the end of the
+// context. A cache that cannot list its kind would never sync, and the others wait for
+// it. Where the API server fails, that is tried again soon.
+func AwaitLists(ctx context.Context, live client.Reader, kinds []schema.GroupVersionKind, interval time.Duration, log logr.Logger) bool {
+	for reported, next := "", interval; ; next = interval {
+		var err error
+		for i := 0; i < len(kinds) && err == nil; i++ {
+			page := &metav1.PartialObjectMetadataList{}
+			page.SetGroupVersionKind(kinds[i].GroupVersion().WithKind(kinds[i].Kind + "List"))
+			err = live.List(ctx, page, client.Limit(1))
+		}
+		switch {
+		case err == nil:
+			return true
+		case !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
+			next = min(next, retry) // nobody has to act
+		}
+		if err.Error() != reported {
+			reported = err.Error()
+			log.Info("Waiting for kinds that cannot be listed", "reason", reported, "retryAfter", next)
 		}
 		select {
 		case <-ctx.Done():

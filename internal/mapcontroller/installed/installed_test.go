@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	fakediscovery "k8s.io/client-go/discovery/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 func serving(version string, kinds ...string) *metav1.APIResourceList {
@@ -90,7 +91,7 @@ func TestKindsWait(t *testing.T) {
 		f, start := &clienttesting.Fake{}, time.Now()
 		f.AddReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
 			switch after := time.Since(start); {
-			case after < 2*Retry:
+			case after < 2*retry:
 				return true, nil, errors.New("unavailable")
 			case after > 3*time.Minute:
 				f.Resources = []*metav1.APIResourceList{serving("v1", "Secret")}
@@ -123,5 +124,53 @@ func TestSuspect(t *testing.T) {
 	}
 	if n := len(k.Suspected()); n != 1 {
 		t.Errorf("%d checks are asked for", n)
+	}
+}
+
+// failsOnce is an API server whose first list fails.
+type failsOnce struct {
+	client.Reader
+	err error
+}
+
+func (f *failsOnce) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	err := f.err
+	f.err = nil
+	return err
+}
+
+var onePod = []schema.GroupVersionKind{{Version: "v1", Kind: "Pod"}}
+
+func TestAwaitListsRetriesSoonUnlessSomebodyHasToAct(t *testing.T) {
+	pods := schema.GroupResource{Resource: "pods"}
+	for name, test := range map[string]struct {
+		err  error
+		want time.Duration
+	}{
+		"everything can be listed": {},
+		"the API server fails":     {errors.New("internal error"), 5 * time.Second},
+		"it is overloaded":         {apierrors.NewTooManyRequests("later", 1), 5 * time.Second},
+		"the CRD is missing":       {&meta.NoKindMatchError{}, time.Minute},
+		"the resource is missing":  {apierrors.NewNotFound(pods, ""), time.Minute},
+		"the permission is":        {apierrors.NewForbidden(pods, "", errors.New("no role")), time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				listed := AwaitLists(t.Context(), &failsOnce{err: test.err}, onePod, time.Minute, logr.Discard())
+				if !listed || time.Since(began) != test.want {
+					t.Errorf("waited %s, want %s", time.Since(began), test.want)
+				}
+			})
+		})
+	}
+}
+
+func TestAwaitListsEndsWithTheContext(t *testing.T) {
+	live := &failsOnce{err: errors.New("internal error")}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if AwaitLists(ctx, live, onePod, time.Minute, logr.Discard()) {
+		t.Error("started without having listed anything")
 	}
 }
