@@ -16,7 +16,7 @@ func TestFlagsThatMakeNoSenseAreRefused(t *testing.T) {
 		change func(*flags)
 		want   string // contained in the error; empty: none
 	}{
-		"the defaults":               {change: func(*flags) {}},
+		"sound values":               {change: func(*flags) {}},
 		"no limits":                  {change: func(f *flags) { f.deletesPerSecond, f.maxInFlight = 0, 0 }},
 		"no worker":                  {change: func(f *flags) { f.workers = 0 }, want: "--max-concurrent-reconciles must be greater than 0"},
 		"no time between statuses":   {change: func(f *flags) { f.statusInterval = 0 }, want: "--status-interval must be greater than 0"},

@@ -71,8 +71,8 @@ const (
 	ReasonSnapshotsFailing = "SnapshotsFailing"
 
 	// ReasonRetentionFailing means that snapshots cannot be deleted, adopted or released, for
-	// example because an admission webhook refuses it. New snapshots are taken. The condition's
-	// message names the first PVC.
+	// example because an admission webhook refuses it. New snapshots are not affected. The
+	// condition's message names the first PVC.
 	ReasonRetentionFailing = "RetentionFailing"
 
 	// ReasonSnapshotAPIMissing means that the VolumeSnapshot CRD is not installed. The

@@ -80,7 +80,7 @@ func (d *demo) play(ctx context.Context, s step) error {
 }
 
 // wait returns when the step's condition is true, or fails: after the limit, with the
-// context, or when the operator ends by itself.
+// context, with a read, or when the operator ends by itself.
 func (d *demo) wait(ctx context.Context, s step) error {
 	start := time.Now()
 	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, d.limit, true, func(ctx context.Context) (bool, error) {

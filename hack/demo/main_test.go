@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
@@ -15,7 +16,7 @@ func TestStepFailsWhenItsConditionDoesNotComeTrue(t *testing.T) {
 	d := &demo{screen: &screen{out: &out}, client: fake.NewClientBuilder().WithScheme(scheme).Build(), operator: &operator{}}
 	never := step{title: "T", run: []string{"echo hello"}, until: "it is true", reached: func(*demo) bool { return false }}
 	err := d.playAll(t.Context(), []step{never})
-	if err == nil || !strings.HasPrefix(err.Error(), "step 1: waiting until it is true: ") {
+	if !wait.Interrupted(err) || !strings.HasPrefix(err.Error(), "step 1: waiting until it is true: ") {
 		t.Errorf("got %v", err)
 	}
 	if got := out.String(); !strings.Contains(got, "  $ echo hello\n  hello\n") || strings.Contains(got, "\033") {

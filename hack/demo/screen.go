@@ -9,9 +9,7 @@ import (
 	"os"
 )
 
-const bold, dim, red, green, cyan = "1", "2", "31", "32", "36"
-
-const width = 78
+const bold, dim, red, green, cyan, width = "1", "2", "31", "32", "36", 78
 
 // screen prints the demo. If it is live, it has colors, and a last line that changes while a step waits.
 type screen struct {

@@ -124,8 +124,8 @@ detached, and this schedule keeps those for an hour.`,
 	run:   []string{`kubectl delete pvc web`},
 	until: "web is gone, its snapshots are detached",
 	reached: func(d *demo) bool {
-		detached := d.now.schedule.Status.Detached
-		return detached != nil && int(detached.VolumeSnapshots) == len(d.now.of("web"))
+		detached, left := d.now.schedule.Status.Detached, len(d.now.of("web"))
+		return left > 0 && detached != nil && int(detached.VolumeSnapshots) == left
 	},
 	show: slices.Concat(showSchedule, showSnapshots),
 }, {

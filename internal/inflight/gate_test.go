@@ -273,8 +273,6 @@ func TestKeyWithASnapshotDoesNotWait(t *testing.T) {
 	g.wantCounts(t, 2, 0)
 }
 
-// The keys of a parent that is deleted make room, and find out for themselves whether it
-// is there again.
 // Anybody who can annotate a PVC can make up a driver.
 func TestIdleDriversAreForgotten(t *testing.T) {
 	g := newTester(1)
@@ -294,6 +292,8 @@ func TestIdleDriversAreForgotten(t *testing.T) {
 	g.wantCounts(t, 1, 1)
 }
 
+// The keys of a parent that is deleted make room, and find out for themselves whether it
+// is there again.
 func TestKeysOfADeletedParentLeave(t *testing.T) {
 	g := newTester(1)
 	g.fill(3)

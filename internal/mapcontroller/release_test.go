@@ -4,12 +4,15 @@
 package mapcontroller
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -62,6 +65,30 @@ func TestReconcileStatusLooksForReferencesThatTheCacheDoesNotShow(t *testing.T) 
 	stored.DeepCopyInto(parent)
 	if err := h.reconcileStatus(t); err != nil || !slices.Equal(settled, []bool{true}) || h.api.Count("list") != 2 {
 		t.Errorf("at last: %v, settled %v, %d lists", err, settled, h.api.Count("list"))
+	}
+}
+
+// A manager that stops ends its requests. The API server may have carried them out.
+func TestReconcileStatusReportsNoFailureOfAManagerThatStops(t *testing.T) {
+	parent := fixture.Parent(changedSpec, holding)
+	var failed []Failure
+	h := newHarness(t, []client.Object{parent}, []client.Object{parent, fixture.Output("old")}, ownsByLabels, func(c *MapController, _ *Options) {
+		c.Report = func(_ client.Object, _ string, _, now any, outcome Outcome) any {
+			failed = append(failed, outcome.Failed...)
+			return now
+		}
+	})
+	enqueued(func(q queue) { send(h.ParentEvents(), q, nil, &parent) })
+	ctx, stop := context.WithCancel(t.Context())
+	h.api.Before = func(_ context.Context, verb string, _ runtime.Object) error {
+		if verb == "patch" {
+			stop()
+		}
+		return ctx.Err()
+	}
+	_, err := h.ReconcileStatus(ctx, reconcile.Request{NamespacedName: testKey.Parent})
+	if !errors.Is(err, context.Canceled) || len(failed) > 0 {
+		t.Errorf("error %v, failed %v", err, failed)
 	}
 }
 

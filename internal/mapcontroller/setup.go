@@ -89,7 +89,7 @@ func (c *Controller) ReconcileStatus(ctx context.Context, req reconcile.Request)
 	released, changed, err := c.executor.Release(ctx, parent.Object, func() bool { return c.aggregator.Settled(parent.Object) })
 	untagged := Request{Parent: req.NamespacedName}
 	switch {
-	case err != nil && !apierrors.IsConflict(err):
+	case err != nil && ctx.Err() == nil && !apierrors.IsConflict(err):
 		c.report(parent.Object, untagged, plan.KeyStatus{Generation: parent.Object.GetGeneration()},
 			Outcome{Failed: []Failure{{Verb: execute.VerbRelease, Object: parent.Object, Err: err}}})
 	case err == nil && c.aggregator.Knows(untagged):
@@ -152,7 +152,10 @@ func (s *starter) Start(ctx context.Context) error {
 		if !installed.AwaitLists(ctx, s.guard.Live, listed, s.KindsInterval, s.log) {
 			return nil
 		}
-		if err := s.startStatus(); err != nil {
+		// Filled also where this manager does not lead yet: by then the kind may be gone,
+		// and the other controllers wait for every cache.
+		_, err := s.mgr.GetCache().GetInformer(ctx, s.NewParent(), cache.BlockUntilSynced(false))
+		if err = errors.Join(err, s.startStatus()); err != nil {
 			return err
 		}
 	}

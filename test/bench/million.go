@@ -103,9 +103,11 @@ const teamLabel = "team"
 
 // crowdFootprint measures the operator once it is idle after its start.
 func (b *bench) crowdFootprint(ctx context.Context, srv *server.Server, o *server.Operator, all []*dataset) error {
+	alive, cancel := o.WithContext(ctx)
+	defer cancel()
 	claims := len(all[0].claims)
 	for _, d := range all {
-		if err := srv.WaitForStatus(ctx, d.key(), claims, claims*b.snapshotsPerClaim); err != nil {
+		if err := srv.WaitForStatus(alive, d.key(), claims, claims*b.snapshotsPerClaim); err != nil {
 			return err
 		}
 	}

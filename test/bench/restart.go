@@ -103,7 +103,7 @@ func (b *bench) firstDue(
 	return start, f, err
 }
 
-// startDue starts an operator and waits for the one snapshot that is due.
+// startDue starts an operator and waits for the one snapshot that is due. With an error the operator has been stopped.
 func (b *bench) startDue(ctx context.Context, d *dataset, due *corev1.PersistentVolumeClaim) (o *server.Operator, start startup, err error) {
 	w, err := d.server.WatchSnapshots(ctx, due.Namespace)
 	if err != nil {
@@ -121,7 +121,7 @@ func (b *bench) startDue(ctx context.Context, d *dataset, due *corev1.Persistent
 	alive, cancel := o.WithContext(ctx)
 	defer cancel()
 	if err := w.Wait(alive, watch.Added, 1); err != nil {
-		return nil, start, err
+		return o, start, err
 	}
 	start.after = w.Times(watch.Added)[0].Sub(o.Started)
 	start.cpu, err = o.CPU()

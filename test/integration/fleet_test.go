@@ -44,6 +44,15 @@ func (f *fleetObject) statusWrites(o *operator) int {
 var _ = Describe("A ClusterSnapshotSchedule", func() {
 	BeforeEach(deleteAllSchedules)
 
+	// Contract: FLEET-8.
+	It("is in the cache of a manager before that leads", func() {
+		newFleet()
+		o := startFleetOperator(onStandby)
+		Eventually(func() []request {
+			return o.network.find(func(r request) bool { return r.isWatch() && strings.HasSuffix(r.path, "/clustersnapshotschedules") })
+		}).ShouldNot(BeEmpty())
+	})
+
 	// Contract: FLEET-1.
 	It("keeps a SnapshotSchedule with its template in every namespace that it selects, also in new ones", func() {
 		f := newFleet(func(c *clusterSchedule) {

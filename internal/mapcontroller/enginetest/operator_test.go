@@ -72,10 +72,11 @@ func (o *operator) start() {
 	m := newManager(o)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	o.ended = make(chan struct{})
+	ended := make(chan struct{})
+	o.ended = ended
 	go func() {
 		done <- m.Start(ctx)
-		close(o.ended)
+		close(ended)
 	}()
 	o.stop = sync.OnceFunc(func() {
 		GinkgoHelper()

@@ -23,8 +23,8 @@ func Follow(
 		return nil, err
 	}
 	done := make(chan error, 1)
-	version := list.GetResourceVersion()
-	go func() { done <- follow(ctx, c, list.DeepCopyObject().(client.ObjectList), version, changed, in) }()
+	version, kind := list.GetResourceVersion(), list.DeepCopyObject().(client.ObjectList) // the caller may list into it again
+	go func() { done <- follow(ctx, c, kind, version, changed, in) }()
 	return func() error { return <-done }, nil
 }
 
