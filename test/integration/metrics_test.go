@@ -17,6 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/enginetest/mutationdetector"
 )
 
 // metricsOf returns the metrics of a schedule by name without the prefix, followed by the value of their reason or state label.
@@ -54,7 +56,10 @@ func expectMetrics(s *schedule, want map[string]float64) {
 
 var _ = Describe("Metrics", func() {
 	var env *environment
-	BeforeEach(func() { env = newEnvironment() })
+	BeforeEach(func() {
+		mutationdetector.Wait() // metrics are those of the process: the informers of operators before add to them
+		env = newEnvironment()
+	})
 
 	// Contract: MET-1.
 	It("follow a schedule from creation to deletion", func() {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -22,6 +23,7 @@ import (
 const period = 1100 * time.Millisecond
 
 // NewCache is for manager.Options.NewCache. Its informers stop one period after the manager, so that every change is detected.
+// Until then they handle events: where that can be seen, as in metrics of the process, a test must Wait for those before it.
 func NewCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
 	if detector := fmt.Sprintf("%T", toolscache.NewCacheMutationDetector("")); strings.Contains(detector, "dummy") {
 		return nil, errors.New("the cache mutation detector is not enabled: client-go was initialized too early")
@@ -30,22 +32,32 @@ func NewCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
 	return lingeringCache{c}, err
 }
 
-// Wait waits until every change is detected that a stopped manager made. Call it at the end of the suite.
-func Wait() { time.Sleep(period) }
+// lingering are the caches of managers that have stopped.
+var lingering sync.WaitGroup
+
+// Wait waits until the informers of all stopped managers have stopped, so that every change is detected that those managers
+// made. Call it at the end of the suite.
+func Wait() { lingering.Wait() }
 
 type lingeringCache struct{ cache.Cache }
 
 // Start implements cache.Cache.
 func (c lingeringCache) Start(ctx context.Context) error {
-	lingering, stop := context.WithCancel(context.WithoutCancel(ctx))
+	longer, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
-	go func() { ended <- c.Cache.Start(lingering) }()
+	go func() { ended <- c.Cache.Start(longer) }()
 	select {
 	case err := <-ended:
 		stop()
 		return err
 	case <-ctx.Done():
-		time.AfterFunc(period, stop)
+		lingering.Go(func() {
+			time.Sleep(period)
+			stop()
+			if err := <-ended; err != nil {
+				panic(err)
+			}
+		})
 		return nil
 	}
 }
