@@ -66,41 +66,42 @@ type flags struct {
 	statusInterval, maxClockSkew                                  time.Duration
 }
 
-func parseFlags() flags {
+// parseFlags adds the flags to a set, which handles wrong arguments, and parses the arguments.
+func parseFlags(set *flag.FlagSet, args []string) flags {
 	var f flags
-	flag.StringVar(&f.metricsAddr, "metrics-bind-address", "0", "The address the metrics endpoint binds to. "+
+	set.StringVar(&f.metricsAddr, "metrics-bind-address", "0", "The address the metrics endpoint binds to. "+
 		"Use :8443 for HTTPS or :8080 for HTTP, or leave as 0 to disable the metrics service.")
-	flag.StringVar(&f.probeAddr, "health-probe-bind-address", ":8081", "The address the probe endpoint binds to.")
-	flag.BoolVar(&f.leaderElect, "leader-elect", false, "Enable leader election for controller manager. "+
+	set.StringVar(&f.probeAddr, "health-probe-bind-address", ":8081", "The address the probe endpoint binds to.")
+	set.BoolVar(&f.leaderElect, "leader-elect", false, "Enable leader election for controller manager. "+
 		"Enabling this will ensure there is only one active controller manager.")
-	flag.StringVar(&f.leaseNamespace, "leader-election-namespace", "",
+	set.StringVar(&f.leaseNamespace, "leader-election-namespace", "",
 		"The namespace of the leader election lease. Defaults to the pod's namespace.")
-	flag.Func("watch-namespaces", "Comma-separated `namespaces` to watch; Roles in these namespaces are then sufficient. "+
+	set.Func("watch-namespaces", "Comma-separated `namespaces` to watch; Roles in these namespaces are then sufficient. "+
 		"ClusterSnapshotSchedules are ignored then. Defaults to all namespaces.", func(list string) (err error) {
 		f.namespaces, err = parseNamespaces(list)
 		return err
 	})
-	flag.BoolVar(&f.secureMetrics, "metrics-secure", true,
+	set.BoolVar(&f.secureMetrics, "metrics-secure", true,
 		"If set, the metrics endpoint is served securely via HTTPS. Use --metrics-secure=false to use HTTP instead.")
-	flag.StringVar(&f.metricsCertPath, "metrics-cert-path", "", "The directory that contains the metrics server certificate.")
-	flag.StringVar(&f.metricsCertName, "metrics-cert-name", "tls.crt", "The name of the metrics server certificate file.")
-	flag.StringVar(&f.metricsCertKey, "metrics-cert-key", "tls.key", "The name of the metrics server key file.")
-	flag.BoolVar(&f.enableHTTP2, "enable-http2", false, "If set, HTTP/2 will be enabled for the metrics server.")
-	flag.IntVar(&f.workers, "max-concurrent-reconciles", 64,
+	set.StringVar(&f.metricsCertPath, "metrics-cert-path", "", "The directory that contains the metrics server certificate.")
+	set.StringVar(&f.metricsCertName, "metrics-cert-name", "tls.crt", "The name of the metrics server certificate file.")
+	set.StringVar(&f.metricsCertKey, "metrics-cert-key", "tls.key", "The name of the metrics server key file.")
+	set.BoolVar(&f.enableHTTP2, "enable-http2", false, "If set, HTTP/2 will be enabled for the metrics server.")
+	set.IntVar(&f.workers, "max-concurrent-reconciles", 64,
 		"Maximum number of PVCs reconciled concurrently; at most half of them in one namespace.")
-	flag.DurationVar(&f.statusInterval, "status-interval", 5*time.Second,
+	set.DurationVar(&f.statusInterval, "status-interval", 5*time.Second,
 		"Minimum time between two status updates of one SnapshotSchedule.")
-	flag.Float64Var(&f.deletesPerSecond, "max-deletes-per-second", 50,
+	set.Float64Var(&f.deletesPerSecond, "max-deletes-per-second", 50,
 		"Maximum number of expired snapshots deleted per second, because bursts make some storage backends leak. 0 means no limit.")
-	flag.IntVar(&f.maxInFlight, "max-in-flight-per-driver", 100,
+	set.IntVar(&f.maxInFlight, "max-in-flight-per-driver", 100,
 		"Maximum number of snapshots of one storage driver that are created and not yet cut, so that none of them misses its readyDeadline "+
 			"while it waits. The others wait for their turn. 0 means no limit.")
-	flag.DurationVar(&f.maxClockSkew, "max-clock-skew", time.Minute,
+	set.DurationVar(&f.maxClockSkew, "max-clock-skew", time.Minute,
 		"Maximum difference between this clock and the API server's. While it is larger, no snapshot is deleted.")
-	flag.BoolVar(&f.version, "version", false, "Print the version and exit.")
+	set.BoolVar(&f.version, "version", false, "Print the version and exit.")
 	opts := zap.Options{}
-	opts.BindFlags(flag.CommandLine)
-	flag.Parse()
+	opts.BindFlags(set)
+	_ = set.Parse(args)
 	ctrl.SetLogger(newLogger(os.Stderr, zap.UseFlagOptions(&opts)))
 	return f
 }
@@ -122,7 +123,7 @@ func (f flags) validate() error {
 }
 
 func main() {
-	f := parseFlags()
+	f := parseFlags(flag.CommandLine, os.Args[1:])
 	if f.version {
 		fmt.Println("snapshotschedule", version.Get())
 		return

@@ -4,32 +4,29 @@
 package main
 
 import (
-	"math"
+	"flag"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestFlagsThatMakeNoSenseAreRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
-		change func(*flags)
-		want   string // contained in the error; empty: none
+		args []string
+		want string // contained in the error; empty: none
 	}{
-		"sound values":               {change: func(*flags) {}},
-		"no limits":                  {change: func(f *flags) { f.deletesPerSecond, f.maxInFlight = 0, 0 }},
-		"no worker":                  {change: func(f *flags) { f.workers = 0 }, want: "--max-concurrent-reconciles must be greater than 0"},
-		"no time between statuses":   {change: func(f *flags) { f.statusInterval = 0 }, want: "--status-interval must be greater than 0"},
-		"no clock skew":              {change: func(f *flags) { f.maxClockSkew = 0 }, want: "--max-clock-skew must be greater than 0"},
-		"a negative clock skew":      {change: func(f *flags) { f.maxClockSkew = -time.Minute }, want: "--max-clock-skew must be greater than 0"},
-		"fewer than no deletes":      {change: func(f *flags) { f.deletesPerSecond = -1 }, want: "--max-deletes-per-second must not be negative"},
-		"deletes that are no number": {change: func(f *flags) { f.deletesPerSecond = math.NaN() }, want: "--max-deletes-per-second must not be negative"},
-		"fewer than none in flight":  {change: func(f *flags) { f.maxInFlight = -1 }, want: "--max-in-flight-per-driver must not be negative"},
+		"defaults":                   {},
+		"no limits":                  {args: []string{"--max-deletes-per-second=0", "--max-in-flight-per-driver=0"}},
+		"no worker":                  {args: []string{"--max-concurrent-reconciles=0"}, want: "--max-concurrent-reconciles must be greater than 0"},
+		"no time between statuses":   {args: []string{"--status-interval=0"}, want: "--status-interval must be greater than 0"},
+		"no clock skew":              {args: []string{"--max-clock-skew=0"}, want: "--max-clock-skew must be greater than 0"},
+		"a negative clock skew":      {args: []string{"--max-clock-skew=-1m"}, want: "--max-clock-skew must be greater than 0"},
+		"fewer than no deletes":      {args: []string{"--max-deletes-per-second=-1"}, want: "--max-deletes-per-second must not be negative"},
+		"deletes that are no number": {args: []string{"--max-deletes-per-second=NaN"}, want: "--max-deletes-per-second must not be negative"},
+		"fewer than none in flight":  {args: []string{"--max-in-flight-per-driver=-1"}, want: "--max-in-flight-per-driver must not be negative"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := flags{workers: 64, statusInterval: 5 * time.Second, deletesPerSecond: 50, maxInFlight: 100, maxClockSkew: time.Minute}
-			tc.change(&f)
-			err := f.validate()
+			err := parseFlags(flag.NewFlagSet("", flag.PanicOnError), tc.args).validate()
 			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
