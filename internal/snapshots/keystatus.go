@@ -53,31 +53,30 @@ func (p Problem) String() string {
 	return strings.TrimPrefix(fmt.Sprintf("%s: %s: %s", p.Claim, p.Reason, p.Message), ": ")
 }
 
-// severity orders problems, the worst first.
-var severity = []string{
-	v1alpha1.ReasonCreateFailed,
-	v1alpha1.ReasonNoSnapshotClass,
-	v1alpha1.ReasonWrongSnapshotClass,
-	v1alpha1.ReasonNoDefaultSnapshotClass,
-	v1alpha1.ReasonNameCollision,
-	v1alpha1.ReasonSnapshotFailed,
-	v1alpha1.ReasonSnapshotOverdue,
-	v1alpha1.ReasonSnapshotSlow,
-	v1alpha1.ReasonReleaseFailed,
-	v1alpha1.ReasonDeleteFailed,
-	v1alpha1.ReasonAdoptionRefused,
-	v1alpha1.ReasonInvalidRequestedAt,
-}
+// The reasons of problems, the worst first.
+var (
+	// failingReasons mean that a PVC is not backed up as it should be.
+	failingReasons = []string{
+		v1alpha1.ReasonCreateFailed,
+		v1alpha1.ReasonNoSnapshotClass,
+		v1alpha1.ReasonWrongSnapshotClass,
+		v1alpha1.ReasonNoDefaultSnapshotClass,
+		v1alpha1.ReasonNameCollision,
+		v1alpha1.ReasonSnapshotFailed,
+		v1alpha1.ReasonSnapshotOverdue,
+	}
+	// refusedReasons mean that retention or ownership cannot be carried out.
+	refusedReasons = []string{
+		v1alpha1.ReasonReleaseFailed,
+		v1alpha1.ReasonDeleteFailed,
+		v1alpha1.ReasonAdoptionRefused,
+	}
+	severity = slices.Concat(failingReasons,
+		[]string{v1alpha1.ReasonSnapshotSlow}, refusedReasons, []string{v1alpha1.ReasonInvalidRequestedAt})
+)
 
-// fails returns whether a problem means that a PVC is not backed up as it should
-// be.
-func (p Problem) fails() bool {
-	return slices.Contains(severity[:7], p.Reason)
-}
-
-// refused returns whether a problem means that retention or ownership cannot be
-// carried out.
-func (p Problem) refused() bool { return slices.Contains(severity[8:11], p.Reason) }
+func (p Problem) fails() bool   { return slices.Contains(failingReasons, p.Reason) }
+func (p Problem) refused() bool { return slices.Contains(refusedReasons, p.Reason) }
 
 func (p Problem) compare(q Problem) int {
 	return cmp.Or(
