@@ -99,7 +99,8 @@ func toOrphan() Workload {
 			return ""
 		},
 		Steps: []Step{
-			patch("set deletionPolicy Orphan", once(settled(v1alpha1.ReasonScheduled)), theSchedule, orphanPatch),
+			// Calm, so that no status was written just before: the next one could not come before the refused release is repeated.
+			calm(patch("set deletionPolicy Orphan", once(settled(v1alpha1.ReasonScheduled)), theSchedule, orphanPatch)),
 			remove("delete the schedule", once(settled(v1alpha1.ReasonScheduled)), theSchedule,
 				client.PropagationPolicy(metav1.DeletePropagationForeground)),
 		},
