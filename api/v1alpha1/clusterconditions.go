@@ -20,7 +20,7 @@ const (
 // DeleteFailed, NameCollision, AdoptionRefused, ReleaseFailed and the reasons of the condition
 // Ready of its SnapshotSchedules.
 const (
-	// ReasonUpdateFailed means that the API server rejected a change of a SnapshotSchedule, for
+	// ReasonUpdateFailed means that the API server rejected a change to a SnapshotSchedule, for
 	// example because of an admission webhook. The operator retries with backoff, and updates the
 	// SnapshotSchedules of the other namespaces.
 	ReasonUpdateFailed = "UpdateFailed"

@@ -21,7 +21,7 @@ type ClusterSnapshotScheduleSpec struct {
 
 	// template is the SnapshotSchedule of each matching namespace. The SnapshotSchedules have
 	// the name of the ClusterSnapshotSchedule. Their whole spec is kept equal to that of the
-	// template.
+	// template. Example: {spec: {snapshotInterval: 6h, deletionPolicy: Orphan}}.
 	//
 	// +required
 	Template ScheduleTemplate `json:"template"`
@@ -32,8 +32,8 @@ type ClusterSnapshotScheduleSpec struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.spec.deletionPolicy)",message="deletionPolicy is required in a template, because deleting one ClusterSnapshotSchedule decides about the snapshots of all namespaces: set it to one of Delete and Orphan",fieldPath=".spec.deletionPolicy"
 type ScheduleTemplate struct {
-	// metadata has labels and annotations to add to the SnapshotSchedules. Example: {labels:
-	// {example.com/tier: gold}}.
+	// metadata has labels and annotations to add to the SnapshotSchedules. If omitted, none are
+	// added. Example: {labels: {example.com/tier: gold}}.
 	//
 	// +optional
 	Metadata ScheduleTemplateMetadata `json:"metadata,omitzero"`
@@ -51,7 +51,8 @@ type ScheduleTemplateMetadata struct {
 	// labels are added to every SnapshotSchedule of the ClusterSnapshotSchedule. Other labels
 	// stay. Keys with the prefix snapshots.mapcontroller.dev/ are reserved and rejected. So are
 	// app.kubernetes.io/instance and keys with the prefix argocd.argoproj.io/, by which GitOps
-	// tools claim objects. At most 32 labels. Example: {example.com/tier: gold}.
+	// tools claim objects. If omitted, none are added. At most 32 labels. Example:
+	// {example.com/tier: gold}.
 	//
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('snapshots.mapcontroller.dev/'))",message="keys under snapshots.mapcontroller.dev/ are reserved: use another, such as example.com/tier"
@@ -63,8 +64,8 @@ type ScheduleTemplateMetadata struct {
 	// annotations are added to every SnapshotSchedule of the ClusterSnapshotSchedule. Other
 	// annotations stay. Keys with the prefix snapshots.mapcontroller.dev/ are reserved and
 	// rejected. So are app.kubernetes.io/instance and keys with the prefix argocd.argoproj.io/,
-	// by which GitOps tools claim objects. At most 32 annotations, with values of at most 1024
-	// characters. Example: {example.com/note: nightly}.
+	// by which GitOps tools claim objects. If omitted, none are added. At most 32 annotations,
+	// with values of at most 1024 characters. Example: {example.com/note: nightly}.
 	//
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('snapshots.mapcontroller.dev/'))",message="keys under snapshots.mapcontroller.dev/ are reserved: use another, such as example.com/note"

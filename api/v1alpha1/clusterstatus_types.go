@@ -11,7 +11,7 @@ import (
 type ClusterSnapshotScheduleStatus struct {
 	// observedGeneration is the metadata.generation of the spec that this status describes. It
 	// is -1 before the controller has reconciled the object for the first time. Whether every
-	// SnapshotSchedule has the template's spec is in outputs.
+	// SnapshotSchedule has the template's spec is in outputs. Example: 3.
 	//
 	// +kubebuilder:default=-1
 	// +optional
@@ -47,25 +47,29 @@ type ClusterSnapshotScheduleStatus struct {
 	VolumeSnapshots *OutputCount `json:"volumeSnapshots,omitempty"`
 
 	// oldestRecoveryPointTime is the oldest recovery point of all selected namespaces. That of
-	// a namespace is the oldest of its PVCs: the time of the newest ready snapshot.
+	// a namespace is the oldest of its PVCs: the time of the newest ready snapshot. Example:
+	// 2026-01-02T03:00:00Z.
 	//
 	// +optional
 	OldestRecoveryPointTime *metav1.Time `json:"oldestRecoveryPointTime,omitempty"`
 
-	// oldestRecoveryPointNamespace is the namespace that has the oldest recovery point.
+	// oldestRecoveryPointNamespace is the namespace that has the oldest recovery point. Example:
+	// shop.
 	//
+	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	OldestRecoveryPointNamespace string `json:"oldestRecoveryPointNamespace,omitempty"`
 
 	// problems lists what is wrong, the most severe first. At most 10 problems are listed;
-	// moreProblems counts the others.
+	// moreProblems counts the others. Example: [{namespace: shop, reason: SnapshotsFailing,
+	// message: 1 of 20 PersistentVolumeClaims failing, sinceTime: "2026-01-02T03:04:05Z"}].
 	//
 	// +kubebuilder:validation:MaxItems=10
 	// +listType=atomic
 	// +optional
 	Problems []NamespaceProblem `json:"problems,omitempty"`
 
-	// moreProblems is the number of problems that are not listed in problems.
+	// moreProblems is the number of problems that are not listed in problems. Example: 2.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +optional
@@ -75,6 +79,7 @@ type ClusterSnapshotScheduleStatus struct {
 	// selected namespace is protected as the spec asks. Stalled is whether the spec is invalid,
 	// so that no SnapshotSchedule is created, changed or deleted until it is fixed.
 	//
+	// +kubebuilder:validation:MaxItems=8
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -83,7 +88,7 @@ type ClusterSnapshotScheduleStatus struct {
 
 // ClusterInputs counts the objects that are selected, by plural resource name.
 type ClusterInputs struct {
-	// namespaces counts the namespaces that are selected.
+	// namespaces counts the namespaces that are selected. Example: {total: 12}.
 	//
 	// +required
 	Namespaces NamespaceCount `json:"namespaces"`
@@ -92,7 +97,7 @@ type ClusterInputs struct {
 // NamespaceCount counts namespaces.
 type NamespaceCount struct {
 	// total is the number of namespaces that match the selector, are not excluded by an
-	// annotation, and are not being deleted.
+	// annotation, and are not being deleted. Example: 12.
 	//
 	// +required
 	Total int32 `json:"total"`
@@ -110,19 +115,19 @@ type ClusterOutputs struct {
 // ScheduleCount counts SnapshotSchedules.
 type ScheduleCount struct {
 	// total is the number of SnapshotSchedules, those of namespaces that are no longer selected
-	// included.
+	// included. Example: 12.
 	//
 	// +required
 	Total int32 `json:"total"`
 
 	// updated is the number of SnapshotSchedules that have the template's spec, and whose
 	// status describes it. Those of namespaces that are no longer selected are suspended in
-	// addition.
+	// addition. Example: 12.
 	//
 	// +required
 	Updated int32 `json:"updated"`
 
-	// ready is the number of SnapshotSchedules whose condition Ready is True.
+	// ready is the number of SnapshotSchedules whose condition Ready is True. Example: 11.
 	//
 	// +required
 	Ready int32 `json:"ready"`
@@ -131,7 +136,7 @@ type ScheduleCount struct {
 // ClusterDetached counts the outputs whose namespace is no longer selected.
 type ClusterDetached struct {
 	// snapshotschedules is the number of SnapshotSchedules whose namespace is no longer
-	// selected and which still have snapshots.
+	// selected and which still have snapshots. Example: 1.
 	//
 	// +required
 	SnapshotSchedules int32 `json:"snapshotschedules"`
@@ -139,12 +144,12 @@ type ClusterDetached struct {
 
 // ClaimTotals counts PVCs.
 type ClaimTotals struct {
-	// total is the number of PVCs that the SnapshotSchedules select.
+	// total is the number of PVCs that the SnapshotSchedules select. Example: 210.
 	//
 	// +required
 	Total int32 `json:"total"`
 
-	// skipped is the number of them that cannot be snapshotted now.
+	// skipped is the number of them that cannot be snapshotted now. Example: 3.
 	//
 	// +required
 	Skipped int32 `json:"skipped"`
@@ -152,26 +157,31 @@ type ClaimTotals struct {
 
 // NamespaceProblem is a problem of one namespace.
 type NamespaceProblem struct {
-	// namespace is the name of the namespace.
+	// namespace is the name of the namespace. Example: shop.
 	//
 	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
 	// +required
 	Namespace string `json:"namespace"`
 
 	// reason is a CamelCase word for the kind of problem: a reason of the condition Ready of
-	// the namespace's SnapshotSchedule, or of a change of it that failed. Example:
+	// the namespace's SnapshotSchedule, or of a change to it that failed. Example:
 	// SnapshotsFailing.
 	//
 	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
 	// +required
 	Reason string `json:"reason"`
 
-	// message is a human-readable description of the problem.
+	// message describes the problem for people. A long one is shortened. Example: 1 of 20
+	// PersistentVolumeClaims failing.
 	//
+	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// sinceTime is the time at which the problem was first observed.
+	// sinceTime is the time at which the problem was first observed. Example:
+	// 2026-01-02T03:04:05Z.
 	//
 	// +required
 	SinceTime metav1.Time `json:"sinceTime"`

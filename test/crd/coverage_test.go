@@ -6,7 +6,6 @@ package crd
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	. "github.com/onsi/gomega"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
 // rule is one constraint of the schema.
@@ -92,7 +90,10 @@ func innerRules(path string, child func(string) string, s *apiextensionsv1.JSONS
 }
 
 // boundedElsewhere are the paths that need no bound: a rule of the map bounds its values, or the API server those of every object.
-var boundedElsewhere = []string{"spec.snapshotTemplate.metadata.annotations[*]", "apiVersion", "kind", "metadata"}
+var boundedElsewhere = []string{
+	"spec.snapshotTemplate.metadata.annotations[*]", "spec.template.spec.snapshotTemplate.metadata.annotations[*]",
+	"spec.template.metadata.annotations[*]", "apiVersion", "kind", "metadata",
+}
 
 // unbounded returns the paths of strings, lists and maps that may be of any size.
 func unbounded(path string, s *apiextensionsv1.JSONSchemaProps) (found []string) {
@@ -128,11 +129,7 @@ var _ = Describe("The schema", func() {
 	var schema *apiextensionsv1.JSONSchemaProps
 	var rules []rule
 	BeforeEach(func() {
-		content, err := os.ReadFile(crdFile)
-		Expect(err).NotTo(HaveOccurred())
-		var crd apiextensionsv1.CustomResourceDefinition
-		Expect(yaml.Unmarshal(content, &crd)).To(Succeed())
-		schema = crd.Spec.Versions[0].Schema.OpenAPIV3Schema
+		schema = readSchema("snapshotschedules")
 		rules = schemaRules("", schema)
 		Expect(len(rules)).To(BeNumerically(">=", 50), "the schema was not parsed correctly")
 	})
@@ -152,8 +149,9 @@ var _ = Describe("The schema", func() {
 		}
 	})
 
-	It("bounds every string, list and map", func() {
+	It("bounds every string, list and map, as does that of a ClusterSnapshotSchedule", func() {
 		Expect(unbounded("", schema)).To(BeEmpty())
+		Expect(unbounded("", readSchema("clustersnapshotschedules"))).To(BeEmpty())
 	})
 
 	// Contract: API-1.

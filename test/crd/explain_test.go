@@ -5,7 +5,6 @@ package crd
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -13,7 +12,6 @@ import (
 	. "github.com/onsi/gomega"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
 // field is a field as kubectl explain shows it.
@@ -44,21 +42,20 @@ func fieldsBelow(path string, s *apiextensionsv1.JSONSchemaProps) (all []field) 
 
 // What is written in these texts cannot be tested. Whether it is written can.
 var _ = Describe("kubectl explain", func() {
-	var spec, status []field
-	BeforeEach(func() {
-		content, err := os.ReadFile(crdFile)
-		Expect(err).NotTo(HaveOccurred())
-		var crd apiextensionsv1.CustomResourceDefinition
-		Expect(yaml.Unmarshal(content, &crd)).To(Succeed())
-		properties := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties
+	fields := func(plural string) (spec, status []field) {
+		GinkgoHelper()
+		properties := readSchema(plural).Properties
 		for name, found := range map[string]*[]field{"spec": &spec, "status": &status} {
 			top := properties[name]
 			*found = fieldsBelow(name, &top)
 			Expect(len(*found)).To(BeNumerically(">", 15), "the schema was not parsed correctly")
 		}
-	})
+		return spec, status
+	}
+	both := []TableEntry{Entry(nil, "snapshotschedules"), Entry(nil, "clustersnapshotschedules")}
 
-	It("has a text with an example for every field", func() {
+	DescribeTable("has a text with an example for every field", func(plural string) {
+		spec, status := fields(plural)
 		for _, f := range append(spec, status...) {
 			// A status shows what its objects look like.
 			object := strings.HasPrefix(f.path, "status.") && (f.schema.Properties != nil || f.name == "conditions")
@@ -67,9 +64,10 @@ var _ = Describe("kubectl explain", func() {
 			}
 			Expect(f.text()).To(HavePrefix(f.name+" "), f.path)
 		}
-	})
+	}, both)
 
-	It("says of every optional field of the spec what holds without it", func() {
+	DescribeTable("says of every optional field of the spec what holds without it", func(plural string) {
+		spec, _ := fields(plural)
 		for _, f := range spec {
 			if f.required {
 				continue
@@ -80,9 +78,10 @@ var _ = Describe("kubectl explain", func() {
 			}
 			Expect(f.text()).To(Or(ContainSubstring("omitted"), ContainSubstring(" Default: "), ContainSubstring("Set exactly one of ")), f.path)
 		}
-	})
+	}, both)
 
 	It("gives the syntax of durations for every duration", func() {
+		spec, _ := fields("snapshotschedules")
 		for path := range durationFields {
 			i := slices.IndexFunc(spec, func(f field) bool { return f.path == path })
 			Expect(i).To(BeNumerically(">=", 0), path)

@@ -4,31 +4,16 @@
 package crd
 
 import (
-	"os"
-	"path/filepath"
+	"fmt"
 	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
-
-// readSchema returns the schema of a CRD of this group.
-func readSchema(plural string) *apiextensionsv1.JSONSchemaProps {
-	GinkgoHelper()
-	content, err := os.ReadFile(filepath.Join(crdsDir, v1alpha1.GroupName+"_"+plural+".yaml"))
-	Expect(err).NotTo(HaveOccurred())
-	var crd apiextensionsv1.CustomResourceDefinition
-	Expect(yaml.Unmarshal(content, &crd)).To(Succeed())
-	return crd.Spec.Versions[0].Schema.OpenAPIV3Schema
-}
 
 func newClusterSchedule(name, spec string) *unstructured.Unstructured {
 	GinkgoHelper()
@@ -119,6 +104,9 @@ var _ = Describe("The schema of a ClusterSnapshotSchedule", func() {
 			`{inputs: {namespaces: {}}, moreProblems: -1, problems: [{}]}`,
 			`{problems: [{namespace: "", reason: "", sinceTime: "2026-01-01T00:00:00Z"}]}`,
 			`{problems: [` + strings.Repeat(`{namespace: a, reason: b, sinceTime: "2026-01-01T00:00:00Z"},`, 11) + `]}`,
+			fmt.Sprintf(`{problems: [{namespace: %[1]s, reason: %[1]s, message: %[1]s, sinceTime: "2026-01-01T00:00:00Z"}], oldestRecoveryPointNamespace: %[1]s}`,
+				strings.Repeat("n", 1025)),
+			`{conditions: [` + conditions(9) + `]}`,
 		} {
 			changed := &unstructured.Unstructured{Object: map[string]any{"status": parseYAML(status)}}
 			changed.SetGroupVersionKind(object.GroupVersionKind())

@@ -50,13 +50,17 @@ type rejectedStatus struct {
 	want   cause
 }
 
+// conditions returns n conditions in YAML.
+func conditions(n int) string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf(`{type: Type%d, status: "True", reason: Any, message: "", lastTransitionTime: "2026-01-02T03:04:05Z"}`, i))
+	}
+	return strings.Join(all, ", ")
+}
+
 func rejectedStatuses() map[string]rejectedStatus {
 	problem := `{reason: CreateFailed, sinceTime: "2026-01-02T03:04:05Z"}`
-	var nineConditions []string
-	for i := range 9 {
-		nineConditions = append(nineConditions,
-			fmt.Sprintf(`{type: Type%d, status: "True", reason: Any, message: "", lastTransitionTime: "2026-01-02T03:04:05Z"}`, i))
-	}
 	return map[string]rejectedStatus{
 		"eleven problems": {"{problems: [" + strings.TrimSuffix(strings.Repeat(problem+", ", 11), ", ") + "]}",
 			cause{"status.problems", "must have at most 10 items"}},
@@ -72,7 +76,7 @@ func rejectedStatuses() map[string]rejectedStatus {
 		"a problem of a PVC whose name is too long": {
 			`{problems: [{persistentVolumeClaim: ` + long(254) + `, reason: CreateFailed, sinceTime: "2026-01-02T03:04:05Z"}]}`,
 			cause{"status.problems[0].persistentVolumeClaim", tooManyBytes(253)}},
-		"nine conditions": {"{conditions: [" + strings.Join(nineConditions, ", ") + "]}",
+		"nine conditions": {"{conditions: [" + conditions(9) + "]}",
 			cause{"status.conditions", tooManyItems(8)}},
 		"a problem without a time": {`{problems: [{reason: CreateFailed}]}`, cause{"status.problems[0].sinceTime", required}},
 		"negative moreProblems":    {"{moreProblems: -1}", cause{"status.moreProblems", atLeast0}},

@@ -17,6 +17,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -36,7 +37,6 @@ var (
 
 	root    = filepath.Join("..", "..")
 	crdsDir = filepath.Join(root, "config", "crd", "bases")
-	crdFile = filepath.Join(crdsDir, "snapshots.mapcontroller.dev_snapshotschedules.yaml")
 
 	scheduleKind = schema.GroupVersionKind{Group: v1alpha1.GroupName, Version: "v1alpha1", Kind: "SnapshotSchedule"}
 
@@ -64,6 +64,16 @@ var _ = BeforeSuite(func() {
 	Expect(err).NotTo(HaveOccurred())
 	api = client.WithFieldValidation(lenient, metav1.FieldValidationStrict)
 })
+
+// readSchema returns the schema of a CRD of this group.
+func readSchema(plural string) *apiextensionsv1.JSONSchemaProps {
+	GinkgoHelper()
+	content, err := os.ReadFile(filepath.Join(crdsDir, v1alpha1.GroupName+"_"+plural+".yaml"))
+	Expect(err).NotTo(HaveOccurred())
+	var crd apiextensionsv1.CustomResourceDefinition
+	Expect(yaml.Unmarshal(content, &crd)).To(Succeed())
+	return crd.Spec.Versions[0].Schema.OpenAPIV3Schema
+}
 
 func parseYAML(text string) map[string]any {
 	GinkgoHelper()

@@ -63,7 +63,7 @@ func deletions() map[string]deletion {
 				patch(o, fmt.Sprintf(`{"metadata":{"finalizers":[%q]},"spec":{"deletionPolicy":"Orphan"}}`, v1alpha1.FinalizerRelease))
 			}, snapshots: 1, schedule: refused, crd: "-"},
 		"while status counts no snapshots": {schedule: allowed, crd: "-"},
-		"while status counts no snapshots, but of an earlier generation": {
+		"while status counts no snapshots, but is of an earlier generation": {
 			prepare: edit(`{"selector":{"matchLabels":{"app":"shop"}}}`), behind: 1, schedule: refused, crd: "-"},
 		"before the operator has observed it":  {behind: 1, schedule: refused, crd: "-"},
 		"in a namespace that is being deleted": {prepare: deleteNamespace, snapshots: 1, schedule: allowed, crd: "-"},
