@@ -176,7 +176,7 @@ test-faults: ## Run the full fault campaign (an hour on two cores) and update do
 	go run ./test/faults --seed '$(SEED)' $(if $(PLAN),--plan '$(PLAN)' --v,--write docs/faults.md)
 
 .PHONY: test-faults-short
-test-faults-short: ## Run a fixed part of the fault campaign (two minutes).
+test-faults-short: ## Run a fixed part of the fault campaign (three minutes).
 	@echo "== Short fault campaign: the operator under faults, with a real API server"
 	go -C hack/cluster run . run --no-csi -- go -C "$(CURDIR)" test -count=1 -timeout=15m -v ./test/faults
 
@@ -194,7 +194,7 @@ bench-go: ## Run the Go benchmarks and write their results for benchstat to BENC
 	go test -run='^$$' -bench=. -benchmem -count=$(BENCH_COUNT) ./internal/... | tee $(BENCH_OUT)
 
 .PHONY: test-mutants
-test-mutants: ## Check that the fault campaign finds seeded bugs (half an hour) and update docs/faults.md. MUTANT=<name> runs one.
+test-mutants: ## Check that the fault campaign finds seeded bugs (45 minutes) and update docs/faults.md. MUTANT=<name> runs one.
 	go run ./test/faults/mutants $(if $(MUTANT),--mutant '$(MUTANT)',--write docs/faults.md)
 
 .PHONY: cluster-up
