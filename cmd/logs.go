@@ -17,8 +17,8 @@ func newLogger(out io.Writer, opts ...zap.Opts) logr.Logger {
 	return zap.New(append(opts, zap.WriteTo(out), zap.RawZapOpts(lazy))...)
 }
 
-// lazyCore encodes a logger's fields when it first logs. Every pass has loggers of its
-// own, and hardly one logs: their fields would cost a twentieth of a fan-out's CPU.
+// lazyCore encodes a logger's fields when it first logs. Every pass has its own
+// loggers, and few of them log: encoding their fields early would cost 5 % of a fan-out's CPU.
 type lazyCore struct{ zapcore.Core }
 
 func (c lazyCore) With(fields []zapcore.Field) zapcore.Core {

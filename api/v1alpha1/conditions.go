@@ -20,7 +20,7 @@ const (
 	ConditionReady = "Ready"
 
 	// ConditionStalled is whether the spec is invalid, so that no snapshot is taken or deleted
-	// until it is fixed. Tools that wait for objects as kstatus does understand it.
+	// until it is fixed. kstatus, and tools that wait in the same way, understand it.
 	//
 	// True, with reason:
 	//   - InvalidSpec
@@ -54,7 +54,7 @@ const (
 	// retention continues.
 	ReasonSuspended = "Suspended"
 
-	// ReasonNoMatchingClaims means that spec.selector matches no PVC in the namespace.
+	// ReasonNoMatchingClaims means that the spec selects no PVC in the namespace.
 	ReasonNoMatchingClaims = "NoMatchingClaims"
 )
 

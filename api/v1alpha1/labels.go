@@ -50,7 +50,7 @@ const (
 )
 
 // FinalizerRelease is the finalizer of a SnapshotSchedule with deletionPolicy Orphan while
-// some snapshot may still have an owner reference to it, as after a change of the policy.
+// some snapshot may still have an owner reference to it, as after a change to the policy.
 const FinalizerRelease = Prefix + "release"
 
 // Labels of every SnapshotSchedule that a ClusterSnapshotSchedule creates, besides LabelMapKey,

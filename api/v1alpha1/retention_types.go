@@ -39,7 +39,7 @@ type Retention struct {
 	// editDelay is how long retention deletes nothing after the spec was changed, so that a
 	// mistake, such as snapshotTTL: 1s, can be noticed and taken back. The delay starts when
 	// the operator sees the change, which it records in status.retention; every further change
-	// starts it anew. After a change of editDelay itself, the longer of the old and the new
+	// restarts it. After a change to editDelay itself, the longer of the old and the new
 	// delay applies. While snapshots wait to be deleted, the condition RetentionPaused is True
 	// and says how many. To delete them at once, set the annotation
 	// snapshots.mapcontroller.dev/confirm-generation of the schedule to its

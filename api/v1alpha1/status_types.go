@@ -65,7 +65,7 @@ type SnapshotScheduleStatus struct {
 	OldestRecoveryPointTime *metav1.Time `json:"oldestRecoveryPointTime,omitempty"`
 
 	// retention records the latest change of the spec, from which spec.retention.editDelay
-	// counts. It is absent if no delay is set. Deleting it starts the delay anew. Example:
+	// counts. It is absent if no delay is set. Deleting it restarts the delay. Example:
 	// {generation: 3, sinceTime: "2026-01-02T03:04:05Z", editDelay: 1h}.
 	//
 	// +optional
@@ -103,8 +103,8 @@ type SnapshotScheduleStatus struct {
 // RetentionRecord is when the operator first saw a generation of the spec, and for how long
 // retention deletes nothing from then on.
 type RetentionRecord struct {
-	// generation is the metadata.generation that the record is about. Until it is the
-	// schedule's own, retention deletes nothing. Example: 3.
+	// generation is the metadata.generation that the record is about. Until it equals
+	// the schedule's metadata.generation, retention deletes nothing. Example: 3.
 	//
 	// +required
 	Generation int64 `json:"generation"`
@@ -116,8 +116,8 @@ type RetentionRecord struct {
 	SinceTime metav1.Time `json:"sinceTime"`
 
 	// editDelay is how long after sinceTime retention deletes nothing: the longer of
-	// spec.retention.editDelay before and after the change. Once that has passed, or the
-	// generation is confirmed, it is that of the spec. Example: 1h.
+	// spec.retention.editDelay before and after the change. After that, or once the
+	// generation is confirmed, it equals spec.retention.editDelay. Example: 1h.
 	//
 	// +required
 	EditDelay Duration `json:"editDelay"`
@@ -139,8 +139,8 @@ type InputCount struct {
 	// +required
 	Total int32 `json:"total"`
 
-	// skipped is the number of objects that cannot be snapshotted now, and of which this is no
-	// failure: PVCs that are not bound or are being deleted, and PVCs without snapshots whose
+	// skipped is the number of objects that cannot be snapshotted now, which is not a failure:
+	// PVCs that are not bound or are being deleted, and PVCs without snapshots whose
 	// storage cannot be snapshotted, because no VolumeSnapshotClass belongs to its driver.
 	// Example: 1.
 	//
@@ -188,9 +188,9 @@ type Detached struct {
 
 // Problem is a problem of one PVC, or of the whole schedule.
 type Problem struct {
-	// persistentVolumeClaim is the name of the PVC that has the problem. It is absent if the
-	// problem is of the schedule itself, or of snapshots whose PVC is gone or not selected.
-	// Example: data-3.
+	// persistentVolumeClaim is the name of the PVC that has the problem, or whose snapshot has it.
+	// It is absent if there is no such PVC, as for a problem of the schedule itself. Example:
+	// data-3.
 	//
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
@@ -210,8 +210,8 @@ type Problem struct {
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// sinceTime is the time since which the same PVC has a problem of this reason without an
-	// interruption, as far as the operator has observed it. Example: 2026-01-02T03:04:05Z.
+	// sinceTime is the time since which the PVC has continuously had a problem with this
+	// reason, as far as the operator has observed it. Example: 2026-01-02T03:04:05Z.
 	//
 	// +required
 	SinceTime metav1.Time `json:"sinceTime"`

@@ -72,8 +72,8 @@ func annotate(ctx context.Context, c client.Writer, o client.Object, key string,
 	return mergePatch(ctx, c, o, map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: value}}})
 }
 
-// again reads an object again after a conflict, so that what is decided next is
-// decided about its present state. It returns the error.
+// again reads an object again after a conflict, so that the next decision uses its
+// current state. It returns the error.
 func again[T any, P interface {
 	*T
 	client.Object
@@ -81,7 +81,7 @@ func again[T any, P interface {
 	if !apierrors.IsConflict(err) {
 		return err
 	}
-	// Decoded into the old object, removed labels would stay.
+	// Decoding into the old object would keep removed labels.
 	fresh := P(new(T))
 	fresh.GetObjectKind().SetGroupVersionKind(o.GetObjectKind().GroupVersionKind())
 	if getErr := c.Get(ctx, client.ObjectKeyFromObject(o), fresh); getErr != nil {

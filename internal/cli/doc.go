@@ -3,10 +3,11 @@
 
 // Package cli is the kubectl plugin "kubectl snapsched". It shows, explains and
 // predicts what the operator does with the operator's own decisions, made from
-// live objects. One command is one file.
+// live objects. A command is in the file of its name, or in files that begin with it.
 //
 //	root.go      the list of commands, and how the program ends
 //	factory.go   what every command needs: kubeconfig, client, streams, clock
+//	servertime.go the API server's clock
 //	read.go      paged lists, filtered by the API server
 //	inventory.go the PVCs and snapshots of a namespace, as series
 //	simulate.go  lets time pass over a series
@@ -19,7 +20,11 @@
 //	act.go       patches and their output, for the commands that act
 //	follow.go    --wait
 //
-//	status.go, coverage.go, why.go    one command each
+//	status.go, coverage.go, why.go    one command each, as hold.go and release.go
+//	snapshot.go  requests a snapshot; snapshotwait.go waits for it
+//	restore.go   restores PVCs: restoreset.go of one time, restoreplan.go what is created,
+//	             restorerun.go creates it, restorewait.go waits for it
+//	migrate.go   takes over from snapscheduler: migrateapply.go, migrateprint.go
 //	timeline.go  draw.go              a timeline, and how it is drawn
 //	preview.go   preview_compare.go   what a change would do, preview_print.go in words,
 //	             preview_manifest.go  schedules before and after a manifest is applied

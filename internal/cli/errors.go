@@ -20,7 +20,7 @@ const (
 	// ExitFound means that a command found what a flag such as --fail-on-gaps asked
 	// it to look for. The output says what.
 	ExitFound = 1
-	// ExitError means that the command failed, or was called in a wrong way.
+	// ExitError means that the command failed, or was called incorrectly.
 	ExitError = 2
 )
 

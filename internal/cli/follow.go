@@ -29,7 +29,7 @@ type Wait struct {
 // AddFlags adds --wait and --timeout.
 func (w *Wait) AddFlags(cmd *cobra.Command, until string) {
 	cmd.Flags().BoolVar(&w.Enabled, "wait", false, "Wait until "+until+".")
-	cmd.Flags().DurationVar(&w.Timeout, "timeout", 10*time.Minute, "How long to wait, such as 90s; 0 waits for ever.")
+	cmd.Flags().DurationVar(&w.Timeout, "timeout", 10*time.Minute, "How long to wait, such as 90s; 0 waits forever.")
 }
 
 // errTimeout ends a wait that took too long.
@@ -148,7 +148,7 @@ func followWatch(ctx context.Context, events <-chan watch.Event, to follower) (b
 	}
 }
 
-// expired ignores that a watch cannot be resumed: it is started anew.
+// expired ignores that a watch cannot be resumed: it is started again.
 func expired(err error) error {
 	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		return nil

@@ -97,7 +97,7 @@ func readDocument(ctx context.Context, c client.Reader, key client.ObjectKey) (d
 	return documentOf(o, false)
 }
 
-// documentOf reads an object. Strictly, an unknown field is an error.
+// documentOf reads an object. If strict is set, an unknown field is an error.
 func documentOf(o *unstructured.Unstructured, strict bool) (document, error) {
 	d := document{SnapshotSchedule: &v1alpha1.SnapshotSchedule{}}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(o.Object, d.SnapshotSchedule, strict); err != nil {
@@ -146,7 +146,7 @@ func createdFrom(manifest document, now time.Time) *v1alpha1.SnapshotSchedule {
 }
 
 // editedBy returns a schedule after a manifest was applied to it. Every difference in the
-// stored spec is a new generation, also one that means nothing, such as an empty object.
+// stored spec is a new generation, even a meaningless one, such as an empty object.
 func editedBy(manifest, present document) *v1alpha1.SnapshotSchedule {
 	future := present.DeepCopy()
 	future.Spec = manifest.Spec

@@ -17,7 +17,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/cli/restore"
 )
 
-// plan decides about all snapshots, and returns everything that speaks against it.
+// plan plans the restore of all snapshots, and returns all errors.
 func (r *restoration) plan(ctx context.Context, found []*snapshotv1.VolumeSnapshot) ([]restored, error) {
 	claims := &corev1.PersistentVolumeClaimList{}
 	if err := Pages(ctx, r.client, claims, client.InNamespace(r.namespace)); err != nil {

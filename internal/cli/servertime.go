@@ -12,8 +12,8 @@ import (
 )
 
 // serverTime returns the API server's clock, in whole seconds. A time that is
-// written for the operator must not come from a user's machine: by a clock that is
-// behind, it could be covered by a snapshot that exists already.
+// written for the operator must not come from a user's machine: if its clock is
+// behind, an existing snapshot could cover the time.
 func (f *Factory) serverTime(ctx context.Context) (time.Time, error) {
 	config, err := f.Config.ToRESTConfig()
 	if err != nil {

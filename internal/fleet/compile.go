@@ -23,8 +23,8 @@ type program struct {
 	confirmed bool
 }
 
-// compiler returns the engine's Compile. A template is valid if validate finds that
-// a SnapshotSchedule with its spec is.
+// compiler returns the engine's Compile. A template is valid if validate accepts
+// a SnapshotSchedule with its spec.
 func compiler(validate func(*v1alpha1.SnapshotSchedule) error) func(client.Object) (mapcontroller.Program, error) {
 	return func(parent client.Object) (mapcontroller.Program, error) {
 		f := parent.(*v1alpha1.ClusterSnapshotSchedule)

@@ -168,8 +168,8 @@ func (c *Controller) outputDeleted(q queue, req Request, owned bool, o client.Ob
 		return
 	}
 	q.Add(req)
-	// To the cache, an output that lost its map key was deleted. So does a deletion
-	// without finalizers look, unless it was our own. Without a controller it is released.
+	// An output that lost its map key arrives as deleted, like one that somebody else
+	// deleted and that had no finalizers. Without a controller, it is released already.
 	if !c.shown(req, o, true) && o.GetDeletionTimestamp() == nil && plan.ControllerUID(o) != "" {
 		q.Add(Request{Parent: req.Parent})
 	}

@@ -61,7 +61,7 @@ func (c MapController) SetupWithManager(mgr manager.Manager, o Options) error {
 
 // cacheSyncTimeout is how long a controller waits for the caches. The default of
 // controller-runtime, two minutes, ends the process while it lists a million objects,
-// and the next one begins anew. Readiness says that the caches are not filled.
+// and the next process starts over. Readiness says that the caches are not filled.
 const cacheSyncTimeout = 24 * time.Hour
 
 // startStatus adds the status controller. No predicate: what the cache shows of a
@@ -101,7 +101,7 @@ func (c *Controller) ReconcileStatus(ctx context.Context, req reconcile.Request)
 		return reconcile.Result{}, err
 	}
 	if changed {
-		return reconcile.Result{}, nil // its event comes; a status would be held to the version before
+		return reconcile.Result{}, nil // its event follows; a status written now would conflict
 	}
 	result, statusErr := c.writer.Write(ctx, parent, released)
 	return result, errors.Join(err, statusErr)
@@ -130,7 +130,7 @@ func (c *Controller) KeySource(ctx context.Context, q queue) error {
 }
 
 // starter starts the controller of keys once all kinds are installed. An informer
-// of a kind that is not would end the manager.
+// of a missing kind would end the manager.
 type starter struct {
 	*Controller
 

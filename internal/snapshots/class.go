@@ -31,7 +31,7 @@ const (
 
 // Classes are the VolumeSnapshotClasses of the cluster.
 type Classes struct {
-	// Known is set if they were read. Where they may not be, every driver counts as
+	// Known is set if they were read. Without permission for that, every driver counts as
 	// unknown, and a snapshot is created as if it had the right class.
 	Known bool
 	// All may contain objects of other kinds, which are ignored.
@@ -152,7 +152,7 @@ func classOf(o client.Object) *snapshotv1.VolumeSnapshotClass {
 	return class
 }
 
-// stripClass keeps of a VolumeSnapshotClass what decisions read.
+// stripClass reduces a VolumeSnapshotClass to what decisions read.
 func stripClass(o any) (any, error) {
 	class, ok := o.(*snapshotv1.VolumeSnapshotClass)
 	if !ok {

@@ -11,7 +11,7 @@
 //	series.go       VolumeSnapshots as decisions see them
 //	snapshot.go     the VolumeSnapshot that is created, and its name
 //	class.go        whether a PVC can be snapshotted, and by which VolumeSnapshotClass
-//	edits.go        snapshots that are kept for an hour after an edit that would delete them
+//	edits.go        deletes wait for editDelay after an edit, and for an hour after an adoption
 //	inflight.go     creates wait until their storage driver has room
 //	judge.go        the same decisions outside of the operator, with their reasons
 //	trouble.go      what is wrong with the snapshots of a PVC

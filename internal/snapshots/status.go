@@ -22,8 +22,7 @@ const (
 
 const pausedMessage = "the API server's clock and the manager's differ too much to know the age of snapshots: nothing is deleted"
 
-// invalidMessage is of the conditions beside Ready, whose message says what is
-// wrong.
+// invalidMessage is for the conditions other than Ready, whose message has the error.
 const invalidMessage = "the spec is invalid: no snapshot is taken or deleted until it is fixed"
 
 // setStatus computes a schedule's status. It is pure. It returns what the PVCs add
@@ -40,7 +39,7 @@ func setStatus(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.
 		ofSchedule = append(ofSchedule, p)
 	}
 	sum := combine(known.Keys, ofSchedule...)
-	// Without the record nothing is deleted, so nothing else would tell.
+	// Without the record nothing is deleted, and nothing else would report that.
 	sum.Paused = sum.Paused || known.ServerTime.IsZero() && sum.Spared.reason() != "" && recordsTime(now, s)
 	s.Status.Problems = problems(now, s.Status.Problems, sum.Problems)
 	s.Status.MoreProblems = count(sum.MoreProblems)
@@ -77,9 +76,8 @@ func setStatus(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.
 	return sum
 }
 
-// setUnknown removes what cannot be known while no decisions are made: under this
-// generation it would be what was computed under another one. The counts of outputs
-// do not depend on the spec.
+// setUnknown removes what cannot be known while no decisions are made: the old values
+// were computed for another generation. The counts of outputs do not depend on the spec.
 func setUnknown(status *v1alpha1.SnapshotScheduleStatus) {
 	status.Inputs, status.Detached = nil, nil
 	status.LastSnapshotTime, status.NextSnapshotTime, status.OldestRecoveryPointTime = nil, nil, nil
@@ -113,13 +111,13 @@ func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, claims, snapshot
 			fmt.Sprintf("%d of %s failing; first %s", sum.Failing, pvcs(claims), sum.Problems[0])+remarks(sum))
 	case sum.Refused > 0:
 		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonRetentionFailing,
-			fmt.Sprintf("changes of snapshots are refused for %s; first %s", pvcs(sum.Refused), sum.FirstRefused)+remarks(sum))
+			fmt.Sprintf("changes to snapshots are refused for %s; first %s", pvcs(sum.Refused), sum.FirstRefused)+remarks(sum))
 	case s.Spec.Suspend:
 		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonSuspended,
 			"spec.suspend is true: no snapshots are taken; retention continues"+remarks(sum))
 	case claims == 0:
 		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonNoMatchingClaims,
-			"spec.selector matches no PersistentVolumeClaim of this namespace"+remarks(sum))
+			"the spec selects no PersistentVolumeClaim of this namespace"+remarks(sum))
 	default:
 		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonScheduled, pvcs(claims)+remarks(sum))
 	}

@@ -67,12 +67,12 @@ func TestSetStatusReady(t *testing.T) {
 			every("6h"), known(3, withProblem("b", v1alpha1.ReasonDeleteFailed, "m"), withProblem("a", v1alpha1.ReasonAdoptionRefused, "n"),
 				withProblem("c", v1alpha1.ReasonSnapshotSlow, "slow")),
 			metav1.ConditionFalse, v1alpha1.ReasonRetentionFailing,
-			"changes of snapshots are refused for 2 PersistentVolumeClaims; first b: DeleteFailed: m",
+			"changes to snapshots are refused for 2 PersistentVolumeClaims; first b: DeleteFailed: m",
 		},
 		"refused deletes while suspended": {
 			every("6h").suspended(), known(1, withProblem("b", v1alpha1.ReasonReleaseFailed, "m")),
 			metav1.ConditionFalse, v1alpha1.ReasonRetentionFailing,
-			"changes of snapshots are refused for 1 PersistentVolumeClaim; first b: ReleaseFailed: m",
+			"changes to snapshots are refused for 1 PersistentVolumeClaim; first b: ReleaseFailed: m",
 		},
 		"refused deletes, and failing": {
 			every("6h"), known(2, failed, withProblem("b", v1alpha1.ReasonDeleteFailed, "m")),
@@ -81,7 +81,7 @@ func TestSetStatusReady(t *testing.T) {
 		},
 		"none match": {
 			every("6h"), known(0), metav1.ConditionTrue, v1alpha1.ReasonNoMatchingClaims,
-			"spec.selector matches no PersistentVolumeClaim of this namespace",
+			"the spec selects no PersistentVolumeClaim of this namespace",
 		},
 		"suspended": {
 			every("6h").suspended(), known(2), metav1.ConditionTrue, v1alpha1.ReasonSuspended,
@@ -339,7 +339,7 @@ func TestSetStatusNamesARefusedWriteThatIsNotListed(t *testing.T) {
 	}
 	setStatus(noon, s, known(12, keys...))
 	ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
-	if want := "changes of snapshots are refused for 2 PersistentVolumeClaims; first y: DeleteFailed: denied"; ready.Message != want {
+	if want := "changes to snapshots are refused for 2 PersistentVolumeClaims; first y: DeleteFailed: denied"; ready.Message != want {
 		t.Errorf("Ready is %s: %s, want %s", ready.Reason, ready.Message, want)
 	}
 }

@@ -32,7 +32,7 @@ type burst struct {
 	rate float64
 	// cpu is the client's CPU per create, server that of etcd and kube-apiserver together.
 	cpu, server time.Duration
-	// first is the time from the order to the first create.
+	// first is the time from the trigger to the first create.
 	first time.Duration
 	// normalized is what was created.
 	normalized string
@@ -209,7 +209,7 @@ func (b *bench) fanOutRows(bares, operators []burst) {
 	load := compare("CPU of kube-apiserver and etcd per snapshot", "%.2f", "ms", server)
 	load.Ratio = fmt.Sprintf("%.2f ×", ratio(server))
 	b.row(load)
-	begin := compare("from the order to the first snapshot", "%.0f", "ms", first)
+	begin := compare("from the trigger to the first snapshot", "%.0f", "ms", first)
 	b.row(begin)
 }
 

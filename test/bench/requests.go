@@ -87,7 +87,7 @@ func requests(ctx context.Context, b *bench, srv *server.Server) (err error) {
 	}
 	busy := float64(len(idle.requests.Busy()))
 	b.row(report.Row{
-		What: "requests, " + idle.name + ", but leases and watches", Measured: strconv.Itoa(int(busy)),
+		What: "requests, " + idle.name + ", except leases and watches", Measured: strconv.Itoa(int(busy)),
 		Values: map[string]float64{"measured": busy},
 	}.Exactly(busy, 0, "none"))
 	b.detail(requestTable(fmt.Sprintf("Requests of the operator: %d PVCs", b.claims), fresh, tick, idle))

@@ -65,7 +65,7 @@ func (b *bench) suspendedSchedules(ctx context.Context, srv *server.Server) erro
 	})
 	start := (full.cpu - one.cpu).Seconds() / pairs
 	b.row(report.Row{
-		What:     "the same: CPU of the first look, per schedule and PVC",
+		What:     "the same: CPU of the first reconcile, per schedule and PVC",
 		Measured: fmt.Sprintf("%.0f µs", 1e6*start), Values: map[string]float64{"measured": start},
 	})
 	b.row(report.Row{

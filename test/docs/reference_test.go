@@ -67,6 +67,22 @@ func TestReferenceIsComplete(t *testing.T) {
 	}
 }
 
+// Whoever is woken by an alert finds in its runbook every reason that status.problems may have.
+func TestRunbooksExplainEveryProblem(t *testing.T) {
+	page, conditions := read(t, filepath.Join("docs", "monitoring.md")), read(t, filepath.Join("api", "v1alpha1", "conditions.go"))
+	_, problems, _ := strings.Cut(conditions, "// Reasons of Warning events.")
+	problems, _, _ = strings.Cut(problems, "// Reasons for which a PVC is skipped.")
+	reasons := matches(problems, `Reason\w+ = "(\w+)"`)
+	if len(reasons) < 10 {
+		t.Fatalf("found only %q", reasons)
+	}
+	for _, reason := range reasons {
+		if !strings.Contains(page, "`"+reason+"`") {
+			t.Errorf("docs/monitoring.md does not explain %s", reason)
+		}
+	}
+}
+
 // fieldPaths returns the paths of all fields, such as spec.retention.keep.last.
 func fieldPaths(path string, t reflect.Type) []string {
 	var all []string
@@ -108,7 +124,7 @@ func prefixed(t *testing.T) []string {
 func flags(t *testing.T) []string {
 	t.Helper()
 	var all []string
-	for _, name := range matches(read(t, filepath.Join("cmd", "main.go")), `flag\.\w+Var\(&[\w.]+,\s*"([a-z0-9-]+)"`) {
+	for _, name := range matches(read(t, filepath.Join("cmd", "main.go")), `set\.\w+Var\(&[\w.]+,\s*"([a-z0-9-]+)"`) {
 		all = append(all, "--"+name)
 	}
 	return all

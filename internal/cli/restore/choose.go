@@ -14,8 +14,8 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-// Time returns the time whose data a snapshot holds. It is never too early, so
-// that a snapshot of a time does not hold later data: the driver may cut a
+// Time returns the time whose data a snapshot holds. It errs on the late
+// side, so that the snapshot of a time holds no later data: the driver may cut a
 // snapshot long after it was requested, and the driver's clock may be wrong.
 func Time(v *snapshotv1.VolumeSnapshot, now time.Time) time.Time {
 	at := v.CreationTimestamp.Time
@@ -62,7 +62,7 @@ func Newest(snapshots []*snapshotv1.VolumeSnapshot, asOf, now time.Time) *snapsh
 	return newest
 }
 
-// OfClaim returns the snapshots of the PVCs that have or had a name. Those of a
+// OfClaim returns the snapshots of all PVCs, past and present, with a name. Those of a
 // PVC that was deleted and created again are included, whoever took them.
 // claim is the PVC that has the name now, or nil.
 func OfClaim(all []snapshotv1.VolumeSnapshot, name string, claim *corev1.PersistentVolumeClaim) []*snapshotv1.VolumeSnapshot {

@@ -15,7 +15,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
 )
 
-// The delays between attempts at a write that fails.
+// The delays between attempts at a write that fails: doubled from the first to the last.
 const (
 	firstRetry = time.Second
 	lastRetry  = 5 * time.Minute

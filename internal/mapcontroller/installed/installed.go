@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// retry is when to ask again after the API server did not answer: a start must not
-// wait for that as long as for a kind to be installed.
+// retry is the delay after a request that failed. It is short, so that a failure does
+// not hold up a start as long as a kind that is not installed.
 const retry = 5 * time.Second
 
 // Kinds are those that a controller needs.
@@ -84,8 +84,8 @@ func (k *Kinds) check() ([]string, error) {
 	return absent, nil
 }
 
-// Wait returns when all kinds are installed, or false at the end of the context.
-// changed is called when the missing kinds are others than before.
+// Wait returns when all kinds are installed, or false when ctx ends.
+// changed is called when the missing kinds change.
 func (k *Kinds) Wait(ctx context.Context, interval time.Duration, log logr.Logger, changed func()) bool {
 	var reported []string
 	for {
@@ -110,9 +110,9 @@ func (k *Kinds) Wait(ctx context.Context, interval time.Duration, log logr.Logge
 	}
 }
 
-// AwaitLists returns when every kind can be listed, or false at the end of the
-// context. A cache that cannot list its kind would never sync, and the others wait for
-// it. Where the API server fails, that is tried again soon.
+// AwaitLists returns when every kind can be listed, or false when ctx
+// ends. A cache that cannot list its kind would never sync, and the others wait for
+// it. If the API server fails, it asks again soon.
 func AwaitLists(ctx context.Context, live client.Reader, kinds []schema.GroupVersionKind, interval time.Duration, log logr.Logger) bool {
 	for reported, next := "", interval; ; next = interval {
 		var err error

@@ -56,7 +56,7 @@ type Output struct {
 	Conditions func(client.Object) []metav1.Condition
 	// Covers returns whether an existing object of a desired output's name makes
 	// it unnecessary. It is asked about the parent's own outputs and about objects
-	// that nothing controls. Nil: the parent's own do if they do not differ.
+	// that nothing controls. Nil: an output of the parent does if it does not differ.
 	Covers func(desired, existing client.Object) bool
 	// Adoptable returns whether a parent may adopt an orphan that carries its tags. Nil:
 	// it may.

@@ -42,7 +42,7 @@ const (
 )
 
 // moments are when the schedule is deleted.
-var moments = []string{"`Delete`", "`Orphan`, at once after the edit", "`Orphan`, observed"}
+var moments = []string{"`Delete`", "`Orphan`, right after the edit", "`Orphan`, observed"}
 
 const (
 	byReference = iota
