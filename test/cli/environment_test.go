@@ -69,7 +69,8 @@ func (env *environment) createSchedule(name string, spec v1alpha1.SnapshotSchedu
 	return s
 }
 
-// createClaim creates a PVC that was bound 60 days ago. Labels are pairs of key and value.
+// createClaim creates a PVC that was bound 61 days ago, before any schedule, so that its slots are the schedule's, even if a
+// second begins in between. Labels are pairs of key and value.
 func (env *environment) createClaim(name string, labels ...string) *corev1.PersistentVolumeClaim {
 	GinkgoHelper()
 	all := map[string]string{}
@@ -77,7 +78,7 @@ func (env *environment) createClaim(name string, labels ...string) *corev1.Persi
 		all[labels[i]] = labels[i+1]
 	}
 	c := builders.BoundClaim(env.namespace, name, "volume-"+name, all)
-	put(ago(60*24*time.Hour), c)
+	put(ago(61*24*time.Hour), c)
 	return c
 }
 

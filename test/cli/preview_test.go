@@ -275,5 +275,10 @@ func startOperator(namespace string) {
 		Command: []string{manager, "--watch-namespaces=" + namespace}, Kubeconfig: kubeconfig, Dir: dir, Name: "operator",
 	})
 	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(running.Kill)
+	DeferCleanup(func() error {
+		running.Kill()
+		log, err := running.Log()
+		GinkgoWriter.Println(log)
+		return err
+	})
 }
