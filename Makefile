@@ -119,8 +119,15 @@ verify: ## Check that generated files, formatting and module files are up to dat
 
 ##@ Test
 
-# The race detector needs a C compiler.
-RACE ?= $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
+# The race detector needs cgo, and so a C compiler.
+ifndef RACE
+RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
+endif
+
+# Without the race detector, all is built like the released programs, without cgo, so that what programs and tests share is
+# compiled once. 'make lint' runs vet, for which 'go test' would read every dependency.
+export CGO_ENABLED := 0
+export GOFLAGS := $(shell go env GOFLAGS) -vet=off
 
 # Packages whose tests need no API server.
 UNIT_PACKAGES = $$(go list ./... | grep -v -E '/test/(crd|integration|cli|e2e|deploy)(/|$$)|/test/faults$$|/test/faults/internal/(sim|specs)$$|/enginetest$$')
@@ -137,7 +144,7 @@ test: test-unit test-integration test-e2e test-faults-short ## Run the unit, int
 .PHONY: test-unit
 test-unit: ## Run the tests that need no API server, including 200 simulations of 90 days (minutes).
 	@echo "== Unit tests$(if $(RACE), with the race detector, without the race detector: no C compiler was found)"
-	go test $(RACE) $(UNIT_PACKAGES)
+	$(if $(RACE),CGO_ENABLED=1) go test $(RACE) $(UNIT_PACKAGES)
 	@echo "== Simulations, without the race detector because they are single-threaded"
 	go test -timeout=20m $(SIMULATED_PACKAGES)
 	@echo "== Unit tests of the local cluster"

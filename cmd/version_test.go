@@ -6,6 +6,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -17,7 +18,9 @@ import (
 // The version is what a test binary has: nothing is stamped into either of them.
 func TestVersion(t *testing.T) {
 	manager := filepath.Join(t.TempDir(), "manager")
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", manager, ".").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", manager, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as in the image
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	want := version.Get()

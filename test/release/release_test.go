@@ -30,7 +30,7 @@ func read(t *testing.T, path string) string {
 // rootCommand is a command that runs in the repository's root.
 func rootCommand(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
-	cmd.Dir = root
+	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	return cmd
 }
 

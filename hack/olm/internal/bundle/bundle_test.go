@@ -24,7 +24,7 @@ var release = Release{Version: "1.2.3", Image: "example.com/s:v1.2.3", Repositor
 func kustomize(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
 	cmd := exec.Command("go", "tool", "-modfile=hack/tools/kustomize.mod", "kustomize", "build", "config/manifests")
-	cmd.Dir = root
+	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("%s: %v", cmd, err)
