@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -47,6 +49,9 @@ type follower struct {
 	// see is called for every object that exists, and for every change. It returns
 	// whether the wait has come any further.
 	see func(o client.Object, deleted bool) bool
+	// listed, if it is set, is called with all that exists when a watch begins: what is
+	// missing was deleted while nothing watched.
+	listed func(existing sets.Set[types.UID])
 	// done is called after each of the others.
 	done func() (bool, error)
 	// idle is called when the wait has come no further for a while, again and again.
@@ -100,12 +105,17 @@ func followOnce(ctx context.Context, c client.WithWatch, list client.ObjectList,
 	if err := c.List(ctx, list, opts...); err != nil {
 		return false, err
 	}
+	existing := sets.New[types.UID]()
 	err := meta.EachListItem(list, func(o runtime.Object) error {
+		existing.Insert(o.(client.Object).GetUID())
 		to.see(o.(client.Object), false)
 		return nil
 	})
 	if err != nil {
 		return false, err
+	}
+	if to.listed != nil {
+		to.listed(existing)
 	}
 	if done, err := to.done(); done || err != nil {
 		return done, err

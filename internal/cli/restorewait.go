@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -39,7 +40,7 @@ func (r *restoration) wait(ctx context.Context, all []restored) error {
 		return nil
 	}
 	err := r.flags.wait.Follow(ctx, r.client, &corev1.PersistentVolumeClaimList{},
-		follower{see: p.see, done: p.done, idle: p.explain}, client.InNamespace(r.namespace))
+		follower{see: p.see, listed: p.listed, done: p.done, idle: p.explain}, client.InNamespace(r.namespace))
 	if errors.Is(err, errTimeout) {
 		if explainErr := p.explain(ctx); explainErr != nil {
 			return explainErr
@@ -60,7 +61,7 @@ func (p *provisioning) see(o client.Object, deleted bool) bool {
 	case !ours:
 		return false
 	case deleted:
-		p.failed = errors.Join(p.failed, fmt.Errorf("PersistentVolumeClaim %s was deleted", name))
+		p.wasDeleted(name)
 	case claim.Status.Phase == corev1.ClaimBound:
 		p.did(claimResource, name, "bound")
 	case claim.Status.Phase == corev1.ClaimLost:
@@ -70,6 +71,19 @@ func (p *provisioning) see(o client.Object, deleted bool) bool {
 	}
 	delete(p.left, claim.UID)
 	return true
+}
+
+func (p *provisioning) listed(existing sets.Set[types.UID]) {
+	for uid, name := range p.left {
+		if !existing.Has(uid) {
+			p.wasDeleted(name)
+			delete(p.left, uid)
+		}
+	}
+}
+
+func (p *provisioning) wasDeleted(name string) {
+	p.failed = errors.Join(p.failed, fmt.Errorf("PersistentVolumeClaim %s was deleted", name))
 }
 
 func (p *provisioning) done() (bool, error) {

@@ -39,6 +39,49 @@ func intercept(before func(request) bool) string {
 // interceptBoth also calls after when the API server has answered a write. If that returns false, the answer is lost.
 func interceptBoth(before, after func(request) bool) string {
 	GinkgoHelper()
+	var one sync.Mutex
+	return startProxy(func(r *http.Request, send roundTripper) (*http.Response, error) {
+		if r.Method == http.MethodGet {
+			return send(r)
+		}
+		defer GinkgoRecover()
+		one.Lock()
+		defer one.Unlock()
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		write := requestOf(r, string(body))
+		if !before(write) {
+			return nil, io.ErrUnexpectedEOF
+		}
+		resp, err := send(r)
+		if err == nil && !after(write) {
+			resp.Body.Close()
+			return nil, io.ErrUnexpectedEOF
+		}
+		return resp, err
+	})
+}
+
+// interceptWatch starts a proxy like intercept's. It closes the channel when the API server has answered the first watch.
+func interceptWatch() (watching chan struct{}, kubeconfig string) {
+	GinkgoHelper()
+	watching = make(chan struct{})
+	var first sync.Once
+	return watching, startProxy(func(r *http.Request, send roundTripper) (*http.Response, error) {
+		resp, err := send(r)
+		if err == nil && r.URL.Query().Get("watch") == "true" {
+			first.Do(func() { close(watching) })
+		}
+		return resp, err
+	})
+}
+
+// startProxy starts a proxy before the API server and returns a kubeconfig for it. handle is given every request.
+func startProxy(handle func(r *http.Request, send roundTripper) (*http.Response, error)) string {
+	GinkgoHelper()
 	transport, err := rest.TransportFor(server.Config)
 	Expect(err).NotTo(HaveOccurred())
 	target, err := url.Parse(server.Config.Host)
@@ -46,34 +89,11 @@ func interceptBoth(before, after func(request) bool) string {
 	if target.Scheme == "" {
 		target = &url.URL{Scheme: "https", Host: server.Config.Host}
 	}
-	var one sync.Mutex
 	proxy := &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		FlushInterval: -1,
-		Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
-			if r.Method == http.MethodGet {
-				return transport.RoundTrip(r)
-			}
-			defer GinkgoRecover()
-			one.Lock()
-			defer one.Unlock()
-			body, err := io.ReadAll(r.Body)
-			if err != nil {
-				return nil, err
-			}
-			r.Body = io.NopCloser(bytes.NewReader(body))
-			write := requestOf(r, string(body))
-			if !before(write) {
-				return nil, io.ErrUnexpectedEOF
-			}
-			resp, err := transport.RoundTrip(r)
-			if err == nil && !after(write) {
-				resp.Body.Close()
-				return nil, io.ErrUnexpectedEOF
-			}
-			return resp, err
-		}),
-		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+		Transport:     roundTripper(func(r *http.Request) (*http.Response, error) { return handle(r, transport.RoundTrip) }),
+		ErrorHandler:  func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
 	listener := httptest.NewServer(proxy)
 	DeferCleanup(listener.Close)

@@ -29,6 +29,7 @@ var _ = Describe("restore", func() {
 		env      *environment
 		schedule *v1alpha1.SnapshotSchedule
 		class    string
+		now      time.Time // in whole seconds, one for all snapshots of a spec
 	)
 
 	createClass := func(name, provisioner string, mode storagev1.VolumeBindingMode) string {
@@ -50,7 +51,7 @@ var _ = Describe("restore", func() {
 	// createSnapshot creates a ready snapshot of 2Gi with its content.
 	createSnapshot := func(c *corev1.PersistentVolumeClaim, taken time.Duration) *snapshotv1.VolumeSnapshot {
 		GinkgoHelper()
-		v := snapshotAt(schedule, c, ago(taken))
+		v := snapshotAt(schedule, c, now.Add(-taken))
 		v.Status.RestoreSize = ptr.To(resource.MustParse("2Gi"))
 		content := &snapshotv1.VolumeSnapshotContent{ObjectMeta: metav1.ObjectMeta{Name: "content-" + string(uuid.NewUUID())}}
 		content.Spec = snapshotv1.VolumeSnapshotContentSpec{
@@ -96,7 +97,7 @@ var _ = Describe("restore", func() {
 	}
 
 	BeforeEach(func() {
-		env = newEnvironment()
+		env, now = newEnvironment(), ago(0)
 		class = createClass("fast", driver, storagev1.VolumeBindingImmediate)
 		spec := hourly
 		spec.Selector.MatchLabels = map[string]v1alpha1.LabelValue{"app": "db"}
@@ -345,11 +346,11 @@ var _ = Describe("restore", func() {
 	})
 
 	Describe("with --wait", func() {
-		start := func(args ...string) chan result {
+		start := func(kubeconfig string, args ...string) chan result {
 			ended := make(chan result, 1)
 			go func() {
 				defer GinkgoRecover()
-				ended <- env.run(append([]string{"restore"}, args...)...)
+				ended <- env.runWith(kubeconfig, "", append([]string{"restore"}, args...)...)
 			}()
 			return ended
 		}
@@ -357,8 +358,9 @@ var _ = Describe("restore", func() {
 		It("ends when every PVC is bound", func() {
 			createSnapshot(createClaim("data-0"), time.Hour)
 			createSnapshot(createClaim("data-1"), time.Hour)
-			ended := start("--schedule", "nightly", "--to", "{pvc}-drill", "--wait")
-			Eventually(claims).Should(HaveLen(4))
+			watching, proxied := interceptWatch()
+			ended := start(proxied, "--schedule", "nightly", "--to", "{pvc}-drill", "--wait")
+			Eventually(watching).Should(BeClosed())
 			bind("data-1-drill")
 			Consistently(ended, "300ms").ShouldNot(Receive(), "one of two is bound")
 			bind("data-0-drill")
@@ -370,7 +372,7 @@ var _ = Describe("restore", func() {
 
 		It("shows the events of a PVC that is not bound in time", func() {
 			v := createSnapshot(createClaim("data"), time.Hour)
-			ended := start(v.Name, "--to", "new", "--wait", "--timeout", "2s")
+			ended := start(kubeconfig, v.Name, "--to", "new", "--wait", "--timeout", "2s")
 			Eventually(claims).Should(HaveLen(2))
 			createEvent(claimNamed("new"), "ProvisioningFailed", "the backend is full")
 			createEvent(get(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "data"}}), "Other", "of another PVC")
@@ -390,18 +392,29 @@ var _ = Describe("restore", func() {
 
 		It("fails if the PVC is deleted, or its snapshot was", func() {
 			v := createSnapshot(createClaim("data"), time.Hour)
-			ended := start(v.Name, "--to", "new", "--wait")
-			Eventually(claims).Should(HaveLen(2))
-			c := claimNamed("new")
-			Expect(api.Delete(ctx, c)).To(Succeed())
-			c = get(c)
-			c.Finalizers = nil
-			Expect(api.Update(ctx, c)).To(Succeed())
+			remove := func() {
+				GinkgoHelper()
+				c := claimNamed("new")
+				Expect(api.Delete(ctx, c)).To(Succeed())
+				c = get(c)
+				c.Finalizers = nil
+				Expect(api.Update(ctx, c)).To(Succeed())
+			}
+			watching, proxied := interceptWatch()
+			ended := start(proxied, v.Name, "--to", "new", "--wait")
+			Eventually(watching).Should(BeClosed())
+			remove()
 			var r result
 			Eventually(ended).Should(Receive(&r))
 			Expect(r.errOut).To(Equal("error: PersistentVolumeClaim new was deleted\n"))
 
-			proxied := intercept(func(request) bool {
+			By("deleting it before the command watches")
+			proxied = interceptBoth(func(request) bool { return true }, func(request) bool { remove(); return true })
+			r = env.runWith(proxied, "", "restore", v.Name, "--to", "new", "--wait", "--timeout", "20s")
+			Expect(r.errOut).To(Equal("error: PersistentVolumeClaim new was deleted\n"))
+
+			By("deleting the snapshot")
+			proxied = intercept(func(request) bool {
 				Expect(api.Delete(ctx, v)).To(Succeed())
 				return true
 			})

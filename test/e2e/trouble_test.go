@@ -32,12 +32,13 @@ var _ = Describe("a PVC whose snapshots are denied", func() {
 		schedule := cluster.Schedule(ctx, namespace, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "3s", SnapshotTTL: "9s"})
 
 		Eventually(func(g Gomega) {
+			first := history.Of("data-0")
 			for _, claim := range []string{"data-0", "data-2", "data-3"} {
 				snapshots := history.Of(claim)
-				g.Expect(len(snapshots)).To(BeNumerically(">=", 5), "snapshots of %s", claim)
+				g.Expect(min(len(first), len(snapshots))).To(BeNumerically(">=", 5), "snapshots of %s", claim)
 				g.Expect(snapshots[0].Deleted).To(BeTrue(), "the first snapshot of %s should expire", claim)
-				for i := range snapshots {
-					g.Expect(snapshots[i].Slot()).To(Equal(history.Of("data-0")[i].Slot()), "snapshots of %s", claim)
+				for i := range 5 {
+					g.Expect(snapshots[i].Slot()).To(Equal(first[i].Slot()), "snapshots of %s", claim)
 				}
 			}
 		}).WithContext(ctx).Should(Succeed(), "the other PVCs should have a snapshot of each slot")

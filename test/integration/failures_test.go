@@ -90,7 +90,7 @@ var _ = Describe("Failures", func() {
 			makeReady(env.waitForSnapshot(fmt.Sprint("data-", i)))
 		}
 		Eventually(problems(s)).Should(ConsistOf(problem("denied", "CreateFailed", "denied by the test")))
-		Expect(readyMessage(s)).To(HavePrefix("1 of 6 PersistentVolumeClaims failing; first denied: CreateFailed: "))
+		Eventually(func() string { return readyMessage(s) }).Should(HavePrefix("1 of 6 PersistentVolumeClaims failing; first denied: CreateFailed: "))
 		Expect(env.snapshotsOf("denied")).To(BeEmpty())
 		Eventually(env.events).Should(ConsistOf(ContainSubstring("PersistentVolumeClaim denied: ")))
 	})
@@ -115,7 +115,7 @@ var _ = Describe("Failures", func() {
 		denied, other := env.createClaim("denied"), env.createClaim("other")
 		Eventually(describedEvents(denied)).Should(ConsistOf(And(
 			HavePrefix("Warning CreateFailed SnapshotSchedule/backup: SnapshotSchedule backup: "), ContainSubstring("denied by the test"))))
-		Expect(env.events()).To(HaveLen(1))
+		Eventually(env.events).Should(HaveLen(1))
 		env.waitForSnapshot("other")
 		Expect(describedEvents(other)()).To(BeEmpty())
 	})

@@ -160,7 +160,9 @@ var _ = Describe("A ClusterSnapshotSchedule", func() {
 		}
 		Expect(fieldsIn(edits)).To(ConsistOf(specFields()), "every field of the spec should be edited here")
 		Eventually(f.counts).Should(Equal("1 1 1 1 0"))
-		Consistently(func() int { return len(o.childWrites()) }, "1s").Should(Equal(1+len(edits)), "one write for each edit")
+		writes := func() int { return len(o.childWrites()) }
+		Eventually(writes).Should(Equal(1+len(edits)), "one write for each edit")
+		Consistently(writes, "1s").Should(Equal(1 + len(edits)))
 	})
 
 	// Contract: FLEET-2.
@@ -181,7 +183,9 @@ var _ = Describe("A ClusterSnapshotSchedule", func() {
 			Eventually(func() spec { return get(child.DeepCopy()).Spec }).WithTimeout(5*time.Second).Should(Equal(want), field)
 		}
 		Eventually(f.counts).Should(Equal("1 1 1 1 0"))
-		Consistently(func() int { return len(o.childWrites()) }, "1s").Should(Equal(1+len(removable)), "one write for each edit")
+		writes := func() int { return len(o.childWrites()) }
+		Eventually(writes).Should(Equal(1+len(removable)), "one write for each edit")
+		Consistently(writes, "1s").Should(Equal(1 + len(removable)))
 	})
 
 	// Contract: FLEET-2.

@@ -63,8 +63,12 @@ var _ = Describe("The guards before a delete", func() {
 		o.advanceClocks(4 * time.Hour)
 		requeue(c)
 		Eventually(env.snapshotNames).Should(ConsistOf(all[2].Name))
-		sent := o.network.find(func(r request) bool { return r.method == "DELETE" })
-		Expect(sent).To(HaveLen(2))
+		// A request is recorded after its response, which the snapshots may precede.
+		var sent []request
+		Eventually(func() []request {
+			sent = o.network.find(func(r request) bool { return r.method == "DELETE" })
+			return sent
+		}).Should(HaveLen(2))
 		for _, r := range sent {
 			var options metav1.DeleteOptions
 			Expect(json.Unmarshal([]byte(r.body), &options)).To(Succeed(), r.body)
@@ -121,10 +125,11 @@ var _ = Describe("The guards before a delete", func() {
 
 	// Contract: GUARD-5.
 	It("deletes nothing if a live read shows that the PVC is selected again", func() {
-		_, c, all, o := startWithSeries(func(s *spec) { s.SnapshotTTL = "30d"; s.Retention.Detached.SnapshotTTL = "1h" }, selecting("app", "shop"))
+		s, c, all, o := startWithSeries(func(s *spec) { s.SnapshotTTL = "30d"; s.Retention.Detached.SnapshotTTL = "1h" }, selecting("app", "shop"))
 		setLabel(c, "app", "other")
 		o.advanceClocks(30 * time.Minute)
 		requeue(c)
+		Eventually(detached(s)).Should(HaveField("MapKeys", BeEquivalentTo(1)))
 		o.network.freeze("persistentvolumeclaims")
 		setLabel(c, "app", "shop")
 		o.advanceClocks(4 * time.Hour)

@@ -167,6 +167,7 @@ var _ = Describe("Snapshots in flight", func() {
 		s := newStorm(env, env.driver("block"), 5, rarely)
 		env.startOperator(maxInFlight(1))
 		Eventually(s.flight).Should(Equal("1 in flight, 4 waiting"))
+		s.stays(1) // the place is taken before the snapshot is created
 		taken := *s.uncut()[0].Spec.Source.PersistentVolumeClaimName
 		for i := range 5 {
 			if name := fmt.Sprint("data-", i); name != taken {

@@ -83,7 +83,7 @@ var _ = Describe("The map from PVCs to snapshots", func() {
 		}
 		env.barrier()
 		Expect(env.snapshots()).To(HaveLen(11))
-		Expect(o.network.count("POST", "volumesnapshots")).To(Equal(11))
+		Eventually(func() int { return o.network.count("POST", "volumesnapshots") }).Should(Equal(11), "a request is recorded after its response")
 		Expect(o.network.count("PATCH", "volumesnapshots") + o.network.count("PUT", "volumesnapshots")).To(BeZero())
 		Expect(o.network.count("POST", "events")).To(BeZero(), "a success should raise no event")
 	})

@@ -46,7 +46,9 @@ var _ = Describe("Retention", func() {
 			g.Expect(isDeleted(oldest)()).To(BeTrue())
 		}).Should(Succeed())
 		Expect(env.snapshotsOf("data")).NotTo(BeEmpty())
-		Expect(o.network.find(func(r request) bool { return r.method == "DELETE" && r.answer == 200 })).NotTo(BeEmpty())
+		Eventually(func() []request {
+			return o.network.find(func(r request) bool { return r.method == "DELETE" && r.answer == 200 })
+		}).ShouldNot(BeEmpty(), "a request is recorded after its response")
 	})
 
 	// Contract: RET-6.

@@ -58,7 +58,7 @@ var _ = Describe("A delete", func() {
 		w := getWidget(ctx, ns, "p-a")
 		Expect(api.Delete(ctx, in)).To(Succeed())
 		Eventually(present).Should(BeEmpty())
-		Expect(deletes()).To(HaveLen(1))
+		Eventually(deletes).Should(HaveLen(1), "a request is recorded after its response")
 		var options metav1.DeleteOptions
 		Expect(json.Unmarshal([]byte(deletes()[0].Body), &options)).To(Succeed())
 		Expect(options.Preconditions).To(Equal(&metav1.Preconditions{UID: &w.UID, ResourceVersion: &w.ResourceVersion}))
