@@ -20,7 +20,7 @@ import (
 // provisioning is a wait for restored PVCs.
 type provisioning struct {
 	*restoration
-	left   map[types.UID]string // the names of the PVCs that are not bound
+	left   map[string]types.UID // the PVCs that are not bound, by name
 	failed error
 	told   told
 }
@@ -28,13 +28,13 @@ type provisioning struct {
 // wait follows the restored PVCs until they are bound. A PVC that is bound only when a
 // pod uses it is not waited for.
 func (r *restoration) wait(ctx context.Context, all []restored) error {
-	p := &provisioning{restoration: r, left: map[types.UID]string{}, told: told{}}
+	p := &provisioning{restoration: r, left: map[string]types.UID{}, told: told{}}
 	for _, one := range all {
 		if one.WaitsForConsumer {
 			p.waitsForConsumer(one.Claim.Name)
 			continue
 		}
-		p.left[one.Claim.UID] = one.Claim.Name
+		p.left[one.Claim.Name] = one.Claim.UID
 	}
 	if len(p.left) == 0 {
 		return nil
@@ -56,9 +56,9 @@ func (p *provisioning) waitsForConsumer(name string) {
 
 func (p *provisioning) see(o client.Object, deleted bool) bool {
 	claim := o.(*corev1.PersistentVolumeClaim)
-	name, ours := p.left[claim.UID]
+	name := claim.Name
 	switch {
-	case !ours:
+	case p.left[name] != claim.UID:
 		return false
 	case deleted:
 		p.wasDeleted(name)
@@ -69,15 +69,15 @@ func (p *provisioning) see(o client.Object, deleted bool) bool {
 	default:
 		return false
 	}
-	delete(p.left, claim.UID)
+	delete(p.left, name)
 	return true
 }
 
 func (p *provisioning) listed(existing sets.Set[types.UID]) {
-	for uid, name := range p.left {
-		if !existing.Has(uid) {
+	for _, name := range p.names() {
+		if !existing.Has(p.left[name]) {
 			p.wasDeleted(name)
-			delete(p.left, uid)
+			delete(p.left, name)
 		}
 	}
 }
@@ -94,7 +94,7 @@ func (p *provisioning) done() (bool, error) {
 }
 
 func (p *provisioning) names() []string {
-	return slices.Sorted(maps.Values(p.left))
+	return slices.Sorted(maps.Keys(p.left))
 }
 
 // waitForFirstConsumer is the reason of the event by which the volume binder says that
@@ -103,17 +103,18 @@ const waitForFirstConsumer = "WaitForFirstConsumer"
 
 // explain prints the new events of the PVCs that are not bound.
 func (p *provisioning) explain(ctx context.Context) error {
-	p.waitingFor(p.names())
-	for uid, name := range p.left {
+	names := p.names()
+	p.waitingFor(names)
+	for _, name := range names {
 		events := &corev1.EventList{}
-		of := client.MatchingFields{"involvedObject.uid": string(uid)}
+		of := client.MatchingFields{"involvedObject.uid": string(p.left[name])}
 		if err := Pages(ctx, p.client, events, client.InNamespace(p.namespace), of); err != nil {
 			return err
 		}
 		for _, e := range events.Items {
 			if e.Reason == waitForFirstConsumer {
 				p.waitsForConsumer(name)
-				delete(p.left, uid)
+				delete(p.left, name)
 			}
 			p.told.once(p.ErrOut, fmt.Sprintf("%s: %s %s: %s", name, e.Type, e.Reason, e.Message))
 		}

@@ -4,6 +4,8 @@
 package cli
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -392,9 +394,9 @@ var _ = Describe("restore", func() {
 
 		It("fails if the PVC is deleted, or its snapshot was", func() {
 			v := createSnapshot(createClaim("data"), time.Hour)
-			remove := func() {
+			remove := func(name string) {
 				GinkgoHelper()
-				c := claimNamed("new")
+				c := claimNamed(name)
 				Expect(api.Delete(ctx, c)).To(Succeed())
 				c = get(c)
 				c.Finalizers = nil
@@ -403,15 +405,27 @@ var _ = Describe("restore", func() {
 			watching, proxied := interceptWatch()
 			ended := start(proxied, v.Name, "--to", "new", "--wait")
 			Eventually(watching).Should(BeClosed())
-			remove()
+			remove("new")
 			var r result
 			Eventually(ended).Should(Receive(&r))
 			Expect(r.errOut).To(Equal("error: PersistentVolumeClaim new was deleted\n"))
 
-			By("deleting it before the command watches")
-			proxied = interceptBoth(func(request) bool { return true }, func(request) bool { remove(); return true })
-			r = env.runWith(proxied, "", "restore", v.Name, "--to", "new", "--wait", "--timeout", "20s")
-			Expect(r.errOut).To(Equal("error: PersistentVolumeClaim new was deleted\n"))
+			By("deleting several before the command watches")
+			for i := range 4 {
+				createSnapshot(createClaim(fmt.Sprint("data-", i)), time.Hour)
+			}
+			proxied = interceptBoth(func(request) bool { return true }, func(request) bool {
+				for _, name := range claims() {
+					if strings.HasSuffix(name, "-drill") {
+						remove(name)
+					}
+				}
+				return true
+			})
+			r = env.runWith(proxied, "", "restore", "--schedule", "nightly", "--to", "{pvc}-drill", "--wait", "--timeout", "20s")
+			Expect(r.errOut).To(Equal("error: PersistentVolumeClaim data-0-drill was deleted\n" +
+				"PersistentVolumeClaim data-1-drill was deleted\nPersistentVolumeClaim data-2-drill was deleted\n" +
+				"PersistentVolumeClaim data-3-drill was deleted\nPersistentVolumeClaim data-drill was deleted\n"))
 
 			By("deleting the snapshot")
 			proxied = intercept(func(request) bool {
