@@ -40,7 +40,7 @@ func newOperator(t *rapid.T, s *v1alpha1.SnapshotSchedule) *operator {
 		t.Fatal(err)
 	}
 	c := snapshots.MapController(snapshots.Options{}, nil, 0)
-	kinds, err := plan.NewKinds(scheme, s, c.Tags, c.Inputs, c.Outputs)
+	kinds, err := plan.NewKinds(scheme, s, c.Ownership(), c.Inputs, c.Outputs)
 	if err != nil {
 		t.Fatal(err)
 	}

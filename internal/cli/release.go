@@ -10,11 +10,11 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 func newReleaseCommand(f *Factory) *cobra.Command {
@@ -64,12 +64,12 @@ func releasePatch(v *snapshotv1.VolumeSnapshot) (map[string]any, error) {
 	if v.DeletionTimestamp != nil {
 		return nil, beingDeleted(v)
 	}
-	if owner := metav1.GetControllerOf(v); owner != nil && !isSchedule(owner) {
+	if owner := metav1.GetControllerOf(v); owner != nil && !snapshots.Ownership.IsParent(owner) {
 		return nil, fmt.Errorf("VolumeSnapshot %s is controlled by %s %s, not by a SnapshotSchedule", v.Name, owner.Kind, owner.Name)
 	}
 	kept := []metav1.OwnerReference{}
 	for _, owner := range v.OwnerReferences {
-		if !isSchedule(&owner) {
+		if !snapshots.Ownership.IsParent(&owner) {
 			kept = append(kept, owner)
 		}
 	}
@@ -82,9 +82,4 @@ func releasePatch(v *snapshotv1.VolumeSnapshot) (map[string]any, error) {
 		"labels":          map[string]any{v1alpha1.LabelMapKey: nil},
 		"ownerReferences": kept,
 	}}, nil
-}
-
-func isSchedule(owner *metav1.OwnerReference) bool {
-	version, err := schema.ParseGroupVersion(owner.APIVersion)
-	return err == nil && version.Group == v1alpha1.GroupName && owner.Kind == "SnapshotSchedule"
 }

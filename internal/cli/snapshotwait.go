@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // wait follows the snapshots of a request until each target has one that is ready.
@@ -56,11 +57,8 @@ func (r *request) see(o client.Object, deleted bool) bool {
 }
 
 func (t *target) owns(v *snapshotv1.VolumeSnapshot) bool {
-	if v.Labels[v1alpha1.LabelSchedule] != t.schedule.Name || v.Labels[v1alpha1.LabelMapKey] != string(t.claim.UID) {
-		return false
-	}
-	owner := metav1.GetControllerOf(v)
-	return owner == nil || owner.UID == t.schedule.UID
+	is := snapshots.Ownership.Relation(t.schedule, v)
+	return (is.Owned || is.Orphan) && v.Labels[v1alpha1.LabelMapKey] == string(t.claim.UID)
 }
 
 // stateOf describes a snapshot of the target; empty if it does not matter.

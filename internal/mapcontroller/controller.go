@@ -72,13 +72,10 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 	}
 	var kinds *plan.Kinds
 	if err == nil {
-		kinds, err = plan.NewKinds(d.Scheme, spec.NewParent(), spec.Tags, spec.Inputs, spec.Outputs, spec.RelatedKinds...)
+		kinds, err = plan.NewKinds(d.Scheme, spec.NewParent(), spec.Ownership(), spec.Inputs, spec.Outputs, spec.RelatedKinds...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("map controller %q: %w", c.Name, err)
-	}
-	if spec.OwnsByLabels != nil {
-		kinds.OwnsByLabels = spec.OwnsByLabels
 	}
 	observer := observe.New(spec.Name, o.Stores, kinds, spec.NewParent(), spec.ClusterScoped, spec.MapKey)
 	ctl := &Controller{

@@ -26,6 +26,7 @@ import (
 type (
 	Request     = plan.Request
 	Tags        = plan.Tags
+	Ownership   = plan.Ownership
 	Input       = plan.Input
 	Output      = plan.Output
 	Program     = plan.Program
@@ -80,6 +81,11 @@ type MapController struct {
 	// controller. When a parent begins to own by labels, its references are removed, and
 	// it is not settled before none is left. Nil: no parent does.
 	OwnsByLabels func(parent client.Object) bool
+	// Foreign returns whether an object of an output kind is no parent's, whatever its
+	// labels and its controller: something else made it and manages it. It is never
+	// counted, adopted or deleted, and a controllerRef to a parent is removed from it. Of
+	// some objects only the metadata is known. Nil: none is.
+	Foreign func(output client.Object) bool
 	// Finalizer is set on a parent that owns by labels while outputs may still refer to
 	// it: these references are removed before the parent goes. Required with OwnsByLabels.
 	Finalizer string
@@ -133,6 +139,11 @@ type Options struct {
 	// Stores are those that the manager's cache was made with
 	// (cache.Options.NewInformer). Required.
 	Stores *informer.Stores
+}
+
+// Ownership decides which outputs are a parent's.
+func (c *MapController) Ownership() Ownership {
+	return Ownership{Tags: c.Tags, OwnsByLabels: c.OwnsByLabels, Foreign: c.Foreign}
 }
 
 // withDefaults returns a copy with defaults, or an error that names everything

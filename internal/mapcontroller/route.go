@@ -142,13 +142,15 @@ func (c *Controller) OutputEvents(kind int) EventHandler {
 		}
 		was, wasOwned := c.observer.Request(before)
 		is, owned := c.observer.Request(after)
-		var shown client.Object
+		var counted client.Object
 		if owned {
-			shown = after
 			c.shown(is, after, after.GetDeletionTimestamp() != nil)
+			if !c.foreign(after) { // else its controllerRef will be removed
+				counted = after
+			}
 		}
-		if out.Observed != nil && (before != nil || owned) {
-			out.Observed(is.Parent, before, shown)
+		if out.Observed != nil && (before != nil || counted != nil) {
+			out.Observed(is.Parent, before, counted)
 		}
 		if after == nil {
 			c.outputDeleted(q, was, wasOwned, before)
@@ -157,11 +159,13 @@ func (c *Controller) OutputEvents(kind int) EventHandler {
 		if wasOwned && was != is {
 			q.Add(was)
 		}
-		if is.Parent.Name != "" && (before == nil || owned || tagsChanged(before, after)) {
+		if is.Parent.Name != "" && (before == nil || wasOwned || owned || tagsChanged(before, after) || c.foreign(before)) {
 			q.Add(is)
 		}
 	})
 }
+
+func (c *Controller) foreign(output client.Object) bool { return c.Foreign != nil && c.Foreign(output) }
 
 func (c *Controller) outputDeleted(q queue, req Request, owned bool, o client.Object) {
 	if !owned {

@@ -85,7 +85,6 @@ func stripSnapshot(o any) (any, error) {
 	if v.Status != nil {
 		v.Status.BoundVolumeSnapshotContentName = nil
 		v.Status.RestoreSize = nil
-		v.Status.VolumeGroupSnapshotName = nil
 		if v.Status.Error != nil {
 			v.Status.Error = &snapshotv1.VolumeSnapshotError{Time: v.Status.Error.Time}
 		}

@@ -69,11 +69,10 @@ func NewJudge(scheme *runtime.Scheme, s *v1alpha1.SnapshotSchedule, classes Clas
 		return nil, err
 	}
 	c := MapController(Options{}, nil, 0)
-	kinds, err := plan.NewKinds(scheme, s, c.Tags, c.Inputs, c.Outputs)
+	kinds, err := plan.NewKinds(scheme, s, Ownership, c.Inputs, c.Outputs)
 	if err != nil {
 		return nil, err
 	}
-	kinds.OwnsByLabels = c.OwnsByLabels
 	functions := p.functions()
 	j := &Judge{program: p, classes: classes, kinds: kinds, parent: plan.Parent{Object: s, Program: &functions}}
 	p.decided = func(outputs []client.Object, series retention.Series, decision retention.Decision, sparedFor []string) {

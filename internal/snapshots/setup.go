@@ -86,7 +86,7 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight) mapcon
 	}
 	return mapcontroller.MapController{
 		Name:      Name,
-		Tags:      mapcontroller.Tags{MapKey: v1alpha1.LabelMapKey, Parent: v1alpha1.LabelSchedule},
+		Tags:      Ownership.Tags,
 		NewParent: func() client.Object { return &v1alpha1.SnapshotSchedule{} },
 		Inputs: []mapcontroller.Input{{
 			Object:   &corev1.PersistentVolumeClaim{},
@@ -113,9 +113,8 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight) mapcon
 		RelatedKinds:  relatedKinds,
 		ParentChanged: scheduleChanged,
 		Finalizer:     v1alpha1.FinalizerRelease,
-		OwnsByLabels: func(parent client.Object) bool {
-			return parent.(*v1alpha1.SnapshotSchedule).Spec.DeletionPolicy == v1alpha1.DeletionOrphan
-		},
+		OwnsByLabels:  Ownership.OwnsByLabels,
+		Foreign:       Ownership.Foreign,
 		Admission: f.admission,
 		Report:    r.report,
 		ParentDeleted: func(schedule types.NamespacedName) {

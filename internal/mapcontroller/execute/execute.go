@@ -119,7 +119,7 @@ func (e *Executor) Refused(parent client.Object, req plan.Request, outputs []cli
 		return outputs, nil
 	}
 	for _, o := range outputs {
-		if plan.ControllerUID(o) == "" && e.Attempts.refused(req, o.GetUID()) {
+		if e.Kinds.Relation(parent, o).Orphan && e.Attempts.refused(req, o.GetUID()) {
 			refused = append(refused, o)
 		} else {
 			rest = append(rest, o)

@@ -77,8 +77,8 @@ func (o *Observer) Scope(object client.Object) string {
 // ownerValue is the parent by which an output is found: the one that controls it
 // or, for an orphan, the one that it names.
 func (o *Observer) ownerValue(output client.Object) string {
-	if ref := metav1.GetControllerOfNoCopy(output); ref != nil {
-		return o.ownedBy(o.Scope(output), ref.UID)
+	if owner := plan.ControllerUID(output); owner != "" {
+		return o.ownedBy(o.Scope(output), owner)
 	}
 	return o.orphanOf(o.Scope(output), output.GetLabels()[o.kinds.Tags.Parent])
 }
@@ -117,7 +117,7 @@ func (o *Observer) Inputs(parent plan.Parent, mapKey string) (selected, unselect
 // matches its own outputs would map them without end.
 func Partition(parent plan.Parent, inputs []client.Object) (selected, unselected []client.Object) {
 	for _, input := range inputs {
-		if parent.Invalid == nil && parent.Program.Selects(input) && plan.ControllerUID(input) != parent.Object.GetUID() {
+		if parent.Invalid == nil && parent.Program.Selects(input) && !metav1.IsControlledBy(input, parent.Object) {
 			selected = append(selected, input)
 		} else {
 			unselected = append(unselected, input)
@@ -165,7 +165,7 @@ func (o *Observer) Request(output client.Object) (req plan.Request, owned bool) 
 	}
 	if !owned && req.MapKey != "" {
 		parent := o.Parent(req.Parent)
-		owned = parent != nil && o.kinds.OwnsByLabels(parent)
+		owned = parent != nil && o.kinds.Owns(parent, output)
 	}
 	return req, owned
 }

@@ -293,7 +293,7 @@ func TestBuildTellsUnstructuredKindsApart(t *testing.T) {
 		o.SetLabels(fixture.Output("x").Labels)
 		o.SetOwnerReferences(fixture.Output("x").OwnerReferences)
 	}
-	kinds, err := plan.NewKinds(clientgoscheme.Scheme, &appsv1.Deployment{}, fixture.Tags,
+	kinds, err := plan.NewKinds(clientgoscheme.Scheme, &appsv1.Deployment{}, plan.Ownership{Tags: fixture.Tags},
 		[]plan.Input{{Object: &corev1.Secret{}, Resource: "secrets"}},
 		[]plan.Output{{Object: object("Red", ""), Resource: "reds"}, {Object: object("Blue", ""), Resource: "blues"}})
 	if err != nil {
@@ -322,7 +322,7 @@ func TestBuildTellsUnstructuredKindsApart(t *testing.T) {
 
 func TestNewKindsRefusesUnknownKinds(t *testing.T) {
 	type unknown struct{ corev1.Pod }
-	_, err := plan.NewKinds(clientgoscheme.Scheme, &appsv1.Deployment{}, fixture.Tags, nil, []plan.Output{{Object: &unknown{}}})
+	_, err := plan.NewKinds(clientgoscheme.Scheme, &appsv1.Deployment{}, plan.Ownership{Tags: fixture.Tags}, nil, []plan.Output{{Object: &unknown{}}})
 	if err == nil {
 		t.Error("no error")
 	}

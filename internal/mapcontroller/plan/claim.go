@@ -12,40 +12,79 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Claim sorts outputs by the laws of the ControllerRef proposal: those that the
-// parent controls and that carry its tags are owned; orphans that carry its tags are
-// to be adopted, unless they are being deleted; those that it controls, but whose
-// tags name another parent or no map key, are to be released. What something else
-// controls is neither touched nor counted.
+// Ownership decides which outputs are a parent's, and nothing else does.
+type Ownership struct {
+	Tags Tags
+	// Parent is the kind of the parents, for controllerRefs.
+	Parent schema.GroupVersionKind
+	// OwnsByLabels returns whether the outputs of a parent carry no reference to it. Nil:
+	// no parent does.
+	OwnsByLabels func(parent client.Object) bool
+	// Foreign returns whether an object is no parent's, whatever its labels and its
+	// controller: something else made it and manages it. Of some objects only the metadata
+	// is known. Nil: none is.
+	Foreign func(output client.Object) bool
+}
+
+// Relation is what an output is to a parent.
+type Relation struct {
+	// Owned is set if it is the parent's: only then it is counted, and may be deleted.
+	Owned bool
+	// Orphan is set if nothing controls it and it carries the parent's tags. The parent
+	// adopts it, unless it is being deleted.
+	Orphan bool
+	// Release is set if it has a reference to the parent that must be removed.
+	Release bool
+}
+
+// Relation follows the laws of the ControllerRef proposal. What the parent controls and
+// carries its tags is owned; what it controls, but whose tags name another parent or no
+// map key, is to be released. What something else controls is neither touched nor
+// counted. What is foreign is never more than released.
 //
 // A parent that owns by labels owns what carries its tags and has no other controller,
 // and releases whatever refers to it.
-func (k *Kinds) Claim(parent client.Object, outputs []client.Object) (owned, adopt, release []client.Object) {
+func (w *Ownership) Relation(parent, output client.Object) Relation {
+	return w.relation(parent, output, w.ownsByLabels(parent))
+}
+
+func (w *Ownership) relation(parent, o client.Object, byLabels bool) (r Relation) {
+	ref := metav1.GetControllerOfNoCopy(o)
+	controlled := ref != nil && ref.UID == parent.GetUID()
+	if ref != nil && !controlled {
+		return r
+	}
+	tagged := w.Tags.tagged(parent, o) && (w.Foreign == nil || !w.Foreign(o))
+	r.Owned = tagged && (controlled || byLabels)
+	r.Orphan = tagged && !r.Owned
+	r.Release = controlled && !tagged || byLabels && Refers(o, parent)
+	return r
+}
+
+func (w *Ownership) ownsByLabels(parent client.Object) bool {
+	return w.OwnsByLabels != nil && w.OwnsByLabels(parent)
+}
+
+// Owns returns whether an output is the parent's own.
+func (w *Ownership) Owns(parent, output client.Object) bool { return w.Relation(parent, output).Owned }
+
+// Claim sorts outputs by what they are to a parent.
+func (w *Ownership) Claim(parent client.Object, outputs []client.Object) (owned, adopt, release []client.Object) {
 	owned = make([]client.Object, 0, len(outputs))
-	byLabels := k.OwnsByLabels(parent)
+	byLabels := w.ownsByLabels(parent)
 	for _, o := range outputs {
-		controller, tagged := ControllerUID(o), k.Tags.tagged(parent, o)
-		controlled := controller == parent.GetUID()
-		switch {
-		case controller != "" && !controlled:
-			continue
-		case tagged && (controlled || byLabels):
+		r := w.relation(parent, o, byLabels)
+		if r.Owned {
 			owned = append(owned, o)
-		case tagged && o.GetDeletionTimestamp() == nil:
+		}
+		if r.Orphan && o.GetDeletionTimestamp() == nil {
 			adopt = append(adopt, o)
 		}
-		if controlled && !tagged || byLabels && Refers(o, parent) {
+		if r.Release {
 			release = append(release, o)
 		}
 	}
 	return owned, adopt, release
-}
-
-// Owns returns whether an output is the parent's own.
-func (k *Kinds) Owns(parent, output client.Object) bool {
-	controller := ControllerUID(output)
-	return k.Tags.tagged(parent, output) &&
-		(controller == parent.GetUID() || controller == "" && k.OwnsByLabels(parent))
 }
 
 func (t Tags) tagged(parent, output client.Object) bool {
@@ -67,12 +106,19 @@ func Refers(output, parent client.Object) bool {
 	return slices.ContainsFunc(output.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == parent.GetUID() })
 }
 
+// CollectedWith returns whether the garbage collector deletes an output with its parent:
+// it has no other owner. Otherwise it only loses the reference.
+func CollectedWith(output, parent client.Object) bool {
+	return Refers(output, parent) &&
+		!slices.ContainsFunc(output.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID != parent.GetUID() })
+}
+
 // IsParent returns whether an owner reference names a parent, of any version: a
 // parent keeps its outputs when its API moves on.
-func (k *Kinds) IsParent(ref *metav1.OwnerReference) bool {
-	if ref == nil || ref.Kind != k.Parent.Kind {
+func (w *Ownership) IsParent(ref *metav1.OwnerReference) bool {
+	if ref == nil || ref.Kind != w.Parent.Kind {
 		return false
 	}
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
-	return err == nil && gv.Group == k.Parent.Group
+	return err == nil && gv.Group == w.Parent.Group
 }

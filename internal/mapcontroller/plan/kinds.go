@@ -71,13 +71,9 @@ type Output struct {
 
 // Kinds are the kinds of one controller, told apart by GroupVersionKind.
 type Kinds struct {
-	Tags    Tags
+	Ownership
 	Inputs  []Input
 	Outputs []Output
-	// Parent is the kind of the parents, for controllerRefs.
-	Parent schema.GroupVersionKind
-	// OwnsByLabels returns whether the outputs of a parent carry no reference to it.
-	OwnsByLabels func(parent client.Object) bool
 	// Needed are the kinds of inputs, outputs and related objects.
 	Needed []schema.GroupVersionKind
 
@@ -86,13 +82,15 @@ type Kinds struct {
 	outputs map[schema.GroupVersionKind]*Output
 }
 
-// NewKinds resolves the kinds. No parent owns by labels. It returns an error for a
+// NewKinds resolves the kinds, that of the parent included. It returns an error for a
 // kind that the scheme does not know.
-func NewKinds(scheme *runtime.Scheme, parent client.Object, tags Tags, inputs []Input, outputs []Output, related ...Input) (*Kinds, error) {
+func NewKinds(scheme *runtime.Scheme, parent client.Object, owns Ownership, inputs []Input, outputs []Output, related ...Input) (*Kinds, error) {
 	k := &Kinds{
-		Tags: tags, Inputs: inputs, Outputs: outputs, byType: map[reflect.Type]schema.GroupVersionKind{},
+		Ownership: owns, Inputs: inputs, Outputs: outputs, byType: map[reflect.Type]schema.GroupVersionKind{},
 		inputs: map[schema.GroupVersionKind]*Input{}, outputs: map[schema.GroupVersionKind]*Output{},
-		OwnsByLabels: func(client.Object) bool { return false },
+	}
+	if k.OwnsByLabels == nil {
+		k.OwnsByLabels = func(client.Object) bool { return false }
 	}
 	var unknown []error
 	resolve := func(o client.Object) schema.GroupVersionKind {
