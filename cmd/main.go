@@ -180,7 +180,7 @@ func run(f flags) error {
 		return fmt.Errorf("set up the SnapshotSchedule controller: %w", err)
 	}
 	if len(f.namespaces) == 0 { // otherwise Roles in these namespaces are all that there is
-		if err := fleet.SetupWithManager(mgr, options, snapshots.Validate); err != nil {
+		if err := fleet.SetupWithManager(mgr, options, snapshots.Validate, &snapshots.Ownership); err != nil {
 			return fmt.Errorf("set up the ClusterSnapshotSchedule controller: %w", err)
 		}
 	}

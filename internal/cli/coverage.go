@@ -284,7 +284,7 @@ func leftovers(found []*v1alpha1.SnapshotSchedule, inv *inventory) []leftover {
 	for namespace, all := range inv.snapshots {
 		for _, v := range all {
 			of := leftover{Namespace: namespace, Schedule: v.GetLabels()[v1alpha1.LabelSchedule]}
-			if !known[of] && of.Schedule != "" {
+			if !known[of] && of.Schedule != "" && !snapshots.GroupMember(v) {
 				counts[of]++
 			}
 		}

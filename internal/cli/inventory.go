@@ -61,13 +61,20 @@ func readSchedules(ctx context.Context, c client.Reader, namespace, selector str
 func (f *Factory) readInventory(
 	ctx context.Context, c client.Reader, namespace string, claimSelector labels.Selector, opts ...client.ListOption,
 ) (*inventory, error) {
+	return f.readSnapshotsAnd(ctx, c, namespace, claimSelector, append([]client.ListOption{client.HasLabels{v1alpha1.LabelMapKey}}, opts...)...)
+}
+
+// readSnapshotsAnd is readInventory with all snapshots that match the options.
+func (f *Factory) readSnapshotsAnd(
+	ctx context.Context, c client.Reader, namespace string, claimSelector labels.Selector, opts ...client.ListOption,
+) (*inventory, error) {
 	inv := &inventory{claims: map[string][]client.Object{}, snapshots: map[string][]client.Object{}}
 	claims, found := &corev1.PersistentVolumeClaimList{}, &snapshotv1.VolumeSnapshotList{}
 	ofClaims := client.MatchingLabelsSelector{Selector: claimSelector}
 	if err := Pages(ctx, c, claims, client.InNamespace(namespace), ofClaims); err != nil {
 		return nil, err
 	}
-	opts = append([]client.ListOption{client.InNamespace(namespace), client.HasLabels{v1alpha1.LabelMapKey}}, opts...)
+	opts = append([]client.ListOption{client.InNamespace(namespace)}, opts...)
 	if err := Pages(ctx, c, found, opts...); err != nil {
 		return nil, err
 	}
@@ -113,11 +120,11 @@ func (inv *inventory) judge(s *v1alpha1.SnapshotSchedule) (*snapshots.Judge, err
 
 // seriesOf returns the series of a schedule: those of the PVCs that it selects,
 // those of PVCs that are gone, and those of PVCs that it does not select, each by
-// name.
+// name. What only refers to the schedule is among them.
 func (inv *inventory) seriesOf(s *v1alpha1.SnapshotSchedule, selects func(*corev1.PersistentVolumeClaim) bool) []*series {
 	byKey := map[string][]client.Object{}
 	for _, v := range inv.snapshots[s.Namespace] {
-		if v.GetLabels()[v1alpha1.LabelSchedule] == s.Name {
+		if v.GetLabels()[v1alpha1.LabelSchedule] == s.Name || snapshots.Refers(v, s) {
 			key := v.GetLabels()[v1alpha1.LabelMapKey]
 			byKey[key] = append(byKey[key], v)
 		}

@@ -141,7 +141,11 @@ func (o *previewOptions) variants(ctx context.Context, f *Factory, c client.Read
 // preview reads the series of a schedule and compares their lives.
 func (o *previewOptions) preview(ctx context.Context, f *Factory, c client.Reader, v variants, now, until time.Time) (*preview, error) {
 	named := cmp.Or(v.present, v.future)
-	inv, err := f.readInventory(ctx, c, named.Namespace, labels.Everything(), client.MatchingLabels{v1alpha1.LabelSchedule: named.Name})
+	read, of := f.readInventory, []client.ListOption{client.MatchingLabels{v1alpha1.LabelSchedule: named.Name}}
+	if v.change() == deleted { // the garbage collector asks for no labels
+		read, of = f.readSnapshotsAnd, nil
+	}
+	inv, err := read(ctx, c, named.Namespace, labels.Everything(), of...)
 	if err != nil {
 		return nil, err
 	}

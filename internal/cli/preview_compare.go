@@ -312,16 +312,16 @@ func (f *fates) ahead(
 	return a.run(len(existing) - len(f.ends))
 }
 
-// garbage are the snapshots that are deleted with their schedule: those that still
-// have a reference to it.
+// garbage are the snapshots that are deleted with their schedule: those that have a
+// reference to it, and no other owner. Those that stay are counted if they are its own.
 func garbage(s *v1alpha1.SnapshotSchedule, of *series, now time.Time) fates {
 	f := fates{ends: map[string]end{}}
 	for _, o := range of.snapshots {
-		switch {
-		case metav1.IsControlledBy(o, s):
-			f.counted++
+		collected := snapshots.CollectedWith(o, s)
+		if collected {
 			f.ends[o.GetName()] = end{now, reasonGarbage}
-		case metav1.GetControllerOf(o) == nil && s.Spec.DeletionPolicy == v1alpha1.DeletionOrphan:
+		}
+		if collected || snapshots.Ownership.Owns(s, o) {
 			f.counted++
 		}
 	}

@@ -95,6 +95,10 @@ func why(ctx context.Context, f *Factory, name string, now time.Time) (*whyResul
 		result.Unmanaged = "it has no map-key and schedule labels: no schedule has taken it, or it was released"
 		return result, nil
 	}
+	if snapshots.GroupMember(v) {
+		result.Unmanaged = "it is a member of a VolumeGroupSnapshot, and its data belongs to the group"
+		return result, nil
+	}
 	s, err := readSchedule(ctx, c, namespace, ofSchedule)
 	if apierrors.IsNotFound(err) {
 		result.Unmanaged = "its schedule " + ofSchedule + " does not exist; a new one of this name would adopt it"

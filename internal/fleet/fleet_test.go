@@ -292,11 +292,20 @@ func TestUpdateReplacesTheSpecAndMergesTheRest(t *testing.T) {
 	}
 }
 
+// ownsSnapshots decides which snapshots are a SnapshotSchedule's.
+var ownsSnapshots = mapcontroller.Ownership{
+	Tags: mapcontroller.Tags{MapKey: v1alpha1.LabelMapKey, Parent: v1alpha1.LabelSchedule},
+	Foreign: func(o client.Object) bool {
+		return len(o.GetOwnerReferences()) > 0 && o.GetOwnerReferences()[0].Kind == "VolumeGroupSnapshot"
+	},
+}
+
 func TestIsLeft(t *testing.T) {
 	labels := map[string]string{v1alpha1.LabelMapKey: "pvc", v1alpha1.LabelSchedule: "gold"}
 	ref := func(uid types.UID, controller bool) []metav1.OwnerReference {
 		return []metav1.OwnerReference{{UID: uid, Controller: &controller}}
 	}
+	group := []metav1.OwnerReference{{Kind: "VolumeGroupSnapshot", UID: "group"}}
 	for name, test := range map[string]struct {
 		labels map[string]string
 		owners []metav1.OwnerReference
@@ -310,10 +319,14 @@ func TestIsLeft(t *testing.T) {
 		"an orphan of another schedule":      {labels: map[string]string{v1alpha1.LabelMapKey: "pvc", v1alpha1.LabelSchedule: "own"}},
 		"what something else controls":       {labels: labels, owners: ref("other", true)},
 		"an orphan with a plain owner":       {labels: labels, owners: ref("other", false), want: true},
+		"a member of a group":                {labels: labels, owners: group},
+		"a member of a group that was its own": {
+			labels: labels, owners: append(slices.Clone(group), ref("child-uid", true)...), want: true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := &snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{Labels: test.labels, OwnerReferences: test.owners}}
-			if got := isLeft(child(), v); got != test.want {
+			if got := isLeft(&ownsSnapshots, child(), v); got != test.want {
 				t.Errorf("got %v", got)
 			}
 		})
@@ -352,7 +365,7 @@ func TestNoneLeft(t *testing.T) {
 		"they could not be listed": {live: lists{err: errors.New("unavailable")}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := noneLeft(t.Context(), test.live, child())
+			got, err := noneLeft(&ownsSnapshots)(t.Context(), test.live, child())
 			if (got && err == nil) != test.want || (err != nil) != (test.live.err != nil) {
 				t.Errorf("got %v, %v", got, err)
 			}

@@ -30,14 +30,19 @@ const Name = "clustersnapshotschedule"
 
 // SetupWithManager adds the ClusterSnapshotSchedule controller to a manager whose cache
 // was made with AddToCache. It starts when its CRD is installed and its permissions are
-// granted. A template is valid if validate finds a SnapshotSchedule with its spec valid.
-func SetupWithManager(mgr manager.Manager, o mapcontroller.Options, validate func(*v1alpha1.SnapshotSchedule) error) error {
+// granted. A template is valid if validate finds a SnapshotSchedule with its spec valid;
+// owns decides which snapshots are a SnapshotSchedule's.
+func SetupWithManager(
+	mgr manager.Manager, o mapcontroller.Options, validate func(*v1alpha1.SnapshotSchedule) error, owns *mapcontroller.Ownership,
+) error {
 	RegisterMetrics()
-	return MapController(mgr.GetEventRecorder(Name), validate).SetupWithManager(mgr, o)
+	return MapController(mgr.GetEventRecorder(Name), validate, owns).SetupWithManager(mgr, o)
 }
 
 // MapController returns ClusterSnapshotSchedule as a MapController.
-func MapController(recorder events.EventRecorder, validate func(*v1alpha1.SnapshotSchedule) error) mapcontroller.MapController {
+func MapController(
+	recorder events.EventRecorder, validate func(*v1alpha1.SnapshotSchedule) error, owns *mapcontroller.Ownership,
+) mapcontroller.MapController {
 	return mapcontroller.MapController{
 		Name:          Name,
 		Tags:          mapcontroller.Tags{MapKey: v1alpha1.LabelMapKey, Parent: v1alpha1.LabelClusterSchedule},
@@ -54,7 +59,7 @@ func MapController(recorder events.EventRecorder, validate func(*v1alpha1.Snapsh
 			Resource:   schedulesResource,
 			Update:     update,
 			Adoptable:  isChild,
-			Deletable:  noneLeft,
+			Deletable:  noneLeft(owns),
 			Conditions: func(o client.Object) []metav1.Condition { return o.(*schedule).Status.Conditions },
 		}},
 		MapKey:  func(namespace metav1.Object) string { return namespace.GetName() },

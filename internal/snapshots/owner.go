@@ -43,7 +43,9 @@ func GroupMember(o client.Object) bool {
 
 // Refers returns whether a snapshot has an owner reference to a schedule, of a controller
 // or not.
-func Refers(snapshot client.Object, s *v1alpha1.SnapshotSchedule) bool { return plan.Refers(snapshot, s) }
+func Refers(snapshot client.Object, s *v1alpha1.SnapshotSchedule) bool {
+	return plan.Refers(snapshot, s)
+}
 
 // CollectedWith returns whether the garbage collector deletes a snapshot with a schedule.
 func CollectedWith(snapshot client.Object, s *v1alpha1.SnapshotSchedule) bool {

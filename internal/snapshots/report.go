@@ -239,7 +239,7 @@ func problemOf(f mapcontroller.Failure) Problem {
 		p.Reason, p.Message = v1alpha1.ReasonCreateFailed, settled(f.Err, name)
 		if errors.Is(f.Err, execute.ErrNameCollision) {
 			p.Reason = v1alpha1.ReasonNameCollision
-			p.Message = fmt.Sprintf("VolumeSnapshot %s exists and is not this schedule's; delete it, or keep it under another name", name)
+			p.Message = collisionMessage(f.Object, f.Err)
 		}
 	case execute.VerbDelete:
 		p.Reason = v1alpha1.ReasonDeleteFailed

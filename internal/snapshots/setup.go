@@ -115,8 +115,8 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight) mapcon
 		Finalizer:     v1alpha1.FinalizerRelease,
 		OwnsByLabels:  Ownership.OwnsByLabels,
 		Foreign:       Ownership.Foreign,
-		Admission: f.admission,
-		Report:    r.report,
+		Admission:     f.admission,
+		Report:        r.report,
 		ParentDeleted: func(schedule types.NamespacedName) {
 			r.forget(schedule)
 			f.forget(schedule)

@@ -66,7 +66,7 @@ func newManager(o *operator, namespace string) manager.Manager {
 	Expect(err).NotTo(HaveOccurred())
 	Expect(snapshots.SetupWithManager(o.ctx, m, options, o.maxInFlight)).To(Succeed())
 	if namespace == "" {
-		Expect(fleet.SetupWithManager(m, options, snapshots.Validate)).To(Succeed())
+		Expect(fleet.SetupWithManager(m, options, snapshots.Validate, &snapshots.Ownership)).To(Succeed())
 	}
 	return m
 }

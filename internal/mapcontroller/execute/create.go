@@ -5,8 +5,6 @@ package execute
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,9 +24,9 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
 )
 
-// ErrNameCollision says that an output's name is taken by an object that is not
-// the parent's output for this key.
-var ErrNameCollision = errors.New("the name is taken")
+// ErrNameCollision is the plan's: the API server may know of a collision that the cache
+// does not show.
+var ErrNameCollision = plan.ErrNameCollision
 
 // createTimeout is longer than the API server takes at most, admission included (34 s),
 // so that only a create whose response never comes ends by it.
@@ -72,19 +70,18 @@ func (r *run) alreadyExists(ctx context.Context, want client.Object) error {
 	if err != nil {
 		return err
 	}
-	owner, key, kind := plan.ControllerUID(have), have.GetLabels()[r.Kinds.Tags.MapKey], r.Kinds.Output(want)
-	owned := owner == r.parent.GetUID() || r.Kinds.Owns(r.parent, have)
+	key, kind, is := have.GetLabels()[r.Kinds.Tags.MapKey], r.Kinds.Output(want), r.Kinds.Relation(r.parent, have)
 	switch {
-	case owned && key == "", // it lost its map key and is about to be released
-		owned && key == r.req.MapKey && have.GetDeletionTimestamp() != nil: // its name is free once it is gone
+	case is.Release && !is.Owned, // it is about to be released
+		is.Owned && key == r.req.MapKey && have.GetDeletionTimestamp() != nil: // its name is free once it is gone
 		return guard.ErrChanged
-	case owned && key == r.req.MapKey && kind.Update == nil:
+	case is.Owned && key == r.req.MapKey && kind.Update == nil:
 		return kind.Meets(want, have)
-	case owned && key == r.req.MapKey, // the cache will show it, and then it is updated
-		owner == "" && kind.Covers != nil && kind.Covers(want, have):
+	case is.Owned && key == r.req.MapKey, // the cache will show it, and then it is updated
+		r.Kinds.Ownerless(have) && kind.Covers != nil && kind.Covers(want, have):
 		return nil
 	}
-	return fmt.Errorf("%w: %s", ErrNameCollision, want.GetName())
+	return &plan.CollisionError{Existing: have, Owned: is.Owned}
 }
 
 // NewCreate returns a function that creates outputs without decoding the

@@ -44,10 +44,10 @@ func TestCreateWhereTheNameIsTaken(t *testing.T) {
 		want     error
 	}{
 		"owned, as desired":               {},
-		"owned, differs":                  {changes: []func(*corev1.Pod){onNode}, want: plan.ErrDiffers},
+		"owned, differs":                  {changes: []func(*corev1.Pod){onNode}, want: ErrNameCollision},
 		"owned, differs and is updated":   {changes: []func(*corev1.Pod){onNode}, kind: updated},
 		"owned, differs and covers":       {changes: []func(*corev1.Pod){onNode}, kind: covers(true)},
-		"owned, does not cover":           {kind: covers(false), want: plan.ErrDiffers},
+		"owned, does not cover":           {kind: covers(false), want: ErrNameCollision},
 		"owned, being deleted":            {changes: []func(*corev1.Pod){deleting}, want: retry},
 		"owned, for another key":          {changes: []func(*corev1.Pod){fixture.Label(fixture.Tags.MapKey, "other")}, want: ErrNameCollision},
 		"owned, about to be released":     {changes: []func(*corev1.Pod){fixture.Label(fixture.Tags.MapKey, "")}, want: retry},
@@ -60,7 +60,7 @@ func TestCreateWhereTheNameIsTaken(t *testing.T) {
 		"a deleted parent's of same name": {changes: []func(*corev1.Pod){fixture.Owners(fixture.OwnedBy("p", "old-uid"))}, want: ErrNameCollision},
 		"by labels, as desired":           {byLabels: true, changes: []func(*corev1.Pod){fixture.Orphan}},
 		"by labels, still owned":          {byLabels: true},
-		"by labels, differs":              {byLabels: true, changes: []func(*corev1.Pod){fixture.Orphan, onNode}, want: plan.ErrDiffers},
+		"by labels, differs":              {byLabels: true, changes: []func(*corev1.Pod){fixture.Orphan, onNode}, want: ErrNameCollision},
 		"by labels, differs and covers":   {byLabels: true, changes: []func(*corev1.Pod){fixture.Orphan, onNode}, kind: covers(true)},
 		"by labels, differs, is updated":  {byLabels: true, changes: []func(*corev1.Pod){fixture.Orphan, onNode}, kind: updated},
 		"by labels, being deleted":        {byLabels: true, changes: []func(*corev1.Pod){fixture.Orphan, deleting}, want: retry},

@@ -143,6 +143,9 @@ func (e *Executor) Run(
 	} else {
 		r.outcome.Queued = len(p.Create) > 0
 	}
+	for _, c := range p.Collisions {
+		_ = r.result(ctx, VerbCreate, c.Desired, c.Err)
+	}
 	for _, u := range p.Update {
 		_ = r.result(ctx, VerbUpdate, u.Observed, r.patch(ctx, u.Observed, u.Changed))
 	}

@@ -15,10 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ErrDiffers says that an output differs from the desired one, and that its kind
-// is never updated.
-var ErrDiffers = errors.New("the output differs from the desired one and is never updated")
-
 // Build returns the plan for a key. What breaks the rules in a decision is left
 // out of the plan and becomes its Err: a Tombstone that creates, a delete of what
 // was not observed, an output of an unknown kind, a difference that cannot be
@@ -120,18 +116,20 @@ func (k *Kinds) ensure(p *Plan, seen Observation, want client.Object) error {
 			p.Update = append(p.Update, Update{Observed: have, Changed: changed})
 		}
 	default:
-		return kind.Meets(want, have)
+		if err := kind.Meets(want, have); err != nil {
+			p.Collisions = append(p.Collisions, Collision{Desired: want, Err: err})
+		}
 	}
 	return nil
 }
 
-// Meets returns ErrDiffers if an existing output does not do the work of a desired
-// one.
+// Meets returns a CollisionError if an existing output of the parent does not do the
+// work of a desired one.
 func (out *Output) Meets(want, have client.Object) error {
 	if out.Covers != nil && out.Covers(want, have) || out.Covers == nil && !differs(have, want) {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", want.GetName(), ErrDiffers)
+	return &CollisionError{Existing: have, Owned: true}
 }
 
 // differs returns whether an existing output lacks something of a desired one.

@@ -32,6 +32,9 @@ func actions(p plan.Plan) []string {
 		}
 	}
 	add("create", p.Create...)
+	for _, c := range p.Collisions {
+		add("collision", c.Desired)
+	}
 	for _, u := range p.Update {
 		add("update", u.Changed)
 	}
@@ -121,7 +124,7 @@ func TestBuild(t *testing.T) {
 		"refuses a delete of what is desired":         {outputs: []client.Object{a, b}, decision: both(a, a), wantErr: "both desired and to be deleted"},
 		"refuses a delete of what is desired anew":    {outputs: []client.Object{a, b}, decision: both(pod("a", ""), a), wantErr: "both desired and to be deleted"},
 		"refuses deletes on evidence not observed":    {outputs: []client.Object{a}, decision: plan.Decision{Delete: fixture.DeleteAllBut([]client.Object{a}), Evidence: []client.Object{b}}, wantErr: "b is evidence, and was not observed"},
-		"reports a difference and keeps the rest":     {outputs: []client.Object{a}, decision: ensure(pod("a", "x"), pod("b", "")), want: []string{"create b"}, wantErr: plan.ErrDiffers.Error()},
+		"reports a difference and keeps the rest":     {outputs: []client.Object{a}, decision: ensure(pod("a", "x"), pod("b", "")), want: []string{"create b", "collision a"}},
 		"does not compare what is left empty":         {outputs: []client.Object{fixture.Output("a", onNode("x"))}, decision: ensure(pod("a", ""))},
 		"updates by the kind's function":              {outputs: []client.Object{ownedService("s", "1")}, decision: ensure(service("s", "2")), want: []string{"update s"}},
 		"does not update what is as desired":          {outputs: []client.Object{ownedService("s", "1")}, decision: ensure(service("s", "1"))},

@@ -54,11 +54,19 @@ func (w *Ownership) relation(parent, o client.Object, byLabels bool) (r Relation
 	if ref != nil && !controlled {
 		return r
 	}
-	tagged := w.Tags.tagged(parent, o) && (w.Foreign == nil || !w.Foreign(o))
+	tagged := w.Tags.tagged(parent, o) && !w.foreign(o)
 	r.Owned = tagged && (controlled || byLabels)
 	r.Orphan = tagged && !r.Owned
 	r.Release = controlled && !tagged || byLabels && Refers(o, parent)
 	return r
+}
+
+func (w *Ownership) foreign(o client.Object) bool { return w.Foreign != nil && w.Foreign(o) }
+
+// Ownerless returns whether an object is nobody's: nothing controls it, and it is not
+// foreign.
+func (w *Ownership) Ownerless(o client.Object) bool {
+	return metav1.GetControllerOfNoCopy(o) == nil && !w.foreign(o)
 }
 
 func (w *Ownership) ownsByLabels(parent client.Object) bool {

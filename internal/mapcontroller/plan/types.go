@@ -101,7 +101,10 @@ type Update struct{ Observed, Changed client.Object }
 type Plan struct {
 	// Create are complete objects: tagged, and with their owner.
 	Create []client.Object
-	Update []Update
+	// Collisions are desired outputs that cannot be created, because an output of the
+	// parent has the name and is never updated.
+	Collisions []Collision
+	Update     []Update
 	// Adopt are orphans that get the parent's controllerRef, Release are owned
 	// outputs that lose it.
 	Adopt, Release []client.Object

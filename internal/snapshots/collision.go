@@ -1,0 +1,34 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"errors"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
+)
+
+// collisionMessage says why the name of a snapshot is taken, and how to free it. One of
+// the schedule's own has it only if somebody changed or made it: what the name is computed
+// from is in its labels, its annotation and its source.
+func collisionMessage(want client.Object, err error) string {
+	name, collision := want.GetName(), (*plan.CollisionError)(nil)
+	if !errors.As(err, &collision) || !collision.Owned {
+		return fmt.Sprintf("VolumeSnapshot %s exists and is not this schedule's; delete it, or keep it under another name", name)
+	}
+	have, key := collision.Existing, want.GetLabels()[v1alpha1.LabelMapKey]
+	switch {
+	case have.GetLabels()[v1alpha1.LabelMapKey] != key:
+		return fmt.Sprintf("VolumeSnapshot %s is this schedule's, but its label %s was changed; set it to %s again, or delete the VolumeSnapshot",
+			name, v1alpha1.LabelMapKey, key)
+	case claimName(have) != claimName(want):
+		return fmt.Sprintf("VolumeSnapshot %s is this schedule's, but it is not one of PersistentVolumeClaim %s; delete it", name, claimName(want))
+	}
+	return fmt.Sprintf("VolumeSnapshot %s is this schedule's, but its annotation %s was changed, so the slot is due again; "+
+		"set it to %s again, or delete the VolumeSnapshot", name, v1alpha1.AnnotationScheduledAt, want.GetAnnotations()[v1alpha1.AnnotationScheduledAt])
+}
