@@ -92,7 +92,7 @@ func TestRouteOutputs(t *testing.T) {
 	annotated := func(o *corev1.Pod) { o.Annotations = map[string]string{"a": "b"} }
 	key := func(key string) func(*corev1.Pod) { return fixture.Label(fixture.Tags.MapKey, key) }
 	service := func(o *corev1.Pod) { o.OwnerReferences[0].Kind = "Service" }
-	own := []string{"p/in-uid"}
+	own, foreign := []string{"p/in-uid"}, fixture.Foreign
 	for name, test := range map[string]struct {
 		before, after **corev1.Pod
 		want          []string
@@ -116,10 +116,18 @@ func TestRouteOutputs(t *testing.T) {
 		"of another kind, is deleted":     {before: pod(service)},
 		"an orphan that names no parent":  {after: pod(func(o *corev1.Pod) { o.OwnerReferences, o.Labels = nil, nil })},
 		"owned, and its map key is empty": {after: pod(key("")), want: []string{"p/"}, wantOwned: true},
+		// It is enqueued, so that the controllerRef is removed, and never counted.
+		"foreign, with a controllerRef":   {after: pod(foreign), want: own},
+		"becomes foreign":                 {before: pod(), after: pod(version, foreign), want: own},
+		"foreign, is deleted":             {before: pod(foreign), want: []string{"p/", "p/in-uid"}},
+		"foreign, changes":                {before: pod(orphan, foreign), after: pod(version, orphan, foreign), want: own},
+		"foreign, becomes an orphan":      {before: pod(orphan, foreign), after: pod(version, orphan), want: own},
+		"an orphan that is foreign, goes": {before: pod(orphan, foreign)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			calls := 0
 			h := newHarness(t, nil, nil, func(c *MapController, _ *Options) {
+				c.Foreign = fixture.IsForeign
 				c.Outputs[0].Observed = func(_ types.NamespacedName, before, after client.Object) {
 					calls++
 					if (before != nil) != (test.before != nil) || (after != nil) != test.wantOwned {

@@ -51,6 +51,10 @@ func TestCreateWhereTheNameIsTaken(t *testing.T) {
 		"owned, being deleted":            {changes: []func(*corev1.Pod){deleting}, want: retry},
 		"owned, for another key":          {changes: []func(*corev1.Pod){fixture.Label(fixture.Tags.MapKey, "other")}, want: ErrNameCollision},
 		"owned, about to be released":     {changes: []func(*corev1.Pod){fixture.Label(fixture.Tags.MapKey, "")}, want: retry},
+		"owned, names another parent":     {changes: []func(*corev1.Pod){fixture.Label(fixture.Tags.Parent, "q")}, want: retry},
+		"owned, and foreign":              {changes: []func(*corev1.Pod){fixture.Foreign}, want: retry},
+		"foreign, would cover":            {changes: []func(*corev1.Pod){fixture.Orphan, fixture.Foreign}, kind: covers(true), want: ErrNameCollision},
+		"by labels, foreign, would cover": {byLabels: true, changes: []func(*corev1.Pod){fixture.Orphan, fixture.Foreign}, kind: covers(true), want: ErrNameCollision},
 		"orphan":                          {changes: []func(*corev1.Pod){fixture.Orphan}, want: ErrNameCollision},
 		"orphan that covers":              {changes: []func(*corev1.Pod){fixture.Orphan}, kind: covers(true)},
 		"orphan that does not cover":      {changes: []func(*corev1.Pod){fixture.Orphan}, kind: covers(false), want: ErrNameCollision},
@@ -76,7 +80,7 @@ func TestCreateWhereTheNameIsTaken(t *testing.T) {
 			shown := []client.Object{fixture.Parent(), fixture.Input()}
 			existing := fixture.Output("in", append([]func(*corev1.Pod){asDesired}, test.changes...)...)
 			h := newHarness(t, shown, []client.Object{fixture.Parent(), fixture.Input(), existing}, test.kind)
-			h.Kinds.OwnsByLabels = func(client.Object) bool { return test.byLabels }
+			h.Kinds.OwnsByLabels, h.Kinds.Foreign = func(client.Object) bool { return test.byLabels }, fixture.IsForeign
 			h.env.Program.Map = func(plan.Observation) plan.Decision {
 				want := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "in"}, Spec: corev1.PodSpec{NodeName: "desired"}}
 				return plan.Decision{Ensure: []client.Object{want}}
@@ -99,6 +103,34 @@ func TestCreateWhereTheNameIsTaken(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What the cache shows of a collision is reported as what the API server answers: by
+// each pass, which is retried with backoff, and without a request.
+// Contract: MAP-10.
+func TestCreateWhereTheCacheShowsTheCollision(t *testing.T) {
+	all := []client.Object{fixture.Parent(), fixture.Input(), fixture.Output("in", onNode)}
+	h := newHarness(t, all, all)
+	h.env.Program.Map = func(plan.Observation) plan.Decision {
+		want := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "in"}, Spec: corev1.PodSpec{NodeName: "desired"}}
+		return plan.Decision{Ensure: []client.Object{want}}
+	}
+	elapsed := time.Duration(0)
+	for _, want := range []time.Duration{firstRetry, 2 * firstRetry, 4 * firstRetry} {
+		outcome, delay, err := h.pass(t)
+		elapsed += delay
+		h.after(elapsed)
+		if !errors.Is(err, ErrNameCollision) || !slices.Equal(failures(outcome), []string{"create in"}) || delay != want {
+			t.Errorf("got %v, failed %v, delay %s", err, failures(outcome), delay)
+		}
+		collision := (*plan.CollisionError)(nil)
+		if !errors.As(err, &collision) || !collision.Owned || collision.Existing.GetName() != "in" {
+			t.Errorf("it does not say which object has the name: %+v", collision)
+		}
+	}
+	if h.api.Count("create")+h.api.Count("get") > 0 {
+		t.Error("requests are made")
 	}
 }
 

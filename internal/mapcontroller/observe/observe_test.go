@@ -203,10 +203,11 @@ func TestRequestOfByLabels(t *testing.T) {
 		"has an empty map key":     {change: func(o *corev1.Pod) { fixture.Orphan(o); o.Labels[fixture.Tags.MapKey] = "" }},
 		"is in another namespace":  {change: func(o *corev1.Pod) { fixture.Orphan(o); o.Namespace = "other" }},
 		"not being the controller": {change: func(o *corev1.Pod) { o.OwnerReferences[0].Controller = nil }, wantOwned: true},
+		"foreign":                  {change: func(o *corev1.Pod) { fixture.Orphan(o); fixture.Foreign(o) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kinds := fixture.Kinds(t)
-			kinds.OwnsByLabels = fixture.Always
+			kinds.OwnsByLabels, kinds.Foreign = fixture.Always, fixture.IsForeign
 			if _, owned := newObserverOf(kinds, false, fixture.Parent()).Request(fixture.Output("o", test.change)); owned != test.wantOwned {
 				t.Errorf("owned %v", owned)
 			}

@@ -11,12 +11,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
 )
 
-// Contract: GUARD-2, OWN-3, OWN-6.
+// Contract: GUARD-2, OWN-3, OWN-6, OWN-8.
 func TestClaim(t *testing.T) {
 	owner := fixture.Owners
 	noKey := func(o *corev1.Pod) { delete(o.Labels, fixture.Tags.MapKey) }
@@ -28,7 +31,8 @@ func TestClaim(t *testing.T) {
 		otherToo(o)
 		o.OwnerReferences[1].Controller = new(true)
 	}
-	deleting := fixture.Deleting[*corev1.Pod]
+	deleting, foreign := fixture.Deleting[*corev1.Pod], fixture.Foreign
+	sameUID := metav1.OwnerReference{APIVersion: "v1", Kind: "Service", Name: "s", UID: "p-uid", Controller: new(true)}
 	const owned, adopt, release, both, none = "owned", "adopt", "release", "owned, release", ""
 
 	for name, test := range map[string]struct {
@@ -52,12 +56,22 @@ func TestClaim(t *testing.T) {
 		"orphan that is being deleted":           {changes: []func(*corev1.Pod){fixture.Orphan, deleting}, want: none, wantByLabels: owned},
 		"of another parent, with our labels":     {changes: []func(*corev1.Pod){owner(fixture.OwnedBy("p", "q-uid"))}, want: none, wantByLabels: none},
 		"of a deleted parent with the same name": {changes: []func(*corev1.Pod){owner(fixture.OwnedBy("p", "old-uid"))}, want: none, wantByLabels: none},
+		"owned, of an API version that has gone": {changes: []func(*corev1.Pod){func(o *corev1.Pod) { o.OwnerReferences[0].APIVersion = "apps/v0" }}, want: owned, wantByLabels: both},
+		"owned, twice":                           {changes: []func(*corev1.Pod){owner(fixture.OwnedBy("p", "p-uid"), fixture.OwnedBy("p", "p-uid"))}, want: owned, wantByLabels: both},
+		"the UID under another kind and name":    {changes: []func(*corev1.Pod){owner(sameUID)}, want: owned, wantByLabels: both},
+		"foreign":                                {changes: []func(*corev1.Pod){fixture.Orphan, foreign}, want: none, wantByLabels: none},
+		"foreign, being deleted":                 {changes: []func(*corev1.Pod){fixture.Orphan, foreign, deleting}, want: none, wantByLabels: none},
+		"foreign, with its own owner":            {changes: []func(*corev1.Pod){owner(other), foreign}, want: none, wantByLabels: none},
+		"foreign, controlled by the parent":      {changes: []func(*corev1.Pod){foreign}, want: release, wantByLabels: release},
+		"foreign, owned but not controlled":      {changes: []func(*corev1.Pod){notController, foreign}, want: none, wantByLabels: release},
+		"foreign, controlled by something else":  {changes: []func(*corev1.Pod){otherController, foreign}, want: none, wantByLabels: none},
+		"foreign, without labels":                {changes: []func(*corev1.Pod){fixture.Orphan, noKey, foreign}, want: none, wantByLabels: none},
 	} {
 		for byLabels, want := range map[bool]string{false: test.want, true: test.wantByLabels} {
 			t.Run(fmt.Sprintf("%s, by labels: %v", name, byLabels), func(t *testing.T) {
 				o := client.Object(fixture.Output("out", test.changes...))
 				kinds := fixture.Kinds(t)
-				kinds.OwnsByLabels = func(client.Object) bool { return byLabels }
+				kinds.OwnsByLabels, kinds.Foreign = func(client.Object) bool { return byLabels }, fixture.IsForeign
 				gotOwned, gotAdopt, gotRelease := kinds.Claim(fixture.Parent(), []client.Object{o})
 				for in, objects := range map[string][]client.Object{owned: gotOwned, adopt: gotAdopt, release: gotRelease} {
 					if slices.Contains(objects, o) != strings.Contains(want, in) {
@@ -70,6 +84,28 @@ func TestClaim(t *testing.T) {
 			})
 		}
 	}
+}
+
+// The garbage collector follows every owner reference by its UID, and deletes what has no
+// other owner. A property, over all lists of owners: an object is collected with exactly
+// one of its owners, or with none.
+func TestCollectedWith(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		uids := rapid.SliceOfN(rapid.SampledFrom([]types.UID{"p-uid", "q-uid", "r-uid"}), 0, 4).Draw(t, "owners")
+		var refs []metav1.OwnerReference
+		for _, uid := range uids {
+			refs = append(refs, metav1.OwnerReference{UID: uid, Controller: rapid.SampledFrom([]*bool{nil, new(false), new(true)}).Draw(t, "controller")})
+		}
+		o, parent := fixture.Output("out", fixture.Owners(refs...)), fixture.Parent()
+		isParents := func(uid types.UID) bool { return uid == parent.UID }
+		isOthers := func(uid types.UID) bool { return uid != parent.UID }
+		if got, want := plan.Refers(o, parent), slices.ContainsFunc(uids, isParents); got != want {
+			t.Errorf("refers: %v, want %v", got, want)
+		}
+		if got, want := plan.CollectedWith(o, parent), len(uids) > 0 && !slices.ContainsFunc(uids, isOthers); got != want {
+			t.Errorf("is collected: %v, want %v", got, want)
+		}
+	})
 }
 
 func TestIsParent(t *testing.T) {

@@ -1,0 +1,72 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	"k8s.io/utils/ptr"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
+)
+
+// Contract: MAP-10.
+func TestCollisionMessage(t *testing.T) {
+	want := &snapshotv1.VolumeSnapshot{}
+	want.Name, want.Labels = "data-1", map[string]string{v1alpha1.LabelMapKey: "data-uid"}
+	want.Annotations = map[string]string{v1alpha1.AnnotationScheduledAt: "2026-06-15T12:00:00Z"}
+	want.Spec.Source.PersistentVolumeClaimName = ptr.To("data")
+	const notOurs = "VolumeSnapshot data-1 exists and is not this schedule's; delete it, or keep it under another name"
+	for name, test := range map[string]struct {
+		change func(*snapshotv1.VolumeSnapshot)
+		other  bool
+		want   string
+	}{
+		"somebody else's": {other: true, want: notOurs},
+		"its slot was changed": {
+			change: func(v *snapshotv1.VolumeSnapshot) {
+				v.Annotations = map[string]string{v1alpha1.AnnotationScheduledAt: "2020-01-01T00:00:00Z"}
+			},
+			want: "VolumeSnapshot data-1 is this schedule's, but its annotation snapshots.mapcontroller.dev/scheduled-at was changed, " +
+				"so the slot is due again; set it to 2026-06-15T12:00:00Z again, or delete the VolumeSnapshot",
+		},
+		"it is of another PVC": {
+			change: func(v *snapshotv1.VolumeSnapshot) { v.Spec.Source.PersistentVolumeClaimName = ptr.To("other") },
+			want:   "VolumeSnapshot data-1 is this schedule's, but it is not one of PersistentVolumeClaim data; delete it",
+		},
+		"it is imported": {
+			change: func(v *snapshotv1.VolumeSnapshot) {
+				v.Spec.Source = snapshotv1.VolumeSnapshotSource{VolumeSnapshotContentName: ptr.To("c")}
+			},
+			want: "VolumeSnapshot data-1 is this schedule's, but it is not one of PersistentVolumeClaim data; delete it",
+		},
+		"its map key was changed": {
+			change: func(v *snapshotv1.VolumeSnapshot) { v.Labels = map[string]string{v1alpha1.LabelMapKey: "x"} },
+			want: "VolumeSnapshot data-1 is this schedule's, but its label snapshots.mapcontroller.dev/map-key was changed; " +
+				"set it to data-uid again, or delete the VolumeSnapshot",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			have := want.DeepCopy()
+			if test.change != nil {
+				test.change(have)
+			}
+			cached := strip(t, stripSnapshot, have.DeepCopy())
+			for _, existing := range []*snapshotv1.VolumeSnapshot{have, cached} {
+				err := fmt.Errorf("create: %w", &plan.CollisionError{Existing: existing, Owned: !test.other})
+				if got := collisionMessage(want, err); got != test.want || !errors.Is(err, plan.ErrNameCollision) || !strings.Contains(err.Error(), "data-1") {
+					t.Errorf("got %q (%v), want %q", got, err, test.want)
+				}
+			}
+		})
+	}
+	if got := collisionMessage(want, plan.ErrNameCollision); got != notOurs {
+		t.Errorf("got %q", got)
+	}
+}
