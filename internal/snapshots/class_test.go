@@ -325,6 +325,17 @@ func TestClassesAreReadUnlessRolesMustSuffice(t *testing.T) {
 	}
 }
 
+// Contract: RET-12.
+func TestTiersTolerateTheSkewOfTheOption(t *testing.T) {
+	for option, want := range map[time.Duration]time.Duration{0: time.Minute, time.Hour: time.Hour} {
+		p, err := MapController(Options{Stores: NewStores(), MaxClockSkew: option}, nil, 0).Compile(every("6h").SnapshotSchedule)
+		must(t, err)
+		if got := p.Spec.(*compiled).retention.MaxClockSkew; got != want {
+			t.Errorf("with option %v: %v, want %v", option, got, want)
+		}
+	}
+}
+
 func TestRelatedAreAllClasses(t *testing.T) {
 	p := newPopulation(t)
 	for _, o := range []client.Object{class("a", testDriver), class("b", "other.example.com")} {

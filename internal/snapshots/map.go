@@ -25,8 +25,8 @@ import (
 const restoreCheck = time.Minute
 
 // clockCheck is how often a series is checked that has a slot which the API
-// server's clock had not reached: the local clock was ahead, and may be right
-// again by now, which no event and no timer shows.
+// server's clock had not nearly reached: the local clock was ahead, and may be
+// right again by now, which no event and no timer shows.
 const clockCheck = 15 * time.Minute
 
 // program makes the decisions under one schedule.
@@ -42,13 +42,16 @@ type program struct {
 
 // Compile compiles a SnapshotSchedule, for everything that decides as the engine
 // does. VolumeSnapshotClasses are taken from the related objects.
-func Compile(parent client.Object) (mapcontroller.Program, error) { return compileFor(parent, true) }
+func Compile(parent client.Object) (mapcontroller.Program, error) {
+	return compileFor(parent, true, DefaultMaxClockSkew)
+}
 
-func compileFor(parent client.Object, classesKnown bool) (mapcontroller.Program, error) {
+func compileFor(parent client.Object, classesKnown bool, maxClockSkew time.Duration) (mapcontroller.Program, error) {
 	p, err := newProgram(parent.(*v1alpha1.SnapshotSchedule), classesKnown)
 	if err != nil {
 		return mapcontroller.Program{}, err
 	}
+	p.spec.retention.MaxClockSkew = maxClockSkew
 	return p.functions(), nil
 }
 
@@ -246,6 +249,9 @@ func (p *program) decide(
 	}
 	d.Next = decided.Next
 	for i, verdict := range decided.Verdicts {
+		if p.spec.retention.TakenAhead(&series.Snapshots[i]) {
+			d.Next = earliest(d.Next, seen.Now.Add(clockCheck))
+		}
 		if verdict.Delete() {
 			reason, until := p.grace.spares(&series.Snapshots[i], seen.Now.Add(-seen.Ahead))
 			if reason != "" {
@@ -262,18 +268,11 @@ func (p *program) decide(
 			d.Next = earliest(d.Next, seen.Now.Add(restoreCheck))
 		}
 	}
-	if slices.ContainsFunc(series.Snapshots, isAhead) {
-		d.Next = earliest(d.Next, seen.Now.Add(clockCheck))
-	}
 	for _, i := range decided.Floor {
 		d.Evidence = append(d.Evidence, seen.Outputs[i])
 	}
 	return decided, d, n
 }
-
-// isAhead returns whether a snapshot was taken by a clock that was ahead of the
-// API server's.
-func isAhead(s retention.Snapshot) bool { return s.ScheduledAt.After(s.Created) }
 
 // restoring returns the names of the snapshots that PVCs are being restored from.
 func restoring(related []client.Object) map[string]bool {

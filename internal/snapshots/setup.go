@@ -4,6 +4,7 @@
 package snapshots
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -32,6 +33,9 @@ type Stores = informer.Stores
 
 // NewStores returns the stores of one manager.
 func NewStores() *Stores { return informer.NewStores() }
+
+// DefaultMaxClockSkew is the default of Options.MaxClockSkew. Without the operator's flags, decisions are made with it.
+const DefaultMaxClockSkew = mapcontroller.DefaultMaxClockSkew
 
 // Name is the controller's name, in logs, metrics, events and managed fields.
 const Name = "snapshotschedule"
@@ -104,7 +108,7 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight) mapcon
 			},
 		}},
 		Compile: func(parent client.Object) (mapcontroller.Program, error) {
-			return compileFor(parent, len(relatedKinds) > 0)
+			return compileFor(parent, len(relatedKinds) > 0, cmp.Or(o.MaxClockSkew, DefaultMaxClockSkew))
 		},
 		Related: func(parent client.Object) []client.Object {
 			restores := o.Stores.ByIndex(nil, &corev1.PersistentVolumeClaim{}, restoresIndex, parent.GetNamespace())
