@@ -280,7 +280,7 @@ func TestClaimsShareTheirStorage(t *testing.T) {
 		}
 		return got
 	}
-	requested := cached(func(c *corev1.PersistentVolumeClaim) { annotate(c, v1alpha1.AnnotationRequestedAt, rfc3339(noon)) })
+	excluded := cached(func(c *corev1.PersistentVolumeClaim) { annotate(c, v1alpha1.AnnotationExclude, "yes") })
 	first, second := cached(nil), cached(nil)
 	other := cached(func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = ptr.To("slow") })
 	cached(func(c *corev1.PersistentVolumeClaim) { annotate(c, annotationProvisioner, "other.example.com") })
@@ -293,14 +293,14 @@ func TestClaimsShareTheirStorage(t *testing.T) {
 	cached(func(c *corev1.PersistentVolumeClaim) {
 		c.Spec.StorageClassName, c.Annotations = ptr.To("manual"), map[string]string{v1alpha1.AnnotationExclude: "true"}
 	})
-	if first.Spec.StorageClassName != second.Spec.StorageClassName || first.Spec.StorageClassName != requested.Spec.StorageClassName {
+	if first.Spec.StorageClassName != second.Spec.StorageClassName || first.Spec.StorageClassName != excluded.Spec.StorageClassName {
 		t.Error("the storage class is not shared")
 	}
 	if first.Spec.StorageClassName == other.Spec.StorageClassName {
 		t.Error("different storage classes are shared")
 	}
 	first.Annotations["shared"] = "yes"
-	if second.Annotations["shared"] != "yes" || requested.Annotations["shared"] != "" {
+	if second.Annotations["shared"] != "yes" || excluded.Annotations["shared"] != "" {
 		t.Error("annotations are not shared with those that have the same, and only with them")
 	}
 }

@@ -147,17 +147,13 @@ func Indexers() toolscache.Indexers { return informer.Indexers(restoresIndex) }
 func claimChanged(before, after client.Object) bool {
 	b, a := before.(*corev1.PersistentVolumeClaim), after.(*corev1.PersistentVolumeClaim)
 	return b.Status.Phase != a.Status.Phase || driverOf(b) != driverOf(a) || storageClassOf(b) != storageClassOf(a) ||
-		Excluded(b) != Excluded(a) || requestChanged(before, after)
+		Excluded(b) != Excluded(a)
 }
 
 // scheduleChanged returns whether an update of a schedule concerns its PVCs, beside the
 // spec: requests, and the record on which deletes depend.
 func scheduleChanged(before, after client.Object) bool {
-	return requestChanged(before, after) ||
+	return before.GetAnnotations()[v1alpha1.AnnotationRequestedAt] != after.GetAnnotations()[v1alpha1.AnnotationRequestedAt] ||
 		before.GetAnnotations()[v1alpha1.AnnotationConfirmGeneration] != after.GetAnnotations()[v1alpha1.AnnotationConfirmGeneration] ||
 		!equality.Semantic.DeepEqual(before.(*v1alpha1.SnapshotSchedule).Status.Retention, after.(*v1alpha1.SnapshotSchedule).Status.Retention)
-}
-
-func requestChanged(before, after client.Object) bool {
-	return before.GetAnnotations()[v1alpha1.AnnotationRequestedAt] != after.GetAnnotations()[v1alpha1.AnnotationRequestedAt]
 }
