@@ -143,8 +143,8 @@ const (
 	// RetentionPaused has the reason.
 	ReasonRetentionPaused = "RetentionPaused"
 
-	// ReasonInvalidRequestedAt means that the requested-at annotation of the schedule or of a
-	// PVC is not an RFC 3339 time. The annotation is ignored.
+	// ReasonInvalidRequestedAt means that the requested-at annotation of the schedule is not an
+	// RFC 3339 time, alone or with the names of PVCs. The annotation is ignored.
 	ReasonInvalidRequestedAt = "InvalidRequestedAt"
 )
 

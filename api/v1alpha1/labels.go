@@ -25,8 +25,9 @@ const (
 	// RFC 3339 and UTC. The controller sets it.
 	AnnotationScheduledAt = Prefix + "scheduled-at"
 
-	// AnnotationRequestedAt is a request for one more snapshot at the given time, in RFC 3339.
-	// Set it on a SnapshotSchedule to snapshot all its PVCs, or on a single PVC.
+	// AnnotationRequestedAt is a request for one more snapshot of each PVC of a SnapshotSchedule
+	// at the given time, in RFC 3339: "2026-01-31T12:00:00Z". For some of its PVCs only, their
+	// names follow after a space: "2026-01-31T12:00:00Z data-0,data-1". On a PVC it is ignored.
 	AnnotationRequestedAt = Prefix + "requested-at"
 
 	// AnnotationAllowDeletion allows the deletion of a SnapshotSchedule, or of a CRD of this API,

@@ -115,6 +115,9 @@ type MapController struct {
 	Status func(now time.Time, parent client.Object, s Summary)
 }
 
+// DefaultMaxClockSkew is the default of Options.MaxClockSkew.
+const DefaultMaxClockSkew = time.Minute
+
 // Options are the settings of a MapController.
 type Options struct {
 	// Workers is the maximum number of keys reconciled concurrently, half of them in one
@@ -127,7 +130,7 @@ type Options struct {
 	// no limit.
 	DeletesPerSecond float64
 	// MaxClockSkew is how far the API server's clock and the local one may differ
-	// before nothing is deleted. Default: 1m.
+	// before nothing is deleted. Default: DefaultMaxClockSkew.
 	MaxClockSkew time.Duration
 	// KindsInterval is how often a kind that is not installed is looked for.
 	// Default: 1m.
@@ -182,7 +185,7 @@ func (o Options) withDefaults() (Options, error) {
 		"a setting is negative")
 	o.Workers = cmp.Or(o.Workers, 64)
 	o.StatusInterval = cmp.Or(o.StatusInterval, 5*time.Second)
-	o.MaxClockSkew = cmp.Or(o.MaxClockSkew, time.Minute)
+	o.MaxClockSkew = cmp.Or(o.MaxClockSkew, DefaultMaxClockSkew)
 	o.KindsInterval = cmp.Or(o.KindsInterval, time.Minute)
 	if len(o.Namespaces) == 0 {
 		o.Namespaces = []string{metav1.NamespaceAll}

@@ -56,7 +56,7 @@ func Decide(policy Policy, now time.Time, series Series) Decision {
 			e.readyFollowed = e.readyFollowed || !snapshot.Imported
 		}
 	}
-	e.selectTiers(policy.Location)
+	e.selectTiers(policy.Location, policy.slotTolerance())
 	e.enforceCap()
 	floor := e.enforceFloor()
 	if reference := e.supersede(); reference >= 0 && len(floor) == 0 {

@@ -26,8 +26,8 @@
 // The newest snapshot of a series has the latest scheduled-at, then
 // creationTimestamp, then name. The floor, keep.last and the cap go by that
 // order. The calendar tiers assign snapshots to hours, days and so on by
-// scheduled-at too, but by creationTimestamp if that is earlier: a place must not
-// depend on what time it is. Neither order reads status.creationTime, because
+// scheduled-at too, but by creationTimestamp if that is earlier by more than clocks
+// may differ: a place must not depend on what time it is. Neither order reads status.creationTime, because
 // drivers get it wrong: if a driver's clock is two hours ahead, tiers that went by
 // it would see two snapshots in one hour and delete the newer. Only ages read it,
 // and there it can only make a snapshot younger.

@@ -22,8 +22,20 @@ type Policy struct {
 	ReadyDeadline time.Duration
 	// Location is the time zone of the calendar tiers; nil is UTC.
 	Location *time.Location
-	Detached Detached
+	// MaxClockSkew is --max-clock-skew: how far the clocks of operators and API servers
+	// may differ.
+	MaxClockSkew time.Duration
+	Detached     Detached
 }
+
+// slotTolerance returns by how much a scheduled-at may be later than the creation: by what
+// clocks may differ, and two seconds, because they are compared in whole seconds and
+// creationTimestamps are truncated to them.
+func (p *Policy) slotTolerance() time.Duration { return p.MaxClockSkew + 2*time.Second }
+
+// TakenAhead reports whether a snapshot was taken for a slot that was not due yet, by a clock
+// that was ahead by more than clocks may differ.
+func (p *Policy) TakenAhead(s *Snapshot) bool { return s.takenAhead(p.slotTolerance()) }
 
 // Tiers are the numbers of snapshots that each tier keeps.
 type Tiers struct {

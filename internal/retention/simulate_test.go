@@ -90,7 +90,7 @@ func (s *simulation) wait() {
 		s.now = s.now.Add(time.Duration(rapid.IntRange(0, 90).Draw(s.T, "wait")) * unit)
 	}
 	if rapid.IntRange(0, 9).Draw(s.T, "requested") == 0 {
-		s.criteria.Requested = []time.Time{s.now.Add(time.Duration(rapid.IntRange(-5, 5).Draw(s.T, "in")) * time.Hour)}
+		s.criteria.Requested = s.now.Add(time.Duration(rapid.IntRange(-5, 5).Draw(s.T, "in")) * time.Hour)
 	}
 	s.criteria.Suspend = rapid.IntRange(0, 9).Draw(s.T, "suspend") == 0
 	s.removeGone()

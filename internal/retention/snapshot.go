@@ -78,13 +78,20 @@ func (s *Snapshot) Slot(now time.Time) time.Time {
 }
 
 // place returns the time by which calendar tiers assign the snapshot to a period:
-// its scheduled-at, because a restore creates many snapshots at once. One that is
-// later than the creation is that of a clock that was ahead, and does not count.
-func (s *Snapshot) place() time.Time {
-	if s.ScheduledAt.IsZero() || s.ScheduledAt.After(s.Created) {
+// its scheduled-at, because a restore creates many snapshots at once, and because an
+// API server whose clock is behind stamps what is taken at midnight with the day
+// before. A scheduled-at of a clock that was ahead does not count.
+func (s *Snapshot) place(tolerance time.Duration) time.Time {
+	if s.ScheduledAt.IsZero() || s.takenAhead(tolerance) {
 		return s.Created
 	}
 	return s.ScheduledAt
+}
+
+// takenAhead reports whether scheduled-at is later than the creation by more than the
+// tolerance.
+func (s *Snapshot) takenAhead(tolerance time.Duration) bool {
+	return s.ScheduledAt.Sub(s.Created) > tolerance
 }
 
 // AgeBase returns the time from which age is measured: the creationTimestamp, or

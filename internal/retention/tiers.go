@@ -12,15 +12,22 @@ import (
 // tier is the state of one calendar tier. It selects the newest snapshot of each
 // period, going back in time, until it has selected as many as it keeps.
 type tier struct {
-	left    int   // how many periods it may still select
-	period  int64 // the period that it selected last
+	left    int      // how many periods it may still select
+	last    [2]int64 // the periods that it selected last
 	verdict Verdict
+}
+
+// selects reports whether no snapshot of the period was selected yet. Going back in time, a
+// period returns at most once, after one other: where the clock is set back over midnight,
+// the end of a day is repeated.
+func (t *tier) selects(period int64) bool {
+	return t.left > 0 && period != t.last[0] && period != t.last[1]
 }
 
 // selectTiers keeps the snapshots that a tier selects, as restic does: keep.last
 // selects the newest ready snapshots, each calendar tier the newest ready snapshot
 // of each of the most recent periods that contain one. Held snapshots count.
-func (e *evaluation) selectTiers(loc *time.Location) {
+func (e *evaluation) selectTiers(loc *time.Location, tolerance time.Duration) {
 	for _, i := range e.ready[:min(max(e.keep.Last, 0), len(e.ready))] {
 		e.selectForTier(i, KeptLast)
 	}
@@ -35,7 +42,7 @@ func (e *evaluation) selectTiers(loc *time.Location) {
 	left := 0
 	for t := range tiers {
 		tiers[t].left = max(tiers[t].left, 0)
-		tiers[t].period = math.MaxInt64
+		tiers[t].last = [2]int64{math.MaxInt64, math.MaxInt64}
 		left += tiers[t].left
 	}
 	if left == 0 {
@@ -44,13 +51,11 @@ func (e *evaluation) selectTiers(loc *time.Location) {
 	if loc == nil {
 		loc = time.UTC
 	}
-	for _, i := range e.readyByPlace() {
-		periods := periodsOf(e.series.Snapshots[i].place(), loc)
+	for _, i := range e.readyByPlace(tolerance) {
+		periods := periodsOf(e.series.Snapshots[i].place(tolerance), loc)
 		for t := range tiers {
-			// Strictly earlier: where the clock is set back over midnight, the end
-			// of a day is repeated, and that day must not count twice.
-			if tiers[t].left > 0 && periods[t] < tiers[t].period {
-				tiers[t].period = periods[t]
+			if tiers[t].selects(periods[t]) {
+				tiers[t].last = [2]int64{periods[t], tiers[t].last[0]}
 				tiers[t].left--
 				left--
 				e.selectForTier(i, tiers[t].verdict)
@@ -73,9 +78,9 @@ func (e *evaluation) selectForTier(i int, v Verdict) {
 
 // readyByPlace returns the ready snapshots, the latest place first. That is the
 // order of e.ready, unless a clock was ahead or an imported one has no slot.
-func (e *evaluation) readyByPlace() []int {
+func (e *evaluation) readyByPlace(tolerance time.Duration) []int {
 	byPlace := func(a, b int) int {
-		return e.series.Snapshots[b].place().Compare(e.series.Snapshots[a].place())
+		return e.series.Snapshots[b].place(tolerance).Compare(e.series.Snapshots[a].place(tolerance))
 	}
 	if slices.IsSortedFunc(e.ready, byPlace) {
 		return e.ready
@@ -86,8 +91,7 @@ func (e *evaluation) readyByPlace() []int {
 }
 
 // periodsOf numbers the hour, day, ISO week, month and year that contain a time
-// in a zone. Later periods have higher numbers. The hour that daylight saving
-// time repeats is two hours.
+// in a zone. The hour that daylight saving time repeats is two hours.
 func periodsOf(t time.Time, loc *time.Location) [5]int64 {
 	const hour, day = 60 * 60, 24 * 60 * 60
 	_, offset := t.In(loc).Zone()
@@ -96,7 +100,7 @@ func periodsOf(t time.Time, loc *time.Location) [5]int64 {
 	days := floorDiv(local, day)
 	year, month, _ := time.Unix(local, 0).UTC().Date()
 	return [...]int64{
-		floorDiv(local, hour)*hour - int64(offset), // the instant at which the hour began
+		floorDiv(local, hour)*2*day + int64(offset),
 		days,
 		floorDiv(days+3, 7), // ISO weeks begin on Monday; day 0 was a Thursday
 		int64(year)*12 + int64(month),

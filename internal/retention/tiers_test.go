@@ -176,8 +176,25 @@ func TestDecideKeepsWhatTiersSelect(t *testing.T) {
 
 func TestPeriodsOfTimeBeforeTheEpoch(t *testing.T) {
 	got := periodsOf(time.Date(1969, 12, 31, 23, 30, 0, 0, time.UTC), time.UTC)
-	if want := [...]int64{-3600, -1, 0, 1969*12 + 12, 1969}; got != want {
+	if want := [...]int64{-2 * 86400, -1, 0, 1969*12 + 12, 1969}; got != want {
 		t.Errorf("periodsOf = %v, want %v", got, want)
+	}
+}
+
+// Before the new day has a snapshot after the repeated hour, its newest is the one before.
+func TestTiersKeepADayThatBeganBeforeItsMidnightWasRepeated(t *testing.T) {
+	loc, err := time.LoadLocation("America/St_Johns")
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := time.Date(2010, 11, 7, 2, 31, 0, 0, time.UTC) // 00:01 became 23:01
+	newDay, repeated := change.Add(-time.Minute), change.Add(30*time.Minute)
+	for name, keep := range map[string]Tiers{"daily": {Daily: 2}, "hourly": {Hourly: 2}} {
+		s := Series{Snapshots: []Snapshot{ready(noon.Sub(repeated)), ready(noon.Sub(newDay)), ready(noon.Sub(newDay.Add(-2 * time.Hour)))}}
+		got := Decide(Policy{Keep: keep, Location: loc}, noon, s).Verdicts
+		if !got[0].ByTier() || !got[1].ByTier() || got[2] != NotSelected {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }
 

@@ -19,7 +19,7 @@ func BenchmarkSlots(b *testing.B) {
 		"cron leap day": cronRule(b, "0 0 29 2 *", "Europe/Oslo"),
 	} {
 		b.Run(name, func(b *testing.B) {
-			criteria := Criteria{Timeline: rule.Timeline(anchor, 5*time.Minute), Requested: []time.Time{now.Add(-time.Hour)}, TTL: 24 * time.Hour}
+			criteria := Criteria{Timeline: rule.Timeline(anchor, 5*time.Minute), Requested: now.Add(-time.Hour), TTL: 24 * time.Hour}
 			b.ReportAllocs()
 			for b.Loop() {
 				criteria.At(now)

@@ -8,10 +8,10 @@ import "time"
 // Criteria decide which slot of a PVC is current.
 type Criteria struct {
 	Timeline Timeline
-	// Requested are the requested-at times of the schedule and the PVC. Each is
-	// one more slot, truncated to seconds. Times before the PVC's anchor are
-	// ignored.
-	Requested []time.Time
+	// Requested is the requested-at time of the schedule, if it is for the PVC; zero
+	// is none. It is one more slot, truncated to seconds. A time before the PVC's
+	// anchor is ignored.
+	Requested time.Time
 	// Suspend disables the slots of the timeline, but not the requested ones.
 	Suspend bool
 	// TTL is spec.snapshotTTL. A slot of this age is not due, because its snapshot
@@ -50,18 +50,15 @@ func (c Criteria) At(now time.Time) Slots {
 		}
 		s.Next, _ = c.Timeline.Next(now)
 	}
-	for _, requested := range c.Requested {
-		slot := requested.UTC().Truncate(time.Second)
-		switch {
-		case slot.Before(c.Timeline.anchor):
-			// Requested before the schedule applied to this PVC.
-		case slot.After(now):
-			if s.Next.IsZero() || slot.Before(s.Next) {
-				s.Next = slot
-			}
-		case slot.After(s.Current):
-			s.Current = slot
+	switch requested := c.Requested.UTC().Truncate(time.Second); {
+	case c.Requested.IsZero(), requested.Before(c.Timeline.anchor):
+		// None, or requested before the schedule applied to this PVC.
+	case requested.After(now):
+		if s.Next.IsZero() || requested.Before(s.Next) {
+			s.Next = requested
 		}
+	case requested.After(s.Current):
+		s.Current = requested
 	}
 	if limit := c.maxAge(); limit > 0 && !s.Current.IsZero() {
 		// If Current is too old, all earlier slots are too, and none is due.

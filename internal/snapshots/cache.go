@@ -126,8 +126,7 @@ func stripClaim(o any) (any, error) {
 
 // claimAnnotations are those of a PVC that decisions read.
 var claimAnnotations = []string{
-	v1alpha1.AnnotationRequestedAt, v1alpha1.AnnotationExclude,
-	annotationProvisioner, annotationBetaProvisioner, corev1.BetaStorageClassAnnotation,
+	v1alpha1.AnnotationExclude, annotationProvisioner, annotationBetaProvisioner, corev1.BetaStorageClassAnnotation,
 }
 
 // stripSchedule leaves what a ClusterSnapshotSchedule may compare: labels and all

@@ -119,7 +119,7 @@ func TestStrippingTwiceChangesNothing(t *testing.T) {
 	if got := toJSON(strip(t, stripSnapshot, once)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	claimed := strip(t, stripClaim, claim("data").requested("2026-06-15T12:00:00Z").PersistentVolumeClaim)
+	claimed := strip(t, stripClaim, claim("data").of(testDriver).PersistentVolumeClaim)
 	want = toJSON(claimed)
 	if got := toJSON(strip(t, stripClaim, claimed)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -177,7 +177,7 @@ func TestPatchOfAStrippedSnapshotContainsOwnersOnly(t *testing.T) {
 }
 
 func TestStripClaim(t *testing.T) {
-	full := claim("data").requested("2026-06-15T12:00:00Z").from(snapshotv1.GroupName, "VolumeSnapshot", "s").
+	full := claim("data").from(snapshotv1.GroupName, "VolumeSnapshot", "s").
 		fromRef(snapshotv1.GroupName, "VolumeSnapshot", "other", "s").deleting().PersistentVolumeClaim
 	full.Labels = map[string]string{"app": "shop"}
 	full.Spec.StorageClassName = ptr.To("fast")
@@ -190,6 +190,7 @@ func TestStripClaim(t *testing.T) {
 	full.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "X", Name: "x", UID: "x", Controller: ptr.To(true)}}
 	want := toJSON(full)
 	annotate(full, "note", "ours")
+	annotate(full, v1alpha1.AnnotationRequestedAt, "2026-06-15T12:00:00Z") // ignored, as is any other
 	full.Finalizers = []string{"kubernetes.io/pvc-protection"}
 	full.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "x"}}
 	full.Spec.VolumeName = "pv"
@@ -274,7 +275,7 @@ func TestClaimChanged(t *testing.T) {
 	}{
 		"nothing":              {claim("data"), false},
 		"phase":                {claim("data").phase(corev1.ClaimLost), true},
-		"requested-at":         {claim("data").requested("x"), true},
+		"requested-at":         {claim("data").requested(rfc3339(noon)), false},
 		"driver":               {claim("data").of("csi.example.com"), true},
 		"driver, as of old":    {claim("data").with(func(c *corev1.PersistentVolumeClaim) { annotate(c, annotationBetaProvisioner, "x") }), true},
 		"storage class":        {claim("data").with(func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = ptr.To("fast") }), true},

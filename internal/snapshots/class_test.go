@@ -280,7 +280,7 @@ func TestClaimsShareTheirStorage(t *testing.T) {
 		}
 		return got
 	}
-	requested := cached(func(c *corev1.PersistentVolumeClaim) { annotate(c, v1alpha1.AnnotationRequestedAt, rfc3339(noon)) })
+	excluded := cached(func(c *corev1.PersistentVolumeClaim) { annotate(c, v1alpha1.AnnotationExclude, "yes") })
 	first, second := cached(nil), cached(nil)
 	other := cached(func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = ptr.To("slow") })
 	cached(func(c *corev1.PersistentVolumeClaim) { annotate(c, annotationProvisioner, "other.example.com") })
@@ -293,14 +293,14 @@ func TestClaimsShareTheirStorage(t *testing.T) {
 	cached(func(c *corev1.PersistentVolumeClaim) {
 		c.Spec.StorageClassName, c.Annotations = ptr.To("manual"), map[string]string{v1alpha1.AnnotationExclude: "true"}
 	})
-	if first.Spec.StorageClassName != second.Spec.StorageClassName || first.Spec.StorageClassName != requested.Spec.StorageClassName {
+	if first.Spec.StorageClassName != second.Spec.StorageClassName || first.Spec.StorageClassName != excluded.Spec.StorageClassName {
 		t.Error("the storage class is not shared")
 	}
 	if first.Spec.StorageClassName == other.Spec.StorageClassName {
 		t.Error("different storage classes are shared")
 	}
 	first.Annotations["shared"] = "yes"
-	if second.Annotations["shared"] != "yes" || requested.Annotations["shared"] != "" {
+	if second.Annotations["shared"] != "yes" || excluded.Annotations["shared"] != "" {
 		t.Error("annotations are not shared with those that have the same, and only with them")
 	}
 }
@@ -321,6 +321,17 @@ func TestClassesAreReadUnlessRolesMustSuffice(t *testing.T) {
 		seen.Related = c.Related(every("6h").SnapshotSchedule)
 		if skipped := statusOf(p.Map(seen)).SkipReason != ""; skipped != tc.want {
 			t.Errorf("in namespaces %v: without a class, the PVC is skipped: %v", tc.namespaces, skipped)
+		}
+	}
+}
+
+// Contract: RET-12.
+func TestTiersTolerateTheSkewOfTheOption(t *testing.T) {
+	for option, want := range map[time.Duration]time.Duration{0: time.Minute, time.Hour: time.Hour} {
+		p, err := MapController(Options{Stores: NewStores(), MaxClockSkew: option}, nil, 0).Compile(every("6h").SnapshotSchedule)
+		must(t, err)
+		if got := p.Spec.(*compiled).retention.MaxClockSkew; got != want {
+			t.Errorf("with option %v: %v, want %v", option, got, want)
 		}
 	}
 }

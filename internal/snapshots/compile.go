@@ -71,6 +71,7 @@ func compile(spec *v1alpha1.SnapshotScheduleSpec) (*compiled, error) {
 			MinReady:      int(ptr.Deref(spec.Retention.MinReady, 1)),
 			ReadyDeadline: duration("readyDeadline", spec.ReadyDeadline),
 			Location:      location,
+			MaxClockSkew:  DefaultMaxClockSkew, // the operator sets its own, see compileFor
 			Detached: retention.Detached{
 				TTL:      duration("retention.detached.snapshotTTL", spec.Retention.Detached.SnapshotTTL),
 				MinReady: int(spec.Retention.Detached.MinReady),

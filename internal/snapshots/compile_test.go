@@ -101,7 +101,7 @@ func TestCompileSetsDefaults(t *testing.T) {
 	if !p.selector.Matches(labels.Set{}) || !p.selector.Matches(labels.Set{"app": "x"}) {
 		t.Error("an empty selector does not match every PVC")
 	}
-	want := retention.Policy{MinReady: 1, ReadyDeadline: time.Hour, Location: time.UTC}
+	want := retention.Policy{MinReady: 1, ReadyDeadline: time.Hour, Location: time.UTC, MaxClockSkew: time.Minute}
 	if p.retention != want {
 		t.Errorf("retention is %+v, want %+v", p.retention, want)
 	}
@@ -138,7 +138,7 @@ func TestCompileReadsEveryField(t *testing.T) {
 	want := retention.Policy{
 		TTL: 36 * time.Hour, MinReady: 0, MaxCount: 100, ReadyDeadline: 3 * time.Hour,
 		Keep:     retention.Tiers{Last: 1, Hourly: 2, Daily: 3, Weekly: 4, Monthly: 5, Yearly: 6},
-		Detached: retention.Detached{TTL: 7 * day, MinReady: 7},
+		Detached: retention.Detached{TTL: 7 * day, MinReady: 7}, MaxClockSkew: time.Minute,
 	}
 	if p.retention != want {
 		t.Errorf("retention is %+v, want %+v", p.retention, want)

@@ -150,7 +150,7 @@ func (j *Judge) complete(claim *corev1.PersistentVolumeClaim, now time.Time, sta
 		result.SkipReason, result.Problems, result.RecoveryPoint = status.SkipReason, status.Problems, status.RecoveryPoint
 	}
 	if result.Series.Claim == retention.Selected && claim != nil {
-		result.Slots, _ = j.program.slots(claim, anchorOf(j.program.schedule, claim), now)
+		result.Slots = j.program.slots(claim, anchorOf(j.program.schedule, claim), now)
 	}
 	return result
 }
@@ -169,7 +169,7 @@ func (j *Judge) Policy() retention.Policy { return j.program.spec.retention }
 func (j *Judge) NextSlots(claim *corev1.PersistentVolumeClaim, now time.Time, n int) []time.Time {
 	var next []time.Time
 	for len(next) < n {
-		slots, _ := j.program.slots(claim, anchorOf(j.program.schedule, claim), now)
+		slots := j.program.slots(claim, anchorOf(j.program.schedule, claim), now)
 		if slots.Next.IsZero() {
 			break
 		}

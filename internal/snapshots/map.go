@@ -4,7 +4,6 @@
 package snapshots
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -25,14 +24,15 @@ import (
 const restoreCheck = time.Minute
 
 // clockCheck is how often a series is checked that has a slot which the API
-// server's clock had not reached: the local clock was ahead, and may be right
-// again by now, which no event and no timer shows.
+// server's clock had not nearly reached: the local clock was ahead, and may be
+// right again by now, which no event and no timer shows.
 const clockCheck = 15 * time.Minute
 
 // program makes the decisions under one schedule.
 type program struct {
 	schedule *v1alpha1.SnapshotSchedule
 	spec     *compiled
+	request  v1alpha1.Request
 	grace    grace
 	// classesKnown is set if VolumeSnapshotClasses are among the related objects.
 	classesKnown bool
@@ -42,13 +42,16 @@ type program struct {
 
 // Compile compiles a SnapshotSchedule, for everything that decides as the engine
 // does. VolumeSnapshotClasses are taken from the related objects.
-func Compile(parent client.Object) (mapcontroller.Program, error) { return compileFor(parent, true) }
+func Compile(parent client.Object) (mapcontroller.Program, error) {
+	return compileFor(parent, true, DefaultMaxClockSkew)
+}
 
-func compileFor(parent client.Object, classesKnown bool) (mapcontroller.Program, error) {
+func compileFor(parent client.Object, classesKnown bool, maxClockSkew time.Duration) (mapcontroller.Program, error) {
 	p, err := newProgram(parent.(*v1alpha1.SnapshotSchedule), classesKnown)
 	if err != nil {
 		return mapcontroller.Program{}, err
 	}
+	p.spec.retention.MaxClockSkew = maxClockSkew
 	return p.functions(), nil
 }
 
@@ -57,7 +60,8 @@ func newProgram(s *v1alpha1.SnapshotSchedule, classesKnown bool) (*program, erro
 	if err != nil {
 		return nil, err
 	}
-	return &program{schedule: s, spec: spec, grace: graceOf(s), classesKnown: classesKnown}, nil
+	request, _ := v1alpha1.RequestOf(s.Annotations) // a malformed one is a problem of the schedule, not of its PVCs
+	return &program{schedule: s, spec: spec, request: request, grace: graceOf(s), classesKnown: classesKnown}, nil
 }
 
 func (p *program) functions() mapcontroller.Program {
@@ -89,7 +93,7 @@ func storageClassOf(claim *corev1.PersistentVolumeClaim) v1alpha1.StorageClassNa
 func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decision {
 	claim := seen.Selected[0].(*corev1.PersistentVolumeClaim)
 	anchor := anchorOf(p.schedule, claim)
-	slots, malformed := p.slots(claim, anchor, seen.Now)
+	slots := p.slots(claim, anchor, seen.Now)
 	class, refused, skipReason := p.classFor(claim, seen)
 	series := retention.Series{
 		Claim:         retention.Selected,
@@ -111,9 +115,6 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 		status.RecoveryPoint = time.Time{}
 	}
 	d.Status = status
-	if malformed.Reason != "" {
-		status.add(malformed)
-	}
 	if skipReason != "" {
 		return d
 	}
@@ -196,19 +197,19 @@ func (p *program) classFor(
 // unseenMessage is of a PVC that is overdue although its snapshot exists.
 const unseenMessage = "no snapshot is seen for a whole slot, although the API server has one: the watch of VolumeSnapshots is behind"
 
-// slots returns the slots of a PVC, and a problem if its requested-at is not a
-// time.
-func (p *program) slots(claim *corev1.PersistentVolumeClaim, anchor, now time.Time) (schedule.Slots, Problem) {
-	forAll, _ := requestedAt(p.schedule)
-	forOne, malformed := requestedAt(claim)
+// slots returns the slots of a PVC. Nothing that can be written on the PVC is read: whoever may
+// edit it would otherwise decide how many snapshots displace the older ones.
+func (p *program) slots(claim *corev1.PersistentVolumeClaim, anchor, now time.Time) schedule.Slots {
 	criteria := schedule.Criteria{
 		Timeline:         p.spec.rule.Timeline(anchor, schedule.Jitter(string(claim.UID), p.spec.jitter)),
-		Requested:        append(forAll, forOne...),
 		Suspend:          p.spec.suspend,
 		TTL:              p.spec.retention.TTL,
 		StartingDeadline: p.spec.startingDeadline,
 	}
-	return criteria.At(now), malformed
+	if p.request.Of(claim.Name) {
+		criteria.Requested = p.request.At
+	}
+	return criteria.At(now)
 }
 
 // tombstone decides which snapshots to keep of a PVC that is gone, or that exists
@@ -246,6 +247,9 @@ func (p *program) decide(
 	}
 	d.Next = decided.Next
 	for i, verdict := range decided.Verdicts {
+		if p.spec.retention.TakenAhead(&series.Snapshots[i]) {
+			d.Next = earliest(d.Next, seen.Now.Add(clockCheck))
+		}
 		if verdict.Delete() {
 			reason, until := p.grace.spares(&series.Snapshots[i], seen.Now.Add(-seen.Ahead))
 			if reason != "" {
@@ -262,18 +266,11 @@ func (p *program) decide(
 			d.Next = earliest(d.Next, seen.Now.Add(restoreCheck))
 		}
 	}
-	if slices.ContainsFunc(series.Snapshots, isAhead) {
-		d.Next = earliest(d.Next, seen.Now.Add(clockCheck))
-	}
 	for _, i := range decided.Floor {
 		d.Evidence = append(d.Evidence, seen.Outputs[i])
 	}
 	return decided, d, n
 }
-
-// isAhead returns whether a snapshot was taken by a clock that was ahead of the
-// API server's.
-func isAhead(s retention.Snapshot) bool { return s.ScheduledAt.After(s.Created) }
 
 // restoring returns the names of the snapshots that PVCs are being restored from.
 func restoring(related []client.Object) map[string]bool {
@@ -309,24 +306,6 @@ func anchorOf(s *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClaim)
 		return claim.CreationTimestamp.Time
 	}
 	return s.CreationTimestamp.Time
-}
-
-// requestedAt reads the requested-at annotation of a schedule or a PVC. One that
-// is not a time is a problem, and otherwise ignored.
-func requestedAt(o client.Object) (at []time.Time, malformed Problem) {
-	value, ok := o.GetAnnotations()[v1alpha1.AnnotationRequestedAt]
-	if !ok {
-		return nil, Problem{}
-	}
-	t, err := time.Parse(time.RFC3339, value)
-	if err != nil {
-		return nil, Problem{
-			Reason: v1alpha1.ReasonInvalidRequestedAt,
-			Message: fmt.Sprintf("annotation %s is %q; write an RFC 3339 time such as 2026-01-31T12:00:00Z",
-				v1alpha1.AnnotationRequestedAt, value),
-		}
-	}
-	return []time.Time{t}, Problem{}
 }
 
 // recoveryPoint returns the time to which a PVC can be restored; without a ready

@@ -25,7 +25,7 @@ func drawMapCase(t *rapid.T) *mapCase {
 		s.jitter("50m")
 	}
 	if rapid.Bool().Draw(t, "requested") {
-		s.requested(rfc3339(drawTime(t, "requestedAt")))
+		s.requested(rfc3339(drawTime(t, "requestedAt")) + rapid.SampledFrom([]string{"", " data", " other"}).Draw(t, "requested of"))
 	}
 	if s.Spec.Suspend = rapid.IntRange(0, 3).Draw(t, "suspend") == 0; rapid.Bool().Draw(t, "capped") {
 		s.maxCount(2)

@@ -61,18 +61,24 @@ func TestMapCron(t *testing.T) {
 	})
 }
 
-// Contract: API-7, SLOT-5, SLOT-6, SLOT-7.
+// Contract: API-7, SLOT-5, SLOT-6, SLOT-7, SLOT-13.
 func TestMapRequested(t *testing.T) {
 	covered := series{ready(time.Hour)}
 	at := rfc3339(ago(time.Minute))
 	runMap(t, map[string]mapCase{
 		"on the schedule: taken": {schedule: every("6h").requested(at), snapshots: covered, wantCreate: ago(time.Minute)},
-		"on the PVC: taken": {
-			schedule: every("6h"), claim: claim("data").requested(at), snapshots: covered, wantCreate: ago(time.Minute),
+		"for the PVC: taken": {
+			schedule: every("6h").requested(at + " other,data"), snapshots: covered, wantCreate: ago(time.Minute),
 		},
-		"on both: the newer is taken": {
-			schedule: every("6h").requested(rfc3339(ago(2 * time.Minute))), claim: claim("data").requested(at),
-			snapshots: covered, wantCreate: ago(time.Minute),
+		"for another PVC: ignored": {schedule: every("6h").requested(at + " other"), snapshots: covered, wantNext: in(5 * time.Hour)},
+		"for another PVC, in the future: not awaited": {
+			schedule: every("6h").requested(rfc3339(in(time.Minute)) + " other"), snapshots: covered, wantNext: in(5 * time.Hour),
+		},
+		"on the PVC: ignored": {
+			schedule: every("6h"), claim: claim("data").requested(at), snapshots: covered, wantNext: in(5 * time.Hour),
+		},
+		"on the PVC, in the future: not awaited": {
+			schedule: every("6h"), claim: claim("data").requested(rfc3339(in(time.Minute))), snapshots: covered, wantNext: in(5 * time.Hour),
 		},
 		"taken already: waits for the next slot": {
 			schedule: every("6h").requested(at), snapshots: series{ready(time.Hour), ready(time.Minute)},
@@ -108,13 +114,8 @@ func TestMapRequested(t *testing.T) {
 		"malformed on the schedule: ignored, and no problem of the PVC": {
 			schedule: every("6h").requested("tomorrow"), snapshots: covered, wantNext: in(5 * time.Hour),
 		},
-		"malformed on the PVC: ignored and reported": {
-			schedule: every("6h"), claim: claim("data").requested("tomorrow"), snapshots: covered,
-			wantNext: in(5 * time.Hour), wantProblem: v1alpha1.ReasonInvalidRequestedAt,
-		},
-		"empty on the PVC: ignored and reported": {
-			schedule: every("6h"), claim: claim("data").requested(""), snapshots: covered,
-			wantProblem: v1alpha1.ReasonInvalidRequestedAt,
+		"malformed on the PVC: ignored": {
+			schedule: every("6h"), claim: claim("data").requested("tomorrow"), snapshots: covered, wantNext: in(5 * time.Hour),
 		},
 	})
 }

@@ -163,7 +163,7 @@ func TestMapSkips(t *testing.T) {
 			schedule: every("6h"), claim: claim("data").deleting().phase(corev1.ClaimLost), wantSkip: "being deleted",
 		},
 		"not Bound, whatever is requested": {
-			schedule: every("6h"), claim: claim("data").phase(corev1.ClaimPending).requested(rfc3339(ago(time.Second))),
+			schedule: every("6h").requested(rfc3339(ago(time.Second))), claim: claim("data").phase(corev1.ClaimPending),
 			wantSkip: "not Bound",
 		},
 		"retention continues, with the floor": {

@@ -4,6 +4,7 @@
 package snapshots
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -32,6 +33,9 @@ type Stores = informer.Stores
 
 // NewStores returns the stores of one manager.
 func NewStores() *Stores { return informer.NewStores() }
+
+// DefaultMaxClockSkew is the default of Options.MaxClockSkew. Without the operator's flags, decisions are made with it.
+const DefaultMaxClockSkew = mapcontroller.DefaultMaxClockSkew
 
 // Name is the controller's name, in logs, metrics, events and managed fields.
 const Name = "snapshotschedule"
@@ -104,7 +108,7 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight) mapcon
 			},
 		}},
 		Compile: func(parent client.Object) (mapcontroller.Program, error) {
-			return compileFor(parent, len(relatedKinds) > 0)
+			return compileFor(parent, len(relatedKinds) > 0, cmp.Or(o.MaxClockSkew, DefaultMaxClockSkew))
 		},
 		Related: func(parent client.Object) []client.Object {
 			restores := o.Stores.ByIndex(nil, &corev1.PersistentVolumeClaim{}, restoresIndex, parent.GetNamespace())
@@ -142,17 +146,13 @@ func Indexers() toolscache.Indexers { return informer.Indexers(restoresIndex) }
 func claimChanged(before, after client.Object) bool {
 	b, a := before.(*corev1.PersistentVolumeClaim), after.(*corev1.PersistentVolumeClaim)
 	return b.Status.Phase != a.Status.Phase || driverOf(b) != driverOf(a) || storageClassOf(b) != storageClassOf(a) ||
-		Excluded(b) != Excluded(a) || requestChanged(before, after)
+		Excluded(b) != Excluded(a)
 }
 
 // scheduleChanged returns whether an update of a schedule concerns its PVCs, beside the
 // spec: requests, and the record on which deletes depend.
 func scheduleChanged(before, after client.Object) bool {
-	return requestChanged(before, after) ||
+	return before.GetAnnotations()[v1alpha1.AnnotationRequestedAt] != after.GetAnnotations()[v1alpha1.AnnotationRequestedAt] ||
 		before.GetAnnotations()[v1alpha1.AnnotationConfirmGeneration] != after.GetAnnotations()[v1alpha1.AnnotationConfirmGeneration] ||
 		!equality.Semantic.DeepEqual(before.(*v1alpha1.SnapshotSchedule).Status.Retention, after.(*v1alpha1.SnapshotSchedule).Status.Retention)
-}
-
-func requestChanged(before, after client.Object) bool {
-	return before.GetAnnotations()[v1alpha1.AnnotationRequestedAt] != after.GetAnnotations()[v1alpha1.AnnotationRequestedAt]
 }

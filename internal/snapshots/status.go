@@ -88,13 +88,6 @@ func count(n int) int32 {
 	return int32(n) //nolint:gosec // etcd holds far fewer than 2^31 objects
 }
 
-// scheduleProblem returns the problem of the schedule itself, if it has one.
-func scheduleProblem(s *v1alpha1.SnapshotSchedule) Problem {
-	_, malformed := requestedAt(s)
-	malformed.Message = truncate(malformed.Message)
-	return malformed
-}
-
 // The counts of status are the engine's, under the same paths.
 const (
 	claimsTotal       = "inputs." + claimsResource + ".total"

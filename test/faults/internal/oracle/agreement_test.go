@@ -197,6 +197,9 @@ func drawErrors(t *rapid.T, s *snapshotv1.VolumeSnapshot) {
 	switch rapid.IntRange(0, 9).Draw(t, "scheduled-at") {
 	case 0:
 		delete(s.Annotations, v1alpha1.AnnotationScheduledAt)
+	case 3: // around what clocks may differ
+		ahead := time.Duration(rapid.SampledFrom([]int{-1, 1, 60, 62, 63}).Draw(t, "seconds ahead")) * time.Second
+		s.Annotations[v1alpha1.AnnotationScheduledAt] = s.CreationTimestamp.Add(ahead).Format(time.RFC3339)
 	case 1:
 		s.Annotations[v1alpha1.AnnotationScheduledAt] = noon.Add(drawDuration(t, "slot ahead")).Format(time.RFC3339)
 	case 2:
@@ -212,7 +215,7 @@ func productPolicy(spec *Spec) retention.Policy {
 			Last: int(k.Last), Hourly: int(k.Hourly), Daily: int(k.Daily),
 			Weekly: int(k.Weekly), Monthly: int(k.Monthly), Yearly: int(k.Yearly),
 		},
-		Detached: retention.Detached{TTL: spec.detachedTTL, MinReady: spec.detachedMinReady},
+		Detached: retention.Detached{TTL: spec.detachedTTL, MinReady: spec.detachedMinReady}, MaxClockSkew: maxSkew,
 	}
 }
 

@@ -70,10 +70,10 @@ func coveredSlot(s *snapshotv1.VolumeSnapshot, now time.Time) (slot time.Time, o
 }
 
 // placeOf returns when a snapshot belongs for calendar tiers: at its scheduled-at, unless that is missing, malformed or later than its
-// creation.
+// creation by more than clocks may differ, in whole seconds.
 func placeOf(s *snapshotv1.VolumeSnapshot) time.Time {
 	slot, err := time.Parse(time.RFC3339, s.Annotations[v1alpha1.AnnotationScheduledAt])
-	if created := s.CreationTimestamp.Time; err != nil || slot.After(created) {
+	if created := s.CreationTimestamp.Time; err != nil || slot.Sub(created) > maxSkew+2*time.Second {
 		return created
 	}
 	return slot
