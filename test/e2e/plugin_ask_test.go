@@ -205,7 +205,8 @@ var _ = Describe("the commands of the kubectl plugin that answer", Ordered, func
 			v.Spec.Source.PersistentVolumeClaimName = ptr.To("data-0")
 			Expect(cluster.Client.Create(ctx, v)).To(Succeed())
 		}
-		taken := of(ctx, namespace, "data-1")[0]
+		all := cluster.Snapshots(ctx, namespace)
+		taken := &all[slices.IndexFunc(all, func(v snapshotv1.VolumeSnapshot) bool { return *v.Spec.Source.PersistentVolumeClaimName == "data-1" })]
 		shared := taken.DeepCopy()
 		merge(ctx, shared, `{"metadata":{"ownerReferences":[{"apiVersion":%q,"kind":"SnapshotSchedule","name":%q,"uid":%q,"controller":true},`+
 			`{"apiVersion":"v1","kind":"ConfigMap","name":"keeper","uid":%q}]}}`, v1alpha1.GroupVersion, s.Name, s.UID, keeper.UID)
