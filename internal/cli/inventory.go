@@ -126,6 +126,9 @@ func (inv *inventory) seriesOf(s *v1alpha1.SnapshotSchedule, selects func(*corev
 	for _, v := range inv.snapshots[s.Namespace] {
 		if v.GetLabels()[v1alpha1.LabelSchedule] == s.Name || snapshots.Refers(v, s) {
 			key := v.GetLabels()[v1alpha1.LabelMapKey]
+			if key == "" {
+				key = inv.sourceUID(v)
+			}
 			byKey[key] = append(byKey[key], v)
 		}
 	}
@@ -145,6 +148,18 @@ func (inv *inventory) seriesOf(s *v1alpha1.SnapshotSchedule, selects func(*corev
 		return cmp.Or(cmp.Compare(b.state(selects), a.state(selects)), cmp.Compare(a.claimName(), b.claimName()), cmp.Compare(a.mapKey, b.mapKey))
 	})
 	return all
+}
+
+// sourceUID returns the map key of the PVC that a snapshot without one names; empty if
+// it is gone.
+func (inv *inventory) sourceUID(v client.Object) string {
+	name := v.(*snapshotv1.VolumeSnapshot).Spec.Source.PersistentVolumeClaimName
+	for _, claim := range inv.claims[v.GetNamespace()] {
+		if name != nil && claim.GetName() == *name {
+			return string(claim.GetUID())
+		}
+	}
+	return ""
 }
 
 // The relations of a PVC to a schedule.

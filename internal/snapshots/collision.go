@@ -23,6 +23,8 @@ func collisionMessage(want client.Object, err error) string {
 	}
 	have, key := collision.Existing, want.GetLabels()[v1alpha1.LabelMapKey]
 	switch {
+	case have.GetDeletionTimestamp() != nil:
+		return fmt.Sprintf("VolumeSnapshot %s is this schedule's, was changed, and is being deleted; the slot is taken once it is gone", name)
 	case have.GetLabels()[v1alpha1.LabelMapKey] != key:
 		return fmt.Sprintf("VolumeSnapshot %s is this schedule's, but its label %s was changed; set it to %s again, or delete the VolumeSnapshot",
 			name, v1alpha1.LabelMapKey, key)

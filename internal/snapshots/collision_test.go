@@ -46,6 +46,10 @@ func TestCollisionMessage(t *testing.T) {
 			},
 			want: "VolumeSnapshot data-1 is this schedule's, but it is not one of PersistentVolumeClaim data; delete it",
 		},
+		"it is being deleted": {
+			change: func(v *snapshotv1.VolumeSnapshot) { v.Annotations = nil; markDeleting(v) },
+			want:   "VolumeSnapshot data-1 is this schedule's, was changed, and is being deleted; the slot is taken once it is gone",
+		},
 		"its map key was changed": {
 			change: func(v *snapshotv1.VolumeSnapshot) { v.Labels = map[string]string{v1alpha1.LabelMapKey: "x"} },
 			want: "VolumeSnapshot data-1 is this schedule's, but its label snapshots.mapcontroller.dev/map-key was changed; " +

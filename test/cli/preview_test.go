@@ -16,6 +16,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -146,6 +147,48 @@ var _ = Describe("preview", func() {
 		for _, d := range deletes {
 			Expect(d.PresentTime).NotTo(BeNil(), d.Name)
 		}
+	})
+
+	// It asks neither for labels nor for the controller, like the garbage collector. That it is right is shown in test/e2e.
+	It("counts what refers to a schedule among what would be deleted with it", func() {
+		env := newEnvironment()
+		s := env.createSchedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h", SnapshotTTL: "10d"})
+		c := env.createClaim("db-0")
+		other := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "backup", UID: "backup"}
+		group := metav1.OwnerReference{APIVersion: "groupsnapshot.storage.k8s.io/v1", Kind: "VolumeGroupSnapshot", Name: "g", UID: "g"}
+		unlabeled := func(v *snapshotv1.VolumeSnapshot) { v.Labels = nil }
+		shared := func(ref metav1.OwnerReference) func(*snapshotv1.VolumeSnapshot) {
+			return func(v *snapshotv1.VolumeSnapshot) { v.OwnerReferences = append(v.OwnerReferences, ref) }
+		}
+		var want []string
+		for i, test := range []struct {
+			name    string
+			change  func(*snapshotv1.VolumeSnapshot)
+			deleted bool
+		}{
+			{"controlled", func(*snapshotv1.VolumeSnapshot) {}, true},
+			{"not-controlled", func(v *snapshotv1.VolumeSnapshot) { v.OwnerReferences[0].Controller = nil }, true},
+			{"not-controlled-no-labels", func(v *snapshotv1.VolumeSnapshot) { unlabeled(v); v.OwnerReferences[0].Controller = nil }, true},
+			{"released-in-part", func(v *snapshotv1.VolumeSnapshot) { delete(v.Labels, v1alpha1.LabelMapKey) }, true},
+			{"of-another-version", func(v *snapshotv1.VolumeSnapshot) { v.OwnerReferences[0].APIVersion = v1alpha1.GroupName + "/v1" }, true},
+			{"shared", shared(other), false},
+			{"member", shared(group), false},
+			{"released", func(v *snapshotv1.VolumeSnapshot) { unlabeled(v); v.OwnerReferences = nil }, false},
+			{"of-an-earlier-schedule", func(v *snapshotv1.VolumeSnapshot) { v.OwnerReferences[0].UID = "old" }, false},
+		} {
+			v := snapshotAt(s, c, ago(time.Duration(i+1)*6*time.Hour))
+			v.Name = test.name
+			test.change(v)
+			put(time.Time{}, v)
+			if test.deleted {
+				want = append(want, test.name)
+			}
+		}
+		p := env.preview("--delete", "nightly")
+		Expect(p.deletedNow()).To(ConsistOf(want))
+		text := env.succeeds("preview", "--delete", "nightly")
+		Expect(text).To(ContainSubstring("Of 6 existing snapshots, 5 would be deleted now"), "the shared one is the schedule's own, and stays")
+		Expect(text).To(MatchRegexp(`db-0 +no \(removed\) +6 +5 `), "one row, with the PVC's name")
 	})
 
 	It("does not let an edit wait that its manifest confirms", func() {

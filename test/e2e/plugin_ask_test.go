@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -184,6 +185,51 @@ var _ = Describe("the commands of the kubectl plugin that answer", Ordered, func
 		remaining := slices.DeleteFunc(names(before), func(name string) bool { return slices.Contains(deleted, name) })
 		Eventually(func() []string { return names(cluster.Snapshots(ctx, namespace)) }).WithContext(ctx).Should(Equal(remaining))
 		Consistently(func() []string { return names(cluster.Snapshots(ctx, namespace)) }, 3*time.Second).Should(Equal(remaining))
+	}, NodeTimeout(3*time.Minute))
+
+	// The garbage collector follows every owner reference, and deletes what has no other owner.
+	It("preview --delete names the snapshots that the garbage collector deletes with the schedule", func(ctx context.Context) {
+		namespace := cluster.Namespace(ctx, "collected")
+		cluster.BoundClaims(ctx, namespace, 2)
+		s := cluster.Schedule(ctx, namespace, hourly)
+		eventuallySnapshots(ctx, namespace, 2)
+		keeper := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "keeper"}}
+		Expect(cluster.Client.Create(ctx, keeper)).To(Succeed())
+		mine := metav1.OwnerReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "SnapshotSchedule", Name: s.Name, UID: s.UID}
+		other := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: keeper.Name, UID: keeper.UID}
+		made := map[string][]metav1.OwnerReference{
+			"plain": {mine}, "twice": {mine, mine}, "shared": {mine, other}, "theirs": {other}, "nobodys": nil,
+		}
+		for name, owners := range made {
+			v := &snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, OwnerReferences: owners}}
+			v.Spec.Source.PersistentVolumeClaimName = ptr.To("data-0")
+			Expect(cluster.Client.Create(ctx, v)).To(Succeed())
+		}
+		all := cluster.Snapshots(ctx, namespace)
+		taken := &all[slices.IndexFunc(all, func(v snapshotv1.VolumeSnapshot) bool { return *v.Spec.Source.PersistentVolumeClaimName == "data-1" })]
+		shared := taken.DeepCopy()
+		merge(ctx, shared, `{"metadata":{"ownerReferences":[{"apiVersion":%q,"kind":"SnapshotSchedule","name":%q,"uid":%q,"controller":true},`+
+			`{"apiVersion":"v1","kind":"ConfigMap","name":"keeper","uid":%q}]}}`, v1alpha1.GroupVersion, s.Name, s.UID, keeper.UID)
+
+		before := names(cluster.Snapshots(ctx, namespace))
+		Expect(before).To(HaveLen(2 + len(made)))
+		var predicted []string
+		for _, d := range snapschedJSON[struct {
+			Items []struct{ Deletes []struct{ Name string } }
+		}](ctx, namespace, "preview", "--delete", s.Name).Items[0].Deletes {
+			predicted = append(predicted, d.Name)
+		}
+		kubectl("delete", "snapsched", s.Name, "-n", namespace)
+		// It is done with those that stay once they have lost the reference.
+		Eventually(func(g Gomega) {
+			left := cluster.Snapshots(ctx, namespace)
+			for i := range left {
+				g.Expect(left[i].OwnerReferences).NotTo(ContainElement(HaveField("UID", s.UID)), left[i].Name)
+			}
+			remaining := slices.DeleteFunc(slices.Clone(before), func(name string) bool { return slices.Contains(predicted, name) })
+			g.Expect(names(left)).To(ConsistOf(remaining))
+			g.Expect(remaining).To(ConsistOf("shared", "theirs", "nobodys", shared.Name))
+		}).WithContext(ctx).WithTimeout(time.Minute).Should(Succeed())
 	}, NodeTimeout(3*time.Minute))
 
 	DescribeTable("why names the rule and the time by which the operator then deletes a snapshot",

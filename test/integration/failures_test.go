@@ -183,6 +183,61 @@ var _ = Describe("Failures", func() {
 		Eventually(problems(s)).Should(ConsistOf(problem("data", "NameCollision", taken.Name)))
 	})
 
+	// The name of one of its own snapshots is taken as well, if somebody changed what it is computed from.
+	// Contract: MAP-10, EVT-2.
+	It("reports a collision when the slot of its own snapshot was changed, until it is set again", func() {
+		s := env.createSchedule("backup", func(s *spec) { s.SnapshotInterval = "1w" })
+		env.createClaim("data")
+		o := env.startOperator()
+		taken := env.waitForSnapshot("data")
+		makeReady(taken)
+		slot := slotOf(*taken)
+		Eventually(readyCondition(s)).Should(Equal("True Scheduled"))
+		refused := metricsOf(s)["refused_writes_total create"]
+
+		setAnnotation(taken, v1alpha1.AnnotationScheduledAt, "2020-01-01T00:00:00Z")
+		Eventually(readyCondition(s)).Should(Equal("False SnapshotsFailing"))
+		Expect(problems(s)()).To(ConsistOf(problem("data", "NameCollision", taken.Name)))
+		Expect(problems(s)()[0].Message).To(HaveSuffix("set it to " + slot + " again, or delete the VolumeSnapshot"))
+		Eventually(env.events).Should(ConsistOf(And(HavePrefix("Warning NameCollision SnapshotSchedule/backup: PersistentVolumeClaim data: "),
+			ContainSubstring(taken.Name))))
+		Eventually(func() float64 { return metricsOf(s)["refused_writes_total create"] }).Should(BeNumerically(">", refused+1), "it is retried")
+		Expect(o.network.count("POST", "volumesnapshots")).To(Equal(1), "no create can succeed")
+
+		setAnnotation(taken, v1alpha1.AnnotationScheduledAt, slot)
+		Eventually(problems(s)).Should(BeEmpty())
+		Eventually(readyCondition(s)).Should(Equal("True Scheduled"))
+		Expect(env.snapshotNames()).To(ConsistOf(taken.Name))
+
+		By("deleting it instead")
+		setAnnotation(taken, v1alpha1.AnnotationScheduledAt, "2020-01-01T00:00:00Z")
+		Eventually(problems(s)).Should(HaveLen(1))
+		addFinalizer(taken)
+		Expect(api.Delete(ctx, taken)).To(Succeed())
+		Eventually(func() string { return problems(s)()[0].Message }).Should(ContainSubstring("is being deleted"))
+		removeFinalizers(taken)
+		Eventually(problems(s)).Should(BeEmpty())
+		Eventually(env.snapshots).Should(ConsistOf(And(HaveField("Name", taken.Name), HaveField("UID", Not(Equal(taken.UID))))))
+	})
+
+	// Contract: MAP-10.
+	DescribeTable("reports a collision when one of its own, made by hand, has the name",
+		func(change func(*snapshot), wanted string) {
+			s := env.createSchedule("backup")
+			c := env.createClaim("data")
+			o := env.startOperator()
+			taken := env.waitForSnapshot("data")
+			o.stop()
+			Expect(api.Delete(ctx, taken)).To(Succeed())
+			env.createSnapshot(s, c, 5*time.Hour, withName(taken.Name), change)
+			env.startOperator()
+			Eventually(problems(s)).Should(ConsistOf(problem("data", "NameCollision", wanted)))
+		},
+		Entry("of another slot", func(*snapshot) {}, "scheduled-at was changed"),
+		Entry("of another PVC", func(v *snapshot) { v.Spec.Source.PersistentVolumeClaimName = ptr.To("other") }, "is not one of PersistentVolumeClaim data"),
+		Entry("for another map key", func(v *snapshot) { v.Labels[v1alpha1.LabelMapKey] = "other" }, "its label "+v1alpha1.LabelMapKey+" was changed"),
+	)
+
 	// Contract: MAP-7, MAP-8.
 	It("treats AlreadyExists as success when the answer to its first create was lost", func() {
 		s := env.createSchedule("backup")

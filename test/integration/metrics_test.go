@@ -36,7 +36,7 @@ func metricsOf(s *schedule) map[string]float64 {
 				labels[l.GetName()] = l.GetValue()
 			}
 			if ours && labels["namespace"] == s.Namespace && labels["schedule"] == s.Name {
-				found[strings.TrimSpace(name+" "+labels["reason"]+labels["state"])] = m.GetGauge().GetValue() +
+				found[strings.TrimSpace(name+" "+labels["reason"]+labels["state"]+labels["verb"])] = m.GetGauge().GetValue() +
 					m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
 			}
 		}

@@ -26,6 +26,12 @@ func controlledByOther(v *snapshot) {
 		APIVersion: "example.com/v1", Kind: "Backup", Name: "theirs", UID: "theirs", Controller: ptr.To(true)}}
 }
 
+// ofGroup makes a snapshot a member of a VolumeGroupSnapshot, as the snapshot controller does.
+func ofGroup(v *snapshot) {
+	v.OwnerReferences = append(v.OwnerReferences, metav1.OwnerReference{
+		APIVersion: "groupsnapshot.storage.k8s.io/v1", Kind: "VolumeGroupSnapshot", Name: "g", UID: "g"})
+}
+
 func withoutOwner(v *snapshot) { v.OwnerReferences = nil }
 
 func withName(name string) func(*snapshot) { return func(v *snapshot) { v.Name = name } }
@@ -96,6 +102,41 @@ var _ = Describe("Ownership", func() {
 		Eventually(outputs(s)).Should(Equal(v1alpha1.OutputCount{Total: 1, Ready: 1}))
 		removeFinalizers(fresh)
 	})
+
+	// Deleting a member never ends and cannot be revoked: its data belongs to the group.
+	DescribeTable("never adopts, counts or deletes a member of a VolumeGroupSnapshot, and releases one that an older release adopted",
+		func(change func(*spec)) {
+			s := env.createSchedule("backup", suspended, ttl("1h"), change)
+			c := env.createClaim("data")
+			member := env.createSnapshot(s, c, 5*time.Hour, withoutOwner, ofGroup)
+			adopted := env.createSnapshot(s, c, 4*time.Hour, ofGroup)
+			mapped := env.createSnapshot(s, c, 30*time.Minute, withoutOwner, ofGroup) // the newest must not stand in for the survivor
+			expired := env.createSnapshot(s, c, 3*time.Hour)
+			survivor := env.createSnapshot(s, c, time.Hour)
+			env.startOperator(clocksAhead(4 * time.Hour))
+			Eventually(isDeleted(expired)).Should(BeTrue())
+			Eventually(outputs(s)).Should(Equal(v1alpha1.OutputCount{Total: 1, Ready: 1}))
+			Eventually(controllerOf(adopted)).Should(BeEmpty())
+			Expect(get(adopted.DeepCopy()).OwnerReferences).To(ConsistOf(HaveField("Kind", "VolumeGroupSnapshot")))
+
+			// A later orphan counts, and they do not.
+			orphan := env.createSnapshot(s, c, 10*time.Minute, withoutOwner)
+			Eventually(isDeleted(survivor)).Should(BeTrue())
+			Eventually(outputs(s)).Should(Equal(v1alpha1.OutputCount{Total: 1, Ready: 1}))
+			for _, v := range []*snapshot{member, mapped} {
+				Expect(get(v.DeepCopy()).ResourceVersion).To(Equal(v.ResourceVersion), v.Name)
+			}
+			Expect(env.snapshotNames()).To(ConsistOf(member.Name, adopted.Name, mapped.Name, orphan.Name))
+
+			By("making one of its own a member")
+			mergePatch(orphan, `{"metadata":{"ownerReferences":[{"apiVersion":"groupsnapshot.storage.k8s.io/v1","kind":"VolumeGroupSnapshot","name":"g","uid":"g"}]}}`)
+			Eventually(outputs(s)).Should(Equal(v1alpha1.OutputCount{}))
+		},
+		// Contract: OWN-8.
+		Entry("under deletionPolicy Delete", func(*spec) {}),
+		// Contract: OWN-8.
+		Entry("under deletionPolicy Orphan", func(s *spec) { s.DeletionPolicy = v1alpha1.DeletionOrphan }),
+	)
 
 	// Contract: OWN-1.
 	It("does not adopt an orphan of another schedule, without a map key, or being deleted", func() {

@@ -108,7 +108,7 @@ func (k *Kinds) ensure(p *Plan, seen Observation, want client.Object) error {
 		return fmt.Errorf("the tombstone of map key %s would create %s", seen.MapKey, want.GetName())
 	case have == nil:
 		p.Create = append(p.Create, want)
-	case have.GetDeletionTimestamp() != nil:
+	case have.GetDeletionTimestamp() != nil && (kind.Update != nil || kind.Meets(want, have) == nil): // until it is gone
 	case kind.Update != nil && k.Find(p.Adopt, have) != nil: // it is not the parent's yet
 	case kind.Update != nil:
 		changed := have.DeepCopyObject().(client.Object)

@@ -6,6 +6,7 @@ package oracle
 import (
 	"fmt"
 	"reflect"
+	"slices"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -144,6 +145,8 @@ func forbiddenAdoption(h *history.History, i int, st *state, before, after *snap
 		return "it was adopted while it was being deleted"
 	case before.Labels[v1alpha1.LabelMapKey] == "":
 		return "it was adopted without a map key"
+	case slices.ContainsFunc(before.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.Kind == "VolumeGroupSnapshot" }):
+		return "it was adopted, and is a member of a VolumeGroupSnapshot"
 	}
 	mayAdopt := func() bool {
 		s := st.schedules[owner]

@@ -6,6 +6,7 @@ package workload
 import (
 	"context"
 	"errors"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -210,6 +211,41 @@ func adopted() Workload {
 				claim("data-1", orphan, current))
 		},
 		End: all(owns(4), hasReady("data-0", 3), hasReady("data-1", 2), settled(v1alpha1.ReasonScheduled)),
+	}
+}
+
+// groupMember has a snapshot with both labels that the snapshot controller made for a group.
+func groupMember() Workload {
+	const owners = `{"metadata":{"ownerReferences":[{"apiVersion":"groupsnapshot.storage.k8s.io/v1","kind":"VolumeGroupSnapshot",` +
+		`"name":"shop","uid":"a5a1b2c3-0000-4000-8000-000000000001"}]}}`
+	return Workload{
+		Name: "group-member", What: "a member of a VolumeGroupSnapshot has both labels: it is not adopted, and covers no slot",
+		Prepare: prepared(
+			given(spec{SnapshotTTL: "1d"}, claim("data-0", ready(7*hour), taken{Age: 72 * hour, Orphan: true}, taken{Age: 30 * minute, Orphan: true, Name: "member"})),
+			patch("", nil, theSnapshot("data-0-old-1"), owners), patch("", nil, theSnapshot("member"), owners)),
+		End: all(ownsAllBut("data-0-old-1", "member"), settled(v1alpha1.ReasonScheduled)),
+	}
+}
+
+// slotEdited makes a slot due again whose name one of the schedule's own snapshots has.
+func slotEdited() Workload {
+	newest := theSnapshot("data-0-old-1")
+	return Workload{
+		Name: "slot-edited", What: "a user changes the slot of the newest snapshot: the collision is reported until it is set again",
+		Prepare: given(spec{}, claim("data-0", ready(7*hour), current())),
+		Steps: []Step{
+			patch("change the slot", once(settled(v1alpha1.ReasonScheduled)), newest,
+				`{"metadata":{"annotations":{%q:"2020-01-01T00:00:00Z"}}}`, v1alpha1.AnnotationScheduledAt),
+			{
+				What: "set it again",
+				When: once(settled(v1alpha1.ReasonSnapshotsFailing), problem("data-0", v1alpha1.ReasonNameCollision)),
+				Do: func(ctx context.Context, r *environment.Run) error {
+					return r.Patch(ctx, newest(r), `{"metadata":{"annotations":{%q:%q}}}`,
+						v1alpha1.AnnotationScheduledAt, r.Now.Add(-current().Age).UTC().Format(time.RFC3339))
+				},
+			},
+		},
+		End: all(keeps("data-0", "data-0-old-0", "data-0-old-1"), settled(v1alpha1.ReasonScheduled)),
 	}
 }
 

@@ -78,7 +78,7 @@ func All() []Workload {
 		first(), tick(), missed(), restart(), runNow(),
 		expiry(), tooMany(), replace(), legalHold(), hold(), edited(), invalid(),
 		gone(), recreated(), relabeled(), selectorEdited(),
-		adopted(), released(), releasedUnseen(), onePVCFails(),
+		adopted(), groupMember(), slotEdited(), released(), releasedUnseen(), onePVCFails(),
 		imports(), restored(), overdue(), lost(),
 		adoptedExpired(), releasedInvalid(), releasedAndEdited(), otherSource(), etcdRestored(),
 		editedAndUnheld(), deleting(), movedAndEdited(),
