@@ -59,7 +59,8 @@ func drawSeries(t *rapid.T, s *v1alpha1.SnapshotSchedule, now time.Time) *series
 	}
 	if rapid.IntRange(0, 4).Draw(t, "requested") == 0 {
 		at := now.Add(time.Duration(rapid.IntRange(-72, 72).Draw(t, "requested at")) * time.Hour)
-		claim.Annotations = map[string]string{v1alpha1.AnnotationRequestedAt: at.Format(time.RFC3339)}
+		of := rapid.SampledFrom([]string{"", " data", " other"}).Draw(t, "requested of")
+		s.Annotations = map[string]string{v1alpha1.AnnotationRequestedAt: at.Format(time.RFC3339) + of}
 	}
 	found := &series{mapKey: string(claim.UID), claim: claim}
 	for i := range rapid.IntRange(0, 12).Draw(t, "snapshots") {

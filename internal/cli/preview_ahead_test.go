@@ -23,7 +23,7 @@ func drawRegular(t *rapid.T, s *v1alpha1.SnapshotSchedule, now time.Time) *serie
 	claim := testClaim("data", map[string]string{"app": "db"})
 	if rapid.IntRange(0, 3).Draw(t, "requested") == 0 {
 		at := now.Add(time.Duration(rapid.IntRange(-3, 30*24*60).Draw(t, "requested at")) * time.Minute)
-		claim.Annotations = map[string]string{v1alpha1.AnnotationRequestedAt: at.Format(time.RFC3339)}
+		s.Annotations = map[string]string{v1alpha1.AnnotationRequestedAt: at.Format(time.RFC3339)}
 	}
 	found := &series{mapKey: string(claim.UID), claim: claim}
 	slot := now.Truncate(time.Hour)

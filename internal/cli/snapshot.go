@@ -25,8 +25,9 @@ func newSnapshotCommand(f *Factory) *cobra.Command {
 		GroupID: GroupAct,
 		Short:   "Take snapshots now",
 		Long: "Take a snapshot of every PVC of a schedule now, or of one PVC under each schedule that selects it. This also\n" +
-			"works while the schedule is suspended. The request is the annotation " + v1alpha1.AnnotationRequestedAt + ",\n" +
-			"with the API server's time; the operator takes the snapshots.",
+			"works while the schedule is suspended. The request is the annotation " + v1alpha1.AnnotationRequestedAt + "\n" +
+			"of the schedule, with the API server's time; the operator takes the snapshots. A request for one PVC\n" +
+			"keeps the PVCs of a request younger than a minute that have no snapshot for it yet.",
 		Example: `  # All PVCs of a schedule, and wait until the snapshots are ready
   kubectl snapsched snapshot nightly --wait
 
@@ -65,7 +66,7 @@ type request struct {
 	*Factory
 	client    client.WithWatch
 	namespace string
-	at        time.Time
+	now       time.Time // the API server's
 	targets   []*target
 	// selects are the labels of the snapshots to wait for.
 	selects client.MatchingLabels
@@ -76,6 +77,7 @@ type request struct {
 type target struct {
 	schedule *v1alpha1.SnapshotSchedule
 	claim    *corev1.PersistentVolumeClaim
+	at       time.Time // the requested time
 	// state is what is known of its snapshot, in words.
 	state string
 	taken bool   // the snapshot exists
@@ -91,6 +93,9 @@ func (r *request) ofSchedule(ctx context.Context, name string) error {
 	classes, err := r.readClasses(ctx, r.client)
 	if err != nil {
 		return err
+	}
+	if fleet := fleetOf(s); fleet != "" {
+		return errors.New(ofFleet(name, fleet))
 	}
 	judge, err := snapshots.NewJudge(scheme, s, classes)
 	if err != nil {
@@ -109,7 +114,7 @@ func (r *request) ofSchedule(ctx context.Context, name string) error {
 		return fmt.Errorf("SnapshotSchedule %s selects no PVC that can be snapshotted", name)
 	}
 	r.selects = client.MatchingLabels{v1alpha1.LabelSchedule: name}
-	return r.annotate(ctx, s, scheduleResource)
+	return r.request(ctx, s, "", r.targets...)
 }
 
 // ofClaim requests a snapshot of a PVC under each schedule that selects it.
@@ -128,10 +133,14 @@ func (r *request) ofClaim(ctx context.Context, name string) error {
 	}
 	for _, s := range schedules {
 		judge, err := snapshots.NewJudge(scheme, s, classes)
+		fleet := fleetOf(s)
 		switch {
 		case err != nil:
 			r.warn("SnapshotSchedule %s takes no snapshots, because its spec is invalid: %s", s.Name, err)
-		case judge.Selects(claim):
+		case !judge.Selects(claim):
+		case fleet != "":
+			r.warn("%s", ofFleet(s.Name, fleet))
+		default:
 			r.add(s, judge, claim)
 		}
 	}
@@ -139,7 +148,11 @@ func (r *request) ofClaim(ctx context.Context, name string) error {
 		return fmt.Errorf("no SnapshotSchedule would take a snapshot of PersistentVolumeClaim %s", name)
 	}
 	r.selects = client.MatchingLabels{v1alpha1.LabelMapKey: string(claim.UID)}
-	return r.annotate(ctx, claim, claimResource)
+	var errs []error
+	for _, t := range r.targets {
+		errs = append(errs, r.request(ctx, t.schedule, name, t))
+	}
+	return errors.Join(errs...)
 }
 
 func (r *request) add(s *v1alpha1.SnapshotSchedule, judge *snapshots.Judge, claim *corev1.PersistentVolumeClaim) {
@@ -153,19 +166,4 @@ func (r *request) add(s *v1alpha1.SnapshotSchedule, judge *snapshots.Judge, clai
 		}
 	}
 	r.targets = append(r.targets, &target{schedule: s, claim: claim})
-}
-
-// annotate makes the request.
-func (r *request) annotate(ctx context.Context, o client.Object, resource string) (err error) {
-	if r.at, err = r.serverTime(ctx); err != nil {
-		return fmt.Errorf("read the API server's clock: %w", err)
-	}
-	if before, err := time.Parse(time.RFC3339, o.GetAnnotations()[v1alpha1.AnnotationRequestedAt]); err == nil && before.After(r.at) {
-		r.warn("this replaces the request for %s", timestamp(before))
-	}
-	if err := annotate(ctx, r.client, o, v1alpha1.AnnotationRequestedAt, timestamp(r.at)); err != nil {
-		return err
-	}
-	r.did(resource, o.GetName(), "requested "+plural(len(r.targets), "snapshot"))
-	return nil
 }

@@ -41,7 +41,7 @@ func (r *request) see(o client.Object, deleted bool) bool {
 		if t.ready != "" || !t.owns(v) {
 			continue
 		}
-		state := t.stateOf(v, r.at, deleted)
+		state := t.stateOf(v, deleted)
 		if state == "" || state == t.state {
 			return false
 		}
@@ -62,9 +62,9 @@ func (t *target) owns(v *snapshotv1.VolumeSnapshot) bool {
 }
 
 // stateOf describes a snapshot of the target; empty if it does not matter.
-func (t *target) stateOf(v *snapshotv1.VolumeSnapshot, at time.Time, deleted bool) string {
+func (t *target) stateOf(v *snapshotv1.VolumeSnapshot, deleted bool) string {
 	slot, err := time.Parse(time.RFC3339, v.Annotations[v1alpha1.AnnotationScheduledAt])
-	requested := err == nil && !slot.Before(at)
+	requested := err == nil && !slot.Before(t.at)
 	if t.taken && !requested {
 		return ""
 	}

@@ -32,7 +32,6 @@ const clockCheck = 15 * time.Minute
 type program struct {
 	schedule *v1alpha1.SnapshotSchedule
 	spec     *compiled
-	request  v1alpha1.Request
 	grace    grace
 	// classesKnown is set if VolumeSnapshotClasses are among the related objects.
 	classesKnown bool
@@ -60,8 +59,7 @@ func newProgram(s *v1alpha1.SnapshotSchedule, classesKnown bool) (*program, erro
 	if err != nil {
 		return nil, err
 	}
-	request, _ := v1alpha1.RequestOf(s.Annotations) // a malformed one is a problem of the schedule, not of its PVCs
-	return &program{schedule: s, spec: spec, request: request, grace: graceOf(s), classesKnown: classesKnown}, nil
+	return &program{schedule: s, spec: spec, grace: graceOf(s), classesKnown: classesKnown}, nil
 }
 
 func (p *program) functions() mapcontroller.Program {
@@ -206,8 +204,9 @@ func (p *program) slots(claim *corev1.PersistentVolumeClaim, anchor, now time.Ti
 		TTL:              p.spec.retention.TTL,
 		StartingDeadline: p.spec.startingDeadline,
 	}
-	if p.request.Of(claim.Name) {
-		criteria.Requested = p.request.At
+	// A malformed request is a problem of the schedule, not of its PVCs.
+	if request, _ := v1alpha1.RequestOf(p.schedule.Annotations); request.Of(claim.Name) {
+		criteria.Requested = request.At
 	}
 	return criteria.At(now)
 }

@@ -13,10 +13,10 @@ import (
 // Contract: API-7.
 func TestProblemOfAMalformedRequestIsBounded(t *testing.T) {
 	for value, want := range map[string]string{
-		"tomorrow":                     `"tomorrow"; write an RFC 3339 time such as 2026-01-31T12:00:00Z`,
-		"2026-06-15T12:00:00Z a,":      `"2026-06-15T12:00:00Z a,"; write an RFC 3339 time, a space and the names of PVCs`,
-		strings.Repeat("x", 40):        `"` + strings.Repeat("x", 40) + `"; write`,
-		strings.Repeat("x", 40_000):    `"` + strings.Repeat("x", 40) + `"…; it names more than 100 PVCs`,
+		"tomorrow":                      `"tomorrow"; write an RFC 3339 time such as 2026-01-31T12:00:00Z`,
+		"2026-06-15T12:00:00Z a,":       `"2026-06-15T12:00:00Z a,"; write an RFC 3339 time, a space and the names of PVCs`,
+		strings.Repeat("x", 40):         `"` + strings.Repeat("x", 40) + `"; write`,
+		strings.Repeat("x", 40_000):     `"` + strings.Repeat("x", 40) + `"…; it names more than 100 PVCs`,
 		strings.Repeat("\x1b[2J", 100):  `"\x1b[2J\x1b[2J`,
 		strings.Repeat("\xff", 100):     `"\xff\xff`,
 		strings.Repeat("\U0001f600", 9): `"😀`,
