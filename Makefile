@@ -106,7 +106,7 @@ lint-licenses: ## Check that what the programs are linked with has one of LICENS
 	$(call quietly,$(GO_LICENSES) check ./cmd/... --allowed_licenses='$(LICENSES)')
 
 .PHONY: lint-vulnerabilities
-lint-vulnerabilities: ## Run govulncheck (skipped if its database is not reachable).
+lint-vulnerabilities: ## Run govulncheck (skipped if its database is not reachable; REQUIRE_VULNDB=1 makes that a failure).
 	GOVULNCHECK="$(GOVULNCHECK)" hack/verify-vulnerabilities.sh
 
 .PHONY: lint-config
@@ -239,24 +239,32 @@ IMAGE_NAME = $(firstword $(subst @, ,$(IMG)))
 IMAGE_ARCHIVE ?= bin/image.tar
 OCI = org.opencontainers.image
 
+ARCH ?= $(shell go env GOARCH)
+
 .PHONY: image
-image: ## Build the image IMG as an archive IMAGE_ARCHIVE, without a container engine.
+image: ## Build the image IMG for ARCH as an archive IMAGE_ARCHIVE, without a container engine.
 	@mkdir -p $(dir $(IMAGE_ARCHIVE))
 	dir="$$(mktemp -d)"; trap 'rm -rf "$$dir"' EXIT; \
-	CGO_ENABLED=0 GOOS=linux $(GO_BUILD) -o "$$dir/manager" ./cmd; \
-	go -C hack/cluster run . image --name "$(IMAGE_NAME)" --out "$(IMAGE_ARCHIVE)" \
+	CGO_ENABLED=0 GOOS=linux GOARCH=$(ARCH) $(GO_BUILD) -o "$$dir/manager" ./cmd; \
+	go -C hack/cluster run . image --name "$(IMAGE_NAME)" --arch "$(ARCH)" --out "$(IMAGE_ARCHIVE)" \
 	  --label "$(OCI).title=SnapshotSchedule" --label "$(OCI).licenses=Apache-2.0" --label "$(OCI).source=$(REPOSITORY)" \
 	  --label "$(OCI).version=$(VERSION)" --label "$(OCI).revision=$(REVISION)" "$$dir/manager"
 
-# The platforms of 'make docker-buildx', which needs docker buildx and a registry in IMG that it can push to.
-PLATFORMS ?= linux/arm64,linux/amd64,linux/s390x,linux/ppc64le
-BUILDER = snapshotschedule-builder
+# The architectures of 'make image-push', as Go names them.
+ARCHS ?= amd64 arm64 ppc64le s390x
 
-.PHONY: docker-buildx
-docker-buildx: ## Build the image IMG for PLATFORMS with docker buildx, and push it with its SBOM and provenance.
-	$(CONTAINER_TOOL) buildx create --name $(BUILDER); trap '$(CONTAINER_TOOL) buildx rm $(BUILDER)' EXIT; \
-	$(CONTAINER_TOOL) buildx build --builder $(BUILDER) --push --platform=$(PLATFORMS) --sbom=true --provenance=mode=max \
-	  $(BUILD_ARGS) --tag ${IMG} .
+# Where 'make image-push' writes the digest of the image.
+IMAGE_DIGEST ?= bin/image.digest
+
+.PHONY: image-push
+image-push: ## Build the image IMG for ARCHS without a container engine, push it, and write its digest to IMAGE_DIGEST.
+	@mkdir -p bin
+	images=(); for arch in $(ARCHS); do \
+	  $(MAKE) --no-print-directory image ARCH="$$arch" IMAGE_ARCHIVE="bin/image-$$arch.tar"; \
+	  pushed="$$($(CRANE) push "bin/image-$$arch.tar" "$(IMG)-$$arch")"; images+=(--manifest "$$pushed"); \
+	done; \
+	$(CRANE) index append --tag "$(IMG)" "$${images[@]}"; \
+	$(CRANE) digest "$(IMG)" > "$(IMAGE_DIGEST)"
 
 .PHONY: build-installer
 build-installer: manifests generate ## Generate dist/crds.yaml, dist/install.yaml with image IMG, and dist/monitoring.yaml for Prometheus.
@@ -355,6 +363,7 @@ SYFT ?= $(call go-tool,syft)
 GORELEASER ?= $(call go-tool,goreleaser)
 GO_LICENSES ?= $(call go-tool,go-licenses)
 ACTIONLINT ?= $(call go-tool,actionlint)
+CRANE ?= $(call go-tool,crane)
 HELM ?= $(call go-tool,helm)
 OPERATOR_VERIFY ?= $(call go-tool,operator-verify)
 

@@ -31,8 +31,8 @@ up() {
   kubectl annotate --overwrite volumesnapshotclass csi-hostpath-snapclass snapshot.storage.kubernetes.io/is-default-class=true
 
   echo "== The operator"
-  make docker-build build-installer IMG="$image"
-  kind load docker-image "$image" --name "$name"
+  make image build-installer IMG="$image"
+  kind load image-archive bin/image.tar --name "$name"
   kubectl apply --server-side -f dist/crds.yaml -f dist/install.yaml
   kubectl -n snapshotschedule-system rollout status deployment/snapshotschedule-controller-manager --timeout=3m
 }

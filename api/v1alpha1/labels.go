@@ -32,7 +32,7 @@ const (
 
 	// AnnotationAllowDeletion allows the deletion of a SnapshotSchedule, or of a CRD of this API,
 	// with its snapshots, where the policies of config/guardrails refuse it: set it to "true"
-	// before the deletion.
+	// before the deletion. It also allows owner references, whose owner takes the schedule along.
 	AnnotationAllowDeletion = Prefix + "allow-deletion"
 
 	// AnnotationConfirmGeneration confirms the present spec of a SnapshotSchedule, so that

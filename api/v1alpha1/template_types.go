@@ -22,25 +22,28 @@ type SnapshotTemplate struct {
 type SnapshotTemplateMetadata struct {
 	// labels are added to every snapshot that the schedule creates. If omitted, none are added.
 	// Keys with the prefix snapshots.mapcontroller.dev/ are reserved and rejected. So are app.kubernetes.io/instance
-	// and keys with the prefix argocd.argoproj.io/, by which GitOps tools claim objects. At most
-	// 32 labels. Example: {example.com/tier: gold}.
+	// and keys with the prefix argocd.argoproj.io/, by which GitOps tools claim objects, and keys
+	// with the prefix snapscheduler.backube/, by which snapscheduler does. At most 32 labels.
+	// Example: {example.com/tier: gold}.
 	//
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('snapshots.mapcontroller.dev/'))",message="keys under snapshots.mapcontroller.dev/ are reserved: use another, such as example.com/tier"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k != 'app.kubernetes.io/instance' && !k.startsWith('argocd.argoproj.io/'))",message="app.kubernetes.io/instance and keys under argocd.argoproj.io/ are rejected, because a GitOps tool would claim the snapshots and delete them: use another, such as example.com/tier"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('snapscheduler.backube/'))",message="keys under snapscheduler.backube/ are rejected, because the operator snapscheduler would take the snapshots for its own and delete them: use another, such as example.com/tier"
 	// +kubebuilder:validation:XValidation:rule=`self.all(k, k.indexOf('/') <= 253 && k.matches(r'^([a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$'))`,message="every key must be a valid label key, such as app or example.com/tier"
 	// +optional
 	Labels map[string]LabelValue `json:"labels,omitempty"`
 
 	// annotations are added to every snapshot that the schedule creates. If omitted, none are
 	// added. Keys with the prefix snapshots.mapcontroller.dev/ are reserved and rejected. So are app.kubernetes.io/instance
-	// and keys with the prefix argocd.argoproj.io/, by which GitOps tools claim objects. At most
-	// 32 annotations, with values of at most 1024 characters. Example: {example.com/note:
-	// nightly}.
+	// and keys with the prefix argocd.argoproj.io/, by which GitOps tools claim objects, and keys
+	// with the prefix snapscheduler.backube/, by which snapscheduler does. At most 32 annotations,
+	// with values of at most 1024 characters. Example: {example.com/note: nightly}.
 	//
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('snapshots.mapcontroller.dev/'))",message="keys under snapshots.mapcontroller.dev/ are reserved: use another, such as example.com/note"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k != 'app.kubernetes.io/instance' && !k.startsWith('argocd.argoproj.io/'))",message="app.kubernetes.io/instance and keys under argocd.argoproj.io/ are rejected, because a GitOps tool would claim the snapshots and delete them: use another, such as example.com/note"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('snapscheduler.backube/'))",message="keys under snapscheduler.backube/ are rejected, because the operator snapscheduler would take the snapshots for its own and delete them: use another, such as example.com/note"
 	// +kubebuilder:validation:XValidation:rule=`self.all(k, k.indexOf('/') <= 253 && k.matches(r'^([a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?([.][a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?)*/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$'))`,message="every key must be a valid annotation key, such as note or example.com/note"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, size(self[k]) <= 1024)",message="every value must be at most 1024 characters long, such as nightly"
 	// +optional

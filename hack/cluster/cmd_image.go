@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/spf13/cobra"
 
@@ -36,6 +37,7 @@ func newImage() *cobra.Command {
 	cmd.Flags().StringVar(&i.Name, "name", "", "`name` and tag of the image")
 	cmd.Flags().StringVar(&out, "out", "", "`archive` to write")
 	cmd.Flags().StringVar(&i.User, "user", "65532:65532", "user that runs the program, as `uid:gid`")
+	cmd.Flags().StringVar(&i.Arch, "arch", runtime.GOARCH, "`architecture` that the program was built for")
 	cmd.Flags().StringToStringVar(&i.Labels, "label", nil, "labels of the image, as `key=value`")
 	for _, name := range []string{"name", "out"} {
 		_ = cmd.MarkFlagRequired(name)

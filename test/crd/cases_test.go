@@ -35,6 +35,8 @@ const (
 	ownAnnotationPrefix      = "snapshots.mapcontroller.dev/ are reserved: use another, such as example.com/note"
 	claimedLabel             = "GitOps tool would claim the snapshots and delete them: use another, such as example.com/tier"
 	claimedAnnotation        = "GitOps tool would claim the snapshots and delete them: use another, such as example.com/note"
+	peerLabel                = "snapscheduler would take the snapshots for its own and delete them: use another, such as example.com/tier"
+	peerAnnotation           = "snapscheduler would take the snapshots for its own and delete them: use another, such as example.com/note"
 	labelKey                 = "example.com/tier"
 	annotationKey            = "example.com/note"
 	labelValue               = "my-app"
@@ -286,6 +288,7 @@ func rejectedSpecs() map[string]rejected {
 		"an unknown label under the controller's prefix": rejectedTemplate("{labels: {"+key+"anything: x}}", "labels", ownLabelPrefix),
 		"a label by which GitOps tools claim objects":    rejectedTemplate("{labels: {app.kubernetes.io/instance: shop}}", "labels", claimedLabel),
 		"a label of Argo CD":                             rejectedTemplate("{labels: {argocd.argoproj.io/instance: shop}}", "labels", claimedLabel),
+		"a label of snapscheduler":                       rejectedTemplate("{labels: {snapscheduler.backube/schedule: shop}}", "labels", peerLabel),
 		"a label key with a blank":                       rejectedTemplate("{labels: {a b: x}}", "labels", labelKey),
 		"an empty label key":                             rejectedTemplate(`{labels: {"": x}}`, "labels", labelKey),
 		"a label key that ends in -":                     rejectedTemplate("{labels: {a-: x}}", "labels", labelKey),
@@ -303,6 +306,8 @@ func rejectedSpecs() map[string]rejected {
 			"{annotations: {app.kubernetes.io/instance: shop}}", "annotations", claimedAnnotation),
 		"an annotation of Argo CD": rejectedTemplate(
 			"{annotations: {argocd.argoproj.io/tracking-id: x}}", "annotations", claimedAnnotation),
+		"an annotation of snapscheduler": rejectedTemplate(
+			"{annotations: {snapscheduler.backube/schedule: shop}}", "annotations", peerAnnotation),
 		"an annotation key with a blank":     rejectedTemplate("{annotations: {a b: x}}", "annotations", annotationKey),
 		"an annotation key of 64 characters": rejectedTemplate("{annotations: {"+long(64)+": x}}", "annotations", annotationKey),
 		"an annotation of 1025 characters":   rejectedTemplate("{annotations: {note: "+long(1025)+"}}", "annotations", annotationValue),

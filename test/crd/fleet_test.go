@@ -47,6 +47,10 @@ var _ = Describe("The schema of a ClusterSnapshotSchedule", func() {
 			{"spec.template.spec.deletionPolicy", "one of Delete and Orphan"}}},
 		"a template that is no valid SnapshotSchedule": {
 			spec: "{namespaceSelector: {}, template: {spec: {deletionPolicy: Delete}}}", want: []cause{{"spec.template.spec", oneOfIntervalAndSchedule}}},
+		"a label of snapscheduler in the template of snapshots": {
+			spec: "{namespaceSelector: {}, template: {spec: {snapshotInterval: 6h, deletionPolicy: Delete, " +
+				"snapshotTemplate: {metadata: {labels: {snapscheduler.backube/when: x}}}}}}",
+			want: []cause{{"spec.template.spec.snapshotTemplate.metadata.labels", peerLabel}}},
 		"a long name":                {scheduleName: strings.Repeat("n", 64), spec: valid, want: []cause{{"<nil>", "such as gold"}}},
 		"a reserved label":           {spec: with(`{labels: {snapshots.mapcontroller.dev/map-key: x}}`), want: []cause{{keys + "labels", ownLabelPrefix}}},
 		"a label of a GitOps tool":   {spec: with(`{labels: {app.kubernetes.io/instance: x}}`), want: []cause{{keys + "labels", "claim the SnapshotSchedules"}}},

@@ -6,6 +6,7 @@ package e2e
 import (
 	"context"
 	"net/http"
+	"path/filepath"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	. "github.com/onsi/ginkgo/v2"
@@ -21,11 +22,11 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/internal/audit"
 )
 
-var _ = Describe("an operator that is confined to its namespace", func() {
-	// As config/namespaced has it.
+var _ = Describe("an operator that is confined to listed namespaces", func() {
+	// The namespace of config/namespaced.
 	const home = "snapshotschedule"
 
-	It("works there with Roles only, and makes no request elsewhere", func(ctx context.Context) {
+	It("works there with Roles only, from a namespace of its own, and makes no request elsewhere", func(ctx context.Context) {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: home}}
 		Expect(cluster.Client.Create(ctx, namespace)).To(Succeed())
 		DeferCleanup(func(ctx context.Context) {
@@ -37,25 +38,26 @@ var _ = Describe("an operator that is confined to its namespace", func() {
 				cluster.Apply(ctx, o)
 			}
 		}
-		elsewhere := cluster.Namespace(ctx, "elsewhere")
+		watched, elsewhere := cluster.Namespace(ctx, "watched"), cluster.Namespace(ctx, "elsewhere")
+		kubectl("apply", "--server-side", "-n", watched, "-k", filepath.Join(harness.Root, "config", "namespaced", "watched"))
 		orphan := hourly
 		orphan.DeletionPolicy = v1alpha1.DeletionOrphan
-		for _, in := range []string{home, elsewhere} {
+		for _, in := range []string{watched, elsewhere} {
 			cluster.BoundClaims(ctx, in, 2)
 			cluster.Schedule(ctx, in, orphan)
 		}
 
 		confined := cluster.WithOperatorIn(home)
 		start := confined.Audit.Mark()
-		operator := confined.StartElected(ctx, "--watch-namespaces="+home)
-		snapshots := eventuallySnapshots(ctx, home, 2)
+		operator := confined.StartElected(ctx, "--watch-namespaces="+watched)
+		snapshots := eventuallySnapshots(ctx, watched, 2)
 
 		By("a user removing the map key of a snapshot and deleting the schedule")
 		untag := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"`+v1alpha1.LabelMapKey+`":null}}}`))
 		Expect(cluster.Client.Patch(ctx, &snapshots[0], untag)).To(Succeed())
-		Eventually(owners(ctx, home)).WithContext(ctx).Should(ContainElement(BeEmpty()))
-		kubectl("delete", "snapsched", "nightly", "-n", home)
-		Eventually(owners(ctx, home)).WithContext(ctx).Should(HaveEach(BeEmpty()), "the snapshots should stay, released")
+		Eventually(owners(ctx, watched)).WithContext(ctx).Should(ContainElement(BeEmpty()))
+		kubectl("delete", "snapsched", "nightly", "-n", watched)
+		Eventually(owners(ctx, watched)).WithContext(ctx).Should(HaveEach(BeEmpty()), "the snapshots should stay, released")
 
 		Expect(operator.Alive()).To(BeTrue())
 		Expect(cluster.Snapshots(ctx, elsewhere)).To(BeEmpty())
@@ -63,7 +65,11 @@ var _ = Describe("an operator that is confined to its namespace", func() {
 		AddReportEntry("requests", "\n"+requests.Summary())
 		Expect(requests.Forbidden()).To(BeEmpty())
 		Expect(requests.Of("volumesnapshots", "create")).NotTo(BeEmpty())
-		Expect(requests.Where(func(r audit.Request) bool { return r.Resource != "" && r.Namespace != home })).To(BeEmpty())
+		Expect(requests.Of("leases", "update")).NotTo(BeEmpty())
+		Expect(requests.Where(func(r audit.Request) bool {
+			elected := r.Namespace == home && (r.Resource == "leases" || r.Resource == "events")
+			return r.Resource != "" && r.Namespace != watched && !elected
+		})).To(BeEmpty())
 	})
 
 	It("is not ready while it must not list one of its namespaces", func(ctx context.Context) {

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/e2e/internal/harness"
 	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 )
@@ -61,10 +62,17 @@ var _ = Describe("the guardrails", Ordered, func() {
 		Expect(cluster.Client.Create(ctx, owner)).To(Succeed())
 		s := builders.Schedule(namespace, "nightly", hourly)
 		s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID}}
+		s.Annotations = map[string]string{v1alpha1.AnnotationAllowDeletion: "true"} // else the reference is refused
 		Expect(cluster.Client.Create(ctx, s)).To(Succeed())
+		kubectl("annotate", "snapsched", "nightly", "-n", namespace, v1alpha1.AnnotationAllowDeletion+"-")
 		eventuallySnapshots(ctx, namespace, 1)
 		Expect(cluster.Client.Delete(ctx, owner)).To(Succeed())
 		Eventually(func() bool { return apierrors.IsNotFound(cluster.Client.Get(ctx, client.ObjectKeyFromObject(s), s)) }).
 			WithContext(ctx).WithTimeout(time.Minute).Should(BeTrue(), "the schedule should be deleted")
+	})
+
+	It("do not keep the operator from owning the SnapshotSchedules of a ClusterSnapshotSchedule", func(ctx context.Context) {
+		f := newFleet(ctx, v1alpha1.DeletionOrphan)
+		eventuallyChild(ctx, f, fleetNamespace(ctx, f).Name, false)
 	})
 })

@@ -32,7 +32,7 @@ var _ = Describe("the shipped manifests", func() {
 		}
 	})
 
-	It("are valid for a single namespace, without cluster-scoped objects", func(ctx context.Context) {
+	It("are valid for listed namespaces, without cluster-scoped objects", func(ctx context.Context) {
 		// In another namespace: another spec installs them in their own.
 		namespace := cluster.Namespace(ctx, "strict")
 		shipped := bytes.ReplaceAll(harness.Kustomize("config/namespaced"),
@@ -44,6 +44,10 @@ var _ = Describe("the shipped manifests", func() {
 		for _, o := range harness.Decode(shipped) {
 			Expect(o.GetNamespace()).To(Equal(namespace), "%s %s", o.GetKind(), o.GetName())
 		}
+		out, err = cluster.Kubectl(harness.Kustomize("config/namespaced/watched"),
+			"apply", "-n", namespace, "--server-side", "--dry-run=server", "--validate=strict", "-f", "-")
+		Expect(err).NotTo(HaveOccurred(), out)
+		Expect(out).NotTo(ContainSubstring("Warning"))
 	})
 
 	It("include samples that are valid and become ready", func(ctx context.Context) {

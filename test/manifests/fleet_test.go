@@ -35,7 +35,8 @@ func fleetRules(t *testing.T, o *unstructured.Unstructured) (found []rbacv1.Poli
 func TestInstallationsForNamespacesGrantNothingForFleets(t *testing.T) {
 	files(t, "config")
 	roles := 0
-	for _, o := range decode(t, run(t, "hack/render.sh", "config/namespaced", image)) {
+	shipped := run(t, "hack/render.sh", "config/namespaced", image) + "\n---\n" + run(t, "hack/render.sh", "config/namespaced/watched", image)
+	for _, o := range decode(t, shipped) {
 		if strings.HasPrefix(o.GetKind(), "ClusterRole") {
 			t.Errorf("%s %s is cluster-scoped", o.GetKind(), o.GetName())
 		}
@@ -46,8 +47,8 @@ func TestInstallationsForNamespacesGrantNothingForFleets(t *testing.T) {
 			roles++
 		}
 	}
-	if roles == 0 {
-		t.Error("no role was rendered")
+	if roles != 2 {
+		t.Errorf("%d roles were rendered, want those of the lease and of a watched namespace", roles)
 	}
 }
 

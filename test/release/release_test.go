@@ -100,26 +100,43 @@ func TestDockerfileAndReleaseHaveTheSameGo(t *testing.T) {
 	}
 }
 
-// A fake container tool records its arguments, and fails to build.
-func TestDockerBuildxReportsAFailedBuild(t *testing.T) {
+// Fakes of make and crane record their arguments.
+func TestImagePushPublishesTheImageAndItsDigest(t *testing.T) {
 	folder := t.TempDir()
 	calls := filepath.Join(folder, "calls")
-	script := "#!/bin/sh\necho \"$*\" >> '" + calls + "'\ncase \"$*\" in 'buildx build'*) exit 7;; esac\n"
-	if err := os.WriteFile(filepath.Join(folder, "fake-docker"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
+	script := "#!/bin/sh\necho \"$*\" >> '" + calls + "'\ncase \"$1\" in push) echo example.com/a@sha256:1;; digest) echo sha256:2;; " +
+		"index) exit ${FAIL:-0};; esac\n"
+	fakes := map[string]string{"fake-crane": script, "fake-make": "#!/bin/sh\necho \"make $*\" >> '" + calls + "'\n"}
+	for name, text := range fakes {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
-	out, err := makeCommand(t, folder, "docker-buildx", "CONTAINER_TOOL=fake-docker", "IMG=example.com/a:v1", "VERSION=v9.8.7", "REVISION=0123abc")
-	if err == nil {
-		t.Errorf("the build failed, and make succeeded:\n%s", out)
+	file := filepath.Join(folder, "digest")
+	args := []string{"image-push", "IMAGE_DIGEST=" + file, "CRANE=fake-crane", "MAKE=fake-make", "IMG=example.com/a:v1", "ARCHS=amd64 s390x"}
+	if out, err := makeCommand(t, folder, args...); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
 	recorded, err := os.ReadFile(calls)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, call := range []string{"--tag example.com/a:v1", "VERSION=v9.8.7", "REVISION=0123abc", "buildx rm"} {
-		if !strings.Contains(string(recorded), call) {
-			t.Errorf("no %q among the calls\n%s", call, recorded)
-		}
+	want := `make --no-print-directory image ARCH=amd64 IMAGE_ARCHIVE=bin/image-amd64.tar
+push bin/image-amd64.tar example.com/a:v1-amd64
+make --no-print-directory image ARCH=s390x IMAGE_ARCHIVE=bin/image-s390x.tar
+push bin/image-s390x.tar example.com/a:v1-s390x
+index append --tag example.com/a:v1 --manifest example.com/a@sha256:1 --manifest example.com/a@sha256:1
+digest example.com/a:v1
+`
+	if string(recorded) != want {
+		t.Errorf("the calls are\n%s\nwant\n%s", recorded, want)
+	}
+	if digest, err := os.ReadFile(file); err != nil || string(digest) != "sha256:2\n" {
+		t.Errorf("the digest is %q, %v", digest, err)
+	}
+	t.Setenv("FAIL", "7")
+	if out, err := makeCommand(t, folder, args...); err == nil {
+		t.Errorf("the push failed, and make succeeded:\n%s", out)
 	}
 }
 

@@ -231,6 +231,8 @@ var _ = Describe("config/guardrails", func() {
 		expect(refused, api.Delete(ctx, s), s.Name)
 	})
 
+	Describe("decides about owner references", Ordered, ownerReferences)
+
 	// The reason why a propagation policy does not allow the deletion of a CRD, as it does for a schedule. This spec is the last one,
 	// because it deletes the CRD.
 	It("protects a CRD from --cascade=orphan, because its schedules would be deleted nevertheless", func() {

@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package guardrails tests config/guardrails against a real API server: who may delete what. It has an API server of its own,
+// Package guardrails tests config/guardrails against a real API server: who may delete what, and who may own it. It has an API server of its own,
 // because the policies apply to everybody.
 package guardrails
 
@@ -94,6 +94,10 @@ var _ = BeforeSuite(func() {
 		Eventually(func() bool { return apierrors.IsForbidden(api.Delete(ctx, o, client.DryRunAll)) }).
 			WithTimeout(30*time.Second).WithPolling(50*time.Millisecond).Should(BeTrue(), "the policy should be in force")
 	}
+	owned := newSchedule(probe.Namespace)
+	owned.OwnerReferences = []metav1.OwnerReference{reference("absent")}
+	Eventually(func() bool { return apierrors.IsForbidden(api.Create(ctx, owned.DeepCopy(), client.DryRunAll)) }).
+		WithTimeout(30*time.Second).WithPolling(50*time.Millisecond).Should(BeTrue(), "the policy should be in force")
 	Expect(as(garbageCollector).Delete(ctx, fleet)).To(Succeed())
 })
 

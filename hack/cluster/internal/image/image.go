@@ -9,6 +9,7 @@ package image
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -28,7 +29,9 @@ type Image struct {
 	// Program is the path of the program. It becomes the entrypoint, in /.
 	Program string
 	// User is "uid:gid". It defaults to root.
-	User   string
+	User string
+	// Arch is the architecture of the program. It defaults to that of this one.
+	Arch   string
 	Labels map[string]string
 }
 
@@ -54,7 +57,7 @@ func (i Image) Write(w io.Writer) error {
 		return err
 	}
 	config, err := json.Marshal(map[string]any{
-		"architecture": runtime.GOARCH,
+		"architecture": cmp.Or(i.Arch, runtime.GOARCH),
 		"os":           "linux",
 		"created":      time.Unix(0, 0).UTC(),
 		"config": map[string]any{

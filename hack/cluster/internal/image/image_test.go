@@ -36,7 +36,7 @@ func TestArchiveContainsTheProgramAndItsConfig(t *testing.T) {
 	if err := os.WriteFile(program, []byte("a program"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	i := Image{Name: "example.com/x:1", Program: program, User: "65532:65532", Labels: map[string]string{"a": "b"}}
+	i := Image{Name: "example.com/x:1", Program: program, User: "65532:65532", Arch: "s390x", Labels: map[string]string{"a": "b"}}
 	var first, again bytes.Buffer
 	if err := errors.Join(i.Write(&first), i.Write(&again)); err != nil {
 		t.Fatal(err)
@@ -61,7 +61,8 @@ func TestArchiveContainsTheProgramAndItsConfig(t *testing.T) {
 		t.Errorf("the program is %q", got)
 	}
 	var config struct {
-		Config struct {
+		Architecture string
+		Config       struct {
 			Entrypoint []string
 			User       string
 			Labels     map[string]string
@@ -75,6 +76,9 @@ func TestArchiveContainsTheProgramAndItsConfig(t *testing.T) {
 	}
 	if config.Config.Entrypoint[0] != "/manager" || config.Config.User != i.User || config.Config.Labels["a"] != "b" {
 		t.Errorf("the config is %+v", config)
+	}
+	if config.Architecture != "s390x" {
+		t.Errorf("the architecture is %s", config.Architecture)
 	}
 	if config.RootFS.DiffIDs[0] != "sha256:"+digest(layer) {
 		t.Error("the digest of the layer is wrong")

@@ -25,21 +25,36 @@ func TestChartEqualsKustomize(t *testing.T) {
 	requireEqual(t, render(t, folder, likeKustomize.with(all)), byKey(t, withoutNamespace(t, want)))
 }
 
-// Only the way in which the manager gets its namespace differs.
+// The overlay of docs/operations.md adds the list of namespaces, and kubectl apply -n sets the namespace of the Roles.
 func TestNamespacedChartEqualsKustomize(t *testing.T) {
-	values := "{watchNamespaces: [snapshotschedule], crd: {enable: false}, rbacHelpers: {enable: false}, metrics: {enable: false}}"
+	values := "{watchNamespaces: [bank, shop], crd: {enable: false}, rbacHelpers: {enable: false}, metrics: {enable: false}}"
 	got := render(t, buildChart(t), install{name: Name, namespace: Name, values: values})
-	want := byKey(t, kustomize(t, "config/namespaced"))
-	deployment := "Deployment.apps snapshotschedule/snapshotschedule-controller-manager"
-	manager := managerOf(t, want[deployment])
-	args, env := manager["args"].([]any), manager["env"].([]any)
-	last := len(args) - 1
-	if args[last] != "--watch-namespaces=$(POD_NAMESPACE)" || env[len(env)-1].(map[string]any)["name"] != "POD_NAMESPACE" {
-		t.Fatalf("unexpected arguments in config/namespaced: %v, %v", args, env)
+	all := kustomize(t, "config/namespaced")
+	for _, watched := range []string{"bank", "shop"} {
+		for _, o := range kustomize(t, "config/namespaced/watched") {
+			o.SetNamespace(watched)
+			all = append(all, o)
+		}
 	}
-	args[last] = "--watch-namespaces=snapshotschedule"
-	manager["env"] = env[:len(env)-1]
+	want := byKey(t, all)
+	manager := managerOf(t, want["Deployment.apps snapshotschedule/snapshotschedule-controller-manager"])
+	manager["args"] = append(manager["args"].([]any), "--watch-namespaces=bank,shop")
 	requireEqual(t, got, want)
+}
+
+// Where the operator watches its own namespace, the built-in role edit may impersonate its ServiceAccount.
+func TestNotesWarnOfAReleaseInAWatchedNamespace(t *testing.T) {
+	folder := buildChart(t)
+	for watched, want := range map[string]bool{"[]": false, "[shop]": false, "[shop, ops]": true} {
+		files, err := install{name: "backup", namespace: "ops", values: "{watchNamespaces: " + watched + "}"}.renderFiles(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := files[Name+"/templates/NOTES.txt"]
+		if got := strings.Contains(notes, "WARNING: ops is watched"); got != want || notes == "" {
+			t.Errorf("%s: warned %t, want %t: %s", watched, got, want, notes)
+		}
+	}
 }
 
 func withoutNamespace(t *testing.T, all []*unstructured.Unstructured) []*unstructured.Unstructured {
