@@ -20,7 +20,7 @@ import (
 // regressionSeeds are seeds that once broke a guarantee, and why.
 var regressionSeeds = map[uint64]string{
 	4:   "a foreground deletion waited for a restore that someone else's snapshot kept from ending",
-	26:  "the cap counted a snapshot that was held for a restore, which a lagging cache did not show: a known breach",
+	26:  "the cap counted a snapshot that was held for a restore, which a lagging cache did not show",
 	100: "the cap deleted a snapshot, because it counted newer ones whose deletion the cache had not seen",
 	106: "tiers preferred an old snapshot that was restored later to the newest one, whose slot was then due again",
 	145: "status kept the slot of a clock that had been ahead",
