@@ -58,6 +58,8 @@ func successor(v *snapshotv1.VolumeSnapshot) *snapshotv1.VolumeSnapshot {
 }
 
 // TestLateCaches has the smallest cases of what an operator with a late cache does, and what of it only the cache allows.
+//
+// Contract: GUARD-9.
 func TestLateCaches(t *testing.T) {
 	for name, test := range map[string]struct {
 		// byCache is the guarantee that only the cache upholds, empty if none.
