@@ -46,6 +46,9 @@ func (r *Report) Markdown(root string) string {
 	line("\nA *missed* plan did not reach the point of its fault, mostly because two status writes became one. It counts neither as")
 	line("run nor as passed. Some plans contain answers that no API server gives: lists that leave objects out, old gets, a start")
 	line("whose lists hide an uncut snapshot. Only the safety of those is judged (S1 to S9), not the end state (L1).")
+	if text := r.byCache(); text != "" {
+		line("\n%s See [where the guarantees end](#where-the-guarantees-end).", text)
+	}
 	if len(r.Failures) > 0 {
 		line("\n### Failures\n")
 		for _, f := range r.Failures {

@@ -29,6 +29,8 @@ type Report struct {
 	MissedPlans []string `json:"missedPlans,omitempty"`
 	// Coverage counts what the oracles had to judge.
 	Coverage map[string]int `json:"coverage"`
+	// ByCache counts, for each guarantee, what only the operator's cache allowed in simulations.
+	ByCache map[string]int `json:"byCache"`
 }
 
 // Row is the result of a class.
@@ -56,7 +58,7 @@ type Failure struct {
 }
 
 func newReport(o Options) *Report {
-	r := &Report{Began: time.Now(), Seed: o.Seed, Parallel: o.Parallel, Coverage: map[string]int{}}
+	r := &Report{Began: time.Now(), Seed: o.Seed, Parallel: o.Parallel, Coverage: map[string]int{}, ByCache: map[string]int{}}
 	for _, class := range slices.Concat([]plan.Class{referenceClass}, plan.Classes, staticClasses) {
 		r.Rows = append(r.Rows, &Row{Class: class})
 	}
@@ -136,5 +138,17 @@ func (r *Report) Table() string {
 	_ = w.Flush()
 	_, _ = fmt.Fprintf(&b, "\n%d plans in %s, %d concurrent, seed %d: %d failed, %d missed\n",
 		r.Done, r.Took, r.Parallel, r.Seed, r.Failed, r.Missed)
+	if line := r.byCache(); line != "" {
+		_, _ = fmt.Fprintln(&b, line)
+	}
 	return b.String()
+}
+
+// byCache says what only the operator's cache allowed, if simulations ran.
+func (r *Report) byCache() string {
+	if n := r.row(Simulation).Plans; n > 0 {
+		return fmt.Sprintf("In %d simulations, only what the operator's cache held allowed %d deletes (S2) and %d creates (S4).",
+			n, r.ByCache["S2"], r.ByCache["S4"])
+	}
+	return ""
 }

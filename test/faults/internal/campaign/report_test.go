@@ -58,6 +58,21 @@ func TestMissedPlansCountNeitherAsRunNorAsPassed(t *testing.T) {
 	}
 }
 
+func TestWhatOnlyTheCacheAllowsIsReported(t *testing.T) {
+	r := newReport(Options{})
+	if table := r.Table(); strings.Contains(table, "cache") {
+		t.Errorf("without simulations: %s", table)
+	}
+	r.add(result{Plan: some(Simulation, "1")})
+	r.ByCache["S2"] = 3
+	want := "In 1 simulations, only what the operator's cache held allowed 3 deletes (S2) and 0 creates (S4)."
+	for _, text := range []string{r.Table(), r.Markdown(".")} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
 func TestEveryClassHasADescriptionAndRunsInTheShortForm(t *testing.T) {
 	for _, row := range newReport(Options{}).Rows {
 		if methods[row.Class] == "" {

@@ -81,7 +81,12 @@ func (c *Campaign) simulate(ctx context.Context, ids []string, n int, report *Re
 	}
 	began := time.Now()
 	failed := map[uint64][]oracle.Violation{}
-	for _, r := range sim.RunMany(ctx, first, n, func(p sim.Progress) { c.Progress(string(Simulation), p.Done, p.Total, p.Failed) }) {
+	for _, r := range sim.RunMany(ctx, first, n, func(p sim.Progress) {
+		for _, v := range p.Last.ByCache {
+			report.ByCache[v.Oracle]++
+		}
+		c.Progress(string(Simulation), p.Done, p.Total, p.Failed)
+	}) {
 		failed[r.Seed] = r.Violations
 	}
 	took := time.Since(began) / time.Duration(n)

@@ -63,6 +63,17 @@ type Request struct {
 	Date   time.Time
 	// Clock is the operator's own clock at the time.
 	Clock time.Time
+	// Object is the object that a live get returned. A simulation records it in place of Answer.
+	Object client.Object
+	// Cache is what the operator's cache held when it made the decision that the request belongs to; nil if that was not recorded. All
+	// requests of one decision have the same Cache.
+	Cache *Cache
+}
+
+// Cache says how far the informers of a process had come: the cache holds the changes of a kind among the first so many changes of the
+// history, and none that came later.
+type Cache struct {
+	Schedules, Claims, Snapshots int
 }
 
 // Kind is the kind of a window.

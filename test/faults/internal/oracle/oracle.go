@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package oracle judges a run of the operator by the guarantees to its users, S1 to S9 and L1 to L3. It reads what the API server
-// committed and what the operator was shown, never the operator's cache or logs, and it implements slots and retention again,
-// from the contract's text, so that it does not repeat a mistake of the product.
+// committed and what the operator was shown, never its memory or logs, and it implements slots and retention again, from the contract's
+// text, so that it does not repeat a mistake of the product.
 //
 // Files: a file for each guarantee, slotoracle.go for the slot rules beyond S4, inflight.go for the limit of snapshots in
 // flight, fleet.go for ClusterSnapshotSchedules, endstate.go what L1 compares, fleetstate.go the part of it that is about
 // ClusterSnapshotSchedules. They share state.go (what the API server held at any moment), window.go (what the guards before a delete could
-// know), and the contract: spec.go, snapshot.go, slots.go, cron.go and retention.go. queries.go answers questions of other packages.
+// know), cache.go (what only the operator's cache could show), and the contract: spec.go, snapshot.go, slots.go, cron.go and retention.go. queries.go answers questions of other packages.
 package oracle
 
 import (
@@ -32,10 +32,18 @@ type Violation struct {
 }
 
 // Judge judges every guarantee that a history alone can break: all but L1, which compares two end states.
-func Judge(h *history.History) []Violation {
-	var found []Violation
-	for _, judge := range []func(*history.History) []Violation{S1, S2, S3, S4, S5, S6, S7, S8, S9, OneAtATime, Fleet, L2, L3} {
-		found = append(found, judge(h)...)
+func Judge(h *history.History) []Violation { return JudgeAll(h).Violations }
+
+// JudgeAll is Judge, and returns what only the operator's cache allowed as well.
+func JudgeAll(h *history.History) (found Findings) {
+	whole := func(judge func(*history.History) []Violation) func(*history.History) Findings {
+		return func(h *history.History) Findings { return Findings{Violations: judge(h)} }
+	}
+	for _, judge := range []func(*history.History) Findings{
+		whole(S1), s2, whole(S3), s4, whole(S5), whole(S6), whole(S7), whole(S8), whole(S9), whole(OneAtATime), whole(Fleet), whole(L2), whole(L3),
+	} {
+		f := judge(h)
+		found.Violations, found.ByCache = append(found.Violations, f.Violations...), append(found.ByCache, f.ByCache...)
 	}
 	return found
 }

@@ -37,11 +37,14 @@ type ownDelete struct {
 
 // S4: at any time there is at most one snapshot for a schedule, a PVC and a slot, and the operator creates it again only if someone else
 // deleted it, or if it was uncut when the operator deleted it. By the contract a slot is due again too if
-//   - the spec has changed since the delete, or the PVC was detached then and is selected again,
+//   - the spec has changed since the delete, or the operator that creates it decided by another one than that of the delete: its cache
+//     did not hold that yet,
+//   - the PVC was detached then and is selected again,
 //   - a clock that was ahead took it, and it was deleted before its time came,
 //   - the operator's clock was set back to before the delete.
-func S4(h *history.History) []Violation {
-	var found []Violation
+func S4(h *history.History) []Violation { return s4(h).Violations }
+
+func s4(h *history.History) (found Findings) {
 	existing := map[slotID]map[types.UID]string{} // names by UID
 	deleted := map[slotID]ownDelete{}
 	replay(h, func(i int, st *state) {
@@ -67,9 +70,15 @@ func S4(h *history.History) []Violation {
 			return
 		}
 		if before == nil && byOperator(h, i) {
-			if why := st.takenTwice(id, existing[id], deleted[id], clockAt(&h.Requests[c.Request], c.At)); why != "" {
-				found = append(found, changeViolation("S4", h, i, "VolumeSnapshot %s/%s was created for slot %s, %s",
-					after.Namespace, after.Name, time.Unix(id.slot, 0).UTC().Format(time.RFC3339), why))
+			r := &h.Requests[c.Request]
+			if why := st.takenTwice(id, existing[id], deleted[id], clockAt(r, c.At)); why != "" {
+				v := changeViolation("S4", h, i, "VolumeSnapshot %s/%s was created for slot %s, %s",
+					after.Namespace, after.Name, time.Unix(id.slot, 0).UTC().Format(time.RFC3339), why)
+				if len(existing[id]) == 0 && deleted[id].unseenBy(h, r, id) {
+					found.ByCache = append(found.ByCache, v)
+				} else {
+					found.Violations = append(found.Violations, v)
+				}
 			}
 		}
 		if isImported(after) {
@@ -102,6 +111,12 @@ func (st *state) takenTwice(id slotID, existing map[types.UID]string, deleted ow
 		return "which " + deleted.name + " covered until the operator deleted it"
 	}
 	return ""
+}
+
+// unseenBy returns whether the operator that sent a request had, in its cache, another spec than that under which a snapshot was deleted.
+func (deleted ownDelete) unseenBy(h *history.History, r *history.Request, id slotID) bool {
+	uid, generation, ok := decidedUnder(h, r, id.seriesID)
+	return ok && (uid != deleted.schedule || generation != deleted.generation)
 }
 
 // selects returns whether a series belongs to a PVC that its schedule selects.

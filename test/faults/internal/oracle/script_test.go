@@ -30,6 +30,8 @@ type script struct {
 	// dates is by how much the Date header is off.
 	dates    time.Duration
 	existing map[string]client.Object
+	// cache is that of the operator's requests from now on; nil: it is not known.
+	cache *history.Cache
 }
 
 // begin starts a history in which schedule every, PVC data and more objects exist.
@@ -120,6 +122,7 @@ func (s *script) request(verb, resource, name string) *history.Request {
 	s.Requests = append(s.Requests, history.Request{
 		At: s.now, Process: s.process, Verb: verb, Group: group, Resource: resource, Namespace: namespace, Name: name,
 		Reached: true, Code: http.StatusOK, Seen: http.StatusOK, Clock: s.now.Add(s.ahead), Date: s.now.Add(s.dates).Truncate(time.Second),
+		Cache: s.cache,
 	})
 	s.Ended = s.now
 	return &s.Requests[len(s.Requests)-1]

@@ -186,13 +186,9 @@ func (d deletion) shown(h *history.History, truth *view) *view {
 }
 
 func (v *view) applyRead(r *history.Request, d deletion) {
-	var o client.Object
-	if r.Seen == http.StatusOK {
-		decoded, _, err := decoder.Decode(r.Answer, nil, nil)
-		if err != nil {
-			return // metadata only, or nothing was recorded
-		}
-		o = decoded.(client.Object)
+	o, ok := answerOf(r)
+	if !ok {
+		return
 	}
 	id := seriesOf(d.snapshot)
 	switch r.Resource {
@@ -217,6 +213,19 @@ func (v *view) applyRead(r *history.Request, d deletion) {
 			v.series = replaceNamed(v.series, r.Name, o)
 		}
 	}
+}
+
+// answerOf returns the object that a live get was answered with, nil if there was none. It returns false if the answer was metadata only,
+// or was not recorded.
+func answerOf(r *history.Request) (o client.Object, ok bool) {
+	if r.Seen != http.StatusOK || r.Object != nil {
+		return r.Object, true
+	}
+	decoded, _, err := decoder.Decode(r.Answer, nil, nil)
+	if err != nil {
+		return nil, false
+	}
+	return decoded.(client.Object), true
 }
 
 // replaceNamed removes the object of a name and adds another, unless that is nil.

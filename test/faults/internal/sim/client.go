@@ -94,8 +94,9 @@ func (a *apiClient) Get(ctx context.Context, key client.ObjectKey, o client.Obje
 	var stored client.Object
 	err = a.read(ctx, call{
 		verb: "get", resource: k.Resource(), key: key,
-		serve: func(int) (err error) {
+		serve: func(request int) (err error) {
 			stored, err = a.operator.sim.server.Get(k, key)
+			a.operator.sim.history.Requests[request].Object = stored
 			return err
 		},
 	})

@@ -23,5 +23,5 @@
 // The operator: operator.go (everything that uses the engine's API), queue.go, informer.go, index.go, client.go, request.go
 // (and how requests fail), clocks.go, supervisor.go. Around it: driver.go, collector.go.
 // The scenario: scenario.go, claims.go, schedules.go, specs.go, snapshots.go, faults.go.
-// Verdicts beyond the oracles: finalstate.go, and known.go for breaches that are reported and not fixed yet.
+// Verdicts beyond the oracles: finalstate.go.
 package sim

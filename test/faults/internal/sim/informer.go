@@ -19,9 +19,8 @@ type informer struct {
 	kind     kube.Kind
 	store    *index
 	handlers handlers
-	// delivered counts the kind's changes that have been delivered, lastDelivery is when the last one was.
-	delivered    int
-	lastDelivery time.Time
+	// delivered counts the kind's changes that have been delivered.
+	delivered int
 	// scheduled is set while a timer for the next delivery is pending.
 	scheduled bool
 	// frozenUntil is when deliveries resume.
@@ -81,7 +80,6 @@ func (i *informer) deliver() {
 	for range pending {
 		c := sim.history.Changes[sim.changes[i.kind][i.delivered]]
 		i.delivered++
-		i.lastDelivery = sim.now
 		i.deliverChange(&c)
 	}
 	if i.delivered < len(sim.changes[i.kind]) {
@@ -126,7 +124,7 @@ func (i *informer) remove(o client.Object) {
 // relist replaces the missed events by a list: only the difference is delivered, and a deleted object in its last known version.
 func (i *informer) relist() {
 	sim := i.operator.sim
-	i.delivered, i.lastDelivery = len(sim.changes[i.kind]), sim.now
+	i.delivered = len(sim.changes[i.kind])
 	listed := map[string]bool{}
 	for _, o := range sim.server.List(i.kind) {
 		if !i.matches(o) {

@@ -28,6 +28,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 	"mapcontroller.dev/snapshotschedule/internal/transport"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/sim/kube"
 )
 
@@ -45,6 +46,9 @@ type operator struct {
 	engine    *mapcontroller.Controller
 	informers [3]*informer
 	stores    *productinformer.Stores
+
+	// decidedOn is what the caches held when the current reconcile began: it reads them once, at its start.
+	decidedOn *history.Cache
 
 	keys   *queue[mapcontroller.Request]
 	status *queue[reconcile.Request]
@@ -180,6 +184,18 @@ func both(a, b handlers) handlers {
 		onUpdate: func(before, after client.Object) { a.onUpdate(before, after); b.onUpdate(before, after) },
 		onDelete: func(o client.Object) { a.onDelete(o); b.onDelete(o) },
 	}
+}
+
+// caches returns what the informers have delivered.
+func (o *operator) caches() *history.Cache {
+	shown := func(k kube.Kind) int {
+		i := o.informers[k]
+		if i.delivered == 0 {
+			return 0
+		}
+		return o.sim.changes[k][i.delivered-1] + 1
+	}
+	return &history.Cache{Schedules: shown(kube.Schedules), Claims: shown(kube.Claims), Snapshots: shown(kube.Snapshots)}
 }
 
 // kill ends the process: answers to its pending requests are lost.

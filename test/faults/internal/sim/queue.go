@@ -55,7 +55,10 @@ func (q *queue[T]) Forget(item T) { q.limiter.Forget(item) }
 func (q *queue[T]) process(item T) {
 	delete(q.due, item)
 	q.worker.busy = true
+	interrupted := q.operator.decidedOn // of the operator's other queue, whose request travels
+	q.operator.decidedOn = q.operator.caches()
 	result, err := q.reconciler.Reconcile(q.operator.ctx, item)
+	q.operator.decidedOn = interrupted
 	q.worker.busy = false
 	if !q.operator.alive {
 		return

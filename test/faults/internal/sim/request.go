@@ -46,7 +46,7 @@ func (o *operator) send(c call) error {
 	r := history.Request{
 		At: sim.now, Clock: operatorClock{o}.Now(), Process: o.number,
 		Verb: c.verb, Group: c.resource.Group, Resource: c.resource.Resource,
-		Namespace: c.key.Namespace, Name: c.key.Name,
+		Namespace: c.key.Namespace, Name: c.key.Name, Cache: o.decidedOn,
 	}
 	if c.subresource != "" {
 		r.Resource += "/" + c.subresource
@@ -55,7 +55,6 @@ func (o *operator) send(c call) error {
 		c.record(&r)
 	}
 	sim.history.Requests = append(sim.history.Requests, r)
-	sim.lagging = append(sim.lagging, o.laggingKinds())
 
 	drawn := sim.drawOutcome(c.write)
 	sim.run(sim.now.Add(sim.delay()))

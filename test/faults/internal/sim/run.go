@@ -23,8 +23,8 @@ const Days = 90
 type Result struct {
 	Seed    uint64
 	History *history.History
-	// Violations are the broken guarantees, in the order of the oracles, without those that are known (known.go).
-	Violations, Known []oracle.Violation
+	// Findings has the broken guarantees, in the order of the oracles.
+	oracle.Findings
 	// Reconciles counts the operators' reconciles, Snapshots what they created.
 	Reconciles, Snapshots int
 }
@@ -32,10 +32,10 @@ type Result struct {
 // Run simulates a seed and judges it.
 func Run(seed uint64) Result {
 	sim, atEnd := simulate(seed)
-	violations, known := sim.splitKnown(slices.Concat(oracle.Judge(sim.history), oracle.Slots(sim.history), atEnd))
+	found := oracle.JudgeAll(sim.history)
+	found.Violations = slices.Concat(found.Violations, oracle.Slots(sim.history), atEnd)
 	return Result{
-		Seed: seed, History: sim.history, Reconciles: sim.reconciles, Snapshots: sim.snapshotsCreated(),
-		Violations: violations, Known: known,
+		Seed: seed, History: sim.history, Reconciles: sim.reconciles, Snapshots: sim.snapshotsCreated(), Findings: found,
 	}
 }
 
@@ -83,9 +83,7 @@ func (sim *simulation) snapshotsCreated() int {
 // Progress is reported after each of many simulations.
 type Progress struct {
 	Done, Total, Failed int
-	// Known counts the known breaches.
-	Known int
-	Took  time.Duration
+	Took                time.Duration
 	// Last is the simulation that has just ended.
 	Last *Result
 }
@@ -110,7 +108,6 @@ func RunMany(ctx context.Context, first uint64, n int, progress func(Progress)) 
 					failed[seed] = r
 				}
 				p.Done++
-				p.Known += len(r.Known)
 				p.Failed, p.Took, p.Last = len(failed), time.Since(startedAt), &r
 				if progress != nil {
 					progress(p)

@@ -32,8 +32,6 @@ type simulation struct {
 	statusInterval time.Duration
 	// statusDelay is how much later than in the product key events wake the status controller.
 	statusDelay time.Duration
-	// lagging says for each request which of the operator's informers lagged.
-	lagging []kindSet
 	// stopped is set after too many requests: no operator is started again.
 	stopped bool
 	// reconciles counts all operators' reconciles.

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/oracle"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/sim"
 )
 
@@ -22,6 +23,8 @@ type result struct {
 	Seed       uint64   `json:"seed"`
 	Oracles    []string `json:"oracles,omitempty"`
 	Violations []string `json:"violations,omitempty"`
+	// ByCache are what only the operator's cache allowed.
+	ByCache []string `json:"byCache,omitempty"`
 }
 
 func main() {
@@ -32,10 +35,9 @@ func main() {
 	defer stop()
 	out := json.NewEncoder(os.Stdout)
 	sim.RunMany(ctx, 0, *n, func(p sim.Progress) {
-		r := result{Seed: p.Last.Seed}
+		r := result{Seed: p.Last.Seed, ByCache: texts(p.Last.ByCache), Violations: texts(p.Last.Violations)}
 		for _, v := range p.Last.Violations {
 			r.Oracles = append(r.Oracles, v.Oracle)
-			r.Violations = append(r.Violations, v.Oracle+": "+v.Message)
 		}
 		if r.breaksAny(*until) {
 			stop()
@@ -45,6 +47,13 @@ func main() {
 			os.Exit(2)
 		}
 	})
+}
+
+func texts(all []oracle.Violation) (texts []string) {
+	for _, v := range all {
+		texts = append(texts, v.Oracle+": "+v.Message)
+	}
+	return texts
 }
 
 func (r result) breaksAny(guarantees string) bool {
