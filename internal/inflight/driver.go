@@ -4,6 +4,7 @@
 package inflight
 
 import (
+	"container/heap"
 	"time"
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
@@ -13,15 +14,20 @@ import (
 // longer does not hold its places for ever.
 const longest = time.Hour
 
+// shortest is how long an uncut snapshot counts at least: a short readyDeadline must not
+// evade the limit.
+const shortest = time.Minute
+
 // driver is the places of one driver and the keys that wait for one.
 type driver struct {
-	limit  int
-	places map[holder]place
-	// held counts the places of each namespace.
-	held map[string]int
-	line line
-	// earliest is not after the first end of a place.
-	earliest time.Time
+	name  string
+	limit int
+	// places are the first to end first.
+	places places
+	// held counts the places of each namespace, and capped those that are within its half.
+	held   map[string]int
+	capped int
+	line   line
 	// alarm is the key that is woken when a place ends by time alone, and when.
 	alarm   plan.Request
 	alarmAt time.Time
@@ -39,96 +45,107 @@ func keyHolder(req plan.Request) holder {
 	return holder{namespace: req.Parent.Namespace, schedule: req.Parent.Name, key: req.MapKey}
 }
 
-// place is until when a holder counts, and whether the cache shows its snapshot.
+// place is until when a holder counts, of which schedule and driver, and whether the
+// cache shows its snapshot.
 type place struct {
-	until time.Time
-	shown bool
+	holder   holder
+	schedule string
+	driver   *driver
+	until    time.Time
+	shown    bool
+	// index in the driver's places.
+	index int
 }
 
-func newDriver(limit int) *driver {
-	return &driver{limit: limit, places: map[holder]place{}, held: map[string]int{}, line: newLine()}
+func newDriver(name string, limit int) *driver {
+	return &driver{name: name, limit: limit, held: map[string]int{}, line: newLine()}
 }
 
-func (d *driver) put(h holder, p place) {
-	if !d.holds(h) {
-		d.held[h.namespace]++
+func (d *driver) add(p *place) {
+	p.driver = d
+	heap.Push(&d.places, p)
+	d.count(p.holder.namespace, 1)
+}
+
+func (d *driver) remove(p *place) {
+	heap.Remove(&d.places, p.index)
+	d.count(p.holder.namespace, -1)
+}
+
+func (d *driver) count(namespace string, more int) {
+	d.capped -= min(d.held[namespace], d.half())
+	d.held[namespace] += more
+	d.capped += min(d.held[namespace], d.half())
+	if d.held[namespace] == 0 {
+		delete(d.held, namespace)
 	}
-	d.places[h] = p
-	if d.earliest.IsZero() || p.until.Before(d.earliest) {
-		d.earliest = p.until
-	}
 }
 
-func (d *driver) holds(h holder) bool {
-	_, known := d.places[h]
-	return known
-}
-
-// free gives up a place. It returns whether there was one.
-func (d *driver) free(h holder) bool {
-	known := d.holds(h)
-	if known {
-		delete(d.places, h)
-		if d.held[h.namespace]--; d.held[h.namespace] == 0 {
-			delete(d.held, h.namespace)
-		}
+// ended returns a place that has ended, or nil. No place ends later than longest from
+// now, except after the clock was set back.
+func (d *driver) ended(now time.Time) *place {
+	if len(d.places) == 0 {
+		return nil
 	}
-	return known
-}
-
-// expire frees the places that have ended. No place ends later than longest from now,
-// except after the clock was set back.
-func (d *driver) expire(now time.Time) {
-	last := now.Add(longest)
-	if now.Before(d.earliest) && !d.earliest.After(last) {
-		return
-	}
-	d.earliest = time.Time{}
-	for h, p := range d.places {
-		if !now.Before(p.until) {
-			d.free(h)
-			continue
-		}
-		if p.until.After(last) {
+	if last := now.Add(longest); d.places[0].until.After(last) {
+		for _, p := range d.places {
 			p.until = last
 		}
-		d.put(h, p)
 	}
+	if first := d.places[0]; !now.Before(first.until) {
+		return first
+	}
+	return nil
 }
 
 // idle returns whether nobody holds a place or waits for one.
-func (d *driver) idle(now time.Time) bool {
-	if len(d.line.waiting) > 0 {
-		return false
-	}
-	d.expire(now)
-	return len(d.places) == 0
-}
+func (d *driver) idle() bool { return len(d.places) == 0 && len(d.line.waiting) == 0 }
 
-// full returns whether there is no place left.
-func (d *driver) full() bool { return d.limit > 0 && len(d.places) >= d.limit }
+// half of the places is what a namespace gets while others wait.
+func (d *driver) half() int { return (d.limit + 1) / 2 }
 
-// settle gives the free places to the keys whose turn it is, and returns them. While
-// keys wait, one of them is woken when the next place ends.
-func (d *driver) settle(now time.Time) (wake []Wake) {
-	d.expire(now)
-	for !d.full() {
-		req, ok := d.line.next(d.mayHoldMore)
-		if !ok {
-			break
-		}
-		d.put(keyHolder(req), place{until: now.Add(longest)})
-		wake = append(wake, Wake{Request: req})
+// full returns whether there is no place left. Those that a namespace has beyond half do
+// not count while a key of another namespace waits.
+func (d *driver) full() bool {
+	taken := len(d.places)
+	switch waiting := d.line.namespaces.order; {
+	case len(waiting) == 1:
+		own := d.held[waiting[0]]
+		taken = d.capped - min(own, d.half()) + own
+	case len(waiting) > 1:
+		taken = d.capped
 	}
-	if len(d.line.waiting) > 0 && (d.line.waiting[d.alarm] == nil || d.earliest.Before(d.alarmAt)) {
-		d.alarm, d.alarmAt = d.line.first(), d.earliest
-		wake = append(wake, Wake{Request: d.alarm, After: d.earliest.Sub(now)})
-	}
-	return wake
+	return d.limit > 0 && taken >= d.limit
 }
 
 // mayHoldMore returns whether a namespace may get another place: while others wait, it
-// holds no more than half, rounded up.
+// gets none beyond half.
 func (d *driver) mayHoldMore(namespace string) bool {
-	return len(d.line.namespaces.order) == 1 || d.held[namespace] < (d.limit+1)/2
+	return len(d.line.namespaces.order) == 1 || d.held[namespace] < d.half()
+}
+
+// places implements heap.Interface: the place that ends first is first.
+type places []*place
+
+func (h places) Len() int           { return len(h) }
+func (h places) Less(i, j int) bool { return h[i].until.Before(h[j].until) }
+func (h places) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+
+// Push implements heap.Interface.
+func (h *places) Push(x any) {
+	p := x.(*place)
+	p.index = len(*h)
+	*h = append(*h, p)
+}
+
+// Pop implements heap.Interface.
+func (h *places) Pop() any {
+	last := len(*h) - 1
+	p := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	return p
 }

@@ -52,7 +52,8 @@ func (g *tester) note(wake []Wake) {
 const testDriver = "csi.example.com"
 
 func snapshotOf(name string) Snapshot {
-	return Snapshot{Namespace: key(name).Parent.Namespace, Name: name, Driver: testDriver, ReadyDeadline: 30 * time.Minute}
+	parent := key(name).Parent
+	return Snapshot{Namespace: parent.Namespace, Name: name, Schedule: parent.Name, Driver: testDriver, ReadyDeadline: 30 * time.Minute}
 }
 
 func (g *tester) ask(name string) bool { return g.askSince(name, start) }
@@ -106,6 +107,12 @@ func TestAskAdmitsUpToTheLimit(t *testing.T) {
 		"asked again":    {limit: 3, want: 3, ask: func(g *tester) int { g.fill(10); return g.fill(10) }},
 		"exist already":  {limit: 3, want: 1, ask: func(g *tester) int { g.show("b/s/x", 0); g.show("b/s/y", 0); return g.fill(10) }},
 		"exceed already": {limit: 1, want: 0, ask: func(g *tester) int { g.show("b/s/x", 0); g.show("b/s/y", 0); return g.fill(10) }},
+		"another namespace has all": {limit: 5, want: 2, ask: func(g *tester) int {
+			for i := range 5 {
+				g.ask(fmt.Sprintf("b/s/%d", i))
+			}
+			return g.fill(10)
+		}},
 	} {
 		g := newTester(tc.limit)
 		if got := tc.ask(g); got != tc.want {
@@ -118,11 +125,15 @@ func TestAskAdmitsUpToTheLimit(t *testing.T) {
 func TestDriversHaveTheirOwnPlaces(t *testing.T) {
 	g := newTester(1)
 	g.fill(2)
-	for driver, want := range map[string]bool{testDriver: false, "other.example.com": true, "": true} {
-		s := snapshotOf("b/s/" + driver)
-		s.Driver = driver
-		if admitted, _ := g.Ask(start, key("b/s/"+driver), s, start); admitted != want {
-			t.Errorf("driver %q: admitted %v", driver, admitted)
+	for _, tc := range []struct {
+		driver string
+		want   bool
+	}{{testDriver, false}, {"other.example.com", true}, {"", true}, {"", false}} {
+		name := fmt.Sprintf("b/s/%s %v", tc.driver, tc.want)
+		s := snapshotOf(name)
+		s.Driver = tc.driver
+		if admitted, _ := g.Ask(start, key(name), s, start); admitted != tc.want {
+			t.Errorf("driver %q: admitted %v", tc.driver, admitted)
 		}
 	}
 }
@@ -154,8 +165,8 @@ func TestPlacesAreFreed(t *testing.T) {
 		"shown uncut":                    {do: func(g *tester) { g.show(first, 0) }},
 		"shown with its deadline passed": {do: func(g *tester) { g.show(first, 30*time.Minute) }, want: true},
 		"shown just before its deadline": {do: func(g *tester) { g.show(first, 30*time.Minute-1) }},
-		"refused":                        {do: func(g *tester) { g.note(g.Refused(g.now, ns, first)) }, want: true},
-		"refused, and shown":             {do: func(g *tester) { g.show(first, 0); g.note(g.Refused(g.now, ns, first)) }},
+		"not created":                    {do: func(g *tester) { g.note(g.Failed(g.now, ns, first)) }, want: true},
+		"not created, and shown":         {do: func(g *tester) { g.show(first, 0); g.note(g.Failed(g.now, ns, first)) }},
 		"it may exist":                   {do: func(g *tester) { g.note(g.Unsure(g.now, ns, first)) }},
 		"it may exist, a moment later": {do: func(g *tester) {
 			g.note(g.Unsure(g.now, ns, first))
@@ -216,9 +227,6 @@ func TestTurns(t *testing.T) {
 			limit: 1, waiting: []string{"a/s/1", "a/t/1", "a/u/1", "b/s/1"}, want: "a/s/1 b/s/1 a/t/1 a/u/1",
 		},
 		"an old one of another schedule": {limit: 1, waiting: []string{"a/s/1", "a/s/2", "a/t/older"}, want: "a/s/1 a/t/older a/s/2"},
-		"one that holds half is passed over": {
-			limit: 3, waiting: []string{"full/s/4", "full/s/5", "b/s/1", "c/s/1"}, want: "b/s/1 full/s/4 c/s/1 full/s/5",
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newTester(tc.limit)
@@ -273,23 +281,112 @@ func TestKeyWithASnapshotDoesNotWait(t *testing.T) {
 	g.wantCounts(t, 2, 0)
 }
 
-// Anybody who can annotate a PVC can make up a driver.
+// What is known does not grow with the drivers that there were.
 func TestIdleDriversAreForgotten(t *testing.T) {
 	g := newTester(1)
 	g.ask("a/s/1")
 	g.ask("a/s/2")
-	for i := range 10 * manyDrivers {
+	for i := range 1000 {
 		made := Snapshot{Namespace: "a", Name: fmt.Sprint(i), Driver: fmt.Sprint("made-up-", i), ReadyDeadline: time.Second}
 		g.Ask(g.now, key("a/s/3"), made, start)
-		if i%2 == 0 {
-			g.Refused(g.now, made.Namespace, made.Name)
+		switch i % 3 {
+		case 0:
+			g.Failed(g.now, made.Namespace, made.Name)
+		case 1:
+			g.Show(g.now, g.now.Add(-time.Hour), made)
+		default:
+			g.Remove(g.now, made.Namespace, made.Name)
 		}
-		g.now = g.now.Add(time.Second)
-	}
-	if known := len(g.Counts(g.now)); known > manyDrivers {
-		t.Errorf("%d drivers are known", known)
+		if len(g.drivers) != 1 || len(g.places) != 1 || len(g.waits) != 1 {
+			t.Fatalf("%d: %d drivers, %d places and %d keys that wait are known", i, len(g.drivers), len(g.places), len(g.waits))
+		}
 	}
 	g.wantCounts(t, 1, 1)
+}
+
+// A snapshot may be seen before what tells its driver.
+func TestShowMovesASnapshotToItsDriver(t *testing.T) {
+	g := newTester(1)
+	s := snapshotOf("b/s/x")
+	s.Driver = ""
+	g.note(g.Show(g.now, g.now, s))
+	g.fill(1)
+	g.wantCounts(t, 2, 0)
+	g.note(g.Show(g.now, g.now, snapshotOf("b/s/x")))
+	if c := g.Counts(g.now); c[testDriver].InFlight != 2 || len(c) != 1 {
+		t.Errorf("counts %v", c)
+	}
+	s.Name = "b/s/y"
+	g.note(g.Show(g.now, g.now, s))
+	if got := g.Of(key("b/s/x").Parent); len(got) != 2 {
+		t.Errorf("of the schedule: %v", got)
+	}
+	if got := g.Of(key("b/t/x").Parent); len(got) != 0 {
+		t.Errorf("of another schedule: %v", got)
+	}
+}
+
+// One namespace keeps all places: each of another one's keys is admitted at once, up to
+// half of the limit.
+//
+// Contract: FLIGHT-3.
+func TestHalfIsFreeForOthers(t *testing.T) {
+	for limit := 2; limit < 8; limit++ {
+		g := newTester(limit)
+		if got := g.fill(20); got != limit {
+			t.Fatalf("limit %d: %d of the first namespace are admitted", limit, got)
+		}
+		for i := range limit / 2 {
+			if !g.ask(fmt.Sprintf("b/s/%d", i)) {
+				t.Errorf("limit %d: key %d of another namespace waits", limit, i)
+			}
+		}
+		if g.ask("b/s/waits") || g.ask("c/s/waits") {
+			t.Errorf("limit %d: the driver has more than half more", limit)
+		}
+		g.wantCounts(t, limit+limit/2, 20-limit+2)
+	}
+}
+
+// A namespace that holds half is passed over while others wait.
+//
+// Contract: FLIGHT-3.
+func TestNamespaceWithHalfIsPassedOver(t *testing.T) {
+	g := newTester(4)
+	for _, name := range []string{"a/s/0", "a/s/1", "a/s/2", "x/s/0", "a/s/3", "b/s/0", "c/s/0"} {
+		g.ask(name)
+	}
+	g.wantCounts(t, 5, 2)
+	for _, step := range []struct{ cut, woken string }{{"a/s/0", ""}, {"x/s/0", "c/s/0"}, {"b/s/0", "c/s/0 a/s/3"}} {
+		g.cut(step.cut)
+		if got := strings.Join(g.woken, " "); got != step.woken {
+			t.Errorf("after %s is cut, woken %q, want %q", step.cut, got, step.woken)
+		}
+	}
+}
+
+// A create that hangs until it times out gives up its place, and waits again after other
+// namespaces.
+//
+// Contract: FLIGHT-3.
+func TestFailedCreatesDoNotOvertake(t *testing.T) {
+	g := newTester(2)
+	g.fill(4)
+	for i := range 3 {
+		g.ask(fmt.Sprintf("b/s/%d", i))
+	}
+	g.ask("c/s/0")
+	g.woken = nil
+	for _, name := range []string{"a/s/0", "a/s/1"} { // a had its turn, and others wait
+		g.note(g.Failed(g.now, "a", name))
+		if g.ask(name) {
+			t.Errorf("%s overtakes", name)
+		}
+	}
+	g.cut("b/s/0")
+	if got := strings.Join(g.woken, " "); got != "c/s/0 b/s/1" {
+		t.Errorf("woken %s", got)
+	}
 }
 
 // The keys of a parent that is deleted make room, and find out for themselves whether it

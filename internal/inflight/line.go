@@ -35,11 +35,8 @@ func newLine() line {
 	return line{waiting: map[plan.Request]*waiter{}, namespaces: newRing[*ring[*waiters]]()}
 }
 
-// push adds a key, unless it waits.
+// push adds a key that does not wait.
 func (l *line) push(req plan.Request, since time.Time) {
-	if l.waiting[req] != nil {
-		return
-	}
 	l.arrivals++
 	w := &waiter{req: req, since: since, arrival: l.arrivals}
 	l.waiting[req] = w
@@ -50,12 +47,9 @@ func (l *line) push(req plan.Request, since time.Time) {
 	heap.Push(schedules.get(req.Parent.Name, func() *waiters { return &waiters{} }), w)
 }
 
-// leave removes a key. It returns whether it waited.
-func (l *line) leave(req plan.Request) bool {
+// leave removes a key that waits.
+func (l *line) leave(req plan.Request) {
 	w := l.waiting[req]
-	if w == nil {
-		return false
-	}
 	delete(l.waiting, req)
 	schedules := l.namespaces.members[req.Parent.Namespace]
 	keys := schedules.members[req.Parent.Name]
@@ -66,7 +60,6 @@ func (l *line) leave(req plan.Request) bool {
 	if len(schedules.order) == 0 {
 		l.namespaces.remove(req.Parent.Namespace)
 	}
-	return true
 }
 
 // of returns the keys of a parent.
@@ -91,7 +84,8 @@ func (l *line) next(may func(namespace string) bool) (req plan.Request, ok bool)
 	req = (*schedules.members[schedules.order[0]])[0].req
 	l.namespaces.last(namespace)
 	schedules.last(req.Parent.Name)
-	return req, l.leave(req)
+	l.leave(req)
+	return req, true
 }
 
 // first returns a key that waits, the same one until it leaves or others come before
@@ -126,8 +120,9 @@ func (r *ring[T]) remove(name string) {
 
 // last gives a member the last turn.
 func (r *ring[T]) last(name string) {
-	i := slices.Index(r.order, name)
-	r.order = append(slices.Delete(r.order, i, i+1), name)
+	if i := slices.Index(r.order, name); i >= 0 {
+		r.order = append(slices.Delete(r.order, i, i+1), name)
+	}
 }
 
 // waiters implements heap.Interface: the key that has waited longest is first.

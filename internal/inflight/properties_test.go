@@ -89,27 +89,69 @@ func (s *storm) wait(until time.Time) {
 	}
 }
 
-// inFlight returns how many snapshots count, of one namespace or of all.
-func (s *storm) inFlight(namespace string) (n int) {
+// timeOut ends the create of a snapshot without a response, unless it is seen, after which
+// its key asks again.
+func (s *storm) timeOut(name string) {
+	if s.places[snapshotOf(name).holder()] == nil || s.places[snapshotOf(name).holder()].shown {
+		return
+	}
+	delete(s.created, name)
+	s.note(s.Failed(s.now, key(name).Parent.Namespace, name))
+	s.settle()
+	s.pass(name)
+}
+
+// held returns how many snapshots of each namespace count.
+func (s *storm) held() map[string]int {
+	n := map[string]int{}
 	for name, at := range s.created {
-		if s.now.Before(at.Add(snapshotOf(name).ReadyDeadline)) && (namespace == "" || key(name).Parent.Namespace == namespace) {
-			n++
+		if s.now.Before(at.Add(snapshotOf(name).lifetime())) {
+			n[key(name).Parent.Namespace]++
 		}
 	}
 	return n
 }
 
+// mayBeCreated returns what the contract says of a key that waits.
+func (s *storm) mayBeCreated(name string) bool {
+	othersWait := func(namespace string) bool {
+		for waits := range s.waiting {
+			if key(waits).Parent.Namespace != namespace {
+				return true
+			}
+		}
+		return false
+	}
+	own, held, total := key(name).Parent.Namespace, s.held(), 0
+	for namespace, n := range held {
+		if othersWait(namespace) {
+			n = min(n, (s.limit+1)/2)
+		}
+		total += n
+	}
+	return total < s.limit && (held[own] < (s.limit+1)/2 || !othersWait(own))
+}
+
 func (s *storm) check(t *rapid.T) {
 	t.Helper()
-	if n := s.inFlight(""); n > s.limit {
-		t.Fatalf("%d are in flight, and the limit is %d", n, s.limit)
+	total := 0
+	for _, n := range s.held() {
+		total += n
 	}
-	inFlight, waiting := s.count()
-	if inFlight != s.inFlight("") || waiting != len(s.waiting) {
-		t.Fatalf("counts %d in flight, %d waiting; want %d, %d", inFlight, waiting, s.inFlight(""), len(s.waiting))
+	if total > s.limit+s.limit/2 {
+		t.Fatalf("%d are in flight, and the limit is %d", total, s.limit)
 	}
-	if inFlight < s.limit && waiting > 0 {
-		t.Fatalf("%d wait for %d free places", waiting, s.limit-inFlight)
+	if inFlight, waiting := s.count(); inFlight != total || waiting != len(s.waiting) {
+		t.Fatalf("counts %d in flight, %d waiting; want %d, %d", inFlight, waiting, total, len(s.waiting))
+	}
+	for name := range s.waiting {
+		if s.mayBeCreated(name) {
+			t.Fatalf("%s waits, and there is a place: %v are in flight, and the limit is %d", name, s.held(), s.limit)
+		}
+	}
+	if len(s.places) > len(s.created) || len(s.waits) != len(s.waiting) || len(s.drivers) > 1 {
+		t.Fatalf("%d places, %d keys that wait and %d drivers are known; %d and %d exist",
+			len(s.places), len(s.waits), len(s.drivers), len(s.created), len(s.waiting))
 	}
 }
 
@@ -119,7 +161,8 @@ func pick(t *rapid.T, from map[string]time.Time, label string) string {
 }
 
 // Whatever keys ask, leave, and become of their snapshots, never more than the limit
-// count, no place is free while a key waits, and in the end every key is served.
+// and its half count, no place is free while a key waits, nothing is known of what does
+// not exist, and in the end every key is served.
 //
 // Contract: FLIGHT-1, FLIGHT-2.
 func TestGateHoldsTheLimitAndServesEverybody(t *testing.T) {
@@ -127,7 +170,7 @@ func TestGateHoldsTheLimitAndServesEverybody(t *testing.T) {
 		s := newStorm(rapid.IntRange(1, 6).Draw(t, "limit"))
 		for i := range rapid.IntRange(1, 80).Draw(t, "steps") {
 			name := fmt.Sprintf("%d/%d/%d", rapid.IntRange(1, 4).Draw(t, "namespace"), rapid.IntRange(1, 3).Draw(t, "schedule"), i)
-			switch action := rapid.IntRange(0, 9).Draw(t, "action"); {
+			switch action := rapid.IntRange(0, 10).Draw(t, "action"); {
 			case action < 5:
 				s.pass(name)
 			case action == 5 && len(s.waiting) > 0:
@@ -141,6 +184,8 @@ func TestGateHoldsTheLimitAndServesEverybody(t *testing.T) {
 				s.leave(pick(t, s.created, "has nothing to do"))
 			case action == 8:
 				s.wait(s.now.Add(time.Duration(rapid.IntRange(0, 40).Draw(t, "minutes")) * time.Minute))
+			case action == 9 && len(s.created) > 0:
+				s.timeOut(pick(t, s.created, "times out"))
 			case len(s.created) > 0:
 				gone := pick(t, s.created, "cut")
 				delete(s.created, gone)
@@ -193,21 +238,81 @@ func TestGateIsFair(t *testing.T) {
 			}
 		}
 		const late = "late/s/x"
+		first := len(s.served)
 		s.pass(late)
-		for frees := 0; s.waiting[late]; frees++ {
-			if frees > namespaces {
-				t.Fatalf("%d keys of %d namespaces overtook one", frees, namespaces)
-			}
-			before := len(s.served)
+		before := first
+		for s.waiting[late] {
 			gone := pick(t, s.created, "cut")
 			delete(s.created, gone)
 			s.cut(gone)
 			for s.settle(); before < len(s.served); before++ {
 				namespace := key(s.served[before]).Parent.Namespace
-				if n := s.inFlight(namespace); namespace != "late" && n > (s.limit+1)/2 {
+				if n := s.held()[namespace]; namespace != "late" && n > (s.limit+1)/2 {
 					t.Fatalf("namespace %s is given place %d of %d while others wait", namespace, n, s.limit)
 				}
 			}
+		}
+		if overtook := slices.Index(s.served, late) - first; overtook > namespaces {
+			t.Fatalf("%d keys of %d namespaces overtook one", overtook, namespaces)
+		}
+	})
+}
+
+// Whatever one namespace does: its snapshots are never cut, its creates hang until they
+// time out, its schedules and their keys come and go, its deadlines are short. A neighbor
+// with less than half of the limit in flight never waits.
+//
+// Contract: FLIGHT-3.
+func TestOneNamespaceDelaysNoOther(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := newStorm(rapid.IntRange(2, 8).Draw(t, "limit"))
+		for i := range rapid.IntRange(1, 100).Draw(t, "steps") {
+			hostile := fmt.Sprintf("hostile/%d/%d", rapid.IntRange(1, 3).Draw(t, "schedule"), i)
+			switch rapid.IntRange(0, 8).Draw(t, "action") {
+			default:
+				s.pass(hostile)
+			case 3:
+				s.show(hostile, time.Duration(rapid.IntRange(0, 30).Draw(t, "age"))*time.Minute)
+			case 4:
+				if len(s.created) > 0 {
+					if name := pick(t, s.created, "times out"); key(name).Parent.Namespace == "hostile" {
+						s.timeOut(name)
+					}
+				}
+			case 5:
+				s.note(s.ParentDeleted(s.now, key(hostile).Parent))
+			case 6:
+				s.wait(s.now.Add(time.Duration(rapid.IntRange(0, 20).Draw(t, "minutes")) * time.Minute))
+			case 7, 8:
+				neighbor := fmt.Sprintf("neighbor/s/%d", i)
+				if s.held()["neighbor"] < s.limit/2 {
+					if s.pass(neighbor); s.waiting[neighbor] {
+						t.Fatalf("the neighbor waits, with %v in flight of %d", s.held(), s.limit)
+					}
+				}
+			}
+			s.settle()
+		}
+	})
+}
+
+// However short the deadline of a schedule is, its snapshots count for a minute.
+//
+// Contract: FLIGHT-2.
+func TestShortDeadlinesDoNotEvadeTheLimit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g, limit := newTester(3), 3
+		for i := range 20 {
+			s := snapshotOf(fmt.Sprintf("a/s/%d", i))
+			s.ReadyDeadline = time.Duration(rapid.IntRange(0, 100).Draw(t, "seconds")) * time.Second
+			admitted, _ := g.Ask(g.now, key(s.Name), s, g.now)
+			if want := i < limit; admitted != want {
+				t.Fatalf("snapshot %d: admitted %v", i, admitted)
+			}
+			if admitted {
+				g.note(g.Show(g.now, g.now, s))
+			}
+			g.now = g.now.Add(2 * time.Second)
 		}
 	})
 }

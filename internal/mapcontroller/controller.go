@@ -101,7 +101,7 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 		Create: func(ctx context.Context, o client.Object) error {
 			return d.Client.Create(ctx, o, client.FieldOwner(spec.Name))
 		},
-		Finalizer: spec.Finalizer, Missing: ctl.installed.Explains, Admit: func(Request, plan.Plan) bool { return true },
+		Finalizer: spec.Finalizer, Missing: ctl.installed.Explains, Admit: func(Request, plan.Plan, []client.Object) bool { return true },
 	}
 	if spec.Admission != nil {
 		ctl.executor.Admit = spec.Admission(ctl.keys.addAfter)

@@ -91,11 +91,12 @@ type MapController struct {
 	Finalizer string
 
 	// Admission is called once, with a function that enqueues a key after a delay. It
-	// returns a function that is called in each pass over a key, with an empty plan once
-	// the parent is gone, and returns whether what the plan creates may be created now.
+	// returns a function that is called in each pass over a key, with the key's outputs, or
+	// with an empty plan once the parent is gone, and returns whether what the plan creates
+	// may be created now.
 	// Otherwise it waits until the key is enqueued; updates and deletes do not. Nil:
 	// nothing waits.
-	Admission func(enqueue func(Request, time.Duration)) (admit func(Request, Plan) bool)
+	Admission func(enqueue func(Request, time.Duration)) (admit func(req Request, p Plan, outputs []client.Object) bool)
 
 	// Report is called after each pass over a key, with the status that the key
 	// had before (nil if it had none), the status of the decision and the outcome

@@ -349,9 +349,9 @@ func TestQueueAdmission(t *testing.T) {
 		admits := false
 		var enqueue func(Request, time.Duration)
 		q := newQueued(t, []client.Object{fixture.Parent(), fixture.Input()}, func(c *MapController, _ *Options) {
-			c.Admission = func(e func(Request, time.Duration)) func(Request, Plan) bool {
+			c.Admission = func(e func(Request, time.Duration)) func(Request, Plan, []client.Object) bool {
 				enqueue = e
-				return func(req Request, _ Plan) bool {
+				return func(req Request, _ Plan, _ []client.Object) bool {
 					if !admits {
 						enqueue(req, time.Minute)
 					}

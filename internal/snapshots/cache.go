@@ -81,7 +81,9 @@ func stripSnapshot(o any) (any, error) {
 	} else {
 		v.Annotations = nil
 	}
-	v.Spec.VolumeSnapshotClassName = nil
+	if !isUncut(v) { // else it tells whose limit the snapshot counts towards
+		v.Spec.VolumeSnapshotClassName = nil
+	}
 	if v.Status != nil {
 		v.Status.BoundVolumeSnapshotContentName = nil
 		v.Status.RestoreSize = nil
@@ -115,6 +117,14 @@ func stripClaim(o any) (any, error) {
 	claim.ManagedFields = nil
 	claim.Finalizers = nil
 	claim.Annotations = only(claim.Annotations, claimAnnotations...)
+	for _, key := range [...]string{annotationProvisioner, annotationBetaProvisioner} {
+		if driverNamed(claim.Annotations[key]) == "" { // it may be long, and means nothing
+			delete(claim.Annotations, key)
+		}
+	}
+	if len(claim.Annotations) == 0 {
+		claim.Annotations = nil
+	}
 	claim.Spec = corev1.PersistentVolumeClaimSpec{
 		DataSource:       claim.Spec.DataSource,
 		DataSourceRef:    claim.Spec.DataSourceRef,

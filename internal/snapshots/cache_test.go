@@ -100,6 +100,24 @@ func TestStripSnapshotDropsTheRest(t *testing.T) {
 	}
 }
 
+// The class tells whose limit an uncut snapshot counts towards, and is shared.
+func TestStripKeepsTheClassOfUncutSnapshots(t *testing.T) {
+	intern := newInterner()
+	cached := func(s snapshotBuilder) *string {
+		s.Spec.VolumeSnapshotClassName = ptr.To("fast")
+		return strip(t, intern.transform, s.VolumeSnapshot).Spec.VolumeSnapshotClassName
+	}
+	first, second := cached(uncut(time.Hour)), cached(uncut(time.Minute))
+	if first == nil || *first != "fast" || first != second {
+		t.Errorf("classes of uncut snapshots: %v, %v", first, second)
+	}
+	for _, s := range []snapshotBuilder{uploading(time.Hour), ready(time.Hour), imported(time.Hour)} {
+		if got := cached(s); got != nil {
+			t.Errorf("class of one that is not uncut: %q", *got)
+		}
+	}
+}
+
 func TestStripScheduleDropsWhatKubectlAndTheAPIServerAdd(t *testing.T) {
 	s := every("6h").requested("2026-06-15T12:00:00Z")
 	s.Labels = map[string]string{"team": "a"}

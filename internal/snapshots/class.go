@@ -5,7 +5,6 @@ package snapshots
 
 import (
 	"fmt"
-	"strings"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -14,20 +13,8 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-// The annotations in which Kubernetes records the provisioner of a PVC, and the one
-// of a driver's default class.
-const (
-	annotationProvisioner     = "volume.kubernetes.io/storage-provisioner"
-	annotationBetaProvisioner = "volume.beta.kubernetes.io/storage-provisioner"
-	annotationDefaultClass    = "snapshot.storage.kubernetes.io/is-default-class"
-)
-
-// Provisioners with this prefix are plugins of Kubernetes itself, except
-// noProvisioner, which stands for volumes that are provisioned by hand.
-const (
-	inTree        = "kubernetes.io/"
-	noProvisioner = "kubernetes.io/no-provisioner"
-)
+// annotationDefaultClass is that of a driver's default class.
+const annotationDefaultClass = "snapshot.storage.kubernetes.io/is-default-class"
 
 // Classes are the VolumeSnapshotClasses of the cluster.
 type Classes struct {
@@ -38,24 +25,14 @@ type Classes struct {
 	All []client.Object
 }
 
-// driverOf returns the driver of a PVC; empty if it is unknown.
-func driverOf(claim *corev1.PersistentVolumeClaim) string {
-	for _, key := range [...]string{annotationProvisioner, annotationBetaProvisioner} {
-		if driver := claim.Annotations[key]; driver != "" && driver != noProvisioner {
-			return driver
-		}
-	}
-	return ""
-}
-
 // notSnapshottable returns why no snapshot of a PVC can be taken with any class;
 // empty if one may be.
 func (c Classes) notSnapshottable(claim *corev1.PersistentVolumeClaim) string {
-	switch driver := driverOf(claim); {
-	case strings.HasPrefix(driver, inTree):
-		return fmt.Sprintf("%s is an in-tree plugin, whose volumes cannot be snapshotted", driver)
-	case driver != "" && c.Known && c.count(driver) == 0:
-		return fmt.Sprintf("no VolumeSnapshotClass belongs to driver %s", driver)
+	switch d := driverOf(claim); {
+	case d.inTree():
+		return fmt.Sprintf("%s is an in-tree plugin, whose volumes cannot be snapshotted", d)
+	case d != "" && c.Known && c.count(d) == 0:
+		return fmt.Sprintf("no VolumeSnapshotClass belongs to driver %s", d)
 	}
 	return ""
 }
@@ -66,32 +43,32 @@ func (c Classes) Choose(claim *corev1.PersistentVolumeClaim, template *v1alpha1.
 	if why := c.notSnapshottable(claim); why != "" {
 		return nil, Problem{Reason: v1alpha1.ReasonNotSnapshottable, Message: why}
 	}
-	driver := driverOf(claim)
+	d := driverOf(claim)
 	if name := template.VolumeSnapshotClassName; name != nil {
-		return name, c.named(*name, driver)
+		return name, c.named(*name, d)
 	}
 	if len(template.VolumeSnapshotClassNames) > 0 {
-		if !c.Known || driver == "" {
+		if !c.Known || d == "" {
 			return nil, Problem{Reason: v1alpha1.ReasonWrongSnapshotClass, Message: c.unknownDriver()}
 		}
 		for _, listed := range template.VolumeSnapshotClassNames {
-			if found := c.find(string(listed)); found != nil && found.Driver == driver {
+			if found := c.find(string(listed)); found != nil && driver(found.Driver) == d {
 				return &found.Name, Problem{}
 			}
 		}
 	}
-	return nil, c.defaulted(driver)
+	return nil, c.defaulted(d)
 }
 
 // named returns what is wrong with a class that the template names.
-func (c Classes) named(name, driver string) Problem {
+func (c Classes) named(name string, d driver) Problem {
 	found, message := c.find(name), ""
 	switch {
-	case !c.Known || driver == "":
+	case !c.Known || d == "":
 	case found == nil:
 		message = fmt.Sprintf("VolumeSnapshotClass %s does not exist", name)
-	case found.Driver != driver:
-		message = fmt.Sprintf("VolumeSnapshotClass %s belongs to driver %s, and the PVC to driver %s", name, found.Driver, driver)
+	case driver(found.Driver) != d:
+		message = fmt.Sprintf("VolumeSnapshotClass %s belongs to driver %s, and the PVC to driver %s", name, found.Driver, d)
 	}
 	if message == "" {
 		return Problem{}
@@ -109,13 +86,13 @@ func (c Classes) unknownDriver() string {
 }
 
 // defaulted returns what is wrong with the default class of a driver.
-func (c Classes) defaulted(driver string) Problem {
-	if !c.Known || driver == "" {
+func (c Classes) defaulted(d driver) Problem {
+	if !c.Known || d == "" {
 		return Problem{}
 	}
 	defaults := 0
 	for _, o := range c.All {
-		if class := classOf(o); class != nil && class.Driver == driver && class.Annotations[annotationDefaultClass] == "true" {
+		if class := classOf(o); class != nil && driver(class.Driver) == d && class.Annotations[annotationDefaultClass] == "true" {
 			defaults++
 		}
 	}
@@ -124,14 +101,14 @@ func (c Classes) defaulted(driver string) Problem {
 	}
 	return Problem{Reason: v1alpha1.ReasonNoDefaultSnapshotClass, Message: fmt.Sprintf(
 		"driver %s has %d VolumeSnapshotClasses, of which %d are the default; name one in the schedule, or make one the default",
-		driver, c.count(driver), defaults)}
+		d, c.count(d), defaults)}
 }
 
 // count returns how many classes a driver has.
-func (c Classes) count(driver string) int {
+func (c Classes) count(d driver) int {
 	n := 0
 	for _, o := range c.All {
-		if class := classOf(o); class != nil && class.Driver == driver {
+		if class := classOf(o); class != nil && driver(class.Driver) == d {
 			n++
 		}
 	}

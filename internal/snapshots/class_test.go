@@ -19,26 +19,6 @@ import (
 
 const testDriver = "csi.example.com"
 
-func TestDriverOf(t *testing.T) {
-	for name, tc := range map[string]struct {
-		annotations map[string]string
-		want        string
-	}{
-		"the annotation":       {map[string]string{annotationProvisioner: "a"}, "a"},
-		"the older one":        {map[string]string{annotationBetaProvisioner: "b"}, "b"},
-		"both":                 {map[string]string{annotationProvisioner: "a", annotationBetaProvisioner: "b"}, "a"},
-		"none":                 {nil, ""},
-		"empty":                {map[string]string{annotationProvisioner: ""}, ""},
-		"provisioned by hand":  {map[string]string{annotationProvisioner: noProvisioner, annotationBetaProvisioner: noProvisioner}, ""},
-		"in-tree":              {map[string]string{annotationProvisioner: "kubernetes.io/aws-ebs"}, "kubernetes.io/aws-ebs"},
-		"another's annotation": {map[string]string{"example.com/storage-provisioner": "a"}, ""},
-	} {
-		if got := driverOf(claim("data").with(func(c *corev1.PersistentVolumeClaim) { c.Annotations = tc.annotations }).PersistentVolumeClaim); got != tc.want {
-			t.Errorf("%s: got %q, want %q", name, got, tc.want)
-		}
-	}
-}
-
 // Contract: CLASS-1, CLASS-2, CLASS-3.
 func TestChoose(t *testing.T) {
 	named := func(name string) v1alpha1.SnapshotTemplateSpec {

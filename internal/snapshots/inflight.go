@@ -4,7 +4,6 @@
 package snapshots
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +12,6 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,6 +20,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/inflight"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
 )
 
@@ -31,6 +30,9 @@ type inFlight struct {
 	stores *Stores
 	// enqueue enqueues a key after a delay.
 	enqueue func(mapcontroller.Request, time.Duration)
+
+	// classesKnown is set if VolumeSnapshotClasses are read.
+	classesKnown bool
 
 	mu   sync.Mutex
 	gate *inflight.Gate
@@ -42,14 +44,16 @@ type inFlight struct {
 func newInFlight(o Options, limit int) *inFlight {
 	return &inFlight{
 		clock: o.Clock, stores: o.Stores, gate: inflight.NewGate(limit), creating: map[mapcontroller.Request]string{},
-		enqueue: func(mapcontroller.Request, time.Duration) {},
+		classesKnown: len(o.Namespaces) == 0, // else Roles must suffice
+		enqueue:      func(mapcontroller.Request, time.Duration) {},
 	}
 }
 
 // turn is what a slot without a snapshot waits for, or waited for.
 type turn struct {
-	slot   time.Time
-	driver string
+	slot time.Time
+	// driver is the one whose limit the snapshot counts towards.
+	driver driver
 	// since is the time from which the PVC lacks a snapshot.
 	since time.Time
 	// late is set if the slot is too old to be taken.
@@ -58,11 +62,14 @@ type turn struct {
 
 // turnOf returns the turn of a slot that is due. A PVC lacks a snapshot since its last
 // slot or, without one, its anchor.
-func turnOf(claim *corev1.PersistentVolumeClaim, slot, last, anchor time.Time) *turn {
+func (p *program) turnOf(
+	claim *corev1.PersistentVolumeClaim, class *string, slot, last, anchor time.Time, seen mapcontroller.Observation,
+) *turn {
 	if last.IsZero() {
 		last = anchor
 	}
-	return &turn{slot: slot, driver: driverOf(claim), since: last}
+	classes := Classes{Known: p.classesKnown, All: seen.Related}
+	return &turn{slot: slot, driver: classes.limitedBy(claim, &p.schedule.Spec.SnapshotTemplate.Spec, class), since: last}
 }
 
 // with changes the gate, and wakes the keys whose turn it is.
@@ -76,19 +83,31 @@ func (f *inFlight) with(change func(now time.Time) []inflight.Wake) {
 }
 
 // admission implements the engine's Admission.
-func (f *inFlight) admission(enqueue func(mapcontroller.Request, time.Duration)) func(mapcontroller.Request, mapcontroller.Plan) bool {
+func (f *inFlight) admission(
+	enqueue func(mapcontroller.Request, time.Duration),
+) func(mapcontroller.Request, mapcontroller.Plan, []client.Object) bool {
 	f.enqueue = enqueue
 	return f.admit
 }
 
-func (f *inFlight) admit(req mapcontroller.Request, p mapcontroller.Plan) (admitted bool) {
+// admit counts the uncut snapshots of a key once more: its PVC, its schedule and the
+// classes may be seen later than they, and change. Each of that leads to another pass.
+func (f *inFlight) admit(req mapcontroller.Request, p mapcontroller.Plan, outputs []client.Object) (admitted bool) {
+	for _, o := range outputs {
+		if v := o.(*snapshotv1.VolumeSnapshot); v.DeletionTimestamp == nil && isUncut(v) {
+			f.count(req.Parent, v)
+		}
+	}
 	status, _ := p.Key.Status.(*keyStatus)
 	if len(p.Create) == 0 || status == nil || status.turn == nil {
-		f.with(func(now time.Time) []inflight.Wake { return f.gate.Leave(now, req) })
+		f.with(func(now time.Time) []inflight.Wake {
+			delete(f.creating, req)
+			return f.gate.Leave(now, req)
+		})
 		return true
 	}
-	s := f.snapshot(p.Create[0], req.Parent)
-	s.Driver = status.turn.driver
+	s := inflight.Snapshot{Namespace: req.Parent.Namespace, Name: p.Create[0].GetName(), Schedule: req.Parent.Name}
+	s.Driver, s.ReadyDeadline = string(status.turn.driver), f.readyDeadline(f.schedule(req.Parent))
 	f.with(func(now time.Time) (wake []inflight.Wake) {
 		if admitted, wake = f.gate.Ask(now, req, s, status.turn.since); admitted {
 			f.creating[req] = s.Name
@@ -102,38 +121,79 @@ func (f *inFlight) admit(req mapcontroller.Request, p mapcontroller.Plan) (admit
 var (
 	anyClaim    = &corev1.PersistentVolumeClaim{}
 	anySchedule = &v1alpha1.SnapshotSchedule{}
+	anySnapshot = &snapshotv1.VolumeSnapshot{}
+	anyClass    = &snapshotv1.VolumeSnapshotClass{}
 )
 
-// snapshot returns what the gate needs to know of a snapshot, without its driver.
-func (f *inFlight) snapshot(o client.Object, parent types.NamespacedName) inflight.Snapshot {
-	s := inflight.Snapshot{Namespace: o.GetNamespace(), Name: o.GetName(), ReadyDeadline: defaultReadyDeadline}
-	if found, ok := f.stores.Get(anySchedule, parent).(*v1alpha1.SnapshotSchedule); ok {
-		if deadline, err := schedule.ParseDuration(string(found.Spec.ReadyDeadline)); err == nil {
-			s.ReadyDeadline = deadline
+func (f *inFlight) schedule(name types.NamespacedName) *v1alpha1.SnapshotSchedule {
+	s, _ := f.stores.Get(anySchedule, name).(*v1alpha1.SnapshotSchedule)
+	return s
+}
+
+func (f *inFlight) readyDeadline(s *v1alpha1.SnapshotSchedule) time.Duration {
+	if s != nil {
+		if deadline, err := schedule.ParseDuration(string(s.Spec.ReadyDeadline)); err == nil {
+			return deadline
 		}
 	}
-	return s
+	return defaultReadyDeadline
 }
 
 // observed is called for each event of a snapshot.
 func (f *inFlight) observed(parent types.NamespacedName, before, after client.Object) {
-	gone := before
-	if v, ok := after.(*snapshotv1.VolumeSnapshot); ok {
-		if s := snapshotOf(v); s.Uncut() && !s.Deleting {
-			f.show(parent, v)
-			return
-		}
-		gone = v
+	if v, ok := after.(*snapshotv1.VolumeSnapshot); ok && v.DeletionTimestamp == nil && isUncut(v) {
+		f.count(parent, v)
+		return
+	}
+	gone := after
+	if gone == nil {
+		gone = before
 	}
 	f.with(func(now time.Time) []inflight.Wake { return f.gate.Remove(now, gone.GetNamespace(), gone.GetName()) })
 }
 
-func (f *inFlight) show(parent types.NamespacedName, v *snapshotv1.VolumeSnapshot) {
-	s := f.snapshot(v, parent)
-	if claim, ok := f.stores.Get(anyClaim, client.ObjectKey{Namespace: v.Namespace, Name: claimName(v)}).(*corev1.PersistentVolumeClaim); ok {
-		s.Driver = driverOf(claim)
+// isUncut is retention's Uncut, without parsing anything: every pass asks it of every
+// snapshot.
+func isUncut(v *snapshotv1.VolumeSnapshot) bool {
+	return v.Spec.Source.VolumeSnapshotContentName == nil && !readyToUse(v) && (v.Status == nil || v.Status.CreationTime == nil)
+}
+
+// count tells the gate whether an uncut snapshot counts.
+func (f *inFlight) count(parent types.NamespacedName, v *snapshotv1.VolumeSnapshot) {
+	s, counts := f.made(parent, v)
+	f.with(func(now time.Time) []inflight.Wake {
+		if counts {
+			return f.gate.Show(now, v.CreationTimestamp.Time, s)
+		}
+		return f.gate.Remove(now, v.Namespace, v.Name)
+	})
+}
+
+// made returns what the gate needs to know of a snapshot; not ok unless the operator made
+// it: of a schedule and a PVC that exist, and under the name that it computes. Whoever may
+// create snapshots can put our labels on them.
+func (f *inFlight) made(parent types.NamespacedName, v *snapshotv1.VolumeSnapshot) (s inflight.Snapshot, ok bool) {
+	owner := f.schedule(parent)
+	claim, exists := f.stores.Get(anyClaim, client.ObjectKey{Namespace: v.Namespace, Name: claimName(v)}).(*corev1.PersistentVolumeClaim)
+	if owner == nil || !exists || !ownedBy(owner, v) || string(claim.UID) != v.Labels[v1alpha1.LabelMapKey] ||
+		v.Name != snapshotName(owner.UID, claim.UID, claim.Name, scheduledAt(v)) {
+		return s, false
 	}
-	f.with(func(now time.Time) []inflight.Wake { return f.gate.Show(now, v.CreationTimestamp.Time, s) })
+	classes := Classes{Known: f.classesKnown}
+	if f.classesKnown {
+		classes.All = f.stores.List(anyClass, "")
+	}
+	return inflight.Snapshot{
+		Namespace: v.Namespace, Name: v.Name, Schedule: owner.Name, ReadyDeadline: f.readyDeadline(owner),
+		Driver: string(classes.limitedBy(claim, &owner.Spec.SnapshotTemplate.Spec, v.Spec.VolumeSnapshotClassName)),
+	}, true
+}
+
+// ownedBy returns whether a snapshot is a schedule's.
+func ownedBy(s *v1alpha1.SnapshotSchedule, v *snapshotv1.VolumeSnapshot) bool {
+	controller := plan.ControllerUID(v)
+	return v.Labels[v1alpha1.LabelSchedule] == s.Name &&
+		(controller == s.UID || controller == "" && s.Spec.DeletionPolicy == v1alpha1.DeletionOrphan)
 }
 
 // reported is called after each pass.
@@ -144,27 +204,28 @@ func (f *inFlight) reported(req mapcontroller.Request, outcome mapcontroller.Out
 		switch {
 		case !admitted || len(outcome.Created) > 0:
 			return nil
-		case slices.ContainsFunc(outcome.Failed, refusedCreate):
-			return f.gate.Refused(now, req.Parent.Namespace, name)
+		case slices.ContainsFunc(outcome.Failed, isCreate):
+			return f.gate.Failed(now, req.Parent.Namespace, name)
 		}
 		return f.gate.Unsure(now, req.Parent.Namespace, name)
 	})
 }
 
-// forget is called after a schedule is deleted.
+// forget is called after a schedule is deleted. Its snapshots may stay, and do not count.
 func (f *inFlight) forget(parent types.NamespacedName) {
-	f.with(func(now time.Time) []inflight.Wake { return f.gate.ParentDeleted(now, parent) })
+	var names []string
+	f.with(func(now time.Time) []inflight.Wake {
+		names = f.gate.Of(parent)
+		return f.gate.ParentDeleted(now, parent)
+	})
+	for _, name := range names {
+		if v, ok := f.stores.Get(anySnapshot, client.ObjectKey{Namespace: parent.Namespace, Name: name}).(*snapshotv1.VolumeSnapshot); ok {
+			f.count(parent, v)
+		}
+	}
 }
 
-// refusedCreate returns whether a write is a create that has certainly created nothing.
-// After a time-out, or an error of the server, the snapshot may exist.
-func refusedCreate(f mapcontroller.Failure) bool {
-	if f.Verb != execute.VerbCreate {
-		return false
-	}
-	status := apierrors.APIStatus(nil)
-	return errors.Is(f.Err, execute.ErrNameCollision) || errors.As(f.Err, &status) && status.Status().Code/100 == 4
-}
+func isCreate(f mapcontroller.Failure) bool { return f.Verb == execute.VerbCreate }
 
 // judgeTurn keeps the turn of a slot that waits for it, or that waited until it was too
 // old, which is a problem.
@@ -189,8 +250,12 @@ func (k *keyStatus) judgeTurn(before *keyStatus, outcome mapcontroller.Outcome) 
 
 func isOverdue(p Problem) bool { return p.Reason == v1alpha1.ReasonSnapshotOverdue }
 
-func waitedMessage(driver string) string {
-	return fmt.Sprintf("too many snapshots of driver %s are not cut yet, see --max-in-flight-per-driver", driver)
+func waitedMessage(d driver) string {
+	of := "driver " + d.String()
+	if d == "" {
+		of = "unknown drivers"
+	}
+	return fmt.Sprintf("too many snapshots of %s are not cut yet, see --max-in-flight-per-driver", of)
 }
 
 // waits returns whether a PVC waits for its turn.

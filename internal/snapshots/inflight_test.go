@@ -6,6 +6,8 @@ package snapshots
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -13,12 +15,15 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	clocktesting "k8s.io/utils/clock/testing"
+	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/inflight"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
@@ -29,25 +34,55 @@ import (
 type flight struct {
 	*inFlight
 	clock    *clocktesting.FakePassiveClock
+	cached   map[reflect.Type]toolscache.Indexer
 	enqueued []string
 }
 
 func newFlight(limit int, cached ...client.Object) *flight {
 	clock, stores := clocktesting.NewFakePassiveClock(noon), NewStores()
-	for _, o := range cached {
+	f := &flight{inFlight: newInFlight(Options{Clock: clock, Stores: stores}, limit), clock: clock, cached: map[reflect.Type]toolscache.Indexer{}}
+	for _, kind := range []client.Object{anyClaim, anySchedule, anySnapshot, anyClass} {
 		store := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{})
-		if err := store.Add(o); err != nil {
-			panic(err)
-		}
-		stores.Add(o, store)
+		f.cached[reflect.TypeOf(kind)] = store
+		stores.Add(kind, store)
 	}
-	f := &flight{inFlight: newInFlight(Options{Clock: clock, Stores: stores}, limit), clock: clock}
+	f.add(class("fast", testDriver))
+	for _, o := range cached {
+		f.add(o)
+	}
 	f.admission(func(req mapcontroller.Request, after time.Duration) {
 		if after == 0 {
 			f.enqueued = append(f.enqueued, req.MapKey)
 		}
 	})
 	return f
+}
+
+// add makes the cache show an object.
+func (f *flight) add(o client.Object) {
+	if err := f.cached[reflect.TypeOf(o)].Add(o); err != nil {
+		panic(err)
+	}
+}
+
+// remove makes the cache show no such object.
+func (f *flight) remove(o client.Object) {
+	if err := f.cached[reflect.TypeOf(o)].Delete(o); err != nil {
+		panic(err)
+	}
+}
+
+// pass makes the part of a pass over PVC data that counts what the key has.
+func (f *flight) pass(outputs ...client.Object) {
+	f.admit(keyOf("data-uid"), mapcontroller.Plan{}, outputs)
+}
+
+// by makes a snapshot one that a schedule made of PVC data.
+func (s snapshotBuilder) by(owner scheduleBuilder) snapshotBuilder {
+	s.Labels = map[string]string{v1alpha1.LabelMapKey: "data-uid", v1alpha1.LabelSchedule: owner.Name}
+	s.OwnerReferences = []metav1.OwnerReference{owner.ownerReference()}
+	s.Name = snapshotName(owner.UID, "data-uid", "data", scheduledAt(s.VolumeSnapshot))
+	return s
 }
 
 var backupOfShop = types.NamespacedName{Namespace: "shop", Name: "backup"}
@@ -62,7 +97,7 @@ func (f *flight) ask(name string) bool {
 	status := &keyStatus{turn: &turn{driver: testDriver, slot: noon, since: noon}}
 	return f.admit(keyOf(name), mapcontroller.Plan{
 		Create: []client.Object{uncut(0).named(name).VolumeSnapshot}, Key: plan.KeyStatus{Status: status},
-	})
+	}, nil)
 }
 
 func (f *flight) counts() (inFlight, waiting int) {
@@ -91,8 +126,10 @@ func TestObservedSnapshotsInFlight(t *testing.T) {
 		"uncut for an hour, deadline 2h":   {snapshot: uncut(time.Hour), schedule: every("6h").readyDeadline("2h")},
 		"uncut for the deadline":           {snapshot: uncut(10 * time.Minute), schedule: every("6h").readyDeadline("10m")},
 		"uncut for less than the deadline": {snapshot: uncut(9 * time.Minute), schedule: every("6h").readyDeadline("10m"), want: 1},
-		"of an unknown driver":             {snapshot: uncut(time.Minute), claim: claim("data").PersistentVolumeClaim},
+		"of an unknown driver":             {snapshot: uncut(time.Minute), claim: claim("data").PersistentVolumeClaim, want: 1},
 		"of a PVC that is gone":            {snapshot: uncut(time.Minute), claim: claim("other").of(testDriver).PersistentVolumeClaim},
+		"uncut for less than a minute, deadline 1s": {snapshot: uncut(59 * time.Second), schedule: every("6h").readyDeadline("1s"), want: 1},
+		"uncut for a minute, deadline 1s":           {snapshot: uncut(time.Minute), schedule: every("6h").readyDeadline("1s")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.schedule.SnapshotSchedule == nil {
@@ -102,6 +139,7 @@ func TestObservedSnapshotsInFlight(t *testing.T) {
 				tc.claim = data
 			}
 			f := newFlight(1, tc.claim, tc.schedule.SnapshotSchedule)
+			tc.snapshot = tc.snapshot.by(tc.schedule)
 			f.observed(backupOfShop, nil, tc.snapshot.VolumeSnapshot)
 			if got, _ := f.counts(); got != tc.want {
 				t.Fatalf("%d in flight, want %d", got, tc.want)
@@ -114,8 +152,135 @@ func TestObservedSnapshotsInFlight(t *testing.T) {
 	}
 }
 
-// A create that is certainly refused leaves its place to the next; one that may have
-// happened does not.
+// Only what the operator itself would have made counts.
+//
+// Contract: FLIGHT-6.
+func TestSnapshotsThatOthersMadeAreNotInFlight(t *testing.T) {
+	s := every("6h")
+	orphaning := every("6h")
+	orphaning.Spec.DeletionPolicy = v1alpha1.DeletionOrphan
+	mine := func() snapshotBuilder { return uncut(time.Minute).by(s) }
+	unowned := func() snapshotBuilder { v := mine(); v.OwnerReferences = nil; return v }
+	recreated := claim("data").of(testDriver)
+	recreated.UID = "data-again-uid"
+	controlledBy := func(uid types.UID) snapshotBuilder {
+		v := mine()
+		v.OwnerReferences[0].UID = uid
+		return v
+	}
+	forgedKey := func() snapshotBuilder {
+		v := mine()
+		v.Labels[v1alpha1.LabelMapKey] = "other-uid"
+		return v
+	}
+	for name, tc := range map[string]struct {
+		snapshot snapshotBuilder
+		schedule scheduleBuilder
+		claim    claimBuilder
+		want     int
+	}{
+		"the operator's":                        {snapshot: mine(), want: 1},
+		"by labels":                             {snapshot: unowned(), schedule: orphaning, want: 1},
+		"of a policy that does not own by them": {snapshot: unowned()},
+		"another name":                          {snapshot: mine().named("by-hand")},
+		"another slot":                          {snapshot: mine().scheduledAt(rfc3339(noon))},
+		"no slot":                               {snapshot: mine().unscheduled()},
+		"of a schedule that was created again":  {snapshot: controlledBy("old-uid")},
+		"of another controller by labels":       {snapshot: controlledBy("other-uid"), schedule: orphaning},
+		"of a PVC that was created again":       {snapshot: mine(), claim: recreated},
+		"of another map key":                    {snapshot: forgedKey()},
+		"of no schedule":                        {snapshot: mine(), schedule: every("6h").named("gone")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tc.schedule.SnapshotSchedule == nil {
+				tc.schedule = s
+			}
+			if tc.claim.PersistentVolumeClaim == nil {
+				tc.claim = claim("data").of(testDriver)
+			}
+			f := newFlight(1, tc.claim.PersistentVolumeClaim, tc.schedule.SnapshotSchedule)
+			f.observed(backupOfShop, nil, tc.snapshot.VolumeSnapshot)
+			if got, _ := f.counts(); got != tc.want {
+				t.Errorf("%d in flight, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
+// A snapshot may be seen before its PVC, its schedule and its class, and these may change
+// or be deleted later: whatever the order of events, the next pass counts as if they had
+// always been there.
+//
+// Contract: FLIGHT-4.
+func TestCountsDoNotDependOnTheOrderOfEvents(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, slow := every("6h"), class("slow", "other.example.com")
+		s.Spec.SnapshotTemplate.Spec.VolumeSnapshotClassName = &slow.Name
+		v := uncut(time.Minute).by(s)
+		v.Spec.VolumeSnapshotClassName = &slow.Name
+		objects := []client.Object{s.SnapshotSchedule, slow, claim("data").PersistentVolumeClaim}
+		f := newFlight(2)
+		f.add(v.VolumeSnapshot)
+		f.observed(backupOfShop, nil, v.VolumeSnapshot)
+		shown := map[int]bool{}
+		for range rapid.IntRange(1, 10).Draw(t, "events") {
+			i := rapid.IntRange(0, 2).Draw(t, "of")
+			if shown[i] {
+				f.remove(objects[i])
+			} else {
+				f.add(objects[i])
+			}
+			shown[i] = !shown[i]
+			if i == 0 && !shown[i] {
+				f.forget(backupOfShop)
+			} else if shown[0] { // else there are no passes
+				f.pass(v.VolumeSnapshot)
+			}
+			want := map[string]inflight.Count{}
+			switch {
+			case shown[0] && shown[1] && shown[2]:
+				want["other.example.com"] = inflight.Count{InFlight: 1}
+			case shown[0] && shown[2]:
+				want[""] = inflight.Count{InFlight: 1}
+			}
+			if got := f.gate.Counts(noon); !maps.Equal(got, want) {
+				t.Fatalf("schedule, class, PVC are shown: %v; counts %v, want %v", shown, got, want)
+			}
+		}
+	})
+}
+
+// Only drivers that classes name become labels.
+//
+// Contract: FLIGHT-5.
+func TestLabelsOfDrivers(t *testing.T) {
+	for name, tc := range map[string]struct {
+		namespaced bool
+		want       map[string]inflight.Count
+	}{
+		"all namespaces": {want: map[string]inflight.Count{
+			testDriver: {InFlight: 1, Waiting: 1}, "idle.example.com": {}, otherDrivers: {InFlight: 3},
+		}},
+		"classes unknown": {namespaced: true, want: map[string]inflight.Count{otherDrivers: {InFlight: 4, Waiting: 1}}},
+	} {
+		f := newFlight(1, class("idle", "idle.example.com"), class("malformed", "a b"))
+		if tc.namespaced {
+			f.classesKnown = false
+			for _, o := range f.cached[reflect.TypeOf(anyClass)].List() {
+				f.remove(o.(client.Object))
+			}
+		}
+		for i, d := range []string{testDriver, testDriver, "", "made-up", "class-that-is-gone"} {
+			f.gate.Ask(noon, keyOf(fmt.Sprint(i)), inflight.Snapshot{Namespace: "shop", Name: fmt.Sprint(i), Driver: d, ReadyDeadline: time.Hour}, noon)
+		}
+		if got := f.inFlight.counts(); !maps.Equal(got, tc.want) {
+			t.Errorf("%s: %v, want %v", name, got, tc.want)
+		}
+	}
+}
+
+// A create that failed leaves its place to the next; one of which nothing is known does
+// not.
 //
 // Contract: FLIGHT-1.
 func TestReportedCreatesInFlight(t *testing.T) {
@@ -129,8 +294,8 @@ func TestReportedCreatesInFlight(t *testing.T) {
 		"denied":         {outcome: notCreated(forbidden("quota")), want: true},
 		"name taken":     {outcome: notCreated(fmt.Errorf("%w: x", execute.ErrNameCollision)), want: true},
 		"too many":       {outcome: notCreated(apierrors.NewTooManyRequests("later", 1)), want: true},
-		"unavailable":    {outcome: notCreated(apierrors.NewServiceUnavailable("later"))},
-		"timed out":      {outcome: notCreated(errors.New("context deadline exceeded"))},
+		"unavailable":    {outcome: notCreated(apierrors.NewServiceUnavailable("later")), want: true},
+		"timed out":      {outcome: notCreated(errors.New("context deadline exceeded")), want: true},
 		"another write":  {outcome: mapcontroller.Outcome{Failed: []mapcontroller.Failure{failure(execute.VerbDelete, forbidden("no"))}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -156,7 +321,7 @@ func TestKeysLeaveTheLine(t *testing.T) {
 	f := newFlight(1)
 	f.ask("a")
 	f.ask("b")
-	if !f.admit(keyOf("b"), mapcontroller.Plan{}) {
+	if !f.admit(keyOf("b"), mapcontroller.Plan{}, nil) {
 		t.Error("a plan without creates waits")
 	}
 	if _, waiting := f.counts(); waiting != 0 {
@@ -168,10 +333,10 @@ func TestKeysLeaveTheLine(t *testing.T) {
 // it is queued, or is created.
 func (r *testReporter) decidedPass(t *testing.T, s scheduleBuilder, now time.Time, queued bool, snapshots ...snapshotBuilder) *keyStatus {
 	t.Helper()
-	p, err := newProgram(s.SnapshotSchedule, false)
+	p, err := newProgram(s.SnapshotSchedule, true)
 	must(t, err)
 	status := p.mapClaim(mapcontroller.Observation{
-		Now: now, Selected: []client.Object{claim("data").of(testDriver).PersistentVolumeClaim}, Outputs: series(snapshots).objects(),
+		Now: now, Related: []client.Object{class("fast", testDriver)}, Selected: []client.Object{claim("data").of(testDriver).PersistentVolumeClaim}, Outputs: series(snapshots).objects(),
 	}).Status.(*keyStatus)
 	outcome := mapcontroller.Outcome{Queued: queued && status.waits()}
 	if status.waits() && !queued {
@@ -242,15 +407,16 @@ func TestWaitingKeepsFailedCreates(t *testing.T) {
 
 // Contract: FLIGHT-5.
 func TestStatusCountsWaitingClaims(t *testing.T) {
-	waits := func(driver string) *keyStatus { return &keyStatus{turn: &turn{driver: driver}} }
+	waits := func(d driver) *keyStatus { return &keyStatus{turn: &turn{driver: d}} }
 	late := &keyStatus{turn: &turn{driver: "late", late: true}}
 	for name, tc := range map[string]struct {
 		keys []*keyStatus
 		want string
 	}{
-		"none":        {[]*keyStatus{{}, late}, "3 PersistentVolumeClaims"},
-		"one":         {[]*keyStatus{{}, waits("a")}, "3 PersistentVolumeClaims, 1 waiting for their turn (driver a)"},
-		"two drivers": {[]*keyStatus{waits("b"), waits("a"), waits("b")}, "3 PersistentVolumeClaims, 3 waiting for their turn (drivers a, b)"},
+		"none":              {[]*keyStatus{{}, late}, "3 PersistentVolumeClaims"},
+		"one":               {[]*keyStatus{{}, waits("a")}, "3 PersistentVolumeClaims, 1 waiting for their turn (driver a)"},
+		"an unknown driver": {[]*keyStatus{waits("")}, "3 PersistentVolumeClaims, 1 waiting for their turn (driver unknown)"},
+		"two drivers":       {[]*keyStatus{waits("b"), waits("a"), waits("b")}, "3 PersistentVolumeClaims, 3 waiting for their turn (drivers a, b)"},
 		"some skipped": {
 			[]*keyStatus{waits("a"), {Claim: "x", SkipReason: "not Bound"}},
 			"3 PersistentVolumeClaims, 1 waiting for their turn (driver a), 1 skipped; first x: not Bound",

@@ -12,6 +12,7 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/lru"
 	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -24,7 +25,12 @@ import (
 type interner struct {
 	mu    sync.Mutex
 	known map[seriesKey]weak.Pointer[common]
+	// classes are the names of the classes of uncut snapshots.
+	classes *lru.Cache
 }
+
+// maxClasses bounds the memory: anybody who can create snapshots can make up a class.
+const maxClasses = 100
 
 type seriesKey struct{ namespace, mapKey, schedule string }
 
@@ -36,7 +42,9 @@ type common struct {
 	source    *string
 }
 
-func newInterner() *interner { return &interner{known: map[seriesKey]weak.Pointer[common]{}} }
+func newInterner() *interner {
+	return &interner{known: map[seriesKey]weak.Pointer[common]{}, classes: lru.New(maxClasses)}
+}
 
 // transform strips a snapshot and interns it, for the cache.
 func (i *interner) transform(o any) (any, error) {
@@ -99,6 +107,13 @@ func (i *interner) share(v *snapshotv1.VolumeSnapshot) *common {
 	}
 	v.Namespace, v.Labels, v.OwnerReferences = known.namespace, known.labels, known.owners
 	v.Spec.Source.PersistentVolumeClaimName = known.source
+	if class := v.Spec.VolumeSnapshotClassName; class != nil {
+		if equal, ok := i.classes.Get(*class); ok {
+			v.Spec.VolumeSnapshotClassName = equal.(*string)
+		} else {
+			i.classes.Add(*class, class)
+		}
+	}
 	return known
 }
 

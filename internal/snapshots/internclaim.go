@@ -46,7 +46,7 @@ func (i claimInterner) transform(o any) (any, error) {
 		i.known.Add(key, known)
 	}
 	claim.Spec.StorageClassName = known.class
-	// An empty annotation has the key of an absent one, and is not the same.
+	// One that has others keeps its own.
 	if maps.Equal(claim.Annotations, known.annotations) {
 		claim.Annotations = known.annotations
 	}

@@ -151,8 +151,8 @@ func combine(keys []any, problems ...Problem) combined {
 		}
 		if k.waits() {
 			c.Waiting++
-			if i, known := slices.BinarySearch(c.WaitingFor, k.turn.driver); !known {
-				c.WaitingFor = slices.Insert(c.WaitingFor, i, k.turn.driver)
+			if i, known := slices.BinarySearch(c.WaitingFor, k.turn.driver.String()); !known {
+				c.WaitingFor = slices.Insert(c.WaitingFor, i, k.turn.driver.String())
 			}
 		}
 		if slices.ContainsFunc(k.Problems, Problem.fails) {

@@ -121,7 +121,7 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 	}
 	status.NextSlot = slots.Next
 	if len(d.Ensure) > 0 {
-		status.turn = turnOf(claim, slots.Current, status.LastSnapshot, anchor)
+		status.turn = p.turnOf(claim, class, slots.Current, status.LastSnapshot, anchor, seen)
 	} else if slots.Current.IsZero() && status.LastSnapshot.Before(slots.Latest) {
 		status.turn = &turn{slot: slots.Latest, late: true}
 	}

@@ -8,17 +8,23 @@ import (
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"mapcontroller.dev/snapshotschedule/internal/inflight"
 )
 
 // inFlightGauges are the gauges of each driver.
 var inFlightGauges = driverGauges{
 	inFlight: newDriverGauge("in_flight_snapshots",
-		"Number of VolumeSnapshots that are created and not yet cut, by the driver of their PersistentVolumeClaim, as "+
-			"--max-in-flight-per-driver counts them: without those that are being deleted, or that have been uncut for longer than "+
-			"readyDeadline or an hour."),
+		"Number of VolumeSnapshots that are created and not yet cut, by driver, as --max-in-flight-per-driver counts them: those that the "+
+			"operator made, without those that are being deleted, or that have been uncut for longer than readyDeadline (at least a "+
+			"minute) or an hour. Drivers that no VolumeSnapshotClass names count as "+otherDrivers+"."),
 	waiting: newDriverGauge("waiting_persistentvolumeclaims",
 		"Number of PersistentVolumeClaims whose snapshot is due and waits for its turn, by driver. A claim counts once for each schedule."),
 }
+
+// otherDrivers is the label of all drivers that no VolumeSnapshotClass names: people
+// without any rights to classes can make those up. No driver can have this name.
+const otherDrivers = "(other)"
 
 type driverGauges struct {
 	inFlight, waiting *prometheus.Desc
@@ -51,11 +57,32 @@ func (g *driverGauges) Collect(found chan<- prometheus.Metric) {
 	if f == nil {
 		return
 	}
+	for label, c := range f.counts() {
+		for desc, value := range map[*prometheus.Desc]int{g.inFlight: c.InFlight, g.waiting: c.Waiting} {
+			if m, err := prometheus.NewConstMetric(desc, prometheus.GaugeValue, float64(value), label); err == nil {
+				found <- m
+			}
+		}
+	}
+}
+
+// counts returns the counts by label.
+func (f *inFlight) counts() map[string]inflight.Count {
+	byLabel := map[string]inflight.Count{otherDrivers: {}}
+	for _, o := range f.stores.List(anyClass, "") {
+		if d := driverNamed(classOf(o).Driver); d != "" {
+			byLabel[string(d)] = inflight.Count{}
+		}
+	}
 	f.mu.Lock()
 	counts := f.gate.Counts(f.clock.Now())
 	f.mu.Unlock()
-	for _, c := range counts {
-		found <- prometheus.MustNewConstMetric(g.inFlight, prometheus.GaugeValue, float64(c.InFlight), c.Driver)
-		found <- prometheus.MustNewConstMetric(g.waiting, prometheus.GaugeValue, float64(c.Waiting), c.Driver)
+	for name, c := range counts {
+		if _, isClass := byLabel[name]; !isClass || !f.classesKnown {
+			name = otherDrivers
+		}
+		sum := byLabel[name]
+		byLabel[name] = inflight.Count{InFlight: sum.InFlight + c.InFlight, Waiting: sum.Waiting + c.Waiting}
 	}
+	return byLabel
 }

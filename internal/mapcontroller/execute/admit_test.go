@@ -20,7 +20,7 @@ func TestCreatesWaitUntilTheyAreAdmitted(t *testing.T) {
 	all := []client.Object{fixture.Parent(), fixture.Input(), fixture.Output("old")}
 	h := newHarness(t, all, all)
 	admits, asked := false, 0
-	h.Admit = func(req plan.Request, p plan.Plan) bool {
+	h.Admit = func(req plan.Request, p plan.Plan, _ []client.Object) bool {
 		if req == fixture.Request && slices.Equal(fixture.Names(p.Create), []string{"in"}) {
 			asked++
 		}
@@ -49,7 +49,7 @@ func TestAdmissionHearsOfKeysWithoutCreates(t *testing.T) {
 	all := []client.Object{fixture.Parent(), fixture.Input(), fixture.Output("in")}
 	h := newHarness(t, all, all)
 	calls := 0
-	h.Admit = func(req plan.Request, p plan.Plan) bool {
+	h.Admit = func(req plan.Request, p plan.Plan, _ []client.Object) bool {
 		if req == fixture.Request && len(p.Create) == 0 {
 			calls++
 		}
@@ -69,7 +69,7 @@ func TestWaitingKeepsTheBackoffOfACreate(t *testing.T) {
 	h := newHarness(t, all, all)
 	h.api.Fail(forbidden, "create")
 	admits := true
-	h.Admit = func(plan.Request, plan.Plan) bool { return admits }
+	h.Admit = func(plan.Request, plan.Plan, []client.Object) bool { return admits }
 	for i, want := range []time.Duration{firstRetry, 2 * firstRetry, 4 * firstRetry} {
 		h.after(time.Duration(i) * time.Minute)
 		admits = false

@@ -32,13 +32,16 @@ var ErrNameCollision = plan.ErrNameCollision
 // so that only a create whose response never comes ends by it.
 const createTimeout = 40 * time.Second
 
+// readTimeout is for the read that finds out what a create made whose response was lost.
+const readTimeout = 5 * time.Second
+
 func (r *run) create(ctx context.Context, want client.Object) {
 	shown := expectation{id: r.Kinds.ID(want)}
 	r.Attempts.expect(r.req, shown)
 	creating, cancel := context.WithTimeout(ctx, createTimeout)
 	defer cancel()
 	err := r.Create(creating, want)
-	if err == nil {
+	if err == nil || r.createdUnanswered(ctx, want, err) {
 		r.outcome.Created = append(r.outcome.Created, want)
 		logf.FromContext(ctx).V(1).Info("Created output", "output", want.GetName())
 		return
@@ -56,6 +59,18 @@ func (r *run) create(ctx context.Context, want client.Object) {
 		r.KindMissing()
 	}
 	_ = r.result(ctx, VerbCreate, want, err)
+}
+
+// createdUnanswered returns whether a create that failed, by a timeout or an error of the
+// server, made the output all the same. Otherwise its place in a line would have to wait
+// until the cache has had time to show it.
+func (r *run) createdUnanswered(ctx context.Context, want client.Object, err error) bool {
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) && status.Status().Code/100 == 4 || ctx.Err() != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	return r.alreadyExists(ctx, want) == nil
 }
 
 // alreadyExists explains an AlreadyExists: a crash after the create committed, a

@@ -179,6 +179,52 @@ func TestCreateRetriesWhileNamespaceTerminates(t *testing.T) {
 	}
 }
 
+// What a create made is found although its response is lost, so that it is neither
+// reported as failed nor created a second time.
+func TestCreateWhoseResponseIsLost(t *testing.T) {
+	unavailable := apierrors.NewServiceUnavailable("later")
+	for name, test := range map[string]struct {
+		err         error
+		committed   bool
+		otherWasThe bool
+		want        bool
+	}{
+		"timed out, created":                      {err: context.DeadlineExceeded, committed: true, want: true},
+		"timed out, not created":                  {err: context.DeadlineExceeded},
+		"server error, created":                   {err: unavailable, committed: true, want: true},
+		"server error, not created":               {err: unavailable},
+		"timed out, somebody else's has the name": {err: unavailable, otherWasThe: true},
+		"refused": {err: forbidden},
+	} {
+		t.Run(name, func(t *testing.T) {
+			shown := []client.Object{fixture.Parent(), fixture.Input()}
+			stored := slices.Clone(shown)
+			if test.otherWasThe {
+				stored = append(stored, fixture.Output("in", fixture.Owners(fixture.OwnedBy("q", "q-uid"))))
+			}
+			h := newHarness(t, shown, stored)
+			h.Create = func(ctx context.Context, o client.Object) error {
+				if test.committed {
+					if err := h.Client.Create(ctx, o); err != nil {
+						return err
+					}
+				}
+				return test.err
+			}
+			outcome, _, err := h.pass(t)
+			if created := len(outcome.Created) == 1; created != test.want || (err == nil) != test.want || (len(outcome.Failed) == 0) != test.want {
+				t.Errorf("created %v, failed %v, error %v", fixture.Names(outcome.Created), failures(outcome), err)
+			}
+			if !test.want && !errors.Is(err, test.err) {
+				t.Errorf("error %v, want that of the create", err)
+			}
+			if held := h.Attempts.Expects(fixture.Request) > 0; held != test.want {
+				t.Errorf("waits for the cache: %v", held)
+			}
+		})
+	}
+}
+
 // A create whose response never comes must not hold its worker for ever.
 func TestCreateHasADeadline(t *testing.T) {
 	all := []client.Object{fixture.Parent(), fixture.Input()}

@@ -35,9 +35,9 @@ type Executor struct {
 	Attempts *Attempts
 	Pace     *fair.Pace
 	// Admit returns whether what a plan creates may be created now; otherwise the key is
-	// enqueued when it may. It is called in each pass, and with an empty plan for a key
-	// whose parent is gone.
-	Admit func(plan.Request, plan.Plan) bool
+	// enqueued when it may. It is called in each pass, with the key's outputs, and with an
+	// empty plan for a key whose parent is gone.
+	Admit func(req plan.Request, p plan.Plan, outputs []client.Object) bool
 	// KindMissing is called when a write finds that a kind may be missing.
 	KindMissing func()
 	// Finalizer is set on a parent that owns by labels while outputs may still refer to
@@ -109,7 +109,7 @@ type run struct {
 func (e *Executor) Forget(req plan.Request) {
 	e.Attempts.forget(req)
 	e.Pace.Leave(req)
-	e.Admit(req, plan.Plan{})
+	e.Admit(req, plan.Plan{}, nil)
 }
 
 // Refused separates the orphans whose adoption is refused from the other outputs of a
@@ -136,7 +136,7 @@ func (e *Executor) Run(
 	ctx context.Context, req plan.Request, parent client.Object, p plan.Plan, seen plan.Observation,
 ) (Outcome, time.Duration, error) {
 	r := &run{Executor: e, req: req, parent: parent, plan: p, seen: seen, next: p.Next}
-	if e.Admit(req, p) {
+	if e.Admit(req, p, seen.Outputs) {
 		for _, want := range p.Create {
 			r.create(ctx, want)
 		}

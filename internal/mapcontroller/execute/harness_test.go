@@ -38,7 +38,7 @@ func newHarness(t *testing.T, cached, stored []client.Object, outputs ...plan.Ou
 		Attempts:    NewAttempts(env.Clock),
 		Pace:        fair.NewPace(env.Clock, 0),
 		KindMissing: func() { h.missing++ },
-		Admit:       func(plan.Request, plan.Plan) bool { return true },
+		Admit:       func(plan.Request, plan.Plan, []client.Object) bool { return true },
 	}
 	h.Create = func(ctx context.Context, o client.Object) error { return h.Client.Create(ctx, o) }
 	return h
