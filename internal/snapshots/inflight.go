@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -22,6 +21,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/inflight"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
+	"mapcontroller.dev/snapshotschedule/internal/report"
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
 )
 
@@ -205,5 +205,5 @@ func waitingText(sum combined) string {
 	if len(sum.WaitingFor) > 1 {
 		drivers = "drivers "
 	}
-	return fmt.Sprintf(", %d waiting for their turn (%s%s)", sum.Waiting, drivers, strings.Join(sum.WaitingFor, ", "))
+	return fmt.Sprintf(", %d waiting for their turn (%s%s)", sum.Waiting, drivers, report.List(sum.WaitingFor, maxDrivers))
 }

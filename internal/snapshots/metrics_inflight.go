@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
 // inFlightGauges are the gauges of each driver.
@@ -55,7 +57,7 @@ func (g *driverGauges) Collect(found chan<- prometheus.Metric) {
 	counts := f.gate.Counts(f.clock.Now())
 	f.mu.Unlock()
 	for _, c := range counts {
-		found <- prometheus.MustNewConstMetric(g.inFlight, prometheus.GaugeValue, float64(c.InFlight), c.Driver)
-		found <- prometheus.MustNewConstMetric(g.waiting, prometheus.GaugeValue, float64(c.Waiting), c.Driver)
+		report.Gauge(found, g.inFlight, float64(c.InFlight), c.Driver)
+		report.Gauge(found, g.waiting, float64(c.Waiting), c.Driver)
 	}
 }

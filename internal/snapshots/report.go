@@ -6,14 +6,12 @@ package snapshots
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
-	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -22,6 +20,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
+	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
 // reporter turns failed writes into problems, and reports each problem that is
@@ -95,7 +94,7 @@ func (r *reporter) warnOfNew(s *v1alpha1.SnapshotSchedule, mapKey string, before
 			continue
 		}
 		if p.Reason == v1alpha1.ReasonSnapshotFailed {
-			failedTotal.WithLabelValues(s.Namespace, s.Name).Inc()
+			countUp(failedTotal, 1, s.Namespace, s.Name)
 		}
 		if !slices.Contains(statusOnly, p.Reason) {
 			r.warn(s, p)
@@ -179,21 +178,25 @@ func (r *reporter) forget(schedule types.NamespacedName) {
 
 func (r *reporter) warn(s *v1alpha1.SnapshotSchedule, p Problem) {
 	if p.Claim == "" {
-		r.events.Eventf(s, nil, corev1.EventTypeWarning, p.Reason, action(p.Reason), "%s", p.Message)
+		r.eventf(s, nil, p.Reason, "%s", p.Message)
 		return
 	}
 	// Events that differ only in their text are counted as one, and only the first
 	// text is kept. The related PVC keeps them apart.
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: p.Claim}}
-	r.events.Eventf(s, claim, corev1.EventTypeWarning, p.Reason, action(p.Reason),
-		"PersistentVolumeClaim %s: %s", p.Claim, p.Message)
+	r.eventf(s, claim, p.Reason, "PersistentVolumeClaim %s: %s", p.Claim, p.Message)
 }
 
 // warnOnClaim repeats a warning on the PVC. 'kubectl describe pvc' shows only events
 // that regard this UID, and whoever uses the PVC may not know of the schedule.
 func (r *reporter) warnOnClaim(s *v1alpha1.SnapshotSchedule, uid types.UID, p Problem) {
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: p.Claim, UID: uid}}
-	r.events.Eventf(claim, s, corev1.EventTypeWarning, p.Reason, action(p.Reason), "SnapshotSchedule %s: %s", s.Name, p.Message)
+	r.eventf(claim, s, p.Reason, "SnapshotSchedule %s: %s", s.Name, p.Message)
+}
+
+func (r *reporter) eventf(regarding, related runtime.Object, reason, note string, args ...any) {
+	note = report.Text(fmt.Sprintf(note, args...), report.MaxMessage)
+	r.events.Eventf(regarding, related, corev1.EventTypeWarning, reason, action(reason), "%s", note)
 }
 
 // action returns what the controller was doing, which the events API requires.
@@ -224,7 +227,7 @@ func problemsOf(failures []mapcontroller.Failure) []Problem {
 	}
 	for i, p := range problems {
 		if n := more[p.Reason]; n > 0 {
-			problems[i].Message = fmt.Sprintf("%s; and %d more", p.Message, n)
+			problems[i].Message = fmt.Sprintf("%s; and %d more", report.Text(p.Message, maxProblem-len("; and 1000000 more")), n)
 		}
 	}
 	return problems
@@ -233,10 +236,10 @@ func problemsOf(failures []mapcontroller.Failure) []Problem {
 // problemOf explains a failed write; without a reason, it is only tried again.
 func problemOf(f mapcontroller.Failure) Problem {
 	name := f.Object.GetName()
-	p := Problem{Claim: claimName(f.Object), Message: fmt.Sprintf("VolumeSnapshot %s: %s", name, settled(f.Err, name))}
+	p := Problem{Claim: claimName(f.Object), Message: fmt.Sprintf("VolumeSnapshot %s: %s", name, report.Settled(f.Err, name, maxProblem))}
 	switch f.Verb {
 	case execute.VerbCreate:
-		p.Reason, p.Message = v1alpha1.ReasonCreateFailed, settled(f.Err, name)
+		p.Reason, p.Message = v1alpha1.ReasonCreateFailed, report.Settled(f.Err, name, maxProblem)
 		if errors.Is(f.Err, execute.ErrNameCollision) {
 			p.Reason = v1alpha1.ReasonNameCollision
 			p.Message = fmt.Sprintf("VolumeSnapshot %s exists and is not this schedule's; delete it, or keep it under another name", name)
@@ -246,26 +249,11 @@ func problemOf(f mapcontroller.Failure) Problem {
 	case execute.VerbRelease:
 		p.Reason = v1alpha1.ReasonReleaseFailed
 		if _, isSchedule := f.Object.(*v1alpha1.SnapshotSchedule); isSchedule {
-			p.Message = settled(f.Err, name)
+			p.Message = report.Settled(f.Err, name, maxProblem)
 		}
 	case execute.VerbAdopt:
 		p.Reason = v1alpha1.ReasonAdoptionRefused
-		p.Message = fmt.Sprintf("VolumeSnapshot %s is left alone: %s", name, settled(f.Err, name))
+		p.Message = fmt.Sprintf("VolumeSnapshot %s is left alone: %s", name, report.Settled(f.Err, name, maxProblem))
 	}
 	return p
-}
-
-// sourceAddress matches the local end of a broken connection, as in
-// "read tcp 10.0.0.1:51234->10.0.0.2:443: connection reset by peer".
-var sourceAddress = regexp.MustCompile(`\S+:[0-9]+->`)
-
-// settled removes from an error what differs between attempts, so that status
-// settles: the object's name contains the slot, and local ports are random.
-func settled(err error, name string) string {
-	message := err.Error()
-	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
-		message = status.Status().Message
-	}
-	message = strings.ReplaceAll(message, fmt.Sprintf(" %q", name), "")
-	return sourceAddress.ReplaceAllString(message, "")
 }
