@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/yaml"
+
+	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
 // Output are the flags -o and --no-headers.
@@ -59,11 +62,15 @@ func (o *Output) PrintStructured(w io.Writer, value any) error {
 		return err
 	}
 	if o.Format == YAML {
-		if text, err = yaml.JSONToYAML(text); err != nil {
+		inYAML, err := yaml.JSONToYAML(text)
+		if err != nil {
 			return err
 		}
-		_, err = w.Write(text)
-		return err
+		if plain := string(inYAML); report.Escape(plain) == plain {
+			_, err = io.WriteString(w, plain)
+			return err
+		}
+		// It is YAML too, and keeps its meaning when it is escaped.
 	}
 	_, err = fmt.Fprintln(w, string(text))
 	return err
@@ -92,8 +99,8 @@ const none = "<none>"
 // Row adds a row. An empty cell is printed as none.
 func (t *Table) Row(cells ...any) {
 	for i, cell := range cells {
-		if cell == "" {
-			cells[i] = none
+		if text, ok := cell.(string); ok {
+			cells[i] = cmp.Or(report.Line(text), none)
 		}
 	}
 	t.Rows = append(t.Rows, metav1.TableRow{Cells: cells})

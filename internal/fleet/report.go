@@ -57,8 +57,7 @@ func (r reporter) warn(parent client.Object, p problem) {
 	// Events that differ only in their text are counted as one. The related namespace
 	// keeps them apart.
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.Namespace}}
-	note := report.Text(fmt.Sprintf("Namespace %s: %s", p.Namespace, p.Message), report.MaxMessage)
-	r.events.Eventf(parent, namespace, corev1.EventTypeWarning, p.Reason, actions[p.Reason], "%s", note)
+	r.events.Eventf(parent, namespace, corev1.EventTypeWarning, p.Reason, actions[p.Reason], "Namespace %s: %s", p.Namespace, p.Message)
 }
 
 // actions are what the controller was doing, which the events API requires.

@@ -12,6 +12,7 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
@@ -145,6 +146,37 @@ func TestHostileTextInStatusAndEvents(t *testing.T) {
 			t.Fatal(strings.Join(wrong, "\n"))
 		}
 	})
+}
+
+// However long the parts of a message are, each is in it.
+//
+// Contract: STAT-12.
+func TestLongMessageKeepsAllItsParts(t *testing.T) {
+	long := func(i int) string { return fmt.Sprintf("%03d%s", i, strings.Repeat("x", 250)) }
+	var all []*keyStatus
+	for i := range 100 {
+		k := &keyStatus{Claim: long(i), turn: &turn{driver: long(i)}}
+		k.add(Problem{Reason: v1alpha1.ReasonCreateFailed, Message: strings.Repeat("y", 40_000)})
+		all = append(all, k, &keyStatus{Claim: long(100 + i), SkipReason: strings.Repeat("z", 40_000)})
+	}
+	s := every("6h").named(strings.Repeat("s", 63))
+	setStatus(noon, s.SnapshotSchedule, known(200, all...))
+	got := readyMessage(s)
+	for _, part := range []string{
+		"100 of 200 PersistentVolumeClaims failing; first " + long(0) + ": CreateFailed: yyy",
+		", 100 waiting for their turn (drivers 000xxx", " and 99 more), 100 skipped; first 100xxx",
+	} {
+		if !strings.Contains(got, part) {
+			t.Errorf("%q lacks %q", got, part)
+		}
+	}
+	if len(got) > 1024 {
+		t.Errorf("%d bytes", len(got))
+	}
+}
+
+func readyMessage(s scheduleBuilder) string {
+	return meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady).Message
 }
 
 // Of all drivers that a tenant may make up, none makes the whole endpoint fail.

@@ -16,7 +16,6 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
-	"mapcontroller.dev/snapshotschedule/internal/report"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
 )
@@ -107,7 +106,7 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 	d.Next = earliest(d.Next, slots.Next, slots.Until)
 
 	status := p.claimStatus(claim, series.Snapshots, anchor, seen.Now)
-	status.SkipReason, status.Spared = report.Text(skipReason, maxSkipped), spared
+	status.SkipReason, status.Spared = skipReason, spared
 	if skipReason != "" {
 		status.RecoveryPoint = time.Time{}
 	}

@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -178,25 +177,21 @@ func (r *reporter) forget(schedule types.NamespacedName) {
 
 func (r *reporter) warn(s *v1alpha1.SnapshotSchedule, p Problem) {
 	if p.Claim == "" {
-		r.eventf(s, nil, p.Reason, "%s", p.Message)
+		r.events.Eventf(s, nil, corev1.EventTypeWarning, p.Reason, action(p.Reason), "%s", p.Message)
 		return
 	}
 	// Events that differ only in their text are counted as one, and only the first
 	// text is kept. The related PVC keeps them apart.
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: p.Claim}}
-	r.eventf(s, claim, p.Reason, "PersistentVolumeClaim %s: %s", p.Claim, p.Message)
+	r.events.Eventf(s, claim, corev1.EventTypeWarning, p.Reason, action(p.Reason),
+		"PersistentVolumeClaim %s: %s", p.Claim, p.Message)
 }
 
 // warnOnClaim repeats a warning on the PVC. 'kubectl describe pvc' shows only events
 // that regard this UID, and whoever uses the PVC may not know of the schedule.
 func (r *reporter) warnOnClaim(s *v1alpha1.SnapshotSchedule, uid types.UID, p Problem) {
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: p.Claim, UID: uid}}
-	r.eventf(claim, s, p.Reason, "SnapshotSchedule %s: %s", s.Name, p.Message)
-}
-
-func (r *reporter) eventf(regarding, related runtime.Object, reason, note string, args ...any) {
-	note = report.Text(fmt.Sprintf(note, args...), report.MaxMessage)
-	r.events.Eventf(regarding, related, corev1.EventTypeWarning, reason, action(reason), "%s", note)
+	r.events.Eventf(claim, s, corev1.EventTypeWarning, p.Reason, action(p.Reason), "SnapshotSchedule %s: %s", s.Name, p.Message)
 }
 
 // action returns what the controller was doing, which the events API requires.
