@@ -22,6 +22,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -178,15 +179,19 @@ func (h *hostileCluster) run(args ...string) string {
 	return printed.String()
 }
 
-// checkPrinted finds fault with what is printed beyond lines of visible text. Errors may
-// have lines of their own.
+// checkPrinted finds fault with what is printed beyond our own lines of visible text.
 func checkPrinted(t *testing.T, args []string, printed string) {
 	t.Helper()
 	if why := reporttest.Unsafe(strings.NewReplacer("\n", "", "\t", "").Replace(printed)); why != "" {
 		t.Errorf("%q: %s: %q", args, why, printed)
 	}
-	if text, _, _ := strings.Cut(printed, "rror"); strings.Contains(text, "\\u001b[31;8m\n") {
-		t.Errorf("%q: the text makes a line of its own: %q", args, printed)
+	for line := range strings.Lines(printed) {
+		if strings.HasPrefix(line, "error: ") || strings.HasPrefix(line, "Error from server ") {
+			break // the rest may have several lines
+		}
+		if strings.HasPrefix(strings.TrimSpace(line), `\u000d`) { // what follows the line break
+			t.Errorf("%q: the text makes a line of its own: %q", args, printed)
+		}
 	}
 }
 
@@ -261,6 +266,28 @@ func TestCommandsPrintHostileTextEscaped(t *testing.T) {
 			t.Errorf("%s is not tried", c.Name())
 		}
 	}
+}
+
+// kubectl reads what was written, whatever it is.
+//
+// Contract: CLI-1.
+func TestStructuredOutputKeepsItsMeaning(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		written := strings.ToValidUTF8(reporttest.Hostile().Draw(t, "text"), "?")
+		for _, format := range []string{JSON, YAML} {
+			var b bytes.Buffer
+			if err := (&Output{Format: format}).PrintStructured(terminal{&b}, map[string]string{"text": written}); err != nil {
+				t.Fatal(err)
+			}
+			var read map[string]string
+			if err := yaml.NewYAMLOrJSONDecoder(strings.NewReader(b.String()), 4096).Decode(&read); err != nil || read["text"] != written {
+				t.Fatalf("%q was read as %q: %v", written, read["text"], err)
+			}
+			if why := reporttest.Unsafe(strings.ReplaceAll(b.String(), "\n", "")); why != "" {
+				t.Fatalf("%s: %s: %q", format, why, b.String())
+			}
+		}
+	})
 }
 
 // Only styles of this process reach the terminal as they are.

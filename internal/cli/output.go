@@ -4,7 +4,6 @@
 package cli
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -70,7 +69,7 @@ func (o *Output) PrintStructured(w io.Writer, value any) error {
 			_, err = io.WriteString(w, plain)
 			return err
 		}
-		// It is YAML too, and keeps its meaning when it is escaped.
+		// JSON is YAML too, and keeps its meaning when it is escaped.
 	}
 	_, err = fmt.Fprintln(w, string(text))
 	return err
@@ -99,8 +98,8 @@ const none = "<none>"
 // Row adds a row. An empty cell is printed as none.
 func (t *Table) Row(cells ...any) {
 	for i, cell := range cells {
-		if text, ok := cell.(string); ok {
-			cells[i] = cmp.Or(report.Line(text), none)
+		if cell == "" {
+			cells[i] = none
 		}
 	}
 	t.Rows = append(t.Rows, metav1.TableRow{Cells: cells})

@@ -89,13 +89,12 @@ func (p Problem) compare(q Problem) int {
 
 // The bounds of the parts of messages, in bytes, so that a whole one has at most
 // report.MaxMessage: in an event, a problem follows the name of a PVC, and in a condition
-// the first problem, the drivers that are waited for and the first reason to skip a PVC
+// the first problem, the drivers that are waited for and the first PVC that is skipped
 // follow one another.
 const (
 	maxProblem = 700
 	maxFirst   = 500
 	maxDrivers = 120
-	maxSkipped = 200
 )
 
 // add adds a problem, of the key's PVC if it names none.

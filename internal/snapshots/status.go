@@ -146,8 +146,7 @@ func skippedText(sum combined) string {
 	if sum.Skipped == 0 {
 		return ""
 	}
-	first := report.Text(fmt.Sprintf("%s: %s", sum.FirstSkipped.Claim, sum.FirstSkipped.SkipReason), maxSkipped)
-	return fmt.Sprintf(", %d skipped; first %s", sum.Skipped, first)
+	return fmt.Sprintf(", %d skipped; first %s: %s", sum.Skipped, sum.FirstSkipped.Claim, sum.FirstSkipped.SkipReason)
 }
 
 func pvcs(n int) string {
