@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
 // completionTimeout bounds how long a shell waits for names.
@@ -54,7 +55,7 @@ func (f *Factory) completeNames(kind schema.GroupVersionKind, opts ...client.Lis
 		defer cancel()
 		names, err := f.names(ctx, kind, opts...)
 		if err != nil {
-			cobra.CompDebugln(err.Error(), true)
+			cobra.CompDebugln(report.Line(err.Error()), true)
 			return nil, cobra.ShellCompDirectiveError
 		}
 		given := make(map[string]bool, len(args))

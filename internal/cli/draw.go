@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"mapcontroller.dev/snapshotschedule/internal/report"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
 
@@ -116,7 +117,7 @@ func (a axis) header() string {
 // draw draws a timeline as wide as the terminal.
 func (t *timeline) draw(w io.Writer, style Style, width int, now time.Time) error {
 	var b strings.Builder
-	fmt.Fprintln(&b, fitLine(style.Bold(t.Namespace+"/"+t.Name)+": "+t.Policy, width))
+	fmt.Fprintln(&b, fitLine(style.Bold(t.Namespace+"/"+t.Name)+": "+report.Line(t.Policy), width))
 	if len(t.Rows) == 0 {
 		fmt.Fprintln(&b, "\nNo PVC is selected, and there are no snapshots.")
 		_, err := io.WriteString(w, b.String())
@@ -202,7 +203,7 @@ func legendOf(style Style, used []bool, width int) string {
 	return b.String()
 }
 
-func (l *timelineLine) label() string { return labelOf(l.Claim, l.State) }
+func (l *timelineLine) label() string { return report.Line(labelOf(l.Claim, l.State)) }
 
 // shorten cuts the middle out of a name that is too long: its end tells the
 // members of a set apart.

@@ -110,7 +110,7 @@ func (m *migration) run(ctx context.Context, scope *Scope) error {
 		t := &transfer{migration: m, peer: &peers.Items[i]}
 		if err := t.run(ctx); err != nil {
 			failed = true
-			fmt.Fprintf(m.ErrOut, "SnapshotSchedule %s/%s of snapscheduler: %s\n", t.peer.GetNamespace(), t.peer.GetName(), messageOf(err))
+			say(m.ErrOut, fmt.Sprintf("SnapshotSchedule %s/%s of snapscheduler: %s", t.peer.GetNamespace(), t.peer.GetName(), messageOf(err)))
 		}
 	}
 	if err := m.strays(ctx, namespace, peers.Items); err != nil {

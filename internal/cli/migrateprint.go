@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
-	"sigs.k8s.io/yaml"
 
 	"mapcontroller.dev/snapshotschedule/internal/cli/migrate"
+	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
 // print prints what --apply does as a shell script.
@@ -44,7 +44,7 @@ func (t *transfer) print(found []snapshotv1.VolumeSnapshot) error {
 	}
 	fmt.Fprintf(t.Out, "# SnapshotSchedule %s/%s of snapscheduler\n", namespace, name)
 	for _, note := range append(t.to.Notes, notes...) {
-		fmt.Fprintf(t.Out, "#   %s\n", strings.ReplaceAll(note, "\n", " "))
+		fmt.Fprintf(t.Out, "#   %s\n", report.Line(note))
 	}
 	if len(steps) == 0 {
 		steps = []string{"# Nothing to do."}
@@ -61,6 +61,7 @@ const snapshotsResource = "volumesnapshots.snapshot.storage.k8s.io"
 
 // manifestOf returns a converted schedule as its user would write it.
 func manifestOf(c migrate.Conversion) (string, error) {
-	text, err := yaml.Marshal(c.Schedule)
-	return string(text), err
+	var text strings.Builder
+	err := (&Output{Format: YAML}).PrintStructured(&text, c.Schedule)
+	return text.String(), err
 }

@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/yaml"
+
+	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
 // Output are the flags -o and --no-headers.
@@ -59,11 +61,15 @@ func (o *Output) PrintStructured(w io.Writer, value any) error {
 		return err
 	}
 	if o.Format == YAML {
-		if text, err = yaml.JSONToYAML(text); err != nil {
+		inYAML, err := yaml.JSONToYAML(text)
+		if err != nil {
 			return err
 		}
-		_, err = w.Write(text)
-		return err
+		if plain := string(inYAML); report.Escape(plain) == plain {
+			_, err = io.WriteString(w, plain)
+			return err
+		}
+		// JSON is YAML too, and keeps its meaning when it is escaped.
 	}
 	_, err = fmt.Fprintln(w, string(text))
 	return err

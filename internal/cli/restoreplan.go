@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/cli/restore"
 )
 
@@ -66,7 +65,7 @@ func (r *restoration) cluster(ctx context.Context, claims []corev1.PersistentVol
 func (r *restoration) source(
 	ctx context.Context, v *snapshotv1.VolumeSnapshot, claims []corev1.PersistentVolumeClaim,
 ) (s restore.Source, err error) {
-	s = restore.Source{Snapshot: v, Claim: sourceClaim(v, claims)}
+	s = restore.Source{Snapshot: v, Claim: restore.SourceClaim(v, claims)}
 	if v.Status != nil && v.Status.BoundVolumeSnapshotContentName != nil {
 		s.Content, s.ContentGone, err = read(ctx, r.client, *v.Status.BoundVolumeSnapshotContentName, &snapshotv1.VolumeSnapshotContent{})
 	}
@@ -88,22 +87,4 @@ func read[T client.Object](ctx context.Context, c client.Reader, name string, o 
 		return found, false, err
 	}
 	return o, false, nil
-}
-
-// sourceClaim returns the PVC that a snapshot was taken of, or nil if it is gone. A
-// PVC of its name that is younger than the snapshot is another one.
-func sourceClaim(v *snapshotv1.VolumeSnapshot, claims []corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
-	key, name := v.Labels[v1alpha1.LabelMapKey], v.Spec.Source.PersistentVolumeClaimName
-	for i := range claims {
-		claim := &claims[i]
-		switch {
-		case key != "":
-			if string(claim.UID) == key {
-				return claim
-			}
-		case name != nil && claim.Name == *name && !claim.CreationTimestamp.After(v.CreationTimestamp.Time):
-			return claim
-		}
-	}
-	return nil
 }

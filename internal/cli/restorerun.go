@@ -106,6 +106,9 @@ func (r *restoration) chooseOfClaim(ctx context.Context, name string) (*snapshot
 		return nil, err
 	}
 	fmt.Fprintf(r.ErrOut, "Restoring %s, of %s (%s ago)\n", v.Name, timestamp(restore.Time(v, r.now)), age(r.now, restore.Time(v, r.now)))
+	if restore.Imported(v) {
+		r.warn("%s was imported: only its label says that it is of PersistentVolumeClaim %s", v.Name, name)
+	}
 	return v, nil
 }
 

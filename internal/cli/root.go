@@ -44,7 +44,11 @@ var commands = []func(*Factory) *cobra.Command{
 
 // NewCommand returns the root command.
 func NewCommand(streams genericiooptions.IOStreams, c clock.PassiveClock) *cobra.Command {
-	f := &Factory{IOStreams: streams, Config: genericclioptions.NewConfigFlags(true), Clock: c}
+	return newRoot(&Factory{IOStreams: streams, Config: genericclioptions.NewConfigFlags(true), Clock: c})
+}
+
+func newRoot(f *Factory) *cobra.Command {
+	f.Out, f.ErrOut = terminal{f.Out}, terminal{f.ErrOut}
 	root := &cobra.Command{
 		Use:   "kubectl-snapsched",
 		Short: "See, explain and control snapshot schedules",
@@ -58,9 +62,9 @@ func NewCommand(streams genericiooptions.IOStreams, c clock.PassiveClock) *cobra
 	}
 	root.SetVersionTemplate("kubectl-snapsched {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true // kubectl calls kubectl_complete-snapsched instead
-	root.SetIn(streams.In)
-	root.SetOut(streams.Out)
-	root.SetErr(streams.ErrOut)
+	root.SetIn(f.In)
+	root.SetOut(f.Out)
+	root.SetErr(f.ErrOut)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w\nSee '%s --help' for usage", err, cmd.CommandPath())
 	})
@@ -75,12 +79,16 @@ func NewCommand(streams genericiooptions.IOStreams, c clock.PassiveClock) *cobra
 
 // Run runs the program and returns its exit code.
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, c clock.PassiveClock) int {
-	root := NewCommand(streams, c)
+	return execute(ctx, NewCommand(streams, c), args)
+}
+
+// execute runs a command and prints its error.
+func execute(ctx context.Context, root *cobra.Command, args []string) int {
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err != nil {
 		if message := messageOf(err); message != "" {
-			fmt.Fprintln(streams.ErrOut, message)
+			fmt.Fprintln(root.ErrOrStderr(), message)
 		}
 	}
 	return exitCode(err)

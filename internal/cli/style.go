@@ -17,13 +17,16 @@ import (
 type Style struct{ color bool }
 
 // StyleOf returns the style for a writer: colored on a terminal, unless NO_COLOR is set.
-func StyleOf(w io.Writer) Style { return Style{color: printers.AllowsColorOutput(w)} }
+func StyleOf(w io.Writer) Style {
+	file := fileOf(w)
+	return Style{color: file != nil && printers.AllowsColorOutput(file)}
+}
 
 func (s Style) paint(code, text string) string {
 	if !s.color || text == "" {
 		return text
 	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
+	return styleMark + "[" + code + "m" + text + styleMark + "[0m"
 }
 
 // Good is for what is as it should be.
@@ -57,8 +60,8 @@ func WidthOf(w io.Writer) int {
 // terminalWidth returns the width of the terminal behind a writer; zero if there is
 // none.
 func terminalWidth(w io.Writer) int {
-	file, ok := w.(*os.File)
-	if !ok {
+	file := fileOf(w)
+	if file == nil {
 		return 0
 	}
 	width, _, err := term.GetSize(int(file.Fd()))

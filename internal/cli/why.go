@@ -187,7 +187,7 @@ func printWhy(w io.Writer, output *Output, r *whyResult, now time.Time) error {
 		say(w, "  No schedule decides about it: "+r.Unmanaged+".")
 		return nil
 	}
-	fmt.Fprintf(w, "  Schedule %s, PVC %s\n", r.Schedule, r.Claim)
+	say(w, fmt.Sprintf("  Schedule %s, PVC %s", r.Schedule, r.Claim))
 	if r.Slot != nil {
 		fmt.Fprintf(w, "  Taken for %s, %s ago; %s\n", timestamp(r.Slot.Time), age(now, r.AgeBase.Time), r.State)
 	}

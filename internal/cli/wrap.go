@@ -10,12 +10,14 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
-// say prints a line. A terminal gets it in lines of its width, those that continue it
-// indented.
+// say prints a line, whatever its parts contain. A terminal gets it in lines of its width,
+// those that continue it indented.
 func say(w io.Writer, line string) {
-	fmt.Fprintln(w, fitLine(line, terminalWidth(w)))
+	fmt.Fprintln(w, fitLine(betweenStyles(line, report.Line), terminalWidth(w)))
 }
 
 // fitLine breaks a line that does not fit a width. Without a width, every line fits.
@@ -78,7 +80,7 @@ func wrap(text, begin, next string, width int) []string {
 	return append(lines, line)
 }
 
-var colors = regexp.MustCompile("\x1b\\[[0-9;]*m")
+var colors = regexp.MustCompile(styleMark + "\\[[0-9;]*m")
 
 // printed returns how many columns of a terminal a text takes.
 func printed(text string) int { return utf8.RuneCountInString(colors.ReplaceAllString(text, "")) }

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
 // keyStatus is the part of the status that one namespace adds.
@@ -78,7 +79,7 @@ func (p *program) statusOf(namespace string, want, child *schedule, detached boo
 	case ready.Reason == v1alpha1.ReasonSnapshotAPIMissing:
 		k.APIMissing = true
 	default:
-		k.Problems = []problem{{Namespace: namespace, Reason: ready.Reason, Message: truncate(ready.Message)}}
+		k.Problems = []problem{{Namespace: namespace, Reason: ready.Reason, Message: report.Text(ready.Message, maxProblem)}}
 	}
 	return k
 }
@@ -141,17 +142,9 @@ func one(counts bool) int32 {
 	return 0
 }
 
-// maxMessage is how many bytes a message may have. The API server refuses an event
-// beyond 1024.
-const maxMessage = 700
-
-// truncate shortens a message that comes from elsewhere, such as a webhook.
-func truncate(message string) string {
-	if len(message) <= maxMessage {
-		return message
-	}
-	return strings.ToValidUTF8(message[:maxMessage], "") + "…"
-}
+// maxProblem is how many bytes a problem's message may have, so that an event or a
+// condition that embeds it has at most report.MaxMessage.
+const maxProblem = 700
 
 // count converts a number of objects to the API's type.
 func count(n int) int32 {

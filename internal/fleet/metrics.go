@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
 // Metric describes a metric, for documentation and for tests of rules and dashboards.
@@ -90,7 +91,7 @@ func (g *gauges) Collect(found chan<- prometheus.Metric) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	emit := func(d *prometheus.Desc, value float64, labels ...string) {
-		found <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+		report.Gauge(found, d, value, labels...)
 	}
 	for name, status := range g.of {
 		if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady); c != nil {

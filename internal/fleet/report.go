@@ -7,11 +7,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,6 +17,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
+	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
 // reporter turns failed writes into problems, and reports each one that is new, once,
@@ -73,7 +72,7 @@ var actions = map[string]string{
 
 // problemOf explains a failed write.
 func problemOf(f mapcontroller.Failure) problem {
-	p := problem{Namespace: f.Object.GetNamespace(), Message: settled(f.Err)}
+	p := problem{Namespace: f.Object.GetNamespace(), Message: report.Settled(f.Err, f.Object.GetName(), maxProblem)}
 	switch f.Verb {
 	case execute.VerbCreate:
 		p.Reason = v1alpha1.ReasonCreateFailed
@@ -91,18 +90,6 @@ func problemOf(f mapcontroller.Failure) problem {
 	case execute.VerbAdopt:
 		p.Reason = v1alpha1.ReasonAdoptionRefused
 	}
-	p.Message = truncate(cmp.Or(p.Message, p.Reason))
+	p.Message = cmp.Or(p.Message, p.Reason)
 	return p
-}
-
-// sourceAddress matches the local end of a broken connection, whose port is random.
-var sourceAddress = regexp.MustCompile(`\S+:[0-9]+->`)
-
-// settled removes from an error what differs between attempts, so that status settles.
-func settled(err error) string {
-	message := err.Error()
-	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
-		message = status.Status().Message
-	}
-	return sourceAddress.ReplaceAllString(message, "")
 }

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
 const (
@@ -40,7 +40,7 @@ func setStatus(now time.Time, parent client.Object, known mapcontroller.Summary)
 	switch {
 	case known.Invalid != nil:
 		setUnknown(&f.Status, known)
-		setReady(now, f, metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, truncate(known.Invalid.Error()))
+		setReady(now, f, metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, known.Invalid.Error())
 		set(now, f, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonInvalidSpec,
 			"the spec is invalid: no SnapshotSchedule is created, changed or deleted until it is fixed")
 		return
@@ -85,7 +85,7 @@ func setReadiness(now time.Time, f *v1alpha1.ClusterSnapshotSchedule, selected i
 			"VolumeSnapshots are not installed in this cluster: no snapshots are taken")
 	case sum.Failing > 0:
 		setReady(now, f, metav1.ConditionFalse, v1alpha1.ReasonSchedulesFailing,
-			fmt.Sprintf("%s failing; first %s", namespaces(int(sum.Failing)), truncate(sum.Problems[0].String())))
+			fmt.Sprintf("%s failing; first %s", namespaces(int(sum.Failing)), sum.Problems[0]))
 	case selected == 0:
 		setReady(now, f, metav1.ConditionTrue, v1alpha1.ReasonNoMatchingNamespaces, "spec.namespaceSelector matches no namespace")
 	default:
@@ -105,7 +105,7 @@ func setReady(now time.Time, f *v1alpha1.ClusterSnapshotSchedule, status metav1.
 }
 
 func set(now time.Time, f *v1alpha1.ClusterSnapshotSchedule, condition string, status metav1.ConditionStatus, reason, message string) {
-	meta.SetStatusCondition(&f.Status.Conditions, metav1.Condition{
+	report.SetCondition(&f.Status.Conditions, metav1.Condition{
 		Type: condition, Status: status, Reason: reason, Message: message,
 		ObservedGeneration: f.Status.ObservedGeneration, LastTransitionTime: metav1.NewTime(now),
 	})

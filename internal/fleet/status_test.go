@@ -236,13 +236,3 @@ func TestReportCountsWhatWasJustCreated(t *testing.T) {
 	got := reporter{}.report(gold(), "shop", nil, &keyStatus{Namespace: "shop"}, outcome)
 	checkStatus(t, got, keyStatus{Namespace: "shop", Exists: true})
 }
-
-func TestMessagesSettle(t *testing.T) {
-	a := settled(errors.New("read tcp 10.0.0.1:51234->10.0.0.2:443: connection reset"))
-	if b := settled(errors.New("read tcp 10.0.0.1:40000->10.0.0.2:443: connection reset")); a != b {
-		t.Errorf("%q and %q", a, b)
-	}
-	if long := truncate(strings.Repeat("ä", maxMessage)); len(long) > maxMessage+len("…") || !strings.HasSuffix(long, "ä…") {
-		t.Errorf("%d bytes", len(long))
-	}
-}

@@ -6,7 +6,6 @@ package snapshots
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -21,6 +20,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
+	"mapcontroller.dev/snapshotschedule/internal/report"
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
 )
 
@@ -270,5 +270,5 @@ func waitingText(sum combined) string {
 	if len(sum.WaitingFor) > 1 {
 		drivers = "drivers "
 	}
-	return fmt.Sprintf(", %d waiting for their turn (%s%s)", sum.Waiting, drivers, strings.Join(sum.WaitingFor, ", "))
+	return fmt.Sprintf(", %d waiting for their turn (%s%s)", sum.Waiting, drivers, report.List(sum.WaitingFor, maxDrivers))
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
 // maxProblems is how many problems a status lists.
@@ -86,24 +87,22 @@ func (p Problem) compare(q Problem) int {
 	)
 }
 
-// maxMessage is how many bytes a message may have. The API server refuses an event
-// or a problem beyond 1024, and a condition beyond 32768.
-const maxMessage = 700
-
-// truncate shortens a message that comes from elsewhere, such as a webhook.
-func truncate(message string) string {
-	if len(message) <= maxMessage {
-		return message
-	}
-	return strings.ToValidUTF8(message[:maxMessage], "") + "…"
-}
+// The bounds of the parts of messages, in bytes, so that a whole one has at most
+// report.MaxMessage: in an event, a problem follows the name of a PVC, and in a condition
+// the first problem, the drivers that are waited for and the first PVC that is skipped
+// follow one another.
+const (
+	maxProblem = 700
+	maxFirst   = 500
+	maxDrivers = 120
+)
 
 // add adds a problem, of the key's PVC if it names none.
 func (k *keyStatus) add(p Problem) {
 	if p.Claim == "" {
 		p.Claim = k.Claim
 	}
-	p.Message = truncate(p.Message)
+	p.Claim, p.Message = report.Text(p.Claim, report.MaxName), report.Text(p.Message, maxProblem)
 	k.Problems = append(k.Problems, p)
 	slices.SortFunc(k.Problems, Problem.compare)
 }

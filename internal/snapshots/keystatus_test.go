@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -122,21 +121,5 @@ func TestWhichProblemsFail(t *testing.T) {
 		if !slices.Contains(severity, reason) {
 			t.Errorf("%s has no severity", reason)
 		}
-	}
-}
-
-func TestAddTruncatesMessages(t *testing.T) {
-	for name, tc := range map[string]struct{ message, want string }{
-		"keeps a short one":            {"denied", "denied"},
-		"keeps one that just fits":     {strings.Repeat("x", maxMessage), strings.Repeat("x", maxMessage)},
-		"cuts a long one":              {strings.Repeat("x", 40_000), strings.Repeat("x", maxMessage) + "…"},
-		"does not cut a letter in two": {strings.Repeat("å", maxMessage), strings.Repeat("å", maxMessage/2) + "…"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			k := withProblem("data", v1alpha1.ReasonCreateFailed, tc.message)
-			if got := k.Problems[0].Message; got != tc.want {
-				t.Errorf("got %d bytes, want %d", len(got), len(tc.want))
-			}
-		})
 	}
 }

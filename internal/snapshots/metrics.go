@@ -153,22 +153,33 @@ func eachCounted(do func(vec *prometheus.MetricVec, more ...string)) {
 
 func countOutcome(now time.Time, s *v1alpha1.SnapshotSchedule, outcome mapcontroller.Outcome) {
 	if n := len(outcome.Created); n > 0 {
-		createdTotal.WithLabelValues(s.Namespace, s.Name).Add(float64(n))
+		countUp(createdTotal, n, s.Namespace, s.Name)
 	}
 	for _, o := range outcome.Created {
 		slot := scheduledAt(o.(*snapshotv1.VolumeSnapshot))
-		slotToCreation.WithLabelValues(s.Namespace, s.Name).Observe(seconds(now.Sub(slot)))
+		observeWait(slotToCreation, now.Sub(slot), s.Namespace, s.Name)
 	}
 	for _, f := range outcome.Failed {
 		if !f.Held {
-			refusedTotal.WithLabelValues(s.Namespace, s.Name, string(f.Verb)).Inc()
+			countUp(refusedTotal, 1, s.Namespace, s.Name, string(f.Verb))
 		}
 	}
 	for _, d := range outcome.Deleted {
-		deletedTotal.WithLabelValues(s.Namespace, s.Name, d.Reason).Inc()
+		countUp(deletedTotal, 1, s.Namespace, s.Name, d.Reason)
 	}
 }
 
-// seconds returns a wait in seconds. It is never negative: the two times are in
-// whole seconds, and from two clocks.
-func seconds(d time.Duration) float64 { return max(0, d).Seconds() }
+// countUp adds to a counter. What cannot be counted must not end the program.
+func countUp(vec *prometheus.CounterVec, n int, labels ...string) {
+	if counter, err := vec.GetMetricWithLabelValues(labels...); err == nil {
+		counter.Add(float64(n))
+	}
+}
+
+// observeWait adds a wait to a histogram. It is never negative: the two times are in whole
+// seconds, and from two clocks.
+func observeWait(vec *prometheus.HistogramVec, wait time.Duration, labels ...string) {
+	if histogram, err := vec.GetMetricWithLabelValues(labels...); err == nil {
+		histogram.Observe(max(0, wait).Seconds())
+	}
+}

@@ -14,6 +14,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/report"
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
 )
 
@@ -55,8 +56,7 @@ func (g *figuresOfAll) Collect(found chan<- prometheus.Metric) {
 	for s, f := range g.of {
 		for _, k := range gaugeKinds {
 			k.read(&f, func(value float64, labels ...string) {
-				labels = append([]string{s.Namespace, s.Name}, labels...)
-				found <- prometheus.MustNewConstMetric(k.desc, prometheus.GaugeValue, value, labels...)
+				report.Gauge(found, k.desc, value, append([]string{s.Namespace, s.Name}, labels...)...)
 			})
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"mapcontroller.dev/snapshotschedule/internal/inflight"
+	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
 // inFlightGauges are the gauges of each driver.
@@ -58,11 +59,8 @@ func (g *driverGauges) Collect(found chan<- prometheus.Metric) {
 		return
 	}
 	for label, c := range f.counts() {
-		for desc, value := range map[*prometheus.Desc]int{g.inFlight: c.InFlight, g.waiting: c.Waiting} {
-			if m, err := prometheus.NewConstMetric(desc, prometheus.GaugeValue, float64(value), label); err == nil {
-				found <- m
-			}
-		}
+		report.Gauge(found, g.inFlight, float64(c.InFlight), label)
+		report.Gauge(found, g.waiting, float64(c.Waiting), label)
 	}
 }
 

@@ -41,7 +41,7 @@ func (r *readiness) observed(parent types.NamespacedName, before, after client.O
 	case r.wasLost(after.GetUID()):
 	default:
 		took := r.clock.Since(after.GetCreationTimestamp().Time)
-		creationToReady.WithLabelValues(parent.Namespace, parent.Name).Observe(seconds(took))
+		observeWait(creationToReady, took, parent.Namespace, parent.Name)
 	}
 }
 

@@ -6,22 +6,26 @@ package snapshots
 import (
 	"context"
 	"slices"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
-// unprotected is the gauge of the PVCs that no schedule protects. They are counted
-// at each scrape, so that it costs nothing in between.
+// unprotected is the gauge of the PVCs that no schedule protects. They are counted at a
+// scrape, so that it costs nothing in between.
 var unprotected = unprotectedClaims{desc: newUnprotectedDesc()}
 
 type unprotectedClaims struct {
@@ -44,27 +48,27 @@ func (u *unprotectedClaims) Describe(descriptions chan<- *prometheus.Desc) { des
 func (u *unprotectedClaims) Collect(found chan<- prometheus.Metric) {
 	if count := u.count.Load(); count != nil {
 		for namespace, n := range (*count)() {
-			found <- prometheus.MustNewConstMetric(u.desc, prometheus.GaugeValue, float64(n), namespace)
+			report.Gauge(found, u.desc, float64(n), namespace)
 		}
 	}
 }
 
 // setUpUnprotected counts unprotected PVCs while this process leads. Before the cache
 // has every VolumeSnapshotClass, nothing is known.
-func setUpUnprotected(mgr manager.Manager, stores *Stores, classesKnown bool) error {
+func setUpUnprotected(mgr manager.Manager, o Options, classesKnown bool) error {
 	var listed atomic.Bool
-	stores.OnList(func(example runtime.Object, err error) {
+	o.Stores.OnList(func(example runtime.Object, err error) {
 		if _, isClass := example.(*snapshotv1.VolumeSnapshotClass); isClass && err == nil {
 			listed.Store(true)
 		}
 	})
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		counter := newUnprotectedCounter(o, classesKnown)
 		count := func() map[string]int {
 			if classesKnown && (!listed.Load() || !classesSynced(ctx, mgr.GetCache())) {
 				return nil
 			}
-			return countUnprotected(stores.List(&corev1.PersistentVolumeClaim{}, ""), stores.List(&v1alpha1.SnapshotSchedule{}, ""),
-				Classes{Known: classesKnown, All: stores.List(&snapshotv1.VolumeSnapshotClass{}, "")})
+			return counter.count()
 		}
 		unprotected.count.Store(&count)
 		defer unprotected.count.CompareAndSwap(&count, nil)
@@ -80,16 +84,68 @@ func classesSynced(ctx context.Context, c cache.Cache) bool {
 	return err == nil && informer.HasSynced()
 }
 
-// countUnprotected returns, for each namespace with a PVC that can be snapshotted,
-// how many no schedule protects.
-func countUnprotected(claims, schedules []client.Object, classes Classes) map[string]int {
-	protecting := map[string][]*program{}
-	for _, o := range schedules {
+// unprotectedEvery is how long a count holds: how often metrics are scraped must not
+// decide what they cost.
+const unprotectedEvery = 30 * time.Second
+
+// unprotectedCounter counts unprotected PVCs at most once in unprotectedEvery.
+type unprotectedCounter struct {
+	clock  clock.PassiveClock
+	stores *Stores
+	// compile is newProgram.
+	compile      func(s *v1alpha1.SnapshotSchedule, classesKnown bool) (*program, error)
+	classesKnown bool
+
+	mu      sync.Mutex
+	counts  map[string]int
+	counted time.Time
+	// programs are those of the schedules that protect, as the informer holds them: a
+	// schedule that has changed is another object. They are compiled once.
+	programs map[*v1alpha1.SnapshotSchedule]*program
+}
+
+func newUnprotectedCounter(o Options, classesKnown bool) *unprotectedCounter {
+	return &unprotectedCounter{clock: o.Clock, stores: o.Stores, compile: newProgram, classesKnown: classesKnown}
+}
+
+// count returns the last count. It must not be changed.
+func (u *unprotectedCounter) count() map[string]int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	now := u.clock.Now()
+	if age := now.Sub(u.counted); u.counts == nil || age < 0 || age >= unprotectedEvery { // age < 0: the clock was set back
+		protecting := u.protecting()
+		u.counts = countUnprotected(u.stores.List(&corev1.PersistentVolumeClaim{}, ""), protecting,
+			Classes{Known: u.classesKnown, All: u.stores.List(&snapshotv1.VolumeSnapshotClass{}, "")})
+		u.counted = now
+	}
+	return u.counts
+}
+
+// protecting returns the programs of each namespace that protect PVCs.
+func (u *unprotectedCounter) protecting() map[string][]*program {
+	before, all := u.programs, map[string][]*program{}
+	u.programs = map[*v1alpha1.SnapshotSchedule]*program{}
+	for _, o := range u.stores.List(&v1alpha1.SnapshotSchedule{}, "") {
 		s := o.(*v1alpha1.SnapshotSchedule)
-		if p, err := newProgram(s, classes.Known); err == nil && !s.Spec.Suspend && s.DeletionTimestamp == nil {
-			protecting[s.Namespace] = append(protecting[s.Namespace], p)
+		if s.Spec.Suspend || s.DeletionTimestamp != nil {
+			continue
+		}
+		p, known := before[s]
+		if !known {
+			p, _ = u.compile(s, u.classesKnown) // nil if the spec is invalid
+		}
+		u.programs[s] = p
+		if p != nil {
+			all[s.Namespace] = append(all[s.Namespace], p)
 		}
 	}
+	return all
+}
+
+// countUnprotected returns, for each namespace with a PVC that can be snapshotted,
+// how many no schedule protects.
+func countUnprotected(claims []client.Object, protecting map[string][]*program, classes Classes) map[string]int {
 	counts := map[string]int{}
 	for _, o := range claims {
 		claim := o.(*corev1.PersistentVolumeClaim)

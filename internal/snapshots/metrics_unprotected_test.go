@@ -4,10 +4,15 @@
 package snapshots
 
 import (
+	"fmt"
 	"maps"
 	"testing"
+	"time"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -45,13 +50,112 @@ func TestCountUnprotected(t *testing.T) {
 		"in-tree":                         {claim: claim("data").of("kubernetes.io/nfs")},
 		"unknown driver":                  {claim: claim("data"), want: shop(1)},
 	} {
-		var schedules []client.Object
-		for _, s := range tc.schedules {
-			schedules = append(schedules, s.SnapshotSchedule)
-		}
-		known := Classes{Known: !tc.unreadable, All: classes{class("fast", testDriver)}}
-		if got := countUnprotected([]client.Object{tc.claim.PersistentVolumeClaim}, schedules, known); !maps.Equal(got, tc.want) {
+		u, _ := unprotectedOf(t, tc.schedules, tc.claim)
+		u.classesKnown = !tc.unreadable
+		if got := u.count(); !maps.Equal(got, tc.want) {
 			t.Errorf("%s: got %v, want %v", name, got, tc.want)
 		}
+	}
+}
+
+// unprotectedOf returns a counter over some schedules and PVCs, at noon.
+func unprotectedOf(tb testing.TB, schedules []scheduleBuilder, claims ...claimBuilder) (u *unprotectedCounter, ofSchedules toolscache.Indexer) {
+	tb.Helper()
+	stores := NewStores()
+	store := func(example client.Object) toolscache.Indexer {
+		indexer := toolscache.NewIndexer(toolscache.DeletionHandlingMetaNamespaceKeyFunc, toolscache.Indexers{})
+		stores.Add(example, indexer)
+		return indexer
+	}
+	ofSchedules = store(&v1alpha1.SnapshotSchedule{})
+	for _, s := range schedules {
+		must(tb, ofSchedules.Add(s.SnapshotSchedule))
+	}
+	all := store(&corev1.PersistentVolumeClaim{})
+	for _, c := range claims {
+		must(tb, all.Add(c.PersistentVolumeClaim))
+	}
+	must(tb, store(&snapshotv1.VolumeSnapshotClass{}).Add(class("fast", testDriver)))
+	return newUnprotectedCounter(Options{Clock: clocktesting.NewFakePassiveClock(noon), Stores: stores}, true), ofSchedules
+}
+
+// Contract: MET-7.
+func TestUnprotectedIsCountedAtMostOnceInThirtySeconds(t *testing.T) {
+	first, second := every("6h").named("first").selecting("x"), every("6h").named("second").selecting("y")
+	u, schedules := unprotectedOf(t, []scheduleBuilder{first, second, cron("0 0 30 2 *", "").named("invalid")}, claim("data").of(testDriver))
+	compiled := 0
+	u.compile = func(s *v1alpha1.SnapshotSchedule, classesKnown bool) (*program, error) {
+		compiled++
+		return newProgram(s, classesKnown)
+	}
+	clock := u.clock.(*clocktesting.FakePassiveClock)
+	check := func(what string, want, wantCompiled int) {
+		t.Helper()
+		if got := u.count(); got["shop"] != want || compiled != wantCompiled {
+			t.Errorf("%s: %v, %d specs were compiled, want %d and %d", what, got, compiled, want, wantCompiled)
+		}
+	}
+	check("at first", 1, 3)
+
+	must(t, schedules.Update(every("6h").named("second").SnapshotSchedule))
+	clock.SetTime(noon.Add(unprotectedEvery - time.Second))
+	check("29 s later", 1, 3)
+	clock.SetTime(noon.Add(unprotectedEvery))
+	check("30 s later", 0, 4)
+	clock.SetTime(noon.Add(2 * unprotectedEvery))
+	check("nothing has changed", 0, 4)
+	clock.SetTime(noon)
+	check("the clock was set back", 0, 4)
+}
+
+// BenchmarkUnprotected is a scrape over 100 schedules, none of which selects any of the
+// 500 PVCs of their namespace: the first scrape, one after 30 s, and the others.
+func BenchmarkUnprotected(b *testing.B) {
+	for name, schedule := range map[string]func(i int) scheduleBuilder{
+		"ordinary": func(i int) scheduleBuilder {
+			return cron("30 2 * * *", "Europe/Oslo").named(fmt.Sprint(i)).selecting("other")
+		},
+		"largest": func(i int) scheduleBuilder {
+			s := largest(i)
+			s.Spec.Selector.MatchLabels["app"] = "other"
+			return s
+		},
+	} {
+		var schedules []scheduleBuilder
+		for i := range 100 {
+			schedules = append(schedules, schedule(i))
+		}
+		var claims []claimBuilder
+		for i := range 500 {
+			c := claim(fmt.Sprint(i)).of(testDriver)
+			c.Labels = map[string]string{}
+			for key, value := range labelsAtTheBound() {
+				c.Labels[key] = string(value)
+			}
+			claims = append(claims, c)
+		}
+		u, _ := unprotectedOf(b, schedules, claims...)
+		count := func(b *testing.B) {
+			if got := u.count(); got["shop"] != len(claims) {
+				b.Fatalf("%v", got)
+			}
+		}
+		b.Run(name+"/first", func(b *testing.B) {
+			for b.Loop() {
+				u.counts, u.programs = nil, nil
+				count(b)
+			}
+		})
+		b.Run(name+"/after 30s", func(b *testing.B) {
+			for b.Loop() {
+				u.counts = nil
+				count(b)
+			}
+		})
+		b.Run(name+"/others", func(b *testing.B) {
+			for b.Loop() {
+				count(b)
+			}
+		})
 	}
 }

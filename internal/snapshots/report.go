@@ -6,13 +6,10 @@ package snapshots
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
-	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -22,6 +19,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
+	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
 // reporter turns failed writes into problems, and reports each problem that is
@@ -95,7 +93,7 @@ func (r *reporter) warnOfNew(s *v1alpha1.SnapshotSchedule, mapKey string, before
 			continue
 		}
 		if p.Reason == v1alpha1.ReasonSnapshotFailed {
-			failedTotal.WithLabelValues(s.Namespace, s.Name).Inc()
+			countUp(failedTotal, 1, s.Namespace, s.Name)
 		}
 		if !slices.Contains(statusOnly, p.Reason) {
 			r.warn(s, p)
@@ -224,7 +222,7 @@ func problemsOf(failures []mapcontroller.Failure) []Problem {
 	}
 	for i, p := range problems {
 		if n := more[p.Reason]; n > 0 {
-			problems[i].Message = fmt.Sprintf("%s; and %d more", p.Message, n)
+			problems[i].Message = fmt.Sprintf("%s; and %d more", report.Text(p.Message, maxProblem-len("; and 1000000 more")), n)
 		}
 	}
 	return problems
@@ -233,10 +231,10 @@ func problemsOf(failures []mapcontroller.Failure) []Problem {
 // problemOf explains a failed write; without a reason, it is only tried again.
 func problemOf(f mapcontroller.Failure) Problem {
 	name := f.Object.GetName()
-	p := Problem{Claim: claimName(f.Object), Message: fmt.Sprintf("VolumeSnapshot %s: %s", name, settled(f.Err, name))}
+	p := Problem{Claim: claimName(f.Object), Message: fmt.Sprintf("VolumeSnapshot %s: %s", name, report.Settled(f.Err, name, maxProblem))}
 	switch f.Verb {
 	case execute.VerbCreate:
-		p.Reason, p.Message = v1alpha1.ReasonCreateFailed, settled(f.Err, name)
+		p.Reason, p.Message = v1alpha1.ReasonCreateFailed, report.Settled(f.Err, name, maxProblem)
 		if errors.Is(f.Err, execute.ErrNameCollision) {
 			p.Reason = v1alpha1.ReasonNameCollision
 			p.Message = collisionMessage(f.Object, f.Err)
@@ -246,26 +244,11 @@ func problemOf(f mapcontroller.Failure) Problem {
 	case execute.VerbRelease:
 		p.Reason = v1alpha1.ReasonReleaseFailed
 		if _, isSchedule := f.Object.(*v1alpha1.SnapshotSchedule); isSchedule {
-			p.Message = settled(f.Err, name)
+			p.Message = report.Settled(f.Err, name, maxProblem)
 		}
 	case execute.VerbAdopt:
 		p.Reason = v1alpha1.ReasonAdoptionRefused
-		p.Message = fmt.Sprintf("VolumeSnapshot %s is left alone: %s", name, settled(f.Err, name))
+		p.Message = fmt.Sprintf("VolumeSnapshot %s is left alone: %s", name, report.Settled(f.Err, name, maxProblem))
 	}
 	return p
-}
-
-// sourceAddress matches the local end of a broken connection, as in
-// "read tcp 10.0.0.1:51234->10.0.0.2:443: connection reset by peer".
-var sourceAddress = regexp.MustCompile(`\S+:[0-9]+->`)
-
-// settled removes from an error what differs between attempts, so that status
-// settles: the object's name contains the slot, and local ports are random.
-func settled(err error, name string) string {
-	message := err.Error()
-	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
-		message = status.Status().Message
-	}
-	message = strings.ReplaceAll(message, fmt.Sprintf(" %q", name), "")
-	return sourceAddress.ReplaceAllString(message, "")
 }

@@ -5,9 +5,9 @@ package snapshots
 
 import (
 	"fmt"
-	"unicode/utf8"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
 // scheduleProblem returns the problem of the schedule itself, if it has one: a request that is
@@ -19,20 +19,10 @@ func scheduleProblem(s *v1alpha1.SnapshotSchedule) Problem {
 	}
 	return Problem{
 		Reason: v1alpha1.ReasonInvalidRequestedAt,
-		Message: fmt.Sprintf("annotation %s is %s; %s",
-			v1alpha1.AnnotationRequestedAt, excerpt(s.Annotations[v1alpha1.AnnotationRequestedAt]), err),
+		Message: fmt.Sprintf("annotation %s is %q; %s",
+			v1alpha1.AnnotationRequestedAt, report.Text(s.Annotations[v1alpha1.AnnotationRequestedAt], maxExcerpt), err),
 	}
 }
 
-// maxExcerpt is how many characters of a user's text a message repeats.
+// maxExcerpt is how many bytes of a user's text a message repeats.
 const maxExcerpt = 40
-
-// excerpt returns the beginning of a text in quotes, escaped: it may be of any length, and
-// contain anything.
-func excerpt(text string) string {
-	quoted := fmt.Sprintf("%.*q", maxExcerpt, text)
-	if utf8.RuneCountInString(text) > maxExcerpt {
-		quoted += "…"
-	}
-	return quoted
-}

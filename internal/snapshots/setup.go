@@ -70,7 +70,7 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, o Options, maxIn
 		return err
 	}
 	c := mapController(o, mgr.GetEventRecorder(Name), f)
-	if err := setUpUnprotected(mgr, o.Stores, len(c.RelatedKinds) > 0); err != nil {
+	if err := setUpUnprotected(mgr, o, len(c.RelatedKinds) > 0); err != nil {
 		return err
 	}
 	return c.SetupWithManager(mgr, o)

@@ -13,6 +13,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
 const (
@@ -48,7 +49,7 @@ func setStatus(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.
 	switch {
 	case known.Invalid != nil:
 		setUnknown(&s.Status)
-		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, truncate(known.Invalid.Error()))
+		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, known.Invalid.Error())
 		set(now, s, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonInvalidSpec, invalidMessage)
 		setPaused(now, s, metav1.ConditionTrue, v1alpha1.ReasonInvalidSpec, invalidMessage)
 		return combined{}
@@ -101,10 +102,10 @@ func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, claims, snapshot
 	switch {
 	case sum.Failing > 0:
 		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonSnapshotsFailing,
-			fmt.Sprintf("%d of %s failing; first %s", sum.Failing, pvcs(claims), sum.Problems[0])+remarks(sum))
+			fmt.Sprintf("%d of %s failing; first %s", sum.Failing, pvcs(claims), first(sum.Problems[0]))+remarks(sum))
 	case sum.Refused > 0:
 		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonRetentionFailing,
-			fmt.Sprintf("changes to snapshots are refused for %s; first %s", pvcs(sum.Refused), sum.FirstRefused)+remarks(sum))
+			fmt.Sprintf("changes to snapshots are refused for %s; first %s", pvcs(sum.Refused), first(sum.FirstRefused))+remarks(sum))
 	case s.Spec.Suspend:
 		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonSuspended,
 			"spec.suspend is true: no snapshots are taken; retention continues"+remarks(sum))
@@ -126,6 +127,9 @@ func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, claims, snapshot
 	}
 	setPaused(now, s, metav1.ConditionFalse, v1alpha1.ReasonRetentionRunning, "snapshots are deleted when retention no longer keeps them")
 }
+
+// first is a problem as a part of a message.
+func first(p Problem) string { return report.Text(p.String(), maxFirst) }
 
 // remarks are what is worth knowing beside the reason.
 func remarks(sum combined) string { return waitingText(sum) + skippedText(sum) }
@@ -158,7 +162,7 @@ func setValid(now time.Time, s *v1alpha1.SnapshotSchedule) {
 }
 
 func set(now time.Time, s *v1alpha1.SnapshotSchedule, condition string, status metav1.ConditionStatus, reason, message string) {
-	meta.SetStatusCondition(&s.Status.Conditions, metav1.Condition{
+	report.SetCondition(&s.Status.Conditions, metav1.Condition{
 		Type: condition, Status: status, Reason: reason, Message: message,
 		ObservedGeneration: s.Status.ObservedGeneration, LastTransitionTime: metav1.NewTime(now),
 	})

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -19,7 +18,7 @@ import (
 // snapshot long after it was requested, and the driver's clock may be wrong.
 func Time(v *snapshotv1.VolumeSnapshot, now time.Time) time.Time {
 	at := v.CreationTimestamp.Time
-	if imported(v) {
+	if Imported(v) {
 		// The object is younger than its data.
 		if slot, err := time.Parse(time.RFC3339, v.Annotations[v1alpha1.AnnotationScheduledAt]); err == nil && slot.Before(at) {
 			at = slot.UTC()
@@ -33,19 +32,8 @@ func Time(v *snapshotv1.VolumeSnapshot, now time.Time) time.Time {
 	return at
 }
 
-// imported returns whether a snapshot was made from an existing content.
-func imported(v *snapshotv1.VolumeSnapshot) bool {
-	return v.Spec.Source.VolumeSnapshotContentName != nil
-}
-
 func ready(v *snapshotv1.VolumeSnapshot) bool {
 	return v.DeletionTimestamp == nil && v.Status != nil && ptr.Deref(v.Status.ReadyToUse, false)
-}
-
-// claimName returns the name of the PVC that a snapshot was taken of; empty for
-// an imported one.
-func claimName(v *snapshotv1.VolumeSnapshot) string {
-	return ptr.Deref(v.Spec.Source.PersistentVolumeClaimName, "")
 }
 
 // Newest returns the newest ready snapshot at or before a time, or nil.
@@ -60,29 +48,6 @@ func Newest(snapshots []*snapshotv1.VolumeSnapshot, asOf, now time.Time) *snapsh
 		}
 	}
 	return newest
-}
-
-// OfClaim returns the snapshots of all PVCs, past and present, with a name. Those of a
-// PVC that was deleted and created again are included, whoever took them.
-// claim is the PVC that has the name now, or nil.
-func OfClaim(all []snapshotv1.VolumeSnapshot, name string, claim *corev1.PersistentVolumeClaim) []*snapshotv1.VolumeSnapshot {
-	keys := map[string]bool{}
-	if claim != nil {
-		keys[string(claim.UID)] = true
-	}
-	for i := range all {
-		if claimName(&all[i]) == name {
-			keys[all[i].Labels[v1alpha1.LabelMapKey]] = true
-		}
-	}
-	delete(keys, "")
-	var found []*snapshotv1.VolumeSnapshot
-	for i := range all {
-		if v := &all[i]; claimName(v) == name || keys[v.Labels[v1alpha1.LabelMapKey]] {
-			found = append(found, v)
-		}
-	}
-	return found
 }
 
 // Choose returns the snapshot of a PVC to restore, or why there is none.

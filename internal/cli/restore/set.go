@@ -45,24 +45,18 @@ func (s *Set) Latest() time.Time { return slices.MaxFunc(s.Members, byTime).Time
 
 func byTime(a, b Member) int { return a.Time.Compare(b.Time) }
 
-// series are the snapshots of one map key.
+// series are the snapshots of one PVC under one map key.
 type series struct {
-	key       string
-	claim     *corev1.PersistentVolumeClaim // nil if it is gone, or no longer selected
+	key, source string
+	claim       *corev1.PersistentVolumeClaim // nil if it is gone, or no longer selected
+	// labeledAs is the PVC whose map key snapshots of another one carry.
+	labeledAs string
 	snapshots []*snapshotv1.VolumeSnapshot
 	chosen    *snapshotv1.VolumeSnapshot
 }
 
 func (s *series) name() string {
-	if s.claim != nil {
-		return s.claim.Name
-	}
-	for _, v := range s.snapshots {
-		if name := claimName(v); name != "" {
-			return name
-		}
-	}
-	return s.key
+	return cmp.Or(s.source, s.key)
 }
 
 // SetAt returns the set of a schedule at a time. snapshots are those with the
@@ -88,26 +82,46 @@ func SetAt(snapshots []snapshotv1.VolumeSnapshot, claims []corev1.PersistentVolu
 	return set
 }
 
-// seriesOf groups snapshots by their map keys, ordered by the names of the PVCs.
+// seriesOf groups snapshots by their map keys and PVCs, ordered by the names of the PVCs.
 func seriesOf(snapshots []snapshotv1.VolumeSnapshot, claims []corev1.PersistentVolumeClaim) []*series {
-	byKey := map[string]*series{}
-	of := func(key string) *series {
-		if byKey[key] == nil {
-			byKey[key] = &series{key: key}
+	type id struct{ key, source string }
+	byID, sources := map[id]*series{}, map[string][]string{}
+	of := func(key, source string) *series {
+		s := byID[id{key, source}]
+		if s == nil {
+			s = &series{key: key, source: source}
+			if first := sources[key]; len(first) > 0 && byID[id{key, first[0]}].claim != nil {
+				s.labeledAs = first[0]
+			}
+			byID[id{key, source}], sources[key] = s, append(sources[key], source)
 		}
-		return byKey[key]
+		return s
 	}
 	for i := range claims {
-		of(string(claims[i].UID)).claim = &claims[i]
+		of(string(claims[i].UID), claims[i].Name).claim = &claims[i]
 	}
+	var imported []*snapshotv1.VolumeSnapshot
 	for i := range snapshots {
-		// Without a map key it was released.
-		if key := snapshots[i].Labels[v1alpha1.LabelMapKey]; key != "" {
-			s := of(key)
-			s.snapshots = append(s.snapshots, &snapshots[i])
+		v := &snapshots[i]
+		switch key := v.Labels[v1alpha1.LabelMapKey]; {
+		case key == "": // it was released
+		case Imported(v):
+			imported = append(imported, v)
+		default:
+			s := of(key, claimName(v))
+			s.snapshots = append(s.snapshots, v)
 		}
 	}
-	return slices.SortedFunc(maps.Values(byKey), func(a, b *series) int {
+	for _, v := range imported {
+		// Of several PVCs, the one that has the map key is the first.
+		key, source := v.Labels[v1alpha1.LabelMapKey], ""
+		if all := sources[key]; len(all) == 1 || len(all) > 1 && byID[id{key, all[0]}].claim != nil {
+			source = all[0]
+		}
+		s := of(key, source)
+		s.snapshots = append(s.snapshots, v)
+	}
+	return slices.SortedFunc(maps.Values(byID), func(a, b *series) int {
 		return cmp.Or(cmp.Compare(a.name(), b.name()), cmp.Compare(a.key, b.key))
 	})
 }
@@ -117,6 +131,9 @@ func seriesOf(snapshots []snapshotv1.VolumeSnapshot, claims []corev1.PersistentV
 func missing(s *series, asOf, now time.Time) string {
 	started := s.claim != nil && s.claim.Status.Phase != corev1.ClaimPending && !s.claim.CreationTimestamp.After(asOf)
 	unready := 0
+	if s.labeledAs != "" {
+		return ""
+	}
 	for _, v := range s.snapshots {
 		if !Time(v, now).After(asOf) {
 			unready++
@@ -137,16 +154,25 @@ func missing(s *series, asOf, now time.Time) string {
 // is. Nothing says when a PVC was deleted. But while a schedule took two snapshots
 // of another PVC, it would have taken one of this PVC too.
 func leftOut(s *series, all []*series, asOf, now time.Time) string {
-	if s.claim != nil || s.chosen == nil || s.taken(asOf, now, now) > 0 {
+	if s.claim != nil || s.chosen == nil {
 		return ""
 	}
-	at := Time(s.chosen, now)
+	if s.labeledAs != "" {
+		return s.chosen.Name + " was taken of it, and is labeled as one of " + s.labeledAs
+	}
+	at, earlier := Time(s.chosen, now), "an earlier PersistentVolumeClaim of the same name; its newest snapshot is "+s.chosen.Name
+	if slices.ContainsFunc(all, func(other *series) bool { return other.claim != nil && other.chosen != nil && other.name() == s.name() }) {
+		return earlier
+	}
+	if s.taken(asOf, now, now) > 0 {
+		return ""
+	}
 	for _, other := range all {
 		if other == s || other.chosen == nil {
 			continue
 		}
 		if other.name() == s.name() && Time(other.chosen, now).After(at) {
-			return "an earlier PersistentVolumeClaim of the same name; its newest snapshot is " + s.chosen.Name
+			return earlier
 		}
 		if other.taken(at, Time(other.chosen, now), now) >= 2 {
 			return "deleted or no longer selected; its newest snapshot is " + s.chosen.Name + ", of " + formatTime(at)

@@ -58,6 +58,22 @@ func TestSetAt(t *testing.T) {
 			claims:    []*corev1.PersistentVolumeClaim{claim("a", "a1", at(0, 0)), pending},
 			asOf:      noon, members: "a-0200",
 		},
+		"a snapshot that is labeled as another PVC's is left out": {
+			snapshots: []*snapshotv1.VolumeSnapshot{snapshot("a", "a1", at(2, 0)), labeled("a1", snapshot("evil", "", at(3, 0)))},
+			claims:    []*corev1.PersistentVolumeClaim{claim("a", "a1", at(0, 0))},
+			asOf:      noon, members: "a-0200",
+			leftOut: "evil: labeled-evil-0300 was taken of it, and is labeled as one of a",
+		},
+		"one of a PVC of the set under another map key is left out": {
+			snapshots: []*snapshotv1.VolumeSnapshot{snapshot("a", "a1", at(2, 0)), labeled("made-up", snapshot("a", "", at(3, 0)))},
+			claims:    []*corev1.PersistentVolumeClaim{claim("a", "a1", at(0, 0))},
+			asOf:      noon, members: "a-0200",
+			leftOut: "a: an earlier PersistentVolumeClaim of the same name; its newest snapshot is labeled-a-0300",
+		},
+		"snapshots of several PVCs under one map key are several series": {
+			snapshots: []*snapshotv1.VolumeSnapshot{snapshot("a", "a1", at(2, 0)), labeled("a1", snapshot("evil", "", at(3, 0)))},
+			asOf:      noon, members: "a-0200 labeled-evil-0300", skew: time.Hour,
+		},
 		"all PVCs are gone": {
 			snapshots: []*snapshotv1.VolumeSnapshot{snapshot("a", "a1", at(2, 0)), snapshot("b", "b1", at(2, 1)), snapshot("a", "a1", at(3, 0))},
 			asOf:      noon, members: "a-0300 b-0201", skew: 59 * time.Minute,

@@ -1,0 +1,21 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Gauge sends a gauge to a scrape, unless a label cannot be shown as it is. An invalid one
+// would fail the scrape as a whole, and so would two that are equal once they are escaped.
+func Gauge(found chan<- prometheus.Metric, desc *prometheus.Desc, value float64, labels ...string) {
+	if slices.ContainsFunc(labels, func(label string) bool { return Text(label, MaxName) != label }) {
+		return
+	}
+	if m, err := prometheus.NewConstMetric(desc, prometheus.GaugeValue, value, labels...); err == nil {
+		found <- m
+	}
+}
