@@ -121,7 +121,8 @@ const (
 	ReasonSnapshotFailed = "SnapshotFailed"
 
 	// ReasonNameCollision means that another object already has the name of the snapshot to
-	// create. The object is not a snapshot of this PVC by this schedule.
+	// create. The object is not a snapshot of this PVC by this schedule, or it is one whose
+	// slot, PVC or map key was changed. The message says which, and what to do.
 	ReasonNameCollision = "NameCollision"
 
 	// ReasonDeleteFailed means that snapshots are due to be deleted, and the API server rejected

@@ -39,6 +39,7 @@
 //	plan/kinds.go         input and output kinds, told apart by GroupVersionKind
 //	plan/claim.go         which outputs are the parent's, by the ControllerRef laws
 //	plan/build.go         builds the plan
+//	plan/collision.go     a desired output whose name is taken
 //	plan/count.go         what a key adds to the parent's counts
 //
 //	guard/guard.go        whether the parent may adopt; pages of live metadata

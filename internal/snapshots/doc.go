@@ -9,6 +9,7 @@
 //	compile.go      a spec, compiled
 //	map.go          Map and Tombstone
 //	series.go       VolumeSnapshots as decisions see them
+//	owner.go        which VolumeSnapshots are a schedule's; members of groups
 //	snapshot.go     the VolumeSnapshot that is created, and its name
 //	class.go        whether a PVC can be snapshotted, and by which VolumeSnapshotClass
 //	edits.go        deletes wait for editDelay after an edit, and for an hour after an adoption
@@ -17,6 +18,7 @@
 //	trouble.go      what is wrong with the snapshots of a PVC
 //	keystatus.go    a PVC's part of the schedule's status, and how parts are combined
 //	report.go       failed writes as problems, and events for new problems
+//	collision.go    why the name of a snapshot is taken
 //	status.go       the schedule's status
 //	metrics.go      counters and histograms; metrics_ready.go: time to readiness;
 //	                metrics_gauges.go and metrics_gaugekinds.go: gauges, read from status;

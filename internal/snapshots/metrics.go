@@ -66,7 +66,8 @@ var (
 	failedTotal = newCounter("snapshots_failed_total",
 		"Number of VolumeSnapshots that were not cut within readyDeadline, or were cut and had an error for longer than that.")
 	refusedTotal = newCounter("refused_writes_total",
-		"Number of writes that the API server refused or did not answer, by verb: create, update, delete, adopt, release.", labelVerb)
+		"Number of writes that the API server refused or did not answer, by verb: create, update, delete, adopt, release. "+
+			"A create also counts while its name is taken.", labelVerb)
 	slotToCreation = newHistogram("slot_to_creation_seconds",
 		"Seconds from the time at which a VolumeSnapshot was due until it was created.")
 	creationToReady = newHistogram("creation_to_ready_seconds",

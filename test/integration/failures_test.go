@@ -220,7 +220,6 @@ var _ = Describe("Failures", func() {
 		Eventually(env.snapshots).Should(ConsistOf(And(HaveField("Name", taken.Name), HaveField("UID", Not(Equal(taken.UID))))))
 	})
 
-	// Contract: MAP-10.
 	DescribeTable("reports a collision when one of its own, made by hand, has the name",
 		func(change func(*snapshot), wanted string) {
 			s := env.createSchedule("backup")
@@ -233,8 +232,11 @@ var _ = Describe("Failures", func() {
 			env.startOperator()
 			Eventually(problems(s)).Should(ConsistOf(problem("data", "NameCollision", wanted)))
 		},
+		// Contract: MAP-10.
 		Entry("of another slot", func(*snapshot) {}, "scheduled-at was changed"),
+		// Contract: MAP-10.
 		Entry("of another PVC", func(v *snapshot) { v.Spec.Source.PersistentVolumeClaimName = ptr.To("other") }, "is not one of PersistentVolumeClaim data"),
+		// Contract: MAP-10.
 		Entry("for another map key", func(v *snapshot) { v.Labels[v1alpha1.LabelMapKey] = "other" }, "its label "+v1alpha1.LabelMapKey+" was changed"),
 	)
 

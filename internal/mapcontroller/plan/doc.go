@@ -6,7 +6,8 @@
 //
 //	types.go   what a decision sees and what it returns
 //	kinds.go   input and output kinds, told apart by GroupVersionKind
-//	claim.go   which outputs are the parent's, by the ControllerRef laws
+//	claim.go   which outputs are the parent's, by the ControllerRef laws; nothing else decides it
 //	build.go   the plan: creates, updates, ownership changes, deletes
+//	collision.go  a desired output whose name is taken
 //	count.go   what a key adds to the parent's counts
 package plan

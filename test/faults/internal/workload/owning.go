@@ -221,9 +221,9 @@ func groupMember() Workload {
 	return Workload{
 		Name: "group-member", What: "a member of a VolumeGroupSnapshot has both labels: it is not adopted, and covers no slot",
 		Prepare: prepared(
-			given(spec{SnapshotTTL: "1d"}, claim("data-0", ready(7*hour), taken{Age: 72 * hour, Orphan: true}, taken{Age: 30 * minute, Orphan: true, Name: "member"})),
+			given(spec{SnapshotTTL: "1d"}, claim("data-0", ready(7*hour), taken{Age: 72 * hour, Orphan: true}, taken{Age: 10 * minute, Orphan: true, Name: "member"})),
 			patch("", nil, theSnapshot("data-0-old-1"), owners), patch("", nil, theSnapshot("member"), owners)),
-		End: all(ownsAllBut("data-0-old-1", "member"), settled(v1alpha1.ReasonScheduled)),
+		End: all(ownsAllBut("data-0-old-1", "member"), owns(2), settled(v1alpha1.ReasonScheduled)),
 	}
 }
 
