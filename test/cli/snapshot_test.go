@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"fmt"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -19,12 +20,18 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 )
 
-// requestedAt returns the time that was requested.
-func requestedAt(o client.Object) time.Time {
+// requestOf returns what was requested.
+func requestOf(s *v1alpha1.SnapshotSchedule) v1alpha1.Request {
 	GinkgoHelper()
-	at, err := time.Parse(time.RFC3339, get(o).GetAnnotations()[v1alpha1.AnnotationRequestedAt])
+	request, err := v1alpha1.RequestOf(get(s).Annotations)
 	Expect(err).NotTo(HaveOccurred())
-	return at
+	return request
+}
+
+// requestedAt returns the time that was requested.
+func requestedAt(s *v1alpha1.SnapshotSchedule) time.Time {
+	GinkgoHelper()
+	return requestOf(s).At
 }
 
 // take does what the operator does for a request: it creates a snapshot, which is not cut yet.
@@ -73,16 +80,85 @@ var _ = Describe("snapshot", func() {
 
 	It("requests one of a PVC under each schedule that selects it", func() {
 		claim := env.createClaim("data-0", "app", "db")
-		env.createSchedule("weekly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1w"})
+		weekly := env.createSchedule("weekly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1w"})
 		other := hourly
 		other.Selector.MatchLabels = map[string]v1alpha1.LabelValue{"app": "other"}
-		env.createSchedule("other", other)
+		unselected := env.createSchedule("other", other)
 		env.createSchedule("invalid", v1alpha1.SnapshotScheduleSpec{Schedule: "0 0 30 2 *"})
 		before := ago(0)
 		r := env.run("snapshot", "--pvc", "data-0")
-		Expect(r.out).To(Equal("persistentvolumeclaim/data-0 requested 2 snapshots\n"))
+		Expect(r.out).To(Equal("snapshotschedule.snapshots.mapcontroller.dev/nightly requested 1 snapshot\n" +
+			"snapshotschedule.snapshots.mapcontroller.dev/weekly requested 1 snapshot\n"))
 		Expect(r.errOut).To(HavePrefix("Warning: SnapshotSchedule invalid takes no snapshots, because its spec is invalid: spec.schedule: "))
-		Expect(requestedAt(claim)).To(And(BeTemporally(">=", before), BeTemporally("<=", time.Now())))
+		for _, s := range []*v1alpha1.SnapshotSchedule{schedule, weekly} {
+			Expect(requestOf(s).Claims).To(Equal([]string{"data-0"}))
+			Expect(requestOf(s).At).To(And(BeTemporally(">=", before), BeTemporally("<=", time.Now())))
+		}
+		Expect(get(unselected).Annotations).NotTo(HaveKey(v1alpha1.AnnotationRequestedAt))
+		Expect(get(claim).Annotations).NotTo(HaveKey(v1alpha1.AnnotationRequestedAt))
+	})
+
+	// Contract: SLOT-14.
+	It("keeps the PVCs of a request of the same minute that still wait for their snapshot", func() {
+		for _, name := range []string{"data-0", "data-1", "data-2"} {
+			env.createClaim(name, "app", "db")
+		}
+		env.succeeds("snapshot", "--pvc", "data-1")
+		env.succeeds("snapshot", "--pvc", "data-0")
+		Expect(requestOf(schedule).Claims).To(Equal([]string{"data-0", "data-1"}))
+
+		claim := builders.Claim(env.namespace, "data-1", nil)
+		Expect(api.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+		take(schedule, claim, requestedAt(schedule))
+		env.succeeds("snapshot", "--pvc", "data-2")
+		Expect(requestOf(schedule).Claims).To(Equal([]string{"data-0", "data-2"}), "data-1 has its snapshot")
+
+		env.succeeds("snapshot", "nightly")
+		Expect(requestOf(schedule).Claims).To(BeEmpty())
+		claims := &corev1.PersistentVolumeClaimList{}
+		Expect(api.List(ctx, claims, client.InNamespace(env.namespace))).To(Succeed())
+		at := requestedAt(schedule).Add(time.Second)
+		for i := range claims.Items[:2] {
+			take(schedule, &claims.Items[i], at)
+		}
+		env.succeeds("snapshot", "--pvc", "data-0")
+		Expect(requestOf(schedule).Claims).To(Equal([]string{"data-0", "data-2"}), "data-2 still waits for the request for all")
+	})
+
+	// Contract: SLOT-14.
+	It("serves everybody who requests at the same time", func() {
+		const people = 5
+		done := make(chan result, people)
+		for i := range people {
+			env.createClaim(fmt.Sprint("data-", i), "app", "db")
+		}
+		for i := range people {
+			go func() {
+				defer GinkgoRecover()
+				done <- env.run("snapshot", "--pvc", fmt.Sprint("data-", i))
+			}()
+		}
+		for range people {
+			var r result
+			Eventually(done, "30s").Should(Receive(&r))
+			Expect(r.code).To(BeZero(), r.errOut)
+		}
+		Expect(requestOf(schedule).Claims).To(Equal([]string{"data-0", "data-1", "data-2", "data-3", "data-4"}))
+	})
+
+	It("says that requests of a ClusterSnapshotSchedule's schedule do not count", func() {
+		env.createClaim("data-0", "app", "db")
+		schedule.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: v1alpha1.GroupVersion.String(), Kind: "ClusterSnapshotSchedule", Name: "fleet", UID: "fleet-uid", Controller: ptr.To(true),
+		}}
+		put(time.Time{}, schedule)
+		const told = "SnapshotSchedule nightly belongs to ClusterSnapshotSchedule fleet, and takes snapshots on its requests only"
+		for _, args := range [][]string{{"snapshot", "nightly"}, {"snapshot", "--pvc", "data-0"}} {
+			r := env.run(args...)
+			Expect(r.code).To(Equal(2))
+			Expect(r.errOut).To(ContainSubstring(told))
+		}
+		Expect(get(schedule).Annotations).NotTo(HaveKey(v1alpha1.AnnotationRequestedAt))
 	})
 
 	It("says that it replaces a request for later", func() {

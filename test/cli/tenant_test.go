@@ -70,7 +70,7 @@ var _ = Describe("VolumeSnapshotClasses", func() {
 			{"", []string{"why", newest.Name}, "Schedule nightly"},
 			{two, []string{"preview", "-f", "-"}, "weekly would be created"},
 			{"", []string{"snapshot", "nightly"}, "nightly requested 1 snapshot"},
-			{"", []string{"snapshot", "--pvc", "db-0"}, "db-0 requested 1 snapshot"},
+			{"", []string{"snapshot", "--pvc", "db-0"}, "nightly requested 1 snapshot"},
 		} {
 			r := env.runWith(tenant, test.input, test.args...)
 			Expect(r.code).To(BeZero(), r.errOut)

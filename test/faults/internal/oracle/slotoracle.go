@@ -10,6 +10,7 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
@@ -82,21 +83,22 @@ type slotRules struct {
 	schedules map[types.UID][]types.UID
 	created   map[types.UID]time.Time
 	specs     map[types.UID][]*Spec
-	requested map[types.UID][]time.Time
+	// requested are the schedules whenever they had a request.
+	requested map[types.UID][]*v1alpha1.SnapshotSchedule
 }
 
 func slotRulesOf(h *history.History) slotRules {
-	rules := slotRules{map[types.UID][]types.UID{}, map[types.UID]time.Time{}, map[types.UID][]*Spec{}, map[types.UID][]time.Time{}}
+	rules := slotRules{map[types.UID][]types.UID{}, map[types.UID]time.Time{}, map[types.UID][]*Spec{}, map[types.UID][]*v1alpha1.SnapshotSchedule{}}
 	for _, c := range h.Changes {
 		if _, snapshot := c.After.(*snapshotv1.VolumeSnapshot); c.After == nil || snapshot {
 			continue
 		}
 		uid := c.After.GetUID()
 		rules.created[uid] = c.After.GetCreationTimestamp().Time
-		if at, ok := requestedAt(c.After); ok {
-			rules.requested[uid] = append(rules.requested[uid], at)
-		}
 		s, ok := c.After.(*v1alpha1.SnapshotSchedule)
+		if ok && s.Annotations[v1alpha1.AnnotationRequestedAt] != "" {
+			rules.requested[uid] = append(rules.requested[uid], s)
+		}
 		if ok && c.Before == nil {
 			name := byLabels(s.Namespace, s.Name)
 			rules.schedules[uid], rules.schedules[name] = []types.UID{uid}, append(rules.schedules[name], uid)
@@ -133,7 +135,10 @@ func (rules slotRules) refusalUnder(schedule types.UID, s *snapshotv1.VolumeSnap
 		return "its slot is in the future"
 	case slot.Before(anchor):
 		return "its slot is before the anchor"
-	case slices.ContainsFunc(slices.Concat(rules.requested[schedule], rules.requested[claim]), slot.Equal),
+	case slices.ContainsFunc(rules.requested[schedule], func(o *v1alpha1.SnapshotSchedule) bool {
+		at, ok := requestedAt(o, ptr.Deref(s.Spec.Source.PersistentVolumeClaimName, ""))
+		return ok && at.Equal(slot)
+	}),
 		slices.ContainsFunc(rules.specs[schedule], func(spec *Spec) bool { return spec.mayBeSlot(slot, anchor) }):
 		return ""
 	}

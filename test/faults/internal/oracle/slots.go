@@ -4,11 +4,12 @@
 package oracle
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
@@ -46,10 +47,8 @@ func slotMayBeDue(
 		return slot.After(covered) && age >= 0 && (spec.TTL == 0 || age < spec.TTL) &&
 			(spec.StartingDeadline == 0 || age < spec.StartingDeadline)
 	}
-	for _, o := range []client.Object{schedule, claim} {
-		if at, ok := requestedAt(o); ok && !at.Before(anchor) && due(at) {
-			return true
-		}
+	if at, ok := requestedAt(schedule, claim.Name); ok && !at.Before(anchor) && due(at) {
+		return true
 	}
 	if spec.suspend || now.Before(anchor) {
 		return false
@@ -101,7 +100,10 @@ func (spec *Spec) mayBeSlot(at, anchor time.Time) bool {
 	return ok && at.After(anchor)
 }
 
-func requestedAt(o client.Object) (time.Time, bool) {
-	at, err := time.Parse(time.RFC3339, o.GetAnnotations()[v1alpha1.AnnotationRequestedAt])
-	return at.Truncate(time.Second), err == nil
+// requestedAt returns the time at which a schedule is requested to take a snapshot of a PVC: for all its PVCs, or for those that the
+// request names. What is written on the PVC does not count.
+func requestedAt(schedule *v1alpha1.SnapshotSchedule, claim string) (time.Time, bool) {
+	text, names, named := strings.Cut(schedule.Annotations[v1alpha1.AnnotationRequestedAt], " ")
+	at, err := time.Parse(time.RFC3339, text)
+	return at.Truncate(time.Second), err == nil && (!named || slices.Contains(strings.Split(names, ","), claim))
 }

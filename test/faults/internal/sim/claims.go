@@ -115,15 +115,20 @@ func (sc *scenario) restore() {
 	})
 }
 
-// requestNow asks for a snapshot, by a clock that may be wrong, or in a malformed way.
+// requestNow asks for a snapshot of all PVCs or of one, by a clock that may be wrong, or in a malformed way, or on a PVC, where no request
+// counts.
 func (sc *scenario) requestNow() {
 	at := sc.now.Add(pick(sc.actionRand, 0, 0, -time.Minute, 3*time.Hour, -20*24*time.Hour)).Format(time.RFC3339)
 	if oneIn(sc.actionRand, 6) {
 		at = "now"
 	}
-	k, name := kube.Claims, pick(sc.actionRand, sc.claims...)
+	claim := pick(sc.actionRand, sc.claims...)
+	k, name := kube.Claims, claim
 	if oneIn(sc.actionRand, 2) {
 		k, name = kube.Schedules, pick(sc.actionRand, sc.schedules...)
+		if claim != sc.claims[0] {
+			at += " " + claim
+		}
 	}
 	if sc.find(k, name) != nil {
 		sc.annotate(k, name, func(all map[string]string) { all[v1alpha1.AnnotationRequestedAt] = at })

@@ -41,7 +41,7 @@ func zoneChanges() []zoneChange {
 	}
 }
 
-// ClockPlans returns every plan: daylight saving time, leap days, and clocks that jump.
+// ClockPlans returns every plan: daylight saving time, leap days, clocks that jump, and clocks that are a little off.
 func ClockPlans() []ClockPlan {
 	var plans []ClockPlan
 	for _, c := range zoneChanges() {
@@ -57,7 +57,35 @@ func ClockPlans() []ClockPlan {
 	} {
 		plans = append(plans, jump("operator", by.name, by.d, 0), jump("date", by.name, 0, by.d))
 	}
+	for _, ahead := range []time.Duration{50 * time.Millisecond, -50 * time.Millisecond, time.Second, -time.Second} {
+		plans = append(plans,
+			boundary("daily", "0 0 * * *", day, v1alpha1.Keep{Daily: 5}, ahead),
+			boundary("hourly", "0 * * * *", time.Hour, v1alpha1.Keep{Hourly: 5}, ahead))
+	}
 	return plans
+}
+
+// boundary returns a plan in which every second slot, at the boundary of two periods of a tier, is taken by a clock that is a little off,
+// so that the API server may stamp the snapshot with the period before.
+func boundary(name, line string, every time.Duration, keep v1alpha1.Keep, ahead time.Duration) ClockPlan {
+	spec := baseSpec()
+	spec.Schedule, spec.SnapshotTTL, spec.Retention.Keep = v1alpha1.CronLine(line), "", keep
+	from := jumpStart.Truncate(day).Add(every / 2)
+	plan := ClockPlan{
+		ID:   fmt.Sprintf("clocks:boundary:%s:%+dms", name, ahead.Milliseconds()),
+		from: from, until: from.Add(12 * every), spec: spec,
+		slots: func(anchor, until time.Time) []slot {
+			var all []slot
+			for t := anchor.Truncate(every).Add(every); !t.After(until); t = t.Add(every) {
+				all = append(all, slot{t})
+			}
+			return all
+		},
+	}
+	for i := range 10 {
+		plan.changes = append(plan.changes, clockChange{at: from.Add(time.Duration(i+1) * every), operator: ahead * time.Duration((i+1)%2)})
+	}
+	return plan
 }
 
 // plans covers five days around a change, with a cron line that falls into it, and

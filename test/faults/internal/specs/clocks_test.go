@@ -16,6 +16,15 @@ func TestClockPlansPass(t *testing.T) {
 	}
 }
 
+// Contract: RET-12.
+func TestClockPlansAtTheBoundariesOfPeriodsPass(t *testing.T) {
+	for _, r := range RunClocks([]string{"clocks:boundary:*"}, func(Result, int, int) {}) {
+		if r.Err != nil {
+			t.Errorf("%s: %v", r.ID, r.Err)
+		}
+	}
+}
+
 func TestClockPlansHaveUniqueIDs(t *testing.T) {
 	var ids []string
 	for _, p := range ClockPlans() {

@@ -44,10 +44,10 @@ func remove(what string, when func(environment.State) bool, o target, options ..
 	}}
 }
 
-// request requests a snapshot for some time ago, of all PVCs of a schedule or of one PVC.
-func request(what string, when func(environment.State) bool, o target, ago time.Duration) Step {
+// request requests a snapshot for some time ago, of all PVCs of a schedule or of some.
+func request(what string, when func(environment.State) bool, o target, ago time.Duration, claims ...string) Step {
 	return Step{What: what, When: when, Do: func(ctx context.Context, r *environment.Run) error {
 		return r.Patch(ctx, o(r), `{"metadata":{"annotations":{%q:%q}}}`,
-			v1alpha1.AnnotationRequestedAt, r.Now.Add(-ago).UTC().Format(time.RFC3339))
+			v1alpha1.AnnotationRequestedAt, v1alpha1.Request{At: r.Now.Add(-ago), Claims: claims}.String())
 	}}
 }

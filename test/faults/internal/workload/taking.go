@@ -84,11 +84,12 @@ func missed() Workload {
 func runNow() Workload {
 	return Workload{
 		Name:    "run-now",
-		What:    "snapshots are requested from a suspended schedule: of all its PVCs, then of one",
+		What:    "snapshots are requested from a suspended schedule: of all its PVCs, then of one; a request on a PVC is ignored",
 		Prepare: given(spec{Suspend: true}, claim("data-0", current()), claim("data-1", current())),
 		Steps: []Step{
 			request("request snapshots of all PVCs", once(settled(v1alpha1.ReasonSuspended)), theSchedule, 10*minute),
-			request("request a snapshot of data-1", once(hasReady("data-0", 2), hasReady("data-1", 2)), theClaim("data-1"), 5*minute),
+			request("annotate data-0 with a request", once(hasReady("data-0", 2), hasReady("data-1", 2)), theClaim("data-0"), 7*minute),
+			request("request a snapshot of data-1", once(hasReady("data-1", 2)), theSchedule, 5*minute, "data-1"),
 		},
 		End: all(hasReady("data-0", 2), hasReady("data-1", 3), settled(v1alpha1.ReasonSuspended)),
 	}
