@@ -9,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
 )
@@ -130,10 +129,8 @@ func (spec *Spec) uncoveredSlot(then, now *view, at time.Time) (time.Time, bool)
 func (spec *Spec) latestDue(v *view, at time.Time) time.Time {
 	anchor, by := Anchor(v.schedule, v.claim), at.Add(-reactionTime)
 	var slot time.Time
-	for _, o := range []client.Object{v.schedule, v.claim} {
-		if requested, ok := requestedAt(o); ok && !requested.Before(anchor) && !requested.After(by) {
-			slot = later(slot, requested)
-		}
+	if r, ok := requestOf(v.schedule); ok && r.isFor(v.claim.Name) && !r.at.Before(anchor) && !r.at.After(by) {
+		slot = later(slot, r.at)
 	}
 	if !spec.suspend && (spec.interval > 0 || spec.zone == time.UTC) { // no changes of a zone's clock
 		if tick, ok := spec.LatestSlot(anchor, by); ok {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -91,6 +92,18 @@ func TestSlots(t *testing.T) {
 		{"a requested time", takes(func(o *v1alpha1.SnapshotSchedule) {
 			o.Annotations = map[string]string{v1alpha1.AnnotationRequestedAt: noon.Add(-time.Hour).Format(time.RFC3339)}
 		}, noon.Add(-time.Hour)), ""},
+		{"a time that was requested for the PVC", takes(func(o *v1alpha1.SnapshotSchedule) {
+			o.Annotations = map[string]string{v1alpha1.AnnotationRequestedAt: noon.Add(-time.Hour).Format(time.RFC3339) + " other,data"}
+		}, noon.Add(-time.Hour)), ""},
+		{"a time that was requested for another PVC", takes(func(o *v1alpha1.SnapshotSchedule) {
+			o.Annotations = map[string]string{v1alpha1.AnnotationRequestedAt: noon.Add(-time.Hour).Format(time.RFC3339) + " other"}
+		}, noon.Add(-time.Hour)), "is not a slot"},
+		{"a time that the PVC requests", given{}.when(func(s *script) {
+			s.editClaim(func(o *corev1.PersistentVolumeClaim) {
+				o.Annotations = map[string]string{v1alpha1.AnnotationRequestedAt: noon.Add(-time.Hour).Format(time.RFC3339)}
+			})
+			s.creates(newSnapshot("a", noon.Add(-time.Hour)))
+		}), "is not a slot"},
 		{"without a slot", given{}.when(func(s *script) {
 			o := newSnapshot("a", noon)
 			o.Annotations = nil

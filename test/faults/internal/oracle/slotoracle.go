@@ -60,7 +60,7 @@ func disturbed(h *history.History, from, until time.Time, kinds ...history.Kind)
 }
 
 // Slots: every snapshot that the operator creates is for a slot of its schedule, under any of its specs so far or later, or for a time
-// that was requested.
+// that its schedule requested for the PVC.
 func Slots(h *history.History) []Violation {
 	rules := slotRulesOf(h)
 	var found []Violation
@@ -82,21 +82,28 @@ type slotRules struct {
 	schedules map[types.UID][]types.UID
 	created   map[types.UID]time.Time
 	specs     map[types.UID][]*Spec
-	requested map[types.UID][]time.Time
+	requested map[types.UID][]request
+	// names are those of the objects.
+	names map[types.UID]string
 }
 
 func slotRulesOf(h *history.History) slotRules {
-	rules := slotRules{map[types.UID][]types.UID{}, map[types.UID]time.Time{}, map[types.UID][]*Spec{}, map[types.UID][]time.Time{}}
+	rules := slotRules{
+		map[types.UID][]types.UID{}, map[types.UID]time.Time{}, map[types.UID][]*Spec{}, map[types.UID][]request{}, map[types.UID]string{},
+	}
 	for _, c := range h.Changes {
 		if _, snapshot := c.After.(*snapshotv1.VolumeSnapshot); c.After == nil || snapshot {
 			continue
 		}
 		uid := c.After.GetUID()
 		rules.created[uid] = c.After.GetCreationTimestamp().Time
-		if at, ok := requestedAt(c.After); ok {
-			rules.requested[uid] = append(rules.requested[uid], at)
-		}
+		rules.names[uid] = c.After.GetName()
 		s, ok := c.After.(*v1alpha1.SnapshotSchedule)
+		if ok {
+			if r, requested := requestOf(s); requested {
+				rules.requested[uid] = append(rules.requested[uid], r)
+			}
+		}
 		if ok && c.Before == nil {
 			name := byLabels(s.Namespace, s.Name)
 			rules.schedules[uid], rules.schedules[name] = []types.UID{uid}, append(rules.schedules[name], uid)
@@ -128,12 +135,13 @@ func (rules slotRules) refusal(s *snapshotv1.VolumeSnapshot, clock time.Time) st
 func (rules slotRules) refusalUnder(schedule types.UID, s *snapshotv1.VolumeSnapshot, slot, clock time.Time) string {
 	claim := types.UID(s.Labels[v1alpha1.LabelMapKey])
 	anchor := later(rules.created[schedule], rules.created[claim])
+	requested := func(r request) bool { return r.at.Equal(slot) && r.isFor(rules.names[claim]) }
 	switch {
 	case slot.After(clock):
 		return "its slot is in the future"
 	case slot.Before(anchor):
 		return "its slot is before the anchor"
-	case slices.ContainsFunc(slices.Concat(rules.requested[schedule], rules.requested[claim]), slot.Equal),
+	case slices.ContainsFunc(rules.requested[schedule], requested),
 		slices.ContainsFunc(rules.specs[schedule], func(spec *Spec) bool { return spec.mayBeSlot(slot, anchor) }):
 		return ""
 	}

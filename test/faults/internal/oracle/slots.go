@@ -4,11 +4,12 @@
 package oracle
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
@@ -46,10 +47,8 @@ func slotMayBeDue(
 		return slot.After(covered) && age >= 0 && (spec.TTL == 0 || age < spec.TTL) &&
 			(spec.StartingDeadline == 0 || age < spec.StartingDeadline)
 	}
-	for _, o := range []client.Object{schedule, claim} {
-		if at, ok := requestedAt(o); ok && !at.Before(anchor) && due(at) {
-			return true
-		}
+	if r, ok := requestOf(schedule); ok && r.isFor(claim.Name) && !r.at.Before(anchor) && due(r.at) {
+		return true
 	}
 	if spec.suspend || now.Before(anchor) {
 		return false
@@ -101,7 +100,24 @@ func (spec *Spec) mayBeSlot(at, anchor time.Time) bool {
 	return ok && at.After(anchor)
 }
 
-func requestedAt(o client.Object) (time.Time, bool) {
-	at, err := time.Parse(time.RFC3339, o.GetAnnotations()[v1alpha1.AnnotationRequestedAt])
-	return at.Truncate(time.Second), err == nil
+// request is the slot that the annotation of a schedule requests, in whole seconds. Without names it is for all PVCs.
+type request struct {
+	at     time.Time
+	claims []string
+}
+
+func (r request) isFor(claim string) bool {
+	return len(r.claims) == 0 || slices.Contains(r.claims, claim)
+}
+
+// requestOf reads the request of a schedule: a time, and after a space the names of PVCs, separated by commas. It returns false if there
+// is none, or if it is malformed. That of a PVC counts for nothing.
+func requestOf(schedule *v1alpha1.SnapshotSchedule) (r request, ok bool) {
+	text, names, some := strings.Cut(schedule.Annotations[v1alpha1.AnnotationRequestedAt], " ")
+	at, err := time.Parse(time.RFC3339, text)
+	if some {
+		r.claims = strings.Split(names, ",")
+	}
+	r.at = at.Truncate(time.Second)
+	return r, err == nil && !slices.Contains(r.claims, "")
 }

@@ -5,6 +5,7 @@ package workload
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -44,10 +45,13 @@ func remove(what string, when func(environment.State) bool, o target, options ..
 	}}
 }
 
-// request requests a snapshot for some time ago, of all PVCs of a schedule or of one PVC.
-func request(what string, when func(environment.State) bool, o target, ago time.Duration) Step {
+// request requests a snapshot for some time ago, of all PVCs of the schedule or of some of them.
+func request(what string, when func(environment.State) bool, ago time.Duration, claims ...string) Step {
 	return Step{What: what, When: when, Do: func(ctx context.Context, r *environment.Run) error {
-		return r.Patch(ctx, o(r), `{"metadata":{"annotations":{%q:%q}}}`,
-			v1alpha1.AnnotationRequestedAt, r.Now.Add(-ago).UTC().Format(time.RFC3339))
+		value := r.Now.Add(-ago).UTC().Format(time.RFC3339)
+		if len(claims) > 0 {
+			value += " " + strings.Join(claims, ",")
+		}
+		return r.Patch(ctx, theSchedule(r), `{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.AnnotationRequestedAt, value)
 	}}
 }

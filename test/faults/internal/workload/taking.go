@@ -87,8 +87,8 @@ func runNow() Workload {
 		What:    "snapshots are requested from a suspended schedule: of all its PVCs, then of one",
 		Prepare: given(spec{Suspend: true}, claim("data-0", current()), claim("data-1", current())),
 		Steps: []Step{
-			request("request snapshots of all PVCs", once(settled(v1alpha1.ReasonSuspended)), theSchedule, 10*minute),
-			request("request a snapshot of data-1", once(hasReady("data-0", 2), hasReady("data-1", 2)), theClaim("data-1"), 5*minute),
+			request("request snapshots of all PVCs", once(settled(v1alpha1.ReasonSuspended)), 10*minute),
+			request("request a snapshot of data-1", once(hasReady("data-0", 2), hasReady("data-1", 2)), 5*minute, "data-1"),
 		},
 		End: all(hasReady("data-0", 2), hasReady("data-1", 3), settled(v1alpha1.ReasonSuspended)),
 	}
