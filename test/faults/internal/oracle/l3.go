@@ -129,8 +129,8 @@ func (spec *Spec) uncoveredSlot(then, now *view, at time.Time) (time.Time, bool)
 func (spec *Spec) latestDue(v *view, at time.Time) time.Time {
 	anchor, by := Anchor(v.schedule, v.claim), at.Add(-reactionTime)
 	var slot time.Time
-	if requested, ok := requestedAt(v.schedule, v.claim.Name); ok && !requested.Before(anchor) && !requested.After(by) {
-		slot = later(slot, requested)
+	if r, ok := requestOf(v.schedule); ok && r.isFor(v.claim.Name) && !r.at.Before(anchor) && !r.at.After(by) {
+		slot = later(slot, r.at)
 	}
 	if !spec.suspend && (spec.interval > 0 || spec.zone == time.UTC) { // no changes of a zone's clock
 		if tick, ok := spec.LatestSlot(anchor, by); ok {

@@ -92,13 +92,13 @@ func TestSlots(t *testing.T) {
 		{"a requested time", takes(func(o *v1alpha1.SnapshotSchedule) {
 			o.Annotations = map[string]string{v1alpha1.AnnotationRequestedAt: noon.Add(-time.Hour).Format(time.RFC3339)}
 		}, noon.Add(-time.Hour)), ""},
-		{"a requested time of the PVC", takes(func(o *v1alpha1.SnapshotSchedule) {
+		{"a time that was requested for the PVC", takes(func(o *v1alpha1.SnapshotSchedule) {
 			o.Annotations = map[string]string{v1alpha1.AnnotationRequestedAt: noon.Add(-time.Hour).Format(time.RFC3339) + " other,data"}
 		}, noon.Add(-time.Hour)), ""},
-		{"a requested time of another PVC", takes(func(o *v1alpha1.SnapshotSchedule) {
+		{"a time that was requested for another PVC", takes(func(o *v1alpha1.SnapshotSchedule) {
 			o.Annotations = map[string]string{v1alpha1.AnnotationRequestedAt: noon.Add(-time.Hour).Format(time.RFC3339) + " other"}
 		}, noon.Add(-time.Hour)), "is not a slot"},
-		{"a time requested on the PVC", given{}.when(func(s *script) {
+		{"a time that the PVC requests", given{}.when(func(s *script) {
 			s.editClaim(func(o *corev1.PersistentVolumeClaim) {
 				o.Annotations = map[string]string{v1alpha1.AnnotationRequestedAt: noon.Add(-time.Hour).Format(time.RFC3339)}
 			})

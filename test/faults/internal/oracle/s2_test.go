@@ -18,6 +18,23 @@ import (
 // expired are two snapshots, of which old has expired.
 func expired() given { return given{ready("old", 11*day), ready("new", time.Hour)} }
 
+// midnight has the snapshots of yesterday's and today's midnight, under a tier of days and without a TTL. The one of today was created
+// before its time, and the one of yesterday is deleted.
+func midnight(before time.Duration) func() *script {
+	today := noon.Add(-12 * time.Hour)
+	early := newSnapshot("today", today.Add(-before))
+	cut(early, early.CreationTimestamp.Time)
+	early.Status.ReadyToUse = ptr.To(true)
+	early.Annotations[v1alpha1.AnnotationScheduledAt] = today.Format(time.RFC3339)
+	return given{ready("yesterday", 36*time.Hour), early}.when(func(s *script) {
+		s.editSchedule(func(o *v1alpha1.SnapshotSchedule) {
+			o.Spec.SnapshotTTL, o.Spec.Retention.Keep.Daily = "", 30
+		})
+		s.wait(10 * time.Second)
+		s.guardedDelete("yesterday", "today")
+	})
+}
+
 func TestS2(t *testing.T) {
 	const data = "persistentvolumeclaims/data"
 	judge(t, S2, []testCase{
@@ -127,6 +144,9 @@ func TestS2(t *testing.T) {
 			s.wait(10 * time.Second)
 			s.guardedDelete("old", "new")
 		}), ""},
+		{"deletes the day's own for one of midnight that was created a moment before", midnight(time.Second), "a tier keeps it"},
+		{"deletes the day's own for one of midnight that was created as long before as clocks may differ", midnight(62 * time.Second), "a tier keeps it"},
+		{"deletes the day's own for one of midnight that was created longer before", midnight(63 * time.Second), ""},
 		{"deletes the oldest beyond the cap", given{ready("a", 3*day), ready("b", 2*day), ready("c", day)}.when(func(s *script) {
 			s.editSchedule(func(o *v1alpha1.SnapshotSchedule) { o.Spec.Retention.MaxCount = ptr.To(int32(2)) })
 			s.guardedDelete("a", "c")

@@ -10,7 +10,6 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
@@ -61,7 +60,7 @@ func disturbed(h *history.History, from, until time.Time, kinds ...history.Kind)
 }
 
 // Slots: every snapshot that the operator creates is for a slot of its schedule, under any of its specs so far or later, or for a time
-// that was requested.
+// that its schedule requested for the PVC.
 func Slots(h *history.History) []Violation {
 	rules := slotRulesOf(h)
 	var found []Violation
@@ -83,21 +82,27 @@ type slotRules struct {
 	schedules map[types.UID][]types.UID
 	created   map[types.UID]time.Time
 	specs     map[types.UID][]*Spec
-	// requested are the schedules whenever they had a request.
-	requested map[types.UID][]*v1alpha1.SnapshotSchedule
+	requested map[types.UID][]request
+	// names are those of the objects.
+	names map[types.UID]string
 }
 
 func slotRulesOf(h *history.History) slotRules {
-	rules := slotRules{map[types.UID][]types.UID{}, map[types.UID]time.Time{}, map[types.UID][]*Spec{}, map[types.UID][]*v1alpha1.SnapshotSchedule{}}
+	rules := slotRules{
+		map[types.UID][]types.UID{}, map[types.UID]time.Time{}, map[types.UID][]*Spec{}, map[types.UID][]request{}, map[types.UID]string{},
+	}
 	for _, c := range h.Changes {
 		if _, snapshot := c.After.(*snapshotv1.VolumeSnapshot); c.After == nil || snapshot {
 			continue
 		}
 		uid := c.After.GetUID()
 		rules.created[uid] = c.After.GetCreationTimestamp().Time
+		rules.names[uid] = c.After.GetName()
 		s, ok := c.After.(*v1alpha1.SnapshotSchedule)
-		if ok && s.Annotations[v1alpha1.AnnotationRequestedAt] != "" {
-			rules.requested[uid] = append(rules.requested[uid], s)
+		if ok {
+			if r, requested := requestOf(s); requested {
+				rules.requested[uid] = append(rules.requested[uid], r)
+			}
 		}
 		if ok && c.Before == nil {
 			name := byLabels(s.Namespace, s.Name)
@@ -130,15 +135,13 @@ func (rules slotRules) refusal(s *snapshotv1.VolumeSnapshot, clock time.Time) st
 func (rules slotRules) refusalUnder(schedule types.UID, s *snapshotv1.VolumeSnapshot, slot, clock time.Time) string {
 	claim := types.UID(s.Labels[v1alpha1.LabelMapKey])
 	anchor := later(rules.created[schedule], rules.created[claim])
+	requested := func(r request) bool { return r.at.Equal(slot) && r.isFor(rules.names[claim]) }
 	switch {
 	case slot.After(clock):
 		return "its slot is in the future"
 	case slot.Before(anchor):
 		return "its slot is before the anchor"
-	case slices.ContainsFunc(rules.requested[schedule], func(o *v1alpha1.SnapshotSchedule) bool {
-		at, ok := requestedAt(o, ptr.Deref(s.Spec.Source.PersistentVolumeClaimName, ""))
-		return ok && at.Equal(slot)
-	}),
+	case slices.ContainsFunc(rules.requested[schedule], requested),
 		slices.ContainsFunc(rules.specs[schedule], func(spec *Spec) bool { return spec.mayBeSlot(slot, anchor) }):
 		return ""
 	}

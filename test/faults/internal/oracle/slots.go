@@ -47,7 +47,7 @@ func slotMayBeDue(
 		return slot.After(covered) && age >= 0 && (spec.TTL == 0 || age < spec.TTL) &&
 			(spec.StartingDeadline == 0 || age < spec.StartingDeadline)
 	}
-	if at, ok := requestedAt(schedule, claim.Name); ok && !at.Before(anchor) && due(at) {
+	if r, ok := requestOf(schedule); ok && r.isFor(claim.Name) && !r.at.Before(anchor) && due(r.at) {
 		return true
 	}
 	if spec.suspend || now.Before(anchor) {
@@ -100,10 +100,24 @@ func (spec *Spec) mayBeSlot(at, anchor time.Time) bool {
 	return ok && at.After(anchor)
 }
 
-// requestedAt returns the time at which a schedule is requested to take a snapshot of a PVC: for all its PVCs, or for those that the
-// request names. What is written on the PVC does not count.
-func requestedAt(schedule *v1alpha1.SnapshotSchedule, claim string) (time.Time, bool) {
-	text, names, named := strings.Cut(schedule.Annotations[v1alpha1.AnnotationRequestedAt], " ")
+// request is the slot that the annotation of a schedule requests, in whole seconds. Without names it is for all PVCs.
+type request struct {
+	at     time.Time
+	claims []string
+}
+
+func (r request) isFor(claim string) bool {
+	return len(r.claims) == 0 || slices.Contains(r.claims, claim)
+}
+
+// requestOf reads the request of a schedule: a time, and after a space the names of PVCs, separated by commas. It returns false if there
+// is none, or if it is malformed. That of a PVC counts for nothing.
+func requestOf(schedule *v1alpha1.SnapshotSchedule) (r request, ok bool) {
+	text, names, some := strings.Cut(schedule.Annotations[v1alpha1.AnnotationRequestedAt], " ")
 	at, err := time.Parse(time.RFC3339, text)
-	return at.Truncate(time.Second), err == nil && (!named || slices.Contains(strings.Split(names, ","), claim))
+	if some {
+		r.claims = strings.Split(names, ",")
+	}
+	r.at = at.Truncate(time.Second)
+	return r, err == nil && !slices.Contains(r.claims, "")
 }

@@ -69,11 +69,15 @@ func coveredSlot(s *snapshotv1.VolumeSnapshot, now time.Time) (slot time.Time, o
 	return slotOf(s, now), true
 }
 
+// clocksApart is by how much a slot may be later than the creation of its snapshot, because the clocks of API servers and operators
+// differ: then it still says to which period the snapshot belongs.
+const clocksApart = maxSkew + 2*time.Second
+
 // placeOf returns when a snapshot belongs for calendar tiers: at its scheduled-at, unless that is missing, malformed or later than its
-// creation by more than clocks may differ, in whole seconds.
+// creation by more than clocks may differ.
 func placeOf(s *snapshotv1.VolumeSnapshot) time.Time {
 	slot, err := time.Parse(time.RFC3339, s.Annotations[v1alpha1.AnnotationScheduledAt])
-	if created := s.CreationTimestamp.Time; err != nil || slot.Sub(created) > maxSkew+2*time.Second {
+	if created := s.CreationTimestamp.Time; err != nil || slot.Sub(created) > clocksApart {
 		return created
 	}
 	return slot

@@ -5,6 +5,7 @@ package sim
 
 import (
 	"maps"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -115,20 +116,21 @@ func (sc *scenario) restore() {
 	})
 }
 
-// requestNow asks for a snapshot of all PVCs or of one, by a clock that may be wrong, or in a malformed way, or on a PVC, where no request
-// counts.
+// requestNow asks for a snapshot, of all PVCs of a schedule or of some of them, by a clock that may be wrong, or in a malformed way. On a
+// PVC the request must be ignored.
 func (sc *scenario) requestNow() {
 	at := sc.now.Add(pick(sc.actionRand, 0, 0, -time.Minute, 3*time.Hour, -20*24*time.Hour)).Format(time.RFC3339)
 	if oneIn(sc.actionRand, 6) {
 		at = "now"
 	}
-	claim := pick(sc.actionRand, sc.claims...)
-	k, name := kube.Claims, claim
-	if oneIn(sc.actionRand, 2) {
-		k, name = kube.Schedules, pick(sc.actionRand, sc.schedules...)
-		if claim != sc.claims[0] {
-			at += " " + claim
-		}
+	k, name := kube.Schedules, pick(sc.actionRand, sc.schedules...)
+	switch sc.actionRand.IntN(4) {
+	case 0:
+		at += " " + pick(sc.actionRand, sc.claims...)
+	case 1:
+		at += " none," + strings.Join(sc.claims[sc.actionRand.IntN(len(sc.claims)):], ",")
+	case 2:
+		k, name = kube.Claims, pick(sc.actionRand, sc.claims...)
 	}
 	if sc.find(k, name) != nil {
 		sc.annotate(k, name, func(all map[string]string) { all[v1alpha1.AnnotationRequestedAt] = at })

@@ -265,10 +265,8 @@ func (sc *scenario) staysDue(v *snapshotv1.VolumeSnapshot, s *v1alpha1.SnapshotS
 			return false
 		}
 	}
-	for _, o := range []client.Object{s, claim} {
-		if _, requested := o.GetAnnotations()[v1alpha1.AnnotationRequestedAt]; requested {
-			return false
-		}
+	if _, requested := s.Annotations[v1alpha1.AnnotationRequestedAt]; requested {
+		return false
 	}
 	latest, ok := spec.LatestSlot(oracle.Anchor(s, claim), then)
 	return ok && latest.Equal(slot)

@@ -30,7 +30,7 @@ import (
 var (
 	unhold = patch("remove the hold", once(settled(v1alpha1.ReasonScheduled)), theSnapshot("data-0-old-0"),
 		`{"metadata":{"annotations":{%q:null}}}`, v1alpha1.AnnotationHold)
-	requestAll = request("request snapshots of all PVCs", once(settled(v1alpha1.ReasonScheduled)), theSchedule, 10*minute)
+	requestAll = request("request snapshots of all PVCs", once(settled(v1alpha1.ReasonScheduled)), 10*minute)
 )
 
 // beside is a tenant's namespace whose user does both. Clocks are left to others.
