@@ -204,6 +204,8 @@ func ownerReferences() {
 	DescribeTable("added to a ClusterSnapshotSchedule", func(o owning) {
 		f := &v1alpha1.ClusterSnapshotSchedule{ObjectMeta: metav1.ObjectMeta{GenerateName: "gold-"}}
 		f.Spec.Template.Spec.SnapshotInterval, f.Spec.Template.Spec.DeletionPolicy = "6h", v1alpha1.DeletionDelete
+		// Other specs delete all.
+		DeferCleanup(func() { Expect(as(garbageCollector).Delete(ctx, f)).To(Succeed()) })
 		expectOwned(o.want, o.update(f), f.Name)
 	}, entries(func(o owning) bool { return o.user != operator }))
 
