@@ -53,7 +53,7 @@ func hasTest(file, name string) error {
 	if err != nil {
 		return err
 	}
-	found := strings.Contains(string(text), fmt.Sprintf("(%q, ", name)) || strings.Contains(string(text), fmt.Sprintf("\t%q:", name)) ||
+	found := strings.Contains(string(text), fmt.Sprintf("(%q,", name)) || strings.Contains(string(text), fmt.Sprintf("\t%q:", name)) ||
 		strings.Contains(string(text), "\nfunc "+name+"(t *testing.T) {")
 	if !found {
 		return fmt.Errorf("%s has no test %q", file, name)
