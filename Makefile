@@ -376,6 +376,7 @@ dependencies: ## Download all modules and build the tools, so that other targets
 	$(GOVULNCHECK) -version
 	$(KUBE_SCORE) version
 	$(ACTIONLINT) -version
+	$(CRANE) version > /dev/null
 	$(GO_LICENSES) --help > /dev/null
 	$(GORELEASER) --version
 	$(OPERATOR_VERIFY) --help > /dev/null

@@ -9,7 +9,7 @@ kube_score=(${KUBE_SCORE:-go tool -modfile=hack/tools/kube-score.mod kube-score}
 exceptions=(
   # The metrics endpoint requires authentication and authorization, and only the probes listen
   # besides it. A policy that is on by default would block a Prometheus whose namespace lacks the
-  # label. Users can enable it: see [NETWORK POLICY] in config/default.
+  # label, or an API server with another port. Users can enable it: see SECURITY.md.
   pod-networkpolicy
   # The image sets user and group 65532, and runAsNonRoot rejects root. A user in the Deployment would
   # be rejected by clusters that assign users, such as OpenShift.

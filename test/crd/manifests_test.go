@@ -120,20 +120,18 @@ var _ = Describe("config/default", Ordered, func() {
 		Expect(err).To(MatchError(ContainSubstring("restricted")))
 	})
 
-	It("builds with the commented parts enabled", func() {
+	It("builds with the commented parts enabled, and a certificate for the metrics", func() {
 		copied := GinkgoT().TempDir()
 		Expect(os.CopyFS(copied, os.DirFS(filepath.Join(root, "config")))).To(Succeed())
 		file := filepath.Join(copied, "default", "kustomization.yaml")
 		content, err := os.ReadFile(file)
 		Expect(err).NotTo(HaveOccurred())
 		text := string(content)
-		for _, part := range []string{
-			"- ../prometheus", "- ../network-policy", "- path: cert_metrics_manager_patch.yaml\n#  target:\n#    kind: Deployment",
-		} {
-			commented := "#" + part
-			Expect(text).To(ContainSubstring(commented))
-			text = strings.Replace(text, commented, strings.ReplaceAll(part, "\n#", "\n"), 1)
+		for _, part := range []string{"- ../prometheus", "- ../network-policy"} {
+			Expect(text).To(ContainSubstring("#" + part))
+			text = strings.Replace(text, "#"+part, part, 1)
 		}
+		text += "components:\n- ../metrics-certificate\n"
 		Expect(os.WriteFile(file, []byte(text), 0o600)).To(Succeed())
 		manager := decodeOnly[appsv1.Deployment](kustomize(filepath.Join(copied, "default")), "Deployment").Spec.Template.Spec
 		Expect(manager.Volumes).To(HaveLen(1), "the certificates")

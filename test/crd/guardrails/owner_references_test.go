@@ -55,10 +55,14 @@ type owning struct {
 func ownings() map[string]owning {
 	owners := func(all ...metav1.OwnerReference) []metav1.OwnerReference { return all }
 	kept := reference("kept")
-	blocked, renamed, moved := kept, kept, kept
+	blocked, renamed, moved, replaced, elsewhere := kept, kept, kept, kept, kept
 	blocked.BlockOwnerDeletion = ptr.To(false)
 	renamed.Name = "other"
 	moved.Kind = "Secret"
+	replaced.UID = "another"
+	elsewhere.APIVersion = "example.com/v1"
+	other := fleetReference(ptr.To(true))
+	other.Kind = "SnapshotSchedule"
 	fleet := fleetReference(ptr.To(true))
 	return map[string]owning{
 		"an added owner reference":                             {user: editor, after: owners(reference("absent")), want: refused},
@@ -71,8 +75,10 @@ func ownings() map[string]owning {
 		"another one beside one that was there":    {user: editor, before: owners(kept), after: owners(kept, reference("absent")), want: refused},
 		"another name in one that was there": {
 			user: editor, before: owners(kept, reference("b")), after: owners(renamed, reference("b")), want: refused},
-		"another kind in one that was there": {user: editor, before: owners(kept), after: owners(moved), want: refused},
-		"a reference that was there":         {user: editor, before: owners(kept), after: owners(kept), want: allowed},
+		"another kind in one that was there":      {user: editor, before: owners(kept), after: owners(moved), want: refused},
+		"another UID in one that was there":       {user: editor, before: owners(kept), after: owners(replaced), want: refused},
+		"another API group in one that was there": {user: editor, before: owners(kept), after: owners(elsewhere), want: refused},
+		"a reference that was there":              {user: editor, before: owners(kept), after: owners(kept), want: allowed},
 		"another `blockOwnerDeletion` in one that was there": {
 			user: garbageCollector, before: owners(kept), after: owners(blocked), want: allowed},
 		"the removal of a reference": {user: editor, before: owners(kept), want: allowed},
@@ -81,6 +87,7 @@ func ownings() map[string]owning {
 		"a controllerRef to a ClusterSnapshotSchedule, of another ServiceAccount": {
 			user: tenantAccount, after: owners(fleet), want: refused},
 		"a controllerRef to a ClusterSnapshotSchedule, of a cluster administrator": {after: owners(fleet), want: refused},
+		"a controllerRef to another kind, of the operator":                         {user: operator, after: owners(other), want: refused},
 		"any other reference, of the operator": {
 			user: operator, after: owners(fleet, reference("absent")), want: refused},
 		"a reference to a ClusterSnapshotSchedule that is no controllerRef, of the operator": {
@@ -197,6 +204,8 @@ func ownerReferences() {
 	DescribeTable("added to a ClusterSnapshotSchedule", func(o owning) {
 		f := &v1alpha1.ClusterSnapshotSchedule{ObjectMeta: metav1.ObjectMeta{GenerateName: "gold-"}}
 		f.Spec.Template.Spec.SnapshotInterval, f.Spec.Template.Spec.DeletionPolicy = "6h", v1alpha1.DeletionDelete
+		// Other specs delete all.
+		DeferCleanup(func() { Expect(as(garbageCollector).Delete(ctx, f)).To(Succeed()) })
 		expectOwned(o.want, o.update(f), f.Name)
 	}, entries(func(o owning) bool { return o.user != operator }))
 

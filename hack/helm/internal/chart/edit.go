@@ -132,12 +132,17 @@ func (t *template) editDeployment() error {
 	d.manager["args"] = t.block(
 		"{{- if .Values.metrics.enable }}", "- "+metricsArg, "{{- end }}",
 		"{{- range .Values.manager.args }}", "- {{ . | quote }}", "{{- end }}",
-		"{{- with .Values.watchNamespaces }}", `- --watch-namespaces={{ join "," . }}`, "{{- end }}")
+		"{{- with .Values.watchNamespaces }}", `- --watch-namespaces={{ join "," . }}`, "{{- end }}",
+		"{{- if .Values.metrics.certificateSecret }}", "- --metrics-cert-path=/tmp/k8s-metrics-server/metrics-certs", "{{- end }}")
 	for value, field := range d.fields() {
 		if _, ok := field.of[field.key]; !ok {
 			return fmt.Errorf("the Deployment no longer has %s; see fields in hack/helm", field.key)
 		}
-		field.of[field.key] = t.block("{{- toYaml .Values.manager." + value + " | nindent " + indent + " }}")
+		text := "toYaml .Values.manager." + value
+		if value == "volumes" || value == "volumeMounts" {
+			text = `include "snapshotschedule.` + value + `" .`
+		}
+		field.of[field.key] = t.block("{{- " + text + " | nindent " + indent + " }}")
 	}
 	for _, key := range optionalPodFields {
 		if _, ok := d.pod[key]; ok {

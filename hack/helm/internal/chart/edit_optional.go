@@ -5,6 +5,7 @@ package chart
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 )
 
@@ -30,13 +31,22 @@ func (t *template) replaceDocs(value any) any {
 	return value
 }
 
-// editMonitor makes the interval of the ServiceMonitor depend on a value.
+// editMonitor makes the interval of the ServiceMonitor depend on a value, and whether it verifies the certificate.
 func (t *template) editMonitor() error {
 	endpoints, _ := t.object["spec"].(map[string]any)["endpoints"].([]any)
 	if len(endpoints) != 1 {
 		return errors.New("the ServiceMonitor has not one endpoint; see editMonitor in hack/helm")
 	}
-	t.optional(endpoints[0].(map[string]any), "interval", ".Values.prometheus.interval")
+	endpoint := endpoints[0].(map[string]any)
+	t.optional(endpoint, "interval", ".Values.prometheus.interval")
+	if !reflect.DeepEqual(endpoint["tlsConfig"], map[string]any{"insecureSkipVerify": true}) {
+		return errors.New("the ServiceMonitor has another tlsConfig; see editMonitor in hack/helm")
+	}
+	endpoint["tlsConfig"] = t.block(
+		"{{- with .Values.metrics.certificateSecret }}",
+		"serverName: "+fullname+"-controller-manager-metrics-service."+releaseNamespace+".svc",
+		"ca:", "  secret:", "    name: {{ . }}", "    key: ca.crt",
+		"{{- else }}", "insecureSkipVerify: true", "{{- end }}")
 	return nil
 }
 

@@ -5,6 +5,8 @@ package chart
 
 import (
 	"maps"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -23,6 +25,40 @@ func TestChartEqualsKustomize(t *testing.T) {
 	all := "{prometheus: {enable: true}, networkPolicy: {enable: true}, dashboard: {enable: true}, guardrails: {enable: true}}"
 	want = kustomize(t, "hack/helm/source")
 	requireEqual(t, render(t, folder, likeKustomize.with(all)), byKey(t, withoutNamespace(t, want)))
+}
+
+// Where a certificate is issued, Prometheus verifies it.
+func TestChartWithACertificateEqualsKustomize(t *testing.T) {
+	// kustomize accepts relative paths only, and git ignores dist.
+	dist := filepath.Join(root, "dist")
+	if err := os.MkdirAll(dist, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	folder, err := os.MkdirTemp(dist, "overlay.")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	overlay := "resources:\n- ../../config/default\n- ../../config/monitoring\ncomponents:\n- ../../config/metrics-certificate\n"
+	if err := os.WriteFile(filepath.Join(folder, "kustomization.yaml"), []byte(overlay), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := byKey(t, kustomize(t, filepath.Join("dist", filepath.Base(folder))))
+	got := render(t, buildChart(t), likeKustomize.with("{prometheus: {enable: true}, metrics: {certificateSecret: metrics-server-cert}}"))
+	compared := 0
+	for key, o := range want {
+		if kind := o.GetKind(); kind != "Deployment" && kind != "ServiceMonitor" {
+			continue
+		}
+		compared++
+		requireEqual(t, map[string]*unstructured.Unstructured{key: got[key]}, map[string]*unstructured.Unstructured{key: o})
+		if text, err := o.MarshalJSON(); err != nil || strings.Contains(string(text), "insecureSkipVerify") {
+			t.Errorf("%s: %v: %s", key, err, text)
+		}
+	}
+	if compared != 2 {
+		t.Errorf("compared %d objects", compared)
+	}
 }
 
 // The overlay of docs/operations.md adds the list of namespaces, and kubectl apply -n sets the namespace of the Roles.

@@ -54,6 +54,7 @@ var overrides = map[string]string{
 	"crd.keep":                          "{crd: {keep: false}}",
 	"guardrails.enable":                 "{guardrails: {enable: true}}",
 	"metrics.enable":                    "{metrics: {enable: false}}",
+	"metrics.certificateSecret":         "{metrics: {certificateSecret: metrics-server-cert}}",
 	"prometheus.enable":                 "{prometheus: {enable: true}}",
 	"networkPolicy.enable":              "{networkPolicy: {enable: true}}",
 }

@@ -31,3 +31,21 @@ The manager's image.
 {{- with $image.tag }}:{{ . }}{{ end -}}
 {{- with $image.digest }}@{{ . }}{{ end -}}
 {{- end }}
+
+{{/*
+The pod's volumes and the container's mounts, with the certificate of the metrics endpoint.
+*/}}
+{{- define "snapshotschedule.volumes" -}}
+{{- $all := .Values.manager.volumes -}}
+{{- with .Values.metrics.certificateSecret -}}
+{{- $all = append $all (dict "name" "metrics-certs" "secret" (dict "secretName" .)) -}}
+{{- end -}}
+{{- toYaml $all -}}
+{{- end }}
+{{- define "snapshotschedule.volumeMounts" -}}
+{{- $all := .Values.manager.volumeMounts -}}
+{{- if .Values.metrics.certificateSecret -}}
+{{- $all = append $all (dict "name" "metrics-certs" "mountPath" "/tmp/k8s-metrics-server/metrics-certs" "readOnly" true) -}}
+{{- end -}}
+{{- toYaml $all -}}
+{{- end }}
