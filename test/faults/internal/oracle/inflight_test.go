@@ -59,7 +59,7 @@ func TestInFlight(t *testing.T) {
 		{"of unknown drivers", given{other, uncut(time.Minute)}.when(creates("", "")), want},
 		{"while somebody else's looks like one", given{other, byHand}.when(creates("a", "a")), ""},
 		{"while one is uncut for a minute", given{other, uncut(time.Minute)}.when(creates("a", "a", deadline("1s"))), ""},
-		{"while one is uncut for less, deadline 1s", given{other, uncut(20 * time.Second)}.when(creates("a", "a", deadline("1s"))), want},
+		{"while one is uncut for less, deadline 1s", given{other, uncut(-30 * time.Second)}.when(creates("a", "a", deadline("1s"))), want},
 		{"while one is imported", given{other, imported(uncut(time.Minute))}.when(creates("a", "a")), ""},
 		{"while one is being deleted", given{other, terminating}.when(creates("a", "a")), ""},
 		{"while one is cut", given{other, isCut}.when(creates("a", "a")), ""},
