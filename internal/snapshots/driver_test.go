@@ -17,7 +17,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
 
-// Contract: CLASS-8.
+// Contract: CLASS-6.
 func TestDriverOf(t *testing.T) {
 	long := strings.Repeat("a", 63)
 	for name, tc := range map[string]struct {
@@ -62,7 +62,7 @@ func TestDriverOf(t *testing.T) {
 
 // Whatever people write into the annotations, it is shown in a few printable characters.
 //
-// Contract: CLASS-8.
+// Contract: CLASS-6.
 func TestNamesOfDriversAreHarmless(t *testing.T) {
 	anyName := rapid.OneOf(rapid.String(), rapid.StringN(0, 100, 100_000), rapid.StringMatching(`(kubernetes\.io/)?[A-Za-z0-9._-]{0,70}`),
 		rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }),

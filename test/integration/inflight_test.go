@@ -6,6 +6,7 @@ package integration
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -13,6 +14,7 @@ import (
 
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -120,20 +122,94 @@ var _ = Describe("Snapshots in flight", func() {
 	})
 
 	// Contract: FLIGHT-3.
-	It("give another namespace the next place, and no namespace more than half while others wait", func() {
+	It("leave half of the limit to other namespaces, even if none of one namespace's is ever cut", func() {
 		big := newStorm(env, env.driver("block"), 10, rarely)
 		(&environment{}).startOperator(maxInFlight(4))
 		big.stays(4)
 		small := newStorm(newEnvironment(), big.driver, 3, rarely)
-		Eventually(big.flight).Should(Equal("4 in flight, 9 waiting"))
-		for uncut := 1; uncut <= 2; uncut++ {
-			makeReady(big.uncut()[0])
-			Eventually(small.uncut).Should(HaveLen(uncut))
-			big.stays(4 - uncut)
-		}
+		Eventually(small.uncut, "5s").Should(HaveLen(2))
+		Eventually(big.flight).Should(Equal("6 in flight, 7 waiting"))
+		small.stays(2)
+		big.stays(4)
+
+		By("cutting snapshots: the namespace that has half or more is passed over")
+		makeReady(big.uncut()[0])
+		big.stays(3)
 		makeReady(small.uncut()[0])
 		small.stays(2)
+		makeReady(big.uncut()[0])
 		big.stays(2)
+		makeReady(big.uncut()[0])
+		big.stays(2)
+		Eventually(big.flight).Should(Equal("4 in flight, 5 waiting"))
+	})
+
+	// Contract: FLIGHT-3.
+	It("do not wait for the creates of another namespace that hang", func() {
+		big := newStorm(env, env.driver("block"), 10, rarely)
+		hangs, tried := make(chan struct{}), make(chan string, 1000)
+		DeferCleanup(func() { close(hangs) })
+		(&environment{}).startOperator(maxInFlight(4), failRequests(func(r *http.Request) int {
+			if r.Method != http.MethodPost || !strings.Contains(r.URL.Path, "/namespaces/"+env.namespace+"/volumesnapshots") {
+				return 0
+			}
+			tried <- r.URL.Path
+			select { // as admission does
+			case <-hangs:
+			case <-time.After(time.Second):
+			case <-r.Context().Done():
+			}
+			return http.StatusGatewayTimeout
+		}))
+		Eventually(tried).Should(Receive())
+		small := newStorm(newEnvironment(), big.driver, 6, rarely)
+		for left := 6; left > 0; left-- { // each as soon as the one before it is cut
+			Eventually(small.uncut, "5s").ShouldNot(BeEmpty())
+			makeReady(small.uncut()[0])
+		}
+		Expect(big.snapshots()).To(BeEmpty())
+	})
+
+	// Contract: FLIGHT-6.
+	It("do not count snapshots that somebody else made with our labels", func() {
+		s := newStorm(env, env.driver("block"), 0, rarely)
+		decoy := env.createClaimOf("decoy", s.driver)
+		for i := range 10 {
+			v := &snapshot{}
+			v.Namespace, v.Name = env.namespace, fmt.Sprint("by-hand-", i)
+			v.Labels = map[string]string{v1alpha1.LabelMapKey: string(decoy.UID), v1alpha1.LabelSchedule: s.schedule.Name}
+			v.Spec.Source.PersistentVolumeClaimName = &decoy.Name
+			Expect(controllerutil.SetControllerReference(s.schedule, v, scheme)).To(Succeed())
+			Expect(api.Create(ctx, v)).To(Succeed())
+		}
+		env.startOperator(maxInFlight(2))
+		for i := range 3 {
+			env.createClaimOf(fmt.Sprint("data-", i), s.driver)
+		}
+		s.stays(12)
+		Eventually(s.flight).Should(Equal("2 in flight, 1 waiting"))
+	})
+
+	// Contract: FLIGHT-2.
+	It("count for a minute at least, however short readyDeadline is", func() {
+		s := newStorm(env, env.driver("block"), 5, rarely, func(s *spec) { s.ReadyDeadline = "1s" })
+		env.startOperator(maxInFlight(2))
+		s.stays(2)
+		Consistently(s.uncut, "3s", "100ms").Should(HaveLen(2))
+	})
+
+	// Contract: FLIGHT-1, FLIGHT-5.
+	It("have one limit for all PVCs whose driver is unknown, whatever their annotation says", func() {
+		env.createClaim("by-hand")
+		for i, made := range []string{strings.Repeat("a", 40_000), "not a name", "-made.up"} {
+			env.createClaimOf(fmt.Sprint("data-", i), made)
+		}
+		s := &storm{environment: env, driver: "(other)", schedule: env.createSchedule("backup", rarely)}
+		env.startOperator(maxInFlight(2))
+		s.stays(2)
+		Eventually(s.flight).Should(Equal("2 in flight, 2 waiting"))
+		Eventually(func() string { return readyMessage(s.schedule) }).
+			Should(Equal("4 PersistentVolumeClaims, 2 waiting for their turn (driver unknown)"))
 	})
 
 	// Contract: FLIGHT-2.

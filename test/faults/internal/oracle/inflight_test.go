@@ -10,10 +10,10 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
+	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 )
 
 func TestInFlight(t *testing.T) {
@@ -23,11 +23,16 @@ func TestInFlight(t *testing.T) {
 		}
 	}
 	other := newClaim("other")
-	uncut := func(age time.Duration) *snapshotv1.VolumeSnapshot {
-		s := newSnapshot("uncut", noon.Add(-age))
-		s.Spec.Source.PersistentVolumeClaimName = ptr.To("other")
+	named := func(s *snapshotv1.VolumeSnapshot, claim string) *snapshotv1.VolumeSnapshot {
+		s.Spec.Source.PersistentVolumeClaimName = &claim
+		s.Name = builders.SnapshotName(controllerOf(s), newClaim(claim), s.CreationTimestamp.Time)
 		return s
 	}
+	uncut := func(age time.Duration) *snapshotv1.VolumeSnapshot {
+		return named(newSnapshot("uncut", noon.Add(-age)), "other")
+	}
+	byHand := uncut(time.Minute)
+	byHand.Name = "by-hand"
 	terminating := uncut(time.Minute)
 	terminating.DeletionTimestamp = &metav1.Time{Time: noon}
 	isCut := uncut(time.Minute)
@@ -40,7 +45,7 @@ func TestInFlight(t *testing.T) {
 			for _, do := range steps {
 				do(s)
 			}
-			s.creates(newSnapshot("new", s.now))
+			s.creates(named(newSnapshot("new", s.now), "data"))
 		}
 	}
 	deadline := func(d v1alpha1.Duration) func(*script) {
@@ -51,7 +56,10 @@ func TestInFlight(t *testing.T) {
 		{"the first", given{other}.when(creates("a", "a")), ""},
 		{"the second", given{other, uncut(time.Minute)}.when(creates("a", "a")), want},
 		{"of another driver", given{other, uncut(time.Minute)}.when(creates("a", "b")), ""},
-		{"of an unknown driver", given{other, uncut(time.Minute)}.when(creates("", "")), ""},
+		{"of unknown drivers", given{other, uncut(time.Minute)}.when(creates("", "")), want},
+		{"while somebody else's looks like one", given{other, byHand}.when(creates("a", "a")), ""},
+		{"while one is uncut for a minute", given{other, uncut(time.Minute)}.when(creates("a", "a", deadline("1s"))), ""},
+		{"while one is uncut for less, deadline 1s", given{other, uncut(-30 * time.Second)}.when(creates("a", "a", deadline("1s"))), want},
 		{"while one is imported", given{other, imported(uncut(time.Minute))}.when(creates("a", "a")), ""},
 		{"while one is being deleted", given{other, terminating}.when(creates("a", "a")), ""},
 		{"while one is cut", given{other, isCut}.when(creates("a", "a")), ""},
@@ -61,7 +69,7 @@ func TestInFlight(t *testing.T) {
 		{"by somebody else", given{other, uncut(time.Minute)}.when(func(s *script) {
 			s.editClaim(ofDriver("a"))
 			edit(s, "persistentvolumeclaims/other", ofDriver("a"))
-			s.others(newSnapshot("new", s.now))
+			s.others(named(newSnapshot("new", s.now), "data"))
 		}), ""},
 	})
 }

@@ -30,7 +30,7 @@ import (
 var (
 	unhold = patch("remove the hold", once(settled(v1alpha1.ReasonScheduled)), theSnapshot("data-0-old-0"),
 		`{"metadata":{"annotations":{%q:null}}}`, v1alpha1.AnnotationHold)
-	requestAll = request("request snapshots of all PVCs", once(settled(v1alpha1.ReasonScheduled)), 10*minute)
+	requestAll = request("request snapshots of all PVCs", once(settled(v1alpha1.ReasonScheduled)), theSchedule, 10*minute)
 )
 
 // beside is a tenant's namespace whose user does both. Clocks are left to others.
@@ -215,5 +215,63 @@ func inFlight() Workload {
 			return nil
 		},
 		End: all(append(end, hasCount("old", 1), hasCount("young", 1), settled(v1alpha1.ReasonScheduled))...),
+	}
+}
+
+// inFlightShared: a neighbor's snapshots hold all places and more wait, and as many that
+// nobody but a user made carry our labels. One place is left to the others, which are
+// taken one after the other.
+func inFlightShared() Workload {
+	const limit, due = 2, 3
+	sp := spec{SnapshotInterval: "1d", ReadyDeadline: "3h"}
+	last := ready(24*hour + 30*minute)
+	var end []check
+	for i := range due {
+		end = append(end, hasReady(fmt.Sprint("data-", i), 2))
+	}
+	return Workload{
+		Name:        "in-flight-shared",
+		What:        "a neighbor's snapshots are never cut and hold all places, and users' own snapshots look like the operator's; the others are taken",
+		Uncut:       true,
+		MaxInFlight: limit,
+		Neighbor: func(ctx context.Context, r *environment.Run) error {
+			var claims []pvc
+			var broken []string
+			for i := range 2 * limit {
+				c := claim(fmt.Sprint("data-", i), last)
+				if i < limit {
+					c.snapshots = append(c.snapshots, taken{Age: 20 * minute, Slot: 30 * minute, Uncut: true})
+				}
+				claims, broken = append(claims, c), append(broken, c.name)
+			}
+			r.Driver.Break(broken...)
+			return create(ctx, r, age, sp, claims...)
+		},
+		Prepare: func(ctx context.Context, r *environment.Run) error {
+			r.Driver.Break("by-hand-0", "by-hand-1")
+			r.Driver.Slow(150 * time.Millisecond)
+			s, err := r.Schedule(ctx, nightly, age, sp)
+			if err != nil {
+				return err
+			}
+			for i := range limit {
+				c, err := r.Claim(ctx, fmt.Sprint("by-hand-", i), age, nil)
+				if err != nil {
+					return err
+				}
+				v := builders.Snapshot(s, c, r.Now.Add(-30*minute))
+				v.Name = c.Name
+				if err := r.Client.Create(ctx, v); err != nil {
+					return err
+				}
+			}
+			for i := range due {
+				if err := createClaims(ctx, r, s, claim(fmt.Sprint("data-", i), last)); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		End: all(append(end, hasCount("by-hand-0", 1), hasCount("by-hand-1", 1), settled(v1alpha1.ReasonScheduled))...),
 	}
 }

@@ -84,7 +84,7 @@ func All() []Workload {
 		editedAndUnheld(), deleting(), movedAndEdited(),
 		editDelayed(), editTakenBack(), editConfirmed(), recordWiped(), nameReused(),
 		fleetSelects(), fleetTombstone(), fleetForeign(), fleetDeleted(),
-		hungNamespace(), hostileTenant(), massExpiry(), largeFloor(), inFlight(), lostClass(),
+		hungNamespace(), hostileTenant(), massExpiry(), largeFloor(), inFlight(), inFlightShared(), lostClass(),
 	}
 }
 
