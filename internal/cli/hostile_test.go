@@ -273,7 +273,8 @@ func TestCommandsPrintHostileTextEscaped(t *testing.T) {
 // Contract: CLI-1.
 func TestStructuredOutputKeepsItsMeaning(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		written := strings.ToValidUTF8(reporttest.Hostile().Draw(t, "text"), "?")
+		text := reporttest.Hostile().Draw(t, "text")
+		written := strings.ToValidUTF8(text[:min(len(text), 500)], "?")
 		for _, format := range []string{JSON, YAML} {
 			var b bytes.Buffer
 			if err := (&Output{Format: format}).PrintStructured(terminal{&b}, map[string]string{"text": written}); err != nil {

@@ -62,14 +62,11 @@ func (o *Output) PrintStructured(w io.Writer, value any) error {
 	}
 	if o.Format == YAML {
 		inYAML, err := yaml.JSONToYAML(text)
-		if err != nil {
-			return err
-		}
-		if plain := string(inYAML); report.Escape(plain) == plain {
+		if plain := string(inYAML); err == nil && report.Escape(plain) == plain {
 			_, err = io.WriteString(w, plain)
 			return err
 		}
-		// JSON is YAML too, and keeps its meaning when it is escaped.
+		// Only JSON, which is YAML too, keeps its meaning when it is escaped.
 	}
 	_, err = fmt.Fprintln(w, string(text))
 	return err

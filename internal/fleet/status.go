@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -105,8 +106,8 @@ func setReady(now time.Time, f *v1alpha1.ClusterSnapshotSchedule, status metav1.
 }
 
 func set(now time.Time, f *v1alpha1.ClusterSnapshotSchedule, condition string, status metav1.ConditionStatus, reason, message string) {
-	report.SetCondition(&f.Status.Conditions, metav1.Condition{
-		Type: condition, Status: status, Reason: reason, Message: message,
+	meta.SetStatusCondition(&f.Status.Conditions, metav1.Condition{
+		Type: condition, Status: status, Reason: reason, Message: report.Text(message, report.MaxMessage),
 		ObservedGeneration: f.Status.ObservedGeneration, LastTransitionTime: metav1.NewTime(now),
 	})
 }

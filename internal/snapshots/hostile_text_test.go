@@ -118,6 +118,7 @@ func TestHostileTextInStatusAndEvents(t *testing.T) {
 		w := hostileWorld{T: t}
 		w.driver = w.text("driver of the classes")
 		s, recorder, c := w.schedule(), &reporttest.Recorder{}, clocktesting.NewFakePassiveClock(noon)
+		defer forgetMetrics(client.ObjectKeyFromObject(s))
 		r := newReporter(recorder, c, newInFlight(Options{Clock: c, Stores: NewStores()}, 0))
 		summary := known(1)
 		p, err := newProgram(s.SnapshotSchedule, true)

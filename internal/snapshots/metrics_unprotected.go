@@ -68,7 +68,7 @@ func setUpUnprotected(mgr manager.Manager, o Options, classesKnown bool) error {
 			if classesKnown && (!listed.Load() || !classesSynced(ctx, mgr.GetCache())) {
 				return nil
 			}
-			return counter.count()
+			return counter.count(unprotectedPatience)
 		}
 		unprotected.count.Store(&count)
 		defer unprotected.count.CompareAndSwap(&count, nil)
@@ -84,9 +84,16 @@ func classesSynced(ctx context.Context, c cache.Cache) bool {
 	return err == nil && informer.HasSynced()
 }
 
-// unprotectedEvery is how long a count holds: how often metrics are scraped must not
-// decide what they cost.
-const unprotectedEvery = 30 * time.Second
+const (
+	// unprotectedEvery is how long a count holds: how often metrics are scraped must not
+	// decide what they cost.
+	unprotectedEvery = 30 * time.Second
+	// Counting takes at most a part of one processor, and a scrape waits for it only so
+	// long: who fills a namespace with PVCs and schedules must not keep others from their
+	// metrics.
+	unprotectedShare    = 10
+	unprotectedPatience = 2 * time.Second
+)
 
 // unprotectedCounter counts unprotected PVCs at most once in unprotectedEvery.
 type unprotectedCounter struct {
@@ -96,30 +103,60 @@ type unprotectedCounter struct {
 	compile      func(s *v1alpha1.SnapshotSchedule, classesKnown bool) (*program, error)
 	classesKnown bool
 
-	mu      sync.Mutex
-	counts  map[string]int
-	counted time.Time
 	// programs are those of the schedules that protect, as the informer holds them: a
 	// schedule that has changed is another object. They are compiled once.
 	programs map[*v1alpha1.SnapshotSchedule]*program
+
+	mu     sync.Mutex
+	counts map[string]int
+	// counted is when counts was known, and took how long that lasted.
+	counted time.Time
+	took    time.Duration
+	// running is closed at the end of the count that runs; nil if none does.
+	running chan struct{}
 }
 
 func newUnprotectedCounter(o Options, classesKnown bool) *unprotectedCounter {
 	return &unprotectedCounter{clock: o.Clock, stores: o.Stores, compile: newProgram, classesKnown: classesKnown}
 }
 
-// count returns the last count. It must not be changed.
-func (u *unprotectedCounter) count() map[string]int {
+// count returns the last count, which must not be changed; nil if there is none. It waits
+// for one that runs, but not long.
+func (u *unprotectedCounter) count(patience time.Duration) map[string]int {
+	running := u.start()
+	if running != nil {
+		select {
+		case <-running:
+		case <-time.After(patience):
+		}
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	now := u.clock.Now()
-	if age := now.Sub(u.counted); u.counts == nil || age < 0 || age >= unprotectedEvery { // age < 0: the clock was set back
-		protecting := u.protecting()
-		u.counts = countUnprotected(u.stores.List(&corev1.PersistentVolumeClaim{}, ""), protecting,
-			Classes{Known: u.classesKnown, All: u.stores.List(&snapshotv1.VolumeSnapshotClass{}, "")})
-		u.counted = now
-	}
 	return u.counts
+}
+
+// start starts a count if the last one is too old, and returns the end of what runs.
+func (u *unprotectedCounter) start() chan struct{} {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	age := u.clock.Since(u.counted)
+	old := age < 0 || age >= max(unprotectedEvery, unprotectedShare*u.took) // age < 0: the clock was set back
+	if u.running == nil && (u.counts == nil || old) {
+		u.running = make(chan struct{})
+		go u.run(u.running)
+	}
+	return u.running
+}
+
+func (u *unprotectedCounter) run(done chan struct{}) {
+	defer close(done)
+	began := u.clock.Now()
+	counts := countUnprotected(u.stores.List(&corev1.PersistentVolumeClaim{}, ""), u.protecting(),
+		Classes{Known: u.classesKnown, All: u.stores.List(&snapshotv1.VolumeSnapshotClass{}, "")})
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.counts, u.counted, u.running = counts, u.clock.Now(), nil
+	u.took = u.counted.Sub(began)
 }
 
 // protecting returns the programs of each namespace that protect PVCs.

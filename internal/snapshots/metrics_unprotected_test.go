@@ -52,7 +52,7 @@ func TestCountUnprotected(t *testing.T) {
 	} {
 		u, _ := unprotectedOf(t, tc.schedules, tc.claim)
 		u.classesKnown = !tc.unreadable
-		if got := u.count(); !maps.Equal(got, tc.want) {
+		if got := u.count(time.Hour); !maps.Equal(got, tc.want) {
 			t.Errorf("%s: got %v, want %v", name, got, tc.want)
 		}
 	}
@@ -91,7 +91,7 @@ func TestUnprotectedIsCountedAtMostOnceInThirtySeconds(t *testing.T) {
 	clock := u.clock.(*clocktesting.FakePassiveClock)
 	check := func(what string, want, wantCompiled int) {
 		t.Helper()
-		if got := u.count(); got["shop"] != want || compiled != wantCompiled {
+		if got := u.count(time.Hour); got["shop"] != want || compiled != wantCompiled {
 			t.Errorf("%s: %v, %d specs were compiled, want %d and %d", what, got, compiled, want, wantCompiled)
 		}
 	}
@@ -106,6 +106,44 @@ func TestUnprotectedIsCountedAtMostOnceInThirtySeconds(t *testing.T) {
 	check("nothing has changed", 0, 4)
 	clock.SetTime(noon)
 	check("the clock was set back", 0, 4)
+}
+
+// Contract: MET-7.
+func TestScrapeDoesNotWaitForALongCount(t *testing.T) {
+	u, schedules := unprotectedOf(t, []scheduleBuilder{every("6h").selecting("x")}, claim("data").of(testDriver))
+	clock := u.clock.(*clocktesting.FakePassiveClock)
+	if got := u.count(time.Hour); got["shop"] != 1 {
+		t.Fatalf("at first %v", got)
+	}
+	blocked, compiled := make(chan struct{}), 0
+	u.compile = func(s *v1alpha1.SnapshotSchedule, classesKnown bool) (*program, error) {
+		<-blocked
+		compiled++
+		clock.SetTime(clock.Now().Add(time.Minute))
+		return newProgram(s, classesKnown)
+	}
+	must(t, schedules.Update(every("6h").SnapshotSchedule))
+	clock.SetTime(noon.Add(unprotectedEvery))
+	for range 3 {
+		if got := u.count(time.Millisecond); got["shop"] != 1 {
+			t.Errorf("while it counts %v, want the last count", got)
+		}
+	}
+	close(blocked)
+	if got := u.count(time.Hour); got["shop"] != 0 || compiled != 1 {
+		t.Errorf("then %v, %d specs were compiled", got, compiled)
+	}
+
+	must(t, schedules.Update(every("6h").selecting("x").SnapshotSchedule))
+	ended := clock.Now()
+	clock.SetTime(ended.Add(10*time.Minute - time.Second))
+	if got := u.count(time.Hour); got["shop"] != 0 {
+		t.Errorf("it took a minute, and is counted again within ten: %v", got)
+	}
+	clock.SetTime(ended.Add(10 * time.Minute))
+	if got := u.count(time.Hour); got["shop"] != 1 {
+		t.Errorf("ten minutes later %v", got)
+	}
 }
 
 // BenchmarkUnprotected is a scrape over 100 schedules, none of which selects any of the
@@ -136,7 +174,7 @@ func BenchmarkUnprotected(b *testing.B) {
 		}
 		u, _ := unprotectedOf(b, schedules, claims...)
 		count := func(b *testing.B) {
-			if got := u.count(); got["shop"] != len(claims) {
+			if got := u.count(time.Hour); got["shop"] != len(claims) {
 				b.Fatalf("%v", got)
 			}
 		}

@@ -162,8 +162,8 @@ func setValid(now time.Time, s *v1alpha1.SnapshotSchedule) {
 }
 
 func set(now time.Time, s *v1alpha1.SnapshotSchedule, condition string, status metav1.ConditionStatus, reason, message string) {
-	report.SetCondition(&s.Status.Conditions, metav1.Condition{
-		Type: condition, Status: status, Reason: reason, Message: message,
+	meta.SetStatusCondition(&s.Status.Conditions, metav1.Condition{
+		Type: condition, Status: status, Reason: reason, Message: report.Text(message, report.MaxMessage),
 		ObservedGeneration: s.Status.ObservedGeneration, LastTransitionTime: metav1.NewTime(now),
 	})
 }
