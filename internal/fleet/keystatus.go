@@ -22,9 +22,9 @@ type keyStatus struct {
 	Exists, Updated, Ready, Detached bool
 	// APIMissing is set if the child finds that VolumeSnapshots are not installed.
 	APIMissing bool
-	// Counted is set if the child's status has had numbers.
-	Counted bool
-	Namespace  string
+	// Uncounted is set if the child's status has no numbers.
+	Uncounted bool
+	Namespace string
 	// The numbers and the oldest recovery point of the child's status.
 	Claims, Skipped, Snapshots, ReadySnapshots int32
 	RecoveryPoint                              time.Time
@@ -67,8 +67,8 @@ func (p *program) statusOf(namespace string, want, child *schedule, detached boo
 	}
 	k.Exists, k.Updated = true, meets(want, child) && child.Status.ObservedGeneration == child.Generation
 	k.Snapshots, k.ReadySnapshots = child.Status.Outputs.VolumeSnapshots.Total, child.Status.Outputs.VolumeSnapshots.Ready
+	k.Uncounted = child.Status.Inputs == nil
 	if child.Status.Inputs != nil {
-		k.Counted = true
 		k.Claims, k.Skipped = child.Status.Inputs.PersistentVolumeClaims.Total, child.Status.Inputs.PersistentVolumeClaims.Skipped
 	}
 	if oldest := child.Status.OldestRecoveryPointTime; oldest != nil && !detached {
@@ -124,7 +124,7 @@ func (c *combined) add(k *keyStatus) {
 	c.Children.Ready += one(k.Ready)
 	c.Detached += one(k.Exists && k.Detached)
 	c.APIMissing += one(k.APIMissing)
-	c.Uncounted += one(k.Exists && !k.Counted)
+	c.Uncounted += one(k.Uncounted)
 	c.Failing += one(len(k.Problems) > 0)
 	c.Claims += k.Claims
 	c.Skipped += k.Skipped

@@ -48,12 +48,7 @@ func setWhatIsKnown(now time.Time, f *v1alpha1.ClusterSnapshotSchedule, known ma
 		f.Status.ObservedGeneration = f.Generation
 	}
 	if known.Totals == nil && known.Invalid == nil {
-		if len(known.Missing) > 0 {
-			setReady(now, f, metav1.ConditionFalse, v1alpha1.ReasonSnapshotAPIMissing,
-				"not installed in this cluster: "+strings.Join(known.Missing, ", "))
-		} else if meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionReady) == nil {
-			setReady(now, f, metav1.ConditionUnknown, v1alpha1.ReasonReconciling, "the operator has not reconciled every namespace yet")
-		}
+		setReadyOnly(now, f, known.Missing)
 		return
 	}
 	sum := combine(known.Keys)
@@ -68,7 +63,27 @@ func setWhatIsKnown(now time.Time, f *v1alpha1.ClusterSnapshotSchedule, known ma
 	}
 	setKnown(&f.Status, known, sum)
 	setReadiness(now, f, known.Totals[namespacesTotal], sum)
+	setValid(now, f)
+}
+
+func setValid(now time.Time, f *v1alpha1.ClusterSnapshotSchedule) {
 	set(now, f, v1alpha1.ConditionStalled, metav1.ConditionFalse, v1alpha1.ReasonValidSpec, "the spec is valid")
+}
+
+// setReadyOnly sets Ready where nothing else is known. That a kind is missing holds for any
+// generation of the spec.
+func setReadyOnly(now time.Time, f *v1alpha1.ClusterSnapshotSchedule, missing []string) {
+	if len(missing) > 0 {
+		setReady(now, f, metav1.ConditionFalse, v1alpha1.ReasonSnapshotAPIMissing, "not installed in this cluster: "+strings.Join(missing, ", "))
+	} else if meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionReady) == nil {
+		setReady(now, f, metav1.ConditionUnknown, v1alpha1.ReasonReconciling, "the operator has not reconciled every namespace yet")
+	} else {
+		return
+	}
+	meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionReady).ObservedGeneration = f.Generation
+	if meta.IsStatusConditionTrue(f.Status.Conditions, v1alpha1.ConditionStalled) {
+		setValid(now, f)
+	}
 }
 
 // setUnknown removes what cannot be known while the spec is invalid. The counts of

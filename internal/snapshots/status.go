@@ -52,12 +52,7 @@ func setKnown(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.S
 		s.Status.Retention = recordOf(s, known.ServerTime)
 	}
 	if known.Totals == nil && known.Invalid == nil {
-		if len(known.Missing) > 0 {
-			setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonSnapshotAPIMissing,
-				"not installed in this cluster: "+strings.Join(known.Missing, ", "))
-		} else if meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady) == nil {
-			setReady(now, s, metav1.ConditionUnknown, v1alpha1.ReasonReconciling, reconcilingMessage)
-		}
+		setReadyOnly(now, s, known.Missing)
 		return combined{}
 	}
 	var ofSchedule []Problem
@@ -96,6 +91,22 @@ func setKnown(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.S
 	return sum
 }
 
+// setReadyOnly sets Ready where nothing else is known. That a kind is missing holds for any
+// generation of the spec.
+func setReadyOnly(now time.Time, s *v1alpha1.SnapshotSchedule, missing []string) {
+	if len(missing) > 0 {
+		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonSnapshotAPIMissing, "not installed in this cluster: "+strings.Join(missing, ", "))
+	} else if meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady) == nil {
+		setReady(now, s, metav1.ConditionUnknown, v1alpha1.ReasonReconciling, reconcilingMessage)
+	} else {
+		return
+	}
+	meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady).ObservedGeneration = s.Generation
+	if meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.ConditionStalled) {
+		setValid(now, s)
+	}
+}
+
 // withEarlier returns the statuses of PVCs with the problems of earlier writes, where the
 // writes of the present pass have not ended since the operator started: they are not known
 // to be over.
@@ -111,7 +122,8 @@ func withEarlier(keys []any, s *v1alpha1.SnapshotSchedule) []any {
 		}
 		k.Problems = slices.Clone(k.Problems)
 		for _, p := range s.Status.Problems {
-			if p.PersistentVolumeClaim == k.Claim && slices.Contains(writeReasons, p.Reason) {
+			known := slices.ContainsFunc(k.Problems, func(q Problem) bool { return q.Reason == p.Reason })
+			if p.PersistentVolumeClaim == k.Claim && slices.Contains(writeReasons, p.Reason) && !known {
 				k.add(Problem{Claim: k.Claim, Reason: p.Reason, Message: p.Message})
 			}
 		}
