@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrl "sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -54,7 +55,7 @@ func (c MapController) SetupWithManager(mgr manager.Manager, o Options) error {
 		live: liveness{TypedReconciler: ctl, clock: ctl.Clock, waiting: ctl.keys.waiting},
 	}
 	if !ctl.Optional {
-		err = s.startStatus()
+		err = s.startStatus(context.Background())
 	}
 	return errors.Join(err, mgr.AddHealthzCheck(ctl.Name, s.live.Check), mgr.Add(s))
 }
@@ -68,11 +69,18 @@ const cacheSyncTimeout = 24 * time.Hour
 // status may differ from what the last write was compared with. Many workers: a parent
 // that takes long, as the release of many outputs does, or a namespace whose admission
 // hangs, must not hold up the others.
-func (s *starter) startStatus() error {
+//
+// It waits for no cache but that of the parents, so that these have a status while the
+// others are filled.
+func (s *starter) startStatus(ctx context.Context) error {
+	parents, err := s.mgr.GetCache().GetInformer(ctx, s.NewParent(), cache.BlockUntilSynced(false))
+	if err != nil {
+		return err
+	}
 	return builder.ControllerManagedBy(s.mgr).
 		Named(s.Name + "-status").
 		WithOptions(ctrl.Options{MaxConcurrentReconciles: s.Workers, CacheSyncTimeout: cacheSyncTimeout}).
-		For(s.NewParent()).
+		WatchesRawSource(&source.Informer{Informer: parents, Handler: &handler.EnqueueRequestForObject{}}).
 		WatchesRawSource(source.Func(s.StatusSource)).
 		Complete(reconcile.Func(s.ReconcileStatus))
 }
@@ -156,8 +164,7 @@ func (s *starter) Start(ctx context.Context) error {
 		}
 		// Filled also where this manager does not lead yet: by then the kind may be gone,
 		// and the other controllers wait for every cache.
-		_, err := s.mgr.GetCache().GetInformer(ctx, s.NewParent(), cache.BlockUntilSynced(false))
-		if err = errors.Join(err, s.startStatus()); err != nil {
+		if err := s.startStatus(ctx); err != nil {
 			return err
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -35,6 +36,18 @@ func hanging(match func(*http.Request) bool) (opt option, release func()) {
 		}
 		return 0
 	}), release
+}
+
+// snapshotsUnlisted fails the lists of snapshots until sync is called: the cache does not sync.
+func snapshotsUnlisted() (opt option, sync func()) {
+	var listed atomic.Bool
+	DeferCleanup(listed.Store, true) // a manager whose cache never syncs does not stop
+	return failRequests(func(r *http.Request) int {
+		if !listed.Load() && r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/volumesnapshots") {
+			return http.StatusServiceUnavailable
+		}
+		return 0
+	}), func() { listed.Store(true) }
 }
 
 // ofCRD returns the CRD of a plural in a group.
@@ -123,13 +136,8 @@ var _ = Describe("What is not known", func() {
 	// Contract: STAT-12.
 	It("makes a schedule without a status Unknown", func() {
 		s := many()
-		var installed atomic.Bool
-		env.startOperator(failRequests(func(r *http.Request) int {
-			if !installed.Load() && strings.HasPrefix(r.URL.Path, "/api/v1/namespaces/"+env.namespace+"/persistentvolumeclaims") {
-				return http.StatusServiceUnavailable // the cache does not sync
-			}
-			return 0
-		}))
+		opt, sync := snapshotsUnlisted()
+		env.startOperator(opt)
 		Eventually(readyCondition(s)).Should(Equal("Unknown Reconciling"))
 		object := ofCRD("")
 		object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("SnapshotSchedule"))
@@ -137,7 +145,7 @@ var _ = Describe("What is not known", func() {
 		object.SetName(s.Name)
 		get(object)
 		Expect(object.Object["status"]).To(And(HaveKeyWithValue("observedGeneration", int64(-1)), Not(HaveKey("outputs")), Not(HaveKey("inputs"))))
-		installed.Store(true)
+		sync()
 		Eventually(counts(s), "40s").Should(Equal("1: 12 of 24 ready, 12 PVCs"))
 		Expect(readyCondition(s)()).To(Equal("True Scheduled"))
 	})
@@ -145,12 +153,8 @@ var _ = Describe("What is not known", func() {
 	// Contract: STAT-9, STAT-11.
 	It("does not keep an invalid spec from being reported, without a number", func() {
 		s := env.createSchedule("backup", func(s *spec) { s.Jitter = "1h" })
-		env.startOperator(failRequests(func(r *http.Request) int {
-			if strings.HasPrefix(r.URL.Path, "/api/v1/namespaces/"+env.namespace+"/persistentvolumeclaims") {
-				return http.StatusServiceUnavailable
-			}
-			return 0
-		}))
+		opt, sync := snapshotsUnlisted()
+		env.startOperator(opt)
 		Eventually(readyCondition(s)).Should(Equal("False InvalidSpec"))
 		object := ofCRD("")
 		object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("SnapshotSchedule"))
@@ -158,6 +162,9 @@ var _ = Describe("What is not known", func() {
 		object.SetName(s.Name)
 		get(object)
 		Expect(object.Object["status"]).To(And(HaveKeyWithValue("observedGeneration", int64(1)), Not(HaveKey("outputs"))))
+		sync()
+		mergePatch(s, `{"spec":{"jitter":null}}`)
+		Eventually(counts(s), "40s").Should(Equal("2: 0 of 0 ready, 0 PVCs"))
 	})
 
 	for _, crd := range []string{"volumesnapshots", "volumesnapshotclasses"} {
