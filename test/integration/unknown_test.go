@@ -214,7 +214,7 @@ var _ = Describe("What is not known", func() {
 				env.createSnapshot(s, c, time.Hour)
 			}
 			Eventually(readyCondition(s), "60s").Should(Equal("True Scheduled"))
-			Expect(counts(s)()).To(HavePrefix("3: 1 of "))
+			Eventually(counts(s)).Should(HavePrefix("3: 1 of "))
 			o.stop()
 		})
 	}
