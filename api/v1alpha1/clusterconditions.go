@@ -3,8 +3,8 @@
 
 package v1alpha1
 
-// Reasons of the condition Ready of a ClusterSnapshotSchedule, besides Scheduled, InvalidSpec
-// and SnapshotAPIMissing.
+// Reasons of the condition Ready of a ClusterSnapshotSchedule, besides Scheduled, InvalidSpec,
+// SnapshotAPIMissing and Reconciling.
 const (
 	// ReasonNoMatchingNamespaces means that spec.namespaceSelector matches no namespace. Ready is
 	// True.

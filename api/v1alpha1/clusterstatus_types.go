@@ -35,13 +35,15 @@ type ClusterSnapshotScheduleStatus struct {
 	Detached *ClusterDetached `json:"detached,omitempty"`
 
 	// persistentVolumeClaims counts the PVCs that the SnapshotSchedules select, over all
-	// namespaces. It is absent while the spec is invalid.
+	// namespaces. It is absent while the spec is invalid, and while the SnapshotSchedule of a
+	// namespace has not counted any yet.
 	//
 	// +optional
 	PersistentVolumeClaims *ClaimTotals `json:"persistentVolumeClaims,omitempty"`
 
 	// volumeSnapshots counts the VolumeSnapshots that the SnapshotSchedules own, over all
-	// namespaces. It is absent while the spec is invalid.
+	// namespaces. It is absent while the spec is invalid, and while the SnapshotSchedule of a
+	// namespace has not counted any yet.
 	//
 	// +optional
 	VolumeSnapshots *OutputCount `json:"volumeSnapshots,omitempty"`

@@ -17,6 +17,9 @@ const (
 	//   - SnapshotsFailing
 	//   - RetentionFailing
 	//   - SnapshotAPIMissing
+	//
+	// Unknown, with reason:
+	//   - Reconciling
 	ConditionReady = "Ready"
 
 	// ConditionStalled is whether the spec is invalid, so that no snapshot is taken or deleted
@@ -75,9 +78,17 @@ const (
 	// condition's message names the first PVC.
 	ReasonRetentionFailing = "RetentionFailing"
 
-	// ReasonSnapshotAPIMissing means that the VolumeSnapshot CRD is not installed. The
-	// operator recovers by itself within a minute of its installation.
+	// ReasonSnapshotAPIMissing means that the VolumeSnapshot CRD, or the VolumeSnapshotClass CRD,
+	// is not installed. Until it is, the rest of the status stays as it is. The operator recovers
+	// by itself within a minute of its installation.
 	ReasonSnapshotAPIMissing = "SnapshotAPIMissing"
+)
+
+// Reasons of condition Ready while it is Unknown.
+const (
+	// ReasonReconciling means that the object is new to the operator, which has not reconciled
+	// every PVC, or namespace, that it selects yet. Its status counts nothing until then.
+	ReasonReconciling = "Reconciling"
 )
 
 // Reasons of condition Stalled.

@@ -19,22 +19,22 @@ type SnapshotScheduleStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// inputs counts the objects that the schedule selects, by resource. It is absent while it
-	// is not known: before the first reconciliation, while the spec is invalid, and while the
-	// VolumeSnapshot CRD is not installed.
+	// is not known: before every PVC was reconciled for the first time, and while the spec is
+	// invalid.
 	//
 	// +optional
 	Inputs *Inputs `json:"inputs,omitempty"`
 
 	// outputs counts the objects that the schedule owns, by resource: the VolumeSnapshots that
-	// it created or adopted. It is known also while the spec is invalid.
+	// it created or adopted. It is known also while the spec is invalid. It is absent before
+	// every PVC was reconciled for the first time.
 	//
 	// +optional
 	Outputs Outputs `json:"outputs"`
 
 	// detached counts the snapshots whose PVC is deleted or no longer matches the selector.
-	// They are included in outputs. It is absent while it is not known: before the first
-	// reconciliation, while the spec is invalid, and while the VolumeSnapshot CRD is not
-	// installed.
+	// They are included in outputs. It is absent while it is not known: before every PVC was
+	// reconciled for the first time, and while the spec is invalid.
 	//
 	// +optional
 	Detached *Detached `json:"detached,omitempty"`

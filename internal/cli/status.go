@@ -288,6 +288,8 @@ func (s *scheduleStatus) conditionWords(style Style) []string {
 		return append(lines, style.Warn("No status yet")+": the operator has not seen this schedule. Is it running?")
 	case ready.Status == metav1.ConditionTrue:
 		lines = append(lines, style.Good("Ready ("+ready.Reason+")")+": "+ready.Message)
+	case ready.Status == metav1.ConditionUnknown:
+		lines = append(lines, style.Warn("Not known yet ("+ready.Reason+")")+": "+ready.Message)
 	case s.InvalidSpec == "":
 		lines = append(lines, style.Bad("Not ready ("+ready.Reason+")")+": "+ready.Message)
 	}

@@ -183,7 +183,7 @@ func TestMap(t *testing.T) {
 			outputs: []client.Object{child(ready("False", v1alpha1.ReasonSnapshotAPIMissing))},
 			want:    keyStatus{Exists: true, Updated: true, APIMissing: true}},
 		"a new child": {
-			outputs: []client.Object{child(func(s *schedule) { s.Status = v1alpha1.SnapshotScheduleStatus{} })}, want: keyStatus{Exists: true}},
+			outputs: []client.Object{child(func(s *schedule) { s.Status = v1alpha1.SnapshotScheduleStatus{} })}, want: keyStatus{Exists: true, Uncounted: true}},
 		"confirmed": {
 			fleet: gold(confirming), outputs: []client.Object{child()}, confirmed: "5", want: keyStatus{Exists: true, Ready: true}},
 		"confirmed, and passed on": {

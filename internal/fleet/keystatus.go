@@ -23,7 +23,9 @@ type keyStatus struct {
 	Exists, Updated, Ready, Detached bool
 	// APIMissing is set if the child finds that VolumeSnapshots are not installed.
 	APIMissing bool
-	Namespace  string
+	// Uncounted is set if the child's status has no numbers.
+	Uncounted bool
+	Namespace string
 	// The numbers and the oldest recovery point of the child's status.
 	Claims, Skipped, Snapshots, ReadySnapshots int32
 	RecoveryPoint                              time.Time
@@ -66,6 +68,7 @@ func (p *program) statusOf(namespace string, want, child *schedule, detached boo
 	}
 	k.Exists, k.Updated = true, meets(want, child) && child.Status.ObservedGeneration == child.Generation
 	k.Snapshots, k.ReadySnapshots = child.Status.Outputs.VolumeSnapshots.Total, child.Status.Outputs.VolumeSnapshots.Ready
+	k.Uncounted = child.Status.Inputs == nil
 	if child.Status.Inputs != nil {
 		k.Claims, k.Skipped = child.Status.Inputs.PersistentVolumeClaims.Total, child.Status.Inputs.PersistentVolumeClaims.Skipped
 	}
@@ -73,7 +76,7 @@ func (p *program) statusOf(namespace string, want, child *schedule, detached boo
 		k.RecoveryPoint = oldest.UTC()
 	}
 	switch ready := meta.FindStatusCondition(child.Status.Conditions, v1alpha1.ConditionReady); {
-	case ready == nil:
+	case ready == nil, ready.Status == metav1.ConditionUnknown: // not reconciled yet, which is no failure
 	case ready.Status == metav1.ConditionTrue:
 		k.Ready = true
 	case ready.Reason == v1alpha1.ReasonSnapshotAPIMissing:
@@ -96,6 +99,8 @@ type combined struct {
 	OldestNamespace                            string
 	// APIMissing and Failing count namespaces.
 	APIMissing, Failing int32
+	// Uncounted counts children whose numbers are not known.
+	Uncounted int32
 	// Problems are the worst; MoreProblems counts the others.
 	Problems     []problem
 	MoreProblems int32
@@ -120,6 +125,7 @@ func (c *combined) add(k *keyStatus) {
 	c.Children.Ready += one(k.Ready)
 	c.Detached += one(k.Exists && k.Detached)
 	c.APIMissing += one(k.APIMissing)
+	c.Uncounted += one(k.Uncounted)
 	c.Failing += one(len(k.Problems) > 0)
 	c.Claims += k.Claims
 	c.Skipped += k.Skipped

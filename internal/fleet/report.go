@@ -37,7 +37,7 @@ func (r reporter) report(parent client.Object, mapKey string, previous, decided 
 	if len(outcome.Created) > 0 {
 		// Otherwise the status that follows the creation of many children would count those
 		// that the cache already shows, and be written again.
-		after.Exists = true
+		after.Exists, after.Uncounted = true, true
 	}
 	for _, f := range outcome.Failed {
 		p := problemOf(f)

@@ -29,40 +29,73 @@ const (
 	schedulesReady  = "outputs." + schedulesResource + ".ready"
 )
 
-// setStatus computes the status. It is pure.
+// refusedMessage takes the place of every message while the API server refuses them.
+const refusedMessage = "the API server refuses this status as invalid; the log of the operator says why"
+
+// setStatus computes the status. It is pure. What is not known stays as the API server
+// has it.
 func setStatus(now time.Time, parent client.Object, known mapcontroller.Summary) {
 	f := parent.(*v1alpha1.ClusterSnapshotSchedule)
+	setWhatIsKnown(now, f, known)
+	if known.Refused {
+		for i := range f.Status.Conditions {
+			f.Status.Conditions[i].Message = refusedMessage
+		}
+	}
+}
+
+func setWhatIsKnown(now time.Time, f *v1alpha1.ClusterSnapshotSchedule, known mapcontroller.Summary) {
 	if known.Settled {
 		f.Status.ObservedGeneration = f.Generation
+	}
+	if known.Totals == nil && known.Invalid == nil {
+		setReadyOnly(now, f, known.Missing)
+		return
 	}
 	sum := combine(known.Keys)
 	f.Status.Problems = problems(now, f.Status.Problems, sum.Problems)
 	f.Status.MoreProblems = sum.MoreProblems
-	switch {
-	case known.Invalid != nil:
+	if known.Invalid != nil {
 		setUnknown(&f.Status, known)
 		setReady(now, f, metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, known.Invalid.Error())
 		set(now, f, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonInvalidSpec,
 			"the spec is invalid: no SnapshotSchedule is created, changed or deleted until it is fixed")
 		return
-	case len(known.Missing) > 0:
-		setUnknown(&f.Status, known)
-		setReady(now, f, metav1.ConditionFalse, v1alpha1.ReasonSnapshotAPIMissing,
-			"not installed in this cluster: "+strings.Join(known.Missing, ", "))
-	default:
-		setKnown(&f.Status, known, sum)
-		setReadiness(now, f, known.Totals[namespacesTotal], sum)
 	}
+	setKnown(&f.Status, known, sum)
+	setReadiness(now, f, known.Totals[namespacesTotal], sum)
+	setValid(now, f)
+}
+
+func setValid(now time.Time, f *v1alpha1.ClusterSnapshotSchedule) {
 	set(now, f, v1alpha1.ConditionStalled, metav1.ConditionFalse, v1alpha1.ReasonValidSpec, "the spec is valid")
 }
 
-// setUnknown removes what cannot be known while no decisions are made. The counts of
+// setReadyOnly sets Ready where nothing else is known. That a kind is missing holds for any
+// generation of the spec.
+func setReadyOnly(now time.Time, f *v1alpha1.ClusterSnapshotSchedule, missing []string) {
+	if len(missing) > 0 {
+		setReady(now, f, metav1.ConditionFalse, v1alpha1.ReasonSnapshotAPIMissing, "not installed in this cluster: "+strings.Join(missing, ", "))
+	} else if meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionReady) == nil {
+		setReady(now, f, metav1.ConditionUnknown, v1alpha1.ReasonReconciling, "the operator has not reconciled every namespace yet")
+	} else {
+		return
+	}
+	meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionReady).ObservedGeneration = f.Generation
+	if meta.IsStatusConditionTrue(f.Status.Conditions, v1alpha1.ConditionStalled) {
+		setValid(now, f)
+	}
+}
+
+// setUnknown removes what cannot be known while the spec is invalid. The counts of
 // children do not depend on the spec, but none is known to have the template's.
 func setUnknown(s *v1alpha1.ClusterSnapshotScheduleStatus, known mapcontroller.Summary) {
 	s.Inputs, s.Detached, s.PersistentVolumeClaims, s.VolumeSnapshots = nil, nil, nil, nil
 	s.OldestRecoveryPointTime, s.OldestRecoveryPointNamespace = nil, ""
-	s.Outputs.SnapshotSchedules = v1alpha1.ScheduleCount{
-		Total: count(known.Totals[schedulesTotal]), Ready: count(known.Totals[schedulesReady]),
+	if known.Totals != nil {
+		s.Outputs.SnapshotSchedules = v1alpha1.ScheduleCount{
+			Total: count(known.Totals[schedulesTotal]), Ready: count(known.Totals[schedulesReady]),
+		}
 	}
 }
 
@@ -70,8 +103,11 @@ func setKnown(s *v1alpha1.ClusterSnapshotScheduleStatus, known mapcontroller.Sum
 	s.Inputs = &v1alpha1.ClusterInputs{Namespaces: v1alpha1.NamespaceCount{Total: count(known.Totals[namespacesTotal])}}
 	s.Outputs.SnapshotSchedules = sum.Children
 	s.Detached = &v1alpha1.ClusterDetached{SnapshotSchedules: sum.Detached}
-	s.PersistentVolumeClaims = &v1alpha1.ClaimTotals{Total: sum.Claims, Skipped: sum.Skipped}
-	s.VolumeSnapshots = &v1alpha1.OutputCount{Total: sum.Snapshots, Ready: sum.ReadySnapshots}
+	s.PersistentVolumeClaims, s.VolumeSnapshots = nil, nil
+	if sum.Uncounted == 0 { // else the sums would be too small
+		s.PersistentVolumeClaims = &v1alpha1.ClaimTotals{Total: sum.Claims, Skipped: sum.Skipped}
+		s.VolumeSnapshots = &v1alpha1.OutputCount{Total: sum.Snapshots, Ready: sum.ReadySnapshots}
+	}
 	s.OldestRecoveryPointTime, s.OldestRecoveryPointNamespace = nil, sum.OldestNamespace
 	if !sum.RecoveryPoint.IsZero() {
 		oldest := metav1.NewTime(sum.RecoveryPoint).Rfc3339Copy()

@@ -93,12 +93,15 @@ func TestConditions(t *testing.T) {
 		want        string
 		wantStalled string
 	}{
-		"scheduled":      {known: summary(1, &keyStatus{Exists: true}), want: "True Scheduled 3: 1 namespace"},
-		"no namespace":   {known: summary(0), want: "True NoMatchingNamespaces 3: spec.namespaceSelector matches no namespace"},
-		"failing":        {known: summary(2, failing), want: "False SchedulesFailing 3: 1 namespace failing; first shop: SnapshotsFailing: why"},
-		"a tombstone's":  {known: summary(0, failing), want: "False SchedulesFailing 3: 1 namespace failing; first shop: SnapshotsFailing: why"},
-		"no API":         {known: summary(1, &keyStatus{APIMissing: true}, failing), want: "False SnapshotAPIMissing 3: VolumeSnapshots are not installed in this cluster: no snapshots are taken"},
-		"kinds missing":  {known: mapcontroller.Summary{Settled: true, Missing: []string{"A", "B"}}, want: "False SnapshotAPIMissing 3: not installed in this cluster: A, B"},
+		"scheduled":     {known: summary(1, &keyStatus{Exists: true}), want: "True Scheduled 3: 1 namespace"},
+		"no namespace":  {known: summary(0), want: "True NoMatchingNamespaces 3: spec.namespaceSelector matches no namespace"},
+		"failing":       {known: summary(2, failing), want: "False SchedulesFailing 3: 1 namespace failing; first shop: SnapshotsFailing: why"},
+		"a tombstone's": {known: summary(0, failing), want: "False SchedulesFailing 3: 1 namespace failing; first shop: SnapshotsFailing: why"},
+		"no API":        {known: summary(1, &keyStatus{APIMissing: true}, failing), want: "False SnapshotAPIMissing 3: VolumeSnapshots are not installed in this cluster: no snapshots are taken"},
+		"kinds missing": {
+			known: mapcontroller.Summary{Missing: []string{"A", "B"}}, want: "False SnapshotAPIMissing 3: not installed in this cluster: A, B", wantStalled: "none"},
+		"not reconciled": {
+			known: mapcontroller.Summary{}, want: "Unknown Reconciling 3: the operator has not reconciled every namespace yet", wantStalled: "none"},
 		"invalid":        {known: invalid, want: "False InvalidSpec 3: spec.template.spec.schedule: never fires", wantStalled: "True InvalidSpec 3"},
 		"not settled":    {known: unsettled, want: "True Scheduled 2: 1 namespace", wantStalled: "False ValidSpec 2"},
 		"invalid before": {known: summary(1), want: "True Scheduled 3: 1 namespace"},
@@ -116,10 +119,72 @@ func TestConditions(t *testing.T) {
 			if test.wantStalled == "" {
 				test.wantStalled = "False ValidSpec 3"
 			}
+			test.wantStalled = strings.TrimPrefix(test.wantStalled, "none")
 			if got := condition(f, "Stalled"); !strings.HasPrefix(got, test.wantStalled) {
 				t.Errorf("got %s, want %s", got, test.wantStalled)
 			}
 		})
+	}
+}
+
+// What is not known stays: while a kind is missing, and until every namespace is
+// reconciled.
+//
+// Contract: STAT-12.
+func TestStatusKeepsWhatIsNotKnown(t *testing.T) {
+	for name, known := range map[string]mapcontroller.Summary{"a kind is missing": {Missing: []string{"A"}}, "not reconciled": {}} {
+		t.Run(name, func(t *testing.T) {
+			f := gold()
+			setStatus(now, f, summary(1, &keyStatus{
+				Namespace: "shop", Exists: true, Claims: 2, Snapshots: 5, RecoveryPoint: now, Problems: []problem{{"shop", "SnapshotsFailing", "why"}}}))
+			before := f.Status.DeepCopy()
+			f.Generation++
+			setStatus(now.Add(time.Hour), f, known)
+			got := f.Status.DeepCopy()
+			got.Conditions, before.Conditions = nil, nil
+			if !reflect.DeepEqual(got, before) {
+				t.Errorf("got %+v, want %+v", got, before)
+			}
+			if got, missing := condition(f, "Ready"), len(known.Missing) > 0; missing != strings.HasPrefix(got, "False SnapshotAPIMissing 4") {
+				t.Errorf("Ready is %s", got)
+			}
+		})
+	}
+}
+
+// A child that counts nothing yet makes the sums unknown, not smaller.
+//
+// Contract: STAT-12.
+func TestStatusHasNoSumsWithoutTheNumbersOfAChild(t *testing.T) {
+	f := gold()
+	counted := &keyStatus{Namespace: "a", Exists: true, Updated: true, Ready: true, Claims: 2, Snapshots: 5}
+	setStatus(now, f, summary(2, counted, &keyStatus{Namespace: "b", Exists: true, Uncounted: true}))
+	if f.Status.VolumeSnapshots != nil || f.Status.PersistentVolumeClaims != nil {
+		t.Errorf("got %+v and %+v", f.Status.VolumeSnapshots, f.Status.PersistentVolumeClaims)
+	}
+	setStatus(now, f, summary(2, counted, &keyStatus{Namespace: "b", Exists: true}))
+	if f.Status.VolumeSnapshots == nil || f.Status.VolumeSnapshots.Total != 5 {
+		t.Errorf("got %+v", f.Status.VolumeSnapshots)
+	}
+}
+
+// Contract: STAT-13.
+func TestMessagesAreBounded(t *testing.T) {
+	f := gold()
+	failing := &keyStatus{Namespace: strings.Repeat("n", 63), Problems: []problem{{strings.Repeat("n", 63), strings.Repeat("r", 1024), strings.Repeat("m", 5000)}}}
+	known := summary(1, failing)
+	for _, test := range []mapcontroller.Summary{known, {Invalid: errors.New(strings.Repeat("i", 5000))}, {Missing: []string{strings.Repeat("k", 5000)}}} {
+		setStatus(now, f, test)
+		for _, c := range f.Status.Conditions {
+			if len(c.Message) > 1024 {
+				t.Errorf("%s has a message of %d bytes", c.Type, len(c.Message))
+			}
+		}
+		test.Refused = true
+		setStatus(now, f, test)
+		if got := condition(f, "Ready"); !strings.HasSuffix(got, refusedMessage) {
+			t.Errorf("refused, Ready is %s", got)
+		}
 	}
 }
 
@@ -234,5 +299,5 @@ func TestReportCountsWhatWasJustCreated(t *testing.T) {
 	outcome := mapcontroller.Outcome{}
 	outcome.Created = append(outcome.Created, child())
 	got := reporter{}.report(gold(), "shop", nil, &keyStatus{Namespace: "shop"}, outcome)
-	checkStatus(t, got, keyStatus{Namespace: "shop", Exists: true})
+	checkStatus(t, got, keyStatus{Namespace: "shop", Exists: true, Uncounted: true})
 }

@@ -44,15 +44,16 @@ type Controller struct {
 	*MapController
 	Options
 
-	kinds      *plan.Kinds
-	observer   *observe.Observer
-	attempts   *execute.Attempts
-	shares     *fair.Shares
-	executor   *execute.Executor
-	guard      *guard.Guard
-	aggregator *status.Aggregator
-	writer     *status.Writer
-	installed  *installed.Kinds
+	kinds    *plan.Kinds
+	observer *observe.Observer
+	attempts *execute.Attempts
+	// shares are of the workers of keys, statusShares of those of statuses.
+	shares, statusShares *fair.Shares
+	executor             *execute.Executor
+	guard                *guard.Guard
+	aggregator           *status.Aggregator
+	writer               *status.Writer
+	installed            *installed.Kinds
 	// programs holds the compiled spec of each parent, a plan.Parent, for as long as
 	// the informer holds the same object.
 	programs sync.Map
@@ -89,6 +90,15 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 	pace := fair.NewPace(o.Clock, o.DeletesPerSecond)
 	pace.Wake = ctl.keys.add
 	ctl.shares = &fair.Shares{Workers: o.Workers, Patience: time.Second, Wake: ctl.keys.add}
+	ctl.statusShares = &fair.Shares{Workers: o.Workers, Patience: time.Second, Wake: func(req Request) {
+		ctl.changed.addAfter(reconcile.Request{NamespacedName: req.Parent}, 0)
+	}}
+	ctl.installed.Back = ctl.kindsBack
+	o.Stores.OnList(func(example runtime.Object, err error) {
+		if listed, ok := example.(client.Object); ok {
+			ctl.installed.Listed(kinds.Of(listed), err)
+		}
+	})
 	// The delay gathers changes that come together.
 	ctl.changed.after = min(o.StatusInterval/10, time.Second/2)
 	ctl.guard = &guard.Guard{
@@ -110,7 +120,8 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 		ctl.changed.add(reconcile.Request{NamespacedName: parent})
 	}}
 	ctl.writer = &status.Writer{
-		FieldManager: spec.Name, Client: d.Client, Clock: o.Clock, Interval: o.StatusInterval, Kinds: kinds,
+		FieldManager: spec.Name, Client: d.Client, Clock: o.Clock, Kinds: kinds,
+		Interval: o.StatusInterval, Timeout: execute.RequestTimeout, Record: spec.Record,
 		Aggregator: ctl.aggregator, Missing: ctl.installed.Missing, Set: spec.Status,
 		RecordsTime: spec.RecordsTime, ServerTime: ctl.guard.ServerTime,
 	}

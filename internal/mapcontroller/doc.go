@@ -60,7 +60,9 @@
 //	installed/installed.go  kinds that are not installed, or cannot be listed (yet)
 //
 //	status/aggregator.go  the last status of every key of every parent
+//	status/summary.go     what they add up to, and what is not known
 //	status/writer.go      writes a parent's status: debounced, once, if it changed
+//	status/patch.go       what of a status is written
 //
 //	../informer             the caches: filled by pages, read in place
 //

@@ -110,9 +110,12 @@ type MapController struct {
 	// decisions depend. It is then computed with the API server's time, in the Summary.
 	// Nil: it never is.
 	RecordsTime func(now time.Time, parent client.Object) bool
+	// Record is the field of the status that has this time. It is written also while
+	// nothing else is known. Required with RecordsTime.
+	Record string
 	// Status computes a parent's status into it; the engine writes it if it
-	// changed. Times must be in whole seconds, as the API server stores them.
-	// Required.
+	// changed. Times must be in whole seconds, as the API server stores them. What the
+	// Summary says is not known must stay as it is. Required.
 	Status func(now time.Time, parent client.Object, s Summary)
 }
 
@@ -161,6 +164,7 @@ func (c MapController) withDefaults() (*MapController, error) {
 	missing.unless(c.Status != nil, "Status is nil")
 	missing.unless(len(c.Inputs) > 0, "Inputs is empty")
 	missing.unless(len(c.Outputs) > 0, "Outputs is empty")
+	missing.unless((c.Record == "") == (c.RecordsTime == nil), "Record and RecordsTime: set both or neither")
 	missing.unless((c.Finalizer == "") == (c.OwnsByLabels == nil), "Finalizer and OwnsByLabels: set both or neither")
 	for i, in := range c.Inputs {
 		missing.unless(in.Object != nil && in.Resource != "", fmt.Sprintf("Inputs[%d]: Object and Resource must be set", i))

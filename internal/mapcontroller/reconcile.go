@@ -26,7 +26,7 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 		return reconcile.Result{}, c.searchReleased(ctx)
 	}
 	if !c.shares.Enter(req) {
-		return reconcile.Result{}, nil // it is enqueued when a worker of its namespace is free
+		return reconcile.Result{}, c.decide(ctx, req) // it is enqueued when a worker of its namespace is free
 	}
 	defer c.shares.Leave(req)
 	c.aggregator.Begin(req)
@@ -51,12 +51,27 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 		return result, err
 	}
 	p := c.kinds.Build(parent, req, seen)
+	previous := c.aggregator.Decide(req, parent.Object.GetUID(), p.Key)
 	outcome, delay, err := c.executor.Run(ctx, req, parent.Object, p, seen)
-	left := c.report(parent.Object, req, p.Key, outcome)
+	left := c.report(parent.Object, req, p, previous, outcome)
 	if err == nil && (left || delay < execute.LongestDelay) { // else nothing is left of this key
 		result.RequeueAfter = delay
 	}
 	return result, err
+}
+
+// decide makes the decision about a key, without carrying it out, unless it was made under
+// the parent's generation: the status must not wait until the writes of other keys end.
+func (c *Controller) decide(ctx context.Context, req Request) error {
+	parent, ok := c.parent(req.Parent)
+	if !ok || req.MapKey == "" || parent.Object.GetDeletionTimestamp() != nil || c.aggregator.Decided(req, parent.Object) {
+		return nil
+	}
+	seen, err := c.observe(ctx, parent, req)
+	if err == nil {
+		c.aggregator.Decide(req, parent.Object.GetUID(), c.kinds.Build(parent, req, seen).Key)
+	}
+	return err
 }
 
 // awaitParent requeues the search for outputs without a map key until the cache has
@@ -115,10 +130,11 @@ func (c *Controller) searchReleased(ctx context.Context) error {
 
 // report passes on what became of a key and keeps its status. It returns whether
 // there is anything left to keep.
-func (c *Controller) report(parent client.Object, req Request, key plan.KeyStatus, outcome execute.Outcome) bool {
+func (c *Controller) report(parent client.Object, req Request, p plan.Plan, previous any, outcome execute.Outcome) bool {
+	key := p.Key
 	if c.Report != nil {
-		key.Status = c.Report(parent, req.MapKey, c.aggregator.Previous(req, parent.GetUID()), key.Status, outcome)
+		key.Status = c.Report(parent, req.MapKey, previous, key.Status, outcome)
 	}
-	c.aggregator.Put(req, parent.GetUID(), key)
+	c.aggregator.Put(req, parent.GetUID(), key, p.Referred)
 	return !key.Empty()
 }

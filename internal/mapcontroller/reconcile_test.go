@@ -69,7 +69,7 @@ func TestReconcileReleasesOutputsWithAnEmptiedKey(t *testing.T) {
 func TestReconcileWaitsForTheCache(t *testing.T) {
 	all := []client.Object{fixture.Parent(), fixture.Input()}
 	h := newHarness(t, all, all)
-	h.aggregator.Track(testKey.Parent, "p-uid", nil)
+	h.aggregator.Track(fixture.Parent(), nil)
 	const timeout = 10 * time.Second
 	for _, step := range []struct {
 		after       time.Duration
@@ -112,7 +112,7 @@ func TestReconcileForgetsTheKeysOfADeletedParent(t *testing.T) {
 // A key without inputs and outputs is not requeued, and not known any more.
 func TestReconcileEndsWithTheKey(t *testing.T) {
 	h := newHarness(t, []client.Object{fixture.Parent()}, nil)
-	h.aggregator.Track(testKey.Parent, "p-uid", []string{testKey.MapKey})
+	h.aggregator.Track(fixture.Parent(), []string{testKey.MapKey})
 	if got := h.reconcile(t); got != 0 || h.aggregator.Knows(testKey) {
 		t.Errorf("requeued after %s, known: %v", got, h.aggregator.Knows(testKey))
 	}
@@ -136,7 +136,7 @@ func TestReconcileReports(t *testing.T) {
 		d.Status = "decided"
 		return d
 	}
-	h.aggregator.Track(testKey.Parent, "p-uid", nil)
+	h.aggregator.Track(fixture.Parent(), nil)
 	h.reconcile(t)
 	if len(outcome.Created) != 1 {
 		t.Errorf("outcome %+v", outcome)
@@ -235,7 +235,7 @@ func TestReconcileAllocationsDoNotGrow(t *testing.T) {
 			cached = append(cached, fixture.Output(name, fixture.Label(fixture.Tags.MapKey, name)))
 		}
 		h := newHarness(t, cached, nil)
-		h.aggregator.Track(testKey.Parent, "p-uid", nil)
+		h.aggregator.Track(fixture.Parent(), nil)
 		return testing.AllocsPerRun(100, func() {
 			if _, err := h.Reconcile(context.Background(), testKey); err != nil {
 				t.Fatal(err)

@@ -97,7 +97,7 @@ func TestReconcileStatusReportsNoFailureOfAManagerThatStops(t *testing.T) {
 func TestReconcileHoldsUpItsParentUntilItEnds(t *testing.T) {
 	all := []client.Object{fixture.Parent(), fixture.Input()}
 	h := newHarness(t, all, all)
-	h.aggregator.Track(testKey.Parent, "p-uid", nil)
+	h.aggregator.Track(fixture.Parent(), nil)
 	if !h.aggregator.Settled(fixture.Parent()) {
 		t.Fatal("not settled without keys")
 	}
@@ -121,7 +121,7 @@ func TestReconcileStatusWaitsForItsOwnChange(t *testing.T) {
 	h := newHarness(t, []client.Object{parent}, []client.Object{parent}, ownsByLabels, func(c *MapController, _ *Options) {
 		c.Status = func(time.Time, client.Object, Summary) { written++ }
 	})
-	h.aggregator.Track(testKey.Parent, "p-uid", []string{testKey.MapKey})
+	h.aggregator.Track(fixture.Parent(), []string{testKey.MapKey})
 	if err := h.reconcileStatus(t); err != nil || h.api.Count("patch") != 1 || h.api.Count("*") != 1 || written > 0 {
 		t.Errorf("%v, %d requests, %d statuses", err, h.api.Count("*"), written)
 	}

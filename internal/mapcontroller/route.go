@@ -63,7 +63,7 @@ func (c *Controller) parentChanged(before, after client.Object) bool {
 // outputs.
 func (c *Controller) fanOut(q queue, parent client.Object) {
 	name := client.ObjectKeyFromObject(parent)
-	for _, key := range c.aggregator.Track(name, parent.GetUID(), c.observer.Keys(c.compiled(parent))) {
+	for _, key := range c.aggregator.Track(parent, c.observer.Keys(c.compiled(parent))) {
 		req := Request{Parent: name, MapKey: key}
 		if pq, ok := q.(priorityqueue.PriorityQueue[Request]); ok {
 			pq.AddWithOpts(priorityqueue.AddOpts{Priority: &fanOutPriority}, req)

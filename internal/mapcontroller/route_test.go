@@ -290,7 +290,7 @@ func TestRouteInputs(t *testing.T) {
 				c.Inputs[0].Changed = func(_, _ client.Object) bool { return false }
 			})
 			if test.known {
-				h.aggregator.Track(testKey.Parent, "p-uid", []string{"in-uid"})
+				h.aggregator.Track(fixture.Parent(), []string{"in-uid"})
 			}
 			if test.invalid {
 				h.invalid = context.Canceled
@@ -402,7 +402,7 @@ func TestParentDeletedIsCalled(t *testing.T) {
 			h := newHarness(t, test.cached, test.cached, func(c *MapController, _ *Options) {
 				c.ParentDeleted = func(parent types.NamespacedName) { called = called || parent == testKey.Parent }
 			})
-			h.aggregator.Track(testKey.Parent, "p-uid", []string{"in-uid"})
+			h.aggregator.Track(fixture.Parent(), []string{"in-uid"})
 			if err := test.by(h); err != nil || called != test.want {
 				t.Errorf("called: %v, want %v; error %v", called, test.want, err)
 			}

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrl "sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -54,7 +55,7 @@ func (c MapController) SetupWithManager(mgr manager.Manager, o Options) error {
 		live: liveness{TypedReconciler: ctl, clock: ctl.Clock, waiting: ctl.keys.waiting},
 	}
 	if !ctl.Optional {
-		err = s.startStatus()
+		err = s.startStatus(context.Background())
 	}
 	return errors.Join(err, mgr.AddHealthzCheck(ctl.Name, s.live.Check), mgr.Add(s))
 }
@@ -65,14 +66,21 @@ func (c MapController) SetupWithManager(mgr manager.Manager, o Options) error {
 const cacheSyncTimeout = 24 * time.Hour
 
 // startStatus adds the status controller. No predicate: what the cache shows of a
-// status may differ from what the last write was compared with. Several workers: a
-// parent that takes long, as the release of many outputs does, must not hold up the
-// others.
-func (s *starter) startStatus() error {
+// status may differ from what the last write was compared with. Many workers: a parent
+// that takes long, as the release of many outputs does, or a namespace whose admission
+// hangs, must not hold up the others.
+//
+// It waits for no cache but that of the parents, so that these have a status while the
+// others are filled.
+func (s *starter) startStatus(ctx context.Context) error {
+	parents, err := s.mgr.GetCache().GetInformer(ctx, s.NewParent(), cache.BlockUntilSynced(false))
+	if err != nil {
+		return err
+	}
 	return builder.ControllerManagedBy(s.mgr).
 		Named(s.Name + "-status").
-		WithOptions(ctrl.Options{MaxConcurrentReconciles: 4, CacheSyncTimeout: cacheSyncTimeout}).
-		For(s.NewParent()).
+		WithOptions(ctrl.Options{MaxConcurrentReconciles: s.Workers, CacheSyncTimeout: cacheSyncTimeout}).
+		WatchesRawSource(&source.Informer{Informer: parents, Handler: &handler.EnqueueRequestForObject{}}).
 		WatchesRawSource(source.Func(s.StatusSource)).
 		Complete(reconcile.Func(s.ReconcileStatus))
 }
@@ -81,16 +89,21 @@ func (s *starter) startStatus() error {
 // the keys, so that a parent has a status also where the kinds of its keys are
 // missing.
 func (c *Controller) ReconcileStatus(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	untagged := Request{Parent: req.NamespacedName}
+	if !c.statusShares.Enter(untagged) {
+		return reconcile.Result{}, nil // it is enqueued when a worker of its namespace is free
+	}
+	defer c.statusShares.Leave(untagged)
 	parent, ok := c.parent(req.NamespacedName)
 	if !ok {
 		c.parentDeleted(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
 	released, changed, err := c.executor.Release(ctx, parent.Object, func() bool { return c.aggregator.Settled(parent.Object) })
-	untagged := Request{Parent: req.NamespacedName}
 	switch {
 	case err != nil && ctx.Err() == nil && !apierrors.IsConflict(err):
-		c.report(parent.Object, untagged, plan.KeyStatus{Generation: parent.Object.GetGeneration()},
+		p := plan.Plan{Key: plan.KeyStatus{Generation: parent.Object.GetGeneration()}}
+		c.report(parent.Object, untagged, p, c.aggregator.Decide(untagged, parent.Object.GetUID(), p.Key),
 			Outcome{Failed: []Failure{{Verb: execute.VerbRelease, Object: parent.Object, Err: err}}})
 	case err == nil && c.aggregator.Knows(untagged):
 		c.keys.add(untagged) // a pass over it finds out whether anything is still refused
@@ -119,9 +132,6 @@ func (c *Controller) KeySource(ctx context.Context, q queue) error {
 	err := c.keys.start(ctx, q)
 	q.Add(Request{})
 	c.Stores.OnList(func(example runtime.Object, err error) {
-		if apierrors.IsNotFound(err) {
-			c.installed.Suspect() // somebody deleted the definition of a kind
-		}
 		if o, ok := example.(client.Object); err == nil && ok && c.kinds.Output(o) != nil {
 			c.keys.add(Request{})
 		}
@@ -145,7 +155,7 @@ func (*starter) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable. It checks the kinds again when a write found
 // one missing, because somebody deleted its definition. Informers recover by
-// themselves; keys must be enqueued.
+// themselves.
 func (s *starter) Start(ctx context.Context) error {
 	if s.Optional {
 		listed := append([]schema.GroupVersionKind{s.kinds.Parent}, s.kinds.Needed...)
@@ -154,14 +164,12 @@ func (s *starter) Start(ctx context.Context) error {
 		}
 		// Filled also where this manager does not lead yet: by then the kind may be gone,
 		// and the other controllers wait for every cache.
-		_, err := s.mgr.GetCache().GetInformer(ctx, s.NewParent(), cache.BlockUntilSynced(false))
-		if err = errors.Join(err, s.startStatus()); err != nil {
+		if err := s.startStatus(ctx); err != nil {
 			return err
 		}
 	}
 	for started := false; ; started = true {
-		missed := false
-		if !s.installed.Wait(ctx, s.KindsInterval, s.log, func() { missed = true; s.wakeParents() }) {
+		if !s.installed.Wait(ctx, s.KindsInterval, s.log, s.wakeParents) {
 			return nil
 		}
 		s.wakeParents()
@@ -169,8 +177,6 @@ func (s *starter) Start(ctx context.Context) error {
 			if err := s.startKeys(ctx); err != nil {
 				return err
 			}
-		} else if q := s.keys.queue.Load(); missed && q != nil {
-			s.fanOutAll(*q)
 		}
 		select {
 		case <-ctx.Done():
@@ -216,6 +222,15 @@ func (s *starter) startKeys(ctx context.Context) error {
 		return err
 	}
 	return b.Complete(&s.live)
+}
+
+// kindsBack reconciles all keys again, and has every status wait for that: what was
+// decided while a kind was missing says nothing about what there is now.
+func (c *Controller) kindsBack() {
+	c.aggregator.Undecide()
+	if q := c.keys.queue.Load(); q != nil {
+		c.fanOutAll(*q)
+	}
 }
 
 // wakeParents updates every parent's status.

@@ -34,6 +34,9 @@ type keyStatus struct {
 	Problems   []Problem
 	// Paused is set if deletes were due but not safe.
 	Paused bool
+	// reported is set once the writes of a pass have ended: until then nothing is known
+	// about them.
+	reported bool
 	// Spared counts snapshots that would be deleted, but for a grace.
 	Spared spared
 
@@ -72,6 +75,9 @@ var (
 		v1alpha1.ReasonDeleteFailed,
 		v1alpha1.ReasonAdoptionRefused,
 	}
+	// writeReasons are those of writes that fail.
+	writeReasons = append([]string{v1alpha1.ReasonCreateFailed, v1alpha1.ReasonNameCollision}, refusedReasons...)
+
 	severity = slices.Concat(failingReasons,
 		[]string{v1alpha1.ReasonSnapshotSlow}, refusedReasons, []string{v1alpha1.ReasonInvalidRequestedAt})
 )

@@ -65,7 +65,7 @@ func (r *reporter) report(parent client.Object, mapKey string, previous, decided
 	countOutcome(r.clock.Now(), s, outcome)
 	r.inFlight.reported(mapcontroller.Request{Parent: client.ObjectKeyFromObject(s), MapKey: mapKey}, outcome)
 	r.reportSchedule(s)
-	if before == nil {
+	if before == nil || !before.reported {
 		before = &keyStatus{}
 	}
 	problems := problemsOf(outcome.Failed)
@@ -81,7 +81,7 @@ func (r *reporter) report(parent client.Object, mapKey string, previous, decided
 	}
 	after.judgeOverdue(before, outcome)
 	after.judgeTurn(before, outcome)
-	after.Paused = paused
+	after.Paused, after.reported = paused, true
 	r.warnOfNew(s, mapKey, before, after)
 	return after
 }

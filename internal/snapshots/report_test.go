@@ -425,6 +425,7 @@ func TestReportOverdueUnlessCreated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newTestReporter()
 			if tc.before != nil {
+				tc.before.reported = true
 				r.previous[every("6h").UID] = map[string]any{"k": tc.before}
 			}
 			decide := mapCase{schedule: every("6h"), snapshots: series{ready(13 * time.Hour)}}

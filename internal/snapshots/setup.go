@@ -126,6 +126,7 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight) mapcon
 			f.forget(schedule)
 			forgetMetrics(schedule)
 		},
+		Record: "retention",
 		RecordsTime: func(now time.Time, parent client.Object) bool {
 			return recordsTime(now, parent.(*v1alpha1.SnapshotSchedule))
 		},

@@ -5,6 +5,7 @@ package snapshots
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,39 +27,53 @@ const pausedMessage = "the API server's clock and the manager's differ too much 
 // invalidMessage is for the conditions other than Ready, whose message has the error.
 const invalidMessage = "the spec is invalid: no snapshot is taken or deleted until it is fixed"
 
+// reconcilingMessage is that of a schedule of which nothing is known yet.
+const reconcilingMessage = "the operator has not reconciled every PersistentVolumeClaim yet"
+
+// refusedMessage takes the place of every message while the API server refuses them.
+const refusedMessage = "the API server refuses this status as invalid; the log of the operator says why"
+
 // setStatus computes a schedule's status. It is pure. It returns what the PVCs add
-// up to, which is nothing where the spec is invalid or a kind is missing.
+// up to, which is nothing where that is not known: then what the API server has stays.
 func setStatus(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.Summary) combined {
+	sum := setKnown(now, s, known)
+	if known.Refused {
+		for i := range s.Status.Conditions {
+			s.Status.Conditions[i].Message = refusedMessage
+		}
+	}
+	return sum
+}
+
+func setKnown(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.Summary) combined {
 	if known.Settled {
 		s.Status.ObservedGeneration = s.Generation
 	}
 	if !known.ServerTime.IsZero() {
 		s.Status.Retention = recordOf(s, known.ServerTime)
 	}
+	if known.Totals == nil && known.Invalid == nil {
+		setReadyOnly(now, s, known.Missing)
+		return combined{}
+	}
 	var ofSchedule []Problem
 	if p := scheduleProblem(s); p.Reason != "" {
 		ofSchedule = append(ofSchedule, p)
 	}
-	sum := combine(known.Keys, ofSchedule...)
+	sum := combine(withEarlier(known.Keys, s), ofSchedule...)
 	// Without the record nothing is deleted, and nothing else would report that.
 	sum.Paused = sum.Paused || known.ServerTime.IsZero() && sum.Spared.reason() != "" && recordsTime(now, s)
 	s.Status.Problems = problems(now, s.Status.Problems, sum.Problems)
 	s.Status.MoreProblems = count(sum.MoreProblems)
-	s.Status.Outputs.VolumeSnapshots.Total = count(known.Totals[snapshotsTotal])
-	s.Status.Outputs.VolumeSnapshots.Ready = count(known.Totals[snapshotsReady])
-	switch {
-	case known.Invalid != nil:
+	if known.Totals != nil {
+		s.Status.Outputs.VolumeSnapshots.Total = count(known.Totals[snapshotsTotal])
+		s.Status.Outputs.VolumeSnapshots.Ready = count(known.Totals[snapshotsReady])
+	}
+	if known.Invalid != nil {
 		setUnknown(&s.Status)
 		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, known.Invalid.Error())
 		set(now, s, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonInvalidSpec, invalidMessage)
 		setPaused(now, s, metav1.ConditionTrue, v1alpha1.ReasonInvalidSpec, invalidMessage)
-		return combined{}
-	case len(known.Missing) > 0:
-		setUnknown(&s.Status)
-		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonSnapshotAPIMissing,
-			"not installed in this cluster: "+strings.Join(known.Missing, ", "))
-		setValid(now, s)
-		meta.RemoveStatusCondition(&s.Status.Conditions, v1alpha1.ConditionRetentionPaused)
 		return combined{}
 	}
 	s.Status.Inputs = &v1alpha1.Inputs{PersistentVolumeClaims: v1alpha1.InputCount{
@@ -77,7 +92,48 @@ func setStatus(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.
 	return sum
 }
 
-// setUnknown removes what cannot be known while no decisions are made: the old values
+// setReadyOnly sets Ready where nothing else is known. That a kind is missing holds for any
+// generation of the spec.
+func setReadyOnly(now time.Time, s *v1alpha1.SnapshotSchedule, missing []string) {
+	if len(missing) > 0 {
+		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonSnapshotAPIMissing, "not installed in this cluster: "+strings.Join(missing, ", "))
+	} else if meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady) == nil {
+		setReady(now, s, metav1.ConditionUnknown, v1alpha1.ReasonReconciling, reconcilingMessage)
+	} else {
+		return
+	}
+	meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady).ObservedGeneration = s.Generation
+	if meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.ConditionStalled) {
+		setValid(now, s)
+	}
+}
+
+// withEarlier returns the statuses of PVCs with the problems of earlier writes, where the
+// writes of the present pass have not ended since the operator started: they are not known
+// to be over.
+func withEarlier(keys []any, s *v1alpha1.SnapshotSchedule) []any {
+	if len(s.Status.Problems) == 0 || s.Status.ObservedGeneration != s.Generation {
+		return keys
+	}
+	all := slices.Clone(keys)
+	for i, key := range all {
+		k := *key.(*keyStatus)
+		if k.reported || k.Claim == "" {
+			continue
+		}
+		k.Problems = slices.Clone(k.Problems)
+		for _, p := range s.Status.Problems {
+			known := slices.ContainsFunc(k.Problems, func(q Problem) bool { return q.Reason == p.Reason })
+			if p.PersistentVolumeClaim == k.Claim && slices.Contains(writeReasons, p.Reason) && !known {
+				k.add(Problem{Claim: k.Claim, Reason: p.Reason, Message: p.Message})
+			}
+		}
+		all[i] = &k
+	}
+	return all
+}
+
+// setUnknown removes what cannot be known while the spec is invalid: the old values
 // were computed for another generation. The counts of outputs do not depend on the spec.
 func setUnknown(status *v1alpha1.SnapshotScheduleStatus) {
 	status.Inputs, status.Detached = nil, nil

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
@@ -40,7 +41,7 @@ func invalid(why string) mapcontroller.Summary {
 }
 
 func missing(kinds ...string) mapcontroller.Summary {
-	return mapcontroller.Summary{Settled: true, Missing: kinds}
+	return mapcontroller.Summary{Missing: kinds}
 }
 
 // Contract: STAT-4, STAT-5.
@@ -109,6 +110,7 @@ func TestSetStatusReady(t *testing.T) {
 			metav1.ConditionFalse, v1alpha1.ReasonSnapshotAPIMissing,
 			"not installed in this cluster: VolumeSnapshot.v1.snapshot.storage.k8s.io",
 		},
+		"not reconciled": {every("6h"), mapcontroller.Summary{}, metav1.ConditionUnknown, v1alpha1.ReasonReconciling, reconcilingMessage},
 		"invalid, and kind missing": {
 			every("6h"), mapcontroller.Summary{Settled: true, Missing: []string{"x"}, Invalid: errors.New("spec.jitter: too long")},
 			metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, "spec.jitter: too long",
@@ -122,8 +124,12 @@ func TestSetStatusReady(t *testing.T) {
 			if got == nil || got.Status != tc.want || got.Reason != tc.wantReason || got.Message != tc.wantMessage {
 				t.Fatalf("got  %+v\nwant %s %s %q", got, tc.want, tc.wantReason, tc.wantMessage)
 			}
-			if got.ObservedGeneration != 3 || s.Status.ObservedGeneration != 3 {
-				t.Errorf("generation of the condition %d, of the status %d, want 3", got.ObservedGeneration, s.Status.ObservedGeneration)
+			wantObserved := int64(3)
+			if !tc.known.Settled {
+				wantObserved = 0
+			}
+			if got.ObservedGeneration != 3 || s.Status.ObservedGeneration != wantObserved {
+				t.Errorf("generation of the condition %d, of the status %d, want 3 and %d", got.ObservedGeneration, s.Status.ObservedGeneration, wantObserved)
 			}
 			if !got.LastTransitionTime.Time.Equal(noon) {
 				t.Errorf("changed at %v, want noon", got.LastTransitionTime)
@@ -162,7 +168,6 @@ func TestSetStatusWithoutNextSnapshotTime(t *testing.T) {
 	}{
 		"while suspended": {every("6h").suspended(), known(1, key)},
 		"while invalid":   {every("6h"), invalid("bad")},
-		"while missing":   {every("6h"), missing("x")},
 		"without a PVC":   {every("6h"), known(0)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -186,39 +191,23 @@ func condition(s *v1alpha1.SnapshotSchedule, kind string) string {
 	return string(c.Status) + " " + c.Reason
 }
 
-// What an invalid spec, or a missing kind, leaves unknown is absent: it was
-// computed under another generation.
+// What an invalid spec leaves unknown is absent: it was computed under another generation.
 //
 // Contract: STAT-11.
 func TestSetStatusShowsNothingOld(t *testing.T) {
-	for name, tc := range map[string]struct {
-		known       mapcontroller.Summary
-		wantOutputs v1alpha1.Outputs
-		wantStalled string
-		wantPaused  string
-	}{
-		"invalid": {
-			invalid("bad"), v1alpha1.Outputs{VolumeSnapshots: v1alpha1.OutputCount{Total: 6, Ready: 4}},
-			"True InvalidSpec", "True InvalidSpec",
-		},
-		"kind missing": {missing("x"), v1alpha1.Outputs{}, "False ValidSpec", "absent"},
+	six := v1alpha1.OutputCount{Total: 6, Ready: 4}
+	for name, known := range map[string]mapcontroller.Summary{
+		"the keys are reconciled": invalid("bad"), "they are not": {Settled: true, Invalid: errors.New("bad")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := every("6h").SnapshotSchedule
-			key := withProblem("data", v1alpha1.ReasonSnapshotFailed, "m")
-			key.LastSnapshot, key.RecoveryPoint, key.NextSlot, key.Paused = ago(time.Hour), ago(day), in(time.Hour), true
-			setStatus(noon, s, known(2, key))
-			if condition(s, v1alpha1.ConditionStalled) != "False ValidSpec" || s.Status.Inputs == nil || s.Status.Detached == nil {
-				t.Fatalf("before, it is %+v", s.Status)
-			}
+			s := counted()
 			s.Generation = 4
-			s.Status.MoreProblems = 3
-			setStatus(in(time.Hour), s, tc.known)
-			if got := condition(s, v1alpha1.ConditionStalled); got != tc.wantStalled {
-				t.Errorf("Stalled is %s, want %s", got, tc.wantStalled)
+			setStatus(in(time.Hour), s, known)
+			if got := condition(s, v1alpha1.ConditionStalled); got != "True InvalidSpec" {
+				t.Errorf("Stalled is %s", got)
 			}
-			if got := condition(s, v1alpha1.ConditionRetentionPaused); got != tc.wantPaused {
-				t.Errorf("RetentionPaused is %s, want %s", got, tc.wantPaused)
+			if got := condition(s, v1alpha1.ConditionRetentionPaused); got != "True InvalidSpec" {
+				t.Errorf("RetentionPaused is %s", got)
 			}
 			for _, c := range s.Status.Conditions {
 				if c.ObservedGeneration != 4 || c.Message == "" {
@@ -227,17 +216,145 @@ func TestSetStatusShowsNothingOld(t *testing.T) {
 			}
 			rest := s.Status
 			rest.Conditions = nil
-			if want := (v1alpha1.SnapshotScheduleStatus{ObservedGeneration: 4, Outputs: tc.wantOutputs}); toJSON(rest) != toJSON(want) {
+			if want := (v1alpha1.SnapshotScheduleStatus{ObservedGeneration: 4, Outputs: v1alpha1.Outputs{VolumeSnapshots: six}}); toJSON(rest) != toJSON(want) {
 				t.Errorf("the rest is %s, want %s", toJSON(rest), toJSON(want))
 			}
-
-			setStatus(in(2*time.Hour), s, known(2))
-			if condition(s, v1alpha1.ConditionStalled) != "False ValidSpec" || s.Status.Inputs == nil || s.Status.Detached == nil ||
-				condition(s, v1alpha1.ConditionRetentionPaused) != "False RetentionRunning" {
-				t.Errorf("when it is fixed, it is %+v", s.Status)
-			}
+			isFixed(t, s)
 		})
 	}
+}
+
+// counted returns a schedule of two PVCs with six snapshots, and all that status shows.
+func counted() *v1alpha1.SnapshotSchedule {
+	s := every("6h").SnapshotSchedule
+	key := withProblem("data", v1alpha1.ReasonSnapshotFailed, "m")
+	key.LastSnapshot, key.RecoveryPoint, key.NextSlot, key.Paused = ago(time.Hour), ago(day), in(time.Hour), true
+	setStatus(noon, s, known(2, key))
+	s.Status.MoreProblems = 3
+	return s
+}
+
+func isFixed(t *testing.T, s *v1alpha1.SnapshotSchedule) {
+	t.Helper()
+	setStatus(in(2*time.Hour), s, known(2))
+	if condition(s, v1alpha1.ConditionStalled) != "False ValidSpec" || s.Status.Inputs == nil || s.Status.Detached == nil ||
+		condition(s, v1alpha1.ConditionRetentionPaused) != "False RetentionRunning" || s.Status.ObservedGeneration != s.Generation {
+		t.Errorf("when it is fixed, it is %+v", s.Status)
+	}
+}
+
+// What is not known stays as the API server has it: while a kind is missing, and until
+// every key is reconciled. Nothing else may say that there are fewer snapshots than there
+// are.
+//
+// Contract: STAT-6, STAT-12.
+func TestSetStatusKeepsWhatIsNotKnown(t *testing.T) {
+	for name, test := range map[string]struct {
+		known     mapcontroller.Summary
+		wantReady string
+	}{
+		"a kind is missing": {missing("x"), "False SnapshotAPIMissing"},
+		"not reconciled":    {mapcontroller.Summary{}, "False SnapshotsFailing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := counted()
+			before := s.DeepCopy()
+			s.Generation = 4
+			setStatus(in(time.Hour), s, test.known)
+			if got := condition(s, v1alpha1.ConditionReady); got != test.wantReady {
+				t.Errorf("Ready is %s, want %s", got, test.wantReady)
+			}
+			for _, kind := range []string{v1alpha1.ConditionStalled, v1alpha1.ConditionRetentionPaused} {
+				if got, want := condition(s, kind), condition(before, kind); got != want {
+					t.Errorf("%s is %s, was %s", kind, got, want)
+				}
+			}
+			after := s.DeepCopy()
+			after.Generation, after.Status.Conditions, before.Status.Conditions = before.Generation, nil, nil
+			if toJSON(after.Status) != toJSON(before.Status) {
+				t.Errorf("it is %s, was %s", toJSON(after.Status), toJSON(before.Status))
+			}
+			isFixed(t, s)
+		})
+	}
+	t.Run("a kind is missing when the spec is fixed", func(t *testing.T) {
+		s := counted()
+		setStatus(noon, s, invalid("bad"))
+		setStatus(noon, s, missing("x"))
+		if got := condition(s, v1alpha1.ConditionStalled); got != "False ValidSpec" {
+			t.Errorf("Stalled is %s", got)
+		}
+	})
+}
+
+// While the writes of the first pass after a start hang, the problems of earlier ones are
+// not over.
+//
+// Contract: STAT-7, STAT-12.
+func TestSetStatusKeepsProblemsOfWritesThatAreUnderWay(t *testing.T) {
+	s := every("6h").SnapshotSchedule
+	create := withProblem("data", v1alpha1.ReasonCreateFailed, "quota")
+	create.add(Problem{Reason: v1alpha1.ReasonSnapshotFailed, Message: "m"})
+	setStatus(noon, s, known(1, create))
+	setStatus(in(time.Hour), s, known(1, &keyStatus{Claim: "data"}))
+	if p := s.Status.Problems; len(p) != 1 || p[0].Reason != v1alpha1.ReasonCreateFailed || !p[0].SinceTime.Time.Equal(noon) {
+		t.Errorf("after a restart, problems are %+v", p)
+	}
+	if got := condition(s, v1alpha1.ConditionReady); got != "False SnapshotsFailing" {
+		t.Errorf("after a restart, Ready is %s", got)
+	}
+	again := s.DeepCopy()
+	setStatus(in(time.Hour), again, known(1, &keyStatus{Claim: "data", reported: true}))
+	if len(again.Status.Problems) > 0 {
+		t.Errorf("when the pass has ended, problems are %+v", again.Status.Problems)
+	}
+	s.Generation++
+	setStatus(in(time.Hour), s, known(1, &keyStatus{Claim: "data"}))
+	s.Status.ObservedGeneration--
+	setStatus(in(time.Hour), s, known(1, &keyStatus{Claim: "other"}))
+	if len(s.Status.Problems) > 0 {
+		t.Errorf("of another PVC, problems are %+v", s.Status.Problems)
+	}
+}
+
+// Whatever users write into names and annotations, a message has at most 1,024 bytes.
+//
+// Contract: STAT-13.
+func TestMessagesAreBounded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.Custom(func(t *rapid.T) string {
+			return strings.Repeat(rapid.StringN(1, 8, 32).Draw(t, "part"), rapid.IntRange(0, 300).Draw(t, "times"))
+		})
+		s := every("6h").requested(text.Draw(t, "request")).SnapshotSchedule
+		var keys []*keyStatus
+		for range rapid.IntRange(0, 4).Draw(t, "keys") {
+			k := &keyStatus{Claim: text.Draw(t, "claim"), SkipReason: text.Draw(t, "skip"), turn: &turn{driver: text.Draw(t, "driver")}, reported: true}
+			if rapid.Bool().Draw(t, "fails") {
+				k.add(Problem{Reason: rapid.SampledFrom(severity).Draw(t, "reason"), Message: text.Draw(t, "message")})
+			}
+			keys = append(keys, k)
+		}
+		summary := known(len(keys), keys...)
+		switch rapid.IntRange(0, 4).Draw(t, "state") {
+		case 0:
+			summary = invalid(text.Draw(t, "error"))
+		case 1:
+			summary = missing(text.Draw(t, "kind"))
+		case 2:
+			summary.Refused = true
+		}
+		setStatus(noon, s, summary)
+		for _, c := range s.Status.Conditions {
+			if len(c.Message) > 1024 || summary.Refused && c.Message != refusedMessage {
+				t.Fatalf("%s has a message of %d bytes: %s", c.Type, len(c.Message), c.Message)
+			}
+		}
+		for _, p := range s.Status.Problems {
+			if len(p.Message) > 1024 {
+				t.Fatalf("a problem has a message of %d bytes", len(p.Message))
+			}
+		}
+	})
 }
 
 // It does not depend on the spec.
@@ -303,6 +420,7 @@ func TestSetStatusKeepsSinceOfProblems(t *testing.T) {
 		t.Errorf("with another message, it is %+v", got)
 	}
 	failed := withProblem("data", v1alpha1.ReasonSnapshotFailed, "m")
+	failed.reported = true
 	if got := at(in(time.Hour), create, failed); !got[0].SinceTime.Time.Equal(noon) || !got[1].SinceTime.Time.Equal(in(time.Hour)) {
 		t.Errorf("with another reason beside it, they are %+v", got)
 	}

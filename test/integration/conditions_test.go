@@ -139,6 +139,14 @@ var _ = Describe("The conditions of a schedule", func() {
 		func(name string, scenario func() *schedule) { env.isAsFiled(scenario(), name) },
 		// Contract: STAT-9.
 		Entry("new", "new", func() *schedule { return env.createSchedule("backup") }),
+		// Contract: STAT-12.
+		Entry("reconciling", "reconciling", func() *schedule {
+			s := env.createSchedule("backup")
+			opt, _ := snapshotsUnlisted()
+			env.startOperator(opt)
+			Eventually(readyCondition(s)).Should(Equal("Unknown Reconciling"))
+			return s
+		}),
 		// Contract: STAT-4.
 		Entry("no-matching-claims", "no-matching-claims", func() *schedule {
 			s := env.createSchedule("backup")
@@ -191,7 +199,9 @@ var _ = Describe("The conditions of a schedule", func() {
 		}),
 		// Contract: STAT-6.
 		Entry("snapshot-api-missing", "snapshot-api-missing", func() *schedule {
-			s := env.createSchedule("backup")
+			s, o := oneSnapshot()
+			Eventually(readyCondition(s)).Should(Equal("True Scheduled"))
+			o.stop()
 			env.startOperator(failRequests(func(r *http.Request) int {
 				if strings.HasPrefix(r.URL.Path, "/apis/snapshot.storage.k8s.io") {
 					return http.StatusNotFound

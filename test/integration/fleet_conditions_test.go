@@ -6,6 +6,7 @@ package integration
 import (
 	"net/http"
 	"strings"
+	"sync/atomic"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -40,6 +41,20 @@ var _ = Describe("The conditions of a ClusterSnapshotSchedule", func() {
 		},
 		// Contract: FLEET-6.
 		Entry("scheduled", "fleet-scheduled", "True Scheduled", func() (*fleetObject, *environment) { return selected() }),
+		// Contract: FLEET-6.
+		Entry("reconciling", "fleet-reconciling", "Unknown Reconciling", func() (*fleetObject, *environment) {
+			var listed atomic.Bool
+			DeferCleanup(listed.Store, true)
+			f := newFleet()
+			startFleetOperator(failRequests(func(r *http.Request) int {
+				single := strings.Contains(r.URL.RawQuery, "limit=1&") || strings.HasSuffix(r.URL.RawQuery, "limit=1")
+				if !listed.Load() && r.Method == http.MethodGet && r.URL.Path == "/api/v1/namespaces" && !single {
+					return http.StatusServiceUnavailable
+				}
+				return 0
+			}))
+			return f, newEnvironment()
+		}),
 		// Contract: FLEET-6.
 		Entry("no-matching-namespaces", "fleet-no-matching-namespaces", "True NoMatchingNamespaces", func() (*fleetObject, *environment) {
 			startFleetOperator()

@@ -29,9 +29,9 @@ import (
 // does not show.
 var ErrNameCollision = plan.ErrNameCollision
 
-// createTimeout is longer than the API server takes at most, admission included (34 s),
-// so that only a create whose response never comes ends by it.
-const createTimeout = 40 * time.Second
+// RequestTimeout is longer than the API server takes for a write at most, admission included
+// (34 s), so that only a write whose response never comes ends by it.
+const RequestTimeout = 40 * time.Second
 
 // readTimeout is for the read that finds out what a create made whose response was lost.
 const readTimeout = 5 * time.Second
@@ -39,7 +39,7 @@ const readTimeout = 5 * time.Second
 func (r *run) create(ctx context.Context, want client.Object) {
 	shown := expectation{id: r.Kinds.ID(want)}
 	r.Attempts.expect(r.req, shown)
-	creating, cancel := context.WithTimeout(ctx, createTimeout)
+	creating, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
 	err := r.Create(creating, want)
 	if err == nil || r.createdUnanswered(ctx, want, err) {

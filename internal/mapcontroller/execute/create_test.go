@@ -236,7 +236,7 @@ func TestCreateHasADeadline(t *testing.T) {
 		}
 		start := time.Now()
 		outcome, _, err := h.pass(t)
-		if took := time.Since(start); err == nil || took != createTimeout || !slices.Equal(failures(outcome), []string{"create in"}) {
+		if took := time.Since(start); err == nil || took != RequestTimeout || !slices.Equal(failures(outcome), []string{"create in"}) {
 			t.Errorf("failed %v after %s, error %v", failures(outcome), took, err)
 		}
 	})

@@ -43,8 +43,7 @@ func (e *Executor) Release(ctx context.Context, parent client.Object, settled fu
 	if !update(after, e.Finalizer) {
 		return released, false, nil
 	}
-	patch := client.MergeFromWithOptions(parent, client.MergeFromWithOptimisticLock{})
-	err = client.IgnoreNotFound(e.Client.Patch(ctx, after, patch, client.FieldOwner(e.Name)))
+	err = client.IgnoreNotFound(e.patch(ctx, parent, after))
 	return released, err == nil, err
 }
 

@@ -64,8 +64,10 @@ func (e *Executor) removeOwner(ctx context.Context, o client.Object, owner types
 	return e.patch(ctx, o, released)
 }
 
-// patch writes a change of an output, held to the observed version.
+// patch writes a change of an output or a parent, held to the observed version.
 func (e *Executor) patch(ctx context.Context, before, after client.Object) error {
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	defer cancel()
 	return e.Client.Patch(ctx, after, patch, client.FieldOwner(e.Name))
 }

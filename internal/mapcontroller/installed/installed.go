@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,15 +28,31 @@ const retry = 5 * time.Second
 
 // Kinds are those that a controller needs.
 type Kinds struct {
+	// Back is called when kinds that were missing are back, before they count as
+	// installed. Nil: it is not called.
+	Back func()
+
 	discovery discovery.ServerResourcesInterface
 	needed    []schema.GroupVersionKind
 	suspected chan struct{}
-	absent    atomic.Pointer[[]string]
+	// listed is signaled when a kind was listed that could not be before.
+	listed chan struct{}
+	absent atomic.Pointer[[]string]
+
+	// checks are made one after the other, so that the last result counts.
+	checks sync.Mutex
+	mu     sync.Mutex
+	// unlisted are the kinds that were not there when they were listed last: the cache
+	// does not show what there is of them.
+	unlisted map[schema.GroupVersionKind]bool
 }
 
 // New returns kinds that count as installed until they are checked.
 func New(d discovery.ServerResourcesInterface, needed []schema.GroupVersionKind) *Kinds {
-	k := &Kinds{discovery: d, needed: needed, suspected: make(chan struct{}, 1)}
+	k := &Kinds{
+		discovery: d, needed: needed, suspected: make(chan struct{}, 1), listed: make(chan struct{}, 1),
+		unlisted: map[schema.GroupVersionKind]bool{},
+	}
 	k.absent.Store(&[]string{})
 	return k
 }
@@ -45,10 +62,30 @@ func (k *Kinds) Missing() []string { return *k.absent.Load() }
 
 // Suspect asks for a check, because a write found that a kind may be missing. It
 // never blocks.
-func (k *Kinds) Suspect() {
+func (k *Kinds) Suspect() { signal(k.suspected) }
+
+func signal(c chan struct{}) {
 	select {
-	case k.suspected <- struct{}{}:
+	case c <- struct{}{}:
 	default:
+	}
+}
+
+// Listed is called when the cache has listed a kind, or could not. A kind that was missing
+// then stays missing until it is listed.
+func (k *Kinds) Listed(kind schema.GroupVersionKind, err error) {
+	if err != nil && !apierrors.IsNotFound(err) || !slices.Contains(k.needed, kind) {
+		return
+	}
+	k.mu.Lock()
+	before := k.unlisted[kind]
+	k.unlisted[kind] = err != nil
+	k.mu.Unlock()
+	switch {
+	case err != nil:
+		k.Suspect()
+	case before:
+		signal(k.listed)
 	}
 }
 
@@ -70,18 +107,29 @@ func (k *Kinds) Explains(_ context.Context, err error) bool {
 
 // check asks the API server which kinds are missing.
 func (k *Kinds) check() ([]string, error) {
+	k.checks.Lock()
+	defer k.checks.Unlock()
 	var absent []string
 	for _, gvk := range k.needed {
 		found, err := k.discovery.ServerResourcesForGroupVersion(gvk.GroupVersion().String())
 		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, fmt.Errorf("discover %s: %w", gvk.GroupVersion(), err)
 		}
-		if err != nil || !slices.ContainsFunc(found.APIResources, func(r metav1.APIResource) bool { return r.Kind == gvk.Kind }) {
+		if err != nil || k.isUnlisted(gvk) || !slices.ContainsFunc(found.APIResources, func(r metav1.APIResource) bool { return r.Kind == gvk.Kind }) {
 			absent = append(absent, gvk.Kind+"."+gvk.Version+"."+gvk.Group)
 		}
 	}
+	if len(absent) == 0 && len(k.Missing()) > 0 && k.Back != nil {
+		k.Back()
+	}
 	k.absent.Store(&absent)
 	return absent, nil
+}
+
+func (k *Kinds) isUnlisted(kind schema.GroupVersionKind) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.unlisted[kind]
 }
 
 // Wait returns when all kinds are installed, or false when ctx ends.
@@ -105,6 +153,7 @@ func (k *Kinds) Wait(ctx context.Context, interval time.Duration, log logr.Logge
 		select {
 		case <-ctx.Done():
 			return false
+		case <-k.listed:
 		case <-time.After(next):
 		}
 	}

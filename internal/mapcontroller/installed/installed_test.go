@@ -174,3 +174,41 @@ func TestAwaitListsEndsWithTheContext(t *testing.T) {
 		t.Error("started without having listed anything")
 	}
 }
+
+// A kind that could not be listed is missing until it is listed, whatever discovery says:
+// the cache does not show what there is of it.
+//
+// Contract: STAT-12.
+func TestAKindIsMissingUntilItIsListed(t *testing.T) {
+	pod, other := schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
+	notFound := apierrors.NewNotFound(schema.GroupResource{}, "")
+	synctest.Test(t, func(t *testing.T) {
+		k := newTestKinds(&clienttesting.Fake{Resources: []*metav1.APIResourceList{serving("v1", "Pod", "Secret")}}, pod)
+		var back []bool
+		k.Back = func() { back = append(back, len(k.Missing()) > 0) }
+		k.Listed(other, notFound)
+		k.Listed(pod, errors.New("unavailable"))
+		if missing, err := k.check(); err != nil || len(missing) > 0 || len(k.Suspected()) > 0 {
+			t.Errorf("missing %v, error %v", missing, err)
+		}
+		k.Listed(pod, notFound)
+		if len(k.Suspected()) != 1 {
+			t.Error("no check is asked for")
+		}
+		returned, start := time.Duration(-1), time.Now()
+		go func() {
+			k.Wait(t.Context(), time.Hour, logr.Discard(), func() {})
+			returned = time.Since(start)
+		}()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if len(k.Missing()) != 1 || len(back) > 0 || returned >= 0 {
+			t.Errorf("missing %v, back %v, returned after %s", k.Missing(), back, returned)
+		}
+		k.Listed(pod, nil)
+		synctest.Wait()
+		if len(k.Missing()) > 0 || !slices.Equal(back, []bool{true}) || returned != time.Minute {
+			t.Errorf("listed: missing %v, back %v while still missing, returned after %s", k.Missing(), back, returned)
+		}
+	})
+}

@@ -22,9 +22,7 @@ import (
 func (k *Kinds) Build(parent Parent, req Request, seen Observation) Plan {
 	owned, adopt, release := k.Claim(parent.Object, seen.Outputs)
 	p := Plan{Release: release, Key: KeyStatus{Generation: parent.Object.GetGeneration()}}
-	if len(release) > 0 && k.OwnsByLabels(parent.Object) {
-		p.Key.Generation = 0 // the key is not as the spec asks
-	}
+	p.Referred = len(release) > 0 && k.OwnsByLabels(parent.Object)
 	if req.MapKey == "" {
 		return p
 	}

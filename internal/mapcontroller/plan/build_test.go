@@ -262,13 +262,13 @@ func TestBuildCountsReferences(t *testing.T) {
 	for name, test := range map[string]struct {
 		byLabels, invalid bool
 		outputs           []client.Object
-		want              int64
+		want              bool
 	}{
-		"by reference":           {outputs: []client.Object{fixture.Output("a")}, want: 7},
-		"by reference, released": {outputs: []client.Object{fixture.Output("a", fixture.Label(fixture.Tags.Parent, "q"))}, want: 7},
-		"by labels, none left":   {byLabels: true, outputs: []client.Object{orphan}, want: 7},
-		"by labels, one left":    {byLabels: true, outputs: []client.Object{orphan, fixture.Output("a")}},
-		"and the spec invalid":   {byLabels: true, invalid: true, outputs: []client.Object{fixture.Output("a")}},
+		"by reference":           {outputs: []client.Object{fixture.Output("a")}},
+		"by reference, released": {outputs: []client.Object{fixture.Output("a", fixture.Label(fixture.Tags.Parent, "q"))}},
+		"by labels, none left":   {byLabels: true, outputs: []client.Object{orphan}},
+		"by labels, one left":    {byLabels: true, outputs: []client.Object{orphan, fixture.Output("a")}, want: true},
+		"and the spec invalid":   {byLabels: true, invalid: true, outputs: []client.Object{fixture.Output("a")}, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kinds, program := fixture.Kinds(t), fixture.Program()
@@ -278,8 +278,8 @@ func TestBuildCountsReferences(t *testing.T) {
 				parent.Program, parent.Invalid = nil, errors.New("invalid")
 			}
 			seen := plan.Observation{Selected: []client.Object{fixture.Input()}, Outputs: test.outputs}
-			if got := kinds.Build(parent, fixture.Request, seen).Key.Generation; got != test.want {
-				t.Errorf("got %d, want %d", got, test.want)
+			if got := kinds.Build(parent, fixture.Request, seen); got.Referred != test.want || got.Key.Generation != 7 {
+				t.Errorf("got %v under generation %d, want %v", got.Referred, got.Key.Generation, test.want)
 			}
 		})
 	}

@@ -108,6 +108,8 @@ type Plan struct {
 	// Adopt are orphans that get the parent's controllerRef, Release are owned
 	// outputs that lose it.
 	Adopt, Release []client.Object
+	// Referred is set if the parent owns by labels and outputs still refer to it.
+	Referred bool
 	// Delete is empty in a plan that adopts: until the adoptions are confirmed, an
 	// orphan must not stand in for a snapshot that a delete would take away.
 	Delete []Removal
@@ -122,8 +124,7 @@ type Plan struct {
 
 // KeyStatus is a key's part of its parent's status.
 type KeyStatus struct {
-	// Generation of the parent under which the key was reconciled; zero: not yet, or
-	// outputs still carry a reference to a parent that owns by labels.
+	// Generation of the parent under which the key was decided; zero: not yet.
 	Generation int64
 	Counts     []Count
 	// Status is the decision's.

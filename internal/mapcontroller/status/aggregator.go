@@ -17,114 +17,185 @@ import (
 
 // Aggregator holds the last status of every key of every parent, so that a
 // parent's status costs no read of its objects.
+//
+// A key is decided when a pass has made its decision under the parent's generation: then
+// it is known what it adds to the status, whatever its writes do. It is settled when such
+// a pass has ended and no output has a reference that it should not have.
 type Aggregator struct {
 	// Changed is called with a parent one of whose keys changed.
 	Changed func(types.NamespacedName)
 
 	mu      sync.Mutex
-	parents map[types.NamespacedName]keys
+	parents map[types.NamespacedName]*keys
 }
 
 // keys are those of one parent. A key that was still being reconciled for a
 // parent that is gone must not enter those of the next parent of the name.
 type keys struct {
-	uid  types.UID
-	byID map[string]*plan.KeyStatus
+	uid types.UID
+	// generation is the last one under which all keys were looked for. The parent is
+	// decided when all that were known then are.
+	generation int64
+	byID       map[string]*plan.KeyStatus
+	// unsettled are the keys that are not settled: few, and none while nothing happens.
+	unsettled map[string]bool
 }
 
 // notReconciled is the status of every key that is known and was not reconciled
 // yet.
 var notReconciled = &plan.KeyStatus{}
 
-// keys returns those of a parent; nil if it is not tracked.
-func (a *Aggregator) keys(parent types.NamespacedName, uid types.UID) map[string]*plan.KeyStatus {
-	if k := a.parents[parent]; k.uid == uid {
-		return k.byID
+// of returns the keys of a parent; nil if it is not tracked.
+func (a *Aggregator) of(parent types.NamespacedName, uid types.UID) *keys {
+	if k := a.parents[parent]; k != nil && k.uid == uid {
+		return k
 	}
 	return nil
 }
 
-// Track makes the keys of a parent known, and returns all that are: a key may be
-// known for an input that is no longer selected.
-func (a *Aggregator) Track(parent types.NamespacedName, uid types.UID, found []string) []string {
-	defer a.Changed(parent)
+// Track returns the keys of a parent: those found, and all that are known, perhaps for
+// an input that is no longer selected. Those found when the parent, or a generation of it,
+// is new have to be decided before its status says anything. Those that appear later have
+// not: something always appears.
+func (a *Aggregator) Track(parent client.Object, found []string) []string {
+	name := client.ObjectKeyFromObject(parent)
+	defer a.Changed(name)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	known := a.keys(parent, uid)
-	if known == nil {
-		known = make(map[string]*plan.KeyStatus, len(found))
+	k := a.of(name, parent.GetUID())
+	if k == nil {
+		k = &keys{uid: parent.GetUID(), byID: make(map[string]*plan.KeyStatus, len(found)), unsettled: map[string]bool{}}
 		if a.parents == nil {
-			a.parents = map[types.NamespacedName]keys{}
+			a.parents = map[types.NamespacedName]*keys{}
 		}
-		a.parents[parent] = keys{uid: uid, byID: known}
+		a.parents[name] = k
 	}
+	all := maps.Clone(k.unsettled)
 	for _, key := range found {
-		if known[key] == nil {
-			known[key] = notReconciled
+		all[key] = true
+	}
+	if k.generation != parent.GetGeneration() {
+		k.generation = parent.GetGeneration()
+		for key := range all {
+			if k.byID[key] == nil {
+				k.byID[key] = notReconciled
+			}
 		}
 	}
-	return slices.Sorted(maps.Keys(known))
+	for key := range k.byID {
+		all[key] = true
+	}
+	return slices.Sorted(maps.Keys(all))
 }
 
-// Begin makes a key known at the begin of a pass, before its parent is read. What the
-// pass makes as an older spec asks is not seen yet: the parent is not settled until it
-// has ended. Without a map key a pass makes nothing.
+// Begin is called when a pass over a key begins, before its parent is read. What the pass
+// makes as an older spec asks is not seen yet: a key that is not known is not settled until
+// the pass has ended. Without a map key a pass makes nothing.
 func (a *Aggregator) Begin(req plan.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if known := a.parents[req.Parent].byID; known != nil && known[req.MapKey] == nil && req.MapKey != "" {
-		known[req.MapKey] = notReconciled
+	if k := a.parents[req.Parent]; k != nil && k.byID[req.MapKey] == nil && req.MapKey != "" {
+		k.unsettled[req.MapKey] = true
 	}
 }
 
-// Settled returns whether every key of a parent was reconciled under its generation.
-func (a *Aggregator) Settled(parent client.Object) bool {
-	_, settled, tracked := a.snapshot(parent)
-	return settled && tracked
+// Decide sets the status of a key before its decision is carried out, unless it was
+// decided under the generation before: then the status of that pass, which knows of its
+// writes, stays until this one has ended. It returns the status that the key had.
+func (a *Aggregator) Decide(req plan.Request, uid types.UID, s plan.KeyStatus) (previous any) {
+	previous, changed := a.decide(req, uid, s)
+	if changed {
+		a.Changed(req.Parent)
+	}
+	return previous
 }
 
-// Previous returns the decision's status that a key was last put with, or nil.
-func (a *Aggregator) Previous(req plan.Request, uid types.UID) any {
+func (a *Aggregator) decide(req plan.Request, uid types.UID, s plan.KeyStatus) (previous any, changed bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if s := a.keys(req.Parent, uid)[req.MapKey]; s != nil {
-		return s.Status
+	k := a.of(req.Parent, uid)
+	if k == nil {
+		return nil, false
 	}
-	return nil
+	before := k.byID[req.MapKey]
+	if before != nil {
+		previous = before.Status
+	}
+	if req.MapKey == "" || before != nil && before.Generation == s.Generation {
+		return previous, false
+	}
+	k.unsettled[req.MapKey] = true
+	k.set(req.MapKey, s)
+	return previous, true
 }
 
-// Put sets the status of a key; an empty one removes the key. It does nothing for a
-// parent that is not tracked: tracking it will reconcile all its keys. Changed is
-// called only if anything did: a status is computed over all keys, and most passes
-// change nothing.
-func (a *Aggregator) Put(req plan.Request, uid types.UID, s plan.KeyStatus) {
-	if a.put(req, uid, s) {
+// set sets the status of a key; an empty one removes the key.
+func (k *keys) set(key string, s plan.KeyStatus) {
+	if s.Empty() {
+		delete(k.byID, key)
+		return
+	}
+	k.byID[key] = &s
+}
+
+// Decided returns whether a key was decided under a parent's generation.
+func (a *Aggregator) Decided(req plan.Request, parent client.Object) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	k := a.of(req.Parent, parent.GetUID())
+	return k != nil && k.byID[req.MapKey] != nil && k.byID[req.MapKey].Generation == parent.GetGeneration()
+}
+
+// Put sets the status of a key after a pass; an empty one removes the key. referred says
+// that outputs have a reference that they should not have. Put does nothing for a parent
+// that is not tracked: tracking it will reconcile all its keys. Changed is called only if
+// anything did: a status is computed over all keys, and most passes change nothing.
+func (a *Aggregator) Put(req plan.Request, uid types.UID, s plan.KeyStatus, referred bool) {
+	if a.put(req, uid, s, referred) {
 		a.Changed(req.Parent)
 	}
 }
 
-func (a *Aggregator) put(req plan.Request, uid types.UID, s plan.KeyStatus) (changed bool) {
+func (a *Aggregator) put(req plan.Request, uid types.UID, s plan.KeyStatus, referred bool) (changed bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	known := a.keys(req.Parent, uid)
-	before := known[req.MapKey]
-	switch {
-	case known == nil:
+	k := a.of(req.Parent, uid)
+	if k == nil {
 		return false
-	case s.Empty():
-		delete(known, req.MapKey)
-		return before != nil
 	}
-	known[req.MapKey] = &s
-	return before == nil || before.Generation != s.Generation || !slices.Equal(before.Counts, s.Counts) ||
-		!reflect.DeepEqual(before.Status, s.Status)
+	before, was := k.byID[req.MapKey], k.unsettled[req.MapKey]
+	k.set(req.MapKey, s)
+	if referred {
+		k.unsettled[req.MapKey] = true
+	} else {
+		delete(k.unsettled, req.MapKey)
+	}
+	if s.Empty() {
+		return before != nil || was != referred
+	}
+	return was != referred || before == nil || before.Generation != s.Generation ||
+		!slices.Equal(before.Counts, s.Counts) || !reflect.DeepEqual(before.Status, s.Status)
+}
+
+// Undecide makes every key of every parent undecided: the cache that the decisions were
+// made on was not up to date. All keys have to be enqueued then.
+func (a *Aggregator) Undecide() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, k := range a.parents {
+		for key, s := range k.byID {
+			again := *s // a status may be in use
+			again.Generation = 0
+			k.byID[key] = &again
+		}
+	}
 }
 
 // Forget drops a parent that is deleted.
 func (a *Aggregator) Forget(parent types.NamespacedName, uid types.UID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.keys(parent, uid) != nil {
+	if a.of(parent, uid) != nil {
 		delete(a.parents, parent)
 	}
 }
@@ -134,16 +205,40 @@ func (a *Aggregator) Forget(parent types.NamespacedName, uid types.UID) {
 func (a *Aggregator) Knows(req plan.Request) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.parents[req.Parent].byID[req.MapKey] != nil
+	k := a.parents[req.Parent]
+	return k != nil && k.byID[req.MapKey] != nil
 }
 
-// snapshot returns the statuses of all keys of a parent, and whether all were
-// reconciled under its generation. It is not ok before the parent is tracked.
-func (a *Aggregator) snapshot(parent client.Object) (all []*plan.KeyStatus, settled, ok bool) {
+// Settled returns whether every key of a parent is settled under its generation.
+func (a *Aggregator) Settled(parent client.Object) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	known := a.keys(client.ObjectKeyFromObject(parent), parent.GetUID())
-	all = slices.Collect(maps.Values(known))
-	old := slices.ContainsFunc(all, func(s *plan.KeyStatus) bool { return s.Generation < parent.GetGeneration() })
-	return all, !old, known != nil
+	k := a.of(client.ObjectKeyFromObject(parent), parent.GetUID())
+	return k.decided(parent.GetGeneration()) && len(k.unsettled) == 0
+}
+
+// snapshot returns the statuses of all keys of a parent, and whether all were decided
+// under its generation.
+func (a *Aggregator) snapshot(parent client.Object) (all []*plan.KeyStatus, decided bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	k := a.of(client.ObjectKeyFromObject(parent), parent.GetUID())
+	if !k.decided(parent.GetGeneration()) {
+		return nil, false
+	}
+	return slices.Collect(maps.Values(k.byID)), true
+}
+
+// decided returns whether all keys were decided under a generation. Outputs without a map
+// key are in no cache, and are not counted.
+func (k *keys) decided(generation int64) bool {
+	if k == nil || k.generation != generation {
+		return false
+	}
+	for key, s := range k.byID {
+		if s.Generation != generation && key != "" {
+			return false
+		}
+	}
+	return true
 }

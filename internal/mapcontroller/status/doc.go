@@ -4,5 +4,7 @@
 // Package status turns the statuses of keys into the status of their parent.
 //
 //	aggregator.go  the last status of every key of every parent
+//	summary.go     what they add up to, and what is not known
 //	writer.go      writes a parent's status: debounced, once, if it changed
+//	patch.go       what of a status is written
 package status

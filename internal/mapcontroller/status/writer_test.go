@@ -6,15 +6,19 @@ package status
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
@@ -29,8 +33,9 @@ type harness struct {
 	// referred is set if an output may have a reference that it should not have.
 	referred bool
 	// replicas is the computed status, last is what it was computed from.
-	replicas int32
-	last     *Summary
+	replicas  int32
+	condition string
+	last      *Summary
 }
 
 func newHarness(t *testing.T, stored ...client.Object) *harness {
@@ -38,11 +43,18 @@ func newHarness(t *testing.T, stored ...client.Object) *harness {
 	h := &harness{clock: clock, api: fixture.NewAPI(clock, stored...)}
 	a, _ := newAggregator()
 	h.Writer = &Writer{
-		FieldManager: "test", Client: h.api, Clock: clock, Interval: 5 * time.Second, Kinds: fixture.Kinds(t), Aggregator: a,
+		FieldManager: "test", Client: h.api, Clock: clock, Interval: 5 * time.Second, Timeout: time.Minute, Kinds: fixture.Kinds(t), Aggregator: a,
 		Missing: func() []string { return h.missing },
 		Set: func(_ time.Time, parent client.Object, s Summary) {
 			h.last = &s
-			parent.(*appsv1.Deployment).Status.Replicas = h.replicas
+			d := parent.(*appsv1.Deployment)
+			d.Status.Replicas = h.replicas
+			if h.condition != "" {
+				d.Status.Conditions = []appsv1.DeploymentCondition{{Type: "Ready", Reason: h.condition}}
+			}
+			if s.Refused {
+				d.Status.Conditions[0].Message = "refused"
+			}
 		},
 	}
 	return h
@@ -62,7 +74,7 @@ func (h *harness) write(t *testing.T) (requeue time.Duration, err error) {
 
 func TestWriterDebounces(t *testing.T) {
 	h := newHarness(t, fixture.Parent())
-	h.Aggregator.Track(parent, "p-uid", nil)
+	h.Aggregator.Track(fixture.Parent(), nil)
 	for _, step := range []struct {
 		after      time.Duration
 		replicas   int32
@@ -116,7 +128,7 @@ func TestWriterReadsTheServersClockForARecord(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, fixture.Parent())
-			h.Aggregator.Track(parent, "p-uid", nil)
+			h.Aggregator.Track(fixture.Parent(), nil)
 			h.replicas = 1
 			reads := 0
 			if !test.withoutRecordsTime {
@@ -160,7 +172,7 @@ func TestWriterOnErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, fixture.Parent())
-			h.Aggregator.Track(parent, "p-uid", nil)
+			h.Aggregator.Track(fixture.Parent(), nil)
 			h.replicas = 1
 			h.api.Fail(test.fail, "patch/status")
 			cached := fixture.Parent(func(p *appsv1.Deployment) {
@@ -183,97 +195,222 @@ func TestWriterOnErrors(t *testing.T) {
 	}
 }
 
-// A status waits for the keys of its parent to be reconciled, but not forever.
-func TestWriterWaitsForKeysToSettle(t *testing.T) {
-	type step struct{ after, want time.Duration }
-	for name, steps := range map[string][]step{
-		"not forever":           {{0, settleWithin}, {4 * time.Second, 6 * time.Second}, {settleWithin, 0}, {time.Minute, 0}},
-		"the clock is set back": {{0, settleWithin}, {-24 * time.Hour, settleWithin}},
+// Writes that fail back off, whatever else wakes the parent.
+//
+// Contract: STAT-13.
+func TestWriterBacksOff(t *testing.T) {
+	h := newHarness(t, fixture.Parent())
+	h.Aggregator.Track(fixture.Parent(), nil)
+	h.replicas = 1
+	h.api.Fail(errors.New("unavailable"), "patch/status")
+	var tried []time.Duration
+	for after := time.Duration(0); after < 5*time.Minute; after += time.Second {
+		h.clock.SetTime(fixture.Now.Add(after))
+		if _, err := h.write(t); err != nil {
+			tried = append(tried, after)
+		}
+	}
+	const s = time.Second
+	if want := []time.Duration{0, 5 * s, 15 * s, 35 * s, 75 * s, 135 * s, 195 * s, 255 * s}; !slices.Equal(tried, want) {
+		t.Errorf("tried at %v, want %v", tried, want)
+	}
+	h.api.Fail(nil)
+	h.clock.SetTime(fixture.Now.Add(6 * time.Minute))
+	if _, err := h.write(t); err != nil {
+		t.Fatal(err)
+	}
+	h.replicas = 2
+	if got, err := h.write(t); err != nil || got != 5*time.Second {
+		t.Errorf("after a success: wait %s, error %v", got, err)
+	}
+}
+
+// A write that never gets an answer ends.
+//
+// Contract: STAT-13.
+func TestWriterHasADeadline(t *testing.T) {
+	h := newHarness(t, fixture.Parent())
+	h.Aggregator.Track(fixture.Parent(), nil)
+	h.replicas, h.Timeout = 1, time.Millisecond
+	h.api.Before = func(ctx context.Context, verb string, _ runtime.Object) error {
+		if verb == "patch/status" {
+			<-ctx.Done()
+		}
+		return ctx.Err()
+	}
+	if _, err := h.write(t); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// What the API server refuses as invalid must not hide whether the parent is ready. Counts
+// that cannot be written are removed, because somebody might take them for present ones.
+//
+// Contract: STAT-13.
+func TestWriterWritesTheConditionsWhereTheRestIsRefused(t *testing.T) {
+	h := newHarness(t, fixture.Parent())
+	h.Aggregator.Track(fixture.Parent(), nil)
+	h.replicas, h.condition = 1, "Failing"
+	var patches []string
+	h.Client = interceptor.NewClient(h.api, interceptor.Funcs{SubResourcePatch: func(
+		ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption,
+	) error {
+		data, err := p.Data(o)
+		if err != nil {
+			return err
+		}
+		patches = append(patches, string(data))
+		if strings.Contains(string(data), "replicas") {
+			return apierrors.NewInvalid(schema.GroupKind{Kind: "Deployment"}, "p", nil)
+		}
+		return c.SubResource(sub).Patch(ctx, o, p, opts...)
+	}})
+	if _, err := h.write(t); !apierrors.IsInvalid(err) {
+		t.Errorf("error %v", err)
+	}
+	want := `"status":{"conditions":[{"lastTransitionTime":null,"lastUpdateTime":null,"message":"refused","reason":"Failing","status":"","type":"Ready"}],"outputs":null}}`
+	if len(patches) != 2 || !strings.HasSuffix(patches[1], want) {
+		t.Errorf("got %q, want %q at last", patches, want)
+	}
+	if got, err := h.write(t); err != nil || got != 5*time.Second {
+		t.Errorf("tried again after %s, error %v", got, err)
+	}
+}
+
+// What is not known is not written: until every key is decided, while a kind is missing,
+// and where an output is referred to that should not be. Conditions are, after a moment.
+//
+// Contract: STAT-12.
+func TestWriterWritesOnlyWhatIsKnown(t *testing.T) {
+	invalid := errors.New("invalid")
+	for name, test := range map[string]struct {
+		change func(*harness)
+		// keys are those that are known.
+		keys    []string
+		invalid error
+		// wait is for how long the first write waits.
+		wait                                  time.Duration
+		wantTotals, wantSettled, wantReplicas bool
+	}{
+		"every key is decided": {wantTotals: true, wantSettled: true, wantReplicas: true},
+		"a key is not decided": {keys: []string{"a"}, wait: patience},
+		"the keys are not tracked yet": {
+			change: func(h *harness) { h.Aggregator.Forget(parent, "p-uid") }, wait: patience},
+		"of an invalid spec, a key is not decided": {keys: []string{"a"}, invalid: invalid, wait: patience, wantSettled: true, wantReplicas: true},
+		"of an invalid spec":                       {invalid: invalid, wantTotals: true, wantSettled: true, wantReplicas: true},
+		"a kind is missing":                        {change: func(h *harness) { h.missing = []string{"Pod"} }},
+		"a kind is missing, and the spec invalid": {
+			change: func(h *harness) { h.missing = []string{"Pod"} }, invalid: invalid, wantSettled: true, wantReplicas: true},
+		"a reference is left": {change: func(h *harness) { h.referred = true }, wait: patience, wantTotals: true, wantReplicas: true},
+		"of an invalid spec, a reference is left": {
+			change: func(h *harness) { h.referred = true }, invalid: invalid, wait: patience, wantTotals: true, wantReplicas: true},
+		"a kind is missing, and a reference left": {
+			change: func(h *harness) { h.missing, h.referred = []string{"Pod"}, true }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, fixture.Parent())
-			h.Aggregator.Track(parent, "p-uid", []string{"a"})
-			for _, s := range steps {
-				h.clock.SetTime(fixture.Now.Add(s.after))
-				got, err := h.write(t)
-				if err != nil || got != s.want || (h.last != nil) != (s.want == 0) || (h.last != nil && h.last.Settled) {
-					t.Errorf("after %s: wait %s, want %s, status from %+v, error %v", s.after, got, s.want, h.last, err)
-				}
-				h.last = nil
+			h.Aggregator.Track(fixture.Parent(), test.keys)
+			if test.change != nil {
+				test.change(h)
 			}
-			h.Aggregator.Put(request("a"), "p-uid", plan.KeyStatus{Generation: 1, Status: "a"})
-			if got, err := h.write(t); err != nil || got != 0 || h.last == nil || !h.last.Settled {
-				t.Errorf("reconciled: wait %s, status from %+v, error %v", got, h.last, err)
+			h.replicas, h.condition = 7, "Set"
+			write := func() time.Duration {
+				t.Helper()
+				current := &appsv1.Deployment{}
+				must(t, h.api.Stored.Get(t.Context(), parent, current))
+				result, err := h.Write(t.Context(), plan.Parent{Object: current, Program: &plan.Program{}, Invalid: test.invalid}, !h.referred)
+				must(t, err)
+				return result.RequeueAfter
 			}
-			// The next generation waits anew.
-			next := fixture.Parent(func(p *appsv1.Deployment) { p.Generation = 2 })
-			result, err := h.Write(t.Context(), plan.Parent{Object: next, Program: &plan.Program{}}, true)
-			if err != nil || result.RequeueAfter != settleWithin {
-				t.Errorf("the next generation: wait %s, error %v", result.RequeueAfter, err)
+			if got := write(); got != test.wait || h.api.Count("patch/status") != min(1, int(patience-test.wait)) {
+				t.Errorf("at first: wait %s, %d writes", got, h.api.Count("patch/status"))
+			}
+			h.clock.SetTime(fixture.Now.Add(test.wait))
+			write()
+			stored := &appsv1.Deployment{}
+			must(t, h.api.Stored.Get(t.Context(), parent, stored))
+			if h.last == nil || (h.last.Totals != nil) != test.wantTotals || h.last.Settled != test.wantSettled || !errors.Is(h.last.Invalid, test.invalid) {
+				t.Errorf("status from %+v", h.last)
+			}
+			if (stored.Status.Replicas == 7) != test.wantReplicas || len(stored.Status.Conditions) != 1 || h.api.Count("patch/status") != 1 {
+				t.Errorf("stored %+v after %d writes", stored.Status, h.api.Count("patch/status"))
 			}
 		})
 	}
 }
 
-// A parent is not settled while outputs have references that they should not have, also
-// where a kind is missing: discovery may be wrong.
-func TestWriterWaitsForReferences(t *testing.T) {
-	for name, missing := range map[string][]string{"all kinds are installed": nil, "a kind is missing": {"Pod"}} {
+// A key that is decided while its status waits saves a write.
+func TestWriterWaitsAMomentForKeys(t *testing.T) {
+	h := newHarness(t, fixture.Parent())
+	h.Aggregator.Track(fixture.Parent(), []string{"a"})
+	h.replicas = 1
+	for _, step := range []struct{ after, want time.Duration }{{0, patience}, {patience / 4, patience * 3 / 4}, {-time.Hour, patience}} {
+		h.clock.SetTime(fixture.Now.Add(step.after))
+		if got, err := h.write(t); err != nil || got != step.want || h.last != nil {
+			t.Errorf("after %s: wait %s, status from %+v, error %v", step.after, got, h.last, err)
+		}
+	}
+	h.Aggregator.Decide(request("a"), "p-uid", plan.KeyStatus{Generation: 1, Status: "a"})
+	if got, err := h.write(t); err != nil || got != 0 || h.last == nil || !h.last.Settled || h.api.Count("patch/status") != 1 {
+		t.Errorf("decided: wait %s, status from %+v, error %v", got, h.last, err)
+	}
+	// The next generation waits anew.
+	next := fixture.Parent(func(p *appsv1.Deployment) { p.Generation = 2 })
+	h.clock.SetTime(fixture.Now.Add(time.Hour))
+	result, err := h.Write(t.Context(), plan.Parent{Object: next, Program: &plan.Program{}}, true)
+	if err != nil || result.RequeueAfter != patience {
+		t.Errorf("the next generation: wait %s, error %v", result.RequeueAfter, err)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The outputs are written as a whole, or not at all.
+func TestKnown(t *testing.T) {
+	outputs := map[string]any{"pods": map[string]any{"total": 0, "ready": 0}}
+	part := map[string]any{"pods": map[string]any{"total": 0}}
+	invalid := errors.New("invalid")
+	for name, test := range map[string]struct {
+		patch map[string]any
+		s     Summary
+		want  map[string]any
+	}{
+		"known":     {map[string]any{"outputs": part, "x": 1}, Summary{Totals: map[string]int{}}, map[string]any{"outputs": outputs, "x": 1}},
+		"unchanged": {map[string]any{"x": 1}, Summary{Totals: map[string]int{}}, map[string]any{"outputs": outputs, "x": 1}},
+		"unknown": {
+			map[string]any{"outputs": part, "x": 1, "conditions": 2, "record": 3}, Summary{}, map[string]any{"conditions": 2, "record": 3}},
+		"invalid": {
+			map[string]any{"outputs": part, "x": nil, "conditions": 2}, Summary{Invalid: invalid}, map[string]any{"conditions": 2, "x": nil}},
+		"refused": {
+			map[string]any{"x": 1, "conditions": 2, "record": 3}, Summary{Totals: map[string]int{}, Refused: true},
+			map[string]any{"conditions": 2, "record": 3, "outputs": nil}},
+	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHarness(t, fixture.Parent())
-			h.Aggregator.Track(parent, "p-uid", nil)
-			h.missing, h.referred = missing, true
-			if got, err := h.write(t); err != nil || got != settleWithin || h.last != nil {
-				t.Errorf("wait %s, status from %+v, error %v", got, h.last, err)
-			}
-			h.clock.SetTime(fixture.Now.Add(settleWithin))
-			if _, err := h.write(t); err != nil || h.last == nil || h.last.Settled {
-				t.Errorf("status from %+v, error %v", h.last, err)
-			}
-			h.referred = false
-			if _, err := h.write(t); err != nil || !h.last.Settled {
-				t.Errorf("status from %+v, error %v", h.last, err)
+			w := &Writer{Record: "record"}
+			if got := w.known(test.patch, outputs, test.s); !reflect.DeepEqual(got, test.want) {
+				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
 	}
 }
 
 func TestSummary(t *testing.T) {
-	invalid := errors.New("invalid")
-	for name, test := range map[string]struct {
-		change      func(*harness)
-		invalid     error
-		wantNone    bool
-		wantTotals  bool
-		wantMissing []string
-		wantKeys    []any
-	}{
-		"keys that are not tracked yet": {change: func(h *harness) { h.Aggregator.Forget(parent, "p-uid") }, wantNone: true},
-		"no keys":                       {wantTotals: true},
-		"keys": {wantTotals: true, wantKeys: []any{"a"}, change: func(h *harness) {
-			h.Aggregator.Put(request("a"), "p-uid", plan.KeyStatus{Generation: 1, Status: "a"})
-			h.Aggregator.Put(request("none"), "p-uid", plan.KeyStatus{Generation: 1})
-		}},
-		"a kind that is missing": {change: func(h *harness) { h.missing = []string{"Pod"} }, wantMissing: []string{"Pod"}},
-		"an invalid spec":        {invalid: invalid, wantTotals: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			h := newHarness(t, fixture.Parent())
-			h.Aggregator.Track(parent, "p-uid", nil)
-			if test.change != nil {
-				test.change(h)
-			}
-			_, err := h.Write(t.Context(), plan.Parent{Object: fixture.Parent(), Program: &plan.Program{}, Invalid: test.invalid}, true)
-			if err != nil || (h.last == nil) != test.wantNone {
-				t.Fatalf("status from %+v, error %v", h.last, err)
-			}
-			if test.wantNone {
-				return
-			}
-			if s := h.last; !s.Settled || !errors.Is(s.Invalid, test.invalid) || (s.Totals != nil) != test.wantTotals ||
-				!slices.Equal(s.Missing, test.wantMissing) || !slices.Equal(s.Keys, test.wantKeys) {
-				t.Errorf("got %+v", s)
-			}
-		})
+	h := newHarness(t, fixture.Parent())
+	h.Aggregator.Track(fixture.Parent(), nil)
+	h.Aggregator.Put(request("a"), "p-uid", plan.KeyStatus{Generation: 1, Status: "a"}, false)
+	h.Aggregator.Put(request("none"), "p-uid", plan.KeyStatus{Generation: 1}, false)
+	p := plan.Parent{Object: fixture.Parent(), Program: &plan.Program{Spec: "spec"}, Invalid: errors.New("invalid")}
+	s := h.summary(p)
+	if s.Totals == nil || !slices.Equal(s.Keys, []any{"a"}) || s.Spec != "spec" || !errors.Is(s.Invalid, p.Invalid) || s.Missing != nil {
+		t.Errorf("got %+v", s)
+	}
+	h.missing = []string{"Pod"}
+	if s := h.summary(p); s.Totals != nil || s.Keys != nil || !slices.Equal(s.Missing, h.missing) || !errors.Is(s.Invalid, p.Invalid) {
+		t.Errorf("with a missing kind, got %+v", s)
 	}
 }

@@ -32,6 +32,7 @@ func (d fleetDeletion) create() *v1alpha1.ClusterSnapshotSchedule {
 	}
 	if observed := f.Generation - d.behind; observed > 0 {
 		f.Status.ObservedGeneration, f.Status.Outputs.SnapshotSchedules = observed, d.children
+		f.Status.Conditions = d.conditions()
 		f.Status.VolumeSnapshots = &v1alpha1.OutputCount{Total: d.snapshots}
 		Expect(api.Status().Update(ctx, f)).To(Succeed())
 	}
@@ -57,6 +58,10 @@ var _ = Describe("The deletion of a ClusterSnapshotSchedule", func() {
 		Entry("with another value", fleetDeletion{deletion{prepare: annotate("yes"), snapshots: 1, schedule: refused}, lose, all}),
 		Entry("without snapshots", fleetDeletion{deletion{schedule: allowed}, lose, all}),
 		Entry("without snapshots, of a child that is not updated", fleetDeletion{deletion{schedule: refused}, lose, some}),
+		Entry("without snapshots, not reconciled", fleetDeletion{
+			deletion{ready: "Unknown " + v1alpha1.ReasonReconciling, schedule: refused}, lose, all}),
+		Entry("without snapshots, with a kind missing", fleetDeletion{
+			deletion{ready: "False " + v1alpha1.ReasonSnapshotAPIMissing, schedule: refused}, lose, all}),
 		Entry("with Orphan, every child updated", fleetDeletion{deletion{snapshots: 1, schedule: allowed}, keep, all}),
 		Entry("with Orphan, one child not updated", fleetDeletion{deletion{snapshots: 1, schedule: refused}, keep, some}),
 		Entry("with Orphan, not observed", fleetDeletion{deletion{behind: 1, schedule: refused}, keep, all}),

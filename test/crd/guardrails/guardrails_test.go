@@ -4,10 +4,12 @@
 package guardrails
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -41,6 +43,8 @@ type deletion struct {
 	behind int64
 	// snapshots is the number of snapshots that status counts.
 	snapshots int32
+	// ready is the status and reason of the condition Ready: True Scheduled unless it is set.
+	ready string
 	// schedule and crd say whether it is allowed. crd is a dash where the row does not apply to a CRD.
 	schedule, crd string
 }
@@ -65,11 +69,16 @@ func deletions() map[string]deletion {
 		"while status counts no snapshots": {schedule: allowed, crd: "-"},
 		"while status counts no snapshots, but is of an earlier generation": {
 			prepare: edit(`{"selector":{"matchLabels":{"app":"shop"}}}`), behind: 1, schedule: refused, crd: "-"},
-		"before the operator has observed it":  {behind: 1, schedule: refused, crd: "-"},
-		"in a namespace that is being deleted": {prepare: deleteNamespace, snapshots: 1, schedule: allowed, crd: "-"},
-		"by the garbage collector":             {user: garbageCollector, snapshots: 1, schedule: allowed, crd: refused},
-		"by the namespace controller":          {user: namespaceController, snapshots: 1, schedule: allowed, crd: refused},
-		"by `system:kube-controller-manager`":  {user: "system:kube-controller-manager", snapshots: 1, schedule: allowed, crd: refused},
+		"while status counts no snapshots, and the spec is invalid": {ready: "False InvalidSpec", schedule: allowed, crd: "-"},
+		"while status counts no snapshots, and the VolumeSnapshot CRD is not installed": {
+			ready: "False " + v1alpha1.ReasonSnapshotAPIMissing, schedule: refused, crd: "-"},
+		"before the operator has reconciled every PVC": {ready: "Unknown " + v1alpha1.ReasonReconciling, schedule: refused, crd: "-"},
+		"while the condition `Ready` is unknown":       {ready: "Unknown Scheduled", schedule: refused, crd: "-"},
+		"before the operator has observed it":          {behind: 1, schedule: refused, crd: "-"},
+		"in a namespace that is being deleted":         {prepare: deleteNamespace, snapshots: 1, schedule: allowed, crd: "-"},
+		"by the garbage collector":                     {user: garbageCollector, snapshots: 1, schedule: allowed, crd: refused},
+		"by the namespace controller":                  {user: namespaceController, snapshots: 1, schedule: allowed, crd: refused},
+		"by `system:kube-controller-manager`":          {user: "system:kube-controller-manager", snapshots: 1, schedule: allowed, crd: refused},
 	}
 }
 
@@ -109,9 +118,19 @@ func (d deletion) create() *v1alpha1.SnapshotSchedule {
 		before := s.DeepCopy()
 		before.Status = v1alpha1.SnapshotScheduleStatus{} // the patch has every field
 		s.Status.ObservedGeneration, s.Status.Outputs.VolumeSnapshots.Total = observed, d.snapshots
+		s.Status.Conditions = d.conditions()
 		Expect(api.Status().Patch(ctx, s, client.MergeFrom(before))).To(Succeed())
 	}
 	return s
+}
+
+// conditions are those of the status.
+func (d deletion) conditions() []metav1.Condition {
+	status, reason, _ := strings.Cut(cmp.Or(d.ready, "True Scheduled"), " ")
+	return []metav1.Condition{
+		{Type: v1alpha1.ConditionStalled, Status: "False", Reason: v1alpha1.ReasonValidSpec, LastTransitionTime: metav1.Now()},
+		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionStatus(status), Reason: reason, LastTransitionTime: metav1.Now()},
+	}
 }
 
 func (d deletion) client() client.Client {
@@ -224,10 +243,12 @@ var _ = Describe("config/guardrails", func() {
 		Expect(documented).To(Equal(tested))
 	})
 
+	// Contract: STAT-12.
 	It("refuses to delete a schedule whose status counts nothing at all", func() {
 		s := newSchedule(newNamespace())
 		Expect(api.Create(ctx, s)).To(Succeed())
-		Expect(api.Status().Patch(ctx, s, client.RawPatch(types.MergePatchType, []byte(`{"status":{"observedGeneration":1}}`)))).To(Succeed())
+		Expect(api.Status().Patch(ctx, s, client.RawPatch(types.MergePatchType, []byte(
+			`{"status":{"observedGeneration":1,"conditions":[{"type":"Ready","status":"True","reason":"Scheduled","message":"","lastTransitionTime":"2026-01-02T03:04:05Z"}]}}`)))).To(Succeed())
 		expect(refused, api.Delete(ctx, s), s.Name)
 	})
 

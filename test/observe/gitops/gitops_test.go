@@ -42,6 +42,7 @@ const (
 var judgments = map[string]judgment{
 	"new":                     {"new, not seen by the operator yet", "Progressing", inProgress, inProgress},
 	"edited-and-not-observed": {"changed, and the change not carried out yet", "Progressing", inProgress, inProgress},
+	"reconciling":             {"`Ready=Unknown`, reason `Reconciling`", "Progressing", inProgress, inProgress},
 	"scheduled":               {"`Ready=True`, reason `Scheduled`", "Healthy", current, current},
 	"no-matching-claims":      {"`Ready=True`, reason `NoMatchingClaims`", "Healthy", current, current},
 	"suspended":               {"`Ready=True`, reason `Suspended`", "Suspended", current, current},
@@ -54,6 +55,7 @@ var judgments = map[string]judgment{
 	"snapshot-api-missing":    {"`Ready=False`, reason `SnapshotAPIMissing`", "Degraded", failed, inProgress},
 
 	"fleet-new":                    {"new, not seen by the operator yet", "Progressing", inProgress, inProgress},
+	"fleet-reconciling":            {"`Ready=Unknown`, reason `Reconciling`", "Progressing", inProgress, inProgress},
 	"fleet-scheduled":              {"`Ready=True`, reason `Scheduled`", "Healthy", current, current},
 	"fleet-no-matching-namespaces": {"`Ready=True`, reason `NoMatchingNamespaces`", "Healthy", current, current},
 	"fleet-schedules-failing":      {"`Ready=False`, reason `SchedulesFailing`", "Degraded", failed, inProgress},

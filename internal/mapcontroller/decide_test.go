@@ -1,0 +1,153 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mapcontroller
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
+)
+
+// What is known of keys does not depend on their writes: those that wait for a worker of
+// their namespace are decided while the creates of others hang.
+//
+// Contract: STAT-9, STAT-12.
+func TestEveryKeyIsDecidedWhileCreatesHang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const keys = 20
+		all := []client.Object{fixture.Parent()}
+		var requests []Request
+		for i := range keys {
+			in := fixture.Input(func(s *corev1.Secret) { s.Name, s.UID = fmt.Sprint("in-", i), types.UID(fmt.Sprint("uid-", i)) })
+			all, requests = append(all, in), append(requests, Request{Parent: testKey.Parent, MapKey: string(in.UID)})
+		}
+		h := newHarness(t, all, all, func(_ *MapController, o *Options) { o.Workers = 8 })
+		h.api.Before = func(ctx context.Context, verb string, _ runtime.Object) error {
+			if verb == "create" {
+				<-ctx.Done()
+			}
+			return ctx.Err()
+		}
+		enqueued(func(q queue) { send(h.ParentEvents(), q, nil, new(fixture.Parent())) })
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		queue := make(chan Request, keys)
+		for _, req := range requests {
+			queue <- req
+		}
+		for range 8 {
+			go func() {
+				for {
+					select {
+					case req := <-queue:
+						_, _ = h.Reconcile(ctx, req)
+					case <-ctx.Done():
+						return
+					}
+				}
+			}()
+		}
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		for _, req := range requests {
+			if !h.aggregator.Decided(req, fixture.Parent()) {
+				t.Errorf("%s is not decided", req.MapKey)
+			}
+		}
+		if h.aggregator.Settled(fixture.Parent()) {
+			t.Error("settled while creates hang")
+		}
+		stop()
+		synctest.Wait()
+	})
+}
+
+// A namespace whose admission hangs does not hold all workers of statuses.
+//
+// Contract: STAT-13.
+func TestStatusesShareTheirWorkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const workers = 8
+		var all []client.Object
+		for i := range 3 * workers {
+			all = append(all, fixture.Parent(func(p *appsv1.Deployment) { p.Name, p.UID = fmt.Sprint("p-", i), types.UID(fmt.Sprint("uid-", i)) }))
+		}
+		neighbor := fixture.Parent(func(p *appsv1.Deployment) { p.Namespace = "other" })
+		all = append(all, neighbor)
+		h := newHarness(t, all, all, func(c *MapController, o *Options) {
+			o.Workers = workers
+			c.Status = func(_ time.Time, parent client.Object, _ Summary) { parent.(*appsv1.Deployment).Status.Replicas = 1 }
+		})
+		for _, p := range all {
+			h.aggregator.Track(p, nil)
+		}
+		written := false
+		h.api.Before = func(ctx context.Context, verb string, o runtime.Object) error {
+			if verb == "patch/status" && o.(client.Object).GetNamespace() != "other" {
+				<-ctx.Done()
+			}
+			written = written || verb == "patch/status" && ctx.Err() == nil
+			return ctx.Err()
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		queue := make(chan client.Object, len(all))
+		for _, p := range all {
+			queue <- p // the neighbor is the last
+		}
+		start, took := time.Now(), time.Duration(0)
+		for range workers {
+			go func() {
+				for {
+					select {
+					case p := <-queue:
+						_, _ = h.ReconcileStatus(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(p)})
+						if p == client.Object(neighbor) {
+							took = time.Since(start)
+						}
+					case <-ctx.Done():
+						return
+					}
+				}
+			}()
+		}
+		time.Sleep(time.Minute)
+		stop()
+		synctest.Wait()
+		if !written || took > 10*time.Second {
+			t.Errorf("the neighbor's status was written: %v, after %s", written, took)
+		}
+	})
+}
+
+// What was decided while a kind was missing says nothing about what there is now.
+//
+// Contract: STAT-12.
+func TestKindsThatAreBackUndecideEveryKey(t *testing.T) {
+	all := []client.Object{fixture.Parent(), fixture.Input()}
+	h := newHarness(t, all, all)
+	enqueued(func(q queue) { send(h.ParentEvents(), q, nil, new(fixture.Parent())) })
+	h.reconcile(t)
+	if !h.aggregator.Decided(testKey, fixture.Parent()) {
+		t.Fatal("not decided")
+	}
+	if got := enqueued(func(q queue) {
+		if err := h.keys.start(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+		h.installed.Back()
+	}); len(got) != 1 || h.aggregator.Decided(testKey, fixture.Parent()) {
+		t.Errorf("enqueued %v, decided %v", got, h.aggregator.Decided(testKey, fixture.Parent()))
+	}
+}

@@ -1,0 +1,273 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+// hanging holds back the requests that match until the spec ends, or release is called, or the client gives up.
+func hanging(match func(*http.Request) bool) (opt option, release func()) {
+	ended := make(chan struct{})
+	release = sync.OnceFunc(func() { close(ended) })
+	DeferCleanup(release)
+	return failRequests(func(r *http.Request) int {
+		if match(r) {
+			select {
+			case <-ended:
+			case <-r.Context().Done():
+			}
+			return http.StatusInternalServerError
+		}
+		return 0
+	}), release
+}
+
+// snapshotsUnlisted fails the lists of snapshots until sync is called: the cache does not sync.
+func snapshotsUnlisted() (opt option, sync func()) {
+	var listed atomic.Bool
+	DeferCleanup(listed.Store, true) // a manager whose cache never syncs does not stop
+	return failRequests(func(r *http.Request) int {
+		if !listed.Load() && r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/volumesnapshots") {
+			return http.StatusServiceUnavailable
+		}
+		return 0
+	}), func() { listed.Store(true) }
+}
+
+// ofCRD returns the CRD of a plural in a group.
+func ofCRD(name string) *unstructured.Unstructured {
+	crd := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}}
+	crd.SetName(name)
+	return crd
+}
+
+// uninstall deletes a CRD. install creates it again; the end of the spec does so at the latest.
+func uninstall(name string) (install func()) {
+	GinkgoHelper()
+	crd := get(ofCRD(name))
+	plural, _, _ := strings.Cut(name, ".")
+	gone := ofCRD(name)
+	Expect(api.Delete(ctx, gone)).To(Succeed())
+	Eventually(isDeleted(gone)).Should(BeTrue())
+	install = sync.OnceFunc(func() {
+		GinkgoHelper()
+		crd.SetResourceVersion("")
+		crd.SetUID("")
+		unstructured.RemoveNestedField(crd.Object, "status")
+		Expect(api.Create(ctx, crd)).To(Succeed())
+		list := &unstructured.UnstructuredList{}
+		kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "listKind")
+		group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+		version, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+		list.SetAPIVersion(group + "/" + version[0].(map[string]any)["name"].(string))
+		list.SetKind(kind)
+		Eventually(func() error { return api.List(ctx, list) }).Should(Succeed(), plural)
+	})
+	DeferCleanup(install)
+	return install
+}
+
+// Status says only what this process has found out.
+var _ = Describe("What is not known", func() {
+	var env *environment
+	BeforeEach(func() { env = newEnvironment() })
+
+	// counts are what guardrails and people rely on.
+	counts := func(s *schedule) func() string {
+		return func() string {
+			st := status(s)
+			return fmt.Sprintf("%d: %d of %d ready, %d PVCs", st.ObservedGeneration, st.Outputs.VolumeSnapshots.Ready, st.Outputs.VolumeSnapshots.Total, selected(s))
+		}
+	}
+	// many returns a schedule with more PVCs than the operator has workers, each with a ready snapshot.
+	many := func() *schedule {
+		GinkgoHelper()
+		s := env.createSchedule("backup")
+		for i := range 12 {
+			env.createSnapshot(s, env.createClaim(fmt.Sprintf("data-%02d", i)), 2*time.Hour)
+		}
+		return s
+	}
+
+	// Contract: STAT-9, STAT-12.
+	It("is found out after a start although every create hangs, and says nothing less before", func() {
+		s := many()
+		first := env.startOperator()
+		Eventually(counts(s)).Should(Equal("1: 12 of 24 ready, 12 PVCs"))
+		first.stop()
+		for _, v := range env.snapshots() {
+			if v.Status == nil {
+				Expect(api.Delete(ctx, &v)).To(Succeed())
+			}
+		}
+		mergePatch(s, `{"spec":{"snapshotTTL":"30d"}}`)
+		var seen sync.Map
+		opt, _ := hanging(isSnapshotCreate)
+		second := env.startOperator(opt)
+		Eventually(func() int64 {
+			st := status(s)
+			seen.Store(fmt.Sprintf("%d: %d", st.ObservedGeneration, st.Outputs.VolumeSnapshots.Total), true)
+			return st.ObservedGeneration
+		}, "8s").Should(BeEquivalentTo(2), "creates that hang should not delay what is known")
+		Expect(counts(s)()).To(Equal("2: 12 of 12 ready, 12 PVCs"))
+		seen.Range(func(state, _ any) bool {
+			Expect(state).To(BeElementOf("1: 24", "2: 12"), "every status should be of one generation")
+			return true
+		})
+		Expect(second.network.count("PATCH", "snapshotschedules")).To(Equal(1), "no status should be written before all keys are decided")
+	})
+
+	// Contract: STAT-12.
+	It("makes a schedule without a status Unknown", func() {
+		s := many()
+		opt, sync := snapshotsUnlisted()
+		env.startOperator(opt)
+		Eventually(readyCondition(s)).Should(Equal("Unknown Reconciling"))
+		object := ofCRD("")
+		object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("SnapshotSchedule"))
+		object.SetNamespace(s.Namespace)
+		object.SetName(s.Name)
+		get(object)
+		Expect(object.Object["status"]).To(And(HaveKeyWithValue("observedGeneration", int64(-1)), Not(HaveKey("outputs")), Not(HaveKey("inputs"))))
+		sync()
+		Eventually(counts(s), "40s").Should(Equal("1: 12 of 24 ready, 12 PVCs"))
+		Expect(readyCondition(s)()).To(Equal("True Scheduled"))
+	})
+
+	// Contract: STAT-9, STAT-11.
+	It("does not keep an invalid spec from being reported, without a number", func() {
+		s := env.createSchedule("backup", func(s *spec) { s.Jitter = "1h" })
+		opt, sync := snapshotsUnlisted()
+		env.startOperator(opt)
+		Eventually(readyCondition(s)).Should(Equal("False InvalidSpec"))
+		object := ofCRD("")
+		object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("SnapshotSchedule"))
+		object.SetNamespace(s.Namespace)
+		object.SetName(s.Name)
+		get(object)
+		Expect(object.Object["status"]).To(And(HaveKeyWithValue("observedGeneration", int64(1)), Not(HaveKey("outputs"))))
+		sync()
+		mergePatch(s, `{"spec":{"jitter":null}}`)
+		Eventually(counts(s), "40s").Should(Equal("2: 0 of 0 ready, 0 PVCs"))
+	})
+
+	for _, crd := range []string{"volumesnapshots", "volumesnapshotclasses"} {
+		// Contract: STAT-6, STAT-12.
+		It("stays while the CRD of "+crd+" is missing: while the operator runs, over a restart and an edit, until it is back", Serial, func() {
+			name := crd + ".snapshot.storage.k8s.io"
+			s := env.createSchedule("backup")
+			c := env.createClaim("data")
+			o := env.startOperator()
+			makeReady(env.waitForSnapshot("data"))
+			Eventually(counts(s)).Should(Equal("1: 1 of 1 ready, 1 PVCs"))
+			o.stop()
+			install := uninstall(name)
+
+			By("starting without it")
+			before := status(s)
+			o = env.startOperator()
+			Eventually(readyCondition(s)).Should(Equal("False SnapshotAPIMissing"))
+			kept := func() v1alpha1.SnapshotScheduleStatus {
+				now, ready := status(s), meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady)
+				meta.SetStatusCondition(&now.Conditions, *ready)
+				meta.FindStatusCondition(now.Conditions, v1alpha1.ConditionReady).LastTransitionTime = ready.LastTransitionTime
+				return now
+			}
+			Expect(kept()).To(Equal(before))
+
+			By("editing the schedule")
+			mergePatch(s, `{"spec":{"selector":{"matchLabels":{"app":"none"}}}}`)
+			Eventually(readyCondition(s)).Should(Equal("False SnapshotAPIMissing"))
+			Consistently(kept, "1500ms").Should(Equal(before))
+
+			By("installing it")
+			install()
+			if crd == "volumesnapshots" { // a backup tool restores it
+				env.createSnapshot(s, c, time.Hour)
+			}
+			Eventually(counts(s), "60s").Should(Equal("2: 1 of 1 ready, 0 PVCs"))
+			Expect(readyCondition(s)()).To(Equal("True NoMatchingClaims"))
+
+			By("removing it while the operator runs")
+			install = uninstall(name)
+			Eventually(readyCondition(s), "60s").Should(Equal("False SnapshotAPIMissing"))
+			mergePatch(s, `{"spec":{"selector":null}}`)
+			Consistently(func() int64 { return status(s).ObservedGeneration }, "1500ms").Should(BeEquivalentTo(2))
+			install()
+			if crd == "volumesnapshots" {
+				env.createSnapshot(s, c, time.Hour)
+			}
+			Eventually(readyCondition(s), "60s").Should(Equal("True Scheduled"))
+			Eventually(counts(s)).Should(HavePrefix("3: 1 of "))
+			o.stop()
+		})
+	}
+
+	// Contract: STAT-13.
+	It("is what the API server refuses: the conditions are written, and a refused write backs off", func() {
+		s := env.createSchedule("backup")
+		o := env.startOperator(refuseCounts(), statusInterval(time.Second))
+		env.createClaim("data")
+		env.waitForSnapshot("data")
+		Eventually(readyMessage).WithArguments(s).Should(ContainSubstring("refuses this status"))
+		Expect(condition(s, v1alpha1.ConditionStalled)()).NotTo(Equal("True InvalidSpec"))
+		Expect(status(s).Inputs).To(BeNil())
+		for i := range 20 { // each wakes the status
+			setAnnotation(s, "touched", fmt.Sprint(i))
+		}
+		before := o.network.count("PATCH", "snapshotschedules")
+		Consistently(func() int {
+			return o.network.count("PATCH", "snapshotschedules") - before
+		}, "5s").Should(BeNumerically("<=", 4), "two for an attempt, which back off")
+	})
+
+	// Contract: STAT-13.
+	It("does not wait for another namespace whose admission hangs", func() {
+		const schedules = 12 // more than there are workers
+		deleteAllSchedules()
+		other := newEnvironment()
+		for i := range schedules {
+			s := &schedule{ObjectMeta: metav1.ObjectMeta{Namespace: other.namespace, Name: fmt.Sprint("s-", i)}}
+			s.Spec.SnapshotInterval = "1h"
+			Expect(api.Create(ctx, s)).To(Succeed())
+		}
+		var hangs atomic.Int32
+		opt, _ := hanging(func(r *http.Request) bool {
+			hung := r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/"+other.namespace+"/")
+			if hung {
+				hangs.Add(1)
+			}
+			return hung
+		})
+		startFleetOperator(opt)
+		Eventually(hangs.Load).Should(BeNumerically(">=", 4), "their statuses hang")
+		s := env.createSchedule("backup")
+		Eventually(readyCondition(s), "10s").Should(Equal("True NoMatchingClaims"))
+	})
+})
+
+// refuseCounts refuses every write of a status that counts PVCs, as a schema would do that this operator does not know.
+func refuseCounts() option {
+	return failRequests(func(r *http.Request) int {
+		if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/status") && strings.Contains(bodyOf(r), `"inputs"`) {
+			return http.StatusUnprocessableEntity
+		}
+		return 0
+	})
+}
