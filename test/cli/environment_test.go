@@ -92,6 +92,9 @@ func snapshotAt(s *v1alpha1.SnapshotSchedule, c *corev1.PersistentVolumeClaim, s
 	return v
 }
 
+// ofGroup is the reference by which the snapshot controller makes a snapshot a member of a VolumeGroupSnapshot.
+var ofGroup = metav1.OwnerReference{APIVersion: "groupsnapshot.storage.k8s.io/v1", Kind: "VolumeGroupSnapshot", Name: "g", UID: "g"}
+
 // createSnapshots creates one ready snapshot for each of the last n slots, the newest first.
 func (env *environment) createSnapshots(
 	s *v1alpha1.SnapshotSchedule, c *corev1.PersistentVolumeClaim, interval time.Duration, n int,

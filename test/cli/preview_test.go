@@ -155,7 +155,6 @@ var _ = Describe("preview", func() {
 		s := env.createSchedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h", SnapshotTTL: "10d"})
 		c := env.createClaim("db-0")
 		other := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "backup", UID: "backup"}
-		group := metav1.OwnerReference{APIVersion: "groupsnapshot.storage.k8s.io/v1", Kind: "VolumeGroupSnapshot", Name: "g", UID: "g"}
 		unlabeled := func(v *snapshotv1.VolumeSnapshot) { v.Labels = nil }
 		shared := func(ref metav1.OwnerReference) func(*snapshotv1.VolumeSnapshot) {
 			return func(v *snapshotv1.VolumeSnapshot) { v.OwnerReferences = append(v.OwnerReferences, ref) }
@@ -172,7 +171,7 @@ var _ = Describe("preview", func() {
 			{"released-in-part", func(v *snapshotv1.VolumeSnapshot) { delete(v.Labels, v1alpha1.LabelMapKey) }, true},
 			{"of-another-version", func(v *snapshotv1.VolumeSnapshot) { v.OwnerReferences[0].APIVersion = v1alpha1.GroupName + "/v1" }, true},
 			{"shared", shared(other), false},
-			{"member", shared(group), false},
+			{"member", shared(ofGroup), false},
 			{"released", func(v *snapshotv1.VolumeSnapshot) { unlabeled(v); v.OwnerReferences = nil }, false},
 			{"of-an-earlier-schedule", func(v *snapshotv1.VolumeSnapshot) { v.OwnerReferences[0].UID = "old" }, false},
 		} {

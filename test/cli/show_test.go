@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
@@ -112,6 +113,9 @@ var _ = Describe("coverage", func() {
 		gone := snapshotAt(late, c, ago(day))
 		gone.Name, gone.Labels[v1alpha1.LabelSchedule], gone.OwnerReferences = "left", "removed", nil
 		put(time.Time{}, gone)
+		member := snapshotAt(late, c, ago(day))
+		member.Name, member.Labels[v1alpha1.LabelSchedule], member.OwnerReferences = "member", "removed", []metav1.OwnerReference{ofGroup}
+		put(time.Time{}, member)
 		text := env.succeeds("coverage", "-A")
 		Expect(text).To(MatchRegexp(env.namespace + ` +idle +Unprotected +paused .* it is suspended`))
 		Expect(text).To(MatchRegexp(other.namespace + ` +stale +Stale +late +3d`))
@@ -162,6 +166,10 @@ var _ = Describe("why", func() {
 		foreign.OwnerReferences[0].UID = "another"
 		put(time.Time{}, foreign)
 		Expect(env.succeeds("why", foreign.Name)).To(ContainSubstring("No schedule decides about it: it is controlled by something else"))
+		member := snapshotAt(s, c, ago(3*day))
+		member.OwnerReferences = append(member.OwnerReferences, ofGroup)
+		put(time.Time{}, member)
+		Expect(env.succeeds("why", member.Name)).To(ContainSubstring("No schedule decides about it: it is a member of a VolumeGroupSnapshot"))
 	})
 })
 

@@ -86,6 +86,12 @@ func TestAdopt(t *testing.T) {
 			},
 			want: Adoption{Reason: "its PVC data is gone: the one with that name now is younger"},
 		},
+		"one of a group": {
+			change: func(v *snapshotv1.VolumeSnapshot, _ *corev1.PersistentVolumeClaim) {
+				v.OwnerReferences = []metav1.OwnerReference{peerOwner, {APIVersion: "groupsnapshot.storage.k8s.io/v1", Kind: "VolumeGroupSnapshot", Name: "g", UID: "g"}}
+			},
+			want: Adoption{Reason: "it is a member of a VolumeGroupSnapshot"},
+		},
 		"one that something controls": {
 			change: func(v *snapshotv1.VolumeSnapshot, _ *corev1.PersistentVolumeClaim) {
 				controller := backup
