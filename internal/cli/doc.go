@@ -21,7 +21,7 @@
 //	follow.go    --wait
 //
 //	status.go, coverage.go, why.go    one command each, as hold.go and release.go
-//	snapshot.go  requests a snapshot; snapshotwait.go waits for it
+//	snapshot.go  requests a snapshot: request.go merges requests; snapshotwait.go waits for it
 //	restore.go   restores PVCs: restoreset.go of one time, restoreplan.go what is created,
 //	             restorerun.go creates it, restorewait.go waits for it
 //	migrate.go   takes over from snapscheduler: migrateapply.go, migrateprint.go

@@ -21,7 +21,7 @@ type tier struct {
 // period returns at most once, after one other: where the clock is set back over midnight,
 // the end of a day is repeated.
 func (t *tier) selects(period int64) bool {
-	return t.left > 0 && period != t.last[0] && period != t.last[1]
+	return period != t.last[0] && t.left > 0 && period != t.last[1]
 }
 
 // selectTiers keeps the snapshots that a tier selects, as restic does: keep.last
@@ -79,14 +79,20 @@ func (e *evaluation) selectForTier(i int, v Verdict) {
 // readyByPlace returns the ready snapshots, the latest place first. That is the
 // order of e.ready, unless a clock was ahead or an imported one has no slot.
 func (e *evaluation) readyByPlace(tolerance time.Duration) []int {
-	byPlace := func(a, b int) int {
-		return e.series.Snapshots[b].place(tolerance).Compare(e.series.Snapshots[a].place(tolerance))
+	place := func(i int) time.Time { return e.series.Snapshots[i].place(tolerance) }
+	inOrder, last := true, time.Time{}
+	for k, i := range e.ready {
+		at := place(i)
+		if inOrder = k == 0 || !at.After(last); !inOrder {
+			break
+		}
+		last = at
 	}
-	if slices.IsSortedFunc(e.ready, byPlace) {
+	if inOrder {
 		return e.ready
 	}
 	sorted := slices.Clone(e.ready)
-	slices.SortStableFunc(sorted, byPlace)
+	slices.SortStableFunc(sorted, func(a, b int) int { return place(b).Compare(place(a)) })
 	return sorted
 }
 

@@ -76,17 +76,19 @@ func drawRequest(t *rapid.T, now time.Time) string {
 // drawClaimEdit changes what somebody with the role edit, or a controller, can change of a PVC that
 // stays selected.
 func drawClaimEdit(t *rapid.T, c *corev1.PersistentVolumeClaim, now time.Time) {
-	switch rapid.SampledFrom([]string{"request", "request", "driver", "class", "annotation", "label", "finalizer", "owner", "phase"}).Draw(t, "what") {
+	edits := []string{"request", "request", "driver", "class", "annotation", "label", "finalizer", "owner", "phase"}
+	switch rapid.SampledFrom(edits).Draw(t, "what") {
 	case "request":
 		annotate(c, v1alpha1.AnnotationRequestedAt, drawRequest(t, now))
 	case "driver":
 		key := rapid.SampledFrom([]string{annotationProvisioner, annotationBetaProvisioner}).Draw(t, "key")
-		annotate(c, key, rapid.SampledFrom([]string{testDriver, "two.example.com", "none.example.com", "kubernetes.io/nfs", "", "\xff"}).Draw(t, "driver"))
+		drivers := []string{testDriver, "two.example.com", "none.example.com", "kubernetes.io/nfs", "", "\xff"}
+		annotate(c, key, rapid.SampledFrom(drivers).Draw(t, "driver"))
 	case "class":
 		annotate(c, corev1.BetaStorageClassAnnotation, rapid.SampledFrom([]string{"fast", "slow"}).Draw(t, "storage class"))
 	case "annotation":
-		key := rapid.SampledFrom([]string{v1alpha1.AnnotationHold, v1alpha1.AnnotationScheduledAt, v1alpha1.AnnotationConfirmGeneration}).Draw(t, "key")
-		annotate(c, key, drawRequest(t, now))
+		keys := []string{v1alpha1.AnnotationHold, v1alpha1.AnnotationScheduledAt, v1alpha1.AnnotationConfirmGeneration}
+		annotate(c, rapid.SampledFrom(keys).Draw(t, "key"), drawRequest(t, now))
 	case "label":
 		c.Labels[rapid.SampledFrom([]string{v1alpha1.LabelSchedule, v1alpha1.LabelMapKey, "any"}).Draw(t, "key")] = "backup"
 	case "finalizer":

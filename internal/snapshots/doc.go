@@ -8,6 +8,7 @@
 //	setup.go        kinds, permissions, and the engine's set-up
 //	compile.go      a spec, compiled
 //	map.go          Map and Tombstone
+//	request.go      the problem of a malformed request; api/v1alpha1 parses requests
 //	series.go       VolumeSnapshots as decisions see them
 //	owner.go        which VolumeSnapshots are a schedule's; members of groups
 //	snapshot.go     the VolumeSnapshot that is created, and its name

@@ -20,8 +20,8 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 )
 
-// requestOf returns what was requested.
-func requestOf(s *v1alpha1.SnapshotSchedule) v1alpha1.Request {
+// requested returns what was requested.
+func requested(s *v1alpha1.SnapshotSchedule) v1alpha1.Request {
 	GinkgoHelper()
 	request, err := v1alpha1.RequestOf(get(s).Annotations)
 	Expect(err).NotTo(HaveOccurred())
@@ -31,7 +31,7 @@ func requestOf(s *v1alpha1.SnapshotSchedule) v1alpha1.Request {
 // requestedAt returns the time that was requested.
 func requestedAt(s *v1alpha1.SnapshotSchedule) time.Time {
 	GinkgoHelper()
-	return requestOf(s).At
+	return requested(s).At
 }
 
 // take does what the operator does for a request: it creates a snapshot, which is not cut yet.
@@ -91,8 +91,8 @@ var _ = Describe("snapshot", func() {
 			"snapshotschedule.snapshots.mapcontroller.dev/weekly requested 1 snapshot\n"))
 		Expect(r.errOut).To(HavePrefix("Warning: SnapshotSchedule invalid takes no snapshots, because its spec is invalid: spec.schedule: "))
 		for _, s := range []*v1alpha1.SnapshotSchedule{schedule, weekly} {
-			Expect(requestOf(s).Claims).To(Equal([]string{"data-0"}))
-			Expect(requestOf(s).At).To(And(BeTemporally(">=", before), BeTemporally("<=", time.Now())))
+			Expect(requested(s).Claims).To(Equal([]string{"data-0"}))
+			Expect(requested(s).At).To(And(BeTemporally(">=", before), BeTemporally("<=", time.Now())))
 		}
 		Expect(get(unselected).Annotations).NotTo(HaveKey(v1alpha1.AnnotationRequestedAt))
 		Expect(get(claim).Annotations).NotTo(HaveKey(v1alpha1.AnnotationRequestedAt))
@@ -105,16 +105,16 @@ var _ = Describe("snapshot", func() {
 		}
 		env.succeeds("snapshot", "--pvc", "data-1")
 		env.succeeds("snapshot", "--pvc", "data-0")
-		Expect(requestOf(schedule).Claims).To(Equal([]string{"data-0", "data-1"}))
+		Expect(requested(schedule).Claims).To(Equal([]string{"data-0", "data-1"}))
 
 		claim := builders.Claim(env.namespace, "data-1", nil)
 		Expect(api.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
 		take(schedule, claim, requestedAt(schedule))
 		env.succeeds("snapshot", "--pvc", "data-2")
-		Expect(requestOf(schedule).Claims).To(Equal([]string{"data-0", "data-2"}), "data-1 has its snapshot")
+		Expect(requested(schedule).Claims).To(Equal([]string{"data-0", "data-2"}), "data-1 has its snapshot")
 
 		env.succeeds("snapshot", "nightly")
-		Expect(requestOf(schedule).Claims).To(BeEmpty())
+		Expect(requested(schedule).Claims).To(BeEmpty())
 		claims := &corev1.PersistentVolumeClaimList{}
 		Expect(api.List(ctx, claims, client.InNamespace(env.namespace))).To(Succeed())
 		at := requestedAt(schedule).Add(time.Second)
@@ -122,7 +122,7 @@ var _ = Describe("snapshot", func() {
 			take(schedule, &claims.Items[i], at)
 		}
 		env.succeeds("snapshot", "--pvc", "data-0")
-		Expect(requestOf(schedule).Claims).To(Equal([]string{"data-0", "data-2"}), "data-2 still waits for the request for all")
+		Expect(requested(schedule).Claims).To(Equal([]string{"data-0", "data-2"}), "data-2 still waits for the request for all")
 	})
 
 	// Contract: SLOT-14.
@@ -143,7 +143,7 @@ var _ = Describe("snapshot", func() {
 			Eventually(done, "30s").Should(Receive(&r))
 			Expect(r.code).To(BeZero(), r.errOut)
 		}
-		Expect(requestOf(schedule).Claims).To(Equal([]string{"data-0", "data-1", "data-2", "data-3", "data-4"}))
+		Expect(requested(schedule).Claims).To(Equal([]string{"data-0", "data-1", "data-2", "data-3", "data-4"}))
 	})
 
 	It("says that requests of a ClusterSnapshotSchedule's schedule do not count", func() {

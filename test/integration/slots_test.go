@@ -20,6 +20,14 @@ import (
 // nowRFC3339 returns the current time as annotations contain it.
 func nowRFC3339() string { return time.Now().UTC().Format(time.RFC3339) }
 
+// requestOf creates a PVC and requests a snapshot of it.
+func (env *environment) requestOf(s *schedule, name string) {
+	GinkgoHelper()
+	env.createClaim(name)
+	setAnnotation(s, v1alpha1.AnnotationRequestedAt, nowRFC3339()+" "+name)
+	env.waitForSnapshot(name)
+}
+
 var _ = Describe("Slots", func() {
 	var env *environment
 	BeforeEach(func() { env = newEnvironment() })
@@ -113,7 +121,7 @@ var _ = Describe("Slots", func() {
 		env.waitForSnapshot("a")
 		env.waitForSnapshot("c")
 		Eventually(readyCondition(s)).Should(Equal("True Suspended"))
-		env.barrier()
+		env.requestOf(s, "later") // of a new PVC: all that was requested before is taken
 		Expect(env.snapshotsOf("b")).To(BeEmpty())
 	})
 
@@ -124,11 +132,9 @@ var _ = Describe("Slots", func() {
 		a, b := env.createClaim("a"), env.createClaim("b")
 		setAnnotation(a, v1alpha1.AnnotationRequestedAt, nowRFC3339())
 		setAnnotation(b, v1alpha1.AnnotationRequestedAt, "at noon")
-		env.createClaim("c")
-		setAnnotation(s, v1alpha1.AnnotationRequestedAt, nowRFC3339()+" c")
-		env.waitForSnapshot("c")
+		env.requestOf(s, "c")
 		Eventually(readyCondition(s)).Should(Equal("True Suspended"))
-		env.barrier()
+		env.requestOf(s, "d")
 		Expect(env.snapshotsOf("a")).To(BeEmpty())
 		Expect(env.snapshotsOf("b")).To(BeEmpty())
 		Expect(status(s).Problems).To(BeEmpty())

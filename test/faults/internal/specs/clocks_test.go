@@ -8,17 +8,9 @@ import (
 	"testing"
 )
 
+// Contract: RET-12.
 func TestClockPlansPass(t *testing.T) {
 	for _, r := range RunClocks(nil, func(Result, int, int) {}) {
-		if r.Err != nil {
-			t.Errorf("%s: %v", r.ID, r.Err)
-		}
-	}
-}
-
-// Contract: RET-12.
-func TestClockPlansAtTheBoundariesOfPeriodsPass(t *testing.T) {
-	for _, r := range RunClocks([]string{"clocks:boundary:*"}, func(Result, int, int) {}) {
 		if r.Err != nil {
 			t.Errorf("%s: %v", r.ID, r.Err)
 		}
