@@ -64,7 +64,7 @@ var _ = Describe("the guardrails", Ordered, func() {
 		s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID}}
 		s.Annotations = map[string]string{v1alpha1.AnnotationAllowDeletion: "true"} // else the reference is refused
 		Expect(cluster.Client.Create(ctx, s)).To(Succeed())
-		kubectl("annotate", "snapsched", "nightly", "-n", namespace, v1alpha1.AnnotationAllowDeletion+"-")
+		merge(ctx, s, `{"metadata":{"annotations":{%q:null}}}`, v1alpha1.AnnotationAllowDeletion)
 		eventuallySnapshots(ctx, namespace, 1)
 		Expect(cluster.Client.Delete(ctx, owner)).To(Succeed())
 		Eventually(func() bool { return apierrors.IsNotFound(cluster.Client.Get(ctx, client.ObjectKeyFromObject(s), s)) }).

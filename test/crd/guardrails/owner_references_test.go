@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -143,9 +144,9 @@ func expectOwned(want string, err error, name string) {
 // confined returns a client of a user with no permissions but those of a role.
 func confined(user string) client.Client {
 	GinkgoHelper()
-	impersonated := *config
+	impersonated := rest.CopyConfig(config)
 	impersonated.Impersonate.UserName = user
-	c, err := client.New(&impersonated, client.Options{Scheme: scheme})
+	c, err := client.New(impersonated, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
 	return c
 }
