@@ -30,12 +30,12 @@ import (
 // the parent's output for this key.
 var ErrNameCollision = errors.New("the name is taken")
 
+// readTimeout is for the read that finds out what a create made whose response was lost.
+const readTimeout = 5 * time.Second
+
 // createTimeout is longer than the API server takes at most, admission included (34 s),
 // so that only a create whose response never comes ends by it.
 const createTimeout = 40 * time.Second
-
-// readTimeout is for the read that finds out what a create made whose response was lost.
-const readTimeout = 5 * time.Second
 
 func (r *run) create(ctx context.Context, want client.Object) {
 	shown := expectation{id: r.Kinds.ID(want)}
