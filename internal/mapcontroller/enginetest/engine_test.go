@@ -159,6 +159,8 @@ func (o *operator) mapController() *mapcontroller.MapController {
 			return nil
 		},
 		Status: setStatus,
+		// Buckets have no conditions. Their missing kinds are written while nothing else is known.
+		Record: "missing", RecordsTime: func(time.Time, client.Object) bool { return false },
 	}
 	if o.program.MapKey != nil {
 		c.MapKey = func(input metav1.Object) string { return o.program.MapKey(input.(client.Object)) }
@@ -229,12 +231,15 @@ func setStatus(_ time.Time, parent client.Object, s mapcontroller.Summary) {
 	if s.Settled {
 		b.Status.ObservedGeneration = b.Generation
 	}
-	b.Status.Missing, b.Status.Invalid = s.Missing, ""
+	b.Status.Missing = s.Missing
 	if s.Invalid != nil {
 		b.Status.Invalid = s.Invalid.Error()
 	}
 	if s.Totals == nil {
 		return
+	}
+	if s.Invalid == nil {
+		b.Status.Invalid = ""
 	}
 	b.Status.Inputs, b.Status.Outputs = map[string]int{}, map[string]map[string]int{}
 	for path, n := range s.Totals {

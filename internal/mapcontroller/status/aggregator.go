@@ -165,7 +165,8 @@ func (a *Aggregator) put(req plan.Request, uid types.UID, s plan.KeyStatus, refe
 	}
 	before, was := k.byID[req.MapKey], k.unsettled[req.MapKey]
 	k.set(req.MapKey, s)
-	if referred {
+	// Nothing else may ever reconcile a key of which nothing is left.
+	if referred = referred && !s.Empty(); referred {
 		k.unsettled[req.MapKey] = true
 	} else {
 		delete(k.unsettled, req.MapKey)

@@ -173,6 +173,7 @@ func TestAggregatorCountsPassesUnderWay(t *testing.T) {
 		"as the spec asks":         {key: "new", end: &plan.KeyStatus{Generation: 2, Status: 1}, wantKeys: []string{"new"}, want: true},
 		"with a reference left":    {key: "new", end: &plan.KeyStatus{Generation: 2, Status: 1}, referred: true, wantKeys: []string{"new"}},
 		"nothing is left":          {key: "new", end: &plan.KeyStatus{Generation: 2}, want: true},
+		"nothing, once released":   {key: "new", end: &plan.KeyStatus{Generation: 2}, referred: true, want: true},
 		"of a known key":           {key: "a", known: &plan.KeyStatus{Generation: 2, Status: 1}, wantKeys: []string{"a"}, want: true},
 		"of a known key, as older": {key: "a", known: &plan.KeyStatus{Generation: 1, Status: 1}, wantKeys: []string{"a"}},
 		"without a map key":        {want: true},
