@@ -26,7 +26,9 @@ const (
 	AnnotationScheduledAt = Prefix + "scheduled-at"
 
 	// AnnotationRequestedAt is a request for one more snapshot at the given time, in RFC 3339.
-	// Set it on a SnapshotSchedule to snapshot all its PVCs, or on a single PVC.
+	// Set it on a SnapshotSchedule to snapshot all its PVCs, or on a single PVC. On the
+	// SnapshotSchedule of a ClusterSnapshotSchedule it is ignored: set it on that, for all
+	// namespaces.
 	AnnotationRequestedAt = Prefix + "requested-at"
 
 	// AnnotationAllowDeletion allows the deletion of a SnapshotSchedule, or of a CRD of this API,
@@ -37,7 +39,8 @@ const (
 	// AnnotationConfirmGeneration confirms the present spec of a SnapshotSchedule, so that
 	// retention deletes at once what it would delete only after retention.editDelay, or in
 	// the first hour of a schedule. Its value is the schedule's metadata.generation; another
-	// value is ignored.
+	// value is ignored. On the SnapshotSchedule of a ClusterSnapshotSchedule it is ignored,
+	// too: set it on that, with its metadata.generation. There it ends the delay only.
 	AnnotationConfirmGeneration = Prefix + "confirm-generation"
 
 	// AnnotationExclude excludes a PVC from all schedules while it is set, with any value, and a

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
@@ -25,22 +26,22 @@ const pausedMessage = "the API server's clock and the manager's differ too much 
 // invalidMessage is for the conditions other than Ready, whose message has the error.
 const invalidMessage = "the spec is invalid: no snapshot is taken or deleted until it is fixed"
 
-// setStatus computes a schedule's status. It is pure. It returns what the PVCs add
+// setStatusOf computes a schedule's status. It is pure. It returns what the PVCs add
 // up to, which is nothing where the spec is invalid or a kind is missing.
-func setStatus(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.Summary) combined {
+func setStatusOf(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, known mapcontroller.Summary) combined {
 	if known.Settled {
 		s.Status.ObservedGeneration = s.Generation
 	}
 	if !known.ServerTime.IsZero() {
-		s.Status.Retention = recordOf(s, known.ServerTime)
+		s.Status.Retention = recordOf(s, from, known.ServerTime)
 	}
 	var ofSchedule []Problem
-	if p := scheduleProblem(s); p.Reason != "" {
+	if p := scheduleProblem(from.requester(s)); p.Reason != "" {
 		ofSchedule = append(ofSchedule, p)
 	}
 	sum := combine(known.Keys, ofSchedule...)
 	// Without the record nothing is deleted, and nothing else would report that.
-	sum.Paused = sum.Paused || known.ServerTime.IsZero() && sum.Spared.reason() != "" && recordsTime(now, s)
+	sum.Paused = sum.Paused || known.ServerTime.IsZero() && sum.Spared.reason() != "" && recordsTime(now, s, from)
 	s.Status.Problems = problems(now, s.Status.Problems, sum.Problems)
 	s.Status.MoreProblems = count(sum.MoreProblems)
 	s.Status.Outputs.VolumeSnapshots.Total = count(known.Totals[snapshotsTotal])
@@ -72,7 +73,8 @@ func setStatus(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.
 	if !s.Spec.Suspend {
 		s.Status.NextSnapshotTime = timeOf(sum.NextSlot)
 	}
-	setConditions(now, s, known.Totals[claimsTotal], known.Totals[snapshotsTotal], sum)
+	sum.Spared = sum.Spared.unconfirmed(s, from)
+	setConditions(now, s, from, known.Totals[claimsTotal], known.Totals[snapshotsTotal], sum)
 	return sum
 }
 
@@ -89,8 +91,8 @@ func count(n int) int32 {
 }
 
 // scheduleProblem returns the problem of the schedule itself, if it has one.
-func scheduleProblem(s *v1alpha1.SnapshotSchedule) Problem {
-	_, malformed := requestedAt(s)
+func scheduleProblem(requester client.Object) Problem {
+	_, malformed := requestedAt(requester)
 	malformed.Message = truncate(malformed.Message)
 	return malformed
 }
@@ -104,7 +106,7 @@ const (
 	detachedSnapshots = "detached." + snapshotsResource
 )
 
-func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, claims, snapshots int, sum combined) {
+func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, claims, snapshots int, sum combined) {
 	switch {
 	case sum.Failing > 0:
 		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonSnapshotsFailing,
@@ -127,8 +129,8 @@ func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, claims, snapshot
 		setPaused(now, s, metav1.ConditionTrue, v1alpha1.ReasonClockSkew, pausedMessage)
 		return
 	}
-	if reason := sum.Spared.reason(); reason != "" && !confirmed(s) {
-		setPaused(now, s, metav1.ConditionTrue, reason, sparedMessage(s, sum.Spared, snapshots))
+	if reason := sum.Spared.reason(); reason != "" {
+		setPaused(now, s, metav1.ConditionTrue, reason, sparedMessage(s, from, sum.Spared, snapshots))
 		return
 	}
 	setPaused(now, s, metav1.ConditionFalse, v1alpha1.ReasonRetentionRunning, "snapshots are deleted when retention no longer keeps them")
