@@ -115,6 +115,27 @@ var _ = Describe("A tenant who edits the child of a ClusterSnapshotSchedule", fu
 		Entry("of owner and finalizers", `,"ownerReferences":[],"finalizers":["tenant.example.com/mine"]`),
 	)
 
+	// Contract: FLEET-2.
+	It("does not keep the spec from being put back by changing something else again and again", func() {
+		f = newFleet(keeping("30d"))
+		env = f.newNamespace()
+		child = f.child(env)
+		var changes atomic.Int64
+		startFleetOperator(failRequests(func(r *http.Request) int {
+			if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/snapshotschedules/"+f.Name) &&
+				r.Header.Get("Content-Type") == string(types.MergePatchType) { // which is held to the resourceVersion
+				patch := fmt.Sprintf(`{"metadata":{"annotations":{"again":"%d"}}}`, changes.Add(1))
+				_ = api.Patch(ctx, f.child(env), client.RawPatch(types.MergePatchType, []byte(patch)))
+			}
+			return 0
+		}))
+		child = f.waitForChild(env)
+		mergePatch(child, `{"metadata":{"labels":{"team":"shop"}},"spec":{"snapshotTTL":"1s"}}`)
+		Eventually(putBack).Should(BeTrue())
+		Expect(changes.Load()).To(BeNumerically(">", 0))
+		Expect(child.Labels).To(HaveKeyWithValue("team", "shop"))
+	})
+
 	// Contract: FLEET-10.
 	It("deletes nothing for a minute with an edit that takes off owner and labels, so that it is not put back", func() {
 		protected(3)
