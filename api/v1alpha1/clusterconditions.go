@@ -20,6 +20,11 @@ const (
 // DeleteFailed, NameCollision, AdoptionRefused, ReleaseFailed and the reasons of the condition
 // Ready of its SnapshotSchedules.
 const (
+	// ReasonChildDeleting means that the SnapshotSchedule of a namespace is being deleted and
+	// waits for its finalizers. Until it is gone, no snapshot is taken in the namespace, and
+	// none expires. Then the operator creates it again, if the namespace is still selected.
+	ReasonChildDeleting = "ChildDeleting"
+
 	// ReasonUpdateFailed means that the API server rejected a change to a SnapshotSchedule, for
 	// example because of an admission webhook. The operator retries with backoff, and updates the
 	// SnapshotSchedules of the other namespaces.

@@ -27,7 +27,8 @@ const (
 
 	// AnnotationRequestedAt is a request for one more snapshot of each PVC of a SnapshotSchedule
 	// at the given time, in RFC 3339: "2026-01-31T12:00:00Z". For some of its PVCs only, their
-	// names follow after a space: "2026-01-31T12:00:00Z data-0,data-1". On a PVC it is ignored.
+	// names follow after a space: "2026-01-31T12:00:00Z data-0,data-1". On a PVC it is ignored, and
+	// on the SnapshotSchedule of a ClusterSnapshotSchedule: set it on that, for all namespaces.
 	AnnotationRequestedAt = Prefix + "requested-at"
 
 	// AnnotationAllowDeletion allows the deletion of a SnapshotSchedule, or of a CRD of this API,
@@ -38,7 +39,8 @@ const (
 	// AnnotationConfirmGeneration confirms the present spec of a SnapshotSchedule, so that
 	// retention deletes at once what it would delete only after retention.editDelay, or in
 	// the first hour of a schedule. Its value is the schedule's metadata.generation; another
-	// value is ignored.
+	// value is ignored. On the SnapshotSchedule of a ClusterSnapshotSchedule it is ignored,
+	// too: set it on that, with its metadata.generation. There it ends the delay only.
 	AnnotationConfirmGeneration = Prefix + "confirm-generation"
 
 	// AnnotationExclude excludes a PVC from all schedules while it is set, with any value, and a

@@ -44,7 +44,8 @@ type Retention struct {
 	// and says how many. To delete them at once, set the annotation
 	// snapshots.mapcontroller.dev/confirm-generation of the schedule to its
 	// metadata.generation. Snapshots that contain no data yet (not cut) are replaced as usual.
-	// Default: no delay. Example: 1h.
+	// Default: no delay; a minute for the SnapshotSchedules of a ClusterSnapshotSchedule, which
+	// alone can confirm their changes. Example: 1h.
 	//
 	// A duration is one or more whole numbers with the units y, w, d, h, m and s, largest unit
 	// first, such as 90s, 6h, 10d or 1d12h. 1d is 24h, 1w is 7d and 1y is 365d. The minimum is

@@ -40,6 +40,11 @@ func TestPreviewSaysWhatADelayKeeps(t *testing.T) {
 	confirmed.Annotations = map[string]string{v1alpha1.AnnotationConfirmGeneration: "3"}
 	young := s.tiers.DeepCopy()
 	young.CreationTimestamp = metav1.NewTime(s.now.Add(-time.Minute))
+	child := confirmed.DeepCopy()
+	child.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&v1alpha1.ClusterSnapshotSchedule{},
+		v1alpha1.GroupVersion.WithKind("ClusterSnapshotSchedule"))}
+	youngChild := young.DeepCopy()
+	youngChild.OwnerReferences = child.OwnerReferences
 	for name, test := range map[string]struct {
 		change variants
 		found  bool
@@ -50,7 +55,10 @@ func TestPreviewSaysWhatADelayKeeps(t *testing.T) {
 			"the spec changes (spec.retention.editDelay): annotation snapshots.mapcontroller.dev/confirm-generation=3 confirms it"},
 		"no edit":           {variants{present, present}, true, 0, ""},
 		"a confirmed edit":  {variants{present, confirmed}, true, 38, ""},
-		"a schedule's name": {variants{nil, young}, true, 0, "because they are older than the schedule"},
+		"a schedule's name": {variants{nil, young}, true, 0, "because they are older than the schedule: annotation"},
+		"a child's edit": {variants{present, child}, true, 0, "because the spec changes (spec.retention.editDelay): annotation " +
+			"snapshots.mapcontroller.dev/confirm-generation of ClusterSnapshotSchedule tiers confirms its template, in all namespaces"},
+		"a child's name": {variants{nil, youngChild}, true, 0, "because they are older than the schedule"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorded := func(s *v1alpha1.SnapshotSchedule, at time.Time) *v1alpha1.SnapshotSchedule {

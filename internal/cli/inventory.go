@@ -21,6 +21,8 @@ import (
 // inventory is what was read of one or all namespaces.
 type inventory struct {
 	classes snapshots.Classes
+	// origin is that of the one schedule that is judged, as far as it is known.
+	origin []client.Object
 	// Both are by namespace.
 	claims    map[string][]client.Object
 	snapshots map[string][]client.Object
@@ -115,7 +117,7 @@ func (f *Factory) readClasses(ctx context.Context, c client.Reader) (snapshots.C
 
 // judge returns the judge of a schedule.
 func (inv *inventory) judge(s *v1alpha1.SnapshotSchedule) (*snapshots.Judge, error) {
-	return snapshots.NewJudge(scheme, s, inv.classes)
+	return snapshots.NewJudge(scheme, s, inv.classes, inv.origin...)
 }
 
 // seriesOf returns the series of a schedule: those of the PVCs that it selects,

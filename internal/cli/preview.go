@@ -17,7 +17,6 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
-	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // previewOptions are the flags of preview.
@@ -131,7 +130,6 @@ func (o *previewOptions) variants(ctx context.Context, f *Factory, c client.Read
 	if err != nil {
 		return nil, err
 	}
-	s = snapshots.Recorded(s, now)
 	if o.remove != "" {
 		return []variants{{present: s}}, nil
 	}
@@ -149,6 +147,10 @@ func (o *previewOptions) preview(ctx context.Context, f *Factory, c client.Reade
 	if err != nil {
 		return nil, err
 	}
+	if inv.origin, err = readOrigin(ctx, c, named); err != nil {
+		return nil, err
+	}
+	v = v.recorded(now, inv.origin)
 	p, err := previewOf(v, inv, now, until)
 	if err != nil {
 		return nil, fmt.Errorf("SnapshotSchedule %s: %w", named.Name, err)

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"golang.org/x/sync/errgroup"
 
@@ -42,6 +43,8 @@ type waiting struct {
 	Snapshots int         `json:"snapshots"`
 	Reason    string      `json:"reason"`
 	Until     metav1.Time `json:"until"`
+	// confirmation says how to have them deleted at once; empty if nothing does.
+	confirmation string
 }
 
 // change is the kind of change.
@@ -103,14 +106,29 @@ func (v variants) change() change {
 	return edited
 }
 
+// recorded returns the schedules with the record that the operator gives them.
+func (v variants) recorded(now time.Time, origin []client.Object) variants {
+	r := v
+	if v.present != nil {
+		r.present = snapshots.Recorded(v.present, now, origin...)
+	}
+	switch {
+	case v.change() == unchanged:
+		r.future = r.present
+	case v.future != nil:
+		r.future = snapshots.Recorded(v.future, now, origin...)
+	}
+	return r
+}
+
 // judges returns a judge for each.
-func (v variants) judges(classes snapshots.Classes) (present, future *snapshots.Judge, err error) {
+func (v variants) judges(inv *inventory) (present, future *snapshots.Judge, err error) {
 	if v.present != nil {
 		// Under an invalid spec nothing is deleted, as without a schedule.
-		present, _ = snapshots.NewJudge(scheme, v.present, classes)
+		present, _ = inv.judge(v.present)
 	}
 	if v.future != nil {
-		future, err = snapshots.NewJudge(scheme, v.future, classes)
+		future, err = inv.judge(v.future)
 	}
 	return present, future, err
 }
@@ -121,7 +139,7 @@ func selects(judge *snapshots.Judge, claim *corev1.PersistentVolumeClaim) bool {
 
 // previewOf compares the lives of all series before and after a change.
 func previewOf(v variants, inv *inventory, now, until time.Time) (*preview, error) {
-	present, future, err := v.judges(inv.classes)
+	present, future, err := v.judges(inv)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +159,7 @@ func previewOf(v variants, inv *inventory, now, until time.Time) (*preview, erro
 	workers := min(runtime.GOMAXPROCS(0), max(len(all), 1))
 	for w := range workers {
 		group.Go(func() error {
-			present, future, err := v.judges(inv.classes) // a judge serves one goroutine
+			present, future, err := v.judges(inv) // a judge serves one goroutine
 			for i := w; i < len(all) && err == nil; i += workers {
 				results[i] = previewSeries(v, present, future, all[i], now, until)
 			}
@@ -160,7 +178,7 @@ func previewOf(v variants, inv *inventory, now, until time.Time) (*preview, erro
 		p.Deletes = append(p.Deletes, r.deletes...)
 		p.Incomplete = p.Incomplete || r.incomplete
 		for reason, n := range r.spared {
-			p.wait(reason, n, *timeOf(future.SparedUntil(reason)))
+			p.wait(waiting{n, reason, *timeOf(future.SparedUntil(reason)), future.Confirmation(reason)})
 		}
 	}
 	slices.SortStableFunc(p.Deletes, func(a, b deletion) int {
@@ -170,12 +188,13 @@ func previewOf(v variants, inv *inventory, now, until time.Time) (*preview, erro
 }
 
 // wait counts snapshots that are kept for now.
-func (p *preview) wait(reason string, n int, until metav1.Time) {
-	i, found := slices.BinarySearchFunc(p.Waiting, reason, func(w waiting, reason string) int { return cmp.Compare(w.Reason, reason) })
-	if !found {
-		p.Waiting = slices.Insert(p.Waiting, i, waiting{Reason: reason, Until: until})
+func (p *preview) wait(more waiting) {
+	i, found := slices.BinarySearchFunc(p.Waiting, more.Reason, func(w waiting, reason string) int { return cmp.Compare(w.Reason, reason) })
+	if found {
+		p.Waiting[i].Snapshots += more.Snapshots
+	} else {
+		p.Waiting = slices.Insert(p.Waiting, i, more)
 	}
-	p.Waiting[i].Snapshots += n
 }
 
 type seriesPreview struct {

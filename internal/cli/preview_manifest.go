@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // scheduleKind is the kind of schedules.
@@ -44,13 +43,11 @@ func (f *Factory) manifestVariants(
 		present, err := readDocument(ctx, c, client.ObjectKeyFromObject(manifest))
 		switch {
 		case apierrors.IsNotFound(err):
-			all = append(all, variants{future: snapshots.Recorded(createdFrom(manifest, now), now)})
+			all = append(all, variants{future: createdFrom(manifest, now)})
 		case err != nil:
 			return nil, err
 		default:
-			all = append(all, variants{
-				present: snapshots.Recorded(present.SnapshotSchedule, now), future: snapshots.Recorded(editedBy(manifest, present), now),
-			})
+			all = append(all, variants{present: present.SnapshotSchedule, future: editedBy(manifest, present)})
 		}
 	}
 	return all, nil

@@ -51,9 +51,11 @@ func (p *preview) warn(v variants, driverLimit int) {
 		if w.Reason == v1alpha1.ReasonSnapshotsAdopted {
 			why = "they are older than the schedule"
 		}
-		p.Warnings = append(p.Warnings, fmt.Sprintf("%s would be deleted at once, and would wait until %s, because %s: "+
-			"annotation %s=%d confirms it", plural(w.Snapshots, "snapshot"), timestamp(w.Until.Time), why,
-			v1alpha1.AnnotationConfirmGeneration, future.Generation))
+		if w.confirmation != "" {
+			why += ": " + w.confirmation
+		}
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%s would be deleted at once, and would wait until %s, because %s",
+			plural(w.Snapshots, "snapshot"), timestamp(w.Until.Time), why))
 	}
 	if p.Steady.Unlimited {
 		p.Warnings = append(p.Warnings,

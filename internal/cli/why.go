@@ -112,13 +112,16 @@ func why(ctx context.Context, f *Factory, name string, now time.Time) (*whyResul
 	if err != nil {
 		return nil, err
 	}
+	if inv.origin, err = readOrigin(ctx, c, s); err != nil {
+		return nil, err
+	}
 	result.judgeUnder(s, inv, mapKey, now)
 	return result, nil
 }
 
 // judgeUnder judges the series of a map key under a schedule.
 func (r *whyResult) judgeUnder(s *v1alpha1.SnapshotSchedule, inv *inventory, mapKey string, now time.Time) {
-	judge, err := inv.judge(snapshots.Recorded(s, now))
+	judge, err := inv.judge(snapshots.Recorded(s, now, inv.origin...))
 	if err != nil {
 		r.Notes = append(r.Notes, "the spec of the schedule is invalid, so nothing is deleted: "+err.Error())
 		return

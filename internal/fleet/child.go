@@ -32,16 +32,30 @@ func (p *program) newChild(namespace string) *schedule {
 	return child
 }
 
+// request passes a request for snapshots on to a child.
+func (p *program) request(want *schedule) {
+	if at, requested := p.fleet.Annotations[v1alpha1.AnnotationRequestedAt]; requested {
+		annotate(want, v1alpha1.AnnotationRequestedAt, at)
+	}
+}
+
+func annotate(child *schedule, key, value string) {
+	if child.Annotations == nil {
+		child.Annotations = map[string]string{}
+	}
+	child.Annotations[key] = value
+}
+
 // confirm passes a confirmation of the present generation on to a child. Only a child
 // with the template's spec is confirmed: another one is not what the user has seen.
+//
+// The annotations of requests on a child wake its keys, and tell people. Nobody depends
+// on them: who may edit the child may write them, too. internal/snapshots reads those of
+// the ClusterSnapshotSchedule.
 func (p *program) confirm(want, child *schedule) {
-	if !p.confirmed || child == nil || !equality.Semantic.DeepEqual(child.Spec, want.Spec) {
-		return
+	if p.confirmed && child != nil && equality.Semantic.DeepEqual(child.Spec, want.Spec) {
+		annotate(want, v1alpha1.AnnotationConfirmGeneration, strconv.FormatInt(child.Generation, 10))
 	}
-	if want.Annotations == nil {
-		want.Annotations = map[string]string{}
-	}
-	want.Annotations[v1alpha1.AnnotationConfirmGeneration] = strconv.FormatInt(child.Generation, 10)
 }
 
 // update is the engine's Update: the spec is replaced as a whole, because a field that

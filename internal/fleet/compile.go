@@ -46,8 +46,16 @@ func compiler(validate func(*v1alpha1.SnapshotSchedule) error) func(client.Objec
 }
 
 // selects returns whether a namespace is to be protected.
-func (p *program) selects(namespace client.Object) bool {
-	return namespace.GetDeletionTimestamp() == nil && !excluded(namespace) && p.selector.Matches(labels.Set(namespace.GetLabels()))
+func (p *program) selects(namespace client.Object) bool { return selects(p.selector, namespace) }
+
+// Selects returns whether a ClusterSnapshotSchedule protects a namespace.
+func Selects(f *v1alpha1.ClusterSnapshotSchedule, namespace client.Object) bool {
+	selector, err := f.Spec.NamespaceSelector.AsSelector()
+	return err == nil && selects(selector, namespace)
+}
+
+func selects(selector labels.Selector, namespace client.Object) bool {
+	return namespace.GetDeletionTimestamp() == nil && !excluded(namespace) && selector.Matches(labels.Set(namespace.GetLabels()))
 }
 
 func excluded(namespace client.Object) bool {

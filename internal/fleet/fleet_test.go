@@ -47,7 +47,7 @@ func confirming(f *fleetObject) {
 }
 
 func namespace(changes ...func(*metav1.PartialObjectMetadata)) *metav1.PartialObjectMetadata {
-	n := newNamespace()
+	n := NewNamespace()
 	n.Name, n.UID, n.Labels = "shop", "shop-uid", map[string]string{"backup": "gold"}
 	return change(n, changes)
 }
@@ -75,6 +75,10 @@ func ready(status metav1.ConditionStatus, reason string) func(*schedule) {
 	return func(s *schedule) {
 		meta.SetStatusCondition(&s.Status.Conditions, metav1.Condition{Type: "Ready", Status: status, Reason: reason, Message: "why"})
 	}
+}
+
+func deleting(finalizers ...string) func(*schedule) {
+	return func(s *schedule) { s.DeletionTimestamp, s.Finalizers = ptr.To(metav1.NewTime(now)), finalizers }
 }
 
 func snapshots(total int32) func(*schedule) {
@@ -179,6 +183,17 @@ func TestMap(t *testing.T) {
 			outputs: []client.Object{child(ready("False", v1alpha1.ReasonSnapshotsFailing))},
 			want: keyStatus{Exists: true, Updated: true, Problems: []problem{
 				{Namespace: "shop", Reason: v1alpha1.ReasonSnapshotsFailing, Message: "why"}}}},
+		"a child about which nothing is known yet": {
+			outputs: []client.Object{child(ready("Unknown", "Reconciling"))}, want: keyStatus{Exists: true, Updated: true}},
+		"a child that is being deleted": {
+			outputs: []client.Object{child(deleting())}, want: keyStatus{Exists: true, Updated: true, Problems: []problem{{
+				Namespace: "shop", Reason: v1alpha1.ReasonChildDeleting,
+				Message: "the SnapshotSchedule is being deleted: until it is gone and created again, no snapshot is taken and none expires"}}}},
+		"a child that a tenant's finalizer keeps": {
+			outputs: []client.Object{child(deleting("example.com/b", "example.com/a"))}, want: keyStatus{Exists: true, Updated: true, Problems: []problem{{
+				Namespace: "shop", Reason: v1alpha1.ReasonChildDeleting,
+				Message: "the SnapshotSchedule is being deleted: until it is gone and created again, no snapshot is taken and none expires; " +
+					`it waits for its finalizers ["example.com/b" "example.com/a"]`}}}},
 		"a child without the snapshot API": {
 			outputs: []client.Object{child(ready("False", v1alpha1.ReasonSnapshotAPIMissing))},
 			want:    keyStatus{Exists: true, Updated: true, APIMissing: true}},
@@ -216,6 +231,35 @@ func TestMap(t *testing.T) {
 				t.Error("the cached object was changed")
 			}
 		})
+	}
+}
+
+// Contract: FLEET-9.
+func TestRequestsArePassedOnInSelectedNamespaces(t *testing.T) {
+	const at = "2026-01-01T00:00:00Z"
+	requested := gold(func(f *fleetObject) { f.Annotations = map[string]string{v1alpha1.AnnotationRequestedAt: at} })
+	theirs := child(func(s *schedule) { s.Annotations[v1alpha1.AnnotationRequestedAt] = "2020-01-01T00:00:00Z" })
+	seen := mapcontroller.Observation{Now: now, MapKey: "shop", Selected: []client.Object{namespace()}, Outputs: []client.Object{theirs}}
+	if _, want := decide(compiled(t, requested).Map(seen)); want.Annotations[v1alpha1.AnnotationRequestedAt] != at {
+		t.Errorf("selected: %v", want.Annotations)
+	}
+	if _, want := decide(compiled(t, gold()).Map(seen)); want.Annotations[v1alpha1.AnnotationRequestedAt] != "" {
+		t.Errorf("without a request: %v", want.Annotations)
+	}
+	seen.Selected, seen.Unselected = nil, seen.Selected
+	if _, want := decide(compiled(t, requested).Tombstone(seen)); want.Annotations[v1alpha1.AnnotationRequestedAt] != "" {
+		t.Errorf("not selected: %v", want.Annotations)
+	}
+	concerns := MapController(nil, valid).ParentChanged
+	if !concerns(gold(), requested) || concerns(requested, requested) || !concerns(gold(), gold(confirming)) {
+		t.Error("requests and confirmations concern the children")
+	}
+}
+
+// Contract: FLEET-11.
+func TestAChildThatIsBeingDeletedIsNotCountedAsReady(t *testing.T) {
+	if conditions(child(deleting())) != nil || len(conditions(child())) != 1 {
+		t.Error("the conditions that status counts")
 	}
 }
 

@@ -42,6 +42,7 @@ func (p problem) String() string { return fmt.Sprintf("%s: %s: %s", p.Namespace,
 var severity = []string{
 	v1alpha1.ReasonCreateFailed,
 	v1alpha1.ReasonNameCollision,
+	v1alpha1.ReasonChildDeleting,
 	v1alpha1.ReasonUpdateFailed,
 	"",
 	v1alpha1.ReasonReleaseFailed,
@@ -76,6 +77,8 @@ func (p *program) statusOf(namespace string, want, child *schedule, detached boo
 		k.RecoveryPoint = oldest.UTC()
 	}
 	switch ready := meta.FindStatusCondition(child.Status.Conditions, v1alpha1.ConditionReady); {
+	case child.DeletionTimestamp != nil: // its conditions are of before
+		k.Problems = []problem{{Namespace: namespace, Reason: v1alpha1.ReasonChildDeleting, Message: report.Text(deletingMessage(child), maxProblem)}}
 	case ready == nil, ready.Status == metav1.ConditionUnknown: // not reconciled yet, which is no failure
 	case ready.Status == metav1.ConditionTrue:
 		k.Ready = true
@@ -85,6 +88,15 @@ func (p *program) statusOf(namespace string, want, child *schedule, detached boo
 		k.Problems = []problem{{Namespace: namespace, Reason: ready.Reason, Message: report.Text(ready.Message, maxProblem)}}
 	}
 	return k
+}
+
+// deletingMessage says what a child waits for that is being deleted.
+func deletingMessage(child *schedule) string {
+	text := "the SnapshotSchedule is being deleted: until it is gone and created again, no snapshot is taken and none expires"
+	if len(child.Finalizers) > 0 {
+		text += fmt.Sprintf("; it waits for its finalizers %q", child.Finalizers)
+	}
+	return text
 }
 
 // maxProblems is how many problems a status lists.

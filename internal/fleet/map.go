@@ -17,6 +17,7 @@ const reasonNoSnapshotsLeft = "NoSnapshotsLeft"
 func (p *program) mapNamespace(seen mapcontroller.Observation) mapcontroller.Decision {
 	want, child := p.newChild(seen.MapKey), p.childOf(seen)
 	p.confirm(want, child)
+	p.request(want)
 	return mapcontroller.Decision{Ensure: []client.Object{want}, Status: p.statusOf(seen.MapKey, want, child, false)}
 }
 

@@ -50,7 +50,7 @@ func MapController(
 		ClusterScoped: true,
 		Optional:      true,
 		Inputs: []mapcontroller.Input{{
-			Object:   newNamespace(),
+			Object:   NewNamespace(),
 			Resource: namespacesResource,
 			Changed:  func(before, after client.Object) bool { return excluded(before) != excluded(after) },
 		}},
@@ -60,12 +60,14 @@ func MapController(
 			Update:     update,
 			Adoptable:  isChild,
 			Deletable:  noneLeft(owns),
-			Conditions: func(o client.Object) []metav1.Condition { return o.(*schedule).Status.Conditions },
+			Conditions: conditions,
 		}},
 		MapKey:  func(namespace metav1.Object) string { return namespace.GetName() },
 		Compile: compiler(validate),
 		ParentChanged: func(before, after client.Object) bool {
-			return before.GetAnnotations()[v1alpha1.AnnotationConfirmGeneration] != after.GetAnnotations()[v1alpha1.AnnotationConfirmGeneration]
+			b, a := before.GetAnnotations(), after.GetAnnotations()
+			return b[v1alpha1.AnnotationConfirmGeneration] != a[v1alpha1.AnnotationConfirmGeneration] ||
+				b[v1alpha1.AnnotationRequestedAt] != a[v1alpha1.AnnotationRequestedAt]
 		},
 		Report:        reporter{events: recorder}.report,
 		ParentDeleted: measured.forget,
@@ -76,8 +78,16 @@ func MapController(
 	}
 }
 
-// newNamespace returns an empty namespace, of which only the metadata is read.
-func newNamespace() *metav1.PartialObjectMetadata {
+// conditions are those that status counts: a child that is being deleted is not ready.
+func conditions(child client.Object) []metav1.Condition {
+	if child.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	return child.(*schedule).Status.Conditions
+}
+
+// NewNamespace returns an empty namespace, of which only the metadata is read.
+func NewNamespace() *metav1.PartialObjectMetadata {
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	return namespace
@@ -88,7 +98,7 @@ func AddToCache(o *cache.Options) {
 	if o.ByObject == nil {
 		o.ByObject = map[client.Object]cache.ByObject{}
 	}
-	o.ByObject[newNamespace()] = cache.ByObject{Transform: stripNamespace}
+	o.ByObject[NewNamespace()] = cache.ByObject{Transform: stripNamespace}
 	// A transform by object would need the CRD, which may be missing.
 	strip := cache.TransformStripManagedFields()
 	o.DefaultTransform = func(object any) (any, error) {

@@ -52,6 +52,7 @@
 //
 //	execute/execute.go    carries out a plan; the only writer of outputs
 //	execute/create.go     creates, and what AlreadyExists means
+//	execute/update.go     updates, also of what others change again and again
 //	execute/owner.go      adds and removes the parent's controllerRef
 //	execute/delete.go     confirmed deletes, held to the observed state
 //	execute/attempts.go   the state of a key between passes; the queue's rate limiter

@@ -70,7 +70,7 @@ type MapController struct {
 	Related func(parent client.Object) []client.Object
 	// RelatedKinds are further kinds that Related reads. They must be installed, too,
 	// and no key is reconciled before all of them are in the cache. A change of one
-	// object reconciles all keys.
+	// object reconciles all keys. Those that are Live differ: see Input.
 	RelatedKinds []Input
 	// ParentChanged returns whether an update of a parent concerns its keys, other
 	// than one of its UID, generation or deletionTimestamp. Nil: no other does.

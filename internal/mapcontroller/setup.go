@@ -216,8 +216,11 @@ func (s *starter) startKeys(ctx context.Context) error {
 		err = errors.Join(err, watch(out.Object, s.OutputIndexers(), s.OutputEvents(i)))
 	}
 	for i, related := range s.RelatedKinds {
-		err = errors.Join(err, watch(related.Object, nil, s.RelatedEvents(i)))
+		if !related.Live {
+			err = errors.Join(err, watch(related.Object, nil, s.RelatedEvents(i)))
+		}
 	}
+	err = errors.Join(err, s.fillLive(ctx))
 	if err != nil || !s.mgr.GetCache().WaitForCacheSync(ctx) {
 		return err
 	}
@@ -231,6 +234,22 @@ func (c *Controller) kindsBack() {
 	if q := c.keys.queue.Load(); q != nil {
 		c.fanOutAll(*q)
 	}
+}
+
+// fillLive has the cache filled with the related kinds that are Live, if they can be
+// listed: a decision without them would take what exists for missing.
+func (s *starter) fillLive(ctx context.Context) error {
+	if len(s.kinds.Live) == 0 || !installed.CanList(ctx, s.guard.Live, s.kinds.Live, s.log) {
+		return nil
+	}
+	var err error
+	for _, related := range s.RelatedKinds {
+		if related.Live {
+			_, failed := s.mgr.GetCache().GetInformer(ctx, related.Object, cache.BlockUntilSynced(false))
+			err = errors.Join(err, failed)
+		}
+	}
+	return err
 }
 
 // wakeParents updates every parent's status.

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
 
 // The properties are cheap: rare cases are worth more tries than rapid's default.
@@ -265,4 +266,9 @@ func annotate(o client.Object, key, value string) {
 
 func markDeleting(o client.Object) {
 	o.SetDeletionTimestamp(ptr.To(metav1.NewTime(ago(time.Minute))))
+}
+
+// setStatus computes the status of a schedule that no ClusterSnapshotSchedule made.
+func setStatus(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.Summary) combined {
+	return setStatusOf(now, s, origin{}, known)
 }

@@ -5,12 +5,12 @@ package snapshots
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
@@ -21,9 +21,9 @@ import (
 const adoptionDelay = time.Hour
 
 // grace is until when retention does not delete what the spec allows, so that a user can
-// notice a mistake. It is a function of the schedule as it was read, status.retention and
-// annotations included. Deletes are decided once more on the schedule that is read live,
-// so they depend on the record that the API server holds.
+// notice a mistake. It is a function of the schedule and its origin as they were read,
+// status.retention and annotations included. Deletes are decided once more on what is
+// read live, so they depend on the record and the confirmation that the API server holds.
 type grace struct {
 	// changed ends the time in which nothing is deleted because the spec changed. If
 	// unrecorded is set, that time has not begun: no record names the generation.
@@ -34,19 +34,21 @@ type grace struct {
 	created, adopted time.Time
 }
 
-func graceOf(s *v1alpha1.SnapshotSchedule) grace {
-	if confirmed(s) {
+func graceOf(s *v1alpha1.SnapshotSchedule, from origin) grace {
+	confirmed := from.confirms(s)
+	if confirmed && !from.child {
 		return grace{}
 	}
-	own := delay(s.Spec.Retention.EditDelay)
+	own := delay(from.delay(s))
 	g := grace{created: s.CreationTimestamp.Time, adopted: s.CreationTimestamp.Add(max(adoptionDelay, own))}
 	switch record := s.Status.Retention; {
+	case confirmed: // which nobody did for the snapshots that a new child finds
 	case record == nil:
 		g.unrecorded = own > 0
 	case record.Generation != s.Generation:
 		g.unrecorded = true
 	default:
-		g.changed = record.SinceTime.Add(delay(record.EditDelay))
+		g.changed = record.SinceTime.Add(delay(from.atLeast(record.EditDelay)))
 	}
 	if s.Generation == 1 && g.changed.After(g.adopted) {
 		g.adopted = g.changed // the first generation is no change: the reason stays the same
@@ -54,13 +56,11 @@ func graceOf(s *v1alpha1.SnapshotSchedule) grace {
 	return g
 }
 
-// confirmed returns whether a user confirmed the schedule's generation.
-func confirmed(s *v1alpha1.SnapshotSchedule) bool {
-	return s.Annotations[v1alpha1.AnnotationConfirmGeneration] == strconv.FormatInt(s.Generation, 10)
-}
-
 // delay returns a duration that the API server has validated; zero if it is not set.
 func delay(d v1alpha1.Duration) time.Duration {
+	if d == "" {
+		return 0
+	}
 	parsed, _ := schedule.ParseDuration(string(d))
 	return parsed
 }
@@ -93,10 +93,10 @@ func (g *grace) until(reason string) time.Time {
 // recordOf returns the status.retention that a schedule should have at a time of the API
 // server. The record of a generation starts with the longer of the delays before and
 // after the change. When that has passed, or the generation is confirmed, the delay is
-// the spec's own, so that a delay that was removed ends. A record that starts in the
-// future is of a clock that was wrong.
-func recordOf(s *v1alpha1.SnapshotSchedule, now time.Time) *v1alpha1.RetentionRecord {
-	own, before := s.Spec.Retention.EditDelay, ptr.Deref(s.Status.Retention, v1alpha1.RetentionRecord{})
+// the spec's own, so that a delay that was removed ends. A child always has one. A record
+// that starts in the future is of a clock that was wrong.
+func recordOf(s *v1alpha1.SnapshotSchedule, from origin, now time.Time) *v1alpha1.RetentionRecord {
+	own, before := from.delay(s), ptr.Deref(s.Status.Retention, v1alpha1.RetentionRecord{})
 	record := before
 	if before.Generation != s.Generation || before.SinceTime.After(now) {
 		record = v1alpha1.RetentionRecord{Generation: s.Generation, SinceTime: metav1.NewTime(now).Rfc3339Copy(), EditDelay: own}
@@ -104,7 +104,7 @@ func recordOf(s *v1alpha1.SnapshotSchedule, now time.Time) *v1alpha1.RetentionRe
 			record.EditDelay = before.EditDelay
 		}
 	}
-	if confirmed(s) || !now.Before(record.SinceTime.Add(delay(record.EditDelay))) {
+	if from.confirms(s) || !now.Before(record.SinceTime.Add(delay(record.EditDelay))) {
 		record.EditDelay = own
 	}
 	if record.EditDelay == "" {
@@ -115,15 +115,15 @@ func recordOf(s *v1alpha1.SnapshotSchedule, now time.Time) *v1alpha1.RetentionRe
 
 // recordsTime returns whether status.retention has to change. What it changes to depends
 // on the API server's clock.
-func recordsTime(now time.Time, s *v1alpha1.SnapshotSchedule) bool {
-	return !equality.Semantic.DeepEqual(s.Status.Retention, recordOf(s, now))
+func recordsTime(now time.Time, s *v1alpha1.SnapshotSchedule, from origin) bool {
+	return !equality.Semantic.DeepEqual(s.Status.Retention, recordOf(s, from, now))
 }
 
 // Recorded returns a copy of a schedule with the status.retention that the operator gives
-// it at a time.
-func Recorded(s *v1alpha1.SnapshotSchedule, now time.Time) *v1alpha1.SnapshotSchedule {
+// it at a time. The related objects are those of OriginNames, as far as they are known.
+func Recorded(s *v1alpha1.SnapshotSchedule, now time.Time, related ...client.Object) *v1alpha1.SnapshotSchedule {
 	s = s.DeepCopy()
-	s.Status.Retention = recordOf(s, now)
+	s.Status.Retention = recordOf(s, originOf(s, related), now)
 	return s
 }
 
@@ -136,6 +136,17 @@ func (n *spared) add(reason string) {
 	} else {
 		n.changed++
 	}
+}
+
+// unconfirmed returns what a confirmation leaves, which the keys may not have found out.
+func (n spared) unconfirmed(s *v1alpha1.SnapshotSchedule, from origin) spared {
+	switch {
+	case !from.confirms(s):
+		return n
+	case from.child:
+		return spared{adopted: n.adopted}
+	}
+	return spared{}
 }
 
 // reason returns the reason that a user is told.
@@ -151,8 +162,8 @@ func (n spared) reason() string {
 
 // sparedMessage says how many of a schedule's snapshots are spared, why, until when, and
 // how to have them deleted at once.
-func sparedMessage(s *v1alpha1.SnapshotSchedule, n spared, total int) string {
-	g := graceOf(s) // a change that is not recorded is told as clock skew
+func sparedMessage(s *v1alpha1.SnapshotSchedule, from origin, n spared, total int) string {
+	g := graceOf(s, from) // a change that is not recorded is told as clock skew
 	until := "until " + g.until(n.reason()).UTC().Format(time.RFC3339)
 	text := fmt.Sprintf("the spec changed: %d of %d VolumeSnapshots would be deleted under generation %d, and are kept %s",
 		n.changed, total, s.Generation, until)
@@ -163,13 +174,10 @@ func sparedMessage(s *v1alpha1.SnapshotSchedule, n spared, total int) string {
 			text += fmt.Sprintf("; %d more would be deleted, and wait because the spec changed", n.changed)
 		}
 	}
-	return text + "; to delete them now: " + confirmCommand(s)
-}
-
-// confirmCommand is the command that confirms a schedule's generation.
-func confirmCommand(s *v1alpha1.SnapshotSchedule) string {
-	return fmt.Sprintf("kubectl annotate snapshotschedule %s -n %s --overwrite %s=%d",
-		s.Name, s.Namespace, v1alpha1.AnnotationConfirmGeneration, s.Generation)
+	if from.child && n.adopted > 0 {
+		return text // no confirmation shortens that
+	}
+	return text + "; to delete them now: " + from.confirmCommand(s)
 }
 
 // sparedWarning is the text of the event when snapshots begin to be spared.

@@ -49,10 +49,10 @@ func (e *editing) edit(d v1alpha1.Duration) {
 // whole seconds, rounded up.
 func (e *editing) operate(wrong time.Duration) {
 	e.stale = e.DeepCopy()
-	if recordsTime(e.now.Add(wrong), e.SnapshotSchedule) {
-		e.Status.Retention = recordOf(e.SnapshotSchedule, e.now.Truncate(time.Second).Add(time.Second))
+	if recordsTime(e.now.Add(wrong), e.SnapshotSchedule, origin{}) {
+		e.Status.Retention = recordOf(e.SnapshotSchedule, origin{}, e.now.Truncate(time.Second).Add(time.Second))
 	}
-	if confirmed(e.SnapshotSchedule) {
+	if confirmsItself(e.SnapshotSchedule) {
 		e.protected = e.edited.Add(delay(e.Spec.Retention.EditDelay)) // should the confirmation be taken back
 	}
 }
@@ -110,7 +110,7 @@ func TestEditsProtect(t *testing.T) {
 			}
 			ahead := rapid.SampledFrom([]time.Duration{0, 0, time.Second, 20 * time.Second, time.Minute}).Draw(t, "ahead")
 			for _, cached := range []*v1alpha1.SnapshotSchedule{e.SnapshotSchedule, e.stale} {
-				if e.deletes(t, cached, ahead) && !confirmed(e.SnapshotSchedule) && e.now.Before(e.protected.Add(-time.Second)) {
+				if e.deletes(t, cached, ahead) && !confirmsItself(e.SnapshotSchedule) && e.now.Before(e.protected.Add(-time.Second)) {
 					t.Fatalf("deleted %s after the edit, protected for %s; record %s", e.now.Sub(e.edited), e.protected.Sub(e.edited),
 						toJSON(e.Status.Retention))
 				}
@@ -137,7 +137,7 @@ func TestEditsProtect(t *testing.T) {
 func TestNamesUsedAgainProtect(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := every("6h").suspended().ttl("1s").generation(1).editDelay(delays.Draw(t, "delay"))
-		s.Status.Retention = recordOf(s.SnapshotSchedule, s.CreationTimestamp.Time)
+		s.Status.Retention = recordOf(s.SnapshotSchedule, origin{}, s.CreationTimestamp.Time)
 		age := time.Duration(rapid.IntRange(0, int(2*day/time.Second)).Draw(t, "seconds")) * time.Second
 		older := rapid.Bool().Draw(t, "older")
 		m := mapCase{gone: true, schedule: s, snapshots: series{ready(0).created(s.CreationTimestamp.Add(-day))}}

@@ -71,11 +71,11 @@ func TestRecordOf(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := tc.schedule.DeepCopy()
-			got := recordOf(tc.schedule.SnapshotSchedule, noon)
+			got := recordOf(tc.schedule.SnapshotSchedule, origin{}, noon)
 			if !reflect.DeepEqual(got, tc.want) {
 				t.Errorf("got %v, want %v", toJSON(got), toJSON(tc.want))
 			}
-			if changes := recordsTime(noon, tc.schedule.SnapshotSchedule); changes != (toJSON(got) != toJSON(before.Status.Retention)) {
+			if changes := recordsTime(noon, tc.schedule.SnapshotSchedule, origin{}); changes != (toJSON(got) != toJSON(before.Status.Retention)) {
 				t.Errorf("recordsTime is %v, before %s, after %s", changes, toJSON(before.Status.Retention), toJSON(got))
 			}
 			if !reflect.DeepEqual(tc.schedule.SnapshotSchedule, before) {

@@ -4,6 +4,7 @@
 package snapshots
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -24,8 +25,11 @@ import (
 type Judge struct {
 	program *program
 	classes Classes
-	parent  plan.Parent
-	kinds   *plan.Kinds
+	// origin are the objects that have a say about the schedule, as far as they are known.
+	origin []client.Object
+	grace  grace
+	parent plan.Parent
+	kinds  *plan.Kinds
 	// last is what retention decided last.
 	last Judgment
 }
@@ -58,8 +62,9 @@ type Judgment struct {
 
 // NewJudge returns a Judge, or why the spec is invalid. The scheme must know the
 // schedule, PVCs and VolumeSnapshots. If the classes are not known, one is assumed to
-// fit: who asks may not read them, unlike the operator.
-func NewJudge(scheme *runtime.Scheme, s *v1alpha1.SnapshotSchedule, classes Classes) (*Judge, error) {
+// fit: who asks may not read them, unlike the operator. The related objects are those of
+// OriginNames, as far as they are known: without them, nobody has confirmed a child.
+func NewJudge(scheme *runtime.Scheme, s *v1alpha1.SnapshotSchedule, classes Classes, related ...client.Object) (*Judge, error) {
 	if !classes.Known {
 		s = s.DeepCopy()
 		s.Spec.SnapshotTemplate.Spec.VolumeSnapshotClassNames = nil
@@ -74,7 +79,7 @@ func NewJudge(scheme *runtime.Scheme, s *v1alpha1.SnapshotSchedule, classes Clas
 		return nil, err
 	}
 	functions := p.functions()
-	j := &Judge{program: p, classes: classes, kinds: kinds, parent: plan.Parent{Object: s, Program: &functions}}
+	j := &Judge{program: p, classes: classes, kinds: kinds, origin: related, grace: graceOf(s, p.origin(related)), parent: plan.Parent{Object: s, Program: &functions}}
 	p.decided = func(outputs []client.Object, series retention.Series, decision retention.Decision, sparedFor []string) {
 		j.last = Judgment{Outputs: outputs, Series: series, Retention: decision, SparedFor: sparedFor}
 	}
@@ -95,7 +100,21 @@ func (j *Judge) TTL() time.Duration { return j.program.spec.retention.TTL }
 
 // SparedUntil returns when the snapshots that are spared for a reason may be deleted; zero
 // if that is not known.
-func (j *Judge) SparedUntil(reason string) time.Time { return j.program.grace.until(reason) }
+func (j *Judge) SparedUntil(reason string) time.Time { return j.grace.until(reason) }
+
+// Confirmation says what confirms the spec, so that the snapshots that are spared for a
+// reason are deleted at once; empty if nothing does.
+func (j *Judge) Confirmation(reason string) string {
+	s := j.program.schedule
+	switch from := j.program.origin(j.origin); {
+	case !from.child:
+		return fmt.Sprintf("annotation %s=%d confirms it", v1alpha1.AnnotationConfirmGeneration, s.Generation)
+	case reason == v1alpha1.ReasonSnapshotsAdopted:
+		return ""
+	}
+	return fmt.Sprintf("annotation %s of ClusterSnapshotSchedule %s confirms its template, in all namespaces",
+		v1alpha1.AnnotationConfirmGeneration, s.Name)
+}
 
 // Judge decides about a series. The PVC is nil if it is gone. Snapshots may
 // include those of other owners. Restores are the PVCs that are being restored
@@ -118,10 +137,10 @@ func (j *Judge) Judge(
 }
 
 func (j *Judge) related(restores []client.Object) []client.Object {
-	if len(restores) == 0 {
+	if len(restores) == 0 && len(j.origin) == 0 {
 		return j.classes.All
 	}
-	return slices.Concat(restores, j.classes.All)
+	return slices.Concat(restores, j.classes.All, j.origin)
 }
 
 // Again decides about a series whose outputs are known to be the schedule's own,
@@ -150,15 +169,19 @@ func (j *Judge) complete(claim *corev1.PersistentVolumeClaim, now time.Time, sta
 		result.SkipReason, result.Problems, result.RecoveryPoint = status.SkipReason, status.Problems, status.RecoveryPoint
 	}
 	if result.Series.Claim == retention.Selected && claim != nil {
-		result.Slots = j.program.slots(claim, anchorOf(j.program.schedule, claim), now)
+		result.Slots = j.slots(claim, now)
 	}
 	return result
+}
+
+func (j *Judge) slots(claim *corev1.PersistentVolumeClaim, now time.Time) schedule.Slots {
+	return j.program.slots(claim, j.program.origin(j.origin), anchorOf(j.program.schedule, claim), now)
 }
 
 // Delays returns whether deletes may wait at a time because the spec changed or an
 // earlier schedule of the name left snapshots.
 func (j *Judge) Delays(at time.Time) bool {
-	g := &j.program.grace
+	g := &j.grace
 	return g.unrecorded || at.Before(g.changed) || at.Before(g.adopted)
 }
 
@@ -169,7 +192,7 @@ func (j *Judge) Policy() retention.Policy { return j.program.spec.retention }
 func (j *Judge) NextSlots(claim *corev1.PersistentVolumeClaim, now time.Time, n int) []time.Time {
 	var next []time.Time
 	for len(next) < n {
-		slots := j.program.slots(claim, anchorOf(j.program.schedule, claim), now)
+		slots := j.slots(claim, now)
 		if slots.Next.IsZero() {
 			break
 		}

@@ -32,7 +32,8 @@ const clockCheck = 15 * time.Minute
 type program struct {
 	schedule *v1alpha1.SnapshotSchedule
 	spec     *compiled
-	grace    grace
+	// fleets is set if ClusterSnapshotSchedules may have children.
+	fleets bool
 	// classesKnown is set if VolumeSnapshotClasses are among the related objects.
 	classesKnown bool
 	// decided is called with every decision of retention; nil in the operator.
@@ -45,12 +46,14 @@ func Compile(parent client.Object) (mapcontroller.Program, error) {
 	return compileFor(parent, true, DefaultMaxClockSkew)
 }
 
-func compileFor(parent client.Object, classesKnown bool, maxClockSkew time.Duration) (mapcontroller.Program, error) {
-	p, err := newProgram(parent.(*v1alpha1.SnapshotSchedule), classesKnown)
+// compileFor compiles a SnapshotSchedule for an operator of all namespaces, or of some,
+// where Roles must suffice.
+func compileFor(parent client.Object, clusterWide bool, maxClockSkew time.Duration) (mapcontroller.Program, error) {
+	p, err := newProgram(parent.(*v1alpha1.SnapshotSchedule), clusterWide)
 	if err != nil {
 		return mapcontroller.Program{}, err
 	}
-	p.spec.retention.MaxClockSkew = maxClockSkew
+	p.fleets, p.spec.retention.MaxClockSkew = clusterWide, maxClockSkew
 	return p.functions(), nil
 }
 
@@ -59,7 +62,7 @@ func newProgram(s *v1alpha1.SnapshotSchedule, classesKnown bool) (*program, erro
 	if err != nil {
 		return nil, err
 	}
-	return &program{schedule: s, spec: spec, grace: graceOf(s), classesKnown: classesKnown}, nil
+	return &program{schedule: s, spec: spec, fleets: true, classesKnown: classesKnown}, nil
 }
 
 func (p *program) functions() mapcontroller.Program {
@@ -91,7 +94,8 @@ func storageClassOf(claim *corev1.PersistentVolumeClaim) v1alpha1.StorageClassNa
 func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decision {
 	claim := seen.Selected[0].(*corev1.PersistentVolumeClaim)
 	anchor := anchorOf(p.schedule, claim)
-	slots := p.slots(claim, anchor, seen.Now)
+	from := p.origin(seen.Related)
+	slots := p.slots(claim, from, anchor, seen.Now)
 	class, refused, skipReason := p.classFor(claim, seen)
 	series := retention.Series{
 		Claim:         retention.Selected,
@@ -101,7 +105,7 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 	if skipReason == "" && refused.Reason == "" { // else one that failed has no replacement
 		series.Slot = slots.Current
 	}
-	decided, d, spared := p.decide(seen, series)
+	decided, d, spared := p.decide(seen, series, from)
 	if decided.Take.Create() {
 		d.Ensure = append(d.Ensure, newSnapshot(p.schedule, claim, class, slots.Current))
 	}
@@ -196,16 +200,17 @@ func (p *program) classFor(
 const unseenMessage = "no snapshot is seen for a whole slot, although the API server has one: the watch of VolumeSnapshots is behind"
 
 // slots returns the slots of a PVC. Nothing that can be written on the PVC is read: whoever may
-// edit it would otherwise decide how many snapshots displace the older ones.
-func (p *program) slots(claim *corev1.PersistentVolumeClaim, anchor, now time.Time) schedule.Slots {
+// edit it would otherwise decide how many snapshots displace the older ones. A malformed request
+// is a problem of the schedule, not of its PVCs.
+func (p *program) slots(claim *corev1.PersistentVolumeClaim, from origin, anchor, now time.Time) schedule.Slots {
+	request, _ := v1alpha1.RequestOf(from.requester(p.schedule).GetAnnotations())
 	criteria := schedule.Criteria{
 		Timeline:         p.spec.rule.Timeline(anchor, schedule.Jitter(string(claim.UID), p.spec.jitter)),
 		Suspend:          p.spec.suspend,
 		TTL:              p.spec.retention.TTL,
 		StartingDeadline: p.spec.startingDeadline,
 	}
-	// A malformed request is a problem of the schedule, not of its PVCs.
-	if request, _ := v1alpha1.RequestOf(p.schedule.Annotations); request.Of(claim.Name) {
+	if request.Of(claim.Name) {
 		criteria.Requested = request.At
 	}
 	return criteria.At(now)
@@ -226,7 +231,7 @@ func (p *program) tombstone(seen mapcontroller.Observation) mapcontroller.Decisi
 		}
 	}
 	var d mapcontroller.Decision
-	_, d, status.Spared = p.decide(seen, series)
+	_, d, status.Spared = p.decide(seen, series, p.origin(seen.Related))
 	if len(seen.Outputs) > 0 || status.SkipReason != "" {
 		d.Status = status
 	}
@@ -236,7 +241,7 @@ func (p *program) tombstone(seen mapcontroller.Observation) mapcontroller.Decisi
 // decide asks retention about a series, and counts the snapshots that it would delete
 // and that are spared for now.
 func (p *program) decide(
-	seen mapcontroller.Observation, series retention.Series,
+	seen mapcontroller.Observation, series retention.Series, from origin,
 ) (decided retention.Decision, d mapcontroller.Decision, n spared) {
 	decided = retention.Decide(p.spec.retention, seen.Now, series)
 	var sparedFor []string
@@ -245,12 +250,13 @@ func (p *program) decide(
 		defer func() { p.decided(seen.Outputs, series, decided, sparedFor) }()
 	}
 	d.Next = decided.Next
+	grace := graceOf(p.schedule, from)
 	for i, verdict := range decided.Verdicts {
 		if p.spec.retention.TakenAhead(&series.Snapshots[i]) {
 			d.Next = earliest(d.Next, seen.Now.Add(clockCheck))
 		}
 		if verdict.Delete() {
-			reason, until := p.grace.spares(&series.Snapshots[i], seen.Now.Add(-seen.Ahead))
+			reason, until := grace.spares(&series.Snapshots[i], seen.Now.Add(-seen.Ahead))
 			if reason != "" {
 				n.add(reason)
 				d.Next = earliest(d.Next, until)

@@ -28,6 +28,8 @@ type reporter struct {
 	events   events.EventRecorder
 	clock    clock.PassiveClock
 	inFlight *inFlight
+	// origin returns the origin of a schedule. Nil: none is a child.
+	origin func(*v1alpha1.SnapshotSchedule) origin
 
 	mu sync.Mutex
 	// schedules are the reported problems of schedules themselves. Those of PVCs are
@@ -153,7 +155,7 @@ var statusOnly = []string{
 // reportSchedule reports a problem of the schedule itself, whichever PVC is
 // reconciled first.
 func (r *reporter) reportSchedule(s *v1alpha1.SnapshotSchedule) {
-	name, found := client.ObjectKeyFromObject(s), scheduleReport{uid: s.UID, problem: scheduleProblem(s)}
+	name, found := client.ObjectKeyFromObject(s), scheduleReport{uid: s.UID, problem: scheduleProblem(r.originOf(s).requester(s))}
 	r.mu.Lock()
 	known := r.schedules[name]
 	if found.problem.Reason == "" {
@@ -165,6 +167,14 @@ func (r *reporter) reportSchedule(s *v1alpha1.SnapshotSchedule) {
 	if found.problem.Reason != "" && found != known {
 		r.warn(s, found.problem)
 	}
+}
+
+// originOf returns the origin of a schedule.
+func (r *reporter) originOf(s *v1alpha1.SnapshotSchedule) origin {
+	if r.origin == nil {
+		return origin{}
+	}
+	return r.origin(s)
 }
 
 // forget drops what is known of a schedule that is deleted.

@@ -85,8 +85,15 @@ func MapController(o Options, recorder events.EventRecorder, maxInFlight int) ma
 func mapController(o Options, recorder events.EventRecorder, f *inFlight) mapcontroller.MapController {
 	r, ready := newReporter(recorder, o.Clock, f), newReadiness(o.Clock)
 	var relatedKinds []mapcontroller.Input
-	if len(o.Namespaces) == 0 { // else Roles must suffice
-		relatedKinds = append(relatedKinds, mapcontroller.Input{Object: &snapshotv1.VolumeSnapshotClass{}, Changed: classChanged})
+	originIn := func(parent client.Object) []client.Object { return nil }
+	clusterWide := len(o.Namespaces) == 0 // else Roles must suffice
+	if clusterWide {
+		relatedKinds = append(relatedKinds, mapcontroller.Input{Object: &snapshotv1.VolumeSnapshotClass{}, Changed: classChanged},
+			mapcontroller.Input{Object: fleetKind, Live: true}, mapcontroller.Input{Object: namespaceKind, Live: true})
+		originIn = func(parent client.Object) []client.Object { return originObjects(o.Stores, parent) }
+	}
+	r.origin = func(s *v1alpha1.SnapshotSchedule) origin {
+		return (&program{schedule: s, fleets: clusterWide}).origin(originIn(s))
 	}
 	return mapcontroller.MapController{
 		Name:      Name,
@@ -108,11 +115,11 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight) mapcon
 			},
 		}},
 		Compile: func(parent client.Object) (mapcontroller.Program, error) {
-			return compileFor(parent, len(relatedKinds) > 0, cmp.Or(o.MaxClockSkew, DefaultMaxClockSkew))
+			return compileFor(parent, clusterWide, cmp.Or(o.MaxClockSkew, DefaultMaxClockSkew))
 		},
 		Related: func(parent client.Object) []client.Object {
 			restores := o.Stores.ByIndex(nil, &corev1.PersistentVolumeClaim{}, restoresIndex, parent.GetNamespace())
-			return append(restores, o.Stores.List(&snapshotv1.VolumeSnapshotClass{}, "")...)
+			return append(append(restores, o.Stores.List(&snapshotv1.VolumeSnapshotClass{}, "")...), originIn(parent)...)
 		},
 		RelatedKinds:  relatedKinds,
 		ParentChanged: scheduleChanged,
@@ -128,11 +135,12 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight) mapcon
 		},
 		Record: "retention",
 		RecordsTime: func(now time.Time, parent client.Object) bool {
-			return recordsTime(now, parent.(*v1alpha1.SnapshotSchedule))
+			s := parent.(*v1alpha1.SnapshotSchedule)
+			return recordsTime(now, s, r.origin(s))
 		},
 		Status: func(now time.Time, parent client.Object, known mapcontroller.Summary) {
 			s := parent.(*v1alpha1.SnapshotSchedule)
-			sum := setStatus(now, s, known)
+			sum := setStatusOf(now, s, r.origin(s), known)
 			measure(now, s, known, sum)
 		},
 	}

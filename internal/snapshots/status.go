@@ -33,10 +33,10 @@ const reconcilingMessage = "the operator has not reconciled every PersistentVolu
 // refusedMessage takes the place of every message while the API server refuses them.
 const refusedMessage = "the API server refuses this status as invalid; the log of the operator says why"
 
-// setStatus computes a schedule's status. It is pure. It returns what the PVCs add
+// setStatusOf computes a schedule's status. It is pure. It returns what the PVCs add
 // up to, which is nothing where that is not known: then what the API server has stays.
-func setStatus(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.Summary) combined {
-	sum := setKnown(now, s, known)
+func setStatusOf(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, known mapcontroller.Summary) combined {
+	sum := setKnown(now, s, from, known)
 	if known.Refused {
 		for i := range s.Status.Conditions {
 			s.Status.Conditions[i].Message = refusedMessage
@@ -45,24 +45,24 @@ func setStatus(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.
 	return sum
 }
 
-func setKnown(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.Summary) combined {
+func setKnown(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, known mapcontroller.Summary) combined {
 	if known.Settled {
 		s.Status.ObservedGeneration = s.Generation
 	}
 	if !known.ServerTime.IsZero() {
-		s.Status.Retention = recordOf(s, known.ServerTime)
+		s.Status.Retention = recordOf(s, from, known.ServerTime)
 	}
 	if known.Totals == nil && known.Invalid == nil {
 		setReadyOnly(now, s, known.Missing)
 		return combined{}
 	}
 	var ofSchedule []Problem
-	if p := scheduleProblem(s); p.Reason != "" {
+	if p := scheduleProblem(from.requester(s)); p.Reason != "" {
 		ofSchedule = append(ofSchedule, p)
 	}
 	sum := combine(withEarlier(known.Keys, s), ofSchedule...)
 	// Without the record nothing is deleted, and nothing else would report that.
-	sum.Paused = sum.Paused || known.ServerTime.IsZero() && sum.Spared.reason() != "" && recordsTime(now, s)
+	sum.Paused = sum.Paused || known.ServerTime.IsZero() && sum.Spared.reason() != "" && recordsTime(now, s, from)
 	s.Status.Problems = problems(now, s.Status.Problems, sum.Problems)
 	s.Status.MoreProblems = count(sum.MoreProblems)
 	if known.Totals != nil {
@@ -88,7 +88,8 @@ func setKnown(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.S
 	if !s.Spec.Suspend {
 		s.Status.NextSnapshotTime = timeOf(sum.NextSlot)
 	}
-	setConditions(now, s, known.Totals[claimsTotal], known.Totals[snapshotsTotal], sum)
+	sum.Spared = sum.Spared.unconfirmed(s, from)
+	setConditions(now, s, from, known.Totals[claimsTotal], known.Totals[snapshotsTotal], sum)
 	return sum
 }
 
@@ -154,7 +155,7 @@ const (
 	detachedSnapshots = "detached." + snapshotsResource
 )
 
-func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, claims, snapshots int, sum combined) {
+func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, claims, snapshots int, sum combined) {
 	switch {
 	case sum.Failing > 0:
 		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonSnapshotsFailing,
@@ -177,8 +178,8 @@ func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, claims, snapshot
 		setPaused(now, s, metav1.ConditionTrue, v1alpha1.ReasonClockSkew, pausedMessage)
 		return
 	}
-	if reason := sum.Spared.reason(); reason != "" && !confirmed(s) {
-		setPaused(now, s, metav1.ConditionTrue, reason, sparedMessage(s, sum.Spared, snapshots))
+	if reason := sum.Spared.reason(); reason != "" {
+		setPaused(now, s, metav1.ConditionTrue, reason, sparedMessage(s, from, sum.Spared, snapshots))
 		return
 	}
 	setPaused(now, s, metav1.ConditionFalse, v1alpha1.ReasonRetentionRunning, "snapshots are deleted when retention no longer keeps them")

@@ -89,7 +89,7 @@ func (r request) isWatch() bool { return strings.Contains(r.query, "watch=true")
 
 // resource returns the plural in the path.
 func (r request) resource() string {
-	for _, resource := range []string{"volumesnapshots", "persistentvolumeclaims", "snapshotschedules", "events"} {
+	for _, resource := range []string{"volumesnapshots", "persistentvolumeclaims", "snapshotschedules", "clustersnapshotschedules", "events"} {
 		if strings.Contains(r.path, "/"+resource) {
 			return resource
 		}

@@ -7,6 +7,7 @@
 //
 //	execute.go      carries out a plan, and reports the outcome
 //	create.go       creates, and what AlreadyExists means
+//	update.go       updates, also of what others change again and again
 //	owner.go        adds and removes the parent's controllerRef
 //	delete.go       confirmed deletes, held to the observed state
 //	attempts.go     the state of a key between passes; the queue's rate limiter

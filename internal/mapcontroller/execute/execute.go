@@ -147,7 +147,7 @@ func (e *Executor) Run(
 		_ = r.result(ctx, VerbCreate, c.Desired, c.Err)
 	}
 	for _, u := range p.Update {
-		_ = r.result(ctx, VerbUpdate, u.Observed, r.patch(ctx, u.Observed, u.Changed))
+		_ = r.result(ctx, VerbUpdate, u.Observed, r.update(ctx, u))
 	}
 	for _, o := range p.Release {
 		r.object(ctx, VerbRelease, o, func() error { return r.removeOwner(ctx, o, parent.GetUID()) })

@@ -36,8 +36,8 @@ func (c Confirmed) Deletes() []plan.Removal { return c.deletes }
 func (c Confirmed) Left(now time.Time) time.Duration { return c.until.Sub(now) }
 
 // Confirm plans again on what the API server holds now: the parent, compiled
-// anew, the inputs of the key, and the outputs that are the plan's evidence. It
-// keeps those of the deletes that both plans name. What is deleted needs no read
+// anew, the inputs of the key, the related objects whose kinds say so, and the outputs
+// that are the plan's evidence. It keeps those of the deletes that both plans name. What is deleted needs no read
 // of its own, because the delete's preconditions hold it to the observed state.
 //
 // It returns ErrChanged if the second plan does not bear out the first,
@@ -66,6 +66,9 @@ func (g *Guard) Confirm(
 		at = searched
 	}
 	again := seen
+	if again.Related, at, err = g.liveRelated(ctx, seen.Related, at); err != nil {
+		return Confirmed{}, err
+	}
 	again.Selected, again.Unselected = observe.Partition(live, inputs)
 	if again.Outputs, err = g.liveOutputs(ctx, req, live.Object, seen.Outputs, p.Evidence); err != nil {
 		return Confirmed{}, err
@@ -75,6 +78,7 @@ func (g *Guard) Confirm(
 		// pass: then the age of the reads would mean nothing.
 		g.parents.reset()
 		g.inputs.reset()
+		g.related.reset()
 		return Confirmed{}, ErrClockSkew
 	}
 
@@ -132,9 +136,8 @@ func (g *Guard) liveParent(ctx context.Context, name types.NamespacedName) (plan
 func (g *Guard) liveInputs(ctx context.Context, req plan.Request, seen plan.Observation) ([]client.Object, time.Time, error) {
 	candidates, at := slices.Concat(seen.Selected, seen.Unselected), g.Clock.Now()
 	if len(candidates) == 0 {
-		namespace := types.NamespacedName{Namespace: req.Parent.Namespace}
-		found, searched, err := g.inputs.get(ctx, g.Clock, namespace, func(ctx context.Context) (map[string][]client.Object, error) {
-			return g.searchInputs(ctx, namespace.Namespace)
+		found, searched, err := g.inputs.get(ctx, g.Clock, req.Parent.Namespace, func(ctx context.Context) (map[string][]client.Object, error) {
+			return g.searchInputs(ctx, req.Parent.Namespace)
 		})
 		if err != nil {
 			return nil, at, err
@@ -172,6 +175,34 @@ func (g *Guard) searchInputs(ctx context.Context, namespace string) (map[string]
 		}
 	}
 	return found, nil
+}
+
+// liveRelated replaces the related objects of live kinds by what the API server holds,
+// and leaves out those that are gone. It returns when the first of these reads and
+// earlier ones began.
+func (g *Guard) liveRelated(ctx context.Context, related []client.Object, first time.Time) ([]client.Object, time.Time, error) {
+	var live []client.Object
+	for _, o := range related {
+		if g.Kinds.IsLive(o) {
+			read, began, err := g.related.get(ctx, g.Clock, g.Kinds.ID(o), func(ctx context.Context) (client.Object, error) {
+				read := plan.EmptyLike(o)
+				if err := g.Live.Get(ctx, client.ObjectKeyFromObject(o), read); err != nil {
+					return nil, client.IgnoreNotFound(err)
+				}
+				return read, nil
+			})
+			if err != nil {
+				return nil, first, err
+			}
+			if o = read; began.Before(first) {
+				first = began
+			}
+		}
+		if o != nil {
+			live = append(live, o)
+		}
+	}
+	return live, first, nil
 }
 
 // liveOutputs replaces the evidence among the outputs by what the API server

@@ -6,5 +6,5 @@
 //
 //	guard.go    whether a parent may adopt; pages of live metadata
 //	confirm.go  plans again on live objects and keeps the deletes of both plans
-//	shared.go   live reads of parents and inputs, shared by the keys that delete together
+//	shared.go   live reads of parents, inputs and related objects, shared by the keys that delete together
 package guard

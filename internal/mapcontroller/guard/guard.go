@@ -48,9 +48,11 @@ type Guard struct {
 	// Compile compiles a parent's spec.
 	Compile func(client.Object) plan.Parent
 
-	parents shared[plan.Parent]
+	parents shared[types.NamespacedName, plan.Parent]
 	// inputs are those of a namespace, by map key.
-	inputs shared[map[string][]client.Object]
+	inputs shared[string, map[string][]client.Object]
+	// related are nil where they are gone.
+	related shared[plan.ID, client.Object]
 }
 
 // MayAdopt returns nil if the API server holds the parent with this UID and it

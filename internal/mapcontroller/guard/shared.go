@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"mapcontroller.dev/snapshotschedule/internal/transport"
@@ -19,11 +18,11 @@ import (
 // the deletes.
 const sharedFor = 3 * time.Second
 
-// shared makes each read at most once per sharedFor.
-type shared[T any] struct {
+// shared makes each read at most once per sharedFor. K is what is read.
+type shared[K comparable, T any] struct {
 	mu    sync.Mutex
 	since time.Time
-	reads map[types.NamespacedName]*sharedRead[T]
+	reads map[K]*sharedRead[T]
 }
 
 type sharedRead[T any] struct {
@@ -36,14 +35,14 @@ type sharedRead[T any] struct {
 // get returns what was read at most sharedFor ago, and when. The difference between
 // the clocks that was seen then counts for everyone who shares the read. An error is
 // not shared.
-func (s *shared[T]) get(
-	ctx context.Context, c clock.PassiveClock, name types.NamespacedName, read func(context.Context) (T, error),
+func (s *shared[K, T]) get(
+	ctx context.Context, c clock.PassiveClock, name K, read func(context.Context) (T, error),
 ) (T, time.Time, error) {
 	s.mu.Lock()
 	// Without the monotonic reading, which stands still while a machine sleeps.
 	now := c.Now().Round(0)
 	if age := now.Sub(s.since); age < 0 || age >= sharedFor {
-		s.since, s.reads = now, map[types.NamespacedName]*sharedRead[T]{}
+		s.since, s.reads = now, map[K]*sharedRead[T]{}
 	}
 	r := s.reads[name]
 	if r == nil {
@@ -68,7 +67,7 @@ func (s *shared[T]) get(
 }
 
 // reset shares no earlier read any more.
-func (s *shared[T]) reset() {
+func (s *shared[K, T]) reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.since = time.Time{}

@@ -37,7 +37,7 @@ func TestSharedReads(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakePassiveClock(testNow)
-			var s shared[int]
+			var s shared[types.NamespacedName, int]
 			ctx, _ := transport.WithSkew(t.Context())
 			reads := 0
 			for _, after := range test.gets {
@@ -62,7 +62,7 @@ func TestSharedReads(t *testing.T) {
 }
 
 func TestSharedReadIsMadeOnceByConcurrentKeys(t *testing.T) {
-	var s shared[int]
+	var s shared[types.NamespacedName, int]
 	var wg sync.WaitGroup
 	ctx, _ := transport.WithSkew(t.Context())
 	clock, reads := clocktesting.NewFakePassiveClock(testNow), 0

@@ -6,6 +6,7 @@
 package installed
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -163,18 +164,26 @@ func (k *Kinds) Wait(ctx context.Context, interval time.Duration, log logr.Logge
 // ends. A cache that cannot list its kind would never sync, and the others wait for
 // it. If the API server fails, it asks again soon.
 func AwaitLists(ctx context.Context, live client.Reader, kinds []schema.GroupVersionKind, interval time.Duration, log logr.Logger) bool {
+	return awaitLists(ctx, live, kinds, interval, log)
+}
+
+// CanList returns whether every kind can be listed: it is installed, and the permission
+// granted. If the API server fails, it asks again soon.
+func CanList(ctx context.Context, live client.Reader, kinds []schema.GroupVersionKind, log logr.Logger) bool {
+	return awaitLists(ctx, live, kinds, 0, log)
+}
+
+// awaitLists gives up at the first answer if no interval is set.
+func awaitLists(ctx context.Context, live client.Reader, kinds []schema.GroupVersionKind, interval time.Duration, log logr.Logger) bool {
 	for reported, next := "", interval; ; next = interval {
-		var err error
-		for i := 0; i < len(kinds) && err == nil; i++ {
-			page := &metav1.PartialObjectMetadataList{}
-			page.SetGroupVersionKind(kinds[i].GroupVersion().WithKind(kinds[i].Kind + "List"))
-			err = live.List(ctx, page, client.Limit(1))
-		}
+		err := list(ctx, live, kinds)
 		switch {
 		case err == nil:
 			return true
 		case !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
-			next = min(next, retry) // nobody has to act
+			next = cmp.Or(min(interval, retry), retry) // nobody has to act
+		case interval == 0:
+			return false
 		}
 		if err.Error() != reported {
 			reported = err.Error()
@@ -186,4 +195,16 @@ func AwaitLists(ctx context.Context, live client.Reader, kinds []schema.GroupVer
 		case <-time.After(next):
 		}
 	}
+}
+
+// list returns why a kind cannot be listed.
+func list(ctx context.Context, live client.Reader, kinds []schema.GroupVersionKind) error {
+	for _, kind := range kinds {
+		page := &metav1.PartialObjectMetadataList{}
+		page.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		if err := live.List(ctx, page, client.Limit(1)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

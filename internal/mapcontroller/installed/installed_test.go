@@ -212,3 +212,29 @@ func TestAKindIsMissingUntilItIsListed(t *testing.T) {
 		}
 	})
 }
+
+// A kind that may be missing is not awaited.
+func TestCanListAsksAgainOnlyIfTheAPIServerFails(t *testing.T) {
+	pods := schema.GroupResource{Resource: "pods"}
+	for name, test := range map[string]struct {
+		err  error
+		want bool
+		wait time.Duration
+	}{
+		"everything can be listed": {want: true},
+		"the API server fails":     {err: errors.New("internal error"), want: true, wait: 5 * time.Second},
+		"the CRD is missing":       {err: &meta.NoKindMatchError{}},
+		"the resource is missing":  {err: apierrors.NewNotFound(pods, "")},
+		"the permission is":        {err: apierrors.NewForbidden(pods, "", errors.New("no role"))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				got := CanList(t.Context(), &failsOnce{err: test.err}, onePod, logr.Discard())
+				if got != test.want || time.Since(began) != test.wait {
+					t.Errorf("got %v after %s", got, time.Since(began))
+				}
+			})
+		})
+	}
+}

@@ -111,7 +111,7 @@ func (k *Kinds) ensure(p *Plan, seen Observation, want client.Object) error {
 	case kind.Update != nil:
 		changed := have.DeepCopyObject().(client.Object)
 		if kind.Update(changed, want); !equality.Semantic.DeepEqual(have, changed) {
-			p.Update = append(p.Update, Update{Observed: have, Changed: changed})
+			p.Update = append(p.Update, Update{Observed: have, Changed: changed, Desired: want})
 		}
 	default:
 		if err := kind.Meets(want, have); err != nil {

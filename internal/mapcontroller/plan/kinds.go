@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -38,6 +39,10 @@ type Input struct {
 	// Changed returns whether an update may change a decision. Changes of labels,
 	// controller, UID and deletionTimestamp always count. Nil: every update counts.
 	Changed func(before, after client.Object) bool
+	// Live is set for a related kind whose objects confirm deletes: those that a decision
+	// read are read live before a delete. The kind may be missing, or not be allowed to be
+	// listed; then the cache has none of it. Its events enqueue no key.
+	Live bool
 }
 
 // Output is a kind whose objects are kept for inputs.
@@ -74,8 +79,10 @@ type Kinds struct {
 	Ownership
 	Inputs  []Input
 	Outputs []Output
-	// Needed are the kinds of inputs, outputs and related objects.
+	// Needed are the kinds of inputs, outputs and related objects, without those in Live.
 	Needed []schema.GroupVersionKind
+	// Live are the related kinds that are read live before a delete.
+	Live []schema.GroupVersionKind
 
 	byType  map[reflect.Type]schema.GroupVersionKind
 	inputs  map[schema.GroupVersionKind]*Input
@@ -114,7 +121,9 @@ func NewKinds(scheme *runtime.Scheme, parent client.Object, owns Ownership, inpu
 		}
 	}
 	for i := range related {
-		resolve(related[i].Object)
+		if gvk := resolve(related[i].Object); related[i].Live {
+			k.Needed, k.Live = k.Needed[:len(k.Needed)-1], append(k.Live, gvk)
+		}
 	}
 	return k, errors.Join(unknown...)
 }
@@ -133,6 +142,9 @@ func (k *Kinds) Input(o client.Object) *Input { return k.inputs[k.Of(o)] }
 
 // Output returns the kind of an output; nil if it is of none.
 func (k *Kinds) Output(o client.Object) *Output { return k.outputs[k.Of(o)] }
+
+// IsLive returns whether a related object is read live before a delete.
+func (k *Kinds) IsLive(related client.Object) bool { return slices.Contains(k.Live, k.Of(related)) }
 
 // ID identifies an output among those of a parent.
 type ID struct {

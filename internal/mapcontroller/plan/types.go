@@ -94,8 +94,8 @@ type Removal struct {
 // ReasonDetached is the reason of deletes where there is no Tombstone.
 const ReasonDetached = "Detached"
 
-// Update is an output to change.
-type Update struct{ Observed, Changed client.Object }
+// Update is an output to change: Changed is Observed, changed as Desired asks.
+type Update struct{ Observed, Changed, Desired client.Object }
 
 // Plan is what has to be written for a key.
 type Plan struct {

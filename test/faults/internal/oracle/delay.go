@@ -6,12 +6,14 @@ package oracle
 import (
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
@@ -20,6 +22,8 @@ import (
 const (
 	// newFor is how long a schedule deletes nothing that is older than itself.
 	newFor = time.Hour
+	// childDelay is how long the child of a ClusterSnapshotSchedule keeps at least what an edit would delete.
+	childDelay = time.Minute
 	// delaySlack is what clocks in whole seconds and the way of a request take from a delay.
 	delaySlack = 2 * time.Second
 )
@@ -52,7 +56,7 @@ type generationEnds map[int64]time.Time
 
 // follow extends the delay of a generation by what one change of its schedule does.
 func (ends generationEnds) follow(at time.Time, before, after *v1alpha1.SnapshotSchedule) {
-	own := delayOf(after.Spec.Retention.EditDelay)
+	own := ownDelay(after)
 	var had *v1alpha1.RetentionRecord
 	if before != nil {
 		had = before.Status.Retention
@@ -69,7 +73,7 @@ func (ends generationEnds) follow(at time.Time, before, after *v1alpha1.Snapshot
 		ends[after.Generation] = at.Add(delay)
 	case had != nil && record == nil && own > 0: // a lost record starts anew
 		ends[after.Generation] = at.Add(own)
-	case confirmsIt(after): // from then on the spec's own delay counts
+	case fleetOf(after) == "" && confirmsIt(after): // from then on the spec's own delay counts
 		ends[after.Generation] = time.Time{}
 	}
 }
@@ -85,8 +89,35 @@ func delayOf(text v1alpha1.Duration) time.Duration {
 	return d
 }
 
-func confirmsIt(s *v1alpha1.SnapshotSchedule) bool {
-	return s.Annotations[v1alpha1.AnnotationConfirmGeneration] == strconv.FormatInt(s.Generation, 10)
+// ownDelay is the delay of a schedule's spec. A child has at least a minute.
+func ownDelay(s *v1alpha1.SnapshotSchedule) time.Duration {
+	own := delayOf(s.Spec.Retention.EditDelay)
+	if fleetOf(s) != "" {
+		own = max(own, childDelay)
+	}
+	return own
+}
+
+// confirmsIt returns whether an object confirms its own generation.
+func confirmsIt(o client.Object) bool {
+	return o.GetAnnotations()[v1alpha1.AnnotationConfirmGeneration] == strconv.FormatInt(o.GetGeneration(), 10)
+}
+
+// confirmed returns whether a schedule's spec was confirmed within the guards' window: that of a child by its ClusterSnapshotSchedule.
+func (d deletion) confirmed(h *history.History, s *v1alpha1.SnapshotSchedule) bool {
+	if fleetOf(s) == "" {
+		return confirmsIt(s)
+	}
+	confirmed := false
+	for i := range h.Changes[:d.index] {
+		before, was := h.Changes[i].Before.(*v1alpha1.ClusterSnapshotSchedule)
+		after, is := h.Changes[i].After.(*v1alpha1.ClusterSnapshotSchedule)
+		if was && before.Name == s.Name || is && after.Name == s.Name {
+			held := confirmed && !h.Changes[i].At.Before(d.windowStart())
+			confirmed = held || is && confirmsIt(after) && reflect.DeepEqual(childSpec(after, !s.Spec.Suspend), s.Spec)
+		}
+	}
+	return confirmed
 }
 
 // delayed returns why a delay forbade a delete by every schedule that the guards may have judged by, empty if one allowed it. What is
@@ -100,10 +131,7 @@ func (d deletion) delayed(h *history.History, views []*view, all editDelays) str
 		if s == nil || !allowedUnder(s, d.snapshot, views) {
 			continue // as before the schedule, or before the edit: that excuses nothing
 		}
-		if confirmsIt(s) {
-			return ""
-		}
-		if why = d.protectedBy(s, all); why == "" {
+		if why = d.protectedBy(s, all, d.confirmed(h, s)); why == "" {
 			return ""
 		}
 	}
@@ -144,16 +172,21 @@ func allowedUnder(s *v1alpha1.SnapshotSchedule, snapshot *snapshotv1.VolumeSnaps
 	})
 }
 
-func (d deletion) protectedBy(s *v1alpha1.SnapshotSchedule, all editDelays) string {
-	own, record := delayOf(s.Spec.Retention.EditDelay), s.Status.Retention
+func (d deletion) protectedBy(s *v1alpha1.SnapshotSchedule, all editDelays, confirmed bool) string {
+	if confirmed && fleetOf(s) == "" {
+		return ""
+	}
+	own, record := ownDelay(s), s.Status.Retention
 	now := d.at.Add(delaySlack)
 	end := all[s.UID][s.ResourceVersion]
 	switch {
+	case confirmed: // which says nothing about what a new child finds
 	case record == nil && own > 0, record != nil && record.Generation != s.Generation:
 		return fmt.Sprintf("although status.retention has no record of generation %d", s.Generation)
 	case now.Before(end):
 		return fmt.Sprintf("%s before the end of the delay after the edit", end.Sub(d.at).Round(time.Second))
-	case d.snapshot.CreationTimestamp.Before(&s.CreationTimestamp) && now.Before(s.CreationTimestamp.Add(max(newFor, own))):
+	}
+	if d.snapshot.CreationTimestamp.Before(&s.CreationTimestamp) && now.Before(s.CreationTimestamp.Add(max(newFor, own))) {
 		return "although it is older than its schedule, which is new"
 	}
 	return ""

@@ -113,3 +113,66 @@ func TestS7JudgesDelaysAfterEdits(t *testing.T) {
 		{"by a new schedule, confirmed", young(time.Minute, func(s *script) { annotate(s, "1"); s.wait(time.Minute) }), ""},
 	})
 }
+
+func TestS7JudgesDelaysOfChildren(t *testing.T) {
+	owned := func(o *v1alpha1.SnapshotSchedule) {
+		o.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(gold(), v1alpha1.GroupVersion.WithKind("ClusterSnapshotSchedule"))}
+	}
+	quietly := func(s *script, change func(*v1alpha1.SnapshotSchedule)) {
+		s.editSchedule(func(o *v1alpha1.SnapshotSchedule) {
+			o.Generation--
+			change(o)
+		})
+	}
+	record := func(s *script, generation int64) {
+		quietly(s, func(o *v1alpha1.SnapshotSchedule) {
+			o.Status.Retention = &v1alpha1.RetentionRecord{Generation: generation, SinceTime: metav1.Time{Time: s.now}, EditDelay: "1m"}
+		})
+	}
+	// confirms has the ClusterSnapshotSchedule confirm a generation of its own, which is 4.
+	confirms := func(s *script, generation string) {
+		f := gold()
+		f.Name, f.Generation = "every", 4
+		f.Spec.Template.Spec = newSchedule("every").Spec
+		f.Annotations = map[string]string{v1alpha1.AnnotationConfirmGeneration: generation}
+		s.others(f)
+	}
+	// edited is a child whose third generation is due to a tenant, who suspends it.
+	edited := func(steps func(*script)) func() *script {
+		return expired().when(func(s *script) {
+			s.editSchedule(owned)
+			record(s, 2)
+			s.wait(2 * time.Hour)
+			s.editSchedule(func(o *v1alpha1.SnapshotSchedule) { o.Spec.Suspend = true })
+			steps(s)
+			s.guardedDelete("old", "new")
+		})
+	}
+	young := func(steps func(*script)) func() *script {
+		return expired().when(func(s *script) {
+			s.editSchedule(func(o *v1alpha1.SnapshotSchedule) {
+				owned(o)
+				o.Generation, o.CreationTimestamp = 0, metav1.Time{Time: s.now}
+			})
+			steps(s)
+			s.guardedDelete("old", "new")
+		})
+	}
+	judge(t, S7, []testCase{
+		{"a minute after an edit", edited(func(s *script) { record(s, 3); s.wait(61 * time.Second) }), ""},
+		{"too early", edited(func(s *script) { record(s, 3); s.wait(50 * time.Second) }), "before the end of the delay"},
+		{"without a record", edited(func(s *script) { s.wait(time.Hour) }), "no record of generation 3"},
+		{"confirmed by itself", edited(func(s *script) {
+			quietly(s, func(o *v1alpha1.SnapshotSchedule) {
+				o.Annotations = map[string]string{v1alpha1.AnnotationConfirmGeneration: "3"}
+			})
+		}), "no record of generation 3"},
+		{"confirmed", edited(func(s *script) { confirms(s, "4") }), ""},
+		{"another generation is confirmed", edited(func(s *script) { confirms(s, "3") }), "no record of generation 3"},
+		{"a spec is confirmed that is not the child's", edited(func(s *script) {
+			s.editSchedule(func(o *v1alpha1.SnapshotSchedule) { o.Spec.Jitter = "1m" })
+			confirms(s, "4")
+		}), "no record of generation 4"},
+		{"by a new child, confirmed", young(func(s *script) { confirms(s, "4"); s.wait(time.Minute) }), "older than its schedule"},
+	})
+}

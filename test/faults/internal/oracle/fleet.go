@@ -167,12 +167,24 @@ func (v *versions) forbiddenChange(before, after *v1alpha1.SnapshotSchedule) (cl
 		for key, value := range f.Spec.Template.Metadata.Labels {
 			added[key] = string(value)
 		}
-		return isMerged(before.Labels, added, after.Labels) && isMerged(before.Annotations, f.Spec.Template.Metadata.Annotations, after.Annotations, confirm)
+		return isMerged(before.Labels, added, after.Labels) && isMerged(before.Annotations, passedOn(f), after.Annotations, confirm)
 	})
 	if !merged {
 		return "FLEET-2", "the operator changed labels or annotations that are not the template's"
 	}
 	return "", ""
+}
+
+// passedOn are the annotations that a ClusterSnapshotSchedule gives its children, but for a confirmation.
+func passedOn(f *v1alpha1.ClusterSnapshotSchedule) map[string]string {
+	all := maps.Clone(f.Spec.Template.Metadata.Annotations)
+	if at, requested := f.Annotations[v1alpha1.AnnotationRequestedAt]; requested {
+		if all == nil {
+			all = map[string]string{}
+		}
+		all[v1alpha1.AnnotationRequestedAt] = at
+	}
+	return all
 }
 
 // isMerged returns whether a map is another one with some entries added, but for some keys.

@@ -171,6 +171,10 @@ func fleetTombstone() Workload {
 			if err := prepare(ctx, r); err != nil {
 				return err
 			}
+			// Otherwise each change of the child's spec would keep everything for a minute.
+			if err := r.Patch(ctx, theFleet(r), `{"metadata":{"annotations":{%q:"1"}}}`, v1alpha1.AnnotationConfirmGeneration); err != nil {
+				return err
+			}
 			return createManual(ctx, r)
 		},
 		Steps: []Step{

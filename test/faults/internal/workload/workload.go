@@ -84,6 +84,7 @@ func All() []Workload {
 		editedAndUnheld(), deleting(), movedAndEdited(),
 		editDelayed(), editTakenBack(), editConfirmed(), recordWiped(), nameReused(),
 		fleetSelects(), fleetTombstone(), fleetForeign(), fleetDeleted(),
+		fleetTakenOver(), fleetCreatesAgain(), fleetTakenBack(), fleetChildHangs(),
 		hungNamespace(), hostileTenant(), massExpiry(), largeFloor(), inFlight(), inFlightShared(), lostClass(),
 	}
 }

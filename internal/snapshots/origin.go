@@ -1,0 +1,147 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"fmt"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/fleet"
+	"mapcontroller.dev/snapshotschedule/internal/informer"
+)
+
+// childDelay is how long a child keeps at least what an edit would delete, so that an edit
+// of a tenant is put back before it deletes anything.
+const childDelay v1alpha1.Duration = "1m"
+
+// origin says who has a say about a schedule: whoever may edit it or, if it is the child
+// of a ClusterSnapshotSchedule, only who may edit that. A tenant who may edit a child may
+// also take off its owner and its labels, which does not make it another schedule.
+type origin struct {
+	child bool
+	// fleet is the ClusterSnapshotSchedule of the schedule's name; nil if there is none, or
+	// it is not known. selected is set if it selects the schedule's namespace.
+	fleet    *v1alpha1.ClusterSnapshotSchedule
+	selected bool
+}
+
+// originOf returns the origin of a schedule. The related objects include those that
+// originObjects returns, where they are known.
+func originOf(s *v1alpha1.SnapshotSchedule, related []client.Object) origin {
+	o := origin{child: controlledByFleet(s)}
+	var namespace client.Object
+	for _, r := range related {
+		switch r := r.(type) {
+		case *v1alpha1.ClusterSnapshotSchedule:
+			o.fleet = r
+		case *metav1.PartialObjectMetadata:
+			namespace = r
+		}
+	}
+	o.selected = o.fleet != nil && namespace != nil && fleet.Selects(o.fleet, namespace)
+	o.child = o.child || o.selected
+	return o
+}
+
+// origin returns the schedule's origin.
+func (p *program) origin(related []client.Object) origin {
+	if !p.fleets {
+		return origin{}
+	}
+	return originOf(p.schedule, related)
+}
+
+// OriginNames are the objects that have a say about a schedule: the
+// ClusterSnapshotSchedule of its name and, of metadata only, its namespace.
+func OriginNames(s *v1alpha1.SnapshotSchedule) (parent *v1alpha1.ClusterSnapshotSchedule, namespace *metav1.PartialObjectMetadata) {
+	parent, namespace = &v1alpha1.ClusterSnapshotSchedule{}, fleet.NewNamespace()
+	parent.Name, namespace.Name = s.Name, s.Namespace
+	return parent, namespace
+}
+
+// Examples of the kinds, for reads of the stores in every pass.
+var fleetKind, namespaceKind = &v1alpha1.ClusterSnapshotSchedule{}, fleet.NewNamespace()
+
+// originObjects returns what the cache has of the OriginNames: nothing where there is no
+// ClusterSnapshotSchedule of the name.
+func originObjects(stores *informer.Stores, s client.Object) []client.Object {
+	parent := stores.Get(fleetKind, client.ObjectKey{Name: s.GetName()})
+	if parent == nil {
+		return nil
+	}
+	found := []client.Object{parent}
+	if namespace := stores.Get(namespaceKind, client.ObjectKey{Name: s.GetNamespace()}); namespace != nil {
+		found = append(found, namespace)
+	}
+	return found
+}
+
+func controlledByFleet(s *v1alpha1.SnapshotSchedule) bool {
+	ref := metav1.GetControllerOfNoCopy(s)
+	if ref == nil || ref.Kind != "ClusterSnapshotSchedule" {
+		return false
+	}
+	group, err := schema.ParseGroupVersion(ref.APIVersion)
+	return err == nil && group.Group == v1alpha1.GroupName
+}
+
+// confirms returns whether the schedule's spec is confirmed. That of a child is if its
+// ClusterSnapshotSchedule is, and has that spec in its template, but for suspend.
+func (o origin) confirms(s *v1alpha1.SnapshotSchedule) bool {
+	if !o.child {
+		return confirmsItself(s)
+	}
+	if o.fleet == nil || !confirmsItself(o.fleet) {
+		return false
+	}
+	want := o.fleet.Spec.Template.Spec
+	want.Suspend = s.Spec.Suspend
+	return equality.Semantic.DeepEqual(want, s.Spec)
+}
+
+// confirmsItself returns whether an object's annotation names its own generation.
+func confirmsItself(o client.Object) bool {
+	generation, confirms := o.GetAnnotations()[v1alpha1.AnnotationConfirmGeneration]
+	return confirms && generation == strconv.FormatInt(o.GetGeneration(), 10)
+}
+
+// requester returns the object whose requests count: for a child its
+// ClusterSnapshotSchedule, while that selects the namespace.
+func (o origin) requester(s *v1alpha1.SnapshotSchedule) client.Object {
+	switch {
+	case !o.child:
+		return s
+	case o.selected:
+		return o.fleet
+	}
+	return &v1alpha1.ClusterSnapshotSchedule{}
+}
+
+// delay returns the delay that a schedule has after an edit, empty if it has none.
+func (o origin) delay(s *v1alpha1.SnapshotSchedule) v1alpha1.Duration {
+	return o.atLeast(s.Spec.Retention.EditDelay)
+}
+
+func (o origin) atLeast(d v1alpha1.Duration) v1alpha1.Duration {
+	if o.child && delay(d) < delay(childDelay) {
+		return childDelay
+	}
+	return d
+}
+
+// confirmCommand is the command that confirms a schedule's generation.
+func (o origin) confirmCommand(s *v1alpha1.SnapshotSchedule) string {
+	if o.child {
+		return fmt.Sprintf("kubectl annotate clustersnapshotschedule %s --overwrite %s=<its metadata.generation>, which confirms its template "+
+			"in all namespaces", s.Name, v1alpha1.AnnotationConfirmGeneration)
+	}
+	return fmt.Sprintf("kubectl annotate snapshotschedule %s -n %s --overwrite %s=%d",
+		s.Name, s.Namespace, v1alpha1.AnnotationConfirmGeneration, s.Generation)
+}

@@ -1,0 +1,276 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+var _ = Describe("A tenant who edits the child of a ClusterSnapshotSchedule", func() {
+	BeforeEach(deleteAllSchedules)
+
+	const confirm = v1alpha1.AnnotationConfirmGeneration
+	// ahead is the age of the snapshots by the clocks.
+	ahead := 4 * time.Hour
+	keeping := func(d v1alpha1.Duration) func(*clusterSchedule) {
+		return func(c *clusterSchedule) { c.Spec.Template.Spec.SnapshotTTL = d }
+	}
+	var (
+		f     *fleetObject
+		env   *environment
+		child *schedule
+		o     *operator
+		kept  int
+	)
+	// late is set if the operator's first attempt to put a child back fails.
+	var late atomic.Bool
+	// protected starts the operator with a child that has so many PVCs, each with as many snapshots.
+	protected := func(n int, changes ...func(*clusterSchedule)) {
+		GinkgoHelper()
+		f = newFleet(append([]func(*clusterSchedule){keeping("30d")}, changes...)...)
+		env = f.newNamespace()
+		late.Store(false)
+		o = startFleetOperator(clocksAhead(ahead), failRequests(func(r *http.Request) int {
+			if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/snapshotschedules/"+f.Name) && late.CompareAndSwap(true, false) {
+				return http.StatusServiceUnavailable
+			}
+			return 0
+		}))
+		child = f.waitForChild(env)
+		Eventually(func() bool { return get(child).Status.ObservedGeneration == child.Generation }).Should(BeTrue())
+		for i := range n {
+			c := env.createClaim(fmt.Sprint("data-", i))
+			for j := range n {
+				env.createSnapshot(child, c, time.Duration(1+j)*time.Minute, withName(fmt.Sprintf("old-%d-%d", i, j)))
+			}
+		}
+		kept = n * n
+	}
+	deletes := func() int { return o.network.count("DELETE", "volumesnapshots") }
+	requeueAll := func() {
+		GinkgoHelper()
+		for i := range kept {
+			c := &claim{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: fmt.Sprint("data-", i)}}
+			if !isDeleted(c)() {
+				requeue(c)
+			}
+		}
+	}
+	keepsAll := func() {
+		GinkgoHelper()
+		requeueAll()
+		Consistently(deletes, "1500ms").Should(BeZero())
+		Expect(env.snapshots()).To(HaveLen(kept))
+	}
+	passes := func(d time.Duration) {
+		GinkgoHelper()
+		o.advanceClocks(d)
+		requeueAll()
+	}
+	putBack := func() bool {
+		return get(child).Spec.SnapshotTTL == f.Spec.Template.Spec.SnapshotTTL && metav1.IsControlledBy(child, f.clusterSchedule)
+	}
+	recorded := func() {
+		GinkgoHelper()
+		Eventually(func() int64 { return recordedGeneration(child)() }).Should(Equal(get(child.DeepCopy()).Generation))
+	}
+
+	DescribeTable("deletes nothing by edits that are put back",
+		func(metadata string) {
+			protected(10)
+			for range 5 {
+				generation := get(child).Generation
+				patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"%d"}%s},"spec":{"snapshotTTL":"1s","retention":{"minReady":0}}}`,
+					confirm, generation+1, metadata)
+				late.Store(true)
+				mergePatch(child, patch)
+				Eventually(putBack).Should(BeTrue())
+				Expect(get(child).Generation).To(BeNumerically(">=", generation+2))
+			}
+			Expect(deletes()).To(BeZero())
+			keepsAll()
+			passes(2 * time.Minute)
+			keepsAll()
+		},
+		// Contract: FLEET-9, FLEET-10.
+		Entry("of the spec", ``),
+		// Contract: FLEET-9, FLEET-10.
+		Entry("of the owner as well", `,"ownerReferences":null`),
+		// Contract: FLEET-9, FLEET-10.
+		Entry("of owner and finalizers", `,"ownerReferences":[],"finalizers":["tenant.example.com/mine"]`),
+	)
+
+	// Contract: FLEET-2.
+	It("does not keep the spec from being put back by changing something else again and again", func() {
+		f = newFleet(keeping("30d"))
+		env = f.newNamespace()
+		child = f.child(env)
+		var changes atomic.Int64
+		startFleetOperator(failRequests(func(r *http.Request) int {
+			if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/snapshotschedules/"+f.Name) &&
+				r.Header.Get("Content-Type") == string(types.MergePatchType) { // which is held to the resourceVersion
+				patch := fmt.Sprintf(`{"metadata":{"annotations":{"again":"%d"}}}`, changes.Add(1))
+				_ = api.Patch(ctx, f.child(env), client.RawPatch(types.MergePatchType, []byte(patch)))
+			}
+			return 0
+		}))
+		child = f.waitForChild(env)
+		mergePatch(child, `{"metadata":{"labels":{"team":"shop"}},"spec":{"snapshotTTL":"1s"}}`)
+		Eventually(putBack).Should(BeTrue())
+		Expect(changes.Load()).To(BeNumerically(">", 0))
+		Expect(child.Labels).To(HaveKeyWithValue("team", "shop"))
+	})
+
+	// Contract: FLEET-10.
+	It("deletes nothing for a minute with an edit that takes off owner and labels, so that it is not put back", func() {
+		protected(3)
+		mergePatch(child, fmt.Sprintf(`{"metadata":{"annotations":{%q:"%d"},"ownerReferences":null,"labels":null},`+
+			`"spec":{"snapshotTTL":"1s","retention":{"minReady":0}}}`, confirm, child.Generation+1))
+		Eventually(f.problems).Should(ConsistOf(env.namespace + " " + v1alpha1.ReasonNameCollision))
+		recorded()
+		keepsAll()
+		passes(50 * time.Second)
+		keepsAll()
+	})
+
+	// Contract: FLEET-9, FLEET-10.
+	It("confirms nothing and requests nothing: that is the ClusterSnapshotSchedule's", func() {
+		protected(2)
+		recorded()
+		setAnnotation(child, v1alpha1.AnnotationRequestedAt, time.Now().Add(ahead).UTC().Format(time.RFC3339))
+		setAnnotation(child, confirm, fmt.Sprint(get(child).Generation+1))
+		f.edit(func(c *clusterSchedule) {
+			c.Spec.Template.Spec.SnapshotTTL = "1h"
+			c.Annotations = map[string]string{confirm: fmt.Sprint(c.Generation)} // not of the generation to come
+		})
+		Eventually(retentionPaused(child)).Should(Equal("True SpecChanged"))
+		recorded()
+		Expect(get(child).Annotations[confirm]).To(Equal(fmt.Sprint(child.Generation)))
+		keepsAll()
+		Expect(pausedMessage(child)).To(ContainSubstring("kubectl annotate clustersnapshotschedule " + f.Name + " "))
+		Expect(o.network.count("POST", "volumesnapshots")).To(BeZero(), "a request of the tenant")
+
+		setAnnotation(f.clusterSchedule, confirm, fmt.Sprint(get(f.clusterSchedule).Generation))
+		setLabel(child, "wake", "up")
+		requeueAll()
+		Eventually(env.snapshots).Should(HaveLen(2), "the floor")
+		Eventually(retentionPaused(child)).Should(Equal("False RetentionRunning"))
+	})
+
+	// Contract: FLEET-9.
+	It("waits a minute after an edit of the template that nobody confirms", func() {
+		protected(2)
+		recorded()
+		f.edit(keeping("1h"))
+		Eventually(retentionPaused(child)).Should(Equal("True SpecChanged"))
+		keepsAll()
+		passes(61 * time.Second)
+		Eventually(env.snapshots).Should(HaveLen(2), "the floor")
+	})
+
+	// Contract: FLEET-9.
+	It("takes a request of the ClusterSnapshotSchedule for every child", func() {
+		protected(1)
+		at := time.Now().Add(ahead).UTC().Format(time.RFC3339)
+		setAnnotation(f.clusterSchedule, v1alpha1.AnnotationRequestedAt, at)
+		Eventually(env.snapshots).Should(HaveLen(2))
+		Eventually(func() string { return get(child).Annotations[v1alpha1.AnnotationRequestedAt] }).Should(Equal(at))
+		By("but not in a namespace that is no longer selected")
+		removeLabel(env.object(), "backup")
+		Eventually(func() bool { return get(child).Spec.Suspend }).Should(BeTrue())
+		setAnnotation(f.clusterSchedule, v1alpha1.AnnotationRequestedAt, time.Now().Add(ahead+time.Second).UTC().Format(time.RFC3339))
+		Consistently(env.snapshots, "2s").Should(HaveLen(2))
+	})
+
+	// Contract: FLEET-9, GUARD-3.
+	It("rests no delete on a confirmation that the API server no longer has", func() {
+		protected(2, func(c *clusterSchedule) { c.Annotations = map[string]string{confirm: "1"} })
+		for i := range 2 {
+			setAnnotation(&snapshot{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: fmt.Sprintf("old-%d-1", i)}},
+				v1alpha1.AnnotationHold, "")
+			setAnnotation(&snapshot{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: fmt.Sprintf("old-%d-0", i)}},
+				v1alpha1.AnnotationHold, "")
+		}
+		f.edit(func(c *clusterSchedule) {
+			c.Spec.Template.Spec.SnapshotTTL = "1h"
+			c.Annotations[confirm] = "2"
+		})
+		Eventually(putBack).Should(BeTrue())
+		o.network.freeze("clustersnapshotschedules") // the cache keeps the confirmation
+		mergePatch(f.clusterSchedule, fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, confirm))
+		before := get(child).Generation
+		mergePatch(child, `{"spec":{"suspend":true}}`)
+		Eventually(func() bool { return get(child).Generation == before+2 }).Should(BeTrue())
+		recorded()
+		reads := func() int {
+			return len(o.network.find(func(r request) bool {
+				return r.method == "GET" && strings.HasSuffix(r.path, "/clustersnapshotschedules/"+f.Name)
+			}))
+		}
+		for _, v := range env.snapshots() {
+			mergePatch(&v, fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, v1alpha1.AnnotationHold))
+		}
+		Eventually(reads).Should(BeNumerically(">", 0), "the guard's")
+		keepsAll()
+		o.network.thaw("clustersnapshotschedules")
+		passes(61 * time.Second)
+		Eventually(env.snapshots).Should(HaveLen(2), "the floor")
+	})
+
+	// Contract: FLEET-9, EDIT-4.
+	It("does not shorten the first hour of the child that a confirmed ClusterSnapshotSchedule creates again", func() {
+		ahead = 40 * time.Minute
+		DeferCleanup(func() { ahead = 4 * time.Hour })
+		protected(2, func(c *clusterSchedule) { c.Annotations = map[string]string{confirm: "1"} }, keeping("45m"))
+		first := child.UID
+		Eventually(time.Now).Should(BeTemporally(">", env.snapshots()[kept-1].CreationTimestamp.Add(2*time.Second)), "creation times are in whole seconds")
+		Expect(api.Delete(ctx, child, client.PropagationPolicy("Orphan"))).To(Succeed())
+		for _, v := range env.snapshots() { // as the garbage collector does
+			mergePatch(&v, `{"metadata":{"ownerReferences":null}}`)
+		}
+		removeFinalizers(child)
+		Eventually(func() (types.UID, error) {
+			err := api.Get(ctx, client.ObjectKeyFromObject(child), child)
+			return child.UID, client.IgnoreNotFound(err)
+		}).ShouldNot(Or(Equal(first), BeEmpty()))
+		passes(10 * time.Minute) // the snapshots are expired
+		Eventually(func() string { requeueAll(); return retentionPaused(child)() }).Should(Equal("True SnapshotsAdopted"))
+		keepsAll()
+		passes(15 * time.Minute)
+		Eventually(env.snapshots).Should(HaveLen(2), "the floor")
+	})
+
+	// Contract: FLEET-6, FLEET-11.
+	It("shows that a child is being deleted, and is no longer ready", func() {
+		f = newFleet()
+		env = f.newNamespace()
+		startFleetOperator()
+		child = f.waitForChild(env)
+		Eventually(f.counts).Should(Equal("1 1 1 1 0"))
+		addFinalizer(child)
+		Expect(api.Delete(ctx, child)).To(Succeed())
+		Eventually(f.problems).Should(ConsistOf(env.namespace + " ChildDeleting"))
+		Eventually(f.ready).Should(Equal("False SchedulesFailing"))
+		Eventually(func() int32 { return f.status().Outputs.SnapshotSchedules.Ready }).Should(BeZero())
+		ready := meta.FindStatusCondition(f.status().Conditions, v1alpha1.ConditionReady)
+		Expect(ready.Message).To(ContainSubstring(get(child).Finalizers[0]))
+		removeFinalizers(child)
+		Eventually(f.ready).Should(Equal("True Scheduled"))
+		Eventually(f.counts).Should(Equal("1 1 1 1 0"))
+	})
+})
