@@ -250,7 +250,7 @@ func TestRequestsArePassedOnInSelectedNamespaces(t *testing.T) {
 	if _, want := decide(compiled(t, requested).Tombstone(seen)); want.Annotations[v1alpha1.AnnotationRequestedAt] != "" {
 		t.Errorf("not selected: %v", want.Annotations)
 	}
-	concerns := MapController(nil, valid).ParentChanged
+	concerns := MapController(nil, valid, nil).ParentChanged
 	if !concerns(gold(), requested) || concerns(requested, requested) || !concerns(gold(), gold(confirming)) {
 		t.Error("requests and confirmations concern the children")
 	}

@@ -156,7 +156,7 @@ func TestLongMessageKeepsAllItsParts(t *testing.T) {
 	long := func(i int) string { return fmt.Sprintf("%03d%s", i, strings.Repeat("x", 250)) }
 	var all []*keyStatus
 	for i := range 100 {
-		k := &keyStatus{Claim: long(i), turn: &turn{driver: long(i)}}
+		k := &keyStatus{Claim: long(i), turn: &turn{driver: driver(long(i))}}
 		k.add(Problem{Reason: v1alpha1.ReasonCreateFailed, Message: strings.Repeat("y", 40_000)})
 		all = append(all, k, &keyStatus{Claim: long(100 + i), SkipReason: strings.Repeat("z", 40_000)})
 	}

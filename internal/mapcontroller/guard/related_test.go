@@ -33,7 +33,7 @@ func withRelated(t *testing.T, stored ...client.Object) *fixture.Env {
 	t.Helper()
 	objects := []client.Object{fixture.Parent(), fixture.Output("a")}
 	e := fixture.New(t, objects, append(slices.Clone(objects), stored...))
-	kinds, err := plan.NewKinds(clientgoscheme.Scheme, &appsv1.Deployment{}, fixture.Tags, e.Kinds.Inputs, e.Kinds.Outputs,
+	kinds, err := plan.NewKinds(clientgoscheme.Scheme, &appsv1.Deployment{}, plan.Ownership{Tags: fixture.Tags}, e.Kinds.Inputs, e.Kinds.Outputs,
 		plan.Input{Object: &corev1.ConfigMap{}}, plan.Input{Object: &corev1.Node{}, Live: true})
 	if err != nil || len(kinds.Needed) != 3 || len(kinds.Live) != 1 || kinds.Live[0].Kind != "Node" {
 		t.Fatalf("%v, needed are %v, live %v", err, kinds.Needed, kinds.Live)
