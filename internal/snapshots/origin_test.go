@@ -94,7 +94,7 @@ func TestWhichSchedulesAreChildren(t *testing.T) {
 			if got := originOf(tc.schedule.SnapshotSchedule, tc.related).child; got != tc.want {
 				t.Errorf("is a child: %v, want %v", got, tc.want)
 			}
-			p, err := compileFor(tc.schedule.ttl("1s").SnapshotSchedule, false)
+			p, err := compileFor(tc.schedule.ttl("1s").SnapshotSchedule, false, DefaultMaxClockSkew)
 			must(t, err)
 			m := mapCase{gone: true, snapshots: series{ready(day)}}
 			seen := m.observe()

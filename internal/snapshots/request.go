@@ -21,7 +21,7 @@ func scheduleProblem(requester client.Object) Problem {
 	}
 	return Problem{
 		Reason: v1alpha1.ReasonInvalidRequestedAt,
-		Message: fmt.Sprintf("annotation %s is %q; %s",
+		Message: fmt.Sprintf("annotation %s is \"%s\"; %s",
 			v1alpha1.AnnotationRequestedAt, report.Text(requester.GetAnnotations()[v1alpha1.AnnotationRequestedAt], maxExcerpt), err),
 	}
 }
