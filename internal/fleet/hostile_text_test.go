@@ -23,7 +23,7 @@ import (
 // Whatever children, webhooks and the API server say, a status is one that the API server
 // accepts, an event too, and nothing in them controls a terminal.
 //
-// Contract: STAT-12.
+// Contract: STAT-14.
 func TestHostileTextInStatusAndEvents(t *testing.T) {
 	schema, err := reporttest.StatusSchema("../../config/crd/bases/snapshots.mapcontroller.dev_clustersnapshotschedules.yaml")
 	if err != nil {

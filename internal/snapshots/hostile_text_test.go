@@ -110,7 +110,7 @@ func (w hostileWorld) status(r *reporter, s scheduleBuilder, p *program, i int) 
 // Whatever users write, a status is one that the API server accepts, an event too, and
 // nothing in them controls a terminal.
 //
-// Contract: STAT-12.
+// Contract: STAT-14.
 func TestHostileTextInStatusAndEvents(t *testing.T) {
 	schema, err := reporttest.StatusSchema("../../config/crd/bases/snapshots.mapcontroller.dev_snapshotschedules.yaml")
 	must(t, err)
@@ -151,7 +151,7 @@ func TestHostileTextInStatusAndEvents(t *testing.T) {
 
 // However long the parts of a message are, each is in it.
 //
-// Contract: STAT-12.
+// Contract: STAT-14.
 func TestLongMessageKeepsAllItsParts(t *testing.T) {
 	long := func(i int) string { return fmt.Sprintf("%03d%s", i, strings.Repeat("x", 250)) }
 	var all []*keyStatus

@@ -22,7 +22,7 @@ var _ = Describe("Hostile text", func() {
 	var env *environment
 	BeforeEach(func() { env = newEnvironment() })
 
-	// Contract: STAT-12, MET-6.
+	// Contract: STAT-14, MET-6.
 	It("keeps status and metrics, whatever an editor of PVCs writes into an annotation", func() {
 		env.createClass("fast", "block", true)
 		env.createClaimOf("good", env.driver("block"))
