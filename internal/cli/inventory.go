@@ -63,7 +63,8 @@ func readSchedules(ctx context.Context, c client.Reader, namespace, selector str
 func (f *Factory) readInventory(
 	ctx context.Context, c client.Reader, namespace string, claimSelector labels.Selector, opts ...client.ListOption,
 ) (*inventory, error) {
-	return f.readSnapshotsAnd(ctx, c, namespace, claimSelector, append([]client.ListOption{client.HasLabels{v1alpha1.LabelMapKey}}, opts...)...)
+	opts = append([]client.ListOption{client.HasLabels{v1alpha1.LabelMapKey}}, opts...)
+	return f.readSnapshotsAnd(ctx, c, namespace, claimSelector, opts...)
 }
 
 // readSnapshotsAnd is readInventory with all snapshots that match the options.

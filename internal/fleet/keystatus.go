@@ -78,7 +78,8 @@ func (p *program) statusOf(namespace string, want, child *schedule, detached boo
 	}
 	switch ready := meta.FindStatusCondition(child.Status.Conditions, v1alpha1.ConditionReady); {
 	case child.DeletionTimestamp != nil: // its conditions are of before
-		k.Problems = []problem{{Namespace: namespace, Reason: v1alpha1.ReasonChildDeleting, Message: report.Text(deletingMessage(child), maxProblem)}}
+		message := report.Text(deletingMessage(child), maxProblem)
+		k.Problems = []problem{{Namespace: namespace, Reason: v1alpha1.ReasonChildDeleting, Message: message}}
 	case ready == nil, ready.Status == metav1.ConditionUnknown: // not reconciled yet, which is no failure
 	case ready.Status == metav1.ConditionTrue:
 		k.Ready = true

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
@@ -142,16 +143,10 @@ func (c *Controller) OutputEvents(kind int) EventHandler {
 		}
 		was, wasOwned := c.observer.Request(before)
 		is, owned := c.observer.Request(after)
-		var counted client.Object
 		if owned {
 			c.shown(is, after, after.GetDeletionTimestamp() != nil)
-			if !c.foreign(after) { // else its controllerRef will be removed
-				counted = after
-			}
 		}
-		if out.Observed != nil && (before != nil || counted != nil) {
-			out.Observed(is.Parent, before, counted)
-		}
+		c.observed(out, is.Parent, before, after, owned)
 		if after == nil {
 			c.outputDeleted(q, was, wasOwned, before)
 			return
@@ -163,6 +158,17 @@ func (c *Controller) OutputEvents(kind int) EventHandler {
 			q.Add(is)
 		}
 	})
+}
+
+// observed passes on the event of an output. What is foreign is not counted, although the
+// parent may still control it.
+func (c *Controller) observed(out Output, parent types.NamespacedName, before, after client.Object, owned bool) {
+	if !owned || c.foreign(after) {
+		after = nil
+	}
+	if out.Observed != nil && (before != nil || after != nil) {
+		out.Observed(parent, before, after)
+	}
 }
 
 func (c *Controller) foreign(output client.Object) bool { return c.Foreign != nil && c.Foreign(output) }

@@ -29,8 +29,10 @@ func collisionMessage(want client.Object, err error) string {
 		return fmt.Sprintf("VolumeSnapshot %s is this schedule's, but its label %s was changed; set it to %s again, or delete the VolumeSnapshot",
 			name, v1alpha1.LabelMapKey, key)
 	case claimName(have) != claimName(want):
-		return fmt.Sprintf("VolumeSnapshot %s is this schedule's, but it is not one of PersistentVolumeClaim %s; delete it", name, claimName(want))
+		return fmt.Sprintf("VolumeSnapshot %s is this schedule's, but it is not one of PersistentVolumeClaim %s; delete it",
+			name, claimName(want))
 	}
+	const slot = v1alpha1.AnnotationScheduledAt
 	return fmt.Sprintf("VolumeSnapshot %s is this schedule's, but its annotation %s was changed, so the slot is due again; "+
-		"set it to %s again, or delete the VolumeSnapshot", name, v1alpha1.AnnotationScheduledAt, want.GetAnnotations()[v1alpha1.AnnotationScheduledAt])
+		"set it to %s again, or delete the VolumeSnapshot", name, slot, want.GetAnnotations()[slot])
 }

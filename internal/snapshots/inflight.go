@@ -19,7 +19,6 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/inflight"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
 	"mapcontroller.dev/snapshotschedule/internal/report"
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
 )
@@ -94,7 +93,8 @@ func (f *inFlight) admission(
 // classes may be seen later than they, and change. Each of that leads to another pass.
 func (f *inFlight) admit(req mapcontroller.Request, p mapcontroller.Plan, outputs []client.Object) (admitted bool) {
 	for _, o := range outputs {
-		if v := o.(*snapshotv1.VolumeSnapshot); v.DeletionTimestamp == nil && isUncut(v) {
+		// Of what lost its map key, only the metadata is known.
+		if v, ok := o.(*snapshotv1.VolumeSnapshot); ok && v.DeletionTimestamp == nil && isUncut(v) {
 			f.count(req.Parent, v)
 		}
 	}
@@ -175,7 +175,7 @@ func (f *inFlight) count(parent types.NamespacedName, v *snapshotv1.VolumeSnapsh
 func (f *inFlight) made(parent types.NamespacedName, v *snapshotv1.VolumeSnapshot) (s inflight.Snapshot, ok bool) {
 	owner := f.schedule(parent)
 	claim, exists := f.stores.Get(anyClaim, client.ObjectKey{Namespace: v.Namespace, Name: claimName(v)}).(*corev1.PersistentVolumeClaim)
-	if owner == nil || !exists || !ownedBy(owner, v) || string(claim.UID) != v.Labels[v1alpha1.LabelMapKey] ||
+	if owner == nil || !exists || !Ownership.Owns(owner, v) || string(claim.UID) != v.Labels[v1alpha1.LabelMapKey] ||
 		v.Name != snapshotName(owner.UID, claim.UID, claim.Name, scheduledAt(v)) {
 		return s, false
 	}
@@ -187,13 +187,6 @@ func (f *inFlight) made(parent types.NamespacedName, v *snapshotv1.VolumeSnapsho
 		Namespace: v.Namespace, Name: v.Name, Schedule: owner.Name, ReadyDeadline: f.readyDeadline(owner),
 		Driver: string(classes.limitedBy(claim, &owner.Spec.SnapshotTemplate.Spec, v.Spec.VolumeSnapshotClassName)),
 	}, true
-}
-
-// ownedBy returns whether a snapshot is a schedule's.
-func ownedBy(s *v1alpha1.SnapshotSchedule, v *snapshotv1.VolumeSnapshot) bool {
-	controller := plan.ControllerUID(v)
-	return v.Labels[v1alpha1.LabelSchedule] == s.Name &&
-		(controller == s.UID || controller == "" && s.Spec.DeletionPolicy == v1alpha1.DeletionOrphan)
 }
 
 // reported is called after each pass.

@@ -79,7 +79,10 @@ func NewJudge(scheme *runtime.Scheme, s *v1alpha1.SnapshotSchedule, classes Clas
 		return nil, err
 	}
 	functions := p.functions()
-	j := &Judge{program: p, classes: classes, kinds: kinds, origin: related, grace: graceOf(s, p.origin(related)), parent: plan.Parent{Object: s, Program: &functions}}
+	j := &Judge{
+		program: p, classes: classes, kinds: kinds, origin: related, grace: graceOf(s, p.origin(related)),
+		parent: plan.Parent{Object: s, Program: &functions},
+	}
 	p.decided = func(outputs []client.Object, series retention.Series, decision retention.Decision, sparedFor []string) {
 		j.last = Judgment{Outputs: outputs, Series: series, Retention: decision, SparedFor: sparedFor}
 	}

@@ -314,7 +314,6 @@ type tenancy struct {
 	fleet fleetBuilder
 	// hostile is since when the spec is not the template's.
 	hostile time.Time
-	put     int // times that it was put back
 }
 
 // A tenant edits spec, labels, owners and annotations of a child, in any order; each edit

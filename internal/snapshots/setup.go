@@ -85,7 +85,7 @@ func MapController(o Options, recorder events.EventRecorder, maxInFlight int) ma
 func mapController(o Options, recorder events.EventRecorder, f *inFlight) mapcontroller.MapController {
 	r, ready := newReporter(recorder, o.Clock, f), newReadiness(o.Clock)
 	var relatedKinds []mapcontroller.Input
-	originIn := func(parent client.Object) []client.Object { return nil }
+	originIn := func(client.Object) []client.Object { return nil }
 	clusterWide := len(o.Namespaces) == 0 // else Roles must suffice
 	if clusterWide {
 		relatedKinds = append(relatedKinds, mapcontroller.Input{Object: &snapshotv1.VolumeSnapshotClass{}, Changed: classChanged},

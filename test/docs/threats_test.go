@@ -30,8 +30,7 @@ func TestEveryRowOfTheThreatModelNamesTestsThatExist(t *testing.T) {
 			t.Errorf("%s: %d cells", who, len(cells))
 			continue
 		}
-		named := strings.Split(cells[3], "; ")
-		for _, name := range named {
+		for name := range strings.SplitSeq(cells[3], "; ") {
 			m := evidence.FindStringSubmatch(name)
 			if m == nil || m[0] != strings.TrimSpace(name) {
 				t.Errorf("%s: %q is not of the form `file_test.go` \"test\"", who, name)

@@ -116,7 +116,8 @@ func (k *Kinds) check() ([]string, error) {
 		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, fmt.Errorf("discover %s: %w", gvk.GroupVersion(), err)
 		}
-		if err != nil || k.isUnlisted(gvk) || !slices.ContainsFunc(found.APIResources, func(r metav1.APIResource) bool { return r.Kind == gvk.Kind }) {
+		served := err == nil && slices.ContainsFunc(found.APIResources, func(r metav1.APIResource) bool { return r.Kind == gvk.Kind })
+		if !served || k.isUnlisted(gvk) {
 			absent = append(absent, gvk.Kind+"."+gvk.Version+"."+gvk.Group)
 		}
 	}

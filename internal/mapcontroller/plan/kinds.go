@@ -91,7 +91,9 @@ type Kinds struct {
 
 // NewKinds resolves the kinds, that of the parent included. It returns an error for a
 // kind that the scheme does not know.
-func NewKinds(scheme *runtime.Scheme, parent client.Object, owns Ownership, inputs []Input, outputs []Output, related ...Input) (*Kinds, error) {
+func NewKinds(
+	scheme *runtime.Scheme, parent client.Object, owns Ownership, inputs []Input, outputs []Output, related ...Input,
+) (*Kinds, error) {
 	k := &Kinds{
 		Ownership: owns, Inputs: inputs, Outputs: outputs, byType: map[reflect.Type]schema.GroupVersionKind{},
 		inputs: map[schema.GroupVersionKind]*Input{}, outputs: map[schema.GroupVersionKind]*Output{},

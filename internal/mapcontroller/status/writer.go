@@ -101,7 +101,9 @@ func (w *Writer) Write(ctx context.Context, parent plan.Parent, released bool) (
 }
 
 // write writes a status if it changed.
-func (w *Writer) write(ctx context.Context, now time.Time, parent client.Object, s Summary) (written bool, result reconcile.Result, err error) {
+func (w *Writer) write(
+	ctx context.Context, now time.Time, parent client.Object, s Summary,
+) (written bool, result reconcile.Result, err error) {
 	if w.RecordsTime != nil && w.RecordsTime(now, parent) {
 		if s.ServerTime, err = w.ServerTime(ctx, parent); err != nil {
 			return false, result, err
