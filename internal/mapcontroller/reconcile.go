@@ -60,11 +60,11 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	return result, err
 }
 
-// decide makes the decision about a key, without carrying it out, unless it was made under
-// the parent's generation: the status must not wait until the writes of other keys end.
+// decide makes the decision about a key, without carrying it out: the status must not wait
+// until the writes of other keys end, also where its own have ended and are to be counted.
 func (c *Controller) decide(ctx context.Context, req Request) error {
 	parent, ok := c.parent(req.Parent)
-	if !ok || req.MapKey == "" || parent.Object.GetDeletionTimestamp() != nil || c.aggregator.Decided(req, parent.Object) {
+	if !ok || req.MapKey == "" || parent.Object.GetDeletionTimestamp() != nil {
 		return nil
 	}
 	seen, err := c.observe(ctx, parent, req)

@@ -134,6 +134,28 @@ var _ = Describe("What is not known", func() {
 	})
 
 	// Contract: STAT-12.
+	It("is not that there is no snapshot, while slow creates succeed", func() {
+		const claims = 20 // more than half of the workers can begin
+		s := env.createSchedule("backup")
+		for i := range claims {
+			env.createClaim(fmt.Sprintf("data-%02d", i))
+		}
+		env.startOperator(statusInterval(time.Second), failRequests(func(r *http.Request) int {
+			if isSnapshotCreate(r) {
+				time.Sleep(3 * time.Second)
+			}
+			return 0
+		}))
+		Eventually(func() int {
+			made := len(env.snapshots())
+			if st := status(s); made > 8 && st.ObservedGeneration == s.Generation {
+				Expect(st.Outputs.VolumeSnapshots.Total).NotTo(BeZero(), "%d snapshots exist", made)
+			}
+			return made
+		}, "60s").Should(Equal(claims))
+	})
+
+	// Contract: STAT-12.
 	It("makes a schedule without a status Unknown", func() {
 		s := many()
 		opt, sync := snapshotsUnlisted()

@@ -99,9 +99,10 @@ func (a *Aggregator) Begin(req plan.Request) {
 	}
 }
 
-// Decide sets the status of a key before its decision is carried out, unless it was
-// decided under the generation before: then the status of that pass, which knows of its
-// writes, stays until this one has ended. It returns the status that the key had.
+// Decide sets the status of a key before its decision is carried out. If it was decided
+// under the generation before, only the counts are new: the status of that pass, which
+// knows of its writes, stays until this one has ended. It returns the status that the key
+// had.
 func (a *Aggregator) Decide(req plan.Request, uid types.UID, s plan.KeyStatus) (previous any) {
 	previous, changed := a.decide(req, uid, s)
 	if changed {
@@ -121,8 +122,16 @@ func (a *Aggregator) decide(req plan.Request, uid types.UID, s plan.KeyStatus) (
 	if before != nil {
 		previous = before.Status
 	}
-	if req.MapKey == "" || before != nil && before.Generation == s.Generation {
+	if req.MapKey == "" {
 		return previous, false
+	}
+	if before != nil && before.Generation == s.Generation {
+		if slices.Equal(before.Counts, s.Counts) {
+			return previous, false
+		}
+		s.Status = before.Status
+		k.byID[req.MapKey] = &s // the one before may be in use
+		return previous, true
 	}
 	k.unsettled[req.MapKey] = true
 	k.set(req.MapKey, s)

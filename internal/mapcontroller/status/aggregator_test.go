@@ -129,6 +129,8 @@ func TestAggregatorIsARecount(t *testing.T) {
 				a.Decide(request(k), "uid", s)
 				if m := at(k); m.status == nil || m.decided != generation {
 					*m = model{decided: generation, status: &s}
+				} else {
+					m.status = &plan.KeyStatus{Counts: s.Counts, Status: m.status.Status}
 				}
 			}
 			all, decided := a.snapshot(ofGeneration("uid", generation))
@@ -204,8 +206,11 @@ func TestAggregatorCountsPassesUnderWay(t *testing.T) {
 	}
 }
 
-// A decision makes a key known at once. What the writes of the pass before came to stays
-// until the pass has ended, unless the decision is under a new generation.
+// A decision makes a key known at once, and counts it again. What the writes of the pass
+// before came to stays until the pass has ended, unless the decision is under a new
+// generation.
+//
+// Contract: STAT-12.
 func TestAggregatorDecides(t *testing.T) {
 	a, changes := newAggregator()
 	a.Track(ofGeneration("uid", 1), []string{"a"})
@@ -228,6 +233,14 @@ func TestAggregatorDecides(t *testing.T) {
 	a.Put(request("a"), "uid", plan.KeyStatus{Generation: 1, Status: "done"}, false)
 	if previous := decide("uid", "again"); previous != "done" || status() != "done" || !a.Settled(ofGeneration("uid", 1)) {
 		t.Errorf("the next pass: %v, was %v", status(), previous)
+	}
+	count := plan.Count{Path: unique.Make(paths[1]), N: 3}
+	for range 2 {
+		a.Decide(request("a"), "uid", plan.KeyStatus{Generation: 1, Counts: []plan.Count{count}, Status: "counted"})
+		all, _ := a.snapshot(ofGeneration("uid", 1))
+		if status() != "done" || !slices.Equal(all[0].Counts, []plan.Count{count}) || *changes != 4 {
+			t.Errorf("counted again: %+v, %d changes", all[0], *changes)
+		}
 	}
 	if previous := decide("other", "theirs"); previous != nil || status() != "done" {
 		t.Errorf("of an earlier parent: %v, was %v", status(), previous)
