@@ -43,18 +43,17 @@ func (w *Writer) patch(ctx context.Context, before, after client.Object, s Summa
 
 // known leaves in a patch what may be said. The outputs are written as a whole, or not at
 // all: a type does not tell a count that is zero from one that was never written, so
-// the difference between two versions would omit it. Counts that cannot be written
-// any more are removed, because nobody may take old ones for the present ones.
+// the difference between two versions would omit it. Those that are not known under an
+// invalid spec are removed, because nobody may take old ones for the present ones.
 func (w *Writer) known(patch map[string]any, outputs any, s Summary) map[string]any {
 	known := maps.Clone(patch)
 	if s.Refused || s.Totals == nil && s.Invalid == nil {
 		maps.DeleteFunc(known, func(field string, _ any) bool { return field != conditionsField && field != w.Record })
 	}
 	switch {
-	case s.Refused:
+	case s.Refused, s.Totals == nil && s.Invalid != nil:
 		known[outputsField] = nil
-	case s.Totals == nil:
-		delete(known, outputsField)
+	case s.Totals == nil: // what the API server has stays
 	case outputs != nil:
 		known[outputsField] = outputs
 	}

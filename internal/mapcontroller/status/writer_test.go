@@ -370,7 +370,10 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// The outputs are written as a whole, or not at all.
+// The outputs are written as a whole, or not at all. Under an invalid spec they are absent
+// while they are not known.
+//
+// Contract: STAT-12.
 func TestKnown(t *testing.T) {
 	outputs := map[string]any{"pods": map[string]any{"total": 0, "ready": 0}}
 	part := map[string]any{"pods": map[string]any{"total": 0}}
@@ -385,7 +388,7 @@ func TestKnown(t *testing.T) {
 		"unknown": {
 			map[string]any{"outputs": part, "x": 1, "conditions": 2, "record": 3}, Summary{}, map[string]any{"conditions": 2, "record": 3}},
 		"invalid": {
-			map[string]any{"outputs": part, "x": nil, "conditions": 2}, Summary{Invalid: invalid}, map[string]any{"conditions": 2, "x": nil}},
+			map[string]any{"outputs": part, "x": nil, "conditions": 2}, Summary{Invalid: invalid}, map[string]any{"conditions": 2, "x": nil, "outputs": nil}},
 		"refused": {
 			map[string]any{"x": 1, "conditions": 2, "record": 3}, Summary{Totals: map[string]int{}, Refused: true},
 			map[string]any{"conditions": 2, "record": 3, "outputs": nil}},
