@@ -268,7 +268,7 @@ func TestWriterWritesTheConditionsWhereTheRestIsRefused(t *testing.T) {
 	if _, err := h.write(t); !apierrors.IsInvalid(err) {
 		t.Errorf("error %v", err)
 	}
-	want := `"status":{"conditions":[{"lastTransitionTime":null,"lastUpdateTime":null,"message":"refused","reason":"Failing","status":"","type":"Ready"}],"outputs":null}}`
+	want := `"status":{"conditions":[{"lastTransitionTime":null,"lastUpdateTime":null,"message":"refused","reason":"Failing","status":"","type":"Ready"}],"inputs":null,"outputs":null}}`
 	if len(patches) != 2 || !strings.HasSuffix(patches[1], want) {
 		t.Errorf("got %q, want %q at last", patches, want)
 	}
@@ -391,7 +391,7 @@ func TestKnown(t *testing.T) {
 			map[string]any{"outputs": part, "x": nil, "conditions": 2}, Summary{Invalid: invalid}, map[string]any{"conditions": 2, "x": nil, "outputs": nil}},
 		"refused": {
 			map[string]any{"x": 1, "conditions": 2, "record": 3}, Summary{Totals: map[string]int{}, Refused: true},
-			map[string]any{"conditions": 2, "record": 3, "outputs": nil}},
+			map[string]any{"conditions": 2, "record": 3, "inputs": nil, "outputs": nil}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &Writer{Record: "record"}
