@@ -350,7 +350,7 @@ func TestWriterWaitsAMomentForKeys(t *testing.T) {
 			t.Errorf("after %s: wait %s, status from %+v, error %v", step.after, got, h.last, err)
 		}
 	}
-	h.Aggregator.Decide(request("a"), "p-uid", plan.KeyStatus{Generation: 1, Status: "a"})
+	h.Aggregator.Decide(h.Aggregator.epoch, request("a"), "p-uid", plan.KeyStatus{Generation: 1, Status: "a"})
 	if got, err := h.write(t); err != nil || got != 0 || h.last == nil || !h.last.Settled || h.api.Count("patch/status") != 1 {
 		t.Errorf("decided: wait %s, status from %+v, error %v", got, h.last, err)
 	}
@@ -405,8 +405,8 @@ func TestKnown(t *testing.T) {
 func TestSummary(t *testing.T) {
 	h := newHarness(t, fixture.Parent())
 	h.Aggregator.Track(fixture.Parent(), nil)
-	h.Aggregator.Put(request("a"), "p-uid", plan.KeyStatus{Generation: 1, Status: "a"}, false)
-	h.Aggregator.Put(request("none"), "p-uid", plan.KeyStatus{Generation: 1}, false)
+	h.Aggregator.Put(h.Aggregator.epoch, request("a"), "p-uid", plan.KeyStatus{Generation: 1, Status: "a"}, false)
+	h.Aggregator.Put(h.Aggregator.epoch, request("none"), "p-uid", plan.KeyStatus{Generation: 1}, false)
 	p := plan.Parent{Object: fixture.Parent(), Program: &plan.Program{Spec: "spec"}, Invalid: errors.New("invalid")}
 	s := h.summary(p)
 	if s.Totals == nil || !slices.Equal(s.Keys, []any{"a"}) || s.Spec != "spec" || !errors.Is(s.Invalid, p.Invalid) || s.Missing != nil {
