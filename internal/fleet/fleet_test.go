@@ -199,6 +199,10 @@ func TestMap(t *testing.T) {
 			want:    keyStatus{Exists: true, Updated: true, APIMissing: true}},
 		"a new child": {
 			outputs: []client.Object{child(func(s *schedule) { s.Status = v1alpha1.SnapshotScheduleStatus{} })}, want: keyStatus{Exists: true, Uncounted: true}},
+		"a child whose counts are refused": {
+			outputs: []client.Object{child(func(s *schedule) {
+				s.Status.Inputs, s.Status.Outputs = nil, v1alpha1.Outputs{}
+			})}, want: keyStatus{Exists: true, Updated: true, Ready: true, Uncounted: true}},
 		"confirmed": {
 			fleet: gold(confirming), outputs: []client.Object{child()}, confirmed: "5", want: keyStatus{Exists: true, Ready: true}},
 		"confirmed, and passed on": {

@@ -23,7 +23,8 @@ type keyStatus struct {
 	Exists, Updated, Ready, Detached bool
 	// APIMissing is set if the child finds that VolumeSnapshots are not installed.
 	APIMissing bool
-	// Uncounted is set if the child's status has no numbers.
+	// Uncounted is set if the child's status has no numbers: before its first one, while its
+	// spec is invalid, and while the API server refuses them.
 	Uncounted bool
 	Namespace string
 	// The numbers and the oldest recovery point of the child's status.

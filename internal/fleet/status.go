@@ -88,10 +88,12 @@ func setReadyOnly(now time.Time, f *v1alpha1.ClusterSnapshotSchedule, missing []
 }
 
 // setUnknown removes what cannot be known while the spec is invalid. The counts of
-// children do not depend on the spec, but none is known to have the template's.
+// children do not depend on the spec, but none is known to have the template's. While a
+// kind is missing, or a namespace undecided, they are absent: zeros are not written then.
 func setUnknown(s *v1alpha1.ClusterSnapshotScheduleStatus, known mapcontroller.Summary) {
 	s.Inputs, s.Detached, s.PersistentVolumeClaims, s.VolumeSnapshots = nil, nil, nil, nil
 	s.OldestRecoveryPointTime, s.OldestRecoveryPointNamespace = nil, ""
+	s.Outputs.SnapshotSchedules = v1alpha1.ScheduleCount{}
 	if known.Totals != nil {
 		s.Outputs.SnapshotSchedules = v1alpha1.ScheduleCount{
 			Total: count(known.Totals[schedulesTotal]), Ready: count(known.Totals[schedulesReady]),

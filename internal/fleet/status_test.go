@@ -202,6 +202,18 @@ func TestAnInvalidSpecShowsNothingOfTheOneBefore(t *testing.T) {
 	}
 }
 
+// Nobody may take the counts of a generation before for those of an invalid one.
+//
+// Contract: STAT-12.
+func TestAnInvalidSpecKeepsNoCountOfChildrenThatIsNotKnown(t *testing.T) {
+	f := gold()
+	f.Status.Outputs.SnapshotSchedules = v1alpha1.ScheduleCount{Total: 2, Updated: 2, Ready: 2}
+	setStatus(now, f, mapcontroller.Summary{Settled: true, Invalid: errors.New("wrong")})
+	if got := f.Status.Outputs.SnapshotSchedules; got != (v1alpha1.ScheduleCount{}) || f.Status.ObservedGeneration != f.Generation {
+		t.Errorf("got %+v under generation %d", got, f.Status.ObservedGeneration)
+	}
+}
+
 func TestProblemsAreTheWorstAndKeepTheirTime(t *testing.T) {
 	var keys []*keyStatus
 	reasons := []string{"AdoptionRefused", "SnapshotsFailing", "CreateFailed", "UpdateFailed"}

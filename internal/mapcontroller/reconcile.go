@@ -15,6 +15,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/guard"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/status"
 )
 
 // Reconcile makes one pass over one key: compile, observe, decide, build,
@@ -29,7 +30,7 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 		return reconcile.Result{}, c.decide(ctx, req) // it is enqueued when a worker of its namespace is free
 	}
 	defer c.shares.Leave(req)
-	c.aggregator.Begin(req)
+	epoch := c.aggregator.Begin(req)
 	parent, ok := c.parent(req.Parent)
 	if !ok && req.MapKey == "" {
 		return c.awaitParent(ctx, req)
@@ -51,25 +52,26 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 		return result, err
 	}
 	p := c.kinds.Build(parent, req, seen)
-	previous := c.aggregator.Decide(req, parent.Object.GetUID(), p.Key)
+	previous := c.aggregator.Decide(epoch, req, parent.Object.GetUID(), p.Key)
 	outcome, delay, err := c.executor.Run(ctx, req, parent.Object, p, seen)
-	left := c.report(parent.Object, req, p, previous, outcome)
+	left := c.report(epoch, parent.Object, req, p, previous, outcome)
 	if err == nil && (left || delay < execute.LongestDelay) { // else nothing is left of this key
 		result.RequeueAfter = delay
 	}
 	return result, err
 }
 
-// decide makes the decision about a key, without carrying it out, unless it was made under
-// the parent's generation: the status must not wait until the writes of other keys end.
+// decide makes the decision about a key, without carrying it out: the status must not wait
+// until the writes of other keys end, also where its own have ended and are to be counted.
 func (c *Controller) decide(ctx context.Context, req Request) error {
 	parent, ok := c.parent(req.Parent)
-	if !ok || req.MapKey == "" || parent.Object.GetDeletionTimestamp() != nil || c.aggregator.Decided(req, parent.Object) {
+	if !ok || req.MapKey == "" || parent.Object.GetDeletionTimestamp() != nil {
 		return nil
 	}
+	epoch := c.aggregator.Epoch()
 	seen, err := c.observe(ctx, parent, req)
 	if err == nil {
-		c.aggregator.Decide(req, parent.Object.GetUID(), c.kinds.Build(parent, req, seen).Key)
+		c.aggregator.Decide(epoch, req, parent.Object.GetUID(), c.kinds.Build(parent, req, seen).Key)
 	}
 	return err
 }
@@ -130,11 +132,13 @@ func (c *Controller) searchReleased(ctx context.Context) error {
 
 // report passes on what became of a key and keeps its status. It returns whether
 // there is anything left to keep.
-func (c *Controller) report(parent client.Object, req Request, p plan.Plan, previous any, outcome execute.Outcome) bool {
+func (c *Controller) report(
+	epoch status.Epoch, parent client.Object, req Request, p plan.Plan, previous any, outcome execute.Outcome,
+) bool {
 	key := p.Key
 	if c.Report != nil {
 		key.Status = c.Report(parent, req.MapKey, previous, key.Status, outcome)
 	}
-	c.aggregator.Put(req, parent.GetUID(), key, p.Referred)
+	c.aggregator.Put(epoch, req, parent.GetUID(), key, p.Referred)
 	return !key.Empty()
 }

@@ -103,7 +103,8 @@ func (c *Controller) ReconcileStatus(ctx context.Context, req reconcile.Request)
 	switch {
 	case err != nil && ctx.Err() == nil && !apierrors.IsConflict(err):
 		p := plan.Plan{Key: plan.KeyStatus{Generation: parent.Object.GetGeneration()}}
-		c.report(parent.Object, untagged, p, c.aggregator.Decide(untagged, parent.Object.GetUID(), p.Key),
+		epoch := c.aggregator.Epoch()
+		c.report(epoch, parent.Object, untagged, p, c.aggregator.Decide(epoch, untagged, parent.Object.GetUID(), p.Key),
 			Outcome{Failed: []Failure{{Verb: execute.VerbRelease, Object: parent.Object, Err: err}}})
 	case err == nil && c.aggregator.Knows(untagged):
 		c.keys.add(untagged) // a pass over it finds out whether anything is still refused

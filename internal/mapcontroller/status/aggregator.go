@@ -26,7 +26,19 @@ type Aggregator struct {
 	Changed func(types.NamespacedName)
 
 	mu      sync.Mutex
+	epoch   Epoch
 	parents map[types.NamespacedName]*keys
+}
+
+// Epoch counts how often every key was made undecided. What a pass observed in an earlier
+// one decides nothing.
+type Epoch int64
+
+// Epoch returns the present one.
+func (a *Aggregator) Epoch() Epoch {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.epoch
 }
 
 // keys are those of one parent. A key that was still being reconciled for a
@@ -90,39 +102,52 @@ func (a *Aggregator) Track(parent client.Object, found []string) []string {
 
 // Begin is called when a pass over a key begins, before its parent is read. What the pass
 // makes as an older spec asks is not seen yet: a key that is not known is not settled until
-// the pass has ended. Without a map key a pass makes nothing.
-func (a *Aggregator) Begin(req plan.Request) {
+// the pass has ended. Without a map key a pass makes nothing. It returns the present epoch.
+func (a *Aggregator) Begin(req plan.Request) Epoch {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if k := a.parents[req.Parent]; k != nil && k.byID[req.MapKey] == nil && req.MapKey != "" {
 		k.unsettled[req.MapKey] = true
 	}
+	return a.epoch
 }
 
-// Decide sets the status of a key before its decision is carried out, unless it was
-// decided under the generation before: then the status of that pass, which knows of its
-// writes, stays until this one has ended. It returns the status that the key had.
-func (a *Aggregator) Decide(req plan.Request, uid types.UID, s plan.KeyStatus) (previous any) {
-	previous, changed := a.decide(req, uid, s)
+// Decide sets the status of a key before its decision is carried out. If it was decided
+// under the generation before, only the counts are new: the status of that pass, which
+// knows of its writes, stays until this one has ended. It returns the status that the key
+// had. epoch is the one in which the pass began.
+func (a *Aggregator) Decide(epoch Epoch, req plan.Request, uid types.UID, s plan.KeyStatus) (previous any) {
+	previous, changed := a.decide(epoch, req, uid, s)
 	if changed {
 		a.Changed(req.Parent)
 	}
 	return previous
 }
 
-func (a *Aggregator) decide(req plan.Request, uid types.UID, s plan.KeyStatus) (previous any, changed bool) {
+func (a *Aggregator) decide(epoch Epoch, req plan.Request, uid types.UID, s plan.KeyStatus) (previous any, changed bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	k := a.of(req.Parent, uid)
 	if k == nil {
 		return nil, false
 	}
+	if epoch != a.epoch {
+		s.Generation = 0
+	}
 	before := k.byID[req.MapKey]
 	if before != nil {
 		previous = before.Status
 	}
-	if req.MapKey == "" || before != nil && before.Generation == s.Generation {
+	if req.MapKey == "" {
 		return previous, false
+	}
+	if before != nil && before.Generation == s.Generation {
+		if slices.Equal(before.Counts, s.Counts) {
+			return previous, false
+		}
+		s.Status = before.Status
+		k.byID[req.MapKey] = &s // the one before may be in use
+		return previous, true
 	}
 	k.unsettled[req.MapKey] = true
 	k.set(req.MapKey, s)
@@ -150,18 +175,21 @@ func (a *Aggregator) Decided(req plan.Request, parent client.Object) bool {
 // that outputs have a reference that they should not have. Put does nothing for a parent
 // that is not tracked: tracking it will reconcile all its keys. Changed is called only if
 // anything did: a status is computed over all keys, and most passes change nothing.
-func (a *Aggregator) Put(req plan.Request, uid types.UID, s plan.KeyStatus, referred bool) {
-	if a.put(req, uid, s, referred) {
+func (a *Aggregator) Put(epoch Epoch, req plan.Request, uid types.UID, s plan.KeyStatus, referred bool) {
+	if a.put(epoch, req, uid, s, referred) {
 		a.Changed(req.Parent)
 	}
 }
 
-func (a *Aggregator) put(req plan.Request, uid types.UID, s plan.KeyStatus, referred bool) (changed bool) {
+func (a *Aggregator) put(epoch Epoch, req plan.Request, uid types.UID, s plan.KeyStatus, referred bool) (changed bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	k := a.of(req.Parent, uid)
 	if k == nil {
 		return false
+	}
+	if epoch != a.epoch {
+		s.Generation = 0
 	}
 	before, was := k.byID[req.MapKey], k.unsettled[req.MapKey]
 	k.set(req.MapKey, s)
@@ -179,10 +207,12 @@ func (a *Aggregator) put(req plan.Request, uid types.UID, s plan.KeyStatus, refe
 }
 
 // Undecide makes every key of every parent undecided: the cache that the decisions were
-// made on was not up to date. All keys have to be enqueued then.
+// made on was not up to date. All keys have to be enqueued then: passes that began before
+// decide nothing either.
 func (a *Aggregator) Undecide() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.epoch++
 	for _, k := range a.parents {
 		for key, s := range k.byID {
 			again := *s // a status may be in use

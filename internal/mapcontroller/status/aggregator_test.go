@@ -107,7 +107,7 @@ func TestAggregatorIsARecount(t *testing.T) {
 				}
 			case 2: // nothing is left of a key
 				k := key()
-				a.Put(request(k), "uid", plan.KeyStatus{}, false)
+				a.Put(a.epoch, request(k), "uid", plan.KeyStatus{}, false)
 				delete(known, k)
 			case 3: // the cache lagged
 				a.Undecide()
@@ -118,7 +118,7 @@ func TestAggregatorIsARecount(t *testing.T) {
 				}
 			case 4: // a pass ends
 				k, s, referred := key(), status(), rapid.Bool().Draw(t, "referred")
-				a.Put(request(k), "uid", s, referred)
+				a.Put(a.epoch, request(k), "uid", s, referred)
 				*at(k) = model{decided: generation, settled: generation, status: &s}
 				if referred {
 					at(k).settled = 0
@@ -126,9 +126,11 @@ func TestAggregatorIsARecount(t *testing.T) {
 			default: // a pass has decided, and its writes hang
 				k, s := key(), status()
 				a.Begin(request(k))
-				a.Decide(request(k), "uid", s)
+				a.Decide(a.epoch, request(k), "uid", s)
 				if m := at(k); m.status == nil || m.decided != generation {
 					*m = model{decided: generation, status: &s}
+				} else {
+					m.status = &plan.KeyStatus{Counts: s.Counts, Status: m.status.Status}
 				}
 			}
 			all, decided := a.snapshot(ofGeneration("uid", generation))
@@ -183,12 +185,12 @@ func TestAggregatorCountsPassesUnderWay(t *testing.T) {
 			a.Begin(request(test.key)) // the parent is not tracked
 			a.Track(ofGeneration("uid", 2), nil)
 			if test.known != nil {
-				a.Put(request(test.key), "uid", *test.known, false)
+				a.Put(a.epoch, request(test.key), "uid", *test.known, false)
 			}
 			a.Begin(request(test.key))
 			before := *changes
 			if test.end != nil {
-				a.Put(request(test.key), "uid", *test.end, test.referred)
+				a.Put(a.epoch, request(test.key), "uid", *test.end, test.referred)
 			}
 			if settled := a.Settled(ofGeneration("uid", 2)); settled != test.want || (test.end != nil) != (*changes > before) {
 				t.Errorf("settled %v, want %v; %d changes", settled, test.want, *changes-before)
@@ -204,8 +206,11 @@ func TestAggregatorCountsPassesUnderWay(t *testing.T) {
 	}
 }
 
-// A decision makes a key known at once. What the writes of the pass before came to stays
-// until the pass has ended, unless the decision is under a new generation.
+// A decision makes a key known at once, and counts it again. What the writes of the pass
+// before came to stays until the pass has ended, unless the decision is under a new
+// generation.
+//
+// Contract: STAT-12.
 func TestAggregatorDecides(t *testing.T) {
 	a, changes := newAggregator()
 	a.Track(ofGeneration("uid", 1), []string{"a"})
@@ -220,14 +225,22 @@ func TestAggregatorDecides(t *testing.T) {
 		t.Error("known before any pass")
 	}
 	decide := func(uid types.UID, s any) any {
-		return a.Decide(request("a"), uid, plan.KeyStatus{Generation: 1, Status: s})
+		return a.Decide(a.epoch, request("a"), uid, plan.KeyStatus{Generation: 1, Status: s})
 	}
 	if previous := decide("uid", "decided"); previous != nil || status() != "decided" || *changes != 2 || a.Settled(ofGeneration("uid", 1)) {
 		t.Errorf("decided: %v, was %v, %d changes", status(), previous, *changes)
 	}
-	a.Put(request("a"), "uid", plan.KeyStatus{Generation: 1, Status: "done"}, false)
+	a.Put(a.epoch, request("a"), "uid", plan.KeyStatus{Generation: 1, Status: "done"}, false)
 	if previous := decide("uid", "again"); previous != "done" || status() != "done" || !a.Settled(ofGeneration("uid", 1)) {
 		t.Errorf("the next pass: %v, was %v", status(), previous)
+	}
+	count := plan.Count{Path: unique.Make(paths[1]), N: 3}
+	for range 2 {
+		a.Decide(a.epoch, request("a"), "uid", plan.KeyStatus{Generation: 1, Counts: []plan.Count{count}, Status: "counted"})
+		all, _ := a.snapshot(ofGeneration("uid", 1))
+		if status() != "done" || !slices.Equal(all[0].Counts, []plan.Count{count}) || *changes != 4 {
+			t.Errorf("counted again: %+v, %d changes", all[0], *changes)
+		}
 	}
 	if previous := decide("other", "theirs"); previous != nil || status() != "done" {
 		t.Errorf("of an earlier parent: %v, was %v", status(), previous)
@@ -235,15 +248,38 @@ func TestAggregatorDecides(t *testing.T) {
 	if a.Decided(request("a"), ofGeneration("uid", 2)) || !a.Decided(request("a"), ofGeneration("uid", 1)) {
 		t.Error("decided under another generation")
 	}
-	a.Decide(request(""), "uid", plan.KeyStatus{Generation: 1, Status: "released"})
+	a.Decide(a.epoch, request(""), "uid", plan.KeyStatus{Generation: 1, Status: "released"})
 	if status() != "done" {
 		t.Error("a key without outputs in the cache is waited for")
 	}
 }
 
+// A pass that observed before every key was undecided decides nothing, whenever it ends.
+//
+// Contract: STAT-12.
+func TestAggregatorPassesOfAnEarlierEpochDecideNothing(t *testing.T) {
+	a, _ := newAggregator()
+	a.Track(ofGeneration("uid", 1), []string{"a", "b"})
+	old := plan.KeyStatus{Generation: 1, Status: "old"}
+	epoch := a.Begin(request("a"))
+	a.Decide(epoch, request("a"), "uid", old)
+	a.Undecide()
+	a.Decide(epoch, request("b"), "uid", old)
+	a.Put(epoch, request("a"), "uid", old, false)
+	for _, key := range []string{"a", "b"} {
+		if a.Decided(request(key), ofGeneration("uid", 1)) {
+			t.Errorf("%s is decided by an old pass", key)
+		}
+		a.Put(a.Begin(request(key)), request(key), "uid", old, false)
+	}
+	if !a.Settled(ofGeneration("uid", 1)) {
+		t.Error("not settled by new passes")
+	}
+}
+
 func TestAggregatorTellsParentsApart(t *testing.T) {
 	put := func(a *Aggregator, key string, uid types.UID, status any) {
-		a.Put(request(key), uid, plan.KeyStatus{Generation: 1, Status: status}, false)
+		a.Put(a.epoch, request(key), uid, plan.KeyStatus{Generation: 1, Status: status}, false)
 	}
 	for name, test := range map[string]struct {
 		do          func(*Aggregator)
@@ -266,7 +302,7 @@ func TestAggregatorTellsParentsApart(t *testing.T) {
 		"tracked under another UID": {do: func(a *Aggregator) { a.Track(ofGeneration("old", 1), nil) }, wantChanges: 1},
 		"removing an unknown key": {do: func(a *Aggregator) {
 			a.Track(ofGeneration("new", 1), nil)
-			a.Put(request("a"), "new", plan.KeyStatus{}, false)
+			a.Put(a.epoch, request("a"), "new", plan.KeyStatus{}, false)
 		}, wantOK: true, wantChanges: 1},
 		"deleted while a key reconciles": {do: func(a *Aggregator) {
 			a.Track(ofGeneration("new", 1), nil)
@@ -295,7 +331,7 @@ func TestAggregatorTellsParentsApart(t *testing.T) {
 				a.Track(ofGeneration("new", 1), []string{"b"})
 				put(a, "b", "new", 2)
 				put(a, "a", "old", 1)
-				a.Put(request("b"), "old", plan.KeyStatus{}, false)
+				a.Put(a.epoch, request("b"), "old", plan.KeyStatus{}, false)
 			},
 			wantOK: true, wantKnown: []string{"b"}, wantChanges: 3, want: 2,
 		},
@@ -311,7 +347,7 @@ func TestAggregatorTellsParentsApart(t *testing.T) {
 					t.Errorf("knows %s: %v", k, got)
 				}
 			}
-			if got := a.Decide(request("b"), "new", plan.KeyStatus{Generation: 1, Status: -1}); got != test.want {
+			if got := a.Decide(a.epoch, request("b"), "new", plan.KeyStatus{Generation: 1, Status: -1}); got != test.want {
 				t.Errorf("status %v, want %v", got, test.want)
 			}
 		})
@@ -326,7 +362,7 @@ func BenchmarkSummary(b *testing.B) {
 	}
 	a.Track(ofGeneration("uid", 1), nil)
 	for i := range 100_000 {
-		a.Put(request(strconv.Itoa(i)), "uid", plan.KeyStatus{Generation: 1, Counts: counts}, false)
+		a.Put(a.epoch, request(strconv.Itoa(i)), "uid", plan.KeyStatus{Generation: 1, Counts: counts}, false)
 	}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -15,7 +15,7 @@ import (
 )
 
 // The fields of a status that the engine knows of.
-const conditionsField, outputsField = "conditions", "outputs"
+const conditionsField, inputsField, outputsField = "conditions", "inputs", "outputs"
 
 // patch writes what changed of a status, and only what is known. It is held to the cached
 // version: on another one it would make a status that nobody computed. The event of a
@@ -43,8 +43,9 @@ func (w *Writer) patch(ctx context.Context, before, after client.Object, s Summa
 
 // known leaves in a patch what may be said. The outputs are written as a whole, or not at
 // all: a type does not tell a count that is zero from one that was never written, so
-// the difference between two versions would omit it. Counts that cannot be written
-// any more are removed, because nobody may take old ones for the present ones.
+// the difference between two versions would omit it. Those that are not known under an
+// invalid spec are removed, because nobody may take old ones for the present ones. So are
+// all counts that are refused: where inputs are absent, nothing is counted.
 func (w *Writer) known(patch map[string]any, outputs any, s Summary) map[string]any {
 	known := maps.Clone(patch)
 	if s.Refused || s.Totals == nil && s.Invalid == nil {
@@ -52,9 +53,10 @@ func (w *Writer) known(patch map[string]any, outputs any, s Summary) map[string]
 	}
 	switch {
 	case s.Refused:
+		known[inputsField], known[outputsField] = nil, nil
+	case s.Totals == nil && s.Invalid != nil:
 		known[outputsField] = nil
-	case s.Totals == nil:
-		delete(known, outputsField)
+	case s.Totals == nil: // what the API server has stays
 	case outputs != nil:
 		known[outputsField] = outputs
 	}

@@ -268,7 +268,7 @@ func TestWriterWritesTheConditionsWhereTheRestIsRefused(t *testing.T) {
 	if _, err := h.write(t); !apierrors.IsInvalid(err) {
 		t.Errorf("error %v", err)
 	}
-	want := `"status":{"conditions":[{"lastTransitionTime":null,"lastUpdateTime":null,"message":"refused","reason":"Failing","status":"","type":"Ready"}],"outputs":null}}`
+	want := `"status":{"conditions":[{"lastTransitionTime":null,"lastUpdateTime":null,"message":"refused","reason":"Failing","status":"","type":"Ready"}],"inputs":null,"outputs":null}}`
 	if len(patches) != 2 || !strings.HasSuffix(patches[1], want) {
 		t.Errorf("got %q, want %q at last", patches, want)
 	}
@@ -350,7 +350,7 @@ func TestWriterWaitsAMomentForKeys(t *testing.T) {
 			t.Errorf("after %s: wait %s, status from %+v, error %v", step.after, got, h.last, err)
 		}
 	}
-	h.Aggregator.Decide(request("a"), "p-uid", plan.KeyStatus{Generation: 1, Status: "a"})
+	h.Aggregator.Decide(h.Aggregator.epoch, request("a"), "p-uid", plan.KeyStatus{Generation: 1, Status: "a"})
 	if got, err := h.write(t); err != nil || got != 0 || h.last == nil || !h.last.Settled || h.api.Count("patch/status") != 1 {
 		t.Errorf("decided: wait %s, status from %+v, error %v", got, h.last, err)
 	}
@@ -370,7 +370,10 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// The outputs are written as a whole, or not at all.
+// The outputs are written as a whole, or not at all. Under an invalid spec they are absent
+// while they are not known.
+//
+// Contract: STAT-12.
 func TestKnown(t *testing.T) {
 	outputs := map[string]any{"pods": map[string]any{"total": 0, "ready": 0}}
 	part := map[string]any{"pods": map[string]any{"total": 0}}
@@ -385,10 +388,10 @@ func TestKnown(t *testing.T) {
 		"unknown": {
 			map[string]any{"outputs": part, "x": 1, "conditions": 2, "record": 3}, Summary{}, map[string]any{"conditions": 2, "record": 3}},
 		"invalid": {
-			map[string]any{"outputs": part, "x": nil, "conditions": 2}, Summary{Invalid: invalid}, map[string]any{"conditions": 2, "x": nil}},
+			map[string]any{"outputs": part, "x": nil, "conditions": 2}, Summary{Invalid: invalid}, map[string]any{"conditions": 2, "x": nil, "outputs": nil}},
 		"refused": {
 			map[string]any{"x": 1, "conditions": 2, "record": 3}, Summary{Totals: map[string]int{}, Refused: true},
-			map[string]any{"conditions": 2, "record": 3, "outputs": nil}},
+			map[string]any{"conditions": 2, "record": 3, "inputs": nil, "outputs": nil}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &Writer{Record: "record"}
@@ -402,8 +405,8 @@ func TestKnown(t *testing.T) {
 func TestSummary(t *testing.T) {
 	h := newHarness(t, fixture.Parent())
 	h.Aggregator.Track(fixture.Parent(), nil)
-	h.Aggregator.Put(request("a"), "p-uid", plan.KeyStatus{Generation: 1, Status: "a"}, false)
-	h.Aggregator.Put(request("none"), "p-uid", plan.KeyStatus{Generation: 1}, false)
+	h.Aggregator.Put(h.Aggregator.epoch, request("a"), "p-uid", plan.KeyStatus{Generation: 1, Status: "a"}, false)
+	h.Aggregator.Put(h.Aggregator.epoch, request("none"), "p-uid", plan.KeyStatus{Generation: 1}, false)
 	p := plan.Parent{Object: fixture.Parent(), Program: &plan.Program{Spec: "spec"}, Invalid: errors.New("invalid")}
 	s := h.summary(p)
 	if s.Totals == nil || !slices.Equal(s.Keys, []any{"a"}) || s.Spec != "spec" || !errors.Is(s.Invalid, p.Invalid) || s.Missing != nil {
