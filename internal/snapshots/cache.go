@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -64,6 +65,21 @@ func withoutNamespaces(newInformer newInformer) newInformer {
 	}
 }
 
+// maxName is how long the name of an object can be. The schema of VolumeSnapshots
+// bounds none of the names in them.
+const maxName = 253
+
+// noName stands in the cache for a longer name. Nothing can have it, and it is not nil:
+// which of its two sources a snapshot has says whether it was imported.
+var noName = ptr.To("-")
+
+func bounded(name *string) *string {
+	if name != nil && len(*name) > maxName {
+		return noName
+	}
+	return name
+}
+
 // newInformer is the type of cache.Options.NewInformer.
 type newInformer = func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer
 
@@ -74,6 +90,7 @@ func stripSnapshot(o any) (any, error) {
 	}
 	v.ManagedFields = nil
 	v.Finalizers = nil
+	v.SelfLink = ""
 	v.Labels = only(v.Labels, v1alpha1.LabelMapKey, v1alpha1.LabelSchedule)
 	v.GenerateName = slotText(v)
 	if _, held := v.Annotations[v1alpha1.AnnotationHold]; held {
@@ -81,10 +98,15 @@ func stripSnapshot(o any) (any, error) {
 	} else {
 		v.Annotations = nil
 	}
-	if !isUncut(v) { // else it tells whose limit the snapshot counts towards
+	// The class of an uncut one tells whose limit it counts towards, if there can be one of its name.
+	if class := v.Spec.VolumeSnapshotClassName; !isUncut(v) || class != nil && len(*class) > maxName {
 		v.Spec.VolumeSnapshotClassName = nil
 	}
+	source := &v.Spec.Source
+	source.PersistentVolumeClaimName, source.VolumeSnapshotContentName =
+		bounded(source.PersistentVolumeClaimName), bounded(source.VolumeSnapshotContentName)
 	if v.Status != nil {
+		v.Status.VolumeGroupSnapshotName = bounded(v.Status.VolumeGroupSnapshotName)
 		v.Status.BoundVolumeSnapshotContentName = nil
 		v.Status.RestoreSize = nil
 		if v.Status.Error != nil {
@@ -103,10 +125,14 @@ var onHold = map[string]string{v1alpha1.AnnotationHold: ""}
 // one annotation would be a third of a cached snapshot's size. An informer may
 // strip a snapshot twice.
 func slotText(v *snapshotv1.VolumeSnapshot) string {
-	if text, ok := v.Annotations[v1alpha1.AnnotationScheduledAt]; ok {
-		return text
+	text, ok := v.Annotations[v1alpha1.AnnotationScheduledAt]
+	if !ok {
+		text = v.GenerateName
 	}
-	return v.GenerateName
+	if len(text) > len(time.RFC3339Nano) { // it is no time, and may have 256 KiB
+		return ""
+	}
+	return text
 }
 
 func stripClaim(o any) (any, error) {

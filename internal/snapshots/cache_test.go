@@ -4,6 +4,7 @@
 package snapshots
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -97,6 +98,34 @@ func TestStripSnapshotDropsTheRest(t *testing.T) {
 		`"status":{"creationTime":"2026-06-15T11:00:00Z","readyToUse":true,"error":{"time":"2026-06-15T11:59:00Z"}}}`
 	if got := toJSON(stripped); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// What cannot be the name of an object, or a time, takes no memory, and decisions read
+// the same of it in the cache as on the API server.
+func TestStripBoundsWhatNoSchemaBounds(t *testing.T) {
+	for name, length := range map[string]int{"names that can exist": maxName, "longer ones": maxName + 1} {
+		t.Run(name, func(t *testing.T) {
+			text := long(length, 1)
+			kept := length <= maxName
+			own, other := uncut(time.Hour).VolumeSnapshot, imported(time.Hour).VolumeSnapshot
+			own.Spec.VolumeSnapshotClassName, own.Spec.Source.PersistentVolumeClaimName = &text, &text
+			other.Spec.Source.VolumeSnapshotContentName = &text
+			for _, v := range []*snapshotv1.VolumeSnapshot{own, other} {
+				annotate(v, v1alpha1.AnnotationScheduledAt, noon.Format("2006-01-02T15:04:05.")+strings.Repeat("0", 30)+"Z")
+				cached := strip(t, stripSnapshot, v.DeepCopy())
+				if got := strings.Contains(toJSON(cached), text); got != kept {
+					t.Errorf("kept: %v, want %v: %s", got, kept, toJSON(cached))
+				}
+				before, after := snapshotsOf([]client.Object{v}, nil), snapshotsOf([]client.Object{cached}, nil)
+				if before[0] != after[0] || !before[0].ScheduledAt.IsZero() || (claimName(v) == "") != (claimName(cached) == "") {
+					t.Errorf("decisions see %+v, of the whole %+v", after[0], before[0])
+				}
+				if isUncut(v) != isUncut(cached) {
+					t.Error("it is uncut in one of them only")
+				}
+			}
+		})
 	}
 }
 

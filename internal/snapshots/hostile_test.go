@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
@@ -24,11 +25,12 @@ const (
 	// maxBytesPerSchedule is for one whose spec and annotations are as large as the
 	// API server accepts; 419 kB were measured.
 	maxBytesPerSchedule = 600_000
-	// maxBytesPerInventedKey is for a snapshot with a map key of its own; 2.9 kB were measured.
-	maxBytesPerInventedKey = 3_500
-	// maxBytesLeft is for the same snapshot after its deletion: 148 were
+	// maxBytesPerInventedKey is for an uncut snapshot with a map key and names of its own;
+	// 3.4 kB were measured.
+	maxBytesPerInventedKey = 4_000
+	// maxBytesLeft is for the same snapshot after its deletion: 220 were
 	// measured, because maps do not shrink.
-	maxBytesLeft = 250
+	maxBytesLeft = 300
 	// maxFactor is what entries that no schema bounds cost, compared with their size on
 	// the API server; 6.6 was measured.
 	maxFactor = 8
@@ -124,10 +126,19 @@ func TestMemoryOfTheLargestSchedules(t *testing.T) {
 	runtime.KeepAlive(p)
 }
 
-// invented is a snapshot with a map key that no PVC has, and as many labels, owners
-// and annotations as fit.
-func invented(s scheduleBuilder, i int) *snapshotv1.VolumeSnapshot {
+// invented is an uncut snapshot with a map key that no PVC has, labels, owners and
+// annotations, and everything that no schema bounds as long as told.
+func invented(s scheduleBuilder, i, length int) *snapshotv1.VolumeSnapshot {
 	v := taken(s, nthClaim(i), 1)
+	v.Status = nil
+	v.Spec.VolumeSnapshotClassName = ptr.To(long(length, i))
+	v.Spec.Source.PersistentVolumeClaimName = ptr.To(long(length, i))
+	if i%2 == 0 {
+		v.Spec.Source.PersistentVolumeClaimName, v.Spec.Source.VolumeSnapshotContentName = nil, ptr.To(long(length, i))
+	}
+	if length > maxName {
+		annotate(v, v1alpha1.AnnotationScheduledAt, long(length, i))
+	}
 	v.Labels["junk"] = strings.Repeat("x", 63)
 	annotate(v, v1alpha1.AnnotationHold, strings.Repeat("x", 4<<10))
 	annotate(v, "junk", strings.Repeat("x", 4<<10))
@@ -135,13 +146,20 @@ func invented(s scheduleBuilder, i int) *snapshotv1.VolumeSnapshot {
 	return v
 }
 
+// The API server accepts a class, a PVC or a content with a name of any length.
 func TestMemoryOfInventedMapKeys(t *testing.T) {
+	for name, length := range map[string]int{"with the longest names": maxName, "with text instead of names": 32 << 10} {
+		t.Run(name, func(t *testing.T) { memoryOfInventedMapKeys(t, length) })
+	}
+}
+
+func memoryOfInventedMapKeys(t *testing.T, length int) {
 	const keys = 2_000
 	p, s := newPopulation(t), every("1h").ttl("10y")
 	must(t, p.schedules.Add(s.SnapshotSchedule))
 	held := heapOf(func() {
 		for i := range keys {
-			must(t, p.snapshots.Add(transformed(t, p.interner.transform, invented(s, i), &snapshotv1.VolumeSnapshot{})))
+			must(t, p.snapshots.Add(transformed(t, p.interner.transform, invented(s, i, length), &snapshotv1.VolumeSnapshot{})))
 		}
 		requests := p.track()
 		for _, req := range requests {

@@ -5,6 +5,7 @@ package snapshots
 
 import (
 	"slices"
+	"strings"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,15 +27,18 @@ var Ownership = mapcontroller.Ownership{
 	Foreign: GroupMember,
 }
 
-// groupKind is the kind of what the snapshot controller makes members for. Their owner
-// reference is not one of a controller.
-const groupKind = "VolumeGroupSnapshot"
+// isGroup returns whether an owner is what the snapshot controller makes members for, of
+// any version. The reference is not one of a controller.
+func isGroup(owner metav1.OwnerReference) bool {
+	group, _, _ := strings.Cut(owner.APIVersion, "/")
+	return group == "groupsnapshot.storage.k8s.io" && owner.Kind == "VolumeGroupSnapshot"
+}
 
 // GroupMember returns whether a VolumeSnapshot is a member of a VolumeGroupSnapshot. Its
 // data belongs to the group: the deletion of a member deletes none of it, never ends, and
 // cannot be revoked.
 func GroupMember(o client.Object) bool {
-	if slices.ContainsFunc(o.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.Kind == groupKind }) {
+	if slices.ContainsFunc(o.GetOwnerReferences(), isGroup) {
 		return true
 	}
 	v, ok := o.(*snapshotv1.VolumeSnapshot) // else only the metadata is known

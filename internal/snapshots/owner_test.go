@@ -31,6 +31,10 @@ func TestGroupMember(t *testing.T) {
 	old.OwnerReferences[0].APIVersion = "groupsnapshot.storage.k8s.io/v1beta2"
 	other.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Backup", Name: "shop", UID: "b"}}
 	noReference.Status.VolumeGroupSnapshotName = ptr.To("shop")
+	otherGroup, core := ready(), ready()
+	ofGroup(otherGroup)
+	ofGroup(core)
+	otherGroup.OwnerReferences[0].APIVersion, core.OwnerReferences[0].APIVersion = "groupsnapshot.example.com/v1", "v1"
 	metadata := &metav1.PartialObjectMetadata{}
 	ofGroup(metadata)
 	for name, test := range map[string]struct {
@@ -40,6 +44,8 @@ func TestGroupMember(t *testing.T) {
 		"a snapshot":                           {plain, false},
 		"one without a status":                 {uncut(time.Hour).VolumeSnapshot, false},
 		"one that something else owns":         {other, false},
+		"one of a kind of the same name":       {otherGroup, false},
+		"one of that kind without a group":     {core, false},
 		"a member":                             {member, true},
 		"a member, of an older API":            {old, true},
 		"a member that has lost its reference": {noReference, true},

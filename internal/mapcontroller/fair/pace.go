@@ -15,9 +15,10 @@ import (
 )
 
 // Pace spreads deletes over time, because storage backends leak under bursts of
-// deletes. Parents take turns: one key of each has a turn, and the others of the
-// parent wait in line. A turn has a time of its own, so that many that wait do not
-// wake one another.
+// deletes. Namespaces take turns, and in a namespace its parents do: one key of each
+// namespace has a turn, and the others of the namespace wait in line. So many parents
+// in one namespace do not delay another namespace. A turn has a time of its own, so
+// that many that wait do not wake one another.
 type Pace struct {
 	// Wake enqueues the key whose turn it is. It is called without any lock.
 	Wake func(plan.Request)
@@ -30,18 +31,26 @@ type Pace struct {
 	lanes map[types.NamespacedName]*lane
 }
 
-// lane is the line of one parent's keys that want to delete. The first of them may
-// delete n from a time on, which is at most wait away.
+// lane has one namespace's keys that want to delete. The first of them may delete n
+// from a time on, which is at most wait away.
 type lane struct {
 	first plan.Request
 	n     int
 	at    time.Time
 	wait  time.Duration
-	line  line
+	line  turns
+}
+
+// laneOf returns the namespace of a parent; a parent without one has its own lane.
+func laneOf(parent types.NamespacedName) types.NamespacedName {
+	if parent.Namespace != "" {
+		parent.Name = ""
+	}
+	return parent
 }
 
 // turnExpires is how long a key may leave its turn unused before another one of the
-// parent gets it.
+// namespace gets it.
 const turnExpires = 10 * time.Second
 
 // NewPace returns a Pace of so many deletes per second, in bursts of as many; zero:
@@ -70,10 +79,10 @@ func (p *Pace) take(req plan.Request, n int) (granted int, again time.Time, next
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.clock.Now()
-	l := p.lanes[req.Parent]
+	l := p.lanes[laneOf(req.Parent)]
 	if l == nil {
 		l = &lane{}
-		p.lanes[req.Parent] = l
+		p.lanes[laneOf(req.Parent)] = l
 	}
 	if l.at.Sub(now) > l.wait { // the clock was set back
 		l.at = now.Add(l.wait)
@@ -96,17 +105,17 @@ func (p *Pace) take(req plan.Request, n int) (granted int, again time.Time, next
 	case n > granted:
 		l.line.push(req)
 	}
-	return granted, again, p.pass(l, req.Parent)
+	return granted, again, p.pass(l, laneOf(req.Parent))
 }
 
 // Leave gives up the turn of a key that has no deletes any more.
 func (p *Pace) Leave(req plan.Request) {
 	p.mu.Lock()
 	var next plan.Request
-	if l := p.lanes[req.Parent]; l != nil {
+	if l := p.lanes[laneOf(req.Parent)]; l != nil {
 		l.line.leave(req)
 		if l.first == req {
-			next = p.pass(l, req.Parent)
+			next = p.pass(l, laneOf(req.Parent))
 		}
 	}
 	p.mu.Unlock()
@@ -120,7 +129,7 @@ func (p *Pace) wake(next plan.Request) {
 	}
 }
 
-// reserve gives a key the parent's next turn.
+// reserve gives a key the namespace's next turn.
 func (p *Pace) reserve(l *lane, req plan.Request, n int) {
 	now := p.clock.Now()
 	l.line.leave(req)
@@ -131,10 +140,10 @@ func (p *Pace) reserve(l *lane, req plan.Request, n int) {
 
 // pass makes the next key in line the first. It reserves its turn when it knows how
 // much it wants to delete.
-func (p *Pace) pass(l *lane, parent types.NamespacedName) (next plan.Request) {
+func (p *Pace) pass(l *lane, name types.NamespacedName) (next plan.Request) {
 	var ok bool
 	if next, ok = l.line.pop(); !ok {
-		delete(p.lanes, parent)
+		delete(p.lanes, name)
 		return plan.Request{}
 	}
 	l.first, l.n, l.at, l.wait = next, 0, p.clock.Now(), 0

@@ -5,6 +5,7 @@ package fair
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,9 +18,13 @@ import (
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// request returns a key of a parent, both named by one string: p/key.
+// request returns a key of a parent, which is named with or without its namespace.
 func request(parent, key string) plan.Request {
-	return plan.Request{Parent: types.NamespacedName{Namespace: "ns", Name: parent}, MapKey: key}
+	namespace, name, ok := strings.Cut(parent, "/")
+	if !ok {
+		namespace, name = "ns", parent
+	}
+	return plan.Request{Parent: types.NamespacedName{Namespace: namespace, Name: name}, MapKey: key}
 }
 
 func newTestPace(perSecond float64) (*Pace, *clocktesting.FakePassiveClock, *[]string) {
@@ -74,12 +79,18 @@ func TestPace(t *testing.T) {
 			{parent: "p", key: "b", n: 1, after: -time.Hour, wantWait: 500 * time.Millisecond},
 			{parent: "p", key: "b", n: 1, after: -time.Hour + 500*time.Millisecond, want: 1},
 		}},
-		"another parent does not wait for the line of the first": {perSecond: 2, asks: []ask{
+		"another namespace does not wait for the line of the first": {perSecond: 2, asks: []ask{
 			{parent: "p", key: "a", n: 2, want: 2},
 			{parent: "p", key: "b", n: 1, wantWait: 500 * time.Millisecond},
 			{parent: "p", key: "c", n: 2},
-			{parent: "p", key: "d", n: 2},
-			{parent: "q", key: "a", n: 1, wantWait: time.Second},
+			{parent: "q", key: "d", n: 2},
+			{parent: "other/q", key: "a", n: 1, wantWait: time.Second},
+		}},
+		"parents without a namespace do not wait for each other's lines": {perSecond: 2, asks: []ask{
+			{parent: "/p", key: "a", n: 2, want: 2},
+			{parent: "/p", key: "b", n: 1, wantWait: 500 * time.Millisecond},
+			{parent: "/p", key: "c", n: 2},
+			{parent: "/q", key: "a", n: 1, wantWait: time.Second},
 		}},
 		"a turn that is not used is somebody else's": {perSecond: 2, asks: []ask{
 			{parent: "p", key: "a", n: 2, want: 2},
@@ -135,23 +146,43 @@ func TestPaceWakesTheNext(t *testing.T) {
 	}
 }
 
+// However many schedules a namespace has, another one waits for one turn of it.
+func TestPaceIsFairToANamespaceBesideManyParents(t *testing.T) {
+	const perSecond = 10
+	p, _, _ := newTestPace(perSecond)
+	for i := range 1000 {
+		p.Take(request(fmt.Sprintf("hostile/%d", i), "k"), perSecond)
+	}
+	granted, again := p.Take(request("shop/s", "k"), 1)
+	if wait := again.Sub(start); granted == 0 && (again.IsZero() || wait > 2*time.Second) {
+		t.Errorf("the delete of another namespace waits %s", wait)
+	}
+}
+
 // Whatever parents want to delete, the limit holds, every key gets its deletes, no
-// time is lost, and a parent with one delete waits for one turn of each other at most.
+// time is lost, and a parent with one delete waits for about one turn of each other
+// parent of its namespace, or for one of each other namespace, at most.
 func TestPaceIsFair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const perSecond = 10
 		p, clock, woken := newTestPace(perSecond)
 		want := map[plan.Request]int{}
 		parents := rapid.IntRange(1, 5).Draw(t, "parents")
+		namespaces := rapid.IntRange(1, parents).Draw(t, "namespaces")
 		total := 0
 		for parent := range parents {
+			name := fmt.Sprintf("ns-%d/%d", parent%namespaces, parent)
 			for key := range rapid.IntRange(1, 30).Draw(t, "keys") {
 				n := rapid.IntRange(1, 3).Draw(t, "deletes")
-				want[request(fmt.Sprint(parent), fmt.Sprint(key))] = n
+				want[request(name, fmt.Sprint(key))] = n
 				total += n
 			}
 		}
-		late, lateAsked, lateDone := request("late", "x"), time.Time{}, time.Time{}
+		late, lateAsked, lateDone := request("ns-0/late", "x"), time.Time{}, time.Time{}
+		behind := parents + 2*namespaces // its own namespace's parents one each and the current one, and the others between
+		if alone := rapid.Bool().Draw(t, "in a namespace of its own"); alone {
+			late, behind = request("alone/late", "x"), namespaces
+		}
 		due := map[plan.Request]time.Time{}
 		for req := range want {
 			due[req] = start
@@ -204,8 +235,8 @@ func TestPaceIsFair(t *testing.T) {
 		if took := now.Sub(start).Seconds(); took > max(0, float64(total)/perSecond-1)+1.5 {
 			t.Fatalf("%d deletes took %.1f s", total, took)
 		}
-		if !lateAsked.IsZero() && lateDone.Sub(lateAsked).Seconds() > float64(3*parents+1)/perSecond+0.01 {
-			t.Fatalf("one delete waited %s behind %d parents", lateDone.Sub(lateAsked), parents)
+		if !lateAsked.IsZero() && lateDone.Sub(lateAsked).Seconds() > float64(3*behind+1)/perSecond+0.01 {
+			t.Fatalf("one delete waited %s behind %d turns", lateDone.Sub(lateAsked), behind)
 		}
 		if len(p.lanes) > 0 {
 			t.Fatalf("%d lanes are left", len(p.lanes))

@@ -26,6 +26,8 @@ import (
 )
 
 const (
+	// manyOwners is how many references can be removed one by one.
+	manyOwners = 500
 	// editor may do everything with schedules but delete them.
 	editor = "edith"
 	// operator has the shipped permissions.
@@ -220,6 +222,34 @@ func ownerReferences() {
 		}
 		expectOwned(o.want, o.client().Create(ctx, s), s.Name)
 	}, entries(func(o owning) bool { return len(o.before) == 0 }))
+
+	// The cost of comparing all with all is limited. Whoever may create a schedule could otherwise freeze it.
+	DescribeTable("that are very many do not keep others from writing", func(n int) {
+		s := newSchedule(newNamespace())
+		s.Annotations = map[string]string{v1alpha1.AnnotationAllowDeletion: "true"}
+		s.Finalizers = []string{"example.com/kept"}
+		for i := range n {
+			s.OwnerReferences = append(s.OwnerReferences, reference(fmt.Sprint("r", i)))
+		}
+		Expect(api.Create(ctx, s)).To(Succeed())
+		patch(s, metadata(map[string]any{"annotations": map[string]any{v1alpha1.AnnotationAllowDeletion: nil}}))
+		write := func(c client.Client, changed map[string]any) error {
+			return c.Patch(ctx, s.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(metadata(changed))))
+		}
+		By("patching a label and a finalizer")
+		Expect(write(confined(editor), map[string]any{"labels": map[string]any{"a": "b"}})).To(Succeed())
+		Expect(write(confined(operator), map[string]any{"finalizers": nil})).To(Succeed())
+		By("adding and replacing references")
+		expectOwned(refused, write(confined(editor), map[string]any{"ownerReferences": append(s.OwnerReferences[:n:n], reference("absent"))}), s.Name)
+		expectOwned(refused, write(confined(editor), map[string]any{"ownerReferences": append(s.OwnerReferences[:n-1:n-1], reference("absent"))}), s.Name)
+		By("removing some, as the garbage collector does, and then all")
+		if n <= manyOwners {
+			some := s.DeepCopy().OwnerReferences[1 : n-1]
+			some[0].BlockOwnerDeletion = ptr.To(false)
+			Expect(write(as(garbageCollector), map[string]any{"ownerReferences": some})).To(Succeed())
+		}
+		Expect(write(as(garbageCollector), map[string]any{"ownerReferences": nil})).To(Succeed())
+	}, Entry(nil, 49), Entry(nil, manyOwners), Entry(nil, 4*manyOwners))
 
 	It("are refused in a server-side apply", func() {
 		s := newSchedule(newNamespace())

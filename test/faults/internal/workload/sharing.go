@@ -119,15 +119,15 @@ func expireOfNoPVC(ctx context.Context, r *environment.Run, name string, keys, e
 	return nil
 }
 
-// massExpiry: each of a neighbor's schedules takes its turn to delete, one in five
-// seconds, so that a turn of one more schedule would come after half a minute.
+// massExpiry: a neighbor deletes one in 40 seconds, so that a turn of another namespace
+// would come later still.
 func massExpiry() Workload {
 	uncut := taken{Age: 2*hour + 30*minute, Uncut: true}
 	return Workload{
 		Name:  "mass-expiry",
 		What:  "snapshots expire faster than they may be deleted; uncut ones that are in the way do not wait for them",
 		Uncut: true,
-		Flags: []string{"--max-deletes-per-second=0.2"},
+		Flags: []string{"--max-deletes-per-second=0.025"},
 		Neighbor: func(ctx context.Context, r *environment.Run) error {
 			for i := range 8 {
 				if err := expireOfNoPVC(ctx, r, fmt.Sprint("mass-", i), 2, 4); err != nil {
