@@ -105,7 +105,9 @@ const (
 
 	// ReasonSpecChanged means that the spec was changed less than spec.retention.editDelay ago,
 	// and snapshots wait to be deleted under it. The message counts them and says when they
-	// are deleted, and how to confirm the change so that they are deleted at once.
+	// are deleted, and how to confirm the change so that they are deleted at once. Or it means
+	// that the spec is not that of the template of the ClusterSnapshotSchedule which has the
+	// schedule's name and selects its namespace: then they wait until it is.
 	ReasonSpecChanged = "SpecChanged"
 
 	// ReasonSnapshotsAdopted means that snapshots are older than the schedule, because an
@@ -156,7 +158,8 @@ const (
 	ReasonRetentionPaused = "RetentionPaused"
 
 	// ReasonInvalidRequestedAt means that the requested-at annotation of the schedule is not an
-	// RFC 3339 time, alone or with the names of PVCs. The annotation is ignored.
+	// RFC 3339 time, alone or with the names of PVCs, or that only requests of the
+	// ClusterSnapshotSchedule of the schedule's name count. The annotation is ignored.
 	ReasonInvalidRequestedAt = "InvalidRequestedAt"
 )
 

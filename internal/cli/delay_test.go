@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -84,6 +85,22 @@ func TestPreviewSaysWhatADelayKeeps(t *testing.T) {
 				t.Error("nothing is deleted within the time")
 			}
 		})
+	}
+}
+
+// Contract: FLEET-10.
+func TestPreviewSaysThatAChildWithAnotherSpecDeletesNothing(t *testing.T) {
+	s := newScenario()
+	present, stricter := delayed(s)
+	parent, namespace := snapshots.OriginNames(present)
+	parent.Spec.Template.Spec = present.Spec
+	s.inv.origin = []client.Object{parent, namespace} // which selects it
+	change := variants{present, stricter}.recorded(s.now, s.inv.origin)
+	p := previewed(t, s, change)
+	warnings := strings.Join(p.Warnings, "\n")
+	want := "38 snapshots would be deleted at once, and would be kept, because the spec is not that of the template of ClusterSnapshotSchedule tiers"
+	if len(p.Deletes) > 0 || len(p.Waiting) != 1 || p.Waiting[0].Until != nil || !strings.Contains(warnings, want) {
+		t.Errorf("%d deletes; waiting: %+v; warnings:\n%s", len(p.Deletes), p.Waiting, warnings)
 	}
 }
 

@@ -40,9 +40,10 @@ type preview struct {
 
 // waiting is a number of snapshots that are kept for now.
 type waiting struct {
-	Snapshots int         `json:"snapshots"`
-	Reason    string      `json:"reason"`
-	Until     metav1.Time `json:"until"`
+	Snapshots int    `json:"snapshots"`
+	Reason    string `json:"reason"`
+	// Until is not set if the spec is not that of the ClusterSnapshotSchedule's template.
+	Until *metav1.Time `json:"until,omitempty"`
 	// confirmation says how to have them deleted at once; empty if nothing does.
 	confirmation string
 }
@@ -178,7 +179,7 @@ func previewOf(v variants, inv *inventory, now, until time.Time) (*preview, erro
 		p.Deletes = append(p.Deletes, r.deletes...)
 		p.Incomplete = p.Incomplete || r.incomplete
 		for reason, n := range r.spared {
-			p.wait(waiting{n, reason, *timeOf(future.SparedUntil(reason)), future.Confirmation(reason)})
+			p.wait(waiting{n, reason, timeOf(future.SparedUntil(reason)), future.Confirmation(reason)})
 		}
 	}
 	slices.SortStableFunc(p.Deletes, func(a, b deletion) int {

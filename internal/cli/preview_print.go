@@ -47,6 +47,11 @@ func (p *preview) warn(v variants, driverLimit int) {
 		return
 	}
 	for _, w := range p.Waiting {
+		if w.Until == nil {
+			p.Warnings = append(p.Warnings, fmt.Sprintf("%s would be deleted at once, and would be kept, because the spec is "+
+				"not that of the template of ClusterSnapshotSchedule %s", plural(w.Snapshots, "snapshot"), future.Name))
+			continue
+		}
 		why := "the spec changes (spec.retention.editDelay)"
 		if w.Reason == v1alpha1.ReasonSnapshotsAdopted {
 			why = "they are older than the schedule"

@@ -160,7 +160,7 @@ func (r *whyResult) judge(judge *snapshots.Judge, series *series, now, until tim
 			Time: metav1.NewTime(at.UTC().Truncate(time.Second)), Verdict: v.String(), Delete: v.Delete(), Because: explain(v),
 		}
 		if reason := d.SparedFor[i]; reason != "" {
-			shown.Verdict, shown.Delete, shown.Because = reason, false, sparedWords(reason, v)
+			shown.Verdict, shown.Delete, shown.Because = reason, false, sparedWords(reason, judge.SparedUntil(reason), v)
 		}
 		if len(r.Verdicts) == 0 || r.Verdicts[len(r.Verdicts)-1].Verdict != shown.Verdict {
 			r.Verdicts = append(r.Verdicts, shown)

@@ -46,9 +46,12 @@ var verdictWords = map[retention.Verdict]string{
 func explain(v retention.Verdict) string { return cmp.Or(verdictWords[v], v.String()) }
 
 // sparedWords say why a snapshot is kept that would be deleted.
-func sparedWords(reason string, v retention.Verdict) string {
+func sparedWords(reason string, until time.Time, v retention.Verdict) string {
 	why := "the spec changed, and spec.retention.editDelay has not passed"
-	if reason == v1alpha1.ReasonSnapshotsAdopted {
+	switch {
+	case until.IsZero():
+		why = "the spec is not that of the ClusterSnapshotSchedule's template"
+	case reason == v1alpha1.ReasonSnapshotsAdopted:
 		why = "it is older than its schedule, which is new"
 	}
 	return fmt.Sprintf("%s; otherwise %s: %s", why, v, explain(v))

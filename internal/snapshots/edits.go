@@ -29,6 +29,8 @@ type grace struct {
 	// unrecorded is set, that time has not begun: no record names the generation.
 	changed    time.Time
 	unrecorded bool
+	// edited is set while the spec of a child is not its template's: nothing is deleted.
+	edited bool
 	// adopted ends the time in which nothing is deleted that was created before created,
 	// when the schedule was.
 	created, adopted time.Time
@@ -53,6 +55,7 @@ func graceOf(s *v1alpha1.SnapshotSchedule, from origin) grace {
 	if s.Generation == 1 && g.changed.After(g.adopted) {
 		g.adopted = g.changed // the first generation is no change: the reason stays the same
 	}
+	g.edited = from.edited(s)
 	return g
 }
 
@@ -70,6 +73,8 @@ func delay(d v1alpha1.Duration) time.Duration {
 func (g *grace) spares(snapshot *retention.Snapshot, now time.Time) (reason string, until time.Time) {
 	switch {
 	case snapshot.Uncut():
+	case g.edited:
+		reason = v1alpha1.ReasonSpecChanged
 	case snapshot.Created.Before(g.created) && now.Before(g.adopted):
 		reason = v1alpha1.ReasonSnapshotsAdopted
 	case g.unrecorded, now.Before(g.changed):
@@ -82,7 +87,7 @@ func (g *grace) spares(snapshot *retention.Snapshot, now time.Time) (reason stri
 // that is not known.
 func (g *grace) until(reason string) time.Time {
 	switch {
-	case reason == "", g.unrecorded:
+	case reason == "", g.edited, g.unrecorded:
 		return time.Time{}
 	case reason == v1alpha1.ReasonSnapshotsAdopted && g.adopted.After(g.changed):
 		return g.adopted
@@ -164,6 +169,10 @@ func (n spared) reason() string {
 // how to have them deleted at once.
 func sparedMessage(s *v1alpha1.SnapshotSchedule, from origin, n spared, total int) string {
 	g := graceOf(s, from) // a change that is not recorded is told as clock skew
+	if g.edited {
+		return fmt.Sprintf("the spec is not that of the template of ClusterSnapshotSchedule %s: %d of %d VolumeSnapshots would be deleted, "+
+			"and are kept until it is", s.Name, n.changed+n.adopted, total)
+	}
 	until := "until " + g.until(n.reason()).UTC().Format(time.RFC3339)
 	text := fmt.Sprintf("the spec changed: %d of %d VolumeSnapshots would be deleted under generation %d, and are kept %s",
 		n.changed, total, s.Generation, until)

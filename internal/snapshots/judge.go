@@ -112,7 +112,7 @@ func (j *Judge) Confirmation(reason string) string {
 	switch from := j.program.origin(j.origin); {
 	case !from.child:
 		return fmt.Sprintf("annotation %s=%d confirms it", v1alpha1.AnnotationConfirmGeneration, s.Generation)
-	case reason == v1alpha1.ReasonSnapshotsAdopted:
+	case reason == v1alpha1.ReasonSnapshotsAdopted, from.edited(s):
 		return ""
 	}
 	return fmt.Sprintf("annotation %s of ClusterSnapshotSchedule %s confirms its template, in all namespaces",
@@ -185,7 +185,7 @@ func (j *Judge) slots(claim *corev1.PersistentVolumeClaim, now time.Time) schedu
 // earlier schedule of the name left snapshots.
 func (j *Judge) Delays(at time.Time) bool {
 	g := &j.grace
-	return g.unrecorded || at.Before(g.changed) || at.Before(g.adopted)
+	return g.edited || g.unrecorded || at.Before(g.changed) || at.Before(g.adopted)
 }
 
 // Policy is the spec's retention.

@@ -259,6 +259,9 @@ func (p *program) decide(
 			reason, until := grace.spares(&series.Snapshots[i], seen.Now.Add(-seen.Ahead))
 			if reason != "" {
 				n.add(reason)
+				if grace.edited {
+					until = seen.Now.Add(clockCheck)
+				}
 				d.Next = earliest(d.Next, until)
 				if sparedFor != nil {
 					sparedFor[i] = reason

@@ -101,9 +101,20 @@ func (o origin) confirms(s *v1alpha1.SnapshotSchedule) bool {
 	if o.fleet == nil || !confirmsItself(o.fleet) {
 		return false
 	}
+	return !o.edited(s)
+}
+
+// edited returns whether the spec of a child is not that of its ClusterSnapshotSchedule's
+// template, but for suspend. Nothing that holds data is deleted under it: the operator puts
+// it back, but who edits a child can make it so large that this is refused, and take off the
+// owner, so that it is not tried.
+func (o origin) edited(s *v1alpha1.SnapshotSchedule) bool {
+	if !o.child || o.fleet == nil {
+		return false
+	}
 	want := o.fleet.Spec.Template.Spec
 	want.Suspend = s.Spec.Suspend
-	return equality.Semantic.DeepEqual(want, s.Spec)
+	return !equality.Semantic.DeepEqual(want, s.Spec)
 }
 
 // confirmsItself returns whether an object's annotation names its own generation.

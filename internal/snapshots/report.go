@@ -155,7 +155,7 @@ var statusOnly = []string{
 // reportSchedule reports a problem of the schedule itself, whichever PVC is
 // reconciled first.
 func (r *reporter) reportSchedule(s *v1alpha1.SnapshotSchedule) {
-	name, found := client.ObjectKeyFromObject(s), scheduleReport{uid: s.UID, problem: scheduleProblem(r.originOf(s).requester(s))}
+	name, found := client.ObjectKeyFromObject(s), scheduleReport{uid: s.UID, problem: scheduleProblem(s, r.originOf(s))}
 	r.mu.Lock()
 	known := r.schedules[name]
 	if found.problem.Reason == "" {

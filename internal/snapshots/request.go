@@ -6,23 +6,29 @@ package snapshots
 import (
 	"fmt"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
 // scheduleProblem returns the problem of the schedule itself, if it has one: a request that is
-// malformed. It is otherwise ignored.
-func scheduleProblem(requester client.Object) Problem {
-	_, err := v1alpha1.RequestOf(requester.GetAnnotations())
-	if err == nil {
-		return Problem{}
+// malformed, or that counts for nothing. It is otherwise ignored.
+func scheduleProblem(s *v1alpha1.SnapshotSchedule, from origin) Problem {
+	requester := from.requester(s)
+	if _, err := v1alpha1.RequestOf(requester.GetAnnotations()); err != nil {
+		return Problem{
+			Reason: v1alpha1.ReasonInvalidRequestedAt,
+			Message: fmt.Sprintf("annotation %s is \"%s\"; %s",
+				v1alpha1.AnnotationRequestedAt, report.Text(requester.GetAnnotations()[v1alpha1.AnnotationRequestedAt], maxExcerpt), err),
+		}
+	}
+	if at, requested := s.Annotations[v1alpha1.AnnotationRequestedAt]; !requested || !from.child || controlledByFleet(s) ||
+		at == requester.GetAnnotations()[v1alpha1.AnnotationRequestedAt] {
+		return Problem{} // a child may have an older request of its ClusterSnapshotSchedule
 	}
 	return Problem{
 		Reason: v1alpha1.ReasonInvalidRequestedAt,
-		Message: fmt.Sprintf("annotation %s is \"%s\"; %s",
-			v1alpha1.AnnotationRequestedAt, report.Text(requester.GetAnnotations()[v1alpha1.AnnotationRequestedAt], maxExcerpt), err),
+		Message: fmt.Sprintf("annotation %s counts for nothing: ClusterSnapshotSchedule %s has this schedule's name and selects its namespace, "+
+			"and only requests of it count here", v1alpha1.AnnotationRequestedAt, s.Name),
 	}
 }
 

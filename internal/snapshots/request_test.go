@@ -23,7 +23,7 @@ func TestProblemOfAMalformedRequestIsBounded(t *testing.T) {
 		strings.Repeat("\xff", 100):     `"`,
 		strings.Repeat("\U0001f600", 9): `"😀`,
 	} {
-		got := scheduleProblem(every("6h").requested(value).SnapshotSchedule).Message
+		got := scheduleProblem(every("6h").requested(value).SnapshotSchedule, origin{}).Message
 		if !strings.HasPrefix(got, "annotation snapshots.mapcontroller.dev/requested-at is "+want) {
 			t.Errorf("%.50q: %q", value, got)
 		}

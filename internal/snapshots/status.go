@@ -57,7 +57,7 @@ func setKnown(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, known ma
 		return combined{}
 	}
 	var ofSchedule []Problem
-	if p := scheduleProblem(from.requester(s)); p.Reason != "" {
+	if p := scheduleProblem(s, from); p.Reason != "" {
 		ofSchedule = append(ofSchedule, p)
 	}
 	sum := combine(withEarlier(known.Keys, s), ofSchedule...)

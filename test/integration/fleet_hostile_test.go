@@ -137,15 +137,38 @@ var _ = Describe("A tenant who edits the child of a ClusterSnapshotSchedule", fu
 	})
 
 	// Contract: FLEET-10.
-	It("deletes nothing for a minute with an edit that takes off owner and labels, so that it is not put back", func() {
+	It("deletes nothing with an edit that takes off owner and labels, so that it is not put back", func() {
 		protected(3)
 		mergePatch(child, fmt.Sprintf(`{"metadata":{"annotations":{%q:"%d"},"ownerReferences":null,"labels":null},`+
 			`"spec":{"snapshotTTL":"1s","retention":{"minReady":0}}}`, confirm, child.Generation+1))
 		Eventually(f.problems).Should(ConsistOf(env.namespace + " " + v1alpha1.ReasonNameCollision))
 		recorded()
 		keepsAll()
-		passes(50 * time.Second)
+		passes(time.Hour)
 		keepsAll()
+		Eventually(func() string {
+			return meta.FindStatusCondition(get(child).Status.Conditions, v1alpha1.ConditionRetentionPaused).Message
+		}).Should(HavePrefix("the spec is not that of the template of ClusterSnapshotSchedule " + f.Name + ": "))
+	})
+
+	// Contract: FLEET-10.
+	It("deletes nothing with an edit that leaves no room in the child for putting it back", func() {
+		protected(3, func(c *clusterSchedule) { c.Spec.Template.Metadata.Annotations = map[string]string{"team": "gold"} })
+		room := 256 << 10 // of all annotations
+		for key, value := range get(child).Annotations {
+			if key != "team" {
+				room -= len(key) + len(value)
+			}
+		}
+		mergePatch(child, fmt.Sprintf(`{"metadata":{"annotations":{"team":null,"pad":%q}},"spec":{"snapshotTTL":"1s","retention":{"minReady":0}}}`,
+			strings.Repeat("x", room-len("pad"))))
+		Eventually(f.problems).Should(ConsistOf(env.namespace + " " + v1alpha1.ReasonUpdateFailed))
+		recorded()
+		keepsAll()
+		passes(time.Hour)
+		keepsAll()
+		mergePatch(child, `{"metadata":{"annotations":{"pad":null}}}`)
+		Eventually(putBack).Should(BeTrue())
 	})
 
 	// Contract: FLEET-9, FLEET-10.
