@@ -145,7 +145,7 @@ func forbiddenAdoption(h *history.History, i int, st *state, before, after *snap
 		return "it was adopted while it was being deleted"
 	case before.Labels[v1alpha1.LabelMapKey] == "":
 		return "it was adopted without a map key"
-	case slices.ContainsFunc(before.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.Kind == "VolumeGroupSnapshot" }):
+	case slices.ContainsFunc(before.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.Kind == "VolumeGroupSnapshot" && strings.HasPrefix(ref.APIVersion, "groupsnapshot.storage.k8s.io/") }):
 		return "it was adopted, and is a member of a VolumeGroupSnapshot"
 	}
 	mayAdopt := func() bool {
