@@ -90,7 +90,7 @@ func stripSnapshot(o any) (any, error) {
 	}
 	v.ManagedFields = nil
 	v.Finalizers = nil
-	v.SelfLink = ""
+	v.SelfLink = "" //nolint:staticcheck // nobody fills it any more, but a user may write any text into it
 	v.Labels = only(v.Labels, v1alpha1.LabelMapKey, v1alpha1.LabelSchedule)
 	v.GenerateName = slotText(v)
 	if _, held := v.Annotations[v1alpha1.AnnotationHold]; held {

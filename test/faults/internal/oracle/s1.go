@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -145,7 +146,7 @@ func forbiddenAdoption(h *history.History, i int, st *state, before, after *snap
 		return "it was adopted while it was being deleted"
 	case before.Labels[v1alpha1.LabelMapKey] == "":
 		return "it was adopted without a map key"
-	case slices.ContainsFunc(before.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.Kind == "VolumeGroupSnapshot" && strings.HasPrefix(ref.APIVersion, "groupsnapshot.storage.k8s.io/") }):
+	case slices.ContainsFunc(before.OwnerReferences, isGroup):
 		return "it was adopted, and is a member of a VolumeGroupSnapshot"
 	}
 	mayAdopt := func() bool {
@@ -225,4 +226,9 @@ func idleMiscounts(h *history.History) []Violation {
 		}
 	}
 	return found
+}
+
+// isGroup returns whether a reference is to a VolumeGroupSnapshot of the snapshot controller.
+func isGroup(ref metav1.OwnerReference) bool {
+	return ref.Kind == "VolumeGroupSnapshot" && strings.HasPrefix(ref.APIVersion, "groupsnapshot.storage.k8s.io/")
 }
