@@ -6,6 +6,7 @@ package mapcontroller
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -93,12 +94,14 @@ func TestStatusesShareTheirWorkers(t *testing.T) {
 		for _, p := range all {
 			h.aggregator.Track(p, nil)
 		}
-		written := false
+		var written atomic.Bool
 		h.api.Before = func(ctx context.Context, verb string, o runtime.Object) error {
 			if verb == "patch/status" && o.(client.Object).GetNamespace() != "other" {
 				<-ctx.Done()
 			}
-			written = written || verb == "patch/status" && ctx.Err() == nil
+			if verb == "patch/status" && ctx.Err() == nil {
+				written.Store(true)
+			}
 			return ctx.Err()
 		}
 		ctx, stop := context.WithCancel(t.Context())
@@ -125,8 +128,8 @@ func TestStatusesShareTheirWorkers(t *testing.T) {
 		time.Sleep(time.Minute)
 		stop()
 		synctest.Wait()
-		if !written || took > 10*time.Second {
-			t.Errorf("the neighbor's status was written: %v, after %s", written, took)
+		if !written.Load() || took > 10*time.Second {
+			t.Errorf("the neighbor's status was written: %v, after %s", written.Load(), took)
 		}
 	})
 }
