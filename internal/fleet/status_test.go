@@ -145,8 +145,12 @@ func TestStatusKeepsWhatIsNotKnown(t *testing.T) {
 			if !reflect.DeepEqual(got, before) {
 				t.Errorf("got %+v, want %+v", got, before)
 			}
-			if got, missing := condition(f, "Ready"), len(known.Missing) > 0; missing != strings.HasPrefix(got, "False SnapshotAPIMissing 4") {
-				t.Errorf("Ready is %s", got)
+			want := "False SchedulesFailing 3"
+			if len(known.Missing) > 0 {
+				want = "False SnapshotAPIMissing 4"
+			}
+			if got := condition(f, "Ready"); !strings.HasPrefix(got, want) {
+				t.Errorf("Ready is %s, want %s", got, want)
 			}
 		})
 	}
@@ -165,6 +169,10 @@ func TestStatusHasNoSumsWithoutTheNumbersOfAChild(t *testing.T) {
 	setStatus(now, f, summary(2, counted, &keyStatus{Namespace: "b", Exists: true}))
 	if f.Status.VolumeSnapshots == nil || f.Status.VolumeSnapshots.Total != 5 {
 		t.Errorf("got %+v", f.Status.VolumeSnapshots)
+	}
+	setStatus(now, f, summary(3, counted, &keyStatus{Namespace: "b", Exists: true}, &keyStatus{Namespace: "c", Exists: true, Uncounted: true}))
+	if f.Status.VolumeSnapshots != nil || f.Status.PersistentVolumeClaims != nil {
+		t.Errorf("with a new child, got %+v and %+v", f.Status.VolumeSnapshots, f.Status.PersistentVolumeClaims)
 	}
 }
 

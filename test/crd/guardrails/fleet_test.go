@@ -33,7 +33,9 @@ func (d fleetDeletion) create() *v1alpha1.ClusterSnapshotSchedule {
 	if observed := f.Generation - d.behind; observed > 0 {
 		f.Status.ObservedGeneration, f.Status.Outputs.SnapshotSchedules = observed, d.children
 		f.Status.Conditions = d.conditions()
-		f.Status.VolumeSnapshots = &v1alpha1.OutputCount{Total: d.snapshots}
+		if d.snapshots >= 0 {
+			f.Status.VolumeSnapshots = &v1alpha1.OutputCount{Total: d.snapshots}
+		}
 		Expect(api.Status().Update(ctx, f)).To(Succeed())
 	}
 	return f
@@ -60,6 +62,13 @@ var _ = Describe("The deletion of a ClusterSnapshotSchedule", func() {
 		Entry("without snapshots, of a child that is not updated", fleetDeletion{deletion{schedule: refused}, lose, some}),
 		Entry("without snapshots, not reconciled", fleetDeletion{
 			deletion{ready: "Unknown " + v1alpha1.ReasonReconciling, schedule: refused}, lose, all}),
+		Entry("without snapshots, Ready unknown", fleetDeletion{deletion{ready: "Unknown Scheduled", schedule: refused}, lose, all}),
+		Entry("without snapshots, not reconciled by the reason alone", fleetDeletion{
+			deletion{ready: "False " + v1alpha1.ReasonReconciling, schedule: refused}, lose, all}),
+		Entry("without snapshots, without the condition Ready", fleetDeletion{deletion{ready: "-", schedule: refused}, lose, all}),
+		Entry("without snapshots, of an earlier generation", fleetDeletion{
+			deletion{prepare: edit(`{"template":{"spec":{"snapshotInterval":"12h"}}}`), behind: 1, schedule: refused}, lose, all}),
+		Entry("without a sum of snapshots, because a child counts none", fleetDeletion{deletion{snapshots: -1, schedule: refused}, lose, all}),
 		Entry("without snapshots, with a kind missing", fleetDeletion{
 			deletion{ready: "False " + v1alpha1.ReasonSnapshotAPIMissing, schedule: refused}, lose, all}),
 		Entry("with Orphan, every child updated", fleetDeletion{deletion{snapshots: 1, schedule: allowed}, keep, all}),

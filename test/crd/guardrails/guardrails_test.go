@@ -41,9 +41,9 @@ type deletion struct {
 	prepare func(client.Object)
 	// behind is the number of generations that the operator has not observed yet.
 	behind int64
-	// snapshots is the number of snapshots that status counts.
+	// snapshots is the number of snapshots that status counts. A ClusterSnapshotSchedule's counts none at all below zero.
 	snapshots int32
-	// ready is the status and reason of the condition Ready: True Scheduled unless it is set.
+	// ready is the status and reason of the condition Ready: True Scheduled unless it is set; a dash: there is none.
 	ready string
 	// schedule and crd say whether it is allowed. crd is a dash where the row does not apply to a CRD.
 	schedule, crd string
@@ -127,10 +127,14 @@ func (d deletion) create() *v1alpha1.SnapshotSchedule {
 // conditions are those of the status.
 func (d deletion) conditions() []metav1.Condition {
 	status, reason, _ := strings.Cut(cmp.Or(d.ready, "True Scheduled"), " ")
-	return []metav1.Condition{
+	all := []metav1.Condition{
 		{Type: v1alpha1.ConditionStalled, Status: "False", Reason: v1alpha1.ReasonValidSpec, LastTransitionTime: metav1.Now()},
 		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionStatus(status), Reason: reason, LastTransitionTime: metav1.Now()},
 	}
+	if d.ready == "-" {
+		return all[:1]
+	}
+	return all
 }
 
 func (d deletion) client() client.Client {
@@ -251,6 +255,12 @@ var _ = Describe("config/guardrails", func() {
 			`{"status":{"observedGeneration":1,"conditions":[{"type":"Ready","status":"True","reason":"Scheduled","message":"","lastTransitionTime":"2026-01-02T03:04:05Z"}]}}`)))).To(Succeed())
 		expect(refused, api.Delete(ctx, s), s.Name)
 	})
+
+	// Contract: STAT-12.
+	DescribeTable("refuses to delete a schedule whose snapshots are not known to be counted", func(ready string) {
+		s := deletion{ready: ready}.create()
+		expect(refused, deletion{}.one(s), s.Name)
+	}, Entry("by the reason alone", "False "+v1alpha1.ReasonReconciling), Entry("without the condition Ready", "-"))
 
 	Describe("decides about owner references", Ordered, ownerReferences)
 

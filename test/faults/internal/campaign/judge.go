@@ -43,8 +43,11 @@ func (r *planRun) judge(ctx context.Context, late error) result {
 		nicknames: r.run.Nicknames(),
 	}
 	res.Violations = oracle.Judge(h)
-	if r.workload.MaxInFlight > 0 && r.plan.ShowsEverything() {
-		res.Violations = append(res.Violations, oracle.InFlight(h, r.workload.MaxInFlight)...)
+	if r.plan.ShowsEverything() {
+		res.Violations = append(res.Violations, oracle.Counts(h)...)
+		if r.workload.MaxInFlight > 0 {
+			res.Violations = append(res.Violations, oracle.InFlight(h, r.workload.MaxInFlight)...)
+		}
 	}
 	if late != nil {
 		res.Violations = append(res.Violations, oracle.Violation{

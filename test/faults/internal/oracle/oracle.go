@@ -6,7 +6,7 @@
 // text, so that it does not repeat a mistake of the product.
 //
 // Files: a file for each guarantee, slotoracle.go for the slot rules beyond S4, inflight.go for the limit of snapshots in
-// flight, fleet.go for ClusterSnapshotSchedules, endstate.go what L1 compares, fleetstate.go the part of it that is about
+// flight, counts.go for the counts of status, fleet.go for ClusterSnapshotSchedules, endstate.go what L1 compares, fleetstate.go the part of it that is about
 // ClusterSnapshotSchedules. They share state.go (what the API server held at any moment), window.go (what the guards before a delete could
 // know), cache.go (what only the operator's cache could show), and the contract: spec.go, snapshot.go, slots.go, cron.go and retention.go. queries.go answers questions of other packages.
 package oracle

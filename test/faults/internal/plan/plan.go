@@ -60,6 +60,8 @@ const (
 // Actions at a list or a live get, besides Internal and Unavailable.
 const (
 	Gone Action = "410"
+	// Uninstalled answers as if the CRD were not installed.
+	Uninstalled Action = "404"
 	// Stale answers with an earlier state.
 	Stale Action = "stale"
 	// Empty and Truncated leave objects out until the operator is made to list again.

@@ -40,6 +40,8 @@ var refusals = map[plan.Action]metav1.Status{
 		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{
 			{Type: corev1.NamespaceTerminatingCause, Message: "namespace is being terminated"},
 		}}},
+	plan.Uninstalled: {Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
+		Message: "the server could not find the requested resource (%s)"},
 	plan.Gone: {Code: http.StatusGone, Reason: metav1.StatusReasonExpired, Message: "too old resource version of %s"},
 }
 

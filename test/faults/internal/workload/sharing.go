@@ -218,6 +218,30 @@ func inFlight() Workload {
 	}
 }
 
+// inFlightBrief: each snapshot is overdue before it is cut, and each create lasts as long as readyDeadline.
+func inFlightBrief() Workload {
+	last := ready(24*hour + 30*minute)
+	return Workload{
+		Name:        "in-flight-brief",
+		What:        "readyDeadline is shorter than a create and than the cut of a snapshot; one snapshot may be in flight",
+		MaxInFlight: 1,
+		Always:      slowCreates,
+		Prepare: func(ctx context.Context, r *environment.Run) error {
+			r.Driver.Slow(2 * time.Second)
+			return create(ctx, r, age, spec{SnapshotInterval: "1d", ReadyDeadline: "1s"}, claim("data-0", last), claim("data-1", last))
+		},
+		End: all(hasReady("data-0", 2), hasReady("data-1", 2), settled(v1alpha1.ReasonScheduled)),
+	}
+}
+
+// slowCreates makes each create of a snapshot last a second.
+func slowCreates(p plan.Point) plan.Action {
+	if p.Verb == "create" && p.Resource == "volumesnapshots" {
+		return plan.Delay
+	}
+	return ""
+}
+
 // inFlightShared: a neighbor's snapshots hold all places and more wait, and as many that
 // nobody but a user made carry our labels. One place is left to the others, which are
 // taken one after the other.

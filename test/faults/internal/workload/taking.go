@@ -71,6 +71,56 @@ func restart() Workload {
 	return w
 }
 
+// slowStart has so few workers that most keys wait for one, longer than a status waits for its keys.
+func slowStart() Workload {
+	var claims []pvc
+	var end []check
+	for i := range 4 {
+		name := fmt.Sprint("data-", i)
+		claims, end = append(claims, claim(name, ready(5*hour+30*minute))), append(end, hasReady(name, 2))
+	}
+	return Workload{
+		Name:    "slow-start",
+		What:    "each create takes a second; meanwhile the operator is stopped, and started again after an edit",
+		Flags:   []string{"--max-concurrent-reconciles=2"},
+		Always:  slowCreates,
+		Prepare: given(spec{}, claims...),
+		Steps:   []Step{restartEdited(func(s environment.State) bool { return len(s.Snapshots) > 5 })},
+		End:     all(append(end, settled(v1alpha1.ReasonScheduled))...),
+	}
+}
+
+// restartEdited edits the schedule while the operator is down, so that no status describes the present generation.
+func restartEdited(when func(environment.State) bool) Step {
+	return Step{What: "stop the operator, edit the schedule, and start it", When: when, Do: func(ctx context.Context, r *environment.Run) error {
+		if err := r.StopOperator(ctx); err != nil {
+			return err
+		}
+		if err := r.Patch(ctx, theSchedule(r), `{"spec":{"snapshotTTL":"30d"}}`); err != nil {
+			return err
+		}
+		return r.StartOperator(ctx)
+	}}
+}
+
+// kindsMissing: of three lists of a kind, the first two find it missing, at each start.
+func kindsMissing() Workload {
+	old := ready(5*hour + 30*minute)
+	return Workload{
+		Name: "kinds-missing",
+		What: "VolumeSnapshots and their classes are not installed, at a start and again at one after an edit; they are installed later",
+		Always: func(p plan.Point) plan.Action {
+			if p.Verb == "list" && (p.Resource == "volumesnapshots" || p.Resource == "volumesnapshotclasses") && p.Nth%3 != 0 {
+				return plan.Uninstalled
+			}
+			return ""
+		},
+		Prepare: given(spec{}, claim("data-0", old), claim("data-1", old)),
+		Steps:   []Step{restartEdited(once(hasReady("data-0", 2), hasReady("data-1", 2), settled(v1alpha1.ReasonScheduled)))},
+		End:     all(hasReady("data-0", 2), hasReady("data-1", 2), settled(v1alpha1.ReasonScheduled)),
+	}
+}
+
 func missed() Workload {
 	old := ready(5*hour + 30*minute)
 	return Workload{

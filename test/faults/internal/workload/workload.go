@@ -75,7 +75,7 @@ func All() []Workload {
 	return []Workload{
 		namespaceDeleted(), deletedBackground(), deletedForeground(), deletedOrphan(), policyOrphan(),
 		toOrphan(), toOrphanUnseen(), toOrphanLate(), deletedToOrphan(), fromOrphan(),
-		first(), tick(), missed(), restart(), runNow(),
+		first(), tick(), missed(), restart(), slowStart(), kindsMissing(), runNow(),
 		expiry(), tooMany(), replace(), legalHold(), hold(), edited(), invalid(),
 		gone(), recreated(), relabeled(), selectorEdited(),
 		adopted(), groupMember(), slotEdited(), released(), releasedUnseen(), onePVCFails(),
@@ -85,7 +85,7 @@ func All() []Workload {
 		editDelayed(), editTakenBack(), editConfirmed(), recordWiped(), nameReused(),
 		fleetSelects(), fleetTombstone(), fleetForeign(), fleetDeleted(),
 		fleetTakenOver(), fleetCreatesAgain(), fleetTakenBack(), fleetChildHangs(),
-		hungNamespace(), hostileTenant(), massExpiry(), largeFloor(), inFlight(), inFlightShared(), lostClass(),
+		hungNamespace(), hostileTenant(), massExpiry(), largeFloor(), inFlight(), inFlightBrief(), inFlightShared(), lostClass(),
 	}
 }
 
