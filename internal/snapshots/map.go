@@ -110,6 +110,9 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 		d.Ensure = append(d.Ensure, newSnapshot(p.schedule, claim, class, slots.Current))
 	}
 	d.Next = earliest(d.Next, slots.Next, slots.Until)
+	if from.withheld(p.schedule) { // no event shows that the template was put back
+		d.Next = earliest(d.Next, seen.Now.Add(clockCheck))
+	}
 
 	status := p.claimStatus(claim, series.Snapshots, anchor, seen.Now)
 	status.SkipReason, status.Spared = skipReason, spared
@@ -201,8 +204,11 @@ const unseenMessage = "no snapshot is seen for a whole slot, although the API se
 
 // slots returns the slots of a PVC. Nothing that can be written on the PVC is read: whoever may
 // edit it would otherwise decide how many snapshots displace the older ones. A malformed request
-// is a problem of the schedule, not of its PVCs.
+// is a problem of the schedule, not of its PVCs. There are none while the schedule is withheld.
 func (p *program) slots(claim *corev1.PersistentVolumeClaim, from origin, anchor, now time.Time) schedule.Slots {
+	if from.withheld(p.schedule) {
+		return schedule.Slots{}
+	}
 	request, _ := v1alpha1.RequestOf(from.requester(p.schedule).GetAnnotations())
 	criteria := schedule.Criteria{
 		Timeline:         p.spec.rule.Timeline(anchor, schedule.Jitter(string(claim.UID), p.spec.jitter)),

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"pgregory.net/rapid"
@@ -256,6 +258,118 @@ func TestAChildWithAnotherSpecIsLookedAtAgain(t *testing.T) {
 	d := m.decider(t)(seen)
 	if len(d.Delete) != 1 || statusOf(d).Spared.changed != 1 || !d.Next.Equal(noon.Add(clockCheck)) {
 		t.Errorf("deletes %d, spares %+v, next %s: want the uncut one, one and %s", len(d.Delete), statusOf(d).Spared, d.Next, noon.Add(clockCheck))
+	}
+}
+
+// A tenant edits a child for a moment, and the ClusterSnapshotSchedule's template waits to be
+// written to it: under no other spec is a snapshot taken, and none is called overdue.
+//
+// Contract: FLEET-10.
+func TestAChildTakesNothingUnderAnotherSpec(t *testing.T) {
+	daily := func() scheduleBuilder { return every("1d").controlled() }
+	often := func() scheduleBuilder { return every("1s").controlled() }
+	request := rfc3339(ago(time.Minute))
+	deleted := templateOf(daily())
+	markDeleting(deleted)
+	older := templateOf(daily())
+	older.CreationTimestamp = metav1.NewTime(ago(9 * day))
+	invalid, unselective := templateOf(cron("x", "")), templateOf(daily())
+	unselective.Spec.NamespaceSelector.MatchExpressions = []v1alpha1.LabelSelectorRequirement{{Key: "backup", Operator: "Near"}}
+	for name, tc := range map[string]struct {
+		schedule scheduleBuilder
+		fleet    fleetBuilder
+		want     bool
+	}{
+		"the template's spec":                           {daily(), templateOf(daily()), true},
+		"another spec":                                  {often(), templateOf(daily()), false},
+		"another spec, and a request":                   {often(), templateOf(daily()).requested(request), false},
+		"another spec, confirmed":                       {often().confirming("3"), templateOf(daily()).confirming("7"), false},
+		"another spec, without an owner":                {every("1s"), templateOf(daily()), false},
+		"another spec, and no longer selected":          {often(), templateOf(daily()).unselected(), false},
+		"another template, not written yet":             {daily(), templateOf(every("1h")), false},
+		"the same, suspended by the template":           {daily(), templateOf(every("1d").suspended()), true},
+		"no child":                                      {every("1s"), templateOf(daily()).unselected(), true},
+		"nobody puts it back: the template is bad":      {often(), invalid, true},
+		"nobody puts it back: the selector is bad":      {often(), unselective, true},
+		"nobody puts it back: the fleet is deleted":     {often(), deleted, true},
+		"older than the fleet, which has no part in it": {every("1s"), older, true},
+		"older than the fleet, which controls it":       {often(), older, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := mapCase{schedule: tc.schedule, claim: claim("data"), snapshots: series{ready(23 * time.Hour), ready(25 * time.Hour)}}
+			seen := m.observe()
+			seen.Now, seen.Related = in(time.Hour+time.Minute), tc.fleet.objects()
+			d := m.decider(t)(seen)
+			if got := len(d.Ensure) > 0; got != tc.want {
+				t.Errorf("takes a snapshot: %v, want %v", got, tc.want)
+			}
+			if status := statusOf(d); !tc.want && (len(status.Problems) > 0 || status.turn != nil || !d.Next.Equal(seen.Now.Add(clockCheck))) {
+				t.Errorf("problems %v, turn %v, next at %s", status.Problems, status.turn, d.Next)
+			}
+			s := tc.schedule.SnapshotSchedule
+			setStatusOf(noon, s, originOf(s, tc.fleet.objects()), known(1))
+			ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
+			if says := strings.Contains(ready.Message, "not that of the template of ClusterSnapshotSchedule backup"); says == tc.want {
+				t.Errorf("Ready: %s", ready.Message)
+			}
+		})
+	}
+}
+
+// Two lives of one PVC under a child differ only in what a tenant writes to the child. None of
+// these edits takes a snapshot that is not taken without them, and when the specs are equal again,
+// the newest slot has its snapshot.
+//
+// Contract: FLEET-10.
+func TestEditsOfATenantTakeNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		interval := rapid.SampledFrom([]v1alpha1.Duration{"1h", "6h", "1d"}).Draw(t, "interval")
+		child := func() scheduleBuilder { return every(interval).selecting("db").maxCount(3).controlled() }
+		fleet := templateOf(child())
+		of := claim("data").of(testDriver).with(func(c *corev1.PersistentVolumeClaim) { c.Labels = map[string]string{"app": "db"} })
+		life := func() *claimLife {
+			return &claimLife{schedule: child(), claim: of.PersistentVolumeClaim, related: slices.Clip(fleet.objects())}
+		}
+		untouched, edited := life(), life()
+		now := ago(8 * day)
+		for range rapid.IntRange(1, 30).Draw(t, "steps") {
+			now = now.Add(time.Duration(rapid.IntRange(1, 10*3600).Draw(t, "seconds")) * time.Second)
+			if rapid.IntRange(0, 9).Draw(t, "request") == 0 {
+				fleet.requested(rfc3339(now))
+			}
+			drawTenantEdit(t, edited.schedule, fleet, now)
+			untouched.pass(t, now)
+			edited.pass(t, now)
+			for _, o := range edited.snapshots {
+				if !slices.ContainsFunc(untouched.snapshots, func(u client.Object) bool { return u.GetName() == o.GetName() }) {
+					t.Fatalf("at %v: %s is taken only with the edits, under %s", now, o.GetName(), toJSON(edited.schedule.Spec))
+				}
+			}
+		}
+		edited.schedule.Spec = *fleet.Spec.Template.Spec.DeepCopy()
+		edited.pass(t, now)
+		newest := func(l *claimLife) string { return l.snapshots[len(l.snapshots)-1].GetName() }
+		if newest(edited) != newest(untouched) {
+			t.Fatalf("the newest is %s, without the edits %s", newest(edited), newest(untouched))
+		}
+	})
+}
+
+// drawTenantEdit changes a child, or puts its spec back. The PVC stays selected.
+func drawTenantEdit(t *rapid.T, s scheduleBuilder, f fleetBuilder, now time.Time) {
+	switch rapid.SampledFrom([]string{"interval", "cron", "count", "request", "owner", "back", "back"}).Draw(t, "what") {
+	case "interval":
+		s.Spec.SnapshotInterval, s.Spec.Schedule = "1s", ""
+	case "cron":
+		s.Spec.SnapshotInterval, s.Spec.Schedule = "", "* * * * *"
+	case "count":
+		s.maxCount(1).minReady(0)
+	case "request":
+		s.requested(rfc3339(now))
+	case "owner":
+		s.OwnerReferences, s.Labels = nil, nil
+	case "back":
+		s.Spec = *f.Spec.Template.Spec.DeepCopy()
 	}
 }
 

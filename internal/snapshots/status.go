@@ -156,21 +156,22 @@ const (
 )
 
 func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, claims, snapshots int, sum combined) {
+	notes := remarks(sum) + withheldText(s, from)
 	switch {
 	case sum.Failing > 0:
 		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonSnapshotsFailing,
-			fmt.Sprintf("%d of %s failing; first %s", sum.Failing, pvcs(claims), first(sum.Problems[0]))+remarks(sum))
+			fmt.Sprintf("%d of %s failing; first %s", sum.Failing, pvcs(claims), first(sum.Problems[0]))+notes)
 	case sum.Refused > 0:
 		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonRetentionFailing,
-			fmt.Sprintf("changes to snapshots are refused for %s; first %s", pvcs(sum.Refused), first(sum.FirstRefused))+remarks(sum))
+			fmt.Sprintf("changes to snapshots are refused for %s; first %s", pvcs(sum.Refused), first(sum.FirstRefused))+notes)
 	case s.Spec.Suspend:
 		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonSuspended,
-			"spec.suspend is true: no snapshots are taken; retention continues"+remarks(sum))
+			"spec.suspend is true: no snapshots are taken; retention continues"+notes)
 	case claims == 0:
 		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonNoMatchingClaims,
-			"the spec selects no PersistentVolumeClaim of this namespace"+remarks(sum))
+			"the spec selects no PersistentVolumeClaim of this namespace"+notes)
 	default:
-		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonScheduled, pvcs(claims)+remarks(sum))
+		setReady(now, s, metav1.ConditionTrue, v1alpha1.ReasonScheduled, pvcs(claims)+notes)
 	}
 
 	setValid(now, s)
@@ -190,6 +191,14 @@ func first(p Problem) string { return report.Text(p.String(), maxFirst) }
 
 // remarks are what is worth knowing beside the reason.
 func remarks(sum combined) string { return waitingText(sum) + skippedText(sum) }
+
+// withheldText says that no snapshots are taken because of a child's spec.
+func withheldText(s *v1alpha1.SnapshotSchedule, from origin) string {
+	if !from.withheld(s) {
+		return ""
+	}
+	return fmt.Sprintf("; no snapshots are taken: the spec is not that of the template of ClusterSnapshotSchedule %s", s.Name)
+}
 
 // skippedText counts the PVCs that can't be snapshotted now.
 func skippedText(sum combined) string {
