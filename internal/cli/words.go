@@ -33,7 +33,7 @@ var verdictWords = map[retention.Verdict]string{
 	retention.KeptYearly:       "keep.yearly selects it",
 	retention.KeptNewest:       "it is the newest snapshot of its PVC",
 	retention.Floor:            "it is one of the newest minReady ready snapshots",
-	retention.Recovering:       "it is not ready, and the floor lacks ready snapshots",
+	retention.Recovering:       "it is not ready, and would be kept if it were",
 	retention.Expired:          "it is older than the TTL",
 	retention.NotSelected:      "no tier selects it",
 	retention.OverCap:          "there are more than maxCount",

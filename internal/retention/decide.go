@@ -34,6 +34,12 @@ type Decision struct {
 // scheduled-at, a snapshot becomes younger or changes its place; and the cap goes
 // by slots, which need not be in the order of ages.
 func Decide(policy Policy, now time.Time, series Series) Decision {
+	d := decide(policy, now, series)
+	d.spareRecovering(policy, now, series)
+	return d
+}
+
+func decide(policy Policy, now time.Time, series Series) Decision {
 	e := evaluation{
 		limits:        policy.limitsFor(series.Claim),
 		readyDeadline: policy.ReadyDeadline,

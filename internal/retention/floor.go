@@ -21,16 +21,6 @@ func (e *evaluation) enforceFloor() []int {
 	return floor
 }
 
-// recovering reports whether a snapshot that is cut and not ready may have been
-// one of the floor until now: the floor lacks ready ones, and the error, if there
-// is one, is younger than readyDeadline. No field says when a snapshot lost its
-// readiness, but status.error.time, when the error last changed, is not earlier.
-func (e *evaluation) recovering(i int) bool {
-	s := &e.series.Snapshots[i]
-	return len(e.ready) < e.minReady && !s.ReadyToUse && s.HasCutTime && !s.Deleting &&
-		(!s.HasError || e.now.Before(s.ErrorTime.Add(e.readyDeadline)))
-}
-
 // supersede deletes cut snapshots that failed or lost their readiness, where no
 // TTL ever deletes them, once they are older than every ready snapshot that is
 // kept. A policy without TTL, tiers and cap keeps everything. supersede returns

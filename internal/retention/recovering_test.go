@@ -4,6 +4,7 @@
 package retention
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -61,6 +62,61 @@ func TestDecideDeletesNoYoungErrorWhileTheFloorLacksReadyOnes(t *testing.T) {
 			x := &s.Snapshots[i]
 			if v.Delete() && !x.ReadyToUse && x.HasCutTime && (!x.HasError || noon.Sub(x.ErrorTime) < p.ReadyDeadline) {
 				t.Fatalf("%+v: %v", x, v)
+			}
+		}
+	})
+}
+
+// The snapshot controller takes the readiness of a snapshot whose content it does not find.
+func TestDecideSparesWhatTiersAndCapKeptUntilAnError(t *testing.T) {
+	minute, hour := noon.Add(-time.Minute), noon.Add(-time.Hour)
+	lost := func(age time.Duration) Snapshot { return inError(age).since(minute) }
+	testDecide(t, map[string]decideCase{
+		"tiers alone": {
+			policy: Policy{Keep: Tiers{Daily: 30}, MinReady: 1},
+			want:   []expected{ready(0).want(KeptDaily), lost(35 * day).want(Recovering), lost(65 * day).want(Recovering)},
+		},
+		"tiers beyond the TTL": {
+			policy: Policy{TTL: 7 * day, Keep: Tiers{Monthly: 12}, MinReady: 1},
+			want:   []expected{ready(0).want(KeptMonthly), lost(35 * day).want(Recovering), lost(65 * day).want(Recovering)},
+		},
+		"the cap alone": {
+			policy: Policy{MaxCount: 3, MinReady: 1},
+			want:   []expected{ready(0).want(NoLimit), lost(day).want(Recovering), lost(2 * day).want(Recovering), lost(3 * day).want(Superseded)},
+		},
+		"not what no tier would select": {
+			policy: Policy{Keep: Tiers{Last: 2}, MinReady: 1},
+			want:   []expected{ready(0).want(KeptLast), lost(day).want(Recovering), lost(2 * day).want(Superseded)},
+		},
+		"not beyond readyDeadline": {
+			policy: Policy{Keep: Tiers{Daily: 30}, MinReady: 1},
+			want:   []expected{ready(0).want(KeptDaily), inError(35 * day).since(hour).want(Superseded)},
+		},
+		"not what the TTL alone deletes": {
+			policy: Policy{TTL: 7 * day, MinReady: 1}, want: []expected{ready(0).want(WithinTTL), lost(8 * day).want(Expired)},
+		},
+	})
+}
+
+// An error that is younger than readyDeadline costs no snapshot, whichever others have one.
+func TestDecideDeletesNothingForAnErrorThatMayPass(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawPolicy(t)
+		s := drawSeries(t, p, false)
+		for i := range s.Snapshots { // those that failed before did not compete with the others
+			s.Snapshots[i].ErrorTime = noon.Add(-p.ReadyDeadline)
+		}
+		kept := Decide(p, noon, s)
+		lost := s
+		lost.Snapshots = slices.Clone(s.Snapshots)
+		for i := range lost.Snapshots {
+			if x := &lost.Snapshots[i]; x.isReady() && x.HasCutTime && rapid.Bool().Draw(t, "lost") {
+				x.ReadyToUse, x.HasError, x.ErrorTime = false, true, noon.Add(-p.ReadyDeadline/2)
+			}
+		}
+		for i, v := range Decide(p, noon, lost).Verdicts {
+			if v.Delete() && !kept.Verdicts[i].Delete() && s.Snapshots[i].isReady() {
+				t.Fatalf("%+v: %v, which was %v", lost.Snapshots[i], v, kept.Verdicts[i])
 			}
 		}
 	})

@@ -43,9 +43,9 @@ const (
 	// Floor keeps: it is one of the newest minReady ready snapshots, and would be
 	// deleted otherwise.
 	Floor
-	// Recovering keeps a cut snapshot beyond its TTL that is not ready, while the
-	// floor lacks ready ones: it may have been one of them until now. With an
-	// error, it keeps it for readyDeadline only.
+	// Recovering keeps a cut snapshot that is not ready, and would be kept if it were:
+	// it may have been so until now. With an error, it keeps it for readyDeadline only;
+	// without one, only beyond its TTL and while the floor lacks ready ones.
 	Recovering
 
 	// Expired deletes: its age is beyond the TTL, and no tier selects it.

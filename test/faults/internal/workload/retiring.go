@@ -114,15 +114,31 @@ func lost() Workload {
 		Name:    "lost",
 		What:    "the last good snapshot, which the floor keeps beyond its TTL, loses its readiness",
 		Prepare: given(spec{Suspend: true, SnapshotTTL: "1d"}, claim("data-0", ready(72*hour)), claim("data-1", ready(hour))),
-		Steps: []Step{{
-			What: "report an error",
-			When: once(settled(v1alpha1.ReasonSuspended)),
-			Do: func(ctx context.Context, r *environment.Run) error {
-				return r.PatchStatus(ctx, r.Called("data-0-old-0"), `{"status":{"readyToUse":false,"error":{"time":%q,"message":"the content is missing"}}}`,
-					r.Now.UTC().Format(time.RFC3339))
-			},
-		}},
-		End: all(keeps("data-0", "data-0-old-0"), hasReady("data-1", 1), counted(2, 1), settled(v1alpha1.ReasonSnapshotsFailing)),
+		Steps:   []Step{losesReadiness("data-0-old-0")},
+		End:     all(keeps("data-0", "data-0-old-0"), hasReady("data-1", 1), counted(2, 1), settled(v1alpha1.ReasonSnapshotsFailing)),
+	}
+}
+
+// lostTier: nor must it cost one that a tier keeps, although there is a newer one.
+func lostTier() Workload {
+	return Workload{
+		Name: "lost-tier",
+		What: "a snapshot that a tier keeps beyond its TTL loses its readiness",
+		Prepare: given(spec{Suspend: true, SnapshotTTL: "1d", Retention: v1alpha1.Retention{Keep: v1alpha1.Keep{Daily: 30}}},
+			claim("data-0", ready(72*hour), ready(hour))),
+		Steps: []Step{losesReadiness("data-0-old-0")},
+		End:   all(keeps("data-0", "data-0-old-0", "data-0-old-1"), counted(2, 1), settled(v1alpha1.ReasonSuspended)),
+	}
+}
+
+func losesReadiness(snapshot string) Step {
+	return Step{
+		What: "report an error",
+		When: once(settled(v1alpha1.ReasonSuspended)),
+		Do: func(ctx context.Context, r *environment.Run) error {
+			return r.PatchStatus(ctx, r.Called(snapshot), `{"status":{"readyToUse":false,"error":{"time":%q,"message":"the content is missing"}}}`,
+				r.Now.UTC().Format(time.RFC3339))
+		},
 	}
 }
 

@@ -79,7 +79,7 @@ func All() []Workload {
 		expiry(), tooMany(), replace(), legalHold(), hold(), edited(), invalid(),
 		gone(), recreated(), relabeled(), selectorEdited(),
 		adopted(), groupMember(), slotEdited(), released(), releasedUnseen(), onePVCFails(),
-		imports(), restored(), midnights(), overdue(), lost(),
+		imports(), restored(), midnights(), overdue(), lost(), lostTier(),
 		adoptedExpired(), releasedInvalid(), releasedAndEdited(), otherSource(), etcdRestored(),
 		editedAndUnheld(), deleting(), movedAndEdited(),
 		editDelayed(), editTakenBack(), editConfirmed(), recordWiped(), nameReused(),
