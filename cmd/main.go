@@ -176,11 +176,12 @@ func run(f flags) error {
 		Clock:            realClock,
 		Stores:           stores,
 	}
-	if err := snapshots.SetupWithManager(ctx, mgr, options, f.maxInFlight); err != nil {
+	unwritten := &snapshots.Unwritten{}
+	if err := snapshots.SetupWithManager(ctx, mgr, options, f.maxInFlight, unwritten); err != nil {
 		return fmt.Errorf("set up the SnapshotSchedule controller: %w", err)
 	}
 	if len(f.namespaces) == 0 { // otherwise Roles in these namespaces are all that there is
-		if err := fleet.SetupWithManager(mgr, options, snapshots.Validate, &snapshots.Ownership); err != nil {
+		if err := fleet.SetupWithManager(mgr, options, snapshots.Validate, &snapshots.Ownership, unwritten); err != nil {
 			return fmt.Errorf("set up the ClusterSnapshotSchedule controller: %w", err)
 		}
 	}

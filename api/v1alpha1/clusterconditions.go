@@ -25,6 +25,12 @@ const (
 	// none expires. Then the operator creates it again, if the namespace is still selected.
 	ReasonChildDeleting = "ChildDeleting"
 
+	// ReasonStatusOutdated means that the operator could not write the status of the
+	// SnapshotSchedule of a namespace for several status intervals, for example because somebody
+	// made the SnapshotSchedule too large. What its status says is outdated. It does not count as
+	// ready, and the numbers of PVCs and snapshots are unknown.
+	ReasonStatusOutdated = "StatusOutdated"
+
 	// ReasonUpdateFailed means that the API server rejected a change to a SnapshotSchedule, for
 	// example because of an admission webhook. The operator retries with backoff, and updates the
 	// SnapshotSchedules of the other namespaces.

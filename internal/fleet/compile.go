@@ -21,11 +21,14 @@ type program struct {
 	fleet     *v1alpha1.ClusterSnapshotSchedule
 	selector  labels.Selector
 	confirmed bool
+	unwritten *mapcontroller.Unwritten
 }
 
 // compiler returns the engine's Compile. A template is valid if validate accepts
 // a SnapshotSchedule with its spec.
-func compiler(validate func(*v1alpha1.SnapshotSchedule) error) func(client.Object) (mapcontroller.Program, error) {
+func compiler(
+	validate func(*v1alpha1.SnapshotSchedule) error, unwritten *mapcontroller.Unwritten,
+) func(client.Object) (mapcontroller.Program, error) {
 	return func(parent client.Object) (mapcontroller.Program, error) {
 		f := parent.(*v1alpha1.ClusterSnapshotSchedule)
 		var errs []error
@@ -39,7 +42,7 @@ func compiler(validate func(*v1alpha1.SnapshotSchedule) error) func(client.Objec
 		if len(errs) > 0 {
 			return mapcontroller.Program{}, errors.New(strings.ReplaceAll(errors.Join(errs...).Error(), "\n", "; "))
 		}
-		p := &program{fleet: f, selector: selector}
+		p := &program{fleet: f, selector: selector, unwritten: unwritten}
 		p.confirmed = f.Annotations[v1alpha1.AnnotationConfirmGeneration] == strconv.FormatInt(f.Generation, 10)
 		return mapcontroller.Program{Selects: p.selects, Map: p.mapNamespace, Tombstone: p.tombstone}, nil
 	}

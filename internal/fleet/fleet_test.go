@@ -89,7 +89,7 @@ func valid(*schedule) error { return nil }
 
 func compiled(t *testing.T, f *fleetObject) mapcontroller.Program {
 	t.Helper()
-	p, err := compiler(valid)(f)
+	p, err := compiler(valid, nil)(f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestCompileNamesTheInvalidField(t *testing.T) {
 			t.Errorf("validates %v", s.Spec)
 		}
 		return errors.New("spec.schedule: never fires; spec.timeZone: unknown")
-	})(f)
+	}, nil)(f)
 	for _, want := range []string{"spec.namespaceSelector: ", "spec.template.spec.schedule: never fires", "spec.template.spec.timeZone: unknown"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
@@ -254,7 +254,7 @@ func TestRequestsArePassedOnInSelectedNamespaces(t *testing.T) {
 	if _, want := decide(compiled(t, requested).Tombstone(seen)); want.Annotations[v1alpha1.AnnotationRequestedAt] != "" {
 		t.Errorf("not selected: %v", want.Annotations)
 	}
-	concerns := MapController(nil, valid, nil).ParentChanged
+	concerns := MapController(nil, valid, nil, nil).ParentChanged
 	if !concerns(gold(), requested) || concerns(requested, requested) || !concerns(gold(), gold(confirming)) {
 		t.Error("requests and confirmations concern the children")
 	}
@@ -262,8 +262,57 @@ func TestRequestsArePassedOnInSelectedNamespaces(t *testing.T) {
 
 // Contract: FLEET-11.
 func TestAChildThatIsBeingDeletedIsNotCountedAsReady(t *testing.T) {
-	if conditions(child(deleting())) != nil || len(conditions(child())) != 1 {
+	if counted := conditions(nil); counted(child(deleting())) != nil || len(counted(child())) != 1 {
 		t.Error("the conditions that status counts")
+	}
+}
+
+// outdated returns what has the child of gold in namespace shop.
+func outdated() *mapcontroller.Unwritten {
+	u := &mapcontroller.Unwritten{}
+	u.Set(client.ObjectKeyFromObject(child()), true)
+	return u
+}
+
+// Contract: FLEET-12.
+func TestAChildWhoseStatusIsOutdatedIsNotReadyAndNotCounted(t *testing.T) {
+	for name, c := range map[string]*schedule{
+		"ready": child(), "failing": child(ready("False", "SnapshotsFailing")), "no API": child(ready("False", v1alpha1.ReasonSnapshotAPIMissing)),
+		"no status": child(func(s *schedule) { s.Status = v1alpha1.SnapshotScheduleStatus{ObservedGeneration: 5} }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, err := compiler(valid, outdated())(gold())
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := p.Map(mapcontroller.Observation{MapKey: "shop", Selected: []client.Object{namespace()}, Outputs: []client.Object{c}})
+			checkStatus(t, d.Status, keyStatus{Namespace: "shop", Exists: true, Updated: true, Uncounted: true, Problems: []problem{{
+				Namespace: "shop", Reason: v1alpha1.ReasonStatusOutdated, Message: outdatedMessage}}})
+			if conditions(outdated())(c) != nil {
+				t.Error("its conditions are counted")
+			}
+		})
+	}
+}
+
+// Contract: FLEET-12.
+func TestAChildIsReconciledWhenItsStatusBeginsOrEndsToBeOutdated(t *testing.T) {
+	u, other := outdated(), child(func(s *schedule) { s.Namespace = "other" })
+	var woken []mapcontroller.Request
+	admit := MapController(nil, valid, nil, u).Admission(func(req mapcontroller.Request, after time.Duration) {
+		if after == 0 {
+			woken = append(woken, req)
+		}
+	})
+	for _, is := range []bool{true, true, false, false} {
+		u.Set(client.ObjectKeyFromObject(other), is)
+	}
+	want := mapcontroller.Request{Parent: types.NamespacedName{Name: "gold"}, MapKey: "other"}
+	if !slices.Equal(woken, []mapcontroller.Request{want, want}) {
+		t.Errorf("woken %v", woken)
+	}
+	if !admit(want, mapcontroller.Plan{}, nil) {
+		t.Error("creates have to wait")
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/report"
@@ -23,8 +24,8 @@ type keyStatus struct {
 	Exists, Updated, Ready, Detached bool
 	// APIMissing is set if the child finds that VolumeSnapshots are not installed.
 	APIMissing bool
-	// Uncounted is set if the child's status has no numbers: before its first one, while its
-	// spec is invalid, and while the API server refuses them.
+	// Uncounted is set if the child's status has no numbers, or outdated ones: before its
+	// first one, while its spec is invalid, and while the API server refuses them.
 	Uncounted bool
 	Namespace string
 	// The numbers and the oldest recovery point of the child's status.
@@ -45,6 +46,7 @@ var severity = []string{
 	v1alpha1.ReasonNameCollision,
 	v1alpha1.ReasonChildDeleting,
 	v1alpha1.ReasonUpdateFailed,
+	v1alpha1.ReasonStatusOutdated,
 	"",
 	v1alpha1.ReasonReleaseFailed,
 	v1alpha1.ReasonDeleteFailed,
@@ -70,7 +72,8 @@ func (p *program) statusOf(namespace string, want, child *schedule, detached boo
 	}
 	k.Exists, k.Updated = true, meets(want, child) && child.Status.ObservedGeneration == child.Generation
 	k.Snapshots, k.ReadySnapshots = child.Status.Outputs.VolumeSnapshots.Total, child.Status.Outputs.VolumeSnapshots.Ready
-	k.Uncounted = child.Status.Inputs == nil
+	outdated := p.unwritten.Has(client.ObjectKeyFromObject(child))
+	k.Uncounted = outdated || child.Status.Inputs == nil
 	if child.Status.Inputs != nil {
 		k.Claims, k.Skipped = child.Status.Inputs.PersistentVolumeClaims.Total, child.Status.Inputs.PersistentVolumeClaims.Skipped
 	}
@@ -81,6 +84,8 @@ func (p *program) statusOf(namespace string, want, child *schedule, detached boo
 	case child.DeletionTimestamp != nil: // its conditions are of before
 		message := report.Text(deletingMessage(child), maxProblem)
 		k.Problems = []problem{{Namespace: namespace, Reason: v1alpha1.ReasonChildDeleting, Message: message}}
+	case outdated: // so are its conditions
+		k.Problems = []problem{{Namespace: namespace, Reason: v1alpha1.ReasonStatusOutdated, Message: outdatedMessage}}
 	case ready == nil, ready.Status == metav1.ConditionUnknown: // not reconciled yet, which is no failure
 	case ready.Status == metav1.ConditionTrue:
 		k.Ready = true
@@ -91,6 +96,9 @@ func (p *program) statusOf(namespace string, want, child *schedule, detached boo
 	}
 	return k
 }
+
+const outdatedMessage = "the operator cannot write the status of the SnapshotSchedule, so what it says is outdated; " +
+	"the SnapshotSchedule may be too large, or somebody changes it all the time; the log of the operator says why"
 
 // deletingMessage says what a child waits for that is being deleted.
 func deletingMessage(child *schedule) string {

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,17 +32,20 @@ const Name = "clustersnapshotschedule"
 // SetupWithManager adds the ClusterSnapshotSchedule controller to a manager whose cache
 // was made with AddToCache. It starts when its CRD is installed and its permissions are
 // granted. A template is valid if validate finds a SnapshotSchedule with its spec valid;
-// owns decides which snapshots are a SnapshotSchedule's.
+// owns decides which snapshots are a SnapshotSchedule's; unwritten has the SnapshotSchedules
+// whose status is outdated.
 func SetupWithManager(
-	mgr manager.Manager, o mapcontroller.Options, validate func(*v1alpha1.SnapshotSchedule) error, owns *mapcontroller.Ownership,
+	mgr manager.Manager, o mapcontroller.Options, validate func(*v1alpha1.SnapshotSchedule) error,
+	owns *mapcontroller.Ownership, unwritten *mapcontroller.Unwritten,
 ) error {
 	RegisterMetrics()
-	return MapController(mgr.GetEventRecorder(Name), validate, owns).SetupWithManager(mgr, o)
+	return MapController(mgr.GetEventRecorder(Name), validate, owns, unwritten).SetupWithManager(mgr, o)
 }
 
 // MapController returns ClusterSnapshotSchedule as a MapController.
 func MapController(
-	recorder events.EventRecorder, validate func(*v1alpha1.SnapshotSchedule) error, owns *mapcontroller.Ownership,
+	recorder events.EventRecorder, validate func(*v1alpha1.SnapshotSchedule) error,
+	owns *mapcontroller.Ownership, unwritten *mapcontroller.Unwritten,
 ) mapcontroller.MapController {
 	return mapcontroller.MapController{
 		Name:          Name,
@@ -60,15 +64,16 @@ func MapController(
 			Update:     update,
 			Adoptable:  isChild,
 			Deletable:  noneLeft(owns),
-			Conditions: conditions,
+			Conditions: conditions(unwritten),
 		}},
 		MapKey:  func(namespace metav1.Object) string { return namespace.GetName() },
-		Compile: compiler(validate),
+		Compile: compiler(validate, unwritten),
 		ParentChanged: func(before, after client.Object) bool {
 			b, a := before.GetAnnotations(), after.GetAnnotations()
 			return b[v1alpha1.AnnotationConfirmGeneration] != a[v1alpha1.AnnotationConfirmGeneration] ||
 				b[v1alpha1.AnnotationRequestedAt] != a[v1alpha1.AnnotationRequestedAt]
 		},
+		Admission:     wakenBy(unwritten),
 		Report:        reporter{events: recorder}.report,
 		ParentDeleted: measured.forget,
 		Status: func(now time.Time, parent client.Object, known mapcontroller.Summary) {
@@ -78,12 +83,29 @@ func MapController(
 	}
 }
 
-// conditions are those that status counts: a child that is being deleted is not ready.
-func conditions(child client.Object) []metav1.Condition {
-	if child.GetDeletionTimestamp() != nil {
-		return nil
+// wakenBy returns the engine's Admission. Nothing waits for it: it is there because it is
+// given the function that enqueues a key, which no event does when a child's status cannot
+// be written.
+func wakenBy(unwritten *mapcontroller.Unwritten) func(
+	func(mapcontroller.Request, time.Duration),
+) func(mapcontroller.Request, mapcontroller.Plan, []client.Object) bool {
+	return func(enqueue func(mapcontroller.Request, time.Duration)) func(mapcontroller.Request, mapcontroller.Plan, []client.Object) bool {
+		unwritten.OnChange(func(child types.NamespacedName) {
+			enqueue(mapcontroller.Request{Parent: types.NamespacedName{Name: child.Name}, MapKey: child.Namespace}, 0)
+		})
+		return func(mapcontroller.Request, mapcontroller.Plan, []client.Object) bool { return true }
 	}
-	return child.(*schedule).Status.Conditions
+}
+
+// conditions returns those that status counts: a child that is being deleted, or whose
+// status is outdated, is not ready.
+func conditions(unwritten *mapcontroller.Unwritten) func(child client.Object) []metav1.Condition {
+	return func(child client.Object) []metav1.Condition {
+		if child.GetDeletionTimestamp() != nil || unwritten.Has(client.ObjectKeyFromObject(child)) {
+			return nil
+		}
+		return child.(*schedule).Status.Conditions
+	}
 }
 
 // NewNamespace returns an empty namespace, of which only the metadata is read.

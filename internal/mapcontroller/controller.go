@@ -123,7 +123,7 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 		FieldManager: spec.Name, Client: d.Client, Clock: o.Clock, Kinds: kinds,
 		Interval: o.StatusInterval, Timeout: execute.RequestTimeout, Record: spec.Record,
 		Aggregator: ctl.aggregator, Missing: ctl.installed.Missing, Set: spec.Status,
-		RecordsTime: spec.RecordsTime, ServerTime: ctl.guard.ServerTime,
+		RecordsTime: spec.RecordsTime, ServerTime: ctl.guard.ServerTime, Unwritten: spec.Unwritten,
 	}
 	return ctl, nil
 }

@@ -37,6 +37,7 @@ type (
 	Outcome     = execute.Outcome
 	Failure     = execute.Failure
 	Summary     = status.Summary
+	Unwritten   = status.Unwritten
 )
 
 // MapController describes one controller.
@@ -117,6 +118,9 @@ type MapController struct {
 	// changed. Times must be in whole seconds, as the API server stores them. What the
 	// Summary says is not known must stay as it is. Required.
 	Status func(now time.Time, parent client.Object, s Summary)
+	// Unwritten is told of parents whose status could not be written for some time, for
+	// another controller that reads it. Nil: nothing is.
+	Unwritten *Unwritten
 }
 
 // DefaultMaxClockSkew is the default of Options.MaxClockSkew.

@@ -31,6 +31,9 @@ type Options = mapcontroller.Options
 // the same.
 type Stores = informer.Stores
 
+// Unwritten has the SnapshotSchedules whose status is outdated.
+type Unwritten = mapcontroller.Unwritten
+
 // NewStores returns the stores of one manager.
 func NewStores() *Stores { return informer.NewStores() }
 
@@ -53,7 +56,8 @@ const Name = "snapshotschedule"
 // SetupWithManager adds the SnapshotSchedule controller to a manager whose cache
 // was made with CacheOptions, and whose config went through Configure.
 // At most maxInFlight snapshots of a driver are uncut at a time; zero: any number.
-func SetupWithManager(ctx context.Context, mgr manager.Manager, o Options, maxInFlight int) error {
+// unwritten is told of SnapshotSchedules whose status could not be written for some time.
+func SetupWithManager(ctx context.Context, mgr manager.Manager, o Options, maxInFlight int, unwritten *Unwritten) error {
 	claims, err := mgr.GetCache().GetInformer(ctx, &corev1.PersistentVolumeClaim{}, cache.BlockUntilSynced(false))
 	if err != nil {
 		return fmt.Errorf("watch PVCs: %w", err)
@@ -70,6 +74,7 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, o Options, maxIn
 		return err
 	}
 	c := mapController(o, mgr.GetEventRecorder(Name), f)
+	c.Unwritten = unwritten
 	if err := setUpUnprotected(mgr, o, len(c.RelatedKinds) > 0); err != nil {
 		return err
 	}

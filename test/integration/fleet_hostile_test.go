@@ -151,8 +151,8 @@ var _ = Describe("A tenant who edits the child of a ClusterSnapshotSchedule", fu
 		}).Should(HavePrefix("the spec is not that of the template of ClusterSnapshotSchedule " + f.Name + ": "))
 	})
 
-	// Contract: FLEET-10.
-	It("deletes nothing with an edit that leaves no room in the child for putting it back", func() {
+	// Contract: FLEET-2, FLEET-10.
+	It("puts back the spec alone after an edit that leaves no room in the child for the rest", func() {
 		protected(3, func(c *clusterSchedule) { c.Spec.Template.Metadata.Annotations = map[string]string{"team": "gold"} })
 		room := 256 << 10 // of all annotations
 		for key, value := range get(child).Annotations {
@@ -163,12 +163,69 @@ var _ = Describe("A tenant who edits the child of a ClusterSnapshotSchedule", fu
 		mergePatch(child, fmt.Sprintf(`{"metadata":{"annotations":{"team":null,"pad":%q}},"spec":{"snapshotTTL":"1s","retention":{"minReady":0}}}`,
 			strings.Repeat("x", room-len("pad"))))
 		Eventually(f.problems).Should(ConsistOf(env.namespace + " " + v1alpha1.ReasonUpdateFailed))
+		Eventually(f.ready).Should(Equal("False SchedulesFailing"))
+		Eventually(putBack).Should(BeTrue())
+		Expect(child.Annotations).NotTo(HaveKey("team"))
 		recorded()
 		keepsAll()
 		passes(time.Hour)
 		keepsAll()
 		mergePatch(child, `{"metadata":{"annotations":{"pad":null}}}`)
-		Eventually(putBack).Should(BeTrue())
+		Eventually(func() map[string]string { return get(child).Annotations }).Should(HaveKeyWithValue("team", "gold"))
+		Eventually(f.problems).Should(BeEmpty())
+	})
+
+	// labels returns so many labels for a merge patch.
+	labels := func(first, n int, value string) string {
+		all := make([]string, n)
+		for i := range all {
+			all[i] = fmt.Sprintf(`"l%d":%s`, first+i, value)
+		}
+		return strings.Join(all, ",")
+	}
+	// fill adds labels to the child until the API server has room for no other one.
+	fill := func() {
+		GinkgoHelper()
+		filled, value := 0, `"`+strings.Repeat("x", 63)+`"`
+		for _, more := range []int{20000, 1000, 100, 10, 1} {
+			var full error
+			for full == nil {
+				patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{`+labels(filled, more, value)+`}}}`))
+				if full = api.Patch(ctx, child.DeepCopy(), patch); full == nil {
+					filled += more
+				}
+			}
+			Expect(full).To(MatchError(MatchRegexp("too large|larger than")))
+		}
+	}
+
+	// Contract: FLEET-12.
+	It("shows that the child's status is outdated, while the child is so large that none can be written", func() {
+		f = newFleet(keeping("30d"), func(c *clusterSchedule) {
+			c.Spec.Template.Spec.Schedule, c.Spec.Template.Spec.SnapshotInterval = "", "1h"
+		})
+		env = f.newNamespace()
+		startFleetOperator(failRequests(func(r *http.Request) int {
+			if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/volumesnapshots") {
+				return http.StatusForbidden
+			}
+			return 0
+		}))
+		child = f.waitForChild(env)
+		Eventually(f.counts).Should(Equal("1 1 1 1 0"))
+		Expect(f.status().VolumeSnapshots).NotTo(BeNil())
+		fill()
+		env.createClaim("data")
+		Eventually(f.problems).Should(ConsistOf(env.namespace + " StatusOutdated"))
+		Eventually(f.ready).Should(Equal("False SchedulesFailing"))
+		Expect(f.status().VolumeSnapshots).To(BeNil())
+		Expect(f.status().Outputs.SnapshotSchedules.Ready).To(BeZero())
+		Expect(meta.IsStatusConditionTrue(get(child).Status.Conditions, v1alpha1.ConditionReady)).To(BeTrue(), "the frozen status")
+
+		By("and no longer when there is room again")
+		mergePatch(child, `{"metadata":{"labels":{`+labels(0, 100, "null")+`}}}`)
+		Eventually(f.problems).Should(ConsistOf(env.namespace + " SnapshotsFailing"))
+		Eventually(func() *v1alpha1.OutputCount { return f.status().VolumeSnapshots }).ShouldNot(BeNil())
 	})
 
 	// Contract: FLEET-9, FLEET-10.

@@ -64,9 +64,10 @@ func newManager(o *operator, namespace string) manager.Manager {
 		LeaderElectionResourceLockInterface: o.lock,
 	})
 	Expect(err).NotTo(HaveOccurred())
-	Expect(snapshots.SetupWithManager(o.ctx, m, options, o.maxInFlight)).To(Succeed())
+	unwritten := &snapshots.Unwritten{}
+	Expect(snapshots.SetupWithManager(o.ctx, m, options, o.maxInFlight, unwritten)).To(Succeed())
 	if namespace == "" {
-		Expect(fleet.SetupWithManager(m, options, snapshots.Validate, &snapshots.Ownership)).To(Succeed())
+		Expect(fleet.SetupWithManager(m, options, snapshots.Validate, &snapshots.Ownership, unwritten)).To(Succeed())
 	}
 	return m
 }

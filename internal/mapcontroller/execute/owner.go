@@ -66,7 +66,10 @@ func (e *Executor) removeOwner(ctx context.Context, o client.Object, owner types
 
 // patch writes a change of an output or a parent, held to the observed version.
 func (e *Executor) patch(ctx context.Context, before, after client.Object) error {
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	return e.patchWith(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+func (e *Executor) patchWith(ctx context.Context, after client.Object, patch client.Patch) error {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
 	return e.Client.Patch(ctx, after, patch, client.FieldOwner(e.Name))

@@ -6,6 +6,9 @@ package execute
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,10 +18,34 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
 )
 
-// update writes the change of an output, held to the observed version. If that has
+// update writes the change of an output. If the API server refuses the changed object, the
+// spec is written alone: otherwise whoever fills the metadata of an output leaves no room
+// for a label or annotation that they took off, and keeps the spec from being put back with
+// them. What is refused is still reported, and tried again.
+func (r *run) update(ctx context.Context, u plan.Update) error {
+	err := r.updateAll(ctx, u)
+	if refusesObject(err) && plan.Spec(u.Changed) != plan.Spec(u.Observed) {
+		alone := u.Changed.DeepCopyObject().(client.Object)
+		alone.SetLabels(u.Observed.GetLabels())
+		if patch, invalid := r.heldToSpec(u.Observed, alone); invalid == nil {
+			_ = r.patchWith(ctx, alone, patch)
+		}
+	}
+	return err
+}
+
+// refusesObject returns whether an error may say that an object is invalid or too large.
+// For what is too large for etcd, the API server has no code but that of an internal error.
+func refusesObject(err error) bool {
+	codes := []int32{http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusInternalServerError}
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && slices.Contains(codes, status.Status().Code)
+}
+
+// updateAll writes the change of an output, held to the observed version. If that has
 // changed, but not its spec, the change is held to what it depends on instead: otherwise
 // whoever changes some annotation again and again keeps the spec from being put back.
-func (r *run) update(ctx context.Context, u plan.Update) error {
+func (r *run) updateAll(ctx context.Context, u plan.Update) error {
 	conflict := r.patch(ctx, u.Observed, u.Changed)
 	if !apierrors.IsConflict(conflict) {
 		return conflict
@@ -36,7 +63,7 @@ func (r *run) update(ctx context.Context, u plan.Update) error {
 	if err != nil {
 		return err
 	}
-	if err = r.Client.Patch(ctx, changed, patch, client.FieldOwner(r.Name)); err == nil {
+	if err = r.patchWith(ctx, changed, patch); err == nil {
 		return nil
 	}
 	if r.Guard.Live.Get(ctx, client.ObjectKeyFromObject(u.Observed), live) == nil && r.sameSpec(u.Observed, live) {

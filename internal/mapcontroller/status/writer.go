@@ -27,6 +27,9 @@ const patience = time.Second
 // until the API server's clock is read again where it could not be trusted.
 const slowest = 12
 
+// outdated is for how many intervals the writes of a status fail before others are told.
+const outdated = 3
+
 // Writer writes the status of parents.
 type Writer struct {
 	// FieldManager is that of the writes.
@@ -48,6 +51,8 @@ type Writer struct {
 	Record string
 	// Set computes a status into a parent.
 	Set func(now time.Time, parent client.Object, s Summary)
+	// Unwritten is told of statuses that could not be written for some time. Nil: nothing is.
+	Unwritten *Unwritten
 
 	// parents has the times of each parent.
 	parents sync.Map
@@ -61,13 +66,16 @@ type times struct {
 	delay, failing time.Duration
 	// waits is since when the status waits for its keys; zero if it does not.
 	waits time.Time
+	// lost is since when no write that was due was made; zero if the last one was.
+	lost time.Time
 }
 
 // Write writes a parent's status if it changed. Without released, outputs may have
 // references that they should not have. The result says when to try again if it is too
 // early. Writes that fail back off.
 func (w *Writer) Write(ctx context.Context, parent plan.Parent, released bool) (reconcile.Result, error) {
-	known, _ := w.parents.LoadOrStore(client.ObjectKeyFromObject(parent.Object), &times{})
+	name := client.ObjectKeyFromObject(parent.Object)
+	known, _ := w.parents.LoadOrStore(name, &times{})
 	now, t := w.Clock.Now(), known.(*times)
 	if wait := t.next.Sub(now); wait > 0 && wait <= t.delay { // else the clock was set back
 		return reconcile.Result{RequeueAfter: wait}, nil
@@ -85,6 +93,7 @@ func (w *Writer) Write(ctx context.Context, parent plan.Parent, released bool) (
 	ctx, cancel := context.WithTimeout(ctx, w.Timeout)
 	defer cancel()
 	written, result, err := w.write(ctx, now, parent.Object, *summary)
+	w.Unwritten.Set(name, t.lostFor(now, written, err) >= outdated*w.Interval)
 	switch {
 	case apierrors.IsConflict(err):
 		t.delay, result, err = w.Interval, reconcile.Result{RequeueAfter: w.Interval}, nil
@@ -100,7 +109,21 @@ func (w *Writer) Write(ctx context.Context, parent plan.Parent, released bool) (
 	return result, err
 }
 
-// write writes a status if it changed.
+// lostFor returns for how long writes have failed; zero if the last one has not. Conflicts
+// count: who changes a parent again and again can keep its status from being written.
+func (t *times) lostFor(now time.Time, written bool, err error) time.Duration {
+	switch {
+	case written || err == nil:
+		t.lost = time.Time{}
+		return 0
+	case t.lost.IsZero() || t.lost.After(now): // the clock was set back
+		t.lost = now
+	}
+	return now.Sub(t.lost)
+}
+
+// write writes a status if it changed. With an error, written says that at least its
+// conditions are.
 func (w *Writer) write(
 	ctx context.Context, now time.Time, parent client.Object, s Summary,
 ) (written bool, result reconcile.Result, err error) {
@@ -124,9 +147,11 @@ func (w *Writer) write(
 		s.Refused = true
 		changed = parent.DeepCopyObject().(client.Object)
 		w.Set(now, changed, s)
-		err = errors.Join(err, w.patch(ctx, parent, changed, s))
+		refused := w.patch(ctx, parent, changed, s)
+		return refused == nil, result, errors.Join(err, refused)
 	}
-	return true, result, client.IgnoreNotFound(err)
+	err = client.IgnoreNotFound(err)
+	return err == nil, result, err
 }
 
 // summary returns what is known.
@@ -143,4 +168,7 @@ func (w *Writer) summary(parent plan.Parent) *Summary {
 }
 
 // Forget drops what is remembered of a parent that is gone.
-func (w *Writer) Forget(name types.NamespacedName) { w.parents.Delete(name) }
+func (w *Writer) Forget(name types.NamespacedName) {
+	w.parents.Delete(name)
+	w.Unwritten.Set(name, false)
+}

@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -225,6 +226,51 @@ func TestWriterBacksOff(t *testing.T) {
 	}
 }
 
+// A status that could not be written for three intervals is outdated, until it is written,
+// there is nothing to write, or the parent is gone.
+//
+// Contract: FLEET-12.
+func TestWriterReportsAnOutdatedStatus(t *testing.T) {
+	refused, conflict := errors.New("etcdserver: request is too large"), apierrors.NewConflict(schema.GroupResource{}, "p", nil)
+	const s = time.Second
+	for name, test := range map[string]struct {
+		fail error
+		end  func(h *harness)
+		want []time.Duration // when it begins and ends
+	}{
+		"refused":              {refused, func(h *harness) { h.api.Fail(nil) }, []time.Duration{15 * s, 135 * s}},
+		"always overtaken":     {conflict, func(h *harness) { h.api.Fail(nil) }, []time.Duration{15 * s, 100 * s}},
+		"nothing to write":     {refused, func(h *harness) { h.replicas = 0 }, []time.Duration{15 * s, 135 * s}},
+		"the parent is gone":   {refused, func(h *harness) { h.replicas = 0; h.Forget(parent) }, []time.Duration{15 * s, 100 * s}},
+		"refused for a moment": {refused, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, fixture.Parent())
+			h.Aggregator.Track(fixture.Parent(), nil)
+			h.replicas = 1
+			h.api.Fail(test.fail, "patch/status")
+			h.Unwritten = &Unwritten{}
+			var changes []time.Duration
+			h.Unwritten.OnChange(func(types.NamespacedName) { changes = append(changes, h.clock.Now().Sub(fixture.Now)) })
+			for after := time.Duration(0); after < 5*time.Minute; after += s {
+				h.clock.SetTime(fixture.Now.Add(after))
+				if test.end == nil && after == 14*s {
+					h.api.Fail(nil)
+				} else if test.end != nil && after == 100*s {
+					test.end(h)
+				}
+				_, _ = h.write(t)
+				if outdated := len(changes) == 1; outdated != h.Unwritten.Has(parent) {
+					t.Fatalf("after %s: outdated %t, changes %v", after, !outdated, changes)
+				}
+			}
+			if !slices.Equal(changes, test.want) {
+				t.Errorf("changed at %v, want %v", changes, test.want)
+			}
+		})
+	}
+}
+
 // A write that never gets an answer ends.
 //
 // Contract: STAT-13.
@@ -251,6 +297,7 @@ func TestWriterWritesTheConditionsWhereTheRestIsRefused(t *testing.T) {
 	h := newHarness(t, fixture.Parent())
 	h.Aggregator.Track(fixture.Parent(), nil)
 	h.replicas, h.condition = 1, "Failing"
+	h.Unwritten = &Unwritten{}
 	var patches []string
 	h.Client = interceptor.NewClient(h.api, interceptor.Funcs{SubResourcePatch: func(
 		ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption,
@@ -274,6 +321,12 @@ func TestWriterWritesTheConditionsWhereTheRestIsRefused(t *testing.T) {
 	}
 	if got, err := h.write(t); err != nil || got != 5*time.Second {
 		t.Errorf("tried again after %s, error %v", got, err)
+	}
+	for after := range 60 {
+		h.clock.SetTime(fixture.Now.Add(time.Duration(after) * time.Second))
+		if _, _ = h.write(t); h.Unwritten.Has(parent) {
+			t.Fatalf("the conditions are written, and the status counts as outdated after %d seconds", after)
+		}
 	}
 }
 

@@ -1,0 +1,60 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Unwritten holds the parents whose status could not be written for some time: what the
+// API server has of it is outdated. Whoever may edit a parent can cause that, by making it
+// so large that no write fits, so those who read its status must know of it from elsewhere.
+// A nil one is empty.
+type Unwritten struct {
+	mu      sync.Mutex
+	parents map[types.NamespacedName]bool
+	changed func(types.NamespacedName)
+}
+
+// OnChange has a function called with a parent that begins or ends to be in u. It must be
+// called before the first Set.
+func (u *Unwritten) OnChange(changed func(parent types.NamespacedName)) {
+	if u != nil {
+		u.changed = changed
+	}
+}
+
+// Has returns whether a parent's status is outdated.
+func (u *Unwritten) Has(parent types.NamespacedName) bool {
+	if u == nil {
+		return false
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.parents[parent]
+}
+
+// Set sets whether a parent's status is outdated.
+func (u *Unwritten) Set(parent types.NamespacedName, outdated bool) {
+	if u != nil && u.set(parent, outdated) && u.changed != nil {
+		u.changed(parent)
+	}
+}
+
+func (u *Unwritten) set(parent types.NamespacedName, outdated bool) (changed bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	changed = u.parents[parent] != outdated
+	switch {
+	case !outdated:
+		delete(u.parents, parent)
+	case u.parents == nil:
+		u.parents = map[types.NamespacedName]bool{parent: true}
+	default:
+		u.parents[parent] = true
+	}
+	return changed
+}
