@@ -169,9 +169,10 @@ func TestMap(t *testing.T) {
 		confirmed string
 		want      keyStatus
 	}{
-		"no child":       {},
-		"its child":      {outputs: []client.Object{child()}, want: keyStatus{Exists: true, Updated: true, Ready: true}},
-		"an orphan":      {outputs: []client.Object{child(func(s *schedule) { s.OwnerReferences = nil })}},
+		"no child":  {},
+		"its child": {outputs: []client.Object{child()}, want: keyStatus{Exists: true, Updated: true, Ready: true}},
+		"an orphan, which it adopts": {
+			outputs: []client.Object{child(func(s *schedule) { s.OwnerReferences = nil })}, want: keyStatus{Exists: true, Uncounted: true}},
 		"a child edited": {outputs: []client.Object{child(suspended)}, want: keyStatus{Exists: true, Ready: true}},
 		"a child with a label of the template removed": {
 			outputs: []client.Object{child(func(s *schedule) { delete(s.Labels, "tier") })}, want: keyStatus{Exists: true, Ready: true}},

@@ -67,7 +67,12 @@ func (p problem) compare(q problem) int {
 // statusOf returns what a namespace adds to the status; child is nil if there is none.
 func (p *program) statusOf(namespace string, want, child *schedule, detached bool) *keyStatus {
 	k := &keyStatus{Namespace: namespace, Detached: detached}
-	if child == nil || !metav1.IsControlledBy(child, p.fleet) {
+	if child == nil {
+		return k
+	}
+	if !metav1.IsControlledBy(child, p.fleet) {
+		// It is about to be adopted. Its status may be what it was before its snapshots were its own.
+		k.Exists, k.Uncounted = true, true
 		return k
 	}
 	k.Exists, k.Updated = true, meets(want, child) && child.Status.ObservedGeneration == child.Generation

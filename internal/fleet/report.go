@@ -39,6 +39,9 @@ func (r reporter) report(parent client.Object, mapKey string, previous, decided 
 		// that the cache already shows, and be written again.
 		after.Exists, after.Uncounted = true, true
 	}
+	if len(outcome.NotAdopted()) > 0 { // it is not its child
+		after.Exists, after.Uncounted = false, false
+	}
 	for _, f := range outcome.Failed {
 		p := problemOf(f)
 		if slices.ContainsFunc(after.Problems, func(q problem) bool { return q.Reason == p.Reason }) {

@@ -4,6 +4,7 @@
 package fleet
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -320,4 +321,25 @@ func TestReportCountsWhatWasJustCreated(t *testing.T) {
 	outcome.Created = append(outcome.Created, child())
 	got := reporter{}.report(gold(), "shop", nil, &keyStatus{Namespace: "shop"}, outcome)
 	checkStatus(t, got, keyStatus{Namespace: "shop", Exists: true, Uncounted: true})
+}
+
+// Contract: STAT-12.
+func TestReportCountsAChildUntilItsAdoptionIsRefused(t *testing.T) {
+	none := keyStatus{Namespace: "shop"}
+	adopting := keyStatus{Namespace: "shop", Exists: true, Uncounted: true}
+	for name, test := range map[string]struct {
+		err  error
+		want keyStatus
+	}{
+		"refused":   {apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource("x").GroupResource(), "gold", nil), none},
+		"no answer": {context.DeadlineExceeded, adopting},
+	} {
+		t.Run(name, func(t *testing.T) {
+			decided := adopting
+			outcome := mapcontroller.Outcome{Failed: []mapcontroller.Failure{{Verb: execute.VerbAdopt, Object: child(), Err: test.err}}}
+			got := reporter{events: events.NewFakeRecorder(1)}.report(gold(), "shop", nil, &decided, outcome).(*keyStatus)
+			got.Problems = nil
+			checkStatus(t, got, test.want)
+		})
+	}
 }

@@ -5,6 +5,7 @@ package mapcontroller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -13,7 +14,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -152,5 +155,48 @@ func TestKindsThatAreBackUndecideEveryKey(t *testing.T) {
 		h.installed.Back()
 	}); len(got) != 1 || h.aggregator.Decided(testKey, fixture.Parent()) {
 		t.Errorf("enqueued %v, decided %v", got, h.aggregator.Decided(testKey, fixture.Parent()))
+	}
+}
+
+// What a pass is about to adopt is counted before it is asked for, and no longer once the API server refused
+// it. Without an answer it may have been adopted.
+//
+// Contract: STAT-12.
+func TestOrphansCountUntilTheirAdoptionIsRefused(t *testing.T) {
+	for name, test := range map[string]struct {
+		err  error
+		want int
+	}{
+		"adopted":   {want: 1},
+		"refused":   {err: apierrors.NewForbidden(schema.GroupResource{}, "in", nil), want: 0},
+		"no answer": {err: context.DeadlineExceeded, want: 1},
+		"an error":  {err: apierrors.NewInternalError(errors.New("etcd")), want: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := []client.Object{fixture.Parent(), fixture.Input(), fixture.Output("in", fixture.Orphan)}
+			total := -1
+			h := newHarness(t, all, all, func(c *MapController, _ *Options) {
+				c.Status = func(_ time.Time, _ client.Object, s Summary) { total = s.Totals["outputs.pods.total"] }
+			})
+			enqueued(func(q queue) { send(h.ParentEvents(), q, nil, new(fixture.Parent())) })
+			counted := func() int {
+				if err := h.reconcileStatus(t); err != nil {
+					t.Error(err)
+				}
+				return total
+			}
+			during := -1
+			h.api.Before = func(_ context.Context, verb string, _ runtime.Object) error {
+				if verb != "patch" {
+					return nil
+				}
+				during = counted()
+				return test.err
+			}
+			_, _ = h.Reconcile(t.Context(), testKey)
+			if after := counted(); during != 1 || after != test.want {
+				t.Errorf("counted %d during the patch, %d after it; want 1 and %d", during, after, test.want)
+			}
+		})
 	}
 }

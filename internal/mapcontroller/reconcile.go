@@ -6,6 +6,7 @@ package mapcontroller
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -54,6 +55,10 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	p := c.kinds.Build(parent, req, seen)
 	previous := c.aggregator.Decide(epoch, req, parent.Object.GetUID(), p.Key)
 	outcome, delay, err := c.executor.Run(ctx, req, parent.Object, p, seen)
+	if orphans := outcome.NotAdopted(); len(orphans) > 0 { // they were counted
+		seen.Outputs = slices.DeleteFunc(seen.Outputs, func(o client.Object) bool { return slices.Contains(orphans, o) })
+		p.Key.Counts = c.kinds.Build(parent, req, seen).Key.Counts
+	}
 	left := c.report(epoch, parent.Object, req, p, previous, outcome)
 	if err == nil && (left || delay < execute.LongestDelay) { // else nothing is left of this key
 		result.RequeueAfter = delay

@@ -6,6 +6,7 @@ package integration
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -305,6 +306,36 @@ var _ = Describe("A ClusterSnapshotSchedule", func() {
 		Eventually(isDeleted(child)).Should(BeTrue())
 		Expect(get(clone).Spec).To(Equal(spec{SnapshotInterval: "1y", ReadyDeadline: "1h",
 			Retention: v1alpha1.Retention{MinReady: ptr.To[int32](1)}}))
+	})
+
+	// As after a deletion with --cascade=orphan, or a restore without owner references.
+	//
+	// Contract: STAT-12.
+	It("counts no snapshots before a child is adopted that has some", func() {
+		f := newFleet()
+		env := f.newNamespace()
+		child := f.child(env)
+		child.Labels = map[string]string{v1alpha1.LabelMapKey: env.namespace, v1alpha1.LabelClusterSchedule: f.Name}
+		child.Spec = f.Spec.Template.Spec
+		Expect(api.Create(ctx, child)).To(Succeed())
+		env.createSnapshot(child, env.createClaim("data"), time.Hour)
+		adopt := make(chan struct{})
+		startFleetOperator(failRequests(func(r *http.Request) int {
+			if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/snapshotschedules/"+child.Name) {
+				select {
+				case <-adopt:
+				case <-r.Context().Done():
+				}
+			}
+			return 0
+		}))
+		observed := func() v1alpha1.ClusterSnapshotScheduleStatus { return get(f.clusterSchedule.DeepCopy()).Status }
+		Eventually(func() int64 { return observed().ObservedGeneration }).Should(BeEquivalentTo(1))
+		Expect(observed().Outputs.SnapshotSchedules).To(Equal(v1alpha1.ScheduleCount{Total: 1}))
+		Expect(observed().VolumeSnapshots).To(BeNil())
+		close(adopt)
+		Eventually(func() *v1alpha1.OutputCount { return observed().VolumeSnapshots }).Should(HaveValue(Equal(v1alpha1.OutputCount{Total: 1, Ready: 1})))
+		Expect(f.counts()).To(Equal("1 1 1 1 0"))
 	})
 
 	// Contract: FLEET-3.

@@ -175,6 +175,43 @@ var _ = Describe("Ownership", func() {
 		Eventually(outputs(second)).Should(Equal(v1alpha1.OutputCount{Total: 1, Ready: 1}))
 	})
 
+	// Contract: STAT-12.
+	It("counts what it adopts before it is adopted", func() {
+		s := env.createSchedule("backup", suspended)
+		v := env.createSnapshot(s, env.createClaim("data"), time.Hour, withoutOwner)
+		adopt := make(chan struct{})
+		env.startOperator(failRequests(func(r *http.Request) int {
+			if r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/volumesnapshots/") {
+				select {
+				case <-adopt:
+				case <-r.Context().Done():
+				}
+			}
+			return 0
+		}))
+		Eventually(func() int64 { return status(s).ObservedGeneration }).Should(BeEquivalentTo(1))
+		Expect(outputs(s)()).To(Equal(v1alpha1.OutputCount{Total: 1, Ready: 1}))
+		Expect(controllerOf(v)()).To(BeEmpty())
+		close(adopt)
+		Eventually(controllerOf(v)).Should(Equal(string(s.UID)))
+		Expect(outputs(s)()).To(Equal(v1alpha1.OutputCount{Total: 1, Ready: 1}))
+	})
+
+	// Contract: STAT-12.
+	It("does not count an orphan whose adoption is refused", func() {
+		s := env.createSchedule("backup", suspended)
+		env.createSnapshot(s, env.createClaim("data"), time.Hour, withoutOwner)
+		env.startOperator(failRequests(func(r *http.Request) int {
+			if r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/volumesnapshots/") {
+				return http.StatusUnprocessableEntity
+			}
+			return 0
+		}))
+		Eventually(func() []v1alpha1.Problem { return status(s).Problems }).Should(HaveLen(1))
+		Expect(status(s).Problems[0].Reason).To(Equal(v1alpha1.ReasonAdoptionRefused))
+		Eventually(outputs(s)).Should(Equal(v1alpha1.OutputCount{}))
+	})
+
 	// Contract: OWN-1, EVT-2.
 	It("refuses to adopt if a live read shows that the schedule is being deleted, and raises an event", func() {
 		s := env.createSchedule("backup", suspended)

@@ -5,7 +5,6 @@ package execute
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -66,7 +65,7 @@ func (r *run) create(ctx context.Context, want client.Object) {
 // server, made the output all the same. Otherwise its place in a line would have to wait
 // until the cache has had time to show it.
 func (r *run) createdUnanswered(ctx context.Context, want client.Object, err error) bool {
-	if status := apierrors.APIStatus(nil); errors.As(err, &status) && status.Status().Code/100 == 4 || ctx.Err() != nil {
+	if refused(err) || ctx.Err() != nil {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)

@@ -87,6 +87,23 @@ type Failure struct {
 	Held bool
 }
 
+// NotAdopted returns the orphans whose adoption the API server refused in an answer:
+// without one, or after an error of the server, it may have been made.
+func (o *Outcome) NotAdopted() (orphans []client.Object) {
+	for _, f := range o.Failed {
+		if f.Verb == VerbAdopt && refused(f.Err) {
+			orphans = append(orphans, f.Object)
+		}
+	}
+	return orphans
+}
+
+// refused returns whether an error says that the API server did not make a write.
+func refused(err error) bool {
+	status := apierrors.APIStatus(nil)
+	return errors.As(err, &status) && status.Status().Code/100 == 4
+}
+
 // run is one plan being carried out. A write that fails stops no other.
 type run struct {
 	*Executor

@@ -41,7 +41,8 @@ func (k *Kinds) Build(parent Parent, req Request, seen Observation) Plan {
 
 	d := decide(parent.Program, seen)
 	p.Evidence, p.Next = d.Evidence, d.Next
-	p.Key.Counts, p.Key.Status = k.counts(seen.Selected, owned, len(seen.Selected) == 0), d.Status
+	// What is about to be adopted counts: a count must not be too small once it is.
+	p.Key.Counts, p.Key.Status = k.counts(seen.Selected, seen.Outputs, len(seen.Selected) == 0), d.Status
 	var ensured []client.Object
 	for _, want := range d.Ensure {
 		finished, err := k.finish(parent.Object, req, want)

@@ -4,6 +4,8 @@
 package plan_test
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -38,6 +40,48 @@ func TestStatusConditions(t *testing.T) {
 			}
 			if !slices.Equal(got, test.want) {
 				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+// A parent may be deleted because its status counts nothing. What is about to become its own counts.
+//
+// Contract: STAT-12.
+func TestBuildCounts(t *testing.T) {
+	isReady := func(o *corev1.Pod) {
+		o.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	}
+	own, orphan := fixture.Output("own", isReady), fixture.Output("orphan", fixture.Orphan, isReady)
+	for name, test := range map[string]struct {
+		detached, invalid, byLabels bool
+		outputs                     []client.Object
+		want                        []string
+	}{
+		"its own":               {outputs: []client.Object{own}, want: []string{"inputs.secrets.total 1", "outputs.pods.ready 1", "outputs.pods.total 1"}},
+		"what it adopts":        {outputs: []client.Object{own, orphan}, want: []string{"inputs.secrets.total 1", "outputs.pods.ready 2", "outputs.pods.total 2"}},
+		"so, without its input": {detached: true, outputs: []client.Object{orphan}, want: []string{"detached.mapKeys 1", "detached.pods 1", "outputs.pods.ready 1", "outputs.pods.total 1"}},
+		"not what it does not adopt": {
+			invalid: true, outputs: []client.Object{own, orphan}, want: []string{"outputs.pods.ready 1", "outputs.pods.total 1"}},
+		"by labels, once": {byLabels: true, outputs: []client.Object{own, orphan}, want: []string{"inputs.secrets.total 1", "outputs.pods.ready 2", "outputs.pods.total 2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kinds, program := fixture.Kinds(t), fixture.Program()
+			kinds.OwnsByLabels = func(client.Object) bool { return test.byLabels }
+			parent, seen := plan.Parent{Object: fixture.Parent(), Program: &program}, plan.Observation{Outputs: test.outputs}
+			if test.invalid {
+				parent.Program, parent.Invalid = nil, errors.New("invalid")
+			}
+			if !test.detached {
+				seen.Selected = []client.Object{fixture.Input()}
+			}
+			var got []string
+			for _, c := range kinds.Build(parent, fixture.Request, seen).Key.Counts {
+				got = append(got, fmt.Sprint(c.Path.Value(), " ", c.N))
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, test.want) {
+				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
 	}
