@@ -33,7 +33,7 @@ var ErrNameCollision = plan.ErrNameCollision
 // (34 s), so that only a write whose response never comes ends by it.
 const RequestTimeout = 40 * time.Second
 
-// readTimeout is for the read that finds out what a create made whose response was lost.
+// readTimeout is for the reads that find out about a write whose response was lost.
 const readTimeout = 5 * time.Second
 
 func (r *run) create(ctx context.Context, want client.Object) {
@@ -66,12 +66,19 @@ func (r *run) create(ctx context.Context, want client.Object) {
 // server, made the output all the same. Otherwise its place in a line would have to wait
 // until the cache has had time to show it.
 func (r *run) createdUnanswered(ctx context.Context, want client.Object, err error) bool {
-	if status := apierrors.APIStatus(nil); errors.As(err, &status) && status.Status().Code/100 == 4 || ctx.Err() != nil {
+	if isRefusal(err) || ctx.Err() != nil {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	return r.alreadyExists(ctx, want) == nil
+}
+
+// isRefusal returns whether an error of a write is the answer of an API server that did
+// not make it. After any other error it may have been made.
+func isRefusal(err error) bool {
+	status := apierrors.APIStatus(nil)
+	return errors.As(err, &status) && status.Status().Code/100 == 4
 }
 
 // alreadyExists explains an AlreadyExists: a crash after the create committed, a
