@@ -32,7 +32,7 @@ var ErrNameCollision = plan.ErrNameCollision
 // (34 s), so that only a write whose response never comes ends by it.
 const RequestTimeout = 40 * time.Second
 
-// readTimeout is for the read that finds out what a create made whose response was lost.
+// readTimeout is for the reads that find out about a write whose response was lost.
 const readTimeout = 5 * time.Second
 
 func (r *run) create(ctx context.Context, want client.Object) {

@@ -228,10 +228,14 @@ func (r *run) result(ctx context.Context, verb Verb, o client.Object, err error)
 
 // object makes a write that backs off by itself, unless it is backing off.
 func (r *run) object(ctx context.Context, verb Verb, o client.Object, write func() error) {
-	if r.held(verb, o) {
-		return
+	if !r.held(verb, o) {
+		r.tried(ctx, verb, o, write())
 	}
-	if err := write(); err != nil {
+}
+
+// tried records the result of a write that backs off by itself.
+func (r *run) tried(ctx context.Context, verb Verb, o client.Object, err error) {
+	if err != nil {
 		// Also where the object has changed or is gone: a cache that lags must not cost
 		// requests and turns until it catches up.
 		r.Attempts.failed(r.req, o.GetUID(), r.result(ctx, verb, o, err))

@@ -4,7 +4,9 @@
 package execute
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -85,6 +87,76 @@ func TestAdoptChecksTheParentAgain(t *testing.T) {
 		if refs := h.api.Pod(t, name).OwnerReferences; len(refs) > 0 {
 			t.Errorf("%s is owned by %v", name, refs)
 		}
+	}
+}
+
+// unanswered makes patches, and then loses the answers.
+type unanswered struct {
+	client.Client
+	lose func() error
+}
+
+func (u *unanswered) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+	if err := u.Client.Patch(ctx, o.DeepCopyObject().(client.Object), p, opts...); err != nil || u.lose == nil {
+		return err
+	}
+	lose := u.lose
+	u.lose = nil
+	return lose()
+}
+
+// The same holds if an adoption is made and its answer is lost, or the manager stops.
+func TestAdoptWithoutAnswerChecksTheParentAgain(t *testing.T) {
+	for name, stops := range map[string]bool{"the answer is lost": false, "the manager stops": true} {
+		for _, exists := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, and the parent exists: %v", name, exists), func(t *testing.T) {
+				all := []client.Object{fixture.Parent(), fixture.Output("a", fixture.Orphan)}
+				h := newHarness(t, all, all)
+				h.keepAll()
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				h.api.Before = func(ctx context.Context, _ string, _ runtime.Object) error { return ctx.Err() }
+				h.Client = &unanswered{Client: h.Client, lose: func() error {
+					if stops {
+						stop()
+					}
+					if !exists {
+						if err := h.api.Stored.Delete(t.Context(), fixture.Parent()); err != nil {
+							t.Error(err)
+						}
+					}
+					return context.DeadlineExceeded
+				}}
+				parent, seen := h.env.Observe()
+				_, _, _ = h.Run(ctx, fixture.Request, parent.Object, h.Kinds.Build(parent, fixture.Request, seen), seen)
+				if owned := len(h.api.Pod(t, "a").OwnerReferences) > 0; owned != exists {
+					t.Errorf("owned: %v", owned)
+				}
+			})
+		}
+	}
+}
+
+// What is given back may have changed since it was adopted.
+func TestAdoptIsUndoneInALaterVersion(t *testing.T) {
+	all := []client.Object{fixture.Parent(), fixture.Output("a", fixture.Orphan)}
+	h := newHarness(t, all, all)
+	h.keepAll()
+	deleted := false
+	h.api.After = func(verb string, _ runtime.Object) {
+		if verb != "patch" || deleted {
+			return
+		}
+		deleted = true
+		changed := h.api.Pod(t, "a")
+		changed.Labels["other"] = "label"
+		if err := errors.Join(h.api.Stored.Update(t.Context(), changed), h.api.Stored.Delete(t.Context(), fixture.Parent())); err != nil {
+			t.Error(err)
+		}
+	}
+	_, _, _ = h.pass(t)
+	if a := h.api.Pod(t, "a"); len(a.OwnerReferences) > 0 || a.Labels["other"] == "" {
+		t.Errorf("owned by %v, labels %v", a.OwnerReferences, a.Labels)
 	}
 }
 
