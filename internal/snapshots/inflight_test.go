@@ -385,6 +385,27 @@ func TestWaitingIsNoFailureUntilOverdue(t *testing.T) {
 	}
 }
 
+// A request that waits for its turn until it is too old is as lost as a slot that does.
+//
+// Contract: FLIGHT-5.
+func TestRequestThatWaitedTooLongIsReported(t *testing.T) {
+	for name, suspended := range map[string]bool{"suspended": true, "between two slots": false} {
+		t.Run(name, func(t *testing.T) {
+			r := newTestReporter()
+			s, _ := measured(t, "waiting")
+			s.Spec.SnapshotInterval, s.Spec.StartingDeadline, s.Spec.Suspend = "1h", "10m", suspended
+			at := noon.Add(20 * time.Minute)
+			s = s.requested(at.Format(time.RFC3339))
+			if got := r.decidedPass(t, s, at, true, ready(20*time.Minute)); !got.waits() {
+				t.Fatal("the request does not wait")
+			}
+			if got := r.decidedPass(t, s, at.Add(10*time.Minute), true, ready(20*time.Minute)); len(got.Problems) == 0 {
+				t.Error("the request is lost, and nothing says so")
+			}
+		})
+	}
+}
+
 // What its creates failed for stays in status while a PVC waits, without new events.
 func TestWaitingKeepsFailedCreates(t *testing.T) {
 	r := newTestReporter()
