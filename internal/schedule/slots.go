@@ -29,6 +29,8 @@ type Slots struct {
 	Current time.Time
 	// Until is when Current becomes too old to be taken. Zero: never.
 	Until time.Time
+	// Dropped is the newest slot at or before now, if it may not be taken any more.
+	Dropped time.Time
 	// Next is the earliest future slot.
 	Next time.Time
 	// Latest is the newest slot of the timeline at or before now, also if it may not
@@ -63,7 +65,7 @@ func (c Criteria) At(now time.Time) Slots {
 	if limit := c.maxAge(); limit > 0 && !s.Current.IsZero() {
 		// If Current is too old, all earlier slots are too, and none is due.
 		if s.Until = s.Current.Add(limit); !now.Before(s.Until) {
-			s.Current, s.Until = time.Time{}, time.Time{}
+			s.Dropped, s.Current, s.Until = s.Current, time.Time{}, time.Time{}
 		}
 	}
 	return s

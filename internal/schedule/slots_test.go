@@ -22,6 +22,7 @@ func TestCriteriaAtReturnsSlots(t *testing.T) {
 		wantCurrent, wantTil string // empty: none
 		wantNext, wantPrev   string
 		wantLatest           string // empty: the slot after wantPrev, if there is one
+		wantDropped          string // empty: none
 	}{
 		"the newest slot is current": {
 			now:         "2026-01-02T13:00:00Z",
@@ -83,9 +84,11 @@ func TestCriteriaAtReturnsSlots(t *testing.T) {
 		},
 		"requested: none when as old as snapshotTTL": {
 			requested: "2026-01-02T12:30:00Z", suspend: true, ttl: 30 * time.Minute, now: "2026-01-02T13:00:00Z",
+			wantDropped: "2026-01-02T12:30:00Z",
 		},
 		"requested: none when as old as startingDeadline": {
 			requested: "2026-01-02T12:30:00Z", suspend: true, deadline: 30 * time.Minute, now: "2026-01-02T13:00:00Z",
+			wantDropped: "2026-01-02T12:30:00Z",
 		},
 		"current until snapshotTTL": {
 			ttl: time.Hour, now: "2026-01-02T12:59:59.999Z",
@@ -94,6 +97,7 @@ func TestCriteriaAtReturnsSlots(t *testing.T) {
 		"none when as old as snapshotTTL": {
 			ttl: time.Hour, now: "2026-01-02T13:00:00Z",
 			wantNext: "2026-01-02T18:00:00Z", wantPrev: "2026-01-02T06:00:00Z",
+			wantDropped: "2026-01-02T12:00:00Z",
 		},
 		"current until startingDeadline": {
 			deadline: 2 * time.Hour, now: "2026-01-02T13:00:00Z",
@@ -102,6 +106,7 @@ func TestCriteriaAtReturnsSlots(t *testing.T) {
 		"none when as old as startingDeadline": {
 			deadline: 2 * time.Hour, now: "2026-01-02T14:00:00Z",
 			wantNext: "2026-01-02T18:00:00Z", wantPrev: "2026-01-02T06:00:00Z",
+			wantDropped: "2026-01-02T12:00:00Z",
 		},
 		"current until the shorter of the two": {
 			ttl: 90 * time.Minute, deadline: 2 * time.Hour, now: "2026-01-02T13:00:00Z",
@@ -110,6 +115,7 @@ func TestCriteriaAtReturnsSlots(t *testing.T) {
 		"none when the newest is too old": {
 			requested: "2026-01-02T11:00:00Z", deadline: time.Hour, now: "2026-01-02T13:00:00Z",
 			wantNext: "2026-01-02T18:00:00Z", wantPrev: "2026-01-02T06:00:00Z",
+			wantDropped: "2026-01-02T12:00:00Z",
 		},
 		"current until a deadline longer than the interval": {
 			deadline: 24 * time.Hour, now: "2026-01-02T17:59:59Z",
@@ -135,6 +141,7 @@ func TestCriteriaAtReturnsSlots(t *testing.T) {
 			}{
 				"Current": {got.Current, tc.wantCurrent}, "Until": {got.Until, tc.wantTil},
 				"Next": {got.Next, tc.wantNext}, "Previous": {got.Previous, tc.wantPrev}, "Latest": {got.Latest, tc.wantLatest},
+				"Dropped": {got.Dropped, tc.wantDropped},
 			} {
 				shown := ""
 				if !pair.got.IsZero() {

@@ -6,6 +6,7 @@ package snapshots
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -48,7 +49,7 @@ func newInFlight(o Options, limit int) *inFlight {
 	}
 }
 
-// turn is what a slot without a snapshot waits for, or waited for.
+// turn is what a slot without a snapshot waits for.
 type turn struct {
 	slot time.Time
 	// driver is the one whose limit the snapshot counts towards.
@@ -220,26 +221,41 @@ func (f *inFlight) forget(parent types.NamespacedName) {
 
 func isCreate(f mapcontroller.Failure) bool { return f.Verb == execute.VerbCreate }
 
-// judgeTurn keeps the turn of a slot that waits for it, or that waited until it was too
-// old, which is a problem.
+// judgeTurn keeps the turn of a slot that waits for it. One that waited until it was too old
+// is a problem. What went wrong with a slot stays a problem until another create is tried, or
+// there is a newer snapshot: nothing else says that the slot has none.
 func (k *keyStatus) judgeTurn(before *keyStatus, outcome mapcontroller.Outcome) {
-	switch t := k.turn; {
-	case t == nil:
-	case t.late && before.turn != nil && before.turn.slot.Equal(t.slot):
-		t.driver = before.turn.driver
-		if !slices.ContainsFunc(k.Problems, isOverdue) {
-			k.add(Problem{Reason: v1alpha1.ReasonSnapshotOverdue, Message: "a slot became too old while it waited: " + waitedMessage(t.driver)})
-		}
-	case t.late || !outcome.Queued:
+	t := k.turn
+	if !k.untried(outcome) {
 		k.turn = nil
-	default: // what its creates failed for has not changed
-		for _, p := range before.Problems {
-			if p.Reason == v1alpha1.ReasonCreateFailed || p.Reason == v1alpha1.ReasonNameCollision {
-				k.add(p)
-			}
+		return
+	}
+	if t.late {
+		k.turn = nil
+		if before.turn != nil && before.turn.slot.Equal(t.slot) {
+			k.addIfNew(Problem{Reason: v1alpha1.ReasonSnapshotOverdue, Message: droppedMessage + waitedMessage(before.turn.driver)})
+		}
+	}
+	for _, p := range before.Problems {
+		if p.ofSlot() {
+			k.addIfNew(p)
 		}
 	}
 }
+
+// untried returns whether a slot has no snapshot, and no create was tried for it in a pass.
+func (k *keyStatus) untried(outcome mapcontroller.Outcome) bool {
+	return k.turn != nil && (k.turn.late || outcome.Queued)
+}
+
+// ofSlot returns whether a problem is that no snapshot could be created for a slot.
+func (p Problem) ofSlot() bool {
+	return p.Reason == v1alpha1.ReasonCreateFailed || p.Reason == v1alpha1.ReasonNameCollision ||
+		isOverdue(p) && strings.HasPrefix(p.Message, droppedMessage)
+}
+
+// droppedMessage begins the message of a slot that became too old while it waited.
+const droppedMessage = "a slot became too old while it waited: "
 
 func isOverdue(p Problem) bool { return p.Reason == v1alpha1.ReasonSnapshotOverdue }
 

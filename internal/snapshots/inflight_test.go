@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -385,6 +386,27 @@ func TestWaitingIsNoFailureUntilOverdue(t *testing.T) {
 	}
 }
 
+// A request that waits for its turn until it is too old is as lost as a slot that does.
+//
+// Contract: FLIGHT-5.
+func TestRequestThatWaitedTooLongIsReported(t *testing.T) {
+	for name, suspended := range map[string]bool{"suspended": true, "between two slots": false} {
+		t.Run(name, func(t *testing.T) {
+			r := newTestReporter()
+			s, _ := measured(t, "waiting")
+			s.Spec.SnapshotInterval, s.Spec.StartingDeadline, s.Spec.Suspend = "1h", "10m", suspended
+			at := noon.Add(20 * time.Minute)
+			s = s.requested(at.Format(time.RFC3339))
+			if got := r.decidedPass(t, s, at, true, ready(20*time.Minute)); !got.waits() {
+				t.Fatal("the request does not wait")
+			}
+			if got := r.decidedPass(t, s, at.Add(10*time.Minute), true, ready(20*time.Minute)); len(got.Problems) == 0 {
+				t.Error("the request is lost, and nothing says so")
+			}
+		})
+	}
+}
+
 // What its creates failed for stays in status while a PVC waits, without new events.
 func TestWaitingKeepsFailedCreates(t *testing.T) {
 	r := newTestReporter()
@@ -402,6 +424,94 @@ func TestWaitingKeepsFailedCreates(t *testing.T) {
 		if _, reported = r.pass(s, "data-uid", waiting(), denied); len(reported) > 0 {
 			t.Errorf("failed again: events %v", reported)
 		}
+	}
+}
+
+// What creates failed for stays in status after their slot is too old, until there is a
+// newer snapshot: nothing else says that there is none. So it is after a restart.
+//
+// Contract: STAT-5.
+func TestSlotThatFailedUntilItWasTooOldIsReported(t *testing.T) {
+	const data = "data-uid"
+	hourly := func() scheduleBuilder {
+		s, _ := measured(t, "failing")
+		s.Spec.SnapshotInterval, s.Spec.StartingDeadline = "1h", "30m"
+		return s
+	}
+	unbound, suspended, another := claim("data").of(testDriver), hourly().suspended(), hourly()
+	unbound.Status.Phase = corev1.ClaimPending
+	another.Generation++
+	reported := hourly()
+	reported.Status.Problems = []v1alpha1.Problem{{PersistentVolumeClaim: "data", Reason: v1alpha1.ReasonCreateFailed, Message: "exceeded quota"}}
+	reported.Status.ObservedGeneration, another.Status = reported.Generation, reported.Status
+	dropped := hourly()
+	dropped.Status = *reported.Status.DeepCopy()
+	dropped.Status.Problems[0].Reason, dropped.Status.Problems[0].Message = v1alpha1.ReasonSnapshotOverdue, droppedMessage+waitedMessage(testDriver)
+	whole := hourly()
+	whole.Status = *dropped.Status.DeepCopy()
+	whole.Status.Problems[0].Message = overdueMessage
+	for name, tc := range map[string]struct {
+		schedule  scheduleBuilder
+		restarted bool // the operator, after the creates failed
+		claim     claimBuilder
+		snapshot  time.Duration // the age at noon of the only one
+		at        time.Duration // after noon
+		outcome   mapcontroller.Outcome
+		want      string
+	}{
+		"too old":                          {at: 30 * time.Minute, want: v1alpha1.ReasonCreateFailed},
+		"the next slot waits for its turn": {at: time.Hour, outcome: mapcontroller.Outcome{Queued: true}, want: "CreateFailed SnapshotOverdue"},
+		"the next slot is taken":           {at: time.Hour, outcome: mapcontroller.Outcome{Created: []client.Object{uncut(0).VolumeSnapshot}}},
+		"a newer snapshot":                 {at: 30 * time.Minute, snapshot: -time.Minute},
+		"suspended":                        {at: 30 * time.Minute, schedule: suspended},
+		"skipped":                          {at: 30 * time.Minute, claim: unbound},
+		"restarted":                        {restarted: true, at: 30 * time.Minute, schedule: reported, want: v1alpha1.ReasonCreateFailed},
+		"restarted, not reported before":   {restarted: true, at: 30 * time.Minute},
+		"restarted, another generation":    {restarted: true, at: 30 * time.Minute, schedule: another},
+		"restarted, it waited":             {restarted: true, at: 30 * time.Minute, schedule: dropped, want: v1alpha1.ReasonSnapshotOverdue},
+		"restarted, it was overdue":        {restarted: true, at: 30 * time.Minute, schedule: whole},
+		"restarted, a newer snapshot":      {restarted: true, at: 30 * time.Minute, schedule: reported, snapshot: -time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newTestReporter()
+			decide := func(s scheduleBuilder, c claimBuilder, now time.Time, age time.Duration) *keyStatus {
+				p, err := newProgram(s.SnapshotSchedule, true)
+				must(t, err)
+				return p.mapClaim(mapcontroller.Observation{
+					Now: now, Related: []client.Object{class("fast", testDriver)},
+					Selected: []client.Object{c.PersistentVolumeClaim}, Outputs: series{ready(age)}.objects(),
+				}).Status.(*keyStatus)
+			}
+			if tc.schedule.SnapshotSchedule == nil {
+				tc.schedule = hourly()
+			}
+			if tc.claim.PersistentVolumeClaim == nil {
+				tc.claim = claim("data").of(testDriver)
+			}
+			if !tc.restarted {
+				before := decide(hourly(), claim("data").of(testDriver), noon, time.Hour)
+				if failed, _ := r.pass(tc.schedule, data, before, createFailures(forbidden("exceeded quota"))); len(failed.Problems) == 0 {
+					t.Fatal("the failure is not reported")
+				}
+			}
+			if tc.snapshot == 0 {
+				tc.snapshot = time.Hour
+			}
+			passes := 2 // the second one knows of the first
+			if len(tc.outcome.Created) > 0 {
+				passes = 1
+			}
+			for pass := range passes {
+				got, events := r.pass(tc.schedule, data, decide(tc.schedule, tc.claim, noon.Add(tc.at), tc.snapshot), tc.outcome)
+				var reasons []string
+				for _, p := range got.Problems {
+					reasons = append(reasons, p.Reason)
+				}
+				if found := strings.Join(reasons, " "); found != tc.want || len(events) > 0 {
+					t.Errorf("pass %d: problems %q, want %q; events %v", pass, found, tc.want, events)
+				}
+			}
+		})
 	}
 }
 

@@ -43,8 +43,7 @@ type keyStatus struct {
 	// unlessCreated is a problem if the snapshot that is due is not created in the
 	// pass, or is not seen in the next one.
 	unlessCreated Problem
-	// turn is set if the slot waits for its turn to be taken, or waited until it was
-	// too old.
+	// turn is set if the slot waits for its turn to be taken, or is too old.
 	turn *turn
 }
 
@@ -111,6 +110,13 @@ func (k *keyStatus) add(p Problem) {
 	p.Claim, p.Message = report.Text(p.Claim, report.MaxName), report.Text(p.Message, maxProblem)
 	k.Problems = append(k.Problems, p)
 	slices.SortFunc(k.Problems, Problem.compare)
+}
+
+// addIfNew adds a problem, unless there is one with its reason.
+func (k *keyStatus) addIfNew(p Problem) {
+	if !slices.ContainsFunc(k.Problems, func(q Problem) bool { return q.Reason == p.Reason }) {
+		k.add(p)
+	}
 }
 
 // combined is what the PVCs of a schedule add up to.

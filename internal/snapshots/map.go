@@ -129,8 +129,8 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 	status.NextSlot = slots.Next
 	if len(d.Ensure) > 0 {
 		status.turn = p.turnOf(claim, class, slots.Current, status.LastSnapshot, anchor, seen)
-	} else if slots.Current.IsZero() && status.LastSnapshot.Before(slots.Latest) {
-		status.turn = &turn{slot: slots.Latest, late: true}
+	} else if status.LastSnapshot.Before(slots.Dropped) {
+		status.turn = &turn{slot: slots.Dropped, late: true}
 	}
 	if at := failsAt(p.spec, series.Snapshots, seen.Now); at.After(seen.Now) {
 		d.Next = earliest(d.Next, at)

@@ -69,6 +69,9 @@ func (r *reporter) report(parent client.Object, mapKey string, previous, decided
 	r.reportSchedule(s)
 	if before == nil || !before.reported {
 		before = &keyStatus{}
+		if after != nil && after.untried(outcome) { // else the writes of this pass say what is wrong
+			before.Problems = slices.DeleteFunc(earlierProblems(s, after.Claim), func(p Problem) bool { return !p.ofSlot() })
+		}
 	}
 	problems := problemsOf(outcome.Failed)
 	paused := outcome.Paused != nil || (outcome.Waiting && before.Paused)

@@ -123,15 +123,25 @@ func withEarlier(keys []any, s *v1alpha1.SnapshotSchedule) []any {
 			continue
 		}
 		k.Problems = slices.Clone(k.Problems)
-		for _, p := range s.Status.Problems {
-			known := slices.ContainsFunc(k.Problems, func(q Problem) bool { return q.Reason == p.Reason })
-			if p.PersistentVolumeClaim == k.Claim && slices.Contains(writeReasons, p.Reason) && !known {
-				k.add(Problem{Claim: k.Claim, Reason: p.Reason, Message: p.Message})
+		for _, p := range earlierProblems(s, k.Claim) {
+			if slices.Contains(writeReasons, p.Reason) || p.ofSlot() {
+				k.addIfNew(p)
 			}
 		}
 		all[i] = &k
 	}
 	return all
+}
+
+// earlierProblems returns the problems of a PVC in the status of the present generation.
+func earlierProblems(s *v1alpha1.SnapshotSchedule, claim string) []Problem {
+	var found []Problem
+	for _, p := range s.Status.Problems {
+		if p.PersistentVolumeClaim == claim && s.Status.ObservedGeneration == s.Generation {
+			found = append(found, Problem{Claim: claim, Reason: p.Reason, Message: p.Message})
+		}
+	}
+	return found
 }
 
 // setUnknown removes what cannot be known while the spec is invalid: the old values
