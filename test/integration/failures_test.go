@@ -48,6 +48,15 @@ var _ = Describe("Failures", func() {
 		return q
 	}
 
+	raise := func(q *corev1.ResourceQuota) {
+		GinkgoHelper()
+		fresh := get(q)
+		fresh.Spec.Hard[quotaOfSnapshots] = resource.MustParse("9")
+		Expect(api.Update(ctx, fresh)).To(Succeed())
+		fresh.Status.Hard[quotaOfSnapshots] = resource.MustParse("9")
+		Expect(api.Status().Update(ctx, fresh)).To(Succeed())
+	}
+
 	// Contract: ONE-7.
 	It("with a full quota, reports failing creates and continues retention, and takes the due snapshot when there is room", func() {
 		s := env.createSchedule("backup", ttl("1h"))
@@ -68,11 +77,7 @@ var _ = Describe("Failures", func() {
 		Consistently(func() string { return get(s.DeepCopy()).ResourceVersion }, "1500ms").
 			Should(Equal(settled), "further attempts should not change status")
 
-		fresh := get(q)
-		fresh.Spec.Hard[quotaOfSnapshots] = resource.MustParse("9")
-		Expect(api.Update(ctx, fresh)).To(Succeed())
-		fresh.Status.Hard[quotaOfSnapshots] = resource.MustParse("9")
-		Expect(api.Status().Update(ctx, fresh)).To(Succeed())
+		raise(q)
 		env.waitForSnapshots("data", 2)
 		Eventually(problems(s)).ShouldNot(ContainElement(HaveField("Reason", "CreateFailed")))
 	})
@@ -147,6 +152,33 @@ var _ = Describe("Failures", func() {
 		Eventually(problems(s)).Should(HaveLen(2))
 		Expect(problems(s)()[0].SinceTime.Equal(&since)).To(BeTrue())
 		Expect(problems(s)()[1].SinceTime.After(since.Time)).To(BeTrue())
+	})
+
+	// Contract: STAT-5.
+	It("keeps what creates failed for when the slot is too old, over a restart, until the next snapshot", func() {
+		q := createQuota("0", "0")
+		s := env.createSchedule("backup", func(s *spec) { s.StartingDeadline = "5m" })
+		env.createClaim("data")
+		o := env.startOperator()
+		Eventually(problems(s)).Should(HaveLen(1))
+		failed := problem("data", "CreateFailed", "exceeded quota")
+		Expect(problems(s)()).To(ConsistOf(failed))
+		Eventually(env.events).Should(HaveLen(1))
+		o.stop()
+
+		raise(q)
+		o = env.startOperator(clocksAhead(10 * time.Minute))
+		env.createPendingClaim("other")
+		Eventually(func() int32 { return status(s).Inputs.PersistentVolumeClaims.Total }).Should(BeEquivalentTo(2))
+		Consistently(problems(s), "500ms", "50ms").Should(ConsistOf(failed))
+		Expect(o.network.count("POST", "volumesnapshots")).To(BeZero(), "the slot is too old")
+		Expect(env.events()).To(HaveLen(1), "nothing new failed")
+
+		o.stop()
+		env.startOperator(clocksAhead(61 * time.Minute))
+		makeReady(env.waitForSnapshot("data"))
+		Eventually(readyCondition(s)).Should(Equal("True Scheduled"))
+		Expect(problems(s)()).To(BeEmpty())
 	})
 
 	// Contract: MAP-10, EVT-2.
