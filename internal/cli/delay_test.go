@@ -5,6 +5,7 @@ package cli
 
 import (
 	"bytes"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +42,8 @@ func TestPreviewSaysWhatADelayKeeps(t *testing.T) {
 	confirmed.Annotations = map[string]string{v1alpha1.AnnotationConfirmGeneration: "3"}
 	young := s.tiers.DeepCopy()
 	young.CreationTimestamp = metav1.NewTime(s.now.Add(-time.Minute))
+	confirmedYoung := young.DeepCopy()
+	confirmedYoung.Annotations = map[string]string{v1alpha1.AnnotationConfirmGeneration: strconv.FormatInt(young.Generation, 10)}
 	child := confirmed.DeepCopy()
 	child.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&v1alpha1.ClusterSnapshotSchedule{},
 		v1alpha1.GroupVersion.WithKind("ClusterSnapshotSchedule"))}
@@ -54,9 +57,10 @@ func TestPreviewSaysWhatADelayKeeps(t *testing.T) {
 	}{
 		"an edit": {variants{present, stricter}, true, 0, "38 snapshots would be deleted at once, and would wait until 2026-01-31T02:20:00Z, because " +
 			"the spec changes (spec.retention.editDelay): annotation snapshots.mapcontroller.dev/confirm-generation=3 confirms it"},
-		"no edit":           {variants{present, present}, true, 0, ""},
-		"a confirmed edit":  {variants{present, confirmed}, true, 38, ""},
-		"a schedule's name": {variants{nil, young}, true, 0, "because they are older than the schedule: annotation"},
+		"no edit":                      {variants{present, present}, true, 0, ""},
+		"a confirmed edit":             {variants{present, confirmed}, true, 38, ""},
+		"a schedule's name":            {variants{nil, young}, true, 0, "because they are older than the schedule"},
+		"a schedule's name, confirmed": {variants{nil, confirmedYoung}, true, 0, "because they are older than the schedule"},
 		"a child's edit": {variants{present, child}, true, 0, "because the spec changes (spec.retention.editDelay): annotation " +
 			"snapshots.mapcontroller.dev/confirm-generation of ClusterSnapshotSchedule tiers confirms its template, in all namespaces"},
 		"a child's name": {variants{nil, youngChild}, true, 0, "because they are older than the schedule"},

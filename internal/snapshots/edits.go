@@ -32,19 +32,16 @@ type grace struct {
 	// edited is set while the spec of a child is not its template's: nothing is deleted.
 	edited bool
 	// adopted ends the time in which nothing is deleted that was created before created,
-	// when the schedule was.
+	// when the schedule was. No confirmation shortens it: an annotation of the manifest
+	// confirms a new schedule before anybody has seen what it finds.
 	created, adopted time.Time
 }
 
 func graceOf(s *v1alpha1.SnapshotSchedule, from origin) grace {
-	confirmed := from.confirms(s)
-	if confirmed && !from.child {
-		return grace{}
-	}
 	own := delay(from.delay(s))
 	g := grace{created: s.CreationTimestamp.Time, adopted: s.CreationTimestamp.Add(max(adoptionDelay, own))}
 	switch record := s.Status.Retention; {
-	case confirmed: // which nobody did for the snapshots that a new child finds
+	case from.confirms(s):
 	case record == nil:
 		g.unrecorded = own > 0
 	case record.Generation != s.Generation:
@@ -145,13 +142,10 @@ func (n *spared) add(reason string) {
 
 // unconfirmed returns what a confirmation leaves, which the keys may not have found out.
 func (n spared) unconfirmed(s *v1alpha1.SnapshotSchedule, from origin) spared {
-	switch {
-	case !from.confirms(s):
-		return n
-	case from.child:
-		return spared{adopted: n.adopted}
+	if from.confirms(s) {
+		n.changed = 0
 	}
-	return spared{}
+	return n
 }
 
 // reason returns the reason that a user is told.
@@ -166,7 +160,7 @@ func (n spared) reason() string {
 }
 
 // sparedMessage says how many of a schedule's snapshots are spared, why, until when, and
-// how to have them deleted at once.
+// how to have those deleted at once that wait because of an edit.
 func sparedMessage(s *v1alpha1.SnapshotSchedule, from origin, n spared, total int) string {
 	g := graceOf(s, from) // a change that is not recorded is told as clock skew
 	if g.edited {
@@ -183,7 +177,7 @@ func sparedMessage(s *v1alpha1.SnapshotSchedule, from origin, n spared, total in
 			text += fmt.Sprintf("; %d more would be deleted, and wait because the spec changed", n.changed)
 		}
 	}
-	if from.child && n.adopted > 0 {
+	if n.adopted > 0 && (from.child || n.changed == 0) {
 		return text // no confirmation shortens that
 	}
 	return text + "; to delete them now: " + from.confirmCommand(s)

@@ -105,21 +105,22 @@ func TestGraceKeepsSnapshots(t *testing.T) {
 		"a record of an older spec": with(kept(expires), strict().editDelay("1h").recorded(2, ago(day), "1h")),
 		"a record of an older spec, and the delay was removed": with(kept(expires), strict().recorded(2, ago(day), "1h")),
 		"a record of a later spec, as a cache that lags shows": with(kept(expires), strict().recorded(4, ago(day), "1h")),
-		"within the delay":                                 with(kept(in(30*time.Minute)), strict().editDelay("1h").recorded(3, ago(30*time.Minute), "1h")),
-		"within the older delay":                           with(kept(in(30*time.Minute)), strict().recorded(3, ago(30*time.Minute), "1h")),
-		"the last second of the delay":                     with(kept(in(time.Second)), strict().editDelay("1h").recorded(3, ago(time.Hour-time.Second), "1h")),
-		"the end of the delay":                             with(deleted, strict().editDelay("1h").recorded(3, ago(time.Hour), "1h")),
-		"confirmed":                                        with(deleted, strict().editDelay("1h").recorded(3, ago(time.Minute), "1h").confirming("3")),
-		"confirmed, before it is recorded":                 with(deleted, strict().editDelay("1h").confirming("3")),
-		"the generation before is confirmed":               with(kept(in(59*time.Minute)), strict().editDelay("1h").recorded(3, ago(time.Minute), "1h").confirming("2")),
-		"not a generation is confirmed":                    with(kept(in(59*time.Minute)), strict().editDelay("1h").recorded(3, ago(time.Minute), "1h").confirming("true")),
-		"older than the schedule, in its first hour":       with(kept(in(time.Minute)), strict().created(ago(59*time.Minute))),
-		"older than the schedule, after its first hour":    with(deleted, strict().created(ago(time.Hour))),
-		"older than the schedule, with a longer delay":     with(kept(expires), strict().created(ago(2*time.Hour)).editDelay("5h").recorded(3, ago(5*time.Hour), "5h")),
-		"older than the schedule, and confirmed":           with(deleted, strict().created(ago(time.Minute)).confirming("3")),
-		"as old as the schedule, in its first second":      with(deleted, strict().created(ago(day))),
-		"older than the schedule, until the spec's delay":  with(kept(in(20*time.Minute)), strict().created(ago(50*time.Minute)).recorded(3, ago(40*time.Minute), "1h")),
-		"older than the schedule, beyond the spec's delay": with(kept(in(10*time.Minute)), strict().created(ago(50*time.Minute)).editDelay("1m").recorded(3, ago(40*time.Minute), "1m")),
+		"within the delay":                                  with(kept(in(30*time.Minute)), strict().editDelay("1h").recorded(3, ago(30*time.Minute), "1h")),
+		"within the older delay":                            with(kept(in(30*time.Minute)), strict().recorded(3, ago(30*time.Minute), "1h")),
+		"the last second of the delay":                      with(kept(in(time.Second)), strict().editDelay("1h").recorded(3, ago(time.Hour-time.Second), "1h")),
+		"the end of the delay":                              with(deleted, strict().editDelay("1h").recorded(3, ago(time.Hour), "1h")),
+		"confirmed":                                         with(deleted, strict().editDelay("1h").recorded(3, ago(time.Minute), "1h").confirming("3")),
+		"confirmed, before it is recorded":                  with(deleted, strict().editDelay("1h").confirming("3")),
+		"the generation before is confirmed":                with(kept(in(59*time.Minute)), strict().editDelay("1h").recorded(3, ago(time.Minute), "1h").confirming("2")),
+		"not a generation is confirmed":                     with(kept(in(59*time.Minute)), strict().editDelay("1h").recorded(3, ago(time.Minute), "1h").confirming("true")),
+		"older than the schedule, in its first hour":        with(kept(in(time.Minute)), strict().created(ago(59*time.Minute))),
+		"older than the schedule, after its first hour":     with(deleted, strict().created(ago(time.Hour))),
+		"older than the schedule, with a longer delay":      with(kept(expires), strict().created(ago(2*time.Hour)).editDelay("5h").recorded(3, ago(5*time.Hour), "5h")),
+		"older than the schedule, and confirmed":            with(kept(in(59*time.Minute)), strict().created(ago(time.Minute)).confirming("3")),
+		"older than the schedule, confirmed, after an hour": with(deleted, strict().created(ago(time.Hour)).editDelay("1h").confirming("3")),
+		"as old as the schedule, in its first second":       with(deleted, strict().created(ago(day))),
+		"older than the schedule, until the spec's delay":   with(kept(in(20*time.Minute)), strict().created(ago(50*time.Minute)).recorded(3, ago(40*time.Minute), "1h")),
+		"older than the schedule, beyond the spec's delay":  with(kept(in(10*time.Minute)), strict().created(ago(50*time.Minute)).editDelay("1m").recorded(3, ago(40*time.Minute), "1m")),
 	})
 }
 
@@ -238,12 +239,17 @@ func TestSetStatusSaysWhatWaits(t *testing.T) {
 		"an earlier schedule left them": {
 			every("6h").created(ago(time.Minute)), []*keyStatus{adopted, {}}, "True SnapshotsAdopted",
 			"an earlier schedule of this name left snapshots: 1 of 6 VolumeSnapshots are older than this schedule, would be deleted, " +
-				"and are kept until 2026-06-15T12:59:00Z" + confirm, noon,
+				"and are kept until 2026-06-15T12:59:00Z", noon,
 		},
 		"both": {
 			every("6h").created(ago(time.Minute)).editDelay("3h"), []*keyStatus{adopted, changed}, "True SnapshotsAdopted",
 			"an earlier schedule of this name left snapshots: 1 of 6 VolumeSnapshots are older than this schedule, would be deleted, " +
 				"and are kept until 2026-06-15T15:00:00Z; 2 more would be deleted, and wait because the spec changed" + confirm, noon,
+		},
+		"both, confirmed a moment ago": {
+			every("6h").created(ago(time.Minute)).confirming("3"), []*keyStatus{adopted, changed}, "True SnapshotsAdopted",
+			"an earlier schedule of this name left snapshots: 1 of 6 VolumeSnapshots are older than this schedule, would be deleted, " +
+				"and are kept until 2026-06-15T12:59:00Z", noon,
 		},
 		"confirmed a moment ago": {every("6h").editDelay("1h").confirming("3"), []*keyStatus{changed, {}}, "False RetentionRunning", "", noon},
 		"the clocks differ": {
@@ -369,6 +375,7 @@ func TestJudgeDelays(t *testing.T) {
 		"at its end":                        {every("6h").editDelay("1h").recorded(3, ago(time.Hour), "1h"), false},
 		"confirmed":                         {every("6h").editDelay("1h").recorded(3, ago(time.Minute), "1h").confirming("3"), false},
 		"within the first hour":             {every("6h").created(ago(59 * time.Minute)), true},
+		"within the first hour, confirmed":  {every("6h").created(ago(59 * time.Minute)).confirming("3"), true},
 		"after the first hour":              {every("6h").created(ago(time.Hour)), false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -173,14 +173,11 @@ func allowedUnder(s *v1alpha1.SnapshotSchedule, snapshot *snapshotv1.VolumeSnaps
 }
 
 func (d deletion) protectedBy(s *v1alpha1.SnapshotSchedule, all editDelays, confirmed bool) string {
-	if confirmed && fleetOf(s) == "" {
-		return ""
-	}
 	own, record := ownDelay(s), s.Status.Retention
 	now := d.at.Add(delaySlack)
 	end := all[s.UID][s.ResourceVersion]
 	switch {
-	case confirmed: // which says nothing about what a new child finds
+	case confirmed: // which says nothing about what a new schedule finds
 	case record == nil && own > 0, record != nil && record.Generation != s.Generation:
 		return fmt.Sprintf("although status.retention has no record of generation %d", s.Generation)
 	case now.Before(end):

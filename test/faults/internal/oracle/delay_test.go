@@ -110,7 +110,7 @@ func TestS7JudgesDelaysAfterEdits(t *testing.T) {
 		{"seconds after the history began", appeared, "before the end of the delay"},
 		{"by a new schedule", young(58*time.Minute, nothing), "older than its schedule"},
 		{"by a schedule of an hour", young(time.Hour, nothing), ""},
-		{"by a new schedule, confirmed", young(time.Minute, func(s *script) { annotate(s, "1"); s.wait(time.Minute) }), ""},
+		{"by a new schedule, confirmed", young(time.Minute, func(s *script) { annotate(s, "1"); s.wait(time.Minute) }), "older than its schedule"},
 	})
 }
 
