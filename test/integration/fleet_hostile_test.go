@@ -25,6 +25,8 @@ var _ = Describe("A tenant who edits the child of a ClusterSnapshotSchedule", fu
 	BeforeEach(deleteAllSchedules)
 
 	const confirm = v1alpha1.AnnotationConfirmGeneration
+	// often has snapshots taken that the template does not take. None may be.
+	const often = `"schedule":null,"snapshotInterval":"1s"`
 	// ahead is the age of the snapshots by the clocks.
 	ahead := 4 * time.Hour
 	keeping := func(d v1alpha1.Duration) func(*clusterSchedule) {
@@ -95,8 +97,8 @@ var _ = Describe("A tenant who edits the child of a ClusterSnapshotSchedule", fu
 			protected(10)
 			for range 5 {
 				generation := get(child).Generation
-				patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"%d"}%s},"spec":{"snapshotTTL":"1s","retention":{"minReady":0}}}`,
-					confirm, generation+1, metadata)
+				patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"%d"}%s},"spec":{"snapshotTTL":"1s","retention":{"minReady":0},%s}}`,
+					confirm, generation+1, metadata, often)
 				late.Store(true)
 				mergePatch(child, patch)
 				Eventually(putBack).Should(BeTrue())
@@ -140,7 +142,7 @@ var _ = Describe("A tenant who edits the child of a ClusterSnapshotSchedule", fu
 	It("deletes nothing with an edit that takes off owner and labels, so that it is not put back", func() {
 		protected(3)
 		mergePatch(child, fmt.Sprintf(`{"metadata":{"annotations":{%q:"%d"},"ownerReferences":null,"labels":null},`+
-			`"spec":{"snapshotTTL":"1s","retention":{"minReady":0}}}`, confirm, child.Generation+1))
+			`"spec":{"snapshotTTL":"1s","retention":{"minReady":0},%s}}`, confirm, child.Generation+1, often))
 		Eventually(f.problems).Should(ConsistOf(env.namespace + " " + v1alpha1.ReasonNameCollision))
 		recorded()
 		keepsAll()
