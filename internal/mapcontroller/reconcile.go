@@ -55,15 +55,26 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	p := c.kinds.Build(parent, req, seen)
 	previous := c.aggregator.Decide(epoch, req, parent.Object.GetUID(), p.Key)
 	outcome, delay, err := c.executor.Run(ctx, req, parent.Object, p, seen)
-	if orphans := outcome.NotAdopted(); len(orphans) > 0 { // they were counted
-		seen.Outputs = slices.DeleteFunc(seen.Outputs, func(o client.Object) bool { return slices.Contains(orphans, o) })
-		p.Key.Counts = c.kinds.Build(parent, req, seen).Key.Counts
-	}
+	p.Key.Counts = c.counted(parent, req, seen, p, outcome)
 	left := c.report(epoch, parent.Object, req, p, previous, outcome)
 	if err == nil && (left || delay < execute.LongestDelay) { // else nothing is left of this key
 		result.RequeueAfter = delay
 	}
 	return result, err
+}
+
+// counted returns the counts of a plan that was carried out: without what was not adopted,
+// and without what was released if no event shows it, because no cache holds it.
+func (c *Controller) counted(parent plan.Parent, req Request, seen Observation, p plan.Plan, outcome execute.Outcome) []plan.Count {
+	gone := outcome.NotAdopted()
+	if req.MapKey == "" {
+		gone = outcome.Released
+	}
+	if len(gone) == 0 {
+		return p.Key.Counts
+	}
+	seen.Outputs = slices.DeleteFunc(seen.Outputs, func(o client.Object) bool { return slices.Contains(gone, o) })
+	return c.kinds.Build(parent, req, seen).Key.Counts
 }
 
 // decide makes the decision about a key, without carrying it out: the status must not wait
@@ -99,8 +110,13 @@ func (c *Controller) observe(ctx context.Context, parent plan.Parent, req Reques
 	seen = Observation{Now: c.Clock.Now(), MapKey: req.MapKey}
 	seen.Outputs, seen.Refused = c.executor.Refused(parent.Object, req, c.observer.Outputs(parent.Object, req.MapKey))
 	if req.MapKey == "" {
-		// The cache holds only outputs with a map key.
-		err = c.untagged(ctx, req.Parent.Namespace, func(o client.Object) { seen.Outputs = append(seen.Outputs, o) })
+		// A cache may hold only outputs with a map key.
+		cached := seen.Outputs
+		err = c.untagged(ctx, req.Parent.Namespace, func(o client.Object) {
+			if c.kinds.Find(cached, o) == nil {
+				seen.Outputs = append(seen.Outputs, o)
+			}
+		})
 	} else if parent.Invalid == nil {
 		seen.Selected, seen.Unselected = c.observer.Inputs(parent, req.MapKey)
 		if c.Related != nil {

@@ -151,6 +151,7 @@ func (c *Controller) OutputEvents(kind int) EventHandler {
 			c.outputDeleted(q, was, wasOwned, before)
 			return
 		}
+		c.released(q, is, owned)
 		if wasOwned && was != is {
 			q.Add(was)
 		}
@@ -177,11 +178,20 @@ func (c *Controller) outputDeleted(q queue, req Request, owned bool, o client.Ob
 	if !owned {
 		return
 	}
-	q.Add(req)
 	// An output that lost its map key arrives as deleted, like one that somebody else
 	// deleted and that had no finalizers. Without a controller, it is released already.
 	if !c.shown(req, o, true) && o.GetDeletionTimestamp() == nil && plan.ControllerUID(o) != "" {
-		q.Add(Request{Parent: req.Parent})
+		c.released(q, Request{Parent: req.Parent}, owned)
+	}
+	q.Add(req)
+}
+
+// released enqueues the key of outputs without a map key, for which the status waits: one
+// that lost it, and that the parent still controls, is the parent's until it is released.
+func (c *Controller) released(q queue, req Request, owned bool) {
+	if owned && req.MapKey == "" {
+		c.aggregator.Await(req)
+		q.Add(req)
 	}
 }
 

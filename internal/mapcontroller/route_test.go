@@ -434,3 +434,30 @@ func BenchmarkRouteInput(b *testing.B) {
 		})
 	}
 }
+
+// What lost its map key leaves the cache, and is still its parent's until it is released. No status counts
+// without it.
+//
+// Contract: STAT-12.
+func TestStatusWaitsForWhatLostItsMapKey(t *testing.T) {
+	out := fixture.Output("out")
+	for name, send := range map[string]func(*harness, queue){
+		"removed": func(h *harness, q queue) { send(h.OutputEvents(0), q, &out, nil) },
+		"emptied": func(h *harness, q queue) {
+			send(h.OutputEvents(0), q, &out, new(fixture.Output("out", fixture.Label(fixture.Tags.MapKey, ""), func(o *corev1.Pod) { o.ResourceVersion = "2" })))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, []client.Object{fixture.Parent()}, nil)
+			h.aggregator.Track(fixture.Parent(), nil)
+			untagged := Request{Parent: testKey.Parent}
+			got := enqueued(func(q queue) { send(h, q) })
+			if !slices.Contains(got, "p/") || !h.aggregator.Knows(untagged) || h.aggregator.Settled(fixture.Parent()) {
+				t.Errorf("enqueued %v, known %v", got, h.aggregator.Knows(untagged))
+			}
+			if _, err := h.Reconcile(t.Context(), untagged); err != nil || h.aggregator.Knows(untagged) || !h.aggregator.Settled(fixture.Parent()) {
+				t.Errorf("still waited for, error %v", err)
+			}
+		})
+	}
+}

@@ -276,6 +276,31 @@ var _ = Describe("Ownership", func() {
 		Expect(controllerOf(theirs)()).To(Equal("theirs"))
 	})
 
+	// The garbage collector would delete it with the schedule.
+	//
+	// Contract: STAT-12.
+	DescribeTable("counts a snapshot that a user released until its owner reference is gone", func(label string) {
+		s := env.createSchedule("backup", suspended)
+		v := env.createSnapshot(s, env.createClaim("data"), time.Hour)
+		var allowed atomic.Bool
+		o := env.startOperator(failRequests(func(r *http.Request) int {
+			if r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/volumesnapshots/") && !allowed.Load() {
+				return http.StatusUnprocessableEntity
+			}
+			return 0
+		}))
+		Eventually(outputs(s)).Should(Equal(v1alpha1.OutputCount{Total: 1, Ready: 1}))
+		removeLabel(v, label)
+		Eventually(readyCondition(s)).Should(Equal("False RetentionFailing"))
+		Expect(outputs(s)()).To(HaveField("Total", BeEquivalentTo(1)))
+		Expect(o.network.find(func(r request) bool {
+			return strings.HasSuffix(r.path, "/backup/status") && strings.Contains(r.body, `"total":0`)
+		})).To(BeEmpty())
+		allowed.Store(true)
+		Eventually(controllerOf(v)).WithTimeout(30 * time.Second).Should(BeEmpty())
+		Eventually(outputs(s)).Should(Equal(v1alpha1.OutputCount{}))
+	}, Entry("by its map key", v1alpha1.LabelMapKey), Entry("by its schedule", v1alpha1.LabelSchedule))
+
 	// Contract: MAP-9.
 	It("treats the slot of a released snapshot as covered", func() {
 		s := env.createSchedule("backup")

@@ -54,6 +54,8 @@ type Executor struct {
 type Outcome struct {
 	Created []client.Object
 	Deleted []plan.Removal
+	// Released have no reference to the parent any more.
+	Released []client.Object
 	// Failed are the writes that failed.
 	Failed []Failure
 	// Queued is set if creates wait until they are admitted.
@@ -167,7 +169,13 @@ func (e *Executor) Run(
 		_ = r.result(ctx, VerbUpdate, u.Observed, r.update(ctx, u))
 	}
 	for _, o := range p.Release {
-		r.object(ctx, VerbRelease, o, func() error { return r.removeOwner(ctx, o, parent.GetUID()) })
+		r.object(ctx, VerbRelease, o, func() error {
+			err := r.removeOwner(ctx, o, parent.GetUID())
+			if client.IgnoreNotFound(err) == nil {
+				r.outcome.Released = append(r.outcome.Released, o)
+			}
+			return err
+		})
 	}
 	for _, o := range seen.Refused {
 		r.held(VerbAdopt, o)

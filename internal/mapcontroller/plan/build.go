@@ -23,11 +23,13 @@ func (k *Kinds) Build(parent Parent, req Request, seen Observation) Plan {
 	owned, adopt, release := k.Claim(parent.Object, seen.Outputs)
 	p := Plan{Release: release, Key: KeyStatus{Generation: parent.Object.GetGeneration()}}
 	p.Referred = len(release) > 0 && k.OwnsByLabels(parent.Object)
+	leaving := slices.DeleteFunc(slices.Clone(release), func(o client.Object) bool { return slices.Contains(owned, o) })
 	if req.MapKey == "" {
+		p.Key.Counts = k.counts(nil, leaving, false)
 		return p
 	}
 	if parent.Invalid != nil {
-		p.Key.Counts = k.counts(nil, owned, false)
+		p.Key.Counts = k.counts(nil, append(owned, leaving...), false)
 		return p
 	}
 	p.Adopt, seen.Outputs = slices.DeleteFunc(adopt, func(o client.Object) bool {
@@ -41,8 +43,8 @@ func (k *Kinds) Build(parent Parent, req Request, seen Observation) Plan {
 
 	d := decide(parent.Program, seen)
 	p.Evidence, p.Next = d.Evidence, d.Next
-	// What is about to be adopted counts: a count must not be too small once it is.
-	p.Key.Counts, p.Key.Status = k.counts(seen.Selected, seen.Outputs, len(seen.Selected) == 0), d.Status
+	// What is about to be adopted counts, and what is not released yet: it is deleted with the parent.
+	p.Key.Counts, p.Key.Status = k.counts(seen.Selected, append(seen.Outputs, leaving...), len(seen.Selected) == 0), d.Status
 	var ensured []client.Object
 	for _, want := range d.Ensure {
 		finished, err := k.finish(parent.Object, req, want)

@@ -10,6 +10,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/internal/informer"
 )
 
 // Count is what a key adds to a number of the aggregated status. There are many
@@ -54,6 +56,9 @@ func (k *Kinds) counts(selected, owned []client.Object, detached bool) []Count {
 		add(1, Path{"outputs", kind.Resource, "total"})
 		if detached {
 			add(1, Path{"detached", kind.Resource})
+		}
+		if informer.IsGeneric(o) && !informer.IsGeneric(kind.Object) {
+			continue // only the metadata is known of what lost its map key
 		}
 		for _, c := range kind.Conditions(o) {
 			add(0, Path{"outputs", kind.Resource, c.Type})

@@ -4,6 +4,7 @@
 package status
 
 import (
+	"cmp"
 	"maps"
 	"reflect"
 	"slices"
@@ -110,6 +111,18 @@ func (a *Aggregator) Begin(req plan.Request) Epoch {
 		k.unsettled[req.MapKey] = true
 	}
 	return a.epoch
+}
+
+// Await makes the key of outputs without a map key undecided: one may have lost it. It counts
+// until a pass over this key has found it, or that there is none.
+func (a *Aggregator) Await(req plan.Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if k := a.parents[req.Parent]; k != nil {
+		again := *cmp.Or(k.byID[req.MapKey], notReconciled) // a status may be in use
+		again.Generation = 0
+		k.byID[req.MapKey] = &again
+	}
 }
 
 // Decide sets the status of a key before its decision is carried out. If it was decided
@@ -261,13 +274,14 @@ func (a *Aggregator) snapshot(parent client.Object) (all []*plan.KeyStatus, deci
 }
 
 // decided returns whether all keys were decided under a generation. Outputs without a map
-// key are in no cache, and are not counted.
+// key are in no cache: under a new generation nobody looks for them, and they are waited
+// for only after Await and Undecide.
 func (k *keys) decided(generation int64) bool {
 	if k == nil || k.generation != generation {
 		return false
 	}
 	for key, s := range k.byID {
-		if s.Generation != generation && key != "" {
+		if s.Generation != generation && (key != "" || s.Generation == 0) {
 			return false
 		}
 	}

@@ -254,6 +254,38 @@ func TestAggregatorDecides(t *testing.T) {
 	}
 }
 
+// An output that may have lost its map key is waited for, until a pass has looked for it. A new generation
+// alone has nobody look.
+//
+// Contract: STAT-12.
+func TestAggregatorAwaitsOutputsWithoutAMapKey(t *testing.T) {
+	a, _ := newAggregator()
+	decided := func(generation int64) bool {
+		_, decided := a.snapshot(ofGeneration("uid", generation))
+		return decided
+	}
+	a.Await(request("")) // the parent is not tracked
+	a.Track(ofGeneration("uid", 1), nil)
+	if !decided(1) {
+		t.Error("awaited before anything happened")
+	}
+	for _, found := range []any{"refused", nil} {
+		a.Await(request(""))
+		if decided(1) {
+			t.Errorf("decided before a pass found %v", found)
+		}
+		a.Put(a.epoch, request(""), "uid", plan.KeyStatus{Generation: 1, Status: found}, false)
+		if !decided(1) {
+			t.Errorf("undecided after a pass found %v", found)
+		}
+	}
+	a.Put(a.epoch, request(""), "uid", plan.KeyStatus{Generation: 1, Status: "refused"}, false)
+	a.Track(ofGeneration("uid", 2), nil)
+	if !decided(2) {
+		t.Error("awaited under a new generation")
+	}
+}
+
 // A pass that observed before every key was undecided decides nothing, whenever it ends.
 //
 // Contract: STAT-12.
