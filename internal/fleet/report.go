@@ -34,6 +34,9 @@ func (r reporter) report(parent client.Object, mapKey string, previous, decided 
 		}
 		after = &keyStatus{Namespace: mapKey}
 	}
+	own := *after // status is computed from the decided one meanwhile
+	own.Problems = slices.Clone(after.Problems)
+	after = &own
 	if len(outcome.Created) > 0 {
 		// Otherwise the status that follows the creation of many children would count those
 		// that the cache already shows, and be written again.

@@ -290,6 +290,12 @@ func TestReport(t *testing.T) {
 			}
 			if test.decided != nil {
 				decided = test.decided
+				published := *test.decided
+				defer func() {
+					if !reflect.DeepEqual(*test.decided, published) {
+						t.Errorf("the decided status, which is in use, was changed: %+v", *test.decided)
+					}
+				}()
 			}
 			got := reporter{events: recorder}.report(gold(), "shop", previous, decided, test.outcome)
 			if (got == nil) != test.wantNil {

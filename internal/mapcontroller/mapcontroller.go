@@ -101,8 +101,9 @@ type MapController struct {
 
 	// Report is called after each pass over a key, with the status that the key
 	// had before (nil if it had none), the status of the decision and the outcome
-	// of the writes. It returns the key's status. It is the place for events and
-	// metrics. Nil: the decision's status is taken.
+	// of the writes. It returns the key's status, and must not change the others: Status
+	// may be reading them. It is the place for events and metrics. Nil: the decision's
+	// status is taken.
 	Report func(parent client.Object, mapKey string, previous, decided any, outcome Outcome) any
 	// ParentDeleted is called after a parent is deleted. It may be called more than
 	// once and must be idempotent. Nil: it is not called.

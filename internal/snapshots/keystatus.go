@@ -102,6 +102,13 @@ const (
 	maxDrivers = 120
 )
 
+// clone returns a copy whose problems can be changed.
+func (k *keyStatus) clone() *keyStatus {
+	c := *k
+	c.Problems = slices.Clone(k.Problems)
+	return &c
+}
+
 // add adds a problem, of the key's PVC if it names none.
 func (k *keyStatus) add(p Problem) {
 	if p.Claim == "" {

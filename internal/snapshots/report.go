@@ -81,6 +81,7 @@ func (r *reporter) report(parent client.Object, mapKey string, previous, decided
 		}
 		after = &keyStatus{}
 	}
+	after = after.clone() // status is computed from the decided one meanwhile
 	for _, p := range problems {
 		after.add(p)
 	}

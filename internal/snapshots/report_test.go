@@ -58,6 +58,12 @@ func (r *testReporter) pass(
 	var untyped any // a nil *keyStatus is not a decision without a status
 	if decided != nil {
 		untyped = decided
+		published := decided.clone()
+		defer func() {
+			if !reflect.DeepEqual(decided, published) {
+				panic(fmt.Sprintf("the decided status, which is in use, was changed: %+v", decided))
+			}
+		}()
 	}
 	keys[mapKey] = r.report(s.SnapshotSchedule, mapKey, keys[mapKey], untyped, outcome)
 	status, _ = keys[mapKey].(*keyStatus)
