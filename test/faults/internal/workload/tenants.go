@@ -33,12 +33,13 @@ func fleetTakenOver() Workload {
 	template.Retention.EditDelay = "1h"
 	return Workload{
 		Name: "fleet-taken-over",
-		What: "with one edit of the child, a tenant takes off its owner and labels, shortens the TTL, removes the delay and confirms that: nothing " +
-			"is deleted before the delay has passed",
+		What: "with one edit of the child, a tenant takes off its owner and labels, shortens interval and TTL, removes the delay and " +
+			"confirms that: nothing is taken, and nothing deleted before the delay has passed",
 		Fleet:   true,
 		Prepare: withChild(template, claim("data-0", ready(72*hour), ready(48*hour), ready(hour)), claim("data-1", ready(72*hour), ready(hour))),
 		Steps: []Step{patch("take the child over", once(childSettled(v1alpha1.ReasonSuspended), childRecorded(1)), theChild,
-			`{"metadata":{"annotations":{%q:"2"},"ownerReferences":null,"labels":null},"spec":{"snapshotTTL":"1d","retention":{"editDelay":null}}}`,
+			`{"metadata":{"annotations":{%q:"2"},"ownerReferences":null,"labels":null},`+
+				`"spec":{"suspend":false,"snapshotInterval":"1s","snapshotTTL":"1d","retention":{"editDelay":null}}}`,
 			v1alpha1.AnnotationConfirmGeneration)},
 		End: all(keepsTwoExpiring, childRecorded(2), waitsFor(v1alpha1.ReasonSpecChanged), fleetSettled(v1alpha1.ReasonSchedulesFailing, 1, 0, 0)),
 	}
