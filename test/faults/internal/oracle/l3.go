@@ -5,6 +5,7 @@ package oracle
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"time"
 
@@ -88,7 +89,8 @@ func delays(h *history.History, at time.Time, broken string) []Violation {
 			continue
 		}
 		for claimUID, claim := range now.claims {
-			if claim.Namespace != schedule.Namespace || claim.Namespace+"/"+claim.Name == broken || then.claims[claimUID] == nil {
+			excused, _ := path.Match(broken, claim.Namespace+"/"+claim.Name)
+			if excused || claim.Namespace != schedule.Namespace || then.claims[claimUID] == nil {
 				continue
 			}
 			id := seriesID{schedule: uid, mapKey: string(claimUID)}

@@ -52,13 +52,38 @@ func (v *view) mayDelete(s *snapshotv1.VolumeSnapshot, now time.Time) (bool, str
 		slotMayBeDue(spec, v.schedule, v.claim, v.series, now) {
 		return true, "it is uncut, failed, and a slot is due"
 	}
+	allowed, why := false, ""
 	switch {
 	case isReady(s):
-		return e.readyMayBeDeleted(s)
+		allowed, why = e.readyMayBeDeleted(s)
 	case e.mayRecover(s):
 		return false, "the floor lacks ready ones, and it may have lost its readiness a moment ago"
+	default:
+		allowed, why = e.unreadyMayBeDeleted(s)
 	}
-	return e.unreadyMayBeDeleted(s)
+	if allowed && e.sparedForErrors(s) {
+		return false, "it would be kept if those were ready that may have lost their readiness a moment ago"
+	}
+	return allowed, why
+}
+
+// sparedForErrors returns whether a snapshot would be kept if those were ready that hold data and have an error younger than
+// readyDeadline.
+func (e *evaluation) sparedForErrors(s *snapshotv1.VolumeSnapshot) bool {
+	passed, any := *e.view, false
+	passed.series = slices.Clone(e.series)
+	for i, other := range e.series {
+		if readyToUse(other) || isUncut(other) || !inError(other) || errorAge(other, e.now) >= e.readyDeadline {
+			continue
+		}
+		passed.series[i], any = other.DeepCopy(), true
+		passed.series[i].Status.ReadyToUse, passed.series[i].Status.Error = ptr.To(true), nil
+	}
+	if !any {
+		return false
+	}
+	may, _ := passed.mayDelete(passed.series[slices.Index(e.series, s)], e.now)
+	return !may
 }
 
 // mayRecover returns whether a snapshot that holds data is spared although it is not ready: fewer than the floor are, and its error, if
@@ -307,7 +332,7 @@ func (e *evaluation) mustBeDeleted(name string) bool {
 		return false
 	}
 	s := e.sorted[i]
-	if !isReady(s) || e.held(s) != "" || e.inFloor(s) || s == e.newest() {
+	if !isReady(s) || e.held(s) != "" || e.inFloor(s) || s == e.newest() || e.sparedForErrors(s) {
 		return false
 	}
 	return !slices.ContainsFunc(e.readings(), func(r reading) bool {
@@ -320,7 +345,7 @@ func (e *evaluation) mustBeDeleted(name string) bool {
 func (e *evaluation) unreadyMustBeDeleted(s *snapshotv1.VolumeSnapshot) bool {
 	ttl, _ := e.limits()
 	return ttl > 0 && !e.withinTTL(s, ttl) && !readyToUse(s) && s.DeletionTimestamp == nil &&
-		e.held(s) == "" && !e.inProgress(s) && !e.mayRecover(s) && s != e.newest()
+		e.held(s) == "" && !e.inProgress(s) && !e.mayRecover(s) && s != e.newest() && !e.sparedForErrors(s)
 }
 
 // newest returns the newest snapshot that covers a slot and is not being deleted.

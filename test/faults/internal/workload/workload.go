@@ -31,7 +31,7 @@ type Workload struct {
 	Uncut, Imports bool
 	// Slow is set if the run waits for the namespace controller.
 	Slow bool
-	// Broken is a PVC of which no snapshot can be created.
+	// Broken is a PVC of which no snapshot can be created; "*" if something else fails for ever.
 	Broken string
 	// Neighbor prepares the namespace of another tenant, whom the operator serves as
 	// well. Only what becomes of the run's own namespace is judged.
