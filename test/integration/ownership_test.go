@@ -277,8 +277,6 @@ var _ = Describe("Ownership", func() {
 	})
 
 	// The garbage collector would delete it with the schedule.
-	//
-	// Contract: STAT-12.
 	DescribeTable("counts a snapshot that a user released until its owner reference is gone", func(label string) {
 		s := env.createSchedule("backup", suspended)
 		v := env.createSnapshot(s, env.createClaim("data"), time.Hour)
@@ -299,7 +297,11 @@ var _ = Describe("Ownership", func() {
 		allowed.Store(true)
 		Eventually(controllerOf(v)).WithTimeout(30 * time.Second).Should(BeEmpty())
 		Eventually(outputs(s)).Should(Equal(v1alpha1.OutputCount{}))
-	}, Entry("by its map key", v1alpha1.LabelMapKey), Entry("by its schedule", v1alpha1.LabelSchedule))
+	},
+		// Contract: STAT-12.
+		Entry("by its map key", v1alpha1.LabelMapKey),
+		// Contract: STAT-12.
+		Entry("by its schedule", v1alpha1.LabelSchedule))
 
 	// Contract: MAP-9.
 	It("treats the slot of a released snapshot as covered", func() {

@@ -52,7 +52,8 @@ func (v *view) mayDelete(s *snapshotv1.VolumeSnapshot, now time.Time) (bool, str
 		slotMayBeDue(spec, v.schedule, v.claim, v.series, now) {
 		return true, "it is uncut, failed, and a slot is due"
 	}
-	allowed, why := false, ""
+	var allowed bool
+	var why string
 	switch {
 	case isReady(s):
 		allowed, why = e.readyMayBeDeleted(s)
@@ -70,16 +71,16 @@ func (v *view) mayDelete(s *snapshotv1.VolumeSnapshot, now time.Time) (bool, str
 // sparedForErrors returns whether a snapshot would be kept if those were ready that hold data and have an error younger than
 // readyDeadline.
 func (e *evaluation) sparedForErrors(s *snapshotv1.VolumeSnapshot) bool {
-	passed, any := *e.view, false
+	passed, some := *e.view, false
 	passed.series = slices.Clone(e.series)
 	for i, other := range e.series {
 		if readyToUse(other) || isUncut(other) || !inError(other) || errorAge(other, e.now) >= e.readyDeadline {
 			continue
 		}
-		passed.series[i], any = other.DeepCopy(), true
+		passed.series[i], some = other.DeepCopy(), true
 		passed.series[i].Status.ReadyToUse, passed.series[i].Status.Error = ptr.To(true), nil
 	}
-	if !any {
+	if !some {
 		return false
 	}
 	may, _ := passed.mayDelete(passed.series[slices.Index(e.series, s)], e.now)
