@@ -15,6 +15,7 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -118,6 +119,9 @@ func (c Client) Keys(ctx context.Context, o client.Object) ([]string, error) {
 // Key returns where the API server stores an object.
 func Key(o client.Object) (string, error) {
 	name := o.GetNamespace() + "/" + o.GetName()
+	if u, ok := o.(*unstructured.Unstructured); ok && u.GroupVersionKind() == v1alpha1.GroupVersion.WithKind("SnapshotSchedule") {
+		o = &v1alpha1.SnapshotSchedule{}
+	}
 	switch o.(type) {
 	case *corev1.PersistentVolume:
 		return "/registry/persistentvolumes/" + o.GetName(), nil
