@@ -4,6 +4,7 @@
 package mapcontroller
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"sync/atomic"
@@ -103,17 +104,28 @@ func (c *Controller) InputEvents(kind int) EventHandler {
 	})
 }
 
-// RelatedEvents returns the handler of events of a related kind: they enqueue all
-// keys. The first list enqueues none, because no key is reconciled before it.
+// RelatedEvents returns the handler of events of a related kind: they enqueue all keys of
+// the parents that they concern. The first list enqueues none, because no key is reconciled
+// before it.
 func (c *Controller) RelatedEvents(kind int) EventHandler {
+	in := c.RelatedKinds[kind]
+	fanOut := func(q queue, o client.Object) {
+		for _, parent := range c.observer.Parents(nil) {
+			if in.Concerns == nil || in.Concerns(o, parent) {
+				c.fanOut(q, parent)
+			}
+		}
+	}
 	changed := events(func(q queue, before, after client.Object) {
-		if before == nil || after == nil || inputChanged(c.RelatedKinds[kind], before, after) {
-			c.fanOutAll(q)
+		if before == nil || after == nil {
+			fanOut(q, cmp.Or(after, before))
+		} else if inputChanged(in, before, after) {
+			fanOut(q, after)
 		}
 	})
 	changed.CreateFunc = func(_ context.Context, e event.TypedCreateEvent[client.Object], q queue) {
 		if !e.IsInInitialList {
-			c.fanOutAll(q)
+			fanOut(q, e.Object)
 		}
 	}
 	return changed

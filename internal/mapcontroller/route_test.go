@@ -158,12 +158,15 @@ func TestRouteRelated(t *testing.T) {
 		"deleted":                {before: pod(), want: all},
 		"created again unseen":   {before: pod(), after: pod(func(o *corev1.Pod) { o.UID = "again" }), want: all},
 		"its deletion has begun": {before: pod(), after: pod(fixture.Deleting[*corev1.Pod]), want: all},
+		"of no concern":          {before: pod(), after: pod(version, changed, func(o *corev1.Pod) { o.Name = "unconcerned" })},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cached := []client.Object{fixture.Parent(), fixture.Input(), fixture.Output("o", fixture.Label(fixture.Tags.MapKey, "other"))}
 			h := newHarness(t, cached, nil, func(c *MapController, _ *Options) {
 				c.RelatedKinds = []Input{{Object: &corev1.Pod{}, Changed: func(before, after client.Object) bool {
 					return len(before.GetAnnotations()) != len(after.GetAnnotations())
+				}, Concerns: func(related, parent client.Object) bool {
+					return related.GetName() != "unconcerned" && parent.GetName() == testKey.Parent.Name
 				}}}
 			})
 			got := enqueued(func(q queue) {

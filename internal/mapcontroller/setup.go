@@ -216,12 +216,12 @@ func (s *starter) startKeys(ctx context.Context) error {
 	for i, out := range s.Outputs {
 		err = errors.Join(err, watch(out.Object, s.OutputIndexers(), s.OutputEvents(i)))
 	}
+	live := s.listsLive(ctx)
 	for i, related := range s.RelatedKinds {
-		if !related.Live {
+		if !related.Live || live {
 			err = errors.Join(err, watch(related.Object, nil, s.RelatedEvents(i)))
 		}
 	}
-	err = errors.Join(err, s.fillLive(ctx))
 	if err != nil || !s.mgr.GetCache().WaitForCacheSync(ctx) {
 		return err
 	}
@@ -237,20 +237,10 @@ func (c *Controller) kindsBack() {
 	}
 }
 
-// fillLive has the cache filled with the related kinds that are Live, if they can be
-// listed: a decision without them would take what exists for missing.
-func (s *starter) fillLive(ctx context.Context) error {
-	if len(s.kinds.Live) == 0 || !installed.CanList(ctx, s.guard.Live, s.kinds.Live, s.log) {
-		return nil
-	}
-	var err error
-	for _, related := range s.RelatedKinds {
-		if related.Live {
-			_, failed := s.mgr.GetCache().GetInformer(ctx, related.Object, cache.BlockUntilSynced(false))
-			err = errors.Join(err, failed)
-		}
-	}
-	return err
+// listsLive returns whether the related kinds that are Live can be listed. If so, the cache
+// is filled with them first: a decision without them would take what exists for missing.
+func (s *starter) listsLive(ctx context.Context) bool {
+	return len(s.kinds.Live) > 0 && installed.CanList(ctx, s.guard.Live, s.kinds.Live, s.log)
 }
 
 // wakeParents updates every parent's status.

@@ -94,7 +94,12 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight) mapcon
 	clusterWide := len(o.Namespaces) == 0 // else Roles must suffice
 	if clusterWide {
 		relatedKinds = append(relatedKinds, mapcontroller.Input{Object: &snapshotv1.VolumeSnapshotClass{}, Changed: classChanged},
-			mapcontroller.Input{Object: fleetKind, Live: true}, mapcontroller.Input{Object: namespaceKind, Live: true})
+			mapcontroller.Input{Object: fleetKind, Live: true, Changed: specChanged, Concerns: func(f, s client.Object) bool {
+				return f.GetName() == s.GetName()
+			}},
+			mapcontroller.Input{Object: namespaceKind, Live: true, Changed: labelsOnly, Concerns: func(namespace, s client.Object) bool {
+				return namespace.GetName() == s.GetNamespace() && len(originObjects(o.Stores, s)) > 0
+			}})
 		originIn = func(parent client.Object) []client.Object { return originObjects(o.Stores, parent) }
 	}
 	r.origin = func(s *v1alpha1.SnapshotSchedule) origin {
@@ -154,6 +159,14 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight) mapcon
 // Indexers returns the indexes of PVCs that the controller needs beyond the
 // engine's, for stores that no manager fills.
 func Indexers() toolscache.Indexers { return informer.Indexers(restoresIndex) }
+
+// specChanged is for objects of which only the spec matters here, beside what always counts.
+func specChanged(before, after client.Object) bool {
+	return before.GetGeneration() != after.GetGeneration()
+}
+
+// labelsOnly is for objects of which only what always counts matters here.
+func labelsOnly(_, _ client.Object) bool { return false }
 
 // claimChanged ignores what does not concern a PVC's snapshots, above all the
 // finalizer that every snapshot adds and removes again.

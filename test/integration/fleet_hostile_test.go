@@ -153,6 +153,16 @@ var _ = Describe("A tenant who edits the child of a ClusterSnapshotSchedule", fu
 		}).Should(HavePrefix("the spec is not that of the template of ClusterSnapshotSchedule " + f.Name + ": "))
 	})
 
+	// Contract: FLEET-10.
+	It("leaves a schedule to its users as soon as its namespace is no longer selected", func() {
+		protected(1)
+		mergePatch(child, `{"metadata":{"ownerReferences":null,"labels":null},"spec":{`+often+`}}`)
+		Eventually(f.problems).Should(ConsistOf(env.namespace + " " + v1alpha1.ReasonNameCollision))
+		keepsAll()
+		removeLabel(env.object(), "backup")
+		Eventually(func() int { return len(env.snapshots()) }).Should(BeNumerically(">", kept))
+	})
+
 	// Contract: FLEET-2, FLEET-10.
 	It("puts back the spec alone after an edit that leaves no room in the child for the rest", func() {
 		protected(3, func(c *clusterSchedule) { c.Spec.Template.Metadata.Annotations = map[string]string{"team": "gold"} })

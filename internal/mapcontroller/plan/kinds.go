@@ -41,8 +41,11 @@ type Input struct {
 	Changed func(before, after client.Object) bool
 	// Live is set for a related kind whose objects confirm deletes: those that a decision
 	// read are read live before a delete. The kind may be missing, or not be allowed to be
-	// listed; then the cache has none of it. Its events enqueue no key.
+	// listed; then the cache has none of it.
 	Live bool
+	// Concerns returns whether a change of an object of a related kind enqueues a parent's
+	// keys. Nil: those of every parent.
+	Concerns func(related, parent client.Object) bool
 }
 
 // Output is a kind whose objects are kept for inputs.
