@@ -162,6 +162,9 @@ func (v *versions) forbiddenChange(before, after *v1alpha1.SnapshotSchedule) (cl
 			return "FLEET-9", "a generation was confirmed that nobody has confirmed, or without the template's spec"
 		}
 	}
+	if maps.Equal(before.Labels, after.Labels) && maps.Equal(before.Annotations, after.Annotations) {
+		return "", "" // the spec is put back alone where the API server refused the rest
+	}
 	merged := v.ever(before, func(f *v1alpha1.ClusterSnapshotSchedule, _ *corev1.Namespace) bool {
 		added := map[string]string{}
 		for key, value := range f.Spec.Template.Metadata.Labels {
