@@ -168,6 +168,9 @@ func (r *planRun) untilEnd(ctx context.Context) (late, err error) {
 				return nil, err
 			}
 		case <-deadline.C:
+			if r.plan.SafetyOnly() { // it may never be quiet: it looks for what the answers left out
+				return nil, nil
+			}
 			return fmt.Errorf("not finished after %s: %w", timeout, r.unfinished()), nil
 		case <-r.run.Told():
 		case <-tick.C:
