@@ -28,8 +28,9 @@ type Cluster struct {
 	Client    client.WithWatch
 	Upstream  *url.URL
 	Transport http.RoundTripper
-	// Token is the operator's.
-	Token string
+	// Token is the operator's, and Operator its configuration.
+	Token    string
+	Operator *rest.Config
 	// Records holds every change, of all runs.
 	Records *Recorder
 
@@ -70,6 +71,8 @@ func Connect(ctx context.Context, root string) (*Cluster, error) {
 	if c.Token, err = cluster.Token(ctx, kube, cluster.SystemNamespace, cluster.ServiceAccount, 24*time.Hour); err != nil {
 		return nil, err
 	}
+	c.Operator = rest.AnonymousClientConfig(config)
+	c.Operator.BearerToken = c.Token
 	if c.volumes, err = newVolumes(ctx, c.etcd); err != nil {
 		return nil, err
 	}

@@ -37,37 +37,63 @@ var (
 // other plans.
 const pairsPerWorkload = 8
 
-// Enumerate lists every plan of the workloads. Only the pairs of faults are random;
-// they are drawn with the seed.
-func Enumerate(references []Reference, seed uint64, idle time.Duration) []Plan {
-	var all []Plan
+// Options are what plans depend on beside traces.
+type Options struct {
+	// Seed draws the pairs of faults: all others are enumerated.
+	Seed uint64
+	// Idle is how long the end states of class Idle are observed.
+	Idle time.Duration
+	// Discovery is set for one workload: discovery is the same for all.
+	Discovery bool
+}
+
+// Enumerate lists every plan of the workloads.
+func Enumerate(references []Reference, seed uint64, idle time.Duration) (all []Plan) {
 	for i, r := range references {
-		all = append(all, r.each(Crash, Point.IsWrite, crashActions)...)
-		all = append(all, r.each(APIErrors, Point.IsWrite, errorActions)...)
-		all = append(all, r.each(Reads, Point.IsList, listActions)...)
-		all = append(all, r.each(Reads, Point.IsLiveList, liveListActions)...)
-		all = append(all, r.each(Reads, Point.IsGet, getActions)...)
-		if i == 0 { // discovery is the same for all workloads
+		for _, class := range Classes {
+			all = append(all, r.Plans(class, Options{Seed: seed, Idle: idle, Discovery: i == 0})...)
+		}
+	}
+	return all
+}
+
+// Plans lists the plans of a class.
+func (r Reference) Plans(class Class, o Options) (all []Plan) {
+	switch class {
+	case Crash:
+		return r.each(Crash, Point.IsWrite, crashActions)
+	case APIErrors:
+		return r.each(APIErrors, Point.IsWrite, errorActions)
+	case Reads:
+		all = slices.Concat(r.each(Reads, Point.IsList, listActions), r.each(Reads, Point.IsLiveList, liveListActions),
+			r.each(Reads, Point.IsGet, getActions))
+		if o.Discovery {
 			all = append(all, r.each(Reads, Point.IsDiscovery, discoveryActions)...)
 		}
-		all = append(all, r.each(Watches, Point.IsEvent, eventActions)...)
-		all = append(all, r.timeTravel()...)
+	case Watches:
+		return r.each(Watches, Point.IsEvent, eventActions)
+	case TimeTravel:
+		return r.timeTravel()
+	case TwoManagers:
 		for _, how := range []Interleaving{BothFree, LateView, LateWrites} {
 			p := r.plan(TwoManagers, string(how))
 			p.Interleaving = how
 			all = append(all, p)
 		}
-		if r.Deletes {
-			for _, fault := range DateFaults {
-				p := r.plan(Clock, fault.Name)
-				p.Date = &fault
+	case Clock:
+		for _, fault := range DateFaults {
+			p := r.plan(Clock, fault.Name)
+			p.Date = &fault
+			if r.Deletes {
 				all = append(all, p)
 			}
 		}
-		all = append(all, r.pairs(seed)...)
-		p := r.plan(Idle, idle.String())
-		p.IdleFor = idle
-		all = append(all, p)
+	case TwoFaults:
+		return r.pairs(o.Seed)
+	case Idle:
+		p := r.plan(Idle, o.Idle.String())
+		p.IdleFor = o.Idle
+		return []Plan{p}
 	}
 	return all
 }

@@ -81,7 +81,7 @@ func legalHold() Workload {
 		What:    "deletes of some snapshots are refused for good; the others are deleted, and status reports it",
 		Broken:  "data-0",
 		Deletes: true,
-		Flags:   []string{"--max-deletes-per-second=2"}, // at once as many as are refused
+		Flags:   []string{"--max-deletes-per-second=2"}, DeletesPerSecond: 2, // at once as many as are refused
 		Always: func(p plan.Point) plan.Action {
 			if p.Verb == "delete" && slices.Contains(refused, p.Object) {
 				return plan.Quota

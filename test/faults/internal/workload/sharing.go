@@ -47,7 +47,7 @@ func hungNamespace() Workload {
 	return beside(Workload{
 		Name:  "hung-namespace",
 		What:  "admission of a neighbor's snapshots hangs; the others are taken, and retention continues",
-		Flags: []string{"--max-concurrent-reconciles=8"},
+		Flags: []string{"--max-concurrent-reconciles=8"}, Workers: 8,
 		Always: func(p plan.Point) plan.Action {
 			if p.Verb == "create" && p.Resource == "volumesnapshots" && strings.HasPrefix(p.Object, plan.OfNeighbor) {
 				return plan.Hang
@@ -69,7 +69,7 @@ func hostileTenant() Workload {
 	return beside(Workload{
 		Name:  "hostile-tenant",
 		What:  "a neighbor has large selectors, many schedules and map keys of no PVC, whose snapshots expire; others are served in time",
-		Flags: []string{"--max-deletes-per-second=1"},
+		Flags: []string{"--max-deletes-per-second=1"}, DeletesPerSecond: 1,
 		Neighbor: func(ctx context.Context, r *environment.Run) error {
 			for i := range 6 {
 				if _, err := r.Claim(ctx, fmt.Sprint("many-", i), age, nil); err != nil {
@@ -127,7 +127,7 @@ func massExpiry() Workload {
 		Name:  "mass-expiry",
 		What:  "snapshots expire faster than they may be deleted; uncut ones that are in the way do not wait for them",
 		Uncut: true,
-		Flags: []string{"--max-deletes-per-second=0.025"},
+		Flags: []string{"--max-deletes-per-second=0.025"}, DeletesPerSecond: 0.025,
 		Neighbor: func(ctx context.Context, r *environment.Run) error {
 			for i := range 8 {
 				if err := expireOfNoPVC(ctx, r, fmt.Sprint("mass-", i), 2, 4); err != nil {

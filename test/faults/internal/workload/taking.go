@@ -59,8 +59,9 @@ func restart() Workload {
 	w.Name = "restart"
 	w.What = "the operator is upgraded while a slot falls due"
 	w.Steps = []Step{{
-		What: "upgrade the operator",
-		When: func(s environment.State) bool { return len(s.Snapshots) > 3 },
+		What:      "upgrade the operator",
+		Operators: true,
+		When:      func(s environment.State) bool { return len(s.Snapshots) > 3 },
 		Do: func(ctx context.Context, r *environment.Run) error {
 			if err := r.StopOperator(ctx); err != nil {
 				return err
@@ -80,9 +81,9 @@ func slowStart() Workload {
 		claims, end = append(claims, claim(name, ready(5*hour+30*minute))), append(end, hasReady(name, 2))
 	}
 	return Workload{
-		Name:    "slow-start",
-		What:    "each create takes a second; meanwhile the operator is stopped, and started again after an edit",
-		Flags:   []string{"--max-concurrent-reconciles=2"},
+		Name:  "slow-start",
+		What:  "each create takes a second; meanwhile the operator is stopped, and started again after an edit",
+		Flags: []string{"--max-concurrent-reconciles=2"}, Workers: 2,
 		Always:  slowCreates,
 		Prepare: given(spec{}, claims...),
 		Steps:   []Step{restartEdited(func(s environment.State) bool { return len(s.Snapshots) > 5 })},
@@ -92,7 +93,7 @@ func slowStart() Workload {
 
 // restartEdited edits the schedule while the operator is down, so that no status describes the present generation.
 func restartEdited(when func(environment.State) bool) Step {
-	return Step{What: "stop the operator, edit the schedule, and start it", When: when, Do: func(ctx context.Context, r *environment.Run) error {
+	return Step{What: "stop the operator, edit the schedule, and start it", When: when, Operators: true, Do: func(ctx context.Context, r *environment.Run) error {
 		if err := r.StopOperator(ctx); err != nil {
 			return err
 		}

@@ -42,6 +42,9 @@ type Workload struct {
 	MaxInFlight int
 	// Flags are more flags of the operator's.
 	Flags []string
+	// Workers and DeletesPerSecond are those of the operator's settings that differ from the defaults.
+	Workers          int
+	DeletesPerSecond float64
 	// Always returns the action to inject at a point in every run, including the
 	// reference run.
 	Always func(plan.Point) plan.Action
@@ -61,7 +64,9 @@ type Step struct {
 	When func(s environment.State) bool
 	// Calm says that the step waits until the operator has done what it can.
 	Calm bool
-	Do   func(ctx context.Context, r *environment.Run) error
+	// Operators says that the step stops or starts operators.
+	Operators bool
+	Do        func(ctx context.Context, r *environment.Run) error
 }
 
 func calm(s Step) Step {

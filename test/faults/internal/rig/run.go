@@ -1,0 +1,302 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rig runs the operator in process through a workload, with the faults of a plan, and judges
+// what it does.
+package rig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/oracle"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/wire"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/workload"
+)
+
+const (
+	// quietTime is how long the operator must be quiet at the end of a run.
+	quietTime = 400 * time.Millisecond
+	// quietReference is the same for reference runs, whose end state is not known, and for those that
+	// are observed afterwards: longer than every debounce and first retry.
+	quietReference = 2 * time.Second
+	// quietDifferent is how long the operator must be quiet before the run of a plan whose end state
+	// may differ is over.
+	quietDifferent = 5 * time.Second
+	// runTimeout limits a run, slowTimeout one that waits for the namespace controller.
+	runTimeout  = 30 * time.Second
+	slowTimeout = 90 * time.Second
+)
+
+// Result is what became of a run.
+type Result struct {
+	Trace plan.Trace
+	End   oracle.EndState
+	// Missed are the faults whose points the run did not reach.
+	Missed []plan.Fault
+	// Violations are of the guarantees. Err says why the run could not be judged.
+	Violations []string
+	Err        error
+	// Log is the end of the operators' logs.
+	Log string
+}
+
+// Run is one run of one plan, from an empty namespace to its end.
+type Run struct {
+	server   *environment.Cluster
+	workload workload.Workload
+	plan     plan.Plan
+	// want is the end state to reach; nil for a reference run.
+	want *oracle.EndState
+
+	run   *environment.Run
+	wire  *wire.Wire
+	judge *oracle.AtWrite
+	// step is the index of the next step of the workload.
+	step      int
+	dateWrong bool
+	crashes   chan plan.Fault
+
+	mu        sync.Mutex
+	operators []*operator
+}
+
+// Do runs a plan of a workload in a namespace.
+func Do(ctx context.Context, server *environment.Cluster, w workload.Workload, p plan.Plan, want *oracle.EndState, namespace string) Result {
+	r := &Run{server: server, workload: w, plan: p, want: want, crashes: make(chan plan.Fault, 16)}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := r.prepare(ctx, namespace); err != nil {
+		return Result{Err: fmt.Errorf("prepare workload %s: %w", w.Name, err)}
+	}
+	defer server.Records.Forget(namespace)
+	defer server.Records.Forget(r.neighbor())
+	defer func() { _ = r.run.CleanUp(context.WithoutCancel(ctx)) }()
+	defer r.killAll()
+	if p.Date != nil {
+		r.wire.SetDate(p.Date)
+		r.dateWrong = true
+	}
+	if err := r.startAll(ctx); err != nil {
+		return Result{Err: err}
+	}
+	late, err := r.untilEnd(ctx)
+	if err != nil {
+		return Result{Err: err, Log: r.logs()}
+	}
+	return r.result(ctx, late)
+}
+
+func (r *Run) prepare(ctx context.Context, namespace string) (err error) {
+	if r.workload.Collects {
+		if err := r.server.Collects(ctx); err != nil {
+			return err
+		}
+	}
+	if r.run, err = r.server.NewRun(ctx, namespace); err != nil {
+		return err
+	}
+	r.run.StopOperator, r.run.StartOperator = r.stopAll, r.startAll
+	if err := r.workload.Prepare(ctx, r.run); err != nil {
+		return err
+	}
+	if r.workload.Neighbor != nil {
+		neighbor, err := r.server.NewRun(ctx, r.neighbor())
+		if err != nil {
+			return err
+		}
+		if err := r.workload.Neighbor(ctx, neighbor); err != nil {
+			return err
+		}
+	}
+	if err := r.server.Records.CatchUp(ctx, r.server.Client, namespace); err != nil {
+		return err
+	}
+	r.wire = wire.New(wire.Options{
+		Namespace: namespace, Namespaced: r.workload.Neighbor != nil, Fleet: r.workload.Fleet, Past: r.run, Faults: r.plan.Faults,
+		Nicknames: r.run.Nicknames(), Always: r.workload.Always, Crash: r.crash, Judge: r.judgeWrite,
+	})
+	r.judge = oracle.NewAtWrite(r.server.Client, namespace, r.wire.DateIsWrong, r.workload.MaxInFlight)
+	return nil
+}
+
+// judgeWrite has a write judged.
+func (r *Run) judgeWrite(ctx context.Context, w wire.Write) (answered func(code int)) {
+	started := time.Time{}
+	r.mu.Lock()
+	for _, o := range r.operators {
+		if o.Link == w.Link {
+			started = o.started
+		}
+	}
+	r.mu.Unlock()
+	return r.judge.Write(ctx, oracle.Attempt{
+		Verb: w.Verb, Resource: w.Resource, Subresource: w.Subresource, Namespace: w.Namespace, Name: w.Name, Body: w.Body,
+		Started: started, Sees: r.plan.ShowsEverything(),
+	})
+}
+
+// neighbor is the namespace of the other tenant, if there is one.
+func (r *Run) neighbor() string { return r.run.Namespace + "-neighbor" }
+
+// untilEnd continues the run until its end. After the timeout, late says what is missing.
+func (r *Run) untilEnd(ctx context.Context) (late, err error) {
+	timeout := runTimeout
+	if r.workload.Slow {
+		timeout = slowTimeout
+	}
+	deadline := time.NewTimer(timeout)
+	defer deadline.Stop()
+	tick := time.NewTicker(25 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case f := <-r.crashes:
+			if err := r.restart(f); err != nil {
+				return nil, err
+			}
+		case <-deadline.C:
+			if r.plan.SafetyOnly() {
+				return nil, nil
+			}
+			return fmt.Errorf("not finished after %s: %w", timeout, r.unfinished()), nil
+		case <-r.run.Told():
+		case <-tick.C:
+		}
+		if err := r.advance(ctx); err != nil {
+			return nil, err
+		}
+		if r.unfinished() == nil || r.plan.SafetyOnly() && r.wire.Quiet() > quietDifferent {
+			return nil, nil
+		}
+	}
+}
+
+// advance ends faults that last, starts operators again that ended, and takes the next step of the
+// workload when it is due.
+func (r *Run) advance(ctx context.Context) error {
+	if err := r.server.Records.Broken(); err != nil {
+		return err
+	}
+	for _, o := range r.running() {
+		if err := r.maintain(o); err != nil {
+			return err
+		}
+	}
+	if r.dateWrong && r.wire.WrongDates() > 0 && r.wire.Quiet() > quietTime {
+		r.dateWrong = false
+		r.wire.SetDate(nil)
+	}
+	if r.step == len(r.workload.Steps) {
+		return nil
+	}
+	next := r.workload.Steps[r.step]
+	if !next.When(r.run.State()) || next.Calm && r.wire.Quiet() <= quietTime {
+		return nil
+	}
+	r.step++
+	// The step after it must not be due in the state before it.
+	if err := errors.Join(r.take(ctx, next), r.server.Records.CatchUp(ctx, r.server.Client, r.run.Namespace)); err != nil {
+		return fmt.Errorf("%s: %w", next.What, err)
+	}
+	return nil
+}
+
+// take takes a step. One that stops or starts operators must not hold up their writes.
+func (r *Run) take(ctx context.Context, s workload.Step) error {
+	if !s.Operators {
+		r.wire.World.Lock()
+		defer r.wire.World.Unlock()
+	}
+	return s.Do(ctx, r.run)
+}
+
+// unfinished returns what the run still waits for; nil at its end.
+func (r *Run) unfinished() error {
+	switch {
+	case r.step < len(r.workload.Steps):
+		return fmt.Errorf("step %q of the workload is not due yet", r.workload.Steps[r.step].What)
+	case r.dateWrong && r.wire.WrongDates() == 0 && r.wire.Quiet() < 2*time.Second:
+		return errors.New("no live read has received the wrong Date")
+	case r.dateWrong && r.wire.WrongDates() > 0:
+		return errors.New("the Date is still wrong")
+	case len(r.crashes) > 0:
+		return errors.New("the operator is down")
+	case slices.ContainsFunc(r.running(), func(o *operator) bool { return o.IsFrozen() }):
+		return errors.New("the operator is shown the past")
+	}
+	enough := quietTime
+	if r.want == nil || r.plan.IdleFor > 0 {
+		enough = quietReference
+	}
+	if q := r.wire.Quiet(); q < enough {
+		return fmt.Errorf("the operator is still active: its last request or event was %s ago", q.Round(time.Millisecond))
+	}
+	state := r.run.State()
+	if err := r.workload.End(state); err != nil || r.want == nil {
+		return err
+	}
+	var errs []error
+	for _, v := range oracle.L1(*r.want, oracle.TakeEndState(state.Objects())) {
+		errs = append(errs, errors.New(v.Message))
+	}
+	return errors.Join(errs...)
+}
+
+// result judges the run.
+func (r *Run) result(ctx context.Context, late error) Result {
+	var idle []string
+	if r.plan.IdleFor > 0 && r.workload.Broken == "" && r.workload.Neighbor == nil {
+		idle = r.observeIdle(ctx)
+	}
+	r.killAll()
+	if err := r.server.Records.CatchUp(ctx, r.server.Client, r.run.Namespace); err != nil {
+		return Result{Err: err}
+	}
+	res := Result{Trace: r.wire.Trace(), End: oracle.TakeEndState(r.run.State().Objects()), Missed: r.wire.Missed()}
+	res.Violations = slices.Concat(r.judge.Found(), idle)
+	for _, s := range r.wire.Sent() {
+		if s.Forbidden {
+			res.Violations = append(res.Violations, "S6: "+s.Point.String()+" is forbidden by the shipped roles")
+		}
+		if s.Unpaged {
+			res.Violations = append(res.Violations, "L3: "+s.Point.String()+" lists all objects at once")
+		}
+	}
+	if late != nil {
+		res.Violations = append(res.Violations, "L1: "+late.Error())
+	}
+	if r.dateWrong { // no live read received the wrong Date
+		res.Missed = append(res.Missed, plan.Fault{Action: "wrong-date"})
+	}
+	if len(res.Violations) > 0 {
+		res.Err, res.Log = r.run.Driver.Err(), r.logs()
+	}
+	return res
+}
+
+// observeIdle returns what happens while nothing may happen (L2).
+func (r *Run) observeIdle(ctx context.Context) (found []string) {
+	sent, changes := len(r.wire.Sent()), len(r.run.Changes())
+	select {
+	case <-ctx.Done():
+	case <-time.After(r.plan.IdleFor):
+	}
+	for _, s := range r.wire.Sent()[sent:] {
+		if s.Point.Verb != "watch" && s.Point.Resource != "leases" {
+			found = append(found, "L2: "+s.Point.String()+" was sent while nothing was due")
+		}
+	}
+	for _, c := range r.run.Changes()[changes:] {
+		found = append(found, fmt.Sprintf("L2: revision %d was written while nothing was due", c.Revision))
+	}
+	return found
+}

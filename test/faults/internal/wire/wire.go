@@ -1,0 +1,255 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package wire is the network between operators that run in process and the API server. Each
+// operator has a Link, which is its http.RoundTripper. The Wire names every request and watch
+// event, injects the faults of a plan, shows the operators one namespace only, and has every
+// write judged when it passes.
+package wire
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"regexp"
+	"slices"
+	"sync"
+	"time"
+
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
+)
+
+// Past knows earlier states of the API server.
+type Past interface {
+	// Object returns an object as JSON as it was at a revision; nil if it did not exist.
+	Object(resource, name string, revision int64) []byte
+	// Ages returns the revisions that plan.Fault.Age selects.
+	Ages() [3]int64
+}
+
+// Options configure a Wire.
+type Options struct {
+	// Namespace is the run's: all that the operators see, unless they ask for another one by name.
+	Namespace string
+	// Namespaced is set if the operators have Roles only: they read no VolumeSnapshotClasses.
+	Namespaced bool
+	// Fleet is set if faults are injected at the run's ClusterSnapshotSchedule and its namespace.
+	Fleet  bool
+	Past   Past
+	Faults []plan.Fault
+	// Nicknames are names of objects that are the same in every run.
+	Nicknames map[string]string
+	// Always is called before each request; the action that it returns is injected every time.
+	Always func(plan.Point) plan.Action
+	// Crash ends the operator of a link. It must not wait for its requests.
+	Crash func(l *Link, f plan.Fault)
+	// Judge is called with every write that is about to reach the API server, one at a time, and
+	// returns what is called with the status code of the answer. Nothing is written meanwhile by
+	// who holds World.
+	Judge func(ctx context.Context, w Write) (answered func(code int))
+}
+
+// Write is a request that changes something.
+type Write struct {
+	Link                                         *Link
+	Verb, Resource, Subresource, Namespace, Name string
+	// ContentType is that of a patch.
+	ContentType string
+	Body        []byte
+}
+
+// rbacDenied matches the API server's message when no role allows a request.
+var rbacDenied = regexp.MustCompile(`User ".*" cannot [a-z]+ resource`)
+
+const (
+	// delay is how late a delayed event or write is.
+	delay = time.Second
+	// managerDelay is how late each event, or write, of the slower of two managers is.
+	managerDelay = 300 * time.Millisecond
+)
+
+// errDown is what a dead operator, or one whose answer is lost, sees of the network.
+var errDown = errors.New("the connection is broken")
+
+// Wire is the network of one run.
+type Wire struct {
+	Options
+	// World is held while a write is judged and made, and while others change the objects on which
+	// that depends.
+	World sync.Mutex
+
+	mu    sync.Mutex
+	names *names
+	trace plan.Trace
+	// pending are the faults whose points the run has not reached.
+	pending      map[plan.Point]plan.Fault
+	inFlight     int
+	lastActivity time.Time
+	sent         []Sent
+	date         *plan.DateFault
+	wrongDates   int
+	links        []*Link
+}
+
+// Sent is a request that was sent.
+type Sent struct {
+	At        time.Time
+	Point     plan.Point
+	Forbidden bool
+	Unpaged   bool
+}
+
+// New returns a Wire without links.
+func New(o Options) *Wire {
+	w := &Wire{Options: o, names: newNames(o.Nicknames), pending: map[plan.Point]plan.Fault{}, lastActivity: time.Now()}
+	for _, f := range o.Faults {
+		w.pending[f.At] = f
+	}
+	return w
+}
+
+// Trace returns the points that the run has passed.
+func (w *Wire) Trace() plan.Trace {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.trace)
+}
+
+// Sent returns the requests so far.
+func (w *Wire) Sent() []Sent {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.sent)
+}
+
+// Missed returns the faults whose points the run did not reach.
+func (w *Wire) Missed() (missed []plan.Fault) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, f := range w.Faults {
+		if _, ok := w.pending[f.At]; ok {
+			missed = append(missed, f)
+		}
+	}
+	return missed
+}
+
+// Quiet returns how long the operators have sent no request and received no event; zero while
+// they fill their caches.
+func (w *Wire) Quiet() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.inFlight > 0 || slices.ContainsFunc(w.links, func(l *Link) bool { return !l.dead && !l.hasSynced(cached) }) {
+		return 0
+	}
+	return time.Since(w.lastActivity)
+}
+
+// SetDate falsifies the Date header from now on; nil restores the true one.
+func (w *Wire) SetDate(d *plan.DateFault) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.date = d
+}
+
+// DateIsWrong returns whether the Date header is falsified.
+func (w *Wire) DateIsWrong() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.date != nil
+}
+
+// WrongDates returns the number of live reads that were answered with a wrong Date.
+func (w *Wire) WrongDates() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.wrongDates
+}
+
+// needs returns whether an operator fills a cache before it is complete.
+func (w *Wire) needs(resource string) bool {
+	return (resource != snapshotClasses || !w.Namespaced) && (w.Fleet || !slices.Contains(fleets, resource))
+}
+
+// begin names a request, and returns the fault to inject and the index in sent.
+func (w *Wire) begin(q *request) (int, *plan.Fault) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	q.neighbor = q.namespace != "" && q.namespace != w.Namespace || !w.Fleet && q.isFleets()
+	q.point = w.names.request(*q)
+	w.sent = append(w.sent, Sent{At: now, Point: q.point, Unpaged: q.isUnpaged()})
+	if q.isActivity() {
+		w.inFlight++
+		w.lastActivity = now
+	}
+	if q.neighbor {
+		return len(w.sent) - 1, nil
+	}
+	w.trace = append(w.trace, q.point)
+	return len(w.sent) - 1, w.take(q.point)
+}
+
+func (w *Wire) end(q request) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if q.isActivity() {
+		w.inFlight--
+		w.lastActivity = time.Now()
+	}
+}
+
+func (w *Wire) take(point plan.Point) *plan.Fault {
+	f, ok := w.pending[point]
+	if !ok {
+		return nil
+	}
+	delete(w.pending, point)
+	return &f
+}
+
+// event names a watch event that is about to be delivered, and returns the fault to inject.
+func (w *Wire) event(kind, resource string, m meta) *plan.Fault {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	point, first := w.names.event(kind, resource, m)
+	if first {
+		w.trace = append(w.trace, point)
+	}
+	w.lastActivity = time.Now()
+	return w.take(point)
+}
+
+// answered records what became of a request, and sets the Date that the operator is to believe.
+func (w *Wire) answered(i int, q request, a *response) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sent[i].Forbidden = a.denied()
+	if w.date == nil {
+		return
+	}
+	falsify(a.header, *w.date)
+	if q.verb == "get" && q.resource != "" && !q.neighbor {
+		w.wrongDates++
+	}
+}
+
+func falsify(header http.Header, d plan.DateFault) {
+	at := time.Now().Add(d.Offset)
+	if !d.At.IsZero() {
+		at = d.At
+	}
+	header.Set("Date", at.UTC().Format(http.TimeFormat))
+	if d.Missing {
+		header.Del("Date")
+	} else if d.Garbage {
+		header.Set("Date", "yesterday")
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}

@@ -1,0 +1,107 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/oracle"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/rig"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/workload"
+	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
+	"mapcontroller.dev/snapshotschedule/test/internal/repo"
+)
+
+// runs counts the namespaces.
+var runs atomic.Int64
+
+func nextNamespace() string { return fmt.Sprintf("rig-%d-%d", os.Getpid(), runs.Add(1)) }
+
+// idleTime is how long the end states of class idle are observed.
+const idleTime = 15 * time.Second
+
+// TestFaults runs a workload with the faults of every plan: go test -run 'Faults/<class>/<workload>/<point and action>'.
+func TestFaults(t *testing.T) {
+	if os.Getenv(cluster.EnvDir) == "" {
+		t.Skip("it needs a local cluster")
+	}
+	ctrl.SetLogger(logr.Discard())
+	root, err := repo.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := environment.Connect(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	references := map[string]func() (reference, error){}
+	for _, w := range workload.All() {
+		references[w.Name] = sync.OnceValues(func() (reference, error) { return refer(context.WithoutCancel(t.Context()), server, w) })
+	}
+	for _, class := range plan.Classes {
+		t.Run(string(class), func(t *testing.T) {
+			for i, w := range workload.All() {
+				t.Run(w.Name, func(t *testing.T) {
+					t.Parallel()
+					ref, err := references[w.Name]()
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, p := range ref.Plans(class, plan.Options{Seed: 1, Idle: idleTime, Discovery: i == 0}) {
+						t.Run(strings.TrimPrefix(p.ID, string(class)+":"+w.Name+":"), func(t *testing.T) {
+							t.Parallel()
+							check(t, rig.Do(t.Context(), server, w, p, &ref.end, nextNamespace()))
+						})
+					}
+				})
+			}
+		})
+	}
+}
+
+// reference is what two runs without faults have shown of a workload.
+type reference struct {
+	plan.Reference
+	end oracle.EndState
+}
+
+func refer(ctx context.Context, server *environment.Cluster, w workload.Workload) (reference, error) {
+	var results [2]rig.Result
+	for i := range results {
+		results[i] = rig.Do(ctx, server, w, plan.Plan{Workload: w.Name}, nil, nextNamespace())
+		if r := results[i]; r.Err != nil || len(r.Violations) > 0 {
+			return reference{}, fmt.Errorf("without faults: %v %q\n%s", r.Err, r.Violations, r.Log)
+		}
+	}
+	for _, v := range oracle.L1(results[0].End, results[1].End) {
+		return reference{}, fmt.Errorf("two runs without faults end differently: %s", v.Message)
+	}
+	return reference{end: results[0].End, Reference: plan.Reference{
+		Workload: w.Name, Trace: results[0].Trace.Common(results[1].Trace), Deletes: w.Deletes, Uncut: w.Uncut, Imports: w.Imports,
+	}}, nil
+}
+
+func check(t *testing.T, r rig.Result) {
+	t.Helper()
+	switch {
+	case r.Err != nil:
+		t.Fatalf("cannot be judged: %v\n%s", r.Err, r.Log)
+	case len(r.Violations) > 0:
+		t.Errorf("%s\n%s", strings.Join(r.Violations, "\n"), r.Log)
+	case len(r.Missed) > 0:
+		t.Skipf("the run did not reach %v", r.Missed)
+	}
+}

@@ -1,0 +1,71 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package inprocess runs the operator in the process of a test, wired as in cmd.
+package inprocess
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/fleet"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
+)
+
+// Options are the operator's flags, and what tests set beside them.
+type Options struct {
+	Workers, MaxInFlight         int
+	DeletesPerSecond             float64
+	StatusInterval, MaxClockSkew time.Duration
+	Namespaces                   []string
+	// KindsInterval is how often a kind that is not installed is looked for.
+	KindsInterval time.Duration
+	Clock         clock.PassiveClock
+}
+
+// NewScheme returns a scheme with every kind that the operator reads or writes.
+func NewScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(snapshotv1.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	return scheme
+}
+
+// New returns a manager with the operator's controllers, for the API server of a config. The manager's
+// options say the rest: metrics, probes, leader election.
+func New(ctx context.Context, config *rest.Config, o Options, m ctrl.Options) (ctrl.Manager, error) {
+	config = rest.CopyConfig(config)
+	snapshots.Configure(config, o.Clock)
+	stores := snapshots.NewStores()
+	m.Scheme, m.MapperProvider, m.Cache = NewScheme(), snapshots.RESTMapper, snapshots.CacheOptions(stores, o.Namespaces...)
+	fleet.AddToCache(&m.Cache)
+	mgr, err := ctrl.NewManager(config, m)
+	if err != nil {
+		return nil, fmt.Errorf("create the manager: %w", err)
+	}
+	options := snapshots.Options{
+		Workers: o.Workers, StatusInterval: o.StatusInterval, DeletesPerSecond: o.DeletesPerSecond, MaxClockSkew: o.MaxClockSkew,
+		KindsInterval: o.KindsInterval, Namespaces: o.Namespaces, Clock: o.Clock, Stores: stores,
+	}
+	unwritten := &snapshots.Unwritten{}
+	if err := snapshots.SetupWithManager(ctx, mgr, options, o.MaxInFlight, unwritten); err != nil {
+		return nil, fmt.Errorf("set up the SnapshotSchedule controller: %w", err)
+	}
+	if len(o.Namespaces) == 0 { // otherwise Roles in these namespaces are all that there is
+		if err := fleet.SetupWithManager(mgr, options, snapshots.Validate, &snapshots.Ownership, unwritten); err != nil {
+			return nil, fmt.Errorf("set up the ClusterSnapshotSchedule controller: %w", err)
+		}
+	}
+	return mgr, nil
+}
