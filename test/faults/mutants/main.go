@@ -24,7 +24,7 @@ import (
 )
 
 type flags struct {
-	mutants, output, write string
+	mutants, output, write, suites string
 	parallel               int
 	list, check, verbose   bool
 	skipBaseline           bool
@@ -36,6 +36,8 @@ func parseFlags() flags {
 	flag.IntVar(&f.parallel, "parallel", 3*runtime.NumCPU(), "number of concurrent runs of the campaign")
 	flag.StringVar(&f.output, "o", "", "json: print the report as JSON to stdout, and everything else to stderr")
 	flag.StringVar(&f.write, "write", "", "`file` in which to replace the mutants' section, as Markdown")
+	flag.StringVar(&f.suites, "suites", "", "try the mutants against comma-separated `suites` of go test, one after the other: unit, engine, "+
+		"integration (KUBEBUILDER_ASSETS must be set); print a line of JSON for each mutant")
 	flag.BoolVar(&f.list, "list", false, "print the mutants without running them")
 	flag.BoolVar(&f.check, "check", false, "print for every mutant whether its patch applies and compiles, without running any")
 	flag.BoolVar(&f.verbose, "v", false, "print the campaign's output for runs that fail")
@@ -80,6 +82,9 @@ func run(ctx context.Context, f flags) error {
 		if _, err := m.mutated(root); err != nil {
 			return err
 		}
+	}
+	if f.suites != "" {
+		return matrix(ctx, root, mutants, strings.Split(f.suites, ","))
 	}
 	planned := slices.ContainsFunc(mutants, func(m *mutant) bool { return len(m.Plans) > 0 })
 	if planned && os.Getenv(cluster.EnvDir) == "" {
