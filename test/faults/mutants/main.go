@@ -25,9 +25,9 @@ import (
 
 type flags struct {
 	mutants, output, write, suites string
-	parallel               int
-	list, check, verbose   bool
-	skipBaseline           bool
+	parallel                       int
+	list, check, verbose           bool
+	skipBaseline                   bool
 }
 
 func parseFlags() flags {
@@ -37,7 +37,7 @@ func parseFlags() flags {
 	flag.StringVar(&f.output, "o", "", "json: print the report as JSON to stdout, and everything else to stderr")
 	flag.StringVar(&f.write, "write", "", "`file` in which to replace the mutants' section, as Markdown")
 	flag.StringVar(&f.suites, "suites", "", "try the mutants against comma-separated `suites` of go test, one after the other: unit, engine, "+
-		"integration (KUBEBUILDER_ASSETS must be set); print a line of JSON for each mutant")
+		"integration (KUBEBUILDER_ASSETS must be set), faults; print a line of JSON for each mutant")
 	flag.BoolVar(&f.list, "list", false, "print the mutants without running them")
 	flag.BoolVar(&f.check, "check", false, "print for every mutant whether its patch applies and compiles, without running any")
 	flag.BoolVar(&f.verbose, "v", false, "print the campaign's output for runs that fail")
@@ -49,14 +49,14 @@ func parseFlags() flags {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, parseFlags()); err != nil {
+	if err := runWith(ctx, parseFlags()); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		stop()
 		os.Exit(1) //nolint:gocritic // stop was called
 	}
 }
 
-func run(ctx context.Context, f flags) error {
+func runWith(ctx context.Context, f flags) error {
 	root, err := repo.Root()
 	if err != nil {
 		return err
@@ -83,10 +83,10 @@ func run(ctx context.Context, f flags) error {
 			return err
 		}
 	}
-	if f.suites != "" {
+	if f.suites != "" && (!strings.Contains(f.suites, "faults") || os.Getenv(cluster.EnvDir) != "") {
 		return matrix(ctx, root, mutants, strings.Split(f.suites, ","))
 	}
-	planned := slices.ContainsFunc(mutants, func(m *mutant) bool { return len(m.Plans) > 0 })
+	planned := f.suites != "" || slices.ContainsFunc(mutants, func(m *mutant) bool { return len(m.Plans) > 0 })
 	if planned && os.Getenv(cluster.EnvDir) == "" {
 		return campaign.RunInCluster(ctx, root)
 	}

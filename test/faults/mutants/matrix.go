@@ -31,6 +31,24 @@ var suites = []suite{
 	{"unit", []string{"./api/...", "./cmd/...", "./internal/..."}, []string{"-skip=^TestEngine$", "-timeout=5m"}},
 	{"engine", []string{"./internal/mapcontroller/enginetest"}, []string{"-ginkgo.fail-fast", "-timeout=10m"}},
 	{"integration", []string{"./test/integration"}, []string{"-ginkgo.fail-fast", "-timeout=20m"}},
+	{"faults", []string{"./test/faults"}, []string{"-count=1", "-timeout=20m"}}, // on the local cluster: the plans of each
+}
+
+// argsFor returns the arguments of a suite for one mutant; ok is false if the suite has nothing for it.
+func (s suite) argsFor(m *mutant) (args []string, ok bool) {
+	if s.Name != "faults" {
+		return s.Args, true
+	}
+	var tests []string
+	for _, id := range m.Plans {
+		parts := strings.SplitN(id, ":", 3)
+		if parts[0] == "reference" {
+			parts[0] = "idle" // which begins with the runs without faults
+		}
+		point := strings.ReplaceAll(regexp.QuoteMeta(parts[2]), `\*`, ".*")
+		tests = append(tests, fmt.Sprintf("^TestFaults$/^%s$/^%s$/^%s$", parts[0], parts[1], strings.ReplaceAll(point, "/", "$/^")))
+	}
+	return append(slices.Clone(s.Args), "-run="+strings.Join(tests, "|")), len(tests) > 0
 }
 
 // kill is how a mutant fares against the suites.
@@ -97,8 +115,12 @@ func (m *mutant) try(ctx context.Context, root string, names []string) kill {
 			if s.Name == "unit" {
 				runs = [][]string{m.packages(), s.Packages}
 			}
+			args, ok := s.argsFor(m)
 			for _, packages := range runs {
-				if k.Package, k.Test, err = s.run(ctx, root, overlay, packages); err != nil {
+				if !ok {
+					break
+				}
+				if k.Package, k.Test, err = run(ctx, root, append([]string{"-overlay", overlay}, packages...), args); err != nil {
 					return err
 				}
 				if k.Package != "" {
@@ -132,10 +154,9 @@ type event struct{ Action, Package, Test, Output, ImportPath string }
 // spec is the line in which Ginkgo names a spec that failed.
 var spec = regexp.MustCompile(`\[(?:FAIL|PANICKED|TIMEDOUT)\] (.*)`)
 
-// run returns the first test of a suite that fails with an overlay; nothing if all pass.
-func (s suite) run(ctx context.Context, root, overlay string, packages []string) (pkg, test string, err error) {
-	args := append([]string{"test", "-json", "-failfast", "-overlay", overlay}, packages...)
-	cmd := exec.CommandContext(ctx, "go", append(args, s.Args...)...)
+// run returns the first test that fails with some arguments of go test; nothing if all pass.
+func run(ctx context.Context, root string, args ...[]string) (pkg, test string, err error) {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json", "-failfast"}, slices.Concat(args...)...)...)
 	cmd.Dir = root
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -159,7 +180,7 @@ func (s suite) run(ctx context.Context, root, overlay string, packages []string)
 			test = strings.TrimSpace(m[1])
 		case m != nil:
 			pkg, test = e.Package, strings.TrimSpace(m[1])
-		case e.Action == "fail" && pkg == "":
+		case e.Action == "fail" && (pkg == "" || !strings.HasPrefix(test, "Test")):
 			pkg, test = e.Package, e.Test
 		}
 	}
