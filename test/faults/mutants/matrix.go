@@ -31,7 +31,7 @@ var suites = []suite{
 	{"unit", []string{"./api/...", "./cmd/...", "./internal/..."}, []string{"-skip=^TestEngine$", "-timeout=5m"}},
 	{"engine", []string{"./internal/mapcontroller/enginetest"}, []string{"-ginkgo.fail-fast", "-timeout=10m"}},
 	{"integration", []string{"./test/integration"}, []string{"-ginkgo.fail-fast", "-timeout=20m"}},
-	{"faults", []string{"./test/faults"}, []string{"-count=1", "-timeout=20m"}}, // on the local cluster: the plans of each
+	{"faults", []string{"./test/faults/inprocess"}, []string{"-count=1", "-timeout=20m"}}, // on the local cluster: the plans of each
 }
 
 // argsFor returns the arguments of a suite for one mutant; ok is false if the suite has nothing for it.

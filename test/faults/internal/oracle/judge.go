@@ -226,6 +226,8 @@ func (j *AtWrite) delete(st *state, a Attempt, v *snapshotv1.VolumeSnapshot) (an
 		j.fail("S7", "VolumeSnapshot %s was deleted %s", a.Name, why)
 	}
 	seen := st.view(id)
+	seen.until = time.Now()
+	seen.from = seen.until
 	if left := len(readyOnes(seen.series)) - 1; isReady(v) && seen.claim != nil && left < spec.minReady {
 		j.fail("S3", "VolumeSnapshot %s was deleted: %d ready ones are left of the PVC's series, and minReady is %d", a.Name, left, spec.minReady)
 	}
