@@ -5,6 +5,7 @@ package inprocess
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -83,7 +84,7 @@ func refer(ctx context.Context, server *environment.Cluster, w workload.Workload
 	for i := range results {
 		results[i] = rig.Do(ctx, server, w, plan.Plan{Workload: w.Name}, nil, nextNamespace())
 		if r := results[i]; r.Err != nil || len(r.Violations) > 0 {
-			return reference{}, fmt.Errorf("without faults: %v %q\n%s", r.Err, r.Violations, r.Log)
+			return reference{}, errors.Join(r.Err, fmt.Errorf("without faults: %q\n%s", r.Violations, r.Log))
 		}
 	}
 	for _, v := range oracle.L1(results[0].End, results[1].End) {

@@ -96,7 +96,7 @@ func (st *state) deletesChild(child *v1alpha1.SnapshotSchedule) (clause, why str
 
 // promises judges S8: under deletionPolicy Orphan no snapshot refers to a schedule that reports its generation, or loses its finalizer.
 func (j *AtWrite) promises(st *state, a Attempt, before, after *v1alpha1.SnapshotSchedule) {
-	what := ""
+	var what string
 	switch {
 	case !ownsByLabels(before):
 		return

@@ -208,13 +208,3 @@ func metaOf(text []byte) meta {
 	}
 	return m
 }
-
-func preconditions(body []byte) (uid, version string) {
-	var options struct {
-		Preconditions objectMeta `json:"preconditions"`
-	}
-	if json.Unmarshal(body, &options) != nil {
-		return "", ""
-	}
-	return options.Preconditions.UID, options.Preconditions.ResourceVersion
-}
