@@ -185,7 +185,8 @@ test-faults: ## Run the full fault campaign (an hour on two cores) and update do
 .PHONY: test-faults-short
 test-faults-short: ## Run a fixed part of the fault campaign (three minutes).
 	@echo "== Short fault campaign: the operator under faults, with a real API server"
-	go -C hack/cluster run . run --no-csi -- go -C "$(CURDIR)" test -count=1 -timeout=15m -v ./test/faults
+	go -C hack/cluster run . run --no-csi -- go -C "$(CURDIR)" test -p=1 -count=1 -timeout=15m -v \
+	  -run 'TestShortCampaign|TestFaults/crash/^(expiry|adopt|to-orphan)$$' ./test/faults ./test/faults/inprocess
 
 .PHONY: bench
 bench: ## Measure speed and memory (ten minutes). ARGS="--only fan-out" runs one measurement.
