@@ -257,6 +257,7 @@ func inFlightShared() Workload {
 		Name:        "in-flight-shared",
 		What:        "a neighbor's snapshots are never cut and hold all places, and users' own snapshots look like the operator's; the others are taken",
 		Uncut:       true,
+		Imports:     true,
 		MaxInFlight: limit,
 		Neighbor: func(ctx context.Context, r *environment.Run) error {
 			var claims []pvc

@@ -37,6 +37,7 @@ func fleetTakenOver() Workload {
 			"confirms that: nothing is taken, and nothing deleted before the delay has passed",
 		Fleet:   true,
 		Broken:  "*", // the name of the child stays taken, which is tried again
+		Imports: true,
 		Prepare: withChild(template, claim("data-0", ready(72*hour), ready(48*hour), ready(hour)), claim("data-1", ready(72*hour), ready(hour))),
 		Steps: []Step{patch("take the child over", once(childSettled(v1alpha1.ReasonSuspended), childRecorded(1)), theChild,
 			`{"metadata":{"annotations":{%q:"2"},"ownerReferences":null,"labels":null},`+

@@ -26,8 +26,8 @@ type Workload struct {
 	// Deletes is set if retention deletes something.
 	Deletes bool
 	// Uncut is set if an uncut snapshot exists at the start, and Imports if an imported
-	// one covers a slot: an operator that does not see it takes another one. The name of
-	// an import does not keep it from that.
+	// one covers a slot, one that was made by hand, or a ClusterSnapshotSchedule keeps it from
+	// being taken: an operator that does not see that takes another one. No name keeps it from that.
 	Uncut, Imports bool
 	// Slow is set if the run waits for the namespace controller.
 	Slow bool
