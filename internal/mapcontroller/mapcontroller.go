@@ -119,7 +119,7 @@ type MapController struct {
 	// changed. Times must be in whole seconds, as the API server stores them. What the
 	// Summary says is not known must stay as it is. Required.
 	Status func(now time.Time, parent client.Object, s Summary)
-	// Unwritten is told of parents whose status could not be written for some time, for
+	// Unwritten receives the parents whose status could not be written for some time, for
 	// another controller that reads it. Nil: nothing is.
 	Unwritten *Unwritten
 }

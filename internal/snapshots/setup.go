@@ -56,7 +56,7 @@ const Name = "snapshotschedule"
 // SetupWithManager adds the SnapshotSchedule controller to a manager whose cache
 // was made with CacheOptions, and whose config went through Configure.
 // At most maxInFlight snapshots of a driver are uncut at a time; zero: any number.
-// unwritten is told of SnapshotSchedules whose status could not be written for some time.
+// unwritten receives the SnapshotSchedules whose status could not be written for some time.
 func SetupWithManager(ctx context.Context, mgr manager.Manager, o Options, maxInFlight int, unwritten *Unwritten) error {
 	claims, err := mgr.GetCache().GetInformer(ctx, &corev1.PersistentVolumeClaim{}, cache.BlockUntilSynced(false))
 	if err != nil {

@@ -51,7 +51,7 @@ type Writer struct {
 	Record string
 	// Set computes a status into a parent.
 	Set func(now time.Time, parent client.Object, s Summary)
-	// Unwritten is told of statuses that could not be written for some time. Nil: nothing is.
+	// Unwritten receives the parents whose status could not be written for some time.
 	Unwritten *Unwritten
 
 	// parents has the times of each parent.
