@@ -120,7 +120,7 @@ type MapController struct {
 	// Summary says is not known must stay as it is. Required.
 	Status func(now time.Time, parent client.Object, s Summary)
 	// Unwritten receives the parents whose status could not be written for some time, for
-	// another controller that reads it. Nil: nothing is.
+	// another controller that reads it. Nil: none does.
 	Unwritten *Unwritten
 }
 
