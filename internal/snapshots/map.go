@@ -110,9 +110,6 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 		d.Ensure = append(d.Ensure, newSnapshot(p.schedule, claim, class, slots.Current))
 	}
 	d.Next = earliest(d.Next, slots.Next, slots.Until)
-	if from.withheld(p.schedule) { // no event shows that the template was put back
-		d.Next = earliest(d.Next, seen.Now.Add(clockCheck))
-	}
 
 	status := p.claimStatus(claim, series.Snapshots, anchor, seen.Now)
 	status.SkipReason, status.Spared = skipReason, spared

@@ -303,7 +303,7 @@ func TestAChildTakesNothingUnderAnotherSpec(t *testing.T) {
 			if got := len(d.Ensure) > 0; got != tc.want {
 				t.Errorf("takes a snapshot: %v, want %v", got, tc.want)
 			}
-			if status := statusOf(d); !tc.want && (len(status.Problems) > 0 || status.turn != nil || !d.Next.Equal(seen.Now.Add(clockCheck))) {
+			if status := statusOf(d); !tc.want && (len(status.Problems) > 0 || status.turn != nil || !d.Next.IsZero()) {
 				t.Errorf("problems %v, turn %v, next at %s", status.Problems, status.turn, d.Next)
 			}
 			s := tc.schedule.SnapshotSchedule
