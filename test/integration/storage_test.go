@@ -110,7 +110,7 @@ var _ = Describe("Mixed storage", func() {
 		Eventually(readyCondition(s)).Should(Equal("True Scheduled"))
 		Eventually(skippedCount(s)).Should(BeEquivalentTo(4))
 		Eventually(func() int32 { return selected(s) }).Should(BeEquivalentTo(6), "all but the excluded one")
-		Expect(readyMessage(s)).To(Equal("6 PersistentVolumeClaims, 4 skipped; first deleting: being deleted"))
+		Eventually(readyMessage).WithArguments(s).Should(Equal("6 PersistentVolumeClaims, 4 skipped; first deleting: being deleted"))
 		Expect(status(s).Problems).To(BeEmpty())
 		Expect(env.snapshots()).To(HaveLen(2))
 		expectMetrics(s, map[string]float64{"persistentvolumeclaims": 6, "skipped_persistentvolumeclaims": 4, "failing_persistentvolumeclaims": 0})

@@ -62,21 +62,28 @@ func uninstall(name string) (install func()) {
 	GinkgoHelper()
 	crd := get(ofCRD(name))
 	plural, _, _ := strings.Cut(name, ".")
+	list := &unstructured.UnstructuredList{}
+	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "listKind")
+	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+	version, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	list.SetAPIVersion(group + "/" + version[0].(map[string]any)["name"].(string))
+	list.SetKind(kind)
+
 	gone := ofCRD(name)
 	Expect(api.Delete(ctx, gone)).To(Succeed())
-	Eventually(isDeleted(gone)).Should(BeTrue())
+	Expect(api.List(ctx, list)).To(Succeed())
+	for i := range list.Items { // of all specs so far; a CRD stays until its last object is gone
+		if len(list.Items[i].GetFinalizers()) > 0 {
+			removeFinalizers(&list.Items[i])
+		}
+	}
+	Eventually(isDeleted(gone), "2m").Should(BeTrue())
 	install = sync.OnceFunc(func() {
 		GinkgoHelper()
 		crd.SetResourceVersion("")
 		crd.SetUID("")
 		unstructured.RemoveNestedField(crd.Object, "status")
 		Expect(api.Create(ctx, crd)).To(Succeed())
-		list := &unstructured.UnstructuredList{}
-		kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "listKind")
-		group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
-		version, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-		list.SetAPIVersion(group + "/" + version[0].(map[string]any)["name"].(string))
-		list.SetKind(kind)
 		Eventually(func() error { return api.List(ctx, list) }).Should(Succeed(), plural)
 	})
 	DeferCleanup(install)
