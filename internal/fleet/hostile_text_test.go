@@ -16,7 +16,6 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
 	"mapcontroller.dev/snapshotschedule/internal/report/reporttest"
 )
 
@@ -29,7 +28,7 @@ func TestHostileTextInStatusAndEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	verbs := []execute.Verb{execute.VerbCreate, execute.VerbUpdate, execute.VerbDelete, execute.VerbAdopt, execute.VerbRelease}
+	verbs := []mapcontroller.Verb{mapcontroller.VerbCreate, mapcontroller.VerbUpdate, mapcontroller.VerbDelete, mapcontroller.VerbAdopt, mapcontroller.VerbRelease}
 	rapid.Check(t, func(t *rapid.T) {
 		text := func(label string) string { return reporttest.Hostile().Draw(t, label) }
 		f, recorder := gold(), &reporttest.Recorder{}

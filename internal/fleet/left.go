@@ -10,8 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/guard"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
 )
 
 // noneLeft returns the engine's Deletable: a live list shows that no snapshot of the
@@ -19,7 +17,7 @@ import (
 func noneLeft(owns *mapcontroller.Ownership) func(ctx context.Context, live client.Reader, child client.Object) (bool, error) {
 	return func(ctx context.Context, live client.Reader, child client.Object) (bool, error) {
 		left := false
-		err := guard.EachMetadata(ctx, live, snapshotv1.SchemeGroupVersion.WithKind("VolumeSnapshot"), func(snapshot client.Object) {
+		err := mapcontroller.EachMetadata(ctx, live, snapshotv1.SchemeGroupVersion.WithKind("VolumeSnapshot"), func(snapshot client.Object) {
 			left = left || isLeft(owns, child, snapshot)
 		}, client.InNamespace(child.GetNamespace()))
 		return !left, err
@@ -30,5 +28,5 @@ func noneLeft(owns *mapcontroller.Ownership) func(ctx context.Context, live clie
 // that the garbage collector would delete it, or it has no controller and both labels.
 func isLeft(owns *mapcontroller.Ownership, child, snapshot client.Object) bool {
 	is := owns.Relation(child, snapshot)
-	return is.Owned || is.Orphan || plan.Refers(snapshot, child)
+	return is.Owned || is.Orphan || mapcontroller.Refers(snapshot, child)
 }

@@ -16,7 +16,6 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
 	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
@@ -80,20 +79,20 @@ var actions = map[string]string{
 func problemOf(f mapcontroller.Failure) problem {
 	p := problem{Namespace: f.Object.GetNamespace(), Message: report.Settled(f.Err, f.Object.GetName(), maxProblem)}
 	switch f.Verb {
-	case execute.VerbCreate:
+	case mapcontroller.VerbCreate:
 		p.Reason = v1alpha1.ReasonCreateFailed
-		if errors.Is(f.Err, execute.ErrNameCollision) {
+		if errors.Is(f.Err, mapcontroller.ErrNameCollision) {
 			p.Reason = v1alpha1.ReasonNameCollision
 			p.Message = fmt.Sprintf("SnapshotSchedule %s exists and is not this ClusterSnapshotSchedule's; "+
 				"delete it with --cascade=orphan, which keeps its snapshots, or give it both labels to have it adopted", f.Object.GetName())
 		}
-	case execute.VerbUpdate:
+	case mapcontroller.VerbUpdate:
 		p.Reason = v1alpha1.ReasonUpdateFailed
-	case execute.VerbDelete:
+	case mapcontroller.VerbDelete:
 		p.Reason = v1alpha1.ReasonDeleteFailed
-	case execute.VerbRelease:
+	case mapcontroller.VerbRelease:
 		p.Reason = v1alpha1.ReasonReleaseFailed
-	case execute.VerbAdopt:
+	case mapcontroller.VerbAdopt:
 		p.Reason = v1alpha1.ReasonAdoptionRefused
 	}
 	p.Message = cmp.Or(p.Message, p.Reason)

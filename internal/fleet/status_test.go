@@ -20,7 +20,6 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
 )
 
 func checkStatus(t *testing.T, got any, want keyStatus) {
@@ -254,10 +253,10 @@ func TestProblemsAreTheWorstAndKeepTheirTime(t *testing.T) {
 
 func TestReport(t *testing.T) {
 	refused := apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource("x").GroupResource(), "gold", errors.New("exceeded quota"))
-	fail := func(verb execute.Verb, err error) mapcontroller.Outcome {
+	fail := func(verb mapcontroller.Verb, err error) mapcontroller.Outcome {
 		return mapcontroller.Outcome{Failed: []mapcontroller.Failure{{Verb: verb, Object: child(), Err: err}}}
 	}
-	collision := fmt.Errorf("%w: gold", execute.ErrNameCollision)
+	collision := fmt.Errorf("%w: gold", mapcontroller.ErrNameCollision)
 	for name, test := range map[string]struct {
 		previous, decided *keyStatus
 		outcome           mapcontroller.Outcome
@@ -268,19 +267,19 @@ func TestReport(t *testing.T) {
 	}{
 		"nothing":                  {wantNil: true},
 		"a status without a write": {decided: &keyStatus{}},
-		"a create refused":         {decided: &keyStatus{}, outcome: fail(execute.VerbCreate, refused), want: []string{"CreateFailed"}, wantEvent: "Warning CreateFailed Namespace shop: "},
-		"a collision":              {decided: &keyStatus{}, outcome: fail(execute.VerbCreate, collision), want: []string{"NameCollision"}, wantEvent: "Warning NameCollision Namespace shop: SnapshotSchedule gold exists"},
-		"an update refused":        {decided: &keyStatus{}, outcome: fail(execute.VerbUpdate, refused), want: []string{"UpdateFailed"}, wantEvent: "Warning UpdateFailed"},
-		"a delete refused":         {decided: &keyStatus{}, outcome: fail(execute.VerbDelete, refused), want: []string{"DeleteFailed"}, wantEvent: "Warning DeleteFailed"},
-		"an adoption refused":      {decided: &keyStatus{}, outcome: fail(execute.VerbAdopt, refused), want: []string{"AdoptionRefused"}, wantEvent: "Warning AdoptionRefused"},
-		"a release refused":        {outcome: fail(execute.VerbRelease, refused), want: []string{"ReleaseFailed"}, wantEvent: "Warning ReleaseFailed"},
+		"a create refused":         {decided: &keyStatus{}, outcome: fail(mapcontroller.VerbCreate, refused), want: []string{"CreateFailed"}, wantEvent: "Warning CreateFailed Namespace shop: "},
+		"a collision":              {decided: &keyStatus{}, outcome: fail(mapcontroller.VerbCreate, collision), want: []string{"NameCollision"}, wantEvent: "Warning NameCollision Namespace shop: SnapshotSchedule gold exists"},
+		"an update refused":        {decided: &keyStatus{}, outcome: fail(mapcontroller.VerbUpdate, refused), want: []string{"UpdateFailed"}, wantEvent: "Warning UpdateFailed"},
+		"a delete refused":         {decided: &keyStatus{}, outcome: fail(mapcontroller.VerbDelete, refused), want: []string{"DeleteFailed"}, wantEvent: "Warning DeleteFailed"},
+		"an adoption refused":      {decided: &keyStatus{}, outcome: fail(mapcontroller.VerbAdopt, refused), want: []string{"AdoptionRefused"}, wantEvent: "Warning AdoptionRefused"},
+		"a release refused":        {outcome: fail(mapcontroller.VerbRelease, refused), want: []string{"ReleaseFailed"}, wantEvent: "Warning ReleaseFailed"},
 		"refused again": {
 			previous: &keyStatus{Problems: []problem{{"shop", "NameCollision", "SnapshotSchedule gold exists and is not this ClusterSnapshotSchedule's; " +
 				"delete it with --cascade=orphan, which keeps its snapshots, or give it both labels to have it adopted"}}},
-			decided: &keyStatus{}, outcome: fail(execute.VerbCreate, collision), want: []string{"NameCollision"}},
+			decided: &keyStatus{}, outcome: fail(mapcontroller.VerbCreate, collision), want: []string{"NameCollision"}},
 		"with a problem of the child": {
 			decided: &keyStatus{Problems: []problem{{"shop", "SnapshotsFailing", "why"}}},
-			outcome: fail(execute.VerbUpdate, refused), want: []string{"UpdateFailed", "SnapshotsFailing"}, wantEvent: "Warning UpdateFailed"},
+			outcome: fail(mapcontroller.VerbUpdate, refused), want: []string{"UpdateFailed", "SnapshotsFailing"}, wantEvent: "Warning UpdateFailed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorder := events.NewFakeRecorder(10)
@@ -342,7 +341,7 @@ func TestReportCountsAChildUntilItsAdoptionIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			decided := adopting
-			outcome := mapcontroller.Outcome{Failed: []mapcontroller.Failure{{Verb: execute.VerbAdopt, Object: child(), Err: test.err}}}
+			outcome := mapcontroller.Outcome{Failed: []mapcontroller.Failure{{Verb: mapcontroller.VerbAdopt, Object: child(), Err: test.err}}}
 			got := reporter{events: events.NewFakeRecorder(1)}.report(gold(), "shop", nil, &decided, outcome).(*keyStatus)
 			got.Problems = nil
 			checkStatus(t, got, test.want)

@@ -27,7 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
 )
 
 // queued is a Controller behind controller-runtime's own controller and priority

@@ -22,7 +22,6 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/inflight"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
 	"mapcontroller.dev/snapshotschedule/internal/report/reporttest"
 )
 
@@ -85,7 +84,7 @@ func (w hostileWorld) failure() mapcontroller.Failure {
 	if w.flip("from the API server") {
 		err = apierrors.NewForbidden(snapshotv1.Resource("volumesnapshots"), v.Name, err)
 	}
-	verbs := []execute.Verb{execute.VerbCreate, execute.VerbUpdate, execute.VerbDelete, execute.VerbAdopt, execute.VerbRelease}
+	verbs := []mapcontroller.Verb{mapcontroller.VerbCreate, mapcontroller.VerbUpdate, mapcontroller.VerbDelete, mapcontroller.VerbAdopt, mapcontroller.VerbRelease}
 	return mapcontroller.Failure{Verb: rapid.SampledFrom(verbs).Draw(w.T, "verb"), Object: v.VolumeSnapshot, Err: err}
 }
 
@@ -196,7 +195,7 @@ func TestHostileTextInMetrics(t *testing.T) {
 
 		f := newInFlight(Options{Clock: clocktesting.NewFakePassiveClock(noon), Stores: NewStores()}, 1)
 		for i := range rapid.IntRange(1, 3).Draw(rt, "drivers") {
-			f.gate.Ask(noon, mapcontroller.Request{MapKey: fmt.Sprint(i)}, inflight.Snapshot{Driver: w.text("driver"), Name: fmt.Sprint(i)}, noon)
+			f.gate.Ask(noon, inflight.Request{MapKey: fmt.Sprint(i)}, inflight.Snapshot{Driver: w.text("driver"), Name: fmt.Sprint(i)}, noon)
 		}
 		inFlightGauges.of.Store(f)
 		families, err := metrics.Registry.Gather()

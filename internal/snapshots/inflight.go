@@ -19,7 +19,6 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/inflight"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
 	"mapcontroller.dev/snapshotschedule/internal/report"
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
 )
@@ -78,7 +77,7 @@ func (f *inFlight) with(change func(now time.Time) []inflight.Wake) {
 	wake := change(f.clock.Now())
 	f.mu.Unlock()
 	for _, w := range wake {
-		f.enqueue(w.Request, w.After)
+		f.enqueue(mapcontroller.Request(w.Request), w.After)
 	}
 }
 
@@ -103,14 +102,14 @@ func (f *inFlight) admit(req mapcontroller.Request, p mapcontroller.Plan, output
 	if len(p.Create) == 0 || status == nil || status.turn == nil {
 		f.with(func(now time.Time) []inflight.Wake {
 			delete(f.creating, req)
-			return f.gate.Leave(now, req)
+			return f.gate.Leave(now, inflight.Request(req))
 		})
 		return true
 	}
 	s := inflight.Snapshot{Namespace: req.Parent.Namespace, Name: p.Create[0].GetName(), Schedule: req.Parent.Name}
 	s.Driver, s.ReadyDeadline = string(status.turn.driver), f.readyDeadline(f.schedule(req.Parent))
 	f.with(func(now time.Time) (wake []inflight.Wake) {
-		if admitted, wake = f.gate.Ask(now, req, s, status.turn.since); admitted {
+		if admitted, wake = f.gate.Ask(now, inflight.Request(req), s, status.turn.since); admitted {
 			f.creating[req] = s.Name
 		}
 		return wake
@@ -219,7 +218,7 @@ func (f *inFlight) forget(parent types.NamespacedName) {
 	}
 }
 
-func isCreate(f mapcontroller.Failure) bool { return f.Verb == execute.VerbCreate }
+func isCreate(f mapcontroller.Failure) bool { return f.Verb == mapcontroller.VerbCreate }
 
 // judgeTurn keeps the turn of a slot that waits for it. One that waited until it was too old
 // is a problem. What went wrong with a slot stays a problem until another create is tried, or

@@ -17,7 +17,6 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
 
@@ -145,8 +144,8 @@ func eachCounted(do func(vec *prometheus.MetricVec, more ...string)) {
 	for why := firstDelete; why <= lastDelete; why++ {
 		do(deletedTotal.MetricVec, why.String())
 	}
-	for _, verb := range []execute.Verb{
-		execute.VerbCreate, execute.VerbUpdate, execute.VerbDelete, execute.VerbAdopt, execute.VerbRelease,
+	for _, verb := range []mapcontroller.Verb{
+		mapcontroller.VerbCreate, mapcontroller.VerbUpdate, mapcontroller.VerbDelete, mapcontroller.VerbAdopt, mapcontroller.VerbRelease,
 	} {
 		do(refusedTotal.MetricVec, string(verb))
 	}

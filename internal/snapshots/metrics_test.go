@@ -22,7 +22,6 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/internal/inflight"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
 )
 
 // family is one metric as the registry gathers it.
@@ -101,12 +100,12 @@ func useAll(s scheduleBuilder) {
 	for reason := firstDelete; reason <= lastDelete; reason++ {
 		outcome.Deleted = append(outcome.Deleted, mapcontroller.Removal{Reason: reason.String()})
 	}
-	outcome.Failed = []mapcontroller.Failure{failure(execute.VerbDelete, errors.New("denied"))}
+	outcome.Failed = []mapcontroller.Failure{failure(mapcontroller.VerbDelete, errors.New("denied"))}
 	countOutcome(noon, s.SnapshotSchedule, outcome)
 	failedTotal.WithLabelValues(s.Namespace, s.Name).Inc()
 	unprotected.count.Store(ptr.To(func() map[string]int { return map[string]int{"shop": 1} }))
 	f := newInFlight(Options{Clock: clocktesting.NewFakePassiveClock(noon), Stores: NewStores()}, 1)
-	f.gate.Ask(noon, mapcontroller.Request{}, inflight.Snapshot{Driver: testDriver, ReadyDeadline: time.Hour}, noon)
+	f.gate.Ask(noon, inflight.Request{}, inflight.Snapshot{Driver: testDriver, ReadyDeadline: time.Hour}, noon)
 	inFlightGauges.of.Store(f)
 	newReadiness(clocktesting.NewFakePassiveClock(noon)).
 		observed(client.ObjectKeyFromObject(s), uncut(time.Minute).VolumeSnapshot, ready(time.Minute).VolumeSnapshot)

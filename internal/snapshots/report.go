@@ -18,7 +18,6 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
 	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
@@ -135,7 +134,7 @@ func (r *reporter) warnOfSpared(s *v1alpha1.SnapshotSchedule, n spared) {
 // nothing was created, because it exists, or if the cache has not shown what the
 // previous pass created. A create that failed is a problem of its own.
 func (k *keyStatus) judgeOverdue(before *keyStatus, outcome mapcontroller.Outcome) {
-	failed := slices.ContainsFunc(outcome.Failed, func(f mapcontroller.Failure) bool { return f.Verb == execute.VerbCreate })
+	failed := slices.ContainsFunc(outcome.Failed, func(f mapcontroller.Failure) bool { return f.Verb == mapcontroller.VerbCreate })
 	wasOverdue := slices.ContainsFunc(before.Problems, isOverdue)
 	created := len(outcome.Created) > 0
 	if outcome.Queued && k.unlessCreated.Reason != "" {
@@ -247,20 +246,20 @@ func problemOf(f mapcontroller.Failure) Problem {
 	name := f.Object.GetName()
 	p := Problem{Claim: claimName(f.Object), Message: fmt.Sprintf("VolumeSnapshot %s: %s", name, report.Settled(f.Err, name, maxProblem))}
 	switch f.Verb {
-	case execute.VerbCreate:
+	case mapcontroller.VerbCreate:
 		p.Reason, p.Message = v1alpha1.ReasonCreateFailed, report.Settled(f.Err, name, maxProblem)
-		if errors.Is(f.Err, execute.ErrNameCollision) {
+		if errors.Is(f.Err, mapcontroller.ErrNameCollision) {
 			p.Reason = v1alpha1.ReasonNameCollision
 			p.Message = collisionMessage(f.Object, f.Err)
 		}
-	case execute.VerbDelete:
+	case mapcontroller.VerbDelete:
 		p.Reason = v1alpha1.ReasonDeleteFailed
-	case execute.VerbRelease:
+	case mapcontroller.VerbRelease:
 		p.Reason = v1alpha1.ReasonReleaseFailed
 		if _, isSchedule := f.Object.(*v1alpha1.SnapshotSchedule); isSchedule {
 			p.Message = report.Settled(f.Err, name, maxProblem)
 		}
-	case execute.VerbAdopt:
+	case mapcontroller.VerbAdopt:
 		p.Reason = v1alpha1.ReasonAdoptionRefused
 		p.Message = fmt.Sprintf("VolumeSnapshot %s is left alone: %s", name, report.Settled(f.Err, name, maxProblem))
 	}

@@ -25,8 +25,6 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/guard"
 )
 
 // testReporter reports passes as the engine does: with the key's previous status.
@@ -80,13 +78,13 @@ func (r *testReporter) pass(
 	}
 }
 
-func failure(verb execute.Verb, err error) mapcontroller.Failure {
+func failure(verb mapcontroller.Verb, err error) mapcontroller.Failure {
 	return mapcontroller.Failure{Verb: verb, Object: ready(0).named("data-20260615120000-abc").VolumeSnapshot, Err: err}
 }
 
 func createFailures(errs ...error) (o mapcontroller.Outcome) {
 	for _, err := range errs {
-		o.Failed = append(o.Failed, failure(execute.VerbCreate, err))
+		o.Failed = append(o.Failed, failure(mapcontroller.VerbCreate, err))
 	}
 	return o
 }
@@ -103,30 +101,30 @@ func TestReportFailedWrites(t *testing.T) {
 		wantReason  string
 		wantMessage string // a part of it
 	}{
-		"refused create": {failure(execute.VerbCreate, forbidden("exceeded quota")), v1alpha1.ReasonCreateFailed, "exceeded quota"},
+		"refused create": {failure(mapcontroller.VerbCreate, forbidden("exceeded quota")), v1alpha1.ReasonCreateFailed, "exceeded quota"},
 		"create that timed out": {
-			failure(execute.VerbCreate, errors.New("context deadline exceeded")), v1alpha1.ReasonCreateFailed, "context deadline exceeded",
+			failure(mapcontroller.VerbCreate, errors.New("context deadline exceeded")), v1alpha1.ReasonCreateFailed, "context deadline exceeded",
 		},
 		"name taken": {
-			failure(execute.VerbCreate, fmt.Errorf("%w: x", execute.ErrNameCollision)), v1alpha1.ReasonNameCollision,
+			failure(mapcontroller.VerbCreate, fmt.Errorf("%w: x", mapcontroller.ErrNameCollision)), v1alpha1.ReasonNameCollision,
 			"VolumeSnapshot data-20260615120000-abc exists and is not this schedule's",
 		},
 		"refused adoption": {
-			failure(execute.VerbAdopt, fmt.Errorf("%w: the owner is gone", guard.ErrAdoptionRefused)), v1alpha1.ReasonAdoptionRefused,
+			failure(mapcontroller.VerbAdopt, fmt.Errorf("%w: the owner is gone", mapcontroller.ErrAdoptionRefused)), v1alpha1.ReasonAdoptionRefused,
 			"VolumeSnapshot data-20260615120000-abc is left alone",
 		},
 		"refused adoption by the API server": {
-			failure(execute.VerbAdopt, forbidden("not allowed")), v1alpha1.ReasonAdoptionRefused, "is left alone: ",
+			failure(mapcontroller.VerbAdopt, forbidden("not allowed")), v1alpha1.ReasonAdoptionRefused, "is left alone: ",
 		},
 		"refused delete": {
-			failure(execute.VerbDelete, forbidden("legal hold")), v1alpha1.ReasonDeleteFailed,
+			failure(mapcontroller.VerbDelete, forbidden("legal hold")), v1alpha1.ReasonDeleteFailed,
 			"VolumeSnapshot data-20260615120000-abc: ",
 		},
 		"refused release": {
-			failure(execute.VerbRelease, forbidden("not allowed")), v1alpha1.ReasonReleaseFailed,
+			failure(mapcontroller.VerbRelease, forbidden("not allowed")), v1alpha1.ReasonReleaseFailed,
 			"VolumeSnapshot data-20260615120000-abc: ",
 		},
-		"failed update is only retried": {failure(execute.VerbUpdate, errors.New("timeout")), "", ""},
+		"failed update is only retried": {failure(mapcontroller.VerbUpdate, errors.New("timeout")), "", ""},
 	}
 	for name, tc := range tests {
 		// A key whose PVC is deleted may have no status of its own.
@@ -184,7 +182,7 @@ func TestCreateFailedMessageSettles(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if p := problemOf(failure(execute.VerbCreate, tc.err)); p.Message != tc.want {
+			if p := problemOf(failure(mapcontroller.VerbCreate, tc.err)); p.Message != tc.want {
 				t.Errorf("message is %q, want %q", p.Message, tc.want)
 			}
 		})
@@ -233,7 +231,7 @@ func TestReportLeavesThePreviousStatusUnchanged(t *testing.T) {
 	before := *first
 	before.Problems = slices.Clone(first.Problems)
 	paused := createFailures(forbidden("exceeded quota"))
-	paused.Paused = guard.ErrClockSkew
+	paused.Paused = mapcontroller.ErrClockSkew
 	r.pass(s, "k", withProblem("data", v1alpha1.ReasonSnapshotFailed, "m"), paused)
 	if !reflect.DeepEqual(*first, before) {
 		t.Errorf("the first pass's status is %+v now, was %+v", *first, before)
@@ -243,7 +241,7 @@ func TestReportLeavesThePreviousStatusUnchanged(t *testing.T) {
 // Contract: EVT-2.
 func TestReportPaused(t *testing.T) {
 	r, s := newTestReporter(), every("6h")
-	paused := mapcontroller.Outcome{Paused: guard.ErrClockSkew}
+	paused := mapcontroller.Outcome{Paused: mapcontroller.ErrClockSkew}
 	status, got := r.pass(s, "k", nil, paused)
 	if !status.Paused || len(status.Problems) != 0 {
 		t.Errorf("status is %+v, want it paused and without problems", status)
@@ -268,9 +266,9 @@ func TestReportStaysPausedWhileWaiting(t *testing.T) {
 		want    bool
 	}{
 		{mapcontroller.Outcome{Waiting: true}, false},
-		{mapcontroller.Outcome{Paused: guard.ErrClockSkew}, true},
+		{mapcontroller.Outcome{Paused: mapcontroller.ErrClockSkew}, true},
 		{mapcontroller.Outcome{Waiting: true}, true},
-		{mapcontroller.Outcome{Paused: guard.ErrClockSkew}, true},
+		{mapcontroller.Outcome{Paused: mapcontroller.ErrClockSkew}, true},
 		{mapcontroller.Outcome{}, false},
 	} {
 		status, got := r.pass(s, "k", nil, step.outcome)
@@ -352,16 +350,16 @@ func TestReportRefusedWritesTogether(t *testing.T) {
 	}{
 		"three deletes": {
 			[]mapcontroller.Failure{
-				failure(execute.VerbDelete, denied), failure(execute.VerbDelete, errors.New("other")), failure(execute.VerbDelete, denied),
+				failure(mapcontroller.VerbDelete, denied), failure(mapcontroller.VerbDelete, errors.New("other")), failure(mapcontroller.VerbDelete, denied),
 			},
 			"data: DeleteFailed: VolumeSnapshot data-20260615120000-abc: denied; and 2 more",
 		},
 		"a snapshot without a map key": {
-			[]mapcontroller.Failure{{Verb: execute.VerbRelease, Object: released, Err: denied}},
+			[]mapcontroller.Failure{{Verb: mapcontroller.VerbRelease, Object: released, Err: denied}},
 			"ReleaseFailed: VolumeSnapshot released: denied",
 		},
 		"the finalizer": {
-			[]mapcontroller.Failure{{Verb: execute.VerbRelease, Object: every("6h").SnapshotSchedule, Err: denied}},
+			[]mapcontroller.Failure{{Verb: mapcontroller.VerbRelease, Object: every("6h").SnapshotSchedule, Err: denied}},
 			"ReleaseFailed: denied",
 		},
 	} {
@@ -381,8 +379,8 @@ func TestReportCounts(t *testing.T) {
 		Created: []client.Object{ready(0).VolumeSnapshot},
 		Deleted: []mapcontroller.Removal{{Reason: "Expired"}, {Reason: "Expired"}, {Reason: "OverCap"}},
 		Failed: []mapcontroller.Failure{
-			failure(execute.VerbDelete, errors.New("denied")),
-			{Verb: execute.VerbDelete, Object: ready(0).VolumeSnapshot, Err: errors.New("denied"), Held: true},
+			failure(mapcontroller.VerbDelete, errors.New("denied")),
+			{Verb: mapcontroller.VerbDelete, Object: ready(0).VolumeSnapshot, Err: errors.New("denied"), Held: true},
 		},
 	})
 	r.pass(s, "k", withProblem("data", v1alpha1.ReasonSnapshotFailed, "m"), mapcontroller.Outcome{})
@@ -423,7 +421,7 @@ func TestReportOverdueUnlessCreated(t *testing.T) {
 		"not created, because it exists": {nil, mapcontroller.Outcome{}, v1alpha1.ReasonSnapshotOverdue},
 		"not created, because it failed": {overdueStatus, createFailures(forbidden("quota")), v1alpha1.ReasonCreateFailed},
 		"not created, and a delete failed": {
-			nil, mapcontroller.Outcome{Failed: []mapcontroller.Failure{failure(execute.VerbDelete, errors.New("timeout"))}},
+			nil, mapcontroller.Outcome{Failed: []mapcontroller.Failure{failure(mapcontroller.VerbDelete, errors.New("timeout"))}},
 			v1alpha1.ReasonSnapshotOverdue + " " + v1alpha1.ReasonDeleteFailed,
 		},
 	}
