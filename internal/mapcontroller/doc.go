@@ -31,11 +31,10 @@
 //	planner.go        plans without a cache
 //	controller.go     a Controller put together from its packages; compiled specs
 //	route.go          which keys an event enqueues
+//	observe.go        reads parents, inputs and outputs by index
 //	reconcile.go      one pass over one key; the search for released outputs
 //	liveness.go       the health check that notices a leader that does nothing
 //	setup.go          the controllers and caches of a manager
-//
-//	internal/observe/observe.go  reads parents, inputs and outputs by index
 //
 //	internal/plan/types.go      what a decision sees and returns; the plan
 //	internal/plan/kinds.go      input and output kinds, told apart by GroupVersionKind
@@ -48,16 +47,18 @@
 //	internal/guard/confirm.go  plans again on live objects, keeps the deletes of both plans
 //	internal/guard/shared.go   live reads shared by the keys that delete together
 //
-//	internal/fair/shares.go  how many workers a namespace may hold
-//	internal/fair/pace.go    when, and how much, a key may delete
-//	internal/fair/line.go    keys that wait, in order
+//	internal/queue/attempts.go  the state of a key between passes; the queue's rate limiter
+//	internal/queue/shares.go    how many workers a namespace may hold
+//	internal/queue/pace.go      when, and how much, a key may delete
+//	internal/queue/turns.go     parents that take turns
+//	internal/queue/line.go      keys that wait, in order
+//	internal/queue/late.go      adds keys that no event adds
 //
 //	internal/execute/execute.go    carries out a plan; the only writer of outputs
 //	internal/execute/create.go     creates, and what AlreadyExists means
 //	internal/execute/update.go     updates, also of what others change again and again
 //	internal/execute/owner.go      adds and removes the parent's controllerRef
 //	internal/execute/delete.go     confirmed deletes, held to the observed state
-//	internal/execute/attempts.go   the state of a key between passes; the queue's rate limiter
 //	internal/execute/finalizer.go  releases all outputs before a parent goes
 //
 //	internal/installed/installed.go  kinds that are not installed, or cannot be listed (yet)

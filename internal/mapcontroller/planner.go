@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/observe"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
 )
 
@@ -29,7 +28,7 @@ func (c MapController) Planner(scheme *runtime.Scheme, parent client.Object, pro
 
 // Partition separates the inputs that the parent selects from the others.
 func (p *Planner) Partition(inputs ...client.Object) (selected, unselected []client.Object) {
-	return observe.Partition(p.parent, inputs)
+	return p.parent.Partition(inputs)
 }
 
 // Plan returns the plan for a key. The outputs may be in any order.

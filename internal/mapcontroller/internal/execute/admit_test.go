@@ -27,7 +27,7 @@ func TestCreatesWaitUntilTheyAreAdmitted(t *testing.T) {
 		return admits
 	}
 	outcome, delay, err := h.pass(t)
-	if err != nil || delay != LongestDelay || !outcome.Queued || len(outcome.Created) > 0 {
+	if err != nil || delay != longestDelay || !outcome.Queued || len(outcome.Created) > 0 {
 		t.Errorf("not admitted: created %v, queued %v, delay %s, error %v", fixture.Names(outcome.Created), outcome.Queued, delay, err)
 	}
 	if !slices.Equal(deleted(outcome), []string{"old"}) || !slices.Equal(h.api.Pods(t), []string{}) {
@@ -73,7 +73,7 @@ func TestWaitingKeepsTheBackoffOfACreate(t *testing.T) {
 	for i, want := range []time.Duration{firstRetry, 2 * firstRetry, 4 * firstRetry} {
 		h.after(time.Duration(i) * time.Minute)
 		admits = false
-		if _, delay, err := h.pass(t); err != nil || delay != LongestDelay {
+		if _, delay, err := h.pass(t); err != nil || delay != longestDelay {
 			t.Errorf("attempt %d, not admitted: delay %s, error %v", i, delay, err)
 		}
 		admits = true

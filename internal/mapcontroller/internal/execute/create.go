@@ -22,6 +22,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/informer"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/guard"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/queue"
 )
 
 // RequestTimeout is longer than the API server takes for a write at most, admission included
@@ -32,8 +33,8 @@ const RequestTimeout = 40 * time.Second
 const readTimeout = 5 * time.Second
 
 func (r *run) create(ctx context.Context, want client.Object) {
-	shown := expectation{id: r.Kinds.ID(want)}
-	r.Attempts.expect(r.req, shown)
+	shown := queue.Expectation{ID: r.Kinds.ID(want)}
+	r.Attempts.Expect(r.req, shown)
 	creating, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
 	err := r.Create(creating, want)
@@ -42,7 +43,7 @@ func (r *run) create(ctx context.Context, want client.Object) {
 		logf.FromContext(ctx).V(1).Info("Created output", "output", want.GetName())
 		return
 	}
-	r.Attempts.Shown(r.req, shown.id, false)
+	r.Attempts.Shown(r.req, shown.ID, false)
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		err = r.alreadyExists(ctx, want)

@@ -90,7 +90,7 @@ func TestCreateWhereTheNameIsTaken(t *testing.T) {
 			case len(outcome.Created) > 0 || h.Attempts.Expects(fixture.Request) > 0:
 				t.Errorf("the create counts as made: %+v", outcome)
 			case test.want == nil:
-				if err != nil || delay != LongestDelay {
+				if err != nil || delay != longestDelay {
 					t.Errorf("got %v, delay %s", err, delay)
 				}
 			case errors.Is(test.want, retry):

@@ -13,6 +13,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/guard"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/queue"
 )
 
 // deleteAll makes the deletes whose turn it is, after the guard has confirmed
@@ -57,7 +58,7 @@ func (r *run) unconfirmed(ctx context.Context, due []plan.Removal, err error) {
 	}
 	reported := r.result(ctx, VerbDelete, due[0].Object, err)
 	for _, d := range due {
-		r.Attempts.failed(r.req, d.Object.GetUID(), reported)
+		r.Attempts.Failed(r.req, d.Object.GetUID(), reported)
 	}
 }
 
@@ -77,12 +78,12 @@ func (r *run) delete(ctx context.Context, confirmed guard.Confirmed, d plan.Remo
 	}
 	ctx, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
-	shown := expectation{id: r.Kinds.ID(d.Object), deleted: true}
-	r.Attempts.expect(r.req, shown)
+	shown := queue.Expectation{ID: r.Kinds.ID(d.Object), Deleted: true}
+	r.Attempts.Expect(r.req, shown)
 	uid, version := d.Object.GetUID(), d.Object.GetResourceVersion()
 	err := r.Client.Delete(ctx, d.Object, client.Preconditions{UID: &uid, ResourceVersion: &version})
 	if err != nil {
-		r.Attempts.Shown(r.req, shown.id, true)
+		r.Attempts.Shown(r.req, shown.ID, true)
 		return err
 	}
 	r.outcome.Deleted = append(r.outcome.Deleted, d)

@@ -10,6 +10,5 @@
 //	update.go       updates, also of what others change again and again
 //	owner.go        adds and removes the parent's controllerRef
 //	delete.go       confirmed deletes, held to the observed state
-//	attempts.go     the state of a key between passes; the queue's rate limiter
 //	finalizer.go    releases all outputs before a parent goes
 package execute

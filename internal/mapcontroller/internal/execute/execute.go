@@ -15,9 +15,9 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fair"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/guard"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/queue"
 )
 
 // Executor carries out plans.
@@ -32,8 +32,8 @@ type Executor struct {
 	Clock    clock.PassiveClock
 	Kinds    *plan.Kinds
 	Guard    *guard.Guard
-	Attempts *Attempts
-	Pace     *fair.Pace
+	Attempts *queue.Attempts
+	Pace     *queue.Pace
 	// Admit returns whether what a plan creates may be created now; otherwise the key is
 	// enqueued when it may. It is called in each pass, with the key's outputs, and with an
 	// empty plan for a key whose parent is gone.
@@ -126,7 +126,7 @@ type run struct {
 
 // Forget drops what is remembered of a key whose parent is gone.
 func (e *Executor) Forget(req plan.Request) {
-	e.Attempts.forget(req)
+	e.Attempts.Drop(req)
 	e.Pace.Leave(req)
 	e.Admit(req, plan.Plan{}, nil)
 }
@@ -134,11 +134,11 @@ func (e *Executor) Forget(req plan.Request) {
 // Refused separates the orphans whose adoption is refused from the other outputs of a
 // key. A parent that owns by labels adopts none.
 func (e *Executor) Refused(parent client.Object, req plan.Request, outputs []client.Object) (rest, refused []client.Object) {
-	if !e.Attempts.known(req) || e.Kinds.OwnsByLabels(parent) {
+	if !e.Attempts.Known(req) || e.Kinds.OwnsByLabels(parent) {
 		return outputs, nil
 	}
 	for _, o := range outputs {
-		if e.Kinds.Relation(parent, o).Orphan && e.Attempts.refused(req, o.GetUID()) {
+		if e.Kinds.Relation(parent, o).Orphan && e.Attempts.Refused(req, o.GetUID()) {
 			refused = append(refused, o)
 		} else {
 			rest = append(rest, o)
@@ -194,7 +194,7 @@ func (r *run) finish() time.Duration {
 	failed := r.retry != nil || r.plan.Err != nil || slices.ContainsFunc(r.outcome.Failed, func(f Failure) bool {
 		return f.Verb == VerbCreate || f.Verb == VerbUpdate
 	})
-	return r.Attempts.finish(r.req, pass{failed: failed, next: r.next, wanted: wanted, turn: r.turn, waits: r.waits || r.outcome.Queued})
+	return r.Attempts.Finish(r.req, queue.Pass{Failed: failed, Next: r.next, Wanted: wanted, Turn: r.turn, Waits: r.waits || r.outcome.Queued})
 }
 
 // err returns the failed writes, and what else must show as an error. Conflicts,
@@ -246,16 +246,16 @@ func (r *run) tried(ctx context.Context, verb Verb, o client.Object, err error) 
 	if err != nil {
 		// Also where the object has changed or is gone: a cache that lags must not cost
 		// requests and turns until it catches up.
-		r.Attempts.failed(r.req, o.GetUID(), r.result(ctx, verb, o, err))
+		r.Attempts.Failed(r.req, o.GetUID(), r.result(ctx, verb, o, err))
 		return
 	}
-	r.Attempts.succeeded(r.req, o.GetUID())
+	r.Attempts.Succeeded(r.req, o.GetUID())
 }
 
 // held returns whether a write failed before and is not due again. Its error is
 // reported once more.
 func (r *run) held(verb Verb, o client.Object) bool {
-	held, err := r.Attempts.holds(r.req, o.GetUID())
+	held, err := r.Attempts.Holds(r.req, o.GetUID())
 	if held && err != nil {
 		r.outcome.Failed = append(r.outcome.Failed, Failure{Verb: verb, Object: o, Err: err, Held: true})
 	}

@@ -37,7 +37,7 @@ func TestRunSortsErrors(t *testing.T) {
 		wantDelay   time.Duration
 		wantMissing int
 	}{
-		"created and deleted":                     {wantDelay: LongestDelay},
+		"created and deleted":                     {wantDelay: longestDelay},
 		"create denied":                           {verb: "create", err: forbidden, wantFailed: []string{"create in"}, wantErr: true, wantDelay: firstRetry},
 		"create unavailable":                      {verb: "create", err: apierrors.NewServiceUnavailable("test"), wantFailed: []string{"create in"}, wantErr: true, wantDelay: firstRetry},
 		"create conflicts":                        {verb: "create", err: apierrors.NewConflict(pods, "in", nil), wantDelay: firstRetry},
@@ -114,9 +114,9 @@ func TestRunUpdates(t *testing.T) {
 		wantFailed []string
 		wantDelay  time.Duration
 	}{
-		"an output that differs": {stored: fixture.Output("in", onNode), want: "", wantDelay: LongestDelay},
+		"an output that differs": {stored: fixture.Output("in", onNode), want: "", wantDelay: longestDelay},
 		"not one that changed":   {stored: fixture.Output("in", onNode, changed), want: "other", wantDelay: firstRetry},
-		"not one that is gone":   {want: "gone", wantDelay: LongestDelay},
+		"not one that is gone":   {want: "gone", wantDelay: longestDelay},
 		"what is denied fails": {
 			stored: fixture.Output("in", onNode), fail: forbidden, want: "other", wantFailed: []string{"update in"}, wantDelay: firstRetry,
 		},
@@ -146,7 +146,7 @@ func TestRunReturnsTheNextDueTime(t *testing.T) {
 	}{
 		"in a minute": {time.Minute, time.Minute},
 		"overdue":     {-time.Minute, time.Millisecond},
-		"in a day":    {24 * time.Hour, LongestDelay},
+		"in a day":    {24 * time.Hour, longestDelay},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := []client.Object{fixture.Parent(), fixture.Input()}
@@ -155,7 +155,7 @@ func TestRunReturnsTheNextDueTime(t *testing.T) {
 			if _, delay, err := h.pass(t); delay != test.want || err != nil {
 				t.Errorf("got %s, %v, want %s", delay, err, test.want)
 			}
-			if len(h.Attempts.keys) != 0 {
+			if h.Attempts.Known(fixture.Request) {
 				t.Error("state is left behind")
 			}
 		})

@@ -13,9 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fair"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/queue"
+)
+
+const (
+	firstRetry, lastRetry = queue.FirstRetry, queue.LastRetry
+	longestDelay          = queue.LongestDelay
 )
 
 var forbidden = apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "a", nil)
@@ -35,8 +40,8 @@ func newHarness(t *testing.T, cached, stored []client.Object, outputs ...plan.Ou
 	h := &harness{env: env, api: env.API}
 	h.Executor = &Executor{
 		Name: "test", Client: env.API, Clock: env.Clock, Kinds: env.Kinds, Guard: env.Guard,
-		Attempts:    NewAttempts(env.Clock),
-		Pace:        fair.NewPace(env.Clock, 0),
+		Attempts:    queue.NewAttempts(env.Clock),
+		Pace:        queue.NewPace(env.Clock, 0),
 		KindMissing: func() { h.missing++ },
 		Admit:       func(plan.Request, plan.Plan, []client.Object) bool { return true },
 	}
@@ -46,7 +51,7 @@ func newHarness(t *testing.T, cached, stored []client.Object, outputs ...plan.Ou
 
 // paced limits the deletes per second.
 func (h *harness) paced(perSecond float64) {
-	h.Pace = fair.NewPace(h.env.Clock, perSecond)
+	h.Pace = queue.NewPace(h.env.Clock, perSecond)
 	h.Pace.Wake = func(plan.Request) {}
 }
 

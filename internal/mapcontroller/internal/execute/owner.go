@@ -38,7 +38,7 @@ func (r *run) adoptAll(ctx context.Context) {
 	for _, a := range tried {
 		r.tried(ctx, VerbAdopt, a.orphan, a.err)
 	}
-	if r.plan.Withheld && slices.ContainsFunc(r.plan.Adopt, func(o client.Object) bool { return r.Attempts.refused(r.req, o.GetUID()) }) {
+	if r.plan.Withheld && slices.ContainsFunc(r.plan.Adopt, func(o client.Object) bool { return r.Attempts.Refused(r.req, o.GetUID()) }) {
 		// The deletes that waited for the adoptions are planned again, without the
 		// orphans that cannot be adopted.
 		r.next = r.Clock.Now()

@@ -36,7 +36,7 @@ func TestAdopt(t *testing.T) {
 		wantErr     error
 		wantDelay   time.Duration
 	}{
-		"the parent exists":    {parent: fixture.Parent(), wantAdopted: true, wantDelay: LongestDelay},
+		"the parent exists":    {parent: fixture.Parent(), wantAdopted: true, wantDelay: longestDelay},
 		"it is deleted":        {wantErr: guard.ErrAdoptionRefused, wantDelay: firstRetry},
 		"it was created again": {parent: fixture.Parent(func(p *appsv1.Deployment) { p.UID = "new" }), wantErr: guard.ErrAdoptionRefused, wantDelay: firstRetry},
 		"it is being deleted":  {parent: fixture.Parent(fixture.Deleting), wantErr: guard.ErrAdoptionRefused, wantDelay: firstRetry},
@@ -269,8 +269,8 @@ func TestRelease(t *testing.T) {
 		wantFailed []string
 		wantDelay  time.Duration
 	}{
-		"removes the parent's reference only": {stored: fixture.Output("a", owners, misnamed), want: 1, wantDelay: LongestDelay},
-		"while the spec is invalid":           {stored: fixture.Output("a", owners, misnamed), invalid: errTest, want: 1, wantDelay: LongestDelay},
+		"removes the parent's reference only": {stored: fixture.Output("a", owners, misnamed), want: 1, wantDelay: longestDelay},
+		"while the spec is invalid":           {stored: fixture.Output("a", owners, misnamed), invalid: errTest, want: 1, wantDelay: longestDelay},
 		"not from what changed":               {stored: fixture.Output("a", owners, misnamed, changed), want: 2, wantDelay: firstRetry},
 		"backs off where it is denied":        {stored: fixture.Output("a", owners, misnamed), fail: forbidden, want: 2, wantFailed: []string{"release a"}, wantDelay: firstRetry},
 	} {

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/observe"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
 	"mapcontroller.dev/snapshotschedule/internal/transport"
 )
@@ -69,7 +68,7 @@ func (g *Guard) Confirm(
 	if again.Related, at, err = g.liveRelated(ctx, seen.Related, at); err != nil {
 		return Confirmed{}, err
 	}
-	again.Selected, again.Unselected = observe.Partition(live, inputs)
+	again.Selected, again.Unselected = live.Partition(inputs)
 	if again.Outputs, err = g.liveOutputs(ctx, req, live.Object, seen.Outputs, p.Evidence); err != nil {
 		return Confirmed{}, err
 	}
@@ -151,7 +150,7 @@ func (g *Guard) liveInputs(ctx context.Context, req plan.Request, seen plan.Obse
 		if client.IgnoreNotFound(err) != nil {
 			return nil, at, err
 		}
-		if err == nil && g.Observer.MapKey(live) == req.MapKey {
+		if err == nil && g.MapKey(live) == req.MapKey {
 			inputs = append(inputs, live)
 		}
 	}
@@ -167,7 +166,7 @@ func (g *Guard) searchInputs(ctx context.Context, namespace string) (map[string]
 		err := EachMetadata(ctx, g.Live, gvk, func(o client.Object) {
 			name := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()}}
 			name.SetGroupVersionKind(gvk)
-			key := g.Observer.MapKey(o)
+			key := g.MapKey(o)
 			found[key] = append(found[key], name)
 		}, client.InNamespace(namespace))
 		if err != nil {

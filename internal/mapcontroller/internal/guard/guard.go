@@ -15,7 +15,6 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/observe"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
 	"mapcontroller.dev/snapshotschedule/internal/transport"
 )
@@ -42,7 +41,8 @@ type Guard struct {
 	// Concurrency is how many outputs of a key are read at a time.
 	Concurrency int
 	Kinds       *plan.Kinds
-	Observer    *observe.Observer
+	// MapKey returns the map key of an input.
+	MapKey func(metav1.Object) string
 	// NewParent returns an empty parent.
 	NewParent func() client.Object
 	// Compile compiles a parent's spec.

@@ -6,6 +6,7 @@ package plan
 import (
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -39,6 +40,20 @@ type Parent struct {
 	// Invalid says why the spec cannot be compiled. Such a parent's outputs are
 	// released where a user asks for it, and otherwise left as they are.
 	Invalid error
+}
+
+// Partition separates the inputs that the parent's program selects from the
+// others. An input that the parent controls is not selected: otherwise a selector that
+// matches its own outputs would map them without end.
+func (p Parent) Partition(inputs []client.Object) (selected, unselected []client.Object) {
+	for _, input := range inputs {
+		if p.Invalid == nil && p.Program.Selects(input) && !metav1.IsControlledBy(input, p.Object) {
+			selected = append(selected, input)
+		} else {
+			unselected = append(unselected, input)
+		}
+	}
+	return selected, unselected
 }
 
 // Observation is everything that a decision may depend on. Its objects may be

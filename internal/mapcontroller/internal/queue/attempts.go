@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package execute
+package queue
 
 import (
 	"slices"
@@ -17,8 +17,8 @@ import (
 
 // The delays between attempts at a write that fails: doubled from the first to the last.
 const (
-	firstRetry = time.Second
-	lastRetry  = 5 * time.Minute
+	FirstRetry = time.Second
+	LastRetry  = 5 * time.Minute
 )
 
 // LongestDelay is how long a key may go without being reconciled. The queue's
@@ -47,7 +47,7 @@ type attempt struct {
 	failures map[types.UID]failure
 	// expected are writes that the cache does not show yet, and until when they hold
 	// the key back.
-	expected map[expectation]time.Time
+	expected map[Expectation]time.Time
 }
 
 // wholePass is the key of the failure of a pass, among those of objects.
@@ -68,7 +68,7 @@ func (a *Attempts) with(req plan.Request, remember bool, do func(*attempt)) {
 		if !remember {
 			return
 		}
-		s = &attempt{failures: map[types.UID]failure{}, expected: map[expectation]time.Time{}}
+		s = &attempt{failures: map[types.UID]failure{}, expected: map[Expectation]time.Time{}}
 		a.keys[req] = s
 	}
 	do(s)
@@ -77,22 +77,22 @@ func (a *Attempts) with(req plan.Request, remember bool, do func(*attempt)) {
 	}
 }
 
-// known returns whether a key has state. Most have none.
-func (a *Attempts) known(req plan.Request) (known bool) {
+// Known returns whether a key has state. Most have none.
+func (a *Attempts) Known(req plan.Request) (known bool) {
 	a.with(req, false, func(*attempt) { known = true })
 	return known
 }
 
-// forget drops the state of a key.
-func (a *Attempts) forget(req plan.Request) { a.with(req, false, func(s *attempt) { *s = attempt{} }) }
+// Drop drops the state of a key.
+func (a *Attempts) Drop(req plan.Request) { a.with(req, false, func(s *attempt) { *s = attempt{} }) }
 
 // When implements workqueue.TypedRateLimiter. It only reads: the queue calls it
 // under its lock, and more than once for a pass.
 func (a *Attempts) When(req plan.Request) time.Duration {
-	delay := firstRetry
+	delay := FirstRetry
 	a.with(req, false, func(s *attempt) {
 		// A time that is long past is that of an earlier pass: this one panicked.
-		if due := s.due.Sub(a.clock.Now()); due > -firstRetry {
+		if due := s.due.Sub(a.clock.Now()); due > -FirstRetry {
 			delay = due
 		}
 	})
@@ -115,23 +115,23 @@ func bounded(delay time.Duration) time.Duration {
 	return min(max(delay, time.Millisecond), LongestDelay)
 }
 
-// pass is what a pass leaves to the next one.
-type pass struct {
-	// failed is set if the pass has to be tried again.
-	failed bool
-	// next is when the decision changes by time alone; zero: never.
-	next time.Time
-	// wanted are the objects that the plan deletes, adopts or releases.
-	wanted []client.Object
-	// turn is when the key has its next turn to delete; zero: it has none. waits is set
+// Pass is what a pass leaves to the next one.
+type Pass struct {
+	// Failed is set if the pass has to be tried again.
+	Failed bool
+	// Next is when the decision changes by time alone; zero: never.
+	Next time.Time
+	// Wanted are the objects that the plan deletes, adopts or releases.
+	Wanted []client.Object
+	// Turn is when the key has its next turn to delete; zero: it has none. Waits is set
 	// if deletes wait for a turn: they may still fail as before.
-	turn  time.Time
-	waits bool
+	Turn  time.Time
+	Waits bool
 }
 
-// finish ends a pass and returns the delay until the next one. Attempts at
+// Finish ends a pass and returns the delay until the next one. Attempts at
 // writes that are no longer wanted are forgotten.
-func (a *Attempts) finish(req plan.Request, p pass) time.Duration {
+func (a *Attempts) Finish(req plan.Request, p Pass) time.Duration {
 	now := a.clock.Now()
 	delay := LongestDelay
 	sooner := func(at time.Time) {
@@ -139,16 +139,16 @@ func (a *Attempts) finish(req plan.Request, p pass) time.Duration {
 			delay = min(delay, at.Sub(now))
 		}
 	}
-	sooner(p.next)
-	sooner(p.turn)
-	a.with(req, p.failed, func(s *attempt) {
-		if p.failed {
+	sooner(p.Next)
+	sooner(p.Turn)
+	a.with(req, p.Failed, func(s *attempt) {
+		if p.Failed {
 			s.failures[wholePass] = s.failures[wholePass].again(now, nil)
-		} else if !p.waits {
+		} else if !p.Waits {
 			delete(s.failures, wholePass)
 		}
 		for uid, f := range s.failures {
-			if uid != wholePass && !slices.ContainsFunc(p.wanted, func(o client.Object) bool { return o.GetUID() == uid }) {
+			if uid != wholePass && !slices.ContainsFunc(p.Wanted, func(o client.Object) bool { return o.GetUID() == uid }) {
 				delete(s.failures, uid)
 			} else if f.waits(now) {
 				sooner(f.until)
@@ -159,27 +159,27 @@ func (a *Attempts) finish(req plan.Request, p pass) time.Duration {
 	return bounded(delay)
 }
 
-// failed backs off the writes of an object.
-func (a *Attempts) failed(req plan.Request, uid types.UID, err error) {
+// Failed backs off the writes of an object.
+func (a *Attempts) Failed(req plan.Request, uid types.UID, err error) {
 	a.with(req, true, func(s *attempt) { s.failures[uid] = s.failures[uid].again(a.clock.Now(), err) })
 }
 
-// succeeded ends the backoff of an object.
-func (a *Attempts) succeeded(req plan.Request, uid types.UID) {
+// Succeeded ends the backoff of an object.
+func (a *Attempts) Succeeded(req plan.Request, uid types.UID) {
 	a.with(req, false, func(s *attempt) { delete(s.failures, uid) })
 }
 
-// holds returns whether a write of an object failed, and is not due again yet; and
+// Holds returns whether a write of an object failed, and is not due again yet; and
 // the error of the last attempt, if a user should know it.
-func (a *Attempts) holds(req plan.Request, uid types.UID) (held bool, err error) {
+func (a *Attempts) Holds(req plan.Request, uid types.UID) (held bool, err error) {
 	a.with(req, false, func(s *attempt) { held, err = s.failures[uid].waits(a.clock.Now()), s.failures[uid].err })
 	return held, err
 }
 
-// refused returns whether a write of an object failed more than once, and is not due
+// Refused returns whether a write of an object failed more than once, and is not due
 // again yet. A first failure may be a conflict or a hiccup, which must not change what
 // is decided.
-func (a *Attempts) refused(req plan.Request, uid types.UID) (refused bool) {
+func (a *Attempts) Refused(req plan.Request, uid types.UID) (refused bool) {
 	a.with(req, false, func(s *attempt) {
 		f := s.failures[uid]
 		refused = f.n > 1 && f.err != nil && f.waits(a.clock.Now())
@@ -195,7 +195,7 @@ type failure struct {
 	err   error
 }
 
-func (f failure) waits(now time.Time) bool { return left(f.until, now, lastRetry) > 0 }
+func (f failure) waits(now time.Time) bool { return left(f.until, now, LastRetry) > 0 }
 
 // again returns the failure after one more. The delay grows with the attempts
 // that were due, not with those that an event caused: otherwise a key with many
@@ -203,7 +203,7 @@ func (f failure) waits(now time.Time) bool { return left(f.until, now, lastRetry
 func (f failure) again(now time.Time, err error) failure {
 	f.err = err
 	if !f.waits(now) {
-		f.until = now.Add(min(firstRetry<<min(f.n, 16), lastRetry))
+		f.until = now.Add(min(FirstRetry<<min(f.n, 16), LastRetry))
 		f.n++
 	}
 	return f
@@ -222,18 +222,18 @@ func left(until, now time.Time, longest time.Duration) time.Duration {
 // It matters only if the event never comes, as when a watch is broken.
 const expectationTimeout = 10 * time.Second
 
-// expectation is a write that the cache does not show yet. Holding the key back
+// Expectation is a write that the cache does not show yet. Holding the key back
 // saves requests and nothing else: a write that is made twice finds its name
 // taken or its precondition failed.
-type expectation struct {
-	id plan.ID
-	// deleted expects the object to be deleted, or to be being deleted.
-	deleted bool
+type Expectation struct {
+	ID plan.ID
+	// Deleted expects the object to be deleted, or to be being deleted.
+	Deleted bool
 }
 
-// expect must be called before the write: the event may come before the
+// Expect must be called before the write: the event may come before the
 // response.
-func (a *Attempts) expect(req plan.Request, x expectation) {
+func (a *Attempts) Expect(req plan.Request, x Expectation) {
 	a.with(req, true, func(s *attempt) { s.expected[x] = a.clock.Now().Add(expectationTimeout) })
 }
 
@@ -241,7 +241,7 @@ func (a *Attempts) expect(req plan.Request, x expectation) {
 // it is deleted or being deleted. It returns whether a write was waiting for that.
 func (a *Attempts) Shown(req plan.Request, id plan.ID, deleted bool) (expected bool) {
 	a.with(req, false, func(s *attempt) {
-		x := expectation{id, deleted}
+		x := Expectation{id, deleted}
 		_, expected = s.expected[x]
 		delete(s.expected, x)
 	})

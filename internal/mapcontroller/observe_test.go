@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package observe_test
+package mapcontroller
 
 import (
 	"errors"
@@ -17,7 +17,6 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/internal/informer"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/observe"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
 )
 
@@ -33,15 +32,15 @@ func unselected(s *corev1.Secret) { s.Labels = nil }
 
 func inNamespace(name string) func(*corev1.Pod) { return func(o *corev1.Pod) { o.Namespace = name } }
 
-func newObserver(t *testing.T, clusterScoped bool, objects ...client.Object) *observe.Observer {
+func newTestObserver(t *testing.T, clusterScoped bool, objects ...client.Object) *observer {
 	t.Helper()
 	return newObserverOf(fixture.Kinds(t), clusterScoped, objects...)
 }
 
-func newObserverOf(kinds *plan.Kinds, clusterScoped bool, objects ...client.Object) *observe.Observer {
+func newObserverOf(kinds *plan.Kinds, clusterScoped bool, objects ...client.Object) *observer {
 	stores := informer.NewStores()
 	uid := func(o metav1.Object) string { return string(o.GetUID()) }
-	o := observe.New("test", stores, kinds, &appsv1.Deployment{}, clusterScoped, uid)
+	o := newObserver("test", stores, kinds, &appsv1.Deployment{}, clusterScoped, uid)
 	fixture.Fill(stores, o.InputIndexers(), o.OutputIndexers(), objects...)
 	return o
 }
@@ -55,7 +54,7 @@ func compiled() plan.Parent {
 // a tombstone would decide about them as one series.
 func TestOutputsTellsKeysApart(t *testing.T) {
 	old := func(o *corev1.Pod) { o.CreationTimestamp = metav1.NewTime(fixture.Now.Add(-time.Hour)) }
-	o := newObserver(t, false,
+	o := newTestObserver(t, false,
 		fixture.Output("owned", withKey("a")), fixture.Output("orphan", withKey("a"), fixture.Orphan, old),
 		fixture.Output("other", withKey("b")), fixture.Output("emptied", withKey("")),
 		fixture.Output("misnamed", withKey("a"), fixture.Label(fixture.Tags.Parent, "q")),
@@ -95,7 +94,7 @@ func TestInputs(t *testing.T) {
 	elsewhere := input("elsewhere")
 	elsewhere.Namespace = "other"
 	shared(elsewhere)
-	o := newObserver(t, false, a, b, c, elsewhere, input("other"))
+	o := newTestObserver(t, false, a, b, c, elsewhere, input("other"))
 	selected, rest := o.Inputs(compiled(), "shared")
 	if got := fixture.Names(selected); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("selected %v", got)
@@ -111,7 +110,7 @@ func TestInputs(t *testing.T) {
 }
 
 func TestKeys(t *testing.T) {
-	o := newObserver(t, false,
+	o := newTestObserver(t, false,
 		input("a"), input("b"), input("c", unselected),
 		fixture.Output("1", withKey("detached")), fixture.Output("2", withKey("orphaned"), fixture.Orphan), fixture.Output("3", withKey("")),
 		fixture.Output("4", withKey("foreign"), fixture.Owners(fixture.OwnedBy("q", "q-uid"))),
@@ -139,7 +138,7 @@ func TestClusterScopedParents(t *testing.T) {
 	parent.Object.SetNamespace("")
 	elsewhere := input("a")
 	elsewhere.Namespace = "other"
-	o := newObserver(t, true, parent.Object, elsewhere,
+	o := newTestObserver(t, true, parent.Object, elsewhere,
 		fixture.Output("1", withKey("a")), fixture.Output("2", withKey("a"), inNamespace("other")),
 		fixture.Output("3", withKey("a"), fixture.Orphan, inNamespace("third")))
 	if got := fixture.Names(o.Outputs(parent.Object, "a")); !slices.Equal(got, []string{"1", "2", "3"}) {
@@ -179,7 +178,7 @@ func TestRequestOf(t *testing.T) {
 		"an owner that is not the controller":      {change: func(o *corev1.Pod) { o.OwnerReferences[0].Controller = nil }, want: "p/in-uid"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			req, owned := newObserver(t, false).Request(fixture.Output("o", test.change))
+			req, owned := newTestObserver(t, false).Request(fixture.Output("o", test.change))
 			if got := req.Parent.Name + "/" + req.MapKey; got != test.want || owned != test.wantOwned {
 				t.Errorf("got %s, owned %v; want %s, %v", got, owned, test.want, test.wantOwned)
 			}

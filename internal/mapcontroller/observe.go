@@ -1,10 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package observe reads what the engine needs from the informers' stores, by
-// index or by name: the cost of a read depends on the key, not on the namespace.
-// The objects are shared with the cache and must never be changed.
-package observe
+package mapcontroller
 
 import (
 	"slices"
@@ -19,12 +16,14 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
 )
 
-// Observer reads one controller's parents, inputs and outputs.
-type Observer struct {
+// observer reads one controller's parents, inputs and outputs from the informers' stores,
+// by index or by name: the cost of a read depends on the key, not on the namespace. The
+// objects are shared with the cache and must never be changed.
+type observer struct {
 	stores *informer.Stores
 	kinds  *plan.Kinds
-	// MapKey returns the map key of an input.
-	MapKey func(metav1.Object) string
+	// mapKey returns the map key of an input.
+	mapKey func(metav1.Object) string
 	// parent is an empty parent.
 	parent client.Object
 	// clusterScoped is set if the parents are: their inputs and outputs are in any
@@ -40,12 +39,12 @@ type Observer struct {
 	byClaim informer.Index
 }
 
-// New returns an Observer. The controller's name prefixes the names of its
+// newObserver returns an observer. The controller's name prefixes the names of its
 // indexes, because two controllers may read the same kind.
-func New(
+func newObserver(
 	name string, stores *informer.Stores, kinds *plan.Kinds, parent client.Object, clusterScoped bool, mapKey func(metav1.Object) string,
-) *Observer {
-	o := &Observer{stores: stores, kinds: kinds, MapKey: mapKey, parent: parent, clusterScoped: clusterScoped}
+) *observer {
+	o := &observer{stores: stores, kinds: kinds, mapKey: mapKey, parent: parent, clusterScoped: clusterScoped}
 	o.byKey = informer.Index{Name: name + "/key", Values: func(input client.Object) []string {
 		return []string{o.Scope(input) + "/" + mapKey(input)}
 	}}
@@ -59,15 +58,15 @@ func New(
 }
 
 // InputIndexers returns the indexes that input kinds need.
-func (o *Observer) InputIndexers() toolscache.Indexers { return informer.Indexers(o.byKey) }
+func (o *observer) InputIndexers() toolscache.Indexers { return informer.Indexers(o.byKey) }
 
 // OutputIndexers returns the indexes that output kinds need.
-func (o *Observer) OutputIndexers() toolscache.Indexers {
+func (o *observer) OutputIndexers() toolscache.Indexers {
 	return informer.Indexers(o.byOwner, o.byClaim)
 }
 
 // Scope is the namespace within which a parent finds an object.
-func (o *Observer) Scope(object client.Object) string {
+func (o *observer) Scope(object client.Object) string {
 	if o.clusterScoped {
 		return ""
 	}
@@ -76,26 +75,26 @@ func (o *Observer) Scope(object client.Object) string {
 
 // ownerValue is the parent by which an output is found: the one that controls it
 // or, for an orphan, the one that it names.
-func (o *Observer) ownerValue(output client.Object) string {
+func (o *observer) ownerValue(output client.Object) string {
 	if owner := plan.ControllerUID(output); owner != "" {
 		return o.ownedBy(o.Scope(output), owner)
 	}
 	return o.orphanOf(o.Scope(output), output.GetLabels()[o.kinds.Tags.Parent])
 }
 
-func (o *Observer) ownedBy(scope string, parent types.UID) string {
+func (o *observer) ownedBy(scope string, parent types.UID) string {
 	return scope + "/" + string(parent)
 }
 
-func (o *Observer) orphanOf(scope, parent string) string { return scope + "/orphan/" + parent }
+func (o *observer) orphanOf(scope, parent string) string { return scope + "/orphan/" + parent }
 
 // Parent returns the parent of a name, or nil.
-func (o *Observer) Parent(name types.NamespacedName) client.Object {
+func (o *observer) Parent(name types.NamespacedName) client.Object {
 	return o.stores.Get(o.parent, name)
 }
 
 // Parents returns the parents that may select an input; all of them for nil.
-func (o *Observer) Parents(input client.Object) []client.Object {
+func (o *observer) Parents(input client.Object) []client.Object {
 	if input == nil || o.clusterScoped {
 		return o.stores.List(o.parent, "")
 	}
@@ -104,38 +103,24 @@ func (o *Observer) Parents(input client.Object) []client.Object {
 
 // Inputs returns the inputs of a key, those that the program selects and the
 // others.
-func (o *Observer) Inputs(parent plan.Parent, mapKey string) (selected, unselected []client.Object) {
+func (o *observer) Inputs(parent plan.Parent, mapKey string) (selected, unselected []client.Object) {
 	var found []client.Object
 	for _, kind := range o.kinds.Inputs {
 		found = o.stores.ByIndex(found, kind.Object, o.byKey, parent.Object.GetNamespace()+"/"+mapKey)
 	}
-	return Partition(parent, found)
-}
-
-// Partition separates the inputs that a parent's program selects from the
-// others. An input that the parent controls is not selected: otherwise a selector that
-// matches its own outputs would map them without end.
-func Partition(parent plan.Parent, inputs []client.Object) (selected, unselected []client.Object) {
-	for _, input := range inputs {
-		if parent.Invalid == nil && parent.Program.Selects(input) && !metav1.IsControlledBy(input, parent.Object) {
-			selected = append(selected, input)
-		} else {
-			unselected = append(unselected, input)
-		}
-	}
-	return selected, unselected
+	return parent.Partition(found)
 }
 
 // Outputs returns what a parent controls for a map key, and the orphans that
 // name both, the oldest first. The empty map key is one like any other: a label
 // may be empty.
-func (o *Observer) Outputs(parent client.Object, mapKey string) []client.Object {
+func (o *observer) Outputs(parent client.Object, mapKey string) []client.Object {
 	found := o.outputs(parent, o.byClaim, "/"+mapKey)
 	slices.SortFunc(found, plan.Older)
 	return found
 }
 
-func (o *Observer) outputs(parent client.Object, index informer.Index, suffix string) (all []client.Object) {
+func (o *observer) outputs(parent client.Object, index informer.Index, suffix string) (all []client.Object) {
 	scope := parent.GetNamespace()
 	for _, owner := range [...]string{o.ownedBy(scope, parent.GetUID()), o.orphanOf(scope, parent.GetName())} {
 		for _, kind := range o.kinds.Outputs {
@@ -148,7 +133,7 @@ func (o *Observer) outputs(parent client.Object, index informer.Index, suffix st
 // Request returns the key that an output belongs to, and whether the parent controls
 // it or owns it by its labels. What another kind controls belongs to none, and so does
 // nil.
-func (o *Observer) Request(output client.Object) (req plan.Request, owned bool) {
+func (o *observer) Request(output client.Object) (req plan.Request, owned bool) {
 	if output == nil {
 		return req, false
 	}
@@ -173,13 +158,13 @@ func (o *Observer) Request(output client.Object) (req plan.Request, owned bool) 
 // Keys returns the map keys of a parent: those of the selected inputs and those
 // found on its outputs, without which no tombstone would be reconciled. Of an
 // invalid spec only the outputs are known. Keys may repeat.
-func (o *Observer) Keys(parent plan.Parent) []string {
+func (o *observer) Keys(parent plan.Parent) []string {
 	var keys []string
 	if parent.Invalid == nil {
 		for _, kind := range o.kinds.Inputs {
 			for _, input := range o.stores.List(kind.Object, parent.Object.GetNamespace()) {
 				if parent.Program.Selects(input) {
-					keys = append(keys, o.MapKey(input))
+					keys = append(keys, o.mapKey(input))
 				}
 			}
 		}
