@@ -38,7 +38,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/fleet"
+	"mapcontroller.dev/snapshotschedule/internal/clusterschedules"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 	"mapcontroller.dev/snapshotschedule/internal/version"
 	// +kubebuilder:scaffold:imports
@@ -149,7 +149,7 @@ func run(f flags) error {
 	snapshots.Configure(config, realClock)
 	stores := snapshots.NewStores()
 	cacheOptions := snapshots.CacheOptions(stores, f.namespaces...)
-	fleet.AddToCache(&cacheOptions)
+	clusterschedules.AddToCache(&cacheOptions)
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,
 		Cache:                   cacheOptions,
@@ -181,7 +181,7 @@ func run(f flags) error {
 		return fmt.Errorf("set up the SnapshotSchedule controller: %w", err)
 	}
 	if len(f.namespaces) == 0 { // otherwise Roles in these namespaces are all that there is
-		if err := fleet.SetupWithManager(mgr, options, snapshots.Validate, &snapshots.Ownership, unwritten); err != nil {
+		if err := clusterschedules.SetupWithManager(mgr, options, snapshots.Validate, &snapshots.Ownership, unwritten); err != nil {
 			return fmt.Errorf("set up the ClusterSnapshotSchedule controller: %w", err)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"mapcontroller.dev/snapshotschedule/internal/fleet"
+	"mapcontroller.dev/snapshotschedule/internal/clusterschedules"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
@@ -46,7 +46,7 @@ var targetLabels = []string{"container", "endpoint", "instance", "job", "namespa
 func knownMetrics(t *testing.T) map[string][]string {
 	t.Helper()
 	snapshots.RegisterMetrics()
-	fleet.RegisterMetrics()
+	clusterschedules.RegisterMetrics()
 	descriptions := make(chan *prometheus.Desc)
 	go func() {
 		metrics.Registry.(prometheus.Collector).Describe(descriptions)
@@ -86,7 +86,7 @@ func knownMetrics(t *testing.T) map[string][]string {
 // ownMetrics returns the operator's own metrics.
 func ownMetrics() []snapshots.Metric {
 	all := snapshots.Metrics()
-	for _, m := range fleet.Metrics() {
+	for _, m := range clusterschedules.Metrics() {
 		all = append(all, snapshots.Metric(m))
 	}
 	return all

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"mapcontroller.dev/snapshotschedule/internal/fleet"
+	"mapcontroller.dev/snapshotschedule/internal/clusterschedules"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
@@ -15,7 +15,7 @@ import (
 func metricTable() string {
 	rows := [][]string{}
 	all := snapshots.Metrics()
-	for _, m := range fleet.Metrics() {
+	for _, m := range clusterschedules.Metrics() {
 		all = append(all, snapshots.Metric(m))
 	}
 	slices.SortFunc(all, func(a, b snapshots.Metric) int { return strings.Compare(a.Name, b.Name) })

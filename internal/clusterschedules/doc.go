@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fleet is ClusterSnapshotSchedule as a MapController: for every namespace that
+// Package clusterschedules is ClusterSnapshotSchedule as a MapController: for every namespace that
 // is selected it keeps a SnapshotSchedule, the child, whose spec is the template's.
 //
 //	setup.go      kinds, permissions, cache, and the engine's set-up
@@ -13,4 +13,4 @@
 //	report.go     failed writes as problems, and events for new problems
 //	status.go     the status
 //	metrics.go    the same as metrics
-package fleet
+package clusterschedules
