@@ -255,7 +255,7 @@ func TestRequestsArePassedOnInSelectedNamespaces(t *testing.T) {
 	if _, want := decide(compiled(t, requested).Tombstone(seen)); want.Annotations[v1alpha1.AnnotationRequestedAt] != "" {
 		t.Errorf("not selected: %v", want.Annotations)
 	}
-	concerns := MapController(nil, valid, nil, nil).ParentChanged
+	concerns := MapController(nil, valid, nil, nil, NewMetrics()).ParentChanged
 	if !concerns(gold(), requested) || concerns(requested, requested) || !concerns(gold(), gold(confirming)) {
 		t.Error("requests and confirmations concern the children")
 	}
@@ -300,7 +300,7 @@ func TestAChildWhoseStatusIsOutdatedIsNotReadyAndNotCounted(t *testing.T) {
 func TestAChildIsReconciledWhenItsStatusBeginsOrEndsToBeOutdated(t *testing.T) {
 	u, other := outdated(), child(func(s *schedule) { s.Namespace = "other" })
 	var woken []mapcontroller.Request
-	admit := MapController(nil, valid, nil, u).Admission(func(req mapcontroller.Request, after time.Duration) {
+	admit := MapController(nil, valid, nil, u, NewMetrics()).Admission(func(req mapcontroller.Request, after time.Duration) {
 		if after == 0 {
 			woken = append(woken, req)
 		}

@@ -9,85 +9,72 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
-// Metric describes a metric, for documentation and for tests of rules and dashboards.
-type Metric struct {
-	Name, Help string
-	Type       string
-	Labels     []string
-}
-
-// Metrics returns all metrics, by name.
-func Metrics() []Metric { return []Metric{namespacesGauge, problemsGauge, readyGauge} }
-
 // The label is that of snapshotschedule_suspended.
 const labelFleet = "cluster_schedule"
 
 var (
-	namespacesGauge = Metric{
+	namespacesGauge = report.Metric{
 		Name: "snapshotschedule_cluster_namespaces", Type: "gauge", Labels: []string{labelFleet},
 		Help: "Number of namespaces that a ClusterSnapshotSchedule selects.",
 	}
-	problemsGauge = Metric{
+	problemsGauge = report.Metric{
 		Name: "snapshotschedule_cluster_problems", Type: "gauge", Labels: []string{labelFleet},
 		Help: "Number of problems of a ClusterSnapshotSchedule: those listed in status.problems, and status.moreProblems.",
 	}
-	readyGauge = Metric{
+	readyGauge = report.Metric{
 		Name: "snapshotschedule_cluster_ready", Type: "gauge", Labels: []string{labelFleet, "reason"},
 		Help: "1 if the condition Ready of a ClusterSnapshotSchedule is true, 0 otherwise. The label reason is the condition's reason.",
 	}
 )
 
-func (m Metric) desc() *prometheus.Desc { return prometheus.NewDesc(m.Name, m.Help, m.Labels, nil) }
-
-// gauges hold what the status of each ClusterSnapshotSchedule said when it was last
-// computed.
-type gauges struct {
+// Metrics are the gauges of one operator: what the status of each ClusterSnapshotSchedule
+// said when it was last computed. It is a prometheus.Collector.
+type Metrics struct {
 	ready, namespaces, problems *prometheus.Desc
 
 	mu sync.Mutex
 	of map[string]v1alpha1.ClusterSnapshotScheduleStatus
 }
 
-func newGauges() *gauges {
-	return &gauges{
-		ready: readyGauge.desc(), namespaces: namespacesGauge.desc(), problems: problemsGauge.desc(),
+// NewMetrics returns metrics that are in no registry.
+func NewMetrics() *Metrics {
+	return &Metrics{
+		ready: readyGauge.Desc(), namespaces: namespacesGauge.Desc(), problems: problemsGauge.Desc(),
 		of: map[string]v1alpha1.ClusterSnapshotScheduleStatus{},
 	}
 }
 
-// measured are the gauges of this process.
-var measured = newGauges()
+// Described returns all metrics, by name.
+func (*Metrics) Described() []report.Metric {
+	return []report.Metric{namespacesGauge, problemsGauge, readyGauge}
+}
 
-// RegisterMetrics registers the metrics in controller-runtime's registry, once.
-var RegisterMetrics = sync.OnceFunc(func() { metrics.Registry.MustRegister(measured) })
-
-func (g *gauges) set(f *v1alpha1.ClusterSnapshotSchedule) {
+func (g *Metrics) set(f *v1alpha1.ClusterSnapshotSchedule) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.of[f.Name] = *f.Status.DeepCopy()
 }
 
-func (g *gauges) forget(f types.NamespacedName) {
+func (g *Metrics) forget(f types.NamespacedName) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.of, f.Name)
 }
 
 // Describe implements prometheus.Collector.
-func (g *gauges) Describe(descriptions chan<- *prometheus.Desc) {
+func (g *Metrics) Describe(descriptions chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{g.ready, g.namespaces, g.problems} {
 		descriptions <- d
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (g *gauges) Collect(found chan<- prometheus.Metric) {
+func (g *Metrics) Collect(found chan<- prometheus.Metric) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	emit := func(d *prometheus.Desc, value float64, labels ...string) {

@@ -37,7 +37,7 @@ snapshotschedule_cluster_problems{cluster_schedule="gold"} 1
 ` + invalid},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, f := newGauges(), gold()
+			g, f := NewMetrics(), gold()
 			setStatus(now, f, test.known)
 			g.set(f)
 			if got := values(t, g); got != test.want {
@@ -57,10 +57,10 @@ snapshotschedule_cluster_problems{cluster_schedule="gold"} 1
 }
 
 // values returns the samples of a collector.
-func values(t *testing.T, g *gauges) string {
+func values(t *testing.T, g *Metrics) string {
 	t.Helper()
 	var names []string
-	for _, m := range Metrics() {
+	for _, m := range NewMetrics().Described() {
 		names = append(names, m.Name)
 	}
 	text, err := testutil.CollectAndFormat(g, expfmt.TypeTextPlain, names...)
@@ -77,10 +77,10 @@ func values(t *testing.T, g *gauges) string {
 }
 
 func TestMetricsAreDescribed(t *testing.T) {
-	if problems, err := testutil.CollectAndLint(newGauges()); err != nil || len(problems) > 0 {
+	if problems, err := testutil.CollectAndLint(NewMetrics()); err != nil || len(problems) > 0 {
 		t.Errorf("%v, %v", problems, err)
 	}
-	for _, m := range Metrics() {
+	for _, m := range NewMetrics().Described() {
 		if m.Help == "" || m.Type != "gauge" || !strings.HasPrefix(m.Name, "snapshotschedule_cluster_") {
 			t.Errorf("%+v", m)
 		}

@@ -33,19 +33,18 @@ const Name = "clustersnapshotschedule"
 // was made with AddToCache. It starts when its CRD is installed and its permissions are
 // granted. A template is valid if validate finds a SnapshotSchedule with its spec valid;
 // owns decides which snapshots are a SnapshotSchedule's; unwritten has the SnapshotSchedules
-// whose status is outdated.
+// whose status is outdated; m is told what statuses say, and is the caller's to export.
 func SetupWithManager(
 	mgr manager.Manager, o mapcontroller.Options, validate func(*v1alpha1.SnapshotSchedule) error,
-	owns *mapcontroller.Ownership, unwritten *mapcontroller.Unwritten,
+	owns *mapcontroller.Ownership, unwritten *mapcontroller.Unwritten, m *Metrics,
 ) error {
-	RegisterMetrics()
-	return MapController(mgr.GetEventRecorder(Name), validate, owns, unwritten).SetupWithManager(mgr, o)
+	return MapController(mgr.GetEventRecorder(Name), validate, owns, unwritten, m).SetupWithManager(mgr, o)
 }
 
 // MapController returns ClusterSnapshotSchedule as a MapController.
 func MapController(
 	recorder events.EventRecorder, validate func(*v1alpha1.SnapshotSchedule) error,
-	owns *mapcontroller.Ownership, unwritten *mapcontroller.Unwritten,
+	owns *mapcontroller.Ownership, unwritten *mapcontroller.Unwritten, m *Metrics,
 ) mapcontroller.MapController {
 	return mapcontroller.MapController{
 		Name:          Name,
@@ -75,10 +74,10 @@ func MapController(
 		},
 		Admission:     wakenBy(unwritten),
 		Report:        reporter{events: recorder}.report,
-		ParentDeleted: measured.forget,
+		ParentDeleted: m.forget,
 		Status: func(now time.Time, parent client.Object, known mapcontroller.Summary) {
 			setStatus(now, parent, known)
-			measured.set(parent.(*v1alpha1.ClusterSnapshotSchedule))
+			m.set(parent.(*v1alpha1.ClusterSnapshotSchedule))
 		},
 	}
 }

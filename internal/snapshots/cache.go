@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/informer"
 )
 
 // CacheOptions restricts the cache to what is read: the snapshots that carry a
@@ -190,34 +189,3 @@ func only(all map[string]string, keys ...string) map[string]string {
 	}
 	return kept
 }
-
-// restoringFrom returns the snapshot that a PVC is still being restored from.
-func restoringFrom(claim *corev1.PersistentVolumeClaim) (namespace, name string, ok bool) {
-	if claim.Status.Phase != corev1.ClaimPending {
-		return "", "", false
-	}
-	// The API server sets each of the two from the other where it can.
-	if ref := claim.Spec.DataSourceRef; ref != nil && isSnapshot(ref.APIGroup, ref.Kind) {
-		if ref.Namespace != nil && *ref.Namespace != "" {
-			return *ref.Namespace, ref.Name, true
-		}
-		return claim.Namespace, ref.Name, true
-	}
-	if ref := claim.Spec.DataSource; ref != nil && isSnapshot(ref.APIGroup, ref.Kind) {
-		return claim.Namespace, ref.Name, true
-	}
-	return "", "", false
-}
-
-func isSnapshot(group *string, kind string) bool {
-	return group != nil && *group == snapshotv1.GroupName && kind == "VolumeSnapshot"
-}
-
-// restoresIndex finds the PVCs that are still being restored from a
-// VolumeSnapshot, by the namespace of the snapshot.
-var restoresIndex = informer.Index{Name: Name + "/restores", Values: func(o client.Object) []string {
-	if namespace, _, ok := restoringFrom(o.(*corev1.PersistentVolumeClaim)); ok {
-		return []string{namespace}
-	}
-	return nil
-}}

@@ -21,6 +21,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/report"
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots/metrics"
 )
 
 // inFlight asks the gate about every create, and tells it what becomes of snapshots.
@@ -202,6 +203,27 @@ func (f *inFlight) reported(req mapcontroller.Request, outcome mapcontroller.Out
 		}
 		return f.gate.Unsure(now, req.Parent.Namespace, name)
 	})
+}
+
+// counts returns the counts by label.
+func (f *inFlight) counts() map[string]inflight.Count {
+	byLabel := map[string]inflight.Count{metrics.OtherDrivers: {}}
+	for _, o := range f.stores.List(anyClass, "") {
+		if d := driverNamed(classOf(o).Driver); d != "" {
+			byLabel[string(d)] = inflight.Count{}
+		}
+	}
+	f.mu.Lock()
+	counts := f.gate.Counts(f.clock.Now())
+	f.mu.Unlock()
+	for name, c := range counts {
+		if _, isClass := byLabel[name]; !isClass || !f.classesKnown {
+			name = metrics.OtherDrivers
+		}
+		sum := byLabel[name]
+		byLabel[name] = inflight.Count{InFlight: sum.InFlight + c.InFlight, Waiting: sum.Waiting + c.Waiting}
+	}
+	return byLabel
 }
 
 // forget is called after a schedule is deleted. Its snapshots may stay, and do not count.

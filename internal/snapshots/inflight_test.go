@@ -26,6 +26,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/inflight"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots/metrics"
 )
 
 // flight is an inFlight with one place, PVC data of a driver, and the keys that it
@@ -258,9 +259,9 @@ func TestLabelsOfDrivers(t *testing.T) {
 		want       map[string]inflight.Count
 	}{
 		"all namespaces": {want: map[string]inflight.Count{
-			testDriver: {InFlight: 1, Waiting: 1}, "idle.example.com": {}, otherDrivers: {InFlight: 3},
+			testDriver: {InFlight: 1, Waiting: 1}, "idle.example.com": {}, metrics.OtherDrivers: {InFlight: 3},
 		}},
-		"classes unknown": {namespaced: true, want: map[string]inflight.Count{otherDrivers: {InFlight: 4, Waiting: 1}}},
+		"classes unknown": {namespaced: true, want: map[string]inflight.Count{metrics.OtherDrivers: {InFlight: 4, Waiting: 1}}},
 	} {
 		f := newFlight(1, class("idle", "idle.example.com"), class("malformed", "a b"))
 		if tc.namespaced {

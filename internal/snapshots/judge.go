@@ -71,7 +71,7 @@ func NewJudge(scheme *runtime.Scheme, s *v1alpha1.SnapshotSchedule, classes Clas
 	if err != nil {
 		return nil, err
 	}
-	c := MapController(Options{}, nil, 0)
+	c := mapController(Options{}, nil, newInFlight(Options{}, 0), nil) // for its kinds
 	functions := p.functions()
 	planner, err := c.Planner(scheme, s, functions)
 	if err != nil {
@@ -236,16 +236,4 @@ func (c Classes) SkipReason(claim *corev1.PersistentVolumeClaim) string {
 // Undecided returns whether SkipReason could say more of a PVC if the classes were known.
 func (c Classes) Undecided(claim *corev1.PersistentVolumeClaim) bool {
 	return !c.Known && driverOf(claim) != "" && c.SkipReason(claim) == ""
-}
-
-// Restores returns those PVCs that are still being restored from a snapshot of a
-// namespace.
-func Restores(namespace string, claims []client.Object) []client.Object {
-	var restores []client.Object
-	for _, claim := range claims {
-		if from, _, ok := restoringFrom(claim.(*corev1.PersistentVolumeClaim)); ok && from == namespace {
-			restores = append(restores, claim)
-		}
-	}
-	return restores
 }

@@ -283,22 +283,6 @@ func (p *program) decide(
 	return decided, d, n
 }
 
-// restoring returns the names of the snapshots that PVCs are being restored from.
-func restoring(related []client.Object) map[string]bool {
-	var names map[string]bool
-	for _, o := range related {
-		if claim, isClaim := o.(*corev1.PersistentVolumeClaim); isClaim {
-			if _, name, ok := restoringFrom(claim); ok {
-				if names == nil {
-					names = map[string]bool{}
-				}
-				names[name] = true
-			}
-		}
-	}
-	return names
-}
-
 // skip returns why a PVC can't be snapshotted now; empty if it can. Its events
 // enqueue it when that changes.
 func skip(claim *corev1.PersistentVolumeClaim) string {

@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -38,7 +36,7 @@ type testReporter struct {
 func newTestReporter() *testReporter {
 	recorder, c := events.NewFakeRecorder(100), clocktesting.NewFakePassiveClock(noon)
 	return &testReporter{
-		reporter: newReporter(recorder, c, newInFlight(Options{Clock: c, Stores: NewStores()}, 0)),
+		reporter: newReporter(recorder, c, newInFlight(Options{Clock: c, Stores: NewStores()}, 0), testMetrics),
 		recorder: recorder, previous: map[types.UID]map[string]any{},
 	}
 }
@@ -385,17 +383,17 @@ func TestReportCounts(t *testing.T) {
 	})
 	r.pass(s, "k", withProblem("data", v1alpha1.ReasonSnapshotFailed, "m"), mapcontroller.Outcome{})
 	for name, tc := range map[string]struct {
-		counter prometheus.Collector
-		want    float64
+		series string
+		want   float64
 	}{
-		"created":                         {createdTotal.WithLabelValues(s.Namespace, s.Name), 1},
-		"deleted, expired":                {deletedTotal.WithLabelValues(s.Namespace, s.Name, "Expired"), 2},
-		"deleted, over the cap":           {deletedTotal.WithLabelValues(s.Namespace, s.Name, "OverCap"), 1},
-		"refused, but for what backs off": {refusedTotal.WithLabelValues(s.Namespace, s.Name, "delete"), 1},
-		"failed, once for each":           {failedTotal.WithLabelValues(s.Namespace, s.Name), 1},
+		"created":                         {"snapshots_created_total", 1},
+		"deleted, expired":                {"snapshots_deleted_total Expired", 2},
+		"deleted, over the cap":           {"snapshots_deleted_total OverCap", 1},
+		"refused, but for what backs off": {"refused_writes_total delete", 1},
+		"failed, once for each":           {"snapshots_failed_total", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := testutil.ToFloat64(tc.counter); got != tc.want {
+			if got := seriesOf(t, client.ObjectKeyFromObject(s))[tc.series]; got != tc.want {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})

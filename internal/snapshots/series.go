@@ -77,6 +77,11 @@ func covers(desired, existing client.Object) bool {
 	return scheduledAt(have).Equal(scheduledAt(want)) && claimName(have) == claimName(want)
 }
 
+func readyToUse(o client.Object) bool {
+	status := o.(*snapshotv1.VolumeSnapshot).Status
+	return status != nil && ptr.Deref(status.ReadyToUse, false)
+}
+
 // conditions returns whether a snapshot is ready, for the counts in status. The
 // results are shared, because every pass asks about every snapshot.
 func conditions(o client.Object) []metav1.Condition {

@@ -20,6 +20,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/clusterschedules"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots/metrics"
 )
 
 // Options are the operator's flags, and what tests set beside them.
@@ -59,11 +60,13 @@ func New(ctx context.Context, config *rest.Config, o Options, m ctrl.Options) (c
 		KindsInterval: o.KindsInterval, Namespaces: o.Namespaces, Clock: o.Clock, Stores: stores,
 	}
 	unwritten := &snapshots.Unwritten{}
-	if err := snapshots.SetupWithManager(ctx, mgr, options, o.MaxInFlight, unwritten); err != nil {
+	if err := snapshots.SetupWithManager(ctx, mgr, options, o.MaxInFlight, unwritten, metrics.New()); err != nil {
 		return nil, fmt.Errorf("set up the SnapshotSchedule controller: %w", err)
 	}
 	if len(o.Namespaces) == 0 { // otherwise Roles in these namespaces are all that there is
-		if err := clusterschedules.SetupWithManager(mgr, options, snapshots.Validate, &snapshots.Ownership, unwritten); err != nil {
+		err := clusterschedules.SetupWithManager(
+			mgr, options, snapshots.Validate, &snapshots.Ownership, unwritten, clusterschedules.NewMetrics())
+		if err != nil {
 			return nil, fmt.Errorf("set up the ClusterSnapshotSchedule controller: %w", err)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
-	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,60 +20,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
-// unprotected is the gauge of the PVCs that no schedule protects. They are counted at a
-// scrape, so that it costs nothing in between.
-var unprotected = unprotectedClaims{desc: newUnprotectedDesc()}
-
-type unprotectedClaims struct {
-	desc *prometheus.Desc
-	// count returns the number in each namespace; nil while this process does not lead.
-	count atomic.Pointer[func() map[string]int]
-}
-
-func newUnprotectedDesc() *prometheus.Desc {
-	m := describe("gauge", "unprotected_persistentvolumeclaims",
-		"Number of PersistentVolumeClaims that are bound and can be snapshotted, but that no valid schedule selects that is not "+
-			"suspended. Claims with the annotation "+v1alpha1.AnnotationExclude+" are not counted.", labelNamespace)
-	return prometheus.NewDesc(m.Name, m.Help, m.Labels, nil)
-}
-
-// Describe implements prometheus.Collector.
-func (u *unprotectedClaims) Describe(descriptions chan<- *prometheus.Desc) { descriptions <- u.desc }
-
-// Collect implements prometheus.Collector.
-func (u *unprotectedClaims) Collect(found chan<- prometheus.Metric) {
-	if count := u.count.Load(); count != nil {
-		for namespace, n := range (*count)() {
-			report.Gauge(found, u.desc, float64(n), namespace)
-		}
-	}
-}
-
-// setUpUnprotected counts unprotected PVCs while this process leads. Before the cache
-// has every VolumeSnapshotClass, nothing is known.
-func setUpUnprotected(mgr manager.Manager, o Options, classesKnown bool) error {
+// unprotectedIn returns the function that counts the PVCs that no schedule protects. Before
+// the cache has every VolumeSnapshotClass, nothing is known.
+func unprotectedIn(mgr manager.Manager, o Options, classesKnown bool) func(context.Context) map[string]int {
 	var listed atomic.Bool
 	o.Stores.OnList(func(example runtime.Object, err error) {
 		if _, isClass := example.(*snapshotv1.VolumeSnapshotClass); isClass && err == nil {
 			listed.Store(true)
 		}
 	})
-	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		counter := newUnprotectedCounter(o, classesKnown)
-		count := func() map[string]int {
-			if classesKnown && (!listed.Load() || !classesSynced(ctx, mgr.GetCache())) {
-				return nil
-			}
-			return counter.count(unprotectedPatience)
+	counter := newUnprotectedCounter(o, classesKnown)
+	return func(ctx context.Context) map[string]int {
+		if classesKnown && (!listed.Load() || !classesSynced(ctx, mgr.GetCache())) {
+			return nil
 		}
-		unprotected.count.Store(&count)
-		defer unprotected.count.CompareAndSwap(&count, nil)
-		<-ctx.Done()
-		return nil
-	}))
+		return counter.count(unprotectedPatience)
+	}
 }
 
 // classesSynced asks for an informer that the engine has made: another one would
