@@ -9,9 +9,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/oracle"
@@ -123,6 +127,9 @@ func (r *Run) prepare(ctx context.Context, namespace string) (err error) {
 		Nicknames: r.run.Nicknames(), Always: r.workload.Always, Crash: r.crash, Judge: r.judgeWrite,
 	})
 	r.judge = oracle.NewAtWrite(r.server.Client, namespace, r.wire.DateIsWrong, r.workload.MaxInFlight)
+	if !r.plan.ShowsPast() {
+		r.judge.Moments = r.moments
+	}
 	return nil
 }
 
@@ -140,6 +147,24 @@ func (r *Run) judgeWrite(ctx context.Context, w wire.Write) (answered func(code 
 		Verb: w.Verb, Resource: w.Resource, Subresource: w.Subresource, Namespace: w.Namespace, Name: w.Name, Body: w.Body,
 		Started: started, Sees: r.plan.ShowsEverything(),
 	})
+}
+
+// moments returns what the namespace has held since a time, the latest first.
+func (r *Run) moments(since time.Time) (all []oracle.Moment) {
+	held, from := map[types.UID]client.Object{}, time.Time{}
+	for _, c := range r.run.Changes() {
+		if c.At.After(since) {
+			all = append(all, oracle.Moment{From: from, Until: c.At, Objects: slices.Collect(maps.Values(held))})
+		}
+		from = c.At
+		if c.After != nil {
+			held[c.After.GetUID()] = c.After
+		} else {
+			delete(held, c.Before.GetUID())
+		}
+	}
+	slices.Reverse(all)
+	return all
 }
 
 // neighbor is the namespace of the other tenant, if there is one.
