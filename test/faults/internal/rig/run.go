@@ -278,16 +278,20 @@ func (r *Run) unfinished() error {
 
 // result judges the run.
 func (r *Run) result(ctx context.Context, late error) Result {
-	var idle []string
-	if r.plan.IdleFor > 0 && r.workload.Broken == "" && r.workload.Neighbor == nil {
-		idle = r.observeIdle(ctx)
+	var atEnd []string
+	switch {
+	case r.plan.IdleFor == 0:
+	case r.broken() == "":
+		atEnd = r.observeIdle(ctx)
+	default:
+		atEnd = r.observeBroken(ctx)
 	}
 	r.killAll()
 	if err := r.server.Records.CatchUp(ctx, r.server.Client, r.run.Namespace); err != nil {
 		return Result{Err: err}
 	}
 	res := Result{Trace: r.wire.Trace(), End: oracle.TakeEndState(r.run.State().Objects()), Missed: r.wire.Missed()}
-	res.Violations = slices.Concat(r.judge.Found(), idle)
+	res.Violations = slices.Concat(r.judge.Found(), atEnd)
 	for _, s := range r.wire.Sent() {
 		if s.Forbidden {
 			res.Violations = append(res.Violations, "S6: "+s.Point.String()+" is forbidden by the shipped roles")
@@ -306,6 +310,39 @@ func (r *Run) result(ctx context.Context, late error) Result {
 		res.Err, res.Log = r.run.Driver.Err(), r.logs()
 	}
 	return res
+}
+
+// broken is a pattern of the PVCs that fail for good; empty if none do.
+func (r *Run) broken() string {
+	switch {
+	case r.workload.Broken != "":
+		return r.run.Namespace + "/" + r.workload.Broken
+	case r.workload.Neighbor != nil:
+		return r.neighbor() + "/*"
+	}
+	return ""
+}
+
+// observeBroken returns what is late of the other PVCs, while some fail for good (L3).
+func (r *Run) observeBroken(ctx context.Context) (found []string) {
+	for until := time.Now().Add(max(r.plan.IdleFor, oracle.ReactionTime+2*time.Second)); time.Now().Before(until) && ctx.Err() == nil; {
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+		now := time.Now()
+		past := r.moments(now.Add(-oracle.ReactionTime)) // the last of them is of that time
+		then := r.run.State().Objects()
+		if len(past) > 0 {
+			then = past[len(past)-1].Objects
+		}
+		for _, what := range oracle.Late(then, r.run.State().Objects(), now, r.broken()) {
+			if !slices.Contains(found, "L3: "+what) {
+				found = append(found, "L3: "+what)
+			}
+		}
+	}
+	return found
 }
 
 // observeIdle returns what happens while nothing may happen (L2).
