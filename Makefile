@@ -131,8 +131,10 @@ UNIT_PACKAGES = $$(go list ./... | grep -v -E '/test/(crd|integration|cli|e2e|de
 # Simulations, which would take minutes longer with the race detector.
 SIMULATED_PACKAGES = ./test/faults/internal/sim ./test/faults/internal/specs
 
-# Suites that need an API server and etcd, but no other controllers. Most of their time they wait: each process has an API server.
-INTEGRATION_SUITES = ./internal/mapcontroller/enginetest ./test/cli ./test/crd ./test/crd/guardrails ./test/integration
+# Packages whose tests need an API server and etcd, but no other controllers. The suites wait most of their time, and so run in
+# several processes, each with an API server.
+INTEGRATION_PACKAGES = ./test/crd/... ./test/faults/internal/sim/kube
+INTEGRATION_SUITES = ./internal/mapcontroller/enginetest ./test/cli ./test/integration
 INTEGRATION_PROCESSES ?= 4
 
 .PHONY: test
@@ -172,7 +174,7 @@ test-integration: ## Run the tests that need a real API server, built on first u
 	if [ -z "$$assets" ]; then assets="$$(go -C hack/cluster run . assets)"; fi; \
 	echo "KUBEBUILDER_ASSETS=$$assets"; \
 	export KUBEBUILDER_ASSETS="$$assets"; \
-	go test -count=1 ./test/faults/internal/sim/kube; \
+	go test -count=1 $(INTEGRATION_PACKAGES); \
 	$(GINKGO) run --keep-going --procs=$(INTEGRATION_PROCESSES) --timeout=15m $(INTEGRATION_SUITES)
 
 .PHONY: test-e2e
