@@ -124,7 +124,7 @@ func writeRow(file string, m *mutant, k kill) error {
 	}
 	rows = append(rows, fmt.Sprintf("| %s | %s | %s | %s |", m.Name, m.Defect, cmp.Or(k.Suite, "none"), path.Base(k.Package)+" "+k.Test))
 	slices.Sort(rows)
-	return os.WriteFile(file, []byte(strings.Join(append(head, rows...), "\n")+"\n"), 0o644) //nolint:gosec // a page
+	return os.WriteFile(file, []byte(strings.Join(append(head, rows...), "\n")+"\n"), 0o644)
 }
 
 func (m *mutant) try(ctx context.Context, root string, names []string) (k kill) {
