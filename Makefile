@@ -119,13 +119,9 @@ verify: ## Check that generated files, formatting and module files are up to dat
 
 ##@ Test
 
-# The race detector needs cgo, and so a C compiler.
-ifndef RACE
-RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
-endif
-
-# Without the race detector, all is built like the released programs, without cgo, so that what programs and tests share is
+# But for the race detector, all is built like the released programs, without cgo, so that what programs and tests share is
 # compiled once. 'make lint' runs vet, for which 'go test' would read every dependency.
+CGO := $(shell go env CGO_ENABLED)
 export CGO_ENABLED := 0
 export GOFLAGS := $(shell go env GOFLAGS) -vet=off
 
@@ -135,18 +131,35 @@ UNIT_PACKAGES = $$(go list ./... | grep -v -E '/test/(crd|integration|cli|e2e|de
 # Simulations, which would take minutes longer with the race detector.
 SIMULATED_PACKAGES = ./test/faults/internal/sim ./test/faults/internal/specs
 
-# Packages whose tests need an API server and etcd, but no other controllers.
-INTEGRATION_PACKAGES = $$(go list ./... | grep -E '/test/(crd|integration|cli)(/|$$)|/enginetest$$|/sim/kube$$')
+# Packages whose tests need an API server and etcd, but no other controllers. The suites wait most of their time, and so run in
+# several processes, each with an API server.
+INTEGRATION_PACKAGES = ./test/crd/... ./test/faults/internal/sim/kube
+INTEGRATION_SUITES = ./internal/mapcontroller/enginetest ./test/cli ./test/integration
+INTEGRATION_PROCESSES ?= 4
 
 .PHONY: test
-test: test-unit test-integration test-e2e test-faults-short ## Run the unit, integration and end-to-end tests and the short fault campaign.
+test: test-unit test-integration test-faults-short ## Run what a change needs while it is made: unit and integration tests, and a selection of faults.
+
+.PHONY: test-all
+test-all: test-race test-simulations test-modules test-e2e test-deploy ## Run all other tests.
 
 .PHONY: test-unit
-test-unit: ## Run the tests that need no API server, including 200 simulations of 90 days (minutes).
-	@echo "== Unit tests$(if $(RACE), with the race detector, without the race detector: no C compiler was found)"
-	$(if $(RACE),CGO_ENABLED=1) go test $(RACE) $(UNIT_PACKAGES)
+test-unit: ## Run the tests that need no API server.
+	@echo "== Unit tests"
+	go test $(UNIT_PACKAGES)
+
+.PHONY: test-race
+test-race: ## Run the unit tests with the race detector (skipped without a C compiler).
+	@if [ "$(CGO)" != 1 ]; then echo "== SKIPPED, nothing was tested: the race detector needs cgo, and so a C compiler"; exit 0; fi; \
+	echo "== Unit tests, with the race detector"; set -x; CGO_ENABLED=1 go test -race $(UNIT_PACKAGES)
+
+.PHONY: test-simulations
+test-simulations: ## Run 200 simulations of 90 days (minutes).
 	@echo "== Simulations, without the race detector because they are single-threaded"
 	go test -timeout=20m $(SIMULATED_PACKAGES)
+
+.PHONY: test-modules
+test-modules: ## Run the tests of the local cluster, of alerts and dashboard, and of the Helm chart.
 	@echo "== Unit tests of the local cluster"
 	go -C hack/cluster test ./...
 	@echo "== Alerts and dashboard, evaluated by Prometheus (compiling it takes minutes the first time)"
@@ -160,7 +173,9 @@ test-integration: ## Run the tests that need a real API server, built on first u
 	@assets="$${KUBEBUILDER_ASSETS:-}"; \
 	if [ -z "$$assets" ]; then assets="$$(go -C hack/cluster run . assets)"; fi; \
 	echo "KUBEBUILDER_ASSETS=$$assets"; \
-	KUBEBUILDER_ASSETS="$$assets" go test -count=1 -timeout=20m $(INTEGRATION_PACKAGES)
+	export KUBEBUILDER_ASSETS="$$assets"; \
+	go test -count=1 $(INTEGRATION_PACKAGES); \
+	$(GINKGO) run --keep-going --procs=$(INTEGRATION_PROCESSES) --timeout=15m $(INTEGRATION_SUITES)
 
 .PHONY: test-e2e
 test-e2e: ## Run the end-to-end tests on a new local cluster with a CSI snapshot stack. KUBERNETES=1.33.13 SNAPSHOTTER=8.2.0 chooses releases.
@@ -202,8 +217,10 @@ bench-go: ## Run the Go benchmarks and write their results for benchstat to BENC
 	go test -run='^$$' -bench=. -benchmem -count=$(BENCH_COUNT) ./internal/... | tee $(BENCH_OUT)
 
 .PHONY: test-mutants
-test-mutants: ## Check that the fault campaign finds seeded bugs (45 minutes) and update docs/faults.md. MUTANT=<name> runs one.
-	go run ./test/faults/mutants $(if $(MUTANT),--mutant '$(MUTANT)',--write docs/faults.md)
+test-mutants: ## Check that the tests find seeded bugs (half an hour), and update the table of test/faults/mutants. MUTANT=<name> tries one.
+	@assets="$${KUBEBUILDER_ASSETS:-}"; \
+	if [ -z "$$assets" ]; then assets="$$(go -C hack/cluster run . assets)"; fi; \
+	KUBEBUILDER_ASSETS="$$assets" go run ./test/faults/mutants $(if $(MUTANT),--mutant '$(MUTANT)') --write test/faults/mutants/README.md
 
 .PHONY: cluster-up
 cluster-up: ## Start the local cluster.
@@ -357,6 +374,7 @@ go-tool = go tool -modfile=$(CURDIR)/hack/tools/$(1).mod $(1)
 KUBECTL ?= kubectl
 KUSTOMIZE ?= $(call go-tool,kustomize)
 CONTROLLER_GEN ?= $(call go-tool,controller-gen)
+GINKGO ?= $(call go-tool,ginkgo)
 GOLANGCI_LINT ?= $(call go-tool,golangci-lint)
 GOVULNCHECK ?= $(call go-tool,govulncheck)
 KUBE_SCORE ?= $(call go-tool,kube-score)
@@ -373,6 +391,7 @@ dependencies: ## Download all modules and build the tools, so that other targets
 	for module in . $(MODULES); do go -C $$module mod download; done
 	$(CONTROLLER_GEN) --version
 	$(KUSTOMIZE) version
+	$(GINKGO) version
 	$(GOLANGCI_LINT) version
 	$(GOVULNCHECK) -version
 	$(KUBE_SCORE) version

@@ -349,6 +349,7 @@ func TestScheduleChangedWakesKeys(t *testing.T) {
 		"a confirmation":       {plain().confirming("3"), true},
 		"the record":           {plain().recorded(3, noon, "2h"), true},
 		"the record is lost":   {every("6h").editDelay("1h"), true},
+		"it becomes a child":   {plain().controlled(), true},
 	} {
 		if got := scheduleChanged(plain().SnapshotSchedule, tc.after.SnapshotSchedule); got != tc.want {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)

@@ -83,7 +83,7 @@ func originObjects(stores *informer.Stores, s client.Object) []client.Object {
 	return found
 }
 
-func controlledByFleet(s *v1alpha1.SnapshotSchedule) bool {
+func controlledByFleet(s client.Object) bool {
 	ref := metav1.GetControllerOfNoCopy(s)
 	if ref == nil || ref.Kind != "ClusterSnapshotSchedule" {
 		return false

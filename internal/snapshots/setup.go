@@ -179,9 +179,10 @@ func claimChanged(before, after client.Object) bool {
 }
 
 // scheduleChanged returns whether an update of a schedule concerns its PVCs, beside the
-// spec: requests, and the record on which deletes depend.
+// spec: requests, the record on which deletes depend, and whether it is a child.
 func scheduleChanged(before, after client.Object) bool {
-	return before.GetAnnotations()[v1alpha1.AnnotationRequestedAt] != after.GetAnnotations()[v1alpha1.AnnotationRequestedAt] ||
+	return controlledByFleet(before) != controlledByFleet(after) ||
+		before.GetAnnotations()[v1alpha1.AnnotationRequestedAt] != after.GetAnnotations()[v1alpha1.AnnotationRequestedAt] ||
 		before.GetAnnotations()[v1alpha1.AnnotationConfirmGeneration] != after.GetAnnotations()[v1alpha1.AnnotationConfirmGeneration] ||
 		!equality.Semantic.DeepEqual(before.(*v1alpha1.SnapshotSchedule).Status.Retention, after.(*v1alpha1.SnapshotSchedule).Status.Retention)
 }

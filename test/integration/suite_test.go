@@ -60,9 +60,7 @@ func TestIntegration(t *testing.T) {
 	SetDefaultEventuallyTimeout(20 * time.Second)
 	SetDefaultEventuallyPollingInterval(25 * time.Millisecond)
 	SetDefaultConsistentlyPollingInterval(25 * time.Millisecond)
-	suite, reporter := GinkgoConfiguration()
-	suite.Timeout = 18 * time.Minute // earlier than that of go test, whose end names no spec
-	RunSpecs(t, "Integration", suite, reporter)
+	RunSpecs(t, "Integration")
 }
 
 // Each process of a parallel run has its own API server.

@@ -48,6 +48,7 @@ func TestFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer showProgress()()
 	references := map[string]func() (reference, error){}
 	for _, w := range workload.All() {
 		references[w.Name] = sync.OnceValues(func() (reference, error) { return refer(context.WithoutCancel(t.Context()), server, w) })
@@ -71,6 +72,21 @@ func TestFaults(t *testing.T) {
 			}
 		})
 	}
+}
+
+// ended, failed and missed count plans.
+var ended, failed, missed atomic.Int64
+
+// showProgress prints a line every minute until it is stopped.
+func showProgress() (stop func()) {
+	began, tick := time.Now(), time.NewTicker(time.Minute)
+	go func() {
+		for range tick.C {
+			fmt.Fprintf(os.Stderr, "%s: %d plans, %d failed, %d did not reach their points\n",
+				time.Since(began).Round(time.Second), ended.Load(), failed.Load(), missed.Load())
+		}
+	}()
+	return tick.Stop
 }
 
 // reference is what two runs without faults have shown of a workload.
@@ -97,12 +113,16 @@ func refer(ctx context.Context, server *environment.Cluster, w workload.Workload
 
 func check(t *testing.T, r rig.Result) {
 	t.Helper()
+	ended.Add(1)
 	switch {
 	case r.Err != nil:
+		failed.Add(1)
 		t.Fatalf("cannot be judged: %v\n%s", r.Err, r.Log)
 	case len(r.Violations) > 0:
+		failed.Add(1)
 		t.Errorf("%s\n%s", strings.Join(r.Violations, "\n"), r.Log)
 	case len(r.Missed) > 0:
+		missed.Add(1)
 		t.Skipf("the run did not reach %v", r.Missed)
 	}
 }

@@ -6,12 +6,14 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -31,7 +33,14 @@ var suites = []suite{
 	{"unit", []string{"./api/...", "./cmd/...", "./internal/..."}, []string{"-skip=^TestEngine$", "-timeout=5m"}},
 	{"engine", []string{"./internal/mapcontroller/enginetest"}, []string{"-ginkgo.fail-fast", "-timeout=10m"}},
 	{"integration", []string{"./test/integration"}, []string{"-ginkgo.fail-fast", "-timeout=20m"}},
-	{"faults", []string{"./test/faults/inprocess"}, []string{"-count=1", "-timeout=20m"}}, // on the local cluster: the plans of each
+	{"faults", []string{"./test/faults/inprocess"}, []string{"-count=1", "-timeout=20m"}}, // the plans of each
+}
+
+func suiteNames() (names []string) {
+	for _, s := range suites {
+		names = append(names, s.Name)
+	}
+	return names
 }
 
 // argsFor returns the arguments of a suite for one mutant; ok is false if the suite has nothing for it.
@@ -53,30 +62,27 @@ func (s suite) argsFor(m *mutant) (args []string, ok bool) {
 
 // kill is how a mutant fares against the suites.
 type kill struct {
-	Mutant string `json:"mutant"`
 	// Suite is the first that kills it, by a test of a package; empty if none does.
-	Suite   string  `json:"suite,omitempty"`
-	Package string  `json:"package,omitempty"`
-	Test    string  `json:"test,omitempty"`
-	Seconds float64 `json:"seconds"`
-	// Error says why it could not be tried.
-	Error string `json:"error,omitempty"`
+	Suite, Package, Test string
+	// Err says why it could not be tried.
+	Err error
 }
 
 func (k kill) String() string {
 	switch {
-	case k.Error != "":
-		return fmt.Sprintf("%s: cannot be tried: %s", k.Mutant, k.Error)
+	case k.Err != nil:
+		return fmt.Sprintf("cannot be tried: %v", k.Err)
 	case k.Suite == "":
-		return fmt.Sprintf("%s: SURVIVED (%.0f s)", k.Mutant, k.Seconds)
+		return "SURVIVED"
 	}
-	return fmt.Sprintf("%s: killed by %s: %s %s (%.0f s)", k.Mutant, k.Suite, k.Package, k.Test, k.Seconds)
+	return fmt.Sprintf("killed by %s: %s %s", k.Suite, k.Package, k.Test)
 }
 
 // matrix tries every mutant against one suite after the other, until one kills it.
-func matrix(ctx context.Context, root string, mutants []*mutant, names []string) error {
+func matrix(ctx context.Context, root string, mutants []*mutant, names []string, file string) error {
 	survived := 0
-	for _, m := range mutants {
+	for i, m := range mutants {
+		began := time.Now()
 		k := m.try(ctx, root, names)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -84,9 +90,11 @@ func matrix(ctx context.Context, root string, mutants []*mutant, names []string)
 		if k.Suite == "" {
 			survived++
 		}
-		fmt.Fprintln(os.Stderr, k)
-		if err := json.NewEncoder(os.Stdout).Encode(k); err != nil {
-			return err
+		fmt.Printf("%d/%d %s: %s (%.0f s)\n", i+1, len(mutants), m.Name, k, time.Since(began).Seconds())
+		if file != "" {
+			if err := writeRow(file, m, k); err != nil {
+				return err
+			}
 		}
 	}
 	if survived > 0 {
@@ -95,9 +103,32 @@ func matrix(ctx context.Context, root string, mutants []*mutant, names []string)
 	return nil
 }
 
-func (m *mutant) try(ctx context.Context, root string, names []string) kill {
-	began, k := time.Now(), kill{Mutant: m.Name}
-	err := func() error {
+// row matches the row of a mutant, which begins with its number.
+var row = regexp.MustCompile(`^\| \d`)
+
+// writeRow replaces the row of a mutant in the table of a page.
+func writeRow(file string, m *mutant, k kill) error {
+	old, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	head, rows := []string{}, []string{}
+	for line := range strings.Lines(string(old)) {
+		switch line = strings.TrimSuffix(line, "\n"); {
+		case strings.HasPrefix(line, "| "+m.Name+" |"):
+		case row.MatchString(line):
+			rows = append(rows, line)
+		default:
+			head = append(head, line)
+		}
+	}
+	rows = append(rows, fmt.Sprintf("| %s | %s | %s | %s |", m.Name, m.Defect, cmp.Or(k.Suite, "none"), path.Base(k.Package)+" "+k.Test))
+	slices.Sort(rows)
+	return os.WriteFile(file, []byte(strings.Join(append(head, rows...), "\n")+"\n"), 0o644)
+}
+
+func (m *mutant) try(ctx context.Context, root string, names []string) (k kill) {
+	k.Err = func() error {
 		dir, err := os.MkdirTemp("", "snapsched-mutant-")
 		if err != nil {
 			return err
@@ -108,7 +139,7 @@ func (m *mutant) try(ctx context.Context, root string, names []string) kill {
 			return err
 		}
 		for _, s := range suites {
-			if len(names) > 0 && !slices.Contains(names, s.Name) {
+			if !slices.Contains(names, s.Name) {
 				continue
 			}
 			runs := [][]string{s.Packages}
@@ -120,7 +151,7 @@ func (m *mutant) try(ctx context.Context, root string, names []string) kill {
 				if !ok {
 					break
 				}
-				if k.Package, k.Test, err = run(ctx, root, append([]string{"-overlay", overlay}, packages...), args); err != nil {
+				if k.Package, k.Test, err = s.run(ctx, root, append([]string{"-overlay", overlay}, packages...), args); err != nil {
 					return err
 				}
 				if k.Package != "" {
@@ -131,11 +162,32 @@ func (m *mutant) try(ctx context.Context, root string, names []string) kill {
 		}
 		return nil
 	}()
-	if err != nil {
-		k.Error = err.Error()
-	}
-	k.Seconds = time.Since(began).Seconds()
 	return k
+}
+
+// writeOverlay writes the mutated files and the overlay file for go test.
+func (m *mutant) writeOverlay(root, dir string) (string, error) {
+	files, err := m.mutated(root)
+	if err != nil {
+		return "", err
+	}
+	replace := map[string]string{}
+	for path, text := range files {
+		copied := filepath.Join(dir, "mutated", path)
+		if err := os.MkdirAll(filepath.Dir(copied), 0o700); err != nil {
+			return "", err
+		}
+		if err := os.WriteFile(copied, []byte(text), 0o600); err != nil {
+			return "", err
+		}
+		replace[filepath.Join(root, path)] = copied
+	}
+	list, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, "overlay.json")
+	return file, os.WriteFile(file, list, 0o600)
 }
 
 // packages returns those of the mutated files, as arguments of go test.
@@ -154,10 +206,13 @@ type event struct{ Action, Package, Test, Output, ImportPath string }
 // spec is the line in which Ginkgo names a spec that failed.
 var spec = regexp.MustCompile(`\[(?:FAIL|PANICKED|TIMEDOUT)\] (.*)`)
 
-// run returns the first test that fails with some arguments of go test; nothing if all pass.
-func run(ctx context.Context, root string, args ...[]string) (pkg, test string, err error) {
-	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json", "-failfast"}, slices.Concat(args...)...)...)
-	cmd.Dir = root
+// run returns the first test of a suite that fails with some arguments of go test; nothing if all pass.
+func (s suite) run(ctx context.Context, root string, args ...[]string) (pkg, test string, err error) {
+	command := []string{"-C", root, "test", "-json", "-failfast"}
+	if s.Name == "faults" { // on a local cluster
+		command = append([]string{"-C", filepath.Join(root, "hack", "cluster"), "run", ".", "run", "--no-csi", "--", "go"}, command...)
+	}
+	cmd := exec.CommandContext(ctx, "go", append(command, slices.Concat(args...)...)...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

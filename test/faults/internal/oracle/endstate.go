@@ -156,7 +156,7 @@ func describeSchedule(s *v1alpha1.SnapshotSchedule) []string {
 	if s.Status.MoreProblems > 0 {
 		facts = append(facts, "more problems")
 	}
-	if r := s.Status.Retention; r != nil && fleetOf(s) != "" && r.Generation == s.Generation {
+	if r := s.Status.Retention; r != nil && r.Generation == s.Generation {
 		facts = append(facts, fmt.Sprintf("a record and a delay of %s", r.EditDelay)) // an operator with an old view edits the spec once more
 	} else if r != nil {
 		facts = append(facts, fmt.Sprintf("a record of generation %d and a delay of %s", r.Generation, r.EditDelay))

@@ -22,7 +22,7 @@ import (
 )
 
 // AtWrite judges the writes of operators while they pass: it reads what the API server holds at that moment, in which nobody else
-// writes. It judges S1, S3, S4, S5, S7, S8, S9, STAT-12, FLIGHT-1 and the FLEET clauses.
+// writes. It judges S1 to S5, S7, S8, S9, STAT-12, FLIGHT-1 and the FLEET clauses.
 type AtWrite struct {
 	// Live reads the API server.
 	Live client.Reader
@@ -32,6 +32,9 @@ type AtWrite struct {
 	ClockIsWrong func() bool
 	// MaxInFlight is the limit of snapshots in flight; 0: none.
 	MaxInFlight int
+	// Moments returns what the API server has held since a time, the latest first. Nil: S2 is not judged, because the operators
+	// are shown what was before.
+	Moments func(since time.Time) []Moment
 
 	mu    sync.Mutex
 	found []string
@@ -48,6 +51,12 @@ func (j *AtWrite) Found() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.Clone(j.found)
+}
+
+// Moment is what the API server held from one change to the next.
+type Moment struct {
+	From, Until time.Time
+	Objects     []client.Object
 }
 
 // Attempt is a write that is about to be made.
@@ -231,6 +240,9 @@ func (j *AtWrite) delete(st *state, a Attempt, v *snapshotv1.VolumeSnapshot) (an
 	if left := len(readyOnes(seen.series)) - 1; isReady(v) && seen.claim != nil && left < spec.minReady {
 		j.fail("S3", "VolumeSnapshot %s was deleted: %d ready ones are left of the PVC's series, and minReady is %d", a.Name, left, spec.minReady)
 	}
+	if why := j.early(seen, v); why != "" {
+		j.fail("S2", "VolumeSnapshot %s was deleted: %s", a.Name, why)
+	}
 	if isImported(v) && !seen.mayDeleteImported(v) {
 		j.fail("S9", "VolumeSnapshot %s was deleted, which was imported and is neither beyond a TTL nor ready under tiers or a cap", a.Name)
 	}
@@ -242,6 +254,22 @@ func (j *AtWrite) delete(st *state, a Attempt, v *snapshotv1.VolumeSnapshot) (an
 			j.lost[slot] = ownDelete{name: v.Name, schedule: schedule.UID, generation: schedule.Generation}
 		}
 	}
+}
+
+// early returns why retention does not allow a delete, neither now nor at a moment at which the guards may have read.
+func (j *AtWrite) early(seen *view, v *snapshotv1.VolumeSnapshot) string {
+	may, why := seen.mayDelete(v, seen.until)
+	if may || j.Moments == nil {
+		return ""
+	}
+	for _, m := range j.Moments(seen.until.Add(-guardsWindow - recordingSlack)) {
+		for _, at := range []time.Time{m.Until, m.From} {
+			if may, _ := MayDelete(m.Objects, v, at); may {
+				return ""
+			}
+		}
+	}
+	return why
 }
 
 // waits returns why the delay after an edit, or the first hour of a schedule, forbids a delete.

@@ -43,7 +43,7 @@ func OneAtATime(h *history.History) []Violation {
 			return
 		}
 		for uid, other := range st.series[seriesOf(s)] {
-			if uid != s.UID && isUncut(other) && (created[uid].Before(since) || c.At.Sub(created[uid]) > reactionTime) {
+			if uid != s.UID && isUncut(other) && (created[uid].Before(since) || c.At.Sub(created[uid]) > ReactionTime) {
 				found = append(found, changeViolation("Slot", h, i,
 					"VolumeSnapshot %s/%s was created while %s existed, which is uncut", s.Namespace, s.Name, other.Name))
 			}

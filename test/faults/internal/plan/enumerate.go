@@ -139,7 +139,7 @@ func (r Reference) timeTravel() []Plan {
 	for i, point := range r.Trace.where(Point.IsWrite) {
 		for age := range 2 {
 			p := r.single(TimeTravel, Fault{At: point, Action: Travel, Age: (i + age) % len(ages)})
-			p.HidesUncut = r.Imports
+			p.HidesUncut = r.Uncut || r.Imports
 			all = append(all, p)
 		}
 	}

@@ -163,8 +163,11 @@ func (p Plan) SafetyOnly() bool {
 
 // ShowsEverything reports whether one operator at a time is shown all that exists when it
 // starts. What it does not know is in flight it cannot count.
-func (p Plan) ShowsEverything() bool {
-	return p.StartAge == nil && p.Interleaving == "" && !slices.ContainsFunc(p.Faults, func(f Fault) bool {
+func (p Plan) ShowsEverything() bool { return !p.ShowsPast() && p.Interleaving == "" }
+
+// ShowsPast reports whether an operator is shown what was before, or not all that is.
+func (p Plan) ShowsPast() bool {
+	return p.StartAge != nil || slices.ContainsFunc(p.Faults, func(f Fault) bool {
 		return slices.Contains([]Action{Travel, Stale, Empty, Truncated}, f.Action)
 	})
 }

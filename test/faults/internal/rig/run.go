@@ -9,9 +9,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/oracle"
@@ -123,6 +127,9 @@ func (r *Run) prepare(ctx context.Context, namespace string) (err error) {
 		Nicknames: r.run.Nicknames(), Always: r.workload.Always, Crash: r.crash, Judge: r.judgeWrite,
 	})
 	r.judge = oracle.NewAtWrite(r.server.Client, namespace, r.wire.DateIsWrong, r.workload.MaxInFlight)
+	if !r.plan.ShowsPast() {
+		r.judge.Moments = r.moments
+	}
 	return nil
 }
 
@@ -140,6 +147,24 @@ func (r *Run) judgeWrite(ctx context.Context, w wire.Write) (answered func(code 
 		Verb: w.Verb, Resource: w.Resource, Subresource: w.Subresource, Namespace: w.Namespace, Name: w.Name, Body: w.Body,
 		Started: started, Sees: r.plan.ShowsEverything(),
 	})
+}
+
+// moments returns what the namespace has held since a time, the latest first.
+func (r *Run) moments(since time.Time) (all []oracle.Moment) {
+	held, from := map[types.UID]client.Object{}, time.Time{}
+	for _, c := range r.run.Changes() {
+		if c.At.After(since) {
+			all = append(all, oracle.Moment{From: from, Until: c.At, Objects: slices.Collect(maps.Values(held))})
+		}
+		from = c.At
+		if c.After != nil {
+			held[c.After.GetUID()] = c.After
+		} else {
+			delete(held, c.Before.GetUID())
+		}
+	}
+	slices.Reverse(all)
+	return all
 }
 
 // neighbor is the namespace of the other tenant, if there is one.
@@ -253,16 +278,20 @@ func (r *Run) unfinished() error {
 
 // result judges the run.
 func (r *Run) result(ctx context.Context, late error) Result {
-	var idle []string
-	if r.plan.IdleFor > 0 && r.workload.Broken == "" && r.workload.Neighbor == nil {
-		idle = r.observeIdle(ctx)
+	var atEnd []string
+	switch {
+	case r.plan.IdleFor == 0:
+	case r.broken() == "":
+		atEnd = r.observeIdle(ctx)
+	default:
+		atEnd = r.observeBroken(ctx)
 	}
 	r.killAll()
 	if err := r.server.Records.CatchUp(ctx, r.server.Client, r.run.Namespace); err != nil {
 		return Result{Err: err}
 	}
 	res := Result{Trace: r.wire.Trace(), End: oracle.TakeEndState(r.run.State().Objects()), Missed: r.wire.Missed()}
-	res.Violations = slices.Concat(r.judge.Found(), idle)
+	res.Violations = slices.Concat(r.judge.Found(), atEnd)
 	for _, s := range r.wire.Sent() {
 		if s.Forbidden {
 			res.Violations = append(res.Violations, "S6: "+s.Point.String()+" is forbidden by the shipped roles")
@@ -281,6 +310,39 @@ func (r *Run) result(ctx context.Context, late error) Result {
 		res.Err, res.Log = r.run.Driver.Err(), r.logs()
 	}
 	return res
+}
+
+// broken is a pattern of the PVCs that fail for good; empty if none do.
+func (r *Run) broken() string {
+	switch {
+	case r.workload.Broken != "":
+		return r.run.Namespace + "/" + r.workload.Broken
+	case r.workload.Neighbor != nil:
+		return r.neighbor() + "/*"
+	}
+	return ""
+}
+
+// observeBroken returns what is late of the other PVCs, while some fail for good (L3).
+func (r *Run) observeBroken(ctx context.Context) (found []string) {
+	for until := time.Now().Add(max(r.plan.IdleFor, oracle.ReactionTime+2*time.Second)); time.Now().Before(until) && ctx.Err() == nil; {
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+		now := time.Now()
+		past := r.moments(now.Add(-oracle.ReactionTime)) // the last of them is of that time
+		then := r.run.State().Objects()
+		if len(past) > 0 {
+			then = past[len(past)-1].Objects
+		}
+		for _, what := range oracle.Late(then, r.run.State().Objects(), now, r.broken()) {
+			if !slices.Contains(found, "L3: "+what) {
+				found = append(found, "L3: "+what)
+			}
+		}
+	}
+	return found
 }
 
 // observeIdle returns what happens while nothing may happen (L2).
