@@ -49,17 +49,6 @@ func newInFlight(o Options, limit int) *inFlight {
 	}
 }
 
-// turn is what a slot without a snapshot waits for.
-type turn struct {
-	slot time.Time
-	// driver is the one whose limit the snapshot counts towards.
-	driver driver
-	// since is the time from which the PVC lacks a snapshot.
-	since time.Time
-	// late is set if the slot is too old to be taken.
-	late bool
-}
-
 // turnOf returns the turn of a slot that is due. A PVC lacks a snapshot since its last
 // slot or, without one, its anchor.
 func (p *program) turnOf(
@@ -151,12 +140,6 @@ func (f *inFlight) observed(parent types.NamespacedName, before, after client.Ob
 		gone = before
 	}
 	f.with(func(now time.Time) []inflight.Wake { return f.gate.Remove(now, gone.GetNamespace(), gone.GetName()) })
-}
-
-// isUncut is retention's Uncut, without parsing anything: every pass asks it of every
-// snapshot.
-func isUncut(v *snapshotv1.VolumeSnapshot) bool {
-	return v.Spec.Source.VolumeSnapshotContentName == nil && !readyToUse(v) && (v.Status == nil || v.Status.CreationTime == nil)
 }
 
 // count tells the gate whether an uncut snapshot counts.
@@ -287,9 +270,6 @@ func waitedMessage(d driver) string {
 	}
 	return fmt.Sprintf("too many snapshots of %s are not cut yet, see --max-in-flight-per-driver", of)
 }
-
-// waits returns whether a PVC waits for its turn.
-func (k *keyStatus) waits() bool { return k.turn != nil && !k.turn.late }
 
 // waitingText counts the PVCs that wait for their turn.
 func waitingText(sum combined) string {

@@ -25,25 +25,6 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/snapshots/metrics"
 )
 
-// Options are the settings of the controller.
-type Options = mapcontroller.Options
-
-// Stores are what a manager's cache holds: CacheOptions and Options must be given
-// the same.
-type Stores = informer.Stores
-
-// Unwritten has the SnapshotSchedules whose status is outdated.
-type Unwritten = mapcontroller.Unwritten
-
-// NewStores returns the stores of one manager.
-func NewStores() *Stores { return informer.NewStores() }
-
-// DefaultMaxClockSkew is the default of Options.MaxClockSkew. Without the operator's flags, decisions are made with it.
-const DefaultMaxClockSkew = mapcontroller.DefaultMaxClockSkew
-
-// Name is the controller's name, in logs, metrics, events and managed fields.
-const Name = "snapshotschedule"
-
 // The finalizers permission is for blockOwnerDeletion in the controllerRef.
 // +kubebuilder:rbac:groups=snapshots.mapcontroller.dev,resources=snapshotschedules,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=snapshots.mapcontroller.dev,resources=snapshotschedules/status,verbs=patch
