@@ -59,7 +59,7 @@ MODULES = hack/cluster hack/helm test/observe
 manifests: ## Generate the CustomResourceDefinitions and the ClusterRoles.
 	$(CONTROLLER_GEN) rbac:roleName=manager-role crd webhook paths="./api/..." paths="./cmd/..." paths="./internal/snapshots/..." \
 	  output:crd:artifacts:config=config/crd/bases
-	$(CONTROLLER_GEN) rbac:roleName=fleet-manager-role,fileName=fleet_role.yaml paths="./internal/fleet/..."
+	$(CONTROLLER_GEN) rbac:roleName=fleet-manager-role,fileName=fleet_role.yaml paths="./internal/clusterschedules/..."
 
 .PHONY: generate
 generate: ## Generate the DeepCopy methods of the API types.

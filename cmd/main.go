@@ -34,12 +34,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/fleet"
+	"mapcontroller.dev/snapshotschedule/internal/clusterschedules"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots/metrics"
 	"mapcontroller.dev/snapshotschedule/internal/version"
 	// +kubebuilder:scaffold:imports
 )
@@ -149,7 +151,7 @@ func run(f flags) error {
 	snapshots.Configure(config, realClock)
 	stores := snapshots.NewStores()
 	cacheOptions := snapshots.CacheOptions(stores, f.namespaces...)
-	fleet.AddToCache(&cacheOptions)
+	clusterschedules.AddToCache(&cacheOptions)
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,
 		Cache:                   cacheOptions,
@@ -177,11 +179,14 @@ func run(f flags) error {
 		Stores:           stores,
 	}
 	unwritten := &snapshots.Unwritten{}
-	if err := snapshots.SetupWithManager(ctx, mgr, options, f.maxInFlight, unwritten); err != nil {
+	ofSchedules, ofClusterSchedules := metrics.New(), clusterschedules.NewMetrics()
+	ctrlmetrics.Registry.MustRegister(ofSchedules, ofClusterSchedules)
+	if err := snapshots.SetupWithManager(ctx, mgr, options, f.maxInFlight, unwritten, ofSchedules); err != nil {
 		return fmt.Errorf("set up the SnapshotSchedule controller: %w", err)
 	}
 	if len(f.namespaces) == 0 { // otherwise Roles in these namespaces are all that there is
-		if err := fleet.SetupWithManager(mgr, options, snapshots.Validate, &snapshots.Ownership, unwritten); err != nil {
+		err := clusterschedules.SetupWithManager(mgr, options, snapshots.Validate, &snapshots.Ownership, unwritten, ofClusterSchedules)
+		if err != nil {
 			return fmt.Errorf("set up the ClusterSnapshotSchedule controller: %w", err)
 		}
 	}

@@ -20,18 +20,16 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/observe"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // operator plans as the operator does: its Compile, its kinds, and objects as its
 // cache holds them.
 type operator struct {
-	t      *rapid.T
-	kinds  *plan.Kinds
-	parent plan.Parent
-	cached func(client.Object) client.Object
+	t        *rapid.T
+	schedule *v1alpha1.SnapshotSchedule
+	planner  *mapcontroller.Planner
+	cached   func(client.Object) client.Object
 }
 
 func newOperator(t *rapid.T, s *v1alpha1.SnapshotSchedule) *operator {
@@ -40,12 +38,12 @@ func newOperator(t *rapid.T, s *v1alpha1.SnapshotSchedule) *operator {
 		t.Fatal(err)
 	}
 	c := snapshots.MapController(snapshots.Options{}, nil, 0)
-	kinds, err := plan.NewKinds(scheme, s, c.Ownership(), c.Inputs, c.Outputs)
+	planner, err := c.Planner(scheme, s, compiled)
 	if err != nil {
 		t.Fatal(err)
 	}
 	byKind := snapshots.CacheOptions(snapshots.NewStores()).ByObject
-	return &operator{t: t, kinds: kinds, parent: plan.Parent{Object: s, Program: &compiled}, cached: func(o client.Object) client.Object {
+	return &operator{t: t, schedule: s, planner: planner, cached: func(o client.Object) client.Object {
 		for kind, options := range byKind {
 			if reflect.TypeOf(kind) == reflect.TypeOf(o) {
 				stripped, err := options.Transform(o.DeepCopyObject())
@@ -61,19 +59,18 @@ func newOperator(t *rapid.T, s *v1alpha1.SnapshotSchedule) *operator {
 }
 
 // plan returns the plan of one pass.
-func (op *operator) plan(now time.Time, of *series) plan.Plan {
+func (op *operator) plan(now time.Time, of *series) mapcontroller.Plan {
 	seen := mapcontroller.Observation{Now: now, MapKey: of.mapKey}
 	if of.claim != nil {
-		seen.Selected, seen.Unselected = observe.Partition(op.parent, []client.Object{op.cached(of.claim)})
+		seen.Selected, seen.Unselected = op.planner.Partition(op.cached(of.claim))
 	}
 	for _, o := range of.snapshots {
 		seen.Outputs = append(seen.Outputs, op.cached(o))
 	}
-	slices.SortFunc(seen.Outputs, plan.Older)
 	for _, o := range of.restores {
 		seen.Related = append(seen.Related, op.cached(o))
 	}
-	return op.kinds.Build(op.parent, plan.Request{Parent: client.ObjectKeyFromObject(op.parent.Object), MapKey: of.mapKey}, seen)
+	return op.planner.Plan(seen)
 }
 
 // deletes returns the name and the reason of each delete.
@@ -122,7 +119,9 @@ func TestJudgeDecidesAsTheOperatorDoes(t *testing.T) {
 				t.Errorf("%s (-operator +plugin):\n%s", what, diff)
 			}
 		}
-		if !slices.IsSortedFunc(have.Outputs, plan.Older) {
+		if !slices.IsSortedFunc(have.Outputs, func(a, b client.Object) int {
+			return a.GetCreationTimestamp().Compare(b.GetCreationTimestamp().Time)
+		}) {
 			t.Errorf("outputs are not the oldest first: %v", names(have.Outputs))
 		}
 		var verdicts []string
@@ -141,7 +140,6 @@ func TestJudgeDecidesAsTheOperatorDoes(t *testing.T) {
 // life is what happens to a series under the operator in three days, if every
 // snapshot is ready at once.
 func (op *operator) life(of *series, now, until time.Time) (ends map[string]time.Time, taken []string) {
-	s := op.parent.Object.(*v1alpha1.SnapshotSchedule)
 	state := *of
 	state.snapshots = nil
 	for _, o := range of.snapshots {
@@ -152,7 +150,7 @@ func (op *operator) life(of *series, now, until time.Time) (ends map[string]time
 		p := op.plan(now, &state)
 		for _, adopted := range p.Adopt {
 			i := slices.IndexFunc(state.snapshots, func(o client.Object) bool { return o.GetName() == adopted.GetName() })
-			state.snapshots[i].SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(s, op.kinds.Parent)})
+			state.snapshots[i].SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(op.schedule, snapshots.Ownership.Parent)})
 		}
 		for _, removal := range p.Delete {
 			ends[removal.Object.GetName()] = now
@@ -185,10 +183,10 @@ func (op *operator) life(of *series, now, until time.Time) (ends map[string]time
 func (op *operator) settle(state *series, now time.Time) {
 	state.restores = nil
 	state.snapshots = slices.DeleteFunc(state.snapshots, func(o client.Object) bool {
-		return o.GetDeletionTimestamp() != nil && metav1.IsControlledBy(o, op.parent.Object)
+		return o.GetDeletionTimestamp() != nil && metav1.IsControlledBy(o, op.schedule)
 	})
 	deadline := time.Hour
-	if op.parent.Object.(*v1alpha1.SnapshotSchedule).Spec.ReadyDeadline == "1d" {
+	if op.schedule.Spec.ReadyDeadline == "1d" {
 		deadline = day
 	}
 	for _, o := range state.snapshots {

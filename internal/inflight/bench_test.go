@@ -6,8 +6,6 @@ package inflight
 import (
 	"fmt"
 	"testing"
-
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
 )
 
 // BenchmarkSnapshot is what one snapshot costs: its key asks, and it is shown uncut, and
@@ -20,14 +18,14 @@ func BenchmarkSnapshot(b *testing.B) {
 			}
 			b.Run(fmt.Sprintf("limit %d, %d wait", limit, waiting), func(b *testing.B) {
 				g := NewGate(limit)
-				keys := make([]plan.Request, waiting+limit+1)
-				snapshots := map[plan.Request]Snapshot{}
+				keys := make([]Request, waiting+limit+1)
+				snapshots := map[Request]Snapshot{}
 				for i := range keys {
 					keys[i] = key(fmt.Sprintf("%d/s/%d", i%100, i))
 					snapshots[keys[i]] = snapshotOf(nameOf(keys[i]))
 				}
-				s := func(req plan.Request) Snapshot { return snapshots[req] }
-				var flying []plan.Request
+				s := func(req Request) Snapshot { return snapshots[req] }
+				var flying []Request
 				for _, req := range keys[:waiting+limit] {
 					if admitted, _ := g.Ask(start, req, s(req), start); admitted {
 						flying = append(flying, req)

@@ -6,8 +6,6 @@ package inflight
 import (
 	"container/heap"
 	"time"
-
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
 )
 
 // longest is how long an uncut snapshot counts at most. A driver that is down for
@@ -29,7 +27,7 @@ type driver struct {
 	capped int
 	line   line
 	// alarm is the key that is woken when a place ends by time alone, and when.
-	alarm   plan.Request
+	alarm   Request
 	alarmAt time.Time
 }
 
@@ -41,7 +39,7 @@ func snapshotHolder(namespace, name string) holder {
 	return holder{namespace: namespace, snapshot: name}
 }
 
-func keyHolder(req plan.Request) holder {
+func keyHolder(req Request) holder {
 	return holder{namespace: req.Parent.Namespace, schedule: req.Parent.Name, key: req.MapKey}
 }
 

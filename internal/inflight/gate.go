@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
 )
 
 // Gate knows which snapshots are in flight, and who waits. It is not safe for
@@ -21,18 +19,24 @@ type Gate struct {
 	drivers map[string]*driver
 	places  map[holder]*place
 	// waits is the driver that a key waits for.
-	waits map[plan.Request]*driver
+	waits map[Request]*driver
 }
 
 // NewGate returns a Gate that admits so many snapshots of a driver at a time; zero:
 // any number.
 func NewGate(limit int) *Gate {
-	return &Gate{limit: limit, drivers: map[string]*driver{}, places: map[holder]*place{}, waits: map[plan.Request]*driver{}}
+	return &Gate{limit: limit, drivers: map[string]*driver{}, places: map[holder]*place{}, waits: map[Request]*driver{}}
+}
+
+// Request is a key of a schedule: that of a PVC.
+type Request struct {
+	Parent types.NamespacedName
+	MapKey string
 }
 
 // Wake is a key to reconcile after a time.
 type Wake struct {
-	Request plan.Request
+	Request Request
 	After   time.Duration
 }
 
@@ -53,11 +57,11 @@ func (s Snapshot) lifetime() time.Duration { return min(max(s.ReadyDeadline, sho
 // Ask returns whether a key may create a snapshot now, and takes a place for it.
 // Otherwise the key waits, and is woken when it is its turn. since is the time from
 // which it lacks a snapshot.
-func (g *Gate) Ask(now time.Time, req plan.Request, s Snapshot, since time.Time) (admitted bool, wake []Wake) {
+func (g *Gate) Ask(now time.Time, req Request, s Snapshot, since time.Time) (admitted bool, wake []Wake) {
 	d := g.driver(s.Driver)
 	wake = g.leave(now, req, d)
 	if d.alarm == req {
-		d.alarm = plan.Request{} // the queue holds a key once: this pass may have consumed it
+		d.alarm = Request{} // the queue holds a key once: this pass may have consumed it
 	}
 	g.expire(now, d)
 	held, woken := g.places[s.holder()], g.places[keyHolder(req)]
@@ -78,10 +82,10 @@ func (g *Gate) Ask(now time.Time, req plan.Request, s Snapshot, since time.Time)
 }
 
 // Leave says that a key has nothing to create.
-func (g *Gate) Leave(now time.Time, req plan.Request) []Wake { return g.leave(now, req, nil) }
+func (g *Gate) Leave(now time.Time, req Request) []Wake { return g.leave(now, req, nil) }
 
 // leave makes a key give up what it waits for or was woken for, but of one driver.
-func (g *Gate) leave(now time.Time, req plan.Request, except *driver) (wake []Wake) {
+func (g *Gate) leave(now time.Time, req Request, except *driver) (wake []Wake) {
 	if d := g.waits[req]; d != nil && d != except {
 		g.leaveLine(req)
 		wake = g.settle(now, d)
@@ -251,7 +255,7 @@ func (g *Gate) free(p *place) {
 	}
 }
 
-func (g *Gate) push(d *driver, req plan.Request, since time.Time) {
+func (g *Gate) push(d *driver, req Request, since time.Time) {
 	if g.waits[req] == nil {
 		g.waits[req] = d
 		d.line.push(req, since)
@@ -259,7 +263,7 @@ func (g *Gate) push(d *driver, req plan.Request, since time.Time) {
 }
 
 // leaveLine makes a key leave the line in which it waits, if it does.
-func (g *Gate) leaveLine(req plan.Request) {
+func (g *Gate) leaveLine(req Request) {
 	if d := g.waits[req]; d != nil {
 		delete(g.waits, req)
 		d.line.leave(req)

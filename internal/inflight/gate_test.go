@@ -12,19 +12,17 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
 )
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // key returns a key that is named by one string: namespace/schedule/key.
-func key(name string) plan.Request {
+func key(name string) Request {
 	part := strings.Split(name, "/")
-	return plan.Request{Parent: types.NamespacedName{Namespace: part[0], Name: part[1]}, MapKey: part[2]}
+	return Request{Parent: types.NamespacedName{Namespace: part[0], Name: part[1]}, MapKey: part[2]}
 }
 
-func nameOf(req plan.Request) string { return req.Parent.String() + "/" + req.MapKey }
+func nameOf(req Request) string { return req.Parent.String() + "/" + req.MapKey }
 
 // tester is a Gate whose keys create snapshots of their own names.
 type tester struct {

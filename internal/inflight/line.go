@@ -9,14 +9,12 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
 )
 
 // line holds the keys that wait. Namespaces take turns, in each of them its schedules
 // do, and of a schedule the key that has waited longest for a snapshot is next.
 type line struct {
-	waiting    map[plan.Request]*waiter
+	waiting    map[Request]*waiter
 	namespaces ring[*ring[*waiters]]
 	arrivals   int
 }
@@ -24,7 +22,7 @@ type line struct {
 // waiter is a key that waits, since its last snapshot. Of equal ones the first to
 // arrive is first.
 type waiter struct {
-	req     plan.Request
+	req     Request
 	since   time.Time
 	arrival int
 	// index in its heap.
@@ -32,11 +30,11 @@ type waiter struct {
 }
 
 func newLine() line {
-	return line{waiting: map[plan.Request]*waiter{}, namespaces: newRing[*ring[*waiters]]()}
+	return line{waiting: map[Request]*waiter{}, namespaces: newRing[*ring[*waiters]]()}
 }
 
 // push adds a key that does not wait.
-func (l *line) push(req plan.Request, since time.Time) {
+func (l *line) push(req Request, since time.Time) {
 	l.arrivals++
 	w := &waiter{req: req, since: since, arrival: l.arrivals}
 	l.waiting[req] = w
@@ -48,7 +46,7 @@ func (l *line) push(req plan.Request, since time.Time) {
 }
 
 // leave removes a key that waits.
-func (l *line) leave(req plan.Request) {
+func (l *line) leave(req Request) {
 	w := l.waiting[req]
 	delete(l.waiting, req)
 	schedules := l.namespaces.members[req.Parent.Namespace]
@@ -63,7 +61,7 @@ func (l *line) leave(req plan.Request) {
 }
 
 // of returns the keys of a parent.
-func (l *line) of(parent types.NamespacedName) (keys []plan.Request) {
+func (l *line) of(parent types.NamespacedName) (keys []Request) {
 	if schedules := l.namespaces.members[parent.Namespace]; schedules != nil && schedules.members[parent.Name] != nil {
 		for _, w := range *schedules.members[parent.Name] {
 			keys = append(keys, w.req)
@@ -74,7 +72,7 @@ func (l *line) of(parent types.NamespacedName) (keys []plan.Request) {
 
 // next removes and returns the key whose turn it is, among the namespaces that may
 // have one; not ok if there is none.
-func (l *line) next(may func(namespace string) bool) (req plan.Request, ok bool) {
+func (l *line) next(may func(namespace string) bool) (req Request, ok bool) {
 	i := slices.IndexFunc(l.namespaces.order, may)
 	if i < 0 {
 		return req, false
@@ -90,7 +88,7 @@ func (l *line) next(may func(namespace string) bool) (req plan.Request, ok bool)
 
 // first returns a key that waits, the same one until it leaves or others come before
 // it.
-func (l *line) first() plan.Request {
+func (l *line) first() Request {
 	schedules := l.namespaces.members[l.namespaces.order[0]]
 	return (*schedules.members[schedules.order[0]])[0].req
 }

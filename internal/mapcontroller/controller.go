@@ -18,13 +18,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/fair"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/guard"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/installed"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/observe"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/status"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/execute"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/guard"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/installed"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/queue"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/status"
 )
 
 // Dependencies are what a Controller takes from a manager.
@@ -45,10 +44,10 @@ type Controller struct {
 	Options
 
 	kinds    *plan.Kinds
-	observer *observe.Observer
-	attempts *execute.Attempts
+	observer *observer
+	attempts *queue.Attempts
 	// shares are of the workers of keys, statusShares of those of statuses.
-	shares, statusShares *fair.Shares
+	shares, statusShares *queue.Shares
 	executor             *execute.Executor
 	guard                *guard.Guard
 	aggregator           *status.Aggregator
@@ -58,9 +57,9 @@ type Controller struct {
 	// the informer holds the same object.
 	programs sync.Map
 	// changed receives parents one of whose keys changed.
-	changed lateQueue[reconcile.Request]
+	changed queue.Late[reconcile.Request]
 	// keys receives keys that no event enqueues.
-	keys lateQueue[Request]
+	keys queue.Late[Request]
 }
 
 // New returns a Controller. It returns an error that names what is missing or
@@ -78,20 +77,20 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("map controller %q: %w", c.Name, err)
 	}
-	observer := observe.New(spec.Name, o.Stores, kinds, spec.NewParent(), spec.ClusterScoped, spec.MapKey)
+	observer := newObserver(spec.Name, o.Stores, kinds, spec.NewParent(), spec.ClusterScoped, spec.MapKey)
 	ctl := &Controller{
 		MapController: spec,
 		Options:       o,
 		kinds:         kinds,
 		observer:      observer,
-		attempts:      execute.NewAttempts(o.Clock),
+		attempts:      queue.NewAttempts(o.Clock),
 		installed:     installed.New(d.Discovery, kinds.Needed),
 	}
-	pace := fair.NewPace(o.Clock, o.DeletesPerSecond)
-	pace.Wake = ctl.keys.add
-	ctl.shares = &fair.Shares{Workers: o.Workers, Patience: time.Second, Wake: ctl.keys.add}
-	ctl.statusShares = &fair.Shares{Workers: o.Workers, Patience: time.Second, Wake: func(req Request) {
-		ctl.changed.addAfter(reconcile.Request{NamespacedName: req.Parent}, 0)
+	pace := queue.NewPace(o.Clock, o.DeletesPerSecond)
+	pace.Wake = ctl.keys.Add
+	ctl.shares = &queue.Shares{Workers: o.Workers, Patience: time.Second, Wake: ctl.keys.Add}
+	ctl.statusShares = &queue.Shares{Workers: o.Workers, Patience: time.Second, Wake: func(req Request) {
+		ctl.changed.AddAfter(reconcile.Request{NamespacedName: req.Parent}, 0)
 	}}
 	ctl.installed.Back = ctl.kindsBack
 	o.Stores.OnList(func(example runtime.Object, err error) {
@@ -100,9 +99,9 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 		}
 	})
 	// The delay gathers changes that come together.
-	ctl.changed.after = min(o.StatusInterval/10, time.Second/2)
+	ctl.changed.After = min(o.StatusInterval/10, time.Second/2)
 	ctl.guard = &guard.Guard{
-		Live: d.Live, Clock: o.Clock, MaxClockSkew: o.MaxClockSkew, Concurrency: min(o.Workers, 16), Kinds: kinds, Observer: observer,
+		Live: d.Live, Clock: o.Clock, MaxClockSkew: o.MaxClockSkew, Concurrency: min(o.Workers, 16), Kinds: kinds, MapKey: spec.MapKey,
 		NewParent: spec.NewParent, Compile: ctl.compile,
 	}
 	ctl.executor = &execute.Executor{
@@ -114,10 +113,10 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 		Finalizer: spec.Finalizer, Missing: ctl.installed.Explains, Admit: func(Request, plan.Plan, []client.Object) bool { return true },
 	}
 	if spec.Admission != nil {
-		ctl.executor.Admit = spec.Admission(ctl.keys.addAfter)
+		ctl.executor.Admit = spec.Admission(ctl.keys.AddAfter)
 	}
 	ctl.aggregator = &status.Aggregator{Changed: func(parent types.NamespacedName) {
-		ctl.changed.add(reconcile.Request{NamespacedName: parent})
+		ctl.changed.Add(reconcile.Request{NamespacedName: parent})
 	}}
 	ctl.writer = &status.Writer{
 		FieldManager: spec.Name, Client: d.Client, Clock: o.Clock, Kinds: kinds,
@@ -135,7 +134,7 @@ func (c *Controller) InputIndexers() toolscache.Indexers { return c.observer.Inp
 func (c *Controller) OutputIndexers() toolscache.Indexers { return c.observer.OutputIndexers() }
 
 // Limiter returns the rate limiter of the queue of keys.
-func (c *Controller) Limiter() *execute.Attempts { return c.attempts }
+func (c *Controller) Limiter() *queue.Attempts { return c.attempts }
 
 // compile compiles a parent as it was read.
 func (c *Controller) compile(parent client.Object) plan.Parent {

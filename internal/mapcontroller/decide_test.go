@@ -44,7 +44,7 @@ func TestEveryKeyIsDecidedWhileCreatesHang(t *testing.T) {
 			}
 			return ctx.Err()
 		}
-		enqueued(func(q queue) { send(h.ParentEvents(), q, nil, new(fixture.Parent())) })
+		enqueued(func(q keyQueue) { send(h.ParentEvents(), q, nil, new(fixture.Parent())) })
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		queue := make(chan Request, keys)
@@ -143,13 +143,13 @@ func TestStatusesShareTheirWorkers(t *testing.T) {
 func TestKindsThatAreBackUndecideEveryKey(t *testing.T) {
 	all := []client.Object{fixture.Parent(), fixture.Input()}
 	h := newHarness(t, all, all)
-	enqueued(func(q queue) { send(h.ParentEvents(), q, nil, new(fixture.Parent())) })
+	enqueued(func(q keyQueue) { send(h.ParentEvents(), q, nil, new(fixture.Parent())) })
 	h.reconcile(t)
 	if !h.aggregator.Decided(testKey, fixture.Parent()) {
 		t.Fatal("not decided")
 	}
-	if got := enqueued(func(q queue) {
-		if err := h.keys.start(t.Context(), q); err != nil {
+	if got := enqueued(func(q keyQueue) {
+		if err := h.keys.Start(t.Context(), q); err != nil {
 			t.Fatal(err)
 		}
 		h.installed.Back()
@@ -178,7 +178,7 @@ func TestOrphansCountUntilTheirAdoptionIsRefused(t *testing.T) {
 			h := newHarness(t, all, all, func(c *MapController, _ *Options) {
 				c.Status = func(_ time.Time, _ client.Object, s Summary) { total = s.Totals["outputs.pods.total"] }
 			})
-			enqueued(func(q queue) { send(h.ParentEvents(), q, nil, new(fixture.Parent())) })
+			enqueued(func(q keyQueue) { send(h.ParentEvents(), q, nil, new(fixture.Parent())) })
 			counted := func() int {
 				if err := h.reconcileStatus(t); err != nil {
 					t.Error(err)

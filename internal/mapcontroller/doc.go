@@ -27,45 +27,48 @@
 // says how to write one. The packages:
 //
 //	mapcontroller.go  what a user sets: kinds, functions, options
+//	door.go           what a user needs from the packages below
+//	planner.go        plans without a cache
 //	controller.go     a Controller put together from its packages; compiled specs
 //	route.go          which keys an event enqueues
+//	observe.go        reads parents, inputs and outputs by index
 //	reconcile.go      one pass over one key; the search for released outputs
 //	liveness.go       the health check that notices a leader that does nothing
 //	setup.go          the controllers and caches of a manager
 //
-//	observe/observe.go    reads parents, inputs and outputs by index
+//	internal/plan/types.go      what a decision sees and returns; the plan
+//	internal/plan/kinds.go      input and output kinds, told apart by GroupVersionKind
+//	internal/plan/claim.go      which outputs are the parent's, by the ControllerRef laws
+//	internal/plan/build.go      builds the plan
+//	internal/plan/collision.go  a desired output whose name is taken
+//	internal/plan/count.go      what a key adds to the parent's counts
 //
-//	plan/types.go         what a decision sees and returns; the plan
-//	plan/kinds.go         input and output kinds, told apart by GroupVersionKind
-//	plan/claim.go         which outputs are the parent's, by the ControllerRef laws
-//	plan/build.go         builds the plan
-//	plan/collision.go     a desired output whose name is taken
-//	plan/count.go         what a key adds to the parent's counts
+//	internal/guard/guard.go    whether the parent may adopt; pages of live metadata
+//	internal/guard/confirm.go  plans again on live objects, keeps the deletes of both plans
+//	internal/guard/shared.go   live reads shared by the keys that delete together
 //
-//	guard/guard.go        whether the parent may adopt; pages of live metadata
-//	guard/confirm.go      plans again on live objects, keeps the deletes of both plans
-//	guard/shared.go       live reads shared by the keys that delete together
+//	internal/queue/attempts.go  the state of a key between passes; the queue's rate limiter
+//	internal/queue/shares.go    how many workers a namespace may hold
+//	internal/queue/pace.go      when, and how much, a key may delete
+//	internal/queue/turns.go     parents that take turns
+//	internal/queue/line.go      keys that wait, in order
+//	internal/queue/late.go      adds keys that no event adds
 //
-//	fair/shares.go        how many workers a namespace may hold
-//	fair/pace.go          when, and how much, a key may delete
-//	fair/line.go          keys that wait, in order
+//	internal/execute/execute.go    carries out a plan; the only writer of outputs
+//	internal/execute/create.go     creates, and what AlreadyExists means
+//	internal/execute/update.go     updates, also of what others change again and again
+//	internal/execute/owner.go      adds and removes the parent's controllerRef
+//	internal/execute/delete.go     confirmed deletes, held to the observed state
+//	internal/execute/finalizer.go  releases all outputs before a parent goes
 //
-//	execute/execute.go    carries out a plan; the only writer of outputs
-//	execute/create.go     creates, and what AlreadyExists means
-//	execute/update.go     updates, also of what others change again and again
-//	execute/owner.go      adds and removes the parent's controllerRef
-//	execute/delete.go     confirmed deletes, held to the observed state
-//	execute/attempts.go   the state of a key between passes; the queue's rate limiter
-//	execute/finalizer.go  releases all outputs before a parent goes
+//	internal/installed/installed.go  kinds that are not installed, or cannot be listed (yet)
 //
-//	installed/installed.go  kinds that are not installed, or cannot be listed (yet)
+//	internal/status/aggregator.go  the last status of every key of every parent
+//	internal/status/summary.go     what they add up to, and what is not known
+//	internal/status/writer.go      writes a parent's status: debounced, once, if it changed
+//	internal/status/patch.go       what of a status is written
 //
-//	status/aggregator.go  the last status of every key of every parent
-//	status/summary.go     what they add up to, and what is not known
-//	status/writer.go      writes a parent's status: debounced, once, if it changed
-//	status/patch.go       what of a status is written
-//
-//	../informer             the caches: filled by pages, read in place
+//	../informer  the caches: filled by pages, read in place
 //
 //	internal/fixture        what the unit tests of these packages share: objects, an API server
 //	enginetest              the engine's specs on a real API server

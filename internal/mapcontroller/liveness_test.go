@@ -18,12 +18,14 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/queue"
 )
 
 // probed is a liveness check around controller-runtime's own controller and queue, with two workers, in a bubble of fake time.
 type probed struct {
 	*liveness
-	keys lateQueue[Request]
+	keys queue.Late[Request]
 	// pass is one pass over a key.
 	pass func(Request) error
 	// end is closed at the end of the test. A pass that waits for it hangs.
@@ -33,7 +35,7 @@ type probed struct {
 func newProbed(t *testing.T) *probed {
 	t.Helper()
 	p := &probed{pass: func(Request) error { return nil }, end: make(chan struct{})}
-	p.liveness = &liveness{clock: clock.RealClock{}, waiting: p.keys.waiting, TypedReconciler: reconcile.TypedFunc[Request](
+	p.liveness = &liveness{clock: clock.RealClock{}, waiting: p.keys.Waiting, TypedReconciler: reconcile.TypedFunc[Request](
 		func(_ context.Context, req Request) (reconcile.Result, error) { return reconcile.Result{}, p.pass(req) })}
 	return p
 }
@@ -46,7 +48,7 @@ func (p *probed) start(t *testing.T) {
 		Reconciler: p.liveness, LogConstructor: func(*Request) logr.Logger { return logr.Discard() },
 	})
 	if err == nil {
-		err = c.Watch(source.TypedFunc[Request](p.keys.start))
+		err = c.Watch(source.TypedFunc[Request](p.keys.Start))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +68,7 @@ func (p *probed) start(t *testing.T) {
 
 func (p *probed) add(keys ...string) {
 	for _, key := range keys {
-		p.keys.add(Request{Parent: types.NamespacedName{Namespace: "shop", Name: "backup"}, MapKey: key})
+		p.keys.Add(Request{Parent: types.NamespacedName{Namespace: "shop", Name: "backup"}, MapKey: key})
 	}
 	time.Sleep(time.Second)
 }
@@ -145,7 +147,7 @@ func TestLivenessHolds(t *testing.T) {
 			p.start(t)
 			p.add("a")
 			for i := range 12 {
-				time.AfterFunc(time.Duration(i)*5*time.Minute, func() { p.keys.add(Request{MapKey: fmt.Sprint(i)}) })
+				time.AfterFunc(time.Duration(i)*5*time.Minute, func() { p.keys.Add(Request{MapKey: fmt.Sprint(i)}) })
 			}
 		},
 		"while a pass takes nine minutes": func(t *testing.T, p *probed) {

@@ -17,27 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/internal/informer"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/status"
-)
-
-// The types that a user of the engine needs from its packages.
-type (
-	Request     = plan.Request
-	Tags        = plan.Tags
-	Ownership   = plan.Ownership
-	Input       = plan.Input
-	Output      = plan.Output
-	Program     = plan.Program
-	Observation = plan.Observation
-	Decision    = plan.Decision
-	Removal     = plan.Removal
-	Plan        = plan.Plan
-	Outcome     = execute.Outcome
-	Failure     = execute.Failure
-	Summary     = status.Summary
-	Unwritten   = status.Unwritten
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
 )
 
 // MapController describes one controller.

@@ -27,7 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
 )
 
 // queued is a Controller behind controller-runtime's own controller and priority
@@ -35,7 +35,7 @@ import (
 type queued struct {
 	*harness
 	start time.Time
-	queue queue
+	queue keyQueue
 
 	mu sync.Mutex
 	// passes are the times of passes, by map key.
@@ -196,7 +196,7 @@ func TestQueueRequeuesErrorsAtAnEarlierTurn(t *testing.T) {
 }
 
 // discard drops what is added.
-type discard struct{ queue }
+type discard struct{ keyQueue }
 
 func (discard) Add(Request) {}
 
@@ -359,7 +359,7 @@ func TestQueueAdmission(t *testing.T) {
 				}
 			}
 		})
-		if err := q.keys.start(t.Context(), q.queue); err != nil {
+		if err := q.keys.Start(t.Context(), q.queue); err != nil {
 			t.Fatal(err)
 		}
 		q.queue.Add(testKey)

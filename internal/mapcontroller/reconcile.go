@@ -13,10 +13,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/guard"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/status"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/execute"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/guard"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/queue"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/status"
 )
 
 // Reconcile makes one pass over one key: compile, observe, decide, build,
@@ -57,7 +58,7 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	outcome, delay, err := c.executor.Run(ctx, req, parent.Object, p, seen)
 	p.Key.Counts = c.counted(parent, req, seen, p, outcome)
 	left := c.report(epoch, parent.Object, req, p, previous, outcome)
-	if err == nil && (left || delay < execute.LongestDelay) { // else nothing is left of this key
+	if err == nil && (left || delay < queue.LongestDelay) { // else nothing is left of this key
 		result.RequeueAfter = delay
 	}
 	return result, err
@@ -144,7 +145,7 @@ func (c *Controller) searchReleased(ctx context.Context) error {
 	for _, namespace := range c.Namespaces {
 		err = errors.Join(err, c.untagged(ctx, namespace, func(o client.Object) {
 			if req, owned := c.observer.Request(o); owned {
-				c.keys.add(req)
+				c.keys.Add(req)
 			}
 		}))
 	}

@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/queue"
 )
 
 // The outputs of a parent that is being deleted, or is invalid, are left alone.
@@ -76,10 +76,10 @@ func TestReconcileWaitsForTheCache(t *testing.T) {
 		want        time.Duration
 		wantCreates int
 	}{
-		{0, execute.LongestDelay, 1},
+		{0, queue.LongestDelay, 1},
 		{time.Second, timeout - time.Second, 1},
-		{timeout, execute.LongestDelay, 2},
-		{timeout, execute.LongestDelay, 3}, // the name is taken by our own: nothing is expected
+		{timeout, queue.LongestDelay, 2},
+		{timeout, queue.LongestDelay, 3}, // the name is taken by our own: nothing is expected
 	} {
 		h.clock.SetTime(fixture.Now.Add(step.after))
 		if got := h.reconcile(t); got != step.want || h.api.Count("create") != step.wantCreates {
@@ -205,7 +205,7 @@ func TestReconcileClusterScopedParent(t *testing.T) {
 	}
 	req := Request{MapKey: testKey.MapKey}
 	req.Parent.Name = "p"
-	got := enqueued(func(q queue) { send(h.InputEvents(0), q, nil, new(objects[0])) })
+	got := enqueued(func(q keyQueue) { send(h.InputEvents(0), q, nil, new(objects[0])) })
 	if !slices.Equal(got, []string{"p/in-uid"}) {
 		t.Errorf("enqueued %v", got)
 	}
@@ -332,7 +332,7 @@ func TestReconcileSearchesForReleasedOutputs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, nil, stored, func(_ *MapController, o *Options) { o.Namespaces = test.namespaces })
-			got := enqueued(func(q queue) {
+			got := enqueued(func(q keyQueue) {
 				if err := h.KeySource(t.Context(), atOnce{q}); err != nil {
 					t.Fatal(err)
 				}
@@ -353,7 +353,7 @@ func TestReconcileSearchesForReleasedOutputs(t *testing.T) {
 // released in between was never in the cache.
 func TestReconcileSearchesAgainAfterAList(t *testing.T) {
 	h := newHarness(t, nil, nil)
-	got := enqueued(func(q queue) {
+	got := enqueued(func(q keyQueue) {
 		if err := h.KeySource(t.Context(), atOnce{q}); err != nil {
 			t.Fatal(err)
 		}
@@ -384,7 +384,7 @@ func TestListOfAMissingKindIsSuspicious(t *testing.T) {
 		"unanswered": {apierrors.NewServiceUnavailable("later"), false},
 	} {
 		h := newHarness(t, nil, nil)
-		got := enqueued(func(q queue) {
+		got := enqueued(func(q keyQueue) {
 			if err := h.KeySource(t.Context(), atOnce{q}); err != nil {
 				t.Fatal(err)
 			}
@@ -399,6 +399,6 @@ func TestListOfAMissingKindIsSuspicious(t *testing.T) {
 }
 
 // atOnce adds without delay.
-type atOnce struct{ queue }
+type atOnce struct{ keyQueue }
 
 func (q atOnce) AddAfter(req Request, _ time.Duration) { q.Add(req) }

@@ -7,8 +7,6 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"sync/atomic"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -17,10 +15,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
 )
 
-type queue = workqueue.TypedRateLimitingInterface[Request]
+type keyQueue = workqueue.TypedRateLimitingInterface[Request]
 
 // EventHandler enqueues keys.
 type EventHandler = handler.TypedEventHandler[client.Object, Request]
@@ -31,20 +29,20 @@ var fanOutPriority = -10
 
 // events returns a handler that calls on with an object before and after an event;
 // nil stands for one that does not exist.
-func events(on func(q queue, before, after client.Object)) handler.TypedFuncs[client.Object, Request] {
+func events(on func(q keyQueue, before, after client.Object)) handler.TypedFuncs[client.Object, Request] {
 	return handler.TypedFuncs[client.Object, Request]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[client.Object], q queue) { on(q, nil, e.Object) },
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[client.Object], q queue) {
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[client.Object], q keyQueue) { on(q, nil, e.Object) },
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[client.Object], q keyQueue) {
 			on(q, e.ObjectOld, e.ObjectNew)
 		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[client.Object], q queue) { on(q, e.Object, nil) },
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[client.Object], q keyQueue) { on(q, e.Object, nil) },
 	}
 }
 
 // ParentEvents returns the handler of events of parents: they enqueue all keys
 // of the parent, unless nothing changed that concerns them.
 func (c *Controller) ParentEvents() EventHandler {
-	return events(func(q queue, before, after client.Object) {
+	return events(func(q keyQueue, before, after client.Object) {
 		if after == nil {
 			c.forget(before)
 		} else if before == nil || c.parentChanged(before, after) {
@@ -63,7 +61,7 @@ func (c *Controller) parentChanged(before, after client.Object) bool {
 
 // fanOut enqueues the keys of a parent's selected inputs and those found on its
 // outputs.
-func (c *Controller) fanOut(q queue, parent client.Object) {
+func (c *Controller) fanOut(q keyQueue, parent client.Object) {
 	name := client.ObjectKeyFromObject(parent)
 	for _, key := range c.aggregator.Track(parent, c.observer.Keys(c.compiled(parent))) {
 		req := Request{Parent: name, MapKey: key}
@@ -75,7 +73,7 @@ func (c *Controller) fanOut(q queue, parent client.Object) {
 	}
 }
 
-func (c *Controller) fanOutAll(q queue) {
+func (c *Controller) fanOutAll(q keyQueue) {
 	for _, parent := range c.observer.Parents(nil) {
 		c.fanOut(q, parent)
 	}
@@ -86,7 +84,7 @@ func (c *Controller) fanOutAll(q queue) {
 // still have outputs of it.
 func (c *Controller) InputEvents(kind int) EventHandler {
 	in := c.Inputs[kind]
-	return events(func(q queue, before, after client.Object) {
+	return events(func(q keyQueue, before, after client.Object) {
 		if before != nil && after != nil && !inputChanged(in, before, after) {
 			return
 		}
@@ -109,21 +107,21 @@ func (c *Controller) InputEvents(kind int) EventHandler {
 // before it.
 func (c *Controller) RelatedEvents(kind int) EventHandler {
 	in := c.RelatedKinds[kind]
-	fanOut := func(q queue, o client.Object) {
+	fanOut := func(q keyQueue, o client.Object) {
 		for _, parent := range c.observer.Parents(nil) {
 			if in.Concerns == nil || in.Concerns(o, parent) {
 				c.fanOut(q, parent)
 			}
 		}
 	}
-	changed := events(func(q queue, before, after client.Object) {
+	changed := events(func(q keyQueue, before, after client.Object) {
 		if before == nil || after == nil {
 			fanOut(q, cmp.Or(after, before))
 		} else if inputChanged(in, before, after) {
 			fanOut(q, after)
 		}
 	})
-	changed.CreateFunc = func(_ context.Context, e event.TypedCreateEvent[client.Object], q queue) {
+	changed.CreateFunc = func(_ context.Context, e event.TypedCreateEvent[client.Object], q keyQueue) {
 		if !e.IsInInitialList {
 			fanOut(q, e.Object)
 		}
@@ -149,7 +147,7 @@ func tagsChanged(before, after client.Object) bool {
 // orphan is deleted: one whose parent does not own by labels.
 func (c *Controller) OutputEvents(kind int) EventHandler {
 	out := c.Outputs[kind]
-	return events(func(q queue, before, after client.Object) {
+	return events(func(q keyQueue, before, after client.Object) {
 		if before != nil && after != nil && before.GetResourceVersion() == after.GetResourceVersion() {
 			return // a resync
 		}
@@ -186,7 +184,7 @@ func (c *Controller) observed(out Output, parent types.NamespacedName, before, a
 
 func (c *Controller) foreign(output client.Object) bool { return c.Foreign != nil && c.Foreign(output) }
 
-func (c *Controller) outputDeleted(q queue, req Request, owned bool, o client.Object) {
+func (c *Controller) outputDeleted(q keyQueue, req Request, owned bool, o client.Object) {
 	if !owned {
 		return
 	}
@@ -200,7 +198,7 @@ func (c *Controller) outputDeleted(q queue, req Request, owned bool, o client.Ob
 
 // released enqueues the key of outputs without a map key, for which the status waits: one
 // that lost it, and that the parent still controls, is the parent's until it is released.
-func (c *Controller) released(q queue, req Request, owned bool) {
+func (c *Controller) released(q keyQueue, req Request, owned bool) {
 	if owned && req.MapKey == "" {
 		c.aggregator.Await(req)
 		q.Add(req)
@@ -213,34 +211,4 @@ func (c *Controller) shown(req Request, o client.Object, deleted bool) bool {
 	id := c.kinds.ID(o)
 	c.attempts.Shown(req, id, false)
 	return deleted && c.attempts.Shown(req, id, true)
-}
-
-// lateQueue adds to a controller's queue from outside of the controller's own
-// events. Before the controller has started, there is no queue, and nothing is
-// lost: the controller begins with everything that there is.
-type lateQueue[T comparable] struct {
-	after time.Duration
-	queue atomic.Pointer[workqueue.TypedRateLimitingInterface[T]]
-}
-
-// start is a source: it is given the queue when the controller starts.
-func (l *lateQueue[T]) start(_ context.Context, q workqueue.TypedRateLimitingInterface[T]) error {
-	l.queue.Store(&q)
-	return nil
-}
-
-func (l *lateQueue[T]) add(item T) { l.addAfter(item, l.after) }
-
-func (l *lateQueue[T]) addAfter(item T, after time.Duration) {
-	if q := l.queue.Load(); q != nil {
-		(*q).AddAfter(item, after)
-	}
-}
-
-// waiting returns the number of items that are due, zero before there is a queue.
-func (l *lateQueue[T]) waiting() int {
-	if q := l.queue.Load(); q != nil {
-		return (*q).Len()
-	}
-	return 0
 }

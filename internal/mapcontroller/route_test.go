@@ -24,7 +24,7 @@ import (
 )
 
 // send sends an event to a handler: a creation, an update or a deletion.
-func send[T client.Object](h EventHandler, q queue, before, after *T) {
+func send[T client.Object](h EventHandler, q keyQueue, before, after *T) {
 	ctx := context.Background()
 	switch {
 	case before == nil:
@@ -37,7 +37,7 @@ func send[T client.Object](h EventHandler, q queue, before, after *T) {
 }
 
 // enqueued returns the keys that are enqueued, as parent/key.
-func enqueued(do func(queue)) []string {
+func enqueued(do func(keyQueue)) []string {
 	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[Request]())
 	defer q.ShutDown()
 	do(q)
@@ -79,7 +79,7 @@ func TestRouteOutputsByLabels(t *testing.T) {
 			h := newHarness(t, []client.Object{fixture.Parent()}, nil, ownsByLabels, func(c *MapController, _ *Options) {
 				c.Outputs[0].Observed = func(_ types.NamespacedName, _, after client.Object) { owned = after != nil }
 			})
-			got := enqueued(func(q queue) { send(h.OutputEvents(0), q, test.before, test.after) })
+			got := enqueued(func(q keyQueue) { send(h.OutputEvents(0), q, test.before, test.after) })
 			if !slices.Equal(got, test.want) || owned != test.wantOwned {
 				t.Errorf("enqueued %v, want %v; observed as owned: %v", got, test.want, owned)
 			}
@@ -135,7 +135,7 @@ func TestRouteOutputs(t *testing.T) {
 					}
 				}
 			})
-			got := enqueued(func(q queue) { send(h.OutputEvents(0), q, test.before, test.after) })
+			got := enqueued(func(q keyQueue) { send(h.OutputEvents(0), q, test.before, test.after) })
 			if !slices.Equal(got, test.want) || (calls == 1) != (name != "a resync" && (test.before != nil || test.wantOwned)) {
 				t.Errorf("enqueued %v, want %v; observed %d times", got, test.want, calls)
 			}
@@ -169,7 +169,7 @@ func TestRouteRelated(t *testing.T) {
 					return related.GetName() != "unconcerned" && parent.GetName() == testKey.Parent.Name
 				}}}
 			})
-			got := enqueued(func(q queue) {
+			got := enqueued(func(q keyQueue) {
 				if test.initial {
 					h.RelatedEvents(0).Create(t.Context(), event.TypedCreateEvent[client.Object]{Object: *test.after, IsInInitialList: true}, q)
 					return
@@ -220,7 +220,7 @@ func TestOutputEventsMeetExpectations(t *testing.T) {
 			if h.attempts.Expects(testKey) == 0 {
 				t.Fatal("nothing was written")
 			}
-			enqueued(func(q queue) { send(h.OutputEvents(0), q, test.before, test.after) })
+			enqueued(func(q keyQueue) { send(h.OutputEvents(0), q, test.before, test.after) })
 			if got := h.attempts.Expects(testKey) == 0; got != test.want {
 				t.Errorf("met: %v, want %v", got, test.want)
 			}
@@ -248,7 +248,7 @@ func TestDeletedOutputsMayHaveLostTheirKey(t *testing.T) {
 			if test.ours {
 				h.reconcile(t)
 			}
-			got := enqueued(func(q queue) { send(h.OutputEvents(0), q, test.output, nil) })
+			got := enqueued(func(q keyQueue) { send(h.OutputEvents(0), q, test.output, nil) })
 			if slices.Contains(got, "p/") != test.want {
 				t.Errorf("enqueued %v; a live list is wanted: %v", got, test.want)
 			}
@@ -298,7 +298,7 @@ func TestRouteInputs(t *testing.T) {
 			if test.invalid {
 				h.invalid = context.Canceled
 			}
-			got := enqueued(func(q queue) { send(h.InputEvents(0), q, test.before, test.after) })
+			got := enqueued(func(q keyQueue) { send(h.InputEvents(0), q, test.before, test.after) })
 			if !slices.Equal(got, test.want) {
 				t.Errorf("enqueued %v, want %v", got, test.want)
 			}
@@ -306,7 +306,7 @@ func TestRouteInputs(t *testing.T) {
 	}
 	t.Run("every change counts by default", func(t *testing.T) {
 		h := newHarness(t, []client.Object{fixture.Parent()}, nil)
-		if got := enqueued(func(q queue) { send(h.InputEvents(0), q, input(), input(data)) }); !slices.Equal(got, own) {
+		if got := enqueued(func(q keyQueue) { send(h.InputEvents(0), q, input(), input(data)) }); !slices.Equal(got, own) {
 			t.Errorf("enqueued %v", got)
 		}
 	})
@@ -333,7 +333,7 @@ func TestRouteParents(t *testing.T) {
 					return before.GetAnnotations()["ours"] != after.GetAnnotations()["ours"]
 				}
 			})
-			got := enqueued(func(q queue) {
+			got := enqueued(func(q keyQueue) {
 				send(h.ParentEvents(), q, new(fixture.Parent()), new(fixture.Parent(test.change)))
 			})
 			if !slices.Equal(got, test.want) {
@@ -348,7 +348,7 @@ func TestRouteParents(t *testing.T) {
 func TestRouteParentsFindsEmptiedKeys(t *testing.T) {
 	emptied := fixture.Output("emptied", fixture.Label(fixture.Tags.MapKey, ""))
 	h := newHarness(t, []client.Object{fixture.Parent(), emptied}, nil)
-	if got := enqueued(func(q queue) { send(h.ParentEvents(), q, nil, new(fixture.Parent())) }); !slices.Equal(got, []string{"p/"}) {
+	if got := enqueued(func(q keyQueue) { send(h.ParentEvents(), q, nil, new(fixture.Parent())) }); !slices.Equal(got, []string{"p/"}) {
 		t.Errorf("enqueued %v", got)
 	}
 	if _, err := h.Reconcile(t.Context(), Request{Parent: testKey.Parent}); err != nil || h.aggregator.Knows(Request{Parent: testKey.Parent}) {
@@ -382,7 +382,7 @@ func TestParentDeletedIsCalled(t *testing.T) {
 		return err
 	}
 	event := func(h *harness) error {
-		enqueued(func(q queue) { send(h.ParentEvents(), q, new(fixture.Parent()), nil) })
+		enqueued(func(q keyQueue) { send(h.ParentEvents(), q, new(fixture.Parent()), nil) })
 		return nil
 	}
 	for name, test := range map[string]struct {
@@ -444,9 +444,9 @@ func BenchmarkRouteInput(b *testing.B) {
 // Contract: STAT-12.
 func TestStatusWaitsForWhatLostItsMapKey(t *testing.T) {
 	out := fixture.Output("out")
-	for name, send := range map[string]func(*harness, queue){
-		"removed": func(h *harness, q queue) { send(h.OutputEvents(0), q, &out, nil) },
-		"emptied": func(h *harness, q queue) {
+	for name, send := range map[string]func(*harness, keyQueue){
+		"removed": func(h *harness, q keyQueue) { send(h.OutputEvents(0), q, &out, nil) },
+		"emptied": func(h *harness, q keyQueue) {
 			send(h.OutputEvents(0), q, &out, new(fixture.Output("out", fixture.Label(fixture.Tags.MapKey, ""), func(o *corev1.Pod) { o.ResourceVersion = "2" })))
 		},
 	} {
@@ -454,7 +454,7 @@ func TestStatusWaitsForWhatLostItsMapKey(t *testing.T) {
 			h := newHarness(t, []client.Object{fixture.Parent()}, nil)
 			h.aggregator.Track(fixture.Parent(), nil)
 			untagged := Request{Parent: testKey.Parent}
-			got := enqueued(func(q queue) { send(h, q) })
+			got := enqueued(func(q keyQueue) { send(h, q) })
 			if !slices.Contains(got, "p/") || !h.aggregator.Knows(untagged) || h.aggregator.Settled(fixture.Parent()) {
 				t.Errorf("enqueued %v, known %v", got, h.aggregator.Knows(untagged))
 			}

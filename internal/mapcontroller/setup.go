@@ -24,9 +24,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/installed"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/execute"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/installed"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
 	"mapcontroller.dev/snapshotschedule/internal/transport"
 )
 
@@ -52,7 +52,7 @@ func (c MapController) SetupWithManager(mgr manager.Manager, o Options) error {
 	}
 	s := &starter{
 		Controller: ctl, mgr: mgr, log: mgr.GetLogger().WithValues("controller", ctl.Name),
-		live: liveness{TypedReconciler: ctl, clock: ctl.Clock, waiting: ctl.keys.waiting},
+		live: liveness{TypedReconciler: ctl, clock: ctl.Clock, waiting: ctl.keys.Waiting},
 	}
 	if !ctl.Optional {
 		err = s.startStatus(context.Background())
@@ -107,7 +107,7 @@ func (c *Controller) ReconcileStatus(ctx context.Context, req reconcile.Request)
 		c.report(epoch, parent.Object, untagged, p, c.aggregator.Decide(epoch, untagged, parent.Object.GetUID(), p.Key),
 			Outcome{Failed: []Failure{{Verb: execute.VerbRelease, Object: parent.Object, Err: err}}})
 	case err == nil && c.aggregator.Knows(untagged):
-		c.keys.add(untagged) // a pass over it finds out whether anything is still refused
+		c.keys.Add(untagged) // a pass over it finds out whether anything is still refused
 	}
 	if parent.Object.GetDeletionTimestamp() != nil {
 		// It may stay for long, and has no status or metrics any more.
@@ -123,18 +123,18 @@ func (c *Controller) ReconcileStatus(ctx context.Context, req reconcile.Request)
 
 // StatusSource is a source of the status controller: it is given the queue.
 func (c *Controller) StatusSource(ctx context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	return c.changed.start(ctx, q)
+	return c.changed.Start(ctx, q)
 }
 
 // KeySource is a source of the controller of keys: it is given the queue, to which
 // it adds the search for outputs that were released unseen: while no manager ran, or
 // while a watch was broken, after which outputs are listed again.
-func (c *Controller) KeySource(ctx context.Context, q queue) error {
-	err := c.keys.start(ctx, q)
+func (c *Controller) KeySource(ctx context.Context, q keyQueue) error {
+	err := c.keys.Start(ctx, q)
 	q.Add(Request{})
 	c.Stores.OnList(func(example runtime.Object, err error) {
 		if o, ok := example.(client.Object); err == nil && ok && c.kinds.Output(o) != nil {
-			c.keys.add(Request{})
+			c.keys.Add(Request{})
 		}
 	})
 	return err
@@ -232,9 +232,7 @@ func (s *starter) startKeys(ctx context.Context) error {
 // decided while a kind was missing says nothing about what there is now.
 func (c *Controller) kindsBack() {
 	c.aggregator.Undecide()
-	if q := c.keys.queue.Load(); q != nil {
-		c.fanOutAll(*q)
-	}
+	c.keys.With(c.fanOutAll)
 }
 
 // listsLive returns whether the related kinds that are Live can be listed. If so, the cache
@@ -246,6 +244,6 @@ func (s *starter) listsLive(ctx context.Context) bool {
 // wakeParents updates every parent's status.
 func (c *Controller) wakeParents() {
 	for _, parent := range c.observer.Parents(nil) {
-		c.changed.add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(parent)})
+		c.changed.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(parent)})
 	}
 }

@@ -29,7 +29,6 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	RegisterMetrics()
 	os.Exit(m.Run())
 }
 

@@ -10,14 +10,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
 
 // collisionMessage says why the name of a snapshot is taken, and how to free it. One of
 // the schedule's own has it only if somebody changed or made it: what the name is computed
 // from is in its labels, its annotation and its source.
 func collisionMessage(want client.Object, err error) string {
-	name, collision := want.GetName(), (*plan.CollisionError)(nil)
+	name, collision := want.GetName(), (*mapcontroller.CollisionError)(nil)
 	if !errors.As(err, &collision) || !collision.Owned {
 		return fmt.Sprintf("VolumeSnapshot %s exists and is not this schedule's; delete it, or keep it under another name", name)
 	}

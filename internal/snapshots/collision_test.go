@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
 
 // Contract: MAP-10.
@@ -63,14 +63,14 @@ func TestCollisionMessage(t *testing.T) {
 			}
 			cached := strip(t, stripSnapshot, have.DeepCopy())
 			for _, existing := range []*snapshotv1.VolumeSnapshot{have, cached} {
-				err := fmt.Errorf("create: %w", &plan.CollisionError{Existing: existing, Owned: !test.other})
-				if got := collisionMessage(want, err); got != test.want || !errors.Is(err, plan.ErrNameCollision) || !strings.Contains(err.Error(), "data-1") {
+				err := fmt.Errorf("create: %w", &mapcontroller.CollisionError{Existing: existing, Owned: !test.other})
+				if got := collisionMessage(want, err); got != test.want || !errors.Is(err, mapcontroller.ErrNameCollision) || !strings.Contains(err.Error(), "data-1") {
 					t.Errorf("got %q (%v), want %q", got, err, test.want)
 				}
 			}
 		})
 	}
-	if got := collisionMessage(want, plan.ErrNameCollision); got != notOurs {
+	if got := collisionMessage(want, mapcontroller.ErrNameCollision); got != notOurs {
 		t.Errorf("got %q", got)
 	}
 }

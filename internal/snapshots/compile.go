@@ -113,3 +113,12 @@ func tiers(k v1alpha1.Keep) retention.Tiers {
 		Yearly:  int(k.Yearly),
 	}
 }
+
+// delay returns a duration that the API server has validated; zero if it is not set.
+func delay(d v1alpha1.Duration) time.Duration {
+	if d == "" {
+		return 0
+	}
+	parsed, _ := schedule.ParseDuration(string(d))
+	return parsed
+}

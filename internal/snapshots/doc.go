@@ -3,29 +3,39 @@
 
 // Package snapshots is SnapshotSchedule as a MapController: it compiles a
 // schedule's spec and decides which VolumeSnapshots a PersistentVolumeClaim
-// should have. Its decisions need no cluster and no clock.
+// should have. Its decisions need no cluster and no clock. A file uses only what is
+// in those below it:
 //
-//	setup.go        kinds, permissions, and the engine's set-up
-//	compile.go      a spec, compiled
-//	map.go          Map and Tombstone
-//	request.go      the problem of a malformed request; api/v1alpha1 parses requests
-//	series.go       VolumeSnapshots as decisions see them
-//	owner.go        which VolumeSnapshots are a schedule's; members of groups
-//	snapshot.go     the VolumeSnapshot that is created, and its name
-//	class.go        whether a PVC can be snapshotted, and by which VolumeSnapshotClass
-//	edits.go        deletes wait for editDelay after an edit, and for an hour after an adoption
-//	inflight.go     creates wait until their storage driver has room
 //	judge.go        the same decisions outside of the operator, with their reasons
-//	trouble.go      what is wrong with the snapshots of a PVC
-//	keystatus.go    a PVC's part of the schedule's status, and how parts are combined
+//	setup.go        kinds, permissions, and the engine's set-up
 //	report.go       failed writes as problems, and events for new problems
 //	collision.go    why the name of a snapshot is taken
+//	figures.go      the schedule's status as figures of metrics
 //	status.go       the schedule's status
-//	metrics.go      counters and histograms; metrics_ready.go: time to readiness;
-//	                metrics_gauges.go and metrics_gaugekinds.go: gauges, read from status;
-//	                metrics_inflight.go, metrics_unprotected.go and metrics_build.go: gauges
-//	                of storage drivers, of PVCs without a schedule, and of the build
-//	cache.go        what the cache holds of each object
-//	intern.go       shares what is equal in the snapshots of a PVC; internclaim.go: in PVCs
+//	unprotected.go  counts the PVCs that no schedule protects
+//	map.go          Map and Tombstone
+//	inflight.go     creates wait until their storage driver has room
+//	readiness.go    how long snapshots take to become ready
+//	trouble.go      what is wrong with the snapshots of a PVC
+//	keystatus.go    a PVC's part of the schedule's status, and how parts are combined
+//	request.go      the problem of a malformed request; api/v1alpha1 parses requests
+//	edits.go        deletes wait for editDelay after an edit, and for an hour after an adoption
+//	origin.go       who has a say about a schedule: its ClusterSnapshotSchedule
+//	program.go      a compiled schedule, and which PVCs it selects
+//	compile.go      a spec, compiled
+//	snapshot.go     the VolumeSnapshot that is created, and its name
+//	cache.go        what the cache holds, and how it is filled
+//	intern.go       shares what is equal in the snapshots of a PVC
+//	internclaim.go  shares what is equal in PVCs
+//	class.go        whether a PVC can be snapshotted, and by which VolumeSnapshotClass
+//	strip.go        which fields the cache keeps
+//	driver.go       the storage driver of a PVC
+//	problem.go      something wrong with a PVC, and how bad it is
+//	owner.go        which VolumeSnapshots are a schedule's; members of groups
+//	series.go       VolumeSnapshots as decisions see them
+//	restores.go     the PVCs that are being restored from snapshots
+//	options.go      the settings of the controller
 //	rest.go         the REST config and REST mapper that the controller needs
+//
+//	metrics         the metrics, as one value
 package snapshots

@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
 // The annotations in which Kubernetes records the provisioner of a PVC. Anyone who may
@@ -62,30 +60,6 @@ func driverOf(claim *corev1.PersistentVolumeClaim) driver {
 		if d := driverNamed(claim.Annotations[key]); d != "" {
 			return d
 		}
-	}
-	return ""
-}
-
-// limitedBy returns the driver whose limit a PVC's snapshot of a class counts towards.
-// Unless the template names classes, that is the PVC's: the class that the snapshot
-// controller fills in later must not change it. Only drivers of classes have a limit of
-// their own, so that nobody can make one up; where classes cannot be read, the name of
-// the class stands for the driver.
-func (c Classes) limitedBy(claim *corev1.PersistentVolumeClaim, template *v1alpha1.SnapshotTemplateSpec, class *string) driver {
-	named := class != nil && (template.VolumeSnapshotClassName != nil || len(template.VolumeSnapshotClassNames) > 0)
-	if !c.Known {
-		if named {
-			return driver(*class)
-		}
-		return ""
-	}
-	if named {
-		if found := c.find(*class); found != nil {
-			return driverNamed(found.Driver)
-		}
-	}
-	if d := driverOf(claim); c.count(d) > 0 {
-		return d
 	}
 	return ""
 }

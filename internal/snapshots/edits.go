@@ -14,7 +14,6 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
-	"mapcontroller.dev/snapshotschedule/internal/schedule"
 )
 
 // adoptionDelay is how long a schedule deletes no snapshot that is older than itself.
@@ -54,15 +53,6 @@ func graceOf(s *v1alpha1.SnapshotSchedule, from origin) grace {
 	}
 	g.edited = from.edited(s)
 	return g
-}
-
-// delay returns a duration that the API server has validated; zero if it is not set.
-func delay(d v1alpha1.Duration) time.Duration {
-	if d == "" {
-		return 0
-	}
-	parsed, _ := schedule.ParseDuration(string(d))
-	return parsed
 }
 
 // spares returns why a snapshot is not deleted yet, and until when if that is known;

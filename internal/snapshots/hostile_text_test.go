@@ -17,13 +17,12 @@ import (
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/inflight"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
 	"mapcontroller.dev/snapshotschedule/internal/report/reporttest"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots/metrics"
 )
 
 // longestName is a valid name of the greatest length.
@@ -85,7 +84,7 @@ func (w hostileWorld) failure() mapcontroller.Failure {
 	if w.flip("from the API server") {
 		err = apierrors.NewForbidden(snapshotv1.Resource("volumesnapshots"), v.Name, err)
 	}
-	verbs := []execute.Verb{execute.VerbCreate, execute.VerbUpdate, execute.VerbDelete, execute.VerbAdopt, execute.VerbRelease}
+	verbs := []mapcontroller.Verb{mapcontroller.VerbCreate, mapcontroller.VerbUpdate, mapcontroller.VerbDelete, mapcontroller.VerbAdopt, mapcontroller.VerbRelease}
 	return mapcontroller.Failure{Verb: rapid.SampledFrom(verbs).Draw(w.T, "verb"), Object: v.VolumeSnapshot, Err: err}
 }
 
@@ -118,8 +117,8 @@ func TestHostileTextInStatusAndEvents(t *testing.T) {
 		w := hostileWorld{T: t}
 		w.driver = w.text("driver of the classes")
 		s, recorder, c := w.schedule(), &reporttest.Recorder{}, clocktesting.NewFakePassiveClock(noon)
-		defer forgetMetrics(client.ObjectKeyFromObject(s))
-		r := newReporter(recorder, c, newInFlight(Options{Clock: c, Stores: NewStores()}, 0))
+		defer testMetrics.Forget(client.ObjectKeyFromObject(s))
+		r := newReporter(recorder, c, newInFlight(Options{Clock: c, Stores: NewStores()}, 0), testMetrics)
 		summary := known(1)
 		p, err := newProgram(s.SnapshotSchedule, true)
 		switch {
@@ -184,11 +183,10 @@ func readyMessage(s scheduleBuilder) string {
 //
 // Contract: MET-6.
 func TestHostileTextInMetrics(t *testing.T) {
-	defer inFlightGauges.of.Store(nil)
 	rapid.Check(t, func(rt *rapid.T) {
 		w := hostileWorld{T: rt}
 		s := w.schedule().named("hostile")
-		defer forgetMetrics(client.ObjectKeyFromObject(s))
+		defer testMetrics.Forget(client.ObjectKeyFromObject(s))
 		summary := known(1)
 		summary.Spec = specOf(every("6h"))
 		measure(noon, s.SnapshotSchedule, summary, setStatus(noon, s.SnapshotSchedule, summary))
@@ -196,10 +194,10 @@ func TestHostileTextInMetrics(t *testing.T) {
 
 		f := newInFlight(Options{Clock: clocktesting.NewFakePassiveClock(noon), Stores: NewStores()}, 1)
 		for i := range rapid.IntRange(1, 3).Draw(rt, "drivers") {
-			f.gate.Ask(noon, mapcontroller.Request{MapKey: fmt.Sprint(i)}, inflight.Snapshot{Driver: w.text("driver"), Name: fmt.Sprint(i)}, noon)
+			f.gate.Ask(noon, inflight.Request{MapKey: fmt.Sprint(i)}, inflight.Snapshot{Driver: w.text("driver"), Name: fmt.Sprint(i)}, noon)
 		}
-		inFlightGauges.of.Store(f)
-		families, err := metrics.Registry.Gather()
+		defer testMetrics.Lead(metrics.Sources{Drivers: f.counts, Unprotected: func() map[string]int { return nil }})()
+		families, err := testRegistry.Gather()
 		if err != nil {
 			rt.Fatal(err)
 		}

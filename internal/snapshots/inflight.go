@@ -19,9 +19,9 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/inflight"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
 	"mapcontroller.dev/snapshotschedule/internal/report"
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots/metrics"
 )
 
 // inFlight asks the gate about every create, and tells it what becomes of snapshots.
@@ -49,17 +49,6 @@ func newInFlight(o Options, limit int) *inFlight {
 	}
 }
 
-// turn is what a slot without a snapshot waits for.
-type turn struct {
-	slot time.Time
-	// driver is the one whose limit the snapshot counts towards.
-	driver driver
-	// since is the time from which the PVC lacks a snapshot.
-	since time.Time
-	// late is set if the slot is too old to be taken.
-	late bool
-}
-
 // turnOf returns the turn of a slot that is due. A PVC lacks a snapshot since its last
 // slot or, without one, its anchor.
 func (p *program) turnOf(
@@ -78,7 +67,7 @@ func (f *inFlight) with(change func(now time.Time) []inflight.Wake) {
 	wake := change(f.clock.Now())
 	f.mu.Unlock()
 	for _, w := range wake {
-		f.enqueue(w.Request, w.After)
+		f.enqueue(mapcontroller.Request(w.Request), w.After)
 	}
 }
 
@@ -103,14 +92,14 @@ func (f *inFlight) admit(req mapcontroller.Request, p mapcontroller.Plan, output
 	if len(p.Create) == 0 || status == nil || status.turn == nil {
 		f.with(func(now time.Time) []inflight.Wake {
 			delete(f.creating, req)
-			return f.gate.Leave(now, req)
+			return f.gate.Leave(now, inflight.Request(req))
 		})
 		return true
 	}
 	s := inflight.Snapshot{Namespace: req.Parent.Namespace, Name: p.Create[0].GetName(), Schedule: req.Parent.Name}
 	s.Driver, s.ReadyDeadline = string(status.turn.driver), f.readyDeadline(f.schedule(req.Parent))
 	f.with(func(now time.Time) (wake []inflight.Wake) {
-		if admitted, wake = f.gate.Ask(now, req, s, status.turn.since); admitted {
+		if admitted, wake = f.gate.Ask(now, inflight.Request(req), s, status.turn.since); admitted {
 			f.creating[req] = s.Name
 		}
 		return wake
@@ -151,12 +140,6 @@ func (f *inFlight) observed(parent types.NamespacedName, before, after client.Ob
 		gone = before
 	}
 	f.with(func(now time.Time) []inflight.Wake { return f.gate.Remove(now, gone.GetNamespace(), gone.GetName()) })
-}
-
-// isUncut is retention's Uncut, without parsing anything: every pass asks it of every
-// snapshot.
-func isUncut(v *snapshotv1.VolumeSnapshot) bool {
-	return v.Spec.Source.VolumeSnapshotContentName == nil && !readyToUse(v) && (v.Status == nil || v.Status.CreationTime == nil)
 }
 
 // count tells the gate whether an uncut snapshot counts.
@@ -205,6 +188,27 @@ func (f *inFlight) reported(req mapcontroller.Request, outcome mapcontroller.Out
 	})
 }
 
+// counts returns the counts by label.
+func (f *inFlight) counts() map[string]inflight.Count {
+	byLabel := map[string]inflight.Count{metrics.OtherDrivers: {}}
+	for _, o := range f.stores.List(anyClass, "") {
+		if d := driverNamed(classOf(o).Driver); d != "" {
+			byLabel[string(d)] = inflight.Count{}
+		}
+	}
+	f.mu.Lock()
+	counts := f.gate.Counts(f.clock.Now())
+	f.mu.Unlock()
+	for name, c := range counts {
+		if _, isClass := byLabel[name]; !isClass || !f.classesKnown {
+			name = metrics.OtherDrivers
+		}
+		sum := byLabel[name]
+		byLabel[name] = inflight.Count{InFlight: sum.InFlight + c.InFlight, Waiting: sum.Waiting + c.Waiting}
+	}
+	return byLabel
+}
+
 // forget is called after a schedule is deleted. Its snapshots may stay, and do not count.
 func (f *inFlight) forget(parent types.NamespacedName) {
 	var names []string
@@ -219,7 +223,7 @@ func (f *inFlight) forget(parent types.NamespacedName) {
 	}
 }
 
-func isCreate(f mapcontroller.Failure) bool { return f.Verb == execute.VerbCreate }
+func isCreate(f mapcontroller.Failure) bool { return f.Verb == mapcontroller.VerbCreate }
 
 // judgeTurn keeps the turn of a slot that waits for it. One that waited until it was too old
 // is a problem. What went wrong with a slot stays a problem until another create is tried, or
@@ -266,9 +270,6 @@ func waitedMessage(d driver) string {
 	}
 	return fmt.Sprintf("too many snapshots of %s are not cut yet, see --max-in-flight-per-driver", of)
 }
-
-// waits returns whether a PVC waits for its turn.
-func (k *keyStatus) waits() bool { return k.turn != nil && !k.turn.late }
 
 // waitingText counts the PVCs that wait for their turn.
 func waitingText(sum combined) string {

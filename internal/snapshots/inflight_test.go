@@ -26,8 +26,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/inflight"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots/metrics"
 )
 
 // flight is an inFlight with one place, PVC data of a driver, and the keys that it
@@ -97,7 +96,7 @@ func keyOf(mapKey string) mapcontroller.Request {
 func (f *flight) ask(name string) bool {
 	status := &keyStatus{turn: &turn{driver: testDriver, slot: noon, since: noon}}
 	return f.admit(keyOf(name), mapcontroller.Plan{
-		Create: []client.Object{uncut(0).named(name).VolumeSnapshot}, Key: plan.KeyStatus{Status: status},
+		Create: []client.Object{uncut(0).named(name).VolumeSnapshot}, Key: mapcontroller.KeyStatus{Status: status},
 	}, nil)
 }
 
@@ -260,9 +259,9 @@ func TestLabelsOfDrivers(t *testing.T) {
 		want       map[string]inflight.Count
 	}{
 		"all namespaces": {want: map[string]inflight.Count{
-			testDriver: {InFlight: 1, Waiting: 1}, "idle.example.com": {}, otherDrivers: {InFlight: 3},
+			testDriver: {InFlight: 1, Waiting: 1}, "idle.example.com": {}, metrics.OtherDrivers: {InFlight: 3},
 		}},
-		"classes unknown": {namespaced: true, want: map[string]inflight.Count{otherDrivers: {InFlight: 4, Waiting: 1}}},
+		"classes unknown": {namespaced: true, want: map[string]inflight.Count{metrics.OtherDrivers: {InFlight: 4, Waiting: 1}}},
 	} {
 		f := newFlight(1, class("idle", "idle.example.com"), class("malformed", "a b"))
 		if tc.namespaced {
@@ -272,7 +271,7 @@ func TestLabelsOfDrivers(t *testing.T) {
 			}
 		}
 		for i, d := range []string{testDriver, testDriver, "", "made-up", "class-that-is-gone"} {
-			f.gate.Ask(noon, keyOf(fmt.Sprint(i)), inflight.Snapshot{Namespace: "shop", Name: fmt.Sprint(i), Driver: d, ReadyDeadline: time.Hour}, noon)
+			f.gate.Ask(noon, inflight.Request(keyOf(fmt.Sprint(i))), inflight.Snapshot{Namespace: "shop", Name: fmt.Sprint(i), Driver: d, ReadyDeadline: time.Hour}, noon)
 		}
 		if got := f.inFlight.counts(); !maps.Equal(got, tc.want) {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)
@@ -293,11 +292,11 @@ func TestReportedCreatesInFlight(t *testing.T) {
 		"created":        {outcome: mapcontroller.Outcome{Created: []client.Object{uncut(0).VolumeSnapshot}}},
 		"exists already": {},
 		"denied":         {outcome: notCreated(forbidden("quota")), want: true},
-		"name taken":     {outcome: notCreated(fmt.Errorf("%w: x", execute.ErrNameCollision)), want: true},
+		"name taken":     {outcome: notCreated(fmt.Errorf("%w: x", mapcontroller.ErrNameCollision)), want: true},
 		"too many":       {outcome: notCreated(apierrors.NewTooManyRequests("later", 1)), want: true},
 		"unavailable":    {outcome: notCreated(apierrors.NewServiceUnavailable("later")), want: true},
 		"timed out":      {outcome: notCreated(errors.New("context deadline exceeded")), want: true},
-		"another write":  {outcome: mapcontroller.Outcome{Failed: []mapcontroller.Failure{failure(execute.VerbDelete, forbidden("no"))}}},
+		"another write":  {outcome: mapcontroller.Outcome{Failed: []mapcontroller.Failure{failure(mapcontroller.VerbDelete, forbidden("no"))}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFlight(1)

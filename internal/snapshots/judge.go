@@ -14,8 +14,6 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/observe"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 	"mapcontroller.dev/snapshotschedule/internal/schedule"
 )
@@ -26,10 +24,10 @@ type Judge struct {
 	program *program
 	classes Classes
 	// origin are the objects that have a say about the schedule, as far as they are known.
-	origin []client.Object
-	grace  grace
-	parent plan.Parent
-	kinds  *plan.Kinds
+	origin    []client.Object
+	grace     grace
+	planner   *mapcontroller.Planner
+	functions mapcontroller.Program
 	// last is what retention decided last.
 	last Judgment
 }
@@ -73,15 +71,14 @@ func NewJudge(scheme *runtime.Scheme, s *v1alpha1.SnapshotSchedule, classes Clas
 	if err != nil {
 		return nil, err
 	}
-	c := MapController(Options{}, nil, 0)
-	kinds, err := plan.NewKinds(scheme, s, Ownership, c.Inputs, c.Outputs)
+	c := mapController(Options{}, nil, newInFlight(Options{}, 0), nil) // for its kinds
+	functions := p.functions()
+	planner, err := c.Planner(scheme, s, functions)
 	if err != nil {
 		return nil, err
 	}
-	functions := p.functions()
 	j := &Judge{
-		program: p, classes: classes, kinds: kinds, origin: related, grace: graceOf(s, p.origin(related)),
-		parent: plan.Parent{Object: s, Program: &functions},
+		program: p, classes: classes, origin: related, grace: graceOf(s, p.origin(related)), planner: planner, functions: functions,
 	}
 	p.decided = func(outputs []client.Object, series retention.Series, decision retention.Decision, sparedFor []string) {
 		j.last = Judgment{Outputs: outputs, Series: series, Retention: decision, SparedFor: sparedFor}
@@ -91,7 +88,7 @@ func NewJudge(scheme *runtime.Scheme, s *v1alpha1.SnapshotSchedule, classes Clas
 
 // Selects returns whether a PVC is an input of the schedule.
 func (j *Judge) Selects(claim *corev1.PersistentVolumeClaim) bool {
-	selected, _ := observe.Partition(j.parent, []client.Object{claim})
+	selected, _ := j.planner.Partition(claim)
 	return len(selected) > 0
 }
 
@@ -127,13 +124,10 @@ func (j *Judge) Judge(
 ) Judgment {
 	seen := mapcontroller.Observation{Now: now, MapKey: mapKey, Outputs: snapshots, Related: j.related(restores)}
 	if claim != nil {
-		seen.Selected, seen.Unselected = observe.Partition(j.parent, []client.Object{claim})
-	}
-	if !slices.IsSortedFunc(snapshots, plan.Older) {
-		seen.Outputs = slices.SortedFunc(slices.Values(snapshots), plan.Older)
+		seen.Selected, seen.Unselected = j.planner.Partition(claim)
 	}
 	j.last = Judgment{}
-	built := j.kinds.Build(j.parent, plan.Request{Parent: client.ObjectKeyFromObject(j.parent.Object), MapKey: mapKey}, seen)
+	built := j.planner.Plan(seen)
 	j.last.Adopt, j.last.Release, j.last.Create = built.Adopt, built.Release, built.Create
 	j.last.Delete, j.last.Next = built.Delete, built.Next
 	return j.complete(claim, now, built.Key.Status)
@@ -154,12 +148,12 @@ func (j *Judge) Again(
 ) Judgment {
 	seen := mapcontroller.Observation{Now: now, MapKey: mapKey, Outputs: outputs, Related: j.related(restores)}
 	if claim != nil {
-		seen.Selected, seen.Unselected = observe.Partition(j.parent, []client.Object{claim})
+		seen.Selected, seen.Unselected = j.planner.Partition(claim)
 	}
 	j.last = Judgment{}
-	decide := j.parent.Program.Tombstone
+	decide := j.functions.Tombstone
 	if len(seen.Selected) > 0 {
-		decide = j.parent.Program.Map
+		decide = j.functions.Map
 	}
 	d := decide(seen)
 	j.last.Create, j.last.Delete, j.last.Next = d.Ensure, d.Delete, d.Next
@@ -242,16 +236,4 @@ func (c Classes) SkipReason(claim *corev1.PersistentVolumeClaim) string {
 // Undecided returns whether SkipReason could say more of a PVC if the classes were known.
 func (c Classes) Undecided(claim *corev1.PersistentVolumeClaim) bool {
 	return !c.Known && driverOf(claim) != "" && c.SkipReason(claim) == ""
-}
-
-// Restores returns those PVCs that are still being restored from a snapshot of a
-// namespace.
-func Restores(namespace string, claims []client.Object) []client.Object {
-	var restores []client.Object
-	for _, claim := range claims {
-		if from, _, ok := restoringFrom(claim.(*corev1.PersistentVolumeClaim)); ok && from == namespace {
-			restores = append(restores, claim)
-		}
-	}
-	return restores
 }

@@ -4,13 +4,9 @@
 package snapshots
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
-	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
@@ -45,51 +41,6 @@ type keyStatus struct {
 	unlessCreated Problem
 	// turn is set if the slot waits for its turn to be taken, or is too old.
 	turn *turn
-}
-
-// Problem is something wrong with one PVC, or with the schedule itself if Claim is
-// empty.
-type Problem struct{ Claim, Reason, Message string }
-
-// String returns a problem for a message.
-func (p Problem) String() string {
-	return strings.TrimPrefix(fmt.Sprintf("%s: %s: %s", p.Claim, p.Reason, p.Message), ": ")
-}
-
-// The reasons of problems, the worst first.
-var (
-	// failingReasons mean that a PVC is not backed up as it should be.
-	failingReasons = []string{
-		v1alpha1.ReasonCreateFailed,
-		v1alpha1.ReasonNoSnapshotClass,
-		v1alpha1.ReasonWrongSnapshotClass,
-		v1alpha1.ReasonNoDefaultSnapshotClass,
-		v1alpha1.ReasonNameCollision,
-		v1alpha1.ReasonSnapshotFailed,
-		v1alpha1.ReasonSnapshotOverdue,
-	}
-	// refusedReasons mean that retention or ownership cannot be carried out.
-	refusedReasons = []string{
-		v1alpha1.ReasonReleaseFailed,
-		v1alpha1.ReasonDeleteFailed,
-		v1alpha1.ReasonAdoptionRefused,
-	}
-	// writeReasons are those of writes that fail.
-	writeReasons = append([]string{v1alpha1.ReasonCreateFailed, v1alpha1.ReasonNameCollision}, refusedReasons...)
-
-	severity = slices.Concat(failingReasons,
-		[]string{v1alpha1.ReasonSnapshotSlow}, refusedReasons, []string{v1alpha1.ReasonInvalidRequestedAt})
-)
-
-func (p Problem) fails() bool   { return slices.Contains(failingReasons, p.Reason) }
-func (p Problem) refused() bool { return slices.Contains(refusedReasons, p.Reason) }
-
-func (p Problem) compare(q Problem) int {
-	return cmp.Or(
-		cmp.Compare(slices.Index(severity, p.Reason), slices.Index(severity, q.Reason)),
-		strings.Compare(p.Claim, q.Claim),
-		strings.Compare(p.Message, q.Message),
-	)
 }
 
 // The bounds of the parts of messages, in bytes, so that a whole one has at most
@@ -200,4 +151,29 @@ func (c *combined) addProblems(problems []Problem) {
 			c.MoreProblems++
 		}
 	}
+}
+
+// turn is what a slot without a snapshot waits for.
+type turn struct {
+	slot time.Time
+	// driver is the one whose limit the snapshot counts towards.
+	driver driver
+	// since is the time from which the PVC lacks a snapshot.
+	since time.Time
+	// late is set if the slot is too old to be taken.
+	late bool
+}
+
+// waits returns whether a PVC waits for its turn.
+func (k *keyStatus) waits() bool { return k.turn != nil && !k.turn.late }
+
+// earliest returns the first of some times; a zero one means never.
+func earliest(times ...time.Time) time.Time {
+	var first time.Time
+	for _, t := range times {
+		if !t.IsZero() && (first.IsZero() || t.Before(first)) {
+			first = t
+		}
+	}
+	return first
 }

@@ -4,13 +4,10 @@
 package snapshots
 
 import (
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -27,18 +24,6 @@ const restoreCheck = time.Minute
 // server's clock had not nearly reached: the local clock was ahead, and may be
 // right again by now, which no event and no timer shows.
 const clockCheck = 15 * time.Minute
-
-// program makes the decisions under one schedule.
-type program struct {
-	schedule *v1alpha1.SnapshotSchedule
-	spec     *compiled
-	// fleets is set if ClusterSnapshotSchedules may have children.
-	fleets bool
-	// classesKnown is set if VolumeSnapshotClasses are among the related objects.
-	classesKnown bool
-	// decided is called with every decision of retention; nil in the operator.
-	decided func(outputs []client.Object, series retention.Series, decision retention.Decision, sparedFor []string)
-}
 
 // Compile compiles a SnapshotSchedule, for everything that decides as the engine
 // does. VolumeSnapshotClasses are taken from the related objects.
@@ -57,37 +42,8 @@ func compileFor(parent client.Object, clusterWide bool, maxClockSkew time.Durati
 	return p.functions(), nil
 }
 
-func newProgram(s *v1alpha1.SnapshotSchedule, classesKnown bool) (*program, error) {
-	spec, err := compile(&s.Spec)
-	if err != nil {
-		return nil, err
-	}
-	return &program{schedule: s, spec: spec, fleets: true, classesKnown: classesKnown}, nil
-}
-
 func (p *program) functions() mapcontroller.Program {
 	return mapcontroller.Program{Selects: p.selects, Map: p.mapClaim, Tombstone: p.tombstone, Spec: p.spec}
-}
-
-func (p *program) selects(o client.Object) bool {
-	claim := o.(*corev1.PersistentVolumeClaim)
-	return !Excluded(claim) && p.spec.selector.Matches(labels.Set(claim.Labels)) &&
-		(len(p.schedule.Spec.StorageClassNames) == 0 || slices.Contains(p.schedule.Spec.StorageClassNames, storageClassOf(claim)))
-}
-
-// Excluded returns whether no schedule selects a PVC, because it is annotated so.
-func Excluded(claim *corev1.PersistentVolumeClaim) bool {
-	_, excluded := claim.Annotations[v1alpha1.AnnotationExclude]
-	return excluded
-}
-
-// storageClassOf returns the storage class of a PVC. Kubernetes still prefers the
-// annotation.
-func storageClassOf(claim *corev1.PersistentVolumeClaim) v1alpha1.StorageClassName {
-	if class, ok := claim.Annotations[corev1.BetaStorageClassAnnotation]; ok {
-		return v1alpha1.StorageClassName(class)
-	}
-	return v1alpha1.StorageClassName(ptr.Deref(claim.Spec.StorageClassName, ""))
 }
 
 // mapClaim decides which snapshots a selected PVC should have.
@@ -283,22 +239,6 @@ func (p *program) decide(
 	return decided, d, n
 }
 
-// restoring returns the names of the snapshots that PVCs are being restored from.
-func restoring(related []client.Object) map[string]bool {
-	var names map[string]bool
-	for _, o := range related {
-		if claim, isClaim := o.(*corev1.PersistentVolumeClaim); isClaim {
-			if _, name, ok := restoringFrom(claim); ok {
-				if names == nil {
-					names = map[string]bool{}
-				}
-				names[name] = true
-			}
-		}
-	}
-	return names
-}
-
 // skip returns why a PVC can't be snapshotted now; empty if it can. Its events
 // enqueue it when that changes.
 func skip(claim *corev1.PersistentVolumeClaim) string {
@@ -326,15 +266,4 @@ func recoveryPoint(snapshots []retention.Snapshot, anchor, now time.Time) time.T
 		return snapshots[i].AgeBase(now)
 	}
 	return anchor
-}
-
-// earliest returns the first of some times; a zero one means never.
-func earliest(times ...time.Time) time.Time {
-	var first time.Time
-	for _, t := range times {
-		if !t.IsZero() && (first.IsZero() || t.Before(first)) {
-			first = t
-		}
-	}
-	return first
 }

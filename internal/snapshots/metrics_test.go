@@ -4,7 +4,6 @@
 package snapshots
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,16 +12,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/inflight"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
+	"mapcontroller.dev/snapshotschedule/internal/retention"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots/metrics"
 )
 
 // family is one metric as the registry gathers it.
@@ -37,10 +37,23 @@ type metricSeries struct {
 	values map[string]float64
 }
 
+// testMetrics are those of all tests of this package, and testRegistry has only them.
+var testMetrics, testRegistry = metrics.New(), prometheus.NewPedanticRegistry()
+
+func init() { testRegistry.MustRegister(testMetrics) }
+
+func measure(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.Summary, sum combined) {
+	testMetrics.Measure(client.ObjectKeyFromObject(s), figuresOf(now, s, known, sum))
+}
+
+func countOutcome(now time.Time, s *v1alpha1.SnapshotSchedule, outcome mapcontroller.Outcome) {
+	newReporter(nil, clocktesting.NewFakePassiveClock(now), nil, testMetrics).count(client.ObjectKeyFromObject(s), outcome)
+}
+
 // gathered returns the metrics of this package.
 func gathered(t *testing.T) map[string]family {
 	t.Helper()
-	all, err := metrics.Registry.Gather()
+	all, err := testRegistry.Gather()
 	must(t, err)
 	ours := map[string]family{}
 	for _, f := range all {
@@ -75,12 +88,12 @@ func seriesOf(t *testing.T, s types.NamespacedName) map[string]float64 {
 	found := map[string]float64{}
 	for name, f := range gathered(t) {
 		for _, one := range f.series {
-			if one.labels[labelNamespace] != s.Namespace || one.labels[labelSchedule] != s.Name {
+			if one.labels["namespace"] != s.Namespace || one.labels["schedule"] != s.Name {
 				continue
 			}
 			key := strings.TrimPrefix(name, "snapshotschedule_")
 			for label, value := range one.labels {
-				if label != labelNamespace && label != labelSchedule && value != "" {
+				if label != "namespace" && label != "schedule" && value != "" {
 					key += " " + value
 				}
 			}
@@ -92,45 +105,42 @@ func seriesOf(t *testing.T, s types.NamespacedName) map[string]float64 {
 	return found
 }
 
-// useAll makes every metric of a schedule have a value.
-func useAll(s scheduleBuilder) {
+// useAll makes every metric of a schedule have a value, until the function that it returns is called.
+func useAll(s scheduleBuilder) (resign func()) {
 	summary := known(2, &keyStatus{RecoveryPoint: ago(time.Hour), NextSlot: in(time.Hour)})
 	summary.Spec = specOf(s)
 	measure(noon, s.SnapshotSchedule, summary, setStatus(noon, s.SnapshotSchedule, summary))
 	outcome := mapcontroller.Outcome{Created: []client.Object{uncut(time.Minute).VolumeSnapshot}}
-	for reason := firstDelete; reason <= lastDelete; reason++ {
+	for reason := retention.Expired; reason <= retention.Superseded; reason++ {
 		outcome.Deleted = append(outcome.Deleted, mapcontroller.Removal{Reason: reason.String()})
 	}
-	outcome.Failed = []mapcontroller.Failure{failure(execute.VerbDelete, errors.New("denied"))}
+	outcome.Failed = []mapcontroller.Failure{failure(mapcontroller.VerbDelete, errors.New("denied"))}
 	countOutcome(noon, s.SnapshotSchedule, outcome)
-	failedTotal.WithLabelValues(s.Namespace, s.Name).Inc()
-	unprotected.count.Store(ptr.To(func() map[string]int { return map[string]int{"shop": 1} }))
+	testMetrics.Failed(client.ObjectKeyFromObject(s))
 	f := newInFlight(Options{Clock: clocktesting.NewFakePassiveClock(noon), Stores: NewStores()}, 1)
-	f.gate.Ask(noon, mapcontroller.Request{}, inflight.Snapshot{Driver: testDriver, ReadyDeadline: time.Hour}, noon)
-	inFlightGauges.of.Store(f)
-	newReadiness(clocktesting.NewFakePassiveClock(noon)).
+	f.gate.Ask(noon, inflight.Request{}, inflight.Snapshot{Driver: testDriver, ReadyDeadline: time.Hour}, noon)
+	newReadiness(clocktesting.NewFakePassiveClock(noon), testMetrics).
 		observed(client.ObjectKeyFromObject(s), uncut(time.Minute).VolumeSnapshot, ready(time.Minute).VolumeSnapshot)
+	return testMetrics.Lead(metrics.Sources{Drivers: f.counts, Unprotected: func() map[string]int { return map[string]int{"shop": 1} }})
 }
 
 // measured returns a schedule whose metrics are dropped at the end of the test.
 func measured(t *testing.T, name string) (scheduleBuilder, types.NamespacedName) {
 	s := every("6h").named(name)
 	key := client.ObjectKeyFromObject(s)
-	t.Cleanup(func() { forgetMetrics(key) })
+	t.Cleanup(func() { testMetrics.Forget(key) })
 	return s, key
 }
 
-// The registry holds what Metrics describes, and Prometheus' linter accepts it.
+// The registry holds what is described, and Prometheus' linter accepts it.
 //
 // Contract: MET-3.
 func TestMetricsMatchTheirDescription(t *testing.T) {
-	defer unprotected.count.Store(nil)
-	defer inFlightGauges.of.Store(nil)
 	s, _ := measured(t, "described")
-	useAll(s)
+	defer useAll(s)()
 	families := gathered(t)
 	var names []string
-	for _, m := range Metrics() {
+	for _, m := range testMetrics.Described() {
 		names = append(names, m.Name)
 		f, ok := families[m.Name]
 		if !ok {
@@ -152,9 +162,9 @@ func TestMetricsMatchTheirDescription(t *testing.T) {
 		delete(families, m.Name)
 	}
 	for name := range families {
-		t.Errorf("%s is not among Metrics", name)
+		t.Errorf("%s is not described", name)
 	}
-	problems, err := testutil.GatherAndLint(metrics.Registry, names...)
+	problems, err := testutil.GatherAndLint(testRegistry, names...)
 	if err != nil || len(problems) > 0 {
 		t.Errorf("%v, %v", problems, err)
 	}
@@ -164,15 +174,15 @@ func TestMetricsMatchTheirDescription(t *testing.T) {
 func TestForgetMetricsDropsThoseOfTheSchedule(t *testing.T) {
 	deleted, deletedKey := measured(t, "deleted")
 	stays, staysKey := measured(t, "stays")
-	useAll(deleted)
-	useAll(stays)
+	defer useAll(deleted)()
+	defer useAll(stays)()
 	before := seriesOf(t, staysKey)
 	// All but active, which is of no schedule; snapshots has three more states,
 	// and the deletes have more reasons.
-	if len(before) < len(Metrics())-1+3+5 {
+	if len(before) < len(testMetrics.Described())-1+3+5 {
 		t.Errorf("a schedule has only %v", before)
 	}
-	forgetMetrics(deletedKey)
+	testMetrics.Forget(deletedKey)
 	if left := seriesOf(t, deletedKey); len(left) > 0 {
 		t.Errorf("left are %v", left)
 	}
@@ -202,21 +212,6 @@ func TestCountersStartAtZero(t *testing.T) {
 	}
 }
 
-// Metrics are started and forgotten for each reason between them.
-func TestDeleteReasonsAreFirstToLast(t *testing.T) {
-	for reason := range lastDelete + 1 {
-		if reason.Delete() != (reason >= firstDelete) {
-			t.Errorf("%s: %v", reason, reason.Delete())
-		}
-	}
-	defer func() {
-		if recover() == nil {
-			t.Errorf("%s is a reason too", lastDelete+1)
-		}
-	}()
-	_ = (lastDelete + 1).String()
-}
-
 // Contract: MET-1.
 func TestSlotToCreation(t *testing.T) {
 	s, key := measured(t, "late")
@@ -238,7 +233,7 @@ func TestSlotToCreation(t *testing.T) {
 // Contract: MET-1.
 func TestCreationToReady(t *testing.T) {
 	_, key := measured(t, "slow")
-	r := newReadiness(clocktesting.NewFakePassiveClock(noon))
+	r := newReadiness(clocktesting.NewFakePassiveClock(noon), testMetrics)
 	for i, step := range []struct {
 		before, after snapshotBuilder
 		want          float64 // sum of seconds
@@ -259,19 +254,5 @@ func TestCreationToReady(t *testing.T) {
 	}
 	if got := seriesOf(t, key)["creation_to_ready_seconds count"]; got != 4 {
 		t.Errorf("%v snapshots, want 4", got)
-	}
-}
-
-func TestActiveWhileThisReplicaLeads(t *testing.T) {
-	before := testutil.ToFloat64(active)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error)
-	go func() { ended <- reportActive(ctx) }()
-	for testutil.ToFloat64(active) != before+1 {
-		time.Sleep(time.Millisecond)
-	}
-	cancel()
-	if err := <-ended; err != nil || testutil.ToFloat64(active) != before {
-		t.Errorf("%v, active is %v", err, testutil.ToFloat64(active))
 	}
 }

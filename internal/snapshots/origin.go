@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/fleet"
+	"mapcontroller.dev/snapshotschedule/internal/clusterschedules"
 	"mapcontroller.dev/snapshotschedule/internal/informer"
 )
 
@@ -45,7 +45,7 @@ func originOf(s *v1alpha1.SnapshotSchedule, related []client.Object) origin {
 			namespace = r
 		}
 	}
-	o.selected = o.fleet != nil && namespace != nil && fleet.Selects(o.fleet, namespace)
+	o.selected = o.fleet != nil && namespace != nil && clusterschedules.Selects(o.fleet, namespace)
 	o.child = o.child || o.selected
 	return o
 }
@@ -61,13 +61,13 @@ func (p *program) origin(related []client.Object) origin {
 // OriginNames are the objects that have a say about a schedule: the
 // ClusterSnapshotSchedule of its name and, of metadata only, its namespace.
 func OriginNames(s *v1alpha1.SnapshotSchedule) (parent *v1alpha1.ClusterSnapshotSchedule, namespace *metav1.PartialObjectMetadata) {
-	parent, namespace = &v1alpha1.ClusterSnapshotSchedule{}, fleet.NewNamespace()
+	parent, namespace = &v1alpha1.ClusterSnapshotSchedule{}, clusterschedules.NewNamespace()
 	parent.Name, namespace.Name = s.Name, s.Namespace
 	return parent, namespace
 }
 
 // Examples of the kinds, for reads of the stores in every pass.
-var fleetKind, namespaceKind = &v1alpha1.ClusterSnapshotSchedule{}, fleet.NewNamespace()
+var fleetKind, namespaceKind = &v1alpha1.ClusterSnapshotSchedule{}, clusterschedules.NewNamespace()
 
 // originObjects returns what the cache has of the OriginNames: nothing where there is no
 // ClusterSnapshotSchedule of the name.

@@ -13,7 +13,6 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
 )
 
 // Ownership decides which VolumeSnapshots are a SnapshotSchedule's, for the operator and
@@ -48,10 +47,10 @@ func GroupMember(o client.Object) bool {
 // Refers returns whether a snapshot has an owner reference to a schedule, of a controller
 // or not.
 func Refers(snapshot client.Object, s *v1alpha1.SnapshotSchedule) bool {
-	return plan.Refers(snapshot, s)
+	return mapcontroller.Refers(snapshot, s)
 }
 
 // CollectedWith returns whether the garbage collector deletes a snapshot with a schedule.
 func CollectedWith(snapshot client.Object, s *v1alpha1.SnapshotSchedule) bool {
-	return plan.CollectedWith(snapshot, s)
+	return mapcontroller.CollectedWith(snapshot, s)
 }

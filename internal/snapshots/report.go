@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,8 +19,8 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
 	"mapcontroller.dev/snapshotschedule/internal/report"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots/metrics"
 )
 
 // reporter turns failed writes into problems, and reports each problem that is
@@ -28,6 +29,7 @@ type reporter struct {
 	events   events.EventRecorder
 	clock    clock.PassiveClock
 	inFlight *inFlight
+	metrics  *metrics.Metrics
 	// origin returns the origin of a schedule. Nil: none is a child.
 	origin func(*v1alpha1.SnapshotSchedule) origin
 
@@ -53,9 +55,10 @@ type scheduleReport struct {
 	problem Problem
 }
 
-func newReporter(r events.EventRecorder, c clock.PassiveClock, f *inFlight) *reporter {
+func newReporter(r events.EventRecorder, c clock.PassiveClock, f *inFlight, m *metrics.Metrics) *reporter {
 	return &reporter{
-		events: r, clock: c, inFlight: f, schedules: map[types.NamespacedName]scheduleReport{}, spared: map[types.NamespacedName]sparedReport{},
+		events: r, clock: c, inFlight: f, metrics: m,
+		schedules: map[types.NamespacedName]scheduleReport{}, spared: map[types.NamespacedName]sparedReport{},
 	}
 }
 
@@ -64,7 +67,7 @@ func (r *reporter) report(parent client.Object, mapKey string, previous, decided
 	s := parent.(*v1alpha1.SnapshotSchedule)
 	before, _ := previous.(*keyStatus)
 	after, _ := decided.(*keyStatus)
-	countOutcome(r.clock.Now(), s, outcome)
+	r.count(client.ObjectKeyFromObject(s), outcome)
 	r.inFlight.reported(mapcontroller.Request{Parent: client.ObjectKeyFromObject(s), MapKey: mapKey}, outcome)
 	r.reportSchedule(s)
 	if before == nil || !before.reported {
@@ -92,6 +95,24 @@ func (r *reporter) report(parent client.Object, mapKey string, previous, decided
 	return after
 }
 
+// count counts what became of a plan.
+func (r *reporter) count(s types.NamespacedName, outcome mapcontroller.Outcome) {
+	if n := len(outcome.Created); n > 0 {
+		r.metrics.Created(s, n)
+	}
+	for _, o := range outcome.Created {
+		r.metrics.SlotToCreation(s, r.clock.Since(scheduledAt(o.(*snapshotv1.VolumeSnapshot))))
+	}
+	for _, f := range outcome.Failed {
+		if !f.Held {
+			r.metrics.Refused(s, f.Verb)
+		}
+	}
+	for _, d := range outcome.Deleted {
+		r.metrics.Deleted(s, d.Reason)
+	}
+}
+
 // warnOfNew reports the problems that a key did not have before.
 func (r *reporter) warnOfNew(s *v1alpha1.SnapshotSchedule, mapKey string, before, after *keyStatus) {
 	for _, p := range after.Problems {
@@ -99,7 +120,7 @@ func (r *reporter) warnOfNew(s *v1alpha1.SnapshotSchedule, mapKey string, before
 			continue
 		}
 		if p.Reason == v1alpha1.ReasonSnapshotFailed {
-			countUp(failedTotal, 1, s.Namespace, s.Name)
+			r.metrics.Failed(client.ObjectKeyFromObject(s))
 		}
 		if !slices.Contains(statusOnly, p.Reason) {
 			r.warn(s, p)
@@ -135,7 +156,7 @@ func (r *reporter) warnOfSpared(s *v1alpha1.SnapshotSchedule, n spared) {
 // nothing was created, because it exists, or if the cache has not shown what the
 // previous pass created. A create that failed is a problem of its own.
 func (k *keyStatus) judgeOverdue(before *keyStatus, outcome mapcontroller.Outcome) {
-	failed := slices.ContainsFunc(outcome.Failed, func(f mapcontroller.Failure) bool { return f.Verb == execute.VerbCreate })
+	failed := slices.ContainsFunc(outcome.Failed, func(f mapcontroller.Failure) bool { return f.Verb == mapcontroller.VerbCreate })
 	wasOverdue := slices.ContainsFunc(before.Problems, isOverdue)
 	created := len(outcome.Created) > 0
 	if outcome.Queued && k.unlessCreated.Reason != "" {
@@ -247,20 +268,20 @@ func problemOf(f mapcontroller.Failure) Problem {
 	name := f.Object.GetName()
 	p := Problem{Claim: claimName(f.Object), Message: fmt.Sprintf("VolumeSnapshot %s: %s", name, report.Settled(f.Err, name, maxProblem))}
 	switch f.Verb {
-	case execute.VerbCreate:
+	case mapcontroller.VerbCreate:
 		p.Reason, p.Message = v1alpha1.ReasonCreateFailed, report.Settled(f.Err, name, maxProblem)
-		if errors.Is(f.Err, execute.ErrNameCollision) {
+		if errors.Is(f.Err, mapcontroller.ErrNameCollision) {
 			p.Reason = v1alpha1.ReasonNameCollision
 			p.Message = collisionMessage(f.Object, f.Err)
 		}
-	case execute.VerbDelete:
+	case mapcontroller.VerbDelete:
 		p.Reason = v1alpha1.ReasonDeleteFailed
-	case execute.VerbRelease:
+	case mapcontroller.VerbRelease:
 		p.Reason = v1alpha1.ReasonReleaseFailed
 		if _, isSchedule := f.Object.(*v1alpha1.SnapshotSchedule); isSchedule {
 			p.Message = report.Settled(f.Err, name, maxProblem)
 		}
-	case execute.VerbAdopt:
+	case mapcontroller.VerbAdopt:
 		p.Reason = v1alpha1.ReasonAdoptionRefused
 		p.Message = fmt.Sprintf("VolumeSnapshot %s is left alone: %s", name, report.Settled(f.Err, name, maxProblem))
 	}

@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,8 +23,6 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/guard"
 )
 
 // testReporter reports passes as the engine does: with the key's previous status.
@@ -40,7 +36,7 @@ type testReporter struct {
 func newTestReporter() *testReporter {
 	recorder, c := events.NewFakeRecorder(100), clocktesting.NewFakePassiveClock(noon)
 	return &testReporter{
-		reporter: newReporter(recorder, c, newInFlight(Options{Clock: c, Stores: NewStores()}, 0)),
+		reporter: newReporter(recorder, c, newInFlight(Options{Clock: c, Stores: NewStores()}, 0), testMetrics),
 		recorder: recorder, previous: map[types.UID]map[string]any{},
 	}
 }
@@ -80,13 +76,13 @@ func (r *testReporter) pass(
 	}
 }
 
-func failure(verb execute.Verb, err error) mapcontroller.Failure {
+func failure(verb mapcontroller.Verb, err error) mapcontroller.Failure {
 	return mapcontroller.Failure{Verb: verb, Object: ready(0).named("data-20260615120000-abc").VolumeSnapshot, Err: err}
 }
 
 func createFailures(errs ...error) (o mapcontroller.Outcome) {
 	for _, err := range errs {
-		o.Failed = append(o.Failed, failure(execute.VerbCreate, err))
+		o.Failed = append(o.Failed, failure(mapcontroller.VerbCreate, err))
 	}
 	return o
 }
@@ -103,30 +99,30 @@ func TestReportFailedWrites(t *testing.T) {
 		wantReason  string
 		wantMessage string // a part of it
 	}{
-		"refused create": {failure(execute.VerbCreate, forbidden("exceeded quota")), v1alpha1.ReasonCreateFailed, "exceeded quota"},
+		"refused create": {failure(mapcontroller.VerbCreate, forbidden("exceeded quota")), v1alpha1.ReasonCreateFailed, "exceeded quota"},
 		"create that timed out": {
-			failure(execute.VerbCreate, errors.New("context deadline exceeded")), v1alpha1.ReasonCreateFailed, "context deadline exceeded",
+			failure(mapcontroller.VerbCreate, errors.New("context deadline exceeded")), v1alpha1.ReasonCreateFailed, "context deadline exceeded",
 		},
 		"name taken": {
-			failure(execute.VerbCreate, fmt.Errorf("%w: x", execute.ErrNameCollision)), v1alpha1.ReasonNameCollision,
+			failure(mapcontroller.VerbCreate, fmt.Errorf("%w: x", mapcontroller.ErrNameCollision)), v1alpha1.ReasonNameCollision,
 			"VolumeSnapshot data-20260615120000-abc exists and is not this schedule's",
 		},
 		"refused adoption": {
-			failure(execute.VerbAdopt, fmt.Errorf("%w: the owner is gone", guard.ErrAdoptionRefused)), v1alpha1.ReasonAdoptionRefused,
+			failure(mapcontroller.VerbAdopt, fmt.Errorf("%w: the owner is gone", mapcontroller.ErrAdoptionRefused)), v1alpha1.ReasonAdoptionRefused,
 			"VolumeSnapshot data-20260615120000-abc is left alone",
 		},
 		"refused adoption by the API server": {
-			failure(execute.VerbAdopt, forbidden("not allowed")), v1alpha1.ReasonAdoptionRefused, "is left alone: ",
+			failure(mapcontroller.VerbAdopt, forbidden("not allowed")), v1alpha1.ReasonAdoptionRefused, "is left alone: ",
 		},
 		"refused delete": {
-			failure(execute.VerbDelete, forbidden("legal hold")), v1alpha1.ReasonDeleteFailed,
+			failure(mapcontroller.VerbDelete, forbidden("legal hold")), v1alpha1.ReasonDeleteFailed,
 			"VolumeSnapshot data-20260615120000-abc: ",
 		},
 		"refused release": {
-			failure(execute.VerbRelease, forbidden("not allowed")), v1alpha1.ReasonReleaseFailed,
+			failure(mapcontroller.VerbRelease, forbidden("not allowed")), v1alpha1.ReasonReleaseFailed,
 			"VolumeSnapshot data-20260615120000-abc: ",
 		},
-		"failed update is only retried": {failure(execute.VerbUpdate, errors.New("timeout")), "", ""},
+		"failed update is only retried": {failure(mapcontroller.VerbUpdate, errors.New("timeout")), "", ""},
 	}
 	for name, tc := range tests {
 		// A key whose PVC is deleted may have no status of its own.
@@ -184,7 +180,7 @@ func TestCreateFailedMessageSettles(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if p := problemOf(failure(execute.VerbCreate, tc.err)); p.Message != tc.want {
+			if p := problemOf(failure(mapcontroller.VerbCreate, tc.err)); p.Message != tc.want {
 				t.Errorf("message is %q, want %q", p.Message, tc.want)
 			}
 		})
@@ -233,7 +229,7 @@ func TestReportLeavesThePreviousStatusUnchanged(t *testing.T) {
 	before := *first
 	before.Problems = slices.Clone(first.Problems)
 	paused := createFailures(forbidden("exceeded quota"))
-	paused.Paused = guard.ErrClockSkew
+	paused.Paused = mapcontroller.ErrClockSkew
 	r.pass(s, "k", withProblem("data", v1alpha1.ReasonSnapshotFailed, "m"), paused)
 	if !reflect.DeepEqual(*first, before) {
 		t.Errorf("the first pass's status is %+v now, was %+v", *first, before)
@@ -243,7 +239,7 @@ func TestReportLeavesThePreviousStatusUnchanged(t *testing.T) {
 // Contract: EVT-2.
 func TestReportPaused(t *testing.T) {
 	r, s := newTestReporter(), every("6h")
-	paused := mapcontroller.Outcome{Paused: guard.ErrClockSkew}
+	paused := mapcontroller.Outcome{Paused: mapcontroller.ErrClockSkew}
 	status, got := r.pass(s, "k", nil, paused)
 	if !status.Paused || len(status.Problems) != 0 {
 		t.Errorf("status is %+v, want it paused and without problems", status)
@@ -268,9 +264,9 @@ func TestReportStaysPausedWhileWaiting(t *testing.T) {
 		want    bool
 	}{
 		{mapcontroller.Outcome{Waiting: true}, false},
-		{mapcontroller.Outcome{Paused: guard.ErrClockSkew}, true},
+		{mapcontroller.Outcome{Paused: mapcontroller.ErrClockSkew}, true},
 		{mapcontroller.Outcome{Waiting: true}, true},
-		{mapcontroller.Outcome{Paused: guard.ErrClockSkew}, true},
+		{mapcontroller.Outcome{Paused: mapcontroller.ErrClockSkew}, true},
 		{mapcontroller.Outcome{}, false},
 	} {
 		status, got := r.pass(s, "k", nil, step.outcome)
@@ -352,16 +348,16 @@ func TestReportRefusedWritesTogether(t *testing.T) {
 	}{
 		"three deletes": {
 			[]mapcontroller.Failure{
-				failure(execute.VerbDelete, denied), failure(execute.VerbDelete, errors.New("other")), failure(execute.VerbDelete, denied),
+				failure(mapcontroller.VerbDelete, denied), failure(mapcontroller.VerbDelete, errors.New("other")), failure(mapcontroller.VerbDelete, denied),
 			},
 			"data: DeleteFailed: VolumeSnapshot data-20260615120000-abc: denied; and 2 more",
 		},
 		"a snapshot without a map key": {
-			[]mapcontroller.Failure{{Verb: execute.VerbRelease, Object: released, Err: denied}},
+			[]mapcontroller.Failure{{Verb: mapcontroller.VerbRelease, Object: released, Err: denied}},
 			"ReleaseFailed: VolumeSnapshot released: denied",
 		},
 		"the finalizer": {
-			[]mapcontroller.Failure{{Verb: execute.VerbRelease, Object: every("6h").SnapshotSchedule, Err: denied}},
+			[]mapcontroller.Failure{{Verb: mapcontroller.VerbRelease, Object: every("6h").SnapshotSchedule, Err: denied}},
 			"ReleaseFailed: denied",
 		},
 	} {
@@ -381,23 +377,23 @@ func TestReportCounts(t *testing.T) {
 		Created: []client.Object{ready(0).VolumeSnapshot},
 		Deleted: []mapcontroller.Removal{{Reason: "Expired"}, {Reason: "Expired"}, {Reason: "OverCap"}},
 		Failed: []mapcontroller.Failure{
-			failure(execute.VerbDelete, errors.New("denied")),
-			{Verb: execute.VerbDelete, Object: ready(0).VolumeSnapshot, Err: errors.New("denied"), Held: true},
+			failure(mapcontroller.VerbDelete, errors.New("denied")),
+			{Verb: mapcontroller.VerbDelete, Object: ready(0).VolumeSnapshot, Err: errors.New("denied"), Held: true},
 		},
 	})
 	r.pass(s, "k", withProblem("data", v1alpha1.ReasonSnapshotFailed, "m"), mapcontroller.Outcome{})
 	for name, tc := range map[string]struct {
-		counter prometheus.Collector
-		want    float64
+		series string
+		want   float64
 	}{
-		"created":                         {createdTotal.WithLabelValues(s.Namespace, s.Name), 1},
-		"deleted, expired":                {deletedTotal.WithLabelValues(s.Namespace, s.Name, "Expired"), 2},
-		"deleted, over the cap":           {deletedTotal.WithLabelValues(s.Namespace, s.Name, "OverCap"), 1},
-		"refused, but for what backs off": {refusedTotal.WithLabelValues(s.Namespace, s.Name, "delete"), 1},
-		"failed, once for each":           {failedTotal.WithLabelValues(s.Namespace, s.Name), 1},
+		"created":                         {"snapshots_created_total", 1},
+		"deleted, expired":                {"snapshots_deleted_total Expired", 2},
+		"deleted, over the cap":           {"snapshots_deleted_total OverCap", 1},
+		"refused, but for what backs off": {"refused_writes_total delete", 1},
+		"failed, once for each":           {"snapshots_failed_total", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := testutil.ToFloat64(tc.counter); got != tc.want {
+			if got := seriesOf(t, client.ObjectKeyFromObject(s))[tc.series]; got != tc.want {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})
@@ -423,7 +419,7 @@ func TestReportOverdueUnlessCreated(t *testing.T) {
 		"not created, because it exists": {nil, mapcontroller.Outcome{}, v1alpha1.ReasonSnapshotOverdue},
 		"not created, because it failed": {overdueStatus, createFailures(forbidden("quota")), v1alpha1.ReasonCreateFailed},
 		"not created, and a delete failed": {
-			nil, mapcontroller.Outcome{Failed: []mapcontroller.Failure{failure(execute.VerbDelete, errors.New("timeout"))}},
+			nil, mapcontroller.Outcome{Failed: []mapcontroller.Failure{failure(mapcontroller.VerbDelete, errors.New("timeout"))}},
 			v1alpha1.ReasonSnapshotOverdue + " " + v1alpha1.ReasonDeleteFailed,
 		},
 	}

@@ -77,6 +77,11 @@ func covers(desired, existing client.Object) bool {
 	return scheduledAt(have).Equal(scheduledAt(want)) && claimName(have) == claimName(want)
 }
 
+func readyToUse(o client.Object) bool {
+	status := o.(*snapshotv1.VolumeSnapshot).Status
+	return status != nil && ptr.Deref(status.ReadyToUse, false)
+}
+
 // conditions returns whether a snapshot is ready, for the counts in status. The
 // results are shared, because every pass asks about every snapshot.
 func conditions(o client.Object) []metav1.Condition {
@@ -91,3 +96,24 @@ var (
 	isReadyCondition  = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue}}
 	notReadyCondition = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse}}
 )
+
+// isUncut is retention's Uncut, without parsing anything: every pass asks it of every
+// snapshot.
+func isUncut(v *snapshotv1.VolumeSnapshot) bool {
+	return v.Spec.Source.VolumeSnapshotContentName == nil && !readyToUse(v) && (v.Status == nil || v.Status.CreationTime == nil)
+}
+
+// slotText returns the slot of a snapshot of the cache or of the API server. The
+// cache keeps it in generateName, which it has no other use for: a map with this
+// one annotation would be a third of a cached snapshot's size. An informer may
+// strip a snapshot twice.
+func slotText(v *snapshotv1.VolumeSnapshot) string {
+	text, ok := v.Annotations[v1alpha1.AnnotationScheduledAt]
+	if !ok {
+		text = v.GenerateName
+	}
+	if len(text) > len(time.RFC3339Nano) { // it is no time, and may have 256 KiB
+		return ""
+	}
+	return text
+}

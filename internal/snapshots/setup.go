@@ -22,26 +22,8 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/informer"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots/metrics"
 )
-
-// Options are the settings of the controller.
-type Options = mapcontroller.Options
-
-// Stores are what a manager's cache holds: CacheOptions and Options must be given
-// the same.
-type Stores = informer.Stores
-
-// Unwritten has the SnapshotSchedules whose status is outdated.
-type Unwritten = mapcontroller.Unwritten
-
-// NewStores returns the stores of one manager.
-func NewStores() *Stores { return informer.NewStores() }
-
-// DefaultMaxClockSkew is the default of Options.MaxClockSkew. Without the operator's flags, decisions are made with it.
-const DefaultMaxClockSkew = mapcontroller.DefaultMaxClockSkew
-
-// Name is the controller's name, in logs, metrics, events and managed fields.
-const Name = "snapshotschedule"
 
 // The finalizers permission is for blockOwnerDeletion in the controllerRef.
 // +kubebuilder:rbac:groups=snapshots.mapcontroller.dev,resources=snapshotschedules,verbs=get;list;watch;patch
@@ -56,8 +38,11 @@ const Name = "snapshotschedule"
 // SetupWithManager adds the SnapshotSchedule controller to a manager whose cache
 // was made with CacheOptions, and whose config went through Configure.
 // At most maxInFlight snapshots of a driver are uncut at a time; zero: any number.
-// unwritten receives the SnapshotSchedules whose status could not be written for some time.
-func SetupWithManager(ctx context.Context, mgr manager.Manager, o Options, maxInFlight int, unwritten *Unwritten) error {
+// unwritten receives the SnapshotSchedules whose status could not be written for some time,
+// and m is told what happens; it is the caller's to export.
+func SetupWithManager(
+	ctx context.Context, mgr manager.Manager, o Options, maxInFlight int, unwritten *Unwritten, m *metrics.Metrics,
+) error {
 	claims, err := mgr.GetCache().GetInformer(ctx, &corev1.PersistentVolumeClaim{}, cache.BlockUntilSynced(false))
 	if err != nil {
 		return fmt.Errorf("watch PVCs: %w", err)
@@ -65,30 +50,28 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, o Options, maxIn
 	if err := claims.AddIndexers(informer.Indexers(restoresIndex)); err != nil {
 		return fmt.Errorf("index PVCs that are being restored: %w", err)
 	}
-	RegisterMetrics()
-	if err := mgr.Add(manager.RunnableFunc(reportActive)); err != nil {
-		return err
-	}
 	f := newInFlight(o, maxInFlight)
-	if err := mgr.Add(manager.RunnableFunc(f.export)); err != nil {
-		return err
-	}
-	c := mapController(o, mgr.GetEventRecorder(Name), f)
+	c := mapController(o, mgr.GetEventRecorder(Name), f, m)
 	c.Unwritten = unwritten
-	if err := setUpUnprotected(mgr, o, len(c.RelatedKinds) > 0); err != nil {
+	unprotected := unprotectedIn(mgr, o, f.classesKnown)
+	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { // while this process leads
+		defer m.Lead(metrics.Sources{Drivers: f.counts, Unprotected: func() map[string]int { return unprotected(ctx) }})()
+		<-ctx.Done()
+		return nil
+	})); err != nil {
 		return err
 	}
 	return c.SetupWithManager(mgr, o)
 }
 
 // MapController returns SnapshotSchedule as a MapController. The stores of PVCs
-// must have the Indexers.
+// must have the Indexers. Its metrics are in no registry.
 func MapController(o Options, recorder events.EventRecorder, maxInFlight int) mapcontroller.MapController {
-	return mapController(o, recorder, newInFlight(o, maxInFlight))
+	return mapController(o, recorder, newInFlight(o, maxInFlight), metrics.New())
 }
 
-func mapController(o Options, recorder events.EventRecorder, f *inFlight) mapcontroller.MapController {
-	r, ready := newReporter(recorder, o.Clock, f), newReadiness(o.Clock)
+func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *metrics.Metrics) mapcontroller.MapController {
+	r, ready := newReporter(recorder, o.Clock, f, m), newReadiness(o.Clock, m)
 	var relatedKinds []mapcontroller.Input
 	originIn := func(client.Object) []client.Object { return nil }
 	clusterWide := len(o.Namespaces) == 0 // else Roles must suffice
@@ -141,7 +124,7 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight) mapcon
 		ParentDeleted: func(schedule types.NamespacedName) {
 			r.forget(schedule)
 			f.forget(schedule)
-			forgetMetrics(schedule)
+			m.Forget(schedule)
 		},
 		Record: "retention",
 		RecordsTime: func(now time.Time, parent client.Object) bool {
@@ -151,7 +134,7 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight) mapcon
 		Status: func(now time.Time, parent client.Object, known mapcontroller.Summary) {
 			s := parent.(*v1alpha1.SnapshotSchedule)
 			sum := setStatusOf(now, s, r.origin(s), known)
-			measure(now, s, known, sum)
+			m.Measure(client.ObjectKeyFromObject(s), figuresOf(now, s, known, sum))
 		},
 	}
 }

@@ -15,20 +15,16 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/plan"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/status"
 )
 
 // known returns a settled summary of so many PVCs, with three snapshots each, and
 // one PVC that is detached.
 func known(claims int, keys ...*keyStatus) mapcontroller.Summary {
-	var ofEngine []*plan.KeyStatus
-	for _, k := range keys {
-		ofEngine = append(ofEngine, &plan.KeyStatus{Status: k})
-	}
-	s := *status.NewSummary(&plan.Kinds{}, ofEngine...)
-	s.Totals = map[string]int{
+	s := mapcontroller.Summary{Settled: true, Totals: map[string]int{
 		claimsTotal: claims, snapshotsTotal: 3 * claims, snapshotsReady: 2 * claims, detachedKeys: 1, detachedSnapshots: 2,
+	}}
+	for _, k := range keys {
+		s.Keys = append(s.Keys, k)
 	}
 	return s
 }

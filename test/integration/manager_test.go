@@ -20,15 +20,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"mapcontroller.dev/snapshotschedule/internal/fleet"
+	"mapcontroller.dev/snapshotschedule/internal/clusterschedules"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/enginetest/mutationdetector"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots/metrics"
 )
 
+// The metrics of all operators of this process: one counts on where another ended.
+var ofSchedules, ofClusterSchedules = metrics.New(), clusterschedules.NewMetrics()
+
+func init() { ctrlmetrics.Registry.MustRegister(ofSchedules, ofClusterSchedules) }
+
 // newManager returns a manager with the operator's controllers, wired as in cmd; for a single namespace without ClusterSnapshotSchedule.
-// It is the only function of this suite that uses internal/snapshots and internal/fleet.
+// It is the only function of this suite that uses internal/snapshots and internal/clusterschedules.
 func newManager(o *operator, namespace string) manager.Manager {
 	GinkgoHelper()
 	restConfig := rest.CopyConfig(config)
@@ -48,7 +55,7 @@ func newManager(o *operator, namespace string) manager.Manager {
 		Stores:           snapshots.NewStores(),
 	}
 	cacheOptions := snapshots.CacheOptions(options.Stores)
-	fleet.AddToCache(&cacheOptions)
+	clusterschedules.AddToCache(&cacheOptions)
 	if namespace != "" {
 		cacheOptions.DefaultNamespaces = map[string]cache.Config{namespace: {}}
 	}
@@ -65,9 +72,9 @@ func newManager(o *operator, namespace string) manager.Manager {
 	})
 	Expect(err).NotTo(HaveOccurred())
 	unwritten := &snapshots.Unwritten{}
-	Expect(snapshots.SetupWithManager(o.ctx, m, options, o.maxInFlight, unwritten)).To(Succeed())
+	Expect(snapshots.SetupWithManager(o.ctx, m, options, o.maxInFlight, unwritten, ofSchedules)).To(Succeed())
 	if namespace == "" {
-		Expect(fleet.SetupWithManager(m, options, snapshots.Validate, &snapshots.Ownership, unwritten)).To(Succeed())
+		Expect(clusterschedules.SetupWithManager(m, options, snapshots.Validate, &snapshots.Ownership, unwritten, ofClusterSchedules)).To(Succeed())
 	}
 	return m
 }

@@ -14,10 +14,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/prometheus/promql/parser"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"mapcontroller.dev/snapshotschedule/internal/fleet"
-	"mapcontroller.dev/snapshotschedule/internal/snapshots"
+	"mapcontroller.dev/snapshotschedule/internal/clusterschedules"
+	"mapcontroller.dev/snapshotschedule/internal/report"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots/metrics"
 )
 
 // root is the repository's root.
@@ -42,14 +43,14 @@ var descriptionPattern = regexp.MustCompile(`fqName: "([^"]+)".* constLabels: {(
 // targetLabels are added to every series when it is scraped.
 var targetLabels = []string{"container", "endpoint", "instance", "job", "namespace", "pod", "service"}
 
-// knownMetrics returns the metrics in the operator's registry, its own and those of libraries, with their labels.
+// knownMetrics returns the metrics of the operator, its own and those of libraries, with their labels.
 func knownMetrics(t *testing.T) map[string][]string {
 	t.Helper()
-	snapshots.RegisterMetrics()
-	fleet.RegisterMetrics()
 	descriptions := make(chan *prometheus.Desc)
 	go func() {
-		metrics.Registry.(prometheus.Collector).Describe(descriptions)
+		ctrlmetrics.Registry.(prometheus.Collector).Describe(descriptions)
+		metrics.New().Describe(descriptions)
+		clusterschedules.NewMetrics().Describe(descriptions)
 		close(descriptions)
 	}()
 	found := map[string][]string{}
@@ -84,12 +85,8 @@ func knownMetrics(t *testing.T) map[string][]string {
 }
 
 // ownMetrics returns the operator's own metrics.
-func ownMetrics() []snapshots.Metric {
-	all := snapshots.Metrics()
-	for _, m := range fleet.Metrics() {
-		all = append(all, snapshots.Metric(m))
-	}
-	return all
+func ownMetrics() []report.Metric {
+	return append(metrics.New().Described(), clusterschedules.NewMetrics().Described()...)
 }
 
 func TestKnownMetrics(t *testing.T) {

@@ -7,18 +7,16 @@ import (
 	"slices"
 	"strings"
 
-	"mapcontroller.dev/snapshotschedule/internal/fleet"
-	"mapcontroller.dev/snapshotschedule/internal/snapshots"
+	"mapcontroller.dev/snapshotschedule/internal/clusterschedules"
+	"mapcontroller.dev/snapshotschedule/internal/report"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots/metrics"
 )
 
 // metricTable returns the table of the operator's metrics.
 func metricTable() string {
 	rows := [][]string{}
-	all := snapshots.Metrics()
-	for _, m := range fleet.Metrics() {
-		all = append(all, snapshots.Metric(m))
-	}
-	slices.SortFunc(all, func(a, b snapshots.Metric) int { return strings.Compare(a.Name, b.Name) })
+	all := append(metrics.New().Described(), clusterschedules.NewMetrics().Described()...)
+	slices.SortFunc(all, func(a, b report.Metric) int { return strings.Compare(a.Name, b.Name) })
 	for _, m := range all {
 		var labels []string
 		for _, l := range m.Labels {

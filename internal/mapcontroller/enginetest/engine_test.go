@@ -25,8 +25,6 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/informer"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/enginetest/mutationdetector"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/execute"
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/guard"
 	wire "mapcontroller.dev/snapshotschedule/internal/transport"
 )
 
@@ -38,8 +36,8 @@ const (
 )
 
 var (
-	errAdoptionRefused = guard.ErrAdoptionRefused
-	errNameCollision   = execute.ErrNameCollision
+	errAdoptionRefused = mapcontroller.ErrAdoptionRefused
+	errNameCollision   = mapcontroller.ErrNameCollision
 )
 
 // observation is the argument of Map and Tombstone.

@@ -18,8 +18,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/fleet"
+	"mapcontroller.dev/snapshotschedule/internal/clusterschedules"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots/metrics"
 )
 
 // Options are the operator's flags, and what tests set beside them.
@@ -49,7 +50,7 @@ func New(ctx context.Context, config *rest.Config, o Options, m ctrl.Options) (c
 	snapshots.Configure(config, o.Clock)
 	stores := snapshots.NewStores()
 	m.Scheme, m.MapperProvider, m.Cache = NewScheme(), snapshots.RESTMapper, snapshots.CacheOptions(stores, o.Namespaces...)
-	fleet.AddToCache(&m.Cache)
+	clusterschedules.AddToCache(&m.Cache)
 	mgr, err := ctrl.NewManager(config, m)
 	if err != nil {
 		return nil, fmt.Errorf("create the manager: %w", err)
@@ -59,11 +60,13 @@ func New(ctx context.Context, config *rest.Config, o Options, m ctrl.Options) (c
 		KindsInterval: o.KindsInterval, Namespaces: o.Namespaces, Clock: o.Clock, Stores: stores,
 	}
 	unwritten := &snapshots.Unwritten{}
-	if err := snapshots.SetupWithManager(ctx, mgr, options, o.MaxInFlight, unwritten); err != nil {
+	if err := snapshots.SetupWithManager(ctx, mgr, options, o.MaxInFlight, unwritten, metrics.New()); err != nil {
 		return nil, fmt.Errorf("set up the SnapshotSchedule controller: %w", err)
 	}
 	if len(o.Namespaces) == 0 { // otherwise Roles in these namespaces are all that there is
-		if err := fleet.SetupWithManager(mgr, options, snapshots.Validate, &snapshots.Ownership, unwritten); err != nil {
+		err := clusterschedules.SetupWithManager(
+			mgr, options, snapshots.Validate, &snapshots.Ownership, unwritten, clusterschedules.NewMetrics())
+		if err != nil {
 			return nil, fmt.Errorf("set up the ClusterSnapshotSchedule controller: %w", err)
 		}
 	}

@@ -1,0 +1,70 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mapcontroller
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/execute"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/guard"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/status"
+)
+
+// What a user of the engine needs from its packages, which nobody else can import.
+type (
+	Request        = plan.Request
+	Tags           = plan.Tags
+	Ownership      = plan.Ownership
+	Input          = plan.Input
+	Output         = plan.Output
+	Program        = plan.Program
+	Observation    = plan.Observation
+	Decision       = plan.Decision
+	Removal        = plan.Removal
+	Plan           = plan.Plan
+	KeyStatus      = plan.KeyStatus
+	CollisionError = plan.CollisionError
+	Outcome        = execute.Outcome
+	Failure        = execute.Failure
+	Verb           = execute.Verb
+	Summary        = status.Summary
+	Unwritten      = status.Unwritten
+)
+
+// The verbs of writes that can fail.
+const (
+	VerbCreate  = execute.VerbCreate
+	VerbUpdate  = execute.VerbUpdate
+	VerbDelete  = execute.VerbDelete
+	VerbAdopt   = execute.VerbAdopt
+	VerbRelease = execute.VerbRelease
+)
+
+// The errors of an Outcome.
+var (
+	// ErrNameCollision is of a create: the name is taken. The error itself is a CollisionError.
+	ErrNameCollision = plan.ErrNameCollision
+	// ErrAdoptionRefused is of an adoption: the parent is not what the cache shows.
+	ErrAdoptionRefused = guard.ErrAdoptionRefused
+	// ErrClockSkew is why deletes are paused.
+	ErrClockSkew = guard.ErrClockSkew
+)
+
+// Refers returns whether an output has an owner reference to a parent, of a controller or not.
+func Refers(output, parent client.Object) bool { return plan.Refers(output, parent) }
+
+// CollectedWith returns whether the garbage collector deletes an output with its parent:
+// it has no other owner.
+func CollectedWith(output, parent client.Object) bool { return plan.CollectedWith(output, parent) }
+
+// EachMetadata calls do with the metadata of every live object of a kind, page by page.
+func EachMetadata(
+	ctx context.Context, live client.Reader, kind schema.GroupVersionKind, do func(client.Object), opts ...client.ListOption,
+) error {
+	return guard.EachMetadata(ctx, live, kind, do, opts...)
+}

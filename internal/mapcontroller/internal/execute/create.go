@@ -1,0 +1,123 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package execute
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"mapcontroller.dev/snapshotschedule/internal/informer"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/guard"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/queue"
+)
+
+// RequestTimeout is longer than the API server takes for a write at most, admission included
+// (34 s), so that only a write whose response never comes ends by it.
+const RequestTimeout = 40 * time.Second
+
+// readTimeout is for the reads that find out about a write whose response was lost.
+const readTimeout = 5 * time.Second
+
+func (r *run) create(ctx context.Context, want client.Object) {
+	shown := queue.Expectation{ID: r.Kinds.ID(want)}
+	r.Attempts.Expect(r.req, shown)
+	creating, cancel := context.WithTimeout(ctx, RequestTimeout)
+	defer cancel()
+	err := r.Create(creating, want)
+	if err == nil || r.createdUnanswered(ctx, want, err) {
+		r.outcome.Created = append(r.outcome.Created, want)
+		logf.FromContext(ctx).V(1).Info("Created output", "output", want.GetName())
+		return
+	}
+	r.Attempts.Shown(r.req, shown.ID, false)
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		err = r.alreadyExists(ctx, want)
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		// Everything in the namespace is being deleted, which nobody needs to be
+		// told. It is tried again: for a moment the API server says so about a
+		// namespace that was created again.
+		err = guard.ErrChanged
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		r.KindMissing()
+	}
+	_ = r.result(ctx, VerbCreate, want, err)
+}
+
+// createdUnanswered returns whether a create that failed, by a timeout or an error of the
+// server, made the output all the same. Otherwise its place in a line would have to wait
+// until the cache has had time to show it.
+func (r *run) createdUnanswered(ctx context.Context, want client.Object, err error) bool {
+	if refused(err) || ctx.Err() != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	return r.alreadyExists(ctx, want) == nil
+}
+
+// alreadyExists explains an AlreadyExists: a crash after the create committed, a
+// cache that lags, a second manager, or someone else's object. It is success only
+// if the existing object does the work of the desired one.
+func (r *run) alreadyExists(ctx context.Context, want client.Object) error {
+	have := plan.EmptyLike(want)
+	err := r.Guard.Live.Get(ctx, client.ObjectKeyFromObject(want), have)
+	if apierrors.IsNotFound(err) {
+		return guard.ErrChanged
+	}
+	if err != nil {
+		return err
+	}
+	key, kind, is := have.GetLabels()[r.Kinds.Tags.MapKey], r.Kinds.Output(want), r.Kinds.Relation(r.parent, have)
+	switch {
+	case is.Release && !is.Owned, // it is about to be released
+		is.Owned && key == r.req.MapKey && have.GetDeletionTimestamp() != nil: // its name is free once it is gone
+		return guard.ErrChanged
+	case is.Owned && key == r.req.MapKey && kind.Update == nil:
+		return kind.Meets(want, have)
+	case is.Owned && key == r.req.MapKey, // the cache will show it, and then it is updated
+		r.Kinds.Ownerless(have) && kind.Covers != nil && kind.Covers(want, have):
+		return nil
+	}
+	return &plan.CollisionError{Existing: have, Owned: is.Owned}
+}
+
+// NewCreate returns a function that creates outputs without decoding the
+// responses: the watch delivers the same objects, and has to decode them anyway.
+// With the manager's client, a snapshot costs 0.63 ms of CPU instead of 0.53 ms
+// (1.59 instead of 1.43 times a bare client's; make bench ARGS="--only fan-out").
+func NewCreate(mgr manager.Manager, kinds *plan.Kinds, fieldManager string) (func(context.Context, client.Object) error, error) {
+	codecs := serializer.NewCodecFactory(mgr.GetScheme())
+	clients := map[schema.GroupVersionKind]rest.Interface{}
+	for _, out := range kinds.Outputs {
+		c, err := apiutil.RESTClientForGVK(
+			kinds.Of(out.Object), false, informer.IsGeneric(out.Object), mgr.GetConfig(), codecs, mgr.GetHTTPClient())
+		if err != nil {
+			return nil, err
+		}
+		clients[kinds.Of(out.Object)] = c
+	}
+	return func(ctx context.Context, o client.Object) error {
+		return clients[kinds.Of(o)].Post().
+			NamespaceIfScoped(o.GetNamespace(), o.GetNamespace() != "").
+			Resource(kinds.Output(o).Resource).
+			VersionedParams(&metav1.CreateOptions{FieldManager: fieldManager}, metav1.ParameterCodec).
+			Body(o).
+			Do(ctx).
+			Error()
+	}, nil
+}

@@ -1,0 +1,243 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package execute
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
+)
+
+// Contract: MAP-8, MAP-10.
+func TestCreateWhereTheNameIsTaken(t *testing.T) {
+	covers := func(yes bool) plan.Output {
+		kind := fixture.Outputs()[0]
+		kind.Covers = func(_, _ client.Object) bool { return yes }
+		return kind
+	}
+	updated := fixture.Outputs()[0]
+	updated.Update = func(_, _ client.Object) {}
+	otherParent := fixture.Owners(fixture.OwnedBy("q", "q-uid"))
+	deleting := fixture.Deleting[*corev1.Pod]
+	asDesired := func(o *corev1.Pod) { o.Spec.NodeName = "desired" }
+	// A retry is neither a success nor a failure.
+	retry := errors.New("retry")
+
+	for name, test := range map[string]struct {
+		changes  []func(*corev1.Pod)
+		kind     plan.Output
+		byLabels bool
+		want     error
+	}{
+		"owned, as desired":               {},
+		"owned, differs":                  {changes: []func(*corev1.Pod){onNode}, want: plan.ErrNameCollision},
+		"owned, differs and is updated":   {changes: []func(*corev1.Pod){onNode}, kind: updated},
+		"owned, differs and covers":       {changes: []func(*corev1.Pod){onNode}, kind: covers(true)},
+		"owned, does not cover":           {kind: covers(false), want: plan.ErrNameCollision},
+		"owned, being deleted":            {changes: []func(*corev1.Pod){deleting}, want: retry},
+		"owned, for another key":          {changes: []func(*corev1.Pod){fixture.Label(fixture.Tags.MapKey, "other")}, want: plan.ErrNameCollision},
+		"owned, about to be released":     {changes: []func(*corev1.Pod){fixture.Label(fixture.Tags.MapKey, "")}, want: retry},
+		"owned, names another parent":     {changes: []func(*corev1.Pod){fixture.Label(fixture.Tags.Parent, "q")}, want: retry},
+		"owned, and foreign":              {changes: []func(*corev1.Pod){fixture.Foreign}, want: retry},
+		"foreign, would cover":            {changes: []func(*corev1.Pod){fixture.Orphan, fixture.Foreign}, kind: covers(true), want: plan.ErrNameCollision},
+		"by labels, foreign, would cover": {byLabels: true, changes: []func(*corev1.Pod){fixture.Orphan, fixture.Foreign}, kind: covers(true), want: plan.ErrNameCollision},
+		"orphan":                          {changes: []func(*corev1.Pod){fixture.Orphan}, want: plan.ErrNameCollision},
+		"orphan that covers":              {changes: []func(*corev1.Pod){fixture.Orphan}, kind: covers(true)},
+		"orphan that does not cover":      {changes: []func(*corev1.Pod){fixture.Orphan}, kind: covers(false), want: plan.ErrNameCollision},
+		"orphan of a kind that is kept":   {changes: []func(*corev1.Pod){fixture.Orphan}, kind: updated, want: plan.ErrNameCollision},
+		"another parent's":                {changes: []func(*corev1.Pod){otherParent}, want: plan.ErrNameCollision},
+		"another parent's, would cover":   {changes: []func(*corev1.Pod){otherParent}, kind: covers(true), want: plan.ErrNameCollision},
+		"a deleted parent's of same name": {changes: []func(*corev1.Pod){fixture.Owners(fixture.OwnedBy("p", "old-uid"))}, want: plan.ErrNameCollision},
+		"by labels, as desired":           {byLabels: true, changes: []func(*corev1.Pod){fixture.Orphan}},
+		"by labels, still owned":          {byLabels: true},
+		"by labels, differs":              {byLabels: true, changes: []func(*corev1.Pod){fixture.Orphan, onNode}, want: plan.ErrNameCollision},
+		"by labels, differs and covers":   {byLabels: true, changes: []func(*corev1.Pod){fixture.Orphan, onNode}, kind: covers(true)},
+		"by labels, differs, is updated":  {byLabels: true, changes: []func(*corev1.Pod){fixture.Orphan, onNode}, kind: updated},
+		"by labels, being deleted":        {byLabels: true, changes: []func(*corev1.Pod){fixture.Orphan, deleting}, want: retry},
+		"by labels, for another key":      {byLabels: true, changes: []func(*corev1.Pod){fixture.Orphan, fixture.Label(fixture.Tags.MapKey, "other")}, want: plan.ErrNameCollision},
+		"by labels, released":             {byLabels: true, changes: []func(*corev1.Pod){fixture.Orphan, fixture.Label(fixture.Tags.Parent, "q")}, want: plan.ErrNameCollision},
+		"by labels, released and covers":  {byLabels: true, changes: []func(*corev1.Pod){fixture.Orphan, fixture.Label(fixture.Tags.Parent, "q")}, kind: covers(true)},
+		"by labels, another parent's":     {byLabels: true, changes: []func(*corev1.Pod){otherParent}, kind: covers(true), want: plan.ErrNameCollision},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if test.kind.Object == nil {
+				test.kind = fixture.Outputs()[0]
+			}
+			shown := []client.Object{fixture.Parent(), fixture.Input()}
+			existing := fixture.Output("in", append([]func(*corev1.Pod){asDesired}, test.changes...)...)
+			h := newHarness(t, shown, []client.Object{fixture.Parent(), fixture.Input(), existing}, test.kind)
+			h.Kinds.OwnsByLabels, h.Kinds.Foreign = func(client.Object) bool { return test.byLabels }, fixture.IsForeign
+			h.env.Program.Map = func(plan.Observation) plan.Decision {
+				want := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "in"}, Spec: corev1.PodSpec{NodeName: "desired"}}
+				return plan.Decision{Ensure: []client.Object{want}}
+			}
+			outcome, delay, err := h.pass(t)
+			switch {
+			case len(outcome.Created) > 0 || h.Attempts.Expects(fixture.Request) > 0:
+				t.Errorf("the create counts as made: %+v", outcome)
+			case test.want == nil:
+				if err != nil || delay != longestDelay {
+					t.Errorf("got %v, delay %s", err, delay)
+				}
+			case errors.Is(test.want, retry):
+				if err != nil || len(outcome.Failed) > 0 || delay != firstRetry {
+					t.Errorf("got %v, failed %v, delay %s", err, failures(outcome), delay)
+				}
+			default:
+				if !errors.Is(err, test.want) || !slices.Equal(failures(outcome), []string{"create in"}) || delay != firstRetry {
+					t.Errorf("got %v, failed %v, delay %s", err, failures(outcome), delay)
+				}
+			}
+		})
+	}
+}
+
+// What the cache shows of a collision is reported as what the API server answers: by
+// each pass, which is retried with backoff, and without a request.
+// Contract: MAP-10.
+func TestCreateWhereTheCacheShowsTheCollision(t *testing.T) {
+	all := []client.Object{fixture.Parent(), fixture.Input(), fixture.Output("in", onNode)}
+	h := newHarness(t, all, all)
+	h.env.Program.Map = func(plan.Observation) plan.Decision {
+		want := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "in"}, Spec: corev1.PodSpec{NodeName: "desired"}}
+		return plan.Decision{Ensure: []client.Object{want}}
+	}
+	elapsed := time.Duration(0)
+	for _, want := range []time.Duration{firstRetry, 2 * firstRetry, 4 * firstRetry} {
+		outcome, delay, err := h.pass(t)
+		elapsed += delay
+		h.after(elapsed)
+		if !errors.Is(err, plan.ErrNameCollision) || !slices.Equal(failures(outcome), []string{"create in"}) || delay != want {
+			t.Errorf("got %v, failed %v, delay %s", err, failures(outcome), delay)
+		}
+		collision := (*plan.CollisionError)(nil)
+		if !errors.As(err, &collision) || !collision.Owned || collision.Existing.GetName() != "in" {
+			t.Errorf("it does not say which object has the name: %+v", collision)
+		}
+	}
+	if h.api.Count("create")+h.api.Count("get") > 0 {
+		t.Error("requests are made")
+	}
+}
+
+// The object that took the name may be gone, or unreadable, when it is read.
+func TestCreateWhereTheTakenNameCannotBeRead(t *testing.T) {
+	for name, test := range map[string]struct {
+		err        error
+		wantFailed []string
+	}{
+		"it is gone":     {err: apierrors.NewNotFound(schema.GroupResource{}, "in")},
+		"the read fails": {err: errTest, wantFailed: []string{"create in"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := []client.Object{fixture.Parent(), fixture.Input()}
+			h := newHarness(t, all, append(all, fixture.Output("in")))
+			h.api.Fail(test.err, "get")
+			outcome, delay, err := h.pass(t)
+			if !slices.Equal(failures(outcome), test.wantFailed) || errors.Is(err, errTest) != (test.wantFailed != nil) || delay != firstRetry {
+				t.Errorf("failed %v, error %v, delay %s", failures(outcome), err, delay)
+			}
+		})
+	}
+}
+
+// The API server says for a moment that a namespace is being deleted that was
+// created again. An output that was not created then must not wait for an event.
+func TestCreateRetriesWhileNamespaceTerminates(t *testing.T) {
+	all := []client.Object{fixture.Parent(), fixture.Input()}
+	h := newHarness(t, all, all)
+	terminating := true
+	h.api.Before = func(_ context.Context, verb string, _ runtime.Object) error {
+		err := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "in", nil)
+		err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+		if verb == "create" && terminating {
+			return err
+		}
+		return nil
+	}
+	if outcome, delay, err := h.pass(t); err != nil || len(outcome.Failed) > 0 || delay != firstRetry {
+		t.Errorf("failed %v, error %v, delay %s", failures(outcome), err, delay)
+	}
+	terminating = false
+	h.after(firstRetry)
+	if outcome, _, err := h.pass(t); err != nil || len(outcome.Created) != 1 {
+		t.Errorf("created %v, error %v", outcome.Created, err)
+	}
+}
+
+// What a create made is found although its response is lost, so that it is neither
+// reported as failed nor created a second time.
+func TestCreateWhoseResponseIsLost(t *testing.T) {
+	unavailable := apierrors.NewServiceUnavailable("later")
+	for name, test := range map[string]struct {
+		err         error
+		committed   bool
+		otherWasThe bool
+		want        bool
+	}{
+		"timed out, created":                      {err: context.DeadlineExceeded, committed: true, want: true},
+		"timed out, not created":                  {err: context.DeadlineExceeded},
+		"server error, created":                   {err: unavailable, committed: true, want: true},
+		"server error, not created":               {err: unavailable},
+		"timed out, somebody else's has the name": {err: unavailable, otherWasThe: true},
+		"refused": {err: forbidden},
+	} {
+		t.Run(name, func(t *testing.T) {
+			shown := []client.Object{fixture.Parent(), fixture.Input()}
+			stored := slices.Clone(shown)
+			if test.otherWasThe {
+				stored = append(stored, fixture.Output("in", fixture.Owners(fixture.OwnedBy("q", "q-uid"))))
+			}
+			h := newHarness(t, shown, stored)
+			h.Create = func(ctx context.Context, o client.Object) error {
+				if test.committed {
+					if err := h.Client.Create(ctx, o); err != nil {
+						return err
+					}
+				}
+				return test.err
+			}
+			outcome, _, err := h.pass(t)
+			if created := len(outcome.Created) == 1; created != test.want || (err == nil) != test.want || (len(outcome.Failed) == 0) != test.want {
+				t.Errorf("created %v, failed %v, error %v", fixture.Names(outcome.Created), failures(outcome), err)
+			}
+			if !test.want && !errors.Is(err, test.err) {
+				t.Errorf("error %v, want that of the create", err)
+			}
+			if held := h.Attempts.Expects(fixture.Request) > 0; held != test.want {
+				t.Errorf("waits for the cache: %v", held)
+			}
+		})
+	}
+}
+
+// A create whose response never comes must not hold its worker for ever.
+func TestCreateHasADeadline(t *testing.T) {
+	all := []client.Object{fixture.Parent(), fixture.Input()}
+	h := newHarness(t, all, all)
+	synctest.Test(t, func(t *testing.T) {
+		h.Create = func(ctx context.Context, _ client.Object) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		start := time.Now()
+		outcome, _, err := h.pass(t)
+		if took := time.Since(start); err == nil || took != RequestTimeout || !slices.Equal(failures(outcome), []string{"create in"}) {
+			t.Errorf("failed %v after %s, error %v", failures(outcome), took, err)
+		}
+	})
+}

@@ -1,0 +1,92 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package execute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/guard"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/queue"
+)
+
+// deleteAll makes the deletes whose turn it is, after the guard has confirmed
+// them. Deletes that failed are passed over until they are due again.
+func (r *run) deleteAll(ctx context.Context) {
+	r.outcome.Waiting = r.plan.Withheld
+	var due, paced []plan.Removal
+	for _, d := range r.plan.Delete {
+		switch {
+		case r.held(VerbDelete, d.Object):
+		case d.Urgent:
+			due = append(due, d)
+		default:
+			paced = append(paced, d)
+		}
+	}
+	granted, turn := r.Pace.Take(r.req, len(paced))
+	r.turn, r.waits = turn, granted < len(paced)
+	due = append(due, paced[:granted]...)
+	if len(due) == 0 {
+		r.outcome.Waiting = r.outcome.Waiting || len(r.plan.Delete) > 0
+		return
+	}
+	confirmed, err := r.Guard.Confirm(ctx, r.req, r.parent, r.plan, due, r.seen)
+	if err != nil {
+		r.unconfirmed(ctx, append(due, paced[granted:]...), fmt.Errorf("confirm deletes: %w", err))
+		return
+	}
+	if len(confirmed.Deletes()) < len(due) {
+		r.retry = guard.ErrChanged
+	}
+	for _, d := range confirmed.Deletes() {
+		r.object(ctx, VerbDelete, d.Object, func() error { return r.delete(ctx, confirmed, d) })
+	}
+}
+
+// unconfirmed backs off deletes that could not be confirmed, also those that have
+// yet to wait for their turn: events before the retry must not repeat the reads.
+func (r *run) unconfirmed(ctx context.Context, due []plan.Removal, err error) {
+	if errors.Is(err, guard.ErrClockSkew) {
+		r.outcome.Paused = err
+	}
+	reported := r.result(ctx, VerbDelete, due[0].Object, err)
+	for _, d := range due {
+		r.Attempts.Failed(r.req, d.Object.GetUID(), reported)
+	}
+}
+
+// errTooOld says that the live reads took so long that no delete may depend on them.
+var errTooOld = errors.New("the reads that confirm the delete took too long")
+
+// delete holds the API server to the very object that was decided on. It gives
+// up when the confirmation has expired, because the client itself retries for
+// long where the server asks for it.
+func (r *run) delete(ctx context.Context, confirmed guard.Confirmed, d plan.Removal) error {
+	left := confirmed.Left(r.Clock.Now())
+	switch {
+	case left <= 0 && len(r.outcome.Deleted) > 0:
+		return guard.ErrChanged // the next pass goes on from here
+	case left <= 0:
+		return errTooOld
+	}
+	ctx, cancel := context.WithTimeout(ctx, left)
+	defer cancel()
+	shown := queue.Expectation{ID: r.Kinds.ID(d.Object), Deleted: true}
+	r.Attempts.Expect(r.req, shown)
+	uid, version := d.Object.GetUID(), d.Object.GetResourceVersion()
+	err := r.Client.Delete(ctx, d.Object, client.Preconditions{UID: &uid, ResourceVersion: &version})
+	if err != nil {
+		r.Attempts.Shown(r.req, shown.ID, true)
+		return err
+	}
+	r.outcome.Deleted = append(r.outcome.Deleted, d)
+	logf.FromContext(ctx).Info("Deleted output", "output", d.Object.GetName(), "reason", d.Reason)
+	return nil
+}

@@ -1,0 +1,263 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package execute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/guard"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/queue"
+)
+
+// Executor carries out plans.
+type Executor struct {
+	// Name is the field manager of all writes.
+	Name   string
+	Client client.Client
+	// Workers is how many outputs of one parent are released concurrently.
+	Workers int
+	// Create creates an output. Its response is not used.
+	Create   func(context.Context, client.Object) error
+	Clock    clock.PassiveClock
+	Kinds    *plan.Kinds
+	Guard    *guard.Guard
+	Attempts *queue.Attempts
+	Pace     *queue.Pace
+	// Admit returns whether what a plan creates may be created now; otherwise the key is
+	// enqueued when it may. It is called in each pass, with the key's outputs, and with an
+	// empty plan for a key whose parent is gone.
+	Admit func(req plan.Request, p plan.Plan, outputs []client.Object) bool
+	// KindMissing is called when a write finds that a kind may be missing.
+	KindMissing func()
+	// Finalizer is set on a parent that owns by labels while outputs may still refer to
+	// it. Empty: never.
+	Finalizer string
+	// Missing returns whether an error means that a kind is not installed.
+	Missing func(context.Context, error) bool
+
+	// released holds a version of each parent to which no output refers.
+	released sync.Map
+}
+
+// Outcome is what became of a plan.
+type Outcome struct {
+	Created []client.Object
+	Deleted []plan.Removal
+	// Released have no reference to the parent any more.
+	Released []client.Object
+	// Failed are the writes that failed.
+	Failed []Failure
+	// Queued is set if creates wait until they are admitted.
+	Queued bool
+	// Paused is set if deletes were due but not safe: guard.ErrClockSkew.
+	Paused error
+	// Waiting is set if deletes are due and were not tried in this pass, so that
+	// nothing new is known about them.
+	Waiting bool
+}
+
+// Verb is a kind of write.
+type Verb string
+
+// The verbs of writes that can fail.
+const (
+	VerbCreate  Verb = "create"
+	VerbUpdate  Verb = "update"
+	VerbDelete  Verb = "delete"
+	VerbAdopt   Verb = "adopt"
+	VerbRelease Verb = "release"
+)
+
+// Failure is one write that failed.
+type Failure struct {
+	Verb   Verb
+	Object client.Object
+	Err    error
+	// Held is set if the write was not tried in this pass, because it failed before
+	// and its backoff has not expired. Err is that of the last attempt.
+	Held bool
+}
+
+// NotAdopted returns the orphans whose adoption the API server refused in an answer:
+// without one, or after an error of the server, it may have been made.
+func (o *Outcome) NotAdopted() (orphans []client.Object) {
+	for _, f := range o.Failed {
+		if f.Verb == VerbAdopt && refused(f.Err) {
+			orphans = append(orphans, f.Object)
+		}
+	}
+	return orphans
+}
+
+// refused returns whether an error says that the API server did not make a write.
+func refused(err error) bool {
+	status := apierrors.APIStatus(nil)
+	return errors.As(err, &status) && status.Status().Code/100 == 4
+}
+
+// run is one plan being carried out. A write that fails stops no other.
+type run struct {
+	*Executor
+	req    plan.Request
+	parent client.Object
+	plan   plan.Plan
+	seen   plan.Observation
+
+	outcome Outcome
+	// turn is the key's next turn to delete, and waits is set if deletes wait for one.
+	turn  time.Time
+	waits bool
+	// retry is why the pass has to be repeated, if not for a failed write.
+	retry error
+	// next is when the key falls due.
+	next time.Time
+}
+
+// Forget drops what is remembered of a key whose parent is gone.
+func (e *Executor) Forget(req plan.Request) {
+	e.Attempts.Drop(req)
+	e.Pace.Leave(req)
+	e.Admit(req, plan.Plan{}, nil)
+}
+
+// Refused separates the orphans whose adoption is refused from the other outputs of a
+// key. A parent that owns by labels adopts none.
+func (e *Executor) Refused(parent client.Object, req plan.Request, outputs []client.Object) (rest, refused []client.Object) {
+	if !e.Attempts.Known(req) || e.Kinds.OwnsByLabels(parent) {
+		return outputs, nil
+	}
+	for _, o := range outputs {
+		if e.Kinds.Relation(parent, o).Orphan && e.Attempts.Refused(req, o.GetUID()) {
+			refused = append(refused, o)
+		} else {
+			rest = append(rest, o)
+		}
+	}
+	return rest, refused
+}
+
+// Run carries out a plan. It returns the delay until the key's next pass, and an
+// error if the pass must be repeated for more than a conflict; the queue asks
+// Attempts for the delay then. Creates come first, so that a new output waits for
+// nothing.
+func (e *Executor) Run(
+	ctx context.Context, req plan.Request, parent client.Object, p plan.Plan, seen plan.Observation,
+) (Outcome, time.Duration, error) {
+	r := &run{Executor: e, req: req, parent: parent, plan: p, seen: seen, next: p.Next}
+	if e.Admit(req, p, seen.Outputs) {
+		for _, want := range p.Create {
+			r.create(ctx, want)
+		}
+	} else {
+		r.outcome.Queued = len(p.Create) > 0
+	}
+	for _, c := range p.Collisions {
+		_ = r.result(ctx, VerbCreate, c.Desired, c.Err)
+	}
+	for _, u := range p.Update {
+		_ = r.result(ctx, VerbUpdate, u.Observed, r.update(ctx, u))
+	}
+	for _, o := range p.Release {
+		r.object(ctx, VerbRelease, o, func() error {
+			err := r.removeOwner(ctx, o, parent.GetUID())
+			if client.IgnoreNotFound(err) == nil {
+				r.outcome.Released = append(r.outcome.Released, o)
+			}
+			return err
+		})
+	}
+	for _, o := range seen.Refused {
+		r.held(VerbAdopt, o)
+	}
+	r.adoptAll(ctx)
+	r.deleteAll(ctx)
+	return r.outcome, r.finish(), r.err()
+}
+
+// finish returns the delay until the next pass.
+func (r *run) finish() time.Duration {
+	wanted := slices.Concat(r.seen.Refused, r.plan.Adopt, r.plan.Release)
+	for _, d := range r.plan.Delete {
+		wanted = append(wanted, d.Object)
+	}
+	failed := r.retry != nil || r.plan.Err != nil || slices.ContainsFunc(r.outcome.Failed, func(f Failure) bool {
+		return f.Verb == VerbCreate || f.Verb == VerbUpdate
+	})
+	return r.Attempts.Finish(r.req, queue.Pass{Failed: failed, Next: r.next, Wanted: wanted, Turn: r.turn, Waits: r.waits || r.outcome.Queued})
+}
+
+// err returns the failed writes, and what else must show as an error. Conflicts,
+// objects that are still being deleted, clock skew and pace are none: they pass,
+// or have a condition of their own.
+func (r *run) err() error {
+	errs := []error{r.plan.Err}
+	if r.retry != nil && !expected(r.retry) {
+		errs = append(errs, r.retry)
+	}
+	for _, f := range r.outcome.Failed {
+		if !f.Held {
+			errs = append(errs, fmt.Errorf("%s %s: %w", f.Verb, f.Object.GetName(), f.Err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func expected(err error) bool {
+	return errors.Is(err, guard.ErrChanged) || errors.Is(err, guard.ErrClockSkew)
+}
+
+// result records the result of a write, and returns the error that a user should
+// know. A write that came too late, because the object changed or is gone, is no
+// failure: the cache will show why. Nor is one that ended with the manager, which may
+// have been made.
+func (r *run) result(ctx context.Context, verb Verb, o client.Object, err error) error {
+	switch {
+	case apierrors.IsConflict(err), err != nil && ctx.Err() != nil:
+		r.retry = guard.ErrChanged
+	case expected(err):
+		r.retry = err
+	case client.IgnoreNotFound(err) != nil || err != nil && verb == VerbCreate:
+		r.outcome.Failed = append(r.outcome.Failed, Failure{Verb: verb, Object: o, Err: err})
+		return err
+	}
+	return nil
+}
+
+// object makes a write that backs off by itself, unless it is backing off.
+func (r *run) object(ctx context.Context, verb Verb, o client.Object, write func() error) {
+	if !r.held(verb, o) {
+		r.tried(ctx, verb, o, write())
+	}
+}
+
+// tried records the result of a write that backs off by itself.
+func (r *run) tried(ctx context.Context, verb Verb, o client.Object, err error) {
+	if err != nil {
+		// Also where the object has changed or is gone: a cache that lags must not cost
+		// requests and turns until it catches up.
+		r.Attempts.Failed(r.req, o.GetUID(), r.result(ctx, verb, o, err))
+		return
+	}
+	r.Attempts.Succeeded(r.req, o.GetUID())
+}
+
+// held returns whether a write failed before and is not due again. Its error is
+// reported once more.
+func (r *run) held(verb Verb, o client.Object) bool {
+	held, err := r.Attempts.Holds(r.req, o.GetUID())
+	if held && err != nil {
+		r.outcome.Failed = append(r.outcome.Failed, Failure{Verb: verb, Object: o, Err: err, Held: true})
+	}
+	return held
+}

@@ -1,0 +1,136 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package execute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/guard"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
+)
+
+// Release removes the references to a parent that owns by labels, and keeps the
+// finalizer on it while there may be any. Its keys remove them first. Once these have
+// settled, nothing writes a reference any more, and a live list shows whether one is
+// left; a cache may lag behind our own creates. Under deletion nothing is waited for.
+// It returns whether no reference is left, and whether the parent was changed.
+func (e *Executor) Release(ctx context.Context, parent client.Object, settled func() bool) (released, changed bool, err error) {
+	if e.Finalizer == "" {
+		return true, false, nil
+	}
+	if released = e.isReleased(parent); !released && (parent.GetDeletionTimestamp() != nil || settled()) {
+		if err := e.releaseAll(ctx, parent); err != nil {
+			return false, false, fmt.Errorf("remove owner references: %w", err)
+		}
+		e.released.Store(client.ObjectKeyFromObject(parent), versionOf(parent))
+		released = true
+	}
+	after, update := parent.DeepCopyObject().(client.Object), controllerutil.RemoveFinalizer
+	if !released {
+		update = controllerutil.AddFinalizer
+	}
+	if !update(after, e.Finalizer) {
+		return released, false, nil
+	}
+	err = client.IgnoreNotFound(e.patch(ctx, parent, after))
+	return released, err == nil, err
+}
+
+// version is one of a parent's spec.
+type version struct {
+	uid        types.UID
+	generation int64
+}
+
+func versionOf(parent client.Object) version { return version{parent.GetUID(), parent.GetGeneration()} }
+
+// ForgetParent drops what is known of a parent that is gone.
+func (e *Executor) ForgetParent(name types.NamespacedName) { e.released.Delete(name) }
+
+// isReleased returns whether no output is known to carry a reference that it should
+// not have. The first version of a spec that owns by labels has never made any, nor
+// has one that follows another. After a restart, the parent tells: its finalizer goes
+// before it has observed a generation.
+func (e *Executor) isReleased(parent client.Object) bool {
+	name, now := client.ObjectKeyFromObject(parent), versionOf(parent)
+	if !e.Kinds.OwnsByLabels(parent) {
+		e.ForgetParent(name)
+		return true
+	}
+	known, _ := e.released.Load(name)
+	released := known == now || known == version{now.uid, now.generation - 1}
+	if !released && !controllerutil.ContainsFinalizer(parent, e.Finalizer) {
+		var fields struct {
+			Status struct{ ObservedGeneration int64 }
+		}
+		released = now.generation == 1 || plan.Fields(parent, &fields) == nil && fields.Status.ObservedGeneration == now.generation
+	}
+	if released {
+		e.released.Store(name, now)
+	}
+	return released
+}
+
+// namespaceTerminates returns whether the namespace of a parent that is being deleted
+// is gone or being deleted: everything in it is deleted, and must not wait. With Roles
+// only, nobody can know.
+func (e *Executor) namespaceTerminates(ctx context.Context, parent client.Object) (bool, error) {
+	if parent.GetNamespace() == "" || parent.GetDeletionTimestamp() == nil {
+		return false, nil
+	}
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	err := e.Guard.Live.Get(ctx, client.ObjectKey{Name: parent.GetNamespace()}, namespace)
+	if apierrors.IsForbidden(err) {
+		return false, nil
+	}
+	return err != nil || namespace.DeletionTimestamp != nil, client.IgnoreNotFound(err)
+}
+
+// releaseRounds bounds the attempts to find no output with the parent's reference:
+// something else may put it back.
+const releaseRounds = 5
+
+// releaseAll removes a parent's reference from all of its outputs, until a live
+// list finds none: a key may have been reconciled meanwhile. A kind that is not
+// installed has no objects.
+func (e *Executor) releaseAll(ctx context.Context, parent client.Object) error {
+	if terminating, err := e.namespaceTerminates(ctx, parent); terminating || err != nil {
+		return err
+	}
+	for range releaseRounds {
+		var owned []client.Object
+		for _, kind := range e.Kinds.Outputs {
+			err := guard.EachMetadata(ctx, e.Guard.Live, e.Kinds.Of(kind.Object), func(o client.Object) {
+				_, _, release := e.Kinds.Claim(parent, []client.Object{o})
+				owned = append(owned, release...)
+			}, client.InNamespace(parent.GetNamespace()))
+			if err != nil && !e.Missing(ctx, err) {
+				return err
+			}
+		}
+		if len(owned) == 0 {
+			return nil
+		}
+		var g errgroup.Group
+		g.SetLimit(max(1, e.Workers))
+		for _, o := range owned {
+			g.Go(func() error { return client.IgnoreNotFound(e.removeOwner(ctx, o, parent.GetUID())) })
+		}
+		if err := g.Wait(); err != nil {
+			return err
+		}
+	}
+	return errors.New("outputs that were released have the parent's reference again")
+}

@@ -1,0 +1,112 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package execute
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
+)
+
+// update writes the change of an output. If the API server refuses the changed object, the
+// spec is written alone: otherwise whoever fills the metadata of an output leaves no room
+// for a label or annotation that they took off, and keeps the spec from being put back with
+// them. What is refused is still reported, and tried again.
+func (r *run) update(ctx context.Context, u plan.Update) error {
+	err := r.updateAll(ctx, u)
+	if refusesObject(err) && plan.Spec(u.Changed) != plan.Spec(u.Observed) {
+		alone := u.Changed.DeepCopyObject().(client.Object)
+		alone.SetLabels(u.Observed.GetLabels())
+		if patch, invalid := r.heldToSpec(u.Observed, alone); invalid == nil {
+			_ = r.patchWith(ctx, alone, patch)
+		}
+	}
+	return err
+}
+
+// refusesObject returns whether an error may say that an object is invalid or too large.
+// For what is too large for etcd, the API server has no code but that of an internal error.
+func refusesObject(err error) bool {
+	codes := []int32{http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusInternalServerError}
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && slices.Contains(codes, status.Status().Code)
+}
+
+// updateAll writes the change of an output, held to the observed version. If that has
+// changed, but not its spec, the change is held to what it depends on instead: otherwise
+// whoever changes some annotation again and again keeps the spec from being put back.
+func (r *run) updateAll(ctx context.Context, u plan.Update) error {
+	conflict := r.patch(ctx, u.Observed, u.Changed)
+	if !apierrors.IsConflict(conflict) {
+		return conflict
+	}
+	live := plan.EmptyLike(u.Observed)
+	if err := r.Guard.Live.Get(ctx, client.ObjectKeyFromObject(u.Observed), live); err != nil {
+		return err
+	}
+	if !r.sameSpec(u.Observed, live) {
+		return conflict
+	}
+	changed := live.DeepCopyObject().(client.Object)
+	r.Kinds.Output(u.Observed).Update(changed, u.Desired)
+	patch, err := r.heldToSpec(live, changed)
+	if err != nil {
+		return err
+	}
+	if err = r.patchWith(ctx, changed, patch); err == nil {
+		return nil
+	}
+	if r.Guard.Live.Get(ctx, client.ObjectKeyFromObject(u.Observed), live) == nil && r.sameSpec(u.Observed, live) {
+		return err // not what the change is held to, but the change itself is refused
+	}
+	return conflict
+}
+
+// sameSpec returns whether an output is still the parent's, with the spec that a decision
+// was about.
+func (r *run) sameSpec(observed, live client.Object) bool {
+	return live.GetUID() == observed.GetUID() && live.GetGeneration() == observed.GetGeneration() && live.GetGeneration() > 0 &&
+		live.GetDeletionTimestamp() == nil && r.Kinds.Owns(r.parent, live) && live.GetLabels()[r.Kinds.Tags.MapKey] == r.req.MapKey
+}
+
+// operation is one of a JSON patch.
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// heldToSpec returns the patch from one version of an output to another that applies to
+// every version with this UID, generation, owner and map key. The API server repeats such
+// a patch where it is overtaken.
+func (r *run) heldToSpec(live, changed client.Object) (client.Patch, error) {
+	label := func(key string) string {
+		return "/metadata/labels/" + strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
+	}
+	operations := []operation{
+		{"test", "/metadata/uid", live.GetUID()},
+		{"test", "/metadata/generation", live.GetGeneration()},
+		{"test", "/metadata/ownerReferences", live.GetOwnerReferences()},
+		{"test", label(r.Kinds.Tags.MapKey), live.GetLabels()[r.Kinds.Tags.MapKey]},
+	}
+	if spec := plan.Spec(changed); spec != plan.Spec(live) {
+		operations = append(operations, operation{"replace", "/spec", json.RawMessage(spec)})
+	}
+	for key, value := range changed.GetLabels() {
+		if live.GetLabels()[key] != value {
+			operations = append(operations, operation{"add", label(key), value})
+		}
+	}
+	text, err := json.Marshal(operations)
+	return client.RawPatch(types.JSONPatchType, text), err
+}

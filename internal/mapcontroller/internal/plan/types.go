@@ -1,0 +1,150 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Request is one unit of work: the outputs that a parent keeps for a map key.
+// The empty map key stands for owned outputs whose map key was removed.
+type Request struct {
+	Parent types.NamespacedName
+	MapKey string
+}
+
+// Program is a parent's spec, compiled. Its functions must be pure.
+type Program struct {
+	// Selects returns whether an input is selected. Nil: the label selector in
+	// the parent's spec.selector decides; an empty one selects everything.
+	Selects func(input client.Object) bool
+	// Map decides about a key with a selected input.
+	Map func(Observation) Decision
+	// Tombstone decides about a key without one. It can keep, delete and update
+	// outputs, but not create any. Nil: all outputs are deleted.
+	Tombstone func(Observation) Decision
+	// Spec is the compiled spec, for whatever computes the parent's status.
+	Spec any
+}
+
+// Parent is a parent with its compiled spec.
+type Parent struct {
+	Object client.Object
+	// Program is set if Invalid is nil.
+	Program *Program
+	// Invalid says why the spec cannot be compiled. Such a parent's outputs are
+	// released where a user asks for it, and otherwise left as they are.
+	Invalid error
+}
+
+// Partition separates the inputs that the parent's program selects from the
+// others. An input that the parent controls is not selected: otherwise a selector that
+// matches its own outputs would map them without end.
+func (p Parent) Partition(inputs []client.Object) (selected, unselected []client.Object) {
+	for _, input := range inputs {
+		if p.Invalid == nil && p.Program.Selects(input) && !metav1.IsControlledBy(input, p.Object) {
+			selected = append(selected, input)
+		} else {
+			unselected = append(unselected, input)
+		}
+	}
+	return selected, unselected
+}
+
+// Observation is everything that a decision may depend on. Its objects may be
+// shared with a cache: they must never be changed.
+type Observation struct {
+	// Now is the only clock of a decision.
+	Now time.Time
+	// Ahead is by how much Now is ahead of the API server's clock, at least. It is known
+	// only where deletes are confirmed.
+	Ahead  time.Duration
+	MapKey string
+	// Selected and Unselected are the inputs that carry the key, of all kinds. An
+	// input that the parent controls is never selected.
+	Selected, Unselected []client.Object
+	// Outputs are the parent's outputs of this key, and the orphans that it is
+	// about to adopt; the oldest first, those being deleted included.
+	Outputs []client.Object
+	// Related are other objects that the decision reads.
+	Related []client.Object
+	// Refused are orphans whose adoption failed more than once, and is not due again.
+	// They are not among the Outputs: a plan without them may delete.
+	Refused []client.Object
+}
+
+// Decision is what should become of the outputs of a key. Outputs that it does
+// not mention stay as they are.
+type Decision struct {
+	// Ensure are outputs that should exist. One that does not exist is created.
+	// One that does is updated if its kind has an Update; otherwise it must not
+	// differ.
+	Ensure []client.Object
+	// Delete are observed outputs.
+	Delete []Removal
+	// Evidence are the observed outputs on which the deletes depend. They are
+	// read live before any delete, and the decision is made again with them.
+	Evidence []client.Object
+	// Next is when the decision may change by time alone; zero: never.
+	Next time.Time
+	// Status is the key's part of the parent's status. Nil: it has none.
+	Status any
+}
+
+// Removal is an output to delete.
+type Removal struct {
+	Object client.Object
+	// Reason says why, in one word, for logs and metrics.
+	Reason string
+	// Urgent deletes are not paced: something waits for them, and they cost the
+	// backend nothing.
+	Urgent bool
+}
+
+// ReasonDetached is the reason of deletes where there is no Tombstone.
+const ReasonDetached = "Detached"
+
+// Update is an output to change: Changed is Observed, changed as Desired asks.
+type Update struct{ Observed, Changed, Desired client.Object }
+
+// Plan is what has to be written for a key.
+type Plan struct {
+	// Create are complete objects: tagged, and with their owner.
+	Create []client.Object
+	// Collisions are desired outputs that cannot be created, because an output of the
+	// parent has the name and is never updated.
+	Collisions []Collision
+	Update     []Update
+	// Adopt are orphans that get the parent's controllerRef, Release are owned
+	// outputs that lose it.
+	Adopt, Release []client.Object
+	// Referred is set if the parent owns by labels and outputs still refer to it.
+	Referred bool
+	// Delete is empty in a plan that adopts: until the adoptions are confirmed, an
+	// orphan must not stand in for a snapshot that a delete would take away.
+	Delete []Removal
+	// Withheld is set if deletes wait for adoptions or releases.
+	Withheld bool
+	Evidence []client.Object
+	Next     time.Time
+	Key      KeyStatus
+	// Err says what is wrong with the decision. The rest of the plan holds.
+	Err error
+}
+
+// KeyStatus is a key's part of its parent's status.
+type KeyStatus struct {
+	// Generation of the parent under which the key was decided; zero: not yet.
+	Generation int64
+	Counts     []Count
+	// Status is the decision's.
+	Status any
+}
+
+// Empty returns whether a key adds nothing to its parent's status.
+func (k *KeyStatus) Empty() bool { return len(k.Counts) == 0 && k.Status == nil }

@@ -1,0 +1,63 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package queue
+
+import (
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
+)
+
+// Contract: MAP-7.
+func TestExpectations(t *testing.T) {
+	id := plan.ID{Kind: fixture.ParentKind, Namespace: "ns", Name: "a"}
+	shown, deleted := Expectation{ID: id}, Expectation{ID: id, Deleted: true}
+	type clock = clocktesting.FakePassiveClock
+
+	for name, test := range map[string]struct {
+		do   func(*Attempts, *clock)
+		want time.Duration
+	}{
+		"nothing was written":      {do: func(*Attempts, *clock) {}},
+		"a write holds its key":    {do: func(a *Attempts, _ *clock) { a.Expect(key, shown) }, want: expectationTimeout},
+		"a write holds no other":   {do: func(a *Attempts, _ *clock) { a.Expect(otherKey, shown) }},
+		"until the cache shows it": {do: func(a *Attempts, _ *clock) { a.Expect(key, shown); a.Shown(key, id, false) }},
+		"a delete until it shows":  {do: func(a *Attempts, _ *clock) { a.Expect(key, deleted); a.Shown(key, id, true) }},
+		"a create is no delete":    {do: func(a *Attempts, _ *clock) { a.Expect(key, deleted); a.Shown(key, id, false) }, want: expectationTimeout},
+		"a delete is no create":    {do: func(a *Attempts, _ *clock) { a.Expect(key, shown); a.Shown(key, id, true) }, want: expectationTimeout},
+		"shown without a write":    {do: func(a *Attempts, _ *clock) { a.Shown(key, id, false) }},
+		"another object shows":     {do: func(a *Attempts, _ *clock) { a.Expect(key, shown); a.Shown(key, plan.ID{Name: "b"}, false) }, want: expectationTimeout},
+		"the longest counts": {
+			do: func(a *Attempts, c *clock) {
+				a.Expect(key, shown)
+				c.SetTime(fixture.Now.Add(4 * time.Second))
+				a.Expect(key, deleted)
+			},
+			want: expectationTimeout,
+		},
+		"it expires": {do: func(a *Attempts, c *clock) {
+			a.Expect(key, shown)
+			c.SetTime(fixture.Now.Add(expectationTimeout))
+		}},
+		"a clock that is set back holds no key for longer": {do: func(a *Attempts, c *clock) {
+			a.Expect(key, shown)
+			c.SetTime(fixture.Now.Add(-24 * time.Hour))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, c := newAttempts()
+			test.do(a, c)
+			if got := a.Expects(key); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+			if a.Known(key) != (test.want > 0) {
+				t.Errorf("the key has state: %v", a.Known(key))
+			}
+		})
+	}
+}

@@ -1,0 +1,127 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package queue
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
+)
+
+// Shares keeps one namespace from holding all workers, as it would while its
+// admission hangs. A namespace may hold as many as would be left free: alone half of
+// them; beside k others that hold all they can, one part of k+2. So there is always a
+// worker for a namespace that has none.
+type Shares struct {
+	Workers int
+	// Patience is how long a key waits in its worker before it waits in line. In a
+	// fan-out a share is free again within milliseconds, and a second pass over every
+	// key would cost a quarter of the CPU.
+	Patience time.Duration
+	// Wake enqueues a key. It is called without any lock.
+	Wake func(plan.Request)
+
+	mu         sync.Mutex
+	busy       int
+	namespaces map[string]*share
+}
+
+// share is how many workers a namespace holds, which of its keys wait for one, which
+// have been woken and are about to take theirs, and which wait in workers of their own.
+type share struct {
+	busy    int
+	line    line
+	woken   map[plan.Request]bool
+	waiting []chan struct{}
+}
+
+// Enter returns whether a key may be reconciled now. Otherwise it waits, and is
+// enqueued when a worker of its namespace is free again: it has at least one.
+func (s *Shares) Enter(req plan.Request) bool {
+	entered, granted := s.enter(req)
+	if granted == nil {
+		return entered
+	}
+	select {
+	case <-granted:
+		return true
+	case <-time.After(s.Patience):
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.namespaces[req.Parent.Namespace]
+	if i := slices.Index(n.waiting, granted); i >= 0 {
+		n.waiting = slices.Delete(n.waiting, i, i+1)
+		n.line.push(req)
+		return false
+	}
+	return true // granted meanwhile
+}
+
+// enter returns whether a key may be reconciled now or, if it is worth waiting, what is
+// closed when it may be. It is not while others of the namespace wait in line.
+func (s *Shares) enter(req plan.Request) (entered bool, granted chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.namespaces == nil {
+		s.namespaces = map[string]*share{}
+	}
+	n := s.namespaces[req.Parent.Namespace]
+	if n == nil {
+		n = &share{woken: map[plan.Request]bool{}}
+		s.namespaces[req.Parent.Namespace] = n
+	}
+	switch {
+	case n.woken[req]:
+		delete(n.woken, req)
+	case s.free(n) > 0:
+		s.busy++
+		n.busy++
+	case n.line.empty():
+		granted = make(chan struct{})
+		n.waiting = append(n.waiting, granted)
+		return false, granted
+	default:
+		n.line.push(req)
+		return false, nil
+	}
+	return true, nil
+}
+
+// Leave ends the reconciliation of a key that entered.
+func (s *Shares) Leave(req plan.Request) {
+	for _, next := range s.leave(req.Parent.Namespace) {
+		s.Wake(next)
+	}
+}
+
+func (s *Shares) leave(namespace string) (next []plan.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.namespaces[namespace]
+	s.busy--
+	n.busy--
+	for s.free(n) > 0 && (!n.line.empty() || len(n.waiting) > 0) {
+		// The worker is kept for the key: others that come first would overtake it for
+		// ever.
+		s.busy++
+		n.busy++
+		if req, ok := n.line.pop(); ok {
+			n.woken[req] = true
+			next = append(next, req)
+		} else {
+			close(n.waiting[0])
+			n.waiting = n.waiting[1:]
+		}
+	}
+	if n.busy == 0 && n.line.empty() {
+		delete(s.namespaces, namespace)
+	}
+	return next
+}
+
+// free returns how many more workers a namespace may hold.
+func (s *Shares) free(n *share) int { return max(1, s.Workers-s.busy) - n.busy }

@@ -1,0 +1,174 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
+)
+
+// patience is how long a status waits for its keys before it is written without what they
+// add to it. Most keys are decided by then, and one write is saved.
+const patience = time.Second
+
+// slowest is of how many intervals the longest delay is: after writes that fail, and
+// until the API server's clock is read again where it could not be trusted.
+const slowest = 12
+
+// outdated is for how many intervals the writes of a status fail before others are told.
+const outdated = 3
+
+// Writer writes the status of parents.
+type Writer struct {
+	// FieldManager is that of the writes.
+	FieldManager string
+	Client       client.Client
+	Clock        clock.PassiveClock
+	// Interval is the shortest time between two writes of one parent's status, and Timeout
+	// the longest that one may take.
+	Interval, Timeout time.Duration
+	Kinds             *plan.Kinds
+	Aggregator        *Aggregator
+	// Missing returns the kinds that are not installed.
+	Missing func() []string
+	// RecordsTime returns whether the status is about to record a time on which other
+	// decisions depend. Nil: it never is. ServerTime reads the API server's clock.
+	RecordsTime func(now time.Time, parent client.Object) bool
+	ServerTime  func(ctx context.Context, parent client.Object) (time.Time, error)
+	// Record is the field of the status that has this time.
+	Record string
+	// Set computes a status into a parent.
+	Set func(now time.Time, parent client.Object, s Summary)
+	// Unwritten receives the parents whose status could not be written for some time.
+	Unwritten *Unwritten
+
+	// parents has the times of each parent.
+	parents sync.Map
+}
+
+// times are when a parent's status may be written again. They need no lock, because a
+// parent is reconciled once at a time.
+type times struct {
+	// next is delay after the last write; failing is the delay of a series of failures.
+	next           time.Time
+	delay, failing time.Duration
+	// waits is since when the status waits for its keys; zero if it does not.
+	waits time.Time
+	// lost is since when no write that was due was made; zero if the last one was.
+	lost time.Time
+}
+
+// Write writes a parent's status if it changed. Without released, outputs may have
+// references that they should not have. The result says when to try again if it is too
+// early. Writes that fail back off.
+func (w *Writer) Write(ctx context.Context, parent plan.Parent, released bool) (reconcile.Result, error) {
+	name := client.ObjectKeyFromObject(parent.Object)
+	known, _ := w.parents.LoadOrStore(name, &times{})
+	now, t := w.Clock.Now(), known.(*times)
+	if wait := t.next.Sub(now); wait > 0 && wait <= t.delay { // else the clock was set back
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	summary := w.summary(parent)
+	summary.Settled = released && (summary.Totals != nil || summary.Invalid != nil)
+	if len(summary.Missing) > 0 || summary.Totals != nil && released {
+		t.waits = time.Time{}
+	} else if wait := t.waits.Add(patience).Sub(now); t.waits.IsZero() || wait > patience { // the clock was set back
+		t.waits = now
+		return reconcile.Result{RequeueAfter: patience}, nil
+	} else if wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, w.Timeout)
+	defer cancel()
+	written, result, err := w.write(ctx, now, parent.Object, *summary)
+	w.Unwritten.Set(name, t.lostFor(now, written, err) >= outdated*w.Interval)
+	switch {
+	case apierrors.IsConflict(err):
+		t.delay, result, err = w.Interval, reconcile.Result{RequeueAfter: w.Interval}, nil
+	case err != nil:
+		t.failing = min(max(2*t.failing, w.Interval), slowest*w.Interval)
+		t.delay = t.failing
+	case written:
+		t.delay, t.failing = w.Interval, 0
+	default:
+		return result, nil
+	}
+	t.next = now.Add(t.delay)
+	return result, err
+}
+
+// lostFor returns for how long writes have failed; zero if the last one has not. Conflicts
+// count: who changes a parent again and again can keep its status from being written.
+func (t *times) lostFor(now time.Time, written bool, err error) time.Duration {
+	switch {
+	case written || err == nil:
+		t.lost = time.Time{}
+		return 0
+	case t.lost.IsZero() || t.lost.After(now): // the clock was set back
+		t.lost = now
+	}
+	return now.Sub(t.lost)
+}
+
+// write writes a status if it changed. With an error, written says that at least its
+// conditions are.
+func (w *Writer) write(
+	ctx context.Context, now time.Time, parent client.Object, s Summary,
+) (written bool, result reconcile.Result, err error) {
+	if w.RecordsTime != nil && w.RecordsTime(now, parent) {
+		if s.ServerTime, err = w.ServerTime(ctx, parent); err != nil {
+			return false, result, err
+		}
+		if s.ServerTime.IsZero() {
+			result.RequeueAfter = slowest * w.Interval
+		}
+	}
+	changed := parent.DeepCopyObject().(client.Object)
+	w.Set(now, changed, s)
+	if equality.Semantic.DeepEqual(parent, changed) {
+		return false, result, nil
+	}
+	err = w.patch(ctx, parent, changed, s)
+	if apierrors.IsInvalid(err) {
+		// Something in it is longer, or other, than the schema allows. It must not hide
+		// whether the parent is ready, nor the record.
+		s.Refused = true
+		changed = parent.DeepCopyObject().(client.Object)
+		w.Set(now, changed, s)
+		refused := w.patch(ctx, parent, changed, s)
+		return refused == nil, result, errors.Join(err, refused)
+	}
+	err = client.IgnoreNotFound(err)
+	return err == nil, result, err
+}
+
+// summary returns what is known.
+func (w *Writer) summary(parent plan.Parent) *Summary {
+	s := &Summary{Missing: w.Missing()}
+	if keys, decided := w.Aggregator.snapshot(parent.Object); decided && len(s.Missing) == 0 {
+		s = NewSummary(w.Kinds, keys...)
+	}
+	s.Invalid = parent.Invalid
+	if parent.Program != nil {
+		s.Spec = parent.Program.Spec
+	}
+	return s
+}
+
+// Forget drops what is remembered of a parent that is gone.
+func (w *Writer) Forget(name types.NamespacedName) {
+	w.parents.Delete(name)
+	w.Unwritten.Set(name, false)
+}

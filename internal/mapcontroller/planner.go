@@ -1,0 +1,40 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mapcontroller
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
+)
+
+// Planner plans for one parent as its Controller does, for whoever wants to know what
+// would be done and has no cache.
+type Planner struct {
+	kinds  *plan.Kinds
+	parent plan.Parent
+}
+
+// Planner returns the Planner of a parent with its compiled spec. It returns an error for
+// a kind that the scheme does not know.
+func (c MapController) Planner(scheme *runtime.Scheme, parent client.Object, program Program) (*Planner, error) {
+	kinds, err := plan.NewKinds(scheme, parent, c.Ownership(), c.Inputs, c.Outputs)
+	return &Planner{kinds: kinds, parent: plan.Parent{Object: parent, Program: &program}}, err
+}
+
+// Partition separates the inputs that the parent selects from the others.
+func (p *Planner) Partition(inputs ...client.Object) (selected, unselected []client.Object) {
+	return p.parent.Partition(inputs)
+}
+
+// Plan returns the plan for a key. The outputs may be in any order.
+func (p *Planner) Plan(seen Observation) Plan {
+	if !slices.IsSortedFunc(seen.Outputs, plan.Older) {
+		seen.Outputs = slices.SortedFunc(slices.Values(seen.Outputs), plan.Older)
+	}
+	return p.kinds.Build(p.parent, Request{Parent: client.ObjectKeyFromObject(p.parent.Object), MapKey: seen.MapKey}, seen)
+}

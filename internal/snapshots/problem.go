@@ -1,0 +1,59 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+// Problem is something wrong with one PVC, or with the schedule itself if Claim is
+// empty.
+type Problem struct{ Claim, Reason, Message string }
+
+// String returns a problem for a message.
+func (p Problem) String() string {
+	return strings.TrimPrefix(fmt.Sprintf("%s: %s: %s", p.Claim, p.Reason, p.Message), ": ")
+}
+
+// The reasons of problems, the worst first.
+var (
+	// failingReasons mean that a PVC is not backed up as it should be.
+	failingReasons = []string{
+		v1alpha1.ReasonCreateFailed,
+		v1alpha1.ReasonNoSnapshotClass,
+		v1alpha1.ReasonWrongSnapshotClass,
+		v1alpha1.ReasonNoDefaultSnapshotClass,
+		v1alpha1.ReasonNameCollision,
+		v1alpha1.ReasonSnapshotFailed,
+		v1alpha1.ReasonSnapshotOverdue,
+	}
+	// refusedReasons mean that retention or ownership cannot be carried out.
+	refusedReasons = []string{
+		v1alpha1.ReasonReleaseFailed,
+		v1alpha1.ReasonDeleteFailed,
+		v1alpha1.ReasonAdoptionRefused,
+	}
+	// writeReasons are those of writes that fail.
+	writeReasons = append([]string{v1alpha1.ReasonCreateFailed, v1alpha1.ReasonNameCollision}, refusedReasons...)
+
+	severity = slices.Concat(failingReasons,
+		[]string{v1alpha1.ReasonSnapshotSlow}, refusedReasons, []string{v1alpha1.ReasonInvalidRequestedAt})
+)
+
+func (p Problem) fails() bool { return slices.Contains(failingReasons, p.Reason) }
+
+func (p Problem) refused() bool { return slices.Contains(refusedReasons, p.Reason) }
+
+func (p Problem) compare(q Problem) int {
+	return cmp.Or(
+		cmp.Compare(slices.Index(severity, p.Reason), slices.Index(severity, q.Reason)),
+		strings.Compare(p.Claim, q.Claim),
+		strings.Compare(p.Message, q.Message),
+	)
+}

@@ -1,0 +1,57 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/retention"
+)
+
+// program makes the decisions under one schedule.
+type program struct {
+	schedule *v1alpha1.SnapshotSchedule
+	spec     *compiled
+	// fleets is set if ClusterSnapshotSchedules may have children.
+	fleets bool
+	// classesKnown is set if VolumeSnapshotClasses are among the related objects.
+	classesKnown bool
+	// decided is called with every decision of retention; nil in the operator.
+	decided func(outputs []client.Object, series retention.Series, decision retention.Decision, sparedFor []string)
+}
+
+func newProgram(s *v1alpha1.SnapshotSchedule, classesKnown bool) (*program, error) {
+	spec, err := compile(&s.Spec)
+	if err != nil {
+		return nil, err
+	}
+	return &program{schedule: s, spec: spec, fleets: true, classesKnown: classesKnown}, nil
+}
+
+func (p *program) selects(o client.Object) bool {
+	claim := o.(*corev1.PersistentVolumeClaim)
+	return !Excluded(claim) && p.spec.selector.Matches(labels.Set(claim.Labels)) &&
+		(len(p.schedule.Spec.StorageClassNames) == 0 || slices.Contains(p.schedule.Spec.StorageClassNames, storageClassOf(claim)))
+}
+
+// Excluded returns whether no schedule selects a PVC, because it is annotated so.
+func Excluded(claim *corev1.PersistentVolumeClaim) bool {
+	_, excluded := claim.Annotations[v1alpha1.AnnotationExclude]
+	return excluded
+}
+
+// storageClassOf returns the storage class of a PVC. Kubernetes still prefers the
+// annotation.
+func storageClassOf(claim *corev1.PersistentVolumeClaim) v1alpha1.StorageClassName {
+	if class, ok := claim.Annotations[corev1.BetaStorageClassAnnotation]; ok {
+		return v1alpha1.StorageClassName(class)
+	}
+	return v1alpha1.StorageClassName(ptr.Deref(claim.Spec.StorageClassName, ""))
+}

@@ -1,0 +1,120 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+// maxName is how long the name of an object can be. The schema of VolumeSnapshots
+// bounds none of the names in them.
+const maxName = 253
+
+// noName stands in the cache for a longer name. Nothing can have it, and it is not nil:
+// which of its two sources a snapshot has says whether it was imported.
+var noName = ptr.To("-")
+
+func bounded(name *string) *string {
+	if name != nil && len(*name) > maxName {
+		return noName
+	}
+	return name
+}
+
+func stripSnapshot(o any) (any, error) {
+	v, ok := o.(*snapshotv1.VolumeSnapshot)
+	if !ok {
+		return o, nil
+	}
+	v.ManagedFields = nil
+	v.Finalizers = nil
+	v.SelfLink = "" //nolint:staticcheck // nobody fills it any more, but a user may write any text into it
+	v.Labels = only(v.Labels, v1alpha1.LabelMapKey, v1alpha1.LabelSchedule)
+	v.GenerateName = slotText(v)
+	if _, held := v.Annotations[v1alpha1.AnnotationHold]; held {
+		v.Annotations = onHold
+	} else {
+		v.Annotations = nil
+	}
+	// The class of an uncut one tells whose limit it counts towards, if there can be one of its name.
+	if class := v.Spec.VolumeSnapshotClassName; !isUncut(v) || class != nil && len(*class) > maxName {
+		v.Spec.VolumeSnapshotClassName = nil
+	}
+	source := &v.Spec.Source
+	source.PersistentVolumeClaimName, source.VolumeSnapshotContentName =
+		bounded(source.PersistentVolumeClaimName), bounded(source.VolumeSnapshotContentName)
+	if v.Status != nil {
+		v.Status.VolumeGroupSnapshotName = bounded(v.Status.VolumeGroupSnapshotName)
+		v.Status.BoundVolumeSnapshotContentName = nil
+		v.Status.RestoreSize = nil
+		if v.Status.Error != nil {
+			v.Status.Error = &snapshotv1.VolumeSnapshotError{Time: v.Status.Error.Time}
+		}
+	}
+	return v, nil
+}
+
+// onHold are the annotations of all cached snapshots that are held: why they are
+// does not matter. It is never changed.
+var onHold = map[string]string{v1alpha1.AnnotationHold: ""}
+
+func stripClaim(o any) (any, error) {
+	claim, ok := o.(*corev1.PersistentVolumeClaim)
+	if !ok {
+		return o, nil
+	}
+	claim.ManagedFields = nil
+	claim.Finalizers = nil
+	claim.Annotations = only(claim.Annotations, claimAnnotations...)
+	for _, key := range [...]string{annotationProvisioner, annotationBetaProvisioner} {
+		if driverNamed(claim.Annotations[key]) == "" { // it may be long, and means nothing
+			delete(claim.Annotations, key)
+		}
+	}
+	if len(claim.Annotations) == 0 {
+		claim.Annotations = nil
+	}
+	claim.Spec = corev1.PersistentVolumeClaimSpec{
+		DataSource:       claim.Spec.DataSource,
+		DataSourceRef:    claim.Spec.DataSourceRef,
+		StorageClassName: claim.Spec.StorageClassName,
+	}
+	claim.Status = corev1.PersistentVolumeClaimStatus{Phase: claim.Status.Phase}
+	return claim, nil
+}
+
+// claimAnnotations are those of a PVC that decisions read.
+var claimAnnotations = []string{
+	v1alpha1.AnnotationExclude, annotationProvisioner, annotationBetaProvisioner, corev1.BetaStorageClassAnnotation,
+}
+
+// stripSchedule leaves what a ClusterSnapshotSchedule may compare: labels and all
+// annotations but the copy of the schedule that kubectl apply writes. A status that
+// was never written is taken as empty, without the schema's default: the first merge
+// patch of it would omit the counts that are zero, and the API server reject it.
+func stripSchedule(o any) (any, error) {
+	if s, ok := o.(*v1alpha1.SnapshotSchedule); ok {
+		s.ManagedFields = nil
+		delete(s.Annotations, corev1.LastAppliedConfigAnnotation)
+		s.Status.ObservedGeneration = max(s.Status.ObservedGeneration, 0)
+	}
+	return o, nil
+}
+
+func only(all map[string]string, keys ...string) map[string]string {
+	var kept map[string]string
+	for _, key := range keys {
+		if value, ok := all[key]; ok {
+			if kept == nil {
+				kept = make(map[string]string, len(keys))
+			}
+			kept[key] = value
+		}
+	}
+	return kept
+}
