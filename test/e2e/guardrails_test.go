@@ -74,5 +74,7 @@ var _ = Describe("the guardrails", Ordered, func() {
 	It("do not keep the operator from owning the SnapshotSchedules of a ClusterSnapshotSchedule", func(ctx context.Context) {
 		f := newFleet(ctx, v1alpha1.DeletionOrphan)
 		eventuallyChild(ctx, f, fleetNamespace(ctx, f).Name, false)
+		By("letting it be deleted once its status says that all SnapshotSchedules have the policy Orphan")
+		Eventually(func() error { return cluster.Client.Delete(ctx, f) }).WithContext(ctx).Should(Succeed())
 	})
 })
