@@ -12,9 +12,14 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/child"
 )
 
-func main() { os.Exit(run(os.Args[1:])) }
+func main() {
+	child.Exec()
+	os.Exit(run(os.Args[1:]))
+}
 
 // exitError ends the program with an exit code and without a message.
 type exitError int
@@ -54,7 +59,7 @@ repository, where "run" also starts its command.`,
 		SilenceErrors: true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newBuild(), newAssets(), newUp(), newRun(), newDown(), newStatus(), newEnv(), newWatchdog(),
-		newImage(), newLoad(), newNodeCheck(), newRunNode())
+	root.AddCommand(newAssets(), newUp(), newRun(), newDown(), newEnv(), newImage(), newLoad(), newNodeCheck())
+	root.AddCommand(newHidden()...)
 	return root
 }
