@@ -96,9 +96,7 @@ in the subfolder crds. Print the folder:
   KUBEBUILDER_ASSETS=$(go -C hack/cluster run . assets) go test ./...`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := untilSignal(cmd.Context())
-			defer stop()
-			bin, err := versions.build(ctx, recipe.Versions.EnvtestAssets)
+			bin, err := versions.build(cmd.Context(), recipe.Versions.EnvtestAssets)
 			if err == nil {
 				fmt.Println(bin)
 			}

@@ -10,9 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -52,10 +50,6 @@ With --dir, the cluster's logs and its audit log are kept.`,
 }
 
 func runInNewCluster(ctx context.Context, dir dirFlag, kind kindFlags, workDir string, args []string) (err error) {
-	sigs, stop := signals()
-	defer stop()
-	startCtx, cancel := cancelOnSignal(ctx, sigs)
-	defer cancel()
 	config := cluster.Config{Attached: true, Temporary: dir == ""}
 	config.Dir, err = dir.dir()
 	if config.Temporary {
@@ -67,24 +61,23 @@ func runInNewCluster(ctx context.Context, dir dirFlag, kind kindFlags, workDir s
 	if err != nil {
 		return err
 	}
-	if config.Kind, err = kind.build(startCtx, config.Dir); err != nil {
+	if config.Kind, err = kind.build(ctx, config.Dir); err != nil {
 		return err
 	}
-	keeper, err := cluster.Start(startCtx, config, os.Stderr)
+	keeper, err := cluster.Start(ctx, config, os.Stderr)
 	if err != nil {
 		return err
 	}
-	cancel()
 	defer func() {
 		if stopErr := keeper.Stop(); err == nil {
 			err = stopErr
 		}
 	}()
-	return runCommand(keeper, config, workDir, args, sigs)
+	return runCommand(keeper, config, workDir, args)
 }
 
 // runCommand runs the user's command and forwards signals to it. It returns the command's exit code as an exitError.
-func runCommand(keeper *cluster.Keeper, config cluster.Config, workDir string, args []string, sigs <-chan os.Signal) error {
+func runCommand(keeper *cluster.Keeper, config cluster.Config, workDir string, args []string) error {
 	// Set for this process too, so that "run -- kubectl" finds the cluster's kubectl.
 	for _, v := range environment(config.Dir, config.Kind.Bin) {
 		if err := os.Setenv(v[0], v[1]); err != nil {
@@ -94,6 +87,8 @@ func runCommand(keeper *cluster.Keeper, config cluster.Config, workDir string, a
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir = workDir
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	sigs := make(chan os.Signal, 8)
+	signal.Notify(sigs, endSignals...)
 	// On a terminal, the command stays in this process group: it can then read from the terminal and receives Ctrl-C from
 	// it. Elsewhere it gets its own group, so that signals reach its children too.
 	interactive := term.IsTerminal(int(os.Stdin.Fd()))
@@ -132,46 +127,4 @@ func exitCode(err error) error {
 		return exitError(128 + int(status.Signal()))
 	}
 	return exitError(exit.ExitCode())
-}
-
-// signals delivers the signals that end this program. "go run" forwards only those of the terminal, so its end counts as
-// SIGTERM. Otherwise killing it would leave a cluster behind.
-func signals() (<-chan os.Signal, func()) {
-	c := make(chan os.Signal, 8)
-	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
-	done := make(chan struct{})
-	self, _ := os.Executable()
-	if parent := os.Getppid(); strings.Contains(self, "/go-build") {
-		go func() {
-			for os.Getppid() == parent {
-				select {
-				case <-done:
-					return
-				case <-time.After(250 * time.Millisecond):
-				}
-			}
-			c <- syscall.SIGTERM
-		}()
-	}
-	return c, func() { signal.Stop(c); close(done) }
-}
-
-// untilSignal returns a context that the first signal cancels. It ignores further signals, so that a second Ctrl-C does not
-// interrupt the cleanup.
-func untilSignal(ctx context.Context) (context.Context, func()) {
-	c, stop := signals()
-	ctx, cancel := cancelOnSignal(ctx, c)
-	return ctx, func() { cancel(); stop() }
-}
-
-func cancelOnSignal(ctx context.Context, c <-chan os.Signal) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	go func() {
-		select {
-		case <-c:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, cancel
 }

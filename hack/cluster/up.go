@@ -25,24 +25,11 @@ func newUp() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ctx, stop := untilSignal(cmd.Context())
-			defer stop()
-			k, err := kind.build(ctx, d)
+			k, err := kind.build(cmd.Context(), d)
 			if err != nil {
 				return err
 			}
-			running, err := cluster.Running(d)
-			switch {
-			case err != nil:
-				return err
-			case running == nil:
-				_, err = cluster.Start(ctx, cluster.Config{Dir: d, Kind: k}, os.Stderr)
-			case running.Kind != k:
-				return fmt.Errorf("another kind of cluster is up in %s; run down first", d)
-			default:
-				fmt.Printf("A cluster is already up in %s.\n", d)
-			}
-			if err != nil {
+			if _, err := cluster.Start(cmd.Context(), cluster.Config{Dir: d, Kind: k}, os.Stderr); err != nil {
 				return err
 			}
 			flag := ""

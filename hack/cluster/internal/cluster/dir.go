@@ -53,7 +53,7 @@ func (d Dir) prepare() error {
 	}
 	lock := d.lock()
 	if free, err := lock.TryLock(); err != nil || !free {
-		return errors.Join(err, fmt.Errorf("a cluster is already up in %s", d))
+		return errors.Join(err, fmt.Errorf("a cluster is already up in %s; run down first", d))
 	}
 	return errors.Join(os.RemoveAll(d.Logs()), os.RemoveAll(d.at("data")), os.RemoveAll(d.at("audit.log")),
 		os.Mkdir(d.Logs(), 0o700), os.MkdirAll(d.data("pki"), 0o700), os.Mkdir(d.data("bin"), 0o700), lock.Unlock())
@@ -73,8 +73,7 @@ type Kind struct {
 type State struct {
 	Kind Kind `json:"kind"`
 	// Keeper is the pid of the process that holds the lock and stops the cluster on SIGTERM.
-	Keeper int  `json:"keeper"`
-	Ready  bool `json:"ready"`
+	Keeper int `json:"keeper"`
 	// Node says that the cluster runs pods. Containerd is its containerd socket.
 	Node       bool   `json:"node,omitempty"`
 	Containerd string `json:"containerd,omitempty"`
@@ -119,23 +118,6 @@ func (s State) save(d Dir) error {
 func (s State) clean(d Dir) error {
 	return errors.Join(node.RemoveCgroup(s.Cgroup), os.RemoveAll(s.Sockets),
 		os.RemoveAll(d.at("data")), os.RemoveAll(d.Kubeconfig()), os.RemoveAll(d.state()))
-}
-
-// Running returns the state of the cluster that runs in a folder, or nil.
-func Running(d Dir) (*State, error) {
-	if _, err := os.Stat(d.lock().Path()); errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	lock := d.lock()
-	free, err := lock.TryLock()
-	if err != nil || free {
-		return nil, errors.Join(err, lock.Unlock())
-	}
-	s, err := Load(d)
-	if err == nil && !s.Ready {
-		err = fmt.Errorf("a cluster is just being started or stopped in %s", d)
-	}
-	return &s, err
 }
 
 // Down stops the cluster in a folder, removes its data and keeps its logs. It returns whether there was a cluster.

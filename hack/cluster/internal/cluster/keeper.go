@@ -199,7 +199,6 @@ func Keep(config Config, files Files, up func(ctx context.Context, c *Cluster) e
 	}()
 	defer c.stop()
 	if err = up(ctx, c); err == nil {
-		c.State.Ready = true
 		err = c.save()
 	}
 	result := ready

@@ -101,7 +101,7 @@ func (c *Cluster) startOnce(ctx context.Context, part component) error {
 		return err
 	}
 	c.State.Parts = append(c.State.Parts, Part{Name: part.name, Pid: cmd.Process.Pid, Probe: probe})
-	return c.save()
+	return nil
 }
 
 // watch waits for a process that was started, and warns if it ends too early: what runs on the cluster may want that.

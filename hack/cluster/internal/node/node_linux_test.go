@@ -11,31 +11,6 @@ import (
 	"testing"
 )
 
-func TestRemoveTreeRemovesFoldersOnly(t *testing.T) {
-	root := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(root, "cgroup", "a", "b"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := removeTree(filepath.Join(root, "cgroup")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(root, "cgroup")); err == nil {
-		t.Error("the folder still exists")
-	}
-	if err := removeTree(filepath.Join(root, "missing")); err != nil {
-		t.Errorf("removing a missing folder: %v", err)
-	}
-}
-
-func TestRemoveCgroupIgnoresAnEmptyName(t *testing.T) {
-	if err := RemoveCgroup(""); err != nil {
-		t.Error(err)
-	}
-	if entries, err := os.ReadDir(cgroupRoot); err != nil || len(entries) == 0 {
-		t.Errorf("%s has %d entries, %v", cgroupRoot, len(entries), err)
-	}
-}
-
 func TestCheckNamesWhatIsMissing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	err := Check(t.TempDir())
