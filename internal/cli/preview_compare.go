@@ -309,16 +309,12 @@ func sparedBy(d *snapshots.Judgment) map[string]int {
 	return by
 }
 
-// ahead continues a simulation after a judgment. It returns false if that would
+// ahead continues a simulation after a judgment as a life. It returns false if that would
 // take too long.
 func (f *fates) ahead(
 	judge *snapshots.Judge, of *series, d *snapshots.Judgment, existing map[string]bool, at, until time.Time,
 ) bool {
-	a := &ahead{
-		policy: judge.Policy(), now: at, next: d.Retention.Next,
-		slots: slotsAhead{until: until, next: func(now time.Time, n int) []time.Time { return judge.NextSlots(of.claim, now, n) }},
-		ended: func(name string, at time.Time, v retention.Verdict) { f.ends[name] = end{at, v.String()} },
-	}
+	l := &life{policy: judge.Policy(), slots: slotsOf(judge, of.claim), now: at, next: d.Retention.Next}
 	for i, s := range d.Series.Snapshots {
 		if d.Retention.Verdicts[i].Delete() {
 			continue
@@ -327,9 +323,20 @@ func (f *fates) ahead(
 		if !existing[s.Name] && s.Hold != retention.HoldAnnotation {
 			s.Name = ""
 		}
-		a.series = append(a.series, s)
+		l.series = append(l.series, s)
 	}
-	return a.run(len(existing) - len(f.ends))
+	for len(f.ends) < len(existing) {
+		judged, verdicts := l.step(until)
+		if verdicts == nil {
+			return !l.exhausted()
+		}
+		for i, v := range verdicts {
+			if v.Delete() && judged[i].Name != "" {
+				f.ends[judged[i].Name] = end{l.now, v.String()}
+			}
+		}
+	}
+	return true
 }
 
 // garbage are the snapshots that are deleted with their schedule: those that have a

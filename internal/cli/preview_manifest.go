@@ -31,16 +31,14 @@ type document struct {
 }
 
 // manifestVariants returns the schedules before and after the manifests of files are applied.
-func (f *Factory) manifestVariants(
-	ctx context.Context, c client.Reader, files *resource.FilenameOptions, now time.Time,
-) ([]variants, error) {
+func (f *Factory) manifestVariants(ctx context.Context, files *resource.FilenameOptions, now time.Time) ([]variants, error) {
 	manifests, err := f.readManifests(files)
 	if err != nil {
 		return nil, err
 	}
 	var all []variants
 	for _, manifest := range manifests {
-		present, err := readDocument(ctx, c, client.ObjectKeyFromObject(manifest))
+		present, err := readDocument(ctx, f.client, client.ObjectKeyFromObject(manifest))
 		switch {
 		case apierrors.IsNotFound(err):
 			all = append(all, variants{future: createdFrom(manifest, now)})
@@ -55,12 +53,8 @@ func (f *Factory) manifestVariants(
 
 // readManifests reads the schedules of files.
 func (f *Factory) readManifests(files *resource.FilenameOptions) ([]document, error) {
-	namespace, err := f.Namespace()
-	if err != nil {
-		return nil, err
-	}
 	infos, err := resource.NewBuilder(f.Config).Unstructured().Local().ContinueOnError().
-		NamespaceParam(namespace).DefaultNamespace().FilenameParam(false, files).Flatten().Do().Infos()
+		NamespaceParam(f.namespace).DefaultNamespace().FilenameParam(false, files).Flatten().Do().Infos()
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +69,7 @@ func (f *Factory) readManifests(files *resource.FilenameOptions) ([]document, er
 			return nil, fmt.Errorf("%s: SnapshotSchedule %s: %w", info.Source, o.GetName(), err)
 		}
 		if manifest.Namespace == "" {
-			manifest.Namespace = namespace
+			manifest.Namespace = f.namespace
 		}
 		all = append(all, manifest)
 	}

@@ -4,15 +4,23 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/internal/cli/restore"
 )
@@ -64,7 +72,7 @@ imported snapshot, whose source names no PVC, the label map-key says it, and a w
   kubectl snapsched restore --pvc pgdata --dry-run=client -o yaml`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: CompleteOne(f.CompleteSnapshots()),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: f.connected(func(ctx context.Context, args []string) error {
 			if len(args) > 0 {
 				flags.snapshot = args[0]
 			}
@@ -72,8 +80,8 @@ imported snapshot, whose source names no PVC, the label map-key says it, and a w
 			if err != nil {
 				return err
 			}
-			return r.run(cmd.Context())
-		},
+			return r.run(ctx)
+		}),
 	}
 	flags.add(f, cmd)
 	return cmd
@@ -114,13 +122,7 @@ var dryRuns = []string{dryRunNone, dryRunServer, dryRunClient}
 func newRestoration(f *Factory, flags *restoreFlags) (*restoration, error) {
 	r := &restoration{Factory: f, flags: flags, now: f.Clock.Now()}
 	r.asOf = r.now
-	given := 0
-	for _, source := range []string{flags.snapshot, flags.claim, flags.schedule} {
-		if source != "" {
-			given++
-		}
-	}
-	if given != 1 {
+	if given(flags.snapshot, flags.claim, flags.schedule) != 1 {
 		return nil, errors.New("name one of a snapshot, --pvc and --schedule")
 	}
 	if !slices.Contains(dryRuns, flags.dryRun) {
@@ -163,4 +165,237 @@ var accessModes = map[string]corev1.PersistentVolumeAccessMode{
 	"ReadOnlyMany": corev1.ReadOnlyMany, "ROX": corev1.ReadOnlyMany,
 	"ReadWriteMany": corev1.ReadWriteMany, "RWX": corev1.ReadWriteMany,
 	"ReadWriteOncePod": corev1.ReadWriteOncePod, "RWOP": corev1.ReadWriteOncePod,
+}
+
+// restoration is one run of restore.
+type restoration struct {
+	*Factory
+	flags     *restoreFlags
+	options   restore.Options
+	asOf, now time.Time
+}
+
+// restored is a snapshot and the PVC that it becomes.
+type restored struct {
+	snapshot *snapshotv1.VolumeSnapshot
+	restore.Plan
+}
+
+// run decides about all snapshots before it creates the first PVC.
+func (r *restoration) run(ctx context.Context) error {
+	found, err := r.choose(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := r.plan(ctx, found)
+	if err != nil {
+		return err
+	}
+	for _, p := range all {
+		for _, note := range p.Notes {
+			r.warn("%s", note)
+		}
+	}
+	if err := r.create(ctx, all); err != nil {
+		return err
+	}
+	if err := r.print(all); err != nil {
+		return err
+	}
+	if r.flags.dryRun != dryRunNone {
+		return nil
+	}
+	if err := r.check(ctx, all); err != nil {
+		return err
+	}
+	if r.flags.wait.Enabled {
+		return r.wait(ctx, all)
+	}
+	return nil
+}
+
+// choose returns the snapshots to restore.
+func (r *restoration) choose(ctx context.Context) ([]*snapshotv1.VolumeSnapshot, error) {
+	switch {
+	case r.flags.snapshot != "":
+		v := &snapshotv1.VolumeSnapshot{}
+		err := r.get(ctx, r.flags.snapshot, v)
+		return []*snapshotv1.VolumeSnapshot{v}, err
+	case r.flags.claim != "":
+		v, err := r.chooseOfClaim(ctx, r.flags.claim)
+		return []*snapshotv1.VolumeSnapshot{v}, err
+	}
+	return r.chooseSet(ctx, r.flags.schedule)
+}
+
+func (r *restoration) chooseOfClaim(ctx context.Context, name string) (*snapshotv1.VolumeSnapshot, error) {
+	all := &snapshotv1.VolumeSnapshotList{}
+	if err := r.list(ctx, all, client.InNamespace(r.namespace)); err != nil {
+		return nil, err
+	}
+	claim := &corev1.PersistentVolumeClaim{}
+	err := r.get(ctx, name, claim)
+	if apierrors.IsNotFound(err) {
+		claim, err = nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	v, err := restore.Choose(restore.OfClaim(all.Items, name, claim), name, r.asOf, r.now)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(r.ErrOut, "Restoring %s, of %s (%s ago)\n", v.Name, timestamp(restore.Time(v, r.now)), age(r.now, restore.Time(v, r.now)))
+	if restore.Imported(v) {
+		r.warn("%s was imported: only its label says that it is of PersistentVolumeClaim %s", v.Name, name)
+	}
+	return v, nil
+}
+
+// create creates the PVCs, or lets the API server check them. It has all of a set
+// checked before it creates the first one.
+func (r *restoration) create(ctx context.Context, all []restored) error {
+	checks, creates := len(all) > 1, true
+	switch r.flags.dryRun {
+	case dryRunClient:
+		return nil
+	case dryRunServer:
+		checks, creates = true, false
+	}
+	for i := range all {
+		if claim := all[i].Claim.DeepCopy(); checks {
+			if err := r.client.Create(ctx, claim, fieldOwner, client.DryRunAll); err != nil {
+				return err
+			}
+			if !creates {
+				all[i].Claim = claim
+			}
+		}
+	}
+	var created []string
+	for i := range all {
+		if creates {
+			if err := r.client.Create(ctx, all[i].Claim, fieldOwner); err != nil {
+				if len(created) > 0 {
+					err = fmt.Errorf("%w\nThe set is incomplete. These PVCs were created: %s", err, strings.Join(created, ", "))
+				}
+				return err
+			}
+			created = append(created, all[i].Claim.Name)
+		}
+		// Clients remove the kind from answers.
+		all[i].Claim.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"))
+	}
+	return nil
+}
+
+// check reads the snapshots again. Only a PVC that exists keeps its snapshot from
+// being deleted: until then, retention could delete it.
+func (r *restoration) check(ctx context.Context, all []restored) error {
+	var errs []error
+	for _, p := range all {
+		v := &snapshotv1.VolumeSnapshot{}
+		err := r.client.Get(ctx, client.ObjectKeyFromObject(p.snapshot), v)
+		switch {
+		case apierrors.IsNotFound(err), err == nil && (v.UID != p.snapshot.UID || v.DeletionTimestamp != nil):
+			err = fmt.Errorf("VolumeSnapshot %s was deleted while PersistentVolumeClaim %s was created from it: "+
+				"delete that PVC and restore another snapshot", p.snapshot.Name, p.Claim.Name)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// print prints what was created, or would be.
+func (r *restoration) print(all []restored) error {
+	if r.flags.output.Structured() {
+		if len(all) == 1 {
+			return r.flags.output.PrintStructured(r.Out, all[0].Claim)
+		}
+		list := &corev1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}}
+		for _, p := range all {
+			list.Items = append(list.Items, runtime.RawExtension{Object: p.Claim})
+		}
+		return r.flags.output.PrintStructured(r.Out, list)
+	}
+	what := map[string]string{dryRunNone: "created", dryRunClient: "created (dry run)", dryRunServer: "created (server dry run)"}
+	for _, p := range all {
+		if r.flags.output.Format == Names {
+			fmt.Fprintf(r.Out, "%s/%s\n", claimResource, p.Claim.Name)
+		} else {
+			r.did(claimResource, p.Claim.Name, what[r.flags.dryRun])
+		}
+	}
+	return nil
+}
+
+// tableOut is where tables for people go: not into what programs read.
+func (r *restoration) tableOut() io.Writer {
+	if r.flags.output.Format != "" {
+		return r.ErrOut
+	}
+	return r.Out
+}
+
+// plan plans the restore of all snapshots, and returns all errors.
+func (r *restoration) plan(ctx context.Context, found []*snapshotv1.VolumeSnapshot) ([]restored, error) {
+	claims := &corev1.PersistentVolumeClaimList{}
+	if err := r.list(ctx, claims, client.InNamespace(r.namespace)); err != nil {
+		return nil, err
+	}
+	cluster := restore.Cluster{Claims: map[string]bool{}}
+	for i := range claims.Items {
+		cluster.Claims[claims.Items[i].Name] = true
+	}
+	classes := &storagev1.StorageClassList{}
+	err := r.list(ctx, classes)
+	if cluster.ClassesUnknown = apierrors.IsForbidden(err); err != nil && !cluster.ClassesUnknown {
+		return nil, err // users of a namespace may not be allowed to read StorageClasses
+	}
+	cluster.StorageClasses = classes.Items
+	var all []restored
+	var errs []error
+	for _, v := range found {
+		source, err := r.source(ctx, v, claims.Items)
+		if err != nil {
+			return nil, err
+		}
+		plan, err := restore.Claim(source, cluster, r.options)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		cluster.Claims[plan.Claim.Name] = true
+		all = append(all, restored{snapshot: v, Plan: plan})
+	}
+	return all, errors.Join(errs...)
+}
+
+// source reads what the restore of a snapshot depends on. Users of a namespace may
+// not be allowed to read contents and classes.
+func (r *restoration) source(
+	ctx context.Context, v *snapshotv1.VolumeSnapshot, claims []corev1.PersistentVolumeClaim,
+) (s restore.Source, err error) {
+	s = restore.Source{Snapshot: v, Claim: restore.SourceClaim(v, claims)}
+	if v.Status != nil && v.Status.BoundVolumeSnapshotContentName != nil {
+		s.Content, s.ContentGone, err = read(ctx, r.client, *v.Status.BoundVolumeSnapshotContentName, &snapshotv1.VolumeSnapshotContent{})
+	}
+	if err == nil && v.Spec.VolumeSnapshotClassName != nil {
+		s.Class, _, err = read(ctx, r.client, *v.Spec.VolumeSnapshotClassName, &snapshotv1.VolumeSnapshotClass{})
+	}
+	return s, err
+}
+
+// read reads a cluster-scoped object. It returns nil if that is gone or may not be
+// read.
+func read[T client.Object](ctx context.Context, c client.Reader, name string, o T) (found T, gone bool, err error) {
+	switch err := c.Get(ctx, client.ObjectKey{Name: name}, o); {
+	case apierrors.IsNotFound(err):
+		return found, true, nil
+	case apierrors.IsForbidden(err):
+		return found, false, nil
+	case err != nil:
+		return found, false, err
+	}
+	return o, false, nil
 }
