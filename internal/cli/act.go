@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"github.com/spf13/cobra"
@@ -30,7 +31,7 @@ const (
 
 // did prints what was done with an object, as kubectl does.
 func (f *Factory) did(resource, name, what string) {
-	fmt.Fprintf(f.Out, "%s/%s %s\n", resource, name, what)
+	fmt.Fprintln(f.Out, strings.TrimSpace(resource+"/"+name+" "+what))
 }
 
 // warn prints what does not stop a command.

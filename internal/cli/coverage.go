@@ -273,7 +273,7 @@ func printCoverage(w io.Writer, output *Output, c *coverage, namespaces bool, no
 	case output.Format == Names:
 		for i := range c.Claims {
 			if c.Claims[i].Gap {
-				fmt.Fprintln(w, "persistentvolumeclaim/"+c.Claims[i].Name)
+				fmt.Fprintln(w, claimResource+"/"+c.Claims[i].Name)
 			}
 		}
 		return nil

@@ -17,7 +17,6 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -115,31 +114,26 @@ func (f *Factory) serverTime(ctx context.Context) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	var date string
-	config.Wrap(func(base http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(r *http.Request) (*http.Response, error) {
-			resp, err := base.RoundTrip(r)
-			if err == nil {
-				date = resp.Header.Get("Date")
-			}
-			return resp, err
-		})
-	})
-	d, err := discovery.NewDiscoveryClientForConfig(config)
+	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return time.Time{}, err
 	}
-	if err := d.RESTClient().Get().AbsPath("/version").Do(ctx).Error(); err != nil && date == "" {
+	connection, err := rest.HTTPClientFor(config)
+	if err != nil {
 		return time.Time{}, err
 	}
-	at, err := http.ParseTime(date)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.JoinPath("version").String(), http.NoBody)
+	if err != nil {
+		return time.Time{}, err
+	}
+	answer, err := connection.Do(request)
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer answer.Body.Close()
+	at, err := http.ParseTime(answer.Header.Get("Date"))
 	return at.UTC(), err
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-// RoundTrip implements http.RoundTripper.
-func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
 // Scope are the flags of a command that reads more than one object.
 type Scope struct {

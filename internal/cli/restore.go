@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -106,7 +104,7 @@ func (flags *restoreFlags) add(f *Factory, cmd *cobra.Command) {
 	flags.output.AddFlags(cmd, false, JSON, YAML, Names)
 	_ = cmd.RegisterFlagCompletionFunc("pvc", f.CompleteClaims())
 	_ = cmd.RegisterFlagCompletionFunc("schedule", f.CompleteSchedules())
-	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions(dryRuns, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{dryRunNone, dryRunServer, dryRunClient}, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // Values of --dry-run.
@@ -116,7 +114,8 @@ const (
 	dryRunServer = "server"
 )
 
-var dryRuns = []string{dryRunNone, dryRunServer, dryRunClient}
+// dryRuns say what was done.
+var dryRuns = map[string]string{dryRunNone: "created", dryRunServer: "created (server dry run)", dryRunClient: "created (dry run)"}
 
 // newRestoration checks the flags.
 func newRestoration(f *Factory, flags *restoreFlags) (*restoration, error) {
@@ -125,8 +124,8 @@ func newRestoration(f *Factory, flags *restoreFlags) (*restoration, error) {
 	if given(flags.snapshot, flags.claim, flags.schedule) != 1 {
 		return nil, errors.New("name one of a snapshot, --pvc and --schedule")
 	}
-	if !slices.Contains(dryRuns, flags.dryRun) {
-		return nil, fmt.Errorf("invalid --dry-run %q: use one of %s", flags.dryRun, strings.Join(dryRuns, ", "))
+	if dryRuns[flags.dryRun] == "" {
+		return nil, fmt.Errorf("invalid --dry-run %q: use one of none, server, client", flags.dryRun)
 	}
 	if flags.wait.Enabled && flags.dryRun != dryRunNone {
 		return nil, errors.New("--wait has nothing to wait for with --dry-run")
@@ -296,8 +295,7 @@ func (r *restoration) check(ctx context.Context, all []restored) error {
 	for _, p := range all {
 		v := &snapshotv1.VolumeSnapshot{}
 		err := r.client.Get(ctx, client.ObjectKeyFromObject(p.snapshot), v)
-		switch {
-		case apierrors.IsNotFound(err), err == nil && (v.UID != p.snapshot.UID || v.DeletionTimestamp != nil):
+		if apierrors.IsNotFound(err) || err == nil && (v.UID != p.snapshot.UID || v.DeletionTimestamp != nil) {
 			err = fmt.Errorf("VolumeSnapshot %s was deleted while PersistentVolumeClaim %s was created from it: "+
 				"delete that PVC and restore another snapshot", p.snapshot.Name, p.Claim.Name)
 		}
@@ -318,23 +316,14 @@ func (r *restoration) print(all []restored) error {
 		}
 		return r.flags.output.PrintStructured(r.Out, list)
 	}
-	what := map[string]string{dryRunNone: "created", dryRunClient: "created (dry run)", dryRunServer: "created (server dry run)"}
+	what := dryRuns[r.flags.dryRun]
+	if r.flags.output.Format == Names {
+		what = ""
+	}
 	for _, p := range all {
-		if r.flags.output.Format == Names {
-			fmt.Fprintf(r.Out, "%s/%s\n", claimResource, p.Claim.Name)
-		} else {
-			r.did(claimResource, p.Claim.Name, what[r.flags.dryRun])
-		}
+		r.did(claimResource, p.Claim.Name, what)
 	}
 	return nil
-}
-
-// tableOut is where tables for people go: not into what programs read.
-func (r *restoration) tableOut() io.Writer {
-	if r.flags.output.Format != "" {
-		return r.ErrOut
-	}
-	return r.Out
 }
 
 // plan plans the restore of all snapshots, and returns all errors.

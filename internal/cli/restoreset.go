@@ -68,7 +68,17 @@ func (r *restoration) selectedBy(ctx context.Context, name string, hasSnapshots 
 		r.warn("the spec of SnapshotSchedule %s is invalid: whether PVCs are missing in the set is unknown", name)
 		return nil, nil //nolint:nilerr // the snapshots can be restored all the same
 	}
-	return r.selected(ctx, judge)
+	claims := &corev1.PersistentVolumeClaimList{}
+	if err := r.list(ctx, claims, client.InNamespace(r.namespace)); err != nil {
+		return nil, err
+	}
+	var selected []*corev1.PersistentVolumeClaim
+	for i := range claims.Items {
+		if judge.Selects(&claims.Items[i]) {
+			selected = append(selected, &claims.Items[i])
+		}
+	}
+	return selected, nil
 }
 
 func (r *restoration) printSet(set *restore.Set) error {
@@ -77,7 +87,10 @@ func (r *restoration) printSet(set *restore.Set) error {
 	for _, m := range set.Members {
 		table.Row(m.Claim, timestamp(m.Time), duration.HumanDuration(latest.Sub(m.Time)), m.Snapshot.Name)
 	}
-	out := r.tableOut()
+	out := r.Out
+	if r.flags.output.Format != "" { // which programs read
+		out = r.ErrOut
+	}
 	if err := r.flags.output.PrintTable(out, table); err != nil {
 		return err
 	}

@@ -160,15 +160,15 @@ func (l *life) step(until time.Time) (judged []retention.Snapshot, verdicts []re
 	if !l.slot.After(l.now) {
 		l.slot = l.slots(l.now)
 	}
-	at, taken := l.slot, true
+	at := l.slot
 	if !l.next.IsZero() && (at.IsZero() || l.next.Before(at)) {
-		at, taken = l.next, false
+		at = l.next
 	}
 	if at.IsZero() || at.After(until) || l.exhausted() {
 		return nil, nil
 	}
 	judged = l.series
-	if taken {
+	if at.Equal(l.slot) {
 		judged = append(judged, retention.Snapshot{Created: at, ScheduledAt: at, ReadyToUse: true, HasCutTime: true, CutTime: at})
 	}
 	d := retention.Decide(l.policy, at, retention.Series{Claim: retention.Selected, Snapshots: judged})

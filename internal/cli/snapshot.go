@@ -93,72 +93,40 @@ func (r *request) ofSchedule(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	classes, err := r.readClasses(ctx)
-	if err != nil {
+	claims := &corev1.PersistentVolumeClaimList{}
+	if err := r.list(ctx, claims, client.InNamespace(r.namespace)); err != nil {
 		return err
 	}
-	if fleet := fleetOf(s); fleet != "" {
-		return errors.New(ofFleet(name, fleet))
+	err = r.find(ctx, []*v1alpha1.SnapshotSchedule{s}, claims.Items, func(why error) error { return why })
+	if err == nil && len(r.targets) == 0 {
+		err = fmt.Errorf("SnapshotSchedule %s selects no PVC that can be snapshotted", name)
 	}
-	judge, err := snapshots.NewJudge(scheme, s, classes)
-	if err != nil {
-		return fmt.Errorf("SnapshotSchedule %s takes no snapshots, because its spec is invalid: %w", name, err)
-	}
-	selected, err := r.selected(ctx, judge)
 	if err != nil {
 		return err
-	}
-	for _, claim := range selected {
-		r.add(s, judge, claim)
-	}
-	if len(r.targets) == 0 {
-		return fmt.Errorf("SnapshotSchedule %s selects no PVC that can be snapshotted", name)
 	}
 	r.selects = ofSchedule(name)
 	return r.request(ctx, s, "", r.targets...)
 }
 
-// selected reads the PVCs of the namespace that a schedule selects.
-func (f *Factory) selected(ctx context.Context, judge *snapshots.Judge) (all []*corev1.PersistentVolumeClaim, err error) {
-	claims := &corev1.PersistentVolumeClaimList{}
-	err = f.list(ctx, claims, client.InNamespace(f.namespace))
-	for i := range claims.Items {
-		if judge.Selects(&claims.Items[i]) {
-			all = append(all, &claims.Items[i])
-		}
-	}
-	return all, err
-}
-
 // ofClaim requests a snapshot of a PVC under each schedule that selects it.
 func (r *request) ofClaim(ctx context.Context, name string) error {
-	claim := &corev1.PersistentVolumeClaim{}
-	if err := r.get(ctx, name, claim); err != nil {
+	claim := corev1.PersistentVolumeClaim{}
+	if err := r.get(ctx, name, &claim); err != nil {
 		return err
 	}
 	schedules, err := r.readSchedules(ctx, r.namespace, "")
 	if err != nil {
 		return err
 	}
-	classes, err := r.readClasses(ctx)
+	err = r.find(ctx, schedules, []corev1.PersistentVolumeClaim{claim}, func(why error) error {
+		r.warn("%s", why)
+		return nil
+	})
+	if err == nil && len(r.targets) == 0 {
+		err = fmt.Errorf("no SnapshotSchedule would take a snapshot of PersistentVolumeClaim %s", name)
+	}
 	if err != nil {
 		return err
-	}
-	for _, s := range schedules {
-		judge, err := snapshots.NewJudge(scheme, s, classes)
-		fleet := fleetOf(s)
-		switch {
-		case err != nil:
-			r.warn("SnapshotSchedule %s takes no snapshots, because its spec is invalid: %s", s.Name, err)
-		case !judge.Selects(claim):
-		case fleet != "":
-			r.warn("%s", ofFleet(s.Name, fleet))
-		default:
-			r.add(s, judge, claim)
-		}
-	}
-	if len(r.targets) == 0 {
-		return fmt.Errorf("no SnapshotSchedule would take a snapshot of PersistentVolumeClaim %s", name)
 	}
 	r.selects = client.MatchingLabels{v1alpha1.LabelMapKey: string(claim.UID)}
 	var errs []error
@@ -166,6 +134,36 @@ func (r *request) ofClaim(ctx context.Context, name string) error {
 		errs = append(errs, r.request(ctx, t.schedule, name, t))
 	}
 	return errors.Join(errs...)
+}
+
+// find finds the targets of a request. refused is called with why a schedule takes no
+// snapshots on it.
+func (r *request) find(
+	ctx context.Context, schedules []*v1alpha1.SnapshotSchedule, claims []corev1.PersistentVolumeClaim, refused func(error) error,
+) error {
+	classes, err := r.readClasses(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range schedules {
+		judge, err := snapshots.NewJudge(scheme, s, classes)
+		if err != nil {
+			err = fmt.Errorf("SnapshotSchedule %s takes no snapshots, because its spec is invalid: %w", s.Name, err)
+		}
+		for i := 0; err == nil && i < len(claims); i++ {
+			if judge.Selects(&claims[i]) {
+				if err = ofFleet(s); err == nil {
+					r.add(s, judge, &claims[i])
+				}
+			}
+		}
+		if err != nil {
+			if err := refused(err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (r *request) add(s *v1alpha1.SnapshotSchedule, judge *snapshots.Judge, claim *corev1.PersistentVolumeClaim) {
@@ -287,22 +285,18 @@ func (r *request) unserved(ctx context.Context, s *v1alpha1.SnapshotSchedule, be
 	return v1alpha1.Request{At: before.At, Claims: names}, nil
 }
 
-// fleetOf returns the ClusterSnapshotSchedule that made a schedule; empty if none did.
-func fleetOf(s *v1alpha1.SnapshotSchedule) string {
+// ofFleet says how to request a snapshot under a schedule of a ClusterSnapshotSchedule; nil
+// if it is not one.
+func ofFleet(s *v1alpha1.SnapshotSchedule) error {
 	owner := metav1.GetControllerOf(s)
 	if owner == nil || owner.Kind != "ClusterSnapshotSchedule" {
-		return ""
+		return nil
 	}
 	if version, err := schema.ParseGroupVersion(owner.APIVersion); err != nil || version.Group != v1alpha1.GroupName {
-		return ""
+		return nil //nolint:nilerr // it is controlled by something else
 	}
-	return owner.Name
-}
-
-// ofFleet says how to request a snapshot under a schedule of a ClusterSnapshotSchedule.
-func ofFleet(schedule, fleet string) string {
-	return fmt.Sprintf("SnapshotSchedule %s belongs to ClusterSnapshotSchedule %s, and takes snapshots on its requests only: "+
-		"annotate that with %s", schedule, fleet, v1alpha1.AnnotationRequestedAt)
+	return fmt.Errorf("SnapshotSchedule %s belongs to ClusterSnapshotSchedule %s, and takes snapshots on its requests only: "+
+		"annotate that with %s", s.Name, owner.Name, v1alpha1.AnnotationRequestedAt)
 }
 
 // wait follows the snapshots of a request until each target has one that is ready.

@@ -215,7 +215,7 @@ func printStatus(w io.Writer, output *Output, all []scheduleStatus, now time.Tim
 	style := StyleOf(w)
 	for i, s := range all {
 		if output.Format == Names {
-			fmt.Fprintf(w, "snapshotschedule.%s/%s\n", v1alpha1.GroupName, s.Name)
+			fmt.Fprintln(w, scheduleResource+"/"+s.Name)
 			continue
 		}
 		if !output.NoHeaders {

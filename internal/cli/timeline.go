@@ -84,7 +84,8 @@ func newTimelineCommand(f *Factory) *cobra.Command {
 			case output.Structured():
 				return output.PrintStructured(f.Out, t)
 			}
-			return t.draw(f.Out, StyleOf(f.Out), WidthOf(f.Out), now)
+			t.draw(f.Out, StyleOf(f.Out), WidthOf(f.Out), now)
+			return nil
 		}),
 	}
 	cmd.Flags().StringVar(&claim, "pvc", "", "Draw this PVC only.")
@@ -236,13 +237,11 @@ func (a axis) header() string {
 }
 
 // draw draws a timeline as wide as the terminal.
-func (t *timeline) draw(w io.Writer, style Style, width int, now time.Time) error {
-	var b strings.Builder
-	fmt.Fprintln(&b, fitLine(style.Bold(t.Namespace+"/"+t.Name)+": "+report.Line(t.Policy), width))
+func (t *timeline) draw(w io.Writer, style Style, width int, now time.Time) {
+	fmt.Fprintln(w, fitLine(style.Bold(t.Namespace+"/"+t.Name)+": "+report.Line(t.Policy), width))
 	if len(t.Rows) == 0 {
-		fmt.Fprintln(&b, "\nNo PVC is selected, and there are no snapshots.")
-		_, err := io.WriteString(w, b.String())
-		return err
+		fmt.Fprintln(w, "\nNo PVC is selected, and there are no snapshots.")
+		return
 	}
 	const next, count = 11, 5
 	labels, oldest, interval := len("PVC"), time.Duration(0), time.Duration(0)
@@ -259,7 +258,7 @@ func (t *timeline) draw(w io.Writer, style Style, width int, now time.Time) erro
 	labels = min(labels, max(width/4, 8))
 	a := newAxis(max(width-labels-next-count-4, 10), oldest, interval)
 
-	fmt.Fprintf(&b, "\n%s\n", style.Dim(fmt.Sprintf("%-*s  %s %*s %*s", labels, "PVC", a.header(), next, "NEXT", count, "COUNT")))
+	fmt.Fprintf(w, "\n%s\n", style.Dim(fmt.Sprintf("%-*s  %s %*s %*s", labels, "PVC", a.header(), next, "NEXT", count, "COUNT")))
 	used := make([]bool, len(symbols))
 	for i := range t.Rows {
 		row := &t.Rows[i]
@@ -267,12 +266,10 @@ func (t *timeline) draw(w io.Writer, style Style, width int, now time.Time) erro
 		for _, slot := range row.Next {
 			following = append(following, until(now, slot.Time))
 		}
-		fmt.Fprintf(&b, "%-*s  %s %*s %*d\n", labels, shorten(row.label(), labels), row.plot(a, style, now, used),
+		fmt.Fprintf(w, "%-*s  %s %*s %*d\n", labels, shorten(row.label(), labels), row.plot(a, style, now, used),
 			next, cmp.Or(strings.Join(following, ", "), "-"), count, len(row.Snapshots))
 	}
-	fmt.Fprint(&b, "\n", legendOf(style, used, width))
-	_, err := io.WriteString(w, b.String())
-	return err
+	fmt.Fprint(w, "\n", legendOf(style, used, width))
 }
 
 // plot returns the line of a PVC, and marks the symbols that it uses.

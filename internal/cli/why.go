@@ -152,7 +152,7 @@ func (r *whyResult) judge(judge *snapshots.Judge, series *series, now, until tim
 		if reason := d.SparedFor[i]; reason != "" {
 			shown.Verdict, shown.Delete, shown.Because = reason, false, sparedWords(reason, judge.SparedUntil(reason), v)
 		}
-		if len(r.Verdicts) == 0 || r.Verdicts[len(r.Verdicts)-1].Verdict != shown.Verdict {
+		if n := len(r.Verdicts); n == 0 || r.Verdicts[n-1].Verdict != shown.Verdict {
 			r.Verdicts = append(r.Verdicts, shown)
 		}
 		if shown.Delete || v == retention.HeldByAnnotation || v == retention.NoLimit && uncapped || !more {

@@ -1,6 +1,9 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package migrate converts the schedules of snapscheduler
+// (https://github.com/backube/snapscheduler), and decides which of its snapshots a
+// SnapshotSchedule can adopt. It reads and writes nothing.
 package migrate
 
 import (

@@ -1,6 +1,9 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package restore decides how snapshots are restored: which snapshot holds the
+// data of a time, which PVC it becomes, and why it must not. It reads and writes
+// nothing.
 package restore
 
 import (

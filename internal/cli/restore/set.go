@@ -224,7 +224,7 @@ func Newest(snapshots []*snapshotv1.VolumeSnapshot, asOf, now time.Time) *snapsh
 		if !ready(v) || Time(v, now).After(asOf) {
 			continue
 		}
-		if newest == nil || Time(v, now).After(Time(newest, now)) || Time(v, now).Equal(Time(newest, now)) && v.Name > newest.Name {
+		if newest == nil || cmp.Or(Time(v, now).Compare(Time(newest, now)), cmp.Compare(v.Name, newest.Name)) > 0 {
 			newest = v
 		}
 	}
