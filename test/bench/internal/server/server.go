@@ -87,6 +87,7 @@ func (s *Server) startParts(assets string, audited bool) error {
 		CRDDirectoryPaths:        []string{filepath.Join(assets, "crds")},
 		ErrorIfCRDPathMissing:    true,
 		ControlPlaneStartTimeout: time.Minute,
+		ControlPlaneStopTimeout:  time.Minute,
 	}
 	plane := &s.environment.ControlPlane
 	plane.Etcd = &envtest.Etcd{Path: filepath.Join(assets, etcdName)}
