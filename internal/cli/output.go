@@ -46,15 +46,11 @@ func (o *Output) AddFlags(cmd *cobra.Command, table bool, formats ...string) {
 	if table {
 		cmd.Flags().BoolVar(&o.NoHeaders, "no-headers", false, "Print no header line.")
 	}
-	before := cmd.PreRunE
-	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if o.Format != "" && !slices.Contains(formats, o.Format) {
 			return fmt.Errorf("unknown output format %q: use one of %s", o.Format, strings.Join(formats, ", "))
 		}
-		if before == nil {
-			return nil
-		}
-		return before(cmd, args)
+		return nil
 	}
 }
 

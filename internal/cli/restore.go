@@ -23,20 +23,28 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/cli/restore"
 )
 
-// restoreFlags are the flags of restore, as they are written.
-type restoreFlags struct {
-	claim, schedule, asOf string
-	to, class, size       string
-	modes                 []string
-	allowIncomplete       bool
-	dryRun                string
-	snapshot              string
-	wait                  Wait
-	output                Output
+// restoration is one run of restore.
+type restoration struct {
+	*Factory
+	// The flags, as they are written.
+	snapshot, claim, schedule, time, size, dryRun string
+	modes                                         []string
+	allowIncomplete                               bool
+	waiting                                       Wait
+	output                                        Output
+
+	options   restore.Options
+	asOf, now time.Time
+}
+
+// restored is a snapshot and the PVC that it becomes.
+type restored struct {
+	snapshot *snapshotv1.VolumeSnapshot
+	restore.Plan
 }
 
 func newRestoreCommand(f *Factory) *cobra.Command {
-	var flags restoreFlags
+	r := &restoration{Factory: f}
 	cmd := &cobra.Command{
 		Use:     "restore (SNAPSHOT | --pvc PVC | --schedule NAME)",
 		GroupID: GroupAct,
@@ -71,40 +79,33 @@ imported snapshot, whose source names no PVC, the label map-key says it, and a w
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: CompleteOne(f.CompleteSnapshots()),
 		RunE: f.connected(func(ctx context.Context, args []string) error {
-			if len(args) > 0 {
-				flags.snapshot = args[0]
-			}
-			r, err := newRestoration(f, &flags)
-			if err != nil {
+			r.snapshot = strings.Join(args, "")
+			if err := r.checkFlags(); err != nil {
 				return err
 			}
 			return r.run(ctx)
 		}),
 	}
-	flags.add(f, cmd)
-	return cmd
-}
-
-func (flags *restoreFlags) add(f *Factory, cmd *cobra.Command) {
-	cmd.Flags().StringVar(&flags.claim, "pvc", "", "Restore the newest ready snapshot of this PVC, which may be gone.")
-	cmd.Flags().StringVar(&flags.schedule, "schedule", "", "Restore the newest ready snapshot of each PVC of this schedule.")
-	cmd.Flags().StringVar(&flags.asOf, "as-of", "", "Restore data of this time or earlier, such as 2026-01-31T12:00:00Z.")
-	cmd.Flags().StringVar(&flags.to, "to", restore.SnapshotPlaceholder,
+	cmd.Flags().StringVar(&r.claim, "pvc", "", "Restore the newest ready snapshot of this PVC, which may be gone.")
+	cmd.Flags().StringVar(&r.schedule, "schedule", "", "Restore the newest ready snapshot of each PVC of this schedule.")
+	cmd.Flags().StringVar(&r.time, "as-of", "", "Restore data of this time or earlier, such as 2026-01-31T12:00:00Z.")
+	cmd.Flags().StringVar(&r.options.Name, "to", restore.SnapshotPlaceholder,
 		"Name of the new PVC. "+restore.ClaimPlaceholder+" stands for the name of the source PVC, "+
 			restore.SnapshotPlaceholder+" for that of the snapshot.")
-	cmd.Flags().StringVar(&flags.class, "storage-class", "", "Storage class of the new PVC, instead of the source PVC's.")
-	cmd.Flags().StringVar(&flags.size, "size", "", "Size of the new PVC, such as 20Gi.")
-	cmd.Flags().StringSliceVar(&flags.modes, "access-mode", nil,
+	cmd.Flags().StringVar(&r.options.StorageClass, "storage-class", "", "Storage class of the new PVC, instead of the source PVC's.")
+	cmd.Flags().StringVar(&r.size, "size", "", "Size of the new PVC, such as 20Gi.")
+	cmd.Flags().StringSliceVar(&r.modes, "access-mode", nil,
 		"Access modes of the new PVC, instead of the source PVC's, such as ReadWriteOnce or RWO.")
-	cmd.Flags().BoolVar(&flags.allowIncomplete, "allow-incomplete", false,
+	cmd.Flags().BoolVar(&r.allowIncomplete, "allow-incomplete", false,
 		"Restore a set even if PVCs of it have no ready snapshot of that time.")
-	cmd.Flags().StringVar(&flags.dryRun, "dry-run", dryRunNone,
+	cmd.Flags().StringVar(&r.dryRun, "dry-run", dryRunNone,
 		`"client": only print what would be created. "server": let the API server check it, without creating anything.`)
-	flags.wait.AddFlags(cmd, "the new PVCs are bound, or wait for their first pod")
-	flags.output.AddFlags(cmd, false, JSON, YAML, Names)
+	r.waiting.AddFlags(cmd, "the new PVCs are bound, or wait for their first pod")
+	r.output.AddFlags(cmd, false, JSON, YAML, Names)
 	_ = cmd.RegisterFlagCompletionFunc("pvc", f.CompleteClaims())
 	_ = cmd.RegisterFlagCompletionFunc("schedule", f.CompleteSchedules())
 	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{dryRunNone, dryRunServer, dryRunClient}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
 }
 
 // Values of --dry-run.
@@ -117,45 +118,41 @@ const (
 // dryRuns say what was done.
 var dryRuns = map[string]string{dryRunNone: "created", dryRunServer: "created (server dry run)", dryRunClient: "created (dry run)"}
 
-// newRestoration checks the flags.
-func newRestoration(f *Factory, flags *restoreFlags) (*restoration, error) {
-	r := &restoration{Factory: f, flags: flags, now: f.Clock.Now()}
+// checkFlags reads what the flags mean.
+func (r *restoration) checkFlags() error {
+	r.now = r.Clock.Now()
 	r.asOf = r.now
-	if given(flags.snapshot, flags.claim, flags.schedule) != 1 {
-		return nil, errors.New("name one of a snapshot, --pvc and --schedule")
+	switch {
+	case given(r.snapshot, r.claim, r.schedule) != 1:
+		return errors.New("name one of a snapshot, --pvc and --schedule")
+	case dryRuns[r.dryRun] == "":
+		return fmt.Errorf("invalid --dry-run %q: use one of none, server, client", r.dryRun)
+	case r.waiting.Enabled && r.dryRun != dryRunNone:
+		return errors.New("--wait has nothing to wait for with --dry-run")
+	case r.time != "" && r.snapshot != "":
+		return errors.New("--as-of chooses a snapshot: name a PVC or a schedule with it, not a snapshot")
 	}
-	if dryRuns[flags.dryRun] == "" {
-		return nil, fmt.Errorf("invalid --dry-run %q: use one of none, server, client", flags.dryRun)
-	}
-	if flags.wait.Enabled && flags.dryRun != dryRunNone {
-		return nil, errors.New("--wait has nothing to wait for with --dry-run")
-	}
-	if flags.asOf != "" {
-		if flags.snapshot != "" {
-			return nil, errors.New("--as-of chooses a snapshot: name a PVC or a schedule with it, not a snapshot")
+	var err error
+	if r.time != "" {
+		if r.asOf, err = time.Parse(time.RFC3339, r.time); err != nil {
+			return fmt.Errorf("invalid --as-of %q: write an RFC 3339 time such as %s", r.time, timestamp(r.now))
 		}
-		at, err := time.Parse(time.RFC3339, flags.asOf)
-		if err != nil {
-			return nil, fmt.Errorf("invalid --as-of %q: write an RFC 3339 time such as %s", flags.asOf, timestamp(r.now))
-		}
-		r.asOf = at
 	}
-	r.options = restore.Options{Name: flags.to, StorageClass: flags.class}
-	if flags.size != "" {
-		size, err := resource.ParseQuantity(flags.size)
+	if r.size != "" {
+		size, err := resource.ParseQuantity(r.size)
 		if err != nil {
-			return nil, fmt.Errorf("invalid --size %q: write a quantity such as 20Gi", flags.size)
+			return fmt.Errorf("invalid --size %q: write a quantity such as 20Gi", r.size)
 		}
 		r.options.Size = &size
 	}
-	for _, text := range flags.modes {
+	for _, text := range r.modes {
 		mode, ok := accessModes[text]
 		if !ok {
-			return nil, fmt.Errorf("invalid --access-mode %q: use ReadWriteOnce, ReadOnlyMany, ReadWriteMany or ReadWriteOncePod", text)
+			return fmt.Errorf("invalid --access-mode %q: use ReadWriteOnce, ReadOnlyMany, ReadWriteMany or ReadWriteOncePod", text)
 		}
 		r.options.AccessModes = append(r.options.AccessModes, mode)
 	}
-	return r, nil
+	return nil
 }
 
 // accessModes are the access modes by their names and kubectl's short ones.
@@ -164,20 +161,6 @@ var accessModes = map[string]corev1.PersistentVolumeAccessMode{
 	"ReadOnlyMany": corev1.ReadOnlyMany, "ROX": corev1.ReadOnlyMany,
 	"ReadWriteMany": corev1.ReadWriteMany, "RWX": corev1.ReadWriteMany,
 	"ReadWriteOncePod": corev1.ReadWriteOncePod, "RWOP": corev1.ReadWriteOncePod,
-}
-
-// restoration is one run of restore.
-type restoration struct {
-	*Factory
-	flags     *restoreFlags
-	options   restore.Options
-	asOf, now time.Time
-}
-
-// restored is a snapshot and the PVC that it becomes.
-type restored struct {
-	snapshot *snapshotv1.VolumeSnapshot
-	restore.Plan
 }
 
 // run decides about all snapshots before it creates the first PVC.
@@ -201,13 +184,13 @@ func (r *restoration) run(ctx context.Context) error {
 	if err := r.print(all); err != nil {
 		return err
 	}
-	if r.flags.dryRun != dryRunNone {
+	if r.dryRun != dryRunNone {
 		return nil
 	}
 	if err := r.check(ctx, all); err != nil {
 		return err
 	}
-	if r.flags.wait.Enabled {
+	if r.waiting.Enabled {
 		return r.wait(ctx, all)
 	}
 	return nil
@@ -216,15 +199,15 @@ func (r *restoration) run(ctx context.Context) error {
 // choose returns the snapshots to restore.
 func (r *restoration) choose(ctx context.Context) ([]*snapshotv1.VolumeSnapshot, error) {
 	switch {
-	case r.flags.snapshot != "":
+	case r.snapshot != "":
 		v := &snapshotv1.VolumeSnapshot{}
-		err := r.get(ctx, r.flags.snapshot, v)
+		err := r.get(ctx, r.snapshot, v)
 		return []*snapshotv1.VolumeSnapshot{v}, err
-	case r.flags.claim != "":
-		v, err := r.chooseOfClaim(ctx, r.flags.claim)
+	case r.claim != "":
+		v, err := r.chooseOfClaim(ctx, r.claim)
 		return []*snapshotv1.VolumeSnapshot{v}, err
 	}
-	return r.chooseSet(ctx, r.flags.schedule)
+	return r.chooseSet(ctx, r.schedule)
 }
 
 func (r *restoration) chooseOfClaim(ctx context.Context, name string) (*snapshotv1.VolumeSnapshot, error) {
@@ -255,7 +238,7 @@ func (r *restoration) chooseOfClaim(ctx context.Context, name string) (*snapshot
 // checked before it creates the first one.
 func (r *restoration) create(ctx context.Context, all []restored) error {
 	checks, creates := len(all) > 1, true
-	switch r.flags.dryRun {
+	switch r.dryRun {
 	case dryRunClient:
 		return nil
 	case dryRunServer:
@@ -306,18 +289,18 @@ func (r *restoration) check(ctx context.Context, all []restored) error {
 
 // print prints what was created, or would be.
 func (r *restoration) print(all []restored) error {
-	if r.flags.output.Structured() {
+	if r.output.Structured() {
 		if len(all) == 1 {
-			return r.flags.output.PrintStructured(r.Out, all[0].Claim)
+			return r.output.PrintStructured(r.Out, all[0].Claim)
 		}
 		list := &corev1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}}
 		for _, p := range all {
 			list.Items = append(list.Items, runtime.RawExtension{Object: p.Claim})
 		}
-		return r.flags.output.PrintStructured(r.Out, list)
+		return r.output.PrintStructured(r.Out, list)
 	}
-	what := dryRuns[r.flags.dryRun]
-	if r.flags.output.Format == Names {
+	what := dryRuns[r.dryRun]
+	if r.output.Format == Names {
 		what = ""
 	}
 	for _, p := range all {

@@ -42,7 +42,7 @@ func (r *restoration) chooseSet(ctx context.Context, name string) ([]*snapshotv1
 	if err := r.printSet(&set); err != nil {
 		return nil, err
 	}
-	if len(set.Missing) > 0 && !r.flags.allowIncomplete {
+	if len(set.Missing) > 0 && !r.allowIncomplete {
 		return nil, fmt.Errorf("the set is incomplete; --allow-incomplete restores the rest%s", reasons(set.Missing))
 	}
 	chosen := make([]*snapshotv1.VolumeSnapshot, len(set.Members))
@@ -88,10 +88,10 @@ func (r *restoration) printSet(set *restore.Set) error {
 		table.Row(m.Claim, timestamp(m.Time), duration.HumanDuration(latest.Sub(m.Time)), m.Snapshot.Name)
 	}
 	out := r.Out
-	if r.flags.output.Format != "" { // which programs read
+	if r.output.Format != "" { // which programs read
 		out = r.ErrOut
 	}
-	if err := r.flags.output.PrintTable(out, table); err != nil {
+	if err := r.output.PrintTable(out, table); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "Skew: %s between the earliest and the latest of %s\n",
@@ -136,7 +136,7 @@ func (r *restoration) wait(ctx context.Context, all []restored) error {
 		return nil
 	}
 	to := follower{see: p.see, listed: p.listed, left: p.names, explain: p.explain, missing: "not bound:"}
-	err := r.flags.wait.Follow(ctx, r.Factory, &corev1.PersistentVolumeClaimList{}, to, client.InNamespace(r.namespace))
+	err := r.waiting.Follow(ctx, r.Factory, &corev1.PersistentVolumeClaimList{}, to, client.InNamespace(r.namespace))
 	return cmp.Or(err, p.failed)
 }
 
