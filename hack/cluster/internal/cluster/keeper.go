@@ -198,19 +198,20 @@ func Keep(config Config, files Files, up func(ctx context.Context, c *Cluster) e
 		}
 	}()
 	defer c.stop()
-	if err = up(ctx, c); err == nil {
-		err = c.save()
+	upErr := up(ctx, c)
+	if upErr == nil {
+		upErr = c.save()
 	}
 	result := ready
-	if err != nil {
-		result = err.Error()
+	if upErr != nil {
+		result = upErr.Error() // for the process that waits for it
 	}
-	isUp.Store(err == nil)
+	isUp.Store(upErr == nil)
 	if !config.Attached {
 		_ = files.Progress.Close() // whoever reads it waits for its end
 	}
-	if _, writeErr := io.WriteString(files.Result, result); err != nil || writeErr != nil {
-		return errors.Join(err, writeErr)
+	if _, err := io.WriteString(files.Result, result); err != nil || upErr != nil {
+		return err
 	}
 	_ = files.Result.Close()
 	<-ctx.Done()
