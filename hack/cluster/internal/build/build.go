@@ -101,7 +101,8 @@ func (c *Cache) download(ctx context.Context, missing []recipe.Component, out io
 	defer cancel()
 	store := filepath.Join(c.Root, "envtest")
 	defer os.RemoveAll(store)
-	dir, err := runGo(limited, os.TempDir(), "run", recipe.SetupEnvtest, "use", "--bin-dir", store, "-p", "path", c.Versions.KubernetesMinor()+".x")
+	dir, err := runGo(limited, os.TempDir(),
+		"run", recipe.SetupEnvtest, "use", "--bin-dir", store, "-p", "path", c.Versions.KubernetesMinor()+".x")
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -138,7 +139,8 @@ func (c *Cache) moduleDir(ctx context.Context, module string) (string, error) {
 func runGo(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod -buildvcs=false", "GOWORK=off", "CGO_ENABLED=0", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod -buildvcs=false", "GOWORK=off", "CGO_ENABLED=0",
+		"GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
 	cmd.SysProcAttr = child.Attr(syscall.SysProcAttr{Setpgid: true})
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = 5 * time.Second

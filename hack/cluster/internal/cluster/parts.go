@@ -185,7 +185,8 @@ func (c *Cluster) loadPauseImage(ctx context.Context) error {
 
 // LoadImage loads the images of an archive into a node.
 func LoadImage(ctx context.Context, bin, socket, archive string) error {
-	return run(exec.CommandContext(ctx, filepath.Join(bin, recipe.Ctr), "--address", socket, "--namespace", "k8s.io", "images", "import", archive))
+	program := filepath.Join(bin, recipe.Ctr)
+	return run(exec.CommandContext(ctx, program, "--address", socket, "--namespace", "k8s.io", "images", "import", archive))
 }
 
 func (c *Cluster) waitForNode(ctx context.Context) error {
@@ -217,7 +218,8 @@ func (c *Cluster) applyClasses(ctx context.Context) error {
 // kubectl runs kubectl as the admin.
 func (c *Cluster) kubectl(ctx context.Context, args ...string) error {
 	program := filepath.Join(c.config.Kind.Bin, recipe.Kubectl)
-	return run(exec.CommandContext(ctx, program, append(args, "--kubeconfig="+c.kubeconfig(admin), "--cache-dir="+c.config.Dir.data("kubectl"))...))
+	args = append(args, "--kubeconfig="+c.kubeconfig(admin), "--cache-dir="+c.config.Dir.data("kubectl"))
+	return run(exec.CommandContext(ctx, program, args...))
 }
 
 func run(cmd *exec.Cmd) error {
