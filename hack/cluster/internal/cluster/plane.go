@@ -6,6 +6,8 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -24,36 +26,39 @@ func (c *Cluster) startControlPlane(context.Context) error {
 	if err := errors.Join(c.writeKeys(), c.write("audit-policy.yaml")); err != nil {
 		return err
 	}
-	dir := c.config.Dir
-	c.plane = envtest.ControlPlane{
-		Etcd:      &envtest.Etcd{DataDir: dir.data("etcd"), StartTimeout: readyTimeout, StopTimeout: stopTimeout},
-		APIServer: &envtest.APIServer{CertDir: dir.data("pki"), StartTimeout: readyTimeout, StopTimeout: stopTimeout},
+	ca, err := os.ReadFile(c.pki("apiserver.crt"))
+	if err != nil {
+		return err
 	}
-	etcd, server := c.plane.Etcd, c.plane.APIServer
-	ca, readErr := os.ReadFile(c.pki("apiserver.crt"))
+	etcd := &envtest.Etcd{DataDir: c.config.Dir.data("etcd"), StartTimeout: readyTimeout, StopTimeout: stopTimeout}
+	server := &envtest.APIServer{CertDir: c.config.Dir.data("pki"), StartTimeout: readyTimeout, StopTimeout: stopTimeout}
 	server.CA = ca
-	etcdLog, etcdErr := os.Create(dir.log(recipe.Etcd))
-	serverLog, serverErr := os.Create(dir.log(recipe.KubeAPIServer))
-	etcdPath, etcdLinkErr := child.Wrapped(dir.data("bin"), filepath.Join(c.config.Kind.Bin, recipe.Etcd))
-	serverPath, serverLinkErr := child.Wrapped(dir.data("bin"), filepath.Join(c.config.Kind.Bin, recipe.KubeAPIServer))
-	if err := errors.Join(readErr, etcdErr, serverErr, etcdLinkErr, serverLinkErr); err != nil {
+	if etcd.Path, etcd.Out, err = c.program(recipe.Etcd); err != nil {
 		return err
 	}
-	defer etcdLog.Close()
-	defer serverLog.Close()
-	etcd.Path, etcd.Out, etcd.Err = etcdPath, etcdLog, etcdLog
-	server.Path, server.Out, server.Err = serverPath, serverLog, serverLog
+	if server.Path, server.Out, err = c.program(recipe.KubeAPIServer); err != nil {
+		return err
+	}
+	etcd.Err, server.Err = etcd.Out, server.Out
+	c.plane = envtest.ControlPlane{Etcd: etcd, APIServer: server}
 	c.configureControlPlane()
-	if err := os.Mkdir(etcd.DataDir, 0o700); err != nil {
-		return err
-	}
-	if err := c.plane.Start(); err != nil {
-		return errors.Join(err, errors.New(tail(etcdLog.Name())), errors.New(tail(serverLog.Name())))
+	if err := errors.Join(os.Mkdir(etcd.DataDir, 0o700), c.plane.Start()); err != nil {
+		return fmt.Errorf("%w%s%s", err, tail(c.config.Dir.log(recipe.Etcd)), tail(c.config.Dir.log(recipe.KubeAPIServer)))
 	}
 	c.State.Parts = append(c.State.Parts,
 		Part{Name: recipe.Etcd, Probe: etcd.URL.String() + "/readyz"},
 		Part{Name: recipe.KubeAPIServer, Probe: server.SecureServing.URL("https", "/readyz").String()})
 	return c.writeKubeconfigs()
+}
+
+// program returns the path at which envtest starts a program, and its log.
+func (c *Cluster) program(name string) (string, io.Writer, error) {
+	log, err := os.Create(c.config.Dir.log(name))
+	if err != nil {
+		return "", nil, err
+	}
+	path, err := child.Wrapped(c.config.Dir.data("bin"), filepath.Join(c.config.Kind.Bin, name))
+	return path, log, err
 }
 
 func (c *Cluster) configureControlPlane() {
