@@ -55,7 +55,8 @@ func (d Dir) prepare() error {
 	if free, err := lock.TryLock(); err != nil || !free {
 		return errors.Join(err, fmt.Errorf("a cluster is already up in %s; run down first", d))
 	}
-	return errors.Join(os.RemoveAll(d.Logs()), os.RemoveAll(d.at("data")), os.RemoveAll(d.at("audit.log")),
+	old, _ := Load(d) // of a keeper that was killed
+	return errors.Join(old.clean(d), os.RemoveAll(d.Logs()), os.RemoveAll(d.at("audit.log")),
 		os.Mkdir(d.Logs(), 0o700), os.MkdirAll(d.data("pki"), 0o700), os.Mkdir(d.data("bin"), 0o700), lock.Unlock())
 }
 
