@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
 	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
 )
 
@@ -111,7 +110,7 @@ func (r *Run) Told() <-chan struct{} { return r.changed }
 func (r *Run) State() State { return r.Records.State(r.Namespace) }
 
 // Changes returns those in the namespace so far.
-func (r *Run) Changes() []history.Change { return r.Records.Changes(r.Namespace) }
+func (r *Run) Changes() []Change { return r.Records.Changes(r.Namespace) }
 
 // Ages returns the revisions one change ago, halfway back and before the first change.
 func (r *Run) Ages() [3]int64 {
