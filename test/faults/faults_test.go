@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"hash/fnv"
 	"os"
@@ -42,6 +43,8 @@ var shortPlans = map[plan.Class]int{
 	plan.Crash: 2, plan.APIErrors: 2, plan.Reads: 2, plan.Watches: 2, plan.TimeTravel: 1, plan.TwoManagers: 1, plan.Clock: 1,
 	plan.TwoFaults: 1, plan.Idle: 1, plan.Specs: 24,
 }
+
+var seed = flag.Uint64("seed", 1, "draws the pairs of faults")
 
 // idleTime is how long the end states of class idle are observed.
 func idleTime() time.Duration {
@@ -97,7 +100,7 @@ func TestFaults(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					plans := ref.Plans(class, plan.Options{Seed: 1, Idle: idleTime(), Discovery: i == 0})
+					plans := ref.Plans(class, plan.Options{Seed: *seed, Idle: idleTime(), Discovery: i == 0})
 					for _, p := range selected(class, plans, func(p plan.Plan) string { return p.ID }) {
 						t.Run(strings.TrimPrefix(p.ID, string(class)+":"+w.Name+":"), func(t *testing.T) {
 							t.Parallel()
@@ -170,7 +173,7 @@ func (c *campaign) check(t *testing.T, w workload.Workload, p plan.Plan, want *j
 	case r.Err != nil:
 		t.Fatalf("cannot be judged: %v\n%s", r.Err, r.Log)
 	case len(r.Violations) > 0:
-		t.Errorf("%s\nrepeat: make test-faults PLAN='%s'\n%s", strings.Join(r.Violations, "\n"), id(t.Name()), r.Log)
+		t.Errorf("%s\nrepeat: make test-faults PLAN='%s' SEED=%d\n%s", strings.Join(r.Violations, "\n"), id(t.Name()), *seed, r.Log)
 	case len(r.Missed) > 0:
 		t.Skipf("the run did not reach %v", r.Missed)
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -30,6 +31,8 @@ type Run struct {
 	Driver *Driver
 	// StopOperator and StartOperator let a workload upgrade the operator.
 	StopOperator, StartOperator func(ctx context.Context) error
+	// World is held while somebody writes what the operator's writes are judged by.
+	World sync.Locker
 
 	// created is the revision that created the namespace.
 	created   int64

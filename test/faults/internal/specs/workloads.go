@@ -132,7 +132,10 @@ func (p Plan) fix(ctx context.Context, r *environment.Run) error {
 func (p Plan) takes(ctx context.Context, r *environment.Run) (err error) {
 	first := time.Now().Truncate(time.Second)
 	for ctx.Err() == nil && time.Since(first) < 10*requestAgain {
-		if err = p.request(ctx, r); err != nil {
+		r.World.Lock()
+		err = p.request(ctx, r)
+		r.World.Unlock()
+		if err != nil {
 			return err
 		}
 		if err = environment.Await(ctx, requestAgain, func() error { return taken(r, first) }); err == nil {
