@@ -66,7 +66,7 @@ generate: ## Generate the DeepCopy methods of the API types.
 	$(CONTROLLER_GEN) object:headerFile="hack/boilerplate.go.txt" paths="./..."
 
 .PHONY: docs
-docs: ## Update the generated parts of docs/reference.md and docs/cli.md.
+docs: ## Update the generated parts of docs/reference.md.
 	go run ./hack/docs
 
 .PHONY: fmt
