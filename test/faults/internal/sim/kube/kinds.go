@@ -44,6 +44,9 @@ func (k Kind) Resource() schema.GroupResource {
 	return schema.GroupResource{Group: kindInfo[k].gvk.Group, Resource: kindInfo[k].resource}
 }
 
+// GroupVersionKind is what objects of the kind say of themselves.
+func (k Kind) GroupVersionKind() schema.GroupVersionKind { return kindInfo[k].gvk }
+
 // KindOf returns the kind of a typed object.
 func KindOf(o any) (Kind, error) {
 	switch o.(type) {
