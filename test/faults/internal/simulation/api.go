@@ -78,10 +78,14 @@ func parse(r *http.Request) (q request, err error) {
 	return q, nil
 }
 
-func (q request) isWrite() bool { return slices.Contains([]string{"create", "patch", "delete"}, q.verb) }
+func (q request) isWrite() bool {
+	return slices.Contains([]string{"create", "patch", "delete"}, q.verb)
+}
 
 // fillsCache returns whether a list or watch is an informer's.
-func (q request) fillsCache() bool { return (q.verb == "list" || q.verb == "watch") && !q.metadata && q.known }
+func (q request) fillsCache() bool {
+	return (q.verb == "list" || q.verb == "watch") && !q.metadata && q.known
+}
 
 // serve answers a request that is no watch. A write is judged.
 func (l *link) serve(q request) (object any, err error) {

@@ -71,7 +71,9 @@ func (d *driver) observe(c change) {
 	}
 }
 
-func (d *driver) later(least, most time.Duration, do func()) { d.after(between(d.rand, least, most), do) }
+func (d *driver) later(least, most time.Duration, do func()) {
+	d.after(between(d.rand, least, most), do)
+}
 
 // snapshot returns nil for one that is gone or being deleted.
 func (d *driver) snapshot(key client.ObjectKey, uid types.UID) *snapshotv1.VolumeSnapshot {

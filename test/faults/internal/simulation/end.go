@@ -136,7 +136,9 @@ func (e *end) judgeOwnership(s *v1alpha1.SnapshotSchedule, v *snapshotv1.VolumeS
 	}
 }
 
-func ownsByLabels(s *v1alpha1.SnapshotSchedule) bool { return s.Spec.DeletionPolicy == v1alpha1.DeletionOrphan }
+func ownsByLabels(s *v1alpha1.SnapshotSchedule) bool {
+	return s.Spec.DeletionPolicy == v1alpha1.DeletionOrphan
+}
 
 // owns returns whether a snapshot is a schedule's own.
 func owns(s *v1alpha1.SnapshotSchedule, v *snapshotv1.VolumeSnapshot) bool {

@@ -199,7 +199,9 @@ func (l *link) watch(ctx context.Context, r *http.Request, q request, done func(
 	return answer, nil
 }
 
-func (l *link) known(q request) bool { return q.known || q.resource.Resource == "volumesnapshotclasses" }
+func (l *link) known(q request) bool {
+	return q.known || q.resource.Resource == "volumesnapshotclasses"
+}
 
 type event struct {
 	Type   string `json:"type"`

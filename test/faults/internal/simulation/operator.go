@@ -5,8 +5,6 @@ package simulation
 
 import (
 	"context"
-	"errors"
-	"net/http"
 	"slices"
 	"time"
 
@@ -201,6 +199,3 @@ type noEvents struct{}
 
 // Eventf implements events.EventRecorder.
 func (noEvents) Eventf(_, _ runtime.Object, _, _, _, _ string, _ ...any) {}
-
-var _ = errors.New
-var _ http.RoundTripper = &link{}

@@ -11,7 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr"
 	"pgregory.net/rapid"
+	ctrl "sigs.k8s.io/controller-runtime"
 )
 
 // The same seed every time; rapid.checks simulations of about rapid.steps actions each.
@@ -19,6 +21,7 @@ func TestMain(m *testing.M) {
 	for name, value := range map[string]string{"rapid.seed": "1", "rapid.checks": "20", "rapid.steps": "150"} {
 		must(flag.Set(name, value))
 	}
+	ctrl.SetLogger(logr.Discard())
 	os.Exit(m.Run())
 }
 

@@ -51,7 +51,9 @@ var actions = []struct {
 	{6, "restore a snapshot", (*users).restore},
 	{6, "delete a snapshot", func(u *users) { u.onSnapshot(func(s *snapshotv1.VolumeSnapshot) { u.delete(kube.Snapshots, s.Name) }) }},
 	{6, "hold a snapshot", func(u *users) {
-		u.onSnapshot(func(s *snapshotv1.VolumeSnapshot) { u.annotate(kube.Snapshots, s.Name, v1alpha1.AnnotationHold, new("")) })
+		u.onSnapshot(func(s *snapshotv1.VolumeSnapshot) {
+			u.annotate(kube.Snapshots, s.Name, v1alpha1.AnnotationHold, new(""))
+		})
 	}},
 	{4, "remove holds", (*users).removeHolds},
 	{4, "release a snapshot", (*users).release},

@@ -125,7 +125,8 @@ func (w *world) onCommit(k kube.Kind, c history.Change) {
 
 func (w *world) revision() int64 { return w.log[len(w.log)-1].revision }
 
-// moments returns what the API server has held since a time, the latest first: for an operator that is late, since it is.
+// moments returns what the API server has held since a time, the latest first, by the clock of operators: for an operator that is late,
+// since it is.
 func (w *world) moments(since time.Time) (all []oracle.Moment) {
 	if late, is := w.writing.late(); is && late.Before(since) {
 		since = late
@@ -135,7 +136,9 @@ func (w *world) moments(since time.Time) (all []oracle.Moment) {
 		held[o.GetUID()] = o
 	}
 	for _, c := range slices.Backward(w.log) {
-		all = append(all, oracle.Moment{From: c.at, Until: until, Objects: slices.Collect(maps.Values(held))})
+		all = append(all, oracle.Moment{
+			From: c.at.Add(w.clockOff), Until: until.Add(w.clockOff), Objects: slices.Collect(maps.Values(held)),
+		})
 		if c.at.Before(since) {
 			break
 		}
@@ -174,7 +177,9 @@ func (w *world) schedule(name string) *v1alpha1.SnapshotSchedule {
 }
 
 // clocksDiffer returns whether the clocks differ so much that nothing may be deleted, with a margin for a Date in whole seconds.
-func (w *world) clocksDiffer() bool { return (w.clockOff - w.dateOff).Abs() > maxClockSkew+2*time.Second }
+func (w *world) clocksDiffer() bool {
+	return (w.clockOff - w.dateOff).Abs() > maxClockSkew+2*time.Second
+}
 
 // setClocks moves the clocks, but not between a delete's guards and the delete.
 func (w *world) setClocks(clock, date time.Duration) {
