@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-logr/logr"
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -307,4 +308,23 @@ func TestTerminalPassesOwnStylesOnly(t *testing.T) {
 			t.Fatalf("%s: %q", why, printed)
 		}
 	})
+}
+
+// A name in a cell makes no line and no column of its own, and is not endless.
+//
+// Contract: CLI-1.
+func TestCellsKeepToTheirColumns(t *testing.T) {
+	for name, cell := range map[string]string{
+		"a tab": "db-0\t2m\t5h", "a line break": "db-0\ndb-1", "a form feed": "db-0\fdb-1", "any": nasty, "200 kB": strings.Repeat("x", 200_000),
+	} {
+		table, b := NewTable("PVC", "READY"), bytes.Buffer{}
+		table.Row(cell, "never")
+		if err := (&Output{}).PrintTable(terminal{&b}, table); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+		if len(lines) != 2 || strings.Index(lines[0], "READY") != utf8.RuneCountInString(lines[1])-len("never") || len(lines[1]) > 1100 {
+			t.Errorf("%s: %.2000q", name, b.String())
+		}
+	}
 }

@@ -92,11 +92,14 @@ func NewTable(columns ...string) *Table {
 // none stands for an empty cell, as in kubectl's tables.
 const none = "<none>"
 
-// Row adds a row. An empty cell is printed as none.
+// Row adds a row. An empty cell is printed as none. A line break or a tab in a cell would
+// make lines and columns of its own.
 func (t *Table) Row(cells ...any) {
 	for i, cell := range cells {
 		if cell == "" {
 			cells[i] = none
+		} else if text, ok := cell.(string); ok {
+			cells[i] = betweenStyles(text, func(text string) string { return report.Text(text, report.MaxMessage) })
 		}
 	}
 	t.Rows = append(t.Rows, metav1.TableRow{Cells: cells})

@@ -17,8 +17,9 @@ import (
 // Pace spreads deletes over time, because storage backends leak under bursts of
 // deletes. Namespaces take turns, and in a namespace its parents do: one key of each
 // namespace has a turn, and the others of the namespace wait in line. So many parents
-// in one namespace do not delay another namespace. A turn has a time of its own, so
-// that many that wait do not wake one another.
+// in one namespace do not delay another namespace. A turn is for the keys in line, too,
+// up to a burst: many keys with one delete each get as much as one key with many. It
+// has a time of its own, so that many that wait do not wake one another.
 type Pace struct {
 	// Wake enqueues the key whose turn it is. It is called without any lock.
 	Wake func(plan.Request)
@@ -32,7 +33,7 @@ type Pace struct {
 }
 
 // lane has one namespace's keys that want to delete. The first of them may delete n
-// from a time on, which is at most wait away.
+// from a time on, which is at most wait away, and leaves the rest to the next.
 type lane struct {
 	first plan.Request
 	n     int
@@ -98,6 +99,7 @@ func (p *Pace) take(req plan.Request, n int) (granted int, again time.Time, next
 		return 0, l.at, next
 	}
 	granted = min(n, l.n)
+	l.n -= granted
 	switch {
 	case n > granted && l.line.empty():
 		p.reserve(l, req, n-granted)
@@ -129,23 +131,26 @@ func (p *Pace) wake(next plan.Request) {
 	}
 }
 
-// reserve gives a key the namespace's next turn.
+// reserve gives a key the namespace's next turn, with a delete for each that waits.
 func (p *Pace) reserve(l *lane, req plan.Request, n int) {
 	now := p.clock.Now()
 	l.line.leave(req)
-	l.first, l.n = req, min(n, p.limiter.Burst())
+	l.first, l.n = req, min(n+l.line.len(), p.limiter.Burst())
 	l.wait = p.limiter.ReserveN(now, l.n).DelayFrom(now)
 	l.at = now.Add(l.wait)
 }
 
-// pass makes the next key in line the first. It reserves its turn when it knows how
-// much it wants to delete.
+// pass makes the next key in line the first. If nothing is left of the turn, the key
+// reserves its own when it knows how much it wants to delete.
 func (p *Pace) pass(l *lane, name types.NamespacedName) (next plan.Request) {
 	var ok bool
 	if next, ok = l.line.pop(); !ok {
 		delete(p.lanes, name)
 		return plan.Request{}
 	}
-	l.first, l.n, l.at, l.wait = next, 0, p.clock.Now(), 0
+	l.first = next
+	if now := p.clock.Now(); l.n == 0 || l.at.Before(now) {
+		l.at, l.wait = now, 0
+	}
 	return next
 }

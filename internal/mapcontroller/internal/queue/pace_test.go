@@ -159,9 +159,44 @@ func TestPaceIsFairToANamespaceBesideManyParents(t *testing.T) {
 	}
 }
 
+// Many keys with one delete each get as much as one key with many, in another namespace.
+func TestPaceIsFairToManyKeysBesideAHugeOne(t *testing.T) {
+	const perSecond, seconds = 50, 20
+	p, clock, _ := newTestPace(perSecond)
+	want, due, done := map[plan.Request]int{}, map[plan.Request]time.Time{}, map[string]int{}
+	p.Wake = func(req plan.Request) { due[req] = clock.Now() }
+	want[request("hostile/s", "k")] = 1_000_000
+	for i := range 2000 {
+		want[request("shop/s", fmt.Sprint(i))] = 1
+	}
+	for req := range want {
+		due[req] = start
+	}
+	for clock.Now().Sub(start) < seconds*time.Second {
+		var req plan.Request
+		for candidate, at := range due {
+			if req == (plan.Request{}) || at.Before(due[req]) {
+				req = candidate
+			}
+		}
+		if due[req].After(clock.Now()) {
+			clock.SetTime(due[req])
+		}
+		delete(due, req)
+		granted, again := p.Take(req, want[req])
+		done[req.Parent.Namespace] += granted
+		if want[req] -= granted; want[req] > 0 && !again.IsZero() {
+			due[req] = again
+		}
+	}
+	if done["shop"] < perSecond*seconds*2/5 {
+		t.Errorf("in %d s, the deletes are %v", seconds, done)
+	}
+}
+
 // Whatever parents want to delete, the limit holds, every key gets its deletes, no
-// time is lost, and a parent with one delete waits for about one turn of each other
-// parent of its namespace, or for one of each other namespace, at most.
+// time is lost, and a parent with one delete waits for one key of each other parent of
+// its namespace at most, and meanwhile for one turn of each other namespace at a time.
 func TestPaceIsFair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const perSecond = 10
@@ -179,9 +214,10 @@ func TestPaceIsFair(t *testing.T) {
 			}
 		}
 		late, lateAsked, lateDone := request("ns-0/late", "x"), time.Time{}, time.Time{}
-		behind := parents + 2*namespaces // its own namespace's parents one each and the current one, and the others between
+		own := 3 * (parents + 1) // its own namespace's parents one key each, and the current one
+		others := (namespaces - 1) * (own + perSecond - 1) / perSecond
 		if alone := rapid.Bool().Draw(t, "in a namespace of its own"); alone {
-			late, behind = request("alone/late", "x"), namespaces
+			late, own, others = request("alone/late", "x"), 0, namespaces
 		}
 		due := map[plan.Request]time.Time{}
 		for req := range want {
@@ -235,8 +271,8 @@ func TestPaceIsFair(t *testing.T) {
 		if took := now.Sub(start).Seconds(); took > max(0, float64(total)/perSecond-1)+1.5 {
 			t.Fatalf("%d deletes took %.1f s", total, took)
 		}
-		if !lateAsked.IsZero() && lateDone.Sub(lateAsked).Seconds() > float64(3*behind+1)/perSecond+0.01 {
-			t.Fatalf("one delete waited %s behind %d turns", lateDone.Sub(lateAsked), behind)
+		if !lateAsked.IsZero() && lateDone.Sub(lateAsked).Seconds() > float64(own+1)/perSecond+float64(others+1)+0.01 {
+			t.Fatalf("one delete waited %s behind %d of its namespace and %d turns", lateDone.Sub(lateAsked), own, others)
 		}
 		if len(p.lanes) > 0 {
 			t.Fatalf("%d lanes are left", len(p.lanes))

@@ -50,11 +50,12 @@ func (t *turns) pop() (req plan.Request, ok bool) {
 	return req, ok
 }
 
-func (t *turns) empty() bool {
+// len returns how many keys wait.
+func (t *turns) len() (n int) {
 	for _, l := range t.lines {
-		if !l.empty() {
-			return false
-		}
+		n += len(l.waits)
 	}
-	return true
+	return n
 }
+
+func (t *turns) empty() bool { return t.len() == 0 }
