@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/oracle"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/sim/kube"
 )
 
@@ -100,12 +100,15 @@ func (l *link) serve(q request) (object any, err error) {
 		o.SetNamespace(namespace)
 		q.name = o.GetName()
 	}
-	l.writing = l
-	_, isLate := l.late()
-	answered := l.judge.Write(context.Background(), oracle.Attempt{
+	a := judge.Attempt{
 		Verb: q.verb, Resource: q.resource.Resource, Subresource: q.subresource, Namespace: namespace, Name: q.name, Body: q.body,
-		Started: l.started, Sees: !isLate,
-	})
+		Started: l.started, Unsynced: slices.Contains(l.shown[:kube.Snapshots+1], 0),
+	}
+	if _, isLate := l.late(); !isLate {
+		a.Sees, a.Read = true, func(resource, name string) bool { return time.Since(l.reads[resource+"/"+name]) < judge.GuardsWindow }
+	}
+	l.writing = l
+	answered := l.judge.Write(context.Background(), a)
 	object, err = l.write(q, o)
 	answered(codeOf(err))
 	if err == nil && q.kind == kube.Snapshots {
@@ -160,9 +163,7 @@ func (l *link) read(q request) (any, error) {
 		key.Namespace = ""
 	}
 	if q.verb == "get" {
-		if !q.known {
-			return nil, apierrors.NewNotFound(q.resource, q.name)
-		}
+		l.reads[q.resource.Resource+"/"+q.name] = time.Now()
 		return l.stored(q)(l.server.Get(q.kind, key))
 	}
 	objects, at := []client.Object(nil), len(l.log)

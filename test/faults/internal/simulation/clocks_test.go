@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/oracle"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 )
 
 // clockCase is a period under a schedule, with clocks that change: the API server's is right.
@@ -79,7 +79,7 @@ func (c clockCase) run(t *testing.T) {
 		if err := c.tookSlots(w.log); err != nil {
 			t.Error(err)
 		}
-		if late := oracle.Overdue(w.objects(), time.Now().Add(-tolerance)); len(late) > 0 {
+		if late := judge.Overdue(w.objects(), time.Now().Add(-tolerance)); len(late) > 0 {
 			t.Errorf("not deleted at the end: %q", late)
 		}
 	})
@@ -97,7 +97,7 @@ func (c clockCase) tookSlots(log []change) error {
 		if !ok || change.before != nil {
 			continue
 		}
-		at := oracle.Slot(v).UTC()
+		at := judge.Slot(v).UTC()
 		switch since := change.at.Sub(at); {
 		case since < 0 && len(c.changes) > 0:
 			early[at] = true

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/oracle"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/sim/kube"
 )
 
@@ -59,10 +59,10 @@ func (w *world) judgeEnd() []string {
 	for _, o := range w.server.List(kube.Schedules) {
 		e.judgeSchedule(o.(*v1alpha1.SnapshotSchedule))
 	}
-	for _, wrong := range oracle.StatusErrors(w.objects(), time.Now()) {
+	for _, wrong := range judge.StatusErrors(w.objects(), time.Now()) {
 		e.fail("SnapshotSchedule %s", wrong)
 	}
-	for _, name := range oracle.Overdue(w.objects(), time.Now().Add(-slack)) {
+	for _, name := range judge.Overdue(w.objects(), time.Now().Add(-slack)) {
 		e.fail("VolumeSnapshot %s should have been deleted", name)
 	}
 	for _, claim := range e.claims {
@@ -87,7 +87,7 @@ func (e *end) judgeSchedule(s *v1alpha1.SnapshotSchedule) {
 	if slices.Contains(s.Finalizers, v1alpha1.FinalizerRelease) {
 		e.fail("SnapshotSchedule %s with deletionPolicy %s has finalizers %v", s.Name, s.Spec.DeletionPolicy, s.Finalizers)
 	}
-	spec, err := oracle.ReadSpec(&s.Spec)
+	spec, err := judge.ReadSpec(&s.Spec)
 	if err != nil {
 		e.expectReady(s, v1alpha1.ReasonInvalidSpec)
 		return
@@ -147,8 +147,8 @@ func owns(s *v1alpha1.SnapshotSchedule, v *snapshotv1.VolumeSnapshot) bool {
 }
 
 // judgeSlot: the latest slot has a snapshot, and it is ready.
-func (e *end) judgeSlot(s *v1alpha1.SnapshotSchedule, spec *oracle.Spec, claim *corev1.PersistentVolumeClaim) {
-	slot, due := spec.LatestSlot(oracle.Anchor(s, claim), time.Now().Add(-slack))
+func (e *end) judgeSlot(s *v1alpha1.SnapshotSchedule, spec *judge.Spec, claim *corev1.PersistentVolumeClaim) {
+	slot, due := spec.LatestSlot(judge.Anchor(s, claim), time.Now().Add(-slack))
 	if !due || spec.TTL > 0 && time.Since(slot) >= spec.TTL {
 		return
 	}
@@ -164,7 +164,7 @@ func (e *end) judgeSlot(s *v1alpha1.SnapshotSchedule, spec *oracle.Spec, claim *
 	e.fail("PVC %s has no snapshot for slot %s of SnapshotSchedule %s", claim.Name, slot.UTC().Format(time.RFC3339), s.Name)
 }
 
-// judgeConditions: the status says that the schedule works. Its counts and times are oracle.StatusErrors' part.
+// judgeConditions: the status says that the schedule works. Its counts and times are judge.StatusErrors' part.
 func (e *end) judgeConditions(s *v1alpha1.SnapshotSchedule, selected int) {
 	if next := s.Status.NextSnapshotTime; next != nil && (s.Spec.Suspend || !next.After(time.Now().Add(-slack))) {
 		e.fail("SnapshotSchedule %s: nextSnapshotTime is %v, suspend is %t", s.Name, next, s.Spec.Suspend)
@@ -253,7 +253,7 @@ func (w *world) replaceable() (*snapshotv1.VolumeSnapshot, *v1alpha1.SnapshotSch
 
 func staysDue(v *snapshotv1.VolumeSnapshot, s *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClaim) bool {
 	then := time.Now().Add(3 * slack)
-	spec, invalid := oracle.ReadSpec(&s.Spec)
+	spec, invalid := judge.ReadSpec(&s.Spec)
 	slot, err := time.Parse(time.RFC3339, v.Annotations[v1alpha1.AnnotationScheduledAt])
 	if err != nil || invalid != nil || s.Spec.Suspend || spec.Jitter > 0 || !selects(s, claim) ||
 		claim.Status.Phase != corev1.ClaimBound || claim.DeletionTimestamp != nil {
@@ -267,7 +267,7 @@ func staysDue(v *snapshotv1.VolumeSnapshot, s *v1alpha1.SnapshotSchedule, claim 
 	if _, requested := s.Annotations[v1alpha1.AnnotationRequestedAt]; requested {
 		return false
 	}
-	latest, ok := spec.LatestSlot(oracle.Anchor(s, claim), then)
+	latest, ok := spec.LatestSlot(judge.Anchor(s, claim), then)
 	return ok && latest.Equal(slot)
 }
 

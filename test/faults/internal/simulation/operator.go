@@ -55,7 +55,7 @@ func (o *operator) kill() {
 // start starts an operator; its first list of each kind is some changes behind.
 func (w *world) start(behind func() int) *operator {
 	ctx, end := context.WithCancel(logf.IntoContext(context.Background(), logr.Discard()))
-	l := &link{world: w, started: time.Now()}
+	l := &link{world: w, started: time.Now(), reads: map[string]time.Time{}}
 	l.alive, l.cut = context.WithCancel(context.Background())
 	for k := range l.behind {
 		l.behind[k] = behind()

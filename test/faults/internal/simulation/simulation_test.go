@@ -69,7 +69,7 @@ func simulate(t *rapid.T) {
 		u = newUsers(w, r)
 		w.start(w.listLag)
 	})
-	judge := func(found []string) {
+	check := func(found []string) {
 		for _, f := range append(w.judge.Found(), found...) {
 			t.Errorf("%s: %s", time.Now().UTC().Format(time.DateTime), f)
 		}
@@ -82,7 +82,7 @@ func simulate(t *rapid.T) {
 		now := time.Now().UTC().Format(time.DateTime)
 		t.Logf("%s: %s", now, u.act())
 		time.Sleep(time.Duration(u.r.ExpFloat64() * float64(meanPause)))
-		judge(nil)
+		check(nil)
 	}})
 	w.locked(u.stopFaults)
 	time.Sleep(quietDays * day)
@@ -93,8 +93,8 @@ func simulate(t *rapid.T) {
 		}
 		time.Sleep(slack / 2)
 	}
-	judge(found)
-	judge(w.judgeNameCollision())
+	check(found)
+	check(w.judgeNameCollision())
 	w.locked(u.goIdle)
 	time.Sleep(2 * day)
 	sent, changes := w.sent, len(w.log)

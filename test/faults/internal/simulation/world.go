@@ -22,7 +22,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/oracle"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/sim/kube"
 )
 
@@ -41,7 +41,7 @@ type world struct {
 	// rand decides how long things take and which requests fail.
 	rand   *rand.Rand
 	faults faults
-	judge  *oracle.AtWrite
+	judge  *judge.AtWrite
 	// writing is the link whose write is judged.
 	writing *link
 
@@ -78,7 +78,7 @@ func newWorld(start time.Time, seed uint64, o options) *world {
 			uids.Uint32(), uids.Uint32()&0xffff, uids.Uint32()&0xfff, uids.Uint32()&0xfff, uids.Uint64()&0xffffffffffff))
 	})
 	w.server.OnCommit = w.onCommit
-	w.judge = oracle.NewAtWrite(reader{w}, namespace, w.clocksDiffer, 0)
+	w.judge = judge.NewAtWrite(reader{w}, namespace, w.clocksDiffer, 0)
 	w.judge.Moments = w.moments
 	_, err := w.server.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, kube.NoRequest)
 	must(err)
@@ -127,7 +127,7 @@ func (w *world) revision() int64 { return w.log[len(w.log)-1].revision }
 
 // moments returns what the API server has held since a time, the latest first, by the clock of operators: for an operator that is late,
 // since it is.
-func (w *world) moments(since time.Time) (all []oracle.Moment) {
+func (w *world) moments(since time.Time) (all []judge.Moment) {
 	if late, is := w.writing.late(); is && late.Before(since) {
 		since = late
 	}
@@ -136,7 +136,7 @@ func (w *world) moments(since time.Time) (all []oracle.Moment) {
 		held[o.GetUID()] = o
 	}
 	for _, c := range slices.Backward(w.log) {
-		all = append(all, oracle.Moment{
+		all = append(all, judge.Moment{
 			From: c.at.Add(w.clockOff), Until: until.Add(w.clockOff), Objects: slices.Collect(maps.Values(held)),
 		})
 		if c.at.Before(since) {
