@@ -5,14 +5,9 @@ package campaign
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
-	"time"
 
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/oracle"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/sim"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/specs"
 )
 
@@ -36,12 +31,6 @@ func (c *Campaign) RunStatic(ctx context.Context, report *Report, n int) error {
 			return err
 		}
 	}
-	if ids, ok := c.selectedOf(Clocks); ok {
-		specs.RunClocks(ids, c.addSpecs(report, Clocks))
-	}
-	if ids, ok := c.selectedOf(Simulation); ok {
-		return c.simulate(ctx, ids, n, report)
-	}
 	return nil
 }
 
@@ -63,36 +52,4 @@ func (c *Campaign) addStatic(report *Report, r result) {
 	if r.failed() {
 		c.Log(c.describe(r))
 	}
-}
-
-// simulate runs n simulations from the campaign's seed on, or the one with a given
-// ID: simulation:<seed>.
-func (c *Campaign) simulate(ctx context.Context, ids []string, n int, report *Report) error {
-	first := c.Seed
-	if len(ids) > 0 {
-		seed, err := strconv.ParseUint(strings.TrimPrefix(ids[0], string(Simulation)+":"), 10, 64)
-		if err != nil || len(ids) > 1 {
-			return fmt.Errorf("plans %q: select one simulation as %s:<seed>", ids, Simulation)
-		}
-		first, n = seed, 1
-	}
-	if n < 1 {
-		return nil
-	}
-	began := time.Now()
-	failed := map[uint64][]oracle.Violation{}
-	for _, r := range sim.RunMany(ctx, first, n, func(p sim.Progress) {
-		for _, v := range p.Last.ByCache {
-			report.ByCache[v.Oracle]++
-		}
-		c.Progress(string(Simulation), p.Done, p.Total, p.Failed)
-	}) {
-		failed[r.Seed] = r.Violations
-	}
-	took := time.Since(began) / time.Duration(n)
-	for seed := first; seed < first+uint64(n) && ctx.Err() == nil; seed++ {
-		p := plan.Plan{ID: fmt.Sprintf("%s:%d", Simulation, seed), Class: Simulation}
-		c.addStatic(report, result{Plan: p, Took: took, Violations: failed[seed]})
-	}
-	return ctx.Err()
 }

@@ -26,7 +26,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/sim/kube"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/simulation/kube"
 )
 
 // request is a request of an operator, as the API server understands it.
@@ -105,7 +105,9 @@ func (l *link) serve(q request) (object any, err error) {
 		Started: l.started, Unsynced: slices.Contains(l.shown[:kube.Snapshots+1], 0),
 	}
 	if _, isLate := l.late(); !isLate {
-		a.Sees, a.Read = true, func(resource, name string) bool { return time.Since(l.reads[resource+"/"+name]) < judge.GuardsWindow }
+		a.Sees, a.Read = true, func(resource, name string) bool {
+			return min(time.Since(l.reads[resource+"/"+name]), time.Since(l.reads[resource+"/"])) < judge.GuardsWindow
+		}
 	}
 	l.writing = l
 	answered := l.judge.Write(context.Background(), a)
@@ -128,20 +130,20 @@ func (l *link) write(q request, o client.Object) (any, error) {
 	key := client.ObjectKey{Namespace: namespace, Name: q.name}
 	switch q.verb {
 	case "create":
-		return l.stored(q)(l.server.Create(o, kube.NoRequest))
+		return l.stored(q)(l.server.Create(o))
 	case "delete":
 		var options metav1.DeleteOptions
 		if err := json.Unmarshal(q.body, &options); err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
 		return metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess},
-			l.server.Delete(q.kind, key, options, kube.NoRequest)
+			l.server.Delete(q.kind, key, options)
 	}
 	update, last := l.server.Update, l.server.Find(q.kind, key)
 	if q.subresource == "status" {
 		update = l.server.UpdateStatus
 	}
-	after, err := update(q.kind, key, kube.NoRequest, func(o client.Object) error { return kube.Merge(o, q.body) })
+	after, err := update(q.kind, key, func(o client.Object) error { return kube.Merge(o, q.body) })
 	if err == nil && after == nil { // its last finalizer is removed
 		after = last
 	}
@@ -162,8 +164,10 @@ func (l *link) read(q request) (any, error) {
 	if q.kind == kube.Namespaces {
 		key.Namespace = ""
 	}
+	if !q.fillsCache() {
+		l.reads[q.resource.Resource+"/"+q.name] = time.Now() // without a name: of all
+	}
 	if q.verb == "get" {
-		l.reads[q.resource.Resource+"/"+q.name] = time.Now()
 		return l.stored(q)(l.server.Get(q.kind, key))
 	}
 	objects, at := []client.Object(nil), len(l.log)
@@ -186,7 +190,7 @@ func (l *link) read(q request) (any, error) {
 	}
 	list := map[string]any{
 		"kind": gvk.Kind + "List", "apiVersion": gvk.GroupVersion().String(), "items": items,
-		"metadata": map[string]string{"resourceVersion": strconv.FormatInt(l.log[at-1].revision, 10)},
+		"metadata": map[string]string{"resourceVersion": strconv.FormatInt(l.log[at-1].Revision, 10)},
 	}
 	if q.metadata {
 		list["kind"], list["apiVersion"] = "PartialObjectMetadataList", metav1.SchemeGroupVersion.String()

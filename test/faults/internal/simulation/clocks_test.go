@@ -15,6 +15,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/simulation/kube"
 )
 
 // clockCase is a period under a schedule, with clocks that change: the API server's is right.
@@ -90,15 +91,15 @@ func (c clockCase) run(t *testing.T) {
 
 // tookSlots fails unless each slot was taken once and in time, and no other was. A clock that is ahead takes slots of the future; by the
 // contract they have their snapshots when they fall due, unless those are deleted by then.
-func (c clockCase) tookSlots(log []change) error {
+func (c clockCase) tookSlots(log []kube.Change) error {
 	inTime, early := map[time.Time]int{}, map[time.Time]bool{}
 	for _, change := range log {
-		v, ok := change.after.(*snapshotv1.VolumeSnapshot)
-		if !ok || change.before != nil {
+		v, ok := change.After.(*snapshotv1.VolumeSnapshot)
+		if !ok || change.Before != nil {
 			continue
 		}
 		at := judge.Slot(v).UTC()
-		switch since := change.at.Sub(at); {
+		switch since := change.At.Sub(at); {
 		case since < 0 && len(c.changes) > 0:
 			early[at] = true
 		case since <= tolerance || len(c.changes) == 0:

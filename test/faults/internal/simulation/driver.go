@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/sim/kube"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/simulation/kube"
 )
 
 // driver is the snapshot controller, the CSI drivers and the PVC protection controller: it cuts snapshots, by the PVC's name, makes
@@ -55,18 +55,18 @@ const (
 	retryAfterFailure = 40 * time.Minute
 )
 
-func (d *driver) observe(c change) {
-	if c.after == nil {
+func (d *driver) observe(c kube.Change) {
+	if c.After == nil {
 		return
 	}
-	key, uid := client.ObjectKeyFromObject(c.after), c.after.GetUID()
-	deleting := c.before != nil && c.before.GetDeletionTimestamp() == nil && c.after.GetDeletionTimestamp() != nil
+	key, uid := client.ObjectKeyFromObject(c.After), c.After.GetUID()
+	deleting := c.Before != nil && c.Before.GetDeletionTimestamp() == nil && c.After.GetDeletionTimestamp() != nil
 	switch {
-	case c.kind == kube.Snapshots && c.before == nil:
+	case c.Kind == kube.Snapshots && c.Before == nil:
 		d.later(time.Second, 20*time.Second, func() { d.take(key, uid) })
-	case c.kind == kube.Snapshots && deleting:
+	case c.Kind == kube.Snapshots && deleting:
 		d.later(time.Second, time.Minute, func() { d.remove(key, uid) })
-	case c.kind == kube.Claims && deleting:
+	case c.Kind == kube.Claims && deleting:
 		d.later(time.Second, time.Minute, func() { d.finishClaimDeletion(key, uid) })
 	}
 }
@@ -245,7 +245,7 @@ func (d *driver) finishClaimDeletion(key client.ObjectKey, uid types.UID) {
 
 // edit changes an object, if it is there.
 func (w *world) edit(k kube.Kind, name string, change func(client.Object)) {
-	_, err := w.server.Update(k, client.ObjectKey{Namespace: namespace, Name: name}, kube.NoRequest, func(o client.Object) error {
+	_, err := w.server.Update(k, client.ObjectKey{Namespace: namespace, Name: name}, func(o client.Object) error {
 		change(o)
 		return nil
 	})
@@ -253,7 +253,7 @@ func (w *world) edit(k kube.Kind, name string, change func(client.Object)) {
 }
 
 func (d *driver) report(key client.ObjectKey, change func(*snapshotv1.VolumeSnapshotStatus)) {
-	_, err := d.server.UpdateStatus(kube.Snapshots, key, kube.NoRequest, func(o client.Object) error {
+	_, err := d.server.UpdateStatus(kube.Snapshots, key, func(o client.Object) error {
 		s := o.(*snapshotv1.VolumeSnapshot)
 		if s.Status == nil {
 			s.Status = &snapshotv1.VolumeSnapshotStatus{}
@@ -270,7 +270,7 @@ func problem(text string) *snapshotv1.VolumeSnapshotError {
 
 // collect is the garbage collector: some time after it has a reason to, it checks a snapshot whose owner is absent, or a schedule that
 // is being deleted with one of its finalizers.
-func (w *world) collect(c change) {
+func (w *world) collect(c kube.Change) {
 	check := func(uid types.UID, do func()) {
 		if !w.collected[uid] {
 			w.collected[uid] = true
@@ -299,13 +299,13 @@ func (w *world) collect(c change) {
 		}
 	}
 	switch {
-	case c.kind == kube.Schedules && c.after == nil:
+	case c.Kind == kube.Schedules && c.After == nil:
 		for _, o := range w.server.List(kube.Snapshots) {
 			dependent(o)
 		}
-	case c.kind == kube.Schedules && c.after.GetDeletionTimestamp() != nil:
-		owner(c.after)
-	case c.kind == kube.Snapshots && c.after != nil:
-		dependent(c.after)
+	case c.Kind == kube.Schedules && c.After.GetDeletionTimestamp() != nil:
+		owner(c.After)
+	case c.Kind == kube.Snapshots && c.After != nil:
+		dependent(c.After)
 	}
 }

@@ -19,7 +19,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/sim/kube"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/simulation/kube"
 )
 
 const (

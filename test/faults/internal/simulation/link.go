@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/sim/kube"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/simulation/kube"
 )
 
 // link is the network of one operator.
@@ -47,8 +47,8 @@ const lateAfter = time.Second
 func (l *link) late() (since time.Time, is bool) {
 	from := min(l.shown[kube.Schedules], l.shown[kube.Claims], l.shown[kube.Snapshots])
 	for at, c := range l.log[from:] {
-		if c.kind != kube.Namespaces && from+at >= l.shown[c.kind] && time.Since(c.at) > lateAfter {
-			return c.at.Add(-time.Minute), true
+		if c.Kind != kube.Namespaces && from+at >= l.shown[c.Kind] && time.Since(c.At) > lateAfter {
+			return c.At.Add(-time.Minute), true
 		}
 	}
 	return since, false
@@ -160,15 +160,15 @@ func (l *link) asOf(k kube.Kind, objects []client.Object) ([]client.Object, int)
 	}
 	for ; l.behind[k] > 0 && at > 1; at-- {
 		c := l.log[at-1]
-		if c.kind != k {
+		if c.Kind != k {
 			continue
 		}
 		l.behind[k]--
-		if c.after != nil {
-			delete(then, c.after.GetUID())
+		if c.After != nil {
+			delete(then, c.After.GetUID())
 		}
-		if c.before != nil {
-			then[c.before.GetUID()] = c.before
+		if c.Before != nil {
+			then[c.Before.GetUID()] = c.Before
 		}
 	}
 	l.behind[k] = 0
@@ -227,24 +227,24 @@ func (l *link) stream(ctx context.Context, q request, from int64, out *json.Enco
 		}
 		for ; frozen <= 0 && at >= 0 && at < len(l.log); at++ {
 			c := l.log[at]
-			if c.kind != q.kind || !q.known || c.revision <= from {
+			if c.Kind != q.kind || !q.known || c.Revision <= from {
 				continue
 			}
-			if c.after == nil { // the last state, with the revision of the removal
-				c.after = c.before.DeepCopyObject().(client.Object)
-				c.after.SetResourceVersion(strconv.FormatInt(c.revision, 10))
-				if matches(c.before) {
-					events = append(events, event{"DELETED", q.present(c.after)})
+			if c.After == nil { // the last state, with the revision of the removal
+				c.After = c.Before.DeepCopyObject().(client.Object)
+				c.After.SetResourceVersion(strconv.FormatInt(c.Revision, 10))
+				if matches(c.Before) {
+					events = append(events, event{"DELETED", q.present(c.After)})
 				}
 				continue
 			}
-			switch was, is := matches(c.before), matches(c.after); {
+			switch was, is := matches(c.Before), matches(c.After); {
 			case is && was:
-				events = append(events, event{"MODIFIED", q.present(c.after)})
+				events = append(events, event{"MODIFIED", q.present(c.After)})
 			case is:
-				events = append(events, event{"ADDED", q.present(c.after)})
+				events = append(events, event{"ADDED", q.present(c.After)})
 			case was:
-				events = append(events, event{"DELETED", q.present(c.after)})
+				events = append(events, event{"DELETED", q.present(c.After)})
 			}
 		}
 		l.mu.Unlock()

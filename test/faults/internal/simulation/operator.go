@@ -30,7 +30,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/sim/kube"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/simulation/kube"
 	"mapcontroller.dev/snapshotschedule/test/internal/inprocess"
 )
 

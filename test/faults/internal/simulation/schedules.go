@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/sim/kube"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/simulation/kube"
 )
 
 // What users do to schedules.
@@ -85,7 +85,7 @@ func (u *users) deleteSchedule() {
 	policy := pick(u.r, metav1.DeletePropagationBackground, metav1.DeletePropagationBackground,
 		metav1.DeletePropagationOrphan, metav1.DeletePropagationOrphan, metav1.DeletePropagationForeground)
 	must(client.IgnoreNotFound(u.server.Delete(kube.Schedules, client.ObjectKey{Namespace: namespace, Name: name},
-		metav1.DeleteOptions{PropagationPolicy: &policy}, kube.NoRequest)))
+		metav1.DeleteOptions{PropagationPolicy: &policy})))
 	if oneIn(u.r, 2) { // and creates it again, perhaps before the operator has seen the deletion
 		u.later(between(u.r, 10*time.Millisecond, 2*time.Minute), func(u *users) { u.createSchedule(name) })
 	}

@@ -28,8 +28,12 @@ func TestMain(m *testing.M) {
 // start is when every simulation starts: a Tuesday, 26 days before Europe and 5 days before North America set their clocks forward.
 var start = time.Date(2026, 3, 3, 9, 30, 0, 0, time.UTC)
 
-// meanPause is the mean time between two actions.
-const meanPause = 9 * time.Hour
+const (
+	// meanPause is the mean time between two actions.
+	meanPause = 9 * time.Hour
+	// mostDays is how long users act.
+	mostDays = 90
+)
 
 // seed draws a number without a preference for small ones.
 var seed = rapid.Custom(func(t *rapid.T) (n uint64) {
@@ -45,7 +49,12 @@ var seed = rapid.Custom(func(t *rapid.T) (n uint64) {
 func dice(t *rapid.T, what string) *rand.Rand { return rand.New(rand.NewPCG(seed.Draw(t, what), 1)) }
 
 func TestSimulations(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) { inBubble(t, func() { simulate(rt) }) })
+	var happened counts
+	rapid.Check(t, func(rt *rapid.T) { inBubble(t, func() { simulate(rt, &happened) }) })
+	// Where too little happens, nothing is tested.
+	if t.Logf("%+v", happened); min(happened.created, happened.deleted, 10*happened.patched, happened.starts, happened.refused) < 500 {
+		t.Error("that is too little")
+	}
 }
 
 // inBubble runs a function in a bubble, and passes its panic on: rapid ends a run that failed with one.
@@ -60,7 +69,7 @@ func inBubble(t *testing.T, do func()) {
 	}
 }
 
-func simulate(t *rapid.T) {
+func simulate(t *rapid.T, happened *counts) {
 	r := dice(t, "cluster")
 	w := newWorld(start, r.Uint64(), options{statusInterval: pick(r, 5*time.Second, time.Minute, 10*time.Minute)})
 	defer w.end()
@@ -78,7 +87,9 @@ func simulate(t *rapid.T) {
 		}
 	}
 	t.Repeat(map[string]func(*rapid.T){"step": func(t *rapid.T) {
-		u.r = dice(t, "step")
+		if u.r = dice(t, "step"); time.Since(start) > mostDays*day {
+			return
+		}
 		now := time.Now().UTC().Format(time.DateTime)
 		t.Logf("%s: %s", now, u.act())
 		time.Sleep(time.Duration(u.r.ExpFloat64() * float64(meanPause)))
@@ -102,5 +113,5 @@ func simulate(t *rapid.T) {
 	if w.sent > sent || len(w.log) > changes {
 		t.Errorf("L2: %d requests and %d changes on a day with nothing to do", w.sent-sent, len(w.log)-changes)
 	}
-	println("seed", len(w.log), w.sent, w.created, w.deleted, w.patched, w.starts, w.refused)
+	happened.add(w.counts)
 }

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/sim/kube"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/simulation/kube"
 )
 
 // users are those of the cluster, and backup tools. What they do is drawn from r, which is new for each of their actions.
@@ -141,12 +141,12 @@ func (w *world) annotate(k kube.Kind, name, key string, value *string) {
 }
 
 func (w *world) delete(k kube.Kind, name string) {
-	must(client.IgnoreNotFound(w.server.Delete(k, client.ObjectKey{Namespace: namespace, Name: name}, metav1.DeleteOptions{}, kube.NoRequest)))
+	must(client.IgnoreNotFound(w.server.Delete(k, client.ObjectKey{Namespace: namespace, Name: name}, metav1.DeleteOptions{})))
 }
 
 func (w *world) create(o client.Object) client.Object {
 	o.SetNamespace(namespace)
-	created, err := w.server.Create(o, kube.NoRequest)
+	created, err := w.server.Create(o)
 	must(err)
 	return created
 }
@@ -179,7 +179,7 @@ func (w *world) bindClaim(name string, uid types.UID) {
 	if claim == nil || claim.GetUID() != uid || claim.GetDeletionTimestamp() != nil {
 		return
 	}
-	_, err := w.server.UpdateStatus(kube.Claims, client.ObjectKeyFromObject(claim), kube.NoRequest, func(o client.Object) error {
+	_, err := w.server.UpdateStatus(kube.Claims, client.ObjectKeyFromObject(claim), func(o client.Object) error {
 		o.(*corev1.PersistentVolumeClaim).Status.Phase = corev1.ClaimBound
 		return nil
 	})

@@ -21,9 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/sim/kube"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/simulation/kube"
 )
 
 const (
@@ -36,7 +35,7 @@ type world struct {
 	mu     sync.Mutex
 	server *kube.Server
 	// log is every change so far, and committed is closed at the next one.
-	log       []change
+	log       []kube.Change
 	committed chan struct{}
 	// rand decides how long things take and which requests fail.
 	rand   *rand.Rand
@@ -54,16 +53,15 @@ type world struct {
 	// clockOff and dateOff are by how much the clock of operators, and the Date of answers, are wrong.
 	clockOff, dateOff time.Duration
 	ended             bool
-	// sent and created count the operators' requests, and the snapshots that they created.
-	sent, created, deleted, patched, starts, refused int
+	counts
 }
 
-// change is one change of an object; before or after is nil.
-type change struct {
-	kind          kube.Kind
-	revision      int64
-	at            time.Time
-	before, after client.Object
+// counts are of the operators' requests but watches, of what became of their writes of snapshots, and of their starts.
+type counts struct{ sent, refused, created, deleted, patched, starts int }
+
+func (c *counts) add(o counts) {
+	c.sent, c.refused, c.created = c.sent+o.sent, c.refused+o.refused, c.created+o.created
+	c.deleted, c.patched, c.starts = c.deleted+o.deleted, c.patched+o.patched, c.starts+o.starts
 }
 
 func newWorld(start time.Time, seed uint64, o options) *world {
@@ -80,7 +78,7 @@ func newWorld(start time.Time, seed uint64, o options) *world {
 	w.server.OnCommit = w.onCommit
 	w.judge = judge.NewAtWrite(reader{w}, namespace, w.clocksDiffer, 0)
 	w.judge.Moments = w.moments
-	_, err := w.server.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, kube.NoRequest)
+	_, err := w.server.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	must(err)
 	return w
 }
@@ -114,21 +112,21 @@ func (w *world) after(d time.Duration, do func()) {
 	})
 }
 
-func (w *world) onCommit(k kube.Kind, c history.Change) {
-	one := change{kind: k, revision: c.Revision, at: time.Now(), before: c.Before, after: c.After}
-	w.log = append(w.log, one)
+func (w *world) onCommit(c kube.Change) {
+	w.log = append(w.log, c)
 	close(w.committed)
 	w.committed = make(chan struct{})
-	w.driver.observe(one)
-	w.collect(one)
+	w.driver.observe(c)
+	w.collect(c)
 }
 
-func (w *world) revision() int64 { return w.log[len(w.log)-1].revision }
+func (w *world) revision() int64 { return w.log[len(w.log)-1].Revision }
 
-// moments returns what the API server has held since a time, the latest first, by the clock of operators: for an operator that is late,
-// since it is.
+// moments returns what the API server has held since a time, the latest first, by the clock of operators. To an operator that is late,
+// what it held before lasts until now.
 func (w *world) moments(since time.Time) (all []judge.Moment) {
-	if late, is := w.writing.late(); is && late.Before(since) {
+	late, isLate := w.writing.late()
+	if isLate {
 		since = late
 	}
 	held, until := map[types.UID]client.Object{}, time.Now()
@@ -137,16 +135,19 @@ func (w *world) moments(since time.Time) (all []judge.Moment) {
 	}
 	for _, c := range slices.Backward(w.log) {
 		all = append(all, judge.Moment{
-			From: c.at.Add(w.clockOff), Until: until.Add(w.clockOff), Objects: slices.Collect(maps.Values(held)),
+			From: c.At.Add(w.clockOff), Until: until.Add(w.clockOff), Objects: slices.Collect(maps.Values(held)),
 		})
-		if c.at.Before(since) {
+		if c.At.Before(since) {
 			break
 		}
-		if until = c.at; c.after != nil {
-			delete(held, c.after.GetUID())
+		if !isLate {
+			until = c.At
 		}
-		if c.before != nil {
-			held[c.before.GetUID()] = c.before
+		if c.After != nil {
+			delete(held, c.After.GetUID())
+		}
+		if c.Before != nil {
+			held[c.Before.GetUID()] = c.Before
 		}
 	}
 	return all

@@ -31,7 +31,7 @@ const (
 )
 
 // Create stores a copy of an object, and returns the stored object.
-func (s *Server) Create(o client.Object, request int) (client.Object, error) {
+func (s *Server) Create(o client.Object) (client.Object, error) {
 	k, err := KindOf(o)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (s *Server) Create(o client.Object, request int) (client.Object, error) {
 		o.SetGeneration(1)
 	}
 	setDefaults(o)
-	s.commit(k, nil, o, request)
+	s.commit(k, nil, o)
 	return o, nil
 }
 
@@ -113,17 +113,17 @@ func defaultSpec(spec *v1alpha1.SnapshotScheduleSpec) {
 
 // Update changes an object other than its status, as an update or a patch does: change is called with a copy of the stored object, and
 // a conflict results if it sets another resourceVersion. It returns the stored object, nil if it was removed with its last finalizer.
-func (s *Server) Update(k Kind, key client.ObjectKey, request int, change func(client.Object) error) (client.Object, error) {
-	return s.update(k, key, request, change, keepStatus)
+func (s *Server) Update(k Kind, key client.ObjectKey, change func(client.Object) error) (client.Object, error) {
+	return s.update(k, key, change, keepStatus)
 }
 
 // UpdateStatus does the same for the status subresource: nothing else changes.
-func (s *Server) UpdateStatus(k Kind, key client.ObjectKey, request int, change func(client.Object) error) (client.Object, error) {
-	return s.update(k, key, request, change, keepAllButStatus)
+func (s *Server) UpdateStatus(k Kind, key client.ObjectKey, change func(client.Object) error) (client.Object, error) {
+	return s.update(k, key, change, keepAllButStatus)
 }
 
 func (s *Server) update(
-	k Kind, key client.ObjectKey, request int, change func(client.Object) error, restrict func(stored, changed client.Object),
+	k Kind, key client.ObjectKey, change func(client.Object) error, restrict func(stored, changed client.Object),
 ) (client.Object, error) {
 	stored, err := s.Get(k, key)
 	if err != nil {
@@ -148,10 +148,10 @@ func (s *Server) update(
 		changed.SetGeneration(stored.GetGeneration() + 1)
 	}
 	if changed.GetDeletionTimestamp() != nil && len(changed.GetFinalizers()) == 0 {
-		s.commit(k, stored, nil, request)
+		s.commit(k, stored, nil)
 		return nil, nil
 	}
-	s.commit(k, stored, changed, request)
+	s.commit(k, stored, changed)
 	return changed, nil
 }
 

@@ -24,7 +24,7 @@ const (
 	Claims
 	// Snapshots are VolumeSnapshots: a custom resource with a status subresource.
 	Snapshots
-	// Namespaces are not part of a history.
+	// Namespaces are in none.
 	Namespaces
 	kinds
 )
@@ -60,16 +60,6 @@ func KindOf(o any) (Kind, error) {
 		return Namespaces, nil
 	}
 	return 0, fmt.Errorf("unknown kind %T", o)
-}
-
-// KindForGVK returns the kind of metadata-only objects.
-func KindForGVK(gvk schema.GroupVersionKind) (Kind, error) {
-	for k := range kindInfo {
-		if kindInfo[k].gvk.GroupKind() == gvk.GroupKind() {
-			return Kind(k), nil
-		}
-	}
-	return 0, fmt.Errorf("unknown kind %s", gvk)
 }
 
 func clone(o client.Object) client.Object { return o.DeepCopyObject().(client.Object) }

@@ -14,7 +14,7 @@ import (
 )
 
 // Delete removes an object, or marks it as being deleted if it has finalizers or the propagation policy adds one.
-func (s *Server) Delete(k Kind, key client.ObjectKey, options metav1.DeleteOptions, request int) error {
+func (s *Server) Delete(k Kind, key client.ObjectKey, options metav1.DeleteOptions) error {
 	stored, err := s.Get(k, key)
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func (s *Server) Delete(k Kind, key client.ObjectKey, options metav1.DeleteOptio
 	}
 	finalizers := withPropagation(stored.GetFinalizers(), options.PropagationPolicy)
 	if len(finalizers) == 0 && k != Namespaces {
-		s.commit(k, stored, nil, request)
+		s.commit(k, stored, nil)
 		return nil
 	}
 	if stored.GetDeletionTimestamp() != nil && slices.Equal(finalizers, stored.GetFinalizers()) {
@@ -48,7 +48,7 @@ func (s *Server) Delete(k Kind, key client.ObjectKey, options metav1.DeleteOptio
 			deleting.SetGeneration(deleting.GetGeneration() + 1)
 		}
 	}
-	s.commit(k, stored, deleting, request)
+	s.commit(k, stored, deleting)
 	return nil
 }
 
@@ -98,7 +98,7 @@ func (s *Server) collect(k Kind, o client.Object) {
 	_ = s.Delete(k, client.ObjectKeyFromObject(o), metav1.DeleteOptions{
 		Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
 		PropagationPolicy: new(metav1.DeletePropagationBackground),
-	}, NoRequest)
+	})
 }
 
 // CollectOwner processes an owner that is being deleted with a finalizer of the garbage collector, and returns whether it must be
@@ -143,14 +143,14 @@ func refersTo(owner types.UID) func(metav1.OwnerReference) bool {
 }
 
 func (s *Server) removeOwners(k Kind, key client.ObjectKey, which func(metav1.OwnerReference) bool) {
-	_, _ = s.Update(k, key, NoRequest, func(o client.Object) error {
+	_, _ = s.Update(k, key, func(o client.Object) error {
 		o.SetOwnerReferences(slices.DeleteFunc(slices.Clone(o.GetOwnerReferences()), which))
 		return nil
 	})
 }
 
 func (s *Server) removeFinalizer(k Kind, key client.ObjectKey, finalizer string) {
-	_, _ = s.Update(k, key, NoRequest, func(o client.Object) error {
+	_, _ = s.Update(k, key, func(o client.Object) error {
 		o.SetFinalizers(slices.DeleteFunc(slices.Clone(o.GetFinalizers()), func(f string) bool { return f == finalizer }))
 		return nil
 	})

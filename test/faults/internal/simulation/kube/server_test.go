@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
 )
 
 // inMemory tests the rules against this server.
@@ -31,17 +30,17 @@ func newInMemory(t *testing.T) inMemory {
 		{ObjectMeta: metav1.ObjectMeta{Name: ns}},
 		{ObjectMeta: metav1.ObjectMeta{Name: "ending", Finalizers: []string{finalizer}}},
 	} {
-		if _, err := s.Create(namespace, NoRequest); err != nil {
+		if _, err := s.Create(namespace); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Delete(Namespaces, client.ObjectKey{Name: "ending"}, metav1.DeleteOptions{}, NoRequest); err != nil {
+	if err := s.Delete(Namespaces, client.ObjectKey{Name: "ending"}, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return inMemory{s}
 }
 
-func (s inMemory) create(o client.Object) (client.Object, error) { return s.Create(o, NoRequest) }
+func (s inMemory) create(o client.Object) (client.Object, error) { return s.Create(o) }
 
 func (s inMemory) get(k Kind, name string) (client.Object, error) {
 	return s.Get(k, client.ObjectKey{Namespace: ns, Name: name})
@@ -52,20 +51,20 @@ func (s inMemory) write(k Kind, name, sub string, change func(client.Object)) (c
 	if sub == "status" {
 		write = s.UpdateStatus
 	}
-	return write(k, client.ObjectKey{Namespace: ns, Name: name}, NoRequest, func(o client.Object) error {
+	return write(k, client.ObjectKey{Namespace: ns, Name: name}, func(o client.Object) error {
 		change(o)
 		return nil
 	})
 }
 
 func (s inMemory) merge(k Kind, name, patch string) (client.Object, error) {
-	return s.Update(k, client.ObjectKey{Namespace: ns, Name: name}, NoRequest, func(o client.Object) error {
+	return s.Update(k, client.ObjectKey{Namespace: ns, Name: name}, func(o client.Object) error {
 		return Merge(o, []byte(patch))
 	})
 }
 
 func (s inMemory) remove(k Kind, name string, o metav1.DeleteOptions) error {
-	return s.Delete(k, client.ObjectKey{Namespace: ns, Name: name}, o, NoRequest)
+	return s.Delete(k, client.ObjectKey{Namespace: ns, Name: name}, o)
 }
 
 func TestRules(t *testing.T) {
@@ -77,8 +76,8 @@ func TestRules(t *testing.T) {
 // Informers and histories hold returned objects.
 func TestReturnedObjectsAreNotChanged(t *testing.T) {
 	s := newInMemory(t)
-	var changes []history.Change
-	s.OnCommit = func(_ Kind, c history.Change) { changes = append(changes, c) }
+	var changes []Change
+	s.OnCommit = func(c Change) { changes = append(changes, c) }
 	first, err := s.create(snapshot("kept"))
 	if err != nil {
 		t.Fatal(err)

@@ -18,20 +18,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
 )
 
-// NoRequest is the request of a change that no operator made.
-const NoRequest = -1
+// Change is one change of an object. Before is nil if it was created, After if it was removed.
+type Change struct {
+	Kind          Kind
+	Revision      int64
+	At            time.Time
+	Before, After client.Object
+}
 
 // Server is the API server and its store.
 type Server struct {
 	// Now is the server's clock, NewUID returns the UIDs of new objects.
 	Now    func() time.Time
 	NewUID func() types.UID
-	// Committed is called with every change, in order. It must not write.
-	OnCommit func(k Kind, change history.Change)
+	// OnCommit is called with every change, in order. It must not write.
+	OnCommit func(Change)
 
 	objects [kinds]map[client.ObjectKey]client.Object
 	// sorted are the same objects, by key.
@@ -77,7 +80,7 @@ func (s *Server) search(k Kind, key client.ObjectKey) (at int, found bool) {
 func (s *Server) timestamp() metav1.Time { return metav1.NewTime(s.Now().UTC().Truncate(time.Second)) }
 
 // commit stores one change of an object; after is nil if it is removed. It owns after.
-func (s *Server) commit(k Kind, before, after client.Object, request int) {
+func (s *Server) commit(k Kind, before, after client.Object) {
 	s.revision++
 	if after != nil {
 		after.SetResourceVersion(strconv.FormatInt(s.revision, 10))
@@ -86,7 +89,7 @@ func (s *Server) commit(k Kind, before, after client.Object, request int) {
 		s.drop(k, before)
 	}
 	if s.OnCommit != nil {
-		s.OnCommit(k, history.Change{Revision: s.revision, At: s.Now(), Before: before, After: after, Request: request})
+		s.OnCommit(Change{Kind: k, Revision: s.revision, At: s.Now(), Before: before, After: after})
 	}
 }
 
