@@ -37,6 +37,9 @@ import (
 // maxClockSkew is the operator's flag, as shipped.
 const maxClockSkew = time.Minute
 
+// scheme takes long to make.
+var scheme = inprocess.NewScheme()
+
 // options are those of the operators.
 type options struct{ statusInterval time.Duration }
 
@@ -106,7 +109,7 @@ func (w *world) listLag() int {
 // measure themselves twice a second, and its events are sent from goroutines of their own.
 func run(ctx context.Context, l *link) error {
 	config := &rest.Config{Host: "http://simulated.invalid", Transport: l}
-	scheme, clock := inprocess.NewScheme(), operatorClock{l.world}
+	clock := operatorClock{l.world}
 	snapshots.Configure(config, clock)
 	httpClient, err := rest.HTTPClientFor(config)
 	must(err)
