@@ -55,6 +55,17 @@ func TestStatusErrorsDependOnTheTime(t *testing.T) {
 	}
 }
 
+func TestSlot(t *testing.T) {
+	s := ready("a", time.Hour)
+	if at := Slot(s); !at.Equal(noon.Add(-time.Hour)) {
+		t.Errorf("the slot is %s", at)
+	}
+	s.Annotations = nil
+	if at := Slot(s); !at.IsZero() {
+		t.Errorf("the slot of a snapshot without one is %s", at)
+	}
+}
+
 func TestLatestSlot(t *testing.T) {
 	anchor := noon.Add(-day)
 	for _, c := range []struct {
