@@ -6,6 +6,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -88,7 +89,8 @@ func execute(ctx context.Context, root *cobra.Command, args []string) int {
 	err := root.ExecuteContext(ctx)
 	if err != nil {
 		if message := messageOf(err); message != "" {
-			fmt.Fprintln(root.ErrOrStderr(), message)
+			// An error may contain line breaks that others wrote. Indented, no line passes for the plugin's.
+			fmt.Fprintln(root.ErrOrStderr(), strings.ReplaceAll(message, "\n", "\n  "))
 		}
 	}
 	return exitCode(err)
