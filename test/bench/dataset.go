@@ -5,17 +5,22 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/bench/internal/server"
+	"mapcontroller.dev/snapshotschedule/test/internal/audit"
+	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 )
 
 const (
+	scheduleName = "schedule"
 	// interval is that of every schedule. The newest slot of a dataset was an hour ago, so nothing falls due
 	// while something else is measured.
 	interval     = v1alpha1.Duration("1d")
@@ -23,9 +28,12 @@ const (
 	sinceSlot    = time.Hour
 	// longAgo is the age of PVCs and schedules: older than the longest series.
 	longAgo = 120*intervalTime + sinceSlot
-	// expiring is a TTL that all but the newest snapshot of a series have reached.
-	expiring = v1alpha1.Duration("2h")
 )
+
+// daily is a schedule as a user creates it.
+func daily(namespace, name string) *v1alpha1.SnapshotSchedule {
+	return builders.Schedule(namespace, name, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: interval})
+}
 
 // dataset is a namespace with PVCs and a schedule that has taken snapshots of them.
 type dataset struct {
@@ -35,61 +43,76 @@ type dataset struct {
 	claims   []*corev1.PersistentVolumeClaim
 }
 
-// newDataset writes PVCs and a schedule, without snapshots.
-func newDataset(ctx context.Context, srv *server.Server, namespace string, claims int) (*dataset, error) {
+// newDataset writes PVCs into a new namespace, with an old schedule or without one.
+func newDataset(ctx context.Context, srv *server.Server, namespace string, claims int, scheduled bool) (*dataset, error) {
 	if err := srv.Namespace(ctx, namespace); err != nil {
 		return nil, err
 	}
-	d := &dataset{server: srv, now: time.Now().Truncate(time.Second)}
-	seed := srv.Seed(ctx)
-	for i := range claims {
-		claim := server.Claim(namespace, claimName(i), d.now.Add(-longAgo))
-		d.claims = append(d.claims, claim)
-		seed.Put(claim)
+	d := &dataset{server: srv, now: time.Now().Truncate(time.Second), schedule: daily(namespace, scheduleName)}
+	objects := d.fill(claims)
+	if scheduled {
+		d.schedule = server.Old(d.schedule, d.now.Add(-longAgo))
+		objects = append(objects, d.schedule)
 	}
-	d.schedule = server.Schedule(namespace, scheduleName, d.now.Add(-longAgo), v1alpha1.SnapshotScheduleSpec{SnapshotInterval: interval})
-	seed.Put(d.schedule)
-	return d, seed.Close()
+	return d, srv.Put(ctx, objects...)
+}
+
+// fill sets the PVCs and returns them.
+func (d *dataset) fill(claims int) (objects []client.Object) {
+	d.claims = nil
+	for i := range claims {
+		claim := server.Claim(d.schedule.Namespace, fmt.Sprintf("claim-%05d", i), d.now.Add(-longAgo))
+		d.claims, objects = append(d.claims, claim), append(objects, claim)
+	}
+	return objects
 }
 
 func (d *dataset) key() client.ObjectKey { return client.ObjectKeyFromObject(d.schedule) }
+
+// create creates the schedule as a user does.
+func (d *dataset) create(ctx context.Context) func() error {
+	return func() error { return d.server.Client.Create(ctx, daily(d.schedule.Namespace, d.schedule.Name)) }
+}
 
 // snapshot returns the snapshot of a PVC for the slot so many slots ago.
 func (d *dataset) snapshot(claim *corev1.PersistentVolumeClaim, slotsAgo int) *snapshotv1.VolumeSnapshot {
 	return server.Snapshot(d.schedule, claim, d.now.Add(-sinceSlot-time.Duration(slotsAgo)*intervalTime))
 }
 
-// write writes the snapshots of all PVCs for a range of slots, counted from the newest. change may be nil.
-func (d *dataset) write(ctx context.Context, from, to int, change func(*snapshotv1.VolumeSnapshot)) error {
-	seed := d.server.Seed(ctx)
+// write writes the snapshots of all PVCs for a range of slots, counted from the newest. Those that will be deleted
+// have no finalizers, because there is no snapshot controller to remove them.
+func (d *dataset) write(ctx context.Context, from, to int, deletable bool) error {
 	for slotsAgo := from; slotsAgo < to; slotsAgo++ {
+		var objects []client.Object
 		for _, claim := range d.claims {
 			snapshot := d.snapshot(claim, slotsAgo)
-			if change != nil {
-				change(snapshot)
+			if deletable {
+				snapshot.Finalizers = nil
 			}
-			seed.Put(snapshot)
+			objects = append(objects, snapshot)
+		}
+		if err := d.server.Put(ctx, objects...); err != nil {
+			return err
 		}
 	}
-	return seed.Close()
+	return nil
 }
 
-// deletable removes the finalizers, because there is no snapshot controller to do it.
-func deletable(s *snapshotv1.VolumeSnapshot) { s.Finalizers = nil }
-
 // patch changes the schedule as a user does.
-func (d *dataset) patch(ctx context.Context, change func(*v1alpha1.SnapshotSchedule)) error {
-	var live v1alpha1.SnapshotSchedule
-	if err := d.server.Client.Get(ctx, d.key(), &live); err != nil {
-		return err
+func (d *dataset) patch(ctx context.Context, change func(*v1alpha1.SnapshotSchedule)) func() error {
+	return func() error {
+		var live v1alpha1.SnapshotSchedule
+		if err := d.server.Client.Get(ctx, d.key(), &live); err != nil {
+			return err
+		}
+		before := live.DeepCopy()
+		change(&live)
+		return d.server.Client.Patch(ctx, &live, client.MergeFrom(before))
 	}
-	before := live.DeepCopy()
-	change(&live)
-	return d.server.Client.Patch(ctx, &live, client.MergeFrom(before))
 }
 
 // startOperator starts the operator and waits until it works and is idle.
-func (b *bench) startOperator(ctx context.Context, srv *server.Server, flags ...string) (*server.Operator, error) {
+func (b *bench) startOperator(ctx context.Context, srv *server.Server, flags ...string) (*server.Process, error) {
 	o, err := srv.StartOperator(ctx, b.operator, b.manifest, flags...)
 	if err != nil {
 		return nil, err
@@ -102,11 +125,74 @@ func (b *bench) startOperator(ctx context.Context, srv *server.Server, flags ...
 }
 
 // waitIdle waits until the status of the schedule counts the snapshots, and the operator is idle.
-func (d *dataset) waitIdle(ctx context.Context, o *server.Operator, snapshots int) error {
+func (d *dataset) waitIdle(ctx context.Context, o *server.Process, snapshots int) error {
 	ctx, cancel := o.WithContext(ctx)
 	defer cancel()
-	if err := d.server.WaitForStatus(ctx, d.key(), len(d.claims), snapshots); err != nil {
+	if err := d.counted(snapshots)(ctx); err != nil {
 		return err
 	}
 	return o.WaitIdle(ctx)
+}
+
+// task is what happened between an order and the moment when the client was idle again.
+type task struct {
+	name string
+	took time.Duration
+	// rate is of the events of snapshots, from the first to the last.
+	rate float64
+	// Seconds: from the order to the first event, of the client's CPU, and of etcd's and kube-apiserver's CPU until the
+	// last event.
+	first, cpu, server float64
+	requests           audit.Requests
+}
+
+// do gives an order and waits for events of snapshots, and then until the client has settled and is idle: its CPU
+// includes what comes after the last event, such as the status.
+func (d *dataset) do(
+	ctx context.Context, p *server.Process, event watch.EventType, events int, order func() error, settled func(context.Context) error,
+) (t task, err error) {
+	w, err := d.server.WatchSnapshots(ctx, d.schedule.Namespace)
+	if err != nil {
+		return t, err
+	}
+	defer w.Stop()
+	before, err := d.server.CPU()
+	if err != nil {
+		return t, err
+	}
+	var after, used time.Duration
+	ordered := time.Now()
+	t.requests, err = d.server.Requests(func() (err error) {
+		used, err = p.UsedCPU(ctx, func(ctx context.Context) (err error) {
+			if err := order(); err != nil {
+				return err
+			}
+			if err := w.Wait(ctx, event, events); err != nil {
+				return err
+			}
+			if after, err = d.server.CPU(); err != nil {
+				return err
+			}
+			return settled(ctx)
+		})
+		return err
+	})
+	if err != nil {
+		return t, err
+	}
+	t.took, t.cpu, t.server = time.Since(ordered), used.Seconds(), (after - before).Seconds()
+	times := w.Times(event)
+	if len(times) != events {
+		return t, fmt.Errorf("%d events %s instead of %d", len(times), event, events)
+	}
+	if events > 1 {
+		t.first = times[0].Sub(ordered).Seconds()
+		t.rate = float64(events-1) / times[events-1].Sub(times[0]).Seconds()
+	}
+	return t, nil
+}
+
+// counted waits until the status of the schedule counts all PVCs, and these snapshots.
+func (d *dataset) counted(snapshots int) func(context.Context) error {
+	return func(ctx context.Context) error { return d.server.WaitForStatus(ctx, d.key(), len(d.claims), snapshots) }
 }

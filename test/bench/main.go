@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Bench measures the operator's speed and size, beside the bare limit of a client on the same
-// API server, and prints one table.
+// API server, and prints tables.
 //
 //	go run ./test/bench                               everything, in about ten minutes
 //	go run ./test/bench --only fan-out --rounds 3     one group
 //	go run ./test/bench --quick                       all with few objects, in a minute, to try it
 //	go run ./test/bench --operator FILE               with a program that was built elsewhere
-//	go run ./test/bench -o json                       as JSON
+//	go run ./test/bench -o bench                      in the format that benchstat compares
 //	go run ./test/bench --write docs/performance.md   and write the tables of that page
 //
 // It runs in the repository, on Linux, with its own API server and etcd on the loopback. Missed targets
@@ -17,15 +17,15 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -34,28 +34,90 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"mapcontroller.dev/snapshotschedule/test/bench/internal/bareclient"
-	"mapcontroller.dev/snapshotschedule/test/bench/internal/report"
 	"mapcontroller.dev/snapshotschedule/test/bench/internal/server"
-	"mapcontroller.dev/snapshotschedule/test/bench/internal/storm"
 	"mapcontroller.dev/snapshotschedule/test/internal/repo"
 )
 
+// bench is one run of the benchmarks.
+type bench struct {
+	size
+	root, assets string
+	// operator is the program that is measured.
+	operator string
+	manifest server.Manifest
+	result   results
+}
+
+// size is how much is measured.
+type size struct {
+	// claims is how many PVCs fall due at once.
+	claims int
+	// snapshotsPerClaim is the number of snapshots of each PVC when memory is measured.
+	snapshotsPerClaim int
+	// rounds is how often comparisons are repeated.
+	rounds int
+	// restart is the number of snapshots at a restart, and expire of those that expire at once.
+	restart, expire int
+	// schedules is the number of schedules over the same PVCs.
+	schedules int
+	// newClaims is the number of PVCs that are created one after another.
+	newClaims int
+	// idle is the time without requests.
+	idle time.Duration
+}
+
+var (
+	fullSize  = size{claims: 1000, snapshotsPerClaim: 40, rounds: 5, restart: 100_000, expire: 10_000, schedules: 100, newClaims: 25, idle: time.Minute}
+	quickSize = size{claims: 50, snapshotsPerClaim: 4, rounds: 1, restart: 1000, expire: 200, schedules: 5, newClaims: 3, idle: 3 * time.Second}
+)
+
+// group is a set of measurements on one API server.
+type group struct {
+	name, about string
+	// audit makes the API server log requests, which costs it some speed.
+	audit bool
+	run   func(context.Context, *bench, *server.Server) error
+}
+
+// groups are run and printed in this order.
+var groups = []group{
+	{name: "fan-out", about: "many PVCs fall due at once, compared with a loop of creates", run: fanOut},
+	{name: "requests", about: "requests per snapshot and when idle", audit: true, run: requests},
+	{name: "size", about: "memory with more and more snapshots, and a restart compared with a list", run: sizes},
+	{name: "new-pvc", about: "the first snapshot of a new PVC among many", run: newClaims},
+	{name: "expiry", about: "thousands of snapshots expire at once", audit: true, run: expiry},
+	{name: "schedules", about: "many schedules over the same PVCs", run: manySchedules},
+}
+
 type flags struct {
-	only, operator, output, write string
-	quick                         bool
-	claims, rounds                int
-	env                           []string
+	only                    []group
+	operator, output, write string
+	size                    size
+	env                     []string
 }
 
 func parseFlags(args []string) (flags, error) {
-	var f flags
+	f := flags{only: groups}
 	set := flag.NewFlagSet("bench", flag.ContinueOnError)
-	set.StringVar(&f.only, "only", "", "The groups to run, separated by commas: "+groupNames()+" (default: all but million and storm).")
-	set.IntVar(&f.claims, "pvcs", 0, "Number of PVCs that fall due at once (default 1000).")
-	set.IntVar(&f.rounds, "rounds", 0, "How often comparisons are repeated (default 5).")
-	set.BoolVar(&f.quick, "quick", false, "Run with few objects.")
+	var names []string
+	for _, g := range groups {
+		names = append(names, g.name)
+	}
+	set.Func("only", "The `groups` to run, separated by commas: "+strings.Join(names, ", ")+" (default: all).", func(list string) error {
+		f.only = nil
+		for name := range strings.SplitSeq(list, ",") {
+			i := slices.Index(names, strings.TrimSpace(name))
+			if i < 0 {
+				return fmt.Errorf("there is no group %q: choose from %s", name, strings.Join(names, ", "))
+			}
+			f.only = append(f.only, groups[i])
+		}
+		return nil
+	})
+	rounds := set.Uint("rounds", 0, "How often comparisons are repeated (default 5).")
+	quick := set.Bool("quick", false, "Run with few objects.")
 	set.StringVar(&f.operator, "operator", "", "The operator's program (default: built from ./cmd).")
-	set.StringVar(&f.output, "o", "table", "Output format: table or json.")
+	set.StringVar(&f.output, "o", "table", "Output format: table, or bench for benchstat.")
 	set.StringVar(&f.write, "write", "", "A page to write the tables to, between its markers.")
 	set.Func("env", "An environment variable for the operator, such as GOGC=50, in addition to the manifest's. Can be repeated.", func(e string) error {
 		if !strings.Contains(e, "=") {
@@ -67,39 +129,29 @@ func parseFlags(args []string) (flags, error) {
 	if err := set.Parse(args); err != nil {
 		return f, err
 	}
-	switch {
-	case set.NArg() > 0:
+	if set.NArg() > 0 {
 		return f, fmt.Errorf("unexpected argument %q", set.Arg(0))
-	case f.output != "table" && f.output != "json":
-		return f, fmt.Errorf("-o %q: must be table or json", f.output)
-	case f.claims < 0 || f.rounds < 0:
-		return f, errors.New("--pvcs and --rounds must be at least 1")
+	}
+	if f.output != "table" && f.output != "bench" {
+		return f, fmt.Errorf("-o %q: must be table or bench", f.output)
+	}
+	f.size = fullSize
+	if *quick {
+		f.size = quickSize
+	}
+	if *rounds > 0 {
+		f.size.rounds = int(*rounds)
 	}
 	return f, nil
 }
 
-func (f flags) size() size {
-	s := fullSize
-	if f.quick {
-		s = quickSize
-	}
-	if f.claims > 0 {
-		s.claims, s.storm = f.claims, f.claims
-	}
-	if f.rounds > 0 {
-		s.rounds = f.rounds
-	}
-	return s
-}
-
 func main() {
 	bareclient.RunIfRequested(os.Args[1:])
-	storm.RunIfRequested(os.Args[1:])
 	ctrl.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	f, err := parseFlags(os.Args[1:])
 	if err == nil {
-		err = run(ctx, f, os.Stdout)
+		err = run(ctx, f)
 	}
 	stop()
 	if errors.Is(err, flag.ErrHelp) {
@@ -111,52 +163,45 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, f flags, out io.Writer) (err error) {
-	chosen, err := choose(f.only)
-	if err != nil {
-		return err
-	}
+func run(ctx context.Context, f flags) (err error) {
 	dir, err := os.MkdirTemp("", "snapsched-bench-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	begun := time.Now()
 	b, err := prepare(ctx, f, dir)
 	if err != nil {
 		return err
 	}
-	begun := time.Now()
-	if err := b.run(ctx, chosen); err != nil {
-		return err
+	for i, g := range f.only {
+		b.result.group = g.name
+		b.progressf("(%d of %d) %s", i+1, len(f.only), g.about)
+		if err := b.runGroup(ctx, g); err != nil {
+			return fmt.Errorf("%s: %w", g.name, err)
+		}
 	}
 	b.progressf("done in %s", time.Since(begun).Round(time.Second))
-	return publish(f, b.result, out)
+	return publish(f, &b.result, os.Stdout)
 }
 
-func prepare(ctx context.Context, f flags, dir string) (*bench, error) {
-	root, err := repo.Root()
-	if err != nil {
+func prepare(ctx context.Context, f flags, dir string) (b *bench, err error) {
+	b = &bench{size: f.size, operator: f.operator, result: results{group: "prepare"}}
+	if b.root, err = repo.Root(); err != nil {
 		return nil, err
 	}
-	b := &bench{size: f.size(), root: root, operator: f.operator, progress: os.Stderr, group: "prepare"}
-	b.result.Machine, b.result.Settings = report.ThisMachine(), b.String()
-	b.result.Machine.Day = time.Now().UTC().Format(time.DateOnly)
-	if f.operator != "" {
-		b.result.Machine.Commit += ", but an operator that was built elsewhere"
-	}
-	if b.assets, err = findAssets(ctx, root); err != nil {
+	b.result.describe(fmt.Sprintf("%d PVCs and %d rounds and %d snapshots at a restart %s", b.claims, b.rounds, b.restart,
+		strings.Join(append(f.env, f.operator), " ")))
+	if b.assets, err = findAssets(ctx, b.root); err != nil {
 		return nil, err
 	}
-	if b.manifest, err = server.ReadManifest(root); err != nil {
+	if b.manifest, err = server.ReadManifest(b.root); err != nil {
 		return nil, err
 	}
-	if len(f.env) > 0 {
-		b.manifest.Env = append(b.manifest.Env, f.env...)
-		b.result.Settings += ", with " + strings.Join(f.env, " ")
-	}
+	b.manifest.Env = append(b.manifest.Env, f.env...)
 	if b.operator == "" {
 		b.progressf("build the operator")
-		if b.operator, err = repo.BuildOperator(ctx, root, dir); err != nil {
+		if b.operator, err = repo.BuildOperator(ctx, b.root, dir); err != nil {
 			return nil, err
 		}
 	}
@@ -164,13 +209,46 @@ func prepare(ctx context.Context, f flags, dir string) (*bench, error) {
 	return b, err
 }
 
-func publish(f flags, r report.Result, out io.Writer) error {
+// findAssets returns the folder of etcd and kube-apiserver, which are built if necessary.
+func findAssets(ctx context.Context, root string) (string, error) {
+	if assets := os.Getenv("KUBEBUILDER_ASSETS"); assets != "" {
+		return assets, nil
+	}
+	cmd := exec.CommandContext(ctx, "go", "run", ".", "assets")
+	cmd.Dir, cmd.Stderr = filepath.Join(root, "hack", "cluster"), os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("go -C hack/cluster run . assets: %w", err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// groupTimeout is generous: machines differ.
+const groupTimeout = 15 * time.Minute
+
+func (b *bench) runGroup(ctx context.Context, g group) (err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, groupTimeout, fmt.Errorf("it took longer than %s", groupTimeout))
+	defer cancel()
+	srv, err := server.Start(ctx, b.root, b.assets, g.audit)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, srv.Stop()) }()
+	return g.run(ctx, b, srv)
+}
+
+// progressf reports progress.
+func (b *bench) progressf(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "%s  %-9s  %s\n", time.Now().Format("15:04:05"), b.result.group, fmt.Sprintf(format, args...))
+}
+
+func publish(f flags, r *results, out io.Writer) error {
 	if f.write != "" {
 		page, err := os.ReadFile(f.write)
 		if err != nil {
 			return err
 		}
-		text, err := report.IntoPage(string(page), r)
+		text, err := r.intoPage(string(page))
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.write, err)
 		}
@@ -178,20 +256,9 @@ func publish(f flags, r report.Result, out io.Writer) error {
 			return err
 		}
 	}
-	if f.output == "json" {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(r)
+	if f.output == "bench" {
+		return r.benchmarks(out)
 	}
-	fmt.Fprintf(out, "\n%s\n%s\n\n", r.Machine, r.Settings)
-	for _, t := range append(r.Details, r.Table()) {
-		if err := t.Write(out); err != nil {
-			return err
-		}
-		fmt.Fprintln(out)
-	}
-	if missed := r.Missed(); missed > 0 {
-		fmt.Fprintln(out, strconv.Itoa(missed)+" targets were not met.")
-	}
-	return nil
+	_, err := io.WriteString(out, r.markdown())
+	return err
 }

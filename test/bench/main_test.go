@@ -4,118 +4,137 @@
 package main
 
 import (
-	"encoding/json"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"mapcontroller.dev/snapshotschedule/test/bench/internal/report"
+	"golang.org/x/perf/benchfmt"
+
+	"mapcontroller.dev/snapshotschedule/test/internal/audit"
+	"mapcontroller.dev/snapshotschedule/test/internal/process"
 )
 
-func TestFlagsSetTheSize(t *testing.T) {
-	f, err := parseFlags([]string{"--only", "fan-out", "--pvcs", "7", "--rounds", "2", "-o", "json", "--env", "A=1", "--env", "B=2"})
-	if err != nil {
-		t.Fatal(err)
+func TestFlags(t *testing.T) {
+	f, err := parseFlags([]string{"--only", "size, fan-out", "--rounds", "2", "-o", "bench", "--env", "A=1", "--env", "B=2"})
+	if err != nil || f.size.rounds != 2 || f.size.restart != fullSize.restart || !slices.Equal(f.env, []string{"A=1", "B=2"}) ||
+		len(f.only) != 2 || f.only[0].name != "size" || f.only[1].name != "fan-out" {
+		t.Errorf("got %+v, %v", f, err)
 	}
-	if s := f.size(); s.claims != 7 || s.rounds != 2 || s.restart != fullSize.restart {
-		t.Errorf("got %+v", s)
+	if f, err := parseFlags([]string{"--quick"}); err != nil || f.size != quickSize || len(f.only) != len(groups) {
+		t.Errorf("got %+v, %v", f, err)
 	}
-	if !slices.Equal(f.env, []string{"A=1", "B=2"}) {
-		t.Errorf("got variables %v", f.env)
-	}
-	if s := (flags{quick: true}).size(); s != quickSize {
-		t.Errorf("quick: got %+v", s)
-	}
-	if s := (flags{}).size(); s != fullSize {
-		t.Errorf("without flags: got %+v", s)
-	}
-}
-
-func TestInvalidFlagsAreRefused(t *testing.T) {
 	stderr := os.Stderr
 	os.Stderr, _ = os.Open(os.DevNull)
 	defer func() { os.Stderr = stderr }()
-	for _, args := range [][]string{{"-o", "xml"}, {"fan-out"}, {"--pvcs", "-1"}, {"--rounds", "-1"}, {"--nothing"}, {"--env", "GOGC"}} {
+	for _, args := range [][]string{{"-o", "xml"}, {"fan-out"}, {"--only", "fan"}, {"--rounds", "-1"}, {"--env", "GOGC"}} {
 		if f, err := parseFlags(args); err == nil {
 			t.Errorf("%v became %+v", args, f)
 		}
 	}
 }
 
-func TestChooseByName(t *testing.T) {
-	all, err := choose("")
-	if err != nil || len(all) != len(groups)-2 || slices.ContainsFunc(all, func(g group) bool { return g.name == "million" || g.name == "storm" }) {
-		t.Errorf("without names: %d groups, %v", len(all), err)
-	}
-	some, err := choose("size, million")
-	if err != nil || len(some) != 2 || some[0].name != "size" || some[1].name != "million" {
-		t.Errorf("got %v, %v", some, err)
-	}
-	if _, err := choose("size,x"); err == nil || !strings.Contains(err.Error(), "expiry") {
-		t.Errorf("an unknown name: %v; the error should list the names", err)
-	}
+// The machine has half its speed in the second round, and stumbles in the third.
+func drifting() *results {
+	r := &results{group: "fan-out", config: []benchfmt.Config{{Key: "cores", Value: []byte("2"), File: true}}}
+	r.compare("snapshots a second", "/s", []float64{950, 475, 100}, []float64{1000, 500, 1000}).must("≥", 0.9)
+	r.compare("CPU", "sec", []float64{320e-6, 640e-6, 200e-6}, []float64{200e-6, 400e-6, 200e-6}).must("≤", 1.5)
+	r.add("resident", "B", 118.4e6).must("≤", 120e6)
+	r.add("writes", "", 1.001).must("=", 1)
+	return r
 }
 
-func TestGroupNamesAreUnique(t *testing.T) {
-	seen := map[string]bool{}
-	for _, g := range groups {
-		if g.name == "" || g.about == "" || g.run == nil || seen[g.name] {
-			t.Errorf("group %+v", g.name)
-		}
-		seen[g.name] = true
-	}
-}
-
-// Requests are counted with the audit log, and speeds are compared without.
-func TestSpeedsAreComparedWithoutAuditLog(t *testing.T) {
-	for _, g := range groups {
-		compared := slices.Contains([]string{"fan-out", "size", "million"}, g.name)
-		if compared && g.audit {
-			t.Errorf("%s compares speeds on an API server that logs requests", g.name)
+func TestRoundsAreComparedInPairsAndWithTheirTargets(t *testing.T) {
+	for i, want := range [][]string{
+		{"snapshots a second", "475.0/s (100.0/s–950.0/s)", "1000.0/s (500.0/s–1000.0/s)", "0.95 ×", "≥ 0.9 ×", "yes"},
+		{"CPU", "320.0µs (200.0µs–640.0µs)", "200.0µs (200.0µs–400.0µs)", "1.60 ×", "≤ 1.5 ×", "no"},
+		{"resident", "118.4MB", "", "", "≤ 120.0MB", "yes"},
+		{"writes", "1.001", "", "", "= 1", "no"},
+	} {
+		if got := drifting().figures[i].cells(); !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }
 
-func TestPublishWritesPageAndTable(t *testing.T) {
+func TestPageKeepsTheRest(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "page.md")
-	r := report.Result{Settings: "all", Rows: []report.Row{report.Row{What: "speed", Measured: "1/s"}.AtLeast(1, 2, "2/s")}}
-	if err := publish(flags{write: page, output: "table"}, r, io.Discard); err == nil {
-		t.Error("no error for a missing page")
-	}
-	empty, err := report.IntoPage(pageMarkers(t), report.Result{})
+	text, err := os.ReadFile("../../docs/performance.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(page, []byte(empty), 0o600); err != nil {
-		t.Fatal(err)
+	before, _, _ := strings.Cut(string(text), begin)
+	_, after, _ := strings.Cut(string(text), end)
+	for range 2 {
+		if err := os.WriteFile(page, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		if err := publish(flags{write: page}, drifting(), &out); err != nil || !strings.Contains(out.String(), "cores 2. Targets missed: 2.") {
+			t.Errorf("%v\n%s", err, out.String())
+		}
+		if text, err = os.ReadFile(page); err != nil || string(text) != before+begin+"\n"+out.String()+end+after {
+			t.Errorf("%v\n%s", err, text)
+		}
 	}
-	var out strings.Builder
-	if err := publish(flags{write: page, output: "json"}, r, &out); err != nil {
-		t.Fatal(err)
-	}
-	var got report.Result
-	if err := json.Unmarshal([]byte(out.String()), &got); err != nil || len(got.Rows) != 1 || got.Rows[0].Met != report.No {
-		t.Errorf("got %+v, %v", got, err)
-	}
-	written, err := os.ReadFile(page)
-	if err != nil || !strings.Contains(string(written), "| speed | 1/s |  |  | ≥ 2/s | no |") {
-		t.Errorf("the page: %v\n%s", err, written)
-	}
-	out.Reset()
-	if err := publish(flags{output: "table"}, r, &out); err != nil || !strings.Contains(out.String(), "1 targets were not met") {
-		t.Errorf("%v\n%s", err, out.String())
+	for _, page := range []string{"", begin, end + begin} {
+		if got, err := drifting().intoPage(page); err == nil {
+			t.Errorf("%q became %q", page, got)
+		}
 	}
 }
 
-// pageMarkers returns docs/performance.md.
-func pageMarkers(t *testing.T) string {
-	t.Helper()
-	page, err := os.ReadFile("../../docs/performance.md")
-	if err != nil {
+func TestBenchstatReadsTheValues(t *testing.T) {
+	var out strings.Builder
+	if err := publish(flags{output: "bench"}, drifting(), &out); err != nil {
 		t.Fatal(err)
 	}
-	return string(page)
+	units, reader := map[string]int{}, benchfmt.NewReader(strings.NewReader(out.String()), "out")
+	for reader.Scan() {
+		if r, ok := reader.Result().(*benchfmt.Result); !ok || r.GetConfig("cores") != "2" || strings.Contains(string(r.Name), "bare") && r.Values[0].Unit == "B" {
+			t.Errorf("got %+v", reader.Result())
+		} else {
+			units[r.Values[0].Unit]++
+		}
+	}
+	if units["/s"] != 6 || units["sec"] != 6 || units["B"] != 1 || units["count"] != 1 {
+		t.Errorf("%v of\n%s", units, out.String())
+	}
+}
+
+func TestSizeRowsAndPredictions(t *testing.T) {
+	b := &bench{size: size{claims: 1000, snapshotsPerClaim: 40}}
+	at := func(claims, snapshots int, heap, resident float64) footprint {
+		return footprint{
+			claims: claims, snapshots: snapshots, heap: heap, cpu: float64(snapshots) * 100e-6,
+			memory: process.Memory{Resident: int64(resident), Peak: int64(resident) + 10e6, Anonymous: int64(resident) - 40e6},
+		}
+	}
+	b.sizeRows([]footprint{
+		at(0, 0, 8e6, 60e6), at(1000, 20_000, 30e6, 90e6), at(1000, 40_000, 50e6, 121e6), at(1000, 80_000, 90e6, 200e6),
+		at(1000, 100_000, 110e6, 250e6),
+	})
+	for i, want := range []string{"121.0MB", "1.000kB", "2.000kB"} {
+		if got := b.result.figures[i].cells()[1]; got != want {
+			t.Errorf("row %d: %s, want %s", i, got, want)
+		}
+	}
+	// 8 MB + 2,500 × 2 kB + 100,000 × 1 kB; two bytes of memory for each at the peak, and a quarter more.
+	want := []string{"2500", "40", "100000", "113.0MB", "320 MiB", "10 s", "209"}
+	if got := b.result.details[1].rows[2]; !slices.Equal(got, want) {
+		t.Errorf("a larger cluster: %v, want %v", got, want)
+	}
+}
+
+func TestRequestTableLeavesOutLeases(t *testing.T) {
+	create, lease := audit.Request{Verb: "create", Resource: "volumesnapshots"}, audit.Request{Verb: "update", Resource: "leases"}
+	get := audit.Request{Verb: "get", Resource: "snapshotschedules"}
+	b := &bench{}
+	b.requestTable("x", task{name: "one", requests: audit.Requests{create, create, create, lease}}, task{name: "other", requests: audit.Requests{get}})
+	got := b.result.details[0]
+	want := [][]string{{"create volumesnapshots", "3", "0"}, {"get snapshotschedules", "0", "1"}}
+	if !slices.Equal(got.header, []string{"request", "one", "other"}) || !slices.EqualFunc(got.rows, want, slices.Equal[[]string]) {
+		t.Errorf("got %+v", got)
+	}
 }

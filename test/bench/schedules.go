@@ -7,16 +7,61 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/test/bench/internal/report"
 	"mapcontroller.dev/snapshotschedule/test/bench/internal/server"
+	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 )
+
+// newClaims creates PVCs one after another, among many others, and measures the time until each has
+// its first snapshot.
+func newClaims(ctx context.Context, b *bench, srv *server.Server) (err error) {
+	d, err := newDataset(ctx, srv, "new-pvc", b.claims, true)
+	if err != nil {
+		return err
+	}
+	if err := d.write(ctx, 0, 1, false); err != nil {
+		return err
+	}
+	o, err := b.startOperator(ctx, srv)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, o.Stop()) }()
+	if err := d.waitIdle(ctx, o, b.claims); err != nil {
+		return err
+	}
+	w, err := srv.WatchSnapshots(ctx, d.schedule.Namespace)
+	if err != nil {
+		return err
+	}
+	defer w.Stop()
+	var took []float64
+	for i := range b.newClaims {
+		claim := builders.Claim(d.schedule.Namespace, fmt.Sprintf("new-%05d", i), nil)
+		if err := srv.Client.Create(ctx, claim); err != nil {
+			return err
+		}
+		claim.Status.Phase = corev1.ClaimBound
+		bound := time.Now() // the API server's time for that is included
+		if err := srv.Client.Status().Update(ctx, claim); err != nil {
+			return err
+		}
+		if err := w.Wait(ctx, watch.Added, i+1); err != nil {
+			return err
+		}
+		took = append(took, w.Times(watch.Added)[i].Sub(bound).Seconds())
+	}
+	b.result.add(fmt.Sprintf("a new PVC's first snapshot, %d others present: the slowest of %d", b.claims, len(took)), "sec", slices.Max(took)).
+		must("≤", 1)
+	b.result.add("the same: all of them", "sec", took...)
+	return nil
+}
 
 // manySchedules measures many schedules over the same PVCs.
 func manySchedules(ctx context.Context, b *bench, srv *server.Server) error {
@@ -28,28 +73,18 @@ func manySchedules(ctx context.Context, b *bench, srv *server.Server) error {
 
 // suspendedSchedules measures what schedules cost that select the same PVCs and create nothing.
 func (b *bench) suspendedSchedules(ctx context.Context, srv *server.Server) error {
-	d, err := newDataset(ctx, srv, "schedules", b.claims)
+	d, err := newDataset(ctx, srv, "schedules", b.claims, false)
 	if err != nil {
 		return err
 	}
 	var all []client.Object
 	for i := range b.schedules {
-		s := server.Schedule(d.schedule.Namespace, fmt.Sprintf("%s-%03d", scheduleName, i), d.now.Add(-longAgo),
-			v1alpha1.SnapshotScheduleSpec{SnapshotInterval: interval, Suspend: true})
-		all = append(all, s)
-	}
-	if err := srv.Drop(ctx, d.schedule); err != nil {
-		return err
-	}
-	d.schedule = all[0].(*v1alpha1.SnapshotSchedule)
-	if err := srv.Put(ctx, all[0]); err != nil {
-		return err
+		s := daily(d.schedule.Namespace, fmt.Sprintf("%s-%03d", scheduleName, i))
+		s.Spec.Suspend = true
+		all = append(all, server.Old(s, d.now.Add(-longAgo)))
 	}
 	one, _, err := b.schedulesFootprint(ctx, d, all[:1])
 	if err != nil {
-		return err
-	}
-	if err := srv.Put(ctx, all...); err != nil {
 		return err
 	}
 	full, change, err := b.schedulesFootprint(ctx, d, all)
@@ -57,46 +92,36 @@ func (b *bench) suspendedSchedules(ctx context.Context, srv *server.Server) erro
 		return err
 	}
 	pairs := float64(b.claims * (b.schedules - 1))
-	heap := (full.heap - one.heap) / pairs
-	b.row(report.Row{
-		What:     fmt.Sprintf("%d suspended schedules over the same %d PVCs: heap per schedule and PVC", b.schedules, b.claims),
-		Measured: fmt.Sprintf("%s (%s resident)", report.Bytes(heap), report.Bytes(float64(full.memory.Resident))),
-		Values:   map[string]float64{"heap": heap, "resident": float64(full.memory.Resident)},
-	})
-	start := (full.cpu - one.cpu).Seconds() / pairs
-	b.row(report.Row{
-		What:     "the same: CPU of the first reconcile, per schedule and PVC",
-		Measured: fmt.Sprintf("%.0f µs", 1e6*start), Values: map[string]float64{"measured": start},
-	})
-	b.row(report.Row{
-		What:     fmt.Sprintf("the same: CPU when a PVC's labels change, for all %d schedules", b.schedules),
-		Measured: ms(change), Values: map[string]float64{"measured": change.Seconds()},
-	})
+	b.result.add(fmt.Sprintf("%d suspended schedules over the same %d PVCs: heap per schedule and PVC", b.schedules, b.claims), "B", (full.heap-one.heap)/pairs)
+	b.result.add("the same: resident memory", "B", float64(full.memory.Resident))
+	b.result.add("the same: CPU of the first reconcile, per schedule and PVC", "sec", (full.cpu-one.cpu)/pairs)
+	b.result.add(fmt.Sprintf("the same: CPU when a PVC's labels change, for all %d schedules", b.schedules), "sec", change)
 	return nil
 }
 
-// schedulesFootprint measures an operator with some schedules, and its CPU per PVC that changes.
-func (b *bench) schedulesFootprint(ctx context.Context, d *dataset, schedules []client.Object) (f footprint, change time.Duration, err error) {
+// schedulesFootprint measures an operator with some schedules, and its CPU seconds per PVC that changes.
+func (b *bench) schedulesFootprint(ctx context.Context, d *dataset, schedules []client.Object) (f footprint, change float64, err error) {
+	if err := d.server.Put(ctx, schedules...); err != nil {
+		return f, 0, err
+	}
 	o, err := b.startOperator(ctx, d.server)
 	if err != nil {
 		return f, 0, err
 	}
 	defer func() { err = errors.Join(err, o.Stop()) }()
-	for _, s := range schedules {
-		if err := d.server.WaitForStatus(ctx, client.ObjectKeyFromObject(s), len(d.claims), 0); err != nil {
-			return f, 0, err
-		}
-	}
-	if err := o.WaitIdle(ctx); err != nil {
-		return f, 0, err
-	}
-	if err := f.measure(ctx, o); err != nil {
+	if err := d.allCounted(ctx, schedules, 0); err != nil {
 		return f, 0, err
 	}
 	if err := o.WaitIdle(ctx); err != nil {
 		return f, 0, err
 	}
-	change, err = o.UsedCPU(ctx, func(ctx context.Context) error {
+	if f, err = measure(ctx, o, len(d.claims), 0); err != nil {
+		return f, 0, err
+	}
+	if err := o.WaitIdle(ctx); err != nil {
+		return f, 0, err
+	}
+	used, err := o.UsedCPU(ctx, func(ctx context.Context) error {
 		for i := range b.newClaims {
 			var claim corev1.PersistentVolumeClaim
 			if err := d.server.Client.Get(ctx, client.ObjectKeyFromObject(d.claims[i]), &claim); err != nil {
@@ -109,17 +134,24 @@ func (b *bench) schedulesFootprint(ctx context.Context, d *dataset, schedules []
 		}
 		return nil
 	})
-	return f, change / time.Duration(b.newClaims), err
+	return f, used.Seconds() / float64(b.newClaims), err
+}
+
+// allCounted waits until the status of each schedule counts all PVCs, and these snapshots.
+func (d *dataset) allCounted(ctx context.Context, schedules []client.Object, snapshots int) error {
+	for _, s := range schedules {
+		if err := d.server.WaitForStatus(ctx, client.ObjectKeyFromObject(s), len(d.claims), snapshots); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // schedulesBurst lets many schedules take one snapshot each of fewer PVCs.
 func (b *bench) schedulesBurst(ctx context.Context, srv *server.Server) (err error) {
-	const namespace = "schedules-due"
 	claims := max(1, b.claims/10)
-	if err := srv.Namespace(ctx, namespace); err != nil {
-		return err
-	}
-	if err := seedClaims(ctx, srv, namespace, claims); err != nil {
+	d, err := newDataset(ctx, srv, "schedules-due", claims, false)
+	if err != nil {
 		return err
 	}
 	o, err := b.startOperator(ctx, srv)
@@ -127,33 +159,20 @@ func (b *bench) schedulesBurst(ctx context.Context, srv *server.Server) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, o.Stop()) }()
-	w, err := srv.WatchSnapshots(ctx, namespace)
-	if err != nil {
-		return err
-	}
-	defer w.Stop()
 	total := claims * b.schedules
 	b.progressf("%d schedules take a snapshot each of %d PVCs", b.schedules, claims)
-	cpu, err := o.UsedCPU(ctx, func(ctx context.Context) error {
-		var keys []client.ObjectKey
-		for i := range b.schedules {
-			s := server.Schedule(namespace, fmt.Sprintf("%s-%03d", scheduleName, i), time.Time{},
-				v1alpha1.SnapshotScheduleSpec{SnapshotInterval: interval})
-			if err := srv.Create(ctx, s); err != nil {
-				return err
-			}
-			keys = append(keys, client.ObjectKeyFromObject(s))
-		}
-		if err := w.Wait(ctx, watch.Added, total); err != nil {
-			return err
-		}
-		for _, key := range keys {
-			if err := srv.WaitForStatus(ctx, key, claims, claims); err != nil {
+	var all []client.Object
+	for i := range b.schedules {
+		all = append(all, daily(d.schedule.Namespace, fmt.Sprintf("%s-%03d", scheduleName, i)))
+	}
+	done, err := d.do(ctx, o, watch.Added, total, func() error {
+		for _, s := range all {
+			if err := srv.Client.Create(ctx, s); err != nil {
 				return err
 			}
 		}
 		return nil
-	})
+	}, func(ctx context.Context) error { return d.allCounted(ctx, all, claims) })
 	if err != nil {
 		return err
 	}
@@ -161,12 +180,9 @@ func (b *bench) schedulesBurst(ctx context.Context, srv *server.Server) (err err
 	if err != nil {
 		return err
 	}
-	each := cpu / time.Duration(total)
-	b.row(report.Row{
-		What: fmt.Sprintf("%d schedules × %d PVCs due at once", b.schedules, claims),
-		Measured: fmt.Sprintf("%.0f /s, %s CPU per snapshot, %s resident", w.Rate(watch.Added), ms(each),
-			report.Bytes(float64(memory.Resident))),
-		Values: map[string]float64{"rate": w.Rate(watch.Added), "cpu": each.Seconds(), "resident": float64(memory.Resident)},
-	})
+	due := fmt.Sprintf("%d schedules × %d PVCs due at once: ", b.schedules, claims)
+	b.result.add(due+"snapshots a second", "/s", done.rate)
+	b.result.add(due+"CPU per snapshot", "sec", done.cpu/float64(total))
+	b.result.add(due+"resident memory", "B", float64(memory.Resident))
 	return nil
 }

@@ -7,9 +7,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"strconv"
 	"time"
 
-	"mapcontroller.dev/snapshotschedule/test/bench/internal/report"
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/bench/internal/bareclient"
 	"mapcontroller.dev/snapshotschedule/test/bench/internal/server"
 	"mapcontroller.dev/snapshotschedule/test/internal/process"
 )
@@ -19,8 +27,8 @@ type footprint struct {
 	claims, snapshots int
 	memory            process.Memory
 	heap              float64
-	// cpu is counted from the start.
-	cpu time.Duration
+	// cpu is seconds since the start.
+	cpu float64
 }
 
 // sizes measures operators with more and more snapshots of the same PVCs, and restarts with the most.
@@ -29,42 +37,37 @@ func sizes(ctx context.Context, b *bench, srv *server.Server) error {
 	if err != nil {
 		return err
 	}
-	d, err := newDataset(ctx, srv, "size", b.claims)
+	d, err := newDataset(ctx, srv, "size", b.claims, true)
 	if err != nil {
 		return err
 	}
-	footprints := []footprint{empty}
+	all := []footprint{empty}
 	written := 0
+	grow := func(each int) error {
+		b.progressf("write snapshots, %d in all", each*b.claims)
+		from := written
+		written = max(written, each)
+		return d.write(ctx, from, each, false)
+	}
 	for _, each := range []int{max(1, b.snapshotsPerClaim/2), b.snapshotsPerClaim, 2 * b.snapshotsPerClaim} {
-		if err := b.grow(ctx, d, written, each); err != nil {
+		if err := grow(each); err != nil {
 			return err
 		}
-		written = each
 		f, err := b.footprint(ctx, srv, d, each*b.claims)
 		if err != nil {
 			return err
 		}
-		b.progressf("%d snapshots: %s resident, %s of live heap, %.1f s of CPU", f.snapshots,
-			report.Bytes(float64(f.memory.Resident)), report.Bytes(f.heap), f.cpu.Seconds())
-		footprints = append(footprints, f)
+		all = append(all, f)
 	}
-	if each := b.restart / b.claims; each > written {
-		if err := b.grow(ctx, d, written, each); err != nil {
-			return err
-		}
-		written = each
+	if err := grow(b.restart / b.claims); err != nil {
+		return err
 	}
 	last, err := b.restarts(ctx, d, written*b.claims)
 	if err != nil {
 		return err
 	}
-	b.sizeRows(append(footprints, last))
+	b.sizeRows(append(all, last))
 	return nil
-}
-
-func (b *bench) grow(ctx context.Context, d *dataset, from, to int) error {
-	b.progressf("write %d snapshots, %d in all", (to-from)*len(d.claims), to*len(d.claims))
-	return d.write(ctx, from, to, nil)
 }
 
 // footprint starts an operator and measures it once it is idle. d may be nil.
@@ -74,58 +77,190 @@ func (b *bench) footprint(ctx context.Context, srv *server.Server, d *dataset, s
 		return f, err
 	}
 	defer func() { err = errors.Join(err, o.Stop()) }()
-	if d != nil {
-		if err := d.waitIdle(ctx, o, snapshots); err != nil {
-			return f, err
-		}
-		f.claims = len(d.claims)
+	if d == nil {
+		d = &dataset{}
+	} else if err := d.waitIdle(ctx, o, snapshots); err != nil {
+		return f, err
 	}
-	f.snapshots = snapshots
-	err = f.measure(ctx, o)
-	return f, err
+	return measure(ctx, o, len(d.claims), snapshots)
 }
 
 // measure reads the footprint of an operator. Reading the live heap allocates, so it comes last.
-func (f *footprint) measure(ctx context.Context, o *server.Operator) (err error) {
-	if f.cpu, err = o.CPU(); err != nil {
-		return err
+func measure(ctx context.Context, o *server.Process, claims, snapshots int) (f footprint, err error) {
+	f.claims, f.snapshots = claims, snapshots
+	used, err := o.CPU()
+	if err != nil {
+		return f, err
 	}
+	f.cpu = used.Seconds()
 	if f.memory, err = o.Memory(); err != nil {
-		return err
+		return f, err
 	}
 	f.heap, err = o.LiveHeap(ctx)
-	return err
+	return f, err
 }
 
 // sizeRows gets the footprints without PVCs, with three numbers of snapshots, and of the restart.
-func (b *bench) sizeRows(footprints []footprint) {
-	m := fitModel(footprints)
-	usual, last := footprints[2], footprints[len(footprints)-1]
-	resident := float64(usual.memory.Resident)
-	b.row(report.Row{
-		What:     fmt.Sprintf("resident memory, %d PVCs × %d snapshots", b.claims, b.snapshotsPerClaim),
-		Measured: fmt.Sprintf("%s (peak %s)", report.Bytes(resident), report.Bytes(float64(usual.memory.Peak))),
-		Values:   map[string]float64{"resident": resident, "peak": float64(usual.memory.Peak)},
-	}.AtMost(resident, 120e6, "120 MB"))
-	b.row(report.Row{
-		What:     fmt.Sprintf("heap per further snapshot, %d to %d of them", footprints[1].snapshots, last.snapshots),
-		Measured: report.Bytes(m.perSnapshot), Values: map[string]float64{"slope": m.perSnapshot},
-	}.AtMost(m.perSnapshot, 1200, "1.2 kB"))
-	b.row(report.Row{
-		What:     "heap per further PVC",
-		Measured: report.Bytes(m.perClaim), Values: map[string]float64{"slope": m.perClaim, "empty": m.empty},
-	})
-	t := report.Table{
-		Title:  "Memory and CPU of the operator after a start",
-		Header: []string{"PVCs", "snapshots", "resident", "peak", "resident without files", "live heap", "CPU of the start"},
+func (b *bench) sizeRows(all []footprint) {
+	m := fitModel(all)
+	b.result.add(fmt.Sprintf("resident memory, %d PVCs × %d snapshots", b.claims, b.snapshotsPerClaim), "B", float64(all[2].memory.Resident)).
+		must("≤", 120e6)
+	b.result.add(fmt.Sprintf("heap per further snapshot, %d to %d of them", all[1].snapshots, all[len(all)-1].snapshots), "B", m.perSnapshot).
+		must("≤", 1200)
+	b.result.add("heap per further PVC", "B", m.perClaim)
+	t := table{
+		title:  "Memory and CPU of the operator after a start",
+		header: []string{"PVCs", "snapshots", "resident", "peak", "resident without files", "live heap", "CPU of the start"},
 	}
-	for _, w := range footprints {
-		mb := func(n int64) string { return report.Bytes(float64(n)) }
-		t.Rows = append(t.Rows, []string{
-			fmt.Sprint(w.claims), fmt.Sprint(w.snapshots), mb(w.memory.Resident), mb(w.memory.Peak), mb(w.memory.Anonymous),
-			report.Bytes(w.heap), fmt.Sprintf("%.1f s", w.cpu.Seconds()),
+	for _, f := range all {
+		t.rows = append(t.rows, []string{
+			strconv.Itoa(f.claims), strconv.Itoa(f.snapshots), text("B", float64(f.memory.Resident)), text("B", float64(f.memory.Peak)),
+			text("B", float64(f.memory.Anonymous)), text("B", f.heap), text("sec", f.cpu),
 		})
 	}
-	b.detail(t)
-	b.detail(m.table())
+	b.result.details = append(b.result.details, t, m.table())
+}
+
+// model predicts what an operator needs. It is linear: every snapshot and every PVC adds the same.
+type model struct {
+	// Bytes of live heap.
+	empty, perClaim, perSnapshot float64
+	// perByte is the resident memory per byte of live heap at the peak of a start, with garbage.
+	perByte float64
+	// start is seconds of CPU per snapshot.
+	start float64
+}
+
+// fitModel fits a model to footprints, the first of which is without PVCs: by least squares to the others.
+func fitModel(all []footprint) model {
+	first, last := all[0], all[len(all)-1]
+	var n, x, y, xx, xy float64
+	for _, f := range all[1:] {
+		s := float64(f.snapshots)
+		n, x, y, xx, xy = n+1, x+s, y+f.heap, xx+s*s, xy+s*f.heap
+	}
+	slope := (n*xy - x*y) / (n*xx - x*x)
+	files := last.memory.Resident - last.memory.Anonymous
+	return model{
+		empty: first.heap, perSnapshot: slope, perClaim: ((y-slope*x)/n - first.heap) / float64(last.claims),
+		perByte: float64(last.memory.Peak-files) / last.heap, start: (last.cpu - first.cpu) / float64(last.snapshots),
+	}
+}
+
+// table predicts what some clusters need, most of them larger than what can be measured.
+func (m model) table() table {
+	t := table{
+		title:  "What clusters need, calculated",
+		header: []string{"PVCs", "snapshots of each", "snapshots", "live heap", "memory limit", "CPU of a start", "writes an hour, if each PVC has one a day"},
+	}
+	const each = 40
+	for _, claims := range []int{100, 1000, 2500, 10_000, 25_000, 100_000} {
+		snapshots := each * claims
+		heap := m.empty + float64(claims)*m.perClaim + float64(snapshots)*m.perSnapshot
+		// A quarter above the peak, in steps of 64 MiB.
+		limit := 64 * math.Ceil(1.25*m.perByte*heap/(64<<20))
+		t.rows = append(t.rows, []string{
+			strconv.Itoa(claims), strconv.Itoa(each), strconv.Itoa(snapshots), text("B", heap), fmt.Sprintf("%.0f MiB", limit),
+			fmt.Sprintf("%.0f s", float64(snapshots)*m.start),
+			// A create and, once the oldest snapshots expire, a delete.
+			fmt.Sprintf("%.0f", math.Ceil(2*float64(claims)/24)),
+		})
+	}
+	return t
+}
+
+// startup is the seconds and CPU seconds of a program from its start until it reached its goal.
+type startup struct{ after, cpu float64 }
+
+// restarts starts operators while one snapshot is due, and bare lists of the same objects, in turns. It returns
+// the footprint of the last operator.
+func (b *bench) restarts(ctx context.Context, d *dataset, total int) (last footprint, err error) {
+	due := d.claims[len(d.claims)/2]
+	if err := d.server.Drop(ctx, d.snapshot(due, 0)); err != nil {
+		return last, err
+	}
+	var starts, lists []startup
+	for round := range min(3, b.rounds) {
+		list, err := b.bareList(ctx, d.server)
+		if err != nil {
+			return last, err
+		}
+		start, f, err := b.firstDue(ctx, d, due, total)
+		if err != nil {
+			return last, err
+		}
+		b.progressf("%d snapshots, round %d: bare list after %s, first due snapshot after %s", total, round+1,
+			text("sec", list.after), text("sec", start.after))
+		starts, lists, last = append(starts, start), append(lists, list), f
+	}
+	after, cpu := func(s startup) float64 { return s.after }, func(s startup) float64 { return s.cpu }
+	b.result.compare(fmt.Sprintf("restart with %d snapshots: to the first due one (bare: a paged list)", total), "sec",
+		each(starts, after), each(lists, after)).must("≤", 1.5)
+	b.result.compare("the same: CPU of the client until then", "sec", each(starts, cpu), each(lists, cpu))
+	return last, nil
+}
+
+func (b *bench) bareList(ctx context.Context, srv *server.Server) (list startup, err error) {
+	c, err := srv.StartBare(ctx, b.manifest, bareclient.List)
+	if err != nil {
+		return list, err
+	}
+	defer func() { err = errors.Join(err, c.Stop()) }()
+	if err := c.Expect(bareclient.Done); err != nil {
+		return list, err
+	}
+	list.after = time.Since(c.Started).Seconds()
+	used, err := c.CPU()
+	list.cpu = used.Seconds()
+	return list, err
+}
+
+// firstDue starts an operator and waits for the one snapshot that is due. It returns the operator's footprint once
+// it is idle, and removes the snapshot.
+func (b *bench) firstDue(
+	ctx context.Context, d *dataset, due *corev1.PersistentVolumeClaim, total int,
+) (start startup, f footprint, err error) {
+	w, err := d.server.WatchSnapshots(ctx, due.Namespace)
+	if err != nil {
+		return start, f, err
+	}
+	defer w.Stop()
+	o, err := d.server.StartOperator(ctx, b.operator, b.manifest)
+	if err != nil {
+		return start, f, err
+	}
+	defer func() { err = errors.Join(err, o.Stop(), d.dropNewest(ctx, due)) }()
+	alive, cancel := o.WithContext(ctx)
+	defer cancel()
+	if err := w.Wait(alive, watch.Added, 1); err != nil {
+		return start, f, err
+	}
+	used, err := o.CPU()
+	if err != nil {
+		return start, f, err
+	}
+	start = startup{after: w.Times(watch.Added)[0].Sub(o.Started).Seconds(), cpu: used.Seconds()}
+	if err := d.waitIdle(ctx, o, total); err != nil {
+		return start, f, err
+	}
+	f, err = measure(ctx, o, len(d.claims), total)
+	return start, f, err
+}
+
+// dropNewest removes the snapshot of a PVC that the operator has just created.
+func (d *dataset) dropNewest(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+	var all snapshotv1.VolumeSnapshotList
+	err := d.server.Client.List(ctx, &all, client.InNamespace(claim.Namespace),
+		client.MatchingLabels{v1alpha1.LabelMapKey: string(claim.UID)})
+	if err != nil {
+		return err
+	}
+	for i := range all.Items {
+		if all.Items[i].Status == nil {
+			if err := d.server.Drop(ctx, &all.Items[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -18,7 +18,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/oracle"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/rig"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/workload"
@@ -92,7 +92,7 @@ func showProgress() (stop func()) {
 // reference is what two runs without faults have shown of a workload.
 type reference struct {
 	plan.Reference
-	end oracle.EndState
+	end judge.EndState
 }
 
 func refer(ctx context.Context, server *environment.Cluster, w workload.Workload) (reference, error) {
@@ -103,8 +103,8 @@ func refer(ctx context.Context, server *environment.Cluster, w workload.Workload
 			return reference{}, errors.Join(r.Err, fmt.Errorf("without faults: %q\n%s", r.Violations, r.Log))
 		}
 	}
-	for _, v := range oracle.L1(results[0].End, results[1].End) {
-		return reference{}, fmt.Errorf("two runs without faults end differently: %s", v.Message)
+	for _, v := range judge.L1(results[0].End, results[1].End) {
+		return reference{}, fmt.Errorf("two runs without faults end differently: %s", v)
 	}
 	return reference{end: results[0].End, Reference: plan.Reference{
 		Workload: w.Name, Trace: results[0].Trace.Common(results[1].Trace), Deletes: w.Deletes, Uncut: w.Uncut, Imports: w.Imports,

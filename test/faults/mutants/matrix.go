@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -78,12 +77,21 @@ func (k kill) String() string {
 	return fmt.Sprintf("killed by %s: %s %s", k.Suite, k.Package, k.Test)
 }
 
-// matrix tries every mutant against one suite after the other, until one kills it.
+// matrix tries every mutant against the test that killed it according to the table of a page, and else against one suite after the
+// other, until one kills it.
 func matrix(ctx context.Context, root string, mutants []*mutant, names []string, file string) error {
 	survived := 0
+	var page []byte
+	if file != "" {
+		var err error
+		if page, err = os.ReadFile(file); err != nil {
+			return err
+		}
+	}
 	for i, m := range mutants {
 		began := time.Now()
-		k := m.try(ctx, root, names)
+		known, _ := readRow(string(page), m)
+		k := m.try(ctx, root, known, names)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -122,12 +130,13 @@ func writeRow(file string, m *mutant, k kill) error {
 			head = append(head, line)
 		}
 	}
-	rows = append(rows, fmt.Sprintf("| %s | %s | %s | %s |", m.Name, m.Defect, cmp.Or(k.Suite, "none"), path.Base(k.Package)+" "+k.Test))
+	rows = append(rows, fmt.Sprintf("| %s | %s | %s | %s |", m.Name, m.Defect, cmp.Or(k.Suite, "none"), strings.TrimPrefix(k.Package, module)+" "+k.Test))
 	slices.Sort(rows)
 	return os.WriteFile(file, []byte(strings.Join(append(head, rows...), "\n")+"\n"), 0o644)
 }
 
-func (m *mutant) try(ctx context.Context, root string, names []string) (k kill) {
+// try tries a mutant against the test that is known to kill it, if there is one, and then against the suites.
+func (m *mutant) try(ctx context.Context, root string, known kill, names []string) (k kill) {
 	k.Err = func() error {
 		dir, err := os.MkdirTemp("", "snapsched-mutant-")
 		if err != nil {
@@ -137,6 +146,14 @@ func (m *mutant) try(ctx context.Context, root string, names []string) (k kill) 
 		overlay, err := m.writeOverlay(root, dir)
 		if err != nil {
 			return err
+		}
+		if known.Suite != "" {
+			s := known.again()
+			k.Package, k.Test, err = s.run(ctx, root, append([]string{"-overlay", overlay}, s.Packages...), s.Args)
+			if err != nil || k.Package != "" {
+				k.Suite = s.Name
+				return err
+			}
 		}
 		for _, s := range suites {
 			if !slices.Contains(names, s.Name) {
@@ -198,6 +215,41 @@ func (m *mutant) packages() (all []string) {
 		}
 	}
 	return all
+}
+
+const module = "mapcontroller.dev/snapshotschedule/"
+
+// node matches what Ginkgo writes of a spec's nodes into its text.
+var node = regexp.MustCompile(`\[[A-Z][A-Za-z]*( \(Each\))?\] `)
+
+// readRow returns how a mutant was killed by the table of a page; ok is false if it has no such row.
+func readRow(page string, m *mutant) (k kill, ok bool) {
+	for line := range strings.Lines(page) {
+		cells := strings.Split(strings.TrimSpace(line), " | ")
+		if len(cells) != 4 || cells[0] != "| "+m.Name {
+			continue
+		}
+		k.Suite = cells[2]
+		k.Package, k.Test, ok = strings.Cut(strings.TrimSuffix(cells[3], " |"), " ")
+		return k, ok && slices.Contains(suiteNames(), k.Suite)
+	}
+	return kill{}, false
+}
+
+// again returns the suite of a kill with nothing but the test that killed.
+func (k kill) again() suite {
+	s := suites[slices.Index(suiteNames(), k.Suite)]
+	s.Packages = []string{"./" + strings.TrimPrefix(k.Package, module)}
+	if strings.HasPrefix(k.Test, "Test") {
+		var parts []string
+		for part := range strings.SplitSeq(k.Test, "/") {
+			parts = append(parts, "^"+regexp.QuoteMeta(part)+"$")
+		}
+		s.Args = append(slices.Clone(s.Args), "-run="+strings.Join(parts, "/"))
+	} else {
+		s.Args = append(slices.Clone(s.Args), "-ginkgo.focus="+regexp.QuoteMeta(node.ReplaceAllString(k.Test, "")))
+	}
+	return s
 }
 
 // event is a line of go test -json.

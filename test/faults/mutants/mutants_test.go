@@ -102,3 +102,28 @@ func TestParseMutantRefuses(t *testing.T) {
 		})
 	}
 }
+
+func TestAMutantIsTriedFirstAgainstTheTestOfTheTable(t *testing.T) {
+	page := "| mutant | defect | killed by | test |\n" +
+		"| 01-a | a defect | unit | internal/retention TestDecide/keeps_one |\n" +
+		"| 02-b | another | integration | test/integration a SnapshotSchedule [It] keeps (one) |\n" +
+		"| 03-c | a third | none |  |\n"
+	for name, want := range map[string][]string{
+		"01-a": {"./internal/retention", "-run=^TestDecide$/^keeps_one$"},
+		"02-b": {"./test/integration", `-ginkgo.focus=a SnapshotSchedule keeps \(one\)`},
+		"03-c": nil,
+	} {
+		k, ok := readRow(page, &mutant{Name: name})
+		if ok != (want != nil) {
+			t.Errorf("%s: found %t", name, ok)
+			continue
+		}
+		if !ok {
+			continue
+		}
+		s := k.again()
+		if got := []string{s.Packages[0], s.Args[len(s.Args)-1]}; !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}

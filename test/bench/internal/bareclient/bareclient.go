@@ -12,17 +12,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"github.com/kubernetes-csi/external-snapshotter/client/v6/clientset/versioned"
-	typed "github.com/kubernetes-csi/external-snapshotter/client/v6/clientset/versioned/typed/volumesnapshot/v1"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -33,10 +31,10 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 )
 
-// Arguments that this program is started with as the bare client.
+// List is the argument that makes this program list all snapshots in pages.
 const (
-	Creates = "bare-creates"
 	List    = "bare-list"
+	creates = "bare-creates"
 )
 
 // Lines that the bare client writes and reads.
@@ -46,32 +44,38 @@ const (
 	Done  = "done"
 )
 
-// pageSize is the default of client-go's pager.
-const pageSize = 500
-
 // Job describes what the bare client creates: one snapshot of each PVC of a namespace.
 type Job struct {
-	Namespace string
-	// Owner and OwnerUID identify the schedule that is the controller of the snapshots.
-	Owner    string
-	OwnerUID types.UID
-	Slot     time.Time
+	// Owner is the controller of the snapshots.
+	Owner *v1alpha1.SnapshotSchedule
+	Slot  time.Time
 	// Claims is how many PVCs there are.
 	Claims int
 	// Workers is the number of concurrent creates.
 	Workers int
 }
 
+// Creates returns the arguments that make this program open its informers and wait for Go.
+func Creates(job Job) []string {
+	text, _ := json.Marshal(job) // it has no values that can't be encoded
+	return []string{creates, string(text)}
+}
+
 // RunIfRequested runs the bare client and exits if this program was started as the bare client.
 func RunIfRequested(args []string) {
+	var work func(context.Context, *rest.Config, versioned.Interface) error
+	var job Job
 	var err error
 	switch {
-	case len(args) == 2 && args[0] == Creates:
-		err = runCreates(args[1])
+	case len(args) == 2 && args[0] == creates:
+		work, err = job.run, json.Unmarshal([]byte(args[1]), &job)
 	case len(args) == 1 && args[0] == List:
-		err = runList()
+		work = list
 	default:
 		return
+	}
+	if err == nil {
+		err = run(work)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -80,75 +84,71 @@ func RunIfRequested(args []string) {
 	os.Exit(0)
 }
 
-// connect returns a configuration without rate limits, and a generated client.
-func connect() (*rest.Config, versioned.Interface, error) {
+// run does some work without rate limits, and keeps the process until the input is closed.
+func run(work func(context.Context, *rest.Config, versioned.Interface) error) error {
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	config.QPS = -1
 	c, err := versioned.NewForConfig(config)
-	return config, c, err
-}
-
-func runList() error {
-	_, c, err := connect()
-	if err != nil {
-		return err
-	}
-	opts := metav1.ListOptions{Limit: pageSize}
-	for {
-		page, err := c.SnapshotV1().VolumeSnapshots("").List(context.Background(), opts)
-		if err != nil {
-			return err
-		}
-		if opts.Continue = page.Continue; opts.Continue == "" {
-			break
-		}
-	}
-	fmt.Println(Done)
-	orders := bufio.NewScanner(os.Stdin)
-	orders.Scan() // until the input is closed
-	return orders.Err()
-}
-
-func runCreates(text string) error {
-	var job Job
-	if err := json.Unmarshal([]byte(text), &job); err != nil {
-		return err
-	}
-	config, c, err := connect()
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	if err := work(ctx, config, c); err != nil {
+		return err
+	}
+	fmt.Println(Done)
+	orders := bufio.NewScanner(os.Stdin)
+	orders.Scan()
+	return orders.Err()
+}
+
+func list(ctx context.Context, _ *rest.Config, c versioned.Interface) error {
+	opts := metav1.ListOptions{Limit: 500} // the default of client-go's pager
+	for {
+		page, err := c.SnapshotV1().VolumeSnapshots("").List(ctx, opts)
+		if err != nil {
+			return err
+		}
+		if opts.Continue = page.Continue; opts.Continue == "" {
+			return nil
+		}
+	}
+}
+
+func (job *Job) run(ctx context.Context, config *rest.Config, c versioned.Interface) error {
 	claims, seen, err := informers(ctx, config, c)
 	if err != nil {
 		return err
 	}
 	// The first list may be older than the last PVC.
 	var work []*snapshotv1.VolumeSnapshot
-	if err := poll(ctx, func() (bool, error) {
-		work = toCreate(job, claims)
-		return len(work) == job.Claims, nil
+	if err := poll(ctx, func() bool {
+		work = job.toCreate(claims)
+		return len(work) == job.Claims
 	}); err != nil {
 		return err
 	}
-	orders := bufio.NewScanner(os.Stdin)
 	fmt.Println(Ready)
-	if !orders.Scan() {
-		return orders.Err() // the input was closed instead
+	var order [len(Go) + 1]byte
+	if n, err := os.Stdin.Read(order[:]); n == 0 {
+		return err // the input was closed instead
 	}
-	if err := createAll(ctx, c.SnapshotV1().VolumeSnapshots(job.Namespace), work, job.Workers); err != nil {
+	if err := job.create(ctx, c, work); err != nil {
 		return err
 	}
-	if err := waitForAll(ctx, seen, work); err != nil {
-		return err
+	for _, s := range work {
+		if err := poll(ctx, func() bool {
+			_, exists, _ := seen.Get(s)
+			return exists
+		}); err != nil {
+			return err
+		}
 	}
-	fmt.Println(Done)
-	orders.Scan() // until the input is closed
-	return orders.Err()
+	return nil
 }
 
 // informers starts informers without handlers, indexes and transforms.
@@ -172,14 +172,10 @@ func informers(ctx context.Context, config *rest.Config, c versioned.Interface) 
 	return claimInformer.GetStore(), snapshotInformer.GetStore(), nil
 }
 
-func toCreate(job Job, claims cache.Store) []*snapshotv1.VolumeSnapshot {
-	owner := &v1alpha1.SnapshotSchedule{ObjectMeta: metav1.ObjectMeta{
-		Namespace: job.Namespace, Name: job.Owner, UID: job.OwnerUID,
-	}}
-	var work []*snapshotv1.VolumeSnapshot
+func (job *Job) toCreate(claims cache.Store) (work []*snapshotv1.VolumeSnapshot) {
 	for _, o := range claims.List() {
-		if claim := o.(*corev1.PersistentVolumeClaim); claim.Namespace == job.Namespace {
-			work = append(work, builders.Snapshot(owner, claim, job.Slot))
+		if claim := o.(*corev1.PersistentVolumeClaim); claim.Namespace == job.Owner.Namespace {
+			work = append(work, builders.Snapshot(job.Owner, claim, job.Slot))
 		}
 	}
 	return work
@@ -188,41 +184,27 @@ func toCreate(job Job, claims cache.Store) []*snapshotv1.VolumeSnapshot {
 // fieldManager is the operator's: it is stored in each object.
 const fieldManager = "snapshotschedule"
 
-func createAll(ctx context.Context, c typed.VolumeSnapshotInterface, work []*snapshotv1.VolumeSnapshot, workers int) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	next := make(chan *snapshotv1.VolumeSnapshot)
-	var wg sync.WaitGroup
-	for range workers {
-		wg.Go(func() {
-			for s := range next {
-				if _, err := c.Create(ctx, s, metav1.CreateOptions{FieldManager: fieldManager}); err != nil {
-					cancel(err)
-				}
-			}
-		})
-	}
+func (job *Job) create(ctx context.Context, c versioned.Interface, work []*snapshotv1.VolumeSnapshot) error {
+	all, ctx := errgroup.WithContext(ctx)
+	next := make(chan *snapshotv1.VolumeSnapshot, len(work))
 	for _, s := range work {
 		next <- s
 	}
 	close(next)
-	wg.Wait()
-	return context.Cause(ctx)
-}
-
-// waitForAll waits until the informer has received all snapshots.
-func waitForAll(ctx context.Context, store cache.Store, created []*snapshotv1.VolumeSnapshot) error {
-	for _, s := range created {
-		if err := poll(ctx, func() (bool, error) {
-			_, seen, err := store.Get(s)
-			return seen, err
-		}); err != nil {
-			return err
-		}
+	for range job.Workers {
+		all.Go(func() error {
+			for s := range next {
+				_, err := c.SnapshotV1().VolumeSnapshots(s.Namespace).Create(ctx, s, metav1.CreateOptions{FieldManager: fieldManager})
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 	}
-	return nil
+	return all.Wait()
 }
 
-func poll(ctx context.Context, ready func() (bool, error)) error {
-	return wait.PollUntilContextCancel(ctx, 5*time.Millisecond, true, func(context.Context) (bool, error) { return ready() })
+func poll(ctx context.Context, ready func() bool) error {
+	return wait.PollUntilContextCancel(ctx, 5*time.Millisecond, true, func(context.Context) (bool, error) { return ready(), nil })
 }

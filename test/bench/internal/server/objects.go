@@ -65,10 +65,9 @@ func Claim(namespace, name string, created time.Time) *corev1.PersistentVolumeCl
 	return c
 }
 
-// Schedule is a schedule that is written into etcd. If it is created instead, the API server sets its UID and
-// time.
-func Schedule(namespace, name string, created time.Time, spec v1alpha1.SnapshotScheduleSpec) *v1alpha1.SnapshotSchedule {
-	return builders.Existing(builders.Schedule(namespace, name, spec), uid("schedule", namespace, name), created)
+// Old gives a schedule what the API server sets, so that it can be written into etcd.
+func Old(s *v1alpha1.SnapshotSchedule, created time.Time) *v1alpha1.SnapshotSchedule {
+	return builders.Existing(s, uid("schedule", s.Namespace, s.Name), created)
 }
 
 // Snapshot is a ready snapshot of a claim with everything that the operator and the snapshot

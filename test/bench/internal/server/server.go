@@ -34,26 +34,13 @@ const (
 	apiserverName = "kube-apiserver"
 )
 
-// Options configure a server.
-type Options struct {
-	// Root is the root of the repository.
-	Root string
-	// Assets is the folder with etcd, kube-apiserver and the CRDs.
-	Assets string
-	// Audit makes the API server log every request. That costs CPU: speeds are compared without it.
-	Audit bool
-	// Uncached turns the API server's watch cache off, which takes 14 to 17 kB of memory per VolumeSnapshot. Pages are
-	// then read from etcd, which is not compacted: a list that takes longer than that, five minutes, has to begin anew.
-	Uncached bool
-}
-
 // Server is an API server and etcd, as an administrator reaches them.
 type Server struct {
 	// Client has no rate limit, and its requests are not measured.
 	Client client.WithWatch
-	// Audit is the log of the operator's requests, if Options.Audit is set.
-	Audit audit.Log
 
+	// audit is the log of the operator's requests, if there is one.
+	audit       *audit.Log
 	root        string
 	dir         string
 	environment *envtest.Environment
@@ -67,9 +54,10 @@ type Server struct {
 	started, running atomic.Int32
 }
 
-// Start starts a server. If that fails, it stops what it has started.
-func Start(ctx context.Context, o Options) (s *Server, err error) {
-	s = &Server{root: o.Root}
+// Start starts a server with the programs and CRDs of a folder. If that fails, it stops what it has started. With an
+// audit the server logs every request, which costs CPU: speeds are compared without it.
+func Start(ctx context.Context, root, assets string, audited bool) (s *Server, err error) {
+	s = &Server{root: root}
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("start etcd and kube-apiserver: %w", err), s.Stop())
@@ -78,7 +66,7 @@ func Start(ctx context.Context, o Options) (s *Server, err error) {
 	if s.dir, err = os.MkdirTemp("", "snapsched-bench-"); err != nil {
 		return s, err
 	}
-	if err := s.startParts(o); err != nil {
+	if err := s.startParts(assets, audited); err != nil {
 		return s, err
 	}
 	if s.Client, err = client.NewWithWatch(s.config, client.Options{Scheme: cluster.Scheme}); err != nil {
@@ -94,26 +82,24 @@ func Start(ctx context.Context, o Options) (s *Server, err error) {
 	return s, s.installOperator(ctx)
 }
 
-func (s *Server) startParts(o Options) error {
+func (s *Server) startParts(assets string, audited bool) error {
 	s.environment = &envtest.Environment{
-		CRDDirectoryPaths:        []string{filepath.Join(o.Assets, "crds")},
+		CRDDirectoryPaths:        []string{filepath.Join(assets, "crds")},
 		ErrorIfCRDPathMissing:    true,
 		ControlPlaneStartTimeout: time.Minute,
+		ControlPlaneStopTimeout:  time.Minute,
 	}
 	plane := &s.environment.ControlPlane
-	plane.Etcd = &envtest.Etcd{Path: filepath.Join(o.Assets, etcdName)}
+	plane.Etcd = &envtest.Etcd{Path: filepath.Join(assets, etcdName)}
 	plane.Etcd.Configure().Set("quota-backend-bytes", "8589934592").Set("log-level", "error")
 	server := plane.GetAPIServer()
-	server.Path = filepath.Join(o.Assets, apiserverName)
-	if o.Audit {
+	server.Path = filepath.Join(assets, apiserverName)
+	if audited {
 		log, err := audit.Enable(server, s.dir)
 		if err != nil {
 			return err
 		}
-		s.Audit = audit.Log{Path: log, User: cluster.OperatorUser(cluster.SystemNamespace)}
-	}
-	if o.Uncached {
-		server.Configure().Set("watch-cache", "false").Set("etcd-compaction-interval", "0")
+		s.audit = &audit.Log{Path: log, User: cluster.OperatorUser(cluster.SystemNamespace)}
 	}
 	var err error
 	if s.config, err = s.environment.Start(); err != nil {
@@ -122,6 +108,21 @@ func (s *Server) startParts(o Options) error {
 	s.config.QPS = -1
 	s.etcd = etcd.Client{URL: plane.Etcd.URL.String()}
 	return nil
+}
+
+// Requests runs a function and returns the operator's requests meanwhile, if they are logged.
+func (s *Server) Requests(during func() error) (audit.Requests, error) {
+	if s.audit == nil {
+		return nil, during()
+	}
+	mark, err := s.audit.Mark()
+	if err != nil {
+		return nil, err
+	}
+	if err := during(); err != nil {
+		return nil, err
+	}
+	return s.audit.Since(mark)
 }
 
 // CPU returns what etcd and kube-apiserver have used so far.
@@ -135,13 +136,6 @@ func (s *Server) CPU() (time.Duration, error) {
 		sum += used
 	}
 	return sum, nil
-}
-
-// Memory returns what etcd and kube-apiserver hold.
-func (s *Server) Memory() (etcd, apiserver process.Memory, err error) {
-	etcd, errEtcd := process.MemoryOf(s.pids[0])
-	apiserver, errServer := process.MemoryOf(s.pids[1])
-	return etcd, apiserver, errors.Join(errEtcd, errServer)
 }
 
 // installOperator installs what is shipped, and writes the kubeconfig of the operator's ServiceAccount. The bare

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/oracle"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/wire"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/workload"
@@ -41,7 +41,7 @@ const (
 // Result is what became of a run.
 type Result struct {
 	Trace plan.Trace
-	End   oracle.EndState
+	End   judge.EndState
 	// Missed are the faults whose points the run did not reach.
 	Missed []plan.Fault
 	// Violations are of the guarantees. Err says why the run could not be judged.
@@ -57,11 +57,11 @@ type Run struct {
 	workload workload.Workload
 	plan     plan.Plan
 	// want is the end state to reach; nil for a reference run.
-	want *oracle.EndState
+	want *judge.EndState
 
 	run   *environment.Run
 	wire  *wire.Wire
-	judge *oracle.AtWrite
+	judge *judge.AtWrite
 	// step is the index of the next step of the workload.
 	step      int
 	dateWrong bool
@@ -72,7 +72,7 @@ type Run struct {
 }
 
 // Do runs a plan of a workload in a namespace.
-func Do(ctx context.Context, server *environment.Cluster, w workload.Workload, p plan.Plan, want *oracle.EndState, namespace string) Result {
+func Do(ctx context.Context, server *environment.Cluster, w workload.Workload, p plan.Plan, want *judge.EndState, namespace string) Result {
 	r := &Run{server: server, workload: w, plan: p, want: want, crashes: make(chan plan.Fault, 16)}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -126,7 +126,7 @@ func (r *Run) prepare(ctx context.Context, namespace string) (err error) {
 		Namespace: namespace, Namespaced: r.workload.Neighbor != nil, Fleet: r.workload.Fleet, Past: r.run, Faults: r.plan.Faults,
 		Nicknames: r.run.Nicknames(), Always: r.workload.Always, Crash: r.crash, Judge: r.judgeWrite,
 	})
-	r.judge = oracle.NewAtWrite(r.server.Client, namespace, r.wire.DateIsWrong, r.workload.MaxInFlight)
+	r.judge = judge.NewAtWrite(r.server.Client, namespace, r.wire.DateIsWrong, r.workload.MaxInFlight)
 	if !r.plan.ShowsPast() {
 		r.judge.Moments = r.moments
 	}
@@ -135,26 +135,29 @@ func (r *Run) prepare(ctx context.Context, namespace string) (err error) {
 
 // judgeWrite has a write judged.
 func (r *Run) judgeWrite(ctx context.Context, w wire.Write) (answered func(code int)) {
-	started := time.Time{}
+	a := judge.Attempt{
+		Verb: w.Verb, Resource: w.Resource, Subresource: w.Subresource, Namespace: w.Namespace, Name: w.Name, Body: w.Body,
+		Sees: r.plan.ShowsEverything(), Unsynced: !w.Link.HasSynced(),
+	}
+	if since := time.Now().Add(-judge.GuardsWindow); r.judge.Moments != nil {
+		a.Read = func(resource, name string) bool { return w.Link.HasRead(resource, name, since) }
+	}
 	r.mu.Lock()
 	for _, o := range r.operators {
 		if o.Link == w.Link {
-			started = o.started
+			a.Started = o.started
 		}
 	}
 	r.mu.Unlock()
-	return r.judge.Write(ctx, oracle.Attempt{
-		Verb: w.Verb, Resource: w.Resource, Subresource: w.Subresource, Namespace: w.Namespace, Name: w.Name, Body: w.Body,
-		Started: started, Sees: r.plan.ShowsEverything(),
-	})
+	return r.judge.Write(ctx, a)
 }
 
 // moments returns what the namespace has held since a time, the latest first.
-func (r *Run) moments(since time.Time) (all []oracle.Moment) {
+func (r *Run) moments(since time.Time) (all []judge.Moment) {
 	held, from := map[types.UID]client.Object{}, time.Time{}
 	for _, c := range r.run.Changes() {
 		if c.At.After(since) {
-			all = append(all, oracle.Moment{From: from, Until: c.At, Objects: slices.Collect(maps.Values(held))})
+			all = append(all, judge.Moment{From: from, Until: c.At, Objects: slices.Collect(maps.Values(held))})
 		}
 		from = c.At
 		if c.After != nil {
@@ -270,8 +273,8 @@ func (r *Run) unfinished() error {
 		return err
 	}
 	var errs []error
-	for _, v := range oracle.L1(*r.want, oracle.TakeEndState(state.Objects())) {
-		errs = append(errs, errors.New(v.Message))
+	for _, v := range judge.L1(*r.want, judge.TakeEndState(state.Objects())) {
+		errs = append(errs, errors.New(v))
 	}
 	return errors.Join(errs...)
 }
@@ -290,7 +293,7 @@ func (r *Run) result(ctx context.Context, late error) Result {
 	if err := r.server.Records.CatchUp(ctx, r.server.Client, r.run.Namespace); err != nil {
 		return Result{Err: err}
 	}
-	res := Result{Trace: r.wire.Trace(), End: oracle.TakeEndState(r.run.State().Objects()), Missed: r.wire.Missed()}
+	res := Result{Trace: r.wire.Trace(), End: judge.TakeEndState(r.run.State().Objects()), Missed: r.wire.Missed()}
 	res.Violations = slices.Concat(r.judge.Found(), atEnd)
 	for _, s := range r.wire.Sent() {
 		if s.Forbidden {
@@ -325,18 +328,18 @@ func (r *Run) broken() string {
 
 // observeBroken returns what is late of the other PVCs, while some fail for good (L3).
 func (r *Run) observeBroken(ctx context.Context) (found []string) {
-	for until := time.Now().Add(max(r.plan.IdleFor, oracle.ReactionTime+2*time.Second)); time.Now().Before(until) && ctx.Err() == nil; {
+	for until := time.Now().Add(max(r.plan.IdleFor, judge.ReactionTime+2*time.Second)); time.Now().Before(until) && ctx.Err() == nil; {
 		select {
 		case <-ctx.Done():
 		case <-time.After(time.Second):
 		}
 		now := time.Now()
-		past := r.moments(now.Add(-oracle.ReactionTime)) // the last of them is of that time
+		past := r.moments(now.Add(-judge.ReactionTime)) // the last of them is of that time
 		then := r.run.State().Objects()
 		if len(past) > 0 {
 			then = past[len(past)-1].Objects
 		}
-		for _, what := range oracle.Late(then, r.run.State().Objects(), now, r.broken()) {
+		for _, what := range judge.Late(then, r.run.State().Objects(), now, r.broken()) {
 			if !slices.Contains(found, "L3: "+what) {
 				found = append(found, "L3: "+what)
 			}

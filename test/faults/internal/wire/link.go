@@ -40,6 +40,8 @@ type Link struct {
 	// The mutex of the Wire guards the fields below.
 	dead   bool
 	synced map[string]bool
+	// reads are the last live reads of objects in the run's namespace, and of all of a resource.
+	reads map[string]time.Time
 	// expired are the resources whose next watch is answered with 410 Gone.
 	expired map[string]bool
 	// relist is closed to end watches, so that the operator lists again; incomplete are the
@@ -52,7 +54,7 @@ type Link struct {
 func (w *Wire) NewLink(t Treatment) *Link {
 	alive, cut := context.WithCancel(context.Background())
 	l := &Link{
-		Wire: w, Treatment: t, alive: alive, cut: cut, synced: map[string]bool{}, expired: map[string]bool{},
+		Wire: w, Treatment: t, alive: alive, cut: cut, synced: map[string]bool{}, reads: map[string]time.Time{}, expired: map[string]bool{},
 		incomplete: map[string]bool{}, relist: make(chan struct{}), unfrozen: make(chan struct{}),
 	}
 	w.mu.Lock()
@@ -104,6 +106,13 @@ func (l *Link) HasSynced() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.hasSynced(cached)
+}
+
+// HasRead returns whether an object of the run's namespace was read live since a time, alone or with all others.
+func (l *Link) HasRead(resource, name string, since time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.reads[resource+"/"+name].After(since) || l.reads[resource+"/"].After(since)
 }
 
 func (l *Link) hasSynced(caches []string) bool {
@@ -162,6 +171,11 @@ func (l *Link) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	l.answered(i, q, &a)
+	if q.namespace == l.Namespace && (q.verb == "get" || q.verb == "list") && (a.code == http.StatusOK || a.code == http.StatusNotFound) {
+		l.mu.Lock()
+		l.reads[q.resource+"/"+q.name] = time.Now()
+		l.mu.Unlock()
+	}
 	return a.toHTTP(r), nil
 }
 

@@ -15,7 +15,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/oracle"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 )
 
 // check returns what differs from an expectation; nil if nothing does.
@@ -63,7 +63,7 @@ func isSettled(schedule func(environment.State) *v1alpha1.SnapshotSchedule, reas
 
 // noStatusErrors expects that no status contradicts its objects.
 func noStatusErrors(s environment.State) error {
-	if wrong := oracle.TakeEndState(s.Objects()).Wrong; len(wrong) > 0 {
+	if wrong := judge.TakeEndState(s.Objects()).Wrong; len(wrong) > 0 {
 		return errors.New(strings.Join(wrong, "; "))
 	}
 	return nil

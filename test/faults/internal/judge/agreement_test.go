@@ -1,0 +1,254 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/retention"
+)
+
+// The oracle and the product agree on random series. What the product deletes, the oracle must allow, without exception. What the
+// oracle allows, the product must delete, except where it is known to keep more than the contract requires.
+func TestAgreesWithTheProduct(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := drawView(t)
+		now := noon
+		spec, err := ReadSpec(&v.schedule.Spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := evaluate(v, spec, now)
+		due := v.claim != nil && v.claim.Status.Phase == corev1.ClaimBound && slotMayBeDue(spec, v.schedule, v.claim, v.series, now)
+		decision := retention.Decide(productPolicy(spec), now, productSeries(e, due))
+		for i, s := range v.series {
+			if s.DeletionTimestamp != nil {
+				continue // the product keeps what is being deleted
+			}
+			allowed, why := v.mayDelete(s, now)
+			verdict := decision.Verdicts[i]
+			if verdict.Delete() && !allowed {
+				t.Fatalf("%s: the product deletes it (%s), and the contract does not allow it: %s", s.Name, verdict, why)
+			}
+			if allowed && !verdict.Delete() && !keepsMore(e, s) {
+				t.Fatalf("%s: the contract allows its deletion (%s), and the product keeps it: %s", s.Name, why, verdict)
+			}
+		}
+	})
+}
+
+// keepsMore returns whether the product may keep a snapshot that the contract allows to delete. In a consistent series (drawView) only
+// the first case occurs.
+func keepsMore(e *evaluation, s *snapshotv1.VolumeSnapshot) bool {
+	// The newest of a selected PVC expires by its slot, otherwise the slot would be due again.
+	if e.newest() == s && e.selected() && e.TTL > 0 && e.now.Sub(slotOf(s, e.now)) < e.TTL {
+		return true
+	}
+	// The product takes one of the two readings of "the newest of a period".
+	return !maps.Equal(e.tierKept(e.sorted), e.tierKept(latestPlaceFirst(e.sorted)))
+}
+
+func drawDuration(t *rapid.T, label string) time.Duration {
+	unit := rapid.SampledFrom([]time.Duration{10 * time.Minute, time.Hour, day, 7 * day, 31 * day, 365 * day}).Draw(t, label+" unit")
+	return time.Duration(rapid.IntRange(0, 12).Draw(t, label)) * unit
+}
+
+// drawView draws a series. Half of them are consistent, as if no clock and no driver were ever wrong: slots, creations and cuts have the
+// same order.
+func drawView(t *rapid.T) *view {
+	v := &view{schedule: drawSchedule(t)}
+	if claim := drawClaim(t, v.schedule); claim != nil {
+		v.claim = claim
+		v.claims = append(v.claims, claim)
+	}
+	consistent := rapid.Bool().Draw(t, "consistent")
+	ages := make([]time.Duration, rapid.IntRange(0, 12).Draw(t, "count"))
+	for i := range ages {
+		ages[i] = drawDuration(t, "age")
+	}
+	slices.Sort(ages)
+	for i, age := range ages {
+		if consistent && i > 0 && age <= ages[i-1] {
+			ages[i] = ages[i-1] + time.Minute
+		}
+		s := drawSnapshot(t, i, ages[i])
+		if late := time.Duration(rapid.IntRange(0, 59).Draw(t, "late")) * time.Second; !consistent {
+			drawErrors(t, s)
+		} else if _, isCut := cutTime(s); isCut && late < ages[i] {
+			cut(s, s.CreationTimestamp.Add(late))
+		}
+		v.series = append(v.series, s)
+		if rapid.IntRange(0, 6).Draw(t, "restored") == 0 {
+			v.claims = append(v.claims, restoreOf(s, fmt.Sprintf("restore-%d", i)))
+		}
+	}
+	return v
+}
+
+func drawSchedule(t *rapid.T) *v1alpha1.SnapshotSchedule {
+	duration := rapid.SampledFrom([]v1alpha1.Duration{"", "", "1h", "12h", "5d", "40d", "2y"})
+	few := rapid.SampledFrom([]int32{0, 0, 0, 1, 2, 3})
+	s := newSchedule("every")
+	s.CreationTimestamp = metav1.Time{Time: noon.Add(-drawDuration(t, "schedule age"))}
+	if rapid.Bool().Draw(t, "cron") {
+		s.Spec.SnapshotInterval = ""
+		s.Spec.Schedule = rapid.SampledFrom([]v1alpha1.CronLine{"@hourly", "30 2 * * *", "0 0 1 1 *", "15 9-17/2 * * MON-FRI"}).Draw(t, "line")
+	} else {
+		s.Spec.SnapshotInterval = rapid.SampledFrom([]v1alpha1.Duration{"1h", "6h", "1d"}).Draw(t, "interval")
+	}
+	// Tiers use the zone, whatever makes the slots.
+	s.Spec.TimeZone = rapid.SampledFrom([]string{
+		"", "Europe/Oslo", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu",
+	}).Draw(t, "zone")
+	s.Spec.SnapshotTTL = duration.Draw(t, "ttl")
+	s.Spec.StartingDeadline = duration.Draw(t, "startingDeadline")
+	s.Spec.ReadyDeadline = rapid.SampledFrom([]v1alpha1.Duration{"1h", "1d"}).Draw(t, "readyDeadline")
+	s.Spec.Suspend = rapid.IntRange(0, 4).Draw(t, "suspend") == 0
+	r := &s.Spec.Retention
+	r.MinReady = ptr.To(rapid.Int32Range(0, 3).Draw(t, "minReady"))
+	if n := rapid.SampledFrom([]int32{0, 0, 1, 2, 3, 5}).Draw(t, "maxCount"); n > 0 {
+		r.MaxCount = &n
+	}
+	r.Keep = v1alpha1.Keep{
+		Last: few.Draw(t, "last"), Hourly: few.Draw(t, "hourly"), Daily: few.Draw(t, "daily"),
+		Weekly: few.Draw(t, "weekly"), Monthly: few.Draw(t, "monthly"), Yearly: few.Draw(t, "yearly"),
+	}
+	r.Detached.SnapshotTTL = duration.Draw(t, "detached ttl")
+	r.Detached.MinReady = rapid.Int32Range(0, 2).Draw(t, "detached minReady")
+	return s
+}
+
+func drawClaim(t *rapid.T, schedule *v1alpha1.SnapshotSchedule) *corev1.PersistentVolumeClaim {
+	claim := newClaim("data")
+	claim.CreationTimestamp = metav1.Time{Time: noon.Add(-drawDuration(t, "claim age"))}
+	if rapid.IntRange(0, 5).Draw(t, "pending") == 0 {
+		claim.Status.Phase = corev1.ClaimPending
+	}
+	if rapid.IntRange(0, 4).Draw(t, "claim deleting") == 0 {
+		claim.DeletionTimestamp = &metav1.Time{Time: noon}
+	}
+	switch rapid.SampledFrom([]string{"selected", "selected", "selected", "unselected", "its own", "gone"}).Draw(t, "claim") {
+	case "unselected":
+		schedule.Spec.Selector = v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"app": "other"}}
+	case "its own":
+		claim.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(schedule, v1alpha1.GroupVersion.WithKind("SnapshotSchedule"))}
+	case "gone":
+		return nil
+	}
+	return claim
+}
+
+func drawSnapshot(t *rapid.T, i int, age time.Duration) *snapshotv1.VolumeSnapshot {
+	s := newSnapshot(fmt.Sprintf("s%02d", (i*7)%13), noon.Add(-age))
+	state := rapid.SampledFrom([]string{
+		"ready", "ready", "ready", "ready", "uncut", "uncut in error", "uploading", "failed",
+	}).Draw(t, "state")
+	s.Status = &snapshotv1.VolumeSnapshotStatus{}
+	if state == "ready" || state == "uploading" || state == "failed" {
+		cut(s, s.CreationTimestamp.Time)
+	}
+	if state == "ready" {
+		s.Status.ReadyToUse = ptr.To(true)
+	}
+	if state == "failed" || state == "uncut in error" {
+		s.Status.Error = &snapshotv1.VolumeSnapshotError{}
+		if rapid.Bool().Draw(t, "time of the error") {
+			s.Status.Error.Time = &metav1.Time{Time: noon.Add(-min(age, drawDuration(t, "error age")))}
+		}
+	}
+	if rapid.IntRange(0, 6).Draw(t, "held") == 0 {
+		s.Annotations[v1alpha1.AnnotationHold] = ""
+	}
+	if rapid.IntRange(0, 9).Draw(t, "deleting") == 0 {
+		s.DeletionTimestamp = &metav1.Time{Time: noon}
+	}
+	return s
+}
+
+// drawErrors draws a driver's wrong creation time, and a slot of a wrong clock. It makes some snapshots imported ones.
+func drawErrors(t *rapid.T, s *snapshotv1.VolumeSnapshot) {
+	if rapid.IntRange(0, 5).Draw(t, "imported") == 0 {
+		s.Spec.Source = snapshotv1.VolumeSnapshotSource{VolumeSnapshotContentName: ptr.To("content")}
+	}
+	switch rapid.IntRange(0, 9).Draw(t, "driver") {
+	case 0:
+		cut(s, rapid.SampledFrom([]time.Time{
+			{}, time.Unix(0, 0), noon.Add(1), noon.AddDate(1, 0, 0), noon.AddDate(9000, 0, 0),
+		}).Draw(t, "wrong cut"))
+	case 1:
+		cut(s, noon.Add(drawDuration(t, "cut ahead")))
+	case 2:
+		cut(s, noon.Add(-drawDuration(t, "cut behind")))
+	case 3:
+		s.Status.CreationTime = nil // of ready ones too
+	}
+	switch rapid.IntRange(0, 9).Draw(t, "scheduled-at") {
+	case 0:
+		delete(s.Annotations, v1alpha1.AnnotationScheduledAt)
+	case 3: // around what clocks may differ
+		ahead := time.Duration(rapid.SampledFrom([]int{-1, 1, 60, 62, 63}).Draw(t, "seconds ahead")) * time.Second
+		s.Annotations[v1alpha1.AnnotationScheduledAt] = s.CreationTimestamp.Add(ahead).Format(time.RFC3339)
+	case 1:
+		s.Annotations[v1alpha1.AnnotationScheduledAt] = noon.Add(drawDuration(t, "slot ahead")).Format(time.RFC3339)
+	case 2:
+		s.Annotations[v1alpha1.AnnotationScheduledAt] = noon.Add(-drawDuration(t, "slot behind")).Format(time.RFC3339)
+	}
+}
+
+func productPolicy(spec *Spec) retention.Policy {
+	k := spec.keep
+	return retention.Policy{
+		TTL: spec.TTL, MaxCount: spec.maxCount, MinReady: spec.minReady, ReadyDeadline: spec.readyDeadline, Location: spec.zone,
+		Keep: retention.Tiers{
+			Last: int(k.Last), Hourly: int(k.Hourly), Daily: int(k.Daily),
+			Weekly: int(k.Weekly), Monthly: int(k.Monthly), Yearly: int(k.Yearly),
+		},
+		Detached: retention.Detached{TTL: spec.detachedTTL, MinReady: spec.detachedMinReady}, MaxClockSkew: maxSkew,
+	}
+}
+
+func productSeries(e *evaluation, due bool) retention.Series {
+	series := retention.Series{Claim: retention.Gone}
+	if due {
+		series.Slot = e.now // no snapshot covers a slot that is due, nor any later time
+	}
+	if e.claim != nil {
+		series.Claim = retention.Unselected
+		if e.selected() {
+			series.Claim = retention.Selected
+		}
+		series.ClaimDeleting = e.claim.DeletionTimestamp != nil
+	}
+	for _, s := range e.series {
+		p := retention.Snapshot{
+			Name: s.Name, Created: s.CreationTimestamp.Time, Deleting: s.DeletionTimestamp != nil,
+			ReadyToUse: readyToUse(s), HasError: inError(s), Imported: isImported(s),
+		}
+		if inError(s) && s.Status.Error.Time != nil {
+			p.ErrorTime = s.Status.Error.Time.Time
+		}
+		p.CutTime, p.HasCutTime = cutTime(s)
+		if at, err := time.Parse(time.RFC3339, s.Annotations[v1alpha1.AnnotationScheduledAt]); err == nil {
+			p.ScheduledAt = at
+		}
+		if _, ok := s.Annotations[v1alpha1.AnnotationHold]; ok {
+			p.Hold = retention.HoldAnnotation
+		} else if e.held(s) != "" {
+			p.Hold = retention.HoldRestore
+		}
+		series.Snapshots = append(series.Snapshots, p)
+	}
+	return series
+}

@@ -1,0 +1,164 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+const (
+	// guardsWindow is the maximum age of a delete's evidence when it is sent.
+	guardsWindow = 5 * time.Second
+	// slack is how long a request takes on a busy machine.
+	slack = 2 * time.Second
+	// maxSkew is --max-clock-skew as shipped.
+	maxSkew = time.Minute
+)
+
+// GuardsWindow is how long before a delete its guards may have read, as the judge measures it.
+const GuardsWindow = guardsWindow + slack
+
+// delete judges a delete that will be made: one whose preconditions do not hold is refused.
+func (j *AtWrite) delete(st *state, a Attempt, v *snapshotv1.VolumeSnapshot) (answered func(code int)) {
+	var options metav1.DeleteOptions
+	if err := json.Unmarshal(a.Body, &options); err != nil || options.Preconditions == nil ||
+		options.Preconditions.UID == nil || options.Preconditions.ResourceVersion == nil {
+		j.fail("S5", "VolumeSnapshot %s was deleted without preconditions", a.Name)
+		return nothing
+	}
+	if *options.Preconditions.UID != v.UID || *options.Preconditions.ResourceVersion != v.ResourceVersion || v.DeletionTimestamp != nil {
+		return nothing
+	}
+	seen := st.view(seriesOf(v))
+	seen.until = time.Now()
+	seen.from = seen.until
+	if seen.schedule == nil {
+		j.fail("S1", "VolumeSnapshot %s was deleted, and %s", a.Name, controlOf(v))
+		return nothing
+	}
+	spec, err := ReadSpec(&seen.schedule.Spec)
+	if err != nil {
+		j.fail("S7", "VolumeSnapshot %s was deleted under an invalid spec: %v", a.Name, err)
+		return nothing
+	}
+	for _, c := range []struct{ clause, why string }{
+		{"S7", j.forbidden(st, a, seen, v)}, {"S3", seen.belowFloor(spec, v)}, {"S2", j.early(seen, v)}, {"S2", seen.unread(spec, a, v)},
+		{"S9", seen.importedEarly(v)},
+	} {
+		if c.why != "" {
+			j.fail(c.clause, "VolumeSnapshot %s was deleted%s", a.Name, c.why)
+		}
+	}
+	slot, covers := slotIDOf(v)
+	return func(code int) {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		if code < 300 && covers && !isUncut(v) && st.selects(slot.seriesID) && !time.Unix(slot.slot, 0).After(time.Now()) {
+			j.lost[slot] = ownDelete{name: v.Name, schedule: seen.schedule.UID, generation: seen.schedule.Generation}
+		}
+	}
+}
+
+// forbidden returns why nothing may be deleted, whatever retention says.
+func (j *AtWrite) forbidden(st *state, a Attempt, seen *view, v *snapshotv1.VolumeSnapshot) string {
+	switch {
+	case seen.schedule.DeletionTimestamp != nil:
+		return " while its schedule was being deleted"
+	case j.ClockIsWrong():
+		return " while the clocks differed"
+	case a.Unsynced:
+		return " by an operator whose caches had not synced"
+	case isUncut(v):
+		return "" // it holds no data, and no delay protects it
+	}
+	return st.delayed(seen.schedule, v, seen.until)
+}
+
+func (v *view) belowFloor(spec *Spec, s *snapshotv1.VolumeSnapshot) string {
+	if left := len(readyOnes(v.series)) - 1; isReady(s) && v.claim != nil && left < spec.minReady {
+		return fmt.Sprintf(": %d ready ones are left of the PVC's series, and minReady is %d", left, spec.minReady)
+	}
+	return ""
+}
+
+// early returns why retention does not allow a delete, neither now nor at a moment at which the guards may have read.
+func (j *AtWrite) early(seen *view, v *snapshotv1.VolumeSnapshot) string {
+	may, why := seen.mayDelete(v, seen.until)
+	if may || j.Moments == nil {
+		return ""
+	}
+	for _, m := range j.Moments(seen.until.Add(-GuardsWindow)) {
+		for _, at := range []time.Time{m.Until, m.From} {
+			if may, _ := MayDelete(m.Objects, v, at); may {
+				return ""
+			}
+		}
+	}
+	return ": " + why
+}
+
+// unread returns what the delete depends on and its operator has not read live: the schedule, the PVC, or a part of the floor.
+func (v *view) unread(spec *Spec, a Attempt, s *snapshotv1.VolumeSnapshot) string {
+	if a.Read == nil {
+		return ""
+	}
+	claim := sourceOf(s)
+	if v.claim != nil {
+		claim = v.claim.Name
+	}
+	switch {
+	case !a.Read("snapshotschedules", v.schedule.Name):
+		return " without a live read of its schedule"
+	case !a.Read("persistentvolumeclaims", claim):
+		return " without a live read of PVC " + claim
+	}
+	if may, _ := v.mayDelete(s, v.until); !may || !isReady(s) {
+		return "" // the floor was another one when the guards read
+	}
+	left := v.floorOf(spec)
+	for _, other := range readyOnes(v.series) {
+		if other != s && a.Read("volumesnapshots", other.Name) {
+			left--
+		}
+	}
+	if left > 0 {
+		return fmt.Sprintf(" without live reads of the floor: %d more ready ones", left)
+	}
+	return ""
+}
+
+func (v *view) importedEarly(s *snapshotv1.VolumeSnapshot) string {
+	if isImported(s) && !v.mayDeleteImported(s) {
+		return ", which was imported and is neither beyond a TTL nor ready under tiers or a cap"
+	}
+	return ""
+}
+
+// delayed returns why the delay after an edit, or the first hour of a schedule, forbids a delete.
+func (st *state) delayed(s *v1alpha1.SnapshotSchedule, v *snapshotv1.VolumeSnapshot, now time.Time) string {
+	own, record := ownDelay(s), s.Status.Retention
+	f := st.fleets[s.Name]
+	confirmed := fleetOf(s) == "" && confirmsIt(s) ||
+		fleetOf(s) != "" && f != nil && confirmsIt(f) && reflect.DeepEqual(childSpec(f, !s.Spec.Suspend), s.Spec)
+	now = now.Add(slack)
+	switch {
+	case confirmed: // which says nothing about what a new schedule finds
+	case record == nil && own > 0, record != nil && record.Generation != s.Generation:
+		return fmt.Sprintf(" although status.retention has no record of generation %d", s.Generation)
+	case record != nil && now.Before(record.SinceTime.Add(max(own, delayOf(record.EditDelay)))):
+		return " before the end of the delay after the edit"
+	}
+	if v.CreationTimestamp.Before(&s.CreationTimestamp) && now.Before(s.CreationTimestamp.Add(max(newFor, own))) {
+		return " although it is older than its schedule, which is new"
+	}
+	return ""
+}

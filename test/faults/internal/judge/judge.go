@@ -1,0 +1,177 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package judge judges operators by the guarantees to their users, S1 to S9 and L1, and by clauses of the contract. It reads what the API
+// server holds at the moment of a write, never an operator's memory or logs. Slots and retention are implemented again, from the
+// contract's text, so that no mistake of the product is repeated.
+//
+//	judge.go                            AtWrite, which judges every write while it passes
+//	create.go, delete.go, patch.go      the writes of snapshots
+//	schedule.go, fleet.go               the writes of schedules, and of the children of ClusterSnapshotSchedules
+//	endstate.go, fleetstate.go, l1.go   what is left at the end of a run, and whether status agrees with it
+//	late.go                             what should have been done by now
+//	state.go, ownership.go, delay.go, inflight.go, spec.go, snapshot.go, slots.go, cron.go, retention.go
+//	                                    the contract
+package judge
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+// AtWrite judges the writes of operators while they pass: it reads what the API server holds at that moment, in which nobody else
+// writes. It judges S1 to S5, S7, S8, S9, Slot, STAT-12, FLIGHT-1 and the FLEET clauses.
+type AtWrite struct {
+	// Live reads the API server.
+	Live client.Reader
+	// Namespace is the run's; a ClusterSnapshotSchedule has its name.
+	Namespace string
+	// ClockIsWrong returns whether the operator is shown a wrong Date.
+	ClockIsWrong func() bool
+	// MaxInFlight is the limit of snapshots in flight; 0: none.
+	MaxInFlight int
+	// Moments returns what the API server has held since a time, the latest first. Nil: S2 is not judged, because the operators
+	// are shown what was before.
+	Moments func(since time.Time) []Moment
+
+	mu    sync.Mutex
+	found []string
+	// lost are the snapshots that the operators deleted, by slot.
+	lost map[slotID]ownDelete
+	// adopted are the schedules that the operators adopted: that may be undone.
+	adopted map[types.UID]bool
+	// versions are all that schedules, fleets and namespaces have been so far: what is written may be what was right once.
+	versions versions
+}
+
+// NewAtWrite returns an AtWrite that has seen nothing.
+func NewAtWrite(live client.Reader, namespace string, clockIsWrong func() bool, maxInFlight int) *AtWrite {
+	return &AtWrite{
+		Live: live, Namespace: namespace, ClockIsWrong: clockIsWrong, MaxInFlight: maxInFlight,
+		lost: map[slotID]ownDelete{}, adopted: map[types.UID]bool{},
+	}
+}
+
+// Found returns the violations so far.
+func (j *AtWrite) Found() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.found)
+}
+
+// Moment is what the API server held from one change to the next.
+type Moment struct {
+	From, Until time.Time
+	Objects     []client.Object
+}
+
+// Attempt is a write that is about to be made.
+type Attempt struct {
+	Verb, Resource, Subresource, Namespace, Name string
+	Body                                         []byte
+	// Started is when its operator did, and Sees whether that is shown all there is.
+	Started time.Time
+	Sees    bool
+	// Unsynced is set while the caches of its operator are being filled.
+	Unsynced bool
+	// Read returns whether its operator has read an object live, within the guards' window. Nil: that is not judged.
+	Read func(resource, name string) bool
+}
+
+func nothing(int) {}
+
+// Write judges a write. What it returns is called with the status code of the answer.
+func (j *AtWrite) Write(ctx context.Context, a Attempt) (answered func(code int)) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	st, err := j.read(ctx)
+	if err != nil {
+		j.fail("cannot be judged", "%s %s %s: %v", a.Verb, a.Resource, a.Name, err)
+		return nothing
+	}
+	switch a.Resource {
+	case "volumesnapshots":
+		return j.snapshot(st, a)
+	case "snapshotschedules":
+		return j.schedule(ctx, st, a)
+	case "clustersnapshotschedules":
+		if a.Subresource != "status" {
+			j.fail("S1", "%s of ClusterSnapshotSchedule %s, of more than its status", a.Verb, a.Name)
+		}
+	case "events", "leases":
+	default:
+		j.fail("S1", "%s of %s %s", a.Verb, a.Resource, a.Name)
+	}
+	return nothing
+}
+
+func (j *AtWrite) fail(clause, format string, args ...any) {
+	j.found = append(j.found, clause+": "+fmt.Sprintf(format, args...))
+}
+
+// read returns what the API server holds of the run's namespace.
+func (j *AtWrite) read(ctx context.Context) (*state, error) {
+	st := newState()
+	schedules, claims, snapshots := &v1alpha1.SnapshotScheduleList{}, &corev1.PersistentVolumeClaimList{}, &snapshotv1.VolumeSnapshotList{}
+	for _, list := range []client.ObjectList{schedules, claims, snapshots} {
+		if err := j.Live.List(ctx, list, client.InNamespace(j.Namespace)); err != nil {
+			return nil, err
+		}
+	}
+	putAll(st, schedules.Items)
+	putAll(st, claims.Items)
+	putAll(st, snapshots.Items)
+	fleet, namespace := &v1alpha1.ClusterSnapshotSchedule{}, &corev1.Namespace{}
+	for _, o := range []client.Object{fleet, namespace} {
+		if err := j.Live.Get(ctx, client.ObjectKey{Name: j.Namespace}, o); client.IgnoreNotFound(err) != nil {
+			return nil, err
+		} else if err == nil {
+			st.put(o)
+			j.versions.add(o)
+		}
+	}
+	for _, s := range st.schedules {
+		j.versions.add(s)
+	}
+	return st, nil
+}
+
+func putAll[T any, P interface {
+	*T
+	client.Object
+}](st *state, items []T) {
+	for i := range items {
+		st.put(P(&items[i]))
+	}
+}
+
+// snapshot judges a write of a VolumeSnapshot.
+func (j *AtWrite) snapshot(st *state, a Attempt) (answered func(code int)) {
+	var before *snapshotv1.VolumeSnapshot
+	for _, v := range st.snapshots {
+		if v.Name == a.Name {
+			before = v
+		}
+	}
+	switch {
+	case a.Verb == "create" && before == nil:
+		j.create(st, a)
+	case a.Verb == "delete" && before != nil:
+		return j.delete(st, a, before)
+	case a.Verb == "patch" && before != nil:
+		j.patch(st, a, before)
+	case a.Verb != "create" && a.Verb != "delete" && a.Verb != "patch":
+		j.fail("S1", "%s of VolumeSnapshot %s", a.Verb, a.Name)
+	}
+	return nothing
+}
