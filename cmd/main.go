@@ -97,7 +97,7 @@ func parseFlags(set *flag.FlagSet, args []string) flags {
 		"Maximum number of expired snapshots deleted per second, because bursts make some storage backends leak. 0 means no limit.")
 	set.IntVar(&f.maxInFlight, "max-in-flight-per-driver", 100,
 		"Maximum number of snapshots of one storage driver that are created and not yet cut, so that none of them misses its readyDeadline "+
-			"while it waits. The others wait for their turn. 0 means no limit.")
+			"while it waits. The others wait. 0 means no limit.")
 	set.DurationVar(&f.maxClockSkew, "max-clock-skew", snapshots.DefaultMaxClockSkew,
 		"Maximum difference between this clock and the API server's. While it is larger, no snapshot is deleted.")
 	set.BoolVar(&f.version, "version", false, "Print the version and exit.")

@@ -8,11 +8,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // Names of resources, as kubectl prints them before a slash.
@@ -24,7 +31,7 @@ const (
 
 // did prints what was done with an object, as kubectl does.
 func (f *Factory) did(resource, name, what string) {
-	fmt.Fprintf(f.Out, "%s/%s %s\n", resource, name, what)
+	fmt.Fprintln(f.Out, strings.TrimSpace(resource+"/"+name+" "+what))
 }
 
 // warn prints what does not stop a command.
@@ -32,61 +39,197 @@ func (f *Factory) warn(format string, args ...any) {
 	say(f.ErrOut, "Warning: "+fmt.Sprintf(format, args...))
 }
 
-// eachSnapshot calls a function for each named VolumeSnapshot, and returns all errors.
-func (f *Factory) eachSnapshot(
-	ctx context.Context, names []string, do func(ctx context.Context, c client.Client, v *snapshotv1.VolumeSnapshot) error,
-) error {
-	c, namespace, err := f.Connect()
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, name := range names {
-		v := &snapshotv1.VolumeSnapshot{}
-		err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, v)
-		if err == nil {
-			err = do(ctx, c, v)
+// eachSnapshot is the RunE of a command that does something with each named
+// VolumeSnapshot. It returns all errors.
+func (f *Factory) eachSnapshot(do func(ctx context.Context, v *snapshotv1.VolumeSnapshot) error) func(*cobra.Command, []string) error {
+	return f.connected(func(ctx context.Context, names []string) error {
+		var errs []error
+		for _, name := range names {
+			v := &snapshotv1.VolumeSnapshot{}
+			err := f.get(ctx, name, v)
+			if err == nil {
+				err = do(ctx, v)
+			}
+			errs = append(errs, err)
 		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
+		return errors.Join(errs...)
+	})
 }
 
 func beingDeleted(v *snapshotv1.VolumeSnapshot) error {
 	return fmt.Errorf("VolumeSnapshot %s is being deleted", v.Name)
 }
 
-// mergePatch patches an object. A nil value removes a key.
-func mergePatch(ctx context.Context, c client.Writer, o client.Object, patch map[string]any) error {
-	text, err := json.Marshal(patch)
-	if err != nil {
-		return err
-	}
-	return c.Patch(ctx, o, client.RawPatch(types.MergePatchType, text), fieldOwner)
-}
-
 // fieldOwner is the plugin's name in managed fields.
 const fieldOwner = client.FieldOwner("kubectl-snapsched")
 
-func annotate(ctx context.Context, c client.Writer, o client.Object, key string, value any) error {
-	return mergePatch(ctx, c, o, map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: value}}})
+// patch sends a merge patch. A nil value removes a key.
+func (f *Factory) patch(ctx context.Context, o client.Object, patch []byte) error {
+	return f.client.Patch(ctx, o, client.RawPatch(types.MergePatchType, patch), fieldOwner)
 }
 
-// again reads an object again after a conflict, so that the next decision uses its
-// current state. It returns the error.
-func again[T any, P interface {
+// metadata is a merge patch of an object's metadata.
+func metadata(fields map[string]any) []byte {
+	text, err := json.Marshal(map[string]any{"metadata": fields})
+	if err != nil {
+		panic(err) // texts, and references to owners
+	}
+	return text
+}
+
+func (f *Factory) annotate(ctx context.Context, o client.Object, key string, value any) error {
+	return f.patch(ctx, o, metadata(map[string]any{"annotations": map[string]any{key: value}}))
+}
+
+// update sends the merge patch that is decided for an object; none if it is nil. After a
+// conflict it reads the object and has it decided again. It returns whether it sent one.
+func update[T any, P interface {
 	*T
 	client.Object
-}](ctx context.Context, c client.Reader, o P, err error) error {
-	if !apierrors.IsConflict(err) {
+}](ctx context.Context, f *Factory, o P, decide func() ([]byte, error)) (changed bool, err error) {
+	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		patch, err := decide()
+		if err != nil || patch == nil {
+			return err
+		}
+		err = f.patch(ctx, o.DeepCopyObject().(client.Object), patch)
+		changed = err == nil
+		if apierrors.IsConflict(err) {
+			// Decoding into the old object would keep removed labels.
+			fresh := P(new(T))
+			fresh.GetObjectKind().SetGroupVersionKind(o.GetObjectKind().GroupVersionKind())
+			if err := f.client.Get(ctx, client.ObjectKeyFromObject(o), fresh); err != nil {
+				return err
+			}
+			*o = *fresh
+		}
+		return err
+	})
+	return changed, err
+}
+
+func newHoldCommand(f *Factory) *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use:     "hold SNAPSHOT...",
+		GroupID: GroupAct,
+		Short:   "Keep snapshots: retention does not delete them",
+		Long: "Keep snapshots: retention does not delete a snapshot that is held. The schedule still counts it.\n" +
+			"A hold does not outlive the schedule: to keep a snapshot that does, use release.",
+		Example: `  # Keep the snapshot from before an upgrade, and say why
+  kubectl snapsched hold pgdata-20261121100928-46grgsginy --reason "before the upgrade to 18"`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: f.CompleteSnapshots(),
+		RunE: f.eachSnapshot(func(ctx context.Context, v *snapshotv1.VolumeSnapshot) error {
+			return f.hold(ctx, v, reason)
+		}),
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "Why it is held: the value of the annotation "+v1alpha1.AnnotationHold+".")
+	return cmd
+}
+
+func (f *Factory) hold(ctx context.Context, v *snapshotv1.VolumeSnapshot, reason string) error {
+	held, is := v.Annotations[v1alpha1.AnnotationHold]
+	switch {
+	case v.DeletionTimestamp != nil:
+		return beingDeleted(v)
+	case is && (reason == "" || reason == held):
+		f.did(snapshotResource, v.Name, "unchanged")
+		return nil
+	case reason == "":
+		reason = "true"
+	}
+	if v.Labels[v1alpha1.LabelMapKey] == "" {
+		f.warn("VolumeSnapshot %s is not a schedule's, so only schedules that adopt it respect the hold", v.Name)
+	}
+	if err := f.annotate(ctx, v, v1alpha1.AnnotationHold, reason); err != nil {
 		return err
 	}
-	// Decoding into the old object would keep removed labels.
-	fresh := P(new(T))
-	fresh.GetObjectKind().SetGroupVersionKind(o.GetObjectKind().GroupVersionKind())
-	if getErr := c.Get(ctx, client.ObjectKeyFromObject(o), fresh); getErr != nil {
-		return getErr
+	if v.DeletionTimestamp != nil {
+		return beingDeleted(v) // since it was read
 	}
-	*o = *fresh
-	return err
+	f.did(snapshotResource, v.Name, "held")
+	return nil
+}
+
+func newUnholdCommand(f *Factory) *cobra.Command {
+	return &cobra.Command{
+		Use:     "unhold SNAPSHOT...",
+		GroupID: GroupAct,
+		Short:   "End a hold: retention applies again",
+		Long: "End a hold. Retention applies again: a snapshot that has expired is deleted within seconds.\n" +
+			"'kubectl snapsched why' says what would become of it.",
+		Example:           `  kubectl snapsched unhold pgdata-20261121100928-46grgsginy`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: f.CompleteSnapshots(),
+		RunE:              f.eachSnapshot(f.unhold),
+	}
+}
+
+func (f *Factory) unhold(ctx context.Context, v *snapshotv1.VolumeSnapshot) error {
+	if _, held := v.Annotations[v1alpha1.AnnotationHold]; !held {
+		f.did(snapshotResource, v.Name, "unchanged")
+		return nil
+	}
+	if err := f.annotate(ctx, v, v1alpha1.AnnotationHold, nil); err != nil {
+		return err
+	}
+	f.did(snapshotResource, v.Name, "no longer held")
+	return nil
+}
+
+func newReleaseCommand(f *Factory) *cobra.Command {
+	return &cobra.Command{
+		Use:     "release SNAPSHOT...",
+		GroupID: GroupAct,
+		Short:   "Take snapshots out of their schedule, so that they outlive it",
+		Long: "Take snapshots out of their schedule: nothing deletes them any more, not even the deletion of the\n" +
+			"schedule. The label " + v1alpha1.LabelMapKey + " and the schedule's ownerReference are removed\n" +
+			"in one step. The slot of a released snapshot is not taken again. To give a snapshot back to the schedule,\n" +
+			"set the label again, to the UID of the PVC.",
+		Example:           `  kubectl snapsched release pgdata-20261121100928-46grgsginy`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: f.CompleteSnapshots(),
+		RunE:              f.eachSnapshot(f.release),
+	}
+}
+
+func (f *Factory) release(ctx context.Context, v *snapshotv1.VolumeSnapshot) error {
+	released, err := update(ctx, f, v, func() ([]byte, error) { return releasePatch(v) })
+	if err != nil {
+		return err
+	}
+	what := "unchanged"
+	if released {
+		what = "released"
+	}
+	f.did(snapshotResource, v.Name, what)
+	return nil
+}
+
+// releasePatch is the patch that releases a snapshot; nil if it belongs to no
+// schedule. Label and owner go together: between two patches, the schedule could be
+// deleted, and the snapshot with it, or the label be gone and the operator down.
+func releasePatch(v *snapshotv1.VolumeSnapshot) ([]byte, error) {
+	if v.DeletionTimestamp != nil {
+		return nil, beingDeleted(v)
+	}
+	if owner := metav1.GetControllerOf(v); owner != nil && !snapshots.Ownership.IsParent(owner) {
+		return nil, fmt.Errorf("VolumeSnapshot %s is controlled by %s %s, not by a SnapshotSchedule", v.Name, owner.Kind, owner.Name)
+	}
+	kept := []metav1.OwnerReference{}
+	for _, owner := range v.OwnerReferences {
+		if !snapshots.Ownership.IsParent(&owner) {
+			kept = append(kept, owner)
+		}
+	}
+	_, labeled := v.Labels[v1alpha1.LabelMapKey]
+	if !labeled && len(kept) == len(v.OwnerReferences) {
+		return nil, nil
+	}
+	return metadata(map[string]any{
+		"resourceVersion": v.ResourceVersion,
+		"labels":          map[string]any{v1alpha1.LabelMapKey: nil},
+		"ownerReferences": kept,
+	}), nil
 }

@@ -5,6 +5,8 @@ package cli
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -25,9 +27,7 @@ const completionTimeout = 5 * time.Second
 type Completion = func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective)
 
 // CompleteSchedules completes the names of schedules.
-func (f *Factory) CompleteSchedules() Completion {
-	return f.completeNames(v1alpha1.GroupVersion.WithKind("SnapshotSchedule"))
-}
+func (f *Factory) CompleteSchedules() Completion { return f.completeNames(scheduleKind) }
 
 // CompleteClaims completes the names of PVCs.
 func (f *Factory) CompleteClaims() Completion {
@@ -49,70 +49,43 @@ func CompleteOne(complete Completion) Completion {
 	}
 }
 
+// completeNames completes the names of a kind that were not given yet.
 func (f *Factory) completeNames(kind schema.GroupVersionKind, opts ...client.ListOption) Completion {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 		defer cancel()
-		names, err := f.names(ctx, kind, opts...)
+		found := &metav1.PartialObjectMetadataList{}
+		found.SetGroupVersionKind(kind)
+		err := f.Connect()
+		if err == nil {
+			where := client.InNamespace(f.namespace)
+			if kind.Kind == "Namespace" {
+				where = ""
+			}
+			err = f.list(ctx, found, append(opts, where)...)
+		}
 		if err != nil {
 			cobra.CompDebugln(report.Line(err.Error()), true)
 			return nil, cobra.ShellCompDirectiveError
 		}
-		given := make(map[string]bool, len(args))
-		for _, name := range args {
-			given[name] = true
-		}
-		left := names[:0]
-		for _, name := range names {
-			if !given[name] {
-				left = append(left, name)
+		var names []string
+		for i := range found.Items {
+			if name := found.Items[i].Name; !slices.Contains(args, name) {
+				names = append(names, name)
 			}
 		}
-		return left, cobra.ShellCompDirectiveNoFileComp
+		return names, cobra.ShellCompDirectiveNoFileComp
 	}
-}
-
-func (f *Factory) names(ctx context.Context, kind schema.GroupVersionKind, opts ...client.ListOption) ([]string, error) {
-	c, err := f.Client()
-	if err != nil {
-		return nil, err
-	}
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(kind)
-	if kind.Kind != "Namespace" {
-		namespace, err := f.Namespace()
-		if err != nil {
-			return nil, err
-		}
-		opts = append(opts, client.InNamespace(namespace))
-	}
-	if err := Pages(ctx, c, list, opts...); err != nil {
-		return nil, err
-	}
-	names := make([]string, len(list.Items))
-	for i := range list.Items {
-		names[i] = list.Items[i].Name
-	}
-	return names, nil
 }
 
 // completeFlags completes the values of the flags that all commands have.
 func (f *Factory) completeFlags(root *cobra.Command) {
 	_ = root.RegisterFlagCompletionFunc("namespace", f.completeNames(corev1.SchemeGroupVersion.WithKind("Namespace")))
-	fromKubeconfig := func(names func() ([]string, error)) Completion {
-		return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			found, err := names()
-			if err != nil {
-				return nil, cobra.ShellCompDirectiveError
-			}
-			return found, cobra.ShellCompDirectiveNoFileComp
-		}
-	}
-	_ = root.RegisterFlagCompletionFunc("context", fromKubeconfig(func() (names []string, err error) {
+	_ = root.RegisterFlagCompletionFunc("context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		config, err := f.Config.ToRawKubeConfigLoader().RawConfig()
-		for name := range config.Contexts {
-			names = append(names, name)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
 		}
-		return names, err
-	}))
+		return slices.Collect(maps.Keys(config.Contexts)), cobra.ShellCompDirectiveNoFileComp
+	})
 }

@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
@@ -35,8 +36,6 @@ const (
 	skipped     protection = "Skipped"     // no schedule can snapshot it now
 	excluded    protection = "Excluded"    // it is annotated so
 )
-
-func (p protection) gap() bool { return p == unprotected || p == stale }
 
 // coverage is what is protected, and what is left over.
 type coverage struct {
@@ -82,12 +81,21 @@ func newCoverageCommand(f *Factory) *cobra.Command {
   # Fail a pipeline if a PVC of the application is not protected
   kubectl snapsched coverage -n shop -l app=db --fail-on-gaps`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			now := f.Clock.Now()
-			found, err := readCoverage(cmd.Context(), f, &scope, now)
+		RunE: f.connected(func(ctx context.Context, _ []string) error {
+			matches, err := labels.Parse(scope.Selector)
 			if err != nil {
 				return err
 			}
+			schedules, err := f.readSchedules(ctx, scope.namespace(f), "")
+			if err != nil {
+				return err
+			}
+			inv, err := f.readInventory(ctx, scope.namespace(f), matches, managed)
+			if err != nil {
+				return err
+			}
+			now := f.Clock.Now()
+			found := coverageOf(schedules, inv, now)
 			if err := printCoverage(f.Out, &output, found, scope.AllNamespaces, now); err != nil {
 				return err
 			}
@@ -95,7 +103,7 @@ func newCoverageCommand(f *Factory) *cobra.Command {
 				return ErrFound
 			}
 			return nil
-		},
+		}),
 	}
 	scope.AddFlags(cmd, "PVCs")
 	output.AddFlags(cmd, true, JSON, YAML, Names, Wide)
@@ -103,68 +111,29 @@ func newCoverageCommand(f *Factory) *cobra.Command {
 	return cmd
 }
 
-func readCoverage(ctx context.Context, f *Factory, scope *Scope, now time.Time) (*coverage, error) {
-	c, err := f.Client()
-	if err != nil {
-		return nil, err
-	}
-	namespace, err := scope.Namespace(f)
-	if err != nil {
-		return nil, err
-	}
-	matches, err := labels.Parse(scope.Selector)
-	if err != nil {
-		return nil, err
-	}
-	found, err := readSchedules(ctx, c, namespace, "")
-	if err != nil {
-		return nil, err
-	}
-	inv, err := f.readInventory(ctx, c, namespace, matches)
-	if err != nil {
-		return nil, err
-	}
-	return coverageOf(found, inv, now), nil
-}
-
 // coverageOf judges every PVC under every schedule of its namespace.
 func coverageOf(found []*v1alpha1.SnapshotSchedule, inv *inventory, now time.Time) *coverage {
 	all := &coverage{Claims: []claimCoverage{}, Leftovers: leftovers(found, inv)}
-	under := map[*corev1.PersistentVolumeClaim][]relation{}
+	under := map[client.Object][]relation{}
 	for _, s := range found {
-		judge, invalid := inv.judge(s)
+		judge, judged, invalid := inv.judged(s, now)
 		if invalid != nil {
-			for _, o := range inv.claims[s.Namespace] {
-				if claim := o.(*corev1.PersistentVolumeClaim); selectorMatches(s, claim) {
-					under[claim] = append(under[claim], relationOf(s, claim, "its spec is invalid", nil, now))
+			for _, claim := range inv.claims[s.Namespace] {
+				if matches, err := s.Spec.Selector.AsSelector(); err == nil && matches.Matches(labels.Set(claim.GetLabels())) {
+					under[claim] = append(under[claim], relation{schedule: s.Name, inactive: "its spec is invalid"})
 				}
 			}
 			continue
 		}
-		for _, series := range inv.seriesOf(s, judge.Selects) {
-			if series.state(judge.Selects) != stateSelected {
-				continue
+		for of, d := range judged {
+			if of.state(judge.Selects) == stateSelected {
+				under[of.claim] = append(under[of.claim], relationOf(s, of.claim, d, now))
 			}
-			d := judge.Judge(now, series.mapKey, series.claim, series.snapshots, series.restores)
-			inactive := ""
-			switch {
-			case s.DeletionTimestamp != nil:
-				inactive = "it is being deleted"
-			case s.Spec.Suspend:
-				inactive = "it is suspended"
-			}
-			under[series.claim] = append(under[series.claim], relationOf(s, series.claim, inactive, &d, now))
 		}
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(inv.claims)) {
 		for _, o := range inv.claims[namespace] {
-			claim := o.(*corev1.PersistentVolumeClaim)
-			c := claimCoverageOf(claim, under[claim], inv.classes.SkipReason(claim))
-			known := func(r relation) bool { return r.taken || r.refused != "" }
-			if inv.classes.Undecided(claim) && !slices.ContainsFunc(under[claim], known) {
-				c.doubt()
-			}
-			all.Claims = append(all.Claims, c)
+			all.Claims = append(all.Claims, claimCoverageOf(o.(*corev1.PersistentVolumeClaim), under[o], &inv.classes))
 		}
 	}
 	return all
@@ -172,62 +141,54 @@ func coverageOf(found []*v1alpha1.SnapshotSchedule, inv *inventory, now time.Tim
 
 // relation is what a schedule means to a PVC that it selects.
 type relation struct {
-	schedule *v1alpha1.SnapshotSchedule
-	// inactive says why the schedule protects nothing.
-	inactive string
+	schedule string
+	inactive string // why the schedule protects nothing
 	skip     string
-	// refused says that no VolumeSnapshotClass fits.
-	refused  string
-	taken    bool // it has snapshots
+	refused  string // why no VolumeSnapshotClass fits
+	taken    bool   // it has snapshots
 	stale    bool
 	recovery time.Time
 }
 
-func relationOf(
-	s *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClaim, inactive string, d *snapshots.Judgment, now time.Time,
-) relation {
-	u := relation{schedule: s, inactive: inactive}
-	if d == nil {
-		return u
+func relationOf(s *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClaim, d *snapshots.Judgment, now time.Time) relation {
+	r := relation{schedule: s.Name, skip: d.SkipReason, taken: len(d.Outputs) > 0, stale: d.Stale(now)}
+	switch {
+	case s.DeletionTimestamp != nil:
+		r.inactive = "it is being deleted"
+	case s.Spec.Suspend:
+		r.inactive = "it is suspended"
 	}
-	u.skip, u.taken, u.stale = d.SkipReason, len(d.Outputs) > 0, d.Stale(now)
-	for _, p := range problemsOf(s, claim.Name, stateSelected, d.Problems) {
-		if refusals[p.Reason] && u.skip == "" { // else the report is older than what makes the PVC skipped
-			u.refused = p.Reason + ": " + p.Message
-		}
+	if r.skip == "" { // else the report is older than what makes the PVC skipped
+		r.refused = refusalOf(problemsOf(s, claim.Name, stateSelected, d.Problems))
 	}
 	if i := retention.NewestReady(d.Series.Snapshots, now); i >= 0 {
-		u.recovery = d.Series.Snapshots[i].AgeBase(now)
+		r.recovery = d.Series.Snapshots[i].AgeBase(now)
 	}
-	return u
+	return r
 }
 
-// refusals are the problems with which no snapshot is taken.
-var refusals = map[string]bool{
-	v1alpha1.ReasonNoSnapshotClass: true, v1alpha1.ReasonWrongSnapshotClass: true, v1alpha1.ReasonNoDefaultSnapshotClass: true,
-}
-
-// claimCoverageOf sums up what the schedules that select a PVC mean to it. skip says
-// why none of them can snapshot it.
-func claimCoverageOf(claim *corev1.PersistentVolumeClaim, all []relation, skip string) claimCoverage {
+// claimCoverageOf sums up what the schedules that select a PVC mean to it.
+func claimCoverageOf(claim *corev1.PersistentVolumeClaim, all []relation, classes *snapshots.Classes) claimCoverage {
 	c := claimCoverage{Namespace: claim.Namespace, Name: claim.Name}
+	skip, doubt := classes.SkipReason(claim), classes.Undecided(claim)
 	var newest time.Time
 	var inactive, behind []string
 	onTime, refused := false, false
-	for _, u := range all {
-		c.Schedules = append(c.Schedules, u.schedule.Name)
-		if u.recovery.After(newest) {
-			newest = u.recovery
+	for _, r := range all {
+		c.Schedules = append(c.Schedules, r.schedule)
+		doubt = doubt && !r.taken && r.refused == ""
+		if r.recovery.After(newest) {
+			newest = r.recovery
 		}
 		switch {
-		case u.inactive != "":
-			inactive = append(inactive, u.schedule.Name+": "+u.inactive)
-		case u.refused != "":
-			refused, inactive = true, append(inactive, u.schedule.Name+": "+u.refused)
-		case u.skip != "":
-			skip = u.skip
-		case u.stale:
-			behind = append(behind, u.schedule.Name)
+		case r.inactive != "":
+			inactive = append(inactive, r.schedule+": "+r.inactive)
+		case r.refused != "":
+			refused, inactive = true, append(inactive, r.schedule+": "+r.refused)
+		case r.skip != "":
+			skip = r.skip
+		case r.stale:
+			behind = append(behind, r.schedule)
 		default:
 			onTime = true
 		}
@@ -239,48 +200,44 @@ func claimCoverageOf(claim *corev1.PersistentVolumeClaim, all []relation, skip s
 	case skip != "" && !refused: // else it has snapshots, and its class was lost
 		c.Protection, c.Reason = skipped, skip
 	default:
-		c.Protection, c.Reason = protectionBy(onTime, newest, behind, inactive)
+		c.Protection, c.Reason = protectionBy(onTime, newest, behind, inactive, doubt)
 	}
-	c.Gap = c.Protection.gap()
+	c.Gap = c.Protection == unprotected || c.Protection == stale
 	return c
 }
 
 // whyUnknown says why it is not known whether a PVC can be snapshotted.
 const whyUnknown = "whether it can be snapshotted is unknown without permission to list VolumeSnapshotClasses"
 
-// doubt adds that the PVC may be one that cannot be snapshotted. A gap remains one.
-func (c *claimCoverage) doubt() {
-	switch c.Protection {
-	case pending:
-		c.Protection, c.Reason = unknown, whyUnknown
-	case stale, unprotected:
-		c.Reason += "; " + whyUnknown
-	}
-}
-
-// protectionBy says how well a PVC that can be snapshotted is protected: by a schedule
-// that is on time, else by those that are behind or inactive.
-func protectionBy(onTime bool, newest time.Time, behind, inactive []string) (protection, string) {
+// protectionBy says how well a PVC is protected: by a schedule that is on time, else by
+// those that are behind or inactive. In doubt, it may be one that cannot be snapshotted;
+// a gap remains one.
+func protectionBy(onTime bool, newest time.Time, behind, inactive []string, doubt bool) (is protection, reason string) {
+	is, reason = unprotected, "no schedule selects it"
 	switch {
+	case onTime && newest.IsZero() && doubt:
+		return unknown, whyUnknown
 	case onTime && newest.IsZero():
 		return pending, "the first snapshot is not ready yet"
 	case onTime:
 		return protected, ""
 	case len(behind) > 0:
-		return stale, "no ready snapshot for a whole slot of " + strings.Join(behind, ", ")
+		is, reason = stale, "no ready snapshot for a whole slot of "+strings.Join(behind, ", ")
 	case len(inactive) > 0:
-		return unprotected, strings.Join(inactive, "; ")
+		reason = strings.Join(inactive, "; ")
 	}
-	return unprotected, "no schedule selects it"
+	if doubt {
+		reason += "; " + whyUnknown
+	}
+	return is, reason
 }
 
 // leftovers counts the snapshots whose schedule is gone.
 func leftovers(found []*v1alpha1.SnapshotSchedule, inv *inventory) []leftover {
-	known := map[leftover]bool{}
+	known, counts := map[leftover]bool{}, map[leftover]int{}
 	for _, s := range found {
 		known[leftover{Namespace: s.Namespace, Schedule: s.Name}] = true
 	}
-	counts := map[leftover]int{}
 	for namespace, all := range inv.snapshots {
 		for _, v := range all {
 			of := leftover{Namespace: namespace, Schedule: v.GetLabels()[v1alpha1.LabelSchedule]}
@@ -291,19 +248,12 @@ func leftovers(found []*v1alpha1.SnapshotSchedule, inv *inventory) []leftover {
 	}
 	all := []leftover{}
 	for of, n := range counts {
-		of.Snapshots = n
-		all = append(all, of)
+		all = append(all, leftover{of.Namespace, of.Schedule, n})
 	}
 	slices.SortFunc(all, func(a, b leftover) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Schedule, b.Schedule))
 	})
 	return all
-}
-
-// selectorMatches returns whether the selector of an invalid spec matches a PVC.
-func selectorMatches(s *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClaim) bool {
-	matches, err := s.Spec.Selector.AsSelector()
-	return err == nil && matches.Matches(labels.Set(claim.Labels))
 }
 
 func (c *coverage) gaps() int {
@@ -323,23 +273,21 @@ func printCoverage(w io.Writer, output *Output, c *coverage, namespaces bool, no
 	case output.Format == Names:
 		for i := range c.Claims {
 			if c.Claims[i].Gap {
-				fmt.Fprintln(w, "persistentvolumeclaim/"+c.Claims[i].Name)
+				fmt.Fprintln(w, claimResource+"/"+c.Claims[i].Name)
 			}
 		}
 		return nil
 	}
-	columns := []string{"PVC", "PROTECTION", "SCHEDULES", "RECOVERY POINT", "REASON"}
+	all := []string{"NAMESPACE", "PVC", "PROTECTION", "SCHEDULES", "RECOVERY POINT", "REASON"}
+	first := 1
 	if namespaces {
-		columns = append([]string{"NAMESPACE"}, columns...)
+		first = 0
 	}
-	table := NewTable(columns...)
+	table := NewTable(all[first:]...)
 	for _, claim := range c.Claims {
-		cells := []any{claim.Name, string(claim.Protection), strings.Join(claim.Schedules, ","),
+		cells := []any{claim.Namespace, claim.Name, string(claim.Protection), strings.Join(claim.Schedules, ","),
 			age(now, valueOf(claim.RecoveryPointTime)), claim.Reason}
-		if namespaces {
-			cells = append([]any{claim.Namespace}, cells...)
-		}
-		table.Row(cells...)
+		table.Row(cells[first:]...)
 	}
 	if err := output.PrintTable(w, table); err != nil {
 		return err

@@ -214,7 +214,7 @@ func TestTimelineShowsWhatADelayKeeps(t *testing.T) {
 			t.Errorf("%s: %s, want %s", m.Name, m.Verdict, want)
 		}
 	}
-	golden(t, func(b *bytes.Buffer) error { return line.draw(b, Style{}, 80, s.now) }, `
+	golden(t, func(b *bytes.Buffer) error { line.draw(b, Style{}, 80, s.now); return nil }, `
 shop/tiers: every 6h of PVCs with app=db, last: 2
 
 PVC     2w       1w    4d       2d     1d    12h   6h   2h now        NEXT COUNT

@@ -5,29 +5,15 @@
 // predicts what the operator does with the operator's own decisions, made from
 // live objects. A command is in the file of its name, or in files that begin with it.
 //
-//	root.go      the list of commands, and how the program ends
-//	factory.go   what every command needs: kubeconfig, client, streams, clock
-//	servertime.go the API server's clock
-//	read.go      paged lists, filtered by the API server
-//	inventory.go the PVCs and snapshots of a namespace, as series
-//	simulate.go  lets time pass over a series
+//	root.go      the list of commands, how the program ends, errors as kubectl prints them
+//	factory.go   what every command needs: cluster, namespace, lists, the API server's clock
+//	inventory.go what is read of a namespace, as series under a schedule with what the operator would do
+//	simulate.go  lets time pass over a series, and what a series grows to
 //	words.go     verdicts, policies and times in words
-//	output.go    -o json|yaml|name|wide, tables
-//	style.go     colors and the width of the terminal
-//	wrap.go      lines and tables that are wider than the terminal
-//	errors.go    errors as kubectl prints them, exit codes
+//	output.go    -o json|yaml|name|wide, tables, colors, the terminal: its width, and what would control it
 //	complete.go  completion of names
-//	act.go       patches and their output, for the commands that act
 //	follow.go    --wait
-//
-//	status.go, coverage.go, why.go    one command each, as hold.go and release.go
-//	snapshot.go  requests a snapshot: request.go merges requests; snapshotwait.go waits for it
-//	restore.go   restores PVCs: restoreset.go of one time, restoreplan.go what is created,
-//	             restorerun.go creates it, restorewait.go waits for it
-//	migrate.go   takes over from snapscheduler: migrateapply.go, migrateprint.go
-//	timeline.go  draw.go              a timeline, and how it is drawn
-//	preview.go   preview_compare.go   what a change would do, preview_print.go in words,
-//	             preview_manifest.go  schedules before and after a manifest is applied
-//	             preview_ahead.go     without simulating every slot
-//	             steady.go            and what a series grows to
+//	act.go       patches, for the commands that act; hold, unhold and release
+//	restoreset.go restores of a whole schedule, and the wait for restored PVCs
+//	preview_compare.go what a change would do; preview_manifest.go schedules before and after a manifest is applied
 package cli

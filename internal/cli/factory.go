@@ -4,10 +4,14 @@
 package cli
 
 import (
+	"context"
 	"fmt"
+	"net/http"
+	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -27,7 +31,10 @@ type Factory struct {
 	Config *genericclioptions.ConfigFlags
 	Clock  clock.PassiveClock
 
+	// client and namespace are set by Connect.
 	client client.WithWatch
+	// namespace is that of a command that reads only one.
+	namespace string
 	// classesDenied is set once the user was told that VolumeSnapshotClasses may not be
 	// read.
 	classesDenied bool
@@ -45,35 +52,87 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
-// Client returns the client for the cluster that the flags and the kubeconfig name.
-func (f *Factory) Client() (client.WithWatch, error) {
-	if f.client != nil {
-		return f.client, nil
+// Connect finds the cluster and the namespace that the flags and the kubeconfig name.
+func (f *Factory) Connect() (err error) {
+	if f.client == nil {
+		config, err := f.Config.ToRESTConfig()
+		if err != nil {
+			return err
+		}
+		config.QPS = -1 // the API server's own fairness knows better
+		config.WarningHandler = rest.NewWarningWriter(f.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
+		if f.client, err = client.NewWithWatch(config, client.Options{Scheme: scheme}); err != nil {
+			return err
+		}
 	}
+	f.namespace, _, err = f.Config.ToRawKubeConfigLoader().Namespace()
+	return err
+}
+
+// connected is the RunE of a command that needs the cluster.
+func (f *Factory) connected(run func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := f.Connect(); err != nil {
+			return err
+		}
+		return run(cmd.Context(), args)
+	}
+}
+
+// get reads an object of the namespace.
+func (f *Factory) get(ctx context.Context, name string, o client.Object) error {
+	return f.client.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: name}, o)
+}
+
+// pageSize is how many objects are read at once.
+const pageSize = 1000
+
+// list reads a list page by page. The result has all items.
+func (f *Factory) list(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	var all []runtime.Object
+	for token := ""; ; {
+		page := list.DeepCopyObject().(client.ObjectList)
+		if err := f.client.List(ctx, page, append(opts, client.Limit(pageSize), client.Continue(token))...); err != nil {
+			return err
+		}
+		items, err := meta.ExtractList(page)
+		if err != nil {
+			return err
+		}
+		all = append(all, items...)
+		if token = page.GetContinue(); token == "" {
+			return meta.SetList(list, all)
+		}
+	}
+}
+
+// serverTime returns the API server's time in whole seconds. A time that is
+// written for the operator must not come from a user's machine: if its clock is
+// behind, an existing snapshot could cover the time.
+func (f *Factory) serverTime(ctx context.Context) (time.Time, error) {
 	config, err := f.Config.ToRESTConfig()
 	if err != nil {
-		return nil, err
+		return time.Time{}, err
 	}
-	config.QPS = -1 // the API server's own fairness knows better
-	config.WarningHandler = rest.NewWarningWriter(f.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
-	f.client, err = client.NewWithWatch(config, client.Options{Scheme: scheme})
-	return f.client, err
-}
-
-// Namespace returns the namespace of the flag -n, or of the kubeconfig's context.
-func (f *Factory) Namespace() (string, error) {
-	namespace, _, err := f.Config.ToRawKubeConfigLoader().Namespace()
-	return namespace, err
-}
-
-// Connect returns the client, and the namespace of a command that reads only one.
-func (f *Factory) Connect() (client.WithWatch, string, error) {
-	c, err := f.Client()
+	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
-		return nil, "", err
+		return time.Time{}, err
 	}
-	namespace, err := f.Namespace()
-	return c, namespace, err
+	connection, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return time.Time{}, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.JoinPath("version").String(), http.NoBody)
+	if err != nil {
+		return time.Time{}, err
+	}
+	answer, err := connection.Do(request)
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer answer.Body.Close()
+	at, err := http.ParseTime(answer.Header.Get("Date"))
+	return at.UTC(), err
 }
 
 // Scope are the flags of a command that reads more than one object.
@@ -89,21 +148,29 @@ func (s *Scope) AddFlags(cmd *cobra.Command, selects string) {
 	cmd.Flags().StringVarP(&s.Selector, "selector", "l", "", fmt.Sprintf("Label selector for %s, such as app=db.", selects))
 }
 
-// Namespace returns the namespace to read; empty for all namespaces.
-func (s *Scope) Namespace(f *Factory) (string, error) {
+// namespace returns the namespace to read; empty for all namespaces.
+func (s *Scope) namespace(f *Factory) string {
 	if s.AllNamespaces {
-		return "", nil
+		return ""
 	}
-	return f.Namespace()
+	return f.namespace
 }
 
 // sayNothingFound says that there is nothing to show, as kubectl does.
-func (s *Scope) sayNothingFound(f *Factory) error {
-	namespace, err := s.Namespace(f)
+func (s *Scope) sayNothingFound(f *Factory) {
 	where := ""
-	if namespace != "" {
+	if namespace := s.namespace(f); namespace != "" {
 		where = fmt.Sprintf(" in %s namespace.", namespace)
 	}
 	fmt.Fprintln(f.ErrOut, "No resources found"+where)
-	return err
+}
+
+// given counts the values that are not empty.
+func given(values ...string) (n int) {
+	for _, value := range values {
+		if value != "" {
+			n++
+		}
+	}
+	return n
 }

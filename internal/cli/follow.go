@@ -13,12 +13,13 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
+	toolswatch "k8s.io/client-go/tools/watch"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -33,9 +34,6 @@ func (w *Wait) AddFlags(cmd *cobra.Command, until string) {
 	cmd.Flags().BoolVar(&w.Enabled, "wait", false, "Wait until "+until+".")
 	cmd.Flags().DurationVar(&w.Timeout, "timeout", 10*time.Minute, "How long to wait, such as 90s; 0 waits forever.")
 }
-
-// errTimeout ends a wait that took too long.
-var errTimeout = errors.New("timed out")
 
 // idleAfter is how long a wait may come no further before it says what it waits for.
 const idleAfter = 15 * time.Second
@@ -52,10 +50,13 @@ type follower struct {
 	// listed, if it is set, is called with all that exists when a watch begins: what is
 	// missing was deleted while nothing watched.
 	listed func(existing sets.Set[types.UID])
-	// done is called after each of the others.
-	done func() (bool, error)
-	// idle is called when the wait has come no further for a while, again and again.
-	idle func(ctx context.Context) error
+	// left returns the PVCs that the wait still waits for.
+	left func() []string
+	// explain is called when the wait has come no further for a while, again and again,
+	// and at the timeout. It says why.
+	explain func(ctx context.Context) error
+	// missing says, before the names of PVCs, what the wait waits for.
+	missing string
 }
 
 // waitingFor prints which PVCs a wait waits for.
@@ -78,89 +79,79 @@ func (t told) once(w io.Writer, line string) {
 	}
 }
 
-// Follow calls a follower with the objects of a list until it is done.
-func (w *Wait) Follow(ctx context.Context, c client.WithWatch, list client.ObjectList, to follower, opts ...client.ListOption) error {
+// Follow calls a follower with the objects of a list until nothing is left.
+func (w *Wait) Follow(ctx context.Context, f *Factory, list client.ObjectList, to follower, opts ...client.ListOption) error {
+	bounded, cancel := context.WithCancel(ctx)
 	if w.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, w.Timeout, errTimeout)
-		defer cancel()
+		bounded, cancel = context.WithTimeout(ctx, w.Timeout)
 	}
-	for {
-		done, err := followOnce(ctx, c, list.DeepCopyObject().(client.ObjectList), to, opts)
-		switch {
-		case ctx.Err() != nil:
-			return fmt.Errorf("wait: %w", context.Cause(ctx))
-		case done || err != nil:
-			return err
+	defer cancel()
+	further := f.Clock.Now()
+	see := to.see
+	to.see = func(o client.Object, deleted bool) bool {
+		came := see(o, deleted)
+		if came {
+			further = f.Clock.Now()
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(rewatchAfter):
-		}
+		return came
 	}
+	explain := func() error {
+		f.waitingFor(to.left())
+		return to.explain(ctx)
+	}
+	err := wait.PollUntilContextCancel(bounded, rewatchAfter, true, func(ctx context.Context) (bool, error) {
+		err := followOnce(ctx, f.client, list.DeepCopyObject().(client.ObjectList), to, opts)
+		if err == nil && len(to.left()) > 0 && f.Clock.Since(further) >= idleAfter {
+			further = f.Clock.Now()
+			err = explain()
+		}
+		return len(to.left()) == 0, err
+	})
+	switch {
+	case bounded.Err() == nil:
+		return err
+	case ctx.Err() != nil:
+		return fmt.Errorf("wait: %w", context.Cause(ctx))
+	}
+	if err := explain(); err != nil {
+		return err
+	}
+	return fmt.Errorf("timed out after %s: %s %s", w.Timeout, to.missing, strings.Join(to.left(), ", "))
 }
 
-// followOnce lists and watches until the API server ends the watch.
-func followOnce(ctx context.Context, c client.WithWatch, list client.ObjectList, to follower, opts []client.ListOption) (bool, error) {
+// followOnce lists and watches until nothing is left, or until the API server ends the
+// watch, so that the caller can say what it waits for.
+func followOnce(ctx context.Context, c client.WithWatch, list client.ObjectList, to follower, opts []client.ListOption) error {
 	if err := c.List(ctx, list, opts...); err != nil {
-		return false, err
+		return err
 	}
 	existing := sets.New[types.UID]()
-	err := meta.EachListItem(list, func(o runtime.Object) error {
-		existing.Insert(o.(client.Object).GetUID())
-		to.see(o.(client.Object), false)
-		return nil
-	})
-	if err != nil {
-		return false, err
+	for _, o := range items(list) {
+		existing.Insert(o.GetUID())
+		to.see(o, false)
 	}
 	if to.listed != nil {
 		to.listed(existing)
 	}
-	if done, err := to.done(); done || err != nil {
-		return done, err
+	if len(to.left()) == 0 {
+		return nil
 	}
-	raw := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}}
-	w, err := c.Watch(ctx, list, append([]client.ListOption{raw}, opts...)...)
+	from := &client.ListOptions{Raw: &metav1.ListOptions{
+		ResourceVersion: list.GetResourceVersion(), TimeoutSeconds: ptr.To(int64(idleAfter.Seconds())),
+	}}
+	events, err := c.Watch(ctx, list, append([]client.ListOption{from}, opts...)...)
 	if err != nil {
-		return false, err
+		return err
 	}
-	defer w.Stop()
-	return followWatch(ctx, w.ResultChan(), to)
-}
-
-func followWatch(ctx context.Context, events <-chan watch.Event, to follower) (bool, error) {
-	idle := time.NewTicker(idleAfter)
-	defer idle.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return false, nil
-		case <-idle.C:
-			if err := to.idle(ctx); err != nil {
-				return false, err
-			}
-		case e, open := <-events:
-			if !open {
-				return false, nil
-			}
-			o, ok := e.Object.(client.Object)
-			if !ok {
-				return false, expired(apierrors.FromObject(e.Object))
-			}
-			if to.see(o, e.Type == watch.Deleted) {
-				idle.Reset(idleAfter)
-			}
+	_, err = toolswatch.UntilWithoutRetry(ctx, events, func(e watch.Event) (bool, error) {
+		o, ok := e.Object.(client.Object)
+		if !ok {
+			return false, apierrors.FromObject(e.Object)
 		}
-		if done, err := to.done(); done || err != nil {
-			return done, err
-		}
-	}
-}
-
-// expired ignores that a watch cannot be resumed: it is started again.
-func expired(err error) error {
-	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+		to.see(o, e.Type == watch.Deleted)
+		return len(to.left()) == 0, nil
+	})
+	if errors.Is(err, toolswatch.ErrWatchClosed) || wait.Interrupted(err) || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		return nil
 	}
 	return err

@@ -109,8 +109,12 @@ func TestJudgeDecidesAsTheOperatorDoes(t *testing.T) {
 		want := newOperator(t, s).plan(now, found)
 		have := judge.Judge(now, found.mapKey, found.claim, found.snapshots, found.restores)
 		wantDeletes := deletes(want.Delete)
+		var creates []client.Object
+		for _, desired := range want.Create {
+			creates = append(creates, desired.Object)
+		}
 		for what, pair := range map[string][2][]string{
-			"creates": {names(have.Create), names(want.Create)},
+			"creates": {names(have.Create), names(creates)},
 			"adopts":  {names(have.Adopt), names(want.Adopt)},
 			"deletes": {deletes(have.Delete), wantDeletes},
 			"next":    {{have.Next.String()}, {want.Next.String()}},
@@ -156,8 +160,8 @@ func (op *operator) life(of *series, now, until time.Time) (ends map[string]time
 			ends[removal.Object.GetName()] = now
 			state.snapshots = slices.DeleteFunc(state.snapshots, func(o client.Object) bool { return o.GetName() == removal.Object.GetName() })
 		}
-		for _, o := range p.Create {
-			v := o.(*snapshotv1.VolumeSnapshot)
+		for _, desired := range p.Create {
+			v := desired.Object.(*snapshotv1.VolumeSnapshot)
 			v.CreationTimestamp = metav1.NewTime(now)
 			v.Status = &snapshotv1.VolumeSnapshotStatus{ReadyToUse: ptr.To(true), CreationTime: &v.CreationTimestamp}
 			taken = append(taken, v.Name)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"github.com/spf13/cobra"
@@ -19,10 +20,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/cli/migrate"
+	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
 func newMigrateCommand(f *Factory) *cobra.Command {
@@ -56,14 +59,10 @@ as snapsched or snapshotschedules.` + v1alpha1.GroupName + `, and those of snaps
 
   # Migrate all namespaces
   kubectl snapsched migrate snapscheduler -A --apply`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := f.Client()
-			if err != nil {
-				return err
-			}
-			m := &migration{Factory: f, client: c, timeZone: zone, apply: apply, allNamespaces: scope.AllNamespaces}
-			return m.run(cmd.Context(), &scope)
-		},
+		RunE: f.connected(func(ctx context.Context, _ []string) error {
+			m := &migration{Factory: f, timeZone: zone, apply: apply, allNamespaces: scope.AllNamespaces}
+			return m.run(ctx, &scope)
+		}),
 	}
 	scope.AddFlags(cmd, "schedules of snapscheduler")
 	cmd.Flags().Lookup("all-namespaces").Usage = "Migrate all namespaces."
@@ -75,7 +74,6 @@ as snapsched or snapshotschedules.` + v1alpha1.GroupName + `, and those of snaps
 // migration is one run of migrate snapscheduler.
 type migration struct {
 	*Factory
-	client   client.Client
 	timeZone string
 	apply    bool
 	// allNamespaces: names alone are ambiguous.
@@ -87,17 +85,14 @@ type migration struct {
 var errNotMigrated = errors.New("not every schedule was migrated")
 
 func (m *migration) run(ctx context.Context, scope *Scope) error {
-	namespace, err := scope.Namespace(m.Factory)
-	if err != nil {
-		return err
-	}
+	namespace := scope.namespace(m.Factory)
 	selector, err := labels.Parse(scope.Selector)
 	if err != nil {
 		return err
 	}
 	peers := &unstructured.UnstructuredList{}
 	peers.SetGroupVersionKind(migrate.PeerKind.GroupVersion().WithKind(migrate.PeerKind.Kind + "List"))
-	if err := Pages(ctx, m.client, peers, client.InNamespace(namespace)); meta.IsNoMatchError(err) {
+	if err := m.list(ctx, peers, client.InNamespace(namespace)); meta.IsNoMatchError(err) {
 		return fmt.Errorf("snapscheduler is not installed: the server doesn't have the kind %s", migrate.PeerKind.GroupKind())
 	} else if err != nil {
 		return err
@@ -133,7 +128,7 @@ func (m *migration) strays(ctx context.Context, namespace string, peers []unstru
 	}
 	found := &metav1.PartialObjectMetadataList{}
 	found.SetGroupVersionKind(snapshotv1.SchemeGroupVersion.WithKind("VolumeSnapshot"))
-	if err := Pages(ctx, m.client, found, client.InNamespace(namespace), client.HasLabels{migrate.LabelPeerSchedule}); err != nil {
+	if err := m.list(ctx, found, client.InNamespace(namespace), client.HasLabels{migrate.LabelPeerSchedule}); err != nil {
 		return err
 	}
 	count := map[string]int{}
@@ -165,7 +160,7 @@ func (t *transfer) run(ctx context.Context) (err error) {
 		return fmt.Errorf("it has no equivalent: %w", err)
 	}
 	claims := &corev1.PersistentVolumeClaimList{}
-	if err := Pages(ctx, t.client, claims, client.InNamespace(t.peer.GetNamespace())); err != nil {
+	if err := t.list(ctx, claims, client.InNamespace(t.peer.GetNamespace())); err != nil {
 		return err
 	}
 	t.claims = map[string]*corev1.PersistentVolumeClaim{}
@@ -188,7 +183,7 @@ func (t *transfer) run(ctx context.Context) (err error) {
 // snapshots reads those that snapscheduler finds for the schedule.
 func (t *transfer) snapshots(ctx context.Context) ([]snapshotv1.VolumeSnapshot, error) {
 	list := &snapshotv1.VolumeSnapshotList{}
-	err := Pages(ctx, t.client, list, client.InNamespace(t.peer.GetNamespace()),
+	err := t.list(ctx, list, client.InNamespace(t.peer.GetNamespace()),
 		client.MatchingLabels{migrate.LabelPeerSchedule: t.peer.GetName()})
 	return list.Items, err
 }
@@ -218,3 +213,148 @@ func (t *transfer) check(ctx context.Context, snapshots int) error {
 	}
 	return nil
 }
+
+// peerResource is the name of snapscheduler's schedules before a slash.
+const peerResource = "snapshotschedule.snapscheduler.backube"
+
+// applyAll migrates the schedule. If it is interrupted at any point, no operator takes
+// or deletes snapshots twice, and running it again completes it.
+func (t *transfer) applyAll(ctx context.Context) error {
+	for _, note := range t.to.Notes {
+		t.warn("%s/%s: %s", t.peer.GetNamespace(), t.peer.GetName(), note)
+	}
+	if err := t.disable(ctx); err != nil {
+		return fmt.Errorf("disable it: %w", err)
+	}
+	if err := t.handOver(ctx); err != nil {
+		return err
+	}
+	if t.exists {
+		t.done(scheduleResource, t.peer.GetName(), "unchanged")
+		return nil
+	}
+	if err := t.client.Create(ctx, t.to.Schedule.DeepCopy(), fieldOwner); err != nil {
+		return fmt.Errorf("create SnapshotSchedule %s: %w", t.to.Schedule.Name, err)
+	}
+	t.done(scheduleResource, t.peer.GetName(), "created")
+	return nil
+}
+
+// done prints what was done, and in which namespace if there are several.
+func (t *transfer) done(resource, name, what string) {
+	if t.allNamespaces {
+		what += " in namespace " + t.peer.GetNamespace()
+	}
+	t.did(resource, name, what)
+}
+
+func (t *transfer) disable(ctx context.Context) error {
+	disabled, err := update(ctx, t.Factory, t.peer, func() ([]byte, error) { return migrate.Disable(t.peer), nil })
+	if disabled {
+		t.done(peerResource, t.peer.GetName(), "disabled")
+	}
+	return err
+}
+
+// handOver hands over the snapshots, until there is none left that can be. snapscheduler
+// may create one until it has seen that its schedule is disabled.
+func (t *transfer) handOver(ctx context.Context) error {
+	handed := map[types.UID]bool{}
+	for first := true; ; first = false {
+		found, err := t.snapshots(ctx)
+		if err != nil {
+			return err
+		}
+		before := len(handed)
+		for i := range found {
+			if handed[found[i].UID] {
+				return fmt.Errorf("VolumeSnapshot %s was handed over, but something has set its label %s again",
+					found[i].Name, migrate.LabelPeerSchedule)
+			}
+			done, err := t.handOverOne(ctx, &found[i], first)
+			if err != nil {
+				return fmt.Errorf("hand over VolumeSnapshot %s: %w", found[i].Name, err)
+			}
+			if done {
+				handed[found[i].UID] = true
+			}
+		}
+		if len(handed) == before {
+			return nil
+		}
+	}
+}
+
+func (t *transfer) handOverOne(ctx context.Context, v *snapshotv1.VolumeSnapshot, warn bool) (done bool, err error) {
+	var adoption migrate.Adoption
+	done, err = update(ctx, t.Factory, v, func() ([]byte, error) {
+		if v.Labels[migrate.LabelPeerSchedule] != t.peer.GetName() {
+			return nil, nil // after a conflict: somebody else has taken it
+		}
+		adoption = migrate.Adopt(v, t.claimOf(v))
+		if warn && adoption.Patch == nil {
+			t.warn("VolumeSnapshot %s/%s stays with snapscheduler: %s", v.Namespace, v.Name, adoption.Reason)
+		}
+		return adoption.Patch, nil
+	})
+	if done {
+		t.done(snapshotResource, v.Name, "handed over")
+		if adoption.Note != "" {
+			t.warn("VolumeSnapshot %s/%s: %s", v.Namespace, v.Name, adoption.Note)
+		}
+	}
+	if apierrors.IsNotFound(err) {
+		return false, nil // it has expired
+	}
+	return done, err
+}
+
+func (t *transfer) claimOf(v *snapshotv1.VolumeSnapshot) *corev1.PersistentVolumeClaim {
+	return t.claims[sourceName(v)]
+}
+
+// print prints what --apply does as a shell script.
+func (t *transfer) print(found []snapshotv1.VolumeSnapshot) error {
+	namespace, name := t.peer.GetNamespace(), t.peer.GetName()
+	var steps, notes []string
+	patch := func(resource, name string, patch []byte) {
+		steps = append(steps, fmt.Sprintf("kubectl patch %s %s -n %s --type=merge -p %s", resource, name, namespace, quoted(string(patch))))
+	}
+	if p := migrate.Disable(t.peer); p != nil {
+		patch(migrate.PeerResource, name, p)
+	}
+	for i := range found {
+		v := &found[i]
+		adoption := migrate.Adopt(v, t.claimOf(v))
+		if adoption.Patch != nil {
+			patch(snapshotsResource, v.Name, adoption.Patch)
+		} else {
+			notes = append(notes, fmt.Sprintf("VolumeSnapshot %s stays with snapscheduler: %s", v.Name, adoption.Reason))
+		}
+		if adoption.Note != "" {
+			notes = append(notes, fmt.Sprintf("VolumeSnapshot %s: %s", v.Name, adoption.Note))
+		}
+	}
+	if !t.exists {
+		var manifest strings.Builder // as its user would write it
+		if err := (&Output{Format: YAML}).PrintStructured(&manifest, t.to.Schedule); err != nil {
+			return err
+		}
+		steps = append(steps, "kubectl create -f - <<'EOF'\n"+manifest.String()+"EOF")
+	}
+	fmt.Fprintf(t.Out, "# SnapshotSchedule %s/%s of snapscheduler\n", namespace, name)
+	for _, note := range append(t.to.Notes, notes...) {
+		fmt.Fprintf(t.Out, "#   %s\n", report.Line(note))
+	}
+	if len(steps) == 0 {
+		steps = []string{"# Nothing to do."}
+	}
+	fmt.Fprintln(t.Out, strings.Join(steps, "\n")+"\n")
+	return nil
+}
+
+// quoted quotes a word for a shell. Names of owners may contain anything.
+func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
+
+// snapshotsResource is the full name of VolumeSnapshots for kubectl.
+const snapshotsResource = "volumesnapshots.snapshot.storage.k8s.io"

@@ -4,13 +4,20 @@
 package cli
 
 import (
+	"cmp"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/yaml"
@@ -39,15 +46,11 @@ func (o *Output) AddFlags(cmd *cobra.Command, table bool, formats ...string) {
 	if table {
 		cmd.Flags().BoolVar(&o.NoHeaders, "no-headers", false, "Print no header line.")
 	}
-	before := cmd.PreRunE
-	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if o.Format != "" && !slices.Contains(formats, o.Format) {
 			return fmt.Errorf("unknown output format %q: use one of %s", o.Format, strings.Join(formats, ", "))
 		}
-		if before == nil {
-			return nil
-		}
-		return before(cmd, args)
+		return nil
 	}
 }
 
@@ -134,3 +137,175 @@ func (o *Output) PrintTable(w io.Writer, t *Table) error {
 	_, err := io.WriteString(w, table)
 	return err
 }
+
+// Style colors text, or leaves it as it is.
+type Style struct{ color bool }
+
+// StyleOf returns the style for a writer: colored on a terminal, unless NO_COLOR is set.
+func StyleOf(w io.Writer) Style {
+	file := fileOf(w)
+	return Style{color: file != nil && printers.AllowsColorOutput(file)}
+}
+
+func (s Style) paint(code, text string) string {
+	if !s.color || text == "" {
+		return text
+	}
+	return styleMark + "[" + code + "m" + text + styleMark + "[0m"
+}
+
+// Good is for what is as it should be.
+func (s Style) Good(text string) string { return s.paint("32", text) }
+
+// Bad is for failures.
+func (s Style) Bad(text string) string { return s.paint("31", text) }
+
+// Warn is for what deserves attention.
+func (s Style) Warn(text string) string { return s.paint("33", text) }
+
+// Dim is for what is less important.
+func (s Style) Dim(text string) string { return s.paint("2", text) }
+
+func (s Style) cyan(text string) string    { return s.paint("36", text) }
+func (s Style) blue(text string) string    { return s.paint("34", text) }
+func (s Style) magenta(text string) string { return s.paint("35", text) }
+
+// Bold is for what stands out.
+func (s Style) Bold(text string) string { return s.paint("1", text) }
+
+// pipeWidth is the width of drawings that go to no terminal.
+const pipeWidth = 100
+
+// WidthOf returns the width of a drawing on a writer. COLUMNS overrides that of the
+// terminal.
+func WidthOf(w io.Writer) int {
+	return cmp.Or(columns(), terminalWidth(w), pipeWidth)
+}
+
+// terminalWidth returns the width of the terminal behind a writer; zero if there is
+// none.
+func terminalWidth(w io.Writer) int {
+	file := fileOf(w)
+	if file == nil {
+		return 0
+	}
+	width, _, err := term.GetSize(int(file.Fd()))
+	if err != nil {
+		return 0
+	}
+	return cmp.Or(columns(), width)
+}
+
+// columns returns the value of COLUMNS; zero if there is none.
+func columns() int {
+	n, _ := strconv.Atoi(os.Getenv("COLUMNS"))
+	return max(n, 0)
+}
+
+// terminal escapes what controls a terminal, in everything that a command prints: tenants
+// write what an administrator reads. Only the styles of this process pass. A style begins
+// with a mark that nobody can know who writes an object.
+type terminal struct{ io.Writer }
+
+var styleMark = "\x1b" + rand.Text()
+
+func (t terminal) Write(text []byte) (int, error) {
+	escaped := betweenStyles(string(text), report.Escape)
+	if _, err := io.WriteString(t.Writer, strings.ReplaceAll(escaped, styleMark, "\x1b")); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}
+
+// betweenStyles changes a text without its styles.
+func betweenStyles(text string, change func(string) string) string {
+	plain, styled, found := strings.Cut(text, styleMark)
+	var b strings.Builder
+	b.WriteString(change(plain))
+	for found {
+		plain, styled, found = strings.Cut(styled, styleMark)
+		end := strings.IndexByte(plain, 'm') + 1 // "[31m"
+		b.WriteString(styleMark + plain[:end] + change(plain[end:]))
+	}
+	return b.String()
+}
+
+// fileOf returns the file behind a writer; nil if there is none.
+func fileOf(w io.Writer) *os.File {
+	if t, ok := w.(terminal); ok {
+		w = t.Writer
+	}
+	file, _ := w.(*os.File)
+	return file
+}
+
+// say prints a line, whatever its parts contain. A terminal gets it in lines of its width,
+// those that continue it indented.
+func say(w io.Writer, line string) {
+	fmt.Fprintln(w, fitLine(betweenStyles(line, report.Line), terminalWidth(w)))
+}
+
+// fitLine breaks a line that does not fit a width. Without a width, every line fits.
+func fitLine(line string, width int) string {
+	if width == 0 || printed(line) <= width {
+		return line
+	}
+	begin := strings.Repeat(" ", len(line)-len(strings.TrimLeft(line, " ")))
+	return strings.Join(wrap(line, begin, begin+"  ", width), "\n")
+}
+
+// narrowest is the width from which on a column is wrapped: narrower ones are hard to
+// read.
+const narrowest = 24
+
+// fitTable moves what does not fit the width out of the last column: into lines that
+// begin there, or below the row if the column is too narrow for that.
+func fitTable(table string, last string, width int) string {
+	if table == "" {
+		return "" // without rows, there is no header either
+	}
+	header, _, _ := strings.Cut(table, "\n")
+	column := utf8.RuneCountInString(header[:strings.LastIndex(header, last)])
+	var lines []string
+	for line := range strings.Lines(table) {
+		runes := []rune(strings.TrimRight(line, " \n"))
+		if len(runes) <= width || len(runes) <= column {
+			lines = append(lines, string(runes))
+			continue
+		}
+		row, rest := string(runes[:column]), string(runes[column:])
+		inColumn := wrap(rest, row, strings.Repeat(" ", column), width)
+		tooLong := func(line string) bool { return printed(line) > width }
+		if width-column >= narrowest && !slices.ContainsFunc(inColumn, tooLong) {
+			lines = append(lines, inColumn...)
+			continue
+		}
+		lines = append(lines, strings.TrimRight(row, " "))
+		if rest != none {
+			lines = append(lines, wrap(rest, "    ", "    ", width)...)
+		}
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// wrap returns a text in lines of a width, between words. The first line begins in one
+// way, the others in another.
+func wrap(text, begin, next string, width int) []string {
+	var lines []string
+	line, empty := begin, true
+	for word := range strings.FieldsSeq(text) {
+		if !empty && printed(line)+1+printed(word) > width {
+			lines, line, empty = append(lines, line), next, true
+		}
+		if !empty {
+			line += " "
+		}
+		line, empty = line+word, false
+	}
+	return append(lines, line)
+}
+
+var colors = regexp.MustCompile(styleMark + "\\[[0-9;]*m")
+
+// printed returns how many columns of a terminal a text takes.
+func printed(text string) int { return utf8.RuneCountInString(colors.ReplaceAllString(text, "")) }

@@ -8,10 +8,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/cli-runtime/pkg/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -52,9 +55,9 @@ func newPreviewCommand(f *Factory) *cobra.Command {
   kubectl snapsched preview --delete nightly`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: CompleteOne(f.CompleteSchedules()),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.run(cmd.Context(), f, args)
-		},
+		RunE: f.connected(func(ctx context.Context, args []string) error {
+			return o.run(ctx, f, strings.Join(args, ""))
+		}),
 	}
 	flags := cmd.Flags()
 	flags.StringSliceVarP(&o.files.Filenames, "filename", "f", nil,
@@ -71,83 +74,60 @@ func newPreviewCommand(f *Factory) *cobra.Command {
 	return cmd
 }
 
-func (o *previewOptions) run(ctx context.Context, f *Factory, args []string) error {
-	given := 0
-	for _, is := range []bool{len(args) > 0, len(o.files.Filenames) > 0, o.remove != ""} {
-		if is {
-			given++
-		}
-	}
-	if given != 1 {
+func (o *previewOptions) run(ctx context.Context, f *Factory, name string) error {
+	if given(name, strings.Join(o.files.Filenames, ""), o.remove) != 1 {
 		return errors.New("give exactly one of NAME, --filename and --delete")
 	}
 	ahead, err := schedule.ParseDuration(o.within)
 	if err != nil {
 		return fmt.Errorf("--within: %w", err)
 	}
-	c, err := f.Client()
-	if err != nil {
-		return err
-	}
 	now := f.Clock.Now()
-	changes, err := o.variants(ctx, f, c, args, now)
+	changes, err := o.variants(ctx, f, name, now)
 	if err != nil {
 		return err
 	}
-	all := []*preview{}
+	all, found := []*preview{}, false
 	for _, v := range changes {
-		p, err := o.preview(ctx, f, c, v, now, now.Add(ahead))
+		p, err := o.preview(ctx, f, v, now, now.Add(ahead))
 		if err != nil {
 			return err
 		}
-		all = append(all, p)
+		all, found = append(all, p), found || p.found()
 	}
 	if err := printPreviews(f.Out, &o.output, all, now, o.within); err != nil {
 		return err
 	}
-	for _, p := range all {
-		if o.failOnDelete && p.found() {
-			return ErrFound
-		}
+	if o.failOnDelete && found {
+		return ErrFound
 	}
 	return nil
 }
 
 // variants returns the schedules before and after the change.
-func (o *previewOptions) variants(ctx context.Context, f *Factory, c client.Reader, args []string, now time.Time) ([]variants, error) {
+func (o *previewOptions) variants(ctx context.Context, f *Factory, name string, now time.Time) ([]variants, error) {
 	if len(o.files.Filenames) > 0 {
-		return f.manifestVariants(ctx, c, &o.files, now)
+		return f.manifestVariants(ctx, &o.files, now)
 	}
-	namespace, err := f.Namespace()
-	if err != nil {
-		return nil, err
-	}
-	name := o.remove
-	if len(args) > 0 {
-		name = args[0]
-	}
-	s, err := readSchedule(ctx, c, namespace, name)
-	if err != nil {
-		return nil, err
-	}
+	s, err := f.readSchedule(ctx, cmp.Or(o.remove, name))
 	if o.remove != "" {
-		return []variants{{present: s}}, nil
+		return []variants{{present: s}}, err
 	}
-	return []variants{{present: s, future: s}}, nil
+	return []variants{{present: s, future: s}}, err
 }
 
 // preview reads the series of a schedule and compares their lives.
-func (o *previewOptions) preview(ctx context.Context, f *Factory, c client.Reader, v variants, now, until time.Time) (*preview, error) {
+func (o *previewOptions) preview(ctx context.Context, f *Factory, v variants, now, until time.Time) (*preview, error) {
 	named := cmp.Or(v.present, v.future)
-	read, of := f.readInventory, []client.ListOption{client.MatchingLabels{v1alpha1.LabelSchedule: named.Name}}
+	of := []client.ListOption{managed, ofSchedule(named.Name)}
 	if v.change() == deleted { // the garbage collector asks for no labels
-		read, of = f.readSnapshotsAnd, nil
+		of = nil
 	}
-	inv, err := read(ctx, c, named.Namespace, labels.Everything(), of...)
+	inv, err := f.readInventory(ctx, named.Namespace, labels.Everything(), of...)
+	if err == nil {
+		inv.origin, err = readOrigin(ctx, f.client, named)
+	}
 	if err != nil {
-		return nil, err
-	}
-	if inv.origin, err = readOrigin(ctx, c, named); err != nil {
 		return nil, err
 	}
 	v = v.recorded(now, inv.origin)
@@ -162,4 +142,222 @@ func (o *previewOptions) preview(ctx context.Context, f *Factory, c client.Reade
 	}
 	p.warn(v, o.driverLimit)
 	return p, nil
+}
+
+// found returns whether --fail-on-delete has found something.
+func (p *preview) found() bool {
+	if p.Change == unchanged {
+		return len(p.Deletes) > 0
+	}
+	return p.sooner() > 0
+}
+
+// sooner returns how many snapshots the present spec would keep longer.
+func (p *preview) sooner() int { return p.count(func(d *deletion) bool { return d.Sooner }) }
+
+func (p *preview) count(of func(*deletion) bool) (n int) {
+	for i := range p.Deletes {
+		if of(&p.Deletes[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+// warn adds what a user should know before making the change.
+func (p *preview) warn(v variants, driverLimit int) {
+	say := func(format string, args ...any) { p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...)) }
+	future := v.future
+	if future == nil {
+		switch {
+		case len(p.Deletes) == 0:
+		case v.present.Spec.DeletionPolicy == v1alpha1.DeletionOrphan:
+			say("the operator is still removing owner references: wait until status.observedGeneration is %d", v.present.Generation)
+		default:
+			say("held snapshots are deleted with the schedule, too; " +
+				"to keep all, set deletionPolicy: Orphan first and wait until it is observed")
+		}
+		return
+	}
+	for _, w := range p.Waiting {
+		if w.Until == nil {
+			say("%s would be deleted at once, and would be kept, because the spec is not that of the template of "+
+				"ClusterSnapshotSchedule %s", plural(w.Snapshots, "snapshot"), future.Name)
+			continue
+		}
+		why := "the spec changes (spec.retention.editDelay)"
+		if w.Reason == v1alpha1.ReasonSnapshotsAdopted {
+			why = "they are older than the schedule"
+		}
+		if w.confirmation != "" {
+			why += ": " + w.confirmation
+		}
+		say("%s would be deleted at once, and would wait until %s, because %s",
+			plural(w.Snapshots, "snapshot"), timestamp(w.Until.Time), why)
+	}
+	if p.Steady.Unlimited {
+		say("the number of snapshots per PVC grows without limit: set snapshotTTL, retention.keep or retention.maxCount")
+	}
+	if driverLimit > 0 && (p.Steady.Unlimited || p.Steady.Snapshots+1 > driverLimit) {
+		say("the steady state exceeds the driver's limit of %s per volume: %s, and one more while a new one is taken",
+			plural(driverLimit, "snapshot"), p.Steady.words())
+	}
+	if future.Spec.Suspend {
+		say("the schedule is suspended: no snapshots are taken, and retention continues")
+	}
+	if p.Incomplete {
+		say("the simulation ended early, because it would take too long: use a shorter --within")
+	}
+}
+
+func (s *steadyState) words() string {
+	about := ""
+	switch {
+	case s.Unlimited:
+		return "no limit"
+	case s.Estimated:
+		about = "about "
+	}
+	return fmt.Sprintf("at most %s%s per PVC", about, plural(s.Snapshots, "snapshot"))
+}
+
+// listed is how many deletes, and how many PVCs of a wait, are listed.
+const listed = 10
+
+func printPreviews(w io.Writer, output *Output, all []*preview, now time.Time, within string) error {
+	if output.Structured() {
+		return output.PrintStructured(w, map[string]any{"items": all})
+	}
+	for i, p := range all {
+		if output.Format == Names {
+			for _, d := range p.Deletes {
+				fmt.Fprintln(w, snapshotResource+"/"+d.Name)
+			}
+			continue
+		}
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		if err := p.print(w, output, now, within); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *preview) print(w io.Writer, output *Output, now time.Time, within string) error {
+	style := StyleOf(w)
+	name := style.Bold(p.Namespace + "/" + p.Name)
+	switch p.Change {
+	case unchanged:
+		say(w, name+" as it is: "+p.Present)
+	case created:
+		say(w, name+" would be created: "+p.Future)
+	case deleted:
+		say(w, name+" would be deleted: "+p.Present)
+	default:
+		say(w, name+" would change")
+		say(w, "  from  "+p.Present)
+		say(w, "  to    "+p.Future)
+	}
+	if len(p.Claims) > 0 {
+		fmt.Fprintln(w)
+		if err := output.PrintTable(w, p.claimTable(within)); err != nil {
+			return err
+		}
+	}
+	if shown := p.listed(output); len(shown) > 0 {
+		fmt.Fprintln(w)
+		if err := output.PrintTable(w, p.deleteTable(shown, now)); err != nil {
+			return err
+		}
+		if more := len(p.Deletes) - len(shown); more > 0 {
+			fmt.Fprintf(w, "… and %d more; -o wide lists all.\n", more)
+		}
+	}
+	fmt.Fprintln(w)
+	say(w, p.conclusion(style, within))
+	if p.Steady != nil {
+		say(w, "Steady state: "+p.Steady.words()+p.Steady.fillWords()+".")
+	}
+	for _, warning := range p.Warnings {
+		say(w, style.Warn("Warning")+": "+warning+".")
+	}
+	return nil
+}
+
+// listed returns the deletes to list: the first ones that the change causes or, if
+// there is no change, the first ones.
+func (p *preview) listed(output *Output) []deletion {
+	if output.Format == Wide {
+		return p.Deletes
+	}
+	var shown []deletion
+	for _, d := range p.Deletes {
+		if len(shown) < listed && (d.Sooner || p.Change == unchanged) {
+			shown = append(shown, d)
+		}
+	}
+	return shown
+}
+
+// claimTable compares the PVCs. The columns say which policy they are about.
+func (p *preview) claimTable(within string) *Table {
+	table := NewTable("PVC", "SELECTED", "SNAPSHOTS", "DELETED NOW", "WITHIN "+within, "AT PRESENT", "+MAP KEY")
+	for _, c := range p.Claims {
+		selected := selectionWords(c.Before == stateSelected, c.After == stateSelected)
+		table.Row(c.Name, selected, c.Snapshots, c.Now, c.Within, c.Otherwise, c.MapKey)
+	}
+	return table
+}
+
+func selectionWords(before, after bool) string {
+	switch {
+	case before && after:
+		return "yes"
+	case after:
+		return "yes (added)"
+	case before:
+		return "no (removed)"
+	}
+	return "no"
+}
+
+func (p *preview) deleteTable(shown []deletion, now time.Time) *Table {
+	table := NewTable("SNAPSHOT", "+PVC", "DELETED", "REASON", "AT PRESENT")
+	for _, d := range shown {
+		present := "kept"
+		if d.PresentTime != nil {
+			present = until(now, d.PresentTime.Time)
+		}
+		table.Row(d.Name, d.Claim, until(now, d.Time.Time), d.Reason, present)
+	}
+	return table
+}
+
+func (p *preview) conclusion(style Style, within string) string {
+	immediately := p.count(func(d *deletion) bool { return d.Now })
+	total := 0
+	for _, c := range p.Claims {
+		total += c.Snapshots
+	}
+	text := fmt.Sprintf("Of %s, %d would be deleted now and %d within %s",
+		plural(total, "existing snapshot"), immediately, len(p.Deletes), within)
+	switch sooner := p.sooner(); {
+	case p.Change == unchanged:
+		return text + "."
+	case sooner > 0:
+		return text + style.Bad(fmt.Sprintf("; %d sooner than at present.", sooner))
+	}
+	return text + style.Good("; none sooner than at present.")
+}
+
+// fillWords say how long it takes until the TTL and the tiers are full.
+func (s *steadyState) fillWords() string {
+	text, before := "", "; "
+	for _, f := range s.Fills {
+		text += fmt.Sprintf("%s%s is full after %s", before, f.Field, duration.HumanDuration(f.After.Duration))
+		before = ", "
+	}
+	return text
 }

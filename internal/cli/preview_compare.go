@@ -109,15 +109,15 @@ func (v variants) change() change {
 
 // recorded returns the schedules with the record that the operator gives them.
 func (v variants) recorded(now time.Time, origin []client.Object) variants {
-	r := v
-	if v.present != nil {
-		r.present = snapshots.Recorded(v.present, now, origin...)
+	record := func(s *v1alpha1.SnapshotSchedule) *v1alpha1.SnapshotSchedule {
+		if s == nil {
+			return nil
+		}
+		return snapshots.Recorded(s, now, origin...)
 	}
-	switch {
-	case v.change() == unchanged:
+	r := variants{record(v.present), record(v.future)}
+	if v.change() == unchanged {
 		r.future = r.present
-	case v.future != nil:
-		r.future = snapshots.Recorded(v.future, now, origin...)
 	}
 	return r
 }
@@ -214,17 +214,16 @@ func previewSeries(v variants, present, future *snapshots.Judge, of *series, now
 	case edited, created:
 		after = fatesOf(future, of, now, until)
 	}
-	r := seriesPreview{incomplete: before.incomplete || after.incomplete, spared: after.spared}
-	r.claim = claimChange{
-		Name: of.claimName(), MapKey: of.mapKey, Before: relationNone, After: relationNone, Snapshots: max(before.counted, after.counted),
-		Within: len(after.ends), Otherwise: len(before.ends),
+	relation := func(judge *snapshots.Judge) string {
+		if judge == nil {
+			return relationNone
+		}
+		return of.state(judge.Selects)
 	}
-	if present != nil {
-		r.claim.Before = of.state(present.Selects)
-	}
-	if future != nil {
-		r.claim.After = of.state(future.Selects)
-	}
+	r := seriesPreview{incomplete: before.incomplete || after.incomplete, spared: after.spared, claim: claimChange{
+		Name: of.claimName(), MapKey: of.mapKey, Before: relation(present), After: relation(future),
+		Snapshots: max(before.counted, after.counted), Within: len(after.ends), Otherwise: len(before.ends),
+	}}
 	for name, end := range after.ends {
 		d := deletion{Name: name, Claim: r.claim.Name, Time: *timeOf(end.at), Now: !end.at.After(now), Reason: end.reason, Sooner: true}
 		if otherwise, ok := before.ends[name]; ok {
@@ -253,21 +252,28 @@ type end struct {
 
 // fatesOf lets time pass over a series. Without a judge nothing is deleted.
 func fatesOf(judge *snapshots.Judge, of *series, now, until time.Time) fates {
-	f := fates{ends: map[string]end{}}
+	f := fates{ends: map[string]end{}, spared: map[string]int{}}
 	if judge == nil {
 		return f
 	}
-	var existing map[string]bool
+	existing := map[string]bool{} // those that may have an end, which one with a hold has not
 	creates := false
 	sim := simulate(judge, now, of)
 	for !sim.now.After(until) {
-		if sim.exhausted() {
-			f.incomplete = true
+		if f.incomplete = sim.exhausted(); f.incomplete {
 			break
 		}
 		at, d, more := sim.step()
 		if sim.steps == 1 {
-			f.counted, existing, f.spared = len(d.Outputs), followed(&d), sparedBy(&d)
+			f.counted = len(d.Outputs)
+			for i := range d.Outputs {
+				if s := &d.Series.Snapshots[i]; !s.Deleting && s.Hold != retention.HoldAnnotation {
+					existing[s.Name] = true
+				}
+				if reason := d.SparedFor[i]; reason != "" {
+					f.spared[reason]++
+				}
+			}
 		}
 		for _, removal := range d.Delete {
 			if name := removal.Object.GetName(); existing[name] {
@@ -286,39 +292,12 @@ func fatesOf(judge *snapshots.Judge, of *series, now, until time.Time) fates {
 	return f
 }
 
-// followed returns the names of the snapshots that may have an end, which one with a
-// hold has not.
-func followed(d *snapshots.Judgment) map[string]bool {
-	names := map[string]bool{}
-	for i, o := range d.Outputs {
-		if s := &d.Series.Snapshots[i]; !s.Deleting && s.Hold != retention.HoldAnnotation {
-			names[o.GetName()] = true
-		}
-	}
-	return names
-}
-
-// sparedBy counts the snapshots that are kept for now, by reason.
-func sparedBy(d *snapshots.Judgment) map[string]int {
-	by := map[string]int{}
-	for _, reason := range d.SparedFor {
-		if reason != "" {
-			by[reason]++
-		}
-	}
-	return by
-}
-
-// ahead continues a simulation after a judgment. It returns false if that would
+// ahead continues a simulation after a judgment as a life. It returns false if that would
 // take too long.
 func (f *fates) ahead(
 	judge *snapshots.Judge, of *series, d *snapshots.Judgment, existing map[string]bool, at, until time.Time,
 ) bool {
-	a := &ahead{
-		policy: judge.Policy(), now: at, next: d.Retention.Next,
-		slots: slotsAhead{until: until, next: func(now time.Time, n int) []time.Time { return judge.NextSlots(of.claim, now, n) }},
-		ended: func(name string, at time.Time, v retention.Verdict) { f.ends[name] = end{at, v.String()} },
-	}
+	l := &life{policy: judge.Policy(), slots: slotsOf(judge, of.claim), now: at, next: d.Retention.Next}
 	for i, s := range d.Series.Snapshots {
 		if d.Retention.Verdicts[i].Delete() {
 			continue
@@ -327,9 +306,20 @@ func (f *fates) ahead(
 		if !existing[s.Name] && s.Hold != retention.HoldAnnotation {
 			s.Name = ""
 		}
-		a.series = append(a.series, s)
+		l.series = append(l.series, s)
 	}
-	return a.run(len(existing) - len(f.ends))
+	for len(f.ends) < len(existing) {
+		judged, verdicts := l.step(until)
+		if verdicts == nil {
+			return !l.exhausted()
+		}
+		for i, v := range verdicts {
+			if v.Delete() && judged[i].Name != "" {
+				f.ends[judged[i].Name] = end{l.now, v.String()}
+			}
+		}
+	}
+	return true
 }
 
 // garbage are the snapshots that are deleted with their schedule: those that have a

@@ -31,36 +31,36 @@ type document struct {
 }
 
 // manifestVariants returns the schedules before and after the manifests of files are applied.
-func (f *Factory) manifestVariants(
-	ctx context.Context, c client.Reader, files *resource.FilenameOptions, now time.Time,
-) ([]variants, error) {
+func (f *Factory) manifestVariants(ctx context.Context, files *resource.FilenameOptions, now time.Time) ([]variants, error) {
 	manifests, err := f.readManifests(files)
 	if err != nil {
 		return nil, err
 	}
 	var all []variants
 	for _, manifest := range manifests {
-		present, err := readDocument(ctx, c, client.ObjectKeyFromObject(manifest))
-		switch {
-		case apierrors.IsNotFound(err):
+		stored := &unstructured.Unstructured{}
+		stored.SetGroupVersionKind(scheduleKind)
+		err := f.client.Get(ctx, client.ObjectKeyFromObject(manifest), stored)
+		if apierrors.IsNotFound(err) {
 			all = append(all, variants{future: createdFrom(manifest, now)})
-		case err != nil:
-			return nil, err
-		default:
-			all = append(all, variants{present: present.SnapshotSchedule, future: editedBy(manifest, present)})
+			continue
 		}
+		if err != nil {
+			return nil, err
+		}
+		present, err := documentOf(stored, false)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, variants{present: present.SnapshotSchedule, future: editedBy(manifest, present)})
 	}
 	return all, nil
 }
 
 // readManifests reads the schedules of files.
 func (f *Factory) readManifests(files *resource.FilenameOptions) ([]document, error) {
-	namespace, err := f.Namespace()
-	if err != nil {
-		return nil, err
-	}
 	infos, err := resource.NewBuilder(f.Config).Unstructured().Local().ContinueOnError().
-		NamespaceParam(namespace).DefaultNamespace().FilenameParam(false, files).Flatten().Do().Infos()
+		NamespaceParam(f.namespace).DefaultNamespace().FilenameParam(false, files).Flatten().Do().Infos()
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (f *Factory) readManifests(files *resource.FilenameOptions) ([]document, er
 			return nil, fmt.Errorf("%s: SnapshotSchedule %s: %w", info.Source, o.GetName(), err)
 		}
 		if manifest.Namespace == "" {
-			manifest.Namespace = namespace
+			manifest.Namespace = f.namespace
 		}
 		all = append(all, manifest)
 	}
@@ -85,36 +85,21 @@ func (f *Factory) readManifests(files *resource.FilenameOptions) ([]document, er
 	return all, nil
 }
 
-func readDocument(ctx context.Context, c client.Reader, key client.ObjectKey) (document, error) {
-	o := &unstructured.Unstructured{}
-	o.SetGroupVersionKind(scheduleKind)
-	if err := c.Get(ctx, key, o); err != nil {
-		return document{}, err
-	}
-	return documentOf(o, false)
-}
-
 // documentOf reads an object. If strict is set, an unknown field is an error.
 func documentOf(o *unstructured.Unstructured, strict bool) (document, error) {
 	d := document{SnapshotSchedule: &v1alpha1.SnapshotSchedule{}}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(o.Object, d.SnapshotSchedule, strict); err != nil {
 		return d, err
 	}
-	d.spec, _ = o.Object["spec"].(map[string]any)
-	if d.spec == nil {
+	if d.spec, _ = o.Object["spec"].(map[string]any); d.spec == nil {
 		d.spec = map[string]any{}
 	}
-	setDefaults(d.spec, scheduleDefaults())
-	return d, nil
-}
-
-// scheduleDefaults are the defaults that the API server sets in a spec.
-func scheduleDefaults() map[string]any {
-	return map[string]any{
+	setDefaults(d.spec, map[string]any{ // as the API server does
 		"suspend":       false,
 		"readyDeadline": "1h",
 		"retention":     map[string]any{"minReady": int64(1), "detached": map[string]any{"minReady": int64(0)}},
-	}
+	})
+	return d, nil
 }
 
 // setDefaults sets the values that an object does not have.

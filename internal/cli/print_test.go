@@ -144,7 +144,7 @@ db-9…gone)  ····l·····           -     1
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, func(b *bytes.Buffer) error { return line.draw(b, test.style, test.width, s.now) }, test.want)
+			golden(t, func(b *bytes.Buffer) error { line.draw(b, test.style, test.width, s.now); return nil }, test.want)
 		})
 	}
 }

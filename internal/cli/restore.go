@@ -4,33 +4,47 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/internal/cli/restore"
 )
 
-// restoreFlags are the flags of restore, as they are written.
-type restoreFlags struct {
-	claim, schedule, asOf string
-	to, class, size       string
-	modes                 []string
-	allowIncomplete       bool
-	dryRun                string
-	snapshot              string
-	wait                  Wait
-	output                Output
+// restoration is one run of restore.
+type restoration struct {
+	*Factory
+	// The flags, as they are written.
+	snapshot, claim, schedule, time, size, dryRun string
+	modes                                         []string
+	allowIncomplete                               bool
+	waiting                                       Wait
+	output                                        Output
+
+	options   restore.Options
+	asOf, now time.Time
+}
+
+// restored is a snapshot and the PVC that it becomes.
+type restored struct {
+	snapshot *snapshotv1.VolumeSnapshot
+	restore.Plan
 }
 
 func newRestoreCommand(f *Factory) *cobra.Command {
-	var flags restoreFlags
+	r := &restoration{Factory: f}
 	cmd := &cobra.Command{
 		Use:     "restore (SNAPSHOT | --pvc PVC | --schedule NAME)",
 		GroupID: GroupAct,
@@ -64,41 +78,34 @@ imported snapshot, whose source names no PVC, the label map-key says it, and a w
   kubectl snapsched restore --pvc pgdata --dry-run=client -o yaml`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: CompleteOne(f.CompleteSnapshots()),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				flags.snapshot = args[0]
-			}
-			r, err := newRestoration(f, &flags)
-			if err != nil {
+		RunE: f.connected(func(ctx context.Context, args []string) error {
+			r.snapshot = strings.Join(args, "")
+			if err := r.checkFlags(); err != nil {
 				return err
 			}
-			return r.run(cmd.Context())
-		},
+			return r.run(ctx)
+		}),
 	}
-	flags.add(f, cmd)
-	return cmd
-}
-
-func (flags *restoreFlags) add(f *Factory, cmd *cobra.Command) {
-	cmd.Flags().StringVar(&flags.claim, "pvc", "", "Restore the newest ready snapshot of this PVC, which may be gone.")
-	cmd.Flags().StringVar(&flags.schedule, "schedule", "", "Restore the newest ready snapshot of each PVC of this schedule.")
-	cmd.Flags().StringVar(&flags.asOf, "as-of", "", "Restore data of this time or earlier, such as 2026-01-31T12:00:00Z.")
-	cmd.Flags().StringVar(&flags.to, "to", restore.SnapshotPlaceholder,
+	cmd.Flags().StringVar(&r.claim, "pvc", "", "Restore the newest ready snapshot of this PVC, which may be gone.")
+	cmd.Flags().StringVar(&r.schedule, "schedule", "", "Restore the newest ready snapshot of each PVC of this schedule.")
+	cmd.Flags().StringVar(&r.time, "as-of", "", "Restore data of this time or earlier, such as 2026-01-31T12:00:00Z.")
+	cmd.Flags().StringVar(&r.options.Name, "to", restore.SnapshotPlaceholder,
 		"Name of the new PVC. "+restore.ClaimPlaceholder+" stands for the name of the source PVC, "+
 			restore.SnapshotPlaceholder+" for that of the snapshot.")
-	cmd.Flags().StringVar(&flags.class, "storage-class", "", "Storage class of the new PVC, instead of the source PVC's.")
-	cmd.Flags().StringVar(&flags.size, "size", "", "Size of the new PVC, such as 20Gi.")
-	cmd.Flags().StringSliceVar(&flags.modes, "access-mode", nil,
+	cmd.Flags().StringVar(&r.options.StorageClass, "storage-class", "", "Storage class of the new PVC, instead of the source PVC's.")
+	cmd.Flags().StringVar(&r.size, "size", "", "Size of the new PVC, such as 20Gi.")
+	cmd.Flags().StringSliceVar(&r.modes, "access-mode", nil,
 		"Access modes of the new PVC, instead of the source PVC's, such as ReadWriteOnce or RWO.")
-	cmd.Flags().BoolVar(&flags.allowIncomplete, "allow-incomplete", false,
+	cmd.Flags().BoolVar(&r.allowIncomplete, "allow-incomplete", false,
 		"Restore a set even if PVCs of it have no ready snapshot of that time.")
-	cmd.Flags().StringVar(&flags.dryRun, "dry-run", dryRunNone,
+	cmd.Flags().StringVar(&r.dryRun, "dry-run", dryRunNone,
 		`"client": only print what would be created. "server": let the API server check it, without creating anything.`)
-	flags.wait.AddFlags(cmd, "the new PVCs are bound, or wait for their first pod")
-	flags.output.AddFlags(cmd, false, JSON, YAML, Names)
+	r.waiting.AddFlags(cmd, "the new PVCs are bound, or wait for their first pod")
+	r.output.AddFlags(cmd, false, JSON, YAML, Names)
 	_ = cmd.RegisterFlagCompletionFunc("pvc", f.CompleteClaims())
 	_ = cmd.RegisterFlagCompletionFunc("schedule", f.CompleteSchedules())
-	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions(dryRuns, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{dryRunNone, dryRunServer, dryRunClient}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
 }
 
 // Values of --dry-run.
@@ -108,53 +115,44 @@ const (
 	dryRunServer = "server"
 )
 
-var dryRuns = []string{dryRunNone, dryRunServer, dryRunClient}
+// dryRuns say what was done.
+var dryRuns = map[string]string{dryRunNone: "created", dryRunServer: "created (server dry run)", dryRunClient: "created (dry run)"}
 
-// newRestoration checks the flags.
-func newRestoration(f *Factory, flags *restoreFlags) (*restoration, error) {
-	r := &restoration{Factory: f, flags: flags, now: f.Clock.Now()}
+// checkFlags reads what the flags mean.
+func (r *restoration) checkFlags() error {
+	r.now = r.Clock.Now()
 	r.asOf = r.now
-	given := 0
-	for _, source := range []string{flags.snapshot, flags.claim, flags.schedule} {
-		if source != "" {
-			given++
+	switch {
+	case given(r.snapshot, r.claim, r.schedule) != 1:
+		return errors.New("name one of a snapshot, --pvc and --schedule")
+	case dryRuns[r.dryRun] == "":
+		return fmt.Errorf("invalid --dry-run %q: use one of none, server, client", r.dryRun)
+	case r.waiting.Enabled && r.dryRun != dryRunNone:
+		return errors.New("--wait has nothing to wait for with --dry-run")
+	case r.time != "" && r.snapshot != "":
+		return errors.New("--as-of chooses a snapshot: name a PVC or a schedule with it, not a snapshot")
+	}
+	var err error
+	if r.time != "" {
+		if r.asOf, err = time.Parse(time.RFC3339, r.time); err != nil {
+			return fmt.Errorf("invalid --as-of %q: write an RFC 3339 time such as %s", r.time, timestamp(r.now))
 		}
 	}
-	if given != 1 {
-		return nil, errors.New("name one of a snapshot, --pvc and --schedule")
-	}
-	if !slices.Contains(dryRuns, flags.dryRun) {
-		return nil, fmt.Errorf("invalid --dry-run %q: use one of %s", flags.dryRun, strings.Join(dryRuns, ", "))
-	}
-	if flags.wait.Enabled && flags.dryRun != dryRunNone {
-		return nil, errors.New("--wait has nothing to wait for with --dry-run")
-	}
-	if flags.asOf != "" {
-		if flags.snapshot != "" {
-			return nil, errors.New("--as-of chooses a snapshot: name a PVC or a schedule with it, not a snapshot")
-		}
-		at, err := time.Parse(time.RFC3339, flags.asOf)
+	if r.size != "" {
+		size, err := resource.ParseQuantity(r.size)
 		if err != nil {
-			return nil, fmt.Errorf("invalid --as-of %q: write an RFC 3339 time such as %s", flags.asOf, timestamp(r.now))
-		}
-		r.asOf = at
-	}
-	r.options = restore.Options{Name: flags.to, StorageClass: flags.class}
-	if flags.size != "" {
-		size, err := resource.ParseQuantity(flags.size)
-		if err != nil {
-			return nil, fmt.Errorf("invalid --size %q: write a quantity such as 20Gi", flags.size)
+			return fmt.Errorf("invalid --size %q: write a quantity such as 20Gi", r.size)
 		}
 		r.options.Size = &size
 	}
-	for _, text := range flags.modes {
+	for _, text := range r.modes {
 		mode, ok := accessModes[text]
 		if !ok {
-			return nil, fmt.Errorf("invalid --access-mode %q: use ReadWriteOnce, ReadOnlyMany, ReadWriteMany or ReadWriteOncePod", text)
+			return fmt.Errorf("invalid --access-mode %q: use ReadWriteOnce, ReadOnlyMany, ReadWriteMany or ReadWriteOncePod", text)
 		}
 		r.options.AccessModes = append(r.options.AccessModes, mode)
 	}
-	return r, nil
+	return nil
 }
 
 // accessModes are the access modes by their names and kubectl's short ones.
@@ -163,4 +161,213 @@ var accessModes = map[string]corev1.PersistentVolumeAccessMode{
 	"ReadOnlyMany": corev1.ReadOnlyMany, "ROX": corev1.ReadOnlyMany,
 	"ReadWriteMany": corev1.ReadWriteMany, "RWX": corev1.ReadWriteMany,
 	"ReadWriteOncePod": corev1.ReadWriteOncePod, "RWOP": corev1.ReadWriteOncePod,
+}
+
+// run decides about all snapshots before it creates the first PVC.
+func (r *restoration) run(ctx context.Context) error {
+	found, err := r.choose(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := r.plan(ctx, found)
+	if err != nil {
+		return err
+	}
+	for _, p := range all {
+		for _, note := range p.Notes {
+			r.warn("%s", note)
+		}
+	}
+	if err := r.create(ctx, all); err != nil {
+		return err
+	}
+	if err := r.print(all); err != nil {
+		return err
+	}
+	if r.dryRun != dryRunNone {
+		return nil
+	}
+	if err := r.check(ctx, all); err != nil {
+		return err
+	}
+	if r.waiting.Enabled {
+		return r.wait(ctx, all)
+	}
+	return nil
+}
+
+// choose returns the snapshots to restore.
+func (r *restoration) choose(ctx context.Context) ([]*snapshotv1.VolumeSnapshot, error) {
+	switch {
+	case r.snapshot != "":
+		v := &snapshotv1.VolumeSnapshot{}
+		err := r.get(ctx, r.snapshot, v)
+		return []*snapshotv1.VolumeSnapshot{v}, err
+	case r.claim != "":
+		v, err := r.chooseOfClaim(ctx, r.claim)
+		return []*snapshotv1.VolumeSnapshot{v}, err
+	}
+	return r.chooseSet(ctx, r.schedule)
+}
+
+func (r *restoration) chooseOfClaim(ctx context.Context, name string) (*snapshotv1.VolumeSnapshot, error) {
+	all := &snapshotv1.VolumeSnapshotList{}
+	if err := r.list(ctx, all, client.InNamespace(r.namespace)); err != nil {
+		return nil, err
+	}
+	claim := &corev1.PersistentVolumeClaim{}
+	err := r.get(ctx, name, claim)
+	if apierrors.IsNotFound(err) {
+		claim, err = nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	v, err := restore.Choose(restore.OfClaim(all.Items, name, claim), name, r.asOf, r.now)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(r.ErrOut, "Restoring %s, of %s (%s ago)\n", v.Name, timestamp(restore.Time(v, r.now)), age(r.now, restore.Time(v, r.now)))
+	if restore.Imported(v) {
+		r.warn("%s was imported: only its label says that it is of PersistentVolumeClaim %s", v.Name, name)
+	}
+	return v, nil
+}
+
+// create creates the PVCs, or lets the API server check them. It has all of a set
+// checked before it creates the first one.
+func (r *restoration) create(ctx context.Context, all []restored) error {
+	checks, creates := len(all) > 1, true
+	switch r.dryRun {
+	case dryRunClient:
+		return nil
+	case dryRunServer:
+		checks, creates = true, false
+	}
+	for i := range all {
+		if claim := all[i].Claim.DeepCopy(); checks {
+			if err := r.client.Create(ctx, claim, fieldOwner, client.DryRunAll); err != nil {
+				return err
+			}
+			if !creates {
+				all[i].Claim = claim
+			}
+		}
+	}
+	var created []string
+	for i := range all {
+		if creates {
+			if err := r.client.Create(ctx, all[i].Claim, fieldOwner); err != nil {
+				if len(created) > 0 {
+					err = fmt.Errorf("%w\nThe set is incomplete. These PVCs were created: %s", err, strings.Join(created, ", "))
+				}
+				return err
+			}
+			created = append(created, all[i].Claim.Name)
+		}
+		// Clients remove the kind from answers.
+		all[i].Claim.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"))
+	}
+	return nil
+}
+
+// check reads the snapshots again. Only a PVC that exists keeps its snapshot from
+// being deleted: until then, retention could delete it.
+func (r *restoration) check(ctx context.Context, all []restored) error {
+	var errs []error
+	for _, p := range all {
+		v := &snapshotv1.VolumeSnapshot{}
+		err := r.client.Get(ctx, client.ObjectKeyFromObject(p.snapshot), v)
+		if apierrors.IsNotFound(err) || err == nil && (v.UID != p.snapshot.UID || v.DeletionTimestamp != nil) {
+			err = fmt.Errorf("VolumeSnapshot %s was deleted while PersistentVolumeClaim %s was created from it: "+
+				"delete that PVC and restore another snapshot", p.snapshot.Name, p.Claim.Name)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// print prints what was created, or would be.
+func (r *restoration) print(all []restored) error {
+	if r.output.Structured() {
+		if len(all) == 1 {
+			return r.output.PrintStructured(r.Out, all[0].Claim)
+		}
+		list := &corev1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}}
+		for _, p := range all {
+			list.Items = append(list.Items, runtime.RawExtension{Object: p.Claim})
+		}
+		return r.output.PrintStructured(r.Out, list)
+	}
+	what := dryRuns[r.dryRun]
+	if r.output.Format == Names {
+		what = ""
+	}
+	for _, p := range all {
+		r.did(claimResource, p.Claim.Name, what)
+	}
+	return nil
+}
+
+// plan plans the restore of all snapshots, and returns all errors.
+func (r *restoration) plan(ctx context.Context, found []*snapshotv1.VolumeSnapshot) ([]restored, error) {
+	claims := &corev1.PersistentVolumeClaimList{}
+	if err := r.list(ctx, claims, client.InNamespace(r.namespace)); err != nil {
+		return nil, err
+	}
+	cluster := restore.Cluster{Claims: map[string]bool{}}
+	for i := range claims.Items {
+		cluster.Claims[claims.Items[i].Name] = true
+	}
+	classes := &storagev1.StorageClassList{}
+	err := r.list(ctx, classes)
+	if cluster.ClassesUnknown = apierrors.IsForbidden(err); err != nil && !cluster.ClassesUnknown {
+		return nil, err // users of a namespace may not be allowed to read StorageClasses
+	}
+	cluster.StorageClasses = classes.Items
+	var all []restored
+	var errs []error
+	for _, v := range found {
+		source, err := r.source(ctx, v, claims.Items)
+		if err != nil {
+			return nil, err
+		}
+		plan, err := restore.Claim(source, cluster, r.options)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		cluster.Claims[plan.Claim.Name] = true
+		all = append(all, restored{snapshot: v, Plan: plan})
+	}
+	return all, errors.Join(errs...)
+}
+
+// source reads what the restore of a snapshot depends on. Users of a namespace may
+// not be allowed to read contents and classes.
+func (r *restoration) source(
+	ctx context.Context, v *snapshotv1.VolumeSnapshot, claims []corev1.PersistentVolumeClaim,
+) (s restore.Source, err error) {
+	s = restore.Source{Snapshot: v, Claim: restore.SourceClaim(v, claims)}
+	if v.Status != nil && v.Status.BoundVolumeSnapshotContentName != nil {
+		s.Content, s.ContentGone, err = read(ctx, r.client, *v.Status.BoundVolumeSnapshotContentName, &snapshotv1.VolumeSnapshotContent{})
+	}
+	if err == nil && v.Spec.VolumeSnapshotClassName != nil {
+		s.Class, _, err = read(ctx, r.client, *v.Spec.VolumeSnapshotClassName, &snapshotv1.VolumeSnapshotClass{})
+	}
+	return s, err
+}
+
+// read reads a cluster-scoped object. It returns nil if that is gone or may not be
+// read.
+func read[T client.Object](ctx context.Context, c client.Reader, name string, o T) (found T, gone bool, err error) {
+	switch err := c.Get(ctx, client.ObjectKey{Name: name}, o); {
+	case apierrors.IsNotFound(err):
+		return found, true, nil
+	case apierrors.IsForbidden(err):
+		return found, false, nil
+	case err != nil:
+		return found, false, err
+	}
+	return o, false, nil
 }

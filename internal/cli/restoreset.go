@@ -4,17 +4,22 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/cli/restore"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
@@ -23,7 +28,7 @@ import (
 // the skew between them.
 func (r *restoration) chooseSet(ctx context.Context, name string) ([]*snapshotv1.VolumeSnapshot, error) {
 	all := &snapshotv1.VolumeSnapshotList{}
-	if err := Pages(ctx, r.client, all, client.InNamespace(r.namespace), client.MatchingLabels{v1alpha1.LabelSchedule: name}); err != nil {
+	if err := r.list(ctx, all, client.InNamespace(r.namespace), ofSchedule(name)); err != nil {
 		return nil, err
 	}
 	claims, err := r.selectedBy(ctx, name, len(all.Items) > 0)
@@ -37,7 +42,7 @@ func (r *restoration) chooseSet(ctx context.Context, name string) ([]*snapshotv1
 	if err := r.printSet(&set); err != nil {
 		return nil, err
 	}
-	if len(set.Missing) > 0 && !r.flags.allowIncomplete {
+	if len(set.Missing) > 0 && !r.allowIncomplete {
 		return nil, fmt.Errorf("the set is incomplete; --allow-incomplete restores the rest%s", reasons(set.Missing))
 	}
 	chosen := make([]*snapshotv1.VolumeSnapshot, len(set.Members))
@@ -49,8 +54,8 @@ func (r *restoration) chooseSet(ctx context.Context, name string) ([]*snapshotv1
 
 // selectedBy returns the PVCs that a schedule selects. A schedule that is gone, or
 // whose spec is invalid, may have left snapshots.
-func (r *restoration) selectedBy(ctx context.Context, name string, hasSnapshots bool) ([]corev1.PersistentVolumeClaim, error) {
-	s, err := readSchedule(ctx, r.client, r.namespace, name)
+func (r *restoration) selectedBy(ctx context.Context, name string, hasSnapshots bool) ([]*corev1.PersistentVolumeClaim, error) {
+	s, err := r.readSchedule(ctx, name)
 	if apierrors.IsNotFound(err) && hasSnapshots {
 		r.warn("SnapshotSchedule %s does not exist: whether PVCs are missing in the set is unknown", name)
 		return nil, nil
@@ -64,13 +69,13 @@ func (r *restoration) selectedBy(ctx context.Context, name string, hasSnapshots 
 		return nil, nil //nolint:nilerr // the snapshots can be restored all the same
 	}
 	claims := &corev1.PersistentVolumeClaimList{}
-	if err := Pages(ctx, r.client, claims, client.InNamespace(r.namespace)); err != nil {
+	if err := r.list(ctx, claims, client.InNamespace(r.namespace)); err != nil {
 		return nil, err
 	}
-	var selected []corev1.PersistentVolumeClaim
+	var selected []*corev1.PersistentVolumeClaim
 	for i := range claims.Items {
 		if judge.Selects(&claims.Items[i]) {
-			selected = append(selected, claims.Items[i])
+			selected = append(selected, &claims.Items[i])
 		}
 	}
 	return selected, nil
@@ -82,8 +87,11 @@ func (r *restoration) printSet(set *restore.Set) error {
 	for _, m := range set.Members {
 		table.Row(m.Claim, timestamp(m.Time), duration.HumanDuration(latest.Sub(m.Time)), m.Snapshot.Name)
 	}
-	out := r.tableOut()
-	if err := r.flags.output.PrintTable(out, table); err != nil {
+	out := r.Out
+	if r.output.Format != "" { // which programs read
+		out = r.ErrOut
+	}
+	if err := r.output.PrintTable(out, table); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "Skew: %s between the earliest and the latest of %s\n",
@@ -104,4 +112,92 @@ func reasons(all []restore.Absent) string {
 		fmt.Fprintf(&text, "; %s: %s", a.Claim, a.Reason)
 	}
 	return text.String()
+}
+
+// provisioning is a wait for restored PVCs.
+type provisioning struct {
+	*restoration
+	left   map[string]types.UID // the PVCs that are not bound, by name
+	failed error
+	told   told
+}
+
+// wait follows the restored PVCs until they are bound. A PVC that is bound only when a
+// pod uses it is not waited for.
+func (r *restoration) wait(ctx context.Context, all []restored) error {
+	p := &provisioning{restoration: r, left: map[string]types.UID{}, told: told{}}
+	for _, one := range all {
+		p.left[one.Claim.Name] = one.Claim.UID
+		if one.WaitsForConsumer {
+			p.waitsForConsumer(one.Claim.Name)
+		}
+	}
+	if len(p.left) == 0 {
+		return nil
+	}
+	to := follower{see: p.see, listed: p.listed, left: p.names, explain: p.explain, missing: "not bound:"}
+	err := r.waiting.Follow(ctx, r.Factory, &corev1.PersistentVolumeClaimList{}, to, client.InNamespace(r.namespace))
+	return cmp.Or(err, p.failed)
+}
+
+func (p *provisioning) waitsForConsumer(name string) {
+	p.did(claimResource, name, "waits for the first pod that uses it")
+	delete(p.left, name)
+}
+
+func (p *provisioning) see(o client.Object, deleted bool) bool {
+	claim := o.(*corev1.PersistentVolumeClaim)
+	switch {
+	case p.left[claim.Name] != claim.UID:
+		return false
+	case deleted:
+		p.fail(claim.Name, "was deleted")
+	case claim.Status.Phase == corev1.ClaimBound:
+		p.did(claimResource, claim.Name, "bound")
+	case claim.Status.Phase == corev1.ClaimLost:
+		p.fail(claim.Name, "has lost its volume")
+	default:
+		return false
+	}
+	delete(p.left, claim.Name)
+	return true
+}
+
+func (p *provisioning) listed(existing sets.Set[types.UID]) {
+	for _, name := range p.names() {
+		if !existing.Has(p.left[name]) {
+			p.fail(name, "was deleted")
+			delete(p.left, name)
+		}
+	}
+}
+
+func (p *provisioning) fail(name, why string) {
+	p.failed = errors.Join(p.failed, fmt.Errorf("PersistentVolumeClaim %s %s", name, why))
+}
+
+func (p *provisioning) names() []string {
+	return slices.Sorted(maps.Keys(p.left))
+}
+
+// waitForFirstConsumer is the reason of the event by which the volume binder says that
+// a PVC waits for a pod.
+const waitForFirstConsumer = "WaitForFirstConsumer"
+
+// explain prints the new events of the PVCs that are not bound.
+func (p *provisioning) explain(ctx context.Context) error {
+	for _, name := range p.names() {
+		events := &corev1.EventList{}
+		of := client.MatchingFields{"involvedObject.uid": string(p.left[name])}
+		if err := p.list(ctx, events, client.InNamespace(p.namespace), of); err != nil {
+			return err
+		}
+		for _, e := range events.Items {
+			if e.Reason == waitForFirstConsumer {
+				p.waitsForConsumer(name)
+			}
+			p.told.once(p.ErrOut, fmt.Sprintf("%s: %s %s: %s", name, e.Type, e.Reason, e.Message))
+		}
+	}
+	return nil
 }

@@ -4,14 +4,18 @@
 package cli
 
 import (
+	"cmp"
 	"slices"
+	"strconv"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
@@ -120,4 +124,184 @@ func (sim *simulation) settle(d *snapshots.Judgment) {
 
 func readyStatus(cut metav1.Time) *snapshotv1.VolumeSnapshotStatus {
 	return &snapshotv1.VolumeSnapshotStatus{ReadyToUse: ptr.To(true), CreationTime: &cut}
+}
+
+// life lets time pass over a series that has become regular: nothing but new snapshots
+// and the passing of time changes it. Retention alone decides, about values.
+type life struct {
+	policy retention.Policy
+	// slots returns the next slot after a time; zero if there is none.
+	slots func(after time.Time) time.Time
+	// series has the snapshots that are left. Those taken after the beginning have
+	// no name.
+	series []retention.Snapshot
+	now    time.Time
+	// slot is the next one, next is when time alone may change the verdicts.
+	slot, next time.Time
+	// work counts the snapshots that were judged.
+	work int
+}
+
+// regular returns whether a simulation in which snapshots are taken can be
+// continued as a life.
+func regular(d *snapshots.Judgment, now time.Time) bool {
+	s := &d.Series
+	return s.Claim == retention.Selected && !s.ClaimDeleting &&
+		!slices.ContainsFunc(s.Snapshots, func(s retention.Snapshot) bool {
+			return !s.ReadyToUse || s.Deleting || s.Imported || s.Created.After(now) || s.HasCutTime && s.CutTime.After(now) ||
+				s.ScheduledAt.IsZero() || s.ScheduledAt.After(s.Created)
+		})
+}
+
+// step moves on to the next slot, or to the time before it at which the verdicts may
+// change. It returns the snapshots with their verdicts, of which those that are to be
+// deleted are gone afterwards; none if nothing changes until a time.
+func (l *life) step(until time.Time) (judged []retention.Snapshot, verdicts []retention.Verdict) {
+	if !l.slot.After(l.now) {
+		l.slot = l.slots(l.now)
+	}
+	at := l.slot
+	if !l.next.IsZero() && (at.IsZero() || l.next.Before(at)) {
+		at = l.next
+	}
+	if at.IsZero() || at.After(until) || l.exhausted() {
+		return nil, nil
+	}
+	judged = l.series
+	if at.Equal(l.slot) {
+		judged = append(judged, retention.Snapshot{Created: at, ScheduledAt: at, ReadyToUse: true, HasCutTime: true, CutTime: at})
+	}
+	d := retention.Decide(l.policy, at, retention.Series{Claim: retention.Selected, Snapshots: judged})
+	l.series = make([]retention.Snapshot, 0, len(judged)+1)
+	for i, v := range d.Verdicts {
+		if !v.Delete() {
+			l.series = append(l.series, judged[i])
+		}
+	}
+	l.now, l.next, l.work = at, d.Next, l.work+len(judged)+1
+	return judged, d.Verdicts
+}
+
+// exhausted returns whether the simulation would take too long.
+func (l *life) exhausted() bool { return l.work > maxWork }
+
+// steadyState is what the series of one PVC grows to under a spec.
+type steadyState struct {
+	// Snapshots is the largest number of snapshots; zero if there is no limit. One
+	// more exists while a new one is taken, before the oldest is deleted.
+	Snapshots int `json:"snapshots,omitempty"`
+	// Estimated is set if Snapshots is an upper bound, because the simulation would
+	// take too long.
+	Estimated bool `json:"estimated,omitempty"`
+	Unlimited bool `json:"unlimited,omitempty"`
+	// Fills say how long it takes until the TTL and each tier are full.
+	Fills []fill `json:"fills,omitempty"`
+}
+
+type fill struct {
+	Field string          `json:"field"`
+	After metav1.Duration `json:"after"`
+}
+
+// steadyStateOf simulates the life of a new PVC under a spec.
+func steadyStateOf(spec *v1alpha1.SnapshotScheduleSpec, now time.Time) (*steadyState, error) {
+	now = now.Truncate(time.Second)
+	state := &steadyState{}
+	longest, bound := time.Duration(0), 0
+	add := func(field string, after time.Duration) {
+		state.Fills = append(state.Fills, fill{field, metav1.Duration{Duration: after}})
+		longest = max(longest, after)
+	}
+	full, err := newLife(spec, now)
+	if err != nil {
+		return nil, err
+	}
+	if ttl := full.policy.TTL; ttl > 0 {
+		add("snapshotTTL: "+string(spec.SnapshotTTL), ttl)
+		for slot := full.slots(full.now); bound < maxSlots && !slot.IsZero() && slot.Before(now.Add(ttl)); slot = full.slots(slot) {
+			bound++
+		}
+	}
+	for _, tier := range tiersOf(&spec.Retention.Keep) {
+		if tier.count == 0 {
+			continue
+		}
+		bound += int(tier.count)
+		if after, ok := fillOf(spec, tier, now); ok {
+			add(tier.name+": "+strconv.Itoa(int(tier.count)), after)
+		} else {
+			state.Estimated = true
+		}
+	}
+	if limit := full.policy.MaxCount; limit > 0 {
+		bound = min(cmp.Or(bound, limit), limit)
+	}
+	state.Snapshots, state.Unlimited = bound, bound == 0
+	if state.Estimated || len(state.Fills) == 0 {
+		return state, nil
+	}
+	// How far the periods of tiers overlap depends on the calendar, so the time is twice
+	// what it takes to fill them.
+	peak := 1
+	for until := now.Add(2 * longest); peak < bound; peak = max(peak, len(full.series)) {
+		if _, verdicts := full.step(until); verdicts == nil {
+			break
+		}
+	}
+	if state.Estimated = full.exhausted(); !state.Estimated {
+		state.Snapshots = peak
+	}
+	return state, nil
+}
+
+// maxSlots bounds the slots that are counted for a TTL.
+const maxSlots = 1_000_000
+
+// fillOf returns how long it takes until a tier is full.
+func fillOf(spec *v1alpha1.SnapshotScheduleSpec, t tier, now time.Time) (time.Duration, bool) {
+	alone := spec.DeepCopy()
+	alone.SnapshotTTL, alone.Retention = "", v1alpha1.Retention{Keep: t.keep}
+	l, err := newLife(alone, now)
+	for err == nil {
+		_, verdicts := l.step(now.Add(maxAhead))
+		kept := 0
+		for _, v := range verdicts {
+			if v.ByTier() {
+				kept++
+			}
+		}
+		switch {
+		case kept >= int(t.count):
+			return l.now.Sub(now), true
+		case verdicts == nil:
+			return 0, false
+		}
+	}
+	return 0, false
+}
+
+// newLife returns the life of a PVC that is created together with a schedule of this spec.
+func newLife(spec *v1alpha1.SnapshotScheduleSpec, now time.Time) (*life, error) {
+	created := metav1.NewTime(now)
+	s := &v1alpha1.SnapshotSchedule{Spec: *spec.DeepCopy()}
+	s.Name, s.UID, s.CreationTimestamp = "steady", "steady", created
+	s.Spec.Selector, s.Spec.StorageClassNames, s.Spec.Suspend = v1alpha1.LabelSelector{}, nil, false
+	s.Spec.SnapshotTemplate.Spec = v1alpha1.SnapshotTemplateSpec{} // any class fits
+	judge, err := snapshots.NewJudge(scheme, s, snapshots.Classes{})
+	if err != nil {
+		return nil, err
+	}
+	claim := &corev1.PersistentVolumeClaim{}
+	claim.Name, claim.UID, claim.CreationTimestamp = "steady", "steady", created
+	return &life{policy: judge.Policy(), slots: slotsOf(judge, claim), now: now.Add(-1)}, nil // the first slot may be now
+}
+
+// slotsOf returns the next slot of a PVC after a time.
+func slotsOf(judge *snapshots.Judge, claim *corev1.PersistentVolumeClaim) func(time.Time) time.Time {
+	return func(after time.Time) time.Time {
+		for _, slot := range judge.NextSlots(claim, after, 1) {
+			return slot
+		}
+		return time.Time{}
+	}
 }

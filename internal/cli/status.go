@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
@@ -56,6 +55,8 @@ type problem struct {
 	Message string `json:"message"`
 }
 
+func (p problem) String() string { return p.Reason + ": " + p.Message }
+
 func newStatusCommand(f *Factory) *cobra.Command {
 	var scope Scope
 	var output Output
@@ -75,66 +76,42 @@ func newStatusCommand(f *Factory) *cobra.Command {
   kubectl snapsched status -A -o json | jq -r '.items[].persistentVolumeClaims[] | select(.problems) | .name'`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: CompleteOne(f.CompleteSchedules()),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			all, err := readStatus(cmd.Context(), f, &scope, args)
+		RunE: f.connected(func(ctx context.Context, args []string) error {
+			found, inv, err := scope.read(ctx, f, args)
 			if err != nil {
 				return err
 			}
+			all := []scheduleStatus{}
+			for _, s := range found {
+				all = append(all, statusOf(s, inv, f.Clock.Now()))
+			}
 			if len(all) == 0 && !output.Structured() && output.Format != Names {
-				return scope.sayNothingFound(f)
+				scope.sayNothingFound(f)
+				return nil
 			}
 			return printStatus(f.Out, &output, all, f.Clock.Now())
-		},
+		}),
 	}
 	scope.AddFlags(cmd, "schedules")
 	output.AddFlags(cmd, true, JSON, YAML, Names, Wide)
 	return cmd
 }
 
-func readStatus(ctx context.Context, f *Factory, scope *Scope, args []string) ([]scheduleStatus, error) {
-	found, inv, err := readSchedulesAndInventory(ctx, f, scope, args)
-	if err != nil {
-		return nil, err
-	}
-	all := []scheduleStatus{}
-	for _, s := range found {
-		all = append(all, statusOf(s, inv, f.Clock.Now()))
-	}
-	return all, nil
-}
-
-// readSchedulesAndInventory reads the schedule of the arguments, or all of the
-// scope, with what they select and own.
-func readSchedulesAndInventory(
-	ctx context.Context, f *Factory, scope *Scope, args []string,
-) ([]*v1alpha1.SnapshotSchedule, *inventory, error) {
-	c, err := f.Client()
-	if err != nil {
-		return nil, nil, err
-	}
-	namespace, err := scope.Namespace(f)
-	if err != nil {
-		return nil, nil, err
-	}
-	var found []*v1alpha1.SnapshotSchedule
-	var opts []client.ListOption
+// read reads the schedule of the arguments, or all of the scope, with what they select
+// and own.
+func (s *Scope) read(ctx context.Context, f *Factory, args []string) ([]*v1alpha1.SnapshotSchedule, *inventory, error) {
 	if len(args) > 0 {
-		if scope.AllNamespaces || scope.Selector != "" {
+		if s.AllNamespaces || s.Selector != "" {
 			return nil, nil, fmt.Errorf("a name cannot be combined with --all-namespaces or --selector")
 		}
-		s, err := readSchedule(ctx, c, namespace, args[0])
-		if err != nil {
-			return nil, nil, err
-		}
-		found = append(found, s)
-		opts = append(opts, client.MatchingLabels{v1alpha1.LabelSchedule: s.Name})
-	} else if found, err = readSchedules(ctx, c, namespace, scope.Selector); err != nil {
+		one, inv, err := f.readOf(ctx, args[0])
+		return []*v1alpha1.SnapshotSchedule{one}, inv, err
+	}
+	found, err := f.readSchedules(ctx, s.namespace(f), s.Selector)
+	if err != nil || len(found) == 0 {
 		return nil, nil, err
 	}
-	if len(found) == 0 {
-		return nil, &inventory{}, nil
-	}
-	inv, err := f.readInventory(ctx, c, namespace, labels.Everything(), opts...)
+	inv, err := f.readInventory(ctx, s.namespace(f), labels.Everything(), managed)
 	return found, inv, err
 }
 
@@ -149,20 +126,16 @@ func statusOf(s *v1alpha1.SnapshotSchedule, inv *inventory, now time.Time) sched
 			status.Problems = append(status.Problems, problem{p.Reason, p.Message})
 		}
 	}
-	judge, err := inv.judge(s)
+	judge, all, err := inv.judged(s, now)
 	if err != nil {
 		status.InvalidSpec = err.Error()
 		return status
 	}
-	for _, series := range inv.seriesOf(s, judge.Selects) {
-		d := judge.Judge(now, series.mapKey, series.claim, series.snapshots, series.restores)
-		row := claimStatusOf(series, &d, now)
-		if row.State = series.state(judge.Selects); row.State != stateSelected && len(d.Outputs) == 0 {
-			continue // the snapshots are another owner's
-		}
-		row.Problems = problemsOf(s, series.claimName(), row.State, d.Problems)
-		refused := slices.ContainsFunc(row.Problems, func(p problem) bool { return refusals[p.Reason] })
-		if row.State == stateSelected && row.Snapshots == 0 && !refused && inv.classes.Undecided(series.claim) {
+	for of, d := range all {
+		row := claimStatusOf(of, d, now)
+		row.State = of.state(judge.Selects)
+		row.Problems = problemsOf(s, row.Name, row.State, d.Problems)
+		if row.State == stateSelected && row.Snapshots == 0 && refusalOf(row.Problems) == "" && inv.classes.Undecided(of.claim) {
 			row.Undecided = whyUnknown
 		}
 		status.PersistentVolumeClaims = append(status.PersistentVolumeClaims, row)
@@ -207,6 +180,21 @@ func problemsOf(s *v1alpha1.SnapshotSchedule, claim, state string, seen []snapsh
 	return all
 }
 
+// refusals are the problems with which no snapshot is taken.
+var refusals = map[string]bool{
+	v1alpha1.ReasonNoSnapshotClass: true, v1alpha1.ReasonWrongSnapshotClass: true, v1alpha1.ReasonNoDefaultSnapshotClass: true,
+}
+
+// refusalOf returns why no snapshot is taken; empty if no problem says so.
+func refusalOf(all []problem) string {
+	for _, p := range all {
+		if refusals[p.Reason] {
+			return p.String()
+		}
+	}
+	return ""
+}
+
 // onlyReported returns whether only the operator knows a problem of a PVC in a state:
 // writes that fail, and the VolumeSnapshotClasses as it sees them. It may not be allowed
 // to read those that the user reads.
@@ -227,7 +215,7 @@ func printStatus(w io.Writer, output *Output, all []scheduleStatus, now time.Tim
 	style := StyleOf(w)
 	for i, s := range all {
 		if output.Format == Names {
-			fmt.Fprintf(w, "snapshotschedule.%s/%s\n", v1alpha1.GroupName, s.Name)
+			fmt.Fprintln(w, scheduleResource+"/"+s.Name)
 			continue
 		}
 		if !output.NoHeaders {
@@ -268,7 +256,7 @@ func (c *claimStatus) problemWords() string {
 		words = append(words, "skipped: "+c.Skipped)
 	}
 	for _, p := range c.Problems {
-		words = append(words, p.Reason+": "+p.Message)
+		words = append(words, p.String())
 	}
 	if c.Undecided != "" {
 		words = append(words, c.Undecided)

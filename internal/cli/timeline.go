@@ -4,16 +4,21 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/report"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
@@ -64,17 +69,24 @@ func newTimelineCommand(f *Factory) *cobra.Command {
   COLUMNS=160 NO_COLOR=1 kubectl snapsched timeline nightly --pvc data-0`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: CompleteOne(f.CompleteSchedules()),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			now := f.Clock.Now()
-			t, err := readTimeline(cmd.Context(), f, args[0], claim, now)
+		RunE: f.connected(func(ctx context.Context, args []string) error {
+			s, inv, err := f.readOf(ctx, args[0])
 			if err != nil {
 				return err
 			}
-			if output.Structured() {
+			now := f.Clock.Now()
+			t, err := timelineOf(s, inv, claim, now)
+			switch {
+			case err != nil:
+				return err
+			case claim != "" && len(t.Rows) == 0:
+				return fmt.Errorf("schedule %s neither selects PVC %s nor has snapshots of it", s.Name, claim)
+			case output.Structured():
 				return output.PrintStructured(f.Out, t)
 			}
-			return t.draw(f.Out, StyleOf(f.Out), WidthOf(f.Out), now)
-		},
+			t.draw(f.Out, StyleOf(f.Out), WidthOf(f.Out), now)
+			return nil
+		}),
 	}
 	cmd.Flags().StringVar(&claim, "pvc", "", "Draw this PVC only.")
 	_ = cmd.RegisterFlagCompletionFunc("pvc", f.CompleteClaims())
@@ -82,43 +94,17 @@ func newTimelineCommand(f *Factory) *cobra.Command {
 	return cmd
 }
 
-func readTimeline(ctx context.Context, f *Factory, name, claim string, now time.Time) (*timeline, error) {
-	c, namespace, err := f.Connect()
-	if err != nil {
-		return nil, err
-	}
-	s, err := readSchedule(ctx, c, namespace, name)
-	if err != nil {
-		return nil, err
-	}
-	inv, err := f.readInventory(ctx, c, namespace, labels.Everything(), client.MatchingLabels{v1alpha1.LabelSchedule: name})
-	if err != nil {
-		return nil, err
-	}
-	t, err := timelineOf(s, inv, claim, now)
-	if err == nil && claim != "" && len(t.Rows) == 0 {
-		err = fmt.Errorf("schedule %s neither selects PVC %s nor has snapshots of it", name, claim)
-	}
-	return t, err
-}
-
 // timelineOf returns the timeline of a schedule, or of one of its PVCs.
 func timelineOf(s *v1alpha1.SnapshotSchedule, inv *inventory, claim string, now time.Time) (*timeline, error) {
 	t := &timeline{Namespace: s.Namespace, Name: s.Name, Policy: policyWords(&s.Spec), Rows: []timelineLine{}}
-	judge, err := inv.judge(s)
+	judge, all, err := inv.judged(s, now)
 	if err != nil {
 		return nil, fmt.Errorf("the spec of schedule %s is invalid: %w", s.Name, err)
 	}
-	for _, series := range inv.seriesOf(s, judge.Selects) {
-		if claim != "" && series.claimName() != claim {
-			continue
+	for of, d := range all {
+		if claim == "" || of.claimName() == claim {
+			t.Rows = append(t.Rows, lineOf(of, of.state(judge.Selects), d, judge, now))
 		}
-		d := judge.Judge(now, series.mapKey, series.claim, series.snapshots, series.restores)
-		state := series.state(judge.Selects)
-		if state != stateSelected && len(d.Outputs) == 0 {
-			continue
-		}
-		t.Rows = append(t.Rows, lineOf(series, state, &d, judge, now))
 	}
 	return t, nil
 }
@@ -151,4 +137,199 @@ func lineOf(series *series, state string, d *snapshots.Judgment, judge *snapshot
 		line.Next = append(line.Next, *timeOf(slot))
 	}
 	return line
+}
+
+// symbol is how a snapshot is drawn. Where several snapshots share a place, the
+// one that comes first in symbols is drawn.
+type symbol struct {
+	text    string
+	meaning string
+	paint   func(Style, string) string
+	is      func(*mark) bool
+}
+
+func verdictIs(v retention.Verdict) func(*mark) bool {
+	return func(m *mark) bool { return m.verdict == v }
+}
+
+// leaves returns whether a snapshot is deleted now.
+func (m *mark) leaves() bool {
+	return m.verdict.Delete() && !m.spared || m.state == retention.Terminating
+}
+
+// symbols are ordered by importance.
+var symbols = []symbol{
+	{"x", "failed", Style.Bad, func(m *mark) bool { return m.state == retention.Failed }},
+	{"H", "held", Style.Warn, func(m *mark) bool {
+		return m.verdict == retention.HeldByAnnotation || m.verdict == retention.HeldByRestore
+	}},
+	{"○", "not ready", Style.Warn, func(m *mark) bool { return m.state != retention.Ready && !m.leaves() }},
+	{"y", "yearly", Style.magenta, verdictIs(retention.KeptYearly)},
+	{"m", "monthly", Style.magenta, verdictIs(retention.KeptMonthly)},
+	{"w", "weekly", Style.blue, verdictIs(retention.KeptWeekly)},
+	{"d", "daily", Style.cyan, verdictIs(retention.KeptDaily)},
+	{"h", "hourly", Style.Good, verdictIs(retention.KeptHourly)},
+	{"l", "last", Style.Good, verdictIs(retention.KeptLast)},
+	{"f", "floor", Style.Good, verdictIs(retention.Floor)},
+	{"~", "to be deleted after a delay", Style.Warn, func(m *mark) bool { return m.spared }},
+	{"●", "kept", Style.Good, func(m *mark) bool { return !m.leaves() }},
+	{"-", "to be deleted", Style.Dim, (*mark).leaves},
+}
+
+func symbolOf(m *mark) int {
+	return slices.IndexFunc(symbols, func(s symbol) bool { return s.is(m) })
+}
+
+// axis places ages on a line: evenly if every snapshot then has a place of its
+// own, else the older the closer, as tiers thin them out.
+type axis struct {
+	width  int
+	oldest time.Duration
+	// unit is the age at which places become closer; zero: never.
+	unit time.Duration
+}
+
+func newAxis(width int, oldest, interval time.Duration) axis {
+	a := axis{width: width, oldest: max(oldest, time.Minute)}
+	if interval > 0 && a.oldest/interval > time.Duration(width) {
+		a.unit = interval
+	}
+	return a
+}
+
+// place returns the column of an age, 0 for the oldest.
+func (a axis) place(age time.Duration) int {
+	part := float64(max(age, 0)) / float64(a.oldest)
+	if a.unit > 0 {
+		part = math.Log1p(float64(max(age, 0))/float64(a.unit)) / math.Log1p(float64(a.oldest)/float64(a.unit))
+	}
+	return max(0, a.width-1-int(math.Round(part*float64(a.width-1))))
+}
+
+const day = 24 * time.Hour
+
+// ticks are the ages that an axis may be labeled with.
+var ticks = []struct {
+	age  time.Duration
+	text string
+}{
+	{time.Minute, "1m"}, {5 * time.Minute, "5m"}, {15 * time.Minute, "15m"}, {30 * time.Minute, "30m"},
+	{time.Hour, "1h"}, {2 * time.Hour, "2h"}, {6 * time.Hour, "6h"}, {12 * time.Hour, "12h"},
+	{day, "1d"}, {2 * day, "2d"}, {4 * day, "4d"}, {7 * day, "1w"}, {14 * day, "2w"}, {30 * day, "30d"}, {60 * day, "60d"},
+	{90 * day, "90d"}, {180 * day, "180d"}, {365 * day, "1y"}, {2 * 365 * day, "2y"}, {5 * 365 * day, "5y"}, {10 * 365 * day, "10y"},
+}
+
+// header returns the labels of the axis. They end at the place of their age.
+func (a axis) header() string {
+	line := []rune(strings.Repeat(" ", a.width))
+	copy(line[max(0, a.width-3):], []rune("now"))
+	// From now to the oldest: recent ages are the most interesting. free is the
+	// first column that is taken.
+	free := a.width - 3
+	for _, tick := range ticks {
+		end := a.place(tick.age) + 1
+		if begin := end - len(tick.text); tick.age <= a.oldest && begin >= 0 && end < free {
+			copy(line[begin:], []rune(tick.text))
+			free = begin
+		}
+	}
+	return string(line)
+}
+
+// draw draws a timeline as wide as the terminal.
+func (t *timeline) draw(w io.Writer, style Style, width int, now time.Time) {
+	fmt.Fprintln(w, fitLine(style.Bold(t.Namespace+"/"+t.Name)+": "+report.Line(t.Policy), width))
+	if len(t.Rows) == 0 {
+		fmt.Fprintln(w, "\nNo PVC is selected, and there are no snapshots.")
+		return
+	}
+	const next, count = 11, 5
+	labels, oldest, interval := len("PVC"), time.Duration(0), time.Duration(0)
+	for i := range t.Rows {
+		row := &t.Rows[i]
+		labels = max(labels, utf8.RuneCountInString(row.label()))
+		for _, m := range row.Snapshots {
+			oldest = max(oldest, now.Sub(m.Time.Time))
+		}
+		if row.interval > 0 && (interval == 0 || row.interval < interval) {
+			interval = row.interval
+		}
+	}
+	labels = min(labels, max(width/4, 8))
+	a := newAxis(max(width-labels-next-count-4, 10), oldest, interval)
+
+	fmt.Fprintf(w, "\n%s\n", style.Dim(fmt.Sprintf("%-*s  %s %*s %*s", labels, "PVC", a.header(), next, "NEXT", count, "COUNT")))
+	used := make([]bool, len(symbols))
+	for i := range t.Rows {
+		row := &t.Rows[i]
+		var following []string
+		for _, slot := range row.Next {
+			following = append(following, until(now, slot.Time))
+		}
+		fmt.Fprintf(w, "%-*s  %s %*s %*d\n", labels, shorten(row.label(), labels), row.plot(a, style, now, used),
+			next, cmp.Or(strings.Join(following, ", "), "-"), count, len(row.Snapshots))
+	}
+	fmt.Fprint(w, "\n", legendOf(style, used, width))
+}
+
+// plot returns the line of a PVC, and marks the symbols that it uses.
+func (l *timelineLine) plot(a axis, style Style, now time.Time, used []bool) string {
+	places := make([]int, a.width) // symbol + 1
+	for i := range l.Snapshots {
+		m := &l.Snapshots[i]
+		s := symbolOf(m)
+		if at := &places[a.place(now.Sub(m.Time.Time))]; *at == 0 || s < *at-1 {
+			*at = s + 1
+		}
+	}
+	var b strings.Builder
+	for _, place := range places {
+		if place == 0 {
+			b.WriteString(style.Dim("·"))
+			continue
+		}
+		used[place-1] = true
+		b.WriteString(symbols[place-1].paint(style, symbols[place-1].text))
+	}
+	return b.String()
+}
+
+// legendOf explains the symbols that are used, in lines that fit the width.
+func legendOf(style Style, used []bool, width int) string {
+	var b strings.Builder
+	column := 0
+	for i := len(symbols) - 1; i >= 0; i-- {
+		if !used[i] {
+			continue
+		}
+		s := &symbols[i]
+		switch length := utf8.RuneCountInString(s.text + " " + s.meaning); {
+		case column == 0:
+			column = length
+		case column+2+length > width:
+			b.WriteString("\n")
+			column = length
+		default:
+			b.WriteString("  ")
+			column += 2 + length
+		}
+		b.WriteString(s.paint(style, s.text) + " " + s.meaning)
+	}
+	if column > 0 {
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+func (l *timelineLine) label() string { return report.Line(labelOf(l.Claim, l.State)) }
+
+// shorten cuts the middle out of a name that is too long: its end tells the
+// members of a set apart.
+func shorten(name string, width int) string {
+	runes := []rune(name)
+	if len(runes) <= width {
+		return name
+	}
+	head := (width - 1) / 2
+	return string(runes[:head]) + "…" + string(runes[len(runes)-(width-1-head):])
 }

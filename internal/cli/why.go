@@ -15,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -63,9 +62,9 @@ func newWhyCommand(f *Factory) *cobra.Command {
   kubectl snapsched why data-0-20260131020000-k2n4tq7xva`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: CompleteOne(f.CompleteSnapshots()),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: f.connected(func(ctx context.Context, args []string) error {
 			now := f.Clock.Now()
-			result, err := why(cmd.Context(), f, args[0], now)
+			result, err := why(ctx, f, args[0], now)
 			if err != nil {
 				return err
 			}
@@ -73,7 +72,7 @@ func newWhyCommand(f *Factory) *cobra.Command {
 				return output.PrintStructured(f.Out, result)
 			}
 			return printWhy(f.Out, &output, result, now)
-		},
+		}),
 	}
 	output.AddFlags(cmd, true, JSON, YAML)
 	return cmd
@@ -81,38 +80,29 @@ func newWhyCommand(f *Factory) *cobra.Command {
 
 // why reads a snapshot with its series, and decides.
 func why(ctx context.Context, f *Factory, name string, now time.Time) (*whyResult, error) {
-	c, namespace, err := f.Connect()
-	if err != nil {
-		return nil, err
-	}
 	v := &snapshotv1.VolumeSnapshot{}
-	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, v); err != nil {
+	if err := f.get(ctx, name, v); err != nil {
 		return nil, err
 	}
-	mapKey, ofSchedule := v.Labels[v1alpha1.LabelMapKey], v.Labels[v1alpha1.LabelSchedule]
-	result := &whyResult{Namespace: namespace, Name: name, Schedule: ofSchedule}
-	if mapKey == "" || ofSchedule == "" {
+	mapKey, schedule := v.Labels[v1alpha1.LabelMapKey], v.Labels[v1alpha1.LabelSchedule]
+	result := &whyResult{Namespace: v.Namespace, Name: name, Schedule: schedule}
+	switch {
+	case mapKey == "" || schedule == "":
 		result.Unmanaged = "it has no map-key and schedule labels: no schedule has taken it, or it was released"
 		return result, nil
-	}
-	if snapshots.GroupMember(v) {
+	case snapshots.GroupMember(v):
 		result.Unmanaged = "it is a member of a VolumeGroupSnapshot, and its data belongs to the group"
 		return result, nil
 	}
-	s, err := readSchedule(ctx, c, namespace, ofSchedule)
+	s, inv, err := f.readOf(ctx, schedule, client.MatchingLabels{v1alpha1.LabelMapKey: mapKey})
 	if apierrors.IsNotFound(err) {
-		result.Unmanaged = "its schedule " + ofSchedule + " does not exist; a new one of this name would adopt it"
+		result.Unmanaged = "its schedule " + schedule + " does not exist; a new one of this name would adopt it"
 		return result, nil
 	}
-	if err != nil {
-		return nil, err
+	if err == nil {
+		inv.origin, err = readOrigin(ctx, f.client, s)
 	}
-	ofSeries := client.MatchingLabels{v1alpha1.LabelSchedule: ofSchedule, v1alpha1.LabelMapKey: mapKey}
-	inv, err := f.readInventory(ctx, c, namespace, labels.Everything(), ofSeries)
 	if err != nil {
-		return nil, err
-	}
-	if inv.origin, err = readOrigin(ctx, c, s); err != nil {
 		return nil, err
 	}
 	result.judgeUnder(s, inv, mapKey, now)
@@ -162,7 +152,7 @@ func (r *whyResult) judge(judge *snapshots.Judge, series *series, now, until tim
 		if reason := d.SparedFor[i]; reason != "" {
 			shown.Verdict, shown.Delete, shown.Because = reason, false, sparedWords(reason, judge.SparedUntil(reason), v)
 		}
-		if len(r.Verdicts) == 0 || r.Verdicts[len(r.Verdicts)-1].Verdict != shown.Verdict {
+		if n := len(r.Verdicts); n == 0 || r.Verdicts[n-1].Verdict != shown.Verdict {
 			r.Verdicts = append(r.Verdicts, shown)
 		}
 		if shown.Delete || v == retention.HeldByAnnotation || v == retention.NoLimit && uncapped || !more {

@@ -4,8 +4,6 @@
 package clusterschedules
 
 import (
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
 
@@ -18,7 +16,7 @@ func (p *program) mapNamespace(seen mapcontroller.Observation) mapcontroller.Dec
 	want, child := p.newChild(seen.MapKey), p.childOf(seen)
 	p.confirm(want, child)
 	p.request(want)
-	return mapcontroller.Decision{Ensure: []client.Object{want}, Status: p.statusOf(seen.MapKey, want, child, false)}
+	return mapcontroller.Decision{Ensure: []mapcontroller.Desired{{Object: want}}, Status: p.statusOf(seen.MapKey, want, child, false)}
 }
 
 // tombstone decides about the child of a namespace that is no longer selected: it
@@ -38,7 +36,7 @@ func (p *program) tombstone(seen mapcontroller.Observation) mapcontroller.Decisi
 	if meets(want, child) && observed(child) && child.Status.Outputs.VolumeSnapshots.Total == 0 {
 		d.Delete = []mapcontroller.Removal{{Object: child, Reason: reasonNoSnapshotsLeft}}
 	} else {
-		d.Ensure = []client.Object{want}
+		d.Ensure = []mapcontroller.Desired{{Object: want}}
 	}
 	return d
 }

@@ -72,7 +72,7 @@ func MapController(
 			return b[v1alpha1.AnnotationConfirmGeneration] != a[v1alpha1.AnnotationConfirmGeneration] ||
 				b[v1alpha1.AnnotationRequestedAt] != a[v1alpha1.AnnotationRequestedAt]
 		},
-		Admission:     wakenBy(unwritten),
+		Enqueue:       wakenBy(unwritten),
 		Report:        reporter{events: recorder}.report,
 		ParentDeleted: m.forget,
 		Status: func(now time.Time, parent client.Object, known mapcontroller.Summary) {
@@ -82,17 +82,13 @@ func MapController(
 	}
 }
 
-// wakenBy returns the engine's Admission. Nothing waits for it: it is there because it is
-// given the function that enqueues a key, which no event does when a child's status cannot
-// be written.
-func wakenBy(unwritten *mapcontroller.Unwritten) func(
-	func(mapcontroller.Request, time.Duration),
-) func(mapcontroller.Request, mapcontroller.Plan, []client.Object) bool {
-	return func(enqueue func(mapcontroller.Request, time.Duration)) func(mapcontroller.Request, mapcontroller.Plan, []client.Object) bool {
+// wakenBy returns the engine's Enqueue: no event shows that a child's status cannot be
+// written.
+func wakenBy(unwritten *mapcontroller.Unwritten) func(func(mapcontroller.Request, time.Duration)) {
+	return func(enqueue func(mapcontroller.Request, time.Duration)) {
 		unwritten.OnChange(func(child types.NamespacedName) {
 			enqueue(mapcontroller.Request{Parent: types.NamespacedName{Name: child.Name}, MapKey: child.Namespace}, 0)
 		})
-		return func(mapcontroller.Request, mapcontroller.Plan, []client.Object) bool { return true }
 	}
 }
 

@@ -110,10 +110,10 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 		Create: func(ctx context.Context, o client.Object) error {
 			return d.Client.Create(ctx, o, client.FieldOwner(spec.Name))
 		},
-		Finalizer: spec.Finalizer, Missing: ctl.installed.Explains, Admit: func(Request, plan.Plan, []client.Object) bool { return true },
+		Finalizer: spec.Finalizer, Missing: ctl.installed.Explains, MayCreate: spec.MayCreate,
 	}
-	if spec.Admission != nil {
-		ctl.executor.Admit = spec.Admission(ctl.keys.AddAfter)
+	if spec.Enqueue != nil {
+		spec.Enqueue(ctl.keys.AddAfter)
 	}
 	ctl.aggregator = &status.Aggregator{Changed: func(parent types.NamespacedName) {
 		ctl.changed.Add(reconcile.Request{NamespacedName: parent})

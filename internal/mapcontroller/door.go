@@ -25,6 +25,7 @@ type (
 	Program        = plan.Program
 	Observation    = plan.Observation
 	Decision       = plan.Decision
+	Desired        = plan.Desired
 	Removal        = plan.Removal
 	Plan           = plan.Plan
 	KeyStatus      = plan.KeyStatus

@@ -44,10 +44,10 @@ var mirrors = mapcontroller.MapController{
 	Compile: func(mirror client.Object) (mapcontroller.Program, error) {
 		return mapcontroller.Program{Map: func(seen mapcontroller.Observation) mapcontroller.Decision {
 			source := seen.Selected[0].(*corev1.ConfigMap)
-			return mapcontroller.Decision{Ensure: []client.Object{&corev1.ConfigMap{
+			return mapcontroller.Decision{Ensure: []mapcontroller.Desired{{Object: &corev1.ConfigMap{
 				ObjectMeta: metav1.ObjectMeta{Name: mirror.GetName() + "-" + source.Name},
 				Data:       source.Data,
-			}}}
+			}}}}
 		}}, nil
 	},
 	Status: func(_ time.Time, mirror client.Object, s mapcontroller.Summary) {

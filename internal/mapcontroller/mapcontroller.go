@@ -71,13 +71,14 @@ type MapController struct {
 	// it: these references are removed before the parent goes. Required with OwnsByLabels.
 	Finalizer string
 
-	// Admission is called once, with a function that enqueues a key after a delay. It
-	// returns a function that is called in each pass over a key, with the key's outputs, or
-	// with an empty plan once the parent is gone, and returns whether what the plan creates
-	// may be created now.
-	// Otherwise it waits until the key is enqueued; updates and deletes do not. Nil:
-	// nothing waits.
-	Admission func(enqueue func(Request, time.Duration)) (admit func(req Request, p Plan, outputs []client.Object) bool)
+	// Enqueue receives a function that enqueues a key after a delay, for what no event
+	// shows. Nil: nobody needs it.
+	Enqueue func(enqueue func(Request, time.Duration))
+	// MayCreate is called in each pass over a key, with what it creates and the key's
+	// outputs, or with neither once the parent is gone. It returns whether that may be
+	// created now. Otherwise it waits until the key is enqueued; updates and deletes do
+	// not. Nil: nothing waits.
+	MayCreate func(req Request, create []Desired, outputs []client.Object) bool
 
 	// Report is called after each pass over a key, with the status that the key
 	// had before (nil if it had none), the status of the decision and the outcome

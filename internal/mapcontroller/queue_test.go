@@ -129,7 +129,7 @@ func (q *queued) createFails() {
 // dueAt makes the decision fall due again at some time after the start.
 func (q *queued) dueAt(after time.Duration) {
 	q.program.Map = func(plan.Observation) plan.Decision {
-		d := Decision{Ensure: []client.Object{&corev1.Pod{ObjectMeta: fixture.Output("in").ObjectMeta}}}
+		d := Decision{Ensure: []Desired{{Object: &corev1.Pod{ObjectMeta: fixture.Output("in").ObjectMeta}}}}
 		if due := q.start.Add(after); time.Now().Before(due) {
 			d.Next = due
 		}
@@ -342,21 +342,19 @@ func TestQueueServesOtherNamespacesWhileOneHangs(t *testing.T) {
 	})
 }
 
-// A key whose create is not admitted is reconciled when the admission enqueues it, also
-// from within a pass, and not before.
-func TestQueueAdmission(t *testing.T) {
+// A key whose create has to wait is reconciled when it is enqueued, also from within a
+// pass, and not before.
+func TestQueueOfCreatesThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		admits := false
+		may := false
 		var enqueue func(Request, time.Duration)
 		q := newQueued(t, []client.Object{fixture.Parent(), fixture.Input()}, func(c *MapController, _ *Options) {
-			c.Admission = func(e func(Request, time.Duration)) func(Request, Plan, []client.Object) bool {
-				enqueue = e
-				return func(req Request, _ Plan, _ []client.Object) bool {
-					if !admits {
-						enqueue(req, time.Minute)
-					}
-					return admits
+			c.Enqueue = func(e func(Request, time.Duration)) { enqueue = e }
+			c.MayCreate = func(req Request, _ []Desired, _ []client.Object) bool {
+				if !may {
+					enqueue(req, time.Minute)
 				}
+				return may
 			}
 		})
 		if err := q.keys.Start(t.Context(), q.queue); err != nil {
@@ -365,7 +363,7 @@ func TestQueueAdmission(t *testing.T) {
 		q.queue.Add(testKey)
 		q.until(90 * time.Second)
 		q.wantPasses(t, 0, time.Minute)
-		admits = true
+		may = true
 		enqueue(testKey, 0)
 		q.until(100 * time.Second)
 		q.wantPasses(t, 0, time.Minute, 90*time.Second)

@@ -49,13 +49,13 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	if result.RequeueAfter = c.attempts.Expects(req); result.RequeueAfter > 0 {
 		return result, nil
 	}
-	seen, err := c.observe(ctx, parent, req)
+	seen, refused, err := c.observe(ctx, parent, req)
 	if err != nil {
 		return result, err
 	}
 	p := c.kinds.Build(parent, req, seen)
 	previous := c.aggregator.Decide(epoch, req, parent.Object.GetUID(), p.Key)
-	outcome, delay, err := c.executor.Run(ctx, req, parent.Object, p, seen)
+	outcome, delay, err := c.executor.Run(ctx, execute.Work{Request: req, Parent: parent.Object, Seen: seen, Plan: p, Refused: refused})
 	p.Key.Counts = c.counted(parent, req, seen, p, outcome)
 	left := c.report(epoch, parent.Object, req, p, previous, outcome)
 	if err == nil && (left || delay < queue.LongestDelay) { // else nothing is left of this key
@@ -86,7 +86,7 @@ func (c *Controller) decide(ctx context.Context, req Request) error {
 		return nil
 	}
 	epoch := c.aggregator.Epoch()
-	seen, err := c.observe(ctx, parent, req)
+	seen, _, err := c.observe(ctx, parent, req)
 	if err == nil {
 		c.aggregator.Decide(epoch, req, parent.Object.GetUID(), c.kinds.Build(parent, req, seen).Key)
 	}
@@ -106,10 +106,13 @@ func (c *Controller) awaitParent(ctx context.Context, req Request) (reconcile.Re
 // enqueued at a low priority would keep it, and starve under the next fan-out.
 var normalPriority = 0
 
-// observe reads what a decision about a key may depend on.
-func (c *Controller) observe(ctx context.Context, parent plan.Parent, req Request) (seen Observation, err error) {
+// observe reads what a decision about a key may depend on. Orphans that cannot be adopted
+// are no part of it.
+func (c *Controller) observe(
+	ctx context.Context, parent plan.Parent, req Request,
+) (seen Observation, refused []client.Object, err error) {
 	seen = Observation{Now: c.Clock.Now(), MapKey: req.MapKey}
-	seen.Outputs, seen.Refused = c.executor.Refused(parent.Object, req, c.observer.Outputs(parent.Object, req.MapKey))
+	seen.Outputs, refused = c.executor.Refused(parent.Object, req, c.observer.Outputs(parent.Object, req.MapKey))
 	if req.MapKey == "" {
 		// A cache may hold only outputs with a map key.
 		cached := seen.Outputs
@@ -124,7 +127,7 @@ func (c *Controller) observe(ctx context.Context, parent plan.Parent, req Reques
 			seen.Related = c.Related(parent.Object)
 		}
 	}
-	return seen, err
+	return seen, refused, err
 }
 
 // untagged calls do with the metadata of the outputs in a namespace, or in all of

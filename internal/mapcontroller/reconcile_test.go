@@ -199,7 +199,7 @@ func TestReconcileClusterScopedParent(t *testing.T) {
 	h.program.Map = func(seen Observation) Decision {
 		d := Decision{Delete: fixture.DeleteAllBut(seen.Outputs)}
 		for _, in := range seen.Selected {
-			d.Ensure = append(d.Ensure, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: in.GetNamespace(), Name: "in"}})
+			d.Ensure = append(d.Ensure, Desired{Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: in.GetNamespace(), Name: "in"}}})
 		}
 		return d
 	}

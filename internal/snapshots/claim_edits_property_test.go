@@ -125,8 +125,8 @@ func (l *claimLife) pass(t *rapid.T, now time.Time) (deleted []string) {
 	})
 	deleted = deletesOf(d)
 	l.snapshots = slices.DeleteFunc(l.snapshots, func(o client.Object) bool { return slices.Contains(deleted, o.GetName()) })
-	for _, o := range d.Ensure {
-		v := o.(*snapshotv1.VolumeSnapshot)
+	for _, want := range d.Ensure {
+		v := want.Object.(*snapshotv1.VolumeSnapshot)
 		v.UID, v.CreationTimestamp = types.UID(fmt.Sprint(v.Name, "-uid")), metav1.NewTime(now)
 		v.Status = &snapshotv1.VolumeSnapshotStatus{CreationTime: ptr.To(v.CreationTimestamp), ReadyToUse: ptr.To(true)}
 		l.snapshots = append(l.snapshots, v)

@@ -162,7 +162,7 @@ func TestCreatedSnapshotHasTheChosenClass(t *testing.T) {
 			class("fast", testDriver), plainClass("slow", testDriver), class("other", "other.example.com")}}
 		c.schedule.Spec.SnapshotTemplate.Spec = tc.template
 		created := c.decider(t)(c.observe()).Ensure
-		if len(created) != 1 || !ptr.Equal(created[0].(*snapshotv1.VolumeSnapshot).Spec.VolumeSnapshotClassName, tc.want) {
+		if len(created) != 1 || !ptr.Equal(created[0].Object.(*snapshotv1.VolumeSnapshot).Spec.VolumeSnapshotClassName, tc.want) {
 			t.Errorf("%s: creates %v", name, toJSON(created))
 		}
 	}

@@ -132,9 +132,9 @@ func TestDriverThatLimits(t *testing.T) {
 		s := every("6h")
 		s.Spec.SnapshotTemplate.Spec = tc.template
 		p := &program{schedule: s.SnapshotSchedule, classesKnown: !tc.unknown}
-		asked := p.turnOf(c, tc.class, noon, noon, noon, mapcontroller.Observation{Related: classes.All})
-		if asked.driver != tc.want {
-			t.Errorf("%s: asked for %q, want %q", name, asked.driver, tc.want)
+		desired := p.desired(c, tc.class, noon, noon, nil, mapcontroller.Observation{Related: classes.All})
+		if desired.Limit != string(tc.want) {
+			t.Errorf("%s: asked for %q, want %q", name, desired.Limit, tc.want)
 		}
 	}
 }

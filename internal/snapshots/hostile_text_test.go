@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/inflight"
+	"mapcontroller.dev/snapshotschedule/internal/limits"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/report/reporttest"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots/metrics"
@@ -155,7 +155,7 @@ func TestLongMessageKeepsAllItsParts(t *testing.T) {
 	long := func(i int) string { return fmt.Sprintf("%03d%s", i, strings.Repeat("x", 250)) }
 	var all []*keyStatus
 	for i := range 100 {
-		k := &keyStatus{Claim: long(i), turn: &turn{driver: driver(long(i))}}
+		k := &keyStatus{Claim: long(i), pending: &pendingSlot{driver: driver(long(i))}}
 		k.add(Problem{Reason: v1alpha1.ReasonCreateFailed, Message: strings.Repeat("y", 40_000)})
 		all = append(all, k, &keyStatus{Claim: long(100 + i), SkipReason: strings.Repeat("z", 40_000)})
 	}
@@ -164,7 +164,7 @@ func TestLongMessageKeepsAllItsParts(t *testing.T) {
 	got := readyMessage(s)
 	for _, part := range []string{
 		"100 of 200 PersistentVolumeClaims failing; first " + long(0) + ": CreateFailed: yyy",
-		", 100 waiting for their turn (drivers 000xxx", " and 99 more), 100 skipped; first 100xxx",
+		", 100 waiting (drivers 000xxx", " and 99 more), 100 skipped; first 100xxx",
 	} {
 		if !strings.Contains(got, part) {
 			t.Errorf("%q lacks %q", got, part)
@@ -194,7 +194,7 @@ func TestHostileTextInMetrics(t *testing.T) {
 
 		f := newInFlight(Options{Clock: clocktesting.NewFakePassiveClock(noon), Stores: NewStores()}, 1)
 		for i := range rapid.IntRange(1, 3).Draw(rt, "drivers") {
-			f.gate.Ask(noon, inflight.Request{MapKey: fmt.Sprint(i)}, inflight.Snapshot{Driver: w.text("driver"), Name: fmt.Sprint(i)}, noon)
+			f.limits.MayCreate(noon, limits.Request{MapKey: fmt.Sprint(i)}, limits.Snapshot{Limit: w.text("driver"), Name: fmt.Sprint(i)}, noon)
 		}
 		defer testMetrics.Lead(metrics.Sources{Drivers: f.counts, Unprotected: func() map[string]int { return nil }})()
 		families, err := testRegistry.Gather()

@@ -24,12 +24,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/inflight"
+	"mapcontroller.dev/snapshotschedule/internal/limits"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots/metrics"
 )
 
-// flight is an inFlight with one place, PVC data of a driver, and the keys that it
+// flight is an inFlight with a limit of one, PVC data of a driver, and the keys that it
 // enqueues.
 type flight struct {
 	*inFlight
@@ -50,11 +50,11 @@ func newFlight(limit int, cached ...client.Object) *flight {
 	for _, o := range cached {
 		f.add(o)
 	}
-	f.admission(func(req mapcontroller.Request, after time.Duration) {
+	f.enqueue = func(req mapcontroller.Request, after time.Duration) {
 		if after == 0 {
 			f.enqueued = append(f.enqueued, req.MapKey)
 		}
-	})
+	}
 	return f
 }
 
@@ -74,7 +74,7 @@ func (f *flight) remove(o client.Object) {
 
 // pass makes the part of a pass over PVC data that counts what the key has.
 func (f *flight) pass(outputs ...client.Object) {
-	f.admit(keyOf("data-uid"), mapcontroller.Plan{}, outputs)
+	f.mayCreate(keyOf("data-uid"), nil, outputs)
 }
 
 // by makes a snapshot one that a schedule made of PVC data.
@@ -94,14 +94,12 @@ func keyOf(mapKey string) mapcontroller.Request {
 // ask makes the part of a pass that creates a snapshot of a name, for a key of that
 // name.
 func (f *flight) ask(name string) bool {
-	status := &keyStatus{turn: &turn{driver: testDriver, slot: noon, since: noon}}
-	return f.admit(keyOf(name), mapcontroller.Plan{
-		Create: []client.Object{uncut(0).named(name).VolumeSnapshot}, Key: mapcontroller.KeyStatus{Status: status},
-	}, nil)
+	want := mapcontroller.Desired{Object: uncut(0).named(name).VolumeSnapshot, Limit: testDriver, Since: noon}
+	return f.mayCreate(keyOf(name), []mapcontroller.Desired{want}, nil)
 }
 
 func (f *flight) counts() (inFlight, waiting int) {
-	for _, c := range f.gate.Counts(f.clock.Now()) {
+	for _, c := range f.limits.Counts(f.clock.Now()) {
 		inFlight, waiting = inFlight+c.InFlight, waiting+c.Waiting
 	}
 	return inFlight, waiting
@@ -140,11 +138,11 @@ func TestObservedSnapshotsInFlight(t *testing.T) {
 			}
 			f := newFlight(1, tc.claim, tc.schedule.SnapshotSchedule)
 			tc.snapshot = tc.snapshot.by(tc.schedule)
-			f.observed(backupOfShop, nil, tc.snapshot.VolumeSnapshot)
+			f.onChange(backupOfShop, nil, tc.snapshot.VolumeSnapshot)
 			if got, _ := f.counts(); got != tc.want {
 				t.Fatalf("%d in flight, want %d", got, tc.want)
 			}
-			f.observed(backupOfShop, tc.snapshot.VolumeSnapshot, nil)
+			f.onChange(backupOfShop, tc.snapshot.VolumeSnapshot, nil)
 			if got, _ := f.counts(); got != 0 {
 				t.Errorf("%d in flight after it was deleted", got)
 			}
@@ -199,7 +197,7 @@ func TestSnapshotsThatOthersMadeAreNotInFlight(t *testing.T) {
 				tc.claim = claim("data").of(testDriver)
 			}
 			f := newFlight(1, tc.claim.PersistentVolumeClaim, tc.schedule.SnapshotSchedule)
-			f.observed(backupOfShop, nil, tc.snapshot.VolumeSnapshot)
+			f.onChange(backupOfShop, nil, tc.snapshot.VolumeSnapshot)
 			if got, _ := f.counts(); got != tc.want {
 				t.Errorf("%d in flight, want %d", got, tc.want)
 			}
@@ -221,7 +219,7 @@ func TestCountsDoNotDependOnTheOrderOfEvents(t *testing.T) {
 		objects := []client.Object{s.SnapshotSchedule, slow, claim("data").PersistentVolumeClaim}
 		f := newFlight(2)
 		f.add(v.VolumeSnapshot)
-		f.observed(backupOfShop, nil, v.VolumeSnapshot)
+		f.onChange(backupOfShop, nil, v.VolumeSnapshot)
 		shown := map[int]bool{}
 		for range rapid.IntRange(1, 10).Draw(t, "events") {
 			i := rapid.IntRange(0, 2).Draw(t, "of")
@@ -236,14 +234,14 @@ func TestCountsDoNotDependOnTheOrderOfEvents(t *testing.T) {
 			} else if shown[0] { // else there are no passes
 				f.pass(v.VolumeSnapshot)
 			}
-			want := map[string]inflight.Count{}
+			want := map[string]limits.Count{}
 			switch {
 			case shown[0] && shown[1] && shown[2]:
-				want["other.example.com"] = inflight.Count{InFlight: 1}
+				want["other.example.com"] = limits.Count{InFlight: 1}
 			case shown[0] && shown[2]:
-				want[""] = inflight.Count{InFlight: 1}
+				want[""] = limits.Count{InFlight: 1}
 			}
-			if got := f.gate.Counts(noon); !maps.Equal(got, want) {
+			if got := f.limits.Counts(noon); !maps.Equal(got, want) {
 				t.Fatalf("schedule, class, PVC are shown: %v; counts %v, want %v", shown, got, want)
 			}
 		}
@@ -256,12 +254,12 @@ func TestCountsDoNotDependOnTheOrderOfEvents(t *testing.T) {
 func TestLabelsOfDrivers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		namespaced bool
-		want       map[string]inflight.Count
+		want       map[string]limits.Count
 	}{
-		"all namespaces": {want: map[string]inflight.Count{
+		"all namespaces": {want: map[string]limits.Count{
 			testDriver: {InFlight: 1, Waiting: 1}, "idle.example.com": {}, metrics.OtherDrivers: {InFlight: 3},
 		}},
-		"classes unknown": {namespaced: true, want: map[string]inflight.Count{metrics.OtherDrivers: {InFlight: 4, Waiting: 1}}},
+		"classes unknown": {namespaced: true, want: map[string]limits.Count{metrics.OtherDrivers: {InFlight: 4, Waiting: 1}}},
 	} {
 		f := newFlight(1, class("idle", "idle.example.com"), class("malformed", "a b"))
 		if tc.namespaced {
@@ -271,7 +269,7 @@ func TestLabelsOfDrivers(t *testing.T) {
 			}
 		}
 		for i, d := range []string{testDriver, testDriver, "", "made-up", "class-that-is-gone"} {
-			f.gate.Ask(noon, inflight.Request(keyOf(fmt.Sprint(i))), inflight.Snapshot{Namespace: "shop", Name: fmt.Sprint(i), Driver: d, ReadyDeadline: time.Hour}, noon)
+			f.limits.MayCreate(noon, limits.Request(keyOf(fmt.Sprint(i))), limits.Snapshot{Namespace: "shop", Name: fmt.Sprint(i), Limit: d, ReadyDeadline: time.Hour}, noon)
 		}
 		if got := f.inFlight.counts(); !maps.Equal(got, tc.want) {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)
@@ -279,18 +277,17 @@ func TestLabelsOfDrivers(t *testing.T) {
 	}
 }
 
-// A create that failed leaves its place to the next; one of which nothing is known does
-// not.
+// A create that failed makes room for the next; one of which nothing is known does not.
 //
 // Contract: FLIGHT-1.
-func TestReportedCreatesInFlight(t *testing.T) {
+func TestTriedCreatesInFlight(t *testing.T) {
 	notCreated := func(err error) mapcontroller.Outcome { return createFailures(err) }
 	for name, tc := range map[string]struct {
 		outcome mapcontroller.Outcome
 		want    bool
 	}{
 		"created":        {outcome: mapcontroller.Outcome{Created: []client.Object{uncut(0).VolumeSnapshot}}},
-		"exists already": {},
+		"exists already": {outcome: mapcontroller.Outcome{Unanswered: []client.Object{uncut(0).named("a").VolumeSnapshot}}},
 		"denied":         {outcome: notCreated(forbidden("quota")), want: true},
 		"name taken":     {outcome: notCreated(fmt.Errorf("%w: x", mapcontroller.ErrNameCollision)), want: true},
 		"too many":       {outcome: notCreated(apierrors.NewTooManyRequests("later", 1)), want: true},
@@ -301,14 +298,16 @@ func TestReportedCreatesInFlight(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFlight(1)
 			if !f.ask("a") || f.ask("b") {
-				t.Fatal("not one of two is admitted")
+				t.Fatal("not one of two may be created")
 			}
-			f.reported(keyOf("a"), tc.outcome)
+			for i := range tc.outcome.Failed {
+				tc.outcome.Failed[i].Object = uncut(0).named("a").VolumeSnapshot
+			}
+			f.tried("shop", tc.outcome)
 			if got := slices.Equal(f.enqueued, []string{"b"}); got != tc.want {
 				t.Errorf("enqueued %v", f.enqueued)
 			}
-			f.reported(keyOf("b"), mapcontroller.Outcome{Queued: true})
-			f.reported(keyOf("a"), createFailures(forbidden("of a later pass that was not admitted")))
+			f.tried("shop", mapcontroller.Outcome{Queued: true})
 			if inFlight, waiting := f.counts(); inFlight != 1 || (waiting == 0) != tc.want {
 				t.Errorf("%d in flight, %d wait", inFlight, waiting)
 			}
@@ -316,12 +315,12 @@ func TestReportedCreatesInFlight(t *testing.T) {
 	}
 }
 
-// A key that has nothing to create any more leaves the line.
-func TestKeysLeaveTheLine(t *testing.T) {
+// A key that has nothing to create any more leaves the queue.
+func TestKeysLeaveTheQueue(t *testing.T) {
 	f := newFlight(1)
 	f.ask("a")
 	f.ask("b")
-	if !f.admit(keyOf("b"), mapcontroller.Plan{}, nil) {
+	if !f.mayCreate(keyOf("b"), nil, nil) {
 		t.Error("a plan without creates waits")
 	}
 	if _, waiting := f.counts(); waiting != 0 {
@@ -329,7 +328,7 @@ func TestKeysLeaveTheLine(t *testing.T) {
 	}
 }
 
-// decidedPass decides about PVC data and reports that what is due waits for its turn, if
+// decidedPass decides about PVC data and reports that what is due waits, if
 // it is queued, or is created.
 func (r *testReporter) decidedPass(t *testing.T, s scheduleBuilder, now time.Time, queued bool, snapshots ...snapshotBuilder) *keyStatus {
 	t.Helper()
@@ -385,7 +384,7 @@ func TestWaitingIsNoFailureUntilOverdue(t *testing.T) {
 	}
 }
 
-// A request that waits for its turn until it is too old is as lost as a slot that does.
+// A request that waits until it is too old is as lost as a slot that does.
 //
 // Contract: FLIGHT-5.
 func TestRequestThatWaitedTooLongIsReported(t *testing.T) {
@@ -410,7 +409,9 @@ func TestRequestThatWaitedTooLongIsReported(t *testing.T) {
 func TestWaitingKeepsFailedCreates(t *testing.T) {
 	r := newTestReporter()
 	s, _ := measured(t, "waiting")
-	waiting := func() *keyStatus { return &keyStatus{Claim: "data", turn: &turn{slot: noon, driver: testDriver}} }
+	waiting := func() *keyStatus {
+		return &keyStatus{Claim: "data", pending: &pendingSlot{slot: noon, driver: testDriver}}
+	}
 	denied := createFailures(forbidden("exceeded quota"))
 	if status, reported := r.pass(s, "data-uid", waiting(), denied); len(status.Problems) != 1 || len(reported) == 0 || status.waits() {
 		t.Fatalf("problems %v, events %v", status.Problems, reported)
@@ -458,18 +459,18 @@ func TestSlotThatFailedUntilItWasTooOldIsReported(t *testing.T) {
 		outcome   mapcontroller.Outcome
 		want      string
 	}{
-		"too old":                          {at: 30 * time.Minute, want: v1alpha1.ReasonCreateFailed},
-		"the next slot waits for its turn": {at: time.Hour, outcome: mapcontroller.Outcome{Queued: true}, want: "CreateFailed SnapshotOverdue"},
-		"the next slot is taken":           {at: time.Hour, outcome: mapcontroller.Outcome{Created: []client.Object{uncut(0).VolumeSnapshot}}},
-		"a newer snapshot":                 {at: 30 * time.Minute, snapshot: -time.Minute},
-		"suspended":                        {at: 30 * time.Minute, schedule: suspended},
-		"skipped":                          {at: 30 * time.Minute, claim: unbound},
-		"restarted":                        {restarted: true, at: 30 * time.Minute, schedule: reported, want: v1alpha1.ReasonCreateFailed},
-		"restarted, not reported before":   {restarted: true, at: 30 * time.Minute},
-		"restarted, another generation":    {restarted: true, at: 30 * time.Minute, schedule: another},
-		"restarted, it waited":             {restarted: true, at: 30 * time.Minute, schedule: dropped, want: v1alpha1.ReasonSnapshotOverdue},
-		"restarted, it was overdue":        {restarted: true, at: 30 * time.Minute, schedule: whole},
-		"restarted, a newer snapshot":      {restarted: true, at: 30 * time.Minute, schedule: reported, snapshot: -time.Minute},
+		"too old":                        {at: 30 * time.Minute, want: v1alpha1.ReasonCreateFailed},
+		"the next slot waits":            {at: time.Hour, outcome: mapcontroller.Outcome{Queued: true}, want: "CreateFailed SnapshotOverdue"},
+		"the next slot is taken":         {at: time.Hour, outcome: mapcontroller.Outcome{Created: []client.Object{uncut(0).VolumeSnapshot}}},
+		"a newer snapshot":               {at: 30 * time.Minute, snapshot: -time.Minute},
+		"suspended":                      {at: 30 * time.Minute, schedule: suspended},
+		"skipped":                        {at: 30 * time.Minute, claim: unbound},
+		"restarted":                      {restarted: true, at: 30 * time.Minute, schedule: reported, want: v1alpha1.ReasonCreateFailed},
+		"restarted, not reported before": {restarted: true, at: 30 * time.Minute},
+		"restarted, another generation":  {restarted: true, at: 30 * time.Minute, schedule: another},
+		"restarted, it waited":           {restarted: true, at: 30 * time.Minute, schedule: dropped, want: v1alpha1.ReasonSnapshotOverdue},
+		"restarted, it was overdue":      {restarted: true, at: 30 * time.Minute, schedule: whole},
+		"restarted, a newer snapshot":    {restarted: true, at: 30 * time.Minute, schedule: reported, snapshot: -time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newTestReporter()
@@ -516,19 +517,19 @@ func TestSlotThatFailedUntilItWasTooOldIsReported(t *testing.T) {
 
 // Contract: FLIGHT-5.
 func TestStatusCountsWaitingClaims(t *testing.T) {
-	waits := func(d driver) *keyStatus { return &keyStatus{turn: &turn{driver: d}} }
-	late := &keyStatus{turn: &turn{driver: "late", late: true}}
+	waits := func(d driver) *keyStatus { return &keyStatus{pending: &pendingSlot{driver: d}} }
+	late := &keyStatus{pending: &pendingSlot{driver: "late", late: true}}
 	for name, tc := range map[string]struct {
 		keys []*keyStatus
 		want string
 	}{
 		"none":              {[]*keyStatus{{}, late}, "3 PersistentVolumeClaims"},
-		"one":               {[]*keyStatus{{}, waits("a")}, "3 PersistentVolumeClaims, 1 waiting for their turn (driver a)"},
-		"an unknown driver": {[]*keyStatus{waits("")}, "3 PersistentVolumeClaims, 1 waiting for their turn (driver unknown)"},
-		"two drivers":       {[]*keyStatus{waits("b"), waits("a"), waits("b")}, "3 PersistentVolumeClaims, 3 waiting for their turn (drivers a, b)"},
+		"one":               {[]*keyStatus{{}, waits("a")}, "3 PersistentVolumeClaims, 1 waiting (driver a)"},
+		"an unknown driver": {[]*keyStatus{waits("")}, "3 PersistentVolumeClaims, 1 waiting (driver unknown)"},
+		"two drivers":       {[]*keyStatus{waits("b"), waits("a"), waits("b")}, "3 PersistentVolumeClaims, 3 waiting (drivers a, b)"},
 		"some skipped": {
 			[]*keyStatus{waits("a"), {Claim: "x", SkipReason: "not Bound"}},
-			"3 PersistentVolumeClaims, 1 waiting for their turn (driver a), 1 skipped; first x: not Bound",
+			"3 PersistentVolumeClaims, 1 waiting (driver a), 1 skipped; first x: not Bound",
 		},
 	} {
 		s := every("6h")

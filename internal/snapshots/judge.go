@@ -128,7 +128,7 @@ func (j *Judge) Judge(
 	}
 	j.last = Judgment{}
 	built := j.planner.Plan(seen)
-	j.last.Adopt, j.last.Release, j.last.Create = built.Adopt, built.Release, built.Create
+	j.last.Adopt, j.last.Release, j.last.Create = built.Adopt, built.Release, objects(built.Create)
 	j.last.Delete, j.last.Next = built.Delete, built.Next
 	return j.complete(claim, now, built.Key.Status)
 }
@@ -156,8 +156,15 @@ func (j *Judge) Again(
 		decide = j.functions.Map
 	}
 	d := decide(seen)
-	j.last.Create, j.last.Delete, j.last.Next = d.Ensure, d.Delete, d.Next
+	j.last.Create, j.last.Delete, j.last.Next = objects(d.Ensure), d.Delete, d.Next
 	return j.complete(claim, now, d.Status)
+}
+
+func objects(desired []mapcontroller.Desired) (all []client.Object) {
+	for _, d := range desired {
+		all = append(all, d.Object)
+	}
+	return all
 }
 
 func (j *Judge) complete(claim *corev1.PersistentVolumeClaim, now time.Time, status any) Judgment {

@@ -39,8 +39,8 @@ type keyStatus struct {
 	// unlessCreated is a problem if the snapshot that is due is not created in the
 	// pass, or is not seen in the next one.
 	unlessCreated Problem
-	// turn is set if the slot waits for its turn to be taken, or is too old.
-	turn *turn
+	// pending is set if the slot waits until its snapshot may be created, or is too old.
+	pending *pendingSlot
 }
 
 // The bounds of the parts of messages, in bytes, so that a whole one has at most
@@ -85,7 +85,7 @@ type combined struct {
 	// Skipped and Failing count PVCs.
 	Skipped, Failing int
 	FirstSkipped     *keyStatus
-	// Waiting counts the PVCs that wait for their turn; WaitingFor are their drivers.
+	// Waiting counts the PVCs whose snapshot waits; WaitingFor are their drivers.
 	Waiting    int
 	WaitingFor []string
 	// Refused counts the PVCs, or series, with a write that is refused. FirstRefused need
@@ -120,8 +120,8 @@ func combine(keys []any, problems ...Problem) combined {
 		}
 		if k.waits() {
 			c.Waiting++
-			if i, known := slices.BinarySearch(c.WaitingFor, k.turn.driver.String()); !known {
-				c.WaitingFor = slices.Insert(c.WaitingFor, i, k.turn.driver.String())
+			if i, known := slices.BinarySearch(c.WaitingFor, k.pending.driver.String()); !known {
+				c.WaitingFor = slices.Insert(c.WaitingFor, i, k.pending.driver.String())
 			}
 		}
 		if slices.ContainsFunc(k.Problems, Problem.fails) {
@@ -153,19 +153,17 @@ func (c *combined) addProblems(problems []Problem) {
 	}
 }
 
-// turn is what a slot without a snapshot waits for.
-type turn struct {
+// pendingSlot is a slot without a snapshot.
+type pendingSlot struct {
 	slot time.Time
 	// driver is the one whose limit the snapshot counts towards.
 	driver driver
-	// since is the time from which the PVC lacks a snapshot.
-	since time.Time
 	// late is set if the slot is too old to be taken.
 	late bool
 }
 
-// waits returns whether a PVC waits for its turn.
-func (k *keyStatus) waits() bool { return k.turn != nil && !k.turn.late }
+// waits returns whether a PVC's snapshot waits.
+func (k *keyStatus) waits() bool { return k.pending != nil && !k.pending.late }
 
 // earliest returns the first of some times; a zero one means never.
 func earliest(times ...time.Time) time.Time {

@@ -63,7 +63,7 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 	}
 	decided, d, spared := p.decide(seen, series, from)
 	if decided.Take.Create() {
-		d.Ensure = append(d.Ensure, newSnapshot(p.schedule, claim, class, slots.Current))
+		d.Ensure = append(d.Ensure, p.desired(claim, class, slots.Current, anchor, series.Snapshots, seen))
 	}
 	d.Next = earliest(d.Next, slots.Next, slots.Until)
 
@@ -81,15 +81,31 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 	}
 	status.NextSlot = slots.Next
 	if len(d.Ensure) > 0 {
-		status.turn = p.turnOf(claim, class, slots.Current, status.LastSnapshot, anchor, seen)
+		status.pending = &pendingSlot{slot: slots.Current, driver: driver(d.Ensure[0].Limit)}
 	} else if status.LastSnapshot.Before(slots.Dropped) {
-		status.turn = &turn{slot: slots.Dropped, late: true}
+		status.pending = &pendingSlot{slot: slots.Dropped, late: true}
 	}
 	if at := failsAt(p.spec, series.Snapshots, seen.Now); at.After(seen.Now) {
 		d.Next = earliest(d.Next, at)
 	}
 	p.addTroubles(&d, status, refused, series.Snapshots, slots, decided.Take, seen.Now)
 	return d
+}
+
+// desired returns the snapshot of a slot. A PVC lacks one since its last slot or, without
+// one, its anchor.
+func (p *program) desired(
+	claim *corev1.PersistentVolumeClaim, class *string, slot, anchor time.Time, series []retention.Snapshot, seen mapcontroller.Observation,
+) mapcontroller.Desired {
+	since := retention.LastSlot(series, seen.Now)
+	if since.IsZero() {
+		since = anchor
+	}
+	classes := Classes{Known: p.classesKnown, All: seen.Related}
+	return mapcontroller.Desired{
+		Object: newSnapshot(p.schedule, claim, class, slot),
+		Limit:  string(classes.limitedBy(claim, &p.schedule.Spec.SnapshotTemplate.Spec, class)), Since: since,
+	}
 }
 
 // addTroubles adds what snapshots show to be wrong. A PVC without a class is overdue for a

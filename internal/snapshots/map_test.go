@@ -81,8 +81,8 @@ func statusOf(d mapcontroller.Decision) *keyStatus {
 
 // slotsOf returns the slots of the snapshots to create.
 func slotsOf(d mapcontroller.Decision) (slots []time.Time) {
-	for _, o := range d.Ensure {
-		slots = append(slots, scheduledAt(o.(*snapshotv1.VolumeSnapshot)))
+	for _, want := range d.Ensure {
+		slots = append(slots, scheduledAt(want.Object.(*snapshotv1.VolumeSnapshot)))
 	}
 	return slots
 }

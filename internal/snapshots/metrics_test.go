@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/inflight"
+	"mapcontroller.dev/snapshotschedule/internal/limits"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots/metrics"
@@ -118,7 +118,7 @@ func useAll(s scheduleBuilder) (resign func()) {
 	countOutcome(noon, s.SnapshotSchedule, outcome)
 	testMetrics.Failed(client.ObjectKeyFromObject(s))
 	f := newInFlight(Options{Clock: clocktesting.NewFakePassiveClock(noon), Stores: NewStores()}, 1)
-	f.gate.Ask(noon, inflight.Request{}, inflight.Snapshot{Driver: testDriver, ReadyDeadline: time.Hour}, noon)
+	f.limits.MayCreate(noon, limits.Request{}, limits.Snapshot{Limit: testDriver, ReadyDeadline: time.Hour}, noon)
 	newReadiness(clocktesting.NewFakePassiveClock(noon), testMetrics).
 		observed(client.ObjectKeyFromObject(s), uncut(time.Minute).VolumeSnapshot, ready(time.Minute).VolumeSnapshot)
 	return testMetrics.Lead(metrics.Sources{Drivers: f.counts, Unprotected: func() map[string]int { return map[string]int{"shop": 1} }})

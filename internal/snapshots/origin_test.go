@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
 
 // fleetBuilder builds a ClusterSnapshotSchedule of the name of every's schedules, and the
@@ -303,8 +304,8 @@ func TestAChildTakesNothingUnderAnotherSpec(t *testing.T) {
 			if got := len(d.Ensure) > 0; got != tc.want {
 				t.Errorf("takes a snapshot: %v, want %v", got, tc.want)
 			}
-			if status := statusOf(d); !tc.want && (len(status.Problems) > 0 || status.turn != nil || !d.Next.IsZero()) {
-				t.Errorf("problems %v, turn %v, next at %s", status.Problems, status.turn, d.Next)
+			if status := statusOf(d); !tc.want && (len(status.Problems) > 0 || status.pending != nil || !d.Next.IsZero()) {
+				t.Errorf("problems %v, turn %v, next at %s", status.Problems, status.pending, d.Next)
 			}
 			s := tc.schedule.SnapshotSchedule
 			setStatusOf(noon, s, originOf(s, tc.fleet.objects()), known(1))
@@ -400,8 +401,8 @@ func TestRequestsOfAChildAreTheFleets(t *testing.T) {
 			seen := m.observe()
 			seen.Related = append(seen.Related, tc.fleet.objects()...)
 			d := m.decider(t)(seen)
-			if got := slices.ContainsFunc(d.Ensure, func(o client.Object) bool {
-				return o.GetAnnotations()[v1alpha1.AnnotationScheduledAt] == at
+			if got := slices.ContainsFunc(d.Ensure, func(want mapcontroller.Desired) bool {
+				return want.Object.GetAnnotations()[v1alpha1.AnnotationScheduledAt] == at
 			}); got != tc.want {
 				t.Errorf("takes a snapshot: %v, want %v", got, tc.want)
 			}

@@ -68,7 +68,7 @@ func (r *reporter) report(parent client.Object, mapKey string, previous, decided
 	before, _ := previous.(*keyStatus)
 	after, _ := decided.(*keyStatus)
 	r.count(client.ObjectKeyFromObject(s), outcome)
-	r.inFlight.reported(mapcontroller.Request{Parent: client.ObjectKeyFromObject(s), MapKey: mapKey}, outcome)
+	r.inFlight.tried(s.Namespace, outcome)
 	r.reportSchedule(s)
 	if before == nil || !before.reported {
 		before = &keyStatus{}
@@ -89,7 +89,7 @@ func (r *reporter) report(parent client.Object, mapKey string, previous, decided
 		after.add(p)
 	}
 	after.judgeOverdue(before, outcome)
-	after.judgeTurn(before, outcome)
+	after.judgePending(before, outcome)
 	after.Paused, after.reported = paused, true
 	r.warnOfNew(s, mapKey, before, after)
 	return after
@@ -156,11 +156,11 @@ func (r *reporter) warnOfSpared(s *v1alpha1.SnapshotSchedule, n spared) {
 // nothing was created, because it exists, or if the cache has not shown what the
 // previous pass created. A create that failed is a problem of its own.
 func (k *keyStatus) judgeOverdue(before *keyStatus, outcome mapcontroller.Outcome) {
-	failed := slices.ContainsFunc(outcome.Failed, func(f mapcontroller.Failure) bool { return f.Verb == mapcontroller.VerbCreate })
+	failed := slices.ContainsFunc(outcome.Failed, isCreate)
 	wasOverdue := slices.ContainsFunc(before.Problems, isOverdue)
 	created := len(outcome.Created) > 0
 	if outcome.Queued && k.unlessCreated.Reason != "" {
-		k.unlessCreated.Message = overdueMessage + ": " + waitedMessage(k.turn.driver)
+		k.unlessCreated.Message = overdueMessage + ": " + waitedMessage(k.pending.driver)
 	}
 	if k.unlessCreated.Reason != "" && !failed && (!created || wasOverdue || before.unlessCreated.Reason != "") {
 		k.add(k.unlessCreated)

@@ -103,7 +103,7 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 			Conditions: conditions,
 			Covers:     covers,
 			Observed: func(parent types.NamespacedName, before, after client.Object) {
-				f.observed(parent, before, after)
+				f.onChange(parent, before, after)
 				ready.observed(parent, before, after)
 			},
 		}},
@@ -119,7 +119,8 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 		Finalizer:     v1alpha1.FinalizerRelease,
 		OwnsByLabels:  Ownership.OwnsByLabels,
 		Foreign:       Ownership.Foreign,
-		Admission:     f.admission,
+		Enqueue:       func(enqueue func(mapcontroller.Request, time.Duration)) { f.enqueue = enqueue },
+		MayCreate:     f.mayCreate,
 		Report:        r.report,
 		ParentDeleted: func(schedule types.NamespacedName) {
 			r.forget(schedule)

@@ -61,5 +61,7 @@ var _ = Describe("completion in a shell", func() {
 		Expect(press("status", "ni")).To(ConsistOf("nightly"))
 		Expect(press("snapshot", "--pvc", "")).To(ConsistOf("data"))
 		Expect(press("why", "data-")).To(ConsistOf(all[0].Name, all[1].Name))
+		Expect(press("preview", "--delete", "")).To(ConsistOf("nightly", "weekly"))
+		Expect(press("status", "--namespace", "")).To(ContainElement(env.namespace))
 	})
 })

@@ -393,24 +393,17 @@ snapshotTTL: 168h
 		})
 
 		It("prints for a user who may only read", func() {
-			role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "reader"}, Rules: []rbacv1.PolicyRule{{
+			user := env.may("reader", []rbacv1.PolicyRule{{
 				APIGroups: []string{"", "snapshot.storage.k8s.io", "snapscheduler.backube", v1alpha1.GroupName},
 				Resources: []string{"persistentvolumeclaims", "volumesnapshots", "snapshotschedules"}, Verbs: []string{"get", "list"},
-			}}}
-			Expect(api.Create(ctx, role)).To(Succeed())
-			binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "reader"}}
-			binding.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name}
-			binding.Subjects = []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "reader"}}
-			Expect(api.Create(ctx, binding)).To(Succeed())
-			user := writeKubeconfig(GinkgoT().TempDir(), "reader")
-			var r result
-			Eventually(func() int { r = env.runWith(user, "", "migrate", "snapscheduler"); return r.code }).Should(BeZero())
+			}}, "migrate", "snapscheduler")
+			r := env.runWith(user, "", "migrate", "snapscheduler")
 			Expect(r.out).To(Equal(env.succeeds("migrate", "snapscheduler")))
 
 			before := state()
 			r = env.runWith(user, "", "migrate", "snapscheduler", "--apply")
 			Expect(r.code).To(Equal(2))
-			Expect(r.errOut).To(ContainSubstring(`User "reader" cannot create resource "snapshotschedules" in API group "snapshots.mapcontroller.dev"`))
+			Expect(r.errOut).To(ContainSubstring(`" cannot create resource "snapshotschedules" in API group "snapshots.mapcontroller.dev"`))
 			Expect(state()).To(Equal(before))
 		})
 

@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
 	"path"
 	"path/filepath"
 	"sync"
@@ -121,11 +120,3 @@ func requestOf(r *http.Request, body string) request {
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
-
-// nobody returns the kubeconfig of a user without permissions.
-var nobody = sync.OnceValue(func() string {
-	dir, err := os.MkdirTemp("", "kubectl-snapsched-")
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(os.RemoveAll, dir)
-	return writeKubeconfig(dir, "nobody")
-})

@@ -173,28 +173,6 @@ var _ = Describe("why", func() {
 	})
 })
 
-var _ = Describe("completion", func() {
-	It("completes names of the cluster", func() {
-		env := newEnvironment()
-		s := env.createSchedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h"})
-		v := env.createSnapshots(s, env.createClaim("db-0"), 6*time.Hour, 1)[0]
-		for _, test := range []struct {
-			args []string
-			want string
-		}{
-			{[]string{"status"}, "nightly"},
-			{[]string{"why"}, v.Name},
-			{[]string{"timeline", "nightly", "--pvc"}, "db-0"},
-			{[]string{"preview", "--delete"}, "nightly"},
-		} {
-			args := append([]string{"__complete", "--namespace", env.namespace}, test.args...)
-			out := runProgram(kubeconfig, "", append(args, "")...).out
-			Expect(strings.Split(out, "\n")).To(ContainElement(test.want), strings.Join(test.args, " "))
-		}
-		Expect(runProgram(kubeconfig, "", "__complete", "status", "--namespace", "").out).To(ContainSubstring(env.namespace))
-	})
-})
-
 var _ = Describe("errors", func() {
 	It("names what is missing", func() {
 		env := newEnvironment()

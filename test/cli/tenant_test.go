@@ -19,14 +19,12 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 )
 
-// tenant returns the kubeconfig of a user who may do everything in this namespace, and nothing outside.
-func (env *environment) tenant() string {
+// may returns the kubeconfig of a new user who has permissions in this namespace, and none outside. The API server knows them once a
+// command succeeds.
+func (env *environment) may(name string, rules []rbacv1.PolicyRule, succeeds ...string) string {
 	GinkgoHelper()
-	role := &rbacv1.Role{
-		ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "tenant"},
-		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}},
-	}
-	user := "tenant-" + env.namespace
+	user := name + "-" + env.namespace
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: name}, Rules: rules}
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: role.ObjectMeta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
@@ -34,8 +32,14 @@ func (env *environment) tenant() string {
 	Expect(api.Create(ctx, role)).To(Succeed())
 	Expect(api.Create(ctx, binding)).To(Succeed())
 	file := writeKubeconfig(GinkgoT().TempDir(), user)
-	Eventually(func() int { return env.runWith(file, "", "status").code }).Should(BeZero(), "the API server knows the binding")
+	Eventually(func() int { return env.runWith(file, "", succeeds...).code }).Should(BeZero(), "the API server knows the binding")
 	return file
+}
+
+// tenant returns the kubeconfig of a user who may do everything in this namespace, and nothing outside.
+func (env *environment) tenant() string {
+	GinkgoHelper()
+	return env.may("tenant", []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}}, "status")
 }
 
 // oneDriver lists the class of one driver.

@@ -4,11 +4,7 @@
 package crd
 
 import (
-	"bytes"
-	"errors"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,34 +18,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/test/internal/repo"
 )
 
 // kustomize builds one of the config directories.
 func kustomize(dir string) []*unstructured.Unstructured {
 	GinkgoHelper()
-	build := exec.CommandContext(ctx, "go", "tool", "-modfile="+filepath.Join("hack", "tools", "kustomize.mod"),
-		"kustomize", "build", dir)
-	build.Dir = root
-	var stderr bytes.Buffer
-	build.Stderr = &stderr
-	output, err := build.Output()
-	Expect(err).NotTo(HaveOccurred(), "%s\n%s", build, stderr.String())
-
-	var objects []*unstructured.Unstructured
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(output), 4096)
-	for {
-		object := &unstructured.Unstructured{}
-		err := decoder.Decode(&object.Object)
-		if errors.Is(err, io.EOF) {
-			return objects
-		}
-		Expect(err).NotTo(HaveOccurred())
-		if len(object.Object) > 0 {
-			objects = append(objects, object)
-		}
-	}
+	text, err := repo.Kustomize(ctx, root, dir)
+	Expect(err).NotTo(HaveOccurred())
+	objects, err := repo.Decode(text)
+	Expect(err).NotTo(HaveOccurred())
+	return objects
 }
 
 // dryRunApply does what kubectl apply --server-side --validate=strict --dry-run=server does.
@@ -140,6 +121,19 @@ var _ = Describe("config/default", Ordered, func() {
 })
 
 var _ = Describe("config", func() {
+	It("has objects for listed namespaces that the API server accepts, in that namespace", func() {
+		for _, folder := range []string{"config/namespaced", "config/namespaced/watched"} {
+			for _, object := range kustomize(folder) {
+				name := object.GetKind() + " " + object.GetName()
+				if folder == "config/namespaced" {
+					Expect(object.GetNamespace()).To(Equal("snapshotschedule"), name)
+				}
+				object.SetNamespace(namespace)
+				Expect(dryRunApply(object)).To(Succeed(), name)
+			}
+		}
+	})
+
 	// Defaults within an atomic field, such as divisor, would be a conflict.
 	It("has Deployments that a server-side apply upgrades without conflict after kubectl apply", func() {
 		for _, folder := range []string{"config/default", "config/namespaced"} {

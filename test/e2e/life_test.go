@@ -105,20 +105,6 @@ var _ = Describe("the lifecycle of snapshots", Ordered, func() {
 		}
 	})
 
-	It("sets the owner, labels, annotations and name that the contract specifies", func() {
-		s := ours("data-1")[0].First
-		Expect(s.OwnerReferences).To(ConsistOf(metav1.OwnerReference{
-			APIVersion: v1alpha1.GroupVersion.String(), Kind: "SnapshotSchedule", Name: schedule.Name, UID: schedule.UID,
-			Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
-		}))
-		Expect(s.Labels).To(And(
-			HaveKeyWithValue(v1alpha1.LabelSchedule, schedule.Name),
-			HaveKey(v1alpha1.LabelMapKey),
-			HaveKeyWithValue("tier", "gold")))
-		Expect(s.Annotations).To(HaveKeyWithValue("example.com/note", "from the template"))
-		Expect(s.Name).To(MatchRegexp(`^data-1-[0-9]{14}-[a-z0-9]+$`))
-	})
-
 	It("deletes them at the end of their TTL, and not before", func(ctx context.Context) {
 		Eventually(func(g Gomega) {
 			for _, claim := range []string{"data-0", "data-1", "data-2"} {
@@ -132,18 +118,6 @@ var _ = Describe("the lifecycle of snapshots", Ordered, func() {
 				Expect(age).To(BeNumerically("<=", ttl+5*time.Second), "%s was deleted too late", &s)
 			}
 		}
-	})
-
-	It("reports counts and times in status", func(ctx context.Context) {
-		Eventually(fresh(ctx, schedule)).WithContext(ctx).Should(And(
-			beReadyWith(metav1.ConditionTrue, v1alpha1.ReasonScheduled),
-			HaveField("Status.ObservedGeneration", schedule.Generation),
-			HaveField("Status.Inputs.PersistentVolumeClaims.Total", BeEquivalentTo(claims)),
-			HaveField("Status.Outputs.VolumeSnapshots.Ready", BeNumerically(">=", claims)),
-			HaveField("Status.LastSnapshotTime", Not(BeNil())),
-			HaveField("Status.NextSnapshotTime", Not(BeNil())),
-			HaveField("Status.OldestRecoveryPointTime", Not(BeNil())),
-			HaveField("Status.Problems", BeEmpty())))
 	})
 
 	It("keeps the newest snapshot while suspended, until a requested one replaces it", func(ctx context.Context) {

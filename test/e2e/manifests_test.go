@@ -4,7 +4,6 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -18,38 +17,6 @@ import (
 )
 
 var _ = Describe("the shipped manifests", func() {
-	It("are valid under strict validation", func() {
-		crds, shipped := harness.Kustomize("config/crd"), harness.Kustomize("config/default")
-		out, err := cluster.Kubectl(crds, "apply", "--server-side", "--dry-run=server", "--validate=strict", "--force-conflicts", "-f", "-")
-		Expect(err).NotTo(HaveOccurred(), out)
-		Expect(out).NotTo(ContainSubstring("Warning"))
-		out, err = cluster.Kubectl(shipped, "apply", "--server-side", "--dry-run=server", "--validate=strict", "--force-conflicts", "-f", "-")
-		Expect(err).NotTo(HaveOccurred(), out)
-		Expect(out).To(ContainSubstring("deployment.apps/snapshotschedule-controller-manager serverside-applied (server dry run)"))
-		Expect(out).NotTo(ContainSubstring("Warning"))
-		for _, o := range harness.Decode(shipped) {
-			Expect(o.GetNamespace()).To(BeElementOf("", harness.SystemNamespace), "%s %s", o.GetKind(), o.GetName())
-		}
-	})
-
-	It("are valid for listed namespaces, without cluster-scoped objects", func(ctx context.Context) {
-		// In another namespace: another spec installs them in their own.
-		namespace := cluster.Namespace(ctx, "strict")
-		shipped := bytes.ReplaceAll(harness.Kustomize("config/namespaced"),
-			[]byte("namespace: snapshotschedule\n"), []byte("namespace: "+namespace+"\n"))
-		out, err := cluster.Kubectl(shipped, "apply", "--server-side", "--dry-run=server", "--validate=strict", "--force-conflicts", "-f", "-")
-		Expect(err).NotTo(HaveOccurred(), out)
-		Expect(out).To(ContainSubstring("deployment.apps/snapshotschedule-controller-manager serverside-applied (server dry run)"))
-		Expect(out).NotTo(ContainSubstring("Warning"))
-		for _, o := range harness.Decode(shipped) {
-			Expect(o.GetNamespace()).To(Equal(namespace), "%s %s", o.GetKind(), o.GetName())
-		}
-		out, err = cluster.Kubectl(harness.Kustomize("config/namespaced/watched"),
-			"apply", "-n", namespace, "--server-side", "--dry-run=server", "--validate=strict", "-f", "-")
-		Expect(err).NotTo(HaveOccurred(), out)
-		Expect(out).NotTo(ContainSubstring("Warning"))
-	})
-
 	It("include samples that are valid and become ready", func(ctx context.Context) {
 		namespace := cluster.Namespace(ctx, "samples")
 		files, err := filepath.Glob(filepath.Join(harness.Root, "config", "samples", "snapshots_*.yaml"))

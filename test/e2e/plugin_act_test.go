@@ -14,7 +14,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
@@ -89,41 +88,6 @@ var _ = Describe("the commands of the kubectl plugin that act", Ordered, func() 
 
 		snapsched(ctx, namespace, "restore", "--pvc", "data-0", "--to", "latest", "--wait")
 		Expect(claim(ctx, "latest").Spec.DataSource.Name).To(Equal(snapshots[2].Name))
-	})
-
-	It("restore --schedule restores a set", func(ctx context.Context) {
-		out := snapsched(ctx, namespace, "restore", "--schedule", "nightly", "--to", "{pvc}-set", "--wait")
-		Expect(out).To(MatchRegexp(`Skew: \d+s between the earliest and the latest of 2 snapshots\n`))
-		for _, name := range []string{"data-0", "data-1"} {
-			restored := claim(ctx, name+"-set")
-			Expect(restored.Status.Phase).To(Equal(corev1.ClaimBound))
-			all := of(ctx, namespace, name)
-			Expect(restored.Spec.DataSource.Name).To(Equal(all[len(all)-1].Name), "the newest of %s", name)
-		}
-	})
-
-	It("restore --wait does not wait for a pod", func(ctx context.Context) {
-		class := &storagev1.StorageClass{
-			ObjectMeta: metav1.ObjectMeta{Name: namespace}, Provisioner: "mock.csi.k8s.io",
-			VolumeBindingMode: ptr.To(storagev1.VolumeBindingWaitForFirstConsumer),
-		}
-		Expect(cluster.Client.Create(ctx, class)).To(Succeed())
-		DeferCleanup(func(ctx context.Context) { Expect(cluster.Client.Delete(ctx, class)).To(Succeed()) })
-		out := snapsched(ctx, namespace, "restore", "--pvc", "data-0", "--to", "late", "--storage-class", class.Name, "--wait")
-		Expect(out).To(HaveSuffix("persistentvolumeclaim/late waits for the first pod that uses it\n"))
-		Expect(claim(ctx, "late").Status.Phase).To(Equal(corev1.ClaimPending))
-	})
-
-	It("restore restores a deleted PVC under its old name", func(ctx context.Context) {
-		old := claim(ctx, "data-1")
-		snapshots := of(ctx, namespace, "data-1")
-		kubectl("delete", "pvc", "data-1", "-n", namespace)
-		// The mock driver reports no restoreSize.
-		snapsched(ctx, namespace, "restore", "--pvc", "data-1", "--to", "{pvc}", "--size", "1Gi", "--wait")
-		restored := claim(ctx, "data-1")
-		Expect(restored.UID).NotTo(Equal(old.UID))
-		Expect(restored.Spec.DataSource.Name).To(Equal(snapshots[len(snapshots)-1].Name))
-		Expect(restored.Spec.StorageClassName).To(Equal(old.Spec.StorageClassName))
 	})
 
 	It("hold keeps a snapshot beyond its TTL, unhold ends that, release keeps one beyond its schedule", func(ctx context.Context) {

@@ -5,9 +5,6 @@ package e2e
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -144,47 +141,6 @@ var _ = Describe("the commands of the kubectl plugin that answer", Ordered, func
 		Expect(cluster.Client.Create(ctx, rest)).To(Succeed())
 		eventuallySnapshots(ctx, namespace, 4)
 		Expect(snapsched(ctx, namespace, "coverage", "--fail-on-gaps")).To(ContainSubstring("No gaps in 8 PVCs."))
-	}, NodeTimeout(3*time.Minute))
-
-	It("preview names the snapshots that the operator deletes after the edit", func(ctx context.Context) {
-		namespace := cluster.Namespace(ctx, "preview")
-		cluster.BoundClaims(ctx, namespace, 2)
-		cluster.Schedule(ctx, namespace, hourly)
-		eventuallySnapshots(ctx, namespace, 2)
-		for range 3 {
-			nextSecond(ctx)
-			snapsched(ctx, namespace, "snapshot", "nightly", "--wait")
-		}
-		before := eventuallySnapshots(ctx, namespace, 8)
-		held := before[0].Name // of the oldest slot of data-0
-		snapsched(ctx, namespace, "hold", held)
-
-		manifest := fmt.Sprintf(`{"apiVersion":%q,"kind":"SnapshotSchedule","metadata":{"name":"nightly"},`+
-			`"spec":{"snapshotInterval":"1h","retention":{"maxCount":2}}}`, v1alpha1.GroupVersion)
-		file := filepath.Join(GinkgoT().TempDir(), "edit.json")
-		Expect(os.WriteFile(file, []byte(manifest), 0o600)).To(Succeed())
-		predicted := snapschedJSON[struct {
-			Items []struct {
-				Deletes []struct {
-					Name string
-					Now  bool
-				}
-			}
-		}](ctx, namespace, "preview", "-f", file, "--within", "1m")
-		var deleted []string
-		for _, d := range predicted.Items[0].Deletes {
-			Expect(d.Now).To(BeTrue(), d.Name)
-			deleted = append(deleted, d.Name)
-		}
-		Expect(deleted).To(HaveLen(3), "of 4 and 4, of which one is held, 2 and 2 stay")
-		_, _, code := runPlugin(ctx, namespace, "preview", "-f", file, "--fail-on-delete")
-		Expect(code).To(Equal(1))
-		Expect(names(cluster.Snapshots(ctx, namespace))).To(Equal(names(before)), "preview writes nothing")
-
-		kubectl("apply", "-f", file, "-n", namespace)
-		remaining := slices.DeleteFunc(names(before), func(name string) bool { return slices.Contains(deleted, name) })
-		Eventually(func() []string { return names(cluster.Snapshots(ctx, namespace)) }).WithContext(ctx).Should(Equal(remaining))
-		Consistently(func() []string { return names(cluster.Snapshots(ctx, namespace)) }, 3*time.Second).Should(Equal(remaining))
 	}, NodeTimeout(3*time.Minute))
 
 	// The garbage collector follows every owner reference, and deletes what has no other owner.

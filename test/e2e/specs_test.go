@@ -9,7 +9,6 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	. "github.com/onsi/gomega"
 	gomegatypes "github.com/onsi/gomega/types"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -98,12 +97,4 @@ func annotate(ctx context.Context, o client.Object, key, value string) {
 func kubectl(args ...string) {
 	out, err := cluster.Kubectl(nil, append(args, "--timeout=60s")...)
 	ExpectWithOffset(1, err).NotTo(HaveOccurred(), out)
-}
-
-// dryRunSnapshot asks the API server whether it would create a snapshot.
-func dryRunSnapshot(ctx context.Context, namespace, claim string) error {
-	return cluster.Client.Create(ctx, &snapshotv1.VolumeSnapshot{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "try-"},
-		Spec:       snapshotv1.VolumeSnapshotSpec{Source: snapshotv1.VolumeSnapshotSource{PersistentVolumeClaimName: &claim}},
-	}, client.DryRunAll)
 }

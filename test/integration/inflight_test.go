@@ -81,13 +81,13 @@ var _ = Describe("Snapshots in flight", func() {
 	})
 
 	// Contract: FLIGHT-1, FLIGHT-2, FLIGHT-4, FLIGHT-5.
-	It("never exceed the limit, until every PVC had its turn, and show who waits", func() {
+	It("never exceed the limit, until every PVC has its snapshot, and show who waits", func() {
 		s := newStorm(env, env.driver("block"), 10, rarely)
 		o := env.startOperator(maxInFlight(3))
 		s.stays(3)
 		Eventually(s.flight).Should(Equal("3 in flight, 7 waiting"))
 		Eventually(func() string { return readyMessage(s.schedule) }).
-			Should(Equal("10 PersistentVolumeClaims, 7 waiting for their turn (driver " + s.driver + ")"))
+			Should(Equal("10 PersistentVolumeClaims, 7 waiting (driver " + s.driver + ")"))
 		Expect(readyCondition(s.schedule)()).To(Equal("True Scheduled"))
 
 		By("creating PVCs that do not wait: of another driver, and of none that is known")
@@ -209,7 +209,7 @@ var _ = Describe("Snapshots in flight", func() {
 		s.stays(2)
 		Eventually(s.flight).Should(Equal("2 in flight, 2 waiting"))
 		Eventually(func() string { return readyMessage(s.schedule) }).
-			Should(Equal("4 PersistentVolumeClaims, 2 waiting for their turn (driver unknown)"))
+			Should(Equal("4 PersistentVolumeClaims, 2 waiting (driver unknown)"))
 	})
 
 	// Contract: FLIGHT-2.

@@ -4,7 +4,6 @@
 package integration
 
 import (
-	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -50,23 +49,6 @@ var _ = Describe("The map from PVCs to snapshots", func() {
 		Expect(v.Spec.VolumeSnapshotClassName).To(HaveValue(Equal("fast")))
 	})
 
-	// Contract: MAP-4.
-	It("omits the class if the template names none", func() {
-		env.createSchedule("backup")
-		env.startOperator()
-		env.createClaim("data")
-		Expect(env.waitForSnapshot("data").Spec.VolumeSnapshotClassName).To(BeNil())
-	})
-
-	// Contract: MAP-6.
-	It("creates a snapshot with a valid name for a long PVC name with dots", func() {
-		env.createSchedule("backup")
-		env.startOperator()
-		name := "abc.def-ghi.jkl-mno.pqr-stu.vwx-yz0" + "." + strings.Repeat("y", 200)
-		env.createClaim(name)
-		Expect(len(env.waitForSnapshot(name).Name)).To(BeNumerically("<=", 63))
-	})
-
 	// Contract: MAP-13, EVT-3.
 	It("creates one snapshot for each PVC, with one API write each", func() {
 		env.createSchedule("backup")
@@ -86,17 +68,6 @@ var _ = Describe("The map from PVCs to snapshots", func() {
 		Eventually(func() int { return o.network.count("POST", "volumesnapshots") }).Should(Equal(11), "a request is recorded after its response")
 		Expect(o.network.count("PATCH", "volumesnapshots") + o.network.count("PUT", "volumesnapshots")).To(BeZero())
 		Expect(o.network.count("POST", "events")).To(BeZero(), "a success should raise no event")
-	})
-
-	// Contract: MAP-1.
-	It("selects every PVC of its own namespace if the selector is omitted", func() {
-		other := newEnvironment()
-		other.createClaim("data")
-		env.createSchedule("backup")
-		env.createClaim("data")
-		env.startOperator()
-		env.waitForSnapshot("data")
-		Expect(other.snapshots()).To(BeEmpty())
 	})
 
 	// Contract: MAP-1.
@@ -168,17 +139,6 @@ var _ = Describe("The map from PVCs to snapshots", func() {
 		Eventually(func() string { return readyMessage(s) }).Should(Equal("2 PersistentVolumeClaims"))
 	})
 
-	// Contract: MAP-11.
-	It("skips a PVC that is being deleted, with a reason", func() {
-		s := env.createSchedule("backup")
-		c := env.createClaim("data")
-		Expect(api.Delete(ctx, c)).To(Succeed())
-		env.startOperator()
-		env.barrier()
-		Eventually(func() string { return readyMessage(s) }).Should(Equal("2 PersistentVolumeClaims, 1 skipped; first data: being deleted"))
-		Expect(env.snapshotsOf("data")).To(BeEmpty())
-	})
-
 	// Contract: MAP-12.
 	It("skips a PVC that the schedule controls, with a reason", func() {
 		s := env.createSchedule("backup")
@@ -191,15 +151,5 @@ var _ = Describe("The map from PVCs to snapshots", func() {
 		Expect(env.snapshotsOf("data")).To(BeEmpty())
 		Eventually(func() []metav1.Condition { return status(s).Conditions }).Should(ContainElement(
 			HaveField("Message", ContainSubstring("1 skipped; first data: controlled by this schedule"))))
-	})
-
-	// Contract: MAP-5.
-	It("creates a snapshot for each of two schedules that select the same PVC", func() {
-		env.createSchedule("backup")
-		env.createSchedule("hourly")
-		env.startOperator()
-		env.createClaim("data")
-		both := env.waitForSnapshots("data", 2)
-		Expect(both[0].Labels[v1alpha1.LabelSchedule]).NotTo(Equal(both[1].Labels[v1alpha1.LabelSchedule]))
 	})
 })

@@ -229,39 +229,27 @@ var _ = Describe("Ownership", func() {
 		removeFinalizers(s)
 	})
 
-	// Contract: OWN-4.
-	It("releases a snapshot whose schedule label a user changes, and does not delete it", func() {
-		s := env.createSchedule("backup", suspended, ttl("1h"))
-		c := env.createClaim("data")
-		released := env.createSnapshot(s, c, 3*time.Hour)
-		env.createSnapshot(s, c, 2*time.Hour)
-		a := env.createSnapshot(s, c, time.Hour)
-		o := env.startOperator()
-		Eventually(outputs(s)).Should(Equal(v1alpha1.OutputCount{Total: 3, Ready: 3}))
-		setLabel(released, v1alpha1.LabelSchedule, "another")
-		Eventually(controllerOf(released)).Should(BeEmpty())
-		Eventually(outputs(s)).Should(Equal(v1alpha1.OutputCount{Total: 2, Ready: 2}))
-		o.advanceClocks(4 * time.Hour)
-		requeue(c)
-		Eventually(env.snapshotNames).Should(ConsistOf(released.Name, a.Name))
-	})
-
-	// Contract: OWN-4.
-	It("releases a snapshot whose map-key label a user removes, and does not delete it", func() {
-		s := env.createSchedule("backup", suspended, ttl("1h"))
-		c := env.createClaim("data")
-		released := env.createSnapshot(s, c, 3*time.Hour)
-		env.createSnapshot(s, c, 2*time.Hour)
-		a := env.createSnapshot(s, c, time.Hour)
-		o := env.startOperator()
-		Eventually(outputs(s)).Should(Equal(v1alpha1.OutputCount{Total: 3, Ready: 3}))
-		removeLabel(released, v1alpha1.LabelMapKey)
-		Eventually(controllerOf(released)).Should(BeEmpty())
-		Eventually(outputs(s)).Should(Equal(v1alpha1.OutputCount{Total: 2, Ready: 2}))
-		o.advanceClocks(4 * time.Hour)
-		requeue(c)
-		Eventually(env.snapshotNames).Should(ConsistOf(released.Name, a.Name))
-	})
+	DescribeTable("releases a snapshot, and does not delete it,",
+		func(change func(*snapshot)) {
+			s := env.createSchedule("backup", suspended, ttl("1h"))
+			c := env.createClaim("data")
+			released := env.createSnapshot(s, c, 3*time.Hour)
+			env.createSnapshot(s, c, 2*time.Hour)
+			a := env.createSnapshot(s, c, time.Hour)
+			o := env.startOperator()
+			Eventually(outputs(s)).Should(Equal(v1alpha1.OutputCount{Total: 3, Ready: 3}))
+			change(released)
+			Eventually(controllerOf(released)).Should(BeEmpty())
+			Eventually(outputs(s)).Should(Equal(v1alpha1.OutputCount{Total: 2, Ready: 2}))
+			o.advanceClocks(4 * time.Hour)
+			requeue(c)
+			Eventually(env.snapshotNames).Should(ConsistOf(released.Name, a.Name))
+		},
+		// Contract: OWN-4.
+		Entry("whose schedule label a user changes", func(v *snapshot) { setLabel(v, v1alpha1.LabelSchedule, "another") }),
+		// Contract: OWN-4.
+		Entry("whose map-key label a user removes", func(v *snapshot) { removeLabel(v, v1alpha1.LabelMapKey) }),
+	)
 
 	// Contract: OWN-4.
 	It("releases a snapshot whose map-key label was removed while it was not running", func() {

@@ -65,36 +65,6 @@ var _ = Describe("Retention", func() {
 		expectOnly(keep.Name)
 	})
 
-	// Contract: RET-4.
-	It("keeps everything with neither a TTL nor tiers", func() {
-		s := env.createSchedule("backup", suspended)
-		expiring := env.createSchedule("expiring", suspended, ttl("1h"))
-		c := env.createClaim("data")
-		a, b := env.createSnapshot(s, c, 3*time.Hour), env.createSnapshot(s, c, 2*time.Hour)
-		env.createSnapshot(expiring, c, 3*time.Hour)
-		last := env.createSnapshot(expiring, c, 2*time.Hour)
-		env.startOperator(clocksAhead(100 * 24 * time.Hour))
-		expectOnly(a.Name, b.Name, last.Name)
-	})
-
-	DescribeTable("deletes only the oldest of three snapshots",
-		func(change func(*spec)) {
-			s := env.createSchedule("backup", suspended, change)
-			c := env.createClaim("data")
-			env.createSnapshot(s, c, 3*time.Hour)
-			b, a := env.createSnapshot(s, c, 2*time.Hour), env.createSnapshot(s, c, time.Hour)
-			env.startOperator(clocksAhead(4 * time.Hour))
-			expectOnly(a.Name, b.Name)
-		},
-		// Contract: RET-6.
-		Entry("beyond the TTL, with minReady of 2",
-			func(s *spec) { s.SnapshotTTL, s.Retention.MinReady = "1h", ptr.To[int32](2) }),
-		// Contract: RET-3.
-		Entry("beyond the TTL, with a tier of 2", func(s *spec) { s.SnapshotTTL, s.Retention.Keep.Last = "1h", 2 }),
-		// Contract: RET-5.
-		Entry("without a TTL, with maxCount of 2", func(s *spec) { s.Retention.MaxCount = ptr.To[int32](2) }),
-	)
-
 	// Contract: RET-1.
 	It("keeps a snapshot while it has the hold annotation", func() {
 		s := env.createSchedule("backup", suspended, ttl("1h"))
@@ -128,19 +98,6 @@ var _ = Describe("Retention", func() {
 		o.stop()
 	})
 
-	// Contract: RET-1.
-	It("keeps a snapshot that is being uploaded, whatever its age", func() {
-		s := env.createSchedule("backup", suspended, ttl("1h"))
-		c := env.createClaim("data")
-		env.createSnapshot(s, c, 4*time.Hour)
-		a := env.createSnapshot(s, c, 3*time.Hour)
-		upload := env.createSnapshot(s, c, 2*time.Hour)
-		cut := metav1.Now()
-		setStatus(upload, snapshotv1.VolumeSnapshotStatus{CreationTime: &cut, ReadyToUse: ptr.To(false)})
-		env.startOperator(clocksAhead(4 * time.Hour))
-		expectOnly(a.Name, upload.Name)
-	})
-
 	// Contract: RET-8.
 	It("keeps a snapshot whose driver reports a creation time in 1970", func() {
 		s := env.createSchedule("backup", suspended, ttl("1h"), func(s *spec) { s.Retention.MinReady = ptr.To[int32](0) })
@@ -153,16 +110,6 @@ var _ = Describe("Retention", func() {
 		a := env.createSnapshot(other, c, 2*time.Hour)
 		env.startOperator()
 		expectOnly(v.Name, a.Name)
-	})
-
-	// Contract: ONE-7.
-	It("continues while creates fail", func() {
-		s := env.createSchedule("backup", ttl("1h"))
-		c := env.createClaim("data")
-		env.createSnapshot(s, c, 3*time.Hour)
-		a := env.createSnapshot(s, c, 2*time.Hour)
-		env.startOperator(clocksAhead(4*time.Hour), snapshotCreatesFail(403))
-		expectOnly(a.Name)
 	})
 
 	Describe("of a detached series", func() {
@@ -179,23 +126,6 @@ var _ = Describe("Retention", func() {
 		})
 
 		// Contract: RET-9.
-		It("keeps detached.minReady snapshots of a PVC that is gone, and applies detached.snapshotTTL", func() {
-			s := env.createSchedule("backup", suspended, ttl("1h"), func(s *spec) {
-				s.Retention.Detached = v1alpha1.DetachedRetention{SnapshotTTL: "2h", MinReady: 1}
-			})
-			c := env.createClaim("data")
-			env.createSnapshot(s, c, 3*time.Hour)
-			a := env.createSnapshot(s, c, 2*time.Hour)
-			deleteClaim(c)
-			o := env.startOperator(clocksAhead(90 * time.Minute))
-			Eventually(func() int32 { return detached(s)().VolumeSnapshots }).Should(BeEquivalentTo(2))
-			Expect(o.network.count("DELETE", "volumesnapshots")).To(BeZero())
-			o.stop()
-			env.startOperator(clocksAhead(3 * time.Hour))
-			expectOnly(a.Name)
-		})
-
-		// Contract: RET-9.
 		It("keeps the floor of a PVC that exists but is not selected", func() {
 			s := env.createSchedule("backup", suspended, ttl("1h"), selecting("app", "shop"))
 			c := env.createClaim("data")
@@ -205,18 +135,6 @@ var _ = Describe("Retention", func() {
 			expectOnly(a.Name)
 			deleteClaim(c)
 			expectOnly()
-		})
-
-		// Contract: ONE-6.
-		It("deletes an uncut snapshot of a PVC that is gone at once", func() {
-			env.createSchedule("backup")
-			o := env.startOperator()
-			c := env.createClaim("data")
-			v := env.waitForSnapshot("data")
-			o.stop()
-			deleteClaim(c)
-			env.startOperator()
-			Eventually(isDeleted(v)).Should(BeTrue())
 		})
 	})
 })

@@ -10,7 +10,6 @@ import (
 	. "github.com/onsi/gomega"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -49,49 +48,6 @@ var _ = Describe("Slots", func() {
 			Expect(at.Sub(anchor)%(2*time.Second)).To(BeZero(), "a busy machine may miss a slot, and takes the next")
 			last = at
 		}
-	})
-
-	// Contract: SLOT-8.
-	It("takes one snapshot for many missed slots, for the newest", func() {
-		env.createSchedule("backup")
-		c := env.createClaim("data")
-		env.startOperator(clocksAhead(5*time.Hour + time.Minute))
-		Expect(slotOf(*env.waitForSnapshot("data"))).To(Equal(c.CreationTimestamp.UTC().Add(5 * time.Hour).Format(time.RFC3339)))
-		env.barrier()
-		Expect(env.snapshotsOf("data")).To(HaveLen(1))
-	})
-
-	// Contract: SLOT-2.
-	It("takes cron slots in the schedule's zone, only after the anchor", func() {
-		s := env.createSchedule("backup", func(s *spec) {
-			s.SnapshotInterval, s.Schedule, s.TimeZone = "", "30 12 * * *", "Europe/Oslo"
-		})
-		env.createClaim("data")
-		before := env.startOperator()
-		Eventually(readyCondition(s)).Should(Equal("True Scheduled"))
-		Expect(env.snapshotsOf("data")).To(BeEmpty(), "nothing should be due before the first time of the cron line")
-		next := status(s).NextSnapshotTime
-		Expect(next).NotTo(BeNil())
-		oslo, err := time.LoadLocation("Europe/Oslo")
-		Expect(err).NotTo(HaveOccurred())
-		Expect(next.In(oslo).Format("15:04:05")).To(Equal("12:30:00"))
-		before.stop()
-
-		env.startOperator(clocksAhead(time.Until(next.Time) + time.Second))
-		Expect(slotOf(*env.waitForSnapshot("data"))).To(Equal(next.UTC().Format(time.RFC3339)))
-	})
-
-	// Contract: SLOT-4.
-	It("shifts the slots of a PVC by an offset within the jitter", func() {
-		s := env.createSchedule("backup", func(s *spec) { s.Jitter = "50m" })
-		c := env.createClaim("data")
-		env.startOperator(clocksAhead(51 * time.Minute))
-		at, err := time.Parse(time.RFC3339, slotOf(*env.waitForSnapshot("data")))
-		Expect(err).NotTo(HaveOccurred())
-		offset := at.Sub(c.CreationTimestamp.Time)
-		Expect(offset).To(And(BeNumerically(">=", 0), BeNumerically("<", 50*time.Minute)))
-		Eventually(func() *metav1.Time { return status(s).NextSnapshotTime }).ShouldNot(BeNil())
-		Expect(status(s).NextSnapshotTime.Sub(at)).To(Equal(time.Hour))
 	})
 
 	// Contract: SLOT-5.
@@ -141,30 +97,6 @@ var _ = Describe("Slots", func() {
 		Expect(env.events()).To(BeEmpty())
 	})
 
-	// Contract: SLOT-5.
-	It("takes a snapshot requested for a future time at that time", func() {
-		s := env.createSchedule("backup", suspended)
-		env.startOperator()
-		env.createClaim("a")
-		soon := time.Now().Add(2 * time.Second).UTC().Format(time.RFC3339)
-		setAnnotation(s, v1alpha1.AnnotationRequestedAt, soon)
-		Expect(slotOf(*env.waitForSnapshot("a"))).To(Equal(soon))
-		Expect(time.Now().UTC().Format(time.RFC3339) >= soon).To(BeTrue())
-	})
-
-	// Contract: SLOT-7.
-	It("ignores a request that is older than the PVC", func() {
-		s := env.createSchedule("backup", suspended)
-		setAnnotation(s, v1alpha1.AnnotationRequestedAt, "2020-01-01T00:00:00Z")
-		env.createClaim("a")
-		env.startOperator()
-		Eventually(readyCondition(s)).Should(Equal("True Suspended"))
-		env.createClaim("b")
-		setAnnotation(s, v1alpha1.AnnotationRequestedAt, time.Now().Add(time.Second).UTC().Format(time.RFC3339)+" b")
-		env.waitForSnapshot("b")
-		Expect(env.snapshotsOf("a")).To(BeEmpty())
-	})
-
 	// Contract: API-7.
 	It("reports a malformed request and takes the regular slots", func() {
 		s := env.createSchedule("backup")
@@ -181,19 +113,6 @@ var _ = Describe("Slots", func() {
 		Eventually(env.events).Should(ConsistOf(
 			And(HavePrefix("Warning InvalidRequestedAt SnapshotSchedule/backup"), ContainSubstring(`"tomorrow"`)),
 		))
-	})
-
-	// Contract: SLOT-9.
-	It("skips a slot that is older than startingDeadline or snapshotTTL", func() {
-		env.createSchedule("late", func(s *spec) { s.StartingDeadline = "5m" })
-		env.createSchedule("short", func(s *spec) { s.SnapshotTTL = "5m" })
-		env.createSchedule("patient")
-		env.createClaim("data")
-		env.startOperator(clocksAhead(10 * time.Minute))
-		v := env.waitForSnapshot("data")
-		Expect(v.Labels[v1alpha1.LabelSchedule]).To(Equal("patient"))
-		env.createSchedule("other")
-		env.waitForSnapshots("data", 2)
 	})
 
 	// Contract: ONE-1.
@@ -216,18 +135,6 @@ var _ = Describe("Slots", func() {
 		makeReady(v)
 		env.waitForSnapshots("data", 2)
 		Eventually(func() []v1alpha1.Problem { return status(s).Problems }).Should(BeEmpty())
-	})
-
-	// Contract: ONE-2.
-	It("takes the next slot while the newest snapshot is cut and in error", func() {
-		s := env.createSchedule("backup")
-		env.startOperator(clocksAhead(time.Minute))
-		env.createClaim("data")
-		v := env.waitForSnapshot("data")
-		cut := metav1.Now()
-		setStatus(v, snapshotv1.VolumeSnapshotStatus{CreationTime: &cut, Error: &snapshotv1.VolumeSnapshotError{Message: ptr.To("away")}})
-		setAnnotation(s, v1alpha1.AnnotationRequestedAt, time.Now().Add(30*time.Second).Format(time.RFC3339))
-		env.waitForSnapshots("data", 2)
 	})
 
 	// Contract: ONE-4.
@@ -259,19 +166,6 @@ var _ = Describe("Slots", func() {
 			ShouldNot(ContainElement(HaveField("PersistentVolumeClaim", "data")))
 	})
 
-	// Contract: ONE-3.
-	It("reports a failed uncut snapshot, and keeps it until the next slot", func() {
-		s := env.createSchedule("backup", func(s *spec) { s.SnapshotInterval, s.ReadyDeadline = "1d", "2s" })
-		env.startOperator()
-		env.createClaim("data")
-		v := env.waitForSnapshot("data")
-		Eventually(readyCondition(s)).Should(Equal("False SnapshotsFailing"))
-		Expect(readyMessage(s)).To(HavePrefix("1 of 1 PersistentVolumeClaim failing; first data: SnapshotFailed: "))
-		Expect(env.snapshotNames()).To(Equal([]string{v.Name}))
-		Expect(status(s).Problems).To(ConsistOf(And(
-			HaveField("PersistentVolumeClaim", "data"), HaveField("Reason", "SnapshotFailed"), HaveField("Message", ContainSubstring(v.Name)))))
-	})
-
 	// Contract: ONE-6.
 	It("deletes an uncut snapshot at once when its PVC is being deleted, unless it is held", func() {
 		env.createSchedule("backup")
@@ -293,15 +187,5 @@ var _ = Describe("Slots", func() {
 		env.startOperator(clocksAhead(70 * time.Minute))
 		Eventually(readyCondition(s)).Should(Equal("False SnapshotsFailing"))
 		Expect(status(s).Problems).To(ConsistOf(HaveField("Reason", "SnapshotOverdue")))
-	})
-
-	// Contract: STAT-5.
-	It("reports no overdue snapshot for a PVC that is not Bound", func() {
-		s := env.createSchedule("backup", func(s *spec) { s.StartingDeadline = "5m" })
-		c := env.createClaim("data")
-		setPhase(c, corev1.ClaimLost)
-		env.startOperator(clocksAhead(70 * time.Minute))
-		Eventually(readyCondition(s)).Should(Equal("True Scheduled"))
-		Expect(status(s).Problems).To(BeEmpty())
 	})
 })

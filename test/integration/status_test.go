@@ -4,15 +4,10 @@
 package integration
 
 import (
-	"encoding/json"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/discovery"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
@@ -52,43 +47,6 @@ var _ = Describe("Status", func() {
 		Expect(selected(s)).To(BeEquivalentTo(1))
 	})
 
-	// Contract: STAT-11.
-	It("shows nothing old while the spec is invalid", func() {
-		s := env.createSchedule("backup")
-		env.startOperator()
-		env.createClaim("data")
-		makeReady(env.waitForSnapshot("data"))
-		counts := v1alpha1.OutputCount{Total: 1, Ready: 1}
-		Eventually(func() v1alpha1.OutputCount { return status(s).Outputs.VolumeSnapshots }).Should(Equal(counts))
-		Expect(condition(s, v1alpha1.ConditionStalled)()).To(Equal("False ValidSpec"))
-
-		mergePatch(s, `{"spec":{"jitter":"1h"}}`)
-		Eventually(condition(s, v1alpha1.ConditionStalled)).Should(Equal("True InvalidSpec"))
-		Expect(condition(s, v1alpha1.ConditionRetentionPaused)()).To(Equal("True InvalidSpec"))
-		got := status(s)
-		got.Conditions = nil
-		Expect(got).To(Equal(v1alpha1.SnapshotScheduleStatus{ObservedGeneration: 2, Outputs: v1alpha1.Outputs{VolumeSnapshots: counts}}))
-
-		mergePatch(s, `{"spec":{"jitter":null}}`)
-		Eventually(condition(s, v1alpha1.ConditionStalled)).Should(Equal("False ValidSpec"))
-		Expect(selected(s)).To(BeEquivalentTo(1))
-		Expect(condition(s, v1alpha1.ConditionRetentionPaused)()).To(Equal("False RetentionRunning"))
-	})
-
-	// Contract: STAT-2, STAT-4.
-	It("reports NoMatchingClaims without PVCs, and has no next time while suspended", func() {
-		s := env.createSchedule("backup")
-		env.startOperator()
-		Eventually(readyCondition(s)).Should(Equal("True NoMatchingClaims"))
-		env.createClaim("data")
-		Eventually(readyCondition(s)).Should(Equal("True Scheduled"))
-		Eventually(func() *metav1.Time { return status(s).NextSnapshotTime }).ShouldNot(BeNil())
-		mergePatch(s, `{"spec":{"suspend":true}}`)
-		Eventually(readyCondition(s)).Should(Equal("True Suspended"))
-		Expect(status(s).NextSnapshotTime).To(BeNil())
-		Expect(status(s).ObservedGeneration).To(BeEquivalentTo(2))
-	})
-
 	// Contract: STAT-8.
 	It("is written at most once per interval, and settles", func() {
 		s := env.createSchedule("backup")
@@ -103,36 +61,6 @@ var _ = Describe("Status", func() {
 		Expect(writes).To(BeNumerically("<=", int(time.Since(began)/time.Second)+1))
 		settled := get(s.DeepCopy()).ResourceVersion
 		Consistently(func() string { return get(s.DeepCopy()).ResourceVersion }, "1500ms").Should(Equal(settled))
-	})
-
-	// Contract: STAT-10.
-	It("is shown by kubectl get", func() {
-		s := env.createSchedule("backup", ttl("10d"))
-		env.startOperator()
-		env.createClaim("data")
-		makeReady(env.waitForSnapshot("data"))
-		Eventually(func() int32 { return status(s).Outputs.VolumeSnapshots.Ready }).Should(BeEquivalentTo(1))
-		client, err := discovery.NewDiscoveryClientForConfig(config)
-		Expect(err).NotTo(HaveOccurred())
-		body, err := client.RESTClient().Get().
-			AbsPath("apis", v1alpha1.GroupName, "v1alpha1", "namespaces", env.namespace, "snapshotschedules").
-			SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").Do(ctx).Raw()
-		Expect(err).NotTo(HaveOccurred())
-		var table metav1.Table
-		Expect(json.Unmarshal(body, &table)).To(Succeed())
-		cells := map[string]any{}
-		for i, column := range table.ColumnDefinitions {
-			cells[column.Name] = table.Rows[0].Cells[i]
-		}
-		for _, ages := range []string{"RECOVERY POINT", "LAST", "AGE"} {
-			Expect(cells[ages]).To(MatchRegexp(`^[0-9]`), ages)
-			delete(cells, ages)
-		}
-		Expect(cells).To(Equal(map[string]any{
-			"Name": "backup", "SCHEDULE": "1h", "TTL": "10d", "PVCS": 1.0, "SNAPSHOTS": 1.0, "READY": "True",
-			"NEXT": status(s).NextSnapshotTime.UTC().Format(time.RFC3339), "SUSPEND": false,
-			"REASON": "Scheduled", "DETACHED": 0.0, "DELETION": nil,
-		}))
 	})
 })
 
@@ -202,16 +130,6 @@ var _ = Describe("The operator", func() {
 		Expect(first.network.count("DELETE", "volumesnapshots") + second.network.count("DELETE", "volumesnapshots")).To(BeZero())
 		Eventually(readyCondition(s)).Should(Equal("True Scheduled"))
 		Expect(status(s).Problems).To(BeEmpty())
-	})
-
-	// Contract: SLOT-1.
-	It("takes the first snapshot of a PVC within seconds after it is bound", func() {
-		env.createSchedule("backup")
-		env.startOperator()
-		c := env.createPendingClaim("data")
-		env.barrier()
-		setPhase(c, corev1.ClaimBound)
-		Eventually(func() int { return len(env.snapshotsOf("data")) }, "3s").Should(Equal(1))
 	})
 })
 

@@ -163,27 +163,6 @@ var _ = Describe("Mixed storage", func() {
 		Eventually(readyCondition(s)).Should(Equal("True Scheduled"))
 	})
 
-	// Contract: CLASS-4.
-	It("gives each PVC the first listed class of its driver", func() {
-		env.createClass("block", "block", false)
-		env.createClass("files", "files", false)
-		class := func(name string) v1alpha1.SnapshotClassName {
-			return v1alpha1.SnapshotClassName(name + "." + env.namespace)
-		}
-		s := env.createSchedule("backup", func(s *spec) {
-			s.SnapshotTemplate.Spec.VolumeSnapshotClassNames = []v1alpha1.SnapshotClassName{class("none"), class("files"), class("block")}
-		})
-		env.createClaimOf("a", env.driver("block"))
-		env.createClaimOf("b", env.driver("files"))
-		env.createClaim("by-hand")
-		env.startOperator()
-		for name, want := range map[string]string{"a": "block.", "b": "files."} {
-			Expect(*env.waitForSnapshot(name).Spec.VolumeSnapshotClassName).To(HavePrefix(want))
-		}
-		Eventually(problemsOf(s)).Should(Equal([]string{"by-hand " + v1alpha1.ReasonWrongSnapshotClass}))
-		Expect(env.snapshotsOf("by-hand")).To(BeEmpty())
-	})
-
 	// Contract: MAP-14.
 	It("selects by storage class, and detaches the series of a PVC that is excluded", func() {
 		s := env.createSchedule("backup", func(s *spec) { s.StorageClassNames = []v1alpha1.StorageClassName{"fast"} })

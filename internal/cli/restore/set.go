@@ -5,12 +5,14 @@ package restore
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
@@ -61,7 +63,7 @@ func (s *series) name() string {
 
 // SetAt returns the set of a schedule at a time. snapshots are those with the
 // schedule's label, claims the PVCs that it selects now.
-func SetAt(snapshots []snapshotv1.VolumeSnapshot, claims []corev1.PersistentVolumeClaim, asOf, now time.Time) Set {
+func SetAt(snapshots []snapshotv1.VolumeSnapshot, claims []*corev1.PersistentVolumeClaim, asOf, now time.Time) Set {
 	all := seriesOf(snapshots, claims)
 	for _, s := range all {
 		s.chosen = Newest(s.snapshots, asOf, now)
@@ -83,7 +85,7 @@ func SetAt(snapshots []snapshotv1.VolumeSnapshot, claims []corev1.PersistentVolu
 }
 
 // seriesOf groups snapshots by their map keys and PVCs, ordered by the names of the PVCs.
-func seriesOf(snapshots []snapshotv1.VolumeSnapshot, claims []corev1.PersistentVolumeClaim) []*series {
+func seriesOf(snapshots []snapshotv1.VolumeSnapshot, claims []*corev1.PersistentVolumeClaim) []*series {
 	type id struct{ key, source string }
 	byID, sources := map[id]*series{}, map[string][]string{}
 	of := func(key, source string) *series {
@@ -97,8 +99,8 @@ func seriesOf(snapshots []snapshotv1.VolumeSnapshot, claims []corev1.PersistentV
 		}
 		return s
 	}
-	for i := range claims {
-		of(string(claims[i].UID), claims[i].Name).claim = &claims[i]
+	for _, claim := range claims {
+		of(string(claim.UID), claim.Name).claim = claim
 	}
 	var imported []*snapshotv1.VolumeSnapshot
 	for i := range snapshots {
@@ -190,4 +192,118 @@ func (s *series) taken(after, until, now time.Time) int {
 		}
 	}
 	return n
+}
+
+// Time returns the time whose data a snapshot holds. It errs on the late
+// side, so that the snapshot of a time holds no later data: the driver may cut a
+// snapshot long after it was requested, and the driver's clock may be wrong.
+func Time(v *snapshotv1.VolumeSnapshot, now time.Time) time.Time {
+	at := v.CreationTimestamp.Time
+	if Imported(v) {
+		// The object is younger than its data.
+		if slot, err := time.Parse(time.RFC3339, v.Annotations[v1alpha1.AnnotationScheduledAt]); err == nil && slot.Before(at) {
+			at = slot.UTC()
+		}
+	}
+	if v.Status != nil && v.Status.CreationTime != nil {
+		if cut := v.Status.CreationTime.Time; cut.After(at) && !cut.After(now) {
+			at = cut
+		}
+	}
+	return at
+}
+
+func ready(v *snapshotv1.VolumeSnapshot) bool {
+	return v.DeletionTimestamp == nil && v.Status != nil && ptr.Deref(v.Status.ReadyToUse, false)
+}
+
+// Newest returns the newest ready snapshot at or before a time, or nil.
+func Newest(snapshots []*snapshotv1.VolumeSnapshot, asOf, now time.Time) *snapshotv1.VolumeSnapshot {
+	var newest *snapshotv1.VolumeSnapshot
+	for _, v := range snapshots {
+		if !ready(v) || Time(v, now).After(asOf) {
+			continue
+		}
+		if newest == nil || cmp.Or(Time(v, now).Compare(Time(newest, now)), cmp.Compare(v.Name, newest.Name)) > 0 {
+			newest = v
+		}
+	}
+	return newest
+}
+
+// Choose returns the snapshot of a PVC to restore, or why there is none.
+func Choose(snapshots []*snapshotv1.VolumeSnapshot, name string, asOf, now time.Time) (*snapshotv1.VolumeSnapshot, error) {
+	if v := Newest(snapshots, asOf, now); v != nil {
+		return v, nil
+	}
+	var first *snapshotv1.VolumeSnapshot
+	for _, v := range snapshots {
+		if ready(v) && (first == nil || Time(v, now).Before(Time(first, now))) {
+			first = v
+		}
+	}
+	switch {
+	case first != nil:
+		return nil, fmt.Errorf("PersistentVolumeClaim %s has no ready snapshot at or before %s: the oldest ready one is %s, of %s",
+			name, formatTime(asOf), first.Name, formatTime(Time(first, now)))
+	case len(snapshots) > 0:
+		return nil, fmt.Errorf("PersistentVolumeClaim %s has no ready snapshot: it has %d that are not ready", name, len(snapshots))
+	}
+	return nil, fmt.Errorf("PersistentVolumeClaim %s has no snapshot", name)
+}
+
+func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// Whose data a snapshot holds is what its source says. Labels can be edited, so a map key
+// decides only about an imported snapshot, whose source names no PVC.
+
+// Imported returns whether a snapshot was made from an existing content.
+func Imported(v *snapshotv1.VolumeSnapshot) bool {
+	return v.Spec.Source.VolumeSnapshotContentName != nil
+}
+
+// claimName returns the name of the PVC that a snapshot was taken of; empty for
+// an imported one.
+func claimName(v *snapshotv1.VolumeSnapshot) string {
+	return ptr.Deref(v.Spec.Source.PersistentVolumeClaimName, "")
+}
+
+// OfClaim returns the snapshots of all PVCs, past and present, with a name. Those of a
+// PVC that was deleted and created again are included, whoever took them. Imported ones
+// are included if their map key is one of the PVCs'.
+// claim is the PVC that has the name now, or nil.
+func OfClaim(all []snapshotv1.VolumeSnapshot, name string, claim *corev1.PersistentVolumeClaim) []*snapshotv1.VolumeSnapshot {
+	// A map key that snapshots of another PVC have, too, is not known to be this PVC's.
+	keys := map[string]bool{}
+	for i := range all {
+		if key, of := all[i].Labels[v1alpha1.LabelMapKey], claimName(&all[i]); of != "" {
+			before, known := keys[key]
+			keys[key] = of == name && (before || !known)
+		}
+	}
+	if claim != nil {
+		keys[string(claim.UID)] = true
+	}
+	delete(keys, "")
+	var found []*snapshotv1.VolumeSnapshot
+	for i := range all {
+		if v := &all[i]; claimName(v) == name || Imported(v) && keys[v.Labels[v1alpha1.LabelMapKey]] {
+			found = append(found, v)
+		}
+	}
+	return found
+}
+
+// SourceClaim returns the PVC that a snapshot was taken of, or nil if it is gone. A PVC
+// of its name that is younger than the snapshot is another one.
+func SourceClaim(v *snapshotv1.VolumeSnapshot, claims []corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
+	key, name := v.Labels[v1alpha1.LabelMapKey], claimName(v)
+	for i := range claims {
+		claim := &claims[i]
+		hasKey := string(claim.UID) == key
+		if name == "" && hasKey || name == claim.Name && (hasKey || !claim.CreationTimestamp.After(v.CreationTimestamp.Time)) {
+			return claim
+		}
+	}
+	return nil
 }

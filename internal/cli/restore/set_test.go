@@ -139,11 +139,7 @@ func TestSetAt(t *testing.T) {
 			for _, v := range c.snapshots {
 				snapshots = append(snapshots, *v)
 			}
-			var claims []corev1.PersistentVolumeClaim
-			for _, c := range c.claims {
-				claims = append(claims, *c)
-			}
-			set := SetAt(snapshots, claims, c.asOf, noon)
+			set := SetAt(snapshots, c.claims, c.asOf, noon)
 			var members []string
 			for _, m := range set.Members {
 				members = append(members, m.Snapshot.Name)

@@ -213,7 +213,7 @@ func explicit(d decision, observed []client.Object) mapcontroller.Decision {
 	for _, want := range d.Outputs {
 		kept[want.GetName()] = true
 		if !slices.Contains(observed, want) {
-			e.Ensure = append(e.Ensure, want)
+			e.Ensure = append(e.Ensure, mapcontroller.Desired{Object: want})
 		}
 	}
 	for _, o := range observed {

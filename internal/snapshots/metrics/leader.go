@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/internal/inflight"
+	"mapcontroller.dev/snapshotschedule/internal/limits"
 	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
@@ -21,7 +21,7 @@ const OtherDrivers = "(other)"
 // they cost nothing in between.
 type Sources struct {
 	// Drivers returns the counts of each driver.
-	Drivers func() map[string]inflight.Count
+	Drivers func() map[string]limits.Count
 	// Unprotected returns the number of PVCs of each namespace that no schedule protects;
 	// nil if it is not known.
 	Unprotected func() map[string]int
@@ -41,7 +41,7 @@ func (l *leader) init(m *Metrics) {
 			"operator made, without those that are being deleted, or that have been uncut for longer than readyDeadline (at least a "+
 			"minute) or an hour. Drivers that no VolumeSnapshotClass names count as "+OtherDrivers+".", labelDriver)
 	l.waiting = gauge("waiting_persistentvolumeclaims",
-		"Number of PersistentVolumeClaims whose snapshot is due and waits for its turn, by driver. A claim counts once for each schedule.",
+		"Number of PersistentVolumeClaims whose snapshot is due and waits, by driver. A claim counts once for each schedule.",
 		labelDriver)
 	l.unprotected = gauge("unprotected_persistentvolumeclaims",
 		"Number of PersistentVolumeClaims that are bound and can be snapshotted, but that no valid schedule selects that is not "+

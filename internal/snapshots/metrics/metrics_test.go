@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"mapcontroller.dev/snapshotschedule/internal/inflight"
+	"mapcontroller.dev/snapshotschedule/internal/limits"
 )
 
 // Metrics are started and forgotten for each reason between them.
@@ -29,7 +29,7 @@ func TestDeleteReasonsAreFirstToLast(t *testing.T) {
 func TestActiveWhileThisReplicaLeads(t *testing.T) {
 	m := New()
 	resign := m.Lead(Sources{
-		Drivers: func() map[string]inflight.Count { return nil }, Unprotected: func() map[string]int { return map[string]int{"shop": 1} },
+		Drivers: func() map[string]limits.Count { return nil }, Unprotected: func() map[string]int { return map[string]int{"shop": 1} },
 	})
 	const unprotected = "snapshotschedule_unprotected_persistentvolumeclaims"
 	if got := testutil.ToFloat64(m.active); got != 1 || testutil.CollectAndCount(m, unprotected) != 1 {

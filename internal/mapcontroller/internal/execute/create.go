@@ -33,17 +33,17 @@ const RequestTimeout = 40 * time.Second
 const readTimeout = 5 * time.Second
 
 func (r *run) create(ctx context.Context, want client.Object) {
-	shown := queue.Expectation{ID: r.Kinds.ID(want)}
-	r.Attempts.Expect(r.req, shown)
+	shown := queue.Expectation{ID: r.executor.Kinds.ID(want)}
+	r.executor.Attempts.Expect(r.work.Request, shown)
 	creating, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	err := r.Create(creating, want)
+	err := r.executor.Create(creating, want)
 	if err == nil || r.createdUnanswered(ctx, want, err) {
 		r.outcome.Created = append(r.outcome.Created, want)
 		logf.FromContext(ctx).V(1).Info("Created output", "output", want.GetName())
 		return
 	}
-	r.Attempts.Shown(r.req, shown.ID, false)
+	r.executor.Attempts.Shown(r.work.Request, shown.ID, false)
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		err = r.alreadyExists(ctx, want)
@@ -53,14 +53,16 @@ func (r *run) create(ctx context.Context, want client.Object) {
 		// namespace that was created again.
 		err = guard.ErrChanged
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
-		r.KindMissing()
+		r.executor.KindMissing()
 	}
-	_ = r.result(ctx, VerbCreate, want, err)
+	if r.result(ctx, VerbCreate, want, err) == nil {
+		r.outcome.Unanswered = append(r.outcome.Unanswered, want)
+	}
 }
 
 // createdUnanswered returns whether a create that failed, by a timeout or an error of the
-// server, made the output all the same. Otherwise its place in a line would have to wait
-// until the cache has had time to show it.
+// server, made the output all the same. Otherwise the next create of its limit would have
+// to wait until the cache has had time to show it.
 func (r *run) createdUnanswered(ctx context.Context, want client.Object, err error) bool {
 	if refused(err) || ctx.Err() != nil {
 		return false
@@ -75,22 +77,22 @@ func (r *run) createdUnanswered(ctx context.Context, want client.Object, err err
 // if the existing object does the work of the desired one.
 func (r *run) alreadyExists(ctx context.Context, want client.Object) error {
 	have := plan.EmptyLike(want)
-	err := r.Guard.Live.Get(ctx, client.ObjectKeyFromObject(want), have)
+	err := r.executor.Guard.Live.Get(ctx, client.ObjectKeyFromObject(want), have)
 	if apierrors.IsNotFound(err) {
 		return guard.ErrChanged
 	}
 	if err != nil {
 		return err
 	}
-	key, kind, is := have.GetLabels()[r.Kinds.Tags.MapKey], r.Kinds.Output(want), r.Kinds.Relation(r.parent, have)
+	key, kind, is := have.GetLabels()[r.executor.Kinds.Tags.MapKey], r.executor.Kinds.Output(want), r.executor.Kinds.Relation(r.work.Parent, have)
 	switch {
 	case is.Release && !is.Owned, // it is about to be released
-		is.Owned && key == r.req.MapKey && have.GetDeletionTimestamp() != nil: // its name is free once it is gone
+		is.Owned && key == r.work.Request.MapKey && have.GetDeletionTimestamp() != nil: // its name is free once it is gone
 		return guard.ErrChanged
-	case is.Owned && key == r.req.MapKey && kind.Update == nil:
+	case is.Owned && key == r.work.Request.MapKey && kind.Update == nil:
 		return kind.Meets(want, have)
-	case is.Owned && key == r.req.MapKey, // the cache will show it, and then it is updated
-		r.Kinds.Ownerless(have) && kind.Covers != nil && kind.Covers(want, have):
+	case is.Owned && key == r.work.Request.MapKey, // the cache will show it, and then it is updated
+		r.executor.Kinds.Ownerless(have) && kind.Covers != nil && kind.Covers(want, have):
 		return nil
 	}
 	return &plan.CollisionError{Existing: have, Owned: is.Owned}

@@ -83,7 +83,7 @@ func TestCreateWhereTheNameIsTaken(t *testing.T) {
 			h.Kinds.OwnsByLabels, h.Kinds.Foreign = func(client.Object) bool { return test.byLabels }, fixture.IsForeign
 			h.env.Program.Map = func(plan.Observation) plan.Decision {
 				want := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "in"}, Spec: corev1.PodSpec{NodeName: "desired"}}
-				return plan.Decision{Ensure: []client.Object{want}}
+				return plan.Decision{Ensure: []plan.Desired{{Object: want}}}
 			}
 			outcome, delay, err := h.pass(t)
 			switch {
@@ -114,7 +114,7 @@ func TestCreateWhereTheCacheShowsTheCollision(t *testing.T) {
 	h := newHarness(t, all, all)
 	h.env.Program.Map = func(plan.Observation) plan.Decision {
 		want := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "in"}, Spec: corev1.PodSpec{NodeName: "desired"}}
-		return plan.Decision{Ensure: []client.Object{want}}
+		return plan.Decision{Ensure: []plan.Desired{{Object: want}}}
 	}
 	elapsed := time.Duration(0)
 	for _, want := range []time.Duration{firstRetry, 2 * firstRetry, 4 * firstRetry} {

@@ -19,9 +19,9 @@ import (
 // deleteAll makes the deletes whose turn it is, after the guard has confirmed
 // them. Deletes that failed are passed over until they are due again.
 func (r *run) deleteAll(ctx context.Context) {
-	r.outcome.Waiting = r.plan.Withheld
+	r.outcome.Waiting = r.work.Plan.Withheld
 	var due, paced []plan.Removal
-	for _, d := range r.plan.Delete {
+	for _, d := range r.work.Plan.Delete {
 		switch {
 		case r.held(VerbDelete, d.Object):
 		case d.Urgent:
@@ -30,14 +30,14 @@ func (r *run) deleteAll(ctx context.Context) {
 			paced = append(paced, d)
 		}
 	}
-	granted, turn := r.Pace.Take(r.req, len(paced))
+	granted, turn := r.executor.Pace.Take(r.work.Request, len(paced))
 	r.turn, r.waits = turn, granted < len(paced)
 	due = append(due, paced[:granted]...)
 	if len(due) == 0 {
-		r.outcome.Waiting = r.outcome.Waiting || len(r.plan.Delete) > 0
+		r.outcome.Waiting = r.outcome.Waiting || len(r.work.Plan.Delete) > 0
 		return
 	}
-	confirmed, err := r.Guard.Confirm(ctx, r.req, r.parent, r.plan, due, r.seen)
+	confirmed, err := r.executor.Guard.Confirm(ctx, r.work.Request, r.work.Parent, r.work.Plan, due, r.work.Seen)
 	if err != nil {
 		r.unconfirmed(ctx, append(due, paced[granted:]...), fmt.Errorf("confirm deletes: %w", err))
 		return
@@ -58,7 +58,7 @@ func (r *run) unconfirmed(ctx context.Context, due []plan.Removal, err error) {
 	}
 	reported := r.result(ctx, VerbDelete, due[0].Object, err)
 	for _, d := range due {
-		r.Attempts.Failed(r.req, d.Object.GetUID(), reported)
+		r.executor.Attempts.Failed(r.work.Request, d.Object.GetUID(), reported)
 	}
 }
 
@@ -69,7 +69,7 @@ var errTooOld = errors.New("the reads that confirm the delete took too long")
 // up when the confirmation has expired, because the client itself retries for
 // long where the server asks for it.
 func (r *run) delete(ctx context.Context, confirmed guard.Confirmed, d plan.Removal) error {
-	left := confirmed.Left(r.Clock.Now())
+	left := confirmed.Left(r.executor.Clock.Now())
 	switch {
 	case left <= 0 && len(r.outcome.Deleted) > 0:
 		return guard.ErrChanged // the next pass goes on from here
@@ -78,12 +78,12 @@ func (r *run) delete(ctx context.Context, confirmed guard.Confirmed, d plan.Remo
 	}
 	ctx, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
-	shown := queue.Expectation{ID: r.Kinds.ID(d.Object), Deleted: true}
-	r.Attempts.Expect(r.req, shown)
+	shown := queue.Expectation{ID: r.executor.Kinds.ID(d.Object), Deleted: true}
+	r.executor.Attempts.Expect(r.work.Request, shown)
 	uid, version := d.Object.GetUID(), d.Object.GetResourceVersion()
-	err := r.Client.Delete(ctx, d.Object, client.Preconditions{UID: &uid, ResourceVersion: &version})
+	err := r.executor.Client.Delete(ctx, d.Object, client.Preconditions{UID: &uid, ResourceVersion: &version})
 	if err != nil {
-		r.Attempts.Shown(r.req, shown.ID, true)
+		r.executor.Attempts.Shown(r.work.Request, shown.ID, true)
 		return err
 	}
 	r.outcome.Deleted = append(r.outcome.Deleted, d)

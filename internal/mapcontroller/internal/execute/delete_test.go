@@ -256,7 +256,7 @@ func TestFailedCreatesHoldUpNoDelete(t *testing.T) {
 	h.paced(50)
 	h.api.Fail(forbidden, "create")
 	h.env.Program.Map = func(plan.Observation) plan.Decision {
-		return plan.Decision{Ensure: []client.Object{&corev1.Pod{ObjectMeta: fixture.Output("in").ObjectMeta}}}
+		return plan.Decision{Ensure: []plan.Desired{{Object: &corev1.Pod{ObjectMeta: fixture.Output("in").ObjectMeta}}}}
 	}
 	for i := range 10 {
 		h.after(time.Duration(i) * lastRetry)

@@ -32,10 +32,8 @@ type Executor struct {
 	Guard    *guard.Guard
 	Attempts *queue.Attempts
 	Pace     *queue.Pace
-	// Admit returns whether what a plan creates may be created now; otherwise the key is
-	// enqueued when it may. It is called in each pass, with the key's outputs, and with an
-	// empty plan for a key whose parent is gone.
-	Admit func(req plan.Request, p plan.Plan, outputs []client.Object) bool
+	// MayCreate is that of the MapController. Nil: nothing waits.
+	MayCreate func(req plan.Request, create []plan.Desired, outputs []client.Object) bool
 	// KindMissing is called when a write finds that a kind may be missing.
 	KindMissing func()
 	// Finalizer is set on a parent that owns by labels while outputs may still refer to
@@ -56,7 +54,9 @@ type Outcome struct {
 	Released []client.Object
 	// Failed are the writes that failed.
 	Failed []Failure
-	// Queued is set if creates wait until they are admitted.
+	// Unanswered are the outputs of creates that may have been made.
+	Unanswered []client.Object
+	// Queued is set if creates wait until they may be made.
 	Queued bool
 	// Paused is set if deletes were due but not safe: guard.ErrClockSkew.
 	Paused error
@@ -104,13 +104,20 @@ func refused(err error) bool {
 	return errors.As(err, &status) && status.Status().Code/100 == 4
 }
 
+// Work is a plan to carry out, and what it is about.
+type Work struct {
+	Request plan.Request
+	Parent  client.Object
+	Seen    plan.Observation
+	Plan    plan.Plan
+	// Refused are the orphans that were left out of the observation: see Refused.
+	Refused []client.Object
+}
+
 // run is one plan being carried out. A write that fails stops no other.
 type run struct {
-	*Executor
-	req    plan.Request
-	parent client.Object
-	plan   plan.Plan
-	seen   plan.Observation
+	executor *Executor
+	work     Work
 
 	outcome Outcome
 	// turn is the key's next turn to delete, and waits is set if deletes wait for one.
@@ -126,11 +133,16 @@ type run struct {
 func (e *Executor) Forget(req plan.Request) {
 	e.Attempts.Drop(req)
 	e.Pace.Leave(req)
-	e.Admit(req, plan.Plan{}, nil)
+	e.mayCreate(req, nil, nil)
 }
 
-// Refused separates the orphans whose adoption is refused from the other outputs of a
-// key. A parent that owns by labels adopts none.
+func (e *Executor) mayCreate(req plan.Request, create []plan.Desired, outputs []client.Object) bool {
+	return e.MayCreate == nil || e.MayCreate(req, create, outputs)
+}
+
+// Refused separates the orphans whose adoption failed more than once, and is not due
+// again, from the other outputs of a key: a plan without them may delete. A parent that
+// owns by labels adopts none.
 func (e *Executor) Refused(parent client.Object, req plan.Request, outputs []client.Object) (rest, refused []client.Object) {
 	if !e.Attempts.Known(req) || e.Kinds.OwnsByLabels(parent) {
 		return outputs, nil
@@ -149,13 +161,11 @@ func (e *Executor) Refused(parent client.Object, req plan.Request, outputs []cli
 // error if the pass must be repeated for more than a conflict; the queue asks
 // Attempts for the delay then. Creates come first, so that a new output waits for
 // nothing.
-func (e *Executor) Run(
-	ctx context.Context, req plan.Request, parent client.Object, p plan.Plan, seen plan.Observation,
-) (Outcome, time.Duration, error) {
-	r := &run{Executor: e, req: req, parent: parent, plan: p, seen: seen, next: p.Next}
-	if e.Admit(req, p, seen.Outputs) {
+func (e *Executor) Run(ctx context.Context, w Work) (Outcome, time.Duration, error) {
+	r, p := &run{executor: e, work: w, next: w.Plan.Next}, w.Plan
+	if e.mayCreate(w.Request, p.Create, w.Seen.Outputs) {
 		for _, want := range p.Create {
-			r.create(ctx, want)
+			r.create(ctx, want.Object)
 		}
 	} else {
 		r.outcome.Queued = len(p.Create) > 0
@@ -168,14 +178,14 @@ func (e *Executor) Run(
 	}
 	for _, o := range p.Release {
 		r.object(ctx, VerbRelease, o, func() error {
-			err := r.removeOwner(ctx, o, parent.GetUID())
+			err := e.removeOwner(ctx, o, w.Parent.GetUID())
 			if client.IgnoreNotFound(err) == nil {
 				r.outcome.Released = append(r.outcome.Released, o)
 			}
 			return err
 		})
 	}
-	for _, o := range seen.Refused {
+	for _, o := range w.Refused {
 		r.held(VerbAdopt, o)
 	}
 	r.adoptAll(ctx)
@@ -185,21 +195,21 @@ func (e *Executor) Run(
 
 // finish returns the delay until the next pass.
 func (r *run) finish() time.Duration {
-	wanted := slices.Concat(r.seen.Refused, r.plan.Adopt, r.plan.Release)
-	for _, d := range r.plan.Delete {
+	wanted := slices.Concat(r.work.Refused, r.work.Plan.Adopt, r.work.Plan.Release)
+	for _, d := range r.work.Plan.Delete {
 		wanted = append(wanted, d.Object)
 	}
-	failed := r.retry != nil || r.plan.Err != nil || slices.ContainsFunc(r.outcome.Failed, func(f Failure) bool {
+	failed := r.retry != nil || r.work.Plan.Err != nil || slices.ContainsFunc(r.outcome.Failed, func(f Failure) bool {
 		return f.Verb == VerbCreate || f.Verb == VerbUpdate
 	})
-	return r.Attempts.Finish(r.req, queue.Pass{Failed: failed, Next: r.next, Wanted: wanted, Turn: r.turn, Waits: r.waits || r.outcome.Queued})
+	return r.executor.Attempts.Finish(r.work.Request, queue.Pass{Failed: failed, Next: r.next, Wanted: wanted, Turn: r.turn, Waits: r.waits || r.outcome.Queued})
 }
 
 // err returns the failed writes, and what else must show as an error. Conflicts,
 // objects that are still being deleted, clock skew and pace are none: they pass,
 // or have a condition of their own.
 func (r *run) err() error {
-	errs := []error{r.plan.Err}
+	errs := []error{r.work.Plan.Err}
 	if r.retry != nil && !expected(r.retry) {
 		errs = append(errs, r.retry)
 	}
@@ -244,16 +254,16 @@ func (r *run) tried(ctx context.Context, verb Verb, o client.Object, err error) 
 	if err != nil {
 		// Also where the object has changed or is gone: a cache that lags must not cost
 		// requests and turns until it catches up.
-		r.Attempts.Failed(r.req, o.GetUID(), r.result(ctx, verb, o, err))
+		r.executor.Attempts.Failed(r.work.Request, o.GetUID(), r.result(ctx, verb, o, err))
 		return
 	}
-	r.Attempts.Succeeded(r.req, o.GetUID())
+	r.executor.Attempts.Succeeded(r.work.Request, o.GetUID())
 }
 
 // held returns whether a write failed before and is not due again. Its error is
 // reported once more.
 func (r *run) held(verb Verb, o client.Object) bool {
-	held, err := r.Attempts.Holds(r.req, o.GetUID())
+	held, err := r.executor.Attempts.Holds(r.work.Request, o.GetUID())
 	if held && err != nil {
 		r.outcome.Failed = append(r.outcome.Failed, Failure{Verb: verb, Object: o, Err: err, Held: true})
 	}

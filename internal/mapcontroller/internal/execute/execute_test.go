@@ -88,7 +88,7 @@ func TestRunReportsNoFailureOfAManagerThatStops(t *testing.T) {
 	all := []client.Object{fixture.Parent(), fixture.Input(), fixture.Output("old")}
 	h := newHarness(t, all, all)
 	h.env.Program.Map = func(plan.Observation) plan.Decision {
-		return plan.Decision{Ensure: []client.Object{fixture.Output("in")}, Delete: fixture.DeleteAllBut([]client.Object{fixture.Output("old")})}
+		return plan.Decision{Ensure: []plan.Desired{{Object: fixture.Output("in")}}, Delete: fixture.DeleteAllBut([]client.Object{fixture.Output("old")})}
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	h.api.Before = func(context.Context, string, runtime.Object) error {
@@ -96,7 +96,7 @@ func TestRunReportsNoFailureOfAManagerThatStops(t *testing.T) {
 		return ctx.Err()
 	}
 	parent, seen := h.env.Observe()
-	outcome, _, err := h.Run(ctx, fixture.Request, parent.Object, h.Kinds.Build(parent, fixture.Request, seen), seen)
+	outcome, _, err := h.Run(ctx, Work{Request: fixture.Request, Parent: parent.Object, Seen: seen, Plan: h.Kinds.Build(parent, fixture.Request, seen)})
 	if err != nil || len(outcome.Failed) > 0 {
 		t.Errorf("failed %v, error %v", failures(outcome), err)
 	}

@@ -43,7 +43,6 @@ func newHarness(t *testing.T, cached, stored []client.Object, outputs ...plan.Ou
 		Attempts:    queue.NewAttempts(env.Clock),
 		Pace:        queue.NewPace(env.Clock, 0),
 		KindMissing: func() { h.missing++ },
-		Admit:       func(plan.Request, plan.Plan, []client.Object) bool { return true },
 	}
 	h.Create = func(ctx context.Context, o client.Object) error { return h.Client.Create(ctx, o) }
 	return h
@@ -64,9 +63,10 @@ func (h *harness) keepAll() {
 func (h *harness) pass(t *testing.T) (Outcome, time.Duration, error) {
 	t.Helper()
 	parent, seen := h.env.Observe()
-	seen.Outputs, seen.Refused = h.Refused(parent.Object, fixture.Request, seen.Outputs)
-	p := h.Kinds.Build(parent, fixture.Request, seen)
-	return h.Run(t.Context(), fixture.Request, parent.Object, p, seen)
+	w := Work{Request: fixture.Request, Parent: parent.Object}
+	seen.Outputs, w.Refused = h.Refused(parent.Object, fixture.Request, seen.Outputs)
+	w.Seen, w.Plan = seen, h.Kinds.Build(parent, fixture.Request, seen)
+	return h.Run(t.Context(), w)
 }
 
 func (h *harness) after(d time.Duration) { h.env.Clock.SetTime(fixture.Now.Add(d)) }

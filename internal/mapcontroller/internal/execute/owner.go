@@ -29,7 +29,7 @@ type adoption struct {
 // was deleted meanwhile would be deleted by the garbage collector.
 func (r *run) adoptAll(ctx context.Context) {
 	var tried []*adoption
-	for _, o := range r.plan.Adopt {
+	for _, o := range r.work.Plan.Adopt {
 		if !r.held(VerbAdopt, o) {
 			tried = append(tried, r.adopt(ctx, o))
 		}
@@ -38,19 +38,19 @@ func (r *run) adoptAll(ctx context.Context) {
 	for _, a := range tried {
 		r.tried(ctx, VerbAdopt, a.orphan, a.err)
 	}
-	if r.plan.Withheld && slices.ContainsFunc(r.plan.Adopt, func(o client.Object) bool { return r.Attempts.Refused(r.req, o.GetUID()) }) {
+	if r.work.Plan.Withheld && slices.ContainsFunc(r.work.Plan.Adopt, func(o client.Object) bool { return r.executor.Attempts.Refused(r.work.Request, o.GetUID()) }) {
 		// The deletes that waited for the adoptions are planned again, without the
 		// orphans that cannot be adopted.
-		r.next = r.Clock.Now()
+		r.next = r.executor.Clock.Now()
 	}
 }
 
 // adopt makes the parent the controller of an orphan, if it may adopt.
 func (r *run) adopt(ctx context.Context, o client.Object) *adoption {
 	a := &adoption{orphan: o}
-	if a.err = r.Guard.MayAdopt(ctx, r.req.Parent, r.parent.GetUID()); a.err == nil {
+	if a.err = r.executor.Guard.MayAdopt(ctx, r.work.Request.Parent, r.work.Parent.GetUID()); a.err == nil {
 		a.owned = r.withOwner(o)
-		a.err = r.patch(ctx, o, a.owned)
+		a.err = r.executor.patch(ctx, o, a.owned)
 		a.made = !refused(a.err)
 	}
 	return a
@@ -66,7 +66,7 @@ func (r *run) checkAdopted(ctx context.Context, made []*adoption) {
 	reading, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	// Without an owner they are safe, also if the read failed.
-	if err := r.Guard.MayAdopt(reading, r.req.Parent, r.parent.GetUID()); err != nil {
+	if err := r.executor.Guard.MayAdopt(reading, r.work.Request.Parent, r.work.Parent.GetUID()); err != nil {
 		for _, a := range made {
 			a.err = errors.Join(a.err, err, client.IgnoreNotFound(r.giveBack(ctx, a.owned)))
 		}
@@ -76,24 +76,24 @@ func (r *run) checkAdopted(ctx context.Context, made []*adoption) {
 // giveBack removes the parent's reference from an output, also from a later version of it
 // than the given one: that of an adoption without an answer is not known.
 func (r *run) giveBack(ctx context.Context, owned client.Object) error {
-	err := r.removeOwner(ctx, owned, r.parent.GetUID())
+	err := r.executor.removeOwner(ctx, owned, r.work.Parent.GetUID())
 	if !apierrors.IsConflict(err) {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout+RequestTimeout)
 	defer cancel()
 	live := plan.EmptyLike(owned)
-	if err := r.Guard.Live.Get(ctx, client.ObjectKeyFromObject(owned), live); err != nil {
+	if err := r.executor.Guard.Live.Get(ctx, client.ObjectKeyFromObject(owned), live); err != nil {
 		return err
 	}
-	return r.removeOwner(ctx, live, r.parent.GetUID())
+	return r.executor.removeOwner(ctx, live, r.work.Parent.GetUID())
 }
 
 // withOwner returns a copy of an orphan whose controller is the parent.
 func (r *run) withOwner(o client.Object) client.Object {
 	owned := o.DeepCopyObject().(client.Object)
-	others := slices.DeleteFunc(owned.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == r.parent.GetUID() })
-	owned.SetOwnerReferences(append(others, *metav1.NewControllerRef(r.parent, r.Kinds.Parent)))
+	others := slices.DeleteFunc(owned.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == r.work.Parent.GetUID() })
+	owned.SetOwnerReferences(append(others, *metav1.NewControllerRef(r.work.Parent, r.executor.Kinds.Parent)))
 	return owned
 }
 

@@ -128,7 +128,7 @@ func TestAdoptWithoutAnswerChecksTheParentAgain(t *testing.T) {
 					return context.DeadlineExceeded
 				}}
 				parent, seen := h.env.Observe()
-				_, _, _ = h.Run(ctx, fixture.Request, parent.Object, h.Kinds.Build(parent, fixture.Request, seen), seen)
+				_, _, _ = h.Run(ctx, Work{Request: fixture.Request, Parent: parent.Object, Seen: seen, Plan: h.Kinds.Build(parent, fixture.Request, seen)})
 				if owned := len(h.api.Pod(t, "a").OwnerReferences) > 0; owned != exists {
 					t.Errorf("owned: %v", owned)
 				}

@@ -28,7 +28,7 @@ func (r *run) update(ctx context.Context, u plan.Update) error {
 		alone := u.Changed.DeepCopyObject().(client.Object)
 		alone.SetLabels(u.Observed.GetLabels())
 		if patch, invalid := r.heldToSpec(u.Observed, alone); invalid == nil {
-			_ = r.patchWith(ctx, alone, patch)
+			_ = r.executor.patchWith(ctx, alone, patch)
 		}
 	}
 	return err
@@ -46,27 +46,27 @@ func refusesObject(err error) bool {
 // changed, but not its spec, the change is held to what it depends on instead: otherwise
 // whoever changes some annotation again and again keeps the spec from being put back.
 func (r *run) updateAll(ctx context.Context, u plan.Update) error {
-	conflict := r.patch(ctx, u.Observed, u.Changed)
+	conflict := r.executor.patch(ctx, u.Observed, u.Changed)
 	if !apierrors.IsConflict(conflict) {
 		return conflict
 	}
 	live := plan.EmptyLike(u.Observed)
-	if err := r.Guard.Live.Get(ctx, client.ObjectKeyFromObject(u.Observed), live); err != nil {
+	if err := r.executor.Guard.Live.Get(ctx, client.ObjectKeyFromObject(u.Observed), live); err != nil {
 		return err
 	}
 	if !r.sameSpec(u.Observed, live) {
 		return conflict
 	}
 	changed := live.DeepCopyObject().(client.Object)
-	r.Kinds.Output(u.Observed).Update(changed, u.Desired)
+	r.executor.Kinds.Output(u.Observed).Update(changed, u.Desired)
 	patch, err := r.heldToSpec(live, changed)
 	if err != nil {
 		return err
 	}
-	if err = r.patchWith(ctx, changed, patch); err == nil {
+	if err = r.executor.patchWith(ctx, changed, patch); err == nil {
 		return nil
 	}
-	if r.Guard.Live.Get(ctx, client.ObjectKeyFromObject(u.Observed), live) == nil && r.sameSpec(u.Observed, live) {
+	if r.executor.Guard.Live.Get(ctx, client.ObjectKeyFromObject(u.Observed), live) == nil && r.sameSpec(u.Observed, live) {
 		return err // not what the change is held to, but the change itself is refused
 	}
 	return conflict
@@ -76,7 +76,7 @@ func (r *run) updateAll(ctx context.Context, u plan.Update) error {
 // was about.
 func (r *run) sameSpec(observed, live client.Object) bool {
 	return live.GetUID() == observed.GetUID() && live.GetGeneration() == observed.GetGeneration() && live.GetGeneration() > 0 &&
-		live.GetDeletionTimestamp() == nil && r.Kinds.Owns(r.parent, live) && live.GetLabels()[r.Kinds.Tags.MapKey] == r.req.MapKey
+		live.GetDeletionTimestamp() == nil && r.executor.Kinds.Owns(r.work.Parent, live) && live.GetLabels()[r.executor.Kinds.Tags.MapKey] == r.work.Request.MapKey
 }
 
 // operation is one of a JSON patch.
@@ -97,7 +97,7 @@ func (r *run) heldToSpec(live, changed client.Object) (client.Patch, error) {
 		{"test", "/metadata/uid", live.GetUID()},
 		{"test", "/metadata/generation", live.GetGeneration()},
 		{"test", "/metadata/ownerReferences", live.GetOwnerReferences()},
-		{"test", label(r.Kinds.Tags.MapKey), live.GetLabels()[r.Kinds.Tags.MapKey]},
+		{"test", label(r.executor.Kinds.Tags.MapKey), live.GetLabels()[r.executor.Kinds.Tags.MapKey]},
 	}
 	if spec := plan.Spec(changed); spec != plan.Spec(live) {
 		operations = append(operations, operation{"replace", "/spec", json.RawMessage(spec)})

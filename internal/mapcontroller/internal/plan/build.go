@@ -47,9 +47,10 @@ func (k *Kinds) Build(parent Parent, req Request, seen Observation) Plan {
 	p.Key.Counts, p.Key.Status = k.counts(seen.Selected, append(seen.Outputs, leaving...), len(seen.Selected) == 0), d.Status
 	var ensured []client.Object
 	for _, want := range d.Ensure {
-		finished, err := k.finish(parent.Object, req, want)
+		finished, err := k.finish(parent.Object, req, want.Object)
 		if err == nil {
-			err = k.ensure(&p, seen, finished)
+			want.Object = finished
+			err = k.ensure(&p, seen, want)
 			ensured = append(ensured, finished)
 		}
 		p.fail(err)
@@ -102,13 +103,14 @@ func decide(program *Program, seen Observation) Decision {
 }
 
 // ensure plans what makes the outputs contain a desired one.
-func (k *Kinds) ensure(p *Plan, seen Observation, want client.Object) error {
+func (k *Kinds) ensure(p *Plan, seen Observation, desired Desired) error {
+	want := desired.Object
 	kind, have := k.Output(want), k.Find(seen.Outputs, want)
 	switch {
 	case have == nil && len(seen.Selected) == 0:
 		return fmt.Errorf("the tombstone of map key %s would create %s", seen.MapKey, want.GetName())
 	case have == nil:
-		p.Create = append(p.Create, want)
+		p.Create = append(p.Create, desired)
 	case have.GetDeletionTimestamp() != nil && (kind.Update != nil || kind.Meets(want, have) == nil): // until it is gone
 	case kind.Update != nil && k.Find(p.Adopt, have) != nil: // it is not the parent's yet
 	case kind.Update != nil:

@@ -31,7 +31,9 @@ func actions(p plan.Plan) []string {
 			all = append(all, verb+" "+o.GetName())
 		}
 	}
-	add("create", p.Create...)
+	for _, want := range p.Create {
+		add("create", want.Object)
+	}
 	for _, c := range p.Collisions {
 		add("collision", c.Desired)
 	}
@@ -87,12 +89,17 @@ func TestBuild(t *testing.T) {
 	orphan := fixture.Output("orphan", fixture.Orphan)
 	misnamed := fixture.Output("misnamed", fixture.Label(fixture.Tags.Parent, "q"))
 	foreign := fixture.Output("foreign", fixture.Owners(fixture.OwnedBy("p", "q-uid")))
-	ensure := func(objects ...client.Object) plan.Decision { return plan.Decision{Ensure: objects} }
+	ensure := func(objects ...client.Object) (d plan.Decision) {
+		for _, o := range objects {
+			d.Ensure = append(d.Ensure, plan.Desired{Object: o})
+		}
+		return d
+	}
 	remove := func(objects ...client.Object) plan.Decision {
 		return plan.Decision{Delete: fixture.DeleteAllBut(objects)}
 	}
 	both := func(want, unwanted client.Object) plan.Decision {
-		return plan.Decision{Ensure: []client.Object{want}, Delete: fixture.DeleteAllBut([]client.Object{unwanted})}
+		return plan.Decision{Ensure: []plan.Desired{{Object: want}}, Delete: fixture.DeleteAllBut([]client.Object{unwanted})}
 	}
 	elsewhere := pod("b", "")
 	elsewhere.SetNamespace("other")
@@ -192,10 +199,10 @@ func TestBuildTagsOutputs(t *testing.T) {
 	// What Map returns may share maps with the cache.
 	labels := map[string]string{"app": "a"}
 	want := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "out", Labels: labels}}
-	program := &plan.Program{Map: func(plan.Observation) plan.Decision { return plan.Decision{Ensure: []client.Object{want}} }}
+	program := &plan.Program{Map: func(plan.Observation) plan.Decision { return plan.Decision{Ensure: []plan.Desired{{Object: want}}} }}
 	seen := plan.Observation{Selected: []client.Object{fixture.Input()}}
 	build := func(parent client.Object) client.Object {
-		return fixture.Kinds(t).Build(plan.Parent{Object: parent, Program: program}, fixture.Request, seen).Create[0]
+		return fixture.Kinds(t).Build(plan.Parent{Object: parent, Program: program}, fixture.Request, seen).Create[0].Object
 	}
 
 	got := build(parent)
@@ -217,7 +224,7 @@ func TestBuildTagsOutputs(t *testing.T) {
 	kinds := fixture.Kinds(t)
 	kinds.OwnsByLabels = fixture.Always
 	want.OwnerReferences = []metav1.OwnerReference{fixture.OwnedBy("p", "p-uid")}
-	byLabels := kinds.Build(plan.Parent{Object: parent, Program: program}, fixture.Request, seen).Create[0]
+	byLabels := kinds.Build(plan.Parent{Object: parent, Program: program}, fixture.Request, seen).Create[0].Object
 	if len(byLabels.GetOwnerReferences()) > 0 || byLabels.GetLabels()["test/parent"] != "p" || byLabels.GetLabels()["test/key"] != "in-uid" {
 		t.Errorf("by labels: owners %v, labels %v", byLabels.GetOwnerReferences(), byLabels.GetLabels())
 	}
@@ -305,7 +312,7 @@ func TestBuildTellsUnstructuredKindsApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	program := &plan.Program{Map: func(plan.Observation) plan.Decision {
-		return plan.Decision{Ensure: []client.Object{object("Blue", "x")}, Delete: fixture.DeleteAllBut([]client.Object{red})}
+		return plan.Decision{Ensure: []plan.Desired{{Object: object("Blue", "x")}}, Delete: fixture.DeleteAllBut([]client.Object{red})}
 	}}
 	parent := plan.Parent{Object: fixture.Parent(), Program: program}
 	got := kinds.Build(parent, fixture.Request, plan.Observation{
@@ -342,7 +349,7 @@ func BenchmarkBuild(b *testing.B) {
 			}
 			kinds, program := fixture.Kinds(b), fixture.Program()
 			program.Map = func(seen plan.Observation) plan.Decision {
-				return plan.Decision{Ensure: []client.Object{pod("new", "")}, Delete: fixture.DeleteAllBut(seen.Outputs[:1])}
+				return plan.Decision{Ensure: []plan.Desired{{Object: pod("new", "")}}, Delete: fixture.DeleteAllBut(seen.Outputs[:1])}
 			}
 			parent := plan.Parent{Object: fixture.Parent(), Program: &program}
 			b.ReportAllocs()

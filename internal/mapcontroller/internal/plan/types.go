@@ -73,9 +73,6 @@ type Observation struct {
 	Outputs []client.Object
 	// Related are other objects that the decision reads.
 	Related []client.Object
-	// Refused are orphans whose adoption failed more than once, and is not due again.
-	// They are not among the Outputs: a plan without them may delete.
-	Refused []client.Object
 }
 
 // Decision is what should become of the outputs of a key. Outputs that it does
@@ -84,7 +81,7 @@ type Decision struct {
 	// Ensure are outputs that should exist. One that does not exist is created.
 	// One that does is updated if its kind has an Update; otherwise it must not
 	// differ.
-	Ensure []client.Object
+	Ensure []Desired
 	// Delete are observed outputs.
 	Delete []Removal
 	// Evidence are the observed outputs on which the deletes depend. They are
@@ -94,6 +91,15 @@ type Decision struct {
 	Next time.Time
 	// Status is the key's part of the parent's status. Nil: it has none.
 	Status any
+}
+
+// Desired is an output that should exist.
+type Desired struct {
+	Object client.Object
+	// Limit names the limit that its creation counts towards, and Since is the time from
+	// which the output is missing. They matter only to MapController.MayCreate.
+	Limit string
+	Since time.Time
 }
 
 // Removal is an output to delete.
@@ -115,7 +121,7 @@ type Update struct{ Observed, Changed, Desired client.Object }
 // Plan is what has to be written for a key.
 type Plan struct {
 	// Create are complete objects: tagged, and with their owner.
-	Create []client.Object
+	Create []Desired
 	// Collisions are desired outputs that cannot be created, because an output of the
 	// parent has the name and is never updated.
 	Collisions []Collision

@@ -14,43 +14,43 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
 )
 
-// What is not admitted is not created, and is no failure. The rest of the plan does not
+// What may not be created yet is not, and is no failure. The rest of the plan does not
 // wait.
-func TestCreatesWaitUntilTheyAreAdmitted(t *testing.T) {
+func TestCreatesWaitUntilTheyMayBeMade(t *testing.T) {
 	all := []client.Object{fixture.Parent(), fixture.Input(), fixture.Output("old")}
 	h := newHarness(t, all, all)
-	admits, asked := false, 0
-	h.Admit = func(req plan.Request, p plan.Plan, _ []client.Object) bool {
-		if req == fixture.Request && slices.Equal(fixture.Names(p.Create), []string{"in"}) {
+	may, asked := false, 0
+	h.MayCreate = func(req plan.Request, create []plan.Desired, _ []client.Object) bool {
+		if req == fixture.Request && len(create) == 1 && create[0].Object.GetName() == "in" {
 			asked++
 		}
-		return admits
+		return may
 	}
 	outcome, delay, err := h.pass(t)
 	if err != nil || delay != longestDelay || !outcome.Queued || len(outcome.Created) > 0 {
-		t.Errorf("not admitted: created %v, queued %v, delay %s, error %v", fixture.Names(outcome.Created), outcome.Queued, delay, err)
+		t.Errorf("may not create: created %v, queued %v, delay %s, error %v", fixture.Names(outcome.Created), outcome.Queued, delay, err)
 	}
 	if !slices.Equal(deleted(outcome), []string{"old"}) || !slices.Equal(h.api.Pods(t), []string{}) {
 		t.Errorf("deleted %v, left %v", deleted(outcome), h.api.Pods(t))
 	}
-	admits = true
+	may = true
 	outcome, _, err = h.pass(t)
 	if err != nil || outcome.Queued || !slices.Equal(fixture.Names(outcome.Created), []string{"in"}) {
-		t.Errorf("admitted: created %v, queued %v, error %v", fixture.Names(outcome.Created), outcome.Queued, err)
+		t.Errorf("may create: created %v, queued %v, error %v", fixture.Names(outcome.Created), outcome.Queued, err)
 	}
 	if asked != 2 {
 		t.Errorf("asked %d times about the create, want 2", asked)
 	}
 }
 
-// A plan without creates is never queued, and a key whose parent is gone gives up its
-// turn.
-func TestAdmissionHearsOfKeysWithoutCreates(t *testing.T) {
+// A plan without creates is never queued, and a key whose parent is gone no longer
+// waits.
+func TestMayCreateIsCalledForKeysWithoutCreates(t *testing.T) {
 	all := []client.Object{fixture.Parent(), fixture.Input(), fixture.Output("in")}
 	h := newHarness(t, all, all)
 	calls := 0
-	h.Admit = func(req plan.Request, p plan.Plan, _ []client.Object) bool {
-		if req == fixture.Request && len(p.Create) == 0 {
+	h.MayCreate = func(req plan.Request, create []plan.Desired, _ []client.Object) bool {
+		if req == fixture.Request && len(create) == 0 {
 			calls++
 		}
 		return false
@@ -63,20 +63,20 @@ func TestAdmissionHearsOfKeysWithoutCreates(t *testing.T) {
 	}
 }
 
-// A create that fails whenever it is admitted is tried ever more rarely.
+// A create that fails whenever it may be made is tried ever more rarely.
 func TestWaitingKeepsTheBackoffOfACreate(t *testing.T) {
 	all := []client.Object{fixture.Parent(), fixture.Input()}
 	h := newHarness(t, all, all)
 	h.api.Fail(forbidden, "create")
-	admits := true
-	h.Admit = func(plan.Request, plan.Plan, []client.Object) bool { return admits }
+	may := true
+	h.MayCreate = func(plan.Request, []plan.Desired, []client.Object) bool { return may }
 	for i, want := range []time.Duration{firstRetry, 2 * firstRetry, 4 * firstRetry} {
 		h.after(time.Duration(i) * time.Minute)
-		admits = false
+		may = false
 		if _, delay, err := h.pass(t); err != nil || delay != longestDelay {
-			t.Errorf("attempt %d, not admitted: delay %s, error %v", i, delay, err)
+			t.Errorf("attempt %d, may not create: delay %s, error %v", i, delay, err)
 		}
-		admits = true
+		may = true
 		if _, delay, err := h.pass(t); err == nil || delay != want {
 			t.Errorf("attempt %d: delay %s, error %v; want %s", i, delay, err, want)
 		}

@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package inflight
+package limits
 
 import (
 	"fmt"
@@ -24,9 +24,9 @@ func key(name string) Request {
 
 func nameOf(req Request) string { return req.Parent.String() + "/" + req.MapKey }
 
-// tester is a Gate whose keys create snapshots of their own names.
+// tester is Limits whose keys create snapshots of their own names.
 type tester struct {
-	*Gate
+	*Limits
 	now time.Time
 	// woken are the keys that were woken, in order; later those that will be, and when.
 	woken []string
@@ -34,7 +34,7 @@ type tester struct {
 }
 
 func newTester(limit int) *tester {
-	return &tester{Gate: NewGate(limit), now: start, later: map[string]time.Time{}}
+	return &tester{Limits: New(limit), now: start, later: map[string]time.Time{}}
 }
 
 func (g *tester) note(wake []Wake) {
@@ -51,21 +51,21 @@ const testDriver = "csi.example.com"
 
 func snapshotOf(name string) Snapshot {
 	parent := key(name).Parent
-	return Snapshot{Namespace: parent.Namespace, Name: name, Schedule: parent.Name, Driver: testDriver, ReadyDeadline: 30 * time.Minute}
+	return Snapshot{Namespace: parent.Namespace, Name: name, Schedule: parent.Name, Limit: testDriver, ReadyDeadline: 30 * time.Minute}
 }
 
 func (g *tester) ask(name string) bool { return g.askSince(name, start) }
 
 func (g *tester) askSince(name string, since time.Time) bool {
-	admitted, wake := g.Ask(g.now, key(name), snapshotOf(name), since)
+	may, wake := g.MayCreate(g.now, key(name), snapshotOf(name), since)
 	g.note(wake)
-	return admitted
+	return may
 }
 
 func (g *tester) cut(name string)   { g.note(g.Remove(g.now, key(name).Parent.Namespace, name)) }
 func (g *tester) leave(name string) { g.note(g.Leave(g.now, key(name))) }
 func (g *tester) show(name string, age time.Duration) {
-	g.note(g.Show(g.now, g.now.Add(-age), snapshotOf(name)))
+	g.note(g.Seen(g.now, g.now.Add(-age), snapshotOf(name)))
 }
 
 func (g *tester) count() (inFlight, waiting int) {
@@ -84,17 +84,17 @@ func (g *tester) wantCounts(t *testing.T, inFlight, waiting int) {
 }
 
 // fill asks for some keys of namespace a, schedule s, from 0 on.
-func (g *tester) fill(keys int) (admitted int) {
+func (g *tester) fill(keys int) (may int) {
 	for i := range keys {
 		if g.ask(fmt.Sprintf("a/s/%d", i)) {
-			admitted++
+			may++
 		}
 	}
-	return admitted
+	return may
 }
 
 // Contract: FLIGHT-1.
-func TestAskAdmitsUpToTheLimit(t *testing.T) {
+func TestMayCreateUpToTheLimit(t *testing.T) {
 	for name, tc := range map[string]struct {
 		limit, want int
 		ask         func(*tester) int
@@ -114,13 +114,13 @@ func TestAskAdmitsUpToTheLimit(t *testing.T) {
 	} {
 		g := newTester(tc.limit)
 		if got := tc.ask(g); got != tc.want {
-			t.Errorf("%s: %d admitted, want %d", name, got, tc.want)
+			t.Errorf("%s: %d may be created, want %d", name, got, tc.want)
 		}
 	}
 }
 
 // Contract: FLIGHT-1.
-func TestDriversHaveTheirOwnPlaces(t *testing.T) {
+func TestLimitsAreSeparate(t *testing.T) {
 	g := newTester(1)
 	g.fill(2)
 	for _, tc := range []struct {
@@ -129,17 +129,17 @@ func TestDriversHaveTheirOwnPlaces(t *testing.T) {
 	}{{testDriver, false}, {"other.example.com", true}, {"", true}, {"", false}} {
 		name := fmt.Sprintf("b/s/%s %v", tc.driver, tc.want)
 		s := snapshotOf(name)
-		s.Driver = tc.driver
-		if admitted, _ := g.Ask(start, key(name), s, start); admitted != tc.want {
-			t.Errorf("driver %q: admitted %v", tc.driver, admitted)
+		s.Limit = tc.driver
+		if may, _ := g.MayCreate(start, key(name), s, start); may != tc.want {
+			t.Errorf("limit %q: may create %v", tc.driver, may)
 		}
 	}
 }
 
-// What frees a place, with one of two keys in flight and the other waiting.
+// What makes room, with one of two keys in flight and the other waiting.
 //
 // Contract: FLIGHT-2.
-func TestPlacesAreFreed(t *testing.T) {
+func TestFlightsEnd(t *testing.T) {
 	first, second := "a/s/0", "a/s/1"
 	after := func(d time.Duration, do func(*tester)) func(*tester) {
 		return func(g *tester) { g.now = g.now.Add(d); do(g) }
@@ -148,7 +148,7 @@ func TestPlacesAreFreed(t *testing.T) {
 		return func(g *tester) {
 			s := snapshotOf(first)
 			s.ReadyDeadline = 5 * time.Hour
-			g.note(g.Show(g.now, g.now, s))
+			g.note(g.Seen(g.now, g.now, s))
 			g.now = g.now.Add(d)
 			g.ask(second)
 		}
@@ -156,7 +156,7 @@ func TestPlacesAreFreed(t *testing.T) {
 	ns := key(first).Parent.Namespace
 	for name, tc := range map[string]struct {
 		do   func(*tester)
-		want bool // the second is woken, or admitted
+		want bool // the second is woken, or may create
 	}{
 		"nothing happens":                {do: func(*tester) {}},
 		"cut":                            {do: func(g *tester) { g.cut(first) }, want: true},
@@ -198,7 +198,7 @@ func TestPlacesAreFreed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := newTester(1)
 			if !g.ask(first) || g.ask(second) {
-				t.Fatal("not one of two is admitted")
+				t.Fatal("not one of two may be created")
 			}
 			tc.do(g)
 			if got := slices.Contains(g.woken, second) || g.ask(second); got != tc.want {
@@ -208,10 +208,10 @@ func TestPlacesAreFreed(t *testing.T) {
 	}
 }
 
-// Namespaces take turns, then schedules, then the keys that lack a snapshot longest.
+// Namespaces are next by turns, then schedules, then the keys that lack a snapshot longest.
 //
 // Contract: FLIGHT-3.
-func TestTurns(t *testing.T) {
+func TestOrder(t *testing.T) {
 	for name, tc := range map[string]struct {
 		limit   int
 		waiting []string
@@ -234,7 +234,7 @@ func TestTurns(t *testing.T) {
 			since := map[string]time.Duration{"old": -time.Hour, "older": -2 * time.Hour}
 			for _, w := range tc.waiting {
 				if g.askSince(w, start.Add(since[key(w).MapKey])) {
-					t.Fatalf("%s is admitted", w)
+					t.Fatalf("%s may be created", w)
 				}
 			}
 			for i := range tc.waiting {
@@ -244,7 +244,7 @@ func TestTurns(t *testing.T) {
 					g.cut(g.woken[i-tc.limit])
 				}
 				if len(g.woken) == i+1 && !g.ask(g.woken[i]) {
-					t.Fatalf("%s is woken and not admitted", g.woken[i])
+					t.Fatalf("%s is woken and may not create", g.woken[i])
 				}
 			}
 			if got := strings.Join(g.woken, " "); got != tc.want {
@@ -254,8 +254,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// A woken key that has nothing to create any more passes its turn on.
-func TestTurnIsPassedOn(t *testing.T) {
+// A woken key that has nothing to create any more makes room for the next.
+func TestKeyWithoutCreatesMakesRoom(t *testing.T) {
 	g := newTester(1)
 	g.fill(3)
 	g.cut("a/s/0")
@@ -268,54 +268,54 @@ func TestTurnIsPassedOn(t *testing.T) {
 	g.wantCounts(t, 0, 0)
 }
 
-// A snapshot that somebody else created makes its key leave the line.
+// A snapshot that somebody else created makes its key leave the queue.
 func TestKeyWithASnapshotDoesNotWait(t *testing.T) {
 	g := newTester(1)
 	g.fill(2)
 	g.show("a/s/1", 0)
 	if !g.ask("a/s/1") {
-		t.Error("not admitted")
+		t.Error("may not be created")
 	}
 	g.wantCounts(t, 2, 0)
 }
 
-// What is known does not grow with the drivers that there were.
-func TestIdleDriversAreForgotten(t *testing.T) {
+// What is known does not grow with the limits that there were.
+func TestIdleLimitsAreForgotten(t *testing.T) {
 	g := newTester(1)
 	g.ask("a/s/1")
 	g.ask("a/s/2")
 	for i := range 1000 {
-		made := Snapshot{Namespace: "a", Name: fmt.Sprint(i), Driver: fmt.Sprint("made-up-", i), ReadyDeadline: time.Second}
-		g.Ask(g.now, key("a/s/3"), made, start)
+		made := Snapshot{Namespace: "a", Name: fmt.Sprint(i), Limit: fmt.Sprint("made-up-", i), ReadyDeadline: time.Second}
+		g.MayCreate(g.now, key("a/s/3"), made, start)
 		switch i % 3 {
 		case 0:
 			g.Failed(g.now, made.Namespace, made.Name)
 		case 1:
-			g.Show(g.now, g.now.Add(-time.Hour), made)
+			g.Seen(g.now, g.now.Add(-time.Hour), made)
 		default:
 			g.Remove(g.now, made.Namespace, made.Name)
 		}
-		if len(g.drivers) != 1 || len(g.places) != 1 || len(g.waits) != 1 {
-			t.Fatalf("%d: %d drivers, %d places and %d keys that wait are known", i, len(g.drivers), len(g.places), len(g.waits))
+		if len(g.limits) != 1 || len(g.inFlight) != 1 || len(g.waits) != 1 {
+			t.Fatalf("%d: %d limits, %d flights and %d keys that wait are known", i, len(g.limits), len(g.inFlight), len(g.waits))
 		}
 	}
 	g.wantCounts(t, 1, 1)
 }
 
-// A snapshot may be seen before what tells its driver.
-func TestShowMovesASnapshotToItsDriver(t *testing.T) {
+// A snapshot may be seen before what names its limit.
+func TestSeenMovesASnapshotToItsLimit(t *testing.T) {
 	g := newTester(1)
 	s := snapshotOf("b/s/x")
-	s.Driver = ""
-	g.note(g.Show(g.now, g.now, s))
+	s.Limit = ""
+	g.note(g.Seen(g.now, g.now, s))
 	g.fill(1)
 	g.wantCounts(t, 2, 0)
-	g.note(g.Show(g.now, g.now, snapshotOf("b/s/x")))
+	g.note(g.Seen(g.now, g.now, snapshotOf("b/s/x")))
 	if c := g.Counts(g.now); c[testDriver].InFlight != 2 || len(c) != 1 {
 		t.Errorf("counts %v", c)
 	}
 	s.Name = "b/s/y"
-	g.note(g.Show(g.now, g.now, s))
+	g.note(g.Seen(g.now, g.now, s))
 	if got := g.Of(key("b/s/x").Parent); len(got) != 2 {
 		t.Errorf("of the schedule: %v", got)
 	}
@@ -324,7 +324,7 @@ func TestShowMovesASnapshotToItsDriver(t *testing.T) {
 	}
 }
 
-// One namespace keeps all places: each of another one's keys is admitted at once, up to
+// One namespace has all that may be in flight: each of another one's keys may be created at once, up to
 // half of the limit.
 //
 // Contract: FLIGHT-3.
@@ -332,7 +332,7 @@ func TestHalfIsFreeForOthers(t *testing.T) {
 	for limit := 2; limit < 8; limit++ {
 		g := newTester(limit)
 		if got := g.fill(20); got != limit {
-			t.Fatalf("limit %d: %d of the first namespace are admitted", limit, got)
+			t.Fatalf("limit %d: %d of the first namespace may be created", limit, got)
 		}
 		for i := range limit / 2 {
 			if !g.ask(fmt.Sprintf("b/s/%d", i)) {
@@ -340,7 +340,7 @@ func TestHalfIsFreeForOthers(t *testing.T) {
 			}
 		}
 		if g.ask("b/s/waits") || g.ask("c/s/waits") {
-			t.Errorf("limit %d: the driver has more than half more", limit)
+			t.Errorf("limit %d: there is more than half more", limit)
 		}
 		g.wantCounts(t, limit+limit/2, 20-limit+2)
 	}
@@ -363,7 +363,7 @@ func TestNamespaceWithHalfIsPassedOver(t *testing.T) {
 	}
 }
 
-// A create that hangs until it times out gives up its place, and waits again after other
+// A create that hangs until it times out makes room, and waits again after other
 // namespaces.
 //
 // Contract: FLIGHT-3.
@@ -375,7 +375,7 @@ func TestFailedCreatesDoNotOvertake(t *testing.T) {
 	}
 	g.ask("c/s/0")
 	g.woken = nil
-	for _, name := range []string{"a/s/0", "a/s/1"} { // a had its turn, and others wait
+	for _, name := range []string{"a/s/0", "a/s/1"} { // others wait
 		g.note(g.Failed(g.now, "a", name))
 		if g.ask(name) {
 			t.Errorf("%s overtakes", name)
@@ -401,7 +401,7 @@ func TestKeysOfADeletedParentLeave(t *testing.T) {
 	}
 	g.wantCounts(t, 1, 2)
 	if later := slices.Collect(maps.Keys(g.later)); !slices.Contains(later, "a/t/1") && !slices.Contains(later, "b/s/1") {
-		t.Errorf("when the next place ends, %v are woken", later)
+		t.Errorf("when the next flight ends, %v are woken", later)
 	}
 	g.note(g.ParentDeleted(g.now, key("c/s/0").Parent))
 	g.wantCounts(t, 1, 2)
@@ -417,13 +417,13 @@ func TestRestart(t *testing.T) {
 	}
 	g.wantCounts(t, 2, 0)
 	if !g.ask("a/s/new") || g.ask("a/s/newer") {
-		t.Error("the place that is left is not given away")
+		t.Error("the one that is left is not given away")
 	}
 }
 
-// While keys wait, one of them is woken when the next place ends, even if no event
+// While keys wait, one of them is woken when the next flight ends, even if no event
 // comes.
-func TestPlacesThatEndWakeTheNext(t *testing.T) {
+func TestFlightsThatEndWakeTheNext(t *testing.T) {
 	g := newTester(2)
 	g.show("a/s/x", 20*time.Minute)
 	g.show("a/s/y", 10*time.Minute)

@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package inflight
+package limits
 
 import (
 	"flag"
@@ -25,20 +25,20 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// storm is a Gate among keys that are reconciled when they are woken, and a driver that
+// storm is Limits among keys that are reconciled when they are woken, and a driver that
 // cuts snapshots.
 type storm struct {
 	*tester
-	limit int
+	size int
 	// created are the snapshots in flight, and when they were created.
 	created map[string]time.Time
 	waiting map[string]bool
-	// served are the keys that were admitted, in order.
+	// served are the keys that created, in order.
 	served []string
 }
 
 func newStorm(limit int) *storm {
-	return &storm{tester: newTester(limit), limit: limit, created: map[string]time.Time{}, waiting: map[string]bool{}}
+	return &storm{tester: newTester(limit), size: limit, created: map[string]time.Time{}, waiting: map[string]bool{}}
 }
 
 // pass reconciles a key that is due.
@@ -92,7 +92,7 @@ func (s *storm) wait(until time.Time) {
 // timeOut ends the create of a snapshot without a response, unless it is seen, after which
 // its key asks again.
 func (s *storm) timeOut(name string) {
-	if s.places[snapshotOf(name).holder()] == nil || s.places[snapshotOf(name).holder()].shown {
+	if s.inFlight[snapshotOf(name).id()] == nil || s.inFlight[snapshotOf(name).id()].cached {
 		return
 	}
 	delete(s.created, name)
@@ -101,8 +101,8 @@ func (s *storm) timeOut(name string) {
 	s.pass(name)
 }
 
-// held returns how many snapshots of each namespace count.
-func (s *storm) held() map[string]int {
+// counted returns how many snapshots of each namespace count.
+func (s *storm) counted() map[string]int {
 	n := map[string]int{}
 	for name, at := range s.created {
 		if s.now.Before(at.Add(snapshotOf(name).lifetime())) {
@@ -122,36 +122,36 @@ func (s *storm) mayBeCreated(name string) bool {
 		}
 		return false
 	}
-	own, held, total := key(name).Parent.Namespace, s.held(), 0
+	own, held, total := key(name).Parent.Namespace, s.counted(), 0
 	for namespace, n := range held {
 		if othersWait(namespace) {
-			n = min(n, (s.limit+1)/2)
+			n = min(n, (s.size+1)/2)
 		}
 		total += n
 	}
-	return total < s.limit && (held[own] < (s.limit+1)/2 || !othersWait(own))
+	return total < s.size && (held[own] < (s.size+1)/2 || !othersWait(own))
 }
 
 func (s *storm) check(t *rapid.T) {
 	t.Helper()
 	total := 0
-	for _, n := range s.held() {
+	for _, n := range s.counted() {
 		total += n
 	}
-	if total > s.limit+s.limit/2 {
-		t.Fatalf("%d are in flight, and the limit is %d", total, s.limit)
+	if total > s.size+s.size/2 {
+		t.Fatalf("%d are in flight, and the limit is %d", total, s.size)
 	}
 	if inFlight, waiting := s.count(); inFlight != total || waiting != len(s.waiting) {
 		t.Fatalf("counts %d in flight, %d waiting; want %d, %d", inFlight, waiting, total, len(s.waiting))
 	}
 	for name := range s.waiting {
 		if s.mayBeCreated(name) {
-			t.Fatalf("%s waits, and there is a place: %v are in flight, and the limit is %d", name, s.held(), s.limit)
+			t.Fatalf("%s waits, and there is room: %v are in flight, and the limit is %d", name, s.counted(), s.size)
 		}
 	}
-	if len(s.places) > len(s.created) || len(s.waits) != len(s.waiting) || len(s.drivers) > 1 {
-		t.Fatalf("%d places, %d keys that wait and %d drivers are known; %d and %d exist",
-			len(s.places), len(s.waits), len(s.drivers), len(s.created), len(s.waiting))
+	if len(s.inFlight) > len(s.created) || len(s.waits) != len(s.waiting) || len(s.limits) > 1 {
+		t.Fatalf("%d flights, %d keys that wait and %d limits are known; %d and %d exist",
+			len(s.inFlight), len(s.waits), len(s.limits), len(s.created), len(s.waiting))
 	}
 }
 
@@ -161,11 +161,11 @@ func pick(t *rapid.T, from map[string]time.Time, label string) string {
 }
 
 // Whatever keys ask, leave, and become of their snapshots, never more than the limit
-// and its half count, no place is free while a key waits, nothing is known of what does
+// and its half count, there is no room while a key waits, nothing is known of what does
 // not exist, and in the end every key is served.
 //
 // Contract: FLIGHT-1, FLIGHT-2.
-func TestGateHoldsTheLimitAndServesEverybody(t *testing.T) {
+func TestLimitIsHeldAndEverybodyIsNext(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newStorm(rapid.IntRange(1, 6).Draw(t, "limit"))
 		for i := range rapid.IntRange(1, 80).Draw(t, "steps") {
@@ -207,8 +207,8 @@ func TestGateHoldsTheLimitAndServesEverybody(t *testing.T) {
 	})
 }
 
-// A driver that cuts nothing delays nobody for ever: places end, without any event.
-func TestGateServesEverybodyWithoutEvents(t *testing.T) {
+// A driver that cuts nothing delays nobody for ever: flights end, without any event.
+func TestEverybodyIsNextWithoutEvents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit, keys := rapid.IntRange(1, 5).Draw(t, "limit"), rapid.IntRange(1, 40).Draw(t, "keys")
 		s := newStorm(limit)
@@ -224,11 +224,11 @@ func TestGateServesEverybodyWithoutEvents(t *testing.T) {
 	})
 }
 
-// While others wait, a namespace is given no place beyond half of them, and a namespace
+// While others wait, a namespace gets no more than half, and a namespace
 // that joins is served after at most one key of each other.
 //
 // Contract: FLIGHT-3.
-func TestGateIsFair(t *testing.T) {
+func TestLimitsAreFair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newStorm(rapid.IntRange(1, 8).Draw(t, "limit"))
 		namespaces := rapid.IntRange(1, 6).Draw(t, "namespaces")
@@ -247,8 +247,8 @@ func TestGateIsFair(t *testing.T) {
 			s.cut(gone)
 			for s.settle(); before < len(s.served); before++ {
 				namespace := key(s.served[before]).Parent.Namespace
-				if n := s.held()[namespace]; namespace != "late" && n > (s.limit+1)/2 {
-					t.Fatalf("namespace %s is given place %d of %d while others wait", namespace, n, s.limit)
+				if n := s.counted()[namespace]; namespace != "late" && n > (s.size+1)/2 {
+					t.Fatalf("namespace %s has %d of %d in flight while others wait", namespace, n, s.size)
 				}
 			}
 		}
@@ -285,9 +285,9 @@ func TestOneNamespaceDelaysNoOther(t *testing.T) {
 				s.wait(s.now.Add(time.Duration(rapid.IntRange(0, 20).Draw(t, "minutes")) * time.Minute))
 			case 7, 8:
 				neighbor := fmt.Sprintf("neighbor/s/%d", i)
-				if s.held()["neighbor"] < s.limit/2 {
+				if s.counted()["neighbor"] < s.size/2 {
 					if s.pass(neighbor); s.waiting[neighbor] {
-						t.Fatalf("the neighbor waits, with %v in flight of %d", s.held(), s.limit)
+						t.Fatalf("the neighbor waits, with %v in flight of %d", s.counted(), s.size)
 					}
 				}
 			}
@@ -305,12 +305,12 @@ func TestShortDeadlinesDoNotEvadeTheLimit(t *testing.T) {
 		for i := range 20 {
 			s := snapshotOf(fmt.Sprintf("a/s/%d", i))
 			s.ReadyDeadline = time.Duration(rapid.IntRange(0, 100).Draw(t, "seconds")) * time.Second
-			admitted, _ := g.Ask(g.now, key(s.Name), s, g.now)
-			if want := i < limit; admitted != want {
-				t.Fatalf("snapshot %d: admitted %v", i, admitted)
+			may, _ := g.MayCreate(g.now, key(s.Name), s, g.now)
+			if want := i < limit; may != want {
+				t.Fatalf("snapshot %d: may be created %v", i, may)
 			}
-			if admitted {
-				g.note(g.Show(g.now, g.now, s))
+			if may {
+				g.note(g.Seen(g.now, g.now, s))
 			}
 			g.now = g.now.Add(2 * time.Second)
 		}

@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package inflight
+package limits
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 )
 
 // BenchmarkSnapshot is what one snapshot costs: its key asks, and it is shown uncut, and
-// cut. With a limit, it takes its turn among many keys that wait.
+// cut. With a limit, it is one of many keys that wait.
 func BenchmarkSnapshot(b *testing.B) {
 	for _, limit := range []int{0, 100, 10_000} {
 		for _, waiting := range []int{0, 100_000} {
@@ -17,7 +17,7 @@ func BenchmarkSnapshot(b *testing.B) {
 				continue
 			}
 			b.Run(fmt.Sprintf("limit %d, %d wait", limit, waiting), func(b *testing.B) {
-				g := NewGate(limit)
+				g := New(limit)
 				keys := make([]Request, waiting+limit+1)
 				snapshots := map[Request]Snapshot{}
 				for i := range keys {
@@ -27,7 +27,7 @@ func BenchmarkSnapshot(b *testing.B) {
 				s := func(req Request) Snapshot { return snapshots[req] }
 				var flying []Request
 				for _, req := range keys[:waiting+limit] {
-					if admitted, _ := g.Ask(start, req, s(req), start); admitted {
+					if may, _ := g.MayCreate(start, req, s(req), start); may {
 						flying = append(flying, req)
 					}
 				}
@@ -36,14 +36,14 @@ func BenchmarkSnapshot(b *testing.B) {
 					first := flying[0]
 					flying = flying[1:]
 					cut := s(first)
-					g.Show(start, start, cut)
+					g.Seen(start, start, cut)
 					wake := g.Remove(start, cut.Namespace, cut.Name)
 					next := first
 					if len(wake) > 0 && wake[0].After == 0 {
 						next = wake[0].Request
-						g.Ask(start, first, cut, start) // it is due again
+						g.MayCreate(start, first, cut, start) // it is due again
 					}
-					g.Ask(start, next, s(next), start)
+					g.MayCreate(start, next, s(next), start)
 					flying = append(flying, next)
 				}
 			})

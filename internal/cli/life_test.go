@@ -40,7 +40,7 @@ func drawRegular(t *rapid.T, s *v1alpha1.SnapshotSchedule, now time.Time) *serie
 	return found
 }
 
-// checkAhead compares preview with a simulation that skips nothing.
+// checkAhead compares preview, which goes on with retention alone, with a simulation by the operator's decisions.
 func checkAhead(t rapid.TB, s *v1alpha1.SnapshotSchedule, found *series, now, until time.Time) {
 	t.Helper()
 	judge, err := snapshots.NewJudge(scheme, s, anyClass)
@@ -70,7 +70,7 @@ func checkAhead(t rapid.TB, s *v1alpha1.SnapshotSchedule, found *series, now, un
 	}
 }
 
-func TestPreviewThatSkipsSlotsEndsAsTheSimulationOfAll(t *testing.T) {
+func TestPreviewEndsAsTheSimulationOfAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := start.AddDate(0, 3, 0).Add(time.Duration(rapid.IntRange(0, 30*24*60).Draw(t, "now"))*time.Minute + 17*time.Second)
 		s := testSchedule("nightly", drawSpec(t))
@@ -85,7 +85,7 @@ func TestPreviewThatSkipsSlotsEndsAsTheSimulationOfAll(t *testing.T) {
 // every slot until then.
 //
 // Contract: EDIT-1, EDIT-4.
-func TestPreviewSkipsNoSlotWhileDeletesWait(t *testing.T) {
+func TestPreviewEndsAsTheSimulationWhileDeletesWait(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := start.AddDate(0, 3, 0).Add(time.Duration(rapid.IntRange(0, 24*60).Draw(t, "now"))*time.Minute + 17*time.Second)
 		s := testSchedule("nightly", drawSpec(t))
@@ -102,7 +102,7 @@ func TestPreviewSkipsNoSlotWhileDeletesWait(t *testing.T) {
 
 // Uneven slots: the tiers keep more snapshots at some of them than at others, and
 // maxCount deletes an old one that it would have room for at a later slot.
-func TestPreviewSkipsNoSlotAtWhichMaxCountDeletes(t *testing.T) {
+func TestPreviewEndsAsTheSimulationWithMaxCountAndTiers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		few := rapid.Int32Range(0, 5)
 		line := rapid.SampledFrom([]v1alpha1.CronLine{"0 0-3,12 * * *", "0 1-6 * * *", "*/20 8,20 * * *"}).Draw(t, "line")

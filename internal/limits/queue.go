@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package inflight
+package limits
 
 import (
 	"container/heap"
@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// line holds the keys that wait. Namespaces take turns, in each of them its schedules
-// do, and of a schedule the key that has waited longest for a snapshot is next.
-type line struct {
+// queue holds the keys that wait. It goes round the namespaces, in each of them round the
+// schedules, and of a schedule the key that has waited longest for a snapshot is next.
+type queue struct {
 	waiting    map[Request]*waiter
 	namespaces ring[*ring[*waiters]]
 	arrivals   int
@@ -29,16 +29,16 @@ type waiter struct {
 	index int
 }
 
-func newLine() line {
-	return line{waiting: map[Request]*waiter{}, namespaces: newRing[*ring[*waiters]]()}
+func newQueue() queue {
+	return queue{waiting: map[Request]*waiter{}, namespaces: newRing[*ring[*waiters]]()}
 }
 
 // push adds a key that does not wait.
-func (l *line) push(req Request, since time.Time) {
-	l.arrivals++
-	w := &waiter{req: req, since: since, arrival: l.arrivals}
-	l.waiting[req] = w
-	schedules := l.namespaces.get(req.Parent.Namespace, func() *ring[*waiters] {
+func (q *queue) push(req Request, since time.Time) {
+	q.arrivals++
+	w := &waiter{req: req, since: since, arrival: q.arrivals}
+	q.waiting[req] = w
+	schedules := q.namespaces.get(req.Parent.Namespace, func() *ring[*waiters] {
 		r := newRing[*waiters]()
 		return &r
 	})
@@ -46,23 +46,23 @@ func (l *line) push(req Request, since time.Time) {
 }
 
 // leave removes a key that waits.
-func (l *line) leave(req Request) {
-	w := l.waiting[req]
-	delete(l.waiting, req)
-	schedules := l.namespaces.members[req.Parent.Namespace]
+func (q *queue) leave(req Request) {
+	w := q.waiting[req]
+	delete(q.waiting, req)
+	schedules := q.namespaces.members[req.Parent.Namespace]
 	keys := schedules.members[req.Parent.Name]
 	heap.Remove(keys, w.index)
 	if keys.Len() == 0 {
 		schedules.remove(req.Parent.Name)
 	}
 	if len(schedules.order) == 0 {
-		l.namespaces.remove(req.Parent.Namespace)
+		q.namespaces.remove(req.Parent.Namespace)
 	}
 }
 
 // of returns the keys of a parent.
-func (l *line) of(parent types.NamespacedName) (keys []Request) {
-	if schedules := l.namespaces.members[parent.Namespace]; schedules != nil && schedules.members[parent.Name] != nil {
+func (q *queue) of(parent types.NamespacedName) (keys []Request) {
+	if schedules := q.namespaces.members[parent.Namespace]; schedules != nil && schedules.members[parent.Name] != nil {
 		for _, w := range *schedules.members[parent.Name] {
 			keys = append(keys, w.req)
 		}
@@ -70,30 +70,30 @@ func (l *line) of(parent types.NamespacedName) (keys []Request) {
 	return keys
 }
 
-// next removes and returns the key whose turn it is, among the namespaces that may
-// have one; not ok if there is none.
-func (l *line) next(may func(namespace string) bool) (req Request, ok bool) {
-	i := slices.IndexFunc(l.namespaces.order, may)
+// next removes and returns the next key, among the namespaces that may have one; not ok
+// if there is none.
+func (q *queue) next(may func(namespace string) bool) (req Request, ok bool) {
+	i := slices.IndexFunc(q.namespaces.order, may)
 	if i < 0 {
 		return req, false
 	}
-	namespace := l.namespaces.order[i]
-	schedules := l.namespaces.members[namespace]
+	namespace := q.namespaces.order[i]
+	schedules := q.namespaces.members[namespace]
 	req = (*schedules.members[schedules.order[0]])[0].req
-	l.namespaces.last(namespace)
+	q.namespaces.last(namespace)
 	schedules.last(req.Parent.Name)
-	l.leave(req)
+	q.leave(req)
 	return req, true
 }
 
 // first returns a key that waits, the same one until it leaves or others come before
 // it.
-func (l *line) first() Request {
-	schedules := l.namespaces.members[l.namespaces.order[0]]
+func (q *queue) first() Request {
+	schedules := q.namespaces.members[q.namespaces.order[0]]
 	return (*schedules.members[schedules.order[0]])[0].req
 }
 
-// ring holds members that take turns, by name.
+// ring holds members in the order in which they are next, by name.
 type ring[T any] struct {
 	order   []string
 	members map[string]T
@@ -101,7 +101,7 @@ type ring[T any] struct {
 
 func newRing[T any]() ring[T] { return ring[T]{members: map[string]T{}} }
 
-// get returns a member. A new one has its first turn after all others.
+// get returns a member. A new one is next after all others.
 func (r *ring[T]) get(name string, create func() T) T {
 	member, ok := r.members[name]
 	if !ok {
@@ -116,7 +116,7 @@ func (r *ring[T]) remove(name string) {
 	r.order = slices.DeleteFunc(r.order, func(s string) bool { return s == name })
 }
 
-// last gives a member the last turn.
+// last makes a member the last.
 func (r *ring[T]) last(name string) {
 	if i := slices.Index(r.order, name); i >= 0 {
 		r.order = append(slices.Delete(r.order, i, i+1), name)
