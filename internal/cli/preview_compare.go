@@ -297,7 +297,10 @@ func fatesOf(judge *snapshots.Judge, of *series, now, until time.Time) fates {
 func (f *fates) ahead(
 	judge *snapshots.Judge, of *series, d *snapshots.Judgment, existing map[string]bool, at, until time.Time,
 ) bool {
-	l := &life{policy: judge.Policy(), slots: slotsOf(judge, of.claim), now: at, next: d.Retention.Next}
+	l := &life{
+		policy: judge.Policy(), slots: slotsOf(judge, of.claim), now: at, next: d.Retention.Next,
+		ended: func(name string, at time.Time, v retention.Verdict) { f.ends[name] = end{at, v.String()} },
+	}
 	for i, s := range d.Series.Snapshots {
 		if d.Retention.Verdicts[i].Delete() {
 			continue
@@ -309,14 +312,8 @@ func (f *fates) ahead(
 		l.series = append(l.series, s)
 	}
 	for len(f.ends) < len(existing) {
-		judged, verdicts := l.step(until)
-		if verdicts == nil {
+		if l.step(until) == nil {
 			return !l.exhausted()
-		}
-		for i, v := range verdicts {
-			if v.Delete() && judged[i].Name != "" {
-				f.ends[judged[i].Name] = end{l.now, v.String()}
-			}
 		}
 	}
 	return true
