@@ -22,6 +22,7 @@ import (
 	"strings"
 
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/specs"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/workload"
 )
 
@@ -124,11 +125,15 @@ func (c *checker) check(m *mutant) error {
 	return nil
 }
 
-// checkPlans fails for the ID of a class or workload that does not exist.
+// checkPlans fails for the ID of a class, a workload or a spec that does not exist. Only a run shows which points there are.
 func checkPlans(ids []string) error {
 	for _, id := range ids {
 		parts := strings.SplitN(id, ":", 3)
-		if !slices.Contains(plan.Classes, plan.Class(parts[0])) || len(parts) < 3 {
+		class := plan.Class(parts[0])
+		switch {
+		case class == plan.Specs && len(parts) == 2 && slices.ContainsFunc(specs.Plans(), func(p specs.Plan) bool { return p.ID == id }):
+			continue
+		case class == plan.Specs || !slices.Contains(plan.Classes, class) || len(parts) < 3:
 			return fmt.Errorf("plan %s has no class and workload", id)
 		}
 		if _, err := workload.Find(parts[1]); err != nil {

@@ -24,7 +24,7 @@ type mutant struct {
 	Defect string
 	// Guarantees are those of which the mutant breaks at least one.
 	Guarantees []string
-	// Plans are the IDs of the campaign's plans that must find it, as for --plan.
+	// Plans are the IDs of the plans that must find it: class, workload, point and action, with * for any text.
 	Plans []string
 	// Simulations is the number of seeds, from 0 on, of which one must find it.
 	Simulations int
