@@ -74,6 +74,10 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 	if err == nil {
 		kinds, err = plan.NewKinds(d.Scheme, spec.NewParent(), spec.Ownership(), spec.Inputs, spec.Outputs, spec.RelatedKinds...)
 	}
+	if err == nil && spec.Status == nil {
+		err = status.SetGeneric(spec.NewParent(), *status.NewSummary(kinds))
+		spec.Status = func(_ time.Time, parent client.Object, s Summary) { _ = status.SetGeneric(parent, s) }
+	}
 	if err != nil {
 		return nil, fmt.Errorf("map controller %q: %w", c.Name, err)
 	}
