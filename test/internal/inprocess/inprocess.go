@@ -21,6 +21,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/clusterschedules"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots/metrics"
+	"mapcontroller.dev/snapshotschedule/internal/transport"
 )
 
 // Options are the operator's flags, and what tests set beside them.
@@ -49,7 +50,8 @@ func New(ctx context.Context, config *rest.Config, o Options, m ctrl.Options) (c
 	config = rest.CopyConfig(config)
 	snapshots.Configure(config, o.Clock)
 	stores := snapshots.NewStores()
-	m.Scheme, m.MapperProvider, m.Cache = NewScheme(), snapshots.RESTMapper, snapshots.CacheOptions(stores, o.Namespaces...)
+	m.Scheme, m.MapperProvider, m.NewClient = NewScheme(), snapshots.RESTMapper, transport.NewClient
+	m.Cache = snapshots.CacheOptions(stores, o.Namespaces...)
 	clusterschedules.AddToCache(&m.Cache)
 	mgr, err := ctrl.NewManager(config, m)
 	if err != nil {

@@ -26,9 +26,7 @@ type Executor struct {
 	Name   string
 	Client client.Client
 	// Workers is how many outputs of one parent are released concurrently.
-	Workers int
-	// Create creates an output. Its response is not used.
-	Create   func(context.Context, client.Object) error
+	Workers  int
 	Clock    clock.PassiveClock
 	Kinds    *plan.Kinds
 	Guard    *guard.Guard
