@@ -109,7 +109,7 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 		NewParent: spec.NewParent, Compile: ctl.compile,
 	}
 	ctl.executor = &execute.Executor{
-		Name: spec.Name, Client: d.Client, Workers: o.Workers, Clock: o.Clock, Kinds: kinds,
+		Name: spec.Name, Client: d.Client, Clock: o.Clock, Kinds: kinds,
 		Guard: ctl.guard, Attempts: ctl.attempts, Pace: pace, KindMissing: ctl.installed.Suspect,
 		Create: func(ctx context.Context, o client.Object) error {
 			return d.Client.Create(ctx, o, client.FieldOwner(spec.Name))
