@@ -5,6 +5,7 @@ package cli
 
 import (
 	"cmp"
+	"maps"
 	"runtime"
 	"slices"
 	"time"
@@ -170,6 +171,7 @@ func previewOf(v variants, inv *inventory, now, until time.Time) (*preview, erro
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
+	spared := map[string]int{}
 	for i := range results {
 		r := &results[i]
 		if r.claim.Snapshots == 0 && r.claim.Before != stateSelected && r.claim.After != stateSelected {
@@ -179,23 +181,16 @@ func previewOf(v variants, inv *inventory, now, until time.Time) (*preview, erro
 		p.Deletes = append(p.Deletes, r.deletes...)
 		p.Incomplete = p.Incomplete || r.incomplete
 		for reason, n := range r.spared {
-			p.wait(waiting{n, reason, timeOf(future.SparedUntil(reason)), future.Confirmation(reason)})
+			spared[reason] += n
 		}
+	}
+	for _, reason := range slices.Sorted(maps.Keys(spared)) {
+		p.Waiting = append(p.Waiting, waiting{spared[reason], reason, timeOf(future.SparedUntil(reason)), future.Confirmation(reason)})
 	}
 	slices.SortStableFunc(p.Deletes, func(a, b deletion) int {
 		return cmp.Or(a.Time.Compare(b.Time.Time), cmp.Compare(a.Name, b.Name))
 	})
 	return p, nil
-}
-
-// wait counts snapshots that are kept for now.
-func (p *preview) wait(more waiting) {
-	i, found := slices.BinarySearchFunc(p.Waiting, more.Reason, func(w waiting, reason string) int { return cmp.Compare(w.Reason, reason) })
-	if found {
-		p.Waiting[i].Snapshots += more.Snapshots
-	} else {
-		p.Waiting = slices.Insert(p.Waiting, i, more)
-	}
 }
 
 type seriesPreview struct {
