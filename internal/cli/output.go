@@ -154,24 +154,16 @@ func (s Style) paint(code, text string) string {
 	return styleMark + "[" + code + "m" + text + styleMark + "[0m"
 }
 
-// Good is for what is as it should be.
-func (s Style) Good(text string) string { return s.paint("32", text) }
-
-// Bad is for failures.
-func (s Style) Bad(text string) string { return s.paint("31", text) }
-
-// Warn is for what deserves attention.
-func (s Style) Warn(text string) string { return s.paint("33", text) }
-
-// Dim is for what is less important.
-func (s Style) Dim(text string) string { return s.paint("2", text) }
-
+// Styles of what is as it should be, of failures, of what deserves attention, of what is
+// less important, of what stands out, and of tiers.
+func (s Style) Good(text string) string    { return s.paint("32", text) }
+func (s Style) Bad(text string) string     { return s.paint("31", text) }
+func (s Style) Warn(text string) string    { return s.paint("33", text) }
+func (s Style) Dim(text string) string     { return s.paint("2", text) }
+func (s Style) Bold(text string) string    { return s.paint("1", text) }
 func (s Style) cyan(text string) string    { return s.paint("36", text) }
 func (s Style) blue(text string) string    { return s.paint("34", text) }
 func (s Style) magenta(text string) string { return s.paint("35", text) }
-
-// Bold is for what stands out.
-func (s Style) Bold(text string) string { return s.paint("1", text) }
 
 // pipeWidth is the width of drawings that go to no terminal.
 const pipeWidth = 100

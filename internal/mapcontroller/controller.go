@@ -74,6 +74,10 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 	if err == nil {
 		kinds, err = plan.NewKinds(d.Scheme, spec.NewParent(), spec.Ownership(), spec.Inputs, spec.Outputs, spec.RelatedKinds...)
 	}
+	if err == nil && spec.Status == nil {
+		err = status.SetGeneric(spec.NewParent(), *status.NewSummary(kinds))
+		spec.Status = func(_ time.Time, parent client.Object, s Summary) { _ = status.SetGeneric(parent, s) }
+	}
 	if err != nil {
 		return nil, fmt.Errorf("map controller %q: %w", c.Name, err)
 	}
@@ -105,7 +109,7 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 		NewParent: spec.NewParent, Compile: ctl.compile,
 	}
 	ctl.executor = &execute.Executor{
-		Name: spec.Name, Client: d.Client, Workers: o.Workers, Clock: o.Clock, Kinds: kinds,
+		Name: spec.Name, Client: d.Client, Clock: o.Clock, Kinds: kinds,
 		Guard: ctl.guard, Attempts: ctl.attempts, Pace: pace, KindMissing: ctl.installed.Suspect,
 		Create: func(ctx context.Context, o client.Object) error {
 			return d.Client.Create(ctx, o, client.FieldOwner(spec.Name))
