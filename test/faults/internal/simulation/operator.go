@@ -31,14 +31,11 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/simulation/kube"
-	"mapcontroller.dev/snapshotschedule/test/internal/inprocess"
+	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
 )
 
 // maxClockSkew is the operator's flag, as shipped.
 const maxClockSkew = time.Minute
-
-// scheme takes long to make.
-var scheme = inprocess.NewScheme()
 
 // options are those of the operators.
 type options struct{ statusInterval time.Duration }
@@ -115,15 +112,15 @@ func run(ctx context.Context, l *link) error {
 	must(err)
 	stores, mapper := snapshots.NewStores(), newMapper()
 	cacheOptions := snapshots.CacheOptions(stores)
-	cacheOptions.HTTPClient, cacheOptions.Scheme, cacheOptions.Mapper = httpClient, scheme, mapper
+	cacheOptions.HTTPClient, cacheOptions.Scheme, cacheOptions.Mapper = httpClient, cluster.Scheme, mapper
 	informers, err := cache.New(config, cacheOptions)
 	must(err)
-	api, err := client.New(config, client.Options{HTTPClient: httpClient, Scheme: scheme, Mapper: mapper})
+	api, err := client.New(config, client.Options{HTTPClient: httpClient, Scheme: cluster.Scheme, Mapper: mapper})
 	must(err)
 	engine, err := snapshots.MapController(snapshots.Options{
 		// One: two workers that share a live read would wait for each other on a lock, and time would stand still.
 		Workers: 1, StatusInterval: l.options.statusInterval, DeletesPerSecond: 50, MaxClockSkew: maxClockSkew, Clock: clock, Stores: stores,
-	}, noEvents{}, 0).New(mapcontroller.Dependencies{Client: api, Live: api, Scheme: scheme, Discovery: allInstalled{}}, snapshots.Options{
+	}, noEvents{}, 0).New(mapcontroller.Dependencies{Client: api, Live: api, Scheme: cluster.Scheme, Discovery: allInstalled{}}, snapshots.Options{
 		Workers: 1, StatusInterval: l.options.statusInterval, DeletesPerSecond: 50, MaxClockSkew: maxClockSkew, Clock: clock, Stores: stores,
 	})
 	must(err)
