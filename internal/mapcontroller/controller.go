@@ -4,7 +4,6 @@
 package mapcontroller
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -111,9 +110,6 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 	ctl.executor = &execute.Executor{
 		Name: spec.Name, Client: d.Client, Clock: o.Clock, Kinds: kinds,
 		Guard: ctl.guard, Attempts: ctl.attempts, Pace: pace, KindMissing: ctl.installed.Suspect,
-		Create: func(ctx context.Context, o client.Object) error {
-			return d.Client.Create(ctx, o, client.FieldOwner(spec.Name))
-		},
 		Finalizer: spec.Finalizer, Missing: ctl.installed.Explains, MayCreate: spec.MayCreate,
 	}
 	if spec.Enqueue != nil {

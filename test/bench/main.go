@@ -190,8 +190,8 @@ func prepare(ctx context.Context, f flags, dir string) (b *bench, err error) {
 	if b.root, err = repo.Root(); err != nil {
 		return nil, err
 	}
-	b.result.describe(fmt.Sprintf("%d PVCs and %d rounds and %d snapshots at a restart %s", b.claims, b.rounds, b.restart,
-		strings.Join(append(f.env, f.operator), " ")))
+	b.result.describe(strings.TrimSpace(fmt.Sprintf("%d PVCs and %d rounds and %d snapshots at a restart %s", b.claims, b.rounds, b.restart,
+		strings.Join(append(slices.Clone(f.env), f.operator), " "))))
 	if b.assets, err = findAssets(ctx, b.root); err != nil {
 		return nil, err
 	}

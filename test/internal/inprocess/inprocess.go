@@ -16,6 +16,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/clusterschedules"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots/metrics"
+	"mapcontroller.dev/snapshotschedule/internal/transport"
 	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
 )
 
@@ -36,7 +37,8 @@ func New(ctx context.Context, config *rest.Config, o Options, m ctrl.Options) (c
 	config = rest.CopyConfig(config)
 	snapshots.Configure(config, o.Clock)
 	stores := snapshots.NewStores()
-	m.Scheme, m.MapperProvider, m.Cache = cluster.Scheme, snapshots.RESTMapper, snapshots.CacheOptions(stores, o.Namespaces...)
+	m.Scheme, m.MapperProvider, m.NewClient = cluster.Scheme, snapshots.RESTMapper, transport.NewClient
+	m.Cache = snapshots.CacheOptions(stores, o.Namespaces...)
 	clusterschedules.AddToCache(&m.Cache)
 	mgr, err := ctrl.NewManager(config, m)
 	if err != nil {
