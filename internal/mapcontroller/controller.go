@@ -37,7 +37,7 @@ type Dependencies struct {
 
 // Controller is a MapController with its dependencies, but without queues,
 // watches and workers. A program adds those with SetupWithManager; a simulation
-// drives a Controller one step at a time.
+// adds its own.
 type Controller struct {
 	*MapController
 	Options
