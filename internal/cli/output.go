@@ -154,12 +154,19 @@ func (s Style) paint(code, text string) string {
 	return styleMark + "[" + code + "m" + text + styleMark + "[0m"
 }
 
-// Styles of what is as it should be, of failures, of what deserves attention, of what is
-// less important, of what stands out, and of tiers.
-func (s Style) Good(text string) string    { return s.paint("32", text) }
-func (s Style) Bad(text string) string     { return s.paint("31", text) }
-func (s Style) Warn(text string) string    { return s.paint("33", text) }
-func (s Style) Dim(text string) string     { return s.paint("2", text) }
+// Good is for what is as it should be.
+func (s Style) Good(text string) string { return s.paint("32", text) }
+
+// Bad is for failures.
+func (s Style) Bad(text string) string { return s.paint("31", text) }
+
+// Warn is for what deserves attention.
+func (s Style) Warn(text string) string { return s.paint("33", text) }
+
+// Dim is for what is less important.
+func (s Style) Dim(text string) string { return s.paint("2", text) }
+
+// Bold is for what stands out.
 func (s Style) Bold(text string) string    { return s.paint("1", text) }
 func (s Style) cyan(text string) string    { return s.paint("36", text) }
 func (s Style) blue(text string) string    { return s.paint("34", text) }

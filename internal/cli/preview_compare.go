@@ -123,6 +123,17 @@ func (v variants) recorded(now time.Time, origin []client.Object) variants {
 	return r
 }
 
+// policies returns the policy of each in words.
+func (v variants) policies() (present, future string) {
+	if v.present != nil {
+		present = policyWords(&v.present.Spec)
+	}
+	if v.future != nil {
+		future = policyWords(&v.future.Spec)
+	}
+	return present, future
+}
+
 // judges returns a judge for each.
 func (v variants) judges(inv *inventory) (present, future *snapshots.Judge, err error) {
 	if v.present != nil {
@@ -149,12 +160,7 @@ func previewOf(v variants, inv *inventory, now, until time.Time) (*preview, erro
 	p := &preview{
 		Namespace: named.Namespace, Name: named.Name, Change: v.change(), Until: *timeOf(until), Claims: []claimChange{}, Deletes: []deletion{},
 	}
-	if v.present != nil {
-		p.Present = policyWords(&v.present.Spec)
-	}
-	if v.future != nil {
-		p.Future = policyWords(&v.future.Spec)
-	}
+	p.Present, p.Future = v.policies()
 	all := inv.seriesOf(named, func(c *corev1.PersistentVolumeClaim) bool { return selects(present, c) || selects(future, c) })
 	results := make([]seriesPreview, len(all))
 	var group errgroup.Group

@@ -30,6 +30,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
+	"mapcontroller.dev/snapshotschedule/internal/transport"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/simulation/kube"
 	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
 )
@@ -115,7 +116,7 @@ func run(ctx context.Context, l *link) error {
 	cacheOptions.HTTPClient, cacheOptions.Scheme, cacheOptions.Mapper = httpClient, cluster.Scheme, mapper
 	informers, err := cache.New(config, cacheOptions)
 	must(err)
-	api, err := client.New(config, client.Options{HTTPClient: httpClient, Scheme: cluster.Scheme, Mapper: mapper})
+	api, err := transport.NewClient(config, client.Options{HTTPClient: httpClient, Scheme: cluster.Scheme, Mapper: mapper})
 	must(err)
 	engine, err := snapshots.MapController(snapshots.Options{
 		// One: two workers that share a live read would wait for each other on a lock, and time would stand still.
