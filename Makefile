@@ -66,7 +66,7 @@ generate: ## Generate the DeepCopy methods of the API types.
 	$(CONTROLLER_GEN) object:headerFile="hack/boilerplate.go.txt" paths="./..."
 
 .PHONY: docs
-docs: ## Update the generated parts of docs/reference.md and docs/cli.md.
+docs: ## Update the generated parts of docs/reference.md.
 	go run ./hack/docs
 
 .PHONY: fmt
@@ -126,14 +126,14 @@ export CGO_ENABLED := 0
 export GOFLAGS := $(shell go env GOFLAGS) -vet=off
 
 # Packages whose tests need no API server.
-UNIT_PACKAGES = $$(go list ./... | grep -v -E '/test/(crd|integration|cli|e2e|deploy)(/|$$)|/test/faults$$|/test/faults/internal/(sim|specs)$$|/enginetest$$')
+UNIT_PACKAGES = $$(go list ./... | grep -v -E '/test/(crd|integration|cli|e2e|deploy)(/|$$)|/test/faults$$|/test/faults/internal/simulation$$|/enginetest$$')
 
 # Simulations, which would take minutes longer with the race detector.
-SIMULATED_PACKAGES = ./test/faults/internal/sim ./test/faults/internal/specs
+SIMULATED_PACKAGES = ./test/faults/internal/simulation
 
 # Packages whose tests need an API server and etcd, but no other controllers. The suites wait most of their time, and so run in
 # several processes, each with an API server.
-INTEGRATION_PACKAGES = ./test/crd/... ./test/faults/internal/sim/kube
+INTEGRATION_PACKAGES = ./test/crd/... ./test/faults/internal/simulation/kube
 INTEGRATION_SUITES = ./internal/mapcontroller/enginetest ./test/cli ./test/integration
 INTEGRATION_PROCESSES ?= 4
 
@@ -146,7 +146,7 @@ test-all: test-race test-simulations test-modules test-e2e test-deploy ## Run al
 .PHONY: test-unit
 test-unit: ## Run the tests that need no API server.
 	@echo "== Unit tests"
-	go test $(UNIT_PACKAGES)
+	go test $(UNIT_PACKAGES) $(SIMULATED_PACKAGES)
 
 .PHONY: test-race
 test-race: ## Run the unit tests with the race detector (skipped without a C compiler).
@@ -154,9 +154,9 @@ test-race: ## Run the unit tests with the race detector (skipped without a C com
 	echo "== Unit tests, with the race detector"; set -x; CGO_ENABLED=1 go test -race $(UNIT_PACKAGES)
 
 .PHONY: test-simulations
-test-simulations: ## Run 200 simulations of 90 days (minutes).
-	@echo "== Simulations, without the race detector because they are single-threaded"
-	go test -timeout=20m $(SIMULATED_PACKAGES)
+test-simulations: ## Run 100 new simulations of weeks or months (minutes).
+	@echo "== Simulations, without the race detector"
+	go test -timeout=60m $(SIMULATED_PACKAGES) -run='^TestSimulations$$' -rapid.checks=100 -rapid.seed=0
 
 .PHONY: test-modules
 test-modules: ## Run the tests of the local cluster, of alerts and dashboard, and of the Helm chart.
@@ -193,15 +193,20 @@ test-deploy: ## Deploy and upgrade the image and the chart on a real node (skipp
 # The random seed that selects pairs of faults.
 SEED ?= 1
 
+# PLAN as a pattern for 'go test -run': a class, a workload and a plan, where * stands for any text.
+PLAN_PATTERN = ^TestFaults$$$(if $(PLAN),/^$(subst /,$$/^,$(subst *,.*,$(subst +,[+],$(PLAN))))$$)
+
+# Runs wait most of their time, so many run at a time.
+FAULTS = go -C hack/cluster run . run --no-csi -- go -C "$(CURDIR)/test/faults" test -count=1 -parallel=16
+
 .PHONY: test-faults
-test-faults: ## Run the full fault campaign (an hour on two cores) and update docs/faults.md. PLAN=<id> runs one plan.
-	go run ./test/faults --seed '$(SEED)' $(if $(PLAN),--plan '$(PLAN)' --v,--write docs/faults.md)
+test-faults: ## Run all plans of the fault rig (an hour on two cores). PLAN=<class>/<workload>/<plan> repeats one, or runs some.
+	$(FAULTS) -timeout=3h -run '$(PLAN_PATTERN)' $(if $(PLAN),-v )-seed='$(SEED)'
 
 .PHONY: test-faults-short
-test-faults-short: ## Run a fixed part of the fault campaign (three minutes).
-	@echo "== Short fault campaign: the operator under faults, with a real API server"
-	go -C hack/cluster run . run --no-csi -- go -C "$(CURDIR)" test -p=1 -count=1 -timeout=15m -v \
-	  -run 'TestShortCampaign|TestFaults/crash/^(expiry|adopt|to-orphan)$$' ./test/faults ./test/faults/inprocess
+test-faults-short: ## Run a fixed selection of the plans of the fault rig.
+	@echo "== Faults: the operator under a selection of faults, with a real API server"
+	$(FAULTS) -timeout=15m -short
 
 .PHONY: bench
 bench: ## Measure speed and memory (ten minutes). ARGS="--only fan-out" runs one measurement.

@@ -71,9 +71,8 @@ func NewJudge(scheme *runtime.Scheme, s *v1alpha1.SnapshotSchedule, classes Clas
 	if err != nil {
 		return nil, err
 	}
-	c := mapController(Options{}, nil, newInFlight(Options{}, 0), nil) // for its kinds
 	functions := p.functions()
-	planner, err := c.Planner(scheme, s, functions)
+	planner, err := kinds().Planner(scheme, s, functions)
 	if err != nil {
 		return nil, err
 	}

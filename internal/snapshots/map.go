@@ -89,7 +89,27 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 		d.Next = earliest(d.Next, at)
 	}
 	p.addTroubles(&d, status, refused, series.Snapshots, slots, decided.Take, seen.Now)
+	if template := from.withheld(p.schedule); template != nil && refused.Reason == "" {
+		p.addWithheld(&d, status, template, claim, series.Snapshots, decided.Take, seen.Now)
+	}
 	return d
+}
+
+// addWithheld adds that a PVC is overdue whose snapshots are withheld: nobody may ever make the specs
+// equal. It is so by both, because an edit of either does not make an earlier slot late.
+func (p *program) addWithheld(
+	d *mapcontroller.Decision, status *keyStatus, template *compiled,
+	claim *corev1.PersistentVolumeClaim, series []retention.Snapshot, take retention.Take, now time.Time,
+) {
+	late := true
+	for _, spec := range [...]*compiled{p.spec, template} {
+		slots := spec.slots(claim, v1alpha1.Request{}, anchorOf(p.schedule, claim), now)
+		d.Next = earliest(d.Next, slots.Next)
+		late = late && overdue(spec, series, slots, take, now)
+	}
+	if late {
+		status.add(Problem{Reason: v1alpha1.ReasonSnapshotOverdue, Message: overdueMessage + withheldMessage(p.schedule)})
+	}
 }
 
 // desired returns the snapshot of a slot. A PVC lacks one since its last slot or, without
@@ -175,15 +195,19 @@ const unseenMessage = "no snapshot is seen for a whole slot, although the API se
 // edit it would otherwise decide how many snapshots displace the older ones. A malformed request
 // is a problem of the schedule, not of its PVCs. There are none while the schedule is withheld.
 func (p *program) slots(claim *corev1.PersistentVolumeClaim, from origin, anchor, now time.Time) schedule.Slots {
-	if from.withheld(p.schedule) {
+	if from.withheld(p.schedule) != nil {
 		return schedule.Slots{}
 	}
 	request, _ := v1alpha1.RequestOf(from.requester(p.schedule).GetAnnotations())
+	return p.spec.slots(claim, request, anchor, now)
+}
+
+func (c *compiled) slots(claim *corev1.PersistentVolumeClaim, request v1alpha1.Request, anchor, now time.Time) schedule.Slots {
 	criteria := schedule.Criteria{
-		Timeline:         p.spec.rule.Timeline(anchor, schedule.Jitter(string(claim.UID), p.spec.jitter)),
-		Suspend:          p.spec.suspend,
-		TTL:              p.spec.retention.TTL,
-		StartingDeadline: p.spec.startingDeadline,
+		Timeline:         c.rule.Timeline(anchor, schedule.Jitter(string(claim.UID), c.jitter)),
+		Suspend:          c.suspend,
+		TTL:              c.retention.TTL,
+		StartingDeadline: c.startingDeadline,
 	}
 	if request.Of(claim.Name) {
 		criteria.Requested = request.At

@@ -117,20 +117,22 @@ func (o origin) edited(s *v1alpha1.SnapshotSchedule) bool {
 	return !equality.Semantic.DeepEqual(want, s.Spec)
 }
 
-// withheld returns whether a child takes no snapshots, because its spec is not its template's:
-// those that a tenant's edit of a moment takes would later displace older ones. Nor does it while
-// a new template has not reached it. A slot that is due is taken when the specs are equal, unless
-// it is too old by then for startingDeadline or the TTL.
+// withheld returns its template's spec while a child takes no snapshots because its own is another
+// one: those that a tenant's edit of a moment takes would later displace older ones. Nor does it
+// take any while a new template has not reached it. A slot that is due is taken when the specs are
+// equal, unless it is too old by then for startingDeadline or the TTL. It returns nil otherwise.
 //
 // Backups go on where nobody is going to make the specs equal: the template is invalid, or the
 // ClusterSnapshotSchedule is being deleted, or the schedule is older than it and not its own.
-func (o origin) withheld(s *v1alpha1.SnapshotSchedule) bool {
+func (o origin) withheld(s *v1alpha1.SnapshotSchedule) *compiled {
 	if !o.edited(s) || o.fleet.DeletionTimestamp != nil || !controlledByFleet(s) && s.CreationTimestamp.Before(&o.fleet.CreationTimestamp) {
-		return false
+		return nil
 	}
-	_, invalid := compile(&o.fleet.Spec.Template.Spec)
-	_, unselective := o.fleet.Spec.NamespaceSelector.AsSelector()
-	return invalid == nil && unselective == nil
+	template, _ := compile(&o.fleet.Spec.Template.Spec)
+	if _, unselective := o.fleet.Spec.NamespaceSelector.AsSelector(); unselective != nil {
+		return nil
+	}
+	return template // nil if it is invalid
 }
 
 // confirmsItself returns whether an object's annotation names its own generation.

@@ -304,14 +304,51 @@ func TestAChildTakesNothingUnderAnotherSpec(t *testing.T) {
 			if got := len(d.Ensure) > 0; got != tc.want {
 				t.Errorf("takes a snapshot: %v, want %v", got, tc.want)
 			}
-			if status := statusOf(d); !tc.want && (len(status.Problems) > 0 || status.pending != nil || !d.Next.IsZero()) {
-				t.Errorf("problems %v, turn %v, next at %s", status.Problems, status.pending, d.Next)
+			if status := statusOf(d); !tc.want && (len(status.Problems) > 0 || status.pending != nil || !status.NextSlot.IsZero()) {
+				t.Errorf("problems %v, turn %v, next slot %s", status.Problems, status.pending, status.NextSlot)
 			}
 			s := tc.schedule.SnapshotSchedule
 			setStatusOf(noon, s, originOf(s, tc.fleet.objects()), known(1))
 			ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
 			if says := strings.Contains(ready.Message, "not that of the template of ClusterSnapshotSchedule backup"); says == tc.want {
 				t.Errorf("Ready: %s", ready.Message)
+			}
+		})
+	}
+}
+
+// A child that takes nothing because its spec is not its template's is not ready for ever: nobody may
+// be able to put its spec back. An edit of the child or of the template alone does not make it late.
+//
+// Contract: FLEET-10, STAT-5.
+func TestAChildThatTakesNothingBecomesOverdue(t *testing.T) {
+	daily := func() scheduleBuilder { return every("1d").controlled() }
+	lenient := func() scheduleBuilder { return daily().ttl("30d") }
+	for name, tc := range map[string]struct {
+		schedule scheduleBuilder
+		template scheduleBuilder
+		age      time.Duration
+		want     bool
+		wantNext time.Time
+	}{
+		"after a slot":                               {lenient(), daily(), 25 * time.Hour, false, in(23 * time.Hour)},
+		"after two slots":                            {lenient(), daily(), 49 * time.Hour, true, in(23 * time.Hour)},
+		"after two slots, without an owner":          {every("1d").ttl("30d"), daily(), 49 * time.Hour, true, in(23 * time.Hour)},
+		"two slots of an edit only":                  {every("1h").controlled(), daily(), 25 * time.Hour, false, in(time.Hour)},
+		"two slots of a new template only":           {daily(), every("1h"), 25 * time.Hour, false, in(time.Hour)},
+		"two slots of the template, suspended by it": {lenient(), daily().suspended(), 49 * time.Hour, false, in(23 * time.Hour)},
+		"the specs are equal, and one is taken":      {daily(), daily(), 49 * time.Hour, false, in(23 * time.Hour)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := mapCase{schedule: tc.schedule, claim: claim("data"), snapshots: series{ready(tc.age)}}
+			seen := m.observe()
+			seen.Related = templateOf(tc.template).objects()
+			d := m.decider(t)(seen)
+			if got := slices.ContainsFunc(statusOf(d).Problems, isOverdue); got != tc.want {
+				t.Errorf("overdue: %v, want %v", got, tc.want)
+			}
+			if !d.Next.Equal(tc.wantNext) {
+				t.Errorf("next at %s, want %s", d.Next, tc.wantNext)
 			}
 		})
 	}

@@ -204,10 +204,14 @@ func remarks(sum combined) string { return waitingText(sum) + skippedText(sum) }
 
 // withheldText says that no snapshots are taken because of a child's spec.
 func withheldText(s *v1alpha1.SnapshotSchedule, from origin) string {
-	if !from.withheld(s) {
+	if from.withheld(s) == nil {
 		return ""
 	}
-	return fmt.Sprintf("; no snapshots are taken: the spec is not that of the template of ClusterSnapshotSchedule %s", s.Name)
+	return "; no snapshots are taken" + withheldMessage(s)
+}
+
+func withheldMessage(s *v1alpha1.SnapshotSchedule) string {
+	return ": the spec is not that of the template of ClusterSnapshotSchedule " + s.Name
 }
 
 // skippedText counts the PVCs that can't be snapshotted now.

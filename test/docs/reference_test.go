@@ -12,37 +12,34 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/clock"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/hack/docs/clipage"
 	"mapcontroller.dev/snapshotschedule/hack/docs/reference"
+	"mapcontroller.dev/snapshotschedule/internal/cli"
 )
 
 func TestGeneratedPartsAreCurrent(t *testing.T) {
-	for file, generate := range map[string]func([]byte) ([]byte, error){
-		reference.File: func(page []byte) ([]byte, error) { return reference.Generate(root, page) },
-		clipage.File:   clipage.Generate,
-	} {
-		page := read(t, file)
-		fresh, err := generate([]byte(page))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if string(fresh) != page {
-			t.Errorf("%s is out of date, run go run ./hack/docs\n%s", file, firstDifference(page, string(fresh)))
-		}
+	page := read(t, reference.File)
+	fresh, err := reference.Generate(root, []byte(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(page, "\n"), strings.Split(string(fresh), "\n")); diff != "" {
+		t.Errorf("%s is out of date, run make docs\n%s", reference.File, diff)
 	}
 }
 
-func firstDifference(have, want string) string {
-	a, b := strings.Split(have, "\n"), strings.Split(want, "\n")
-	for i := range min(len(a), len(b)) {
-		if a[i] != b[i] {
-			return "have " + a[i] + "\nwant " + b[i]
+func TestEveryCommandIsOnItsPage(t *testing.T) {
+	page := read(t, filepath.Join("docs", "cli.md"))
+	for _, c := range cli.NewCommand(genericiooptions.NewTestIOStreamsDiscard(), clock.RealClock{}).Commands() {
+		if c.IsAvailableCommand() && !strings.Contains(page, "`"+c.Name()+"`") {
+			t.Errorf("docs/cli.md has no command %s", c.Name())
 		}
 	}
-	return "one is a prefix of the other"
 }
 
 // This test finds the names without the generator, which may have forgotten one.
@@ -53,7 +50,6 @@ func TestReferenceIsComplete(t *testing.T) {
 		"label, annotation or finalizer": prefixed(t),
 		"condition type or reason":       constants(t, "conditions.go", `(?m)^\s*(?:Condition|Reason)\w+\s*=\s*"(\w+)"`),
 		"printer column":                 constants(t, "snapshotschedule_types.go", `printcolumn:name="(\w+)"`),
-		"flag":                           flags(t),
 	}
 	for kind, all := range names {
 		if len(all) == 0 {
@@ -121,15 +117,6 @@ func prefixed(t *testing.T) []string {
 	return all
 }
 
-func flags(t *testing.T) []string {
-	t.Helper()
-	var all []string
-	for _, name := range matches(read(t, filepath.Join("cmd", "main.go")), `set\.\w+Var\(&[\w.]+,\s*"([a-z0-9-]+)"`) {
-		all = append(all, "--"+name)
-	}
-	return all
-}
-
 func matches(text, pattern string) []string {
 	var all []string
 	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
@@ -138,18 +125,17 @@ func matches(text, pattern string) []string {
 	return all
 }
 
-// Every field of the spec without inner fields has an example.
-func TestExamplesAreValid(t *testing.T) {
-	examples := reference.Examples()
-	paths := fieldPaths("", reflect.TypeFor[v1alpha1.SnapshotSchedule]())
-	for _, path := range paths {
-		leaf := !slices.ContainsFunc(paths, func(other string) bool { return strings.HasPrefix(other, path+".") })
-		if _, ok := examples[path]; strings.HasPrefix(path, "spec.") && ok != leaf {
-			t.Errorf("%s: has an example: %v, is a leaf: %v", path, ok, leaf)
-		}
+func TestEveryFieldOfTheSpecHasAValidExample(t *testing.T) {
+	spec, _, _ := strings.Cut(read(t, reference.File), "<!-- end of spec -->")
+	examples := map[string]string{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `(spec\\.[^`]+)` .*\\| `([^`]+)` \\|$").FindAllStringSubmatch(spec, -1) {
+		examples[m[1]] = m[2]
 	}
-	for path, example := range examples {
-		object := example
+	for _, path := range fieldPaths("", reflect.TypeFor[v1alpha1.SnapshotSchedule]()) {
+		object := examples[path]
+		if !strings.HasPrefix(path, "spec.") {
+			continue
+		}
 		names := strings.Split(path, ".")
 		for _, name := range slices.Backward(names) {
 			if list, ok := strings.CutSuffix(name, "[]"); ok {
@@ -157,7 +143,7 @@ func TestExamplesAreValid(t *testing.T) {
 			}
 			object = "{" + name + ": " + object + "}"
 		}
-		if err := yaml.UnmarshalStrict([]byte(object), &v1alpha1.SnapshotSchedule{}); err != nil {
+		if err := yaml.UnmarshalStrict([]byte(object), &v1alpha1.SnapshotSchedule{}); err != nil || examples[path] == "" {
 			t.Errorf("%s: %v", object, err)
 		}
 	}

@@ -1,72 +1,183 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package faults
 
 import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"hash/fnv"
 	"os"
-	"os/signal"
-	"runtime"
-	"syscall"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/campaign"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/rig"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/specs"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/workload"
 	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
 	"mapcontroller.dev/snapshotschedule/test/internal/repo"
 )
 
-// simulations are few, because the simulation's own tests run others.
-const simulations = 4
+// shortWorkloads are fast, and together make the operator do everything that it does. With -short, their plans with the smallest hashes
+// of their names run.
+var shortWorkloads = []string{
+	"first", "tick", "expiry", "replace", "edit", "gone", "policy-orphan", "to-orphan", "deleted-orphan", "adopt", "release", "fleet",
+}
 
-// TestShortCampaign runs the short form of the campaign, and fails if a class or an
-// oracle has nothing to judge.
-func TestShortCampaign(t *testing.T) {
+// shortPlans is how many plans of a class run with -short: of each of these workloads or, of specs, in all.
+var shortPlans = map[plan.Class]int{
+	plan.Crash: 2, plan.APIErrors: 2, plan.Reads: 2, plan.Watches: 2, plan.TimeTravel: 1, plan.TwoManagers: 1, plan.Clock: 1,
+	plan.TwoFaults: 1, plan.Idle: 1, plan.Specs: 24,
+}
+
+var seed = flag.Uint64("seed", 1, "draws the pairs of faults")
+
+// idleTime is how long the end states of class idle are observed.
+func idleTime() time.Duration {
+	if testing.Short() {
+		return 3 * time.Second
+	}
+	return 15 * time.Second
+}
+
+// campaign is one run of TestFaults.
+type campaign struct {
+	server     *environment.Cluster
+	report     *report
+	namespaces atomic.Int64
+}
+
+// TestFaults runs workloads with the faults of their plans: go test -run 'TestFaults/<class>/<workload>/<point and action>'.
+func TestFaults(t *testing.T) {
 	if os.Getenv(cluster.EnvDir) == "" {
-		t.Fatalf("%s is not set: this test needs a local cluster; run it with: make test-faults-short", cluster.EnvDir)
+		t.Skip("it needs a local cluster")
 	}
 	ctrl.SetLogger(logr.Discard())
-	// Without this, Ctrl-C and a timeout of 'go test' would leave processes behind.
-	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	root, err := repo.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
-	operator, err := repo.BuildOperator(ctx, root, t.TempDir())
-	if err != nil {
+	c := &campaign{report: &report{began: time.Now(), rows: map[plan.Class]*row{}}}
+	if c.server, err = environment.Connect(t.Context(), root); err != nil {
 		t.Fatal(err)
 	}
-	cluster, err := environment.Connect(ctx, root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := campaign.New(cluster, campaign.Short(campaign.Options{
-		Operator: operator, Parallel: 3 * runtime.NumCPU(), Seed: 1,
-		Log: func(text string) { t.Log(text) },
-	}))
-	report := c.NewReport()
-	if err := c.RunStatic(ctx, report, simulations); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Run(ctx, report); err != nil {
-		t.Fatal(err)
-	}
-	t.Log("\n" + report.Table())
-	for _, f := range report.Failures {
-		t.Errorf("%s: %q %s\nrepeat: %s", f.Plan, f.Violations, f.Error, f.Repeat)
-	}
-	for _, row := range report.Rows {
-		if row.Plans == 0 {
-			t.Errorf("no plan of class %s reached its point", row.Class)
+	defer c.report.showProgress()()
+	t.Cleanup(func() { c.report.write(t, filepath.Join(root, "bin", "faults.md")) })
+	workloads := workload.All()
+	if testing.Short() {
+		if workloads, err = workload.Find(shortWorkloads...); err != nil {
+			t.Fatal(err)
 		}
 	}
-	for _, what := range campaign.Required {
-		if report.Coverage[what] == 0 {
-			t.Errorf("the campaign contains no %s", what)
-		}
+	references := map[string]func() (reference, error){}
+	for _, w := range workloads {
+		references[w.Name] = sync.OnceValues(func() (reference, error) { return c.refer(context.WithoutCancel(t.Context()), w) })
+	}
+	for _, class := range plan.Classes {
+		t.Run(string(class), func(t *testing.T) {
+			if class == plan.Specs {
+				c.runSpecs(t)
+				return
+			}
+			for i, w := range workloads {
+				t.Run(w.Name, func(t *testing.T) {
+					t.Parallel()
+					ref, err := references[w.Name]()
+					if err != nil {
+						t.Fatal(err)
+					}
+					plans := ref.Plans(class, plan.Options{Seed: *seed, Idle: idleTime(), Discovery: i == 0})
+					for _, p := range selected(class, plans, func(p plan.Plan) string { return p.ID }) {
+						t.Run(strings.TrimPrefix(p.ID, string(class)+":"+w.Name+":"), func(t *testing.T) {
+							t.Parallel()
+							c.check(t, w, p, &ref.end)
+						})
+					}
+				})
+			}
+		})
 	}
 }
+
+// runSpecs runs the workloads that are specs, without faults.
+func (c *campaign) runSpecs(t *testing.T) {
+	for _, w := range selected(plan.Specs, specs.Workloads(), func(w workload.Workload) string { return w.Name }) {
+		t.Run(w.Name, func(t *testing.T) {
+			t.Parallel()
+			c.check(t, w, plan.Plan{Class: plan.Specs, Workload: w.Name}, nil)
+		})
+	}
+}
+
+// selected returns all or, with -short, the share of a class, in the order of their hashes.
+func selected[T any](class plan.Class, all []T, name func(T) string) []T {
+	if !testing.Short() {
+		return all
+	}
+	hash := func(x T) uint32 {
+		h := fnv.New32a()
+		_, _ = h.Write([]byte(name(x)))
+		return h.Sum32()
+	}
+	all = slices.SortedStableFunc(slices.Values(all), func(a, b T) int { return cmp.Compare(hash(a), hash(b)) })
+	return all[:min(len(all), shortPlans[class])]
+}
+
+// reference is what two runs without faults have shown of a workload.
+type reference struct {
+	plan.Reference
+	end judge.EndState
+}
+
+func (c *campaign) refer(ctx context.Context, w workload.Workload) (reference, error) {
+	var results [2]rig.Result
+	for i := range results {
+		results[i] = rig.Do(ctx, c.server, w, plan.Plan{Workload: w.Name}, nil, c.nextNamespace())
+		if r := results[i]; r.Err != nil || len(r.Violations) > 0 {
+			return reference{}, errors.Join(r.Err, fmt.Errorf("without faults: %q\n%s", r.Violations, r.Log))
+		}
+	}
+	if differs := judge.L1(results[0].End, results[1].End); len(differs) > 0 {
+		return reference{}, fmt.Errorf("two runs without faults end differently: %q", differs)
+	}
+	return reference{end: results[0].End, Reference: plan.Reference{
+		Workload: w.Name, Trace: results[0].Trace.Common(results[1].Trace), Deletes: w.Deletes, Uncut: w.Uncut, Imports: w.Imports,
+	}}, nil
+}
+
+func (c *campaign) nextNamespace() string {
+	return fmt.Sprintf("faults-%d-%d", os.Getpid(), c.namespaces.Add(1))
+}
+
+// check runs a plan.
+func (c *campaign) check(t *testing.T, w workload.Workload, p plan.Plan, want *judge.EndState) {
+	t.Helper()
+	began := time.Now()
+	r := rig.Do(t.Context(), c.server, w, p, want, c.nextNamespace())
+	c.report.add(t.Name(), p.Class, r, time.Since(began))
+	switch {
+	case r.Err != nil:
+		t.Fatalf("cannot be judged: %v\n%s", r.Err, r.Log)
+	case len(r.Violations) > 0:
+		t.Errorf("%s\nrepeat: make test-faults PLAN='%s' SEED=%d\n%s", strings.Join(r.Violations, "\n"), id(t.Name()), *seed, r.Log)
+	case len(r.Missed) > 0:
+		t.Skipf("the run did not reach %v", r.Missed)
+	}
+}
+
+// id returns the class, workload and plan in the name of a test.
+func id(test string) string { return strings.TrimPrefix(test, "TestFaults/") }

@@ -6,18 +6,19 @@ package reference
 import (
 	"fmt"
 	"go/ast"
+	gconstant "go/constant"
 	"go/parser"
 	"go/token"
-	"os"
+	"go/types"
 	"path/filepath"
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
 
-// constant is a documented Go constant.
+// constant is a documented Go constant. Only strings have a value.
 type constant struct{ goName, value, doc string }
 
 // constantGroup is a const declaration with its doc comment.
@@ -28,100 +29,68 @@ type constantGroup struct {
 
 type constantGroups []constantGroup
 
-// readAPIConstants reads the string constants of the API package.
-func readAPIConstants(root string) (constantGroups, error) {
-	dir := filepath.Join(root, "api", "v1alpha1")
-	entries, err := os.ReadDir(dir)
+// readConstants reads the constants of a package.
+func readConstants(dir string) (found constantGroups, err error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
 		return nil, err
 	}
-	var found constantGroups
-	values := map[string]string{}
-	for _, entry := range entries {
-		if !strings.HasSuffix(entry.Name(), ".go") || strings.HasSuffix(entry.Name(), "_test.go") {
+	set := token.NewFileSet()
+	var files []*ast.File
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
 			continue
 		}
-		groups, err := parseConstants(filepath.Join(dir, entry.Name()), values)
+		file, err := parser.ParseFile(set, path, nil, parser.ParseComments)
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, groups...)
+		files = append(files, file)
 	}
-	found.resolve(values)
-	return found, nil
-}
-
-// parseConstants returns the constants of a file. It adds their values to the map,
-// with references to other constants as ${name}.
-func parseConstants(path string, values map[string]string) (constantGroups, error) {
-	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
-	if err != nil {
-		return nil, err
-	}
-	var found constantGroups
-	for _, d := range file.Decls {
-		decl, ok := d.(*ast.GenDecl)
-		if !ok || decl.Tok != token.CONST {
-			continue
+	// Constants have their values although no import is loaded.
+	info := types.Info{Defs: map[*ast.Ident]types.Object{}}
+	_, _ = (&types.Config{Error: func(error) {}}).Check(dir, set, files, &info)
+	values := map[string]string{}
+	for _, file := range files {
+		for _, d := range file.Decls {
+			decl, ok := d.(*ast.GenDecl)
+			if !ok || decl.Tok != token.CONST {
+				continue
+			}
+			group := constantGroup{doc: decl.Doc.Text()}
+			for _, s := range decl.Specs {
+				spec := s.(*ast.ValueSpec)
+				c := constant{goName: spec.Names[0].Name, doc: spec.Doc.Text()}
+				if c.doc == "" {
+					c.doc = group.doc
+				}
+				if v := info.Defs[spec.Names[0]].(*types.Const).Val(); v.Kind() == gconstant.String {
+					c.value = gconstant.StringVal(v)
+					values[c.goName] = c.value
+				}
+				group.constants = append(group.constants, c)
+			}
+			found = append(found, group)
 		}
-		group := constantGroup{doc: decl.Doc.Text()}
-		for _, s := range decl.Specs {
-			spec := s.(*ast.ValueSpec)
-			if len(spec.Names) != 1 {
-				return nil, fmt.Errorf("%s: declare %s on a line of its own", path, spec.Names[0].Name)
-			}
-			c := constant{goName: spec.Names[0].Name, doc: spec.Doc.Text()}
-			if c.doc == "" {
-				c.doc = group.doc
-			}
-			if len(spec.Values) == 1 {
-				values[c.goName] = stringValue(spec.Values[0])
-			}
-			group.constants = append(group.constants, c)
-		}
-		found = append(found, group)
 	}
+	found.describe(values)
 	return found, nil
-}
-
-// stringValue returns the value of a string expression, with references to other
-// constants as ${name}.
-func stringValue(e ast.Expr) string {
-	switch e := e.(type) {
-	case *ast.BasicLit:
-		unquoted, _ := strconv.Unquote(e.Value)
-		return unquoted
-	case *ast.Ident:
-		return "${" + e.Name + "}"
-	case *ast.BinaryExpr:
-		return stringValue(e.X) + stringValue(e.Y)
-	}
-	return ""
 }
 
 // goName matches the names of constants in comments.
 var goName = regexp.MustCompile(`\b(Label|Annotation|Finalizer|Condition|Reason)[A-Z]\w+`)
 
-// resolve sets the values of the constants, and replaces Go names in comments by
-// values. It removes the name from the beginning of a comment, so that
+// describe replaces Go names in comments by their values. It removes the name from the beginning of a comment, so that
 // "ReasonX means that A." becomes "A.".
-func (groups constantGroups) resolve(values map[string]string) {
-	value := func(name string) string {
-		v := "${" + name + "}"
-		for strings.Contains(v, "${") {
-			v = os.Expand(v, func(n string) string { return values[n] })
-		}
-		return v
-	}
+func (groups constantGroups) describe(values map[string]string) {
 	for _, group := range groups {
 		for i := range group.constants {
 			c := &group.constants[i]
-			c.value = value(c.goName)
 			for _, verb := range []string{" means that ", " is "} {
 				c.doc = strings.TrimPrefix(c.doc, c.goName+verb)
 			}
 			c.doc = goName.ReplaceAllStringFunc(c.doc, func(name string) string {
-				if v := value(name); v != "" {
+				if v := values[name]; v != "" {
 					return code(v)
 				}
 				return name
@@ -130,15 +99,22 @@ func (groups constantGroups) resolve(values map[string]string) {
 	}
 }
 
-// table returns the table of the constants whose Go names have the prefix.
-func (groups constantGroups) table(prefix string) string {
-	var rows [][]string
+// with returns the constants whose Go names have the prefix.
+func (groups constantGroups) with(prefix string) (found []constant) {
 	for _, group := range groups {
 		for _, c := range group.constants {
 			if strings.HasPrefix(c.goName, prefix) {
-				rows = append(rows, []string{code(c.value), sentence(c.doc)})
+				found = append(found, c)
 			}
 		}
+	}
+	return found
+}
+
+func (groups constantGroups) table(prefix string) string {
+	var rows [][]string
+	for _, c := range groups.with(prefix) {
+		rows = append(rows, []string{code(c.value), sentence(c.doc)})
 	}
 	return markdownTable([]string{"name", "meaning"}, rows)
 }
@@ -146,22 +122,63 @@ func (groups constantGroups) table(prefix string) string {
 // verdictTable returns the table of the reasons to delete a snapshot. The comment of
 // each has the form "Name deletes: because of …".
 func verdictTable(root string) (string, error) {
-	path := filepath.Join(root, "internal", "retention", "verdict.go")
-	groups, err := parseConstants(path, map[string]string{})
+	groups, err := readConstants(filepath.Join(root, "internal", "retention"))
 	if err != nil {
 		return "", err
 	}
-	rows := [][]string{}
+	var rows [][]string
 	for _, group := range groups {
 		for i, c := range group.constants {
-			if v := retention.Verdict(i); v.Delete() {
+			if v := retention.Verdict(i); strings.HasPrefix(c.doc, c.goName+" deletes") && v.Delete() {
 				_, doc, _ := strings.Cut(c.doc, "deletes")
 				rows = append(rows, []string{code(v.String()), sentence(strings.TrimLeft(doc, ": "))})
 			}
 		}
 	}
 	if len(rows) == 0 {
-		return "", fmt.Errorf("%s has no reasons to delete", path)
+		return "", fmt.Errorf("internal/retention has no reasons to delete")
 	}
 	return markdownTable([]string{"reason", "meaning"}, rows), nil
+}
+
+var (
+	statusLine = regexp.MustCompile(`^(True|False|Unknown), with reason:$`)
+	reasonLine = regexp.MustCompile(`^\s*- (\w+)$`)
+)
+
+// conditionTable returns the table of conditions, whose comments list the reasons of each status, and these reasons.
+func (groups constantGroups) conditionTable() (table string, reasons []string) {
+	var rows [][]string
+	for _, c := range groups.with("Condition") {
+		var status string
+		for line := range strings.Lines(c.doc) {
+			line = strings.TrimRight(line, "\n")
+			if m := statusLine.FindStringSubmatch(line); m != nil {
+				status = m[1]
+			} else if m := reasonLine.FindStringSubmatch(line); m != nil {
+				all := groups.with("Reason")
+				meaning := all[slices.IndexFunc(all, func(r constant) bool { return r.value == m[1] })].doc
+				rows, reasons = append(rows, []string{code(c.value), code(status), code(m[1]), sentence(meaning)}), append(reasons, m[1])
+			}
+		}
+	}
+	return markdownTable([]string{"condition", "status", "reason", "meaning"}, rows), reasons
+}
+
+// reasonTables returns a table for each group of reasons of events and problems, that
+// is, of reasons that belong to no condition.
+func (groups constantGroups) reasonTables(ofConditions []string) string {
+	var tables []string
+	for _, group := range groups {
+		var rows [][]string
+		for _, c := range (constantGroups{group}).with("Reason") {
+			if !slices.Contains(ofConditions, c.value) {
+				rows = append(rows, []string{code(c.value), sentence(c.doc)})
+			}
+		}
+		if len(rows) > 0 {
+			tables = append(tables, sentence(group.doc)+"\n\n"+markdownTable([]string{"reason", "meaning"}, rows))
+		}
+	}
+	return strings.Join(tables, "\n")
 }

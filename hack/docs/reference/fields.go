@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,37 +63,26 @@ func readCRD(root string, kind reflect.Type) (*crd, error) {
 func (c *crd) root() property { return c.Spec.Versions[0].Schema.OpenAPIV3Schema }
 
 // fieldTable returns the table of all fields below a top-level field, in the order of
-// the Go types. The columns default and example are optional.
-func (c *crd) fieldTable(name string, optional ...string) (string, error) {
+// the Go types. Defaults and examples have columns of their own on demand.
+func (c *crd) fieldTable(name string, columns bool) string {
+	header := []string{"field", "type", "meaning"}
+	if columns {
+		header = []string{"field", "type", "default", "meaning", "example"}
+	}
 	var rows [][]string
-	var err error
-	withDefault, withExample := slices.Contains(optional, "default"), slices.Contains(optional, "example")
-	add := func(path string, t reflect.Type, p property) {
-		if example, ok := examples[path]; ok && !strings.Contains(firstParagraph(p), exampleText(example)) {
-			err = fmt.Errorf("the description of %s has no example %q", path, example)
-		}
+	t, _ := c.kind.FieldByName(strings.ToUpper(name[:1]) + name[1:])
+	visitFields(name, t.Type, c.root().Properties[name], func(path string, t reflect.Type, p property) {
+		text := firstParagraph(p)
 		row := []string{code(path), typeName(t)}
-		if withDefault {
-			row = append(row, defaultValue(p))
-		}
-		row = append(row, description(path, p))
-		if withExample {
-			row = append(row, code(examples[path]))
+		if columns {
+			text, example, _ := strings.Cut(text, " Example: ")
+			row = append(row, defaultValue(p), description(path, text, p), code(strings.TrimSuffix(example, ".")))
+		} else {
+			row = append(row, description(path, text, p))
 		}
 		rows = append(rows, row)
-	}
-	t, _ := c.kind.FieldByName(strings.ToUpper(name[:1]) + name[1:])
-	visitFields(name, t.Type, c.root().Properties[name], add)
-
-	header := []string{"field", "type"}
-	if withDefault {
-		header = append(header, "default")
-	}
-	header = append(header, "meaning")
-	if withExample {
-		header = append(header, "example")
-	}
-	return markdownTable(header, rows), err
+	})
+	return markdownTable(header, rows)
 }
 
 // visitFields visits the fields of an API type depth-first, in their order.
@@ -158,13 +146,8 @@ func defaultValue(p property) string {
 	return code(string(text))
 }
 
-// description returns the first paragraph of a field's description, without the default
-// and the example, which have columns of their own.
-func description(path string, p property) string {
-	text := firstParagraph(p)
-	if example, ok := examples[path]; ok {
-		text = strings.Replace(text, exampleText(example), "", 1)
-	}
+// description returns a field's description, without the default.
+func description(path, text string, p property) string {
 	if p.Default != nil {
 		text = strings.Replace(text, fmt.Sprintf(" Default: %v.", p.Default), "", 1)
 	}
@@ -184,8 +167,6 @@ func firstParagraph(p property) string {
 	text, _, _ := strings.Cut(p.Description, "\n\n")
 	return strings.Join(strings.Fields(text), " ")
 }
-
-func exampleText(example string) string { return " Example: " + example + "." }
 
 // ruleList returns the messages of a field's validation rules as a list.
 func (c *crd) ruleList(path ...string) string {

@@ -11,23 +11,24 @@
 //
 // Files:
 //
-//	reference.go   the list of parts, markers, Markdown
+//	reference.go   the list of parts, markers, metrics, Markdown
 //	fields.go      fields and printer columns, from the CRD and the API types
-//	examples.go    an example value for every field of the spec
-//	constants.go   labels, annotations and reasons to delete, from Go constants
-//	conditions.go  condition types and reasons, from the API package
-//	metrics.go     metrics, from their descriptions
-//	flags.go       flags, from the manager's help
+//	constants.go   labels, annotations, conditions and reasons, from Go constants
 package reference
 
 import (
 	"bytes"
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/clusterschedules"
+	"mapcontroller.dev/snapshotschedule/internal/report"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots/metrics"
 )
 
 // File is the path of the page in the repository.
@@ -44,71 +45,66 @@ func Generate(root string, page []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec, err := schema.fieldTable("spec", "default", "example")
+	names, err := readConstants(filepath.Join(root, "api", "v1alpha1"))
 	if err != nil {
 		return nil, err
 	}
-	status, err := schema.fieldTable("status")
-	if err != nil {
-		return nil, err
-	}
-	fleetSpec, err := fleet.fieldTable("spec")
-	if err != nil {
-		return nil, err
-	}
-	fleetStatus, err := fleet.fieldTable("status")
-	if err != nil {
-		return nil, err
-	}
-	names, err := readAPIConstants(root)
-	if err != nil {
-		return nil, err
-	}
-	flags, err := flagTable(root)
-	if err != nil {
-		return nil, err
-	}
+	conditions, reasons := names.conditionTable()
 	verdicts, err := verdictTable(root)
 	if err != nil {
 		return nil, err
 	}
 	for _, part := range []struct{ name, text string }{
-		{"spec", spec},
-		{"status", status},
+		{"spec", schema.fieldTable("spec", true)},
+		{"status", schema.fieldTable("status", false)},
 		{"durations", schema.ruleList("spec", "snapshotInterval")},
 		{"cron expressions", schema.ruleList("spec", "schedule")},
 		{"columns", schema.columnTable()},
-		{"cluster spec", fleetSpec},
-		{"cluster status", fleetStatus},
+		{"cluster spec", fleet.fieldTable("spec", false)},
+		{"cluster status", fleet.fieldTable("status", false)},
 		{"cluster columns", fleet.columnTable()},
 		{"labels", names.table("Label")},
 		{"annotations", names.table("Annotation")},
 		{"finalizers", names.table("Finalizer")},
-		{"conditions", names.conditionTable()},
-		{"reasons", names.reasonTables()},
+		{"conditions", conditions},
+		{"reasons", names.reasonTables(reasons)},
 		{"verdicts", verdicts},
 		{"metrics", metricTable()},
-		{"flags", flags},
 	} {
-		if page, err = ReplacePart(File, page, part.name, part.text); err != nil {
+		if page, err = replacePart(page, part.name, part.text); err != nil {
 			return nil, err
 		}
 	}
 	return page, nil
 }
 
-// ReplacePart replaces the text between the markers of a part of a file.
-func ReplacePart(file string, page []byte, name, text string) ([]byte, error) {
+// replacePart replaces the text between the markers of a part of the page.
+func replacePart(page []byte, name, text string) ([]byte, error) {
 	begin, end := "<!-- generated: "+name+" -->\n", "<!-- end of "+name+" -->"
 	before, rest, ok := bytes.Cut(page, []byte(begin))
 	if !ok {
-		return nil, fmt.Errorf("%s has no line %q", file, strings.TrimSpace(begin))
+		return nil, fmt.Errorf("%s has no line %q", File, strings.TrimSpace(begin))
 	}
 	_, after, ok := bytes.Cut(rest, []byte(end))
 	if !ok {
-		return nil, fmt.Errorf("%s has no line %q after %q", file, end, strings.TrimSpace(begin))
+		return nil, fmt.Errorf("%s has no line %q after %q", File, end, strings.TrimSpace(begin))
 	}
 	return bytes.Join([][]byte{before, []byte(begin), []byte("\n" + text + "\n"), []byte(end), after}, nil), nil
+}
+
+// metricTable returns the table of the operator's metrics.
+func metricTable() string {
+	var rows [][]string
+	all := append(metrics.New().Described(), clusterschedules.NewMetrics().Described()...)
+	slices.SortFunc(all, func(a, b report.Metric) int { return strings.Compare(a.Name, b.Name) })
+	for _, m := range all {
+		var labels []string
+		for _, l := range m.Labels {
+			labels = append(labels, code(l))
+		}
+		rows = append(rows, []string{code(m.Name), m.Type, strings.Join(labels, ", "), sentence(m.Help)})
+	}
+	return markdownTable([]string{"metric", "type", "labels", "meaning"}, rows)
 }
 
 // markdownTable returns a Markdown table.

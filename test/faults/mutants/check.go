@@ -22,6 +22,7 @@ import (
 	"strings"
 
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/specs"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/workload"
 )
 
@@ -75,7 +76,7 @@ type listedPackage struct {
 }
 
 func newChecker(ctx context.Context, root string) (*checker, error) {
-	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-export", "-json=ImportPath,Dir,Export,GoFiles", "./cmd")
+	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-export", "-json=ImportPath,Dir,Export,GoFiles", "./cmd/...")
 	cmd.Dir = root
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -115,7 +116,7 @@ func (c *checker) check(m *mutant) error {
 		checked[dir] = true
 		p, ok := c.packages[dir]
 		if !ok {
-			return fmt.Errorf("%s is not part of the operator", path)
+			return fmt.Errorf("%s is part of neither program", path)
 		}
 		if err := c.checkPackage(p, dir, files); err != nil {
 			return fmt.Errorf("does not compile: %w", err)
@@ -124,11 +125,15 @@ func (c *checker) check(m *mutant) error {
 	return nil
 }
 
-// checkPlans fails for the ID of a class or workload that does not exist.
+// checkPlans fails for the ID of a class, a workload or a spec that does not exist. Only a run shows which points there are.
 func checkPlans(ids []string) error {
 	for _, id := range ids {
 		parts := strings.SplitN(id, ":", 3)
-		if !slices.Contains(plan.Classes, plan.Class(parts[0])) || len(parts) < 3 {
+		class := plan.Class(parts[0])
+		switch {
+		case class == plan.Specs && len(parts) == 2 && slices.ContainsFunc(specs.Plans(), func(p specs.Plan) bool { return p.ID == id }):
+			continue
+		case class == plan.Specs || !slices.Contains(plan.Classes, class) || len(parts) < 3:
 			return fmt.Errorf("plan %s has no class and workload", id)
 		}
 		if _, err := workload.Find(parts[1]); err != nil {

@@ -32,7 +32,9 @@ var suites = []suite{
 	{"unit", []string{"./api/...", "./cmd/...", "./internal/..."}, []string{"-skip=^TestEngine$", "-timeout=5m"}},
 	{"engine", []string{"./internal/mapcontroller/enginetest"}, []string{"-ginkgo.fail-fast", "-timeout=10m"}},
 	{"integration", []string{"./test/integration"}, []string{"-ginkgo.fail-fast", "-timeout=20m"}},
-	{"faults", []string{"./test/faults/inprocess"}, []string{"-count=1", "-timeout=20m"}}, // the plans of each
+	{"simulations", []string{"./test/faults/internal/simulation"}, // as many as it says
+		[]string{"-run=^TestSimulations$", "-timeout=20m", "-rapid.nofailfile", "-rapid.shrinktime=1ms"}},
+	{"faults", []string{"./test/faults"}, []string{"-count=1", "-timeout=20m", "-parallel=16"}}, // the plans of each
 }
 
 func suiteNames() (names []string) {
@@ -44,17 +46,18 @@ func suiteNames() (names []string) {
 
 // argsFor returns the arguments of a suite for one mutant; ok is false if the suite has nothing for it.
 func (s suite) argsFor(m *mutant) (args []string, ok bool) {
-	if s.Name != "faults" {
+	switch s.Name {
+	case "faults":
+	case "simulations":
+		return append(slices.Clone(s.Args), fmt.Sprintf("-rapid.checks=%d", m.Simulations)), m.Simulations > 0
+	default:
 		return s.Args, true
 	}
 	var tests []string
 	for _, id := range m.Plans {
 		parts := strings.SplitN(id, ":", 3)
-		if parts[0] == "reference" {
-			parts[0] = "idle" // which begins with the runs without faults
-		}
-		point := strings.ReplaceAll(regexp.QuoteMeta(parts[2]), `\*`, ".*")
-		tests = append(tests, fmt.Sprintf("^TestFaults$/^%s$/^%s$/^%s$", parts[0], parts[1], strings.ReplaceAll(point, "/", "$/^")))
+		pattern := strings.ReplaceAll(regexp.QuoteMeta(strings.Join(parts, "/")), `\*`, ".*")
+		tests = append(tests, "^TestFaults$/^"+strings.ReplaceAll(pattern, "/", "$/^")+"$")
 	}
 	return append(slices.Clone(s.Args), "-run="+strings.Join(tests, "|")), len(tests) > 0
 }
@@ -269,9 +272,10 @@ func (s suite) run(ctx context.Context, root string, args ...[]string) (pkg, tes
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	var failed *exec.ExitError
-	if err == nil || !errors.As(err, &failed) {
+	if err != nil && !errors.As(err, &failed) {
 		return "", "", err
 	}
+	ran := s.Name != "faults"
 	lines := bufio.NewScanner(bytes.NewReader(out))
 	lines.Buffer(nil, 1<<24)
 	for lines.Scan() {
@@ -280,6 +284,7 @@ func (s suite) run(ctx context.Context, root string, args ...[]string) (pkg, tes
 			continue
 		}
 		m := spec.FindStringSubmatch(e.Output)
+		ran = ran || e.Action == "run" && (strings.Count(e.Test, "/") > 2 || strings.HasPrefix(e.Test, "TestFaults/specs/"))
 		switch {
 		case e.Action == "build-fail":
 			return "", "", fmt.Errorf("%s does not compile with it\n%s", e.ImportPath, stderr.String())
@@ -291,8 +296,11 @@ func (s suite) run(ctx context.Context, root string, args ...[]string) (pkg, tes
 			pkg, test = e.Package, e.Test
 		}
 	}
-	if pkg == "" {
+	switch {
+	case failed != nil && pkg == "":
 		return "", "", fmt.Errorf("go test: %w\n%s", failed, stderr.String())
+	case failed == nil && !ran:
+		return "", "", errors.New("no run has a point of its plans")
 	}
 	return pkg, test, nil
 }

@@ -24,7 +24,7 @@ type mutant struct {
 	Defect string
 	// Guarantees are those of which the mutant breaks at least one.
 	Guarantees []string
-	// Plans are the IDs of the campaign's plans that must find it, as for --plan.
+	// Plans are the IDs of the plans that must find it: class, workload, point and action, with * for any text.
 	Plans []string
 	// Simulations is the number of seeds, from 0 on, of which one must find it.
 	Simulations int
@@ -33,7 +33,7 @@ type mutant struct {
 }
 
 var (
-	firstLine  = regexp.MustCompile(`^((?:S[1-9]|L[1-3]|Slot|FLEET-[1-9]|FLIGHT-1|STAT-12)(?:, (?:S[1-9]|L[1-3]|Slot|FLEET-[1-9]|FLIGHT-1|STAT-12))*): (.+)$`)
+	firstLine  = regexp.MustCompile(`^((?:S[1-9]|L[1-3]|Slot|FLEET-[1-9]|FLIGHT-1|STAT-12|CLI-[12])(?:, (?:S[1-9]|L[1-3]|Slot|FLEET-[1-9]|FLIGHT-1|STAT-12|CLI-[12]))*): (.+)$`)
 	secondLine = regexp.MustCompile(`^(plans|simulations): (.+)$`)
 )
 

@@ -52,6 +52,8 @@ type keys struct {
 	byID       map[string]*plan.KeyStatus
 	// unsettled are the keys that are not settled: few, and none while nothing happens.
 	unsettled map[string]bool
+	// lost is set if an output may have lost its map key since the last pass over these began.
+	lost bool
 }
 
 // notReconciled is the status of every key that is known and was not reconciled
@@ -107,21 +109,25 @@ func (a *Aggregator) Track(parent client.Object, found []string) []string {
 func (a *Aggregator) Begin(req plan.Request) Epoch {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if k := a.parents[req.Parent]; k != nil && k.byID[req.MapKey] == nil && req.MapKey != "" {
+	switch k := a.parents[req.Parent]; {
+	case k == nil:
+	case req.MapKey == "":
+		k.lost = false
+	case k.byID[req.MapKey] == nil:
 		k.unsettled[req.MapKey] = true
 	}
 	return a.epoch
 }
 
 // Await makes the key of outputs without a map key undecided: one may have lost it. It counts
-// until a pass over this key has found it, or that there is none.
+// until a pass over this key that begins later has found it, or that there is none.
 func (a *Aggregator) Await(req plan.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if k := a.parents[req.Parent]; k != nil {
 		again := *cmp.Or(k.byID[req.MapKey], notReconciled) // a status may be in use
 		again.Generation = 0
-		k.byID[req.MapKey] = &again
+		k.byID[req.MapKey], k.lost = &again, true
 	}
 }
 
@@ -167,9 +173,10 @@ func (a *Aggregator) decide(epoch Epoch, req plan.Request, uid types.UID, s plan
 	return previous, true
 }
 
-// set sets the status of a key; an empty one removes the key.
+// set sets the status of a key; an empty one removes the key. If it is of another generation, a
+// key that is known stays, undecided: it is reconciled again, and may have an input by then.
 func (k *keys) set(key string, s plan.KeyStatus) {
-	if s.Empty() {
+	if s.Empty() && (s.Generation == k.generation || k.byID[key] == nil) {
 		delete(k.byID, key)
 		return
 	}
@@ -201,7 +208,7 @@ func (a *Aggregator) put(epoch Epoch, req plan.Request, uid types.UID, s plan.Ke
 	if k == nil {
 		return false
 	}
-	if epoch != a.epoch {
+	if epoch != a.epoch || req.MapKey == "" && k.lost {
 		s.Generation = 0
 	}
 	before, was := k.byID[req.MapKey], k.unsettled[req.MapKey]

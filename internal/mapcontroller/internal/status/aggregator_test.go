@@ -105,10 +105,14 @@ func TestAggregatorIsARecount(t *testing.T) {
 				} else {
 					a.Track(ofGeneration("uid", generation), []string{key()}) // what appears later is not waited for
 				}
-			case 2: // nothing is left of a key
-				k := key()
-				a.Put(a.epoch, request(k), "uid", plan.KeyStatus{}, false)
-				delete(known, k)
+			case 2: // nothing is left of a key, under the present spec or an earlier one
+				k, of := key(), generation-rapid.Int64Range(0, 1).Draw(t, "old")
+				a.Put(a.epoch, request(k), "uid", plan.KeyStatus{Generation: of}, false)
+				if m := known[k]; of == tracked || m == nil || m.status == nil && !m.awaited {
+					delete(known, k)
+				} else {
+					*m = model{decided: of, settled: of, awaited: true, status: &plan.KeyStatus{}}
+				}
 			case 3: // the cache lagged
 				a.Undecide()
 				for _, m := range known {
@@ -274,7 +278,7 @@ func TestAggregatorAwaitsOutputsWithoutAMapKey(t *testing.T) {
 		if decided(1) {
 			t.Errorf("decided before a pass found %v", found)
 		}
-		a.Put(a.epoch, request(""), "uid", plan.KeyStatus{Generation: 1, Status: found}, false)
+		a.Put(a.Begin(request("")), request(""), "uid", plan.KeyStatus{Generation: 1, Status: found}, false)
 		if !decided(1) {
 			t.Errorf("undecided after a pass found %v", found)
 		}
@@ -283,6 +287,69 @@ func TestAggregatorAwaitsOutputsWithoutAMapKey(t *testing.T) {
 	a.Track(ofGeneration("uid", 2), nil)
 	if !decided(2) {
 		t.Error("awaited under a new generation")
+	}
+}
+
+// A pass that looked before an output may have lost its map key does not end the wait for it.
+//
+// Contract: STAT-12.
+func TestAggregatorAwaitsOutputsThatWereLostDuringAPass(t *testing.T) {
+	for name, found := range map[string]any{"nothing": nil, "a refused release": "refused"} {
+		t.Run(name, func(t *testing.T) {
+			a, _ := newAggregator()
+			decided := func() bool {
+				_, decided := a.snapshot(ofGeneration("uid", 1))
+				return decided
+			}
+			a.Track(ofGeneration("uid", 1), nil)
+			pass := func(during func()) {
+				epoch := a.Begin(request(""))
+				during()
+				a.Put(epoch, request(""), "uid", plan.KeyStatus{Generation: 1, Status: found}, false)
+			}
+			pass(func() { a.Await(request("")) })
+			if decided() {
+				t.Error("decided by a pass that began before")
+			}
+			pass(func() {})
+			if !decided() {
+				t.Error("undecided by a pass that began after")
+			}
+		})
+	}
+}
+
+// A key of which a pass found nothing under an older spec, or in a cache that lagged, is still waited
+// for: the present one may select an input of it.
+//
+// Contract: STAT-12.
+func TestAggregatorAwaitsKeysOfWhichAnOlderPassFoundNothing(t *testing.T) {
+	end := map[string]func(*Aggregator, Epoch, plan.KeyStatus){
+		"its decision": func(a *Aggregator, epoch Epoch, s plan.KeyStatus) { a.Decide(epoch, request("a"), "uid", s) },
+		"its end":      func(a *Aggregator, epoch Epoch, s plan.KeyStatus) { a.Put(epoch, request("a"), "uid", s, false) },
+	}
+	for name, end := range end {
+		t.Run(name, func(t *testing.T) {
+			a, _ := newAggregator()
+			a.Track(ofGeneration("uid", 1), nil)
+			epoch := a.Begin(request("a"))
+			a.Track(ofGeneration("uid", 2), []string{"a"})
+			end(a, epoch, plan.KeyStatus{Generation: 1})
+			if _, decided := a.snapshot(ofGeneration("uid", 2)); decided {
+				t.Error("decided under generation 2 by a pass under generation 1")
+			}
+			end(a, a.Begin(request("a")), plan.KeyStatus{Generation: 2})
+			if _, decided := a.snapshot(ofGeneration("uid", 2)); !decided || a.Knows(request("a")) {
+				t.Error("undecided under generation 2, or known although nothing is left")
+			}
+			a.Track(ofGeneration("uid", 3), []string{"a"})
+			epoch = a.Begin(request("a"))
+			a.Undecide()
+			end(a, epoch, plan.KeyStatus{Generation: 3})
+			if _, decided := a.snapshot(ofGeneration("uid", 3)); decided {
+				t.Error("decided by a pass of an earlier epoch")
+			}
+		})
 	}
 }
 

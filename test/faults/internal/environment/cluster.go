@@ -1,16 +1,13 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package environment is what the campaign runs the operator in: a real API server with etcd and
-// the garbage collector, the record of every change that is committed there, the operator's
-// processes, and a simulated CSI driver.
+// Package environment is what operators run in: a real API server with etcd and the garbage collector, the record of every change that
+// is committed there, and a simulated CSI driver.
 package environment
 
 import (
 	"context"
 	"errors"
-	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -25,11 +22,8 @@ import (
 
 // Cluster is the API server, as an administrator reaches it.
 type Cluster struct {
-	Client    client.WithWatch
-	Upstream  *url.URL
-	Transport http.RoundTripper
-	// Token is the operator's, and Operator its configuration.
-	Token    string
+	Client client.WithWatch
+	// Operator is the operator's configuration.
 	Operator *rest.Config
 	// Records holds every change, of all runs.
 	Records *Recorder
@@ -52,12 +46,6 @@ func Connect(ctx context.Context, root string) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{collects: make(chan struct{}), etcd: etcd.Client{URL: strings.TrimSuffix(etcdPart.Probe, "/readyz")}}
-	if c.Upstream, err = url.Parse(config.Host); err != nil {
-		return nil, err
-	}
-	if c.Transport, err = transport(config); err != nil {
-		return nil, err
-	}
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
@@ -68,11 +56,12 @@ func Connect(ctx context.Context, root string) (*Cluster, error) {
 	if c.Client, err = client.NewWithWatch(config, client.Options{Scheme: cluster.Scheme}); err != nil {
 		return nil, err
 	}
-	if c.Token, err = cluster.Token(ctx, kube, cluster.SystemNamespace, cluster.ServiceAccount, 24*time.Hour); err != nil {
+	token, err := cluster.Token(ctx, kube, cluster.SystemNamespace, cluster.ServiceAccount, 24*time.Hour)
+	if err != nil {
 		return nil, err
 	}
 	c.Operator = rest.AnonymousClientConfig(config)
-	c.Operator.BearerToken = c.Token
+	c.Operator.BearerToken = token
 	if c.volumes, err = newVolumes(ctx, c.etcd); err != nil {
 		return nil, err
 	}
@@ -81,19 +70,6 @@ func Connect(ctx context.Context, root string) (*Cluster, error) {
 	}
 	go c.awaitCollector(ctx)
 	return c, nil
-}
-
-// transport reaches the API server without credentials: the proxy passes on the operator's.
-func transport(config *rest.Config) (http.RoundTripper, error) {
-	anonymous := rest.AnonymousClientConfig(config)
-	tls, err := rest.TLSConfigFor(anonymous)
-	if err != nil {
-		return nil, err
-	}
-	return &http.Transport{
-		TLSClientConfig: tls, DisableCompression: true,
-		MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute,
-	}, nil
 }
 
 // install applies the CRDs of snapshots and of schedules, and config/default.

@@ -47,7 +47,7 @@ func (c *Cluster) tryCollector(ctx context.Context) error {
 	const name = "faults-collector"
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if err := c.Client.Create(ctx, namespace); err != nil {
-		return client.IgnoreAlreadyExists(err) // an earlier campaign has waited on this cluster
+		return client.IgnoreAlreadyExists(err) // an earlier run has waited on this cluster
 	}
 	owner := builders.Schedule(name, "owner", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1h"})
 	if err := c.Client.Create(ctx, owner); err != nil {

@@ -22,7 +22,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
 	"mapcontroller.dev/snapshotschedule/test/internal/record"
 )
 
@@ -30,10 +29,19 @@ import (
 // names.
 type Recorder struct {
 	mu      sync.Mutex
-	changes map[string][]history.Change
+	changes map[string][]Change
 	current map[string]map[types.UID]client.Object
 	waiting map[string][]chan struct{}
 	broken  error
+}
+
+// Change is one write to one object.
+type Change struct {
+	// Revision is the resulting resourceVersion, and At when the change was seen.
+	Revision int64
+	At       time.Time
+	// Before is nil if the object was created, After if it was removed.
+	Before, After client.Object
 }
 
 func kinds() []client.ObjectList {
@@ -52,7 +60,7 @@ func home(o client.Object) string { return cmp.Or(o.GetNamespace(), o.GetName())
 
 func emptyRecorder() *Recorder {
 	return &Recorder{
-		changes: map[string][]history.Change{}, current: map[string]map[types.UID]client.Object{},
+		changes: map[string][]Change{}, current: map[string]map[types.UID]client.Object{},
 		waiting: map[string][]chan struct{}{},
 	}
 }
@@ -99,7 +107,7 @@ func (r *Recorder) add(kind watch.EventType, o client.Object, at time.Time) {
 	if r.current[namespace] == nil {
 		r.current[namespace] = map[types.UID]client.Object{}
 	}
-	change := history.Change{Revision: revision, At: at, After: o, Request: -1}
+	change := Change{Revision: revision, At: at, After: o}
 	if before := r.current[namespace][o.GetUID()]; before != nil {
 		change.Before = before
 	}
@@ -126,11 +134,11 @@ func notify(changed chan<- struct{}) {
 }
 
 // Changes returns those of a namespace, in the order of their commits.
-func (r *Recorder) Changes(namespace string) []history.Change {
+func (r *Recorder) Changes(namespace string) []Change {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	changes := slices.Clone(r.changes[namespace])
-	slices.SortStableFunc(changes, func(a, b history.Change) int { return int(a.Revision - b.Revision) })
+	slices.SortStableFunc(changes, func(a, b Change) int { return int(a.Revision - b.Revision) })
 	return changes
 }
 

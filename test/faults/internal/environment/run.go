@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -18,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/history"
 	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
 )
 
@@ -31,6 +31,8 @@ type Run struct {
 	Driver *Driver
 	// StopOperator and StartOperator let a workload upgrade the operator.
 	StopOperator, StartOperator func(ctx context.Context) error
+	// World is held while somebody writes what the operator's writes are judged by.
+	World sync.Locker
 
 	// created is the revision that created the namespace.
 	created   int64
@@ -111,7 +113,7 @@ func (r *Run) Told() <-chan struct{} { return r.changed }
 func (r *Run) State() State { return r.Records.State(r.Namespace) }
 
 // Changes returns those in the namespace so far.
-func (r *Run) Changes() []history.Change { return r.Records.Changes(r.Namespace) }
+func (r *Run) Changes() []Change { return r.Records.Changes(r.Namespace) }
 
 // Ages returns the revisions one change ago, halfway back and before the first change.
 func (r *Run) Ages() [3]int64 {

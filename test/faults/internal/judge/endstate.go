@@ -23,18 +23,15 @@ import (
 // counts. Counts and times of status are compared with the objects instead.
 type EndState struct {
 	// Schedules are the conditions, problems and so on of each schedule, by name.
-	Schedules map[string][]string `json:"schedules,omitempty"`
+	Schedules map[string][]string
 	// Fleets are those of each ClusterSnapshotSchedule.
-	Fleets map[string][]string `json:"fleets,omitempty"`
+	Fleets map[string][]string
 	// Series are the snapshots by schedule and PVC, oldest first.
-	Series map[string][]string `json:"series,omitempty"`
+	Series map[string][]string
 	// Others are the snapshots that no schedule controls.
-	Others []string `json:"others,omitempty"`
+	Others []string
 	// Wrong is where status contradicts the objects, which is wrong in any run.
-	Wrong []string `json:"wrong,omitempty"`
-	// Missed counts the slots of a series that were missed because of faults. The caller sets it, only where the operator was down or
-	// cut off from before such a slot until after the next one.
-	Missed map[string]int `json:"missed,omitempty"`
+	Wrong []string
 }
 
 // TakeEndState describes all SnapshotSchedules, PersistentVolumeClaims and VolumeSnapshots of a run, read live.

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// L1: after faults have stopped, the end state equals that of the run without faults, except for missed slots, and status is correct.
+// L1: after faults have stopped, the end state equals that of the run without faults, and status is correct.
 func L1(reference, got EndState) (found []string) {
 	fail := func(format string, args ...any) {
 		found = append(found, fmt.Sprintf(format, args...))
@@ -17,15 +17,11 @@ func L1(reference, got EndState) (found []string) {
 	for _, wrong := range got.Wrong {
 		fail("%s", wrong)
 	}
-	compare := func(what string, want, have []string, missed int) {
-		extra, lacking := difference(have, want), difference(want, have)
-		for _, fact := range extra {
+	compare := func(what string, want, have []string) {
+		for _, fact := range difference(have, want) {
 			fail("%s: unexpected %q", what, fact)
 		}
-		if len(lacking) <= missed {
-			return
-		}
-		for _, fact := range lacking {
+		for _, fact := range difference(want, have) {
 			fail("%s: %q is missing", what, fact)
 		}
 	}
@@ -36,15 +32,15 @@ func L1(reference, got EndState) (found []string) {
 			fail("SnapshotSchedule %s: exists is %t, want %t", name, exists, existed)
 			continue
 		}
-		compare("SnapshotSchedule "+name, want, have, 0)
+		compare("SnapshotSchedule "+name, want, have)
 	}
 	for _, name := range keys(reference.Fleets, got.Fleets) {
-		compare("ClusterSnapshotSchedule "+name, reference.Fleets[name], got.Fleets[name], 0)
+		compare("ClusterSnapshotSchedule "+name, reference.Fleets[name], got.Fleets[name])
 	}
 	for _, name := range keys(reference.Series, got.Series) {
-		compare("series "+name, reference.Series[name], got.Series[name], got.Missed[name])
+		compare("series "+name, reference.Series[name], got.Series[name])
 	}
-	compare("snapshots without a schedule", reference.Others, got.Others, 0)
+	compare("snapshots without a schedule", reference.Others, got.Others)
 	return found
 }
 

@@ -188,24 +188,3 @@ func TestL1(t *testing.T) {
 		})
 	}
 }
-
-// A missed slot excuses its own snapshot, and no other difference.
-func TestL1ExceptsMissedSlots(t *testing.T) {
-	reference, got := TakeEndState(settled(0)), TakeEndState(settled(0))
-	got.Series = map[string][]string{"every of data": {"slot 1, ready"}}
-	if found := L1(reference, got); len(found) != 1 {
-		t.Fatalf("a missing slot gives %d violations, want 1", len(found))
-	}
-	got.Missed = map[string]int{"every of data": 1}
-	if found := L1(reference, got); len(found) != 0 {
-		t.Errorf("a missed slot is a violation: %s", found[0])
-	}
-	got.Series["every of data"] = []string{"slot 1"}
-	if found := L1(reference, got); len(found) == 0 {
-		t.Error("a missed slot excuses one that is not ready")
-	}
-	got.Series["every of data"] = nil
-	if found := L1(reference, got); len(found) == 0 {
-		t.Error("one missed slot excuses two")
-	}
-}

@@ -47,16 +47,6 @@ type Options struct {
 	Discovery bool
 }
 
-// Enumerate lists every plan of the workloads.
-func Enumerate(references []Reference, seed uint64, idle time.Duration) (all []Plan) {
-	for i, r := range references {
-		for _, class := range Classes {
-			all = append(all, r.Plans(class, Options{Seed: seed, Idle: idle, Discovery: i == 0})...)
-		}
-	}
-	return all
-}
-
 // Plans lists the plans of a class.
 func (r Reference) Plans(class Class, o Options) (all []Plan) {
 	switch class {

@@ -28,9 +28,17 @@ func small() Reference {
 	return Reference{Workload: "small", Trace: trace, Deletes: true}
 }
 
-func TestEnumerateCoversEveryPoint(t *testing.T) {
+// enumerate lists every plan of a workload.
+func enumerate(r Reference, seed uint64) (all []Plan) {
+	for _, class := range Classes {
+		all = append(all, r.Plans(class, Options{Seed: seed, Idle: time.Second, Discovery: true})...)
+	}
+	return all
+}
+
+func TestEveryPointHasPlans(t *testing.T) {
 	counts := map[Class]int{}
-	for _, p := range Enumerate([]Reference{small()}, 1, time.Second) {
+	for _, p := range enumerate(small(), 1) {
 		counts[p.Class]++
 	}
 	want := map[Class]int{
@@ -52,7 +60,7 @@ func TestEnumerateCoversEveryPoint(t *testing.T) {
 }
 
 func TestIDsAreUniqueAndStable(t *testing.T) {
-	all := Enumerate([]Reference{small()}, 7, time.Second)
+	all := enumerate(small(), 7)
 	seen := map[string]bool{}
 	for _, p := range all {
 		if seen[p.ID] {
@@ -63,7 +71,7 @@ func TestIDsAreUniqueAndStable(t *testing.T) {
 			t.Errorf("%s does not start with its class and workload", p.ID)
 		}
 	}
-	again := Enumerate([]Reference{small()}, 7, time.Second)
+	again := enumerate(small(), 7)
 	if !slices.EqualFunc(all, again, func(a, b Plan) bool { return a.ID == b.ID }) {
 		t.Error("the same trace and seed give different plans")
 	}
@@ -86,7 +94,7 @@ func TestIDsAreUniqueAndStable(t *testing.T) {
 }
 
 func TestSafetyOnlyForImpossibleAnswers(t *testing.T) {
-	for _, p := range Enumerate([]Reference{small()}, 1, time.Second) {
+	for _, p := range enumerate(small(), 1) {
 		impossible := strings.Contains(p.ID, ":empty") || strings.Contains(p.ID, ":truncated") ||
 			strings.Contains(p.ID, ":get.") && strings.Contains(p.ID, ":stale")
 		if p.SafetyOnly() != impossible {
@@ -100,7 +108,7 @@ func TestSafetyOnlyForAStartThatHidesAnUncutSnapshot(t *testing.T) {
 		r := small()
 		r.Uncut = uncut
 		starts := 0
-		for _, p := range Enumerate([]Reference{r}, 1, time.Second) {
+		for _, p := range enumerate(r, 1) {
 			if p.StartAge == nil {
 				continue
 			}
@@ -115,7 +123,7 @@ func TestSafetyOnlyForAStartThatHidesAnUncutSnapshot(t *testing.T) {
 }
 
 func TestPairsHaveTwoFaultsAtTwoPoints(t *testing.T) {
-	for _, p := range Enumerate([]Reference{small()}, 3, time.Second) {
+	for _, p := range enumerate(small(), 3) {
 		if p.Class == TwoFaults && (len(p.Faults) != 2 || p.Faults[0].At == p.Faults[1].At) {
 			t.Errorf("%s has the faults %v", p.ID, p.Faults)
 		}

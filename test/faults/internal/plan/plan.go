@@ -4,7 +4,7 @@
 // Package plan enumerates the fault plans of a workload from the trace of its
 // reference run.
 //
-// The campaign's vocabulary: a workload is a scenario that the operator has to
+// The vocabulary: a workload is a scenario that the operator has to
 // handle. Its reference run, without faults, gives a trace: a list of points, each
 // a request or a watch event. A fault is an action at a point. A plan is one run
 // of a workload with its faults, and belongs to a class.
@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-// Class groups plans of one kind: a row of the campaign's table.
+// Class groups plans of one kind.
 type Class string
 
-// The classes of plans that are enumerated from traces.
+// The classes of plans.
 const (
 	Crash       Class = "crash"
 	APIErrors   Class = "api-errors"
@@ -30,12 +30,14 @@ const (
 	Clock       Class = "clock"
 	TwoFaults   Class = "two-faults"
 	Idle        Class = "idle"
+	// Specs has no faults: its workloads are specs.
+	Specs Class = "specs"
 )
 
 // Classes lists them in the order of the table.
-var Classes = []Class{Crash, APIErrors, Reads, Watches, TimeTravel, TwoManagers, Clock, TwoFaults, Idle}
+var Classes = []Class{Crash, APIErrors, Reads, Watches, TimeTravel, TwoManagers, Clock, TwoFaults, Idle, Specs}
 
-// Action is what the proxy does at a point.
+// Action is what the wire does at a point.
 type Action string
 
 // Actions at a write.

@@ -126,6 +126,7 @@ func (r *Run) prepare(ctx context.Context, namespace string) (err error) {
 		Namespace: namespace, Namespaced: r.workload.Neighbor != nil, Fleet: r.workload.Fleet, Past: r.run, Faults: r.plan.Faults,
 		Nicknames: r.run.Nicknames(), Always: r.workload.Always, Crash: r.crash, Judge: r.judgeWrite,
 	})
+	r.run.World = &r.wire.World
 	r.judge = judge.NewAtWrite(r.server.Client, namespace, r.wire.DateIsWrong, r.workload.MaxInFlight)
 	if !r.plan.ShowsPast() {
 		r.judge.Moments = r.moments

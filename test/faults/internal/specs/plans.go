@@ -1,14 +1,8 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package specs runs the operator with boundary values of every spec field, and
-// with changing clocks.
-//
-// A spec plan creates a schedule with one or two boundary values on a real API
-// server: if the spec is valid, the operator takes and retires snapshots; if it is
-// invalid, the operator reports InvalidSpec and changes nothing until the spec is
-// fixed. Values that the API server refuses are tested in test/crd. A clock plan
-// runs in process, in the simulation.
+// Package specs makes workloads of the boundary values of every spec field, one or two in each. Values that the API server refuses
+// are tested in test/crd.
 package specs
 
 import (

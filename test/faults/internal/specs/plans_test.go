@@ -61,18 +61,3 @@ func TestPlansExpectWhatTheContractSays(t *testing.T) {
 		t.Errorf("no plan has the ID %s", id)
 	}
 }
-
-func TestChoose(t *testing.T) {
-	for pattern, least := range map[string]int{"specs:good": 1, "specs:jitter=*": 4, "*timeZone=Europe/Atlantis*": 3} {
-		found, err := choose([]string{pattern}, 0)
-		if err != nil || len(found) < least {
-			t.Errorf("%s chooses %d plans, want at least %d: %v", pattern, len(found), least, err)
-		}
-	}
-	if found, err := choose(nil, 7); err != nil || len(found) != 7 {
-		t.Errorf("a limit of 7 chooses %d plans: %v", len(found), err)
-	}
-	if _, err := choose([]string{"nothing"}, 0); err == nil {
-		t.Error("an unknown ID chooses plans")
-	}
-}

@@ -52,7 +52,7 @@ func isSettled(schedule func(environment.State) *v1alpha1.SnapshotSchedule, reas
 		case environment.Reason(o, v1alpha1.ConditionReady) != reason:
 			return fmt.Errorf("condition Ready has reason %q, want %s", environment.Reason(o, v1alpha1.ConditionReady), reason)
 		case reason == v1alpha1.ReasonInvalidSpec:
-			return noStatusErrors(s)
+			return NoStatusErrors(s)
 		}
 		if paused := environment.Reason(o, v1alpha1.ConditionRetentionPaused); paused != v1alpha1.ReasonRetentionRunning {
 			return fmt.Errorf("condition RetentionPaused has reason %q", paused)
@@ -61,8 +61,8 @@ func isSettled(schedule func(environment.State) *v1alpha1.SnapshotSchedule, reas
 	}
 }
 
-// noStatusErrors expects that no status contradicts its objects.
-func noStatusErrors(s environment.State) error {
+// NoStatusErrors expects that no status contradicts its objects.
+func NoStatusErrors(s environment.State) error {
 	if wrong := judge.TakeEndState(s.Objects()).Wrong; len(wrong) > 0 {
 		return errors.New(strings.Join(wrong, "; "))
 	}

@@ -77,11 +77,11 @@ func replace() Workload {
 func legalHold() Workload {
 	refused := []string{"data-0-old-0", "data-0-old-1"}
 	return Workload{
-		Name:    "legal-hold",
-		What:    "deletes of some snapshots are refused for good; the others are deleted, and status reports it",
-		Broken:  "data-0",
-		Deletes: true,
-		Flags:   []string{"--max-deletes-per-second=2"}, DeletesPerSecond: 2, // at once as many as are refused
+		Name:             "legal-hold",
+		What:             "deletes of some snapshots are refused for good; the others are deleted, and status reports it",
+		Broken:           "data-0",
+		Deletes:          true,
+		DeletesPerSecond: 2, // at once as many as are refused
 		Always: func(p plan.Point) plan.Action {
 			if p.Verb == "delete" && slices.Contains(refused, p.Object) {
 				return plan.Quota

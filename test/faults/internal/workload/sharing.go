@@ -45,9 +45,9 @@ func beside(w Workload) Workload {
 // hungNamespace has fewer workers than the neighbor has PVCs.
 func hungNamespace() Workload {
 	return beside(Workload{
-		Name:  "hung-namespace",
-		What:  "admission of a neighbor's snapshots hangs; the others are taken, and retention continues",
-		Flags: []string{"--max-concurrent-reconciles=8"}, Workers: 8,
+		Name:    "hung-namespace",
+		What:    "admission of a neighbor's snapshots hangs; the others are taken, and retention continues",
+		Workers: 8,
 		Always: func(p plan.Point) plan.Action {
 			if p.Verb == "create" && p.Resource == "volumesnapshots" && strings.HasPrefix(p.Object, plan.OfNeighbor) {
 				return plan.Hang
@@ -67,9 +67,9 @@ func hungNamespace() Workload {
 // hostileTenant: deletes of the neighbor's snapshots last for a minute.
 func hostileTenant() Workload {
 	return beside(Workload{
-		Name:  "hostile-tenant",
-		What:  "a neighbor has large selectors, many schedules and map keys of no PVC, whose snapshots expire; others are served in time",
-		Flags: []string{"--max-deletes-per-second=1"}, DeletesPerSecond: 1,
+		Name:             "hostile-tenant",
+		What:             "a neighbor has large selectors, many schedules and map keys of no PVC, whose snapshots expire; others are served in time",
+		DeletesPerSecond: 1,
 		Neighbor: func(ctx context.Context, r *environment.Run) error {
 			for i := range 6 {
 				if _, err := r.Claim(ctx, fmt.Sprint("many-", i), age, nil); err != nil {
@@ -124,10 +124,10 @@ func expireOfNoPVC(ctx context.Context, r *environment.Run, name string, keys, e
 func massExpiry() Workload {
 	uncut := taken{Age: 2*hour + 30*minute, Uncut: true}
 	return Workload{
-		Name:  "mass-expiry",
-		What:  "snapshots expire faster than they may be deleted; uncut ones that are in the way do not wait for them",
-		Uncut: true,
-		Flags: []string{"--max-deletes-per-second=0.025"}, DeletesPerSecond: 0.025,
+		Name:             "mass-expiry",
+		What:             "snapshots expire faster than they may be deleted; uncut ones that are in the way do not wait for them",
+		Uncut:            true,
+		DeletesPerSecond: 0.025,
 		Neighbor: func(ctx context.Context, r *environment.Run) error {
 			for i := range 8 {
 				if err := expireOfNoPVC(ctx, r, fmt.Sprint("mass-", i), 2, 4); err != nil {

@@ -81,9 +81,9 @@ func slowStart() Workload {
 		claims, end = append(claims, claim(name, ready(5*hour+30*minute))), append(end, hasReady(name, 2))
 	}
 	return Workload{
-		Name:  "slow-start",
-		What:  "each create takes a second; meanwhile the operator is stopped, and started again after an edit",
-		Flags: []string{"--max-concurrent-reconciles=2"}, Workers: 2,
+		Name:    "slow-start",
+		What:    "each create takes a second; meanwhile the operator is stopped, and started again after an edit",
+		Workers: 2,
 		Always:  slowCreates,
 		Prepare: given(spec{}, claims...),
 		Steps:   []Step{restartEdited(func(s environment.State) bool { return len(s.Snapshots) > 5 })},

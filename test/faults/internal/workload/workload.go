@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workload defines the scenarios of the campaign: what exists before the
+// Package workload defines the scenarios of the runs: what exists before the
 // operator starts, what users do meanwhile, and the expected end state.
 package workload
 
@@ -40,8 +40,6 @@ type Workload struct {
 	Fleet bool
 	// MaxInFlight is the limit of snapshots in flight, if there is one.
 	MaxInFlight int
-	// Flags are more flags of the operator's.
-	Flags []string
 	// Workers and DeletesPerSecond are those of the operator's settings that differ from the defaults.
 	Workers          int
 	DeletesPerSecond float64
@@ -74,7 +72,7 @@ func calm(s Step) Step {
 	return s
 }
 
-// All returns every workload. The slow one is first, because a campaign lasts as
+// All returns every workload. The slow one is first, because all of them last as
 // long as its last run.
 func All() []Workload {
 	return []Workload{

@@ -1,0 +1,282 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
+)
+
+const (
+	base      = "/apis/snapshot.storage.k8s.io/v1"
+	snapshots = base + "/namespaces/here/volumesnapshots"
+	created   = "data-0-20260101000000-abcdefghij"
+	added     = `{"type":"ADDED","object":{"metadata":{"name":"` + created + `","resourceVersion":"7"}}}`
+)
+
+// server is an API server with fixed answers, which a link reaches without a network.
+type server struct {
+	requests []string
+	events   chan string
+}
+
+func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.requests = append(s.requests, r.Method+" "+r.URL.RequestURI())
+	answer := response{code: http.StatusOK, header: http.Header{}, body: []byte(`{"metadata":{"name":"a","resourceVersion":"5"}}`)}
+	switch {
+	case r.URL.Query().Get("watch") != "":
+		in, out := io.Pipe()
+		go func() {
+			defer out.Close()
+			for e := range s.events {
+				_, _ = fmt.Fprintln(out, e)
+			}
+		}()
+		a := answer.toHTTP(r)
+		a.Body = in
+		return a, nil
+	case strings.HasSuffix(r.URL.Path, "/volumesnapshots"):
+		answer.body = []byte(`{"kind":"VolumeSnapshotList","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]}`)
+	}
+	return answer.toHTTP(r), nil
+}
+
+type past struct{}
+
+func (past) Object(_, _ string, revision int64) []byte {
+	return fmt.Appendf(nil, `{"metadata":{"resourceVersion":"%d"}}`, revision)
+}
+func (past) Ages() [3]int64 { return [3]int64{3, 2, 1} }
+
+// network is a link to a server.
+type network struct {
+	*Link
+	server  *server
+	crashes []plan.Fault
+	judged  []string
+}
+
+func newNetwork(t Treatment, faults ...plan.Fault) *network {
+	n := &network{server: &server{events: make(chan string, 8)}}
+	w := New(Options{
+		Namespace: "here", Past: past{}, Faults: faults,
+		Crash: func(l *Link, f plan.Fault) { n.crashes = append(n.crashes, f); l.Cut() },
+		Judge: func(_ context.Context, w Write) func(int) {
+			n.judged = append(n.judged, w.Verb)
+			return func(code int) { n.judged = append(n.judged, fmt.Sprint(code)) }
+		},
+	})
+	n.Link = w.NewLink(t)
+	n.Base = n.server
+	return n
+}
+
+// do returns the status code, 0 without an answer, and the body.
+func (n *network) do(method, path string) (int, string) {
+	resp, err := n.RoundTrip(httptest.NewRequest(method, path, http.NoBody))
+	if err != nil {
+		return 0, ""
+	}
+	body, _ := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(body)
+}
+
+func at(point plan.Point, action plan.Action) plan.Fault {
+	return plan.Fault{At: point, Action: action}
+}
+
+var (
+	atDelete = plan.Point{Verb: "delete", Resource: "volumesnapshots", Object: "a", Nth: 1}
+	atGet    = plan.Point{Verb: "get", Resource: "volumesnapshots", Object: "a", Nth: 1}
+	atList   = plan.Point{Verb: "list", Resource: "volumesnapshots", Object: "all", Nth: 1}
+	atAdded  = plan.Point{Verb: "added", Resource: "volumesnapshots", Object: "data-0+1", Nth: 1}
+)
+
+func TestWritesFailBeforeOrAfterTheirCommit(t *testing.T) {
+	for action, want := range map[plan.Action]struct {
+		code      int
+		committed bool
+		crashed   bool
+	}{
+		"": {200, true, false}, plan.Conflict: {409, false, false}, plan.TooMany: {429, false, false}, plan.Internal: {500, false, false},
+		plan.Quota: {403, false, false}, plan.TimedOut: {504, true, false}, plan.Lost: {0, true, false},
+		plan.CrashBefore: {0, false, true}, plan.CrashAfter: {0, true, true}, plan.Travel: {0, true, true},
+	} {
+		t.Run(string(action), func(t *testing.T) {
+			var faults []plan.Fault
+			if action != "" {
+				faults = append(faults, at(atDelete, action))
+			}
+			n := newNetwork(Treatment{}, faults...)
+			code, _ := n.do(http.MethodDelete, snapshots+"/a")
+			if code != want.code || (len(n.server.requests) == 1) != want.committed || (len(n.crashes) == 1) != want.crashed {
+				t.Errorf("%d, %q, %v", code, n.server.requests, n.crashes)
+			}
+			if want.committed != slices.Equal(n.judged, []string{"delete", "200"}) {
+				t.Errorf("judged: %q", n.judged)
+			}
+			if again, _ := n.do(http.MethodDelete, snapshots+"/a"); (again == 200) == want.crashed {
+				t.Errorf("the next one: %d", again)
+			}
+			if len(n.Missed()) > 0 {
+				t.Errorf("missed %v", n.Missed())
+			}
+		})
+	}
+}
+
+func TestReadsShowThePastOrLess(t *testing.T) {
+	for _, c := range []struct {
+		path  string
+		fault plan.Fault
+		code  int
+		want  string
+		asked string
+	}{
+		{snapshots + "/a", plan.Fault{At: atGet, Action: plan.Stale, Age: 1}, 200, `"resourceVersion":"2"`, ""},
+		{snapshots + "/a", at(atGet, plan.Gone), 410, "Expired", ""},
+		{base + "/volumesnapshots?limit=500", at(atList, plan.Empty), 200, `"items":[]`, "/namespaces/here/"},
+		{base + "/volumesnapshots?limit=500", at(atList, plan.Truncated), 200, `"items":[{"metadata":{"name":"b"}}]`, ""},
+		{base + "/volumesnapshots?limit=500", plan.Fault{At: atList, Action: plan.Stale, Age: 2}, 200, "", "resourceVersion=1&resourceVersionMatch=Exact"},
+	} {
+		n := newNetwork(Treatment{}, c.fault)
+		code, body := n.do(http.MethodGet, c.path)
+		if code != c.code || !strings.Contains(body, c.want) || !strings.Contains(strings.Join(n.server.requests, " "), c.asked) {
+			t.Errorf("%s: %d %s, asked %q", c.fault, code, body, n.server.requests)
+		}
+		if incomplete := c.fault.Action == plan.Empty || c.fault.Action == plan.Truncated; n.Relist() != incomplete {
+			t.Errorf("%s: to be listed again is %t", c.fault, !incomplete)
+		}
+	}
+}
+
+func TestKnowsWhatWasReadLive(t *testing.T) {
+	n := newNetwork(Treatment{})
+	began := time.Now().Add(-time.Second)
+	n.do(http.MethodGet, base+"/volumesnapshots?limit=500") // fills a cache
+	if n.HasRead("volumesnapshots", "a", began) {
+		t.Error("a list of all namespaces counts as a live read")
+	}
+	n.do(http.MethodGet, snapshots+"/a")
+	if !n.HasRead("volumesnapshots", "a", began) || n.HasRead("volumesnapshots", "b", began) || n.HasRead("volumesnapshots", "a", time.Now()) {
+		t.Error("a get is not a read of its object alone, at its time")
+	}
+}
+
+func TestDateCanBeWrong(t *testing.T) {
+	n := newNetwork(Treatment{})
+	n.SetDate(&plan.DateFault{At: time.Unix(0, 0)})
+	resp, err := n.RoundTrip(httptest.NewRequest(http.MethodGet, snapshots+"/a", http.NoBody))
+	if err != nil || resp.Header.Get("Date") != "Thu, 01 Jan 1970 00:00:00 GMT" || n.WrongDates() != 1 || !n.DateIsWrong() {
+		t.Errorf("%v, %v", resp.Header, err)
+	}
+}
+
+// lines opens a watch, and returns what has been sent after a while, and whether it has ended.
+func (n *network) lines(query string) func(after time.Duration) []string {
+	resp, err := n.RoundTrip(httptest.NewRequest(http.MethodGet, base+"/volumesnapshots?watch=true"+query, http.NoBody))
+	if err != nil {
+		panic(err)
+	}
+	var all []string
+	ended := false
+	go func() {
+		for in := bufio.NewScanner(resp.Body); in.Scan(); {
+			all = append(all, in.Text())
+		}
+		ended = true
+	}()
+	return func(after time.Duration) []string {
+		time.Sleep(after)
+		synctest.Wait()
+		if ended {
+			return append(all, "end")
+		}
+		return all
+	}
+}
+
+func TestEventsAreDroppedDelayedAndDuplicated(t *testing.T) {
+	for action, want := range map[plan.Action][]string{
+		plan.Drop: {"end"}, plan.DropGone: {"end"}, plan.Delay: {added}, plan.Duplicate: {added, added},
+	} {
+		t.Run(string(action), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := newNetwork(Treatment{}, at(atAdded, action))
+				defer n.Cut()
+				defer close(n.server.events)
+				lines := n.lines("")
+				n.server.events <- added
+				if early := lines(delay / 2); action == plan.Delay && len(early) > 0 {
+					t.Errorf("got %q at once", early)
+				}
+				if got := lines(delay); !slices.Equal(got, want) {
+					t.Errorf("got %q, want %q", got, want)
+				}
+				if action == plan.DropGone {
+					if code, _ := n.do(http.MethodGet, base+"/volumesnapshots?watch=true"); code != http.StatusGone {
+						t.Errorf("the next watch was answered %d", code)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestAFrozenWatchShowsThePastUntilUnfreeze(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(Treatment{Frozen: 4})
+		defer n.Cut()
+		defer close(n.server.events)
+		n.server.events <- added
+		lines := n.lines("&sendInitialEvents=true")
+		if got := lines(delay); len(got) != 3 || !strings.Contains(got[2], "initial-events-end") || strings.Contains(strings.Join(got, ""), created) {
+			t.Errorf("got %q", got)
+		}
+		n.Unfreeze()
+		if got := lines(delay); len(got) != 4 || got[3] != added || !strings.Contains(n.server.requests[1], "resourceVersion=4") {
+			t.Errorf("got %q from %q", got, n.server.requests)
+		}
+	})
+}
+
+func TestPointsHaveLogicalNames(t *testing.T) {
+	n := newNames(map[string]string{"data-0-20250101000000-aaaaaaaaaa": "data-0-old-0"})
+	const (
+		first    = `{"metadata":{"name":"data-0-20260101000000-bbbbbbbbbb"}}`
+		second   = `{"metadata":{"name":"data-0-20260102000000-cccccccccc"}}`
+		status   = "/apis/snapshots.mapcontroller.dev/v1alpha1/namespaces/here/snapshotschedules/nightly/status"
+		metadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+	)
+	for _, c := range []struct{ method, path, accept, body, want string }{
+		{"POST", snapshots, "", first, "create.volumesnapshots.data-0+1.1"},
+		{"POST", snapshots, "", first, "create.volumesnapshots.data-0+1.2"},
+		{"POST", snapshots, "", second, "create.volumesnapshots.data-0+2.1"},
+		{"DELETE", snapshots + "/data-0-20250101000000-aaaaaaaaaa", "", "", "delete.volumesnapshots.data-0-old-0.1"},
+		{"PATCH", status, "", "{}", "patch.snapshotschedules/status.nightly.1"},
+		{"GET", base + "/volumesnapshots?watch=true&sendInitialEvents=true", "", "", "list.volumesnapshots.all.1"},
+		{"GET", base + "/volumesnapshots?watch=true", "", "", "watch.volumesnapshots.all.1"},
+		{"GET", base + "/volumesnapshots", metadata, "", "live-list.volumesnapshots.all.1"},
+		{"GET", "/apis/snapshot.storage.k8s.io/v1", "", "", "get.path./apis/snapshot.storage.k8s.io/v1.1"},
+		{"POST", "/apis/events.k8s.io/v1/namespaces/here/events", "",
+			`{"metadata":{"name":"nightly.18a3f"},"reason":"CreateFailed"}`, "create.events.CreateFailed.1"},
+	} {
+		req := httptest.NewRequest(c.method, c.path, http.NoBody)
+		req.Header.Set("Accept", c.accept)
+		if got := n.request(parse(req, []byte(c.body))); got.String() != c.want {
+			t.Errorf("%s %s is %s, want %s", c.method, c.path, got, c.want)
+		}
+	}
+}
