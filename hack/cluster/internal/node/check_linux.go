@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -16,24 +17,31 @@ import (
 // modules to its Debian package.
 var debianPackages = map[string]string{"runc": "runc", "nft": "nftables"}
 
+// sbin are the folders in which these programs may be, though PATH does not name them.
+var sbin = []string{"/usr/local/sbin", "/usr/sbin", "/sbin"}
+
 // Check returns why no node can run here, with its cluster in a folder, or nil. It adds the sbin folders to PATH.
 func Check(dir string) error {
 	if os.Geteuid() != 0 {
 		return errors.New("a node needs root, for namespaces, mounts and cgroups")
 	}
 	path := os.Getenv("PATH")
-	for _, sbin := range []string{"/usr/local/sbin", "/usr/sbin", "/sbin"} {
-		if !strings.Contains(":"+path+":", ":"+sbin+":") {
-			path += ":" + sbin
+	for _, dir := range sbin {
+		if !strings.Contains(":"+path+":", ":"+dir+":") {
+			path += ":" + dir
 		}
 	}
 	if err := os.Setenv("PATH", path); err != nil {
 		return err
 	}
+	var missing []string
 	for program, debian := range debianPackages {
 		if _, err := exec.LookPath(program); err != nil {
-			return fmt.Errorf("a node needs %s, not installed: apt-get install %s", program, debian)
+			missing = append(missing, debian)
 		}
+	}
+	if slices.Sort(missing); len(missing) > 0 {
+		return fmt.Errorf("a node needs programs that are not installed: apt-get install %s", strings.Join(missing, " "))
 	}
 	for _, h := range masked {
 		if rel, err := filepath.Rel(h, dir); err == nil && !strings.HasPrefix(rel, "..") {

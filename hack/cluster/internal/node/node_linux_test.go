@@ -12,9 +12,11 @@ import (
 )
 
 func TestCheckNamesWhatIsMissing(t *testing.T) {
+	defer func(saved []string) { sbin = saved }(sbin)
+	sbin = nil
 	t.Setenv("PATH", t.TempDir())
 	err := Check(t.TempDir())
-	want := "runc"
+	want := "nftables runc"
 	if os.Geteuid() != 0 {
 		want = "root"
 	}
