@@ -126,14 +126,14 @@ export CGO_ENABLED := 0
 export GOFLAGS := $(shell go env GOFLAGS) -vet=off
 
 # Packages whose tests need no API server.
-UNIT_PACKAGES = $$(go list ./... | grep -v -E '/test/(crd|integration|cli|e2e|deploy)(/|$$)|/test/faults$$|/test/faults/internal/(sim|specs)$$|/enginetest$$')
+UNIT_PACKAGES = $$(go list ./... | grep -v -E '/test/(crd|integration|cli|e2e|deploy)(/|$$)|/test/faults$$|/test/faults/internal/simulation$$|/enginetest$$')
 
 # Simulations, which would take minutes longer with the race detector.
-SIMULATED_PACKAGES = ./test/faults/internal/sim ./test/faults/internal/specs
+SIMULATED_PACKAGES = ./test/faults/internal/simulation
 
 # Packages whose tests need an API server and etcd, but no other controllers. The suites wait most of their time, and so run in
 # several processes, each with an API server.
-INTEGRATION_PACKAGES = ./test/crd/... ./test/faults/internal/sim/kube
+INTEGRATION_PACKAGES = ./test/crd/... ./test/faults/internal/simulation/kube
 INTEGRATION_SUITES = ./internal/mapcontroller/enginetest ./test/cli ./test/integration
 INTEGRATION_PROCESSES ?= 4
 
@@ -146,7 +146,7 @@ test-all: test-race test-simulations test-modules test-e2e test-deploy ## Run al
 .PHONY: test-unit
 test-unit: ## Run the tests that need no API server.
 	@echo "== Unit tests"
-	go test $(UNIT_PACKAGES)
+	go test $(UNIT_PACKAGES) $(SIMULATED_PACKAGES)
 
 .PHONY: test-race
 test-race: ## Run the unit tests with the race detector (skipped without a C compiler).
@@ -154,9 +154,9 @@ test-race: ## Run the unit tests with the race detector (skipped without a C com
 	echo "== Unit tests, with the race detector"; set -x; CGO_ENABLED=1 go test -race $(UNIT_PACKAGES)
 
 .PHONY: test-simulations
-test-simulations: ## Run 200 simulations of 90 days (minutes).
-	@echo "== Simulations, without the race detector because they are single-threaded"
-	go test -timeout=20m $(SIMULATED_PACKAGES)
+test-simulations: ## Run 100 new simulations of weeks or months (minutes).
+	@echo "== Simulations, without the race detector"
+	go test -timeout=60m $(SIMULATED_PACKAGES) -run='^TestSimulations$$' -rapid.checks=100 -rapid.seed=0
 
 .PHONY: test-modules
 test-modules: ## Run the tests of the local cluster, of alerts and dashboard, and of the Helm chart.

@@ -42,6 +42,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/clusterschedules"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots/metrics"
+	"mapcontroller.dev/snapshotschedule/internal/transport"
 	"mapcontroller.dev/snapshotschedule/internal/version"
 	// +kubebuilder:scaffold:imports
 )
@@ -156,6 +157,7 @@ func run(f flags) error {
 		Scheme:                  scheme,
 		Cache:                   cacheOptions,
 		MapperProvider:          snapshots.RESTMapper,
+		NewClient:               transport.NewClient,
 		Metrics:                 metricsOptions(f),
 		HealthProbeBindAddress:  f.probeAddr,
 		LeaderElection:          f.leaderElect,

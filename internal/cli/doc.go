@@ -6,12 +6,11 @@
 // live objects. A command is in the file of its name, or in files that begin with it.
 //
 //	root.go      the list of commands, how the program ends, errors as kubectl prints them
-//	factory.go   what every command needs: cluster, namespace, lists, the API server's clock
+//	factory.go   what every command needs: cluster, namespace, lists, the API server's clock, completion of names
 //	inventory.go what is read of a namespace, as series under a schedule with what the operator would do
 //	simulate.go  lets time pass over a series, and what a series grows to
 //	words.go     verdicts, policies and times in words
 //	output.go    -o json|yaml|name|wide, tables, colors, the terminal: its width, and what would control it
-//	complete.go  completion of names
 //	follow.go    --wait
 //	act.go       patches, for the commands that act; hold, unhold and release
 //	restoreset.go restores of a whole schedule, and the wait for restored PVCs

@@ -5,10 +5,17 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
 func TestWaitNamesTenPVCs(t *testing.T) {
@@ -35,5 +42,34 @@ func TestWaitPrintsEachLineOnce(t *testing.T) {
 	}
 	if b.String() != "one\ntwo\n" {
 		t.Errorf("have %q", &b)
+	}
+}
+
+// The API server ends each watch when a wait should say what it waits for.
+func TestWaitThatComesNoFurtherSaysWhatItWaitsFor(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(start)
+	watches := 0
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(testClaim("data", nil)).WithInterceptorFuncs(interceptor.Funcs{
+		Watch: func(_ context.Context, _ client.WithWatch, _ client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
+			watches++
+			if all := (&client.ListOptions{}).ApplyOptions(opts); *all.Raw.TimeoutSeconds != 15 || all.Namespace != "shop" {
+				t.Errorf("watch with %+v", all)
+			}
+			clock.SetTime(clock.Now().Add(idleAfter))
+			ended := watch.NewFake()
+			ended.Stop()
+			return ended, nil
+		},
+	}).Build()
+	var b bytes.Buffer
+	f := &Factory{IOStreams: genericiooptions.IOStreams{ErrOut: &b}, Clock: clock, client: c}
+	left, seen := []string{"data"}, 0
+	err := (&Wait{}).Follow(t.Context(), f, &corev1.PersistentVolumeClaimList{}, follower{
+		see:     func(client.Object, bool) bool { seen++; return false },
+		left:    func() []string { return left },
+		explain: func(context.Context) error { left = nil; return nil },
+	}, client.InNamespace("shop"))
+	if err != nil || watches != 1 || seen != 1 || b.String() != "Waiting for 1 PVC: data\n" {
+		t.Errorf("%d watches, %d objects seen, printed %q, %v", watches, seen, &b, err)
 	}
 }

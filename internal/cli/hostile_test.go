@@ -186,11 +186,11 @@ func checkPrinted(t *testing.T, args []string, printed string) {
 	if why := reporttest.Unsafe(strings.NewReplacer("\n", "", "\t", "").Replace(printed)); why != "" {
 		t.Errorf("%q: %s: %q", args, why, printed)
 	}
+	inError := false
 	for line := range strings.Lines(printed) {
-		if strings.HasPrefix(line, "error: ") || strings.HasPrefix(line, "Error from server ") {
-			break // the rest may have several lines
-		}
-		if strings.HasPrefix(strings.TrimSpace(line), `\u000d`) { // what follows the line break
+		inError = inError || strings.HasPrefix(line, "error: ") || strings.HasPrefix(line, "Error from server ")
+		follows := strings.HasPrefix(strings.TrimSpace(line), `\u000d`) // the line break
+		if follows && (!inError || !strings.HasPrefix(line, "  ")) {
 			t.Errorf("%q: the text makes a line of its own: %q", args, printed)
 		}
 	}

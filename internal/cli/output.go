@@ -166,12 +166,11 @@ func (s Style) Warn(text string) string { return s.paint("33", text) }
 // Dim is for what is less important.
 func (s Style) Dim(text string) string { return s.paint("2", text) }
 
+// Bold is for what stands out.
+func (s Style) Bold(text string) string    { return s.paint("1", text) }
 func (s Style) cyan(text string) string    { return s.paint("36", text) }
 func (s Style) blue(text string) string    { return s.paint("34", text) }
 func (s Style) magenta(text string) string { return s.paint("35", text) }
-
-// Bold is for what stands out.
-func (s Style) Bold(text string) string { return s.paint("1", text) }
 
 // pipeWidth is the width of drawings that go to no terminal.
 const pipeWidth = 100

@@ -5,6 +5,7 @@ package cli
 
 import (
 	"cmp"
+	"maps"
 	"runtime"
 	"slices"
 	"time"
@@ -122,6 +123,17 @@ func (v variants) recorded(now time.Time, origin []client.Object) variants {
 	return r
 }
 
+// policies returns the policy of each in words.
+func (v variants) policies() (present, future string) {
+	if v.present != nil {
+		present = policyWords(&v.present.Spec)
+	}
+	if v.future != nil {
+		future = policyWords(&v.future.Spec)
+	}
+	return present, future
+}
+
 // judges returns a judge for each.
 func (v variants) judges(inv *inventory) (present, future *snapshots.Judge, err error) {
 	if v.present != nil {
@@ -148,12 +160,7 @@ func previewOf(v variants, inv *inventory, now, until time.Time) (*preview, erro
 	p := &preview{
 		Namespace: named.Namespace, Name: named.Name, Change: v.change(), Until: *timeOf(until), Claims: []claimChange{}, Deletes: []deletion{},
 	}
-	if v.present != nil {
-		p.Present = policyWords(&v.present.Spec)
-	}
-	if v.future != nil {
-		p.Future = policyWords(&v.future.Spec)
-	}
+	p.Present, p.Future = v.policies()
 	all := inv.seriesOf(named, func(c *corev1.PersistentVolumeClaim) bool { return selects(present, c) || selects(future, c) })
 	results := make([]seriesPreview, len(all))
 	var group errgroup.Group
@@ -170,6 +177,7 @@ func previewOf(v variants, inv *inventory, now, until time.Time) (*preview, erro
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
+	spared := map[string]int{}
 	for i := range results {
 		r := &results[i]
 		if r.claim.Snapshots == 0 && r.claim.Before != stateSelected && r.claim.After != stateSelected {
@@ -179,23 +187,16 @@ func previewOf(v variants, inv *inventory, now, until time.Time) (*preview, erro
 		p.Deletes = append(p.Deletes, r.deletes...)
 		p.Incomplete = p.Incomplete || r.incomplete
 		for reason, n := range r.spared {
-			p.wait(waiting{n, reason, timeOf(future.SparedUntil(reason)), future.Confirmation(reason)})
+			spared[reason] += n
 		}
+	}
+	for _, reason := range slices.Sorted(maps.Keys(spared)) {
+		p.Waiting = append(p.Waiting, waiting{spared[reason], reason, timeOf(future.SparedUntil(reason)), future.Confirmation(reason)})
 	}
 	slices.SortStableFunc(p.Deletes, func(a, b deletion) int {
 		return cmp.Or(a.Time.Compare(b.Time.Time), cmp.Compare(a.Name, b.Name))
 	})
 	return p, nil
-}
-
-// wait counts snapshots that are kept for now.
-func (p *preview) wait(more waiting) {
-	i, found := slices.BinarySearchFunc(p.Waiting, more.Reason, func(w waiting, reason string) int { return cmp.Compare(w.Reason, reason) })
-	if found {
-		p.Waiting[i].Snapshots += more.Snapshots
-	} else {
-		p.Waiting = slices.Insert(p.Waiting, i, more)
-	}
 }
 
 type seriesPreview struct {
@@ -256,7 +257,7 @@ func fatesOf(judge *snapshots.Judge, of *series, now, until time.Time) fates {
 	if judge == nil {
 		return f
 	}
-	existing := map[string]bool{} // those that may have an end, which one with a hold has not
+	var existing map[string]bool
 	creates := false
 	sim := simulate(judge, now, of)
 	for !sim.now.After(until) {
@@ -265,15 +266,7 @@ func fatesOf(judge *snapshots.Judge, of *series, now, until time.Time) fates {
 		}
 		at, d, more := sim.step()
 		if sim.steps == 1 {
-			f.counted = len(d.Outputs)
-			for i := range d.Outputs {
-				if s := &d.Series.Snapshots[i]; !s.Deleting && s.Hold != retention.HoldAnnotation {
-					existing[s.Name] = true
-				}
-				if reason := d.SparedFor[i]; reason != "" {
-					f.spared[reason]++
-				}
-			}
+			existing = f.begin(&d)
 		}
 		for _, removal := range d.Delete {
 			if name := removal.Object.GetName(); existing[name] {
@@ -292,12 +285,31 @@ func fatesOf(judge *snapshots.Judge, of *series, now, until time.Time) fates {
 	return f
 }
 
+// begin counts the snapshots that exist at the beginning. It returns the names of those that
+// may have an end, which one with a hold has not.
+func (f *fates) begin(d *snapshots.Judgment) map[string]bool {
+	f.counted = len(d.Outputs)
+	existing := map[string]bool{}
+	for i := range d.Outputs {
+		if s := &d.Series.Snapshots[i]; !s.Deleting && s.Hold != retention.HoldAnnotation {
+			existing[s.Name] = true
+		}
+		if reason := d.SparedFor[i]; reason != "" {
+			f.spared[reason]++
+		}
+	}
+	return existing
+}
+
 // ahead continues a simulation after a judgment as a life. It returns false if that would
 // take too long.
 func (f *fates) ahead(
 	judge *snapshots.Judge, of *series, d *snapshots.Judgment, existing map[string]bool, at, until time.Time,
 ) bool {
-	l := &life{policy: judge.Policy(), slots: slotsOf(judge, of.claim), now: at, next: d.Retention.Next}
+	l := &life{
+		policy: judge.Policy(), slots: slotsOf(judge, of.claim), now: at, next: d.Retention.Next,
+		ended: func(name string, at time.Time, v retention.Verdict) { f.ends[name] = end{at, v.String()} },
+	}
 	for i, s := range d.Series.Snapshots {
 		if d.Retention.Verdicts[i].Delete() {
 			continue
@@ -309,14 +321,8 @@ func (f *fates) ahead(
 		l.series = append(l.series, s)
 	}
 	for len(f.ends) < len(existing) {
-		judged, verdicts := l.step(until)
-		if verdicts == nil {
+		if l.step(until) == nil {
 			return !l.exhausted()
-		}
-		for i, v := range verdicts {
-			if v.Delete() && judged[i].Name != "" {
-				f.ends[judged[i].Name] = end{l.now, v.String()}
-			}
 		}
 	}
 	return true

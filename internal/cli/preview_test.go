@@ -31,6 +31,28 @@ func previewed(t *testing.T, s *scenario, v variants) *preview {
 	return p
 }
 
+// The garbage collector does not ask who controls a snapshot.
+func TestPreviewOfADeletionFollowsEveryReference(t *testing.T) {
+	s := newScenario()
+	deleted := func() (n int) {
+		for _, c := range previewed(t, s, variants{s.tiers, nil}).Claims {
+			n += c.Now
+		}
+		return n
+	}
+	controlled := deleted()
+	for _, o := range s.inv.snapshots["shop"] {
+		refs := slices.Clone(o.GetOwnerReferences())
+		for i := range refs {
+			refs[i].Controller = nil
+		}
+		o.SetOwnerReferences(refs)
+	}
+	if referring := deleted(); controlled == 0 || referring != controlled {
+		t.Errorf("%d that the schedule controls are deleted with it, and %d that only refer to it", controlled, referring)
+	}
+}
+
 // Under deletionPolicy Orphan, those snapshots are deleted with the schedule that still
 // have a reference to it. An edit of the policy deletes none.
 func TestPreviewOfOrphan(t *testing.T) {

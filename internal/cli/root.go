@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"github.com/spf13/cobra"
@@ -94,7 +95,8 @@ func execute(ctx context.Context, root *cobra.Command, args []string) int {
 	err := root.ExecuteContext(ctx)
 	if err != nil {
 		if message := messageOf(err); message != "" {
-			fmt.Fprintln(root.ErrOrStderr(), message)
+			// An error may contain line breaks that others wrote. Indented, no line passes for the plugin's.
+			fmt.Fprintln(root.ErrOrStderr(), strings.ReplaceAll(message, "\n", "\n  "))
 		}
 	}
 	return exitCode(err)

@@ -138,6 +138,8 @@ type life struct {
 	now    time.Time
 	// slot is the next one, next is when time alone may change the verdicts.
 	slot, next time.Time
+	// ended is called for each snapshot with a name that is deleted.
+	ended func(name string, at time.Time, v retention.Verdict)
 	// work counts the snapshots that were judged.
 	work int
 }
@@ -154,9 +156,9 @@ func regular(d *snapshots.Judgment, now time.Time) bool {
 }
 
 // step moves on to the next slot, or to the time before it at which the verdicts may
-// change. It returns the snapshots with their verdicts, of which those that are to be
-// deleted are gone afterwards; none if nothing changes until a time.
-func (l *life) step(until time.Time) (judged []retention.Snapshot, verdicts []retention.Verdict) {
+// change. It returns the verdicts, after which those snapshots are gone that they delete;
+// none if nothing changes until a time.
+func (l *life) step(until time.Time) []retention.Verdict {
 	if !l.slot.After(l.now) {
 		l.slot = l.slots(l.now)
 	}
@@ -165,21 +167,27 @@ func (l *life) step(until time.Time) (judged []retention.Snapshot, verdicts []re
 		at = l.next
 	}
 	if at.IsZero() || at.After(until) || l.exhausted() {
-		return nil, nil
+		return nil
 	}
-	judged = l.series
 	if at.Equal(l.slot) {
-		judged = append(judged, retention.Snapshot{Created: at, ScheduledAt: at, ReadyToUse: true, HasCutTime: true, CutTime: at})
+		l.series = append(l.series, retention.Snapshot{Created: at, ScheduledAt: at, ReadyToUse: true, HasCutTime: true, CutTime: at})
 	}
-	d := retention.Decide(l.policy, at, retention.Series{Claim: retention.Selected, Snapshots: judged})
-	l.series = make([]retention.Snapshot, 0, len(judged)+1)
+	d := retention.Decide(l.policy, at, retention.Series{Claim: retention.Selected, Snapshots: l.series})
+	l.now, l.next, l.work = at, d.Next, l.work+len(l.series)+1
+	left := 0
 	for i, v := range d.Verdicts {
-		if !v.Delete() {
-			l.series = append(l.series, judged[i])
+		switch s := &l.series[i]; {
+		case v.Delete() && s.Name != "":
+			l.ended(s.Name, at, v)
+		case !v.Delete():
+			if left < i {
+				l.series[left] = *s
+			}
+			left++
 		}
 	}
-	l.now, l.next, l.work = at, d.Next, l.work+len(judged)+1
-	return judged, d.Verdicts
+	l.series = l.series[:left]
+	return d.Verdicts
 }
 
 // exhausted returns whether the simulation would take too long.
@@ -244,7 +252,7 @@ func steadyStateOf(spec *v1alpha1.SnapshotScheduleSpec, now time.Time) (*steadyS
 	// what it takes to fill them.
 	peak := 1
 	for until := now.Add(2 * longest); peak < bound; peak = max(peak, len(full.series)) {
-		if _, verdicts := full.step(until); verdicts == nil {
+		if full.step(until) == nil {
 			break
 		}
 	}
@@ -263,7 +271,7 @@ func fillOf(spec *v1alpha1.SnapshotScheduleSpec, t tier, now time.Time) (time.Du
 	alone.SnapshotTTL, alone.Retention = "", v1alpha1.Retention{Keep: t.keep}
 	l, err := newLife(alone, now)
 	for err == nil {
-		_, verdicts := l.step(now.Add(maxAhead))
+		verdicts := l.step(now.Add(maxAhead))
 		kept := 0
 		for _, v := range verdicts {
 			if v.ByTier() {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -17,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -289,11 +289,8 @@ func (r *request) unserved(ctx context.Context, s *v1alpha1.SnapshotSchedule, be
 // if it is not one.
 func ofFleet(s *v1alpha1.SnapshotSchedule) error {
 	owner := metav1.GetControllerOf(s)
-	if owner == nil || owner.Kind != "ClusterSnapshotSchedule" {
+	if owner == nil || owner.Kind != "ClusterSnapshotSchedule" || !strings.HasPrefix(owner.APIVersion, v1alpha1.GroupName+"/") {
 		return nil
-	}
-	if version, err := schema.ParseGroupVersion(owner.APIVersion); err != nil || version.Group != v1alpha1.GroupName {
-		return nil //nolint:nilerr // it is controlled by something else
 	}
 	return fmt.Errorf("SnapshotSchedule %s belongs to ClusterSnapshotSchedule %s, and takes snapshots on its requests only: "+
 		"annotate that with %s", s.Name, owner.Name, v1alpha1.AnnotationRequestedAt)

@@ -4,7 +4,6 @@
 package mapcontroller
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -38,7 +37,7 @@ type Dependencies struct {
 
 // Controller is a MapController with its dependencies, but without queues,
 // watches and workers. A program adds those with SetupWithManager; a simulation
-// drives a Controller one step at a time.
+// adds its own.
 type Controller struct {
 	*MapController
 	Options
@@ -74,6 +73,10 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 	if err == nil {
 		kinds, err = plan.NewKinds(d.Scheme, spec.NewParent(), spec.Ownership(), spec.Inputs, spec.Outputs, spec.RelatedKinds...)
 	}
+	if err == nil && spec.Status == nil {
+		err = status.SetGeneric(spec.NewParent(), *status.NewSummary(kinds))
+		spec.Status = func(_ time.Time, parent client.Object, s Summary) { _ = status.SetGeneric(parent, s) }
+	}
 	if err != nil {
 		return nil, fmt.Errorf("map controller %q: %w", c.Name, err)
 	}
@@ -105,11 +108,8 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 		NewParent: spec.NewParent, Compile: ctl.compile,
 	}
 	ctl.executor = &execute.Executor{
-		Name: spec.Name, Client: d.Client, Workers: o.Workers, Clock: o.Clock, Kinds: kinds,
+		Name: spec.Name, Client: d.Client, Clock: o.Clock, Kinds: kinds,
 		Guard: ctl.guard, Attempts: ctl.attempts, Pace: pace, KindMissing: ctl.installed.Suspect,
-		Create: func(ctx context.Context, o client.Object) error {
-			return d.Client.Create(ctx, o, client.FieldOwner(spec.Name))
-		},
 		Finalizer: spec.Finalizer, Missing: ctl.installed.Explains, MayCreate: spec.MayCreate,
 	}
 	if spec.Enqueue != nil {

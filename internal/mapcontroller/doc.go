@@ -65,6 +65,7 @@
 //
 //	internal/status/aggregator.go  the last status of every key of every parent
 //	internal/status/summary.go     what they add up to, and what is not known
+//	internal/status/generic.go     the status of a parent for which nobody computes one
 //	internal/status/writer.go      writes a parent's status: debounced, once, if it changed
 //	internal/status/patch.go       what of a status is written
 //

@@ -6,7 +6,6 @@ package mapcontroller_test
 import (
 	"context"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"mapcontroller.dev/snapshotschedule/internal/informer"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
@@ -50,10 +50,6 @@ var mirrors = mapcontroller.MapController{
 			}}}}
 		}}, nil
 	},
-	Status: func(_ time.Time, mirror client.Object, s mapcontroller.Summary) {
-		copies := int64(s.Totals["outputs.configmaps.total"])
-		_ = unstructured.SetNestedField(mirror.(*unstructured.Unstructured).Object, copies, "status", "copies")
-	},
 }
 
 // A Mirror copies a ConfigMap and follows its changes. Stores and a fake client
@@ -63,8 +59,9 @@ func Example() {
 	mirror.SetNamespace("default")
 	mirror.SetName("m")
 	mirror.SetUID("mirror")
+	mirror.SetGeneration(1)
 	source.Namespace, source.Name, source.UID = "default", "a", "source"
-	api, stores := fake.NewClientBuilder().WithObjects(mirror, source).Build(), informer.NewStores()
+	api, stores := fake.NewClientBuilder().WithStatusSubresource(mirror).WithObjects(mirror, source).Build(), informer.NewStores()
 	controller, err := mirrors.New(mapcontroller.Dependencies{
 		Client: api, Live: api, Scheme: clientgoscheme.Scheme, Discovery: &fakediscovery.FakeDiscovery{Fake: &clienttesting.Fake{}},
 	}, mapcontroller.Options{Clock: clock.RealClock{}, Stores: stores})
@@ -74,7 +71,10 @@ func Example() {
 	parents, configMaps := index(), index()
 	stores.Add(mirror, parents)
 	stores.Add(source, configMaps)
+	must(api.Get(ctx, client.ObjectKeyFromObject(mirror), mirror))
 	must(parents.Add(mirror))
+	must(configMaps.Add(source))
+	controller.ParentEvents().Create(ctx, event.TypedCreateEvent[client.Object]{Object: mirror}, queue)
 	for _, color := range []string{"red", "blue"} {
 		source.Data = map[string]string{"color": color}
 		must(configMaps.Update(source.DeepCopy()))
@@ -86,9 +86,16 @@ func Example() {
 		must(configMaps.Update(target))
 		controller.OutputEvents(0).Create(ctx, event.TypedCreateEvent[client.Object]{Object: target}, queue)
 	}
+	_, err = controller.Reconcile(ctx, mapcontroller.Request{Parent: client.ObjectKeyFromObject(mirror), MapKey: "source"})
+	must(err)
+	_, err = controller.ReconcileStatus(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(mirror)})
+	must(err)
+	must(api.Get(ctx, client.ObjectKeyFromObject(mirror), mirror))
+	fmt.Println(mirror.(*unstructured.Unstructured).Object["status"])
 	// Output:
 	// m-a map[example.com/mirror:m example.com/source:source] map[color:red]
 	// m-a map[example.com/mirror:m example.com/source:source] map[color:blue]
+	// map[inputs:map[configmaps:map[total:1]] observedGeneration:1 outputs:map[configmaps:map[total:1]]]
 }
 
 func must(err error) {

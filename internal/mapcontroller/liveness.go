@@ -17,7 +17,10 @@ import (
 
 // wedgedAfter is how long keys may wait, or be reconciled, without any pass
 // finishing. No request takes as long, and a pass that fails finishes, too. So only
-// a deadlock gets there, in which the leader renews its lease and does nothing.
+// a deadlock or a decision that never returns gets there, in which the leader renews its
+// lease and does nothing. One such bug was found: with Go 1.26's time.ZoneBounds, a
+// cron expression could loop for ever on the last day of a leap year (see
+// internal/schedule/zone.go). A process that is restarted gets past such a day.
 const wedgedAfter = 10 * time.Minute
 
 // liveness is a health check of the controller of keys. A manager without the lease

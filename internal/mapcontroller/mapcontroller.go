@@ -98,7 +98,9 @@ type MapController struct {
 	Record string
 	// Status computes a parent's status into it; the engine writes it if it
 	// changed. Times must be in whole seconds, as the API server stores them. What the
-	// Summary says is not known must stay as it is. Required.
+	// Summary says is not known must stay as it is. Nil: the engine writes the proposal's
+	// aggregate, which is observedGeneration, inputs.<plural>.total,
+	// outputs.<plural>.total, a count for each condition, and detached.
 	Status func(now time.Time, parent client.Object, s Summary)
 	// Unwritten receives the parents whose status could not be written for some time, for
 	// another controller that reads it. Nil: none does.
@@ -147,7 +149,6 @@ func (c MapController) withDefaults() (*MapController, error) {
 	missing.unless(c.Tags.MapKey != "" && c.Tags.Parent != "", "Tags: both labels must be set")
 	missing.unless(c.NewParent != nil, "NewParent is nil")
 	missing.unless(c.Compile != nil, "Compile is nil")
-	missing.unless(c.Status != nil, "Status is nil")
 	missing.unless(len(c.Inputs) > 0, "Inputs is empty")
 	missing.unless(len(c.Outputs) > 0, "Outputs is empty")
 	missing.unless((c.Record == "") == (c.RecordsTime == nil), "Record and RecordsTime: set both or neither")

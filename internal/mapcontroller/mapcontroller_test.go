@@ -27,7 +27,6 @@ func TestNewNamesWhatIsMissing(t *testing.T) {
 		"Tags: both labels must be set":   func(c *MapController, _ *Dependencies, _ *Options) { c.Tags.MapKey = "" },
 		"NewParent is nil":                func(c *MapController, _ *Dependencies, _ *Options) { c.NewParent = nil },
 		"Compile is nil":                  func(c *MapController, _ *Dependencies, _ *Options) { c.Compile = nil },
-		"Status is nil":                   func(c *MapController, _ *Dependencies, _ *Options) { c.Status = nil },
 		"Inputs is empty":                 func(c *MapController, _ *Dependencies, _ *Options) { c.Inputs = nil },
 		"Outputs is empty":                func(c *MapController, _ *Dependencies, _ *Options) { c.Outputs = nil },
 		"Inputs[0]: Object and Resource":  func(c *MapController, _ *Dependencies, _ *Options) { c.Inputs = []Input{{Object: &corev1.Secret{}}} },

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	ctrl "sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -308,15 +309,17 @@ func TestQueueServesOtherNamespacesWhileOneHangs(t *testing.T) {
 			hanging += by
 			most = max(most, hanging)
 		}
-		q.executor.Create = func(ctx context.Context, o client.Object) error {
-			if o.GetNamespace() != "ns" {
-				return nil
-			}
-			hang(o.GetName(), 1)
-			defer hang(o.GetName(), -1)
-			<-ctx.Done()
-			return ctx.Err()
-		}
+		q.executor.Client = interceptor.NewClient(q.api, interceptor.Funcs{
+			Create: func(ctx context.Context, _ client.WithWatch, o client.Object, _ ...client.CreateOption) error {
+				if o.GetNamespace() != "ns" {
+					return nil
+				}
+				hang(o.GetName(), 1)
+				defer hang(o.GetName(), -1)
+				<-ctx.Done()
+				return ctx.Err()
+			},
+		})
 		if err := q.KeySource(t.Context(), q.queue); err != nil {
 			t.Fatal(err)
 		}

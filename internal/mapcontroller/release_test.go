@@ -6,13 +6,17 @@ package mapcontroller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -66,6 +70,35 @@ func TestReconcileStatusLooksForReferencesThatTheCacheDoesNotShow(t *testing.T) 
 	if err := h.reconcileStatus(t); err != nil || !slices.Equal(settled, []bool{true}) || h.api.Count("list") != 2 {
 		t.Errorf("at last: %v, settled %v, %d lists", err, settled, h.api.Count("list"))
 	}
+}
+
+// While admission hangs in one namespace, half of the workers of statuses are left to the others.
+func TestReconcileStatusLeavesWorkersToOtherNamespaces(t *testing.T) {
+	var cached []client.Object
+	for i := range 10 {
+		cached = append(cached, fixture.Parent(changedSpec, func(p *appsv1.Deployment) { p.Name, p.UID = fmt.Sprint(i), types.UID(fmt.Sprint(i)) }))
+	}
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t, cached, nil, ownsByLabels, func(_ *MapController, o *Options) { o.Workers = 8 })
+		var hanging atomic.Int32
+		h.api.Before = func(ctx context.Context, verb string, _ runtime.Object) error {
+			if verb == "patch" { // of the finalizer
+				hanging.Add(1)
+				defer hanging.Add(-1)
+				<-ctx.Done()
+			}
+			return ctx.Err()
+		}
+		for _, p := range cached {
+			go func() {
+				_, _ = h.ReconcileStatus(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(p)})
+			}()
+		}
+		time.Sleep(10 * time.Second)
+		if n := hanging.Load(); n != 4 {
+			t.Errorf("%d of 8 workers hang", n)
+		}
+	})
 }
 
 // A manager that stops ends its requests. The API server may have carried them out.

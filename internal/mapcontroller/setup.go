@@ -47,9 +47,6 @@ func (c MapController) SetupWithManager(mgr manager.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	if ctl.executor.Create, err = execute.NewCreate(mgr, ctl.kinds, ctl.Name); err != nil {
-		return err
-	}
 	s := &starter{
 		Controller: ctl, mgr: mgr, log: mgr.GetLogger().WithValues("controller", ctl.Name),
 		live: liveness{TypedReconciler: ctl, clock: ctl.Clock, waiting: ctl.keys.Waiting},

@@ -88,6 +88,44 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 	r.origin = func(s *v1alpha1.SnapshotSchedule) origin {
 		return (&program{schedule: s, fleets: clusterWide}).origin(originIn(s))
 	}
+	c := kinds()
+	c.Outputs[0].Observed = func(parent types.NamespacedName, before, after client.Object) {
+		f.onChange(parent, before, after)
+		ready.observed(parent, before, after)
+	}
+	c.Compile = func(parent client.Object) (mapcontroller.Program, error) {
+		return compileFor(parent, clusterWide, cmp.Or(o.MaxClockSkew, DefaultMaxClockSkew))
+	}
+	c.Related = func(parent client.Object) []client.Object {
+		restores := o.Stores.ByIndex(nil, &corev1.PersistentVolumeClaim{}, restoresIndex, parent.GetNamespace())
+		return append(append(restores, o.Stores.List(&snapshotv1.VolumeSnapshotClass{}, "")...), originIn(parent)...)
+	}
+	c.RelatedKinds = relatedKinds
+	c.ParentChanged = scheduleChanged
+	c.Enqueue = func(enqueue func(mapcontroller.Request, time.Duration)) { f.enqueue = enqueue }
+	c.MayCreate = f.mayCreate
+	c.Report = r.report
+	c.ParentDeleted = func(schedule types.NamespacedName) {
+		r.forget(schedule)
+		f.forget(schedule)
+		m.Forget(schedule)
+	}
+	c.Record = "retention"
+	c.RecordsTime = func(now time.Time, parent client.Object) bool {
+		s := parent.(*v1alpha1.SnapshotSchedule)
+		return recordsTime(now, s, r.origin(s))
+	}
+	c.Status = func(now time.Time, parent client.Object, known mapcontroller.Summary) {
+		s := parent.(*v1alpha1.SnapshotSchedule)
+		sum := setStatusOf(now, s, r.origin(s), known)
+		m.Measure(client.ObjectKeyFromObject(s), figuresOf(now, s, known, sum))
+	}
+	return c
+}
+
+// kinds is the part of the controller that decisions depend on: its kinds, and who owns
+// what.
+func kinds() mapcontroller.MapController {
 	return mapcontroller.MapController{
 		Name:      Name,
 		Tags:      Ownership.Tags,
@@ -102,41 +140,10 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 			Resource:   snapshotsResource,
 			Conditions: conditions,
 			Covers:     covers,
-			Observed: func(parent types.NamespacedName, before, after client.Object) {
-				f.onChange(parent, before, after)
-				ready.observed(parent, before, after)
-			},
 		}},
-		Compile: func(parent client.Object) (mapcontroller.Program, error) {
-			return compileFor(parent, clusterWide, cmp.Or(o.MaxClockSkew, DefaultMaxClockSkew))
-		},
-		Related: func(parent client.Object) []client.Object {
-			restores := o.Stores.ByIndex(nil, &corev1.PersistentVolumeClaim{}, restoresIndex, parent.GetNamespace())
-			return append(append(restores, o.Stores.List(&snapshotv1.VolumeSnapshotClass{}, "")...), originIn(parent)...)
-		},
-		RelatedKinds:  relatedKinds,
-		ParentChanged: scheduleChanged,
-		Finalizer:     v1alpha1.FinalizerRelease,
-		OwnsByLabels:  Ownership.OwnsByLabels,
-		Foreign:       Ownership.Foreign,
-		Enqueue:       func(enqueue func(mapcontroller.Request, time.Duration)) { f.enqueue = enqueue },
-		MayCreate:     f.mayCreate,
-		Report:        r.report,
-		ParentDeleted: func(schedule types.NamespacedName) {
-			r.forget(schedule)
-			f.forget(schedule)
-			m.Forget(schedule)
-		},
-		Record: "retention",
-		RecordsTime: func(now time.Time, parent client.Object) bool {
-			s := parent.(*v1alpha1.SnapshotSchedule)
-			return recordsTime(now, s, r.origin(s))
-		},
-		Status: func(now time.Time, parent client.Object, known mapcontroller.Summary) {
-			s := parent.(*v1alpha1.SnapshotSchedule)
-			sum := setStatusOf(now, s, r.origin(s), known)
-			m.Measure(client.ObjectKeyFromObject(s), figuresOf(now, s, known, sum))
-		},
+		Finalizer:    v1alpha1.FinalizerRelease,
+		OwnsByLabels: Ownership.OwnsByLabels,
+		Foreign:      Ownership.Foreign,
 	}
 }
 

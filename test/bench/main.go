@@ -190,8 +190,8 @@ func prepare(ctx context.Context, f flags, dir string) (b *bench, err error) {
 	if b.root, err = repo.Root(); err != nil {
 		return nil, err
 	}
-	b.result.describe(fmt.Sprintf("%d PVCs and %d rounds and %d snapshots at a restart %s", b.claims, b.rounds, b.restart,
-		strings.Join(append(f.env, f.operator), " ")))
+	b.result.describe(strings.TrimSpace(fmt.Sprintf("%d PVCs and %d rounds and %d snapshots at a restart %s", b.claims, b.rounds, b.restart,
+		strings.Join(append(slices.Clone(f.env), f.operator), " "))))
 	if b.assets, err = findAssets(ctx, b.root); err != nil {
 		return nil, err
 	}
@@ -226,14 +226,18 @@ func findAssets(ctx context.Context, root string) (string, error) {
 // groupTimeout is generous: machines differ.
 const groupTimeout = 15 * time.Minute
 
-func (b *bench) runGroup(ctx context.Context, g group) (err error) {
+func (b *bench) runGroup(ctx context.Context, g group) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, groupTimeout, fmt.Errorf("it took longer than %s", groupTimeout))
 	defer cancel()
 	srv, err := server.Start(ctx, b.root, b.assets, g.audit)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, srv.Stop()) }()
+	defer func() {
+		if err := srv.Stop(); err != nil { // it was killed; what was measured is valid
+			b.progressf("%v", err)
+		}
+	}()
 	return g.run(ctx, b, srv)
 }
 

@@ -424,8 +424,8 @@ var _ = Describe("restore", func() {
 			})
 			r = env.runWith(proxied, "", "restore", "--schedule", "nightly", "--to", "{pvc}-drill", "--wait", "--timeout", "20s")
 			Expect(r.errOut).To(Equal("error: PersistentVolumeClaim data-0-drill was deleted\n" +
-				"PersistentVolumeClaim data-1-drill was deleted\nPersistentVolumeClaim data-2-drill was deleted\n" +
-				"PersistentVolumeClaim data-3-drill was deleted\nPersistentVolumeClaim data-drill was deleted\n"))
+				"  PersistentVolumeClaim data-1-drill was deleted\n  PersistentVolumeClaim data-2-drill was deleted\n" +
+				"  PersistentVolumeClaim data-3-drill was deleted\n  PersistentVolumeClaim data-drill was deleted\n"))
 
 			By("deleting the snapshot")
 			proxied = intercept(func(request) bool {

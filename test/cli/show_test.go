@@ -181,7 +181,7 @@ var _ = Describe("errors", func() {
 		Expect(missing.errOut).To(Equal("Error from server (NotFound): volumesnapshots.snapshot.storage.k8s.io \"nothing\" not found\n"))
 		usage := env.run("coverage", "--fail-on-gasp")
 		Expect(usage.code).To(Equal(2))
-		Expect(usage.errOut).To(Equal("error: unknown flag: --fail-on-gasp\nSee 'kubectl snapsched coverage --help' for usage\n"))
+		Expect(usage.errOut).To(Equal("error: unknown flag: --fail-on-gasp\n  See 'kubectl snapsched coverage --help' for usage\n"))
 		format := env.run("status", "-o", "xml")
 		Expect(format.code).To(Equal(2))
 		Expect(format.errOut).To(ContainSubstring(`unknown output format "xml": use one of json, yaml, name, wide`))

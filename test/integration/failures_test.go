@@ -274,16 +274,22 @@ var _ = Describe("Failures", func() {
 // denyCreates has the API server deny the creation of snapshots with this name prefix.
 func denyCreates(env *environment, prefix string) {
 	GinkgoHelper()
-	name := env.namespace
-	rule := admissionv1.RuleWithOperations{
-		Operations: []admissionv1.OperationType{admissionv1.Create},
-		Rule: admissionv1.Rule{
-			APIGroups: []string{"snapshot.storage.k8s.io"}, APIVersions: []string{"v1"}, Resources: []string{"volumesnapshots"}},
-	}
+	probe := &snapshot{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, GenerateName: prefix + "probe-"}}
+	probe.Spec.Source.PersistentVolumeClaimName = ptr.To("probe")
+	env.deny(fmt.Sprintf("!object.metadata.name.startsWith(%q)", prefix), probe, admissionv1.Rule{
+		APIGroups: []string{"snapshot.storage.k8s.io"}, APIVersions: []string{"v1"}, Resources: []string{"volumesnapshots"},
+	}, admissionv1.Create)
+}
+
+// deny has the API server deny writes in the namespace unless an expression holds. It denies the creation of the probe.
+func (env *environment) deny(unless string, probe client.Object, rule admissionv1.Rule, operations ...admissionv1.OperationType) {
+	GinkgoHelper()
+	name := env.namespace + "-" + rule.Resources[0]
 	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	policy.Spec.MatchConstraints = &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: rule}}}
-	policy.Spec.Validations = []admissionv1.Validation{{
-		Expression: fmt.Sprintf("!object.metadata.name.startsWith(%q)", prefix), Message: "denied by the test"}}
+	policy.Spec.MatchConstraints = &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
+		RuleWithOperations: admissionv1.RuleWithOperations{Operations: operations, Rule: rule},
+	}}}
+	policy.Spec.Validations = []admissionv1.Validation{{Expression: unless, Message: "denied by the test"}}
 	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	binding.Spec.PolicyName = name
 	binding.Spec.ValidationActions = []admissionv1.ValidationAction{admissionv1.Deny}
@@ -294,9 +300,7 @@ func denyCreates(env *environment, prefix string) {
 		DeferCleanup(func() { Expect(api.Delete(ctx, o)).To(Succeed()) })
 	}
 	// The API server needs a moment until it enforces a policy.
-	probe := &snapshot{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, GenerateName: prefix + "probe-"}}
-	probe.Spec.Source.PersistentVolumeClaimName = ptr.To("probe")
 	Eventually(func() error {
-		return client.NewDryRunClient(api).Create(ctx, probe.DeepCopy())
+		return client.NewDryRunClient(api).Create(ctx, probe.DeepCopyObject().(client.Object))
 	}).Should(MatchError(ContainSubstring("denied by the test")))
 }

@@ -17,7 +17,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -31,31 +30,11 @@ func mayDeny(o *operator) { o.maybeDenied = append(o.maybeDenied, "snapshotsched
 // forbidTTL makes the API server refuse a SnapshotSchedule in a namespace that has a TTL.
 func (env *environment) forbidTTL() {
 	GinkgoHelper()
-	name := env.namespace + "-no-ttl"
-	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	policy.Spec.MatchConstraints = &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
-		RuleWithOperations: admissionv1.RuleWithOperations{
-			Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
-			Rule: admissionv1.Rule{
-				APIGroups: []string{v1alpha1.GroupName}, APIVersions: []string{"*"}, Resources: []string{"snapshotschedules"},
-			},
-		},
-	}}}
-	policy.Spec.Validations = []admissionv1.Validation{{Expression: "!has(object.spec.snapshotTTL)", Message: "denied by the test"}}
-	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	binding.Spec.PolicyName = name
-	binding.Spec.ValidationActions = []admissionv1.ValidationAction{admissionv1.Deny}
-	binding.Spec.MatchResources = &admissionv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{
-		MatchLabels: map[string]string{corev1.LabelMetadataName: env.namespace}}}
-	for _, o := range []client.Object{policy, binding} {
-		Expect(api.Create(ctx, o)).To(Succeed())
-		DeferCleanup(func() { Expect(api.Delete(ctx, o)).To(Succeed()) })
-	}
 	probe := &schedule{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, GenerateName: "probe-"}}
 	probe.Spec = spec{SnapshotInterval: "1h", SnapshotTTL: "1h"}
-	Eventually(func() error {
-		return client.NewDryRunClient(api).Create(ctx, probe.DeepCopy())
-	}).Should(MatchError(ContainSubstring("denied by the test")))
+	env.deny("!has(object.spec.snapshotTTL)", probe, admissionv1.Rule{
+		APIGroups: []string{v1alpha1.GroupName}, APIVersions: []string{"*"}, Resources: []string{"snapshotschedules"},
+	}, admissionv1.Create, admissionv1.Update)
 }
 
 var _ = Describe("A ClusterSnapshotSchedule in trouble", func() {

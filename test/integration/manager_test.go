@@ -27,6 +27,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/enginetest/mutationdetector"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots/metrics"
+	"mapcontroller.dev/snapshotschedule/internal/transport"
 )
 
 // The metrics of all operators of this process: one counts on where another ended.
@@ -64,6 +65,7 @@ func newManager(o *operator, namespace string) manager.Manager {
 		Cache:          cacheOptions,
 		NewCache:       mutationdetector.NewCache,
 		MapperProvider: snapshots.RESTMapper,
+		NewClient:      transport.NewClient,
 		Metrics:        metricsserver.Options{BindAddress: "0"},
 		Controller:     ctrlconfig.Controller{SkipNameValidation: new(true)},
 

@@ -168,16 +168,6 @@ func isSnapshotCreate(r *http.Request) bool {
 	return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/volumesnapshots")
 }
 
-// snapshotCreatesFail fails every create of a snapshot with a status code.
-func snapshotCreatesFail(code int) option {
-	return failRequests(func(r *http.Request) int {
-		if isSnapshotCreate(r) {
-			return code
-		}
-		return 0
-	})
-}
-
 // dropFirstCreateAnswer drops the answer to the first create of a snapshot, which the API server has executed.
 func dropFirstCreateAnswer(dropped *atomic.Bool) option {
 	return func(o *operator) {

@@ -10,7 +10,6 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // fleetRules returns the rules of a role about ClusterSnapshotSchedules.
@@ -19,10 +18,7 @@ func fleetRules(t *testing.T, o *unstructured.Unstructured) (found []rbacv1.Poli
 	if !strings.HasSuffix(o.GetKind(), "Role") {
 		return nil
 	}
-	role := &rbacv1.ClusterRole{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, role); err != nil {
-		t.Fatal(err)
-	}
+	role := as[rbacv1.ClusterRole](t, o)
 	for _, rule := range role.Rules {
 		if slices.ContainsFunc(rule.Resources, func(r string) bool { return r == "*" || strings.HasPrefix(r, "clustersnapshotschedules") }) {
 			found = append(found, rule)
@@ -33,10 +29,8 @@ func fleetRules(t *testing.T, o *unstructured.Unstructured) (found []rbacv1.Poli
 
 // Contract: FLEET-8.
 func TestInstallationsForNamespacesGrantNothingForFleets(t *testing.T) {
-	files(t, "config")
 	roles := 0
-	shipped := run(t, "hack/render.sh", "config/namespaced", image) + "\n---\n" + run(t, "hack/render.sh", "config/namespaced/watched", image)
-	for _, o := range decode(t, shipped) {
+	for _, o := range append(render(t, "config/namespaced"), render(t, "config/namespaced/watched")...) {
 		if strings.HasPrefix(o.GetKind(), "ClusterRole") {
 			t.Errorf("%s %s is cluster-scoped", o.GetKind(), o.GetName())
 		}
@@ -54,9 +48,8 @@ func TestInstallationsForNamespacesGrantNothingForFleets(t *testing.T) {
 
 // Whoever can create a ClusterSnapshotSchedule can have snapshots deleted in every namespace.
 func TestRolesForFleetsAreNotAggregated(t *testing.T) {
-	files(t, "config")
 	var names []string
-	for _, o := range decode(t, run(t, "hack/render.sh", "config/default", image)) {
+	for _, o := range render(t, "config/default") {
 		if len(fleetRules(t, o)) == 0 {
 			continue
 		}

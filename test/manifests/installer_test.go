@@ -5,10 +5,7 @@
 package manifests
 
 import (
-	"bufio"
 	"bytes"
-	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,7 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/diff"
-	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"mapcontroller.dev/snapshotschedule/test/internal/repo"
 )
 
 // root is the repository's root.
@@ -44,7 +42,7 @@ func TestInstallerChangesOnlyTheImage(t *testing.T) {
 	}
 	for _, folder := range []string{"config/default", "config/namespaced"} {
 		before := files(t, "config/manager")
-		rendered := decode(t, run(t, "hack/render.sh", folder, image))
+		got := decode(t, run(t, "hack/render.sh", folder, image))
 		if after := files(t, "config/manager"); !equality.Semantic.DeepEqual(before, after) {
 			t.Errorf("rendering %s changed the tree: %s", folder, diff.Diff(before, after))
 		}
@@ -67,15 +65,15 @@ func TestInstallerChangesOnlyTheImage(t *testing.T) {
 		if deployments != 1 {
 			t.Errorf("%s has %d Deployments", folder, deployments)
 		}
-		if !equality.Semantic.DeepEqual(rendered, want) {
-			t.Errorf("%s: %s", folder, diff.Diff(want, rendered))
+		if !equality.Semantic.DeepEqual(got, want) {
+			t.Errorf("%s: %s", folder, diff.Diff(want, got))
 		}
 	}
 }
 
 func TestInstallerHasEveryKind(t *testing.T) {
 	kinds := map[string]int{}
-	for _, o := range decode(t, run(t, "hack/render.sh", "config/default", image)) {
+	for _, o := range render(t, "config/default") {
 		kinds[o.GetKind()]++
 	}
 	for _, kind := range []string{
@@ -90,7 +88,7 @@ func TestInstallerHasEveryKind(t *testing.T) {
 // Deleting what installs the operator must not delete the CRDs: all schedules and their snapshots would go with them.
 func TestDeletingTheOperatorKeepsTheCRDs(t *testing.T) {
 	for _, folder := range []string{"config/default", "config/namespaced", "config/monitoring"} {
-		for _, o := range decode(t, run(t, "hack/render.sh", folder, image)) {
+		for _, o := range render(t, folder) {
 			if o.GetKind() == "CustomResourceDefinition" {
 				t.Errorf("%s has %s", folder, o.GetName())
 			}
@@ -100,7 +98,7 @@ func TestDeletingTheOperatorKeepsTheCRDs(t *testing.T) {
 	if err != nil || len(bases) == 0 {
 		t.Fatalf("no CRDs: %v", err)
 	}
-	crds := decode(t, run(t, "hack/render.sh", "config/crd", image))
+	crds := render(t, "config/crd")
 	for _, o := range crds {
 		if o.GetKind() != "CustomResourceDefinition" {
 			t.Errorf("config/crd has %s %s", o.GetKind(), o.GetName())
@@ -134,9 +132,8 @@ func TestDeployAppliesServerSideAndKeepsTheCheckout(t *testing.T) {
 
 // Deleting the CRD deletes all schedules and their snapshots.
 func TestToolsDoNotPruneTheCRD(t *testing.T) {
-	files(t, "config/crd")
 	crds := 0
-	for _, o := range decode(t, run(t, "hack/render.sh", "config/crd", image)) {
+	for _, o := range render(t, "config/crd") {
 		if o.GetKind() != "CustomResourceDefinition" {
 			continue
 		}
@@ -218,13 +215,9 @@ func TestImageUserIsANumber(t *testing.T) {
 
 func deployment(t *testing.T, folder string) *appsv1.Deployment {
 	t.Helper()
-	for _, o := range decode(t, run(t, "hack/render.sh", folder, image)) {
+	for _, o := range render(t, folder) {
 		if o.GetKind() == "Deployment" {
-			d := &appsv1.Deployment{}
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(o.Object, d, true); err != nil {
-				t.Fatal(err)
-			}
-			return d
+			return as[appsv1.Deployment](t, o)
 		}
 	}
 	t.Fatalf("%s has no Deployment", folder)
@@ -245,26 +238,34 @@ func run(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
+// rendered are the manifests by folder: rendering takes a second.
+var rendered = map[string]string{}
+
+// render returns the objects of a folder with the image, as they are shipped.
+func render(t *testing.T, folder string) []*unstructured.Unstructured {
+	t.Helper()
+	files(t, "config")
+	if rendered[folder] == "" {
+		rendered[folder] = run(t, "hack/render.sh", folder, image)
+	}
+	return decode(t, rendered[folder])
+}
+
+// as converts an object to its type. Unknown fields are errors.
+func as[T any](t *testing.T, o *unstructured.Unstructured) *T {
+	t.Helper()
+	typed := new(T)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(o.Object, typed, true); err != nil {
+		t.Fatal(err)
+	}
+	return typed
+}
+
 func decode(t *testing.T, text string) []*unstructured.Unstructured {
 	t.Helper()
-	var all []*unstructured.Unstructured
-	documents := yaml.NewYAMLReader(bufio.NewReader(strings.NewReader(text)))
-	for {
-		document, err := documents.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		o := &unstructured.Unstructured{}
-		if err == nil {
-			err = yaml.UnmarshalStrict(document, &o.Object)
-		}
-		if err != nil {
-			t.Fatalf("%v\n%s", err, document)
-		}
-		all = append(all, o)
-	}
-	if len(all) == 0 {
-		t.Fatal("no objects were rendered")
+	all, err := repo.Decode([]byte(text))
+	if err != nil || len(all) == 0 {
+		t.Fatalf("%d objects were rendered: %v", len(all), err)
 	}
 	return all
 }

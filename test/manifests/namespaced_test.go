@@ -13,25 +13,13 @@ import (
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 )
-
-func role(t *testing.T, o *unstructured.Unstructured) *rbacv1.Role {
-	t.Helper()
-	r := &rbacv1.Role{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(o.Object, r, true); err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
 
 // In a namespace that the operator watches, the built-in role edit may impersonate its ServiceAccount, and so delete snapshots. So the
 // operator has no permissions in its own namespace but those for leader election, and its account has none that a tenant could use.
 func TestNamespacedOperatorHasNoPermissionOnSnapshotsInItsOwnNamespace(t *testing.T) {
-	files(t, "config")
 	roles := 0
-	for _, o := range decode(t, run(t, "hack/render.sh", "config/namespaced", image)) {
+	for _, o := range render(t, "config/namespaced") {
 		if o.GetNamespace() != "snapshotschedule" {
 			t.Errorf("%s %s is in namespace %q", o.GetKind(), o.GetName(), o.GetNamespace())
 		}
@@ -39,7 +27,7 @@ func TestNamespacedOperatorHasNoPermissionOnSnapshotsInItsOwnNamespace(t *testin
 			continue
 		}
 		roles++
-		for _, rule := range role(t, o).Rules {
+		for _, rule := range as[rbacv1.Role](t, o).Rules {
 			if len(rule.Resources) != 1 || !slices.Contains([]string{"leases", "events"}, rule.Resources[0]) {
 				t.Errorf("%s grants %v", o.GetName(), rule)
 			}
@@ -58,9 +46,8 @@ func TestNamespacedOperatorHasNoPermissionOnSnapshotsInItsOwnNamespace(t *testin
 
 // kubectl sets the namespace with -n.
 func TestWatchedNamespaceGrantsItsRoleToTheNamespacedOperator(t *testing.T) {
-	files(t, "config")
 	var kinds []string
-	for _, o := range decode(t, run(t, "hack/render.sh", "config/namespaced/watched", image)) {
+	for _, o := range render(t, "config/namespaced/watched") {
 		kinds = append(kinds, o.GetKind())
 		if o.GetNamespace() != "" {
 			t.Errorf("%s is in namespace %s", o.GetName(), o.GetNamespace())
@@ -68,10 +55,7 @@ func TestWatchedNamespaceGrantsItsRoleToTheNamespacedOperator(t *testing.T) {
 		if o.GetKind() != "RoleBinding" {
 			continue
 		}
-		binding := &rbacv1.RoleBinding{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(o.Object, binding, true); err != nil {
-			t.Fatal(err)
-		}
+		binding := as[rbacv1.RoleBinding](t, o)
 		account := deployment(t, "config/namespaced")
 		want := []rbacv1.Subject{{
 			Kind: rbacv1.ServiceAccountKind, Name: account.Spec.Template.Spec.ServiceAccountName, Namespace: account.Namespace,
@@ -87,7 +71,6 @@ func TestWatchedNamespaceGrantsItsRoleToTheNamespacedOperator(t *testing.T) {
 
 // Other controllers may have their leases in the same namespace.
 func TestOnlyTheOwnLeaseCanBeChanged(t *testing.T) {
-	files(t, "config")
 	text, err := os.ReadFile(filepath.Join(root, "cmd", "main.go"))
 	if err != nil {
 		t.Fatal(err)
@@ -97,11 +80,11 @@ func TestOnlyTheOwnLeaseCanBeChanged(t *testing.T) {
 		t.Fatal("cmd/main.go sets no LeaderElectionID")
 	}
 	verbs := map[string][]string{}
-	for _, o := range decode(t, run(t, "hack/render.sh", "config/default", image)) {
+	for _, o := range render(t, "config/default") {
 		if o.GetKind() != "Role" {
 			continue
 		}
-		for _, rule := range role(t, o).Rules {
+		for _, rule := range as[rbacv1.Role](t, o).Rules {
 			if slices.Contains(rule.Resources, "leases") {
 				name := strings.Join(rule.ResourceNames, ",")
 				verbs[name] = append(verbs[name], rule.Verbs...)

@@ -14,22 +14,17 @@ import (
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/diff"
 )
 
 func TestSecurityPageListsTheGrantedPermissions(t *testing.T) {
 	granted := map[string][]string{}
-	rendered := decode(t, run(t, "hack/render.sh", "config/default", image))
-	files(t, "config")
+	rendered := render(t, "config/default")
 	for _, o := range rendered {
 		if !slices.Contains(managerRoles, strings.TrimPrefix(o.GetName(), "snapshotschedule-")) {
 			continue
 		}
-		role := &rbacv1.ClusterRole{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, role); err != nil {
-			t.Fatal(err)
-		}
+		role := as[rbacv1.ClusterRole](t, o)
 		for _, rule := range role.Rules {
 			for _, group := range rule.APIGroups {
 				for _, resource := range rule.Resources {
@@ -63,14 +58,11 @@ var managerRoles = []string{"fleet-manager-role", "leader-election-role", "manag
 
 func TestManagerIsBoundToItsRolesOnly(t *testing.T) {
 	bound := map[string]bool{}
-	for _, o := range decode(t, run(t, "hack/render.sh", "config/default", image)) {
+	for _, o := range render(t, "config/default") {
 		if !strings.HasSuffix(o.GetKind(), "RoleBinding") {
 			continue
 		}
-		binding := &rbacv1.ClusterRoleBinding{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, binding); err != nil {
-			t.Fatal(err)
-		}
+		binding := as[rbacv1.ClusterRoleBinding](t, o)
 		for _, subject := range binding.Subjects {
 			if subject.Name != "snapshotschedule-controller-manager" || subject.Kind != "ServiceAccount" {
 				t.Errorf("%s binds %v", o.GetName(), subject)

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Whoever can create a schedule can have snapshots deleted: a new schedule adopts what an earlier one of its name left, and expires it.
@@ -18,17 +17,13 @@ import (
 func TestOnlyAdminGainsPermissionToDelete(t *testing.T) {
 	readOnly := []string{"get", "list", "watch"}
 	gains := map[string]map[string]bool{}
-	files(t, "config/rbac")
-	for _, o := range decode(t, run(t, "hack/render.sh", "config/default", image)) {
+	for _, o := range render(t, "config/default") {
 		for label, value := range o.GetLabels() {
 			builtin, ok := strings.CutPrefix(label, "rbac.authorization.k8s.io/aggregate-to-")
 			if !ok || value != "true" {
 				continue
 			}
-			role := &rbacv1.ClusterRole{}
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(o.Object, role, true); err != nil {
-				t.Fatal(err)
-			}
+			role := as[rbacv1.ClusterRole](t, o)
 			if gains[builtin] == nil {
 				gains[builtin] = map[string]bool{}
 			}

@@ -128,6 +128,7 @@ func newManager(o *operator) manager.Manager {
 			NewInformer:       options.Stores.NewInformer,
 		},
 		NewCache:               mutationdetector.NewCache,
+		NewClient:              wire.NewClient,
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",
 		Controller:             config.Controller{SkipNameValidation: new(true), CacheSyncTimeout: 200 * time.Millisecond},

@@ -76,7 +76,7 @@ type listedPackage struct {
 }
 
 func newChecker(ctx context.Context, root string) (*checker, error) {
-	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-export", "-json=ImportPath,Dir,Export,GoFiles", "./cmd")
+	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-export", "-json=ImportPath,Dir,Export,GoFiles", "./cmd/...")
 	cmd.Dir = root
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -116,7 +116,7 @@ func (c *checker) check(m *mutant) error {
 		checked[dir] = true
 		p, ok := c.packages[dir]
 		if !ok {
-			return fmt.Errorf("%s is not part of the operator", path)
+			return fmt.Errorf("%s is part of neither program", path)
 		}
 		if err := c.checkPackage(p, dir, files); err != nil {
 			return fmt.Errorf("does not compile: %w", err)

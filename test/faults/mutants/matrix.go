@@ -32,6 +32,8 @@ var suites = []suite{
 	{"unit", []string{"./api/...", "./cmd/...", "./internal/..."}, []string{"-skip=^TestEngine$", "-timeout=5m"}},
 	{"engine", []string{"./internal/mapcontroller/enginetest"}, []string{"-ginkgo.fail-fast", "-timeout=10m"}},
 	{"integration", []string{"./test/integration"}, []string{"-ginkgo.fail-fast", "-timeout=20m"}},
+	{"simulations", []string{"./test/faults/internal/simulation"}, // as many as it says
+		[]string{"-run=^TestSimulations$", "-timeout=20m", "-rapid.nofailfile", "-rapid.shrinktime=1ms"}},
 	{"faults", []string{"./test/faults"}, []string{"-count=1", "-timeout=20m", "-parallel=16"}}, // the plans of each
 }
 
@@ -44,7 +46,11 @@ func suiteNames() (names []string) {
 
 // argsFor returns the arguments of a suite for one mutant; ok is false if the suite has nothing for it.
 func (s suite) argsFor(m *mutant) (args []string, ok bool) {
-	if s.Name != "faults" {
+	switch s.Name {
+	case "faults":
+	case "simulations":
+		return append(slices.Clone(s.Args), fmt.Sprintf("-rapid.checks=%d", m.Simulations)), m.Simulations > 0
+	default:
 		return s.Args, true
 	}
 	var tests []string

@@ -9,18 +9,15 @@ import (
 	"fmt"
 	"time"
 
-	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/clusterschedules"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots/metrics"
+	"mapcontroller.dev/snapshotschedule/internal/transport"
+	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
 )
 
 // Options are the operator's flags, and what tests set beside them.
@@ -34,22 +31,14 @@ type Options struct {
 	Clock         clock.PassiveClock
 }
 
-// NewScheme returns a scheme with every kind that the operator reads or writes.
-func NewScheme() *runtime.Scheme {
-	scheme := runtime.NewScheme()
-	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
-	utilruntime.Must(snapshotv1.AddToScheme(scheme))
-	utilruntime.Must(v1alpha1.AddToScheme(scheme))
-	return scheme
-}
-
 // New returns a manager with the operator's controllers, for the API server of a config. The manager's
 // options say the rest: metrics, probes, leader election.
 func New(ctx context.Context, config *rest.Config, o Options, m ctrl.Options) (ctrl.Manager, error) {
 	config = rest.CopyConfig(config)
 	snapshots.Configure(config, o.Clock)
 	stores := snapshots.NewStores()
-	m.Scheme, m.MapperProvider, m.Cache = NewScheme(), snapshots.RESTMapper, snapshots.CacheOptions(stores, o.Namespaces...)
+	m.Scheme, m.MapperProvider, m.NewClient = cluster.Scheme, snapshots.RESTMapper, transport.NewClient
+	m.Cache = snapshots.CacheOptions(stores, o.Namespaces...)
 	clusterschedules.AddToCache(&m.Cache)
 	mgr, err := ctrl.NewManager(config, m)
 	if err != nil {

@@ -4,7 +4,6 @@
 package process
 
 import (
-	"context"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -44,36 +43,6 @@ func TestStopReturnsTheExitStatusAndTheLog(t *testing.T) {
 func TestStopKillsAfterTheTimeout(t *testing.T) {
 	p := start(t, true, "exec sleep 600")
 	if err := p.Stop(time.Millisecond); !errors.Is(err, ErrTimeout) {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestPipesCarryLinesBothWays(t *testing.T) {
-	p := start(t, true, "read line; echo got $line; read end; exit 0")
-	if err := p.Send("hello"); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Expect("got hello"); err != nil {
-		t.Error(err)
-	}
-	if err := p.Stop(time.Minute); err != nil {
-		t.Error(err)
-	}
-	if err := p.Expect("more"); err == nil || !strings.Contains(err.Error(), "ended before") {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestWithContextEndsWithTheProcess(t *testing.T) {
-	p := start(t, false, "echo why >&2; exec sleep 600")
-	ctx, cancel := p.WithContext(t.Context())
-	defer cancel()
-	for log := ""; log == ""; log, _ = p.Log() {
-		time.Sleep(time.Millisecond)
-	}
-	p.Kill()
-	<-ctx.Done()
-	if err := context.Cause(ctx); !strings.Contains(err.Error(), "the script has ended: why") {
 		t.Errorf("got %v", err)
 	}
 }

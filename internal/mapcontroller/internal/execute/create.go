@@ -10,16 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"mapcontroller.dev/snapshotschedule/internal/informer"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/guard"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/queue"
@@ -37,7 +30,7 @@ func (r *run) create(ctx context.Context, want client.Object) {
 	r.executor.Attempts.Expect(r.work.Request, shown)
 	creating, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	err := r.executor.Create(creating, want)
+	err := r.executor.Client.Create(creating, want, client.FieldOwner(r.executor.Name))
 	if err == nil || r.createdUnanswered(ctx, want, err) {
 		r.outcome.Created = append(r.outcome.Created, want)
 		logf.FromContext(ctx).V(1).Info("Created output", "output", want.GetName())
@@ -96,30 +89,4 @@ func (r *run) alreadyExists(ctx context.Context, want client.Object) error {
 		return nil
 	}
 	return &plan.CollisionError{Existing: have, Owned: is.Owned}
-}
-
-// NewCreate returns a function that creates outputs without decoding the
-// responses: the watch delivers the same objects, and has to decode them anyway.
-// With the manager's client, a snapshot costs 0.63 ms of CPU instead of 0.53 ms
-// (1.59 instead of 1.43 times a bare client's; make bench ARGS="--only fan-out").
-func NewCreate(mgr manager.Manager, kinds *plan.Kinds, fieldManager string) (func(context.Context, client.Object) error, error) {
-	codecs := serializer.NewCodecFactory(mgr.GetScheme())
-	clients := map[schema.GroupVersionKind]rest.Interface{}
-	for _, out := range kinds.Outputs {
-		c, err := apiutil.RESTClientForGVK(
-			kinds.Of(out.Object), false, informer.IsGeneric(out.Object), mgr.GetConfig(), codecs, mgr.GetHTTPClient())
-		if err != nil {
-			return nil, err
-		}
-		clients[kinds.Of(out.Object)] = c
-	}
-	return func(ctx context.Context, o client.Object) error {
-		return clients[kinds.Of(o)].Post().
-			NamespaceIfScoped(o.GetNamespace(), o.GetNamespace() != "").
-			Resource(kinds.Output(o).Resource).
-			VersionedParams(&metav1.CreateOptions{FieldManager: fieldManager}, metav1.ParameterCodec).
-			Body(o).
-			Do(ctx).
-			Error()
-	}, nil
 }

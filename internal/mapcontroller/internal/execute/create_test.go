@@ -203,14 +203,14 @@ func TestCreateWhoseResponseIsLost(t *testing.T) {
 				stored = append(stored, fixture.Output("in", fixture.Owners(fixture.OwnedBy("q", "q-uid"))))
 			}
 			h := newHarness(t, shown, stored)
-			h.Create = func(ctx context.Context, o client.Object) error {
+			h.creates(func(ctx context.Context, o client.Object) error {
 				if test.committed {
-					if err := h.Client.Create(ctx, o); err != nil {
+					if err := h.api.Create(ctx, o); err != nil {
 						return err
 					}
 				}
 				return test.err
-			}
+			})
 			outcome, _, err := h.pass(t)
 			if created := len(outcome.Created) == 1; created != test.want || (err == nil) != test.want || (len(outcome.Failed) == 0) != test.want {
 				t.Errorf("created %v, failed %v, error %v", fixture.Names(outcome.Created), failures(outcome), err)
@@ -230,10 +230,10 @@ func TestCreateHasADeadline(t *testing.T) {
 	all := []client.Object{fixture.Parent(), fixture.Input()}
 	h := newHarness(t, all, all)
 	synctest.Test(t, func(t *testing.T) {
-		h.Create = func(ctx context.Context, _ client.Object) error {
+		h.creates(func(ctx context.Context, _ client.Object) error {
 			<-ctx.Done()
 			return ctx.Err()
-		}
+		})
 		start := time.Now()
 		outcome, _, err := h.pass(t)
 		if took := time.Since(start); err == nil || took != RequestTimeout || !slices.Equal(failures(outcome), []string{"create in"}) {

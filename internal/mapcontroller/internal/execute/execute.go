@@ -23,12 +23,8 @@ import (
 // Executor carries out plans.
 type Executor struct {
 	// Name is the field manager of all writes.
-	Name   string
-	Client client.Client
-	// Workers is how many outputs of one parent are released concurrently.
-	Workers int
-	// Create creates an output. Its response is not used.
-	Create   func(context.Context, client.Object) error
+	Name     string
+	Client   client.Client
 	Clock    clock.PassiveClock
 	Kinds    *plan.Kinds
 	Guard    *guard.Guard

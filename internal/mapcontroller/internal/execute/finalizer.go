@@ -98,6 +98,11 @@ func (e *Executor) namespaceTerminates(ctx context.Context, parent client.Object
 	return err != nil || namespace.DeletionTimestamp != nil, client.IgnoreNotFound(err)
 }
 
+// releasesAtOnce bounds the writes of one parent's release: where admission hangs, each keeps
+// a seat at the API server, which all of the operator's requests share. Most references are
+// removed by the keys before.
+const releasesAtOnce = 4
+
 // releaseRounds bounds the attempts to find no output with the parent's reference:
 // something else may put it back.
 const releaseRounds = 5
@@ -124,7 +129,7 @@ func (e *Executor) releaseAll(ctx context.Context, parent client.Object) error {
 			return nil
 		}
 		var g errgroup.Group
-		g.SetLimit(max(1, e.Workers))
+		g.SetLimit(releasesAtOnce)
 		for _, o := range owned {
 			g.Go(func() error { return client.IgnoreNotFound(e.removeOwner(ctx, o, parent.GetUID())) })
 		}

@@ -6,8 +6,12 @@ package execute
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -67,6 +71,31 @@ func TestReleaseListsUntilNothingIsOwned(t *testing.T) {
 	if len(h.api.Pod(t, "foreign").OwnerReferences) != 1 || h.api.Count("list") != 3 {
 		t.Errorf("foreign: %v, %d lists", h.api.Pod(t, "foreign").OwnerReferences, h.api.Count("list"))
 	}
+}
+
+// All requests of the operator share seats at the API server, and a namespace may have half of the
+// workers. Where its admission hangs, each must not keep more than a few seats.
+func TestReleaseKeepsFewSeatsWhileAdmissionHangs(t *testing.T) {
+	var outputs []client.Object
+	for i := range 100 {
+		outputs = append(outputs, fixture.Output(fmt.Sprint("output-", i)))
+	}
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t, nil, outputs)
+		h.Kinds.OwnsByLabels = fixture.Always
+		var seats, most atomic.Int32
+		h.api.Before = func(_ context.Context, verb string, _ runtime.Object) error {
+			if verb == "patch" {
+				most.Store(max(most.Load(), seats.Add(1)))
+				time.Sleep(time.Second)
+				seats.Add(-1)
+			}
+			return nil
+		}
+		if err := h.releaseAll(t.Context(), fixture.Parent()); err != nil || most.Load() > 4 {
+			t.Errorf("%d seats, %v", most.Load(), err)
+		}
+	})
 }
 
 // Contract: OWN-6, OWN-7.

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
@@ -44,8 +45,16 @@ func newHarness(t *testing.T, cached, stored []client.Object, outputs ...plan.Ou
 		Pace:        queue.NewPace(env.Clock, 0),
 		KindMissing: func() { h.missing++ },
 	}
-	h.Create = func(ctx context.Context, o client.Object) error { return h.Client.Create(ctx, o) }
 	return h
+}
+
+// creates makes creates do something else.
+func (h *harness) creates(create func(context.Context, client.Object) error) {
+	h.Client = interceptor.NewClient(h.api, interceptor.Funcs{
+		Create: func(ctx context.Context, _ client.WithWatch, o client.Object, _ ...client.CreateOption) error {
+			return create(ctx, o)
+		},
+	})
 }
 
 // paced limits the deletes per second.

@@ -33,4 +33,6 @@ func (l *line) pop() (req plan.Request, ok bool) {
 	return req, ok
 }
 
-func (l *line) empty() bool { return len(l.waits) == 0 }
+func (l *line) len() int { return len(l.waits) }
+
+func (l *line) empty() bool { return l.len() == 0 }

@@ -53,7 +53,7 @@ func (t *turns) pop() (req plan.Request, ok bool) {
 // len returns how many keys wait.
 func (t *turns) len() (n int) {
 	for _, l := range t.lines {
-		n += len(l.waits)
+		n += l.len()
 	}
 	return n
 }

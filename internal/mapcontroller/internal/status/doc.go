@@ -5,6 +5,7 @@
 //
 //	aggregator.go  the last status of every key of every parent
 //	summary.go     what they add up to, and what is not known
+//	generic.go     the status of a parent for which nobody computes one
 //	writer.go      writes a parent's status: debounced, once, if it changed
 //	patch.go       what of a status is written
 package status

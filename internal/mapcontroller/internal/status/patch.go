@@ -15,7 +15,7 @@ import (
 )
 
 // The fields of a status that the engine knows of.
-const conditionsField, inputsField, outputsField = "conditions", "inputs", "outputs"
+const conditionsField, inputsField, outputsField, detachedField = "conditions", "inputs", "outputs", "detached"
 
 // patch writes what changed of a status, and only what is known. It is held to the cached
 // version: on another one it would make a status that nobody computed. The event of a

@@ -271,6 +271,7 @@ func TestJudgesPatches(t *testing.T) {
 	run(t, []judgeCase{
 		{"adopts an orphan", func(s *scene) { orphan(s); s.write = patchOf("old", controlled) }, ""},
 		{"releases", func(s *scene) { s.write = patchOf("old", `"ownerReferences":null`) }, ""},
+		{"undoes an adoption that was not made", func(s *scene) { orphan(s); s.write = patchOf("old", `"ownerReferences":null`) }, ""},
 		{"is refused", func(s *scene) {
 			orphan(s)
 			s.write = patchOf("old", controlled)

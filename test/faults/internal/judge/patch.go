@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -41,7 +42,10 @@ func (j *AtWrite) patch(st *state, a Attempt, before *snapshotv1.VolumeSnapshot)
 	}
 	after := before.DeepCopy()
 	after.OwnerReferences = owners
-	if st.schedules[controllerOf(before)] != nil || controllerOf(before) != "" && controllerOf(after) == "" {
+	switch {
+	case equality.Semantic.DeepEqual(before.OwnerReferences, owners):
+		return // nothing changes, as when an adoption is undone that was refused
+	case st.schedules[controllerOf(before)] != nil || controllerOf(before) != "" && controllerOf(after) == "":
 		return // its schedule's own, or released
 	}
 	if why := st.notAdoptable(before, after); why != "" {

@@ -1,0 +1,128 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+func TestOverdueAndMayDelete(t *testing.T) {
+	schedule, claim := newSchedule("every"), newClaim("data")
+	old, recent, newest := ready("old", 11*day), ready("recent", day), ready("newest", time.Hour)
+	all := []client.Object{schedule, claim, old, recent, newest}
+	if got := Overdue(all, noon); !slices.Equal(got, []string{"old"}) {
+		t.Errorf("overdue: %q, want the expired one", got)
+	}
+	if got := Overdue(all[:3], noon); len(got) > 0 {
+		t.Errorf("overdue: %q, want none: it is the floor", got)
+	}
+	failed := ready("failed", 12*day)
+	failed.Status.ReadyToUse = ptr.To(false)
+	failed.Status.Error = &snapshotv1.VolumeSnapshotError{}
+	if got := Overdue(append(all, failed), noon); !slices.Equal(got, []string{"failed", "old"}) {
+		t.Errorf("overdue: %q, want the expired one and the expired failed one", got)
+	}
+	for s, want := range map[*snapshotv1.VolumeSnapshot]bool{old: true, recent: false, newest: false} {
+		if may, why := MayDelete(all, s, noon); may != want {
+			t.Errorf("%s may be deleted: %t (%s), want %t", s.Name, may, why, want)
+		}
+	}
+}
+
+func TestStatusErrorsDependOnTheTime(t *testing.T) {
+	all := settled(0)
+	if got := StatusErrors(all, noon); len(got) > 0 {
+		t.Errorf("got %q", got)
+	}
+	// A snapshot with a creation time in the future: until then its age counts from its creation.
+	cut(all[3].(*snapshotv1.VolumeSnapshot), noon.Add(day))
+	if got := StatusErrors(all, noon); len(got) > 0 {
+		t.Errorf("before the creation time: got %q", got)
+	}
+	if got := StatusErrors(all, noon.Add(day)); len(got) != 1 || !strings.Contains(got[0], "oldestRecoveryPointTime") {
+		t.Errorf("after the creation time: got %q, want the recovery point", got)
+	}
+}
+
+func TestSlot(t *testing.T) {
+	s := ready("a", time.Hour)
+	if at := Slot(s); !at.Equal(noon.Add(-time.Hour)) {
+		t.Errorf("the slot is %s", at)
+	}
+	s.Annotations = nil
+	if at := Slot(s); !at.IsZero() {
+		t.Errorf("the slot of a snapshot without one is %s", at)
+	}
+}
+
+func TestLatestSlot(t *testing.T) {
+	anchor := noon.Add(-day)
+	for _, c := range []struct {
+		change func(*v1alpha1.SnapshotScheduleSpec)
+		by     time.Time
+		want   *time.Time
+	}{
+		{func(*v1alpha1.SnapshotScheduleSpec) {}, noon, &noon},
+		{func(*v1alpha1.SnapshotScheduleSpec) {}, noon.Add(-1), ptr.To(noon.Add(-6 * time.Hour))},
+		{func(*v1alpha1.SnapshotScheduleSpec) {}, anchor.Add(-1), nil},
+		{func(s *v1alpha1.SnapshotScheduleSpec) { s.Jitter = "1h" }, noon, ptr.To(noon.Add(-6 * time.Hour))},
+		{func(s *v1alpha1.SnapshotScheduleSpec) { s.SnapshotInterval, s.Schedule = "", "0 11 * * *" }, noon, ptr.To(noon.Add(-time.Hour))},
+		{func(s *v1alpha1.SnapshotScheduleSpec) { s.SnapshotInterval, s.Schedule = "", "0 0 1 1 *" }, noon, nil},
+	} {
+		s := newSchedule("every").Spec
+		c.change(&s)
+		spec, err := ReadSpec(&s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at, ok := spec.LatestSlot(anchor, c.by); ok != (c.want != nil) || ok && !at.Equal(*c.want) {
+			t.Errorf("%+v by %s: got %s (%t), want %v", s, c.by, at, ok, c.want)
+		}
+	}
+}
+
+// At a minute past noon, all is as it was at noon.
+func TestLate(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		snapshots []client.Object
+		change    func(*v1alpha1.SnapshotSchedule, *corev1.PersistentVolumeClaim)
+		want      string
+	}{
+		{"nothing is taken", nil, nil, "PVC shop/data got no snapshot for slot 2026-06-15T12:00:00Z"},
+		{"it is taken", []client.Object{newSnapshot("a", noon)}, nil, ""},
+		{"an older slot is taken", []client.Object{ready("a", 6*time.Hour)}, nil, "got no snapshot for slot 2026-06-15T12:00:00Z"},
+		{"one is in progress", []client.Object{newSnapshot("a", noon.Add(-6*time.Hour))}, nil, ""},
+		{"it is not bound", nil, func(_ *v1alpha1.SnapshotSchedule, c *corev1.PersistentVolumeClaim) {
+			c.Status.Phase = corev1.ClaimPending
+		}, ""},
+		{"it is suspended", nil, func(s *v1alpha1.SnapshotSchedule, _ *corev1.PersistentVolumeClaim) { s.Spec.Suspend = true }, ""},
+		{"it is suspended and asked for", nil, func(s *v1alpha1.SnapshotSchedule, _ *corev1.PersistentVolumeClaim) {
+			s.Spec.Suspend = true
+			s.Annotations = map[string]string{v1alpha1.AnnotationRequestedAt: noon.Add(time.Second).Format(time.RFC3339)}
+		}, "got no snapshot for slot 2026-06-15T12:00:01Z"},
+		{"an expired one stays", []client.Object{ready("a", 0), ready("b", 2*day), ready("c", 11*day)}, nil, "VolumeSnapshot shop/c was not deleted"},
+		{"an expired one is the floor", []client.Object{newSnapshot("a", noon), ready("c", 11*day)}, nil, ""},
+	} {
+		schedule, claim := newSchedule("every"), newClaim("data")
+		if c.change != nil {
+			c.change(schedule, claim)
+		}
+		all := append([]client.Object{schedule, claim, newClaim("broken")}, c.snapshots...)
+		found := strings.Join(Late(all, all, noon.Add(time.Minute), "shop/broken"), "; ")
+		if (c.want == "") != (found == "") || !strings.Contains(found, c.want) {
+			t.Errorf("%s: found %q, want %q", c.name, found, c.want)
+		}
+	}
+}

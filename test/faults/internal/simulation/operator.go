@@ -1,0 +1,202 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
+	"mapcontroller.dev/snapshotschedule/internal/transport"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/simulation/kube"
+	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
+)
+
+// maxClockSkew is the operator's flag, as shipped.
+const maxClockSkew = time.Minute
+
+// options are those of the operators.
+type options struct{ statusInterval time.Duration }
+
+// operator is one process of the product. Its memory ends with it.
+type operator struct {
+	*link
+	end context.CancelFunc
+}
+
+// kill breaks the connections of an operator before it knows that it ends, so that it cannot do more.
+func (o *operator) kill() {
+	o.cut()
+	o.end()
+}
+
+// start starts an operator; its first list of each kind is some changes behind.
+func (w *world) start(behind func() int) *operator {
+	ctx, end := context.WithCancel(logf.IntoContext(context.Background(), logr.Discard()))
+	l := &link{world: w, started: time.Now(), reads: map[string]time.Time{}}
+	l.alive, l.cut = context.WithCancel(context.Background())
+	for k := range l.behind {
+		l.behind[k] = behind()
+	}
+	o := &operator{link: l, end: end}
+	l.crash = func() { w.crash(o) }
+	w.operators = append(w.operators, o)
+	w.starts++
+	w.running.Go(func() {
+		defer end()
+		if err := run(ctx, l); err != nil && ctx.Err() == nil {
+			panic(err)
+		}
+	})
+	return o
+}
+
+// crash kills an operator and starts it again later.
+func (w *world) crash(o *operator) {
+	if o.alive.Err() != nil {
+		return
+	}
+	o.kill()
+	down := between(w.rand, time.Second, time.Minute)
+	if oneIn(w.rand, 20) {
+		down = between(w.rand, time.Hour, 30*time.Hour)
+	}
+	w.after(down, w.restart)
+}
+
+// restart starts an operator if none runs.
+func (w *world) restart() {
+	w.operators = slices.DeleteFunc(w.operators, func(o *operator) bool { return o.alive.Err() != nil })
+	if len(w.operators) == 0 {
+		w.start(w.listLag)
+	}
+}
+
+// listLag draws by how many changes a first list is behind. Mostly none: an API server that lags is rare.
+func (w *world) listLag() int {
+	if !w.faults.staleLists || oneIn(w.rand, 2) {
+		return 0
+	}
+	return w.rand.IntN(12)
+}
+
+// run runs the product's controller with its queue, informers and clients until the context ends. The manager is left out: its queues
+// measure themselves twice a second, and its events are sent from goroutines of their own.
+func run(ctx context.Context, l *link) error {
+	config := &rest.Config{Host: "http://simulated.invalid", Transport: l}
+	clock := operatorClock{l.world}
+	snapshots.Configure(config, clock)
+	httpClient, err := rest.HTTPClientFor(config)
+	must(err)
+	stores, mapper := snapshots.NewStores(), newMapper()
+	cacheOptions := snapshots.CacheOptions(stores)
+	cacheOptions.HTTPClient, cacheOptions.Scheme, cacheOptions.Mapper = httpClient, cluster.Scheme, mapper
+	informers, err := cache.New(config, cacheOptions)
+	must(err)
+	api, err := transport.NewClient(config, client.Options{HTTPClient: httpClient, Scheme: cluster.Scheme, Mapper: mapper})
+	must(err)
+	engine, err := snapshots.MapController(snapshots.Options{
+		// One: two workers that share a live read would wait for each other on a lock, and time would stand still.
+		Workers: 1, StatusInterval: l.options.statusInterval, DeletesPerSecond: 50, MaxClockSkew: maxClockSkew, Clock: clock, Stores: stores,
+	}, noEvents{}, 0).New(mapcontroller.Dependencies{Client: api, Live: api, Scheme: cluster.Scheme, Discovery: allInstalled{}}, snapshots.Options{
+		Workers: 1, StatusInterval: l.options.statusInterval, DeletesPerSecond: 50, MaxClockSkew: maxClockSkew, Clock: clock, Stores: stores,
+	})
+	must(err)
+	informer := func(o client.Object, indexers ...toolscache.Indexers) cache.Informer {
+		i, err := informers.GetInformer(ctx, o, cache.BlockUntilSynced(false))
+		must(err)
+		for _, all := range indexers {
+			must(i.AddIndexers(all))
+		}
+		return i
+	}
+	parents := informer(&v1alpha1.SnapshotSchedule{})
+	informer(&corev1.PersistentVolumeClaim{}, engine.InputIndexers(), snapshots.Indexers())
+	informer(&snapshotv1.VolumeSnapshot{}, engine.OutputIndexers())
+	l.world.running.Go(func() { _ = informers.Start(ctx) })
+
+	status := newController(reconcile.TypedReconciler[reconcile.Request](reconcile.Func(engine.ReconcileStatus)), nil)
+	must(status.Watch(&source.Informer{Informer: parents, Handler: &handler.EnqueueRequestForObject{}}))
+	must(status.Watch(source.Func(engine.StatusSource)))
+	l.world.running.Go(func() { _ = status.Start(ctx) })
+	if !informers.WaitForCacheSync(ctx) {
+		return ctx.Err()
+	}
+	keys := newController[mapcontroller.Request](engine, engine.Limiter())
+	must(keys.Watch(source.TypedFunc[mapcontroller.Request](engine.KeySource)))
+	must(keys.Watch(source.TypedKind[client.Object](informers, &v1alpha1.SnapshotSchedule{}, engine.ParentEvents())))
+	must(keys.Watch(source.TypedKind[client.Object](informers, &corev1.PersistentVolumeClaim{}, engine.InputEvents(0))))
+	must(keys.Watch(source.TypedKind[client.Object](informers, &snapshotv1.VolumeSnapshot{}, engine.OutputEvents(0))))
+	must(keys.Watch(source.TypedKind[client.Object](informers, &snapshotv1.VolumeSnapshotClass{}, engine.RelatedEvents(0))))
+	return keys.Start(ctx)
+}
+
+// newController returns a controller with the queue that a manager's has, but for its metrics.
+func newController[R comparable](reconciler reconcile.TypedReconciler[R], limiter workqueue.TypedRateLimiter[R]) controller.TypedController[R] {
+	c, err := controller.NewTypedUnmanaged("simulated", controller.TypedOptions[R]{
+		Reconciler: reconciler, RateLimiter: limiter, MaxConcurrentReconciles: 1, SkipNameValidation: new(true), CacheSyncTimeout: 100 * day,
+		LogConstructor: func(*R) logr.Logger { return logr.Discard() },
+		NewQueue: func(_ string, limiter workqueue.TypedRateLimiter[R]) workqueue.TypedRateLimitingInterface[R] {
+			return priorityqueue.New("", func(o *priorityqueue.Opts[R]) { o.RateLimiter, o.Log = limiter, logr.Discard() })
+		},
+	})
+	must(err)
+	return c
+}
+
+// newMapper returns a mapper that need not ask.
+func newMapper() meta.RESTMapper {
+	m := meta.NewDefaultRESTMapper(nil)
+	for k := kube.Schedules; k <= kube.Namespaces; k++ {
+		scope := meta.RESTScopeNamespace
+		if k == kube.Namespaces {
+			scope = meta.RESTScopeRoot
+		}
+		m.Add(k.GroupVersionKind(), scope)
+	}
+	m.Add(snapshotv1.SchemeGroupVersion.WithKind("VolumeSnapshotClass"), meta.RESTScopeRoot)
+	return m
+}
+
+// allInstalled is a discovery client to which all kinds are installed, except ClusterSnapshotSchedules.
+type allInstalled struct {
+	discovery.ServerResourcesInterface // nil: the engine asks for one group and version at a time
+}
+
+// ServerResourcesForGroupVersion implements discovery.ServerResourcesInterface.
+func (allInstalled) ServerResourcesForGroupVersion(groupVersion string) (*metav1.APIResourceList, error) {
+	resources := map[string][]metav1.APIResource{
+		"v1":                                   {{Kind: "PersistentVolumeClaim"}},
+		snapshotv1.SchemeGroupVersion.String(): {{Kind: "VolumeSnapshot"}, {Kind: "VolumeSnapshotClass"}},
+	}
+	return &metav1.APIResourceList{GroupVersion: groupVersion, APIResources: resources[groupVersion]}, nil
+}
+
+// noEvents drops events.
+type noEvents struct{}
+
+// Eventf implements events.EventRecorder.
+func (noEvents) Eventf(_, _ runtime.Object, _, _, _, _ string, _ ...any) {}
