@@ -54,7 +54,7 @@ repository, where "run" also starts its command.`,
 		SilenceErrors: true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newBuild(), newAssets(), newUp(), newRun(), newDown(), newStatus(), newEnv(), newWatchdog(),
+	root.AddCommand(newAssets(), newUp(), newRun(), newDown(), newEnv(), newWatchdog(),
 		newImage(), newLoad(), newNodeCheck(), newRunNode())
 	return root
 }

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/cluster"
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/proc"
 )
 
 func TestPrependPathPutsTheFolderFirstOnce(t *testing.T) {
@@ -57,8 +56,8 @@ func TestExitCodeIsTheCommands(t *testing.T) {
 	if got := run([]string{"unknown"}); got != 1 {
 		t.Errorf("an unknown command exits with %d", got)
 	}
-	if got := run([]string{"status", "--dir", t.TempDir()}); got != 1 {
-		t.Errorf("status without a cluster exits with %d", got)
+	if got := run([]string{"env", "--dir", t.TempDir()}); got != 1 {
+		t.Errorf("env without a cluster exits with %d", got)
 	}
 }
 
@@ -66,27 +65,6 @@ func TestRunRequiresDashes(t *testing.T) {
 	if got := run([]string{"run", "kubectl", "get", "ns"}); got != 1 {
 		t.Errorf("exit code %d", got)
 	}
-}
-
-func TestTableShowsUnhealthyComponents(t *testing.T) {
-	out := &strings.Builder{}
-	err := writeTable(out, cluster.Report{Dir: "/d", Components: []cluster.ComponentReport{
-		{Component: component("etcd", 12, 2379), State: cluster.Healthy, Uptime: 3 * time.Second},
-		{Component: component("mock-csi", 13, 0), State: cluster.Stopped},
-	}})
-	want := `COMPONENT   PID   PORT   STATE     UPTIME
-etcd        12    2379   healthy   3s
-mock-csi    13    -      stopped   -
-
-Not healthy: mock-csi stopped. Logs are in /d/logs.
-`
-	if err != nil || out.String() != want {
-		t.Errorf("err %v, got\n%s", err, out)
-	}
-}
-
-func component(name string, pid, port int) cluster.Component {
-	return cluster.Component{Name: name, Identity: proc.Identity{Pid: pid}, Port: port}
 }
 
 func TestWatchdogCleansUpUnlessReleased(t *testing.T) {

@@ -15,7 +15,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/build"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/logtail"
@@ -103,7 +102,7 @@ func (c *Cluster) startNodeProcess(progress *os.File, terminal bool) error {
 		return err
 	}
 	return c.record(p, Component{
-		Name: nodeName, Port: port, Probe: c.State.Server + "/readyz", Log: c.Dir.Log(nodeName), Started: time.Now(),
+		Name: nodeName, Port: port, Probe: c.State.Server + "/readyz",
 	})
 }
 

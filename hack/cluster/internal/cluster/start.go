@@ -88,7 +88,7 @@ func (c *Cluster) startProcess(def definition, ports []int) (*proc.Process, erro
 	if err != nil {
 		return nil, err
 	}
-	component := Component{Name: def.name, Probe: def.probe(c, ports), Log: c.Dir.Log(def.name), Started: time.Now()}
+	component := Component{Name: def.name, Probe: def.probe(c, ports)}
 	if len(ports) > 0 {
 		component.Port = ports[0]
 	}

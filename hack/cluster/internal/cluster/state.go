@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"time"
 
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/proc"
 )
@@ -33,7 +32,6 @@ type State struct {
 	// Cgroup contains the node's pods. Containerd is its containerd socket.
 	Cgroup     string      `json:"cgroup,omitempty"`
 	Containerd string      `json:"containerd,omitempty"`
-	Started    time.Time   `json:"started"`
 	Components []Component `json:"parts"`
 }
 
@@ -41,10 +39,8 @@ type State struct {
 type Component struct {
 	Name string `json:"name"`
 	proc.Identity
-	Port    int       `json:"port,omitempty"`
-	Probe   string    `json:"probe"`
-	Log     string    `json:"log"`
-	Started time.Time `json:"started"`
+	Port  int    `json:"port,omitempty"`
+	Probe string `json:"probe"`
 }
 
 // ErrNoCluster means that no cluster was started in the folder.

@@ -6,7 +6,6 @@ package cluster
 import (
 	"context"
 	"strings"
-	"time"
 )
 
 // Report is the health of a cluster.
@@ -21,7 +20,6 @@ type ComponentReport struct {
 	Component
 	State  string
 	Detail string
-	Uptime time.Duration
 }
 
 // States of a component.
@@ -38,7 +36,7 @@ func Check(ctx context.Context, d Dir, s *State) Report {
 	for _, c := range s.Components {
 		one := ComponentReport{Component: c, State: Stopped}
 		if c.Alive() {
-			one.State, one.Uptime = Healthy, time.Since(c.Started).Round(time.Second)
+			one.State = Healthy
 			if err := probe.check(ctx, c.Probe); err != nil {
 				one.State, one.Detail = Unhealthy, err.Error()
 			}

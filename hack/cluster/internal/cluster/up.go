@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
-	"time"
 
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/build"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/logtail"
@@ -73,7 +72,7 @@ func Up(ctx context.Context, o Options) (*Cluster, error) {
 		Dir: o.Dir, attached: o.Attached, defaultRates: o.DefaultRates, procs: map[string]*proc.Process{},
 		State: &State{
 			Recipe: filepath.Base(o.Cache.Root), Bin: o.Cache.Bin(), CSI: o.CSI, Node: o.Node,
-			Kubeconfig: o.Dir.Kubeconfig(), Started: time.Now(),
+			Kubeconfig: o.Dir.Kubeconfig(),
 		},
 	}
 	start := c.startAll

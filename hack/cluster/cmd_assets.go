@@ -4,7 +4,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 
@@ -14,22 +13,6 @@ import (
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/build"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/recipe"
 )
-
-func newBuild() *cobra.Command {
-	var withNode bool
-	var versions versionFlags
-	cmd := &cobra.Command{
-		Use:   "build",
-		Short: "Build all components into the cache and print their folder",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return buildAndPrint(cmd.Context(), versions, func(v recipe.Versions) []recipe.Component { return v.ForCluster(true, withNode) })
-		},
-	}
-	cmd.Flags().BoolVar(&withNode, "node", false, "also build what a cluster with a node needs (Linux)")
-	versions.add(cmd)
-	return cmd
-}
 
 func newAssets() *cobra.Command {
 	var versions versionFlags
@@ -42,25 +25,21 @@ in the subfolder crds. Print the folder:
   KUBEBUILDER_ASSETS=$(go -C hack/cluster run . assets) go test ./...`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return buildAndPrint(cmd.Context(), versions, recipe.Versions.EnvtestAssets)
+			ctx, stop := untilSignal(cmd.Context())
+			defer stop()
+			cache, err := versions.openCache()
+			if err != nil {
+				return err
+			}
+			if err := cache.Ensure(ctx, cache.Versions.EnvtestAssets(), stderr()); err != nil {
+				return err
+			}
+			fmt.Println(cache.Bin())
+			return nil
 		},
 	}
 	versions.add(cmd)
 	return cmd
-}
-
-func buildAndPrint(ctx context.Context, versions versionFlags, components func(recipe.Versions) []recipe.Component) error {
-	ctx, stop := untilSignal(ctx)
-	defer stop()
-	cache, err := versions.openCache()
-	if err != nil {
-		return err
-	}
-	if err := cache.Ensure(ctx, components(cache.Versions), stderr()); err != nil {
-		return err
-	}
-	fmt.Println(cache.Bin())
-	return nil
 }
 
 // versionFlags select the releases that a cluster is built from.
