@@ -78,7 +78,7 @@ func (c *Cluster) startAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	go forward(l, c.plane.APIServer.SecureServing.HostPort())
+	go forward(l, c.plane.APIServer.HostPort())
 	return nil
 }
 

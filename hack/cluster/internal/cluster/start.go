@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -126,8 +127,8 @@ func (p *process) kill() {
 // stop stops all processes, the last started first. No data must be saved.
 func (c *Cluster) stop() {
 	c.stopping.Store(true)
-	for i := len(c.parts) - 1; i >= 0; i-- {
-		c.parts[i].kill()
+	for _, p := range slices.Backward(c.parts) {
+		p.kill()
 	}
 	_ = c.plane.Stop() // its error says that a process had to be killed
 }
