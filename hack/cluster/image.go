@@ -4,10 +4,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
 
 	"github.com/spf13/cobra"
@@ -31,7 +28,7 @@ func newImage() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return writeImage(i, path)
+			return i.WriteFile(path)
 		},
 	}
 	cmd.Flags().StringVar(&i.Name, "name", "", "`name` and tag of the image")
@@ -43,19 +40,6 @@ func newImage() *cobra.Command {
 		_ = cmd.MarkFlagRequired(name)
 	}
 	return cmd
-}
-
-// writeImage writes to a temporary file first, so that a failure leaves no archive.
-func writeImage(i image.Image, path string) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".image-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	if err := errors.Join(i.Write(f), f.Chmod(0o644), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }
 
 func newLoad() *cobra.Command {
@@ -77,7 +61,7 @@ func newLoad() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if err := cluster.LoadImage(cmd.Context(), s.Bin, s.Containerd, path); err != nil {
+				if err := cluster.LoadImage(cmd.Context(), s.Kind.Bin, s.Containerd, path); err != nil {
 					return err
 				}
 			}
