@@ -42,7 +42,6 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/clusterschedules"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots/metrics"
-	"mapcontroller.dev/snapshotschedule/internal/transport"
 	"mapcontroller.dev/snapshotschedule/internal/version"
 	// +kubebuilder:scaffold:imports
 )
@@ -157,7 +156,7 @@ func run(f flags) error {
 		Scheme:                  scheme,
 		Cache:                   cacheOptions,
 		MapperProvider:          snapshots.RESTMapper,
-		NewClient:               transport.NewClient,
+		NewClient:               snapshots.NewClient,
 		Metrics:                 metricsOptions(f),
 		HealthProbeBindAddress:  f.probeAddr,
 		LeaderElection:          f.leaderElect,

@@ -77,7 +77,8 @@ func (r *run) alreadyExists(ctx context.Context, want client.Object) error {
 	if err != nil {
 		return err
 	}
-	key, kind, is := have.GetLabels()[r.executor.Kinds.Tags.MapKey], r.executor.Kinds.Output(want), r.executor.Kinds.Relation(r.work.Parent, have)
+	kinds := r.executor.Kinds
+	key, kind, is := have.GetLabels()[kinds.Tags.MapKey], kinds.Output(want), kinds.Relation(r.work.Parent, have)
 	switch {
 	case is.Release && !is.Owned, // it is about to be released
 		is.Owned && key == r.work.Request.MapKey && have.GetDeletionTimestamp() != nil: // its name is free once it is gone

@@ -200,7 +200,9 @@ func (r *run) finish() time.Duration {
 	failed := r.retry != nil || r.work.Plan.Err != nil || slices.ContainsFunc(r.outcome.Failed, func(f Failure) bool {
 		return f.Verb == VerbCreate || f.Verb == VerbUpdate
 	})
-	return r.executor.Attempts.Finish(r.work.Request, queue.Pass{Failed: failed, Next: r.next, Wanted: wanted, Turn: r.turn, Waits: r.waits || r.outcome.Queued})
+	return r.executor.Attempts.Finish(r.work.Request, queue.Pass{
+		Failed: failed, Next: r.next, Wanted: wanted, Turn: r.turn, Waits: r.waits || r.outcome.Queued,
+	})
 }
 
 // err returns the failed writes, and what else must show as an error. Conflicts,

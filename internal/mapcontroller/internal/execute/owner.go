@@ -38,7 +38,8 @@ func (r *run) adoptAll(ctx context.Context) {
 	for _, a := range tried {
 		r.tried(ctx, VerbAdopt, a.orphan, a.err)
 	}
-	if r.work.Plan.Withheld && slices.ContainsFunc(r.work.Plan.Adopt, func(o client.Object) bool { return r.executor.Attempts.Refused(r.work.Request, o.GetUID()) }) {
+	refused := func(o client.Object) bool { return r.executor.Attempts.Refused(r.work.Request, o.GetUID()) }
+	if r.work.Plan.Withheld && slices.ContainsFunc(r.work.Plan.Adopt, refused) {
 		// The deletes that waited for the adoptions are planned again, without the
 		// orphans that cannot be adopted.
 		r.next = r.executor.Clock.Now()

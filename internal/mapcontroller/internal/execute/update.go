@@ -76,7 +76,8 @@ func (r *run) updateAll(ctx context.Context, u plan.Update) error {
 // was about.
 func (r *run) sameSpec(observed, live client.Object) bool {
 	return live.GetUID() == observed.GetUID() && live.GetGeneration() == observed.GetGeneration() && live.GetGeneration() > 0 &&
-		live.GetDeletionTimestamp() == nil && r.executor.Kinds.Owns(r.work.Parent, live) && live.GetLabels()[r.executor.Kinds.Tags.MapKey] == r.work.Request.MapKey
+		live.GetDeletionTimestamp() == nil && r.executor.Kinds.Owns(r.work.Parent, live) &&
+		live.GetLabels()[r.executor.Kinds.Tags.MapKey] == r.work.Request.MapKey
 }
 
 // operation is one of a JSON patch.

@@ -170,11 +170,7 @@ func TestL1(t *testing.T) {
 		}, []string{"status is of generation 1, want 2"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			found := L1(reference, TakeEndState(c.change(settled(time.Hour))))
-			var messages []string
-			for _, v := range found {
-				messages = append(messages, v)
-			}
+			messages := L1(reference, TakeEndState(c.change(settled(time.Hour))))
 			slices.Sort(messages)
 			all := strings.Join(messages, "\n")
 			if len(messages) != len(c.want) {

@@ -92,7 +92,7 @@ func (l *link) serve(q request) (object any, err error) {
 	if !q.isWrite() {
 		return l.read(q)
 	}
-	o, err := empty(q.kind), error(nil)
+	o := empty(q.kind)
 	if q.verb == "create" {
 		if err := json.Unmarshal(q.body, o); err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())

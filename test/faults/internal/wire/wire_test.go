@@ -89,6 +89,7 @@ func (n *network) do(method, path string) (int, string) {
 	if err != nil {
 		return 0, ""
 	}
+	defer resp.Body.Close()
 	body, _ := io.ReadAll(resp.Body)
 	return resp.StatusCode, string(body)
 }
