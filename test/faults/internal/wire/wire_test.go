@@ -180,20 +180,25 @@ func TestDateCanBeWrong(t *testing.T) {
 	n := newNetwork(Treatment{})
 	n.SetDate(&plan.DateFault{At: time.Unix(0, 0)})
 	resp, err := n.RoundTrip(httptest.NewRequest(http.MethodGet, snapshots+"/a", http.NoBody))
-	if err != nil || resp.Header.Get("Date") != "Thu, 01 Jan 1970 00:00:00 GMT" || n.WrongDates() != 1 || !n.DateIsWrong() {
-		t.Errorf("%v, %v", resp.Header, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.Header.Get("Date") != "Thu, 01 Jan 1970 00:00:00 GMT" || n.WrongDates() != 1 || !n.DateIsWrong() {
+		t.Errorf("%v, %d wrong", resp.Header, n.WrongDates())
 	}
 }
 
 // lines opens a watch, and returns what has been sent after a while, and whether it has ended.
 func (n *network) lines(query string) func(after time.Duration) []string {
-	resp, err := n.RoundTrip(httptest.NewRequest(http.MethodGet, base+"/volumesnapshots?watch=true"+query, http.NoBody))
+	resp, err := n.RoundTrip(httptest.NewRequest(http.MethodGet, base+"/volumesnapshots?watch=true"+query, http.NoBody)) //nolint:bodyclose // below, when it ends
 	if err != nil {
 		panic(err)
 	}
 	var all []string
 	ended := false
 	go func() {
+		defer resp.Body.Close()
 		for in := bufio.NewScanner(resp.Body); in.Scan(); {
 			all = append(all, in.Text())
 		}
