@@ -97,9 +97,15 @@ func judged(t *testing.T, prepare func(s *scene)) (found []string) {
 			}
 			answered(200)
 		}
+		if s.becomes != nil {
+			after := s.schedule.DeepCopy()
+			if s.becomes(after); after.Spec.SnapshotInterval == "gone" {
+				s.write.Verb, s.write.Subresource = "delete", ""
+			}
+		}
 		answered := s.judge.Write(t.Context(), s.write)
 		if s.becomes != nil {
-			if s.becomes(s.schedule); s.schedule.Spec.SnapshotInterval == "gone" {
+			if s.becomes(s.schedule); s.schedule.Spec.SnapshotInterval == "gone" || s.schedule.DeletionTimestamp != nil {
 				if err := c.Delete(t.Context(), s.schedule); err != nil {
 					t.Fatal(err)
 				}
@@ -322,6 +328,10 @@ func TestJudgesOtherWrites(t *testing.T) {
 			s.status(func(o *v1alpha1.SnapshotSchedule) { o.Labels = map[string]string{"a": "b"} })
 		}, "S1: changed its spec, labels"},
 		{"a user's schedule, deleted", func(s *scene) { s.status(gone) }, "FLEET-3: it was deleted"},
+		{"a status of a schedule that somebody else deletes meanwhile", func(s *scene) {
+			s.schedule.Finalizers = []string{"example.com/kept"}
+			s.status(func(o *v1alpha1.SnapshotSchedule) { o.DeletionTimestamp = ptr.To(metav1.NewTime(noon)) })
+		}, ""},
 		{"more ready than there are", func(s *scene) {
 			s.status(func(o *v1alpha1.SnapshotSchedule) {
 				o.Status.Outputs.VolumeSnapshots = v1alpha1.OutputCount{Total: 1, Ready: 2}

@@ -49,9 +49,9 @@ func (j *AtWrite) scheduleChange(st *state, a Attempt, before, after *v1alpha1.S
 		return
 	case before == nil:
 		clause, why = j.versions.forbiddenCreate(after)
-	case before.DeletionTimestamp == nil && (after == nil || after.DeletionTimestamp != nil):
+	case a.Verb == "delete" && before.DeletionTimestamp == nil:
 		clause, why = st.deletesChild(before)
-	case after == nil: // the last finalizer was removed
+	case after == nil: // the last finalizer was removed, or the namespace controller deleted it meanwhile
 	case fleetOf(before) != "" || fleetOf(after) != "":
 		if !sameButStatus(before, after) {
 			clause, why = j.versions.forbiddenUpdate(before, after, func() bool { return j.adopted[before.UID] })
