@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -195,22 +196,26 @@ func (n *network) lines(query string) func(after time.Duration) []string {
 	if err != nil {
 		panic(err)
 	}
+	var mu sync.Mutex
 	var all []string
-	ended := false
+	read := func(line string) {
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, line)
+	}
 	go func() {
 		defer resp.Body.Close()
 		for in := bufio.NewScanner(resp.Body); in.Scan(); {
-			all = append(all, in.Text())
+			read(in.Text())
 		}
-		ended = true
+		read("end")
 	}()
 	return func(after time.Duration) []string {
 		time.Sleep(after)
 		synctest.Wait()
-		if ended {
-			return append(all, "end")
-		}
-		return all
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(all)
 	}
 }
 
