@@ -112,8 +112,8 @@ const (
 
 	// ReasonSnapshotsAdopted means that snapshots are older than the schedule, because an
 	// earlier schedule of its name left them, and would be deleted. They are kept in the first
-	// hour of the schedule, or for spec.retention.editDelay if that is longer, whatever is
-	// confirmed. The message counts them and says until when.
+	// hour of the schedule, or for spec.retention.editDelay if that is longer, unless its
+	// generation is confirmed. The message counts them and says until when.
 	ReasonSnapshotsAdopted = "SnapshotsAdopted"
 
 	// ReasonRetentionRunning means that expired snapshots are deleted normally.

@@ -37,12 +37,12 @@ const (
 	AnnotationAllowDeletion = Prefix + "allow-deletion"
 
 	// AnnotationConfirmGeneration confirms the present spec of a SnapshotSchedule, so that
-	// retention deletes at once what it would delete only after retention.editDelay. It does not
-	// shorten the first hour of a schedule, which may delete no older snapshot. Its value is the
-	// schedule's metadata.generation; another value is ignored. On the SnapshotSchedule of a
-	// ClusterSnapshotSchedule it is ignored, too: set it on that, with its metadata.generation.
-	// Keep it out of manifests: generations begin at 1 when a schedule is created again, so an
-	// old value would confirm a later edit before it is made.
+	// retention deletes at once what it would delete only after retention.editDelay, or in the
+	// first hour of a schedule. Its value is the schedule's metadata.generation; another value is
+	// ignored. On the SnapshotSchedule of a ClusterSnapshotSchedule it is ignored, too: set it on
+	// that, with its metadata.generation. There it ends the delay only. Keep it out of manifests:
+	// generations begin at 1 when a schedule is created again, so an old value would confirm the
+	// new schedule, or a later edit of it, before it is made.
 	AnnotationConfirmGeneration = Prefix + "confirm-generation"
 
 	// AnnotationExclude excludes a PVC from all schedules while it is set, with any value, and a

@@ -10,11 +10,20 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
+
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/child"
 )
 
-func main() { os.Exit(run(os.Args[1:])) }
+func main() {
+	child.Exec()
+	os.Exit(run(os.Args[1:]))
+}
 
 // exitError ends the program with an exit code and without a message.
 type exitError int
@@ -22,9 +31,11 @@ type exitError int
 func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 func run(args []string) int {
+	// Further signals are ignored, so that a second Ctrl-C does not interrupt the cleanup.
+	ctx, _ := signal.NotifyContext(context.Background(), endSignals...)
 	root := newRoot()
 	root.SetArgs(args)
-	err := root.ExecuteContext(context.Background())
+	err := root.ExecuteContext(ctx)
 	var code exitError
 	switch {
 	case err == nil:
@@ -39,6 +50,24 @@ func run(args []string) int {
 	return 1
 }
 
+// endSignals end this program, and are passed on to the command of run.
+var endSignals = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
+
+// endWithGoRun makes the end of "go run" count as SIGTERM, because it forwards only the signals of the terminal. Otherwise
+// killing it would leave a cluster behind.
+func endWithGoRun() {
+	parent := os.Getppid()
+	if self, err := os.Executable(); err != nil || !strings.Contains(self, "/go-build") {
+		return
+	}
+	go func() {
+		for os.Getppid() == parent {
+			time.Sleep(250 * time.Millisecond)
+		}
+		_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
+	}()
+}
+
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "cluster",
@@ -50,11 +79,16 @@ in $SNAPSCHED_CACHE, by default a folder in the user's cache folder.
 
 With "go -C hack/cluster run .", relative paths are relative to the root of the
 repository, where "run" also starts its command.`,
+		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
+			if !cmd.Hidden { // the others can outlive it
+				endWithGoRun()
+			}
+		},
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newBuild(), newAssets(), newUp(), newRun(), newDown(), newStatus(), newEnv(), newWatchdog(),
-		newImage(), newLoad(), newNodeCheck(), newRunNode())
+	root.AddCommand(newAssets(), newUp(), newRun(), newDown(), newEnv(), newImage(), newLoad(), newNodeCheck())
+	root.AddCommand(newHidden()...)
 	return root
 }

@@ -5,24 +5,12 @@ package main
 
 import (
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
-	"time"
-
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/cluster"
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/proc"
 )
-
-func TestPrependPathPutsTheFolderFirstOnce(t *testing.T) {
-	if got := prependPath("/b", "/a:/b:/c"); got != "/b:/a:/c" {
-		t.Errorf("got %s", got)
-	}
-}
 
 func TestPathsAreRelativeToTheRepository(t *testing.T) {
 	// A test's working directory is the source folder, as with "go -C hack/cluster run .".
@@ -54,71 +42,16 @@ func TestExitCodeIsTheCommands(t *testing.T) {
 	if err := exitCode(nil); err != nil {
 		t.Error(err)
 	}
-	if got := run([]string{"unknown"}); got != 1 {
-		t.Errorf("an unknown command exits with %d", got)
-	}
-	if got := run([]string{"status", "--dir", t.TempDir()}); got != 1 {
-		t.Errorf("status without a cluster exits with %d", got)
-	}
-}
-
-func TestRunRequiresDashes(t *testing.T) {
-	if got := run([]string{"run", "kubectl", "get", "ns"}); got != 1 {
-		t.Errorf("exit code %d", got)
+	for _, args := range [][]string{{"unknown"}, {"run", "kubectl", "get", "ns"}, {"env", "--dir", t.TempDir()}} {
+		if got := run(args); got != 1 {
+			t.Errorf("%q exits with %d", args, got)
+		}
 	}
 }
 
-func TestTableShowsUnhealthyComponents(t *testing.T) {
-	out := &strings.Builder{}
-	err := writeTable(out, cluster.Report{Dir: "/d", Components: []cluster.ComponentReport{
-		{Component: component("etcd", 12, 2379), State: cluster.Healthy, Uptime: 3 * time.Second},
-		{Component: component("mock-csi", 13, 0), State: cluster.Stopped},
-	}})
-	want := `COMPONENT   PID   PORT   STATE     UPTIME
-etcd        12    2379   healthy   3s
-mock-csi    13    -      stopped   -
-
-Not healthy: mock-csi stopped. Logs are in /d/logs.
-`
-	if err != nil || out.String() != want {
-		t.Errorf("err %v, got\n%s", err, out)
-	}
-}
-
-func component(name string, pid, port int) cluster.Component {
-	return cluster.Component{Name: name, Identity: proc.Identity{Pid: pid}, Port: port}
-}
-
-func TestWatchdogCleansUpUnlessReleased(t *testing.T) {
-	dir := t.TempDir()
-	if err := runWatchdog(strings.NewReader("0\n"+releaseMessage+"\n"), cluster.Dir(dir), true); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(dir); err != nil {
-		t.Error("a released watchdog removed the folder")
-	}
-
-	child := exec.Command("sh", "-c", "sleep 60 & wait")
-	child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
-	read, write := io.Pipe()
-	done := make(chan error, 1)
-	go func() { done <- runWatchdog(read, cluster.Dir(dir), true) }()
-	(&watchdog{pipe: write}).watchGroup(child.Process.Pid)
-	_ = write.Close()
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() { _ = child.Wait(); close(ended) }()
-	select {
-	case <-ended:
-	case <-time.After(5 * time.Second):
-		t.Error("the command still runs")
-	}
-	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-		t.Error("the folder still exists")
+func TestQuotedWordsAreWords(t *testing.T) {
+	const word = `it's $(exit 1) "x"`
+	if out, err := exec.Command("sh", "-c", "printf %s "+quote(word)).Output(); err != nil || string(out) != word {
+		t.Errorf("got %q, %v", out, err)
 	}
 }

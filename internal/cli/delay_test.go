@@ -59,8 +59,8 @@ func TestPreviewSaysWhatADelayKeeps(t *testing.T) {
 			"the spec changes (spec.retention.editDelay): annotation snapshots.mapcontroller.dev/confirm-generation=3 confirms it"},
 		"no edit":                      {variants{present, present}, true, 0, ""},
 		"a confirmed edit":             {variants{present, confirmed}, true, 38, ""},
-		"a schedule's name":            {variants{nil, young}, true, 0, "because they are older than the schedule"},
-		"a schedule's name, confirmed": {variants{nil, confirmedYoung}, true, 0, "because they are older than the schedule"},
+		"a schedule's name":            {variants{nil, young}, true, 0, "because they are older than the schedule: annotation"},
+		"a schedule's name, confirmed": {variants{nil, confirmedYoung}, true, 33, ""},
 		"a child's edit": {variants{present, child}, true, 0, "because the spec changes (spec.retention.editDelay): annotation " +
 			"snapshots.mapcontroller.dev/confirm-generation of ClusterSnapshotSchedule tiers confirms its template, in all namespaces"},
 		"a child's name": {variants{nil, youngChild}, true, 0, "because they are older than the schedule"},

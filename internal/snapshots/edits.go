@@ -31,8 +31,8 @@ type grace struct {
 	// edited is set while the spec of a child is not its template's: nothing is deleted.
 	edited bool
 	// adopted ends the time in which nothing is deleted that was created before created,
-	// when the schedule was. No confirmation shortens it: an annotation of the manifest
-	// confirms a new schedule before anybody has seen what it finds.
+	// when the schedule was. Only who confirms the schedule itself ends it earlier: a
+	// ClusterSnapshotSchedule was confirmed before anybody saw what a new child finds.
 	created, adopted time.Time
 }
 
@@ -50,6 +50,9 @@ func graceOf(s *v1alpha1.SnapshotSchedule, from origin) grace {
 	}
 	if s.Generation == 1 && g.changed.After(g.adopted) {
 		g.adopted = g.changed // the first generation is no change: the reason stays the same
+	}
+	if from.confirms(s) && !from.child {
+		g.adopted = time.Time{}
 	}
 	g.edited = from.edited(s)
 	return g
@@ -132,10 +135,13 @@ func (n *spared) add(reason string) {
 
 // unconfirmed returns what a confirmation leaves, which the keys may not have found out.
 func (n spared) unconfirmed(s *v1alpha1.SnapshotSchedule, from origin) spared {
-	if from.confirms(s) {
-		n.changed = 0
+	switch {
+	case !from.confirms(s):
+		return n
+	case from.child:
+		return spared{adopted: n.adopted}
 	}
-	return n
+	return spared{}
 }
 
 // reason returns the reason that a user is told.
@@ -150,7 +156,7 @@ func (n spared) reason() string {
 }
 
 // sparedMessage says how many of a schedule's snapshots are spared, why, until when, and
-// how to have those deleted at once that wait because of an edit.
+// how to have them deleted at once.
 func sparedMessage(s *v1alpha1.SnapshotSchedule, from origin, n spared, total int) string {
 	g := graceOf(s, from) // a change that is not recorded is told as clock skew
 	if g.edited {
@@ -167,7 +173,7 @@ func sparedMessage(s *v1alpha1.SnapshotSchedule, from origin, n spared, total in
 			text += fmt.Sprintf("; %d more would be deleted, and wait because the spec changed", n.changed)
 		}
 	}
-	if n.adopted > 0 && (from.child || n.changed == 0) {
+	if n.adopted > 0 && from.child {
 		return text // no confirmation shortens that
 	}
 	return text + "; to delete them now: " + from.confirmCommand(s)

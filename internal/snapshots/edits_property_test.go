@@ -131,7 +131,7 @@ func TestEditsProtect(t *testing.T) {
 }
 
 // A schedule decides about snapshots of before its creation as about any others, but not
-// in its first hour, whatever is confirmed.
+// in its first hour, unless its generation is confirmed.
 //
 // Contract: EDIT-4.
 func TestNamesUsedAgainProtect(t *testing.T) {
@@ -157,11 +157,7 @@ func TestNamesUsedAgainProtect(t *testing.T) {
 			t.Fatalf("deletes: %v, want %v", got, want)
 		}
 		annotate(s, v1alpha1.AnnotationConfirmGeneration, "1")
-		want = age >= time.Second
-		if older {
-			want = age >= max(time.Hour, own)
-		}
-		if got := len(m.decider(t)(seen).Delete) > 0; got != want {
+		if got, want := len(m.decider(t)(seen).Delete) > 0, older || age >= time.Second; got != want {
 			t.Fatalf("confirmed, it deletes: %v, want %v", got, want)
 		}
 	})

@@ -116,7 +116,7 @@ func TestGraceKeepsSnapshots(t *testing.T) {
 		"older than the schedule, in its first hour":        with(kept(in(time.Minute)), strict().created(ago(59*time.Minute))),
 		"older than the schedule, after its first hour":     with(deleted, strict().created(ago(time.Hour))),
 		"older than the schedule, with a longer delay":      with(kept(expires), strict().created(ago(2*time.Hour)).editDelay("5h").recorded(3, ago(5*time.Hour), "5h")),
-		"older than the schedule, and confirmed":            with(kept(in(59*time.Minute)), strict().created(ago(time.Minute)).confirming("3")),
+		"older than the schedule, and confirmed":            with(deleted, strict().created(ago(time.Minute)).confirming("3")),
 		"older than the schedule, confirmed, after an hour": with(deleted, strict().created(ago(time.Hour)).editDelay("1h").confirming("3")),
 		"as old as the schedule, in its first second":       with(deleted, strict().created(ago(day))),
 		"older than the schedule, until the spec's delay":   with(kept(in(20*time.Minute)), strict().created(ago(50*time.Minute)).recorded(3, ago(40*time.Minute), "1h")),
@@ -239,7 +239,7 @@ func TestSetStatusSaysWhatWaits(t *testing.T) {
 		"an earlier schedule left them": {
 			every("6h").created(ago(time.Minute)), []*keyStatus{adopted, {}}, "True SnapshotsAdopted",
 			"an earlier schedule of this name left snapshots: 1 of 6 VolumeSnapshots are older than this schedule, would be deleted, " +
-				"and are kept until 2026-06-15T12:59:00Z", noon,
+				"and are kept until 2026-06-15T12:59:00Z" + confirm, noon,
 		},
 		"both": {
 			every("6h").created(ago(time.Minute)).editDelay("3h"), []*keyStatus{adopted, changed}, "True SnapshotsAdopted",
@@ -247,9 +247,7 @@ func TestSetStatusSaysWhatWaits(t *testing.T) {
 				"and are kept until 2026-06-15T15:00:00Z; 2 more would be deleted, and wait because the spec changed" + confirm, noon,
 		},
 		"both, confirmed a moment ago": {
-			every("6h").created(ago(time.Minute)).confirming("3"), []*keyStatus{adopted, changed}, "True SnapshotsAdopted",
-			"an earlier schedule of this name left snapshots: 1 of 6 VolumeSnapshots are older than this schedule, would be deleted, " +
-				"and are kept until 2026-06-15T12:59:00Z", noon,
+			every("6h").created(ago(time.Minute)).confirming("3"), []*keyStatus{adopted, changed}, "False RetentionRunning", "", noon,
 		},
 		"confirmed a moment ago": {every("6h").editDelay("1h").confirming("3"), []*keyStatus{changed, {}}, "False RetentionRunning", "", noon},
 		"the clocks differ": {
@@ -376,7 +374,7 @@ func TestJudgeDelays(t *testing.T) {
 		"at its end":                        {every("6h").editDelay("1h").recorded(3, ago(time.Hour), "1h"), false},
 		"confirmed":                         {every("6h").editDelay("1h").recorded(3, ago(time.Minute), "1h").confirming("3"), false},
 		"within the first hour":             {every("6h").created(ago(59 * time.Minute)), true},
-		"within the first hour, confirmed":  {every("6h").created(ago(59 * time.Minute)).confirming("3"), true},
+		"within the first hour, confirmed":  {every("6h").created(ago(59 * time.Minute)).confirming("3"), false},
 		"after the first hour":              {every("6h").created(ago(time.Hour)), false},
 	} {
 		t.Run(name, func(t *testing.T) {

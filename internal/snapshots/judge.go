@@ -106,10 +106,12 @@ func (j *Judge) SparedUntil(reason string) time.Time { return j.grace.until(reas
 func (j *Judge) Confirmation(reason string) string {
 	s := j.program.schedule
 	switch from := j.program.origin(j.origin); {
-	case reason == v1alpha1.ReasonSnapshotsAdopted, from.edited(s):
+	case from.edited(s):
 		return ""
 	case !from.child:
 		return fmt.Sprintf("annotation %s=%d confirms it", v1alpha1.AnnotationConfirmGeneration, s.Generation)
+	case reason == v1alpha1.ReasonSnapshotsAdopted:
+		return ""
 	}
 	return fmt.Sprintf("annotation %s of ClusterSnapshotSchedule %s confirms its template, in all namespaces",
 		v1alpha1.AnnotationConfirmGeneration, s.Name)

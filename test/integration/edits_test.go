@@ -340,17 +340,16 @@ var _ = Describe("Edits", func() {
 			recorded()
 			if confirm {
 				confirmGeneration(s, 0)
-				passes(o, 25*time.Minute) // within two hours after the creation
 			} else {
 				passes(o, 31*time.Minute) // within two hours after the record
+				Consistently(func() int { return deletes(o) }, time.Second).Should(BeZero())
+				Expect(retentionPaused(s)()).To(Equal("True SnapshotsAdopted"))
+				passes(o, 90*time.Minute) // beyond both
 			}
-			Consistently(func() int { return deletes(o) }, time.Second).Should(BeZero())
-			Expect(retentionPaused(s)()).To(Equal("True SnapshotsAdopted"))
-			passes(o, 96*time.Minute) // beyond both
 			Eventually(env.snapshotNames).Should(ConsistOf(last.Name))
 		},
 		// Contract: EDIT-3, EDIT-4.
-		Entry("deletes old snapshots after the delay, also if it is confirmed", true),
+		Entry("deletes old snapshots at once when it is confirmed", true),
 		// Contract: EDIT-4.
 		Entry("deletes old snapshots after the delay", false),
 	)

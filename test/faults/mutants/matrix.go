@@ -93,7 +93,10 @@ func matrix(ctx context.Context, root string, mutants []*mutant, names []string,
 	}
 	for i, m := range mutants {
 		began := time.Now()
-		known, _ := readRow(string(page), m)
+		known, ok := readRow(string(page), m)
+		if !ok {
+			known = kill{}
+		}
 		k := m.try(ctx, root, known, names)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -153,9 +156,9 @@ func (m *mutant) try(ctx context.Context, root string, known kill, names []strin
 		if known.Suite != "" {
 			s := known.again()
 			k.Package, k.Test, err = s.run(ctx, root, append([]string{"-overlay", overlay}, s.Packages...), s.Args)
-			if err != nil || k.Package != "" {
+			if err == nil && k.Package != "" { // else the test may be gone, or elsewhere
 				k.Suite = s.Name
-				return err
+				return nil
 			}
 		}
 		for _, s := range suites {
@@ -232,9 +235,8 @@ func readRow(page string, m *mutant) (k kill, ok bool) {
 		if len(cells) != 4 || cells[0] != "| "+m.Name {
 			continue
 		}
-		k.Suite = cells[2]
-		k.Package, k.Test, ok = strings.Cut(strings.TrimSuffix(cells[3], " |"), " ")
-		return k, ok && slices.Contains(suiteNames(), k.Suite)
+		pkg, test, _ := strings.Cut(strings.TrimSuffix(cells[3], " |"), " ")
+		return kill{Suite: cells[2], Package: pkg, Test: test}, slices.Contains(suiteNames(), cells[2])
 	}
 	return kill{}, false
 }

@@ -4,74 +4,154 @@
 package build
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
 
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/filelock"
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/progress"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/child"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/recipe"
 )
 
-// Output is where progress is written.
-type Output struct {
-	W        io.Writer
-	Terminal bool
-}
-
-// Ensure builds the missing components. Of two concurrent runs, the second waits
-// for the first and then finds everything in the cache.
-func (c *Cache) Ensure(ctx context.Context, components []recipe.Component, out Output) error {
-	if len(c.Missing(components)) == 0 {
-		return nil
+// build builds one component and installs it.
+func (c *Cache) build(ctx context.Context, component recipe.Component) error {
+	if component.Name == recipe.CRDs {
+		return c.copyCRDs(ctx)
 	}
-	if _, err := exec.LookPath("go"); err != nil {
-		return errors.New("go is not in PATH; it is needed to build the cluster's programs")
-	}
-	if err := os.MkdirAll(c.Root, 0o755); err != nil {
+	src := filepath.Join(c.Root, "src", component.Module)
+	if err := c.generateModule(ctx, component.Module, src); err != nil {
 		return err
 	}
-	path := filepath.Join(c.Root, "build.lock")
-	release, err := filelock.Acquire(ctx, path, func() {
-		_, _ = fmt.Fprintf(out.W, "waiting for another build (it holds %s)\n", path)
+	return c.install(component.Name, func(path string) error {
+		_, err := runGo(ctx, src, "build", "-tags", component.Tags, "-ldflags", c.Versions.LDFlags(component), "-o", path, component.Package)
+		return err
 	})
+}
+
+// generateModule writes a build module unless it exists: go adds requirements to it, and resolving them again is slow.
+func (c *Cache) generateModule(ctx context.Context, module, src string) error {
+	gomod := filepath.Join(src, "go.mod")
+	if _, err := os.Stat(gomod); err == nil {
+		return nil
+	}
+	var kubernetes []byte
+	if module == "kubernetes" {
+		dir, err := c.moduleDir(ctx, c.Versions.KubernetesModule())
+		if err != nil {
+			return err
+		}
+		if kubernetes, err = os.ReadFile(filepath.Join(dir, "go.mod")); err != nil {
+			return err
+		}
+	}
+	text, err := c.Versions.GoMod(module, string(kubernetes))
 	if err != nil {
 		return err
 	}
-	defer release()
-	c.removeLeftovers()
-	if err := c.installPrebuilt(ctx, c.Missing(components), out.W); err != nil {
-		return err
+	for program, source := range recipe.GeneratedSources(module) {
+		if err := write(filepath.Join(src, program, "main.go"), []byte(source)); err != nil {
+			return err
+		}
 	}
-	return c.compileAll(ctx, components, out)
+	tmp := gomod + ".tmp" // go.mod says that the module is complete
+	return errors.Join(write(tmp, []byte(text)), os.Rename(tmp, gomod))
 }
 
-// compileAll compiles one component at a time, because go itself uses all cores.
-func (c *Cache) compileAll(ctx context.Context, components []recipe.Component, out Output) error {
-	names := make([]string, len(components))
-	for i, component := range components {
-		names[i] = component.Name
+func (c *Cache) copyCRDs(ctx context.Context) error {
+	dir, err := c.moduleDir(ctx, c.Versions.CRDModule())
+	if err != nil {
+		return err
 	}
-	report := progress.New(out.W, out.Terminal, names)
-	for _, component := range components {
-		step := report.Step(component.Name, "building")
-		if c.Has(component) {
-			step.Cached()
-			continue
-		}
-		if err := c.compile(ctx, component); err != nil {
-			if ctx.Err() != nil {
-				step.Done("interrupted after")
-				return ctx.Err()
+	files, err := filepath.Glob(filepath.Join(dir, "config", "crd", "*snapshot.storage.k8s.io_*.yaml"))
+	if err != nil || len(files) == 0 {
+		return fmt.Errorf("no snapshot CRDs in config/crd of %s", c.Versions.CRDModule())
+	}
+	return c.install(recipe.CRDs, func(path string) error {
+		for _, f := range files {
+			text, err := os.ReadFile(f)
+			if err := errors.Join(err, write(filepath.Join(path, filepath.Base(f)), text)); err != nil {
+				return err
 			}
-			step.Done("failed after")
-			return fmt.Errorf("build %s: %w", component.Name, err)
 		}
-		step.Done("ok")
+		return nil
+	})
+}
+
+func write(path string, text []byte) error {
+	return errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, text, 0o644))
+}
+
+// download installs etcd, kube-apiserver and kubectl with setup-envtest if they are missing and it can.
+func (c *Cache) download(ctx context.Context, missing []recipe.Component, out io.Writer) error {
+	missing = slices.DeleteFunc(missing, func(m recipe.Component) bool { return !m.Envtest })
+	if len(missing) == 0 {
+		return nil
+	}
+	limited, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	store := filepath.Join(c.Root, "envtest")
+	defer os.RemoveAll(store)
+	dir, err := runGo(limited, os.TempDir(),
+		"run", recipe.SetupEnvtest, "use", "--bin-dir", store, "-p", "path", c.Versions.KubernetesMinor()+".x")
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		cause := strings.TrimSpace(strings.TrimSuffix(err.Error(), "exit status 2")) // its own, which go prints last
+		cause = cause[strings.LastIndex(cause, "\n")+1:]
+		_, _ = fmt.Fprintf(out, "building etcd, kube-apiserver and kubectl, because setup-envtest failed: %s\n", cause)
+		return nil
+	}
+	for _, m := range missing {
+		from := filepath.Join(strings.TrimSpace(dir), m.Name)
+		if err := c.install(m.Name, func(to string) error { return os.Rename(from, to) }); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// moduleDir downloads a module into Go's module cache and returns its folder.
+func (c *Cache) moduleDir(ctx context.Context, module string) (string, error) {
+	text, err := runGo(ctx, c.Root, "mod", "download", "-json", module)
+	var m struct{ Dir, Error string }
+	if jsonErr := json.Unmarshal([]byte(text), &m); err == nil {
+		err = jsonErr
+	}
+	if m.Error != "" {
+		err = errors.New(m.Error)
+	}
+	return m.Dir, err
+}
+
+// runGo runs go, overriding what the caller may have set for other builds, and returns its output. The end of ctx
+// terminates its process group, because compilers would otherwise continue for a while.
+func runGo(ctx context.Context, dir string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod -buildvcs=false", "GOWORK=off", "CGO_ENABLED=0",
+		"GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
+	cmd.SysProcAttr = child.Attr(syscall.SysProcAttr{Setpgid: true})
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = 5 * time.Second
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	if err != nil {
+		err = fmt.Errorf("in %s: go %q: %w\n%s", dir, args, err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	return stdout.String(), err
 }

@@ -5,13 +5,19 @@
 package build
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"time"
 
+	"github.com/gofrs/flock"
+
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/progress"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/recipe"
 )
 
@@ -39,37 +45,61 @@ type Cache struct {
 // OpenCache returns the cache of some versions. It creates nothing.
 func OpenCache(v recipe.Versions) (*Cache, error) {
 	root, err := CacheDir()
-	if err != nil {
-		return nil, err
-	}
-	return &Cache{Root: filepath.Join(root, v.Hash(runtime.GOOS, runtime.GOARCH)), Versions: v}, nil
+	return &Cache{Root: filepath.Join(root, v.Hash(runtime.GOOS, runtime.GOARCH)), Versions: v}, err
 }
 
-// Bin returns the folder of the programs and the CRDs. KUBEBUILDER_ASSETS can be
-// set to it.
+// Bin returns the folder of the programs and the CRDs. KUBEBUILDER_ASSETS can be set to it.
 func (c *Cache) Bin() string { return filepath.Join(c.Root, "bin") }
 
-// Src returns the folder of a generated build module and its build logs.
-func (c *Cache) Src(module string) string { return filepath.Join(c.Root, "src", module) }
-
-// Has returns whether a component is in the cache. A component in the cache is
-// complete, because it is renamed into place.
-func (c *Cache) Has(component recipe.Component) bool {
+// has returns whether a component is in the cache. It is complete then, because it is renamed into place.
+func (c *Cache) has(component recipe.Component) bool {
 	_, err := os.Stat(filepath.Join(c.Bin(), component.Name))
 	return err == nil
 }
 
-// Missing returns the components that must be built.
-func (c *Cache) Missing(components []recipe.Component) []recipe.Component {
-	return slices.DeleteFunc(slices.Clone(components), c.Has)
+func (c *Cache) missing(components []recipe.Component) []recipe.Component {
+	return slices.DeleteFunc(slices.Clone(components), c.has)
 }
 
-// install creates a file or folder under a temporary name and renames it. An
-// interrupted build leaves nothing that looks complete.
-func (c *Cache) install(name string, create func(path string) error) error {
+// Ensure builds the missing components. Of two concurrent runs, the second waits for the first and then finds everything
+// in the cache.
+func (c *Cache) Ensure(ctx context.Context, components []recipe.Component, out io.Writer) error {
+	if len(c.missing(components)) == 0 {
+		return nil
+	}
 	if err := os.MkdirAll(c.Bin(), 0o755); err != nil {
 		return err
 	}
+	lock := flock.New(filepath.Join(c.Root, "build.lock"))
+	locked, err := lock.TryLock()
+	if err == nil && !locked {
+		_, _ = fmt.Fprintf(out, "waiting for another build (it holds %s)\n", lock.Path())
+		_, err = lock.TryLockContext(ctx, 100*time.Millisecond)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Unlock() }()
+	left, _ := filepath.Glob(filepath.Join(c.Bin(), ".*.tmp")) // of an interrupted build
+	for _, path := range left {
+		_ = os.RemoveAll(path)
+	}
+	if err := c.download(ctx, c.missing(components), out); err != nil {
+		return err
+	}
+	missing := c.missing(components)
+	steps := progress.New(out, len(missing))
+	for _, m := range missing { // one at a time, because go itself uses all cores
+		if err := steps.Do(m.Name, "building", func() error { return c.build(ctx, m) }); err != nil {
+			return fmt.Errorf("build %s: %w", m.Name, err)
+		}
+	}
+	return nil
+}
+
+// install creates a file or folder under a temporary name and renames it, so that an interrupted build leaves nothing
+// that looks complete.
+func (c *Cache) install(name string, create func(path string) error) error {
 	tmp := filepath.Join(c.Bin(), fmt.Sprintf(".%s.%d.tmp", name, os.Getpid()))
 	defer os.RemoveAll(tmp)
 	if err := create(tmp); err != nil {
@@ -80,13 +110,4 @@ func (c *Cache) install(name string, create func(path string) error) error {
 		return nil
 	}
 	return err
-}
-
-// removeLeftovers removes the temporary files of interrupted builds. The caller
-// holds the lock.
-func (c *Cache) removeLeftovers() {
-	left, _ := filepath.Glob(filepath.Join(c.Bin(), ".*.tmp"))
-	for _, path := range left {
-		_ = os.RemoveAll(path)
-	}
 }

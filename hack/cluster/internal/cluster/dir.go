@@ -6,13 +6,17 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
+	"syscall"
+	"time"
 
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/filelock"
+	"github.com/gofrs/flock"
+
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/node"
 )
 
 // Dir is the folder of a cluster.
@@ -21,77 +25,121 @@ type Dir string
 // Kubeconfig returns the path of the admin's kubeconfig.
 func (d Dir) Kubeconfig() string { return d.at("kubeconfig") }
 
-// Audit returns the path of the audit log.
-func (d Dir) Audit() string { return d.at("audit.log") }
-
 // Logs returns the folder of the components' logs.
 func (d Dir) Logs() string { return d.at("logs") }
 
-// Log returns the path of a component's log.
-func (d Dir) Log(component string) string { return d.at("logs", component+".log") }
-
-func (d Dir) state() string           { return d.at("cluster.json") }
-func (d Dir) lock() string            { return d.at("cluster.lock") }
-func (d Dir) pki(name string) string  { return d.at("pki", name) }
-func (d Dir) data(name string) string { return d.at("data", name) }
+func (d Dir) log(component string) string { return d.at("logs", component+".log") }
+func (d Dir) data(name string) string     { return d.at("data", name) }
+func (d Dir) state() string               { return d.at("cluster.json") }
 func (d Dir) at(names ...string) string {
 	return filepath.Join(append([]string{string(d)}, names...)...)
 }
 
-// prepare creates the folder. It rejects a folder with other content, because Down
-// removes what is in it.
+// lock is held by the keeper of the cluster as long as it runs. The kernel releases it when the keeper dies.
+func (d Dir) lock() *flock.Flock { return flock.New(d.at("cluster.lock")) }
+
+// prepare creates the folder, without what an earlier cluster left. It rejects a folder with other content, because that
+// is removed at the end.
 func (d Dir) prepare() error {
 	entries, err := os.ReadDir(string(d))
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return os.MkdirAll(string(d), 0o700)
-	case err != nil:
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
-	case len(entries) == 0:
-		return os.Chmod(string(d), 0o700)
 	}
-	if _, err := os.Stat(d.lock()); err != nil {
+	if _, err := os.Stat(d.lock().Path()); err != nil && len(entries) > 0 {
 		return fmt.Errorf("%s is neither empty nor the folder of a cluster; set another one with --dir", d)
 	}
-	return nil
-}
-
-// acquireLock serializes runs that start or stop the cluster.
-func (d Dir) acquireLock(ctx context.Context, out io.Writer) (release func(), err error) {
-	return filelock.Acquire(ctx, d.lock(), func() {
-		_, _ = fmt.Fprintf(out, "waiting for another run that starts or stops the cluster in %s\n", d)
-	})
-}
-
-// removeData removes everything except the logs.
-func (d Dir) removeData() error {
-	return errors.Join(
-		os.RemoveAll(d.at("data")),
-		os.RemoveAll(d.at("pki")),
-		os.RemoveAll(d.Kubeconfig()),
-		os.RemoveAll(d.at("audit-policy.json")),
-		os.RemoveAll(d.at("csi.sock")),
-		os.RemoveAll(d.at(containerdSocket)),
-		os.RemoveAll(d.state()),
-	)
-}
-
-// resetLogs removes the logs of an earlier cluster.
-func (d Dir) resetLogs() error {
-	return errors.Join(os.RemoveAll(d.Logs()), os.RemoveAll(d.Audit()), os.MkdirAll(d.Logs(), 0o700))
-}
-
-// maxSocketPath is below the limits for the path of a unix socket, 108 bytes on Linux
-// and 104 on macOS, because programs append to it.
-const maxSocketPath = 100
-
-// socket returns the path of the CSI socket. If the cluster's folder is too deep, the
-// socket is in a new temporary folder.
-func (d Dir) socket() (path, tempDir string, err error) {
-	if path = d.at("csi.sock"); len(path) < maxSocketPath {
-		return path, "", nil
+	if err := os.MkdirAll(string(d), 0o700); err != nil {
+		return err
 	}
-	// Not os.TempDir, which can be long too.
-	tempDir, err = os.MkdirTemp("/tmp", "snapsched-")
-	return filepath.Join(tempDir, "csi.sock"), tempDir, err
+	lock := d.lock()
+	if free, err := lock.TryLock(); err != nil || !free {
+		return errors.Join(err, fmt.Errorf("a cluster is already up in %s; run down first", d))
+	}
+	old, _ := Load(d) // of a keeper that was killed
+	return errors.Join(old.clean(d), os.RemoveAll(d.Logs()), os.RemoveAll(d.at("audit.log")),
+		os.Mkdir(d.Logs(), 0o700), os.MkdirAll(d.data("pki"), 0o700), os.Mkdir(d.data("bin"), 0o700), lock.Unlock())
+}
+
+// Kind is what distinguishes clusters.
+type Kind struct {
+	// Bin is the folder of the programs.
+	Bin string
+	// CSI adds the snapshot stack, and Node a node, so that the cluster runs pods.
+	CSI, Node bool
+	// DefaultRates leaves the snapshot controllers the default rate of their requests. A cluster with a node ignores it.
+	DefaultRates bool
+}
+
+// State is the content of cluster.json, which other runs of this program and the test suites read.
+type State struct {
+	Kind Kind `json:"kind"`
+	// Keeper is the pid of the process that holds the lock and stops the cluster on SIGTERM.
+	Keeper int `json:"keeper"`
+	// Node says that the cluster runs pods. Containerd is its containerd socket.
+	Node       bool   `json:"node,omitempty"`
+	Containerd string `json:"containerd,omitempty"`
+	// Cgroup contains the node's pods.
+	Cgroup string `json:"cgroup,omitempty"`
+	// Sockets is a folder outside Dir, because the paths of sockets must be short.
+	Sockets string `json:"sockets"`
+	// Parts are the processes of a cluster without a node.
+	Parts []Part `json:"parts"`
+}
+
+// Part is a process of a cluster. Probe is a URL that answers when it is ready.
+type Part struct {
+	Name  string `json:"name"`
+	Pid   int    `json:"pid,omitempty"` // not known of etcd and kube-apiserver, which envtest starts
+	Probe string `json:"probe"`
+}
+
+// ErrNoCluster means that no cluster was started in the folder.
+var ErrNoCluster = errors.New("no cluster")
+
+// Load reads the state of the cluster in a folder.
+func Load(d Dir) (State, error) {
+	var s State
+	text, err := os.ReadFile(d.state())
+	if errors.Is(err, os.ErrNotExist) {
+		return s, fmt.Errorf("%w in %s", ErrNoCluster, d)
+	}
+	if err != nil {
+		return s, err
+	}
+	return s, json.Unmarshal(text, &s)
+}
+
+func (s State) save(d Dir) error {
+	text, err := json.MarshalIndent(s, "", "  ")
+	tmp := d.state() + ".tmp"
+	return errors.Join(err, os.WriteFile(tmp, append(text, '\n'), 0o600), os.Rename(tmp, d.state()))
+}
+
+// clean removes what is left of a cluster whose processes have ended, except its logs.
+func (s State) clean(d Dir) error {
+	return errors.Join(node.RemoveCgroup(s.Cgroup), os.RemoveAll(s.Sockets),
+		os.RemoveAll(d.at("data")), os.RemoveAll(d.Kubeconfig()), os.RemoveAll(d.state()))
+}
+
+// Down stops the cluster in a folder, removes its data and keeps its logs. It returns whether there was a cluster.
+func Down(ctx context.Context, d Dir) (bool, error) {
+	s, err := Load(d)
+	if errors.Is(err, ErrNoCluster) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	lock := d.lock()
+	free, err := lock.TryLock()
+	if err == nil && !free {
+		// The pid is the keeper's as long as the lock is held.
+		if err = syscall.Kill(s.Keeper, syscall.SIGTERM); err == nil || errors.Is(err, syscall.ESRCH) {
+			_, err = lock.TryLockContext(ctx, 20*time.Millisecond)
+		}
+	}
+	if err != nil {
+		return true, fmt.Errorf("stop the cluster in %s: %w", d, err)
+	}
+	return true, errors.Join(s.clean(d), lock.Unlock()) // again, in case that the keeper was killed
 }

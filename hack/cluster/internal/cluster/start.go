@@ -5,119 +5,194 @@ package cluster
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"time"
 
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/logtail"
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/proc"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/child"
 )
+
+// Cluster is a cluster in the process that keeps it.
+type Cluster struct {
+	State State
+
+	config             Config
+	progress, listener *os.File
+	plane              envtest.ControlPlane
+	parts              []*process
+	stopping           atomic.Bool
+	node               *Keeper // also keeps its lifeline open
+}
+
+// component is a process to start. In its arguments and its probe, {port} stands for a free port on loopback.
+type component struct {
+	name  string
+	args  []string
+	probe string
+}
+
+type process struct {
+	cmd  *exec.Cmd
+	done chan struct{}
+}
 
 const (
 	readyTimeout = time.Minute
-	portAttempts = 3
+	stopTimeout  = time.Second // no data must be saved
 )
 
-// start starts a component and waits until it is ready. If another process took its
-// port first, start tries other ports.
-func (c *Cluster) start(ctx context.Context, def definition) error {
-	log := c.Dir.Log(def.name)
+// start starts a component and waits until it is ready. If another process took its port first, it tries another one.
+func (c *Cluster) start(ctx context.Context, part component) error {
 	for attempt := 1; ; attempt++ {
-		err := c.startOnce(ctx, def)
-		if err == nil {
-			return nil
+		err := c.startOnce(ctx, part)
+		if err == nil || ctx.Err() != nil {
+			return errors.Join(err, ctx.Err())
 		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		portTaken := strings.Contains(strings.Join(logtail.Lines(log, 50), "\n"), "address already in use")
-		if !portTaken || attempt == portAttempts {
-			return fmt.Errorf("%s: %w%s", def.name, err, logtail.Quote(log, 20))
+		log := tail(c.config.Dir.log(part.name))
+		if attempt == 3 || !strings.Contains(log, "address already in use") {
+			return fmt.Errorf("%s: %w%s", part.name, err, log)
 		}
 	}
 }
 
-func (c *Cluster) startOnce(ctx context.Context, def definition) error {
-	ports, err := freePorts(def.ports)
+func (c *Cluster) startOnce(ctx context.Context, part component) error {
+	port, err := freePort()
 	if err != nil {
 		return err
 	}
-	if def.prepare != nil {
-		if err := def.prepare(c, ports); err != nil {
-			return err
-		}
-	}
-	p, err := c.startProcess(def, ports)
+	fill := strings.NewReplacer("{port}", port)
+	log, err := os.Create(c.config.Dir.log(part.name))
 	if err != nil {
 		return err
 	}
-	url, probe := def.probe(c, ports), newProber(c.Dir)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	defer log.Close()
+	cmd := exec.Command(filepath.Join(c.config.Kind.Bin, part.name))
+	for _, arg := range part.args {
+		cmd.Args = append(cmd.Args, fill.Replace(arg))
+	}
+	cmd.Dir, cmd.Stdout, cmd.Stderr = string(c.config.Dir), log, log
+	cmd.SysProcAttr = child.Attr(syscall.SysProcAttr{Setpgid: true})
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	p := c.watch(part.name, cmd)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	go func() {
-		select {
-		case <-p.Done:
-			cancel()
-		case <-ctx.Done():
+		<-p.done
+		cancel(fmt.Errorf("exited unexpectedly: %s", p.cmd.ProcessState))
+	}()
+	probe := fill.Replace(part.probe)
+	if err := poll(ctx, readyTimeout, func(ctx context.Context) error { return check(ctx, probe) }); err != nil {
+		p.kill()
+		return err
+	}
+	c.State.Parts = append(c.State.Parts, Part{Name: part.name, Pid: cmd.Process.Pid, Probe: probe})
+	return nil
+}
+
+// watch waits for a process that was started, and warns if it ends too early: what runs on the cluster may want that.
+func (c *Cluster) watch(name string, cmd *exec.Cmd) *process {
+	p := &process{cmd: cmd, done: make(chan struct{})}
+	c.parts = append(c.parts, p)
+	go func() {
+		_ = cmd.Wait()
+		close(p.done)
+		if !c.stopping.Load() {
+			_, _ = fmt.Fprintf(c.progress, "warning: %s exited unexpectedly: %s\n", name, cmd.ProcessState)
 		}
 	}()
-	err = poll(ctx, readyTimeout, func(ctx context.Context) error { return probe.check(ctx, url) })
-	select {
-	case <-p.Done:
-		if p.Err == nil {
-			return errors.New("exited unexpectedly")
+	return p
+}
+
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill()
+	<-p.done
+}
+
+// stop stops all processes, the last started first. No data must be saved.
+func (c *Cluster) stop() {
+	c.stopping.Store(true)
+	for _, p := range slices.Backward(c.parts) {
+		p.kill()
+	}
+	_ = c.plane.Stop() // its error says that a process had to be killed
+}
+
+// freePort returns a port on which nothing listens.
+func freePort() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	return port, errors.Join(err, l.Close())
+}
+
+// insecure trusts all servers: what it checks is on loopback, and has a new certificate in each cluster.
+var insecure = &http.Client{
+	Timeout:   2 * time.Second,
+	Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true},
+}
+
+// check returns an error unless the component at a URL (http, https or unix) is ready.
+func check(ctx context.Context, url string) error {
+	if path, ok := strings.CutPrefix(url, "unix://"); ok {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
+		if err != nil {
+			return err
 		}
-		return fmt.Errorf("exited unexpectedly: %w", p.Err)
-	default:
+		return conn.Close()
 	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		_ = p.Stop(time.Second)
+		return err
 	}
-	return err
-}
-
-// startProcess starts a component's process and records it.
-func (c *Cluster) startProcess(def definition, ports []int) (*proc.Process, error) {
-	p, err := proc.Start(proc.Command{
-		Name: def.name, Path: filepath.Join(c.State.Bin, def.name), Args: def.args(c, ports),
-		Dir: string(c.Dir), Log: c.Dir.Log(def.name), DieWithParent: c.attached,
-	})
+	response, err := insecure.Do(request)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	component := Component{Name: def.name, Probe: def.probe(c, ports), Log: c.Dir.Log(def.name), Started: time.Now()}
-	if len(ports) > 0 {
-		component.Port = ports[0]
-	}
-	return p, c.record(p, component)
-}
-
-// record saves a process in the state at once, so that any later run of this program
-// can stop it. If it cannot be saved, the process is stopped.
-func (c *Cluster) record(p *proc.Process, component Component) error {
-	component.Identity = p.Identity
-	c.procs[component.Name] = p
-	c.State.set(component)
-	if err := c.save(); err != nil {
-		return errors.Join(err, p.Stop(time.Second))
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		body, _ := io.ReadAll(io.LimitReader(response.Body, 200))
+		return fmt.Errorf("%s: %s", response.Status, body)
 	}
 	return nil
 }
 
-// freePorts returns loopback ports on which nothing listens. It holds all of them
-// open until the last is found, so that they differ.
-func freePorts(n int) ([]int, error) {
-	ports := make([]int, 0, n)
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, fmt.Errorf("find a free port: %w", err)
-		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+// poll calls a condition until it returns no error. Otherwise it returns why ctx ended, or the last error.
+func poll(ctx context.Context, timeout time.Duration, condition func(context.Context) error) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
+		last = condition(ctx)
+		return last == nil, nil
+	})
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
 	}
-	return ports, nil
+	return fmt.Errorf("not ready after %s: %w", timeout, last)
+}
+
+// tail returns the end of a log, formatted as the end of an error message.
+func tail(path string) string {
+	text, _ := os.ReadFile(path)
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return fmt.Sprintf("\n  last lines of %s:\n    %s", path, strings.Join(lines[max(0, len(lines)-20):], "\n    "))
 }

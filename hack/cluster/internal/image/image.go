@@ -13,10 +13,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -45,6 +47,19 @@ type file struct {
 	name string
 	mode int64
 	body []byte
+}
+
+// WriteFile writes the image to an archive, by way of a temporary file, so that a failure leaves no archive.
+func (i Image) WriteFile(path string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".image-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	if err := errors.Join(i.Write(f), f.Chmod(0o644), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
 }
 
 // Write writes the image as an archive.

@@ -11,63 +11,45 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 )
 
 // debianPackages maps each program that a node needs and that is not built from Go
 // modules to its Debian package.
 var debianPackages = map[string]string{"runc": "runc", "nft": "nftables"}
 
-// AddSbinToPath adds the sbin folders to PATH.
-func AddSbinToPath() error {
+// sbin are the folders in which these programs may be, though PATH does not name them.
+var sbin = []string{"/usr/local/sbin", "/usr/sbin", "/sbin"}
+
+// Check returns why no node can run here, with its cluster in a folder, or nil. It adds the sbin folders to PATH.
+func Check(dir string) error {
+	if os.Geteuid() != 0 {
+		return errors.New("a node needs root, for namespaces, mounts and cgroups")
+	}
 	path := os.Getenv("PATH")
-	for _, dir := range []string{"/usr/local/sbin", "/usr/sbin", "/sbin"} {
+	for _, dir := range sbin {
 		if !strings.Contains(":"+path+":", ":"+dir+":") {
 			path += ":" + dir
 		}
 	}
-	return os.Setenv("PATH", path)
-}
-
-func missingPackages() []string {
-	var names []string
+	if err := os.Setenv("PATH", path); err != nil {
+		return err
+	}
+	var missing []string
 	for program, debian := range debianPackages {
 		if _, err := exec.LookPath(program); err != nil {
-			names = append(names, debian)
+			missing = append(missing, debian)
 		}
 	}
-	slices.Sort(names)
-	return names
-}
-
-// Check returns why no node can run here, or nil. The optional command try is this
-// program with arguments that make it call TrySetup.
-func Check(dir string, try *exec.Cmd) error {
-	if os.Geteuid() != 0 {
-		return errors.New("a node needs root, for namespaces, mounts and cgroups")
-	}
-	if names := missingPackages(); len(names) > 0 {
-		return fmt.Errorf("a node needs %s, not installed: apt-get install %s",
-			strings.Join(names, " and "), strings.Join(names, " "))
+	if slices.Sort(missing); len(missing) > 0 {
+		return fmt.Errorf("a node needs programs that are not installed: apt-get install %s", strings.Join(missing, " "))
 	}
 	for _, h := range masked {
 		if rel, err := filepath.Rel(h, dir); err == nil && !strings.HasPrefix(rel, "..") {
 			return fmt.Errorf("the folder of a cluster with a node cannot be in %s (%s); set another one with --dir or $TMPDIR", h, dir)
 		}
 	}
-	if try == nil {
-		return nil
-	}
-	try.SysProcAttr = &syscall.SysProcAttr{Cloneflags: Namespaces}
-	out, err := try.CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("this machine does not allow a node: %w: %s", err, strings.TrimSpace(string(out)))
-	}
 	return nil
 }
-
-// Namespaces are the clone(2) flags of a node's namespaces.
-const Namespaces = syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID
 
 // TrySetup sets up a node that runs nothing, to find what the machine forbids.
 func TrySetup(cgroup string) error {

@@ -11,16 +11,10 @@ import (
 	"os/exec"
 )
 
-// Namespaces is unused: a node needs Linux.
-const Namespaces = 0
-
 var errNotLinux = errors.New("a node needs Linux")
 
-// AddSbinToPath does nothing.
-func AddSbinToPath() error { return nil }
-
 // Check returns an error: a node needs Linux.
-func Check(string, *exec.Cmd) error { return errNotLinux }
+func Check(string) error { return errNotLinux }
 
 // TrySetup returns an error: a node needs Linux.
 func TrySetup(string) error { return errNotLinux }

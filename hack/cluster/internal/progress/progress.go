@@ -1,125 +1,58 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package progress reports the progress of a sequence of steps: on a terminal as
-// one line that is rewritten, elsewhere as a plain line every few seconds.
+// Package progress prints the steps of a long sequence: a line every few seconds while one runs, and one when it ends.
 package progress
 
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"sync"
 	"time"
 )
 
-const (
-	terminalEvery = time.Second
-	plainEvery    = 15 * time.Second
-	clearLine     = "\r\x1b[K"
-)
+// Every is the time between two lines of a step that runs.
+const Every = 15 * time.Second
 
-// Reporter numbers and prints the steps of one sequence.
-type Reporter struct {
-	w        io.Writer
-	terminal bool
-	total    int
-	width    int
-	now      func() time.Time
-	start    time.Time
-
-	mu    sync.Mutex
-	index int
-}
-
-// New returns a reporter for the named steps.
-func New(w io.Writer, terminal bool, names []string) *Reporter {
-	r := &Reporter{w: w, terminal: terminal, total: len(names), now: time.Now, start: time.Now()}
-	for _, n := range names {
-		r.width = max(r.width, len(n))
-	}
-	return r
-}
-
-// Step is one running step.
-type Step struct {
-	r     *Reporter
-	index int
-	name  string
-	verb  string
+// Steps numbers the steps of one sequence.
+type Steps struct {
+	w     io.Writer
+	total int
+	count int
 	start time.Time
-	done  chan struct{}
-	wg    sync.WaitGroup
 }
 
-// Step begins the next step. The verb describes it, such as "building".
-func (r *Reporter) Step(name, verb string) *Step {
-	r.mu.Lock()
-	r.index++
-	s := &Step{r: r, index: r.index, name: name, verb: verb, start: r.now(), done: make(chan struct{})}
-	r.mu.Unlock()
-	every := plainEvery
-	if r.terminal {
-		every = terminalEvery
-		s.tick()
+// New returns a sequence with a number of steps.
+func New(w io.Writer, total int) *Steps { return &Steps{w: w, total: total, start: time.Now()} }
+
+// Do runs a step in this goroutine. The verb says what it does, such as "building".
+func (s *Steps) Do(name, verb string, do func() error) error {
+	s.count++
+	line := func(text string) {
+		_, _ = fmt.Fprintf(s.w, "[%2d/%d] %-24s %s\n", s.count, s.total, name, text)
 	}
-	s.wg.Go(func() {
-		t := time.NewTicker(every)
-		defer t.Stop()
-		for {
+	start, done := time.Now(), make(chan struct{})
+	var printer sync.WaitGroup
+	printer.Go(func() {
+		for tick := time.NewTicker(Every); ; {
 			select {
-			case <-s.done:
+			case <-done:
+				tick.Stop()
 				return
-			case <-t.C:
-				s.tick()
+			case <-tick.C:
+				line(fmt.Sprintf("%s … %s (total %s)", verb, since(start), since(s.start)))
 			}
 		}
 	})
-	return s
-}
-
-// Done ends the step and prints its outcome and duration. It is called once.
-func (s *Step) Done(outcome string) { s.end(outcome + " " + elapsed(s.r.now().Sub(s.start))) }
-
-// Cached ends a step that had nothing to do.
-func (s *Step) Cached() { s.end("cached") }
-
-func (s *Step) end(state string) {
-	close(s.done)
-	s.wg.Wait()
-	s.print(state, true)
-}
-
-func (s *Step) tick() {
-	now := s.r.now()
-	s.print(fmt.Sprintf("%s … %s (total %s)", s.verb, elapsed(now.Sub(s.start)), elapsed(now.Sub(s.r.start))), false)
-}
-
-func (s *Step) print(state string, final bool) {
-	r := s.r
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	digits := len(strconv.Itoa(r.total))
-	line := fmt.Sprintf("[%*d/%d] %-*s  %s", digits, s.index, r.total, r.width, s.name, state)
-	if r.terminal {
-		line = clearLine + line
+	err := do()
+	close(done)
+	printer.Wait()
+	outcome := "ok"
+	if err != nil {
+		outcome = "failed after"
 	}
-	if final || !r.terminal {
-		line += "\n"
-	}
-	_, _ = io.WriteString(r.w, line)
+	line(outcome + " " + since(start))
+	return err
 }
 
-// elapsed formats a duration: 0.4s, 12s, 1m12s, 1h02m.
-func elapsed(d time.Duration) string {
-	switch {
-	case d < 10*time.Second:
-		return fmt.Sprintf("%.1fs", d.Seconds())
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
-	default:
-		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
-	}
-}
+func since(t time.Time) string { return time.Since(t).Round(100 * time.Millisecond).String() }

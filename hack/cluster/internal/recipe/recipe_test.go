@@ -4,8 +4,6 @@
 package recipe
 
 import (
-	"go/parser"
-	"go/token"
 	"reflect"
 	"slices"
 	"strings"
@@ -30,21 +28,6 @@ func TestHashChangesWithEveryVersionAndPlatform(t *testing.T) {
 	add("another architecture", Current().Hash("linux", "arm64"))
 	if again := Current().Hash("linux", "amd64"); seen[again] != "the current versions" {
 		t.Errorf("the hash is not stable: %s", again)
-	}
-}
-
-func TestForClusterLeavesOutWhatIsNotNeeded(t *testing.T) {
-	if slices.ContainsFunc(Current().ForCluster(false, true), func(c Component) bool { return c.CSI }) {
-		t.Error("a cluster without snapshots contains components of the snapshot stack")
-	}
-	if slices.ContainsFunc(Current().ForCluster(true, false), func(c Component) bool { return c.Node }) {
-		t.Error("a cluster without a node contains components of a node")
-	}
-	if len(Current().ForCluster(true, true)) != len(Current().Components()) {
-		t.Error("a complete cluster needs every component")
-	}
-	if len(Current().EnvtestAssets()) != 4 {
-		t.Errorf("want three programs and the CRDs, got %v", Current().EnvtestAssets())
 	}
 }
 
@@ -75,35 +58,6 @@ replace k8s.io/client-go => k8s.io/client-go v0.37.1
 	}
 	if _, err := v.GoMod("kubernetes", "module k8s.io/kubernetes\n"); err == nil {
 		t.Error("a go.mod without staging modules should be an error")
-	}
-}
-
-func TestEveryProgramHasAModuleAndAVersion(t *testing.T) {
-	v := Current()
-	for _, c := range Current().Components() {
-		if c.Name == CRDs {
-			continue
-		}
-		if _, err := v.GoMod(c.Module, "\tk8s.io/api => ./staging/src/k8s.io/api\n"); err != nil {
-			t.Errorf("%s: %v", c.Name, err)
-		}
-	}
-	for module, version := range map[string]string{
-		"kubernetes":  "k8s.io/component-base/version.gitVersion=v" + v.Kubernetes,
-		"snapshotter": "main.version=v" + v.Snapshotter,
-		"containerd":  "version.Version=v" + v.Containerd,
-	} {
-		if flags := v.LDFlags(Component{Module: module}); !strings.Contains(flags, version) {
-			t.Errorf("the flags of %s lack %s: %s", module, version, flags)
-		}
-	}
-}
-
-func TestGeneratedSourcesParse(t *testing.T) {
-	for name, source := range GeneratedSources("kubernetes") {
-		if _, err := parser.ParseFile(token.NewFileSet(), "main.go", source, parser.AllErrors); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
 	}
 }
 

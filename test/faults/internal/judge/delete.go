@@ -151,7 +151,9 @@ func (st *state) delayed(s *v1alpha1.SnapshotSchedule, v *snapshotv1.VolumeSnaps
 		fleetOf(s) != "" && f != nil && confirmsIt(f) && reflect.DeepEqual(childSpec(f, !s.Spec.Suspend), s.Spec)
 	now = now.Add(slack)
 	switch {
-	case confirmed: // which says nothing about what a new schedule finds
+	case confirmed && fleetOf(s) == "":
+		return ""
+	case confirmed: // which says nothing about what a new child finds
 	case record == nil && own > 0, record != nil && record.Generation != s.Generation:
 		return fmt.Sprintf(" although status.retention has no record of generation %d", s.Generation)
 	case record != nil && now.Before(record.SinceTime.Add(max(own, delayOf(record.EditDelay)))):

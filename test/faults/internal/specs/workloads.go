@@ -87,8 +87,9 @@ func (p Plan) prepare(ctx context.Context, r *environment.Run) error {
 	if err := r.Client.Get(ctx, client.ObjectKeyFromObject(o), schedule); err != nil {
 		return err
 	}
+	orphan := schedule.Spec.DeletionPolicy == v1alpha1.DeletionOrphan // the first spec makes no references
 	for name, age := range map[string]time.Duration{"expired": 20 * 24 * time.Hour, "recent": time.Hour} {
-		if err := r.Snapshot(ctx, schedule, claim, environment.Taken{Name: name, Age: age}); err != nil {
+		if err := r.Snapshot(ctx, schedule, claim, environment.Taken{Name: name, Age: age, Orphan: orphan}); err != nil {
 			return err
 		}
 	}

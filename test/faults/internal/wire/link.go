@@ -101,11 +101,11 @@ func (l *Link) Relist() bool {
 	return true
 }
 
-// HasSynced returns whether all caches have received their initial state.
+// HasSynced returns whether the caches that deletes depend on have received their initial state.
 func (l *Link) HasSynced() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.hasSynced(cached)
+	return l.hasSynced(cached[:3])
 }
 
 // HasRead returns whether an object of the run's namespace was read live since a time, alone or with all others.

@@ -1,0 +1,73 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/cluster"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/image"
+)
+
+func newImage() *cobra.Command {
+	var i image.Image
+	var out string
+	cmd := &cobra.Command{
+		Use:   "image --name NAME:TAG --out ARCHIVE PROGRAM",
+		Short: "Create a container image of one program, as an archive, without a container engine",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) (err error) {
+			if i.Program, err = absPath(args[0]); err != nil {
+				return err
+			}
+			path, err := absPath(out)
+			if err != nil {
+				return err
+			}
+			return i.WriteFile(path)
+		},
+	}
+	cmd.Flags().StringVar(&i.Name, "name", "", "`name` and tag of the image")
+	cmd.Flags().StringVar(&out, "out", "", "`archive` to write")
+	cmd.Flags().StringVar(&i.User, "user", "65532:65532", "user that runs the program, as `uid:gid`")
+	cmd.Flags().StringVar(&i.Arch, "arch", runtime.GOARCH, "`architecture` that the program was built for")
+	cmd.Flags().StringToStringVar(&i.Labels, "label", nil, "labels of the image, as `key=value`")
+	for _, name := range []string{"name", "out"} {
+		_ = cmd.MarkFlagRequired(name)
+	}
+	return cmd
+}
+
+func newLoad() *cobra.Command {
+	var dir dirFlag
+	cmd := &cobra.Command{
+		Use:   "load [flags] ARCHIVE...",
+		Short: "Load images from archives into the node of a cluster",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, s, err := dir.load()
+			if err != nil {
+				return err
+			}
+			if !s.Node {
+				return fmt.Errorf("the cluster in %s has no node; start one with up --node", d)
+			}
+			for _, a := range args {
+				path, err := absPath(a)
+				if err != nil {
+					return err
+				}
+				if err := cluster.LoadImage(cmd.Context(), s.Kind.Bin, s.Containerd, path); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	dir.addDefault(cmd)
+	return cmd
+}
