@@ -33,7 +33,7 @@ func (j *AtWrite) create(st *state, a Attempt) {
 		return
 	}
 	for _, c := range []struct{ clause, why string }{
-		{"S4", j.takenTwice(st, id)}, {"Slot", j.noSlot(st, v, id)}, {"Slot", st.blocked(v, a)}, {"FLIGHT-1", j.overLimit(st, v, a)},
+		{"S4", j.takenTwice(st, id)}, {"Slot", j.noSlot(st, id)}, {"Slot", st.blocked(v, a)}, {"FLIGHT-1", j.overLimit(st, v, a)},
 	} {
 		if c.why != "" {
 			j.fail(c.clause, "VolumeSnapshot %s was created %s", a.Name, c.why)
@@ -56,7 +56,7 @@ func (j *AtWrite) takenTwice(st *state, id slotID) string {
 }
 
 // noSlot returns why the time of a snapshot is no slot of its schedule, under any of the specs and requests so far.
-func (j *AtWrite) noSlot(st *state, v *snapshotv1.VolumeSnapshot, id slotID) string {
+func (j *AtWrite) noSlot(st *state, id slotID) string {
 	slot, claim := time.Unix(id.slot, 0), st.claims[types.UID(id.mapKey)]
 	if claim == nil {
 		return "" // it is gone, and the operator does not know yet

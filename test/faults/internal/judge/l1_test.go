@@ -171,11 +171,7 @@ func TestL1(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			found := L1(reference, TakeEndState(c.change(settled(time.Hour))))
-			var messages []string
-			for _, v := range found {
-				messages = append(messages, v)
-			}
-			slices.Sort(messages)
+			messages := slices.Sorted(slices.Values(found))
 			all := strings.Join(messages, "\n")
 			if len(messages) != len(c.want) {
 				t.Fatalf("found %d, want %d:\n%s", len(messages), len(c.want), all)

@@ -92,7 +92,7 @@ func (l *link) serve(q request) (object any, err error) {
 	if !q.isWrite() {
 		return l.read(q)
 	}
-	o, err := empty(q.kind), error(nil)
+	o := empty(q.kind)
 	if q.verb == "create" {
 		if err := json.Unmarshal(q.body, o); err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
@@ -176,7 +176,7 @@ func (l *link) read(q request) (any, error) {
 	}
 	if q.fillsCache() {
 		objects, at = l.asOf(q.kind, objects)
-		l.shown[q.kind] = at
+		l.show(q.kind, at)
 	}
 	items, matches := []any{}, q.matcher()
 	for _, o := range objects {

@@ -208,7 +208,10 @@ func (c zoneChange) cases() (all []clockCase) {
 // minutes are those after a time, until another.
 func minutes(after, until time.Time) func(yield func(time.Time) bool) {
 	return func(yield func(time.Time) bool) {
-		for t := after.Truncate(time.Minute).Add(time.Minute); !t.After(until) && yield(t); t = t.Add(time.Minute) {
+		for t := after.Truncate(time.Minute).Add(time.Minute); !t.After(until); t = t.Add(time.Minute) {
+			if !yield(t) {
+				return
+			}
 		}
 	}
 }

@@ -136,12 +136,12 @@ func run(ctx context.Context, l *link) error {
 	parents := informer(&v1alpha1.SnapshotSchedule{})
 	informer(&corev1.PersistentVolumeClaim{}, engine.InputIndexers(), snapshots.Indexers())
 	informer(&snapshotv1.VolumeSnapshot{}, engine.OutputIndexers())
-	l.world.running.Go(func() { _ = informers.Start(ctx) })
+	l.running.Go(func() { _ = informers.Start(ctx) })
 
 	status := newController(reconcile.TypedReconciler[reconcile.Request](reconcile.Func(engine.ReconcileStatus)), nil)
 	must(status.Watch(&source.Informer{Informer: parents, Handler: &handler.EnqueueRequestForObject{}}))
 	must(status.Watch(source.Func(engine.StatusSource)))
-	l.world.running.Go(func() { _ = status.Start(ctx) })
+	l.running.Go(func() { _ = status.Start(ctx) })
 	if !informers.WaitForCacheSync(ctx) {
 		return ctx.Err()
 	}

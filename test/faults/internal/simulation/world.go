@@ -120,8 +120,6 @@ func (w *world) onCommit(c kube.Change) {
 	w.collect(c)
 }
 
-func (w *world) revision() int64 { return w.log[len(w.log)-1].Revision }
-
 // moments returns what the API server has held since a time, the latest first, by the clock of operators. To an operator that is late,
 // what it held before lasts until now.
 func (w *world) moments(since time.Time) (all []judge.Moment) {
