@@ -176,7 +176,7 @@ func (l *link) read(q request) (any, error) {
 	}
 	if q.fillsCache() {
 		objects, at = l.asOf(q.kind, objects)
-		l.shown[q.kind] = at
+		l.show(q.kind, at)
 	}
 	items, matches := []any{}, q.matcher()
 	for _, o := range objects {

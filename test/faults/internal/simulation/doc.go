@@ -16,8 +16,8 @@
 // After the last action the faults stop, and days later the state is judged by the contract (L1). At last nothing is due any more, and
 // nothing but watches may be sent (L2).
 //
-// A failure prints the actions, and the seed that repeats it. The actions are exactly repeatable, the order of what happens in the same
-// nanosecond is not. ClusterSnapshotSchedules are not simulated.
+// A failure prints the actions, and the seed that repeats them. Their consequences repeat nearly always: the order of what happens in the
+// same nanosecond differs, and so do the delays before client-go tries again. ClusterSnapshotSchedules are not simulated.
 //
 //	world.go                the API server, what it has held, the clocks
 //	api.go                  requests and answers

@@ -35,16 +35,25 @@ type link struct {
 	// shown is how much of the log the operator was shown of each kind; behind is how many changes its first list lacks.
 	shown  [kube.Namespaces + 1]int
 	behind [kube.Namespaces + 1]int
+	// caughtUp is when it was last shown what it should have seen since lateSince.
+	caughtUp, lateSince time.Time
 	// frozen is until when its watches show nothing new; relist ends them then, as when what they missed is gone.
 	frozen [kube.Namespaces + 1]time.Time
 	relist [kube.Namespaces + 1]bool
 }
 
-// lateAfter is how old an event is that an operator should have seen: a broken watch is tried again after half a minute.
-const lateAfter = time.Second
+const (
+	// lateAfter is how old an event is that an operator should have seen.
+	lateAfter = time.Second
+	// lateFor is how long an operator that has caught up may still act on what it was shown before.
+	lateFor = 30 * time.Second
+)
 
 // late returns since when an operator has not been shown all there is.
 func (l *link) late() (since time.Time, is bool) {
+	if time.Since(l.caughtUp) < lateFor {
+		return l.lateSince, true
+	}
 	from := min(l.shown[kube.Schedules], l.shown[kube.Claims], l.shown[kube.Snapshots])
 	for at, c := range l.log[from:] {
 		if c.Kind != kube.Namespaces && from+at >= l.shown[c.Kind] && time.Since(c.At) > lateAfter {
@@ -52,6 +61,17 @@ func (l *link) late() (since time.Time, is bool) {
 		}
 	}
 	return since, false
+}
+
+// show notes how much of the log an operator has been shown of a kind.
+func (l *link) show(k kube.Kind, at int) {
+	for _, c := range l.log[l.shown[k]:max(at, l.shown[k])] {
+		if l.shown[k] > 0 && c.Kind == k && time.Since(c.At) > lateAfter {
+			l.caughtUp, l.lateSince = time.Now(), c.At.Add(-time.Minute)
+			break
+		}
+	}
+	l.shown[k] = max(at, l.shown[k])
 }
 
 // faults says how often requests fail for now: one in n, 0 for never.
@@ -258,7 +278,7 @@ func (l *link) stream(ctx context.Context, q request, from int64, out *json.Enco
 		}
 		l.locked(func() {
 			if q.known && frozen <= 0 {
-				l.shown[q.kind] = max(l.shown[q.kind], at)
+				l.show(q.kind, at)
 			}
 			if frozen <= 0 {
 				frozen = between(l.rand, time.Millisecond, 40*time.Millisecond)

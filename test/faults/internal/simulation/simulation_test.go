@@ -5,6 +5,7 @@ package simulation
 
 import (
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"testing"
@@ -50,7 +51,7 @@ func dice(t *rapid.T, what string) *rand.Rand { return rand.New(rand.NewPCG(seed
 
 func TestSimulations(t *testing.T) {
 	var happened counts
-	rapid.Check(t, func(rt *rapid.T) { inBubble(t, func() { simulate(rt, &happened) }) })
+	rapid.Check(t, func(rt *rapid.T) { inBubble(t, func() { simulate(t, rt, &happened) }) })
 	// Where too little happens, nothing is tested.
 	if t.Logf("%+v", happened); min(happened.created, happened.deleted, 10*happened.patched, happened.starts, happened.refused) < 500 {
 		t.Error("that is too little")
@@ -69,7 +70,7 @@ func inBubble(t *testing.T, do func()) {
 	}
 }
 
-func simulate(t *rapid.T, happened *counts) {
+func simulate(tb *testing.T, t *rapid.T, happened *counts) {
 	r := dice(t, "cluster")
 	w := newWorld(start, r.Uint64(), options{statusInterval: pick(r, 5*time.Second, time.Minute, 10*time.Minute)})
 	defer w.end()
@@ -80,7 +81,9 @@ func simulate(t *rapid.T, happened *counts) {
 	})
 	check := func(found []string) {
 		for _, f := range append(w.judge.Found(), found...) {
-			t.Errorf("%s: %s", time.Now().UTC().Format(time.DateTime), f)
+			f = time.Now().UTC().Format(time.DateTime) + ": " + f
+			tb.Log(f) // also if the same actions do not repeat it
+			t.Error(f)
 		}
 		if t.Failed() {
 			t.FailNow()
@@ -111,7 +114,7 @@ func simulate(t *rapid.T, happened *counts) {
 	sent, changes := w.sent, len(w.log)
 	time.Sleep(day)
 	if w.sent > sent || len(w.log) > changes {
-		t.Errorf("L2: %d requests and %d changes on a day with nothing to do", w.sent-sent, len(w.log)-changes)
+		check([]string{fmt.Sprintf("L2: %d requests and %d changes on a day with nothing to do", w.sent-sent, len(w.log)-changes)})
 	}
 	happened.add(w.counts)
 }
