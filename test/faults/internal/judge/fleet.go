@@ -35,10 +35,19 @@ func (v *versions) add(o client.Object) {
 			v.schedules = append(v.schedules, o)
 		}
 	case *v1alpha1.ClusterSnapshotSchedule:
-		v.fleets = append(v.fleets, o)
+		v.fleets = withVersion(v.fleets, o)
 	case *corev1.Namespace:
-		v.namespaces = append(v.namespaces, o)
+		v.namespaces = withVersion(v.namespaces, o)
 	}
+}
+
+func withVersion[T client.Object](all []T, o T) []T {
+	if slices.ContainsFunc(all, func(known T) bool {
+		return known.GetUID() == o.GetUID() && known.GetResourceVersion() == o.GetResourceVersion() && o.GetResourceVersion() != ""
+	}) {
+		return all
+	}
+	return append(all, o)
 }
 
 // ever returns whether something holds for some versions of a child's ClusterSnapshotSchedule and its namespace.

@@ -119,6 +119,14 @@ func (j *AtWrite) fail(clause, format string, args ...any) {
 	j.found = append(j.found, clause+": "+fmt.Sprintf(format, args...))
 }
 
+// Remember adds what an object has been at some time, if it is of a kind whose versions count: an operator may be shown one that nobody
+// wrote in.
+func (j *AtWrite) Remember(o client.Object) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.versions.add(o)
+}
+
 // read returns what the API server holds of the run's namespace.
 func (j *AtWrite) read(ctx context.Context) (*state, error) {
 	st := newState()

@@ -394,6 +394,10 @@ func TestJudgesChildren(t *testing.T) {
 		{"keeps the template's spec", with(true, none, func(*v1alpha1.SnapshotSchedule) {}), ""},
 		{"gets the template's spec", with(true, func(s *scene, _ *v1alpha1.ClusterSnapshotSchedule) { s.schedule.Spec.SnapshotTTL = "1d" },
 			func(o *v1alpha1.SnapshotSchedule) { o.Spec.SnapshotTTL = "10d" }), ""},
+		{"is suspended under an old view, in which its namespace was not selected yet", with(true, func(s *scene, _ *v1alpha1.ClusterSnapshotSchedule) {
+			s.judge.Remember(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+		}, func(o *v1alpha1.SnapshotSchedule) { o.Spec.Suspend = true }), ""},
+		{"is suspended, and its namespace was always selected", with(true, none, func(o *v1alpha1.SnapshotSchedule) { o.Spec.Suspend = true }), "FLEET-2: not the template's"},
 		{"gets another spec", with(true, none, func(o *v1alpha1.SnapshotSchedule) { o.Spec.SnapshotTTL = "1d" }), "FLEET-2: not the template's"},
 		{"gets labels that are not the template's", with(true, none, func(o *v1alpha1.SnapshotSchedule) { o.Labels["team"] = "a" }), "FLEET-2: labels"},
 		{"is confirmed although its owner is not", with(true, none,

@@ -131,7 +131,17 @@ func (r *Run) prepare(ctx context.Context, namespace string) (err error) {
 	if !r.plan.ShowsPast() {
 		r.judge.Moments = r.moments
 	}
+	r.remember()
 	return nil
+}
+
+// remember gives the judge all versions of all objects so far: an operator may be shown any of them.
+func (r *Run) remember() {
+	for _, c := range r.run.Changes() {
+		if c.After != nil {
+			r.judge.Remember(c.After)
+		}
+	}
 }
 
 // judgeWrite has a write judged.
@@ -236,6 +246,7 @@ func (r *Run) advance(ctx context.Context) error {
 	if err := errors.Join(r.take(ctx, next), r.server.Records.CatchUp(ctx, r.server.Client, r.run.Namespace)); err != nil {
 		return fmt.Errorf("%s: %w", next.What, err)
 	}
+	r.remember()
 	return nil
 }
 
