@@ -29,7 +29,7 @@ func (v *versions) add(o client.Object) {
 	switch o := o.(type) {
 	case *v1alpha1.SnapshotSchedule:
 		same := func(s *v1alpha1.SnapshotSchedule) bool {
-			return s.UID == o.UID && sameTags(s, o) && reflect.DeepEqual(s.Spec, o.Spec)
+			return s.UID == o.UID && s.CreationTimestamp.Equal(&o.CreationTimestamp) && sameTags(s, o) && reflect.DeepEqual(s.Spec, o.Spec)
 		}
 		if !slices.ContainsFunc(v.schedules, same) {
 			v.schedules = append(v.schedules, o)

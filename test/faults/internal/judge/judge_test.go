@@ -249,6 +249,13 @@ func TestJudgesCreates(t *testing.T) {
 			s.first, s.write = []Attempt{remove("old", true)}, take(newSnapshot("new", noon.Add(-6*time.Hour)))
 		}, "S4: until the operator deleted it"},
 		{"for no slot", func(s *scene) { s.write = take(newSnapshot("new", noon.Add(-time.Minute))) }, "Slot: which is not a slot"},
+		{"for a slot of a schedule that was made older after its creation, as workloads do", func(s *scene) {
+			young := s.schedule.DeepCopy()
+			young.CreationTimestamp.Time = noon
+			s.judge.Remember(young)
+			s.recent = &snapshotv1.VolumeSnapshot{}
+			s.write = take(newSnapshot("new", noon.Add(-6*time.Hour)))
+		}, ""},
 		{"for a time before the anchor", func(s *scene) { s.write = take(newSnapshot("new", noon.Add(-2*day))) }, "Slot: before the anchor"},
 		{"for a requested time", func(s *scene) {
 			s.schedule.Annotations = map[string]string{v1alpha1.AnnotationRequestedAt: noon.Add(-time.Minute).Format(time.RFC3339)}
