@@ -39,24 +39,22 @@ func (j *AtWrite) delete(st *state, a Attempt, v *snapshotv1.VolumeSnapshot) (an
 		return nothing
 	}
 	seen := st.view(seriesOf(v))
-	seen.until = time.Now()
-	seen.from = seen.until
+	now := time.Now()
+	seen.from, seen.until = now, now
+	found := j.unallowed(st, a, v, now)
+	if len(found) > 0 && !j.wasAllowed(a, v, now) {
+		j.found = append(j.found, found...)
+	}
 	if seen.schedule == nil {
-		j.fail("S1", "VolumeSnapshot %s was deleted, and %s", a.Name, controlOf(v))
 		return nothing
 	}
-	spec, err := ReadSpec(&seen.schedule.Spec)
-	if err != nil {
-		j.fail("S7", "VolumeSnapshot %s was deleted under an invalid spec: %v", a.Name, err)
-		return nothing
-	}
-	for _, c := range []struct{ clause, why string }{
-		{"S7", j.forbidden(st, a, seen, v)}, {"S3", seen.belowFloor(spec, v)}, {"S2", j.early(seen, v)}, {"S2", seen.unread(spec, a, v)},
-		{"S9", seen.importedEarly(v)},
-	} {
-		if c.why != "" {
-			j.fail(c.clause, "VolumeSnapshot %s was deleted%s", a.Name, c.why)
+	if spec, err := ReadSpec(&seen.schedule.Spec); err == nil {
+		if why := seen.unread(spec, a, v); why != "" {
+			j.fail("S2", "VolumeSnapshot %s was deleted%s", a.Name, why)
 		}
+	}
+	if why := seen.importedEarly(v); why != "" {
+		j.fail("S9", "VolumeSnapshot %s was deleted%s", a.Name, why)
 	}
 	slot, covers := slotIDOf(v)
 	return func(code int) {
@@ -68,8 +66,52 @@ func (j *AtWrite) delete(st *state, a Attempt, v *snapshotv1.VolumeSnapshot) (an
 	}
 }
 
+// unallowed returns what a delete violates in a state, at a time.
+func (j *AtWrite) unallowed(st *state, a Attempt, v *snapshotv1.VolumeSnapshot, now time.Time) (found []string) {
+	fail := func(clause, why string) {
+		found = append(found, fmt.Sprintf("%s: VolumeSnapshot %s was deleted%s", clause, a.Name, why))
+	}
+	seen := st.view(seriesOf(v))
+	seen.pinVersion(v)
+	if seen.schedule == nil {
+		fail("S1", ", and "+controlOf(v))
+		return found
+	}
+	spec, err := ReadSpec(&seen.schedule.Spec)
+	if err != nil {
+		fail("S7", " under an invalid spec: "+err.Error())
+		return found
+	}
+	if why := j.forbidden(st, a, seen, v, now); why != "" {
+		fail("S7", why)
+	}
+	if why := seen.belowFloor(spec, v); why != "" {
+		fail("S3", why)
+	}
+	if may, why := seen.mayDelete(v, now); !may && j.Moments != nil {
+		fail("S2", ": "+why)
+	}
+	return found
+}
+
+// wasAllowed returns whether a delete would have been right at a moment at which its guards may have read.
+func (j *AtWrite) wasAllowed(a Attempt, v *snapshotv1.VolumeSnapshot, now time.Time) bool {
+	if j.Moments == nil {
+		return false
+	}
+	for _, m := range j.Moments(now.Add(-GuardsWindow)) {
+		st := stateOf(m.Objects)
+		for _, at := range []time.Time{m.Until, m.From} {
+			if len(j.unallowed(st, a, v, at)) == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // forbidden returns why nothing may be deleted, whatever retention says.
-func (j *AtWrite) forbidden(st *state, a Attempt, seen *view, v *snapshotv1.VolumeSnapshot) string {
+func (j *AtWrite) forbidden(st *state, a Attempt, seen *view, v *snapshotv1.VolumeSnapshot, now time.Time) string {
 	switch {
 	case seen.schedule.DeletionTimestamp != nil:
 		return " while its schedule was being deleted"
@@ -80,7 +122,7 @@ func (j *AtWrite) forbidden(st *state, a Attempt, seen *view, v *snapshotv1.Volu
 	case isUncut(v):
 		return "" // it holds no data, and no delay protects it
 	}
-	return st.delayed(seen.schedule, v, seen.until)
+	return st.delayed(seen.schedule, v, now)
 }
 
 func (v *view) belowFloor(spec *Spec, s *snapshotv1.VolumeSnapshot) string {
@@ -88,22 +130,6 @@ func (v *view) belowFloor(spec *Spec, s *snapshotv1.VolumeSnapshot) string {
 		return fmt.Sprintf(": %d ready ones are left of the PVC's series, and minReady is %d", left, spec.minReady)
 	}
 	return ""
-}
-
-// early returns why retention does not allow a delete, neither now nor at a moment at which the guards may have read.
-func (j *AtWrite) early(seen *view, v *snapshotv1.VolumeSnapshot) string {
-	may, why := seen.mayDelete(v, seen.until)
-	if may || j.Moments == nil {
-		return ""
-	}
-	for _, m := range j.Moments(seen.until.Add(-GuardsWindow)) {
-		for _, at := range []time.Time{m.Until, m.From} {
-			if may, _ := MayDelete(m.Objects, v, at); may {
-				return ""
-			}
-		}
-	}
-	return ": " + why
 }
 
 // unread returns what the delete depends on and its operator has not read live: the schedule, the PVC, or a part of the floor.

@@ -40,8 +40,8 @@ type AtWrite struct {
 	ClockIsWrong func() bool
 	// MaxInFlight is the limit of snapshots in flight; 0: none.
 	MaxInFlight int
-	// Moments returns what the API server has held since a time, the latest first. Nil: S2 is not judged, because the operators
-	// are shown what was before.
+	// Moments returns what guards that have read since a time may have been shown, the latest first. Nil: S2 is not judged, because
+	// the operators are shown what was before.
 	Moments func(since time.Time) []Moment
 
 	mu    sync.Mutex
@@ -69,7 +69,7 @@ func (j *AtWrite) Found() []string {
 	return slices.Clone(j.found)
 }
 
-// Moment is what the API server held from one change to the next.
+// Moment is what guards may have been shown in a period.
 type Moment struct {
 	From, Until time.Time
 	Objects     []client.Object

@@ -11,13 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// MayDelete returns whether the contract allows deleting a snapshot while these objects exist, and why or why not.
-func MayDelete(objects []client.Object, s *snapshotv1.VolumeSnapshot, now time.Time) (bool, string) {
-	v := stateOf(objects).view(seriesOf(s))
-	v.pinVersion(s)
-	return v.mayDelete(s, now)
-}
-
 // Overdue returns the names of the snapshots that should have been deleted by a time, by every reading of the contract.
 func Overdue(objects []client.Object, now time.Time) []string {
 	st := stateOf(objects)

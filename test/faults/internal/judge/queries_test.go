@@ -17,7 +17,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-func TestOverdueAndMayDelete(t *testing.T) {
+func TestOverdue(t *testing.T) {
 	schedule, claim := newSchedule("every"), newClaim("data")
 	old, recent, newest := ready("old", 11*day), ready("recent", day), ready("newest", time.Hour)
 	all := []client.Object{schedule, claim, old, recent, newest}
@@ -32,11 +32,6 @@ func TestOverdueAndMayDelete(t *testing.T) {
 	failed.Status.Error = &snapshotv1.VolumeSnapshotError{}
 	if got := Overdue(append(all, failed), noon); !slices.Equal(got, []string{"failed", "old"}) {
 		t.Errorf("overdue: %q, want the expired one and the expired failed one", got)
-	}
-	for s, want := range map[*snapshotv1.VolumeSnapshot]bool{old: true, recent: false, newest: false} {
-		if may, why := MayDelete(all, s, noon); may != want {
-			t.Errorf("%s may be deleted: %t (%s), want %t", s.Name, may, why, want)
-		}
 	}
 }
 

@@ -120,26 +120,39 @@ func (w *world) onCommit(c kube.Change) {
 	w.collect(c)
 }
 
-// moments returns what the API server has held since a time, the latest first, by the clock of operators. To an operator that is late,
-// what it held before lasts until now.
+// moments returns what guards that have read since a time may have been shown, by the clock of operators: schedules are read live, and
+// each of the other informers shows a state of its own, to an operator that is late an older one.
 func (w *world) moments(since time.Time) (all []judge.Moment) {
-	late, isLate := w.writing.late()
-	if isLate {
-		since = late
+	shown := since
+	if late, isLate := w.writing.late(); isLate {
+		shown = late
 	}
-	held, until := map[types.UID]client.Object{}, time.Now()
-	for _, o := range w.objects() {
+	schedules, claims := w.states(kube.Schedules, since), w.states(kube.Claims, shown)
+	for _, snapshots := range w.states(kube.Snapshots, shown) {
+		for _, c := range claims {
+			for _, s := range schedules {
+				all = append(all, judge.Moment{
+					From: since.Add(w.clockOff), Until: time.Now().Add(w.clockOff), Objects: slices.Concat(snapshots, c, s),
+				})
+			}
+		}
+	}
+	return all
+}
+
+// states returns the objects of a kind as they have been since a time, the latest first.
+func (w *world) states(k kube.Kind, since time.Time) (all [][]client.Object) {
+	held := map[types.UID]client.Object{}
+	for _, o := range w.server.List(k) {
 		held[o.GetUID()] = o
 	}
+	all = append(all, slices.Collect(maps.Values(held)))
 	for _, c := range slices.Backward(w.log) {
-		all = append(all, judge.Moment{
-			From: c.At.Add(w.clockOff), Until: until.Add(w.clockOff), Objects: slices.Collect(maps.Values(held)),
-		})
 		if c.At.Before(since) {
 			break
 		}
-		if !isLate {
-			until = c.At
+		if c.Kind != k {
+			continue
 		}
 		if c.After != nil {
 			delete(held, c.After.GetUID())
@@ -147,6 +160,7 @@ func (w *world) moments(since time.Time) (all []judge.Moment) {
 		if c.Before != nil {
 			held[c.Before.GetUID()] = c.Before
 		}
+		all = append(all, slices.Collect(maps.Values(held)))
 	}
 	return all
 }
