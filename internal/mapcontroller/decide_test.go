@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -22,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/status"
 )
 
 // What is known of keys does not depend on their writes: those that wait for a worker of
@@ -198,5 +200,84 @@ func TestOrphansCountUntilTheirAdoptionIsRefused(t *testing.T) {
 				t.Errorf("counted %d during the patch, %d after it; want 1 and %d", during, after, test.want)
 			}
 		})
+	}
+}
+
+// An output that lost its map key while no manager ran is in no cache, and is deleted with its parent all the same: it is counted
+// before the status says how many there are.
+//
+// Contract: STAT-12.
+func TestStatusWaitsForOutputsThatLostTheirMapKeyUnseen(t *testing.T) {
+	lost := fixture.Output("lost", func(o *corev1.Pod) { delete(o.Labels, fixture.Tags.MapKey) })
+	parent := fixture.Parent()
+	var totals []int
+	cached := []client.Object{parent, fixture.Input(), fixture.Output("in")}
+	h := newHarness(t, cached, append(cached, lost), func(c *MapController, _ *Options) {
+		c.Status = func(_ time.Time, _ client.Object, s Summary) {
+			if s.Totals != nil {
+				totals = append(totals, s.Totals["outputs.pods.total"])
+			}
+		}
+	})
+	h.aggregator = &status.Aggregator{Changed: h.aggregator.Changed}
+	h.writer.Aggregator = h.aggregator
+	h.api.Before = func(_ context.Context, verb string, o runtime.Object) error {
+		if verb == "patch" && o.(client.Object).GetName() == "lost" {
+			return apierrors.NewInternalError(errors.New("a webhook is down"))
+		}
+		return nil
+	}
+	enqueued(func(q keyQueue) { send(h.ParentEvents(), q, nil, &parent) })
+	h.reconcile(t)
+	next := func() {
+		t.Helper()
+		h.clock.SetTime(h.clock.Now().Add(time.Minute))
+		if err := h.reconcileStatus(t); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if next(); len(totals) > 0 {
+		t.Fatalf("before the search: %v", totals)
+	}
+	if got := enqueued(func(q keyQueue) {
+		if err := h.KeySource(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.Reconcile(t.Context(), Request{}); err != nil {
+			t.Fatal(err)
+		}
+	}); !slices.Contains(got, "p/") {
+		t.Fatalf("the search enqueues %v", got)
+	}
+	if next(); len(totals) > 0 {
+		t.Fatalf("before the pass: %v", totals)
+	}
+	if _, err := h.Reconcile(t.Context(), Request{Parent: testKey.Parent}); err == nil {
+		t.Fatal("the pass reports no error")
+	}
+	if next(); len(totals) != 1 || totals[0] != 2 {
+		t.Errorf("after the pass: %v, want 2: one of the cache and the lost one", totals)
+	}
+}
+
+// What was created is counted at once, and after what the cache should have shown by then: a watch may be broken.
+//
+// Contract: STAT-12.
+func TestCountsWhatAWatchDoesNotShow(t *testing.T) {
+	var total int
+	h := newHarness(t, []client.Object{fixture.Parent(), fixture.Input()}, []client.Object{fixture.Parent(), fixture.Input()}, func(c *MapController, _ *Options) {
+		c.Outputs[0].Covers = func(_, _ client.Object) bool { return true }
+		c.Status = func(_ time.Time, _ client.Object, s Summary) { total = s.Totals["outputs.pods.total"] }
+	})
+	enqueued(func(q keyQueue) { send(h.ParentEvents(), q, nil, new(fixture.Parent())) })
+	for pass := range 5 {
+		h.reconcile(t)
+		if err := h.decide(t.Context(), testKey); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.reconcileStatus(t); err != nil || total != 1 {
+			t.Errorf("after pass %d: %v, %d, want 1", pass, err, total)
+		}
+		h.clock.SetTime(h.clock.Now().Add(7 * time.Minute))
 	}
 }

@@ -88,6 +88,8 @@ func Example() {
 	}
 	_, err = controller.Reconcile(ctx, mapcontroller.Request{Parent: client.ObjectKeyFromObject(mirror), MapKey: "source"})
 	must(err)
+	_, err = controller.Reconcile(ctx, mapcontroller.Request{}) // which a manager's queue has at the start
+	must(err)
 	_, err = controller.ReconcileStatus(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(mirror)})
 	must(err)
 	must(api.Get(ctx, client.ObjectKeyFromObject(mirror), mirror))

@@ -54,7 +54,7 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 		return result, err
 	}
 	p := c.kinds.Build(parent, req, seen)
-	previous := c.aggregator.Decide(epoch, req, parent.Object.GetUID(), p.Key)
+	previous := c.aggregator.Decide(epoch, req, parent.Object.GetUID(), p.Key, len(p.Create) > 0)
 	outcome, delay, err := c.executor.Run(ctx, execute.Work{Request: req, Parent: parent.Object, Seen: seen, Plan: p, Refused: refused})
 	p.Key.Counts = c.counted(parent, req, seen, p, outcome)
 	left := c.report(epoch, parent.Object, req, p, previous, outcome)
@@ -64,17 +64,19 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	return result, err
 }
 
-// counted returns the counts of a plan that was carried out: without what was not adopted,
-// and without what was released if no event shows it, because no cache holds it.
+// counted returns the counts of a plan that was carried out: with what exists and the cache does not show yet, which may take long
+// while a watch is broken, without what was not adopted, and without what was released if no event shows it, because no cache holds it.
 func (c *Controller) counted(parent plan.Parent, req Request, seen Observation, p plan.Plan, outcome execute.Outcome) []plan.Count {
 	gone := outcome.NotAdopted()
 	if req.MapKey == "" {
 		gone = outcome.Released
 	}
-	if len(gone) == 0 {
+	unshown := slices.Concat(outcome.Created, outcome.Found)
+	if len(gone)+len(unshown) == 0 {
 		return p.Key.Counts
 	}
 	seen.Outputs = slices.DeleteFunc(seen.Outputs, func(o client.Object) bool { return slices.Contains(gone, o) })
+	seen.Outputs = append(seen.Outputs, unshown...)
 	return c.kinds.Build(parent, req, seen).Key.Counts
 }
 
@@ -88,7 +90,8 @@ func (c *Controller) decide(ctx context.Context, req Request) error {
 	epoch := c.aggregator.Epoch()
 	seen, _, err := c.observe(ctx, parent, req)
 	if err == nil {
-		c.aggregator.Decide(epoch, req, parent.Object.GetUID(), c.kinds.Build(parent, req, seen).Key)
+		p := c.kinds.Build(parent, req, seen)
+		c.aggregator.Decide(epoch, req, parent.Object.GetUID(), p.Key, len(p.Create) > 0)
 	}
 	return err
 }
@@ -142,15 +145,19 @@ func (c *Controller) untagged(ctx context.Context, namespace string, do func(cli
 }
 
 // searchReleased enqueues the parents of outputs that lost their map key while no
-// manager ran.
+// manager ran. Their statuses wait for the search, and for these keys.
 func (c *Controller) searchReleased(ctx context.Context) error {
 	var err error
 	for _, namespace := range c.Namespaces {
 		err = errors.Join(err, c.untagged(ctx, namespace, func(o client.Object) {
 			if req, owned := c.observer.Request(o); owned {
+				c.aggregator.Await(req)
 				c.keys.Add(req)
 			}
 		}))
+	}
+	if err == nil {
+		c.aggregator.Searched()
 	}
 	return err
 }

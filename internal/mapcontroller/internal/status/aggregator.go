@@ -26,9 +26,12 @@ type Aggregator struct {
 	// Changed is called with a parent one of whose keys changed.
 	Changed func(types.NamespacedName)
 
-	mu      sync.Mutex
-	epoch   Epoch
-	parents map[types.NamespacedName]*keys
+	mu sync.Mutex
+	// searched is set once outputs have been looked for that lost their map key while no manager ran.
+	// No cache has them, and until then no parent is decided.
+	searched bool
+	epoch    Epoch
+	parents  map[types.NamespacedName]*keys
 }
 
 // Epoch counts how often every key was made undecided. What a pass observed in an earlier
@@ -131,19 +134,37 @@ func (a *Aggregator) Await(req plan.Request) {
 	}
 }
 
+// Searched is called when all outputs without a map key have been found, for which Await was called.
+func (a *Aggregator) Searched() {
+	a.mu.Lock()
+	waiting := a.parents
+	if a.searched {
+		waiting = nil
+	}
+	a.searched = true
+	names := slices.Collect(maps.Keys(waiting))
+	a.mu.Unlock()
+	for _, parent := range names {
+		a.Changed(parent)
+	}
+}
+
 // Decide sets the status of a key before its decision is carried out. If it was decided
 // under the generation before, only the counts are new: the status of that pass, which
 // knows of its writes, stays until this one has ended. It returns the status that the key
-// had. epoch is the one in which the pass began.
-func (a *Aggregator) Decide(epoch Epoch, req plan.Request, uid types.UID, s plan.KeyStatus) (previous any) {
-	previous, changed := a.decide(epoch, req, uid, s)
+// had. epoch is the one in which the pass began. If it creates outputs, those may exist, and a cache that lags does not show
+// them: the counts of the pass before stay as well.
+func (a *Aggregator) Decide(epoch Epoch, req plan.Request, uid types.UID, s plan.KeyStatus, creates bool) (previous any) {
+	previous, changed := a.decide(epoch, req, uid, s, creates)
 	if changed {
 		a.Changed(req.Parent)
 	}
 	return previous
 }
 
-func (a *Aggregator) decide(epoch Epoch, req plan.Request, uid types.UID, s plan.KeyStatus) (previous any, changed bool) {
+func (a *Aggregator) decide(
+	epoch Epoch, req plan.Request, uid types.UID, s plan.KeyStatus, creates bool,
+) (previous any, changed bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	k := a.of(req.Parent, uid)
@@ -161,7 +182,7 @@ func (a *Aggregator) decide(epoch Epoch, req plan.Request, uid types.UID, s plan
 		return previous, false
 	}
 	if before != nil && before.Generation == s.Generation {
-		if slices.Equal(before.Counts, s.Counts) {
+		if creates || slices.Equal(before.Counts, s.Counts) {
 			return previous, false
 		}
 		s.Status = before.Status
@@ -274,7 +295,7 @@ func (a *Aggregator) snapshot(parent client.Object) (all []*plan.KeyStatus, deci
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	k := a.of(client.ObjectKeyFromObject(parent), parent.GetUID())
-	if !k.decided(parent.GetGeneration()) {
+	if !a.searched || !k.decided(parent.GetGeneration()) {
 		return nil, false
 	}
 	return slices.Collect(maps.Values(k.byID)), true

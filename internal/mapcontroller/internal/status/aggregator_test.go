@@ -25,7 +25,7 @@ func request(key string) plan.Request { return plan.Request{Parent: parent, MapK
 
 func newAggregator() (a *Aggregator, changes *int) {
 	changes = new(int)
-	return &Aggregator{Changed: func(types.NamespacedName) { *changes++ }}, changes
+	return &Aggregator{Changed: func(types.NamespacedName) { *changes++ }, searched: true}, changes
 }
 
 func ofGeneration(uid types.UID, generation int64) client.Object {
@@ -130,7 +130,7 @@ func TestAggregatorIsARecount(t *testing.T) {
 			default: // a pass has decided, and its writes hang
 				k, s := key(), status()
 				a.Begin(request(k))
-				a.Decide(a.epoch, request(k), "uid", s)
+				a.Decide(a.epoch, request(k), "uid", s, false)
 				if m := at(k); m.status == nil || m.decided != generation {
 					*m = model{decided: generation, status: &s}
 				} else {
@@ -229,7 +229,7 @@ func TestAggregatorDecides(t *testing.T) {
 		t.Error("known before any pass")
 	}
 	decide := func(uid types.UID, s any) any {
-		return a.Decide(a.epoch, request("a"), uid, plan.KeyStatus{Generation: 1, Status: s})
+		return a.Decide(a.epoch, request("a"), uid, plan.KeyStatus{Generation: 1, Status: s}, false)
 	}
 	if previous := decide("uid", "decided"); previous != nil || status() != "decided" || *changes != 2 || a.Settled(ofGeneration("uid", 1)) {
 		t.Errorf("decided: %v, was %v, %d changes", status(), previous, *changes)
@@ -240,7 +240,7 @@ func TestAggregatorDecides(t *testing.T) {
 	}
 	count := plan.Count{Path: unique.Make(paths[1]), N: 3}
 	for range 2 {
-		a.Decide(a.epoch, request("a"), "uid", plan.KeyStatus{Generation: 1, Counts: []plan.Count{count}, Status: "counted"})
+		a.Decide(a.epoch, request("a"), "uid", plan.KeyStatus{Generation: 1, Counts: []plan.Count{count}, Status: "counted"}, false)
 		all, _ := a.snapshot(ofGeneration("uid", 1))
 		if status() != "done" || !slices.Equal(all[0].Counts, []plan.Count{count}) || *changes != 4 {
 			t.Errorf("counted again: %+v, %d changes", all[0], *changes)
@@ -252,7 +252,7 @@ func TestAggregatorDecides(t *testing.T) {
 	if a.Decided(request("a"), ofGeneration("uid", 2)) || !a.Decided(request("a"), ofGeneration("uid", 1)) {
 		t.Error("decided under another generation")
 	}
-	a.Decide(a.epoch, request(""), "uid", plan.KeyStatus{Generation: 1, Status: "released"})
+	a.Decide(a.epoch, request(""), "uid", plan.KeyStatus{Generation: 1, Status: "released"}, false)
 	if status() != "done" {
 		t.Error("a key without outputs in the cache is waited for")
 	}
@@ -325,7 +325,7 @@ func TestAggregatorAwaitsOutputsThatWereLostDuringAPass(t *testing.T) {
 // Contract: STAT-12.
 func TestAggregatorAwaitsKeysOfWhichAnOlderPassFoundNothing(t *testing.T) {
 	end := map[string]func(*Aggregator, Epoch, plan.KeyStatus){
-		"its decision": func(a *Aggregator, epoch Epoch, s plan.KeyStatus) { a.Decide(epoch, request("a"), "uid", s) },
+		"its decision": func(a *Aggregator, epoch Epoch, s plan.KeyStatus) { a.Decide(epoch, request("a"), "uid", s, false) },
 		"its end":      func(a *Aggregator, epoch Epoch, s plan.KeyStatus) { a.Put(epoch, request("a"), "uid", s, false) },
 	}
 	for name, end := range end {
@@ -361,9 +361,9 @@ func TestAggregatorPassesOfAnEarlierEpochDecideNothing(t *testing.T) {
 	a.Track(ofGeneration("uid", 1), []string{"a", "b"})
 	old := plan.KeyStatus{Generation: 1, Status: "old"}
 	epoch := a.Begin(request("a"))
-	a.Decide(epoch, request("a"), "uid", old)
+	a.Decide(epoch, request("a"), "uid", old, false)
 	a.Undecide()
-	a.Decide(epoch, request("b"), "uid", old)
+	a.Decide(epoch, request("b"), "uid", old, false)
 	a.Put(epoch, request("a"), "uid", old, false)
 	for _, key := range []string{"a", "b"} {
 		if a.Decided(request(key), ofGeneration("uid", 1)) {
@@ -446,7 +446,7 @@ func TestAggregatorTellsParentsApart(t *testing.T) {
 					t.Errorf("knows %s: %v", k, got)
 				}
 			}
-			if got := a.Decide(a.epoch, request("b"), "new", plan.KeyStatus{Generation: 1, Status: -1}); got != test.want {
+			if got := a.Decide(a.epoch, request("b"), "new", plan.KeyStatus{Generation: 1, Status: -1}, false); got != test.want {
 				t.Errorf("status %v, want %v", got, test.want)
 			}
 		})
