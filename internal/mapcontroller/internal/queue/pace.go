@@ -15,7 +15,7 @@ import (
 )
 
 // Pace spreads deletes over time, because storage backends leak under bursts of
-// deletes. Namespaces take turns, and in a namespace its parents do: one key of each
+// deletes. Namespaces take turns, and in a namespace its parents share them: one key of each
 // namespace has a turn, and the others of the namespace wait in line. So many parents
 // in one namespace do not delay another namespace. A turn is for the keys in line, too,
 // up to a burst: many keys with one delete each get as much as one key with many. It
@@ -100,6 +100,7 @@ func (p *Pace) take(req plan.Request, n int) (granted int, again time.Time, next
 	}
 	granted = min(n, l.n)
 	l.n -= granted
+	l.line.charge(req.Parent, granted)
 	switch {
 	case n > granted && l.line.empty():
 		p.reserve(l, req, n-granted)
