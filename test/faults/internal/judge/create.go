@@ -42,6 +42,7 @@ func (j *AtWrite) create(st *state, a Attempt) {
 }
 
 // takenTwice returns why a slot must not be taken: a snapshot covers it, or did until the operator deleted it under the present spec.
+// An operator whose clock was set back lives through the slot again.
 func (j *AtWrite) takenTwice(st *state, id slotID) string {
 	for _, o := range st.snapshots {
 		if taken, covers := slotIDOf(o); covers && taken == id && !isImported(o) {
@@ -49,7 +50,7 @@ func (j *AtWrite) takenTwice(st *state, id slotID) string {
 		}
 	}
 	s, lost := st.scheduleOf(id.seriesID), j.lost[id]
-	if lost.name != "" && s != nil && s.UID == lost.schedule && s.Generation == lost.generation {
+	if lost.name != "" && !j.ClockIsWrong() && s != nil && s.UID == lost.schedule && s.Generation == lost.generation {
 		return "for a slot that " + lost.name + " covered until the operator deleted it"
 	}
 	return ""

@@ -248,6 +248,13 @@ func TestJudgesCreates(t *testing.T) {
 			s.old, s.recent = ready("old", 6*time.Hour), ready("recent", 0)
 			s.first, s.write = []Attempt{remove("old", true)}, take(newSnapshot("new", noon.Add(-6*time.Hour)))
 		}, "S4: until the operator deleted it"},
+		{"for a slot whose snapshot it has deleted before its clock was set back", func(s *scene) {
+			s.schedule.Spec.SnapshotTTL = "1h"
+			s.old, s.recent = ready("old", 6*time.Hour), ready("recent", 0)
+			s.first, s.write = []Attempt{remove("old", true)}, take(newSnapshot("new", noon.Add(-6*time.Hour)))
+			asked := 0
+			s.judge.ClockIsWrong = func() bool { asked++; return asked > 1 } // not at the delete
+		}, ""},
 		{"for no slot", func(s *scene) { s.write = take(newSnapshot("new", noon.Add(-time.Minute))) }, "Slot: which is not a slot"},
 		{"for a slot of a schedule that was made older after its creation, as workloads do", func(s *scene) {
 			young := s.schedule.DeepCopy()
