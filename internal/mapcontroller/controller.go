@@ -39,8 +39,8 @@ type Dependencies struct {
 // watches and workers. A program adds those with SetupWithManager; a simulation
 // adds its own.
 type Controller struct {
-	*MapController
-	Options
+	spec    *MapController
+	options Options
 
 	kinds    *plan.Kinds
 	observer *observer
@@ -82,12 +82,12 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 	}
 	observer := newObserver(spec.Name, o.Stores, kinds, spec.NewParent(), spec.ClusterScoped, spec.MapKey)
 	ctl := &Controller{
-		MapController: spec,
-		Options:       o,
-		kinds:         kinds,
-		observer:      observer,
-		attempts:      queue.NewAttempts(o.Clock),
-		installed:     installed.New(d.Discovery, kinds.Needed),
+		spec:      spec,
+		options:   o,
+		kinds:     kinds,
+		observer:  observer,
+		attempts:  queue.NewAttempts(o.Clock),
+		installed: installed.New(d.Discovery, kinds.Needed),
 	}
 	pace := queue.NewPace(o.Clock, o.DeletesPerSecond)
 	pace.Wake = ctl.keys.Add
@@ -138,7 +138,7 @@ func (c *Controller) Limiter() *queue.Attempts { return c.attempts }
 
 // compile compiles a parent as it was read.
 func (c *Controller) compile(parent client.Object) plan.Parent {
-	program, err := c.Compile(parent)
+	program, err := c.spec.Compile(parent)
 	if errs := validation.IsValidLabelValue(parent.GetName()); len(errs) > 0 {
 		err = fmt.Errorf("metadata.name cannot be the label of an output: %s", errs[0])
 	}
@@ -187,7 +187,7 @@ func (c *Controller) forget(parent client.Object) {
 func (c *Controller) parentDeleted(name types.NamespacedName) {
 	c.writer.Forget(name)
 	c.executor.ForgetParent(name)
-	if c.ParentDeleted != nil {
-		c.ParentDeleted(name)
+	if c.spec.ParentDeleted != nil {
+		c.spec.ParentDeleted(name)
 	}
 }

@@ -28,7 +28,6 @@ type (
 	Desired        = plan.Desired
 	Removal        = plan.Removal
 	Plan           = plan.Plan
-	KeyStatus      = plan.KeyStatus
 	CollisionError = plan.CollisionError
 	Outcome        = execute.Outcome
 	Failure        = execute.Failure

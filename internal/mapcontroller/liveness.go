@@ -26,8 +26,8 @@ const wedgedAfter = 10 * time.Minute
 // liveness is a health check of the controller of keys. A manager without the lease
 // has no queue and reconciles nothing, so it is always healthy.
 type liveness struct {
-	reconcile.TypedReconciler[Request]
-	clock clock.PassiveClock
+	reconciler reconcile.TypedReconciler[Request]
+	clock      clock.PassiveClock
 	// waiting returns the number of keys that are due. If a lock of the queue is
 	// never released, it does not return, and the probe times out.
 	waiting func() int
@@ -46,7 +46,7 @@ func (l *liveness) Reconcile(ctx context.Context, req Request) (reconcile.Result
 	l.begun.Add(1)
 	// Deferred, because a panic is recovered from and counts as an error.
 	defer l.finished.Add(1)
-	return l.TypedReconciler.Reconcile(ctx, req)
+	return l.reconciler.Reconcile(ctx, req)
 }
 
 // Check returns an error while the controller is wedged. It judges by two checks

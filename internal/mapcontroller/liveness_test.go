@@ -35,7 +35,7 @@ type probed struct {
 func newProbed(t *testing.T) *probed {
 	t.Helper()
 	p := &probed{pass: func(Request) error { return nil }, end: make(chan struct{})}
-	p.liveness = &liveness{clock: clock.RealClock{}, waiting: p.keys.Waiting, TypedReconciler: reconcile.TypedFunc[Request](
+	p.liveness = &liveness{clock: clock.RealClock{}, waiting: p.keys.Waiting, reconciler: reconcile.TypedFunc[Request](
 		func(_ context.Context, req Request) (reconcile.Result, error) { return reconcile.Result{}, p.pass(req) })}
 	return p
 }

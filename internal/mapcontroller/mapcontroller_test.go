@@ -65,10 +65,10 @@ func TestNewNamesWhatIsMissing(t *testing.T) {
 
 func TestNewHasDefaults(t *testing.T) {
 	h := newHarness(t, nil, nil)
-	if o := h.Options; o.Workers != 64 || o.StatusInterval != 5*time.Second || o.MaxClockSkew != time.Minute || o.KindsInterval != time.Minute {
+	if o := h.options; o.Workers != 64 || o.StatusInterval != 5*time.Second || o.MaxClockSkew != time.Minute || o.KindsInterval != time.Minute {
 		t.Errorf("got %+v", o)
 	}
-	if key := h.MapKey(fixture.Input()); key != "in-uid" {
+	if key := h.spec.MapKey(fixture.Input()); key != "in-uid" {
 		t.Errorf("map key %s", key)
 	}
 }

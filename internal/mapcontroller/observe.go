@@ -34,9 +34,9 @@ type observer struct {
 	byKey informer.Index
 	// byOwner finds the outputs of a parent, and the orphans that name it.
 	byOwner informer.Index
-	// byClaim finds the outputs of a parent for one map key, and the orphans that
+	// byOwnerAndKey finds the outputs of a parent for one map key, and the orphans that
 	// name both.
-	byClaim informer.Index
+	byOwnerAndKey informer.Index
 }
 
 // newObserver returns an observer. The controller's name prefixes the names of its
@@ -51,7 +51,7 @@ func newObserver(
 	o.byOwner = informer.Index{Name: name + "/owner", Values: func(output client.Object) []string {
 		return []string{o.ownerValue(output)}
 	}}
-	o.byClaim = informer.Index{Name: name + "/claim", Values: func(output client.Object) []string {
+	o.byOwnerAndKey = informer.Index{Name: name + "/owner-and-key", Values: func(output client.Object) []string {
 		return []string{o.ownerValue(output) + "/" + output.GetLabels()[kinds.Tags.MapKey]}
 	}}
 	return o
@@ -62,7 +62,7 @@ func (o *observer) InputIndexers() toolscache.Indexers { return informer.Indexer
 
 // OutputIndexers returns the indexes that output kinds need.
 func (o *observer) OutputIndexers() toolscache.Indexers {
-	return informer.Indexers(o.byOwner, o.byClaim)
+	return informer.Indexers(o.byOwner, o.byOwnerAndKey)
 }
 
 // Scope is the namespace within which a parent finds an object.
@@ -115,7 +115,7 @@ func (o *observer) Inputs(parent plan.Parent, mapKey string) (selected, unselect
 // name both, the oldest first. The empty map key is one like any other: a label
 // may be empty.
 func (o *observer) Outputs(parent client.Object, mapKey string) []client.Object {
-	found := o.outputs(parent, o.byClaim, "/"+mapKey)
+	found := o.outputs(parent, o.byOwnerAndKey, "/"+mapKey)
 	slices.SortFunc(found, plan.Older)
 	return found
 }

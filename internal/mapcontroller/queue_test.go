@@ -56,7 +56,7 @@ func newQueued(t *testing.T, cached []client.Object, change func(*MapController,
 	})
 	q.clock.SetTime(q.start) // the API server's
 	c, err := ctrl.NewTypedUnmanaged("test", ctrl.TypedOptions[Request]{
-		SkipNameValidation: new(true), MaxConcurrentReconciles: q.Workers, RateLimiter: q.Limiter(), Reconciler: q.reconciler(),
+		SkipNameValidation: new(true), MaxConcurrentReconciles: q.options.Workers, RateLimiter: q.Limiter(), Reconciler: q.reconciler(),
 		UsePriorityQueue: new(true), LogConstructor: func(*Request) logr.Logger { return logr.Discard() },
 	})
 	if err != nil {

@@ -99,7 +99,7 @@ func (c *Controller) decide(ctx context.Context, req Request) error {
 // awaitParent requeues the search for outputs without a map key until the cache has
 // the parent, if the API server has it: nothing else would look for them.
 func (c *Controller) awaitParent(ctx context.Context, req Request) (reconcile.Result, error) {
-	if err := c.guard.Live.Get(ctx, req.Parent, c.NewParent()); err != nil {
+	if err := c.guard.Live.Get(ctx, req.Parent, c.spec.NewParent()); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	return reconcile.Result{RequeueAfter: time.Second, Priority: &normalPriority}, nil
@@ -114,7 +114,7 @@ var normalPriority = 0
 func (c *Controller) observe(
 	ctx context.Context, parent plan.Parent, req Request,
 ) (seen Observation, refused []client.Object, err error) {
-	seen = Observation{Now: c.Clock.Now(), MapKey: req.MapKey}
+	seen = Observation{Now: c.options.Clock.Now(), MapKey: req.MapKey}
 	seen.Outputs, refused = c.executor.Refused(parent.Object, req, c.observer.Outputs(parent.Object, req.MapKey))
 	if req.MapKey == "" {
 		// A cache may hold only outputs with a map key.
@@ -126,8 +126,8 @@ func (c *Controller) observe(
 		})
 	} else if parent.Invalid == nil {
 		seen.Selected, seen.Unselected = c.observer.Inputs(parent, req.MapKey)
-		if c.Related != nil {
-			seen.Related = c.Related(parent.Object)
+		if c.spec.Related != nil {
+			seen.Related = c.spec.Related(parent.Object)
 		}
 	}
 	return seen, refused, err
@@ -136,8 +136,8 @@ func (c *Controller) observe(
 // untagged calls do with the metadata of the outputs in a namespace, or in all of
 // them, that carry no map key.
 func (c *Controller) untagged(ctx context.Context, namespace string, do func(client.Object)) error {
-	selector, err := labels.Parse("!" + c.Tags.MapKey)
-	for _, out := range c.Outputs {
+	selector, err := labels.Parse("!" + c.spec.Tags.MapKey)
+	for _, out := range c.spec.Outputs {
 		err = errors.Join(err, guard.EachMetadata(ctx, c.guard.Live, c.kinds.Of(out.Object), do,
 			client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector}))
 	}
@@ -148,7 +148,7 @@ func (c *Controller) untagged(ctx context.Context, namespace string, do func(cli
 // manager ran. Their statuses wait for the search, and for these keys.
 func (c *Controller) searchReleased(ctx context.Context) error {
 	var err error
-	for _, namespace := range c.Namespaces {
+	for _, namespace := range c.options.Namespaces {
 		err = errors.Join(err, c.untagged(ctx, namespace, func(o client.Object) {
 			if req, owned := c.observer.Request(o); owned {
 				c.aggregator.Await(req)
@@ -168,8 +168,8 @@ func (c *Controller) report(
 	epoch status.Epoch, parent client.Object, req Request, p plan.Plan, previous any, outcome execute.Outcome,
 ) bool {
 	key := p.Key
-	if c.Report != nil {
-		key.Status = c.Report(parent, req.MapKey, previous, key.Status, outcome)
+	if c.spec.Report != nil {
+		key.Status = c.spec.Report(parent, req.MapKey, previous, key.Status, outcome)
 	}
 	c.aggregator.Put(epoch, req, parent.GetUID(), key, p.Referred)
 	return !key.Empty()

@@ -359,11 +359,11 @@ func TestReconcileSearchesAgainAfterAList(t *testing.T) {
 		}
 		req, _ := q.Get()
 		q.Done(req)
-		h.Stores.Listed(&corev1.Secret{}, nil)
+		h.options.Stores.Listed(&corev1.Secret{}, nil)
 		if q.Len() != 0 {
 			t.Error("a list of inputs starts a search")
 		}
-		h.Stores.Listed(&corev1.Pod{}, nil)
+		h.options.Stores.Listed(&corev1.Pod{}, nil)
 	})
 	if !slices.Equal(got, []string{"/"}) {
 		t.Errorf("enqueued %v", got)
@@ -390,7 +390,7 @@ func TestListOfAMissingKindIsSuspicious(t *testing.T) {
 			}
 			req, _ := q.Get()
 			q.Done(req)
-			h.Stores.Listed(&corev1.Pod{}, test.err)
+			h.options.Stores.Listed(&corev1.Pod{}, test.err)
 		})
 		if suspected := len(h.installed.Suspected()) > 0; suspected != test.want || (len(got) > 0) != (test.err == nil) {
 			t.Errorf("%s: a check is asked for: %v; enqueued %v", name, suspected, got)

@@ -55,7 +55,7 @@ func (c *Controller) parentChanged(before, after client.Object) bool {
 	return before.GetUID() != after.GetUID() ||
 		before.GetGeneration() != after.GetGeneration() ||
 		!before.GetDeletionTimestamp().Equal(after.GetDeletionTimestamp()) ||
-		(c.ParentChanged != nil && c.ParentChanged(before, after)) ||
+		(c.spec.ParentChanged != nil && c.spec.ParentChanged(before, after)) ||
 		!plan.SameSpec(before, after) // after a restore of etcd, perhaps with the same generation
 }
 
@@ -83,7 +83,7 @@ func (c *Controller) fanOutAll(q keyQueue) {
 // input's key for the parents that select it, selected it before the change, or
 // still have outputs of it.
 func (c *Controller) InputEvents(kind int) EventHandler {
-	in := c.Inputs[kind]
+	in := c.spec.Inputs[kind]
 	return events(func(q keyQueue, before, after client.Object) {
 		if before != nil && after != nil && !inputChanged(in, before, after) {
 			return
@@ -93,7 +93,7 @@ func (c *Controller) InputEvents(kind int) EventHandler {
 				continue
 			}
 			for _, o := range c.observer.Parents(version) {
-				parent, req := c.compiled(o), Request{Parent: client.ObjectKeyFromObject(o), MapKey: c.MapKey(version)}
+				parent, req := c.compiled(o), Request{Parent: client.ObjectKeyFromObject(o), MapKey: c.spec.MapKey(version)}
 				if (parent.Invalid == nil && parent.Program.Selects(version)) || c.aggregator.Knows(req) {
 					q.Add(req)
 				}
@@ -106,7 +106,7 @@ func (c *Controller) InputEvents(kind int) EventHandler {
 // the parents that they concern. The first list enqueues none, because no key is reconciled
 // before it.
 func (c *Controller) RelatedEvents(kind int) EventHandler {
-	in := c.RelatedKinds[kind]
+	in := c.spec.RelatedKinds[kind]
 	fanOut := func(q keyQueue, o client.Object) {
 		for _, parent := range c.observer.Parents(nil) {
 			if in.Concerns == nil || in.Concerns(o, parent) {
@@ -146,7 +146,7 @@ func tagsChanged(before, after client.Object) bool {
 // that it names. As the ControllerRef proposal has it, nobody cares when an
 // orphan is deleted: one whose parent does not own by labels.
 func (c *Controller) OutputEvents(kind int) EventHandler {
-	out := c.Outputs[kind]
+	out := c.spec.Outputs[kind]
 	return events(func(q keyQueue, before, after client.Object) {
 		if before != nil && after != nil && before.GetResourceVersion() == after.GetResourceVersion() {
 			return // a resync
@@ -182,7 +182,9 @@ func (c *Controller) observed(out Output, parent types.NamespacedName, before, a
 	}
 }
 
-func (c *Controller) foreign(output client.Object) bool { return c.Foreign != nil && c.Foreign(output) }
+func (c *Controller) foreign(output client.Object) bool {
+	return c.spec.Foreign != nil && c.spec.Foreign(output)
+}
 
 func (c *Controller) outputDeleted(q keyQueue, req Request, owned bool, o client.Object) {
 	if !owned {

@@ -48,13 +48,13 @@ func (c MapController) SetupWithManager(mgr manager.Manager, o Options) error {
 		return err
 	}
 	s := &starter{
-		Controller: ctl, mgr: mgr, log: mgr.GetLogger().WithValues("controller", ctl.Name),
-		live: liveness{TypedReconciler: ctl, clock: ctl.Clock, waiting: ctl.keys.Waiting},
+		controller: ctl, mgr: mgr, log: mgr.GetLogger().WithValues("controller", ctl.spec.Name),
+		health: liveness{reconciler: ctl, clock: ctl.options.Clock, waiting: ctl.keys.Waiting},
 	}
-	if !ctl.Optional {
+	if !ctl.spec.Optional {
 		err = s.startStatus(context.Background())
 	}
-	return errors.Join(err, mgr.AddHealthzCheck(ctl.Name, s.live.Check), mgr.Add(s))
+	return errors.Join(err, mgr.AddHealthzCheck(ctl.spec.Name, s.health.Check), mgr.Add(s))
 }
 
 // cacheSyncTimeout is how long a controller waits for the caches. The default of
@@ -70,16 +70,16 @@ const cacheSyncTimeout = 24 * time.Hour
 // It waits for no cache but that of the parents, so that these have a status while the
 // others are filled.
 func (s *starter) startStatus(ctx context.Context) error {
-	parents, err := s.mgr.GetCache().GetInformer(ctx, s.NewParent(), cache.BlockUntilSynced(false))
+	parents, err := s.mgr.GetCache().GetInformer(ctx, s.controller.spec.NewParent(), cache.BlockUntilSynced(false))
 	if err != nil {
 		return err
 	}
 	return builder.ControllerManagedBy(s.mgr).
-		Named(s.Name + "-status").
-		WithOptions(ctrl.Options{MaxConcurrentReconciles: s.Workers, CacheSyncTimeout: cacheSyncTimeout}).
+		Named(s.controller.spec.Name + "-status").
+		WithOptions(ctrl.Options{MaxConcurrentReconciles: s.controller.options.Workers, CacheSyncTimeout: cacheSyncTimeout}).
 		WatchesRawSource(&source.Informer{Informer: parents, Handler: &handler.EnqueueRequestForObject{}}).
-		WatchesRawSource(source.Func(s.StatusSource)).
-		Complete(reconcile.Func(s.ReconcileStatus))
+		WatchesRawSource(source.Func(s.controller.StatusSource)).
+		Complete(reconcile.Func(s.controller.ReconcileStatus))
 }
 
 // ReconcileStatus maintains a parent's status and finalizer. It is separate from
@@ -129,7 +129,7 @@ func (c *Controller) StatusSource(ctx context.Context, q workqueue.TypedRateLimi
 func (c *Controller) KeySource(ctx context.Context, q keyQueue) error {
 	err := c.keys.Start(ctx, q)
 	q.Add(Request{})
-	c.Stores.OnList(func(example runtime.Object, err error) {
+	c.options.Stores.OnList(func(example runtime.Object, err error) {
 		if o, ok := example.(client.Object); err == nil && ok && c.kinds.Output(o) != nil {
 			c.keys.Add(Request{})
 		}
@@ -140,11 +140,10 @@ func (c *Controller) KeySource(ctx context.Context, q keyQueue) error {
 // starter starts the controller of keys once all kinds are installed. An informer
 // of a missing kind would end the manager.
 type starter struct {
-	*Controller
-
-	mgr  manager.Manager
-	log  logr.Logger
-	live liveness
+	controller *Controller
+	mgr        manager.Manager
+	log        logr.Logger
+	health     liveness
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable. A manager that does
@@ -155,9 +154,9 @@ func (*starter) NeedLeaderElection() bool { return false }
 // one missing, because somebody deleted its definition. Informers recover by
 // themselves.
 func (s *starter) Start(ctx context.Context) error {
-	if s.Optional {
-		listed := append([]schema.GroupVersionKind{s.kinds.Parent}, s.kinds.Needed...)
-		if !installed.AwaitLists(ctx, s.guard.Live, listed, s.KindsInterval, s.log) {
+	if s.controller.spec.Optional {
+		listed := append([]schema.GroupVersionKind{s.controller.kinds.Parent}, s.controller.kinds.Needed...)
+		if !installed.AwaitLists(ctx, s.controller.guard.Live, listed, s.controller.options.KindsInterval, s.log) {
 			return nil
 		}
 		// Filled also where this manager does not lead yet: by then the kind may be gone,
@@ -167,10 +166,10 @@ func (s *starter) Start(ctx context.Context) error {
 		}
 	}
 	for started := false; ; started = true {
-		if !s.installed.Wait(ctx, s.KindsInterval, s.log, s.wakeParents) {
+		if !s.controller.installed.Wait(ctx, s.controller.options.KindsInterval, s.log, s.controller.wakeParents) {
 			return nil
 		}
-		s.wakeParents()
+		s.controller.wakeParents()
 		if !started {
 			if err := s.startKeys(ctx); err != nil {
 				return err
@@ -179,7 +178,7 @@ func (s *starter) Start(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-s.installed.Suspected():
+		case <-s.controller.installed.Suspected():
 		}
 	}
 }
@@ -188,16 +187,16 @@ func (s *starter) Start(ctx context.Context) error {
 // keys are looked up there when the parent's event comes.
 func (s *starter) startKeys(ctx context.Context) error {
 	b := builder.TypedControllerManagedBy[Request](s.mgr).
-		Named(s.Name).
-		WithOptions(ctrl.TypedOptions[Request]{MaxConcurrentReconciles: s.Workers, RateLimiter: s.attempts, CacheSyncTimeout: cacheSyncTimeout}).
+		Named(s.controller.spec.Name).
+		WithOptions(ctrl.TypedOptions[Request]{MaxConcurrentReconciles: s.controller.options.Workers, RateLimiter: s.controller.attempts, CacheSyncTimeout: cacheSyncTimeout}).
 		WithLogConstructor(func(req *Request) logr.Logger {
 			if req == nil {
 				return s.log
 			}
 			return s.log.WithValues("namespace", req.Parent.Namespace, "name", req.Parent.Name, "mapKey", req.MapKey)
 		}).
-		WatchesRawSource(source.TypedFunc[Request](s.KeySource)).
-		WatchesRawSource(source.TypedKind(s.mgr.GetCache(), s.NewParent(), s.ParentEvents()))
+		WatchesRawSource(source.TypedFunc[Request](s.controller.KeySource)).
+		WatchesRawSource(source.TypedKind(s.mgr.GetCache(), s.controller.spec.NewParent(), s.controller.ParentEvents()))
 	watch := func(kind client.Object, indexers toolscache.Indexers, events EventHandler) error {
 		informer, err := s.mgr.GetCache().GetInformer(ctx, kind, cache.BlockUntilSynced(false))
 		if err != nil {
@@ -207,22 +206,22 @@ func (s *starter) startKeys(ctx context.Context) error {
 		return informer.AddIndexers(indexers)
 	}
 	var err error
-	for i, in := range s.Inputs {
-		err = errors.Join(err, watch(in.Object, s.InputIndexers(), s.InputEvents(i)))
+	for i, in := range s.controller.spec.Inputs {
+		err = errors.Join(err, watch(in.Object, s.controller.InputIndexers(), s.controller.InputEvents(i)))
 	}
-	for i, out := range s.Outputs {
-		err = errors.Join(err, watch(out.Object, s.OutputIndexers(), s.OutputEvents(i)))
+	for i, out := range s.controller.spec.Outputs {
+		err = errors.Join(err, watch(out.Object, s.controller.OutputIndexers(), s.controller.OutputEvents(i)))
 	}
 	live := s.listsLive(ctx)
-	for i, related := range s.RelatedKinds {
+	for i, related := range s.controller.spec.RelatedKinds {
 		if !related.Live || live {
-			err = errors.Join(err, watch(related.Object, nil, s.RelatedEvents(i)))
+			err = errors.Join(err, watch(related.Object, nil, s.controller.RelatedEvents(i)))
 		}
 	}
 	if err != nil || !s.mgr.GetCache().WaitForCacheSync(ctx) {
 		return err
 	}
-	return b.Complete(&s.live)
+	return b.Complete(&s.health)
 }
 
 // kindsBack reconciles all keys again, and has every status wait for that: what was
@@ -235,7 +234,7 @@ func (c *Controller) kindsBack() {
 // listsLive returns whether the related kinds that are Live can be listed. If so, the cache
 // is filled with them first: a decision without them would take what exists for missing.
 func (s *starter) listsLive(ctx context.Context) bool {
-	return len(s.kinds.Live) > 0 && installed.CanList(ctx, s.guard.Live, s.kinds.Live, s.log)
+	return len(s.controller.kinds.Live) > 0 && installed.CanList(ctx, s.controller.guard.Live, s.controller.kinds.Live, s.log)
 }
 
 // wakeParents updates every parent's status.

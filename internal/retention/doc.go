@@ -15,6 +15,7 @@
 //	take.go      whether a snapshot is taken for the current slot
 //	tiers.go     keep.last and the calendar tiers
 //	cap.go       maxCount
+//	recovering.go what is spared because snapshots may become ready again
 //	floor.go     minReady, and the snapshots that newer ready ones supersede
 //	verdict.go   the reasons to keep or to delete
 //

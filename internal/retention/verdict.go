@@ -25,7 +25,7 @@ const (
 	// WithinTTL keeps: its age is within the TTL.
 	WithinTTL
 	// KeptLast keeps: it is selected by the tier keep.last. If several tiers select
-	// a snapshot, the verdict is the first of this one and the next five.
+	// a snapshot, the verdict is the first of them, from this one to KeptYearly.
 	KeptLast
 	// KeptHourly keeps: it is the newest ready snapshot of its hour.
 	KeptHourly

@@ -289,7 +289,7 @@ func TestRelatedAreRestoresFromTheNamespaceOfTheSchedule(t *testing.T) {
 		c.Name = name
 		must(t, p.claims.Add(c.PersistentVolumeClaim))
 	}
-	if got := p.Related(every("6h").SnapshotSchedule); len(got) != 1 || got[0].GetName() != "restore" {
+	if got := p.related(every("6h").SnapshotSchedule); len(got) != 1 || got[0].GetName() != "restore" {
 		t.Errorf("got %v, want the restore", got)
 	}
 }

@@ -321,7 +321,7 @@ func TestRelatedAreAllClasses(t *testing.T) {
 	for _, o := range []client.Object{class("a", testDriver), class("b", "other.example.com")} {
 		must(t, p.classes.Add(o))
 	}
-	if got := p.Related(every("6h").SnapshotSchedule); len(got) != 2 {
+	if got := p.related(every("6h").SnapshotSchedule); len(got) != 2 {
 		t.Errorf("got %d objects", len(got))
 	}
 }

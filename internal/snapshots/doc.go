@@ -14,7 +14,7 @@
 //	status.go       the schedule's status
 //	unprotected.go  counts the PVCs that no schedule protects
 //	map.go          Map and Tombstone
-//	limits.go     creates wait until their storage driver has room
+//	inflight.go     creates wait until their storage driver has room
 //	readiness.go    how long snapshots take to become ready
 //	trouble.go      what is wrong with the snapshots of a PVC
 //	keystatus.go    a PVC's part of the schedule's status, and how parts are combined

@@ -107,19 +107,27 @@ func TestCombine(t *testing.T) {
 
 func TestWhichProblemsFail(t *testing.T) {
 	for reason, want := range map[string]bool{
-		v1alpha1.ReasonCreateFailed:       true,
-		v1alpha1.ReasonNameCollision:      true,
-		v1alpha1.ReasonSnapshotFailed:     true,
-		v1alpha1.ReasonSnapshotOverdue:    true,
-		v1alpha1.ReasonSnapshotSlow:       false,
-		v1alpha1.ReasonAdoptionRefused:    false,
-		v1alpha1.ReasonInvalidRequestedAt: false,
+		v1alpha1.ReasonCreateFailed:           true,
+		v1alpha1.ReasonNoSnapshotClass:        true,
+		v1alpha1.ReasonWrongSnapshotClass:     true,
+		v1alpha1.ReasonNoDefaultSnapshotClass: true,
+		v1alpha1.ReasonNameCollision:          true,
+		v1alpha1.ReasonSnapshotFailed:         true,
+		v1alpha1.ReasonSnapshotOverdue:        true,
+		v1alpha1.ReasonSnapshotSlow:           false,
+		v1alpha1.ReasonDeleteFailed:           false,
+		v1alpha1.ReasonReleaseFailed:          false,
+		v1alpha1.ReasonAdoptionRefused:        false,
+		v1alpha1.ReasonInvalidRequestedAt:     false,
 	} {
 		if got := (Problem{Reason: reason}).fails(); got != want {
 			t.Errorf("%s fails a PVC: %v, want %v", reason, got, want)
 		}
 		if !slices.Contains(severity, reason) {
 			t.Errorf("%s has no severity", reason)
+		}
+		if (Problem{Reason: reason}).compare(Problem{Reason: "Unlisted"}) >= 0 {
+			t.Errorf("%s is no worse than what has no severity", reason)
 		}
 	}
 }

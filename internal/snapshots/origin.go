@@ -174,3 +174,8 @@ func (o origin) confirmCommand(s *v1alpha1.SnapshotSchedule) string {
 	return fmt.Sprintf("kubectl annotate snapshotschedule %s -n %s --overwrite %s=%d",
 		s.Name, s.Namespace, v1alpha1.AnnotationConfirmGeneration, s.Generation)
 }
+
+// withheldMessage says why no snapshots of a child are taken.
+func withheldMessage(s *v1alpha1.SnapshotSchedule) string {
+	return ": the spec is not that of the template of ClusterSnapshotSchedule " + s.Name
+}

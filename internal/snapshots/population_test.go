@@ -37,6 +37,7 @@ import (
 type population struct {
 	*mapcontroller.Controller
 
+	related func(schedule client.Object) []client.Object
 	// calls are those that the controller made to the API server.
 	calls                                 []string
 	interner                              *interner
@@ -53,7 +54,9 @@ func newPopulation(tb testing.TB) *population {
 	p := &population{interner: newInterner()}
 	apiServer := p.apiServer(scheme)
 	var err error
-	p.Controller, err = MapController(o, events.NewFakeRecorder(10), 0).New(mapcontroller.Dependencies{
+	spec := MapController(o, events.NewFakeRecorder(10), 0)
+	p.related = spec.Related
+	p.Controller, err = spec.New(mapcontroller.Dependencies{
 		Client: apiServer, Live: apiServer, Scheme: scheme, Discovery: &fakediscovery.FakeDiscovery{},
 	}, o)
 	must(tb, err)

@@ -50,9 +50,17 @@ func (p Problem) fails() bool { return slices.Contains(failingReasons, p.Reason)
 
 func (p Problem) refused() bool { return slices.Contains(refusedReasons, p.Reason) }
 
+// severity is the place of a problem among others; one that is not listed comes last.
+func (p Problem) severity() int {
+	if i := slices.Index(severity, p.Reason); i >= 0 {
+		return i
+	}
+	return len(severity)
+}
+
 func (p Problem) compare(q Problem) int {
 	return cmp.Or(
-		cmp.Compare(slices.Index(severity, p.Reason), slices.Index(severity, q.Reason)),
+		cmp.Compare(p.severity(), q.severity()),
 		strings.Compare(p.Claim, q.Claim),
 		strings.Compare(p.Message, q.Message),
 	)

@@ -210,10 +210,6 @@ func withheldText(s *v1alpha1.SnapshotSchedule, from origin) string {
 	return "; no snapshots are taken" + withheldMessage(s)
 }
 
-func withheldMessage(s *v1alpha1.SnapshotSchedule) string {
-	return ": the spec is not that of the template of ClusterSnapshotSchedule " + s.Name
-}
-
 // skippedText counts the PVCs that can't be snapshotted now.
 func skippedText(sum combined) string {
 	if sum.Skipped == 0 {

@@ -125,6 +125,10 @@ func (c *campaign) runSpecs(t *testing.T) {
 
 // selected returns all or, with -short, the share of a class, in the order of their hashes.
 func selected[T any](class plan.Class, all []T, name func(T) string) []T {
+	share, known := shortPlans[class]
+	if !known {
+		panic("shortPlans lacks class " + string(class))
+	}
 	if !testing.Short() {
 		return all
 	}
@@ -134,7 +138,7 @@ func selected[T any](class plan.Class, all []T, name func(T) string) []T {
 		return h.Sum32()
 	}
 	all = slices.SortedStableFunc(slices.Values(all), func(a, b T) int { return cmp.Compare(hash(a), hash(b)) })
-	return all[:min(len(all), shortPlans[class])]
+	return all[:min(len(all), share)]
 }
 
 // reference is what two runs without faults have shown of a workload.

@@ -123,8 +123,8 @@ type Pass struct {
 	Next time.Time
 	// Wanted are the objects that the plan deletes, adopts or releases.
 	Wanted []client.Object
-	// Turn is when the key has its next turn to delete; zero: it has none. Waits is set
-	// if deletes wait for a turn: they may still fail as before.
+	// Turn is when the key has its next turn to delete; zero: it has none. Waits is set if
+	// deletes wait for a turn, or creates until they may be made: what failed may still fail.
 	Turn  time.Time
 	Waits bool
 }

@@ -8,4 +8,5 @@
 //	generic.go     the status of a parent for which nobody computes one
 //	writer.go      writes a parent's status: debounced, once, if it changed
 //	patch.go       what of a status is written
+//	unwritten.go   the parents whose status could not be written for some time
 package status

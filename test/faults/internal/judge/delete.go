@@ -27,7 +27,8 @@ const (
 // GuardsWindow is how long before a delete its guards may have read, as the judge measures it.
 const GuardsWindow = guardsWindow + slack
 
-// delete judges a delete that will be made: one whose preconditions do not hold is refused.
+// delete judges a delete that will be made: one whose preconditions do not hold is refused. Clauses about what its request carries and
+// its operator has read are here, those about what there was in unallowed: that may have been otherwise when the guards read.
 func (j *AtWrite) delete(st *state, a Attempt, v *snapshotv1.VolumeSnapshot) (answered func(code int)) {
 	var options metav1.DeleteOptions
 	if err := json.Unmarshal(a.Body, &options); err != nil || options.Preconditions == nil ||

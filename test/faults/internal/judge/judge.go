@@ -9,7 +9,8 @@
 //	create.go, delete.go, patch.go      the writes of snapshots
 //	schedule.go, fleet.go               the writes of schedules, and of the children of ClusterSnapshotSchedules
 //	endstate.go, fleetstate.go, l1.go   what is left at the end of a run, and whether status agrees with it
-//	late.go                             what should have been done by now
+//	late.go, queries.go                 what should have been done by now
+//	validity.go                         what status says of an invalid spec
 //	state.go, ownership.go, delay.go, inflight.go, spec.go, snapshot.go, slots.go, cron.go, retention.go
 //	                                    the contract
 package judge
