@@ -125,6 +125,9 @@ CGO := $(shell go env CGO_ENABLED)
 export CGO_ENABLED := 0
 export GOFLAGS := $(shell go env GOFLAGS) -vet=off
 
+# The random seed of simulations and of pairs of faults: the same each time, and another every night.
+SEED ?= 1
+
 # Packages whose tests need no API server.
 UNIT_PACKAGES = $$(go list ./... | grep -v -E '/test/(crd|integration|cli|e2e|deploy)(/|$$)|/test/faults$$|/test/faults/internal/simulation$$|/enginetest$$')
 
@@ -154,9 +157,9 @@ test-race: ## Run the unit tests with the race detector (skipped without a C com
 	echo "== Unit tests, with the race detector"; set -x; CGO_ENABLED=1 go test -race $(UNIT_PACKAGES)
 
 .PHONY: test-simulations
-test-simulations: ## Run 100 new simulations of weeks or months (minutes).
+test-simulations: ## Run 100 simulations of weeks or months (minutes), drawn with SEED.
 	@echo "== Simulations, without the race detector"
-	go test -timeout=60m $(SIMULATED_PACKAGES) -run='^TestSimulations$$' -rapid.checks=100 -rapid.seed=0
+	go test -timeout=60m $(SIMULATED_PACKAGES) -run='^TestSimulations$$' -rapid.checks=100 -rapid.seed='$(SEED)'
 
 .PHONY: test-modules
 test-modules: ## Run the tests of the local cluster, of alerts and dashboard, and of the Helm chart.
@@ -189,9 +192,6 @@ test-deploy: ## Deploy and upgrade the image and the chart on a real node (skipp
 	@if ! result="$$(bin/cluster node-check 2>&1)"; then \
 	  echo "== SKIPPED, nothing was tested: $${result#error: }"; exit 0; fi; echo "$$result"; \
 	set -x; bin/cluster run --node -- go test -count=1 -timeout=30m -v ./test/deploy
-
-# The random seed that selects pairs of faults.
-SEED ?= 1
 
 # PLAN as a pattern for 'go test -run': a class, a workload and a plan, where * stands for any text.
 PLAN_PATTERN = ^TestFaults$$$(if $(PLAN),/^$(subst /,$$/^,$(subst *,.*,$(subst +,[+],$(PLAN))))$$)
