@@ -260,24 +260,42 @@ func TestStatusWaitsForOutputsThatLostTheirMapKeyUnseen(t *testing.T) {
 	}
 }
 
-// What was created is counted at once, and after what the cache should have shown by then: a watch may be broken.
+// forbids is a reader that may not list in a namespace.
+type forbids struct {
+	client.Reader
+	namespace string
+}
+
+func (f forbids) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if (&client.ListOptions{}).ApplyOptions(options).Namespace == f.namespace {
+		return apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("the Role is gone with its namespace"))
+	}
+	return f.Reader.List(ctx, list, options...)
+}
+
+// A namespace that cannot be searched keeps no status of another one from being written: somebody may have deleted it.
 //
-// Contract: STAT-12.
-func TestCountsWhatAWatchDoesNotShow(t *testing.T) {
-	var total int
-	h := newHarness(t, []client.Object{fixture.Parent(), fixture.Input()}, []client.Object{fixture.Parent(), fixture.Input()}, func(c *MapController, _ *Options) {
-		c.Outputs[0].Covers = func(_, _ client.Object) bool { return true }
-		c.Status = func(_ time.Time, _ client.Object, s Summary) { total = s.Totals["outputs.pods.total"] }
+// Contract: STAT-12, L3.
+func TestStatusDoesNotWaitForTheSearchOfAnotherNamespace(t *testing.T) {
+	written := 0
+	cached := []client.Object{fixture.Parent(), fixture.Input(), fixture.Output("in")}
+	h := newHarness(t, cached, cached, func(c *MapController, o *Options) {
+		o.Namespaces = []string{"gone", "ns"}
+		c.Status = func(_ time.Time, _ client.Object, s Summary) {
+			if s.Totals != nil {
+				written++
+			}
+		}
 	})
+	h.aggregator = &status.Aggregator{Changed: h.aggregator.Changed}
+	h.writer.Aggregator = h.aggregator
+	h.guard.Live = forbids{h.guard.Live, "gone"}
 	enqueued(func(q keyQueue) { send(h.ParentEvents(), q, nil, new(fixture.Parent())) })
-	for pass := range 5 {
-		h.reconcile(t)
-		if err := h.decide(t.Context(), testKey); err != nil {
-			t.Fatal(err)
-		}
-		if err := h.reconcileStatus(t); err != nil || total != 1 {
-			t.Errorf("after pass %d: %v, %d, want 1", pass, err, total)
-		}
-		h.clock.SetTime(h.clock.Now().Add(7 * time.Minute))
+	h.reconcile(t)
+	if _, err := h.Reconcile(t.Context(), Request{}); err == nil {
+		t.Error("the search reports no error, and would not be repeated")
+	}
+	if err := h.reconcileStatus(t); err != nil || written != 1 {
+		t.Errorf("error %v, %d statuses written", err, written)
 	}
 }

@@ -63,7 +63,7 @@ func newHarness(t testing.TB, cached, stored []client.Object, changes ...func(*M
 	if h.Controller, err = settings.New(h.dependencies(), options); err != nil {
 		t.Fatal(err)
 	}
-	h.aggregator.Searched()
+	h.aggregator.Searched("")
 	fixture.Fill(options.Stores, h.InputIndexers(), h.OutputIndexers(), cached...)
 	return h
 }

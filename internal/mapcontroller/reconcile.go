@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -54,7 +55,7 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 		return result, err
 	}
 	p := c.kinds.Build(parent, req, seen)
-	previous := c.aggregator.Decide(epoch, req, parent.Object.GetUID(), p.Key, len(p.Create) > 0)
+	previous := c.aggregator.Decide(epoch, req, parent.Object.GetUID(), p.Key)
 	outcome, delay, err := c.executor.Run(ctx, execute.Work{Request: req, Parent: parent.Object, Seen: seen, Plan: p, Refused: refused})
 	p.Key.Counts = c.counted(parent, req, seen, p, outcome)
 	left := c.report(epoch, parent.Object, req, p, previous, outcome)
@@ -64,19 +65,17 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	return result, err
 }
 
-// counted returns the counts of a plan that was carried out: with what exists and the cache does not show yet, which may take long
-// while a watch is broken, without what was not adopted, and without what was released if no event shows it, because no cache holds it.
+// counted returns the counts of a plan that was carried out: without what was not adopted,
+// and without what was released if no event shows it, because no cache holds it.
 func (c *Controller) counted(parent plan.Parent, req Request, seen Observation, p plan.Plan, outcome execute.Outcome) []plan.Count {
 	gone := outcome.NotAdopted()
 	if req.MapKey == "" {
 		gone = outcome.Released
 	}
-	unshown := slices.Concat(outcome.Created, outcome.Found)
-	if len(gone)+len(unshown) == 0 {
+	if len(gone) == 0 {
 		return p.Key.Counts
 	}
 	seen.Outputs = slices.DeleteFunc(seen.Outputs, func(o client.Object) bool { return slices.Contains(gone, o) })
-	seen.Outputs = append(seen.Outputs, unshown...)
 	return c.kinds.Build(parent, req, seen).Key.Counts
 }
 
@@ -90,8 +89,7 @@ func (c *Controller) decide(ctx context.Context, req Request) error {
 	epoch := c.aggregator.Epoch()
 	seen, _, err := c.observe(ctx, parent, req)
 	if err == nil {
-		p := c.kinds.Build(parent, req, seen)
-		c.aggregator.Decide(epoch, req, parent.Object.GetUID(), p.Key, len(p.Create) > 0)
+		c.aggregator.Decide(epoch, req, parent.Object.GetUID(), c.kinds.Build(parent, req, seen).Key)
 	}
 	return err
 }
@@ -147,17 +145,21 @@ func (c *Controller) untagged(ctx context.Context, namespace string, do func(cli
 // searchReleased enqueues the parents of outputs that lost their map key while no
 // manager ran. Their statuses wait for the search, and for these keys.
 func (c *Controller) searchReleased(ctx context.Context) error {
-	var err error
+	var errs []error
 	for _, namespace := range c.options.Namespaces {
-		err = errors.Join(err, c.untagged(ctx, namespace, func(o client.Object) {
+		err := c.untagged(ctx, namespace, func(o client.Object) {
 			if req, owned := c.observer.Request(o); owned {
 				c.aggregator.Await(req)
 				c.keys.Add(req)
 			}
-		}))
+		})
+		if errs = append(errs, err); err == nil { // one may be gone, and the Role in it
+			c.aggregator.Searched(namespace)
+		}
 	}
+	err := errors.Join(errs...)
 	if err == nil {
-		c.aggregator.Searched()
+		c.aggregator.Searched(metav1.NamespaceAll)
 	}
 	return err
 }

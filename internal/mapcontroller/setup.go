@@ -101,7 +101,7 @@ func (c *Controller) ReconcileStatus(ctx context.Context, req reconcile.Request)
 	case err != nil && ctx.Err() == nil && !apierrors.IsConflict(err):
 		p := plan.Plan{Key: plan.KeyStatus{Generation: parent.Object.GetGeneration()}}
 		epoch := c.aggregator.Epoch()
-		c.report(epoch, parent.Object, untagged, p, c.aggregator.Decide(epoch, untagged, parent.Object.GetUID(), p.Key, false),
+		c.report(epoch, parent.Object, untagged, p, c.aggregator.Decide(epoch, untagged, parent.Object.GetUID(), p.Key),
 			Outcome{Failed: []Failure{{Verb: execute.VerbRelease, Object: parent.Object, Err: err}}})
 	case err == nil && c.aggregator.Knows(untagged):
 		c.keys.Add(untagged) // a pass over it finds out whether anything is still refused

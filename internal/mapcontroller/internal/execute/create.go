@@ -39,9 +39,7 @@ func (r *run) create(ctx context.Context, want client.Object) {
 	r.executor.Attempts.Shown(r.work.Request, shown.ID, false)
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		if err = r.alreadyExists(ctx, want); err == nil {
-			r.outcome.Found = append(r.outcome.Found, want)
-		}
+		err = r.alreadyExists(ctx, want)
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		// Everything in the namespace is being deleted, which nobody needs to be
 		// told. It is tried again: for a moment the API server says so about a

@@ -47,8 +47,6 @@ type Executor struct {
 // Outcome is what became of a plan.
 type Outcome struct {
 	Created []client.Object
-	// Found are outputs that were to be created and that exist already, although the observation lacks them.
-	Found   []client.Object
 	Deleted []plan.Removal
 	// Released have no reference to the parent any more.
 	Released []client.Object

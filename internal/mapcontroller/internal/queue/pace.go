@@ -103,6 +103,7 @@ func (p *Pace) take(req plan.Request, n int) (granted int, again time.Time, next
 	l.line.charge(req.Parent, granted)
 	switch {
 	case n > granted && l.line.empty():
+		l.line = turns{} // what it has while nobody waits is not held against it
 		p.reserve(l, req, n-granted)
 		return granted, l.at, next
 	case n > granted:

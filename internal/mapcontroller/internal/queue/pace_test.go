@@ -198,6 +198,49 @@ func TestPaceIsFairToManyKeysBesideAHugeOne(t *testing.T) {
 	}
 }
 
+// What a schedule has deleted while nobody else wanted to does not count later: it gets its share at once.
+func TestPaceForgetsWhatAParentHadAlone(t *testing.T) {
+	const perSecond = 10
+	p, clock, _ := newTestPace(perSecond)
+	want, due, done := map[plan.Request]int{}, map[plan.Request]time.Time{}, map[string]int{}
+	p.Wake = func(req plan.Request) { due[req] = clock.Now() }
+	ask := func(parent, key string, n int) {
+		req := request(parent, key)
+		want[req], due[req] = n, clock.Now()
+	}
+	run := func(d time.Duration) {
+		for end := clock.Now().Add(d); clock.Now().Before(end); {
+			var req plan.Request
+			for candidate, at := range due {
+				if req == (plan.Request{}) || at.Before(due[req]) {
+					req = candidate
+				}
+			}
+			if due[req].After(clock.Now()) {
+				clock.SetTime(due[req])
+			}
+			delete(due, req)
+			granted, again := p.Take(req, want[req])
+			done[req.Parent.Name] += granted
+			if want[req] -= granted; want[req] > 0 && !again.IsZero() {
+				due[req] = again
+			}
+		}
+	}
+	ask("ns/child", "k", 1_000_000)
+	run(10 * time.Second)
+	ask("ns/other", "k", 1) // one waits once
+	run(6 * time.Hour)
+	alone := done["child"]
+	for key := range 3 {
+		ask("ns/hostile", fmt.Sprint(key), 1_000_000)
+	}
+	run(time.Hour)
+	if got := done["child"] - alone; got < perSecond*3600/3 {
+		t.Errorf("in an hour beside another schedule: %d deletes, and %d of that", got, done["hostile"])
+	}
+}
+
 // Whatever parents want to delete, the limit holds, every key gets its deletes, no
 // time is lost, and a parent with one delete waits for one key of each other parent of
 // its namespace at most, and meanwhile for one turn of each other namespace at a time.

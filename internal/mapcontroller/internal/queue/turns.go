@@ -41,7 +41,7 @@ func (t *turns) charge(parent types.NamespacedName, n int) {
 	if t.used == nil {
 		t.used = map[types.NamespacedName]int{}
 	}
-	t.used[parent] += n
+	t.used[parent] = max(t.used[parent], t.least) + n
 }
 
 // leave removes a key. Its parent keeps its place in the order until it would be next.
@@ -63,13 +63,14 @@ func (t *turns) pop() (req plan.Request, ok bool) {
 		}
 		parent := t.order[first]
 		t.order = slices.Delete(t.order, first, first+1)
+		t.least = max(t.least, t.used[parent])
 		l := t.lines[parent]
 		if req, ok = l.pop(); l.empty() {
 			delete(t.lines, parent)
+			delete(t.used, parent) // it counts as least from now on
 		} else {
 			t.order = append(t.order, parent)
 		}
-		t.least = max(t.least, t.used[parent])
 	}
 	return req, ok
 }

@@ -27,9 +27,9 @@ type Aggregator struct {
 	Changed func(types.NamespacedName)
 
 	mu sync.Mutex
-	// searched is set once outputs have been looked for that lost their map key while no manager ran.
-	// No cache has them, and until then no parent is decided.
-	searched bool
+	// searched are the namespaces in which outputs have been looked for that lost their map key while
+	// no manager ran; the empty name stands for all. No cache has them, and until then no parent is decided.
+	searched map[string]bool
 	epoch    Epoch
 	parents  map[types.NamespacedName]*keys
 }
@@ -55,8 +55,10 @@ type keys struct {
 	byID       map[string]*plan.KeyStatus
 	// unsettled are the keys that are not settled: few, and none while nothing happens.
 	unsettled map[string]bool
-	// lost is set if an output may have lost its map key since the last pass over these began.
-	lost bool
+	// lost is set if an output may have lost its map key since the last pass over these began, overtaken
+	// if that is so of the pass that has ended last: the status says what that one has found. Whoever changes
+	// such outputs faster than they are listed would otherwise keep it from being written.
+	lost, overtaken bool
 }
 
 // notReconciled is the status of every key that is known and was not reconciled
@@ -127,44 +129,60 @@ func (a *Aggregator) Begin(req plan.Request) Epoch {
 func (a *Aggregator) Await(req plan.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if k := a.parents[req.Parent]; k != nil {
-		again := *cmp.Or(k.byID[req.MapKey], notReconciled) // a status may be in use
+	k := a.parents[req.Parent]
+	if k == nil {
+		return
+	}
+	k.lost = true
+	if known := k.byID[req.MapKey]; !k.overtaken || known != nil && known.Generation == 0 {
+		again := *cmp.Or(known, notReconciled) // a status may be in use
 		again.Generation = 0
-		k.byID[req.MapKey], k.lost = &again, true
+		k.byID[req.MapKey] = &again
 	}
 }
 
-// Searched is called when all outputs without a map key have been found, for which Await was called.
-func (a *Aggregator) Searched() {
-	a.mu.Lock()
-	waiting := a.parents
-	if a.searched {
-		waiting = nil
-	}
-	a.searched = true
-	names := slices.Collect(maps.Keys(waiting))
-	a.mu.Unlock()
-	for _, parent := range names {
+// Searched is called when all outputs without a map key have been found in a namespace, or in all, and
+// Await was called for their keys.
+func (a *Aggregator) Searched(namespace string) {
+	for _, parent := range a.setSearched(namespace) {
 		a.Changed(parent)
 	}
+}
+
+// setSearched returns the parents that waited.
+func (a *Aggregator) setSearched(namespace string) (waited []types.NamespacedName) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for parent := range a.parents {
+		if !a.hasSearched(parent.Namespace) && (namespace == "" || namespace == parent.Namespace) {
+			waited = append(waited, parent)
+		}
+	}
+	if a.searched == nil {
+		a.searched = map[string]bool{}
+	}
+	a.searched[namespace] = true
+	return waited
+}
+
+// hasSearched returns whether the parents of a namespace need not wait for the search.
+func (a *Aggregator) hasSearched(namespace string) bool {
+	return a.searched[""] || a.searched[namespace]
 }
 
 // Decide sets the status of a key before its decision is carried out. If it was decided
 // under the generation before, only the counts are new: the status of that pass, which
 // knows of its writes, stays until this one has ended. It returns the status that the key
-// had. epoch is the one in which the pass began. If it creates outputs, those may exist, and a cache that lags does not show
-// them: the counts of the pass before stay as well.
-func (a *Aggregator) Decide(epoch Epoch, req plan.Request, uid types.UID, s plan.KeyStatus, creates bool) (previous any) {
-	previous, changed := a.decide(epoch, req, uid, s, creates)
+// had. epoch is the one in which the pass began.
+func (a *Aggregator) Decide(epoch Epoch, req plan.Request, uid types.UID, s plan.KeyStatus) (previous any) {
+	previous, changed := a.decide(epoch, req, uid, s)
 	if changed {
 		a.Changed(req.Parent)
 	}
 	return previous
 }
 
-func (a *Aggregator) decide(
-	epoch Epoch, req plan.Request, uid types.UID, s plan.KeyStatus, creates bool,
-) (previous any, changed bool) {
+func (a *Aggregator) decide(epoch Epoch, req plan.Request, uid types.UID, s plan.KeyStatus) (previous any, changed bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	k := a.of(req.Parent, uid)
@@ -182,7 +200,7 @@ func (a *Aggregator) decide(
 		return previous, false
 	}
 	if before != nil && before.Generation == s.Generation {
-		if creates || slices.Equal(before.Counts, s.Counts) {
+		if slices.Equal(before.Counts, s.Counts) {
 			return previous, false
 		}
 		s.Status = before.Status
@@ -229,8 +247,12 @@ func (a *Aggregator) put(epoch Epoch, req plan.Request, uid types.UID, s plan.Ke
 	if k == nil {
 		return false
 	}
-	if epoch != a.epoch || req.MapKey == "" && k.lost {
+	lost := req.MapKey == "" && k.lost
+	if epoch != a.epoch || lost && !k.overtaken {
 		s.Generation = 0
+	}
+	if req.MapKey == "" {
+		k.overtaken = lost
 	}
 	before, was := k.byID[req.MapKey], k.unsettled[req.MapKey]
 	k.set(req.MapKey, s)
@@ -295,7 +317,7 @@ func (a *Aggregator) snapshot(parent client.Object) (all []*plan.KeyStatus, deci
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	k := a.of(client.ObjectKeyFromObject(parent), parent.GetUID())
-	if !a.searched || !k.decided(parent.GetGeneration()) {
+	if !a.hasSearched(parent.GetNamespace()) || !k.decided(parent.GetGeneration()) {
 		return nil, false
 	}
 	return slices.Collect(maps.Values(k.byID)), true

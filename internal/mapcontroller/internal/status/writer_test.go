@@ -403,7 +403,7 @@ func TestWriterWaitsAMomentForKeys(t *testing.T) {
 			t.Errorf("after %s: wait %s, status from %+v, error %v", step.after, got, h.last, err)
 		}
 	}
-	h.Aggregator.Decide(h.Aggregator.epoch, request("a"), "p-uid", plan.KeyStatus{Generation: 1, Status: "a"}, false)
+	h.Aggregator.Decide(h.Aggregator.epoch, request("a"), "p-uid", plan.KeyStatus{Generation: 1, Status: "a"})
 	if got, err := h.write(t); err != nil || got != 0 || h.last == nil || !h.last.Settled || h.api.Count("patch/status") != 1 {
 		t.Errorf("decided: wait %s, status from %+v, error %v", got, h.last, err)
 	}
