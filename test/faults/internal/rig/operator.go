@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -43,7 +44,7 @@ type operator struct {
 }
 
 // start starts an operator.
-func (r *Run) start(t wire.Treatment) error {
+func (r *Run) start(t wire.Treatment) {
 	l := r.wire.NewLink(t)
 	config := rest.CopyConfig(r.server.Operator)
 	config.Wrap(func(base http.RoundTripper) http.RoundTripper {
@@ -66,18 +67,17 @@ func (r *Run) start(t wire.Treatment) error {
 		Metrics: metricsserver.Options{BindAddress: "0"}, Controller: ctrlconfig.Controller{SkipNameValidation: new(true)},
 		Logger: zap.New(zap.WriteTo(o.log)),
 	})
-	if err != nil {
-		end()
-		return err
-	}
 	go func() {
 		defer close(o.ended)
+		if err != nil { // its discovery failed, for example
+			fmt.Fprintln(o.log, err)
+			return
+		}
 		_ = m.Start(ctx) // an error is in its log, and it is started again
 	}()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.operators = append(r.operators, o)
-	return nil
 }
 
 // startAll starts the operator, twice for plans with two managers.
@@ -86,12 +86,11 @@ func (r *Run) startAll(context.Context) error {
 	if r.plan.StartAge != nil && len(r.operators) == 0 {
 		t.Frozen = r.run.Ages()[*r.plan.StartAge]
 	}
-	if err := r.start(t); err != nil || r.plan.Interleaving == "" {
-		return err
+	r.start(t)
+	if r.plan.Interleaving != "" {
+		r.start(wire.Treatment{LateView: r.plan.Interleaving == plan.LateView, LateWrites: r.plan.Interleaving == plan.LateWrites})
 	}
-	return r.start(wire.Treatment{
-		LateView: r.plan.Interleaving == plan.LateView, LateWrites: r.plan.Interleaving == plan.LateWrites,
-	})
+	return nil
 }
 
 func (r *Run) running() (running []*operator) {
@@ -147,23 +146,23 @@ func (r *Run) crash(l *wire.Link, f plan.Fault) {
 }
 
 // restart starts the operator again after a crash.
-func (r *Run) restart(f plan.Fault) error {
+func (r *Run) restart(f plan.Fault) {
 	var t wire.Treatment
 	if f.Action == plan.Travel {
 		t.Frozen = r.run.Ages()[f.Age]
 	}
-	return r.start(t)
+	r.start(t)
 }
 
 // maintain starts an operator again that ended by itself, and ends the faults of one that is quiet.
-func (r *Run) maintain(o *operator) error {
+func (r *Run) maintain(o *operator) {
 	select {
 	case <-o.ended:
-		if time.Since(o.started) < restartDelay {
-			return nil
+		if time.Since(o.started) >= restartDelay {
+			r.kill(o)
+			r.start(o.Treatment)
 		}
-		r.kill(o)
-		return r.start(o.Treatment)
+		return
 	default:
 	}
 	quiet := r.wire.Quiet() > quietTime
@@ -173,7 +172,6 @@ func (r *Run) maintain(o *operator) error {
 	if quiet {
 		o.Relist()
 	}
-	return nil
 }
 
 // logs returns the end of the logs of the last operators.

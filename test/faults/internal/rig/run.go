@@ -199,9 +199,7 @@ func (r *Run) untilEnd(ctx context.Context) (late, err error) {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case f := <-r.crashes:
-			if err := r.restart(f); err != nil {
-				return nil, err
-			}
+			r.restart(f)
 		case <-deadline.C:
 			if r.plan.SafetyOnly() {
 				return nil, nil
@@ -226,9 +224,7 @@ func (r *Run) advance(ctx context.Context) error {
 		return err
 	}
 	for _, o := range r.running() {
-		if err := r.maintain(o); err != nil {
-			return err
-		}
+		r.maintain(o)
 	}
 	if r.dateWrong && r.wire.WrongDates() > 0 && r.wire.Quiet() > quietTime {
 		r.dateWrong = false
