@@ -30,9 +30,10 @@ type Decision struct {
 // age and tiers, then the cap; the floor overrides age, tiers and cap.
 //
 // A snapshot that is deleted at one time is deleted at every later time, if only
-// time passes, with two exceptions: if now passes a driver's creation time or a
-// scheduled-at, a snapshot becomes younger or changes its place; and the cap goes
-// by slots, which need not be in the order of ages.
+// time passes, with three exceptions: if now passes a driver's creation time or a
+// scheduled-at, a snapshot becomes younger or changes its place; the cap goes
+// by slots, which need not be in the order of ages; and once an error is too old to
+// pass, another snapshot may be spared in place of the one that had it.
 func Decide(policy Policy, now time.Time, series Series) Decision {
 	d := decide(policy, now, series)
 	d.spareRecovering(policy, now, series)

@@ -81,7 +81,7 @@ func TestDecisionDoesNotChangeBeforeNext(t *testing.T) {
 	})
 }
 
-// The exceptions are those that Decide documents.
+// The exceptions are those that Decide documents; nothing is spared for an error here.
 func TestDecideStillDeletesLater(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		regular := rapid.Bool().Draw(t, "regular")
@@ -91,7 +91,7 @@ func TestDecideStillDeletesLater(t *testing.T) {
 		}
 		s := drawSeries(t, p, regular)
 		then := drawLater(t, s)
-		now, later := Decide(p, noon, s), Decide(p, then, s)
+		now, later := decide(p, noon, s), decide(p, then, s)
 		for i := range s.Snapshots {
 			if now.Verdicts[i].Delete() && !later.Verdicts[i].Delete() {
 				t.Fatalf("%s: %v at noon, %v at %v", s.Snapshots[i].Name, now.Verdicts[i], later.Verdicts[i], then)
