@@ -133,6 +133,17 @@ func TestRelatedAreTheOriginOfASchedule(t *testing.T) {
 			if got := len(c.Related(tc.schedule.SnapshotSchedule)); got != tc.want {
 				t.Errorf("%d related objects, want %d", got, tc.want)
 			}
+			concern := 0 // their events are the schedule's
+			for _, kind := range c.RelatedKinds {
+				for _, o := range f.objects() {
+					if kind.Live && reflect.TypeOf(kind.Object) == reflect.TypeOf(o) && kind.Concerns(o, tc.schedule.SnapshotSchedule) {
+						concern++
+					}
+				}
+			}
+			if concern != tc.want {
+				t.Errorf("%d of them concern it, want %d", concern, tc.want)
+			}
 			if got := c.RecordsTime(noon, tc.schedule.SnapshotSchedule); got != tc.child {
 				t.Errorf("records the time: %v, want %v", got, tc.child)
 			}
