@@ -275,7 +275,7 @@ func (f forbids) List(ctx context.Context, list client.ObjectList, options ...cl
 
 // A namespace that cannot be searched keeps no status of another one from being written: somebody may have deleted it.
 //
-// Contract: STAT-12, L3.
+// Contract: STAT-12.
 func TestStatusDoesNotWaitForTheSearchOfAnotherNamespace(t *testing.T) {
 	written := 0
 	cached := []client.Object{fixture.Parent(), fixture.Input(), fixture.Output("in")}

@@ -188,7 +188,9 @@ func (s *starter) Start(ctx context.Context) error {
 func (s *starter) startKeys(ctx context.Context) error {
 	b := builder.TypedControllerManagedBy[Request](s.mgr).
 		Named(s.controller.spec.Name).
-		WithOptions(ctrl.TypedOptions[Request]{MaxConcurrentReconciles: s.controller.options.Workers, RateLimiter: s.controller.attempts, CacheSyncTimeout: cacheSyncTimeout}).
+		WithOptions(ctrl.TypedOptions[Request]{
+			MaxConcurrentReconciles: s.controller.options.Workers, RateLimiter: s.controller.attempts, CacheSyncTimeout: cacheSyncTimeout,
+		}).
 		WithLogConstructor(func(req *Request) logr.Logger {
 			if req == nil {
 				return s.log

@@ -321,7 +321,7 @@ func TestAggregatorAwaitsOutputsThatWereLostDuringAPass(t *testing.T) {
 
 // Whoever changes such outputs faster than they are listed does not keep the status from being written: it is one pass old then.
 //
-// Contract: STAT-12, L3.
+// Contract: STAT-12.
 func TestAggregatorIsDecidedThoughEveryPassIsOvertaken(t *testing.T) {
 	for name, found := range map[string]any{"nothing": nil, "a refused release": "refused"} {
 		t.Run(name, func(t *testing.T) {
