@@ -34,12 +34,15 @@ var _ = Describe("the guardrails", Ordered, func() {
 		cluster.Start(ctx)
 	})
 
-	// scheduled creates a namespace with a PVC and a schedule, and waits for a snapshot.
+	// scheduled creates a namespace with a PVC and a schedule, and waits until its status counts a snapshot.
 	scheduled := func(ctx context.Context) string {
 		namespace := cluster.Namespace(ctx, "guarded")
 		cluster.BoundClaims(ctx, namespace, 1)
-		cluster.Schedule(ctx, namespace, hourly)
-		eventuallySnapshots(ctx, namespace, 1)
+		s := cluster.Schedule(ctx, namespace, hourly)
+		Eventually(func(g Gomega) int32 {
+			g.Expect(cluster.Client.Get(ctx, client.ObjectKeyFromObject(s), s)).To(Succeed())
+			return s.Status.Outputs.VolumeSnapshots.Total
+		}).WithContext(ctx).WithTimeout(time.Minute).Should(BeEquivalentTo(1))
 		return namespace
 	}
 
