@@ -39,10 +39,7 @@ var _ = Describe("the guardrails", Ordered, func() {
 		namespace := cluster.Namespace(ctx, "guarded")
 		cluster.BoundClaims(ctx, namespace, 1)
 		s := cluster.Schedule(ctx, namespace, hourly)
-		Eventually(func(g Gomega) int32 {
-			g.Expect(cluster.Client.Get(ctx, client.ObjectKeyFromObject(s), s)).To(Succeed())
-			return s.Status.Outputs.VolumeSnapshots.Total
-		}).WithContext(ctx).WithTimeout(time.Minute).Should(BeEquivalentTo(1))
+		Eventually(fresh(ctx, s)).WithContext(ctx).Should(HaveField("Status.Outputs.VolumeSnapshots.Total", BeEquivalentTo(1)))
 		return namespace
 	}
 
