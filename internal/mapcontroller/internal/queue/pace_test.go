@@ -159,40 +159,60 @@ func TestPaceIsFairToANamespaceBesideManyParents(t *testing.T) {
 	}
 }
 
+// demand are keys that want to delete, and what each parent has deleted.
+type demand struct {
+	pace  *Pace
+	clock *clocktesting.FakePassiveClock
+	want  map[plan.Request]int
+	due   map[plan.Request]time.Time
+	done  map[types.NamespacedName]int
+}
+
+func newDemand(perSecond float64) *demand {
+	d := &demand{want: map[plan.Request]int{}, due: map[plan.Request]time.Time{}, done: map[types.NamespacedName]int{}}
+	d.pace, d.clock, _ = newTestPace(perSecond)
+	d.pace.Wake = func(req plan.Request) { d.due[req] = d.clock.Now() }
+	return d
+}
+
+func (d *demand) ask(parent, key string, n int) {
+	req := request(parent, key)
+	d.want[req], d.due[req] = n, d.clock.Now()
+}
+
+func (d *demand) run(t time.Duration) {
+	for end := d.clock.Now().Add(t); d.clock.Now().Before(end); {
+		var req plan.Request
+		for candidate, at := range d.due {
+			if req == (plan.Request{}) || at.Before(d.due[req]) {
+				req = candidate
+			}
+		}
+		if d.due[req].After(d.clock.Now()) {
+			d.clock.SetTime(d.due[req])
+		}
+		delete(d.due, req)
+		granted, again := d.pace.Take(req, d.want[req])
+		d.done[req.Parent] += granted
+		if d.want[req] -= granted; d.want[req] > 0 && !again.IsZero() {
+			d.due[req] = again
+		}
+	}
+}
+
 // Many keys with one delete each get as much as one key with many, of another namespace or of another parent.
 func TestPaceIsFairToManyKeysBesideAHugeOne(t *testing.T) {
 	const perSecond, seconds = 50, 20
 	for _, many := range []string{"shop/s", "hostile/other"} {
 		t.Run(many, func(t *testing.T) {
-			p, clock, _ := newTestPace(perSecond)
-			want, due, done := map[plan.Request]int{}, map[plan.Request]time.Time{}, map[types.NamespacedName]int{}
-			p.Wake = func(req plan.Request) { due[req] = clock.Now() }
-			want[request("hostile/s", "k")] = 1_000_000
+			d := newDemand(perSecond)
+			d.ask("hostile/s", "k", 1_000_000)
 			for i := range 2000 {
-				want[request(many, fmt.Sprint(i))] = 1
+				d.ask(many, fmt.Sprint(i), 1)
 			}
-			for req := range want {
-				due[req] = start
-			}
-			for clock.Now().Sub(start) < seconds*time.Second {
-				var req plan.Request
-				for candidate, at := range due {
-					if req == (plan.Request{}) || at.Before(due[req]) {
-						req = candidate
-					}
-				}
-				if due[req].After(clock.Now()) {
-					clock.SetTime(due[req])
-				}
-				delete(due, req)
-				granted, again := p.Take(req, want[req])
-				done[req.Parent] += granted
-				if want[req] -= granted; want[req] > 0 && !again.IsZero() {
-					due[req] = again
-				}
-			}
-			if done[request(many, "").Parent] < perSecond*seconds*2/5 {
-				t.Errorf("in %d s, the deletes are %v", seconds, done)
+			d.run(seconds * time.Second)
+			if d.done[request(many, "").Parent] < perSecond*seconds*2/5 {
+				t.Errorf("in %d s, the deletes are %v", seconds, d.done)
 			}
 		})
 	}
@@ -201,43 +221,18 @@ func TestPaceIsFairToManyKeysBesideAHugeOne(t *testing.T) {
 // What a schedule has deleted while nobody else wanted to does not count later: it gets its share at once.
 func TestPaceForgetsWhatAParentHadAlone(t *testing.T) {
 	const perSecond = 10
-	p, clock, _ := newTestPace(perSecond)
-	want, due, done := map[plan.Request]int{}, map[plan.Request]time.Time{}, map[string]int{}
-	p.Wake = func(req plan.Request) { due[req] = clock.Now() }
-	ask := func(parent, key string, n int) {
-		req := request(parent, key)
-		want[req], due[req] = n, clock.Now()
-	}
-	run := func(d time.Duration) {
-		for end := clock.Now().Add(d); clock.Now().Before(end); {
-			var req plan.Request
-			for candidate, at := range due {
-				if req == (plan.Request{}) || at.Before(due[req]) {
-					req = candidate
-				}
-			}
-			if due[req].After(clock.Now()) {
-				clock.SetTime(due[req])
-			}
-			delete(due, req)
-			granted, again := p.Take(req, want[req])
-			done[req.Parent.Name] += granted
-			if want[req] -= granted; want[req] > 0 && !again.IsZero() {
-				due[req] = again
-			}
-		}
-	}
-	ask("ns/child", "k", 1_000_000)
-	run(10 * time.Second)
-	ask("ns/other", "k", 1) // one waits once
-	run(6 * time.Hour)
-	alone := done["child"]
+	d, child := newDemand(perSecond), request("ns/child", "k").Parent
+	d.ask("ns/child", "k", 1_000_000)
+	d.run(10 * time.Second)
+	d.ask("ns/other", "k", 1) // one waits once
+	d.run(6 * time.Hour)
+	alone := d.done[child]
 	for key := range 3 {
-		ask("ns/hostile", fmt.Sprint(key), 1_000_000)
+		d.ask("ns/hostile", fmt.Sprint(key), 1_000_000)
 	}
-	run(time.Hour)
-	if got := done["child"] - alone; got < perSecond*3600/3 {
-		t.Errorf("in an hour beside another schedule: %d deletes, and %d of that", got, done["hostile"])
+	d.run(time.Hour)
+	if got := d.done[child] - alone; got < perSecond*3600/3 {
+		t.Errorf("in an hour beside another schedule: %d deletes, of %v", got, d.done)
 	}
 }
 
