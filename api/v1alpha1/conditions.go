@@ -129,6 +129,12 @@ const (
 	// backoff.
 	ReasonCreateFailed = "CreateFailed"
 
+	// ReasonSnapshotError means that a snapshot is not ready after 2 minutes, or has failed, and
+	// its status has an error. The message names the VolumeSnapshot, and repeats the first error that
+	// was seen of it, shortened to 256 bytes. The problem stays, also when the snapshot is replaced,
+	// until a newer snapshot of the PVC is ready.
+	ReasonSnapshotError = "SnapshotError"
+
 	// ReasonSnapshotFailed means that the driver did not cut a snapshot within
 	// spec.readyDeadline, or cut it and has reported an error for longer than that.
 	ReasonSnapshotFailed = "SnapshotFailed"

@@ -32,14 +32,14 @@ shop/tiers: every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3
   Not ready (SnapshotsFailing): 1 of 4 PersistentVolumeClaims failing; first db-1: CreateFailed: denied by quota
 PVC           NEWEST READY   NEXT     SNAPSHOTS   PROBLEM
 db-0          20m            5h40m    41          <none>
-db-1          30h            5h40m    3           CreateFailed: denied by quota
+db-1          30h            5h40m    3           SnapshotError: VolumeSnapshot db-1-20260130120000: limit of 3 reached; CreateFailed: denied by quota
 db-2          <none>         <none>   0           skipped: not Bound
 db-9 (gone)   2d             <none>   1           <none>
 `},
 		"rows only": {Output{NoHeaders: true}, `
 web-0   <none>   <none>   0     <none>
 db-0          20m      5h40m    41    <none>
-db-1          30h      5h40m    3     CreateFailed: denied by quota
+db-1          30h      5h40m    3     SnapshotError: VolumeSnapshot db-1-20260130120000: limit of 3 reached; CreateFailed: denied by quota
 db-2          <none>   <none>   0     skipped: not Bound
 db-9 (gone)   2d       <none>   1     <none>
 `},

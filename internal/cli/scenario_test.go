@@ -61,7 +61,7 @@ func newScenario() *scenario {
 	behind := s.claim("db-1", "db")
 	s.snapshot(behind, 0).Status = nil
 	failed := s.snapshot(behind, 2)
-	failed.Status.ReadyToUse, failed.Status.Error = ptr.To(false), &snapshotv1.VolumeSnapshotError{}
+	failed.Status.ReadyToUse, failed.Status.Error = ptr.To(false), &snapshotv1.VolumeSnapshotError{Message: ptr.To("limit of 3 reached")}
 	s.snapshot(behind, 5)
 	s.claim("db-2", "db").Status.Phase = corev1.ClaimPending
 	s.claim("web-0", "web")

@@ -202,7 +202,7 @@ func onlyReported(s *v1alpha1.SnapshotSchedule, reason, state string) bool {
 	switch reason {
 	case v1alpha1.ReasonSnapshotFailed, v1alpha1.ReasonSnapshotOverdue, v1alpha1.ReasonSnapshotSlow, v1alpha1.ReasonInvalidRequestedAt:
 		return false // judged anew instead: the status may be old
-	case v1alpha1.ReasonCreateFailed, v1alpha1.ReasonNameCollision:
+	case v1alpha1.ReasonCreateFailed, v1alpha1.ReasonNameCollision, v1alpha1.ReasonSnapshotError:
 		return state == stateSelected // else another PVC has the name now
 	}
 	return !refusals[reason] || state == stateSelected && s.Status.ObservedGeneration == s.Generation

@@ -105,6 +105,9 @@ func why(ctx context.Context, f *Factory, name string, now time.Time) (*whyResul
 	if err != nil {
 		return nil, err
 	}
+	if text := snapshots.DriverError(v); text != "" {
+		result.Notes = append(result.Notes, "it is not ready, and its status has an error: "+text)
+	}
 	result.judgeUnder(s, inv, mapKey, now)
 	return result, nil
 }

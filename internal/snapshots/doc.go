@@ -17,6 +17,7 @@
 //	inflight.go     creates wait until their storage driver has room
 //	readiness.go    how long snapshots take to become ready
 //	trouble.go      what is wrong with the snapshots of a PVC
+//	words.go        what drivers say about snapshots
 //	keystatus.go    a PVC's part of the schedule's status, and how parts are combined
 //	request.go      the problem of a malformed request; api/v1alpha1 parses requests
 //	edits.go        deletes wait for editDelay after an edit, and for an hour after an adoption

@@ -36,6 +36,10 @@ type keyStatus struct {
 	// Spared counts snapshots that would be deleted, but for a grace.
 	Spared spared
 
+	// said is what the driver says about the snapshots of a PVC that is not skipped; nil if there is
+	// nothing to keep.
+	said *said
+
 	// unlessCreated is a problem if the snapshot that is due is not created in the
 	// pass, or is not seen in the next one.
 	unlessCreated Problem

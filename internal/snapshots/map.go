@@ -88,6 +88,7 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 	if at := failsAt(p.spec, series.Snapshots, seen.Now); at.After(seen.Now) {
 		d.Next = earliest(d.Next, at)
 	}
+	p.addWords(&d, status, series.Snapshots, seen)
 	p.addTroubles(&d, status, refused, series.Snapshots, slots, decided.Take, seen.Now)
 	if template := from.withheld(p.schedule); template != nil && refused.Reason == "" {
 		p.addWithheld(&d, status, template, claim, series.Snapshots, decided.Take, seen.Now)
@@ -143,6 +144,16 @@ func (p *program) addTroubles(
 		default:
 			status.add(problem)
 		}
+	}
+}
+
+// addWords adds what the driver says about snapshots that are not ready.
+func (p *program) addWords(d *mapcontroller.Decision, status *keyStatus, series []retention.Snapshot, seen mapcontroller.Observation) {
+	said, next := saidOf(seen.Outputs, series, p.spec.retention.ReadyDeadline, seen.Now)
+	d.Next = earliest(d.Next, next)
+	status.said = said
+	if said.error != nil {
+		status.add(said.error.problem(status.Claim))
 	}
 }
 

@@ -39,7 +39,8 @@ func TestMapInterval(t *testing.T) {
 			schedule: every("6h"), snapshots: series{ready(time.Hour).created(ago(time.Minute))},
 		},
 		"a failed snapshot covers its slot as well": {
-			schedule: every("6h"), snapshots: series{erring(time.Hour)}, wantProblem: v1alpha1.ReasonSnapshotFailed,
+			schedule: every("6h"), snapshots: series{erring(time.Hour)},
+			wantProblem: v1alpha1.ReasonSnapshotError + " " + v1alpha1.ReasonSnapshotFailed,
 		},
 		"suspended: takes none": {schedule: every("6h").suspended(), wantNext: never},
 	})

@@ -30,6 +30,7 @@ var (
 		v1alpha1.ReasonWrongSnapshotClass,
 		v1alpha1.ReasonNoDefaultSnapshotClass,
 		v1alpha1.ReasonNameCollision,
+		v1alpha1.ReasonSnapshotError,
 		v1alpha1.ReasonSnapshotFailed,
 		v1alpha1.ReasonSnapshotOverdue,
 	}

@@ -72,6 +72,9 @@ func (r *reporter) report(parent client.Object, mapKey string, previous, decided
 	r.reportSchedule(s)
 	if before == nil || !before.reported {
 		before = &keyStatus{}
+		if after != nil {
+			before.said = &said{error: earlierWords(s, after.Claim)}
+		}
 		if after != nil && after.untried(outcome) { // else the writes of this pass say what is wrong
 			before.Problems = slices.DeleteFunc(earlierProblems(s, after.Claim), func(p Problem) bool { return !p.ofSlot() })
 		}
@@ -90,6 +93,15 @@ func (r *reporter) report(parent client.Object, mapKey string, previous, decided
 	}
 	after.judgeOverdue(before, outcome)
 	after.judgePending(before, outcome)
+	if said := before.said; said != nil && said.error != nil {
+		after.keepWords(said.error, s.Spec.Suspend)
+		if !before.reported { // an earlier process reported it
+			before.Problems = append(before.Problems, said.error.problem(after.Claim))
+		}
+	}
+	if after.said != nil && after.said.error == nil {
+		after.said = nil
+	}
 	after.Paused, after.reported = paused, true
 	r.warnOfNew(s, mapKey, before, after)
 	return after

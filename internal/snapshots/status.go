@@ -113,7 +113,7 @@ func setReadyOnly(now time.Time, s *v1alpha1.SnapshotSchedule, missing []string)
 // writes of the present pass have not ended since the operator started: they are not known
 // to be over.
 func withEarlier(keys []any, s *v1alpha1.SnapshotSchedule) []any {
-	if len(s.Status.Problems) == 0 || s.Status.ObservedGeneration != s.Generation {
+	if len(s.Status.Problems) == 0 {
 		return keys
 	}
 	all := slices.Clone(keys)
@@ -128,6 +128,7 @@ func withEarlier(keys []any, s *v1alpha1.SnapshotSchedule) []any {
 				k.addIfNew(p)
 			}
 		}
+		k.keepWords(earlierWords(s, k.Claim), s.Spec.Suspend)
 		all[i] = &k
 	}
 	return all

@@ -53,7 +53,11 @@ func stripSnapshot(o any) (any, error) {
 		v.Status.BoundVolumeSnapshotContentName = nil
 		v.Status.RestoreSize = nil
 		if v.Status.Error != nil {
-			v.Status.Error = &snapshotv1.VolumeSnapshotError{Time: v.Status.Error.Time}
+			stripped := &snapshotv1.VolumeSnapshotError{Time: v.Status.Error.Time}
+			if text := DriverError(v); text != "" {
+				stripped.Message = &text
+			}
+			v.Status.Error = stripped
 		}
 	}
 	return v, nil

@@ -18,11 +18,11 @@ func troubles(p *compiled, snapshots []retention.Snapshot, slots schedule.Slots,
 	var found []Problem
 	deadline := p.retention.ReadyDeadline
 	if i := retention.Newest(snapshots, now); i >= 0 && failed(&snapshots[i], now, deadline) {
-		return append(found, Problem{
-			Reason: v1alpha1.ReasonSnapshotFailed,
-			Message: fmt.Sprintf("VolumeSnapshot %s is not ready %s after it was created; its status says why",
-				snapshots[i].Name, deadline),
-		})
+		message := fmt.Sprintf("VolumeSnapshot %s is not ready %s after it was created", snapshots[i].Name, deadline)
+		if !snapshots[i].HasError { // else that is a problem of its own
+			message += silentMessage
+		}
+		return append(found, Problem{Reason: v1alpha1.ReasonSnapshotFailed, Message: message})
 	}
 	if t.Block == retention.BlockedInProgress && !snapshots[t.Blocker].Uncut() && slotWaits(snapshots, slots, t, now) {
 		found = append(found, Problem{
@@ -43,6 +43,9 @@ func troubles(p *compiled, snapshots []retention.Snapshot, slots schedule.Slots,
 	}
 	return found
 }
+
+// silentMessage is of a snapshot that failed without an error.
+const silentMessage = ", and no error is reported; the logs of the snapshot controller and of the driver's csi-snapshotter may say why"
 
 const overdueMessage = "no snapshot was taken for a whole slot"
 

@@ -34,7 +34,7 @@ func TestMapOneAtATime(t *testing.T) {
 		},
 		"cut and failed doesn't block, and is reported": {
 			schedule: every("6h"), snapshots: series{erring(7 * time.Hour)},
-			wantCreate: ago(time.Hour), wantProblem: v1alpha1.ReasonSnapshotFailed,
+			wantCreate: ago(time.Hour), wantProblem: v1alpha1.ReasonSnapshotError + " " + v1alpha1.ReasonSnapshotFailed,
 		},
 		"uncut and failed stays while its slot is the newest": {
 			schedule: every("6h"), snapshots: series{uncut(time.Hour)},
@@ -68,11 +68,11 @@ func TestMapOneAtATime(t *testing.T) {
 		},
 		"the last good one, in error for less than readyDeadline, is not deleted": {
 			schedule: every("6h").ttl("1d"), snapshots: series{ready(time.Hour).deleting(), erring(2 * day).since(ago(59 * time.Minute))},
-			wantNext: in(time.Minute),
+			wantProblem: v1alpha1.ReasonSnapshotError, wantNext: in(time.Minute),
 		},
 		"the last good one, in error for readyDeadline, is deleted": {
 			schedule: every("6h").ttl("1d"), snapshots: series{ready(time.Hour).deleting(), erring(2 * day).since(ago(time.Hour))},
-			wantDelete: []string{"48h0m0s"}, wantReason: "Expired",
+			wantDelete: []string{"48h0m0s"}, wantReason: "Expired", wantProblem: v1alpha1.ReasonSnapshotError,
 		},
 		"spec.readyDeadline counts": {
 			schedule: every("6h").readyDeadline("10h"), snapshots: series{uncut(7 * time.Hour)}, wantNext: in(3 * time.Hour),

@@ -1,0 +1,158 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/report"
+	"mapcontroller.dev/snapshotschedule/internal/retention"
+)
+
+const (
+	// maxDriverWords is how many bytes of an error of a driver are kept and shown.
+	maxDriverWords = 256
+	// errorPatience is the age from which the error of a snapshot is a problem: drivers report
+	// errors that pass while they cut.
+	errorPatience = 2 * time.Minute
+)
+
+// driverError is what a driver says about a snapshot that is not ready.
+type driverError struct {
+	snapshot position
+	text     string
+	// since is when the problem was first known, if it is of a status that an earlier process
+	// wrote: then only the name of the snapshot is known.
+	since time.Time
+}
+
+// position is the place of a snapshot in its series.
+type position struct {
+	name          string
+	slot, created time.Time
+}
+
+func positionOf(s *retention.Snapshot, now time.Time) position {
+	return position{s.Name, s.Slot(now), s.Created}
+}
+
+func (p position) compare(q position) int {
+	return cmp.Or(p.slot.Compare(q.slot), p.created.Compare(q.created), strings.Compare(p.name, q.name))
+}
+
+// said is what the driver says about the snapshots of a PVC.
+type said struct {
+	// error is that of the newest snapshot in error that no ready one follows; nil if there is none.
+	error *driverError
+	// erring is set if any snapshot is in error.
+	erring bool
+	// ready is the newest ready snapshot; without a name, there is none.
+	ready position
+}
+
+// saidOf returns what the snapshots of a PVC show of its driver's errors, and when the next error
+// becomes a problem. Imported snapshots are no work of the driver's.
+func saidOf(outputs []client.Object, series []retention.Snapshot, deadline time.Duration, now time.Time) (k *said, next time.Time) {
+	k = &said{}
+	if i := retention.NewestReady(series, now); i >= 0 {
+		k.ready = positionOf(&series[i], now)
+	}
+	for i := range series {
+		s := &series[i]
+		if !s.HasError || s.ReadyToUse || s.Imported {
+			continue
+		}
+		k.erring = true
+		at := positionOf(s, now)
+		if at.compare(k.ready) < 0 {
+			continue
+		}
+		if due := s.Created.Add(errorPatience); now.Before(due) && !failed(s, now, deadline) {
+			next = earliest(next, due)
+			continue
+		}
+		if k.error == nil || k.error.snapshot.compare(at) < 0 {
+			k.error = &driverError{snapshot: at, text: DriverError(outputs[i].(*snapshotv1.VolumeSnapshot))}
+		}
+	}
+	return k, next
+}
+
+// DriverError returns the error that the driver or the snapshot controller reports of a snapshot
+// that is not ready, in at most 256 bytes that are safe to show; empty if there is none.
+func DriverError(v *snapshotv1.VolumeSnapshot) string {
+	if v.Status == nil || v.Status.Error == nil || readyToUse(v) {
+		return ""
+	}
+	return cmp.Or(report.Text(ptr.Deref(v.Status.Error.Message, ""), maxDriverWords), "an error without a message")
+}
+
+// problem is the driver's error as a problem of a PVC.
+func (e *driverError) problem(claim string) Problem {
+	return Problem{Claim: claim, Reason: v1alpha1.ReasonSnapshotError, Message: fmt.Sprintf(driverWords, e.snapshot.name, e.text)}
+}
+
+// driverWords is the message of a driver's error. earlierWords reads it.
+const driverWords = "VolumeSnapshot %s: %s"
+
+// earlierWords returns the driver's error of a PVC that the status of a schedule lists, under
+// whichever generation; nil if there is none.
+func earlierWords(s *v1alpha1.SnapshotSchedule, claim string) *driverError {
+	i := slices.IndexFunc(s.Status.Problems, func(p v1alpha1.Problem) bool {
+		return claim != "" && p.PersistentVolumeClaim == claim && p.Reason == v1alpha1.ReasonSnapshotError
+	})
+	if i < 0 {
+		return nil
+	}
+	p := s.Status.Problems[i]
+	name, text, ok := strings.Cut(strings.TrimPrefix(p.Message, "VolumeSnapshot "), ": ")
+	if !ok {
+		return nil
+	}
+	return &driverError{snapshot: position{name: name}, text: text, since: p.SinceTime.Time}
+}
+
+// keepWords keeps what was said before: the first text about a snapshot, and what was said about
+// one that is gone, because the reason must not vanish with its bearer. It stays until a newer
+// snapshot is ready, the PVC is skipped or not selected or, while suspended, no error is left.
+func (k *keyStatus) keepWords(before *driverError, suspended bool) {
+	if before == nil || k.said == nil {
+		return
+	}
+	kept := *before
+	switch found := k.said; {
+	case found.error != nil && found.error.snapshot.name == before.snapshot.name:
+		kept = *found.error
+		kept.text = before.text
+	case found.error != nil && !before.follows(found.error.snapshot),
+		found.ready.name != "" && !before.follows(found.ready),
+		suspended && !found.erring:
+		return
+	}
+	k.said = &said{error: &kept} // the one before may be in use
+	k.Problems = slices.DeleteFunc(k.Problems, func(p Problem) bool { return p.Reason == v1alpha1.ReasonSnapshotError })
+	k.add(kept.problem(k.Claim))
+}
+
+// follows returns whether an error is of a newer snapshot than another one.
+func (e *driverError) follows(other position) bool {
+	switch {
+	case other.name == e.snapshot.name:
+		return false
+	case e.snapshot.created.IsZero():
+		// An error is known two minutes after its snapshot was created, which is after those before it
+		// were. Clocks differ by less than half of that.
+		return other.created.Before(e.since.Add(-errorPatience / 2))
+	}
+	return e.snapshot.compare(other) > 0
+}
