@@ -85,6 +85,7 @@ type ScheduleTemplateMetadata struct {
 // +kubebuilder:printcolumn:name="UPDATED",type=integer,JSONPath=`.status.outputs.snapshotschedules.updated`,description="Number of SnapshotSchedules that have the template's spec, and that the operator has observed"
 // +kubebuilder:printcolumn:name="SNAPSHOTS",type=integer,JSONPath=`.status.volumeSnapshots.total`,description="Number of snapshots in all namespaces"
 // +kubebuilder:printcolumn:name="READY",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether every namespace is protected as the spec asks"
+// +kubebuilder:printcolumn:name="PROTECTED",type=string,JSONPath=`.status.conditions[?(@.type=="Protected")].status`,description="Whether every PVC of all namespaces can be restored to a recent slot"
 // +kubebuilder:printcolumn:name="RECOVERY POINT",type=date,JSONPath=`.status.oldestRecoveryPointTime`,description="Time since the oldest recovery point of all namespaces: what a failure costs at most"
 // +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since the ClusterSnapshotSchedule was created"
 // +kubebuilder:printcolumn:name="REASON",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the condition Ready"

@@ -78,7 +78,8 @@ type ClusterSnapshotScheduleStatus struct {
 	MoreProblems int32 `json:"moreProblems,omitempty"`
 
 	// conditions describe the state of the ClusterSnapshotSchedule. Ready is whether every
-	// selected namespace is protected as the spec asks. Stalled is whether the spec is invalid,
+	// selected namespace is protected as the spec asks. Protected is whether every PVC of the
+	// selected namespaces can be restored to a recent slot. Stalled is whether the spec is invalid,
 	// so that no SnapshotSchedule is created, changed or deleted until it is fixed.
 	//
 	// +kubebuilder:validation:MaxItems=8

@@ -22,6 +22,25 @@ const (
 	//   - Reconciling
 	ConditionReady = "Ready"
 
+	// ConditionProtected is whether every selected PVC can be restored to a recent slot: whether it
+	// has a ready snapshot that covers the second newest slot of the interval or cron expression, or
+	// a later one. While the schedule is suspended, the slots are those that it would have. PVCs that
+	// are skipped do not count, and a PVC whose first slot is younger than readyDeadline does not
+	// make it False. It is absent until every PVC was reconciled for the first time.
+	//
+	// True, with reason:
+	//   - RecoveryPointsCurrent
+	//
+	// False, with reason:
+	//   - RecoveryPointsOld
+	//
+	// Unknown, with reason:
+	//   - FirstSnapshotsPending
+	//   - NoMatchingClaims
+	//   - InvalidSpec
+	//   - SnapshotAPIMissing
+	ConditionProtected = "Protected"
+
 	// ConditionStalled is whether the spec is invalid, so that no snapshot is taken or deleted
 	// until it is fixed. kstatus, and tools that wait in the same way, understand it.
 	//
@@ -89,6 +108,22 @@ const (
 	// ReasonReconciling means that the object is new to the operator, which has not reconciled
 	// every PVC, or namespace, that it selects yet. Its status counts nothing until then.
 	ReasonReconciling = "Reconciling"
+)
+
+// Reasons of condition Protected. While it is Unknown, it may also have the reasons NoMatchingClaims,
+// which there means that no PVC is selected or all are skipped, InvalidSpec and SnapshotAPIMissing.
+const (
+	// ReasonRecoveryPointsCurrent means that every PVC that counts can be restored to a recent slot.
+	ReasonRecoveryPointsCurrent = "RecoveryPointsCurrent"
+
+	// ReasonRecoveryPointsOld means that at least one PVC has no ready snapshot of the second newest
+	// slot or of a later one. The message counts the PVCs and names the one with the oldest recovery
+	// point.
+	ReasonRecoveryPointsOld = "RecoveryPointsOld"
+
+	// ReasonFirstSnapshotsPending means that no PVC that counts has a ready snapshot yet, and that
+	// the first slot of each is not due yet or younger than readyDeadline.
+	ReasonFirstSnapshotsPending = "FirstSnapshotsPending"
 )
 
 // Reasons of condition Stalled.

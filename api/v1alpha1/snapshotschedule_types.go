@@ -170,6 +170,7 @@ type SnapshotScheduleSpec struct {
 // +kubebuilder:printcolumn:name="PVCS",type=integer,JSONPath=`.status.inputs.persistentvolumeclaims.total`,description="Number of selected PVCs"
 // +kubebuilder:printcolumn:name="SNAPSHOTS",type=integer,JSONPath=`.status.outputs.volumesnapshots.total`,description="Number of snapshots that the schedule owns"
 // +kubebuilder:printcolumn:name="READY",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether snapshots are taken as the spec asks"
+// +kubebuilder:printcolumn:name="PROTECTED",type=string,JSONPath=`.status.conditions[?(@.type=="Protected")].status`,description="Whether every PVC can be restored to a recent slot"
 // +kubebuilder:printcolumn:name="RECOVERY POINT",type=date,JSONPath=`.status.oldestRecoveryPointTime`,description="Time since the oldest recovery point: what a failure costs at most"
 // +kubebuilder:printcolumn:name="NEXT",type=string,JSONPath=`.status.nextSnapshotTime`,description="Time at which the next snapshot is due"
 // +kubebuilder:printcolumn:name="SUSPEND",type=boolean,JSONPath=`.spec.suspend`,description="Whether the schedule is suspended"

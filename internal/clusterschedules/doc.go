@@ -12,5 +12,6 @@
 //	keystatus.go  a namespace's part of the status, and how parts are combined
 //	report.go     failed writes as problems, and events for new problems
 //	status.go     the status
+//	protection.go whether the namespaces can be restored to recent slots
 //	metrics.go    the same as metrics
 package clusterschedules

@@ -31,6 +31,7 @@ type keyStatus struct {
 	// The numbers and the oldest recovery point of the child's status.
 	Claims, Skipped, Snapshots, ReadySnapshots int32
 	RecoveryPoint                              time.Time
+	Protection                                 protection
 	Problems                                   []problem
 }
 
@@ -67,6 +68,10 @@ func (p problem) compare(q problem) int {
 // statusOf returns what a namespace adds to the status; child is nil if there is none.
 func (p *program) statusOf(namespace string, want, child *schedule, detached bool) *keyStatus {
 	k := &keyStatus{Namespace: namespace, Detached: detached}
+	if !detached {
+		k.Protection = protectionOf(child, child != nil && metav1.IsControlledBy(child, p.fleet) &&
+			child.DeletionTimestamp == nil && !p.unwritten.Has(client.ObjectKeyFromObject(child)))
+	}
 	if child == nil {
 		return k
 	}
@@ -127,7 +132,8 @@ type combined struct {
 	// APIMissing and Failing count namespaces.
 	APIMissing, Failing int32
 	// Uncounted counts children whose numbers are not known.
-	Uncounted int32
+	Uncounted   int32
+	Protections protections
 	// Problems are the worst; MoreProblems counts the others.
 	Problems     []problem
 	MoreProblems int32
@@ -158,6 +164,7 @@ func (c *combined) add(k *keyStatus) {
 	c.Skipped += k.Skipped
 	c.Snapshots += k.Snapshots
 	c.ReadySnapshots += k.ReadySnapshots
+	c.Protections.add(k)
 	c.Problems = append(c.Problems, k.Problems...)
 	// The keys are in no order: of equal times, the first name counts.
 	if k.RecoveryPoint.IsZero() {

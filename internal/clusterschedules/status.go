@@ -58,14 +58,20 @@ func setWhatIsKnown(now time.Time, f *v1alpha1.ClusterSnapshotSchedule, known ma
 	if known.Invalid != nil {
 		setUnknown(&f.Status, known)
 		setReady(now, f, metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, known.Invalid.Error())
-		set(now, f, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonInvalidSpec,
-			"the spec is invalid: no SnapshotSchedule is created, changed or deleted until it is fixed")
+		set(now, f, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonInvalidSpec, invalidMessage)
+		set(now, f, v1alpha1.ConditionProtected, metav1.ConditionUnknown, v1alpha1.ReasonInvalidSpec, invalidMessage)
 		return
 	}
 	setKnown(&f.Status, known, sum)
 	setReadiness(now, f, known.Totals[namespacesTotal], sum)
+	setProtected(now, f, sum.Protections)
 	setValid(now, f)
 }
+
+// invalidMessage is for the conditions other than Ready, whose message has the error.
+const invalidMessage = "the spec is invalid: no SnapshotSchedule is created, changed or deleted until it is fixed"
+
+const apiMissingMessage = "VolumeSnapshots are not installed in this cluster: no snapshots are taken"
 
 func setValid(now time.Time, f *v1alpha1.ClusterSnapshotSchedule) {
 	set(now, f, v1alpha1.ConditionStalled, metav1.ConditionFalse, v1alpha1.ReasonValidSpec, "the spec is valid")
@@ -75,7 +81,10 @@ func setValid(now time.Time, f *v1alpha1.ClusterSnapshotSchedule) {
 // generation of the spec.
 func setReadyOnly(now time.Time, f *v1alpha1.ClusterSnapshotSchedule, missing []string) {
 	if len(missing) > 0 {
-		setReady(now, f, metav1.ConditionFalse, v1alpha1.ReasonSnapshotAPIMissing, "not installed in this cluster: "+strings.Join(missing, ", "))
+		message := "not installed in this cluster: " + strings.Join(missing, ", ")
+		setReady(now, f, metav1.ConditionFalse, v1alpha1.ReasonSnapshotAPIMissing, message)
+		set(now, f, v1alpha1.ConditionProtected, metav1.ConditionUnknown, v1alpha1.ReasonSnapshotAPIMissing, message)
+		meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionProtected).ObservedGeneration = f.Generation
 	} else if meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionReady) == nil {
 		setReady(now, f, metav1.ConditionUnknown, v1alpha1.ReasonReconciling, "the operator has not reconciled every namespace yet")
 	} else {
@@ -120,8 +129,7 @@ func setKnown(s *v1alpha1.ClusterSnapshotScheduleStatus, known mapcontroller.Sum
 func setReadiness(now time.Time, f *v1alpha1.ClusterSnapshotSchedule, selected int, sum combined) {
 	switch {
 	case sum.APIMissing > 0:
-		setReady(now, f, metav1.ConditionFalse, v1alpha1.ReasonSnapshotAPIMissing,
-			"VolumeSnapshots are not installed in this cluster: no snapshots are taken")
+		setReady(now, f, metav1.ConditionFalse, v1alpha1.ReasonSnapshotAPIMissing, apiMissingMessage)
 	case sum.Failing > 0:
 		setReady(now, f, metav1.ConditionFalse, v1alpha1.ReasonSchedulesFailing,
 			fmt.Sprintf("%s failing; first %s", namespaces(int(sum.Failing)), sum.Problems[0]))

@@ -62,9 +62,18 @@ func Covered(snapshots []Snapshot, slot, now time.Time) bool {
 
 // LastSlot returns the newest slot that a snapshot covers, zero if none does.
 func LastSlot(snapshots []Snapshot, now time.Time) time.Time {
+	return lastSlot(snapshots, now, func(*Snapshot) bool { return true })
+}
+
+// LastReadySlot returns the newest slot that a ready snapshot covers, zero if none does.
+func LastReadySlot(snapshots []Snapshot, now time.Time) time.Time {
+	return lastSlot(snapshots, now, (*Snapshot).isReady)
+}
+
+func lastSlot(snapshots []Snapshot, now time.Time, counts func(*Snapshot) bool) time.Time {
 	var last time.Time
 	for i := range snapshots {
-		if slot := snapshots[i].covers(now); slot.After(last) {
+		if slot := snapshots[i].covers(now); slot.After(last) && counts(&snapshots[i]) {
 			last = slot
 		}
 	}

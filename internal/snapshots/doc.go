@@ -12,6 +12,7 @@
 //	collision.go    why the name of a snapshot is taken
 //	figures.go      the schedule's status as figures of metrics
 //	status.go       the schedule's status
+//	protection.go   whether PVCs can be restored to a recent slot
 //	unprotected.go  counts the PVCs that no schedule protects
 //	map.go          Map and Tombstone
 //	inflight.go     creates wait until their storage driver has room

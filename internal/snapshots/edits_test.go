@@ -90,7 +90,8 @@ func TestRecordOf(t *testing.T) {
 // Contract: EDIT-1, EDIT-2, EDIT-3, EDIT-4.
 func TestGraceKeepsSnapshots(t *testing.T) {
 	const old = "24h0m0s"
-	strict := func() scheduleBuilder { return every("6h").suspended().ttl("2h") }
+	// A readyDeadline that no row reaches: when a PVC without recent snapshots is no longer pending is not the point.
+	strict := func() scheduleBuilder { return every("6h").suspended().ttl("2h").readyDeadline("10d") }
 	snapshots := func() series { return series{ready(time.Hour), ready(day)} }
 	expires := in(time.Hour) // the newest
 	deleted := mapCase{wantDelete: []string{old}, wantReason: "Expired", wantEvidence: []string{"1h0m0s"}, wantNext: expires}

@@ -22,6 +22,9 @@ func figuresOf(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.
 	if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady); c != nil {
 		f.Reason = c.Reason
 	}
+	if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionProtected); c != nil && c.Status != metav1.ConditionUnknown {
+		f.Protected, f.Protection = c.Status == metav1.ConditionTrue, c.Reason
+	}
 	spec, ok := known.Spec.(*compiled)
 	if !ok || known.Totals == nil {
 		return f

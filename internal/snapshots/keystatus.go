@@ -36,6 +36,7 @@ type keyStatus struct {
 	// Spared counts snapshots that would be deleted, but for a grace.
 	Spared spared
 
+	protection protection
 	// said is what the driver says about the snapshots of a PVC that is not skipped; nil if there is
 	// nothing to keep.
 	said *said
@@ -101,6 +102,7 @@ type combined struct {
 	MoreProblems int
 	Paused       bool
 	Spared       spared
+	Protections  protections
 }
 
 // combine adds up the PVCs of a schedule, and problems of the schedule itself.
@@ -138,6 +140,7 @@ func combine(keys []any, problems ...Problem) combined {
 			}
 		}
 		c.Paused = c.Paused || k.Paused
+		c.Protections.add(k)
 		c.Spared.changed += k.Spared.changed
 		c.Spared.adopted += k.Spared.adopted
 		c.addProblems(k.Problems)

@@ -88,6 +88,7 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 	if at := failsAt(p.spec, series.Snapshots, seen.Now); at.After(seen.Now) {
 		d.Next = earliest(d.Next, at)
 	}
+	status.protection = p.protect(&d, claim, from, anchor, series.Snapshots, seen.Now)
 	p.addWords(&d, status, series.Snapshots, seen)
 	p.addTroubles(&d, status, refused, series.Snapshots, slots, decided.Take, seen.Now)
 	if template := from.withheld(p.schedule); template != nil && refused.Reason == "" {
@@ -145,6 +146,20 @@ func (p *program) addTroubles(
 			status.add(problem)
 		}
 	}
+}
+
+// protect returns whether a PVC is protected, by the slots that it would have if the schedule were not
+// suspended, or by those of its template's spec while its own is another one.
+func (p *program) protect(
+	d *mapcontroller.Decision, claim *corev1.PersistentVolumeClaim, from origin, anchor time.Time, series []retention.Snapshot, now time.Time,
+) protection {
+	spec := p.spec
+	if template := from.withheld(p.schedule); template != nil {
+		spec = template
+	}
+	protected, until := protectionOf(spec.timeline(claim, anchor), anchor, retention.LastReadySlot(series, now), spec.retention.ReadyDeadline, now)
+	d.Next = earliest(d.Next, until)
+	return protected
 }
 
 // addWords adds what the driver says about snapshots that are not ready.
@@ -213,9 +228,14 @@ func (p *program) slots(claim *corev1.PersistentVolumeClaim, from origin, anchor
 	return p.spec.slots(claim, request, anchor, now)
 }
 
+// timeline returns the slots of a PVC.
+func (c *compiled) timeline(claim *corev1.PersistentVolumeClaim, anchor time.Time) schedule.Timeline {
+	return c.rule.Timeline(anchor, schedule.Jitter(string(claim.UID), c.jitter))
+}
+
 func (c *compiled) slots(claim *corev1.PersistentVolumeClaim, request v1alpha1.Request, anchor, now time.Time) schedule.Slots {
 	criteria := schedule.Criteria{
-		Timeline:         c.rule.Timeline(anchor, schedule.Jitter(string(claim.UID), c.jitter)),
+		Timeline:         c.timeline(claim, anchor),
 		Suspend:          c.suspend,
 		TTL:              c.retention.TTL,
 		StartingDeadline: c.startingDeadline,

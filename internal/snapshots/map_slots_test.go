@@ -19,7 +19,7 @@ func TestMapInterval(t *testing.T) {
 	runMap(t, map[string]mapCase{
 		"first snapshot of a new PVC is due at once": {
 			schedule: every("6h"), claim: claim("data").created(ago(time.Second)),
-			wantCreate: ago(time.Second), wantNext: in(6*time.Hour - time.Second),
+			wantCreate: ago(time.Second), wantNext: in(time.Hour - time.Second), // then it is no longer pending, but unprotected
 		},
 		"first snapshot under a new schedule is due at once": {
 			schedule: every("6h").created(ago(time.Second)), wantCreate: ago(time.Second),

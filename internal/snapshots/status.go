@@ -74,6 +74,7 @@ func setKnown(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, known ma
 		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, known.Invalid.Error())
 		set(now, s, v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonInvalidSpec, invalidMessage)
 		setPaused(now, s, metav1.ConditionTrue, v1alpha1.ReasonInvalidSpec, invalidMessage)
+		set(now, s, v1alpha1.ConditionProtected, metav1.ConditionUnknown, v1alpha1.ReasonInvalidSpec, invalidMessage)
 		return combined{}
 	}
 	s.Status.Inputs = &v1alpha1.Inputs{PersistentVolumeClaims: v1alpha1.InputCount{
@@ -90,14 +91,18 @@ func setKnown(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, known ma
 	}
 	sum.Spared = sum.Spared.unconfirmed(s, from)
 	setConditions(now, s, from, known.Totals[claimsTotal], known.Totals[snapshotsTotal], sum)
+	setProtected(now, s, sum.Protections)
 	return sum
 }
 
-// setReadyOnly sets Ready where nothing else is known. That a kind is missing holds for any
+// setReadyOnly sets Ready, and that Protected is not known, where nothing else is known. That a kind is missing holds for any
 // generation of the spec.
 func setReadyOnly(now time.Time, s *v1alpha1.SnapshotSchedule, missing []string) {
 	if len(missing) > 0 {
-		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonSnapshotAPIMissing, "not installed in this cluster: "+strings.Join(missing, ", "))
+		message := "not installed in this cluster: " + strings.Join(missing, ", ")
+		setReady(now, s, metav1.ConditionFalse, v1alpha1.ReasonSnapshotAPIMissing, message)
+		set(now, s, v1alpha1.ConditionProtected, metav1.ConditionUnknown, v1alpha1.ReasonSnapshotAPIMissing, message)
+		meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionProtected).ObservedGeneration = s.Generation
 	} else if meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady) == nil {
 		setReady(now, s, metav1.ConditionUnknown, v1alpha1.ReasonReconciling, reconcilingMessage)
 	} else {

@@ -18,6 +18,9 @@ import (
 type Figures struct {
 	Ready  bool
 	Reason string
+	// Protected is the condition's status; Protection its reason, empty while it is unknown.
+	Protected  bool
+	Protection string
 	// Known is false where status has only conditions: the spec is invalid, or a kind
 	// is missing. Earlier figures would be stale.
 	Known bool
@@ -96,6 +99,14 @@ func (g *schedules) init(m *Metrics) {
 			func(f *Figures, emit emit) {
 				if f.Reason != "" {
 					emit(bit(f.Ready), f.Reason)
+				}
+			}, labelReason),
+		gauge("protected",
+			"1 if the condition Protected is true, 0 if it is false. The label reason is the condition's reason. Absent while it is unknown: "+
+				"the first snapshots are pending, no claim counts, or the spec is invalid.",
+			func(f *Figures, emit emit) {
+				if f.Protection != "" {
+					emit(bit(f.Protected), f.Protection)
 				}
 			}, labelReason),
 		gauge("suspended",
