@@ -5,7 +5,6 @@ package integration
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	. "github.com/onsi/gomega"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -120,48 +118,6 @@ var _ = Describe("Edits", func() {
 		Eventually(retentionPaused(s)).Should(Equal("False RetentionRunning"))
 	})
 
-	DescribeTable("protects from an edit that removes fields",
-		func(edit func()) {
-			protected(func(s *spec) { s.SnapshotTTL, s.Retention.Keep.Last = "1h", 5 })
-			o := env.startOperator(clocksAhead(ahead))
-			recorded()
-			edit()
-			Expect(get(s.DeepCopy()).Spec.Retention.Keep).To(Equal(v1alpha1.Keep{}), "which kept both")
-			waits(o)
-			Expect(status(s).Retention.EditDelay).To(Equal(v1alpha1.Duration("1h")), "of before the edit")
-			passes(o, 61*time.Minute)
-			Eventually(env.snapshotNames).Should(ConsistOf(last.Name))
-		},
-		// Contract: EDIT-1.
-		Entry("a JSON patch", func() {
-			jsonPatch(s, `[{"op":"remove","path":"/spec/retention/editDelay"},{"op":"remove","path":"/spec/retention/keep"}]`)
-		}),
-		// Contract: EDIT-1.
-		Entry("a merge patch", func() { mergePatch(s, `{"spec":{"retention":{"editDelay":null,"keep":null}}}`) }),
-		// Contract: EDIT-1.
-		Entry("retention as a whole", func() { mergePatch(s, `{"spec":{"retention":null}}`) }),
-		// Contract: EDIT-1.
-		Entry("an update with a manifest without it", func() {
-			o := get(s.DeepCopy())
-			o.Spec.Retention = v1alpha1.Retention{}
-			Expect(api.Update(ctx, o)).To(Succeed())
-		}),
-		// Contract: EDIT-1.
-		Entry("a server-side apply that gives fields up", func() {
-			apply := func(retention string) {
-				o := fmt.Sprintf(`{"apiVersion":%q,"kind":"SnapshotSchedule","metadata":{"name":"backup"},"spec":{"snapshotInterval":"1h",`+
-					`"suspend":true,"snapshotTTL":"1h"%s}}`, v1alpha1.GroupVersion.String(), retention)
-				Expect(api.Patch(ctx, s, client.RawPatch(types.ApplyPatchType, []byte(o)), client.FieldOwner("gitops"), client.ForceOwnership)).
-					To(Succeed())
-			}
-			apply(`,"retention":{"editDelay":"1h","keep":{"last":5}}`)
-			o := get(s.DeepCopy())
-			o.ManagedFields = slices.DeleteFunc(o.ManagedFields, func(f metav1.ManagedFieldsEntry) bool { return f.Manager != "gitops" })
-			Expect(api.Update(ctx, o)).To(Succeed(), "the creator gives up its fields")
-			apply("")
-		}),
-	)
-
 	// Contract: EDIT-1, EDIT-2.
 	It("protects from an edit while the operator is down", func() {
 		protected()
@@ -176,54 +132,6 @@ var _ = Describe("Edits", func() {
 		passes(restarted, 61*time.Minute)
 		Eventually(env.snapshotNames).Should(ConsistOf(last.Name))
 		Eventually(recordedGeneration(s)).Should(BeZero(), "without a delay there is no record")
-	})
-
-	// Contract: EDIT-2.
-	It("starts the delay anew when the status is wiped", func() {
-		protected(ttl("3h"))
-		o := env.startOperator(clocksAhead(2 * time.Hour))
-		recorded()
-		passes(o, 59*time.Minute)
-		Expect(api.Status().Patch(ctx, s, client.RawPatch(types.MergePatchType, []byte(`{"status":null}`)))).To(Succeed())
-		Eventually(recordedGeneration(s)).Should(Equal(int64(1)))
-		passes(o, 30*time.Minute)
-		waits(o)
-		passes(o, 31*time.Minute)
-		Eventually(env.snapshotNames).Should(ConsistOf(last.Name))
-	})
-
-	// Contract: EDIT-1, EDIT-2.
-	It("counts from the last of two edits", func() {
-		protected()
-		o := env.startOperator(clocksAhead(ahead))
-		recorded()
-		mergePatch(s, `{"spec":{"snapshotTTL":"2h","retention":{"editDelay":"1m"}}}`)
-		waits(o)
-		passes(o, 50*time.Minute)
-		mergePatch(s, `{"spec":{"snapshotTTL":"1h"}}`)
-		waits(o)
-		Expect(status(s).Retention.EditDelay).To(Equal(v1alpha1.Duration("1h")), "the longest of all")
-		passes(o, 50*time.Minute)
-		waits(o)
-		passes(o, 11*time.Minute)
-		Eventually(env.snapshotNames).Should(ConsistOf(last.Name))
-		Eventually(func() v1alpha1.Duration { return status(s).Retention.EditDelay }).Should(Equal(v1alpha1.Duration("1m")))
-	})
-
-	// Contract: EDIT-1, EDIT-2.
-	It("does not start anew when a GitOps tool applies the same again", func() {
-		protected()
-		o := env.startOperator(clocksAhead(ahead))
-		recorded()
-		mergePatch(s, `{"spec":{"snapshotTTL":"1h"}}`)
-		waits(o)
-		record := status(s).Retention
-		for range 6 {
-			passes(o, 11*time.Minute)
-			mergePatch(s, `{"metadata":{"annotations":{"gitops/synced":"`+time.Now().String()+`"}},"spec":{"snapshotTTL":"1h"}}`)
-		}
-		Eventually(env.snapshotNames).Should(ConsistOf(last.Name))
-		Expect(status(s).Retention).To(Equal(record))
 	})
 
 	// Contract: EDIT-3.
@@ -270,36 +178,6 @@ var _ = Describe("Edits", func() {
 		Eventually(env.snapshotNames).Should(ConsistOf(last.Name))
 	})
 
-	DescribeTable("protects under any clock",
-		func(opts ...option) {
-			protected()
-			first := env.startOperator(clocksAhead(48 * time.Hour))
-			recorded()
-			first.stop()
-			mergePatch(s, `{"spec":{"snapshotTTL":"1s"}}`)
-			o := env.startOperator(append([]option{clocksAhead(48 * time.Hour)}, opts...)...)
-			Eventually(retentionPaused(s)).Should(HavePrefix("True "))
-			passes(o, 59*time.Minute)
-			Eventually(func() string { requeue(data); return retentionPaused(s)() }).Should(HavePrefix("True "))
-			Consistently(func() int { return deletes(o) }, time.Second).Should(BeZero())
-
-			o.clock.ahead.Store(o.network.ahead.Load()) // it is right again
-			Eventually(func() string { requeue(data); return retentionPaused(s)() }).Should(Equal("True SpecChanged"))
-			recorded()
-			Expect(status(s).Retention.SinceTime.Time).To(BeTemporally("~", time.Now().Add(48*time.Hour), time.Hour+time.Minute),
-				"by the API server's clock")
-			Expect(deletes(o)).To(BeZero())
-			passes(o, 61*time.Minute)
-			Eventually(env.snapshotNames).Should(ConsistOf(last.Name))
-		},
-		// Contract: EDIT-1, GUARD-7.
-		Entry("a local clock that is ahead as far as is allowed", localClockAhead(48*time.Hour+55*time.Second)),
-		// Contract: EDIT-1, GUARD-7.
-		Entry("a local clock that is a day ahead", localClockAhead(72*time.Hour)),
-		// Contract: EDIT-1, GUARD-7.
-		Entry("a local clock that is a day behind", localClockAhead(24*time.Hour)),
-	)
-
 	// Contract: EDIT-4, EDIT-5.
 	It("deletes no snapshot in its first hour that is older than the schedule, and others as usual", func() {
 		protected(editDelay(""), ttl("1h"))
@@ -326,31 +204,4 @@ var _ = Describe("Edits", func() {
 		Eventually(env.snapshotNames).Should(ConsistOf(own[1].Name))
 		Eventually(retentionPaused(s)).Should(Equal("False RetentionRunning"))
 	})
-
-	DescribeTable("a schedule that was created again with editDelay",
-		func(confirm bool) {
-			protected(ttl("1h"))
-			mergePatch(old, `{"metadata":{"ownerReferences":null}}`)
-			mergePatch(last, `{"metadata":{"ownerReferences":null}}`)
-			Expect(api.Delete(ctx, s)).To(Succeed())
-			Eventually(time.Now).Should(BeTemporally(">", last.CreationTimestamp.Add(time.Second)))
-			s = env.createSchedule("backup", suspended, ttl("30m"), editDelay("2h"))
-			o := env.startOperator(clocksAhead(90 * time.Minute)) // in the first two hours of the schedule
-			Eventually(retentionPaused(s)).Should(Equal("True SnapshotsAdopted"))
-			recorded()
-			if confirm {
-				confirmGeneration(s, 0)
-			} else {
-				passes(o, 31*time.Minute) // within two hours after the record
-				Consistently(func() int { return deletes(o) }, time.Second).Should(BeZero())
-				Expect(retentionPaused(s)()).To(Equal("True SnapshotsAdopted"))
-				passes(o, 90*time.Minute) // beyond both
-			}
-			Eventually(env.snapshotNames).Should(ConsistOf(last.Name))
-		},
-		// Contract: EDIT-3, EDIT-4.
-		Entry("deletes old snapshots at once when it is confirmed", true),
-		// Contract: EDIT-4.
-		Entry("deletes old snapshots after the delay", false),
-	)
 })

@@ -5,9 +5,6 @@ package integration
 
 import (
 	"fmt"
-	"net/http"
-	"strings"
-	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -212,62 +209,6 @@ var _ = Describe("Failures", func() {
 		removeFinalizers(taken)
 		Eventually(problems(s)).Should(BeEmpty())
 		Eventually(env.snapshots).Should(ConsistOf(And(HaveField("Name", taken.Name), HaveField("UID", Not(Equal(taken.UID))))))
-	})
-
-	DescribeTable("reports a collision when one that was made by hand has the name",
-		func(change func(*snapshot), wanted string) {
-			s := env.createSchedule("backup")
-			c := env.createClaim("data")
-			o := env.startOperator()
-			taken := env.waitForSnapshot("data")
-			o.stop()
-			Expect(api.Delete(ctx, taken)).To(Succeed())
-			env.createSnapshot(s, c, 5*time.Hour, withName(taken.Name), change)
-			env.startOperator()
-			Eventually(problems(s)).Should(ConsistOf(problem("data", "NameCollision", wanted)))
-		},
-		// Contract: MAP-10.
-		Entry("of another slot, without an owner and labels", func(v *snapshot) { v.OwnerReferences, v.Labels = nil, nil }, "data-"),
-		// Contract: MAP-10.
-		Entry("of another slot", func(*snapshot) {}, "scheduled-at was changed"),
-		// Contract: MAP-10.
-		Entry("of another PVC", func(v *snapshot) { v.Spec.Source.PersistentVolumeClaimName = ptr.To("other") }, "is not one of PersistentVolumeClaim data"),
-		// Contract: MAP-10.
-		Entry("for another map key", func(v *snapshot) { v.Labels[v1alpha1.LabelMapKey] = "other" }, "its label "+v1alpha1.LabelMapKey+" was changed"),
-	)
-
-	// Contract: MAP-7, MAP-8.
-	It("treats AlreadyExists as success when the answer to its first create was lost", func() {
-		s := env.createSchedule("backup")
-		var dropped atomic.Bool
-		env.startOperator(dropFirstCreateAnswer(&dropped))
-		env.createClaim("data")
-		v := env.waitForSnapshot("data")
-		Eventually(dropped.Load).Should(BeTrue())
-		makeReady(v)
-		env.barrier()
-		Eventually(problems(s)).Should(BeEmpty())
-		Expect(env.snapshotNames()).To(ContainElement(v.Name))
-		Expect(env.snapshotsOf("data")).To(HaveLen(1))
-	})
-
-	// Contract: STAT-6.
-	It("reports a missing VolumeSnapshot API, and recovers when it is installed", func() {
-		var installed atomic.Bool
-		s := env.createSchedule("backup")
-		env.createClaim("data")
-		env.startOperator(failRequests(func(r *http.Request) int {
-			if !installed.Load() && strings.HasPrefix(r.URL.Path, "/apis/snapshot.storage.k8s.io") {
-				return http.StatusNotFound
-			}
-			return 0
-		}))
-		Eventually(readyCondition(s)).Should(Equal("False SnapshotAPIMissing"))
-		Expect(readyMessage(s)).To(ContainSubstring("VolumeSnapshot"))
-		Expect(status(s).NextSnapshotTime).To(BeNil())
-		installed.Store(true)
-		env.waitForSnapshot("data")
-		Eventually(readyCondition(s)).Should(Equal("True Scheduled"))
 	})
 })
 

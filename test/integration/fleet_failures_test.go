@@ -6,7 +6,6 @@ package integration
 import (
 	"net/http"
 	"path/filepath"
-	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -89,26 +88,6 @@ var _ = Describe("A ClusterSnapshotSchedule in trouble", func() {
 		f.edit(func(c *clusterSchedule) { c.Spec.Template.Spec.SnapshotTTL = "" })
 		Eventually(f.counts).Should(Equal("2 2 2 2 0"))
 		Eventually(f.ready).Should(Equal("True Scheduled"))
-	})
-
-	// Contract: FLEET-5, FLEET-6.
-	It("reports which namespaces are not protected, and since when", func() {
-		f := newFleet(func(c *clusterSchedule) {
-			c.Spec.Template.Spec.Schedule, c.Spec.Template.Spec.SnapshotInterval = "", "1y"
-		})
-		bad, good := f.newNamespace(), f.newNamespace()
-		startFleetOperator(failRequests(func(r *http.Request) int {
-			if isSnapshotCreate(r) && strings.Contains(r.URL.Path, "/"+bad.namespace+"/") {
-				return 500
-			}
-			return 0
-		}))
-		bad.createClaim("data")
-		good.createClaim("data")
-		Eventually(f.problems).Should(ConsistOf(bad.namespace + " " + v1alpha1.ReasonSnapshotsFailing))
-		Expect(f.ready()).To(Equal("False SchedulesFailing"))
-		Eventually(f.counts).Should(Equal("2 2 2 1 0"))
-		Expect(f.status().Problems[0].Message).To(ContainSubstring("data"))
 	})
 
 	// Contract: FLEET-2.

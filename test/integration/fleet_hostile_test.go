@@ -153,16 +153,6 @@ var _ = Describe("A tenant who edits the child of a ClusterSnapshotSchedule", fu
 		}).Should(HavePrefix("the spec is not that of the template of ClusterSnapshotSchedule " + f.Name + ": "))
 	})
 
-	// Contract: FLEET-10.
-	It("leaves a schedule to its users as soon as its namespace is no longer selected", func() {
-		protected(1)
-		mergePatch(child, `{"metadata":{"ownerReferences":null,"labels":null},"spec":{`+often+`}}`)
-		Eventually(f.problems).Should(ConsistOf(env.namespace + " " + v1alpha1.ReasonNameCollision))
-		keepsAll()
-		removeLabel(env.object(), "backup")
-		Eventually(func() int { return len(env.snapshots()) }).Should(BeNumerically(">", kept))
-	})
-
 	// Contract: FLEET-2, FLEET-10.
 	It("puts back the spec alone after an edit that leaves no room in the child for the rest", func() {
 		protected(3, func(c *clusterSchedule) { c.Spec.Template.Metadata.Annotations = map[string]string{"team": "gold"} })
@@ -265,17 +255,6 @@ var _ = Describe("A tenant who edits the child of a ClusterSnapshotSchedule", fu
 	})
 
 	// Contract: FLEET-9.
-	It("waits a minute after an edit of the template that nobody confirms", func() {
-		protected(2)
-		recorded()
-		f.edit(keeping("1h"))
-		Eventually(retentionPaused(child)).Should(Equal("True SpecChanged"))
-		keepsAll()
-		passes(61 * time.Second)
-		Eventually(env.snapshots).Should(HaveLen(2), "the floor")
-	})
-
-	// Contract: FLEET-9.
 	It("takes a request of the ClusterSnapshotSchedule for every child", func() {
 		protected(1)
 		at := time.Now().Add(ahead).UTC().Format(time.RFC3339)
@@ -287,64 +266,6 @@ var _ = Describe("A tenant who edits the child of a ClusterSnapshotSchedule", fu
 		Eventually(func() bool { return get(child).Spec.Suspend }).Should(BeTrue())
 		setAnnotation(f.clusterSchedule, v1alpha1.AnnotationRequestedAt, time.Now().Add(ahead+time.Second).UTC().Format(time.RFC3339))
 		Consistently(env.snapshots, "2s").Should(HaveLen(2))
-	})
-
-	// Contract: FLEET-9, GUARD-3.
-	It("rests no delete on a confirmation that the API server no longer has", func() {
-		protected(2, func(c *clusterSchedule) { c.Annotations = map[string]string{confirm: "1"} })
-		for i := range 2 {
-			setAnnotation(&snapshot{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: fmt.Sprintf("old-%d-1", i)}},
-				v1alpha1.AnnotationHold, "")
-			setAnnotation(&snapshot{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: fmt.Sprintf("old-%d-0", i)}},
-				v1alpha1.AnnotationHold, "")
-		}
-		f.edit(func(c *clusterSchedule) {
-			c.Spec.Template.Spec.SnapshotTTL = "1h"
-			c.Annotations[confirm] = "2"
-		})
-		Eventually(putBack).Should(BeTrue())
-		o.network.freeze("clustersnapshotschedules") // the cache keeps the confirmation
-		mergePatch(f.clusterSchedule, fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, confirm))
-		before := get(child).Generation
-		mergePatch(child, `{"spec":{"suspend":true}}`)
-		Eventually(func() bool { return get(child).Generation == before+2 }).Should(BeTrue())
-		recorded()
-		reads := func() int {
-			return len(o.network.find(func(r request) bool {
-				return r.method == "GET" && strings.HasSuffix(r.path, "/clustersnapshotschedules/"+f.Name)
-			}))
-		}
-		for _, v := range env.snapshots() {
-			mergePatch(&v, fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, v1alpha1.AnnotationHold))
-		}
-		Eventually(reads).Should(BeNumerically(">", 0), "the guard's")
-		keepsAll()
-		o.network.thaw("clustersnapshotschedules")
-		passes(61 * time.Second)
-		Eventually(env.snapshots).Should(HaveLen(2), "the floor")
-	})
-
-	// Contract: FLEET-9, EDIT-4.
-	It("does not shorten the first hour of the child that a confirmed ClusterSnapshotSchedule creates again", func() {
-		ahead = 40 * time.Minute
-		DeferCleanup(func() { ahead = 4 * time.Hour })
-		protected(2, func(c *clusterSchedule) { c.Annotations = map[string]string{confirm: "1"} }, keeping("45m"))
-		first := child.UID
-		Eventually(time.Now).Should(BeTemporally(">", env.snapshots()[kept-1].CreationTimestamp.Add(2*time.Second)), "creation times are in whole seconds")
-		Expect(api.Delete(ctx, child, client.PropagationPolicy("Orphan"))).To(Succeed())
-		for _, v := range env.snapshots() { // as the garbage collector does
-			mergePatch(&v, `{"metadata":{"ownerReferences":null}}`)
-		}
-		removeFinalizers(child)
-		Eventually(func() (types.UID, error) {
-			err := api.Get(ctx, client.ObjectKeyFromObject(child), child)
-			return child.UID, client.IgnoreNotFound(err)
-		}).ShouldNot(Or(Equal(first), BeEmpty()))
-		passes(10 * time.Minute) // the snapshots are expired
-		Eventually(func() string { requeueAll(); return retentionPaused(child)() }).Should(Equal("True SnapshotsAdopted"))
-		keepsAll()
-		passes(15 * time.Minute)
-		Eventually(env.snapshots).Should(HaveLen(2), "the floor")
 	})
 
 	// Contract: FLEET-6, FLEET-11.

@@ -6,7 +6,6 @@ package integration
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -19,7 +18,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
@@ -75,25 +73,6 @@ var _ = Describe("A ClusterSnapshotSchedule", func() {
 		Expect(f.ready()).To(Equal("True Scheduled"))
 		Expect(isDeleted(f.child(other))()).To(BeTrue(), "a namespace that is not selected")
 		Consistently(o.childWrites, "1s").Should(HaveLen(2))
-	})
-
-	// Contract: FLEET-1.
-	It("does not select a namespace that is excluded, being deleted, or controlled by it", func() {
-		f := newFleet()
-		excluded, deleted, controlled, plain := f.newNamespace(), f.newNamespace(), f.newNamespace(), f.newNamespace()
-		setAnnotation(excluded.object(), v1alpha1.AnnotationExclude, "")
-		Expect(api.Delete(ctx, deleted.object())).To(Succeed())
-		n := get(controlled.object())
-		Expect(controllerutil.SetControllerReference(f.clusterSchedule, n, scheme)).To(Succeed())
-		Expect(api.Update(ctx, n)).To(Succeed())
-		startFleetOperator()
-		f.waitForChild(plain)
-		Eventually(f.counts).Should(Equal("1 1 1 1 0"))
-		for _, env := range []*environment{excluded, deleted, controlled} {
-			Expect(isDeleted(f.child(env))()).To(BeTrue())
-		}
-		mergePatch(excluded.object(), fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, v1alpha1.AnnotationExclude))
-		f.waitForChild(excluded)
 	})
 
 	// Contract: FLEET-6, FLEET-7.
@@ -190,35 +169,6 @@ var _ = Describe("A ClusterSnapshotSchedule", func() {
 		Consistently(writes, "1s").Should(Equal(1 + len(removable)))
 	})
 
-	// Contract: FLEET-2.
-	It("updates all children when the template changes, and resumes them", func() {
-		f := newFleet()
-		a, b := f.newNamespace(), f.newNamespace()
-		startFleetOperator()
-		f.waitForChild(a)
-		f.waitForChild(b)
-		f.edit(func(c *clusterSchedule) { c.Spec.Template.Spec.SnapshotTTL, c.Spec.Template.Spec.Suspend = "3d", true })
-		Eventually(f.counts).Should(Equal("2 2 2 2 0"))
-		for _, env := range []*environment{a, b} {
-			Expect(get(f.child(env)).Spec).To(Equal(f.Spec.Template.Spec))
-		}
-	})
-
-	// Contract: FLEET-9.
-	It("passes the confirmation of its own generation on to children with the template's spec", func() {
-		const confirm = v1alpha1.Prefix + "confirm-generation"
-		f := newFleet()
-		env := f.newNamespace()
-		startFleetOperator()
-		child := f.waitForChild(env)
-		mergePatch(child, `{"spec":{"suspend":true}}`)
-		Eventually(func() int64 { return get(child).Generation }).Should(BeNumerically(">", 2))
-		setAnnotation(f.clusterSchedule, confirm, fmt.Sprint(f.Generation+1))
-		Consistently(func() map[string]string { return get(child).Annotations }, "500ms").ShouldNot(HaveKey(confirm), "another generation")
-		setAnnotation(f.clusterSchedule, confirm, fmt.Sprint(f.Generation))
-		Eventually(func() string { return get(child).Annotations[confirm] }).Should(Equal(fmt.Sprint(child.Generation)))
-	})
-
 	// Contract: FLEET-3, FLEET-5.
 	It("leaves a SnapshotSchedule of its name alone that somebody else made, and reports the collision", func() {
 		f := newFleet()
@@ -283,60 +233,6 @@ var _ = Describe("A ClusterSnapshotSchedule", func() {
 		// Contract: FLEET-3.
 		Entry("no ClusterSnapshotSchedule's name", func(s *schedule) { delete(s.Labels, v1alpha1.LabelClusterSchedule) }),
 	)
-
-	// Contract: FLEET-3.
-	It("recognizes a child that an older version of the API wrote, and leaves a copy of it under another name alone", func() {
-		f := newFleet()
-		env := f.newNamespace()
-		child := f.child(env)
-		child.Labels = map[string]string{v1alpha1.LabelMapKey: env.namespace, v1alpha1.LabelClusterSchedule: f.Name}
-		child.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.GroupName + "/v1alpha0",
-			Kind: "ClusterSnapshotSchedule", Name: f.Name, UID: f.UID, Controller: ptr.To(true)}}
-		child.Spec = spec{SnapshotInterval: "1y"}
-		Expect(api.Create(ctx, child)).To(Succeed())
-		clone := child.DeepCopy()
-		clone.Name, clone.ResourceVersion = "clone", ""
-		Expect(api.Create(ctx, clone)).To(Succeed())
-		startFleetOperator()
-		Eventually(func() spec { return get(child).Spec }).Should(Equal(f.Spec.Template.Spec))
-		mergePatch(child, `{"spec":{"suspend":true}}`)
-		Eventually(func() spec { return get(child).Spec }).Should(Equal(f.Spec.Template.Spec))
-		Eventually(f.counts).Should(Equal("1 1 1 1 0"))
-		removeLabel(env.object(), "backup")
-		Eventually(isDeleted(child)).Should(BeTrue())
-		Expect(get(clone).Spec).To(Equal(spec{SnapshotInterval: "1y", ReadyDeadline: "1h",
-			Retention: v1alpha1.Retention{MinReady: ptr.To[int32](1)}}))
-	})
-
-	// As after a deletion with --cascade=orphan, or a restore without owner references.
-	//
-	// Contract: STAT-12.
-	It("counts no snapshots before a child is adopted that has some", func() {
-		f := newFleet()
-		env := f.newNamespace()
-		child := f.child(env)
-		child.Labels = map[string]string{v1alpha1.LabelMapKey: env.namespace, v1alpha1.LabelClusterSchedule: f.Name}
-		child.Spec = f.Spec.Template.Spec
-		Expect(api.Create(ctx, child)).To(Succeed())
-		env.createSnapshot(child, env.createClaim("data"), time.Hour)
-		adopt := make(chan struct{})
-		startFleetOperator(failRequests(func(r *http.Request) int {
-			if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/snapshotschedules/"+child.Name) {
-				select {
-				case <-adopt:
-				case <-r.Context().Done():
-				}
-			}
-			return 0
-		}))
-		observed := func() v1alpha1.ClusterSnapshotScheduleStatus { return get(f.clusterSchedule.DeepCopy()).Status }
-		Eventually(func() int64 { return observed().ObservedGeneration }).Should(BeEquivalentTo(1))
-		Expect(observed().Outputs.SnapshotSchedules).To(Equal(v1alpha1.ScheduleCount{Total: 1}))
-		Expect(observed().VolumeSnapshots).To(BeNil())
-		close(adopt)
-		Eventually(func() *v1alpha1.OutputCount { return observed().VolumeSnapshots }).Should(HaveValue(Equal(v1alpha1.OutputCount{Total: 1, Ready: 1})))
-		Expect(f.counts()).To(Equal("1 1 1 1 0"))
-	})
 
 	// Contract: FLEET-3.
 	It("releases a child whose map key somebody removes", func() {

@@ -120,21 +120,4 @@ var _ = Describe("The SnapshotSchedule of a namespace that a ClusterSnapshotSche
 		startFleetOperator()
 		Eventually(isDeleted(child)).Should(BeTrue())
 	})
-
-	// Contract: FLEET-5.
-	It("is kept when the delete is refused, and reported", func() {
-		f := newFleet()
-		env := f.newNamespace()
-		refused := true
-		startFleetOperator(failRequests(func(r *httpRequest) int {
-			if refused && r.Method == "DELETE" {
-				return 500
-			}
-			return 0
-		}))
-		f.waitForChild(env)
-		removeLabel(env.object(), "backup")
-		Eventually(f.problems).Should(ConsistOf(env.namespace + " " + v1alpha1.ReasonDeleteFailed))
-		Expect(f.ready()).To(Equal("False SchedulesFailing"))
-	})
 })

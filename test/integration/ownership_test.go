@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
@@ -68,15 +67,6 @@ var _ = Describe("Ownership", func() {
 		Eventually(outputs(s)).Should(Equal(v1alpha1.OutputCount{Total: 1, Ready: 1}))
 		Expect(get(theirs).ResourceVersion).To(Equal(theirs.ResourceVersion))
 		Expect(o.network.count("PATCH", "volumesnapshots")).To(BeZero())
-	})
-
-	// Contract: OWN-3.
-	It("takes a slot although a snapshot that something else controls has it", func() {
-		s := env.createSchedule("backup")
-		c := env.createClaim("data")
-		env.createSnapshot(s, c, 0, controlledByOther, withName("theirs"))
-		env.startOperator()
-		env.waitForSnapshots("data", 2)
 	})
 
 	// Contract: OWN-1.
@@ -138,97 +128,6 @@ var _ = Describe("Ownership", func() {
 		Entry("under deletionPolicy Orphan", func(s *spec) { s.DeletionPolicy = v1alpha1.DeletionOrphan }),
 	)
 
-	// Contract: OWN-1.
-	It("does not adopt an orphan of another schedule, without a map key, or being deleted", func() {
-		s := env.createSchedule("backup", suspended)
-		c := env.createClaim("data")
-		other := env.createSnapshot(s, c, time.Hour, withoutOwner, withName("other"), func(v *snapshot) { v.Labels[v1alpha1.LabelSchedule] = "another" })
-		keyless := env.createSnapshot(s, c, time.Hour, withoutOwner, withName("keyless"), func(v *snapshot) { delete(v.Labels, v1alpha1.LabelMapKey) })
-		terminating := env.createSnapshot(s, c, time.Hour, withoutOwner, withName("terminating"), func(v *snapshot) { v.Finalizers = []string{"test/hold"} })
-		Expect(api.Delete(ctx, terminating)).To(Succeed())
-		orphan := env.createSnapshot(s, c, time.Hour, withoutOwner)
-		env.startOperator()
-		Eventually(controllerOf(orphan)).Should(Equal(string(s.UID)))
-		Eventually(outputs(s)).Should(Equal(v1alpha1.OutputCount{Total: 1, Ready: 1}))
-		for _, v := range []*snapshot{other, keyless, terminating} {
-			Expect(controllerOf(v)()).To(BeEmpty(), v.Name)
-		}
-		removeFinalizers(terminating)
-	})
-
-	// Contract: OWN-2.
-	It("adopts the series after --cascade=orphan, for a new schedule of the same name", func() {
-		first := env.createSchedule("backup")
-		env.startOperator()
-		env.createClaim("data")
-		v := env.waitForSnapshot("data")
-		makeReady(v)
-		Expect(controllerOf(v)()).To(Equal(string(first.UID)))
-		Expect(api.Delete(ctx, first, client.PropagationPolicy(metav1.DeletePropagationOrphan))).To(Succeed())
-		// As the garbage collector does.
-		mergePatch(v, `{"metadata":{"ownerReferences":null}}`)
-		removeFinalizers(first)
-		Eventually(isDeleted(first)).Should(BeTrue())
-
-		second := env.createSchedule("backup", suspended)
-		Eventually(controllerOf(v)).Should(Equal(string(second.UID)))
-		Eventually(outputs(second)).Should(Equal(v1alpha1.OutputCount{Total: 1, Ready: 1}))
-	})
-
-	// Contract: STAT-12.
-	It("counts what it adopts before it is adopted", func() {
-		s := env.createSchedule("backup", suspended)
-		v := env.createSnapshot(s, env.createClaim("data"), time.Hour, withoutOwner)
-		adopt := make(chan struct{})
-		env.startOperator(failRequests(func(r *http.Request) int {
-			if r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/volumesnapshots/") {
-				select {
-				case <-adopt:
-				case <-r.Context().Done():
-				}
-			}
-			return 0
-		}))
-		Eventually(func() int64 { return status(s).ObservedGeneration }).Should(BeEquivalentTo(1))
-		Expect(outputs(s)()).To(Equal(v1alpha1.OutputCount{Total: 1, Ready: 1}))
-		Expect(controllerOf(v)()).To(BeEmpty())
-		close(adopt)
-		Eventually(controllerOf(v)).Should(Equal(string(s.UID)))
-		Expect(outputs(s)()).To(Equal(v1alpha1.OutputCount{Total: 1, Ready: 1}))
-	})
-
-	// Contract: STAT-12.
-	It("does not count an orphan whose adoption is refused", func() {
-		s := env.createSchedule("backup", suspended)
-		env.createSnapshot(s, env.createClaim("data"), time.Hour, withoutOwner)
-		env.startOperator(failRequests(func(r *http.Request) int {
-			if r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/volumesnapshots/") {
-				return http.StatusUnprocessableEntity
-			}
-			return 0
-		}))
-		Eventually(func() []v1alpha1.Problem { return status(s).Problems }).Should(HaveLen(1))
-		Expect(status(s).Problems[0].Reason).To(Equal(v1alpha1.ReasonAdoptionRefused))
-		Eventually(outputs(s)).Should(Equal(v1alpha1.OutputCount{}))
-	})
-
-	// Contract: OWN-1, EVT-2.
-	It("refuses to adopt if a live read shows that the schedule is being deleted, and raises an event", func() {
-		s := env.createSchedule("backup", suspended)
-		addFinalizer(s)
-		o := env.startOperator()
-		c := env.createClaim("data")
-		Eventually(readyCondition(s)).Should(Equal("True Suspended"))
-		o.network.freeze("snapshotschedules")
-		Expect(api.Delete(ctx, s)).To(Succeed())
-		orphan := env.createSnapshot(s, c, time.Hour, withoutOwner)
-		Eventually(env.events).Should(ContainElement(And(HavePrefix("Warning AdoptionRefused SnapshotSchedule/backup: PersistentVolumeClaim data"),
-			ContainSubstring(orphan.Name))))
-		Expect(controllerOf(orphan)()).To(BeEmpty())
-		Expect(o.network.count("PATCH", "volumesnapshots")).To(BeZero())
-		removeFinalizers(s)
-	})
-
 	DescribeTable("releases a snapshot, and does not delete it,",
 		func(change func(*snapshot)) {
 			s := env.createSchedule("backup", suspended, ttl("1h"))
@@ -262,56 +161,6 @@ var _ = Describe("Ownership", func() {
 		env.startOperator()
 		Eventually(controllerOf(released)).Should(BeEmpty())
 		Expect(controllerOf(theirs)()).To(Equal("theirs"))
-	})
-
-	// The garbage collector would delete it with the schedule.
-	DescribeTable("counts a snapshot that a user released until its owner reference is gone", func(label string) {
-		s := env.createSchedule("backup", suspended)
-		v := env.createSnapshot(s, env.createClaim("data"), time.Hour)
-		var allowed atomic.Bool
-		o := env.startOperator(failRequests(func(r *http.Request) int {
-			if r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/volumesnapshots/") && !allowed.Load() {
-				return http.StatusUnprocessableEntity
-			}
-			return 0
-		}))
-		Eventually(outputs(s)).Should(Equal(v1alpha1.OutputCount{Total: 1, Ready: 1}))
-		removeLabel(v, label)
-		Eventually(readyCondition(s)).Should(Equal("False RetentionFailing"))
-		Expect(outputs(s)()).To(HaveField("Total", BeEquivalentTo(1)))
-		Expect(o.network.find(func(r request) bool {
-			return strings.HasSuffix(r.path, "/backup/status") && strings.Contains(r.body, `"total":0`)
-		})).To(BeEmpty())
-		allowed.Store(true)
-		Eventually(controllerOf(v)).WithTimeout(30 * time.Second).Should(BeEmpty())
-		Eventually(outputs(s)).Should(Equal(v1alpha1.OutputCount{}))
-	},
-		// Contract: STAT-12.
-		Entry("by its map key", v1alpha1.LabelMapKey),
-		// Contract: STAT-12.
-		Entry("by its schedule", v1alpha1.LabelSchedule))
-
-	// Contract: MAP-9.
-	It("treats the slot of a released snapshot as covered", func() {
-		s := env.createSchedule("backup")
-		o := env.startOperator()
-		env.createClaim("data")
-		v := env.waitForSnapshot("data")
-		makeReady(v)
-		removeLabel(v, v1alpha1.LabelMapKey)
-		Eventually(controllerOf(v)).Should(BeEmpty())
-		Eventually(outputs(s)).Should(Equal(v1alpha1.OutputCount{}))
-		o.stop()
-
-		again := env.startOperator()
-		Eventually(func() int {
-			return len(again.network.find(func(r request) bool { return r.method == "POST" && r.answer == 409 }))
-		}).Should(BeNumerically(">", 0))
-		env.barrier()
-		Expect(env.snapshotsOf("data")).To(HaveLen(1))
-		Eventually(readyCondition(s)).Should(Equal("True Scheduled"))
-		Expect(status(s).Problems).To(BeEmpty())
-		Expect(env.events()).To(BeEmpty())
 	})
 
 	orphan := func(s *spec) { s.DeletionPolicy = v1alpha1.DeletionOrphan }
@@ -411,23 +260,6 @@ var _ = Describe("Ownership", func() {
 		observes(s, 2)
 		Expect(get(v).OwnerReferences).To(BeEmpty())
 		Expect(readyCondition(s)()).To(Equal("False InvalidSpec"))
-	})
-
-	// Contract: OWN-6.
-	It("removes the remaining owner references before a schedule with deletionPolicy Orphan is deleted", func() {
-		s := env.createSchedule("backup", suspended)
-		c := env.createClaim("data")
-		all := []*snapshot{env.createSnapshot(s, c, 2*time.Hour), env.createSnapshot(s, c, time.Hour), env.createSnapshot(s, c, 3*time.Hour, withName("unlabeled"))}
-		removeLabel(all[2], v1alpha1.LabelMapKey)
-		theirs := env.createSnapshot(s, c, time.Hour, controlledByOther, withName("theirs"))
-		mergePatch(s, `{"metadata":{"finalizers":["snapshots.mapcontroller.dev/release"]},"spec":{"deletionPolicy":"Orphan"}}`)
-		Expect(api.Delete(ctx, s)).To(Succeed())
-		env.startOperator()
-		Eventually(isDeleted(s)).Should(BeTrue())
-		for _, v := range all {
-			Expect(controllerOf(v)()).To(BeEmpty(), v.Name)
-		}
-		Expect(controllerOf(theirs)()).To(Equal("theirs"))
 	})
 
 	// Contract: GUARD-8.

@@ -98,20 +98,6 @@ var _ = Describe("Retention", func() {
 		o.stop()
 	})
 
-	// Contract: RET-8.
-	It("keeps a snapshot whose driver reports a creation time in 1970", func() {
-		s := env.createSchedule("backup", suspended, ttl("1h"), func(s *spec) { s.Retention.MinReady = ptr.To[int32](0) })
-		other := env.createSchedule("other", suspended, func(s *spec) { s.Retention.MaxCount = ptr.To[int32](1) })
-		c := env.createClaim("data")
-		v := env.createSnapshot(s, c, 2*time.Hour)
-		epoch := metav1.Unix(0, 0)
-		setStatus(v, snapshotv1.VolumeSnapshotStatus{CreationTime: &epoch, ReadyToUse: ptr.To(true)})
-		env.createSnapshot(other, c, 3*time.Hour)
-		a := env.createSnapshot(other, c, 2*time.Hour)
-		env.startOperator()
-		expectOnly(v.Name, a.Name)
-	})
-
 	Describe("of a detached series", func() {
 		// Contract: RET-9.
 		It("deletes every expired snapshot of a PVC that is gone", func() {

@@ -31,25 +31,6 @@ var _ = Describe("Slots", func() {
 	var env *environment
 	BeforeEach(func() { env = newEnvironment() })
 
-	// Contract: SLOT-1.
-	It("takes one snapshot per interval", func() {
-		env.createSchedule("backup", func(s *spec) { s.SnapshotInterval = "2s" })
-		env.startOperator()
-		c := env.createClaim("data")
-		anchor := c.CreationTimestamp.UTC()
-		makeReady(env.waitForSnapshot("data"))
-		makeReady(&env.waitForSnapshots("data", 2)[1])
-		third := env.waitForSnapshots("data", 3)
-		last := anchor.Add(-1)
-		for _, v := range third {
-			at, err := time.Parse(time.RFC3339, slotOf(v))
-			Expect(err).NotTo(HaveOccurred())
-			Expect(at).To(BeTemporally(">", last))
-			Expect(at.Sub(anchor)%(2*time.Second)).To(BeZero(), "a busy machine may miss a slot, and takes the next")
-			last = at
-		}
-	})
-
 	// Contract: SLOT-5.
 	It("takes a snapshot of every PVC when requested on the schedule", func() {
 		s := env.createSchedule("backup")
@@ -79,22 +60,6 @@ var _ = Describe("Slots", func() {
 		Eventually(readyCondition(s)).Should(Equal("True Suspended"))
 		env.requestOf(s, "later") // of a new PVC: all that was requested before is taken
 		Expect(env.snapshotsOf("b")).To(BeEmpty())
-	})
-
-	// Contract: SLOT-13.
-	It("ignores requests on PVCs, well-formed or not", func() {
-		s := env.createSchedule("backup", suspended)
-		env.startOperator(clocksAhead(time.Minute))
-		a, b := env.createClaim("a"), env.createClaim("b")
-		setAnnotation(a, v1alpha1.AnnotationRequestedAt, nowRFC3339())
-		setAnnotation(b, v1alpha1.AnnotationRequestedAt, "at noon")
-		env.requestOf(s, "c")
-		Eventually(readyCondition(s)).Should(Equal("True Suspended"))
-		env.requestOf(s, "d")
-		Expect(env.snapshotsOf("a")).To(BeEmpty())
-		Expect(env.snapshotsOf("b")).To(BeEmpty())
-		Expect(status(s).Problems).To(BeEmpty())
-		Expect(env.events()).To(BeEmpty())
 	})
 
 	// Contract: API-7.
@@ -178,14 +143,5 @@ var _ = Describe("Slots", func() {
 		Eventually(isDeleted(v)).Should(BeTrue())
 		Expect(isDeleted(held)()).To(BeFalse())
 		Expect(get(a).DeletionTimestamp).NotTo(BeNil(), "the snapshot should be deleted before the PVC")
-	})
-
-	// Contract: STAT-5.
-	It("reports a PVC that is overdue", func() {
-		s := env.createSchedule("backup", func(s *spec) { s.StartingDeadline = "5m" })
-		env.createClaim("data")
-		env.startOperator(clocksAhead(70 * time.Minute))
-		Eventually(readyCondition(s)).Should(Equal("False SnapshotsFailing"))
-		Expect(status(s).Problems).To(ConsistOf(HaveField("Reason", "SnapshotOverdue")))
 	})
 })

@@ -46,22 +46,6 @@ var _ = Describe("Status", func() {
 		Eventually(detached(s)).Should(Equal(v1alpha1.Detached{MapKeys: 1, VolumeSnapshots: 1}))
 		Expect(selected(s)).To(BeEquivalentTo(1))
 	})
-
-	// Contract: STAT-8.
-	It("is written at most once per interval, and settles", func() {
-		s := env.createSchedule("backup")
-		o := env.startOperator(statusInterval(time.Second))
-		began := time.Now()
-		for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"} {
-			env.createClaim(name)
-			makeReady(env.waitForSnapshot(name))
-		}
-		Eventually(func() int32 { return status(s).Outputs.VolumeSnapshots.Ready }).Should(BeEquivalentTo(10))
-		writes := o.network.count("PATCH", "snapshotschedules")
-		Expect(writes).To(BeNumerically("<=", int(time.Since(began)/time.Second)+1))
-		settled := get(s.DeepCopy()).ResourceVersion
-		Consistently(func() string { return get(s.DeepCopy()).ResourceVersion }, "1500ms").Should(Equal(settled))
-	})
 })
 
 var _ = Describe("The operator", func() {
@@ -92,26 +76,6 @@ var _ = Describe("The operator", func() {
 		before := resourceVersions(env)
 		Consistently(requests, "10s", "250ms").Should(Equal(last))
 		Expect(resourceVersions(env)).To(Equal(before))
-	})
-
-	// Contract: MAP-7.
-	It("takes every slot exactly once over many restarts", func() {
-		env.createSchedule("backup")
-		names := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"}
-		for _, name := range names {
-			env.createClaim(name)
-		}
-		for i := range 6 {
-			o := env.startOperator()
-			Eventually(func() int { return len(env.snapshots()) }).Should(BeNumerically(">", 2*i))
-			o.stop()
-		}
-		env.startOperator()
-		for _, name := range names {
-			env.waitForSnapshot(name)
-		}
-		env.barrier()
-		Expect(env.snapshots()).To(HaveLen(len(names) + 1))
 	})
 
 	// Contract: MAP-7.

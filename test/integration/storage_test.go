@@ -11,7 +11,6 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -190,36 +189,5 @@ var _ = Describe("Mixed storage", func() {
 
 		mergePatch(c, `{"metadata":{"annotations":{"`+v1alpha1.AnnotationExclude+`":null}}}`)
 		Eventually(detached(s)).Should(BeZero())
-	})
-
-	// Contract: CLASS-5, STAT-6.
-	It("reports that the VolumeSnapshotClass CRD was deleted, and recovers when it is back", func() {
-		env.createClass("fast", "block", true)
-		s := env.createSchedule("backup")
-		env.createClaimOf("data", env.driver("block"))
-		env.createClaimOf("nfs", env.driver("nfs"))
-		env.startOperator()
-		makeReady(env.waitForSnapshot("data"))
-		Eventually(readyCondition(s)).Should(Equal("True Scheduled"))
-
-		crd := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}}
-		crd.SetName("volumesnapshotclasses.snapshot.storage.k8s.io")
-		get(crd)
-		Expect(api.Delete(ctx, crd)).To(Succeed())
-		Eventually(isDeleted(crd)).Should(BeTrue())
-		Eventually(readyCondition(s)).Should(Equal("False SnapshotAPIMissing"))
-		Expect(readyMessage(s)).To(ContainSubstring("VolumeSnapshotClass.v1"))
-
-		crd.SetResourceVersion("")
-		crd.SetUID("")
-		unstructured.RemoveNestedField(crd.Object, "status")
-		Expect(api.Create(ctx, crd)).To(Succeed())
-		Eventually(func() error {
-			list := &snapshotv1.VolumeSnapshotClassList{}
-			return api.List(ctx, list)
-		}).Should(Succeed())
-		env.createClass("again", "block", true)
-		Eventually(readyCondition(s)).WithTimeout(time.Minute).Should(Equal("True Scheduled"))
-		Eventually(skippedCount(s)).Should(BeEquivalentTo(1))
 	})
 })

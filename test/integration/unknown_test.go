@@ -15,7 +15,6 @@ import (
 	. "github.com/onsi/gomega"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -140,62 +139,6 @@ var _ = Describe("What is not known", func() {
 		Expect(second.network.count("PATCH", "snapshotschedules")).To(Equal(1), "no status should be written before all keys are decided")
 	})
 
-	// Contract: STAT-12.
-	It("is not that there is no snapshot, while slow creates succeed", func() {
-		const claims = 20 // more than half of the workers can begin
-		s := env.createSchedule("backup")
-		for i := range claims {
-			env.createClaim(fmt.Sprintf("data-%02d", i))
-		}
-		env.startOperator(statusInterval(time.Second), failRequests(func(r *http.Request) int {
-			if isSnapshotCreate(r) {
-				time.Sleep(3 * time.Second)
-			}
-			return 0
-		}))
-		Eventually(func() int {
-			made := len(env.snapshots())
-			if st := status(s); made > 8 && st.ObservedGeneration == s.Generation {
-				Expect(st.Outputs.VolumeSnapshots.Total).NotTo(BeZero(), "%d snapshots exist", made)
-			}
-			return made
-		}, "60s").Should(Equal(claims))
-	})
-
-	// Contract: STAT-12.
-	It("makes a schedule without a status Unknown", func() {
-		s := many()
-		opt, sync := snapshotsUnlisted()
-		env.startOperator(opt)
-		Eventually(readyCondition(s)).Should(Equal("Unknown Reconciling"))
-		object := ofCRD("")
-		object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("SnapshotSchedule"))
-		object.SetNamespace(s.Namespace)
-		object.SetName(s.Name)
-		get(object)
-		Expect(object.Object["status"]).To(And(HaveKeyWithValue("observedGeneration", int64(-1)), Not(HaveKey("outputs")), Not(HaveKey("inputs"))))
-		sync()
-		Eventually(counts(s), "40s").Should(Equal("1: 12 of 24 ready, 12 PVCs"))
-		Expect(readyCondition(s)()).To(Equal("True Scheduled"))
-	})
-
-	// Contract: STAT-9, STAT-11.
-	It("does not keep an invalid spec from being reported, without a number", func() {
-		s := env.createSchedule("backup", func(s *spec) { s.Jitter = "1h" })
-		opt, sync := snapshotsUnlisted()
-		env.startOperator(opt)
-		Eventually(readyCondition(s)).Should(Equal("False InvalidSpec"))
-		object := ofCRD("")
-		object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("SnapshotSchedule"))
-		object.SetNamespace(s.Namespace)
-		object.SetName(s.Name)
-		get(object)
-		Expect(object.Object["status"]).To(And(HaveKeyWithValue("observedGeneration", int64(1)), Not(HaveKey("outputs"))))
-		sync()
-		mergePatch(s, `{"spec":{"jitter":null}}`)
-		Eventually(counts(s), "40s").Should(Equal("2: 0 of 0 ready, 0 PVCs"))
-	})
-
 	for _, crd := range []string{"volumesnapshots", "volumesnapshotclasses"} {
 		// Contract: STAT-6, STAT-12.
 		It("stays while the CRD of "+crd+" is missing: while the operator runs, over a restart and an edit, until it is back", Serial, func() {
@@ -247,52 +190,6 @@ var _ = Describe("What is not known", func() {
 			o.stop()
 		})
 	}
-
-	// Contract: STAT-13.
-	It("is what the API server refuses: the conditions are written, and a refused write backs off", func() {
-		s := env.createSchedule("backup")
-		first := env.startOperator()
-		Eventually(readyCondition(s)).Should(Equal("True NoMatchingClaims"))
-		Expect(status(s).Inputs).NotTo(BeNil())
-		first.stop()
-		o := env.startOperator(refuseCounts(), statusInterval(time.Second))
-		env.createClaim("data")
-		env.waitForSnapshot("data")
-		Eventually(readyMessage).WithArguments(s).Should(ContainSubstring("refuses this status"))
-		Expect(condition(s, v1alpha1.ConditionStalled)()).NotTo(Equal("True InvalidSpec"))
-		Expect(status(s).Inputs).To(BeNil(), "a fleet should not take it for counted")
-		for i := range 20 { // each wakes the status
-			setAnnotation(s, "touched", fmt.Sprint(i))
-		}
-		before := o.network.count("PATCH", "snapshotschedules")
-		Consistently(func() int {
-			return o.network.count("PATCH", "snapshotschedules") - before
-		}, "5s").Should(BeNumerically("<=", 4), "two for an attempt, which back off")
-	})
-
-	// Contract: STAT-13.
-	It("does not wait for another namespace whose admission hangs", func() {
-		const schedules = 12 // more than there are workers
-		deleteAllSchedules()
-		other := newEnvironment()
-		for i := range schedules {
-			s := &schedule{ObjectMeta: metav1.ObjectMeta{Namespace: other.namespace, Name: fmt.Sprint("s-", i)}}
-			s.Spec.SnapshotInterval = "1h"
-			Expect(api.Create(ctx, s)).To(Succeed())
-		}
-		var hangs atomic.Int32
-		opt, _ := hanging(func(r *http.Request) bool {
-			hung := r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/"+other.namespace+"/")
-			if hung {
-				hangs.Add(1)
-			}
-			return hung
-		})
-		startFleetOperator(opt)
-		Eventually(hangs.Load).Should(BeNumerically(">=", 4), "their statuses hang")
-		s := env.createSchedule("backup")
-		Eventually(readyCondition(s), "10s").Should(Equal("True NoMatchingClaims"))
-	})
 })
 
 // refuseCounts refuses every write of a status that counts PVCs, as a schema would do that this operator does not know.
