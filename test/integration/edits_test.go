@@ -47,11 +47,6 @@ func pausedMessage(s *schedule) string {
 	return ""
 }
 
-func jsonPatch(o client.Object, patch string) {
-	GinkgoHelper()
-	Expect(api.Patch(ctx, o, client.RawPatch(types.JSONPatchType, []byte(patch)))).To(Succeed())
-}
-
 // The schedules here are suspended, so that no snapshot is taken when the clocks are advanced.
 var _ = Describe("Edits", func() {
 	var (

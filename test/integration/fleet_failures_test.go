@@ -109,9 +109,7 @@ var _ = Describe("A ClusterSnapshotSchedule in trouble", func() {
 		// One of the two wrote each child, and put it back.
 		Eventually(func() int { return len(a.childWrites()) + len(b.childWrites()) }).Should(Equal(10))
 		Eventually(f.counts).Should(Equal("5 5 5 5 0"))
-		time.Sleep(time.Second)
-		quiet := len(a.network.find(isWrite)) + len(b.network.find(isWrite))
-		Consistently(func() int { return len(a.network.find(isWrite)) + len(b.network.find(isWrite)) }, "2s").Should(Equal(quiet))
+		expectRest(isWrite, a, b)
 	})
 
 	// Contract: FLEET-8.
@@ -121,10 +119,7 @@ var _ = Describe("A ClusterSnapshotSchedule in trouble", func() {
 		o := startFleetOperator()
 		f.waitForChild(env)
 		Eventually(f.counts).Should(Equal("1 1 1 1 0"))
-		requests := func() int { return len(o.network.find(func(r request) bool { return !r.isWatch() })) }
-		time.Sleep(time.Second)
-		before := requests()
-		Consistently(requests, "3s").Should(Equal(before))
+		expectRest(func(r request) bool { return !r.isWatch() }, o)
 	})
 })
 

@@ -159,3 +159,22 @@ func (env *environment) startOperator(opts ...option) *operator {
 	DeferCleanup(o.stop)
 	return o
 }
+
+// expectRest waits until operators have sent no request that matches for a second, and expects none for two more.
+func expectRest(match func(request) bool, operators ...*operator) {
+	GinkgoHelper()
+	sent := func() (n int) {
+		for _, o := range operators {
+			n += len(o.network.find(match))
+		}
+		return n
+	}
+	last, since := sent(), time.Now()
+	Eventually(func() time.Duration {
+		if n := sent(); n != last {
+			last, since = n, time.Now()
+		}
+		return time.Since(since)
+	}).Should(BeNumerically(">", time.Second))
+	Consistently(sent, "2s", "100ms").Should(Equal(last))
+}

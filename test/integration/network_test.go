@@ -5,7 +5,6 @@ package integration
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -28,8 +27,6 @@ type network struct {
 	ahead atomic.Int64
 	// fail returns the status code to answer instead of the API server; zero passes the request on.
 	fail func(*http.Request) int
-	// drop returns whether the answer to a request is dropped.
-	drop func(*http.Request) bool
 
 	mu       sync.Mutex
 	requests []request
@@ -49,10 +46,6 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := n.base.RoundTrip(r)
 	if err != nil {
 		return nil, err
-	}
-	if n.drop != nil && n.drop(r) {
-		_ = resp.Body.Close()
-		return nil, errors.New("the test dropped the answer")
 	}
 	sent.answer = resp.StatusCode
 	n.record(sent)
@@ -166,11 +159,4 @@ func (b *watchBody) Read(p []byte) (int, error) {
 
 func isSnapshotCreate(r *http.Request) bool {
 	return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/volumesnapshots")
-}
-
-// dropFirstCreateAnswer drops the answer to the first create of a snapshot, which the API server has executed.
-func dropFirstCreateAnswer(dropped *atomic.Bool) option {
-	return func(o *operator) {
-		o.network.drop = func(r *http.Request) bool { return isSnapshotCreate(r) && dropped.CompareAndSwap(false, true) }
-	}
 }

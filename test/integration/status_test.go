@@ -63,19 +63,10 @@ var _ = Describe("The operator", func() {
 		env.waitForSnapshots("data", 3)
 		makeReady(&env.snapshotsOf("data")[2])
 		Eventually(func() int32 { return status(s).Outputs.VolumeSnapshots.Ready }).Should(BeEquivalentTo(3))
-		requests := func() int { return len(o.network.find(func(r request) bool { return !r.isWatch() })) }
-		// After a second without requests, the last status is written.
-		last, since := requests(), time.Now()
-		Eventually(func() time.Duration {
-			if n := requests(); n != last {
-				last, since = n, time.Now()
-			}
-			return time.Since(since)
-		}).Should(BeNumerically(">", time.Second))
-
-		before := resourceVersions(env)
-		Consistently(requests, "10s", "250ms").Should(Equal(last))
-		Expect(resourceVersions(env)).To(Equal(before))
+		expectRest(func(r request) bool { return !r.isWatch() }, o)
+		settled := resourceVersions(env)
+		expectRest(func(r request) bool { return !r.isWatch() }, o)
+		Expect(resourceVersions(env)).To(Equal(settled))
 	})
 
 	// Contract: MAP-7.

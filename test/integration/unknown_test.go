@@ -191,13 +191,3 @@ var _ = Describe("What is not known", func() {
 		})
 	}
 })
-
-// refuseCounts refuses every write of a status that counts PVCs, as a schema would do that this operator does not know.
-func refuseCounts() option {
-	return failRequests(func(r *http.Request) int {
-		if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/status") && strings.Contains(bodyOf(r), `"inputs":{`) {
-			return http.StatusUnprocessableEntity
-		}
-		return 0
-	})
-}
