@@ -315,12 +315,14 @@ CHART_VERSION ?= $(VERSION:v%=%)
 
 .PHONY: build-chart
 build-chart: manifests generate ## Generate the Helm chart dist/chart, and its package, with version CHART_VERSION and image IMG.
+	rm -rf dist/chart
 	mkdir -p dist
 	$(KUSTOMIZE) build hack/helm/source | go -C hack/helm run . --out '$(CURDIR)/dist/chart' --package '$(CURDIR)/dist' \
 	  --version '$(CHART_VERSION)' --image '${IMG}' --repository '$(REPOSITORY)' --docs '$(DOCS_URL)'
 
 .PHONY: build-bundle
 build-bundle: manifests generate ## Generate the OLM bundle dist/bundle with image IMG, and check it.
+	rm -rf dist/bundle
 	mkdir -p dist
 	$(KUSTOMIZE) build config/manifests | go run ./hack/olm --out dist/bundle --version '$(VERSION:v%=%)' --image '${IMG}' \
 	  --repository '$(REPOSITORY)'

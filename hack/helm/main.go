@@ -22,7 +22,7 @@ import (
 )
 
 func main() {
-	out := flag.String("out", "", "Folder of the chart. Its content is replaced.")
+	out := flag.String("out", "", "Folder of the chart, which should be empty.")
 	folder := flag.String("package", "", "Folder in which the chart's package is written. None if empty.")
 	var r chart.Release
 	flag.StringVar(&r.Version, "version", "0.1.0", "Version of the chart, a semantic version.")

@@ -130,13 +130,13 @@ func convert(o *unstructured.Unstructured) (path, text string, err error) {
 	case o.GetKind() == "Deployment":
 		err = t.editDeployment()
 	case o.GetKind() == "CustomResourceDefinition":
-		err = t.keepCRD(o)
+		err = t.keepCRD()
 	case o.GetKind() == "ServiceMonitor":
 		err = t.editMonitor()
 	case o.GetKind() == "PrometheusRule":
-		t.replaceDocs(t.object)
+		t.replaceDocs()
 	case o.GetKind() == "ServiceAccount":
-		t.optional(t.object["metadata"].(map[string]any), "annotations", ".Values.serviceAccount.annotations")
+		t.optional(child(t.object, "metadata"), "annotations", ".Values.serviceAccount.annotations")
 	case name == "allow-api-server-traffic":
 		err = t.editEgress()
 	case name == "manager-role" || name == "manager-rolebinding":

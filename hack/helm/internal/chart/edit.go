@@ -37,9 +37,9 @@ func (t *template) setMetadata(o *unstructured.Unstructured) error {
 		}
 		lines = append(lines, strings.Split(strings.TrimSpace(string(text)), "\n")...)
 	}
-	t.object["metadata"].(map[string]any)["labels"] = t.block(lines...)
+	child(t.object, "metadata")["labels"] = t.block(lines...)
 	if o.GetKind() != "CustomResourceDefinition" {
-		t.replaceNames(t.object)
+		t.replaceNames()
 	}
 	return nil
 }
@@ -57,42 +57,66 @@ func values(value string) []string {
 	return []string{"{{- with " + value + " }}", "{{- toYaml . | nindent " + indent + " }}", "{{- end }}"}
 }
 
-// replaceNames replaces the names and the namespace that kustomize set.
-func (t *template) replaceNames(value any) any {
+// child returns an object inside of an object; nil if there is none.
+func child(o map[string]any, path ...string) map[string]any {
+	inner, _, _ := unstructured.NestedFieldNoCopy(o, path...)
+	found, _ := inner.(map[string]any)
+	return found
+}
+
+// replaceStrings replaces the strings in a value.
+func replaceStrings(value any, replace func(string) string) any {
 	switch value := value.(type) {
 	case map[string]any:
 		for key, inner := range value {
-			value[key] = t.replaceNames(inner)
+			value[key] = replaceStrings(inner, replace)
 		}
 	case []any:
 		for i, inner := range value {
-			value[i] = t.replaceNames(inner)
+			value[i] = replaceStrings(inner, replace)
 		}
 	case string:
+		return replace(value)
+	}
+	return value
+}
+
+// replaceNames replaces the names and the namespace that kustomize set.
+func (t *template) replaceNames() {
+	replaceStrings(t.object, func(value string) string {
 		if value == namespace {
 			return t.inline(releaseNamespace)
 		}
 		if rest, ok := strings.CutPrefix(value, prefix); ok && !strings.ContainsAny(rest, " /") {
 			return t.inline(fullname) + "-" + rest
 		}
-	}
-	return value
+		return value
+	})
+}
+
+// docs is where the runbook_url of the alerts in config/prometheus point to.
+const docs = "https://mapcontroller.dev/snapshotschedule/docs"
+
+// replaceDocs makes the alerts' links to the docs depend on a value.
+func (t *template) replaceDocs() {
+	replaceStrings(t.object, func(value string) string {
+		if rest, ok := strings.CutPrefix(value, docs+"/"); ok {
+			return t.inline("{{ $.Values.prometheus.docsURL }}") + "/" + rest
+		}
+		return value
+	})
 }
 
 // keepCRD makes it a value that the CRD is kept when the chart is uninstalled. Its
 // deletion would delete all schedules and their snapshots.
-func (t *template) keepCRD(o *unstructured.Unstructured) error {
+func (t *template) keepCRD() error {
 	const key = "helm.sh/resource-policy"
-	annotations := map[string]any{}
-	for key, value := range o.GetAnnotations() {
-		annotations[key] = value
-	}
+	annotations := child(t.object, "metadata", "annotations")
 	if annotations[key] != "keep" {
 		return fmt.Errorf("the CRD has no annotation %s: keep", key)
 	}
 	delete(annotations, key)
 	annotations[t.block("{{- if .Values.crd.keep }}", key+": keep", "{{- end }}")] = nil
-	t.object["metadata"].(map[string]any)["annotations"] = annotations
 	return nil
 }
 
@@ -107,8 +131,8 @@ func (t *template) perNamespace(o *unstructured.Unstructured) (string, error) {
 		return "", errors.New("not a cluster-wide kind")
 	}
 	t.object["kind"] = kind
-	t.object["metadata"].(map[string]any)["namespace"] = t.inline("{{ . }}")
-	if role, ok := t.object["roleRef"].(map[string]any); ok {
+	child(t.object, "metadata")["namespace"] = t.inline("{{ . }}")
+	if role := child(t.object, "roleRef"); role != nil {
 		role["kind"] = "Role"
 	}
 	if rules, ok := t.object["rules"].([]any); ok {
@@ -150,15 +174,41 @@ func (t *template) editDeployment() error {
 		}
 		t.optional(d.pod, key, ".Values.manager."+key)
 	}
-	metadata, _, err := unstructured.NestedMap(t.object, "spec", "template", "metadata")
-	if err != nil {
-		return err
-	}
+	metadata := child(t.object, "spec", "template", "metadata")
 	for key, value := range map[string]string{"annotations": ".Values.manager.podAnnotations", "labels": ".Values.manager.podLabels"} {
-		metadata[key].(map[string]any)[t.block(values(value)...)] = nil
+		child(metadata, key)[t.block(values(value)...)] = nil
 	}
-	t.object["spec"].(map[string]any)["template"].(map[string]any)["metadata"] = metadata
 	// Without it, Kubernetes decides by the tag.
 	t.optional(d.manager, "imagePullPolicy", ".Values.manager.image.pullPolicy")
+	return nil
+}
+
+// editMonitor makes the interval of the ServiceMonitor depend on a value, and whether it verifies the certificate.
+func (t *template) editMonitor() error {
+	endpoints, _ := child(t.object, "spec")["endpoints"].([]any)
+	if len(endpoints) != 1 {
+		return errors.New("the ServiceMonitor has not one endpoint; see editMonitor in hack/helm")
+	}
+	endpoint := endpoints[0].(map[string]any)
+	t.optional(endpoint, "interval", ".Values.prometheus.interval")
+	if !reflect.DeepEqual(endpoint["tlsConfig"], map[string]any{"insecureSkipVerify": true}) {
+		return errors.New("the ServiceMonitor has another tlsConfig; see editMonitor in hack/helm")
+	}
+	endpoint["tlsConfig"] = t.block(
+		"{{- with .Values.metrics.certificateSecret }}",
+		"serverName: "+fullname+"-controller-manager-metrics-service."+releaseNamespace+".svc",
+		"ca:", "  secret:", "    name: {{ . }}", "    key: ca.crt",
+		"{{- else }}", "insecureSkipVerify: true", "{{- end }}")
+	return nil
+}
+
+// editEgress makes the ports of the API server depend on a value.
+func (t *template) editEgress() error {
+	egress, _ := child(t.object, "spec")["egress"].([]any)
+	if len(egress) != 1 {
+		return errors.New("the NetworkPolicy has not one egress rule; see editEgress in hack/helm")
+	}
+	egress[0].(map[string]any)["ports"] = t.block(
+		"{{- range .Values.networkPolicy.apiServerPorts }}", "- port: {{ . }}", "  protocol: TCP", "{{- end }}")
 	return nil
 }

@@ -45,21 +45,8 @@ func Read(from io.Reader) ([]*unstructured.Unstructured, error) {
 	return all, nil
 }
 
-// Write replaces the content of a folder. It rejects a folder that contains something
-// other than a chart.
+// Write writes files to a folder.
 func Write(folder string, files map[string]string) error {
-	entries, err := os.ReadDir(folder)
-	if err != nil && !os.IsNotExist(err) {
-		return err
-	}
-	if len(entries) > 0 {
-		if _, err := os.Stat(filepath.Join(folder, "Chart.yaml")); err != nil {
-			return fmt.Errorf("%s is not a chart and not empty; set another folder", folder)
-		}
-	}
-	if err := os.RemoveAll(folder); err != nil {
-		return err
-	}
 	for name, text := range files {
 		path := filepath.Join(folder, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -5,12 +5,11 @@ package chart
 
 import (
 	"fmt"
-	"maps"
-	"reflect"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 // A default Prometheus stack ignores objects without its labels, and Grafana's sidecar those without the dashboard's.
@@ -18,7 +17,7 @@ func TestMonitoringValuesReachEveryObject(t *testing.T) {
 	values := `{prometheus: {enable: true, interval: 45s, labels: {release: stack}, docsURL: 'https://wiki.example.com/docs'},
 		dashboard: {enable: true, labels: {grafana_dashboard: null, dashboards: "yes"}}}`
 	checked := map[string]bool{}
-	for key, o := range render(t, buildChart(t), likeKustomize.with(values)) {
+	for key, o := range render(t, loadChart(t, release), likeKustomize.with(values)) {
 		kind := o.GetKind()
 		switch kind {
 		case "ServiceMonitor", "PrometheusRule":
@@ -49,44 +48,36 @@ func TestMonitoringValuesReachEveryObject(t *testing.T) {
 	}
 }
 
+// requireSelected checks that a label selector of an object matches the operator's pods.
+func requireSelected(t *testing.T, all objectsByKey, o *unstructured.Unstructured, path ...string) {
+	t.Helper()
+	selector, _, _ := unstructured.NestedStringMap(o.Object, path...)
+	pods, _, _ := unstructured.NestedStringMap(all.deployment(t).Object, "spec", "template", "metadata", "labels")
+	if len(selector) == 0 || !labels.SelectorFromSet(selector).Matches(labels.Set(pods)) {
+		t.Errorf("%s: %v does not select %v", o.GetName(), selector, pods)
+	}
+}
+
 func TestPodDisruptionBudgetSelectsThePods(t *testing.T) {
 	i := install{name: "backup", namespace: "ops", values: "{podDisruptionBudget: {enable: true}, manager: {podLabels: {a: b}}}"}
-	var selector, labels map[string]string
-	for _, o := range render(t, buildChart(t), i) {
-		switch o.GetKind() {
-		case "PodDisruptionBudget":
-			selector, _, _ = unstructured.NestedStringMap(o.Object, "spec", "selector", "matchLabels")
-		case "Deployment":
-			labels, _, _ = unstructured.NestedStringMap(o.Object, "spec", "template", "metadata", "labels")
-		}
+	got := render(t, loadChart(t, release), i)
+	budget := got["PodDisruptionBudget.policy ops/backup-snapshotschedule-controller-manager"]
+	if budget == nil {
+		t.Fatal("no PodDisruptionBudget")
 	}
-	if len(selector) == 0 || labels["a"] != "b" {
-		t.Fatalf("selector %v, labels of the pods %v", selector, labels)
-	}
-	matched := maps.Clone(labels)
-	maps.Copy(matched, selector)
-	if !reflect.DeepEqual(matched, labels) {
-		t.Errorf("%v does not select %v", selector, labels)
-	}
+	requireSelected(t, got, budget, "spec", "selector", "matchLabels")
 }
 
 // Without egress rules of its own, a policy with policyTypes Egress would cut the manager off from the API server.
 func TestNetworkPoliciesAllowTheMetricsInAndTheAPIServerOut(t *testing.T) {
 	values := "{networkPolicy: {enable: true, apiServerPorts: [443, 16443]}}"
-	got := render(t, buildChart(t), likeKustomize.with(values))
-	labels, _, _ := unstructured.NestedStringMap(got["Deployment.apps "+namespace+"/"+prefix+"controller-manager"].Object,
-		"spec", "template", "metadata", "labels")
+	got := render(t, loadChart(t, release), likeKustomize.with(values))
 	ports := map[string][]any{}
-	for key, o := range got {
+	for _, o := range got {
 		if o.GetKind() != "NetworkPolicy" {
 			continue
 		}
-		selector, _, _ := unstructured.NestedStringMap(o.Object, "spec", "podSelector", "matchLabels")
-		matched := maps.Clone(labels)
-		maps.Copy(matched, selector)
-		if len(selector) == 0 || !reflect.DeepEqual(matched, labels) {
-			t.Errorf("%s: %v does not select %v", key, selector, labels)
-		}
+		requireSelected(t, got, o, "spec", "podSelector", "matchLabels")
 		types, _, _ := unstructured.NestedStringSlice(o.Object, "spec", "policyTypes")
 		for _, direction := range types {
 			rules, _, _ := unstructured.NestedSlice(o.Object, "spec", strings.ToLower(direction))

@@ -7,14 +7,14 @@ import (
 	"bytes"
 	"fmt"
 	"os/exec"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/chart/common/util"
-	"helm.sh/helm/v4/pkg/chart/loader"
+	"helm.sh/helm/v4/pkg/chart/loader/archive"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/engine"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
@@ -43,18 +43,33 @@ func kustomize(t *testing.T, folder string) []*unstructured.Unstructured {
 	return all
 }
 
-// buildChart builds the chart of the repository and returns its folder.
-func buildChart(t *testing.T) string {
+// source are the objects that the chart is made of.
+var source []*unstructured.Unstructured
+
+func kustomizeOnce(t *testing.T) []*unstructured.Unstructured {
+	t.Helper()
+	if source == nil {
+		source = kustomize(t, "hack/helm/source")
+	}
+	return source
+}
+
+// loadChart builds a release's chart.
+func loadChart(t *testing.T, release Release) *chart.Chart {
 	t.Helper()
 	files, err := Build(kustomizeOnce(t), release)
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := filepath.Join(t.TempDir(), Name)
-	if err := Write(folder, files); err != nil {
+	var all []*archive.BufferedFile
+	for name, text := range files {
+		all = append(all, &archive.BufferedFile{Name: name, Data: []byte(text)})
+	}
+	c, err := loader.LoadFiles(all)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return folder
+	return c
 }
 
 // install is a helm install.
@@ -68,26 +83,8 @@ func (i install) with(values string) install {
 	return i
 }
 
-// objects returns the objects that Helm applies.
-func (i install) objects(folder string) ([]*unstructured.Unstructured, error) {
-	files, err := i.renderFiles(folder)
-	if err != nil {
-		return nil, err
-	}
-	var all strings.Builder
-	for path, text := range files {
-		if strings.HasSuffix(path, ".yaml") {
-			all.WriteString("\n---\n" + text)
-		}
-	}
-	return Read(strings.NewReader(all.String()))
-}
-
-func (i install) renderFiles(folder string) (map[string]string, error) {
-	c, err := loader.LoadDir(folder)
-	if err != nil {
-		return nil, err
-	}
+// files returns the rendered templates by path.
+func (i install) files(c *chart.Chart) (map[string]string, error) {
 	values := map[string]any{}
 	if err := yaml.UnmarshalStrict([]byte(i.values), &values); err != nil {
 		return nil, fmt.Errorf("%w in\n%s", err, i.values)
@@ -100,19 +97,32 @@ func (i install) renderFiles(folder string) (map[string]string, error) {
 	return engine.Render(c, renderValues)
 }
 
-// render returns the objects of a release by kind, namespace and name.
-func render(t *testing.T, folder string, i install) map[string]*unstructured.Unstructured {
+// objectsByKey are objects by kind, namespace and name.
+type objectsByKey map[string]*unstructured.Unstructured
+
+// render returns the objects that Helm applies.
+func render(t *testing.T, c *chart.Chart, i install) objectsByKey {
 	t.Helper()
-	all, err := i.objects(folder)
+	files, err := i.files(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for path, file := range files {
+		if strings.HasSuffix(path, ".yaml") {
+			text.WriteString("\n---\n" + file)
+		}
+	}
+	all, err := Read(strings.NewReader(text.String()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return byKey(t, all)
 }
 
-func byKey(t *testing.T, all []*unstructured.Unstructured) map[string]*unstructured.Unstructured {
+func byKey(t *testing.T, all []*unstructured.Unstructured) objectsByKey {
 	t.Helper()
-	keyed := map[string]*unstructured.Unstructured{}
+	keyed := objectsByKey{}
 	for _, o := range all {
 		key := fmt.Sprintf("%s %s/%s", o.GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName())
 		if keyed[key] != nil {
@@ -123,11 +133,14 @@ func byKey(t *testing.T, all []*unstructured.Unstructured) map[string]*unstructu
 	return keyed
 }
 
-func keysOf(all map[string]*unstructured.Unstructured) []string {
-	var keys []string
-	for key := range all {
-		keys = append(keys, key)
+// deployment returns the only Deployment.
+func (all objectsByKey) deployment(t *testing.T) *unstructured.Unstructured {
+	t.Helper()
+	for _, o := range all {
+		if o.GetKind() == "Deployment" {
+			return o
+		}
 	}
-	slices.Sort(keys)
-	return keys
+	t.Fatal("no Deployment")
+	return nil
 }

@@ -44,17 +44,7 @@ func (d deployment) fields() map[string]field {
 var optionalPodFields = []string{"imagePullSecrets", "nodeSelector", "tolerations", "topologySpreadConstraints", "priorityClassName"}
 
 func parseDeployment(object map[string]any) (deployment, error) {
-	spec, _, err := unstructured.NestedFieldNoCopy(object, "spec")
-	if err != nil {
-		return deployment{}, err
-	}
-	pod, _, err := unstructured.NestedFieldNoCopy(object, "spec", "template", "spec")
-	if err != nil {
-		return deployment{}, err
-	}
-	d := deployment{}
-	d.spec, _ = spec.(map[string]any)
-	d.pod, _ = pod.(map[string]any)
+	d := deployment{spec: child(object, "spec"), pod: child(object, "spec", "template", "spec")}
 	containers, _ := d.pod["containers"].([]any)
 	if len(containers) != 1 {
 		return deployment{}, fmt.Errorf("the pod has %d containers, not one", len(containers))

@@ -5,8 +5,6 @@ package chart
 
 import (
 	"maps"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -60,24 +58,13 @@ var overrides = map[string]string{
 }
 
 func TestEveryValueChangesTheResult(t *testing.T) {
-	folder := buildChart(t)
-	text, err := os.ReadFile(filepath.Join(folder, "values.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defaults := map[string]any{}
-	if err := yaml.UnmarshalStrict(text, &defaults); err != nil {
-		t.Fatal(err)
-	}
+	c := loadChart(t, release)
 	schema := map[string]any{}
-	if text, err = os.ReadFile(filepath.Join(folder, "values.schema.json")); err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.UnmarshalStrict(text, &schema); err != nil {
+	if err := yaml.UnmarshalStrict(c.Schema, &schema); err != nil {
 		t.Fatal(err)
 	}
 	want := slices.Sorted(maps.Keys(overrides))
-	if got := leaves(defaults, nil); !reflect.DeepEqual(got, want) {
+	if got := leaves(c.Values, nil); !slices.Equal(got, want) {
 		t.Errorf("values.yaml has\n%q\nand the test has\n%q", got, want)
 	}
 	if _, global := schema["properties"].(map[string]any)["global"]; !global {
@@ -91,8 +78,8 @@ func TestEveryValueChangesTheResult(t *testing.T) {
 				enable = "{" + part + ": {enable: true}}"
 			}
 		}
-		before := render(t, folder, likeKustomize.with(enable))
-		if after := render(t, folder, likeKustomize.with(values)); reflect.DeepEqual(before, after) {
+		before := render(t, c, likeKustomize.with(enable))
+		if after := render(t, c, likeKustomize.with(values)); reflect.DeepEqual(before, after) {
 			t.Errorf("%s changes nothing", name)
 		}
 	}
@@ -115,7 +102,7 @@ func leaves(values map[string]any, path []string) []string {
 }
 
 func TestInvalidValuesAreRejected(t *testing.T) {
-	folder := buildChart(t)
+	c := loadChart(t, release)
 	for values, message := range map[string]string{
 		"{metrics: {enabled: false}}":                            "enabled",
 		"{prometheus: {interval: often}}":                        "interval",
@@ -128,22 +115,23 @@ func TestInvalidValuesAreRejected(t *testing.T) {
 		"{manager: {replicas: many}}":                            "replicas",
 		"{metrics: {enable: false}, prometheus: {enable: true}}": "prometheus.enable needs metrics.enable",
 	} {
-		if _, err := likeKustomize.with(values).objects(folder); err == nil || !strings.Contains(err.Error(), message) {
+		if _, err := likeKustomize.with(values).files(c); err == nil || !strings.Contains(err.Error(), message) {
 			t.Errorf("%s: %v", values, err)
 		}
 	}
 }
 
 func TestReferencesMatchUnderOtherNames(t *testing.T) {
-	folder := buildChart(t)
+	c := loadChart(t, release)
 	all := "watchNamespaces: [shop, bank], prometheus: {enable: true}, networkPolicy: {enable: true}, guardrails: {enable: true}"
 	for _, i := range []install{
 		{name: "backup", namespace: "ops", values: "{" + all + "}"},
 		{name: "x", namespace: "ops", values: "{" + all + ", fullnameOverride: a-name-of-more-than-twenty-eight-characters}"},
 	} {
-		got := render(t, folder, i)
-		if got["Role.rbac.authorization.k8s.io bank/"+nameOf(t, got)+"-manager-role"] == nil {
-			t.Errorf("no Role in namespace bank: %q", keysOf(got))
+		got := render(t, c, i)
+		name := strings.TrimSuffix(got.deployment(t).GetName(), "-controller-manager")
+		if got["Role.rbac.authorization.k8s.io bank/"+name+"-manager-role"] == nil {
+			t.Error("no Role in namespace bank")
 		}
 		for key, o := range got {
 			if len(o.GetName()) > 63 {
@@ -165,19 +153,8 @@ func TestReferencesMatchUnderOtherNames(t *testing.T) {
 	}
 }
 
-func nameOf(t *testing.T, all map[string]*unstructured.Unstructured) string {
-	t.Helper()
-	for key, o := range all {
-		if strings.HasPrefix(key, "Deployment") {
-			return strings.TrimSuffix(o.GetName(), "-controller-manager")
-		}
-	}
-	t.Fatal("no Deployment")
-	return ""
-}
-
 // checkReferences checks that what bindings and the Deployment refer to exists.
-func checkReferences(t *testing.T, all map[string]*unstructured.Unstructured, o *unstructured.Unstructured, releaseNamespace string) {
+func checkReferences(t *testing.T, all objectsByKey, o *unstructured.Unstructured, releaseNamespace string) {
 	t.Helper()
 	if role, ok, _ := unstructured.NestedStringMap(o.Object, "roleRef"); ok {
 		roleNamespace := o.GetNamespace()
@@ -211,60 +188,27 @@ func checkReferences(t *testing.T, all map[string]*unstructured.Unstructured, o 
 func TestImageReferencesAreKept(t *testing.T) {
 	digest := "@sha256:" + strings.Repeat("0f", 32)
 	for _, name := range []string{"a", "a:v1", "e.com:5000/a", "e.com:5000/b/a:v1", "e.com/a" + digest, "e.com:5000/a:v1" + digest} {
-		files, err := Build(kustomizeOnce(t), Release{Version: "1.2.3", Image: name})
-		if err != nil {
-			t.Fatal(err)
-		}
-		folder := filepath.Join(t.TempDir(), Name)
-		if err := Write(folder, files); err != nil {
-			t.Fatal(err)
-		}
-		got := render(t, folder, likeKustomize)
-		manager := managerOf(t, got["Deployment.apps "+namespace+"/"+prefix+"controller-manager"])
+		got := render(t, loadChart(t, Release{Version: "1.2.3", Image: name}), likeKustomize)
+		manager := managerOf(t, got.deployment(t))
 		if manager["image"] != name {
 			t.Errorf("%s became %s", name, manager["image"])
 		}
 	}
 }
 
-var source []*unstructured.Unstructured
-
-func kustomizeOnce(t *testing.T) []*unstructured.Unstructured {
-	t.Helper()
-	if source == nil {
-		source = kustomize(t, "hack/helm/source")
-	}
-	return source
-}
-
 func TestBuildRejectsUnknownObjectsAndInvalidReleases(t *testing.T) {
 	unknown := &unstructured.Unstructured{Object: map[string]any{"kind": "Secret", "metadata": map[string]any{"name": "x"}}}
-	for name, build := range map[string]func() (map[string]string, error){
-		"no folder": func() (map[string]string, error) {
-			return Build(append(slices.Clone(kustomizeOnce(t)), unknown), release)
-		},
-		"no Deployment":  func() (map[string]string, error) { return Build(nil, release) },
-		"not a semantic": func() (map[string]string, error) { return Build(kustomizeOnce(t), Release{Version: "v1", Image: "a"}) },
-		"has no name": func() (map[string]string, error) {
-			return Build(kustomizeOnce(t), Release{Version: "1.2.3", Image: ":v1"})
-		},
+	for want, test := range map[string]struct {
+		objects []*unstructured.Unstructured
+		release Release
+	}{
+		"no folder":      {append(slices.Clone(kustomizeOnce(t)), unknown), release},
+		"no Deployment":  {nil, release},
+		"not a semantic": {kustomizeOnce(t), Release{Version: "v1", Image: "a"}},
+		"has no name":    {kustomizeOnce(t), Release{Version: "1.2.3", Image: ":v1"}},
 	} {
-		if _, err := build(); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: %v", name, err)
+		if _, err := Build(test.objects, test.release); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
 		}
-	}
-}
-
-func TestWriteKeepsAFolderThatIsNotAChart(t *testing.T) {
-	folder := t.TempDir()
-	kept := filepath.Join(folder, "kept")
-	if err := os.WriteFile(kept, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := Write(folder, map[string]string{"Chart.yaml": "x"}); err == nil {
-		t.Error("the folder was replaced")
-	}
-	if _, err := os.Stat(kept); err != nil {
-		t.Error(err)
 	}
 }
