@@ -72,7 +72,8 @@ func Build(objects []*unstructured.Unstructured, release Release) (map[string]st
 		files[path] = text
 	}
 	if deployment == nil {
-		return nil, fmt.Errorf("no Deployment among %d objects", len(objects))
+		return nil, fmt.Errorf("no Deployment among %d objects; "+
+			"pipe the output of 'kustomize build hack/helm/source' into this program", len(objects))
 	}
 	for _, name := range []string{"Chart.yaml", "values.yaml"} {
 		if files[name], err = fillDefaults(files[name], deployment, release); err != nil {
@@ -130,15 +131,15 @@ func convert(o *unstructured.Unstructured) (path, text string, err error) {
 	case o.GetKind() == "Deployment":
 		err = t.editDeployment()
 	case o.GetKind() == "CustomResourceDefinition":
-		err = t.keepCRD()
+		t.keepCRD()
 	case o.GetKind() == "ServiceMonitor":
-		err = t.editMonitor()
+		t.editMonitor()
 	case o.GetKind() == "PrometheusRule":
 		t.replaceDocs()
 	case o.GetKind() == "ServiceAccount":
 		t.optional(child(t.object, "metadata"), "annotations", ".Values.serviceAccount.annotations")
 	case name == "allow-api-server-traffic":
-		err = t.editEgress()
+		t.editEgress()
 	case name == "manager-role" || name == "manager-rolebinding":
 		text, err = t.perNamespace(o)
 	}

@@ -4,8 +4,6 @@
 package chart
 
 import (
-	"errors"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -18,6 +16,8 @@ const (
 	fullname         = `{{ include "snapshotschedule.fullname" $ }}`
 	releaseNamespace = `{{ $.Release.Namespace }}`
 )
+
+// What the edits assume of kustomize's output is not checked here: the tests compare the charts that they render with it.
 
 // setMetadata makes the object's names, namespaces and labels depend on the Helm
 // release, including those by which it refers to other objects.
@@ -109,15 +109,10 @@ func (t *template) replaceDocs() {
 
 // keepCRD makes it a value that the CRD is kept when the chart is uninstalled. Its
 // deletion would delete all schedules and their snapshots.
-func (t *template) keepCRD() error {
-	const key = "helm.sh/resource-policy"
+func (t *template) keepCRD() {
 	annotations := child(t.object, "metadata", "annotations")
-	if annotations[key] != "keep" {
-		return fmt.Errorf("the CRD has no annotation %s: keep", key)
-	}
-	delete(annotations, key)
-	annotations[t.block("{{- if .Values.crd.keep }}", key+": keep", "{{- end }}")] = nil
-	return nil
+	delete(annotations, "helm.sh/resource-policy")
+	annotations[t.block("{{- if .Values.crd.keep }}", "helm.sh/resource-policy: keep", "{{- end }}")] = nil
 }
 
 // perNamespace renders a cluster-wide object, or one in each of the watched namespaces.
@@ -126,11 +121,7 @@ func (t *template) perNamespace(o *unstructured.Unstructured) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	kind, ok := strings.CutPrefix(o.GetKind(), "Cluster")
-	if !ok {
-		return "", errors.New("not a cluster-wide kind")
-	}
-	t.object["kind"] = kind
+	t.object["kind"] = strings.TrimPrefix(o.GetKind(), "Cluster")
 	child(t.object, "metadata")["namespace"] = t.inline("{{ . }}")
 	if role := child(t.object, "roleRef"); role != nil {
 		role["kind"] = "Role"
@@ -159,9 +150,6 @@ func (t *template) editDeployment() error {
 		"{{- with .Values.watchNamespaces }}", `- --watch-namespaces={{ join "," . }}`, "{{- end }}",
 		"{{- if .Values.metrics.certificateSecret }}", "- --metrics-cert-path=/tmp/k8s-metrics-server/metrics-certs", "{{- end }}")
 	for value, field := range d.fields() {
-		if _, ok := field.of[field.key]; !ok {
-			return fmt.Errorf("the Deployment no longer has %s; see fields in hack/helm", field.key)
-		}
 		text := "toYaml .Values.manager." + value
 		if value == "volumes" || value == "volumeMounts" {
 			text = `include "snapshotschedule.` + value + `" .`
@@ -169,9 +157,6 @@ func (t *template) editDeployment() error {
 		field.of[field.key] = t.block("{{- " + text + " | nindent " + indent + " }}")
 	}
 	for _, key := range optionalPodFields {
-		if _, ok := d.pod[key]; ok {
-			return fmt.Errorf("the Deployment now has %s; see fields in hack/helm", key)
-		}
 		t.optional(d.pod, key, ".Values.manager."+key)
 	}
 	metadata := child(t.object, "spec", "template", "metadata")
@@ -184,31 +169,24 @@ func (t *template) editDeployment() error {
 }
 
 // editMonitor makes the interval of the ServiceMonitor depend on a value, and whether it verifies the certificate.
-func (t *template) editMonitor() error {
+func (t *template) editMonitor() {
 	endpoints, _ := child(t.object, "spec")["endpoints"].([]any)
-	if len(endpoints) != 1 {
-		return errors.New("the ServiceMonitor has not one endpoint; see editMonitor in hack/helm")
+	for _, e := range endpoints {
+		endpoint := e.(map[string]any)
+		t.optional(endpoint, "interval", ".Values.prometheus.interval")
+		endpoint["tlsConfig"] = t.block(
+			"{{- with .Values.metrics.certificateSecret }}",
+			"serverName: "+fullname+"-controller-manager-metrics-service."+releaseNamespace+".svc",
+			"ca:", "  secret:", "    name: {{ . }}", "    key: ca.crt",
+			"{{- else }}", "insecureSkipVerify: true", "{{- end }}")
 	}
-	endpoint := endpoints[0].(map[string]any)
-	t.optional(endpoint, "interval", ".Values.prometheus.interval")
-	if !reflect.DeepEqual(endpoint["tlsConfig"], map[string]any{"insecureSkipVerify": true}) {
-		return errors.New("the ServiceMonitor has another tlsConfig; see editMonitor in hack/helm")
-	}
-	endpoint["tlsConfig"] = t.block(
-		"{{- with .Values.metrics.certificateSecret }}",
-		"serverName: "+fullname+"-controller-manager-metrics-service."+releaseNamespace+".svc",
-		"ca:", "  secret:", "    name: {{ . }}", "    key: ca.crt",
-		"{{- else }}", "insecureSkipVerify: true", "{{- end }}")
-	return nil
 }
 
 // editEgress makes the ports of the API server depend on a value.
-func (t *template) editEgress() error {
+func (t *template) editEgress() {
 	egress, _ := child(t.object, "spec")["egress"].([]any)
-	if len(egress) != 1 {
-		return errors.New("the NetworkPolicy has not one egress rule; see editEgress in hack/helm")
+	for _, rule := range egress {
+		rule.(map[string]any)["ports"] = t.block(
+			"{{- range .Values.networkPolicy.apiServerPorts }}", "- port: {{ . }}", "  protocol: TCP", "{{- end }}")
 	}
-	egress[0].(map[string]any)["ports"] = t.block(
-		"{{- range .Values.networkPolicy.apiServerPorts }}", "- port: {{ . }}", "  protocol: TCP", "{{- end }}")
-	return nil
 }

@@ -18,14 +18,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Read reads objects from a stream of YAML documents. An empty stream is an error.
+// Read reads objects from a stream of YAML documents.
 func Read(from io.Reader) ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(from))
 	for {
 		document, err := documents.Read()
 		if errors.Is(err, io.EOF) {
-			break
+			return all, nil
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read YAML: %w", err)
@@ -39,10 +39,6 @@ func Read(from io.Reader) ([]*unstructured.Unstructured, error) {
 			all = append(all, o)
 		}
 	}
-	if len(all) == 0 {
-		return nil, errors.New("no objects; pipe the output of 'kustomize build hack/helm/source' into this program")
-	}
-	return all, nil
 }
 
 // Write writes files to a folder.
