@@ -1,29 +1,38 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command olm generates the bundle for the Operator Lifecycle Manager from the output
+// Command olm generates the bundle for the Operator Lifecycle Manager, in the format registry+v1, from the output
 // of kustomize. It reads the objects of config/manifests from standard input.
 //
 // operator-sdk's "generate bundle" does the same, but its module cannot be had from a
 // module proxy, and everybody who builds a release would have to install the program.
 // 'make lint' checks the bundle with operator-framework's own validator.
+//
+//	main.go    flags, reading and writing
+//	bundle.go  the bundle's files
+//	csv.go     the ClusterServiceVersion
 package main
 
 import (
+	"bufio"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 
-	"mapcontroller.dev/snapshotschedule/hack/olm/internal/bundle"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
 )
 
 func main() {
-	out := flag.String("out", "", "Folder of the bundle. Its content is replaced.")
-	var r bundle.Release
-	flag.StringVar(&r.Version, "version", "", "Version of the bundle, a semantic version without v.")
-	flag.StringVar(&r.Image, "image", "", "Image of the manager.")
-	flag.StringVar(&r.Repository, "repository", "", "URL of the repository.")
+	out := flag.String("out", "dist/bundle", "Folder of the bundle, which should be empty.")
+	var r release
+	flag.StringVar(&r.version, "version", "", "Version of the bundle, a semantic version without v.")
+	flag.StringVar(&r.image, "image", "", "Image of the manager.")
+	flag.StringVar(&r.repository, "repository", "", "URL of the repository.")
 	flag.Parse()
 	if err := run(*out, r); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
@@ -31,17 +40,43 @@ func main() {
 	}
 }
 
-func run(out string, r bundle.Release) error {
-	if out == "" {
-		return errors.New("set the bundle's folder, as in --out dist/bundle")
-	}
-	objects, err := bundle.Read(os.Stdin)
+func run(out string, r release) error {
+	objects, err := read(os.Stdin)
 	if err != nil {
 		return err
 	}
-	files, err := bundle.Build(objects, r)
+	files, err := build(objects, r)
 	if err != nil {
 		return err
 	}
-	return bundle.Write(out, files)
+	for name, text := range files {
+		path := filepath.Join(out, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read reads objects from a stream of YAML documents.
+func read(from io.Reader) ([]object, error) {
+	var all []object
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(from))
+	for {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read YAML: %w", err)
+		}
+		o := &unstructured.Unstructured{}
+		if err := yaml.UnmarshalStrict(document, &o.Object); err != nil {
+			return nil, fmt.Errorf("%w in\n%s", err, document)
+		}
+		all = append(all, o)
+	}
 }

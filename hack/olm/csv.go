@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bundle
+package main
 
 import (
 	"encoding/json"
@@ -53,15 +53,11 @@ func classify(objects []object) (*parts, error) {
 			p.samples = append(p.samples, o)
 		}
 	}
-	return p, p.complete()
-}
-
-func (p *parts) complete() error {
 	if p.csv == nil || p.deployment == nil || p.account == nil || len(p.crds) == 0 {
-		return errors.New("no ClusterServiceVersion, Deployment, ServiceAccount or CRD; " +
+		return nil, errors.New("no ClusterServiceVersion, Deployment, ServiceAccount or CRD; " +
 			"pipe the output of 'kustomize build config/manifests' into this program")
 	}
-	return nil
+	return p, nil
 }
 
 // manifests returns what the bundle has besides the ClusterServiceVersion: everything
@@ -88,22 +84,26 @@ func (p *parts) bound(role object) bool {
 }
 
 // serviceVersion fills the ClusterServiceVersion.
-func (p *parts) serviceVersion(r Release) (object, error) {
+func (p *parts) serviceVersion(r release) (object, error) {
 	csv := p.csv.DeepCopy()
-	csv.SetName(name + ".v" + r.Version)
-	examples, err := p.examples()
+	csv.SetName(name + ".v" + r.version)
+	var samples []map[string]any
+	for _, o := range p.samples {
+		samples = append(samples, o.Object)
+	}
+	examples, err := json.MarshalIndent(samples, "", "  ") // which the OpenShift console shows
 	if err != nil {
 		return nil, err
 	}
 	annotations := csv.GetAnnotations()
-	annotations["alm-examples"] = examples
-	annotations["containerImage"] = r.Image
-	annotations["repository"] = r.Repository
+	annotations["alm-examples"] = string(examples)
+	annotations["containerImage"] = r.image
+	annotations["repository"] = r.repository
 	// Any older version can be upgraded directly: no state is outside of the snapshots.
-	annotations["olm.skipRange"] = "<" + r.Version
+	annotations["olm.skipRange"] = "<" + r.version
 	csv.SetAnnotations(annotations)
 
-	deployment, err := p.managerDeployment(r.Image)
+	deployment, err := p.managerDeployment(r.image)
 	if err != nil {
 		return nil, err
 	}
@@ -112,9 +112,9 @@ func (p *parts) serviceVersion(r Release) (object, error) {
 		return nil, err
 	}
 	spec := csv.Object["spec"].(map[string]any)
-	spec["version"] = r.Version
-	spec["links"] = []any{map[string]any{"name": "Documentation", "url": r.Repository}}
-	spec["relatedImages"] = []any{map[string]any{"name": "manager", "image": r.Image}}
+	spec["version"] = r.version
+	spec["links"] = []any{map[string]any{"name": "Documentation", "url": r.repository}}
+	spec["relatedImages"] = []any{map[string]any{"name": "manager", "image": r.image}}
 	spec["customresourcedefinitions"] = map[string]any{"owned": owned}
 	spec["install"].(map[string]any)["spec"] = map[string]any{
 		"deployments":        []any{deployment},
@@ -122,16 +122,6 @@ func (p *parts) serviceVersion(r Release) (object, error) {
 		"permissions":        p.permissions("Role"),
 	}
 	return csv, nil
-}
-
-// examples returns the samples as JSON, which the OpenShift console shows.
-func (p *parts) examples() (string, error) {
-	var all []map[string]any
-	for _, o := range p.samples {
-		all = append(all, o.Object)
-	}
-	text, err := json.MarshalIndent(all, "", "  ")
-	return string(text), err
 }
 
 // permissions returns the rules of all bound roles of a kind, as one entry: they have
@@ -148,23 +138,15 @@ func (p *parts) permissions(kind string) []any {
 }
 
 func (p *parts) managerDeployment(image string) (map[string]any, error) {
-	spec, _, err := unstructured.NestedMap(p.deployment.Object, "spec")
-	if err != nil {
-		return nil, err
-	}
-	containers, _, err := unstructured.NestedSlice(spec, "template", "spec", "containers")
+	d := p.deployment.DeepCopy()
+	containers, _, err := unstructured.NestedSlice(d.Object, "spec", "template", "spec", "containers")
 	if err != nil || len(containers) != 1 {
 		return nil, fmt.Errorf("the Deployment has %d containers, not one: %w", len(containers), err)
 	}
 	containers[0].(map[string]any)["image"] = image
-	if err := unstructured.SetNestedSlice(spec, containers, "template", "spec", "containers"); err != nil {
-		return nil, err
-	}
-	labels := map[string]any{}
-	for key, value := range p.deployment.GetLabels() {
-		labels[key] = value
-	}
-	return map[string]any{"name": p.deployment.GetName(), "label": labels, "spec": spec}, nil
+	err = unstructured.SetNestedSlice(d.Object, containers, "spec", "template", "spec", "containers")
+	labels, _, _ := unstructured.NestedMap(d.Object, "metadata", "labels")
+	return map[string]any{"name": d.GetName(), "label": labels, "spec": d.Object["spec"]}, err
 }
 
 // ownedCRDs describes every served version of the CRDs.
