@@ -4,44 +4,27 @@
 package reference
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-// crd is the part of a CustomResourceDefinition that the page describes.
+// crd is the CustomResourceDefinition of an API type.
 type crd struct {
-	kind reflect.Type
-	Spec struct {
-		Versions []struct {
-			Columns []column `json:"additionalPrinterColumns"`
-			Schema  struct {
-				OpenAPIV3Schema property `json:"openAPIV3Schema"`
-			} `json:"schema"`
-		} `json:"versions"`
-	} `json:"spec"`
+	kind    reflect.Type
+	columns []apiextensionsv1.CustomResourceColumnDefinition
+	root    property
 }
 
-type column struct{ Name, Type, Description, JSONPath string }
-
-type property struct {
-	Description string              `json:"description"`
-	Default     any                 `json:"default"`
-	Minimum     *float64            `json:"minimum"`
-	Rules       []rule              `json:"x-kubernetes-validations"`
-	Properties  map[string]property `json:"properties"`
-	Items       *property           `json:"items"`
-}
-
-type rule struct{ Message string }
+type property = apiextensionsv1.JSONSchemaProps
 
 // readCRD reads the CRD of an API type.
 func readCRD(root string, kind reflect.Type) (*crd, error) {
@@ -50,17 +33,16 @@ func readCRD(root string, kind reflect.Type) (*crd, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &crd{kind: kind}
-	if err := yaml.Unmarshal(text, c); err != nil {
+	var d apiextensionsv1.CustomResourceDefinition
+	if err := yaml.UnmarshalStrict(text, &d); err != nil {
 		return nil, fmt.Errorf("decode %s: %w", path, err)
 	}
-	if len(c.Spec.Versions) != 1 {
-		return nil, fmt.Errorf("%s has %d versions, but the page describes one", path, len(c.Spec.Versions))
+	if len(d.Spec.Versions) != 1 {
+		return nil, fmt.Errorf("%s has %d versions, but the page describes one", path, len(d.Spec.Versions))
 	}
-	return c, nil
+	v := &d.Spec.Versions[0]
+	return &crd{kind: kind, columns: v.AdditionalPrinterColumns, root: *v.Schema.OpenAPIV3Schema}, nil
 }
-
-func (c *crd) root() property { return c.Spec.Versions[0].Schema.OpenAPIV3Schema }
 
 // fieldTable returns the table of all fields below a top-level field, in the order of
 // the Go types. Defaults and examples have columns of their own on demand.
@@ -71,7 +53,7 @@ func (c *crd) fieldTable(name string, columns bool) string {
 	}
 	var rows [][]string
 	t, _ := c.kind.FieldByName(strings.ToUpper(name[:1]) + name[1:])
-	visitFields(name, t.Type, c.root().Properties[name], func(path string, t reflect.Type, p property) {
+	visitFields(name, t.Type, c.root.Properties[name], func(path string, t reflect.Type, p property) {
 		text := firstParagraph(p)
 		row := []string{code(path), typeName(t)}
 		if columns {
@@ -99,7 +81,7 @@ func visitFields(path string, t reflect.Type, p property, visit func(string, ref
 		case isAPIType(ft):
 			visitFields(inner, ft, schema, visit)
 		case ft.Kind() == reflect.Slice && isAPIType(ft.Elem()):
-			visitFields(inner+"[]", ft.Elem(), *schema.Items, visit)
+			visitFields(inner+"[]", ft.Elem(), *schema.Items.Schema, visit)
 		}
 	}
 }
@@ -139,17 +121,13 @@ func defaultValue(p property) string {
 	if p.Default == nil {
 		return ""
 	}
-	if text, ok := p.Default.(string); ok {
-		return code(text)
-	}
-	text, _ := json.Marshal(p.Default)
-	return code(string(text))
+	return code(strings.Trim(string(p.Default.Raw), `"`))
 }
 
 // description returns a field's description, without the default.
 func description(path, text string, p property) string {
 	if p.Default != nil {
-		text = strings.Replace(text, fmt.Sprintf(" Default: %v.", p.Default), "", 1)
+		text = strings.Replace(text, fmt.Sprintf(" Default: %s.", strings.Trim(string(p.Default.Raw), `"`)), "", 1)
 	}
 	name := path[strings.LastIndex(path, ".")+1:]
 	if rest, ok := strings.CutPrefix(text, name+" "); ok {
@@ -170,20 +148,20 @@ func firstParagraph(p property) string {
 
 // ruleList returns the messages of a field's validation rules as a list.
 func (c *crd) ruleList(path ...string) string {
-	p := c.root()
+	p := c.root
 	for _, name := range path {
 		p = p.Properties[name]
 	}
 	var list strings.Builder
-	for _, r := range p.Rules {
+	for _, r := range p.XValidations {
 		list.WriteString("- " + sentence(r.Message) + "\n")
 	}
 	return list.String()
 }
 
 func (c *crd) columnTable() string {
-	rows := make([][]string, 0, len(c.Spec.Versions[0].Columns))
-	for _, col := range c.Spec.Versions[0].Columns {
+	rows := make([][]string, 0, len(c.columns))
+	for _, col := range c.columns {
 		rows = append(rows, []string{code(col.Name), sentence(col.Description), code(col.JSONPath)})
 	}
 	return markdownTable([]string{"column", "meaning", "source"}, rows)
