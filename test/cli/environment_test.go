@@ -126,11 +126,7 @@ func (env *environment) run(args ...string) result {
 // runWith runs the plugin in this namespace with a kubeconfig and standard input.
 func (env *environment) runWith(kubeconfig, input string, args ...string) result {
 	GinkgoHelper()
-	return runProgram(kubeconfig, input, append(args, "--namespace", env.namespace)...)
-}
-
-func runProgram(kubeconfig, input string, args ...string) result {
-	GinkgoHelper()
+	args = append(args, "--namespace", env.namespace)
 	var out, errOut bytes.Buffer
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
@@ -142,6 +138,16 @@ func runProgram(kubeconfig, input string, args ...string) result {
 	}
 	GinkgoWriter.Printf("$ kubectl snapsched %s\n%s%s\n", strings.Join(args, " "), &out, &errOut)
 	return result{cmd.ProcessState.ExitCode(), out.String(), errOut.String()}
+}
+
+// start runs the plugin, and sends how it ends.
+func (env *environment) start(kubeconfig string, args ...string) chan result {
+	ended := make(chan result, 1)
+	go func() {
+		defer GinkgoRecover()
+		ended <- env.runWith(kubeconfig, "", args...)
+	}()
+	return ended
 }
 
 // succeeds runs the plugin, which must succeed, and returns its output.

@@ -39,23 +39,15 @@ var _ = Describe("hold and unhold", func() {
 	holdOf := func(v *snapshotv1.VolumeSnapshot) string { return get(v).Annotations[v1alpha1.AnnotationHold] }
 
 	It("sets the annotation of each snapshot, with the reason, and removes it", func() {
-		out := env.succeeds("hold", all[0].Name, all[1].Name, "--reason", "before the upgrade")
-		Expect(out).To(Equal("volumesnapshot.snapshot.storage.k8s.io/" + all[0].Name + " held\n" +
+		Expect(env.succeeds("hold", all[0].Name, all[1].Name)).To(Equal("volumesnapshot.snapshot.storage.k8s.io/" + all[0].Name + " held\n" +
 			"volumesnapshot.snapshot.storage.k8s.io/" + all[1].Name + " held\n"))
+		Expect(holdOf(all[0])).To(Equal("true"))
+		env.succeeds("hold", all[0].Name, "--reason", "before the upgrade")
+		Expect(env.succeeds("hold", all[0].Name)).To(HaveSuffix(" unchanged\n"), "the reason stays, unless another is given")
 		Expect(holdOf(all[0])).To(Equal("before the upgrade"))
-		Expect(holdOf(all[1])).To(Equal("before the upgrade"))
 
 		Expect(env.succeeds("unhold", all[1].Name)).To(HaveSuffix("no longer held\n"))
 		Expect(get(all[1]).Annotations).NotTo(HaveKey(v1alpha1.AnnotationHold))
-		Expect(holdOf(all[0])).To(Equal("before the upgrade"))
-	})
-
-	It("keeps the reason of a hold, unless another is given", func() {
-		Expect(env.succeeds("hold", all[0].Name)).To(HaveSuffix(" held\n"))
-		Expect(holdOf(all[0])).To(Equal("true"))
-		env.succeeds("hold", all[0].Name, "--reason", "audit")
-		Expect(env.succeeds("hold", all[0].Name)).To(HaveSuffix(" unchanged\n"))
-		Expect(holdOf(all[0])).To(Equal("audit"))
 		Expect(env.succeeds("unhold", all[1].Name)).To(HaveSuffix(" unchanged\n"))
 	})
 

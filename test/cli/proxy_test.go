@@ -5,11 +5,12 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
-	"net/url"
+	"os"
 	"path"
 	"path/filepath"
 	"sync"
@@ -18,8 +19,6 @@ import (
 	. "github.com/onsi/gomega"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
 // request is a write of the program.
@@ -28,11 +27,14 @@ type request struct {
 	dryRun                       bool
 }
 
+// always lets every write pass.
+func always(request) bool { return true }
+
 // intercept starts a proxy before the API server and returns a kubeconfig for it. before is called with every write, one at a
 // time. If it returns false, the connection breaks and the API server does not get the write.
 func intercept(before func(request) bool) string {
 	GinkgoHelper()
-	return interceptBoth(before, func(request) bool { return true })
+	return interceptBoth(before, always)
 }
 
 // interceptBoth also calls after when the API server has answered a write. If that returns false, the answer is lost.
@@ -83,11 +85,8 @@ func startProxy(handle func(r *http.Request, send roundTripper) (*http.Response,
 	GinkgoHelper()
 	transport, err := rest.TransportFor(server.Config)
 	Expect(err).NotTo(HaveOccurred())
-	target, err := url.Parse(server.Config.Host)
+	target, _, err := rest.DefaultServerUrlFor(server.Config)
 	Expect(err).NotTo(HaveOccurred())
-	if target.Scheme == "" {
-		target = &url.URL{Scheme: "https", Host: server.Config.Host}
-	}
 	proxy := &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		FlushInterval: -1,
@@ -97,13 +96,10 @@ func startProxy(handle func(r *http.Request, send roundTripper) (*http.Response,
 	listener := httptest.NewServer(proxy)
 	DeferCleanup(listener.Close)
 
-	c := clientcmdapi.NewConfig()
-	c.Clusters["proxy"] = &clientcmdapi.Cluster{Server: listener.URL}
-	c.AuthInfos["proxy"] = &clientcmdapi.AuthInfo{}
-	c.Contexts["proxy"] = &clientcmdapi.Context{Cluster: "proxy", AuthInfo: "proxy"}
-	c.CurrentContext = "proxy"
+	text := fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: proxy\nclusters: [{name: proxy, cluster: {server: %s}}]\n"+
+		"contexts: [{name: proxy, context: {cluster: proxy}}]\n", listener.URL)
 	file := filepath.Join(GinkgoT().TempDir(), "kubeconfig")
-	Expect(clientcmd.WriteToFile(*c, file)).To(Succeed())
+	Expect(os.WriteFile(file, []byte(text), 0o600)).To(Succeed())
 	return file
 }
 

@@ -71,10 +71,17 @@ var _ = Describe("snapshot", func() {
 		env.createClaim("other")
 		pending := builders.Claim(env.namespace, "pending", map[string]string{"app": "db"})
 		Expect(api.Create(ctx, pending)).To(Succeed())
+		s := get(schedule)
+		s.Status.ObservedGeneration = s.Generation
+		s.Status.Problems = []v1alpha1.Problem{{
+			PersistentVolumeClaim: "data-1", Reason: v1alpha1.ReasonWrongSnapshotClass, Message: "the operator may not", SinceTime: metav1.Now(),
+		}}
+		Expect(api.Status().Update(ctx, s)).To(Succeed())
 		before := ago(0)
 		r := env.run("snapshot", "nightly")
 		Expect(r).To(Equal(result{0, "snapshotschedule.snapshots.mapcontroller.dev/nightly requested 2 snapshots\n",
-			"Warning: SnapshotSchedule nightly skips PersistentVolumeClaim pending: not Bound\n"}))
+			"Warning: SnapshotSchedule nightly reports of PersistentVolumeClaim data-1: WrongSnapshotClass: the operator may not\n" +
+				"Warning: SnapshotSchedule nightly skips PersistentVolumeClaim pending: not Bound\n"}))
 		Expect(requestedAt(schedule)).To(And(BeTemporally(">=", before), BeTemporally("<=", time.Now())))
 	})
 
@@ -127,20 +134,16 @@ var _ = Describe("snapshot", func() {
 
 	// Contract: SLOT-14.
 	It("serves everybody who requests at the same time", func() {
-		const people = 5
-		done := make(chan result, people)
-		for i := range people {
+		var people []chan result
+		for i := range 5 {
 			env.createClaim(fmt.Sprint("data-", i), "app", "db")
 		}
-		for i := range people {
-			go func() {
-				defer GinkgoRecover()
-				done <- env.run("snapshot", "--pvc", fmt.Sprint("data-", i))
-			}()
+		for i := range 5 {
+			people = append(people, env.start(kubeconfig, "snapshot", "--pvc", fmt.Sprint("data-", i)))
 		}
-		for range people {
+		for _, ended := range people {
 			var r result
-			Eventually(done, "30s").Should(Receive(&r))
+			Eventually(ended, "30s").Should(Receive(&r))
 			Expect(r.code).To(BeZero(), r.errOut)
 		}
 		Expect(requested(schedule).Claims).To(Equal([]string{"data-0", "data-1", "data-2", "data-3", "data-4"}))
@@ -189,12 +192,8 @@ var _ = Describe("snapshot", func() {
 	It("with --wait, follows the snapshots until they are ready", func() {
 		first, second := env.createClaim("data-0", "app", "db"), env.createClaim("data-1", "app", "db")
 		busy := take(schedule, second, ago(time.Minute))
-		ended := make(chan result)
 		watching, proxied := interceptWatch()
-		go func() {
-			defer GinkgoRecover()
-			ended <- env.runWith(proxied, "", "snapshot", "nightly", "--wait")
-		}()
+		ended := env.start(proxied, "snapshot", "nightly", "--wait")
 		Eventually(watching).Should(BeClosed())
 		at := requestedAt(schedule)
 		v := take(schedule, first, at)

@@ -91,11 +91,6 @@ var _ = BeforeSuite(func() {
 // writeKubeconfig writes a kubeconfig for a new user and returns its path.
 func writeKubeconfig(dir, user string, groups ...string) string {
 	GinkgoHelper()
-	return writeKubeconfigFor(server, dir, user, groups...)
-}
-
-func writeKubeconfigFor(server *envtest.Environment, dir, user string, groups ...string) string {
-	GinkgoHelper()
 	added, err := server.AddUser(envtest.User{Name: user, Groups: groups}, nil)
 	Expect(err).NotTo(HaveOccurred())
 	text, err := added.KubeConfig()
@@ -103,14 +98,4 @@ func writeKubeconfigFor(server *envtest.Environment, dir, user string, groups ..
 	path := filepath.Join(dir, user+".kubeconfig")
 	Expect(os.WriteFile(path, text, 0o600)).To(Succeed())
 	return path
-}
-
-// writeKubeconfigWithoutCRDs starts another API server, without CRDs.
-func writeKubeconfigWithoutCRDs() string {
-	GinkgoHelper()
-	empty := &envtest.Environment{}
-	_, err := empty.Start()
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(empty.Stop)
-	return writeKubeconfigFor(empty, GinkgoT().TempDir(), "admin", "system:masters")
 }
