@@ -140,7 +140,7 @@ var _ = Describe("release", func() {
 		Expect(after.Labels).NotTo(HaveKey(v1alpha1.LabelMapKey))
 	})
 
-	It("decides again after a conflict: somebody else has released it", func() {
+	It("does nothing after a conflict if somebody else has released it", func() {
 		proxied := intercept(func(request) bool {
 			changed := get(v)
 			changed.OwnerReferences, changed.Labels = nil, nil

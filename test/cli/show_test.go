@@ -105,37 +105,26 @@ var _ = Describe("timeline", func() {
 	})
 })
 
-var _ = Describe("why", func() {
-	It("says why no schedule decides about a snapshot", func() {
+var _ = DescribeTable("why says why no schedule decides about a snapshot",
+	func(want string, change func(*snapshotv1.VolumeSnapshot)) {
 		env := newEnvironment()
-		s := env.createSchedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h"})
-		c := env.createClaim("db-0")
-		released := snapshotAt(s, c, ago(day))
-		delete(released.Labels, v1alpha1.LabelMapKey)
-		put(time.Time{}, released)
-		Expect(env.succeeds("why", released.Name)).To(ContainSubstring("No schedule decides about it: it has no map-key"))
-		foreign := snapshotAt(s, c, ago(2*day))
-		foreign.OwnerReferences[0].UID = "another"
-		put(time.Time{}, foreign)
-		Expect(env.succeeds("why", foreign.Name)).To(ContainSubstring("No schedule decides about it: it is controlled by something else"))
-		member := snapshotAt(s, c, ago(3*day))
-		member.OwnerReferences = append(member.OwnerReferences, ofGroup)
-		put(time.Time{}, member)
-		Expect(env.succeeds("why", member.Name)).To(ContainSubstring("No schedule decides about it: it is a member of a VolumeGroupSnapshot"))
-	})
-})
+		v := snapshotAt(env.createSchedule("nightly", hourly), env.createClaim("db-0"), ago(day))
+		change(v)
+		put(time.Time{}, v)
+		Expect(env.succeeds("why", v.Name)).To(ContainSubstring("No schedule decides about it: " + want))
+	},
+	Entry("released", "it has no map-key", func(v *snapshotv1.VolumeSnapshot) { delete(v.Labels, v1alpha1.LabelMapKey) }),
+	Entry("another's", "it is controlled by something else", func(v *snapshotv1.VolumeSnapshot) { v.OwnerReferences[0].UID = "another" }),
+	Entry("of a group", "it is a member of a VolumeGroupSnapshot", func(v *snapshotv1.VolumeSnapshot) {
+		v.OwnerReferences = append(v.OwnerReferences, ofGroup)
+	}),
+)
 
-var _ = Describe("errors", func() {
-	It("names what is missing", func() {
-		env := newEnvironment()
-		missing := env.run("why", "nothing")
-		Expect(missing.code).To(Equal(2))
-		Expect(missing.errOut).To(Equal("Error from server (NotFound): volumesnapshots.snapshot.storage.k8s.io \"nothing\" not found\n"))
-		usage := env.run("coverage", "--fail-on-gasp")
-		Expect(usage.code).To(Equal(2))
-		Expect(usage.errOut).To(Equal("error: unknown flag: --fail-on-gasp\n  See 'kubectl snapsched coverage --help' for usage\n"))
-		format := env.run("status", "-o", "xml")
-		Expect(format.code).To(Equal(2))
-		Expect(format.errOut).To(ContainSubstring(`unknown output format "xml": use one of json, yaml, name, wide`))
-	})
-})
+var _ = DescribeTable("errors name what is wrong",
+	func(want string, args ...string) {
+		Expect(newEnvironment().run(args...)).To(Equal(result{2, "", want}))
+	},
+	Entry("an object", "Error from server (NotFound): volumesnapshots.snapshot.storage.k8s.io \"nothing\" not found\n", "why", "nothing"),
+	Entry("a flag", "error: unknown flag: --fail-on-gasp\n  See 'kubectl snapsched coverage --help' for usage\n", "coverage", "--fail-on-gasp"),
+	Entry("a format", "error: unknown output format \"xml\": use one of json, yaml, name, wide\n", "status", "-o", "xml"),
+)
