@@ -46,12 +46,13 @@ type Controller struct {
 	observer *observer
 	attempts *queue.Attempts
 	// shares are of the workers of keys, statusShares of those of statuses.
-	shares, statusShares *queue.Shares
-	executor             *execute.Executor
-	guard                *guard.Guard
-	aggregator           *status.Aggregator
-	writer               *status.Writer
-	installed            *installed.Kinds
+	shares       *queue.Shares[Request]
+	statusShares *queue.Shares[reconcile.Request]
+	executor     *execute.Executor
+	guard        *guard.Guard
+	aggregator   *status.Aggregator
+	writer       *status.Writer
+	installed    *installed.Kinds
 	// programs holds the compiled spec of each parent, a plan.Parent, for as long as
 	// the informer holds the same object.
 	programs sync.Map
@@ -91,10 +92,10 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 	}
 	pace := queue.NewPace(o.Clock, o.DeletesPerSecond)
 	pace.Wake = ctl.keys.Add
-	ctl.shares = &queue.Shares{Workers: o.Workers, Patience: time.Second, Wake: ctl.keys.Add}
-	ctl.statusShares = &queue.Shares{Workers: o.Workers, Patience: time.Second, Wake: func(req Request) {
-		ctl.changed.AddAfter(reconcile.Request{NamespacedName: req.Parent}, 0)
-	}}
+	ctl.shares = &queue.Shares[Request]{Workers: o.Workers, Patience: time.Second, Wake: ctl.keys.Add}
+	ctl.statusShares = &queue.Shares[reconcile.Request]{
+		Workers: o.Workers, Patience: time.Second, Wake: func(parent reconcile.Request) { ctl.changed.AddAfter(parent, 0) },
+	}
 	ctl.installed.Back = ctl.kindsBack
 	o.Stores.OnList(func(example runtime.Object, err error) {
 		if listed, ok := example.(client.Object); ok {

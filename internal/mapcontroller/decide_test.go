@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/status"
 )
 
@@ -243,7 +244,7 @@ func TestStatusWaitsForOutputsThatLostTheirMapKeyUnseen(t *testing.T) {
 		if err := h.KeySource(t.Context(), q); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.Reconcile(t.Context(), Request{}); err != nil {
+		if _, err := h.Reconcile(t.Context(), plan.SearchAll); err != nil {
 			t.Fatal(err)
 		}
 	}); !slices.Contains(got, "p/") {
@@ -252,7 +253,7 @@ func TestStatusWaitsForOutputsThatLostTheirMapKeyUnseen(t *testing.T) {
 	if next(); len(totals) > 0 {
 		t.Fatalf("before the pass: %v", totals)
 	}
-	if _, err := h.Reconcile(t.Context(), Request{Parent: testKey.Parent}); err == nil {
+	if _, err := h.Reconcile(t.Context(), plan.SearchOf(testKey.Parent)); err == nil {
 		t.Fatal("the pass reports no error")
 	}
 	if next(); len(totals) != 1 || totals[0] != 2 {
@@ -292,7 +293,7 @@ func TestStatusDoesNotWaitForTheSearchOfAnotherNamespace(t *testing.T) {
 	h.guard.Live = forbids{h.guard.Live, "gone"}
 	enqueued(func(q keyQueue) { send(h.ParentEvents(), q, nil, new(fixture.Parent())) })
 	h.reconcile(t)
-	if _, err := h.Reconcile(t.Context(), Request{}); err == nil {
+	if _, err := h.Reconcile(t.Context(), plan.SearchAll); err == nil {
 		t.Error("the search reports no error, and would not be repeated")
 	}
 	if err := h.reconcileStatus(t); err != nil || written != 1 {

@@ -55,6 +55,10 @@ var (
 	ErrClockSkew = guard.ErrClockSkew
 )
 
+// SearchAll is the request that finds outputs that lost their map key unseen. A manager's
+// queue has it at the start.
+var SearchAll = plan.SearchAll
+
 // Refers returns whether an output has an owner reference to a parent, of a controller or not.
 func Refers(output, parent client.Object) bool { return plan.Refers(output, parent) }
 

@@ -88,7 +88,7 @@ func Example() {
 	}
 	_, err = controller.Reconcile(ctx, mapcontroller.Request{Parent: client.ObjectKeyFromObject(mirror), MapKey: "source"})
 	must(err)
-	_, err = controller.Reconcile(ctx, mapcontroller.Request{}) // which a manager's queue has at the start
+	_, err = controller.Reconcile(ctx, mapcontroller.SearchAll) // which a manager's queue has at the start
 	must(err)
 	_, err = controller.ReconcileStatus(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(mirror)})
 	must(err)

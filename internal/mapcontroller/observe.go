@@ -112,8 +112,8 @@ func (o *observer) Inputs(parent plan.Parent, mapKey string) (selected, unselect
 }
 
 // Outputs returns what a parent controls for a map key, and the orphans that
-// name both, the oldest first. The empty map key is one like any other: a label
-// may be empty.
+// name both, the oldest first. Those without a map key
+// are found like any other: a label may be empty.
 func (o *observer) Outputs(parent client.Object, mapKey string) []client.Object {
 	found := o.outputs(parent, o.byOwnerAndKey, "/"+mapKey)
 	slices.SortFunc(found, plan.Older)
@@ -148,7 +148,7 @@ func (o *observer) Request(output client.Object) (req plan.Request, owned bool) 
 		Parent: client.ObjectKey{Namespace: o.Scope(output), Name: name},
 		MapKey: output.GetLabels()[o.kinds.Tags.MapKey],
 	}
-	if !owned && req.MapKey != "" {
+	if !owned && !req.IsSearch() {
 		parent := o.Parent(req.Parent)
 		owned = parent != nil && o.kinds.Owns(parent, output)
 	}

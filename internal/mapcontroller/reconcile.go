@@ -23,19 +23,18 @@ import (
 
 // Reconcile makes one pass over one key: compile, observe, decide, build,
 // execute, report, requeue. A pass with an error is requeued when the key's rate
-// limiter says; every other one when the result says. The zero Request searches for
-// outputs that lost their map key.
+// limiter says; every other one when the result says.
 func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Result, error) {
-	if req == (Request{}) {
-		return reconcile.Result{}, c.searchReleased(ctx)
+	if req == plan.SearchAll {
+		return reconcile.Result{}, c.searchAll(ctx)
 	}
-	if !c.shares.Enter(req) {
+	if !c.shares.Enter(req.Parent.Namespace, req) {
 		return reconcile.Result{}, c.decide(ctx, req) // it is enqueued when a worker of its namespace is free
 	}
-	defer c.shares.Leave(req)
+	defer c.shares.Leave(req.Parent.Namespace)
 	epoch := c.aggregator.Begin(req)
 	parent, ok := c.parent(req.Parent)
-	if !ok && req.MapKey == "" {
+	if !ok && req.IsSearch() {
 		return c.awaitParent(ctx, req)
 	}
 	if !ok {
@@ -69,7 +68,7 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 // and without what was released if no event shows it, because no cache holds it.
 func (c *Controller) counted(parent plan.Parent, req Request, seen Observation, p plan.Plan, outcome execute.Outcome) []plan.Count {
 	gone := outcome.NotAdopted()
-	if req.MapKey == "" {
+	if req.IsSearch() {
 		gone = outcome.Released
 	}
 	if len(gone) == 0 {
@@ -83,7 +82,7 @@ func (c *Controller) counted(parent plan.Parent, req Request, seen Observation, 
 // until the writes of other keys end, also where its own have ended and are to be counted.
 func (c *Controller) decide(ctx context.Context, req Request) error {
 	parent, ok := c.parent(req.Parent)
-	if !ok || req.MapKey == "" || parent.Object.GetDeletionTimestamp() != nil {
+	if !ok || req.IsSearch() || parent.Object.GetDeletionTimestamp() != nil {
 		return nil
 	}
 	epoch := c.aggregator.Epoch()
@@ -94,8 +93,8 @@ func (c *Controller) decide(ctx context.Context, req Request) error {
 	return err
 }
 
-// awaitParent requeues the search for outputs without a map key until the cache has
-// the parent, if the API server has it: nothing else would look for them.
+// awaitParent requeues a search until the cache has the parent, if the API server has it:
+// nothing else would look for the outputs.
 func (c *Controller) awaitParent(ctx context.Context, req Request) (reconcile.Result, error) {
 	if err := c.guard.Live.Get(ctx, req.Parent, c.spec.NewParent()); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -114,7 +113,7 @@ func (c *Controller) observe(
 ) (seen Observation, refused []client.Object, err error) {
 	seen = Observation{Now: c.options.Clock.Now(), MapKey: req.MapKey}
 	seen.Outputs, refused = c.executor.Refused(parent.Object, req, c.observer.Outputs(parent.Object, req.MapKey))
-	if req.MapKey == "" {
+	if req.IsSearch() {
 		// A cache may hold only outputs with a map key.
 		cached := seen.Outputs
 		err = c.untagged(ctx, req.Parent.Namespace, func(o client.Object) {
@@ -142,15 +141,15 @@ func (c *Controller) untagged(ctx context.Context, namespace string, do func(cli
 	return err
 }
 
-// searchReleased enqueues the parents of outputs that lost their map key while no
-// manager ran. Their statuses wait for the search, and for these keys.
-func (c *Controller) searchReleased(ctx context.Context) error {
+// searchAll enqueues the searches of the parents of outputs that lost their map key while
+// no manager ran. Their statuses wait for both.
+func (c *Controller) searchAll(ctx context.Context) error {
 	var errs []error
 	for _, namespace := range c.options.Namespaces {
 		err := c.untagged(ctx, namespace, func(o client.Object) {
-			if req, owned := c.observer.Request(o); owned {
-				c.aggregator.Await(req)
-				c.keys.Add(req)
+			if search, owned := c.observer.Request(o); owned {
+				c.aggregator.AwaitSearch(search.Parent)
+				c.keys.Add(search)
 			}
 		})
 		if errs = append(errs, err); err == nil { // one may be gone, and the Role in it

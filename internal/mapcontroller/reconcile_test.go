@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/queue"
 )
 
@@ -56,7 +57,7 @@ func TestReconcileReleasesOutputsWithAnEmptiedKey(t *testing.T) {
 			all := []client.Object{fixture.Output("out", fixture.Label(fixture.Tags.MapKey, "")), fixture.Parent()}
 			h := newHarness(t, all, all)
 			h.invalid = invalid
-			result, err := h.Reconcile(t.Context(), Request{Parent: testKey.Parent})
+			result, err := h.Reconcile(t.Context(), plan.SearchOf(testKey.Parent))
 			if err != nil || result.RequeueAfter != 0 || len(h.api.Pod(t, "out").OwnerReferences) != 0 {
 				t.Errorf("requeued after %s, owners %v, error %v", result.RequeueAfter, h.api.Pod(t, "out").OwnerReferences, err)
 			}
@@ -252,7 +253,7 @@ func TestReconcileReleasesOutputsWithoutAKey(t *testing.T) {
 	noKey := func(o *corev1.Pod) { delete(o.Labels, fixture.Tags.MapKey) }
 	elsewhere := func(o *corev1.Pod) { o.Namespace = "other" }
 	service := fixture.Owners(metav1.OwnerReference{APIVersion: "v1", Kind: "Service", Name: "p", UID: "p-uid-2", Controller: new(true)})
-	released := Request{Parent: testKey.Parent}
+	released := plan.SearchOf(testKey.Parent)
 	for name, test := range map[string]struct {
 		output  []func(*corev1.Pod)
 		parent  func(*appsv1.Deployment)
@@ -306,7 +307,7 @@ func TestReconcileAwaitsTheParentOfAReleasedOutput(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, nil, test.stored)
-			result, err := h.Reconcile(t.Context(), Request{Parent: testKey.Parent})
+			result, err := h.Reconcile(t.Context(), plan.SearchOf(testKey.Parent))
 			if err != nil || result.RequeueAfter != test.want || h.api.Count("patch") > 0 {
 				t.Errorf("got %+v, %v", result, err)
 			}

@@ -193,16 +193,16 @@ func (c *Controller) outputDeleted(q keyQueue, req Request, owned bool, o client
 	// An output that lost its map key arrives as deleted, like one that somebody else
 	// deleted and that had no finalizers. Without a controller, it is released already.
 	if !c.shown(req, o, true) && o.GetDeletionTimestamp() == nil && plan.ControllerUID(o) != "" {
-		c.released(q, Request{Parent: req.Parent}, owned)
+		c.released(q, plan.SearchOf(req.Parent), owned)
 	}
 	q.Add(req)
 }
 
-// released enqueues the key of outputs without a map key, for which the status waits: one
-// that lost it, and that the parent still controls, is the parent's until it is released.
+// released enqueues a search, for which the status waits: an output that lost its map key,
+// and that the parent still controls, is the parent's until it is released.
 func (c *Controller) released(q keyQueue, req Request, owned bool) {
-	if owned && req.MapKey == "" {
-		c.aggregator.Await(req)
+	if owned && req.IsSearch() {
+		c.aggregator.AwaitSearch(req.Parent)
 		q.Add(req)
 	}
 }

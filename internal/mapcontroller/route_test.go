@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
 )
 
 // send sends an event to a handler: a creation, an update or a deletion.
@@ -351,7 +352,7 @@ func TestRouteParentsFindsEmptiedKeys(t *testing.T) {
 	if got := enqueued(func(q keyQueue) { send(h.ParentEvents(), q, nil, new(fixture.Parent())) }); !slices.Equal(got, []string{"p/"}) {
 		t.Errorf("enqueued %v", got)
 	}
-	if _, err := h.Reconcile(t.Context(), Request{Parent: testKey.Parent}); err != nil || h.aggregator.Knows(Request{Parent: testKey.Parent}) {
+	if _, err := h.Reconcile(t.Context(), plan.SearchOf(testKey.Parent)); err != nil || h.aggregator.Knows(plan.SearchOf(testKey.Parent)) {
 		t.Errorf("the status waits for it, error %v", err)
 	}
 }
@@ -453,7 +454,7 @@ func TestStatusWaitsForWhatLostItsMapKey(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, []client.Object{fixture.Parent()}, nil)
 			h.aggregator.Track(fixture.Parent(), nil)
-			untagged := Request{Parent: testKey.Parent}
+			untagged := plan.SearchOf(testKey.Parent)
 			got := enqueued(func(q keyQueue) { send(h, q) })
 			if !slices.Contains(got, "p/") || !h.aggregator.Knows(untagged) || h.aggregator.Settled(fixture.Parent()) {
 				t.Errorf("enqueued %v, known %v", got, h.aggregator.Knows(untagged))

@@ -86,25 +86,25 @@ func (s *starter) startStatus(ctx context.Context) error {
 // the keys, so that a parent has a status also where the kinds of its keys are
 // missing.
 func (c *Controller) ReconcileStatus(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	untagged := Request{Parent: req.NamespacedName}
-	if !c.statusShares.Enter(untagged) {
+	if !c.statusShares.Enter(req.Namespace, req) {
 		return reconcile.Result{}, nil // it is enqueued when a worker of its namespace is free
 	}
-	defer c.statusShares.Leave(untagged)
+	defer c.statusShares.Leave(req.Namespace)
 	parent, ok := c.parent(req.NamespacedName)
 	if !ok {
 		c.parentDeleted(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
+	search := plan.SearchOf(req.NamespacedName) // the key of what concerns no map key
 	released, changed, err := c.executor.Release(ctx, parent.Object, func() bool { return c.aggregator.Settled(parent.Object) })
 	switch {
 	case err != nil && ctx.Err() == nil && !apierrors.IsConflict(err):
 		p := plan.Plan{Key: plan.KeyStatus{Generation: parent.Object.GetGeneration()}}
 		epoch := c.aggregator.Epoch()
-		c.report(epoch, parent.Object, untagged, p, c.aggregator.Decide(epoch, untagged, parent.Object.GetUID(), p.Key),
+		c.report(epoch, parent.Object, search, p, c.aggregator.Decide(epoch, search, parent.Object.GetUID(), p.Key),
 			Outcome{Failed: []Failure{{Verb: execute.VerbRelease, Object: parent.Object, Err: err}}})
-	case err == nil && c.aggregator.Knows(untagged):
-		c.keys.Add(untagged) // a pass over it finds out whether anything is still refused
+	case err == nil && c.aggregator.Knows(search):
+		c.keys.Add(search) // a pass over it finds out whether anything is still refused
 	}
 	if parent.Object.GetDeletionTimestamp() != nil {
 		// It may stay for long, and has no status or metrics any more.
@@ -124,14 +124,14 @@ func (c *Controller) StatusSource(ctx context.Context, q workqueue.TypedRateLimi
 }
 
 // KeySource is a source of the controller of keys: it is given the queue, to which
-// it adds the search for outputs that were released unseen: while no manager ran, or
+// it adds the search for outputs that lost their map key unseen: while no manager ran, or
 // while a watch was broken, after which outputs are listed again.
 func (c *Controller) KeySource(ctx context.Context, q keyQueue) error {
 	err := c.keys.Start(ctx, q)
-	q.Add(Request{})
+	q.Add(plan.SearchAll)
 	c.options.Stores.OnList(func(example runtime.Object, err error) {
 		if o, ok := example.(client.Object); err == nil && ok && c.kinds.Output(o) != nil {
-			c.keys.Add(Request{})
+			c.keys.Add(plan.SearchAll)
 		}
 	})
 	return err

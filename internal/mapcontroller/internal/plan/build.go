@@ -24,7 +24,7 @@ func (k *Kinds) Build(parent Parent, req Request, seen Observation) Plan {
 	p := Plan{Release: release, Key: KeyStatus{Generation: parent.Object.GetGeneration()}}
 	p.Referred = len(release) > 0 && k.OwnsByLabels(parent.Object)
 	leaving := slices.DeleteFunc(slices.Clone(release), func(o client.Object) bool { return slices.Contains(owned, o) })
-	if req.MapKey == "" {
+	if req.IsSearch() {
 		p.Key.Counts = k.counts(nil, leaving, false)
 		return p
 	}

@@ -97,7 +97,7 @@ func (w *Ownership) Claim(parent client.Object, outputs []client.Object) (owned,
 
 func (t Tags) tagged(parent, output client.Object) bool {
 	labels := output.GetLabels()
-	return labels[t.Parent] == parent.GetName() && labels[t.MapKey] != ""
+	return labels[t.Parent] == parent.GetName() && labels[t.MapKey] != NoMapKey
 }
 
 // ControllerUID returns the UID of an object's controller, empty if it has none.

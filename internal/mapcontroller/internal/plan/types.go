@@ -11,12 +11,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Request is one unit of work: the outputs that a parent keeps for a map key.
-// The empty map key stands for owned outputs whose map key was removed.
+// Request is one unit of work: the outputs that a parent keeps for a map key. Requests
+// without a map key are searches: see SearchOf and SearchAll.
 type Request struct {
 	Parent types.NamespacedName
 	MapKey string
 }
+
+// NoMapKey is the map key of outputs that lost theirs. An empty label is none, too.
+const NoMapKey = ""
+
+// SearchOf is the request to find a parent's outputs without a map key, which may be in no
+// cache, and to release them.
+func SearchOf(parent types.NamespacedName) Request { return Request{Parent: parent, MapKey: NoMapKey} }
+
+// SearchAll is the request to find the parents that have such outputs.
+var SearchAll = SearchOf(types.NamespacedName{})
+
+// IsSearch returns whether a request is a search.
+func (r Request) IsSearch() bool { return r.MapKey == NoMapKey }
 
 // Program is a parent's spec, compiled. Its functions must be pure.
 type Program struct {

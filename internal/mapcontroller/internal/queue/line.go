@@ -3,36 +3,34 @@
 
 package queue
 
-import "mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
-
-// line holds keys that wait, each once.
-type line struct {
-	order []plan.Request
-	waits map[plan.Request]bool
+// line holds items that wait, each once.
+type line[T comparable] struct {
+	order []T
+	waits map[T]bool
 }
 
-func (l *line) push(req plan.Request) {
+func (l *line[T]) push(item T) {
 	if l.waits == nil {
-		l.waits = map[plan.Request]bool{}
+		l.waits = map[T]bool{}
 	}
-	if !l.waits[req] {
-		l.waits[req], l.order = true, append(l.order, req)
+	if !l.waits[item] {
+		l.waits[item], l.order = true, append(l.order, item)
 	}
 }
 
-// leave removes a key. It keeps its place in the order until it would be next.
-func (l *line) leave(req plan.Request) { delete(l.waits, req) }
+// leave removes an item. It keeps its place in the order until it would be next.
+func (l *line[T]) leave(item T) { delete(l.waits, item) }
 
-// pop returns the key that has waited longest; not ok if none waits.
-func (l *line) pop() (req plan.Request, ok bool) {
+// pop returns the item that has waited longest; not ok if none waits.
+func (l *line[T]) pop() (item T, ok bool) {
 	for len(l.order) > 0 && !ok {
-		req, l.order = l.order[0], l.order[1:]
-		ok = l.waits[req]
-		delete(l.waits, req)
+		item, l.order = l.order[0], l.order[1:]
+		ok = l.waits[item]
+		delete(l.waits, item)
 	}
-	return req, ok
+	return item, ok
 }
 
-func (l *line) len() int { return len(l.waits) }
+func (l *line[T]) len() int { return len(l.waits) }
 
-func (l *line) empty() bool { return l.len() == 0 }
+func (l *line[T]) empty() bool { return l.len() == 0 }

@@ -76,7 +76,7 @@ func (p *Pace) Take(req plan.Request, n int) (granted int, again time.Time) {
 	return granted, again
 }
 
-func (p *Pace) take(req plan.Request, n int) (granted int, again time.Time, next plan.Request) {
+func (p *Pace) take(req plan.Request, n int) (granted int, again time.Time, next []plan.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.clock.Now()
@@ -115,7 +115,7 @@ func (p *Pace) take(req plan.Request, n int) (granted int, again time.Time, next
 // Leave gives up the turn of a key that has no deletes any more.
 func (p *Pace) Leave(req plan.Request) {
 	p.mu.Lock()
-	var next plan.Request
+	var next []plan.Request
 	if l := p.lanes[laneOf(req.Parent)]; l != nil {
 		l.line.leave(req)
 		if l.first == req {
@@ -126,10 +126,10 @@ func (p *Pace) Leave(req plan.Request) {
 	p.wake(next)
 }
 
-// wake reconciles the key whose turn it is.
-func (p *Pace) wake(next plan.Request) {
-	if next != (plan.Request{}) {
-		p.Wake(next)
+// wake reconciles the key whose turn it is, if there is one.
+func (p *Pace) wake(next []plan.Request) {
+	for _, req := range next {
+		p.Wake(req)
 	}
 }
 
@@ -144,15 +144,15 @@ func (p *Pace) reserve(l *lane, req plan.Request, n int) {
 
 // pass makes the next key in line the first. If nothing is left of the turn, the key
 // reserves its own when it knows how much it wants to delete.
-func (p *Pace) pass(l *lane, name types.NamespacedName) (next plan.Request) {
-	var ok bool
-	if next, ok = l.line.pop(); !ok {
+func (p *Pace) pass(l *lane, name types.NamespacedName) (next []plan.Request) {
+	req, ok := l.line.pop()
+	if !ok {
 		delete(p.lanes, name)
-		return plan.Request{}
+		return nil
 	}
-	l.first = next
+	l.first = req
 	if now := p.clock.Now(); l.n == 0 || l.at.Before(now) {
 		l.at, l.wait = now, 0
 	}
-	return next
+	return []plan.Request{req}
 }

@@ -7,41 +7,39 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
 )
 
 // Shares keeps one namespace from holding all workers, as it would while its
 // admission hangs. A namespace may hold as many as would be left free: alone half of
 // them; beside k others that hold all they can, one part of k+2. So there is always a
-// worker for a namespace that has none.
-type Shares struct {
+// worker for a namespace that has none. A T is what is reconciled.
+type Shares[T comparable] struct {
 	Workers int
 	// Patience is how long a key waits in its worker before it waits in line. In a
 	// fan-out a share is free again within milliseconds, and a second pass over every
 	// key would cost a quarter of the CPU.
 	Patience time.Duration
 	// Wake enqueues a key. It is called without any lock.
-	Wake func(plan.Request)
+	Wake func(T)
 
 	mu         sync.Mutex
 	busy       int
-	namespaces map[string]*share
+	namespaces map[string]*share[T]
 }
 
 // share is how many workers a namespace holds, which of its keys wait for one, which
 // have been woken and are about to take theirs, and which wait in workers of their own.
-type share struct {
+type share[T comparable] struct {
 	busy    int
-	line    line
-	woken   map[plan.Request]bool
+	line    line[T]
+	woken   map[T]bool
 	waiting []chan struct{}
 }
 
 // Enter returns whether a key may be reconciled now. Otherwise it waits, and is
 // enqueued when a worker of its namespace is free again: it has at least one.
-func (s *Shares) Enter(req plan.Request) bool {
-	entered, granted := s.enter(req)
+func (s *Shares[T]) Enter(namespace string, key T) bool {
+	entered, granted := s.enter(namespace, key)
 	if granted == nil {
 		return entered
 	}
@@ -52,10 +50,10 @@ func (s *Shares) Enter(req plan.Request) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := s.namespaces[req.Parent.Namespace]
+	n := s.namespaces[namespace]
 	if i := slices.Index(n.waiting, granted); i >= 0 {
 		n.waiting = slices.Delete(n.waiting, i, i+1)
-		n.line.push(req)
+		n.line.push(key)
 		return false
 	}
 	return true // granted meanwhile
@@ -63,20 +61,20 @@ func (s *Shares) Enter(req plan.Request) bool {
 
 // enter returns whether a key may be reconciled now or, if it is worth waiting, what is
 // closed when it may be. It is not while others of the namespace wait in line.
-func (s *Shares) enter(req plan.Request) (entered bool, granted chan struct{}) {
+func (s *Shares[T]) enter(namespace string, key T) (entered bool, granted chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.namespaces == nil {
-		s.namespaces = map[string]*share{}
+		s.namespaces = map[string]*share[T]{}
 	}
-	n := s.namespaces[req.Parent.Namespace]
+	n := s.namespaces[namespace]
 	if n == nil {
-		n = &share{woken: map[plan.Request]bool{}}
-		s.namespaces[req.Parent.Namespace] = n
+		n = &share[T]{woken: map[T]bool{}}
+		s.namespaces[namespace] = n
 	}
 	switch {
-	case n.woken[req]:
-		delete(n.woken, req)
+	case n.woken[key]:
+		delete(n.woken, key)
 	case s.free(n) > 0:
 		s.busy++
 		n.busy++
@@ -85,20 +83,20 @@ func (s *Shares) enter(req plan.Request) (entered bool, granted chan struct{}) {
 		n.waiting = append(n.waiting, granted)
 		return false, granted
 	default:
-		n.line.push(req)
+		n.line.push(key)
 		return false, nil
 	}
 	return true, nil
 }
 
-// Leave ends the reconciliation of a key that entered.
-func (s *Shares) Leave(req plan.Request) {
-	for _, next := range s.leave(req.Parent.Namespace) {
+// Leave ends the reconciliation of a key of a namespace that entered.
+func (s *Shares[T]) Leave(namespace string) {
+	for _, next := range s.leave(namespace) {
 		s.Wake(next)
 	}
 }
 
-func (s *Shares) leave(namespace string) (next []plan.Request) {
+func (s *Shares[T]) leave(namespace string) (next []T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := s.namespaces[namespace]
@@ -109,9 +107,9 @@ func (s *Shares) leave(namespace string) (next []plan.Request) {
 		// ever.
 		s.busy++
 		n.busy++
-		if req, ok := n.line.pop(); ok {
-			n.woken[req] = true
-			next = append(next, req)
+		if key, ok := n.line.pop(); ok {
+			n.woken[key] = true
+			next = append(next, key)
 		} else {
 			close(n.waiting[0])
 			n.waiting = n.waiting[1:]
@@ -124,4 +122,4 @@ func (s *Shares) leave(namespace string) (next []plan.Request) {
 }
 
 // free returns how many more workers a namespace may hold.
-func (s *Shares) free(n *share) int { return max(1, s.Workers-s.busy) - n.busy }
+func (s *Shares[T]) free(n *share[T]) int { return max(1, s.Workers-s.busy) - n.busy }

@@ -16,7 +16,7 @@ import (
 // others have had as much.
 type turns struct {
 	order []types.NamespacedName
-	lines map[types.NamespacedName]*line
+	lines map[types.NamespacedName]*line[plan.Request]
 	// used is how much each parent has had; one that begins to wait counts as if it had had
 	// as much as the last whose turn it was: least.
 	used  map[types.NamespacedName]int
@@ -27,9 +27,9 @@ func (t *turns) push(req plan.Request) {
 	l := t.lines[req.Parent]
 	if l == nil {
 		if t.lines == nil {
-			t.lines, t.used = map[types.NamespacedName]*line{}, map[types.NamespacedName]int{}
+			t.lines, t.used = map[types.NamespacedName]*line[plan.Request]{}, map[types.NamespacedName]int{}
 		}
-		l = &line{}
+		l = &line[plan.Request]{}
 		t.lines[req.Parent], t.order = l, append(t.order, req.Parent)
 		t.used[req.Parent] = max(t.used[req.Parent], t.least)
 	}

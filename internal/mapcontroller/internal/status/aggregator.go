@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -28,7 +29,7 @@ type Aggregator struct {
 
 	mu sync.Mutex
 	// searched are the namespaces in which outputs have been looked for that lost their map key while
-	// no manager ran; the empty name stands for all. No cache has them, and until then no parent is decided.
+	// no manager ran, or NamespaceAll. No cache has them, and until then no parent is decided.
 	searched map[string]bool
 	epoch    Epoch
 	parents  map[types.NamespacedName]*keys
@@ -55,8 +56,8 @@ type keys struct {
 	byID       map[string]*plan.KeyStatus
 	// unsettled are the keys that are not settled: few, and none while nothing happens.
 	unsettled map[string]bool
-	// lost is set if an output may have lost its map key since the last pass over these began, overtaken
-	// if that is so of the pass that has ended last: the status says what that one has found. Whoever changes
+	// lost is set if an output may have lost its map key since the last search began, overtaken
+	// if that is so of the search that has ended last: the status says what that one has found. Whoever changes
 	// such outputs faster than they are listed would otherwise keep it from being written.
 	lost, overtaken bool
 }
@@ -110,13 +111,13 @@ func (a *Aggregator) Track(parent client.Object, found []string) []string {
 
 // Begin is called when a pass over a key begins, before its parent is read. What the pass
 // makes as an older spec asks is not seen yet: a key that is not known is not settled until
-// the pass has ended. Without a map key a pass makes nothing. It returns the present epoch.
+// the pass has ended. A search makes nothing. It returns the present epoch.
 func (a *Aggregator) Begin(req plan.Request) Epoch {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch k := a.parents[req.Parent]; {
 	case k == nil:
-	case req.MapKey == "":
+	case req.IsSearch():
 		k.lost = false
 	case k.byID[req.MapKey] == nil:
 		k.unsettled[req.MapKey] = true
@@ -124,25 +125,25 @@ func (a *Aggregator) Begin(req plan.Request) Epoch {
 	return a.epoch
 }
 
-// Await makes the key of outputs without a map key undecided: one may have lost it. It counts
-// until a pass over this key that begins later has found it, or that there is none.
-func (a *Aggregator) Await(req plan.Request) {
+// AwaitSearch makes the search of a parent undecided: an output may have lost its map key. It
+// counts until a search that begins later has found it, or that there is none.
+func (a *Aggregator) AwaitSearch(parent types.NamespacedName) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	k := a.parents[req.Parent]
+	k := a.parents[parent]
 	if k == nil {
 		return
 	}
 	k.lost = true
-	if known := k.byID[req.MapKey]; !k.overtaken || known != nil && known.Generation == 0 {
+	if known := k.byID[plan.NoMapKey]; !k.overtaken || known != nil && known.Generation == 0 {
 		again := *cmp.Or(known, notReconciled) // a status may be in use
 		again.Generation = 0
-		k.byID[req.MapKey] = &again
+		k.byID[plan.NoMapKey] = &again
 	}
 }
 
 // Searched is called when all outputs without a map key have been found in a namespace, or in all, and
-// Await was called for their keys.
+// AwaitSearch was called for their parents.
 func (a *Aggregator) Searched(namespace string) {
 	for _, parent := range a.setSearched(namespace) {
 		a.Changed(parent)
@@ -154,7 +155,7 @@ func (a *Aggregator) setSearched(namespace string) (waited []types.NamespacedNam
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for parent := range a.parents {
-		if !a.hasSearched(parent.Namespace) && (namespace == "" || namespace == parent.Namespace) {
+		if !a.hasSearched(parent.Namespace) && (namespace == metav1.NamespaceAll || namespace == parent.Namespace) {
 			waited = append(waited, parent)
 		}
 	}
@@ -167,7 +168,7 @@ func (a *Aggregator) setSearched(namespace string) (waited []types.NamespacedNam
 
 // hasSearched returns whether the parents of a namespace need not wait for the search.
 func (a *Aggregator) hasSearched(namespace string) bool {
-	return a.searched[""] || a.searched[namespace]
+	return a.searched[metav1.NamespaceAll] || a.searched[namespace]
 }
 
 // Decide sets the status of a key before its decision is carried out. If it was decided
@@ -196,7 +197,7 @@ func (a *Aggregator) decide(epoch Epoch, req plan.Request, uid types.UID, s plan
 	if before != nil {
 		previous = before.Status
 	}
-	if req.MapKey == "" {
+	if req.IsSearch() {
 		return previous, false
 	}
 	if before != nil && before.Generation == s.Generation {
@@ -247,11 +248,11 @@ func (a *Aggregator) put(epoch Epoch, req plan.Request, uid types.UID, s plan.Ke
 	if k == nil {
 		return false
 	}
-	lost := req.MapKey == "" && k.lost
+	lost := req.IsSearch() && k.lost
 	if epoch != a.epoch || lost && !k.overtaken {
 		s.Generation = 0
 	}
-	if req.MapKey == "" {
+	if req.IsSearch() {
 		k.overtaken = lost
 	}
 	before, was := k.byID[req.MapKey], k.unsettled[req.MapKey]
@@ -325,13 +326,13 @@ func (a *Aggregator) snapshot(parent client.Object) (all []*plan.KeyStatus, deci
 
 // decided returns whether all keys were decided under a generation. Outputs without a map
 // key are in no cache: under a new generation nobody looks for them, and they are waited
-// for only after Await and Undecide.
+// for only after AwaitSearch and Undecide.
 func (k *keys) decided(generation int64) bool {
 	if k == nil || k.generation != generation {
 		return false
 	}
 	for key, s := range k.byID {
-		if s.Generation != generation && (key != "" || s.Generation == 0) {
+		if s.Generation != generation && (key != plan.NoMapKey || s.Generation == 0) {
 			return false
 		}
 	}

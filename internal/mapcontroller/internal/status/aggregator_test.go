@@ -23,6 +23,8 @@ var parent = fixture.Request.Parent
 
 func request(key string) plan.Request { return plan.Request{Parent: parent, MapKey: key} }
 
+var search = plan.SearchOf(parent)
+
 func newAggregator() (a *Aggregator, changes *int) {
 	changes = new(int)
 	return &Aggregator{Changed: func(types.NamespacedName) { *changes++ }, searched: map[string]bool{"": true}}, changes
@@ -252,7 +254,7 @@ func TestAggregatorDecides(t *testing.T) {
 	if a.Decided(request("a"), ofGeneration("uid", 2)) || !a.Decided(request("a"), ofGeneration("uid", 1)) {
 		t.Error("decided under another generation")
 	}
-	a.Decide(a.epoch, request(""), "uid", plan.KeyStatus{Generation: 1, Status: "released"})
+	a.Decide(a.epoch, search, "uid", plan.KeyStatus{Generation: 1, Status: "released"})
 	if status() != "done" {
 		t.Error("a key without outputs in the cache is waited for")
 	}
@@ -268,22 +270,22 @@ func TestAggregatorAwaitsOutputsWithoutAMapKey(t *testing.T) {
 		_, decided := a.snapshot(ofGeneration("uid", generation))
 		return decided
 	}
-	a.Await(request("")) // the parent is not tracked
+	a.AwaitSearch(search.Parent) // the parent is not tracked
 	a.Track(ofGeneration("uid", 1), nil)
 	if !decided(1) {
 		t.Error("awaited before anything happened")
 	}
 	for _, found := range []any{"refused", nil} {
-		a.Await(request(""))
+		a.AwaitSearch(search.Parent)
 		if decided(1) {
 			t.Errorf("decided before a pass found %v", found)
 		}
-		a.Put(a.Begin(request("")), request(""), "uid", plan.KeyStatus{Generation: 1, Status: found}, false)
+		a.Put(a.Begin(search), search, "uid", plan.KeyStatus{Generation: 1, Status: found}, false)
 		if !decided(1) {
 			t.Errorf("undecided after a pass found %v", found)
 		}
 	}
-	a.Put(a.epoch, request(""), "uid", plan.KeyStatus{Generation: 1, Status: "refused"}, false)
+	a.Put(a.epoch, search, "uid", plan.KeyStatus{Generation: 1, Status: "refused"}, false)
 	a.Track(ofGeneration("uid", 2), nil)
 	if !decided(2) {
 		t.Error("awaited under a new generation")
@@ -303,11 +305,11 @@ func TestAggregatorAwaitsOutputsThatWereLostDuringAPass(t *testing.T) {
 			}
 			a.Track(ofGeneration("uid", 1), nil)
 			pass := func(during func()) {
-				epoch := a.Begin(request(""))
+				epoch := a.Begin(search)
 				during()
-				a.Put(epoch, request(""), "uid", plan.KeyStatus{Generation: 1, Status: found}, false)
+				a.Put(epoch, search, "uid", plan.KeyStatus{Generation: 1, Status: found}, false)
 			}
-			pass(func() { a.Await(request("")) })
+			pass(func() { a.AwaitSearch(search.Parent) })
 			if decided() {
 				t.Error("decided by a pass that began before")
 			}
@@ -328,15 +330,15 @@ func TestAggregatorIsDecidedThoughEveryPassIsOvertaken(t *testing.T) {
 			a, _ := newAggregator()
 			a.Track(ofGeneration("uid", 1), nil)
 			for pass := range 5 {
-				epoch := a.Begin(request(""))
-				a.Await(request(""))
-				a.Put(epoch, request(""), "uid", plan.KeyStatus{Generation: 1, Status: found}, false)
+				epoch := a.Begin(search)
+				a.AwaitSearch(search.Parent)
+				a.Put(epoch, search, "uid", plan.KeyStatus{Generation: 1, Status: found}, false)
 				if _, decided := a.snapshot(ofGeneration("uid", 1)); decided != (pass > 0) {
 					t.Errorf("after pass %d: decided %v", pass, decided)
 				}
 			}
-			a.Put(a.Begin(request("")), request(""), "uid", plan.KeyStatus{Generation: 1, Status: found}, false)
-			a.Await(request(""))
+			a.Put(a.Begin(search), search, "uid", plan.KeyStatus{Generation: 1, Status: found}, false)
+			a.AwaitSearch(search.Parent)
 			if _, decided := a.snapshot(ofGeneration("uid", 1)); decided {
 				t.Error("not awaited after a pass that nothing has overtaken")
 			}
