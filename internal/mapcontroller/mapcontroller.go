@@ -41,7 +41,8 @@ type MapController struct {
 
 	// Compile compiles a parent's spec. An error says that the spec is invalid:
 	// while it is, nothing is created and nothing is deleted. The parent must not
-	// be changed. Required.
+	// be changed. The Program may read all of it, status included: every version that
+	// the cache has is compiled, once. Required.
 	Compile func(parent client.Object) (Program, error)
 	// MapKey returns the key of an input. A key stands for all inputs that carry
 	// it. Nil: the UID.
