@@ -49,13 +49,13 @@ func (c *Controller) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	if result.RequeueAfter = c.attempts.Expects(req); result.RequeueAfter > 0 {
 		return result, nil
 	}
-	seen, refused, err := c.observe(ctx, parent, req)
+	seen, aside, err := c.observe(ctx, parent, req)
 	if err != nil {
 		return result, err
 	}
 	p := c.kinds.Build(parent, req, seen)
 	previous := c.aggregator.Decide(epoch, req, parent.Object.GetUID(), p.Key)
-	outcome, delay, err := c.executor.Run(ctx, execute.Work{Request: req, Parent: parent.Object, Seen: seen, Plan: p, Refused: refused})
+	outcome, delay, err := c.executor.Run(ctx, execute.Work{Request: req, Parent: parent.Object, Seen: seen, Plan: p, Aside: aside})
 	p.Key.Counts = c.counted(parent, req, seen, p, outcome)
 	left := c.report(epoch, parent.Object, req, p, previous, outcome)
 	if err == nil && (left || delay < queue.LongestDelay) { // else nothing is left of this key
@@ -110,9 +110,9 @@ var normalPriority = 0
 // are no part of it.
 func (c *Controller) observe(
 	ctx context.Context, parent plan.Parent, req Request,
-) (seen Observation, refused []client.Object, err error) {
+) (seen Observation, aside []client.Object, err error) {
 	seen = Observation{Now: c.options.Clock.Now(), MapKey: req.MapKey}
-	seen.Outputs, refused = c.executor.Refused(parent.Object, req, c.observer.Outputs(parent.Object, req.MapKey))
+	seen.Outputs, aside = c.executor.SetAside(parent.Object, req, c.observer.Outputs(parent.Object, req.MapKey))
 	if req.IsSearch() {
 		// A cache may hold only outputs with a map key.
 		cached := seen.Outputs
@@ -127,7 +127,7 @@ func (c *Controller) observe(
 			seen.Related = c.spec.Related(parent.Object)
 		}
 	}
-	return seen, refused, err
+	return seen, aside, err
 }
 
 // untagged calls do with the metadata of the outputs in a namespace, or in all of

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/queue"
 )
 
 type keyQueue = workqueue.TypedRateLimitingInterface[Request]
@@ -154,9 +155,9 @@ func (c *Controller) OutputEvents(kind int) EventHandler {
 		was, wasOwned := c.observer.Request(before)
 		is, owned := c.observer.Request(after)
 		if owned {
-			c.shown(is, after, after.GetDeletionTimestamp() != nil)
+			c.seen(is, after, after.GetDeletionTimestamp() != nil)
 		}
-		c.observed(out, is.Parent, before, after, owned)
+		c.onChange(out, is.Parent, before, after, owned)
 		if after == nil {
 			c.outputDeleted(q, was, wasOwned, before)
 			return
@@ -171,14 +172,14 @@ func (c *Controller) OutputEvents(kind int) EventHandler {
 	})
 }
 
-// observed passes on the event of an output. What is foreign is not counted, although the
+// onChange passes on the event of an output. What is foreign is not counted, although the
 // parent may still control it.
-func (c *Controller) observed(out Output, parent types.NamespacedName, before, after client.Object, owned bool) {
+func (c *Controller) onChange(out Output, parent types.NamespacedName, before, after client.Object, owned bool) {
 	if !owned || c.foreign(after) {
 		after = nil
 	}
-	if out.Observed != nil && (before != nil || after != nil) {
-		out.Observed(parent, before, after)
+	if out.OnChange != nil && (before != nil || after != nil) {
+		out.OnChange(parent, before, after)
 	}
 }
 
@@ -192,7 +193,7 @@ func (c *Controller) outputDeleted(q keyQueue, req Request, owned bool, o client
 	}
 	// An output that lost its map key arrives as deleted, like one that somebody else
 	// deleted and that had no finalizers. Without a controller, it is released already.
-	if !c.shown(req, o, true) && o.GetDeletionTimestamp() == nil && plan.ControllerUID(o) != "" {
+	if !c.seen(req, o, true) && o.GetDeletionTimestamp() == nil && plan.ControllerUID(o) != "" {
 		c.released(q, plan.SearchOf(req.Parent), owned)
 	}
 	q.Add(req)
@@ -207,10 +208,10 @@ func (c *Controller) released(q keyQueue, req Request, owned bool) {
 	}
 }
 
-// shown ends the expectations that the cache meets by showing an output, perhaps as
-// deleted. It returns whether our own delete was one.
-func (c *Controller) shown(req Request, o client.Object, deleted bool) bool {
+// seen ends the expectations of an output that is seen in the cache, perhaps as deleted. It
+// returns whether our own delete was one.
+func (c *Controller) seen(req Request, o client.Object, deleted bool) bool {
 	id := c.kinds.ID(o)
-	c.attempts.Shown(req, id, false)
-	return deleted && c.attempts.Shown(req, id, true)
+	c.attempts.Seen(req, queue.Expectation{ID: id})
+	return deleted && c.attempts.Seen(req, queue.Expectation{ID: id, Deleted: true})
 }

@@ -78,7 +78,7 @@ func TestRouteOutputsByLabels(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			owned := false
 			h := newHarness(t, []client.Object{fixture.Parent()}, nil, ownsByLabels, func(c *MapController, _ *Options) {
-				c.Outputs[0].Observed = func(_ types.NamespacedName, _, after client.Object) { owned = after != nil }
+				c.Outputs[0].OnChange = func(_ types.NamespacedName, _, after client.Object) { owned = after != nil }
 			})
 			got := enqueued(func(q keyQueue) { send(h.OutputEvents(0), q, test.before, test.after) })
 			if !slices.Equal(got, test.want) || owned != test.wantOwned {
@@ -129,7 +129,7 @@ func TestRouteOutputs(t *testing.T) {
 			calls := 0
 			h := newHarness(t, nil, nil, func(c *MapController, _ *Options) {
 				c.Foreign = fixture.IsForeign
-				c.Outputs[0].Observed = func(_ types.NamespacedName, before, after client.Object) {
+				c.Outputs[0].OnChange = func(_ types.NamespacedName, before, after client.Object) {
 					calls++
 					if (before != nil) != (test.before != nil) || (after != nil) != test.wantOwned {
 						t.Errorf("called with %v, %v", before, after)

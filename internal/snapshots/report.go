@@ -116,7 +116,7 @@ func (r *reporter) count(s types.NamespacedName, outcome mapcontroller.Outcome) 
 		r.metrics.SlotToCreation(s, r.clock.Since(scheduledAt(o.(*snapshotv1.VolumeSnapshot))))
 	}
 	for _, f := range outcome.Failed {
-		if !f.Held {
+		if !f.BackingOff {
 			r.metrics.Refused(s, f.Verb)
 		}
 	}

@@ -378,7 +378,7 @@ func TestReportCounts(t *testing.T) {
 		Deleted: []mapcontroller.Removal{{Reason: "Expired"}, {Reason: "Expired"}, {Reason: "OverCap"}},
 		Failed: []mapcontroller.Failure{
 			failure(mapcontroller.VerbDelete, errors.New("denied")),
-			{Verb: mapcontroller.VerbDelete, Object: ready(0).VolumeSnapshot, Err: errors.New("denied"), Held: true},
+			{Verb: mapcontroller.VerbDelete, Object: ready(0).VolumeSnapshot, Err: errors.New("denied"), BackingOff: true},
 		},
 	})
 	r.pass(s, "k", withProblem("data", v1alpha1.ReasonSnapshotFailed, "m"), mapcontroller.Outcome{})

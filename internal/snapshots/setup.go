@@ -89,7 +89,7 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 		return (&program{schedule: s, fleets: clusterWide}).origin(originIn(s))
 	}
 	c := kinds()
-	c.Outputs[0].Observed = func(parent types.NamespacedName, before, after client.Object) {
+	c.Outputs[0].OnChange = func(parent types.NamespacedName, before, after client.Object) {
 		f.onChange(parent, before, after)
 		ready.observed(parent, before, after)
 	}

@@ -26,8 +26,8 @@ const RequestTimeout = 40 * time.Second
 const readTimeout = 5 * time.Second
 
 func (r *run) create(ctx context.Context, want client.Object) {
-	shown := queue.Expectation{ID: r.executor.Kinds.ID(want)}
-	r.executor.Attempts.Expect(r.work.Request, shown)
+	write := queue.Expectation{ID: r.executor.Kinds.ID(want)}
+	r.executor.Attempts.Expect(r.work.Request, write)
 	creating, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
 	err := r.executor.Client.Create(creating, want, client.FieldOwner(r.executor.Name))
@@ -36,14 +36,14 @@ func (r *run) create(ctx context.Context, want client.Object) {
 		logf.FromContext(ctx).V(1).Info("Created output", "output", want.GetName())
 		return
 	}
-	r.executor.Attempts.Shown(r.work.Request, shown.ID, false)
+	r.executor.Attempts.Seen(r.work.Request, write)
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		err = r.alreadyExists(ctx, want)
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		// Everything in the namespace is being deleted, which nobody needs to be
-		// told. It is tried again: for a moment the API server says so about a
-		// namespace that was created again.
+		// Everything in the namespace is being deleted, which is no problem to report. It
+		// is tried again: for a moment the API server says so about a namespace that was
+		// created again.
 		err = guard.ErrChanged
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		r.executor.KindMissing()

@@ -23,7 +23,7 @@ func (r *run) deleteAll(ctx context.Context) {
 	var due, paced []plan.Removal
 	for _, d := range r.work.Plan.Delete {
 		switch {
-		case r.held(VerbDelete, d.Object):
+		case r.backingOff(VerbDelete, d.Object):
 		case d.Urgent:
 			due = append(due, d)
 		default:
@@ -78,12 +78,12 @@ func (r *run) delete(ctx context.Context, confirmed guard.Confirmed, d plan.Remo
 	}
 	ctx, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
-	shown := queue.Expectation{ID: r.executor.Kinds.ID(d.Object), Deleted: true}
-	r.executor.Attempts.Expect(r.work.Request, shown)
+	write := queue.Expectation{ID: r.executor.Kinds.ID(d.Object), Deleted: true}
+	r.executor.Attempts.Expect(r.work.Request, write)
 	uid, version := d.Object.GetUID(), d.Object.GetResourceVersion()
 	err := r.executor.Client.Delete(ctx, d.Object, client.Preconditions{UID: &uid, ResourceVersion: &version})
 	if err != nil {
-		r.executor.Attempts.Shown(r.work.Request, shown.ID, true)
+		r.executor.Attempts.Seen(r.work.Request, write)
 		return err
 	}
 	r.outcome.Deleted = append(r.outcome.Deleted, d)

@@ -17,6 +17,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/fixture"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/guard"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/queue"
 )
 
 func TestDeletesCarryPreconditions(t *testing.T) {
@@ -112,7 +113,7 @@ func TestDeniedDeleteBacksOffAlone(t *testing.T) {
 	// still reported.
 	h.after(firstRetry / 2)
 	outcome, delay, err = h.pass(t)
-	if err != nil || !slices.Equal(failures(outcome), []string{"delete a"}) || !outcome.Failed[0].Held || h.api.Count("delete") != 3 || delay != firstRetry/2 {
+	if err != nil || !slices.Equal(failures(outcome), []string{"delete a"}) || !outcome.Failed[0].BackingOff || h.api.Count("delete") != 3 || delay != firstRetry/2 {
 		t.Errorf("failed %v, error %v, %d deletes, delay %s", failures(outcome), err, h.api.Count("delete"), delay)
 	}
 	h.after(firstRetry)
@@ -120,7 +121,7 @@ func TestDeniedDeleteBacksOffAlone(t *testing.T) {
 		t.Errorf("when it is due: error %v, delay %s", err, delay)
 	}
 	h.keepAll()
-	h.Attempts.Shown(fixture.Request, h.Kinds.ID(fixture.Output("b")), true) // the cache shows b's deletion
+	h.Attempts.Seen(fixture.Request, queue.Expectation{ID: h.Kinds.ID(fixture.Output("b")), Deleted: true}) // the cache shows b's deletion
 	if _, delay, err := h.pass(t); err != nil || delay != longestDelay || h.Attempts.Known(fixture.Request) {
 		t.Errorf("error %v, delay %s, or the key has state", err, delay)
 	}
@@ -155,10 +156,10 @@ func TestOnlyDeletesThatWereMadeAreExpected(t *testing.T) {
 			h.api.Fail(test.fail, "delete")
 			_, _, _ = h.pass(t)
 			id := h.Kinds.ID(fixture.Output("a"))
-			if got := h.Attempts.Shown(fixture.Request, id, true); got != test.want {
+			if got := h.Attempts.Seen(fixture.Request, queue.Expectation{ID: id, Deleted: true}); got != test.want {
 				t.Errorf("the delete is our own: %v, want %v", got, test.want)
 			}
-			if h.Attempts.Shown(fixture.Request, id, true) {
+			if h.Attempts.Seen(fixture.Request, queue.Expectation{ID: id, Deleted: true}) {
 				t.Error("a second one is our own, too")
 			}
 		})

@@ -80,9 +80,9 @@ type Failure struct {
 	Verb   Verb
 	Object client.Object
 	Err    error
-	// Held is set if the write was not tried in this pass, because it failed before
-	// and its backoff has not expired. Err is that of the last attempt.
-	Held bool
+	// BackingOff is set if the write was not tried in this pass, because it failed before.
+	// Err is that of the last attempt.
+	BackingOff bool
 }
 
 // NotAdopted returns the orphans whose adoption the API server refused in an answer:
@@ -108,8 +108,8 @@ type Work struct {
 	Parent  client.Object
 	Seen    plan.Observation
 	Plan    plan.Plan
-	// Refused are the orphans that were left out of the observation: see Refused.
-	Refused []client.Object
+	// Aside are the orphans that were left out of the observation: see SetAside.
+	Aside []client.Object
 }
 
 // run is one plan being carried out. A write that fails stops no other.
@@ -130,7 +130,7 @@ type run struct {
 // Forget drops what is remembered of a key whose parent is gone.
 func (e *Executor) Forget(req plan.Request) {
 	e.Attempts.Drop(req)
-	e.Pace.Leave(req)
+	e.Pace.Drop(req)
 	e.mayCreate(req, nil, nil)
 }
 
@@ -138,21 +138,21 @@ func (e *Executor) mayCreate(req plan.Request, create []plan.Desired, outputs []
 	return e.MayCreate == nil || e.MayCreate(req, create, outputs)
 }
 
-// Refused separates the orphans whose adoption failed more than once, and is not due
+// SetAside separates the orphans whose adoption failed more than once, and is not due
 // again, from the other outputs of a key: a plan without them may delete. A parent that
 // owns by labels adopts none.
-func (e *Executor) Refused(parent client.Object, req plan.Request, outputs []client.Object) (rest, refused []client.Object) {
+func (e *Executor) SetAside(parent client.Object, req plan.Request, outputs []client.Object) (rest, aside []client.Object) {
 	if !e.Attempts.Known(req) || e.Kinds.OwnsByLabels(parent) {
 		return outputs, nil
 	}
 	for _, o := range outputs {
-		if e.Kinds.Relation(parent, o).Orphan && e.Attempts.Refused(req, o.GetUID()) {
-			refused = append(refused, o)
+		if e.Kinds.Relation(parent, o).Orphan && e.Attempts.FailsRepeatedly(req, o.GetUID()) {
+			aside = append(aside, o)
 		} else {
 			rest = append(rest, o)
 		}
 	}
-	return rest, refused
+	return rest, aside
 }
 
 // Run carries out a plan. It returns the delay until the key's next pass, and an
@@ -183,8 +183,8 @@ func (e *Executor) Run(ctx context.Context, w Work) (Outcome, time.Duration, err
 			return err
 		})
 	}
-	for _, o := range w.Refused {
-		r.held(VerbAdopt, o)
+	for _, o := range w.Aside {
+		r.backingOff(VerbAdopt, o)
 	}
 	r.adoptAll(ctx)
 	r.deleteAll(ctx)
@@ -193,7 +193,7 @@ func (e *Executor) Run(ctx context.Context, w Work) (Outcome, time.Duration, err
 
 // finish returns the delay until the next pass.
 func (r *run) finish() time.Duration {
-	wanted := slices.Concat(r.work.Refused, r.work.Plan.Adopt, r.work.Plan.Release)
+	wanted := slices.Concat(r.work.Aside, r.work.Plan.Adopt, r.work.Plan.Release)
 	for _, d := range r.work.Plan.Delete {
 		wanted = append(wanted, d.Object)
 	}
@@ -210,18 +210,19 @@ func (r *run) finish() time.Duration {
 // or have a condition of their own.
 func (r *run) err() error {
 	errs := []error{r.work.Plan.Err}
-	if r.retry != nil && !expected(r.retry) {
+	if r.retry != nil && !passes(r.retry) {
 		errs = append(errs, r.retry)
 	}
 	for _, f := range r.outcome.Failed {
-		if !f.Held {
+		if !f.BackingOff {
 			errs = append(errs, fmt.Errorf("%s %s: %w", f.Verb, f.Object.GetName(), f.Err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func expected(err error) bool {
+// passes returns whether an error goes away by itself.
+func passes(err error) bool {
 	return errors.Is(err, guard.ErrChanged) || errors.Is(err, guard.ErrClockSkew)
 }
 
@@ -233,7 +234,7 @@ func (r *run) result(ctx context.Context, verb Verb, o client.Object, err error)
 	switch {
 	case apierrors.IsConflict(err), err != nil && ctx.Err() != nil:
 		r.retry = guard.ErrChanged
-	case expected(err):
+	case passes(err):
 		r.retry = err
 	case client.IgnoreNotFound(err) != nil || err != nil && verb == VerbCreate:
 		r.outcome.Failed = append(r.outcome.Failed, Failure{Verb: verb, Object: o, Err: err})
@@ -244,7 +245,7 @@ func (r *run) result(ctx context.Context, verb Verb, o client.Object, err error)
 
 // object makes a write that backs off by itself, unless it is backing off.
 func (r *run) object(ctx context.Context, verb Verb, o client.Object, write func() error) {
-	if !r.held(verb, o) {
+	if !r.backingOff(verb, o) {
 		r.tried(ctx, verb, o, write())
 	}
 }
@@ -260,12 +261,12 @@ func (r *run) tried(ctx context.Context, verb Verb, o client.Object, err error) 
 	r.executor.Attempts.Succeeded(r.work.Request, o.GetUID())
 }
 
-// held returns whether a write failed before and is not due again. Its error is
+// backingOff returns whether a write failed before and is not due again. Its error is
 // reported once more.
-func (r *run) held(verb Verb, o client.Object) bool {
-	held, err := r.executor.Attempts.Holds(r.work.Request, o.GetUID())
-	if held && err != nil {
-		r.outcome.Failed = append(r.outcome.Failed, Failure{Verb: verb, Object: o, Err: err, Held: true})
+func (r *run) backingOff(verb Verb, o client.Object) bool {
+	is, err := r.executor.Attempts.BackingOff(r.work.Request, o.GetUID())
+	if is && err != nil {
+		r.outcome.Failed = append(r.outcome.Failed, Failure{Verb: verb, Object: o, Err: err, BackingOff: true})
 	}
-	return held
+	return is
 }

@@ -60,8 +60,8 @@ func (e *Executor) ForgetParent(name types.NamespacedName) { e.released.Delete(n
 
 // isReleased returns whether no output is known to carry a reference that it should
 // not have. The first version of a spec that owns by labels has never made any, nor
-// has one that follows another. After a restart, the parent tells: its finalizer goes
-// before it has observed a generation.
+// has one that follows another. After a restart, the parent shows it: its finalizer is
+// removed before it has observed a generation.
 func (e *Executor) isReleased(parent client.Object) bool {
 	name, now := client.ObjectKeyFromObject(parent), versionOf(parent)
 	if !e.Kinds.OwnsByLabels(parent) {

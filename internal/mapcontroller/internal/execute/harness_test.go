@@ -73,7 +73,7 @@ func (h *harness) pass(t *testing.T) (Outcome, time.Duration, error) {
 	t.Helper()
 	parent, seen := h.env.Observe()
 	w := Work{Request: fixture.Request, Parent: parent.Object}
-	seen.Outputs, w.Refused = h.Refused(parent.Object, fixture.Request, seen.Outputs)
+	seen.Outputs, w.Aside = h.SetAside(parent.Object, fixture.Request, seen.Outputs)
 	w.Seen, w.Plan = seen, h.Kinds.Build(parent, fixture.Request, seen)
 	return h.Run(t.Context(), w)
 }

@@ -30,7 +30,7 @@ type adoption struct {
 func (r *run) adoptAll(ctx context.Context) {
 	var tried []*adoption
 	for _, o := range r.work.Plan.Adopt {
-		if !r.held(VerbAdopt, o) {
+		if !r.backingOff(VerbAdopt, o) {
 			tried = append(tried, r.adopt(ctx, o))
 		}
 	}
@@ -38,8 +38,8 @@ func (r *run) adoptAll(ctx context.Context) {
 	for _, a := range tried {
 		r.tried(ctx, VerbAdopt, a.orphan, a.err)
 	}
-	refused := func(o client.Object) bool { return r.executor.Attempts.Refused(r.work.Request, o.GetUID()) }
-	if r.work.Plan.Withheld && slices.ContainsFunc(r.work.Plan.Adopt, refused) {
+	failing := func(o client.Object) bool { return r.executor.Attempts.FailsRepeatedly(r.work.Request, o.GetUID()) }
+	if r.work.Plan.Withheld && slices.ContainsFunc(r.work.Plan.Adopt, failing) {
 		// The deletes that waited for the adoptions are planned again, without the
 		// orphans that cannot be adopted.
 		r.next = r.executor.Clock.Now()

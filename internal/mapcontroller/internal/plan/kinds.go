@@ -74,9 +74,9 @@ type Output struct {
 	// Deletable is asked last before an output is deleted, and may read live what no
 	// cache shows. Nil: everything that is confirmed is deleted.
 	Deletable func(ctx context.Context, live client.Reader, o client.Object) (bool, error)
-	// Observed is called for every event of an output, before its key is enqueued. before
+	// OnChange is called for every event of an output, before its key is enqueued. before
 	// is nil if it is new, and after if it is gone or not owned; never both.
-	Observed func(parent types.NamespacedName, before, after client.Object)
+	OnChange func(parent types.NamespacedName, before, after client.Object)
 }
 
 // Kinds are the kinds of one controller, told apart by GroupVersionKind.

@@ -169,22 +169,22 @@ func (a *Attempts) Succeeded(req plan.Request, uid types.UID) {
 	a.with(req, false, func(s *attempt) { delete(s.failures, uid) })
 }
 
-// Holds returns whether a write of an object failed, and is not due again yet; and
+// BackingOff returns whether a write of an object failed, and is not due again yet; and
 // the error of the last attempt, if a user should know it.
-func (a *Attempts) Holds(req plan.Request, uid types.UID) (held bool, err error) {
-	a.with(req, false, func(s *attempt) { held, err = s.failures[uid].waits(a.clock.Now()), s.failures[uid].err })
-	return held, err
+func (a *Attempts) BackingOff(req plan.Request, uid types.UID) (is bool, err error) {
+	a.with(req, false, func(s *attempt) { is, err = s.failures[uid].waits(a.clock.Now()), s.failures[uid].err })
+	return is, err
 }
 
-// Refused returns whether a write of an object failed more than once, and is not due
+// FailsRepeatedly returns whether a write of an object failed more than once, and is not due
 // again yet. A first failure may be a conflict or a hiccup, which must not change what
 // is decided.
-func (a *Attempts) Refused(req plan.Request, uid types.UID) (refused bool) {
+func (a *Attempts) FailsRepeatedly(req plan.Request, uid types.UID) (does bool) {
 	a.with(req, false, func(s *attempt) {
 		f := s.failures[uid]
-		refused = f.n > 1 && f.err != nil && f.waits(a.clock.Now())
+		does = f.n > 1 && f.err != nil && f.waits(a.clock.Now())
 	})
-	return refused
+	return does
 }
 
 // failure is how often something failed, when to try it again, and why it failed
@@ -237,11 +237,10 @@ func (a *Attempts) Expect(req plan.Request, x Expectation) {
 	a.with(req, true, func(s *attempt) { s.expected[x] = a.clock.Now().Add(expectationTimeout) })
 }
 
-// Shown reports that the cache shows an output of a key or, if deleted is set, that
-// it is deleted or being deleted. It returns whether a write was waiting for that.
-func (a *Attempts) Shown(req plan.Request, id plan.ID, deleted bool) (expected bool) {
+// Seen reports that what a key may expect is seen in the cache, or will not be. It returns
+// whether the key expected it.
+func (a *Attempts) Seen(req plan.Request, x Expectation) (expected bool) {
 	a.with(req, false, func(s *attempt) {
-		x := Expectation{id, deleted}
 		_, expected = s.expected[x]
 		delete(s.expected, x)
 	})

@@ -151,7 +151,7 @@ func TestStateDisappears(t *testing.T) {
 			a.Finish(key, Pass{Wanted: []client.Object{fixture.Output("a")}})
 		}, want: 1},
 		"a failed delete no longer wanted": {do: func(a *Attempts) { a.Failed(key, held, errors.New("denied")); a.Finish(key, Pass{}) }},
-		"an expectation that is met":       {do: func(a *Attempts) { a.Expect(key, Expectation{}); a.Shown(key, plan.ID{}, false) }},
+		"an expectation that is met":       {do: func(a *Attempts) { a.Expect(key, Expectation{}); a.Seen(key, Expectation{ID: plan.ID{}}) }},
 		"a parent that is gone": {do: func(a *Attempts) {
 			a.Finish(key, Pass{Failed: true})
 			a.Failed(key, held, errors.New("denied"))
@@ -174,7 +174,7 @@ func TestPassWithoutStateAllocatesNothing(t *testing.T) {
 	a, _ := newAttempts()
 	if n := testing.AllocsPerRun(100, func() {
 		a.Expects(key)
-		_, _ = a.Holds(key, "a-uid")
+		_, _ = a.BackingOff(key, "a-uid")
 		a.Finish(key, Pass{Next: fixture.Now.Add(time.Hour)})
 		a.When(key)
 	}); n > 0 {

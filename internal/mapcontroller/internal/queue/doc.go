@@ -9,7 +9,7 @@
 //	attempts.go  the state of a key between passes; the queue's rate limiter
 //	shares.go    how many workers a namespace may hold
 //	pace.go      when, and how much, a key may delete
-//	turns.go     the lines of several parents, who take turns
-//	line.go      keys that wait, in order
+//	fair.go      keys that wait, of several parents that take turns
+//	fifo.go      keys that wait, in order
 //	late.go      adds keys that no event adds
 package queue

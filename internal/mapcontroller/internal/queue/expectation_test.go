@@ -26,12 +26,12 @@ func TestExpectations(t *testing.T) {
 		"nothing was written":      {do: func(*Attempts, *clock) {}},
 		"a write holds its key":    {do: func(a *Attempts, _ *clock) { a.Expect(key, shown) }, want: expectationTimeout},
 		"a write holds no other":   {do: func(a *Attempts, _ *clock) { a.Expect(otherKey, shown) }},
-		"until the cache shows it": {do: func(a *Attempts, _ *clock) { a.Expect(key, shown); a.Shown(key, id, false) }},
-		"a delete until it shows":  {do: func(a *Attempts, _ *clock) { a.Expect(key, deleted); a.Shown(key, id, true) }},
-		"a create is no delete":    {do: func(a *Attempts, _ *clock) { a.Expect(key, deleted); a.Shown(key, id, false) }, want: expectationTimeout},
-		"a delete is no create":    {do: func(a *Attempts, _ *clock) { a.Expect(key, shown); a.Shown(key, id, true) }, want: expectationTimeout},
-		"shown without a write":    {do: func(a *Attempts, _ *clock) { a.Shown(key, id, false) }},
-		"another object shows":     {do: func(a *Attempts, _ *clock) { a.Expect(key, shown); a.Shown(key, plan.ID{Name: "b"}, false) }, want: expectationTimeout},
+		"until the cache shows it": {do: func(a *Attempts, _ *clock) { a.Expect(key, shown); a.Seen(key, Expectation{ID: id}) }},
+		"a delete until it shows":  {do: func(a *Attempts, _ *clock) { a.Expect(key, deleted); a.Seen(key, Expectation{ID: id, Deleted: true}) }},
+		"a create is no delete":    {do: func(a *Attempts, _ *clock) { a.Expect(key, deleted); a.Seen(key, Expectation{ID: id}) }, want: expectationTimeout},
+		"a delete is no create":    {do: func(a *Attempts, _ *clock) { a.Expect(key, shown); a.Seen(key, Expectation{ID: id, Deleted: true}) }, want: expectationTimeout},
+		"shown without a write":    {do: func(a *Attempts, _ *clock) { a.Seen(key, Expectation{ID: id}) }},
+		"another object shows":     {do: func(a *Attempts, _ *clock) { a.Expect(key, shown); a.Seen(key, Expectation{ID: plan.ID{Name: "b"}}) }, want: expectationTimeout},
 		"the longest counts": {
 			do: func(a *Attempts, c *clock) {
 				a.Expect(key, shown)

@@ -15,11 +15,10 @@ import (
 )
 
 // Pace spreads deletes over time, because storage backends leak under bursts of
-// deletes. Namespaces take turns, and in a namespace its parents share them: one key of each
-// namespace has a turn, and the others of the namespace wait in line. So many parents
-// in one namespace do not delay another namespace. A turn is for the keys in line, too,
-// up to a burst: many keys with one delete each get as much as one key with many. It
-// has a time of its own, so that many that wait do not wake one another.
+// deletes. Each namespace has a turn, which one of its keys holds while the others wait; its
+// parents share it. So many parents in one namespace do not delay another namespace. A turn
+// is for the keys that wait, too, up to a burst: many keys with one delete each get as much as
+// one key with many. It has a time of its own, so that many that wait do not wake one another.
 type Pace struct {
 	// Wake enqueues the key whose turn it is. It is called without any lock.
 	Wake func(plan.Request)
@@ -29,21 +28,21 @@ type Pace struct {
 	limiter *rate.Limiter
 
 	mu    sync.Mutex
-	lanes map[types.NamespacedName]*lane
+	turns map[types.NamespacedName]*turn
 }
 
-// lane has one namespace's keys that want to delete. The first of them may delete n
-// from a time on, which is at most wait away, and leaves the rest to the next.
-type lane struct {
-	first plan.Request
-	n     int
-	at    time.Time
-	wait  time.Duration
-	line  turns
+// turn is that of one namespace. Its holder may delete n from a time on, which is at most wait
+// away, and leaves the rest to the next of those waiting.
+type turn struct {
+	holder  plan.Request
+	n       int
+	at      time.Time
+	wait    time.Duration
+	waiting fair
 }
 
-// laneOf returns the namespace of a parent; a parent without one has its own lane.
-func laneOf(parent types.NamespacedName) types.NamespacedName {
+// namespaceOf returns the namespace of a parent; a parent without one has its own turn.
+func namespaceOf(parent types.NamespacedName) types.NamespacedName {
 	if parent.Namespace != "" {
 		parent.Name = ""
 	}
@@ -57,7 +56,7 @@ const turnExpires = 10 * time.Second
 // NewPace returns a Pace of so many deletes per second, in bursts of as many; zero:
 // any number.
 func NewPace(c clock.PassiveClock, perSecond float64) *Pace {
-	p := &Pace{clock: c, lanes: map[types.NamespacedName]*lane{}}
+	p := &Pace{clock: c, turns: map[types.NamespacedName]*turn{}}
 	if perSecond > 0 {
 		p.limiter = rate.NewLimiter(rate.Limit(perSecond), max(1, int(perSecond)))
 	}
@@ -65,10 +64,10 @@ func NewPace(c clock.PassiveClock, perSecond float64) *Pace {
 }
 
 // Take returns how many of n deletes a key may make now. If these are fewer, it also
-// returns when the key has its next turn; zero if it will be woken.
+// returns when the key has its next turn; zero if it is woken then.
 func (p *Pace) Take(req plan.Request, n int) (granted int, again time.Time) {
 	if p.limiter == nil || n == 0 {
-		p.Leave(req)
+		p.Drop(req)
 		return n, again
 	}
 	granted, again, next := p.take(req, n)
@@ -80,46 +79,46 @@ func (p *Pace) take(req plan.Request, n int) (granted int, again time.Time, next
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.clock.Now()
-	l := p.lanes[laneOf(req.Parent)]
-	if l == nil {
-		l = &lane{}
-		p.lanes[laneOf(req.Parent)] = l
+	t := p.turns[namespaceOf(req.Parent)]
+	if t == nil {
+		t = &turn{}
+		p.turns[namespaceOf(req.Parent)] = t
 	}
-	if l.at.Sub(now) > l.wait { // the clock was set back
-		l.at = now.Add(l.wait)
+	if t.at.Sub(now) > t.wait { // the clock was set back
+		t.at = now.Add(t.wait)
 	}
-	if l.first != req && now.Sub(l.at) < turnExpires {
-		l.line.push(req)
+	if t.holder != req && now.Sub(t.at) < turnExpires {
+		t.waiting.push(req)
 		return 0, again, next
 	}
-	if l.first != req || l.n == 0 {
-		p.reserve(l, req, n)
+	if t.holder != req || t.n == 0 {
+		p.reserve(t, req, n)
 	}
-	if l.at.After(now) {
-		return 0, l.at, next
+	if t.at.After(now) {
+		return 0, t.at, next
 	}
-	granted = min(n, l.n)
-	l.n -= granted
-	l.line.charge(req.Parent, granted)
+	granted = min(n, t.n)
+	t.n -= granted
+	t.waiting.charge(req.Parent, granted)
 	switch {
-	case n > granted && l.line.empty():
-		l.line = turns{} // what it has while nobody waits is not held against it
-		p.reserve(l, req, n-granted)
-		return granted, l.at, next
+	case n > granted && t.waiting.empty():
+		t.waiting = fair{} // what it has while nobody waits is not held against it
+		p.reserve(t, req, n-granted)
+		return granted, t.at, next
 	case n > granted:
-		l.line.push(req)
+		t.waiting.push(req)
 	}
-	return granted, again, p.pass(l, laneOf(req.Parent))
+	return granted, again, p.advance(t, namespaceOf(req.Parent))
 }
 
-// Leave gives up the turn of a key that has no deletes any more.
-func (p *Pace) Leave(req plan.Request) {
+// Drop gives up the turn of a key that has no deletes any more.
+func (p *Pace) Drop(req plan.Request) {
 	p.mu.Lock()
 	var next []plan.Request
-	if l := p.lanes[laneOf(req.Parent)]; l != nil {
-		l.line.leave(req)
-		if l.first == req {
-			next = p.pass(l, laneOf(req.Parent))
+	if t := p.turns[namespaceOf(req.Parent)]; t != nil {
+		t.waiting.remove(req)
+		if t.holder == req {
+			next = p.advance(t, namespaceOf(req.Parent))
 		}
 	}
 	p.mu.Unlock()
@@ -134,25 +133,25 @@ func (p *Pace) wake(next []plan.Request) {
 }
 
 // reserve gives a key the namespace's next turn, with a delete for each that waits.
-func (p *Pace) reserve(l *lane, req plan.Request, n int) {
+func (p *Pace) reserve(t *turn, req plan.Request, n int) {
 	now := p.clock.Now()
-	l.line.leave(req)
-	l.first, l.n = req, min(n+l.line.len(), p.limiter.Burst())
-	l.wait = p.limiter.ReserveN(now, l.n).DelayFrom(now)
-	l.at = now.Add(l.wait)
+	t.waiting.remove(req)
+	t.holder, t.n = req, min(n+t.waiting.len(), p.limiter.Burst())
+	t.wait = p.limiter.ReserveN(now, t.n).DelayFrom(now)
+	t.at = now.Add(t.wait)
 }
 
-// pass makes the next key in line the first. If nothing is left of the turn, the key
+// advance makes the next key the holder. If nothing is left of the turn, the key
 // reserves its own when it knows how much it wants to delete.
-func (p *Pace) pass(l *lane, name types.NamespacedName) (next []plan.Request) {
-	req, ok := l.line.pop()
+func (p *Pace) advance(t *turn, name types.NamespacedName) (next []plan.Request) {
+	req, ok := t.waiting.pop()
 	if !ok {
-		delete(p.lanes, name)
+		delete(p.turns, name)
 		return nil
 	}
-	l.first = req
-	if now := p.clock.Now(); l.n == 0 || l.at.Before(now) {
-		l.at, l.wait = now, 0
+	t.holder = req
+	if now := p.clock.Now(); t.n == 0 || t.at.Before(now) {
+		t.at, t.wait = now, 0
 	}
 	return []plan.Request{req}
 }

@@ -56,7 +56,7 @@ func TestPace(t *testing.T) {
 			{parent: "p", key: "a", n: 2, want: 2},
 			{parent: "p", key: "b", n: 2, wantWait: time.Second},
 			{parent: "p", key: "b", n: 2, after: 400 * time.Millisecond, wantWait: 600 * time.Millisecond},
-			{parent: "p", key: "c", n: 1, after: 400 * time.Millisecond}, // in line
+			{parent: "p", key: "c", n: 1, after: 400 * time.Millisecond}, // waits
 			{parent: "p", key: "b", n: 2, after: time.Second, want: 2},
 		}},
 		"no more than a burst at once": {perSecond: 2, asks: []ask{
@@ -79,14 +79,14 @@ func TestPace(t *testing.T) {
 			{parent: "p", key: "b", n: 1, after: -time.Hour, wantWait: 500 * time.Millisecond},
 			{parent: "p", key: "b", n: 1, after: -time.Hour + 500*time.Millisecond, want: 1},
 		}},
-		"another namespace does not wait for the line of the first": {perSecond: 2, asks: []ask{
+		"another namespace does not wait for the keys of the first": {perSecond: 2, asks: []ask{
 			{parent: "p", key: "a", n: 2, want: 2},
 			{parent: "p", key: "b", n: 1, wantWait: 500 * time.Millisecond},
 			{parent: "p", key: "c", n: 2},
 			{parent: "q", key: "d", n: 2},
 			{parent: "other/q", key: "a", n: 1, wantWait: time.Second},
 		}},
-		"parents without a namespace do not wait for each other's lines": {perSecond: 2, asks: []ask{
+		"parents without a namespace do not wait for each other's keys": {perSecond: 2, asks: []ask{
 			{parent: "/p", key: "a", n: 2, want: 2},
 			{parent: "/p", key: "b", n: 1, wantWait: 500 * time.Millisecond},
 			{parent: "/p", key: "c", n: 2},
@@ -117,7 +117,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// A turn that ends, or is given up, wakes the next key in line.
+// A turn that ends, or is given up, wakes the next key.
 func TestPaceWakesTheNext(t *testing.T) {
 	for name, test := range map[string]struct {
 		ends func(*Pace)
@@ -125,11 +125,11 @@ func TestPaceWakesTheNext(t *testing.T) {
 	}{
 		"it is used":                  {ends: func(p *Pace) { p.Take(request("p", "b"), 1) }, want: "[p/c]"},
 		"it is used for a part":       {ends: func(p *Pace) { p.Take(request("p", "b"), 3) }, want: "[p/c]"},
-		"it is given up":              {ends: func(p *Pace) { p.Leave(request("p", "b")) }, want: "[p/c]"},
+		"it is given up":              {ends: func(p *Pace) { p.Drop(request("p", "b")) }, want: "[p/c]"},
 		"nothing is left to delete":   {ends: func(p *Pace) { p.Take(request("p", "b"), 0) }, want: "[p/c]"},
-		"the next one has given up":   {ends: func(p *Pace) { p.Leave(request("p", "c")); p.Leave(request("p", "b")) }, want: "[p/d]"},
-		"another parent's key ends":   {ends: func(p *Pace) { p.Leave(request("q", "b")) }, want: "[]"},
-		"one that waits has given up": {ends: func(p *Pace) { p.Leave(request("p", "d")) }, want: "[]"},
+		"the next one has given up":   {ends: func(p *Pace) { p.Drop(request("p", "c")); p.Drop(request("p", "b")) }, want: "[p/d]"},
+		"another parent's key ends":   {ends: func(p *Pace) { p.Drop(request("q", "b")) }, want: "[]"},
+		"one that waits has given up": {ends: func(p *Pace) { p.Drop(request("p", "d")) }, want: "[]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, clock, woken := newTestPace(2)
@@ -316,8 +316,8 @@ func TestPaceIsFair(t *testing.T) {
 		if !lateAsked.IsZero() && lateDone.Sub(lateAsked).Seconds() > float64(own+1)/perSecond+float64(others+1)+0.01 {
 			t.Fatalf("one delete waited %s behind %d of its namespace and %d turns", lateDone.Sub(lateAsked), own, others)
 		}
-		if len(p.lanes) > 0 {
-			t.Fatalf("%d lanes are left", len(p.lanes))
+		if len(p.turns) > 0 {
+			t.Fatalf("%d turns are left", len(p.turns))
 		}
 	})
 }

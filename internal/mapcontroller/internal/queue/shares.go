@@ -15,7 +15,7 @@ import (
 // worker for a namespace that has none. A T is what is reconciled.
 type Shares[T comparable] struct {
 	Workers int
-	// Patience is how long a key waits in its worker before it waits in line. In a
+	// Patience is how long a key waits in its worker before it waits outside. In a
 	// fan-out a share is free again within milliseconds, and a second pass over every
 	// key would cost a quarter of the CPU.
 	Patience time.Duration
@@ -28,12 +28,13 @@ type Shares[T comparable] struct {
 }
 
 // share is how many workers a namespace holds, which of its keys wait for one, which
-// have been woken and are about to take theirs, and which wait in workers of their own.
+// have been woken and are about to take theirs, and which wait in a worker until their
+// channel is closed.
 type share[T comparable] struct {
 	busy    int
-	line    line[T]
+	waiting fifo[T]
 	woken   map[T]bool
-	waiting []chan struct{}
+	blocked []chan struct{}
 }
 
 // Enter returns whether a key may be reconciled now. Otherwise it waits, and is
@@ -51,16 +52,16 @@ func (s *Shares[T]) Enter(namespace string, key T) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := s.namespaces[namespace]
-	if i := slices.Index(n.waiting, granted); i >= 0 {
-		n.waiting = slices.Delete(n.waiting, i, i+1)
-		n.line.push(key)
+	if i := slices.Index(n.blocked, granted); i >= 0 {
+		n.blocked = slices.Delete(n.blocked, i, i+1)
+		n.waiting.push(key)
 		return false
 	}
 	return true // granted meanwhile
 }
 
 // enter returns whether a key may be reconciled now or, if it is worth waiting, what is
-// closed when it may be. It is not while others of the namespace wait in line.
+// closed when it may be. It is not while others of the namespace wait outside.
 func (s *Shares[T]) enter(namespace string, key T) (entered bool, granted chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,12 +79,12 @@ func (s *Shares[T]) enter(namespace string, key T) (entered bool, granted chan s
 	case s.free(n) > 0:
 		s.busy++
 		n.busy++
-	case n.line.empty():
+	case n.waiting.empty():
 		granted = make(chan struct{})
-		n.waiting = append(n.waiting, granted)
+		n.blocked = append(n.blocked, granted)
 		return false, granted
 	default:
-		n.line.push(key)
+		n.waiting.push(key)
 		return false, nil
 	}
 	return true, nil
@@ -102,20 +103,20 @@ func (s *Shares[T]) leave(namespace string) (next []T) {
 	n := s.namespaces[namespace]
 	s.busy--
 	n.busy--
-	for s.free(n) > 0 && (!n.line.empty() || len(n.waiting) > 0) {
+	for s.free(n) > 0 && (!n.waiting.empty() || len(n.blocked) > 0) {
 		// The worker is kept for the key: others that come first would overtake it for
 		// ever.
 		s.busy++
 		n.busy++
-		if key, ok := n.line.pop(); ok {
+		if key, ok := n.waiting.pop(); ok {
 			n.woken[key] = true
 			next = append(next, key)
 		} else {
-			close(n.waiting[0])
-			n.waiting = n.waiting[1:]
+			close(n.blocked[0])
+			n.blocked = n.blocked[1:]
 		}
 	}
-	if n.busy == 0 && n.line.empty() {
+	if n.busy == 0 && n.waiting.empty() {
 		delete(s.namespaces, namespace)
 	}
 	return next

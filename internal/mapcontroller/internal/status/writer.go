@@ -27,7 +27,7 @@ const patience = time.Second
 // until the API server's clock is read again where it could not be trusted.
 const slowest = 12
 
-// outdated is for how many intervals the writes of a status fail before others are told.
+// outdated is for how many intervals the writes of a status fail before it counts as unwritten.
 const outdated = 3
 
 // Writer writes the status of parents.
@@ -66,8 +66,8 @@ type times struct {
 	delay, failing time.Duration
 	// waits is since when the status waits for its keys; zero if it does not.
 	waits time.Time
-	// lost is since when no write that was due was made; zero if the last one was.
-	lost time.Time
+	// unwritten is since when no write that was due was made; zero if the last one was.
+	unwritten time.Time
 }
 
 // Write writes a parent's status if it changed. Without released, outputs may have
@@ -93,7 +93,7 @@ func (w *Writer) Write(ctx context.Context, parent plan.Parent, released bool) (
 	ctx, cancel := context.WithTimeout(ctx, w.Timeout)
 	defer cancel()
 	written, result, err := w.write(ctx, now, parent.Object, *summary)
-	w.Unwritten.Set(name, t.lostFor(now, written, err) >= outdated*w.Interval)
+	w.Unwritten.Set(name, t.unwrittenFor(now, written, err) >= outdated*w.Interval)
 	switch {
 	case apierrors.IsConflict(err):
 		t.delay, result, err = w.Interval, reconcile.Result{RequeueAfter: w.Interval}, nil
@@ -109,17 +109,17 @@ func (w *Writer) Write(ctx context.Context, parent plan.Parent, released bool) (
 	return result, err
 }
 
-// lostFor returns for how long writes have failed; zero if the last one has not. Conflicts
+// unwrittenFor returns for how long writes have failed; zero if the last one has not. Conflicts
 // count: who changes a parent again and again can keep its status from being written.
-func (t *times) lostFor(now time.Time, written bool, err error) time.Duration {
+func (t *times) unwrittenFor(now time.Time, written bool, err error) time.Duration {
 	switch {
 	case written || err == nil:
-		t.lost = time.Time{}
+		t.unwritten = time.Time{}
 		return 0
-	case t.lost.IsZero() || t.lost.After(now): // the clock was set back
-		t.lost = now
+	case t.unwritten.IsZero() || t.unwritten.After(now): // the clock was set back
+		t.unwritten = now
 	}
-	return now.Sub(t.lost)
+	return now.Sub(t.unwritten)
 }
 
 // write writes a status if it changed. With an error, written says that at least its

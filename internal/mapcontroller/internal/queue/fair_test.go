@@ -10,15 +10,15 @@ import (
 
 // In a namespace its parents take turns, however many keys each has.
 func TestParentsTakeTurns(t *testing.T) {
-	waiting := &turns{}
+	waiting := &fair{}
 	for parent, keys := range map[string]string{"p": "abc", "q": "ab", "r": "a"} {
 		for _, key := range keys {
 			waiting.push(request(parent, string(key)))
 		}
 	}
 	waiting.push(request("p", "a")) // again
-	waiting.leave(request("q", "a"))
-	waiting.leave(request("s", "a"))
+	waiting.remove(request("q", "a"))
+	waiting.remove(request("s", "a"))
 	rounds := []map[string]string{{}, {}, {}}
 	for i, round := range rounds {
 		for range []int{3, 1, 1}[i] {
@@ -32,7 +32,7 @@ func TestParentsTakeTurns(t *testing.T) {
 	if got, want := fmt.Sprint(rounds), "[map[p:a q:b r:a] map[p:b] map[p:c]]"; got != want {
 		t.Errorf("turns: %s, want %s", got, want)
 	}
-	if req, ok := waiting.pop(); ok || !waiting.empty() || len(waiting.lines)+len(waiting.order) > 0 {
+	if req, ok := waiting.pop(); ok || !waiting.empty() || len(waiting.keys)+len(waiting.order) > 0 {
 		t.Errorf("left: %v %+v", req, waiting)
 	}
 }
