@@ -121,8 +121,8 @@ const (
 	// point.
 	ReasonRecoveryPointsOld = "RecoveryPointsOld"
 
-	// ReasonFirstSnapshotsPending means that no PVC that counts has a ready snapshot yet, and that
-	// the first slot of each is not due yet or younger than readyDeadline.
+	// ReasonFirstSnapshotsPending means that no PVC has a ready snapshot yet, and that the first slot
+	// of each is not due, or younger than readyDeadline.
 	ReasonFirstSnapshotsPending = "FirstSnapshotsPending"
 )
 

@@ -17,7 +17,7 @@ import (
 )
 
 var _ = Describe("snapshots that never become ready", func() {
-	// Contract: ONE-4.
+	// Contract: ONE-4, STAT-15, PROT-1, PROT-2.
 	It("are taken one at a time per PVC, reported as failed and replaced at each slot, with a missing class", func(ctx context.Context) {
 		cluster.Start(ctx)
 		namespace, history := cluster.Recorded(ctx, "noclass", 3)
@@ -33,7 +33,12 @@ var _ = Describe("snapshots that never become ready", func() {
 			beReadyWith(metav1.ConditionFalse, v1alpha1.ReasonSnapshotsFailing),
 			haveProblem("data-0", v1alpha1.ReasonSnapshotFailed),
 			haveProblem("data-1", v1alpha1.ReasonSnapshotFailed),
-			haveProblem("data-2", v1alpha1.ReasonSnapshotFailed)))
+			haveProblem("data-2", v1alpha1.ReasonSnapshotFailed),
+			haveProblem("data-0", v1alpha1.ReasonSnapshotError)))
+		Expect(schedule.Status.Problems).To(ContainElement(And(
+			HaveField("Reason", v1alpha1.ReasonSnapshotError), HaveField("Message", ContainSubstring("no-such-class")))))
+		Eventually(fresh(ctx, schedule)).WithContext(ctx).Should(HaveField("Status.Conditions", ContainElement(And(
+			HaveField("Type", v1alpha1.ConditionProtected), HaveField("Reason", v1alpha1.ReasonRecoveryPointsOld)))))
 		Eventually(events(ctx, namespace)).WithContext(ctx).Should(ContainElement(And(
 			HaveField("Reason", v1alpha1.ReasonSnapshotFailed), HaveField("Note", ContainSubstring("data-0")))))
 		for _, claim := range []string{"data-0", "data-1", "data-2"} {

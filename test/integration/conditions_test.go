@@ -44,7 +44,7 @@ func (env *environment) stored(o client.Object) string {
 	Expect(api.Get(ctx, client.ObjectKeyFromObject(o), object)).To(Succeed())
 	object.Object["metadata"] = map[string]any{"name": "backup", "generation": object.GetGeneration()}
 	maps.DeleteFunc(object.Object["status"].(map[string]any), func(field string, _ any) bool {
-		return field != "observedGeneration" && field != "conditions"
+		return field != "observedGeneration" && field != "conditions" && field != "outputs" && field != "volumeSnapshots"
 	})
 	delete(object.Object, "spec")
 	text, err := yaml.Marshal(object.Object)
@@ -134,7 +134,7 @@ var _ = Describe("The conditions of a schedule", func() {
 		Expect(apply().GetResourceVersion()).To(Equal(before))
 	})
 
-	// Contract: STAT-4, STAT-5, STAT-6, STAT-9, STAT-11.
+	// Contract: STAT-4, STAT-5, STAT-6, STAT-9, STAT-11, PROT-2, PROT-3.
 	DescribeTable("are those that the health checks of GitOps tools are tested with",
 		func(name string, scenario func() *schedule) { env.isAsFiled(scenario(), name) },
 		// Contract: STAT-9.
@@ -158,6 +158,31 @@ var _ = Describe("The conditions of a schedule", func() {
 		Entry("scheduled", "scheduled", func() *schedule {
 			s, _ := oneSnapshot()
 			Eventually(readyCondition(s)).Should(Equal("True Scheduled"))
+			return s
+		}),
+		// Contract: PROT-3.
+		Entry("recovery-points-old", "recovery-points-old", func() *schedule {
+			s := env.createSchedule("backup", suspended)
+			env.createClaim("data")
+			env.startOperator(clocksAhead(4 * time.Hour))
+			Eventually(protected(s)).Should(Equal("False RecoveryPointsOld"))
+			return s
+		}),
+		// Contract: PROT-3.
+		Entry("first-snapshots-made", "first-snapshots-made", func() *schedule {
+			s := env.createSchedule("backup")
+			env.createClaim("data")
+			env.startOperator()
+			env.waitForSnapshot("data")
+			Eventually(protected(s)).Should(Equal("Unknown FirstSnapshotsPending"))
+			return s
+		}),
+		// Contract: PROT-2.
+		Entry("first-slot-not-due", "first-slot-not-due", func() *schedule {
+			s := env.createSchedule("backup", func(s *spec) { s.SnapshotInterval, s.Schedule = "", "0 0 29 2 *" })
+			env.createClaim("data")
+			env.startOperator()
+			Eventually(protected(s)).Should(Equal("Unknown FirstSnapshotsPending"))
 			return s
 		}),
 		// Contract: STAT-4.

@@ -268,6 +268,8 @@ func condition(s *schedule, kind string) func() string {
 
 func readyCondition(s *schedule) func() string { return condition(s, v1alpha1.ConditionReady) }
 
+func protected(s *schedule) func() string { return condition(s, v1alpha1.ConditionProtected) }
+
 func readyMessage(s *schedule) string {
 	GinkgoHelper()
 	if c := meta.FindStatusCondition(status(s).Conditions, v1alpha1.ConditionReady); c != nil {

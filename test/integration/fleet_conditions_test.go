@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -32,7 +33,7 @@ var _ = Describe("The conditions of a ClusterSnapshotSchedule", func() {
 		newEnvironment().isAsFiled(newFleet().clusterSchedule, "fleet-new")
 	})
 
-	// Contract: FLEET-6.
+	// Contract: FLEET-6, PROT-4.
 	DescribeTable("are those that the health checks of GitOps tools are tested with",
 		func(name, want string, scenario func() (*fleetObject, *environment)) {
 			f, env := scenario()
@@ -40,7 +41,28 @@ var _ = Describe("The conditions of a ClusterSnapshotSchedule", func() {
 			env.isAsFiled(f.clusterSchedule, name)
 		},
 		// Contract: FLEET-6.
-		Entry("scheduled", "fleet-scheduled", "True Scheduled", func() (*fleetObject, *environment) { return selected() }),
+		Entry("scheduled", "fleet-scheduled", "True Scheduled", func() (*fleetObject, *environment) {
+			f, env := selected()
+			env.createClaim("data")
+			makeReady(env.waitForSnapshot("data"))
+			Eventually(f.protected).Should(Equal("True RecoveryPointsCurrent"))
+			return f, env
+		}),
+		// Contract: PROT-4.
+		Entry("recovery-points-old", "fleet-recovery-points-old", "True Scheduled", func() (*fleetObject, *environment) {
+			f, env := selected(clocksAhead(4 * time.Hour))
+			f.edit(func(c *clusterSchedule) { c.Spec.Template.Spec.Suspend = true })
+			env.createClaim("data")
+			Eventually(f.protected).Should(Equal("False RecoveryPointsOld"))
+			return f, env
+		}),
+		// Contract: PROT-4.
+		Entry("first-snapshots-made", "fleet-first-snapshots-made", "True Scheduled", func() (*fleetObject, *environment) {
+			f, env := selected()
+			env.createClaim("data")
+			Eventually(f.protected).Should(Equal("Unknown FirstSnapshotsPending"))
+			return f, env
+		}),
 		// Contract: FLEET-6.
 		Entry("reconciling", "fleet-reconciling", "Unknown Reconciling", func() (*fleetObject, *environment) {
 			var listed atomic.Bool

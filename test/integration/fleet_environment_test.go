@@ -91,12 +91,16 @@ func (f *fleetObject) counts() string {
 }
 
 // ready returns status and reason of the condition Ready of the present generation.
-func (f *fleetObject) ready() string {
+func (f *fleetObject) ready() string { return f.condition(v1alpha1.ConditionReady) }
+
+func (f *fleetObject) protected() string { return f.condition(v1alpha1.ConditionProtected) }
+
+func (f *fleetObject) condition(kind string) string {
 	current := f.DeepCopy()
 	if err := api.Get(ctx, client.ObjectKeyFromObject(current), current); err != nil {
 		return err.Error()
 	}
-	c := meta.FindStatusCondition(current.Status.Conditions, v1alpha1.ConditionReady)
+	c := meta.FindStatusCondition(current.Status.Conditions, kind)
 	if c == nil || c.ObservedGeneration != current.Generation {
 		return ""
 	}

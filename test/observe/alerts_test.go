@@ -14,7 +14,6 @@ const (
 	hour    = 60 // minutes
 	seconds = 60 // of a minute
 	forever = 10 * hour
-	week    = 7 * 24 * hour
 )
 
 // recoveryPointUntil is the recovery point of a schedule that takes a snapshot every hour until a minute. Snapshots are ready after
@@ -32,6 +31,7 @@ func hourlyCount(minute int) (float64, bool) { return float64(minute / hour), tr
 func healthy() pod {
 	return pod{
 		"ready Scheduled":                         always(1),
+		"protected RecoveryPointsCurrent":         always(1),
 		"suspended":                               always(0),
 		"retention_paused":                        always(0),
 		"interval_seconds":                        always(hour * seconds),
@@ -90,12 +90,17 @@ func TestAlerts(t *testing.T) {
 		firingAlert: firingAlert{alert: "SnapshotScheduleClusterNotReady", severity: "warning", from: hour + 15, until: 2 * hour},
 		contains:    []string{"gold: not ready, SchedulesFailing", "ClusterSnapshotSchedule gold"},
 	}
-	// suspendedFrom has only the metric that the alert is about: a week has many samples.
-	suspendedFrom := func(name string, from int) scenario { return oneOperator(pod{name: always(0).then(from, always(1))}) }
 	down := func(from, until int) wantedAlert {
 		return wantedAlert{firingAlert: firingAlert{alert: "SnapshotScheduleOperatorDown", severity: "critical", from: from, until: until}}
 	}
-	missed := pod{"oldest_recovery_point_timestamp_seconds": recoveryPointUntil(2*hour + 2)}
+	missed := pod{
+		"oldest_recovery_point_timestamp_seconds": recoveryPointUntil(2*hour + 2),
+		"protected RecoveryPointsCurrent":         always(1).then(4*hour+1, never), "protected RecoveryPointsOld": samples(never).then(4*hour+1, always(0)),
+	}
+	suspendedAt := func(from int) pod {
+		return pod{"ready Scheduled": always(1).then(from, never), "ready Suspended": samples(never).then(from, always(1)),
+			"suspended": always(0).then(from, always(1)), "next_slot_timestamp_seconds": never}
+	}
 
 	matchesNothing := pod{
 		"ready Scheduled": never, "ready NoMatchingClaims": always(1), "persistentvolumeclaims": always(2).then(hour, always(0)),
@@ -109,8 +114,11 @@ func TestAlerts(t *testing.T) {
 		{"a healthy schedule", oneOperator(healthy()), nil},
 
 		{"two slots are missed", oneOperator(healthy().with(missed)), []wantedAlert{old}},
-		{"two slots are missed while suspended", oneOperator(healthy().with(missed).with(pod{
-			"ready Scheduled": never, "ready Suspended": always(1), "suspended": always(1), "next_slot_timestamp_seconds": never,
+		{"an upload is slow, and the recovery point old, but not that of the last slot but one", oneOperator(healthy().with(pod{
+			"oldest_recovery_point_timestamp_seconds": recoveryPointUntil(2*hour + 2),
+		})), nil},
+		{"the first snapshots are pending", oneOperator(healthy().with(pod{
+			"protected RecoveryPointsCurrent": never, "oldest_recovery_point_timestamp_seconds": always(0),
 		})), nil},
 		{"no PVC matches", oneOperator(healthy().with(matchesNothing)), []wantedAlert{nothing}},
 		{"no PVC matches for half an hour", oneOperator(healthy().with(pod{
@@ -121,18 +129,15 @@ func TestAlerts(t *testing.T) {
 			"suspended": never, "suspended gold": always(0),
 		})), nil},
 
-		{"suspended for more than a week", suspendedFrom("suspended", hour), []wantedAlert{suspended(week + hour + 15)}},
-		{"suspended for more than a week by a fleet", suspendedFrom("suspended gold", hour), nil},
-		{"suspended for more than a week, and the leader changes", scenario{
-			"a": {"": leading().absentFrom(2 * hour), "backup": pod{"suspended": always(1).then(2*hour, never)}},
-			"b": {"": standby().with(pod{"active": always(0).then(2*hour+2, always(1))}), "backup": pod{"suspended": samples(never).then(2*hour+3, always(1))}},
-		}, []wantedAlert{suspended(week + 15)}},
-		{"suspended twice within a week", oneOperator(pod{
-			"suspended": always(1).then(24*hour, always(0)).then(26*hour, always(1)),
-		}), nil},
-		{"suspended for more than a week, and resumed", oneOperator(pod{
-			"suspended": always(1).then(week, always(0)),
-		}), nil},
+		{"suspended, and forgotten", oneOperator(healthy().with(missed).with(suspendedAt(2*hour + 5))), []wantedAlert{suspended(5*hour + 1)}},
+		{"suspended, and snapshots are requested", oneOperator(healthy().with(suspendedAt(2 * hour))), nil},
+		{"suspended by a fleet", oneOperator(healthy().with(missed).with(suspendedAt(2 * hour)).with(pod{
+			"suspended": never, "suspended gold": always(0).then(2*hour, always(1)),
+		})), nil},
+		{"suspended for a while too long", oneOperator(healthy().with(missed).with(suspendedAt(2 * hour)).with(pod{
+			"suspended":                   always(0).then(2*hour, always(1)).then(4*hour+55, always(0)),
+			"protected RecoveryPointsOld": samples(never).then(4*hour+1, always(0)).then(5*hour, never),
+		})), nil},
 
 		{"PVCs that no schedule selects", scenario{"a": {
 			"": leading().with(pod{"unprotected_persistentvolumeclaims": always(0).then(hour, always(3)).then(3*hour, always(0))}), "backup": healthy(),
@@ -197,6 +202,16 @@ func TestAlerts(t *testing.T) {
 		}}, []wantedAlert{down(hour+5, 3*hour)}},
 		{"no pod leads", scenario{"a": {"": standby()}, "b": {"": standby()}}, []wantedAlert{down(5, 0)}},
 		{"Prometheus reaches no pod", scenario{"a": {"": pod{"active": never}}}, []wantedAlert{down(5, 0)}},
+		{"one of two clusters stops", scenario{
+			"east/a": {"": leading().absentFrom(2 * hour), "backup": healthy().absentFrom(2 * hour)},
+			"west/a": {"": leading(), "backup": healthy()},
+		}, []wantedAlert{down(2*hour+5, 0).in("east")}},
+		{"in one of two clusters, the schedule of a name misses slots, and its fleet is not ready", scenario{
+			"east/a": {"": leading().with(pod{"cluster_ready Scheduled": always(1)}), "backup": healthy()},
+			"west/a": {"": leading().with(pod{
+				"cluster_ready SchedulesFailing": samples(never).then(hour, always(0)).then(2*hour, never),
+			}), "backup": healthy().with(missed)},
+		}, []wantedAlert{clusterNotReady.in("west"), old.in("west")}},
 		{"another pod becomes the leader", scenario{
 			"a": {"": leading().absentFrom(2 * hour), "backup": healthy().absentFrom(2 * hour)},
 			"b": {"": standby().with(pod{"active": always(0).then(2*hour+2, always(1))}), "backup": healthy().absentUntil(2*hour + 3)},
@@ -205,11 +220,7 @@ func TestAlerts(t *testing.T) {
 	fired := map[string]bool{}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			minutes, step := 6*hour, 1
-			if strings.HasPrefix(tc.name, "suspended ") {
-				minutes, step = week+2*hour, 15
-			}
-			got := tc.scenario.evaluate(t, minutes, step)
+			got := tc.scenario.evaluate(t, 6*hour)
 			for _, f := range got {
 				fired[f.alert] = true
 				until := "end"
@@ -234,6 +245,13 @@ func TestAlerts(t *testing.T) {
 type wantedAlert struct {
 	firingAlert
 	contains []string
+}
+
+// in returns the alert as it fires where several clusters are evaluated together.
+func (w wantedAlert) in(cluster string) wantedAlert {
+	w.cluster = cluster
+	w.contains = append(slices.Clone(w.contains), cluster+": ")
+	return w
 }
 
 func (w wantedAlert) isFiring(got firingAlert) bool {

@@ -49,7 +49,7 @@ func readDashboard(t *testing.T) dashboard {
 }
 
 // variables replaces the variables of a query, as Grafana does.
-var variables = strings.NewReplacer("$__rate_interval", "2h", "$namespace", "shop", "$schedule", ".*")
+var variables = strings.NewReplacer("$__rate_interval", "2h", "$cluster", ".*", "$namespace", "shop", "$schedule", ".*")
 
 // queries returns the queries of all panels, with the titles of their panels.
 func (d dashboard) queries() map[string]string {
@@ -124,9 +124,10 @@ func TestDashboardPanelsShowData(t *testing.T) {
 		"creation_to_ready_seconds_bucket 30": hourlyCount, "creation_to_ready_seconds_bucket +Inf": hourlyCount,
 	})
 	const minutes = 3*hour + 30
-	s := scenario{"a": {"": leading().with(pod{
+	s := scenario{"east/a": {"": leading().with(pod{
 		"unprotected_persistentvolumeclaims": always(1), "cluster_namespaces": always(2), "cluster_problems": always(1), "cluster_ready Scheduled": always(1),
-		"in_flight_snapshots csi.example.com": always(3), "waiting_persistentvolumeclaims csi.example.com": always(1),
+		"cluster_protected RecoveryPointsCurrent": always(1),
+		"in_flight_snapshots csi.example.com":     always(3), "waiting_persistentvolumeclaims csi.example.com": always(1),
 	}), "backup": oneOperator}}
 	loaded := promqltest.LoadedStorage(t, s.load(t, minutes))
 	engine := promqltest.NewTestEngine(t, false, 0, promqltest.DefaultMaxSamplesPerQuery)
@@ -135,7 +136,7 @@ func TestDashboardPanelsShowData(t *testing.T) {
 	for _, p := range d.Panels {
 		for _, q := range p.Targets {
 			query := variables.Replace(q.Expr)
-			if !strings.Contains(query, "snapshotschedule_") || strings.Contains(query, "and on (job") {
+			if !strings.Contains(query, "snapshotschedule_") || strings.Contains(query, "and on (cluster, job") {
 				continue // about the operator's process, which is not in the scenario
 			}
 			asked, err := engine.NewInstantQuery(context.Background(), loaded, nil, query, at)

@@ -40,8 +40,8 @@ func must(t *testing.T, err error) {
 
 var descriptionPattern = regexp.MustCompile(`fqName: "([^"]+)".* constLabels: {([^}]*)}, variableLabels: {([^}]*)}`)
 
-// targetLabels are added to every series when it is scraped.
-var targetLabels = []string{"container", "endpoint", "instance", "job", "namespace", "pod", "service"}
+// targetLabels are added to every series when it is scraped. cluster is for those who store the metrics of several clusters together.
+var targetLabels = []string{"cluster", "container", "endpoint", "instance", "job", "namespace", "pod", "service"}
 
 // knownMetrics returns the metrics of the operator, its own and those of libraries, with their labels.
 func knownMetrics(t *testing.T) map[string][]string {

@@ -59,7 +59,8 @@ func (p pod) with(changes pod) pod {
 	return p
 }
 
-// scenario is what Prometheus scrapes, by pod and by schedule. The empty name is for metrics without a schedule.
+// scenario is what Prometheus scrapes, by pod and by schedule. The empty name is for metrics without a schedule. A pod's name may begin with
+// that of its cluster, and a slash.
 type scenario map[string]map[string]pod
 
 // load returns the scenario in Prometheus' test language.
@@ -76,7 +77,11 @@ func (s scenario) load(t *testing.T, minutes int) string {
 	}
 	var b strings.Builder
 	b.WriteString("load 1m\n")
-	for podName, schedules := range s {
+	for name, schedules := range s {
+		cluster, podName, several := strings.Cut(name, "/")
+		if !several {
+			cluster, podName = "", name
+		}
 		for schedule, metrics := range schedules {
 			for key, v := range metrics {
 				name, value, _ := strings.Cut(key, " ")
@@ -85,7 +90,7 @@ func (s scenario) load(t *testing.T, minutes int) string {
 					t.Fatalf("the operator has no metric %s", name)
 				}
 				set := map[string]string{
-					"container": "manager", "endpoint": "https", "instance": podName + ":8443",
+					"cluster": cluster, "container": "manager", "endpoint": "https", "instance": podName + ":8443",
 					"job": "snapshotschedule-controller-manager-metrics-service", "namespace": "snapshotschedule-system",
 					"pod": podName, "service": "snapshotschedule-controller-manager-metrics-service",
 				}
@@ -98,7 +103,7 @@ func (s scenario) load(t *testing.T, minutes int) string {
 						set[l] = "gold"
 					}
 				}
-				fmt.Fprintf(&b, "  snapshotschedule_%s%s", name, labels.FromMap(set))
+				fmt.Fprintf(&b, "  snapshotschedule_%s%s", name, labels.FromMap(set).WithoutEmpty())
 				was := false
 				for minute := range minutes + 1 {
 					value, is := v(minute)
@@ -121,15 +126,15 @@ func (s scenario) load(t *testing.T, minutes int) string {
 
 // firingAlert is an alert that fired.
 type firingAlert struct {
-	alert, schedule, severity string
+	alert, cluster, schedule, severity string
 	// from and until are minutes of the scenario. until is zero if the alert still fires at the end.
 	from, until int
 	// text is the summary and the description in the first minute.
 	text string
 }
 
-// evaluate evaluates the rules every step minutes, and returns the alerts that fired.
-func (s scenario) evaluate(t *testing.T, minutes, step int) []firingAlert {
+// evaluate evaluates the rules every minute, and returns the alerts that fired.
+func (s scenario) evaluate(t *testing.T, minutes int) []firingAlert {
 	t.Helper()
 	suite, err := promqltest.NewLazyLoader(s.load(t, minutes), promqltest.LazyLoaderOpts{EnableAtModifier: true, EnableNegativeOffset: true})
 	must(t, err)
@@ -147,7 +152,7 @@ func (s scenario) evaluate(t *testing.T, minutes, step int) []firingAlert {
 	}
 	var fired []firingAlert
 	open := map[string]int{} // from an alert's labels to its index in fired
-	for minute := 0; minute <= minutes; minute += step {
+	for minute := range minutes + 1 {
 		now := map[string]rules.Alert{}
 		at := time.Unix(0, 0).Add(time.Duration(minute) * time.Minute).UTC()
 		suite.WithSamplesTill(at, func(err error) {
@@ -177,7 +182,7 @@ func (s scenario) evaluate(t *testing.T, minutes, step int) []firingAlert {
 			a := now[key]
 			open[key] = len(fired)
 			fired = append(fired, firingAlert{
-				alert: a.Labels.Get("alertname"), schedule: a.Labels.Get("schedule"), severity: a.Labels.Get("severity"), from: minute,
+				alert: a.Labels.Get("alertname"), cluster: a.Labels.Get("cluster"), schedule: a.Labels.Get("schedule"), severity: a.Labels.Get("severity"), from: minute,
 				text: a.Annotations.Get("summary") + "\n" + a.Annotations.Get("description"),
 			})
 			if ns := a.Labels.Get("namespace"); ns != "shop" && a.Labels.Get("schedule") != "" {

@@ -43,11 +43,14 @@ var judgments = map[string]judgment{
 	"new":                     {"new, not seen by the operator yet", "Progressing", inProgress, inProgress},
 	"edited-and-not-observed": {"changed, and the change not carried out yet", "Progressing", inProgress, inProgress},
 	"reconciling":             {"`Ready=Unknown`, reason `Reconciling`", "Progressing", inProgress, inProgress},
-	"scheduled":               {"`Ready=True`, reason `Scheduled`", "Healthy", current, current},
+	"scheduled":               {"`Ready=True`, reason `Scheduled`, and protected", "Healthy", current, current},
+	"recovery-points-old":     {"`Ready=True`, but `Protected=False`", "Degraded", failed, current},
+	"first-snapshots-made":    {"`Ready=True`, and the first snapshots are being made", "Progressing", current, current},
+	"first-slot-not-due":      {"`Ready=True`, and the first slot is not due", "Healthy", current, current},
 	"no-matching-claims":      {"`Ready=True`, reason `NoMatchingClaims`", "Healthy", current, current},
-	"suspended":               {"`Ready=True`, reason `Suspended`", "Suspended", current, current},
+	"suspended":               {"`Ready=True`, reason `Suspended`, and not unprotected", "Suspended", current, current},
 	"clock-skew":              {"`Ready=True`, but `RetentionPaused=True`", "Healthy", current, current},
-	"spec-changed":            {"`Ready=True`, but `RetentionPaused=True`", "Healthy", current, current},
+	"spec-changed":            {"`Ready=True`, and the first snapshots are being made", "Progressing", current, current},
 	"snapshots-adopted":       {"`Ready=True`, but `RetentionPaused=True`", "Healthy", current, current},
 	"invalid-spec":            {"`Ready=False`, reason `InvalidSpec`; `Stalled=True`", "Degraded", failed, failed},
 	"snapshots-failing":       {"`Ready=False`, reason `SnapshotsFailing`", "Degraded", failed, inProgress},
@@ -56,7 +59,9 @@ var judgments = map[string]judgment{
 
 	"fleet-new":                    {"new, not seen by the operator yet", "Progressing", inProgress, inProgress},
 	"fleet-reconciling":            {"`Ready=Unknown`, reason `Reconciling`", "Progressing", inProgress, inProgress},
-	"fleet-scheduled":              {"`Ready=True`, reason `Scheduled`", "Healthy", current, current},
+	"fleet-scheduled":              {"`Ready=True`, reason `Scheduled`, and protected", "Healthy", current, current},
+	"fleet-recovery-points-old":    {"`Ready=True`, but `Protected=False`", "Degraded", failed, current},
+	"fleet-first-snapshots-made":   {"`Ready=True`, and the first snapshots are being made", "Progressing", current, current},
 	"fleet-no-matching-namespaces": {"`Ready=True`, reason `NoMatchingNamespaces`", "Healthy", current, current},
 	"fleet-schedules-failing":      {"`Ready=False`, reason `SchedulesFailing`", "Degraded", failed, inProgress},
 	"fleet-invalid-spec":           {"`Ready=False`, reason `InvalidSpec`; `Stalled=True`", "Degraded", failed, failed},
@@ -80,6 +85,11 @@ func TestArgoCDJudgesEverySchedule(t *testing.T) {
 		}
 		if ready := condition(s, "Ready"); got.status != "Progressing" && !strings.HasPrefix(got.message, ready["message"].(string)) {
 			t.Errorf("%s: the message is %q, not that of condition Ready", name, got.message)
+		}
+		protected := condition(s, "Protected")
+		if unsure := protected["status"] == "False" || protected["reason"] == "FirstSnapshotsPending"; got.status != "Progressing" &&
+			unsure != strings.Contains(got.message, "protected: ") {
+			t.Errorf("%s: protected is %v, and the message is %q", name, protected["reason"], got.message)
 		}
 		if paused := condition(s, "RetentionPaused")["status"] == "True"; paused != strings.Contains(got.message, "retention is paused") {
 			t.Errorf("%s: retention is paused: %v, and the message is %q", name, paused, got.message)
@@ -116,7 +126,7 @@ func TestKstatusJudgesEverySchedule(t *testing.T) {
 	}
 }
 
-var reasonRow = regexp.MustCompile("(?m)^\\| `(Ready|Stalled|RetentionPaused)` \\| `(\\w+)` \\| `(\\w+)` \\|")
+var reasonRow = regexp.MustCompile("(?m)^\\| `(Ready|Protected|Stalled|RetentionPaused)` \\| `(\\w+)` \\| `(\\w+)` \\|")
 
 func TestEveryConditionIsJudged(t *testing.T) {
 	ofSchedules, ofFleets, _ := strings.Cut(read(t, "docs/reference.md"), "\n## ClusterSnapshotSchedule\n")
