@@ -49,8 +49,9 @@ const (
 	// namespace from all ClusterSnapshotSchedules.
 	AnnotationExclude = Prefix + "exclude"
 
-	// AnnotationHold is a hold on a VolumeSnapshot: while it is set, with any value, retention
-	// does not delete the snapshot.
+	// AnnotationHold is a hold on a VolumeSnapshot: retention does not delete the snapshot. If the
+	// value is an RFC 3339 time, the hold ends then. With any other value it lasts while the
+	// annotation is set.
 	AnnotationHold = Prefix + "hold"
 )
 

@@ -286,12 +286,12 @@ func fatesOf(judge *snapshots.Judge, of *series, now, until time.Time) fates {
 }
 
 // begin counts the snapshots that exist at the beginning. It returns the names of those that
-// may have an end, which one with a hold has not.
+// may have an end, which one that is held for ever has not.
 func (f *fates) begin(d *snapshots.Judgment) map[string]bool {
 	f.counted = len(d.Outputs)
 	existing := map[string]bool{}
 	for i := range d.Outputs {
-		if s := &d.Series.Snapshots[i]; !s.Deleting && s.Hold != retention.HoldAnnotation {
+		if s := &d.Series.Snapshots[i]; !s.Deleting && s.HeldUntil != retention.Forever {
 			existing[s.Name] = true
 		}
 		if reason := d.SparedFor[i]; reason != "" {
@@ -314,8 +314,8 @@ func (f *fates) ahead(
 		if d.Retention.Verdicts[i].Delete() {
 			continue
 		}
-		// One with a hold keeps its name, which decides among snapshots of one slot.
-		if !existing[s.Name] && s.Hold != retention.HoldAnnotation {
+		// One that is held for ever keeps its name, which decides among snapshots of one slot.
+		if !existing[s.Name] && s.HeldUntil != retention.Forever {
 			s.Name = ""
 		}
 		l.series = append(l.series, s)

@@ -68,14 +68,15 @@ func readyUncut(age time.Duration) Snapshot {
 	return s
 }
 
-func (s Snapshot) held(h Hold) Snapshot        { s.Hold = h; return s }
-func (s Snapshot) deleting() Snapshot          { s.Deleting = true; return s }
-func (s Snapshot) failing() Snapshot           { s.HasError = true; return s }
-func (s Snapshot) since(at time.Time) Snapshot { s.ErrorTime = at; return s }
-func (s Snapshot) cut(at time.Time) Snapshot   { s.HasCutTime, s.CutTime = true, at; return s }
-func (s Snapshot) slot(at time.Time) Snapshot  { s.ScheduledAt = at; return s }
-func (s Snapshot) named(name string) Snapshot  { s.Name = name; return s }
-func (s Snapshot) want(v Verdict) expected     { return expected{s, v} }
+func (s Snapshot) held(until time.Time) Snapshot { s.HeldUntil = until; return s }
+func (s Snapshot) restoring() Snapshot           { s.Restoring = true; return s }
+func (s Snapshot) deleting() Snapshot            { s.Deleting = true; return s }
+func (s Snapshot) failing() Snapshot             { s.HasError = true; return s }
+func (s Snapshot) since(at time.Time) Snapshot   { s.ErrorTime = at; return s }
+func (s Snapshot) cut(at time.Time) Snapshot     { s.HasCutTime, s.CutTime = true, at; return s }
+func (s Snapshot) slot(at time.Time) Snapshot    { s.ScheduledAt = at; return s }
+func (s Snapshot) named(name string) Snapshot    { s.Name = name; return s }
+func (s Snapshot) want(v Verdict) expected       { return expected{s, v} }
 
 // expected is a snapshot with the verdict on it.
 type expected struct {

@@ -46,7 +46,7 @@ func TestDecideDeletesBeyondMaxCount(t *testing.T) {
 		"does not count held ones": {
 			policy: Policy{MaxCount: 1},
 			want: []expected{
-				ready(day).want(NoLimit), ready(2 * day).held(HoldAnnotation).want(HeldByAnnotation), ready(3 * day).held(HoldRestore).want(HeldByRestore), ready(4 * day).want(OverCap),
+				ready(day).want(NoLimit), ready(2 * day).held(Forever).want(HeldByAnnotation), ready(3 * day).restoring().want(HeldByRestore), ready(4 * day).want(OverCap),
 			},
 		},
 		"does not count unready ones": {

@@ -102,9 +102,9 @@ func (e *evaluation) verdictAlone(i int, due bool) Verdict {
 	switch {
 	case s.Deleting:
 		return BeingDeleted
-	case s.Hold == HoldAnnotation:
+	case e.now.Before(s.HeldUntil):
 		return HeldByAnnotation
-	case s.Hold == HoldRestore:
+	case s.Restoring:
 		return HeldByRestore
 	case s.Uncut() && claimGone:
 		return ClaimGone
@@ -172,6 +172,9 @@ func (e *evaluation) nextChange() time.Time {
 		}
 		if s.Deleting {
 			continue
+		}
+		if s.HeldUntil != Forever {
+			at(s.HeldUntil)
 		}
 		if e.ttl > 0 {
 			at(e.expiresAt(i))

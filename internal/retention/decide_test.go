@@ -85,11 +85,23 @@ func TestDecideKeepsHeldSnapshots(t *testing.T) {
 	testDecide(t, map[string]decideCase{
 		"keeps a snapshot with the hold annotation": {
 			policy: ttl,
-			want:   []expected{ready(20 * day).held(HoldAnnotation).want(HeldByAnnotation)},
+			want:   []expected{ready(20 * day).held(Forever).want(HeldByAnnotation)},
+		},
+		"keeps one until the time in the annotation, and deletes it from then on": {
+			policy: ttl,
+			want: []expected{
+				ready(20 * day).held(noon.Add(time.Hour)).want(HeldByAnnotation), ready(21 * day).held(noon).want(Expired),
+				ready(22 * day).held(noon.Add(-1)).want(Expired), ready(23 * day).held(noon.Add(2 * time.Hour)).restoring().want(HeldByAnnotation),
+			},
+			checkAll: true, wantNext: time.Hour,
+		},
+		"keeps the source of a Pending PVC when its hold has ended": {
+			policy: ttl,
+			want:   []expected{ready(20 * day).held(noon).restoring().want(HeldByRestore)},
 		},
 		"keeps the source of a Pending PVC": {
 			policy: ttl,
-			want:   []expected{ready(20 * day).held(HoldRestore).want(HeldByRestore)},
+			want:   []expected{ready(20 * day).restoring().want(HeldByRestore)},
 		},
 		"keeps a slow upload beyond the TTL": {
 			policy: ttl,
@@ -110,15 +122,15 @@ func TestDecideKeepsHeldSnapshots(t *testing.T) {
 		},
 		"keeps a held uncut snapshot although a slot is due": {
 			series: Series{Slot: noon},
-			want:   []expected{uncut(2 * time.Hour).held(HoldAnnotation).want(HeldByAnnotation)},
+			want:   []expected{uncut(2 * time.Hour).held(Forever).want(HeldByAnnotation)},
 		},
 		"keeps a held uncut snapshot although the PVC is gone": {
 			series: Series{Claim: Gone},
-			want:   []expected{uncut(time.Minute).held(HoldAnnotation).want(HeldByAnnotation)},
+			want:   []expected{uncut(time.Minute).held(Forever).want(HeldByAnnotation)},
 		},
 		"keeps the source of a restore although the PVC is gone": {
 			series: Series{Claim: Gone},
-			want:   []expected{uncut(time.Minute).held(HoldRestore).want(HeldByRestore)},
+			want:   []expected{uncut(time.Minute).restoring().want(HeldByRestore)},
 		},
 	})
 }

@@ -102,7 +102,16 @@ func drawSnapshot(t *rapid.T, i int, age time.Duration, regular bool) Snapshot {
 	}
 	s.Name = fmt.Sprintf("s%02d", (i*7)%13)
 	s.Deleting = rapid.IntRange(0, 9).Draw(t, "deleting") == 0
-	s.Hold = rapid.SampledFrom([]Hold{HoldNone, HoldNone, HoldNone, HoldNone, HoldNone, HoldAnnotation, HoldRestore}).Draw(t, "hold")
+	switch rapid.IntRange(0, 11).Draw(t, "hold") {
+	case 0:
+		s = s.held(Forever)
+	case 1:
+		s = s.held(noon.Add(drawAge(t, "held")))
+	case 2:
+		s = s.held(noon.Add(-drawAge(t, "held until")))
+	case 3:
+		s = s.restoring()
+	}
 	if regular {
 		return s
 	}

@@ -48,7 +48,7 @@ func TestDecideKeepsTheFloor(t *testing.T) {
 		"counts held ready ones": {
 			policy: ttl,
 			want: []expected{
-				ready(400 * day).held(HoldAnnotation).want(HeldByAnnotation), ready(401 * day).want(Floor), ready(402 * day).want(Expired),
+				ready(400 * day).held(Forever).want(HeldByAnnotation), ready(401 * day).want(Floor), ready(402 * day).want(Expired),
 			},
 			checkAll: true, wantFloor: []int{0, 1},
 		},
@@ -112,7 +112,7 @@ func TestDecideDeletesSupersededSnapshots(t *testing.T) {
 			policy: tiers,
 			want: []expected{
 				ready(day).want(KeptLast), ready(2 * day).want(KeptLast),
-				inError(3 * day).want(Unready), ready(4 * day).held(HoldAnnotation).want(HeldByAnnotation), inError(5 * day).want(Superseded),
+				inError(3 * day).want(Unready), ready(4 * day).held(Forever).want(HeldByAnnotation), inError(5 * day).want(Superseded),
 			},
 		},
 		"keeps the newest of a selected PVC, or its slot would be due again": {

@@ -58,7 +58,7 @@ func TestDecideImported(t *testing.T) {
 			want:   []expected{importedReady(time.Minute).want(KeptWeekly), ready(time.Hour).want(KeptNewest), ready(2 * time.Hour).want(NotSelected)},
 		},
 		"held ones stay": {
-			policy: Policy{TTL: day}, want: []expected{importedReady(2 * day).held(HoldRestore).want(HeldByRestore)},
+			policy: Policy{TTL: day}, want: []expected{importedReady(2 * day).restoring().want(HeldByRestore)},
 		},
 		"terminating ones are not deleted again": {
 			policy: Policy{TTL: day}, want: []expected{imported(2 * day).deleting().want(BeingDeleted)},

@@ -44,7 +44,7 @@ func TestDecideNeverDeletesHeldOrTerminating(t *testing.T) {
 		p := drawPolicy(t)
 		s := drawSeries(t, p, false)
 		for i, v := range Decide(p, noon, s).Verdicts {
-			if x := &s.Snapshots[i]; v.Delete() && (x.Hold != HoldNone || x.Deleting) {
+			if x := &s.Snapshots[i]; v.Delete() && (x.HeldUntil.After(noon) || x.Restoring || x.Deleting) {
 				t.Fatalf("%+v: %v", x, v)
 			}
 		}

@@ -33,21 +33,16 @@ type Snapshot struct {
 	Imported bool
 	// Deleting reports whether metadata.deletionTimestamp is set.
 	Deleting bool
-	// Hold is what forbids deleting the snapshot, if anything.
-	Hold Hold
+	// HeldUntil is when the hold annotation no longer forbids deleting the snapshot:
+	// Forever, or zero if it is not held.
+	HeldUntil time.Time
+	// Restoring reports whether the snapshot is the source of a PVC that is still
+	// Pending.
+	Restoring bool
 }
 
-// Hold is a reason, outside of retention, not to delete a snapshot.
-type Hold uint8
-
-const (
-	// HoldNone: the snapshot is not held.
-	HoldNone Hold = iota
-	// HoldAnnotation: the snapshot carries the hold annotation.
-	HoldAnnotation
-	// HoldRestore: the snapshot is the source of a PVC that is still Pending.
-	HoldRestore
-)
+// Forever is when a hold ends whose value is no time. RFC 3339 knows no later year.
+var Forever = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 
 // isReady reports whether the snapshot can be relied on. Only ready snapshots
 // count for tiers, cap and floor.

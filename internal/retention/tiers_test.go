@@ -112,7 +112,7 @@ func TestDecideKeepsWhatTiersSelect(t *testing.T) {
 		},
 		"held ones are selected and count": {
 			policy: Policy{Keep: Tiers{Last: 1, Daily: 1}},
-			want:   []expected{ready(day).held(HoldAnnotation).want(HeldByAnnotation), ready(2 * day).want(NotSelected)},
+			want:   []expected{ready(day).held(Forever).want(HeldByAnnotation), ready(2 * day).want(NotSelected)},
 		},
 		"a driver's clock two hours ahead does not change the hour": {
 			policy: Policy{Keep: Tiers{Hourly: 3}},

@@ -12,8 +12,8 @@ const (
 	NoLimit Verdict = iota
 	// BeingDeleted keeps: it is terminating already and is not deleted again.
 	BeingDeleted
-	// HeldByAnnotation keeps: it carries the hold annotation, which overrides
-	// everything else, even the reasons to delete an uncut snapshot.
+	// HeldByAnnotation keeps: it carries the hold annotation, which overrides everything
+	// else until it ends, even the reasons to delete an uncut snapshot.
 	HeldByAnnotation
 	// HeldByRestore keeps: it is the source of a PVC that is still Pending.
 	HeldByRestore

@@ -240,7 +240,11 @@ func (s snapshotBuilder) scheduledAt(at string) snapshotBuilder {
 	annotate(s, v1alpha1.AnnotationScheduledAt, at)
 	return s
 }
-func (s snapshotBuilder) held() snapshotBuilder        { annotate(s, v1alpha1.AnnotationHold, ""); return s }
+func (s snapshotBuilder) held() snapshotBuilder        { return s.heldUntil("") }
+func (s snapshotBuilder) heldUntil(value string) snapshotBuilder {
+	annotate(s, v1alpha1.AnnotationHold, value)
+	return s
+}
 func (s snapshotBuilder) deleting() snapshotBuilder    { markDeleting(s); return s }
 func (s snapshotBuilder) unscheduled() snapshotBuilder { s.Annotations = nil; return s }
 

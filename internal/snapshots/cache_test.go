@@ -54,7 +54,7 @@ func TestStripSnapshotKeepsWhatDecisionsRead(t *testing.T) {
 	full := fullSnapshot()
 	stripped := strip(t, stripSnapshot, full.DeepCopy())
 	before, after := snapshotsOf([]client.Object{full}, nil), snapshotsOf([]client.Object{stripped}, nil)
-	if before[0] != after[0] || before[0].Hold != retention.HoldAnnotation || !before[0].HasError || before[0].ErrorTime.IsZero() || !before[0].HasCutTime {
+	if before[0] != after[0] || before[0].HeldUntil != retention.Forever || !before[0].HasError || before[0].ErrorTime.IsZero() || !before[0].HasCutTime {
 		t.Errorf("decisions see %+v, of the whole %+v", after[0], before[0])
 	}
 	if claimName(stripped) != "data" || !covers(full, stripped) || !readyToUse(stripped) {

@@ -44,7 +44,7 @@ func drawMapCase(t *rapid.T) *mapCase {
 		case 2:
 			v.deleting()
 		case 3:
-			v.held()
+			v.heldUntil(rapid.SampledFrom([]string{"", rfc3339(drawTime(t, "held until"))}).Draw(t, "hold"))
 		}
 		tc.snapshots = append(tc.snapshots, v)
 	}

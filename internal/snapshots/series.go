@@ -22,9 +22,7 @@ func snapshotsOf(outputs []client.Object, restoring map[string]bool) []retention
 	for i, o := range outputs {
 		s := &snapshots[i]
 		*s = snapshotOf(o.(*snapshotv1.VolumeSnapshot))
-		if s.Hold == retention.HoldNone && restoring[s.Name] {
-			s.Hold = retention.HoldRestore
-		}
+		s.Restoring = restoring[s.Name]
 	}
 	return snapshots
 }
@@ -35,9 +33,7 @@ func snapshotOf(v *snapshotv1.VolumeSnapshot) retention.Snapshot {
 		Name: v.Name, Created: v.CreationTimestamp.Time, Deleting: v.DeletionTimestamp != nil, ScheduledAt: scheduledAt(v),
 		Imported: v.Spec.Source.VolumeSnapshotContentName != nil,
 	}
-	if _, held := v.Annotations[v1alpha1.AnnotationHold]; held {
-		s.Hold = retention.HoldAnnotation
-	}
+	s.HeldUntil, _ = HeldUntil(v)
 	if v.Status == nil {
 		return s
 	}
@@ -49,6 +45,20 @@ func snapshotOf(v *snapshotv1.VolumeSnapshot) retention.Snapshot {
 		s.HasCutTime, s.CutTime = true, v.Status.CreationTime.Time
 	}
 	return s
+}
+
+// HeldUntil returns when the hold annotation of a snapshot, which may be missing,
+// ends: retention.Forever if its value is no RFC 3339 time.
+func HeldUntil(v *snapshotv1.VolumeSnapshot) (end time.Time, held bool) {
+	text, held := v.Annotations[v1alpha1.AnnotationHold]
+	if !held {
+		return time.Time{}, false
+	}
+	end, err := time.Parse(time.RFC3339, text)
+	if err != nil || end.After(retention.Forever) {
+		return retention.Forever, true
+	}
+	return end.UTC(), true
 }
 
 // scheduledAt returns the slot that a snapshot was taken for; zero if it is

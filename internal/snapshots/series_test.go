@@ -36,15 +36,30 @@ func TestSnapshotsOf(t *testing.T) {
 		"not ready":     {snapshot: notReady, want: with(cut)},
 		"in error":      {snapshot: erring(time.Hour), want: with(func(s *retention.Snapshot) { cut(s); s.HasError = true })},
 		"being deleted": {snapshot: uncut(time.Hour).deleting(), want: with(func(s *retention.Snapshot) { s.Deleting = true })},
-		"held":          {snapshot: uncut(time.Hour).held(), want: with(func(s *retention.Snapshot) { s.Hold = retention.HoldAnnotation })},
+		"held":          {snapshot: uncut(time.Hour).held(), want: with(func(s *retention.Snapshot) { s.HeldUntil = retention.Forever })},
+		"held until a time": {
+			snapshot: uncut(time.Hour).heldUntil("2027-03-04T05:06:07.5+02:00"),
+			want:     with(func(s *retention.Snapshot) { s.HeldUntil = time.Date(2027, 3, 4, 3, 6, 7, 500_000_000, time.UTC) }),
+		},
+		"held until a day, which is no time": {
+			snapshot: uncut(time.Hour).heldUntil("2027-03-04"), want: with(func(s *retention.Snapshot) { s.HeldUntil = retention.Forever }),
+		},
+		"held beyond the last year that RFC 3339 knows": {
+			snapshot: uncut(time.Hour).heldUntil("9999-12-31T23:59:59-12:00"),
+			want:     with(func(s *retention.Snapshot) { s.HeldUntil = retention.Forever }),
+		},
 		"restoring": {
 			snapshot: uncut(time.Hour), restoring: map[string]bool{"1h0m0s": true},
-			want: with(func(s *retention.Snapshot) { s.Hold = retention.HoldRestore }),
+			want: with(func(s *retention.Snapshot) { s.Restoring = true }),
 		},
 		"another is restoring": {snapshot: uncut(time.Hour), restoring: map[string]bool{"2h0m0s": true}, want: base},
 		"held and restoring": {
 			snapshot: ready(time.Hour).held(), restoring: map[string]bool{"1h0m0s": true},
-			want: with(func(s *retention.Snapshot) { cut(s); s.ReadyToUse = true; s.Hold = retention.HoldAnnotation }),
+			want: with(func(s *retention.Snapshot) {
+				cut(s)
+				s.ReadyToUse = true
+				s.HeldUntil, s.Restoring = retention.Forever, true
+			}),
 		},
 		"imported":               {snapshot: imported(time.Hour), want: with(func(s *retention.Snapshot) { s.ScheduledAt = time.Time{}; s.Imported = true })},
 		"no scheduled-at":        {snapshot: uncut(time.Hour).unscheduled(), want: with(func(s *retention.Snapshot) { s.ScheduledAt = time.Time{} })},

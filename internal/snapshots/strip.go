@@ -4,11 +4,14 @@
 package snapshots
 
 import (
+	"time"
+
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
 
 // maxName is how long the name of an object can be. The schema of VolumeSnapshots
@@ -36,10 +39,13 @@ func stripSnapshot(o any) (any, error) {
 	v.SelfLink = "" //nolint:staticcheck // nobody fills it any more, but a user may write any text into it
 	v.Labels = only(v.Labels, v1alpha1.LabelMapKey, v1alpha1.LabelSchedule)
 	v.GenerateName = slotText(v)
-	if _, held := v.Annotations[v1alpha1.AnnotationHold]; held {
-		v.Annotations = onHold
-	} else {
+	switch end, held := HeldUntil(v); {
+	case !held:
 		v.Annotations = nil
+	case end.Equal(retention.Forever):
+		v.Annotations = onHold
+	default:
+		v.Annotations = map[string]string{v1alpha1.AnnotationHold: end.Format(time.RFC3339Nano)}
 	}
 	// The class of an uncut one tells whose limit it counts towards, if there can be one of its name.
 	if class := v.Spec.VolumeSnapshotClassName; !isUncut(v) || class != nil && len(*class) > maxName {
@@ -63,8 +69,8 @@ func stripSnapshot(o any) (any, error) {
 	return v, nil
 }
 
-// onHold are the annotations of all cached snapshots that are held: why they are
-// does not matter. It is never changed.
+// onHold are the annotations of all cached snapshots that are held for ever: why they
+// are does not matter. It is never changed.
 var onHold = map[string]string{v1alpha1.AnnotationHold: ""}
 
 func stripClaim(o any) (any, error) {

@@ -169,7 +169,9 @@ func drawSnapshot(t *rapid.T, i int, age time.Duration) *snapshotv1.VolumeSnapsh
 		}
 	}
 	if rapid.IntRange(0, 6).Draw(t, "held") == 0 {
-		s.Annotations[v1alpha1.AnnotationHold] = ""
+		s.Annotations[v1alpha1.AnnotationHold] = rapid.SampledFrom([]string{
+			"", "for the audit", noon.Format(time.RFC3339), noon.Add(-time.Second).Format(time.RFC3339), noon.Add(time.Second).Format(time.RFC3339),
+		}).Draw(t, "hold")
 	}
 	if rapid.IntRange(0, 9).Draw(t, "deleting") == 0 {
 		s.DeletionTimestamp = &metav1.Time{Time: noon}
@@ -243,11 +245,13 @@ func productSeries(e *evaluation, due bool) retention.Series {
 		if at, err := time.Parse(time.RFC3339, s.Annotations[v1alpha1.AnnotationScheduledAt]); err == nil {
 			p.ScheduledAt = at
 		}
-		if _, ok := s.Annotations[v1alpha1.AnnotationHold]; ok {
-			p.Hold = retention.HoldAnnotation
-		} else if e.held(s) != "" {
-			p.Hold = retention.HoldRestore
+		if text, held := s.Annotations[v1alpha1.AnnotationHold]; held {
+			p.HeldUntil = retention.Forever
+			if end, err := time.Parse(time.RFC3339, text); err == nil {
+				p.HeldUntil = end
+			}
 		}
+		p.Restoring = slices.ContainsFunc(e.claims, func(c *corev1.PersistentVolumeClaim) bool { return restores(c, s) })
 		series.Snapshots = append(series.Snapshots, p)
 	}
 	return series

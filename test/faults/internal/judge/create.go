@@ -91,7 +91,7 @@ func (st *state) blocked(v *snapshotv1.VolumeSnapshot, a Attempt) string {
 		known = long
 	}
 	for _, other := range st.series[seriesOf(v)] {
-		if isUncut(other) && other.CreationTimestamp.Time.Before(known) {
+		if isUncut(other) && !isReleased(other, v) && other.CreationTimestamp.Time.Before(known) {
 			return "while " + other.Name + " existed, which is uncut"
 		}
 	}

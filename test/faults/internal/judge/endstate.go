@@ -121,8 +121,7 @@ func traits(s *snapshotv1.VolumeSnapshot) []string {
 	add(readyToUse(s), "ready")
 	add(inError(s), "in error")
 	add(s.DeletionTimestamp != nil, "being deleted")
-	_, held := s.Annotations[v1alpha1.AnnotationHold]
-	add(held, "held")
+	add(isHeld(s, time.Now()), "held")
 	return facts
 }
 

@@ -276,6 +276,11 @@ func TestJudgesCreates(t *testing.T) {
 			s.recent = newSnapshot("recent", noon.Add(-6*time.Hour))
 			s.write = take(slot("new"))
 		}, "Slot: while recent existed"},
+		{"while one is uncut that its user released, and that stays because its driver is down", func(s *scene) {
+			s.recent = newSnapshot("recent", noon.Add(-6*time.Hour))
+			s.recent.Labels[v1alpha1.LabelSchedule] = "other"
+			s.write = take(slot("new"))
+		}, ""},
 		{"while one is uncut that it need not know", func(s *scene) {
 			s.recent = newSnapshot("recent", noon.Add(-6*time.Hour))
 			s.write = take(slot("new"))

@@ -127,7 +127,7 @@ func (e *evaluation) limits() (ttl time.Duration, keep v1alpha1.Keep) {
 
 // held returns why rule 1 holds a snapshot, except for being in progress; empty if it does not.
 func (e *evaluation) held(s *snapshotv1.VolumeSnapshot) string {
-	if _, ok := s.Annotations[v1alpha1.AnnotationHold]; ok {
+	if isHeld(s, e.now) {
 		return "it is held by annotation"
 	}
 	for _, claim := range e.claims {

@@ -119,6 +119,11 @@ func isTagged(s *snapshotv1.VolumeSnapshot, schedule *v1alpha1.SnapshotSchedule)
 	return s.Namespace == schedule.Namespace && s.Labels[v1alpha1.LabelMapKey] != "" && s.Labels[v1alpha1.LabelSchedule] == schedule.Name
 }
 
+// isReleased returns whether a user took a snapshot out of its schedule, by its label. Its reference stays while it is being deleted.
+func isReleased(s, own *snapshotv1.VolumeSnapshot) bool {
+	return s.Labels[v1alpha1.LabelSchedule] != own.Labels[v1alpha1.LabelSchedule]
+}
+
 // owned returns whether a snapshot is a schedule's own: controlled by it or, if it owns by labels, by nothing; and not released by its
 // labels.
 func owned(s *snapshotv1.VolumeSnapshot, schedule *v1alpha1.SnapshotSchedule) bool {
