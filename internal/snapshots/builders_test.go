@@ -181,6 +181,12 @@ func plainClass(name, driver string) *snapshotv1.VolumeSnapshotClass {
 	return c
 }
 
+// retaining makes a class leave the data of deleted snapshots in the storage.
+func retaining(c *snapshotv1.VolumeSnapshotClass) *snapshotv1.VolumeSnapshotClass {
+	c.DeletionPolicy = snapshotv1.VolumeSnapshotContentRetain
+	return c
+}
+
 type classes []client.Object
 
 // snapshotBuilder builds a VolumeSnapshot, named after its age at noon.
@@ -240,7 +246,7 @@ func (s snapshotBuilder) scheduledAt(at string) snapshotBuilder {
 	annotate(s, v1alpha1.AnnotationScheduledAt, at)
 	return s
 }
-func (s snapshotBuilder) held() snapshotBuilder        { return s.heldUntil("") }
+func (s snapshotBuilder) held() snapshotBuilder { return s.heldUntil("") }
 func (s snapshotBuilder) heldUntil(value string) snapshotBuilder {
 	annotate(s, v1alpha1.AnnotationHold, value)
 	return s

@@ -137,7 +137,7 @@ func stripClass(o any) (any, error) {
 	}
 	class.ManagedFields, class.Finalizers, class.Labels, class.OwnerReferences = nil, nil, nil, nil
 	class.Annotations = only(class.Annotations, annotationDefaultClass)
-	class.Parameters, class.DeletionPolicy = nil, ""
+	class.Parameters = nil
 	return class, nil
 }
 
@@ -145,7 +145,24 @@ func stripClass(o any) (any, error) {
 // decision.
 func classChanged(before, after client.Object) bool {
 	b, a := classOf(before), classOf(after)
-	return b.Driver != a.Driver || b.Annotations[annotationDefaultClass] != a.Annotations[annotationDefaultClass]
+	return b.Driver != a.Driver || b.DeletionPolicy != a.DeletionPolicy ||
+		b.Annotations[annotationDefaultClass] != a.Annotations[annotationDefaultClass]
+}
+
+// retains returns whether the data of a snapshot of a class stays in the storage when the
+// snapshot is deleted, as the class is now. No class stands for the driver's default.
+func (c Classes) retains(name *string, d driver) bool {
+	for _, o := range c.All {
+		class := classOf(o)
+		if class == nil || class.DeletionPolicy != snapshotv1.VolumeSnapshotContentRetain {
+			continue
+		}
+		if name != nil && class.Name == *name ||
+			name == nil && driver(class.Driver) == d && class.Annotations[annotationDefaultClass] == "true" {
+			return true
+		}
+	}
+	return false
 }
 
 // limitedBy returns the driver whose limit a PVC's snapshot of a class counts towards.

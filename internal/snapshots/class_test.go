@@ -11,10 +11,12 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 )
 
 const testDriver = "csi.example.com"
@@ -168,6 +170,48 @@ func TestCreatedSnapshotHasTheChosenClass(t *testing.T) {
 	}
 }
 
+// Contract: CLASS-7.
+func TestStatusKnowsWhoseDataStaysInTheStorage(t *testing.T) {
+	none := plainClass("none", testDriver)
+	for name, tc := range map[string]struct {
+		named   *string
+		classes classes
+		want    bool
+	}{
+		"the default retains":                 {nil, classes{retaining(class("fast", testDriver)), none}, true},
+		"the named one retains":               {ptr.To("slow"), classes{class("fast", testDriver), retaining(plainClass("slow", testDriver))}, true},
+		"the named one deletes":               {ptr.To("none"), classes{retaining(class("fast", testDriver)), none}, false},
+		"another retains":                     {nil, classes{class("fast", testDriver), retaining(plainClass("slow", testDriver))}, false},
+		"the default of another one retains":  {nil, classes{class("fast", testDriver), retaining(class("other", "other.example.com"))}, false},
+		"none deletes, as far as can be seen": {ptr.To("gone"), classes{}, false},
+	} {
+		c := mapCase{schedule: every("6h"), claim: claim("data").of(testDriver), classes: tc.classes}
+		c.schedule.Spec.SnapshotTemplate.Spec.VolumeSnapshotClassName = tc.named
+		if got := statusOf(c.decider(t)(c.observe())).retained; got != tc.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// Contract: CLASS-7.
+func TestDeletesThatFreeNoSpaceAreCounted(t *testing.T) {
+	s, key := measured(t, "retaining")
+	of := func(b snapshotBuilder, class *string) mapcontroller.Removal {
+		b.Spec.VolumeSnapshotClassName = class
+		return mapcontroller.Removal{Object: b.VolumeSnapshot, Reason: "Expired"}
+	}
+	slow, fast := ptr.To("slow"), ptr.To("fast")
+	f := newFlight(1, class("fast", testDriver), retaining(plainClass("slow", testDriver)))
+	r := newReporter(nil, clocktesting.NewFakePassiveClock(noon), f.inFlight, testMetrics)
+	r.count(key, mapcontroller.Outcome{Deleted: []mapcontroller.Removal{
+		of(ready(time.Hour), slow), of(uploading(time.Hour), slow), of(imported(time.Hour), slow),
+		of(uncut(time.Hour), slow), of(ready(time.Hour), fast), of(ready(time.Hour), nil), of(ready(time.Hour), ptr.To("gone")),
+	}})
+	if got := seriesOf(t, client.ObjectKeyFromObject(s))["snapshots_retained_in_storage_total"]; got != 3 {
+		t.Errorf("%v, want 3: those that hold data, of a class that retains", got)
+	}
+}
+
 // Contract: MAP-14.
 func TestSelects(t *testing.T) {
 	in := func(class *string) claimBuilder {
@@ -211,13 +255,13 @@ func TestSelects(t *testing.T) {
 
 func TestStripClassKeepsWhatDecisionsRead(t *testing.T) {
 	full := class("fast", testDriver)
-	full.ResourceVersion = "42"
+	full.ResourceVersion, full.DeletionPolicy = "42", snapshotv1.VolumeSnapshotContentRetain
 	want := toJSON(full)
 	annotate(full, "note", "ours")
 	full.Labels, full.Finalizers = map[string]string{"a": "b"}, []string{"x"}
 	full.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "x"}}
 	full.OwnerReferences = []metav1.OwnerReference{every("6h").ownerReference()}
-	full.Parameters, full.DeletionPolicy = map[string]string{"a": "b"}, snapshotv1.VolumeSnapshotContentDelete
+	full.Parameters = map[string]string{"a": "b"}
 	if got := toJSON(strip(t, stripClass, full)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -237,6 +281,7 @@ func TestClassChanged(t *testing.T) {
 		"another annotation": {noted, false},
 		"no longer default":  {plainClass("fast", testDriver), true},
 		"another driver":     {class("fast", "other.example.com"), true},
+		"it retains":         {retaining(class("fast", testDriver)), true},
 	} {
 		if got := classChanged(class("fast", testDriver), tc.after); got != tc.want {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)

@@ -138,14 +138,24 @@ func (f *inFlight) made(parent types.NamespacedName, v *snapshotv1.VolumeSnapsho
 		v.Name != snapshotName(owner.UID, claim.UID, claim.Name, scheduledAt(v)) {
 		return s, false
 	}
-	classes := Classes{Known: f.classesKnown}
-	if f.classesKnown {
-		classes.All = f.stores.List(anyClass, "")
-	}
+	classes := f.classes()
 	return limits.Snapshot{
 		Namespace: v.Namespace, Name: v.Name, Schedule: owner.Name, ReadyDeadline: f.readyDeadline(owner),
 		Limit: string(classes.limitedBy(claim, &owner.Spec.SnapshotTemplate.Spec, v.Spec.VolumeSnapshotClassName)),
 	}, true
+}
+
+func (f *inFlight) classes() Classes {
+	if !f.classesKnown {
+		return Classes{}
+	}
+	return Classes{Known: true, All: f.stores.List(anyClass, "")}
+}
+
+// retained returns whether the data of a deleted snapshot stays in the storage.
+func (f *inFlight) retained(o client.Object) bool {
+	v, ok := o.(*snapshotv1.VolumeSnapshot)
+	return ok && !isUncut(v) && v.Spec.VolumeSnapshotClassName != nil && f.classes().retains(v.Spec.VolumeSnapshotClassName, "")
 }
 
 // tried is called after each pass.

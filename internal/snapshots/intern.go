@@ -25,7 +25,7 @@ import (
 type interner struct {
 	mu    sync.Mutex
 	known map[seriesKey]weak.Pointer[common]
-	// classes are the names of the classes of uncut snapshots.
+	// classes are the names of the classes of snapshots.
 	classes *lru.Cache
 }
 

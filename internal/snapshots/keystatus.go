@@ -33,6 +33,8 @@ type keyStatus struct {
 	// reported is set once the writes of a pass have ended: until then nothing is known
 	// about them.
 	reported bool
+	// retained is set if the data of deleted snapshots stays in the storage.
+	retained bool
 	// Spared counts snapshots that would be deleted, but for a grace.
 	Spared spared
 
@@ -90,6 +92,8 @@ type combined struct {
 	// Skipped and Failing count PVCs.
 	Skipped, Failing int
 	FirstSkipped     *keyStatus
+	// Retained counts the PVCs of which the data of deleted snapshots stays in the storage.
+	Retained int
 	// Waiting counts the PVCs whose snapshot waits; WaitingFor are their drivers.
 	Waiting    int
 	WaitingFor []string
@@ -116,6 +120,9 @@ func combine(keys []any, problems ...Problem) combined {
 		}
 		c.NextSlot = earliest(c.NextSlot, k.NextSlot)
 		c.RecoveryPoint = earliest(c.RecoveryPoint, k.RecoveryPoint)
+		if k.retained {
+			c.Retained++
+		}
 		c.Pending += k.Pending
 		c.Failed += k.Failed
 		if k.SkipReason != "" {

@@ -76,6 +76,7 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 	if skipReason != "" {
 		return d
 	}
+	status.retained = Classes{All: seen.Related}.retains(class, driverOf(claim))
 	if refused.Reason != "" {
 		status.add(refused)
 	}

@@ -117,6 +117,7 @@ func useAll(s scheduleBuilder) (resign func()) {
 	outcome.Failed = []mapcontroller.Failure{failure(mapcontroller.VerbDelete, errors.New("denied"))}
 	countOutcome(noon, s.SnapshotSchedule, outcome)
 	testMetrics.Failed(client.ObjectKeyFromObject(s))
+	testMetrics.Retained(client.ObjectKeyFromObject(s))
 	f := newInFlight(Options{Clock: clocktesting.NewFakePassiveClock(noon), Stores: NewStores()}, 1)
 	f.limits.MayCreate(noon, limits.Request{}, limits.Snapshot{Limit: testDriver, ReadyDeadline: time.Hour}, noon)
 	newReadiness(clocktesting.NewFakePassiveClock(noon), testMetrics).

@@ -122,6 +122,9 @@ func (r *reporter) count(s types.NamespacedName, outcome mapcontroller.Outcome) 
 	}
 	for _, d := range outcome.Deleted {
 		r.metrics.Deleted(s, d.Reason)
+		if r.inFlight.retained(d.Object) {
+			r.metrics.Retained(s)
+		}
 	}
 }
 

@@ -206,7 +206,7 @@ func setConditions(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, cla
 func first(p Problem) string { return report.Text(p.String(), maxFirst) }
 
 // remarks are what is worth knowing beside the reason.
-func remarks(sum combined) string { return waitingText(sum) + skippedText(sum) }
+func remarks(sum combined) string { return waitingText(sum) + retainedText(sum) + skippedText(sum) }
 
 // withheldText says that no snapshots are taken because of a child's spec.
 func withheldText(s *v1alpha1.SnapshotSchedule, from origin) string {
@@ -214,6 +214,14 @@ func withheldText(s *v1alpha1.SnapshotSchedule, from origin) string {
 		return ""
 	}
 	return "; no snapshots are taken" + withheldMessage(s)
+}
+
+// retainedText counts the PVCs of which deletes free no space.
+func retainedText(sum combined) string {
+	if sum.Retained == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d with a VolumeSnapshotClass that leaves the data of deleted snapshots in the storage", sum.Retained)
 }
 
 // skippedText counts the PVCs that can't be snapshotted now.

@@ -56,6 +56,11 @@ func TestSetStatusReady(t *testing.T) {
 			every("6h"), known(3, &keyStatus{Claim: "b", SkipReason: "not Bound"}, &keyStatus{}, &keyStatus{Claim: "a", SkipReason: "being deleted"}),
 			metav1.ConditionTrue, v1alpha1.ReasonScheduled, "3 PersistentVolumeClaims, 2 skipped; first a: being deleted",
 		},
+		"some retain, and one is skipped": {
+			every("6h"), known(3, &keyStatus{Claim: "b", retained: true}, &keyStatus{Claim: "c", retained: true}, &keyStatus{Claim: "a", SkipReason: "being deleted"}),
+			metav1.ConditionTrue, v1alpha1.ReasonScheduled,
+			"3 PersistentVolumeClaims, 2 with a VolumeSnapshotClass that leaves the data of deleted snapshots in the storage, 1 skipped; first a: being deleted",
+		},
 		"a problem that fails no PVC": {
 			every("6h"), known(1, withProblem("data", v1alpha1.ReasonSnapshotSlow, "slow")),
 			metav1.ConditionTrue, v1alpha1.ReasonScheduled, "1 PersistentVolumeClaim",

@@ -47,8 +47,9 @@ func stripSnapshot(o any) (any, error) {
 	default:
 		v.Annotations = map[string]string{v1alpha1.AnnotationHold: end.Format(time.RFC3339Nano)}
 	}
-	// The class of an uncut one tells whose limit it counts towards, if there can be one of its name.
-	if class := v.Spec.VolumeSnapshotClassName; !isUncut(v) || class != nil && len(*class) > maxName {
+	// The class of an uncut one tells whose limit it counts towards, and that of a deleted one whether its data stays, if
+	// there can be one of its name.
+	if class := v.Spec.VolumeSnapshotClassName; class != nil && len(*class) > maxName {
 		v.Spec.VolumeSnapshotClassName = nil
 	}
 	source := &v.Spec.Source

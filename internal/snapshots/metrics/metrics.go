@@ -29,8 +29,8 @@ const (
 // Metrics are those of one operator. It is a prometheus.Collector. PVCs are never a label,
 // because their number has no bound.
 type Metrics struct {
-	created, deleted, failed, refused *prometheus.CounterVec
-	slotToCreation, creationToReady   *prometheus.HistogramVec
+	created, deleted, retained, failed, refused *prometheus.CounterVec
+	slotToCreation, creationToReady             *prometheus.HistogramVec
 	// active is 1 while this process leads. The others are on standby and export no
 	// metrics of schedules.
 	active prometheus.Gauge
@@ -49,6 +49,8 @@ func New() *Metrics {
 		"Number of VolumeSnapshots created.")
 	m.deleted = m.counter("snapshots_deleted_total",
 		"Number of VolumeSnapshots deleted, by the reason why retention deleted them.", labelReason)
+	m.retained = m.counter("snapshots_retained_in_storage_total",
+		"Number of VolumeSnapshots deleted whose data stays in the storage, because their VolumeSnapshotClass has the deletionPolicy Retain.")
 	m.failed = m.counter("snapshots_failed_total",
 		"Number of VolumeSnapshots that were not cut within readyDeadline, or were cut and had an error for longer than that.")
 	m.refused = m.counter("refused_writes_total",
@@ -134,6 +136,9 @@ func (m *Metrics) Deleted(s types.NamespacedName, reason string) {
 	countUp(m.deleted, 1, s.Namespace, s.Name, reason)
 }
 
+// Retained counts a snapshot whose data stays in the storage.
+func (m *Metrics) Retained(s types.NamespacedName) { countUp(m.retained, 1, s.Namespace, s.Name) }
+
 // Failed counts a snapshot that failed.
 func (m *Metrics) Failed(s types.NamespacedName) { countUp(m.failed, 1, s.Namespace, s.Name) }
 
@@ -185,7 +190,7 @@ func (m *Metrics) Forget(s types.NamespacedName) {
 // the values of the labels beyond the schedule's.
 func (m *Metrics) eachCounted(do func(vec *prometheus.MetricVec, more ...string)) {
 	for _, vec := range []*prometheus.MetricVec{
-		m.created.MetricVec, m.failed.MetricVec, m.slotToCreation.MetricVec, m.creationToReady.MetricVec,
+		m.created.MetricVec, m.retained.MetricVec, m.failed.MetricVec, m.slotToCreation.MetricVec, m.creationToReady.MetricVec,
 	} {
 		do(vec)
 	}
