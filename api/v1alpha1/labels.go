@@ -17,6 +17,11 @@ const (
 	// LabelSchedule is the name of the SnapshotSchedule. A snapshot without an owner that
 	// carries this label and LabelMapKey is adopted by the schedule of that name.
 	LabelSchedule = Prefix + "schedule"
+
+	// LabelClaim is the name of the PVC that a VolumeSnapshot was taken of, for people and their
+	// selectors: nothing is decided by it. It is missing where the name is longer than 63
+	// characters.
+	LabelClaim = Prefix + "persistentvolumeclaim"
 )
 
 // Annotations.

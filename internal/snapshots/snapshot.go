@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
@@ -54,9 +55,12 @@ func newSnapshot(
 		annotations = map[string]string{}
 	}
 	annotations[v1alpha1.AnnotationScheduledAt] = slot.UTC().Format(time.RFC3339)
-	labels := make(map[string]string, len(template.Metadata.Labels)+2)
+	labels := make(map[string]string, len(template.Metadata.Labels)+3)
 	for key, value := range template.Metadata.Labels {
 		labels[key] = string(value)
+	}
+	if len(validation.IsValidLabelValue(claim.Name)) == 0 {
+		labels[v1alpha1.LabelClaim] = claim.Name
 	}
 	return &snapshotv1.VolumeSnapshot{
 		ObjectMeta: metav1.ObjectMeta{

@@ -134,7 +134,7 @@ func TestNewSnapshot(t *testing.T) {
 	if got.Name != snapshotName(s.UID, "data-uid", "data", noon) {
 		t.Errorf("name is %s", got.Name)
 	}
-	if got.Labels["tier"] != "gold" || len(got.Labels) != 1 {
+	if got.Labels["tier"] != "gold" || got.Labels[v1alpha1.LabelClaim] != "data" || len(got.Labels) != 2 {
 		t.Errorf("labels are %v", got.Labels)
 	}
 	if got.Annotations["note"] != "ours" || got.Annotations[v1alpha1.AnnotationScheduledAt] != "2026-06-15T12:00:00Z" {
@@ -153,8 +153,10 @@ func TestNewSnapshot(t *testing.T) {
 
 // Contract: MAP-4.
 func TestNewSnapshotWithoutTemplate(t *testing.T) {
-	got := newSnapshot(every("6h").SnapshotSchedule, claim("data").PersistentVolumeClaim, nil, noon)
-	if got.Spec.VolumeSnapshotClassName != nil || len(got.Labels) != 0 || len(got.Annotations) != 1 {
-		t.Errorf("got %+v, want the default class and no annotation but scheduled-at", got)
+	for name, labels := range map[string]int{strings.Repeat("a", 63): 1, strings.Repeat("a", 64): 0} {
+		got := newSnapshot(every("6h").SnapshotSchedule, claim(name).PersistentVolumeClaim, nil, noon)
+		if got.Spec.VolumeSnapshotClassName != nil || len(got.Labels) != labels || len(got.Annotations) != 1 {
+			t.Errorf("got %+v, want the default class and no annotation but scheduled-at", got)
+		}
 	}
 }
