@@ -16,17 +16,19 @@ import (
 var _ = Describe("The conditions of a ClusterSnapshotSchedule", func() {
 	BeforeEach(deleteAllSchedules)
 
-	// selected returns a fleet with one namespace, in which a snapshot of each PVC is due.
-	selected := func(opts ...option) (*fleetObject, *environment) {
+	// inOne returns a fleet with one namespace, in which a snapshot of each PVC is due.
+	inOne := func(suspend bool, opts ...option) (*fleetObject, *environment) {
 		GinkgoHelper()
 		f := newFleet(func(c *clusterSchedule) {
-			c.Spec.Template.Spec.Schedule, c.Spec.Template.Spec.SnapshotInterval = "", "1h"
+			template := &c.Spec.Template.Spec
+			template.Schedule, template.SnapshotInterval, template.Suspend = "", "1h", suspend
 		})
 		env := f.newNamespace()
 		startFleetOperator(opts...)
 		f.waitForChild(env)
 		return f, env
 	}
+	selected := func(opts ...option) (*fleetObject, *environment) { return inOne(false, opts...) }
 
 	// Contract: FLEET-6.
 	It("are absent before an operator has seen it", func() {
@@ -50,8 +52,7 @@ var _ = Describe("The conditions of a ClusterSnapshotSchedule", func() {
 		}),
 		// Contract: PROT-4.
 		Entry("recovery-points-old", "fleet-recovery-points-old", "True Scheduled", func() (*fleetObject, *environment) {
-			f, env := selected(clocksAhead(4 * time.Hour))
-			f.edit(func(c *clusterSchedule) { c.Spec.Template.Spec.Suspend = true })
+			f, env := inOne(true, clocksAhead(4*time.Hour))
 			env.createClaim("data")
 			Eventually(f.protected).Should(Equal("False RecoveryPointsOld"))
 			return f, env

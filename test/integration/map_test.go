@@ -32,9 +32,10 @@ var _ = Describe("The map from PVCs to snapshots", func() {
 		v := env.waitForSnapshot("data")
 		anchor := c.CreationTimestamp.UTC()
 		Expect(v.Labels).To(Equal(map[string]string{
-			"snapshots.mapcontroller.dev/map-key":  string(c.UID),
-			"snapshots.mapcontroller.dev/schedule": "backup",
-			"tier":                                 "gold",
+			"snapshots.mapcontroller.dev/map-key":               string(c.UID),
+			"snapshots.mapcontroller.dev/schedule":              "backup",
+			"snapshots.mapcontroller.dev/persistentvolumeclaim": "data",
+			"tier": "gold",
 		}))
 		Expect(v.Annotations).To(Equal(map[string]string{
 			"snapshots.mapcontroller.dev/scheduled-at": anchor.Format(time.RFC3339),

@@ -156,9 +156,10 @@ var _ = Describe("What is not known", func() {
 			o = env.startOperator()
 			Eventually(readyCondition(s)).Should(Equal("False SnapshotAPIMissing"))
 			kept := func() v1alpha1.SnapshotScheduleStatus {
-				now, ready := status(s), meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady)
-				meta.SetStatusCondition(&now.Conditions, *ready)
-				meta.FindStatusCondition(now.Conditions, v1alpha1.ConditionReady).LastTransitionTime = ready.LastTransitionTime
+				now := status(s)
+				for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionProtected} {
+					*meta.FindStatusCondition(now.Conditions, kind) = *meta.FindStatusCondition(before.Conditions, kind)
+				}
 				return now
 			}
 			Expect(kept()).To(Equal(before))
