@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"github.com/spf13/cobra"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/schedule"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
@@ -109,7 +111,7 @@ func update[T any, P interface {
 }
 
 func newHoldCommand(f *Factory) *cobra.Command {
-	var reason string
+	var reason, until string
 	cmd := &cobra.Command{
 		Use:     "hold SNAPSHOT...",
 		GroupID: GroupAct,
@@ -117,15 +119,46 @@ func newHoldCommand(f *Factory) *cobra.Command {
 		Long: "Keep snapshots: retention does not delete a snapshot that is held. The schedule still counts it.\n" +
 			"A hold does not outlive the schedule: to keep a snapshot that does, use release.",
 		Example: `  # Keep the snapshot from before an upgrade, and say why
-  kubectl snapsched hold pgdata-20261121100928-46grgsginy --reason "before the upgrade to 18"`,
+  kubectl snapsched hold pgdata-20261121100928-46grgsginy --reason "before the upgrade to 18"
+
+  # Keep it for a week
+  kubectl snapsched hold pgdata-20261121100928-46grgsginy --until 1w`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: f.CompleteSnapshots(),
-		RunE: f.eachSnapshot(func(ctx context.Context, v *snapshotv1.VolumeSnapshot) error {
+		RunE: f.eachSnapshot(func(ctx context.Context, v *snapshotv1.VolumeSnapshot) (err error) {
+			if until != "" && reason == "" { // the same end for all
+				if reason, err = f.endOfHold(ctx, until); err != nil {
+					return err
+				}
+			}
 			return f.hold(ctx, v, reason)
 		}),
 	}
+	cmd.Flags().StringVar(&until, "until", "", "When the hold ends: a time in RFC 3339, such as 2027-01-31T18:00:00Z, or after how long, "+
+		"such as 12h or 7d. If omitted, never.")
 	cmd.Flags().StringVar(&reason, "reason", "", "Why it is held: the value of the annotation "+v1alpha1.AnnotationHold+".")
+	cmd.MarkFlagsMutuallyExclusive("reason", "until")
 	return cmd
+}
+
+// endOfHold returns the value of the annotation for --until.
+func (f *Factory) endOfHold(ctx context.Context, until string) (string, error) {
+	now, err := f.serverTime(ctx)
+	if err != nil {
+		return "", err
+	}
+	end, err := time.Parse(time.RFC3339, until)
+	if err != nil {
+		d, err := schedule.ParseDuration(until)
+		if err != nil {
+			return "", fmt.Errorf("--until: %q is neither a time in RFC 3339 nor a duration such as 12h or 7d", until)
+		}
+		end = now.Add(d)
+	}
+	if !end.After(now) {
+		return "", fmt.Errorf("--until: %s is not in the future", until)
+	}
+	return end.UTC().Format(time.RFC3339), nil
 }
 
 func (f *Factory) hold(ctx context.Context, v *snapshotv1.VolumeSnapshot, reason string) error {

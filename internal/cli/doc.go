@@ -13,6 +13,7 @@
 //	output.go    -o json|yaml|name|wide, tables, colors, the terminal: its width, and what would control it
 //	follow.go    --wait
 //	act.go       patches, for the commands that act; hold, unhold and release
+//	confirm.go   has deleted at once what waits
 //	restoreset.go restores of a whole schedule, and the wait for restored PVCs
 //	preview_compare.go what a change would do; preview_manifest.go schedules before and after a manifest is applied
 package cli

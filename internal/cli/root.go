@@ -46,6 +46,7 @@ var commands = []func(*Factory) *cobra.Command{
 	newHoldCommand,
 	newUnholdCommand,
 	newReleaseCommand,
+	newConfirmCommand,
 	newMigrateCommand,
 }
 

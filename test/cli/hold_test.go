@@ -51,6 +51,24 @@ var _ = Describe("hold and unhold", func() {
 		Expect(env.succeeds("unhold", all[1].Name)).To(HaveSuffix(" unchanged\n"))
 	})
 
+	It("ends a hold at a time", func() {
+		env.succeeds("hold", all[0].Name, "--until", "2199-01-31T18:00:00+01:00")
+		Expect(holdOf(all[0])).To(Equal("2199-01-31T17:00:00Z"))
+		env.succeeds("hold", all[1].Name, "--until", "1w")
+		end, err := time.Parse(time.RFC3339, holdOf(all[1]))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(end).To(BeTemporally("~", time.Now().Add(7*24*time.Hour), time.Minute))
+		for until, want := range map[string]string{
+			"2021-01-31T18:00:00Z": "is not in the future", "tomorrow": "neither a time in RFC 3339 nor a duration", "2199-01-31": "neither a time",
+		} {
+			r := env.run("hold", all[0].Name, "--until", until)
+			Expect(r.code).To(Equal(2))
+			Expect(r.errOut).To(ContainSubstring(want))
+		}
+		Expect(env.run("hold", all[0].Name, "--until", "1w", "--reason", "x").code).To(Equal(2))
+		Expect(holdOf(all[0])).To(Equal("2199-01-31T17:00:00Z"))
+	})
+
 	It("does what it can, and reports the others", func() {
 		r := env.run("hold", "missing", all[1].Name)
 		Expect(r.code).To(Equal(2))

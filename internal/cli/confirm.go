@@ -1,0 +1,163 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
+)
+
+const clusterScheduleResource = "clustersnapshotschedule.snapshots.mapcontroller.dev"
+
+func newConfirmCommand(f *Factory) *cobra.Command {
+	var cluster string
+	cmd := &cobra.Command{
+		Use:     "confirm (NAME | --cluster NAME)",
+		GroupID: GroupAct,
+		Short:   "Have deleted at once what an edit, or a new schedule, would delete later",
+		Long: "Confirm the present spec of a schedule: retention deletes at once what waits for spec.retention.editDelay\n" +
+			"or for the first hour of the schedule. What will be deleted is counted first. If the spec is edited meanwhile,\n" +
+			"nothing is confirmed. 'kubectl snapsched preview' shows what waits, and confirms nothing.",
+		Example: `  # The edit of nightly is what was meant
+  kubectl snapsched confirm nightly
+
+  # The same for the template of a ClusterSnapshotSchedule, in all namespaces
+  kubectl snapsched confirm --cluster gold`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: CompleteOne(f.CompleteSchedules()),
+		RunE: f.connected(func(ctx context.Context, args []string) error {
+			name := strings.Join(args, "")
+			switch {
+			case given(name, cluster) != 1:
+				return errors.New("give exactly one of NAME and --cluster")
+			case cluster != "":
+				return f.confirmCluster(ctx, cluster)
+			}
+			return f.confirm(ctx, name)
+		}),
+	}
+	cmd.Flags().StringVar(&cluster, "cluster", "", "Name of a ClusterSnapshotSchedule.")
+	return cmd
+}
+
+func (f *Factory) confirm(ctx context.Context, name string) error {
+	s, err := f.readSchedule(ctx, name)
+	if err != nil {
+		return err
+	}
+	if owner := metav1.GetControllerOf(s); owner != nil && owner.Kind == "ClusterSnapshotSchedule" {
+		return fmt.Errorf("SnapshotSchedule %s is of ClusterSnapshotSchedule %s, whose template has to be confirmed: use --cluster %s",
+			s.Name, owner.Name, owner.Name)
+	}
+	confirmed := s.DeepCopy()
+	confirm(confirmed)
+	n, err := f.deletedAtOnce(ctx, confirmed)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(f.Out, "%s will be deleted at once\n", plural(n, "snapshot"))
+	return confirmShown(ctx, f, scheduleResource, s)
+}
+
+func (f *Factory) confirmCluster(ctx context.Context, name string) error {
+	fleet := &v1alpha1.ClusterSnapshotSchedule{}
+	if err := f.client.Get(ctx, client.ObjectKey{Name: name}, fleet); err != nil {
+		return err
+	}
+	confirmed := fleet.DeepCopy()
+	confirm(confirmed)
+	children, err := f.readSchedules(ctx, "", v1alpha1.LabelClusterSchedule+"="+name)
+	if err != nil {
+		return err
+	}
+	total := 0
+	for _, s := range children {
+		if !metav1.IsControlledBy(s, fleet) {
+			continue
+		}
+		namespace := &corev1.Namespace{}
+		if err := f.client.Get(ctx, client.ObjectKey{Name: s.Namespace}, namespace); err != nil {
+			return err
+		}
+		n, err := f.deletedAtOnce(ctx, s, confirmed, namespace)
+		if err != nil {
+			return fmt.Errorf("namespace %s: %w", s.Namespace, err)
+		}
+		if total += n; n > 0 {
+			fmt.Fprintf(f.Out, "%s: %s\n", s.Namespace, plural(n, "snapshot"))
+		}
+	}
+	fmt.Fprintf(f.Out, "%s will be deleted at once\n", plural(total, "snapshot"))
+	return confirmShown(ctx, f, clusterScheduleResource, fleet)
+}
+
+// confirm confirms the generation of a schedule that was read.
+func confirm(o client.Object) {
+	annotations := o.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[v1alpha1.AnnotationConfirmGeneration] = strconv.FormatInt(o.GetGeneration(), 10)
+	o.SetAnnotations(annotations)
+}
+
+// deletedAtOnce returns how many snapshots of a schedule the operator would delete now, if
+// origin is what it is made of.
+func (f *Factory) deletedAtOnce(ctx context.Context, s *v1alpha1.SnapshotSchedule, origin ...client.Object) (n int, err error) {
+	inv, err := f.readInventory(ctx, s.Namespace, labels.Everything(), managed, ofSchedule(s.Name))
+	if err != nil {
+		return 0, err
+	}
+	now := f.Clock.Now()
+	inv.origin = origin
+	_, judged, err := inv.judged(snapshots.Recorded(s, now, origin...), now)
+	if err != nil {
+		return 0, fmt.Errorf("SnapshotSchedule %s: %w", s.Name, err)
+	}
+	for _, d := range judged {
+		n += len(d.Delete)
+	}
+	return n, nil
+}
+
+// confirmShown sets the annotation, unless the spec is no longer what was shown.
+func confirmShown[T any, P interface {
+	*T
+	client.Object
+}](ctx context.Context, f *Factory, resource string, o P) error {
+	shown := o.GetGeneration()
+	value := strconv.FormatInt(shown, 10)
+	changed, err := update(ctx, f, o, func() ([]byte, error) {
+		switch {
+		case o.GetGeneration() != shown:
+			return nil, fmt.Errorf("%s was edited meanwhile: nothing is confirmed", o.GetName())
+		case o.GetAnnotations()[v1alpha1.AnnotationConfirmGeneration] == value:
+			return nil, nil
+		}
+		return metadata(map[string]any{
+			"resourceVersion": o.GetResourceVersion(), "annotations": map[string]any{v1alpha1.AnnotationConfirmGeneration: value},
+		}), nil
+	})
+	if err != nil {
+		return err
+	}
+	what := "unchanged"
+	if changed {
+		what = "confirmed, generation " + value
+	}
+	f.did(resource, o.GetName(), what)
+	return nil
+}

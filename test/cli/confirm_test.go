@@ -1,0 +1,104 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"strconv"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+var _ = Describe("confirm", func() {
+	const resource = "snapshotschedule.snapshots.mapcontroller.dev/"
+	delayed := v1alpha1.SnapshotScheduleSpec{
+		SnapshotInterval: "1h", SnapshotTTL: "3h", DeletionPolicy: v1alpha1.DeletionDelete,
+		Retention: v1alpha1.Retention{EditDelay: "12h"},
+	}
+	confirmation := func(o client.Object) string { return get(o).GetAnnotations()[v1alpha1.AnnotationConfirmGeneration] }
+	var (
+		env *environment
+		s   *v1alpha1.SnapshotSchedule
+	)
+	BeforeEach(func() {
+		env = newEnvironment()
+		s = env.createSchedule("nightly", delayed)
+		env.createSnapshots(s, env.createClaim("data"), time.Hour, 8)
+	})
+	edit := func(spec string) { Expect(api.Patch(ctx, s, client.RawPatch(types.MergePatchType, []byte(spec)))).To(Succeed()) }
+
+	It("says what will be deleted, and confirms the present generation", func() {
+		Expect(env.succeeds("preview", "nightly")).To(ContainSubstring("5 snapshots would be deleted at once, and would wait until"))
+		Expect(env.succeeds("confirm", "nightly")).To(Equal("5 snapshots will be deleted at once\n" + resource + "nightly confirmed, generation 1\n"))
+		Expect(confirmation(s)).To(Equal("1"))
+		Expect(env.succeeds("preview", "nightly")).NotTo(ContainSubstring("would wait"))
+		Expect(env.succeeds("confirm", "nightly")).To(HaveSuffix("nightly unchanged\n"))
+
+		edit(`{"spec":{"snapshotTTL":"4h"}}`)
+		Expect(env.succeeds("confirm", "nightly")).To(Equal("4 snapshots will be deleted at once\n" + resource + "nightly confirmed, generation 2\n"))
+		Expect(confirmation(s)).To(Equal("2"))
+	})
+
+	It("confirms nothing that it has not shown", func() {
+		first := true
+		proxied := intercept(func(request) bool {
+			if first {
+				first = false
+				edit(`{"spec":{"snapshotTTL":"1h"}}`)
+			}
+			return true
+		})
+		r := env.runWith(proxied, "", "confirm", "nightly")
+		Expect(r.code).To(Equal(2))
+		Expect(r.errOut).To(ContainSubstring("nightly was edited meanwhile: nothing is confirmed"))
+		Expect(confirmation(s)).To(BeEmpty())
+
+		By("but another annotation is no edit")
+		first = true
+		proxied = intercept(func(request) bool {
+			if first {
+				first = false
+				edit(`{"metadata":{"annotations":{"note":"ours"}}}`)
+			}
+			return true
+		})
+		Expect(env.runWith(proxied, "", "confirm", "nightly").code).To(BeZero())
+		Expect(confirmation(s)).To(Equal("2"))
+	})
+
+	It("names the ClusterSnapshotSchedule of a child, and confirms that for all namespaces", func() {
+		fleet := &v1alpha1.ClusterSnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Name: env.namespace}}
+		fleet.Spec.NamespaceSelector.MatchLabels = map[string]v1alpha1.LabelValue{"kubernetes.io/metadata.name": v1alpha1.LabelValue(env.namespace)}
+		fleet.Spec.Template.Spec = delayed
+		Expect(api.Create(ctx, fleet)).To(Succeed())
+		DeferCleanup(func() { Expect(api.Delete(ctx, fleet)).To(Succeed()) })
+		child := env.createSchedule(fleet.Name, delayed)
+		child.Labels = map[string]string{v1alpha1.LabelClusterSchedule: fleet.Name, v1alpha1.LabelMapKey: env.namespace}
+		child.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(fleet, v1alpha1.GroupVersion.WithKind("ClusterSnapshotSchedule"))}
+		put(child.CreationTimestamp.Time, child)
+		env.createSnapshots(child, env.createClaim("logs"), time.Hour, 8)
+
+		r := env.run("confirm", fleet.Name)
+		Expect(r.code).To(Equal(2))
+		Expect(r.errOut).To(ContainSubstring("use --cluster " + fleet.Name))
+		Expect(confirmation(child)).To(BeEmpty())
+
+		Expect(env.succeeds("confirm", "--cluster", fleet.Name)).To(Equal(env.namespace + ": 5 snapshots\n5 snapshots will be deleted at once\n" +
+			"clustersnapshotschedule.snapshots.mapcontroller.dev/" + fleet.Name + " confirmed, generation 1\n"))
+		Expect(confirmation(fleet)).To(Equal(strconv.FormatInt(fleet.Generation, 10)))
+	})
+
+	It("needs exactly one name", func() {
+		for _, args := range [][]string{{"confirm"}, {"confirm", "nightly", "--cluster", "gold"}} {
+			Expect(env.run(args...).errOut).To(ContainSubstring("give exactly one of NAME and --cluster"))
+		}
+	})
+})
