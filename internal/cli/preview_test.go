@@ -288,6 +288,9 @@ func TestPrintWhy(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := s.inv.seriesOf(s.tiers, judge.Selects)
+	all[0].snapshots[39].SetAnnotations(map[string]string{
+		v1alpha1.AnnotationScheduledAt: all[0].snapshots[39].GetAnnotations()[v1alpha1.AnnotationScheduledAt], v1alpha1.AnnotationHold: "2026-02-01T12:00:00Z",
+	})
 	for name, test := range map[string]struct {
 		series, snapshot int
 		want             string
@@ -311,6 +314,15 @@ FROM                   IN    VERDICT   RULE               BECAUSE
 2026-01-31T00:20:00Z   now   kept      HeldByAnnotation   it carries the hold annotation
 
 The passing of time alone does not delete it.
+`},
+		"a snapshot that is held until a time": {0, 39, `
+shop/db-0-20260121060000
+  Schedule tiers, PVC db-0
+  Taken for 2026-01-21T06:00:00Z, 9d ago; Ready
+
+FROM                   IN    VERDICT   RULE               BECAUSE
+2026-01-31T00:20:00Z   now   kept      HeldByAnnotation   it is held until 2026-02-01T12:00:00Z
+2026-02-01T12:00:00Z   35h   deleted   NotSelected        no tier selects it
 `},
 		"a failed snapshot": {1, 1, `
 shop/db-1-20260130120000

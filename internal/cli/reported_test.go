@@ -97,6 +97,21 @@ func TestReportedRefusalLeavesNothingUnknown(t *testing.T) {
 	}
 }
 
+func TestStatusSaysWhetherAScheduleIsProtected(t *testing.T) {
+	for want, c := range map[string]metav1.Condition{
+		"Ready (): \nProtected: all":                                     {Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonRecoveryPointsCurrent, Message: "all"},
+		"Ready (): \nNot protected (RecoveryPointsOld): one":             {Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonRecoveryPointsOld, Message: "one"},
+		"Ready (): \nNot protected yet (FirstSnapshotsPending): pending": {Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonFirstSnapshotsPending, Message: "pending"},
+		"Ready (): ": {Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNoMatchingClaims, Message: "none"},
+	} {
+		c.Type = v1alpha1.ConditionProtected
+		s := scheduleStatus{Observed: true, Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}, c}}
+		if got := strings.Join(s.conditionWords(Style{}), "\n"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestStatusShowsProblemsOfTheScheduleItself(t *testing.T) {
 	s := testSchedule("nightly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h"})
 	s.Status.Problems = []v1alpha1.Problem{{Reason: v1alpha1.ReasonInvalidRequestedAt, Message: "no time"}}

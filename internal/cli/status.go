@@ -281,6 +281,16 @@ func (s *scheduleStatus) conditionWords(style Style) []string {
 	case s.InvalidSpec == "":
 		lines = append(lines, style.Bad("Not ready ("+ready.Reason+")")+": "+ready.Message)
 	}
+	if protected := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionProtected); protected != nil {
+		switch {
+		case protected.Status == metav1.ConditionTrue:
+			lines = append(lines, style.Good("Protected")+": "+protected.Message)
+		case protected.Status == metav1.ConditionFalse:
+			lines = append(lines, style.Bad("Not protected ("+protected.Reason+")")+": "+protected.Message)
+		case protected.Reason == v1alpha1.ReasonFirstSnapshotsPending: // else Ready says why it is unknown
+			lines = append(lines, style.Warn("Not protected yet ("+protected.Reason+")")+": "+protected.Message)
+		}
+	}
 	if paused := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionRetentionPaused); paused != nil &&
 		paused.Status == metav1.ConditionTrue {
 		lines = append(lines, style.Warn("Retention is paused ("+paused.Reason+")")+": "+paused.Message)

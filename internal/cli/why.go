@@ -148,9 +148,13 @@ func (r *whyResult) judge(judge *snapshots.Judge, series *series, now, until tim
 			r.Slot, r.AgeBase = timeOf(s.Slot(now)), timeOf(s.AgeBase(now))
 			r.State = s.State(now, judge.ReadyDeadline()).String()
 		}
-		v := d.Retention.Verdicts[i]
+		v, end := d.Retention.Verdicts[i], d.Series.Snapshots[i].HeldUntil
 		shown := verdictAt{
 			Time: metav1.NewTime(at.UTC().Truncate(time.Second)), Verdict: v.String(), Delete: v.Delete(), Because: explain(v),
+		}
+		forever := v == retention.HeldByAnnotation
+		if forever && end != retention.Forever {
+			forever, shown.Because = false, "it is held until "+timestamp(end)
 		}
 		if reason := d.SparedFor[i]; reason != "" {
 			shown.Verdict, shown.Delete, shown.Because = reason, false, sparedWords(reason, judge.SparedUntil(reason), v)
@@ -158,7 +162,7 @@ func (r *whyResult) judge(judge *snapshots.Judge, series *series, now, until tim
 		if n := len(r.Verdicts); n == 0 || r.Verdicts[n-1].Verdict != shown.Verdict {
 			r.Verdicts = append(r.Verdicts, shown)
 		}
-		if shown.Delete || v == retention.HeldByAnnotation || v == retention.NoLimit && uncapped || !more {
+		if shown.Delete || forever || v == retention.NoLimit && uncapped || !more {
 			return
 		}
 	}
