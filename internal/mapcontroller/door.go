@@ -4,11 +4,6 @@
 package mapcontroller
 
 import (
-	"context"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/execute"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/guard"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
@@ -59,16 +54,13 @@ var (
 // queue has it at the start.
 var SearchAll = plan.SearchAll
 
-// Refers returns whether an output has an owner reference to a parent, of a controller or not.
-func Refers(output, parent client.Object) bool { return plan.Refers(output, parent) }
-
-// CollectedWith returns whether the garbage collector deletes an output with its parent:
-// it has no other owner.
-func CollectedWith(output, parent client.Object) bool { return plan.CollectedWith(output, parent) }
-
-// EachMetadata calls do with the metadata of every live object of a kind, page by page.
-func EachMetadata(
-	ctx context.Context, live client.Reader, kind schema.GroupVersionKind, do func(client.Object), opts ...client.ListOption,
-) error {
-	return guard.EachMetadata(ctx, live, kind, do, opts...)
-}
+// What others who read outputs need, to agree with the engine.
+var (
+	// Refers returns whether an output has an owner reference to a parent, of a controller or not.
+	Refers = plan.Refers
+	// CollectedWith returns whether the garbage collector deletes an output with its parent:
+	// it has no other owner.
+	CollectedWith = plan.CollectedWith
+	// EachMetadata calls do with the metadata of every live object of a kind, page by page.
+	EachMetadata = guard.EachMetadata
+)

@@ -166,7 +166,7 @@ func (c *Controller) OutputEvents(kind int) EventHandler {
 		if wasOwned && was != is {
 			q.Add(was)
 		}
-		if is.Parent.Name != "" && (before == nil || wasOwned || owned || tagsChanged(before, after) || c.foreign(before)) {
+		if is.Parent.Name != "" && (before == nil || wasOwned || owned || tagsChanged(before, after) || c.kinds.IsForeign(before)) {
 			q.Add(is)
 		}
 	})
@@ -175,16 +175,12 @@ func (c *Controller) OutputEvents(kind int) EventHandler {
 // onChange passes on the event of an output. What is foreign is not counted, although the
 // parent may still control it.
 func (c *Controller) onChange(out Output, parent types.NamespacedName, before, after client.Object, owned bool) {
-	if !owned || c.foreign(after) {
+	if !owned || c.kinds.IsForeign(after) {
 		after = nil
 	}
 	if out.OnChange != nil && (before != nil || after != nil) {
 		out.OnChange(parent, before, after)
 	}
-}
-
-func (c *Controller) foreign(output client.Object) bool {
-	return c.spec.Foreign != nil && c.spec.Foreign(output)
 }
 
 func (c *Controller) outputDeleted(q keyQueue, req Request, owned bool, o client.Object) {

@@ -236,7 +236,7 @@ func (c *Controller) kindsBack() {
 // listsLive returns whether the related kinds that are Live can be listed. If so, the cache
 // is filled with them first: a decision without them would take what exists for missing.
 func (s *starter) listsLive(ctx context.Context) bool {
-	return len(s.controller.kinds.Live) > 0 && installed.CanList(ctx, s.controller.guard.Live, s.controller.kinds.Live, s.log)
+	return len(s.controller.kinds.Live) > 0 && installed.AwaitLists(ctx, s.controller.guard.Live, s.controller.kinds.Live, 0, s.log)
 }
 
 // wakeParents updates every parent's status.

@@ -142,7 +142,7 @@ func (e *Executor) mayCreate(req plan.Request, create []plan.Desired, outputs []
 // again, from the other outputs of a key: a plan without them may delete. A parent that
 // owns by labels adopts none.
 func (e *Executor) SetAside(parent client.Object, req plan.Request, outputs []client.Object) (rest, aside []client.Object) {
-	if !e.Attempts.Known(req) || e.Kinds.OwnsByLabels(parent) {
+	if !e.Attempts.Known(req) || e.Kinds.ByLabels(parent) {
 		return outputs, nil
 	}
 	for _, o := range outputs {

@@ -64,7 +64,7 @@ func (e *Executor) ForgetParent(name types.NamespacedName) { e.released.Delete(n
 // removed before it has observed a generation.
 func (e *Executor) isReleased(parent client.Object) bool {
 	name, now := client.ObjectKeyFromObject(parent), versionOf(parent)
-	if !e.Kinds.OwnsByLabels(parent) {
+	if !e.Kinds.ByLabels(parent) {
 		e.ForgetParent(name)
 		return true
 	}

@@ -3,6 +3,11 @@
 
 // Package installed knows whether the API server serves the kinds that a controller
 // needs, and waits for them: they may be installed after it, and removed while it runs.
+//
+// controller-runtime's sources wait for a missing kind as well, but each by itself: the event
+// of a parent could come before the cache has the outputs, so that keys would be missing from
+// its status. They do not say what is missing, which status reports, nor that a kind is back,
+// and fill no cache before the manager leads.
 package installed
 
 import (
@@ -161,21 +166,11 @@ func (k *Kinds) Wait(ctx context.Context, interval time.Duration, log logr.Logge
 	}
 }
 
-// AwaitLists returns when every kind can be listed, or false when ctx
-// ends. A cache that cannot list its kind would never sync, and the others wait for
-// it. If the API server fails, it asks again soon.
+// AwaitLists returns whether every kind can be listed: it is installed, and the permission
+// granted. If not, it asks again after each interval until ctx ends, or gives up if there is
+// none: a cache that cannot list its kind would never sync, and the others wait for it. If
+// the API server fails, it asks again soon.
 func AwaitLists(ctx context.Context, live client.Reader, kinds []schema.GroupVersionKind, interval time.Duration, log logr.Logger) bool {
-	return awaitLists(ctx, live, kinds, interval, log)
-}
-
-// CanList returns whether every kind can be listed: it is installed, and the permission
-// granted. If the API server fails, it asks again soon.
-func CanList(ctx context.Context, live client.Reader, kinds []schema.GroupVersionKind, log logr.Logger) bool {
-	return awaitLists(ctx, live, kinds, 0, log)
-}
-
-// awaitLists gives up at the first answer if no interval is set.
-func awaitLists(ctx context.Context, live client.Reader, kinds []schema.GroupVersionKind, interval time.Duration, log logr.Logger) bool {
 	for reported, next := "", interval; ; next = interval {
 		err := list(ctx, live, kinds)
 		switch {

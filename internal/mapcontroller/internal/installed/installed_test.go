@@ -214,7 +214,7 @@ func TestAKindIsMissingUntilItIsListed(t *testing.T) {
 }
 
 // A kind that may be missing is not awaited.
-func TestCanListAsksAgainOnlyIfTheAPIServerFails(t *testing.T) {
+func TestAwaitListsWithoutAnIntervalAsksAgainOnlyIfTheAPIServerFails(t *testing.T) {
 	pods := schema.GroupResource{Resource: "pods"}
 	for name, test := range map[string]struct {
 		err  error
@@ -230,7 +230,7 @@ func TestCanListAsksAgainOnlyIfTheAPIServerFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				got := CanList(t.Context(), &failsOnce{err: test.err}, onePod, logr.Discard())
+				got := AwaitLists(t.Context(), &failsOnce{err: test.err}, onePod, 0, logr.Discard())
 				if got != test.want || time.Since(began) != test.wait {
 					t.Errorf("got %v after %s", got, time.Since(began))
 				}

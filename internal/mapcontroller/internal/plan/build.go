@@ -22,7 +22,7 @@ import (
 func (k *Kinds) Build(parent Parent, req Request, seen Observation) Plan {
 	owned, adopt, release := k.Claim(parent.Object, seen.Outputs)
 	p := Plan{Release: release, Key: KeyStatus{Generation: parent.Object.GetGeneration()}}
-	p.Referred = len(release) > 0 && k.OwnsByLabels(parent.Object)
+	p.Referred = len(release) > 0 && k.ByLabels(parent.Object)
 	leaving := slices.DeleteFunc(slices.Clone(release), func(o client.Object) bool { return slices.Contains(owned, o) })
 	if req.IsSearch() {
 		p.Key.Counts = k.counts(nil, leaving, false)
@@ -166,7 +166,7 @@ func (k *Kinds) finish(parent client.Object, req Request, want client.Object) (c
 	labels[k.Tags.MapKey], labels[k.Tags.Parent] = req.MapKey, parent.GetName()
 	want.SetLabels(labels)
 	want.SetOwnerReferences(nil)
-	if !k.OwnsByLabels(parent) {
+	if !k.ByLabels(parent) {
 		want.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(parent, k.Parent)})
 	}
 	return want, nil

@@ -44,32 +44,30 @@ type Relation struct {
 //
 // A parent that owns by labels owns what carries its tags and has no other controller,
 // and releases whatever refers to it.
-func (w *Ownership) Relation(parent, output client.Object) Relation {
-	return w.relation(parent, output, w.ownsByLabels(parent))
-}
-
-func (w *Ownership) relation(parent, o client.Object, byLabels bool) (r Relation) {
-	ref := metav1.GetControllerOfNoCopy(o)
+func (w *Ownership) Relation(parent, o client.Object) (r Relation) {
+	ref, byLabels := metav1.GetControllerOfNoCopy(o), w.ByLabels(parent)
 	controlled := ref != nil && ref.UID == parent.GetUID()
 	if ref != nil && !controlled {
 		return r
 	}
-	tagged := w.Tags.tagged(parent, o) && !w.foreign(o)
+	tagged := w.Tags.tagged(parent, o) && !w.IsForeign(o)
 	r.Owned = tagged && (controlled || byLabels)
 	r.Orphan = tagged && !r.Owned
 	r.Release = controlled && !tagged || byLabels && Refers(o, parent)
 	return r
 }
 
-func (w *Ownership) foreign(o client.Object) bool { return w.Foreign != nil && w.Foreign(o) }
+// IsForeign returns whether an object is foreign.
+func (w *Ownership) IsForeign(o client.Object) bool { return w.Foreign != nil && w.Foreign(o) }
 
 // Ownerless returns whether an object is nobody's: nothing controls it, and it is not
 // foreign.
 func (w *Ownership) Ownerless(o client.Object) bool {
-	return metav1.GetControllerOfNoCopy(o) == nil && !w.foreign(o)
+	return metav1.GetControllerOfNoCopy(o) == nil && !w.IsForeign(o)
 }
 
-func (w *Ownership) ownsByLabels(parent client.Object) bool {
+// ByLabels returns whether a parent owns by labels.
+func (w *Ownership) ByLabels(parent client.Object) bool {
 	return w.OwnsByLabels != nil && w.OwnsByLabels(parent)
 }
 
@@ -79,9 +77,8 @@ func (w *Ownership) Owns(parent, output client.Object) bool { return w.Relation(
 // Claim sorts outputs by what they are to a parent.
 func (w *Ownership) Claim(parent client.Object, outputs []client.Object) (owned, adopt, release []client.Object) {
 	owned = make([]client.Object, 0, len(outputs))
-	byLabels := w.ownsByLabels(parent)
 	for _, o := range outputs {
-		r := w.relation(parent, o, byLabels)
+		r := w.Relation(parent, o)
 		if r.Owned {
 			owned = append(owned, o)
 		}

@@ -103,9 +103,6 @@ func NewKinds(
 		Ownership: owns, Inputs: inputs, Outputs: outputs, byType: map[reflect.Type]schema.GroupVersionKind{},
 		inputs: map[schema.GroupVersionKind]*Input{}, outputs: map[schema.GroupVersionKind]*Output{},
 	}
-	if k.OwnsByLabels == nil {
-		k.OwnsByLabels = func(client.Object) bool { return false }
-	}
 	var unknown []error
 	resolve := func(o client.Object) schema.GroupVersionKind {
 		gvk, err := apiutil.GVKForObject(o, scheme)

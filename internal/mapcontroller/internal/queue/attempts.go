@@ -222,9 +222,14 @@ func left(until, now time.Time, longest time.Duration) time.Duration {
 // It matters only if the event never comes, as when a watch is broken.
 const expectationTimeout = 10 * time.Second
 
-// Expectation is a write that the cache does not show yet. Holding the key back
+// Expectation is a write that is not seen in the cache yet. Holding the key back
 // saves requests and nothing else: a write that is made twice finds its name
 // taken or its precondition failed.
+//
+// client.CacheOptions.EnableReadYourWritesConsistency does not take its place. There a list
+// waits, in its worker, for the writes of all keys: creates that hang in one namespace would
+// hold up every other. It needs the resourceVersions in responses, and those of creates are
+// not decoded. Nor does it tell our own deletes from those of others, which cost a search.
 type Expectation struct {
 	ID plan.ID
 	// Deleted expects the object to be deleted, or to be being deleted.

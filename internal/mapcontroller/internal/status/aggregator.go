@@ -136,9 +136,7 @@ func (a *Aggregator) AwaitSearch(parent types.NamespacedName) {
 	}
 	k.lost = true
 	if known := k.byID[plan.NoMapKey]; !k.overtaken || known != nil && known.Generation == 0 {
-		again := *cmp.Or(known, notReconciled) // a status may be in use
-		again.Generation = 0
-		k.byID[plan.NoMapKey] = &again
+		k.undecide(plan.NoMapKey)
 	}
 }
 
@@ -171,46 +169,50 @@ func (a *Aggregator) hasSearched(namespace string) bool {
 	return a.searched[metav1.NamespaceAll] || a.searched[namespace]
 }
 
+// change changes the keys of a parent, if they are tracked, and calls Changed if do returns so.
+func (a *Aggregator) change(parent types.NamespacedName, uid types.UID, do func(*keys) (changed bool)) {
+	a.mu.Lock()
+	k := a.of(parent, uid)
+	changed := k != nil && do(k)
+	a.mu.Unlock()
+	if changed {
+		a.Changed(parent)
+	}
+}
+
 // Decide sets the status of a key before its decision is carried out. If it was decided
 // under the generation before, only the counts are new: the status of that pass, which
 // knows of its writes, stays until this one has ended. It returns the status that the key
 // had. epoch is the one in which the pass began.
 func (a *Aggregator) Decide(epoch Epoch, req plan.Request, uid types.UID, s plan.KeyStatus) (previous any) {
-	previous, changed := a.decide(epoch, req, uid, s)
-	if changed {
-		a.Changed(req.Parent)
-	}
+	a.change(req.Parent, uid, func(k *keys) bool {
+		if epoch != a.epoch {
+			s.Generation = 0
+		}
+		before := k.byID[req.MapKey]
+		if before != nil {
+			previous = before.Status
+		}
+		if req.IsSearch() {
+			return false
+		}
+		if before != nil && before.Generation == s.Generation {
+			s.Status = before.Status
+			k.byID[req.MapKey] = &s // the one before may be in use
+			return !slices.Equal(before.Counts, s.Counts)
+		}
+		k.unsettled[req.MapKey] = true
+		k.set(req.MapKey, s)
+		return true
+	})
 	return previous
 }
 
-func (a *Aggregator) decide(epoch Epoch, req plan.Request, uid types.UID, s plan.KeyStatus) (previous any, changed bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	k := a.of(req.Parent, uid)
-	if k == nil {
-		return nil, false
-	}
-	if epoch != a.epoch {
-		s.Generation = 0
-	}
-	before := k.byID[req.MapKey]
-	if before != nil {
-		previous = before.Status
-	}
-	if req.IsSearch() {
-		return previous, false
-	}
-	if before != nil && before.Generation == s.Generation {
-		if slices.Equal(before.Counts, s.Counts) {
-			return previous, false
-		}
-		s.Status = before.Status
-		k.byID[req.MapKey] = &s // the one before may be in use
-		return previous, true
-	}
-	k.unsettled[req.MapKey] = true
-	k.set(req.MapKey, s)
-	return previous, true
+// undecide makes a key undecided.
+func (k *keys) undecide(key string) {
+	again := *cmp.Or(k.byID[key], notReconciled) // a status may be in use
+	again.Generation = 0
+	k.byID[key] = &again
 }
 
 // set sets the status of a key; an empty one removes the key. If it is of another generation, a
@@ -236,38 +238,28 @@ func (a *Aggregator) Decided(req plan.Request, parent client.Object) bool {
 // that is not tracked: tracking it will reconcile all its keys. Changed is called only if
 // anything did: a status is computed over all keys, and most passes change nothing.
 func (a *Aggregator) Put(epoch Epoch, req plan.Request, uid types.UID, s plan.KeyStatus, referred bool) {
-	if a.put(epoch, req, uid, s, referred) {
-		a.Changed(req.Parent)
-	}
-}
-
-func (a *Aggregator) put(epoch Epoch, req plan.Request, uid types.UID, s plan.KeyStatus, referred bool) (changed bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	k := a.of(req.Parent, uid)
-	if k == nil {
-		return false
-	}
-	lost := req.IsSearch() && k.lost
-	if epoch != a.epoch || lost && !k.overtaken {
-		s.Generation = 0
-	}
-	if req.IsSearch() {
-		k.overtaken = lost
-	}
-	before, was := k.byID[req.MapKey], k.unsettled[req.MapKey]
-	k.set(req.MapKey, s)
-	// Nothing else may ever reconcile a key of which nothing is left.
-	if referred = referred && !s.Empty(); referred {
-		k.unsettled[req.MapKey] = true
-	} else {
-		delete(k.unsettled, req.MapKey)
-	}
-	if s.Empty() {
-		return before != nil || was != referred
-	}
-	return was != referred || before == nil || before.Generation != s.Generation ||
-		!slices.Equal(before.Counts, s.Counts) || !reflect.DeepEqual(before.Status, s.Status)
+	a.change(req.Parent, uid, func(k *keys) bool {
+		lost := req.IsSearch() && k.lost
+		if epoch != a.epoch || lost && !k.overtaken {
+			s.Generation = 0
+		}
+		if req.IsSearch() {
+			k.overtaken = lost
+		}
+		before, was := k.byID[req.MapKey], k.unsettled[req.MapKey]
+		k.set(req.MapKey, s)
+		// Nothing else may ever reconcile a key of which nothing is left.
+		if referred = referred && !s.Empty(); referred {
+			k.unsettled[req.MapKey] = true
+		} else {
+			delete(k.unsettled, req.MapKey)
+		}
+		if s.Empty() {
+			return before != nil || was != referred
+		}
+		return was != referred || before == nil || before.Generation != s.Generation ||
+			!slices.Equal(before.Counts, s.Counts) || !reflect.DeepEqual(before.Status, s.Status)
+	})
 }
 
 // Undecide makes every key of every parent undecided: the cache that the decisions were
@@ -278,10 +270,8 @@ func (a *Aggregator) Undecide() {
 	defer a.mu.Unlock()
 	a.epoch++
 	for _, k := range a.parents {
-		for key, s := range k.byID {
-			again := *s // a status may be in use
-			again.Generation = 0
-			k.byID[key] = &again
+		for key := range k.byID {
+			k.undecide(key)
 		}
 	}
 }
