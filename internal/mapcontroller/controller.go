@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/discovery"
-	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"mapcontroller.dev/snapshotschedule/internal/informer"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/execute"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/guard"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/installed"
@@ -42,8 +42,13 @@ type Controller struct {
 	spec    *MapController
 	options Options
 
-	kinds    *plan.Kinds
-	observer *observer
+	kinds *plan.Kinds
+	// emptyParent is what parents are found like.
+	emptyParent client.Object
+	// byKey finds the inputs of a map key. byOwner finds the outputs of a parent, and the
+	// orphans that name it; byOwnerAndKey those of one map key.
+	byKey, byOwner, byOwnerAndKey informer.Index
+
 	attempts *queue.Attempts
 	// shares are of the workers of keys, statusShares of those of statuses.
 	shares       *queue.Shares[Request]
@@ -81,15 +86,12 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("map controller %q: %w", c.Name, err)
 	}
-	observer := newObserver(spec.Name, o.Stores, kinds, spec.NewParent(), spec.ClusterScoped, spec.MapKey)
 	ctl := &Controller{
-		spec:      spec,
-		options:   o,
-		kinds:     kinds,
-		observer:  observer,
+		spec: spec, options: o, kinds: kinds, emptyParent: spec.NewParent(),
 		attempts:  queue.NewAttempts(o.Clock),
 		installed: installed.New(d.Discovery, kinds.Needed),
 	}
+	ctl.index()
 	pace := queue.NewPace(o.Clock, o.DeletesPerSecond)
 	pace.Wake = ctl.keys.Add
 	ctl.shares = &queue.Shares[Request]{Workers: o.Workers, Patience: time.Second, Wake: ctl.keys.Add}
@@ -128,12 +130,6 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 	return ctl, nil
 }
 
-// InputIndexers returns the indexes that the stores of input kinds need.
-func (c *Controller) InputIndexers() toolscache.Indexers { return c.observer.InputIndexers() }
-
-// OutputIndexers returns the indexes that the stores of output kinds need.
-func (c *Controller) OutputIndexers() toolscache.Indexers { return c.observer.OutputIndexers() }
-
 // Limiter returns the rate limiter of the queue of keys.
 func (c *Controller) Limiter() *queue.Attempts { return c.attempts }
 
@@ -157,7 +153,7 @@ func (c *Controller) compile(parent client.Object) plan.Parent {
 
 // parent returns a parent as the cache has it, compiled; not ok if there is none.
 func (c *Controller) parent(name types.NamespacedName) (p plan.Parent, ok bool) {
-	if o := c.observer.Parent(name); o != nil {
+	if o := c.cachedParent(name); o != nil {
 		return c.compiled(o), true
 	}
 	return p, false

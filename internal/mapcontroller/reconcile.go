@@ -112,7 +112,7 @@ func (c *Controller) observe(
 	ctx context.Context, parent plan.Parent, req Request,
 ) (seen Observation, aside []client.Object, err error) {
 	seen = Observation{Now: c.options.Clock.Now(), MapKey: req.MapKey}
-	seen.Outputs, aside = c.executor.SetAside(parent.Object, req, c.observer.Outputs(parent.Object, req.MapKey))
+	seen.Outputs, aside = c.executor.SetAside(parent.Object, req, c.outputs(parent.Object, req.MapKey))
 	if req.IsSearch() {
 		// A cache may hold only outputs with a map key.
 		cached := seen.Outputs
@@ -122,7 +122,7 @@ func (c *Controller) observe(
 			}
 		})
 	} else if parent.Invalid == nil {
-		seen.Selected, seen.Unselected = c.observer.Inputs(parent, req.MapKey)
+		seen.Selected, seen.Unselected = c.inputs(parent, req.MapKey)
 		if c.spec.Related != nil {
 			seen.Related = c.spec.Related(parent.Object)
 		}
@@ -147,7 +147,7 @@ func (c *Controller) searchAll(ctx context.Context) error {
 	var errs []error
 	for _, namespace := range c.options.Namespaces {
 		err := c.untagged(ctx, namespace, func(o client.Object) {
-			if search, owned := c.observer.Request(o); owned {
+			if search, owned := c.request(o); owned {
 				c.aggregator.AwaitSearch(search.Parent)
 				c.keys.Add(search)
 			}

@@ -57,14 +57,14 @@ func (c *Controller) parentChanged(before, after client.Object) bool {
 		before.GetGeneration() != after.GetGeneration() ||
 		!before.GetDeletionTimestamp().Equal(after.GetDeletionTimestamp()) ||
 		(c.spec.ParentChanged != nil && c.spec.ParentChanged(before, after)) ||
-		!plan.SameSpec(before, after) // after a restore of etcd, perhaps with the same generation
+		plan.Spec(before) != plan.Spec(after) // after a restore of etcd, perhaps with the same generation
 }
 
 // fanOut enqueues the keys of a parent's selected inputs and those found on its
 // outputs.
 func (c *Controller) fanOut(q keyQueue, parent client.Object) {
 	name := client.ObjectKeyFromObject(parent)
-	for _, key := range c.aggregator.Track(parent, c.observer.Keys(c.compiled(parent))) {
+	for _, key := range c.aggregator.Track(parent, c.mapKeys(c.compiled(parent))) {
 		req := Request{Parent: name, MapKey: key}
 		if pq, ok := q.(priorityqueue.PriorityQueue[Request]); ok {
 			pq.AddWithOpts(priorityqueue.AddOpts{Priority: &fanOutPriority}, req)
@@ -75,7 +75,7 @@ func (c *Controller) fanOut(q keyQueue, parent client.Object) {
 }
 
 func (c *Controller) fanOutAll(q keyQueue) {
-	for _, parent := range c.observer.Parents(nil) {
+	for _, parent := range c.parents(nil) {
 		c.fanOut(q, parent)
 	}
 }
@@ -93,7 +93,7 @@ func (c *Controller) InputEvents(kind int) EventHandler {
 			if version == nil {
 				continue
 			}
-			for _, o := range c.observer.Parents(version) {
+			for _, o := range c.parents(version) {
 				parent, req := c.compiled(o), Request{Parent: client.ObjectKeyFromObject(o), MapKey: c.spec.MapKey(version)}
 				if (parent.Invalid == nil && parent.Program.Selects(version)) || c.aggregator.Knows(req) {
 					q.Add(req)
@@ -109,7 +109,7 @@ func (c *Controller) InputEvents(kind int) EventHandler {
 func (c *Controller) RelatedEvents(kind int) EventHandler {
 	in := c.spec.RelatedKinds[kind]
 	fanOut := func(q keyQueue, o client.Object) {
-		for _, parent := range c.observer.Parents(nil) {
+		for _, parent := range c.parents(nil) {
 			if in.Concerns == nil || in.Concerns(o, parent) {
 				c.fanOut(q, parent)
 			}
@@ -152,8 +152,8 @@ func (c *Controller) OutputEvents(kind int) EventHandler {
 		if before != nil && after != nil && before.GetResourceVersion() == after.GetResourceVersion() {
 			return // a resync
 		}
-		was, wasOwned := c.observer.Request(before)
-		is, owned := c.observer.Request(after)
+		was, wasOwned := c.request(before)
+		is, owned := c.request(after)
 		if owned {
 			c.seen(is, after, after.GetDeletionTimestamp() != nil)
 		}

@@ -241,7 +241,7 @@ func (s *starter) listsLive(ctx context.Context) bool {
 
 // wakeParents updates every parent's status.
 func (c *Controller) wakeParents() {
-	for _, parent := range c.observer.Parents(nil) {
+	for _, parent := range c.parents(nil) {
 		c.changed.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(parent)})
 	}
 }

@@ -4,7 +4,6 @@
 package plan
 
 import (
-	"reflect"
 	"slices"
 	"strings"
 	"unique"
@@ -71,33 +70,12 @@ func (k *Kinds) counts(selected, owned []client.Object, detached bool) []Count {
 	return counts
 }
 
-// StatusConditions returns the types and statuses of an object's status.conditions. It
-// marshals nothing, because every pass asks about every output.
-func StatusConditions(o client.Object) (all []metav1.Condition) {
-	switch status := field(o, "Status").(type) {
-	case nil:
-	case map[string]any:
-		conditions, _ := status["conditions"].([]any)
-		for _, c := range conditions {
-			c, _ := c.(map[string]any)
-			kind, _ := c["type"].(string)
-			is, _ := c["status"].(string)
-			all = append(all, metav1.Condition{Type: kind, Status: metav1.ConditionStatus(is)})
-		}
-	default:
-		conditions := reflect.Indirect(reflect.ValueOf(status))
-		if conditions.Kind() == reflect.Struct {
-			conditions = conditions.FieldByName("Conditions")
-		}
-		if conditions.Kind() != reflect.Slice || conditions.Type().Elem().Kind() != reflect.Struct {
-			return nil
-		}
-		for i := range conditions.Len() {
-			kind, is := conditions.Index(i).FieldByName("Type"), conditions.Index(i).FieldByName("Status")
-			if kind.Kind() == reflect.String && is.Kind() == reflect.String {
-				all = append(all, metav1.Condition{Type: kind.String(), Status: metav1.ConditionStatus(is.String())})
-			}
-		}
+// StatusConditions returns an object's status.conditions. It marshals the object: a kind that
+// has many outputs for a key should have Conditions of its own.
+func StatusConditions(o client.Object) []metav1.Condition {
+	var fields struct {
+		Status struct{ Conditions []metav1.Condition }
 	}
-	return all
+	_ = Fields(o, &fields) // a status that is otherwise has none
+	return fields.Status.Conditions
 }

@@ -9,9 +9,7 @@ import (
 	"errors"
 	"reflect"
 	"slices"
-	"strings"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -190,24 +188,7 @@ func Fields(o client.Object, into any) error {
 	return err
 }
 
-// SameSpec returns whether two objects have an equal spec. It marshals nothing, because
-// every write of a parent's status asks.
-func SameSpec(a, b client.Object) bool {
-	return equality.Semantic.DeepEqual(field(a, "Spec"), field(b, "Spec"))
-}
-
-// field returns a top-level field of an object, or a pointer to it; nil if it has none.
-func field(o client.Object, name string) any {
-	if u, ok := o.(runtime.Unstructured); ok {
-		return u.UnstructuredContent()[strings.ToLower(name)]
-	}
-	if f := reflect.ValueOf(o).Elem().FieldByName(name); f.IsValid() {
-		return f.Addr().Interface()
-	}
-	return nil
-}
-
-// Spec returns the spec of an object as JSON.
+// Spec returns the spec of an object as JSON, empty if it has none.
 func Spec(o client.Object) string {
 	var fields struct {
 		Spec json.RawMessage `json:"spec"`

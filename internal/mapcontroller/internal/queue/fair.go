@@ -65,7 +65,7 @@ func (f *fair) pop() (req plan.Request, ok bool) {
 		f.order = slices.Delete(f.order, first, first+1)
 		f.least = max(f.least, f.used[parent])
 		keys := f.keys[parent]
-		if req, ok = keys.pop(); keys.empty() {
+		if req, ok = keys.pop(); keys.len() == 0 {
 			delete(f.keys, parent)
 			delete(f.used, parent) // it counts as least from now on
 		} else {
@@ -82,5 +82,3 @@ func (f *fair) len() (n int) {
 	}
 	return n
 }
-
-func (f *fair) empty() bool { return f.len() == 0 }

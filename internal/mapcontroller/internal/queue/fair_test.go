@@ -32,7 +32,7 @@ func TestParentsTakeTurns(t *testing.T) {
 	if got, want := fmt.Sprint(rounds), "[map[p:a q:b r:a] map[p:b] map[p:c]]"; got != want {
 		t.Errorf("turns: %s, want %s", got, want)
 	}
-	if req, ok := waiting.pop(); ok || !waiting.empty() || len(waiting.keys)+len(waiting.order) > 0 {
+	if req, ok := waiting.pop(); ok || waiting.len() > 0 || len(waiting.keys)+len(waiting.order) > 0 {
 		t.Errorf("left: %v %+v", req, waiting)
 	}
 }

@@ -32,5 +32,3 @@ func (f *fifo[T]) pop() (item T, ok bool) {
 }
 
 func (f *fifo[T]) len() int { return len(f.waiting) }
-
-func (f *fifo[T]) empty() bool { return f.len() == 0 }

@@ -20,7 +20,8 @@ import (
 // is for the keys that wait, too, up to a burst: many keys with one delete each get as much as
 // one key with many. It has a time of its own, so that many that wait do not wake one another.
 type Pace struct {
-	// Wake enqueues the key whose turn it is. It is called without any lock.
+	// Wake enqueues the key whose turn it is. It is called under the lock, and must not call
+	// the Pace.
 	Wake func(plan.Request)
 
 	clock clock.PassiveClock
@@ -70,12 +71,6 @@ func (p *Pace) Take(req plan.Request, n int) (granted int, again time.Time) {
 		p.Drop(req)
 		return n, again
 	}
-	granted, again, next := p.take(req, n)
-	p.wake(next)
-	return granted, again
-}
-
-func (p *Pace) take(req plan.Request, n int) (granted int, again time.Time, next []plan.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.clock.Now()
@@ -89,46 +84,38 @@ func (p *Pace) take(req plan.Request, n int) (granted int, again time.Time, next
 	}
 	if t.holder != req && now.Sub(t.at) < turnExpires {
 		t.waiting.push(req)
-		return 0, again, next
+		return 0, again
 	}
 	if t.holder != req || t.n == 0 {
 		p.reserve(t, req, n)
 	}
 	if t.at.After(now) {
-		return 0, t.at, next
+		return 0, t.at
 	}
 	granted = min(n, t.n)
 	t.n -= granted
 	t.waiting.charge(req.Parent, granted)
 	switch {
-	case n > granted && t.waiting.empty():
+	case n > granted && t.waiting.len() == 0:
 		t.waiting = fair{} // what it has while nobody waits is not held against it
 		p.reserve(t, req, n-granted)
-		return granted, t.at, next
+		return granted, t.at
 	case n > granted:
 		t.waiting.push(req)
 	}
-	return granted, again, p.advance(t, namespaceOf(req.Parent))
+	p.advance(t, namespaceOf(req.Parent))
+	return granted, again
 }
 
 // Drop gives up the turn of a key that has no deletes any more.
 func (p *Pace) Drop(req plan.Request) {
 	p.mu.Lock()
-	var next []plan.Request
+	defer p.mu.Unlock()
 	if t := p.turns[namespaceOf(req.Parent)]; t != nil {
 		t.waiting.remove(req)
 		if t.holder == req {
-			next = p.advance(t, namespaceOf(req.Parent))
+			p.advance(t, namespaceOf(req.Parent))
 		}
-	}
-	p.mu.Unlock()
-	p.wake(next)
-}
-
-// wake reconciles the key whose turn it is, if there is one.
-func (p *Pace) wake(next []plan.Request) {
-	for _, req := range next {
-		p.Wake(req)
 	}
 }
 
@@ -141,17 +128,17 @@ func (p *Pace) reserve(t *turn, req plan.Request, n int) {
 	t.at = now.Add(t.wait)
 }
 
-// advance makes the next key the holder. If nothing is left of the turn, the key
+// advance makes the next key the holder, and wakes it. If nothing is left of the turn, the key
 // reserves its own when it knows how much it wants to delete.
-func (p *Pace) advance(t *turn, name types.NamespacedName) (next []plan.Request) {
+func (p *Pace) advance(t *turn, name types.NamespacedName) {
 	req, ok := t.waiting.pop()
 	if !ok {
 		delete(p.turns, name)
-		return nil
+		return
 	}
 	t.holder = req
 	if now := p.clock.Now(); t.n == 0 || t.at.Before(now) {
 		t.at, t.wait = now, 0
 	}
-	return []plan.Request{req}
+	p.Wake(req)
 }

@@ -19,7 +19,7 @@ type Shares[T comparable] struct {
 	// fan-out a share is free again within milliseconds, and a second pass over every
 	// key would cost a quarter of the CPU.
 	Patience time.Duration
-	// Wake enqueues a key. It is called without any lock.
+	// Wake enqueues a key. It is called under the lock, and must not call the Shares.
 	Wake func(T)
 
 	mu         sync.Mutex
@@ -79,7 +79,7 @@ func (s *Shares[T]) enter(namespace string, key T) (entered bool, granted chan s
 	case s.free(n) > 0:
 		s.busy++
 		n.busy++
-	case n.waiting.empty():
+	case n.waiting.len() == 0:
 		granted = make(chan struct{})
 		n.blocked = append(n.blocked, granted)
 		return false, granted
@@ -92,34 +92,27 @@ func (s *Shares[T]) enter(namespace string, key T) (entered bool, granted chan s
 
 // Leave ends the reconciliation of a key of a namespace that entered.
 func (s *Shares[T]) Leave(namespace string) {
-	for _, next := range s.leave(namespace) {
-		s.Wake(next)
-	}
-}
-
-func (s *Shares[T]) leave(namespace string) (next []T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := s.namespaces[namespace]
 	s.busy--
 	n.busy--
-	for s.free(n) > 0 && (!n.waiting.empty() || len(n.blocked) > 0) {
+	for s.free(n) > 0 && (n.waiting.len() > 0 || len(n.blocked) > 0) {
 		// The worker is kept for the key: others that come first would overtake it for
 		// ever.
 		s.busy++
 		n.busy++
 		if key, ok := n.waiting.pop(); ok {
 			n.woken[key] = true
-			next = append(next, key)
+			s.Wake(key)
 		} else {
 			close(n.blocked[0])
 			n.blocked = n.blocked[1:]
 		}
 	}
-	if n.busy == 0 && n.waiting.empty() {
+	if n.busy == 0 && n.waiting.len() == 0 {
 		delete(s.namespaces, namespace)
 	}
-	return next
 }
 
 // free returns how many more workers a namespace may hold.

@@ -24,7 +24,8 @@ import (
 // it is known what it adds to the status, whatever its writes do. It is settled when such
 // a pass has ended and no output has a reference that it should not have.
 type Aggregator struct {
-	// Changed is called with a parent one of whose keys changed.
+	// Changed is called with a parent one of whose keys changed. It is called under the lock,
+	// and must not call the Aggregator.
 	Changed func(types.NamespacedName)
 
 	mu sync.Mutex
@@ -143,25 +144,17 @@ func (a *Aggregator) AwaitSearch(parent types.NamespacedName) {
 // Searched is called when all outputs without a map key have been found in a namespace, or in all, and
 // AwaitSearch was called for their parents.
 func (a *Aggregator) Searched(namespace string) {
-	for _, parent := range a.setSearched(namespace) {
-		a.Changed(parent)
-	}
-}
-
-// setSearched returns the parents that waited.
-func (a *Aggregator) setSearched(namespace string) (waited []types.NamespacedName) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for parent := range a.parents {
 		if !a.hasSearched(parent.Namespace) && (namespace == metav1.NamespaceAll || namespace == parent.Namespace) {
-			waited = append(waited, parent)
+			a.Changed(parent)
 		}
 	}
 	if a.searched == nil {
 		a.searched = map[string]bool{}
 	}
 	a.searched[namespace] = true
-	return waited
 }
 
 // hasSearched returns whether the parents of a namespace need not wait for the search.
@@ -172,10 +165,8 @@ func (a *Aggregator) hasSearched(namespace string) bool {
 // change changes the keys of a parent, if they are tracked, and calls Changed if do returns so.
 func (a *Aggregator) change(parent types.NamespacedName, uid types.UID, do func(*keys) (changed bool)) {
 	a.mu.Lock()
-	k := a.of(parent, uid)
-	changed := k != nil && do(k)
-	a.mu.Unlock()
-	if changed {
+	defer a.mu.Unlock()
+	if k := a.of(parent, uid); k != nil && do(k) {
 		a.Changed(parent)
 	}
 }

@@ -14,9 +14,6 @@ import (
 // SetGeneric writes the proposal's aggregate into a parent's status: observedGeneration,
 // inputs, outputs and detached. It returns an error if the parent's type does not fit.
 func SetGeneric(parent client.Object, s Summary) error {
-	if u, ok := parent.(runtime.Unstructured); ok {
-		return setGeneric(u.UnstructuredContent(), parent.GetGeneration(), s)
-	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(parent)
 	if err == nil {
 		err = setGeneric(content, parent.GetGeneration(), s)

@@ -42,6 +42,7 @@ func TestSetGeneric(t *testing.T) {
 			t.Fatal(err)
 		}
 		generic := &unstructured.Unstructured{Object: map[string]any{"status": status}}
+		generic.SetKind("Generic")
 		generic.SetGeneration(2)
 		typed := &fitting{}
 		typed.Generation = 2

@@ -14,8 +14,7 @@ import (
 // so large that no write fits, so those who read its status must know of it from elsewhere.
 // A nil one is empty.
 type Unwritten struct {
-	mu      sync.Mutex
-	parents map[types.NamespacedName]bool
+	parents sync.Map
 	changed func(types.NamespacedName)
 }
 
@@ -28,33 +27,25 @@ func (u *Unwritten) OnChange(changed func(parent types.NamespacedName)) {
 }
 
 // Has returns whether a parent's status is outdated.
-func (u *Unwritten) Has(parent types.NamespacedName) bool {
-	if u == nil {
-		return false
+func (u *Unwritten) Has(parent types.NamespacedName) (outdated bool) {
+	if u != nil {
+		_, outdated = u.parents.Load(parent)
 	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.parents[parent]
+	return outdated
 }
 
 // Set sets whether a parent's status is outdated.
 func (u *Unwritten) Set(parent types.NamespacedName, outdated bool) {
-	if u != nil && u.set(parent, outdated) && u.changed != nil {
+	if u == nil {
+		return
+	}
+	var was bool
+	if outdated {
+		_, was = u.parents.LoadOrStore(parent, true)
+	} else {
+		_, was = u.parents.LoadAndDelete(parent)
+	}
+	if was != outdated && u.changed != nil {
 		u.changed(parent)
 	}
-}
-
-func (u *Unwritten) set(parent types.NamespacedName, outdated bool) (changed bool) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	changed = u.parents[parent] != outdated
-	switch {
-	case !outdated:
-		delete(u.parents, parent)
-	case u.parents == nil:
-		u.parents = map[types.NamespacedName]bool{parent: true}
-	default:
-		u.parents[parent] = true
-	}
-	return changed
 }
