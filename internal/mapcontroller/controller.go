@@ -110,9 +110,9 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 		Live: d.Live, Clock: o.Clock, MaxClockSkew: o.MaxClockSkew, Concurrency: min(o.Workers, 16), Kinds: kinds, MapKey: spec.MapKey,
 		NewParent: spec.NewParent, Compile: ctl.compile,
 	}
+	writes := client.WithFieldOwner(d.Client, spec.Name)
 	ctl.executor = &execute.Executor{
-		Name: spec.Name, Client: d.Client, Clock: o.Clock, Kinds: kinds,
-		Guard: ctl.guard, Attempts: ctl.attempts, Pace: pace, KindMissing: ctl.installed.Suspect,
+		Client: writes, Clock: o.Clock, Kinds: kinds, Guard: ctl.guard, Attempts: ctl.attempts, Pace: pace, KindMissing: ctl.installed.Suspect,
 		Finalizer: spec.Finalizer, Missing: ctl.installed.Explains, MayCreate: spec.MayCreate,
 	}
 	if spec.Enqueue != nil {
@@ -122,7 +122,7 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 		ctl.changed.Add(reconcile.Request{NamespacedName: parent})
 	}}
 	ctl.writer = &status.Writer{
-		FieldManager: spec.Name, Client: d.Client, Clock: o.Clock, Kinds: kinds,
+		Client: writes, Clock: o.Clock, Kinds: kinds,
 		Interval: o.StatusInterval, Timeout: execute.RequestTimeout, Record: spec.Record,
 		Aggregator: ctl.aggregator, Missing: ctl.installed.Missing, Set: spec.Status,
 		RecordsTime: spec.RecordsTime, ServerTime: ctl.guard.ServerTime, Unwritten: spec.Unwritten,

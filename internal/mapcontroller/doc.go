@@ -50,8 +50,7 @@
 //	internal/queue/attempts.go  the state of a key between passes; the queue's rate limiter
 //	internal/queue/shares.go    how many workers a namespace may hold
 //	internal/queue/pace.go      when, and how much, a key may delete
-//	internal/queue/fair.go      keys that wait, of several parents that take turns
-//	internal/queue/fifo.go      keys that wait, in order
+//	internal/queue/fair.go      keys that wait, in order, of one parent or of several that take turns
 //	internal/queue/late.go      adds keys that no event adds
 //
 //	internal/execute/execute.go    carries out a plan; the only writer of outputs

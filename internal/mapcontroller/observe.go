@@ -6,11 +6,10 @@ package mapcontroller
 import (
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mapcontroller.dev/snapshotschedule/internal/informer"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/internal/plan"
@@ -56,7 +55,7 @@ func (c *Controller) ownerValue(output client.Object) string {
 	if owner := plan.ControllerUID(output); owner != "" {
 		return c.ownedBy(c.scope(output), owner)
 	}
-	return c.orphanOf(c.scope(output), output.GetLabels()[c.kinds.Tags.Parent])
+	return c.orphanOf(c.scope(output), output.GetLabels()[c.kinds.Ownership.Tags.Parent])
 }
 
 func (c *Controller) ownedBy(scope string, parent types.UID) string {
@@ -72,10 +71,11 @@ func (c *Controller) cachedParent(name types.NamespacedName) client.Object {
 
 // parents returns the parents that may select an input; all of them for nil.
 func (c *Controller) parents(input client.Object) []client.Object {
-	if input == nil || c.spec.ClusterScoped {
-		return c.options.Stores.List(c.emptyParent, "")
+	namespace := ""
+	if input != nil {
+		namespace = c.scope(input)
 	}
-	return c.options.Stores.List(c.emptyParent, input.GetNamespace())
+	return c.options.Stores.List(c.emptyParent, namespace)
 }
 
 // inputs returns the inputs of a key, those that the program selects and the
@@ -114,20 +114,20 @@ func (c *Controller) request(output client.Object) (req Request, owned bool) {
 	if output == nil {
 		return req, false
 	}
-	name := output.GetLabels()[c.kinds.Tags.Parent]
+	name := output.GetLabels()[c.kinds.Ownership.Tags.Parent]
 	if ref := metav1.GetControllerOfNoCopy(output); ref != nil {
-		if !c.kinds.IsParent(ref) {
+		if !c.kinds.Ownership.IsParent(ref) {
 			return Request{}, false
 		}
 		name, owned = ref.Name, true
 	}
 	req = Request{
 		Parent: client.ObjectKey{Namespace: c.scope(output), Name: name},
-		MapKey: output.GetLabels()[c.kinds.Tags.MapKey],
+		MapKey: output.GetLabels()[c.kinds.Ownership.Tags.MapKey],
 	}
 	if !owned && !req.IsSearch() {
 		parent := c.cachedParent(req.Parent)
-		owned = parent != nil && c.kinds.Owns(parent, output)
+		owned = parent != nil && c.kinds.Ownership.Owns(parent, output)
 	}
 	return req, owned
 }
@@ -147,7 +147,7 @@ func (c *Controller) mapKeys(parent plan.Parent) []string {
 		}
 	}
 	for _, output := range c.outputsBy(parent.Object, c.byOwner, "") {
-		keys = append(keys, output.GetLabels()[c.kinds.Tags.MapKey])
+		keys = append(keys, output.GetLabels()[c.kinds.Ownership.Tags.MapKey])
 	}
 	return keys
 }

@@ -206,7 +206,7 @@ func TestRequestOfByLabels(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			kinds := fixture.Kinds(t)
-			kinds.OwnsByLabels, kinds.Foreign = fixture.Always, fixture.IsForeign
+			kinds.Ownership.OwnsByLabels, kinds.Ownership.Foreign = fixture.Always, fixture.IsForeign
 			if _, owned := newObserverOf(kinds, false, fixture.Parent()).request(fixture.Output("o", test.change)); owned != test.wantOwned {
 				t.Errorf("owned %v", owned)
 			}

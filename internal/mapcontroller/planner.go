@@ -33,8 +33,6 @@ func (p *Planner) Partition(inputs ...client.Object) (selected, unselected []cli
 
 // Plan returns the plan for a key. The outputs may be in any order.
 func (p *Planner) Plan(seen Observation) Plan {
-	if !slices.IsSortedFunc(seen.Outputs, plan.Older) {
-		seen.Outputs = slices.SortedFunc(slices.Values(seen.Outputs), plan.Older)
-	}
+	seen.Outputs = slices.SortedFunc(slices.Values(seen.Outputs), plan.Older)
 	return p.kinds.Build(p.parent, Request{Parent: client.ObjectKeyFromObject(p.parent.Object), MapKey: seen.MapKey}, seen)
 }

@@ -166,7 +166,7 @@ func (c *Controller) OutputEvents(kind int) EventHandler {
 		if wasOwned && was != is {
 			q.Add(was)
 		}
-		if is.Parent.Name != "" && (before == nil || wasOwned || owned || tagsChanged(before, after) || c.kinds.IsForeign(before)) {
+		if is.Parent.Name != "" && (before == nil || wasOwned || owned || tagsChanged(before, after) || c.kinds.Ownership.IsForeign(before)) {
 			q.Add(is)
 		}
 	})
@@ -175,7 +175,7 @@ func (c *Controller) OutputEvents(kind int) EventHandler {
 // onChange passes on the event of an output. What is foreign is not counted, although the
 // parent may still control it.
 func (c *Controller) onChange(out Output, parent types.NamespacedName, before, after client.Object, owned bool) {
-	if !owned || c.kinds.IsForeign(after) {
+	if !owned || c.kinds.Ownership.IsForeign(after) {
 		after = nil
 	}
 	if out.OnChange != nil && (before != nil || after != nil) {

@@ -155,7 +155,7 @@ func (*starter) NeedLeaderElection() bool { return false }
 // themselves.
 func (s *starter) Start(ctx context.Context) error {
 	if s.controller.spec.Optional {
-		listed := append([]schema.GroupVersionKind{s.controller.kinds.Parent}, s.controller.kinds.Needed...)
+		listed := append([]schema.GroupVersionKind{s.controller.kinds.Ownership.Parent}, s.controller.kinds.Needed...)
 		if !installed.AwaitLists(ctx, s.controller.guard.Live, listed, s.controller.options.KindsInterval, s.log) {
 			return nil
 		}

@@ -30,7 +30,7 @@ func (r *run) create(ctx context.Context, want client.Object) {
 	r.executor.Attempts.Expect(r.work.Request, write)
 	creating, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	err := r.executor.Client.Create(creating, want, client.FieldOwner(r.executor.Name))
+	err := r.executor.Client.Create(creating, want)
 	if err == nil || r.createdUnanswered(ctx, want, err) {
 		r.outcome.Created = append(r.outcome.Created, want)
 		logf.FromContext(ctx).V(1).Info("Created output", "output", want.GetName())
@@ -78,7 +78,7 @@ func (r *run) alreadyExists(ctx context.Context, want client.Object) error {
 		return err
 	}
 	kinds := r.executor.Kinds
-	key, kind, is := have.GetLabels()[kinds.Tags.MapKey], kinds.Output(want), kinds.Relation(r.work.Parent, have)
+	key, kind, is := have.GetLabels()[kinds.Ownership.Tags.MapKey], kinds.Output(want), kinds.Ownership.Relation(r.work.Parent, have)
 	switch {
 	case is.Release && !is.Owned, // it is about to be released
 		is.Owned && key == r.work.Request.MapKey && have.GetDeletionTimestamp() != nil: // its name is free once it is gone
@@ -86,7 +86,7 @@ func (r *run) alreadyExists(ctx context.Context, want client.Object) error {
 	case is.Owned && key == r.work.Request.MapKey && kind.Update == nil:
 		return kind.Meets(want, have)
 	case is.Owned && key == r.work.Request.MapKey, // the cache will show it, and then it is updated
-		r.executor.Kinds.Ownerless(have) && kind.Covers != nil && kind.Covers(want, have):
+		r.executor.Kinds.Ownership.Ownerless(have) && kind.Covers != nil && kind.Covers(want, have):
 		return nil
 	}
 	return &plan.CollisionError{Existing: have, Owned: is.Owned}

@@ -80,7 +80,7 @@ func TestCreateWhereTheNameIsTaken(t *testing.T) {
 			shown := []client.Object{fixture.Parent(), fixture.Input()}
 			existing := fixture.Output("in", append([]func(*corev1.Pod){asDesired}, test.changes...)...)
 			h := newHarness(t, shown, []client.Object{fixture.Parent(), fixture.Input(), existing}, test.kind)
-			h.Kinds.OwnsByLabels, h.Kinds.Foreign = func(client.Object) bool { return test.byLabels }, fixture.IsForeign
+			h.Kinds.Ownership.OwnsByLabels, h.Kinds.Ownership.Foreign = func(client.Object) bool { return test.byLabels }, fixture.IsForeign
 			h.env.Program.Map = func(plan.Observation) plan.Decision {
 				want := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "in"}, Spec: corev1.PodSpec{NodeName: "desired"}}
 				return plan.Decision{Ensure: []plan.Desired{{Object: want}}}

@@ -22,8 +22,6 @@ import (
 
 // Executor carries out plans.
 type Executor struct {
-	// Name is the field manager of all writes.
-	Name     string
 	Client   client.Client
 	Clock    clock.PassiveClock
 	Kinds    *plan.Kinds
@@ -138,21 +136,27 @@ func (e *Executor) mayCreate(req plan.Request, create []plan.Desired, outputs []
 	return e.MayCreate == nil || e.MayCreate(req, create, outputs)
 }
 
-// SetAside separates the orphans whose adoption failed more than once, and is not due
-// again, from the other outputs of a key: a plan without them may delete. A parent that
-// owns by labels adopts none.
+// SetAside separates the orphans whose adoption fails repeatedly from the other outputs of a
+// key: a plan without them may delete.
 func (e *Executor) SetAside(parent client.Object, req plan.Request, outputs []client.Object) (rest, aside []client.Object) {
-	if !e.Attempts.Known(req) || e.Kinds.ByLabels(parent) {
+	if !e.Attempts.Known(req) {
 		return outputs, nil
 	}
-	for _, o := range outputs {
-		if e.Kinds.Relation(parent, o).Orphan && e.Attempts.FailsRepeatedly(req, o.GetUID()) {
+	return slices.DeleteFunc(outputs, func(o client.Object) bool {
+		fails := e.Kinds.Ownership.Relation(parent, o).Orphan && e.failsRepeatedly(req, o)
+		if fails {
 			aside = append(aside, o)
-		} else {
-			rest = append(rest, o)
 		}
-	}
-	return rest, aside
+		return fails
+	}), aside
+}
+
+// failsRepeatedly returns whether a write of an object failed more than once, and is not due
+// again yet. A first failure may be a conflict or a hiccup, which must not change what is
+// decided.
+func (e *Executor) failsRepeatedly(req plan.Request, o client.Object) bool {
+	attempts, err := e.Attempts.BackingOff(req, o.GetUID())
+	return attempts > 1 && err != nil
 }
 
 // Run carries out a plan. It returns the delay until the key's next pass, and an
@@ -264,9 +268,9 @@ func (r *run) tried(ctx context.Context, verb Verb, o client.Object, err error) 
 // backingOff returns whether a write failed before and is not due again. Its error is
 // reported once more.
 func (r *run) backingOff(verb Verb, o client.Object) bool {
-	is, err := r.executor.Attempts.BackingOff(r.work.Request, o.GetUID())
-	if is && err != nil {
+	attempts, err := r.executor.Attempts.BackingOff(r.work.Request, o.GetUID())
+	if err != nil {
 		r.outcome.Failed = append(r.outcome.Failed, Failure{Verb: verb, Object: o, Err: err, BackingOff: true})
 	}
-	return is
+	return attempts > 0
 }

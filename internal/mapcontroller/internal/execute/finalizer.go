@@ -64,7 +64,7 @@ func (e *Executor) ForgetParent(name types.NamespacedName) { e.released.Delete(n
 // removed before it has observed a generation.
 func (e *Executor) isReleased(parent client.Object) bool {
 	name, now := client.ObjectKeyFromObject(parent), versionOf(parent)
-	if !e.Kinds.ByLabels(parent) {
+	if !e.Kinds.Ownership.ByLabels(parent) {
 		e.ForgetParent(name)
 		return true
 	}
@@ -118,7 +118,7 @@ func (e *Executor) releaseAll(ctx context.Context, parent client.Object) error {
 		var owned []client.Object
 		for _, kind := range e.Kinds.Outputs {
 			err := guard.EachMetadata(ctx, e.Guard.Live, e.Kinds.Of(kind.Object), func(o client.Object) {
-				_, _, release := e.Kinds.Claim(parent, []client.Object{o})
+				_, _, release := e.Kinds.Ownership.Claim(parent, []client.Object{o})
 				owned = append(owned, release...)
 			}, client.InNamespace(parent.GetNamespace()))
 			if err != nil && !e.Missing(ctx, err) {

@@ -50,7 +50,7 @@ func TestReleaseListsUntilNothingIsOwned(t *testing.T) {
 	h := newHarness(t, nil, []client.Object{
 		fixture.Output("a"), fixture.Output("b", fixture.Label(fixture.Tags.MapKey, "other")), notController, untagged, foreign,
 	})
-	h.Kinds.OwnsByLabels = fixture.Always
+	h.Kinds.Ownership.OwnsByLabels = fixture.Always
 	created := false
 	h.api.After = func(verb string, _ runtime.Object) {
 		if verb == "list" && !created {
@@ -82,7 +82,7 @@ func TestReleaseKeepsFewSeatsWhileAdmissionHangs(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, nil, outputs)
-		h.Kinds.OwnsByLabels = fixture.Always
+		h.Kinds.Ownership.OwnsByLabels = fixture.Always
 		var seats, most atomic.Int32
 		h.api.Before = func(_ context.Context, verb string, _ runtime.Object) error {
 			if verb == "patch" {
@@ -154,7 +154,7 @@ func TestReleaseKeepsTheFinalizer(t *testing.T) {
 			}
 			h := newHarness(t, nil, stored)
 			h.api.Fail(cmp.Or(test.err, errTest), test.fail)
-			h.Finalizer, h.Kinds.OwnsByLabels = name, func(client.Object) bool { return !test.byReference }
+			h.Finalizer, h.Kinds.Ownership.OwnsByLabels = name, func(client.Object) bool { return !test.byReference }
 			h.Missing = func(context.Context, error) bool { return false }
 			before := parent.DeepCopy()
 			none, changed, err := h.Release(t.Context(), parent, func() bool { return test.settled })
@@ -207,7 +207,7 @@ func TestReleaseRemembers(t *testing.T) {
 					h.ForgetParent(fixture.Request.Parent)
 					continue
 				}
-				h.Kinds.OwnsByLabels = func(client.Object) bool { return step.byLabels }
+				h.Kinds.Ownership.OwnsByLabels = func(client.Object) bool { return step.byLabels }
 				parent := fixture.Parent(func(p *appsv1.Deployment) { p.UID, p.Generation = step.uid, step.generation })
 				none, _, err := h.Release(t.Context(), parent, func() bool { return true })
 				if lists := h.api.Count("list"); err != nil || !none || lists != step.wantLists {
@@ -222,7 +222,7 @@ func TestReleaseRemembers(t *testing.T) {
 // for ever.
 func TestReleaseGivesUpAfterSomeRounds(t *testing.T) {
 	h := newHarness(t, nil, []client.Object{fixture.Output("a")})
-	h.Kinds.OwnsByLabels = fixture.Always
+	h.Kinds.Ownership.OwnsByLabels = fixture.Always
 	h.api.After = func(verb string, _ runtime.Object) {
 		if verb == "patch" {
 			o := h.api.Pod(t, "a")

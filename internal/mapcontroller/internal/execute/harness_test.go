@@ -40,7 +40,7 @@ func newHarness(t *testing.T, cached, stored []client.Object, outputs ...plan.Ou
 	env := fixture.New(t, cached, stored, outputs...)
 	h := &harness{env: env, api: env.API}
 	h.Executor = &Executor{
-		Name: "test", Client: env.API, Clock: env.Clock, Kinds: env.Kinds, Guard: env.Guard,
+		Client: env.API, Clock: env.Clock, Kinds: env.Kinds, Guard: env.Guard,
 		Attempts:    queue.NewAttempts(env.Clock),
 		Pace:        queue.NewPace(env.Clock, 0),
 		KindMissing: func() { h.missing++ },

@@ -38,7 +38,7 @@ func (r *run) adoptAll(ctx context.Context) {
 	for _, a := range tried {
 		r.tried(ctx, VerbAdopt, a.orphan, a.err)
 	}
-	failing := func(o client.Object) bool { return r.executor.Attempts.FailsRepeatedly(r.work.Request, o.GetUID()) }
+	failing := func(o client.Object) bool { return r.executor.failsRepeatedly(r.work.Request, o) }
 	if r.work.Plan.Withheld && slices.ContainsFunc(r.work.Plan.Adopt, failing) {
 		// The deletes that waited for the adoptions are planned again, without the
 		// orphans that cannot be adopted.
@@ -94,7 +94,7 @@ func (r *run) giveBack(ctx context.Context, owned client.Object) error {
 func (r *run) withOwner(o client.Object) client.Object {
 	owned := o.DeepCopyObject().(client.Object)
 	others := slices.DeleteFunc(owned.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == r.work.Parent.GetUID() })
-	owned.SetOwnerReferences(append(others, *metav1.NewControllerRef(r.work.Parent, r.executor.Kinds.Parent)))
+	owned.SetOwnerReferences(append(others, *metav1.NewControllerRef(r.work.Parent, r.executor.Kinds.Ownership.Parent)))
 	return owned
 }
 
@@ -116,5 +116,5 @@ func (e *Executor) patch(ctx context.Context, before, after client.Object) error
 func (e *Executor) patchWith(ctx context.Context, after client.Object, patch client.Patch) error {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	return e.Client.Patch(ctx, after, patch, client.FieldOwner(e.Name))
+	return e.Client.Patch(ctx, after, patch)
 }

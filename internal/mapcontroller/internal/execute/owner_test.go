@@ -52,7 +52,7 @@ func TestAdopt(t *testing.T) {
 			}
 			h := newHarness(t, []client.Object{fixture.Parent(), orphan}, stored)
 			h.keepAll()
-			h.Kinds.OwnsByLabels = ownsByLabels
+			h.Kinds.Ownership.OwnsByLabels = ownsByLabels
 			h.api.Fail(test.fail, "patch")
 			outcome, delay, err := h.pass(t)
 			if !errors.Is(err, test.wantErr) || (len(outcome.Failed) > 0) != (test.wantErr != nil) || delay != test.wantDelay {
@@ -165,7 +165,7 @@ func TestAdoptIsUndoneIfTheParentOwnsByLabels(t *testing.T) {
 	all := []client.Object{fixture.Parent(), fixture.Output("a", fixture.Orphan)}
 	h := newHarness(t, all, all)
 	h.keepAll()
-	h.Kinds.OwnsByLabels = ownsByLabels
+	h.Kinds.Ownership.OwnsByLabels = ownsByLabels
 	h.api.After = func(verb string, o runtime.Object) {
 		if _, isOutput := o.(*corev1.Pod); verb == "patch" && isOutput {
 			if err := h.api.Stored.Update(t.Context(), fixture.Parent(byLabels, func(p *appsv1.Deployment) { p.ResourceVersion = "" })); err != nil {
@@ -235,7 +235,7 @@ func TestRefusedAdoptionPlansDeletesAgain(t *testing.T) {
 func TestRefusedDeleteByLabels(t *testing.T) {
 	cached := []client.Object{fixture.Parent(), fixture.Output("a", fixture.Orphan), fixture.Output("b")}
 	h := newHarness(t, cached, cached)
-	h.Kinds.OwnsByLabels = fixture.Always
+	h.Kinds.Ownership.OwnsByLabels = fixture.Always
 	h.api.Fail(forbidden, "delete")
 	for i, step := range []struct {
 		after       time.Duration

@@ -76,8 +76,8 @@ func (r *run) updateAll(ctx context.Context, u plan.Update) error {
 // was about.
 func (r *run) sameSpec(observed, live client.Object) bool {
 	return live.GetUID() == observed.GetUID() && live.GetGeneration() == observed.GetGeneration() && live.GetGeneration() > 0 &&
-		live.GetDeletionTimestamp() == nil && r.executor.Kinds.Owns(r.work.Parent, live) &&
-		live.GetLabels()[r.executor.Kinds.Tags.MapKey] == r.work.Request.MapKey
+		live.GetDeletionTimestamp() == nil && r.executor.Kinds.Ownership.Owns(r.work.Parent, live) &&
+		live.GetLabels()[r.executor.Kinds.Ownership.Tags.MapKey] == r.work.Request.MapKey
 }
 
 // operation is one of a JSON patch.
@@ -98,7 +98,7 @@ func (r *run) heldToSpec(live, changed client.Object) (client.Patch, error) {
 		{"test", "/metadata/uid", live.GetUID()},
 		{"test", "/metadata/generation", live.GetGeneration()},
 		{"test", "/metadata/ownerReferences", live.GetOwnerReferences()},
-		{"test", label(r.executor.Kinds.Tags.MapKey), live.GetLabels()[r.executor.Kinds.Tags.MapKey]},
+		{"test", label(r.executor.Kinds.Ownership.Tags.MapKey), live.GetLabels()[r.executor.Kinds.Ownership.Tags.MapKey]},
 	}
 	if spec := plan.Spec(changed); spec != plan.Spec(live) {
 		operations = append(operations, operation{"replace", "/spec", json.RawMessage(spec)})

@@ -218,7 +218,7 @@ func (g *Guard) liveOutputs(
 		reads.Go(func() error {
 			o := plan.EmptyLike(e)
 			err := g.Live.Get(ctx, client.ObjectKeyFromObject(e), o)
-			ours := g.Kinds.Owns(parent, o) && o.GetLabels()[g.Kinds.Tags.MapKey] == req.MapKey
+			ours := g.Kinds.Ownership.Owns(parent, o) && o.GetLabels()[g.Kinds.Ownership.Tags.MapKey] == req.MapKey
 			if err == nil && o.GetUID() == e.GetUID() && ours {
 				live[i] = o
 			}

@@ -101,7 +101,7 @@ func TestConfirmPlansAgainOnLiveObjects(t *testing.T) {
 	twoReady := []*corev1.Pod{fixture.Output("a", ready), fixture.Output("b", ready)}
 	threeReady := append(slices.Clone(twoReady), fixture.Output("c", ready))
 	unowned := []*corev1.Pod{fixture.Output("a", ready, fixture.Orphan), fixture.Output("b", ready, fixture.Orphan)}
-	byLabels := func(e *fixture.Env) { e.Kinds.OwnsByLabels = fixture.Always }
+	byLabels := func(e *fixture.Env) { e.Kinds.Ownership.OwnsByLabels = fixture.Always }
 	both := []string{"a", "b"}
 	keepAll := func(plan.Observation) plan.Decision { return plan.Decision{} }
 	named := func(s *corev1.Secret) { s.Name = "a" }

@@ -69,7 +69,7 @@ func (g *Guard) MayAdopt(ctx context.Context, name types.NamespacedName, uid typ
 	if err != nil || live.GetUID() != uid || live.GetDeletionTimestamp() != nil {
 		return fmt.Errorf("%w: the owner is gone or being deleted", ErrAdoptionRefused)
 	}
-	if g.Kinds.ByLabels(live) {
+	if g.Kinds.Ownership.ByLabels(live) {
 		return ErrChanged
 	}
 	return nil

@@ -42,7 +42,7 @@ func TestMayAdopt(t *testing.T) {
 			}
 			e := fixture.New(t, nil, stored)
 			e.API.Fail(test.fail, "get")
-			e.Kinds.OwnsByLabels = func(client.Object) bool { return test.byLabels }
+			e.Kinds.Ownership.OwnsByLabels = func(client.Object) bool { return test.byLabels }
 			if err := e.Guard.MayAdopt(t.Context(), fixture.Request.Parent, "p-uid"); !errors.Is(err, test.want) {
 				t.Errorf("got %v, want %v", err, test.want)
 			}

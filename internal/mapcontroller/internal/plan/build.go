@@ -20,9 +20,9 @@ import (
 // was not observed, an output of an unknown kind, a difference that cannot be
 // resolved.
 func (k *Kinds) Build(parent Parent, req Request, seen Observation) Plan {
-	owned, adopt, release := k.Claim(parent.Object, seen.Outputs)
+	owned, adopt, release := k.Ownership.Claim(parent.Object, seen.Outputs)
 	p := Plan{Release: release, Key: KeyStatus{Generation: parent.Object.GetGeneration()}}
-	p.Referred = len(release) > 0 && k.ByLabels(parent.Object)
+	p.Referred = len(release) > 0 && k.Ownership.ByLabels(parent.Object)
 	leaving := slices.DeleteFunc(slices.Clone(release), func(o client.Object) bool { return slices.Contains(owned, o) })
 	if req.IsSearch() {
 		p.Key.Counts = k.counts(nil, leaving, false)
@@ -163,11 +163,11 @@ func (k *Kinds) finish(parent client.Object, req Request, want client.Object) (c
 	}
 	labels := map[string]string{}
 	maps.Copy(labels, want.GetLabels())
-	labels[k.Tags.MapKey], labels[k.Tags.Parent] = req.MapKey, parent.GetName()
+	labels[k.Ownership.Tags.MapKey], labels[k.Ownership.Tags.Parent] = req.MapKey, parent.GetName()
 	want.SetLabels(labels)
 	want.SetOwnerReferences(nil)
-	if !k.ByLabels(parent) {
-		want.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(parent, k.Parent)})
+	if !k.Ownership.ByLabels(parent) {
+		want.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(parent, k.Ownership.Parent)})
 	}
 	return want, nil
 }

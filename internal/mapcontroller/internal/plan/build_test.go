@@ -165,7 +165,7 @@ func TestBuild(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			kinds := fixture.Kinds(t, fixture.Outputs()[0], services)
-			kinds.OwnsByLabels = func(client.Object) bool { return test.byLabels }
+			kinds.Ownership.OwnsByLabels = func(client.Object) bool { return test.byLabels }
 			decide := func(plan.Observation) plan.Decision { return test.decision }
 			parent := plan.Parent{Object: fixture.Parent(), Program: &plan.Program{Map: decide, Tombstone: decide}}
 			if test.noTombstone {
@@ -222,7 +222,7 @@ func TestBuildTagsOutputs(t *testing.T) {
 
 	// Those of a parent that owns by labels have no owner.
 	kinds := fixture.Kinds(t)
-	kinds.OwnsByLabels = fixture.Always
+	kinds.Ownership.OwnsByLabels = fixture.Always
 	want.OwnerReferences = []metav1.OwnerReference{fixture.OwnedBy("p", "p-uid")}
 	byLabels := kinds.Build(plan.Parent{Object: parent, Program: program}, fixture.Request, seen).Create[0].Object
 	if len(byLabels.GetOwnerReferences()) > 0 || byLabels.GetLabels()["test/parent"] != "p" || byLabels.GetLabels()["test/key"] != "in-uid" {
@@ -279,7 +279,7 @@ func TestBuildCountsReferences(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			kinds, program := fixture.Kinds(t), fixture.Program()
-			kinds.OwnsByLabels = func(client.Object) bool { return test.byLabels }
+			kinds.Ownership.OwnsByLabels = func(client.Object) bool { return test.byLabels }
 			parent := plan.Parent{Object: fixture.Parent(func(p *appsv1.Deployment) { p.Generation = 7 }), Program: &program}
 			if test.invalid {
 				parent.Program, parent.Invalid = nil, errors.New("invalid")

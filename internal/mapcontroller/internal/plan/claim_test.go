@@ -71,14 +71,14 @@ func TestClaim(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, by labels: %v", name, byLabels), func(t *testing.T) {
 				o := client.Object(fixture.Output("out", test.changes...))
 				kinds := fixture.Kinds(t)
-				kinds.OwnsByLabels, kinds.Foreign = func(client.Object) bool { return byLabels }, fixture.IsForeign
-				gotOwned, gotAdopt, gotRelease := kinds.Claim(fixture.Parent(), []client.Object{o})
+				kinds.Ownership.OwnsByLabels, kinds.Ownership.Foreign = func(client.Object) bool { return byLabels }, fixture.IsForeign
+				gotOwned, gotAdopt, gotRelease := kinds.Ownership.Claim(fixture.Parent(), []client.Object{o})
 				for in, objects := range map[string][]client.Object{owned: gotOwned, adopt: gotAdopt, release: gotRelease} {
 					if slices.Contains(objects, o) != strings.Contains(want, in) {
 						t.Errorf("%s: %v, want it in %q", in, fixture.Names(objects), want)
 					}
 				}
-				if kinds.Owns(fixture.Parent(), o) != strings.Contains(want, owned) {
+				if kinds.Ownership.Owns(fixture.Parent(), o) != strings.Contains(want, owned) {
 					t.Errorf("Owns: %v", !strings.Contains(want, owned))
 				}
 			})
@@ -123,12 +123,12 @@ func TestIsParent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ref := metav1.OwnerReference{APIVersion: test.apiVersion, Kind: test.kind}
-			if got := kinds.IsParent(&ref); got != test.want {
+			if got := kinds.Ownership.IsParent(&ref); got != test.want {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
 	}
-	if kinds.IsParent(nil) {
+	if kinds.Ownership.IsParent(nil) {
 		t.Error("no reference names a parent")
 	}
 }

@@ -47,7 +47,7 @@ func TestBuildCounts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			kinds, program := fixture.Kinds(t), fixture.Program()
-			kinds.OwnsByLabels = func(client.Object) bool { return test.byLabels }
+			kinds.Ownership.OwnsByLabels = func(client.Object) bool { return test.byLabels }
 			parent, seen := plan.Parent{Object: fixture.Parent(), Program: &program}, plan.Observation{Outputs: test.outputs}
 			if test.invalid {
 				parent.Program, parent.Invalid = nil, errors.New("invalid")

@@ -79,9 +79,9 @@ type Output struct {
 
 // Kinds are the kinds of one controller, told apart by GroupVersionKind.
 type Kinds struct {
-	Ownership
-	Inputs  []Input
-	Outputs []Output
+	Ownership Ownership
+	Inputs    []Input
+	Outputs   []Output
 	// Needed are the kinds of inputs, outputs and related objects, without those in Live.
 	Needed []schema.GroupVersionKind
 	// Live are the related kinds that are read live before a delete.
@@ -111,7 +111,7 @@ func NewKinds(
 		k.Needed = append(k.Needed, gvk)
 		return gvk
 	}
-	k.Parent = resolve(parent)
+	k.Ownership.Parent = resolve(parent)
 	k.Needed = nil
 	for i := range inputs {
 		k.inputs[resolve(inputs[i].Object)] = &inputs[i]

@@ -169,22 +169,15 @@ func (a *Attempts) Succeeded(req plan.Request, uid types.UID) {
 	a.with(req, false, func(s *attempt) { delete(s.failures, uid) })
 }
 
-// BackingOff returns whether a write of an object failed, and is not due again yet; and
-// the error of the last attempt, if a user should know it.
-func (a *Attempts) BackingOff(req plan.Request, uid types.UID) (is bool, err error) {
-	a.with(req, false, func(s *attempt) { is, err = s.failures[uid].waits(a.clock.Now()), s.failures[uid].err })
-	return is, err
-}
-
-// FailsRepeatedly returns whether a write of an object failed more than once, and is not due
-// again yet. A first failure may be a conflict or a hiccup, which must not change what
-// is decided.
-func (a *Attempts) FailsRepeatedly(req plan.Request, uid types.UID) (does bool) {
+// BackingOff returns how often a write of an object failed, zero if it is due again; and the
+// error of the last attempt, if a user should know it.
+func (a *Attempts) BackingOff(req plan.Request, uid types.UID) (attempts int, err error) {
 	a.with(req, false, func(s *attempt) {
-		f := s.failures[uid]
-		does = f.n > 1 && f.err != nil && f.waits(a.clock.Now())
+		if f := s.failures[uid]; f.waits(a.clock.Now()) {
+			attempts, err = f.n, f.err
+		}
 	})
-	return does
+	return attempts, err
 }
 
 // failure is how often something failed, when to try it again, and why it failed

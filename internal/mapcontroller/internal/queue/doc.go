@@ -9,7 +9,6 @@
 //	attempts.go  the state of a key between passes; the queue's rate limiter
 //	shares.go    how many workers a namespace may hold
 //	pace.go      when, and how much, a key may delete
-//	fair.go      keys that wait, of several parents that take turns
-//	fifo.go      keys that wait, in order
+//	fair.go      keys that wait, in order, of one parent or of several that take turns
 //	late.go      adds keys that no event adds
 package queue

@@ -38,7 +38,7 @@ func (w *Writer) patch(ctx context.Context, before, after client.Object, s Summa
 	if data, err = json.Marshal(patch); err != nil {
 		return err
 	}
-	return w.Client.Status().Patch(ctx, after, client.RawPatch(types.MergePatchType, data), client.FieldOwner(w.FieldManager))
+	return w.Client.Status().Patch(ctx, after, client.RawPatch(types.MergePatchType, data))
 }
 
 // known leaves in a patch what may be said. The outputs are written as a whole, or not at

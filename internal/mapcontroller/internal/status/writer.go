@@ -32,10 +32,8 @@ const outdated = 3
 
 // Writer writes the status of parents.
 type Writer struct {
-	// FieldManager is that of the writes.
-	FieldManager string
-	Client       client.Client
-	Clock        clock.PassiveClock
+	Client client.Client
+	Clock  clock.PassiveClock
 	// Interval is the shortest time between two writes of one parent's status, and Timeout
 	// the longest that one may take.
 	Interval, Timeout time.Duration

@@ -44,7 +44,7 @@ func newHarness(t *testing.T, stored ...client.Object) *harness {
 	h := &harness{clock: clock, api: fixture.NewAPI(clock, stored...)}
 	a, _ := newAggregator()
 	h.Writer = &Writer{
-		FieldManager: "test", Client: h.api, Clock: clock, Interval: 5 * time.Second, Timeout: time.Minute, Kinds: fixture.Kinds(t), Aggregator: a,
+		Client: h.api, Clock: clock, Interval: 5 * time.Second, Timeout: time.Minute, Kinds: fixture.Kinds(t), Aggregator: a,
 		Missing: func() []string { return h.missing },
 		Set: func(_ time.Time, parent client.Object, s Summary) {
 			h.last = &s
