@@ -142,13 +142,14 @@ func (e *Executor) SetAside(parent client.Object, req plan.Request, outputs []cl
 	if !e.Attempts.Known(req) {
 		return outputs, nil
 	}
-	return slices.DeleteFunc(outputs, func(o client.Object) bool {
-		fails := e.Kinds.Ownership.Relation(parent, o).Orphan && e.failsRepeatedly(req, o)
-		if fails {
+	for _, o := range outputs {
+		if e.Kinds.Ownership.Relation(parent, o).Orphan && e.failsRepeatedly(req, o) {
 			aside = append(aside, o)
+		} else {
+			rest = append(rest, o)
 		}
-		return fails
-	}), aside
+	}
+	return rest, aside
 }
 
 // failsRepeatedly returns whether a write of an object failed more than once, and is not due
