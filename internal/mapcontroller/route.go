@@ -57,7 +57,7 @@ func (c *Controller) parentChanged(before, after client.Object) bool {
 		before.GetGeneration() != after.GetGeneration() ||
 		!before.GetDeletionTimestamp().Equal(after.GetDeletionTimestamp()) ||
 		(c.spec.ParentChanged != nil && c.spec.ParentChanged(before, after)) ||
-		plan.Spec(before) != plan.Spec(after) // after a restore of etcd, perhaps with the same generation
+		!plan.SameSpec(before, after) // after a restore of etcd, perhaps with the same generation
 }
 
 // fanOut enqueues the keys of a parent's selected inputs and those found on its

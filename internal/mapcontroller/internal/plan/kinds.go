@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -188,7 +189,22 @@ func Fields(o client.Object, into any) error {
 	return err
 }
 
-// Spec returns the spec of an object as JSON, empty if it has none.
+// SameSpec returns whether two objects have an equal spec. It marshals nothing, because
+// every write of a parent's status asks.
+func SameSpec(a, b client.Object) bool { return equality.Semantic.DeepEqual(specOf(a), specOf(b)) }
+
+// specOf returns the spec of an object, or a pointer to it; nil if it has none.
+func specOf(o client.Object) any {
+	if u, ok := o.(runtime.Unstructured); ok {
+		return u.UnstructuredContent()["spec"]
+	}
+	if spec := reflect.ValueOf(o).Elem().FieldByName("Spec"); spec.IsValid() {
+		return spec.Addr().Interface()
+	}
+	return nil
+}
+
+// Spec returns the spec of an object as JSON.
 func Spec(o client.Object) string {
 	var fields struct {
 		Spec json.RawMessage `json:"spec"`

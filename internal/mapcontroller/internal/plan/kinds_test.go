@@ -20,7 +20,7 @@ func generic(spec, status any) client.Object {
 	return &unstructured.Unstructured{Object: map[string]any{"spec": spec, "status": status}}
 }
 
-func TestSpec(t *testing.T) {
+func TestSameSpec(t *testing.T) {
 	typed := func(replicas, ready int32) client.Object {
 		return &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: &replicas}, Status: appsv1.DeploymentStatus{ReadyReplicas: ready}}
 	}
@@ -36,7 +36,7 @@ func TestSpec(t *testing.T) {
 		"of a kind without":  {&corev1.Secret{}, &corev1.Secret{Data: map[string][]byte{"a": nil}}, true},
 		"generic and absent": {generic(nil, nil), generic(nil, "x"), true},
 	} {
-		if got := plan.Spec(tc.a) == plan.Spec(tc.b); got != tc.want {
+		if got := plan.SameSpec(tc.a, tc.b); got != tc.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
