@@ -5,7 +5,6 @@ package judge
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -15,49 +14,27 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
 )
 
-// The oracle and the product agree on random series. What the product deletes, the oracle must allow, without exception. What the
-// oracle allows, the product must delete, except where it is known to keep more than the contract requires.
+// On random series, the judge and the product allow the same deletes.
 func TestAgreesWithTheProduct(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		v := drawView(t)
-		now := noon
-		spec, err := ReadSpec(&v.schedule.Spec)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e := evaluate(v, spec, now)
-		due := v.claim != nil && v.claim.Status.Phase == corev1.ClaimBound && slotMayBeDue(spec, v.schedule, v.claim, v.series, now)
-		decision := retention.Decide(productPolicy(spec), now, productSeries(e, due))
-		for i, s := range v.series {
+		e := drawSeries(t)
+		due := e.claim != nil && e.claim.Status.Phase == corev1.ClaimBound && e.mayBeDue()
+		decision := retention.Decide(productPolicy(e.Spec), noon, productSeries(e, due))
+		for i, s := range e.snapshots {
 			if s.DeletionTimestamp != nil {
 				continue // the product keeps what is being deleted
 			}
-			allowed, why := v.mayDelete(s, now)
-			verdict := decision.Verdicts[i]
-			if verdict.Delete() && !allowed {
-				t.Fatalf("%s: the product deletes it (%s), and the contract does not allow it: %s", s.Name, verdict, why)
-			}
-			if allowed && !verdict.Delete() && !keepsMore(e, s) {
-				t.Fatalf("%s: the contract allows its deletion (%s), and the product keeps it: %s", s.Name, why, verdict)
+			if why := e.kept(s); decision.Verdicts[i].Delete() != (why == "") {
+				t.Fatalf("%s: the product says %s, and the judge: %q", s.Name, decision.Verdicts[i], why)
 			}
 		}
 	})
-}
-
-// keepsMore returns whether the product may keep a snapshot that the contract allows to delete. In a consistent series (drawView) only
-// the first case occurs.
-func keepsMore(e *evaluation, s *snapshotv1.VolumeSnapshot) bool {
-	// The newest of a selected PVC expires by its slot, otherwise the slot would be due again.
-	if e.newest() == s && e.selected() && e.TTL > 0 && e.now.Sub(slotOf(s, e.now)) < e.TTL {
-		return true
-	}
-	// The product takes one of the two readings of "the newest of a period".
-	return !maps.Equal(e.tierKept(e.sorted), e.tierKept(latestPlaceFirst(e.sorted)))
 }
 
 func drawDuration(t *rapid.T, label string) time.Duration {
@@ -65,13 +42,13 @@ func drawDuration(t *rapid.T, label string) time.Duration {
 	return time.Duration(rapid.IntRange(0, 12).Draw(t, label)) * unit
 }
 
-// drawView draws a series. Half of them are consistent, as if no clock and no driver were ever wrong: slots, creations and cuts have the
+// drawSeries draws a series. Half of them are consistent, as if no clock and no driver were ever wrong: slots, creations and cuts have the
 // same order.
-func drawView(t *rapid.T) *view {
-	v := &view{schedule: drawSchedule(t)}
-	if claim := drawClaim(t, v.schedule); claim != nil {
-		v.claim = claim
-		v.claims = append(v.claims, claim)
+func drawSeries(t *rapid.T) *series {
+	schedule := drawSchedule(t)
+	objects := []client.Object{schedule}
+	if claim := drawClaim(t, schedule); claim != nil {
+		objects = append(objects, claim)
 	}
 	consistent := rapid.Bool().Draw(t, "consistent")
 	ages := make([]time.Duration, rapid.IntRange(0, 12).Draw(t, "count"))
@@ -89,12 +66,16 @@ func drawView(t *rapid.T) *view {
 		} else if _, isCut := cutTime(s); isCut && late < ages[i] {
 			cut(s, s.CreationTimestamp.Add(late))
 		}
-		v.series = append(v.series, s)
+		objects = append(objects, s)
 		if rapid.IntRange(0, 6).Draw(t, "restored") == 0 {
-			v.claims = append(v.claims, restoreOf(s, fmt.Sprintf("restore-%d", i)))
+			objects = append(objects, restoreOf(s, fmt.Sprintf("restore-%d", i)))
 		}
 	}
-	return v
+	spec, err := ReadSpec(&schedule.Spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stateOf(objects).series(spec, schedule, "claim-data", noon)
 }
 
 func drawSchedule(t *rapid.T) *v1alpha1.SnapshotSchedule {
@@ -182,7 +163,7 @@ func drawSnapshot(t *rapid.T, i int, age time.Duration) *snapshotv1.VolumeSnapsh
 // drawErrors draws a driver's wrong creation time, and a slot of a wrong clock. It makes some snapshots imported ones.
 func drawErrors(t *rapid.T, s *snapshotv1.VolumeSnapshot) {
 	if rapid.IntRange(0, 5).Draw(t, "imported") == 0 {
-		s.Spec.Source = snapshotv1.VolumeSnapshotSource{VolumeSnapshotContentName: ptr.To("content")}
+		imported(s)
 	}
 	switch rapid.IntRange(0, 9).Draw(t, "driver") {
 	case 0:
@@ -221,7 +202,7 @@ func productPolicy(spec *Spec) retention.Policy {
 	}
 }
 
-func productSeries(e *evaluation, due bool) retention.Series {
+func productSeries(e *series, due bool) retention.Series {
 	series := retention.Series{Claim: retention.Gone}
 	if due {
 		series.Slot = e.now // no snapshot covers a slot that is due, nor any later time
@@ -233,23 +214,19 @@ func productSeries(e *evaluation, due bool) retention.Series {
 		}
 		series.ClaimDeleting = e.claim.DeletionTimestamp != nil
 	}
-	for _, s := range e.series {
+	for _, s := range e.snapshots {
 		p := retention.Snapshot{
 			Name: s.Name, Created: s.CreationTimestamp.Time, Deleting: s.DeletionTimestamp != nil,
-			ReadyToUse: readyToUse(s), HasError: inError(s), Imported: isImported(s),
+			ReadyToUse: readyToUse(s), HasError: inError(s), Imported: isImported(s), ScheduledAt: Slot(s),
 		}
 		if inError(s) && s.Status.Error.Time != nil {
 			p.ErrorTime = s.Status.Error.Time.Time
 		}
 		p.CutTime, p.HasCutTime = cutTime(s)
-		if at, err := time.Parse(time.RFC3339, s.Annotations[v1alpha1.AnnotationScheduledAt]); err == nil {
-			p.ScheduledAt = at
-		}
-		if text, held := s.Annotations[v1alpha1.AnnotationHold]; held {
-			p.HeldUntil = retention.Forever
-			if end, err := time.Parse(time.RFC3339, text); err == nil {
-				p.HeldUntil = end
-			}
+		if isHeld(s) {
+			p.Hold = retention.HoldAnnotation
+		} else if e.held(s) != "" {
+			p.Hold = retention.HoldRestore
 		}
 		p.Restoring = slices.ContainsFunc(e.claims, func(c *corev1.PersistentVolumeClaim) bool { return restores(c, s) })
 		series.Snapshots = append(series.Snapshots, p)

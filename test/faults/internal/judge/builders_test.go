@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 )
 
 const (
@@ -24,44 +25,22 @@ var noon = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
 
 // newSchedule is a schedule created a day ago, with interval 6h and TTL 10d.
 func newSchedule(name string) *v1alpha1.SnapshotSchedule {
-	return &v1alpha1.SnapshotSchedule{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: name, UID: types.UID("schedule-" + name), Generation: 1,
-			CreationTimestamp: metav1.Time{Time: noon.Add(-day)},
-		},
-		Spec: v1alpha1.SnapshotScheduleSpec{
-			SnapshotInterval: "6h", SnapshotTTL: "10d",
-			Retention: v1alpha1.Retention{MinReady: ptr.To(int32(1))},
-		},
-	}
+	return builders.Existing(builders.Schedule(namespace, name, v1alpha1.SnapshotScheduleSpec{
+		SnapshotInterval: "6h", SnapshotTTL: "10d", Retention: v1alpha1.Retention{MinReady: ptr.To(int32(1))},
+	}), types.UID("schedule-"+name), noon.Add(-day))
 }
 
 // newClaim is a bound PVC created a day ago.
 func newClaim(name string) *corev1.PersistentVolumeClaim {
-	return &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: name, UID: types.UID("claim-" + name),
-			Labels:            map[string]string{"app": "shop"},
-			CreationTimestamp: metav1.Time{Time: noon.Add(-day)},
-		},
-		Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound},
-	}
+	claim := builders.BoundClaim(namespace, name, "", map[string]string{"app": "shop"})
+	return builders.Existing(claim, types.UID("claim-"+name), noon.Add(-day))
 }
 
 // newSnapshot is an uncut snapshot of PVC data by schedule every, for the slot at its creation.
 func newSnapshot(name string, created time.Time) *snapshotv1.VolumeSnapshot {
-	return &snapshotv1.VolumeSnapshot{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: name, UID: types.UID("snapshot-" + name),
-			CreationTimestamp: metav1.Time{Time: created},
-			Labels:            map[string]string{v1alpha1.LabelMapKey: "claim-data", v1alpha1.LabelSchedule: "every"},
-			Annotations:       map[string]string{v1alpha1.AnnotationScheduledAt: created.UTC().Format(time.RFC3339)},
-			OwnerReferences: []metav1.OwnerReference{
-				*metav1.NewControllerRef(newSchedule("every"), v1alpha1.GroupVersion.WithKind("SnapshotSchedule")),
-			},
-		},
-		Spec: snapshotv1.VolumeSnapshotSpec{Source: snapshotv1.VolumeSnapshotSource{PersistentVolumeClaimName: ptr.To("data")}},
-	}
+	v := builders.Snapshot(newSchedule("every"), newClaim("data"), created)
+	v.Name = name
+	return builders.Existing(v, types.UID("snapshot-"+name), created)
 }
 
 // ready is a snapshot that was cut and ready as soon as it was created.
@@ -77,6 +56,12 @@ func cut(s *snapshotv1.VolumeSnapshot, at time.Time) {
 		s.Status = &snapshotv1.VolumeSnapshotStatus{}
 	}
 	s.Status.CreationTime = &metav1.Time{Time: at}
+}
+
+// imported is a snapshot that was made from a content.
+func imported(s *snapshotv1.VolumeSnapshot) *snapshotv1.VolumeSnapshot {
+	s.Spec.Source = snapshotv1.VolumeSnapshotSource{VolumeSnapshotContentName: ptr.To("content")}
+	return s
 }
 
 // restoreOf is a Pending PVC that is being restored from a snapshot.

@@ -10,13 +10,26 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 )
 
-// ownDelete is an operator's own delete of a slot's snapshot.
-type ownDelete struct {
-	name       string
-	schedule   types.UID
-	generation int64
+// slot is one of a PVC under a schedule.
+type slot struct {
+	schedule types.UID
+	mapKey   string
+	at       int64 // Unix seconds
+}
+
+// slotOf returns the slot for which a snapshot was taken; not ok if no schedule took it.
+func (j *AtWrite) slotOf(v *snapshotv1.VolumeSnapshot) (of slot, ok bool) {
+	at, ok := scheduledAt(v)
+	s := j.versions.scheduleOf(v)
+	if s == nil || !ok {
+		return of, false
+	}
+	return slot{schedule: s.UID, mapKey: v.Labels[v1alpha1.LabelMapKey], at: at.Unix()}, true
 }
 
 // create judges the create of a snapshot whose name is free.
@@ -27,13 +40,13 @@ func (j *AtWrite) create(st *state, a Attempt) {
 		return
 	}
 	v.Namespace = j.Namespace
-	id, ok := slotIDOf(v)
+	of, ok := j.slotOf(v)
 	if !ok {
 		j.fail("S1", "VolumeSnapshot %s was created without a schedule or a slot", a.Name)
 		return
 	}
 	for _, c := range []struct{ clause, why string }{
-		{"S4", j.takenTwice(st, id)}, {"Slot", j.noSlot(st, id)}, {"Slot", st.blocked(v, a)}, {"FLIGHT-1", j.overLimit(st, v, a)},
+		{"S4", j.takenTwice(st, of)}, {"Slot", j.noSlot(st, of)}, {"Slot", j.blocked(st, of, a)}, {"FLIGHT-1", j.overLimit(st, v, a)},
 	} {
 		if c.why != "" {
 			j.fail(c.clause, "VolumeSnapshot %s was created %s", a.Name, c.why)
@@ -43,61 +56,55 @@ func (j *AtWrite) create(st *state, a Attempt) {
 
 // takenTwice returns why a slot must not be taken: a snapshot covers it, or did until the operator deleted it under the present spec.
 // An operator whose clock was set back lives through the slot again.
-func (j *AtWrite) takenTwice(st *state, id slotID) string {
+func (j *AtWrite) takenTwice(st *state, of slot) string {
 	for _, o := range st.snapshots {
-		if taken, covers := slotIDOf(o); covers && taken == id && !isImported(o) {
+		if taken, covers := j.slotOf(o); covers && taken == of && !isImported(o) {
 			return "for a slot that " + o.Name + " covers"
 		}
 	}
-	s, lost := st.scheduleOf(id.seriesID), j.lost[id]
-	if lost.name != "" && !j.ClockIsWrong() && s != nil && s.UID == lost.schedule && s.Generation == lost.generation {
-		return "for a slot that " + lost.name + " covered until the operator deleted it"
+	s, then := withUID(st.schedules, of.schedule), j.lost[of]
+	if s != nil && then != nil && then.Generation == s.Generation && !j.ClockIsWrong() {
+		return "for a slot that had a snapshot until the operator deleted it"
 	}
 	return ""
 }
 
 // noSlot returns why the time of a snapshot is no slot of its schedule, under any of the specs and requests so far.
-func (j *AtWrite) noSlot(st *state, id slotID) string {
-	slot, claim := time.Unix(id.slot, 0), st.claims[types.UID(id.mapKey)]
+func (j *AtWrite) noSlot(st *state, of slot) (why string) {
+	at, claim := time.Unix(of.at, 0), st.claims[types.UID(of.mapKey)]
 	if claim == nil {
 		return "" // it is gone, and the operator does not know yet
 	}
-	why := ""
 	for _, s := range j.versions.schedules {
-		if s.UID != id.schedule && byLabels(s.Namespace, s.Name) != id.schedule {
+		if s.UID != of.schedule {
 			continue
 		}
-		r, requested := requestOf(s)
 		spec, err := ReadSpec(&s.Spec)
 		switch anchor := Anchor(s, claim); {
-		case slot.Before(anchor):
+		case at.Before(anchor):
 			why = "for a time before the anchor"
-		case requested && r.at.Equal(slot) && r.isFor(claim.Name), err == nil && spec.mayBeSlot(slot, anchor):
+		case requested(s, claim.Name).Equal(at), err == nil && spec.mayBeSlot(at, anchor):
 			return ""
 		default:
-			why = fmt.Sprintf("for %s, which is not a slot of its schedule", slot.UTC().Format(time.RFC3339))
+			why = fmt.Sprintf("for %s, which is not a slot of its schedule", at.UTC().Format(time.RFC3339))
 		}
 	}
 	return why
 }
 
 // blocked returns which uncut snapshot of the series the operator must know, because that was there when it started or has been for long.
-func (st *state) blocked(v *snapshotv1.VolumeSnapshot, a Attempt) string {
-	if !a.Sees {
-		return ""
-	}
-	known := a.Started.Truncate(time.Second)
-	if long := time.Now().Add(-ReactionTime); long.After(known) {
-		known = long
-	}
-	for _, other := range st.series[seriesOf(v)] {
-		if isUncut(other) && !isReleased(other, v) && other.CreationTimestamp.Time.Before(known) {
+func (j *AtWrite) blocked(st *state, of slot, a Attempt) string {
+	known := later(a.Started.Truncate(time.Second), time.Now().Add(-ReactionTime))
+	for _, other := range st.snapshots {
+		taken, _ := j.slotOf(other)
+		if taken.at = of.at; a.Sees && taken == of && isUncut(other) && other.CreationTimestamp.Time.Before(known) {
 			return "while " + other.Name + " existed, which is uncut"
 		}
 	}
 	return ""
 }
 
+// overLimit returns how many snapshots of the driver are in flight, if they are too many.
 func (j *AtWrite) overLimit(st *state, v *snapshotv1.VolumeSnapshot, a Attempt) string {
 	driver, known := st.driverOf(v)
 	if j.MaxInFlight == 0 || !known || !a.Sees {
@@ -105,7 +112,7 @@ func (j *AtWrite) overLimit(st *state, v *snapshotv1.VolumeSnapshot, a Attempt) 
 	}
 	n := 0
 	for _, other := range st.snapshots {
-		if of, made := st.driverOf(other); made && of == driver && st.inFlight(other, time.Now()) {
+		if of, made := st.driverOf(other); made && of == driver && st.inFlight(other) {
 			n++
 		}
 	}
@@ -113,4 +120,27 @@ func (j *AtWrite) overLimit(st *state, v *snapshotv1.VolumeSnapshot, a Attempt) 
 		return ""
 	}
 	return fmt.Sprintf("while %d of its driver were in flight, and the limit is %d", n, j.MaxInFlight)
+}
+
+// driverOf returns the driver of the PVC that is the source of a schedule's snapshot, empty if it is unknown; not ok for one that somebody
+// else made: its PVC does not exist, or the operator would have named it differently.
+func (st *state) driverOf(v *snapshotv1.VolumeSnapshot) (driver string, ok bool) {
+	at, ok := scheduledAt(v)
+	for _, c := range st.claims {
+		if ok && c.Namespace == v.Namespace && v.Name == builders.SnapshotName(controllerOf(v), c, at) {
+			return c.Annotations["volume.kubernetes.io/storage-provisioner"], true
+		}
+	}
+	return "", false
+}
+
+// inFlight returns whether a snapshot counts.
+func (st *state) inFlight(v *snapshotv1.VolumeSnapshot) bool {
+	limit := time.Hour
+	if s := withUID(st.schedules, controllerOf(v)); s != nil {
+		if spec, err := ReadSpec(&s.Spec); err == nil {
+			limit = min(limit, max(spec.readyDeadline, time.Minute))
+		}
+	}
+	return isUncut(v) && v.DeletionTimestamp == nil && time.Since(v.CreationTimestamp.Time) < limit
 }

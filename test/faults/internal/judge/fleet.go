@@ -6,68 +6,14 @@ package judge
 import (
 	"maps"
 	"reflect"
-	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
-
-// versions are all that schedules, ClusterSnapshotSchedules and namespaces have been so far.
-type versions struct {
-	schedules  []*v1alpha1.SnapshotSchedule
-	fleets     []*v1alpha1.ClusterSnapshotSchedule
-	namespaces []*corev1.Namespace
-}
-
-func (v *versions) add(o client.Object) {
-	switch o := o.(type) {
-	case *v1alpha1.SnapshotSchedule:
-		same := func(s *v1alpha1.SnapshotSchedule) bool {
-			return s.UID == o.UID && s.CreationTimestamp.Equal(&o.CreationTimestamp) && sameTags(s, o) && reflect.DeepEqual(s.Spec, o.Spec)
-		}
-		if !slices.ContainsFunc(v.schedules, same) {
-			v.schedules = append(v.schedules, o)
-		}
-	case *v1alpha1.ClusterSnapshotSchedule:
-		v.fleets = withVersion(v.fleets, o)
-	case *corev1.Namespace:
-		v.namespaces = withVersion(v.namespaces, o)
-	}
-}
-
-func withVersion[T client.Object](all []T, o T) []T {
-	if slices.ContainsFunc(all, func(known T) bool {
-		return known.GetUID() == o.GetUID() && known.GetResourceVersion() == o.GetResourceVersion() && o.GetResourceVersion() != ""
-	}) {
-		return all
-	}
-	return append(all, o)
-}
-
-// ever returns whether something holds for some versions of a child's ClusterSnapshotSchedule and its namespace.
-func (v *versions) ever(child *v1alpha1.SnapshotSchedule, holds func(*v1alpha1.ClusterSnapshotSchedule, *corev1.Namespace) bool) bool {
-	return slices.ContainsFunc(v.fleets, func(f *v1alpha1.ClusterSnapshotSchedule) bool {
-		return f.UID == fleetOf(child) && slices.ContainsFunc(v.namespaces, func(n *corev1.Namespace) bool {
-			return n.Name == child.Namespace && holds(f, n)
-		})
-	})
-}
-
-// fleetOf returns the UID of the ClusterSnapshotSchedule that controls an object, empty if none does.
-func fleetOf(o client.Object) types.UID {
-	if s, ok := o.(*v1alpha1.SnapshotSchedule); ok && s != nil {
-		if ref := metav1.GetControllerOfNoCopy(s); ref != nil && ref.Kind == "ClusterSnapshotSchedule" {
-			return ref.UID
-		}
-	}
-	return ""
-}
 
 // selects returns whether a ClusterSnapshotSchedule protects a namespace.
 func selects(f *v1alpha1.ClusterSnapshotSchedule, n *corev1.Namespace) bool {

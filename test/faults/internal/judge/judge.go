@@ -5,14 +5,14 @@
 // server holds at the moment of a write, never an operator's memory or logs. Slots and retention are implemented again, from the
 // contract's text, so that no mistake of the product is repeated.
 //
-//	judge.go                            AtWrite, which judges every write while it passes
-//	create.go, delete.go, patch.go      the writes of snapshots
-//	schedule.go, fleet.go               the writes of schedules, and of the children of ClusterSnapshotSchedules
-//	endstate.go, fleetstate.go, l1.go   what is left at the end of a run, and whether status agrees with it
-//	late.go, queries.go                 what should have been done by now
-//	validity.go                         what status says of an invalid spec
-//	state.go, ownership.go, delay.go, inflight.go, spec.go, snapshot.go, slots.go, cron.go, retention.go
-//	                                    the contract
+//	judge.go                          AtWrite, which judges every write while it passes
+//	create.go, delete.go, patch.go    the writes of snapshots
+//	schedule.go, fleet.go             the writes of schedules, and of the children of ClusterSnapshotSchedules
+//	versions.go                       what schedules have been so far
+//	endstate.go, status.go            what is left at the end of a run, and whether status agrees with it
+//	late.go                           what should have been done by now
+//	state.go, series.go, snapshot.go, spec.go, slots.go, cron.go, retention.go, tiers.go
+//	                                  the contract
 package judge
 
 import (
@@ -24,6 +24,8 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -47,8 +49,8 @@ type AtWrite struct {
 
 	mu    sync.Mutex
 	found []string
-	// lost are the snapshots that the operators deleted, by slot.
-	lost map[slotID]ownDelete
+	// lost are the slots whose snapshots the operators deleted, with the schedule of then.
+	lost map[slot]*v1alpha1.SnapshotSchedule
 	// adopted are the schedules that the operators adopted: that may be undone.
 	adopted map[types.UID]bool
 	// versions are all that schedules, fleets and namespaces have been so far: what is written may be what was right once.
@@ -59,7 +61,7 @@ type AtWrite struct {
 func NewAtWrite(live client.Reader, namespace string, clockIsWrong func() bool, maxInFlight int) *AtWrite {
 	return &AtWrite{
 		Live: live, Namespace: namespace, ClockIsWrong: clockIsWrong, MaxInFlight: maxInFlight,
-		lost: map[slotID]ownDelete{}, adopted: map[types.UID]bool{},
+		lost: map[slot]*v1alpha1.SnapshotSchedule{}, adopted: map[types.UID]bool{},
 	}
 }
 
@@ -130,48 +132,34 @@ func (j *AtWrite) Remember(o client.Object) {
 
 // read returns what the API server holds of the run's namespace.
 func (j *AtWrite) read(ctx context.Context) (*state, error) {
-	st := newState()
-	schedules, claims, snapshots := &v1alpha1.SnapshotScheduleList{}, &corev1.PersistentVolumeClaimList{}, &snapshotv1.VolumeSnapshotList{}
-	for _, list := range []client.ObjectList{schedules, claims, snapshots} {
+	var all []client.Object
+	for _, list := range []client.ObjectList{
+		&v1alpha1.SnapshotScheduleList{}, &corev1.PersistentVolumeClaimList{}, &snapshotv1.VolumeSnapshotList{},
+	} {
 		if err := j.Live.List(ctx, list, client.InNamespace(j.Namespace)); err != nil {
 			return nil, err
 		}
+		_ = meta.EachListItem(list, func(o runtime.Object) error {
+			all = append(all, o.(client.Object))
+			return nil
+		})
 	}
-	putAll(st, schedules.Items)
-	putAll(st, claims.Items)
-	putAll(st, snapshots.Items)
-	fleet, namespace := &v1alpha1.ClusterSnapshotSchedule{}, &corev1.Namespace{}
-	for _, o := range []client.Object{fleet, namespace} {
+	for _, o := range []client.Object{&v1alpha1.ClusterSnapshotSchedule{}, &corev1.Namespace{}} {
 		if err := j.Live.Get(ctx, client.ObjectKey{Name: j.Namespace}, o); client.IgnoreNotFound(err) != nil {
 			return nil, err
 		} else if err == nil {
-			st.put(o)
-			j.versions.add(o)
+			all = append(all, o)
 		}
 	}
-	for _, s := range st.schedules {
-		j.versions.add(s)
+	for _, o := range all {
+		j.versions.add(o)
 	}
-	return st, nil
-}
-
-func putAll[T any, P interface {
-	*T
-	client.Object
-}](st *state, items []T) {
-	for i := range items {
-		st.put(P(&items[i]))
-	}
+	return stateOf(all), nil
 }
 
 // snapshot judges a write of a VolumeSnapshot.
 func (j *AtWrite) snapshot(st *state, a Attempt) (answered func(code int)) {
-	var before *snapshotv1.VolumeSnapshot
-	for _, v := range st.snapshots {
-		if v.Name == a.Name {
-			before = v
-		}
-	}
+	before := named(st.snapshots, a.Name)
 	switch {
 	case a.Verb == "create" && before == nil:
 		j.create(st, a)

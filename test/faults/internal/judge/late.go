@@ -6,48 +6,59 @@ package judge
 import (
 	"fmt"
 	"path"
+	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // ReactionTime is within what time a due snapshot must be created and an expired one deleted, on a busy machine.
 const ReactionTime = 10 * time.Second
 
-// Late returns what was overdue all the time from one state to a later one, at least ReactionTime after it, for the PVCs that are not
-// broken (L3). broken is a pattern of namespace and name, as for path.Match.
-func Late(then, now []client.Object, at time.Time, broken string) []string {
-	return delays(stateOf(then), stateOf(now), at, broken)
+// Overdue returns the names of the snapshots that should have been deleted by a time.
+func Overdue(objects []client.Object, now time.Time) (names []string) {
+	st := stateOf(objects)
+	for _, s := range st.schedules {
+		for _, e := range st.allSeries(s, now) {
+			for _, v := range e.snapshots {
+				if e.mustBeDeleted(v) {
+					names = append(names, v.Name)
+				}
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
-func delays(then, now *state, at time.Time, broken string) (found []string) {
+// Late returns what was overdue all the time from one state to a later one, at least ReactionTime after it, for the PVCs that are not
+// broken (L3). broken is a pattern of namespace and name, as for path.Match.
+func Late(then, now []client.Object, at time.Time, broken string) (found []string) {
+	before, after := stateOf(then), stateOf(now)
 	fail := func(format string, args ...any) {
 		found = append(found, fmt.Sprintf(format, args...)+", while PVC "+broken+" was broken")
 	}
-	for uid, schedule := range now.schedules {
-		was := then.schedules[uid]
-		if was == nil || was.Generation != schedule.Generation || schedule.DeletionTimestamp != nil {
+	for _, s := range after.schedules {
+		was := withUID(before.schedules, s.UID)
+		if was == nil || was.Generation != s.Generation {
 			continue
 		}
-		spec, err := ReadSpec(&schedule.Spec)
-		if err != nil {
-			continue
-		}
-		for claimUID, claim := range now.claims {
-			excused, _ := path.Match(broken, claim.Namespace+"/"+claim.Name)
-			if excused || claim.Namespace != schedule.Namespace || then.claims[claimUID] == nil {
+		for _, e := range after.allSeries(s, at) {
+			if e.claim == nil || before.claims[e.claim.UID] == nil {
 				continue
 			}
-			id := seriesID{schedule: uid, mapKey: string(claimUID)}
-			before, after := then.view(id), now.view(id)
-			if slot, ok := spec.uncoveredSlot(before, after, at); ok {
-				fail("PVC %s/%s got no snapshot for slot %s", claim.Namespace, claim.Name, slot.UTC().Format(time.RFC3339))
+			name := e.claim.Namespace + "/" + e.claim.Name
+			if excused, _ := path.Match(broken, name); excused {
+				continue
 			}
-			earlier, current := evaluate(before, spec, at.Add(-ReactionTime)), evaluate(after, spec, at)
-			for _, s := range after.series {
-				if earlier.mustBeDeleted(s.Name) && current.mustBeDeleted(s.Name) {
-					fail("VolumeSnapshot %s/%s was not deleted", s.Namespace, s.Name)
+			earlier := before.series(e.Spec, was, string(e.claim.UID), at.Add(-ReactionTime))
+			if slot := earlier.latestDue(); earlier.lacks(slot) && e.lacks(slot) && !e.tooOld(slot) {
+				fail("PVC %s got no snapshot for slot %s", name, slot.UTC().Format(time.RFC3339))
+			}
+			for _, v := range e.snapshots {
+				if had := withUID(earlier.snapshots, v.UID); had != nil && earlier.mustBeDeleted(had) && e.mustBeDeleted(v) {
+					fail("VolumeSnapshot %s/%s was not deleted", v.Namespace, v.Name)
 				}
 			}
 		}
@@ -55,39 +66,22 @@ func delays(then, now *state, at time.Time, broken string) (found []string) {
 	return found
 }
 
-// uncoveredSlot returns a slot that was due throughout and has no snapshot, although nothing blocked it.
-func (spec *Spec) uncoveredSlot(then, now *view, at time.Time) (time.Time, bool) {
-	slot := spec.latestDue(then, at)
-	for _, v := range []*view{then, now} {
-		e := evaluate(v, spec, at)
-		if !e.selected() || v.claim.DeletionTimestamp != nil || v.claim.Status.Phase != corev1.ClaimBound ||
-			slot.IsZero() || !newestSlot(v.series, at).Before(slot) {
-			return slot, false
-		}
-		for _, s := range v.series {
-			if isUncut(s) || e.inProgress(s) {
-				return slot, false
-			}
-		}
+// latestDue returns the latest slot that is due, for every jitter offset; zero if none is.
+func (e *series) latestDue() (slot time.Time) {
+	if at := e.requested(); !at.After(e.now) {
+		slot = at
 	}
-	return slot, true
-}
-
-// latestDue returns the latest slot that was due for the whole of ReactionTime, for every jitter offset; zero if none was.
-func (spec *Spec) latestDue(v *view, at time.Time) time.Time {
-	anchor, by := Anchor(v.schedule, v.claim), at.Add(-ReactionTime)
-	var slot time.Time
-	if r, ok := requestOf(v.schedule); ok && r.isFor(v.claim.Name) && !r.at.Before(anchor) && !r.at.After(by) {
-		slot = later(slot, r.at)
-	}
-	if !spec.suspend && (spec.interval > 0 || spec.zone == time.UTC) { // no changes of a zone's clock
-		if tick, ok := spec.LatestSlot(anchor, by); ok {
+	if !e.suspend && (e.interval > 0 || e.zone == time.UTC) { // no changes of a zone's clock
+		if tick, ok := e.LatestSlot(Anchor(e.schedule, e.claim), e.now); ok {
 			slot = later(slot, tick)
 		}
 	}
-	age := at.Sub(slot)
-	if spec.TTL > 0 && age >= spec.TTL || spec.StartingDeadline > 0 && age >= spec.StartingDeadline {
-		return time.Time{}
-	}
 	return slot
+}
+
+// lacks returns whether the PVC has no snapshot for a slot, although nothing blocks it.
+func (e *series) lacks(slot time.Time) bool {
+	return e.takes() && e.newestSlot().Before(slot) && !slices.ContainsFunc(e.snapshots, func(s *snapshotv1.VolumeSnapshot) bool {
+		return isUncut(s) || e.inProgress(s)
+	})
 }

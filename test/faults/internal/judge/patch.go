@@ -45,7 +45,7 @@ func (j *AtWrite) patch(st *state, a Attempt, before *snapshotv1.VolumeSnapshot)
 	switch {
 	case equality.Semantic.DeepEqual(before.OwnerReferences, owners):
 		return // nothing changes, as when an adoption is undone that was refused
-	case st.schedules[controllerOf(before)] != nil || controllerOf(before) != "" && controllerOf(after) == "":
+	case withUID(st.schedules, controllerOf(before)) != nil || controllerOf(before) != "" && controllerOf(after) == "":
 		return // its schedule's own, or released
 	}
 	if why := st.notAdoptable(before, after); why != "" {
@@ -55,7 +55,7 @@ func (j *AtWrite) patch(st *state, a Attempt, before *snapshotv1.VolumeSnapshot)
 
 // notAdoptable returns why a patch of a snapshot that no schedule controls is not the adoption of an orphan.
 func (st *state) notAdoptable(before, after *snapshotv1.VolumeSnapshot) string {
-	s := st.schedules[controllerOf(after)]
+	s := withUID(st.schedules, controllerOf(after))
 	switch {
 	case metav1.GetControllerOfNoCopy(before) != nil, controllerOf(after) == "":
 		return "it was patched, and " + controlOf(before)

@@ -17,12 +17,7 @@ import (
 
 // schedule judges a write of a SnapshotSchedule by what it has made of it: nobody else has written in between.
 func (j *AtWrite) schedule(ctx context.Context, st *state, a Attempt) (answered func(code int)) {
-	var before *v1alpha1.SnapshotSchedule
-	for _, s := range st.schedules {
-		if s.Name == a.Name {
-			before = s
-		}
-	}
+	before := named(st.schedules, a.Name)
 	return func(code int) {
 		if code >= 300 {
 			return
@@ -72,22 +67,37 @@ func (j *AtWrite) scheduleChange(st *state, a Attempt, before, after *v1alpha1.S
 	}
 }
 
-// counts judges what a new status counts: no more ready ones than there are, and no fewer than there were when the operator started.
+// counts judges what a new status counts: no more ready ones than there are, and no fewer than there were when the operator started. A
+// label or an owner that was changed later is not known here: workloads that do that count for themselves.
 func (j *AtWrite) counts(st *state, a Attempt, before, after *v1alpha1.SnapshotSchedule) {
 	count := after.Status.Outputs.VolumeSnapshots
 	if count.Ready > count.Total {
 		j.fail("S1", "the status of SnapshotSchedule %s counts %d ready of %d snapshots", a.Name, count.Ready, count.Total)
 	}
-	if have := st.countOf(after, a.Started); a.Sees && counted(&before.Status, after) && int(count.Total) < have {
+	have := 0
+	for _, v := range st.snapshots {
+		if owned(v, after) && v.CreationTimestamp.Time.Before(a.Started.Truncate(time.Second)) {
+			have++
+		}
+	}
+	if a.Sees && counted(&before.Status, after) && int(count.Total) < have {
 		j.fail("STAT-12", "the status of SnapshotSchedule %s counts %d snapshots under generation %d; it had %d when the operator started",
 			a.Name, count.Total, after.Generation, have)
 	}
 }
 
+// counted returns whether a write of the status counts snapshots: it changes the count, or names the present generation. Of an invalid
+// spec, the count may be absent.
+func counted(before *v1alpha1.SnapshotScheduleStatus, s *v1alpha1.SnapshotSchedule) bool {
+	status := &s.Status
+	return status.ObservedGeneration == s.Generation && status.Inputs != nil &&
+		(before.ObservedGeneration != status.ObservedGeneration || before.Inputs == nil || before.Outputs != status.Outputs)
+}
+
 // deletesChild returns why a schedule must not be deleted: only the child of a ClusterSnapshotSchedule is, if its namespace is not
 // selected, it has observed that it is suspended, and no snapshot of it is left.
 func (st *state) deletesChild(child *v1alpha1.SnapshotSchedule) (clause, why string) {
-	f, n := st.fleets[child.Name], st.namespaces[child.Namespace]
+	f, n := named(st.fleets, child.Name), named(st.namespaces, child.Namespace)
 	switch {
 	case fleetOf(child) == "" || f == nil || f.UID != fleetOf(child) || !hasTags(child, f.Name):
 		return "FLEET-3", "it was deleted, and is not the child of a ClusterSnapshotSchedule"
@@ -125,21 +135,12 @@ func (j *AtWrite) promises(st *state, a Attempt, before, after *v1alpha1.Snapsho
 	}
 }
 
-// countOf returns how many snapshots a schedule has that it had at a time. A label or an owner that was changed later is not known here:
-// workloads that do that count for themselves.
-func (st *state) countOf(s *v1alpha1.SnapshotSchedule, then time.Time) (n int) {
-	for _, v := range st.snapshots {
-		if owned(v, s) && v.CreationTimestamp.Time.Before(then.Truncate(time.Second)) {
-			n++
-		}
-	}
-	return n
+// promised returns whether the status of a schedule reports its generation. A deletion increases it.
+func promised(s *v1alpha1.SnapshotSchedule) bool {
+	observed := s.Status.ObservedGeneration
+	return observed == s.Generation || s.DeletionTimestamp != nil && observed == s.Generation-1
 }
 
-// counted returns whether a write of the status counts snapshots: it changes the count, or names the present generation. Of an invalid
-// spec, the count may be absent.
-func counted(before *v1alpha1.SnapshotScheduleStatus, s *v1alpha1.SnapshotSchedule) bool {
-	status := &s.Status
-	return status.ObservedGeneration == s.Generation && status.Inputs != nil &&
-		(before.ObservedGeneration != status.ObservedGeneration || before.Inputs == nil || before.Outputs != status.Outputs)
+func hasFinalizer(s *v1alpha1.SnapshotSchedule) bool {
+	return s != nil && slices.Contains(s.Finalizers, v1alpha1.FinalizerRelease)
 }

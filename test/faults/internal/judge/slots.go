@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -26,47 +25,63 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-func newestSlot(series []*snapshotv1.VolumeSnapshot, now time.Time) time.Time {
-	var newest time.Time
-	for _, s := range series {
-		if slot, ok := coveredSlot(s, now); ok {
+// requested returns the slot that the annotation of a schedule requests for a PVC, in whole seconds: a time and, after a space, the names
+// of PVCs, separated by commas. Without names it is for all. Zero if there is none, or if the annotation is malformed.
+func requested(s *v1alpha1.SnapshotSchedule, claim string) (none time.Time) {
+	text, names, some := strings.Cut(s.Annotations[v1alpha1.AnnotationRequestedAt], " ")
+	claims := strings.Split(names, ",")
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil || some && (slices.Contains(claims, "") || !slices.Contains(claims, claim)) {
+		return none
+	}
+	return at.Truncate(time.Second)
+}
+
+// requested returns the slot that is requested for the PVC, zero if there is none or it counts for nothing.
+func (e *series) requested() (none time.Time) {
+	if at := requested(e.schedule, e.claim.Name); !at.Before(Anchor(e.schedule, e.claim)) {
+		return at
+	}
+	return none
+}
+
+// newestSlot returns the newest slot that a snapshot covers.
+func (e *series) newestSlot() (newest time.Time) {
+	for _, s := range e.snapshots {
+		if slot, ok := coveredSlot(s, e.now); ok {
 			newest = later(newest, slot)
 		}
 	}
 	return newest
 }
 
-// slotMayBeDue returns whether a slot may be due for a PVC, for some jitter offset.
-func slotMayBeDue(
-	spec *Spec, schedule *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClaim,
-	series []*snapshotv1.VolumeSnapshot, now time.Time,
-) bool {
-	covered, anchor := newestSlot(series, now), Anchor(schedule, claim)
-	due := func(slot time.Time) bool {
-		age := now.Sub(slot)
-		return slot.After(covered) && age >= 0 && (spec.TTL == 0 || age < spec.TTL) &&
-			(spec.StartingDeadline == 0 || age < spec.StartingDeadline)
-	}
-	if r, ok := requestOf(schedule); ok && r.isFor(claim.Name) && !r.at.Before(anchor) && due(r.at) {
+// tooOld returns whether a slot is not due any more.
+func (e *series) tooOld(slot time.Time) bool {
+	age := e.now.Sub(slot)
+	return e.TTL > 0 && age >= e.TTL || e.StartingDeadline > 0 && age >= e.StartingDeadline
+}
+
+// mayBeDue returns whether a slot may be due for the PVC, for some jitter offset.
+func (e *series) mayBeDue() bool {
+	covered, anchor := e.newestSlot(), Anchor(e.schedule, e.claim)
+	due := func(slot time.Time) bool { return slot.After(covered) && !slot.After(e.now) && !e.tooOld(slot) }
+	if due(e.requested()) {
 		return true
 	}
-	if spec.suspend || now.Before(anchor) {
+	if e.suspend || e.now.Before(anchor) {
 		return false
 	}
-	latest, ok := spec.latestPossibleSlot(anchor, covered, now)
+	latest, ok := e.latestPossibleSlot(anchor, covered, e.now)
 	return ok && due(latest)
 }
 
 // latestPossibleSlot returns the latest time up to now that is a slot for some jitter offset, if there is one after covered.
 func (spec *Spec) latestPossibleSlot(anchor, covered, now time.Time) (time.Time, bool) {
-	var base time.Time
+	base, ok := anchor, true
 	if spec.interval > 0 {
 		base = anchor.Add(now.Sub(anchor).Truncate(spec.interval))
-	} else {
-		var ok bool
-		if base, ok = spec.cron.lastFiring(now, later(covered, anchor).Add(-spec.Jitter), spec.zone); !ok {
-			return base, false
-		}
+	} else if base, ok = spec.cron.lastFiring(now, later(covered, anchor).Add(-spec.Jitter), spec.zone); !ok {
+		return base, false
 	}
 	if latest := base.Add(max(spec.Jitter-1, 0)); latest.Before(now) {
 		return latest, true
@@ -98,26 +113,4 @@ func (spec *Spec) mayBeSlot(at, anchor time.Time) bool {
 	}
 	_, ok := spec.cron.lastFiring(at, at.Add(-max(spec.Jitter, 1)), spec.zone)
 	return ok && at.After(anchor)
-}
-
-// request is the slot that the annotation of a schedule requests, in whole seconds. Without names it is for all PVCs.
-type request struct {
-	at     time.Time
-	claims []string
-}
-
-func (r request) isFor(claim string) bool {
-	return len(r.claims) == 0 || slices.Contains(r.claims, claim)
-}
-
-// requestOf reads the request of a schedule: a time, and after a space the names of PVCs, separated by commas. It returns false if there
-// is none, or if it is malformed. That of a PVC counts for nothing.
-func requestOf(schedule *v1alpha1.SnapshotSchedule) (r request, ok bool) {
-	text, names, some := strings.Cut(schedule.Annotations[v1alpha1.AnnotationRequestedAt], " ")
-	at, err := time.Parse(time.RFC3339, text)
-	if some {
-		r.claims = strings.Split(names, ",")
-	}
-	r.at = at.Truncate(time.Second)
-	return r, err == nil && !slices.Contains(r.claims, "")
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
@@ -20,7 +21,7 @@ import (
 func isReady(s *snapshotv1.VolumeSnapshot) bool { return s.DeletionTimestamp == nil && readyToUse(s) }
 
 func readyToUse(s *snapshotv1.VolumeSnapshot) bool {
-	return s.Status != nil && s.Status.ReadyToUse != nil && *s.Status.ReadyToUse
+	return s.Status != nil && ptr.Deref(s.Status.ReadyToUse, false)
 }
 
 func cutTime(s *snapshotv1.VolumeSnapshot) (time.Time, bool) {
@@ -41,11 +42,9 @@ func isUncut(s *snapshotv1.VolumeSnapshot) bool {
 	return !cut && !readyToUse(s) && !isImported(s)
 }
 
-// isHeld returns whether the hold annotation holds a snapshot: a time is when it ends, and every other value holds for ever.
-func isHeld(s *snapshotv1.VolumeSnapshot, now time.Time) bool {
-	text, held := s.Annotations[v1alpha1.AnnotationHold]
-	end, err := time.Parse(time.RFC3339, text)
-	return held && (err != nil || now.Before(end))
+func isHeld(s *snapshotv1.VolumeSnapshot) bool {
+	_, held := s.Annotations[v1alpha1.AnnotationHold]
+	return held
 }
 
 func inError(s *snapshotv1.VolumeSnapshot) bool { return s.Status != nil && s.Status.Error != nil }
@@ -67,11 +66,23 @@ func ageBase(s *snapshotv1.VolumeSnapshot, now time.Time) time.Time {
 	return base
 }
 
+func scheduledAt(s *snapshotv1.VolumeSnapshot) (at time.Time, ok bool) {
+	at, err := time.Parse(time.RFC3339, s.Annotations[v1alpha1.AnnotationScheduledAt])
+	return at, err == nil
+}
+
+// slotOf returns the slot by which a snapshot is sorted.
+func slotOf(s *snapshotv1.VolumeSnapshot, now time.Time) time.Time {
+	if slot, ok := scheduledAt(s); ok && !slot.After(now) {
+		return slot
+	}
+	return s.CreationTimestamp.Time
+}
+
 // coveredSlot returns the slot that a snapshot covers. An imported one covers that of its scheduled-at, or none.
 func coveredSlot(s *snapshotv1.VolumeSnapshot, now time.Time) (slot time.Time, ok bool) {
-	if isImported(s) {
-		slot, err := time.Parse(time.RFC3339, s.Annotations[v1alpha1.AnnotationScheduledAt])
-		return slot, err == nil && !slot.After(now)
+	if slot, ok = scheduledAt(s); isImported(s) {
+		return slot, ok && !slot.After(now)
 	}
 	return slotOf(s, now), true
 }
@@ -83,52 +94,35 @@ const clocksApart = maxSkew + 2*time.Second
 // placeOf returns when a snapshot belongs for calendar tiers: at its scheduled-at, unless that is missing, malformed or later than its
 // creation by more than clocks may differ.
 func placeOf(s *snapshotv1.VolumeSnapshot) time.Time {
-	slot, err := time.Parse(time.RFC3339, s.Annotations[v1alpha1.AnnotationScheduledAt])
-	if created := s.CreationTimestamp.Time; err != nil || slot.Sub(created) > clocksApart {
-		return created
+	created := s.CreationTimestamp.Time
+	if slot, ok := scheduledAt(s); ok && slot.Sub(created) <= clocksApart {
+		return slot
 	}
-	return slot
-}
-
-// slotOf returns the slot by which a snapshot is sorted.
-func slotOf(s *snapshotv1.VolumeSnapshot, now time.Time) time.Time {
-	slot, err := time.Parse(time.RFC3339, s.Annotations[v1alpha1.AnnotationScheduledAt])
-	if err != nil || slot.After(now) {
-		return s.CreationTimestamp.Time
-	}
-	return slot
+	return created
 }
 
 // newestFirst sorts by scheduled-at, then creationTimestamp, then name.
-func newestFirst(series []*snapshotv1.VolumeSnapshot, now time.Time) []*snapshotv1.VolumeSnapshot {
-	type placed struct {
-		*snapshotv1.VolumeSnapshot
-		slot time.Time
-	}
-	order := make([]placed, len(series))
-	for i, s := range series {
-		order[i] = placed{VolumeSnapshot: s, slot: slotOf(s, now)}
-	}
-	slices.SortFunc(order, func(a, b placed) int {
-		return -cmp.Or(
-			a.slot.Compare(b.slot),
-			a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
-			strings.Compare(a.Name, b.Name),
+func newestFirst(all []*snapshotv1.VolumeSnapshot, now time.Time) []*snapshotv1.VolumeSnapshot {
+	return slices.SortedFunc(slices.Values(all), func(a, b *snapshotv1.VolumeSnapshot) int {
+		return cmp.Or(
+			slotOf(b, now).Compare(slotOf(a, now)),
+			b.CreationTimestamp.Compare(a.CreationTimestamp.Time),
+			strings.Compare(b.Name, a.Name),
 		)
 	})
-	sorted := make([]*snapshotv1.VolumeSnapshot, len(order))
-	for i, p := range order {
-		sorted[i] = p.VolumeSnapshot
-	}
-	return sorted
 }
 
-func readyOnes(series []*snapshotv1.VolumeSnapshot) []*snapshotv1.VolumeSnapshot {
-	var ready []*snapshotv1.VolumeSnapshot
-	for _, s := range series {
-		if isReady(s) {
-			ready = append(ready, s)
-		}
-	}
-	return ready
+func readyOnes(all []*snapshotv1.VolumeSnapshot) []*snapshotv1.VolumeSnapshot {
+	return slices.DeleteFunc(slices.Clone(all), func(s *snapshotv1.VolumeSnapshot) bool { return !isReady(s) })
+}
+
+// sourceOf returns the name of the PVC that a snapshot was taken of.
+func sourceOf(s *snapshotv1.VolumeSnapshot) string {
+	return ptr.Deref(s.Spec.Source.PersistentVolumeClaimName, "a content")
+}
+
+// Slot returns the slot of a snapshot, zero if it has none.
+func Slot(s *snapshotv1.VolumeSnapshot) time.Time {
+	at, _ := scheduledAt(s)
+	return at
 }

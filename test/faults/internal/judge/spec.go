@@ -4,14 +4,15 @@
 package judge
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/prometheus/common/model"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
@@ -20,40 +21,16 @@ import (
 type Spec struct {
 	Jitter, TTL, StartingDeadline time.Duration
 
-	selector           labels.Selector
-	storageClasses     []v1alpha1.StorageClassName
-	interval           time.Duration
-	cron               *cronLine
-	zone               *time.Location
-	suspend            bool
-	readyDeadline      time.Duration
-	keep               v1alpha1.Keep
-	maxCount, minReady int
-	detachedTTL        time.Duration
-	detachedMinReady   int
-}
-
-var (
-	durations = parseCache[time.Duration]{parse: parseDuration}
-	zones     = parseCache[*time.Location]{parse: time.LoadLocation}
-	cronLines = parseCache[*cronLine]{parse: readCron}
-)
-
-// parseCache caches parsed texts: a history has few specs, and each is evaluated thousands of times. Errors are not cached.
-type parseCache[T any] struct {
-	parse  func(text string) (T, error)
-	parsed sync.Map
-}
-
-func (c *parseCache[T]) get(text string) (T, error) {
-	if value, ok := c.parsed.Load(text); ok {
-		return value.(T), nil
-	}
-	value, err := c.parse(text)
-	if err == nil {
-		c.parsed.Store(text, value)
-	}
-	return value, err
+	selector                   labels.Selector
+	storageClasses             []v1alpha1.StorageClassName
+	interval                   time.Duration
+	cron                       *cronLine
+	zone                       *time.Location
+	suspend                    bool
+	keep                       v1alpha1.Keep
+	readyDeadline, detachedTTL time.Duration
+	maxCount                   int
+	minReady, detachedMinReady int
 }
 
 // longest is the contract's longest duration.
@@ -61,65 +38,50 @@ const longest = 100 * 365 * 24 * time.Hour
 
 // ReadSpec parses a spec. It returns an error for an invalid one.
 func ReadSpec(s *v1alpha1.SnapshotScheduleSpec) (*Spec, error) {
+	var errs []error
+	read := func(text v1alpha1.Duration) time.Duration {
+		d, err := readDuration(text)
+		errs = append(errs, err)
+		return d
+	}
 	spec := &Spec{
-		storageClasses: s.StorageClassNames, suspend: s.Suspend, keep: s.Retention.Keep, minReady: 1, readyDeadline: time.Hour,
-		detachedMinReady: int(s.Retention.Detached.MinReady),
-	}
-	if n := s.Retention.MinReady; n != nil {
-		spec.minReady = int(*n)
-	}
-	if n := s.Retention.MaxCount; n != nil {
-		spec.maxCount = int(*n)
-	}
-	for _, field := range []struct {
-		text v1alpha1.Duration
-		into *time.Duration
-	}{
-		{s.SnapshotInterval, &spec.interval}, {s.Jitter, &spec.Jitter}, {s.SnapshotTTL, &spec.TTL},
-		{s.ReadyDeadline, &spec.readyDeadline}, {s.StartingDeadline, &spec.StartingDeadline},
-		{s.Retention.Detached.SnapshotTTL, &spec.detachedTTL},
-	} {
-		if field.text == "" {
-			continue
-		}
-		d, err := durations.get(string(field.text))
-		if err != nil {
-			return nil, err
-		}
-		*field.into = d
+		interval: read(s.SnapshotInterval), Jitter: read(s.Jitter), TTL: read(s.SnapshotTTL), StartingDeadline: read(s.StartingDeadline),
+		readyDeadline: read(cmp.Or(s.ReadyDeadline, "1h")), detachedTTL: read(s.Retention.Detached.SnapshotTTL),
+		storageClasses: s.StorageClassNames, suspend: s.Suspend, keep: s.Retention.Keep, maxCount: int(ptr.Deref(s.Retention.MaxCount, 0)),
+		minReady: int(ptr.Deref(s.Retention.MinReady, 1)), detachedMinReady: int(s.Retention.Detached.MinReady),
 	}
 	var err error
 	if spec.selector, err = s.Selector.AsSelector(); err != nil {
-		return nil, err
+		errs = append(errs, err)
 	}
-	return spec, spec.readTimes(s)
-}
-
-func (spec *Spec) readTimes(s *v1alpha1.SnapshotScheduleSpec) (err error) {
-	if strings.EqualFold(s.TimeZone, "local") {
-		return errors.New("time zone Local depends on the machine")
+	if spec.zone, err = time.LoadLocation(s.TimeZone); err != nil {
+		errs = append(errs, err)
 	}
-	if spec.zone, err = zones.get(s.TimeZone); err != nil {
-		return err
+	if s.Schedule != "" {
+		spec.cron, err = readCron(string(s.Schedule))
+		errs = append(errs, err)
 	}
 	switch {
-	case (spec.interval == 0) == (s.Schedule == ""):
-		return errors.New("exactly one of snapshotInterval and schedule must be set")
+	case strings.EqualFold(s.TimeZone, "local"):
+		return nil, errors.New("time zone Local depends on the machine")
+	case (s.SnapshotInterval == "") == (s.Schedule == ""):
+		return nil, errors.New("exactly one of snapshotInterval and schedule must be set")
 	case spec.interval > 0 && spec.Jitter >= spec.interval:
-		return errors.New("jitter is not shorter than the interval")
-	case spec.interval > 0:
-		return nil
+		return nil, errors.New("jitter is not shorter than the interval")
 	}
-	spec.cron, err = cronLines.get(string(s.Schedule))
-	return err
+	return spec, errors.Join(errs...)
 }
 
-func parseDuration(text string) (time.Duration, error) {
-	d, err := model.ParseDuration(text)
+// readDuration parses a duration; an empty one is zero.
+func readDuration(text v1alpha1.Duration) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, err := model.ParseDuration(string(text))
 	switch {
 	case err != nil:
 		return 0, err
-	case time.Duration(d) < time.Second, time.Duration(d) > longest, strings.Contains(text, "ms"):
+	case time.Duration(d) < time.Second, time.Duration(d) > longest, strings.Contains(string(text), "ms"):
 		return 0, fmt.Errorf("duration %q is not within 1s and 100y", text)
 	}
 	return time.Duration(d), nil

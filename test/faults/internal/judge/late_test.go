@@ -18,46 +18,14 @@ import (
 )
 
 func TestOverdue(t *testing.T) {
-	schedule, claim := newSchedule("every"), newClaim("data")
-	old, recent, newest := ready("old", 11*day), ready("recent", day), ready("newest", time.Hour)
-	all := []client.Object{schedule, claim, old, recent, newest}
-	if got := Overdue(all, noon); !slices.Equal(got, []string{"old"}) {
-		t.Errorf("overdue: %q, want the expired one", got)
+	old, failed := ready("old", 11*day), ready("failed", 12*day)
+	failed.Status.ReadyToUse, failed.Status.Error = ptr.To(false), &snapshotv1.VolumeSnapshotError{}
+	all := []client.Object{newSchedule("every"), newClaim("data"), old, failed, ready("recent", day), ready("newest", time.Hour)}
+	if got := Overdue(all, noon); !slices.Equal(got, []string{"failed", "old"}) {
+		t.Errorf("overdue: %q, want the expired one and the expired failed one", got)
 	}
 	if got := Overdue(all[:3], noon); len(got) > 0 {
 		t.Errorf("overdue: %q, want none: it is the floor", got)
-	}
-	failed := ready("failed", 12*day)
-	failed.Status.ReadyToUse = ptr.To(false)
-	failed.Status.Error = &snapshotv1.VolumeSnapshotError{}
-	if got := Overdue(append(all, failed), noon); !slices.Equal(got, []string{"failed", "old"}) {
-		t.Errorf("overdue: %q, want the expired one and the expired failed one", got)
-	}
-}
-
-func TestStatusErrorsDependOnTheTime(t *testing.T) {
-	all := settled(0)
-	if got := StatusErrors(all, noon); len(got) > 0 {
-		t.Errorf("got %q", got)
-	}
-	// A snapshot with a creation time in the future: until then its age counts from its creation.
-	cut(all[3].(*snapshotv1.VolumeSnapshot), noon.Add(day))
-	if got := StatusErrors(all, noon); len(got) > 0 {
-		t.Errorf("before the creation time: got %q", got)
-	}
-	if got := StatusErrors(all, noon.Add(day)); len(got) != 1 || !strings.Contains(got[0], "oldestRecoveryPointTime") {
-		t.Errorf("after the creation time: got %q, want the recovery point", got)
-	}
-}
-
-func TestSlot(t *testing.T) {
-	s := ready("a", time.Hour)
-	if at := Slot(s); !at.Equal(noon.Add(-time.Hour)) {
-		t.Errorf("the slot is %s", at)
-	}
-	s.Annotations = nil
-	if at := Slot(s); !at.IsZero() {
-		t.Errorf("the slot of a snapshot without one is %s", at)
 	}
 }
 
@@ -89,6 +57,7 @@ func TestLatestSlot(t *testing.T) {
 
 // At a minute past noon, all is as it was at noon.
 func TestLate(t *testing.T) {
+	suspended := func(s *v1alpha1.SnapshotSchedule, _ *corev1.PersistentVolumeClaim) { s.Spec.Suspend = true }
 	for _, c := range []struct {
 		name      string
 		snapshots []client.Object
@@ -102,7 +71,7 @@ func TestLate(t *testing.T) {
 		{"it is not bound", nil, func(_ *v1alpha1.SnapshotSchedule, c *corev1.PersistentVolumeClaim) {
 			c.Status.Phase = corev1.ClaimPending
 		}, ""},
-		{"it is suspended", nil, func(s *v1alpha1.SnapshotSchedule, _ *corev1.PersistentVolumeClaim) { s.Spec.Suspend = true }, ""},
+		{"it is suspended", nil, suspended, ""},
 		{"it is suspended and asked for", nil, func(s *v1alpha1.SnapshotSchedule, _ *corev1.PersistentVolumeClaim) {
 			s.Spec.Suspend = true
 			s.Annotations = map[string]string{v1alpha1.AnnotationRequestedAt: noon.Add(time.Second).Format(time.RFC3339)}

@@ -1,0 +1,168 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/internal/builders"
+)
+
+// finished is what there is after a run. A nil schedule or PVC is gone.
+type finished struct {
+	schedule  *v1alpha1.SnapshotSchedule
+	claim     *corev1.PersistentVolumeClaim
+	snapshots []*snapshotv1.VolumeSnapshot
+}
+
+// take takes the n-th slot, and has it ready at once.
+func (r *finished) take(n time.Duration) {
+	at := r.schedule.CreationTimestamp.Add(n * 6 * time.Hour)
+	v := builders.Existing(builders.Snapshot(r.schedule, r.claim, at), "", at)
+	cut(v, at)
+	v.Status.ReadyToUse = ptr.To(true)
+	r.snapshots = append(r.snapshots, v)
+}
+
+func (r *finished) newest() *snapshotv1.VolumeSnapshot { return r.snapshots[1] }
+
+// objects returns what there is, with the status that is right.
+func (r *finished) objects() (all []client.Object) {
+	if r.claim != nil {
+		all = append(all, r.claim)
+	}
+	for _, v := range r.snapshots {
+		all = append(all, v)
+	}
+	if r.schedule == nil {
+		return all
+	}
+	status := stateOf(append(all, r.schedule)).wantStatus(r.schedule, forever)
+	status.ObservedGeneration, status.NextSnapshotTime = 1, &r.schedule.CreationTimestamp
+	status.Conditions = []metav1.Condition{
+		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonScheduled},
+		{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonValidSpec},
+	}
+	r.schedule.Status = status
+	return append(all, r.schedule)
+}
+
+// finish returns what there is after a run that started at another time, with other UIDs.
+func finish(shift time.Duration) *finished {
+	r := &finished{schedule: newSchedule("every"), claim: newClaim("data")}
+	created := r.schedule.CreationTimestamp.Add(shift)
+	builders.Existing(r.schedule, r.schedule.UID+types.UID(shift.String()), created)
+	builders.Existing(r.claim, r.claim.UID+types.UID(shift.String()), created)
+	r.take(0)
+	r.take(1)
+	return r
+}
+
+func TestWantStatus(t *testing.T) {
+	r := finish(0)
+	r.objects()
+	second := noon.Add(-day + 6*time.Hour)
+	if s := r.schedule.Status; s.Inputs.PersistentVolumeClaims.Total != 1 || s.Outputs.VolumeSnapshots != (v1alpha1.OutputCount{Total: 2, Ready: 2}) ||
+		*s.Detached != (v1alpha1.Detached{}) || !s.LastSnapshotTime.Time.Equal(second) || !s.OldestRecoveryPointTime.Time.Equal(second) {
+		t.Errorf("with a PVC: %+v", s)
+	}
+	r.claim = nil
+	r.objects()
+	if s := r.schedule.Status; s.Inputs.PersistentVolumeClaims.Total != 0 || *s.Detached != (v1alpha1.Detached{MapKeys: 1, VolumeSnapshots: 2}) ||
+		s.OldestRecoveryPointTime != nil {
+		t.Errorf("without it: %+v", s)
+	}
+}
+
+func TestL1(t *testing.T) {
+	const slot = "missing: series every of data: slot "
+	for _, c := range []struct {
+		name   string
+		change func(r *finished)
+		status func(s *v1alpha1.SnapshotScheduleStatus) // what it is instead of what is right
+		want   []string
+	}{
+		{"the same an hour later", nil, nil, nil},
+		{"a snapshot is missing", func(r *finished) { r.snapshots = r.snapshots[:1] }, nil, []string{slot + "1, ready"}},
+		{"a snapshot too many", func(r *finished) { r.take(2) }, nil, []string{"unexpected: series every of data: slot 2, ready"}},
+		{"a requested one", func(r *finished) {
+			at := r.schedule.CreationTimestamp.Add(time.Hour)
+			r.snapshots[1] = builders.Existing(builders.Snapshot(r.schedule, r.claim, at), "", at)
+		}, nil, []string{slot + "1, ready", "unexpected: series every of data: a requested slot, uncut"}},
+		{"a snapshot is not ready", func(r *finished) { r.newest().Status.ReadyToUse = nil }, nil,
+			[]string{slot + "1, ready", "unexpected: series every of data: slot 1"}},
+		{"a snapshot was released", func(r *finished) { r.newest().OwnerReferences = nil }, nil,
+			[]string{slot + "1, ready", "unexpected: a snapshot of data, without a controller, ready"}},
+		{"a snapshot was not released although it lost its map key", func(r *finished) { r.newest().Labels[v1alpha1.LabelMapKey] = "" }, nil,
+			[]string{slot + "1, ready", "controlled by every and not released, ready"}},
+		{"the PVC is gone", func(r *finished) { r.claim = nil }, nil, []string{slot + "0, ready", slot + "1, ready",
+			"unexpected: series every of data (gone): a slot, ready", "unexpected: series every of data (gone): a slot, ready"}},
+		{"the schedule is gone", func(r *finished) { r.schedule, r.snapshots = nil, nil }, nil, []string{
+			slot + "0, ready", slot + "1, ready", "missing: SnapshotSchedule every: exists", "every: Ready", "every: Stalled", "a next snapshot",
+		}},
+		{"another condition", nil, func(s *v1alpha1.SnapshotScheduleStatus) { s.Conditions[0].Reason = v1alpha1.ReasonSuspended },
+			[]string{"missing: SnapshotSchedule every: Ready=True, Scheduled", "unexpected: SnapshotSchedule every: Ready=True, Suspended"}},
+		{"a problem", nil, func(s *v1alpha1.SnapshotScheduleStatus) {
+			s.Problems = []v1alpha1.Problem{{PersistentVolumeClaim: "data", Reason: v1alpha1.ReasonCreateFailed}}
+		}, []string{"problem: data CreateFailed"}},
+		{"a finalizer", func(r *finished) { r.schedule.Finalizers = []string{v1alpha1.FinalizerRelease} }, nil, []string{"every: finalizer"}},
+		{"no next snapshot", nil, func(s *v1alpha1.SnapshotScheduleStatus) { s.NextSnapshotTime = nil }, []string{"missing: SnapshotSchedule every: a next"}},
+		{"a held one", func(r *finished) { r.newest().Annotations[v1alpha1.AnnotationHold] = "" }, nil,
+			[]string{slot + "1, ready", "unexpected: series every of data: slot 1, ready, held"}},
+		{"status counts too few", nil, func(s *v1alpha1.SnapshotScheduleStatus) { s.Outputs.VolumeSnapshots.Total = 1 }, []string{"Total:"}},
+		{"status counts no PVC", nil, func(s *v1alpha1.SnapshotScheduleStatus) { s.Inputs = nil }, []string{"Inputs:"}},
+		{"status counts detached ones", nil, func(s *v1alpha1.SnapshotScheduleStatus) { s.Detached.MapKeys = 1 }, []string{"MapKeys:"}},
+		{"status has an older last snapshot", nil, func(s *v1alpha1.SnapshotScheduleStatus) {
+			s.LastSnapshotTime = &metav1.Time{Time: noon.Add(-20 * day)}
+		}, []string{"LastSnapshotTime:"}},
+		{"status has a better recovery point", nil, func(s *v1alpha1.SnapshotScheduleStatus) {
+			s.OldestRecoveryPointTime = &metav1.Time{Time: noon}
+		}, []string{"OldestRecoveryPointTime:"}},
+		{"status is of an older spec", func(r *finished) { r.schedule.Generation = 2 }, nil, []string{"status is of generation 1, want 2"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			reference, r := TakeEndState(finish(0).objects()), finish(time.Hour)
+			if c.change != nil {
+				c.change(r)
+			}
+			objects := r.objects()
+			if c.status != nil {
+				c.status(&r.schedule.Status)
+			}
+			found := L1(reference, TakeEndState(objects))
+			if len(found) != len(c.want) {
+				t.Fatalf("found %q, want %q", found, c.want)
+			}
+			for _, want := range c.want {
+				if !slices.ContainsFunc(found, func(f string) bool { return strings.Contains(f, want) }) {
+					t.Errorf("found %q, want %q", found, want)
+				}
+			}
+		})
+	}
+}
+
+func TestStatusErrorsDependOnTheTime(t *testing.T) {
+	r := finish(0)
+	all := r.objects()
+	// A snapshot with a creation time in the future: until then its age counts from its creation.
+	cut(r.newest(), noon.Add(day))
+	if got := StatusErrors(all, noon); len(got) > 0 {
+		t.Errorf("before the creation time: got %q", got)
+	}
+	if got := StatusErrors(all, noon.Add(day)); len(got) != 1 || !strings.Contains(got[0], "OldestRecoveryPointTime") {
+		t.Errorf("after the creation time: got %q, want the recovery point", got)
+	}
+}

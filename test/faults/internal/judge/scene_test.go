@@ -1,0 +1,141 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
+)
+
+// scene is what exists at noon, and a write: by default the delete of an expired snapshot, which is allowed.
+type scene struct {
+	schedule    *v1alpha1.SnapshotSchedule
+	claim       *corev1.PersistentVolumeClaim
+	old, recent *snapshotv1.VolumeSnapshot
+	others      []client.Object
+	judge       *AtWrite
+	write       Attempt
+	// first is a write before it.
+	first *Attempt
+	// becomes is what the write makes of the schedule; isGone: it is deleted.
+	becomes func(*v1alpha1.SnapshotSchedule)
+	isGone  bool
+}
+
+func remove(name string) Attempt {
+	return Attempt{
+		Verb: "delete", Resource: "volumesnapshots", Name: name,
+		Body: fmt.Appendf(nil, `{"preconditions":{"uid":"snapshot-%s","resourceVersion":"999"}}`, name),
+	}
+}
+
+// take makes the write the create of a snapshot.
+func (s *scene) take(v *snapshotv1.VolumeSnapshot) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	s.write = Attempt{Verb: "create", Resource: "volumesnapshots", Name: v.Name, Body: body, Sees: true, Started: noon.Add(-time.Minute)}
+}
+
+// patch makes the write a patch of the old snapshot's metadata.
+func (s *scene) patch(metadata string) {
+	s.write = Attempt{Verb: "patch", Resource: "volumesnapshots", Name: "old", Body: []byte(`{"metadata":{"resourceVersion":"999",` + metadata + `}}`)}
+}
+
+// change makes the write one of the schedule.
+func (s *scene) change(becomes func(*v1alpha1.SnapshotSchedule)) {
+	s.becomes = becomes
+	s.write = Attempt{Verb: "patch", Resource: "snapshotschedules", Name: s.schedule.Name, Sees: true, Started: noon}
+}
+
+// delete makes the write the delete of the schedule.
+func (s *scene) delete() {
+	s.isGone = true
+	s.write = Attempt{Verb: "delete", Resource: "snapshotschedules", Name: s.schedule.Name}
+}
+
+func (s *scene) objects() []client.Object {
+	all := append([]client.Object{s.schedule, s.claim, s.old, s.recent}, s.others...)
+	all = slices.DeleteFunc(all, func(o client.Object) bool { return o.GetName() == "" })
+	for _, o := range all {
+		if o.GetDeletionTimestamp() != nil {
+			o.SetFinalizers([]string{"example.com/kept"}) // or it would not exist
+		}
+	}
+	return all
+}
+
+// found returns the violations of the write of a scene.
+func (s *scene) found(t *testing.T) []string {
+	c := fake.NewClientBuilder().WithScheme(cluster.Scheme).WithObjects(s.objects()...).Build()
+	s.judge.Live = c
+	if s.first != nil {
+		answered := s.judge.Write(t.Context(), *s.first)
+		if err := c.Delete(t.Context(), s.old); err != nil {
+			t.Fatal(err)
+		}
+		answered(200)
+	}
+	answered := s.judge.Write(t.Context(), s.write)
+	var err error
+	if s.becomes != nil {
+		s.becomes(s.schedule)
+		err = c.Update(t.Context(), s.schedule)
+	}
+	if s.isGone {
+		err = errors.Join(err, c.Delete(t.Context(), s.schedule))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered(200)
+	return s.judge.Found()
+}
+
+type judgeCase struct {
+	name    string
+	prepare func(s *scene)
+	// want is the clause and a part of the only violation; empty: there is none.
+	want string
+}
+
+func run(t *testing.T, cases []judgeCase) {
+	t.Helper()
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				time.Sleep(time.Until(noon))
+				s := &scene{
+					schedule: newSchedule("every"), claim: newClaim("data"), old: ready("old", 11*day), recent: ready("recent", 6*time.Hour),
+					judge: NewAtWrite(nil, namespace, func() bool { return false }, 0), write: remove("old"),
+				}
+				s.judge.Moments = func(time.Time) []Moment { return nil }
+				tc.prepare(s)
+				found := s.found(t)
+				clause, part, _ := strings.Cut(tc.want, ": ")
+				if tc.want == "" && len(found) == 0 {
+					return
+				}
+				if len(found) != 1 || !strings.HasPrefix(found[0], clause+": ") || !strings.Contains(found[0], part) {
+					t.Errorf("found %q, want %q", found, tc.want)
+				}
+			})
+		})
+	}
+}
