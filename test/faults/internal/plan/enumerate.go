@@ -16,8 +16,7 @@ type Reference struct {
 	Trace    Trace
 	// Deletes is set if retention deletes something, so that clocks matter.
 	Deletes bool
-	// Uncut is set if an uncut snapshot exists at the start, Imports if an imported one
-	// covers a slot.
+	// Uncut is set if an uncut snapshot exists at the start, Imports if an imported one covers a slot.
 	Uncut, Imports bool
 }
 
@@ -33,8 +32,7 @@ var (
 	writeActions     = slices.Concat(errorActions, crashActions)
 )
 
-// pairsPerWorkload limits class two-faults: all pairs would be the square of all
-// other plans.
+// pairsPerWorkload limits class two-faults: all pairs would be the square of all other plans.
 const pairsPerWorkload = 8
 
 // Options are what plans depend on beside traces.
@@ -116,9 +114,8 @@ func (r Reference) each(class Class, at func(Point) bool, actions []Action) []Pl
 	return all
 }
 
-// timeTravel lists the plans that start in the past, and those that return to it
-// after a write. The age changes from write to write, so that every age meets every
-// kind of write.
+// timeTravel lists the plans that start in the past, and those that return to it after a write. The age changes from write to write, so
+// that every age meets every kind of write.
 func (r Reference) timeTravel() []Plan {
 	var all []Plan
 	for age, name := range ages {
@@ -136,8 +133,7 @@ func (r Reference) timeTravel() []Plan {
 	return all
 }
 
-// pairs draws plans with a fault at a write and a second one at a later write, or
-// at an event.
+// pairs draws plans with a fault at a write and a second one at a later write, or at an event.
 func (r Reference) pairs(seed uint64) []Plan {
 	writes, events := r.Trace.where(Point.IsWrite), r.Trace.where(Point.IsEvent)
 	if len(writes) < 2 || len(events) == 0 {

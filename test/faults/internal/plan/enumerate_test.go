@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -38,8 +39,21 @@ func enumerate(r Reference, seed uint64) (all []Plan) {
 
 func TestEveryPointHasPlans(t *testing.T) {
 	counts := map[Class]int{}
-	for _, p := range enumerate(small(), 1) {
+	all, again, seen := enumerate(small(), 7), enumerate(small(), 7), map[string]bool{}
+	for i, p := range all {
 		counts[p.Class]++
+		if again[i].ID != p.ID || seen[p.ID] || !strings.HasPrefix(p.ID, string(p.Class)+":small:") {
+			t.Errorf("%s is a duplicate, differs from run to run, or does not start with its class and workload", p.ID)
+		}
+		seen[p.ID] = true
+		impossible := strings.Contains(p.ID, ":empty") || strings.Contains(p.ID, ":truncated") ||
+			strings.Contains(p.ID, ":get.") && strings.Contains(p.ID, ":stale")
+		if p.SafetyOnly() != impossible {
+			t.Errorf("%s: SafetyOnly is %t", p.ID, p.SafetyOnly())
+		}
+		if p.Class == TwoFaults && (len(p.Faults) != 2 || p.Faults[0].At == p.Faults[1].At) {
+			t.Errorf("%s has the faults %v", p.ID, p.Faults)
+		}
 	}
 	want := map[Class]int{
 		Crash:       2 * len(crashActions),
@@ -52,30 +66,10 @@ func TestEveryPointHasPlans(t *testing.T) {
 		TwoFaults:   pairsPerWorkload,
 		Idle:        1,
 	}
-	for _, class := range Classes {
-		if counts[class] != want[class] {
-			t.Errorf("class %s has %d plans, want %d", class, counts[class], want[class])
-		}
+	if !maps.Equal(counts, want) {
+		t.Errorf("plans: %v, want %v", counts, want)
 	}
-}
-
-func TestIDsAreUniqueAndStable(t *testing.T) {
-	all := enumerate(small(), 7)
-	seen := map[string]bool{}
-	for _, p := range all {
-		if seen[p.ID] {
-			t.Errorf("duplicate ID %s", p.ID)
-		}
-		seen[p.ID] = true
-		if !strings.HasPrefix(p.ID, string(p.Class)+":small:") {
-			t.Errorf("%s does not start with its class and workload", p.ID)
-		}
-	}
-	again := enumerate(small(), 7)
-	if !slices.EqualFunc(all, again, func(a, b Plan) bool { return a.ID == b.ID }) {
-		t.Error("the same trace and seed give different plans")
-	}
-	for _, want := range []string{
+	for _, id := range []string{
 		"crash:small:delete.volumesnapshots.data-0-old-0.1:before",
 		"api-errors:small:create.volumesnapshots.data-0+1.1:timeout-after-commit",
 		"reads:small:get.path./api.1:503",
@@ -87,18 +81,8 @@ func TestIDsAreUniqueAndStable(t *testing.T) {
 		"clock:small:-10y",
 		"idle:small:1s",
 	} {
-		if !seen[want] {
-			t.Errorf("no plan has the ID %s", want)
-		}
-	}
-}
-
-func TestSafetyOnlyForImpossibleAnswers(t *testing.T) {
-	for _, p := range enumerate(small(), 1) {
-		impossible := strings.Contains(p.ID, ":empty") || strings.Contains(p.ID, ":truncated") ||
-			strings.Contains(p.ID, ":get.") && strings.Contains(p.ID, ":stale")
-		if p.SafetyOnly() != impossible {
-			t.Errorf("%s: SafetyOnly is %t", p.ID, p.SafetyOnly())
+		if !seen[id] {
+			t.Errorf("no plan has the ID %s", id)
 		}
 	}
 }
@@ -118,14 +102,6 @@ func TestSafetyOnlyForAStartThatHidesAnUncutSnapshot(t *testing.T) {
 		}
 		if starts == 0 {
 			t.Error("no plan starts in the past")
-		}
-	}
-}
-
-func TestPairsHaveTwoFaultsAtTwoPoints(t *testing.T) {
-	for _, p := range enumerate(small(), 3) {
-		if p.Class == TwoFaults && (len(p.Faults) != 2 || p.Faults[0].At == p.Faults[1].At) {
-			t.Errorf("%s has the faults %v", p.ID, p.Faults)
 		}
 	}
 }

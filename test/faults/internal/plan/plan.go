@@ -1,13 +1,11 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plan enumerates the fault plans of a workload from the trace of its
-// reference run.
+// Package plan enumerates the fault plans of a workload from the trace of its reference run.
 //
-// The vocabulary: a workload is a scenario that the operator has to
-// handle. Its reference run, without faults, gives a trace: a list of points, each
-// a request or a watch event. A fault is an action at a point. A plan is one run
-// of a workload with its faults, and belongs to a class.
+// The vocabulary: a workload is a scenario that the operator has to handle. Its reference run, without faults, gives a trace: a list of
+// points, each a request or a watch event. A fault is an action at a point. A plan is one run of a workload with its faults, and belongs
+// to a class.
 package plan
 
 import (
@@ -88,8 +86,7 @@ var ages = []string{"one-change-back", "half-way-back", "before-anything"}
 type Fault struct {
 	At     Point
 	Action Action
-	// Age selects the state that Stale and Travel show: 0 is one change back,
-	// 1 half of the run so far, 2 before any change.
+	// Age selects the state that Stale and Travel show: 0 is one change back, 1 half of the run so far, 2 before any change.
 	Age int
 }
 
@@ -154,17 +151,16 @@ type Plan struct {
 	IdleFor time.Duration
 }
 
-// SafetyOnly reports whether the plan contains answers that no API server gives:
-// lists that leave objects out, old gets, a start whose lists hide an uncut
-// snapshot. The operator must stay safe, but its end state may differ.
+// SafetyOnly reports whether the plan contains answers that no API server gives: lists that leave objects out, old gets, a start whose
+// lists hide an uncut snapshot. The operator must stay safe, but its end state may differ.
 func (p Plan) SafetyOnly() bool {
 	return p.HidesUncut || slices.ContainsFunc(p.Faults, func(f Fault) bool {
 		return f.Action == Empty || f.Action == Truncated || f.Action == Stale && f.At.IsGet()
 	})
 }
 
-// ShowsEverything reports whether one operator at a time is shown all that exists when it
-// starts. What it does not know is in flight it cannot count.
+// ShowsEverything reports whether one operator at a time is shown all that exists when it starts. What it does not know is in flight it
+// cannot count.
 func (p Plan) ShowsEverything() bool { return !p.ShowsPast() && p.Interleaving == "" }
 
 // ShowsPast reports whether an operator is shown what was before, or not all that is.

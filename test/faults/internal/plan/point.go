@@ -14,16 +14,15 @@ const DiscoveryPath = "path"
 // OfNeighbor begins the names of objects in another namespace than the run's.
 const OfNeighbor = "neighbor/"
 
-// Point is a place in a run where a fault can be injected. It is the same in every
-// run of a workload: objects are named by their role, not by slots and UIDs.
+// Point is a place in a run where a fault can be injected. It is the same in every run of a workload: objects are named by their role,
+// not by slots and UIDs.
 type Point struct {
-	// Verb is a request's verb as in RBAC, "live-list" for a list that fills no
-	// cache, or an event's type: "added", "modified", "deleted".
+	// Verb is a request's verb as in RBAC, "live-list" for a list that fills no cache, or an event's type: "added", "modified",
+	// "deleted".
 	Verb string
 	// Resource is the plural with its subresource.
 	Resource string
-	// Object is the logical name. A snapshot that the operator creates is named by
-	// its PVC and a number.
+	// Object is the logical name. A snapshot that the operator creates is named by its PVC and a number.
 	Object string
 	// Nth counts, from 1, points that are equal otherwise.
 	Nth int
@@ -39,8 +38,7 @@ func (p Point) IsWrite() bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete"}, p.Verb)
 }
 
-// IsList reports whether the point is a list that fills a cache, including the
-// initial events of a watch.
+// IsList reports whether the point is a list that fills a cache, including the initial events of a watch.
 func (p Point) IsList() bool { return p.Verb == "list" }
 
 // IsLiveList reports whether the point is a list that fills no cache.
@@ -60,8 +58,7 @@ func (p Point) IsEvent() bool {
 // Trace is the points of one run, in order.
 type Trace []Point
 
-// Common returns the points that all traces share. A plan at any other point would
-// often miss it.
+// Common returns the points that all traces share. A plan at any other point would often miss it.
 func (t Trace) Common(others ...Trace) Trace {
 	return t.where(func(p Point) bool {
 		return !slices.ContainsFunc(others, func(o Trace) bool { return !slices.Contains(o, p) })

@@ -6,6 +6,7 @@ package specs
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -18,6 +19,17 @@ type value struct {
 	invalid bool
 }
 
+func named(slug string, x any) value { return value{slug: slug, value: x} }
+
+// plain is a value that is its own slug.
+func plain(x any) value { return named(strings.ReplaceAll(fmt.Sprint(x), " ", "_"), x) }
+
+func invalid(x any) value {
+	v := plain(x)
+	v.invalid = true
+	return v
+}
+
 // field is a field of the spec with its boundary values.
 type field struct {
 	// path starts below spec.
@@ -25,28 +37,16 @@ type field struct {
 	values []value
 }
 
-// newField returns a field with valid values that are their own slugs.
-func newField(path string, values ...any) field { return field{path: path}.add(false, values...) }
-
-// andInvalid adds invalid values that are their own slugs.
-func (f field) andInvalid(values ...any) field { return f.add(true, values...) }
-
-func (f field) add(invalid bool, values ...any) field {
+// newField returns a field with its values, valid ones first. A plain one is given as it is.
+func newField(path string, values ...any) field {
+	f := field{path: path}
 	for _, x := range values {
-		f.values = append(f.values, value{slug: strings.ReplaceAll(fmt.Sprint(x), " ", "_"), value: x, invalid: invalid})
+		v, ok := x.(value)
+		if !ok {
+			v = plain(x)
+		}
+		f.values = append(f.values, v)
 	}
-	return f
-}
-
-// named adds a value with a slug of its own.
-func (f field) named(slug string, x any) field {
-	f.values = append(f.values, value{slug: slug, value: x})
-	return f
-}
-
-// namedInvalid adds an invalid value with a slug of its own.
-func (f field) namedInvalid(slug string, x any) field {
-	f.values = append(f.values, value{slug: slug, value: x, invalid: true})
 	return f
 }
 
@@ -54,18 +54,18 @@ const largest = int64(math.MaxInt32)
 
 func duration(path string) field { return newField(path, "1s", "100y", "1y1w1d1h1m1s") }
 
-// fields returns every field of the spec. Plan IDs and pairs depend on the order of
-// the fields and of their values.
+// fields returns every field of the spec. Plan IDs and pairs depend on the order of the fields and of their values.
 func fields() []field {
+	long := func(n int) string { return strings.Repeat("a", n) }
 	all := []field{
 		duration("snapshotInterval"),
-		newField("schedule", "@hourly", "@yearly", "* * * * *", "59 23 31 12 6", "0 0 29 2 *", "0 0 , * FRI").
-			andInvalid("0 0 30 2 *", "0 0 31 4,6,9,11 *", "30-10 * * * *", "0 0 * * FRI-MON", "0 0 , * *"),
-		newField("timeZone", "UTC", "Europe/Oslo", "Australia/Lord_Howe", "Etc/GMT+12").
-			andInvalid("Europe/Atlantis").namedInvalid("64-characters", strings.Repeat("A", 64)),
+		newField("schedule", "@hourly", "@yearly", "* * * * *", "59 23 31 12 6", "0 0 29 2 *", "0 0 , * FRI",
+			invalid("0 0 30 2 *"), invalid("0 0 31 4,6,9,11 *"), invalid("30-10 * * * *"), invalid("0 0 * * FRI-MON"), invalid("0 0 , * *")),
+		newField("timeZone", "UTC", "Europe/Oslo", "Australia/Lord_Howe", "Etc/GMT+12", invalid("Europe/Atlantis"),
+			value{slug: "64-characters", value: strings.Repeat("A", 64), invalid: true}),
 		duration("snapshotTTL"),
 		duration("startingDeadline"),
-		newField("jitter", "1s", "5h59m59s").andInvalid("6h", "100y"),
+		newField("jitter", "1s", "5h59m59s", invalid("6h"), invalid("100y")),
 		duration("readyDeadline"),
 		newField("suspend", true, false),
 		newField("deletionPolicy", "Delete", "Orphan"),
@@ -75,27 +75,19 @@ func fields() []field {
 	for _, name := range []string{"last", "hourly", "daily", "weekly", "monthly", "yearly"} {
 		all = append(all, newField("retention.keep."+name, int64(1), largest))
 	}
-	all = append(all,
+	return append(all,
 		duration("retention.detached.snapshotTTL"),
 		newField("retention.detached.minReady", int64(0), largest),
+		newField("snapshotTemplate.metadata.labels",
+			named("none", pairs()), named("longest", pairs(long(253)+"/"+long(63), long(63))), named("most", many(32))),
+		newField("snapshotTemplate.metadata.annotations", named("none", pairs()), named("any-value", pairs("example.com/Note", "a: {b} ø")),
+			named("longest", pairs(long(253)+"/"+long(63), long(1024))), named("most", many(32))),
+		newField("snapshotTemplate.spec.volumeSnapshotClassName", "fast", named("253-characters", long(253))),
+		newField("selector",
+			named("none", map[string]any{}), named("label", labels("app", "shop")), named("nothing", labels("app", "other")),
+			named("exists", expression("app", "Exists")), named("not-in", expression("app", "NotIn", "other")),
+			named("longest", expression(long(253)+"/"+long(63), "NotIn", long(63))), named("most", largestSelector())),
 	)
-	return append(all, templateFields()...)
-}
-
-func templateFields() []field {
-	long := func(n int) string { return strings.Repeat("a", n) }
-	return []field{
-		newField("snapshotTemplate.metadata.labels").
-			named("none", pairs()).named("longest", pairs(long(253)+"/"+long(63), long(63))).named("most", many(32)),
-		newField("snapshotTemplate.metadata.annotations").
-			named("none", pairs()).named("any-value", pairs("example.com/Note", "a: {b} ø")).
-			named("longest", pairs(long(253)+"/"+long(63), long(1024))).named("most", many(32)),
-		newField("snapshotTemplate.spec.volumeSnapshotClassName", "fast").named("253-characters", long(253)),
-		newField("selector").
-			named("none", map[string]any{}).named("label", labels("app", "shop")).named("nothing", labels("app", "other")).
-			named("exists", expression("app", "Exists")).named("not-in", expression("app", "NotIn", "other")).
-			named("longest", expression(long(253)+"/"+long(63), "NotIn", long(63))).named("most", largestSelector()),
-	}
 }
 
 func pairs(keysAndValues ...string) map[string]any {
@@ -120,15 +112,12 @@ func labels(key, value string) map[string]any {
 
 // largestSelector returns a selector with as many requirements and values as are allowed, which selects app=shop.
 func largestSelector() map[string]any {
-	var others []any
-	for i := range 64 {
-		others = append(others, fmt.Sprintf("other%d", i))
+	others := make([]any, 64)
+	for i := range others {
+		others[i] = fmt.Sprintf("other%d", i)
 	}
-	var all []any
-	for range 16 {
-		all = append(all, map[string]any{"key": "app", "operator": "NotIn", "values": others})
-	}
-	return map[string]any{"matchLabels": pairs("app", "shop"), "matchExpressions": all}
+	one := expression("app", "NotIn", others...)["matchExpressions"].([]any)
+	return map[string]any{"matchLabels": pairs("app", "shop"), "matchExpressions": slices.Repeat(one, 16)}
 }
 
 func expression(key, operator string, values ...any) map[string]any {
