@@ -1,8 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rig runs the operator in process through a workload, with the faults of a plan, and judges
-// what it does.
+// Package rig runs the operator in process through a workload, with the faults of a plan, and judges what it does.
 package rig
 
 import (
@@ -27,11 +26,10 @@ import (
 const (
 	// quietTime is how long the operator must be quiet at the end of a run.
 	quietTime = 400 * time.Millisecond
-	// quietReference is the same for reference runs, whose end state is not known, and for those that
-	// are observed afterwards: longer than every debounce and first retry.
+	// quietReference is the same for reference runs, whose end state is not known, and for those that are observed afterwards: longer
+	// than every debounce and first retry.
 	quietReference = 2 * time.Second
-	// quietDifferent is how long the operator must be quiet before the run of a plan whose end state
-	// may differ is over.
+	// quietDifferent is how long the operator must be quiet before the run of a plan whose end state may differ is over.
 	quietDifferent = 5 * time.Second
 	// runTimeout limits a run, slowTimeout one that waits for the namespace controller.
 	runTimeout  = 30 * time.Second
@@ -217,8 +215,7 @@ func (r *Run) untilEnd(ctx context.Context) (late, err error) {
 	}
 }
 
-// advance ends faults that last, starts operators again that ended, and takes the next step of the
-// workload when it is due.
+// advance ends faults that last, starts operators again that ended, and takes the next step of the workload when it is due.
 func (r *Run) advance(ctx context.Context) error {
 	if err := r.server.Records.Broken(); err != nil {
 		return err
@@ -290,12 +287,8 @@ func (r *Run) unfinished() error {
 // result judges the run.
 func (r *Run) result(ctx context.Context, late error) Result {
 	var atEnd []string
-	switch {
-	case r.plan.IdleFor == 0:
-	case r.broken() == "":
-		atEnd = r.observeIdle(ctx)
-	default:
-		atEnd = r.observeBroken(ctx)
+	if r.plan.IdleFor > 0 {
+		atEnd = r.observe(ctx)
 	}
 	r.killAll()
 	if err := r.server.Records.CatchUp(ctx, r.server.Client, r.run.Namespace); err != nil {
@@ -334,35 +327,13 @@ func (r *Run) broken() string {
 	return ""
 }
 
-// observeBroken returns what is late of the other PVCs, while some fail for good (L3).
-func (r *Run) observeBroken(ctx context.Context) (found []string) {
-	for until := time.Now().Add(max(r.plan.IdleFor, judge.ReactionTime+2*time.Second)); time.Now().Before(until) && ctx.Err() == nil; {
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Second):
-		}
-		now := time.Now()
-		past := r.moments(now.Add(-judge.ReactionTime)) // the last of them is of that time
-		then := r.run.State().Objects()
-		if len(past) > 0 {
-			then = past[len(past)-1].Objects
-		}
-		for _, what := range judge.Late(then, r.run.State().Objects(), now, r.broken()) {
-			if !slices.Contains(found, "L3: "+what) {
-				found = append(found, "L3: "+what)
-			}
-		}
+// observe returns what happens while nothing may happen (L2) or, while some PVCs fail for good, what is late of the others (L3).
+func (r *Run) observe(ctx context.Context) (found []string) {
+	if r.broken() != "" {
+		return r.observeBroken(ctx)
 	}
-	return found
-}
-
-// observeIdle returns what happens while nothing may happen (L2).
-func (r *Run) observeIdle(ctx context.Context) (found []string) {
 	sent, changes := len(r.wire.Sent()), len(r.run.Changes())
-	select {
-	case <-ctx.Done():
-	case <-time.After(r.plan.IdleFor):
-	}
+	pause(ctx, r.plan.IdleFor)
 	for _, s := range r.wire.Sent()[sent:] {
 		if s.Point.Verb != "watch" && s.Point.Resource != "leases" {
 			found = append(found, "L2: "+s.Point.String()+" was sent while nothing was due")
@@ -372,4 +343,27 @@ func (r *Run) observeIdle(ctx context.Context) (found []string) {
 		found = append(found, fmt.Sprintf("L2: revision %d was written while nothing was due", c.Revision))
 	}
 	return found
+}
+
+func (r *Run) observeBroken(ctx context.Context) (found []string) {
+	for until := time.Now().Add(max(r.plan.IdleFor, judge.ReactionTime+2*time.Second)); time.Now().Before(until) && ctx.Err() == nil; {
+		pause(ctx, time.Second)
+		now, current := time.Now(), r.run.State().Objects()
+		then := current
+		if past := r.moments(now.Add(-judge.ReactionTime)); len(past) > 0 { // the last of them is of that time
+			then = past[len(past)-1].Objects
+		}
+		for _, what := range judge.Late(then, current, now, r.broken()) {
+			found = append(found, "L3: "+what)
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
 }
