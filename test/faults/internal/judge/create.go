@@ -25,11 +25,11 @@ type slot struct {
 // slotOf returns the slot for which a snapshot was taken; not ok if no schedule took it.
 func (j *AtWrite) slotOf(v *snapshotv1.VolumeSnapshot) (of slot, ok bool) {
 	at, ok := scheduledAt(v)
-	s := j.versions.scheduleOf(v)
-	if s == nil || !ok {
-		return of, false
+	of = slot{schedule: controllerOf(v), mapKey: v.Labels[v1alpha1.LabelMapKey], at: at.Unix()}
+	if s := j.versions.labeling(v); s != nil {
+		of.schedule = s.UID
 	}
-	return slot{schedule: s.UID, mapKey: v.Labels[v1alpha1.LabelMapKey], at: at.Unix()}, true
+	return of, ok && of.schedule != "" && of.mapKey != ""
 }
 
 // create judges the create of a snapshot whose name is free.
@@ -97,7 +97,8 @@ func (j *AtWrite) blocked(st *state, of slot, a Attempt) string {
 	known := later(a.Started.Truncate(time.Second), time.Now().Add(-ReactionTime))
 	for _, other := range st.snapshots {
 		taken, _ := j.slotOf(other)
-		if taken.at = of.at; a.Sees && taken == of && isUncut(other) && other.CreationTimestamp.Time.Before(known) {
+		taken.at = of.at // any slot of the series
+		if a.Sees && taken == of && isUncut(other) && other.CreationTimestamp.Time.Before(known) {
 			return "while " + other.Name + " existed, which is uncut"
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -106,7 +107,9 @@ func describeFleet(f *v1alpha1.ClusterSnapshotSchedule) (facts []string) {
 	for _, p := range f.Status.Problems {
 		facts = append(facts, "problem: "+p.Reason)
 	}
-	return facts
+	status := &f.Status
+	return append(facts, fmt.Sprintf("counts: %+v, %+v, %+v, %+v", ptr.Deref(status.Inputs, v1alpha1.ClusterInputs{}), status.Outputs,
+		ptr.Deref(status.Detached, v1alpha1.ClusterDetached{}), ptr.Deref(status.PersistentVolumeClaims, v1alpha1.ClaimTotals{})))
 }
 
 // describeSchedule returns what else is the same in two equal runs of a schedule's status.

@@ -4,7 +4,6 @@
 package judge
 
 import (
-	"maps"
 	"reflect"
 	"strconv"
 
@@ -49,25 +48,21 @@ func (v *versions) forbiddenCreate(child *v1alpha1.SnapshotSchedule) (clause, wh
 }
 
 func (v *versions) forbiddenUpdate(before, after *v1alpha1.SnapshotSchedule, undone func() bool) (clause, why string) {
-	switch owner := fleetOf(before); {
-	case owner == "" && metav1.GetControllerOfNoCopy(before) != nil:
+	changed := !sameTags(before, after) || !reflect.DeepEqual(before.Spec, after.Spec)
+	adoptable := func(f *v1alpha1.ClusterSnapshotSchedule, _ *corev1.Namespace) bool { return hasTags(before, f.Name) }
+	switch isChild, isAfter := fleetOf(before) != "", fleetOf(after) != ""; {
+	case isChild && isAfter:
+		return v.forbiddenChange(before, after)
+	case isChild && (changed || hasTags(before, before.Name) && !undone()):
+		return "FLEET-3", "it was released although it has its labels, or changed by the release"
+	case isChild:
+		return "", ""
+	case metav1.GetControllerOfNoCopy(before) != nil:
 		return "FLEET-3", "it was changed, and " + controlOf(before)
-	case owner == "" && fleetOf(after) == "":
-		return "FLEET-3", "it was changed, and no ClusterSnapshotSchedule controls it"
-	case owner == "":
-		adoptable := before.DeletionTimestamp == nil && sameTags(before, after) && reflect.DeepEqual(before.Spec, after.Spec) &&
-			v.ever(after, func(f *v1alpha1.ClusterSnapshotSchedule, _ *corev1.Namespace) bool { return hasTags(before, f.Name) })
-		if !adoptable {
-			return "FLEET-3", "it was adopted without the name and both labels, or changed by the adoption"
-		}
-		return "", ""
-	case fleetOf(after) == "":
-		if hasTags(before, before.Name) && !undone() || !sameTags(before, after) || !reflect.DeepEqual(before.Spec, after.Spec) {
-			return "FLEET-3", "it was released although it has its labels, or changed by the release"
-		}
-		return "", ""
+	case changed || before.DeletionTimestamp != nil || !v.ever(after, adoptable):
+		return "FLEET-3", "it was adopted without the name and both labels, or changed by the adoption"
 	}
-	return v.forbiddenChange(before, after)
+	return "", ""
 }
 
 // forbiddenChange returns what is wrong with a change of a child.
@@ -79,54 +74,34 @@ func (v *versions) forbiddenChange(before, after *v1alpha1.SnapshotSchedule) (cl
 	if !right {
 		return "FLEET-2", "the operator gave it a spec that is not the template's"
 	}
-	if after.Annotations[confirm] != before.Annotations[confirm] {
-		confirmed := after.Annotations[confirm] == strconv.FormatInt(before.Generation, 10) &&
+	confirmation, isConfirmed := after.Annotations[confirm]
+	if confirmation != before.Annotations[confirm] {
+		confirmed := confirmation == strconv.FormatInt(before.Generation, 10) &&
 			v.ever(before, func(f *v1alpha1.ClusterSnapshotSchedule, n *corev1.Namespace) bool {
-				return f.Annotations[confirm] == strconv.FormatInt(f.Generation, 10) && reflect.DeepEqual(before.Spec, childSpec(f, selects(f, n)))
+				return confirmsIt(f) && reflect.DeepEqual(before.Spec, childSpec(f, selects(f, n)))
 			})
 		if !confirmed {
 			return "FLEET-9", "a generation was confirmed that nobody has confirmed, or without the template's spec"
 		}
 	}
-	if maps.Equal(before.Labels, after.Labels) && maps.Equal(before.Annotations, after.Annotations) {
-		return "", "" // the spec is put back alone where the API server refused the rest
-	}
 	merged := v.ever(before, func(f *v1alpha1.ClusterSnapshotSchedule, _ *corev1.Namespace) bool {
-		added := map[string]string{}
+		want := &before.DeepCopy().ObjectMeta
 		for key, value := range f.Spec.Template.Metadata.Labels {
-			added[key] = string(value)
+			metav1.SetMetaDataLabel(want, key, string(value))
 		}
-		return isMerged(before.Labels, added, after.Labels) && isMerged(before.Annotations, passedOn(f), after.Annotations, confirm)
+		for key, value := range f.Spec.Template.Metadata.Annotations {
+			metav1.SetMetaDataAnnotation(want, key, value)
+		}
+		if at, requested := f.Annotations[v1alpha1.AnnotationRequestedAt]; requested {
+			metav1.SetMetaDataAnnotation(want, v1alpha1.AnnotationRequestedAt, at)
+		}
+		if delete(want.Annotations, confirm); isConfirmed {
+			metav1.SetMetaDataAnnotation(want, confirm, confirmation)
+		}
+		return sameTags(want, after)
 	})
-	if !merged {
+	if !merged && !sameTags(before, after) { // the spec is put back alone where the API server refused the rest
 		return "FLEET-2", "the operator changed labels or annotations that are not the template's"
 	}
 	return "", ""
-}
-
-// passedOn are the annotations that a ClusterSnapshotSchedule gives its children, but for a confirmation.
-func passedOn(f *v1alpha1.ClusterSnapshotSchedule) map[string]string {
-	all := maps.Clone(f.Spec.Template.Metadata.Annotations)
-	if at, requested := f.Annotations[v1alpha1.AnnotationRequestedAt]; requested {
-		if all == nil {
-			all = map[string]string{}
-		}
-		all[v1alpha1.AnnotationRequestedAt] = at
-	}
-	return all
-}
-
-// isMerged returns whether a map is another one with some entries added, but for some keys.
-func isMerged(before, added, after map[string]string, but ...string) bool {
-	want := maps.Clone(before)
-	if want == nil {
-		want = map[string]string{}
-	}
-	maps.Copy(want, added)
-	got := maps.Clone(after)
-	for _, key := range but {
-		delete(want, key)
-		delete(got, key)
-	}
-	return len(want) == 0 && len(got) == 0 || maps.Equal(want, got)
 }

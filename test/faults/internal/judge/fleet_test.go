@@ -4,7 +4,6 @@
 package judge
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -110,49 +109,29 @@ func TestJudgesChildren(t *testing.T) {
 }
 
 func TestEndStateOfAFleet(t *testing.T) {
-	// settled is gold with the status that it has for one child without PVCs, in a namespace with these labels.
-	settled := func(labels map[string]string, child *v1alpha1.SnapshotSchedule) *v1alpha1.ClusterSnapshotSchedule {
+	child := goldsChild()
+	child.Status.Outputs.VolumeSnapshots = v1alpha1.OutputCount{Total: 2, Ready: 1}
+	child.Status.OldestRecoveryPointTime = &metav1.Time{Time: noon}
+	end := func(change func(*v1alpha1.ClusterSnapshotSchedule)) EndState {
 		f := gold()
-		f.Status = stateOf([]client.Object{f, shopNamespace(labels), child}).wantFleetStatus(f)
-		f.Status.ObservedGeneration = 1
-		return f
+		f.Status.ObservedGeneration, f.Status.VolumeSnapshots = 1, &child.Status.Outputs.VolumeSnapshots
+		f.Status.OldestRecoveryPointTime = child.Status.OldestRecoveryPointTime
+		change(f)
+		return TakeEndState([]client.Object{f, shopNamespace(selected), child})
 	}
-	asGold := settled(selected, goldsChild())
-	if s := asGold.Status; s.Inputs.Namespaces.Total != 1 || s.Outputs.SnapshotSchedules.Total != 1 || s.Outputs.SnapshotSchedules.Updated != 1 {
-		t.Errorf("the status should be %+v", s)
-	}
-	late := settled(selected, goldsChild())
-	late.Status.OldestRecoveryPointTime = &metav1.Time{Time: noon}
-	detached := settled(unselected, goldsChild(suspend))
-	left := ready("left", day)
-	left.OwnerReferences[0].UID = goldsChild().UID
-	for name, test := range map[string]struct {
-		objects []client.Object
-		want    string
-	}{
-		"as it should be":     {[]client.Object{asGold, shopNamespace(selected), goldsChild()}, ""},
-		"no child":            {[]client.Object{asGold, shopNamespace(selected)}, "has no child"},
-		"another spec":        {[]client.Object{asGold, shopNamespace(selected), goldsChild(weakened)}, "not the template's"},
-		"another label":       {[]client.Object{asGold, shopNamespace(selected), goldsChild(bronze)}, "lacks a label"},
-		"not adopted":         {[]client.Object{asGold, shopNamespace(selected), goldsChild(orphaned)}, "should be adopted"},
-		"not suspended":       {[]client.Object{detached, shopNamespace(unselected), goldsChild()}, "not the template's"},
-		"suspended":           {[]client.Object{detached, shopNamespace(unselected), goldsChild(suspend), left}, ""},
-		"not deleted":         {[]client.Object{detached, shopNamespace(unselected), goldsChild(suspend)}, "should be deleted"},
-		"a wrong count":       {[]client.Object{detached, shopNamespace(selected), goldsChild()}, "Namespaces:"},
-		"an older generation": {[]client.Object{gold(), shopNamespace(selected), goldsChild()}, "is of generation 0"},
-		"a wrong time":        {[]client.Object{late, shopNamespace(selected), goldsChild()}, "OldestRecoveryPointTime:"},
+	reference := end(func(*v1alpha1.ClusterSnapshotSchedule) {})
+	reference.Wrong = nil // the child's status
+	for want, change := range map[string]func(*v1alpha1.ClusterSnapshotSchedule){
+		"status has":     func(f *v1alpha1.ClusterSnapshotSchedule) { f.Status.VolumeSnapshots = &v1alpha1.OutputCount{} },
+		"generation 0":   func(f *v1alpha1.ClusterSnapshotSchedule) { f.Status.ObservedGeneration = 0 },
+		"recovery point": func(f *v1alpha1.ClusterSnapshotSchedule) { f.Status.OldestRecoveryPointTime = nil },
+		"counts:":        func(f *v1alpha1.ClusterSnapshotSchedule) { f.Status.Outputs.SnapshotSchedules.Ready = 1 },
+		"Ready=True, Scheduled": func(f *v1alpha1.ClusterSnapshotSchedule) {
+			f.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Scheduled"}}
+		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			st := stateOf(test.objects)
-			wrong := strings.Join(st.fleetErrors(st.fleets[0]), "; ")
-			if test.want == "" && wrong != "" || !strings.Contains(wrong, test.want) {
-				t.Errorf("got %q, want %q", wrong, test.want)
-			}
-		})
-	}
-	ready := asGold.DeepCopy()
-	ready.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Scheduled"}}
-	if found := L1(TakeEndState([]client.Object{asGold}), TakeEndState([]client.Object{ready})); !slices.Contains(found, "unexpected: ClusterSnapshotSchedule: Ready=True, Scheduled") {
-		t.Errorf("found %q", found)
+		if found := strings.Join(L1(reference, end(change)), "; "); !strings.Contains(found, want) {
+			t.Errorf("found %q, want %q", found, want)
+		}
 	}
 }

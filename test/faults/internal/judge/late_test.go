@@ -29,32 +29,6 @@ func TestOverdue(t *testing.T) {
 	}
 }
 
-func TestLatestSlot(t *testing.T) {
-	anchor := noon.Add(-day)
-	for _, c := range []struct {
-		change func(*v1alpha1.SnapshotScheduleSpec)
-		by     time.Time
-		want   *time.Time
-	}{
-		{func(*v1alpha1.SnapshotScheduleSpec) {}, noon, &noon},
-		{func(*v1alpha1.SnapshotScheduleSpec) {}, noon.Add(-1), ptr.To(noon.Add(-6 * time.Hour))},
-		{func(*v1alpha1.SnapshotScheduleSpec) {}, anchor.Add(-1), nil},
-		{func(s *v1alpha1.SnapshotScheduleSpec) { s.Jitter = "1h" }, noon, ptr.To(noon.Add(-6 * time.Hour))},
-		{func(s *v1alpha1.SnapshotScheduleSpec) { s.SnapshotInterval, s.Schedule = "", "0 11 * * *" }, noon, ptr.To(noon.Add(-time.Hour))},
-		{func(s *v1alpha1.SnapshotScheduleSpec) { s.SnapshotInterval, s.Schedule = "", "0 0 1 1 *" }, noon, nil},
-	} {
-		s := newSchedule("every").Spec
-		c.change(&s)
-		spec, err := ReadSpec(&s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if at, ok := spec.LatestSlot(anchor, c.by); ok != (c.want != nil) || ok && !at.Equal(*c.want) {
-			t.Errorf("%+v by %s: got %s (%t), want %v", s, c.by, at, ok, c.want)
-		}
-	}
-}
-
 // At a minute past noon, all is as it was at noon.
 func TestLate(t *testing.T) {
 	suspended := func(s *v1alpha1.SnapshotSchedule, _ *corev1.PersistentVolumeClaim) { s.Spec.Suspend = true }

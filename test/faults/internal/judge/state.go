@@ -129,6 +129,6 @@ func isGroup(ref metav1.OwnerReference) bool {
 	return ref.Kind == "VolumeGroupSnapshot" && strings.HasPrefix(ref.APIVersion, "groupsnapshot.storage.k8s.io/")
 }
 
-func sameTags(a, b client.Object) bool {
+func sameTags(a, b metav1.Object) bool {
 	return maps.Equal(a.GetLabels(), b.GetLabels()) && maps.Equal(a.GetAnnotations(), b.GetAnnotations())
 }

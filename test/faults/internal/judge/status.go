@@ -5,7 +5,6 @@ package judge
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"time"
 
@@ -128,89 +127,30 @@ func inSeconds(at time.Time) *metav1.Time {
 	return &metav1.Time{Time: at.Truncate(time.Second)}
 }
 
-// fleetErrors returns where the children of a ClusterSnapshotSchedule are not as it asks, and where its status contradicts them.
-func (st *state) fleetErrors(f *v1alpha1.ClusterSnapshotSchedule) (wrong []string) {
-	if f.DeletionTimestamp != nil {
+// fleetErrors returns where the status of a ClusterSnapshotSchedule contradicts those of its children.
+func (st *state) fleetErrors(f *v1alpha1.ClusterSnapshotSchedule) []string {
+	switch {
+	case f.DeletionTimestamp != nil:
 		return nil
-	}
-	if f.Status.ObservedGeneration != f.Generation {
+	case f.Status.ObservedGeneration != f.Generation:
 		return []string{fmt.Sprintf("%s: status is of generation %d, want %d", f.Name, f.Status.ObservedGeneration, f.Generation)}
 	}
-	for _, n := range st.namespaces {
-		if why := st.childError(f, n.Name, selects(f, n)); why != "" && n.DeletionTimestamp == nil {
-			wrong = append(wrong, fmt.Sprintf("%s: namespace %s: %s", f.Name, n.Name, why))
-		}
-	}
-	got := v1alpha1.ClusterSnapshotScheduleStatus{
-		Inputs: f.Status.Inputs, Outputs: f.Status.Outputs, Detached: f.Status.Detached, VolumeSnapshots: f.Status.VolumeSnapshots,
-		PersistentVolumeClaims: f.Status.PersistentVolumeClaims, OldestRecoveryPointTime: f.Status.OldestRecoveryPointTime,
-	}
-	if diff := cmp.Diff(st.wantFleetStatus(f), got); diff != "" {
-		wrong = append(wrong, fmt.Sprintf("%s: status is wrong (-want +got):\n%s", f.Name, diff))
-	}
-	return wrong
-}
-
-// childError returns what is wrong with the child in a namespace.
-func (st *state) childError(f *v1alpha1.ClusterSnapshotSchedule, namespace string, selected bool) string {
-	child := find(st.schedules, func(s *v1alpha1.SnapshotSchedule) bool { return s.Namespace == namespace && s.Name == f.Name })
-	switch {
-	case child == nil && selected:
-		return "it is selected and has no child"
-	case child == nil:
-		return ""
-	case fleetOf(child) != f.UID && metav1.GetControllerOfNoCopy(child) == nil && hasTags(child, f.Name):
-		return "its SnapshotSchedule should be adopted"
-	case fleetOf(child) != f.UID:
-		return "" // somebody else's
-	case !reflect.DeepEqual(child.Spec, childSpec(f, selected)):
-		return "the spec of its child is not the template's"
-	case !selected && !st.hasSnapshots(child):
-		return "it is not selected, and its child has no snapshots and should be deleted"
-	}
-	for key, value := range f.Spec.Template.Metadata.Labels {
-		if child.Labels[key] != string(value) {
-			return "its child lacks a label of the template"
-		}
-	}
-	return ""
-}
-
-// wantFleetStatus returns the counts and the recovery point that a status should have, from the statuses of the children.
-func (st *state) wantFleetStatus(f *v1alpha1.ClusterSnapshotSchedule) v1alpha1.ClusterSnapshotScheduleStatus {
-	want := v1alpha1.ClusterSnapshotScheduleStatus{
-		Inputs: &v1alpha1.ClusterInputs{}, Detached: &v1alpha1.ClusterDetached{},
-		PersistentVolumeClaims: &v1alpha1.ClaimTotals{}, VolumeSnapshots: &v1alpha1.OutputCount{},
-	}
-	for _, n := range st.namespaces {
-		if selects(f, n) {
-			want.Inputs.Namespaces.Total++
-		}
-	}
+	var want v1alpha1.OutputCount
+	var oldest *metav1.Time
 	for _, s := range st.schedules {
 		n := named(st.namespaces, s.Namespace)
 		if fleetOf(s) != f.UID || n == nil || n.DeletionTimestamp != nil || !hasTags(s, f.Name) {
 			continue
 		}
-		children := &want.Outputs.SnapshotSchedules
-		children.Total++
-		if reflect.DeepEqual(s.Spec, childSpec(f, selects(f, n))) && s.Status.ObservedGeneration == s.Generation {
-			children.Updated++
+		want.Total += s.Status.Outputs.VolumeSnapshots.Total
+		want.Ready += s.Status.Outputs.VolumeSnapshots.Ready
+		if at := s.Status.OldestRecoveryPointTime; selects(f, n) && at != nil && (oldest == nil || at.Before(oldest)) {
+			oldest = at
 		}
-		if meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.ConditionReady) {
-			children.Ready++
-		}
-		if !selects(f, n) {
-			want.Detached.SnapshotSchedules++
-		} else if at := s.Status.OldestRecoveryPointTime; at != nil && (want.OldestRecoveryPointTime == nil || at.Before(want.OldestRecoveryPointTime)) {
-			want.OldestRecoveryPointTime = at
-		}
-		if in := s.Status.Inputs; in != nil {
-			want.PersistentVolumeClaims.Total += in.PersistentVolumeClaims.Total
-			want.PersistentVolumeClaims.Skipped += in.PersistentVolumeClaims.Skipped
-		}
-		want.VolumeSnapshots.Total += s.Status.Outputs.VolumeSnapshots.Total
-		want.VolumeSnapshots.Ready += s.Status.Outputs.VolumeSnapshots.Ready
 	}
-	return want
+	if got := f.Status.VolumeSnapshots; got == nil || *got != want || !f.Status.OldestRecoveryPointTime.Equal(oldest) {
+		return []string{fmt.Sprintf("%s: status has %v and the recovery point %v, want %v and %v",
+			f.Name, got, f.Status.OldestRecoveryPointTime, want, oldest)}
+	}
+	return nil
 }

@@ -55,10 +55,10 @@ func (v *versions) ever(child *v1alpha1.SnapshotSchedule, holds func(*v1alpha1.C
 	})
 }
 
-// scheduleOf returns the schedule whose labels a snapshot carries, if that controls it or nothing does: as it was last, nil if none did.
-func (v *versions) scheduleOf(s *snapshotv1.VolumeSnapshot) (last *v1alpha1.SnapshotSchedule) {
+// labeling returns the last schedule whose labels a snapshot carries that nothing controls.
+func (v *versions) labeling(s *snapshotv1.VolumeSnapshot) (last *v1alpha1.SnapshotSchedule) {
 	for _, schedule := range v.schedules {
-		if isTagged(s, schedule) && (controllerOf(s) == schedule.UID || metav1.GetControllerOfNoCopy(s) == nil) {
+		if isTagged(s, schedule) && metav1.GetControllerOfNoCopy(s) == nil {
 			last = schedule
 		}
 	}
