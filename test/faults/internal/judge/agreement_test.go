@@ -4,7 +4,9 @@
 package judge
 
 import (
+	"flag"
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -17,7 +19,18 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/retention"
+	"mapcontroller.dev/snapshotschedule/internal/schedule"
 )
+
+// TestMain raises the number of drawn cases: some disagreements are rare. The command line overrides it.
+func TestMain(m *testing.M) {
+	for name, value := range map[string]string{"rapid.checks": "2000", "rapid.nofailfile": "true"} {
+		if err := flag.Set(name, value); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
+}
 
 // On random series, the judge and the product allow the same deletes.
 func TestAgreesWithTheProduct(t *testing.T) {
@@ -43,9 +56,9 @@ func drawDuration(t *rapid.T, label string) time.Duration {
 
 // drawSeries draws a series. In half of them no clock and no driver was ever wrong.
 func drawSeries(t *rapid.T) *series {
-	schedule := drawSchedule(t)
-	objects := []client.Object{schedule}
-	if claim := drawClaim(t, schedule); claim != nil {
+	owner := drawSchedule(t)
+	objects := []client.Object{owner}
+	if claim := drawClaim(t, owner); claim != nil {
 		objects = append(objects, claim)
 	}
 	wrong := rapid.Bool().Draw(t, "wrong clocks and drivers")
@@ -59,11 +72,11 @@ func drawSeries(t *rapid.T) *series {
 			objects = append(objects, restoreOf(s, fmt.Sprintf("restore-%d", i)))
 		}
 	}
-	spec, err := ReadSpec(&schedule.Spec)
+	spec, err := ReadSpec(&owner.Spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return stateOf(objects).series(spec, schedule, "claim-data", noon)
+	return stateOf(objects).series(spec, owner, "claim-data", noon)
 }
 
 func drawSchedule(t *rapid.T) *v1alpha1.SnapshotSchedule {
@@ -99,7 +112,7 @@ func drawSchedule(t *rapid.T) *v1alpha1.SnapshotSchedule {
 	return s
 }
 
-func drawClaim(t *rapid.T, schedule *v1alpha1.SnapshotSchedule) *corev1.PersistentVolumeClaim {
+func drawClaim(t *rapid.T, owner *v1alpha1.SnapshotSchedule) *corev1.PersistentVolumeClaim {
 	claim := newClaim("data")
 	claim.CreationTimestamp = metav1.Time{Time: noon.Add(-drawDuration(t, "claim age"))}
 	if rapid.IntRange(0, 5).Draw(t, "pending") == 0 {
@@ -110,9 +123,9 @@ func drawClaim(t *rapid.T, schedule *v1alpha1.SnapshotSchedule) *corev1.Persiste
 	}
 	switch rapid.SampledFrom([]string{"selected", "selected", "selected", "unselected", "its own", "gone"}).Draw(t, "claim") {
 	case "unselected":
-		schedule.Spec.Selector = v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"app": "other"}}
+		owner.Spec.Selector = v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"app": "other"}}
 	case "its own":
-		claim.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(schedule, v1alpha1.GroupVersion.WithKind("SnapshotSchedule"))}
+		claim.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, v1alpha1.GroupVersion.WithKind("SnapshotSchedule"))}
 	case "gone":
 		return nil
 	}
@@ -220,4 +233,53 @@ func productSeries(e *series, due bool) retention.Series {
 		series.Snapshots = append(series.Snapshots, p)
 	}
 	return series
+}
+
+// The product and the judge find the same firings, except near changes of the zone's clock, where the judge allows more.
+func TestCronAgreesWithTheProduct(t *testing.T) {
+	lines := []string{
+		"@hourly", "@daily", "@weekly", "@monthly", "@yearly", "30 2 * * *", "30 1 * * *", "*/15 * * * *",
+		"15,45 9-17/2 * * MON-FRI", "0 0 29 2 *", "0 0 13 * FRI", "59 23 31 12 ?", "5-10 3 1-7 */2 *", "0 0 */2 * 1", "0 0 , * FRI",
+	}
+	zones := []string{"UTC", "Europe/Oslo", "America/New_York", "Australia/Lord_Howe", "Africa/Casablanca", "Asia/Kathmandu"}
+	rapid.Check(t, func(t *rapid.T) {
+		text, name := rapid.SampledFrom(lines).Draw(t, "line"), rapid.SampledFrom(zones).Draw(t, "zone")
+		zone, err := time.LoadLocation(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		line, err := readCron(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rule, err := schedule.ParseCron(text, zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := time.Unix(rapid.Int64Range(1_767_225_600, 1_830_000_000).Draw(t, "now"), 0).UTC()
+		from := now.Add(-40 * day)
+		want, ok := rule.Timeline(from, 0).Latest(now)
+		got, found := line.lastFiring(now, from, zone)
+		if ok && (!found || got.Before(want)) {
+			t.Fatalf("%s in %s before %s: the product fires at %s, the judge at %s (%t)", text, name, now, want, got, found)
+		}
+		_, before := got.Add(-2 * time.Hour).In(zone).Zone()
+		_, after := got.Add(2 * time.Hour).In(zone).Zone()
+		if found && !got.Equal(want) && before == after {
+			t.Fatalf("%s in %s before %s: the judge fires at %s, the product at %s (%t)", text, name, now, got, want, ok)
+		}
+	})
+}
+
+func TestCronRefuses(t *testing.T) {
+	for _, text := range []string{
+		"", "* * * * * *", "60 * * * *", "0 0 30 2 *", "0 0 31 4,6,9,11 *", "TZ=UTC 0 0 * * *", "TZ=", "@every 1h", "30-10 * * * *", "0 0 , * *",
+	} {
+		if _, err := readCron(text); err == nil {
+			t.Errorf("readCron accepts %q", text)
+		}
+		if _, err := schedule.ParseCron(text, time.UTC); err == nil {
+			t.Errorf("the product accepts %q", text)
+		}
+	}
 }

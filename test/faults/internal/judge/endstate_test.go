@@ -74,24 +74,26 @@ func TestWantStatus(t *testing.T) {
 	r := finish(0)
 	r.objects()
 	second := noon.Add(-day + 6*time.Hour)
-	if s := r.schedule.Status; s.Inputs.PersistentVolumeClaims.Total != 1 || s.Outputs.VolumeSnapshots != (v1alpha1.OutputCount{Total: 2, Ready: 2}) ||
-		*s.Detached != (v1alpha1.Detached{}) || !s.LastSnapshotTime.Time.Equal(second) || !s.OldestRecoveryPointTime.Time.Equal(second) {
+	if s := r.schedule.Status; s.Inputs.PersistentVolumeClaims.Total != 1 ||
+		s.Outputs.VolumeSnapshots != (v1alpha1.OutputCount{Total: 2, Ready: 2}) || *s.Detached != (v1alpha1.Detached{}) ||
+		!s.LastSnapshotTime.Time.Equal(second) || !s.OldestRecoveryPointTime.Time.Equal(second) {
 		t.Errorf("with a PVC: %+v", s)
 	}
 	r.claim = nil
 	r.objects()
-	if s := r.schedule.Status; s.Inputs.PersistentVolumeClaims.Total != 0 || *s.Detached != (v1alpha1.Detached{MapKeys: 1, VolumeSnapshots: 2}) ||
-		s.OldestRecoveryPointTime != nil {
+	if s := r.schedule.Status; s.Inputs.PersistentVolumeClaims.Total != 0 ||
+		*s.Detached != (v1alpha1.Detached{MapKeys: 1, VolumeSnapshots: 2}) || s.OldestRecoveryPointTime != nil {
 		t.Errorf("without it: %+v", s)
 	}
 }
 
 func TestL1(t *testing.T) {
+	type status = v1alpha1.SnapshotScheduleStatus
 	const slot = "missing: series every of data: slot "
 	for _, c := range []struct {
 		name   string
 		change func(r *finished)
-		status func(s *v1alpha1.SnapshotScheduleStatus) // what it is instead of what is right
+		status func(s *status) // what it is instead of what is right
 		want   []string
 	}{
 		{"the same an hour later", nil, nil, nil},
@@ -112,22 +114,22 @@ func TestL1(t *testing.T) {
 		{"the schedule is gone", func(r *finished) { r.schedule, r.snapshots = nil, nil }, nil, []string{
 			slot + "0, ready", slot + "1, ready", "missing: SnapshotSchedule every: exists", "every: Ready", "every: Stalled", "a next snapshot",
 		}},
-		{"another condition", nil, func(s *v1alpha1.SnapshotScheduleStatus) { s.Conditions[0].Reason = v1alpha1.ReasonSuspended },
+		{"another condition", nil, func(s *status) { s.Conditions[0].Reason = v1alpha1.ReasonSuspended },
 			[]string{"missing: SnapshotSchedule every: Ready=True, Scheduled", "unexpected: SnapshotSchedule every: Ready=True, Suspended"}},
-		{"a problem", nil, func(s *v1alpha1.SnapshotScheduleStatus) {
+		{"a problem", nil, func(s *status) {
 			s.Problems = []v1alpha1.Problem{{PersistentVolumeClaim: "data", Reason: v1alpha1.ReasonCreateFailed}}
 		}, []string{"problem: data CreateFailed"}},
 		{"a finalizer", func(r *finished) { r.schedule.Finalizers = []string{v1alpha1.FinalizerRelease} }, nil, []string{"every: finalizer"}},
-		{"no next snapshot", nil, func(s *v1alpha1.SnapshotScheduleStatus) { s.NextSnapshotTime = nil }, []string{"missing: SnapshotSchedule every: a next"}},
+		{"no next snapshot", nil, func(s *status) { s.NextSnapshotTime = nil }, []string{"missing: SnapshotSchedule every: a next"}},
 		{"a held one", func(r *finished) { r.newest().Annotations[v1alpha1.AnnotationHold] = "" }, nil,
 			[]string{slot + "1, ready", "unexpected: series every of data: slot 1, ready, held"}},
-		{"status counts too few", nil, func(s *v1alpha1.SnapshotScheduleStatus) { s.Outputs.VolumeSnapshots.Total = 1 }, []string{"Total:"}},
-		{"status counts no PVC", nil, func(s *v1alpha1.SnapshotScheduleStatus) { s.Inputs = nil }, []string{"Inputs:"}},
-		{"status counts detached ones", nil, func(s *v1alpha1.SnapshotScheduleStatus) { s.Detached.MapKeys = 1 }, []string{"MapKeys:"}},
-		{"status has an older last snapshot", nil, func(s *v1alpha1.SnapshotScheduleStatus) {
+		{"status counts too few", nil, func(s *status) { s.Outputs.VolumeSnapshots.Total = 1 }, []string{"Total:"}},
+		{"status counts no PVC", nil, func(s *status) { s.Inputs = nil }, []string{"Inputs:"}},
+		{"status counts detached ones", nil, func(s *status) { s.Detached.MapKeys = 1 }, []string{"MapKeys:"}},
+		{"status has an older last snapshot", nil, func(s *status) {
 			s.LastSnapshotTime = &metav1.Time{Time: noon.Add(-20 * day)}
 		}, []string{"LastSnapshotTime:"}},
-		{"status has a better recovery point", nil, func(s *v1alpha1.SnapshotScheduleStatus) {
+		{"status has a better recovery point", nil, func(s *status) {
 			s.OldestRecoveryPointTime = &metav1.Time{Time: noon}
 		}, []string{"OldestRecoveryPointTime:"}},
 		{"status is of an older spec", func(r *finished) { r.schedule.Generation = 2 }, nil, []string{"status is of generation 1, want 2"}},

@@ -11,7 +11,7 @@
 //	versions.go                       what schedules have been so far
 //	endstate.go, status.go            what is left at the end of a run, and whether status agrees with it
 //	late.go                           what should have been done by now
-//	state.go, series.go, snapshot.go, spec.go, slots.go, cron.go, retention.go, tiers.go
+//	state.go, series.go, snapshot.go, spec.go, slots.go, cron.go, retention.go
 //	                                  the contract
 package judge
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -48,15 +47,23 @@ func TestJudgesDeletes(t *testing.T) {
 		}, "S2: its age or a tier keeps it"},
 		{"a held one", func(s *scene) { s.old.Annotations[v1alpha1.AnnotationHold] = "" }, "S2: it is held"},
 		{"one that is being restored", func(s *scene) { s.others = []client.Object{restoreOf(s.old, "restored")} }, "S2: being restored"},
-		{"the only ready one, which S2 does not judge", func(s *scene) { s.recent.Status.ReadyToUse, s.judge.Moments = ptr.To(false), nil }, "S3: 0 ready ones are left"},
-		{"one of two, of a floor of two", func(s *scene) { s.schedule.Spec.Retention.MinReady, s.judge.Moments = ptr.To(int32(2)), nil }, "S3: 1 ready ones are left"},
-		{"the last one of a PVC that is gone", func(s *scene) { s.claim, s.recent = &corev1.PersistentVolumeClaim{}, &snapshotv1.VolumeSnapshot{} }, ""},
+		{"the only ready one, which S2 does not judge", func(s *scene) {
+			s.recent.Status.ReadyToUse, s.judge.Moments = nil, nil
+		}, "S3: 0 ready ones are left"},
+		{"one of two, of a floor of two", func(s *scene) {
+			s.schedule.Spec.Retention.MinReady, s.judge.Moments = ptr.To(int32(2)), nil
+		}, "S3: 1 ready ones are left"},
+		{"the last one of a PVC that is gone", func(s *scene) { s.claim.Name, s.recent.Name = "", "" }, ""},
 		{"without preconditions", func(s *scene) { s.write.Body = []byte(`{}`) }, "S5: without preconditions"},
 		{"under an invalid spec", func(s *scene) { s.schedule.Spec.Jitter = "6h" }, "S7: invalid spec"},
-		{"of a schedule that is being deleted", func(s *scene) { s.schedule.DeletionTimestamp = &metav1.Time{Time: noon} }, "S7: its schedule was being deleted"},
+		{"of a schedule that is being deleted", func(s *scene) {
+			s.schedule.DeletionTimestamp = &metav1.Time{Time: noon}
+		}, "S7: its schedule was being deleted"},
 		{"by a wrong clock", func(s *scene) { s.judge.ClockIsWrong = func() bool { return true } }, "S7: clocks differed"},
 		{"from caches that are being filled", func(s *scene) { s.write.Unsynced = true }, "S7: had not synced"},
-		{"in a new schedule's first hour", func(s *scene) { s.schedule.CreationTimestamp.Time = noon.Add(-time.Minute) }, "S7: its schedule, which is new"},
+		{"in a new schedule's first hour", func(s *scene) {
+			s.schedule.CreationTimestamp.Time = noon.Add(-time.Minute)
+		}, "S7: its schedule, which is new"},
 		{"under a delay without a record", func(s *scene) { s.schedule.Spec.Retention.EditDelay = "1h" }, "S7: no record of generation 1"},
 		{"under a record of another generation", func(s *scene) {
 			s.schedule.Status.Retention = &v1alpha1.RetentionRecord{Generation: 7}
@@ -188,7 +195,9 @@ func TestJudgesPatches(t *testing.T) {
 			s.patch(controlled)
 		}, "S1: that its label does not name"},
 		{"adopts a member of a group", func(s *scene) {
-			s.old.OwnerReferences = []metav1.OwnerReference{{APIVersion: "groupsnapshot.storage.k8s.io/v1", Kind: "VolumeGroupSnapshot", Name: "g", UID: "g"}}
+			s.old.OwnerReferences = []metav1.OwnerReference{
+				{APIVersion: "groupsnapshot.storage.k8s.io/v1", Kind: "VolumeGroupSnapshot", Name: "g", UID: "g"},
+			}
 			s.patch(controlled)
 		}, "S1: a member of a VolumeGroupSnapshot"},
 	})
@@ -203,8 +212,10 @@ func TestJudgesOtherWrites(t *testing.T) {
 	}
 	run(t, []judgeCase{
 		{"an event", func(s *scene) { s.write = Attempt{Verb: "create", Resource: "events", Name: "e"} }, ""},
-		{"a PVC", func(s *scene) { s.write = Attempt{Verb: "delete", Resource: "persistentvolumeclaims", Name: "data"} }, "S1: delete of persistentvolumeclaims data"},
-		{"an update of a snapshot", func(s *scene) { s.write = Attempt{Verb: "update", Resource: "volumesnapshots", Name: "old"} }, "S1: update of VolumeSnapshot old"},
+		{"a PVC", func(s *scene) {
+			s.write = Attempt{Verb: "delete", Resource: "persistentvolumeclaims", Name: "data"}
+		}, "S1: delete of persistentvolumeclaims data"},
+		{"an update of a snapshot", func(s *scene) { s.write.Verb = "update" }, "S1: update of VolumeSnapshot old"},
 		{"a ClusterSnapshotSchedule's status", func(s *scene) {
 			s.write = Attempt{Verb: "patch", Resource: "clustersnapshotschedules", Subresource: "status", Name: namespace}
 		}, ""},

@@ -50,7 +50,7 @@ func TestLate(t *testing.T) {
 			s.Spec.Suspend = true
 			s.Annotations = map[string]string{v1alpha1.AnnotationRequestedAt: noon.Add(time.Second).Format(time.RFC3339)}
 		}, "got no snapshot for slot 2026-06-15T12:00:01Z"},
-		{"an expired one stays", []client.Object{ready("a", 0), ready("b", 2*day), ready("c", 11*day)}, nil, "VolumeSnapshot shop/c was not deleted"},
+		{"an expired one stays", []client.Object{ready("a", 0), ready("b", 2*day), ready("c", 11*day)}, nil, "shop/c was not deleted"},
 		{"an expired one is the floor", []client.Object{newSnapshot("a", noon), ready("c", 11*day)}, nil, ""},
 	} {
 		schedule, claim := newSchedule("every"), newClaim("data")

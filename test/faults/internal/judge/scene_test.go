@@ -55,7 +55,8 @@ func (s *scene) take(v *snapshotv1.VolumeSnapshot) {
 
 // patch makes the write a patch of the old snapshot's metadata.
 func (s *scene) patch(metadata string) {
-	s.write = Attempt{Verb: "patch", Resource: "volumesnapshots", Name: "old", Body: []byte(`{"metadata":{"resourceVersion":"999",` + metadata + `}}`)}
+	body := []byte(`{"metadata":{"resourceVersion":"999",` + metadata + `}}`)
+	s.write = Attempt{Verb: "patch", Resource: "volumesnapshots", Name: "old", Body: body}
 }
 
 // change makes the write one of the schedule.

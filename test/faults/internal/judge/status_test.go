@@ -14,25 +14,26 @@ import (
 )
 
 func TestStatusErrorsOfAnInvalidSpec(t *testing.T) {
-	problem := func(claim, reason string) func(*v1alpha1.SnapshotSchedule) {
-		return func(s *v1alpha1.SnapshotSchedule) {
+	type schedule = v1alpha1.SnapshotSchedule
+	problem := func(claim, reason string) func(*schedule) {
+		return func(s *schedule) {
 			s.Status.Problems = []v1alpha1.Problem{{PersistentVolumeClaim: claim, Reason: reason}}
 		}
 	}
 	for name, tc := range map[string]struct {
-		change func(*v1alpha1.SnapshotSchedule)
+		change func(*schedule)
 		want   string
 	}{
-		"as it should be":           {func(*v1alpha1.SnapshotSchedule) {}, ""},
-		"not stalled":               {func(s *v1alpha1.SnapshotSchedule) { s.Status.Conditions[0].Status = metav1.ConditionFalse }, "condition Stalled"},
-		"not paused":                {func(s *v1alpha1.SnapshotSchedule) { s.Status.Conditions[1].Status = metav1.ConditionFalse }, "retention is not paused"},
-		"paused for another reason": {func(s *v1alpha1.SnapshotSchedule) { s.Status.Conditions[1].Reason = "" }, "retention is not paused"},
-		"old counts":                {func(s *v1alpha1.SnapshotSchedule) { s.Status.Inputs = &v1alpha1.Inputs{} }, "Inputs:"},
-		"old times":                 {func(s *v1alpha1.SnapshotSchedule) { s.Status.NextSnapshotTime = &metav1.Time{Time: noon} }, "NextSnapshotTime:"},
+		"as it should be":           {func(*schedule) {}, ""},
+		"not stalled":               {func(s *schedule) { s.Status.Conditions[0].Status = metav1.ConditionFalse }, "condition Stalled"},
+		"not paused":                {func(s *schedule) { s.Status.Conditions[1].Status = metav1.ConditionFalse }, "retention is not paused"},
+		"paused for another reason": {func(s *schedule) { s.Status.Conditions[1].Reason = "" }, "retention is not paused"},
+		"old counts":                {func(s *schedule) { s.Status.Inputs = &v1alpha1.Inputs{} }, "Inputs:"},
+		"old times":                 {func(s *schedule) { s.Status.NextSnapshotTime = &metav1.Time{Time: noon} }, "NextSnapshotTime:"},
 		"an old problem":            {problem("data", v1alpha1.ReasonSnapshotFailed), "SnapshotFailed"},
 		"a problem of its own":      {problem("", v1alpha1.ReasonInvalidRequestedAt), ""},
-		"old problems beyond ten":   {func(s *v1alpha1.SnapshotSchedule) { s.Status.MoreProblems = 1 }, "MoreProblems:"},
-		"stalled, but valid": {func(s *v1alpha1.SnapshotSchedule) {
+		"old problems beyond ten":   {func(s *schedule) { s.Status.MoreProblems = 1 }, "MoreProblems:"},
+		"stalled, but valid": {func(s *schedule) {
 			s.Spec.Jitter, s.Status.Inputs, s.Status.Detached = "", &v1alpha1.Inputs{}, &v1alpha1.Detached{}
 		}, "condition Stalled"},
 	} {

@@ -114,7 +114,8 @@ func (p Plan) provoke(ctx context.Context, r *environment.Run) error {
 }
 
 func (p Plan) request(ctx context.Context, r *environment.Run) error {
-	return r.Patch(ctx, p.object(r), `{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.AnnotationRequestedAt, time.Now().UTC().Format(time.RFC3339))
+	now := time.Now().UTC().Format(time.RFC3339)
+	return r.Patch(ctx, p.object(r), `{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.AnnotationRequestedAt, now)
 }
 
 // fix replaces the spec as a whole by the good one.
