@@ -6,6 +6,7 @@ package judge
 import (
 	"flag"
 	"fmt"
+	"slices"
 	"os"
 	"testing"
 	"time"
@@ -224,10 +225,11 @@ func productSeries(e *series, due bool) retention.Series {
 			p.ErrorTime = s.Status.Error.Time.Time
 		}
 		p.CutTime, p.HasCutTime = cutTime(s)
-		if isHeld(s) {
-			p.Hold = retention.HoldAnnotation
-		} else if e.held(s) != "" {
-			p.Hold = retention.HoldRestore
+		if text, held := s.Annotations[v1alpha1.AnnotationHold]; held {
+			p.HeldUntil = retention.Forever
+			if end, err := time.Parse(time.RFC3339, text); err == nil {
+				p.HeldUntil = end
+			}
 		}
 		p.Restoring = slices.ContainsFunc(e.claims, func(c *corev1.PersistentVolumeClaim) bool { return restores(c, s) })
 		series.Snapshots = append(series.Snapshots, p)

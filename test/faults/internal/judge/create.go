@@ -95,7 +95,11 @@ func (j *AtWrite) noSlot(st *state, of slot) (why string) {
 // blocked returns which uncut snapshot of the series the operator must know, because that was there when it started or has been for long.
 func (j *AtWrite) blocked(st *state, of slot, a Attempt) string {
 	known := later(a.Started.Truncate(time.Second), time.Now().Add(-ReactionTime))
+	s := withUID(st.schedules, of.schedule)
 	for _, other := range st.snapshots {
+		if s != nil && !isTagged(other, s) { // its user released it; the reference stays while it is being deleted
+			continue
+		}
 		taken, _ := j.slotOf(other)
 		taken.at = of.at // any slot of the series
 		if a.Sees && taken == of && isUncut(other) && other.CreationTimestamp.Time.Before(known) {

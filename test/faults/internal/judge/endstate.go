@@ -177,7 +177,7 @@ func traits(s *snapshotv1.VolumeSnapshot) (facts []string) {
 		is   bool
 		fact string
 	}{
-		{isUncut(s), "uncut"}, {readyToUse(s), "ready"}, {inError(s), "in error"}, {isHeld(s), "held"},
+		{isUncut(s), "uncut"}, {readyToUse(s), "ready"}, {inError(s), "in error"}, {isHeld(s, time.Now()), "held"},
 		{s.DeletionTimestamp != nil, "being deleted"},
 	} {
 		if trait.is {

@@ -91,7 +91,7 @@ func (e *series) newest() *snapshotv1.VolumeSnapshot {
 
 // held returns why rule 1 holds a snapshot, except for being in progress; empty if it does not.
 func (e *series) held(s *snapshotv1.VolumeSnapshot) string {
-	if isHeld(s) {
+	if isHeld(s, e.now) {
 		return "it is held by annotation"
 	}
 	for _, claim := range e.claims {
