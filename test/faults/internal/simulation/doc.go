@@ -19,13 +19,14 @@
 // A failure prints the actions, and the seed that repeats them. Their consequences repeat nearly always: the order of what happens in the
 // same nanosecond differs, and so do the delays before client-go tries again. ClusterSnapshotSchedules are not simulated.
 //
-//	world.go                the API server, what it has held, the clocks
-//	api.go                  requests and answers
-//	link.go                 the network of an operator, and its faults
-//	operator.go             operators: start, crash, start again
-//	driver.go               snapshot drivers, the garbage collector
-//	users.go, schedules.go  what users do
-//	end.go                  what must be at the end
+//	world.go                            the API server, what it has held, the clocks
+//	link.go                             the network of an operator, its faults, and the judging of writes
+//	watch.go                            what an operator is shown, and when
+//	operator.go                         operators: start, crash, start again
+//	driver.go                           snapshot drivers, the garbage collector
+//	users.go, objects.go, schedules.go  what users do
+//	end.go                              what must be at the end
 //
-// Tests: simulation_test.go has the state machine, clocks_test.go fixed scenarios of clocks, late_test.go those of late caches.
+// Tests: simulation_test.go has the state machine; scenario_test.go runs fixed scenarios, which clocks_test.go has of clocks that are wrong
+// and late_test.go of caches that are late.
 package simulation

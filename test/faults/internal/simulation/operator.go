@@ -13,10 +13,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,13 +38,41 @@ import (
 // maxClockSkew is the operator's flag, as shipped.
 const maxClockSkew = time.Minute
 
-// options are those of the operators.
-type options struct{ statusInterval time.Duration }
-
 // operator is one process of the product. Its memory ends with it.
 type operator struct {
-	*link
-	end context.CancelFunc
+	*world
+	started time.Time
+	// alive ends with its network: what the API server has received it does, and nothing is delivered any more.
+	alive    context.Context
+	cut, end context.CancelFunc
+	// busy counts the requests that are on their way, other than watches.
+	busy int
+	// reads are the times at which it last read an object, other than by its informers.
+	reads map[string]time.Time
+	view
+}
+
+// start starts an operator; its first list of each kind may be some changes behind.
+func (w *world) start() *operator {
+	o := &operator{world: w, started: time.Now(), reads: map[string]time.Time{}}
+	ctx, end := context.WithCancel(logf.IntoContext(context.Background(), logr.Discard()))
+	o.end = end
+	o.alive, o.cut = context.WithCancel(context.Background())
+	for k := range o.behind {
+		// Mostly not: an API server that lags is rare.
+		if w.faults.staleLists && !oneIn(w.rand, 2) {
+			o.behind[k] = w.rand.IntN(12)
+		}
+	}
+	w.operators = append(w.operators, o)
+	w.starts++
+	w.running.Go(func() {
+		defer end()
+		if err := o.run(ctx); err != nil && ctx.Err() == nil {
+			panic(err)
+		}
+	})
+	return o
 }
 
 // kill breaks the connections of an operator before it knows that it ends, so that it cannot do more.
@@ -53,61 +81,32 @@ func (o *operator) kill() {
 	o.end()
 }
 
-// start starts an operator; its first list of each kind is some changes behind.
-func (w *world) start(behind func() int) *operator {
-	ctx, end := context.WithCancel(logf.IntoContext(context.Background(), logr.Discard()))
-	l := &link{world: w, started: time.Now(), reads: map[string]time.Time{}}
-	l.alive, l.cut = context.WithCancel(context.Background())
-	for k := range l.behind {
-		l.behind[k] = behind()
-	}
-	o := &operator{link: l, end: end}
-	l.crash = func() { w.crash(o) }
-	w.operators = append(w.operators, o)
-	w.starts++
-	w.running.Go(func() {
-		defer end()
-		if err := run(ctx, l); err != nil && ctx.Err() == nil {
-			panic(err)
-		}
-	})
-	return o
-}
-
 // crash kills an operator and starts it again later.
-func (w *world) crash(o *operator) {
+func (o *operator) crash() {
 	if o.alive.Err() != nil {
 		return
 	}
 	o.kill()
-	down := between(w.rand, time.Second, time.Minute)
-	if oneIn(w.rand, 20) {
-		down = between(w.rand, time.Hour, 30*time.Hour)
+	down := between(o.rand, time.Second, time.Minute)
+	if oneIn(o.rand, 20) {
+		down = between(o.rand, time.Hour, 30*time.Hour)
 	}
-	w.after(down, w.restart)
+	o.after(down, o.restart)
 }
 
 // restart starts an operator if none runs.
 func (w *world) restart() {
 	w.operators = slices.DeleteFunc(w.operators, func(o *operator) bool { return o.alive.Err() != nil })
 	if len(w.operators) == 0 {
-		w.start(w.listLag)
+		w.start()
 	}
-}
-
-// listLag draws by how many changes a first list is behind. Mostly none: an API server that lags is rare.
-func (w *world) listLag() int {
-	if !w.faults.staleLists || oneIn(w.rand, 2) {
-		return 0
-	}
-	return w.rand.IntN(12)
 }
 
 // run runs the product's controller with its queue, informers and clients until the context ends. The manager is left out: its queues
 // measure themselves twice a second, and its events are sent from goroutines of their own.
-func run(ctx context.Context, l *link) error {
-	config := &rest.Config{Host: "http://simulated.invalid", Transport: l}
-	clock := operatorClock{l.world}
+func (o *operator) run(ctx context.Context) error {
+	config := &rest.Config{Host: "http://simulated.invalid", Transport: o}
+	clock := operatorClock{o.world}
 	snapshots.Configure(config, clock)
 	httpClient, err := rest.HTTPClientFor(config)
 	must(err)
@@ -118,12 +117,12 @@ func run(ctx context.Context, l *link) error {
 	must(err)
 	api, err := transport.NewClient(config, client.Options{HTTPClient: httpClient, Scheme: cluster.Scheme, Mapper: mapper})
 	must(err)
-	engine, err := snapshots.MapController(snapshots.Options{
+	options := snapshots.Options{
 		// One: two workers that share a live read would wait for each other on a lock, and time would stand still.
-		Workers: 1, StatusInterval: l.options.statusInterval, DeletesPerSecond: 50, MaxClockSkew: maxClockSkew, Clock: clock, Stores: stores,
-	}, noEvents{}, 0).New(mapcontroller.Dependencies{Client: api, Live: api, Scheme: cluster.Scheme, Discovery: allInstalled{}}, snapshots.Options{
-		Workers: 1, StatusInterval: l.options.statusInterval, DeletesPerSecond: 50, MaxClockSkew: maxClockSkew, Clock: clock, Stores: stores,
-	})
+		Workers: 1, StatusInterval: o.statusInterval, DeletesPerSecond: 50, MaxClockSkew: maxClockSkew, Clock: clock, Stores: stores,
+	}
+	engine, err := snapshots.MapController(options, &events.FakeRecorder{}, 0).New(
+		mapcontroller.Dependencies{Client: api, Live: api, Scheme: cluster.Scheme, Discovery: allInstalled{}}, options)
 	must(err)
 	informer := func(o client.Object, indexers ...toolscache.Indexers) cache.Informer {
 		i, err := informers.GetInformer(ctx, o, cache.BlockUntilSynced(false))
@@ -136,12 +135,12 @@ func run(ctx context.Context, l *link) error {
 	parents := informer(&v1alpha1.SnapshotSchedule{})
 	informer(&corev1.PersistentVolumeClaim{}, engine.InputIndexers(), snapshots.Indexers())
 	informer(&snapshotv1.VolumeSnapshot{}, engine.OutputIndexers())
-	l.running.Go(func() { _ = informers.Start(ctx) })
+	o.running.Go(func() { _ = informers.Start(ctx) })
 
 	status := newController(reconcile.TypedReconciler[reconcile.Request](reconcile.Func(engine.ReconcileStatus)), nil)
 	must(status.Watch(&source.Informer{Informer: parents, Handler: &handler.EnqueueRequestForObject{}}))
 	must(status.Watch(source.Func(engine.StatusSource)))
-	l.running.Go(func() { _ = status.Start(ctx) })
+	o.running.Go(func() { _ = status.Start(ctx) })
 	if !informers.WaitForCacheSync(ctx) {
 		return ctx.Err()
 	}
@@ -170,14 +169,9 @@ func newController[R comparable](reconciler reconcile.TypedReconciler[R], limite
 // newMapper returns a mapper that need not ask.
 func newMapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
-	for k := kube.Schedules; k <= kube.Namespaces; k++ {
-		scope := meta.RESTScopeNamespace
-		if k == kube.Namespaces {
-			scope = meta.RESTScopeRoot
-		}
-		m.Add(k.GroupVersionKind(), scope)
+	for k := range kube.Kinds {
+		m.Add(k.GroupVersionKind(), map[bool]meta.RESTScope{false: meta.RESTScopeNamespace, true: meta.RESTScopeRoot}[k == kube.Classes])
 	}
-	m.Add(snapshotv1.SchemeGroupVersion.WithKind("VolumeSnapshotClass"), meta.RESTScopeRoot)
 	return m
 }
 
@@ -188,15 +182,11 @@ type allInstalled struct {
 
 // ServerResourcesForGroupVersion implements discovery.ServerResourcesInterface.
 func (allInstalled) ServerResourcesForGroupVersion(groupVersion string) (*metav1.APIResourceList, error) {
-	resources := map[string][]metav1.APIResource{
-		"v1":                                   {{Kind: "PersistentVolumeClaim"}},
-		snapshotv1.SchemeGroupVersion.String(): {{Kind: "VolumeSnapshot"}, {Kind: "VolumeSnapshotClass"}},
+	list := &metav1.APIResourceList{GroupVersion: groupVersion}
+	for k := range kube.Kinds {
+		if gvk := k.GroupVersionKind(); gvk.GroupVersion().String() == groupVersion {
+			list.APIResources = append(list.APIResources, metav1.APIResource{Kind: gvk.Kind})
+		}
 	}
-	return &metav1.APIResourceList{GroupVersion: groupVersion, APIResources: resources[groupVersion]}, nil
+	return list, nil
 }
-
-// noEvents drops events.
-type noEvents struct{}
-
-// Eventf implements events.EventRecorder.
-func (noEvents) Eventf(_, _ runtime.Object, _, _, _, _ string, _ ...any) {}

@@ -18,13 +18,13 @@ import (
 // What users do to schedules.
 
 func (u *users) recreateSchedules() {
-	for _, name := range u.schedules {
+	for _, name := range u.scheduleNames {
 		u.createSchedule(name)
 	}
 }
 
 func (u *users) createSchedule(name string) {
-	if u.find(kube.Schedules, name) != nil {
+	if u.schedule(name) != nil {
 		return
 	}
 	spec := v1alpha1.SnapshotScheduleSpec{}
@@ -32,6 +32,10 @@ func (u *users) createSchedule(name string) {
 		draw(u.r, &spec)
 	}
 	u.create(&v1alpha1.SnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec})
+}
+
+func (u *users) editSpec(name string, change func(*v1alpha1.SnapshotScheduleSpec)) {
+	u.edit(kube.Schedules, name, func(o client.Object) { change(&o.(*v1alpha1.SnapshotSchedule).Spec) })
 }
 
 // editSchedule draws one part of a spec again, and repairs an invalid spec.
@@ -84,8 +88,7 @@ func (u *users) deleteSchedule() {
 	name := u.anySchedule()
 	policy := pick(u.r, metav1.DeletePropagationBackground, metav1.DeletePropagationBackground,
 		metav1.DeletePropagationOrphan, metav1.DeletePropagationOrphan, metav1.DeletePropagationForeground)
-	must(client.IgnoreNotFound(u.server.Delete(kube.Schedules, client.ObjectKey{Namespace: namespace, Name: name},
-		metav1.DeleteOptions{PropagationPolicy: &policy})))
+	must(client.IgnoreNotFound(u.server.Delete(kube.Schedules, name, metav1.DeleteOptions{PropagationPolicy: &policy})))
 	if oneIn(u.r, 2) { // and creates it again, perhaps before the operator has seen the deletion
 		u.later(between(u.r, 10*time.Millisecond, 2*time.Minute), func(u *users) { u.createSchedule(name) })
 	}
@@ -93,7 +96,7 @@ func (u *users) deleteSchedule() {
 
 // deleteScheduleUnseen deletes a schedule that has the operator's finalizer.
 func (u *users) deleteScheduleUnseen() {
-	for _, name := range u.schedules {
+	for _, name := range u.scheduleNames {
 		s := u.schedule(name)
 		if s != nil && s.DeletionTimestamp == nil && slices.Contains(s.Finalizers, v1alpha1.FinalizerRelease) {
 			u.freeze(kube.Schedules, u.hours())
@@ -103,18 +106,36 @@ func (u *users) deleteScheduleUnseen() {
 	}
 }
 
-func (u *users) editScheduleUnseen() {
-	u.freeze(kube.Schedules, u.hours())
-	if oneIn(u.r, 3) {
-		u.breakSpec()
-		return
-	}
-	u.editSchedule()
-}
-
 // specParts draw the parts of a spec, each on its own, so that an edit can draw a single one.
 var specParts = []func(*rand.Rand, *v1alpha1.SnapshotScheduleSpec){
-	drawTimes, drawSelector, drawTTL, drawTiers, drawCap, drawFloor, drawDetached, drawDeadlines, drawDeletionPolicy,
+	drawTimes, drawSelector, drawTTL,
+	func(r *rand.Rand, spec *v1alpha1.SnapshotScheduleSpec) {
+		spec.Retention.Keep = pick(r,
+			v1alpha1.Keep{}, v1alpha1.Keep{}, v1alpha1.Keep{Last: 3}, v1alpha1.Keep{Daily: 4},
+			v1alpha1.Keep{Hourly: 6, Daily: 3, Weekly: 2}, v1alpha1.Keep{Last: 1, Monthly: 2}, v1alpha1.Keep{Weekly: 3, Yearly: 1},
+		)
+	},
+	func(r *rand.Rand, spec *v1alpha1.SnapshotScheduleSpec) {
+		spec.Retention.MaxCount = nil
+		if spec.SnapshotTTL == "" || oneIn(r, 3) {
+			spec.Retention.MaxCount = new(pick(r, int32(1), 3, 8, 20))
+		}
+	},
+	func(r *rand.Rand, spec *v1alpha1.SnapshotScheduleSpec) {
+		spec.Retention.MinReady = new(pick(r, int32(0), 1, 1, 2, 4))
+	},
+	func(r *rand.Rand, spec *v1alpha1.SnapshotScheduleSpec) {
+		spec.Retention.Detached = v1alpha1.DetachedRetention{
+			SnapshotTTL: pick[v1alpha1.Duration](r, "", "", "1d", "5d"), MinReady: pick(r, int32(0), 0, 1, 2),
+		}
+	},
+	func(r *rand.Rand, spec *v1alpha1.SnapshotScheduleSpec) {
+		spec.ReadyDeadline = pick[v1alpha1.Duration](r, "1h", "1h", "10m", "4h")
+		spec.StartingDeadline = pick[v1alpha1.Duration](r, "", "", "", "2h")
+	},
+	func(r *rand.Rand, spec *v1alpha1.SnapshotScheduleSpec) {
+		spec.DeletionPolicy = pick(r, v1alpha1.DeletionDelete, v1alpha1.DeletionDelete, v1alpha1.DeletionOrphan)
+	},
 }
 
 func drawTimes(r *rand.Rand, spec *v1alpha1.SnapshotScheduleSpec) {
@@ -145,37 +166,4 @@ func drawTTL(r *rand.Rand, spec *v1alpha1.SnapshotScheduleSpec) {
 	if spec.SnapshotTTL == "" && spec.Retention.MaxCount == nil {
 		spec.Retention.MaxCount = new(int32(10))
 	}
-}
-
-func drawTiers(r *rand.Rand, spec *v1alpha1.SnapshotScheduleSpec) {
-	spec.Retention.Keep = pick(r,
-		v1alpha1.Keep{}, v1alpha1.Keep{}, v1alpha1.Keep{Last: 3}, v1alpha1.Keep{Daily: 4},
-		v1alpha1.Keep{Hourly: 6, Daily: 3, Weekly: 2}, v1alpha1.Keep{Last: 1, Monthly: 2}, v1alpha1.Keep{Weekly: 3, Yearly: 1},
-	)
-}
-
-func drawCap(r *rand.Rand, spec *v1alpha1.SnapshotScheduleSpec) {
-	spec.Retention.MaxCount = nil
-	if spec.SnapshotTTL == "" || oneIn(r, 3) {
-		spec.Retention.MaxCount = new(pick(r, int32(1), 3, 8, 20))
-	}
-}
-
-func drawFloor(r *rand.Rand, spec *v1alpha1.SnapshotScheduleSpec) {
-	spec.Retention.MinReady = new(pick(r, int32(0), 1, 1, 2, 4))
-}
-
-func drawDetached(r *rand.Rand, spec *v1alpha1.SnapshotScheduleSpec) {
-	spec.Retention.Detached = v1alpha1.DetachedRetention{
-		SnapshotTTL: pick[v1alpha1.Duration](r, "", "", "1d", "5d"), MinReady: pick(r, int32(0), 0, 1, 2),
-	}
-}
-
-func drawDeadlines(r *rand.Rand, spec *v1alpha1.SnapshotScheduleSpec) {
-	spec.ReadyDeadline = pick[v1alpha1.Duration](r, "1h", "1h", "10m", "4h")
-	spec.StartingDeadline = pick[v1alpha1.Duration](r, "", "", "", "2h")
-}
-
-func drawDeletionPolicy(r *rand.Rand, spec *v1alpha1.SnapshotScheduleSpec) {
-	spec.DeletionPolicy = pick(r, v1alpha1.DeletionDelete, v1alpha1.DeletionDelete, v1alpha1.DeletionOrphan)
 }

@@ -4,8 +4,8 @@
 package simulation
 
 import (
-	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -14,9 +14,7 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,10 +23,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/simulation/kube"
 )
 
-const (
-	namespace = "ns"
-	day       = 24 * time.Hour
-)
+const day = 24 * time.Hour
 
 // world is the simulated cluster: the API server, the controllers around the operators, and the operators.
 type world struct {
@@ -41,45 +36,36 @@ type world struct {
 	rand   *rand.Rand
 	faults faults
 	judge  *judge.AtWrite
-	// writing is the link whose write is judged.
-	writing *link
+	// writing is the operator whose write is judged.
+	writing *operator
 
-	driver    driver
-	collected map[types.UID]bool // soon
+	driver driver
 
-	options   options
-	operators []*operator
-	running   sync.WaitGroup
+	statusInterval time.Duration
+	operators      []*operator
+	running        sync.WaitGroup
 	// clockOff and dateOff are by how much the clock of operators, and the Date of answers, are wrong.
 	clockOff, dateOff time.Duration
 	ended             bool
-	counts
+	*counts
 }
 
 // counts are of the operators' requests but watches, of what became of their writes of snapshots, and of their starts.
 type counts struct{ sent, refused, created, deleted, patched, starts int }
 
-func (c *counts) add(o counts) {
-	c.sent, c.refused, c.created = c.sent+o.sent, c.refused+o.refused, c.created+o.created
-	c.deleted, c.patched, c.starts = c.deleted+o.deleted, c.patched+o.patched, c.starts+o.starts
-}
-
-func newWorld(start time.Time, seed uint64, o options) *world {
+func newWorld(start time.Time, seed uint64, statusInterval time.Duration) *world {
 	time.Sleep(time.Until(start))
 	w := &world{
-		committed: make(chan struct{}), rand: rand.New(rand.NewPCG(seed, 2)), collected: map[types.UID]bool{}, options: o,
+		committed: make(chan struct{}), rand: rand.New(rand.NewPCG(seed, 2)), statusInterval: statusInterval, counts: &counts{},
 	}
 	w.driver = driver{world: w, modes: map[string]mode{}}
 	uids := rand.New(rand.NewPCG(seed, 3))
-	w.server = kube.NewServer(time.Now, func() types.UID {
+	w.server = &kube.Server{OnCommit: w.onCommit, Now: time.Now, NewUID: func() types.UID {
 		return types.UID(fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x",
 			uids.Uint32(), uids.Uint32()&0xffff, uids.Uint32()&0xfff, uids.Uint32()&0xfff, uids.Uint64()&0xffffffffffff))
-	})
-	w.server.OnCommit = w.onCommit
-	w.judge = judge.NewAtWrite(reader{w}, namespace, w.clocksDiffer, 0)
+	}}
+	w.judge = judge.NewAtWrite(kube.Reader{Server: w.server}, kube.Namespace, w.clocksDiffer, 0)
 	w.judge.Moments = w.moments
-	_, err := w.server.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
-	must(err)
 	return w
 }
 
@@ -117,7 +103,7 @@ func (w *world) onCommit(c kube.Change) {
 	close(w.committed)
 	w.committed = make(chan struct{})
 	w.driver.observe(c)
-	w.collect(c)
+	w.driver.collect(c)
 }
 
 // moments returns what guards that have read since a time may have been shown, by the clock of operators: schedules are read live, and
@@ -142,51 +128,100 @@ func (w *world) moments(since time.Time) (all []judge.Moment) {
 
 // states returns the objects of a kind as they have been since a time, the latest first.
 func (w *world) states(k kube.Kind, since time.Time) (all [][]client.Object) {
-	held := map[types.UID]client.Object{}
-	for _, o := range w.server.List(k) {
-		held[o.GetUID()] = o
-	}
-	all = append(all, slices.Collect(maps.Values(held)))
-	for _, c := range slices.Backward(w.log) {
-		if c.At.Before(since) {
+	for at, objects := range w.past(k) {
+		if at < len(w.log) && w.log[at].At.Before(since) {
 			break
 		}
-		if c.Kind != k {
-			continue
-		}
-		if c.After != nil {
-			delete(held, c.After.GetUID())
-		}
-		if c.Before != nil {
-			held[c.Before.GetUID()] = c.Before
-		}
-		all = append(all, slices.Collect(maps.Values(held)))
+		all = append(all, objects)
 	}
 	return all
+}
+
+// past returns the objects of a kind as they are, and as they were before each of their changes, the latest first, with the number of
+// changes of any kind until then.
+func (w *world) past(k kube.Kind) iter.Seq2[int, []client.Object] {
+	return func(yield func(int, []client.Object) bool) {
+		held := map[types.UID]client.Object{}
+		for _, o := range w.server.List(k) {
+			held[o.GetUID()] = o
+		}
+		if !yield(len(w.log), slices.Collect(maps.Values(held))) {
+			return
+		}
+		for at, c := range slices.Backward(w.log) {
+			if c.Kind != k {
+				continue
+			}
+			if c.After != nil {
+				delete(held, c.After.GetUID())
+			}
+			if c.Before != nil {
+				held[c.Before.GetUID()] = c.Before
+			}
+			if !yield(at, slices.Collect(maps.Values(held))) {
+				return
+			}
+		}
+	}
 }
 
 // objects returns all schedules, PVCs and snapshots.
-func (w *world) objects() (all []client.Object) {
-	for _, k := range []kube.Kind{kube.Schedules, kube.Claims, kube.Snapshots} {
-		all = append(all, w.server.List(k)...)
+func (w *world) objects() []client.Object {
+	return slices.Concat(w.server.List(kube.Schedules), w.server.List(kube.Claims), w.server.List(kube.Snapshots))
+}
+
+func (w *world) schedules() []*v1alpha1.SnapshotSchedule {
+	return typed[*v1alpha1.SnapshotSchedule](w.server.List(kube.Schedules))
+}
+
+func (w *world) claims() []*corev1.PersistentVolumeClaim {
+	return typed[*corev1.PersistentVolumeClaim](w.server.List(kube.Claims))
+}
+
+func (w *world) snapshots() []*snapshotv1.VolumeSnapshot {
+	return typed[*snapshotv1.VolumeSnapshot](w.server.List(kube.Snapshots))
+}
+
+func typed[T client.Object](objects []client.Object) []T {
+	all := make([]T, len(objects))
+	for i, o := range objects {
+		all[i] = o.(T)
 	}
 	return all
 }
 
-func (w *world) snapshots() (all []*snapshotv1.VolumeSnapshot) {
-	for _, o := range w.server.List(kube.Snapshots) {
-		all = append(all, o.(*snapshotv1.VolumeSnapshot))
-	}
-	return all
-}
-
-func (w *world) find(k kube.Kind, name string) client.Object {
-	return w.server.Find(k, client.ObjectKey{Namespace: namespace, Name: name})
-}
-
+// schedule returns nil if there is none of this name.
 func (w *world) schedule(name string) *v1alpha1.SnapshotSchedule {
-	s, _ := w.find(kube.Schedules, name).(*v1alpha1.SnapshotSchedule)
+	s, _ := w.server.Find(kube.Schedules, name).(*v1alpha1.SnapshotSchedule)
 	return s
+}
+
+// claim returns nil if there is none of this name.
+func (w *world) claim(name string) *corev1.PersistentVolumeClaim {
+	c, _ := w.server.Find(kube.Claims, name).(*corev1.PersistentVolumeClaim)
+	return c
+}
+
+func (w *world) create(o client.Object) client.Object {
+	created, err := w.server.Create(o)
+	must(err)
+	return created
+}
+
+// edit changes an object other than its status, if it is there.
+func (w *world) edit(k kube.Kind, name string, change func(client.Object)) {
+	_, err := w.server.Update(k, name, kube.Main, change)
+	must(client.IgnoreNotFound(err))
+}
+
+// editStatus changes the status of an object, if it is there.
+func (w *world) editStatus(k kube.Kind, name string, change func(client.Object)) {
+	_, err := w.server.Update(k, name, kube.Status, change)
+	must(client.IgnoreNotFound(err))
+}
+
+func (w *world) delete(k kube.Kind, name string) {
+	must(client.IgnoreNotFound(w.server.Delete(k, name, metav1.DeleteOptions{})))
 }
 
 // clocksDiffer returns whether the clocks differ so much that nothing may be deleted, with a margin for a Date in whole seconds.
@@ -215,53 +250,6 @@ func (c operatorClock) Now() time.Time {
 
 // Since implements clock.PassiveClock.
 func (c operatorClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
-
-// reader reads the API server at once. Who uses it has stopped the world.
-type reader struct{ *world }
-
-// Get implements client.Reader.
-func (r reader) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
-	k, err := kube.KindOf(o)
-	if err != nil {
-		return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
-	}
-	stored, err := r.server.Get(k, key)
-	if err != nil {
-		return err
-	}
-	switch o := o.(type) {
-	case *v1alpha1.SnapshotSchedule:
-		*o = *stored.(*v1alpha1.SnapshotSchedule)
-	case *corev1.Namespace:
-		*o = *stored.(*corev1.Namespace)
-	default:
-		return fmt.Errorf("unexpected %T", o)
-	}
-	return nil
-}
-
-// List implements client.Reader.
-func (r reader) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
-	switch list := list.(type) {
-	case *v1alpha1.SnapshotScheduleList:
-		list.Items = all[v1alpha1.SnapshotSchedule](r.server.List(kube.Schedules))
-	case *corev1.PersistentVolumeClaimList:
-		list.Items = all[corev1.PersistentVolumeClaim](r.server.List(kube.Claims))
-	case *snapshotv1.VolumeSnapshotList:
-		list.Items = all[snapshotv1.VolumeSnapshot](r.server.List(kube.Snapshots))
-	default:
-		return fmt.Errorf("unexpected %T", list)
-	}
-	return nil
-}
-
-func all[T any](objects []client.Object) []T {
-	items := make([]T, len(objects))
-	for i, o := range objects {
-		items[i] = *any(o).(*T)
-	}
-	return items
-}
 
 // between draws a duration from [least, most).
 func between(r *rand.Rand, least, most time.Duration) time.Duration {

@@ -5,13 +5,17 @@ package kube
 
 import (
 	"fmt"
+	"strings"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
 )
 
 // Kind is one of the kinds that the server stores.
@@ -24,42 +28,48 @@ const (
 	Claims
 	// Snapshots are VolumeSnapshots: a custom resource with a status subresource.
 	Snapshots
-	// Namespaces are in none.
-	Namespaces
-	kinds
+	// Classes are VolumeSnapshotClasses, of which nobody creates any.
+	Classes
+	// Kinds is how many there are.
+	Kinds
 )
 
-var kindInfo = [kinds]struct {
-	resource string
-	gvk      schema.GroupVersionKind
-}{
-	{"snapshotschedules", v1alpha1.GroupVersion.WithKind("SnapshotSchedule")},
-	{"persistentvolumeclaims", corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim")},
-	{"volumesnapshots", snapshotv1.SchemeGroupVersion.WithKind("VolumeSnapshot")},
-	{"namespaces", corev1.SchemeGroupVersion.WithKind("Namespace")},
-}
-
-// Resource is the kind's resource, as in requests and RBAC.
-func (k Kind) Resource() schema.GroupResource {
-	return schema.GroupResource{Group: kindInfo[k].gvk.Group, Resource: kindInfo[k].resource}
+var gvks = [Kinds]schema.GroupVersionKind{
+	v1alpha1.GroupVersion.WithKind("SnapshotSchedule"),
+	corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"),
+	snapshotv1.SchemeGroupVersion.WithKind("VolumeSnapshot"),
+	snapshotv1.SchemeGroupVersion.WithKind("VolumeSnapshotClass"),
 }
 
 // GroupVersionKind is what objects of the kind say of themselves.
-func (k Kind) GroupVersionKind() schema.GroupVersionKind { return kindInfo[k].gvk }
+func (k Kind) GroupVersionKind() schema.GroupVersionKind { return gvks[k] }
 
-// KindOf returns the kind of a typed object.
-func KindOf(o any) (Kind, error) {
-	switch o.(type) {
-	case *v1alpha1.SnapshotSchedule:
-		return Schedules, nil
-	case *corev1.PersistentVolumeClaim:
-		return Claims, nil
-	case *snapshotv1.VolumeSnapshot:
-		return Snapshots, nil
-	case *corev1.Namespace:
-		return Namespaces, nil
+// Resource is the kind's resource, as in requests and RBAC.
+func (k Kind) Resource() schema.GroupResource {
+	plural := map[bool]string{false: "s", true: "es"}[k == Classes]
+	return schema.GroupResource{Group: gvks[k].Group, Resource: strings.ToLower(gvks[k].Kind) + plural}
+}
+
+// newObject returns an object of a kind without content.
+func (k Kind) newObject() client.Object {
+	o, err := cluster.Scheme.New(gvks[k])
+	must(err)
+	return o.(client.Object)
+}
+
+// KindOf returns the kind of an object, or of the items of a list.
+func KindOf(o runtime.Object) (Kind, error) {
+	gvk, err := apiutil.GVKForObject(o, cluster.Scheme)
+	if err != nil {
+		return 0, err
 	}
-	return 0, fmt.Errorf("unknown kind %T", o)
+	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
+	for k, stored := range gvks {
+		if stored == gvk {
+			return Kind(k), nil
+		}
+	}
+	return 0, fmt.Errorf("a %s is not stored", gvk.Kind)
 }
 
 func clone(o client.Object) client.Object { return o.DeepCopyObject().(client.Object) }

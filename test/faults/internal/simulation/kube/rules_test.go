@@ -4,376 +4,287 @@
 package kube
 
 import (
-	"slices"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/internal/builders"
+	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
 )
 
-// api is a server that the rules are tested against: this one and a real one (agreement_test.go), so that this one is not more lenient.
-type api interface {
-	create(o client.Object) (client.Object, error)
-	get(k Kind, name string) (client.Object, error)
-	// write changes a stored object, at its resourceVersion unless change sets another; sub is "status" or empty.
-	write(k Kind, name, sub string, change func(client.Object)) (client.Object, error)
-	merge(k Kind, name, patch string) (client.Object, error)
-	remove(k Kind, name string, o metav1.DeleteOptions) error
+// The rules are tested against this server and a real one, both over HTTP, so that this one is not more lenient.
+func TestRules(t *testing.T) {
+	testRules(t, &rest.Config{Host: "http://simulated.invalid", Transport: roundTripper{newServer()}})
 }
 
-const (
-	ns        = "ns"
-	finalizer = "example.com/wait"
-)
+// roundTripper sends requests to a server in memory.
+type roundTripper struct{ *Server }
 
-type rules struct {
-	*testing.T
-	api
-}
-
-func schedule(name string) *v1alpha1.SnapshotSchedule {
-	return &v1alpha1.SnapshotSchedule{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
-		Spec:       v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h"},
+// RoundTrip implements http.RoundTripper.
+func (s roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
+	q, err := ParseRequest(r)
+	if err != nil {
+		return nil, err
 	}
+	answer, err := s.Serve(q)
+	return Respond(r, s.Now(), answer, err), nil
 }
 
-func snapshot(name string) *snapshotv1.VolumeSnapshot {
-	return &snapshotv1.VolumeSnapshot{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
-		Spec:       snapshotv1.VolumeSnapshotSpec{Source: snapshotv1.VolumeSnapshotSource{PersistentVolumeClaimName: new("data")}},
-	}
-}
-
-func claim(name string) *corev1.PersistentVolumeClaim {
-	return &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Finalizers: []string{finalizer}},
-		Spec: corev1.PersistentVolumeClaimSpec{
-			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+func newServer() *Server {
+	n := 0
+	return &Server{
+		Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC) },
+		NewUID: func() types.UID {
+			n++
+			return types.UID(fmt.Sprintf("uid-%d", n))
 		},
 	}
 }
 
-func (r rules) created(o client.Object) client.Object {
-	r.Helper()
-	stored, err := r.create(o)
+// A real API server without controllers follows the same rules.
+func TestRulesOnARealServer(t *testing.T) {
+	assets := os.Getenv("KUBEBUILDER_ASSETS")
+	if assets == "" {
+		t.Skip("KUBEBUILDER_ASSETS is not set: make test-integration sets it")
+	}
+	g := NewWithT(t)
+	environment := &envtest.Environment{
+		CRDDirectoryPaths: []string{
+			filepath.Join("..", "..", "..", "..", "..", "config", "crd", "bases"), filepath.Join(assets, "crds"),
+		},
+		ErrorIfCRDPathMissing: true,
+	}
+	config, err := environment.Start()
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { g.Expect(environment.Stop()).To(Succeed()) })
+	config.QPS = -1
+	api, err := client.New(config, client.Options{Scheme: cluster.Scheme})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(api.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}})).To(Succeed())
+	testRules(t, config)
+}
+
+func testRules(t *testing.T, config *rest.Config) {
+	mapper := meta.NewDefaultRESTMapper(nil)
+	for k := range Classes {
+		mapper.Add(k.GroupVersionKind(), meta.RESTScopeNamespace)
+	}
+	config.ContentType = runtime.ContentTypeJSON
+	api, err := client.New(config, client.Options{Scheme: cluster.Scheme, Mapper: mapper})
 	if err != nil {
-		r.Fatalf("create %s: %v", o.GetName(), err)
+		t.Fatal(err)
 	}
-	return stored
-}
-
-func (r rules) written(k Kind, name, sub string, change func(client.Object)) client.Object {
-	r.Helper()
-	stored, err := r.write(k, name, sub, change)
-	if err != nil {
-		r.Fatalf("write %s: %v", name, err)
-	}
-	return stored
-}
-
-func (r rules) removed(k Kind, name string, options metav1.DeleteOptions) {
-	r.Helper()
-	if err := r.remove(k, name, options); err != nil {
-		r.Fatalf("delete %s: %v", name, err)
+	for name, test := range ruleTests {
+		t.Run(name, func(t *testing.T) { test(rules{NewWithT(t), api, t.Context()}) })
 	}
 }
 
-func (r rules) refused(err error, reason metav1.StatusReason) {
-	r.Helper()
-	if apierrors.ReasonForError(err) != reason {
-		r.Errorf("the answer was %v, want %s", err, reason)
+const finalizer = "example.com/wait"
+
+func schedule(name string) *v1alpha1.SnapshotSchedule {
+	return builders.Schedule(Namespace, name, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h"})
+}
+
+func claim(name string) *corev1.PersistentVolumeClaim {
+	c := builders.Claim(Namespace, name, nil)
+	c.Finalizers = []string{finalizer}
+	return c
+}
+
+func snapshot(name string, finalizers ...string) *snapshotv1.VolumeSnapshot {
+	return &snapshotv1.VolumeSnapshot{
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name, Finalizers: finalizers},
+		Spec:       snapshotv1.VolumeSnapshotSpec{Source: snapshotv1.VolumeSnapshotSource{PersistentVolumeClaimName: new("data")}},
 	}
-}
-
-func (r rules) refusedCreate(o client.Object, reason metav1.StatusReason) {
-	r.Helper()
-	_, err := r.create(o)
-	r.refused(err, reason)
-}
-
-func (r rules) gone(k Kind, name string) {
-	r.Helper()
-	_, err := r.get(k, name)
-	r.refused(err, metav1.StatusReasonNotFound)
-}
-
-func (r rules) there(k Kind, name string) client.Object {
-	r.Helper()
-	o, err := r.get(k, name)
-	if err != nil {
-		r.Fatalf("get %s: %v", name, err)
-	}
-	return o
-}
-
-func preconditions(uid types.UID, version string) metav1.DeleteOptions {
-	p := &metav1.Preconditions{}
-	if uid != "" {
-		p.UID = &uid
-	}
-	if version != "" {
-		p.ResourceVersion = &version
-	}
-	return metav1.DeleteOptions{Preconditions: p}
-}
-
-func propagation(p metav1.DeletionPropagation) metav1.DeleteOptions {
-	return metav1.DeleteOptions{PropagationPolicy: &p}
 }
 
 func owner(name, uid string, controller bool) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Owner", Name: name, UID: types.UID(uid), Controller: &controller}
 }
 
-// all are the rules. Each has objects of its own.
-var all = map[string]func(rules){
+// rules has what one rule is tested with.
+type rules struct {
+	*WithT
+	client.Client
+	ctx context.Context
+}
+
+func (r rules) create(o client.Object) client.Object {
+	r.Expect(r.Create(r.ctx, o)).WithOffset(1).To(Succeed())
+	return o
+}
+
+func (r rules) refuse(err error, reason metav1.StatusReason) {
+	r.Expect(apierrors.ReasonForError(err)).WithOffset(1).To(Equal(reason), "%v", err)
+}
+
+// patch applies a merge patch, after which o is what the server returned. Its sub is "status" or empty.
+func (r rules) patch(o client.Object, sub, text string) error {
+	patch := client.RawPatch(types.MergePatchType, []byte(text))
+	if sub != "" {
+		return r.SubResource(sub).Patch(r.ctx, o, patch)
+	}
+	return r.Patch(r.ctx, o, patch)
+}
+
+func (r rules) patched(o client.Object, sub, text string) {
+	r.Expect(r.patch(o, sub, text)).WithOffset(1).To(Succeed())
+}
+
+// read returns the object as the server has it now.
+func (r rules) read(o client.Object) error { return r.Get(r.ctx, client.ObjectKeyFromObject(o), o) }
+
+// ruleTests have objects of their own.
+var ruleTests = map[string]func(rules){
 	"a name is taken once": func(r rules) {
-		r.created(snapshot("taken"))
-		r.refusedCreate(snapshot("taken"), metav1.StatusReasonAlreadyExists)
-	},
-	"a namespace must exist": func(r rules) {
-		o := snapshot("nowhere")
-		o.Namespace = "no-such-namespace"
-		r.refusedCreate(o, metav1.StatusReasonNotFound)
+		first := r.create(snapshot("taken"))
+		r.refuse(r.Create(r.ctx, snapshot("taken")), metav1.StatusReasonAlreadyExists)
+		r.Expect(r.Delete(r.ctx, first)).To(Succeed())
+		r.Expect(r.create(snapshot("taken")).GetUID()).NotTo(Equal(first.GetUID()))
 	},
 	"a new object has no resourceVersion": func(r rules) {
 		o := snapshot("versioned")
 		o.ResourceVersion = "1"
-		_, err := r.create(o)
-		if err == nil {
-			r.Error("it was created")
-		}
+		r.Expect(r.Create(r.ctx, o)).NotTo(Succeed())
 	},
 	"the server says who an object is": func(r rules) {
 		o := snapshot("named")
-		o.UID = "mine"
-		o.CreationTimestamp = metav1.Unix(1, 0)
-		o.Generation = 7
-		stored := r.created(o)
-		if stored.GetUID() == "mine" || stored.GetUID() == "" || stored.GetCreationTimestamp().Unix() == 1 || stored.GetGeneration() != 1 {
-			r.Errorf("stored as %q, created %s, generation %d", stored.GetUID(), stored.GetCreationTimestamp(), stored.GetGeneration())
-		}
-		if stored.GetCreationTimestamp().Nanosecond() != 0 {
-			r.Errorf("created at %v, want whole seconds", stored.GetCreationTimestamp())
-		}
+		o.UID, o.CreationTimestamp, o.Generation = "mine", metav1.Unix(1, 0), 7
+		r.create(o)
+		r.Expect(o.UID).NotTo(BeElementOf("mine", ""))
+		r.Expect(o.CreationTimestamp.Unix()).To(BeNumerically(">", 1))
+		r.Expect(o.Generation).To(Equal(int64(1)))
+	},
+	"metadata is valid": func(r rules) {
+		o := snapshot("valid")
+		o.OwnerReferences = []metav1.OwnerReference{owner("a", "1", true), owner("b", "2", true)}
+		r.refuse(r.Create(r.ctx, o), metav1.StatusReasonInvalid)
+		o.OwnerReferences = o.OwnerReferences[:1]
+		r.create(o)
+		r.refuse(r.patch(o, "", `{"metadata":{"labels":{"a":"no spaces, please"}}}`), metav1.StatusReasonInvalid)
 	},
 	"the status of a new object is not its creator's": func(r rules) {
-		s := schedule("with-status")
+		s, v, c := schedule("with-status"), snapshot("with-status"), claim("with-status")
 		s.Status.ObservedGeneration = 3
-		v := snapshot("with-status")
 		v.Status = &snapshotv1.VolumeSnapshotStatus{ReadyToUse: new(true)}
-		c := claim("with-status")
 		c.Status.Phase = corev1.ClaimBound
-		if got := r.created(s).(*v1alpha1.SnapshotSchedule).Status.ObservedGeneration; got != -1 {
-			r.Errorf("the schedule says observedGeneration %d", got)
-		}
-		if got := r.created(v).(*snapshotv1.VolumeSnapshot).Status; got != nil {
-			r.Errorf("the snapshot says %v", got)
-		}
-		if got := r.created(c).(*corev1.PersistentVolumeClaim).Status.Phase; got != corev1.ClaimPending {
-			r.Errorf("the PVC is %s", got)
-		}
+		r.Expect(r.create(s)).To(HaveField("Status.ObservedGeneration", int64(-1)))
+		r.Expect(r.create(v)).To(HaveField("Status", BeNil()))
+		r.Expect(r.create(c)).To(HaveField("Status.Phase", corev1.ClaimPending))
 	},
 	"a schedule has defaults": func(r rules) {
-		spec := r.created(schedule("defaults")).(*v1alpha1.SnapshotSchedule).Spec
-		if spec.ReadyDeadline != "1h" || spec.DeletionPolicy != "" ||
-			spec.Retention.MinReady == nil || *spec.Retention.MinReady != 1 {
-			r.Errorf("stored with %+v", spec)
-		}
+		want := schedule("").Spec
+		want.ReadyDeadline, want.Retention.MinReady = "1h", new(int32(1))
+		r.Expect(r.create(schedule("defaults"))).To(HaveField("Spec", want))
 	},
 	"only a change of the spec makes a generation": func(r rules) {
-		r.created(schedule("generations"))
-		label := func(o client.Object) { o.SetLabels(map[string]string{"a": "b"}) }
-		if got := r.written(Schedules, "generations", "", label).GetGeneration(); got != 1 {
-			r.Errorf("after a label: generation %d", got)
-		}
-		status := func(o client.Object) { o.(*v1alpha1.SnapshotSchedule).Status.ObservedGeneration = 1 }
-		if got := r.written(Schedules, "generations", "status", status).GetGeneration(); got != 1 {
-			r.Errorf("after a status: generation %d", got)
-		}
-		spec := func(o client.Object) { o.(*v1alpha1.SnapshotSchedule).Spec.Suspend = true }
-		if got := r.written(Schedules, "generations", "", spec).GetGeneration(); got != 2 {
-			r.Errorf("after an edit: generation %d", got)
-		}
+		s := schedule("generations")
+		r.create(s)
+		r.patched(s, "", `{"metadata":{"labels":{"a":"b"}}}`)
+		r.patched(s, "status", `{"status":{"observedGeneration":1}}`)
+		r.Expect(s.Generation).To(Equal(int64(1)))
+		r.patched(s, "", `{"spec":{"suspend":true}}`)
+		r.Expect(s.Generation).To(Equal(int64(2)))
 	},
 	"what changes nothing is no change": func(r rules) {
-		before := r.created(snapshot("same"))
-		if after := r.written(Snapshots, "same", "", func(client.Object) {}); after.GetResourceVersion() != before.GetResourceVersion() {
-			r.Errorf("resourceVersion went from %s to %s", before.GetResourceVersion(), after.GetResourceVersion())
-		}
+		o := r.create(snapshot("same"))
+		before := o.GetResourceVersion()
+		r.patched(o, "", `{"metadata":{"labels":null}}`)
+		r.Expect(o.GetResourceVersion()).To(Equal(before))
 	},
 	"status and the rest are written apart": func(r rules) {
-		r.created(snapshot("apart"))
-		both := func(o client.Object) {
-			o.SetLabels(map[string]string{"a": "b"})
-			o.(*snapshotv1.VolumeSnapshot).Status = &snapshotv1.VolumeSnapshotStatus{ReadyToUse: new(true)}
-		}
-		if got := r.written(Snapshots, "apart", "status", both); len(got.GetLabels()) > 0 {
-			r.Errorf("a write to status left labels %v", got.GetLabels())
-		}
-		unready := func(o client.Object) {
-			o.SetLabels(map[string]string{"a": "b"})
-			o.(*snapshotv1.VolumeSnapshot).Status = nil
-		}
-		if got := r.written(Snapshots, "apart", "", unready).(*snapshotv1.VolumeSnapshot); got.Status == nil || !*got.Status.ReadyToUse {
-			r.Errorf("a write to labels left status %v", got.Status)
-		}
-	},
-	"an old resourceVersion is refused": func(r rules) {
-		old := r.created(snapshot("old")).GetResourceVersion()
-		r.written(Snapshots, "old", "", func(o client.Object) { o.SetLabels(map[string]string{"a": "b"}) })
-		_, err := r.write(Snapshots, "old", "", func(o client.Object) {
-			o.SetLabels(nil)
-			o.SetResourceVersion(old)
-		})
-		r.refused(err, metav1.StatusReasonConflict)
+		o := snapshot("apart")
+		r.create(o)
+		r.patched(o, "status", `{"metadata":{"labels":{"a":"b"}},"status":{"readyToUse":true}}`)
+		r.Expect(o.Labels).To(BeEmpty())
+		r.patched(o, "", `{"metadata":{"labels":{"a":"b"}},"status":null}`)
+		r.Expect(o.Status).To(HaveField("ReadyToUse", HaveValue(BeTrue())))
 	},
 	"a patch is held to the resourceVersion and the UID that it names": func(r rules) {
-		old := r.created(snapshot("held"))
-		_, err := r.merge(Snapshots, "held", `{"metadata":{"resourceVersion":"`+old.GetResourceVersion()+`","labels":{"a":"b"}}}`)
-		if err != nil {
-			r.Errorf("with the right resourceVersion: %v", err)
-		}
-		_, err = r.merge(Snapshots, "held", `{"metadata":{"resourceVersion":"`+old.GetResourceVersion()+`","labels":{"a":"c"}}}`)
-		r.refused(err, metav1.StatusReasonConflict)
-		_, err = r.merge(Snapshots, "held", `{"metadata":{"uid":"another","labels":{"a":"d"}}}`)
-		r.refused(err, metav1.StatusReasonInvalid)
+		o := r.create(snapshot("held"))
+		patch := fmt.Sprintf(`{"metadata":{"resourceVersion":%q,"labels":{"a":"%%s"}}}`, o.GetResourceVersion())
+		r.patched(o, "", fmt.Sprintf(patch, "b"))
+		r.refuse(r.patch(o, "", fmt.Sprintf(patch, "c")), metav1.StatusReasonConflict)
+		r.refuse(r.patch(o, "", `{"metadata":{"uid":"another","labels":{"a":"d"}}}`), metav1.StatusReasonInvalid)
 	},
-	"a merge patch sets, takes away and replaces": func(r rules) {
+	"a merge patch sets, removes and replaces": func(r rules) {
 		o := snapshot("merged")
 		o.Labels = map[string]string{"keep": "1", "drop": "1"}
 		o.OwnerReferences = []metav1.OwnerReference{owner("a", "1", true), owner("b", "2", false)}
-		r.created(o)
-		got, err := r.merge(Snapshots, "merged", `{"metadata":{"labels":{"drop":null,"add":"1"},"ownerReferences":null}}`)
-		if err != nil {
-			r.Fatal(err)
-		}
-		if l := got.GetLabels(); len(l) != 2 || l["keep"] != "1" || l["add"] != "1" || len(got.GetOwnerReferences()) > 0 {
-			r.Errorf("labels are %v, owners %v", l, got.GetOwnerReferences())
-		}
+		r.create(o)
+		r.patched(o, "", `{"metadata":{"labels":{"drop":null,"add":"1"},"ownerReferences":null}}`)
+		r.Expect(o.Labels).To(Equal(map[string]string{"keep": "1", "add": "1"}))
+		r.Expect(o.OwnerReferences).To(BeEmpty())
 	},
 	"a delete is held to the UID and the resourceVersion that it names": func(r rules) {
-		o := r.created(snapshot("exact"))
-		r.refused(r.remove(Snapshots, "exact", preconditions("another", o.GetResourceVersion())), metav1.StatusReasonConflict)
-		r.refused(r.remove(Snapshots, "exact", preconditions(o.GetUID(), "1")), metav1.StatusReasonConflict)
-		if err := r.remove(Snapshots, "exact", preconditions(o.GetUID(), o.GetResourceVersion())); err != nil {
-			r.Errorf("with the right ones: %v", err)
+		o := r.create(snapshot("exact"))
+		remove := func(uid types.UID, version string) error {
+			return r.Delete(r.ctx, o, client.Preconditions{UID: &uid, ResourceVersion: &version})
 		}
-		r.gone(Snapshots, "exact")
-		r.refused(r.remove(Snapshots, "exact", metav1.DeleteOptions{}), metav1.StatusReasonNotFound)
+		r.refuse(remove("another", o.GetResourceVersion()), metav1.StatusReasonConflict)
+		r.refuse(remove(o.GetUID(), "1"), metav1.StatusReasonConflict)
+		r.Expect(remove(o.GetUID(), o.GetResourceVersion())).To(Succeed())
+		r.refuse(r.read(o), metav1.StatusReasonNotFound)
+		r.refuse(r.Delete(r.ctx, o), metav1.StatusReasonNotFound)
 	},
-	"a name that is free again is another object's": func(r rules) {
-		first := r.created(snapshot("again"))
-		r.removed(Snapshots, "again", metav1.DeleteOptions{})
-		if second := r.created(snapshot("again")); second.GetUID() == first.GetUID() {
-			r.Error("it has the UID of the first")
-		}
-	},
-	"finalizers are waited for": func(r rules) {
-		o := snapshot("waits")
-		o.Finalizers = []string{finalizer}
-		r.created(o)
-		r.removed(Snapshots, "waits", metav1.DeleteOptions{})
-		deleting := r.there(Snapshots, "waits")
-		if deleting.GetDeletionTimestamp() == nil || deleting.GetGeneration() != 2 {
-			r.Errorf("deletionTimestamp %v, generation %d", deleting.GetDeletionTimestamp(), deleting.GetGeneration())
-		}
-		if err := r.remove(Snapshots, "waits", metav1.DeleteOptions{}); err != nil {
-			r.Errorf("a second delete: %v", err)
-		}
-		if again := r.there(Snapshots, "waits"); again.GetResourceVersion() != deleting.GetResourceVersion() {
-			r.Error("a second delete changed it")
-		}
-		r.refusedCreate(snapshot("waits"), metav1.StatusReasonAlreadyExists)
-		r.written(Snapshots, "waits", "", func(o client.Object) { o.SetLabels(map[string]string{"a": "b"}) })
-		r.written(Snapshots, "waits", "", func(o client.Object) { o.SetFinalizers(nil) })
-		r.gone(Snapshots, "waits")
-	},
-	"what is being deleted takes no more finalizers": func(r rules) {
-		o := snapshot("late")
-		o.Finalizers = []string{finalizer}
-		r.created(o)
-		r.removed(Snapshots, "late", metav1.DeleteOptions{})
-		_, err := r.write(Snapshots, "late", "", func(o client.Object) { o.SetFinalizers([]string{finalizer, "example.com/more"}) })
-		if err == nil {
-			r.Error("one was added")
-		}
-		revived := r.written(Snapshots, "late", "", func(o client.Object) { o.SetDeletionTimestamp(nil) })
-		if revived.GetDeletionTimestamp() == nil {
-			r.Error("it was brought back")
+	"a deletion waits for finalizers": func(r rules) {
+		for _, o := range []client.Object{snapshot("waits", finalizer), claim("waits")} {
+			r.create(o)
+			r.Expect(r.Delete(r.ctx, o)).To(Succeed())
+			r.Expect(r.read(o)).To(Succeed())
+			r.Expect(o.GetDeletionTimestamp()).NotTo(BeNil())
+			version := o.GetResourceVersion()
+			r.Expect(r.Delete(r.ctx, o)).To(Succeed())
+			r.Expect(r.read(o)).To(Succeed())
+			r.Expect(o.GetResourceVersion()).To(Equal(version), "a second delete changes nothing")
+			r.patched(o, "", `{"metadata":{"labels":{"a":"b"}}}`)
+			r.patched(o, "", `{"metadata":{"finalizers":null}}`)
+			r.refuse(r.read(o), metav1.StatusReasonNotFound)
 		}
 	},
-	"a PVC waits for its finalizers": func(r rules) {
-		r.created(claim("waits"))
-		r.removed(Claims, "waits", metav1.DeleteOptions{})
-		if r.there(Claims, "waits").GetDeletionTimestamp() == nil {
-			r.Error("it is not being deleted")
-		}
-		r.written(Claims, "waits", "", func(o client.Object) { o.SetFinalizers(nil) })
-		r.gone(Claims, "waits")
+	"what is being deleted gets no more finalizers, and is not brought back": func(r rules) {
+		o := snapshot("late", finalizer)
+		r.create(o)
+		r.Expect(r.Delete(r.ctx, o)).To(Succeed())
+		r.Expect(r.read(o)).To(Succeed())
+		r.Expect(o.Generation).To(Equal(int64(2)))
+		r.Expect(r.patch(o, "", `{"metadata":{"finalizers":["example.com/wait","example.com/more"]}}`)).NotTo(Succeed())
+		r.patched(o, "", `{"metadata":{"deletionTimestamp":null}}`)
+		r.Expect(o.DeletionTimestamp).NotTo(BeNil())
 	},
 	"orphaning and foreground deletion wait for the collector": func(r rules) {
-		for name, want := range map[metav1.DeletionPropagation]string{
-			metav1.DeletePropagationOrphan:     FinalizerOrphan,
-			metav1.DeletePropagationForeground: FinalizerForeground,
+		for policy, want := range map[metav1.DeletionPropagation]string{
+			metav1.DeletePropagationOrphan:     metav1.FinalizerOrphanDependents,
+			metav1.DeletePropagationForeground: metav1.FinalizerDeleteDependents,
 		} {
-			o := r.created(schedule("by-" + strings.ToLower(string(name))))
-			r.removed(Schedules, o.GetName(), propagation(name))
-			deleting := r.there(Schedules, o.GetName())
-			if !slices.Equal(deleting.GetFinalizers(), []string{want}) || deleting.GetDeletionTimestamp() == nil {
-				r.Errorf("%s: finalizers %v, deletionTimestamp %v", name, deleting.GetFinalizers(), deleting.GetDeletionTimestamp())
-			}
+			o := r.create(schedule("policy-" + strings.ToLower(string(policy))))
+			r.Expect(r.Delete(r.ctx, o, client.PropagationPolicy(policy))).To(Succeed())
+			r.Expect(r.read(o)).To(Succeed())
+			r.Expect(o.GetDeletionTimestamp()).NotTo(BeNil())
+			r.Expect(o.GetFinalizers()).To(ConsistOf(want))
 		}
 	},
 	"background deletion waits for nobody": func(r rules) {
-		r.created(schedule("background"))
-		r.removed(Schedules, "background", propagation(metav1.DeletePropagationBackground))
-		r.gone(Schedules, "background")
-	},
-	"there is one controller": func(r rules) {
-		o := snapshot("two")
-		o.OwnerReferences = []metav1.OwnerReference{owner("a", "1", true), owner("b", "2", true)}
-		r.refusedCreate(o, metav1.StatusReasonInvalid)
-		o.OwnerReferences = []metav1.OwnerReference{owner("a", "1", true), owner("b", "2", false)}
-		r.created(o)
-	},
-	"an owner has a UID": func(r rules) {
-		o := snapshot("nobody")
-		o.OwnerReferences = []metav1.OwnerReference{owner("a", "", true)}
-		r.refusedCreate(o, metav1.StatusReasonInvalid)
-	},
-	"labels are valid": func(r rules) {
-		o := snapshot("labels")
-		o.Labels = map[string]string{"a": strings.Repeat("x", 64)}
-		r.refusedCreate(o, metav1.StatusReasonInvalid)
-		r.created(snapshot("labels"))
-		_, err := r.merge(Snapshots, "labels", `{"metadata":{"labels":{"a":"no spaces, please"}}}`)
-		r.refused(err, metav1.StatusReasonInvalid)
-	},
-	"names are valid": func(r rules) {
-		r.refusedCreate(snapshot("No_Name"), metav1.StatusReasonInvalid)
-	},
-	"a snapshot has one source": func(r rules) {
-		o := snapshot("sources")
-		o.Spec.Source.VolumeSnapshotContentName = new("content")
-		r.refusedCreate(o, metav1.StatusReasonInvalid)
-	},
-	"nothing is created in a namespace that is being deleted": func(r rules) {
-		o := snapshot("too-late")
-		o.Namespace = "ending"
-		_, err := r.create(o)
-		if !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-			r.Errorf("the answer was %v, want one with cause %s", err, corev1.NamespaceTerminatingCause)
-		}
+		o := r.create(schedule("background"))
+		r.Expect(r.Delete(r.ctx, o, client.PropagationPolicy(metav1.DeletePropagationBackground))).To(Succeed())
+		r.refuse(r.read(o), metav1.StatusReasonNotFound)
 	},
 }

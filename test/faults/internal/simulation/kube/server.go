@@ -2,23 +2,34 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package kube is an API server in memory, without a clock, a goroutine or a random number of its own. It implements what
-// SnapshotSchedule depends on: resourceVersions, UIDs, generations, preconditions, finalizers, status subresources, terminating
-// namespaces and garbage collection. Stored objects are immutable: every write stores a new one. The rules in rules_test.go are tested
-// against a real API server too.
+// SnapshotSchedule depends on, in one namespace: resourceVersions, UIDs, generations, preconditions, finalizers, status subresources and
+// garbage collection. Stored objects are immutable: every write stores a new one. rules_test.go compares it with a real API server.
+//
+//	kinds.go               the kinds that it stores
+//	server.go              its store, and a client.Reader of it
+//	write.go, delete.go    creates, updates and patches; deletes and the garbage collector
+//	request.go             requests and responses over HTTP
 package kube
 
 import (
-	"cmp"
+	"context"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
+
+// Namespace is the namespace of every object.
+const Namespace = "ns"
 
 // Change is one change of an object. Before is nil if it was created, After if it was removed.
 type Change struct {
@@ -36,79 +47,82 @@ type Server struct {
 	// OnCommit is called with every change, in order. It must not write.
 	OnCommit func(Change)
 
-	objects [kinds]map[client.ObjectKey]client.Object
-	// sorted are the same objects, by key.
-	sorted   [kinds][]client.Object
-	byUID    map[types.UID]client.Object
+	// objects are sorted by name.
+	objects  [Kinds][]client.Object
 	revision int64
 }
 
-// NewServer returns an empty server.
-func NewServer(now func() time.Time, newUID func() types.UID) *Server {
-	s := &Server{Now: now, NewUID: newUID, byUID: map[types.UID]client.Object{}}
-	for k := range s.objects {
-		s.objects[k] = map[client.ObjectKey]client.Object{}
-	}
-	return s
-}
-
 // Get returns an object, which must not be changed, or a NotFound error.
-func (s *Server) Get(k Kind, key client.ObjectKey) (client.Object, error) {
-	if o := s.objects[k][key]; o != nil {
+func (s *Server) Get(k Kind, name string) (client.Object, error) {
+	if o := s.Find(k, name); o != nil {
 		return o, nil
 	}
-	return nil, apierrors.NewNotFound(k.Resource(), key.Name)
+	return nil, apierrors.NewNotFound(k.Resource(), name)
 }
 
 // Find returns the object, or nil.
-func (s *Server) Find(k Kind, key client.ObjectKey) client.Object { return s.objects[k][key] }
+func (s *Server) Find(k Kind, name string) client.Object {
+	if at, found := s.search(k, name); found {
+		return s.objects[k][at]
+	}
+	return nil
+}
 
-// Exists returns whether an object with this UID is stored.
-func (s *Server) Exists(uid types.UID) bool { return s.byUID[uid] != nil }
+// List returns all objects of a kind, which must not be changed, in the order of their names.
+func (s *Server) List(k Kind) []client.Object { return slices.Clone(s.objects[k]) }
 
-// List returns all objects of a kind, which must not be changed, in the order of their keys.
-func (s *Server) List(k Kind) []client.Object { return slices.Clone(s.sorted[k]) }
-
-// search returns the index of a key in the order, or where it would be inserted.
-func (s *Server) search(k Kind, key client.ObjectKey) (at int, found bool) {
-	return slices.BinarySearchFunc(s.sorted[k], key, func(o client.Object, key client.ObjectKey) int {
-		return cmp.Or(strings.Compare(o.GetNamespace(), key.Namespace), strings.Compare(o.GetName(), key.Name))
-	})
+// search returns the index of a name in the order, or where it would be inserted.
+func (s *Server) search(k Kind, name string) (at int, found bool) {
+	return slices.BinarySearchFunc(s.objects[k], name, func(o client.Object, name string) int { return strings.Compare(o.GetName(), name) })
 }
 
 // timestamp is the server's clock as it is written into objects: in whole seconds.
 func (s *Server) timestamp() metav1.Time { return metav1.NewTime(s.Now().UTC().Truncate(time.Second)) }
 
-// commit stores one change of an object; after is nil if it is removed. It owns after.
+// commit stores one change of an object; before is nil if it is new, after if it is removed. It owns after.
 func (s *Server) commit(k Kind, before, after client.Object) {
 	s.revision++
-	if after != nil {
-		after.SetResourceVersion(strconv.FormatInt(s.revision, 10))
-		s.put(k, after)
+	if after == nil {
+		at, _ := s.search(k, before.GetName())
+		s.objects[k] = slices.Delete(s.objects[k], at, at+1)
 	} else {
-		s.drop(k, before)
+		after.SetResourceVersion(strconv.FormatInt(s.revision, 10))
+		if at, found := s.search(k, after.GetName()); found {
+			s.objects[k][at] = after
+		} else {
+			s.objects[k] = slices.Insert(s.objects[k], at, after)
+		}
 	}
 	if s.OnCommit != nil {
 		s.OnCommit(Change{Kind: k, Revision: s.revision, At: s.Now(), Before: before, After: after})
 	}
 }
 
-func (s *Server) put(k Kind, o client.Object) {
-	key := client.ObjectKeyFromObject(o)
-	if at, found := s.search(k, key); found {
-		s.sorted[k][at] = o
-	} else {
-		s.sorted[k] = slices.Insert(s.sorted[k], at, o)
+// Reader reads a server as clients do, without options. What it returns must not be changed.
+type Reader struct{ *Server }
+
+// Get implements client.Reader. Objects of kinds that are not stored are not found.
+func (r Reader) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	k, err := KindOf(o)
+	if err != nil {
+		return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
 	}
-	s.objects[k][key] = o
-	s.byUID[o.GetUID()] = o
+	stored, err := r.Server.Get(k, key.Name)
+	if err == nil {
+		reflect.ValueOf(o).Elem().Set(reflect.ValueOf(stored).Elem())
+	}
+	return err
 }
 
-func (s *Server) drop(k Kind, o client.Object) {
-	key := client.ObjectKeyFromObject(o)
-	if at, found := s.search(k, key); found {
-		s.sorted[k] = slices.Delete(s.sorted[k], at, at+1)
+// List implements client.Reader.
+func (r Reader) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	k, err := KindOf(list)
+	if err != nil {
+		return err
 	}
-	delete(s.objects[k], key)
-	delete(s.byUID, o.GetUID())
+	items := make([]runtime.Object, len(r.objects[k]))
+	for i, o := range r.objects[k] {
+		items[i] = o
+	}
+	return meta.SetList(list, items)
 }

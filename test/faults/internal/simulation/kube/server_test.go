@@ -4,195 +4,97 @@
 package kube
 
 import (
-	"fmt"
 	"testing"
-	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-// inMemory tests the rules against this server.
-type inMemory struct{ *Server }
-
-func newInMemory(t *testing.T) inMemory {
-	t.Helper()
-	n := 0
-	s := NewServer(func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC) }, func() types.UID {
-		n++
-		return types.UID(fmt.Sprintf("uid-%d", n))
-	})
-	for _, namespace := range []*corev1.Namespace{
-		{ObjectMeta: metav1.ObjectMeta{Name: ns}},
-		{ObjectMeta: metav1.ObjectMeta{Name: "ending", Finalizers: []string{finalizer}}},
-	} {
-		if _, err := s.Create(namespace); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := s.Delete(Namespaces, client.ObjectKey{Name: "ending"}, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	return inMemory{s}
-}
-
-func (s inMemory) create(o client.Object) (client.Object, error) { return s.Create(o) }
-
-func (s inMemory) get(k Kind, name string) (client.Object, error) {
-	return s.Get(k, client.ObjectKey{Namespace: ns, Name: name})
-}
-
-func (s inMemory) write(k Kind, name, sub string, change func(client.Object)) (client.Object, error) {
-	write := s.Update
-	if sub == "status" {
-		write = s.UpdateStatus
-	}
-	return write(k, client.ObjectKey{Namespace: ns, Name: name}, func(o client.Object) error {
-		change(o)
-		return nil
-	})
-}
-
-func (s inMemory) merge(k Kind, name, patch string) (client.Object, error) {
-	return s.Update(k, client.ObjectKey{Namespace: ns, Name: name}, func(o client.Object) error {
-		return Merge(o, []byte(patch))
-	})
-}
-
-func (s inMemory) remove(k Kind, name string, o metav1.DeleteOptions) error {
-	return s.Delete(k, client.ObjectKey{Namespace: ns, Name: name}, o)
-}
-
-func TestRules(t *testing.T) {
-	for name, rule := range all {
-		t.Run(name, func(t *testing.T) { rule(rules{T: t, api: newInMemory(t)}) })
-	}
-}
-
-// Informers and histories hold returned objects.
+// Informers and the log of changes hold returned objects.
 func TestReturnedObjectsAreNotChanged(t *testing.T) {
-	s := newInMemory(t)
+	g, s := NewWithT(t), newServer()
 	var changes []Change
 	s.OnCommit = func(c Change) { changes = append(changes, c) }
-	first, err := s.create(snapshot("kept"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.write(Snapshots, "kept", "", func(o client.Object) { o.SetLabels(map[string]string{"a": "b"}) }); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.remove(Snapshots, "kept", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if len(first.GetLabels()) > 0 {
-		t.Error("the first returned object has labels now")
-	}
-	for i, c := range changes {
-		if i > 0 && c.Before != changes[i-1].After {
-			t.Errorf("change %d does not begin where the one before it ended", i)
-		}
-		if i > 0 && c.Revision != changes[i-1].Revision+1 {
-			t.Errorf("change %d is revision %d after %d", i, c.Revision, changes[i-1].Revision)
-		}
-	}
-	if len(changes) != 3 || changes[2].After != nil {
-		t.Errorf("there are %d changes, the last to %v", len(changes), changes[len(changes)-1].After)
-	}
+	first, err := s.Create(snapshot("kept"))
+	g.Expect(err).NotTo(HaveOccurred())
+	second, err := s.Update(Snapshots, "kept", Main, func(o client.Object) { o.SetLabels(map[string]string{"a": "b"}) })
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(s.Delete(Snapshots, "kept", metav1.DeleteOptions{})).To(Succeed())
+	g.Expect(first.GetLabels()).To(BeEmpty())
+	at := s.Now()
+	g.Expect(changes).To(Equal([]Change{
+		{Snapshots, 1, at, nil, first}, {Snapshots, 2, at, first, second}, {Snapshots, 3, at, second, nil},
+	}))
 }
 
-// owned creates a snapshot of a schedule.
-func (s inMemory) owned(t *testing.T, parent client.Object, name string, finalizers ...string) {
-	t.Helper()
-	o := snapshot(name)
-	o.Finalizers = finalizers
-	o.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(parent, v1alpha1.GroupVersion.WithKind("SnapshotSchedule"))}
-	if _, err := s.create(o); err != nil {
-		t.Fatal(err)
-	}
+// collected has a schedule, and a snapshot of it.
+type collected struct {
+	*WithT
+	*Server
+	schedule client.Object
 }
 
-func (s inMemory) names(k Kind) (names []string) {
-	for _, o := range s.List(k) {
-		names = append(names, o.GetName())
-	}
-	return names
+func newCollected(t *testing.T, finalizers ...string) collected {
+	c := collected{WithT: NewWithT(t), Server: newServer()}
+	c.schedule = c.mustCreate(schedule("plan"))
+	o := snapshot("mine", finalizers...)
+	o.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(c.schedule, v1alpha1.GroupVersion.WithKind("SnapshotSchedule"))}
+	c.mustCreate(o)
+	return c
 }
+
+func (c collected) mustCreate(o client.Object) client.Object {
+	stored, err := c.Create(o)
+	c.Expect(err).NotTo(HaveOccurred())
+	return stored
+}
+
+func (c collected) deleteSchedule(policy metav1.DeletionPropagation) {
+	c.Expect(c.Delete(Schedules, "plan", metav1.DeleteOptions{PropagationPolicy: &policy})).To(Succeed())
+}
+
+func (c collected) snapshot() client.Object { return c.Find(Snapshots, "mine") }
 
 func TestCollectorDeletesDependentsOfDeletedOwner(t *testing.T) {
-	s := newInMemory(t)
-	parent, _ := s.create(schedule("plan"))
-	s.owned(t, parent, "mine")
-	key := client.ObjectKey{Namespace: ns, Name: "mine"}
-	if s.CollectDependent(Snapshots, key); s.Find(Snapshots, key) == nil {
-		t.Fatal("collected while its owner is there")
-	}
-	_ = s.remove(Schedules, "plan", metav1.DeleteOptions{})
-	if _, err := s.create(schedule("plan")); err != nil { // another one with the same name
-		t.Fatal(err)
-	}
-	if s.CollectDependent(Snapshots, key); s.Find(Snapshots, key) != nil {
-		t.Error("not collected though its owner, by UID, is gone")
-	}
+	c := newCollected(t)
+	c.Collect(c.snapshot())
+	c.Expect(c.snapshot()).NotTo(BeNil(), "its owner is there")
+	c.deleteSchedule(metav1.DeletePropagationBackground)
+	c.mustCreate(schedule("plan")) // another one with the same name
+	c.Collect(c.snapshot())
+	c.Expect(c.snapshot()).To(BeNil())
 }
 
 func TestCollectorKeepsDependentWithAnotherOwner(t *testing.T) {
-	s := newInMemory(t)
-	gone, _ := s.create(schedule("gone"))
-	stays, _ := s.create(schedule("stays"))
-	o := snapshot("shared")
-	o.OwnerReferences = []metav1.OwnerReference{
-		*metav1.NewControllerRef(gone, v1alpha1.GroupVersion.WithKind("SnapshotSchedule")),
-		{APIVersion: v1alpha1.GroupVersion.String(), Kind: "SnapshotSchedule", Name: "stays", UID: stays.GetUID()},
-	}
-	if _, err := s.create(o); err != nil {
-		t.Fatal(err)
-	}
-	_ = s.remove(Schedules, "gone", metav1.DeleteOptions{})
-	key := client.ObjectKey{Namespace: ns, Name: "shared"}
-	s.CollectDependent(Snapshots, key)
-	left := s.Find(Snapshots, key)
-	if left == nil || len(left.GetOwnerReferences()) != 1 || left.GetOwnerReferences()[0].Name != "stays" {
-		t.Errorf("left: %v", left)
-	}
+	c := newCollected(t)
+	_, err := c.Update(Snapshots, "mine", Main, func(o client.Object) {
+		o.SetOwnerReferences(append(o.GetOwnerReferences(), owner("stays", "1", false)))
+	})
+	c.Expect(err).NotTo(HaveOccurred())
+	c.deleteSchedule(metav1.DeletePropagationBackground)
+	c.Collect(c.snapshot())
+	c.Expect(c.snapshot().GetOwnerReferences()).To(ConsistOf(owner("stays", "1", false)))
 }
 
 func TestCollectorOrphansDependents(t *testing.T) {
-	s := newInMemory(t)
-	parent, _ := s.create(schedule("plan"))
-	s.owned(t, parent, "mine")
-	_ = s.remove(Schedules, "plan", propagation(metav1.DeletePropagationOrphan))
-	if s.CollectOwner(Schedules, client.ObjectKeyFromObject(parent)) {
-		t.Error("it must be called again")
-	}
-	if len(s.names(Schedules)) > 0 {
-		t.Error("the schedule is still there")
-	}
-	if left, _ := s.get(Snapshots, "mine"); left == nil || len(left.GetOwnerReferences()) > 0 {
-		t.Errorf("left: %v", left)
-	}
+	c := newCollected(t)
+	c.deleteSchedule(metav1.DeletePropagationOrphan)
+	c.Collect(c.Find(Schedules, "plan"))
+	c.Expect(c.Find(Schedules, "plan")).To(BeNil())
+	c.Expect(c.snapshot().GetOwnerReferences()).To(BeEmpty())
 }
 
 func TestCollectorDeletesDependentsFirstInForeground(t *testing.T) {
-	s := newInMemory(t)
-	parent, _ := s.create(schedule("plan"))
-	s.owned(t, parent, "quick")
-	s.owned(t, parent, "slow", finalizer)
-	_ = s.remove(Schedules, "plan", propagation(metav1.DeletePropagationForeground))
-	key := client.ObjectKeyFromObject(parent)
-	if !s.CollectOwner(Schedules, key) {
-		t.Error("it need not be called again")
-	}
-	if left := s.names(Snapshots); len(left) != 1 || left[0] != "slow" || len(s.names(Schedules)) != 1 {
-		t.Fatalf("left: %v, schedules %v", left, s.names(Schedules))
-	}
-	if _, err := s.write(Snapshots, "slow", "", func(o client.Object) { o.SetFinalizers(nil) }); err != nil {
-		t.Fatal(err)
-	}
-	if s.CollectOwner(Schedules, key) || len(s.names(Schedules)) > 0 {
-		t.Error("the schedule is still there")
-	}
+	c := newCollected(t, finalizer)
+	c.deleteSchedule(metav1.DeletePropagationForeground)
+	c.Collect(c.Find(Schedules, "plan"))
+	c.Expect(c.Find(Schedules, "plan")).NotTo(BeNil(), "the snapshot is there")
+	c.Expect(c.snapshot().GetDeletionTimestamp()).NotTo(BeNil())
+	_, err := c.Update(Snapshots, "mine", Main, func(o client.Object) { o.SetFinalizers(nil) })
+	c.Expect(err).NotTo(HaveOccurred())
+	c.Collect(c.Find(Schedules, "plan"))
+	c.Expect(c.Find(Schedules, "plan")).To(BeNil())
 }
