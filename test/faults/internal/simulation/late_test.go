@@ -71,7 +71,7 @@ func TestLateCaches(t *testing.T) {
 		"a broken watch is overdue": {v1alpha1.SnapshotScheduleSpec{}, func(s scenario) {
 			s.pass(90*time.Minute, func() { s.expectReady(v1alpha1.ReasonScheduled) }, s.freeze(kube.Snapshots, 4*time.Hour))
 			s.pass(time.Hour, func() { s.expectReady(v1alpha1.ReasonScheduled) }) // one slot
-			s.pass(50 * time.Minute)                                              // the second, and a quarter of an hour, after which every key is reconciled
+			s.pass(50 * time.Minute)                                              // the second; every key is reconciled in a quarter of an hour
 			for range 60 {                                                        // beyond the third
 				s.pass(time.Minute, func() { s.expectReady(v1alpha1.ReasonSnapshotsFailing) })
 			}

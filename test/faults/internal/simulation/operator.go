@@ -154,7 +154,9 @@ func (o *operator) run(ctx context.Context) error {
 }
 
 // newController returns a controller with the queue that a manager's has, but for its metrics.
-func newController[R comparable](reconciler reconcile.TypedReconciler[R], limiter workqueue.TypedRateLimiter[R]) controller.TypedController[R] {
+func newController[R comparable](
+	reconciler reconcile.TypedReconciler[R], limiter workqueue.TypedRateLimiter[R],
+) controller.TypedController[R] {
 	c, err := controller.NewTypedUnmanaged("simulated", controller.TypedOptions[R]{
 		Reconciler: reconciler, RateLimiter: limiter, MaxConcurrentReconciles: 1, SkipNameValidation: new(true), CacheSyncTimeout: 100 * day,
 		LogConstructor: func(*R) logr.Logger { return logr.Discard() },
