@@ -6,12 +6,19 @@ package wire
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 )
@@ -26,36 +33,33 @@ type Treatment struct {
 
 // Link is the network of one operator.
 type Link struct {
-	*Wire
-	Treatment
+	Treatment Treatment
 	// Base sends requests to the API server.
 	Base http.RoundTripper
 
-	// alive ends with the operator: nothing is delivered any more, but what the API server has
-	// received it does.
+	wire *Wire
+	// alive ends with the operator: nothing is delivered any more, but what the API server has received it does.
 	alive    context.Context
 	cut      context.CancelFunc
 	unfrozen chan struct{}
 
 	// The mutex of the Wire guards the fields below.
-	dead   bool
 	synced map[string]bool
 	// reads are the last live reads of objects in the run's namespace, and of all of a resource.
 	reads map[string]time.Time
 	// expired are the resources whose next watch is answered with 410 Gone.
 	expired map[string]bool
-	// relist is closed to end watches, so that the operator lists again; incomplete are the
-	// resources of which a list left something out.
+	// relist is closed to end watches, so that the operator lists again what a list has left out, if it is incomplete.
 	relist     chan struct{}
-	incomplete map[string]bool
+	incomplete bool
 }
 
 // NewLink returns the network of a new operator, which Base has to complete.
 func (w *Wire) NewLink(t Treatment) *Link {
 	alive, cut := context.WithCancel(context.Background())
 	l := &Link{
-		Wire: w, Treatment: t, alive: alive, cut: cut, synced: map[string]bool{}, reads: map[string]time.Time{}, expired: map[string]bool{},
-		incomplete: map[string]bool{}, relist: make(chan struct{}), unfrozen: make(chan struct{}),
+		Treatment: t, wire: w, alive: alive, cut: cut, unfrozen: make(chan struct{}), relist: make(chan struct{}),
+		synced: map[string]bool{}, reads: map[string]time.Time{}, expired: map[string]bool{},
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -64,38 +68,29 @@ func (w *Wire) NewLink(t Treatment) *Link {
 }
 
 // Cut breaks all connections of an operator that is dead.
-func (l *Link) Cut() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.dead = true
-	l.cut()
-}
+func (l *Link) Cut() { l.cut() }
 
 // Unfreeze shows the present to an operator that was shown the past. It is called once.
 func (l *Link) Unfreeze() { close(l.unfrozen) }
 
 // IsFrozen returns whether the operator is shown the past.
 func (l *Link) IsFrozen() bool {
-	if l.Frozen == 0 {
-		return false
-	}
 	select {
 	case <-l.unfrozen:
 		return false
 	default:
-		return true
+		return l.Treatment.Frozen != 0
 	}
 }
 
-// Relist makes the operator list again what a list left out, and reports whether there was
-// anything.
+// Relist makes the operator list again what a list left out, and returns whether there was anything.
 func (l *Link) Relist() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.incomplete) == 0 {
+	l.wire.mu.Lock()
+	defer l.wire.mu.Unlock()
+	if !l.incomplete {
 		return false
 	}
-	l.incomplete = map[string]bool{}
+	l.incomplete = false
 	close(l.relist)
 	l.relist = make(chan struct{})
 	return true
@@ -103,33 +98,20 @@ func (l *Link) Relist() bool {
 
 // HasSynced returns whether the caches that deletes depend on have received their initial state.
 func (l *Link) HasSynced() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.wire.mu.Lock()
+	defer l.wire.mu.Unlock()
 	return l.hasSynced(cached[:3])
+}
+
+func (l *Link) hasSynced(caches []string) bool {
+	return !slices.ContainsFunc(caches, func(resource string) bool { return l.wire.needs(resource) && !l.synced[resource] })
 }
 
 // HasRead returns whether an object of the run's namespace was read live since a time, alone or with all others.
 func (l *Link) HasRead(resource, name string, since time.Time) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.wire.mu.Lock()
+	defer l.wire.mu.Unlock()
 	return l.reads[resource+"/"+name].After(since) || l.reads[resource+"/"].After(since)
-}
-
-func (l *Link) hasSynced(caches []string) bool {
-	return !slices.ContainsFunc(caches, func(resource string) bool { return l.needs(resource) && !l.synced[resource] })
-}
-
-func (l *Link) markSynced(resource string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.synced[resource] = true
-	l.lastActivity = time.Now()
-}
-
-func (l *Link) markIncomplete(resource string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.incomplete[resource] = true
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -146,71 +128,70 @@ func (l *Link) RoundTrip(r *http.Request) (*http.Response, error) {
 	if l.alive.Err() != nil {
 		return nil, errDown
 	}
-	q := parse(r, body)
-	i, f := l.begin(&q)
-	defer l.end(q)
+	q, err := parse(r, body)
+	if err != nil {
+		return nil, err
+	}
+	f := l.wire.begin(q)
+	defer l.wire.end(q)
 	// Requests end with the operator's context, or with the operator.
 	ctx, cancel := context.WithCancel(r.Context())
 	stop := context.AfterFunc(l.alive, cancel)
-	if q.verb == "watch" {
-		return l.watch(ctx, r, q, i, f, func() { stop(); cancel() })
+	if q.Verb == "watch" {
+		return l.watch(ctx, r, q, func() { stop(); cancel() })
 	}
 	defer cancel()
 	defer stop()
-	if q.isWrite() && l.LateWrites {
+	if q.isWrite() && l.Treatment.LateWrites {
 		sleep(ctx, managerDelay)
 	}
 	a, err := l.answer(ctx, r, q, f)
-	if err == nil && q.verb == "list" && a.code == http.StatusOK {
-		err = l.finishList(q, &a, f)
-	}
 	if err == nil {
 		err = ctx.Err()
 	}
 	if err != nil {
 		return nil, err
 	}
-	l.answered(i, q, &a)
-	if q.namespace == l.Namespace && (q.verb == "get" || q.verb == "list") && (a.code == http.StatusOK || a.code == http.StatusNotFound) {
-		l.mu.Lock()
-		l.reads[q.resource+"/"+q.name] = time.Now()
-		l.mu.Unlock()
-	}
+	l.wire.answered(q, a)
+	l.read(q, a)
 	return a.toHTTP(r), nil
 }
 
-func (a response) toHTTP(r *http.Request) *http.Response {
-	return &http.Response{
-		StatusCode: a.code, Status: http.StatusText(a.code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
-		Header: a.header, Body: io.NopCloser(bytes.NewReader(a.body)), ContentLength: int64(len(a.body)),
+// read records what the operator has read live, and which caches it has filled.
+func (l *Link) read(q *request, a response) {
+	l.wire.mu.Lock()
+	defer l.wire.mu.Unlock()
+	answered := a.code == http.StatusOK || a.code == http.StatusNotFound
+	if answered && q.Namespace == l.wire.options.Namespace && (q.Verb == "get" || q.Verb == "list") {
+		l.reads[q.Resource+"/"+q.Name] = time.Now()
+	}
+	if q.Verb == "list" && q.fillsCache() && a.code == http.StatusOK && headOf(a.body).Metadata.Continue == "" {
+		l.synced[q.Resource] = true
 	}
 }
 
 // answer returns the response to a request, with its fault if there is one.
-func (l *Link) answer(ctx context.Context, r *http.Request, q request, f *plan.Fault) (response, error) {
+func (l *Link) answer(ctx context.Context, r *http.Request, q *request, f *plan.Fault) (response, error) {
 	if f == nil {
 		return l.forward(ctx, r, q)
 	}
 	switch f.Action {
 	case plan.CrashBefore:
-		l.Crash(l, *f)
+		l.wire.options.Crash(l, *f)
 		return response{}, errDown
 	case plan.CrashAfter, plan.Travel:
 		_, _ = l.forward(ctx, r, q)
-		l.Crash(l, *f)
+		l.wire.options.Crash(l, *f)
 		return response{}, errDown
 	case plan.Lost:
 		_, _ = l.forward(ctx, r, q)
 		return response{}, errDown
 	case plan.TimedOut:
 		_, _ = l.forward(ctx, r, q)
-	case plan.Delay:
-		sleep(ctx, delay)
-		return l.forward(ctx, r, q)
 	case plan.Stale:
-		return l.stale(ctx, r, q, f)
+		return l.stale(ctx, r, q, l.wire.options.Past.Ages()[f.Age])
 	case plan.Empty, plan.Truncated:
-		return l.forward(ctx, r, q)
+		return l.incompleteList(ctx, r, q, f.Action)
 	}
 	a, ok := refusal(f.Action, q)
 	if !ok {
@@ -219,9 +200,8 @@ func (l *Link) answer(ctx context.Context, r *http.Request, q request, f *plan.F
 	return a, nil
 }
 
-func (l *Link) stale(ctx context.Context, r *http.Request, q request, f *plan.Fault) (response, error) {
-	revision := l.Past.Ages()[f.Age]
-	if q.verb == "list" {
+func (l *Link) stale(ctx context.Context, r *http.Request, q *request, revision int64) (response, error) {
+	if q.Verb == "list" {
 		q.query = listAt(q.query, revision)
 		return l.send(r, q)
 	}
@@ -229,20 +209,49 @@ func (l *Link) stale(ctx context.Context, r *http.Request, q request, f *plan.Fa
 	if err != nil || a.code != http.StatusOK && a.code != http.StatusNotFound {
 		return a, err
 	}
-	old := l.Past.Object(q.resource, q.name, revision)
+	old := l.wire.options.Past.Object(q.Resource, q.Name, revision)
 	if old == nil {
-		return notFound(q), nil
+		return refusedBy(apierrors.NewNotFound(schema.GroupResource{Group: q.APIGroup, Resource: q.Resource}, q.Name)), nil
+	}
+	o := &unstructured.Unstructured{}
+	if err := o.UnmarshalJSON(old); err != nil {
+		return response{}, err
 	}
 	if q.metadata {
-		old = asMetadata(old)
+		o.Object = map[string]any{"metadata": o.Object["metadata"]}
+		o.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata"))
 	}
-	return response{code: http.StatusOK, header: http.Header{"Content-Type": {"application/json"}}, body: old}, nil
+	return asJSON(http.StatusOK, o), nil
+}
+
+// incompleteList leaves all objects, or every second one, out of a list, until Relist.
+func (l *Link) incompleteList(ctx context.Context, r *http.Request, q *request, action plan.Action) (response, error) {
+	a, err := l.forward(ctx, r, q)
+	if err != nil || a.code != http.StatusOK {
+		return a, err
+	}
+	list := &unstructured.UnstructuredList{}
+	if err := list.UnmarshalJSON(a.body); err != nil {
+		return response{}, err
+	}
+	var kept []unstructured.Unstructured
+	for n, item := range list.Items {
+		if action == plan.Truncated && n%2 == 1 {
+			kept = append(kept, item)
+		}
+	}
+	list.Items = kept
+	a.body = asJSON(http.StatusOK, list).body
+	l.wire.mu.Lock()
+	defer l.wire.mu.Unlock()
+	l.incomplete = true
+	return a, nil
 }
 
 // forward sends a request to the API server, unless something is always done to it.
-func (l *Link) forward(ctx context.Context, r *http.Request, q request) (response, error) {
-	if l.Always != nil {
-		action := l.Always(q.point)
+func (l *Link) forward(ctx context.Context, r *http.Request, q *request) (response, error) {
+	if always := l.wire.options.Always; always != nil {
+		action := always(q.point)
 		if a, ok := refusal(action, q); ok {
 			return a, nil
 		}
@@ -254,48 +263,58 @@ func (l *Link) forward(ctx context.Context, r *http.Request, q request) (respons
 			return response{}, ctx.Err()
 		}
 	}
-	if l.IsFrozen() && q.verb == "list" && q.fillsCache() {
-		q.query = listAt(q.query, l.Frozen)
+	if l.IsFrozen() && q.Verb == "list" && q.fillsCache() {
+		q.query = listAt(q.query, l.Treatment.Frozen)
 	}
 	return l.send(r, q)
 }
 
-// send sends a request to the API server, which gets it even if the operator dies meanwhile. A
-// write is judged before.
-func (l *Link) send(r *http.Request, q request) (response, error) {
+// listAt returns the query for a list as it was at a revision.
+func listAt(query url.Values, revision int64) url.Values {
+	q := maps.Clone(query)
+	q.Del("limit")
+	q.Set("resourceVersion", strconv.FormatInt(revision, 10))
+	q.Set("resourceVersionMatch", "Exact")
+	return q
+}
+
+// send sends a request to the API server, which gets it even if the operator dies meanwhile. A write is judged before.
+func (l *Link) send(r *http.Request, q *request) (response, error) {
 	answered := func(int) {}
-	if q.isWrite() && !q.neighbor && l.Judge != nil {
-		l.World.Lock()
-		defer l.World.Unlock()
-		answered = l.Judge(context.Background(), Write{
-			Link: l, Verb: q.verb, Resource: q.resource, Subresource: q.subresource, Namespace: q.namespace, Name: q.name,
-			ContentType: r.Header.Get("Content-Type"), Body: q.body,
+	if judge := l.wire.options.Judge; judge != nil && q.isWrite() && !q.neighbor {
+		l.wire.World.Lock()
+		defer l.wire.World.Unlock()
+		answered = judge(context.Background(), Write{
+			Link: l, Verb: q.Verb, Resource: q.Resource, Subresource: q.Subresource, Namespace: q.Namespace, Name: q.Name, Body: q.body,
 		})
 	}
 	resp, err := l.Base.RoundTrip(l.upstream(r, q).WithContext(context.WithoutCancel(r.Context())))
 	if err != nil {
 		return response{}, err
 	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return response{}, err
+	a, err := read(resp)
+	if err == nil {
+		answered(a.code)
 	}
-	answered(resp.StatusCode)
-	resp.Header.Del("Content-Length")
-	return response{code: resp.StatusCode, header: resp.Header, body: body}, nil
+	return a, err
 }
 
-// upstream returns the request to the API server: confined to the namespace, and answered in
+// upstream returns the request to the API server: for objects of the run, or for the one with the name of its namespace; answered in
 // JSON, which can be read here.
-func (l *Link) upstream(r *http.Request, q request) *http.Request {
+func (l *Link) upstream(r *http.Request, q *request) *http.Request {
 	out := r.Clone(r.Context())
-	out.URL.Path = q.confined(r.URL.Path, l.Namespace)
-	out.URL.RawPath = ""
-	out.URL.RawQuery = q.confinedQuery(l.Namespace)
-	out.Body, out.ContentLength = nil, 0
-	if len(q.body) > 0 {
-		out.Body, out.ContentLength = io.NopCloser(bytes.NewReader(q.body)), int64(len(q.body))
+	query := maps.Clone(q.query)
+	switch namespace := l.wire.options.Namespace; {
+	case q.Name != "" || q.Namespace != "" || !slices.Contains(cached, q.Resource):
+	case q.Resource == snapshotClasses || slices.Contains(fleets, q.Resource):
+		query.Set("fieldSelector", "metadata.name="+namespace)
+	default:
+		out.URL.Path = strings.TrimSuffix(r.URL.Path, q.Resource) + "namespaces/" + namespace + "/" + q.Resource
+	}
+	out.URL.RawPath, out.URL.RawQuery = "", query.Encode()
+	out.Body, out.ContentLength = io.NopCloser(bytes.NewReader(q.body)), int64(len(q.body))
+	if len(q.body) == 0 {
+		out.Body = nil
 	}
 	out.Header.Del("Accept-Encoding")
 	out.Header.Set("Accept", onlyJSON(r.Header.Get("Accept")))
@@ -303,63 +322,9 @@ func (l *Link) upstream(r *http.Request, q request) *http.Request {
 }
 
 func onlyJSON(accept string) string {
-	var kept []string
-	for part := range strings.SplitSeq(accept, ",") {
-		if strings.Contains(part, "application/json") {
-			kept = append(kept, part)
-		}
-	}
+	kept := slices.DeleteFunc(strings.Split(accept, ","), func(part string) bool { return !strings.Contains(part, "application/json") })
 	if len(kept) == 0 {
 		return "application/json"
 	}
 	return strings.Join(kept, ",")
-}
-
-// finishList leaves objects out of a list if its fault says so, and records what the list means
-// for the operator's cache.
-func (l *Link) finishList(q request, a *response, f *plan.Fault) (err error) {
-	leavesOut := f != nil && (f.Action == plan.Empty || f.Action == plan.Truncated)
-	if leavesOut {
-		if a.body, err = filterItems(a.body, func(n int) bool { return includes(f, n) }); err != nil {
-			return err
-		}
-	}
-	if !q.fillsCache() {
-		return nil
-	}
-	if leavesOut {
-		l.markIncomplete(q.resource)
-	}
-	if metaOf(a.body).Metadata.Continue == "" {
-		l.markSynced(q.resource)
-	}
-	return nil
-}
-
-func filterItems(body []byte, keep func(n int) bool) ([]byte, error) {
-	var list map[string]json.RawMessage
-	if err := json.Unmarshal(body, &list); err != nil {
-		return nil, err
-	}
-	var items []json.RawMessage
-	if err := json.Unmarshal(list["items"], &items); err != nil {
-		return nil, err
-	}
-	kept := items[:0]
-	for n, item := range items {
-		if keep(n) {
-			kept = append(kept, item)
-		}
-	}
-	text, err := json.Marshal(kept)
-	if err != nil {
-		return nil, err
-	}
-	list["items"] = text
-	return json.Marshal(list)
-}
-
-// includes reports whether a list with a fault includes its n-th object.
-func includes(f *plan.Fault, n int) bool {
-	return f == nil || f.Action != plan.Empty && (f.Action != plan.Truncated || n%2 == 1)
 }

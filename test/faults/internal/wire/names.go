@@ -4,6 +4,7 @@
 package wire
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -23,22 +24,16 @@ type names struct {
 }
 
 func newNames(nicknames map[string]string) *names {
-	logical := map[string]string{}
-	maps.Copy(logical, nicknames)
-	return &names{
-		logical: logical, series: map[string]int{},
-		counts: map[plan.Point]int{}, events: map[string]plan.Point{},
-	}
+	n := &names{logical: map[string]string{}, series: map[string]int{}, counts: map[plan.Point]int{}, events: map[string]plan.Point{}}
+	maps.Copy(n.logical, nicknames)
+	return n
 }
 
-// of returns the logical name of an object: "data-0+2" is the second snapshot of
-// data-0 that appears.
+// of returns the logical name of an object: "data-0+2" is the second snapshot of data-0 that appears.
 func (n *names) of(resource, name string) string {
-	if known, ok := n.logical[name]; ok {
-		return known
-	}
-	if resource != "volumesnapshots" {
-		return name
+	known, ok := n.logical[name]
+	if ok || resource != "volumesnapshots" {
+		return cmp.Or(known, name)
 	}
 	logical := name
 	if m := createdName.FindStringSubmatch(name); m != nil {
@@ -50,38 +45,33 @@ func (n *names) of(resource, name string) string {
 }
 
 // request returns the point of a request.
-func (n *names) request(q request) plan.Point {
-	p := plan.Point{Verb: q.verb, Resource: q.resourcePath()}
+func (n *names) request(q *request) plan.Point {
+	p := plan.Point{Verb: q.Verb, Resource: q.Resource, Object: plan.OfNeighbor + q.Name}
+	if q.Subresource != "" {
+		p.Resource += "/" + q.Subresource
+	}
 	if q.neighbor {
-		p.Object = plan.OfNeighbor + q.name
 		return n.count(p)
 	}
-	p.Object = n.of(q.resource, q.name)
+	p.Object = cmp.Or(n.of(q.Resource, q.Name), "all")
 	switch {
-	case q.resource == "":
-		p.Resource, p.Object = plan.DiscoveryPath, q.path
-	case q.resource == "events":
-		// The names of events are random.
-		p.Object = metaOf(q.body).Reason
-	case q.verb == "watch" && q.initial:
-		p.Verb = "list"
-	case q.verb == "list" && q.metadata && !q.fillsCache():
+	case !q.IsResourceRequest:
+		p.Resource, p.Object = plan.DiscoveryPath, q.Path
+	case q.Resource == "events": // their names are random
+		p.Object = cmp.Or(headOf(q.body).Reason, "all")
+	case q.Verb == "list" && q.metadata && !q.fillsCache():
 		p.Verb = "live-list"
-	}
-	if p.Object == "" {
-		p.Object = "all"
 	}
 	return n.count(p)
 }
 
-// event returns the point of a watch event. The same change is the same point on every
-// watch; first reports whether it is new.
-func (n *names) event(kind, resource string, m meta) (p plan.Point, first bool) {
-	key := kind + "/" + resource + "/" + m.Metadata.Name + "/" + m.Metadata.ResourceVersion
+// event returns the point of a watch event. The same change is the same point on every watch; first returns whether it is new.
+func (n *names) event(kind, resource string, h head) (p plan.Point, first bool) {
+	key := kind + "/" + resource + "/" + h.Metadata.Name + "/" + h.Metadata.ResourceVersion
 	if p, ok := n.events[key]; ok {
 		return p, false
 	}
-	p = n.count(plan.Point{Verb: kind, Resource: resource, Object: n.of(resource, m.Metadata.Name)})
+	p = n.count(plan.Point{Verb: kind, Resource: resource, Object: n.of(resource, h.Metadata.Name)})
 	n.events[key] = p
 	return p, true
 }

@@ -1,17 +1,21 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wire is the network between operators that run in process and the API server. Each
-// operator has a Link, which is its http.RoundTripper. The Wire names every request and watch
-// event, injects the faults of a plan, shows the operators one namespace only, and has every
-// write judged when it passes.
+// Package wire is the network between operators that run in process and the API server. Each operator has a Link, which is its
+// http.RoundTripper. The Wire names every request and watch event, injects the faults of a plan, shows the operators one namespace only,
+// and has every write judged when it passes.
+//
+//   - wire.go: the network of a run, and what it has seen
+//   - names.go: the names of requests and events, which are the same in every run
+//   - link.go: one operator's network: what is answered to a request
+//   - watch.go: what is delivered of a watch
+//   - request.go, response.go: a request, and an answer that does not come from the API server
 package wire
 
 import (
 	"context"
 	"errors"
 	"net/http"
-	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -43,9 +47,8 @@ type Options struct {
 	Always func(plan.Point) plan.Action
 	// Crash ends the operator of a link. It must not wait for its requests.
 	Crash func(l *Link, f plan.Fault)
-	// Judge is called with every write that is about to reach the API server, one at a time, and
-	// returns what is called with the status code of the answer. Nothing is written meanwhile by
-	// who holds World.
+	// Judge is called with every write that is about to reach the API server, one at a time, and returns what is called with the status
+	// code of the answer. Nothing is written meanwhile by who holds World.
 	Judge func(ctx context.Context, w Write) (answered func(code int))
 }
 
@@ -53,13 +56,8 @@ type Options struct {
 type Write struct {
 	Link                                         *Link
 	Verb, Resource, Subresource, Namespace, Name string
-	// ContentType is that of a patch.
-	ContentType string
-	Body        []byte
+	Body                                         []byte
 }
-
-// rbacDenied matches the API server's message when no role allows a request.
-var rbacDenied = regexp.MustCompile(`User ".*" cannot [a-z]+ resource`)
 
 const (
 	// delay is how late a delayed event or write is.
@@ -73,10 +71,10 @@ var errDown = errors.New("the connection is broken")
 
 // Wire is the network of one run.
 type Wire struct {
-	Options
-	// World is held while a write is judged and made, and while others change the objects on which
-	// that depends.
+	// World is held while a write is judged and made, and while others change the objects on which that depends.
 	World sync.Mutex
+
+	options Options
 
 	mu    sync.Mutex
 	names *names
@@ -93,7 +91,6 @@ type Wire struct {
 
 // Sent is a request that was sent.
 type Sent struct {
-	At        time.Time
 	Point     plan.Point
 	Forbidden bool
 	Unpaged   bool
@@ -101,7 +98,7 @@ type Sent struct {
 
 // New returns a Wire without links.
 func New(o Options) *Wire {
-	w := &Wire{Options: o, names: newNames(o.Nicknames), pending: map[plan.Point]plan.Fault{}, lastActivity: time.Now()}
+	w := &Wire{options: o, names: newNames(o.Nicknames), pending: map[plan.Point]plan.Fault{}, lastActivity: time.Now()}
 	for _, f := range o.Faults {
 		w.pending[f.At] = f
 	}
@@ -126,7 +123,7 @@ func (w *Wire) Sent() []Sent {
 func (w *Wire) Missed() (missed []plan.Fault) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, f := range w.Faults {
+	for _, f := range w.options.Faults {
 		if _, ok := w.pending[f.At]; ok {
 			missed = append(missed, f)
 		}
@@ -134,12 +131,12 @@ func (w *Wire) Missed() (missed []plan.Fault) {
 	return missed
 }
 
-// Quiet returns how long the operators have sent no request and received no event; zero while
-// they fill their caches.
+// Quiet returns how long the operators have sent no request and received no event; zero while they fill their caches.
 func (w *Wire) Quiet() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.inFlight > 0 || slices.ContainsFunc(w.links, func(l *Link) bool { return !l.dead && !l.hasSynced(cached) }) {
+	fills := func(l *Link) bool { return l.alive.Err() == nil && !l.hasSynced(cached) }
+	if w.inFlight > 0 || slices.ContainsFunc(w.links, fills) {
 		return 0
 	}
 	return time.Since(w.lastActivity)
@@ -168,29 +165,29 @@ func (w *Wire) WrongDates() int {
 
 // needs returns whether an operator fills a cache before it is complete.
 func (w *Wire) needs(resource string) bool {
-	return (resource != snapshotClasses || !w.Namespaced) && (w.Fleet || !slices.Contains(fleets, resource))
+	return (resource != snapshotClasses || !w.options.Namespaced) && (w.options.Fleet || !slices.Contains(fleets, resource))
 }
 
-// begin names a request, and returns the fault to inject and the index in sent.
-func (w *Wire) begin(q *request) (int, *plan.Fault) {
+// begin names a request, and returns the fault to inject.
+func (w *Wire) begin(q *request) *plan.Fault {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now := time.Now()
-	q.neighbor = q.namespace != "" && q.namespace != w.Namespace || !w.Fleet && q.isFleets()
-	q.point = w.names.request(*q)
-	w.sent = append(w.sent, Sent{At: now, Point: q.point, Unpaged: q.isUnpaged()})
+	q.neighbor = q.Namespace != "" && q.Namespace != w.options.Namespace || !w.options.Fleet && q.isFleets()
+	q.point = w.names.request(q)
+	q.sent = len(w.sent)
+	w.sent = append(w.sent, Sent{Point: q.point, Unpaged: q.isUnpaged()})
 	if q.isActivity() {
 		w.inFlight++
-		w.lastActivity = now
+		w.lastActivity = time.Now()
 	}
 	if q.neighbor {
-		return len(w.sent) - 1, nil
+		return nil
 	}
 	w.trace = append(w.trace, q.point)
-	return len(w.sent) - 1, w.take(q.point)
+	return w.take(q.point)
 }
 
-func (w *Wire) end(q request) {
+func (w *Wire) end(q *request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if q.isActivity() {
@@ -209,10 +206,10 @@ func (w *Wire) take(point plan.Point) *plan.Fault {
 }
 
 // event names a watch event that is about to be delivered, and returns the fault to inject.
-func (w *Wire) event(kind, resource string, m meta) *plan.Fault {
+func (w *Wire) event(kind, resource string, object []byte) *plan.Fault {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	point, first := w.names.event(kind, resource, m)
+	point, first := w.names.event(kind, resource, headOf(object))
 	if first {
 		w.trace = append(w.trace, point)
 	}
@@ -221,15 +218,15 @@ func (w *Wire) event(kind, resource string, m meta) *plan.Fault {
 }
 
 // answered records what became of a request, and sets the Date that the operator is to believe.
-func (w *Wire) answered(i int, q request, a *response) {
+func (w *Wire) answered(q *request, a response) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.sent[i].Forbidden = a.denied()
+	w.sent[q.sent].Forbidden = a.denied()
 	if w.date == nil {
 		return
 	}
 	falsify(a.header, *w.date)
-	if q.verb == "get" && q.resource != "" && !q.neighbor {
+	if q.IsResourceRequest && q.Verb == "get" && !q.neighbor {
 		w.wrongDates++
 	}
 }

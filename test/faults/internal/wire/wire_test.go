@@ -49,7 +49,7 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 		a.Body = in
 		return a, nil
 	case strings.HasSuffix(r.URL.Path, "/volumesnapshots"):
-		answer.body = []byte(`{"kind":"VolumeSnapshotList","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]}`)
+		answer.body = []byte(`{"apiVersion":"v1","kind":"VolumeSnapshotList","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]}`)
 	}
 	return answer.toHTTP(r), nil
 }
@@ -57,7 +57,7 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 type past struct{}
 
 func (past) Object(_, _ string, revision int64) []byte {
-	return fmt.Appendf(nil, `{"metadata":{"resourceVersion":"%d"}}`, revision)
+	return fmt.Appendf(nil, `{"kind":"VolumeSnapshot","metadata":{"resourceVersion":"%d"}}`, revision)
 }
 func (past) Ages() [3]int64 { return [3]int64{3, 2, 1} }
 
@@ -132,8 +132,8 @@ func TestWritesFailBeforeOrAfterTheirCommit(t *testing.T) {
 			if again, _ := n.do(http.MethodDelete, snapshots+"/a"); (again == 200) == want.crashed {
 				t.Errorf("the next one: %d", again)
 			}
-			if len(n.Missed()) > 0 {
-				t.Errorf("missed %v", n.Missed())
+			if len(n.wire.Missed()) > 0 {
+				t.Errorf("missed %v", n.wire.Missed())
 			}
 		})
 	}
@@ -150,7 +150,7 @@ func TestReadsShowThePastOrLess(t *testing.T) {
 		{snapshots + "/a", plan.Fault{At: atGet, Action: plan.Stale, Age: 1}, 200, `"resourceVersion":"2"`, ""},
 		{snapshots + "/a", at(atGet, plan.Gone), 410, "Expired", ""},
 		{base + "/volumesnapshots?limit=500", at(atList, plan.Empty), 200, `"items":[]`, "/namespaces/here/"},
-		{base + "/volumesnapshots?limit=500", at(atList, plan.Truncated), 200, `"items":[{"metadata":{"name":"b"}}]`, ""},
+		{base + "/volumesnapshots?limit=500", at(atList, plan.Truncated), 200, `"items":[{"apiVersion":"v1","kind":"VolumeSnapshot","metadata":{"name":"b"}}]`, ""},
 		{base + "/volumesnapshots?limit=500", plan.Fault{At: atList, Action: plan.Stale, Age: 2}, 200, "", "resourceVersion=1&resourceVersionMatch=Exact"},
 	} {
 		n := newNetwork(Treatment{}, c.fault)
@@ -179,20 +179,20 @@ func TestKnowsWhatWasReadLive(t *testing.T) {
 
 func TestDateCanBeWrong(t *testing.T) {
 	n := newNetwork(Treatment{})
-	n.SetDate(&plan.DateFault{At: time.Unix(0, 0)})
+	n.wire.SetDate(&plan.DateFault{At: time.Unix(0, 0)})
 	resp, err := n.RoundTrip(httptest.NewRequest(http.MethodGet, snapshots+"/a", http.NoBody))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if resp.Header.Get("Date") != "Thu, 01 Jan 1970 00:00:00 GMT" || n.WrongDates() != 1 || !n.DateIsWrong() {
-		t.Errorf("%v, %d wrong", resp.Header, n.WrongDates())
+	if resp.Header.Get("Date") != "Thu, 01 Jan 1970 00:00:00 GMT" || n.wire.WrongDates() != 1 || !n.wire.DateIsWrong() {
+		t.Errorf("%v, %d wrong", resp.Header, n.wire.WrongDates())
 	}
 }
 
 // lines opens a watch, and returns what has been sent after a while, and whether it has ended.
-func (n *network) lines(query string) func(after time.Duration) []string {
-	resp, err := n.RoundTrip(httptest.NewRequest(http.MethodGet, base+"/volumesnapshots?watch=true"+query, http.NoBody)) //nolint:bodyclose // below, when it ends
+func (n *network) lines() func(after time.Duration) []string {
+	resp, err := n.RoundTrip(httptest.NewRequest(http.MethodGet, base+"/volumesnapshots?watch=true", http.NoBody)) //nolint:bodyclose // below, when it ends
 	if err != nil {
 		panic(err)
 	}
@@ -228,7 +228,7 @@ func TestEventsAreDroppedDelayedAndDuplicated(t *testing.T) {
 				n := newNetwork(Treatment{}, at(atAdded, action))
 				defer n.Cut()
 				defer close(n.server.events)
-				lines := n.lines("")
+				lines := n.lines()
 				n.server.events <- added
 				if early := lines(delay / 2); action == plan.Delay && len(early) > 0 {
 					t.Errorf("got %q at once", early)
@@ -246,19 +246,24 @@ func TestEventsAreDroppedDelayedAndDuplicated(t *testing.T) {
 	}
 }
 
-func TestAFrozenWatchShowsThePastUntilUnfreeze(t *testing.T) {
+func TestAFrozenOperatorIsShownThePastUntilUnfreeze(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(Treatment{Frozen: 4})
-		defer n.Cut()
-		defer close(n.server.events)
 		n.server.events <- added
-		lines := n.lines("&sendInitialEvents=true")
-		if got := lines(delay); len(got) != 3 || !strings.Contains(got[2], "initial-events-end") || strings.Contains(strings.Join(got, ""), created) {
-			t.Errorf("got %q", got)
+		close(n.server.events)
+		n.do(http.MethodGet, base+"/volumesnapshots?limit=500")
+		watched := make(chan string, 1)
+		go func() {
+			_, body := n.do(http.MethodGet, base+"/volumesnapshots?watch=true&resourceVersion=4")
+			watched <- body
+		}()
+		synctest.Wait()
+		if asked := n.server.requests; len(asked) != 1 || !strings.Contains(asked[0], "resourceVersion=4&resourceVersionMatch=Exact") {
+			t.Errorf("asked %q", asked)
 		}
 		n.Unfreeze()
-		if got := lines(delay); len(got) != 4 || got[3] != added || !strings.Contains(n.server.requests[1], "resourceVersion=4") {
-			t.Errorf("got %q from %q", got, n.server.requests)
+		if got := <-watched; got != added+"\n" {
+			t.Errorf("got %q", got)
 		}
 	})
 }
@@ -277,7 +282,7 @@ func TestPointsHaveLogicalNames(t *testing.T) {
 		{"POST", snapshots, "", second, "create.volumesnapshots.data-0+2.1"},
 		{"DELETE", snapshots + "/data-0-20250101000000-aaaaaaaaaa", "", "", "delete.volumesnapshots.data-0-old-0.1"},
 		{"PATCH", status, "", "{}", "patch.snapshotschedules/status.nightly.1"},
-		{"GET", base + "/volumesnapshots?watch=true&sendInitialEvents=true", "", "", "list.volumesnapshots.all.1"},
+		{"GET", base + "/volumesnapshots?limit=500", "", "", "list.volumesnapshots.all.1"},
 		{"GET", base + "/volumesnapshots?watch=true", "", "", "watch.volumesnapshots.all.1"},
 		{"GET", base + "/volumesnapshots", metadata, "", "live-list.volumesnapshots.all.1"},
 		{"GET", "/apis/snapshot.storage.k8s.io/v1", "", "", "get.path./apis/snapshot.storage.k8s.io/v1.1"},
@@ -286,7 +291,11 @@ func TestPointsHaveLogicalNames(t *testing.T) {
 	} {
 		req := httptest.NewRequest(c.method, c.path, http.NoBody)
 		req.Header.Set("Accept", c.accept)
-		if got := n.request(parse(req, []byte(c.body))); got.String() != c.want {
+		q, err := parse(req, []byte(c.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := n.request(q); got.String() != c.want {
 			t.Errorf("%s %s is %s, want %s", c.method, c.path, got, c.want)
 		}
 	}
