@@ -115,7 +115,7 @@ type kindFlags struct {
 }
 
 func (f *kindFlags) add(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.noCSI, "no-csi", false, "leave out the snapshot CRDs, the snapshot controllers and the CSI driver")
+	cmd.Flags().BoolVar(&f.noCSI, "no-csi", false, "leave out the snapshot CRDs, the snapshot controllers, the CSI driver, and the controller that binds PVCs")
 	cmd.Flags().BoolVar(&f.kind.Node, "node", false, "add a node, so that pods run (Linux, root)")
 	cmd.Flags().BoolVar(&f.kind.DefaultRates, "default-rates", false,
 		"let the snapshot controllers make 5 requests per second, as by default (not with --node)")

@@ -99,6 +99,9 @@ func (c *Cluster) controllerManager() component {
 	if !c.config.inNode() {
 		controllers = "*,-ttl,-nodelifecycle"
 	}
+	if !c.config.Kind.CSI {
+		controllers += ",-persistentvolume-binder-controller" // it would report stored PVCs as lost
+	}
 	return c.secure(recipe.KubeControllerManager, "--controllers="+controllers, "--root-ca-file="+c.pki("apiserver.crt"),
 		"--service-account-private-key-file="+c.pki("sa.key"), "--use-service-account-credentials=false",
 		"--kube-api-qps=500", "--kube-api-burst=1000")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -21,47 +22,34 @@ import (
 // finalizer is the one that the snapshot controller sets on snapshots.
 const finalizer = "snapshot.storage.kubernetes.io/volumesnapshot-bound-protection"
 
-// Driver simulates the snapshot controller and the CSI driver: it makes snapshots ready, and
-// removes its finalizer from those being deleted.
+// Driver simulates the snapshot controller and the CSI driver: it makes snapshots ready, and removes its finalizer from those being
+// deleted.
 type Driver struct {
 	run     *Run
 	changed chan struct{}
 	done    map[types.UID]bool
 
 	mu        sync.Mutex
-	protects  bool
-	twoSteps  bool
-	each      time.Duration
-	broken    []string
+	behavior  Behavior
 	lastError error
 }
 
-// Protect sets the snapshot controller's finalizer on snapshots, so that a deletion takes two
-// steps.
-func (d *Driver) Protect() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.protects = true
+// Behavior is what distinguishes a driver from one that is fast and good.
+type Behavior struct {
+	// Protects sets the snapshot controller's finalizer, so that a deletion takes two steps.
+	Protects bool
+	// TwoSteps cuts snapshots first and makes them ready later.
+	TwoSteps bool
+	// Each is the time it takes for each snapshot, one after the other.
+	Each time.Duration
+	// Broken are the PVCs whose snapshots are not cut.
+	Broken []string
 }
 
-// TwoSteps cuts snapshots first and makes them ready later.
-func (d *Driver) TwoSteps() {
+// Behave changes the driver.
+func (d *Driver) Behave(b Behavior) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.twoSteps = true
-}
-
-// Slow makes the driver take so long for each snapshot, one after the other.
-func (d *Driver) Slow(each time.Duration) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.each = each
-}
-
-// Break stops the driver from cutting snapshots of some PVCs. Without PVCs it fixes the driver.
-func (d *Driver) Break(claims ...string) {
-	d.mu.Lock()
-	d.broken = claims
+	d.behavior = b
 	d.mu.Unlock()
 	notify(d.changed)
 }
@@ -81,40 +69,39 @@ func (d *Driver) start(ctx context.Context) {
 		case <-d.changed:
 		}
 		for _, v := range d.run.State().Snapshots {
-			err := d.reconcile(ctx, v)
-			switch {
-			case err == nil || ctx.Err() != nil || apierrors.IsNotFound(err):
-			case apierrors.HasStatusCause(err, "NamespaceTerminating"):
-			default:
-				d.mu.Lock()
-				d.lastError = fmt.Errorf("simulate the driver for snapshot %s: %w", v.Name, err)
-				d.mu.Unlock()
+			d.mu.Lock()
+			b := d.behavior
+			d.mu.Unlock()
+			err := d.reconcile(ctx, v, b)
+			if err == nil || ctx.Err() != nil || apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+				continue
 			}
+			d.mu.Lock()
+			d.lastError = fmt.Errorf("simulate the driver for snapshot %s: %w", v.Name, err)
+			d.mu.Unlock()
 		}
 	}
 }
 
-func (d *Driver) reconcile(ctx context.Context, v *snapshotv1.VolumeSnapshot) error {
-	d.mu.Lock()
-	protects, twoSteps, each := d.protects, d.twoSteps, d.each
-	broken := slices.Contains(d.broken, ptr.Deref(v.Spec.Source.PersistentVolumeClaimName, ""))
-	d.mu.Unlock()
+func (d *Driver) reconcile(ctx context.Context, v *snapshotv1.VolumeSnapshot, b Behavior) error {
+	protected := controllerutil.ContainsFinalizer(v, finalizer)
 	switch {
 	case v.DeletionTimestamp != nil:
-		if !controllerutil.ContainsFinalizer(v, finalizer) {
+		if !protected {
 			return nil
 		}
 		return d.run.Client.Patch(ctx, v.DeepCopy(), mergePatch(`{"metadata":{"finalizers":null}}`))
-	case broken || d.done[v.UID] || v.Spec.Source.VolumeSnapshotContentName != nil || v.Status != nil && v.Status.CreationTime != nil:
+	case d.done[v.UID] || v.Spec.Source.VolumeSnapshotContentName != nil || v.Status != nil && v.Status.CreationTime != nil,
+		slices.Contains(b.Broken, ptr.Deref(v.Spec.Source.PersistentVolumeClaimName, "")):
 		return nil
 	}
 	select {
 	case <-ctx.Done():
 		return nil
-	case <-time.After(each):
+	case <-time.After(b.Each):
 	}
 	d.done[v.UID] = true
-	if protects && !controllerutil.ContainsFinalizer(v, finalizer) {
+	if b.Protects && !protected {
 		if err := d.run.Client.Patch(ctx, v.DeepCopy(), mergePatch(`{"metadata":{"finalizers":[%q]}}`, finalizer)); err != nil {
 			return err
 		}
@@ -123,7 +110,7 @@ func (d *Driver) reconcile(ctx context.Context, v *snapshotv1.VolumeSnapshot) er
 	setReady := func(ready bool) error {
 		return d.run.Client.Status().Patch(ctx, v.DeepCopy(), mergePatch(`{"status":{"creationTime":%q,"readyToUse":%t}}`, cut, ready))
 	}
-	if twoSteps {
+	if b.TwoSteps {
 		if err := setReady(false); err != nil {
 			return err
 		}

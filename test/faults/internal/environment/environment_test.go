@@ -41,13 +41,23 @@ func recorded() *Recorder {
 	return r
 }
 
+// server is an API server that can select objects by their names.
+func server(objects ...client.Object) *fake.ClientBuilder {
+	b := fake.NewClientBuilder().WithScheme(cluster.Scheme).WithObjects(objects...)
+	for _, o := range []client.Object{&v1alpha1.ClusterSnapshotSchedule{}, &corev1.Namespace{}} {
+		b.WithIndex(o, "metadata.name", func(o client.Object) []string { return []string{o.GetName()} })
+	}
+	return b
+}
+
 // A namespace under deletion empties while it is listed.
 func TestCatchUpListsAgainWhatMayBeDeletedMeanwhile(t *testing.T) {
+	perCatchUp := len(append(kinds(), clusterKinds()...))
 	gone := snapshot("a", "")
 	lists := 0
-	c := fake.NewClientBuilder().WithScheme(cluster.Scheme).WithObjects(gone, snapshot("b", "")).WithInterceptorFuncs(interceptor.Funcs{
+	c := server(gone, snapshot("b", "")).WithInterceptorFuncs(interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
-			if lists++; lists == len(kinds())+1 {
+			if lists++; lists == perCatchUp+1 {
 				if err := c.Delete(ctx, gone); err != nil {
 					return err
 				}
@@ -60,7 +70,7 @@ func TestCatchUpListsAgainWhatMayBeDeletedMeanwhile(t *testing.T) {
 	if err := r.CatchUp(t.Context(), c, "here"); err != nil {
 		t.Error(err)
 	}
-	if lists != 2*len(kinds()) {
+	if lists != 2*perCatchUp {
 		t.Errorf("%d lists: the record was not behind once", lists)
 	}
 }
@@ -83,7 +93,7 @@ func TestChangesAreInTheOrderOfTheirCommits(t *testing.T) {
 }
 
 func TestObjectReturnsThePastByRevision(t *testing.T) {
-	r := &Run{Cluster: &Cluster{Records: recorded()}, Namespace: "here", created: 5}
+	r := &Run{records: recorded(), Namespace: "here", created: 5}
 	if ages := r.Ages(); ages != [3]int64{11, 11, 5} {
 		t.Errorf("ages %v", ages)
 	}
@@ -140,16 +150,16 @@ func TestObjectsInNoNamespaceAreRecordedWithThatOfTheirName(t *testing.T) {
 		r.add(watch.Added, o, time.Unix(1, 0))
 	}
 	s := r.State("here")
-	if s.Namespace != namespace || s.Fleet != fleet || s.Child() != child || len(s.Objects()) != 3 {
+	if s.Namespace != namespace || s.Fleet != fleet || s.Schedule("here") != child || len(s.Objects()) != 3 {
 		t.Errorf("%+v", s)
 	}
-	run := &Run{Cluster: &Cluster{Records: r}, Namespace: "here"}
+	run := &Run{records: r, Namespace: "here"}
 	for resource, kind := range map[string]string{"namespaces": "Namespace", "clustersnapshotschedules": "ClusterSnapshotSchedule"} {
 		if got := string(run.Object(resource, "here", 3)); !strings.Contains(got, `"kind":"`+kind+`"`) {
 			t.Errorf("%s: %s", resource, got)
 		}
 	}
-	live, err := versions(t.Context(), fake.NewClientBuilder().WithScheme(cluster.Scheme).WithObjects(namespace.DeepCopy()).Build(), "here")
+	live, err := versions(t.Context(), server(namespace.DeepCopy()).Build(), "here")
 	if err != nil || len(live) != 1 || live["n"] == "" {
 		t.Errorf("%v, %v", live, err)
 	}

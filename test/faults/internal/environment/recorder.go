@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -14,7 +15,6 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -30,7 +30,6 @@ import (
 type Recorder struct {
 	mu      sync.Mutex
 	changes map[string][]Change
-	current map[string]map[types.UID]client.Object
 	waiting map[string][]chan struct{}
 	broken  error
 }
@@ -44,49 +43,43 @@ type Change struct {
 	Before, After client.Object
 }
 
-func kinds() []client.ObjectList {
-	return []client.ObjectList{
-		&v1alpha1.SnapshotScheduleList{}, &corev1.PersistentVolumeClaimList{}, &snapshotv1.VolumeSnapshotList{},
+// Object returns the object after the change, or before its removal.
+func (c Change) Object() client.Object {
+	if c.After == nil {
+		return c.Before
 	}
+	return c.After
 }
 
-// clusterKinds are in no namespace. Their objects are recorded with the namespace of their name.
-func clusterKinds() []client.Object {
-	return []client.Object{&v1alpha1.ClusterSnapshotSchedule{}, &corev1.Namespace{}}
+// kinds are those in a namespace, clusterKinds those whose objects are recorded with the namespace of their name.
+func kinds() []client.ObjectList {
+	return []client.ObjectList{&v1alpha1.SnapshotScheduleList{}, &corev1.PersistentVolumeClaimList{}, &snapshotv1.VolumeSnapshotList{}}
 }
 
-// home returns the namespace that an object is recorded with.
-func home(o client.Object) string { return cmp.Or(o.GetNamespace(), o.GetName()) }
+func clusterKinds() []client.ObjectList {
+	return []client.ObjectList{&v1alpha1.ClusterSnapshotScheduleList{}, &corev1.NamespaceList{}}
+}
 
 func emptyRecorder() *Recorder {
-	return &Recorder{
-		changes: map[string][]Change{}, current: map[string]map[types.UID]client.Object{},
-		waiting: map[string][]chan struct{}{},
-	}
+	return &Recorder{changes: map[string][]Change{}, waiting: map[string][]chan struct{}{}}
 }
 
 func newRecorder(ctx context.Context, c client.WithWatch) (*Recorder, error) {
 	r := emptyRecorder()
-	for _, list := range append(kinds(), &v1alpha1.ClusterSnapshotScheduleList{}, &corev1.NamespaceList{}) {
+	for _, list := range append(kinds(), clusterKinds()...) {
 		wait, err := record.Follow(ctx, c, list, func(kind watch.EventType, o client.Object) { r.add(kind, o, time.Now()) })
 		if err != nil {
 			return nil, err
 		}
 		go func() {
 			if err := wait(); err != nil {
-				r.fail(fmt.Errorf("the watch that records changes has ended, so no run can be judged: %w", err))
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				r.broken = cmp.Or(r.broken, fmt.Errorf("the watch that records changes has ended, so no run can be judged: %w", err))
 			}
 		}()
 	}
 	return r, nil
-}
-
-func (r *Recorder) fail(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.broken == nil {
-		r.broken = err
-	}
 }
 
 // Broken returns why no run can be judged any more, or nil.
@@ -103,21 +96,10 @@ func (r *Recorder) add(kind watch.EventType, o client.Object, at time.Time) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	namespace := home(o)
-	if r.current[namespace] == nil {
-		r.current[namespace] = map[types.UID]client.Object{}
-	}
-	change := Change{Revision: revision, At: at, After: o}
-	if before := r.current[namespace][o.GetUID()]; before != nil {
-		change.Before = before
-	}
-	r.current[namespace][o.GetUID()] = o
+	namespace := cmp.Or(o.GetNamespace(), o.GetName())
+	change := Change{Revision: revision, At: at, Before: r.current(namespace)[o.GetUID()], After: o}
 	if kind == watch.Deleted {
-		change.After = nil
-		delete(r.current[namespace], o.GetUID())
-		if change.Before == nil {
-			change.Before = o
-		}
+		change.Before, change.After = cmp.Or(change.Before, o), nil
 	}
 	r.changes[namespace] = append(r.changes[namespace], change)
 	for _, changed := range r.waiting[namespace] {
@@ -133,6 +115,16 @@ func notify(changed chan<- struct{}) {
 	}
 }
 
+// current returns the objects of a namespace. The mutex is held.
+func (r *Recorder) current(namespace string) map[types.UID]client.Object {
+	objects := map[types.UID]client.Object{}
+	for _, c := range r.changes[namespace] {
+		objects[c.Object().GetUID()] = c.After
+	}
+	maps.DeleteFunc(objects, func(_ types.UID, o client.Object) bool { return o == nil })
+	return objects
+}
+
 // Changes returns those of a namespace, in the order of their commits.
 func (r *Recorder) Changes(namespace string) []Change {
 	r.mu.Lock()
@@ -146,12 +138,7 @@ func (r *Recorder) Changes(namespace string) []Change {
 func (r *Recorder) State(namespace string) State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var s State
-	for _, o := range r.current[namespace] {
-		s.add(o)
-	}
-	s.sort()
-	return s
+	return stateOf(slices.Collect(maps.Values(r.current(namespace))))
 }
 
 // onChange returns a channel that is sent to after each change in a namespace.
@@ -168,12 +155,11 @@ func (r *Recorder) Forget(namespace string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.changes, namespace)
-	delete(r.current, namespace)
 	delete(r.waiting, namespace)
 }
 
-// CatchUp waits until the record of a namespace holds what the API server does. It lists again each
-// time, because objects of an earlier list may have been deleted since.
+// CatchUp waits until the record of a namespace holds what the API server does. It lists again each time, because objects of an earlier
+// list may have been deleted since.
 func (r *Recorder) CatchUp(ctx context.Context, c client.Client, namespace string) error {
 	return Await(ctx, 10*time.Second, func() error {
 		live, err := versions(ctx, c, namespace)
@@ -186,23 +172,22 @@ func (r *Recorder) CatchUp(ctx context.Context, c client.Client, namespace strin
 
 func versions(ctx context.Context, c client.Client, namespace string) (map[types.UID]string, error) {
 	live := map[types.UID]string{}
-	for _, list := range kinds() {
-		if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
-			return nil, err
+	add := func(list client.ObjectList, of client.ListOption) error {
+		if err := c.List(ctx, list, of); err != nil {
+			return err
 		}
-		err := meta.EachListItem(list, func(o runtime.Object) error {
+		return meta.EachListItem(list, func(o runtime.Object) error {
 			live[o.(client.Object).GetUID()] = o.(client.Object).GetResourceVersion()
 			return nil
 		})
-		if err != nil {
+	}
+	for _, list := range kinds() {
+		if err := add(list, client.InNamespace(namespace)); err != nil {
 			return nil, err
 		}
 	}
-	for _, o := range clusterKinds() {
-		switch err := c.Get(ctx, client.ObjectKey{Name: namespace}, o); {
-		case err == nil:
-			live[o.GetUID()] = o.GetResourceVersion()
-		case !apierrors.IsNotFound(err):
+	for _, list := range clusterKinds() {
+		if err := add(list, client.MatchingFields{"metadata.name": namespace}); err != nil {
 			return nil, err
 		}
 	}
@@ -212,16 +197,14 @@ func versions(ctx context.Context, c client.Client, namespace string) (map[types
 func (r *Recorder) matches(namespace string, live map[types.UID]string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	recorded := r.current[namespace]
+	recorded := r.current(namespace)
+	behind := len(recorded) > len(live) // something was removed
 	for uid, version := range live {
-		if o := recorded[uid]; o == nil || older(o.GetResourceVersion(), version) {
-			return fmt.Errorf("the record of %s is behind", namespace)
-		}
+		o := recorded[uid]
+		behind = behind || o == nil || older(o.GetResourceVersion(), version)
 	}
-	for uid := range recorded {
-		if _, ok := live[uid]; !ok {
-			return fmt.Errorf("the record of %s is behind", namespace)
-		}
+	if behind {
+		return fmt.Errorf("the record of %s is behind", namespace)
 	}
 	return nil
 }

@@ -13,18 +13,20 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
+	"mapcontroller.dev/snapshotschedule/test/internal/etcd"
 )
 
 // Run is one run of a workload, in a namespace of its own.
 type Run struct {
-	*Cluster
+	Client    client.WithWatch
 	Namespace string
 	// Now is when the run was prepared, in whole seconds. Ages are relative to it.
 	Now    time.Time
@@ -34,6 +36,8 @@ type Run struct {
 	// World is held while somebody writes what the operator's writes are judged by.
 	World sync.Locker
 
+	etcd    etcd.Client
+	records *Recorder
 	// created is the revision that created the namespace.
 	created   int64
 	nicknames map[string]string
@@ -42,23 +46,24 @@ type Run struct {
 
 // NewRun creates the namespace of a run. The simulated driver ends with the context.
 func (c *Cluster) NewRun(ctx context.Context, namespace string) (*Run, error) {
-	r := &Run{Cluster: c, Namespace: namespace, Now: time.Now().Truncate(time.Second), nicknames: map[string]string{namespace: "run"}}
 	o := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
 	if err := c.Client.Create(ctx, o); err != nil {
 		return nil, err
 	}
-	var err error
-	if r.created, err = strconv.ParseInt(o.ResourceVersion, 10, 64); err != nil {
+	created, err := strconv.ParseInt(o.ResourceVersion, 10, 64)
+	if err != nil {
 		return nil, err
 	}
-	r.changed = c.Records.onChange(namespace)
+	r := &Run{
+		Client: c.Client, etcd: c.etcd, records: c.Records, Namespace: namespace, Now: time.Now().Truncate(time.Second),
+		created: created, nicknames: map[string]string{namespace: "run"}, changed: c.Records.onChange(namespace),
+	}
 	r.Driver = &Driver{run: r, changed: c.Records.onChange(namespace), done: map[types.UID]bool{}}
 	go r.Driver.start(ctx)
 	return r, nil
 }
 
-// CreateClass creates the run's VolumeSnapshotClass, the default of a driver of its
-// own. The operator sees no other one.
+// CreateClass creates the run's VolumeSnapshotClass, the default of a driver of its own. The operator sees no other one.
 func (r *Run) CreateClass(ctx context.Context) error {
 	return r.Client.Create(ctx, &snapshotv1.VolumeSnapshotClass{
 		ObjectMeta: metav1.ObjectMeta{
@@ -70,33 +75,21 @@ func (r *Run) CreateClass(ctx context.Context) error {
 
 func (r *Run) driver() string { return r.Namespace + ".example.com" }
 
-// CleanUp deletes what the run has made in no namespace.
-func (r *Run) CleanUp(ctx context.Context) error {
-	fleet := &v1alpha1.ClusterSnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Name: r.Namespace}}
-	return errors.Join(r.DeleteClass(ctx), client.IgnoreNotFound(r.Client.Delete(ctx, fleet)))
-}
-
 // DeleteClass deletes the run's VolumeSnapshotClass, if it has one.
 func (r *Run) DeleteClass(ctx context.Context) error {
-	return client.IgnoreNotFound(r.Client.Delete(ctx, &snapshotv1.VolumeSnapshotClass{ObjectMeta: metav1.ObjectMeta{Name: r.Namespace}}))
+	return client.IgnoreNotFound(r.Client.Delete(ctx, Named(&snapshotv1.VolumeSnapshotClass{}, "", r.Namespace)))
 }
 
-// ClaimOfDriver stores a PVC of the run's driver, and of the storage class fast.
-func (r *Run) ClaimOfDriver(ctx context.Context, name string, age time.Duration, change func(*corev1.PersistentVolumeClaim)) (
-	*corev1.PersistentVolumeClaim, error,
-) {
-	return r.claim(ctx, name, age, nil, func(c *corev1.PersistentVolumeClaim) {
-		c.Annotations["volume.kubernetes.io/storage-provisioner"] = r.driver()
-		c.Spec.StorageClassName = ptr.To("fast")
-		change(c)
-	})
+// CleanUp deletes what the run has made in no namespace.
+func (r *Run) CleanUp(ctx context.Context) error {
+	fleet := Named(&v1alpha1.ClusterSnapshotSchedule{}, "", r.Namespace)
+	return errors.Join(r.DeleteClass(ctx), client.IgnoreNotFound(r.Client.Delete(ctx, fleet)))
 }
 
 // Nicknames maps the names of the snapshots that were taken before the run, and of the namespace, to their nicknames.
 func (r *Run) Nicknames() map[string]string { return r.nicknames }
 
-// Called returns an empty object with the name of the snapshot that was taken before the run under a
-// nickname.
+// Called returns an empty object with the name of the snapshot that was taken before the run under a nickname.
 func (r *Run) Called(nickname string) *snapshotv1.VolumeSnapshot {
 	for name, nick := range r.nicknames {
 		if nick == nickname {
@@ -110,10 +103,10 @@ func (r *Run) Called(nickname string) *snapshotv1.VolumeSnapshot {
 func (r *Run) Told() <-chan struct{} { return r.changed }
 
 // State returns what the namespace holds.
-func (r *Run) State() State { return r.Records.State(r.Namespace) }
+func (r *Run) State() State { return r.records.State(r.Namespace) }
 
 // Changes returns those in the namespace so far.
-func (r *Run) Changes() []Change { return r.Records.Changes(r.Namespace) }
+func (r *Run) Changes() []Change { return r.records.Changes(r.Namespace) }
 
 // Ages returns the revisions one change ago, halfway back and before the first change.
 func (r *Run) Ages() [3]int64 {
@@ -129,14 +122,9 @@ func (r *Run) Ages() [3]int64 {
 func (r *Run) Object(resource, name string, revision int64) []byte {
 	var found client.Object
 	for _, c := range r.Changes() {
-		o := c.After
-		if o == nil {
-			o = c.Before
+		if o := c.Object(); c.Revision <= revision && o.GetName() == name && pluralOf(o) == resource {
+			found = c.After
 		}
-		if c.Revision > revision || o.GetName() != name || pluralOf(o) != resource {
-			continue
-		}
-		found = c.After
 	}
 	if found == nil {
 		return nil
@@ -149,19 +137,12 @@ func (r *Run) Object(resource, name string, revision int64) []byte {
 }
 
 func pluralOf(o client.Object) string {
-	switch o.(type) {
-	case *v1alpha1.SnapshotSchedule:
-		return "snapshotschedules"
-	case *corev1.PersistentVolumeClaim:
-		return "persistentvolumeclaims"
-	case *snapshotv1.VolumeSnapshot:
-		return "volumesnapshots"
-	case *v1alpha1.ClusterSnapshotSchedule:
-		return "clustersnapshotschedules"
-	case *corev1.Namespace:
-		return "namespaces"
+	kind, err := apiutil.GVKForObject(o, cluster.Scheme)
+	if err != nil {
+		panic(err) // the scheme knows the recorded kinds
 	}
-	panic(fmt.Sprintf("a %T was recorded", o))
+	plural, _ := meta.UnsafeGuessKindToResource(kind)
+	return plural.Resource
 }
 
 // PatchStatus merges JSON into the status of an object, as a controller does.

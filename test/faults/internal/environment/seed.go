@@ -10,7 +10,6 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/utils/ptr"
@@ -22,53 +21,32 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
 )
 
-// Schedule stores a schedule of some age.
-func (r *Run) Schedule(ctx context.Context, name string, age time.Duration, spec v1alpha1.SnapshotScheduleSpec) (
-	*v1alpha1.SnapshotSchedule, error,
-) {
-	s := builders.Existing(builders.Schedule(r.Namespace, name, spec), uuid.NewUUID(), r.Now.Add(-age))
-	return s, r.put(ctx, s)
+// Store stores an object of some age.
+func Store[T client.Object](ctx context.Context, r *Run, o T, age time.Duration) (T, error) {
+	o = builders.Existing(o, uuid.NewUUID(), r.Now.Add(-age))
+	return o, r.put(ctx, o)
 }
 
-// Fleet stores a ClusterSnapshotSchedule of some age, with the name of the run's namespace. The operator sees no other one.
-func (r *Run) Fleet(ctx context.Context, age time.Duration, spec v1alpha1.ClusterSnapshotScheduleSpec) (
-	*v1alpha1.ClusterSnapshotSchedule, error,
-) {
-	f := &v1alpha1.ClusterSnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Name: r.Namespace}, Spec: spec}
-	f = builders.Existing(f, uuid.NewUUID(), r.Now.Add(-age))
-	return f, r.put(ctx, f)
-}
-
-// Child stores the schedule that a ClusterSnapshotSchedule has made in the run's namespace.
-func (r *Run) Child(ctx context.Context, f *v1alpha1.ClusterSnapshotSchedule, age time.Duration) (*v1alpha1.SnapshotSchedule, error) {
-	s := builders.Existing(builders.Schedule(r.Namespace, f.Name, f.Spec.Template.Spec), uuid.NewUUID(), r.Now.Add(-age))
-	s.Labels = map[string]string{v1alpha1.LabelMapKey: r.Namespace, v1alpha1.LabelClusterSchedule: f.Name}
-	s.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(f, v1alpha1.GroupVersion.WithKind("ClusterSnapshotSchedule"))}
-	return s, r.put(ctx, s)
-}
-
-// Claim stores a bound PVC of some age.
-func (r *Run) Claim(ctx context.Context, name string, age time.Duration, labels map[string]string) (
-	*corev1.PersistentVolumeClaim, error,
-) {
-	return r.claim(ctx, name, age, labels, func(*corev1.PersistentVolumeClaim) {})
-}
-
-func (r *Run) claim(
-	ctx context.Context, name string, age time.Duration, labels map[string]string, change func(*corev1.PersistentVolumeClaim),
+// Claim stores a bound PVC of some age, after some changes.
+func (r *Run) Claim(
+	ctx context.Context, name string, age time.Duration, labels map[string]string, changes ...func(*corev1.PersistentVolumeClaim),
 ) (*corev1.PersistentVolumeClaim, error) {
-	volume, err := r.volumes.next(ctx)
-	if err != nil {
-		return nil, err
-	}
-	c := builders.Existing(builders.BoundClaim(r.Namespace, name, volume.name, labels), volume.claim, r.Now.Add(-age))
+	c := builders.Existing(builders.BoundClaim(r.Namespace, name, "none", labels), uuid.NewUUID(), r.Now.Add(-age))
 	// The PVC protection controller sets this condition: it must find nothing to change.
 	c.Status.Conditions = []corev1.PersistentVolumeClaimCondition{{
 		Type: "Unused", Status: corev1.ConditionTrue, Reason: "NoPodsUsingPVC",
 		Message: "No pods are currently referencing this PVC", LastTransitionTime: c.CreationTimestamp,
 	}}
-	change(c)
+	for _, change := range changes {
+		change(c)
+	}
 	return c, r.put(ctx, c)
+}
+
+// OfDriver makes a PVC one of the run's driver, and of the storage class fast.
+func (r *Run) OfDriver(c *corev1.PersistentVolumeClaim) {
+	c.Annotations["volume.kubernetes.io/storage-provisioner"] = r.driver()
+	c.Spec.StorageClassName = ptr.To("fast")
 }
 
 // Overwrite stores another version of an object, whatever generation it has, as a restored etcd does.
@@ -104,6 +82,8 @@ type Taken struct {
 	Imported bool
 	// Gone makes the snapshot one of a PVC of this UID, which does not exist.
 	Gone types.UID
+	// Source is the PVC that it names, if it is not its own.
+	Source string
 	// Foreign is the controller, if it is not the schedule.
 	Foreign client.Object
 }
@@ -111,6 +91,10 @@ type Taken struct {
 // Snapshot stores a snapshot that a schedule took of a PVC before the run.
 func (r *Run) Snapshot(ctx context.Context, s *v1alpha1.SnapshotSchedule, c *corev1.PersistentVolumeClaim, t Taken) error {
 	slot := r.Now.Add(-cmp.Or(t.Slot, t.Age))
+	if t.Source != "" {
+		c = c.DeepCopy()
+		c.Name = t.Source
+	}
 	v := builders.Existing(builders.Snapshot(s, c, slot), uuid.NewUUID(), r.Now.Add(-t.Age))
 	if t.Gone != "" {
 		v.Labels[v1alpha1.LabelMapKey] = string(t.Gone)

@@ -25,98 +25,74 @@ type State struct {
 	Schedules []*v1alpha1.SnapshotSchedule
 	Claims    []*corev1.PersistentVolumeClaim
 	Snapshots []*snapshotv1.VolumeSnapshot
+
+	all []client.Object
 }
 
-func (s *State) add(o client.Object) {
-	switch o := o.(type) {
-	case *corev1.Namespace:
-		s.Namespace = o
-	case *v1alpha1.ClusterSnapshotSchedule:
-		s.Fleet = o
-	case *v1alpha1.SnapshotSchedule:
-		s.Schedules = append(s.Schedules, o)
-	case *corev1.PersistentVolumeClaim:
-		s.Claims = append(s.Claims, o)
-	case *snapshotv1.VolumeSnapshot:
-		s.Snapshots = append(s.Snapshots, o)
+func stateOf(all []client.Object) State {
+	slices.SortFunc(all, func(a, b client.Object) int { return strings.Compare(a.GetName(), b.GetName()) })
+	s := State{all: all}
+	for _, o := range all {
+		switch o := o.(type) {
+		case *corev1.Namespace:
+			s.Namespace = o
+		case *v1alpha1.ClusterSnapshotSchedule:
+			s.Fleet = o
+		case *v1alpha1.SnapshotSchedule:
+			s.Schedules = append(s.Schedules, o)
+		case *corev1.PersistentVolumeClaim:
+			s.Claims = append(s.Claims, o)
+		case *snapshotv1.VolumeSnapshot:
+			s.Snapshots = append(s.Snapshots, o)
+		}
 	}
+	return s
 }
-
-func (s *State) sort() {
-	slices.SortFunc(s.Schedules, byName)
-	slices.SortFunc(s.Claims, byName)
-	slices.SortFunc(s.Snapshots, byName)
-}
-
-func byName[T client.Object](a, b T) int { return strings.Compare(a.GetName(), b.GetName()) }
 
 // Objects returns all of them.
-func (s State) Objects() []client.Object {
-	all := slices.Concat(objects(s.Schedules), objects(s.Claims), objects(s.Snapshots))
-	if s.Namespace != nil {
-		all = append(all, s.Namespace)
-	}
-	if s.Fleet != nil {
-		all = append(all, s.Fleet)
-	}
-	return all
-}
+func (s State) Objects() []client.Object { return s.all }
 
-func objects[T client.Object](list []T) []client.Object {
-	var all []client.Object
+// named returns the object with a name, or nil.
+func named[T client.Object](list []T, name string) (none T) {
 	for _, o := range list {
-		all = append(all, o)
+		if o.GetName() == name {
+			return o
+		}
 	}
-	return all
+	return none
 }
 
-// find returns the first object that a condition holds for, or nil.
-func find[T any](list []*T, holds func(*T) bool) *T {
-	if i := slices.IndexFunc(list, holds); i >= 0 {
-		return list[i]
+// Schedule returns the schedule with a name, or nil.
+func (s State) Schedule(name string) *v1alpha1.SnapshotSchedule { return named(s.Schedules, name) }
+
+// Claim returns the PVC with a name, or nil.
+func (s State) Claim(name string) *corev1.PersistentVolumeClaim { return named(s.Claims, name) }
+
+// snapshots returns those that a condition holds for.
+func (s State) snapshots(holds func(*snapshotv1.VolumeSnapshot) bool) []*snapshotv1.VolumeSnapshot {
+	return slices.DeleteFunc(slices.Clone(s.Snapshots), func(v *snapshotv1.VolumeSnapshot) bool { return !holds(v) })
+}
+
+// Snapshot returns the snapshot that was taken before the run under a nickname, or nil if it is gone.
+func (s State) Snapshot(name string) *snapshotv1.VolumeSnapshot {
+	if found := s.snapshots(func(v *snapshotv1.VolumeSnapshot) bool { return v.Annotations[nickname] == name }); len(found) > 0 {
+		return found[0]
 	}
 	return nil
 }
 
-// filter returns the objects that a condition holds for.
-func filter[T any](list []*T, holds func(*T) bool) []*T {
-	return slices.DeleteFunc(slices.Clone(list), func(o *T) bool { return !holds(o) })
-}
-
-// Schedule returns the schedule with a name, or nil.
-func (s State) Schedule(name string) *v1alpha1.SnapshotSchedule {
-	return find(s.Schedules, func(o *v1alpha1.SnapshotSchedule) bool { return o.Name == name })
-}
-
-// Child returns the schedule of the ClusterSnapshotSchedule, or nil. It has the name of the namespace, as each run's
-// ClusterSnapshotSchedule has.
-func (s State) Child() *v1alpha1.SnapshotSchedule {
-	return find(s.Schedules, func(o *v1alpha1.SnapshotSchedule) bool { return o.Name == o.Namespace })
-}
-
-// Claim returns the PVC with a name, or nil.
-func (s State) Claim(name string) *corev1.PersistentVolumeClaim {
-	return find(s.Claims, func(o *corev1.PersistentVolumeClaim) bool { return o.Name == name })
-}
-
-// Snapshot returns the snapshot that was taken before the run under a nickname, or nil if it is
-// gone.
-func (s State) Snapshot(name string) *snapshotv1.VolumeSnapshot {
-	return find(s.Snapshots, func(o *snapshotv1.VolumeSnapshot) bool { return o.Annotations[nickname] == name })
-}
-
 // Of returns the snapshots of a PVC, sorted by name.
 func (s State) Of(claim string) []*snapshotv1.VolumeSnapshot {
-	return filter(s.Snapshots, func(o *snapshotv1.VolumeSnapshot) bool {
-		return ptr.Deref(o.Spec.Source.PersistentVolumeClaimName, "") == claim
+	return s.snapshots(func(v *snapshotv1.VolumeSnapshot) bool {
+		return ptr.Deref(v.Spec.Source.PersistentVolumeClaimName, "") == claim
 	})
 }
 
 // Owned returns the snapshots that a schedule controls or, under deletionPolicy Orphan, owns by their labels.
 func (s State) Owned(by *v1alpha1.SnapshotSchedule) []*snapshotv1.VolumeSnapshot {
-	return filter(s.Snapshots, func(o *snapshotv1.VolumeSnapshot) bool {
-		return by != nil && (metav1.IsControlledBy(o, by) || by.Spec.DeletionPolicy == v1alpha1.DeletionOrphan &&
-			metav1.GetControllerOf(o) == nil && o.Labels[v1alpha1.LabelSchedule] == by.Name && o.Labels[v1alpha1.LabelMapKey] != "")
+	return s.snapshots(func(v *snapshotv1.VolumeSnapshot) bool {
+		return by != nil && (metav1.IsControlledBy(v, by) || by.Spec.DeletionPolicy == v1alpha1.DeletionOrphan &&
+			metav1.GetControllerOf(v) == nil && v.Labels[v1alpha1.LabelSchedule] == by.Name && v.Labels[v1alpha1.LabelMapKey] != "")
 	})
 }
 

@@ -18,11 +18,17 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 )
 
+// The most frequent reasons of condition Ready.
+const (
+	scheduled = v1alpha1.ReasonScheduled
+	suspended = v1alpha1.ReasonSuspended
+)
+
 // check returns what differs from an expectation; nil if nothing does.
-type check = func(environment.State) error
+type check = func(state) error
 
 func all(checks ...check) check {
-	return func(s environment.State) error {
+	return func(s state) error {
 		var errs []error
 		for _, c := range checks {
 			errs = append(errs, c(s))
@@ -31,38 +37,66 @@ func all(checks ...check) check {
 	}
 }
 
-// once reports whether the checks hold.
-func once(checks ...check) func(environment.State) bool {
-	return func(s environment.State) bool { return all(checks...)(s) == nil }
+// expect is a check with an error that says what is wrong.
+func expect(holds func(state) bool, wrong string, args ...any) check {
+	return func(s state) error {
+		if holds(s) {
+			return nil
+		}
+		return fmt.Errorf(wrong, args...)
+	}
 }
 
-// settled expects that the status is up to date and Ready has a reason.
+func holds(c check) func(state) bool { return func(s state) bool { return c(s) == nil } }
+
+// ours returns the schedule of the workload: nightly, or the child of the ClusterSnapshotSchedule, which has the name of its namespace.
+func ours(s state) *v1alpha1.SnapshotSchedule {
+	i := slices.IndexFunc(s.Schedules, func(o *v1alpha1.SnapshotSchedule) bool { return o.Name == nightly || o.Name == o.Namespace })
+	if i < 0 {
+		return nil
+	}
+	return s.Schedules[i]
+}
+
+// expectSchedule expects something of the schedule, if it exists.
+func expectSchedule(holds func(*v1alpha1.SnapshotSchedule) bool, wrong string, args ...any) check {
+	return expect(func(s state) bool { return ours(s) != nil && holds(ours(s)) }, wrong, args...)
+}
+
+// expectStatus expects that the status of the schedule is up to date, and something of it.
+func expectStatus(holds func(v1alpha1.SnapshotScheduleStatus) bool, wrong string, args ...any) check {
+	return expectSchedule(func(o *v1alpha1.SnapshotSchedule) bool {
+		return o.Status.ObservedGeneration == o.Generation && holds(o.Status)
+	}, wrong, args...)
+}
+
+// settled expects that the status is right and Ready has a reason.
 func settled(reason string) check {
-	return isSettled(func(s environment.State) *v1alpha1.SnapshotSchedule { return s.Schedule(nightly) }, reason)
+	ready := hasReason(v1alpha1.ConditionReady, reason)
+	if reason == v1alpha1.ReasonInvalidSpec {
+		return all(ready, NoStatusErrors)
+	}
+	return all(ready, pausedFor(v1alpha1.ReasonRetentionRunning), counts)
 }
 
-func isSettled(schedule func(environment.State) *v1alpha1.SnapshotSchedule, reason string) check {
-	return func(s environment.State) error {
-		o := schedule(s)
-		switch {
-		case o == nil:
-			return errors.New("the schedule does not exist")
-		case o.Status.ObservedGeneration != o.Generation:
+// pausedFor expects that retention is paused for a reason.
+func pausedFor(reason string) check { return hasReason(v1alpha1.ConditionRetentionPaused, reason) }
+
+func hasReason(condition, reason string) check {
+	return func(s state) error {
+		o := ours(s)
+		if has := environment.Reason(o, condition); has != reason {
+			return fmt.Errorf("condition %s has reason %q, want %s", condition, has, reason)
+		}
+		if o.Status.ObservedGeneration != o.Generation {
 			return errors.New("the status is of an older generation")
-		case environment.Reason(o, v1alpha1.ConditionReady) != reason:
-			return fmt.Errorf("condition Ready has reason %q, want %s", environment.Reason(o, v1alpha1.ConditionReady), reason)
-		case reason == v1alpha1.ReasonInvalidSpec:
-			return NoStatusErrors(s)
 		}
-		if paused := environment.Reason(o, v1alpha1.ConditionRetentionPaused); paused != v1alpha1.ReasonRetentionRunning {
-			return fmt.Errorf("condition RetentionPaused has reason %q", paused)
-		}
-		return counts(s, o)
+		return nil
 	}
 }
 
 // NoStatusErrors expects that no status contradicts its objects.
-func NoStatusErrors(s environment.State) error {
+func NoStatusErrors(s state) error {
 	if wrong := judge.TakeEndState(s.Objects()).Wrong; len(wrong) > 0 {
 		return errors.New(strings.Join(wrong, "; "))
 	}
@@ -70,132 +104,120 @@ func NoStatusErrors(s environment.State) error {
 }
 
 // counts compares the counts in status to the snapshots.
-func counts(s environment.State, o *v1alpha1.SnapshotSchedule) error {
-	owned := s.Owned(o)
-	ready := 0
-	for _, v := range owned {
-		if v.Status != nil && ptr.Deref(v.Status.ReadyToUse, false) {
-			ready++
-		}
-	}
-	have := o.Status.Outputs.VolumeSnapshots
-	if int(have.Total) != len(owned) || int(have.Ready) != ready {
-		return fmt.Errorf("status counts %d snapshots, %d ready, want %d, %d ready", have.Total, have.Ready, len(owned), ready)
-	}
-	return nil
+func counts(s state) error {
+	owned := s.Owned(ours(s))
+	ready := slices.DeleteFunc(slices.Clone(owned), func(v *snapshotv1.VolumeSnapshot) bool {
+		return v.Status == nil || !ptr.Deref(v.Status.ReadyToUse, false)
+	})
+	return counted(len(owned), len(ready))(s)
 }
 
 // counted expects these counts of snapshots in status.
-func counted(total, ready int32) check {
-	return func(s environment.State) error {
-		if o := s.Schedule(nightly); o == nil || o.Status.Outputs.VolumeSnapshots != (v1alpha1.OutputCount{Total: total, Ready: ready}) {
-			return fmt.Errorf("status does not count %d snapshots, %d ready", total, ready)
-		}
-		return nil
-	}
-}
-
-// hasReady expects n snapshots of a PVC, all ready.
-func hasReady(claim string, n int) check {
-	return func(s environment.State) error {
-		snapshots := s.Of(claim)
-		for _, v := range snapshots {
-			if !environment.Ready(v) {
-				return fmt.Errorf("snapshot %s is not ready", v.Name)
-			}
-		}
-		return count(claim, len(snapshots), n)
-	}
-}
-
-// keeps expects exactly these snapshots of a PVC, by nickname.
-func keeps(claim string, nicknames ...string) check {
-	return func(s environment.State) error { return all(exist(nicknames...), hasCount(claim, len(nicknames)))(s) }
-}
-
-func exist(nicknames ...string) check {
-	return func(s environment.State) error {
-		for _, name := range nicknames {
-			if s.Snapshot(name) == nil {
-				return fmt.Errorf("snapshot %s is deleted", name)
-			}
-		}
-		return nil
-	}
-}
-
-func isDeleted(nicknames ...string) check {
-	return func(s environment.State) error {
-		for _, name := range nicknames {
-			if s.Snapshot(name) != nil {
-				return fmt.Errorf("snapshot %s exists", name)
-			}
-		}
-		return nil
-	}
-}
-
-func hasCount(claim string, n int) check {
-	return func(s environment.State) error { return count(claim, len(s.Of(claim)), n) }
-}
-
-func count(claim string, got, want int) error {
-	if got != want {
-		return fmt.Errorf("PVC %s has %d snapshots, want %d", claim, got, want)
-	}
-	return nil
+func counted(total, ready int) check {
+	return expectStatus(func(status v1alpha1.SnapshotScheduleStatus) bool {
+		have := status.Outputs.VolumeSnapshots
+		return int(have.Total) == total && int(have.Ready) == ready
+	}, "status does not count %d snapshots, %d ready", total, ready)
 }
 
 // detachedKeys expects a number of detached map keys in status.
 func detachedKeys(n int32) check {
-	return func(s environment.State) error {
-		if o := s.Schedule(nightly); o == nil || o.Status.Detached == nil || o.Status.Detached.MapKeys != n {
-			return fmt.Errorf("status does not count %d detached map keys", n)
+	return expectStatus(func(status v1alpha1.SnapshotScheduleStatus) bool {
+		return status.Detached != nil && status.Detached.MapKeys == n
+	}, "status does not count %d detached map keys", n)
+}
+
+// recorded expects the record of a generation.
+func recorded(generation int64) check {
+	return expectStatus(func(status v1alpha1.SnapshotScheduleStatus) bool {
+		return status.Retention != nil && status.Retention.Generation == generation
+	}, "status.retention has no record of generation %d", generation)
+}
+
+// problem expects a problem of a PVC in status.
+func problem(claim, reason string) check {
+	return expectStatus(func(status v1alpha1.SnapshotScheduleStatus) bool {
+		return slices.ContainsFunc(status.Problems, func(p v1alpha1.Problem) bool {
+			return p.PersistentVolumeClaim == claim && p.Reason == reason
+		})
+	}, "status does not have problem %s of PVC %s", reason, claim)
+}
+
+// hasReady expects n snapshots of each of some PVCs, all ready.
+func hasReady(n int, claims ...string) check {
+	var each []check
+	for _, claim := range claims {
+		each = append(each, hasCount(claim, n), expect(func(s state) bool {
+			return !slices.ContainsFunc(s.Of(claim), func(v *snapshotv1.VolumeSnapshot) bool { return !environment.Ready(v) })
+		}, "not all snapshots of PVC %s are ready", claim))
+	}
+	return all(each...)
+}
+
+func hasCount(claim string, n int) check {
+	return func(s state) error {
+		if got := len(s.Of(claim)); got != n {
+			return fmt.Errorf("PVC %s has %d snapshots, want %d", claim, got, n)
 		}
 		return nil
 	}
+}
+
+// keeps expects that of a PVC exactly these snapshots exist, of those before the run, counted from 0.
+func keeps(claim string, numbers ...int) check {
+	var names []string
+	for _, n := range numbers {
+		names = append(names, old(claim, n))
+	}
+	return all(exist(names...), hasCount(claim, len(names)))
+}
+
+func exist(nicknames ...string) check {
+	return each(nicknames, "snapshot %s is deleted", func(v *snapshotv1.VolumeSnapshot) bool { return v != nil })
+}
+
+func isDeleted(nicknames ...string) check {
+	return each(nicknames, "snapshot %s exists", func(v *snapshotv1.VolumeSnapshot) bool { return v == nil })
+}
+
+// each expects something of some snapshots that existed before the run.
+func each(nicknames []string, wrong string, holds func(*snapshotv1.VolumeSnapshot) bool) check {
+	var checks []check
+	for _, name := range nicknames {
+		checks = append(checks, expect(func(s state) bool { return holds(s.Snapshot(name)) }, wrong, name))
+	}
+	return all(checks...)
 }
 
 // owns expects that the schedule controls n snapshots.
 func owns(n int) check {
-	return func(s environment.State) error {
-		if got := len(s.Owned(s.Schedule(nightly))); got != n {
-			return fmt.Errorf("the schedule owns %d snapshots, want %d", got, n)
-		}
-		return nil
-	}
+	return expect(func(s state) bool { return len(s.Owned(ours(s))) == n }, "the schedule does not own %d snapshots", n)
 }
 
-// ownsAllBut expects that some snapshots have no controller, and that the schedule
-// controls all others.
+// ownsAllBut expects that some snapshots have no controller, and that the schedule controls all others.
 func ownsAllBut(nicknames ...string) check {
-	return func(s environment.State) error {
-		for _, name := range nicknames {
-			if v := s.Snapshot(name); v == nil || metav1.GetControllerOf(v) != nil {
-				return fmt.Errorf("snapshot %s does not exist without a controller", name)
-			}
-		}
-		return owns(len(s.Snapshots) - len(nicknames))(s)
-	}
+	return all(
+		each(nicknames, "snapshot %s does not exist without a controller", func(v *snapshotv1.VolumeSnapshot) bool {
+			return v != nil && metav1.GetControllerOf(v) == nil
+		}),
+		func(s state) error { return owns(len(s.Snapshots) - len(nicknames))(s) },
+	)
 }
 
 // unowned expects n snapshots, none of them with an owner.
 func unowned(n int) check {
-	return func(s environment.State) error {
-		owned := slices.ContainsFunc(s.Snapshots, func(v *snapshotv1.VolumeSnapshot) bool { return len(v.OwnerReferences) > 0 })
-		if owned || len(s.Snapshots) != n {
-			return fmt.Errorf("there are not exactly %d snapshots without owners", n)
-		}
-		return nil
-	}
+	return expect(func(s state) bool {
+		owned := func(v *snapshotv1.VolumeSnapshot) bool { return len(v.OwnerReferences) > 0 }
+		return len(s.Snapshots) == n && !slices.ContainsFunc(s.Snapshots, owned)
+	}, "there are not exactly %d snapshots without owners", n)
 }
 
-func noSchedule(s environment.State) error {
-	if len(s.Schedules) > 0 {
-		return errors.New("the schedule still exists")
-	}
-	return nil
+// atLeast expects n snapshots or more.
+func atLeast(n int) check {
+	return expect(func(s state) bool { return len(s.Snapshots) >= n }, "there are fewer than %d snapshots", n)
 }
+
+var noSchedule = expect(func(s state) bool { return len(s.Schedules) == 0 }, "the schedule still exists")
 
 // empty expects no schedules and no snapshots.
-func empty(s environment.State) error { return errors.Join(noSchedule(s), unowned(0)(s)) }
+var empty = all(noSchedule, unowned(0))

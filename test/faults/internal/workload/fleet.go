@@ -5,12 +5,10 @@ package workload
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -18,185 +16,158 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
+	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 )
 
-// Workloads with a ClusterSnapshotSchedule. It and its child have the name of the run's namespace, which is the only one that the operator
-// sees.
-
-// fleetSpec selects namespaces labeled gold, and keeps what a tenant's edit would delete until the edit is undone.
-func fleetSpec(template spec) v1alpha1.ClusterSnapshotScheduleSpec {
-	f := v1alpha1.ClusterSnapshotScheduleSpec{}
-	f.NamespaceSelector.MatchLabels = map[string]v1alpha1.LabelValue{"backup": "gold"}
-	f.Template.Metadata.Labels = map[string]v1alpha1.LabelValue{"tier": "gold"}
-	template.SnapshotInterval = "1h"
-	f.Template.Spec = template
-	return f
-}
-
-func theNamespace(r *environment.Run) client.Object {
-	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.Namespace}}
-}
-
-func theChild(r *environment.Run) client.Object {
-	return environment.Named(&v1alpha1.SnapshotSchedule{}, r.Namespace, r.Namespace)
-}
-
-func theFleet(r *environment.Run) client.Object {
-	return environment.Named(&v1alpha1.ClusterSnapshotSchedule{}, "", r.Namespace)
-}
-
-const (
-	selectPatch   = `{"metadata":{"labels":{"backup":"gold"}}}`
-	deselectPatch = `{"metadata":{"labels":{"backup":null}}}`
-)
-
-// withChild creates a ClusterSnapshotSchedule, its child in the selected namespace, and PVCs with the child's snapshots.
-func withChild(template spec, claims ...pvc) func(context.Context, *environment.Run) error {
-	return func(ctx context.Context, r *environment.Run) error {
-		f, err := r.Fleet(ctx, age, fleetSpec(template))
-		if err != nil {
-			return err
-		}
-		child, err := r.Child(ctx, f, age)
-		if err != nil {
-			return err
-		}
-		if err := createClaims(ctx, r, child, claims...); err != nil {
-			return err
-		}
-		return r.Patch(ctx, theNamespace(r), selectPatch)
-	}
-}
-
-// childSettled expects that the child is the ClusterSnapshotSchedule's, has the template's spec, and has a settled status.
-func childSettled(reason string) check {
-	return all(isSettled(environment.State.Child, reason), func(s environment.State) error {
-		child := s.Child()
-		if s.Fleet == nil || child == nil || !metav1.IsControlledBy(child, s.Fleet) {
-			return errors.New("there is no child of the ClusterSnapshotSchedule")
-		}
-		want := s.Fleet.Spec.Template.Spec
-		want.Suspend = want.Suspend || reason == v1alpha1.ReasonSuspended
-		if !reflect.DeepEqual(child.Spec, want) || child.Labels["tier"] != "gold" {
-			return errors.New("the child has not the template's spec and labels")
-		}
-		return nil
-	})
-}
-
-// fleetSettled expects that the status of the ClusterSnapshotSchedule is up to date and Ready has a reason, for so many namespaces,
-// children, and detached children.
-func fleetSettled(reason string, namespaces, children, detached int32) check {
-	return func(s environment.State) error {
-		if s.Fleet == nil || s.Fleet.Status.ObservedGeneration != s.Fleet.Generation {
-			return errors.New("the status of the ClusterSnapshotSchedule is of an older generation")
-		}
-		ready := meta.FindStatusCondition(s.Fleet.Status.Conditions, v1alpha1.ConditionReady)
-		if ready == nil || ready.Reason != reason {
-			return fmt.Errorf("condition Ready of the ClusterSnapshotSchedule is %v, want reason %s", ready, reason)
-		}
-		status := s.Fleet.Status
-		if status.Inputs == nil || status.Detached == nil || status.Inputs.Namespaces.Total != namespaces ||
-			status.Outputs.SnapshotSchedules.Total != children || status.Detached.SnapshotSchedules != detached {
-			return fmt.Errorf("the status of the ClusterSnapshotSchedule does not count %d namespaces, %d children, %d detached", namespaces,
-				children, detached)
-		}
-		return nil
-	}
-}
-
-// generation expects that a user, or the operator, has changed the child's spec so often.
-func generation(n int64) check {
-	return func(s environment.State) error {
-		if child := s.Child(); child == nil || child.Generation < n {
-			return fmt.Errorf("the child has not reached generation %d", n)
-		}
-		return nil
-	}
-}
-
-// labeled expects a label that a user gave the child.
-func labeled(key, value string) check {
-	return func(s environment.State) error {
-		if child := s.Child(); child == nil || child.Labels[key] != value {
-			return fmt.Errorf("the child has not the label %s=%s", key, value)
-		}
-		return nil
-	}
-}
-
-func fleetSelects() Workload {
-	return Workload{
+// fleets are the workloads with a ClusterSnapshotSchedule. It and its child have the name of the run's namespace, which is the only one
+// that the operator sees.
+var fleets = []Workload{
+	{
 		Name:     "fleet",
 		What:     "a confirmed ClusterSnapshotSchedule selects a namespace; a tenant weakens the child and deletes it; the template changes",
-		Collects: true,
-		Fleet:    true,
-		Prepare: func(ctx context.Context, r *environment.Run) error {
-			template := spec{SnapshotTTL: "30d", DeletionPolicy: v1alpha1.DeletionDelete}
-			template.Retention.EditDelay = "1h"
-			if _, err := r.Fleet(ctx, age, fleetSpec(template)); err != nil {
-				return err
-			}
-			if err := r.Patch(ctx, theFleet(r), `{"metadata":{"annotations":{%q:"1"}}}`, v1alpha1.AnnotationConfirmGeneration); err != nil {
-				return err
-			}
-			return createClaims(ctx, r, nil, claim("data-0"), claim("data-1"))
-		},
+		Collects: true, Fleet: true,
+		Prepare: inOrder(givenFleet(delayedTemplate("30d")), confirm(theFleet, "1"), withoutSchedule(claim("data-0"), claim("data-1"))),
 		Steps: []Step{
-			patch("select the namespace", once(fleetSettled(v1alpha1.ReasonNoMatchingNamespaces, 0, 0, 0)), theNamespace, selectPatch),
-			patch("weaken the child", once(childSettled(v1alpha1.ReasonScheduled), hasReady("data-0", 1)), theChild,
+			when(selectsNone, "select the namespace", selectNamespace),
+			when(all(childSettled(scheduled), hasReady(1, "data-0")), "weaken the child", patch(theChild,
 				`{"metadata":{"labels":{"team":"shop","tier":"bronze"}},"spec":{"suspend":true,"snapshotTTL":"1s","jitter":"1m",`+
-					`"selector":{"matchLabels":{"app":"none"}},"retention":{"minReady":0,"maxCount":1,"editDelay":null}}}`),
-			patch("change the template", once(childSettled(v1alpha1.ReasonScheduled), generation(3)), theFleet,
-				`{"spec":{"template":{"spec":{"snapshotTTL":"20d","retention":{"keep":{"daily":7}}}}}}`),
-			remove("delete the child", once(childSettled(v1alpha1.ReasonScheduled), generation(4), labeled("team", "shop")), theChild),
+					`"selector":{"matchLabels":{"app":"none"}},"retention":{"minReady":0,"maxCount":1,"editDelay":null}}}`)),
+			when(all(childSettled(scheduled), generation(3)), "change the template",
+				patch(theFleet, `{"spec":{"template":{"spec":{"snapshotTTL":"20d","retention":{"keep":{"daily":7}}}}}}`)),
+			when(all(childSettled(scheduled), generation(4), ofTeam("shop")), "delete the child", remove(theChild)),
 		},
-		End: all(childSettled(v1alpha1.ReasonScheduled), labeled("team", ""), hasReady("data-0", 1), hasReady("data-1", 1),
-			fleetSettled(v1alpha1.ReasonScheduled, 1, 1, 0)),
-	}
-}
-
-func fleetTombstone() Workload {
-	template := spec{SnapshotTTL: "1d", DeletionPolicy: v1alpha1.DeletionDelete}
-	// Short, because an operator with an old view may take one more snapshot of the PVC that is gone.
-	template.Retention.Detached.SnapshotTTL = "3s"
-	return Workload{
+		End: all(childSettled(scheduled), ofTeam(""), hasReady(1, "data-0", "data-1"), selectsOne),
+	},
+	{
 		Name: "fleet-tombstone",
 		What: "a namespace is no longer selected: its snapshots expire but for the floor; it is selected again, excluded, and its PVC deleted; " +
 			"a snapshot that only refers to the child keeps it; it is selected again without a PVC, and relabeled",
-		Fleet:   true,
-		Deletes: true,
-		Prepare: func(ctx context.Context, r *environment.Run) error {
-			prepare := withChild(template, claim("data-0", taken{Age: 72 * hour, Held: true}, ready(48*hour), current()))
-			if err := prepare(ctx, r); err != nil {
-				return err
-			}
+		Fleet: true, Deletes: true,
+		Prepare: inOrder(withChild(brieflyDetached(), claim("data-0", held(72*hour), ready(48*hour), ready(30*minute))),
 			// Otherwise each change of the child's spec would keep everything for a minute.
-			if err := r.Patch(ctx, theFleet(r), `{"metadata":{"annotations":{%q:"1"}}}`, v1alpha1.AnnotationConfirmGeneration); err != nil {
-				return err
-			}
-			return createManual(ctx, r)
-		},
+			confirm(theFleet, "1"), createManual),
 		Steps: []Step{
-			patch("relabel the namespace", once(childSettled(v1alpha1.ReasonScheduled), keeps("data-0", "data-0-old-0", "data-0-old-2")),
-				theNamespace, deselectPatch),
-			patch("remove the hold", once(childSettled(v1alpha1.ReasonSuspended), fleetSettled(v1alpha1.ReasonNoMatchingNamespaces, 0, 1, 1)),
-				theSnapshot("data-0-old-0"), `{"metadata":{"annotations":{%q:null}}}`, v1alpha1.AnnotationHold),
-			patch("select the namespace", once(childSettled(v1alpha1.ReasonSuspended), keeps("data-0", "data-0-old-2")),
-				theNamespace, selectPatch),
-			patch("exclude the namespace", once(childSettled(v1alpha1.ReasonScheduled), fleetSettled(v1alpha1.ReasonScheduled, 1, 1, 0)),
-				theNamespace, `{"metadata":{"annotations":{%q:""}}}`, v1alpha1.AnnotationExclude),
-			remove("delete the PVC", once(childSettled(v1alpha1.ReasonSuspended), keeps("data-0", "data-0-old-2")), theClaim("data-0")),
-			calm(patch("remove the reference", once(childSettled(v1alpha1.ReasonSuspended), keeps("data-0"),
-				fleetSettled(v1alpha1.ReasonNoMatchingNamespaces, 0, 1, 1)), theManual, `{"metadata":{"ownerReferences":null}}`)),
-			patch("include the namespace", once(noSchedule, unowned(1), fleetSettled(v1alpha1.ReasonNoMatchingNamespaces, 0, 0, 0)),
-				theNamespace, `{"metadata":{"annotations":{%q:null}}}`, v1alpha1.AnnotationExclude),
-			patch("relabel the namespace again", once(childSettled(v1alpha1.ReasonNoMatchingClaims), fleetSettled(v1alpha1.ReasonScheduled, 1, 1, 0)),
-				theNamespace, deselectPatch),
+			when(all(childSettled(scheduled), keeps("data-0", 0, 2)), "relabel the namespace", deselectNamespace),
+			when(all(childSettled(suspended), detachedChild), "remove the hold", unhold("data-0-old-0")),
+			when(all(childSettled(suspended), keeps("data-0", 2)), "select the namespace", selectNamespace),
+			when(all(childSettled(scheduled), selectsOne), "exclude the namespace", annotate(theNamespace, v1alpha1.AnnotationExclude, "")),
+			when(all(childSettled(suspended), keeps("data-0", 2)), "delete the PVC", remove(theClaim("data-0"))),
+			calm(when(all(childSettled(suspended), keeps("data-0"), detachedChild), "remove the reference",
+				patch(theManual, `{"metadata":{"ownerReferences":null}}`))),
+			when(all(noSchedule, unowned(1), selectsNone), "include the namespace", annotate(theNamespace, v1alpha1.AnnotationExclude, nil)),
+			when(all(childSettled(v1alpha1.ReasonNoMatchingClaims), selectsOne), "relabel the namespace again", deselectNamespace),
 		},
-		End: all(noSchedule, unowned(1), fleetSettled(v1alpha1.ReasonNoMatchingNamespaces, 0, 0, 0)),
+		End: all(noSchedule, unowned(1), selectsNone),
+	},
+	{
+		Name: "fleet-foreign",
+		What: "the SnapshotSchedule of the name is a copy from another namespace; it gets the map key of this one, as from a backup tool, and " +
+			"is adopted; it is released; the namespace is no longer selected",
+		Fleet:   true,
+		Prepare: inOrder(givenFleet(spec{SnapshotTTL: "30d", DeletionPolicy: v1alpha1.DeletionDelete}), givenForeign, selectNamespace),
+		Steps: []Step{
+			when(all(settled(scheduled), fleetSettled(v1alpha1.ReasonSchedulesFailing, 1, 0, 0)), "restore the map key", setMapKey),
+			when(all(childSettled(scheduled), selectsOne), "remove the map key",
+				patch(theChild, `{"metadata":{"labels":{%q:null}},"spec":{"snapshotTTL":"9d"}}`, v1alpha1.LabelMapKey)),
+			when(all(isForeign, fleetSettled(v1alpha1.ReasonSchedulesFailing, 1, 0, 0)), "relabel the namespace", deselectNamespace),
+		},
+		End: all(isForeign, settled(scheduled), hasReady(2, "data-0"), exist("data-0-old-0", "data-0-old-1"), selectsNone),
+	},
+	{
+		// The child takes no snapshots. Under a late cache it is created again after the garbage collector deleted it, and deleted again.
+		Name: "fleet-deleted", What: "a ClusterSnapshotSchedule whose template has deletionPolicy Orphan is deleted in the foreground",
+		Collects: true, Fleet: true,
+		Prepare: withChild(orphaningTemplate, claim("data-0", orphan(7*hour), orphan(30*minute))),
+		Steps: []Step{when(all(childSettled(suspended), selectsOne), "delete the ClusterSnapshotSchedule",
+			remove(theFleet, client.PropagationPolicy(metav1.DeletePropagationForeground)))},
+		End: all(noSchedule, unowned(2), expect(func(s state) bool { return s.Fleet == nil }, "the ClusterSnapshotSchedule still exists")),
+	},
+}
+
+var orphaningTemplate = spec{Suspend: true, DeletionPolicy: v1alpha1.DeletionOrphan}
+
+// delayedTemplate keeps for an hour what an edit would delete.
+func delayedTemplate(ttl v1alpha1.Duration) spec {
+	return spec{SnapshotTTL: ttl, DeletionPolicy: v1alpha1.DeletionDelete, Retention: v1alpha1.Retention{EditDelay: "1h"}}
+}
+
+// brieflyDetached keeps detached snapshots for 3 seconds: an operator with an old view may take one more of the PVC that is gone.
+func brieflyDetached() spec {
+	sp := spec{SnapshotTTL: "1d", DeletionPolicy: v1alpha1.DeletionDelete}
+	sp.Retention.Detached.SnapshotTTL = "3s"
+	return sp
+}
+
+func storeFleet(ctx context.Context, r *environment.Run, template spec) (*v1alpha1.ClusterSnapshotSchedule, error) {
+	f := &v1alpha1.ClusterSnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Name: r.Namespace}}
+	f.Spec.NamespaceSelector.MatchLabels = map[string]v1alpha1.LabelValue{"backup": "gold"}
+	f.Spec.Template.Metadata.Labels = map[string]v1alpha1.LabelValue{"tier": "gold"}
+	template.SnapshotInterval = "1h"
+	f.Spec.Template.Spec = template
+	return environment.Store(ctx, r, f, age)
+}
+
+// givenFleet creates a ClusterSnapshotSchedule that selects namespaces labeled gold.
+func givenFleet(template spec) do {
+	return func(ctx context.Context, r *environment.Run) error {
+		_, err := storeFleet(ctx, r, template)
+		return err
 	}
 }
+
+// withoutSchedule creates PVCs whose snapshots are of a child that is gone.
+func withoutSchedule(claims ...pvc) do {
+	return func(ctx context.Context, r *environment.Run) error {
+		return createClaims(ctx, r, age, builders.Schedule(r.Namespace, r.Namespace, spec{}), claims...)
+	}
+}
+
+// withChild creates a ClusterSnapshotSchedule, its child in the selected namespace, and PVCs with the child's snapshots.
+func withChild(template spec, claims ...pvc) do {
+	return func(ctx context.Context, r *environment.Run) error {
+		f, err := storeFleet(ctx, r, template)
+		if err != nil {
+			return err
+		}
+		child := builders.Schedule(r.Namespace, f.Name, f.Spec.Template.Spec)
+		child.Labels = map[string]string{v1alpha1.LabelMapKey: r.Namespace, v1alpha1.LabelClusterSchedule: f.Name}
+		child.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(f, v1alpha1.GroupVersion.WithKind("ClusterSnapshotSchedule"))}
+		if child, err = environment.Store(ctx, r, child, age); err != nil {
+			return err
+		}
+		if err := createClaims(ctx, r, age, child, claims...); err != nil {
+			return err
+		}
+		return selectNamespace(ctx, r)
+	}
+}
+
+var (
+	selectNamespace   = label(theNamespace, "backup", "gold")
+	deselectNamespace = label(theNamespace, "backup", nil)
+)
+
+// givenForeign creates a schedule with the child's name, which is labeled as one of another namespace.
+func givenForeign(ctx context.Context, r *environment.Run) error {
+	s, err := storeSchedule(ctx, r, r.Namespace, age, spec{SnapshotTTL: "20d"})
+	if err != nil {
+		return err
+	}
+	if err := createClaims(ctx, r, age, s, series("data-0", 7, .5)); err != nil {
+		return err
+	}
+	return r.Patch(ctx, s, `{"metadata":{"labels":{%q:"other",%q:%q}}}`, v1alpha1.LabelMapKey, v1alpha1.LabelClusterSchedule, r.Namespace)
+}
+
+// setMapKey gives it the map key of its namespace.
+func setMapKey(ctx context.Context, r *environment.Run) error {
+	return label(theChild, v1alpha1.LabelMapKey, r.Namespace)(ctx, r)
+}
+
+// isForeign expects that the schedule is as its user left it.
+var isForeign = expectSchedule(func(o *v1alpha1.SnapshotSchedule) bool {
+	return len(o.OwnerReferences) == 0 && o.Spec.SnapshotTTL == "9d" && !o.Spec.Suspend
+}, "the SnapshotSchedule is not as its user left it")
 
 func theManual(r *environment.Run) client.Object {
 	return environment.Named(&snapshotv1.VolumeSnapshot{}, r.Namespace, "manual")
@@ -209,7 +180,7 @@ func createManual(ctx context.Context, r *environment.Run) error {
 	if err := r.Client.Get(ctx, client.ObjectKeyFromObject(theChild(r)), child); err != nil {
 		return err
 	}
-	v := theManual(r).(*snapshotv1.VolumeSnapshot)
+	v := environment.Named(&snapshotv1.VolumeSnapshot{}, r.Namespace, "manual")
 	v.Spec.Source.PersistentVolumeClaimName = ptr.To("manual")
 	v.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: "SnapshotSchedule", Name: child.Name, UID: child.UID,
@@ -217,70 +188,55 @@ func createManual(ctx context.Context, r *environment.Run) error {
 	return r.Client.Create(ctx, v)
 }
 
-func fleetForeign() Workload {
-	const mapKey, fleet = v1alpha1.LabelMapKey, v1alpha1.LabelClusterSchedule
-	template := spec{SnapshotTTL: "30d", DeletionPolicy: v1alpha1.DeletionDelete}
-	foreign := func(s environment.State) error {
-		child := s.Child()
-		if child == nil || len(child.OwnerReferences) > 0 || child.Spec.SnapshotTTL != "9d" || child.Spec.Suspend {
-			return errors.New("the SnapshotSchedule is not as its user left it")
+// childSettled expects that the child is the ClusterSnapshotSchedule's, has the template's spec, and has a settled status.
+func childSettled(reason string) check {
+	return all(settled(reason), expect(func(s state) bool {
+		child := ours(s)
+		if s.Fleet == nil || child == nil {
+			return false
+		}
+		want := s.Fleet.Spec.Template.Spec
+		want.Suspend = want.Suspend || reason == suspended
+		return metav1.IsControlledBy(child, s.Fleet) && reflect.DeepEqual(child.Spec, want) && child.Labels["tier"] == "gold"
+	}, "there is no child of the ClusterSnapshotSchedule with the template's spec and labels"))
+}
+
+// selectsOne, selectsNone and detachedChild are the usual states of a ClusterSnapshotSchedule.
+var (
+	selectsOne    = fleetSettled(scheduled, 1, 1, 0)
+	selectsNone   = fleetSettled(v1alpha1.ReasonNoMatchingNamespaces, 0, 0, 0)
+	detachedChild = fleetSettled(v1alpha1.ReasonNoMatchingNamespaces, 0, 1, 1)
+)
+
+// fleetSettled expects that the status of the ClusterSnapshotSchedule is up to date and Ready has a reason, for so many namespaces,
+// children, and detached children.
+func fleetSettled(reason string, namespaces, children, detached int32) check {
+	return func(s state) error {
+		if s.Fleet == nil {
+			return fmt.Errorf("there is no ClusterSnapshotSchedule")
+		}
+		status := s.Fleet.Status
+		ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
+		if status.ObservedGeneration != s.Fleet.Generation || ready == nil || ready.Reason != reason {
+			return fmt.Errorf("condition Ready of the ClusterSnapshotSchedule is %v, want reason %s, of generation %d", ready, reason,
+				s.Fleet.Generation)
+		}
+		if status.Inputs == nil || status.Detached == nil || status.Inputs.Namespaces.Total != namespaces ||
+			status.Outputs.SnapshotSchedules.Total != children || status.Detached.SnapshotSchedules != detached {
+			return fmt.Errorf("the status of the ClusterSnapshotSchedule does not count %d namespaces, %d children, %d detached", namespaces,
+				children, detached)
 		}
 		return nil
 	}
-	return Workload{
-		Name: "fleet-foreign",
-		What: "the SnapshotSchedule of the name is a copy from another namespace; it gets the map key of this one, as from a backup tool, and " +
-			"is adopted; it is released; the namespace is no longer selected",
-		Fleet: true,
-		Prepare: func(ctx context.Context, r *environment.Run) error {
-			if _, err := r.Fleet(ctx, age, fleetSpec(template)); err != nil {
-				return err
-			}
-			s, err := r.Schedule(ctx, r.Namespace, age, spec{SnapshotInterval: "1h", SnapshotTTL: "20d"})
-			if err != nil {
-				return err
-			}
-			if err := createClaims(ctx, r, s, claim("data-0", ready(7*hour), current())); err != nil {
-				return err
-			}
-			if err := r.Patch(ctx, theChild(r), `{"metadata":{"labels":{%q:"other",%q:%q}}}`, mapKey, fleet, r.Namespace); err != nil {
-				return err
-			}
-			return r.Patch(ctx, theNamespace(r), selectPatch)
-		},
-		Steps: []Step{
-			{
-				What: "restore the map key",
-				When: once(isSettled(environment.State.Child, v1alpha1.ReasonScheduled), fleetSettled(v1alpha1.ReasonSchedulesFailing, 1, 0, 0)),
-				Do: func(ctx context.Context, r *environment.Run) error {
-					return r.Patch(ctx, theChild(r), `{"metadata":{"labels":{%q:%q}}}`, mapKey, r.Namespace)
-				},
-			},
-			patch("remove the map key", once(childSettled(v1alpha1.ReasonScheduled), fleetSettled(v1alpha1.ReasonScheduled, 1, 1, 0)), theChild,
-				`{"metadata":{"labels":{%q:null}},"spec":{"snapshotTTL":"9d"}}`, mapKey),
-			patch("relabel the namespace", once(foreign, fleetSettled(v1alpha1.ReasonSchedulesFailing, 1, 0, 0)), theNamespace, deselectPatch),
-		},
-		End: all(foreign, isSettled(environment.State.Child, v1alpha1.ReasonScheduled), hasReady("data-0", 2), exist("data-0-old-0", "data-0-old-1"),
-			fleetSettled(v1alpha1.ReasonNoMatchingNamespaces, 0, 0, 0)),
-	}
 }
 
-// fleetDeleted: the child takes no snapshots. Under a late cache it is created again after the garbage collector deleted it, and deleted
-// again.
-func fleetDeleted() Workload {
-	return Workload{
-		Name:     "fleet-deleted",
-		What:     "a ClusterSnapshotSchedule whose template has deletionPolicy Orphan is deleted in the foreground",
-		Collects: true,
-		Fleet:    true,
-		Prepare:  withChild(spec{Suspend: true, DeletionPolicy: v1alpha1.DeletionOrphan}, claim("data-0", orphans(ready(7*hour), current())...)),
-		Steps: []Step{remove("delete the ClusterSnapshotSchedule", once(childSettled(v1alpha1.ReasonSuspended),
-			fleetSettled(v1alpha1.ReasonScheduled, 1, 1, 0)), theFleet, client.PropagationPolicy(metav1.DeletePropagationForeground))},
-		End: all(noSchedule, unowned(2), func(s environment.State) error {
-			if s.Fleet != nil {
-				return errors.New("the ClusterSnapshotSchedule still exists")
-			}
-			return nil
-		}),
-	}
+// generation expects that a user, or the operator, has changed the child's spec so often.
+func generation(n int64) check {
+	return expectSchedule(func(o *v1alpha1.SnapshotSchedule) bool { return o.Generation >= n }, "the child has not reached generation %d", n)
+}
+
+// ofTeam expects a label that a user gave the child.
+func ofTeam(team string) check {
+	return expectSchedule(func(o *v1alpha1.SnapshotSchedule) bool { return o.Labels["team"] == team },
+		"the child has not the label team=%s", team)
 }

@@ -15,162 +15,149 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 )
 
-func expiry() Workload {
-	return Workload{
-		Name:    "expiry",
-		What:    "snapshots expire; the floor, a hold and finalizers keep some of them",
+var retiring = []Workload{
+	{
+		Name: "expiry", What: "snapshots expire; the floor, a hold and finalizers keep some of them",
 		Deletes: true,
 		Prepare: given(spec{Suspend: true, SnapshotTTL: "1d"},
 			claim("data-0", taken{Age: 72 * hour, Protected: true}, taken{Age: 48 * hour, Protected: true}, ready(26*hour), ready(hour)),
 			claim("data-1", ready(72*hour), ready(48*hour), failed(26*hour), failed(25*hour)),
-			claim("data-2", taken{Age: 72 * hour, Held: true}, ready(48*hour), ready(2*hour))),
-		End: all(keeps("data-0", "data-0-old-3"), keeps("data-1", "data-1-old-1"), keeps("data-2", "data-2-old-0", "data-2-old-2"),
-			settled(v1alpha1.ReasonSuspended)),
-	}
-}
-
-func tooMany() Workload {
-	return Workload{
-		Name:    "cap",
-		What:    "a PVC has more snapshots than maxCount and its tiers allow",
+			claim("data-2", held(72*hour), ready(48*hour), ready(2*hour))),
+		End: all(keeps("data-0", 3), keeps("data-1", 1), keeps("data-2", 0, 2), settled(suspended)),
+	},
+	{
+		Name: "cap", What: "a PVC has more snapshots than maxCount and its tiers allow",
 		Deletes: true,
 		Prepare: given(
 			spec{Suspend: true, Retention: v1alpha1.Retention{
 				MaxCount: ptr.To[int32](3), MinReady: ptr.To[int32](2), Keep: v1alpha1.Keep{Last: 4},
 			}},
-			claim("data-0", ready(60*hour), ready(50*hour), ready(40*hour), ready(30*hour), ready(20*hour), ready(10*hour)),
-			claim("data-1", ready(40*hour), ready(30*hour), ready(20*hour))),
-		End: all(keeps("data-0", "data-0-old-3", "data-0-old-4", "data-0-old-5"),
-			keeps("data-1", "data-1-old-0", "data-1-old-1", "data-1-old-2"), settled(v1alpha1.ReasonSuspended)),
-	}
-}
-
-func replace() Workload {
-	uncut := taken{Age: 2*hour + 30*minute, Uncut: true}
-	protected := uncut
-	protected.Protected = true
-	return Workload{
-		Name:    "replace",
-		What:    "snapshots that were never cut are replaced at the next slot",
-		Deletes: true,
-		Uncut:   true,
-		Prepare: func(ctx context.Context, r *environment.Run) error {
-			r.Driver.Protect()
-			r.Driver.Break("data-0", "data-1")
-			return create(ctx, r, age, spec{},
-				claim("data-0", ready(5*hour+30*minute), protected),
-				claim("data-1", ready(5*hour+30*minute), uncut),
-				claim("data-2", current()))
-		},
-		Steps: []Step{{
-			What: "repair the driver",
-			When: once(isDeleted("data-0-old-1", "data-1-old-1"), hasCount("data-0", 2), hasCount("data-1", 2)),
-			Do: func(_ context.Context, r *environment.Run) error {
-				r.Driver.Break()
-				return nil
-			},
-		}},
-		End: all(hasReady("data-0", 2), hasReady("data-1", 2), hasReady("data-2", 1), settled(v1alpha1.ReasonScheduled)),
-	}
-}
-
-func legalHold() Workload {
-	refused := []string{"data-0-old-0", "data-0-old-1"}
-	return Workload{
-		Name:             "legal-hold",
-		What:             "deletes of some snapshots are refused for good; the others are deleted, and status reports it",
-		Broken:           "data-0",
-		Deletes:          true,
+			series("data-0", 60, 50, 40, 30, 20, 10), series("data-1", 40, 30, 20)),
+		End: all(keeps("data-0", 3, 4, 5), keeps("data-1", 0, 1, 2), settled(suspended)),
+	},
+	{
+		Name: "replace", What: "snapshots that were never cut are replaced at the next slot",
+		Deletes: true, Uncut: true,
+		Prepare: inOrder(behaves(environment.Behavior{Protects: true, Broken: []string{"data-0", "data-1"}}), given(spec{},
+			claim("data-0", ready(missed), taken{Age: 2*hour + 30*minute, Uncut: true, Protected: true}),
+			claim("data-1", ready(missed), taken{Age: 2*hour + 30*minute, Uncut: true}),
+			series("data-2", .5))),
+		Steps: []Step{when(all(isDeleted("data-0-old-1", "data-1-old-1"), hasCount("data-0", 2), hasCount("data-1", 2)),
+			"repair the driver", behaves(environment.Behavior{Protects: true}))},
+		End: all(hasReady(2, "data-0", "data-1"), hasReady(1, "data-2"), settled(scheduled)),
+	},
+	{
+		Name: "legal-hold", What: "deletes of some snapshots are refused for good; the others are deleted, and status reports it",
+		Broken: "data-0", Deletes: true,
 		DeletesPerSecond: 2, // at once as many as are refused
-		Always: func(p plan.Point) plan.Action {
-			if p.Verb == "delete" && slices.Contains(refused, p.Object) {
-				return plan.Quota
-			}
-			return ""
-		},
-		Prepare: given(spec{Suspend: true, SnapshotTTL: "1d"},
-			claim("data-0", ready(72*hour), ready(60*hour), ready(48*hour), ready(hour)),
-			claim("data-1", ready(48*hour), ready(hour))),
-		End: all(keeps("data-0", append(refused, "data-0-old-3")...), keeps("data-1", "data-1-old-1"),
-			settled(v1alpha1.ReasonRetentionFailing)),
-	}
-}
-
-func hold() Workload {
-	return Workload{
-		Name:    "hold",
-		What:    "the hold of an expired snapshot is removed",
-		Deletes: true,
-		Prepare: given(spec{Suspend: true, SnapshotTTL: "1d"}, claim("data-0", taken{Age: 72 * hour, Held: true}, ready(hour))),
-		Steps: []Step{patch("remove the hold", once(settled(v1alpha1.ReasonSuspended)), theSnapshot("data-0-old-0"),
-			`{"metadata":{"annotations":{%q:null}}}`, v1alpha1.AnnotationHold)},
-		End: all(keeps("data-0", "data-0-old-1"), settled(v1alpha1.ReasonSuspended)),
-	}
-}
-
-// lost: the last good snapshot is beyond its TTL. An error that passes must not cost it.
-func lost() Workload {
-	return Workload{
-		Name:    "lost",
-		What:    "the last good snapshot, which the floor keeps beyond its TTL, loses its readiness",
-		Prepare: given(spec{Suspend: true, SnapshotTTL: "1d"}, claim("data-0", ready(72*hour)), claim("data-1", ready(hour))),
-		Steps:   []Step{losesReadiness("data-0-old-0")},
-		End:     all(keeps("data-0", "data-0-old-0"), hasReady("data-1", 1), counted(2, 1), settled(v1alpha1.ReasonSnapshotsFailing)),
-	}
-}
-
-// lostTier: nor must it cost one that a tier keeps, although there is a newer one.
-func lostTier() Workload {
-	return Workload{
-		Name: "lost-tier",
-		What: "a snapshot that a tier keeps beyond its TTL loses its readiness",
+		Always: always(plan.Quota, func(p plan.Point) bool {
+			return p.Verb == "delete" && slices.Contains([]string{"data-0-old-0", "data-0-old-1"}, p.Object)
+		}),
+		Prepare: given(spec{Suspend: true, SnapshotTTL: "1d"}, series("data-0", 72, 60, 48, 1), series("data-1", 48, 1)),
+		End:     all(keeps("data-0", 0, 1, 3), keeps("data-1", 1), settled(v1alpha1.ReasonRetentionFailing)),
+	},
+	{
+		Name: "hold", What: "the hold of an expired snapshot is removed",
+		Deletes: true, Prepare: heldExpired,
+		Steps: []Step{when(settled(suspended), "remove the hold", unhold("data-0-old-0"))},
+		End:   all(keeps("data-0", 1), settled(suspended)),
+	},
+	{
+		// An error that passes must not cost the last good snapshot.
+		Name: "lost", What: "the last good snapshot, which the floor keeps beyond its TTL, loses its readiness",
+		Prepare: given(spec{Suspend: true, SnapshotTTL: "1d"}, series("data-0", 72), series("data-1", 1)),
+		Steps:   []Step{when(settled(suspended), "report an error", loseReadiness("data-0-old-0"))},
+		End:     all(keeps("data-0", 0), hasReady(1, "data-1"), counted(2, 1), settled(v1alpha1.ReasonSnapshotsFailing)),
+	},
+	{
+		// Nor must it cost one that a tier keeps, although there is a newer one.
+		Name: "lost-tier", What: "a snapshot that a tier keeps beyond its TTL loses its readiness",
 		Prepare: given(spec{Suspend: true, SnapshotTTL: "1d", Retention: v1alpha1.Retention{Keep: v1alpha1.Keep{Daily: 30}}},
-			claim("data-0", ready(72*hour), ready(hour))),
-		Steps: []Step{losesReadiness("data-0-old-0")},
-		End:   all(keeps("data-0", "data-0-old-0", "data-0-old-1"), counted(2, 1), settled(v1alpha1.ReasonSuspended)),
-	}
-}
-
-func losesReadiness(snapshot string) Step {
-	return Step{
-		What: "report an error",
-		When: once(settled(v1alpha1.ReasonSuspended)),
-		Do: func(ctx context.Context, r *environment.Run) error {
-			return r.PatchStatus(ctx, r.Called(snapshot), `{"status":{"readyToUse":false,"error":{"time":%q,"message":"the content is missing"}}}`,
-				r.Now.UTC().Format(time.RFC3339))
-		},
-	}
-}
-
-func edited() Workload {
-	twoLeft := func(s environment.State) bool {
-		return len(s.Snapshots) == 2 && settled(v1alpha1.ReasonScheduled)(s) == nil
-	}
-	return Workload{
-		Name:    "edit",
-		What:    "the TTL is shortened, then lengthened",
+			series("data-0", 72, 1)),
+		Steps: []Step{when(settled(suspended), "report an error", loseReadiness("data-0-old-0"))},
+		End:   all(keeps("data-0", 0, 1), counted(2, 1), settled(suspended)),
+	},
+	{
+		Name: "edit", What: "the TTL is shortened, then lengthened",
 		Deletes: true,
-		Prepare: given(spec{SnapshotTTL: "30d"},
-			claim("data-0", ready(7*hour), ready(6*hour), current()),
-			claim("data-1", ready(7*hour), current())),
+		Prepare: given(spec{SnapshotTTL: "30d"}, series("data-0", 7, 6, .5), series("data-1", 7, .5)),
 		Steps: []Step{
-			patch("shorten the TTL", once(settled(v1alpha1.ReasonScheduled)), theSchedule, `{"spec":{"snapshotTTL":"2h"}}`),
-			patch("lengthen the TTL", twoLeft, theSchedule, `{"spec":{"snapshotTTL":"60d"}}`),
+			when(settled(scheduled), "shorten the TTL", edit(`{"snapshotTTL":"2h"}`)),
+			when(all(keeps("data-0", 2), keeps("data-1", 1), settled(scheduled)), "lengthen the TTL", edit(`{"snapshotTTL":"60d"}`)),
 		},
-		End: all(keeps("data-0", "data-0-old-2"), keeps("data-1", "data-1-old-1"), settled(v1alpha1.ReasonScheduled)),
+		End: all(keeps("data-0", 2), keeps("data-1", 1), settled(scheduled)),
+	},
+	{
+		Name: "invalid", What: "the spec is invalid, a cron line that never fires, and then fixed",
+		Deletes: true,
+		Prepare: given(spec{Schedule: "0 0 30 2 *", SnapshotTTL: "1d"}, series("data-0", 72, 48, .5), series("data-1", 5.5)),
+		Steps:   []Step{when(settled(v1alpha1.ReasonInvalidSpec), "fix the spec", edit(`{"schedule":null,"snapshotInterval":"1h"}`))},
+		End:     all(hasReady(1, "data-0"), hasReady(2, "data-1"), settled(scheduled)),
+	},
+	{
+		Name: "imports", What: "snapshots without a status were imported: they block no slot, and are deleted by age",
+		Deletes: true, Imports: true,
+		Prepare: given(spec{SnapshotTTL: "1d"},
+			claim("data-0", ready(missed), imported("old", 2*hour), imported("without-slot", 10*minute)),
+			claim("data-1", ready(missed), taken{Name: "with-slot", Age: minute, Slot: 30 * minute, Imported: true, Orphan: true}),
+			claim("data-2", ready(30*hour), imported("expired", 26*hour), ready(30*minute),
+				taken{Name: "of-gone", Age: 2 * hour, Imported: true, Orphan: true, Gone: "3bd0e9a4-7a0b-4c0e-8f5e-0c9f3f1f7c11"})),
+		End: all(exist("old", "without-slot", "with-slot", "of-gone"), isDeleted("expired", "data-2-old-0"),
+			hasReady(2, "data-0"), hasReady(1, "data-1", "data-2"), owns(8), detachedKeys(1), settled(scheduled)),
+	},
+	{
+		Name: "restored", What: "a backup tool has restored snapshots of five days, all in one hour; tiers keep those of three days",
+		Deletes: true,
+		Prepare: given(spec{Suspend: true, Retention: v1alpha1.Retention{Keep: v1alpha1.Keep{Daily: 3}}},
+			claim("data-0", restoredOf(5), restoredOf(4), restoredOf(3), restoredOf(2), restoredOf(1))),
+		End: all(keeps("data-0", 2, 3, 4), settled(suspended)),
+	},
+	{
+		Name:    "midnights",
+		What:    "daily snapshots were stamped a second before midnight, and one by a clock that was a day ahead; tiers keep those of five days",
+		Deletes: true, Prepare: midnights,
+		End: all(keeps("data-0", 3, 4, 5, 6, 7), keeps("data-1", 0, 1, 3, 4, 5), settled(suspended)),
+	},
+}
+
+// heldExpired creates a PVC with an expired snapshot that only a hold keeps.
+var heldExpired = given(spec{Suspend: true, SnapshotTTL: "1d"}, claim("data-0", held(72*hour), ready(hour)))
+
+func failed(age time.Duration) taken {
+	return taken{Age: age, Unready: true, Error: "the driver could not upload it"}
+}
+
+// imported is a snapshot that a user made from a content, and labeled for the schedule. Its content is missing, so that it never gets a
+// status.
+func imported(name string, age time.Duration) taken {
+	return taken{Name: name, Age: age, Imported: true, Orphan: true}
+}
+
+// restoredOf is a snapshot of some days ago that was created again an hour ago.
+func restoredOf(days time.Duration) taken {
+	return taken{Age: hour, Slot: days * 24 * hour, Orphan: true}
+}
+
+func loseReadiness(snapshot string) do {
+	return func(ctx context.Context, r *environment.Run) error {
+		return r.PatchStatus(ctx, r.Called(snapshot), `{"status":{"readyToUse":false,"error":{"time":%q,"message":"the content is missing"}}}`,
+			r.Now.UTC().Format(time.RFC3339))
 	}
 }
 
-func invalid() Workload {
-	return Workload{
-		Name:    "invalid",
-		What:    "the spec is invalid, a cron line that never fires, and then fixed",
-		Deletes: true,
-		Prepare: given(spec{Schedule: "0 0 30 2 *", SnapshotTTL: "1d"},
-			claim("data-0", ready(72*hour), ready(48*hour), current()),
-			claim("data-1", ready(5*hour+30*minute))),
-		Steps: []Step{patch("fix the spec", once(settled(v1alpha1.ReasonInvalidSpec)), theSchedule,
-			`{"spec":{"schedule":null,"snapshotInterval":"1h"}}`)},
-		End: all(hasReady("data-0", 1), hasReady("data-1", 2), settled(v1alpha1.ReasonScheduled)),
+// midnights: every second snapshot of data-0 was stamped by an API server whose clock was behind. The last of data-1 was taken by an
+// operator whose clock was ahead by a day: it counts on the day on which it was taken.
+func midnights(ctx context.Context, r *environment.Run) error {
+	today := r.Now.UTC().Truncate(24 * hour)
+	at := func(days int) time.Duration { return r.Now.Sub(today.AddDate(0, 0, -days)) }
+	var stamped, ahead []taken
+	for days := 7; days >= 0; days-- {
+		stamped = append(stamped, taken{Age: at(days) + time.Duration(days%2)*time.Second, Slot: at(days)})
 	}
+	for days := 5; days >= 1; days-- {
+		ahead = append(ahead, ready(at(days)))
+	}
+	ahead = append(ahead, taken{Age: at(3) - 12*hour, Slot: at(2) - 12*hour})
+	return given(spec{Suspend: true, Schedule: "@daily", Retention: v1alpha1.Retention{Keep: v1alpha1.Keep{Daily: 5}}},
+		claim("data-0", stamped...), claim("data-1", ahead...))(ctx, r)
 }

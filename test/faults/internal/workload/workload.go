@@ -1,15 +1,26 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workload defines the scenarios of the runs: what exists before the
-// operator starts, what users do meanwhile, and the expected end state.
+// Package workload defines the scenarios of the runs: what exists before the operator starts, what users do meanwhile, and the expected
+// end state.
+//
+//   - workload.go: a workload, and all of them
+//   - given.go: what exists before the operator starts
+//   - steps.go: what users do
+//   - checks.go: what is expected
+//   - taking.go, retiring.go: snapshots are taken, and deleted
+//   - delaying.go: a delay keeps what an edit would delete
+//   - detaching.go: PVCs are deleted or no longer selected
+//   - owning.go, releasing.go: schedules are deleted, and snapshots adopted and released
+//   - confirming.go: the cache alone would mislead the operator
+//   - sharing.go: what is scarce has to be shared
+//   - fleet.go, tenants.go: ClusterSnapshotSchedules, and tenants who work against them
 package workload
 
 import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
@@ -25,16 +36,15 @@ type Workload struct {
 	Collects bool
 	// Deletes is set if retention deletes something.
 	Deletes bool
-	// Uncut is set if an uncut snapshot exists at the start, and Imports if an imported
-	// one covers a slot, one that was made by hand, or a ClusterSnapshotSchedule keeps it from
-	// being taken: an operator that does not see that takes another one. No name keeps it from that.
+	// Uncut is set if an uncut snapshot exists at the start, and Imports if an imported one covers a slot, one that was made by hand, or a
+	// ClusterSnapshotSchedule keeps it from being taken: an operator that does not see that takes another one. No name keeps it from that.
 	Uncut, Imports bool
 	// Slow is set if the run waits for the namespace controller.
 	Slow bool
 	// Broken is a PVC of which no snapshot can be created; "*" if something else fails for ever.
 	Broken string
-	// Neighbor prepares the namespace of another tenant, whom the operator serves as
-	// well. Only what becomes of the run's own namespace is judged.
+	// Neighbor prepares the namespace of another tenant, whom the operator serves as well. Only what becomes of the run's own namespace is
+	// judged.
 	Neighbor func(ctx context.Context, r *environment.Run) error
 	// Fleet is set if a ClusterSnapshotSchedule takes part. Otherwise the operator sees none.
 	Fleet bool
@@ -43,8 +53,7 @@ type Workload struct {
 	// Workers and DeletesPerSecond are those of the operator's settings that differ from the defaults.
 	Workers          int
 	DeletesPerSecond float64
-	// Always returns the action to inject at a point in every run, including the
-	// reference run.
+	// Always returns the action to inject at a point in every run, including the reference run.
 	Always func(plan.Point) plan.Action
 
 	// Prepare creates what exists before the operator starts.
@@ -58,7 +67,7 @@ type Workload struct {
 // Step is one action of a user.
 type Step struct {
 	What string
-	// When reports whether the step is due. It must become true under any fault.
+	// When returns whether the step is due. It must become true under any fault.
 	When func(s environment.State) bool
 	// Calm says that the step waits until the operator has done what it can.
 	Calm bool
@@ -67,29 +76,9 @@ type Step struct {
 	Do        func(ctx context.Context, r *environment.Run) error
 }
 
-func calm(s Step) Step {
-	s.Calm = true
-	return s
-}
-
-// All returns every workload. The slow one is first, because all of them last as
-// long as its last run.
+// All returns every workload. That of a deleted namespace is first, because all of them last as long as its last run.
 func All() []Workload {
-	return []Workload{
-		namespaceDeleted(), deletedBackground(), deletedForeground(), deletedOrphan(), policyOrphan(),
-		toOrphan(), toOrphanUnseen(), toOrphanLate(), deletedToOrphan(), fromOrphan(),
-		first(), tick(), missed(), restart(), slowStart(), kindsMissing(), runNow(),
-		expiry(), tooMany(), replace(), legalHold(), hold(), edited(), invalid(),
-		gone(), recreated(), relabeled(), selectorEdited(),
-		adopted(), groupMember(), slotEdited(), released(), releasedUnseen(), onePVCFails(),
-		imports(), restored(), midnights(), overdue(), lost(), lostTier(),
-		adoptedExpired(), releasedInvalid(), releasedAndEdited(), otherSource(), etcdRestored(),
-		editedAndUnheld(), deleting(), movedAndEdited(),
-		editDelayed(), editTakenBack(), editConfirmed(), recordWiped(), nameReused(),
-		fleetSelects(), fleetTombstone(), fleetForeign(), fleetDeleted(),
-		fleetTakenOver(), fleetCreatesAgain(), fleetTakenBack(), fleetChildHangs(),
-		hungNamespace(), hostileTenant(), massExpiry(), largeFloor(), inFlight(), inFlightBrief(), inFlightShared(), lostClass(),
-	}
+	return slices.Concat(owning, releasing, taking, retiring, detaching, confirming, delaying, fleets, tenants, sharing)
 }
 
 // Find returns the workloads with the given names, or all without names.
@@ -102,11 +91,7 @@ func Find(names ...string) ([]Workload, error) {
 	for _, name := range names {
 		i := slices.IndexFunc(all, func(w Workload) bool { return w.Name == name })
 		if i < 0 {
-			var known []string
-			for _, w := range all {
-				known = append(known, w.Name)
-			}
-			return nil, fmt.Errorf("no workload %q, only %s", name, strings.Join(known, ", "))
+			return nil, fmt.Errorf("no workload is named %q", name)
 		}
 		found = append(found, all[i])
 	}

@@ -39,17 +39,3 @@ func TestOnlyDeletionsEndWithAnEmptyNamespace(t *testing.T) {
 		}
 	}
 }
-
-func TestFind(t *testing.T) {
-	all, err := Find()
-	if err != nil || len(all) != len(All()) {
-		t.Errorf("%d workloads without a name: %v", len(all), err)
-	}
-	some, err := Find("expiry", "tick")
-	if err != nil || len(some) != 2 || some[0].Name != "expiry" {
-		t.Errorf("%v, %v", some, err)
-	}
-	if _, err := Find("none"); err == nil || !strings.Contains(err.Error(), "expiry") {
-		t.Errorf("the error must list the workloads: %v", err)
-	}
-}
