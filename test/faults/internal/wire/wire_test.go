@@ -4,7 +4,6 @@
 package wire
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -12,7 +11,6 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -49,7 +47,8 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 		a.Body = in
 		return a, nil
 	case strings.HasSuffix(r.URL.Path, "/volumesnapshots"):
-		answer.body = []byte(`{"apiVersion":"v1","kind":"VolumeSnapshotList","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]}`)
+		answer.body = []byte(`{"apiVersion":"v1","kind":"VolumeSnapshotList","metadata":{"resourceVersion":"9"},` +
+			`"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]}`)
 	}
 	return answer.toHTTP(r), nil
 }
@@ -190,51 +189,22 @@ func TestDateCanBeWrong(t *testing.T) {
 	}
 }
 
-// lines opens a watch, and returns what has been sent after a while, and whether it has ended.
-func (n *network) lines() func(after time.Duration) []string {
-	resp, err := n.RoundTrip(httptest.NewRequest(http.MethodGet, base+"/volumesnapshots?watch=true", http.NoBody)) //nolint:bodyclose // below, when it ends
-	if err != nil {
-		panic(err)
-	}
-	var mu sync.Mutex
-	var all []string
-	read := func(line string) {
-		mu.Lock()
-		defer mu.Unlock()
-		all = append(all, line)
-	}
-	go func() {
-		defer resp.Body.Close()
-		for in := bufio.NewScanner(resp.Body); in.Scan(); {
-			read(in.Text())
-		}
-		read("end")
-	}()
-	return func(after time.Duration) []string {
-		time.Sleep(after)
-		synctest.Wait()
-		mu.Lock()
-		defer mu.Unlock()
-		return slices.Clone(all)
-	}
-}
-
 func TestEventsAreDroppedDelayedAndDuplicated(t *testing.T) {
-	for action, want := range map[plan.Action][]string{
-		plan.Drop: {"end"}, plan.DropGone: {"end"}, plan.Delay: {added}, plan.Duplicate: {added, added},
+	const event = added + "\n"
+	for action, want := range map[plan.Action]struct {
+		body string
+		late time.Duration
+	}{
+		plan.Drop: {"", 0}, plan.DropGone: {"", 0}, plan.Delay: {event, delay}, plan.Duplicate: {event + event, 0},
 	} {
 		t.Run(string(action), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n := newNetwork(Treatment{}, at(atAdded, action))
-				defer n.Cut()
-				defer close(n.server.events)
-				lines := n.lines()
 				n.server.events <- added
-				if early := lines(delay / 2); action == plan.Delay && len(early) > 0 {
-					t.Errorf("got %q at once", early)
-				}
-				if got := lines(delay); !slices.Equal(got, want) {
-					t.Errorf("got %q, want %q", got, want)
+				close(n.server.events)
+				began := time.Now()
+				if _, got := n.do(http.MethodGet, base+"/volumesnapshots?watch=true"); got != want.body || time.Since(began) != want.late {
+					t.Errorf("got %q after %s, want %q after %s", got, time.Since(began), want.body, want.late)
 				}
 				if action == plan.DropGone {
 					if code, _ := n.do(http.MethodGet, base+"/volumesnapshots?watch=true"); code != http.StatusGone {
