@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,12 +35,9 @@ func absPath(path string) (string, error) {
 // dirFlag is the value of --dir.
 type dirFlag string
 
-func (f *dirFlag) add(cmd *cobra.Command, defaultValue string) {
-	cmd.Flags().StringVar((*string)(f), "dir", "", "`folder` of the cluster (default "+defaultValue+")")
+func (f *dirFlag) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar((*string)(f), "dir", "", "`folder` of the cluster (default: the folder default in the cache)")
 }
-
-// addDefault adds the flag to a command that uses the default cluster without it.
-func (f *dirFlag) addDefault(cmd *cobra.Command) { f.add(cmd, "the folder default in the cache") }
 
 // dir returns the folder, by default the one in the cache.
 func (f dirFlag) dir() (cluster.Dir, error) {
@@ -53,14 +49,13 @@ func (f dirFlag) dir() (cluster.Dir, error) {
 	return cluster.Dir(filepath.Join(cache, "default")), err
 }
 
-// load returns the folder and the state of the cluster in it.
-func (f dirFlag) load() (cluster.Dir, cluster.State, error) {
+// load returns the state of the cluster in the folder.
+func (f dirFlag) load() (cluster.State, error) {
 	d, err := f.dir()
 	if err != nil {
-		return "", cluster.State{}, err
+		return cluster.State{}, err
 	}
-	s, err := cluster.Load(d)
-	return d, s, err
+	return cluster.Load(d)
 }
 
 // versionFlags select the releases that a cluster is built from.
@@ -85,53 +80,27 @@ func (f *versionFlags) build(ctx context.Context, components func(recipe.Version
 	return cache.Bin(), cache.Ensure(ctx, components(versions), os.Stderr)
 }
 
-func newAssets() *cobra.Command {
-	var versions versionFlags
-	cmd := &cobra.Command{
-		Use:   "assets",
-		Short: "Build what envtest needs and print the folder for KUBEBUILDER_ASSETS",
-		Long: `Build what envtest needs: etcd, kube-apiserver and kubectl. The snapshot CRDs are
-in the subfolder crds. Print the folder:
-
-  KUBEBUILDER_ASSETS=$(go -C hack/cluster run . assets) go test ./...`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			bin, err := versions.build(cmd.Context(), recipe.Versions.EnvtestAssets)
-			if err == nil {
-				fmt.Println(bin)
-			}
-			return err
-		},
-	}
-	versions.add(cmd)
-	return cmd
-}
-
 // kindFlags select the kind of cluster.
 type kindFlags struct {
-	noCSI    bool
-	kind     cluster.Kind
-	versions versionFlags
+	noCSI, node bool
+	versions    versionFlags
 }
 
 func (f *kindFlags) add(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.noCSI, "no-csi", false, "leave out the snapshot CRDs, the snapshot controllers, the CSI driver, and the controller that binds PVCs")
-	cmd.Flags().BoolVar(&f.kind.Node, "node", false, "add a node, so that pods run (Linux, root)")
-	cmd.Flags().BoolVar(&f.kind.DefaultRates, "default-rates", false,
-		"let the snapshot controllers make 5 requests per second, as by default (not with --node)")
+	cmd.Flags().BoolVar(&f.noCSI, "no-csi", false, "leave out the snapshot CRDs, the snapshot controllers and the CSI driver")
+	cmd.Flags().BoolVar(&f.node, "node", false, "add a node, so that pods run (Linux, root)")
 	f.versions.add(cmd)
 }
 
-// build builds what is missing for a cluster in a folder.
-func (f *kindFlags) build(ctx context.Context, d cluster.Dir) (cluster.Kind, error) {
-	kind := f.kind
-	kind.CSI = !f.noCSI
-	if kind.Node {
+// build builds what is missing for a cluster in a folder, which has not been started yet.
+func (f *kindFlags) build(ctx context.Context, d cluster.Dir) (cluster.State, error) {
+	s := cluster.State{Dir: d, CSI: !f.noCSI, Node: f.node}
+	if s.Node {
 		if err := node.Check(string(d)); err != nil {
-			return kind, err
+			return s, err
 		}
 	}
 	var err error
-	kind.Bin, err = f.versions.build(ctx, func(v recipe.Versions) []recipe.Component { return v.ForCluster(kind.CSI, kind.Node) })
-	return kind, err
+	s.Bin, err = f.versions.build(ctx, func(v recipe.Versions) []recipe.Component { return v.ForCluster(s.CSI, s.Node) })
+	return s, err
 }

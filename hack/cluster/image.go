@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/cluster"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/image"
 )
 
@@ -49,25 +48,25 @@ func newLoad() *cobra.Command {
 		Short: "Load images from archives into the node of a cluster",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, s, err := dir.load()
+			s, err := dir.load()
 			if err != nil {
 				return err
 			}
 			if !s.Node {
-				return fmt.Errorf("the cluster in %s has no node; start one with up --node", d)
+				return fmt.Errorf("the cluster in %s has no node; start one with up --node", s.Dir)
 			}
 			for _, a := range args {
 				path, err := absPath(a)
 				if err != nil {
 					return err
 				}
-				if err := cluster.LoadImage(cmd.Context(), s.Kind.Bin, s.Containerd, path); err != nil {
+				if err := s.LoadImage(cmd.Context(), path); err != nil {
 					return err
 				}
 			}
 			return nil
 		},
 	}
-	dir.addDefault(cmd)
+	dir.add(cmd)
 	return cmd
 }

@@ -22,7 +22,6 @@ import (
 func newRun() *cobra.Command {
 	var dir dirFlag
 	var kind kindFlags
-	var chdir string
 	cmd := &cobra.Command{
 		Use:   "run [flags] -- command [args]",
 		Short: "Run a command against a new cluster, then stop the cluster",
@@ -36,56 +35,43 @@ With --dir, the cluster's logs and its audit log are kept.`,
 			if cmd.ArgsLenAtDash() != 0 {
 				return errors.New("put -- before the command, as in: run -- kubectl get namespaces")
 			}
-			workDir, err := absPath(chdir)
+			if dir == "" {
+				temporary, err := os.MkdirTemp("", "snapsched-")
+				if err != nil {
+					return err
+				}
+				defer os.RemoveAll(temporary)
+				dir = dirFlag(temporary)
+			}
+			d, err := dir.dir()
 			if err != nil {
 				return err
 			}
-			return runInNewCluster(cmd.Context(), dir, kind, workDir, args)
+			s, err := kind.build(cmd.Context(), d)
+			if err != nil {
+				return err
+			}
+			return cluster.Keep(cmd.Context(), s, os.Stderr, func(_ context.Context, s cluster.State) error { return runCommand(s, args) })
 		},
 	}
-	dir.add(cmd, "a new temporary one")
+	cmd.Flags().StringVar((*string)(&dir), "dir", "", "`folder` of the cluster (default: a new temporary one)")
 	kind.add(cmd)
-	cmd.Flags().StringVar(&chdir, "chdir", "", "working `folder` of the command")
 	return cmd
 }
 
-func runInNewCluster(ctx context.Context, dir dirFlag, kind kindFlags, workDir string, args []string) (err error) {
-	config := cluster.Config{Attached: true, Temporary: dir == ""}
-	config.Dir, err = dir.dir()
-	if config.Temporary {
-		var path string
-		path, err = os.MkdirTemp("", "snapsched-")
-		config.Dir = cluster.Dir(path)
-		defer os.Remove(path) // if the cluster was not started
-	}
-	if err != nil {
-		return err
-	}
-	if config.Kind, err = kind.build(ctx, config.Dir); err != nil {
-		return err
-	}
-	keeper, err := cluster.Start(ctx, config, os.Stderr)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if stopErr := keeper.Stop(); err == nil {
-			err = stopErr
-		}
-	}()
-	return runCommand(keeper, config, workDir, args)
-}
-
 // runCommand runs the user's command and forwards signals to it. It returns the command's exit code as an exitError.
-func runCommand(keeper *cluster.Keeper, config cluster.Config, workDir string, args []string) error {
+func runCommand(s cluster.State, args []string) error {
 	// Set for this process too, so that "run -- kubectl" finds the cluster's kubectl.
-	for _, v := range environment(config.Dir, config.Kind.Bin) {
+	for _, v := range environment(s) {
 		if err := os.Setenv(v[0], v[1]); err != nil {
 			return err
 		}
 	}
 	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Dir = workDir
+	var err error
+	if cmd.Dir, err = absPath("."); err != nil {
+		return err
+	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	sigs := make(chan os.Signal, 8)
 	signal.Notify(sigs, endSignals...)
@@ -98,8 +84,6 @@ func runCommand(keeper *cluster.Keeper, config cluster.Config, workDir string, a
 	}
 	target := cmd.Process.Pid
 	if !interactive {
-		keeper.KillWith(target)
-		defer keeper.KillWith(0)
 		target = -target
 	}
 	exited := make(chan error, 1)

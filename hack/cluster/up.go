@@ -25,11 +25,11 @@ func newUp() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			k, err := kind.build(cmd.Context(), d)
+			s, err := kind.build(cmd.Context(), d)
 			if err != nil {
 				return err
 			}
-			if _, err := cluster.Start(cmd.Context(), cluster.Config{Dir: d, Kind: k}, os.Stderr); err != nil {
+			if err := cluster.Up(cmd.Context(), s, os.Stderr); err != nil {
 				return err
 			}
 			flag := ""
@@ -46,7 +46,7 @@ func newUp() *cobra.Command {
 			return nil
 		},
 	}
-	dir.addDefault(cmd)
+	dir.add(cmd)
 	kind.add(cmd)
 	return cmd
 }
@@ -74,7 +74,7 @@ func newDown() *cobra.Command {
 			return nil
 		},
 	}
-	dir.addDefault(cmd)
+	dir.add(cmd)
 	return cmd
 }
 
@@ -85,27 +85,27 @@ func newEnv() *cobra.Command {
 		Short: "Print shell commands that select a cluster, for eval",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			d, s, err := dir.load()
+			s, err := dir.load()
 			if err != nil {
 				return err
 			}
-			for _, v := range environment(d, s.Kind.Bin) {
+			for _, v := range environment(s) {
 				fmt.Printf("export %s=%s\n", v[0], quote(v[1]))
 			}
 			return nil
 		},
 	}
-	dir.addDefault(cmd)
+	dir.add(cmd)
 	return cmd
 }
 
 // environment returns the variables with which a program finds a cluster and its tools: names and values.
-func environment(d cluster.Dir, bin string) [][2]string {
+func environment(s cluster.State) [][2]string {
 	return [][2]string{
-		{"KUBECONFIG", d.Kubeconfig()},
-		{"KUBEBUILDER_ASSETS", bin},
-		{"SNAPSCHED_CLUSTER_DIR", string(d)},
-		{"PATH", bin + string(os.PathListSeparator) + os.Getenv("PATH")},
+		{"KUBECONFIG", s.Dir.Kubeconfig()},
+		{"KUBEBUILDER_ASSETS", s.Bin},
+		{"SNAPSCHED_CLUSTER_DIR", string(s.Dir)},
+		{"PATH", s.Bin + string(os.PathListSeparator) + os.Getenv("PATH")},
 	}
 }
 

@@ -9,13 +9,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -89,36 +86,6 @@ func (c *Cache) copyCRDs(ctx context.Context) error {
 
 func write(path string, text []byte) error {
 	return errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, text, 0o644))
-}
-
-// download installs etcd, kube-apiserver and kubectl with setup-envtest if they are missing and it can.
-func (c *Cache) download(ctx context.Context, missing []recipe.Component, out io.Writer) error {
-	missing = slices.DeleteFunc(missing, func(m recipe.Component) bool { return !m.Envtest })
-	if len(missing) == 0 {
-		return nil
-	}
-	limited, cancel := context.WithTimeout(ctx, 5*time.Minute)
-	defer cancel()
-	store := filepath.Join(c.Root, "envtest")
-	defer os.RemoveAll(store)
-	dir, err := runGo(limited, os.TempDir(),
-		"run", recipe.SetupEnvtest, "use", "--bin-dir", store, "-p", "path", c.Versions.KubernetesMinor()+".x")
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if err != nil {
-		cause := strings.TrimSpace(strings.TrimSuffix(err.Error(), "exit status 2")) // its own, which go prints last
-		cause = cause[strings.LastIndex(cause, "\n")+1:]
-		_, _ = fmt.Fprintf(out, "building etcd, kube-apiserver and kubectl, because setup-envtest failed: %s\n", cause)
-		return nil
-	}
-	for _, m := range missing {
-		from := filepath.Join(strings.TrimSpace(dir), m.Name)
-		if err := c.install(m.Name, func(to string) error { return os.Rename(from, to) }); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // moduleDir downloads a module into Go's module cache and returns its folder.

@@ -86,52 +86,11 @@ echo half > "$2"
 echo main.go:1: it does not compile >&2
 exit 1
 `)
-	if err := os.MkdirAll(c.Bin(), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(c.Bin(), ".pause.1.tmp"), nil, 0o600); err != nil { // of a run that was killed
-		t.Fatal(err)
-	}
 	err := c.Ensure(t.Context(), component(t, recipe.Shim), io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "it does not compile") || !strings.Contains(err.Error(), "containerd-shim-runc-v2") {
 		t.Errorf("got %v", err)
 	}
 	if got := entries(t, c.Bin()); got != "" {
 		t.Errorf("left %s", got)
-	}
-}
-
-func TestSetupEnvtestIsUsedIfItCanDownload(t *testing.T) {
-	c, _ := fakeGo(t, `
-[ "$1" = run ] || exit 1
-while [ "$1" != --bin-dir ]; do shift; done
-mkdir -p "$2" && cd "$2" && touch etcd kube-apiserver kubectl && pwd
-`)
-	if err := c.Ensure(t.Context(), component(t, recipe.Etcd, recipe.Kubectl), io.Discard); err != nil {
-		t.Error(err)
-	}
-	if got := entries(t, c.Bin()); got != "etcd kubectl" {
-		t.Errorf("installed %s", got)
-	}
-}
-
-func TestProgramsAreBuiltIfSetupEnvtestCannotDownload(t *testing.T) {
-	c, _ := fakeGo(t, `
-if [ "$1" = run ]; then
-  echo 'go: downloading example.com/x v1.0.0' >&2
-  echo 'Get "https://example.com/index": lookup example.com: no such host' >&2
-  echo 'exit status 2' >&2
-  exit 1
-fi
-while [ "$1" != -o ]; do shift; done
-echo program > "$2"
-`)
-	out := &strings.Builder{}
-	err := c.Ensure(t.Context(), component(t, recipe.Etcd), out)
-	if err != nil || !strings.Contains(out.String(), `failed: Get "https://example.com/index": lookup example.com: no such host`+"\n") {
-		t.Errorf("printed %q, error %v", out, err)
-	}
-	if got := entries(t, c.Bin()); got != "etcd" {
-		t.Errorf("installed %s", got)
 	}
 }

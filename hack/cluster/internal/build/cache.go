@@ -80,34 +80,23 @@ func (c *Cache) Ensure(ctx context.Context, components []recipe.Component, out i
 		return err
 	}
 	defer func() { _ = lock.Unlock() }()
-	left, _ := filepath.Glob(filepath.Join(c.Bin(), ".*.tmp")) // of an interrupted build
-	for _, path := range left {
-		_ = os.RemoveAll(path)
+	var steps []progress.Step
+	for _, m := range c.missing(components) { // one at a time, because go itself uses all cores
+		steps = append(steps, progress.Step{Name: m.Name, Do: func() error {
+			if err := c.build(ctx, m); err != nil {
+				return fmt.Errorf("build %s: %w", m.Name, err)
+			}
+			return nil
+		}})
 	}
-	if err := c.download(ctx, c.missing(components), out); err != nil {
-		return err
-	}
-	missing := c.missing(components)
-	steps := progress.New(out, len(missing))
-	for _, m := range missing { // one at a time, because go itself uses all cores
-		if err := steps.Do(m.Name, "building", func() error { return c.build(ctx, m) }); err != nil {
-			return fmt.Errorf("build %s: %w", m.Name, err)
-		}
-	}
-	return nil
+	return progress.Run(out, steps)
 }
 
-// install creates a file or folder under a temporary name and renames it, so that an interrupted build leaves nothing
-// that looks complete.
+// install creates a file or folder elsewhere and renames it, so that an interrupted build leaves nothing that looks complete.
 func (c *Cache) install(name string, create func(path string) error) error {
-	tmp := filepath.Join(c.Bin(), fmt.Sprintf(".%s.%d.tmp", name, os.Getpid()))
-	defer os.RemoveAll(tmp)
-	if err := create(tmp); err != nil {
+	unfinished := filepath.Join(c.Root, "unfinished")
+	if err := errors.Join(os.RemoveAll(unfinished), create(unfinished)); err != nil {
 		return err
 	}
-	err := os.Rename(tmp, filepath.Join(c.Bin(), name))
-	if errors.Is(err, os.ErrExist) {
-		return nil
-	}
-	return err
+	return os.Rename(unfinished, filepath.Join(c.Bin(), name))
 }

@@ -4,60 +4,36 @@
 package cluster
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
+	"os/signal"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/child"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/recipe"
 )
 
-// The test program also plays the processes of a cluster.
+// The test program also plays this program, and the processes of a cluster without a node and the snapshot stack.
 func TestMain(m *testing.M) {
-	child.Exec()
-	if len(os.Args) < 3 {
-		os.Exit(m.Run())
-	}
-	var config Config
-	_ = json.Unmarshal([]byte(os.Args[2]), &config)
 	var err error
-	switch os.Args[1] {
-	case "run": // starts a cluster, and a command on it whose child ignores its end
-		var k *Keeper
-		if k, err = Start(context.Background(), config, os.Stderr); err == nil {
-			cmd := exec.Command("sh", "-c", "sleep 60 & wait")
-			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-			err = cmd.Start()
-			k.KillWith(cmd.Process.Pid)
-			fmt.Println(cmd.Process.Pid)
-			if config.Attached {
-				select {}
-			}
-		}
-	case KeepCommand:
-		err = Keep(config, Inherited(), upTest)
-	case "serve": // a component
-		if _, busy := os.Stat(filepath.Join(filepath.Dir(os.Args[0]), "busy")); busy == nil {
-			_ = os.Remove(filepath.Join(filepath.Dir(os.Args[0]), "busy"))
-			err = errors.New("listen: address already in use")
-			break
-		}
-		if _, broken := os.Stat(filepath.Join(filepath.Dir(os.Args[0]), "broken")); broken == nil {
-			err = errors.New("no such flag")
-			break
-		}
-		err = http.ListenAndServe("127.0.0.1:"+os.Args[2], http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	switch name := filepath.Base(os.Args[0]); {
+	case slices.Contains(components, name):
+		err = serve(name)
+	case len(os.Args) == 3 && Commands[os.Args[1]] != nil:
+		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+		defer stop()
+		err = Run(ctx, os.Args[1], os.Args[2])
 	default:
 		os.Exit(m.Run())
 	}
@@ -65,205 +41,150 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	os.Exit(0)
 }
 
-// upTest starts a component, and a program as envtest starts one.
-func upTest(ctx context.Context, c *Cluster) error {
-	if err := c.start(ctx, component{"part", []string{"serve", "{port}"}, "http://127.0.0.1:{port}/"}); err != nil {
-		return err
+var components = []string{recipe.Etcd, recipe.KubeAPIServer, recipe.KubeControllerManager}
+
+// serve answers every request with 200, on the port and with the certificate that the arguments name.
+func serve(name string) error {
+	if failure, err := os.ReadFile(filepath.Join(filepath.Dir(os.Args[0]), name+".fails")); err == nil {
+		return errors.Join(errors.New(string(failure)), os.Remove(filepath.Join(filepath.Dir(os.Args[0]), name+".fails")))
 	}
-	path, err := child.Wrapped(c.config.Dir.data("bin"), filepath.Join(c.config.Kind.Bin, "wrapped"))
-	if err != nil {
-		return err
+	args := strings.Join(os.Args, " ")
+	port := regexp.MustCompile(`(?:--secure-port=|--listen-client-urls=http://127.0.0.1:)(\d+)`).FindStringSubmatch(args)
+	server := http.Server{Addr: "127.0.0.1:" + port[1], Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
+	if files := regexp.MustCompile(`--tls-cert-file=(\S+) --tls-private-key-file=(\S+)`).FindStringSubmatch(args); files != nil {
+		return server.ListenAndServeTLS(files[1], files[2])
 	}
-	port, err := freePort()
-	if err != nil {
-		return err
-	}
-	cmd := exec.Command(path, "serve", port)
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	c.watch("wrapped", cmd)
-	c.State.Parts = append(c.State.Parts, Part{Name: "wrapped", Probe: "http://127.0.0.1:" + port})
-	return poll(ctx, readyTimeout, func(ctx context.Context) error { return check(ctx, c.State.Parts[1].Probe) })
+	return server.ListenAndServe()
 }
 
-func testConfig(t *testing.T) Config {
+func testState(t *testing.T) State {
 	t.Helper()
-	config := Config{Dir: Dir(filepath.Join(t.TempDir(), "cluster")), Kind: Kind{Bin: t.TempDir()}, Attached: true, Temporary: true}
+	s := State{Dir: Dir(filepath.Join(t.TempDir(), "cluster")), Bin: t.TempDir()}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"part", "wrapped"} {
-		if err := os.Symlink(self, filepath.Join(config.Kind.Bin, name)); err != nil {
+	for _, name := range components {
+		if err := os.Symlink(self, filepath.Join(s.Bin, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return config
+	return s
 }
 
-// runTest starts a process that runs a cluster, and returns it with the leader of its command's group.
-func runTest(t *testing.T, config Config) (program *exec.Cmd, command int, state State) {
+// fail lets the next start of a component fail.
+func fail(t *testing.T, s State, component, message string) {
 	t.Helper()
-	text, err := json.Marshal(config)
-	if err != nil {
+	if err := os.WriteFile(filepath.Join(s.Bin, component+".fails"), []byte(message), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	self, _ := os.Executable()
-	program = exec.Command(self, "run", string(text))
-	program.Stderr = os.Stderr
-	out, err := program.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := program.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = program.Process.Kill() })
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := fmt.Sscan(line, &command); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = syscall.Kill(-command, syscall.SIGKILL) })
-	if state, err = Load(config.Dir); err != nil || len(state.Parts) != 2 {
-		t.Fatalf("got %+v, %v", state, err)
-	}
-	return program, command, state
 }
 
-func eventually(t *testing.T, what string, condition func() bool) {
+// up starts a cluster that another process keeps.
+func up(t *testing.T) State {
 	t.Helper()
-	err := poll(t.Context(), 20*time.Second, func(context.Context) error {
-		if !condition() {
-			return errors.New(what)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Error(err)
+	s := testState(t)
+	if err := Up(t.Context(), s, t.Output()); err != nil {
+		t.Fatal(err)
 	}
+	s, err := Load(s.Dir)
+	if err != nil || len(s.Parts) != len(components) {
+		t.Fatalf("got %+v, %v", s, err)
+	}
+	t.Cleanup(func() { _ = syscall.Kill(s.Keeper, syscall.SIGKILL) })
+	return s
 }
 
 func allEnded(t *testing.T, s State) {
 	t.Helper()
 	for _, p := range s.Parts {
-		eventually(t, p.Name+" still runs", func() bool { return check(t.Context(), p.Probe) != nil })
+		err := poll(t.Context(), 20*time.Second, func(ctx context.Context) error {
+			if check(ctx, p.Probe) == nil {
+				return errors.New("still runs")
+			}
+			return nil
+		})
+		if err != nil {
+			t.Errorf("%s: %v", p.Name, err)
+		}
 	}
 }
 
 func exists(path string) bool { _, err := os.Stat(path); return err == nil }
 
-func TestNothingIsLeftOfAKilledRun(t *testing.T) {
-	config := testConfig(t)
-	program, command, state := runTest(t, config)
-	if err := program.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = program.Wait()
-	allEnded(t, state)
-	eventually(t, "its command still runs", func() bool { return !groupRuns(command) })
-	eventually(t, "folders are left", func() bool { return !exists(string(config.Dir)) && !exists(state.Sockets) })
-}
-
-// groupRuns returns whether a process group has a member that is not a zombie.
-func groupRuns(group int) bool {
-	out, _ := exec.Command("ps", "-A", "-o", "pgid=,stat=").Output()
-	for line := range strings.Lines(string(out)) {
-		var g int
-		var stat string
-		if _, err := fmt.Sscan(line, &g, &stat); err == nil && g == group && !strings.HasPrefix(stat, "Z") {
-			return true
-		}
-	}
-	return false
-}
-
 func TestProcessesDieWithAKilledKeeper(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs Linux")
 	}
-	config := testConfig(t)
-	config.Temporary = false
-	_, _, state := runTest(t, config)
-	if err := syscall.Kill(state.Keeper, syscall.SIGKILL); err != nil {
+	s := up(t)
+	if err := syscall.Kill(s.Keeper, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	allEnded(t, state)
-	if was, err := Down(t.Context(), config.Dir); !was || err != nil || exists(state.Sockets) || exists(config.Dir.state()) {
+	allEnded(t, s)
+	if was, err := Down(t.Context(), s.Dir); !was || err != nil || exists(s.Sockets) || exists(s.Dir.state()) {
 		t.Errorf("after down: %v, %v", was, err)
 	}
 }
 
 func TestAClusterStaysUpUntilDown(t *testing.T) {
-	config := testConfig(t)
-	config.Attached, config.Temporary = false, false
-	program, _, state := runTest(t, config)
-	if err := program.Wait(); err != nil {
-		t.Fatal(err)
+	s := up(t)
+	out := &strings.Builder{}
+	if err := Up(t.Context(), s, out); err == nil || !strings.Contains(out.String(), "already up") {
+		t.Errorf("a second one: %v, %s", err, out)
 	}
-	if _, err := Start(t.Context(), config, os.Stderr); err == nil || !strings.Contains(err.Error(), "already up") {
-		t.Errorf("a second one: %v", err)
+	for _, p := range s.Parts {
+		if err := check(t.Context(), p.Probe); err != nil {
+			t.Error(err)
+		}
 	}
-	if err := check(t.Context(), state.Parts[1].Probe); err != nil {
-		t.Error(err)
-	}
-	if was, err := Down(t.Context(), config.Dir); !was || err != nil {
+	if was, err := Down(t.Context(), s.Dir); !was || err != nil {
 		t.Errorf("down: %v, %v", was, err)
 	}
-	allEnded(t, state)
-	if exists(config.Dir.state()) || exists(config.Dir.at("data")) || !exists(config.Dir.log("part")) {
+	allEnded(t, s)
+	if exists(s.Dir.state()) || exists(s.Dir.at("data")) || exists(s.Sockets) || !exists(s.Dir.log(recipe.Etcd)) {
 		t.Error("the data is left, or the logs are not")
 	}
-	if was, err := Down(t.Context(), config.Dir); was || err != nil {
+	if was, err := Down(t.Context(), s.Dir); was || err != nil {
 		t.Errorf("down again: %v, %v", was, err)
 	}
 }
 
 func TestATakenPortIsReplaced(t *testing.T) {
-	config := testConfig(t)
-	if err := os.WriteFile(filepath.Join(config.Kind.Bin, "busy"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	k, err := Start(t.Context(), config, os.Stderr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := k.Stop(); err != nil || exists(string(config.Dir)) {
+	s := testState(t)
+	fail(t, s, recipe.KubeAPIServer, "listen: address already in use")
+	want := errors.New("from the caller")
+	err := Keep(t.Context(), s, t.Output(), func(context.Context, State) error { return want })
+	if !errors.Is(err, want) || exists(s.Dir.state()) {
 		t.Errorf("stopped with %v", err)
 	}
 }
 
 func TestAFailedStartSaysWhyAndLeavesNothing(t *testing.T) {
-	config := testConfig(t)
-	if err := os.WriteFile(filepath.Join(config.Kind.Bin, "broken"), nil, 0o600); err != nil {
-		t.Fatal(err)
+	s := testState(t)
+	fail(t, s, recipe.KubeControllerManager, "no such flag")
+	out := &strings.Builder{}
+	err := Up(t.Context(), s, out)
+	if err == nil || !strings.Contains(out.String(), "no such flag") || !strings.Contains(out.String(), "exit status 1") {
+		t.Errorf("got %v, %s", err, out)
 	}
-	_, err := Start(t.Context(), config, os.Stderr)
-	if err == nil || !strings.Contains(err.Error(), "no such flag") || !strings.Contains(err.Error(), "exit status 1") {
-		t.Errorf("got %v", err)
-	}
-	if exists(string(config.Dir)) {
-		t.Error("the folder is left")
+	if exists(s.Dir.state()) || exists(s.Dir.at("data")) {
+		t.Error("the data is left")
 	}
 }
 
 func TestAFolderWithOtherContentIsRejected(t *testing.T) {
-	config := testConfig(t)
-	config.Dir = Dir(t.TempDir())
-	other := config.Dir.at("logs")
+	s := testState(t)
+	s.Dir = Dir(t.TempDir())
+	other := s.Dir.at("logs")
 	if err := os.Mkdir(other, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Start(t.Context(), config, os.Stderr); err == nil || !exists(other) {
+	if err := Keep(t.Context(), s, t.Output(), nil); err == nil || !exists(other) {
 		t.Errorf("got %v", err)
 	}
-	if was, err := Down(t.Context(), config.Dir); was || err != nil || !exists(other) {
+	if was, err := Down(t.Context(), s.Dir); was || err != nil || !exists(other) {
 		t.Errorf("down: %v, %v", was, err)
 	}
 }
@@ -272,27 +193,22 @@ func TestForwardCopiesBothDirectionsAndTheEnd(t *testing.T) {
 	outside, inside := listen(t), listen(t)
 	go forward(outside, inside.Addr().String())
 	for _, open := range []bool{true, false} {
-		go func() {
-			conn, err := inside.Accept()
-			if err != nil {
-				return
-			}
-			request := make([]byte, 5)
-			_, _ = conn.Read(request)
-			_, _ = conn.Write(request)
-			_ = conn.Close()
-		}()
-		if !open {
+		if open {
+			go func() {
+				if conn, err := inside.Accept(); err == nil {
+					_, _ = io.CopyN(conn, conn, 5)
+					_ = conn.Close()
+				}
+			}()
+		} else {
 			_ = inside.Close()
 		}
 		conn, err := net.Dial("tcp", outside.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if open {
-			_, _ = conn.Write([]byte("hello"))
-		}
-		if got, _ := bufio.NewReader(conn).ReadString(0); (got == "hello") != open {
+		_, _ = conn.Write([]byte("hello"))
+		if got, _ := io.ReadAll(conn); (string(got) == "hello") != open {
 			t.Errorf("with a server %v: got %q", open, got)
 		}
 	}
@@ -309,8 +225,8 @@ func listen(t *testing.T) net.Listener {
 }
 
 func TestConfigurationFilesAreComplete(t *testing.T) {
-	c := &Cluster{config: testConfig(t), State: State{Sockets: "/tmp/s", Cgroup: "g"}}
-	if err := c.config.Dir.prepare(); err != nil {
+	c := &Cluster{State: testState(t)}
+	if _, err := c.State.Dir.prepare(); err != nil {
 		t.Fatal(err)
 	}
 	list, err := files.ReadDir("files")
@@ -321,7 +237,7 @@ func TestConfigurationFilesAreComplete(t *testing.T) {
 		if err := c.write(f.Name()); err != nil {
 			t.Error(err)
 		}
-		text, err := os.ReadFile(c.config.Dir.data(f.Name()))
+		text, err := os.ReadFile(c.State.Dir.data(f.Name()))
 		if err != nil || strings.Contains(string(text), "<no value>") {
 			t.Errorf("%s: %v\n%s", f.Name(), err, text)
 		}

@@ -1,7 +1,6 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster starts and stops a cluster of plain processes in one folder.
 package cluster
 
 import (
@@ -35,62 +34,59 @@ func (d Dir) at(names ...string) string {
 	return filepath.Join(append([]string{string(d)}, names...)...)
 }
 
-// lock is held by the keeper of the cluster as long as it runs. The kernel releases it when the keeper dies.
+// lock is held by the process that keeps the cluster. The kernel releases it when that process dies.
 func (d Dir) lock() *flock.Flock { return flock.New(d.at("cluster.lock")) }
 
-// prepare creates the folder, without what an earlier cluster left. It rejects a folder with other content, because that
-// is removed at the end.
-func (d Dir) prepare() error {
+// prepare locks the folder, and removes what an earlier cluster left in it. It rejects a folder with other content, because
+// that is removed at the end.
+func (d Dir) prepare() (*flock.Flock, error) {
 	entries, err := os.ReadDir(string(d))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	if _, err := os.Stat(d.lock().Path()); err != nil && len(entries) > 0 {
-		return fmt.Errorf("%s is neither empty nor the folder of a cluster; set another one with --dir", d)
-	}
-	if err := os.MkdirAll(string(d), 0o700); err != nil {
-		return err
+		return nil, err
 	}
 	lock := d.lock()
-	if free, err := lock.TryLock(); err != nil || !free {
-		return errors.Join(err, fmt.Errorf("a cluster is already up in %s; run down first", d))
+	if _, err := os.Stat(lock.Path()); err != nil && len(entries) > 0 {
+		return nil, fmt.Errorf("%s is neither empty nor the folder of a cluster; set another one with --dir", d)
 	}
-	old, _ := Load(d) // of a keeper that was killed
-	return errors.Join(old.clean(d), os.RemoveAll(d.Logs()), os.RemoveAll(d.at("audit.log")),
-		os.Mkdir(d.Logs(), 0o700), os.MkdirAll(d.data("pki"), 0o700), os.Mkdir(d.data("bin"), 0o700), lock.Unlock())
-}
-
-// Kind is what distinguishes clusters.
-type Kind struct {
-	// Bin is the folder of the programs.
-	Bin string
-	// CSI adds the snapshot stack, and Node a node, so that the cluster runs pods.
-	CSI, Node bool
-	// DefaultRates leaves the snapshot controllers the default rate of their requests. A cluster with a node ignores it.
-	DefaultRates bool
+	if err := os.MkdirAll(string(d), 0o700); err != nil {
+		return nil, err
+	}
+	if free, err := lock.TryLock(); err != nil || !free {
+		return nil, errors.Join(err, fmt.Errorf("a cluster is already up in %s; run down first", d))
+	}
+	old, _ := Load(d) // of a process that was killed
+	err = errors.Join(old.clean(), os.RemoveAll(d.Logs()), os.RemoveAll(d.at("audit.log")),
+		os.Mkdir(d.Logs(), 0o700), os.MkdirAll(d.data("pki"), 0o700))
+	if err != nil {
+		return nil, errors.Join(err, lock.Unlock())
+	}
+	return lock, nil
 }
 
 // State is the content of cluster.json, which other runs of this program and the test suites read.
 type State struct {
-	Kind Kind `json:"kind"`
-	// Keeper is the pid of the process that holds the lock and stops the cluster on SIGTERM.
-	Keeper int `json:"keeper"`
-	// Node says that the cluster runs pods. Containerd is its containerd socket.
-	Node       bool   `json:"node,omitempty"`
-	Containerd string `json:"containerd,omitempty"`
-	// Cgroup contains the node's pods.
-	Cgroup string `json:"cgroup,omitempty"`
-	// Sockets is a folder outside Dir, because the paths of sockets must be short.
-	Sockets string `json:"sockets"`
+	// Dir is the cluster's folder, and Bin that of the programs.
+	Dir Dir
+	Bin string
+	// CSI adds the snapshot stack, and Node a node, so that the cluster runs pods.
+	CSI, Node bool
+	// Keeper is the pid of the process that holds the lock. It stops the cluster on SIGTERM.
+	Keeper int
+	// Sockets is a folder outside the cluster's, because the paths of sockets must be short.
+	Sockets string
+	// Containerd is the node's containerd socket, and Cgroup contains its pods.
+	Containerd, Cgroup string
+	// Server is the URL of a node's API server outside the node.
+	Server string
 	// Parts are the processes of a cluster without a node.
-	Parts []Part `json:"parts"`
+	Parts []Part
 }
 
 // Part is a process of a cluster. Probe is a URL that answers when it is ready.
 type Part struct {
-	Name  string `json:"name"`
-	Pid   int    `json:"pid,omitempty"` // not known of etcd and kube-apiserver, which envtest starts
-	Probe string `json:"probe"`
+	Name  string
+	Pid   int
+	Probe string
 }
 
 // ErrNoCluster means that no cluster was started in the folder.
@@ -98,7 +94,7 @@ var ErrNoCluster = errors.New("no cluster")
 
 // Load reads the state of the cluster in a folder.
 func Load(d Dir) (State, error) {
-	var s State
+	s := State{Dir: d}
 	text, err := os.ReadFile(d.state())
 	if errors.Is(err, os.ErrNotExist) {
 		return s, fmt.Errorf("%w in %s", ErrNoCluster, d)
@@ -109,16 +105,16 @@ func Load(d Dir) (State, error) {
 	return s, json.Unmarshal(text, &s)
 }
 
-func (s State) save(d Dir) error {
+func (s State) save() error {
 	text, err := json.MarshalIndent(s, "", "  ")
-	tmp := d.state() + ".tmp"
-	return errors.Join(err, os.WriteFile(tmp, append(text, '\n'), 0o600), os.Rename(tmp, d.state()))
+	tmp := s.Dir.state() + ".tmp"
+	return errors.Join(err, os.WriteFile(tmp, append(text, '\n'), 0o600), os.Rename(tmp, s.Dir.state()))
 }
 
 // clean removes what is left of a cluster whose processes have ended, except its logs.
-func (s State) clean(d Dir) error {
+func (s State) clean() error {
 	return errors.Join(node.RemoveCgroup(s.Cgroup), os.RemoveAll(s.Sockets),
-		os.RemoveAll(d.at("data")), os.RemoveAll(d.Kubeconfig()), os.RemoveAll(d.state()))
+		os.RemoveAll(s.Dir.at("data")), os.RemoveAll(s.Dir.Kubeconfig()), os.RemoveAll(s.Dir.state()))
 }
 
 // Down stops the cluster in a folder, removes its data and keeps its logs. It returns whether there was a cluster.
@@ -141,5 +137,5 @@ func Down(ctx context.Context, d Dir) (bool, error) {
 	if err != nil {
 		return true, fmt.Errorf("stop the cluster in %s: %w", d, err)
 	}
-	return true, errors.Join(s.clean(d), lock.Unlock()) // again, in case that the keeper was killed
+	return true, errors.Join(s.clean(), lock.Unlock()) // again, in case that the keeper was killed
 }

@@ -21,7 +21,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/child"
 )
@@ -30,12 +29,9 @@ import (
 type Cluster struct {
 	State State
 
-	config             Config
-	progress, listener *os.File
-	plane              envtest.ControlPlane
-	parts              []*process
-	stopping           atomic.Bool
-	node               *Keeper // also keeps its lifeline open
+	progress io.Writer
+	parts    []*process
+	stopping atomic.Bool
 }
 
 // component is a process to start. In its arguments and its probe, {port} stands for a free port on loopback.
@@ -50,10 +46,7 @@ type process struct {
 	done chan struct{}
 }
 
-const (
-	readyTimeout = time.Minute
-	stopTimeout  = time.Second // no data must be saved
-)
+const readyTimeout = time.Minute
 
 // start starts a component and waits until it is ready. If another process took its port first, it tries another one.
 func (c *Cluster) start(ctx context.Context, part component) error {
@@ -62,7 +55,7 @@ func (c *Cluster) start(ctx context.Context, part component) error {
 		if err == nil || ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
 		}
-		log := tail(c.config.Dir.log(part.name))
+		log := tail(c.State.Dir.log(part.name))
 		if attempt == 3 || !strings.Contains(log, "address already in use") {
 			return fmt.Errorf("%s: %w%s", part.name, err, log)
 		}
@@ -75,29 +68,24 @@ func (c *Cluster) startOnce(ctx context.Context, part component) error {
 		return err
 	}
 	fill := strings.NewReplacer("{port}", port)
-	log, err := os.Create(c.config.Dir.log(part.name))
+	log, err := os.Create(c.State.Dir.log(part.name))
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.Command(filepath.Join(c.config.Kind.Bin, part.name))
+	cmd := exec.Command(filepath.Join(c.State.Bin, part.name))
 	for _, arg := range part.args {
 		cmd.Args = append(cmd.Args, fill.Replace(arg))
 	}
-	cmd.Dir, cmd.Stdout, cmd.Stderr = string(c.config.Dir), log, log
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = string(c.State.Dir), minimalEnv(), log, log
 	cmd.SysProcAttr = child.Attr(syscall.SysProcAttr{Setpgid: true})
-	if err := cmd.Start(); err != nil {
+	p, err := launch(cmd)
+	if err != nil {
 		return err
 	}
-	p := c.watch(part.name, cmd)
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go func() {
-		<-p.done
-		cancel(fmt.Errorf("exited unexpectedly: %s", p.cmd.ProcessState))
-	}()
+	c.watch(part.name, p)
 	probe := fill.Replace(part.probe)
-	if err := poll(ctx, readyTimeout, func(ctx context.Context) error { return check(ctx, probe) }); err != nil {
+	if err := p.await(ctx, func(ctx context.Context) error { return check(ctx, probe) }); err != nil {
 		p.kill()
 		return err
 	}
@@ -105,18 +93,57 @@ func (c *Cluster) startOnce(ctx context.Context, part component) error {
 	return nil
 }
 
-// watch waits for a process that was started, and warns if it ends too early: what runs on the cluster may want that.
-func (c *Cluster) watch(name string, cmd *exec.Cmd) *process {
+// minimalEnv leaves out most of the caller's environment: KUBECONFIG would override a sidecar's flag and point it at
+// another cluster, and ETCD_* variables would configure etcd.
+func minimalEnv() []string {
+	var env []string
+	for _, name := range []string{"PATH", "HOME", "TMPDIR"} {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
+// address returns the host and port of a part that was started.
+func (c *Cluster) address(name string) string {
+	i := slices.IndexFunc(c.State.Parts, func(p Part) bool { return p.Name == name })
+	return strings.Split(c.State.Parts[i].Probe, "/")[2]
+}
+
+// launch starts a process.
+func launch(cmd *exec.Cmd) (*process, error) {
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
 	p := &process{cmd: cmd, done: make(chan struct{})}
-	c.parts = append(c.parts, p)
 	go func() {
 		_ = cmd.Wait()
 		close(p.done)
+	}()
+	return p, nil
+}
+
+// watch stops a process with the cluster, and warns if it ends earlier: what runs on the cluster may want that.
+func (c *Cluster) watch(name string, p *process) {
+	c.parts = append(c.parts, p)
+	go func() {
+		<-p.done
 		if !c.stopping.Load() {
-			_, _ = fmt.Fprintf(c.progress, "warning: %s exited unexpectedly: %s\n", name, cmd.ProcessState)
+			_, _ = fmt.Fprintf(c.progress, "warning: %s exited unexpectedly: %s\n", name, p.cmd.ProcessState)
 		}
 	}()
-	return p
+}
+
+// await calls a condition until it returns no error, or the process ends.
+func (p *process) await(ctx context.Context, condition func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		<-p.done
+		cancel(fmt.Errorf("exited unexpectedly: %s", p.cmd.ProcessState))
+	}()
+	return poll(ctx, readyTimeout, condition)
 }
 
 func (p *process) kill() {
@@ -124,13 +151,12 @@ func (p *process) kill() {
 	<-p.done
 }
 
-// stop stops all processes, the last started first. No data must be saved.
+// stop kills all processes, the last started first. No data must be saved.
 func (c *Cluster) stop() {
 	c.stopping.Store(true)
 	for _, p := range slices.Backward(c.parts) {
 		p.kill()
 	}
-	_ = c.plane.Stop() // its error says that a process had to be killed
 }
 
 // freePort returns a port on which nothing listens.

@@ -16,11 +16,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"runtime"
-	"strings"
+	"testing/fstest"
 	"time"
 )
 
@@ -43,11 +45,8 @@ nobody:x:65534:65534:nobody:/nonexistent:/sbin/nologin
 nonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin
 `
 
-type file struct {
-	name string
-	mode int64
-	body []byte
-}
+// epoch is the time of all files.
+var epoch = time.Unix(0, 0).UTC()
 
 // WriteFile writes the image to an archive, by way of a temporary file, so that a failure leaves no archive.
 func (i Image) WriteFile(path string) error {
@@ -64,66 +63,57 @@ func (i Image) WriteFile(path string) error {
 
 // Write writes the image as an archive.
 func (i Image) Write(w io.Writer) error {
-	if repository, tag, _ := strings.Cut(path.Base(i.Name), ":"); repository == "" || tag == "" {
+	if !regexp.MustCompile(`^.+:[^/:]+$`).MatchString(i.Name) {
 		return fmt.Errorf("invalid image name %q; it needs a name and a tag, such as controller:latest", i.Name)
 	}
-	layer, entrypoint, err := i.layer()
+	program, err := os.ReadFile(i.Program)
+	if err != nil {
+		return err
+	}
+	entrypoint := path.Base(i.Program)
+	var layer bytes.Buffer
+	err = writeTar(&layer, fstest.MapFS{
+		"etc":        {Mode: fs.ModeDir | 0o755},
+		"etc/passwd": {Mode: 0o644, Data: []byte(passwd)},
+		"tmp":        {Mode: fs.ModeDir | fs.ModeSticky | 0o777},
+		entrypoint:   {Mode: 0o755, Data: program},
+	})
 	if err != nil {
 		return err
 	}
 	config, err := json.Marshal(map[string]any{
 		"architecture": cmp.Or(i.Arch, runtime.GOARCH),
 		"os":           "linux",
-		"created":      time.Unix(0, 0).UTC(),
+		"created":      epoch,
 		"config": map[string]any{
-			"Entrypoint": []string{entrypoint}, "User": i.User, "WorkingDir": "/", "Labels": i.Labels,
+			"Entrypoint": []string{"/" + entrypoint}, "User": i.User, "WorkingDir": "/", "Labels": i.Labels,
 			"Env": []string{"PATH=/"},
 		},
-		"rootfs":  map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + digest(layer)}},
-		"history": []map[string]any{{"created": time.Unix(0, 0).UTC(), "created_by": "COPY " + path.Base(i.Program) + " /"}},
+		"rootfs":  map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + digest(layer.Bytes())}},
+		"history": []map[string]any{{"created": epoch, "created_by": "COPY " + entrypoint + " /"}},
 	})
 	if err != nil {
 		return err
 	}
-	configName, layerName := digest(config)+".json", digest(layer)+"/layer.tar"
+	configName, layerName := digest(config)+".json", digest(layer.Bytes())+".tar"
 	manifest, err := json.Marshal([]map[string]any{
 		{"Config": configName, "RepoTags": []string{i.Name}, "Layers": []string{layerName}},
 	})
 	if err != nil {
 		return err
 	}
-	return writeTar(w, []file{{configName, 0o644, config}, {layerName, 0o644, layer}, {"manifest.json", 0o644, manifest}})
-}
-
-func (i Image) layer() (layer []byte, entrypoint string, err error) {
-	program, err := os.ReadFile(i.Program)
-	if err != nil {
-		return nil, "", err
-	}
-	name := path.Base(i.Program)
-	var b bytes.Buffer
-	err = writeTar(&b, []file{
-		{"etc/", 0o755, nil}, {"etc/passwd", 0o644, []byte(passwd)},
-		{"tmp/", 0o1777, nil}, {name, 0o755, program},
+	return writeTar(w, fstest.MapFS{
+		configName: {Mode: 0o644, Data: config}, layerName: {Mode: 0o644, Data: layer.Bytes()}, "manifest.json": {Mode: 0o644, Data: manifest},
 	})
-	return b.Bytes(), "/" + name, err
 }
 
-func writeTar(w io.Writer, files []file) error {
-	t := tar.NewWriter(w)
+// writeTar writes files in the order of their names.
+func writeTar(w io.Writer, files fstest.MapFS) error {
 	for _, f := range files {
-		h := &tar.Header{Name: f.name, Mode: f.mode, Size: int64(len(f.body)), Typeflag: tar.TypeReg, ModTime: time.Unix(0, 0)}
-		if strings.HasSuffix(f.name, "/") {
-			h.Typeflag = tar.TypeDir
-		}
-		if err := t.WriteHeader(h); err != nil {
-			return err
-		}
-		if _, err := t.Write(f.body); err != nil {
-			return err
-		}
+		f.ModTime = epoch
 	}
-	return t.Close()
+	t := tar.NewWriter(w)
+	return errors.Join(t.AddFS(files), t.Close())
 }
 
 func digest(b []byte) string {

@@ -50,21 +50,3 @@ func Check(dir string) error {
 	}
 	return nil
 }
-
-// TrySetup sets up a node that runs nothing, to find what the machine forbids.
-func TrySetup(cgroup string) error {
-	if err := Setup(cgroup); err != nil {
-		return err
-	}
-	for _, args := range [][]string{
-		{"nft", "add", "table", "ip", "trial"},
-		// kube-proxy needs address translation and maps.
-		{"nft", "add", "chain", "ip", "trial", "nat", "{ type nat hook output priority 0; }"},
-		{"nft", "add", "map", "ip", "trial", "services", "{ type ipv4_addr : verdict; }"},
-	} {
-		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
-			return fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))
-		}
-	}
-	return nil
-}

@@ -5,19 +5,15 @@ package node
 
 import (
 	"errors"
-	"io"
 	"os/exec"
 	"syscall"
 )
 
-// RunInit is the init process of the node. It starts the main process, closes the files that it inherits, reaps orphans, and
-// returns when the main process ends. The kernel then kills all other processes of the node.
-func RunInit(main *exec.Cmd, files ...io.Closer) error {
+// RunInit is the init process of the node. It starts the main process, reaps orphans, and returns when the main process
+// ends. The kernel then kills all other processes of the node.
+func RunInit(main *exec.Cmd) error {
 	if err := main.Start(); err != nil {
 		return err
-	}
-	for _, f := range files { // the reader of a pipe must see its end
-		_ = f.Close()
 	}
 	for {
 		var status syscall.WaitStatus

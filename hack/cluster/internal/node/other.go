@@ -7,7 +7,6 @@ package node
 
 import (
 	"errors"
-	"io"
 	"os/exec"
 )
 
@@ -16,14 +15,11 @@ var errNotLinux = errors.New("a node needs Linux")
 // Check returns an error: a node needs Linux.
 func Check(string) error { return errNotLinux }
 
-// TrySetup returns an error: a node needs Linux.
-func TrySetup(string) error { return errNotLinux }
-
 // Setup returns an error: a node needs Linux.
 func Setup(string) error { return errNotLinux }
 
 // RunInit returns an error: a node needs Linux.
-func RunInit(*exec.Cmd, ...io.Closer) error { return errNotLinux }
+func RunInit(*exec.Cmd) error { return errNotLinux }
 
 // RemoveCgroup does nothing.
 func RemoveCgroup(string) error { return nil }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"unsafe"
@@ -18,7 +19,7 @@ import (
 // Setup turns the caller's new namespaces into a node. RemoveCgroup, called from
 // outside the node, removes its cgroup.
 func Setup(cgroup string) error {
-	return errors.Join(setUpMounts(), setUpNetwork(), createCgroup(cgroup))
+	return errors.Join(setUpMounts(), setUpNetwork(), tryNftables(), createCgroup(cgroup))
 }
 
 // setUpMounts mounts the node's own /proc, and empty folders over the masked ones.
@@ -85,4 +86,14 @@ func setUpNetwork() error {
 		}
 	}
 	return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1\n"), 0o644)
+}
+
+// tryNftables checks that the kernel has what kube-proxy needs: address translation and maps.
+func tryNftables() error {
+	const commands = "add table ip trial; add chain ip trial nat { type nat hook output priority 0; }; " +
+		"add map ip trial services { type ipv4_addr : verdict; }; delete table ip trial"
+	if out, err := exec.Command("nft", commands).CombinedOutput(); err != nil {
+		return fmt.Errorf("nft: %w: %s", err, strings.TrimSpace(string(out)))
+	}
+	return nil
 }

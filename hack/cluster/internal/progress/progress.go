@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package progress prints the steps of a long sequence: a line every few seconds while one runs, and one when it ends.
+// Package progress runs the steps of a long sequence and prints their progress.
 package progress
 
 import (
@@ -14,45 +14,42 @@ import (
 // Every is the time between two lines of a step that runs.
 const Every = 15 * time.Second
 
-// Steps numbers the steps of one sequence.
-type Steps struct {
-	w     io.Writer
-	total int
-	count int
-	start time.Time
+// Step is one step of a sequence.
+type Step struct {
+	Name string
+	Do   func() error
 }
 
-// New returns a sequence with a number of steps.
-func New(w io.Writer, total int) *Steps { return &Steps{w: w, total: total, start: time.Now()} }
-
-// Do runs a step in this goroutine. The verb says what it does, such as "building".
-func (s *Steps) Do(name, verb string, do func() error) error {
-	s.count++
-	line := func(text string) {
-		_, _ = fmt.Fprintf(s.w, "[%2d/%d] %-24s %s\n", s.count, s.total, name, text)
-	}
-	start, done := time.Now(), make(chan struct{})
-	var printer sync.WaitGroup
-	printer.Go(func() {
-		for tick := time.NewTicker(Every); ; {
-			select {
-			case <-done:
-				tick.Stop()
-				return
-			case <-tick.C:
-				line(fmt.Sprintf("%s … %s (total %s)", verb, since(start), since(s.start)))
-			}
+// Run runs steps in this goroutine until one fails. It prints a line when a step ends, and every few seconds until then.
+func Run(w io.Writer, steps []Step) error {
+	start := time.Now()
+	for i, s := range steps {
+		line := func(text string) {
+			_, _ = fmt.Fprintf(w, "[%2d/%d] %-24s %s\n", i+1, len(steps), s.Name, text)
 		}
-	})
-	err := do()
-	close(done)
-	printer.Wait()
-	outcome := "ok"
-	if err != nil {
-		outcome = "failed after"
+		begun, done := time.Now(), make(chan struct{})
+		var printer sync.WaitGroup
+		printer.Go(func() {
+			for tick := time.NewTicker(Every); ; {
+				select {
+				case <-done:
+					tick.Stop()
+					return
+				case <-tick.C:
+					line(fmt.Sprintf("… %s (total %s)", since(begun), since(start)))
+				}
+			}
+		})
+		err := s.Do()
+		close(done)
+		printer.Wait()
+		if err != nil {
+			line("failed after " + since(begun))
+			return err
+		}
+		line("ok " + since(begun))
 	}
-	line(outcome + " " + since(start))
-	return err
+	return nil
 }
 
 func since(t time.Time) string { return time.Since(t).Round(100 * time.Millisecond).String() }

@@ -13,14 +13,15 @@ import (
 
 func TestLongStepsPrintALineEveryFewSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		out := &strings.Builder{}
-		steps := New(out, 12)
-		_ = steps.Do("etcd", "building", func() error { return nil })
-		err := errors.New("no")
-		got := steps.Do("kube-apiserver", "building", func() error { time.Sleep(Every + time.Second); return err })
-		want := `[ 1/12] etcd                     ok 0s
-[ 2/12] kube-apiserver           building … 15s (total 15s)
-[ 2/12] kube-apiserver           failed after 16s
+		out, err := &strings.Builder{}, errors.New("no")
+		got := Run(out, []Step{
+			{"etcd", func() error { return nil }},
+			{"kube-apiserver", func() error { time.Sleep(Every + time.Second); return err }},
+			{"never", nil},
+		})
+		want := `[ 1/3] etcd                     ok 0s
+[ 2/3] kube-apiserver           … 15s (total 15s)
+[ 2/3] kube-apiserver           failed after 16s
 `
 		if !errors.Is(got, err) || out.String() != want {
 			t.Errorf("got %v and\n%s\nwant\n%s", got, out, want)

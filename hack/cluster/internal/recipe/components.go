@@ -37,7 +37,7 @@ type Component struct {
 	Module string
 	// Package is the argument of go build.
 	Package string
-	// Envtest marks the programs that setup-envtest offers as downloads.
+	// Envtest marks the programs that envtest starts.
 	Envtest bool
 	// CSI marks what only the snapshot stack needs.
 	CSI bool

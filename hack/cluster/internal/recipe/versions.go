@@ -65,11 +65,6 @@ func (v Versions) snapshotterModule(name string) string {
 	return "github.com/kubernetes-csi/external-snapshotter/" + name + semver.Major("v"+v.Snapshotter)
 }
 
-// SetupEnvtest is the tool that downloads prebuilt etcd, kube-apiserver and
-// kubectl. It is not part of the cache key because it changes only where a
-// program comes from.
-const SetupEnvtest = "sigs.k8s.io/controller-runtime/tools/setup-envtest@v0.25.1"
-
 // KubernetesMinor returns the minor version, such as 1.37.
 func (v Versions) KubernetesMinor() string {
 	return strings.Join(strings.SplitN(v.Kubernetes, ".", 3)[:2], ".")
