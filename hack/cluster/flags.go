@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,80 @@ import (
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/node"
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/recipe"
 )
+
+// options are the flags that several commands have.
+type options struct {
+	folder                  string
+	noCSI, node             bool
+	kubernetes, snapshotter string
+}
+
+func (o *options) addDir(commands ...*cobra.Command) {
+	for _, c := range commands {
+		c.Flags().StringVar(&o.folder, "dir", "", "`folder` of the cluster (default: a temporary one for run, otherwise one in the cache)")
+	}
+}
+
+func (o *options) addKind(commands ...*cobra.Command) {
+	for _, c := range commands {
+		c.Flags().BoolVar(&o.noCSI, "no-csi", false, "leave out the snapshot CRDs, the snapshot controllers and the CSI driver")
+		c.Flags().BoolVar(&o.node, "node", false, "add a node, so that pods run (Linux, root)")
+	}
+}
+
+func (o *options) addVersions(commands ...*cobra.Command) {
+	current := recipe.Current()
+	for _, c := range commands {
+		c.Flags().StringVar(&o.kubernetes, "kubernetes", current.Kubernetes, "`version` of Kubernetes")
+		c.Flags().StringVar(&o.snapshotter, "snapshotter", current.Snapshotter, "`version` of external-snapshotter")
+	}
+}
+
+// dir returns the cluster's folder, by default the one in the cache.
+func (o *options) dir() (cluster.Dir, error) {
+	if o.folder != "" {
+		path, err := absPath(o.folder)
+		return cluster.Dir(path), err
+	}
+	cache, err := build.CacheDir()
+	return cluster.Dir(filepath.Join(cache, "default")), err
+}
+
+// load returns the state of the cluster in the folder.
+func (o *options) load() (cluster.State, error) {
+	d, err := o.dir()
+	if err != nil {
+		return cluster.State{}, err
+	}
+	return cluster.Load(d)
+}
+
+// build builds the components that are needed, and returns the folder of the programs.
+func (o *options) build(ctx context.Context, needed func(recipe.Component) bool) (string, error) {
+	versions, err := recipe.Current().With(o.kubernetes, o.snapshotter)
+	if err != nil {
+		return "", err
+	}
+	cache, err := build.OpenCache(versions)
+	if err != nil {
+		return "", err
+	}
+	components := slices.DeleteFunc(versions.Components(), func(c recipe.Component) bool { return !needed(c) })
+	return cache.Bin(), cache.Ensure(ctx, components, os.Stderr)
+}
+
+// buildCluster builds what a cluster needs, and returns the cluster, which is not started yet.
+func (o *options) buildCluster(ctx context.Context) (cluster.State, error) {
+	d, err := o.dir()
+	if err == nil && o.node {
+		err = node.Check(string(d))
+	}
+	if err != nil {
+		return cluster.State{}, err
+	}
+	bin, err := o.build(ctx, func(c recipe.Component) bool { return (!o.noCSI || !c.CSI) && (o.node || !c.Node) })
+	return cluster.State{Dir: d, Bin: bin, CSI: !o.noCSI, Node: o.node}, err
+}
 
 const moduleLine = "\nmodule mapcontroller.dev/snapshotschedule/hack/cluster\n"
 
@@ -30,77 +105,4 @@ func absPath(path string) (string, error) {
 		base = filepath.Join(base, "..", "..")
 	}
 	return filepath.Join(base, path), err
-}
-
-// dirFlag is the value of --dir.
-type dirFlag string
-
-func (f *dirFlag) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar((*string)(f), "dir", "", "`folder` of the cluster (default: the folder default in the cache)")
-}
-
-// dir returns the folder, by default the one in the cache.
-func (f dirFlag) dir() (cluster.Dir, error) {
-	if f != "" {
-		path, err := absPath(string(f))
-		return cluster.Dir(path), err
-	}
-	cache, err := build.CacheDir()
-	return cluster.Dir(filepath.Join(cache, "default")), err
-}
-
-// load returns the state of the cluster in the folder.
-func (f dirFlag) load() (cluster.State, error) {
-	d, err := f.dir()
-	if err != nil {
-		return cluster.State{}, err
-	}
-	return cluster.Load(d)
-}
-
-// versionFlags select the releases that a cluster is built from.
-type versionFlags struct{ kubernetes, snapshotter string }
-
-func (f *versionFlags) add(cmd *cobra.Command) {
-	current := recipe.Current()
-	cmd.Flags().StringVar(&f.kubernetes, "kubernetes", current.Kubernetes, "`version` of Kubernetes")
-	cmd.Flags().StringVar(&f.snapshotter, "snapshotter", current.Snapshotter, "`version` of external-snapshotter")
-}
-
-// build builds what is missing, and returns the folder of the programs.
-func (f *versionFlags) build(ctx context.Context, components func(recipe.Versions) []recipe.Component) (string, error) {
-	versions, err := recipe.Current().With(f.kubernetes, f.snapshotter)
-	if err != nil {
-		return "", err
-	}
-	cache, err := build.OpenCache(versions)
-	if err != nil {
-		return "", err
-	}
-	return cache.Bin(), cache.Ensure(ctx, components(versions), os.Stderr)
-}
-
-// kindFlags select the kind of cluster.
-type kindFlags struct {
-	noCSI, node bool
-	versions    versionFlags
-}
-
-func (f *kindFlags) add(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.noCSI, "no-csi", false, "leave out the snapshot CRDs, the snapshot controllers and the CSI driver")
-	cmd.Flags().BoolVar(&f.node, "node", false, "add a node, so that pods run (Linux, root)")
-	f.versions.add(cmd)
-}
-
-// build builds what is missing for a cluster in a folder, which has not been started yet.
-func (f *kindFlags) build(ctx context.Context, d cluster.Dir) (cluster.State, error) {
-	s := cluster.State{Dir: d, CSI: !f.noCSI, Node: f.node}
-	if s.Node {
-		if err := node.Check(string(d)); err != nil {
-			return s, err
-		}
-	}
-	var err error
-	s.Bin, err = f.versions.build(ctx, func(v recipe.Versions) []recipe.Component { return v.ForCluster(s.CSI, s.Node) })
-	return s, err
 }

@@ -5,6 +5,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 
 	"github.com/spf13/cobra"
@@ -27,7 +28,11 @@ func newImage() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return i.WriteFile(path)
+			archive, err := i.Archive()
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(path, archive, 0o644)
 		},
 	}
 	cmd.Flags().StringVar(&i.Name, "name", "", "`name` and tag of the image")
@@ -41,14 +46,13 @@ func newImage() *cobra.Command {
 	return cmd
 }
 
-func newLoad() *cobra.Command {
-	var dir dirFlag
-	cmd := &cobra.Command{
+func newLoad(o *options) *cobra.Command {
+	return &cobra.Command{
 		Use:   "load [flags] ARCHIVE...",
 		Short: "Load images from archives into the node of a cluster",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := dir.load()
+			s, err := o.load()
 			if err != nil {
 				return err
 			}
@@ -67,6 +71,4 @@ func newLoad() *cobra.Command {
 			return nil
 		},
 	}
-	dir.add(cmd)
-	return cmd
 }

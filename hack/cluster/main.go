@@ -18,13 +18,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/cluster"
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/node"
-	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/recipe"
 )
 
-func main() {
-	os.Exit(run(os.Args[1:]))
-}
+func main() { os.Exit(run(os.Args[1:])) }
 
 // exitError ends the program with an exit code and without a message.
 type exitError int
@@ -89,7 +85,13 @@ repository, where "run" also starts its command.`,
 		SilenceErrors: true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newAssets(), newUp(), newRun(), newDown(), newEnv(), newImage(), newLoad(), newNodeCheck())
+	var o options
+	up, run, assets := newUp(&o), newRun(&o), newAssets(&o)
+	o.addKind(up, run)
+	o.addVersions(up, run, assets)
+	down, env, load := newDown(&o), newEnv(&o), newLoad(&o)
+	o.addDir(up, run, down, env, load)
+	root.AddCommand(assets, up, run, down, env, newImage(), load, newNodeCheck())
 	for name := range cluster.Commands {
 		root.AddCommand(&cobra.Command{
 			Use: name + " STATE", Hidden: true, Args: cobra.ExactArgs(1),
@@ -97,44 +99,4 @@ repository, where "run" also starts its command.`,
 		})
 	}
 	return root
-}
-
-func newAssets() *cobra.Command {
-	var versions versionFlags
-	cmd := &cobra.Command{
-		Use:   "assets",
-		Short: "Build what envtest needs and print the folder for KUBEBUILDER_ASSETS",
-		Long: `Build what envtest needs: etcd, kube-apiserver and kubectl. The snapshot CRDs are
-in the subfolder crds. Print the folder:
-
-  KUBEBUILDER_ASSETS=$(go -C hack/cluster run . assets) go test ./...`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			bin, err := versions.build(cmd.Context(), recipe.Versions.EnvtestAssets)
-			if err == nil {
-				fmt.Println(bin)
-			}
-			return err
-		},
-	}
-	versions.add(cmd)
-	return cmd
-}
-
-func newNodeCheck() *cobra.Command {
-	return &cobra.Command{
-		Use:   "node-check",
-		Short: "Check whether this machine allows a cluster with a node; exit 0 only if it does",
-		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			if err := node.Check(os.TempDir()); err != nil {
-				return err
-			}
-			if err := cluster.TryNode(); err != nil {
-				return err
-			}
-			fmt.Println("This machine allows a cluster with a node.")
-			return nil
-		},
-	}
 }

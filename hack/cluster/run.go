@@ -19,10 +19,8 @@ import (
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/cluster"
 )
 
-func newRun() *cobra.Command {
-	var dir dirFlag
-	var kind kindFlags
-	cmd := &cobra.Command{
+func newRun(o *options) *cobra.Command {
+	return &cobra.Command{
 		Use:   "run [flags] -- command [args]",
 		Short: "Run a command against a new cluster, then stop the cluster",
 		Long: `Start a cluster in a new temporary folder, run the command with KUBECONFIG,
@@ -31,32 +29,23 @@ in any case, and exit with the command's exit code.
 
 With --dir, the cluster's logs and its audit log are kept.`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if cmd.ArgsLenAtDash() != 0 {
 				return errors.New("put -- before the command, as in: run -- kubectl get namespaces")
 			}
-			if dir == "" {
-				temporary, err := os.MkdirTemp("", "snapsched-")
-				if err != nil {
+			if o.folder == "" {
+				if o.folder, err = os.MkdirTemp("", "snapsched-"); err != nil {
 					return err
 				}
-				defer os.RemoveAll(temporary)
-				dir = dirFlag(temporary)
+				defer os.RemoveAll(o.folder)
 			}
-			d, err := dir.dir()
-			if err != nil {
-				return err
-			}
-			s, err := kind.build(cmd.Context(), d)
+			s, err := o.buildCluster(cmd.Context())
 			if err != nil {
 				return err
 			}
 			return cluster.Keep(cmd.Context(), s, os.Stderr, func(_ context.Context, s cluster.State) error { return runCommand(s, args) })
 		},
 	}
-	cmd.Flags().StringVar((*string)(&dir), "dir", "", "`folder` of the cluster (default: a new temporary one)")
-	kind.add(cmd)
-	return cmd
 }
 
 // runCommand runs the user's command and forwards signals to it. It returns the command's exit code as an exitError.

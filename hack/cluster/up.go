@@ -11,21 +11,32 @@ import (
 	"github.com/spf13/cobra"
 
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/cluster"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/node"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/recipe"
 )
 
-func newUp() *cobra.Command {
-	var dir dirFlag
-	var kind kindFlags
-	cmd := &cobra.Command{
+func newAssets(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "assets",
+		Short: "Build what envtest needs, and the snapshot CRDs, and print the folder for KUBEBUILDER_ASSETS",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			bin, err := o.build(cmd.Context(), func(c recipe.Component) bool { return c.Envtest || c.Name == recipe.CRDs })
+			if err == nil {
+				fmt.Println(bin)
+			}
+			return err
+		},
+	}
+}
+
+func newUp(o *options) *cobra.Command {
+	return &cobra.Command{
 		Use:   "up",
 		Short: "Start a cluster, building what is missing",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			d, err := dir.dir()
-			if err != nil {
-				return err
-			}
-			s, err := kind.build(cmd.Context(), d)
+			s, err := o.buildCluster(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -33,8 +44,8 @@ func newUp() *cobra.Command {
 				return err
 			}
 			flag := ""
-			if dir != "" {
-				flag = " --dir " + quote(string(dir))
+			if o.folder != "" {
+				flag = " --dir " + quote(o.folder)
 			}
 			fmt.Printf(`
   kubeconfig  %s
@@ -42,23 +53,19 @@ func newUp() *cobra.Command {
   to use it   eval "$(go -C hack/cluster run . env%s)"
   to stop it  go -C hack/cluster run . down%s
 
-`, d.Kubeconfig(), d.Logs(), flag, flag)
+`, s.Dir.Kubeconfig(), s.Dir.Logs(), flag, flag)
 			return nil
 		},
 	}
-	dir.add(cmd)
-	kind.add(cmd)
-	return cmd
 }
 
-func newDown() *cobra.Command {
-	var dir dirFlag
-	cmd := &cobra.Command{
+func newDown(o *options) *cobra.Command {
+	return &cobra.Command{
 		Use:   "down",
 		Short: "Stop a cluster and remove its data, but keep its logs",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			d, err := dir.dir()
+			d, err := o.dir()
 			if err != nil {
 				return err
 			}
@@ -74,18 +81,15 @@ func newDown() *cobra.Command {
 			return nil
 		},
 	}
-	dir.add(cmd)
-	return cmd
 }
 
-func newEnv() *cobra.Command {
-	var dir dirFlag
-	cmd := &cobra.Command{
+func newEnv(o *options) *cobra.Command {
+	return &cobra.Command{
 		Use:   "env",
 		Short: "Print shell commands that select a cluster, for eval",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			s, err := dir.load()
+			s, err := o.load()
 			if err != nil {
 				return err
 			}
@@ -95,8 +99,6 @@ func newEnv() *cobra.Command {
 			return nil
 		},
 	}
-	dir.add(cmd)
-	return cmd
 }
 
 // environment returns the variables with which a program finds a cluster and its tools: names and values.
@@ -111,3 +113,21 @@ func environment(s cluster.State) [][2]string {
 
 // quote quotes a word for a shell.
 func quote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
+
+func newNodeCheck() *cobra.Command {
+	return &cobra.Command{
+		Use:   "node-check",
+		Short: "Check whether this machine allows a cluster with a node; exit 0 only if it does",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if err := node.Check(os.TempDir()); err != nil {
+				return err
+			}
+			if err := cluster.TryNode(); err != nil {
+				return err
+			}
+			fmt.Println("This machine allows a cluster with a node.")
+			return nil
+		},
+	}
+}

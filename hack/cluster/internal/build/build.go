@@ -6,13 +6,13 @@ package build
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
 
@@ -50,15 +50,15 @@ func (c *Cache) generateModule(ctx context.Context, module, src string) error {
 		if kubernetes, err = os.ReadFile(filepath.Join(dir, "go.mod")); err != nil {
 			return err
 		}
+		for program, source := range recipe.Sources {
+			if err := write(filepath.Join(src, program, "main.go"), []byte(source)); err != nil {
+				return err
+			}
+		}
 	}
 	text, err := c.Versions.GoMod(module, string(kubernetes))
 	if err != nil {
 		return err
-	}
-	for program, source := range recipe.GeneratedSources(module) {
-		if err := write(filepath.Join(src, program, "main.go"), []byte(source)); err != nil {
-			return err
-		}
 	}
 	tmp := gomod + ".tmp" // go.mod says that the module is complete
 	return errors.Join(write(tmp, []byte(text)), os.Rename(tmp, gomod))
@@ -90,15 +90,11 @@ func write(path string, text []byte) error {
 
 // moduleDir downloads a module into Go's module cache and returns its folder.
 func (c *Cache) moduleDir(ctx context.Context, module string) (string, error) {
-	text, err := runGo(ctx, c.Root, "mod", "download", "-json", module)
-	var m struct{ Dir, Error string }
-	if jsonErr := json.Unmarshal([]byte(text), &m); err == nil {
-		err = jsonErr
+	if _, err := runGo(ctx, c.Root, "mod", "download", module); err != nil {
+		return "", err
 	}
-	if m.Error != "" {
-		err = errors.New(m.Error)
-	}
-	return m.Dir, err
+	dir, err := runGo(ctx, c.Root, "list", "-m", "-f", "{{.Dir}}", module)
+	return strings.TrimSpace(dir), err
 }
 
 // runGo runs go, overriding what the caller may have set for other builds, and returns its output. The end of ctx

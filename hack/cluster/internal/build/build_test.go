@@ -57,7 +57,7 @@ sleep 0.05
 while [ "$1" != -o ]; do shift; done
 echo program > "$2"
 `)
-	parts := component(t, recipe.Containerd, recipe.CNIPtp)
+	parts := component(t, recipe.Containerd, "ptp")
 	var runs sync.WaitGroup
 	for range 3 {
 		runs.Go(func() {

@@ -96,11 +96,8 @@ func keepInNode(ctx context.Context, s State) error {
 func forward(l net.Listener, address string) {
 	for {
 		client, err := l.Accept()
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
 		if err != nil {
-			continue
+			return
 		}
 		server, err := net.Dial("tcp", address)
 		if err != nil {
@@ -149,7 +146,8 @@ const pauseImage = "localhost/pause:local"
 func (c *Cluster) loadPauseImage(ctx context.Context) error {
 	archive := c.State.Dir.data("pause.tar")
 	i := image.Image{Name: pauseImage, Program: filepath.Join(c.State.Bin, recipe.Pause), User: "65532:65532"}
-	if err := i.WriteFile(archive); err != nil {
+	text, err := i.Archive()
+	if err := errors.Join(err, os.WriteFile(archive, text, 0o600)); err != nil {
 		return err
 	}
 	return poll(ctx, readyTimeout, func(ctx context.Context) error { return c.State.LoadImage(ctx, archive) })

@@ -15,11 +15,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"runtime"
 	"testing/fstest"
@@ -48,38 +46,24 @@ nonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin
 // epoch is the time of all files.
 var epoch = time.Unix(0, 0).UTC()
 
-// WriteFile writes the image to an archive, by way of a temporary file, so that a failure leaves no archive.
-func (i Image) WriteFile(path string) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".image-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	if err := errors.Join(i.Write(f), f.Chmod(0o644), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
-}
-
-// Write writes the image as an archive.
-func (i Image) Write(w io.Writer) error {
-	if !regexp.MustCompile(`^.+:[^/:]+$`).MatchString(i.Name) {
-		return fmt.Errorf("invalid image name %q; it needs a name and a tag, such as controller:latest", i.Name)
+// Archive returns the image as an archive.
+func (i Image) Archive() ([]byte, error) {
+	if !regexp.MustCompile(`^(.+/)?[^/:]+:[^/:]+$`).MatchString(i.Name) {
+		return nil, fmt.Errorf("invalid image name %q; it needs a name and a tag, such as controller:latest", i.Name)
 	}
 	program, err := os.ReadFile(i.Program)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	entrypoint := path.Base(i.Program)
-	var layer bytes.Buffer
-	err = writeTar(&layer, fstest.MapFS{
+	layer, err := tarOf(fstest.MapFS{
 		"etc":        {Mode: fs.ModeDir | 0o755},
 		"etc/passwd": {Mode: 0o644, Data: []byte(passwd)},
 		"tmp":        {Mode: fs.ModeDir | fs.ModeSticky | 0o777},
 		entrypoint:   {Mode: 0o755, Data: program},
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	config, err := json.Marshal(map[string]any{
 		"architecture": cmp.Or(i.Arch, runtime.GOARCH),
@@ -89,31 +73,32 @@ func (i Image) Write(w io.Writer) error {
 			"Entrypoint": []string{"/" + entrypoint}, "User": i.User, "WorkingDir": "/", "Labels": i.Labels,
 			"Env": []string{"PATH=/"},
 		},
-		"rootfs":  map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + digest(layer.Bytes())}},
+		"rootfs":  map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + digest(layer)}},
 		"history": []map[string]any{{"created": epoch, "created_by": "COPY " + entrypoint + " /"}},
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	configName, layerName := digest(config)+".json", digest(layer.Bytes())+".tar"
+	configName, layerName := digest(config)+".json", digest(layer)+".tar"
 	manifest, err := json.Marshal([]map[string]any{
 		{"Config": configName, "RepoTags": []string{i.Name}, "Layers": []string{layerName}},
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return writeTar(w, fstest.MapFS{
-		configName: {Mode: 0o644, Data: config}, layerName: {Mode: 0o644, Data: layer.Bytes()}, "manifest.json": {Mode: 0o644, Data: manifest},
+	return tarOf(fstest.MapFS{
+		configName: {Mode: 0o644, Data: config}, layerName: {Mode: 0o644, Data: layer}, "manifest.json": {Mode: 0o644, Data: manifest},
 	})
 }
 
-// writeTar writes files in the order of their names.
-func writeTar(w io.Writer, files fstest.MapFS) error {
+func tarOf(files fstest.MapFS) ([]byte, error) {
 	for _, f := range files {
 		f.ModTime = epoch
 	}
-	t := tar.NewWriter(w)
-	return errors.Join(t.AddFS(files), t.Close())
+	var b bytes.Buffer
+	t := tar.NewWriter(&b)
+	err := errors.Join(t.AddFS(files), t.Close())
+	return b.Bytes(), err
 }
 
 func digest(b []byte) string {

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -37,26 +38,20 @@ func TestArchiveContainsTheProgramAndItsConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	i := Image{Name: "example.com/x:1", Program: program, User: "65532:65532", Arch: "s390x", Labels: map[string]string{"a": "b"}}
-	var first, again bytes.Buffer
-	if err := errors.Join(i.Write(&first), i.Write(&again)); err != nil {
-		t.Fatal(err)
+	archive, err := i.Archive()
+	again, againErr := i.Archive()
+	if err := errors.Join(err, againErr); err != nil || !bytes.Equal(archive, again) {
+		t.Fatalf("the same image has different bytes, or %v", err)
 	}
-	if !bytes.Equal(first.Bytes(), again.Bytes()) {
-		t.Error("the same image was written as different bytes")
-	}
-	files := unpack(t, first.Bytes())
+	files := unpack(t, archive)
 	var manifest []struct {
 		Config           string
 		RepoTags, Layers []string
 	}
-	if err := json.Unmarshal(files["manifest.json"], &manifest); err != nil {
-		t.Fatal(err)
+	if err := json.Unmarshal(files["manifest.json"], &manifest); err != nil || manifest[0].RepoTags[0] != i.Name {
+		t.Fatal(manifest, err)
 	}
-	m := manifest[0]
-	if m.RepoTags[0] != i.Name {
-		t.Errorf("the name is %v", m.RepoTags)
-	}
-	layer := files[m.Layers[0]]
+	layer := files[manifest[0].Layers[0]]
 	if got := unpack(t, layer)["manager"]; string(got) != "a program" {
 		t.Errorf("the program is %q", got)
 	}
@@ -71,24 +66,17 @@ func TestArchiveContainsTheProgramAndItsConfig(t *testing.T) {
 			DiffIDs []string `json:"diff_ids"`
 		}
 	}
-	if err := json.Unmarshal(files[m.Config], &config); err != nil {
-		t.Fatal(err)
-	}
-	if config.Config.Entrypoint[0] != "/manager" || config.Config.User != i.User || config.Config.Labels["a"] != "b" {
-		t.Errorf("the config is %+v", config)
-	}
-	if config.Architecture != "s390x" {
-		t.Errorf("the architecture is %s", config.Architecture)
-	}
-	if config.RootFS.DiffIDs[0] != "sha256:"+digest(layer) {
-		t.Error("the digest of the layer is wrong")
+	err = json.Unmarshal(files[manifest[0].Config], &config)
+	if c := config.Config; err != nil || c.Entrypoint[0] != "/manager" || c.User != i.User || c.Labels["a"] != "b" ||
+		config.Architecture != i.Arch || config.RootFS.DiffIDs[0] != "sha256:"+digest(layer) {
+		t.Errorf("the config is %+v, %v", config, err)
 	}
 }
 
-func TestWriteRejectsANameWithoutTag(t *testing.T) {
+func TestANameNeedsATag(t *testing.T) {
 	for _, name := range []string{"", "controller", "localhost:5000/controller", "x/:1"} {
-		if err := (Image{Name: name}).Write(io.Discard); err == nil {
-			t.Errorf("%q was accepted", name)
+		if _, err := (Image{Name: name}).Archive(); err == nil || !strings.Contains(err.Error(), "image name") {
+			t.Errorf("%q: %v", name, err)
 		}
 	}
 }

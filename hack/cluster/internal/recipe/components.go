@@ -3,8 +3,6 @@
 
 package recipe
 
-import "slices"
-
 // Names of the components. They are also the file names in the bin folder.
 const (
 	Etcd                  = "etcd"
@@ -22,18 +20,14 @@ const (
 	Containerd            = "containerd"
 	Ctr                   = "ctr"
 	Shim                  = "containerd-shim-runc-v2"
-	CNIPtp                = "ptp"
-	CNIHostLocal          = "host-local"
-	CNILoopback           = "loopback"
 	Pause                 = "pause"
 )
 
-// Component is one thing to build: a program, or the folder of snapshot CRDs.
-// It is part of the cache key: renaming a field rebuilds everything.
+// Component is one thing to build: a program, or the folder of snapshot CRDs. It is part of the cache key: renaming a
+// field rebuilds everything.
 type Component struct {
 	Name string
-	// Module names the generated build module (see GoMod). It is empty for the
-	// CRDs, which are copied and not compiled.
+	// Module names the generated build module (see GoMod). The CRDs have none: they are copied and not compiled.
 	Module string
 	// Package is the argument of go build.
 	Package string
@@ -74,23 +68,9 @@ func (v Versions) Components() []Component {
 		{Name: Containerd, Module: "containerd", Package: ctrd + "containerd", Node: true, Tags: noDrivers},
 		{Name: Ctr, Module: "containerd", Package: ctrd + "ctr", Node: true, Tags: noDrivers},
 		{Name: Shim, Module: "containerd", Package: ctrd + "containerd-shim-runc-v2", Node: true, Tags: noDrivers},
-		{Name: CNIPtp, Module: "cni", Package: cni + "main/ptp", Node: true},
-		{Name: CNIHostLocal, Module: "cni", Package: cni + "ipam/host-local", Node: true},
-		{Name: CNILoopback, Module: "cni", Package: cni + "main/loopback", Node: true},
+		{Name: "ptp", Module: "cni", Package: cni + "main/ptp", Node: true},
+		{Name: "host-local", Module: "cni", Package: cni + "ipam/host-local", Node: true},
+		{Name: "loopback", Module: "cni", Package: cni + "main/loopback", Node: true},
 		{Name: Pause, Module: "kubernetes", Package: "./pause", Node: true},
 	}
-}
-
-// EnvtestAssets returns what envtest needs: its three programs and the CRDs.
-func (v Versions) EnvtestAssets() []Component {
-	return v.filter(func(c Component) bool { return c.Envtest || c.Name == CRDs })
-}
-
-// ForCluster returns the components of a running cluster.
-func (v Versions) ForCluster(csi, node bool) []Component {
-	return v.filter(func(c Component) bool { return (csi || !c.CSI) && (node || !c.Node) })
-}
-
-func (v Versions) filter(keep func(Component) bool) []Component {
-	return slices.DeleteFunc(v.Components(), func(c Component) bool { return !keep(c) })
 }

@@ -11,9 +11,6 @@ import (
 	"strings"
 )
 
-// The sources are text files because mockcsi compiles only in a build module
-// that requires k8s.io/kubernetes, which this module must not. They are part of
-// the cache key.
 var (
 	//go:embed mockcsi.go.txt
 	mockCSISource string
@@ -21,29 +18,20 @@ var (
 	pauseSource string
 )
 
-// GeneratedSources returns the programs of a build module whose source is in
-// this package: for each folder, the text of its main.go.
-func GeneratedSources(module string) map[string]string {
-	if module != "kubernetes" {
-		return nil
-	}
-	return map[string]string{"mockcsi": mockCSISource, "pause": pauseSource}
-}
+// Sources are the programs of the build module kubernetes that are in this package: for each folder, the text of its
+// main.go. They are text files because mockcsi compiles only where k8s.io/kubernetes is required, which must not be here.
+var Sources = map[string]string{"mockcsi": mockCSISource, "pause": pauseSource}
 
 // KubernetesModule returns the module whose go.mod lists the staging modules.
 func (v Versions) KubernetesModule() string { return "k8s.io/kubernetes@v" + v.Kubernetes }
 
 // CRDModule returns the module that has the snapshot CRDs in config/crd.
-func (v Versions) CRDModule() string {
-	return v.snapshotterModule("client/") + "@v" + v.SnapshotCRDs
-}
+func (v Versions) CRDModule() string { return v.snapshotterModule("client/") + "@v" + v.SnapshotCRDs }
 
 var staging = regexp.MustCompile(`(?m)^\s*(?:replace\s+)?(\S+)\s+=>\s+\./staging/src/`)
 
-// GoMod returns the text of a build module's go.mod. kubernetesGoMod is the
-// go.mod of k8s.io/kubernetes and is needed for the module kubernetes only. It
-// replaces the staging modules with local folders; a consumer must replace them
-// with the published modules of the same release.
+// GoMod returns the text of a build module's go.mod. The module kubernetes needs the go.mod of k8s.io/kubernetes: that
+// replaces the staging modules with local folders, and others must use the published modules of the same release.
 func (v Versions) GoMod(module, kubernetesGoMod string) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "module build/%s\n\ngo 1.26.0\n\n", module)
@@ -77,18 +65,17 @@ func (v Versions) GoMod(module, kubernetesGoMod string) (string, error) {
 	return b.String(), nil
 }
 
-// LDFlags returns the linker flags of a component. Without the version, clients
-// see v0.0.0, which some of them reject.
+// LDFlags returns the linker flags of a component. Without the version, clients see v0.0.0, which some of them reject.
 func (v Versions) LDFlags(c Component) string {
 	flags := []string{"-s", "-w"}
 	set := func(name, value string) { flags = append(flags, "-X", name+"="+value) }
 	switch c.Module {
 	case "kubernetes":
-		major, minor, _ := strings.Cut(v.KubernetesMinor(), ".")
+		release := strings.Split(v.Kubernetes, ".")
 		for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
 			set(pkg+".gitVersion", "v"+v.Kubernetes)
-			set(pkg+".gitMajor", major)
-			set(pkg+".gitMinor", minor)
+			set(pkg+".gitMajor", release[0])
+			set(pkg+".gitMinor", release[1])
 		}
 	case "snapshotter":
 		set("main.version", "v"+v.Snapshotter)

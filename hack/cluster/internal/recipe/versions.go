@@ -7,27 +7,26 @@ package recipe
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"strings"
 
 	"golang.org/x/mod/semver"
 )
 
-// Versions are the versions of everything that is built, without the leading
-// v. They are part of the cache key, so each set of versions has its own cache
-// folder. Nothing outside this type depends on a version: a cluster of another
-// release needs another value of this type and nothing else.
+// Versions are the versions of everything that is built, without the leading v. They are part of the cache key, so each
+// set of versions has its own cache folder. A cluster of another release needs another value of this type and nothing else.
 type Versions struct {
 	Kubernetes  string
 	Etcd        string
 	Snapshotter string
-	// SnapshotCRDs is the version of the external-snapshotter's client module. It
-	// has the same major and minor version as the controllers.
+	// SnapshotCRDs is the version of external-snapshotter's client module, with the same major and minor version.
 	SnapshotCRDs string
 	Provisioner  string
 	// Containerd and CNI run the pods of a node.
-	Containerd string
-	CNI        string
+	Containerd, CNI string
 }
 
 // Current returns the versions that are built by default.
@@ -43,8 +42,7 @@ func Current() Versions {
 	}
 }
 
-// With returns the versions with another release of Kubernetes and of the
-// external-snapshotter, or the same ones where the text is empty.
+// With returns the versions with another release of Kubernetes and of external-snapshotter, unless the text is empty.
 func (v Versions) With(kubernetes, snapshotter string) (Versions, error) {
 	for _, version := range []string{kubernetes, snapshotter} {
 		if version != "" && !semver.IsValid("v"+version) {
@@ -59,13 +57,29 @@ func (v Versions) With(kubernetes, snapshotter string) (Versions, error) {
 	return v, nil
 }
 
-// snapshotterModule returns the path of the external-snapshotter's module, or of a
-// module in it, which ends with the major version.
+// snapshotterModule returns the path of external-snapshotter's module, or of a module in it, with the major version.
 func (v Versions) snapshotterModule(name string) string {
 	return "github.com/kubernetes-csi/external-snapshotter/" + name + semver.Major("v"+v.Snapshotter)
 }
 
-// KubernetesMinor returns the minor version, such as 1.37.
-func (v Versions) KubernetesMinor() string {
-	return strings.Join(strings.SplitN(v.Kubernetes, ".", 3)[:2], ".")
+// buildScheme is increased when the build itself changes in a way that the other fields of the cache key do not show.
+const buildScheme = 2
+
+// Hash returns the cache key of everything built from these versions for one platform.
+func (v Versions) Hash(goos, goarch string) string {
+	var flags []string
+	for _, c := range v.Components() {
+		flags = append(flags, v.LDFlags(c))
+	}
+	// Marshalling plain structs and strings cannot fail.
+	b, _ := json.Marshal(struct {
+		Scheme       int
+		Versions     Versions
+		Parts        []Component
+		Flags        []string
+		Sources      map[string]string
+		GOOS, GOARCH string
+	}{buildScheme, v, v.Components(), flags, Sources, goos, goarch})
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])[:12]
 }
