@@ -119,11 +119,11 @@ func newNodeCheck() *cobra.Command {
 		Use:   "node-check",
 		Short: "Check whether this machine allows a cluster with a node; exit 0 only if it does",
 		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := node.Check(os.TempDir()); err != nil {
 				return err
 			}
-			if err := cluster.TryNode(); err != nil {
+			if err := cluster.TryNode(cmd.Context()); err != nil {
 				return err
 			}
 			fmt.Println("This machine allows a cluster with a node.")

@@ -89,15 +89,15 @@ type Part struct {
 	Probe string
 }
 
-// ErrNoCluster means that no cluster was started in the folder.
-var ErrNoCluster = errors.New("no cluster")
+// errNoCluster means that no cluster was started in the folder.
+var errNoCluster = errors.New("no cluster")
 
 // Load reads the state of the cluster in a folder.
 func Load(d Dir) (State, error) {
 	s := State{Dir: d}
 	text, err := os.ReadFile(d.state())
 	if errors.Is(err, os.ErrNotExist) {
-		return s, fmt.Errorf("%w in %s", ErrNoCluster, d)
+		return s, fmt.Errorf("%w in %s", errNoCluster, d)
 	}
 	if err != nil {
 		return s, err
@@ -120,7 +120,7 @@ func (s State) clean() error {
 // Down stops the cluster in a folder, removes its data and keeps its logs. It returns whether there was a cluster.
 func Down(ctx context.Context, d Dir) (bool, error) {
 	s, err := Load(d)
-	if errors.Is(err, ErrNoCluster) {
+	if errors.Is(err, errNoCluster) {
 		return false, nil
 	}
 	if err != nil {

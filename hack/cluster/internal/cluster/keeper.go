@@ -54,11 +54,8 @@ func Keep(ctx context.Context, s State, out io.Writer, use func(context.Context,
 
 // Up starts a cluster that another process keeps, in a session of its own, where no Ctrl-C reaches it.
 func Up(ctx context.Context, s State, out io.Writer) error {
-	p, up, err := again(keepCommand, s, out, &syscall.SysProcAttr{Setsid: true})
-	if err != nil {
-		return err
-	}
-	if err = awaitUp(ctx, p, up); err != nil {
+	p, err := again(ctx, keepCommand, s, out, &syscall.SysProcAttr{Setsid: true})
+	if err != nil && p != nil {
 		_ = p.cmd.Process.Signal(syscall.SIGTERM)
 		<-p.done
 	}
@@ -100,19 +97,21 @@ const isUp = "the cluster is up\n"
 
 // reportUp says that the cluster is up, and returns when a signal arrives.
 func reportUp(ctx context.Context, _ State) error {
-	_, _ = os.Stdout.WriteString(isUp)
+	fmt.Print(isUp)
 	<-ctx.Done()
 	return nil
 }
 
-// again starts this program again with a hidden command, whose output is written to out. It closes up when the command
-// reports that its cluster is up.
-func again(command string, s State, out io.Writer, attr *syscall.SysProcAttr, files ...*os.File) (p *process, up chan struct{}, err error) {
+// again starts this program again with a hidden command, and waits until its cluster is up. It writes the command's output
+// to out. If the cluster does not come up, it also returns the process.
+func again(
+	ctx context.Context, command string, s State, out io.Writer, attr *syscall.SysProcAttr, files ...*os.File,
+) (*process, error) {
 	cmd, err := selfCommand(command, s)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	up = make(chan struct{})
+	up := make(chan struct{})
 	cmd.SysProcAttr, cmd.ExtraFiles = attr, files
 	cmd.Stdout = output(func(text []byte) {
 		before, after, found := bytes.Cut(text, []byte(isUp))
@@ -122,9 +121,24 @@ func again(command string, s State, out io.Writer, attr *syscall.SysProcAttr, fi
 		_, _ = out.Write(slices.Concat(before, after))
 	})
 	cmd.Stderr = cmd.Stdout
-	p, err = launch(cmd)
-	return p, up, err
+	p, err := launch(cmd)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-up:
+		return p, nil
+	case <-p.done:
+		return p, fmt.Errorf("the cluster did not start: %s", p.cmd.ProcessState)
+	case <-ctx.Done():
+		return p, ctx.Err()
+	}
 }
+
+// output is called with what a command writes.
+type output func([]byte)
+
+func (o output) Write(text []byte) (int, error) { o(text); return len(text), nil }
 
 // selfCommand returns a hidden command of this program.
 func selfCommand(command string, s State) (*exec.Cmd, error) {
@@ -136,21 +150,4 @@ func selfCommand(command string, s State) (*exec.Cmd, error) {
 	cmd := exec.Command(self, command, string(argument))
 	cmd.Env = minimalEnv()
 	return cmd, err
-}
-
-// output is called with what a command writes.
-type output func([]byte)
-
-func (o output) Write(text []byte) (int, error) { o(text); return len(text), nil }
-
-// awaitUp waits until a process reports that its cluster is up, or has ended.
-func awaitUp(ctx context.Context, p *process, up chan struct{}) error {
-	select {
-	case <-up:
-		return nil
-	case <-p.done:
-		return fmt.Errorf("the cluster did not start: %s", p.cmd.ProcessState)
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

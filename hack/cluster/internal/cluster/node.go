@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,35 +39,35 @@ func (c *Cluster) startNode(ctx context.Context) error {
 	}
 	defer listener.Close()
 	c.State.Server = "https://" + l.Addr().String()
-	p, up, err := again(initCommand, c.State, c.progress, child.Namespaced(), listener)
-	if err != nil {
-		return err
+	p, err := again(ctx, initCommand, c.State, c.progress, child.Namespaced(), listener)
+	if p != nil {
+		c.watch("node", p)
 	}
-	c.watch("node", p)
-	return awaitUp(ctx, p, up)
+	return err
 }
 
 // TryNode sets up an empty node and removes it.
-func TryNode() error {
+func TryNode(ctx context.Context) error {
 	s := State{Cgroup: fmt.Sprintf("snapsched-try-%d", os.Getpid())}
 	out := &strings.Builder{}
-	p, _, err := again(initCommand, s, out, child.Namespaced())
-	if err == nil {
+	p, err := again(ctx, initCommand, s, out, child.Namespaced())
+	if p != nil {
 		<-p.done
-		if !p.cmd.ProcessState.Success() {
-			err = errors.New(strings.TrimPrefix(strings.TrimSpace(out.String()), "error: "))
-		}
 	}
 	if err != nil {
-		err = fmt.Errorf("this machine does not allow a node: %w", err)
+		err = fmt.Errorf("this machine does not allow a node: %s", cmp.Or(strings.TrimSpace(out.String()), err.Error()))
 	}
 	return errors.Join(err, node.RemoveCgroup(s.Cgroup))
 }
 
 // initNode sets up a node, and is its first process.
 func initNode(_ context.Context, s State) error {
-	if err := node.Setup(s.Cgroup); err != nil || s.Bin == "" { // without programs, it is only tried
+	if err := node.Setup(s.Cgroup); err != nil {
 		return err
+	}
+	if s.Bin == "" { // the node is only tried
+		fmt.Print(isUp)
+		return nil
 	}
 	cmd, err := selfCommand(nodeCommand, s)
 	if err != nil {

@@ -98,7 +98,7 @@ var files embed.FS
 
 // write fills in a configuration file and writes it among the data.
 func (c *Cluster) write(name string) error {
-	t, err := template.ParseFS(files, "files/"+name)
+	t, err := template.New(name).Option("missingkey=error").ParseFS(files, "files/"+name)
 	if err != nil {
 		return err
 	}

@@ -13,25 +13,16 @@ import (
 	"strings"
 )
 
-// debianPackages maps each program that a node needs and that is not built from Go
-// modules to its Debian package.
+// debianPackages maps each program that a node needs and that is not built from Go modules to its Debian package.
 var debianPackages = map[string]string{"runc": "runc", "nft": "nftables"}
 
-// sbin are the folders in which these programs may be, though PATH does not name them.
-var sbin = []string{"/usr/local/sbin", "/usr/sbin", "/sbin"}
-
-// Check returns why no node can run here, with its cluster in a folder, or nil. It adds the sbin folders to PATH.
+// Check returns why no node can run here, with its cluster in a folder, or nil. It adds the folders to PATH in which the
+// programs of a node may be.
 func Check(dir string) error {
 	if os.Geteuid() != 0 {
 		return errors.New("a node needs root, for namespaces, mounts and cgroups")
 	}
-	path := os.Getenv("PATH")
-	for _, dir := range sbin {
-		if !strings.Contains(":"+path+":", ":"+dir+":") {
-			path += ":" + dir
-		}
-	}
-	if err := os.Setenv("PATH", path); err != nil {
+	if err := os.Setenv("PATH", os.Getenv("PATH")+":/usr/local/sbin:/usr/sbin:/sbin"); err != nil {
 		return err
 	}
 	var missing []string

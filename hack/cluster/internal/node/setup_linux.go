@@ -13,13 +13,23 @@ import (
 	"strings"
 	"unsafe"
 
+	"github.com/opencontainers/cgroups"
+	"github.com/opencontainers/cgroups/fs"
+	"github.com/opencontainers/cgroups/fs2"
 	"golang.org/x/sys/unix"
 )
 
 // Setup turns the caller's new namespaces into a node. RemoveCgroup, called from
 // outside the node, removes its cgroup.
 func Setup(cgroup string) error {
-	return errors.Join(setUpMounts(), setUpNetwork(), tryNftables(), createCgroup(cgroup))
+	if err := errors.Join(setUpMounts(), setUpNetwork(), tryNftables()); err != nil {
+		return err
+	}
+	c, err := newCgroup(cgroup)
+	if err != nil {
+		return err
+	}
+	return c.Apply(-1) // no process
 }
 
 // setUpMounts mounts the node's own /proc, and empty folders over the masked ones.
@@ -96,4 +106,25 @@ func tryNftables() error {
 		return fmt.Errorf("nft: %w: %s", err, strings.TrimSpace(string(out)))
 	}
 	return nil
+}
+
+// newCgroup returns a cgroup below the root, in all hierarchies if this machine has more than one.
+func newCgroup(name string) (cgroups.Manager, error) {
+	config := &cgroups.Cgroup{Path: "/" + name, Resources: &cgroups.Resources{}}
+	if cgroups.IsCgroup2UnifiedMode() {
+		return fs2.NewManager(config, "")
+	}
+	return fs.NewManager(config, nil)
+}
+
+// RemoveCgroup removes the cgroup of a stopped node, and those in it.
+func RemoveCgroup(name string) error {
+	if name == "" {
+		return nil
+	}
+	c, err := newCgroup(name)
+	if err != nil {
+		return err
+	}
+	return c.Destroy()
 }
