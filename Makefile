@@ -210,7 +210,9 @@ test-faults-short: ## Run a fixed selection of the plans of the fault rig.
 
 .PHONY: bench
 bench: ## Measure speed and memory (ten minutes). ARGS="--only fan-out" runs one measurement.
-	go run ./test/bench $(ARGS)
+	@assets="$${KUBEBUILDER_ASSETS:-}"; \
+	if [ -z "$$assets" ]; then assets="$$(go -C hack/cluster run . assets)"; fi; \
+	KUBEBUILDER_ASSETS="$$assets" go run ./test/bench $(ARGS)
 
 # How often each Go benchmark runs. benchstat needs ten.
 BENCH_COUNT ?= 10

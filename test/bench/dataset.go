@@ -44,34 +44,31 @@ type dataset struct {
 }
 
 // newDataset writes PVCs into a new namespace, with an old schedule or without one.
-func newDataset(ctx context.Context, srv *server.Server, namespace string, claims int, scheduled bool) (*dataset, error) {
-	if err := srv.Namespace(ctx, namespace); err != nil {
-		return nil, err
-	}
+func newDataset(ctx context.Context, srv *server.Server, namespace string, claims int, scheduled bool) *dataset {
+	must(srv.Namespace(ctx, namespace))
 	d := &dataset{server: srv, now: time.Now().Truncate(time.Second), schedule: daily(namespace, scheduleName)}
-	objects := d.fill(claims)
+	d.fill(ctx, claims)
 	if scheduled {
 		d.schedule = server.Old(d.schedule, d.now.Add(-longAgo))
-		objects = append(objects, d.schedule)
+		must(srv.Put(ctx, d.schedule))
 	}
-	return d, srv.Put(ctx, objects...)
+	return d
 }
 
-// fill sets the PVCs and returns them.
-func (d *dataset) fill(claims int) (objects []client.Object) {
+// fill writes the PVCs.
+func (d *dataset) fill(ctx context.Context, claims int) {
 	d.claims = nil
+	var objects []client.Object
 	for i := range claims {
 		claim := server.Claim(d.schedule.Namespace, fmt.Sprintf("claim-%05d", i), d.now.Add(-longAgo))
 		d.claims, objects = append(d.claims, claim), append(objects, claim)
 	}
-	return objects
+	must(d.server.Put(ctx, objects...))
 }
 
-func (d *dataset) key() client.ObjectKey { return client.ObjectKeyFromObject(d.schedule) }
-
 // create creates the schedule as a user does.
-func (d *dataset) create(ctx context.Context) func() error {
-	return func() error { return d.server.Client.Create(ctx, daily(d.schedule.Namespace, d.schedule.Name)) }
+func (d *dataset) create(ctx context.Context) {
+	must(d.server.Client.Create(ctx, daily(d.schedule.Namespace, d.schedule.Name)))
 }
 
 // snapshot returns the snapshot of a PVC for the slot so many slots ago.
@@ -81,7 +78,7 @@ func (d *dataset) snapshot(claim *corev1.PersistentVolumeClaim, slotsAgo int) *s
 
 // write writes the snapshots of all PVCs for a range of slots, counted from the newest. Those that will be deleted
 // have no finalizers, because there is no snapshot controller to remove them.
-func (d *dataset) write(ctx context.Context, from, to int, deletable bool) error {
+func (d *dataset) write(ctx context.Context, from, to int, deletable bool) {
 	for slotsAgo := from; slotsAgo < to; slotsAgo++ {
 		var objects []client.Object
 		for _, claim := range d.claims {
@@ -91,47 +88,32 @@ func (d *dataset) write(ctx context.Context, from, to int, deletable bool) error
 			}
 			objects = append(objects, snapshot)
 		}
-		if err := d.server.Put(ctx, objects...); err != nil {
-			return err
-		}
+		must(d.server.Put(ctx, objects...))
 	}
-	return nil
 }
 
 // patch changes the schedule as a user does.
-func (d *dataset) patch(ctx context.Context, change func(*v1alpha1.SnapshotSchedule)) func() error {
-	return func() error {
-		var live v1alpha1.SnapshotSchedule
-		if err := d.server.Client.Get(ctx, d.key(), &live); err != nil {
-			return err
-		}
-		before := live.DeepCopy()
-		change(&live)
-		return d.server.Client.Patch(ctx, &live, client.MergeFrom(before))
-	}
+func (d *dataset) patch(ctx context.Context, change func(*v1alpha1.SnapshotSchedule)) {
+	var live v1alpha1.SnapshotSchedule
+	must(d.server.Client.Get(ctx, client.ObjectKeyFromObject(d.schedule), &live))
+	before := live.DeepCopy()
+	change(&live)
+	must(d.server.Client.Patch(ctx, &live, client.MergeFrom(before)))
 }
 
-// startOperator starts the operator and waits until it works and is idle.
-func (b *bench) startOperator(ctx context.Context, srv *server.Server, flags ...string) (*server.Process, error) {
-	o, err := srv.StartOperator(ctx, b.operator, b.manifest, flags...)
-	if err != nil {
-		return nil, err
+// counted waits until the status of each schedule counts all PVCs, and these snapshots.
+func (d *dataset) counted(ctx context.Context, snapshots int, schedules ...client.Object) {
+	for _, s := range schedules {
+		must(d.server.WaitForStatus(ctx, client.ObjectKeyFromObject(s), len(d.claims), snapshots))
 	}
-	if err := srv.WaitWorking(ctx, o); err != nil {
-		_ = o.Stop()
-		return nil, err
-	}
-	return o, nil
 }
 
 // waitIdle waits until the status of the schedule counts the snapshots, and the operator is idle.
-func (d *dataset) waitIdle(ctx context.Context, o *server.Process, snapshots int) error {
+func (d *dataset) waitIdle(ctx context.Context, o *server.Process, snapshots int) {
 	ctx, cancel := o.WithContext(ctx)
 	defer cancel()
-	if err := d.counted(snapshots)(ctx); err != nil {
-		return err
-	}
-	return o.WaitIdle(ctx)
+	d.counted(ctx, snapshots, d.schedule)
+	must(o.WaitIdle(ctx))
 }
 
 // task is what happened between an order and the moment when the client was idle again.
@@ -149,50 +131,28 @@ type task struct {
 // do gives an order and waits for events of snapshots, and then until the client has settled and is idle: its CPU
 // includes what comes after the last event, such as the status.
 func (d *dataset) do(
-	ctx context.Context, p *server.Process, event watch.EventType, events int, order func() error, settled func(context.Context) error,
-) (t task, err error) {
-	w, err := d.server.WatchSnapshots(ctx, d.schedule.Namespace)
-	if err != nil {
-		return t, err
-	}
+	ctx context.Context, p *server.Process, event watch.EventType, events int, order func(), settled func(context.Context),
+) (t task) {
+	w := value(d.server.WatchSnapshots(ctx, d.schedule.Namespace))
 	defer w.Stop()
-	before, err := d.server.CPU()
-	if err != nil {
-		return t, err
-	}
-	var after, used time.Duration
+	ctx, cancel := p.WithContext(ctx)
+	defer cancel()
+	mark, before, used := value(d.server.Mark()), value(d.server.CPU()), value(p.CPU())
 	ordered := time.Now()
-	t.requests, err = d.server.Requests(func() (err error) {
-		used, err = p.UsedCPU(ctx, func(ctx context.Context) (err error) {
-			if err := order(); err != nil {
-				return err
-			}
-			if err := w.Wait(ctx, event, events); err != nil {
-				return err
-			}
-			if after, err = d.server.CPU(); err != nil {
-				return err
-			}
-			return settled(ctx)
-		})
-		return err
-	})
-	if err != nil {
-		return t, err
-	}
-	t.took, t.cpu, t.server = time.Since(ordered), used.Seconds(), (after - before).Seconds()
+	order()
+	must(w.Wait(ctx, event, events))
+	after := value(d.server.CPU())
+	settled(ctx)
+	must(p.WaitIdle(ctx))
+	t.took, t.cpu, t.server = time.Since(ordered), (value(p.CPU()) - used).Seconds(), (after - before).Seconds()
+	t.requests = value(d.server.Since(mark))
 	times := w.Times(event)
 	if len(times) != events {
-		return t, fmt.Errorf("%d events %s instead of %d", len(times), event, events)
+		must(fmt.Errorf("%d events %s instead of %d", len(times), event, events))
 	}
 	if events > 1 {
 		t.first = times[0].Sub(ordered).Seconds()
 		t.rate = float64(events-1) / times[events-1].Sub(times[0]).Seconds()
 	}
-	return t, nil
-}
-
-// counted waits until the status of the schedule counts all PVCs, and these snapshots.
-func (d *dataset) counted(snapshots int) func(context.Context) error {
-	return func(ctx context.Context) error { return d.server.WaitForStatus(ctx, d.key(), len(d.claims), snapshots) }
+	return t
 }

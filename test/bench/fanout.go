@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -28,36 +27,28 @@ type burst struct {
 }
 
 // fanOut lets the operator and the bare client create the same snapshots, in turns.
-func fanOut(ctx context.Context, b *bench, srv *server.Server) error {
-	bareSet, err := newDataset(ctx, srv, "fan-out-bare", 0, false)
-	if err != nil {
-		return err
-	}
-	operatorSet, err := newDataset(ctx, srv, "fan-out-full", 0, false)
-	if err != nil {
-		return err
-	}
+func fanOut(ctx context.Context, b *bench, srv *server.Server) {
+	bareSet := newDataset(ctx, srv, "fan-out-bare", 0, false)
+	operatorSet := newDataset(ctx, srv, "fan-out-full", 0, false)
 	var bares, operators []burst
 	n := float64(b.claims)
 	for round := range b.rounds {
-		turns := []func() error{
-			func() error { return b.turn(ctx, bareSet, &bares, b.bareBurst) },
-			func() error { return b.turn(ctx, operatorSet, &operators, b.operatorBurst) },
+		turns := []func(){
+			func() { bares = append(bares, b.turn(ctx, bareSet, b.bareBurst)) },
+			func() { operators = append(operators, b.turn(ctx, operatorSet, b.operatorBurst)) },
 		}
 		if round%2 == 1 { // the first of a round is the second of the next
 			slices.Reverse(turns)
 		}
 		for _, turn := range turns {
-			if err := turn(); err != nil {
-				return err
-			}
+			turn()
 		}
 		bare, operator := bares[round], operators[round]
 		b.progressf("round %d of %d: bare %s with %s CPU each, operator %s with %s", round+1, b.rounds,
 			text("/s", bare.rate), text("sec", bare.cpu/n), text("/s", operator.rate), text("sec", operator.cpu/n))
 		if bare.normalized != operator.normalized {
-			return fmt.Errorf("the operator and the bare client create different objects, so they can't be compared:\n%s\n%s",
-				operator.normalized, bare.normalized)
+			must(fmt.Errorf("the operator and the bare client create different objects, so they can't be compared:\n%s\n%s",
+				operator.normalized, bare.normalized))
 		}
 	}
 	compare := func(what, unit string, of func(burst) float64) *figure {
@@ -67,7 +58,6 @@ func fanOut(ctx context.Context, b *bench, srv *server.Server) error {
 	compare("CPU of the client per snapshot", "sec", func(one burst) float64 { return one.cpu / n }).must("≤", 1.5)
 	compare("CPU of kube-apiserver and etcd per snapshot", "sec", func(one burst) float64 { return one.server / n })
 	compare("from the trigger to the first snapshot", "sec", func(one burst) float64 { return one.first })
-	return nil
 }
 
 func each[T any](all []T, of func(T) float64) (values []float64) {
@@ -78,41 +68,28 @@ func each[T any](all []T, of func(T) float64) (values []float64) {
 }
 
 // turn writes new PVCs, lets a client create snapshots of them, and removes all.
-func (b *bench) turn(ctx context.Context, d *dataset, into *[]burst, run func(context.Context, *dataset) (task, error)) error {
+func (b *bench) turn(ctx context.Context, d *dataset, run func(context.Context, *dataset) task) burst {
 	d.now = time.Now()
-	if err := d.server.Put(ctx, d.fill(b.claims)...); err != nil {
-		return err
-	}
-	t, err := run(ctx, d)
-	if err != nil {
-		return err
-	}
-	normalized, err := d.server.Normalized(ctx, d.schedule.Namespace)
-	*into = append(*into, burst{task: t, normalized: normalized})
-	return errors.Join(err, d.server.Clear(ctx, d.schedule.Namespace))
+	d.fill(ctx, b.claims)
+	one := burst{task: run(ctx, d), normalized: value(d.server.Normalized(ctx, d.schedule.Namespace))}
+	must(d.server.Clear(ctx, d.schedule.Namespace))
+	return one
 }
 
-func (b *bench) bareBurst(ctx context.Context, d *dataset) (t task, err error) {
+func (b *bench) bareBurst(ctx context.Context, d *dataset) task {
 	d.schedule.UID = types.UID("0b0e7a4e-0f7f-4a57-8d0c-6f4f4d3c2b1a")
-	c, err := d.server.StartBare(ctx, b.manifest, bareclient.Creates(bareclient.Job{
+	c := value(d.server.StartBare(ctx, b.manifest, bareclient.Creates(bareclient.Job{
 		Owner: d.schedule, Slot: d.now, Claims: b.claims, Workers: workers,
-	})...)
-	if err != nil {
-		return t, err
-	}
-	defer func() { err = errors.Join(err, c.Stop()) }()
-	if err := errors.Join(c.Expect(bareclient.Ready), c.WaitIdle(ctx)); err != nil {
-		return t, err
-	}
-	return d.do(ctx, c, watch.Added, b.claims, func() error { return c.Send(bareclient.Go) },
-		func(context.Context) error { return c.Expect(bareclient.Done) })
+	})...))
+	defer b.stop(c)
+	must(c.Expect(bareclient.Ready))
+	must(c.WaitIdle(ctx))
+	return d.do(ctx, c, watch.Added, b.claims, func() { must(c.Send(bareclient.Go)) },
+		func(context.Context) { must(c.Expect(bareclient.Done)) })
 }
 
-func (b *bench) operatorBurst(ctx context.Context, d *dataset) (t task, err error) {
-	o, err := b.startOperator(ctx, d.server)
-	if err != nil {
-		return t, err
-	}
-	defer func() { err = errors.Join(err, o.Stop()) }()
-	return d.do(ctx, o, watch.Added, b.claims, d.create(ctx), d.counted(b.claims))
+func (b *bench) operatorBurst(ctx context.Context, d *dataset) task {
+	o := b.startOperator(ctx, d.server)
+	defer b.stop(o)
+	return d.do(ctx, o, watch.Added, b.claims, func() { d.create(ctx) }, func(ctx context.Context) { d.counted(ctx, b.claims, d.schedule) })
 }

@@ -11,8 +11,8 @@
 //	go run ./test/bench -o bench                      in the format that benchstat compares
 //	go run ./test/bench --write docs/performance.md   and write the tables of that page
 //
-// It runs in the repository, on Linux, with its own API server and etcd on the loopback. Missed targets
-// fail no build: see docs/performance.md.
+// It runs in the repository, on Linux, with its own API server and etcd on the loopback, whose programs are in
+// $KUBEBUILDER_ASSETS ("make bench" builds them). Missed targets fail no build: see docs/performance.md.
 package main
 
 import (
@@ -22,7 +22,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -46,6 +45,8 @@ type bench struct {
 	operator string
 	manifest server.Manifest
 	result   results
+	// stopped is why processes could not be stopped.
+	stopped error
 }
 
 // size is how much is measured.
@@ -76,7 +77,7 @@ type group struct {
 	name, about string
 	// audit makes the API server log requests, which costs it some speed.
 	audit bool
-	run   func(context.Context, *bench, *server.Server) error
+	run   func(context.Context, *bench, *server.Server)
 }
 
 // groups are run and printed in this order.
@@ -192,8 +193,8 @@ func prepare(ctx context.Context, f flags, dir string) (b *bench, err error) {
 	}
 	b.result.describe(strings.TrimSpace(fmt.Sprintf("%d PVCs and %d rounds and %d snapshots at a restart %s", b.claims, b.rounds, b.restart,
 		strings.Join(append(slices.Clone(f.env), f.operator), " "))))
-	if b.assets, err = findAssets(ctx, b.root); err != nil {
-		return nil, err
+	if b.assets = os.Getenv("KUBEBUILDER_ASSETS"); b.assets == "" {
+		return nil, errors.New("KUBEBUILDER_ASSETS is not set: use make bench, or set it to what 'go -C hack/cluster run . assets' prints")
 	}
 	if b.manifest, err = server.ReadManifest(b.root); err != nil {
 		return nil, err
@@ -209,24 +210,10 @@ func prepare(ctx context.Context, f flags, dir string) (b *bench, err error) {
 	return b, err
 }
 
-// findAssets returns the folder of etcd and kube-apiserver, which are built if necessary.
-func findAssets(ctx context.Context, root string) (string, error) {
-	if assets := os.Getenv("KUBEBUILDER_ASSETS"); assets != "" {
-		return assets, nil
-	}
-	cmd := exec.CommandContext(ctx, "go", "run", ".", "assets")
-	cmd.Dir, cmd.Stderr = filepath.Join(root, "hack", "cluster"), os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("go -C hack/cluster run . assets: %w", err)
-	}
-	return strings.TrimSpace(string(out)), nil
-}
-
 // groupTimeout is generous: machines differ.
 const groupTimeout = 15 * time.Minute
 
-func (b *bench) runGroup(ctx context.Context, g group) error {
+func (b *bench) runGroup(ctx context.Context, g group) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, groupTimeout, fmt.Errorf("it took longer than %s", groupTimeout))
 	defer cancel()
 	srv, err := server.Start(ctx, b.root, b.assets, g.audit)
@@ -238,8 +225,46 @@ func (b *bench) runGroup(ctx context.Context, g group) error {
 			b.progressf("%v", err)
 		}
 	}()
-	return g.run(ctx, b, srv)
+	defer func() {
+		problem := recover()
+		failed, ok := problem.(failure)
+		if problem != nil && !ok {
+			panic(problem)
+		}
+		err = errors.Join(failed.error, b.stopped)
+	}()
+	g.run(ctx, b, srv)
+	return nil
 }
+
+// failure ends a group.
+type failure struct{ error }
+
+// must ends the group with an error: what was measured after one would mean nothing.
+func must(err error) {
+	if err != nil {
+		panic(failure{err})
+	}
+}
+
+// value returns a value unless there is an error, which ends the group.
+func value[T any](v T, err error) T {
+	must(err)
+	return v
+}
+
+// startOperator starts the operator and waits until it works and is idle.
+func (b *bench) startOperator(ctx context.Context, srv *server.Server, flags ...string) *server.Process {
+	o := value(srv.StartOperator(ctx, b.operator, b.manifest, flags...))
+	if err := srv.WaitWorking(ctx, o); err != nil {
+		b.stop(o)
+		must(err)
+	}
+	return o
+}
+
+// stop stops a process. The group fails if that fails.
+func (b *bench) stop(p *server.Process) { b.stopped = errors.Join(b.stopped, p.Stop()) }
 
 // progressf reports progress.
 func (b *bench) progressf(format string, args ...any) {

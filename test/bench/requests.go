@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,33 +29,19 @@ func (t task) writes(resource string) float64 {
 }
 
 // requests counts the operator's requests when PVCs fall due and when nothing is due.
-func requests(ctx context.Context, b *bench, srv *server.Server) (err error) {
-	o, err := b.startOperator(ctx, srv)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, o.Stop()) }()
-	fresh, err := b.firstSnapshots(ctx, srv, o)
-	if err != nil {
-		return err
-	}
-	tick, err := b.tick(ctx, srv, o)
-	if err != nil {
-		return err
-	}
+func requests(ctx context.Context, b *bench, srv *server.Server) {
+	o := b.startOperator(ctx, srv)
+	defer b.stop(o)
+	fresh, tick := b.firstSnapshots(ctx, srv, o), b.tick(ctx, srv, o)
 	b.progressf("idle for %s", b.idle)
 	idle := task{name: fmt.Sprintf("idle for %s", b.idle)}
-	idle.requests, err = srv.Requests(func() error {
-		select {
-		case <-time.After(b.idle):
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	})
-	if err != nil {
-		return err
+	mark := value(srv.Mark())
+	select {
+	case <-time.After(b.idle):
+	case <-ctx.Done():
+		must(context.Cause(ctx))
 	}
+	idle.requests = value(srv.Since(mark))
 	for _, t := range []task{fresh, tick} {
 		b.result.add("API writes per snapshot, "+t.name, "", t.writes("volumesnapshots")/float64(b.claims)).must("=", 1)
 		b.result.add(fmt.Sprintf("status writes, %s: at most one per %s", t.name, statusInterval), "", t.writes("snapshotschedules/status")).
@@ -64,55 +49,42 @@ func requests(ctx context.Context, b *bench, srv *server.Server) (err error) {
 	}
 	b.result.add("requests, "+idle.name+", except leases and watches", "", float64(len(idle.requests.Busy()))).must("=", 0)
 	b.requestTable(fmt.Sprintf("%d PVCs", b.claims), fresh, tick, idle)
-	return nil
 }
 
 // firstSnapshots lets a new schedule take a snapshot of each PVC.
-func (b *bench) firstSnapshots(ctx context.Context, srv *server.Server, o *server.Process) (t task, err error) {
-	d, err := newDataset(ctx, srv, "fresh", b.claims, false)
-	if err != nil {
-		return t, err
-	}
-	t, err = d.do(ctx, o, watch.Added, b.claims, d.create(ctx), d.counted(b.claims))
+func (b *bench) firstSnapshots(ctx context.Context, srv *server.Server, o *server.Process) task {
+	d := newDataset(ctx, srv, "fresh", b.claims, false)
+	t := d.do(ctx, o, watch.Added, b.claims, func() { d.create(ctx) }, func(ctx context.Context) { d.counted(ctx, b.claims, d.schedule) })
 	t.name = "a new schedule"
-	return t, err
+	return t
 }
 
 // tick lets a schedule take another snapshot of each PVC, when all others are ready.
-func (b *bench) tick(ctx context.Context, srv *server.Server, o *server.Process) (t task, err error) {
-	d, err := newDataset(ctx, srv, "tick", b.claims, true)
-	if err != nil {
-		return t, err
-	}
-	if err := d.waitIdle(ctx, o, b.claims); err != nil {
-		return t, err
-	}
-	if err := d.makeReady(ctx); err != nil {
-		return t, err
-	}
-	if err := o.WaitIdle(ctx); err != nil {
-		return t, err
-	}
-	t, err = d.do(ctx, o, watch.Added, b.claims, d.patch(ctx, func(s *v1alpha1.SnapshotSchedule) {
-		s.Annotations = map[string]string{v1alpha1.AnnotationRequestedAt: time.Now().UTC().Format(time.RFC3339)}
-	}), d.counted(2*b.claims))
+func (b *bench) tick(ctx context.Context, srv *server.Server, o *server.Process) task {
+	d := newDataset(ctx, srv, "tick", b.claims, true)
+	d.waitIdle(ctx, o, b.claims)
+	d.makeReady(ctx)
+	must(o.WaitIdle(ctx))
+	t := d.do(ctx, o, watch.Added, b.claims, func() {
+		d.patch(ctx, func(s *v1alpha1.SnapshotSchedule) {
+			s.Annotations = map[string]string{v1alpha1.AnnotationRequestedAt: time.Now().UTC().Format(time.RFC3339)}
+		})
+	}, func(ctx context.Context) { d.counted(ctx, 2*b.claims, d.schedule) })
 	t.name = "a tick"
-	return t, err
+	return t
 }
 
 // makeReady sets the status of all snapshots, as the snapshot controllers do.
-func (d *dataset) makeReady(ctx context.Context) error {
+func (d *dataset) makeReady(ctx context.Context) {
 	var all snapshotv1.VolumeSnapshotList
-	if err := d.server.Client.List(ctx, &all, client.InNamespace(d.schedule.Namespace)); err != nil {
-		return err
-	}
+	must(d.server.Client.List(ctx, &all, client.InNamespace(d.schedule.Namespace)))
 	var objects []client.Object
 	for i := range all.Items {
 		o := &all.Items[i]
 		o.Status, o.ResourceVersion = d.snapshot(d.claims[0], 0).Status, ""
 		objects = append(objects, o)
 	}
-	return d.server.Put(ctx, objects...)
+	must(d.server.Put(ctx, objects...))
 }
 
 // requestTable counts requests by verb and resource, without those for leases.
@@ -138,32 +110,20 @@ func (b *bench) requestTable(title string, tasks ...task) {
 }
 
 // expiry shortens the TTL of a schedule so that many snapshots expire at once.
-func expiry(ctx context.Context, b *bench, srv *server.Server) (err error) {
+func expiry(ctx context.Context, b *bench, srv *server.Server) {
 	each := max(1, b.expire/b.claims)
 	n := each * b.claims
 	b.progressf("write %d snapshots", n+b.claims)
-	d, err := newDataset(ctx, srv, "expiry", b.claims, true)
-	if err != nil {
-		return err
-	}
-	if err := d.write(ctx, 0, 1+each, true); err != nil {
-		return err
-	}
-	o, err := b.startOperator(ctx, srv, "--max-deletes-per-second=0")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, o.Stop()) }()
-	if err := d.waitIdle(ctx, o, n+b.claims); err != nil {
-		return err
-	}
+	d := newDataset(ctx, srv, "expiry", b.claims, true)
+	d.write(ctx, 0, 1+each, true)
+	o := b.startOperator(ctx, srv, "--max-deletes-per-second=0")
+	defer b.stop(o)
+	d.waitIdle(ctx, o, n+b.claims)
 	b.progressf("expire %d of them", n)
-	// All but the newest snapshot of a series are older than that.
-	shorten := d.patch(ctx, func(s *v1alpha1.SnapshotSchedule) { s.Spec.SnapshotTTL = "2h" })
-	done, err := d.do(ctx, o, watch.Deleted, n, shorten, d.counted(b.claims))
-	if err != nil {
-		return err
-	}
+	done := d.do(ctx, o, watch.Deleted, n, func() {
+		// All but the newest snapshot of a series are older than that.
+		d.patch(ctx, func(s *v1alpha1.SnapshotSchedule) { s.Spec.SnapshotTTL = "2h" })
+	}, func(ctx context.Context) { d.counted(ctx, b.claims, d.schedule) })
 	done.name = fmt.Sprintf("%d of %d expired", n, n+b.claims)
 	b.result.add("API writes per expired snapshot", "", done.writes("volumesnapshots")/float64(n)).must("=", 1)
 	reads := done.requests.Where(func(r audit.Request) bool { return r.Verb == "get" && r.Resource != "leases" })
@@ -171,5 +131,4 @@ func expiry(ctx context.Context, b *bench, srv *server.Server) (err error) {
 	b.result.add(fmt.Sprintf("%d snapshots expire at once, no limit on deletes: a second", n), "/s", done.rate)
 	b.result.add("the same: CPU per snapshot", "sec", done.cpu/float64(n))
 	b.requestTable("expiry", done)
-	return nil
 }

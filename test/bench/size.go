@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -32,72 +31,38 @@ type footprint struct {
 }
 
 // sizes measures operators with more and more snapshots of the same PVCs, and restarts with the most.
-func sizes(ctx context.Context, b *bench, srv *server.Server) error {
-	empty, err := b.footprint(ctx, srv, nil, 0)
-	if err != nil {
-		return err
-	}
-	d, err := newDataset(ctx, srv, "size", b.claims, true)
-	if err != nil {
-		return err
-	}
-	all := []footprint{empty}
+func sizes(ctx context.Context, b *bench, srv *server.Server) {
+	all := []footprint{b.footprint(ctx, srv, &dataset{}, 0)}
+	d := newDataset(ctx, srv, "size", b.claims, true)
 	written := 0
-	grow := func(each int) error {
+	grow := func(each int) {
 		b.progressf("write snapshots, %d in all", each*b.claims)
-		from := written
+		d.write(ctx, written, each, false)
 		written = max(written, each)
-		return d.write(ctx, from, each, false)
 	}
 	for _, each := range []int{max(1, b.snapshotsPerClaim/2), b.snapshotsPerClaim, 2 * b.snapshotsPerClaim} {
-		if err := grow(each); err != nil {
-			return err
-		}
-		f, err := b.footprint(ctx, srv, d, each*b.claims)
-		if err != nil {
-			return err
-		}
-		all = append(all, f)
+		grow(each)
+		all = append(all, b.footprint(ctx, srv, d, each*b.claims))
 	}
-	if err := grow(b.restart / b.claims); err != nil {
-		return err
-	}
-	last, err := b.restarts(ctx, d, written*b.claims)
-	if err != nil {
-		return err
-	}
-	b.sizeRows(append(all, last))
-	return nil
+	grow(b.restart / b.claims)
+	b.sizeRows(append(all, b.restarts(ctx, d, written*b.claims)))
 }
 
-// footprint starts an operator and measures it once it is idle. d may be nil.
-func (b *bench) footprint(ctx context.Context, srv *server.Server, d *dataset, snapshots int) (f footprint, err error) {
-	o, err := b.startOperator(ctx, srv)
-	if err != nil {
-		return f, err
-	}
-	defer func() { err = errors.Join(err, o.Stop()) }()
-	if d == nil {
-		d = &dataset{}
-	} else if err := d.waitIdle(ctx, o, snapshots); err != nil {
-		return f, err
+// footprint starts an operator and measures it once it is idle.
+func (b *bench) footprint(ctx context.Context, srv *server.Server, d *dataset, snapshots int) footprint {
+	o := b.startOperator(ctx, srv)
+	defer b.stop(o)
+	if d.schedule != nil {
+		d.waitIdle(ctx, o, snapshots)
 	}
 	return measure(ctx, o, len(d.claims), snapshots)
 }
 
 // measure reads the footprint of an operator. Reading the live heap allocates, so it comes last.
-func measure(ctx context.Context, o *server.Process, claims, snapshots int) (f footprint, err error) {
-	f.claims, f.snapshots = claims, snapshots
-	used, err := o.CPU()
-	if err != nil {
-		return f, err
-	}
-	f.cpu = used.Seconds()
-	if f.memory, err = o.Memory(); err != nil {
-		return f, err
-	}
-	f.heap, err = o.LiveHeap(ctx)
-	return f, err
+func measure(ctx context.Context, o *server.Process, claims, snapshots int) footprint {
+	f := footprint{claims: claims, snapshots: snapshots, cpu: value(o.CPU()).Seconds(), memory: value(o.Memory())}
+	f.heap = value(o.LiveHeap(ctx))
+	return f
 }
 
 // sizeRows gets the footprints without PVCs, with three numbers of snapshots, and of the restart.
@@ -174,21 +139,14 @@ type startup struct{ after, cpu float64 }
 
 // restarts starts operators while one snapshot is due, and bare lists of the same objects, in turns. It returns
 // the footprint of the last operator.
-func (b *bench) restarts(ctx context.Context, d *dataset, total int) (last footprint, err error) {
+func (b *bench) restarts(ctx context.Context, d *dataset, total int) (last footprint) {
 	due := d.claims[len(d.claims)/2]
-	if err := d.server.Drop(ctx, d.snapshot(due, 0)); err != nil {
-		return last, err
-	}
+	must(d.server.Drop(ctx, d.snapshot(due, 0)))
 	var starts, lists []startup
 	for round := range min(3, b.rounds) {
-		list, err := b.bareList(ctx, d.server)
-		if err != nil {
-			return last, err
-		}
-		start, f, err := b.firstDue(ctx, d, due, total)
-		if err != nil {
-			return last, err
-		}
+		list := b.bareList(ctx, d.server)
+		start, f := b.firstDue(ctx, d, due, total)
+		d.dropNewest(ctx, due)
 		b.progressf("%d snapshots, round %d: bare list after %s, first due snapshot after %s", total, round+1,
 			text("sec", list.after), text("sec", start.after))
 		starts, lists, last = append(starts, start), append(lists, list), f
@@ -197,70 +155,40 @@ func (b *bench) restarts(ctx context.Context, d *dataset, total int) (last footp
 	b.result.compare(fmt.Sprintf("restart with %d snapshots: to the first due one (bare: a paged list)", total), "sec",
 		each(starts, after), each(lists, after)).must("≤", 1.5)
 	b.result.compare("the same: CPU of the client until then", "sec", each(starts, cpu), each(lists, cpu))
-	return last, nil
+	return last
 }
 
-func (b *bench) bareList(ctx context.Context, srv *server.Server) (list startup, err error) {
-	c, err := srv.StartBare(ctx, b.manifest, bareclient.List)
-	if err != nil {
-		return list, err
-	}
-	defer func() { err = errors.Join(err, c.Stop()) }()
-	if err := c.Expect(bareclient.Done); err != nil {
-		return list, err
-	}
-	list.after = time.Since(c.Started).Seconds()
-	used, err := c.CPU()
-	list.cpu = used.Seconds()
-	return list, err
+func (b *bench) bareList(ctx context.Context, srv *server.Server) startup {
+	c := value(srv.StartBare(ctx, b.manifest, bareclient.List))
+	defer b.stop(c)
+	must(c.Expect(bareclient.Done))
+	return startup{after: time.Since(c.Started).Seconds(), cpu: value(c.CPU()).Seconds()}
 }
 
 // firstDue starts an operator and waits for the one snapshot that is due. It returns the operator's footprint once
-// it is idle, and removes the snapshot.
-func (b *bench) firstDue(
-	ctx context.Context, d *dataset, due *corev1.PersistentVolumeClaim, total int,
-) (start startup, f footprint, err error) {
-	w, err := d.server.WatchSnapshots(ctx, due.Namespace)
-	if err != nil {
-		return start, f, err
-	}
+// it is idle.
+func (b *bench) firstDue(ctx context.Context, d *dataset, due *corev1.PersistentVolumeClaim, total int) (startup, footprint) {
+	w := value(d.server.WatchSnapshots(ctx, due.Namespace))
 	defer w.Stop()
-	o, err := d.server.StartOperator(ctx, b.operator, b.manifest)
-	if err != nil {
-		return start, f, err
-	}
-	defer func() { err = errors.Join(err, o.Stop(), d.dropNewest(ctx, due)) }()
+	o := value(d.server.StartOperator(ctx, b.operator, b.manifest))
+	defer b.stop(o)
 	alive, cancel := o.WithContext(ctx)
 	defer cancel()
-	if err := w.Wait(alive, watch.Added, 1); err != nil {
-		return start, f, err
-	}
-	used, err := o.CPU()
-	if err != nil {
-		return start, f, err
-	}
-	start = startup{after: w.Times(watch.Added)[0].Sub(o.Started).Seconds(), cpu: used.Seconds()}
-	if err := d.waitIdle(ctx, o, total); err != nil {
-		return start, f, err
-	}
-	f, err = measure(ctx, o, len(d.claims), total)
-	return start, f, err
+	must(w.Wait(alive, watch.Added, 1))
+	start := startup{after: w.Times(watch.Added)[0].Sub(o.Started).Seconds(), cpu: value(o.CPU()).Seconds()}
+	d.waitIdle(ctx, o, total)
+	f := measure(ctx, o, len(d.claims), total)
+	return start, f
 }
 
 // dropNewest removes the snapshot of a PVC that the operator has just created.
-func (d *dataset) dropNewest(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+func (d *dataset) dropNewest(ctx context.Context, claim *corev1.PersistentVolumeClaim) {
 	var all snapshotv1.VolumeSnapshotList
-	err := d.server.Client.List(ctx, &all, client.InNamespace(claim.Namespace),
-		client.MatchingLabels{v1alpha1.LabelMapKey: string(claim.UID)})
-	if err != nil {
-		return err
-	}
+	must(d.server.Client.List(ctx, &all, client.InNamespace(claim.Namespace),
+		client.MatchingLabels{v1alpha1.LabelMapKey: string(claim.UID)}))
 	for i := range all.Items {
 		if all.Items[i].Status == nil {
-			if err := d.server.Drop(ctx, &all.Items[i]); err != nil {
-				return err
-			}
+			must(d.server.Drop(ctx, &all.Items[i]))
 		}
 	}
-	return nil
 }

@@ -4,6 +4,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,7 +12,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"mapcontroller.dev/snapshotschedule/test/internal/repo"
 )
 
 // Manifest is what the shipped manifest starts the operator's container with.
@@ -23,28 +26,26 @@ type Manifest struct {
 	Processors []string
 }
 
-const managerContainer = "manager"
-
 // ReadManifest reads config/manager/manager.yaml.
 func ReadManifest(root string) (Manifest, error) {
-	file := filepath.Join(root, "config", "manager", "manager.yaml")
-	f, err := os.Open(file)
+	text, err := os.ReadFile(filepath.Join(root, "config", "manager", "manager.yaml"))
 	if err != nil {
 		return Manifest{}, err
 	}
-	defer f.Close()
-	documents := yaml.NewYAMLOrJSONDecoder(f, 4096)
-	for {
-		var d appsv1.Deployment
-		if err := documents.Decode(&d); err != nil {
-			return Manifest{}, fmt.Errorf("%s has no Deployment with a container %s: %w", file, managerContainer, err)
-		}
-		for _, c := range d.Spec.Template.Spec.Containers {
-			if d.Kind == "Deployment" && c.Name == managerContainer {
-				return manifestOf(c)
+	objects, err := repo.Decode(text)
+	if err != nil {
+		return Manifest{}, err
+	}
+	for _, o := range objects {
+		if o.GetKind() == "Deployment" {
+			var d appsv1.Deployment
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &d); err != nil {
+				return Manifest{}, err
 			}
+			return manifestOf(d.Spec.Template.Spec.Containers[0])
 		}
 	}
+	return Manifest{}, errors.New("config/manager/manager.yaml has no Deployment")
 }
 
 func manifestOf(c corev1.Container) (Manifest, error) {

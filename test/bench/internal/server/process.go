@@ -7,16 +7,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -92,24 +92,6 @@ func (p *Process) CPU() (time.Duration, error) {
 	return used, p.Explain(err)
 }
 
-// UsedCPU returns the CPU that the process uses for a task: until the task is done and the process is idle.
-func (p *Process) UsedCPU(ctx context.Context, task func(context.Context) error) (time.Duration, error) {
-	ctx, cancel := p.WithContext(ctx)
-	defer cancel()
-	before, err := p.CPU()
-	if err != nil {
-		return 0, err
-	}
-	if err := task(ctx); err != nil {
-		return 0, err
-	}
-	if err := p.WaitIdle(ctx); err != nil {
-		return 0, err
-	}
-	after, err := p.CPU()
-	return after - before, err
-}
-
 // Memory returns what the process holds.
 func (p *Process) Memory() (process.Memory, error) {
 	m, err := process.MemoryOf(p.Pid())
@@ -167,16 +149,21 @@ func (p *Process) gc(ctx context.Context) (cycles, live float64, err error) {
 		return 0, 0, p.Explain(err)
 	}
 	defer answer.Body.Close()
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(answer.Body)
+	text, err := io.ReadAll(answer.Body)
 	if err != nil {
-		return 0, 0, fmt.Errorf("read the metrics: %w", err)
+		return 0, 0, err
 	}
-	counter, gauge := families[cyclesMetric].GetMetric(), families[liveMetric].GetMetric()
-	if len(counter) != 1 || len(gauge) != 1 {
-		return 0, 0, fmt.Errorf("the metrics (%s) have no %s or %s", answer.Status, cyclesMetric, liveMetric)
+	metric := func(name string) (v float64) {
+		_, rest, _ := strings.Cut(string(text), "\n"+name+" ")
+		line, _, _ := strings.Cut(rest, "\n")
+		v, parseErr := strconv.ParseFloat(line, 64)
+		if parseErr != nil {
+			err = errors.Join(err, fmt.Errorf("read %s of the metrics (%s): %w", name, answer.Status, parseErr))
+		}
+		return v
 	}
-	return counter[0].GetCounter().GetValue(), gauge[0].GetGauge().GetValue(), nil
+	cycles, live = metric(cyclesMetric), metric(liveMetric)
+	return cycles, live, err
 }
 
 // LiveHeap returns the bytes that the garbage collector found alive in its last cycle (runtime/metrics
@@ -189,51 +176,38 @@ func (p *Process) LiveHeap(ctx context.Context) (float64, error) {
 	}
 	for range scrapes {
 		cycles, live, err := p.gc(ctx)
-		if err != nil {
-			return 0, err
-		}
 		// The cycle of the first scrape had begun before.
-		if cycles >= first+3 {
-			return live, nil
+		if err != nil || cycles >= first+3 {
+			return live, err
 		}
 	}
 	return 0, fmt.Errorf("%d scrapes of the metrics caused no garbage collection", scrapes)
 }
 
-// canary is the namespace of the snapshot that shows that the operator works.
+// canary is a schedule without PVCs that shows that the operator works.
 const canary = "canary"
 
-// WaitWorking waits until the operator takes a snapshot, and then until it is idle.
+// WaitWorking waits until the operator writes the status of a new schedule, and then until it is idle.
 func (s *Server) WaitWorking(ctx context.Context, o *Process) error {
 	if err := s.Namespace(ctx, canary); client.IgnoreAlreadyExists(err) != nil {
 		return err
 	}
-	if err := s.Put(ctx, Claim(canary, "claim", time.Now().Add(-time.Hour))); err != nil {
-		return err
-	}
-	w, err := s.WatchSnapshots(ctx, canary)
-	if err != nil {
-		return err
-	}
-	defer w.Stop()
 	alive, cancel := o.WithContext(ctx)
 	defer cancel()
-	soon, cancel := context.WithTimeoutCause(alive, 2*time.Minute, errors.New("the operator takes no snapshots"))
+	soon, cancel := context.WithTimeoutCause(alive, 2*time.Minute, errors.New("the operator reconciles nothing"))
 	defer cancel()
-	schedule := builders.Schedule(canary, "canary", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1d"})
+	schedule := builders.Schedule(canary, canary, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1d"})
 	if err := s.Client.Create(ctx, schedule); err != nil {
 		return err
 	}
-	if err := w.Wait(soon, watch.Added, 1); err != nil {
+	err := poll(soon, 5*time.Millisecond, func() (bool, error) {
+		err := s.Client.Get(ctx, client.ObjectKeyFromObject(schedule), schedule)
+		return schedule.Status.ObservedGeneration > 0, err
+	})
+	if err != nil {
 		return fmt.Errorf("%w: %s", err, o.Tail(20))
 	}
-	if err := s.Clear(ctx, canary); err != nil {
-		return err
-	}
-	if err := w.Wait(soon, watch.Deleted, 1); err != nil {
-		return err
-	}
-	return o.WaitIdle(ctx)
+	return errors.Join(s.Clear(ctx, canary), o.WaitIdle(ctx))
 }
 
 // WaitForStatus waits until the status of a schedule counts these numbers of PVCs and snapshots.

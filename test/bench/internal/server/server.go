@@ -110,17 +110,18 @@ func (s *Server) startParts(assets string, audited bool) error {
 	return nil
 }
 
-// Requests runs a function and returns the operator's requests meanwhile, if they are logged.
-func (s *Server) Requests(during func() error) (audit.Requests, error) {
+// Mark returns the end of the log of requests, if there is one, for Since.
+func (s *Server) Mark() (audit.Mark, error) {
 	if s.audit == nil {
-		return nil, during()
+		return 0, nil
 	}
-	mark, err := s.audit.Mark()
-	if err != nil {
-		return nil, err
-	}
-	if err := during(); err != nil {
-		return nil, err
+	return s.audit.Mark()
+}
+
+// Since returns the operator's requests since a mark, if they are logged.
+func (s *Server) Since(mark audit.Mark) (audit.Requests, error) {
+	if s.audit == nil {
+		return nil, nil
 	}
 	return s.audit.Since(mark)
 }
