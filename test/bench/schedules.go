@@ -73,7 +73,7 @@ func (b *bench) schedulesFootprint(ctx context.Context, d *dataset, schedules []
 	defer b.stop(o)
 	d.counted(ctx, 0, schedules...)
 	must(o.WaitIdle(ctx))
-	f = measure(ctx, o, len(d.claims), 0)
+	f = measure(o, len(d.claims), 0)
 	must(o.WaitIdle(ctx))
 	before := value(o.CPU())
 	for i := range b.newClaims {

@@ -55,13 +55,13 @@ func (b *bench) footprint(ctx context.Context, srv *server.Server, d *dataset, s
 	if d.schedule != nil {
 		d.waitIdle(ctx, o, snapshots)
 	}
-	return measure(ctx, o, len(d.claims), snapshots)
+	return measure(o, len(d.claims), snapshots)
 }
 
 // measure reads the footprint of an operator. Reading the live heap allocates, so it comes last.
-func measure(ctx context.Context, o *server.Process, claims, snapshots int) footprint {
+func measure(o *server.Process, claims, snapshots int) footprint {
 	f := footprint{claims: claims, snapshots: snapshots, cpu: value(o.CPU()).Seconds(), memory: value(o.Memory())}
-	f.heap = value(o.LiveHeap(ctx))
+	f.heap = value(o.LiveHeap())
 	return f
 }
 
@@ -177,7 +177,7 @@ func (b *bench) firstDue(ctx context.Context, d *dataset, due *corev1.Persistent
 	must(w.Wait(alive, watch.Added, 1))
 	start := startup{after: w.Times(watch.Added)[0].Sub(o.Started).Seconds(), cpu: value(o.CPU()).Seconds()}
 	d.waitIdle(ctx, o, total)
-	f := measure(ctx, o, len(d.claims), total)
+	f := measure(o, len(d.claims), total)
 	return start, f
 }
 

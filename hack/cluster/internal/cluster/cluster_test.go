@@ -100,8 +100,8 @@ func up(t *testing.T) State {
 func allEnded(t *testing.T, s State) {
 	t.Helper()
 	for _, p := range s.Parts {
-		err := poll(t.Context(), 20*time.Second, func(ctx context.Context) error {
-			if check(ctx, p.Probe) == nil {
+		err := poll(t.Context(), 20*time.Second, func(context.Context) error {
+			if check(p.Probe) == nil {
 				return errors.New("still runs")
 			}
 			return nil
@@ -135,7 +135,7 @@ func TestAClusterStaysUpUntilDown(t *testing.T) {
 		t.Errorf("a second one: %v, %s", err, out)
 	}
 	for _, p := range s.Parts {
-		if err := check(t.Context(), p.Probe); err != nil {
+		if err := check(p.Probe); err != nil {
 			t.Error(err)
 		}
 	}

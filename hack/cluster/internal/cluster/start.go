@@ -85,7 +85,7 @@ func (c *Cluster) startOnce(ctx context.Context, part component) error {
 	}
 	c.watch(part.name, p)
 	probe := fill.Replace(part.probe)
-	if err := p.await(ctx, func(ctx context.Context) error { return check(ctx, probe) }); err != nil {
+	if err := p.await(ctx, probe); err != nil {
 		p.kill()
 		return err
 	}
@@ -135,15 +135,15 @@ func (c *Cluster) watch(name string, p *process) {
 	}()
 }
 
-// await calls a condition until it returns no error, or the process ends.
-func (p *process) await(ctx context.Context, condition func(context.Context) error) error {
+// await waits until the process is ready, or has ended.
+func (p *process) await(ctx context.Context, probe string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
 		<-p.done
 		cancel(fmt.Errorf("exited unexpectedly: %s", p.cmd.ProcessState))
 	}()
-	return poll(ctx, readyTimeout, condition)
+	return poll(ctx, readyTimeout, func(context.Context) error { return check(probe) })
 }
 
 func (p *process) kill() {
@@ -176,19 +176,15 @@ var insecure = &http.Client{
 }
 
 // check returns an error unless the component at a URL (http, https or unix) is ready.
-func check(ctx context.Context, url string) error {
+func check(url string) error {
 	if path, ok := strings.CutPrefix(url, "unix://"); ok {
-		conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
+		conn, err := net.Dial("unix", path)
 		if err != nil {
 			return err
 		}
 		return conn.Close()
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	response, err := insecure.Do(request)
+	response, err := insecure.Get(url)
 	if err != nil {
 		return err
 	}

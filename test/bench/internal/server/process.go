@@ -139,12 +139,8 @@ const (
 )
 
 // gc returns the number of garbage collections so far, and the bytes that the last one found alive.
-func (p *Process) gc(ctx context.Context) (cycles, live float64, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.metrics, nil)
-	if err != nil {
-		return 0, 0, err
-	}
-	answer, err := http.DefaultClient.Do(request)
+func (p *Process) gc() (cycles, live float64, err error) {
+	answer, err := http.Get(p.metrics)
 	if err != nil {
 		return 0, 0, p.Explain(err)
 	}
@@ -169,13 +165,13 @@ func (p *Process) gc(ctx context.Context) (cycles, live float64, err error) {
 // LiveHeap returns the bytes that the garbage collector found alive in its last cycle (runtime/metrics
 // /gc/heap/live:bytes). It waits for two whole cycles, which empty the pools: each scrape of the
 // metrics allocates, so many scrapes cause a cycle.
-func (p *Process) LiveHeap(ctx context.Context) (float64, error) {
-	first, _, err := p.gc(ctx)
+func (p *Process) LiveHeap() (float64, error) {
+	first, _, err := p.gc()
 	if err != nil {
 		return 0, err
 	}
 	for range scrapes {
-		cycles, live, err := p.gc(ctx)
+		cycles, live, err := p.gc()
 		// The cycle of the first scrape had begun before.
 		if err != nil || cycles >= first+3 {
 			return live, err

@@ -55,7 +55,7 @@ func TestLiveHeapWaitsForTwoWholeCycles(t *testing.T) {
 		cycles++
 	}))
 	defer server.Close()
-	if got, err := (&Process{metrics: server.URL}).LiveHeap(t.Context()); err != nil || got != 7e6 {
+	if got, err := (&Process{metrics: server.URL}).LiveHeap(); err != nil || got != 7e6 {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
