@@ -64,7 +64,7 @@ func (c *Cluster) controllerManager() component {
 	if !c.State.Node {
 		controllers = "*,-ttl,-nodelifecycle"
 	}
-	if !c.config.Kind.CSI {
+	if !c.State.CSI {
 		controllers += ",-persistentvolume-binder-controller" // it would report stored PVCs as lost
 	}
 	return c.secure(recipe.KubeControllerManager, "--controllers="+controllers, "--root-ca-file="+c.pki("apiserver.crt"),

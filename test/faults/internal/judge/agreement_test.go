@@ -6,7 +6,6 @@ package judge
 import (
 	"flag"
 	"fmt"
-	"slices"
 	"os"
 	"testing"
 	"time"
@@ -231,7 +230,9 @@ func productSeries(e *series, due bool) retention.Series {
 				p.HeldUntil = end
 			}
 		}
-		p.Restoring = slices.ContainsFunc(e.claims, func(c *corev1.PersistentVolumeClaim) bool { return restores(c, s) })
+		for _, claim := range e.claims {
+			p.Restoring = p.Restoring || restores(claim, s)
+		}
 		series.Snapshots = append(series.Snapshots, p)
 	}
 	return series
