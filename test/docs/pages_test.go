@@ -5,9 +5,6 @@
 package docs
 
 import (
-	"bufio"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
 // root is the repository's root.
@@ -42,61 +40,49 @@ func pages(t *testing.T) map[string]string {
 	return all
 }
 
-// blocks returns the fenced blocks of a page in one language.
-func blocks(page, language string) []string {
-	return matches(page, "(?ms)^```"+language+"\n(.*?)^```$")
-}
-
-// Unknown fields in a SnapshotSchedule are errors.
-func TestYAMLBlocksAreValid(t *testing.T) {
-	schedules := 0
+// A SnapshotSchedule on a page, in a patch or among the samples has no unknown field. Those that are complete are valid for the operator, too.
+func TestSchedulesAreValid(t *testing.T) {
+	documents := map[string][]string{}
 	for name, page := range pages(t) {
-		for _, block := range blocks(page, "yaml") {
-			decoder := yaml.NewYAMLReader(bufio.NewReader(strings.NewReader(block)))
-			for {
-				document, err := decoder.Read()
-				if errors.Is(err, io.EOF) {
-					break
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				object := &unstructured.Unstructured{}
-				if err := yaml.UnmarshalStrict(document, &object.Object); err != nil {
-					t.Errorf("%s: %v\n%s", name, err, document)
-					continue
-				}
-				if object.GetKind() != "SnapshotSchedule" {
-					continue
-				}
-				schedules++
-				if got, want := object.GetAPIVersion(), v1alpha1.GroupVersion.String(); got != want {
-					t.Errorf("%s: apiVersion %s, not %s", name, got, want)
-				}
-				if err := yaml.UnmarshalStrict(document, &v1alpha1.SnapshotSchedule{}); err != nil {
-					t.Errorf("%s: %v\n%s", name, err, document)
-				}
-			}
+		for _, block := range matches(page, "(?ms)^```yaml\n(.*?)^```$") {
+			documents[name] = append(documents[name], strings.Split(block, "\n---\n")...)
 		}
-	}
-	if schedules == 0 {
-		t.Error("found no SnapshotSchedule on any page")
-	}
-}
-
-func TestPatchesAreValid(t *testing.T) {
-	patches := 0
-	for name, page := range pages(t) {
 		for _, patch := range matches(page, `kubectl patch snapsched \S+ --type=merge -p '([^']*)'`) {
-			patches++
-			// Some pages show an invalid value on purpose, but never an unknown field.
-			if err := yaml.UnmarshalStrict([]byte(patch), &v1alpha1.SnapshotSchedule{}); err != nil {
-				t.Errorf("%s: %s: %v", name, patch, err)
+			documents[name] = append(documents[name], strings.Replace(patch, "{", "{kind: SnapshotSchedule, ", 1))
+		}
+	}
+	for _, name := range []string{"", "_gfs"} {
+		name = "config/samples/snapshots_v1alpha1_snapshotschedule" + name + ".yaml"
+		documents[name] = []string{read(t, name)}
+	}
+	patches, schedules := 0, 0
+	for name, all := range documents {
+		for _, document := range all {
+			object, schedule := &unstructured.Unstructured{}, &v1alpha1.SnapshotSchedule{}
+			if err := yaml.UnmarshalStrict([]byte(document), &object.Object); err != nil {
+				t.Errorf("%s: %v\n%s", name, err, document)
+			}
+			if object.GetKind() != "SnapshotSchedule" {
+				continue
+			}
+			if err := yaml.UnmarshalStrict([]byte(document), schedule); err != nil {
+				t.Errorf("%s: %v\n%s", name, err, document)
+			}
+			if schedule.APIVersion == "" {
+				patches++ // some pages show an invalid value on purpose
+				continue
+			}
+			schedules++
+			if got, want := schedule.APIVersion, v1alpha1.GroupVersion.String(); got != want {
+				t.Errorf("%s: apiVersion %s, not %s", name, got, want)
+			}
+			if err := snapshots.Validate(schedule); err != nil {
+				t.Errorf("%s: %v\n%s", name, err, document)
 			}
 		}
 	}
-	if patches == 0 {
-		t.Error("found no patches")
+	if patches == 0 || schedules < 3 {
+		t.Errorf("found %d patches and %d schedules", patches, schedules)
 	}
 }
 
@@ -164,21 +150,15 @@ func anchors(page string) []string {
 	return all
 }
 
-// Pages count no plans, faults and mutants: a number soon differs from them.
-func TestPagesCountNoPlans(t *testing.T) {
-	counted := regexp.MustCompile(`(?i)\b\d[\d,]*\s+(?:\w+\s+)?(?:crashes|faults|plans|mutants|workloads)\b`)
-	for name, page := range pages(t) {
-		for _, found := range counted.FindAllString(page, -1) {
-			t.Errorf("%s: %q", name, found)
-		}
-	}
-}
-
-func TestPagesNameNoPathOfOneMachine(t *testing.T) {
-	private := regexp.MustCompile(`(?i)(/(?:tmp|root|home|work)/\S*|\bgoproxy\b\S*)`)
-	for name, page := range pages(t) {
-		for _, found := range private.FindAllString(page, -1) {
-			t.Errorf("%s: %s", name, found)
+func TestPagesSayNothingThatIsSoonWrong(t *testing.T) {
+	for what, pattern := range map[string]string{
+		"a number of plans, faults or mutants": `(?i)\b\d[\d,]*\s+(?:\w+\s+)?(?:crashes|faults|plans|mutants|workloads)\b`,
+		"a path of one machine":                `(?i)/(?:tmp|root|home|work)/\S*|\bgoproxy\b\S*`,
+	} {
+		for name, page := range pages(t) {
+			for _, found := range regexp.MustCompile(pattern).FindAllString(page, -1) {
+				t.Errorf("%s has %s: %q", name, what, found)
+			}
 		}
 	}
 }
