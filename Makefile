@@ -183,7 +183,7 @@ test-integration: ## Run the tests that need a real API server, built on first u
 .PHONY: test-e2e
 test-e2e: ## Run the end-to-end tests on a new local cluster with a CSI snapshot stack. KUBERNETES=1.33.13 SNAPSHOTTER=8.2.0 chooses releases.
 	@echo "== End-to-end tests: a new local cluster with a CSI snapshot stack"
-	go -C hack/cluster run . run $(if $(KUBERNETES),--kubernetes $(KUBERNETES)) $(if $(SNAPSHOTTER),--snapshotter $(SNAPSHOTTER)) -- go -C "$(CURDIR)" test -count=1 -timeout=30m -p=1 -v ./test/e2e/...
+	go -C hack/cluster run . run $(if $(KUBERNETES),--kubernetes $(KUBERNETES)) $(if $(SNAPSHOTTER),--snapshotter $(SNAPSHOTTER)) -- go -C "$(CURDIR)" test -count=1 -timeout=30m -v ./test/e2e
 
 .PHONY: test-deploy
 test-deploy: ## Deploy and upgrade the image and the chart on a real node (skipped without Linux, root, runc and nftables).

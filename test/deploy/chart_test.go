@@ -15,6 +15,8 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -62,6 +64,27 @@ func labeled(ctx context.Context, apiVersion, kind, key, value string) *unstruct
 	Expect(cluster.Client.List(ctx, all, client.MatchingLabels{key: value})).To(Succeed())
 	Expect(all.Items).To(HaveLen(1))
 	return &all.Items[0]
+}
+
+// createReader creates a ServiceAccount that may read the metrics, in a namespace of the same name, until the end of the spec.
+func createReader(ctx context.Context) (reader string) {
+	GinkgoHelper()
+	reader = "reader"
+	for _, o := range []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: reader}},
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: reader, Name: reader}},
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: reader},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "snapshotschedule-metrics-reader"},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: reader, Name: reader}},
+		},
+	} {
+		Expect(cluster.Client.Create(ctx, o)).To(Succeed())
+	}
+	DeferCleanup(func(ctx context.Context) {
+		kubectl(ctx, "delete", "clusterrolebinding/"+reader, "namespace/"+reader, "--timeout=1m")
+	})
+	return reader
 }
 
 var _ = Describe("the chart on a node", Ordered, func() {
@@ -120,14 +143,16 @@ var _ = Describe("the chart on a node", Ordered, func() {
 		slices := &discoveryv1.EndpointSliceList{}
 		Expect(cluster.Client.List(ctx, slices, client.InNamespace(monitor.GetNamespace()),
 			client.MatchingLabels{discoveryv1.LabelServiceName: services.Items[0].Name})).To(Succeed())
-		observe(ctx)
+		reader := createReader(ctx)
 		active := 0
 		for _, slice := range slices.Items {
 			Expect(slice.Ports).To(HaveExactElements(HaveField("Name", HaveValue(Equal(endpoint.Port)))))
 			for i, e := range slice.Endpoints {
 				Expect(e.Conditions.Ready).To(HaveValue(BeTrue()))
 				url := fmt.Sprintf("%s://%s:%d%s", endpoint.Scheme, e.Addresses[0], *slice.Ports[0].Port, endpoint.Path)
-				metrics := scrape(ctx, fmt.Sprintf("endpoint-%d", i), reader, url, endpoint.BearerTokenFile)
+				scraper := inpodPod(reader, fmt.Sprintf("endpoint-%d", i), "get", url, endpoint.BearerTokenFile)
+				scraper.Spec.ServiceAccountName = reader
+				metrics := output(ctx, scraper)
 				// The container's limit is 512 MiB; 90 % of it is the limit of Go's runtime.
 				Expect(metrics).To(And(HavePrefix("200\n"), ContainSubstring("\ngo_gc_gomemlimit_bytes 4.83183819e+08\n"),
 					ContainSubstring(`snapshotschedule_build_info{`)))

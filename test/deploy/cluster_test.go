@@ -14,7 +14,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/test/internal/audit"
@@ -27,7 +26,6 @@ const root = "../.."
 // Cluster is a local cluster with a node, as an administrator reaches it.
 type Cluster struct {
 	Client client.Client
-	Kube   kubernetes.Interface
 	State  local.State
 }
 
@@ -41,12 +39,8 @@ func connect() (*Cluster, error) {
 	if !state.Node {
 		return nil, errors.New("the local cluster has no node; " + how)
 	}
-	c := &Cluster{State: state}
-	if c.Client, err = client.New(config, client.Options{Scheme: local.Scheme}); err != nil {
-		return nil, err
-	}
-	c.Kube, err = kubernetes.NewForConfig(config)
-	return c, err
+	c, err := client.New(config, client.Options{Scheme: local.Scheme})
+	return &Cluster{Client: c, State: state}, err
 }
 
 // run runs a program in the root of the repository and returns its stdout.
@@ -88,6 +82,7 @@ func (c *Cluster) requests(since audit.Mark) audit.Requests {
 	return requests
 }
 
+// forbidden matches what the operator's roles or an admission plugin refuse.
 func forbidden(r audit.Request) bool { return r.Code == http.StatusForbidden }
 
 // uninstall deletes an installation with its CRDs, and the namespaces of its workloads, so that other installations

@@ -12,7 +12,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/internal/audit"
@@ -61,15 +60,6 @@ var _ = Describe("config/default on a node", Ordered, func() {
 		}
 	}, NodeTimeout(3*time.Minute))
 
-	It("runs in a namespace that admits restricted pods only", func(ctx context.Context) {
-		ns := &corev1.Namespace{}
-		Expect(cluster.Client.Get(ctx, client.ObjectKey{Name: system}, ns)).To(Succeed())
-		Expect(ns.Labels).To(HaveKeyWithValue("pod-security.kubernetes.io/enforce", "restricted"))
-		unrestricted := inpodPod(system, "unrestricted", "inspect")
-		unrestricted.Spec.Containers[0].SecurityContext = nil
-		Expect(cluster.Client.Create(ctx, unrestricted)).To(MatchError(ContainSubstring(`violates PodSecurity "restricted`)))
-	})
-
 	It("takes snapshots", func(ctx context.Context) {
 		eventuallyLeader(ctx, "")
 		slow = newWorkload(ctx, "slow", slowInterval, 3, v1alpha1.DeletionDelete)
@@ -92,18 +82,6 @@ var _ = Describe("config/default on a node", Ordered, func() {
 			HaveKeyWithValue("root", HavePrefix("ro,"))))
 	}, NodeTimeout(2*time.Minute))
 
-	It("serves its metrics through the Service to authorized clients only", func(ctx context.Context) {
-		observe(ctx)
-		url := metricsURL(ctx)
-		Expect(scrape(ctx, "without-token", reader, url)).To(HavePrefix("401\n"))
-		Expect(scrape(ctx, "stranger", stranger, url, token)).To(HavePrefix("403\n"))
-		// Either replica may answer. Only the leader has metrics of snapshots.
-		const leads, standby = "\nsnapshotschedule_active 1\n", "\nsnapshotschedule_active 0\n"
-		created := ContainSubstring("\nsnapshotschedule_snapshots_created_total{namespace=%q,schedule=%q} ", slow.namespace, slow.schedule.Name)
-		Expect(scrape(ctx, "leader", reader, url, token, leads)).To(And(HavePrefix("200\n"), ContainSubstring(leads), created))
-		Expect(scrape(ctx, "standby", reader, url, token, standby)).To(And(HavePrefix("200\n"), ContainSubstring(standby), Not(created)))
-	}, NodeTimeout(3*time.Minute))
-
 	It("keeps taking snapshots when the leader's container is killed", func(ctx context.Context) {
 		since := time.Now()
 		name, identity := leader(ctx)
@@ -116,17 +94,6 @@ var _ = Describe("config/default on a node", Ordered, func() {
 		Eventually(func() int32 { return getPod(ctx, name).Status.ContainerStatuses[0].RestartCount }).WithContext(ctx).
 			Should(BeEquivalentTo(1), "kubelet should start it again")
 		eventuallyAvailable(ctx)
-	}, NodeTimeout(3*time.Minute))
-
-	It("keeps taking snapshots when the leader's pod is force-deleted", func(ctx context.Context) {
-		since := time.Now()
-		name, identity := leader(ctx)
-		kubectl(ctx, "-n", system, "delete", "pod", name, "--grace-period=0", "--force")
-		eventuallyLeader(ctx, identity)
-		fast.expectSnapshots(ctx)
-		Expect(paused(ctx, "leader's pod force-deleted", since)).To(BeNumerically("<", crashPause))
-		eventuallyAvailable(ctx)
-		Expect(pods(ctx)).NotTo(ContainElement(HaveField("Name", name)))
 	}, NodeTimeout(3*time.Minute))
 
 	It("takes snapshots again after the node was drained", func(ctx context.Context) {

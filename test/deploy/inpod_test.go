@@ -58,8 +58,7 @@ func inspect(ctx context.Context, name string) map[string]string {
 			Name: "inspect", Image: inpodImage, Args: []string{"inspect"}, SecurityContext: restricted(),
 		},
 	}}
-	_, err := cluster.Kube.CoreV1().Pods(system).UpdateEphemeralContainers(ctx, name, pod, metav1.UpdateOptions{})
-	Expect(err).NotTo(HaveOccurred())
+	Expect(cluster.Client.SubResource("ephemeralcontainers").Update(ctx, pod)).To(Succeed())
 	Eventually(func(g Gomega) {
 		g.Expect(getPod(ctx, name).Status.EphemeralContainerStatuses).To(HaveExactElements(
 			HaveField("State.Terminated", HaveValue(HaveField("ExitCode", BeZero())))))

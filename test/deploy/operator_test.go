@@ -24,8 +24,6 @@ import (
 const (
 	system         = local.SystemNamespace
 	deploymentName = "snapshotschedule-controller-manager"
-	metricsService = "snapshotschedule-controller-manager-metrics-service"
-	metricsReader  = "snapshotschedule-metrics-reader"
 )
 
 // pods returns the operator's pods that are not being deleted.

@@ -6,7 +6,6 @@ package e2e
 import (
 	"context"
 	"path/filepath"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -16,16 +15,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/test/e2e/internal/harness"
 	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 )
 
 // test/crd/guardrails tests every way to delete something. These specs show that the policies let the cluster's own controllers pass.
 var _ = Describe("the guardrails", Ordered, func() {
-	folder := filepath.Join(harness.Root, "config", "guardrails")
+	folder := filepath.Join(root, "config", "guardrails")
 	BeforeAll(func(ctx context.Context) {
-		out, err := cluster.Kubectl(nil, "apply", "-k", folder)
-		Expect(err).NotTo(HaveOccurred(), out)
+		kubectl("apply", "-k", folder)
 		DeferCleanup(func() { kubectl("delete", "-k", folder) })
 		// Once an operator has observed that it has no snapshots, it may be deleted.
 		probe := cluster.Schedule(ctx, cluster.Namespace(ctx, "probe"), hourly)
@@ -34,32 +31,29 @@ var _ = Describe("the guardrails", Ordered, func() {
 		cluster.Start(ctx)
 	})
 
-	// scheduled creates a namespace with a PVC and a schedule, and waits until its status counts a snapshot.
-	scheduled := func(ctx context.Context) string {
-		namespace := cluster.Namespace(ctx, "guarded")
-		cluster.BoundClaims(ctx, namespace, 1)
-		s := cluster.Schedule(ctx, namespace, hourly)
+	// counted is a schedule whose status counts a snapshot.
+	counted := func(ctx context.Context) (string, *v1alpha1.SnapshotSchedule) {
+		namespace, s := scheduled(ctx, "guarded", 1, hourly)
 		Eventually(fresh(ctx, s)).WithContext(ctx).Should(HaveField("Status.Outputs.VolumeSnapshots.Total", BeEquivalentTo(1)))
-		return namespace
+		return namespace, s
 	}
 
 	It("refuse kubectl delete, and let it pass with --cascade=orphan", func(ctx context.Context) {
-		namespace := scheduled(ctx)
-		out, err := cluster.Kubectl(nil, "delete", "snapsched", "--all", "-n", namespace, "--timeout=60s")
-		Expect(err).To(HaveOccurred())
-		Expect(out).To(ContainSubstring("deleting SnapshotSchedule nightly would delete its snapshots"))
+		namespace, _ := counted(ctx)
+		_, err := tryKubectl("delete", "snapsched", "--all", "-n", namespace)
+		Expect(err).To(MatchError(ContainSubstring("deleting SnapshotSchedule nightly would delete its snapshots")))
 		kubectl("delete", "snapsched", "nightly", "-n", namespace, "--cascade=orphan")
 	})
 
 	It("do not block the deletion of a namespace", func(ctx context.Context) {
-		kubectl("delete", "namespace", scheduled(ctx))
+		namespace, _ := counted(ctx)
+		kubectl("delete", "namespace", namespace)
 	})
 
 	It("do not block the garbage collector", func(ctx context.Context) {
 		namespace := cluster.Namespace(ctx, "guarded")
 		cluster.BoundClaims(ctx, namespace, 1)
-		owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "owner"}}
-		Expect(cluster.Client.Create(ctx, owner)).To(Succeed())
+		owner := create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "owner"}})
 		s := builders.Schedule(namespace, "nightly", hourly)
 		s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID}}
 		s.Annotations = map[string]string{v1alpha1.AnnotationAllowDeletion: "true"} // else the reference is refused
@@ -67,13 +61,12 @@ var _ = Describe("the guardrails", Ordered, func() {
 		merge(ctx, s, `{"metadata":{"annotations":{%q:null}}}`, v1alpha1.AnnotationAllowDeletion)
 		eventuallySnapshots(ctx, namespace, 1)
 		Expect(cluster.Client.Delete(ctx, owner)).To(Succeed())
-		Eventually(func() bool { return apierrors.IsNotFound(cluster.Client.Get(ctx, client.ObjectKeyFromObject(s), s)) }).
-			WithContext(ctx).WithTimeout(time.Minute).Should(BeTrue(), "the schedule should be deleted")
+		eventuallyGone(ctx, s)
 	})
 
 	It("do not keep the operator from owning the SnapshotSchedules of a ClusterSnapshotSchedule", func(ctx context.Context) {
-		f := newFleet(ctx, v1alpha1.DeletionOrphan)
-		eventuallyChild(ctx, f, fleetNamespace(ctx, f).Name, false)
+		f := newFleet(ctx, orphaning)
+		fleetNamespace(ctx, f, 0)
 		By("letting it be deleted once its status says that all SnapshotSchedules have the policy Orphan")
 		Eventually(func() error { return cluster.Client.Delete(ctx, f) }).WithContext(ctx).Should(Succeed())
 	})

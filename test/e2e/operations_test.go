@@ -14,27 +14,22 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/test/e2e/internal/harness"
-	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 )
 
 var _ = Describe("docs/operations.md", func() {
-	orphan := hourly
-	orphan.DeletionPolicy = v1alpha1.DeletionOrphan
-
 	It("uninstalls the operator without losing a snapshot, and installs it again", func(ctx context.Context) {
 		folder := GinkgoT().TempDir()
 		Expect(os.Mkdir(filepath.Join(folder, "dist"), 0o755)).To(Succeed())
-		install := filepath.Join(folder, "dist", "install.yaml")
-		shipped := harness.Kustomize("config/default")
-		Expect(os.WriteFile(install, shipped, 0o600)).To(Succeed())
-		Expect(os.WriteFile(filepath.Join(folder, "dist", "crds.yaml"), harness.Kustomize("config/crd"), 0o600)).To(Succeed())
+		shipped := kustomize(ctx, "config/default")
+		Expect(os.WriteFile(filepath.Join(folder, "dist", "install.yaml"), shipped, 0o600)).To(Succeed())
+		Expect(os.WriteFile(filepath.Join(folder, "dist", "crds.yaml"), kustomize(ctx, "config/crd"), 0o600)).To(Succeed())
 		// There is no node for its pods: the spec runs the manager itself.
-		for _, o := range harness.Decode(shipped) {
+		for _, o := range decode(shipped) {
 			if o.GetKind() == "Deployment" {
 				cluster.Apply(ctx, o)
 			}
@@ -58,23 +53,19 @@ var _ = Describe("docs/operations.md", func() {
 			g.Expect(cluster.Client.List(ctx, others)).To(Succeed())
 			g.Expect(others.Items).To(BeEmpty(), "schedules of other specs are deleted with their namespaces")
 		}).WithContext(ctx).WithTimeout(time.Minute).Should(Succeed())
-		kept, left := cluster.Namespace(ctx, "kept"), cluster.Namespace(ctx, "left")
-		for namespace, spec := range map[string]v1alpha1.SnapshotScheduleSpec{kept: orphan, left: hourly} {
-			cluster.BoundClaims(ctx, namespace, 1)
-			cluster.Schedule(ctx, namespace, spec)
+		kept, orphaned := scheduled(ctx, "kept", 1, orphaning)
+		left, owned := scheduled(ctx, "left", 1, hourly)
+		snapshots := func() []string {
+			return append(names(cluster.Snapshots(ctx, kept)), names(cluster.Snapshots(ctx, left))...)
 		}
-		all := append(names(eventuallySnapshots(ctx, kept, 1)), names(eventuallySnapshots(ctx, left, 1))...)
+		all := snapshots()
 
 		for _, step := range steps[:4] {
 			follow(folder, step)
-			// Step 2 asks the reader to wait for this.
-			if strings.Contains(step, "deletionPolicy") {
-				for _, namespace := range []string{kept, left} {
-					s := builders.Schedule(namespace, "nightly", hourly)
-					Eventually(func(g Gomega) {
-						now := harness.Get(ctx, cluster, s)
-						g.Expect(now.Status.ObservedGeneration).To(Equal(now.Generation))
-					}).WithContext(ctx).Should(Succeed())
+			if strings.Contains(step, "deletionPolicy") { // it asks the reader to wait for this
+				for _, s := range []*v1alpha1.SnapshotSchedule{orphaned, owned} {
+					Eventually(func() bool { now := get(ctx, s); return now.Status.ObservedGeneration == now.Generation }).
+						WithContext(ctx).Should(BeTrue())
 				}
 			}
 		}
@@ -88,9 +79,7 @@ var _ = Describe("docs/operations.md", func() {
 		follow(folder, steps[5])
 		err := cluster.Client.List(ctx, &v1alpha1.SnapshotScheduleList{})
 		Expect(apierrors.IsNotFound(err)).To(BeTrue(), "the CRD should be deleted, not %v", err)
-		Consistently(func() []string {
-			return append(names(cluster.Snapshots(ctx, kept)), names(cluster.Snapshots(ctx, left))...)
-		}).WithContext(ctx).WithTimeout(10*time.Second).Should(Equal(all), "the garbage collector should delete none")
+		Consistently(snapshots).WithContext(ctx).WithTimeout(10*time.Second).Should(Equal(all), "the garbage collector should delete none")
 
 		cluster.Install(ctx)
 		follow(folder, steps[7])
@@ -101,57 +90,87 @@ var _ = Describe("docs/operations.md", func() {
 			eventuallySnapshots(ctx, namespace, 2)
 			Eventually(owners(ctx, namespace)).WithContext(ctx).Should(HaveEach(HaveLen(number)))
 		}
-	})
+	}, NodeTimeout(4*time.Minute))
 
 	It("releases snapshots by hand while the operator is gone", func(ctx context.Context) {
-		namespace := cluster.Namespace(ctx, "stuck")
-		cluster.BoundClaims(ctx, namespace, 2)
-		s := cluster.Schedule(ctx, namespace, hourly)
 		operator := cluster.Start(ctx)
-		eventuallySnapshots(ctx, namespace, 2)
+		namespace, s := scheduled(ctx, "stuck", 2, hourly)
 		operator.Stop()
 		// As if it had stopped a moment after the edit.
-		s = harness.Get(ctx, cluster, s)
-		s.Spec.DeletionPolicy, s.Finalizers = v1alpha1.DeletionOrphan, []string{v1alpha1.FinalizerRelease}
-		Expect(cluster.Client.Update(ctx, s)).To(Succeed())
+		merge(ctx, s, `{"metadata":{"finalizers":[%q]},"spec":{"deletionPolicy":"Orphan"}}`, v1alpha1.FinalizerRelease)
 		kubectl("delete", "snapsched", "nightly", "-n", namespace, "--wait=false")
-
 		steps := blocks("Uninstalling without losing snapshots")
-		for _, step := range steps[len(steps)-2:] {
-			Expect(step).To(ContainSubstring("-n shop"))
-			follow(GinkgoT().TempDir(), strings.ReplaceAll(step, "-n shop", "-n "+namespace))
-		}
-		Eventually(func() bool {
-			err := cluster.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "nightly"}, &v1alpha1.SnapshotSchedule{})
-			return apierrors.IsNotFound(err)
-		}).WithContext(ctx).Should(BeTrue(), "the schedule should be deleted")
-		Consistently(owners(ctx, namespace)).WithContext(ctx).WithTimeout(10 * time.Second).Should(HaveExactElements(BeEmpty(), BeEmpty()))
+		followIn(namespace, steps[len(steps)-2])
+		followIn(namespace, steps[len(steps)-1])
+		eventuallyGone(ctx, s)
+		afterGarbageCollection(ctx)
+		Expect(owners(ctx, namespace)()).To(HaveExactElements(BeEmpty(), BeEmpty()))
+	})
+
+	Context("deletes the namespace of a confined operator", func() {
+		var (
+			namespace *corev1.Namespace
+			operator  *Operator
+			schedule  *v1alpha1.SnapshotSchedule
+		)
+		BeforeEach(func(ctx context.Context) {
+			home := cluster.Namespace(ctx, "home")
+			namespace = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: home}}
+			account(ctx, home)
+			bindManager(ctx, home, home)
+			operator = cluster.WithOperatorIn(home).Start(ctx, "--watch-namespaces="+home)
+			cluster.BoundClaims(ctx, home, 1)
+			schedule = cluster.Schedule(ctx, home, orphaning)
+			eventuallySnapshots(ctx, home, 1)
+		})
+
+		It("after its schedules", func(ctx context.Context) {
+			followIn(namespace.Name, blocks("Deleting the namespace of an operator")[0])
+			eventuallyGone(ctx, namespace)
+		})
+
+		It("although a finalizer is left that nobody removes any more", func(ctx context.Context) {
+			// As Kubernetes does: the pods of a namespace are deleted before anything else.
+			operator.Stop()
+			merge(ctx, schedule, `{"metadata":{"finalizers":[%q]}}`, v1alpha1.FinalizerRelease)
+			Expect(cluster.Client.Delete(ctx, namespace)).To(Succeed())
+			Eventually(fresh(ctx, namespace)).WithContext(ctx).WithTimeout(time.Minute).Should(HaveField("Status.Conditions",
+				ContainElement(And(
+					HaveField("Type", corev1.NamespaceFinalizersRemaining), HaveField("Status", corev1.ConditionTrue),
+					HaveField("Message", ContainSubstring(v1alpha1.FinalizerRelease))))))
+			followIn(namespace.Name, blocks("Deleting the namespace of an operator")[1])
+			eventuallyGone(ctx, namespace)
+		})
 	})
 })
 
 // blocks returns the commands under a heading of docs/operations.md.
-func blocks(heading string) []string {
-	page, err := os.ReadFile(filepath.Join(harness.Root, "docs", "operations.md"))
-	ExpectWithOffset(1, err).NotTo(HaveOccurred())
+func blocks(heading string) (all []string) {
+	GinkgoHelper()
+	page, err := os.ReadFile(filepath.Join(root, "docs", "operations.md"))
+	Expect(err).NotTo(HaveOccurred())
 	_, section, found := strings.Cut(string(page), "\n## "+heading+"\n")
-	ExpectWithOffset(1, found).To(BeTrue(), "the page should have the heading %q", heading)
+	Expect(found).To(BeTrue(), "the page should have the heading %q", heading)
 	section, _, _ = strings.Cut(section, "\n## ")
-	var all []string
 	for _, block := range regexp.MustCompile("(?ms)^ *```sh\n(.*?)^ *```$").FindAllStringSubmatch(section, -1) {
-		var text strings.Builder
-		for line := range strings.Lines(block[1]) {
-			text.WriteString(strings.TrimPrefix(line, "   "))
-		}
-		all = append(all, text.String())
+		all = append(all, regexp.MustCompile("(?m)^   ").ReplaceAllString(block[1], ""))
 	}
 	return all
 }
 
 // follow runs commands of the page in a folder.
 func follow(folder, commands string) {
+	GinkgoHelper()
 	cmd := exec.Command("bash", "-e", "-o", "pipefail", "-c", commands)
 	cmd.Dir = folder
 	out, err := cmd.CombinedOutput()
 	AddReportEntry(commands, string(out))
-	ExpectWithOffset(1, err).NotTo(HaveOccurred(), "%s\n%s", commands, out)
+	Expect(err).NotTo(HaveOccurred(), "%s\n%s", commands, out)
+}
+
+// followIn runs commands of the page in another namespace than the page's.
+func followIn(namespace, commands string) {
+	GinkgoHelper()
+	Expect(commands).To(ContainSubstring(" shop"))
+	follow(GinkgoT().TempDir(), strings.ReplaceAll(commands, " shop", " "+namespace))
 }

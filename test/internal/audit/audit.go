@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -152,6 +151,9 @@ func (r Request) Kind() string {
 // Failed returns whether the API server answered with an error.
 func (r Request) Failed() bool { return r.Code >= http.StatusBadRequest }
 
+// Writes returns whether the request changes something.
+func (r Request) Writes() bool { return !slices.Contains([]string{"get", "list", "watch"}, r.Verb) }
+
 // Requests are in the order of their answers.
 type Requests []Request
 
@@ -199,14 +201,4 @@ func (rs Requests) Counts() map[string]int {
 		counts[r.Kind()]++
 	}
 	return counts
-}
-
-// Summary lists the counts, one kind per line.
-func (rs Requests) Summary() string {
-	counts := rs.Counts()
-	var lines []string
-	for _, kind := range slices.Sorted(maps.Keys(counts)) {
-		lines = append(lines, fmt.Sprintf("%6d %s", counts[kind], kind))
-	}
-	return strings.Join(lines, "\n")
 }

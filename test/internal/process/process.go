@@ -102,22 +102,10 @@ func (p *Process) Kill() {
 	<-p.ended
 }
 
-// Terminate sends SIGTERM and does not wait.
-func (p *Process) Terminate() error {
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); !errors.Is(err, os.ErrProcessDone) {
-		return err
-	}
-	return nil
-}
-
-// ErrTimeout is returned by Stop for a process that had to be killed.
-var ErrTimeout = errors.New("the process did not end in time")
-
 // Stop asks the process to end, by the end of its input if that is piped and by SIGTERM otherwise,
-// and waits. After the timeout the process is killed, and the error wraps ErrTimeout. Any other
-// error is that of the process.
+// and waits. It returns an error if the process fails, or has to be killed after the timeout.
 func (p *Process) Stop(timeout time.Duration) error {
-	ask := p.Terminate
+	ask := func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
 	if p.in != nil {
 		ask = p.in.Close
 	}
@@ -128,7 +116,7 @@ func (p *Process) Stop(timeout time.Duration) error {
 	case <-p.ended:
 	case <-time.After(timeout):
 		p.Kill()
-		return fmt.Errorf("stop the %s: %w: killed after %s: %s", p.name, ErrTimeout, timeout, p.Tail(20))
+		return fmt.Errorf("stop the %s: killed after %s: %s", p.name, timeout, p.Tail(20))
 	}
 	if p.exit != nil {
 		return fmt.Errorf("the %s failed: %w: %s", p.name, p.exit, p.Tail(20))

@@ -1,16 +1,18 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package harness
+package e2e
 
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
+	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	. "github.com/onsi/ginkgo/v2"
-	"k8s.io/apimachinery/pkg/types"
+	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,12 +23,8 @@ import (
 // History is every VolumeSnapshot that was created in a namespace.
 type History struct {
 	mu     sync.Mutex
-	byUID  map[types.UID]*Snapshot
 	order  []*Snapshot
-	live   map[string]int
-	most   map[string]int
 	broken error
-	onAdd  func(added int)
 }
 
 // Snapshot is the history of one VolumeSnapshot.
@@ -40,14 +38,21 @@ type Snapshot struct {
 func (s *Snapshot) Claim() string { return *s.First.Spec.Source.PersistentVolumeClaimName }
 
 // Slot is the slot that the snapshot was taken for.
-func (s *Snapshot) Slot() string { return s.First.Annotations[v1alpha1.AnnotationScheduledAt] }
+func (s *Snapshot) Slot() time.Time {
+	GinkgoHelper()
+	slot, err := time.Parse(time.RFC3339, s.First.Annotations[v1alpha1.AnnotationScheduledAt])
+	Expect(err).NotTo(HaveOccurred(), s.First.Name)
+	return slot
+}
 
-func (s *Snapshot) String() string {
-	return fmt.Sprintf("%s of %s for %s", s.First.Name, s.Claim(), s.Slot())
+// Age is the age at which the deletion of the snapshot began.
+func (s *Snapshot) Age() time.Duration {
+	return s.Last.DeletionTimestamp.Sub(s.First.CreationTimestamp.Time)
 }
 
 // Recorded creates a namespace with bound PVCs and starts its history.
 func (c *Cluster) Recorded(ctx context.Context, name string, claims int) (namespace string, h *History) {
+	GinkgoHelper()
 	namespace = c.Namespace(ctx, name)
 	c.BoundClaims(ctx, namespace, claims)
 	return namespace, c.Record(ctx, namespace)
@@ -55,14 +60,11 @@ func (c *Cluster) Recorded(ctx context.Context, name string, claims int) (namesp
 
 // Record starts the history of a namespace.
 func (c *Cluster) Record(ctx context.Context, namespace string) *History {
-	h := &History{byUID: map[types.UID]*Snapshot{}, live: map[string]int{}, most: map[string]int{}}
+	GinkgoHelper()
+	h := &History{}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	changed := func(e watch.EventType, o client.Object) {
-		defer GinkgoRecover()
-		h.add(e, o.(*snapshotv1.VolumeSnapshot))
-	}
-	wait, err := record.Follow(ctx, c.Client, &snapshotv1.VolumeSnapshotList{}, changed, client.InNamespace(namespace))
-	must(err, "list snapshots")
+	wait, err := record.Follow(ctx, c.Client, &snapshotv1.VolumeSnapshotList{}, h.add, client.InNamespace(namespace))
+	Expect(err).NotTo(HaveOccurred())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -78,36 +80,16 @@ func (c *Cluster) Record(ctx context.Context, namespace string) *History {
 	return h
 }
 
-func (h *History) add(event watch.EventType, v *snapshotv1.VolumeSnapshot) {
-	h.mu.Lock()
-	s := h.byUID[v.UID]
-	added := 0
-	if s == nil {
-		s = &Snapshot{First: v}
-		h.byUID[v.UID] = s
-		h.order = append(h.order, s)
-		claim := s.Claim()
-		h.live[claim]++
-		h.most[claim] = max(h.most[claim], h.live[claim])
-		added = len(h.order)
-	}
-	s.Last = v
-	if event == watch.Deleted {
-		s.Deleted = true
-		h.live[s.Claim()]--
-	}
-	onAdd := h.onAdd
-	h.mu.Unlock()
-	if added > 0 && onAdd != nil {
-		onAdd(added)
-	}
-}
-
-// OnAdd sets a function that is called with the number of each snapshot that is added.
-func (h *History) OnAdd(f func(added int)) {
+func (h *History) add(event watch.EventType, o client.Object) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.onAdd = f
+	i := slices.IndexFunc(h.order, func(s *Snapshot) bool { return s.First.UID == o.GetUID() })
+	if i < 0 {
+		i = len(h.order)
+		h.order = append(h.order, &Snapshot{First: o.(*snapshotv1.VolumeSnapshot)})
+	}
+	h.order[i].Last = o.(*snapshotv1.VolumeSnapshot)
+	h.order[i].Deleted = event == watch.Deleted
 }
 
 // All returns the snapshots so far, in the order of their creation.
@@ -124,34 +106,25 @@ func (h *History) All() []Snapshot {
 	return all
 }
 
+// Count returns the number of snapshots so far.
+func (h *History) Count() int { return len(h.All()) }
+
 // Of returns the snapshots of one PVC so far.
 func (h *History) Of(claim string) []Snapshot {
-	var found []Snapshot
-	for _, s := range h.All() {
-		if s.Claim() == claim {
-			found = append(found, s)
-		}
-	}
-	return found
+	return slices.DeleteFunc(h.All(), func(s Snapshot) bool { return s.Claim() != claim })
 }
 
-// MaxAtOnce is the largest number of snapshots of a PVC that existed at the same time.
-func (h *History) MaxAtOnce(claim string) int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.most[claim]
-}
-
-// Duplicates returns the slots of a PVC that have more than one snapshot.
-func (h *History) Duplicates() []string {
-	first := map[string]string{}
-	var duplicates []string
+// ExpectInOrder fails the spec unless the slots of every PVC were taken in order, each once.
+func (h *History) ExpectInOrder() {
+	GinkgoHelper()
+	last, wrong := map[string]time.Time{}, []string{}
 	for _, s := range h.All() {
-		key := s.First.Labels[v1alpha1.LabelMapKey] + " " + s.Slot()
-		if before, ok := first[key]; ok {
-			duplicates = append(duplicates, before+" and "+s.String())
+		key := s.First.Labels[v1alpha1.LabelMapKey]
+		if slot := s.Slot(); slot.After(last[key]) {
+			last[key] = slot
+		} else {
+			wrong = append(wrong, fmt.Sprintf("%s of %s for %s", s.First.Name, s.Claim(), slot))
 		}
-		first[key] = s.String()
 	}
-	return duplicates
+	Expect(wrong).To(BeEmpty(), "slots of a PVC should be taken in order, each once")
 }
