@@ -40,7 +40,8 @@ func pages(t *testing.T) map[string]string {
 	return all
 }
 
-// A SnapshotSchedule on a page, in a patch or among the samples has no unknown field. Those that are complete are valid for the operator, too.
+// A SnapshotSchedule on a page, in a patch or among the samples has no unknown field. Those that are complete are valid for the
+// operator, too.
 func TestSchedulesAreValid(t *testing.T) {
 	documents := map[string][]string{}
 	for name, page := range pages(t) {

@@ -71,21 +71,7 @@ func TestInstallerChangesOnlyTheImage(t *testing.T) {
 	}
 }
 
-func TestInstallerHasEveryKind(t *testing.T) {
-	kinds := map[string]int{}
-	for _, o := range render(t, "config/default") {
-		kinds[o.GetKind()]++
-	}
-	for _, kind := range []string{
-		"Namespace", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "Deployment",
-	} {
-		if kinds[kind] == 0 {
-			t.Errorf("no %s was rendered", kind)
-		}
-	}
-}
-
-// Deleting what installs the operator must not delete the CRDs: all schedules and their snapshots would go with them.
+// Deleting a CRD deletes all schedules and their snapshots. Neither deleting what installs the operator nor a tool that prunes may do that.
 func TestDeletingTheOperatorKeepsTheCRDs(t *testing.T) {
 	for _, folder := range []string{"config/default", "config/namespaced", "config/monitoring"} {
 		for _, o := range render(t, folder) {
@@ -102,6 +88,15 @@ func TestDeletingTheOperatorKeepsTheCRDs(t *testing.T) {
 	for _, o := range crds {
 		if o.GetKind() != "CustomResourceDefinition" {
 			t.Errorf("config/crd has %s %s", o.GetKind(), o.GetName())
+		}
+		for key, want := range map[string]string{
+			"helm.sh/resource-policy":           "keep",
+			"argocd.argoproj.io/sync-options":   "Prune=false,Delete=false",
+			"kustomize.toolkit.fluxcd.io/prune": "disabled",
+		} {
+			if got := o.GetAnnotations()[key]; got != want {
+				t.Errorf("%s: annotation %s is %q, want %q", o.GetName(), key, got, want)
+			}
 		}
 	}
 	if len(crds) != len(bases) {
@@ -127,29 +122,6 @@ func TestDeployAppliesServerSideAndKeepsTheCheckout(t *testing.T) {
 	}
 	if strings.Contains(recipe, "edit set image") {
 		t.Errorf("make deploy changes the checkout:\n%s", recipe)
-	}
-}
-
-// Deleting the CRD deletes all schedules and their snapshots.
-func TestToolsDoNotPruneTheCRD(t *testing.T) {
-	crds := 0
-	for _, o := range render(t, "config/crd") {
-		if o.GetKind() != "CustomResourceDefinition" {
-			continue
-		}
-		crds++
-		for key, want := range map[string]string{
-			"helm.sh/resource-policy":           "keep",
-			"argocd.argoproj.io/sync-options":   "Prune=false,Delete=false",
-			"kustomize.toolkit.fluxcd.io/prune": "disabled",
-		} {
-			if got := o.GetAnnotations()[key]; got != want {
-				t.Errorf("%s: annotation %s is %q, want %q", o.GetName(), key, got, want)
-			}
-		}
-	}
-	if crds == 0 {
-		t.Error("no CRD was rendered")
 	}
 }
 
@@ -186,7 +158,8 @@ func TestDeployment(t *testing.T) {
 				}
 			}
 		}
-		if !*manager.SecurityContext.ReadOnlyRootFilesystem || *manager.SecurityContext.AllowPrivilegeEscalation || !*pod.SecurityContext.RunAsNonRoot {
+		container := manager.SecurityContext
+		if !*container.ReadOnlyRootFilesystem || *container.AllowPrivilegeEscalation || !*pod.SecurityContext.RunAsNonRoot {
 			t.Errorf("%s: %+v, %+v", folder, manager.SecurityContext, pod.SecurityContext)
 		}
 	}

@@ -5,6 +5,7 @@ package release
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,7 +18,8 @@ import (
 
 // workflow is the part of a workflow that these tests read.
 type workflow struct {
-	Jobs map[string]struct {
+	Permissions map[string]string
+	Jobs        map[string]struct {
 		Environment string
 		Permissions map[string]string
 		Steps       []struct {
@@ -27,7 +29,7 @@ type workflow struct {
 	}
 }
 
-// A tag can be moved to other code, a commit cannot.
+// A tag can be moved to other code, a commit cannot. An action of somebody else would get the permissions of the job, too.
 var pinned = regexp.MustCompile(`^ *- uses: ([\w-]+/[\w-]+)@([0-9a-f]{40}) # v\d+\.\d+\.\d+$`)
 
 func TestActionsArePinnedByCommit(t *testing.T) {
@@ -56,11 +58,16 @@ func TestActionsArePinnedByCommit(t *testing.T) {
 	}
 }
 
-// The token would stay in .git/config, where every later step and program can read it.
-func TestCheckoutsKeepNoCredentials(t *testing.T) {
-	checkouts := 0
+// A checkout with credentials leaves the token in .git/config, where every later step and program can read it. A job that publishes waits
+// for the reviewers of its environment, which CONTRIBUTING.md says how to create, and is the only one with write permissions.
+func TestJobsHandleCredentialsWithCare(t *testing.T) {
+	checkouts, writers := 0, 0
 	for name, text := range workflows(t) {
-		for job, j := range parse(t, text).Jobs {
+		w := parse(t, text)
+		if len(w.Permissions) != 1 || w.Permissions["contents"] != "read" {
+			t.Errorf("%s: all jobs have the permissions %v, want contents: read", name, w.Permissions)
+		}
+		for job, j := range w.Jobs {
 			for _, step := range j.Steps {
 				if !strings.HasPrefix(step.Uses, "actions/checkout@") {
 					continue
@@ -70,33 +77,16 @@ func TestCheckoutsKeepNoCredentials(t *testing.T) {
 					t.Errorf("%s: job %s: a checkout without persist-credentials: false", name, job)
 				}
 			}
-		}
-	}
-	if checkouts == 0 {
-		t.Error("found no checkouts")
-	}
-}
-
-// The environment's reviewers approve what is published. CONTRIBUTING.md says how to create it.
-func TestJobsThatPublishWaitForApproval(t *testing.T) {
-	jobs := 0
-	for name, text := range workflows(t) {
-		for job, j := range parse(t, text).Jobs {
-			writes := false
-			for _, access := range j.Permissions {
-				writes = writes || access == "write"
-			}
-			if !writes {
-				continue
-			}
-			jobs++
-			if j.Environment != "release" {
-				t.Errorf("%s: job %s may write, but has the environment %q", name, job, j.Environment)
+			if slices.Contains(slices.Collect(maps.Values(j.Permissions)), "write") {
+				writers++
+				if j.Environment != "release" {
+					t.Errorf("%s: job %s may write, but has the environment %q", name, job, j.Environment)
+				}
 			}
 		}
 	}
-	if jobs != 1 {
-		t.Errorf("%d jobs may write, want one", jobs)
+	if checkouts == 0 || writers != 1 {
+		t.Errorf("found %d checkouts, and %d jobs that may write instead of one", checkouts, writers)
 	}
 	if !strings.Contains(read(t, "CONTRIBUTING.md"), "environment `release`") {
 		t.Error("CONTRIBUTING.md does not describe the environment `release`")
@@ -130,10 +120,10 @@ func TestVulnerabilityCheckIsSkippedOnlyWhereNobodyRequiresIt(t *testing.T) {
 		env   []string
 		fails bool
 	}{
-		"unreachable":                      {says: "govulncheck: fetching vulnerabilities: dial tcp: no such host", exit: 1},
-		"unreachable in CI":                {says: "govulncheck: fetching vulnerabilities: 403", exit: 1, env: []string{"CI=true"}},
-		"unreachable, required":            {says: "govulncheck: fetching vulnerabilities: 403", exit: 1, env: []string{"REQUIRE_VULNDB=1"}, fails: true},
-		"unreachable, a mirror":            {says: "govulncheck: fetching vulnerabilities: 403", exit: 1, env: []string{"GOVULNDB=https://e.com"}, fails: true},
+		"unreachable":                      {says: "fetching vulnerabilities: dial tcp: no such host", exit: 1},
+		"unreachable in CI":                {says: "fetching vulnerabilities: 403", exit: 1, env: []string{"CI=true"}},
+		"unreachable, required":            {says: "fetching vulnerabilities: 403", exit: 1, env: []string{"REQUIRE_VULNDB=1"}, fails: true},
+		"unreachable, a mirror":            {says: "fetching vulnerabilities: 403", exit: 1, env: []string{"GOVULNDB=https://e.com"}, fails: true},
 		"vulnerable":                       {says: "Your code is affected by 1 vulnerability.", exit: 3, fails: true},
 		"clean":                            {says: "No vulnerabilities found."},
 		"clean, required, with its mirror": {says: "No vulnerabilities found.", env: []string{"REQUIRE_VULNDB=1", "GOVULNDB=https://e.com"}},
