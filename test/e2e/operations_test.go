@@ -103,8 +103,7 @@ var _ = Describe("docs/operations.md", func() {
 		followIn(namespace, steps[len(steps)-2])
 		followIn(namespace, steps[len(steps)-1])
 		eventuallyGone(ctx, s)
-		afterGarbageCollection(ctx)
-		Expect(owners(ctx, namespace)()).To(HaveExactElements(BeEmpty(), BeEmpty()))
+		Consistently(owners(ctx, namespace)).WithContext(ctx).WithTimeout(10 * time.Second).Should(HaveExactElements(BeEmpty(), BeEmpty()))
 	})
 
 	Context("deletes the namespace of a confined operator", func() {

@@ -71,7 +71,7 @@ var _ = Describe("the operator's process", func() {
 		start := cluster.Mark()
 		first := cluster.StartElected(ctx)
 		cluster.Schedule(ctx, namespace, v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "2s", SnapshotTTL: "20s"})
-		takeover("", 10*time.Second)
+		takeover("", 30*time.Second)
 		leader, second := holder(), cluster.StartElected(ctx)
 		writes := func(o *Operator) audit.Requests {
 			return cluster.Since(start).In(namespace).By(o.Credential).Where(audit.Request.Writes)
