@@ -138,7 +138,8 @@ var _ = Describe("the chart on a node", Ordered, func() {
 
 		By("discovering and scraping its endpoints as Prometheus does")
 		services := &corev1.ServiceList{}
-		Expect(cluster.Client.List(ctx, services, client.InNamespace(monitor.GetNamespace()), client.MatchingLabels(spec.Selector.MatchLabels))).To(Succeed())
+		Expect(cluster.Client.List(ctx, services, client.InNamespace(monitor.GetNamespace()),
+			client.MatchingLabels(spec.Selector.MatchLabels))).To(Succeed())
 		Expect(services.Items).To(HaveLen(1))
 		slices := &discoveryv1.EndpointSliceList{}
 		Expect(cluster.Client.List(ctx, slices, client.InNamespace(monitor.GetNamespace()),
