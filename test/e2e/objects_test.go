@@ -27,7 +27,7 @@ import (
 
 var (
 	// hourly takes one snapshot of each PVC immediately, and none while the specs run.
-	hourly = v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1h"}
+	hourly = v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1h", DeletionPolicy: v1alpha1.DeletionDelete}
 	// orphaning is the same with deletionPolicy Orphan.
 	orphaning = v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1h", DeletionPolicy: v1alpha1.DeletionOrphan}
 )
