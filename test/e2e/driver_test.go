@@ -45,7 +45,8 @@ func requeueDeleted(ctx context.Context, namespace string) {
 }
 
 var _ = Describe("snapshots that never become ready", func() {
-	It("are reported with the error that the snapshot controller wrote", func(ctx context.Context) {
+	// Contract: STAT-15, PROT-2.
+	It("are reported with the error that the snapshot controller wrote, and as not protected", func(ctx context.Context) {
 		namespace := cluster.Namespace(ctx, "noclass")
 		claim := cluster.BoundClaims(ctx, namespace, 1)[0]
 		// Of a known driver, the operator would not try.
@@ -58,7 +59,9 @@ var _ = Describe("snapshots that never become ready", func() {
 		})
 		Eventually(fresh(ctx, schedule)).WithContext(ctx).Should(And(
 			beReadyWith(metav1.ConditionFalse, v1alpha1.ReasonSnapshotsFailing),
-			haveProblem(v1alpha1.ReasonSnapshotFailed, ""), haveProblem(v1alpha1.ReasonSnapshotError, "no-such-class")))
+			haveProblem(v1alpha1.ReasonSnapshotFailed, ""), haveProblem(v1alpha1.ReasonSnapshotError, "no-such-class"),
+			HaveField("Status.Conditions", ContainElement(And(
+				HaveField("Type", v1alpha1.ConditionProtected), HaveField("Reason", v1alpha1.ReasonRecoveryPointsOld))))))
 	})
 
 	// Contract: ONE-4.
