@@ -8,45 +8,35 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	. "github.com/onsi/ginkgo/v2"
 )
 
 // Parts of the messages. CEL messages are recognized by the valid values that they show, so that their wording may change.
 const (
 	oneOfIntervalAndSchedule = "snapshotInterval: 6h"
-	zoneWithoutSchedule      = `"30 2 * * *"`
-	nameTooLong              = "my-app-snapshots"
-	durationSyntax           = "1d12h"
-	tooShort                 = "1s"
-	tooLong                  = "100y"
-	zoneInCronLine           = "Europe/Oslo"
 	cronFields               = `"30 2 * * *"`
+	durationSyntax           = "1d12h"
+	tooShort                 = "at least 1s"
+	tooLong                  = "at most 100y"
+	zone                     = "Europe/Oslo"
 	minuteRange              = "0-59"
 	hourRange                = "0-23"
 	dayRange                 = "1-31"
 	monthRange               = "JAN-DEC"
 	weekdayRange             = "SUN-SAT"
-	zoneName                 = "Europe/Oslo"
 	operators                = `supported values: "In", "NotIn", "Exists", "DoesNotExist"`
 	valuesRequired           = "values: [my-app]"
 	valuesForbidden          = "{key: app, operator: Exists}"
-	ownLabelPrefix           = "snapshots.mapcontroller.dev/ are reserved: use another, such as example.com/tier"
-	ownAnnotationPrefix      = "snapshots.mapcontroller.dev/ are reserved: use another, such as example.com/note"
-	claimedLabel             = "GitOps tool would claim the snapshots and delete them: use another, such as example.com/tier"
-	claimedAnnotation        = "GitOps tool would claim the snapshots and delete them: use another, such as example.com/note"
-	peerLabel                = "snapscheduler would take the snapshots for its own and delete them: use another, such as example.com/tier"
-	peerAnnotation           = "snapscheduler would take the snapshots for its own and delete them: use another, such as example.com/note"
+	reserved                 = "snapshots.mapcontroller.dev/ are reserved: use another, such as example.com/"
+	claimed                  = "GitOps tool would claim the %s and delete them: use another, such as example.com/%s"
+	taken                    = "snapscheduler would take the snapshots for its own and delete them: use another, such as example.com/"
 	labelKey                 = "example.com/tier"
 	annotationKey            = "example.com/note"
 	labelValue               = "my-app"
 	className                = "fast"
-	atLeast0                 = "should be greater than or equal to 0"
-	atLeast1                 = "should be greater than or equal to 1"
-	atMost32Bits             = "should be less than or equal to 2147483647"
 	annotationValue          = "at most 1024 characters long, such as nightly"
 	policies                 = `supported values: "Delete", "Orphan"`
 	required                 = "Required value"
+	empty                    = "should be at least 1 chars long"
 )
 
 // tooManyBytes returns the message for a string longer than maxLength.
@@ -55,403 +45,300 @@ func tooManyBytes(limit int) string { return fmt.Sprintf("may not be more than %
 // tooManyItems returns the message for a list or map with more than maxItems or maxProperties entries.
 func tooManyItems(limit int) string { return fmt.Sprintf("must have at most %d items", limit) }
 
-// rejected is a schedule that the API server must reject.
-type rejected struct {
-	// scheduleName is the name of the schedule, if it matters.
-	scheduleName string
-	// spec is YAML; empty means that the object has no spec.
-	spec string
-	// want lists every cause, each with a part of its message.
-	want []cause
+// long returns a string of n letters.
+func long(n int) string { return strings.Repeat("a", n) }
+
+// list returns a YAML list of n equal items.
+func list(n int, item string) string {
+	return "[" + strings.TrimSuffix(strings.Repeat(item+", ", n), ", ") + "]"
 }
 
-// entries returns a table entry for each case.
-func entries[C any](cases map[string]C) []TableEntry {
-	var all []TableEntry
-	for _, name := range slices.Sorted(maps.Keys(cases)) {
-		all = append(all, Entry(name, cases[name]))
+// entries returns a YAML map with n entries, whose keys begin with the prefix.
+func entries(n int, prefix, value string) string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf("%s%02d: %s", prefix, i, value))
+	}
+	return "{" + strings.Join(all, ", ") + "}"
+}
+
+// validObjects are the smallest valid objects, with a complete status.
+var validObjects = map[string]string{
+	schedule: "{spec: {snapshotInterval: 6h}, status: " + completeStatus + "}",
+	fleet: `{spec: {namespaceSelector: {}, template: {spec: {snapshotInterval: 6h, deletionPolicy: Delete}}}, status: {
+  inputs: {namespaces: {total: 3}}, outputs: {snapshotschedules: {total: 3, updated: 3, ready: 3}}, detached: {snapshotschedules: 0},
+  persistentVolumeClaims: {total: 3, skipped: 0}, volumeSnapshots: {total: 9, ready: 9}, oldestRecoveryPointNamespace: shop}}`,
+}
+
+// rejected is an object that the API server must reject for one cause, with a part of its message: a valid one with another value, in YAML,
+// of one field. An empty value stands for no value.
+type rejected struct {
+	kind, field, value string
+	want               cause
+}
+
+// group has cases of one field.
+type group struct {
+	kind, field string
+	cases       map[string]rejection
+}
+
+// rejection is a value, and why it is rejected: the path below the field, and a part of the message.
+type rejection struct{ value, below, message string }
+
+// allRejected returns all objects that must be rejected. Together they violate every rule of the schemas (schema_test.go).
+func allRejected() map[string]rejected {
+	all := map[string]rejected{
+		"a long name of a SnapshotSchedule":        {schedule, "metadata.name", long(64), cause{"<nil>", "my-app-snapshots"}},
+		"a long name of a ClusterSnapshotSchedule": {fleet, "metadata.name", long(64), cause{"<nil>", "such as gold"}},
+	}
+	for _, g := range slices.Concat(specGroups(), durationGroups(), numberGroups(), fleetGroups(), statusGroups()) {
+		for name, r := range g.cases {
+			all[fmt.Sprintf("%s %s: %s", g.kind, g.field, name)] = rejected{g.kind, g.field, r.value, cause{g.field + r.below, r.message}}
+		}
 	}
 	return all
 }
 
-// durationFields maps the path of every duration to a spec with a placeholder for its value.
-var durationFields = map[string]string{
-	"spec.snapshotInterval":               `{snapshotInterval: %s}`,
-	"spec.snapshotTTL":                    `{snapshotInterval: 6h, snapshotTTL: %s}`,
-	"spec.startingDeadline":               `{snapshotInterval: 6h, startingDeadline: %s}`,
-	"spec.jitter":                         `{snapshotInterval: 6h, jitter: %s}`,
-	"spec.readyDeadline":                  `{snapshotInterval: 6h, readyDeadline: %s}`,
-	"spec.retention.editDelay":            `{snapshotInterval: 6h, retention: {editDelay: %s}}`,
-	"spec.retention.detached.snapshotTTL": `{snapshotInterval: 6h, retention: {detached: {snapshotTTL: %s}}}`,
-}
-
-// validDurations are accepted in every duration field.
-var validDurations = []string{
-	"1s", "90s", "6h", "10d", "1w", "1y", "1d12h", "1y1w1d1h1m1s", "06h", "0d1s", "100y", "36500d", "3153600000s",
-}
-
-// invalidDurations are rejected in every duration field.
-var invalidDurations = map[string]string{
-	"":                       durationSyntax,
-	"0":                      durationSyntax,
-	"6":                      durationSyntax,
-	"6x":                     durationSyntax,
-	"-6h":                    durationSyntax,
-	"+6h":                    durationSyntax,
-	" 6h":                    durationSyntax,
-	"6h ":                    durationSyntax,
-	"6 h":                    durationSyntax,
-	"1.5h":                   durationSyntax,
-	"1,5h":                   durationSyntax,
-	"6H":                     durationSyntax,
-	"500ms":                  durationSyntax,
-	"1s500ms":                durationSyntax,
-	"1h1d":                   durationSyntax,
-	"1h1h":                   durationSyntax,
-	"1d 12h":                 durationSyntax,
-	"P1D":                    durationSyntax,
-	"1us":                    durationSyntax,
-	"6h\n":                   durationSyntax,
-	"٦h":                     durationSyntax,
-	"99999999999s":           durationSyntax,
-	"0s":                     tooShort,
-	"0h":                     tooShort,
-	"0d0h":                   tooShort,
-	"101y":                   tooLong,
-	"36501d":                 tooLong,
-	"100y1s":                 tooLong,
-	"3153600001s":            tooLong,
-	"9999999999y":            tooLong,
-	"99y53w":                 tooLong,
-	"5214w2d1h":              tooLong,
-	"52560000m1h":            durationSyntax,
-	"876000h1m":              tooLong,
-	"52560000m1s":            tooLong,
-	strings.Repeat("1", 128): durationSyntax,
-	strings.Repeat("1", 129): tooManyBytes(128),
-}
-
-// long returns a string of n letters.
-func long(n int) string { return strings.Repeat("a", n) }
-
-// listOf returns a YAML list of n equal items.
-func listOf(n int, item string) string {
-	return "[" + strings.TrimSuffix(strings.Repeat(item+", ", n), ", ") + "]"
-}
-
-// mapWithEntries returns a YAML map with n entries.
-func mapWithEntries(n int) string {
-	var entries []string
-	for i := range n {
-		entries = append(entries, fmt.Sprintf("k%d: v", i))
+// specGroups are about the fields of a SnapshotSchedule.
+func specGroups() []group {
+	lines := map[string]rejection{
+		"a line of more than 512 bytes": {`"` + strings.Repeat("1,", 260) + `1 2 * * *"`, "", tooManyBytes(512)},
 	}
-	return "{" + strings.Join(entries, ", ") + "}"
-}
-
-func cronSpec(line string) string { return fmt.Sprintf("{schedule: %q}", line) }
-
-func rejectedSpec(spec, field, message string) rejected {
-	return rejected{spec: spec, want: []cause{{field, message}}}
-}
-
-func rejectedCronLine(line, message string) rejected {
-	return rejectedSpec(cronSpec(line), "spec.schedule", message)
-}
-
-func rejectedZone(zone string) rejected {
-	return rejectedSpec(fmt.Sprintf(`{schedule: "@daily", timeZone: %q}`, zone), "spec.timeZone", zoneName)
-}
-
-func rejectedTemplate(metadata, field, message string) rejected {
-	return rejectedSpec("{snapshotInterval: 6h, snapshotTemplate: {metadata: "+metadata+"}}", "spec.snapshotTemplate.metadata."+field, message)
-}
-
-func rejectedClass(name, message string) rejected {
-	return rejectedSpec(fmt.Sprintf("{snapshotInterval: 6h, snapshotTemplate: {spec: {volumeSnapshotClassName: %q}}}", name),
-		"spec.snapshotTemplate.spec.volumeSnapshotClassName", message)
-}
-
-func rejectedClasses(names, item, message string) rejected {
-	return rejectedSpec("{snapshotInterval: 6h, snapshotTemplate: {spec: {volumeSnapshotClassNames: "+names+"}}}",
-		"spec.snapshotTemplate.spec.volumeSnapshotClassNames"+item, message)
-}
-
-func rejectedSelector(selector, field, message string) rejected {
-	return rejectedSpec("{snapshotInterval: 6h, selector: "+selector+"}", "spec.selector."+field, message)
-}
-
-func rejectedExpression(expression, field, message string) rejected {
-	return rejectedSelector("{matchExpressions: ["+expression+"]}", "matchExpressions[0]"+field, message)
-}
-
-func rejectedRetention(retention, field, message string) rejected {
-	return rejectedSpec("{snapshotInterval: 6h, retention: "+retention+"}", "spec.retention."+field, message)
-}
-
-// rejectedSpecs returns every schedule that must be rejected. Together they violate every rule of the schema (coverage_test.go).
-func rejectedSpecs() map[string]rejected {
-	const key = "snapshots.mapcontroller.dev/"
-	cases := map[string]rejected{
-		"both an interval and a schedule":    rejectedSpec(`{snapshotInterval: 6h, schedule: "30 2 * * *"}`, "spec", oneOfIntervalAndSchedule),
-		"neither an interval nor a schedule": rejectedSpec("{snapshotTTL: 10d}", "spec", oneOfIntervalAndSchedule),
-		"an empty spec":                      rejectedSpec("{}", "spec", oneOfIntervalAndSchedule),
-		"a time zone with an interval":       rejectedSpec("{snapshotInterval: 6h, timeZone: UTC}", "spec.timeZone", zoneWithoutSchedule),
-		"a time zone only": {spec: "{timeZone: UTC}", want: []cause{
-			{"spec", oneOfIntervalAndSchedule}, {"spec.timeZone", zoneWithoutSchedule}}},
-
-		"a name of 64 characters": {scheduleName: strings.Repeat("n", 64), spec: "{snapshotInterval: 6h}", want: []cause{{"<nil>", nameTooLong}}},
-
-		"TZ= in the cron line":             rejectedCronLine("TZ=Europe/Oslo 30 2 * * *", zoneInCronLine),
-		"CRON_TZ= in the cron line":        rejectedCronLine("CRON_TZ=Europe/Oslo 30 2 * * *", zoneInCronLine),
-		"TZ= in a line of five words":      rejectedCronLine("TZ=UTC 2 * * *", zoneInCronLine),
-		"TZ= before a macro":               rejectedCronLine("TZ=UTC @daily", zoneInCronLine),
-		"an empty line":                    rejectedCronLine("", cronFields),
-		"only blanks":                      rejectedCronLine("    ", cronFields),
-		"four fields":                      rejectedCronLine("2 * * *", cronFields),
-		"six fields, with seconds":         rejectedCronLine("0 30 2 * * *", cronFields),
-		"@every":                           rejectedCronLine("@every 1h", cronFields),
-		"@every of five words":             rejectedCronLine("@every 1 2 3 4", cronFields),
-		"@reboot":                          rejectedCronLine("@reboot", cronFields),
-		"@midnight":                        rejectedCronLine("@midnight", cronFields),
-		"@annually":                        rejectedCronLine("@annually", cronFields),
-		"a macro in capitals":              rejectedCronLine("@DAILY", cronFields),
-		"a macro and a field":              rejectedCronLine("@daily *", cronFields),
-		"a word instead of a line":         rejectedCronLine("daily", cronFields),
-		"a duration instead of a line":     rejectedCronLine("6h", cronFields),
-		"minute 60":                        rejectedCronLine("60 2 * * *", minuteRange),
-		"minute by name":                   rejectedCronLine("MON 2 * * *", minuteRange),
-		"a negative minute":                rejectedCronLine("-5 2 * * *", minuteRange),
-		"a comma instead of a minute":      rejectedCronLine(", 2 * * *", minuteRange),
-		"a comma instead of an hour":       rejectedCronLine("30 , * * *", hourRange),
-		"a comma instead of a month":       rejectedCronLine("30 2 * , *", monthRange),
-		"a step of zero":                   rejectedCronLine("*/0 2 * * *", minuteRange),
-		"a step without a number":          rejectedCronLine("*/ 2 * * *", minuteRange),
-		"two steps":                        rejectedCronLine("*/5/2 2 * * *", minuteRange),
-		"a range of three":                 rejectedCronLine("1-2-3 2 * * *", minuteRange),
-		"a range without an end":           rejectedCronLine("1- 2 * * *", minuteRange),
-		"a step after a comma":             rejectedCronLine("0,/5 2 * * *", minuteRange),
-		"H as in Jenkins":                  rejectedCronLine("H 2 * * *", minuteRange),
-		"hour 24":                          rejectedCronLine("30 24 * * *", hourRange),
-		"an hour with minutes":             rejectedCronLine("30 2:30 * * *", hourRange),
-		"day 0":                            rejectedCronLine("30 2 0 * *", dayRange),
-		"day 32":                           rejectedCronLine("30 2 32 * *", dayRange),
-		"the last day as in Quartz":        rejectedCronLine("30 2 L * *", dayRange),
-		"the nearest weekday as in Quartz": rejectedCronLine("30 2 15W * *", dayRange),
-		"month 0":                          rejectedCronLine("30 2 * 0 *", monthRange),
-		"month 13":                         rejectedCronLine("30 2 * 13 *", monthRange),
-		"a month in full":                  rejectedCronLine("30 2 * january *", monthRange),
-		"Sunday as 7":                      rejectedCronLine("30 2 * * 7", weekdayRange),
-		"weekdays up to 7":                 rejectedCronLine("30 2 * * 1-7", weekdayRange),
-		"a macro after a blank":            rejectedCronLine(" @daily", cronFields),
-		"a weekday in full":                rejectedCronLine("30 2 * * monday", weekdayRange),
-		"the third Friday as in Quartz":    rejectedCronLine("30 2 * * FRI#3", weekdayRange),
-		"a line of more than 512 bytes":    rejectedCronLine(strings.Repeat("1,", 260)+"1 2 * * *", tooManyBytes(512)),
-		"every field of a line out of range": {spec: cronSpec("60 24 32 13 8"), want: []cause{
-			{"spec.schedule", minuteRange}, {"spec.schedule", hourRange}, {"spec.schedule", dayRange},
-			{"spec.schedule", monthRange}, {"spec.schedule", weekdayRange}}},
-
-		"an empty zone":                   rejectedZone(""),
-		"the local zone":                  rejectedZone("Local"),
-		"the local zone in lower case":    rejectedZone("local"),
-		"a zone with a blank":             rejectedZone("Europe/ Oslo"),
-		"a zone that is an absolute path": rejectedZone("/Europe/Oslo"),
-		"a zone that is a relative path":  rejectedZone("../etc/localtime"),
-		"a zone offset":                   rejectedZone("+02:00"),
-		"a zone of 65 characters":         rejectedZone(long(65)),
-		"a zone of 257 characters":        rejectedSpec(`{schedule: "@daily", timeZone: `+long(257)+"}", "spec.timeZone", tooManyBytes(256)),
-
-		"an unknown selector operator":       rejectedExpression("{key: app, operator: Like, values: [a]}", ".operator", operators),
-		"In without values":                  rejectedExpression("{key: app, operator: In}", ".values", valuesRequired),
-		"In with no values":                  rejectedExpression("{key: app, operator: In, values: []}", ".values", valuesRequired),
-		"NotIn without values":               rejectedExpression("{key: app, operator: NotIn}", ".values", valuesRequired),
-		"Exists with values":                 rejectedExpression("{key: app, operator: Exists, values: [a]}", ".values", valuesForbidden),
-		"DoesNotExist with values":           rejectedExpression("{key: app, operator: DoesNotExist, values: [a]}", ".values", valuesForbidden),
-		"an expression without a key":        rejectedExpression("{operator: Exists}", ".key", required),
-		"an expression without an operator":  rejectedExpression("{key: app}", ".operator", required),
-		"an expression with an invalid key":  rejectedExpression("{key: a b, operator: Exists}", ".key", labelKey),
-		"an expression with an empty key":    rejectedExpression(`{key: "", operator: Exists}`, ".key", labelKey),
-		"a selector key of 318 characters":   rejectedExpression("{key: "+long(254)+"/"+long(63)+", operator: Exists}", ".key", labelKey),
-		"a selector key of 513 characters":   rejectedExpression("{key: "+long(513)+", operator: Exists}", ".key", tooManyBytes(512)),
-		"a selector value with a blank":      rejectedExpression("{key: app, operator: In, values: [a, b c]}", ".values[1]", labelValue),
-		"a selector value of 64 characters":  rejectedExpression("{key: app, operator: In, values: ["+long(64)+"]}", ".values[0]", labelValue),
-		"a selector value of 257 characters": rejectedExpression("{key: app, operator: In, values: ["+long(257)+"]}", ".values[0]", tooManyBytes(256)),
-		"65 selector values":                 rejectedExpression("{key: app, operator: In, values: "+listOf(65, "v")+"}", ".values", tooManyItems(64)),
-		"17 expressions":                     rejectedSelector("{matchExpressions: "+listOf(17, "{key: app, operator: Exists}")+"}", "matchExpressions", tooManyItems(16)),
-		"33 labels to match":                 rejectedSelector("{matchLabels: "+mapWithEntries(33)+"}", "matchLabels", tooManyItems(32)),
-		"an invalid key to match":            rejectedSelector("{matchLabels: {a b: x}}", "matchLabels", labelKey),
-		"a key of 318 characters to match":   rejectedSelector("{matchLabels: {"+long(254)+"/"+long(63)+": x}}", "matchLabels", labelKey),
-		"an invalid value to match":          rejectedSelector("{matchLabels: {app: a b}}", "matchLabels[app]", labelValue),
-		"a value of 64 characters to match":  rejectedSelector("{matchLabels: {app: "+long(64)+"}}", "matchLabels[app]", labelValue),
-		"a value of 257 characters to match": rejectedSelector("{matchLabels: {app: "+long(257)+"}}", "matchLabels.app", tooManyBytes(256)),
-
-		"a label of the controller":                      rejectedTemplate("{labels: {"+key+"map-key: x}}", "labels", ownLabelPrefix),
-		"an unknown label under the controller's prefix": rejectedTemplate("{labels: {"+key+"anything: x}}", "labels", ownLabelPrefix),
-		"a label by which GitOps tools claim objects":    rejectedTemplate("{labels: {app.kubernetes.io/instance: shop}}", "labels", claimedLabel),
-		"a label of Argo CD":                             rejectedTemplate("{labels: {argocd.argoproj.io/instance: shop}}", "labels", claimedLabel),
-		"a label of snapscheduler":                       rejectedTemplate("{labels: {snapscheduler.backube/schedule: shop}}", "labels", peerLabel),
-		"a label key with a blank":                       rejectedTemplate("{labels: {a b: x}}", "labels", labelKey),
-		"an empty label key":                             rejectedTemplate(`{labels: {"": x}}`, "labels", labelKey),
-		"a label key that ends in -":                     rejectedTemplate("{labels: {a-: x}}", "labels", labelKey),
-		"a label key of 64 characters":                   rejectedTemplate("{labels: {"+long(64)+": x}}", "labels", labelKey),
-		"a label prefix in capitals":                     rejectedTemplate("{labels: {Example.com/a: x}}", "labels", labelKey),
-		"a label prefix of 254 characters":               rejectedTemplate("{labels: {"+long(254)+"/a: x}}", "labels", labelKey),
-		"a label key with two slashes":                   rejectedTemplate("{labels: {a/b/c: x}}", "labels", labelKey),
-		"a label value with a blank":                     rejectedTemplate("{labels: {app: a b}}", "labels[app]", labelValue),
-		"a label value that ends in .":                   rejectedTemplate("{labels: {app: a.}}", "labels[app]", labelValue),
-		"a label value of 64 characters":                 rejectedTemplate("{labels: {app: "+long(64)+"}}", "labels[app]", labelValue),
-		"a label value of 257 characters":                rejectedTemplate("{labels: {app: "+long(257)+"}}", "labels.app", tooManyBytes(256)),
-		"33 labels":                                      rejectedTemplate("{labels: "+mapWithEntries(33)+"}", "labels", tooManyItems(32)),
-		"an annotation of the controller":                rejectedTemplate("{annotations: {"+key+"hold: x}}", "annotations", ownAnnotationPrefix),
-		"an annotation by which GitOps tools claim objects": rejectedTemplate(
-			"{annotations: {app.kubernetes.io/instance: shop}}", "annotations", claimedAnnotation),
-		"an annotation of Argo CD": rejectedTemplate(
-			"{annotations: {argocd.argoproj.io/tracking-id: x}}", "annotations", claimedAnnotation),
-		"an annotation of snapscheduler": rejectedTemplate(
-			"{annotations: {snapscheduler.backube/schedule: shop}}", "annotations", peerAnnotation),
-		"an annotation key with a blank":     rejectedTemplate("{annotations: {a b: x}}", "annotations", annotationKey),
-		"an annotation key of 64 characters": rejectedTemplate("{annotations: {"+long(64)+": x}}", "annotations", annotationKey),
-		"an annotation of 1025 characters":   rejectedTemplate("{annotations: {note: "+long(1025)+"}}", "annotations", annotationValue),
-		"33 annotations":                     rejectedTemplate("{annotations: "+mapWithEntries(33)+"}", "annotations", tooManyItems(32)),
-
-		"an empty class":            rejectedClass("", className),
-		"a class in capitals":       rejectedClass("Fast", className),
-		"a class that ends in -":    rejectedClass("fast-", className),
-		"a class of 254 characters": rejectedClass(long(254), className),
-		"a class of 513 characters": rejectedClass(long(513), tooManyBytes(512)),
-		"both a class and a list of classes": rejectedSpec(
-			"{snapshotInterval: 6h, snapshotTemplate: {spec: {volumeSnapshotClassName: fast, volumeSnapshotClassNames: [fast]}}}",
-			"spec.snapshotTemplate.spec", "volumeSnapshotClassNames: [fast, archive]"),
-		"an empty list of classes":              rejectedClasses("[]", "", "[fast]"),
-		"a list of 17 classes":                  rejectedClasses(listOf(17, "fast"), "", tooManyItems(16)),
-		"a list with an empty class":            rejectedClasses(`[fast, ""]`, "[1]", className),
-		"a list with a class in capitals":       rejectedClasses("[Fast]", "[0]", className),
-		"a list with a class of 513 characters": rejectedClasses("["+long(513)+"]", "[0]", tooManyBytes(512)),
-		"an empty list of storage classes":      rejectedSpec("{snapshotInterval: 6h, storageClassNames: []}", "spec.storageClassNames", "[fast]"),
-		"a list of 17 storage classes": rejectedSpec(
-			"{snapshotInterval: 6h, storageClassNames: "+listOf(17, "fast")+"}", "spec.storageClassNames", tooManyItems(16)),
-		"an empty storage class":       rejectedSpec(`{snapshotInterval: 6h, storageClassNames: [fast, ""]}`, "spec.storageClassNames[1]", className),
-		"a storage class with a blank": rejectedSpec(`{snapshotInterval: 6h, storageClassNames: [a b]}`, "spec.storageClassNames[0]", className),
-		"a storage class of 254 characters": rejectedSpec(
-			"{snapshotInterval: 6h, storageClassNames: ["+long(254)+"]}", "spec.storageClassNames[0]", className),
-		"a storage class of 513 characters": rejectedSpec(
-			"{snapshotInterval: 6h, storageClassNames: ["+long(513)+"]}", "spec.storageClassNames[0]", tooManyBytes(512)),
-		"a negative minReady":             rejectedRetention("{minReady: -1}", "minReady", atLeast0),
-		"a negative detached minReady":    rejectedRetention("{detached: {minReady: -1}}", "detached.minReady", atLeast0),
-		"a maxCount of zero":              rejectedRetention("{maxCount: 0}", "maxCount", atLeast1),
-		"a negative maxCount":             rejectedRetention("{maxCount: -1}", "maxCount", atLeast1),
-		"a large minReady":                rejectedRetention("{minReady: 2147483648}", "minReady", atMost32Bits),
-		"a large detached minReady":       rejectedRetention("{detached: {minReady: 2147483648}}", "detached.minReady", atMost32Bits),
-		"a large maxCount":                rejectedRetention("{maxCount: 2147483648}", "maxCount", atMost32Bits),
-		"an unknown deletion policy":      rejectedSpec("{snapshotInterval: 6h, deletionPolicy: Keep}", "spec.deletionPolicy", policies),
-		"a deletion policy in lower case": rejectedSpec("{snapshotInterval: 6h, deletionPolicy: orphan}", "spec.deletionPolicy", policies),
-		"an empty deletion policy":        rejectedSpec(`{snapshotInterval: 6h, deletionPolicy: ""}`, "spec.deletionPolicy", policies),
-		"a schedule without a spec":       {spec: "", want: []cause{{"spec", required}}},
-	}
-	for _, tier := range []string{"last", "hourly", "daily", "weekly", "monthly", "yearly"} {
-		cases["zero for tier "+tier] = rejectedRetention("{keep: {"+tier+": 0}}", "keep."+tier, atLeast1)
-		cases["a negative number for tier "+tier] = rejectedRetention("{keep: {"+tier+": -1}}", "keep."+tier, atLeast1)
-		cases["a large number for tier "+tier] = rejectedRetention("{keep: {"+tier+": 2147483648}}", "keep."+tier, atMost32Bits)
-	}
-	for field, spec := range durationFields {
-		for duration, message := range invalidDurations {
-			name := fmt.Sprintf("%s %q", field, duration)
-			cases[name] = rejectedSpec(fmt.Sprintf(spec, fmt.Sprintf("%q", duration)), field, message)
+	for message, invalid := range invalidCronLines {
+		for _, line := range invalid {
+			lines[fmt.Sprintf("%q", line)] = rejection{fmt.Sprintf("%q", line), "", message}
 		}
 	}
-	return cases
+	const template = "spec.snapshotTemplate."
+	return []group{
+		{schedule, "spec", map[string]rejection{
+			"omitted":                            {"", "", required},
+			"both an interval and a schedule":    {`{snapshotInterval: 6h, schedule: "30 2 * * *"}`, "", oneOfIntervalAndSchedule},
+			"neither an interval nor a schedule": {"{snapshotTTL: 10d}", "", oneOfIntervalAndSchedule},
+			"empty":                              {"{}", "", oneOfIntervalAndSchedule},
+			"a time zone with an interval":       {"{snapshotInterval: 6h, timeZone: UTC}", ".timeZone", cronFields},
+		}},
+		{schedule, "spec.schedule", lines},
+		{schedule, "spec.timeZone", map[string]rejection{
+			"empty":                       {`""`, "", zone},
+			"the local zone":              {"Local", "", zone},
+			"the local one in lower case": {"local", "", zone},
+			"with a blank":                {"Europe/ Oslo", "", zone},
+			"an absolute path":            {"/Europe/Oslo", "", zone},
+			"a relative path":             {"../etc/localtime", "", zone},
+			"an offset":                   {`"+02:00"`, "", zone},
+			"65 characters":               {long(65), "", zone},
+			"257 characters":              {long(257), "", tooManyBytes(256)},
+		}},
+		{schedule, "spec.selector.matchExpressions", map[string]rejection{
+			"an unknown operator":       {"[{key: app, operator: Like, values: [a]}]", "[0].operator", operators},
+			"In without values":         {"[{key: app, operator: In}]", "[0].values", valuesRequired},
+			"In with no values":         {"[{key: app, operator: In, values: []}]", "[0].values", valuesRequired},
+			"NotIn without values":      {"[{key: app, operator: NotIn}]", "[0].values", valuesRequired},
+			"Exists with values":        {"[{key: app, operator: Exists, values: [a]}]", "[0].values", valuesForbidden},
+			"DoesNotExist with values":  {"[{key: app, operator: DoesNotExist, values: [a]}]", "[0].values", valuesForbidden},
+			"without a key":             {"[{operator: Exists}]", "[0].key", required},
+			"without an operator":       {"[{key: app}]", "[0].operator", required},
+			"an invalid key":            {"[{key: a b, operator: Exists}]", "[0].key", labelKey},
+			"an empty key":              {`[{key: "", operator: Exists}]`, "[0].key", labelKey},
+			"a key of 318 characters":   {"[{key: " + long(254) + "/" + long(63) + ", operator: Exists}]", "[0].key", labelKey},
+			"a key of 513 characters":   {"[{key: " + long(513) + ", operator: Exists}]", "[0].key", tooManyBytes(512)},
+			"a value with a blank":      {"[{key: app, operator: In, values: [a, b c]}]", "[0].values[1]", labelValue},
+			"a value of 64 characters":  {"[{key: app, operator: In, values: [" + long(64) + "]}]", "[0].values[0]", labelValue},
+			"a value of 257 characters": {"[{key: app, operator: In, values: [" + long(257) + "]}]", "[0].values[0]", tooManyBytes(256)},
+			"65 values":                 {"[{key: app, operator: In, values: " + list(65, "v") + "}]", "[0].values", tooManyItems(64)},
+			"17 expressions":            {list(17, "{key: app, operator: Exists}"), "", tooManyItems(16)},
+		}},
+		labels(schedule, "spec.selector.matchLabels", nil),
+		labels(schedule, template+"metadata.labels", map[string]rejection{
+			"a label of the controller":                      {"{snapshots.mapcontroller.dev/map-key: x}", "", reserved + "tier"},
+			"an unknown label under the controller's prefix": {"{snapshots.mapcontroller.dev/anything: x}", "", reserved + "tier"},
+			"a label by which GitOps tools claim objects":    {"{app.kubernetes.io/instance: shop}", "", claims("snapshots", "tier")},
+			"a label of Argo CD":                             {"{argocd.argoproj.io/instance: shop}", "", claims("snapshots", "tier")},
+			"a label of snapscheduler":                       {"{snapscheduler.backube/schedule: shop}", "", taken + "tier"},
+		}),
+		annotations(schedule, template+"metadata.annotations", map[string]rejection{
+			"one of the controller":                   {"{snapshots.mapcontroller.dev/hold: x}", "", reserved + "note"},
+			"one by which GitOps tools claim objects": {"{app.kubernetes.io/instance: shop}", "", claims("snapshots", "note")},
+			"one of Argo CD":                          {"{argocd.argoproj.io/tracking-id: x}", "", claims("snapshots", "note")},
+			"one of snapscheduler":                    {"{snapscheduler.backube/schedule: shop}", "", taken + "note"},
+		}),
+		{schedule, template + "spec", map[string]rejection{
+			"both a class and a list of classes": {"{volumeSnapshotClassName: fast, volumeSnapshotClassNames: [fast]}", "", "[fast, archive]"},
+		}},
+		names(template + "spec.volumeSnapshotClassName"),
+		listOfNames(template + "spec.volumeSnapshotClassNames"),
+		listOfNames("spec.storageClassNames"),
+		{schedule, "spec.deletionPolicy", map[string]rejection{
+			"unknown":       {"Keep", "", policies},
+			"in lower case": {"orphan", "", policies},
+			"empty":         {`""`, "", policies},
+		}},
+	}
 }
 
-// acceptedSpecs returns every spec that must be accepted.
-func acceptedSpecs() map[string]string {
-	cases := map[string]string{
-		"every field": `
-selector:
-  matchLabels: {app: my-app}
-  matchExpressions:
-  - {key: tier, operator: In, values: [gold, silver]}
-  - {key: tier, operator: NotIn, values: [lead]}
-  - {key: app, operator: Exists}
-  - {key: skip, operator: DoesNotExist, values: []}
-storageClassNames: [fast, standard.example.com]
-schedule: 30 2 * * *
-timeZone: Europe/Oslo
-snapshotTTL: 10d
-suspend: true
-startingDeadline: 2h
-jitter: 15m
-readyDeadline: 1h
-deletionPolicy: Orphan
-snapshotTemplate:
-  metadata:
-    labels: {app: my-app, app.kubernetes.io/name: shop, example.com/tier: "", not-snapshots.mapcontroller.dev/a: b}
-    annotations: {note: "anything at all: ø, 'quotes', {braces}", Example.com/Note: x}
-  spec: {volumeSnapshotClassName: fast.example.com}
-retention:
-  minReady: 0
-  maxCount: 100
-  keep: {last: 3, hourly: 24, daily: 7, weekly: 4, monthly: 12, yearly: 3}
-  editDelay: 1h
-  detached: {snapshotTTL: 30d, minReady: 2}
-`,
-		"an empty selector":               "{snapshotInterval: 6h, selector: {}}",
-		"a TTL shorter than the interval": "{snapshotInterval: 1d, snapshotTTL: 1h}",
-		"empty objects":                   "{snapshotInterval: 6h, snapshotTemplate: {metadata: {}, spec: {}}, retention: {keep: {}, detached: {}}}",
-		"32 labels and annotations":       "{snapshotInterval: 6h, snapshotTemplate: {metadata: {labels: " + mapWithEntries(32) + ", annotations: " + mapWithEntries(32) + "}}}",
-		"the longest label":               "{snapshotInterval: 6h, snapshotTemplate: {metadata: {labels: {" + long(63) + ": " + long(63) + "}}}}",
-		"the longest class":               "{snapshotInterval: 6h, snapshotTemplate: {spec: {volumeSnapshotClassName: " + long(253) + "}}}",
-		"a list of classes":               "{snapshotInterval: 6h, snapshotTemplate: {spec: {volumeSnapshotClassNames: [fast, archive, fast]}}}",
-		"the longest annotation":          "{snapshotInterval: 6h, snapshotTemplate: {metadata: {annotations: {" + long(253) + "/" + long(63) + ": " + long(1024) + "}}}}",
-		"the longest zone":                `{schedule: "@daily", timeZone: ` + long(64) + "}",
-		"the largest spec":                largestSpec(),
-		"the largest numbers":             "{snapshotInterval: 6h, retention: {minReady: 2147483647, maxCount: 2147483647, keep: {last: 2147483647}}}",
+func claims(objects, alternative string) string { return fmt.Sprintf(claimed, objects, alternative) }
+
+// labels returns the cases of a map of labels, and others.
+func labels(kind, field string, others map[string]rejection) group {
+	cases := map[string]rejection{
+		"a key with a blank":                   {"{a b: x}", "", labelKey},
+		"an empty key":                         {`{"": x}`, "", labelKey},
+		"a key that ends in -":                 {"{a-: x}", "", labelKey},
+		"a key of 64 characters":               {"{" + long(64) + ": x}", "", labelKey},
+		"a key with capitals before its slash": {"{Example.com/a: x}", "", labelKey},
+		"a prefix of 254 characters":           {"{" + long(254) + "/a: x}", "", labelKey},
+		"a key with two slashes":               {"{a/b/c: x}", "", labelKey},
+		"a value with a blank":                 {"{app: a b}", "[app]", labelValue},
+		"a value that ends in .":               {"{app: a.}", "[app]", labelValue},
+		"a value of 64 characters":             {"{app: " + long(64) + "}", "[app]", labelValue},
+		"a value of 257 characters":            {"{app: " + long(257) + "}", ".app", tooManyBytes(256)},
+		"33 labels":                            {entries(33, "k", "v"), "", tooManyItems(32)},
 	}
-	for field, spec := range durationFields {
-		for _, duration := range validDurations {
-			cases[field+" "+duration] = fmt.Sprintf(spec, duration)
+	maps.Copy(cases, others)
+	return group{kind, field, cases}
+}
+
+// annotations returns the cases of a map of annotations, and others.
+func annotations(kind, field string, others map[string]rejection) group {
+	cases := map[string]rejection{
+		"a key with a blank":         {"{a b: x}", "", annotationKey},
+		"a key of 64 characters":     {"{" + long(64) + ": x}", "", annotationKey},
+		"a value of 1025 characters": {"{note: " + long(1025) + "}", "", annotationValue},
+		"33 annotations":             {entries(33, "k", "v"), "", tooManyItems(32)},
+	}
+	maps.Copy(cases, others)
+	return group{kind, field, cases}
+}
+
+// names returns the cases of the name of a class.
+func names(field string) group {
+	return group{schedule, field, map[string]rejection{
+		"empty":          {`""`, "", className},
+		"with a blank":   {"a b", "", className},
+		"in capitals":    {"Fast", "", className},
+		"ends in -":      {"fast-", "", className},
+		"254 characters": {long(254), "", className},
+		"513 characters": {long(513), "", tooManyBytes(512)},
+	}}
+}
+
+// listOfNames returns the cases of a list of names of classes.
+func listOfNames(field string) group {
+	g := names(field)
+	for name, r := range g.cases {
+		g.cases[name] = rejection{"[fast, " + r.value + "]", "[1]", r.message}
+	}
+	g.cases["no item"] = rejection{"[]", "", "[fast]"}
+	g.cases["17 items"] = rejection{list(17, "fast"), "", tooManyItems(16)}
+	return g
+}
+
+// durationGroups have all cases for one field, and one for each rule for the others, which have the same rules (schema_test.go).
+func durationGroups() (all []group) {
+	each := map[string]rejection{
+		"malformed":      {"1 hour", "", durationSyntax},
+		"zero":           {"0s", "", tooShort},
+		"101 years":      {"101y", "", tooLong},
+		"129 characters": {long(129), "", tooManyBytes(128)},
+	}
+	for _, field := range durationFields {
+		all = append(all, group{schedule, field, each})
+	}
+	cases := map[string]rejection{}
+	for message, durations := range invalidDurations {
+		for _, duration := range durations {
+			cases[fmt.Sprintf("%q", duration)] = rejection{fmt.Sprintf("%q", duration), "", message}
 		}
 	}
-	for _, line := range validCronLines {
-		cases[fmt.Sprintf("schedule %q", line)] = cronSpec(line)
-	}
-	for _, zone := range []string{"UTC", "Etc/UTC", "Europe/Oslo", "America/Argentina/Buenos_Aires", "Etc/GMT+1", "America/Port-au-Prince"} {
-		cases["zone "+zone] = fmt.Sprintf(`{schedule: "@daily", timeZone: %s}`, zone)
-	}
-	return cases
+	return append(all, group{schedule, durationFields[0], cases})
 }
 
-// largestSpec returns a spec with everything that is bounded at its bound. Its rules are within the cost that the API server allows.
-func largestSpec() string {
-	key := func(i int) string { return fmt.Sprintf("%s/%s%02d", long(253), long(61), i) }
-	entries := func(n int, value string) string {
-		var all []string
-		for i := range n {
-			all = append(all, key(i)+": "+value)
+func numberGroups() (all []group) {
+	for field, least := range map[string]int{
+		"minReady": 0, "detached.minReady": 0, "maxCount": 1,
+		"keep.last": 1, "keep.hourly": 1, "keep.daily": 1, "keep.weekly": 1, "keep.monthly": 1, "keep.yearly": 1,
+	} {
+		all = append(all, group{schedule, "spec.retention." + field, map[string]rejection{
+			"too small": {fmt.Sprint(least - 1), "", fmt.Sprintf("should be greater than or equal to %d", least)},
+			"negative":  {"-1", "", fmt.Sprintf("should be greater than or equal to %d", least)},
+			"too large": {"2147483648", "", "should be less than or equal to 2147483647"},
+		}})
+	}
+	return all
+}
+
+// fleetGroups are about the fields of a ClusterSnapshotSchedule. Those of a SnapshotSchedule have the same rules (schema_test.go).
+func fleetGroups() []group {
+	omitted := map[string]rejection{"omitted": {"", "", required}}
+	return []group{
+		{fleet, "spec", omitted},
+		{fleet, "spec.namespaceSelector", omitted},
+		{fleet, "spec.template", omitted},
+		{fleet, "spec.template.spec", omitted},
+		{fleet, "spec.template.spec", map[string]rejection{
+			"no deletionPolicy": {"{snapshotInterval: 6h}", ".deletionPolicy", "one of Delete and Orphan"},
+			"no interval":       {"{deletionPolicy: Delete}", "", oneOfIntervalAndSchedule},
+		}},
+		{fleet, "spec.template.spec.snapshotTemplate.metadata.labels", map[string]rejection{
+			"a label of snapscheduler": {"{snapscheduler.backube/when: x}", "", taken + "tier"},
+		}},
+		labels(fleet, "spec.template.metadata.labels", map[string]rejection{
+			"a label of the controller": {"{snapshots.mapcontroller.dev/map-key: x}", "", reserved + "tier"},
+			"a label of a GitOps tool":  {"{app.kubernetes.io/instance: x}", "", claims("SnapshotSchedules", "tier")},
+		}),
+		annotations(fleet, "spec.template.metadata.annotations", map[string]rejection{
+			"one of the controller": {"{snapshots.mapcontroller.dev/hold: x}", "", reserved + "note"},
+			"one of a GitOps tool":  {"{argocd.argoproj.io/tracking-id: x}", "", claims("SnapshotSchedules", "note")},
+		}),
+	}
+}
+
+// statusGroups are about the status of both kinds.
+func statusGroups() (all []group) {
+	for kind, fields := range map[string][]string{
+		schedule: {
+			"inputs.persistentvolumeclaims.total", "outputs.volumesnapshots.total", "outputs.volumesnapshots.ready",
+			"detached.mapKeys", "detached.volumesnapshots", "retention.generation", "retention.sinceTime", "retention.editDelay",
+		},
+		fleet: {
+			"inputs.namespaces", "inputs.namespaces.total", "outputs.snapshotschedules.total", "outputs.snapshotschedules.ready",
+			"outputs.snapshotschedules.updated", "detached.snapshotschedules", "persistentVolumeClaims.total",
+			"persistentVolumeClaims.skipped", "volumeSnapshots.total", "volumeSnapshots.ready",
+		},
+	} {
+		for _, field := range fields {
+			all = append(all, group{kind, "status." + field, map[string]rejection{"omitted": {"", "", required}}})
 		}
-		return "{" + strings.Join(all, ", ") + "}"
+		all = append(all,
+			group{kind, "status.moreProblems", map[string]rejection{"negative": {"-1", "", "should be greater than or equal to 0"}}},
+			group{kind, "status.conditions", map[string]rejection{"nine": {conditions(9), "", tooManyItems(8)}}})
 	}
-	expression := "{key: " + key(0) + ", operator: In, values: " + listOf(64, long(63)) + "}"
-	return `
-selector: {matchLabels: ` + entries(32, long(63)) + ", matchExpressions: " + listOf(16, expression) + `}
-storageClassNames: ` + listOf(16, long(253)) + `
-schedule: "` + strings.Repeat("1,", 251) + `1 * * * *"
-timeZone: ` + long(64) + `
-snapshotTemplate:
-  metadata: {labels: ` + entries(32, long(63)) + ", annotations: " + entries(32, strings.Repeat("😀", 1024)) + `}
-  spec: {volumeSnapshotClassNames: ` + listOf(16, long(253)) + "}\n"
+	const since = `, sinceTime: "2026-01-02T03:04:05Z"}`
+	const failed, ofFleet = "{reason: CreateFailed" + since, "{namespace: a, reason: CreateFailed" + since
+	return append(all,
+		group{fleet, "status.oldestRecoveryPointNamespace", map[string]rejection{"64 characters": {long(64), "", tooManyBytes(63)}}},
+		group{schedule, "status.problems", map[string]rejection{
+			"eleven":                       {list(11, failed), "", tooManyItems(10)},
+			"no reason":                    {`[{sinceTime: "2026-01-02T03:04:05Z"}]`, "[0].reason", required},
+			"an empty reason":              {`[{reason: ""` + since + "]", "[0].reason", empty},
+			"a reason of 65 characters":    {"[{reason: " + long(65) + since + "]", "[0].reason", tooManyBytes(64)},
+			"no time":                      {"[{reason: CreateFailed}]", "[0].sinceTime", required},
+			"a message of 1025 characters": {"[{reason: CreateFailed, message: " + long(1025) + since + "]", "[0].message", tooManyBytes(1024)},
+			"a PVC of 254 characters": {"[{reason: CreateFailed, persistentVolumeClaim: " + long(254) + since + "]",
+				"[0].persistentVolumeClaim", tooManyBytes(253)},
+		}},
+		group{fleet, "status.problems", map[string]rejection{
+			"eleven":                       {list(11, ofFleet), "", tooManyItems(10)},
+			"no namespace":                 {"[" + failed + "]", "[0].namespace", required},
+			"an empty namespace":           {`[{namespace: "", reason: CreateFailed` + since + "]", "[0].namespace", empty},
+			"a namespace of 64 characters": {"[{reason: CreateFailed, namespace: " + long(64) + since + "]", "[0].namespace", tooManyBytes(63)},
+			"no reason":                    {"[{namespace: a" + since + "]", "[0].reason", required},
+			"an empty reason":              {`[{namespace: a, reason: ""` + since + "]", "[0].reason", empty},
+			"a reason of 1025 characters":  {"[{namespace: a, reason: " + long(1025) + since + "]", "[0].reason", tooManyBytes(1024)},
+			"no time":                      {"[{namespace: a, reason: CreateFailed}]", "[0].sinceTime", required},
+			"a message of 1025 characters": {"[{namespace: a, reason: CreateFailed, message: " + long(1025) + since + "]",
+				"[0].message", tooManyBytes(1024)},
+		}})
 }
-
-// validCronLines are accepted by the API server and by the controller.
-var validCronLines = []string{
-	"@hourly", "@daily", "@weekly", "@monthly", "@yearly",
-	"30 2 * * *", "* * * * *", "*/15 * * * *", "0,30 8-18/2 1,15 1-12 1-5", "59 23 31 12 6", "0 0 1 1 0",
-	"0 0 * * 0,6", "0 0 * * SUN", "0 0 * jan-MAR,Dec mon-FRI", "0 0 ? * ?", "5/20 * * * *", "00 02 01 01 00",
-	"007 2 * * *", "*/05 * * * *", "  30\t2 *  * *\n", "0 0 29 2 *",
-	// CronJob accepts these too.
-	"+5 2 * * *", ",0,,30, 2 * * *", "*-5 ?-x/+2 * * *", "0 */99 * * *", "*/9223372036854775807 2 * * *", "0 0 , * FRI", "0 0 1 * ,,",
-	"0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34,35,36,37,38,39,40," +
-		"41,42,43,44,45,46,47,48,49,50,51,52,53,54,55,56,57,58,59 * * * *",
-}
-
-// cronLinesForController cannot be checked by a schema: the API server accepts them, and the controller reports InvalidSpec.
-var cronLinesForController = []string{"0 0 30 2 *", "0 0 31 4,6,9,11 *", "30-10 * * * *", "0 0 * * FRI-MON", "0 0 , * *",
-	"*/9223372036854775808 2 * * *"}

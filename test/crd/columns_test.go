@@ -11,6 +11,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
 var _ = Describe("kubectl", func() {
@@ -25,7 +27,7 @@ var _ = Describe("kubectl", func() {
 	getTable := func() (table metav1.Table) {
 		GinkgoHelper()
 		body, err := server.RESTClient().Get().
-			AbsPath("apis", scheduleKind.Group, scheduleKind.Version, "namespaces", namespace, "snapshotschedules").
+			AbsPath("apis", v1alpha1.GroupVersion.Group, v1alpha1.GroupVersion.Version, "namespaces", namespace, "snapshotschedules").
 			SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").
 			Do(ctx).Raw()
 		Expect(err).NotTo(HaveOccurred())
@@ -86,7 +88,7 @@ var _ = Describe("kubectl", func() {
 	})
 
 	It("finds the kind by its plural, singular and short name, and by its category", func() {
-		resources, err := server.ServerResourcesForGroupVersion(scheduleKind.GroupVersion().String())
+		resources, err := server.ServerResourcesForGroupVersion(v1alpha1.GroupVersion.String())
 		Expect(err).NotTo(HaveOccurred())
 		named := func(name, singular, kind, short string, namespaced bool) []any {
 			of := And(HaveField("Kind", kind), HaveField("Namespaced", namespaced))

@@ -17,11 +17,10 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,15 +29,17 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-const namespace = "default"
+const (
+	namespace = "default"
+	schedule  = "SnapshotSchedule"
+	fleet     = "ClusterSnapshotSchedule"
+)
 
 var (
 	ctx = context.Background()
 
 	root    = filepath.Join("..", "..")
 	crdsDir = filepath.Join(root, "config", "crd", "bases")
-
-	scheduleKind = schema.GroupVersionKind{Group: v1alpha1.GroupName, Version: "v1alpha1", Kind: "SnapshotSchedule"}
 
 	config *rest.Config
 	// api rejects unknown fields, as kubectl does.
@@ -65,16 +66,6 @@ var _ = BeforeSuite(func() {
 	api = client.WithFieldValidation(lenient, metav1.FieldValidationStrict)
 })
 
-// readSchema returns the schema of a CRD of this group.
-func readSchema(plural string) *apiextensionsv1.JSONSchemaProps {
-	GinkgoHelper()
-	content, err := os.ReadFile(filepath.Join(crdsDir, v1alpha1.GroupName+"_"+plural+".yaml"))
-	Expect(err).NotTo(HaveOccurred())
-	var crd apiextensionsv1.CustomResourceDefinition
-	Expect(yaml.Unmarshal(content, &crd)).To(Succeed())
-	return crd.Spec.Versions[0].Schema.OpenAPIV3Schema
-}
-
 func parseYAML(text string) map[string]any {
 	GinkgoHelper()
 	var content map[string]any
@@ -82,20 +73,22 @@ func parseYAML(text string) map[string]any {
 	return content
 }
 
-// newSchedule returns a schedule with a spec given in YAML, without the zero values that Go types would add.
-func newSchedule(name, spec string) *unstructured.Unstructured {
+// newObject returns a schedule of a kind with content given in YAML, without the zero values that Go types would add.
+func newObject(kind, name, content string) *unstructured.Unstructured {
 	GinkgoHelper()
-	object := &unstructured.Unstructured{Object: map[string]any{"spec": parseYAML(spec)}}
-	object.SetGroupVersionKind(scheduleKind)
-	object.SetNamespace(namespace)
+	object := &unstructured.Unstructured{Object: parseYAML(content)}
+	object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
+	if kind == schedule {
+		object.SetNamespace(namespace)
+	}
 	object.SetName(name)
 	return object
 }
 
-// create stores a schedule until the end of the spec.
+// create stores a SnapshotSchedule until the end of the spec.
 func create(name, spec string) *unstructured.Unstructured {
 	GinkgoHelper()
-	object := newSchedule(name, spec)
+	object := newObject(schedule, name, "spec: "+spec)
 	Expect(api.Create(ctx, object)).To(Succeed())
 	DeferCleanup(func() { Expect(client.IgnoreNotFound(api.Delete(ctx, object))).To(Succeed()) })
 	return object
@@ -103,6 +96,17 @@ func create(name, spec string) *unstructured.Unstructured {
 
 // dryRun has the API server validate and default an object without storing it.
 func dryRun(object client.Object) error { return api.Create(ctx, object, client.DryRunAll) }
+
+// patchStatus writes the status of a stored object, which then has the object's new content.
+func patchStatus(object *unstructured.Unstructured, status map[string]any, options ...client.SubResourcePatchOption) error {
+	patch := &unstructured.Unstructured{Object: map[string]any{"status": status}}
+	patch.SetGroupVersionKind(object.GroupVersionKind())
+	text, err := patch.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	return api.Status().Patch(ctx, object, client.RawPatch(types.MergePatchType, text), options...)
+}
 
 // cause is one reason why the API server rejected an object.
 type cause struct{ Field, Message string }
@@ -128,16 +132,6 @@ func causesOf(err error) []cause {
 		if !slices.ContainsFunc(skippedCauses, func(part string) bool { return strings.Contains(c.Message, part) }) {
 			causes = append(causes, cause{c.Field, longString.ReplaceAllString(c.Message, "may not be more than $1 bytes")})
 		}
-	}
-	return causes
-}
-
-// statusCausesOf is causesOf for a write of status, whose fields older API servers name without the prefix.
-func statusCausesOf(err error) []cause {
-	GinkgoHelper()
-	causes := causesOf(err)
-	for i, c := range causes {
-		causes[i].Field = "status." + strings.TrimPrefix(c.Field, "status.")
 	}
 	return causes
 }

@@ -48,7 +48,7 @@ var _ = Describe("The deletion of a ClusterSnapshotSchedule", func() {
 		func(d fleetDeletion) {
 			f := d.create()
 			expect(d.schedule, d.one(f, client.DryRunAll), f.Name)
-			expect(d.schedule, d.collection(f, client.DryRunAll), f.Name)
+			expect(d.schedule, d.collection(f), f.Name)
 			Expect(as(garbageCollector).Delete(ctx, f)).To(Succeed(), "the garbage collector may")
 		},
 		Entry("with snapshots", fleetDeletion{deletion{snapshots: 1, schedule: refused}, lose, all}),

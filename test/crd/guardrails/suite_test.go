@@ -34,6 +34,9 @@ const (
 	scheduleCRD = "snapshotschedules.snapshots.mapcontroller.dev"
 	fleetCRD    = "clustersnapshotschedules.snapshots.mapcontroller.dev"
 	otherCRD    = "others.example.com"
+
+	// jane is a user with every permission.
+	jane = "jane"
 )
 
 var (
@@ -41,7 +44,7 @@ var (
 	root   = filepath.Join("..", "..", "..")
 	scheme = runtime.NewScheme()
 	config *rest.Config
-	// api is the client of jane, a user with every permission.
+	// api is the client of jane.
 	api client.Client
 )
 
@@ -76,7 +79,7 @@ var _ = BeforeSuite(func() {
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(environment.Stop)
 	config.QPS = -1
-	api = as("jane")
+	api = as(jane)
 
 	text, err := repo.Kustomize(ctx, root, "config/guardrails")
 	Expect(err).NotTo(HaveOccurred())
@@ -91,21 +94,32 @@ var _ = BeforeSuite(func() {
 	Expect(api.Create(ctx, probe)).To(Succeed())
 	fleet := fleetDeletion{deletion: deletion{behind: 1}, policy: v1alpha1.DeletionDelete}.create()
 	for _, o := range []client.Object{probe, fleet, newCRD(scheduleCRD)} {
-		Eventually(func() bool { return apierrors.IsForbidden(api.Delete(ctx, o, client.DryRunAll)) }).
-			WithTimeout(30*time.Second).WithPolling(50*time.Millisecond).Should(BeTrue(), "the policy should be in force")
+		inForce(func() error { return api.Delete(ctx, o, client.DryRunAll) })
 	}
 	owned := newSchedule(probe.Namespace)
 	owned.OwnerReferences = []metav1.OwnerReference{reference("absent")}
-	Eventually(func() bool { return apierrors.IsForbidden(api.Create(ctx, owned.DeepCopy(), client.DryRunAll)) }).
-		WithTimeout(30*time.Second).WithPolling(50*time.Millisecond).Should(BeTrue(), "the policy should be in force")
+	inForce(func() error { return api.Create(ctx, owned.DeepCopy(), client.DryRunAll) })
 	Expect(as(garbageCollector).Delete(ctx, fleet)).To(Succeed())
 })
+
+// inForce waits until a policy refuses a request.
+func inForce(request func() error) {
+	GinkgoHelper()
+	Eventually(func() bool { return apierrors.IsForbidden(request()) }).
+		WithTimeout(30*time.Second).WithPolling(50*time.Millisecond).Should(BeTrue(), "the policy should be in force")
+}
 
 // as returns a client of a user with every permission.
 func as(user string) client.Client {
 	GinkgoHelper()
+	return confined(user, "system:masters")
+}
+
+// confined returns a client of a user with no permissions but those of a role or a group.
+func confined(user string, groups ...string) client.Client {
+	GinkgoHelper()
 	impersonated := rest.CopyConfig(config)
-	impersonated.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:masters"}}
+	impersonated.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
 	c, err := client.New(impersonated, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
 	return c
