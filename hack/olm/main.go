@@ -14,17 +14,13 @@
 package main
 
 import (
-	"bufio"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/yaml"
+	"k8s.io/cli-runtime/pkg/resource"
 )
 
 func main() {
@@ -62,21 +58,10 @@ func run(out string, r release) error {
 }
 
 // read reads objects from a stream of YAML documents.
-func read(from io.Reader) ([]object, error) {
-	var all []object
-	documents := utilyaml.NewYAMLReader(bufio.NewReader(from))
-	for {
-		document, err := documents.Read()
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read YAML: %w", err)
-		}
-		o := &unstructured.Unstructured{}
-		if err := yaml.UnmarshalStrict(document, &o.Object); err != nil {
-			return nil, fmt.Errorf("%w in\n%s", err, document)
-		}
-		all = append(all, o)
+func read(from io.Reader) (all []object, err error) {
+	infos, err := resource.NewLocalBuilder().Unstructured().Stream(from, "standard input").Do().Infos()
+	for _, info := range infos {
+		all = append(all, info.Object.(object))
 	}
+	return all, err
 }
