@@ -80,16 +80,6 @@ func (env *environment) settled(o client.Object) (text string) {
 	return text
 }
 
-// failing fails the requests of a method for single objects of a resource.
-func failing(method, resource string) option {
-	return failRequests(func(r *http.Request) int {
-		if r.Method == method && strings.Contains(r.URL.Path, "/"+resource+"/") {
-			return http.StatusInternalServerError
-		}
-		return 0
-	})
-}
-
 var _ = Describe("The conditions of a schedule", func() {
 	var env *environment
 	BeforeEach(func() { env = newEnvironment() })
@@ -134,33 +124,27 @@ var _ = Describe("The conditions of a schedule", func() {
 		Expect(apply().GetResourceVersion()).To(Equal(before))
 	})
 
-	// Contract: STAT-4, STAT-5, STAT-6, STAT-9, STAT-11, PROT-2, PROT-3.
+	// Contract: EDIT-1, EDIT-5, GUARD-7, PROT-2, PROT-3, STAT-4, STAT-5, STAT-6, STAT-9, STAT-11, STAT-12.
 	DescribeTable("are those that the health checks of GitOps tools are tested with",
 		func(name string, scenario func() *schedule) { env.isAsFiled(scenario(), name) },
-		// Contract: STAT-9.
 		Entry("new", "new", func() *schedule { return env.createSchedule("backup") }),
-		// Contract: STAT-12.
 		Entry("reconciling", "reconciling", func() *schedule {
 			s := env.createSchedule("backup")
-			opt, _ := snapshotsUnlisted()
-			env.startOperator(opt)
+			env.startOperator(failing(http.StatusServiceUnavailable, to(http.MethodGet, "/volumesnapshots$")))
 			Eventually(readyCondition(s)).Should(Equal("Unknown Reconciling"))
 			return s
 		}),
-		// Contract: STAT-4.
 		Entry("no-matching-claims", "no-matching-claims", func() *schedule {
 			s := env.createSchedule("backup")
 			env.startOperator()
 			Eventually(readyCondition(s)).Should(Equal("True NoMatchingClaims"))
 			return s
 		}),
-		// Contract: STAT-4.
 		Entry("scheduled", "scheduled", func() *schedule {
 			s, _ := oneSnapshot()
 			Eventually(readyCondition(s)).Should(Equal("True Scheduled"))
 			return s
 		}),
-		// Contract: PROT-3.
 		Entry("recovery-points-old", "recovery-points-old", func() *schedule {
 			s := env.createSchedule("backup", suspended)
 			env.createClaim("data")
@@ -168,7 +152,6 @@ var _ = Describe("The conditions of a schedule", func() {
 			Eventually(protected(s)).Should(Equal("False RecoveryPointsOld"))
 			return s
 		}),
-		// Contract: PROT-3.
 		Entry("first-snapshots-made", "first-snapshots-made", func() *schedule {
 			s := env.createSchedule("backup")
 			env.createClaim("data")
@@ -177,7 +160,6 @@ var _ = Describe("The conditions of a schedule", func() {
 			Eventually(protected(s)).Should(Equal("Unknown FirstSnapshotsPending"))
 			return s
 		}),
-		// Contract: PROT-2.
 		Entry("first-slot-not-due", "first-slot-not-due", func() *schedule {
 			s := env.createSchedule("backup", func(s *spec) { s.SnapshotInterval, s.Schedule = "", "0 0 29 2 *" })
 			env.createClaim("data")
@@ -185,28 +167,24 @@ var _ = Describe("The conditions of a schedule", func() {
 			Eventually(protected(s)).Should(Equal("Unknown FirstSnapshotsPending"))
 			return s
 		}),
-		// Contract: STAT-4.
 		Entry("suspended", "suspended", func() *schedule {
 			s := env.createSchedule("backup", suspended)
 			env.startOperator()
 			Eventually(readyCondition(s)).Should(Equal("True Suspended"))
 			return s
 		}),
-		// Contract: STAT-9.
 		Entry("edited-and-not-observed", "edited-and-not-observed", func() *schedule {
 			s, o := oneSnapshot()
 			o.stop()
 			mergePatch(s, `{"spec":{"snapshotTTL":"10d"}}`)
 			return s
 		}),
-		// Contract: STAT-11.
 		Entry("invalid-spec", "invalid-spec", func() *schedule {
 			s, _ := oneSnapshot()
 			mergePatch(s, `{"spec":{"jitter":"1h"}}`)
 			Eventually(condition(s, v1alpha1.ConditionStalled)).Should(Equal("True InvalidSpec"))
 			return s
 		}),
-		// Contract: STAT-5.
 		Entry("snapshots-failing", "snapshots-failing", func() *schedule {
 			denyCreates(env, "")
 			s := env.createSchedule("backup")
@@ -215,35 +193,26 @@ var _ = Describe("The conditions of a schedule", func() {
 			Eventually(readyCondition(s)).Should(Equal("False SnapshotsFailing"))
 			return s
 		}),
-		// Contract: STAT-5.
 		Entry("retention-failing", "retention-failing", func() *schedule {
 			s := expired(suspended)
-			env.startOperator(clocksAhead(4*time.Hour), failing(http.MethodDelete, "volumesnapshots"))
+			env.startOperator(clocksAhead(4*time.Hour), failing(http.StatusInternalServerError, to(http.MethodDelete, "/volumesnapshots/")))
 			Eventually(readyCondition(s)).Should(Equal("False RetentionFailing"))
 			return s
 		}),
-		// Contract: STAT-6.
 		Entry("snapshot-api-missing", "snapshot-api-missing", func() *schedule {
 			s, o := oneSnapshot()
 			Eventually(readyCondition(s)).Should(Equal("True Scheduled"))
 			o.stop()
-			env.startOperator(failRequests(func(r *http.Request) int {
-				if strings.HasPrefix(r.URL.Path, "/apis/snapshot.storage.k8s.io") {
-					return http.StatusNotFound
-				}
-				return 0
-			}))
+			env.startOperator(failing(http.StatusNotFound, snapshotAPI))
 			Eventually(readyCondition(s)).Should(Equal("False SnapshotAPIMissing"))
 			return s
 		}),
-		// Contract: GUARD-7.
 		Entry("clock-skew", "clock-skew", func() *schedule {
 			s := expired()
 			env.startOperator(localClockAhead(30 * time.Minute))
 			Eventually(retentionPaused(s)).Should(Equal("True ClockSkew"))
 			return s
 		}),
-		// Contract: EDIT-1.
 		Entry("spec-changed", "spec-changed", func() *schedule {
 			s := expired(ttl("30d"), editDelay("1h"))
 			env.startOperator(clocksAhead(30 * time.Minute))
@@ -252,16 +221,9 @@ var _ = Describe("The conditions of a schedule", func() {
 			Eventually(retentionPaused(s)).Should(Equal("True SpecChanged"))
 			return s
 		}),
-		// Contract: EDIT-5.
 		Entry("snapshots-adopted", "snapshots-adopted", func() *schedule {
 			before := expired()
-			Expect(api.Delete(ctx, before, client.PropagationPolicy("Orphan"))).To(Succeed())
-			for _, v := range env.snapshots() { // as the garbage collector does
-				mergePatch(&v, `{"metadata":{"ownerReferences":null}}`)
-			}
-			removeFinalizers(before)
-			Eventually(isDeleted(before)).Should(BeTrue())
-			Eventually(time.Now).Should(BeTemporally(">", before.CreationTimestamp.Add(2*time.Second)), "creation times are in whole seconds")
+			env.deleteOrphaning(before)
 			s := env.createSchedule("backup", ttl("10m"))
 			env.startOperator(clocksAhead(30 * time.Minute))
 			Eventually(retentionPaused(s)).Should(Equal("True SnapshotsAdopted"))

@@ -11,7 +11,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -38,15 +37,6 @@ func recordedGeneration(s *schedule) func() int64 {
 	}
 }
 
-// pausedMessage is the message of the condition RetentionPaused.
-func pausedMessage(s *schedule) string {
-	GinkgoHelper()
-	if c := meta.FindStatusCondition(status(s).Conditions, v1alpha1.ConditionRetentionPaused); c != nil {
-		return c.Message
-	}
-	return ""
-}
-
 // The schedules here are suspended, so that no snapshot is taken when the clocks are advanced.
 var _ = Describe("Edits", func() {
 	var (
@@ -66,7 +56,6 @@ var _ = Describe("Edits", func() {
 	}
 	// ahead is the age of the snapshots: both are beyond any TTL that the specs shorten it to.
 	const ahead = 4 * time.Hour
-	deletes := func(o *operator) int { return o.network.count("DELETE", "volumesnapshots") }
 	// recorded waits until the record is of the schedule's generation.
 	recorded := func() {
 		GinkgoHelper()
@@ -78,7 +67,7 @@ var _ = Describe("Edits", func() {
 		Eventually(retentionPaused(s)).Should(Equal("True SpecChanged"))
 		recorded()
 		requeue(data)
-		Consistently(func() int { return deletes(o) }, time.Second).Should(BeZero())
+		Consistently(o.network.deletes, time.Second).Should(BeZero())
 		Expect(env.snapshotNames()).To(ConsistOf(old.Name, last.Name))
 	}
 	// passes advances both clocks, and reconciles the PVC.
@@ -166,7 +155,7 @@ var _ = Describe("Edits", func() {
 		reads := o.network.count("GET", "snapshotschedules")
 		passes(o, 61*time.Minute)
 		Eventually(func() int { return o.network.count("GET", "snapshotschedules") }).Should(BeNumerically(">", reads), "the guard's read")
-		Consistently(func() int { return deletes(o) }, time.Second).Should(BeZero())
+		Consistently(o.network.deletes, time.Second).Should(BeZero())
 		o.network.thaw("snapshotschedules")
 		waits(o)
 		passes(o, 61*time.Minute)
@@ -176,13 +165,7 @@ var _ = Describe("Edits", func() {
 	// Contract: EDIT-4, EDIT-5.
 	It("deletes no snapshot in its first hour that is older than the schedule, and others as usual", func() {
 		protected(editDelay(""), ttl("1h"))
-		Expect(api.Delete(ctx, s, client.PropagationPolicy("Orphan"))).To(Succeed())
-		for _, v := range []*snapshot{old, last} { // as the garbage collector does
-			mergePatch(v, `{"metadata":{"ownerReferences":null}}`)
-		}
-		removeFinalizers(s)
-		Eventually(isDeleted(s)).Should(BeTrue())
-		Eventually(time.Now).Should(BeTemporally(">", last.CreationTimestamp.Add(time.Second)), "creation times are in whole seconds")
+		env.deleteOrphaning(s)
 		s = env.createSchedule("backup", suspended, ttl("30m"))
 		var own []*snapshot
 		for i := range 2 {

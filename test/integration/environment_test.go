@@ -100,6 +100,20 @@ func deleteClaim(c *claim) {
 	removeFinalizers(c)
 }
 
+// deleteOrphaning deletes a schedule with --cascade=orphan, and does what the garbage collector then does. Creation times are in whole
+// seconds: afterwards, a new schedule is younger than the snapshots.
+func (env *environment) deleteOrphaning(s *schedule) {
+	GinkgoHelper()
+	Expect(api.Delete(ctx, s, client.PropagationPolicy(metav1.DeletePropagationOrphan))).To(Succeed())
+	left := env.snapshots()
+	for _, v := range left {
+		mergePatch(&v, `{"metadata":{"ownerReferences":null}}`)
+	}
+	removeFinalizers(s)
+	Eventually(isDeleted(s)).Should(BeTrue())
+	Eventually(time.Now).Should(BeTemporally(">", left[len(left)-1].CreationTimestamp.Add(2*time.Second)))
+}
+
 // mergePatch applies a JSON merge patch.
 func mergePatch(o client.Object, patch string) {
 	GinkgoHelper()
@@ -254,28 +268,42 @@ func detached(s *schedule) func() v1alpha1.Detached {
 // condition returns status and reason of a condition of the current generation, such as "True Scheduled".
 func condition(s *schedule, kind string) func() string {
 	return func() string {
-		fresh := s.DeepCopy()
-		if err := api.Get(ctx, client.ObjectKeyFromObject(s), fresh); err != nil {
-			return err.Error()
-		}
-		c := meta.FindStatusCondition(fresh.Status.Conditions, kind)
-		if c == nil || c.ObservedGeneration != fresh.Generation {
-			return ""
-		}
-		return string(c.Status) + " " + c.Reason
+		fresh := get(s.DeepCopy())
+		return current(fresh.Status.Conditions, kind, fresh.Generation)
 	}
+}
+
+func current(all []metav1.Condition, kind string, generation int64) string {
+	c := meta.FindStatusCondition(all, kind)
+	if c == nil || c.ObservedGeneration != generation {
+		return ""
+	}
+	return string(c.Status) + " " + c.Reason
 }
 
 func readyCondition(s *schedule) func() string { return condition(s, v1alpha1.ConditionReady) }
 
 func protected(s *schedule) func() string { return condition(s, v1alpha1.ConditionProtected) }
 
-func readyMessage(s *schedule) string {
+func readyMessage(s *schedule) string { return conditionMessage(s, v1alpha1.ConditionReady) }
+
+func pausedMessage(s *schedule) string { return conditionMessage(s, v1alpha1.ConditionRetentionPaused) }
+
+func conditionMessage(s *schedule, kind string) string {
 	GinkgoHelper()
-	if c := meta.FindStatusCondition(status(s).Conditions, v1alpha1.ConditionReady); c != nil {
+	if c := meta.FindStatusCondition(status(s).Conditions, kind); c != nil {
 		return c.Message
 	}
 	return ""
+}
+
+func problems(s *schedule) func() []v1alpha1.Problem {
+	return func() []v1alpha1.Problem { return status(s).Problems }
+}
+
+// problem matches a problem of a PVC by its reason and a part of its message.
+func problem(claim, reason, message string) any {
+	return And(HaveField("PersistentVolumeClaim", claim), HaveField("Reason", reason), HaveField("Message", ContainSubstring(message)))
 }
 
 // events returns the events of the schedules of the namespace, such as "Warning CreateFailed SnapshotSchedule/backup: note".

@@ -26,13 +26,6 @@ var _ = Describe("Failures", func() {
 	var env *environment
 	BeforeEach(func() { env = newEnvironment() })
 
-	problems := func(s *schedule) func() []v1alpha1.Problem {
-		return func() []v1alpha1.Problem { return status(s).Problems }
-	}
-	problem := func(claim, reason, message string) any {
-		return And(HaveField("PersistentVolumeClaim", claim), HaveField("Reason", reason), HaveField("Message", ContainSubstring(message)))
-	}
-
 	// createQuota limits the number of snapshots. It sets the used number as the quota controller would do.
 	createQuota := func(hard, used string) *corev1.ResourceQuota {
 		GinkgoHelper()
@@ -61,7 +54,7 @@ var _ = Describe("Failures", func() {
 		env.createSnapshot(s, c, 3*time.Hour)
 		a := env.createSnapshot(s, c, 2*time.Hour)
 		q := createQuota("2", "2")
-		env.startOperator(clocksAhead(4 * time.Hour))
+		env.startOperator(clocksAhead(4*time.Hour), forbidden)
 		Eventually(env.snapshotNames).Should(ConsistOf(a.Name), "retention should continue")
 		Eventually(readyCondition(s)).Should(Equal("False SnapshotsFailing"))
 		Expect(problems(s)()).To(ConsistOf(problem("data", "CreateFailed", "exceeded quota: snapshots")))
@@ -110,28 +103,12 @@ var _ = Describe("Failures", func() {
 		Expect(describedEvents(other)()).To(BeEmpty())
 	})
 
-	// Contract: STAT-7.
-	It("keeps the time of a known problem over a restart", func() {
-		denyCreates(env, "")
-		s := env.createSchedule("backup")
-		env.createClaim("data")
-		o := env.startOperator()
-		Eventually(problems(s)).Should(HaveLen(1))
-		since := problems(s)()[0].SinceTime
-		o.stop()
-		env.startOperator(clocksAhead(time.Hour))
-		env.createClaim("other")
-		Eventually(problems(s)).Should(HaveLen(2))
-		Expect(problems(s)()[0].SinceTime.Equal(&since)).To(BeTrue())
-		Expect(problems(s)()[1].SinceTime.After(since.Time)).To(BeTrue())
-	})
-
 	// Contract: STAT-5.
 	It("keeps what creates failed for when the slot is too old, over a restart, until the next snapshot", func() {
 		q := createQuota("0", "0")
 		s := env.createSchedule("backup", func(s *spec) { s.StartingDeadline = "5m" })
 		env.createClaim("data")
-		o := env.startOperator()
+		o := env.startOperator(forbidden)
 		Eventually(problems(s)).Should(HaveLen(1))
 		failed := problem("data", "CreateFailed", "exceeded quota")
 		Expect(problems(s)()).To(ConsistOf(failed))

@@ -5,8 +5,7 @@ package integration
 
 import (
 	"net/http"
-	"strings"
-	"sync/atomic"
+	"regexp"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -19,10 +18,7 @@ var _ = Describe("The conditions of a ClusterSnapshotSchedule", func() {
 	// inOne returns a fleet with one namespace, in which a snapshot of each PVC is due.
 	inOne := func(suspend bool, opts ...option) (*fleetObject, *environment) {
 		GinkgoHelper()
-		f := newFleet(func(c *clusterSchedule) {
-			template := &c.Spec.Template.Spec
-			template.Schedule, template.SnapshotInterval, template.Suspend = "", "1h", suspend
-		})
+		f := newFleet(everyHour, func(c *clusterSchedule) { c.Spec.Template.Spec.Suspend = suspend })
 		env := f.newNamespace()
 		startFleetOperator(opts...)
 		f.waitForChild(env)
@@ -42,7 +38,6 @@ var _ = Describe("The conditions of a ClusterSnapshotSchedule", func() {
 			Eventually(f.ready).Should(Equal(want))
 			env.isAsFiled(f.clusterSchedule, name)
 		},
-		// Contract: FLEET-6.
 		Entry("scheduled", "fleet-scheduled", "True Scheduled", func() (*fleetObject, *environment) {
 			f, env := selected()
 			env.createClaim("data")
@@ -50,60 +45,36 @@ var _ = Describe("The conditions of a ClusterSnapshotSchedule", func() {
 			Eventually(f.protected).Should(Equal("True RecoveryPointsCurrent"))
 			return f, env
 		}),
-		// Contract: PROT-4.
 		Entry("recovery-points-old", "fleet-recovery-points-old", "True Scheduled", func() (*fleetObject, *environment) {
 			f, env := inOne(true, clocksAhead(4*time.Hour))
 			env.createClaim("data")
 			Eventually(f.protected).Should(Equal("False RecoveryPointsOld"))
 			return f, env
 		}),
-		// Contract: PROT-4.
 		Entry("first-snapshots-made", "fleet-first-snapshots-made", "True Scheduled", func() (*fleetObject, *environment) {
 			f, env := selected()
 			env.createClaim("data")
 			Eventually(f.protected).Should(Equal("Unknown FirstSnapshotsPending"))
 			return f, env
 		}),
-		// Contract: FLEET-6.
 		Entry("reconciling", "fleet-reconciling", "Unknown Reconciling", func() (*fleetObject, *environment) {
-			var listed atomic.Bool
-			DeferCleanup(listed.Store, true)
+			lists, probe := to(http.MethodGet, "^/api/v1/namespaces$"), regexp.MustCompile(`(^|&)limit=1(&|$)`)
 			f := newFleet()
-			startFleetOperator(failRequests(func(r *http.Request) int {
-				single := strings.Contains(r.URL.RawQuery, "limit=1&") || strings.HasSuffix(r.URL.RawQuery, "limit=1")
-				if !listed.Load() && r.Method == http.MethodGet && r.URL.Path == "/api/v1/namespaces" && !single {
-					return http.StatusServiceUnavailable
-				}
-				return 0
-			}))
+			startFleetOperator(failing(http.StatusServiceUnavailable, func(r request) bool { return lists(r) && !probe.MatchString(r.query) }))
 			return f, newEnvironment()
 		}),
-		// Contract: FLEET-6.
 		Entry("no-matching-namespaces", "fleet-no-matching-namespaces", "True NoMatchingNamespaces", func() (*fleetObject, *environment) {
 			startFleetOperator()
 			return newFleet(), newEnvironment()
 		}),
-		// Contract: FLEET-6.
 		Entry("schedules-failing", "fleet-schedules-failing", "False SchedulesFailing", func() (*fleetObject, *environment) {
-			f, env := selected(failRequests(func(r *http.Request) int {
-				if isSnapshotCreate(r) {
-					return http.StatusInternalServerError
-				}
-				return 0
-			}))
+			f, env := selected(failing(http.StatusInternalServerError, snapshotCreates))
 			env.createClaim("data")
 			return f, env
 		}),
-		// Contract: FLEET-6.
 		Entry("snapshot-api-missing", "fleet-snapshot-api-missing", "False SnapshotAPIMissing", func() (*fleetObject, *environment) {
-			return selected(failRequests(func(r *http.Request) int {
-				if strings.HasPrefix(r.URL.Path, "/apis/snapshot.storage.k8s.io") {
-					return http.StatusNotFound
-				}
-				return 0
-			}))
+			return selected(failing(http.StatusNotFound, snapshotAPI))
 		}),
-		// Contract: FLEET-6.
 		Entry("invalid-spec", "fleet-invalid-spec", "False InvalidSpec", func() (*fleetObject, *environment) {
 			f, env := selected()
 			f.edit(func(c *clusterSchedule) { c.Spec.Template.Spec.Jitter = "1h" })

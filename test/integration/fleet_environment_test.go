@@ -13,7 +13,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -40,6 +39,11 @@ func newFleet(changes ...func(*clusterSchedule)) *fleetObject {
 	Expect(api.Create(ctx, f.clusterSchedule)).To(Succeed())
 	DeferCleanup(func() { Expect(client.IgnoreNotFound(api.Delete(ctx, f.clusterSchedule))).To(Succeed()) })
 	return f
+}
+
+// everyHour has a snapshot of every PVC taken at once, and no other within the spec.
+func everyHour(c *clusterSchedule) {
+	c.Spec.Template.Spec.Schedule, c.Spec.Template.Spec.SnapshotInterval = "", "1h"
 }
 
 // newNamespace creates a namespace that the fleet selects.
@@ -78,12 +82,10 @@ func (f *fleetObject) status() v1alpha1.ClusterSnapshotScheduleStatus {
 
 // counts returns namespaces, children, updated, ready and detached ones, as "2 2 2 2 0", of the present generation.
 func (f *fleetObject) counts() string {
-	current := f.DeepCopy()
-	if err := api.Get(ctx, client.ObjectKeyFromObject(current), current); err != nil {
-		return err.Error()
-	}
-	s := current.Status
-	if s.ObservedGeneration != current.Generation || s.Inputs == nil || s.Detached == nil {
+	GinkgoHelper()
+	fresh := get(f.DeepCopy())
+	s := fresh.Status
+	if s.ObservedGeneration != fresh.Generation || s.Inputs == nil || s.Detached == nil {
 		return ""
 	}
 	children := s.Outputs.SnapshotSchedules
@@ -96,15 +98,9 @@ func (f *fleetObject) ready() string { return f.condition(v1alpha1.ConditionRead
 func (f *fleetObject) protected() string { return f.condition(v1alpha1.ConditionProtected) }
 
 func (f *fleetObject) condition(kind string) string {
-	current := f.DeepCopy()
-	if err := api.Get(ctx, client.ObjectKeyFromObject(current), current); err != nil {
-		return err.Error()
-	}
-	c := meta.FindStatusCondition(current.Status.Conditions, kind)
-	if c == nil || c.ObservedGeneration != current.Generation {
-		return ""
-	}
-	return string(c.Status) + " " + c.Reason
+	GinkgoHelper()
+	fresh := get(f.DeepCopy())
+	return current(fresh.Status.Conditions, kind, fresh.Generation)
 }
 
 // problems returns namespace and reason of the problems.

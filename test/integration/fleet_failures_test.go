@@ -4,7 +4,6 @@
 package integration
 
 import (
-	"net/http"
 	"path/filepath"
 	"time"
 
@@ -16,15 +15,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
-
-type httpRequest = http.Request
-
-// mayDeny allows the denial of creates of SnapshotSchedules.
-func mayDeny(o *operator) { o.maybeDenied = append(o.maybeDenied, "snapshotschedules") }
 
 // forbidTTL makes the API server refuse a SnapshotSchedule in a namespace that has a TTL.
 func (env *environment) forbidTTL() {
@@ -49,7 +42,7 @@ var _ = Describe("A ClusterSnapshotSchedule in trouble", func() {
 		Expect(api.Create(ctx, q)).To(Succeed())
 		q.Status = corev1.ResourceQuotaStatus{Hard: q.Spec.Hard, Used: corev1.ResourceList{quota: resource.MustParse("0")}}
 		Expect(api.Status().Update(ctx, q)).To(Succeed())
-		startFleetOperator(mayDeny)
+		startFleetOperator(forbidden)
 		for range 3 {
 			f.waitForChild(f.newNamespace())
 		}
@@ -138,16 +131,9 @@ var _ = Describe("The operator without ClusterSnapshotSchedules", Serial, func()
 
 	// Contract: FLEET-8.
 	It("works where their CRD is missing, and keeps them when it is installed", func() {
-		crd := envtest.CRDInstallOptions{Paths: []string{
-			filepath.Join("..", "..", "config", "crd", "bases", "snapshots.mapcontroller.dev_clustersnapshotschedules.yaml")}}
-		Expect(envtest.UninstallCRDs(config, crd)).To(Succeed())
-		install := func() {
-			_, err := envtest.InstallCRDs(config, crd)
-			Expect(err).NotTo(HaveOccurred())
-		}
-		DeferCleanup(install)
-		Eventually(func() error { return api.List(ctx, &v1alpha1.ClusterSnapshotScheduleList{}) }).ShouldNot(Succeed())
-		startFleetOperator(mayDeny)
+		install := uninstall(filepath.Join("..", "..", "config", "crd", "bases", v1alpha1.GroupName+"_clustersnapshotschedules.yaml"),
+			&v1alpha1.ClusterSnapshotScheduleList{})
+		startFleetOperator(forbidden)
 		protects()
 		install()
 		f := newFleet()
@@ -169,7 +155,7 @@ var _ = Describe("The operator without ClusterSnapshotSchedules", Serial, func()
 			}
 		}
 		DeferCleanup(grant)
-		startFleetOperator(func(o *operator) { o.maybeForbidden = true })
+		startFleetOperator(forbidden)
 		protects()
 		grant()
 		f := newFleet()

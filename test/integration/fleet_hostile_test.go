@@ -39,20 +39,12 @@ var _ = Describe("A tenant who edits the child of a ClusterSnapshotSchedule", fu
 		o     *operator
 		kept  int
 	)
-	// late is set if the operator's first attempt to put a child back fails.
-	var late atomic.Bool
 	// protected starts the operator with a child that has so many PVCs, each with as many snapshots.
 	protected := func(n int, changes ...func(*clusterSchedule)) {
 		GinkgoHelper()
 		f = newFleet(append([]func(*clusterSchedule){keeping("30d")}, changes...)...)
 		env = f.newNamespace()
-		late.Store(false)
-		o = startFleetOperator(clocksAhead(ahead), failRequests(func(r *http.Request) int {
-			if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/snapshotschedules/"+f.Name) && late.CompareAndSwap(true, false) {
-				return http.StatusServiceUnavailable
-			}
-			return 0
-		}))
+		o = startFleetOperator(clocksAhead(ahead))
 		child = f.waitForChild(env)
 		Eventually(func() bool { return get(child).Status.ObservedGeneration == child.Generation }).Should(BeTrue())
 		for i := range n {
@@ -63,7 +55,7 @@ var _ = Describe("A tenant who edits the child of a ClusterSnapshotSchedule", fu
 		}
 		kept = n * n
 	}
-	deletes := func() int { return o.network.count("DELETE", "volumesnapshots") }
+	deletes := func() int { return o.network.deletes() }
 	requeueAll := func() {
 		GinkgoHelper()
 		for i := range kept {
@@ -92,6 +84,7 @@ var _ = Describe("A tenant who edits the child of a ClusterSnapshotSchedule", fu
 		Eventually(func() int64 { return recordedGeneration(child)() }).Should(Equal(get(child.DeepCopy()).Generation))
 	}
 
+	// Contract: FLEET-9, FLEET-10.
 	DescribeTable("deletes nothing by edits that are put back",
 		func(metadata string) {
 			protected(3)
@@ -99,7 +92,7 @@ var _ = Describe("A tenant who edits the child of a ClusterSnapshotSchedule", fu
 				generation := get(child).Generation
 				patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"%d"}%s},"spec":{"snapshotTTL":"1s","retention":{"minReady":0},%s}}`,
 					confirm, generation+1, metadata, often)
-				late.Store(true)
+				o.network.failNext(http.StatusServiceUnavailable, to(http.MethodPatch, "/snapshotschedules/"+f.Name+"$"))
 				mergePatch(child, patch)
 				Eventually(putBack).Should(BeTrue())
 				Expect(get(child).Generation).To(BeNumerically(">=", generation+2))
@@ -109,11 +102,8 @@ var _ = Describe("A tenant who edits the child of a ClusterSnapshotSchedule", fu
 			passes(2 * time.Minute)
 			keepsAll()
 		},
-		// Contract: FLEET-9, FLEET-10.
 		Entry("of the spec", ``),
-		// Contract: FLEET-9, FLEET-10.
 		Entry("of the owner as well", `,"ownerReferences":null`),
-		// Contract: FLEET-9, FLEET-10.
 		Entry("of owner and finalizers", `,"ownerReferences":[],"finalizers":["tenant.example.com/mine"]`),
 	)
 
@@ -123,13 +113,13 @@ var _ = Describe("A tenant who edits the child of a ClusterSnapshotSchedule", fu
 		env = f.newNamespace()
 		child = f.child(env)
 		var changes atomic.Int64
-		startFleetOperator(failRequests(func(r *http.Request) int {
-			if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/snapshotschedules/"+f.Name) &&
-				r.Header.Get("Content-Type") == string(types.MergePatchType) { // which is held to the resourceVersion
+		patches := to(http.MethodPatch, "/snapshotschedules/"+f.Name+"$")
+		startFleetOperator(failing(http.StatusConflict, func(r request) bool {
+			if patches(r) && strings.Contains(r.body, `"resourceVersion"`) {
 				patch := fmt.Sprintf(`{"metadata":{"annotations":{"again":"%d"}}}`, changes.Add(1))
 				_ = api.Patch(ctx, f.child(env), client.RawPatch(types.MergePatchType, []byte(patch)))
 			}
-			return 0
+			return false // the API server notices
 		}))
 		child = f.waitForChild(env)
 		mergePatch(child, `{"metadata":{"labels":{"team":"shop"}},"spec":{"snapshotTTL":"1s"}}`)
@@ -179,21 +169,13 @@ var _ = Describe("A tenant who edits the child of a ClusterSnapshotSchedule", fu
 
 	// Contract: FLEET-12.
 	It("shows that the child's status is outdated, while the child is so large that none can be written", func() {
-		f = newFleet(keeping("30d"), func(c *clusterSchedule) {
-			c.Spec.Template.Spec.Schedule, c.Spec.Template.Spec.SnapshotInterval = "", "1h"
-		})
+		f = newFleet(keeping("30d"), everyHour)
 		env = f.newNamespace()
-		var full atomic.Bool
-		startFleetOperator(failRequests(func(r *http.Request) int {
-			if isSnapshotCreate(r) || full.Load() && strings.HasSuffix(r.URL.Path, "/snapshotschedules/"+f.Name+"/status") {
-				return http.StatusRequestEntityTooLarge
-			}
-			return 0
-		}))
+		o = startFleetOperator(failing(http.StatusRequestEntityTooLarge, snapshotCreates))
 		child = f.waitForChild(env)
 		Eventually(f.counts).Should(Equal("1 1 1 1 0"))
 		Expect(f.status().VolumeSnapshots).NotTo(BeNil())
-		full.Store(true)
+		o.network.fail(http.StatusRequestEntityTooLarge, to("", "/snapshotschedules/"+f.Name+"/status$"))
 		env.createClaim("data")
 		Eventually(f.problems).Should(ConsistOf(env.namespace + " StatusOutdated"))
 		Eventually(f.ready).Should(Equal("False SchedulesFailing"))
@@ -202,7 +184,8 @@ var _ = Describe("A tenant who edits the child of a ClusterSnapshotSchedule", fu
 		Expect(meta.IsStatusConditionTrue(get(child).Status.Conditions, v1alpha1.ConditionReady)).To(BeTrue(), "the frozen status")
 
 		By("and no longer when there is room again")
-		full.Store(false)
+		o.network.heal()
+		o.network.fail(http.StatusRequestEntityTooLarge, snapshotCreates)
 		Eventually(f.problems).Should(ConsistOf(env.namespace + " SnapshotsFailing"))
 		Eventually(func() *v1alpha1.OutputCount { return f.status().VolumeSnapshots }).ShouldNot(BeNil())
 	})

@@ -4,6 +4,7 @@
 package integration
 
 import (
+	"net/http"
 	"strings"
 	"time"
 
@@ -16,10 +17,7 @@ import (
 var _ = Describe("The SnapshotSchedule of a namespace that a ClusterSnapshotSchedule no longer selects", func() {
 	BeforeEach(deleteAllSchedules)
 
-	hourly := func(c *clusterSchedule) {
-		c.Spec.Template.Spec.Schedule, c.Spec.Template.Spec.SnapshotInterval = "", "1h"
-		c.Spec.Template.Spec.SnapshotTTL = "1h"
-	}
+	expiring := func(c *clusterSchedule) { c.Spec.Template.Spec.SnapshotTTL = "1h" }
 	suspended := func(s *schedule) func() bool {
 		return func() bool { return get(s).Spec.Suspend && s.Status.ObservedGeneration == s.Generation }
 	}
@@ -28,7 +26,7 @@ var _ = Describe("The SnapshotSchedule of a namespace that a ClusterSnapshotSche
 
 	// Contract: FLEET-4.
 	It("is suspended, keeps its snapshots, and is deleted once retention has deleted the last of them", func() {
-		f := newFleet(hourly)
+		f := newFleet(everyHour, expiring)
 		env := f.newNamespace()
 		c := env.createClaim("data")
 		o := startFleetOperator()
@@ -59,7 +57,7 @@ var _ = Describe("The SnapshotSchedule of a namespace that a ClusterSnapshotSche
 
 	// Contract: FLEET-4.
 	It("resumes when the namespace is selected again, and takes part in changes of the template meanwhile", func() {
-		f := newFleet(hourly)
+		f := newFleet(everyHour, expiring)
 		env := f.newNamespace()
 		env.createClaim("data")
 		startFleetOperator()
@@ -107,12 +105,8 @@ var _ = Describe("The SnapshotSchedule of a namespace that a ClusterSnapshotSche
 		child := f.waitForChild(env)
 		Eventually(f.counts).Should(Equal("1 1 1 1 0"))
 		first.stop()
-		o := startFleetOperator(failRequests(func(r *httpRequest) int {
-			if strings.HasSuffix(r.URL.Path, "/snapshotschedules/"+f.Name+"/status") {
-				return 500 // the child's status stays that of the generation before
-			}
-			return 0
-		}))
+		// The child's status stays that of the generation before.
+		o := startFleetOperator(failing(http.StatusInternalServerError, to("", "/snapshotschedules/"+f.Name+"/status$")))
 		removeLabel(env.object(), "backup")
 		Eventually(func() bool { return get(child).Spec.Suspend }).Should(BeTrue())
 		Consistently(deletes, "1s").WithArguments(o).Should(BeZero())

@@ -6,7 +6,6 @@ package integration
 import (
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -47,7 +46,6 @@ var _ = Describe("The guards before a delete", func() {
 		}
 		return names
 	}
-	deletes := func(o *operator) int { return o.network.count("DELETE", "volumesnapshots") }
 	getsOf := func(o *operator, object client.Object, resource string) func() int {
 		return func() int {
 			return len(o.network.find(func(r request) bool {
@@ -64,7 +62,7 @@ var _ = Describe("The guards before a delete", func() {
 		o.advanceClocks(4 * time.Hour)
 		requeue(c)
 		Eventually(isDeleted(all[1])).Should(BeTrue())
-		Eventually(func() int { return deletes(o) }).Should(BeNumerically(">=", 2))
+		Eventually(o.network.deletes).Should(BeNumerically(">=", 2))
 		Expect(isDeleted(all[0])()).To(BeFalse(), "the precondition should fail")
 		o.network.thaw("volumesnapshots")
 		Eventually(env.snapshotNames).Should(ConsistOf(names(all[0], all[2])))
@@ -79,7 +77,7 @@ var _ = Describe("The guards before a delete", func() {
 		requeue(c)
 		Eventually(getsOf(o, all[2], "volumesnapshots")).Should(BeNumerically(">", 0))
 		Eventually(getsOf(o, all[2], "volumesnapshots")).Should(BeNumerically(">", 1), "the key should be requeued")
-		Expect(deletes(o)).To(BeZero())
+		Expect(o.network.deletes()).To(BeZero())
 		o.network.thaw("volumesnapshots")
 		Eventually(env.snapshotNames).Should(ConsistOf(names(all[1], all[2])))
 	})
@@ -96,7 +94,7 @@ var _ = Describe("The guards before a delete", func() {
 		o.advanceClocks(4 * time.Hour)
 		setAnnotation(all[0], "touched", "yes")
 		Eventually(getsOf(o, c, "persistentvolumeclaims")).Should(BeNumerically(">", 1))
-		Expect(deletes(o)).To(BeZero())
+		Expect(o.network.deletes()).To(BeZero())
 		o.network.thaw("persistentvolumeclaims")
 		Consistently(env.snapshotNames, "300ms").Should(ConsistOf(names(all...)))
 	})
@@ -111,16 +109,14 @@ var _ = Describe("The guards before a delete", func() {
 			requeue(c)
 			Eventually(getsOf(o, s, "snapshotschedules")).Should(BeNumerically(">", 0))
 			requeue(c)
-			Consistently(func() int { return deletes(o) }, "1500ms").Should(BeZero())
+			Consistently(o.network.deletes, "1500ms").Should(BeZero())
 			o.network.thaw("snapshotschedules")
 			Eventually(func() int64 { return status(s).ObservedGeneration }).Should(BeEquivalentTo(2))
 			Eventually(env.snapshotNames).Should(ConsistOf(names(all[3-keep:]...)))
 			// A request is recorded after its response, which the snapshots may precede.
-			Eventually(func() int { return deletes(o) }).Should(Equal(3 - keep))
+			Eventually(o.network.deletes).Should(Equal(3 - keep))
 		},
-		// Contract: GUARD-3.
 		Entry("so that every snapshot is kept", `{"spec":{"snapshotTTL":"30d"}}`, 3),
-		// Contract: GUARD-3.
 		Entry("although the same snapshots expire", `{"spec":{"snapshotTTL":"90m"}}`, 1),
 	)
 
@@ -133,7 +129,7 @@ var _ = Describe("The guards before a delete", func() {
 		o := env.startOperator(localClockAhead(4 * time.Hour))
 		Eventually(retentionPaused(s)).Should(Equal("True ClockSkew"))
 		Eventually(env.events).Should(ConsistOf(HavePrefix("Warning RetentionPaused SnapshotSchedule/backup: ")))
-		Expect(deletes(o)).To(BeZero())
+		Expect(o.network.deletes()).To(BeZero())
 		Expect(readyCondition(s)()).To(Equal("True Suspended"))
 
 		o.network.ahead.Store(int64(4 * time.Hour))
@@ -158,17 +154,12 @@ var _ = Describe("The guards before a delete", func() {
 		c := env.createClaim("data")
 		env.createSnapshot(s, c, 3*time.Hour)
 		a := env.createSnapshot(s, c, 2*time.Hour)
-		var open atomic.Bool
-		o := env.startOperator(clocksAhead(4*time.Hour), failRequests(func(r *http.Request) int {
-			if !open.Load() && strings.HasSuffix(r.URL.Path, "/persistentvolumeclaims") {
-				return http.StatusServiceUnavailable // without them, every PVC would appear to be deleted
-			}
-			return 0
-		}))
+		// Without PVCs, every one would appear to be deleted.
+		o := env.startOperator(clocksAhead(4*time.Hour), failing(http.StatusServiceUnavailable, to("", "/persistentvolumeclaims$")))
 		Eventually(func() int { return o.network.count("GET", "persistentvolumeclaims") }).Should(BeNumerically(">", 1))
-		Expect(deletes(o)).To(BeZero())
+		Expect(o.network.deletes()).To(BeZero())
 		Expect(env.snapshots()).To(HaveLen(2))
-		open.Store(true)
+		o.network.heal()
 		Eventually(env.snapshotNames).Should(ConsistOf(a.Name))
 	})
 
@@ -186,20 +177,17 @@ var _ = Describe("The guards before a delete", func() {
 			Expect(status(s).NextSnapshotTime).To(BeNil())
 			env.barrier("app", "valid") // of the other schedule, which is not affected
 			Expect(env.snapshotsOf("data")).To(HaveLen(2))
-			Expect(deletes(o)).To(BeZero())
+			Expect(o.network.deletes()).To(BeZero())
 
 			mergePatch(s, fixed)
 			Eventually(readyCondition(s)).ShouldNot(Equal("False InvalidSpec"))
 			Eventually(isDeleted(a)).Should(BeTrue())
 			Expect(isDeleted(b)()).To(BeFalse(), "the floor keeps it")
 		},
-		// Contract: API-4.
 		Entry("an unknown time zone", `{"spec":{"snapshotInterval":null,"schedule":"@daily","timeZone":"Europe/Osloo"}}`,
 			`{"spec":{"timeZone":"Europe/Oslo"}}`, "Europe/Osloo"),
-		// Contract: API-4.
 		Entry("a cron line that never fires", `{"spec":{"snapshotInterval":null,"schedule":"0 0 30 2 *"}}`,
 			`{"spec":{"schedule":"0 0 28 2 *"}}`, "never fires"),
-		// Contract: API-4.
 		Entry("a jitter not shorter than the interval", `{"spec":{"jitter":"1h"}}`, `{"spec":{"jitter":"59m"}}`, "spec.jitter"),
 	)
 })

@@ -13,7 +13,6 @@ import (
 
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
 // storm is some PVCs of one driver in one namespace, all of them due.
@@ -55,18 +54,8 @@ func (s *storm) stays(n int) {
 // flight returns the two metrics of the driver, such as "3 in flight, 7 waiting".
 func (s *storm) flight() string {
 	GinkgoHelper()
-	families, err := metrics.Registry.Gather()
-	Expect(err).NotTo(HaveOccurred())
-	values := map[string]float64{}
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			if len(m.GetLabel()) == 1 && m.GetLabel()[0].GetName() == "driver" && m.GetLabel()[0].GetValue() == s.driver {
-				values[f.GetName()] = m.GetGauge().GetValue()
-			}
-		}
-	}
-	return fmt.Sprintf("%v in flight, %v waiting",
-		values["snapshotschedule_in_flight_snapshots"], values["snapshotschedule_waiting_persistentvolumeclaims"])
+	found := metricsWith(map[string]string{"driver": s.driver})
+	return fmt.Sprintf("%v in flight, %v waiting", found["in_flight_snapshots"], found["waiting_persistentvolumeclaims"])
 }
 
 var _ = Describe("Snapshots in flight", func() {

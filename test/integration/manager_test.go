@@ -6,7 +6,6 @@ package integration
 import (
 	"context"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -91,10 +90,8 @@ type operator struct {
 	statusInterval time.Duration
 	// maxInFlight limits the snapshots of a driver that are uncut; zero: no limit.
 	maxInFlight int
-	// maybeDenied are the resources whose creates a spec may have denied.
-	maybeDenied []string
-	// maybeForbidden is set if a spec takes permissions away.
-	maybeForbidden bool
+	// mayBeForbidden is set if a spec has quotas or roles forbid requests of the operator.
+	mayBeForbidden bool
 	stop           func()
 }
 
@@ -123,10 +120,12 @@ func localClockAhead(d time.Duration) option {
 	return func(o *operator) { o.clock.ahead.Store(int64(d)) }
 }
 
-// failRequests answers those requests of the operator for which fail returns a status code.
-func failRequests(fail func(*http.Request) int) option {
-	return func(o *operator) { o.network.fail = fail }
+// failing starts the operator with a network that answers requests with a status code.
+func failing(code int, match func(request) bool) option {
+	return func(o *operator) { o.network.fail(code, match) }
 }
+
+func forbidden(o *operator) { o.mayBeForbidden = true }
 
 func statusInterval(d time.Duration) option {
 	return func(o *operator) { o.statusInterval = d }
@@ -140,8 +139,7 @@ func maxInFlight(n int) option {
 func (env *environment) startOperator(opts ...option) *operator {
 	GinkgoHelper()
 	running, cancel := context.WithCancel(ctx)
-	o := &operator{ctx: running, network: &network{}, clock: &localClock{}, statusInterval: 100 * time.Millisecond,
-		maybeDenied: []string{"volumesnapshots"}}
+	o := &operator{ctx: running, network: &network{}, clock: &localClock{}, statusInterval: 100 * time.Millisecond}
 	for _, opt := range opts {
 		opt(o)
 	}
@@ -151,9 +149,10 @@ func (env *environment) startOperator(opts ...option) *operator {
 	o.stop = sync.OnceFunc(func() {
 		GinkgoHelper()
 		cancel()
+		o.network.heal() // a manager whose cache never syncs does not stop
 		Expect(<-ended).To(Succeed(), "the manager should end without an error")
 		Expect(o.network.find(func(r request) bool {
-			return r.answer == http.StatusForbidden && !o.maybeForbidden && (r.method != http.MethodPost || !slices.Contains(o.maybeDenied, r.resource()))
+			return r.answer == http.StatusForbidden && !o.mayBeForbidden
 		})).To(BeEmpty(), "the shipped role should allow every request of the operator")
 	})
 	DeferCleanup(o.stop)

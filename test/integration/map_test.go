@@ -71,24 +71,6 @@ var _ = Describe("The map from PVCs to snapshots", func() {
 		Expect(o.network.count("POST", "events")).To(BeZero(), "a success should raise no event")
 	})
 
-	// Contract: MAP-1.
-	It("selects only the PVCs that the labels and expressions of the selector match", func() {
-		env.createSchedule("backup", func(s *spec) {
-			s.Selector = v1alpha1.LabelSelector{
-				MatchLabels:      map[string]v1alpha1.LabelValue{"app": "shop"},
-				MatchExpressions: []v1alpha1.LabelSelectorRequirement{{Key: "tmp", Operator: metav1.LabelSelectorOpDoesNotExist}},
-			}
-		})
-		env.startOperator()
-		env.createClaim("other", "app", "other")
-		env.createClaim("scratch", "app", "shop", "tmp", "")
-		env.createClaim("data", "app", "shop")
-		env.waitForSnapshot("data")
-		env.barrier("app", "shop")
-		Expect(env.snapshotsOf("other")).To(BeEmpty())
-		Expect(env.snapshotsOf("scratch")).To(BeEmpty())
-	})
-
 	// Contract: MAP-2.
 	It("starts a new series for a PVC that is deleted and created again under its name", func() {
 		s := env.createSchedule("backup")
@@ -124,20 +106,6 @@ var _ = Describe("The map from PVCs to snapshots", func() {
 		setLabel(c, "app", "shop")
 		env.waitForSnapshots("data", 2)
 		Eventually(detached(s)).Should(BeZero())
-	})
-
-	// Contract: MAP-11.
-	It("skips a PVC with a reason until it is Bound", func() {
-		s := env.createSchedule("backup")
-		env.startOperator()
-		env.barrier()
-		c := env.createPendingClaim("data")
-		Eventually(func() string { return readyMessage(s) }).Should(Equal("2 PersistentVolumeClaims, 1 skipped; first data: not Bound"))
-		Expect(readyCondition(s)()).To(Equal("True Scheduled"))
-		Expect(env.snapshotsOf("data")).To(BeEmpty())
-		setPhase(c, corev1.ClaimBound)
-		env.waitForSnapshot("data")
-		Eventually(func() string { return readyMessage(s) }).Should(Equal("2 PersistentVolumeClaims"))
 	})
 
 	// Contract: MAP-12.

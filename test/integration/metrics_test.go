@@ -21,9 +21,9 @@ import (
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/enginetest/mutationdetector"
 )
 
-// metricsOf returns the metrics of a schedule by name without the prefix, followed by the value of their reason or state label.
-// The value of a histogram is its sample count.
-func metricsOf(s *schedule) map[string]float64 {
+// metricsWith returns our metrics that have these labels, by name without the prefix, followed by the values of other labels. The value of
+// a histogram is its sample count.
+func metricsWith(labels map[string]string) map[string]float64 {
 	GinkgoHelper()
 	families, err := metrics.Registry.Gather()
 	Expect(err).NotTo(HaveOccurred())
@@ -31,17 +31,25 @@ func metricsOf(s *schedule) map[string]float64 {
 	for _, f := range families {
 		name, ours := strings.CutPrefix(f.GetName(), "snapshotschedule_")
 		for _, m := range f.GetMetric() {
-			labels := map[string]string{}
+			key, matched := name, 0
 			for _, l := range m.GetLabel() {
-				labels[l.GetName()] = l.GetValue()
+				if labels[l.GetName()] == l.GetValue() {
+					matched++
+				} else {
+					key += " " + l.GetValue()
+				}
 			}
-			if ours && labels["namespace"] == s.Namespace && labels["schedule"] == s.Name {
-				found[strings.TrimSpace(name+" "+labels["reason"]+labels["state"]+labels["verb"])] = m.GetGauge().GetValue() +
-					m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			if ours && matched == len(labels) {
+				found[key] = m.GetGauge().GetValue() + m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
 			}
 		}
 	}
 	return found
+}
+
+func metricsOf(s *schedule) map[string]float64 {
+	GinkgoHelper()
+	return metricsWith(map[string]string{"namespace": s.Namespace, "schedule": s.Name})
 }
 
 // expectMetrics waits until these metrics of a schedule have these values.

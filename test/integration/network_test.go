@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,23 +27,24 @@ type network struct {
 	base http.RoundTripper
 	// ahead is how far the API server's clock appears to be ahead of the real time.
 	ahead atomic.Int64
-	// fail returns the status code to answer instead of the API server; zero passes the request on.
-	fail func(*http.Request) int
 
 	mu       sync.Mutex
 	requests []request
+	faults   []*fault
 	frozen   map[string]chan struct{} // by resource
 }
 
 // RoundTrip implements http.RoundTripper.
 func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	sent := request{method: r.Method, path: r.URL.Path, query: r.URL.RawQuery, body: bodyOf(r)}
-	if n.fail != nil {
-		if code := n.fail(r); code != 0 {
-			sent.answer = code
-			n.record(sent)
-			return failure(r, code), nil
+	if f := n.faultOf(sent); f != nil {
+		if f.code == hang {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
 		}
+		sent.answer = f.code
+		n.record(sent)
+		return failure(r, f.code), nil
 	}
 	resp, err := n.base.RoundTrip(r)
 	if err != nil {
@@ -78,6 +81,63 @@ func failure(r *http.Request, code int) *http.Response {
 	}
 }
 
+// hang stands for no answer: the request ends when the client gives up.
+const hang = 0
+
+// fault is the answer to requests instead of the API server's: a status code, or hang.
+type fault struct {
+	match func(request) bool
+	code  int
+	once  bool
+}
+
+// fail answers the requests that match with a status code, until heal.
+func (n *network) fail(code int, match func(request) bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.faults = append(n.faults, &fault{match: match, code: code})
+}
+
+// failNext is fail for one request.
+func (n *network) failNext(code int, match func(request) bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.faults = append(n.faults, &fault{match: match, code: code, once: true})
+}
+
+// heal ends all faults.
+func (n *network) heal() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.faults = nil
+}
+
+func (n *network) faultOf(r request) *fault {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	i := slices.IndexFunc(n.faults, func(f *fault) bool { return f.match(r) })
+	if i < 0 {
+		return nil
+	}
+	f := n.faults[i]
+	if f.once {
+		n.faults = slices.Delete(n.faults, i, i+1)
+	}
+	return f
+}
+
+// to matches requests by their method and a regular expression of the path. An empty method is any.
+func to(method, path string) func(request) bool {
+	pattern := regexp.MustCompile(path)
+	return func(r request) bool { return (method == "" || r.method == method) && pattern.MatchString(r.path) }
+}
+
+var (
+	snapshotCreates = to(http.MethodPost, "/volumesnapshots$")
+	// snapshotAPI matches what a server without the CRDs of the external-snapshotter does not know.
+	snapshotAPI = to("", "^/apis/snapshot.storage.k8s.io")
+)
+
 func (r request) isWatch() bool { return strings.Contains(r.query, "watch=true") }
 
 // resource returns the plural in the path.
@@ -112,6 +172,9 @@ func (n *network) find(match func(request) bool) (all []request) {
 func (n *network) count(method, resource string) int {
 	return len(n.find(func(r request) bool { return r.method == method && r.resource() == resource && !r.isWatch() }))
 }
+
+// deletes returns the number of attempts to delete a snapshot.
+func (n *network) deletes() int { return n.count(http.MethodDelete, "volumesnapshots") }
 
 // freeze holds back the watch events of a resource until thaw, so that the operator's cache is stale.
 func (n *network) freeze(resource string) {
@@ -155,8 +218,4 @@ func (b *watchBody) Read(p []byte) (int, error) {
 		}
 	}
 	return n, err
-}
-
-func isSnapshotCreate(r *http.Request) bool {
-	return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/volumesnapshots")
 }

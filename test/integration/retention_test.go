@@ -17,8 +17,6 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-func held(v *snapshot) { v.Annotations[v1alpha1.AnnotationHold] = "" }
-
 // The schedules here are suspended, so that no snapshot is taken when the clocks are advanced.
 var _ = Describe("Retention", func() {
 	var env *environment
@@ -51,76 +49,47 @@ var _ = Describe("Retention", func() {
 		}).ShouldNot(BeEmpty(), "a request is recorded after its response")
 	})
 
-	// Contract: RET-6.
+	// Contract: RET-1, RET-6.
 	It("keeps the newest ready snapshot of a PVC that exists, however old", func() {
-		s := env.createSchedule("backup", suspended, ttl("1h"))
-		c := env.createClaim("data")
-		env.createSnapshot(s, c, 3*time.Hour)
-		keep := env.createSnapshot(s, c, 2*time.Hour)
-		env.createSnapshot(s, c, time.Hour, func(v *snapshot) { v.Name = "unready" })
-		unready := snapshotv1.VolumeSnapshotStatus{ReadyToUse: ptr.To(false), Error: &snapshotv1.VolumeSnapshotError{}}
-		v := &snapshot{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "unready"}}
-		setStatus(get(v), unready)
-		env.startOperator(clocksAhead(4 * time.Hour))
-		expectOnly(keep.Name)
-	})
-
-	// Contract: RET-1.
-	It("keeps a snapshot while it has the hold annotation", func() {
-		s := env.createSchedule("backup", suspended, ttl("1h"))
-		c := env.createClaim("data")
-		h := env.createSnapshot(s, c, 4*time.Hour, held)
-		env.createSnapshot(s, c, 3*time.Hour)
-		a := env.createSnapshot(s, c, 2*time.Hour)
-		env.startOperator(clocksAhead(4 * time.Hour))
-		expectOnly(h.Name, a.Name)
-		mergePatch(h, `{"metadata":{"annotations":{"`+v1alpha1.AnnotationHold+`":null}}}`)
-		expectOnly(a.Name)
-	})
-
-	// Contract: RET-1.
-	It("keeps a snapshot while it is the source of a Pending PVC", func() {
 		s := env.createSchedule("backup", suspended, ttl("1h"), selecting("app", "shop"))
 		c := env.createClaim("data", "app", "shop")
-		source := env.createSnapshot(s, c, 4*time.Hour)
-		env.createSnapshot(s, c, 3*time.Hour)
-		a := env.createSnapshot(s, c, 2*time.Hour)
+		held := env.createSnapshot(s, c, 6*time.Hour, func(v *snapshot) { v.Annotations[v1alpha1.AnnotationHold] = "" })
+		source := env.createSnapshot(s, c, 5*time.Hour)
+		env.createSnapshot(s, c, 4*time.Hour)
+		newest := env.createSnapshot(s, c, 3*time.Hour)
+		unready := env.createSnapshot(s, c, 2*time.Hour)
+		setStatus(unready, snapshotv1.VolumeSnapshotStatus{ReadyToUse: ptr.To(false), Error: &snapshotv1.VolumeSnapshotError{}})
 		restored := &claim{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "restored"}}
 		restored.Spec = *c.Spec.DeepCopy()
 		restored.Spec.DataSource = &corev1.TypedLocalObjectReference{
 			APIGroup: ptr.To("snapshot.storage.k8s.io"), Kind: "VolumeSnapshot", Name: source.Name}
 		Expect(api.Create(ctx, restored)).To(Succeed())
-		o := env.startOperator(clocksAhead(4 * time.Hour))
-		expectOnly(source.Name, a.Name)
+		env.startOperator(clocksAhead(4 * time.Hour))
+		expectOnly(held.Name, source.Name, newest.Name)
+
+		By("removing the hold")
+		mergePatch(held, `{"metadata":{"annotations":{"`+v1alpha1.AnnotationHold+`":null}}}`)
+		expectOnly(source.Name, newest.Name)
+
+		By("ending the restore")
 		setPhase(restored, corev1.ClaimBound)
 		requeue(c)
-		expectOnly(a.Name)
-		o.stop()
+		expectOnly(newest.Name)
 	})
 
-	Describe("of a detached series", func() {
-		// Contract: RET-9.
-		It("deletes every expired snapshot of a PVC that is gone", func() {
-			s := env.createSchedule("backup", suspended, ttl("1h"))
-			c := env.createClaim("data")
-			env.createSnapshot(s, c, 3*time.Hour)
-			env.createSnapshot(s, c, 2*time.Hour)
-			deleteClaim(c)
-			env.startOperator(clocksAhead(4 * time.Hour))
-			expectOnly()
-			Eventually(detached(s)).Should(BeZero())
-		})
-
-		// Contract: RET-9.
-		It("keeps the floor of a PVC that exists but is not selected", func() {
-			s := env.createSchedule("backup", suspended, ttl("1h"), selecting("app", "shop"))
-			c := env.createClaim("data")
-			env.createSnapshot(s, c, 3*time.Hour)
-			a := env.createSnapshot(s, c, 2*time.Hour)
-			env.startOperator(clocksAhead(4 * time.Hour))
-			expectOnly(a.Name)
-			deleteClaim(c)
-			expectOnly()
-		})
+	// Contract: RET-9.
+	It("deletes every expired snapshot of a PVC that is gone, and keeps the floor of one that is not selected", func() {
+		s := env.createSchedule("backup", suspended, ttl("1h"), selecting("app", "shop"))
+		gone, other := env.createClaim("gone"), env.createClaim("other")
+		env.createSnapshot(s, gone, 3*time.Hour)
+		env.createSnapshot(s, gone, 2*time.Hour)
+		env.createSnapshot(s, other, 3*time.Hour)
+		newest := env.createSnapshot(s, other, 2*time.Hour)
+		deleteClaim(gone)
+		env.startOperator(clocksAhead(4 * time.Hour))
+		expectOnly(newest.Name)
+		deleteClaim(other)
+		expectOnly()
+		Eventually(detached(s)).Should(BeZero())
 	})
 })

@@ -31,22 +31,6 @@ var _ = Describe("Slots", func() {
 	var env *environment
 	BeforeEach(func() { env = newEnvironment() })
 
-	// Contract: SLOT-5.
-	It("takes a snapshot of every PVC when requested on the schedule", func() {
-		s := env.createSchedule("backup")
-		env.startOperator(clocksAhead(time.Minute))
-		env.createClaim("a")
-		env.createClaim("b")
-		makeReady(env.waitForSnapshot("a"))
-		makeReady(env.waitForSnapshot("b"))
-		requested := time.Now().Add(30 * time.Second).UTC().Format(time.RFC3339)
-		setAnnotation(s, v1alpha1.AnnotationRequestedAt, requested)
-		Expect(slotOf(env.waitForSnapshots("a", 2)[1])).To(Equal(requested))
-		Expect(slotOf(env.waitForSnapshots("b", 2)[1])).To(Equal(requested))
-		env.barrier()
-		Expect(env.snapshotsOf("a")).To(HaveLen(2))
-	})
-
 	// Contract: SLOT-6, SLOT-11.
 	It("takes a snapshot of the PVCs that a request names, also while suspended", func() {
 		s := env.createSchedule("backup", suspended)
@@ -71,13 +55,10 @@ var _ = Describe("Slots", func() {
 		setAnnotation(s, v1alpha1.AnnotationRequestedAt, "tomorrow")
 		env.createClaim("b")
 		env.waitForSnapshot("b")
-		Eventually(func() []v1alpha1.Problem { return status(s).Problems }).Should(ConsistOf(
-			And(HaveField("PersistentVolumeClaim", ""), HaveField("Reason", "InvalidRequestedAt"), HaveField("Message", ContainSubstring(`"tomorrow"`))),
-		))
+		Eventually(problems(s)).Should(ConsistOf(problem("", "InvalidRequestedAt", `"tomorrow"`)))
 		Expect(readyCondition(s)()).To(Equal("True Scheduled"))
-		Eventually(env.events).Should(ConsistOf(
-			And(HavePrefix("Warning InvalidRequestedAt SnapshotSchedule/backup"), ContainSubstring(`"tomorrow"`)),
-		))
+		Eventually(env.events).Should(ConsistOf(And(
+			HavePrefix("Warning InvalidRequestedAt SnapshotSchedule/backup"), ContainSubstring(`"tomorrow"`))))
 	})
 
 	// Contract: ONE-1.
@@ -93,13 +74,12 @@ var _ = Describe("Slots", func() {
 
 		cut := metav1.Now()
 		setStatus(v, snapshotv1.VolumeSnapshotStatus{CreationTime: &cut, ReadyToUse: ptr.To(false)})
-		Eventually(func() []v1alpha1.Problem { return status(s).Problems }).Should(ConsistOf(
-			And(HaveField("PersistentVolumeClaim", "data"), HaveField("Reason", "SnapshotSlow"))))
+		Eventually(problems(s)).Should(ConsistOf(problem("data", "SnapshotSlow", "")))
 		Expect(env.snapshotsOf("data")).To(HaveLen(1), "one is being uploaded")
 
 		makeReady(v)
 		env.waitForSnapshots("data", 2)
-		Eventually(func() []v1alpha1.Problem { return status(s).Problems }).Should(BeEmpty())
+		Eventually(problems(s)).Should(BeEmpty())
 	})
 
 	// Contract: ONE-4.
@@ -127,8 +107,7 @@ var _ = Describe("Slots", func() {
 			return slots
 		}).Should(Equal([]string{anchor.Add(2 * time.Hour).Format(time.RFC3339)}))
 		makeReady(&env.snapshotsOf("data")[0])
-		Eventually(func() []v1alpha1.Problem { return status(s).Problems }).
-			ShouldNot(ContainElement(HaveField("PersistentVolumeClaim", "data")))
+		Eventually(problems(s)).ShouldNot(ContainElement(HaveField("PersistentVolumeClaim", "data")))
 	})
 
 	// Contract: ONE-6.

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
@@ -55,30 +54,11 @@ func skippedCount(s *schedule) func() int32 {
 	return func() int32 { return ptr.Deref(status(s).Inputs, v1alpha1.Inputs{}).PersistentVolumeClaims.Skipped }
 }
 
-// problemsOf returns PVC and reason of each problem.
-func problemsOf(s *schedule) func() []string {
-	return func() (all []string) {
-		for _, p := range status(s).Problems {
-			all = append(all, p.PersistentVolumeClaim+" "+p.Reason)
-		}
-		return all
-	}
-}
-
 // unprotected returns the metric of this namespace; -1 if there is none.
 func (env *environment) unprotected() float64 {
 	GinkgoHelper()
-	families, err := metrics.Registry.Gather()
-	Expect(err).NotTo(HaveOccurred())
-	for _, f := range families {
-		if f.GetName() != "snapshotschedule_unprotected_persistentvolumeclaims" {
-			continue
-		}
-		for _, m := range f.GetMetric() {
-			if m.GetLabel()[0].GetValue() == env.namespace {
-				return m.GetGauge().GetValue()
-			}
-		}
+	if n, ok := metricsWith(map[string]string{"namespace": env.namespace})["unprotected_persistentvolumeclaims"]; ok {
+		return n
 	}
 	return -1
 }
@@ -118,7 +98,7 @@ var _ = Describe("Mixed storage", func() {
 		By("deleting the class")
 		Expect(api.Delete(ctx, fast)).To(Succeed())
 		Eventually(readyCondition(s)).Should(Equal("False SnapshotsFailing"))
-		Expect(problemsOf(s)()).To(Equal([]string{"block " + v1alpha1.ReasonNoSnapshotClass}))
+		Expect(problems(s)()).To(ConsistOf(problem("block", v1alpha1.ReasonNoSnapshotClass, "")))
 		Expect(readyMessage(s)).To(ContainSubstring("1 of 6 PersistentVolumeClaims failing; first block: NoSnapshotClass"))
 		Expect(skippedCount(s)()).To(BeEquivalentTo(4))
 		Expect(env.events()).NotTo(ContainElement(ContainSubstring("SnapshotClass")))
@@ -148,15 +128,15 @@ var _ = Describe("Mixed storage", func() {
 		s := env.createSchedule("backup")
 		env.createClaimOf("data", env.driver("block"))
 		env.startOperator()
-		Eventually(problemsOf(s)).Should(Equal([]string{"data " + v1alpha1.ReasonNoDefaultSnapshotClass}))
+		Eventually(problems(s)).Should(ConsistOf(problem("data", v1alpha1.ReasonNoDefaultSnapshotClass, "")))
 		Eventually(readyCondition(s)).Should(Equal("False SnapshotsFailing"))
 
 		mergePatch(s, `{"spec":{"snapshotTemplate":{"spec":{"volumeSnapshotClassName":"none"}}}}`)
-		Eventually(problemsOf(s)).Should(Equal([]string{"data " + v1alpha1.ReasonWrongSnapshotClass}))
+		Eventually(problems(s)).Should(ConsistOf(problem("data", v1alpha1.ReasonWrongSnapshotClass, "")))
 		Expect(env.snapshots()).To(BeEmpty())
 
 		mergePatch(s, `{"spec":{"snapshotTemplate":{"spec":{"volumeSnapshotClassName":null}}}}`)
-		Eventually(problemsOf(s)).Should(Equal([]string{"data " + v1alpha1.ReasonNoDefaultSnapshotClass}))
+		Eventually(problems(s)).Should(ConsistOf(problem("data", v1alpha1.ReasonNoDefaultSnapshotClass, "")))
 		setAnnotation(fast, defaultClass, "true")
 		env.waitForSnapshot("data")
 		Eventually(readyCondition(s)).Should(Equal("True Scheduled"))

@@ -5,84 +5,50 @@ package integration
 
 import (
 	"fmt"
-	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-// hanging holds back the requests that match until the spec ends, or release is called, or the client gives up.
-func hanging(match func(*http.Request) bool) (opt option, release func()) {
-	ended := make(chan struct{})
-	release = sync.OnceFunc(func() { close(ended) })
-	DeferCleanup(release)
-	return failRequests(func(r *http.Request) int {
-		if match(r) {
-			select {
-			case <-ended:
-			case <-r.Context().Done():
-			}
-			return http.StatusInternalServerError
-		}
-		return 0
-	}), release
-}
-
-// snapshotsUnlisted fails the lists of snapshots until sync is called: the cache does not sync.
-func snapshotsUnlisted() (opt option, sync func()) {
-	var listed atomic.Bool
-	DeferCleanup(listed.Store, true) // a manager whose cache never syncs does not stop
-	return failRequests(func(r *http.Request) int {
-		if !listed.Load() && r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/volumesnapshots") {
-			return http.StatusServiceUnavailable
-		}
-		return 0
-	}), func() { listed.Store(true) }
-}
-
-// ofCRD returns the CRD of a plural in a group.
-func ofCRD(name string) *unstructured.Unstructured {
-	crd := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}}
-	crd.SetName(name)
-	return crd
-}
-
-// uninstall deletes a CRD. install creates it again; the end of the spec does so at the latest.
-func uninstall(name string) (install func()) {
+// uninstall deletes the CRD of a file, which is named by its group and plural, with the objects that earlier specs left. install creates it
+// again; the end of the spec does so at the latest.
+func uninstall(file string, list client.ObjectList) (install func()) {
 	GinkgoHelper()
-	crd := get(ofCRD(name))
-	plural, _, _ := strings.Cut(name, ".")
-	list := &unstructured.UnstructuredList{}
-	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "listKind")
-	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
-	version, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-	list.SetAPIVersion(group + "/" + version[0].(map[string]any)["name"].(string))
-	list.SetKind(kind)
-
-	gone := ofCRD(name)
-	Expect(api.Delete(ctx, gone)).To(Succeed())
-	Expect(api.List(ctx, list)).To(Succeed())
-	for i := range list.Items { // of all specs so far; a CRD stays until its last object is gone
-		if len(list.Items[i].GetFinalizers()) > 0 {
-			removeFinalizers(&list.Items[i])
+	options := envtest.CRDInstallOptions{Paths: []string{file}, ErrorIfPathMissing: true}
+	group, plural, _ := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".yaml"), "_")
+	crd := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group}}
+	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+	Expect(envtest.UninstallCRDs(config, options)).To(Succeed())
+	Eventually(func() bool { // it stays until its last object is gone
+		if api.List(ctx, list) == nil {
+			Expect(meta.EachListItem(list, func(o runtime.Object) error {
+				if o := o.(client.Object); len(o.GetFinalizers()) > 0 {
+					removeFinalizers(o)
+				}
+				return nil
+			})).To(Succeed())
 		}
-	}
-	Eventually(isDeleted(gone), "2m").Should(BeTrue())
+		return isDeleted(crd)()
+	}, "2m").Should(BeTrue())
 	install = sync.OnceFunc(func() {
 		GinkgoHelper()
-		crd.SetResourceVersion("")
-		crd.SetUID("")
-		unstructured.RemoveNestedField(crd.Object, "status")
-		Expect(api.Create(ctx, crd)).To(Succeed())
+		_, err := envtest.InstallCRDs(config, options)
+		Expect(err).NotTo(HaveOccurred())
 		Eventually(func() error { return api.List(ctx, list) }).Should(Succeed(), plural)
 	})
 	DeferCleanup(install)
@@ -124,8 +90,7 @@ var _ = Describe("What is not known", func() {
 		}
 		mergePatch(s, `{"spec":{"snapshotTTL":"30d"}}`)
 		var seen sync.Map
-		opt, _ := hanging(isSnapshotCreate)
-		second := env.startOperator(opt)
+		second := env.startOperator(failing(hang, snapshotCreates))
 		Eventually(func() int64 {
 			st := status(s)
 			seen.Store(fmt.Sprintf("%d: %d", st.ObservedGeneration, st.Outputs.VolumeSnapshots.Total), true)
@@ -139,17 +104,17 @@ var _ = Describe("What is not known", func() {
 		Expect(second.network.count("PATCH", "snapshotschedules")).To(Equal(1), "no status should be written before all keys are decided")
 	})
 
-	for _, crd := range []string{"volumesnapshots", "volumesnapshotclasses"} {
-		// Contract: STAT-6, STAT-12.
-		It("stays while the CRD of "+crd+" is missing: while the operator runs, over a restart and an edit, until it is back", Serial, func() {
-			name := crd + ".snapshot.storage.k8s.io"
+	// Contract: STAT-6, STAT-12.
+	DescribeTable("stays while a CRD is missing: while the operator runs, over a restart and an edit, until it is back", Serial,
+		func(plural string, list client.ObjectList) {
+			file := filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "crds", "snapshot.storage.k8s.io_"+plural+".yaml")
 			s := env.createSchedule("backup")
 			c := env.createClaim("data")
 			o := env.startOperator()
 			makeReady(env.waitForSnapshot("data"))
 			Eventually(counts(s)).Should(Equal("1: 1 of 1 ready, 1 PVCs"))
 			o.stop()
-			install := uninstall(name)
+			install := uninstall(file, list)
 
 			By("starting without it")
 			before := status(s)
@@ -171,24 +136,26 @@ var _ = Describe("What is not known", func() {
 
 			By("installing it")
 			install()
-			if crd == "volumesnapshots" { // a backup tool restores it
+			if plural == "volumesnapshots" { // a backup tool restores it
 				env.createSnapshot(s, c, time.Hour)
 			}
 			Eventually(counts(s), "60s").Should(Equal("2: 1 of 1 ready, 0 PVCs"))
 			Expect(readyCondition(s)()).To(Equal("True NoMatchingClaims"))
 
 			By("removing it while the operator runs")
-			install = uninstall(name)
+			install = uninstall(file, list)
 			Eventually(readyCondition(s), "60s").Should(Equal("False SnapshotAPIMissing"))
 			mergePatch(s, `{"spec":{"selector":null}}`)
 			Consistently(func() int64 { return status(s).ObservedGeneration }, "1500ms").Should(BeEquivalentTo(2))
 			install()
-			if crd == "volumesnapshots" {
+			if plural == "volumesnapshots" {
 				env.createSnapshot(s, c, time.Hour)
 			}
 			Eventually(readyCondition(s), "60s").Should(Equal("True Scheduled"))
 			Eventually(counts(s)).Should(HavePrefix("3: 1 of "))
 			o.stop()
-		})
-	}
+		},
+		Entry(nil, "volumesnapshots", &snapshotv1.VolumeSnapshotList{}),
+		Entry(nil, "volumesnapshotclasses", &snapshotv1.VolumeSnapshotClassList{}),
+	)
 })
