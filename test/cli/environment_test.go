@@ -28,13 +28,17 @@ import (
 )
 
 // environment is a namespace with its objects.
-type environment struct{ namespace string }
+type environment struct {
+	namespace string
+	// kubeconfig is the one that the plugin is run with.
+	kubeconfig string
+}
 
 func newEnvironment() *environment {
 	GinkgoHelper()
 	n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "env-"}}
 	Expect(api.Create(ctx, n)).To(Succeed())
-	return &environment{namespace: n.Name}
+	return &environment{n.Name, kubeconfig}
 }
 
 // ago is a time in the past, in whole seconds.
@@ -117,19 +121,24 @@ type result struct {
 	out, errOut string
 }
 
-// run runs the plugin in this namespace as the administrator.
-func (env *environment) run(args ...string) result {
-	GinkgoHelper()
-	return env.runWith(kubeconfig, "", args...)
+// as returns the environment of the holder of another kubeconfig.
+func (env *environment) as(kubeconfig string) *environment {
+	return &environment{env.namespace, kubeconfig}
 }
 
-// runWith runs the plugin in this namespace with a kubeconfig and standard input.
-func (env *environment) runWith(kubeconfig, input string, args ...string) result {
+// run runs the plugin in this namespace.
+func (env *environment) run(args ...string) result {
+	GinkgoHelper()
+	return env.runWith("", args...)
+}
+
+// runWith runs the plugin in this namespace with standard input.
+func (env *environment) runWith(input string, args ...string) result {
 	GinkgoHelper()
 	args = append(args, "--namespace", env.namespace)
 	var out, errOut bytes.Buffer
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+env.kubeconfig)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &out, &errOut
 	err := cmd.Run()
 	var exit *exec.ExitError
@@ -141,13 +150,20 @@ func (env *environment) runWith(kubeconfig, input string, args ...string) result
 }
 
 // start runs the plugin, and sends how it ends.
-func (env *environment) start(kubeconfig string, args ...string) chan result {
+func (env *environment) start(args ...string) chan result {
 	ended := make(chan result, 1)
 	go func() {
 		defer GinkgoRecover()
-		ended <- env.runWith(kubeconfig, "", args...)
+		ended <- env.run(args...)
 	}()
 	return ended
+}
+
+// await returns how a plugin that was started ends.
+func await(ended chan result) (r result) {
+	GinkgoHelper()
+	Eventually(ended, "30s").Should(Receive(&r))
+	return r
 }
 
 // succeeds runs the plugin, which must succeed, and returns its output.
@@ -156,4 +172,20 @@ func (env *environment) succeeds(args ...string) string {
 	r := env.run(args...)
 	Expect(r.code).To(BeZero(), r.errOut)
 	return r.out
+}
+
+// warns runs the plugin, which must succeed, and returns its warnings.
+func (env *environment) warns(args ...string) string {
+	GinkgoHelper()
+	r := env.run(args...)
+	Expect(r.code).To(BeZero(), r.errOut)
+	return r.errOut
+}
+
+// fails runs the plugin, which must fail with an error, and returns its error output.
+func (env *environment) fails(args ...string) string {
+	GinkgoHelper()
+	r := env.run(args...)
+	Expect(r.code).To(Equal(2), r.out)
+	return r.errOut
 }

@@ -70,9 +70,8 @@ var _ = Describe("hold and unhold", func() {
 	})
 
 	It("does what it can, and reports the others", func() {
-		r := env.run("hold", "missing", all[1].Name)
-		Expect(r.code).To(Equal(2))
-		Expect(r.errOut).To(Equal(`Error from server (NotFound): volumesnapshots.snapshot.storage.k8s.io "missing" not found` + "\n"))
+		Expect(env.fails("hold", "missing", all[1].Name)).To(
+			Equal(`Error from server (NotFound): volumesnapshots.snapshot.storage.k8s.io "missing" not found` + "\n"))
 		Expect(holdOf(all[1])).To(Equal("true"))
 	})
 
@@ -80,9 +79,7 @@ var _ = Describe("hold and unhold", func() {
 		all[0].Finalizers = []string{"test/hold"}
 		all[0].DeletionTimestamp, all[0].DeletionGracePeriodSeconds = ptr.To(metav1.Now()), ptr.To(int64(0))
 		put(time.Time{}, all[0])
-		r := env.run("hold", all[0].Name)
-		Expect(r.code).To(Equal(2))
-		Expect(r.errOut).To(ContainSubstring("is being deleted"))
+		Expect(env.fails("hold", all[0].Name)).To(ContainSubstring("is being deleted"))
 		Expect(holdOf(all[0])).To(BeEmpty())
 
 		By("also one whose deletion begins meanwhile")
@@ -92,17 +89,13 @@ var _ = Describe("hold and unhold", func() {
 			Expect(api.Delete(ctx, all[1])).To(Succeed())
 			return true
 		})
-		r = env.runWith(proxied, "", "hold", all[1].Name)
-		Expect(r.code).To(Equal(2))
-		Expect(r.errOut).To(ContainSubstring("is being deleted"))
+		Expect(env.as(proxied).fails("hold", all[1].Name)).To(ContainSubstring("is being deleted"))
 	})
 
 	It("warns of a snapshot that has no schedule", func() {
 		all[1].Labels = nil
 		put(time.Time{}, all[1])
-		r := env.run("hold", all[1].Name)
-		Expect(r.code).To(BeZero())
-		Expect(r.errOut).To(ContainSubstring("is not a schedule's"))
+		Expect(env.warns("hold", all[1].Name)).To(ContainSubstring("is not a schedule's"))
 	})
 })
 
@@ -128,7 +121,7 @@ var _ = Describe("release", func() {
 			return true
 		})
 		before := get(v)
-		r := env.runWith(proxied, "", "release", v.Name)
+		r := env.as(proxied).run("release", v.Name)
 		Expect(r).To(Equal(result{0, "volumesnapshot.snapshot.storage.k8s.io/" + v.Name + " released\n", ""}))
 		after := get(v)
 		Expect(after.OwnerReferences).To(Equal([]metav1.OwnerReference{backup}))
@@ -151,7 +144,7 @@ var _ = Describe("release", func() {
 			}
 			return true
 		})
-		Expect(env.runWith(proxied, "", "release", v.Name).code).To(BeZero())
+		Expect(env.as(proxied).run("release", v.Name).code).To(BeZero())
 		after := get(v)
 		Expect(after.OwnerReferences).To(Equal([]metav1.OwnerReference{backup}), "the reference that was added is not lost")
 		Expect(after.Annotations).To(HaveKeyWithValue("added", "meanwhile"))
@@ -165,7 +158,7 @@ var _ = Describe("release", func() {
 			Expect(api.Update(ctx, changed)).To(Succeed())
 			return true
 		})
-		Expect(env.runWith(proxied, "", "release", v.Name).out).To(HaveSuffix(" unchanged\n"))
+		Expect(env.as(proxied).run("release", v.Name).out).To(HaveSuffix(" unchanged\n"))
 	})
 
 	It("releases an orphan, which has the label only", func() {
@@ -181,9 +174,7 @@ var _ = Describe("release", func() {
 		v.OwnerReferences = []metav1.OwnerReference{backup}
 		put(time.Time{}, v)
 		before := get(v)
-		r := env.run("release", v.Name)
-		Expect(r.code).To(Equal(2))
-		Expect(r.errOut).To(ContainSubstring("is controlled by ConfigMap backup, not by a SnapshotSchedule"))
+		Expect(env.fails("release", v.Name)).To(ContainSubstring("is controlled by ConfigMap backup, not by a SnapshotSchedule"))
 		Expect(get(v)).To(Equal(before))
 	})
 })

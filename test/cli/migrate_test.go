@@ -50,9 +50,8 @@ func runScript(text string, variables ...string) {
 
 var _ = Describe("migrate snapscheduler", Ordered, ContinueOnFailure, func() {
 	It("says that snapscheduler is not installed", func() {
-		r := newEnvironment().run("migrate", "snapscheduler")
-		Expect(r.code).To(Equal(2))
-		Expect(r.errOut).To(Equal("error: snapscheduler is not installed: the server doesn't have the kind SnapshotSchedule.snapscheduler.backube\n"))
+		Expect(newEnvironment().fails("migrate", "snapscheduler")).To(
+			Equal("error: snapscheduler is not installed: the server doesn't have the kind SnapshotSchedule.snapscheduler.backube\n"))
 	})
 
 	Describe("with snapscheduler installed", Ordered, func() {
@@ -182,7 +181,7 @@ var _ = Describe("migrate snapscheduler", Ordered, ContinueOnFailure, func() {
 				}
 				return true
 			})
-			r := env.runWith(proxied, "", "migrate", "snapscheduler", "--apply")
+			r := env.as(proxied).run("migrate", "snapscheduler", "--apply")
 			Expect(r.code).To(BeZero(), r.errOut)
 			expectMigrated()
 			Expect(writes).To(Equal([]string{"PATCH hourly", "PATCH " + name("data", 0), "PATCH " + name("data", 1), "PATCH " + name("data", 2), "POST "}))
@@ -230,7 +229,7 @@ var _ = Describe("migrate snapscheduler", Ordered, ContinueOnFailure, func() {
 					if committed {
 						proxied = interceptBoth(always, passes)
 					}
-					r := env.runWith(proxied, "", "migrate", "snapscheduler", "--apply")
+					r := env.as(proxied).run("migrate", "snapscheduler", "--apply")
 					Expect(r.code).To(Equal(2), "write %d should fail", broken)
 					Expect(r.errOut).To(HaveSuffix("error: not every schedule was migrated\n"))
 					if !committed || broken < 4 {
@@ -267,8 +266,7 @@ var _ = Describe("migrate snapscheduler", Ordered, ContinueOnFailure, func() {
 				}
 				return true
 			})
-			r := env.runWith(proxied, "", "migrate", "snapscheduler", "--apply")
-			Expect(r.code).To(BeZero(), r.errOut)
+			env.as(proxied).succeeds("migrate", "snapscheduler", "--apply")
 			found := all()
 			Expect(found).To(HaveLen(4))
 			Expect(found[0].Labels).To(And(HaveKey(peerLabel), Not(HaveKey(v1alpha1.LabelMapKey))))
@@ -287,7 +285,7 @@ var _ = Describe("migrate snapscheduler", Ordered, ContinueOnFailure, func() {
 				}
 				return true
 			})
-			Expect(env.runWith(proxied, "", "migrate", "snapscheduler", "--apply").code).To(BeZero())
+			Expect(env.as(proxied).run("migrate", "snapscheduler", "--apply").code).To(BeZero())
 			Expect(get(taken(peer, "data", slot.Add(4*time.Hour))).Labels).To(HaveKey(v1alpha1.LabelMapKey))
 		})
 
@@ -300,18 +298,15 @@ var _ = Describe("migrate snapscheduler", Ordered, ContinueOnFailure, func() {
 				}
 				return true
 			})
-			r := env.runWith(proxied, "", "migrate", "snapscheduler", "--apply")
-			Expect(r.code).To(Equal(2))
-			Expect(r.errOut).To(ContainSubstring(name("data", 1) + " was handed over, but something has set its label " + peerLabel + " again"))
+			Expect(env.as(proxied).fails("migrate", "snapscheduler", "--apply")).To(
+				ContainSubstring(name("data", 1) + " was handed over, but something has set its label " + peerLabel + " again"))
 			Expect(ours().UID).To(BeEmpty())
 		})
 
 		It("touches nothing if a SnapshotSchedule of the name would apply other rules", func() {
 			env.createSchedule("hourly", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1h", SnapshotTTL: "1s"})
 			before := versions()
-			r := env.run("migrate", "snapscheduler", "--apply")
-			Expect(r.code).To(Equal(2))
-			Expect(r.errOut).To(ContainSubstring("a SnapshotSchedule hourly exists with another spec"))
+			Expect(env.fails("migrate", "snapscheduler", "--apply")).To(ContainSubstring("a SnapshotSchedule hourly exists with another spec"))
 			Expect(versions()).To(Equal(before))
 		})
 
@@ -330,9 +325,7 @@ var _ = Describe("migrate snapscheduler", Ordered, ContinueOnFailure, func() {
 		It("migrates what it can, and fails for the others", func() {
 			other := createPeer("never", `{schedule: "0 0 30 2 *"}`)
 			rejected := createPeer("rejected", `{schedule: "@daily", snapshotTemplate: {labels: {"not a label": x}}}`)
-			r := env.run("migrate", "snapscheduler", "--apply")
-			Expect(r.code).To(Equal(2))
-			Expect(r.errOut).To(And(
+			Expect(env.fails("migrate", "snapscheduler", "--apply")).To(And(
 				ContainSubstring("SnapshotSchedule "+env.namespace+"/never of snapscheduler: error: it has no equivalent: spec.schedule: "),
 				ContainSubstring("SnapshotSchedule "+env.namespace+"/rejected of snapscheduler: Error from server (Invalid): "),
 				HaveSuffix("error: not every schedule was migrated\n")))
@@ -347,18 +340,16 @@ var _ = Describe("migrate snapscheduler", Ordered, ContinueOnFailure, func() {
 			p.SetLabels(map[string]string{"migrate": env.namespace})
 			Expect(api.Update(ctx, p)).To(Succeed())
 			other := createPeer("other", `{schedule: "@daily"}`)
-			r := newEnvironment().run("migrate", "snapscheduler", "-A", "-l", "migrate="+env.namespace, "--apply")
-			Expect(r.code).To(BeZero(), r.errOut)
+			newEnvironment().succeeds("migrate", "snapscheduler", "-A", "-l", "migrate="+env.namespace, "--apply")
 			expectMigrated()
 			Expect(get(other)).To(Equal(other))
 		})
 
 		It("warns of snapshots whose schedule snapscheduler does not have", func() {
 			Expect(api.Delete(ctx, peer)).To(Succeed())
-			r := env.run("migrate", "snapscheduler")
-			Expect(r.code).To(BeZero())
-			Expect(r.errOut).To(Equal("Warning: 5 snapshots of schedule " + env.namespace + "/hourly, which snapscheduler does not have, stay as they are\n" +
-				"No schedules of snapscheduler found.\n"))
+			Expect(env.warns("migrate", "snapscheduler")).To(
+				Equal("Warning: 5 snapshots of schedule " + env.namespace + "/hourly, which snapscheduler does not have, stay as they are\n" +
+					"No schedules of snapscheduler found.\n"))
 		})
 
 		It("prints for a user who may only read", func() {
@@ -366,13 +357,12 @@ var _ = Describe("migrate snapscheduler", Ordered, ContinueOnFailure, func() {
 				APIGroups: []string{"", "snapshot.storage.k8s.io", "snapscheduler.backube", v1alpha1.GroupName},
 				Resources: []string{"persistentvolumeclaims", "volumesnapshots", "snapshotschedules"}, Verbs: []string{"get", "list"},
 			}}, "migrate", "snapscheduler")
-			r := env.runWith(user, "", "migrate", "snapscheduler")
+			r := env.as(user).run("migrate", "snapscheduler")
 			Expect(r.out).To(Equal(env.succeeds("migrate", "snapscheduler")))
 
 			before := versions()
-			r = env.runWith(user, "", "migrate", "snapscheduler", "--apply")
-			Expect(r.code).To(Equal(2))
-			Expect(r.errOut).To(ContainSubstring(`" cannot create resource "snapshotschedules" in API group "snapshots.mapcontroller.dev"`))
+			Expect(env.as(user).fails("migrate", "snapscheduler", "--apply")).To(
+				ContainSubstring(`" cannot create resource "snapshotschedules" in API group "snapshots.mapcontroller.dev"`))
 			Expect(versions()).To(Equal(before))
 		})
 

@@ -55,7 +55,7 @@ var _ = Describe("preview", func() {
 		reader := intercept(func(request) bool { return false }) // no write succeeds
 		fails := func(input string, args ...string) result {
 			GinkgoHelper()
-			return env.runWith(reader, input, append([]string{"preview", "--fail-on-delete"}, args...)...)
+			return env.as(reader).runWith(input, append([]string{"preview", "--fail-on-delete"}, args...)...)
 		}
 		r := fails(manifest("nightly", "{snapshotInterval: 6h, snapshotTTL: 1d}"), "-f", "-", "--driver-limit", "3")
 		Expect(r.code).To(Equal(1), r.errOut)
@@ -144,7 +144,7 @@ var _ = Describe("preview", func() {
 			{"", []string{"nightly", "--delete", "nightly"}, "give exactly one of NAME, --filename and --delete"},
 			{"", []string{"nightly", "--within", "soon"}, `--within: duration "soon"`},
 		} {
-			r := env.runWith(kubeconfig, test.input, append([]string{"preview"}, test.args...)...)
+			r := env.runWith(test.input, append([]string{"preview"}, test.args...)...)
 			Expect(r.code).To(Equal(2), r.out)
 			Expect(r.errOut).To(ContainSubstring(test.want))
 		}

@@ -120,7 +120,7 @@ var _ = Describe("restore", func() {
 			writes = append(writes, r.method+" "+r.resource)
 			return true
 		})
-		r := env.runWith(proxied, "", "restore", v.Name)
+		r := env.as(proxied).run("restore", v.Name)
 		Expect(r).To(Equal(result{0, "persistentvolumeclaim/" + v.Name + " created\n", ""}))
 		restored := claimNamed(v.Name)
 		Expect(restored.Spec).To(And(
@@ -142,9 +142,8 @@ var _ = Describe("restore", func() {
 		v := createSnapshot(source, time.Hour)
 		before := get(source)
 		for _, args := range [][]string{{v.Name, "--to", "data"}, {"--pvc", "data", "--to", "{pvc}"}, {"--schedule", "nightly", "--to", "{pvc}"}} {
-			r := env.run(append([]string{"restore"}, args...)...)
-			Expect(r.code).To(Equal(2))
-			Expect(r.errOut).To(ContainSubstring("PersistentVolumeClaim data already exists, and a restore never changes an existing one"))
+			Expect(env.fails(append([]string{"restore"}, args...)...)).To(
+				ContainSubstring("PersistentVolumeClaim data already exists, and a restore never changes an existing one"))
 		}
 		Expect(get(source)).To(Equal(before))
 		Expect(claims()).To(ConsistOf("data"))
@@ -155,18 +154,16 @@ var _ = Describe("restore", func() {
 			Expect(other.Spec.DataSource).To(BeNil())
 			return true
 		})
-		r := env.runWith(proxied, "", "restore", v.Name, "--to", "new")
-		Expect(r.code).To(Equal(2))
-		Expect(r.errOut).To(Equal(`Error from server (AlreadyExists): persistentvolumeclaims "new" already exists` + "\n"))
+		Expect(env.as(proxied).fails("restore", v.Name, "--to", "new")).To(
+			Equal(`Error from server (AlreadyExists): persistentvolumeclaims "new" already exists` + "\n"))
 		Expect(claimNamed("new").Spec.DataSource).To(BeNil())
 	})
 
 	It("says which snapshot of a PVC it chooses for a time", func() {
 		source := createClaim("data")
 		old, _ := createSnapshot(source, 3*time.Hour), createSnapshot(source, time.Hour)
-		r := env.run("restore", "--pvc", "data", "--as-of", ago(90*time.Minute).Format(time.RFC3339), "--to", "before")
-		Expect(r.code).To(BeZero(), r.errOut)
-		Expect(r.errOut).To(Equal("Restoring " + old.Name + ", of " + old.CreationTimestamp.UTC().Format(time.RFC3339) + " (3h ago)\n"))
+		Expect(env.warns("restore", "--pvc", "data", "--as-of", ago(90*time.Minute).Format(time.RFC3339), "--to", "before")).To(
+			Equal("Restoring " + old.Name + ", of " + old.CreationTimestamp.UTC().Format(time.RFC3339) + " (3h ago)\n"))
 		Expect(claimNamed("before").Spec.DataSource.Name).To(Equal(old.Name))
 	})
 
@@ -174,9 +171,8 @@ var _ = Describe("restore", func() {
 		v := createSnapshot(createClaim("data"), time.Hour)
 		createClass("other", "other.csi", storagev1.VolumeBindingImmediate)
 		remove("data")
-		r := env.run("restore", "--pvc", "data", "--to", "{pvc}")
-		Expect(r.code).To(BeZero(), r.errOut)
-		Expect(r.errOut).To(HaveSuffix("Warning: " + v.Name + ": its PVC is gone, so the access mode is ReadWriteOnce\n"))
+		Expect(env.warns("restore", "--pvc", "data", "--to", "{pvc}")).To(
+			HaveSuffix("Warning: " + v.Name + ": its PVC is gone, so the access mode is ReadWriteOnce\n"))
 		Expect(claimNamed("data").Spec).To(And(
 			HaveField("StorageClassName", HaveValue(Equal(class))), HaveField("DataSource.Name", v.Name)))
 	})
@@ -189,9 +185,7 @@ var _ = Describe("restore", func() {
 			for i := range args {
 				args[i] = named.Replace(args[i])
 			}
-			r := env.run(append([]string{"restore"}, args...)...)
-			Expect(r.code).To(Equal(2))
-			Expect(r.errOut).To(ContainSubstring(want))
+			Expect(env.fails(append([]string{"restore"}, args...)...)).To(ContainSubstring(want))
 			Expect(claims()).To(ConsistOf("data"))
 		},
 		Entry("a size below that of the snapshot", "size 1Gi is less than its restoreSize 2Gi", "SNAPSHOT", "--size", "1Gi"),
@@ -213,9 +207,7 @@ var _ = Describe("restore", func() {
 		v := createSnapshot(createClaim("data"), time.Hour)
 		v.Status.BoundVolumeSnapshotContentName = ptr.To("gone")
 		put(time.Time{}, v)
-		r := env.run("restore", v.Name)
-		Expect(r.code).To(Equal(2))
-		Expect(r.errOut).To(ContainSubstring("does not exist, so its data is lost"))
+		Expect(env.fails("restore", v.Name)).To(ContainSubstring("does not exist, so its data is lost"))
 	})
 
 	It("prints the manifest without creating it, with --dry-run=client", func() {
@@ -235,9 +227,8 @@ var _ = Describe("restore", func() {
 		v := createSnapshot(createClaim("data"), time.Hour)
 		Expect(env.succeeds("restore", v.Name, "--dry-run=server")).To(Equal("persistentvolumeclaim/" + v.Name + " created (server dry run)\n"))
 		Expect(claims()).To(ConsistOf("data"))
-		r := env.run("restore", v.Name, "--dry-run=server", "--access-mode", "RWO,RWOP")
-		Expect(r.code).To(Equal(2))
-		Expect(r.errOut).To(And(HavePrefix("Error from server (Invalid): "), ContainSubstring("may not use ReadWriteOncePod with other access modes")))
+		Expect(env.fails("restore", v.Name, "--dry-run=server", "--access-mode", "RWO,RWOP")).To(
+			And(HavePrefix("Error from server (Invalid): "), ContainSubstring("may not use ReadWriteOncePod with other access modes")))
 	})
 
 	Describe("of a set", func() {
@@ -275,7 +266,8 @@ var _ = Describe("restore", func() {
 			Expect(r.errOut).To(Equal("error: the set is incomplete; --allow-incomplete restores the rest; data-1: it has no snapshot\n"))
 			Expect(r.out).To(ContainSubstring("Missing: data-1: it has no snapshot\n"))
 			Expect(claims()).To(ConsistOf("data-0", "data-1"))
-			Expect(env.succeeds("restore", "--schedule", "nightly", "--allow-incomplete", "--to", "{pvc}-drill")).To(HaveSuffix("data-0-drill created\n"))
+			Expect(env.succeeds("restore", "--schedule", "nightly", "--allow-incomplete", "--to", "{pvc}-drill")).To(
+				HaveSuffix("data-0-drill created\n"))
 			Expect(claims()).To(ConsistOf("data-0", "data-1", "data-0-drill"))
 		})
 
@@ -286,9 +278,7 @@ var _ = Describe("restore", func() {
 					writes++
 					return writes != write
 				})
-				r := env.runWith(proxied, "", "restore", "--schedule", "nightly", "--to", "{pvc}-drill")
-				Expect(r.code).To(Equal(2))
-				Expect(r.errOut).To(ContainSubstring(said))
+				Expect(env.as(proxied).fails("restore", "--schedule", "nightly", "--to", "{pvc}-drill")).To(ContainSubstring(said))
 				Expect(claims()).To(ConsistOf(append(created, "data-0", "data-1")))
 			},
 			Entry("when the API server checks the second, before it creates any", 2, "error: "),
@@ -296,16 +286,13 @@ var _ = Describe("restore", func() {
 		)
 
 		It("uses one new name once only", func() {
-			r := env.run("restore", "--schedule", "nightly", "--to", "same")
-			Expect(r.code).To(Equal(2))
-			Expect(r.errOut).To(ContainSubstring("PersistentVolumeClaim same already exists"))
+			Expect(env.fails("restore", "--schedule", "nightly", "--to", "same")).To(ContainSubstring("PersistentVolumeClaim same already exists"))
 		})
 
 		It("works for a schedule that is gone, from its snapshots", func() {
 			Expect(api.Delete(ctx, schedule)).To(Succeed())
-			r := env.run("restore", "--schedule", "nightly", "--to", "{pvc}-drill")
-			Expect(r.code).To(BeZero())
-			Expect(r.errOut).To(Equal("Warning: SnapshotSchedule nightly does not exist: whether PVCs are missing in the set is unknown\n"))
+			Expect(env.warns("restore", "--schedule", "nightly", "--to", "{pvc}-drill")).To(
+				Equal("Warning: SnapshotSchedule nightly does not exist: whether PVCs are missing in the set is unknown\n"))
 		})
 	})
 
@@ -314,13 +301,12 @@ var _ = Describe("restore", func() {
 			createSnapshot(createClaim("data-0"), time.Hour)
 			createSnapshot(createClaim("data-1"), time.Hour)
 			watching, proxied := interceptWatch()
-			ended := env.start(proxied, "restore", "--schedule", "nightly", "--to", "{pvc}-drill", "--wait")
+			ended := env.as(proxied).start("restore", "--schedule", "nightly", "--to", "{pvc}-drill", "--wait")
 			Eventually(watching).Should(BeClosed())
 			bind("data-1-drill")
 			Consistently(ended, "300ms").ShouldNot(Receive(), "one of two is bound")
 			bind("data-0-drill")
-			var r result
-			Eventually(ended).Should(Receive(&r))
+			r := await(ended)
 			Expect(r.code).To(BeZero(), r.errOut)
 			Expect(r.out).To(HaveSuffix("persistentvolumeclaim/data-1-drill bound\npersistentvolumeclaim/data-0-drill bound\n"))
 		})
@@ -328,12 +314,11 @@ var _ = Describe("restore", func() {
 		It("shows the events of a PVC that is not bound in time", func() {
 			source := createClaim("data")
 			v := createSnapshot(source, time.Hour)
-			ended := env.start(kubeconfig, "restore", v.Name, "--to", "new", "--wait", "--timeout", "2s")
+			ended := env.start("restore", v.Name, "--to", "new", "--wait", "--timeout", "2s")
 			Eventually(claims).Should(HaveLen(2))
 			createEvent(claimNamed("new").UID, "ProvisioningFailed", "the backend is full")
 			createEvent(source.UID, "Other", "of another PVC")
-			var r result
-			Eventually(ended).Should(Receive(&r))
+			r := await(ended)
 			Expect(r.code).To(Equal(2))
 			Expect(r.errOut).To(Equal("Waiting for 1 PVC: new\n" +
 				"new: Normal ProvisioningFailed: the backend is full\n" +
@@ -343,17 +328,17 @@ var _ = Describe("restore", func() {
 		It("does not wait for a pod", func() {
 			class = createClass("late", driver, storagev1.VolumeBindingWaitForFirstConsumer)
 			v := createSnapshot(createClaim("data"), time.Hour)
-			Expect(env.succeeds("restore", v.Name, "--wait", "--timeout", "10s")).To(HaveSuffix("/" + v.Name + " waits for the first pod that uses it\n"))
+			Expect(env.succeeds("restore", v.Name, "--wait", "--timeout", "10s")).To(
+				HaveSuffix("/" + v.Name + " waits for the first pod that uses it\n"))
 		})
 
 		It("fails if the PVC is deleted, or its snapshot was", func() {
 			v := createSnapshot(createClaim("data"), time.Hour)
 			watching, proxied := interceptWatch()
-			ended := env.start(proxied, "restore", v.Name, "--to", "new", "--wait")
+			ended := env.as(proxied).start("restore", v.Name, "--to", "new", "--wait")
 			Eventually(watching).Should(BeClosed())
 			remove("new")
-			var r result
-			Eventually(ended).Should(Receive(&r))
+			r := await(ended)
 			Expect(r.errOut).To(Equal("error: PersistentVolumeClaim new was deleted\n"))
 
 			By("deleting several before the command watches")
@@ -368,7 +353,7 @@ var _ = Describe("restore", func() {
 				}
 				return true
 			})
-			r = env.runWith(proxied, "", "restore", "--schedule", "nightly", "--to", "{pvc}-drill", "--wait", "--timeout", "20s")
+			r = env.as(proxied).run("restore", "--schedule", "nightly", "--to", "{pvc}-drill", "--wait", "--timeout", "20s")
 			Expect(r.errOut).To(Equal("error: PersistentVolumeClaim data-0-drill was deleted\n" +
 				"  PersistentVolumeClaim data-1-drill was deleted\n  PersistentVolumeClaim data-2-drill was deleted\n" +
 				"  PersistentVolumeClaim data-3-drill was deleted\n  PersistentVolumeClaim data-drill was deleted\n"))
@@ -378,9 +363,8 @@ var _ = Describe("restore", func() {
 				Expect(api.Delete(ctx, v)).To(Succeed())
 				return true
 			})
-			r = env.runWith(proxied, "", "restore", v.Name, "--to", "new", "--wait")
-			Expect(r.code).To(Equal(2))
-			Expect(r.errOut).To(ContainSubstring("was deleted while PersistentVolumeClaim new was created from it"))
+			Expect(env.as(proxied).fails("restore", v.Name, "--to", "new", "--wait")).To(
+				ContainSubstring("was deleted while PersistentVolumeClaim new was created from it"))
 		})
 	})
 
@@ -390,8 +374,7 @@ var _ = Describe("restore", func() {
 			{APIGroups: []string{""}, Resources: []string{"persistentvolumeclaims"}, Verbs: []string{"get", "list", "watch", "create"}},
 			{APIGroups: []string{"snapshot.storage.k8s.io"}, Resources: []string{"volumesnapshots"}, Verbs: []string{"get", "list"}},
 		}, "restore", v.Name, "--to", "known", "--dry-run=client")
-		r := env.runWith(user, "", "restore", v.Name, "--to", "new")
-		Expect(r.code).To(BeZero())
-		Expect(r.errOut).To(Equal("Warning: " + v.Name + ": whether StorageClass " + class + " belongs to the snapshot's driver was not checked\n"))
+		Expect(env.as(user).warns("restore", v.Name, "--to", "new")).To(
+			Equal("Warning: " + v.Name + ": whether StorageClass " + class + " belongs to the snapshot's driver was not checked\n"))
 	})
 })

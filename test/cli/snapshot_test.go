@@ -139,7 +139,7 @@ var _ = Describe("snapshot", func() {
 			env.createClaim(fmt.Sprint("data-", i), "app", "db")
 		}
 		for i := range 5 {
-			people = append(people, env.start(kubeconfig, "snapshot", "--pvc", fmt.Sprint("data-", i)))
+			people = append(people, env.start("snapshot", "--pvc", fmt.Sprint("data-", i)))
 		}
 		for _, ended := range people {
 			var r result
@@ -157,9 +157,7 @@ var _ = Describe("snapshot", func() {
 		put(time.Time{}, schedule)
 		const told = "SnapshotSchedule nightly belongs to ClusterSnapshotSchedule fleet, and takes snapshots on its requests only"
 		for _, args := range [][]string{{"snapshot", "nightly"}, {"snapshot", "--pvc", "data-0"}} {
-			r := env.run(args...)
-			Expect(r.code).To(Equal(2))
-			Expect(r.errOut).To(ContainSubstring(told))
+			Expect(env.fails(args...)).To(ContainSubstring(told))
 		}
 		Expect(get(schedule).Annotations).NotTo(HaveKey(v1alpha1.AnnotationRequestedAt))
 	})
@@ -176,9 +174,7 @@ var _ = Describe("snapshot", func() {
 		func(want string, args ...string) {
 			env.createClaim("other")
 			env.createSchedule("invalid", v1alpha1.SnapshotScheduleSpec{Schedule: "0 0 30 2 *"})
-			r := env.run(append([]string{"snapshot"}, args...)...)
-			Expect(r.code).To(Equal(2))
-			Expect(r.errOut).To(ContainSubstring(want))
+			Expect(env.fails(append([]string{"snapshot"}, args...)...)).To(ContainSubstring(want))
 			Expect(get(schedule).Annotations).NotTo(HaveKey(v1alpha1.AnnotationRequestedAt))
 		},
 		Entry("of a schedule that selects nothing", "SnapshotSchedule nightly selects no PVC that can be snapshotted", "nightly"),
@@ -193,7 +189,7 @@ var _ = Describe("snapshot", func() {
 		first, second := env.createClaim("data-0", "app", "db"), env.createClaim("data-1", "app", "db")
 		busy := take(schedule, second, ago(time.Minute))
 		watching, proxied := interceptWatch()
-		ended := env.start(proxied, "snapshot", "nightly", "--wait")
+		ended := env.as(proxied).start("snapshot", "nightly", "--wait")
 		Eventually(watching).Should(BeClosed())
 		at := requestedAt(schedule)
 		v := take(schedule, first, at)
@@ -204,8 +200,7 @@ var _ = Describe("snapshot", func() {
 		report(v, isReady)
 		Consistently(ended, "300ms").ShouldNot(Receive(), "one of two is ready")
 		report(w, isReady)
-		var r result
-		Eventually(ended).Should(Receive(&r))
+		r := await(ended)
 		Expect(r.code).To(BeZero(), r.errOut)
 		Expect(r.out).To(Equal("snapshotschedule.snapshots.mapcontroller.dev/nightly requested 2 snapshots\n" +
 			"volumesnapshot.snapshot.storage.k8s.io/" + v.Name + " ready\n" +
@@ -219,9 +214,7 @@ var _ = Describe("snapshot", func() {
 
 	It("with --wait, ends at the timeout and says what it waited for, and what the operator reports", func() {
 		env.createClaim("data-0", "app", "db")
-		r := env.run("snapshot", "nightly", "--wait", "--timeout", "1s")
-		Expect(r.code).To(Equal(2))
-		Expect(r.errOut).To(Equal("Waiting for 1 PVC: data-0\n" +
+		Expect(env.fails("snapshot", "nightly", "--wait", "--timeout", "1s")).To(Equal("Waiting for 1 PVC: data-0\n" +
 			"SnapshotSchedule nightly has no status: does the operator run?\n" +
 			"error: timed out after 1s: no ready snapshot of data-0\n"))
 
@@ -231,8 +224,8 @@ var _ = Describe("snapshot", func() {
 			Message: "quota exceeded", LastTransitionTime: metav1.Now(),
 		}}
 		Expect(api.Status().Update(ctx, s)).To(Succeed())
-		r = env.run("snapshot", "nightly", "--wait", "--timeout", "1s")
-		Expect(r.errOut).To(ContainSubstring("SnapshotSchedule nightly is not ready: SnapshotsFailing: quota exceeded\n"))
+		Expect(env.fails("snapshot", "nightly", "--wait", "--timeout", "1s")).To(
+			ContainSubstring("SnapshotSchedule nightly is not ready: SnapshotsFailing: quota exceeded\n"))
 	})
 
 	It("with --wait, does not take another's snapshot for the schedule's", func() {

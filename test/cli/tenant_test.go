@@ -29,7 +29,7 @@ func (env *environment) may(name string, rules []rbacv1.PolicyRule, succeeds ...
 	Expect(api.Create(ctx, role)).To(Succeed())
 	Expect(api.Create(ctx, binding)).To(Succeed())
 	file := writeKubeconfig(GinkgoT().TempDir(), user)
-	Eventually(func() int { return env.runWith(file, "", succeeds...).code }).Should(BeZero(), "the API server knows the binding")
+	Eventually(func() int { return env.as(file).run(succeeds...).code }).Should(BeZero(), "the API server knows the binding")
 	return file
 }
 
@@ -61,7 +61,7 @@ var _ = Describe("VolumeSnapshotClasses", func() {
 			{"", []string{"snapshot", "nightly"}, "nightly requested 1 snapshot"},
 			{"", []string{"snapshot", "--pvc", "db-0"}, "nightly requested 1 snapshot"},
 		} {
-			r := env.runWith(tenant, test.input, test.args...)
+			r := env.as(tenant).runWith(test.input, test.args...)
 			Expect(r.code).To(BeZero(), r.errOut)
 			Expect(r.errOut).To(Equal(told))
 			Expect(r.out).To(ContainSubstring(test.want))
