@@ -33,10 +33,10 @@ func kustomize(dir string) []*unstructured.Unstructured {
 	return objects
 }
 
-// dryRunApply does what kubectl apply --server-side --validate=strict --dry-run=server does.
+// dryRunApply does what kubectl apply --server-side --validate=strict --dry-run=server does: another manager's fields with other values are a
+// conflict.
 func dryRunApply(object *unstructured.Unstructured) error {
-	return api.Apply(ctx, client.ApplyConfigurationFromUnstructured(object),
-		client.FieldOwner("test"), client.ForceOwnership, client.DryRunAll)
+	return api.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("kubectl"), client.DryRunAll)
 }
 
 // decodeOnly decodes the only object of a kind.
@@ -52,11 +52,6 @@ func decodeOnly[T any](objects []*unstructured.Unstructured, kind string) *T {
 	}
 	Expect(found).To(HaveLen(1), kind)
 	return found[0]
-}
-
-// dryRunTakeover does what kubectl apply --server-side --dry-run=server does: another manager's fields with other values are a conflict.
-func dryRunTakeover(object *unstructured.Unstructured) error {
-	return api.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("kubectl"), client.DryRunAll)
 }
 
 // These specs apply what "make deploy" applies. The API server enforces Pod Security, so they try the manager's pod too.
@@ -145,7 +140,7 @@ var _ = Describe("config", func() {
 			deployment.SetNamespace(namespace)
 			created := deployment.DeepCopy()
 			Expect(api.Create(ctx, created, client.FieldOwner("kubectl-client-side-apply"))).To(Succeed(), folder)
-			err := dryRunTakeover(deployment)
+			err := dryRunApply(deployment)
 			Expect(api.Delete(ctx, created)).To(Succeed(), folder)
 			Expect(err).NotTo(HaveOccurred(), folder)
 		}

@@ -6,6 +6,8 @@ package crd
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,24 +56,28 @@ func (r rejected) send() []cause {
 	return causes
 }
 
-var _ = Describe("Validation", func() {
-	rejections, acceptances := []any{}, []any{}
-	for name, r := range allRejected() {
-		rejections = append(rejections, Entry(name, r))
+// tableEntries returns an entry for each case.
+func tableEntries[C any](cases map[string]C) (all []TableEntry) {
+	for _, name := range slices.Sorted(maps.Keys(cases)) {
+		all = append(all, Entry(name, cases[name]))
 	}
-	for name, spec := range acceptedSpecs() {
-		acceptances = append(acceptances, Entry(name, spec))
-	}
+	return all
+}
 
+var _ = Describe("Validation", func() {
 	// Contract: API-1, FLEET-7.
-	DescribeTable("rejects an invalid object, names the field and shows a valid value", append(rejections, func(r rejected) {
-		Expect(r.send()).To(ConsistOf(And(HaveField("Field", r.want.Field), HaveField("Message", ContainSubstring(r.want.Message)))))
-	})...)
+	DescribeTable("rejects an invalid object, names the field and shows a valid value",
+		func(r rejected) {
+			Expect(r.send()).To(ConsistOf(And(HaveField("Field", r.want.Field), HaveField("Message", ContainSubstring(r.want.Message)))))
+		},
+		tableEntries(allRejected()),
+	)
 
 	// Contract: API-2.
-	DescribeTable("accepts a valid spec", append(acceptances, func(spec string) {
-		Expect(dryRun(newObject(schedule, "accepted", "spec: "+spec))).To(Succeed())
-	})...)
+	DescribeTable("accepts a valid spec",
+		func(spec string) { Expect(dryRun(newObject(schedule, "accepted", "spec: "+spec))).To(Succeed()) },
+		tableEntries(acceptedSpecs()),
+	)
 
 	// Contract: API-2.
 	DescribeTable("accepts a name of 63 characters", func(kind string) {
