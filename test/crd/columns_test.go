@@ -64,7 +64,7 @@ var _ = Describe("kubectl", func() {
 			columns = append(columns, column.Name)
 		}
 		Expect(columns).To(Equal([]string{
-			"Name", "SCHEDULE", "TTL", "PVCS", "SNAPSHOTS", "READY", "RECOVERY POINT", "NEXT", "SUSPEND", "AGE",
+			"Name", "SCHEDULE", "TTL", "PVCS", "SNAPSHOTS", "READY", "PROTECTED", "RECOVERY POINT", "NEXT", "SUSPEND", "AGE",
 		}))
 		Expect(wide).To(Equal([]string{"REASON", "LAST", "DETACHED", "DELETION"}))
 
@@ -75,14 +75,14 @@ var _ = Describe("kubectl", func() {
 		}
 		delete(interval, "AGE")
 		Expect(interval).To(Equal(map[string]any{
-			"Name": "interval", "SCHEDULE": "6h", "TTL": "10d", "PVCS": 20.0, "SNAPSHOTS": 100.0, "READY": "True",
+			"Name": "interval", "SCHEDULE": "6h", "TTL": "10d", "PVCS": 20.0, "SNAPSHOTS": 100.0, "READY": "True", "PROTECTED": nil,
 			"NEXT": "2126-01-02T03:04:05Z", "SUSPEND": false, "REASON": "Scheduled", "DETACHED": 5.0, "DELETION": "Orphan",
 		}))
 
 		cron := cellsOf(table, "cron")
 		delete(cron, "AGE")
 		Expect(cron).To(Equal(map[string]any{
-			"Name": "cron", "SCHEDULE": "30 2 * * *", "TTL": nil, "PVCS": nil, "SNAPSHOTS": nil, "READY": nil,
+			"Name": "cron", "SCHEDULE": "30 2 * * *", "TTL": nil, "PVCS": nil, "SNAPSHOTS": nil, "READY": nil, "PROTECTED": nil,
 			"RECOVERY POINT": nil, "LAST": nil, "NEXT": nil, "SUSPEND": true, "REASON": nil, "DETACHED": nil, "DELETION": nil,
 		}))
 	})

@@ -33,8 +33,8 @@ func kustomize(dir string) []*unstructured.Unstructured {
 	return objects
 }
 
-// dryRunApply does what kubectl apply --server-side --validate=strict --dry-run=server does: another manager's fields with other values are a
-// conflict.
+// dryRunApply does what kubectl apply --server-side --validate=strict --dry-run=server does: another manager's fields with other values
+// are a conflict.
 func dryRunApply(object *unstructured.Unstructured) error {
 	return api.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("kubectl"), client.DryRunAll)
 }

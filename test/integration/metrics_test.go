@@ -33,9 +33,9 @@ func metricsWith(labels map[string]string) map[string]float64 {
 		for _, m := range f.GetMetric() {
 			key, matched := name, 0
 			for _, l := range m.GetLabel() {
-				if labels[l.GetName()] == l.GetValue() {
+				if want, asked := labels[l.GetName()]; asked && want == l.GetValue() {
 					matched++
-				} else {
+				} else if l.GetValue() != "" {
 					key += " " + l.GetValue()
 				}
 			}

@@ -62,8 +62,12 @@ var _ = Describe("Ownership", func() {
 			others := []*snapshot{
 				env.createSnapshot(s, c, 5*time.Hour, controlledByOther, withName("theirs")),
 				env.createSnapshot(s, c, time.Minute, controlledByOther, withName("theirs-newer")),
-				env.createSnapshot(s, c, 4*time.Hour, withoutOwner, withName("other"), func(v *snapshot) { v.Labels[v1alpha1.LabelSchedule] = "another" }),
-				env.createSnapshot(s, c, 4*time.Hour, withoutOwner, withName("released"), func(v *snapshot) { delete(v.Labels, v1alpha1.LabelMapKey) }),
+				env.createSnapshot(s, c, 4*time.Hour, withoutOwner, withName("other"), func(v *snapshot) {
+					v.Labels[v1alpha1.LabelSchedule] = "another"
+				}),
+				env.createSnapshot(s, c, 4*time.Hour, withoutOwner, withName("released"), func(v *snapshot) {
+					delete(v.Labels, v1alpha1.LabelMapKey)
+				}),
 			}
 			env.createSnapshot(s, c, 3*time.Hour, own)
 			a := env.createSnapshot(s, c, 2*time.Hour, own)

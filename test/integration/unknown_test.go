@@ -155,7 +155,7 @@ var _ = Describe("What is not known", func() {
 			Eventually(counts(s)).Should(HavePrefix("3: 1 of "))
 			o.stop()
 		},
-		Entry(nil, "volumesnapshots", &snapshotv1.VolumeSnapshotList{}),
-		Entry(nil, "volumesnapshotclasses", &snapshotv1.VolumeSnapshotClassList{}),
+		Entry("of snapshots", "volumesnapshots", &snapshotv1.VolumeSnapshotList{}),
+		Entry("of their classes", "volumesnapshotclasses", &snapshotv1.VolumeSnapshotClassList{}),
 	)
 })
