@@ -18,17 +18,22 @@ var (
 	clause   = regexp.MustCompile(`(?m)^\*\*([A-Z]+-[0-9]+)\*\* `)
 	citation = regexp.MustCompile(`^\s*// Contract: ([A-Z]+-[0-9]+(?:, [A-Z]+-[0-9]+)*)\.$`)
 	test     = regexp.MustCompile(`^(?:func Test\w*|\s+(?:It|Specify|Entry|DescribeTable))\(`)
-	// mustCite is a test that needs a citation in test/integration.
+	// mustCite is a test that needs a citation in test/integration. That of a table is that of its entries, too.
 	mustCite = regexp.MustCompile(`^\s+(?:It|Specify|Entry)\(`)
+	table    = regexp.MustCompile(`^\s+DescribeTable\(`)
+	entry    = regexp.MustCompile(`^\s+Entry\(`)
 	pending  = regexp.MustCompile(`\b[PX](?:It|Specify|Entry|DescribeTable|Describe|Context|When)\(|\("[^"]*", Pending,`)
 )
 
 // citations returns the IDs that a test file cites, the tests without a citation, and the citations that are wrong, as "line: text".
 func citations(source string) (ids, uncited, problems []string) {
-	lines := strings.Split(source, "\n")
+	lines, inCitedTable := strings.Split(source, "\n"), false
 	for i, line := range lines {
 		at := fmt.Sprintf("%d: %s", i+1, strings.TrimSpace(line))
-		if mustCite.MatchString(line) && !citation.MatchString(lines[i-1]) {
+		if table.MatchString(line) {
+			inCitedTable = citation.MatchString(lines[i-1])
+		}
+		if mustCite.MatchString(line) && !citation.MatchString(lines[i-1]) && (!entry.MatchString(line) || !inCitedTable) {
 			uncited = append(uncited, at)
 		}
 		if pending.MatchString(line) { // it would not run
@@ -54,7 +59,8 @@ func TestCitations(t *testing.T) {
 		"{\n\tIt(\"does not\", f)":                                          "[] [2: It(\"does not\", f)] []",
 		"{\n\t// Contract: A-1.\n\n\tDescribeTable(\"is too far\", f)":      "[] [] [2: // Contract: A-1.]",
 		"{\n\t// Contract: no clause.\n\tEntry(\"a\")":                      "[] [3: Entry(\"a\")] [2: // Contract: no clause.]",
-		"{\n\tPIt(\"a\", f)":                                                "[] [] [2: PIt(\"a\", f)]",
+		"{\n\t// Contract: A-1.\n\tDescribeTable(\"cites\",\n\tEntry(\"a\"),\n\tDescribeTable(\"does not\",\n\tEntry(\"b\"),": "[A-1] [6: Entry(\"b\"),] []",
+		"{\n\tPIt(\"a\", f)": "[] [] [2: PIt(\"a\", f)]",
 	} {
 		ids, uncited, problems := citations(source)
 		if got := fmt.Sprint(ids, uncited, problems); got != want {
