@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,6 +48,13 @@ func (env *environment) stored(o client.Object) string {
 		return field != "observedGeneration" && field != "conditions" && field != "outputs" && field != "volumeSnapshots"
 	})
 	delete(object.Object, "spec")
+	// Their order is that in which they were first known.
+	if conditions, found, _ := unstructured.NestedSlice(object.Object, "status", "conditions"); found {
+		slices.SortFunc(conditions, func(a, b any) int {
+			return strings.Compare(a.(map[string]any)["type"].(string), b.(map[string]any)["type"].(string))
+		})
+		Expect(unstructured.SetNestedSlice(object.Object, conditions, "status", "conditions")).To(Succeed())
+	}
 	text, err := yaml.Marshal(object.Object)
 	Expect(err).NotTo(HaveOccurred())
 	same := strings.ReplaceAll(string(text), o.GetName(), "backup")
