@@ -56,7 +56,7 @@ var _ = Describe("confirm", func() {
 			}
 			return true
 		})
-		r := env.runWith(proxied, "", "confirm", "nightly")
+		r := env.as(proxied).run("confirm", "nightly")
 		Expect(r.code).To(Equal(2))
 		Expect(r.errOut).To(ContainSubstring("nightly was edited meanwhile: nothing is confirmed"))
 		Expect(confirmation(s)).To(BeEmpty())
@@ -70,7 +70,7 @@ var _ = Describe("confirm", func() {
 			}
 			return true
 		})
-		Expect(env.runWith(proxied, "", "confirm", "nightly").code).To(BeZero())
+		Expect(env.as(proxied).run("confirm", "nightly").code).To(BeZero())
 		Expect(confirmation(s)).To(Equal("2"))
 	})
 
