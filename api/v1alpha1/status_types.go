@@ -89,9 +89,10 @@ type SnapshotScheduleStatus struct {
 	MoreProblems int32 `json:"moreProblems,omitempty"`
 
 	// conditions describe the state of the schedule. Ready is whether snapshots are taken as
-	// the spec asks. Protected is whether every selected PVC can be restored to a recent slot. Stalled is whether the spec is invalid, so that no snapshot is taken or
-	// deleted until it is fixed. RetentionPaused is whether expired snapshots are kept because
-	// deleting them would not be safe.
+	// the spec asks. Protected is whether every selected PVC can be restored to a recent slot.
+	// Stalled is whether the spec is invalid, so that no snapshot is taken or deleted until it is
+	// fixed. RetentionPaused is whether expired snapshots are kept because deleting them would not
+	// be safe.
 	//
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=map

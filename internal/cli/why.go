@@ -148,25 +148,32 @@ func (r *whyResult) judge(judge *snapshots.Judge, series *series, now, until tim
 			r.Slot, r.AgeBase = timeOf(s.Slot(now)), timeOf(s.AgeBase(now))
 			r.State = s.State(now, judge.ReadyDeadline()).String()
 		}
-		v, end := d.Retention.Verdicts[i], d.Series.Snapshots[i].HeldUntil
-		shown := verdictAt{
-			Time: metav1.NewTime(at.UTC().Truncate(time.Second)), Verdict: v.String(), Delete: v.Delete(), Because: explain(v),
-		}
-		forever := v == retention.HeldByAnnotation
-		if forever && end != retention.Forever {
-			forever, shown.Because = false, "it is held until "+timestamp(end)
-		}
-		if reason := d.SparedFor[i]; reason != "" {
-			shown.Verdict, shown.Delete, shown.Because = reason, false, sparedWords(reason, judge.SparedUntil(reason), v)
-		}
+		v := d.Retention.Verdicts[i]
+		shown := shownVerdict(judge, &d, i, at)
 		if n := len(r.Verdicts); n == 0 || r.Verdicts[n-1].Verdict != shown.Verdict {
 			r.Verdicts = append(r.Verdicts, shown)
 		}
+		forever := v == retention.HeldByAnnotation && d.Series.Snapshots[i].HeldUntil == retention.Forever
 		if shown.Delete || forever || v == retention.NoLimit && uncapped || !more {
 			return
 		}
 	}
 	r.SimulatedUntil = timeOf(sim.now)
+}
+
+// shownVerdict is the verdict on a snapshot from a time on.
+func shownVerdict(judge *snapshots.Judge, d *snapshots.Judgment, i int, at time.Time) verdictAt {
+	v, end := d.Retention.Verdicts[i], d.Series.Snapshots[i].HeldUntil
+	shown := verdictAt{
+		Time: metav1.NewTime(at.UTC().Truncate(time.Second)), Verdict: v.String(), Delete: v.Delete(), Because: explain(v),
+	}
+	if v == retention.HeldByAnnotation && end != retention.Forever {
+		shown.Because = "it is held until " + timestamp(end)
+	}
+	if reason := d.SparedFor[i]; reason != "" {
+		shown.Verdict, shown.Delete, shown.Because = reason, false, sparedWords(reason, judge.SparedUntil(reason), v)
+	}
+	return shown
 }
 
 // note adds what delays deletes.

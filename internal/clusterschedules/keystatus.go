@@ -69,8 +69,7 @@ func (p problem) compare(q problem) int {
 func (p *program) statusOf(namespace string, want, child *schedule, detached bool) *keyStatus {
 	k := &keyStatus{Namespace: namespace, Detached: detached}
 	if !detached {
-		k.Protection = protectionOf(child, child != nil && metav1.IsControlledBy(child, p.fleet) &&
-			child.DeletionTimestamp == nil && !p.unwritten.Has(client.ObjectKeyFromObject(child)))
+		k.Protection = protectionOf(child, child != nil && p.knows(child))
 	}
 	if child == nil {
 		return k
@@ -90,21 +89,31 @@ func (p *program) statusOf(namespace string, want, child *schedule, detached boo
 	if oldest := child.Status.OldestRecoveryPointTime; oldest != nil && !detached {
 		k.RecoveryPoint = oldest.UTC()
 	}
+	k.addReady(child, outdated)
+	return k
+}
+
+// knows returns whether the conditions of a child are its own, and current.
+func (p *program) knows(child *schedule) bool {
+	return metav1.IsControlledBy(child, p.fleet) && child.DeletionTimestamp == nil && !p.unwritten.Has(client.ObjectKeyFromObject(child))
+}
+
+// addReady adds what the condition Ready of a child says.
+func (k *keyStatus) addReady(child *schedule, outdated bool) {
 	switch ready := meta.FindStatusCondition(child.Status.Conditions, v1alpha1.ConditionReady); {
 	case child.DeletionTimestamp != nil: // its conditions are of before
 		message := report.Text(deletingMessage(child), maxProblem)
-		k.Problems = []problem{{Namespace: namespace, Reason: v1alpha1.ReasonChildDeleting, Message: message}}
+		k.Problems = []problem{{Namespace: k.Namespace, Reason: v1alpha1.ReasonChildDeleting, Message: message}}
 	case outdated: // so are its conditions
-		k.Problems = []problem{{Namespace: namespace, Reason: v1alpha1.ReasonStatusOutdated, Message: outdatedMessage}}
+		k.Problems = []problem{{Namespace: k.Namespace, Reason: v1alpha1.ReasonStatusOutdated, Message: outdatedMessage}}
 	case ready == nil, ready.Status == metav1.ConditionUnknown: // not reconciled yet, which is no failure
 	case ready.Status == metav1.ConditionTrue:
 		k.Ready = true
 	case ready.Reason == v1alpha1.ReasonSnapshotAPIMissing:
 		k.APIMissing = true
 	default:
-		k.Problems = []problem{{Namespace: namespace, Reason: ready.Reason, Message: report.Text(ready.Message, maxProblem)}}
+		k.Problems = []problem{{Namespace: k.Namespace, Reason: ready.Reason, Message: report.Text(ready.Message, maxProblem)}}
 	}
-	return k
 }
 
 const outdatedMessage = "the operator cannot write the status of the SnapshotSchedule, so what it says is outdated; " +

@@ -48,8 +48,8 @@ func TestProtectionOfANamespace(t *testing.T) {
 
 // Contract: PROT-4.
 func TestProtected(t *testing.T) {
-	key := func(namespace, reason string, hours time.Duration) *keyStatus {
-		return &keyStatus{Namespace: namespace, RecoveryPoint: now.Add(-hours * time.Hour), Protection: protection{reason, "its message"}}
+	key := func(namespace, reason string, hours int) *keyStatus {
+		return &keyStatus{Namespace: namespace, RecoveryPoint: now.Add(-time.Duration(hours) * time.Hour), Protection: protection{reason, "its message"}}
 	}
 	failed := &keyStatus{
 		Namespace: "denied", Protection: protection{Reason: v1alpha1.ReasonReconciling},

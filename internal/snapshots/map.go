@@ -158,7 +158,8 @@ func (p *program) protect(
 	if template := from.withheld(p.schedule); template != nil {
 		spec = template
 	}
-	protected, until := protectionOf(spec.timeline(claim, anchor), anchor, retention.LastReadySlot(series, now), spec.retention.ReadyDeadline, now)
+	covered := retention.LastReadySlot(series, now)
+	protected, until := protectionOf(spec.timeline(claim, anchor), anchor, covered, spec.retention.ReadyDeadline, now)
 	d.Next = earliest(d.Next, until)
 	return protected
 }

@@ -93,15 +93,7 @@ func (r *reporter) report(parent client.Object, mapKey string, previous, decided
 	}
 	after.judgeOverdue(before, outcome)
 	after.judgePending(before, outcome)
-	if said := before.said; said != nil && said.error != nil {
-		after.keepWords(said.error, s.Spec.Suspend)
-		if !before.reported { // an earlier process reported it
-			before.Problems = append(before.Problems, said.error.problem(after.Claim))
-		}
-	}
-	if after.said != nil && after.said.error == nil {
-		after.said = nil
-	}
+	after.carryWords(before, s.Spec.Suspend)
 	after.Paused, after.reported = paused, true
 	r.warnOfNew(s, mapKey, before, after)
 	return after

@@ -122,6 +122,19 @@ func earlierWords(s *v1alpha1.SnapshotSchedule, claim string) *driverError {
 	return &driverError{snapshot: position{name: name}, text: text, since: p.SinceTime.Time}
 }
 
+// carryWords keeps what the driver said in the previous pass, as far as it still holds.
+func (k *keyStatus) carryWords(before *keyStatus, suspended bool) {
+	if said := before.said; said != nil && said.error != nil {
+		k.keepWords(said.error, suspended)
+		if !before.reported { // an earlier process reported it
+			before.Problems = append(before.Problems, said.error.problem(k.Claim))
+		}
+	}
+	if k.said != nil && k.said.error == nil {
+		k.said = nil
+	}
+}
+
 // keepWords keeps what was said before: the first text about a snapshot, and what was said about
 // one that is gone, because the reason must not vanish with its bearer. It stays until a newer
 // snapshot is ready, the PVC is skipped or not selected or, while suspended, no error is left.

@@ -33,7 +33,9 @@ var _ = Describe("confirm", func() {
 		s = env.createSchedule("nightly", delayed)
 		env.createSnapshots(s, env.createClaim("data"), time.Hour, 8)
 	})
-	edit := func(spec string) { Expect(api.Patch(ctx, s, client.RawPatch(types.MergePatchType, []byte(spec)))).To(Succeed()) }
+	edit := func(spec string) {
+		Expect(api.Patch(ctx, s, client.RawPatch(types.MergePatchType, []byte(spec)))).To(Succeed())
+	}
 
 	It("says what will be deleted, and confirms the present generation", func() {
 		Expect(env.succeeds("preview", "nightly")).To(ContainSubstring("5 snapshots would be deleted at once, and would wait until"))

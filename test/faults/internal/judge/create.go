@@ -97,7 +97,7 @@ func (j *AtWrite) blocked(st *state, of slot, a Attempt) string {
 	known := later(a.Started.Truncate(time.Second), time.Now().Add(-ReactionTime))
 	s := withUID(st.schedules, of.schedule)
 	for _, other := range st.snapshots {
-		if s != nil && !isTagged(other, s) { // its user released it; the reference stays while it is being deleted
+		if s != nil && !counts(s, other) {
 			continue
 		}
 		taken, _ := j.slotOf(other)
@@ -107,6 +107,13 @@ func (j *AtWrite) blocked(st *state, of slot, a Attempt) string {
 		}
 	}
 	return ""
+}
+
+// counts returns whether a snapshot is of its schedule's series: not if its user released it by its label, whose reference stays while it is
+// being deleted, nor if it can no longer be adopted, because it is being deleted.
+func counts(s *v1alpha1.SnapshotSchedule, v *snapshotv1.VolumeSnapshot) bool {
+	adopted := controllerOf(v) == s.UID || ownsByLabels(s)
+	return isTagged(v, s) && (adopted || v.DeletionTimestamp == nil)
 }
 
 // overLimit returns how many snapshots of the driver are in flight, if they are too many.

@@ -28,8 +28,8 @@ type finished struct {
 }
 
 // take takes the n-th slot, and has it ready at once.
-func (r *finished) take(n time.Duration) {
-	at := r.schedule.CreationTimestamp.Add(n * 6 * time.Hour)
+func (r *finished) take(n int) {
+	at := r.schedule.CreationTimestamp.Add(time.Duration(n) * 6 * time.Hour)
 	v := builders.Existing(builders.Snapshot(r.schedule, r.claim, at), "", at)
 	cut(v, at)
 	v.Status.ReadyToUse = ptr.To(true)

@@ -154,6 +154,11 @@ func TestJudgesCreates(t *testing.T) {
 		{"for a time that is requested for another PVC", requested(" other"), "Slot: which is not a slot"},
 		{"while one is uncut that it must know", uncut, "Slot: while recent existed"},
 		{"while one is uncut that its user released", func(s *scene) { uncut(s); s.recent.Labels[v1alpha1.LabelSchedule] = "other" }, ""},
+		{"while one is uncut that was never adopted, and is being deleted", func(s *scene) {
+			uncut(s)
+			s.recent.OwnerReferences, s.recent.DeletionTimestamp = nil, &metav1.Time{Time: noon}
+		}, ""},
+		{"while one is uncut that was not adopted yet", func(s *scene) { uncut(s); s.recent.OwnerReferences = nil }, "Slot: while recent existed"},
 		{"while one is uncut that it need not know", func(s *scene) { uncut(s); s.write.Sees = false }, ""},
 		{"beyond the limit", inFlight, "FLIGHT-1: while 1 of its driver were in flight"},
 		{"beyond the limit, unseen", func(s *scene) { inFlight(s); s.write.Sees = false }, ""},

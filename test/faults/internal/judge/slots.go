@@ -77,11 +77,12 @@ func (e *series) mayBeDue() bool {
 
 // latestPossibleSlot returns the latest time up to now that is a slot for some jitter offset, if there is one after covered.
 func (spec *Spec) latestPossibleSlot(anchor, covered, now time.Time) (time.Time, bool) {
-	base, ok := anchor, true
-	if spec.interval > 0 {
-		base = anchor.Add(now.Sub(anchor).Truncate(spec.interval))
-	} else if base, ok = spec.cron.lastFiring(now, later(covered, anchor).Add(-spec.Jitter), spec.zone); !ok {
-		return base, false
+	base := anchor.Add(now.Sub(anchor).Truncate(max(spec.interval, 1)))
+	if spec.interval == 0 {
+		var ok bool
+		if base, ok = spec.cron.lastFiring(now, later(covered, anchor).Add(-spec.Jitter), spec.zone); !ok {
+			return base, false
+		}
 	}
 	if latest := base.Add(max(spec.Jitter-1, 0)); latest.Before(now) {
 		return latest, true

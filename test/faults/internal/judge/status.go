@@ -53,10 +53,9 @@ func (st *state) statusErrors(s *v1alpha1.SnapshotSchedule, now time.Time) (wron
 		LastSnapshotTime: status.LastSnapshotTime, OldestRecoveryPointTime: status.OldestRecoveryPointTime,
 	}
 	var want v1alpha1.SnapshotScheduleStatus
-	switch {
-	case invalid == nil:
+	if invalid == nil {
 		want = st.wantStatus(s, now)
-	default:
+	} else {
 		c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionRetentionPaused)
 		if c == nil || c.Status != metav1.ConditionTrue || c.Reason != v1alpha1.ReasonInvalidSpec {
 			fail("retention is not paused, and the spec is invalid")

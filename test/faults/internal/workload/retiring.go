@@ -134,8 +134,8 @@ func imported(name string, age time.Duration) taken {
 }
 
 // restoredOf is a snapshot of some days ago that was created again an hour ago.
-func restoredOf(days time.Duration) taken {
-	return taken{Age: hour, Slot: days * 24 * hour, Orphan: true}
+func restoredOf(days int) taken {
+	return taken{Age: hour, Slot: time.Duration(days) * 24 * hour, Orphan: true}
 }
 
 func loseReadiness(snapshot string) do {
