@@ -53,11 +53,15 @@ func classify(objects []object) (*parts, error) {
 			p.samples = append(p.samples, o)
 		}
 	}
+	return p, p.complete()
+}
+
+func (p *parts) complete() error {
 	if p.csv == nil || p.deployment == nil || p.account == nil || len(p.crds) == 0 {
-		return nil, errors.New("no ClusterServiceVersion, Deployment, ServiceAccount or CRD; " +
+		return errors.New("no ClusterServiceVersion, Deployment, ServiceAccount or CRD; " +
 			"pipe the output of 'kustomize build config/manifests' into this program")
 	}
-	return p, nil
+	return nil
 }
 
 // manifests returns what the bundle has besides the ClusterServiceVersion: everything

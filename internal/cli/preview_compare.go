@@ -291,7 +291,7 @@ func (f *fates) begin(d *snapshots.Judgment) map[string]bool {
 	f.counted = len(d.Outputs)
 	existing := map[string]bool{}
 	for i := range d.Outputs {
-		if s := &d.Series.Snapshots[i]; !s.Deleting && s.HeldUntil != retention.Forever {
+		if s := &d.Series.Snapshots[i]; !s.Deleting && !s.HeldUntil.Equal(retention.Forever) {
 			existing[s.Name] = true
 		}
 		if reason := d.SparedFor[i]; reason != "" {
@@ -315,7 +315,7 @@ func (f *fates) ahead(
 			continue
 		}
 		// One that is held for ever keeps its name, which decides among snapshots of one slot.
-		if !existing[s.Name] && s.HeldUntil != retention.Forever {
+		if !existing[s.Name] && !s.HeldUntil.Equal(retention.Forever) {
 			s.Name = ""
 		}
 		l.series = append(l.series, s)

@@ -153,7 +153,7 @@ func (r *whyResult) judge(judge *snapshots.Judge, series *series, now, until tim
 		if n := len(r.Verdicts); n == 0 || r.Verdicts[n-1].Verdict != shown.Verdict {
 			r.Verdicts = append(r.Verdicts, shown)
 		}
-		forever := v == retention.HeldByAnnotation && d.Series.Snapshots[i].HeldUntil == retention.Forever
+		forever := v == retention.HeldByAnnotation && d.Series.Snapshots[i].HeldUntil.Equal(retention.Forever)
 		if shown.Delete || forever || v == retention.NoLimit && uncapped || !more {
 			return
 		}
@@ -167,7 +167,7 @@ func shownVerdict(judge *snapshots.Judge, d *snapshots.Judgment, i int, at time.
 	shown := verdictAt{
 		Time: metav1.NewTime(at.UTC().Truncate(time.Second)), Verdict: v.String(), Delete: v.Delete(), Because: explain(v),
 	}
-	if v == retention.HeldByAnnotation && end != retention.Forever {
+	if v == retention.HeldByAnnotation && !end.Equal(retention.Forever) {
 		shown.Because = "it is held until " + timestamp(end)
 	}
 	if reason := d.SparedFor[i]; reason != "" {

@@ -173,7 +173,7 @@ func (e *evaluation) nextChange() time.Time {
 		if s.Deleting {
 			continue
 		}
-		if s.HeldUntil != Forever {
+		if !s.HeldUntil.Equal(Forever) {
 			at(s.HeldUntil)
 		}
 		if e.ttl > 0 {
