@@ -33,7 +33,8 @@ func (o *options) addDir(commands ...*cobra.Command) {
 
 func (o *options) addKind(commands ...*cobra.Command) {
 	for _, c := range commands {
-		c.Flags().BoolVar(&o.noCSI, "no-csi", false, "leave out the snapshot CRDs, the snapshot controllers, the CSI driver, and the controller that binds PVCs")
+		c.Flags().BoolVar(&o.noCSI, "no-csi", false,
+			"leave out the snapshot CRDs, the snapshot controllers, the CSI driver, and the controller that binds PVCs")
 		c.Flags().BoolVar(&o.node, "node", false, "add a node, so that pods run (Linux, root)")
 	}
 }

@@ -1,6 +1,8 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package cluster starts, keeps and stops a local cluster: its control plane,
+// the CSI stack, and a node if one is asked for.
 package cluster
 
 import (
