@@ -227,6 +227,15 @@ const (
 	// PVC's driver, and the driver has no default class or several. No snapshot is
 	// taken.
 	ReasonNoDefaultSnapshotClass = "NoDefaultSnapshotClass"
+
+	// ReasonVolumeLimit means that the PVC has as many snapshots as a VolumeSnapshotClass of its
+	// driver allows (annotation max-per-volume), so that the next one finds no place, or that the
+	// spec keeps as many or more. Only the former makes Ready False.
+	ReasonVolumeLimit = "VolumeLimit"
+
+	// ReasonInvalidClassAnnotation means that a VolumeSnapshotClass of a driver of the schedule's
+	// PVCs has an annotation of a limit with a malformed value, which is ignored.
+	ReasonInvalidClassAnnotation = "InvalidClassAnnotation"
 )
 
 // Reasons for which a PVC is skipped. They appear in the message of the condition Ready.

@@ -60,6 +60,29 @@ const (
 	AnnotationHold = Prefix + "hold"
 )
 
+// Annotations of a VolumeSnapshotClass: what the storage of its driver can take. Of several
+// classes of a driver the strictest value holds, whichever class is used. A malformed value is
+// ignored, and is the problem InvalidClassAnnotation of the schedules that use the driver.
+const (
+	// AnnotationMaxInFlight is how many snapshots of the driver may be uncut at a time, in place of
+	// the operator's --max-in-flight-per-driver: a number from 1 on, such as "20".
+	AnnotationMaxInFlight = Prefix + "max-in-flight"
+
+	// AnnotationMaxPending is how many snapshots of the driver may be uncut, in progress, or being
+	// deleted without having been ready, for storage that cuts at once and uploads for hours: a
+	// number from 1 on, such as "10". Those that failed, or that a newer ready one of their PVC
+	// followed, do not count.
+	AnnotationMaxPending = Prefix + "max-pending"
+
+	// AnnotationMaxPerVolume is how many snapshots of one PVC may exist at a time, over all
+	// schedules, those that are being deleted included: a number from 1 on, such as "3".
+	AnnotationMaxPerVolume = Prefix + "max-per-volume"
+
+	// AnnotationMinSpacing is how far apart snapshots of one PVC are created at least, over all
+	// schedules: a duration such as 10m, with the units y w d h m s.
+	AnnotationMinSpacing = Prefix + "min-spacing"
+)
+
 // FinalizerRelease is the finalizer of a SnapshotSchedule with deletionPolicy Orphan while
 // some snapshot may still have an owner reference to it, as after a change to the policy.
 const FinalizerRelease = Prefix + "release"

@@ -39,7 +39,7 @@ var verdictWords = map[retention.Verdict]string{
 	retention.OverCap:          "there are more than maxCount",
 	retention.Replaced:         "it was never cut, and the next one is due",
 	retention.ClaimGone:        "it was never cut, and its PVC is gone",
-	retention.Superseded:       "it is not ready, and every ready snapshot that is kept is newer",
+	retention.Superseded:       "it is not ready, and every ready snapshot that is kept is newer, or the next one has no other place",
 }
 
 // explain returns a verdict as a sentence for users.

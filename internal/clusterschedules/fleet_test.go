@@ -300,11 +300,11 @@ func TestAChildWhoseStatusIsOutdatedIsNotReadyAndNotCounted(t *testing.T) {
 func TestAChildIsReconciledWhenItsStatusBeginsOrEndsToBeOutdated(t *testing.T) {
 	u, other := outdated(), child(func(s *schedule) { s.Namespace = "other" })
 	var woken []mapcontroller.Request
-	MapController(nil, valid, nil, u, NewMetrics()).Enqueue(func(req mapcontroller.Request, after time.Duration) {
+	MapController(nil, valid, nil, u, NewMetrics()).Connect(mapcontroller.Access{Enqueue: func(req mapcontroller.Request, after time.Duration) {
 		if after == 0 {
 			woken = append(woken, req)
 		}
-	})
+	}})
 	for _, is := range []bool{true, true, false, false} {
 		u.Set(client.ObjectKeyFromObject(other), is)
 	}

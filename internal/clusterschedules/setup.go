@@ -72,7 +72,7 @@ func MapController(
 			return b[v1alpha1.AnnotationConfirmGeneration] != a[v1alpha1.AnnotationConfirmGeneration] ||
 				b[v1alpha1.AnnotationRequestedAt] != a[v1alpha1.AnnotationRequestedAt]
 		},
-		Enqueue:       wakenBy(unwritten),
+		Connect:       wakenBy(unwritten),
 		Report:        reporter{events: recorder}.report,
 		ParentDeleted: m.forget,
 		Status: func(now time.Time, parent client.Object, known mapcontroller.Summary) {
@@ -82,12 +82,12 @@ func MapController(
 	}
 }
 
-// wakenBy returns the engine's Enqueue: no event shows that a child's status cannot be
+// wakenBy returns the engine's Connect: no event shows that a child's status cannot be
 // written.
-func wakenBy(unwritten *mapcontroller.Unwritten) func(func(mapcontroller.Request, time.Duration)) {
-	return func(enqueue func(mapcontroller.Request, time.Duration)) {
+func wakenBy(unwritten *mapcontroller.Unwritten) func(mapcontroller.Access) {
+	return func(controller mapcontroller.Access) {
 		unwritten.OnChange(func(child types.NamespacedName) {
-			enqueue(mapcontroller.Request{Parent: types.NamespacedName{Name: child.Name}, MapKey: child.Namespace}, 0)
+			controller.Enqueue(mapcontroller.Request{Parent: types.NamespacedName{Name: child.Name}, MapKey: child.Namespace}, 0)
 		})
 	}
 }

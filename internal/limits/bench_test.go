@@ -17,7 +17,11 @@ func BenchmarkSnapshot(b *testing.B) {
 				continue
 			}
 			b.Run(fmt.Sprintf("limit %d, %d wait", limit, waiting), func(b *testing.B) {
-				g := New(limit)
+				g, sizes := New(), Sizes{InFlight: limit}
+				mayCreate := func(req Request, s Snapshot) (may bool, wake []Wake) {
+					why, wake := g.MayCreate(start, Create{Request: req, Snapshot: s, Since: start, Sizes: sizes})
+					return why == "", wake
+				}
 				keys := make([]Request, waiting+limit+1)
 				snapshots := map[Request]Snapshot{}
 				for i := range keys {
@@ -27,7 +31,7 @@ func BenchmarkSnapshot(b *testing.B) {
 				s := func(req Request) Snapshot { return snapshots[req] }
 				var flying []Request
 				for _, req := range keys[:waiting+limit] {
-					if may, _ := g.MayCreate(start, req, s(req), start); may {
+					if may, _ := mayCreate(req, s(req)); may {
 						flying = append(flying, req)
 					}
 				}
@@ -36,14 +40,14 @@ func BenchmarkSnapshot(b *testing.B) {
 					first := flying[0]
 					flying = flying[1:]
 					cut := s(first)
-					g.Seen(start, start, cut)
+					g.Seen(start, cut, uncutSince(start, cut))
 					wake := g.Remove(start, cut.Namespace, cut.Name)
 					next := first
 					if len(wake) > 0 && wake[0].After == 0 {
 						next = wake[0].Request
-						g.MayCreate(start, first, cut, start) // it is due again
+						mayCreate(first, cut) // it is due again
 					}
-					g.MayCreate(start, next, s(next), start)
+					mayCreate(next, s(next))
 					flying = append(flying, next)
 				}
 			})

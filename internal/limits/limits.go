@@ -10,21 +10,30 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Limits knows which snapshots are in flight, and which keys wait. It is not safe for
-// concurrent use. Its methods return the keys to wake. Its size and the cost of a call
-// do not depend on limits of which nothing is in flight or waits.
+// Limits knows which snapshots count towards the limits of drivers and volumes, and which keys
+// wait. It is not safe for concurrent use. Its methods return the keys to wake. Its size and the
+// cost of a call do not depend on limits of which nothing counts or waits.
 type Limits struct {
-	size int
-	// limits are those of what is in flight, and of keys that wait.
-	limits   map[string]*limit
-	inFlight map[id]*flight
+	// limits are those of what counts, and of keys that wait.
+	limits  map[string]*limit
+	flights map[id]*flight
 	// waits is the limit that a key waits for.
 	waits map[Request]*limit
+	// volumes are those of what counts, and of keys that wait; waitsFor is the one that a key
+	// waits for, and created is when they got their last snapshots.
+	volumes  map[string]*volume
+	waitsFor map[Request]string
+	created  map[string]lastCreate
+	// wake are the keys to wake after the present call.
+	wake []Wake
 }
 
-// New returns Limits of so many snapshots each; zero: any number.
-func New(size int) *Limits {
-	return &Limits{size: size, limits: map[string]*limit{}, inFlight: map[id]*flight{}, waits: map[Request]*limit{}}
+// New returns Limits.
+func New() *Limits {
+	return &Limits{
+		limits: map[string]*limit{}, flights: map[id]*flight{}, waits: map[Request]*limit{},
+		volumes: map[string]*volume{}, waitsFor: map[Request]string{}, created: map[string]lastCreate{},
+	}
 }
 
 // Request is a key of a schedule: that of a PVC.
@@ -39,11 +48,11 @@ type Wake struct {
 	After   time.Duration
 }
 
-// Snapshot is one that exists or is about to: its name, its schedule, in the same
-// namespace, and for how long it counts.
+// Snapshot is one that exists or is about to: its name, its schedule, in the same namespace,
+// the volume that it is of, and the deadline until which it is cut or has failed.
 type Snapshot struct {
-	Namespace, Name, Schedule string
-	// Limit names the limit that it counts towards.
+	Namespace, Name, Schedule, Volume string
+	// Limit names the limit that it counts towards: the driver.
 	Limit         string
 	ReadyDeadline time.Duration
 }
@@ -52,66 +61,117 @@ func (s Snapshot) id() id { return snapshotID(s.Namespace, s.Name) }
 
 func (s Snapshot) lifetime() time.Duration { return min(max(s.ReadyDeadline, shortest), longest) }
 
-// MayCreate returns whether a key may create a snapshot now, which is in flight then.
-// Otherwise the key waits, and is woken when it is next. since is the time from which it
-// lacks a snapshot.
-func (l *Limits) MayCreate(now time.Time, req Request, s Snapshot, since time.Time) (may bool, wake []Wake) {
+// Sizes are how many snapshots of a driver may be in flight and pending; zero: any number.
+type Sizes struct{ InFlight, Pending int }
+
+// Create is a snapshot that a key lacks since a time.
+type Create struct {
+	Request  Request
+	Snapshot Snapshot
+	Since    time.Time
+	Sizes    Sizes
+	Volume   Volume
+}
+
+// Reason is why a snapshot has to wait.
+type Reason string
+
+// The reasons.
+const (
+	InFlight    Reason = "InFlight"
+	Pending     Reason = "Pending"
+	VolumeLimit Reason = "VolumeLimit"
+	Spacing     Reason = "Spacing"
+)
+
+// MayCreate returns why a key may not create a snapshot now; empty if it may, and then it
+// counts. Otherwise the key waits, and is woken when it is next.
+func (l *Limits) MayCreate(now time.Time, c Create) (Reason, []Wake) {
+	s, req := &c.Snapshot, c.Request
 	lim := l.limit(s.Limit)
-	wake = l.leave(now, req, lim)
+	lim.resize(c.Sizes)
 	if lim.timer == req {
 		lim.timer = Request{} // the queue holds a key once: this pass may have consumed it
 	}
+	l.leaveOthers(now, req, lim)
 	l.expire(now, lim)
-	existing, woken := l.inFlight[s.id()], l.inFlight[keyID(req)]
-	if existing == nil && woken == nil {
-		l.push(lim, req, since)
-		wake = append(wake, l.settle(now, lim)...)
-		woken = l.inFlight[keyID(req)]
-	}
-	if may = existing != nil || woken != nil; may {
-		l.free(woken)
-		l.dequeue(req)
-		if existing == nil || !existing.cached {
-			l.put(lim, s, now.Add(s.lifetime()), false)
+	existing := l.flights[s.id()]
+	if existing == nil && c.Volume.limited() {
+		if why, until := l.refuses(now, &c); why != "" {
+			l.leaveVolume(req) // what refuses one refuses all: its turn is nobody's
+			l.giveUp(now, req)
+			l.waitFor(now, &c, until)
+			l.settle(now, lim)
+			return why, l.take()
 		}
 	}
-	wake = append(wake, l.settle(now, lim)...)
-	return may, slices.DeleteFunc(wake, func(w Wake) bool { return may && w.Request == req })
+	l.leaveVolume(req)
+	why := l.asks(now, lim, &c, existing)
+	l.settle(now, lim)
+	return why, slices.DeleteFunc(l.take(), func(w Wake) bool { return why == "" && w.Request == req })
+}
+
+// asks returns why a key has to wait for its driver, and counts its snapshot if it has not to.
+func (l *Limits) asks(now time.Time, lim *limit, c *Create, existing *flight) Reason {
+	woken := l.flights[keyID(c.Request)]
+	if existing == nil && woken == nil {
+		l.push(lim, c.Request, c.Since)
+		l.settle(now, lim)
+		woken = l.flights[keyID(c.Request)]
+	}
+	if existing == nil && woken == nil {
+		return lim.reason(c.Request.Parent.Namespace)
+	}
+	l.free(now, woken)
+	l.dequeue(c.Request)
+	if existing == nil || !existing.cached {
+		s := &c.Snapshot
+		l.put(now, lim, s, [bounds]time.Time{now.Add(s.lifetime()), now.Add(s.ReadyDeadline)}, false)
+	}
+	l.spaced(now, c)
+	return ""
 }
 
 // Leave says that a key has nothing to create.
-func (l *Limits) Leave(now time.Time, req Request) []Wake { return l.leave(now, req, nil) }
+func (l *Limits) Leave(now time.Time, req Request) []Wake {
+	l.volumeChanged(now, l.leaveVolume(req))
+	l.giveUp(now, req)
+	return l.take()
+}
 
-// leave makes a key give up what it waits for or was woken for, but of one limit.
-func (l *Limits) leave(now time.Time, req Request, except *limit) (wake []Wake) {
+// giveUp makes a key give up what it waits for or was woken for.
+func (l *Limits) giveUp(now time.Time, req Request) { l.leaveOthers(now, req, nil) }
+
+// leaveOthers makes a key give up what it waits for or was woken for, but of one limit.
+func (l *Limits) leaveOthers(now time.Time, req Request, except *limit) {
 	if lim := l.waits[req]; lim != nil && lim != except {
 		l.dequeue(req)
-		wake = l.settle(now, lim)
+		l.settle(now, lim)
 	}
-	if f := l.inFlight[keyID(req)]; f != nil && f.limit != except {
-		l.free(f)
-		wake = append(wake, l.settle(now, f.limit)...)
+	if f := l.flights[keyID(req)]; f != nil && f.limit != except {
+		l.free(now, f)
+		l.settle(now, f.limit)
 	}
-	return wake
 }
 
 // ParentDeleted makes the keys of a parent leave the queues, and wakes them: none of them
 // would come otherwise, and a parent that was created again under the name may have
 // asked already.
-func (l *Limits) ParentDeleted(now time.Time, parent types.NamespacedName) (wake []Wake) {
+func (l *Limits) ParentDeleted(now time.Time, parent types.NamespacedName) []Wake {
 	for _, lim := range l.limits {
 		for _, req := range lim.queue.of(parent) {
 			l.dequeue(req)
-			wake = append(wake, Wake{Request: req})
+			l.wake = append(l.wake, Wake{Request: req})
 		}
-		wake = append(wake, l.settle(now, lim)...)
+		l.settle(now, lim)
 	}
-	return wake
+	l.parentLeavesVolumes(now, parent)
+	return l.take()
 }
 
-// Of returns the names of the snapshots of a parent that are in flight.
+// Of returns the names of the snapshots of a parent that count.
 func (l *Limits) Of(parent types.NamespacedName) (names []string) {
-	for h, f := range l.inFlight {
+	for h, f := range l.flights {
 		if h.snapshot != "" && h.namespace == parent.Namespace && f.schedule == parent.Name {
 			names = append(names, h.snapshot)
 		}
@@ -119,40 +179,68 @@ func (l *Limits) Of(parent types.NamespacedName) (names []string) {
 	return names
 }
 
-// Seen says that the cache has an uncut snapshot.
-func (l *Limits) Seen(now, created time.Time, s Snapshot) (wake []Wake) {
-	until := created.Add(s.lifetime())
-	if latest := now.Add(s.lifetime()); until.After(latest) { // its creation is in the future
-		until = latest
-	}
-	lim := l.limit(s.Limit)
-	if f := l.inFlight[s.id()]; f != nil && f.limit != lim {
-		wake = l.Remove(now, s.Namespace, s.Name)
-	}
-	l.put(lim, s, until, true)
-	return append(wake, l.settle(now, lim)...)
+// Stage is how far a snapshot has come that is not finished.
+type Stage struct {
+	Created time.Time
+	// Uncut is set if it is uncut and is not being deleted.
+	Uncut bool
+	// Fails is when it will have failed; zero: never.
+	Fails time.Time
 }
 
-// Remove says that a snapshot is cut, is being deleted, is deleted, or does not count
-// for another reason.
-func (l *Limits) Remove(now time.Time, namespace, name string) []Wake {
-	f := l.inFlight[snapshotID(namespace, name)]
-	if f == nil {
-		return nil
+// Seen says that the cache has a snapshot that is not finished.
+func (l *Limits) Seen(now time.Time, s Snapshot, at Stage) []Wake {
+	lim := l.limit(s.Limit)
+	if f := l.flights[s.id()]; f != nil && f.limit != lim {
+		l.remove(now, s.id())
+		lim = l.limit(s.Limit)
 	}
-	l.free(f)
-	return l.settle(now, f.limit)
+	ends := [bounds]time.Time{pending: at.Fails}
+	if at.Fails.IsZero() {
+		ends[pending] = never
+	}
+	if at.Uncut {
+		ends[inFlight] = at.Created.Add(s.lifetime())
+		if latest := now.Add(s.lifetime()); ends[inFlight].After(latest) { // its creation is in the future
+			ends[inFlight] = latest
+		}
+	}
+	l.put(now, lim, &s, ends, true)
+	l.settle(now, lim)
+	return l.take()
+}
+
+// Remove says that a snapshot is finished, is deleted, or does not count for another reason.
+func (l *Limits) Remove(now time.Time, namespace, name string) []Wake {
+	l.remove(now, snapshotID(namespace, name))
+	return l.take()
+}
+
+func (l *Limits) remove(now time.Time, of id) {
+	if f := l.flights[of]; f != nil {
+		l.free(now, f)
+		l.settle(now, f.limit)
+	}
+}
+
+// VolumeChanged says that a volume may have room for a snapshot.
+func (l *Limits) VolumeChanged(now time.Time, name string) []Wake {
+	l.volumeChanged(now, name)
+	return l.take()
 }
 
 // Failed says that a snapshot which might be created was not created, as far as is known.
 // Its key waits again, after those of other namespaces: creates that hang must not
 // overtake. What the cache has exists all the same.
 func (l *Limits) Failed(now time.Time, namespace, name string) []Wake {
-	f := l.inFlight[snapshotID(namespace, name)]
+	f := l.flights[snapshotID(namespace, name)]
 	if f == nil || f.cached {
 		return nil
 	}
 	f.limit.queue.namespaces.last(namespace)
+	if l.created[f.volume].at.Equal(f.granted) {
+		delete(l.created, f.volume)
+	}
 	return l.Remove(now, namespace, name)
 }
 
@@ -162,16 +250,19 @@ const unsure = 10 * time.Second
 
 // Unsure says that it is not known whether a snapshot was created.
 func (l *Limits) Unsure(now time.Time, namespace, name string) []Wake {
-	f := l.inFlight[snapshotID(namespace, name)]
+	f := l.flights[snapshotID(namespace, name)]
 	if f == nil || f.cached {
 		return nil
 	}
 	f.limit.remove(f)
-	if end := now.Add(unsure); end.Before(f.until) {
-		f.until = end
+	for i, end := range f.ends {
+		if soon := now.Add(unsure); soon.Before(end) {
+			f.ends[i] = soon
+		}
 	}
 	f.limit.add(f)
-	return l.settle(now, f.limit)
+	l.settle(now, f.limit)
+	return l.take()
 }
 
 // Count is what is known of one limit.
@@ -182,74 +273,110 @@ func (l *Limits) Counts(now time.Time) map[string]Count {
 	all := make(map[string]Count, len(l.limits))
 	for name, lim := range l.limits {
 		c := Count{Waiting: len(lim.queue.waiting)}
-		for _, f := range lim.flights { // those that have ended are freed by what wakes the next key
-			if now.Before(f.until) {
+		for _, f := range lim.bounds[inFlight].flights { // those that have ended are freed by what wakes the next key
+			if now.Before(f.ends[inFlight]) {
 				c.InFlight++
 			}
 		}
 		all[name] = c
 	}
+	for req, name := range l.waitsFor {
+		of := l.volumes[name].waiting[req].limit
+		c := all[of]
+		c.Waiting++
+		all[of] = c
+	}
 	return all
 }
 
-// settle wakes the keys that may create a snapshot, and counts them as in flight. While
-// others wait, one of them is woken when the next snapshot no longer counts.
-func (l *Limits) settle(now time.Time, lim *limit) (wake []Wake) {
+// settle wakes the keys that may create a snapshot, and counts them. While others wait, one of
+// them is woken when the next snapshot no longer counts.
+func (l *Limits) settle(now time.Time, lim *limit) {
 	l.expire(now, lim)
-	for !lim.full() {
+	for lim.full() == "" {
 		req, ok := lim.queue.next(lim.mayHaveMore)
 		if !ok {
 			break
 		}
 		delete(l.waits, req)
-		l.add(lim, &flight{id: keyID(req), until: now.Add(longest)})
-		wake = append(wake, Wake{Request: req})
+		l.add(lim, &flight{id: keyID(req), ends: [...]time.Time{now.Add(longest), now.Add(longest)}})
+		l.wake = append(l.wake, Wake{Request: req})
 	}
-	if len(lim.queue.waiting) > 0 {
-		if ends := lim.flights[0].until; lim.queue.waiting[lim.timer] == nil || ends.Before(lim.timerAt) {
-			lim.timer, lim.timerAt = lim.queue.first(), ends
-			wake = append(wake, Wake{Request: lim.timer, After: ends.Sub(now)})
-		}
+	if ends, ok := lim.ends(); ok && len(lim.queue.waiting) > 0 && (lim.queue.waiting[lim.timer] == nil || ends.Before(lim.timerAt)) {
+		lim.timer, lim.timerAt = lim.queue.first(), ends
+		l.wake = append(l.wake, Wake{Request: lim.timer, After: ends.Sub(now)})
 	}
 	if lim.idle() {
 		delete(l.limits, lim.name)
 	}
+}
+
+// take returns the keys to wake.
+func (l *Limits) take() []Wake {
+	wake := l.wake
+	l.wake = nil
 	return wake
 }
 
+// expire ends what counts for no longer.
 func (l *Limits) expire(now time.Time, lim *limit) {
-	for f := lim.ended(now); f != nil; f = lim.ended(now) {
-		l.free(f)
+	for i := range lim.bounds {
+		b := &lim.bounds[i]
+		for f := b.ended(now); f != nil; f = b.ended(now) {
+			b.remove(f)
+			if f.ends[i] = (time.Time{}); f.ends == [bounds]time.Time{} {
+				l.free(now, f)
+			}
+		}
 	}
 }
 
-// limit returns the limit of a name. One of which nothing is in flight or waits is
-// forgotten when it is settled.
+// limit returns the limit of a name. One of which nothing counts or waits is forgotten when it
+// is settled.
 func (l *Limits) limit(name string) *limit {
 	lim := l.limits[name]
 	if lim == nil {
-		lim = newLimit(name, l.size)
+		lim = newLimit(name)
 		l.limits[name] = lim
 	}
 	return lim
 }
 
-// put counts a snapshot as in flight, and no longer as it did before.
-func (l *Limits) put(lim *limit, s Snapshot, until time.Time, cached bool) {
-	l.free(l.inFlight[s.id()])
-	l.add(lim, &flight{id: s.id(), schedule: s.Schedule, until: until, cached: cached})
+// put counts a snapshot, and no longer as it did before.
+func (l *Limits) put(now time.Time, lim *limit, s *Snapshot, ends [bounds]time.Time, cached bool) {
+	before := l.flights[s.id()]
+	shown := before != nil && !before.cached && cached
+	if before != nil {
+		l.drop(before)
+	}
+	l.add(lim, &flight{id: s.id(), schedule: s.Schedule, volume: s.Volume, ends: ends, cached: cached, granted: now})
+	if shown {
+		l.volumeChanged(now, s.Volume)
+	}
 }
 
 func (l *Limits) add(lim *limit, f *flight) {
-	l.inFlight[f.id] = f
+	l.flights[f.id] = f
 	lim.add(f)
+	if f.volume != "" {
+		l.volumeOf(f.volume).flights[f.id] = f
+	}
 }
 
 // free ends a flight, if there is one.
-func (l *Limits) free(f *flight) {
+func (l *Limits) free(now time.Time, f *flight) {
 	if f != nil {
-		delete(l.inFlight, f.id)
-		f.limit.remove(f)
+		l.drop(f)
+		l.volumeChanged(now, f.volume)
+		l.forgetVolume(f.volume)
+	}
+}
+
+func (l *Limits) drop(f *flight) {
+	delete(l.flights, f.id)
+	f.limit.remove(f)
+	if v := l.volumes[f.volume]; v != nil {
+		delete(v.flights, f.id)
 	}
 }
 

@@ -27,14 +27,15 @@ func nameOf(req Request) string { return req.Parent.String() + "/" + req.MapKey 
 // tester is Limits whose keys create snapshots of their own names.
 type tester struct {
 	*Limits
-	now time.Time
+	sizes Sizes
+	now   time.Time
 	// woken are the keys that were woken, in order; later those that will be, and when.
 	woken []string
 	later map[string]time.Time
 }
 
 func newTester(limit int) *tester {
-	return &tester{Limits: New(limit), now: start, later: map[string]time.Time{}}
+	return &tester{Limits: New(), sizes: Sizes{InFlight: limit}, now: start, later: map[string]time.Time{}}
 }
 
 func (g *tester) note(wake []Wake) {
@@ -57,15 +58,29 @@ func snapshotOf(name string) Snapshot {
 func (g *tester) ask(name string) bool { return g.askSince(name, start) }
 
 func (g *tester) askSince(name string, since time.Time) bool {
-	may, wake := g.MayCreate(g.now, key(name), snapshotOf(name), since)
+	return g.create(key(name), snapshotOf(name), since)
+}
+
+func (g *tester) create(req Request, s Snapshot, since time.Time) (may bool) {
+	why, wake := g.MayCreate(g.now, Create{Request: req, Snapshot: s, Since: since, Sizes: g.sizes})
 	g.note(wake)
-	return may
+	return why == ""
 }
 
 func (g *tester) cut(name string)   { g.note(g.Remove(g.now, key(name).Parent.Namespace, name)) }
 func (g *tester) leave(name string) { g.note(g.Leave(g.now, key(name))) }
 func (g *tester) show(name string, age time.Duration) {
-	g.note(g.Seen(g.now, g.now.Add(-age), snapshotOf(name)))
+	g.see(snapshotOf(name), age)
+}
+
+// see shows an uncut snapshot of an age.
+func (g *tester) see(s Snapshot, age time.Duration) {
+	g.note(g.Seen(g.now, s, uncutSince(g.now.Add(-age), s)))
+}
+
+// uncutSince is the stage of an uncut snapshot.
+func uncutSince(created time.Time, s Snapshot) Stage {
+	return Stage{Created: created, Uncut: true, Fails: created.Add(s.ReadyDeadline)}
 }
 
 func (g *tester) count() (inFlight, waiting int) {
@@ -130,7 +145,7 @@ func TestLimitsAreSeparate(t *testing.T) {
 		name := fmt.Sprintf("b/s/%s %v", tc.driver, tc.want)
 		s := snapshotOf(name)
 		s.Limit = tc.driver
-		if may, _ := g.MayCreate(start, key(name), s, start); may != tc.want {
+		if may := g.create(key(name), s, start); may != tc.want {
 			t.Errorf("limit %q: may create %v", tc.driver, may)
 		}
 	}
@@ -148,7 +163,7 @@ func TestFlightsEnd(t *testing.T) {
 		return func(g *tester) {
 			s := snapshotOf(first)
 			s.ReadyDeadline = 5 * time.Hour
-			g.note(g.Seen(g.now, g.now, s))
+			g.see(s, 0)
 			g.now = g.now.Add(d)
 			g.ask(second)
 		}
@@ -286,17 +301,17 @@ func TestIdleLimitsAreForgotten(t *testing.T) {
 	g.ask("a/s/2")
 	for i := range 1000 {
 		made := Snapshot{Namespace: "a", Name: fmt.Sprint(i), Limit: fmt.Sprint("made-up-", i), ReadyDeadline: time.Second}
-		g.MayCreate(g.now, key("a/s/3"), made, start)
+		g.create(key("a/s/3"), made, start)
 		switch i % 3 {
 		case 0:
 			g.Failed(g.now, made.Namespace, made.Name)
 		case 1:
-			g.Seen(g.now, g.now.Add(-time.Hour), made)
+			g.see(made, time.Hour)
 		default:
 			g.Remove(g.now, made.Namespace, made.Name)
 		}
-		if len(g.limits) != 1 || len(g.inFlight) != 1 || len(g.waits) != 1 {
-			t.Fatalf("%d: %d limits, %d flights and %d keys that wait are known", i, len(g.limits), len(g.inFlight), len(g.waits))
+		if len(g.limits) != 1 || len(g.flights) != 1 || len(g.waits) != 1 {
+			t.Fatalf("%d: %d limits, %d flights and %d keys that wait are known", i, len(g.limits), len(g.flights), len(g.waits))
 		}
 	}
 	g.wantCounts(t, 1, 1)
@@ -307,15 +322,15 @@ func TestSeenMovesASnapshotToItsLimit(t *testing.T) {
 	g := newTester(1)
 	s := snapshotOf("b/s/x")
 	s.Limit = ""
-	g.note(g.Seen(g.now, g.now, s))
+	g.see(s, 0)
 	g.fill(1)
 	g.wantCounts(t, 2, 0)
-	g.note(g.Seen(g.now, g.now, snapshotOf("b/s/x")))
+	g.see(snapshotOf("b/s/x"), 0)
 	if c := g.Counts(g.now); c[testDriver].InFlight != 2 || len(c) != 1 {
 		t.Errorf("counts %v", c)
 	}
 	s.Name = "b/s/y"
-	g.note(g.Seen(g.now, g.now, s))
+	g.see(s, 0)
 	if got := g.Of(key("b/s/x").Parent); len(got) != 2 {
 		t.Errorf("of the schedule: %v", got)
 	}

@@ -92,7 +92,7 @@ func (s *storm) wait(until time.Time) {
 // timeOut ends the create of a snapshot without a response, unless it is seen, after which
 // its key asks again.
 func (s *storm) timeOut(name string) {
-	if s.inFlight[snapshotOf(name).id()] == nil || s.inFlight[snapshotOf(name).id()].cached {
+	if s.flights[snapshotOf(name).id()] == nil || s.flights[snapshotOf(name).id()].cached {
 		return
 	}
 	delete(s.created, name)
@@ -149,9 +149,9 @@ func (s *storm) check(t *rapid.T) {
 			t.Fatalf("%s waits, and there is room: %v are in flight, and the limit is %d", name, s.counted(), s.size)
 		}
 	}
-	if len(s.inFlight) > len(s.created) || len(s.waits) != len(s.waiting) || len(s.limits) > 1 {
+	if len(s.flights) > len(s.created) || len(s.waits) != len(s.waiting) || len(s.limits) > 1 {
 		t.Fatalf("%d flights, %d keys that wait and %d limits are known; %d and %d exist",
-			len(s.inFlight), len(s.waits), len(s.limits), len(s.created), len(s.waiting))
+			len(s.flights), len(s.waits), len(s.limits), len(s.created), len(s.waiting))
 	}
 }
 
@@ -305,12 +305,12 @@ func TestShortDeadlinesDoNotEvadeTheLimit(t *testing.T) {
 		for i := range 20 {
 			s := snapshotOf(fmt.Sprintf("a/s/%d", i))
 			s.ReadyDeadline = time.Duration(rapid.IntRange(0, 100).Draw(t, "seconds")) * time.Second
-			may, _ := g.MayCreate(g.now, key(s.Name), s, g.now)
+			may := g.create(key(s.Name), s, g.now)
 			if want := i < limit; may != want {
 				t.Fatalf("snapshot %d: may be created %v", i, may)
 			}
 			if may {
-				g.note(g.Seen(g.now, g.now, s))
+				g.see(s, 0)
 			}
 			g.now = g.now.Add(2 * time.Second)
 		}

@@ -115,8 +115,8 @@ func (c MapController) New(d Dependencies, o Options) (*Controller, error) {
 		Client: writes, Clock: o.Clock, Kinds: kinds, Guard: ctl.guard, Attempts: ctl.attempts, Pace: pace, KindMissing: ctl.installed.Suspect,
 		Finalizer: spec.Finalizer, Missing: ctl.installed.Explains, MayCreate: spec.MayCreate,
 	}
-	if spec.Enqueue != nil {
-		spec.Enqueue(ctl.keys.AddAfter)
+	if spec.Connect != nil {
+		spec.Connect(Access{Enqueue: ctl.keys.AddAfter, Outputs: ctl.outputsOf})
 	}
 	ctl.aggregator = &status.Aggregator{Changed: func(parent types.NamespacedName) {
 		ctl.changed.Add(reconcile.Request{NamespacedName: parent})

@@ -47,9 +47,9 @@ type MapController struct {
 	// MapKey returns the key of an input. A key stands for all inputs that carry
 	// it. Nil: the UID.
 	MapKey func(input metav1.Object) string
-	// Related returns further objects that the decisions about a parent's keys
-	// read, from a cache. Nil: none.
-	Related func(parent client.Object) []client.Object
+	// Related returns further objects that the decision about a key reads, from a cache.
+	// Nil: none.
+	Related func(parent client.Object, mapKey string) []client.Object
 	// RelatedKinds are further kinds that Related reads. They must be installed, too,
 	// and no key is reconciled before all of them are in the cache. A change of one
 	// object reconciles all keys. Those that are Live differ: see Input.
@@ -72,14 +72,13 @@ type MapController struct {
 	// it: these references are removed before the parent goes. Required with OwnsByLabels.
 	Finalizer string
 
-	// Enqueue receives a function that enqueues a key after a delay, for what no event
-	// shows. Nil: nobody needs it.
-	Enqueue func(enqueue func(Request, time.Duration))
+	// Connect receives what the controller's user may ask of it. Nil: nobody does.
+	Connect func(Access)
 	// MayCreate is called in each pass over a key, with what it creates and the key's
-	// outputs, or with neither once the parent is gone. It returns whether that may be
-	// created now. Otherwise it waits until the key is enqueued; updates and deletes do
-	// not. Nil: nothing waits.
-	MayCreate func(req Request, create []Desired, outputs []client.Object) bool
+	// outputs, or with neither once the parent is gone. It returns why that may not be
+	// created now; empty: it may. Otherwise it waits until the key is enqueued; updates and
+	// deletes do not. Nil: nothing waits.
+	MayCreate func(req Request, create []Desired, outputs []client.Object) (why string)
 
 	// Report is called after each pass over a key, with the status that the key
 	// had before (nil if it had none), the status of the decision and the outcome
@@ -106,6 +105,15 @@ type MapController struct {
 	// Unwritten receives the parents whose status could not be written for some time, for
 	// another controller that reads it. Nil: none does.
 	Unwritten *Unwritten
+}
+
+// Access is what a controller does for its user.
+type Access struct {
+	// Enqueue enqueues a key after a delay, for what no event shows.
+	Enqueue func(Request, time.Duration)
+	// Outputs returns the outputs of a key that the cache has, and the orphans that name it;
+	// none without the parent.
+	Outputs func(Request) []client.Object
 }
 
 // DefaultMaxClockSkew is the default of Options.MaxClockSkew.

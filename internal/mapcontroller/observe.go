@@ -97,6 +97,14 @@ func (c *Controller) outputs(parent client.Object, mapKey string) []client.Objec
 	return found
 }
 
+// outputsOf implements Access.Outputs.
+func (c *Controller) outputsOf(req Request) []client.Object {
+	if parent := c.cachedParent(req.Parent); parent != nil {
+		return c.outputs(parent, req.MapKey)
+	}
+	return nil
+}
+
 func (c *Controller) outputsBy(parent client.Object, index informer.Index, suffix string) (all []client.Object) {
 	scope := parent.GetNamespace()
 	for _, owner := range [...]string{c.ownedBy(scope, parent.GetUID()), c.orphanOf(scope, parent.GetName())} {

@@ -349,15 +349,15 @@ func TestQueueServesOtherNamespacesWhileOneHangs(t *testing.T) {
 // pass, and not before.
 func TestQueueOfCreatesThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		may := false
-		var enqueue func(Request, time.Duration)
+		why := "busy"
+		var access Access
 		q := newQueued(t, []client.Object{fixture.Parent(), fixture.Input()}, func(c *MapController, _ *Options) {
-			c.Enqueue = func(e func(Request, time.Duration)) { enqueue = e }
-			c.MayCreate = func(req Request, _ []Desired, _ []client.Object) bool {
-				if !may {
-					enqueue(req, time.Minute)
+			c.Connect = func(a Access) { access = a }
+			c.MayCreate = func(req Request, _ []Desired, _ []client.Object) string {
+				if why != "" {
+					access.Enqueue(req, time.Minute)
 				}
-				return may
+				return why
 			}
 		})
 		if err := q.keys.Start(t.Context(), q.queue); err != nil {
@@ -366,8 +366,8 @@ func TestQueueOfCreatesThatWait(t *testing.T) {
 		q.queue.Add(testKey)
 		q.until(90 * time.Second)
 		q.wantPasses(t, 0, time.Minute)
-		may = true
-		enqueue(testKey, 0)
+		why = ""
+		access.Enqueue(testKey, 0)
 		q.until(100 * time.Second)
 		q.wantPasses(t, 0, time.Minute, 90*time.Second)
 		if got := q.api.Pods(t); !slices.Equal(got, []string{"in"}) {

@@ -124,7 +124,7 @@ func (c *Controller) observe(
 	} else if parent.Invalid == nil {
 		seen.Selected, seen.Unselected = c.inputs(parent, req.MapKey)
 		if c.spec.Related != nil {
-			seen.Related = c.spec.Related(parent.Object)
+			seen.Related = c.spec.Related(parent.Object, req.MapKey)
 		}
 	}
 	return seen, aside, err

@@ -69,6 +69,9 @@ func decide(policy Policy, now time.Time, series Series) Decision {
 	if reference := e.supersede(); reference >= 0 && len(floor) == 0 {
 		floor = append(floor, reference)
 	}
+	if take.Due && series.VolumeFull {
+		e.makePlace()
+	}
 	return Decision{Take: take, Verdicts: e.verdicts, Floor: floor, Next: e.nextChange()}
 }
 

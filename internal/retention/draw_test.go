@@ -46,6 +46,7 @@ func drawPolicy(t *rapid.T) Policy {
 // snapshots are imported.
 func drawSeries(t *rapid.T, p Policy, regular bool) Series {
 	s := Series{
+		VolumeFull:    rapid.IntRange(0, 3).Draw(t, "volume is full") == 0,
 		Claim:         rapid.SampledFrom([]Claim{Selected, Selected, Unselected, Gone}).Draw(t, "claim"),
 		ClaimDeleting: rapid.IntRange(0, 4).Draw(t, "claimDeleting") == 0,
 		Slot:          drawSlot(t, p),

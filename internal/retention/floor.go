@@ -55,3 +55,15 @@ func (e *evaluation) supersedable(i int) bool {
 	return e.verdicts[i] == Unready && !s.Uncut() && !s.Imported && !e.coversSlot(i) && !e.recovering(i) &&
 		!e.now.Before(s.Created.Add(e.readyDeadline))
 }
+
+// makePlace deletes the cut snapshots that failed, so that the next one has a place in the
+// volume: one that is not ready cannot be restored from.
+func (e *evaluation) makePlace() {
+	for i, v := range e.verdicts {
+		s := &e.series.Snapshots[i]
+		held := v == HeldByAnnotation || v == HeldByRestore || v == Recovering
+		if s.State(e.now, e.readyDeadline) == Failed && !s.Uncut() && !held && !v.Delete() && !e.recovering(i) {
+			e.verdicts[i] = Superseded
+		}
+	}
+}

@@ -4,8 +4,11 @@
 package retention
 
 import (
+	"slices"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 )
 
 // Contract: RET-6.
@@ -136,5 +139,60 @@ func TestDecideDeletesSupersededSnapshots(t *testing.T) {
 			policy: Policy{TTL: 10 * day, Keep: Tiers{Last: 1}},
 			want:   []expected{ready(day).want(KeptLast), inError(3 * day).want(WithinTTL)},
 		},
+	})
+}
+
+// Contract: LIMIT-6.
+func TestDecideMakesPlaceInAFullVolume(t *testing.T) {
+	policy := Policy{TTL: 10 * day, MinReady: 1, ReadyDeadline: time.Hour}
+	full := Series{VolumeFull: true, Slot: noon}
+	failed := func(age time.Duration) Snapshot { return inError(age).since(noon.Add(-age)) }
+	testDecide(t, map[string]decideCase{
+		"of what failed, cut": {
+			policy: policy, series: full,
+			want: []expected{failed(2 * time.Hour).want(Superseded), ready(3 * time.Hour).want(WithinTTL), failed(4 * time.Hour).want(Superseded)},
+		},
+		"not of what is held": {
+			policy: policy, series: full,
+			want: []expected{failed(2 * time.Hour).held(Forever).want(HeldByAnnotation), failed(3 * time.Hour).restoring().want(HeldByRestore)},
+		},
+		"not of what may still become ready": {
+			policy: policy, series: full,
+			want: []expected{
+				failed(time.Hour - 1).want(WithinTTL), uploading(2 * time.Hour).want(HeldInProgress),
+				inError(3 * time.Hour).since(noon.Add(-time.Minute)).want(Recovering), ready(4 * time.Hour).want(WithinTTL),
+			},
+		},
+		"only for a slot that is due": {
+			policy: policy, series: Series{VolumeFull: true, Slot: noon.Add(-2 * time.Hour)},
+			want: []expected{failed(2 * time.Hour).want(WithinTTL)},
+		},
+		"only if it is full": {policy: policy, series: Series{Slot: noon}, want: []expected{failed(2 * time.Hour).want(WithinTTL)}},
+		"only of a selected PVC": {
+			policy: policy, series: Series{VolumeFull: true, Slot: noon, Claim: Unselected}, want: []expected{failed(2 * time.Hour).want(WithinTTL)},
+		},
+	})
+}
+
+// A full volume costs nothing but snapshots that failed, and only while a slot is due.
+//
+// Contract: LIMIT-6.
+func TestAFullVolumeCostsOnlyWhatFailed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawPolicy(t)
+		s := drawSeries(t, p, false)
+		s.VolumeFull = false
+		before := Decide(p, noon, s)
+		s.VolumeFull = true
+		after := Decide(p, noon, s)
+		for i, v := range after.Verdicts {
+			x := &s.Snapshots[i]
+			if v.Delete() != before.Verdicts[i].Delete() && (v != Superseded || !before.Take.Due || x.State(noon, p.ReadyDeadline) != Failed || x.Uncut()) {
+				t.Fatalf("%+v: %v, and %v if the volume is full", x, before.Verdicts[i], v)
+			}
+		}
+		if after.Take != before.Take || !slices.Equal(after.Floor, before.Floor) {
+			t.Fatalf("takes %+v with floor %v, and %+v with %v if the volume is full", before.Take, before.Floor, after.Take, after.Floor)
+		}
 	})
 }

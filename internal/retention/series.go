@@ -25,6 +25,9 @@ type Series struct {
 	// Slot is the current slot, if a snapshot may be taken for it. It is zero if
 	// there is none, for example because the PVC cannot be snapshotted now.
 	Slot time.Time
+	// VolumeFull reports whether the volume of the PVC has as many snapshots, of all schedules, as
+	// it may have.
+	VolumeFull bool
 	// Snapshots may be in any order.
 	Snapshots []Snapshot
 }

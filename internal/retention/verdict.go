@@ -60,9 +60,9 @@ const (
 	// ClaimGone deletes an uncut snapshot whose PVC is being deleted or gone: it
 	// would block the deletion of the PVC, or be cut from another PVC of its name.
 	ClaimGone
-	// Superseded deletes a cut snapshot that failed or is no longer ready, where
-	// no TTL is set: it is beyond readyDeadline and older than every ready
-	// snapshot that is kept.
+	// Superseded deletes a cut snapshot that failed or is no longer ready. Where no TTL
+	// is set, it is beyond readyDeadline and older than every ready snapshot that is kept;
+	// or it failed, a slot is due, and the volume has no place for another snapshot.
 	Superseded
 )
 

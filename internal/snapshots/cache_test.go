@@ -286,7 +286,7 @@ func TestRelatedAreRestoresFromTheNamespaceOfTheSchedule(t *testing.T) {
 		c.Name = name
 		must(t, p.claims.Add(c.PersistentVolumeClaim))
 	}
-	if got := p.related(every("6h").SnapshotSchedule); len(got) != 1 || got[0].GetName() != "restore" {
+	if got := p.related(every("6h").SnapshotSchedule, "data-uid"); len(got) != 1 || got[0].GetName() != "restore" {
 		t.Errorf("got %v, want the restore", got)
 	}
 }

@@ -5,6 +5,7 @@ package snapshots
 
 import (
 	"fmt"
+	"slices"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -129,6 +130,9 @@ func classOf(o client.Object) *snapshotv1.VolumeSnapshotClass {
 	return class
 }
 
+// classAnnotations are those that decisions read.
+var classAnnotations = append([]string{annotationDefaultClass}, capacityAnnotations...)
+
 // stripClass reduces a VolumeSnapshotClass to what decisions read.
 func stripClass(o any) (any, error) {
 	class, ok := o.(*snapshotv1.VolumeSnapshotClass)
@@ -136,7 +140,7 @@ func stripClass(o any) (any, error) {
 		return o, nil
 	}
 	class.ManagedFields, class.Finalizers, class.Labels, class.OwnerReferences = nil, nil, nil, nil
-	class.Annotations = only(class.Annotations, annotationDefaultClass)
+	class.Annotations = only(class.Annotations, classAnnotations...)
 	class.Parameters = nil
 	return class, nil
 }
@@ -146,7 +150,7 @@ func stripClass(o any) (any, error) {
 func classChanged(before, after client.Object) bool {
 	b, a := classOf(before), classOf(after)
 	return b.Driver != a.Driver || b.DeletionPolicy != a.DeletionPolicy ||
-		b.Annotations[annotationDefaultClass] != a.Annotations[annotationDefaultClass]
+		slices.ContainsFunc(classAnnotations, func(key string) bool { return b.Annotations[key] != a.Annotations[key] })
 }
 
 // retains returns whether the data of a snapshot of a class stays in the storage when the

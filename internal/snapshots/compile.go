@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -29,6 +30,8 @@ type compiled struct {
 	startingDeadline time.Duration
 	suspend          bool
 	retention        retention.Policy
+	// kept returns what keeps does. To count the slots of a cron line takes long, so it is done once.
+	kept func() (n int, all bool)
 }
 
 // Validate returns why a schedule's spec is invalid, or nil.
@@ -100,6 +103,7 @@ func compile(spec *v1alpha1.SnapshotScheduleSpec) (*compiled, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
+	p.kept = sync.OnceValues(p.keeps)
 	return p, nil
 }
 

@@ -16,6 +16,7 @@
 //	unprotected.go  counts the PVCs that no schedule protects
 //	map.go          Map and Tombstone
 //	inflight.go     creates wait until their storage driver has room
+//	capacity.go     what the storage of a driver, and of a PVC, can take
 //	readiness.go    how long snapshots take to become ready
 //	trouble.go      what is wrong with the snapshots of a PVC
 //	words.go        what drivers say about snapshots

@@ -132,9 +132,8 @@ func TestDriverThatLimits(t *testing.T) {
 		s := every("6h")
 		s.Spec.SnapshotTemplate.Spec = tc.template
 		p := &program{schedule: s.SnapshotSchedule, classesKnown: !tc.unknown}
-		desired := p.desired(c, tc.class, noon, noon, nil, mapcontroller.Observation{Related: classes.All})
-		if desired.Limit != string(tc.want) {
-			t.Errorf("%s: asked for %q, want %q", name, desired.Limit, tc.want)
+		if got := p.limitedBy(c, tc.class, mapcontroller.Observation{Related: classes.All}); got != tc.want {
+			t.Errorf("%s: asked for %q, want %q", name, got, tc.want)
 		}
 	}
 }

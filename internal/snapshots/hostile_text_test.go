@@ -99,7 +99,10 @@ func (w hostileWorld) status(r *reporter, s scheduleBuilder, p *program, i int) 
 		seen.Related = seen.Related[1:]
 	}
 	decided := p.mapClaim(seen)
-	outcome := mapcontroller.Outcome{Queued: w.flip("queued")}
+	outcome := mapcontroller.Outcome{}
+	if w.flip("queued") {
+		outcome.Queued = string(limits.InFlight)
+	}
 	for range rapid.IntRange(0, 3).Draw(w.T, "failures") {
 		outcome.Failed = append(outcome.Failed, w.failure())
 	}
@@ -194,7 +197,10 @@ func TestHostileTextInMetrics(t *testing.T) {
 
 		f := newInFlight(Options{Clock: clocktesting.NewFakePassiveClock(noon), Stores: NewStores()}, 1)
 		for i := range rapid.IntRange(1, 3).Draw(rt, "drivers") {
-			f.limits.MayCreate(noon, limits.Request{MapKey: fmt.Sprint(i)}, limits.Snapshot{Limit: w.text("driver"), Name: fmt.Sprint(i)}, noon)
+			f.limits.MayCreate(noon, limits.Create{
+				Request: limits.Request{MapKey: fmt.Sprint(i)}, Since: noon, Sizes: limits.Sizes{InFlight: 1},
+				Snapshot: limits.Snapshot{Limit: w.text("driver"), Name: fmt.Sprint(i)},
+			})
 		}
 		defer testMetrics.Lead(metrics.Sources{Drivers: f.counts, Unprotected: func() map[string]int { return nil }})()
 		families, err := testRegistry.Gather()

@@ -4,6 +4,7 @@
 package snapshots
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"sync"
@@ -11,8 +12,10 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -28,8 +31,10 @@ import (
 type inFlight struct {
 	clock  clock.PassiveClock
 	stores *Stores
-	// enqueue enqueues a key after a delay.
-	enqueue func(mapcontroller.Request, time.Duration)
+	// size is how many snapshots of a driver may be in flight where no class says it.
+	size int
+	// controller is the engine's.
+	controller mapcontroller.Access
 
 	// classesKnown is set if VolumeSnapshotClasses are read.
 	classesKnown bool
@@ -38,11 +43,13 @@ type inFlight struct {
 	limits *limits.Limits
 }
 
-func newInFlight(o Options, limit int) *inFlight {
+func newInFlight(o Options, size int) *inFlight {
 	return &inFlight{
-		clock: o.Clock, stores: o.Stores, limits: limits.New(limit),
+		clock: o.Clock, stores: o.Stores, size: size, limits: limits.New(),
 		classesKnown: len(o.Namespaces) == 0, // else Roles must suffice
-		enqueue:      func(mapcontroller.Request, time.Duration) {},
+		controller: mapcontroller.Access{
+			Enqueue: func(mapcontroller.Request, time.Duration) {}, Outputs: func(mapcontroller.Request) []client.Object { return nil },
+		},
 	}
 }
 
@@ -52,34 +59,41 @@ func (f *inFlight) with(change func(now time.Time) []limits.Wake) {
 	wake := change(f.clock.Now())
 	f.mu.Unlock()
 	for _, w := range wake {
-		f.enqueue(mapcontroller.Request(w.Request), w.After)
+		f.controller.Enqueue(mapcontroller.Request(w.Request), w.After)
 	}
 }
 
-// mayCreate implements the engine's MayCreate. It counts the uncut snapshots of a key once
+// mayCreate implements the engine's MayCreate. It counts the unfinished snapshots of a key once
 // more: its PVC, its schedule and the classes may be seen later than they, and change.
 // Each of that leads to another pass.
-func (f *inFlight) mayCreate(req mapcontroller.Request, create []mapcontroller.Desired, outputs []client.Object) (may bool) {
-	for _, o := range outputs {
-		// Of what lost its map key, only the metadata is known.
-		if v, ok := o.(*snapshotv1.VolumeSnapshot); ok && v.DeletionTimestamp == nil && isUncut(v) {
-			f.count(req.Parent, v)
-		}
-	}
+func (f *inFlight) mayCreate(req mapcontroller.Request, create []mapcontroller.Desired, outputs []client.Object) (why string) {
+	f.recount(req.Parent, outputs)
 	if len(create) == 0 {
 		f.with(func(now time.Time) []limits.Wake { return f.limits.Leave(now, limits.Request(req)) })
-		return true
+		return ""
 	}
 	want := create[0] // a PVC never lacks more than one
-	s := limits.Snapshot{
-		Namespace: req.Parent.Namespace, Name: want.Object.GetName(), Schedule: req.Parent.Name, Limit: want.Limit,
-		ReadyDeadline: f.readyDeadline(f.schedule(req.Parent)),
+	storage := f.classes().capacityOf(driver(want.Limit))
+	c := limits.Create{
+		Request: limits.Request(req), Since: want.Since,
+		Sizes: limits.Sizes{InFlight: cmp.Or(storage.inFlight, f.size), Pending: storage.pending},
+		Snapshot: limits.Snapshot{
+			Namespace: req.Parent.Namespace, Name: want.Object.GetName(), Schedule: req.Parent.Name, Limit: want.Limit,
+			Volume: req.MapKey, ReadyDeadline: f.readyDeadline(f.schedule(req.Parent)),
+		},
 	}
 	f.with(func(now time.Time) (wake []limits.Wake) {
-		may, wake = f.limits.MayCreate(now, limits.Request(req), s, want.Since)
+		// What was created before is known to the limits or in the cache, which is read only now.
+		if claim := f.claim(req.Parent.Namespace, claimName(want.Object)); claim != nil {
+			seen := volumeOf(claim, storage, mapcontroller.Observation{Outputs: f.ofVolume(storage, req)})
+			c.Volume = seen.limits()
+		}
+		var reason limits.Reason
+		reason, wake = f.limits.MayCreate(now, c)
+		why = string(reason)
 		return wake
 	})
-	return may
+	return why
 }
 
 // The examples of the kinds that are looked up.
@@ -95,6 +109,35 @@ func (f *inFlight) schedule(name types.NamespacedName) *v1alpha1.SnapshotSchedul
 	return s
 }
 
+func (f *inFlight) claim(namespace, name string) *corev1.PersistentVolumeClaim {
+	c, _ := f.stores.Get(anyClaim, client.ObjectKey{Namespace: namespace, Name: name}).(*corev1.PersistentVolumeClaim)
+	return c
+}
+
+// ofVolume returns the snapshots of a key, of all schedules, if it matters how many there are.
+func (f *inFlight) ofVolume(storage capacity, req mapcontroller.Request) (all []client.Object) {
+	if storage.perVolume == 0 && storage.spacing == 0 {
+		return nil
+	}
+	for _, s := range f.stores.List(anySchedule, req.Parent.Namespace) {
+		all = append(all, f.controller.Outputs(mapcontroller.Request{Parent: client.ObjectKeyFromObject(s), MapKey: req.MapKey})...)
+	}
+	return all
+}
+
+// related returns the snapshots of a key of all schedules, for its decisions.
+func (f *inFlight) related(req mapcontroller.Request) []client.Object {
+	if !f.classesKnown {
+		return nil
+	}
+	for _, o := range f.stores.List(anyClass, "") {
+		if _, limited := o.GetAnnotations()[v1alpha1.AnnotationMaxPerVolume]; limited {
+			return f.ofVolume(capacity{perVolume: 1}, req)
+		}
+	}
+	return nil
+}
+
 func (f *inFlight) readyDeadline(s *v1alpha1.SnapshotSchedule) time.Duration {
 	if s != nil {
 		if deadline, err := schedule.ParseDuration(string(s.Spec.ReadyDeadline)); err == nil {
@@ -106,43 +149,98 @@ func (f *inFlight) readyDeadline(s *v1alpha1.SnapshotSchedule) time.Duration {
 
 // onChange is called for each event of a snapshot.
 func (f *inFlight) onChange(parent types.NamespacedName, before, after client.Object) {
-	if v, ok := after.(*snapshotv1.VolumeSnapshot); ok && v.DeletionTimestamp == nil && isUncut(v) {
-		f.count(parent, v)
-		return
+	if v, ok := after.(*snapshotv1.VolumeSnapshot); ok {
+		series := f.controller.Outputs(mapcontroller.Request{Parent: parent, MapKey: v.Labels[v1alpha1.LabelMapKey]})
+		if !readyToUse(v) {
+			f.count(parent, v, series)
+			return
+		}
+		if before == nil || !readyToUse(before) {
+			f.recount(parent, series) // those before it no longer count
+		}
 	}
 	gone := after
 	if gone == nil {
 		gone = before
 	}
-	f.with(func(now time.Time) []limits.Wake { return f.limits.Remove(now, gone.GetNamespace(), gone.GetName()) })
+	f.with(func(now time.Time) []limits.Wake {
+		wake := f.limits.Remove(now, gone.GetNamespace(), gone.GetName())
+		if after == nil {
+			wake = append(wake, f.limits.VolumeChanged(now, gone.GetLabels()[v1alpha1.LabelMapKey])...)
+		}
+		return wake
+	})
 }
 
-// count reports whether an uncut snapshot counts.
-func (f *inFlight) count(parent types.NamespacedName, v *snapshotv1.VolumeSnapshot) {
+// recount counts the snapshots of a key that are not ready.
+func (f *inFlight) recount(parent types.NamespacedName, series []client.Object) {
+	for _, o := range series {
+		// Of what lost its map key, only the metadata is known.
+		if v, ok := o.(*snapshotv1.VolumeSnapshot); ok && !readyToUse(v) {
+			f.count(parent, v, series)
+		}
+	}
+}
+
+// count reports whether a snapshot that is not ready counts, among those of its series.
+func (f *inFlight) count(parent types.NamespacedName, v *snapshotv1.VolumeSnapshot, series []client.Object) {
 	s, counts := f.made(parent, v)
 	f.with(func(now time.Time) []limits.Wake {
-		if counts {
-			return f.limits.Seen(now, v.CreationTimestamp.Time, s)
+		at := stageOf(v, s.ReadyDeadline)
+		if !counts || !at.Uncut && (followed(v, series, now) || !at.Fails.IsZero() && !now.Before(at.Fails)) {
+			return f.limits.Remove(now, v.Namespace, v.Name)
 		}
-		return f.limits.Remove(now, v.Namespace, v.Name)
+		if followed(v, series, now) {
+			at.Fails = now // in flight it is all the same
+		}
+		return f.limits.Seen(now, s, at)
 	})
+}
+
+// stageOf returns how far a snapshot has come that is not ready.
+func stageOf(v *snapshotv1.VolumeSnapshot, deadline time.Duration) limits.Stage {
+	s := snapshotOf(v)
+	at := limits.Stage{Created: s.Created, Uncut: s.Uncut() && !s.Deleting}
+	if s.Uncut() || s.HasError {
+		at.Fails = s.Created.Add(deadline)
+	}
+	return at
+}
+
+// followed returns whether a newer snapshot of a series is ready.
+func followed(v *snapshotv1.VolumeSnapshot, series []client.Object, now time.Time) bool {
+	at := snapshotOf(v)
+	for _, o := range series {
+		if w, ok := o.(*snapshotv1.VolumeSnapshot); ok && readyToUse(w) && w.DeletionTimestamp == nil {
+			if ready := snapshotOf(w); positionOf(&ready, now).compare(positionOf(&at, now)) > 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // made returns what the limits need to know of a snapshot; not ok unless the operator made
 // it: of a schedule and a PVC that exist, and under the name that it computes. Whoever may
 // create snapshots can put our labels on them.
 func (f *inFlight) made(parent types.NamespacedName, v *snapshotv1.VolumeSnapshot) (s limits.Snapshot, ok bool) {
-	owner := f.schedule(parent)
-	claim, exists := f.stores.Get(anyClaim, client.ObjectKey{Namespace: v.Namespace, Name: claimName(v)}).(*corev1.PersistentVolumeClaim)
-	if owner == nil || !exists || !Ownership.Owns(owner, v) || string(claim.UID) != v.Labels[v1alpha1.LabelMapKey] ||
+	owner, claim, classes := f.schedule(parent), f.claim(v.Namespace, claimName(v)), f.classes()
+	gone := claim == nil && !isUncut(v)
+	if gone { // the storage goes on with what it has cut
+		claim = &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: claimName(v), UID: types.UID(v.Labels[v1alpha1.LabelMapKey])}}
+	}
+	if owner == nil || claim == nil || !Ownership.Owns(owner, v) || string(claim.UID) != v.Labels[v1alpha1.LabelMapKey] ||
 		v.Name != snapshotName(owner.UID, claim.UID, claim.Name, scheduledAt(v)) {
 		return s, false
 	}
-	classes := f.classes()
-	return limits.Snapshot{
-		Namespace: v.Namespace, Name: v.Name, Schedule: owner.Name, ReadyDeadline: f.readyDeadline(owner),
+	s = limits.Snapshot{
+		Namespace: v.Namespace, Name: v.Name, Schedule: owner.Name, Volume: string(claim.UID), ReadyDeadline: f.readyDeadline(owner),
 		Limit: string(classes.limitedBy(claim, &owner.Spec.SnapshotTemplate.Spec, v.Spec.VolumeSnapshotClassName)),
-	}, true
+	}
+	if class := classes.find(ptr.Deref(v.Spec.VolumeSnapshotClassName, "")); gone && class != nil {
+		s.Limit = string(driverNamed(class.Driver))
+	}
+	return s, true
 }
 
 func (f *inFlight) classes() Classes {
@@ -203,7 +301,7 @@ func (f *inFlight) forget(parent types.NamespacedName) {
 	})
 	for _, name := range names {
 		if v, ok := f.stores.Get(anySnapshot, client.ObjectKey{Namespace: parent.Namespace, Name: name}).(*snapshotv1.VolumeSnapshot); ok {
-			f.count(parent, v)
+			f.count(parent, v, []client.Object{v})
 		}
 	}
 }
@@ -214,15 +312,17 @@ func isCreate(f mapcontroller.Failure) bool { return f.Verb == mapcontroller.Ver
 // What went wrong with a slot stays a problem until another create is tried, or there is a
 // newer snapshot: nothing else says that the slot has none.
 func (k *keyStatus) judgePending(before *keyStatus, outcome mapcontroller.Outcome) {
-	p := k.pending
 	if !k.untried(outcome) {
 		k.pending = nil
 		return
 	}
+	p := *k.pending // the decided one may be in use
+	p.why = limits.Reason(outcome.Queued)
+	k.pending = &p
 	if p.late {
 		k.pending = nil
 		if before.pending != nil && before.pending.slot.Equal(p.slot) {
-			k.addIfNew(Problem{Reason: v1alpha1.ReasonSnapshotOverdue, Message: droppedMessage + waitedMessage(before.pending.driver)})
+			k.addIfNew(Problem{Reason: v1alpha1.ReasonSnapshotOverdue, Message: droppedMessage + waitedMessage(before.pending.driver, before.pending.why)})
 		}
 	}
 	for _, p := range before.Problems {
@@ -234,7 +334,7 @@ func (k *keyStatus) judgePending(before *keyStatus, outcome mapcontroller.Outcom
 
 // untried returns whether a slot has no snapshot, and no create was tried for it in a pass.
 func (k *keyStatus) untried(outcome mapcontroller.Outcome) bool {
-	return k.pending != nil && (k.pending.late || outcome.Queued)
+	return k.pending != nil && (k.pending.late || outcome.Queued != "")
 }
 
 // ofSlot returns whether a problem is that no snapshot could be created for a slot.
@@ -248,10 +348,19 @@ const droppedMessage = "a slot became too old while it waited: "
 
 func isOverdue(p Problem) bool { return p.Reason == v1alpha1.ReasonSnapshotOverdue }
 
-func waitedMessage(d driver) string {
+// waitedMessage says what a slot waits for.
+func waitedMessage(d driver, why limits.Reason) string {
 	of := "driver " + d.String()
 	if d == "" {
 		of = "unknown drivers"
+	}
+	switch why {
+	case limits.Pending:
+		return fmt.Sprintf("too many snapshots of %s are not ready yet, see annotation max-pending of its VolumeSnapshotClasses", of)
+	case limits.VolumeLimit:
+		return fmt.Sprintf("the volume has no place, see annotation max-per-volume of the VolumeSnapshotClasses of %s", of)
+	case limits.Spacing:
+		return fmt.Sprintf("the last snapshot is too recent, see annotation min-spacing of the VolumeSnapshotClasses of %s", of)
 	}
 	return fmt.Sprintf("too many snapshots of %s are not cut yet, see --max-in-flight-per-driver", of)
 }

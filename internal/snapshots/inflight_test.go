@@ -50,10 +50,18 @@ func newFlight(limit int, cached ...client.Object) *flight {
 	for _, o := range cached {
 		f.add(o)
 	}
-	f.enqueue = func(req mapcontroller.Request, after time.Duration) {
+	f.controller.Enqueue = func(req mapcontroller.Request, after time.Duration) {
 		if after == 0 {
 			f.enqueued = append(f.enqueued, req.MapKey)
 		}
+	}
+	f.controller.Outputs = func(req mapcontroller.Request) (all []client.Object) {
+		for _, o := range stores.List(anySnapshot, req.Parent.Namespace) {
+			if o.GetLabels()[v1alpha1.LabelMapKey] == req.MapKey && o.GetLabels()[v1alpha1.LabelSchedule] == req.Parent.Name {
+				all = append(all, o)
+			}
+		}
+		return all
 	}
 	return f
 }
@@ -95,7 +103,7 @@ func keyOf(mapKey string) mapcontroller.Request {
 // name.
 func (f *flight) ask(name string) bool {
 	want := mapcontroller.Desired{Object: uncut(0).named(name).VolumeSnapshot, Limit: testDriver, Since: noon}
-	return f.mayCreate(keyOf(name), []mapcontroller.Desired{want}, nil)
+	return f.mayCreate(keyOf(name), []mapcontroller.Desired{want}, nil) == ""
 }
 
 func (f *flight) counts() (inFlight, waiting int) {
@@ -269,7 +277,10 @@ func TestLabelsOfDrivers(t *testing.T) {
 			}
 		}
 		for i, d := range []string{testDriver, testDriver, "", "made-up", "class-that-is-gone"} {
-			f.limits.MayCreate(noon, limits.Request(keyOf(fmt.Sprint(i))), limits.Snapshot{Namespace: "shop", Name: fmt.Sprint(i), Limit: d, ReadyDeadline: time.Hour}, noon)
+			f.limits.MayCreate(noon, limits.Create{
+				Request: limits.Request(keyOf(fmt.Sprint(i))), Since: noon, Sizes: limits.Sizes{InFlight: 1},
+				Snapshot: limits.Snapshot{Namespace: "shop", Name: fmt.Sprint(i), Limit: d, ReadyDeadline: time.Hour},
+			})
 		}
 		if got := f.inFlight.counts(); !maps.Equal(got, tc.want) {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)
@@ -307,7 +318,7 @@ func TestTriedCreatesInFlight(t *testing.T) {
 			if got := slices.Equal(f.enqueued, []string{"b"}); got != tc.want {
 				t.Errorf("enqueued %v", f.enqueued)
 			}
-			f.tried("shop", mapcontroller.Outcome{Queued: true})
+			f.tried("shop", mapcontroller.Outcome{Queued: string(limits.InFlight)})
 			if inFlight, waiting := f.counts(); inFlight != 1 || (waiting == 0) != tc.want {
 				t.Errorf("%d in flight, %d wait", inFlight, waiting)
 			}
@@ -320,7 +331,7 @@ func TestKeysLeaveTheQueue(t *testing.T) {
 	f := newFlight(1)
 	f.ask("a")
 	f.ask("b")
-	if !f.mayCreate(keyOf("b"), nil, nil) {
+	if f.mayCreate(keyOf("b"), nil, nil) != "" {
 		t.Error("a plan without creates waits")
 	}
 	if _, waiting := f.counts(); waiting != 0 {
@@ -337,7 +348,10 @@ func (r *testReporter) decidedPass(t *testing.T, s scheduleBuilder, now time.Tim
 	status := p.mapClaim(mapcontroller.Observation{
 		Now: now, Related: []client.Object{class("fast", testDriver)}, Selected: []client.Object{claim("data").of(testDriver).PersistentVolumeClaim}, Outputs: series(snapshots).objects(),
 	}).Status.(*keyStatus)
-	outcome := mapcontroller.Outcome{Queued: queued && status.waits()}
+	outcome := mapcontroller.Outcome{}
+	if queued && status.waits() {
+		outcome.Queued = string(limits.InFlight)
+	}
 	if status.waits() && !queued {
 		outcome.Created = []client.Object{uncut(0).VolumeSnapshot}
 	}
@@ -417,7 +431,7 @@ func TestWaitingKeepsFailedCreates(t *testing.T) {
 		t.Fatalf("problems %v, events %v", status.Problems, reported)
 	}
 	for range 2 {
-		status, reported := r.pass(s, "data-uid", waiting(), mapcontroller.Outcome{Queued: true})
+		status, reported := r.pass(s, "data-uid", waiting(), mapcontroller.Outcome{Queued: string(limits.InFlight)})
 		if len(status.Problems) != 1 || status.Problems[0].Reason != v1alpha1.ReasonCreateFailed || len(reported) > 0 || !status.waits() {
 			t.Errorf("while it waits: problems %v, events %v", status.Problems, reported)
 		}
@@ -446,7 +460,7 @@ func TestSlotThatFailedUntilItWasTooOldIsReported(t *testing.T) {
 	reported.Status.ObservedGeneration, another.Status = reported.Generation, reported.Status
 	dropped := hourly()
 	dropped.Status = *reported.Status.DeepCopy()
-	dropped.Status.Problems[0].Reason, dropped.Status.Problems[0].Message = v1alpha1.ReasonSnapshotOverdue, droppedMessage+waitedMessage(testDriver)
+	dropped.Status.Problems[0].Reason, dropped.Status.Problems[0].Message = v1alpha1.ReasonSnapshotOverdue, droppedMessage+waitedMessage(testDriver, limits.InFlight)
 	whole := hourly()
 	whole.Status = *dropped.Status.DeepCopy()
 	whole.Status.Problems[0].Message = overdueMessage
@@ -460,7 +474,7 @@ func TestSlotThatFailedUntilItWasTooOldIsReported(t *testing.T) {
 		want      string
 	}{
 		"too old":                        {at: 30 * time.Minute, want: v1alpha1.ReasonCreateFailed},
-		"the next slot waits":            {at: time.Hour, outcome: mapcontroller.Outcome{Queued: true}, want: "CreateFailed SnapshotOverdue"},
+		"the next slot waits":            {at: time.Hour, outcome: mapcontroller.Outcome{Queued: string(limits.InFlight)}, want: "CreateFailed SnapshotOverdue"},
 		"the next slot is taken":         {at: time.Hour, outcome: mapcontroller.Outcome{Created: []client.Object{uncut(0).VolumeSnapshot}}},
 		"a newer snapshot":               {at: 30 * time.Minute, snapshot: -time.Minute},
 		"suspended":                      {at: 30 * time.Minute, schedule: suspended},

@@ -123,7 +123,7 @@ func (j *Judge) Confirmation(reason string) string {
 func (j *Judge) Judge(
 	now time.Time, mapKey string, claim *corev1.PersistentVolumeClaim, snapshots, restores []client.Object,
 ) Judgment {
-	seen := mapcontroller.Observation{Now: now, MapKey: mapKey, Outputs: snapshots, Related: j.related(restores)}
+	seen := mapcontroller.Observation{Now: now, MapKey: mapKey, Outputs: snapshots, Related: slices.Concat(j.related(restores), snapshots)}
 	if claim != nil {
 		seen.Selected, seen.Unselected = j.planner.Partition(claim)
 	}
@@ -172,6 +172,12 @@ func (j *Judge) complete(claim *corev1.PersistentVolumeClaim, now time.Time, sta
 	result := j.last
 	if status, ok := status.(*keyStatus); ok {
 		result.SkipReason, result.Problems, result.RecoveryPoint = status.SkipReason, status.Problems, status.RecoveryPoint
+		if status.noPlace {
+			result.Create = nil
+		}
+		if status.ofDriver != nil {
+			result.Problems = append(slices.Clone(result.Problems), *status.ofDriver)
+		}
 	}
 	if result.Series.Claim == retention.Selected && claim != nil {
 		result.Slots = j.slots(claim, now)

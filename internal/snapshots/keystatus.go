@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"mapcontroller.dev/snapshotschedule/internal/limits"
 	"mapcontroller.dev/snapshotschedule/internal/report"
 )
 
@@ -43,9 +44,14 @@ type keyStatus struct {
 	// nothing to keep.
 	said *said
 
-	// unlessCreated is a problem if the snapshot that is due is not created in the
-	// pass, or is not seen in the next one.
-	unlessCreated Problem
+	// ofDriver is a problem of the schedule that all its PVCs of a driver share; nil: there is none.
+	ofDriver *Problem
+	// noPlace is set if a slot is due, and its snapshot has no place in the volume.
+	noPlace bool
+
+	// unlessCreated is the message of an overdue PVC if the snapshot that is due is not created
+	// in the pass, or is not seen in the next one.
+	unlessCreated string
 	// pending is set if the slot waits until its snapshot may be created, or is too old.
 	pending *pendingSlot
 }
@@ -107,6 +113,8 @@ type combined struct {
 	Paused       bool
 	Spared       spared
 	Protections  protections
+	// ofDrivers are the problems that PVCs of a driver share.
+	ofDrivers []Problem
 }
 
 // combine adds up the PVCs of a schedule, and problems of the schedule itself.
@@ -148,6 +156,10 @@ func combine(keys []any, problems ...Problem) combined {
 		}
 		c.Paused = c.Paused || k.Paused
 		c.Protections.add(k)
+		if p := k.ofDriver; p != nil && !slices.Contains(c.ofDrivers, *p) {
+			c.ofDrivers = append(c.ofDrivers, *p)
+			c.addProblems([]Problem{*p})
+		}
 		c.Spared.changed += k.Spared.changed
 		c.Spared.adopted += k.Spared.adopted
 		c.addProblems(k.Problems)
@@ -170,8 +182,9 @@ func (c *combined) addProblems(problems []Problem) {
 // pendingSlot is a slot without a snapshot.
 type pendingSlot struct {
 	slot time.Time
-	// driver is the one whose limit the snapshot counts towards.
+	// driver is the one whose limit the snapshot counts towards, and why says what it waits for.
 	driver driver
+	why    limits.Reason
 	// late is set if the slot is too old to be taken.
 	late bool
 }

@@ -53,17 +53,20 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 	from := p.origin(seen.Related)
 	slots := p.slots(claim, from, anchor, seen.Now)
 	class, refused, skipReason := p.classFor(claim, seen)
+	limit := p.limitedBy(claim, class, seen)
+	storage := volumeOf(claim, Classes{All: seen.Related}.capacityOf(limit), seen)
 	series := retention.Series{
 		Claim:         retention.Selected,
 		ClaimDeleting: claim.DeletionTimestamp != nil,
 		Snapshots:     snapshotsOf(seen.Outputs, restoring(seen.Related)),
+		VolumeFull:    storage.full(),
 	}
 	if skipReason == "" && refused.Reason == "" { // else one that failed has no replacement
 		series.Slot = slots.Current
 	}
 	decided, d, spared := p.decide(seen, series, from)
 	if decided.Take.Create() {
-		d.Ensure = append(d.Ensure, p.desired(claim, class, slots.Current, anchor, series.Snapshots, seen))
+		d.Ensure = append(d.Ensure, p.desired(claim, class, limit, slots.Current, anchor, series.Snapshots, seen.Now))
 	}
 	d.Next = earliest(d.Next, slots.Next, slots.Until)
 
@@ -77,6 +80,7 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 		return d
 	}
 	status.retained = Classes{All: seen.Related}.retains(class, driverOf(claim))
+	status.addCapacity(&storage, p.spec, decided.Take)
 	if refused.Reason != "" {
 		status.add(refused)
 	}
@@ -118,16 +122,26 @@ func (p *program) addWithheld(
 // desired returns the snapshot of a slot. A PVC lacks one since its last slot or, without
 // one, its anchor.
 func (p *program) desired(
-	claim *corev1.PersistentVolumeClaim, class *string, slot, anchor time.Time, series []retention.Snapshot, seen mapcontroller.Observation,
+	claim *corev1.PersistentVolumeClaim, class *string, limit driver, slot, anchor time.Time, series []retention.Snapshot, now time.Time,
 ) mapcontroller.Desired {
-	since := retention.LastSlot(series, seen.Now)
+	since := retention.LastSlot(series, now)
 	if since.IsZero() {
 		since = anchor
 	}
-	classes := Classes{Known: p.classesKnown, All: seen.Related}
-	return mapcontroller.Desired{
-		Object: newSnapshot(p.schedule, claim, class, slot),
-		Limit:  string(classes.limitedBy(claim, &p.schedule.Spec.SnapshotTemplate.Spec, class)), Since: since,
+	return mapcontroller.Desired{Object: newSnapshot(p.schedule, claim, class, slot), Limit: string(limit), Since: since}
+}
+
+// limitedBy returns the driver whose limits the snapshots of a PVC count towards.
+func (p *program) limitedBy(claim *corev1.PersistentVolumeClaim, class *string, seen mapcontroller.Observation) driver {
+	return Classes{Known: p.classesKnown, All: seen.Related}.limitedBy(claim, &p.schedule.Spec.SnapshotTemplate.Spec, class)
+}
+
+// addCapacity adds what the storage cannot take.
+func (k *keyStatus) addCapacity(v *volume, spec *compiled, take retention.Take) {
+	k.ofDriver = v.capacity.problem()
+	k.noPlace = take.Create() && v.full()
+	if p := v.problem(spec, take.Create()); p.Message != "" {
+		k.add(p)
 	}
 }
 
@@ -178,7 +192,7 @@ func (p *program) addWords(d *mapcontroller.Decision, status *keyStatus, series 
 // is so only if it exists already.
 func (k *keyStatus) addOverdue(problem Problem, take retention.Take) {
 	if take.Create() {
-		k.unlessCreated = Problem{Reason: problem.Reason, Message: unseenMessage}
+		k.unlessCreated = unseenMessage
 	} else {
 		k.add(problem)
 	}

@@ -119,7 +119,7 @@ func useAll(s scheduleBuilder) (resign func()) {
 	testMetrics.Failed(client.ObjectKeyFromObject(s))
 	testMetrics.Retained(client.ObjectKeyFromObject(s))
 	f := newInFlight(Options{Clock: clocktesting.NewFakePassiveClock(noon), Stores: NewStores()}, 1)
-	f.limits.MayCreate(noon, limits.Request{}, limits.Snapshot{Limit: testDriver, ReadyDeadline: time.Hour}, noon)
+	f.limits.MayCreate(noon, limits.Create{Snapshot: limits.Snapshot{Limit: testDriver, ReadyDeadline: time.Hour}, Since: noon})
 	newReadiness(clocktesting.NewFakePassiveClock(noon), testMetrics).
 		observed(client.ObjectKeyFromObject(s), uncut(time.Minute).VolumeSnapshot, ready(time.Minute).VolumeSnapshot)
 	return testMetrics.Lead(metrics.Sources{Drivers: f.counts, Unprotected: func() map[string]int { return map[string]int{"shop": 1} }})

@@ -130,7 +130,7 @@ func TestRelatedAreTheOriginOfASchedule(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := MapController(Options{Stores: stores, Namespaces: tc.namespaces}, nil, 0)
-			if got := len(c.Related(tc.schedule.SnapshotSchedule)); got != tc.want {
+			if got := len(c.Related(tc.schedule.SnapshotSchedule, "data-uid")); got != tc.want {
 				t.Errorf("%d related objects, want %d", got, tc.want)
 			}
 			concern := 0 // their events are the schedule's

@@ -37,7 +37,7 @@ import (
 type population struct {
 	*mapcontroller.Controller
 
-	related func(schedule client.Object) []client.Object
+	related func(schedule client.Object, mapKey string) []client.Object
 	// calls are those that the controller made to the API server.
 	calls                                 []string
 	interner                              *interner

@@ -13,8 +13,11 @@ import (
 )
 
 // Problem is something wrong with one PVC, or with the schedule itself if Claim is
-// empty.
-type Problem struct{ Claim, Reason, Message string }
+// empty. While it is Harmless, nothing has failed because of it.
+type Problem struct {
+	Claim, Reason, Message string
+	Harmless               bool
+}
 
 // String returns a problem for a message.
 func (p Problem) String() string {
@@ -32,6 +35,7 @@ var (
 		v1alpha1.ReasonNameCollision,
 		v1alpha1.ReasonSnapshotError,
 		v1alpha1.ReasonSnapshotFailed,
+		v1alpha1.ReasonVolumeLimit,
 		v1alpha1.ReasonSnapshotOverdue,
 	}
 	// refusedReasons mean that retention or ownership cannot be carried out.
@@ -44,16 +48,16 @@ var (
 	writeReasons = append([]string{v1alpha1.ReasonCreateFailed, v1alpha1.ReasonNameCollision}, refusedReasons...)
 
 	severity = slices.Concat(failingReasons,
-		[]string{v1alpha1.ReasonSnapshotSlow}, refusedReasons, []string{v1alpha1.ReasonInvalidRequestedAt})
+		[]string{v1alpha1.ReasonSnapshotSlow}, refusedReasons, []string{v1alpha1.ReasonInvalidClassAnnotation, v1alpha1.ReasonInvalidRequestedAt})
 )
 
-func (p Problem) fails() bool { return slices.Contains(failingReasons, p.Reason) }
+func (p Problem) fails() bool { return !p.Harmless && slices.Contains(failingReasons, p.Reason) }
 
 func (p Problem) refused() bool { return slices.Contains(refusedReasons, p.Reason) }
 
-// severity is the place of a problem among others; one that is not listed comes last.
+// severity is the place of a problem among others; one that is not listed or Harmless comes last.
 func (p Problem) severity() int {
-	if i := slices.Index(severity, p.Reason); i >= 0 {
+	if i := slices.Index(severity, p.Reason); i >= 0 && !p.Harmless {
 		return i
 	}
 	return len(severity)

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/limits"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
 	"mapcontroller.dev/snapshotschedule/internal/report"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots/metrics"
@@ -166,14 +167,14 @@ func (k *keyStatus) judgeOverdue(before *keyStatus, outcome mapcontroller.Outcom
 	failed := slices.ContainsFunc(outcome.Failed, isCreate)
 	wasOverdue := slices.ContainsFunc(before.Problems, isOverdue)
 	created := len(outcome.Created) > 0
-	if outcome.Queued && k.unlessCreated.Reason != "" {
-		k.unlessCreated.Message = overdueMessage + ": " + waitedMessage(k.pending.driver)
+	if outcome.Queued != "" && k.unlessCreated != "" {
+		k.unlessCreated = overdueMessage + ": " + waitedMessage(k.pending.driver, limits.Reason(outcome.Queued))
 	}
-	if k.unlessCreated.Reason != "" && !failed && (!created || wasOverdue || before.unlessCreated.Reason != "") {
-		k.add(k.unlessCreated)
+	if k.unlessCreated != "" && !failed && (!created || wasOverdue || before.unlessCreated != "") {
+		k.add(Problem{Reason: v1alpha1.ReasonSnapshotOverdue, Message: k.unlessCreated})
 	}
 	if !created {
-		k.unlessCreated = Problem{}
+		k.unlessCreated = ""
 	}
 }
 
@@ -182,6 +183,7 @@ func (k *keyStatus) judgeOverdue(before *keyStatus, outcome mapcontroller.Outcom
 var statusOnly = []string{
 	v1alpha1.ReasonSnapshotOverdue, v1alpha1.ReasonSnapshotSlow,
 	v1alpha1.ReasonNoSnapshotClass, v1alpha1.ReasonWrongSnapshotClass, v1alpha1.ReasonNoDefaultSnapshotClass,
+	v1alpha1.ReasonVolumeLimit,
 }
 
 // reportSchedule reports a problem of the schedule itself, whichever PVC is

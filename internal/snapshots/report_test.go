@@ -406,7 +406,7 @@ func TestReportCounts(t *testing.T) {
 // Contract: STAT-5.
 func TestReportOverdueUnlessCreated(t *testing.T) {
 	created := mapcontroller.Outcome{Created: []client.Object{uncut(0).VolumeSnapshot}}
-	createdUnseen := &keyStatus{Claim: "data", unlessCreated: Problem{Reason: v1alpha1.ReasonSnapshotOverdue, Message: "m"}}
+	createdUnseen := &keyStatus{Claim: "data", unlessCreated: "m"}
 	overdueStatus := withProblem("data", v1alpha1.ReasonSnapshotOverdue, "m")
 	tests := map[string]struct {
 		before  *keyStatus

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -96,13 +97,14 @@ func mapController(o Options, recorder events.EventRecorder, f *inFlight, m *met
 	c.Compile = func(parent client.Object) (mapcontroller.Program, error) {
 		return compileFor(parent, clusterWide, cmp.Or(o.MaxClockSkew, DefaultMaxClockSkew))
 	}
-	c.Related = func(parent client.Object) []client.Object {
+	c.Related = func(parent client.Object, mapKey string) []client.Object {
 		restores := o.Stores.ByIndex(nil, &corev1.PersistentVolumeClaim{}, restoresIndex, parent.GetNamespace())
-		return append(append(restores, o.Stores.List(&snapshotv1.VolumeSnapshotClass{}, "")...), originIn(parent)...)
+		siblings := f.related(mapcontroller.Request{Parent: client.ObjectKeyFromObject(parent), MapKey: mapKey})
+		return slices.Concat(restores, o.Stores.List(anyClass, ""), originIn(parent), siblings)
 	}
 	c.RelatedKinds = relatedKinds
 	c.ParentChanged = scheduleChanged
-	c.Enqueue = func(enqueue func(mapcontroller.Request, time.Duration)) { f.enqueue = enqueue }
+	c.Connect = func(a mapcontroller.Access) { f.controller = a }
 	c.MayCreate = f.mayCreate
 	c.Report = r.report
 	c.ParentDeleted = func(schedule types.NamespacedName) {

@@ -29,7 +29,7 @@ type Executor struct {
 	Attempts *queue.Attempts
 	Pace     *queue.Pace
 	// MayCreate is that of the MapController. Nil: nothing waits.
-	MayCreate func(req plan.Request, create []plan.Desired, outputs []client.Object) bool
+	MayCreate func(req plan.Request, create []plan.Desired, outputs []client.Object) (why string)
 	// KindMissing is called when a write finds that a kind may be missing.
 	KindMissing func()
 	// Finalizer is set on a parent that owns by labels while outputs may still refer to
@@ -52,8 +52,8 @@ type Outcome struct {
 	Failed []Failure
 	// Unanswered are the outputs of creates that may have been made.
 	Unanswered []client.Object
-	// Queued is set if creates wait until they may be made.
-	Queued bool
+	// Queued is why creates wait until they may be made; empty if none do.
+	Queued string
 	// Paused is set if deletes were due but not safe: guard.ErrClockSkew.
 	Paused error
 	// Waiting is set if deletes are due and were not tried in this pass, so that
@@ -132,8 +132,11 @@ func (e *Executor) Forget(req plan.Request) {
 	e.mayCreate(req, nil, nil)
 }
 
-func (e *Executor) mayCreate(req plan.Request, create []plan.Desired, outputs []client.Object) bool {
-	return e.MayCreate == nil || e.MayCreate(req, create, outputs)
+func (e *Executor) mayCreate(req plan.Request, create []plan.Desired, outputs []client.Object) (why string) {
+	if e.MayCreate == nil {
+		return ""
+	}
+	return e.MayCreate(req, create, outputs)
 }
 
 // SetAside separates the orphans whose adoption fails repeatedly from the other outputs of a
@@ -166,12 +169,12 @@ func (e *Executor) failsRepeatedly(req plan.Request, o client.Object) bool {
 // nothing.
 func (e *Executor) Run(ctx context.Context, w Work) (Outcome, time.Duration, error) {
 	r, p := &run{executor: e, work: w, next: w.Plan.Next}, w.Plan
-	if e.mayCreate(w.Request, p.Create, w.Seen.Outputs) {
+	if why := e.mayCreate(w.Request, p.Create, w.Seen.Outputs); why == "" {
 		for _, want := range p.Create {
 			r.create(ctx, want.Object)
 		}
-	} else {
-		r.outcome.Queued = len(p.Create) > 0
+	} else if len(p.Create) > 0 {
+		r.outcome.Queued = why
 	}
 	for _, c := range p.Collisions {
 		_ = r.result(ctx, VerbCreate, c.Desired, c.Err)
@@ -206,7 +209,7 @@ func (r *run) finish() time.Duration {
 		return f.Verb == VerbCreate || f.Verb == VerbUpdate
 	})
 	return r.executor.Attempts.Finish(r.work.Request, queue.Pass{
-		Failed: failed, Next: r.next, Wanted: wanted, Turn: r.turn, Waits: r.waits || r.outcome.Queued,
+		Failed: failed, Next: r.next, Wanted: wanted, Turn: r.turn, Waits: r.waits || r.outcome.Queued != "",
 	})
 }
 

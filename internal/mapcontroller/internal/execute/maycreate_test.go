@@ -19,24 +19,24 @@ import (
 func TestCreatesWaitUntilTheyMayBeMade(t *testing.T) {
 	all := []client.Object{fixture.Parent(), fixture.Input(), fixture.Output("old")}
 	h := newHarness(t, all, all)
-	may, asked := false, 0
-	h.MayCreate = func(req plan.Request, create []plan.Desired, _ []client.Object) bool {
+	why, asked := "busy", 0
+	h.MayCreate = func(req plan.Request, create []plan.Desired, _ []client.Object) string {
 		if req == fixture.Request && len(create) == 1 && create[0].Object.GetName() == "in" {
 			asked++
 		}
-		return may
+		return why
 	}
 	outcome, delay, err := h.pass(t)
-	if err != nil || delay != longestDelay || !outcome.Queued || len(outcome.Created) > 0 {
-		t.Errorf("may not create: created %v, queued %v, delay %s, error %v", fixture.Names(outcome.Created), outcome.Queued, delay, err)
+	if err != nil || delay != longestDelay || outcome.Queued != "busy" || len(outcome.Created) > 0 {
+		t.Errorf("may not create: created %v, queued %q, delay %s, error %v", fixture.Names(outcome.Created), outcome.Queued, delay, err)
 	}
 	if !slices.Equal(deleted(outcome), []string{"old"}) || !slices.Equal(h.api.Pods(t), []string{}) {
 		t.Errorf("deleted %v, left %v", deleted(outcome), h.api.Pods(t))
 	}
-	may = true
+	why = ""
 	outcome, _, err = h.pass(t)
-	if err != nil || outcome.Queued || !slices.Equal(fixture.Names(outcome.Created), []string{"in"}) {
-		t.Errorf("may create: created %v, queued %v, error %v", fixture.Names(outcome.Created), outcome.Queued, err)
+	if err != nil || outcome.Queued != "" || !slices.Equal(fixture.Names(outcome.Created), []string{"in"}) {
+		t.Errorf("may create: created %v, queued %q, error %v", fixture.Names(outcome.Created), outcome.Queued, err)
 	}
 	if asked != 2 {
 		t.Errorf("asked %d times about the create, want 2", asked)
@@ -49,14 +49,14 @@ func TestMayCreateIsCalledForKeysWithoutCreates(t *testing.T) {
 	all := []client.Object{fixture.Parent(), fixture.Input(), fixture.Output("in")}
 	h := newHarness(t, all, all)
 	calls := 0
-	h.MayCreate = func(req plan.Request, create []plan.Desired, _ []client.Object) bool {
+	h.MayCreate = func(req plan.Request, create []plan.Desired, _ []client.Object) string {
 		if req == fixture.Request && len(create) == 0 {
 			calls++
 		}
-		return false
+		return "busy"
 	}
-	if outcome, _, err := h.pass(t); outcome.Queued || err != nil || calls != 1 {
-		t.Errorf("queued %v, error %v, %d calls", outcome.Queued, err, calls)
+	if outcome, _, err := h.pass(t); outcome.Queued != "" || err != nil || calls != 1 {
+		t.Errorf("queued %q, error %v, %d calls", outcome.Queued, err, calls)
 	}
 	if h.Forget(fixture.Request); calls != 2 {
 		t.Errorf("%d calls after the parent was deleted, want 2", calls)
@@ -68,15 +68,15 @@ func TestWaitingKeepsTheBackoffOfACreate(t *testing.T) {
 	all := []client.Object{fixture.Parent(), fixture.Input()}
 	h := newHarness(t, all, all)
 	h.api.Fail(forbidden, "create")
-	may := true
-	h.MayCreate = func(plan.Request, []plan.Desired, []client.Object) bool { return may }
+	why := ""
+	h.MayCreate = func(plan.Request, []plan.Desired, []client.Object) string { return why }
 	for i, want := range []time.Duration{firstRetry, 2 * firstRetry, 4 * firstRetry} {
 		h.after(time.Duration(i) * time.Minute)
-		may = false
+		why = "busy"
 		if _, delay, err := h.pass(t); err != nil || delay != longestDelay {
 			t.Errorf("attempt %d, may not create: delay %s, error %v", i, delay, err)
 		}
-		may = true
+		why = ""
 		if _, delay, err := h.pass(t); err == nil || delay != want {
 			t.Errorf("attempt %d: delay %s, error %v; want %s", i, delay, err, want)
 		}

@@ -1,0 +1,167 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package limits
+
+import (
+	"container/heap"
+	"time"
+)
+
+// The bounds of a limit.
+const (
+	inFlight = iota
+	pending
+	bounds
+)
+
+// flight is a snapshot, or a key that was woken to create one, that counts towards a limit.
+type flight struct {
+	id       id
+	schedule string
+	// volume is that of a snapshot.
+	volume string
+	limit  *limit
+	// ends is until when it counts towards each bound; zero: it does not.
+	ends [bounds]time.Time
+	// index is its place in each bound's flights.
+	index [bounds]int
+	// cached is set if the cache has the snapshot; until then, granted is when it could be created.
+	cached  bool
+	granted time.Time
+}
+
+// end is until when it counts towards any bound.
+func (f *flight) end() time.Time {
+	if f.ends[pending].After(f.ends[inFlight]) {
+		return f.ends[pending]
+	}
+	return f.ends[inFlight]
+}
+
+// never is the end of what counts until an event ends it.
+var never = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// bound is how many flights there may be, and which there are.
+type bound struct {
+	which, size int
+	// strict: the size is never exceeded for fairness.
+	strict bool
+	// flights are a heap: the one that ends first is first.
+	flights []*flight
+	// perNamespace counts them, and capped is how many are within the half of a namespace.
+	perNamespace map[string]int
+	capped       int
+}
+
+func newBound(which int) bound {
+	return bound{which: which, strict: which == pending, perNamespace: map[string]int{}}
+}
+
+func (b *bound) add(f *flight) {
+	if f.ends[b.which].IsZero() {
+		return
+	}
+	heap.Push(b, f)
+	b.count(f.id.namespace, 1)
+}
+
+func (b *bound) remove(f *flight) {
+	if f.ends[b.which].IsZero() {
+		return
+	}
+	heap.Remove(b, f.index[b.which])
+	b.count(f.id.namespace, -1)
+}
+
+func (b *bound) count(namespace string, more int) {
+	b.capped -= min(b.perNamespace[namespace], b.half())
+	b.perNamespace[namespace] += more
+	b.capped += min(b.perNamespace[namespace], b.half())
+	if b.perNamespace[namespace] == 0 {
+		delete(b.perNamespace, namespace)
+	}
+}
+
+func (b *bound) resize(size int) {
+	if size == b.size {
+		return
+	}
+	b.size, b.capped = size, 0
+	for _, n := range b.perNamespace {
+		b.capped += min(n, b.half())
+	}
+}
+
+// ended returns a flight that has ended, or nil. None is in flight for longer than longest
+// from now, except after the clock was set back.
+func (b *bound) ended(now time.Time) *flight {
+	if len(b.flights) == 0 {
+		return nil
+	}
+	if last := now.Add(longest); b.which == inFlight && b.flights[0].ends[inFlight].After(last) {
+		for _, f := range b.flights {
+			f.ends[inFlight] = last
+		}
+	}
+	if first := b.flights[0]; !now.Before(first.ends[b.which]) {
+		return first
+	}
+	return nil
+}
+
+// half of a bound is what a namespace gets while others wait.
+func (b *bound) half() int { return (b.size + 1) / 2 }
+
+// full returns whether there may be no more flights, while keys of some namespaces wait. What
+// a namespace has beyond half does not count while a key of another namespace waits, unless
+// the bound is strict.
+func (b *bound) full(waiting []string) bool {
+	taken := len(b.flights)
+	switch {
+	case b.strict:
+	case len(waiting) == 1:
+		own := b.perNamespace[waiting[0]]
+		taken = b.capped - min(own, b.half()) + own
+	case len(waiting) > 1:
+		taken = b.capped
+	}
+	return b.size > 0 && taken >= b.size
+}
+
+// shared returns whether a namespace may have one more flight while others wait: it gets none
+// beyond half.
+func (b *bound) shared(namespace string) bool {
+	return b.size == 0 || b.perNamespace[namespace] < b.half()
+}
+
+// Len implements heap.Interface.
+func (b *bound) Len() int { return len(b.flights) }
+
+// Less implements heap.Interface.
+func (b *bound) Less(i, j int) bool {
+	return b.flights[i].ends[b.which].Before(b.flights[j].ends[b.which])
+}
+
+// Swap implements heap.Interface.
+func (b *bound) Swap(i, j int) {
+	h := b.flights
+	h[i], h[j] = h[j], h[i]
+	h[i].index[b.which], h[j].index[b.which] = i, j
+}
+
+// Push implements heap.Interface.
+func (b *bound) Push(x any) {
+	f := x.(*flight)
+	f.index[b.which] = len(b.flights)
+	b.flights = append(b.flights, f)
+}
+
+// Pop implements heap.Interface.
+func (b *bound) Pop() any {
+	last := len(b.flights) - 1
+	f := b.flights[last]
+	b.flights[last] = nil
+	b.flights = b.flights[:last]
+	return f
+}

@@ -1,0 +1,228 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/limits"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+	"mapcontroller.dev/snapshotschedule/internal/report"
+	"mapcontroller.dev/snapshotschedule/internal/retention"
+	"mapcontroller.dev/snapshotschedule/internal/schedule"
+)
+
+// capacityAnnotations say what the storage of a driver can take.
+var capacityAnnotations = []string{
+	v1alpha1.AnnotationMaxInFlight, v1alpha1.AnnotationMaxPending, v1alpha1.AnnotationMaxPerVolume, v1alpha1.AnnotationMinSpacing,
+}
+
+// capacity is what the storage of a driver can take; zero: any number.
+type capacity struct {
+	inFlight, pending, perVolume int
+	spacing                      time.Duration
+	// perVolumeClass is the class that says perVolume.
+	perVolumeClass string
+	// invalid says which annotation is ignored, and why.
+	invalid string
+}
+
+// capacityOf returns the strictest of what the classes of a driver say.
+func (c Classes) capacityOf(d driver) (found capacity) {
+	if d == "" {
+		return found
+	}
+	for _, o := range c.All {
+		class := classOf(o)
+		if class == nil || driver(class.Driver) != d || len(class.Annotations) == 0 {
+			continue
+		}
+		stricter(&found.inFlight, found.number(class, v1alpha1.AnnotationMaxInFlight))
+		stricter(&found.pending, found.number(class, v1alpha1.AnnotationMaxPending))
+		if before := found.perVolume; stricter(&found.perVolume, found.number(class, v1alpha1.AnnotationMaxPerVolume)) != before {
+			found.perVolumeClass = class.Name
+		}
+		if text, ok := class.Annotations[v1alpha1.AnnotationMinSpacing]; ok {
+			spacing, err := schedule.ParseDuration(text)
+			if err != nil {
+				found.refuse(class, v1alpha1.AnnotationMinSpacing, "a duration such as 10m")
+			}
+			found.spacing = max(found.spacing, spacing)
+		}
+	}
+	return found
+}
+
+// stricter sets a limit to another one if that is stricter, and returns it. Zero is none.
+func stricter(limit *int, other int) int {
+	if other > 0 && (*limit == 0 || other < *limit) {
+		*limit = other
+	}
+	return *limit
+}
+
+// number returns the value of an annotation; zero if it is missing or malformed.
+func (c *capacity) number(class *snapshotv1.VolumeSnapshotClass, annotation string) int {
+	text, ok := class.Annotations[annotation]
+	if !ok {
+		return 0
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		c.refuse(class, annotation, "a number from 1 on")
+		return 0
+	}
+	return n
+}
+
+// refuse says that an annotation is malformed: of several the one that comes first by name.
+func (c *capacity) refuse(class *snapshotv1.VolumeSnapshotClass, annotation, want string) {
+	message := fmt.Sprintf("annotation %s of VolumeSnapshotClass %s is %s, which is not %s; it is ignored",
+		annotation, class.Name, strconv.Quote(report.Text(class.Annotations[annotation], maxAnnotation)), want)
+	if c.invalid == "" || message < c.invalid {
+		c.invalid = message
+	}
+}
+
+// maxAnnotation is how many bytes of a malformed annotation are shown.
+const maxAnnotation = 64
+
+// problem is what is wrong with the annotations, of the schedule itself; nil: nothing.
+func (c *capacity) problem() *Problem {
+	if c.invalid == "" {
+		return nil
+	}
+	return &Problem{Reason: v1alpha1.ReasonInvalidClassAnnotation, Message: c.invalid}
+}
+
+// volume is what is seen of the volume of a PVC.
+type volume struct {
+	capacity capacity
+	// snapshots are those that the storage has of it, by our labels, over all schedules, but
+	// for imported ones, and terminating those of them that are being deleted.
+	snapshots   []*snapshotv1.VolumeSnapshot
+	terminating []string
+}
+
+// volumeOf returns the volume of a PVC with all its snapshots, among which the outputs may be.
+func volumeOf(claim *corev1.PersistentVolumeClaim, c capacity, seen mapcontroller.Observation) (v volume) {
+	v.capacity = c
+	if c.perVolume == 0 && c.spacing == 0 {
+		return v
+	}
+	known := sets.New[string]()
+	for _, o := range slices.Concat(seen.Outputs, seen.Related) {
+		s, ok := o.(*snapshotv1.VolumeSnapshot)
+		if !ok || s.Namespace != claim.Namespace || claimName(s) != claim.Name ||
+			s.Labels[v1alpha1.LabelMapKey] != string(claim.UID) || known.Has(s.Name) {
+			continue
+		}
+		known.Insert(s.Name)
+		v.snapshots = append(v.snapshots, s)
+		if s.DeletionTimestamp != nil {
+			v.terminating = append(v.terminating, s.Name)
+		}
+	}
+	slices.Sort(v.terminating)
+	return v
+}
+
+// full returns whether a volume has no place for a snapshot.
+func (v *volume) full() bool {
+	return v.capacity.perVolume > 0 && len(v.snapshots) >= v.capacity.perVolume
+}
+
+// limits returns a volume as limits see it.
+func (v *volume) limits() limits.Volume {
+	l := limits.Volume{Max: v.capacity.perVolume, Spacing: v.capacity.spacing}
+	for _, s := range v.snapshots {
+		l.Snapshots = append(l.Snapshots, s.Name)
+		if created := s.CreationTimestamp.Add(time.Second); created.After(l.Newest) { // it is truncated to a second
+			l.Newest = created
+		}
+	}
+	return l
+}
+
+// problem says what does not fit into a volume: a slot that is due, or what a spec keeps.
+func (v *volume) problem(spec *compiled, due bool) Problem {
+	p := Problem{Reason: v1alpha1.ReasonVolumeLimit}
+	if due && v.full() {
+		p.Message = fmt.Sprintf("class %s allows %d snapshots per PVC, and there are %d",
+			v.capacity.perVolumeClass, v.capacity.perVolume, len(v.snapshots))
+		if len(v.terminating) > 0 {
+			p.Message += ", of which are being deleted: " + report.List(v.terminating, maxTerminating)
+		}
+		return p
+	}
+	if v.capacity.perVolume == 0 {
+		return Problem{}
+	}
+	n, all := spec.kept()
+	if !all && n < v.capacity.perVolume {
+		return Problem{}
+	}
+	keeps := fmt.Sprintf("up to %d snapshots", n)
+	if all {
+		keeps = "every snapshot"
+	}
+	p.Harmless = true
+	p.Message = fmt.Sprintf("keeps %s per PVC and needs a place for the next; class %s allows %d",
+		keeps, v.capacity.perVolumeClass, v.capacity.perVolume)
+	return p
+}
+
+// maxTerminating is how many bytes the names of snapshots that are being deleted may have.
+const maxTerminating = 400
+
+// keeps returns how many snapshots of a PVC a spec keeps at most, if all become ready and none is
+// held or requested; all: it never deletes any.
+func (c *compiled) keeps() (n int, all bool) {
+	r := &c.retention
+	switch {
+	case r.TTL == 0 && r.Keep == retention.Tiers{} && r.MaxCount == 0:
+		return 0, true
+	case r.TTL == 0 && r.Keep == retention.Tiers{}:
+		n = r.MaxCount
+	default:
+		n = r.Keep.Last + r.Keep.Hourly + r.Keep.Daily + r.Keep.Weekly + r.Keep.Monthly + r.Keep.Yearly + c.slotsWithin(r.TTL)
+		if r.MaxCount > 0 {
+			n = min(n, r.MaxCount)
+		}
+	}
+	return max(n, r.MinReady, 1), false
+}
+
+// mostSlots is how many slots are counted.
+const mostSlots = 10_000
+
+// slotsWithin returns how many slots there are at most in a time.
+func (c *compiled) slotsWithin(d time.Duration) int {
+	if every := c.rule.Interval(); every > 0 {
+		return int((d + every - 1) / every)
+	}
+	line := c.rule.Timeline(slotsSince, 0)
+	var window []time.Time
+	most := 0
+	end := slotsSince.Add(d + 366*24*time.Hour)
+	for at, ok := line.Next(slotsSince); ok && d > 0 && len(window) < mostSlots && at.Before(end); at, ok = line.Next(at) {
+		window = append(window, at)
+		for !window[0].After(at.Add(-d)) {
+			window = window[1:]
+		}
+		most = max(most, len(window))
+	}
+	return most
+}
+
+// slotsSince is before the slots that are counted. The year is a leap year.
+var slotsSince = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)

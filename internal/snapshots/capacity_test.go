@@ -1,0 +1,233 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
+)
+
+// limited is a class with annotations: pairs of a name without the domain and a value.
+func limited(c *snapshotv1.VolumeSnapshotClass, annotations ...string) *snapshotv1.VolumeSnapshotClass {
+	for i := 0; i < len(annotations); i += 2 {
+		annotate(c, v1alpha1.Prefix+annotations[i], annotations[i+1])
+	}
+	return c
+}
+
+// Contract: LIMIT-1.
+func TestCapacityOfADriver(t *testing.T) {
+	for name, tc := range map[string]struct {
+		classes     classes
+		want        capacity
+		wantInvalid string
+	}{
+		"nothing is said": {classes: classes{class("a", testDriver)}},
+		"all four": {
+			classes: classes{limited(class("a", testDriver), "max-in-flight", "20", "max-pending", "10", "max-per-volume", "3", "min-spacing", "10m")},
+			want:    capacity{inFlight: 20, pending: 10, perVolume: 3, spacing: 10 * time.Minute, perVolumeClass: "a"},
+		},
+		"the strictest of several classes, used or not": {
+			classes: classes{
+				limited(class("a", testDriver), "max-in-flight", "20", "max-pending", "9", "max-per-volume", "3", "min-spacing", "10m"),
+				limited(plainClass("b", testDriver), "max-in-flight", "30", "max-pending", "8", "max-per-volume", "2", "min-spacing", "1h"),
+				limited(plainClass("c", testDriver), "max-per-volume", "4", "min-spacing", "1m"),
+			},
+			want: capacity{inFlight: 20, pending: 8, perVolume: 2, spacing: time.Hour, perVolumeClass: "b"},
+		},
+		"another driver": {classes: classes{limited(class("a", "other.example.com"), "max-pending", "1")}},
+		"zero":           {classes: classes{limited(class("a", testDriver), "max-pending", "0")}, wantInvalid: `max-pending of VolumeSnapshotClass a is "0"`},
+		"negative":       {classes: classes{limited(class("a", testDriver), "max-in-flight", "-1")}, wantInvalid: "max-in-flight"},
+		"no number":      {classes: classes{limited(class("a", testDriver), "max-per-volume", "three")}, wantInvalid: `"three", which is not a number`},
+		"no duration":    {classes: classes{limited(class("a", testDriver), "min-spacing", "10")}, wantInvalid: `"10", which is not a duration`},
+		"no spacing":     {classes: classes{limited(class("a", testDriver), "min-spacing", "0s")}, wantInvalid: "min-spacing"},
+		"hostile text":   {classes: classes{limited(class("a", testDriver), "max-pending", "\x1b[2J"+strings.Repeat("x", 1000))}, wantInvalid: "it is ignored"},
+		"one is malformed, and the others hold": {
+			classes:     classes{limited(class("a", testDriver), "max-pending", "many", "max-per-volume", "3"), limited(plainClass("b", testDriver), "max-pending", "7")},
+			want:        capacity{pending: 7, perVolume: 3, perVolumeClass: "a"},
+			wantInvalid: "max-pending of VolumeSnapshotClass a",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, o := range tc.classes {
+				stripped, err := stripClass(o)
+				must(t, err)
+				o.SetAnnotations(stripped.(client.Object).GetAnnotations()) // as the cache has it
+			}
+			got := Classes{Known: true, All: tc.classes}.capacityOf(testDriver)
+			if (got.invalid == "") != (tc.wantInvalid == "") || !strings.Contains(got.invalid, tc.wantInvalid) || len(got.invalid) > maxProblem || strings.Contains(got.invalid, "\x1b") {
+				t.Errorf("invalid: %q, want %q", got.invalid, tc.wantInvalid)
+			}
+			if got.invalid = ""; got != tc.want {
+				t.Errorf("%+v, want %+v", got, tc.want)
+			}
+		})
+	}
+}
+
+// A change of a limit reconciles the PVCs, and so does the removal of one.
+//
+// Contract: LIMIT-1.
+func TestClassesWithLimitsChange(t *testing.T) {
+	for _, annotation := range capacityAnnotations {
+		name := strings.TrimPrefix(annotation, v1alpha1.Prefix)
+		if !classChanged(class("a", testDriver), limited(class("a", testDriver), name, "3")) ||
+			!classChanged(limited(class("a", testDriver), name, "3"), limited(class("a", testDriver), name, "4")) {
+			t.Errorf("a change of %s is ignored", name)
+		}
+	}
+}
+
+// Contract: LIMIT-5.
+func TestWhatASpecKeeps(t *testing.T) {
+	tiered := func(change func(*v1alpha1.Keep)) scheduleBuilder {
+		s := every("1h")
+		change(&s.Spec.Retention.Keep)
+		return s
+	}
+	for name, tc := range map[string]struct {
+		spec    scheduleBuilder
+		want    int
+		wantAll bool
+	}{
+		"everything":            {spec: every("1h"), wantAll: true},
+		"a cap":                 {spec: every("1h").maxCount(5), want: 5},
+		"a TTL":                 {spec: every("1h").ttl("2h"), want: 2},
+		"a TTL between slots":   {spec: every("1h").ttl("150m"), want: 3},
+		"a TTL below the slot":  {spec: every("6h").ttl("1h"), want: 1},
+		"a floor above the TTL": {spec: every("6h").ttl("1h").minReady(4), want: 4},
+		"a TTL and a cap":       {spec: every("1h").ttl("1d").maxCount(3), want: 3},
+		"tiers":                 {spec: tiered(func(k *v1alpha1.Keep) { k.Daily, k.Weekly, k.Monthly = 7, 4, 12 }), want: 23},
+		"tiers and a TTL":       {spec: tiered(func(k *v1alpha1.Keep) { k.Daily = 7 }).ttl("3h"), want: 10},
+		"a daily line":          {spec: cron("30 2 * * *", "").ttl("2d"), want: 2},
+		"weekdays":              {spec: cron("0 3 * * 1-5", "").ttl("7d"), want: 5},
+		"twice on the first":    {spec: cron("0 3,4 1 * *", "").ttl("1d"), want: 2},
+		"each minute":           {spec: cron("* * * * *", "Europe/Oslo").ttl("1h"), want: 60},
+	} {
+		p, err := compile(&tc.spec.Spec)
+		must(t, err)
+		if n, all := p.kept(); n != tc.want || all != tc.wantAll {
+			t.Errorf("%s: keeps %d, all %v; want %d, %v", name, n, all, tc.want, tc.wantAll)
+		}
+	}
+}
+
+// of makes a snapshot one of PVC data under a schedule of some name.
+func (s snapshotBuilder) under(schedule string) snapshotBuilder {
+	s.Labels = map[string]string{v1alpha1.LabelMapKey: "data-uid", v1alpha1.LabelSchedule: schedule}
+	s.Name, s.UID = schedule+"-"+s.Name, types.UID(schedule+"-"+string(s.UID))
+	return s
+}
+
+// Contract: LIMIT-3, LIMIT-5, LIMIT-6, LIMIT-1.
+func TestMapOfAVolumeWithPlaces(t *testing.T) {
+	data := claim("data").of(testDriver)
+	three := limited(class("fast", testDriver), "max-per-volume", "3")
+	few := every("6h").ttl("12h")
+	for name, tc := range map[string]struct {
+		schedule    scheduleBuilder
+		own, others series
+		class       *snapshotv1.VolumeSnapshotClass
+		wantCreate  bool
+		wantDelete  string
+		wantProblem string
+		wantFailing bool
+	}{
+		"there is a place": {schedule: few, class: three, own: series{ready(8 * time.Hour)}, wantCreate: true},
+		"it keeps as many as may be": {
+			schedule: every("6h").ttl("18h"), class: three, own: series{ready(time.Hour)},
+			wantProblem: "keeps up to 3 snapshots per PVC and needs a place for the next; class fast allows 3",
+		},
+		"it keeps everything": {
+			schedule: every("6h"), class: three, own: series{ready(time.Hour)},
+			wantProblem: "keeps every snapshot per PVC and needs a place for the next; class fast allows 3",
+		},
+		"full by another schedule": {
+			schedule: few, class: three, own: series{ready(8 * time.Hour)}, others: series{ready(2 * time.Hour), ready(3 * time.Hour).deleting()},
+			wantProblem: "class fast allows 3 snapshots per PVC, and there are 3, of which are being deleted: other-3h0m0s", wantFailing: true,
+		},
+		"full, and nothing is due": {
+			schedule: few, class: three, own: series{ready(time.Hour)}, others: series{ready(2 * time.Hour), ready(3 * time.Hour)},
+		},
+		"imported ones, and those of other PVCs, take no place": {
+			schedule: few, class: three, own: series{ready(8 * time.Hour), imported(9 * time.Hour)},
+			others: series{imported(2 * time.Hour), ready(3 * time.Hour).of("another")}, wantCreate: true,
+		},
+		"full, and one failed": {
+			schedule: few, class: three, own: series{ready(8 * time.Hour), erring(9 * time.Hour)}, others: series{ready(2 * time.Hour)},
+			wantProblem: "class fast allows 3 snapshots per PVC, and there are 3", wantFailing: true, wantDelete: "mine-9h0m0s",
+		},
+		"no limit": {schedule: every("6h"), class: class("fast", testDriver), own: series{ready(8 * time.Hour)}, wantCreate: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			seen := mapcontroller.Observation{Now: noon, MapKey: "data-uid", Selected: []client.Object{data.PersistentVolumeClaim}}
+			seen.Related = []client.Object{tc.class}
+			for _, s := range tc.own {
+				seen.Outputs = append(seen.Outputs, s.under("mine").VolumeSnapshot)
+			}
+			for _, s := range tc.others {
+				seen.Related = append(seen.Related, s.under("other").VolumeSnapshot)
+			}
+			seen.Related = append(seen.Related, seen.Outputs...) // as the operator passes them
+			program, err := Compile(tc.schedule.SnapshotSchedule)
+			must(t, err)
+			d := program.Map(seen)
+			status := statusOf(d)
+			if got := len(d.Ensure) == 1 && !status.noPlace; got != tc.wantCreate {
+				t.Errorf("creates %v, without a place %v", slotsOf(d), status.noPlace)
+			}
+			if got := strings.Join(deletesOf(d), " "); got != tc.wantDelete {
+				t.Errorf("deletes %q, want %q", got, tc.wantDelete)
+			}
+			var found Problem
+			for _, p := range status.Problems {
+				if p.Reason == v1alpha1.ReasonVolumeLimit {
+					found = p
+				}
+			}
+			if found.Message != tc.wantProblem || found.fails() != tc.wantFailing {
+				t.Errorf("problem %q, failing %v; want %q, %v", found.Message, found.fails(), tc.wantProblem, tc.wantFailing)
+			}
+		})
+	}
+}
+
+// of makes a snapshot one of another PVC, with the labels that it had.
+func (s snapshotBuilder) of(claim string) snapshotBuilder {
+	s.Spec.Source.PersistentVolumeClaimName = &claim
+	return s
+}
+
+// Many PVCs of a driver have one problem in common, and Ready stays True.
+//
+// Contract: LIMIT-1.
+func TestMalformedClassAnnotationIsOneProblem(t *testing.T) {
+	s := every("6h").ttl("12h")
+	program, err := Compile(s.SnapshotSchedule)
+	must(t, err)
+	summary := known(20)
+	summary.Spec = specOf(s)
+	for range 20 {
+		d := program.Map(mapcontroller.Observation{
+			Now: noon, MapKey: "data-uid", Selected: []client.Object{claim("data").of(testDriver).PersistentVolumeClaim},
+			Outputs: series{ready(time.Hour)}.objects(), Related: []client.Object{limited(class("fast", testDriver), "max-pending", "x")},
+		})
+		summary.Keys = append(summary.Keys, d.Status)
+	}
+	setStatus(noon, s.SnapshotSchedule, summary)
+	if p := s.Status.Problems; len(p) != 1 || p[0].Reason != v1alpha1.ReasonInvalidClassAnnotation || p[0].PersistentVolumeClaim != "" {
+		t.Errorf("problems are %v", p)
+	}
+	if !strings.HasPrefix(readyMessage(s), "20 PersistentVolumeClaims") {
+		t.Errorf("Ready says %q", readyMessage(s))
+	}
+}
