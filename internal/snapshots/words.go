@@ -6,7 +6,9 @@ package snapshots
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -94,8 +96,18 @@ func DriverError(v *snapshotv1.VolumeSnapshot) string {
 	if v.Status == nil || v.Status.Error == nil || readyToUse(v) {
 		return ""
 	}
-	return cmp.Or(report.Text(ptr.Deref(v.Status.Error.Message, ""), maxDriverWords), "an error without a message")
+	text := ptr.Deref(v.Status.Error.Message, "")
+	if found := sidecarWords.FindStringSubmatch(text); found != nil {
+		if driver, err := strconv.Unquote(found[1]); err == nil {
+			text = driver
+		}
+	}
+	return cmp.Or(report.Text(text, maxDriverWords), "an error without a message")
 }
+
+// sidecarWords finds the driver's words among those of csi-snapshotter, which name the volume first:
+// in Azure, its ID alone is 170 bytes long, and nothing of what the driver says would be left.
+var sidecarWords = regexp.MustCompile(`(?s)^Failed to [a-z ]+: failed to take snapshot of the volume .+?: (".+")$`)
 
 // problem is the driver's error as a problem of a PVC.
 func (e *driverError) problem(claim string) Problem {

@@ -4,6 +4,7 @@
 package snapshots
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -136,6 +137,20 @@ func wordsIn(s *v1alpha1.SnapshotSchedule) (message string) {
 		}
 	}
 	return message
+}
+
+// The sidecar names the volume before it repeats the driver, and the ID of a volume may be as long as what is kept.
+//
+// Contract: STAT-15.
+func TestErrorsOfDriversAreTheDriversWords(t *testing.T) {
+	disk := "/subscriptions/" + strings.Repeat("0", 36) + "/resourceGroups/shop/providers/Microsoft.Compute/disks/pvc-" + strings.Repeat("0", 36)
+	said := `rpc error: code = Internal desc = create snapshot "a": exceeded the limit of '1200'`
+	for _, attempt := range []string{"create snapshot", "check and update snapshot content"} {
+		message := fmt.Sprintf("Failed to %s: failed to take snapshot of the volume %s: %q", attempt, disk, said)
+		if got := DriverError(uncut(time.Hour).saying(message).VolumeSnapshot); got != said {
+			t.Errorf("%s: says %q", attempt, got)
+		}
+	}
 }
 
 // Contract: STAT-15.

@@ -154,17 +154,32 @@ var _ = Describe("config", func() {
 	})
 
 	// The CRDs of the Prometheus operator are not installed here.
-	It("has monitoring objects that build", func() {
-		Expect(kustomize("config/prometheus")).To(ConsistOf(
-			HaveField("GetKind()", "PrometheusRule"), HaveField("GetKind()", "ServiceMonitor")))
+	It("has monitoring objects that build, and a sample with permissions that the API server accepts", func() {
+		monitoring := []any{HaveField("GetKind()", "PrometheusRule"), HaveField("GetKind()", "ServiceMonitor")}
+		Expect(kustomize("config/prometheus")).To(ConsistOf(monitoring...))
+		sample := kustomize("config/samples/prometheus")
+		Expect(sample).To(ContainElements(monitoring...))
+		for _, object := range sample {
+			if object.GroupVersionKind().Group == "rbac.authorization.k8s.io" {
+				object.SetNamespace(namespace)
+				Expect(dryRunApply(object)).To(Succeed(), object.GetName())
+			}
+		}
 	})
 
-	It("has samples that the API server accepts, one per file", func() {
-		objects := kustomize("config/samples")
+	It("has samples that the API server accepts, of every file", func() {
 		files, err := filepath.Glob(filepath.Join(root, "config", "samples", "snapshots_*.yaml"))
 		Expect(err).NotTo(HaveOccurred())
-		Expect(files).NotTo(BeEmpty())
-		Expect(objects).To(HaveLen(len(files)))
+		var inFiles int
+		for _, path := range files {
+			text, err := os.ReadFile(path)
+			Expect(err).NotTo(HaveOccurred())
+			documents, err := repo.Decode(text)
+			Expect(err).NotTo(HaveOccurred())
+			inFiles += len(documents)
+		}
+		objects := kustomize("config/samples")
+		Expect(objects).To(And(HaveLen(inFiles), Not(BeEmpty())))
 		for _, object := range objects {
 			object.SetNamespace(namespace)
 			Expect(dryRunApply(object)).To(Succeed(), object.GetName())

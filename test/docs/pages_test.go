@@ -5,17 +5,22 @@
 package docs
 
 import (
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/schedule"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 )
 
@@ -40,45 +45,68 @@ func pages(t *testing.T) map[string]string {
 	return all
 }
 
-// A SnapshotSchedule on a page, in a patch or among the samples has no unknown field. Those that are complete are valid for the
-// operator, too.
-func TestSchedulesAreValid(t *testing.T) {
-	documents := map[string][]string{}
+// manifests returns the YAML of the pages and of the samples, and the patches of SnapshotSchedules, by path.
+func manifests(t *testing.T) map[string][]string {
+	t.Helper()
+	all := map[string][]string{}
 	for name, page := range pages(t) {
 		for _, block := range matches(page, "(?ms)^```yaml\n(.*?)^```$") {
-			documents[name] = append(documents[name], strings.Split(block, "\n---\n")...)
+			all[name] = append(all[name], strings.Split(block, "\n---\n")...)
 		}
 		for _, patch := range matches(page, `kubectl patch snapsched \S+ --type=merge -p '([^']*)'`) {
-			documents[name] = append(documents[name], strings.Replace(patch, "{", "{kind: SnapshotSchedule, ", 1))
+			all[name] = append(all[name], strings.Replace(patch, "{", "{kind: SnapshotSchedule, ", 1))
 		}
 	}
-	for _, name := range []string{"", "_gfs"} {
-		name = "config/samples/snapshots_v1alpha1_snapshotschedule" + name + ".yaml"
-		documents[name] = []string{read(t, name)}
+	samples, err := filepath.Glob(filepath.Join(root, "config", "samples", "snapshots_*.yaml"))
+	if err != nil || len(samples) == 0 {
+		t.Fatalf("found %d samples: %v", len(samples), err)
 	}
+	for _, path := range samples {
+		name := filepath.Join("config", "samples", filepath.Base(path))
+		all[name] = strings.Split(read(t, name), "\n---\n")
+	}
+	return all
+}
+
+// decode decodes a manifest if it is of a kind. Unknown fields are errors.
+func decode(t *testing.T, name, manifest, kind string, into any) bool {
+	t.Helper()
+	object := &unstructured.Unstructured{}
+	err := yaml.UnmarshalStrict([]byte(manifest), &object.Object)
+	if err == nil && object.GetKind() == kind {
+		err = yaml.UnmarshalStrict([]byte(manifest), into)
+	}
+	if err != nil {
+		t.Errorf("%s: %v\n%s", name, err, manifest)
+	}
+	return object.GetKind() == kind
+}
+
+// A SnapshotSchedule on a page, in a patch or among the samples has no unknown field. Those that are complete are valid for the
+// operator, too, and do not keep everything for ever. So are the templates of ClusterSnapshotSchedules.
+func TestSchedulesAreValid(t *testing.T) {
 	patches, schedules := 0, 0
-	for name, all := range documents {
-		for _, document := range all {
-			object, schedule := &unstructured.Unstructured{}, &v1alpha1.SnapshotSchedule{}
-			if err := yaml.UnmarshalStrict([]byte(document), &object.Object); err != nil {
-				t.Errorf("%s: %v\n%s", name, err, document)
-			}
-			if object.GetKind() != "SnapshotSchedule" {
+	for name, all := range manifests(t) {
+		for _, manifest := range all {
+			planned, fleet := &v1alpha1.SnapshotSchedule{}, &v1alpha1.ClusterSnapshotSchedule{}
+			if decode(t, name, manifest, "ClusterSnapshotSchedule", fleet) {
+				planned.TypeMeta, planned.Spec = fleet.TypeMeta, fleet.Spec.Template.Spec
+			} else if !decode(t, name, manifest, "SnapshotSchedule", planned) {
 				continue
 			}
-			if err := yaml.UnmarshalStrict([]byte(document), schedule); err != nil {
-				t.Errorf("%s: %v\n%s", name, err, document)
-			}
-			if schedule.APIVersion == "" {
+			if planned.APIVersion == "" {
 				patches++ // some pages show an invalid value on purpose
 				continue
 			}
 			schedules++
-			if got, want := schedule.APIVersion, v1alpha1.GroupVersion.String(); got != want {
+			if got, want := planned.APIVersion, v1alpha1.GroupVersion.String(); got != want {
 				t.Errorf("%s: apiVersion %s, not %s", name, got, want)
 			}
-			if err := snapshots.Validate(schedule); err != nil {
-				t.Errorf("%s: %v\n%s", name, err, document)
+			if err := snapshots.Validate(planned); err != nil {
+				t.Errorf("%s: %v\n%s", name, err, manifest)
+			}
+			if r := planned.Spec.Retention; planned.Spec.SnapshotTTL == "" && r.Keep == (v1alpha1.Keep{}) && r.MaxCount == nil {
+				t.Errorf("%s: keeps every snapshot for ever\n%s", name, manifest)
 			}
 		}
 	}
@@ -87,9 +115,45 @@ func TestSchedulesAreValid(t *testing.T) {
 	}
 }
 
+// limits are the annotations of VolumeSnapshotClasses, with what parses their values.
+var limits = map[string]func(string) error{
+	v1alpha1.Prefix + "max-in-flight": positive, v1alpha1.Prefix + "max-pending": positive, v1alpha1.Prefix + "max-per-volume": positive,
+	v1alpha1.Prefix + "min-spacing": func(value string) error { _, err := schedule.ParseDuration(value); return err },
+}
+
+func positive(value string) error {
+	if n, err := strconv.Atoi(value); err != nil || n < 1 {
+		return fmt.Errorf("%q is not a positive number", value)
+	}
+	return nil
+}
+
+func TestSnapshotClassesAreValid(t *testing.T) {
+	classes := 0
+	for name, all := range manifests(t) {
+		for _, manifest := range all {
+			class := &snapshotv1.VolumeSnapshotClass{}
+			if !decode(t, name, manifest, "VolumeSnapshotClass", class) {
+				continue
+			}
+			classes++
+			for key, value := range class.Annotations {
+				if parse := limits[key]; parse == nil {
+					t.Errorf("%s: class %s: %s is not a limit", name, class.Name, key)
+				} else if err := parse(value); err != nil {
+					t.Errorf("%s: class %s: %s: %v", name, class.Name, key, err)
+				}
+			}
+		}
+	}
+	if classes < 3 {
+		t.Errorf("found %d classes", classes)
+	}
+}
+
 // The names are labels, annotations, fields and make targets.
 func TestNamesExistInTheCode(t *testing.T) {
-	known := append(prefixed(t), v1alpha1.GroupVersion.String(), v1alpha1.Prefix)
+	known := append(slices.Collect(maps.Keys(limits)), append(prefixed(t), v1alpha1.GroupVersion.String(), v1alpha1.Prefix)...)
 	fields := read(t, filepath.Join("docs", "reference.md"))
 	targets := matches(read(t, "Makefile"), `(?m)^([a-z0-9-]+):`)
 	for name, page := range pages(t) {
