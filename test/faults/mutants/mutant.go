@@ -33,7 +33,7 @@ type mutant struct {
 }
 
 var (
-	firstLine  = regexp.MustCompile(`^((?:S[1-9]|L[1-3]|Slot|FLEET-[1-9]|FLIGHT-1|STAT-12|CLI-[12])(?:, (?:S[1-9]|L[1-3]|Slot|FLEET-[1-9]|FLIGHT-1|STAT-12|CLI-[12]))*): (.+)$`)
+	firstLine  = regexp.MustCompile(`^((?:S[1-9]|L[1-3]|Slot|FLEET-[1-9]|FLIGHT-1|LIMIT-[1-7]|STAT-12|CLI-[12])(?:, (?:S[1-9]|L[1-3]|Slot|FLEET-[1-9]|FLIGHT-1|LIMIT-[1-7]|STAT-12|CLI-[12]))*): (.+)$`)
 	secondLine = regexp.MustCompile(`^(plans|simulations): (.+)$`)
 )
 
