@@ -26,7 +26,6 @@ type family struct {
 	history   *History
 }
 
-// storage is what the driver has seen of the PVC's namespace.
 func (f family) storage() local.Account { return cluster.Storage().Accounts[f.namespace] }
 
 // expect waits until the schedule matches.

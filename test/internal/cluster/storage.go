@@ -6,7 +6,6 @@ package cluster
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -42,7 +41,7 @@ type Storage struct {
 func (s State) SetBehavior(account string, b Behavior) error {
 	path := filepath.Join(s.Dir, "data", "storage.json")
 	all := map[string]Behavior{}
-	if err := readJSON(path, &all); err != nil {
+	if err := readJSON(path, &all); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	all[account] = b
@@ -54,19 +53,4 @@ func (s State) SetBehavior(account string, b Behavior) error {
 func (s State) Storage() (Storage, error) {
 	var found Storage
 	return found, readJSON(filepath.Join(s.Dir, "data", "storage-state.json"), &found)
-}
-
-// readJSON reads a file that may not exist yet.
-func readJSON(path string, into any) error {
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, into)
-	}
-	if err != nil {
-		return fmt.Errorf("read %s: %w", path, err)
-	}
-	return nil
 }
