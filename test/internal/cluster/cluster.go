@@ -101,15 +101,20 @@ func Find() (*rest.Config, State, error) {
 }
 
 func readState(dir string) (State, error) {
-	text, err := os.ReadFile(filepath.Join(dir, "cluster.json"))
-	if err != nil {
-		return State{}, fmt.Errorf("read the state of the local cluster: %w", err)
-	}
 	state := State{Dir: dir}
-	if err := json.Unmarshal(text, &state); err != nil {
-		return State{}, fmt.Errorf("read the state of the local cluster: %w", err)
+	return state, readJSON(filepath.Join(dir, "cluster.json"), &state)
+}
+
+// readJSON reads a file of the local cluster.
+func readJSON(path string, into any) error {
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(text, into)
 	}
-	return state, nil
+	if err != nil {
+		return fmt.Errorf("read %s of the local cluster: %w", filepath.Base(path), err)
+	}
+	return nil
 }
 
 // Token requests a token for a ServiceAccount.

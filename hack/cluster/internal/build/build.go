@@ -29,6 +29,11 @@ func (c *Cache) build(ctx context.Context, component recipe.Component) error {
 	if err := c.generateModule(ctx, component.Module, src); err != nil {
 		return err
 	}
+	if source, ok := recipe.Sources[component.Name]; ok {
+		if err := write(filepath.Join(src, component.Name, "main.go"), []byte(source)); err != nil {
+			return err
+		}
+	}
 	return c.install(component.Name, func(path string) error {
 		_, err := runGo(ctx, src, "build", "-tags", component.Tags, "-ldflags", c.Versions.LDFlags(component), "-o", path, component.Package)
 		return err
@@ -49,11 +54,6 @@ func (c *Cache) generateModule(ctx context.Context, module, src string) error {
 		}
 		if kubernetes, err = os.ReadFile(filepath.Join(dir, "go.mod")); err != nil {
 			return err
-		}
-		for program, source := range recipe.Sources {
-			if err := write(filepath.Join(src, program, "main.go"), []byte(source)); err != nil {
-				return err
-			}
 		}
 	}
 	text, err := c.Versions.GoMod(module, string(kubernetes))

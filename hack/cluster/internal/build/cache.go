@@ -53,7 +53,7 @@ func (c *Cache) Bin() string { return filepath.Join(c.Root, "bin") }
 
 // has returns whether a component is in the cache. It is complete then, because it is renamed into place.
 func (c *Cache) has(component recipe.Component) bool {
-	_, err := os.Stat(filepath.Join(c.Bin(), component.Name))
+	_, err := os.Stat(filepath.Join(c.Bin(), recipe.File(component.Name)))
 	return err == nil
 }
 
@@ -93,10 +93,10 @@ func (c *Cache) Ensure(ctx context.Context, components []recipe.Component, out i
 }
 
 // install creates a file or folder elsewhere and renames it, so that an interrupted build leaves nothing that looks complete.
-func (c *Cache) install(name string, create func(path string) error) error {
+func (c *Cache) install(component string, create func(path string) error) error {
 	unfinished := filepath.Join(c.Root, "unfinished")
 	if err := errors.Join(os.RemoveAll(unfinished), create(unfinished)); err != nil {
 		return err
 	}
-	return os.Rename(unfinished, filepath.Join(c.Bin(), name))
+	return os.Rename(unfinished, filepath.Join(c.Bin(), recipe.File(component)))
 }

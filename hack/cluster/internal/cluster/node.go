@@ -146,7 +146,7 @@ const pauseImage = "localhost/pause:local"
 
 func (c *Cluster) loadPauseImage(ctx context.Context) error {
 	archive := c.State.Dir.data("pause.tar")
-	i := image.Image{Name: pauseImage, Program: filepath.Join(c.State.Bin, recipe.Pause), User: "65532:65532"}
+	i := image.Image{Name: pauseImage, Program: filepath.Join(c.State.Bin, recipe.File(recipe.Pause)), User: "65532:65532"}
 	text, err := i.Archive()
 	if err := errors.Join(err, os.WriteFile(archive, text, 0o600)); err != nil {
 		return err

@@ -75,7 +75,8 @@ func (c *Cluster) controllerManager() component {
 func (c *Cluster) scheduler() component { return c.secure(recipe.KubeScheduler) }
 
 func (c *Cluster) mockCSI() component {
-	return component{recipe.MockCSI, []string{c.csiSocket()}, "unix://" + c.csiSocket()}
+	args := []string{c.csiSocket(), c.State.Dir.data("storage.json"), c.State.Dir.data("storage-state.json")}
+	return component{recipe.MockCSI, args, "unix://" + c.csiSocket()}
 }
 
 // sidecar is a CSI controller. It serves metrics once it has reached the API server and, if it uses one, the driver.
@@ -89,6 +90,9 @@ func (c *Cluster) sidecar(name string) component {
 	}
 	if name != recipe.SnapshotController {
 		args = append(args, "--csi-address="+c.csiSocket())
+	}
+	if name == recipe.CSIProvisioner {
+		args = append(args, "--extra-create-metadata") // the driver must know the namespaces
 	}
 	return component{name, args, "http://127.0.0.1:{port}/metrics"}
 }

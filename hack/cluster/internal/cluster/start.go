@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/child"
+	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/recipe"
 )
 
 // Cluster is a cluster in the process that keeps it.
@@ -75,7 +76,7 @@ func (c *Cluster) startOnce(ctx context.Context, part component) error {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.Command(filepath.Join(c.State.Bin, part.name))
+	cmd := exec.Command(filepath.Join(c.State.Bin, recipe.File(part.name)))
 	for _, arg := range part.args {
 		cmd.Args = append(cmd.Args, fill.Replace(arg))
 	}

@@ -60,7 +60,7 @@ func (v Versions) Components() []Component {
 		{Name: SnapshotController, Module: "snapshotter", Package: snap + "snapshot-controller", CSI: true},
 		{Name: CSISnapshotter, Module: "snapshotter", Package: snap + "csi-snapshotter", CSI: true},
 		{Name: CSIProvisioner, Module: "provisioner", Package: prov + "csi-provisioner", CSI: true},
-		{Name: MockCSI, Module: "kubernetes", Package: "./mockcsi", CSI: true},
+		{Name: MockCSI, Module: "kubernetes", Package: "./" + MockCSI, CSI: true},
 		{Name: CRDs, CSI: true},
 		{Name: Kubelet, Module: "kubernetes", Package: k8s + "kubelet", Node: true},
 		{Name: KubeProxy, Module: "kubernetes", Package: k8s + "kube-proxy", Node: true},
@@ -71,6 +71,6 @@ func (v Versions) Components() []Component {
 		{Name: "ptp", Module: "cni", Package: cni + "main/ptp", Node: true},
 		{Name: "host-local", Module: "cni", Package: cni + "ipam/host-local", Node: true},
 		{Name: "loopback", Module: "cni", Package: cni + "main/loopback", Node: true},
-		{Name: Pause, Module: "kubernetes", Package: "./pause", Node: true},
+		{Name: Pause, Module: "kubernetes", Package: "./" + Pause, Node: true},
 	}
 }

@@ -18,9 +18,19 @@ var (
 	pauseSource string
 )
 
-// Sources are the programs of the build module kubernetes that are in this package: for each folder, the text of its
-// main.go. They are text files because mockcsi compiles only where k8s.io/kubernetes is required, which must not be here.
-var Sources = map[string]string{"mockcsi": mockCSISource, "pause": pauseSource}
+// Sources are the programs of the build module kubernetes that are in this package: for each component, the text of its
+// main.go. They are text files because mock-csi compiles only where k8s.io/kubernetes is required, which must not be here.
+var Sources = map[string]string{MockCSI: mockCSISource, Pause: pauseSource}
+
+// File returns the name of a component in the bin folder. That of a program of Sources has a hash, so that a change of it
+// rebuilds nothing else.
+func File(component string) string {
+	source, ok := Sources[component]
+	if !ok {
+		return component
+	}
+	return component + "-" + hash([]byte(source))
+}
 
 // KubernetesModule returns the module whose go.mod lists the staging modules.
 func (v Versions) KubernetesModule() string { return "k8s.io/kubernetes@v" + v.Kubernetes }

@@ -31,6 +31,15 @@ func TestHashChangesWithEveryVersionAndPlatform(t *testing.T) {
 	}
 }
 
+func TestASourceChangesOnlyItsFile(t *testing.T) {
+	hash, driver, pause := Current().Hash("linux", "amd64"), File(MockCSI), File(Pause)
+	defer func(old string) { Sources[MockCSI] = old }(Sources[MockCSI])
+	Sources[MockCSI] += "\n"
+	if File(MockCSI) == driver || File(Pause) != pause || Current().Hash("linux", "amd64") != hash || File(Etcd) != Etcd {
+		t.Errorf("got %s, %s, %s", File(MockCSI), File(Pause), File(Etcd))
+	}
+}
+
 func TestGoModReplacesStagingModules(t *testing.T) {
 	v := Versions{Kubernetes: "1.37.1"}
 	const upstream = `module k8s.io/kubernetes

@@ -65,7 +65,7 @@ func (v Versions) snapshotterModule(name string) string {
 // buildScheme is increased when the build itself changes in a way that the other fields of the cache key do not show.
 const buildScheme = 2
 
-// Hash returns the cache key of everything built from these versions for one platform.
+// Hash returns the cache key of everything built from these versions for one platform, except for Sources (see File).
 func (v Versions) Hash(goos, goarch string) string {
 	var flags []string
 	for _, c := range v.Components() {
@@ -77,9 +77,12 @@ func (v Versions) Hash(goos, goarch string) string {
 		Versions     Versions
 		Parts        []Component
 		Flags        []string
-		Sources      map[string]string
 		GOOS, GOARCH string
-	}{buildScheme, v, v.Components(), flags, Sources, goos, goarch})
+	}{buildScheme, v, v.Components(), flags, goos, goarch})
+	return hash(b)
+}
+
+func hash(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])[:12]
 }
