@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"hash/fnv"
 	"os"
@@ -26,7 +25,6 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/rig"
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/specs"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/workload"
 	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
 	"mapcontroller.dev/snapshotschedule/test/internal/repo"
@@ -38,13 +36,10 @@ var shortWorkloads = []string{
 	"first", "tick", "expiry", "replace", "edit", "gone", "policy-orphan", "to-orphan", "deleted-orphan", "adopt", "release", "fleet",
 }
 
-// shortPlans is how many plans of a class run with -short: of each of these workloads or, of specs, in all.
+// shortPlans is how many plans of a class run with -short, of each of these workloads.
 var shortPlans = map[plan.Class]int{
-	plan.Crash: 2, plan.APIErrors: 2, plan.Reads: 2, plan.Watches: 2, plan.TimeTravel: 1, plan.TwoManagers: 1, plan.Clock: 1,
-	plan.TwoFaults: 1, plan.Idle: 1, plan.Specs: 24,
+	plan.Crash: 2, plan.APIErrors: 2, plan.Reads: 2, plan.Watches: 2, plan.TimeTravel: 1, plan.TwoManagers: 1, plan.Idle: 1,
 }
-
-var seed = flag.Uint64("seed", 1, "draws the pairs of faults")
 
 // idleTime is how long the end states of class idle are observed.
 func idleTime() time.Duration {
@@ -89,10 +84,6 @@ func TestFaults(t *testing.T) {
 	}
 	for _, class := range plan.Classes {
 		t.Run(string(class), func(t *testing.T) {
-			if class == plan.Specs {
-				c.runSpecs(t)
-				return
-			}
 			for i, w := range workloads {
 				t.Run(w.Name, func(t *testing.T) {
 					t.Parallel()
@@ -100,11 +91,11 @@ func TestFaults(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					plans := ref.Plans(class, plan.Options{Seed: *seed, Idle: idleTime(), Discovery: i == 0})
-					for _, p := range selected(class, plans, func(p plan.Plan) string { return p.ID }) {
+					plans := ref.Plans(class, plan.Options{Idle: idleTime(), Discovery: i == 0})
+					for _, p := range selected(class, plans) {
 						t.Run(strings.TrimPrefix(p.ID, string(class)+":"+w.Name+":"), func(t *testing.T) {
 							t.Parallel()
-							c.check(t, w, p, &ref.end)
+							c.check(t, w, p, ref.end)
 						})
 					}
 				})
@@ -113,18 +104,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// runSpecs runs the workloads that are specs, without faults.
-func (c *campaign) runSpecs(t *testing.T) {
-	for _, w := range selected(plan.Specs, specs.Workloads(), func(w workload.Workload) string { return w.Name }) {
-		t.Run(w.Name, func(t *testing.T) {
-			t.Parallel()
-			c.check(t, w, plan.Plan{Class: plan.Specs, Workload: w.Name}, nil)
-		})
-	}
-}
-
 // selected returns all or, with -short, the share of a class, in the order of their hashes.
-func selected[T any](class plan.Class, all []T, name func(T) string) []T {
+func selected(class plan.Class, all []plan.Plan) []plan.Plan {
 	share, known := shortPlans[class]
 	if !known {
 		panic("shortPlans lacks class " + string(class))
@@ -132,12 +113,12 @@ func selected[T any](class plan.Class, all []T, name func(T) string) []T {
 	if !testing.Short() {
 		return all
 	}
-	hash := func(x T) uint32 {
+	hash := func(p plan.Plan) uint32 {
 		h := fnv.New32a()
-		_, _ = h.Write([]byte(name(x)))
+		_, _ = h.Write([]byte(p.ID))
 		return h.Sum32()
 	}
-	all = slices.SortedStableFunc(slices.Values(all), func(a, b T) int { return cmp.Compare(hash(a), hash(b)) })
+	all = slices.SortedStableFunc(slices.Values(all), func(a, b plan.Plan) int { return cmp.Compare(hash(a), hash(b)) })
 	return all[:min(len(all), share)]
 }
 
@@ -159,7 +140,7 @@ func (c *campaign) refer(ctx context.Context, w workload.Workload) (reference, e
 		return reference{}, fmt.Errorf("two runs without faults end differently: %q", differs)
 	}
 	return reference{end: results[0].End, Reference: plan.Reference{
-		Workload: w.Name, Trace: results[0].Trace.Common(results[1].Trace), Deletes: w.Deletes, Uncut: w.Uncut, Imports: w.Imports,
+		Workload: w.Name, Trace: results[0].Trace.Common(results[1].Trace), Uncut: w.Uncut, Imports: w.Imports,
 	}}, nil
 }
 
@@ -168,16 +149,16 @@ func (c *campaign) nextNamespace() string {
 }
 
 // check runs a plan.
-func (c *campaign) check(t *testing.T, w workload.Workload, p plan.Plan, want *judge.EndState) {
+func (c *campaign) check(t *testing.T, w workload.Workload, p plan.Plan, want judge.EndState) {
 	t.Helper()
 	began := time.Now()
-	r := rig.Do(t.Context(), c.server, w, p, want, c.nextNamespace())
+	r := rig.Do(t.Context(), c.server, w, p, &want, c.nextNamespace())
 	c.report.add(t.Name(), p.Class, r, time.Since(began))
 	switch {
 	case r.Err != nil:
 		t.Fatalf("cannot be judged: %v\n%s", r.Err, r.Log)
 	case len(r.Violations) > 0:
-		t.Errorf("%s\nrepeat: make test-faults PLAN='%s' SEED=%d\n%s", strings.Join(r.Violations, "\n"), id(t.Name()), *seed, r.Log)
+		t.Errorf("%s\nrepeat: make test-faults PLAN='%s'\n%s", strings.Join(r.Violations, "\n"), id(t.Name()), r.Log)
 	case len(r.Missed) > 0:
 		t.Skipf("the run did not reach %v", r.Missed)
 	}

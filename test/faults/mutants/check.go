@@ -22,7 +22,6 @@ import (
 	"strings"
 
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/specs"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/workload"
 )
 
@@ -125,15 +124,12 @@ func (c *checker) check(m *mutant) error {
 	return nil
 }
 
-// checkPlans fails for the ID of a class, a workload or a spec that does not exist. Only a run shows which points there are.
+// checkPlans fails for the ID of a class or a workload that does not exist. Only a run shows which points there are.
 func checkPlans(ids []string) error {
 	for _, id := range ids {
 		parts := strings.SplitN(id, ":", 3)
 		class := plan.Class(parts[0])
-		switch {
-		case class == plan.Specs && len(parts) == 2 && slices.ContainsFunc(specs.Plans(), func(p specs.Plan) bool { return p.ID == id }):
-			continue
-		case class == plan.Specs || !slices.Contains(plan.Classes, class) || len(parts) < 3:
+		if !slices.Contains(plan.Classes, class) || len(parts) < 3 {
 			return fmt.Errorf("plan %s has no class and workload", id)
 		}
 		if _, err := workload.Find(parts[1]); err != nil {

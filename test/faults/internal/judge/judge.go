@@ -39,7 +39,7 @@ type AtWrite struct {
 	Live client.Reader
 	// Namespace is the run's; a ClusterSnapshotSchedule has its name.
 	Namespace string
-	// ClockIsWrong returns whether the operator is shown a wrong Date.
+	// ClockIsWrong returns whether the clocks of the operator and of the API server differ.
 	ClockIsWrong func() bool
 	// MaxInFlight is the limit of snapshots in flight; 0: none.
 	MaxInFlight int

@@ -4,7 +4,6 @@
 package plan
 
 import (
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -14,8 +13,6 @@ import (
 type Reference struct {
 	Workload string
 	Trace    Trace
-	// Deletes is set if retention deletes something, so that clocks matter.
-	Deletes bool
 	// Uncut is set if an uncut snapshot exists at the start, Imports if an imported one covers a slot.
 	Uncut, Imports bool
 }
@@ -29,16 +26,10 @@ var (
 	getActions       = []Action{Internal, Gone, Stale}
 	discoveryActions = []Action{Internal, Unavailable}
 	eventActions     = []Action{Drop, DropGone, Delay, Duplicate}
-	writeActions     = slices.Concat(errorActions, crashActions)
 )
-
-// pairsPerWorkload limits class two-faults: all pairs would be the square of all other plans.
-const pairsPerWorkload = 8
 
 // Options are what plans depend on beside traces.
 type Options struct {
-	// Seed draws the pairs of faults: all others are enumerated.
-	Seed uint64
 	// Idle is how long the end states of class Idle are observed.
 	Idle time.Duration
 	// Discovery is set for one workload: discovery is the same for all.
@@ -68,16 +59,6 @@ func (r Reference) Plans(class Class, o Options) (all []Plan) {
 			p.Interleaving = how
 			all = append(all, p)
 		}
-	case Clock:
-		for _, fault := range DateFaults {
-			p := r.plan(Clock, fault.Name)
-			p.Date = &fault
-			if r.Deletes {
-				all = append(all, p)
-			}
-		}
-	case TwoFaults:
-		return r.pairs(o.Seed)
 	case Idle:
 		p := r.plan(Idle, o.Idle.String())
 		p.IdleFor = o.Idle
@@ -132,31 +113,3 @@ func (r Reference) timeTravel() []Plan {
 	}
 	return all
 }
-
-// pairs draws plans with a fault at a write and a second one at a later write, or at an event.
-func (r Reference) pairs(seed uint64) []Plan {
-	writes, events := r.Trace.where(Point.IsWrite), r.Trace.where(Point.IsEvent)
-	if len(writes) < 2 || len(events) == 0 {
-		return nil
-	}
-	draw := rand.New(rand.NewPCG(seed, uint64(len(r.Trace))))
-	seen := map[string]bool{}
-	var all []Plan
-	for tries := 0; len(all) < pairsPerWorkload && tries < 10*pairsPerWorkload; tries++ {
-		i := draw.IntN(len(writes) - 1)
-		first := Fault{At: writes[i], Action: pick(draw, writeActions)}
-		second := Fault{At: writes[i+1+draw.IntN(len(writes)-i-1)], Action: pick(draw, writeActions)}
-		if tries%2 == 1 {
-			second = Fault{At: events[draw.IntN(len(events))], Action: pick(draw, eventActions)}
-		}
-		p := r.plan(TwoFaults, first.String()+"+"+second.String())
-		p.Faults = []Fault{first, second}
-		if !seen[p.ID] {
-			seen[p.ID] = true
-			all = append(all, p)
-		}
-	}
-	return all
-}
-
-func pick(draw *rand.Rand, actions []Action) Action { return actions[draw.IntN(len(actions))] }

@@ -25,15 +25,11 @@ const (
 	Watches     Class = "watches"
 	TimeTravel  Class = "time-travel"
 	TwoManagers Class = "two-managers"
-	Clock       Class = "clock"
-	TwoFaults   Class = "two-faults"
 	Idle        Class = "idle"
-	// Specs has no faults: its workloads are specs.
-	Specs Class = "specs"
 )
 
 // Classes lists them in the order of the table.
-var Classes = []Class{Crash, APIErrors, Reads, Watches, TimeTravel, TwoManagers, Clock, TwoFaults, Idle, Specs}
+var Classes = []Class{Crash, APIErrors, Reads, Watches, TimeTravel, TwoManagers, Idle}
 
 // Action is what the wire does at a point.
 type Action string
@@ -108,30 +104,6 @@ const (
 	LateWrites Interleaving = "one-writes-late"
 )
 
-// DateFault is a wrong Date header.
-type DateFault struct {
-	Name string
-	// Offset is added to the true time. At, if set, replaces it.
-	Offset time.Duration
-	At     time.Time
-	// Missing sends no Date header; Garbage sends one that is not a time.
-	Missing, Garbage bool
-}
-
-const (
-	day  = 24 * time.Hour
-	year = 365 * day
-)
-
-// DateFaults are the clocks that a guard must not trust.
-var DateFaults = []DateFault{
-	{Name: "+1h", Offset: time.Hour}, {Name: "-1h", Offset: -time.Hour},
-	{Name: "+1d", Offset: day}, {Name: "-1d", Offset: -day},
-	{Name: "+10y", Offset: 10 * year}, {Name: "-10y", Offset: -10 * year},
-	{Name: "1970", At: time.Unix(0, 0)},
-	{Name: "no-date", Missing: true}, {Name: "no-time", Garbage: true},
-}
-
 // Plan is one run of a workload with its faults.
 type Plan struct {
 	// ID names the plan on the command line: class, workload, points and actions.
@@ -145,8 +117,6 @@ type Plan struct {
 	HidesUncut bool
 	// Interleaving, if set, starts two managers.
 	Interleaving Interleaving
-	// Date, if set, falsifies the Date header.
-	Date *DateFault
 	// IdleFor is how long the end state is observed.
 	IdleFor time.Duration
 }

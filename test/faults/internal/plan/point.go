@@ -38,7 +38,7 @@ func (p Point) IsWrite() bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete"}, p.Verb)
 }
 
-// IsList reports whether the point is a list that fills a cache, including the initial events of a watch.
+// IsList reports whether the point is a list that fills a cache.
 func (p Point) IsList() bool { return p.Verb == "list" }
 
 // IsLiveList reports whether the point is a list that fills no cache.

@@ -61,9 +61,8 @@ type Run struct {
 	wire  *wire.Wire
 	judge *judge.AtWrite
 	// step is the index of the next step of the workload.
-	step      int
-	dateWrong bool
-	crashes   chan plan.Fault
+	step    int
+	crashes chan plan.Fault
 
 	mu        sync.Mutex
 	operators []*operator
@@ -81,10 +80,6 @@ func Do(ctx context.Context, server *environment.Cluster, w workload.Workload, p
 	defer server.Records.Forget(r.neighbor())
 	defer func() { _ = r.run.CleanUp(context.WithoutCancel(ctx)) }()
 	defer r.killAll()
-	if p.Date != nil {
-		r.wire.SetDate(p.Date)
-		r.dateWrong = true
-	}
 	if err := r.startAll(ctx); err != nil {
 		return Result{Err: err}
 	}
@@ -125,7 +120,7 @@ func (r *Run) prepare(ctx context.Context, namespace string) (err error) {
 		Nicknames: r.run.Nicknames(), Always: r.workload.Always, Crash: r.crash, Judge: r.judgeWrite,
 	})
 	r.run.World = &r.wire.World
-	r.judge = judge.NewAtWrite(r.server.Client, namespace, r.wire.DateIsWrong, r.workload.MaxInFlight)
+	r.judge = judge.NewAtWrite(r.server.Client, namespace, func() bool { return false }, r.workload.MaxInFlight)
 	if !r.plan.ShowsPast() {
 		r.judge.Moments = r.moments
 	}
@@ -223,10 +218,6 @@ func (r *Run) advance(ctx context.Context) error {
 	for _, o := range r.running() {
 		r.maintain(o)
 	}
-	if r.dateWrong && r.wire.WrongDates() > 0 && r.wire.Quiet() > quietTime {
-		r.dateWrong = false
-		r.wire.SetDate(nil)
-	}
 	if r.step == len(r.workload.Steps) {
 		return nil
 	}
@@ -257,10 +248,6 @@ func (r *Run) unfinished() error {
 	switch {
 	case r.step < len(r.workload.Steps):
 		return fmt.Errorf("step %q of the workload is not due yet", r.workload.Steps[r.step].What)
-	case r.dateWrong && r.wire.WrongDates() == 0 && r.wire.Quiet() < 2*time.Second:
-		return errors.New("no live read has received the wrong Date")
-	case r.dateWrong && r.wire.WrongDates() > 0:
-		return errors.New("the Date is still wrong")
 	case len(r.crashes) > 0:
 		return errors.New("the operator is down")
 	case slices.ContainsFunc(r.running(), func(o *operator) bool { return o.IsFrozen() }):
@@ -306,9 +293,6 @@ func (r *Run) result(ctx context.Context, late error) Result {
 	}
 	if late != nil {
 		res.Violations = append(res.Violations, "L1: "+late.Error())
-	}
-	if r.dateWrong { // no live read received the wrong Date
-		res.Missed = append(res.Missed, plan.Fault{Action: "wrong-date"})
 	}
 	if len(res.Violations) > 0 {
 		res.Err, res.Log = r.run.Driver.Err(), r.logs()

@@ -22,9 +22,12 @@ func TestClocksThatJump(t *testing.T) {
 	spec := v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1h", SnapshotTTL: "10h"}
 	for name, by := range map[string]time.Duration{
 		"+1h": time.Hour, "-1h": -time.Hour, "+1d": day, "-1d": -day, "+10y": 3652 * day, "-10y": -3652 * day,
-		"1970": time.Unix(0, 0).Sub(start), "+50s": 50 * time.Second, "-50s": -50 * time.Second,
+		"1970": time.Unix(0, 0).Sub(start), "+50s": 50 * time.Second, "-50s": -50 * time.Second, "no date": noDate,
 	} {
 		for whose, clocks := range map[string]struct{ operator, date time.Duration }{"operator": {by, 0}, "date": {0, by}} {
+			if clocks.operator == noDate {
+				continue // no clock is that far ahead
+			}
 			t.Run(whose+" "+name, func(t *testing.T) {
 				runScenario(t, start, spec, func(s scenario) {
 					s.pass(time.Until(off), func() { s.setClocks(clocks.operator, clocks.date) })

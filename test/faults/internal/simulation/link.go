@@ -97,7 +97,11 @@ func sleep(ctx context.Context, d time.Duration) {
 }
 
 func (o *operator) respond(r *http.Request, answer any, err error) *http.Response {
-	return kube.Respond(r, time.Now().Add(o.dateOff), answer, err)
+	resp := kube.Respond(r, time.Now().Add(o.dateOff), answer, err)
+	if o.dateOff == noDate {
+		resp.Header.Del("Date")
+	}
+	return resp
 }
 
 // refusal draws an error that an API server answers a request like this with.

@@ -229,6 +229,9 @@ func (w *world) clocksDiffer() bool {
 	return (w.clockOff - w.dateOff).Abs() > maxClockSkew+2*time.Second
 }
 
+// noDate is the dateOff of answers without a Date.
+const noDate = 200 * 365 * day
+
 // setClocks moves the clocks, but not between a delete's guards and the delete.
 func (w *world) setClocks(clock, date time.Duration) {
 	if !w.ended && slices.ContainsFunc(w.operators, func(o *operator) bool { return o.busy > 0 }) {

@@ -15,7 +15,6 @@ package wire
 import (
 	"context"
 	"errors"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -84,8 +83,6 @@ type Wire struct {
 	inFlight     int
 	lastActivity time.Time
 	sent         []Sent
-	date         *plan.DateFault
-	wrongDates   int
 	links        []*Link
 }
 
@@ -142,27 +139,6 @@ func (w *Wire) Quiet() time.Duration {
 	return time.Since(w.lastActivity)
 }
 
-// SetDate falsifies the Date header from now on; nil restores the true one.
-func (w *Wire) SetDate(d *plan.DateFault) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.date = d
-}
-
-// DateIsWrong returns whether the Date header is falsified.
-func (w *Wire) DateIsWrong() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.date != nil
-}
-
-// WrongDates returns the number of live reads that were answered with a wrong Date.
-func (w *Wire) WrongDates() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.wrongDates
-}
-
 // needs returns whether an operator fills a cache before it is complete.
 func (w *Wire) needs(resource string) bool {
 	return (resource != snapshotClasses || !w.options.Namespaced) && (w.options.Fleet || !slices.Contains(fleets, resource))
@@ -217,31 +193,11 @@ func (w *Wire) event(kind, resource string, object []byte) *plan.Fault {
 	return w.take(point)
 }
 
-// answered records what became of a request, and sets the Date that the operator is to believe.
+// answered records what became of a request.
 func (w *Wire) answered(q *request, a response) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sent[q.sent].Forbidden = a.denied()
-	if w.date == nil {
-		return
-	}
-	falsify(a.header, *w.date)
-	if q.IsResourceRequest && q.Verb == "get" && !q.neighbor {
-		w.wrongDates++
-	}
-}
-
-func falsify(header http.Header, d plan.DateFault) {
-	at := time.Now().Add(d.Offset)
-	if !d.At.IsZero() {
-		at = d.At
-	}
-	header.Set("Date", at.UTC().Format(http.TimeFormat))
-	if d.Missing {
-		header.Del("Date")
-	} else if d.Garbage {
-		header.Set("Date", "yesterday")
-	}
 }
 
 func sleep(ctx context.Context, d time.Duration) {

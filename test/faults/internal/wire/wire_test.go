@@ -176,19 +176,6 @@ func TestKnowsWhatWasReadLive(t *testing.T) {
 	}
 }
 
-func TestDateCanBeWrong(t *testing.T) {
-	n := newNetwork(Treatment{})
-	n.wire.SetDate(&plan.DateFault{At: time.Unix(0, 0)})
-	resp, err := n.RoundTrip(httptest.NewRequest(http.MethodGet, snapshots+"/a", http.NoBody))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if resp.Header.Get("Date") != "Thu, 01 Jan 1970 00:00:00 GMT" || n.wire.WrongDates() != 1 || !n.wire.DateIsWrong() {
-		t.Errorf("%v, %d wrong", resp.Header, n.wire.WrongDates())
-	}
-}
-
 func TestEventsAreDroppedDelayedAndDuplicated(t *testing.T) {
 	const event = added + "\n"
 	for action, want := range map[plan.Action]struct {

@@ -11,7 +11,6 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
@@ -72,11 +71,11 @@ func expectStatus(holds func(v1alpha1.SnapshotScheduleStatus) bool, wrong string
 
 // settled expects that the status is right and Ready has a reason.
 func settled(reason string) check {
-	ready := hasReason(v1alpha1.ConditionReady, reason)
+	retention := v1alpha1.ReasonRetentionRunning
 	if reason == v1alpha1.ReasonInvalidSpec {
-		return all(ready, NoStatusErrors)
+		retention = reason
 	}
-	return all(ready, pausedFor(v1alpha1.ReasonRetentionRunning), counts)
+	return all(hasReason(v1alpha1.ConditionReady, reason), pausedFor(retention), noStatusErrors)
 }
 
 // pausedFor expects that retention is paused for a reason.
@@ -95,29 +94,12 @@ func hasReason(condition, reason string) check {
 	}
 }
 
-// NoStatusErrors expects that no status contradicts its objects.
-func NoStatusErrors(s state) error {
+// noStatusErrors expects that no status contradicts its objects.
+func noStatusErrors(s state) error {
 	if wrong := judge.TakeEndState(s.Objects()).Wrong; len(wrong) > 0 {
 		return errors.New(strings.Join(wrong, "; "))
 	}
 	return nil
-}
-
-// counts compares the counts in status to the snapshots.
-func counts(s state) error {
-	owned := s.Owned(ours(s))
-	ready := slices.DeleteFunc(slices.Clone(owned), func(v *snapshotv1.VolumeSnapshot) bool {
-		return v.Status == nil || !ptr.Deref(v.Status.ReadyToUse, false)
-	})
-	return counted(len(owned), len(ready))(s)
-}
-
-// counted expects these counts of snapshots in status.
-func counted(total, ready int) check {
-	return expectStatus(func(status v1alpha1.SnapshotScheduleStatus) bool {
-		have := status.Outputs.VolumeSnapshots
-		return int(have.Total) == total && int(have.Ready) == ready
-	}, "status does not count %d snapshots, %d ready", total, ready)
 }
 
 // detachedKeys expects a number of detached map keys in status.

@@ -17,7 +17,6 @@ import (
 var confirming = []Workload{
 	{
 		Name: "adopt-expired", What: "orphans that have expired, or make others exceed maxCount, are adopted before anything is deleted",
-		Deletes: true,
 		Prepare: given(spec{Suspend: true, SnapshotTTL: "1d", Retention: v1alpha1.Retention{MaxCount: ptr.To[int32](2)}},
 			claim("data-0", orphan(72*hour), ready(48*hour), ready(hour)),
 			claim("data-1", ready(72*hour), orphan(hour)),
@@ -48,7 +47,6 @@ var confirming = []Workload{
 	{
 		Name:    "move-edit",
 		What:    "a user gives the newest snapshot of one PVC to another one and shortens the TTL; the floor of the first keeps the rest",
-		Deletes: true,
 		Prepare: given(spec{Suspend: true, SnapshotTTL: "30d"}, series("data-0", 72, 1), series("data-1", 72, 1)),
 		Steps: []Step{
 			when(settled(suspended), "change the map key", func(ctx context.Context, r *environment.Run) error {
@@ -80,14 +78,12 @@ var confirming = []Workload{
 	},
 	{
 		Name: "other-source", What: "a PVC continues the series of another one, which its snapshots name as their source",
-		Deletes: true,
 		Prepare: given(spec{Suspend: true, SnapshotTTL: "1d"},
 			claim("data-0", taken{Age: 72 * hour, Source: "data-before"}, taken{Age: 48 * hour, Source: "data-before"})),
 		End: all(exist("data-0-old-1"), hasCount("data-before", 1), owns(1), settled(suspended)),
 	},
 	{
 		Name: "etcd-restored", What: "etcd is restored while the operator runs: the schedule has another spec under the same UID and generation",
-		Deletes: true,
 		Prepare: given(spec{Suspend: true, SnapshotTTL: "30d"}, series("data-0", 72, 48, 1)),
 		Steps: []Step{
 			when(settled(suspended), "restore the schedule", func(ctx context.Context, r *environment.Run) error {

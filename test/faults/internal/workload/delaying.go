@@ -15,7 +15,6 @@ import (
 var delaying = []Workload{
 	{
 		Name: "edit-delay", What: "an edit shortens the TTL and removes the delay; what it would delete is kept until the delay has passed",
-		Deletes: true,
 		Prepare: given(delayed("30d", "10s"), twoExpiring...),
 		Steps: []Step{when(all(settled(suspended), recorded(1)), "shorten the TTL, remove the delay",
 			edit(`{"snapshotTTL":"1d","retention":{"editDelay":null}}`))},
@@ -33,7 +32,6 @@ var delaying = []Workload{
 	},
 	{
 		Name: "edit-confirmed", What: "an edit shortens the TTL, while the generation before it is confirmed; then it is confirmed itself",
-		Deletes: true,
 		Prepare: given(delayed("30d", "1h"), twoExpiring...),
 		Steps: []Step{
 			when(all(settled(suspended), recorded(1)), "confirm the first generation", confirm(theSchedule, "1")),
@@ -55,9 +53,8 @@ var delaying = []Workload{
 		End: all(keeps("data-0", 0, 1), pausedFor(v1alpha1.ReasonSpecChanged)),
 	},
 	{
-		Name:    "name-reused",
-		What:    "a schedule of a few minutes adopts the snapshots of an earlier one of its name, and deletes none in its first hour",
-		Deletes: true,
+		Name: "name-reused",
+		What: "a schedule of a few minutes adopts the snapshots of an earlier one of its name, and deletes none in its first hour",
 		Prepare: givenSince(10*minute, spec{Suspend: true, SnapshotTTL: "1m"},
 			claim("data-0", orphan(72*hour), orphan(48*hour), ready(8*minute), ready(minute)), claim("data-1", orphan(72*hour), orphan(hour))),
 		End: all(keeps("data-0", 0, 1, 3), keeps("data-1", 0, 1), owns(5), pausedFor(v1alpha1.ReasonSnapshotsAdopted)),

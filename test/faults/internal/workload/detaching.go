@@ -13,14 +13,12 @@ import (
 var detaching = []Workload{
 	{
 		Name: "gone", What: "a PVC is deleted; its snapshots expire under retention.detached",
-		Deletes: true,
 		Prepare: given(spec{SnapshotTTL: "30d", Retention: earlyDetached}, series("data-0", 7, 6, .5), series("data-1", 6, .5)),
 		Steps:   []Step{when(settled(scheduled), "delete the PVC", remove(theClaim("data-0")))},
 		End:     all(keeps("data-0", 2), keeps("data-1", 0, 1), detachedKeys(1), settled(scheduled)),
 	},
 	{
 		Name: "recreated", What: "a PVC is deleted, and another is created with its name",
-		Deletes: true,
 		Prepare: given(spec{SnapshotTTL: "30d", Retention: earlyDetached}, series("data-0", 7, .5)),
 		Steps: []Step{
 			when(settled(scheduled), "delete the PVC", remove(theClaim("data-0"))),
@@ -33,7 +31,6 @@ var detaching = []Workload{
 	},
 	{
 		Name: "relabel", What: "a PVC is relabeled so that it no longer matches the selector, and then back",
-		Deletes: true,
 		Prepare: given(selecting, series("data-0", 7, .5).of("db"), series("data-1", 7, .5).of("db")),
 		Steps: []Step{
 			when(settled(scheduled), "change the label", label(theClaim("data-0"), "app", "web")),
@@ -43,7 +40,6 @@ var detaching = []Workload{
 	},
 	{
 		Name: "selector", What: "the selector is changed from one PVC to another",
-		Deletes: true,
 		Prepare: given(selecting, series("data-0", 7, .5).of("db"), claim("data-1").of("web")),
 		Steps:   []Step{when(settled(scheduled), "select the other PVC", edit(`{"selector":{"matchLabels":{"app":"web"}}}`))},
 		End:     all(keeps("data-0", 1), hasReady(1, "data-1"), detachedKeys(1), settled(scheduled)),

@@ -42,7 +42,7 @@ var fleets = []Workload{
 		Name: "fleet-tombstone",
 		What: "a namespace is no longer selected: its snapshots expire but for the floor; it is selected again, excluded, and its PVC deleted; " +
 			"a snapshot that only refers to the child keeps it; it is selected again without a PVC, and relabeled",
-		Fleet: true, Deletes: true,
+		Fleet: true,
 		Prepare: inOrder(withChild(brieflyDetached(), claim("data-0", held(72*hour), ready(48*hour), ready(30*minute))),
 			// Otherwise each change of the child's spec would keep everything for a minute.
 			confirm(theFleet, "1"), createManual),
