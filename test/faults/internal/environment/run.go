@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"sync"
 	"time"
@@ -63,11 +64,13 @@ func (c *Cluster) NewRun(ctx context.Context, namespace string) (*Run, error) {
 	return r, nil
 }
 
-// CreateClass creates the run's VolumeSnapshotClass, the default of a driver of its own. The operator sees no other one.
-func (r *Run) CreateClass(ctx context.Context) error {
+// CreateClass creates the run's VolumeSnapshotClass, the default of a driver of its own, with more annotations. The operator sees no other one.
+func (r *Run) CreateClass(ctx context.Context, annotations map[string]string) error {
+	all := map[string]string{"snapshot.storage.kubernetes.io/is-default-class": "true"}
+	maps.Copy(all, annotations)
 	return r.Client.Create(ctx, &snapshotv1.VolumeSnapshotClass{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: r.Namespace, Annotations: map[string]string{"snapshot.storage.kubernetes.io/is-default-class": "true"},
+			Name: r.Namespace, Annotations: all,
 		},
 		Driver: r.driver(), DeletionPolicy: snapshotv1.VolumeSnapshotContentDelete,
 	})

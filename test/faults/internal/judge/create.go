@@ -47,6 +47,7 @@ func (j *AtWrite) create(st *state, a Attempt) {
 	}
 	for _, c := range []struct{ clause, why string }{
 		{"S4", j.takenTwice(st, of)}, {"Slot", j.noSlot(st, of)}, {"Slot", j.blocked(st, of, a)}, {"FLIGHT-1", j.overLimit(st, v, a)},
+		{"LIMIT-3", j.noPlace(st, of, a)},
 	} {
 		if c.why != "" {
 			j.fail(c.clause, "VolumeSnapshot %s was created %s", a.Name, c.why)
@@ -132,6 +133,23 @@ func (j *AtWrite) overLimit(st *state, v *snapshotv1.VolumeSnapshot, a Attempt) 
 		return ""
 	}
 	return fmt.Sprintf("while %d of its driver were in flight, and the limit is %d", n, j.MaxInFlight)
+}
+
+// noPlace returns how many snapshots of all schedules its PVC has, if it may have no more.
+func (j *AtWrite) noPlace(st *state, of slot, a Attempt) string {
+	if j.PerVolume == 0 || !a.Sees {
+		return ""
+	}
+	n := 0
+	for _, other := range st.snapshots {
+		if taken, ok := j.slotOf(other); ok && taken.mapKey == of.mapKey && !isImported(other) {
+			n++
+		}
+	}
+	if n < j.PerVolume {
+		return ""
+	}
+	return fmt.Sprintf("while its PVC had %d, and it may have %d", n, j.PerVolume)
 }
 
 // driverOf returns the driver of the PVC that is the source of a schedule's snapshot, empty if it is unknown; not ok for one that somebody

@@ -41,8 +41,8 @@ type AtWrite struct {
 	Namespace string
 	// ClockIsWrong returns whether the clocks of the operator and of the API server differ.
 	ClockIsWrong func() bool
-	// MaxInFlight is the limit of snapshots in flight; 0: none.
-	MaxInFlight int
+	// MaxInFlight is the limit of snapshots in flight, and PerVolume that of the snapshots of a PVC; 0: none.
+	MaxInFlight, PerVolume int
 	// Moments returns what guards that have read since a time may have been shown, the latest first. Nil: S2 is not judged, because
 	// the operators are shown what was before.
 	Moments func(since time.Time) []Moment
@@ -58,9 +58,9 @@ type AtWrite struct {
 }
 
 // NewAtWrite returns an AtWrite that has seen nothing.
-func NewAtWrite(live client.Reader, namespace string, clockIsWrong func() bool, maxInFlight int) *AtWrite {
+func NewAtWrite(live client.Reader, namespace string, clockIsWrong func() bool) *AtWrite {
 	return &AtWrite{
-		Live: live, Namespace: namespace, ClockIsWrong: clockIsWrong, MaxInFlight: maxInFlight,
+		Live: live, Namespace: namespace, ClockIsWrong: clockIsWrong,
 		lost: map[slot]*v1alpha1.SnapshotSchedule{}, adopted: map[types.UID]bool{},
 	}
 }

@@ -162,6 +162,8 @@ func TestJudgesCreates(t *testing.T) {
 		{"while one is uncut that it need not know", func(s *scene) { uncut(s); s.write.Sees = false }, ""},
 		{"beyond the limit", inFlight, "FLIGHT-1: while 1 of its driver were in flight"},
 		{"beyond the limit, unseen", func(s *scene) { inFlight(s); s.write.Sees = false }, ""},
+		{"of a PVC without a place", func(s *scene) { s.judge.PerVolume = 2; s.take(newSnapshot("new", noon)) }, "LIMIT-3: while its PVC had 2"},
+		{"of a PVC with a place", func(s *scene) { s.judge.PerVolume = 3; s.take(newSnapshot("new", noon)) }, ""},
 	})
 }
 

@@ -124,7 +124,7 @@ func run(t *testing.T, cases []judgeCase) {
 				time.Sleep(time.Until(noon))
 				s := &scene{
 					schedule: newSchedule("every"), claim: newClaim("data"), old: ready("old", 11*day), recent: ready("recent", 6*time.Hour),
-					judge: NewAtWrite(nil, namespace, func() bool { return false }, 0), write: remove("old"),
+					judge: NewAtWrite(nil, namespace, func() bool { return false }), write: remove("old"),
 				}
 				s.judge.Moments = func(time.Time) []Moment { return nil }
 				tc.prepare(s)

@@ -120,7 +120,8 @@ func (r *Run) prepare(ctx context.Context, namespace string) (err error) {
 		Nicknames: r.run.Nicknames(), Always: r.workload.Always, Crash: r.crash, Judge: r.judgeWrite,
 	})
 	r.run.World = &r.wire.World
-	r.judge = judge.NewAtWrite(r.server.Client, namespace, func() bool { return false }, r.workload.MaxInFlight)
+	r.judge = judge.NewAtWrite(r.server.Client, namespace, func() bool { return false })
+	r.judge.MaxInFlight, r.judge.PerVolume = r.workload.MaxInFlight, r.workload.PerVolume
 	if !r.plan.ShowsPast() {
 		r.judge.Moments = r.moments
 	}

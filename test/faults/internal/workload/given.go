@@ -146,6 +146,21 @@ func behaves(b environment.Behavior) do {
 	}
 }
 
-func createClass(ctx context.Context, r *environment.Run) error { return r.CreateClass(ctx) }
+func createClass(ctx context.Context, r *environment.Run) error { return r.CreateClass(ctx, nil) }
+
+// createClassWith creates a class with an annotation of ours.
+func createClassWith(annotation, value string) do {
+	return func(ctx context.Context, r *environment.Run) error {
+		return r.CreateClass(ctx, map[string]string{annotation: value})
+	}
+}
+
+// andSchedule creates another schedule of all PVCs.
+func andSchedule(name string, sp spec) do {
+	return func(ctx context.Context, r *environment.Run) error {
+		_, err := storeSchedule(ctx, r, name, age, sp)
+		return err
+	}
+}
 
 func deleteClass(ctx context.Context, r *environment.Run) error { return r.DeleteClass(ctx) }

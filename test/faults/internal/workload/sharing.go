@@ -81,6 +81,14 @@ var sharing = []Workload{
 		End: all(hasReady(2, "data-0", "data-1"), settled(scheduled)),
 	},
 	{
+		// Each schedule keeps one. What is beyond that at the start goes at once, and only then there is a place for both to take another one.
+		Name: "places", What: "two schedules are due at once, and their volumes have one place left",
+		PerVolume: 3,
+		Prepare: inOrder(createClassWith(v1alpha1.AnnotationMaxPerVolume, "3"), given(keepsOne, ofDriver(
+			claim("data-0", ready(49*hour), yesterday), claim("data-1", ready(49*hour), yesterday))...), andSchedule("other", keepsOne)),
+		End: all(hasReady(2, "data-0", "data-1"), settled(scheduled)),
+	},
+	{
 		// One place is left to the others, which are taken one after the other.
 		Name:  "in-flight-shared",
 		What:  "a neighbor's snapshots are never cut and reach the limit, and users' own look like the operator's; the others are taken",
@@ -92,6 +100,9 @@ var sharing = []Workload{
 		End: all(hasReady(2, "data-0", "data-1", "data-2"), hasCount("by-hand-0", 1), hasCount("by-hand-1", 1), settled(scheduled)),
 	},
 }
+
+// keepsOne keeps the newest snapshot of each PVC.
+var keepsOne = spec{SnapshotInterval: "1d", Retention: v1alpha1.Retention{MaxCount: ptr.To[int32](1)}}
 
 // beside is a tenant's namespace whose user removes a hold and requests snapshots while a neighbor does harm. Both must be served within
 // seconds. Clocks are left to others.

@@ -46,8 +46,8 @@ type Workload struct {
 	Neighbor func(ctx context.Context, r *environment.Run) error
 	// Fleet is set if a ClusterSnapshotSchedule takes part. Otherwise the operator sees none.
 	Fleet bool
-	// MaxInFlight is the limit of snapshots in flight, if there is one.
-	MaxInFlight int
+	// MaxInFlight is the limit of snapshots in flight, and PerVolume that of the snapshots of a PVC, if there is one.
+	MaxInFlight, PerVolume int
 	// Workers and DeletesPerSecond are those of the operator's settings that differ from the defaults.
 	Workers          int
 	DeletesPerSecond float64
