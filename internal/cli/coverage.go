@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -41,9 +40,13 @@ const (
 type coverage struct {
 	Claims    []claimCoverage `json:"persistentVolumeClaims"`
 	Leftovers []leftover      `json:"snapshotsWithoutSchedule"`
+	// Unread are the clusters of --contexts that could not be read.
+	Unread []unreadCluster `json:"unreadClusters,omitempty"`
 }
 
 type claimCoverage struct {
+	// Cluster is the context's name, with --contexts.
+	Cluster           string       `json:"cluster,omitempty"`
 	Namespace         string       `json:"namespace"`
 	Name              string       `json:"name"`
 	Protection        protection   `json:"protection"`
@@ -55,6 +58,7 @@ type claimCoverage struct {
 
 // leftover are snapshots whose schedule is gone: nothing deletes them.
 type leftover struct {
+	Cluster   string `json:"cluster,omitempty"`
 	Namespace string `json:"namespace"`
 	Schedule  string `json:"schedule"`
 	Snapshots int    `json:"snapshots"`
@@ -64,6 +68,7 @@ func newCoverageCommand(f *Factory) *cobra.Command {
 	var scope Scope
 	var output Output
 	var failOnGaps bool
+	var contexts string
 	cmd := &cobra.Command{
 		Use:     "coverage",
 		GroupID: GroupShow,
@@ -79,36 +84,60 @@ func newCoverageCommand(f *Factory) *cobra.Command {
   kubectl snapsched coverage -A
 
   # Fail a pipeline if a PVC of the application is not protected
-  kubectl snapsched coverage -n shop -l app=db --fail-on-gaps`,
+  kubectl snapsched coverage -n shop -l app=db --fail-on-gaps
+
+  # All clusters of the kubeconfig whose context's name begins with prod-
+  kubectl snapsched coverage -A --contexts 'prod-*' -o json`,
 		Args: cobra.NoArgs,
-		RunE: f.connected(func(ctx context.Context, _ []string) error {
-			matches, err := labels.Parse(scope.Selector)
-			if err != nil {
-				return err
-			}
-			schedules, err := f.readSchedules(ctx, scope.namespace(f), "")
-			if err != nil {
-				return err
-			}
-			inv, err := f.readInventory(ctx, scope.namespace(f), matches, managed)
-			if err != nil {
-				return err
-			}
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			now := f.Clock.Now()
-			found := coverageOf(schedules, inv, now)
-			if err := printCoverage(f.Out, &output, found, scope.AllNamespaces, now); err != nil {
+			var found *coverage
+			if contexts != "" {
+				found, err = f.coverageOfContexts(cmd.Context(), contexts, &scope, now)
+			} else {
+				found, err = f.readCoverage(cmd.Context(), &scope, now)
+			}
+			if err != nil {
 				return err
+			}
+			if err := printCoverage(f.Out, &output, found, contexts != "", scope.AllNamespaces || contexts != "", now); err != nil {
+				return err
+			}
+			if len(found.Unread) > 0 {
+				return found.unreadError()
 			}
 			if failOnGaps && found.gaps() > 0 {
 				return ErrFound
 			}
 			return nil
-		}),
+		},
 	}
 	scope.AddFlags(cmd, "PVCs")
 	output.AddFlags(cmd, true, JSON, YAML, Names, Wide)
 	cmd.Flags().BoolVar(&failOnGaps, "fail-on-gaps", false, fmt.Sprintf("End with exit code %d if a PVC is a gap.", ExitFound))
+	cmd.Flags().StringVar(&contexts, "contexts", "", "Show the clusters of all contexts of the kubeconfig whose name matches this pattern, "+
+		"in which * stands for any text and ? for one character.")
 	return cmd
+}
+
+// readCoverage reads what is protected in one cluster.
+func (f *Factory) readCoverage(ctx context.Context, scope *Scope, now time.Time) (*coverage, error) {
+	if err := f.Connect(); err != nil {
+		return nil, err
+	}
+	matches, err := labels.Parse(scope.Selector)
+	if err != nil {
+		return nil, err
+	}
+	schedules, err := f.readSchedules(ctx, scope.namespace(f), "")
+	if err != nil {
+		return nil, err
+	}
+	inv, err := f.readInventory(ctx, scope.namespace(f), matches, managed)
+	if err != nil {
+		return nil, err
+	}
+	return coverageOf(schedules, inv, now), nil
 }
 
 // coverageOf judges every PVC under every schedule of its namespace.
@@ -151,7 +180,7 @@ type relation struct {
 }
 
 func relationOf(s *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClaim, d *snapshots.Judgment, now time.Time) relation {
-	r := relation{schedule: s.Name, skip: d.SkipReason, taken: len(d.Outputs) > 0, stale: d.Stale(now)}
+	r := relation{schedule: s.Name, skip: d.SkipReason, taken: len(d.Outputs) > 0, stale: d.Stale()}
 	switch {
 	case s.DeletionTimestamp != nil:
 		r.inactive = "it is being deleted"
@@ -248,7 +277,7 @@ func leftovers(found []*v1alpha1.SnapshotSchedule, inv *inventory) []leftover {
 	}
 	all := []leftover{}
 	for of, n := range counts {
-		all = append(all, leftover{of.Namespace, of.Schedule, n})
+		all = append(all, leftover{Namespace: of.Namespace, Schedule: of.Schedule, Snapshots: n})
 	}
 	slices.SortFunc(all, func(a, b leftover) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Schedule, b.Schedule))
@@ -264,47 +293,4 @@ func (c *coverage) gaps() int {
 		}
 	}
 	return n
-}
-
-func printCoverage(w io.Writer, output *Output, c *coverage, namespaces bool, now time.Time) error {
-	switch {
-	case output.Structured():
-		return output.PrintStructured(w, c)
-	case output.Format == Names:
-		for i := range c.Claims {
-			if c.Claims[i].Gap {
-				fmt.Fprintln(w, claimResource+"/"+c.Claims[i].Name)
-			}
-		}
-		return nil
-	}
-	all := []string{"NAMESPACE", "PVC", "PROTECTION", "SCHEDULES", "RECOVERY POINT", "REASON"}
-	first := 1
-	if namespaces {
-		first = 0
-	}
-	table := NewTable(all[first:]...)
-	for _, claim := range c.Claims {
-		cells := []any{claim.Namespace, claim.Name, string(claim.Protection), strings.Join(claim.Schedules, ","),
-			age(now, valueOf(claim.RecoveryPointTime)), claim.Reason}
-		table.Row(cells[first:]...)
-	}
-	if err := output.PrintTable(w, table); err != nil {
-		return err
-	}
-	if output.NoHeaders {
-		return nil
-	}
-	style := StyleOf(w)
-	fmt.Fprintln(w)
-	for _, l := range c.Leftovers {
-		say(w, fmt.Sprintf("%s of schedule %s/%s, which does not exist: nothing deletes them.",
-			plural(l.Snapshots, "snapshot"), l.Namespace, l.Schedule))
-	}
-	if n := c.gaps(); n > 0 {
-		fmt.Fprintln(w, style.Bad(fmt.Sprintf("%d of %s not protected.", n, plural(len(c.Claims), "PVC"))))
-		return nil
-	}
-	fmt.Fprintln(w, style.Good(fmt.Sprintf("No gaps in %s.", plural(len(c.Claims), "PVC"))))
-	return nil
 }

@@ -13,6 +13,8 @@
 //	output.go    -o json|yaml|name|wide, tables, colors, the terminal: its width, and what would control it
 //	follow.go    --wait
 //	act.go       patches, for the commands that act; hold, unhold and release
+//	coverage_contexts.go coverage of several clusters; coverage_print.go its table
+//	snapshot_many.go requests for many schedules; snapshot_wait.go what snapshot waits for
 //	confirm.go   has deleted at once what waits
 //	restoreset.go restores of a whole schedule, and the wait for restored PVCs
 //	preview_compare.go what a change would do; preview_manifest.go schedules before and after a manifest is applied

@@ -116,7 +116,7 @@ func (w *Wait) Follow(ctx context.Context, f *Factory, list client.ObjectList, t
 	if err := explain(); err != nil {
 		return err
 	}
-	return fmt.Errorf("timed out after %s: %s %s", w.Timeout, to.missing, strings.Join(to.left(), ", "))
+	return fmt.Errorf("%w after %s: %s %s", errTimeout, w.Timeout, to.missing, strings.Join(to.left(), ", "))
 }
 
 // followOnce lists and watches until nothing is left, or until the API server ends the

@@ -331,7 +331,7 @@ shop/db-1-20260130120000
 
 FROM                   IN      VERDICT   RULE         BECAUSE
 2026-01-31T00:20:00Z   now     kept      Unready      it is not ready, and no TTL is set
-2026-02-06T00:00:00Z   5d23h   deleted   Superseded   it is not ready, and every ready snapshot that is kept is newer
+2026-02-06T00:00:00Z   5d23h   deleted   Superseded   it is not ready, and every ready snapshot that is kept is newer, or the next one has no other place
 `},
 		"the last one of a PVC that is gone": {3, 0, `
 shop/db-9-20260129000000

@@ -91,7 +91,7 @@ persistentvolumeclaim/scratch
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := coverageOf(s.schedules(), s.inv, s.now)
-			golden(t, func(b *bytes.Buffer) error { return printCoverage(b, &test.output, c, test.namespaces, s.now) }, test.want)
+			golden(t, func(b *bytes.Buffer) error { return printCoverage(b, &test.output, c, false, test.namespaces, s.now) }, test.want)
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -93,15 +94,22 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams,
 // execute runs a command and prints its error.
 func execute(ctx context.Context, root *cobra.Command, args []string) int {
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil {
 		if message := messageOf(err); message != "" {
 			// An error may contain line breaks that others wrote. Indented, no line passes for the plugin's.
 			fmt.Fprintln(root.ErrOrStderr(), strings.ReplaceAll(message, "\n", "\n  "))
 		}
 	}
-	return exitCode(err)
+	if code := exitCode(err); code != ExitError || cmd.Annotations[failsWith] == "" {
+		return code
+	}
+	code, _ := strconv.Atoi(cmd.Annotations[failsWith])
+	return code
 }
+
+// failsWith is the annotation of a command that ends with another exit code than ExitError.
+const failsWith = "failsWith"
 
 // Exit codes.
 const (
@@ -110,7 +118,12 @@ const (
 	ExitFound = 1
 	// ExitError means that the command failed, or was called incorrectly.
 	ExitError = 2
+	// ExitTimeout means that what a command waits for has not come in time.
+	ExitTimeout = 3
 )
+
+// errTimeout ends a command with ExitTimeout.
+var errTimeout = errors.New("timed out")
 
 // ErrFound ends a command with ExitFound. The command has printed what it found.
 var ErrFound = errors.New("found")
@@ -121,6 +134,8 @@ func exitCode(err error) int {
 		return 0
 	case errors.Is(err, ErrFound):
 		return ExitFound
+	case errors.Is(err, errTimeout):
+		return ExitTimeout
 	}
 	return ExitError
 }

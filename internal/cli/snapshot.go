@@ -8,17 +8,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
-	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -26,54 +24,81 @@ import (
 )
 
 func newSnapshotCommand(f *Factory) *cobra.Command {
-	var claim string
-	var wait Wait
+	var claim, cluster string
+	var scope Scope
+	var wait snapshotWait
 	cmd := &cobra.Command{
-		Use:     "snapshot (NAME | --pvc PVC)",
+		Use:     "snapshot (NAME | --pvc PVC | -l SELECTOR | --cluster NAME)",
 		GroupID: GroupAct,
 		Short:   "Take snapshots now",
-		Long: "Take a snapshot of every PVC of a schedule now, or of one PVC under each schedule that selects it. This also\n" +
+		Long: "Take a snapshot of every PVC of a schedule now, of all schedules that a label selector matches, of all\n" +
+			"schedules of a ClusterSnapshotSchedule, or of one PVC under each schedule that selects it. This also\n" +
 			"works while the schedule is suspended. The request is the annotation " + v1alpha1.AnnotationRequestedAt + "\n" +
-			"of the schedule, with the API server's time; the operator takes the snapshots. A request for one PVC\n" +
-			"keeps the PVCs of a request younger than a minute that have no snapshot for it yet.",
+			"of the schedule, with the next full second of the API server's clock; the operator takes the snapshots. A\n" +
+			"request for one PVC keeps the PVCs of a request younger than a minute that have no snapshot for it yet.\n\n" +
+			"If the label selector matches no schedule, nothing is done, and that is no error.\n\n" +
+			fmt.Sprintf("The exit code is %d if the request failed, and %d at the timeout, which cancels nothing.", ExitFound, ExitTimeout),
 		Example: `  # All PVCs of a schedule, and wait until the snapshots are ready
   kubectl snapsched snapshot nightly --wait
 
   # One PVC, before an upgrade
-  kubectl snapsched snapshot --pvc pgdata --wait --timeout 5m`,
+  kubectl snapsched snapshot --pvc pgdata --wait --timeout 5m
+
+  # Everything with backup=gold, and wait until the data is cut
+  kubectl snapsched snapshot -A -l backup=gold --wait=cut
+
+  # All namespaces of a ClusterSnapshotSchedule
+  kubectl snapsched snapshot --cluster gold --wait`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: CompleteOne(f.CompleteSchedules()),
+		Annotations:       map[string]string{failsWith: strconv.Itoa(ExitFound)},
 		RunE: f.connected(func(ctx context.Context, args []string) error {
-			if (len(args) == 1) == (claim != "") {
-				return errors.New("name either a schedule or, with --pvc, a PVC")
+			name := strings.Join(args, "")
+			if given(name, claim, cluster, scope.Selector) != 1 || scope.AllNamespaces && scope.Selector == "" {
+				return errors.New("name either a schedule or, with --pvc, a PVC, with -l, the labels of schedules, " +
+					"or, with --cluster, a ClusterSnapshotSchedule; -A needs -l")
 			}
-			r := &request{Factory: f, told: told{}}
+			r := &request{Factory: f, told: told{}, namespace: f.namespace, until: wait.Until}
 			var err error
-			if claim != "" {
+			switch {
+			case claim != "":
 				err = r.ofClaim(ctx, claim)
-			} else {
-				err = r.ofSchedule(ctx, args[0])
+			case cluster != "":
+				err = r.ofCluster(ctx, cluster)
+			case scope.Selector != "":
+				err = r.ofSelected(ctx, &scope)
+			default:
+				err = r.ofSchedule(ctx, name)
 			}
-			if err != nil || !wait.Enabled {
+			if err != nil || wait.Until == "" || len(r.targets) == 0 {
 				return err
 			}
-			return r.wait(ctx, &wait)
+			return r.wait(ctx, &wait.Wait)
 		}),
 	}
 	cmd.Flags().StringVar(&claim, "pvc", "", "Take a snapshot of this PVC, under each schedule that selects it.")
 	_ = cmd.RegisterFlagCompletionFunc("pvc", f.CompleteClaims())
-	wait.AddFlags(cmd, "the snapshots are ready to use")
+	cmd.Flags().StringVar(&cluster, "cluster", "", "Take a snapshot of all PVCs of this ClusterSnapshotSchedule.")
+	scope.AddFlags(cmd, "SnapshotSchedules")
+	cmd.Flags().Lookup("all-namespaces").Usage = "Select the schedules of all namespaces."
+	wait.AddFlags(cmd)
 	return cmd
 }
 
 // request is a request for snapshots.
 type request struct {
 	*Factory
-	now     time.Time // the API server's
+	at      time.Time // the next full second of the API server's clock
 	targets []*target
+	// namespace is that of the targets; empty if they may be of any.
+	namespace string
 	// selects are the labels of the snapshots to wait for.
-	selects client.MatchingLabels
-	told    told
+	selects client.ListOption
+	// cluster is the name of the ClusterSnapshotSchedule that is annotated, if any.
+	cluster string
+	// until is what to wait for: untilReady or untilCut.
+	until string
+	told  told
 }
 
 // target is a PVC of which a schedule takes a snapshot.
@@ -84,7 +109,7 @@ type target struct {
 	// state is what is known of its snapshot, in words.
 	state string
 	taken bool // the snapshot exists
-	ready bool
+	done  bool // what is waited for has come
 }
 
 // ofSchedule requests a snapshot of every PVC of a schedule.
@@ -105,7 +130,7 @@ func (r *request) ofSchedule(ctx context.Context, name string) error {
 		return err
 	}
 	r.selects = ofSchedule(name)
-	return r.request(ctx, s, "", r.targets...)
+	return r.request(ctx, s, "", r.targets)
 }
 
 // ofClaim requests a snapshot of a PVC under each schedule that selects it.
@@ -131,7 +156,7 @@ func (r *request) ofClaim(ctx context.Context, name string) error {
 	r.selects = client.MatchingLabels{v1alpha1.LabelMapKey: string(claim.UID)}
 	var errs []error
 	for _, t := range r.targets {
-		errs = append(errs, r.request(ctx, t.schedule, name, t))
+		errs = append(errs, r.request(ctx, t.schedule, name, []*target{t}))
 	}
 	return errors.Join(errs...)
 }
@@ -151,8 +176,9 @@ func (r *request) find(
 			err = fmt.Errorf("SnapshotSchedule %s takes no snapshots, because its spec is invalid: %w", s.Name, err)
 		}
 		for i := 0; err == nil && i < len(claims); i++ {
-			if judge.Selects(&claims[i]) {
-				if err = ofFleet(s); err == nil {
+			if claims[i].Namespace == s.Namespace && judge.Selects(&claims[i]) {
+				if err = ofFleet(s); err == nil || r.cluster != "" {
+					err = nil
 					r.add(s, judge, &claims[i])
 				}
 			}
@@ -185,24 +211,40 @@ const sameRequest = time.Minute
 
 // request requests a snapshot of the targets under a schedule: of one PVC, or of all if no
 // name is given.
-func (r *request) request(ctx context.Context, s *v1alpha1.SnapshotSchedule, claim string, targets ...*target) (err error) {
-	if r.now.IsZero() {
-		if r.now, err = r.serverTime(ctx); err != nil {
+func (r *request) request(ctx context.Context, s *v1alpha1.SnapshotSchedule, claim string, targets []*target) error {
+	return annotateRequest(ctx, r, scheduleResource, s, claim, targets, func(before v1alpha1.Request) (v1alpha1.Request, error) {
+		return r.unserved(ctx, s, before)
+	})
+}
+
+// annotateRequest writes the annotation of a request on a schedule or a ClusterSnapshotSchedule.
+func annotateRequest[T any, P interface {
+	*T
+	client.Object
+}](
+	ctx context.Context, r *request, resource string, o P, claim string, targets []*target,
+	unserved func(before v1alpha1.Request) (v1alpha1.Request, error),
+) error {
+	if r.at.IsZero() {
+		now, err := r.serverTime(ctx)
+		if err != nil {
 			return fmt.Errorf("read the API server's clock: %w", err)
 		}
+		// What was cut before the command began covers a slot of this second.
+		r.at = now.Add(time.Second)
 	}
 	var made v1alpha1.Request
 	// Somebody else's request may arrive between the read and the write.
-	_, err = update(ctx, r.Factory, s, func() ([]byte, error) {
-		before, _ := v1alpha1.RequestOf(s.Annotations)
-		if made, err = mergeRequests(before, r.now, claim, func() (v1alpha1.Request, error) { return r.unserved(ctx, s, before) }); err != nil {
-			return nil, fmt.Errorf("SnapshotSchedule %s: %w", s.Name, err)
+	_, err := update(ctx, r.Factory, o, func() (_ []byte, err error) {
+		before, _ := v1alpha1.RequestOf(o.GetAnnotations())
+		if made, err = mergeRequests(before, r.at, claim, func() (v1alpha1.Request, error) { return unserved(before) }); err != nil {
+			return nil, fmt.Errorf("SnapshotSchedule %s: %w", o.GetName(), err)
 		}
-		if before.At.Sub(r.now) >= sameRequest {
+		if before.At.Sub(r.at) >= sameRequest {
 			r.warn("this replaces the request for %s", timestamp(before.At))
 		}
 		return metadata(map[string]any{
-			"resourceVersion": s.ResourceVersion,
+			"resourceVersion": o.GetResourceVersion(),
 			"annotations":     map[string]any{v1alpha1.AnnotationRequestedAt: made.String()},
 		}), nil
 	})
@@ -212,7 +254,11 @@ func (r *request) request(ctx context.Context, s *v1alpha1.SnapshotSchedule, cla
 	for _, t := range targets {
 		t.at = made.At
 	}
-	r.did(scheduleResource, s.Name, "requested "+plural(len(targets), "snapshot"))
+	what := "requested " + plural(len(targets), "snapshot")
+	if r.namespace == "" && o.GetNamespace() != "" {
+		what += " in namespace " + o.GetNamespace()
+	}
+	r.did(resource, o.GetName(), what)
 	return nil
 }
 
@@ -262,7 +308,7 @@ func (r *request) unserved(ctx context.Context, s *v1alpha1.SnapshotSchedule, be
 	if err != nil {
 		return v1alpha1.Request{}, err
 	}
-	now := r.now
+	now := r.at
 	if before.At.After(now) {
 		now = before.At
 	}
@@ -293,102 +339,5 @@ func ofFleet(s *v1alpha1.SnapshotSchedule) error {
 		return nil
 	}
 	return fmt.Errorf("SnapshotSchedule %s belongs to ClusterSnapshotSchedule %s, and takes snapshots on its requests only: "+
-		"annotate that with %s", s.Name, owner.Name, v1alpha1.AnnotationRequestedAt)
-}
-
-// wait follows the snapshots of a request until each target has one that is ready.
-func (r *request) wait(ctx context.Context, wait *Wait) error {
-	to := follower{see: r.see, left: r.waiting, explain: r.explain, missing: "no ready snapshot of"}
-	return wait.Follow(ctx, r.Factory, &snapshotv1.VolumeSnapshotList{}, to, client.InNamespace(r.namespace), r.selects)
-}
-
-// see notes what a snapshot means for its target.
-func (r *request) see(o client.Object, deleted bool) bool {
-	v := o.(*snapshotv1.VolumeSnapshot)
-	for _, t := range r.targets {
-		if t.ready || !t.owns(v) {
-			continue
-		}
-		state := t.stateOf(v, deleted)
-		if state == "" || state == t.state {
-			return false
-		}
-		t.state = state
-		if t.ready {
-			r.did(snapshotResource, v.Name, "ready")
-		} else {
-			say(r.ErrOut, t.claim.Name+": "+state)
-		}
-		return true
-	}
-	return false
-}
-
-func (t *target) owns(v *snapshotv1.VolumeSnapshot) bool {
-	is := snapshots.Ownership.Relation(t.schedule, v)
-	return (is.Owned || is.Orphan) && v.Labels[v1alpha1.LabelMapKey] == string(t.claim.UID)
-}
-
-// stateOf describes a snapshot of the target; empty if it does not matter.
-func (t *target) stateOf(v *snapshotv1.VolumeSnapshot, deleted bool) string {
-	slot, err := time.Parse(time.RFC3339, v.Annotations[v1alpha1.AnnotationScheduledAt])
-	requested := err == nil && !slot.Before(t.at)
-	if t.taken && !requested {
-		return ""
-	}
-	t.taken = requested && !deleted
-	status := ptr.Deref(v.Status, snapshotv1.VolumeSnapshotStatus{})
-	switch {
-	case deleted || v.DeletionTimestamp != nil:
-		if !requested {
-			return ""
-		}
-		return v.Name + " was deleted before it was ready"
-	case ptr.Deref(status.ReadyToUse, false):
-		if !requested {
-			return ""
-		}
-		t.ready = true
-		return "ready"
-	case status.Error != nil:
-		return fmt.Sprintf("%s is not ready: %s", v.Name, ptr.Deref(status.Error.Message, "its driver reports an error"))
-	case !requested:
-		return v.Name + " is in progress, and the next one is taken after it"
-	case status.CreationTime != nil:
-		return v.Name + " is cut, and not ready to use yet"
-	}
-	return v.Name + " is created, and not cut yet"
-}
-
-// waiting are the PVCs without a ready snapshot under each schedule.
-func (r *request) waiting() []string {
-	var names []string
-	for _, t := range r.targets {
-		if !t.ready {
-			names = append(names, t.claim.Name)
-		}
-	}
-	return slices.Compact(names) // one PVC may be the target of several schedules
-}
-
-// explain says what is new of what the operator reports.
-func (r *request) explain(ctx context.Context) error {
-	asked := map[string]bool{}
-	for _, t := range r.targets {
-		if t.ready || asked[t.schedule.Name] {
-			continue
-		}
-		asked[t.schedule.Name] = true
-		s, err := r.readSchedule(ctx, t.schedule.Name)
-		if err != nil {
-			return err
-		}
-		switch ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady); {
-		case ready == nil:
-			r.told.once(r.ErrOut, fmt.Sprintf("SnapshotSchedule %s has no status: does the operator run?", s.Name))
-		case ready.Status != metav1.ConditionTrue:
-			r.told.once(r.ErrOut, fmt.Sprintf("SnapshotSchedule %s is not ready: %s: %s", s.Name, ready.Reason, ready.Message))
-		}
-	}
-	return nil
+		"use %s snapshot --cluster %s", s.Name, owner.Name, Name, owner.Name)
 }

@@ -53,6 +53,7 @@ type Judgment struct {
 	SkipReason string
 	// RecoveryPoint is the time to which a selected PVC can be restored.
 	RecoveryPoint time.Time
+	protection    protection
 	// Problems are those that the snapshots show; failed writes are in the
 	// schedule's status only.
 	Problems []Problem
@@ -178,6 +179,7 @@ func (j *Judge) complete(claim *corev1.PersistentVolumeClaim, now time.Time, sta
 		if status.ofDriver != nil {
 			result.Problems = append(slices.Clone(result.Problems), *status.ofDriver)
 		}
+		result.protection = status.protection
 	}
 	if result.Series.Claim == retention.Selected && claim != nil {
 		result.Slots = j.slots(claim, now)
@@ -213,15 +215,9 @@ func (j *Judge) NextSlots(claim *corev1.PersistentVolumeClaim, now time.Time, n 
 	return next
 }
 
-// Stale returns whether the recovery point of a selected PVC is older than it
-// should be: no ready snapshot covers the slot before the latest.
-func (d *Judgment) Stale(now time.Time) bool {
-	if d.Slots.Previous.IsZero() {
-		return false
-	}
-	i := retention.NewestReady(d.Series.Snapshots, now)
-	return i < 0 || d.Series.Snapshots[i].Slot(now).Before(d.Slots.Previous)
-}
+// Stale returns whether a selected PVC makes the condition Protected false: no ready snapshot
+// covers the latest slot or the one before it, and the first slot is older than readyDeadline.
+func (d *Judgment) Stale() bool { return d.protection == protectionOld }
 
 // Refused returns why the schedule takes no snapshot of a PVC that it selects:
 // because the PVC is skipped, or because no class fits. It is empty if it does.

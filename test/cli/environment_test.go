@@ -185,7 +185,13 @@ func (env *environment) warns(args ...string) string {
 // fails runs the plugin, which must fail with an error, and returns its error output.
 func (env *environment) fails(args ...string) string {
 	GinkgoHelper()
+	return env.exits(2, args...)
+}
+
+// exits runs the plugin, which must end with an exit code, and returns its error output.
+func (env *environment) exits(code int, args ...string) string {
+	GinkgoHelper()
 	r := env.run(args...)
-	Expect(r.code).To(Equal(2), r.out)
+	Expect(r.code).To(Equal(code), r.out+r.errOut)
 	return r.errOut
 }

@@ -5,6 +5,7 @@ package cli
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -15,6 +16,8 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
@@ -59,6 +62,33 @@ var _ = Describe("status", func() {
 })
 
 var _ = Describe("coverage", func() {
+	It("of several contexts names the cluster of each PVC, and the clusters that cannot be read", func() {
+		env := newEnvironment()
+		env.createClaim("data")
+		config, err := clientcmd.LoadFromFile(kubeconfig)
+		Expect(err).NotTo(HaveOccurred())
+		here := config.Contexts[config.CurrentContext]
+		down := config.Clusters[here.Cluster].DeepCopy()
+		down.Server = "https://127.0.0.1:1"
+		config.Clusters["down"] = down
+		dead := here.DeepCopy()
+		dead.Cluster = "down"
+		config.Contexts = map[string]*clientcmdapi.Context{"eu/a": here, "eu/\x1b[2J": dead, "us/b": here}
+		path := filepath.Join(GinkgoT().TempDir(), "config")
+		Expect(clientcmd.WriteToFile(*config, path)).To(Succeed())
+		all := &environment{env.namespace, path}
+
+		r := all.run("coverage", "--contexts", "eu*")
+		Expect(r.code).To(Equal(2))
+		Expect(r.out).To(And(MatchRegexp(`eu/a +`+env.namespace+` +data +Unprotected`), MatchRegexp(`eu/\\u001b\[2J .*Unreachable .*refused`)))
+		Expect(r.out).NotTo(Or(ContainSubstring("us/b"), ContainSubstring("\x1b[2J")))
+		Expect(r.errOut).To(ContainSubstring(`1 cluster could not be read: eu/\u001b[2J`))
+		Expect(all.run("coverage", "--contexts", "?s/b", "--fail-on-gaps", "-o", "json")).To(And(
+			HaveField("code", 1), HaveField("out", ContainSubstring(`"cluster": "us/b"`))))
+		Expect(all.fails("coverage", "--contexts", "asia-*")).To(ContainSubstring(`no context of the kubeconfig matches "asia-*": it has eu/`))
+		Expect(all.fails("coverage", "--contexts", "*", "--context", "us/b")).To(ContainSubstring("leave out --context"))
+	})
+
 	It("names the reason of each PVC in all namespaces, and ends with exit code 1 on request while there is a gap", func() {
 		env, other := newEnvironment(), newEnvironment()
 		env.createSchedule("paused", v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "6h", Suspend: true})

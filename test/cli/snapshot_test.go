@@ -82,7 +82,7 @@ var _ = Describe("snapshot", func() {
 		Expect(r).To(Equal(result{0, "snapshotschedule.snapshots.mapcontroller.dev/nightly requested 2 snapshots\n",
 			"Warning: SnapshotSchedule nightly reports of PersistentVolumeClaim data-1: WrongSnapshotClass: the operator may not\n" +
 				"Warning: SnapshotSchedule nightly skips PersistentVolumeClaim pending: not Bound\n"}))
-		Expect(requestedAt(schedule)).To(And(BeTemporally(">=", before), BeTemporally("<=", time.Now())))
+		Expect(requestedAt(schedule)).To(And(BeTemporally(">", before), BeTemporally("<=", time.Now().Add(time.Second))))
 	})
 
 	It("requests one of a PVC under each schedule that selects it", func() {
@@ -99,7 +99,7 @@ var _ = Describe("snapshot", func() {
 		Expect(r.errOut).To(HavePrefix("Warning: SnapshotSchedule invalid takes no snapshots, because its spec is invalid: spec.schedule: "))
 		for _, s := range []*v1alpha1.SnapshotSchedule{schedule, weekly} {
 			Expect(requested(s).Claims).To(Equal([]string{"data-0"}))
-			Expect(requested(s).At).To(And(BeTemporally(">=", before), BeTemporally("<=", time.Now())))
+			Expect(requested(s).At).To(And(BeTemporally(">", before), BeTemporally("<=", time.Now().Add(time.Second))))
 		}
 		Expect(get(unselected).Annotations).NotTo(HaveKey(v1alpha1.AnnotationRequestedAt))
 		Expect(get(claim).Annotations).NotTo(HaveKey(v1alpha1.AnnotationRequestedAt))
@@ -155,9 +155,12 @@ var _ = Describe("snapshot", func() {
 			APIVersion: v1alpha1.GroupVersion.String(), Kind: "ClusterSnapshotSchedule", Name: "fleet", UID: "fleet-uid", Controller: ptr.To(true),
 		}}
 		put(time.Time{}, schedule)
-		const told = "SnapshotSchedule nightly belongs to ClusterSnapshotSchedule fleet, and takes snapshots on its requests only"
-		for _, args := range [][]string{{"snapshot", "nightly"}, {"snapshot", "--pvc", "data-0"}} {
-			Expect(env.fails(args...)).To(ContainSubstring(told))
+		const told = "SnapshotSchedule nightly belongs to ClusterSnapshotSchedule fleet, and takes snapshots on its requests only: " +
+			"use kubectl snapsched snapshot --cluster fleet"
+		schedule.Labels = map[string]string{"backup": "gold"}
+		put(time.Time{}, schedule)
+		for _, args := range [][]string{{"snapshot", "nightly"}, {"snapshot", "--pvc", "data-0"}, {"snapshot", "-l", "backup=gold"}} {
+			Expect(env.exits(1, args...)).To(ContainSubstring(told))
 		}
 		Expect(get(schedule).Annotations).NotTo(HaveKey(v1alpha1.AnnotationRequestedAt))
 	})
@@ -170,11 +173,81 @@ var _ = Describe("snapshot", func() {
 		Expect(env.run("snapshot", "nightly").errOut).To(Equal("Warning: this replaces the request for " + later + "\n"))
 	})
 
+	It("requests those of all schedules that a selector matches, and with --wait=cut waits until they are cut", func() {
+		other := newEnvironment()
+		label := map[string]string{"backup": env.namespace}
+		for _, e := range []*environment{env, other} {
+			s := builders.Schedule(e.namespace, "gold", hourly)
+			s.Labels = label
+			Expect(api.Create(ctx, s)).To(Succeed())
+			e.createClaim("data")
+		}
+		watching, proxied := interceptWatch()
+		ended := env.as(proxied).start("snapshot", "-A", "-l", "backup="+env.namespace, "--wait=cut")
+		Eventually(watching).Should(BeClosed())
+		var names []string
+		for i, e := range []*environment{env, other} {
+			s, c := builders.Schedule(e.namespace, "gold", hourly), builders.Claim(e.namespace, "data", nil)
+			Expect(api.Get(ctx, client.ObjectKeyFromObject(s), s)).To(Succeed())
+			Expect(api.Get(ctx, client.ObjectKeyFromObject(c), c)).To(Succeed())
+			early := take(s, c, requestedAt(s).Add(-time.Second))
+			report(early, isReady)
+			if i == 1 {
+				Consistently(ended, "300ms").ShouldNot(Receive(), "one of two is cut, and the other was cut before the request")
+			}
+			v := take(s, c, requestedAt(s))
+			report(v, snapshotv1.VolumeSnapshotStatus{CreationTime: ptr.To(metav1.Now())})
+			names = append(names, v.Name)
+		}
+		r := await(ended)
+		Expect(r.code).To(BeZero(), r.errOut)
+		Expect(r.out).To(And(ContainSubstring("gold requested 1 snapshot in namespace "+other.namespace),
+			ContainSubstring(names[0]+" cut\n"), ContainSubstring(names[1]+" cut\n")))
+		Expect(get(schedule).Annotations).NotTo(HaveKey(v1alpha1.AnnotationRequestedAt))
+		Expect(env.exits(3, "snapshot", "-l", "backup", "--wait=cut", "--timeout", "1s")).To(ContainSubstring("no cut snapshot of data"))
+	})
+
+	It("does nothing where a selector matches no schedule", func() {
+		Expect(env.run("snapshot", "-l", "app=new", "--wait")).To(
+			Equal(result{0, "", "No resources found in " + env.namespace + " namespace.\n"}))
+	})
+
+	It("requests those of a ClusterSnapshotSchedule in the namespaces that it selects", func() {
+		fleet := &v1alpha1.ClusterSnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Name: env.namespace}}
+		fleet.Spec.NamespaceSelector.MatchLabels = map[string]v1alpha1.LabelValue{"kubernetes.io/metadata.name": v1alpha1.LabelValue(env.namespace)}
+		fleet.Spec.Template.Spec = hourly
+		Expect(api.Create(ctx, fleet)).To(Succeed())
+		DeferCleanup(func() { Expect(api.Delete(ctx, fleet)).To(Succeed()) })
+		var child *v1alpha1.SnapshotSchedule
+		unselected := newEnvironment()
+		for _, e := range []*environment{unselected, env} {
+			child = builders.Schedule(e.namespace, fleet.Name, hourly)
+			child.Labels = map[string]string{v1alpha1.LabelClusterSchedule: fleet.Name}
+			child.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(fleet, v1alpha1.GroupVersion.WithKind("ClusterSnapshotSchedule"))}
+			Expect(api.Create(ctx, child)).To(Succeed())
+			e.createClaim("data")
+		}
+		watching, proxied := interceptWatch()
+		ended := env.as(proxied).start("snapshot", "--cluster", fleet.Name, "--wait")
+		Eventually(watching).Should(BeClosed())
+		Expect(get(child).Annotations).NotTo(HaveKey(v1alpha1.AnnotationRequestedAt), "the operator hands it on")
+		request, err := v1alpha1.RequestOf(get(fleet).Annotations)
+		Expect(err).NotTo(HaveOccurred())
+		claim := builders.Claim(env.namespace, "data", nil)
+		Expect(api.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+		v := take(child, claim, request.At)
+		report(v, isReady)
+		r := await(ended)
+		Expect(r.code).To(BeZero(), r.errOut)
+		Expect(r.out).To(Equal("clustersnapshotschedule.snapshots.mapcontroller.dev/" + fleet.Name + " requested 1 snapshot\n" +
+			"volumesnapshot.snapshot.storage.k8s.io/" + v.Name + " ready\n"))
+	})
+
 	DescribeTable("refuses a request that no snapshot would follow",
 		func(want string, args ...string) {
 			env.createClaim("other")
 			env.createSchedule("invalid", v1alpha1.SnapshotScheduleSpec{Schedule: "0 0 30 2 *"})
-			Expect(env.fails(append([]string{"snapshot"}, args...)...)).To(ContainSubstring(want))
+			Expect(env.exits(1, append([]string{"snapshot"}, args...)...)).To(ContainSubstring(want))
 			Expect(get(schedule).Annotations).NotTo(HaveKey(v1alpha1.AnnotationRequestedAt))
 		},
 		Entry("of a schedule that selects nothing", "SnapshotSchedule nightly selects no PVC that can be snapshotted", "nightly"),
@@ -214,7 +287,7 @@ var _ = Describe("snapshot", func() {
 
 	It("with --wait, ends at the timeout and says what it waited for, and what the operator reports", func() {
 		env.createClaim("data-0", "app", "db")
-		Expect(env.fails("snapshot", "nightly", "--wait", "--timeout", "1s")).To(Equal("Waiting for 1 PVC: data-0\n" +
+		Expect(env.exits(3, "snapshot", "nightly", "--wait", "--timeout", "1s")).To(Equal("Waiting for 1 PVC: data-0\n" +
 			"SnapshotSchedule nightly has no status: does the operator run?\n" +
 			"error: timed out after 1s: no ready snapshot of data-0\n"))
 
@@ -224,7 +297,7 @@ var _ = Describe("snapshot", func() {
 			Message: "quota exceeded", LastTransitionTime: metav1.Now(),
 		}}
 		Expect(api.Status().Update(ctx, s)).To(Succeed())
-		Expect(env.fails("snapshot", "nightly", "--wait", "--timeout", "1s")).To(
+		Expect(env.exits(3, "snapshot", "nightly", "--wait", "--timeout", "1s")).To(
 			ContainSubstring("SnapshotSchedule nightly is not ready: SnapshotsFailing: quota exceeded\n"))
 	})
 
@@ -234,6 +307,6 @@ var _ = Describe("snapshot", func() {
 		v.OwnerReferences[0].UID = "somebody-else"
 		Expect(api.Create(ctx, v)).To(Succeed())
 		report(v, isReady)
-		Expect(env.run("snapshot", "nightly", "--wait", "--timeout", "1s").code).To(Equal(2))
+		Expect(env.run("snapshot", "nightly", "--wait", "--timeout", "1s").code).To(Equal(3))
 	})
 })

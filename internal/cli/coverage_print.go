@@ -1,0 +1,68 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// printCoverage prints the table with the columns CLUSTER and NAMESPACE, or without.
+func printCoverage(w io.Writer, output *Output, c *coverage, clusters, namespaces bool, now time.Time) error {
+	switch {
+	case output.Structured():
+		return output.PrintStructured(w, c)
+	case output.Format == Names:
+		for i := range c.Claims {
+			if c.Claims[i].Gap {
+				fmt.Fprintln(w, claimResource+"/"+c.Claims[i].Name)
+			}
+		}
+		return nil
+	}
+	all := []string{"CLUSTER", "NAMESPACE", "PVC", "PROTECTION", "SCHEDULES", "RECOVERY POINT", "REASON"}
+	first := 2
+	switch {
+	case clusters:
+		first = 0
+	case namespaces:
+		first = 1
+	}
+	table := NewTable(all[first:]...)
+	for _, claim := range c.Claims {
+		cells := []any{claim.Cluster, claim.Namespace, claim.Name, string(claim.Protection), strings.Join(claim.Schedules, ","),
+			age(now, valueOf(claim.RecoveryPointTime)), claim.Reason}
+		table.Row(cells[first:]...)
+	}
+	for _, u := range c.Unread {
+		table.Row(u.Cluster, "", "", "Unreachable", "", "", u.Error)
+	}
+	if err := output.PrintTable(w, table); err != nil {
+		return err
+	}
+	if output.NoHeaders {
+		return nil
+	}
+	style := StyleOf(w)
+	fmt.Fprintln(w)
+	for _, l := range c.Leftovers {
+		where := ""
+		if l.Cluster != "" {
+			where = l.Cluster + ": "
+		}
+		say(w, fmt.Sprintf("%s%s of schedule %s/%s, which does not exist: nothing deletes them.",
+			where, plural(l.Snapshots, "snapshot"), l.Namespace, l.Schedule))
+	}
+	if n := c.gaps(); n > 0 {
+		fmt.Fprintln(w, style.Bad(fmt.Sprintf("%d of %s not protected.", n, plural(len(c.Claims), "PVC"))))
+		return nil
+	}
+	if len(c.Unread) > 0 {
+		return nil // what was not read may have gaps
+	}
+	fmt.Fprintln(w, style.Good(fmt.Sprintf("No gaps in %s.", plural(len(c.Claims), "PVC"))))
+	return nil
+}

@@ -1,0 +1,137 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+// ofSelected requests a snapshot of every PVC of the schedules that a label selector matches.
+// None is no error: before the first installation of an application there is nothing to save.
+// Nothing is patched if any of them refuses.
+func (r *request) ofSelected(ctx context.Context, scope *Scope) error {
+	r.namespace = scope.namespace(r.Factory)
+	schedules, err := r.readSchedules(ctx, r.namespace, scope.Selector)
+	if meta.IsNoMatchError(err) {
+		r.warn("the cluster has no SnapshotSchedules: their CustomResourceDefinition is not installed")
+		schedules, err = nil, nil
+	}
+	if err != nil {
+		return err
+	}
+	if len(schedules) == 0 {
+		scope.sayNothingFound(r.Factory)
+		return nil
+	}
+	for _, s := range schedules {
+		if err := ofFleet(s); err != nil {
+			return err
+		}
+	}
+	if err := r.findAll(ctx, schedules); err != nil {
+		return err
+	}
+	for _, s := range schedules {
+		if targets := r.targetsOf(s); len(targets) > 0 {
+			if err := r.request(ctx, s, "", targets); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ofCluster requests a snapshot of every PVC of a ClusterSnapshotSchedule, whose operator
+// hands the request on to its schedules in the namespaces that it selects.
+func (r *request) ofCluster(ctx context.Context, name string) error {
+	r.namespace = ""
+	fleet := &v1alpha1.ClusterSnapshotSchedule{}
+	if err := r.client.Get(ctx, client.ObjectKey{Name: name}, fleet); err != nil {
+		return err
+	}
+	children, err := r.childrenOf(ctx, fleet)
+	if err != nil {
+		return err
+	}
+	r.cluster = name
+	if err := r.findAll(ctx, children); err != nil {
+		return err
+	}
+	return annotateRequest(ctx, r, clusterScheduleResource, fleet, "", r.targets, func(v1alpha1.Request) (v1alpha1.Request, error) {
+		return v1alpha1.Request{}, nil // a request for all replaces any other
+	})
+}
+
+// childrenOf returns the schedules of a ClusterSnapshotSchedule in the namespaces that it selects:
+// on others, its requests do not count.
+func (r *request) childrenOf(ctx context.Context, fleet *v1alpha1.ClusterSnapshotSchedule) ([]*v1alpha1.SnapshotSchedule, error) {
+	matches, err := fleet.Spec.NamespaceSelector.AsSelector()
+	if err != nil {
+		return nil, fmt.Errorf("ClusterSnapshotSchedule %s: %w", fleet.Name, err)
+	}
+	namespaces := &corev1.NamespaceList{}
+	if err := r.list(ctx, namespaces, client.MatchingLabelsSelector{Selector: matches}); err != nil {
+		return nil, err
+	}
+	all, err := r.readSchedules(ctx, "", labels.Set{v1alpha1.LabelClusterSchedule: fleet.Name}.String())
+	if err != nil {
+		return nil, err
+	}
+	in := map[string]*v1alpha1.SnapshotSchedule{}
+	for _, s := range all {
+		if s.Name == fleet.Name && metav1.IsControlledBy(s, fleet) {
+			in[s.Namespace] = s
+		}
+	}
+	var children []*v1alpha1.SnapshotSchedule
+	for i := range namespaces.Items {
+		namespace := &namespaces.Items[i]
+		switch child := in[namespace.Name]; {
+		case child != nil:
+			children = append(children, child)
+		case namespace.DeletionTimestamp == nil:
+			r.warn("namespace %s has no SnapshotSchedule of ClusterSnapshotSchedule %s", namespace.Name, fleet.Name)
+		}
+	}
+	return children, nil
+}
+
+// findAll finds the targets under some schedules, each in its own namespace.
+func (r *request) findAll(ctx context.Context, schedules []*v1alpha1.SnapshotSchedule) error {
+	claims := &corev1.PersistentVolumeClaimList{}
+	if err := r.list(ctx, claims, client.InNamespace(r.namespace)); err != nil {
+		return err
+	}
+	if err := r.find(ctx, schedules, claims.Items, func(why error) error { return why }); err != nil {
+		return err
+	}
+	if len(r.targets) == 0 {
+		return fmt.Errorf("%s select no PVC that can be snapshotted", plural(len(schedules), "SnapshotSchedule"))
+	}
+	for _, s := range schedules {
+		if len(r.targetsOf(s)) == 0 {
+			r.warn("SnapshotSchedule %s selects no PVC that can be snapshotted", r.inNamespace(s))
+		}
+	}
+	r.selects = managed
+	return nil
+}
+
+func (r *request) targetsOf(s *v1alpha1.SnapshotSchedule) (all []*target) {
+	for _, t := range r.targets {
+		if t.schedule == s {
+			all = append(all, t)
+		}
+	}
+	return all
+}

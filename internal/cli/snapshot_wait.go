@@ -1,0 +1,176 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
+)
+
+// The values of --wait.
+const (
+	untilReady = "ready" // the snapshots are ready to use
+	untilCut   = "cut"   // the application may go on writing
+)
+
+// snapshotWait are the flags --wait[=ready|cut] and --timeout.
+type snapshotWait struct {
+	Wait
+	// Until is empty if the command does not wait.
+	Until string
+}
+
+// AddFlags adds the flags.
+func (w *snapshotWait) AddFlags(cmd *cobra.Command) {
+	w.Wait.AddFlags(cmd, "")
+	cmd.Flags().Lookup("wait").Value = (*untilValue)(&w.Until)
+	flag := cmd.Flags().Lookup("wait")
+	flag.NoOptDefVal, flag.DefValue = untilReady, ""
+	flag.Usage = "Wait until the snapshots are ready to use, or with --wait=cut, until their data is cut. One of: (ready, cut)."
+}
+
+// untilValue is the value of --wait.
+type untilValue string
+
+func (v *untilValue) Set(text string) error {
+	switch text {
+	case untilReady, "true": // as for other commands' --wait
+		*v = untilReady
+	case untilCut:
+		*v = untilCut
+	case "false":
+		*v = ""
+	default:
+		return fmt.Errorf("use %s or %s", untilReady, untilCut)
+	}
+	return nil
+}
+
+func (v *untilValue) String() string { return string(*v) }
+
+// Type is what the help calls the value.
+func (v *untilValue) Type() string { return "string" }
+
+// wait follows the snapshots of a request until each target has one that is ready, or cut.
+func (r *request) wait(ctx context.Context, wait *Wait) error {
+	to := follower{see: r.see, left: r.waiting, explain: r.explain, missing: "no " + r.until + " snapshot of"}
+	return wait.Follow(ctx, r.Factory, &snapshotv1.VolumeSnapshotList{}, to, client.InNamespace(r.namespace), r.selects)
+}
+
+// see notes what a snapshot means for its target.
+func (r *request) see(o client.Object, deleted bool) bool {
+	v := o.(*snapshotv1.VolumeSnapshot)
+	for _, t := range r.targets {
+		if t.done || !t.owns(v) {
+			continue
+		}
+		state := t.stateOf(v, deleted, r.until)
+		if state == "" || state == t.state {
+			return false
+		}
+		t.state = state
+		if t.done {
+			r.did(snapshotResource, v.Name, state)
+		} else {
+			say(r.ErrOut, r.nameOf(t)+": "+state)
+		}
+		return true
+	}
+	return false
+}
+
+func (t *target) owns(v *snapshotv1.VolumeSnapshot) bool {
+	is := snapshots.Ownership.Relation(t.schedule, v)
+	return (is.Owned || is.Orphan) && v.Labels[v1alpha1.LabelMapKey] == string(t.claim.UID)
+}
+
+// stateOf describes a snapshot of the target; empty if it does not matter.
+func (t *target) stateOf(v *snapshotv1.VolumeSnapshot, deleted bool, until string) string {
+	slot, err := time.Parse(time.RFC3339, v.Annotations[v1alpha1.AnnotationScheduledAt])
+	requested := err == nil && !slot.Before(t.at)
+	if t.taken && !requested {
+		return ""
+	}
+	t.taken = requested && !deleted
+	status := ptr.Deref(v.Status, snapshotv1.VolumeSnapshotStatus{})
+	switch {
+	case deleted || v.DeletionTimestamp != nil:
+		if !requested {
+			return ""
+		}
+		return v.Name + " was deleted before it was " + until
+	case ptr.Deref(status.ReadyToUse, false) && (!requested || until == untilReady):
+		if !requested {
+			return ""
+		}
+		t.done = true
+		return until
+	case requested && until == untilCut && status.CreationTime != nil:
+		t.done = true
+		return until
+	case status.Error != nil:
+		return fmt.Sprintf("%s is not ready: %s", v.Name, ptr.Deref(status.Error.Message, "its driver reports an error"))
+	case !requested:
+		return v.Name + " is in progress, and the next one is taken after it"
+	case status.CreationTime != nil:
+		return v.Name + " is cut, and not ready to use yet"
+	}
+	return v.Name + " is created, and not cut yet"
+}
+
+// waiting are the PVCs without a ready, or cut, snapshot under each schedule.
+func (r *request) waiting() []string {
+	var names []string
+	for _, t := range r.targets {
+		if !t.done {
+			names = append(names, r.nameOf(t))
+		}
+	}
+	return slices.Compact(names) // one PVC may be the target of several schedules
+}
+
+// explain says what is new of what the operator reports.
+func (r *request) explain(ctx context.Context) error {
+	asked := map[client.ObjectKey]bool{}
+	for _, t := range r.targets {
+		key := client.ObjectKeyFromObject(t.schedule)
+		if t.done || asked[key] {
+			continue
+		}
+		asked[key] = true
+		s := &v1alpha1.SnapshotSchedule{}
+		if err := r.client.Get(ctx, key, s); err != nil {
+			return err
+		}
+		switch ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady); {
+		case ready == nil:
+			r.told.once(r.ErrOut, fmt.Sprintf("SnapshotSchedule %s has no status: does the operator run?", r.inNamespace(s)))
+		case ready.Status != metav1.ConditionTrue:
+			r.told.once(r.ErrOut, fmt.Sprintf("SnapshotSchedule %s is not ready: %s: %s", r.inNamespace(s), ready.Reason, ready.Message))
+		}
+	}
+	return nil
+}
+
+// nameOf returns the name of a target's PVC, with its namespace if there may be several.
+func (r *request) nameOf(t *target) string { return r.inNamespace(t.claim) }
+
+func (r *request) inNamespace(o client.Object) string {
+	if r.namespace == "" {
+		return o.GetNamespace() + "/" + o.GetName()
+	}
+	return o.GetName()
+}
