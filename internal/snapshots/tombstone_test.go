@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Contract: API-5, ONE-6, RET-9, RET-11.
+// Contract: API-5, MAP-12, ONE-6, RET-9, RET-11.
 func TestTombstone(t *testing.T) {
 	old := series{ready(2 * day), ready(3 * day)}
 	tests := map[string]mapCase{

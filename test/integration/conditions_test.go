@@ -68,24 +68,11 @@ func (env *environment) isAsFiled(o client.Object, name string) {
 	GinkgoHelper()
 	file := filepath.Join(conditionsDir, name+".yaml")
 	if os.Getenv("UPDATE_CONDITIONS") != "" {
-		Expect(os.WriteFile(file, []byte(env.settled(o)), 0o644)).To(Succeed())
+		Expect(os.WriteFile(file, []byte(settled(func() string { return env.stored(o) })), 0o644)).To(Succeed())
 	}
 	want, err := os.ReadFile(file)
 	Expect(err).NotTo(HaveOccurred())
 	Eventually(func() string { return env.stored(o) }).Should(MatchYAML(want), "UPDATE_CONDITIONS=1 writes "+file)
-}
-
-// settled returns an object as YAML when it has not changed for a second.
-func (env *environment) settled(o client.Object) (text string) {
-	GinkgoHelper()
-	since := time.Now()
-	Eventually(func() time.Duration {
-		if now := env.stored(o); now != text {
-			text, since = now, time.Now()
-		}
-		return time.Since(since)
-	}).Should(BeNumerically(">", time.Second))
-	return text
 }
 
 var _ = Describe("The conditions of a schedule", func() {

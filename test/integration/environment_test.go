@@ -243,6 +243,19 @@ func get[T client.Object](o T) T {
 	return o
 }
 
+// settled returns a value once it has not changed for a second.
+func settled[T comparable](of func() T) (value T) {
+	GinkgoHelper()
+	since := time.Now()
+	Eventually(func() time.Duration {
+		if now := of(); now != value {
+			value, since = now, time.Now()
+		}
+		return time.Since(since)
+	}).Should(BeNumerically(">", time.Second))
+	return value
+}
+
 func isDeleted(o client.Object) func() bool {
 	return func() bool {
 		return apierrors.IsNotFound(api.Get(ctx, client.ObjectKeyFromObject(o), o.DeepCopyObject().(client.Object)))

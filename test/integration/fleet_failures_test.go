@@ -83,40 +83,20 @@ var _ = Describe("A ClusterSnapshotSchedule in trouble", func() {
 		Eventually(f.ready).Should(Equal("True Scheduled"))
 	})
 
-	// Contract: FLEET-2.
-	It("does not fight with a second manager", func() {
-		f := newFleet()
-		var envs []*environment
-		for range 5 {
-			envs = append(envs, f.newNamespace())
-		}
-		a, b := startFleetOperator(), startFleetOperator()
-		for _, env := range envs {
-			f.waitForChild(env)
-		}
-		Eventually(f.counts).Should(Equal("5 5 5 5 0"))
-		for _, env := range envs {
-			mergePatch(f.child(env), `{"spec":{"suspend":true}}`)
-			Eventually(func() bool { return get(f.child(env)).Spec.Suspend }).Should(BeFalse())
-		}
-		// One of the two wrote each child, and put it back.
-		Eventually(func() int { return len(a.childWrites()) + len(b.childWrites()) }).Should(Equal(10))
-		Eventually(f.counts).Should(Equal("5 5 5 5 0"))
-		expectRest(isWrite, a, b)
-	})
-
-	// Contract: FLEET-8.
-	It("makes no request at rest", func() {
-		f := newFleet()
+	// Contract: FLEET-8, STAT-8.
+	It("makes no request except watches while nothing is due, nor does its SnapshotSchedule", func() {
+		f := newFleet(everyHour)
 		env := f.newNamespace()
+		env.createClaim("data")
 		o := startFleetOperator()
-		f.waitForChild(env)
+		child := f.waitForChild(env)
+		makeReady(env.waitForSnapshot("data"))
+		Eventually(func() int32 { return status(child).Outputs.VolumeSnapshots.Ready }).Should(BeEquivalentTo(1))
 		Eventually(f.counts).Should(Equal("1 1 1 1 0"))
-		expectRest(func(r request) bool { return !r.isWatch() }, o)
+		sent := func() int { return len(o.network.find(func(r request) bool { return !r.isWatch() })) }
+		Consistently(sent, "2s", "100ms").Should(Equal(settled(sent)))
 	})
 })
-
-func isWrite(r request) bool { return r.method != "GET" && r.resource() != "events" }
 
 var _ = Describe("The operator without ClusterSnapshotSchedules", Serial, func() {
 	BeforeEach(deleteAllSchedules)

@@ -11,8 +11,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
@@ -29,12 +27,6 @@ func (o *operator) childWrites() (all []string) {
 		all = append(all, fmt.Sprintf("%s %s %d %s", r.method, r.path, r.answer, r.body))
 	}
 	return all
-}
-
-func (f *fleetObject) statusWrites(o *operator) int {
-	return len(o.network.find(func(r request) bool {
-		return strings.HasSuffix(r.path, "/clustersnapshotschedules/"+f.Name+"/status")
-	}))
 }
 
 var _ = Describe("A ClusterSnapshotSchedule", func() {
@@ -168,43 +160,6 @@ var _ = Describe("A ClusterSnapshotSchedule", func() {
 		Eventually(f.counts).Should(Equal("1 1 1 1 0"))
 	})
 
-	// Contract: FLEET-3.
-	DescribeTable("does not adopt an orphan without its name and both labels",
-		func(change func(*schedule)) {
-			f := newFleet()
-			env, other := f.newNamespace(), f.newNamespace()
-			orphan := f.child(env)
-			orphan.Labels = map[string]string{v1alpha1.LabelMapKey: env.namespace, v1alpha1.LabelClusterSchedule: f.Name}
-			orphan.Spec = spec{SnapshotInterval: "1y"}
-			change(orphan)
-			Expect(api.Create(ctx, orphan)).To(Succeed())
-			startFleetOperator()
-			f.waitForChild(other)
-			if orphan.Name == f.Name {
-				Eventually(f.problems).Should(ConsistOf(env.namespace + " " + v1alpha1.ReasonNameCollision))
-			} else {
-				f.waitForChild(env)
-			}
-			Expect(get(orphan.DeepCopy())).To(And(HaveField("Spec", orphan.Spec), HaveField("OwnerReferences", BeEmpty())))
-		},
-		Entry("another name", func(s *schedule) { s.Name = "copy" }),
-		Entry("the map key of another namespace", func(s *schedule) { s.Labels[v1alpha1.LabelMapKey] = "other" }),
-		Entry("no map key", func(s *schedule) { delete(s.Labels, v1alpha1.LabelMapKey) }),
-		Entry("another ClusterSnapshotSchedule's name", func(s *schedule) { s.Labels[v1alpha1.LabelClusterSchedule] = "silver" }),
-		Entry("no ClusterSnapshotSchedule's name", func(s *schedule) { delete(s.Labels, v1alpha1.LabelClusterSchedule) }),
-	)
-
-	// Contract: FLEET-3.
-	It("releases a child whose map key somebody removes", func() {
-		f := newFleet()
-		env := f.newNamespace()
-		startFleetOperator()
-		child := f.waitForChild(env)
-		removeLabel(child, v1alpha1.LabelMapKey)
-		Eventually(func() []metav1.OwnerReference { return get(child).OwnerReferences }).Should(BeEmpty())
-		Eventually(f.problems).Should(ConsistOf(env.namespace + " " + v1alpha1.ReasonNameCollision))
-	})
-
 	// Contract: FLEET-1.
 	It("creates its child again in a namespace that is deleted and created again, and in one whose child is deleted", func() {
 		f := newFleet()
@@ -233,33 +188,4 @@ var _ = Describe("A ClusterSnapshotSchedule", func() {
 		mergePatch(child, `{"spec":{"snapshotTTL":"1d"}}`)
 		Consistently(o.childWrites, "1s").Should(HaveLen(1), "the create")
 	})
-
-	// Contract: FLEET-1, FLEET-6.
-	It("writes once for each of 1,000 namespaces that it selects at once, and a status at most once in an interval", func() {
-		f := newFleet()
-		const n = 1000
-		for range n {
-			f.newLater()
-		}
-		const interval = 5 * time.Second
-		o := startFleetOperator(statusInterval(interval))
-		Eventually(f.counts).Should(Equal("0 0 0 0 0"))
-		before, began := f.statusWrites(o), time.Now()
-		f.edit(func(c *clusterSchedule) {
-			c.Spec.NamespaceSelector.MatchLabels = map[string]v1alpha1.LabelValue{"later": v1alpha1.LabelValue(f.Name)}
-		})
-		Eventually(f.counts, "3m", "200ms").Should(Equal(fmt.Sprintf("%d %d %d %d 0", n, n, n, n)))
-		took := time.Since(began)
-		Expect(o.childWrites()).To(And(HaveLen(n), HaveEach(HavePrefix("POST "))))
-		writes := f.statusWrites(o) - before
-		AddReportEntry("1,000 namespaces", fmt.Sprintf("%s, %d status writes", took.Round(time.Second), writes))
-		Expect(writes).To(BeNumerically("<=", 1+int(took/interval)))
-	})
 })
-
-// newLater creates a namespace that the fleet selects after its selector was changed.
-func (f *fleetObject) newLater() {
-	GinkgoHelper()
-	n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "many-", Labels: map[string]string{"later": f.Name}}}
-	Expect(api.Create(ctx, n)).To(Succeed())
-}

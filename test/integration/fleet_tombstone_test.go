@@ -5,7 +5,6 @@ package integration
 
 import (
 	"net/http"
-	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -73,28 +72,6 @@ var _ = Describe("The SnapshotSchedule of a namespace that a ClusterSnapshotSche
 		mergePatch(env.object(), `{"metadata":{"annotations":null}}`)
 		Eventually(func() bool { return get(child).Spec.Suspend }).Should(BeFalse())
 		Eventually(f.counts).Should(Equal("1 1 1 1 0"))
-	})
-
-	// Contract: FLEET-4.
-	It("stays while a live list finds a snapshot of it, whatever its status counts", func() {
-		f := newFleet()
-		env := f.newNamespace()
-		o := startFleetOperator()
-		child := f.waitForChild(env)
-		Eventually(f.counts).Should(Equal("1 1 1 1 0"))
-		o.network.freeze("volumesnapshots")
-		hidden := env.createSnapshot(get(child), env.createClaim("data"), time.Hour)
-		removeLabel(env.object(), "backup")
-		Eventually(suspended(child)).Should(BeTrue())
-		Expect(child.Status.Outputs.VolumeSnapshots.Total).To(BeZero(), "the cache does not show it")
-		list := func(r request) bool {
-			return r.method == "GET" && strings.HasSuffix(r.path, "/"+env.namespace+"/volumesnapshots") && strings.Contains(r.query, "limit")
-		}
-		Eventually(func() int { return len(o.network.find(list)) }).Should(BeNumerically(">=", 2), "live lists, and a retry")
-		Expect(deletes(o)).To(BeZero())
-		Expect(api.Delete(ctx, hidden)).To(Succeed())
-		Eventually(isDeleted(child)).Should(BeTrue())
-		o.network.thaw("volumesnapshots")
 	})
 
 	// Contract: FLEET-4.

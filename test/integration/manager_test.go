@@ -24,9 +24,8 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/internal/clusterschedules"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller/enginetest/mutationdetector"
-	"mapcontroller.dev/snapshotschedule/internal/snapshots"
 	"mapcontroller.dev/snapshotschedule/internal/snapshots/metrics"
-	"mapcontroller.dev/snapshotschedule/internal/transport"
+	"mapcontroller.dev/snapshotschedule/test/internal/inprocess"
 )
 
 // The metrics of all operators of this process: one counts on where another ended.
@@ -34,8 +33,7 @@ var ofSchedules, ofClusterSchedules = metrics.New(), clusterschedules.NewMetrics
 
 func init() { ctrlmetrics.Registry.MustRegister(ofSchedules, ofClusterSchedules) }
 
-// newManager returns a manager with the operator's controllers, wired as in cmd; for a single namespace without ClusterSnapshotSchedule.
-// It is the only function of this suite that uses internal/snapshots and internal/clusterschedules.
+// newManager returns a manager with the operator's controllers; for a single namespace without ClusterSnapshotSchedule.
 func newManager(o *operator, namespace string) manager.Manager {
 	GinkgoHelper()
 	restConfig := rest.CopyConfig(config)
@@ -44,39 +42,19 @@ func newManager(o *operator, namespace string) manager.Manager {
 		o.network.base = base
 		return o.network
 	})
-	snapshots.Configure(restConfig, o.clock)
-	options := snapshots.Options{
-		Workers:          8,
-		StatusInterval:   o.statusInterval,
-		DeletesPerSecond: 50,
-		MaxClockSkew:     time.Minute,
-		KindsInterval:    200 * time.Millisecond,
-		Clock:            o.clock,
-		Stores:           snapshots.NewStores(),
-	}
-	cacheOptions := snapshots.CacheOptions(options.Stores)
-	clusterschedules.AddToCache(&cacheOptions)
-	if namespace != "" {
-		cacheOptions.DefaultNamespaces = map[string]cache.Config{namespace: {}}
-	}
-	m, err := ctrl.NewManager(restConfig, ctrl.Options{
-		Scheme:         scheme,
-		Cache:          cacheOptions,
-		NewCache:       mutationdetector.NewCache,
-		MapperProvider: snapshots.RESTMapper,
-		NewClient:      transport.NewClient,
-		Metrics:        metricsserver.Options{BindAddress: "0"},
+	options := ctrl.Options{
+		NewCache: mutationdetector.NewCache, Metrics: metricsserver.Options{BindAddress: "0"},
 		Controller:     ctrlconfig.Controller{SkipNameValidation: new(true)},
-
-		LeaderElection:                      o.lock != nil,
-		LeaderElectionResourceLockInterface: o.lock,
-	})
-	Expect(err).NotTo(HaveOccurred())
-	unwritten := &snapshots.Unwritten{}
-	Expect(snapshots.SetupWithManager(o.ctx, m, options, o.maxInFlight, unwritten, ofSchedules)).To(Succeed())
-	if namespace == "" {
-		Expect(clusterschedules.SetupWithManager(m, options, snapshots.Validate, &snapshots.Ownership, unwritten, ofClusterSchedules)).To(Succeed())
+		LeaderElection: o.lock != nil, LeaderElectionResourceLockInterface: o.lock,
 	}
+	if namespace != "" {
+		options.Cache.DefaultNamespaces = map[string]cache.Config{namespace: {}}
+	}
+	m, err := inprocess.New(o.ctx, restConfig, inprocess.Options{
+		Workers: 8, MaxInFlight: o.maxInFlight, DeletesPerSecond: 50, StatusInterval: 100 * time.Millisecond, MaxClockSkew: time.Minute,
+		KindsInterval: 200 * time.Millisecond, Clock: o.clock, Metrics: ofSchedules, ClusterMetrics: ofClusterSchedules,
+	}, options)
+	Expect(err).NotTo(HaveOccurred())
 	return m
 }
 
@@ -86,8 +64,7 @@ type operator struct {
 	network *network
 	clock   *localClock
 	// lock is the lock for leader election, if there is one.
-	lock           resourcelock.Interface
-	statusInterval time.Duration
+	lock resourcelock.Interface
 	// maxInFlight limits the snapshots of a driver that are uncut; zero: no limit.
 	maxInFlight int
 	// mayBeForbidden is set if a spec has quotas or roles forbid requests of the operator.
@@ -127,10 +104,6 @@ func failing(code int, match func(request) bool) option {
 
 func forbidden(o *operator) { o.mayBeForbidden = true }
 
-func statusInterval(d time.Duration) option {
-	return func(o *operator) { o.statusInterval = d }
-}
-
 func maxInFlight(n int) option {
 	return func(o *operator) { o.maxInFlight = n }
 }
@@ -139,7 +112,7 @@ func maxInFlight(n int) option {
 func (env *environment) startOperator(opts ...option) *operator {
 	GinkgoHelper()
 	running, cancel := context.WithCancel(ctx)
-	o := &operator{ctx: running, network: &network{}, clock: &localClock{}, statusInterval: 100 * time.Millisecond}
+	o := &operator{ctx: running, network: &network{}, clock: &localClock{}}
 	for _, opt := range opts {
 		opt(o)
 	}
@@ -157,23 +130,4 @@ func (env *environment) startOperator(opts ...option) *operator {
 	})
 	DeferCleanup(o.stop)
 	return o
-}
-
-// expectRest waits until operators have sent no request that matches for a second, and expects none for two more.
-func expectRest(match func(request) bool, operators ...*operator) {
-	GinkgoHelper()
-	sent := func() (n int) {
-		for _, o := range operators {
-			n += len(o.network.find(match))
-		}
-		return n
-	}
-	last, since := sent(), time.Now()
-	Eventually(func() time.Duration {
-		if n := sent(); n != last {
-			last, since = n, time.Now()
-		}
-		return time.Since(since)
-	}).Should(BeNumerically(">", time.Second))
-	Consistently(sent, "2s", "100ms").Should(Equal(last))
 }

@@ -9,7 +9,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -106,19 +105,5 @@ var _ = Describe("The map from PVCs to snapshots", func() {
 		setLabel(c, "app", "shop")
 		env.waitForSnapshots("data", 2)
 		Eventually(detached(s)).Should(BeZero())
-	})
-
-	// Contract: MAP-12.
-	It("skips a PVC that the schedule controls, with a reason", func() {
-		s := env.createSchedule("backup")
-		env.startOperator()
-		c := env.createPendingClaim("data")
-		mergePatch(c, `{"metadata":{"ownerReferences":[{"apiVersion":"snapshots.mapcontroller.dev/v1alpha1",`+
-			`"kind":"SnapshotSchedule","name":"backup","uid":"`+string(s.UID)+`","controller":true}]}}`)
-		setPhase(c, corev1.ClaimBound)
-		env.barrier()
-		Expect(env.snapshotsOf("data")).To(BeEmpty())
-		Eventually(func() []metav1.Condition { return status(s).Conditions }).Should(ContainElement(
-			HaveField("Message", ContainSubstring("1 skipped; first data: controlled by this schedule"))))
 	})
 })

@@ -138,25 +138,6 @@ var _ = Describe("Metrics", func() {
 		Consistently(func() map[string]float64 { return metricsOf(s) }, "500ms").Should(BeEmpty())
 	})
 
-	// Contract: MET-2.
-	It("are absent while the spec is invalid, except counters", func() {
-		s := env.createSchedule("backup")
-		env.startOperator()
-		env.createClaim("data")
-		makeReady(env.waitForSnapshot("data"))
-		expectMetrics(s, map[string]float64{"ready Scheduled": 1, "snapshots ready": 1})
-		mergePatch(s, `{"spec":{"jitter":"2h"}}`)
-		Eventually(func() map[string]float64 {
-			found := metricsOf(s)
-			maps.DeleteFunc(found, func(name string, _ float64) bool {
-				return strings.Contains(name, "_total") || strings.Contains(name, "_to_") // counters and histograms stay
-			})
-			return found
-		}).Should(Equal(map[string]float64{"ready InvalidSpec": 0}))
-		mergePatch(s, `{"spec":{"jitter":null}}`)
-		expectMetrics(s, map[string]float64{"ready Scheduled": 1, "snapshots ready": 1})
-	})
-
 	// Contract: MET-4.
 	It("are exported only by the leading manager", func() {
 		s := env.createSchedule("backup")

@@ -31,7 +31,6 @@ type network struct {
 	mu       sync.Mutex
 	requests []request
 	faults   []*fault
-	frozen   map[string]chan struct{} // by resource
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -54,9 +53,6 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	n.record(sent)
 	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
 		resp.Header.Set("Date", date.Add(time.Duration(n.ahead.Load())).UTC().Format(http.TimeFormat))
-	}
-	if sent.isWatch() {
-		resp.Body = &watchBody{ReadCloser: resp.Body, network: n, resource: sent.resource(), done: r.Context().Done()}
 	}
 	return resp, nil
 }
@@ -175,47 +171,3 @@ func (n *network) count(method, resource string) int {
 
 // deletes returns the number of attempts to delete a snapshot.
 func (n *network) deletes() int { return n.count(http.MethodDelete, "volumesnapshots") }
-
-// freeze holds back the watch events of a resource until thaw, so that the operator's cache is stale.
-func (n *network) freeze(resource string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.frozen == nil {
-		n.frozen = map[string]chan struct{}{}
-	}
-	n.frozen[resource] = make(chan struct{})
-}
-
-func (n *network) thaw(resource string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	close(n.frozen[resource])
-	delete(n.frozen, resource)
-}
-
-// frozenUntil returns a channel that thaw closes; nil if the resource is not frozen.
-func (n *network) frozenUntil(resource string) chan struct{} {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.frozen[resource]
-}
-
-// watchBody is the body of a watch.
-type watchBody struct {
-	io.ReadCloser
-	network  *network
-	resource string
-	done     <-chan struct{}
-}
-
-// Read holds back what it has read while the resource is frozen.
-func (b *watchBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if thawed := b.network.frozenUntil(b.resource); thawed != nil {
-		select {
-		case <-thawed:
-		case <-b.done:
-		}
-	}
-	return n, err
-}

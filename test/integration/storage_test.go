@@ -109,39 +109,6 @@ var _ = Describe("Mixed storage", func() {
 		Expect(status(s).Problems).To(BeEmpty())
 	})
 
-	// Contract: CLASS-1, CLASS-5.
-	It("takes the first snapshot when a class of the driver is created", func() {
-		s := env.createSchedule("backup")
-		env.createClaimOf("data", env.driver("block"))
-		env.startOperator()
-		Eventually(func() string { return readyMessage(s) }).
-			Should(ContainSubstring("1 skipped; first data: NotSnapshottable: no VolumeSnapshotClass belongs to driver " + env.driver("block")))
-		Expect(readyCondition(s)()).To(Equal("True Scheduled"))
-		env.createClass("fast", "block", true)
-		Expect(env.waitForSnapshot("data").Spec.VolumeSnapshotClassName).To(BeNil())
-		Eventually(skippedCount(s)).Should(BeZero())
-	})
-
-	// Contract: CLASS-2, CLASS-3.
-	It("takes nothing with a wrong class or without a default one, until that is fixed", func() {
-		fast := env.createClass("fast", "block", false)
-		s := env.createSchedule("backup")
-		env.createClaimOf("data", env.driver("block"))
-		env.startOperator()
-		Eventually(problems(s)).Should(ConsistOf(problem("data", v1alpha1.ReasonNoDefaultSnapshotClass, "")))
-		Eventually(readyCondition(s)).Should(Equal("False SnapshotsFailing"))
-
-		mergePatch(s, `{"spec":{"snapshotTemplate":{"spec":{"volumeSnapshotClassName":"none"}}}}`)
-		Eventually(problems(s)).Should(ConsistOf(problem("data", v1alpha1.ReasonWrongSnapshotClass, "")))
-		Expect(env.snapshots()).To(BeEmpty())
-
-		mergePatch(s, `{"spec":{"snapshotTemplate":{"spec":{"volumeSnapshotClassName":null}}}}`)
-		Eventually(problems(s)).Should(ConsistOf(problem("data", v1alpha1.ReasonNoDefaultSnapshotClass, "")))
-		setAnnotation(fast, defaultClass, "true")
-		env.waitForSnapshot("data")
-		Eventually(readyCondition(s)).Should(Equal("True Scheduled"))
-	})
-
 	// Contract: MAP-14.
 	It("selects by storage class, and detaches the series of a PVC that is excluded", func() {
 		s := env.createSchedule("backup", func(s *spec) { s.StorageClassNames = []v1alpha1.StorageClassName{"fast"} })

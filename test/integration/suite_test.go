@@ -6,7 +6,7 @@
 //
 //	suite_test.go        the API server
 //	manager_test.go      the operator, with a clock and a network that the spec controls
-//	network_test.go      that network: records and fails requests, delays watch events, changes the server's clock
+//	network_test.go      that network: records and fails requests, changes the server's clock
 //	environment_test.go  a namespace, and what a user and the other controllers do in it
 //	…                    the specs, by section of the contract
 package integration

@@ -53,6 +53,7 @@ var _ = Describe("A delete", func() {
 		return decisions
 	}
 
+	// Contract: GUARD-1.
 	It("carries the UID and resourceVersion of the decision as preconditions", func() {
 		start()
 		w := getWidget(ctx, ns, "p-a")

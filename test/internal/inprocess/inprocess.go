@@ -5,6 +5,7 @@
 package inprocess
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -29,16 +30,23 @@ type Options struct {
 	// KindsInterval is how often a kind that is not installed is looked for.
 	KindsInterval time.Duration
 	Clock         clock.PassiveClock
+	// Metrics and ClusterMetrics are new ones unless they are set.
+	Metrics        *metrics.Metrics
+	ClusterMetrics *clusterschedules.Metrics
 }
 
 // New returns a manager with the operator's controllers, for the API server of a config. The manager's
-// options say the rest: metrics, probes, leader election.
+// options say the rest: metrics, probes, leader election, and the namespaces of a cache that has fewer than the roles allow.
 func New(ctx context.Context, config *rest.Config, o Options, m ctrl.Options) (ctrl.Manager, error) {
 	config = rest.CopyConfig(config)
 	snapshots.Configure(config, o.Clock)
 	stores := snapshots.NewStores()
 	m.Scheme, m.MapperProvider, m.NewClient = cluster.Scheme, snapshots.RESTMapper, transport.NewClient
+	only := m.Cache.DefaultNamespaces
 	m.Cache = snapshots.CacheOptions(stores, o.Namespaces...)
+	if only != nil {
+		m.Cache.DefaultNamespaces = only
+	}
 	clusterschedules.AddToCache(&m.Cache)
 	mgr, err := ctrl.NewManager(config, m)
 	if err != nil {
@@ -49,12 +57,12 @@ func New(ctx context.Context, config *rest.Config, o Options, m ctrl.Options) (c
 		KindsInterval: o.KindsInterval, Namespaces: o.Namespaces, Clock: o.Clock, Stores: stores,
 	}
 	unwritten := &snapshots.Unwritten{}
-	if err := snapshots.SetupWithManager(ctx, mgr, options, o.MaxInFlight, unwritten, metrics.New()); err != nil {
+	if err := snapshots.SetupWithManager(ctx, mgr, options, o.MaxInFlight, unwritten, cmp.Or(o.Metrics, metrics.New())); err != nil {
 		return nil, fmt.Errorf("set up the SnapshotSchedule controller: %w", err)
 	}
-	if len(o.Namespaces) == 0 { // otherwise Roles in these namespaces are all that there is
+	if len(m.Cache.DefaultNamespaces) == 0 { // otherwise Roles in these namespaces are all that there is
 		err := clusterschedules.SetupWithManager(
-			mgr, options, snapshots.Validate, &snapshots.Ownership, unwritten, clusterschedules.NewMetrics())
+			mgr, options, snapshots.Validate, &snapshots.Ownership, unwritten, cmp.Or(o.ClusterMetrics, clusterschedules.NewMetrics()))
 		if err != nil {
 			return nil, fmt.Errorf("set up the ClusterSnapshotSchedule controller: %w", err)
 		}
