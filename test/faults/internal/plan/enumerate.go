@@ -43,8 +43,7 @@ func (r Reference) Plans(class Class, o Options) (all []Plan) {
 	case APIErrors:
 		return r.each(APIErrors, Point.IsWrite, errorActions)
 	case Reads:
-		all = slices.Concat(r.each(Reads, Point.IsList, listActions), r.each(Reads, Point.IsLiveList, liveActions),
-			r.each(Reads, Point.IsGet, liveActions))
+		all = slices.Concat(r.each(Reads, Point.IsList, listActions), r.each(Reads, Point.IsLive, liveActions))
 		if o.Discovery {
 			all = append(all, r.each(Reads, Point.IsDiscovery, discoveryActions)...)
 		}
