@@ -14,14 +14,11 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
 	"mapcontroller.dev/snapshotschedule/test/internal/etcd"
 )
 
@@ -119,33 +116,6 @@ func (r *Run) Ages() [3]int64 {
 		ages[0], ages[1] = changes[n-2].Revision, changes[n/2].Revision
 	}
 	return ages
-}
-
-// Object returns an object as it was at a revision, as JSON, or nil if it did not exist.
-func (r *Run) Object(resource, name string, revision int64) []byte {
-	var found client.Object
-	for _, c := range r.Changes() {
-		if o := c.Object(); c.Revision <= revision && o.GetName() == name && pluralOf(o) == resource {
-			found = c.After
-		}
-	}
-	if found == nil {
-		return nil
-	}
-	text, err := cluster.JSON(found)
-	if err != nil {
-		panic(err) // the scheme knows the recorded kinds
-	}
-	return text
-}
-
-func pluralOf(o client.Object) string {
-	kind, err := apiutil.GVKForObject(o, cluster.Scheme)
-	if err != nil {
-		panic(err) // the scheme knows the recorded kinds
-	}
-	plural, _ := meta.UnsafeGuessKindToResource(kind)
-	return plural.Resource
 }
 
 // PatchStatus merges JSON into the status of an object, as a controller does.

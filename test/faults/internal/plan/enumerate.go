@@ -20,10 +20,9 @@ type Reference struct {
 var (
 	crashActions = []Action{CrashBefore, CrashAfter}
 	errorActions = []Action{Conflict, TooMany, Internal, Unavailable, TimedOut, Lost, Quota, Terminating}
-	listActions  = []Action{Internal, Gone, Stale, Empty, Truncated}
-	// No API server answers a live list with an old or incomplete one.
-	liveListActions  = []Action{Internal, Gone}
-	getActions       = []Action{Internal, Gone, Stale}
+	listActions  = []Action{Internal, Gone, Stale}
+	// No API server answers a live read with an old state.
+	liveActions      = []Action{Internal, Gone}
 	discoveryActions = []Action{Internal, Unavailable}
 	eventActions     = []Action{Drop, DropGone, Delay, Duplicate}
 )
@@ -44,8 +43,7 @@ func (r Reference) Plans(class Class, o Options) (all []Plan) {
 	case APIErrors:
 		return r.each(APIErrors, Point.IsWrite, errorActions)
 	case Reads:
-		all = slices.Concat(r.each(Reads, Point.IsList, listActions), r.each(Reads, Point.IsLiveList, liveListActions),
-			r.each(Reads, Point.IsGet, getActions))
+		all = slices.Concat(r.each(Reads, Point.IsList, listActions), r.each(Reads, Point.IsLive, liveActions))
 		if o.Discovery {
 			all = append(all, r.each(Reads, Point.IsDiscovery, discoveryActions)...)
 		}

@@ -58,11 +58,8 @@ const (
 	Gone Action = "410"
 	// Uninstalled answers as if the CRD were not installed.
 	Uninstalled Action = "404"
-	// Stale answers with an earlier state.
+	// Stale answers a list with an earlier state.
 	Stale Action = "stale"
-	// Empty and Truncated leave objects out until the operator is made to list again.
-	Empty     Action = "empty"
-	Truncated Action = "truncated"
 )
 
 // Actions at a watch event.
@@ -121,21 +118,17 @@ type Plan struct {
 	IdleFor time.Duration
 }
 
-// SafetyOnly reports whether the plan contains answers that no API server gives: lists that leave objects out, old gets, a start whose
-// lists hide an uncut snapshot. The operator must stay safe, but its end state may differ.
-func (p Plan) SafetyOnly() bool {
-	return p.HidesUncut || slices.ContainsFunc(p.Faults, func(f Fault) bool {
-		return f.Action == Empty || f.Action == Truncated || f.Action == Stale && f.At.IsGet()
-	})
-}
+// SafetyOnly reports whether the plan contains answers that no API server gives: lists at a start that hide an uncut snapshot. The
+// operator must stay safe, but its end state may differ.
+func (p Plan) SafetyOnly() bool { return p.HidesUncut }
 
 // ShowsEverything reports whether one operator at a time is shown all that exists when it starts. What it does not know is in flight it
 // cannot count.
 func (p Plan) ShowsEverything() bool { return !p.ShowsPast() && p.Interleaving == "" }
 
-// ShowsPast reports whether an operator is shown what was before, or not all that is.
+// ShowsPast reports whether an operator is shown what was before.
 func (p Plan) ShowsPast() bool {
 	return p.StartAge != nil || slices.ContainsFunc(p.Faults, func(f Fault) bool {
-		return slices.Contains([]Action{Travel, Stale, Empty, Truncated}, f.Action)
+		return f.Action == Travel || f.Action == Stale
 	})
 }

@@ -41,11 +41,10 @@ func (p Point) IsWrite() bool {
 // IsList reports whether the point is a list that fills a cache.
 func (p Point) IsList() bool { return p.Verb == "list" }
 
-// IsLiveList reports whether the point is a list that fills no cache.
-func (p Point) IsLiveList() bool { return p.Verb == "live-list" }
-
-// IsGet reports whether the point is a live read of one object.
-func (p Point) IsGet() bool { return p.Verb == "get" && p.Resource != DiscoveryPath }
+// IsLive reports whether the point is a live read of one object, or a list that fills no cache.
+func (p Point) IsLive() bool {
+	return p.Verb == "live-list" || p.Verb == "get" && p.Resource != DiscoveryPath
+}
 
 // IsDiscovery reports whether the point is a discovery request.
 func (p Point) IsDiscovery() bool { return p.Verb == "get" && p.Resource == DiscoveryPath }

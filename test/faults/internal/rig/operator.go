@@ -165,12 +165,8 @@ func (r *Run) maintain(o *operator) {
 		return
 	default:
 	}
-	quiet := r.wire.Quiet() > quietTime
-	if o.IsFrozen() && (quiet || time.Since(o.started) > frozenTime) {
+	if o.IsFrozen() && (r.wire.Quiet() > quietTime || time.Since(o.started) > frozenTime) {
 		o.Unfreeze()
-	}
-	if quiet {
-		o.Relist()
 	}
 }
 

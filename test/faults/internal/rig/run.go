@@ -116,7 +116,7 @@ func (r *Run) prepare(ctx context.Context, namespace string) (err error) {
 		return err
 	}
 	r.wire = wire.New(wire.Options{
-		Namespace: namespace, Namespaced: r.workload.Neighbor != nil, Fleet: r.workload.Fleet, Past: r.run, Faults: r.plan.Faults,
+		Namespace: namespace, Namespaced: r.workload.Neighbor != nil, Fleet: r.workload.Fleet, Ages: r.run.Ages, Faults: r.plan.Faults,
 		Nicknames: r.run.Nicknames(), Always: r.workload.Always, Crash: r.crash, Judge: r.judgeWrite,
 	})
 	r.run.World = &r.wire.World
@@ -139,17 +139,14 @@ func (r *Run) remember() {
 }
 
 // judgeWrite has a write judged.
-func (r *Run) judgeWrite(ctx context.Context, w wire.Write) (answered func(code int)) {
-	a := judge.Attempt{
-		Verb: w.Verb, Resource: w.Resource, Subresource: w.Subresource, Namespace: w.Namespace, Name: w.Name, Body: w.Body,
-		Sees: r.plan.ShowsEverything(), Unsynced: !w.Link.HasSynced(),
-	}
+func (r *Run) judgeWrite(ctx context.Context, l *wire.Link, a judge.Attempt) (answered func(code int)) {
+	a.Sees = r.plan.ShowsEverything()
 	if since := time.Now().Add(-judge.GuardsWindow); r.judge.Moments != nil {
-		a.Read = func(resource, name string) bool { return w.Link.HasRead(resource, name, since) }
+		a.Read = func(resource, name string) bool { return l.HasRead(resource, name, since) }
 	}
 	r.mu.Lock()
 	for _, o := range r.operators {
-		if o.Link == w.Link {
+		if o.Link == l {
 			a.Started = o.started
 		}
 	}

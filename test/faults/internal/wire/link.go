@@ -15,11 +15,7 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 )
 
@@ -49,16 +45,13 @@ type Link struct {
 	reads map[string]time.Time
 	// expired are the resources whose next watch is answered with 410 Gone.
 	expired map[string]bool
-	// relist is closed to end watches, so that the operator lists again what a list has left out, if it is incomplete.
-	relist     chan struct{}
-	incomplete bool
 }
 
 // NewLink returns the network of a new operator, which Base has to complete.
 func (w *Wire) NewLink(t Treatment) *Link {
 	alive, cut := context.WithCancel(context.Background())
 	l := &Link{
-		Treatment: t, wire: w, alive: alive, cut: cut, unfrozen: make(chan struct{}), relist: make(chan struct{}),
+		Treatment: t, wire: w, alive: alive, cut: cut, unfrozen: make(chan struct{}),
 		synced: map[string]bool{}, reads: map[string]time.Time{}, expired: map[string]bool{},
 	}
 	w.mu.Lock()
@@ -81,19 +74,6 @@ func (l *Link) IsFrozen() bool {
 	default:
 		return l.Treatment.Frozen != 0
 	}
-}
-
-// Relist makes the operator list again what a list left out, and returns whether there was anything.
-func (l *Link) Relist() bool {
-	l.wire.mu.Lock()
-	defer l.wire.mu.Unlock()
-	if !l.incomplete {
-		return false
-	}
-	l.incomplete = false
-	close(l.relist)
-	l.relist = make(chan struct{})
-	return true
 }
 
 // HasSynced returns whether the caches that deletes depend on have received their initial state.
@@ -189,62 +169,13 @@ func (l *Link) answer(ctx context.Context, r *http.Request, q *request, f *plan.
 	case plan.TimedOut:
 		_, _ = l.forward(ctx, r, q)
 	case plan.Stale:
-		return l.stale(ctx, r, q, l.wire.options.Past.Ages()[f.Age])
-	case plan.Empty, plan.Truncated:
-		return l.incompleteList(ctx, r, q, f.Action)
+		q.query = listAt(q.query, l.wire.options.Ages()[f.Age])
+		return l.send(r, q)
 	}
 	a, ok := refusal(f.Action, q)
 	if !ok {
 		panic("no such action at a request: " + f.Action)
 	}
-	return a, nil
-}
-
-func (l *Link) stale(ctx context.Context, r *http.Request, q *request, revision int64) (response, error) {
-	if q.Verb == "list" {
-		q.query = listAt(q.query, revision)
-		return l.send(r, q)
-	}
-	a, err := l.forward(ctx, r, q)
-	if err != nil || a.code != http.StatusOK && a.code != http.StatusNotFound {
-		return a, err
-	}
-	old := l.wire.options.Past.Object(q.Resource, q.Name, revision)
-	if old == nil {
-		return refusedBy(apierrors.NewNotFound(schema.GroupResource{Group: q.APIGroup, Resource: q.Resource}, q.Name)), nil
-	}
-	o := &unstructured.Unstructured{}
-	if err := o.UnmarshalJSON(old); err != nil {
-		return response{}, err
-	}
-	if q.metadata {
-		o.Object = map[string]any{"metadata": o.Object["metadata"]}
-		o.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata"))
-	}
-	return asJSON(http.StatusOK, o), nil
-}
-
-// incompleteList leaves all objects, or every second one, out of a list, until Relist.
-func (l *Link) incompleteList(ctx context.Context, r *http.Request, q *request, action plan.Action) (response, error) {
-	a, err := l.forward(ctx, r, q)
-	if err != nil || a.code != http.StatusOK {
-		return a, err
-	}
-	list := &unstructured.UnstructuredList{}
-	if err := list.UnmarshalJSON(a.body); err != nil {
-		return response{}, err
-	}
-	var kept []unstructured.Unstructured
-	for n, item := range list.Items {
-		if action == plan.Truncated && n%2 == 1 {
-			kept = append(kept, item)
-		}
-	}
-	list.Items = kept
-	a.body = asJSON(http.StatusOK, list).body
-	l.wire.mu.Lock()
-	defer l.wire.mu.Unlock()
-	l.incomplete = true
 	return a, nil
 }
 
@@ -281,11 +212,12 @@ func listAt(query url.Values, revision int64) url.Values {
 // send sends a request to the API server, which gets it even if the operator dies meanwhile. A write is judged before.
 func (l *Link) send(r *http.Request, q *request) (response, error) {
 	answered := func(int) {}
-	if judge := l.wire.options.Judge; judge != nil && q.isWrite() && !q.neighbor {
+	if q.isWrite() && !q.neighbor {
 		l.wire.World.Lock()
 		defer l.wire.World.Unlock()
-		answered = judge(context.Background(), Write{
-			Link: l, Verb: q.Verb, Resource: q.Resource, Subresource: q.Subresource, Namespace: q.Namespace, Name: q.Name, Body: q.body,
+		answered = l.wire.options.Judge(context.Background(), l, judge.Attempt{
+			Verb: q.Verb, Resource: q.Resource, Subresource: q.Subresource, Namespace: q.Namespace, Name: q.Name, Body: q.body,
+			Unsynced: !l.HasSynced(),
 		})
 	}
 	resp, err := l.Base.RoundTrip(l.upstream(r, q).WithContext(context.WithoutCancel(r.Context())))

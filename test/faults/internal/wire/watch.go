@@ -7,7 +7,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -35,7 +34,7 @@ type stream struct {
 // watch answers a watch, event by event. It calls done when the watch is over.
 func (l *Link) watch(ctx context.Context, r *http.Request, q *request, done func()) (*http.Response, error) {
 	l.wire.mu.Lock()
-	relist, expired := l.relist, l.expired[q.Resource] && !q.neighbor
+	expired := l.expired[q.Resource] && !q.neighbor
 	if expired {
 		delete(l.expired, q.Resource)
 	}
@@ -67,7 +66,7 @@ func (l *Link) watch(ctx context.Context, r *http.Request, q *request, done func
 		defer done()
 		defer stop()
 		defer body.Close()
-		(&stream{link: l, q: q, out: out}).run(ctx, body, relist)
+		(&stream{link: l, q: q, out: out}).run(ctx, body)
 		_ = out.Close()
 	}()
 	l.wire.answered(q, response{code: resp.StatusCode, header: resp.Header})
@@ -87,8 +86,8 @@ func (l *Link) connect(ctx context.Context, r *http.Request, q *request) (*http.
 	return l.Base.RoundTrip(l.upstream(r, q).WithContext(ctx))
 }
 
-// run sends events until either side closes, a fault ends the watch, or relist is closed.
-func (s *stream) run(ctx context.Context, body io.Reader, relist <-chan struct{}) {
+// run sends events until either side closes, or a fault ends the watch.
+func (s *stream) run(ctx context.Context, body io.Reader) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	lines := make(chan line, 1024)
@@ -96,10 +95,6 @@ func (s *stream) run(ctx context.Context, body io.Reader, relist <-chan struct{}
 	for {
 		select {
 		case <-ctx.Done():
-			return
-		case <-relist:
-			gone, _ := refusal(plan.Gone, s.q)
-			s.deliver(fmt.Appendf(nil, `{"type":"ERROR","object":%s}`, gone.body))
 			return
 		case l, ok := <-lines:
 			if !ok || !s.handle(ctx, l) {

@@ -19,16 +19,9 @@ import (
 	"sync"
 	"time"
 
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 )
-
-// Past knows earlier states of the API server.
-type Past interface {
-	// Object returns an object as JSON as it was at a revision; nil if it did not exist.
-	Object(resource, name string, revision int64) []byte
-	// Ages returns the revisions that plan.Fault.Age selects.
-	Ages() [3]int64
-}
 
 // Options configure a Wire.
 type Options struct {
@@ -38,8 +31,9 @@ type Options struct {
 	Namespaced bool
 	// Fleet is set if faults are injected at the run's ClusterSnapshotSchedule and its namespace.
 	Fleet  bool
-	Past   Past
 	Faults []plan.Fault
+	// Ages returns the revisions that plan.Fault.Age selects.
+	Ages func() [3]int64
 	// Nicknames are names of objects that are the same in every run.
 	Nicknames map[string]string
 	// Always is called before each request; the action that it returns is injected every time.
@@ -48,14 +42,7 @@ type Options struct {
 	Crash func(l *Link, f plan.Fault)
 	// Judge is called with every write that is about to reach the API server, one at a time, and returns what is called with the status
 	// code of the answer. Nothing is written meanwhile by who holds World.
-	Judge func(ctx context.Context, w Write) (answered func(code int))
-}
-
-// Write is a request that changes something.
-type Write struct {
-	Link                                         *Link
-	Verb, Resource, Subresource, Namespace, Name string
-	Body                                         []byte
+	Judge func(ctx context.Context, l *Link, a judge.Attempt) (answered func(code int))
 }
 
 const (
