@@ -319,7 +319,7 @@ var _ = Describe("restore", func() {
 			createEvent(claimNamed("new").UID, "ProvisioningFailed", "the backend is full")
 			createEvent(source.UID, "Other", "of another PVC")
 			r := await(ended)
-			Expect(r.code).To(Equal(2))
+			Expect(r.code).To(Equal(3))
 			Expect(r.errOut).To(Equal("Waiting for 1 PVC: new\n" +
 				"new: Normal ProvisioningFailed: the backend is full\n" +
 				"error: timed out after 2s: not bound: new\n"))

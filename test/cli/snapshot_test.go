@@ -128,6 +128,7 @@ var _ = Describe("snapshot", func() {
 		for i := range claims.Items[:2] {
 			take(schedule, &claims.Items[i], at)
 		}
+		Eventually(time.Now).Should(BeTemporally(">=", at))
 		env.succeeds("snapshot", "--pvc", "data-0")
 		Expect(requested(schedule).Claims).To(Equal([]string{"data-0", "data-2"}), "data-2 still waits for the request for all")
 	})
@@ -216,6 +217,7 @@ var _ = Describe("snapshot", func() {
 		fleet := &v1alpha1.ClusterSnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Name: env.namespace}}
 		fleet.Spec.NamespaceSelector.MatchLabels = map[string]v1alpha1.LabelValue{"kubernetes.io/metadata.name": v1alpha1.LabelValue(env.namespace)}
 		fleet.Spec.Template.Spec = hourly
+		fleet.Spec.Template.Spec.DeletionPolicy = v1alpha1.DeletionOrphan
 		Expect(api.Create(ctx, fleet)).To(Succeed())
 		DeferCleanup(func() { Expect(api.Delete(ctx, fleet)).To(Succeed()) })
 		var child *v1alpha1.SnapshotSchedule
