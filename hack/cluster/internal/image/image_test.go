@@ -38,7 +38,8 @@ func TestArchiveContainsTheProgramsAndTheirConfig(t *testing.T) {
 	if err := errors.Join(os.WriteFile(program, []byte("a program"), 0o600), os.WriteFile(plugin, []byte("a plugin"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	i := Image{Name: "example.com/x:1", Program: program, Others: []string{plugin}, User: "65532:65532", Arch: "s390x", Labels: map[string]string{"a": "b"}}
+	i := Image{Name: "example.com/x:1", Program: program, Others: []string{plugin},
+		User: "65532:65532", Arch: "s390x", Labels: map[string]string{"a": "b"}}
 	archive, err := i.Archive()
 	again, againErr := i.Archive()
 	if err := errors.Join(err, againErr); err != nil || !bytes.Equal(archive, again) {
