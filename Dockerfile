@@ -17,8 +17,10 @@ ARG VERSION
 ARG REVISION
 # An empty TARGETARCH means the architecture of the build machine.
 RUN CGO_ENABLED=0 GOOS=${TARGETOS:-linux} GOARCH=${TARGETARCH} go build -trimpath -tags grpcnotrace -ldflags "-s -w -X mapcontroller.dev/snapshotschedule/internal/version.version=${VERSION} -X mapcontroller.dev/snapshotschedule/internal/version.revision=${REVISION}" -o manager ./cmd
+# The kubectl plugin, for hooks that take a snapshot before an upgrade: config/samples/hook.
+RUN CGO_ENABLED=0 GOOS=${TARGETOS:-linux} GOARCH=${TARGETARCH} go build -trimpath -tags grpcnotrace -ldflags "-s -w -X mapcontroller.dev/snapshotschedule/internal/version.version=${VERSION} -X mapcontroller.dev/snapshotschedule/internal/version.revision=${REVISION}" -o kubectl-snapsched ./cmd/kubectl-snapsched
 
-# No base image: the manager is a static binary, has the time zones in it and needs no other file, so
+# No base image: the programs are static binaries, have the time zones in them and need no other file, so
 # there is nothing to patch. 'make image' builds the same image, and the deployment tests run it.
 FROM scratch
 ARG VERSION
@@ -32,7 +34,7 @@ LABEL org.opencontainers.image.title="SnapshotSchedule" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
 WORKDIR /
-COPY --from=builder /workspace/manager .
+COPY --from=builder /workspace/manager /workspace/kubectl-snapsched ./
 USER 65532:65532
 
 ENTRYPOINT ["/manager"]

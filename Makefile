@@ -271,9 +271,10 @@ image: ## Build the image IMG for ARCH as an archive IMAGE_ARCHIVE, without a co
 	@mkdir -p $(dir $(IMAGE_ARCHIVE))
 	dir="$$(mktemp -d)"; trap 'rm -rf "$$dir"' EXIT; \
 	CGO_ENABLED=0 GOOS=linux GOARCH=$(ARCH) $(GO_BUILD) -o "$$dir/manager" ./cmd; \
+	CGO_ENABLED=0 GOOS=linux GOARCH=$(ARCH) $(GO_BUILD) -o "$$dir/kubectl-snapsched" ./cmd/kubectl-snapsched; \
 	go -C hack/cluster run . image --name "$(IMAGE_NAME)" --arch "$(ARCH)" --out "$(IMAGE_ARCHIVE)" \
 	  --label "$(OCI).title=SnapshotSchedule" --label "$(OCI).licenses=Apache-2.0" --label "$(OCI).source=$(REPOSITORY)" \
-	  --label "$(OCI).version=$(VERSION)" --label "$(OCI).revision=$(REVISION)" "$$dir/manager"
+	  --label "$(OCI).version=$(VERSION)" --label "$(OCI).revision=$(REVISION)" "$$dir/manager" "$$dir/kubectl-snapsched"
 
 # The architectures of 'make image-push', as Go names them.
 ARCHS ?= amd64 arm64 ppc64le s390x

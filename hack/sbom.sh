@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Writes the SBOM of an image archive in SPDX format, and checks that it has all modules that the
-# program's build information lists.
+# programs' build information lists.
 #
 #   hack/sbom.sh bin/image.tar example.com/snapshotschedule:v1.2.3 dist/sbom.spdx.json
 set -euo pipefail
@@ -21,9 +21,9 @@ export SYFT_CHECK_FOR_APP_UPDATE=false SYFT_FORMAT_PRETTY=true
 "${syft[@]}" scan --quiet "docker-archive:$archive" --source-name "${name%":$version"}" --source-version "$version" \
   --output "spdx-json=$scratch/sbom.json"
 
-# The image contains one program; its layer is the only tar file in the archive.
+# The image contains two programs; its layer is the only tar file in the archive.
 layer="$(tar -tf "$archive" | grep '\.tar$')"
-tar -xOf "$archive" "$layer" | tar -xf - -C "$scratch" manager
+tar -xOf "$archive" "$layer" | tar -xf - -C "$scratch" manager kubectl-snapsched
 modules=0 missing=0
 while read -r module version; do
   modules=$((modules + 1))
@@ -32,9 +32,9 @@ while read -r module version; do
     echo "missing in the SBOM: $module $version" >&2
     missing=$((missing + 1))
   fi
-done < <(go version -m "$scratch/manager" | awk '$1 == "dep" { print $2, $3 }')
+done < <(go version -m "$scratch/manager" "$scratch/kubectl-snapsched" | awk '$1 == "dep" { print $2, $3 }' | sort -u)
 if [ "$modules" = 0 ] || [ "$missing" != 0 ]; then
-  echo "FAILED: $missing of the program's $modules modules are missing in the SBOM" >&2
+  echo "FAILED: $missing of the programs' $modules modules are missing in the SBOM" >&2
   exit 1
 fi
 mkdir -p "$(dirname "$out")"

@@ -17,13 +17,16 @@ func newImage() *cobra.Command {
 	var i image.Image
 	var out string
 	cmd := &cobra.Command{
-		Use:   "image --name NAME:TAG --out ARCHIVE PROGRAM",
-		Short: "Create a container image of one program, as an archive, without a container engine",
-		Args:  cobra.ExactArgs(1),
+		Use:   "image --name NAME:TAG --out ARCHIVE PROGRAM [OTHER...]",
+		Short: "Create a container image of one or more programs, as an archive, without a container engine",
+		Args:  cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) (err error) {
-			if i.Program, err = absPath(args[0]); err != nil {
-				return err
+			for n, arg := range args {
+				if args[n], err = absPath(arg); err != nil {
+					return err
+				}
 			}
+			i.Program, i.Others = args[0], args[1:]
 			path, err := absPath(out)
 			if err != nil {
 				return err
@@ -37,8 +40,8 @@ func newImage() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&i.Name, "name", "", "`name` and tag of the image")
 	cmd.Flags().StringVar(&out, "out", "", "`archive` to write")
-	cmd.Flags().StringVar(&i.User, "user", "65532:65532", "user that runs the program, as `uid:gid`")
-	cmd.Flags().StringVar(&i.Arch, "arch", runtime.GOARCH, "`architecture` that the program was built for")
+	cmd.Flags().StringVar(&i.User, "user", "65532:65532", "user that runs the programs, as `uid:gid`")
+	cmd.Flags().StringVar(&i.Arch, "arch", runtime.GOARCH, "`architecture` that the programs were built for")
 	cmd.Flags().StringToStringVar(&i.Labels, "label", nil, "labels of the image, as `key=value`")
 	for _, name := range []string{"name", "out"} {
 		_ = cmd.MarkFlagRequired(name)

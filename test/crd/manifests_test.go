@@ -167,6 +167,20 @@ var _ = Describe("config", func() {
 		}
 	})
 
+	It("has a sample hook that the API server accepts, whose permissions come before its Job", func() {
+		objects := kustomize("config/samples/hook")
+		Expect(objects).To(HaveLen(4))
+		for _, object := range objects {
+			object.SetNamespace(namespace)
+			Expect(dryRunApply(object)).To(Succeed(), object.GetName())
+			annotations := HaveKeyWithValue("helm.sh/hook", "pre-upgrade")
+			if object.GetKind() != "Job" {
+				annotations = And(annotations, HaveKeyWithValue("argocd.argoproj.io/sync-wave", "-1"), HaveKeyWithValue("helm.sh/hook-weight", "-1"))
+			}
+			Expect(object.GetAnnotations()).To(And(annotations, HaveKeyWithValue("argocd.argoproj.io/hook", "PreSync")), object.GetKind())
+		}
+	})
+
 	It("has samples that the API server accepts, of every file", func() {
 		files, err := filepath.Glob(filepath.Join(root, "config", "samples", "snapshots_*.yaml"))
 		Expect(err).NotTo(HaveOccurred())

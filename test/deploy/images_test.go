@@ -68,18 +68,20 @@ images: [{name: controller, newName: ` + repository + `, newTag: ` + tag + `}]
 }
 
 var _ = Describe("the image", func() {
-	It("has the build flags, the user and the entrypoint of the Dockerfile", func(ctx context.Context) {
+	It("has the programs, the build flags, the user and the entrypoint of the Dockerfile", func(ctx context.Context) {
 		text, err := os.ReadFile(filepath.Join(root, "Dockerfile"))
 		Expect(err).NotTo(HaveOccurred())
 		dockerfile := strings.TrimSpace(string(text))
-		line := regexp.MustCompile(`CGO_ENABLED=(\d) .*go build (.*) -o \S*(manager)"? ([\w./]+)`)
-		theirs := line.FindStringSubmatch(dockerfile)
-		Expect(theirs).To(HaveLen(5), dockerfile)
+		line := regexp.MustCompile(`CGO_ENABLED=(\d) .*go build (.*) -o \S*?(manager|kubectl-snapsched)"? ([\w./]+)`)
+		theirs := line.FindAllStringSubmatch(dockerfile, -1)
+		Expect(theirs).To(HaveLen(2), dockerfile)
 		recipe := run(ctx, nil, "make", "--no-print-directory", "-n", "image", "IMG=a:b", "IMAGE_ARCHIVE=c.tar",
 			"VERSION=$${VERSION}", "REVISION=$${REVISION}")
-		ours := line.FindStringSubmatch(recipe)
-		Expect(ours).To(HaveLen(5), recipe)
-		Expect(ours[1:]).To(Equal(theirs[1:]))
+		ours := line.FindAllStringSubmatch(recipe, -1)
+		Expect(ours).To(HaveLen(2), recipe)
+		for i := range ours {
+			Expect(ours[i][1:]).To(Equal(theirs[i][1:]))
+		}
 
 		user := regexp.MustCompile(`(?m)^USER (.*)$`).FindStringSubmatch(dockerfile)
 		Expect(user).To(HaveLen(2), dockerfile)

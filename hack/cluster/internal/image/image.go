@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package image writes container images without a container engine. An image
-// contains one program; its archive can be loaded with "docker load", "ctr images
+// contains static programs and nothing else; its archive can be loaded with "docker load", "ctr images
 // import" and "kind load image-archive".
 package image
 
@@ -20,6 +20,7 @@ import (
 	"path"
 	"regexp"
 	"runtime"
+	"strings"
 	"testing/fstest"
 	"time"
 )
@@ -30,6 +31,8 @@ type Image struct {
 	Name string
 	// Program is the path of the program. It becomes the entrypoint, in /.
 	Program string
+	// Others are the paths of more programs in /.
+	Others []string
 	// User is "uid:gid". It defaults to root.
 	User string
 	// Arch is the architecture of the program. It defaults to that of this one.
@@ -51,17 +54,21 @@ func (i Image) Archive() ([]byte, error) {
 	if !regexp.MustCompile(`^(.+/)?[^/:]+:[^/:]+$`).MatchString(i.Name) {
 		return nil, fmt.Errorf("invalid image name %q; it needs a name and a tag, such as controller:latest", i.Name)
 	}
-	program, err := os.ReadFile(i.Program)
-	if err != nil {
-		return nil, err
-	}
-	entrypoint := path.Base(i.Program)
-	layer, err := tarOf(fstest.MapFS{
+	files := fstest.MapFS{
 		"etc":        {Mode: fs.ModeDir | 0o755},
 		"etc/passwd": {Mode: 0o644, Data: []byte(passwd)},
 		"tmp":        {Mode: fs.ModeDir | fs.ModeSticky | 0o777},
-		entrypoint:   {Mode: 0o755, Data: program},
-	})
+	}
+	var names []string
+	for _, program := range append([]string{i.Program}, i.Others...) {
+		text, err := os.ReadFile(program)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, path.Base(program))
+		files[path.Base(program)] = &fstest.MapFile{Mode: 0o755, Data: text}
+	}
+	layer, err := tarOf(files)
 	if err != nil {
 		return nil, err
 	}
@@ -70,11 +77,11 @@ func (i Image) Archive() ([]byte, error) {
 		"os":           "linux",
 		"created":      epoch,
 		"config": map[string]any{
-			"Entrypoint": []string{"/" + entrypoint}, "User": i.User, "WorkingDir": "/", "Labels": i.Labels,
+			"Entrypoint": []string{"/" + names[0]}, "User": i.User, "WorkingDir": "/", "Labels": i.Labels,
 			"Env": []string{"PATH=/"},
 		},
 		"rootfs":  map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + digest(layer)}},
-		"history": []map[string]any{{"created": epoch, "created_by": "COPY " + entrypoint + " /"}},
+		"history": []map[string]any{{"created": epoch, "created_by": "COPY " + strings.Join(names, " ") + " /"}},
 	})
 	if err != nil {
 		return nil, err

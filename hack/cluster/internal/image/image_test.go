@@ -32,12 +32,14 @@ func unpack(t *testing.T, b []byte) map[string][]byte {
 	}
 }
 
-func TestArchiveContainsTheProgramAndItsConfig(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "manager")
-	if err := os.WriteFile(program, []byte("a program"), 0o600); err != nil {
+func TestArchiveContainsTheProgramsAndTheirConfig(t *testing.T) {
+	dir := t.TempDir()
+	program, plugin := filepath.Join(dir, "manager"), filepath.Join(dir, "plugin")
+	if err := errors.Join(os.WriteFile(program, []byte("a program"), 0o600), os.WriteFile(plugin, []byte("a plugin"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	i := Image{Name: "example.com/x:1", Program: program, User: "65532:65532", Arch: "s390x", Labels: map[string]string{"a": "b"}}
+	i := Image{Name: "example.com/x:1", Program: program, Others: []string{plugin},
+		User: "65532:65532", Arch: "s390x", Labels: map[string]string{"a": "b"}}
 	archive, err := i.Archive()
 	again, againErr := i.Archive()
 	if err := errors.Join(err, againErr); err != nil || !bytes.Equal(archive, again) {
@@ -52,8 +54,8 @@ func TestArchiveContainsTheProgramAndItsConfig(t *testing.T) {
 		t.Fatal(manifest, err)
 	}
 	layer := files[manifest[0].Layers[0]]
-	if got := unpack(t, layer)["manager"]; string(got) != "a program" {
-		t.Errorf("the program is %q", got)
+	if got := unpack(t, layer); string(got["manager"]) != "a program" || string(got["plugin"]) != "a plugin" {
+		t.Errorf("the programs are %q and %q", got["manager"], got["plugin"])
 	}
 	var config struct {
 		Architecture string
