@@ -36,7 +36,8 @@ func newSnapshotCommand(f *Factory) *cobra.Command {
 			"works while the schedule is suspended. The request is the annotation " + v1alpha1.AnnotationRequestedAt + "\n" +
 			"of the schedule, with the next full second of the API server's clock; the operator takes the snapshots. A\n" +
 			"request for one PVC keeps the PVCs of a request younger than a minute that have no snapshot for it yet.\n\n" +
-			"If the label selector matches no schedule, nothing is done, and that is no error.\n\n" +
+			"If the label selector matches no schedule, or none with a PVC that can be snapshotted, nothing is done, and that\n" +
+			"is no error.\n\n" +
 			fmt.Sprintf("The exit code is %d if the request failed, and %d at the timeout, which cancels nothing.", ExitFound, ExitTimeout),
 		Example: `  # All PVCs of a schedule, and wait until the snapshots are ready
   kubectl snapsched snapshot nightly --wait

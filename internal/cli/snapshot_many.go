@@ -41,7 +41,7 @@ func (r *request) ofSelected(ctx context.Context, scope *Scope) error {
 	if err := r.findAll(ctx, schedules); err != nil {
 		return err
 	}
-	for _, s := range schedules {
+	for _, s := range schedules { // without a PVC that is bound, there is nothing to save either
 		if targets := r.targetsOf(s); len(targets) > 0 {
 			if err := r.request(ctx, s, "", targets); err != nil {
 				return err
@@ -66,6 +66,9 @@ func (r *request) ofCluster(ctx context.Context, name string) error {
 	r.cluster = name
 	if err := r.findAll(ctx, children); err != nil {
 		return err
+	}
+	if len(r.targets) == 0 {
+		return fmt.Errorf("ClusterSnapshotSchedule %s selects no PVC that can be snapshotted", name)
 	}
 	return annotateRequest(ctx, r, clusterScheduleResource, fleet, "", r.targets, func(v1alpha1.Request) (v1alpha1.Request, error) {
 		return v1alpha1.Request{}, nil // a request for all replaces any other
@@ -114,9 +117,6 @@ func (r *request) findAll(ctx context.Context, schedules []*v1alpha1.SnapshotSch
 	}
 	if err := r.find(ctx, schedules, claims.Items, func(why error) error { return why }); err != nil {
 		return err
-	}
-	if len(r.targets) == 0 {
-		return fmt.Errorf("%s select no PVC that can be snapshotted", plural(len(schedules), "SnapshotSchedule"))
 	}
 	for _, s := range schedules {
 		if len(r.targetsOf(s)) == 0 {

@@ -205,12 +205,16 @@ var _ = Describe("snapshot", func() {
 		Expect(r.out).To(And(ContainSubstring("gold requested 1 snapshot in namespace "+other.namespace),
 			ContainSubstring(names[0]+" cut\n"), ContainSubstring(names[1]+" cut\n")))
 		Expect(get(schedule).Annotations).NotTo(HaveKey(v1alpha1.AnnotationRequestedAt))
+		gold := get(builders.Schedule(env.namespace, "gold", hourly))
+		Eventually(time.Now).Should(BeTemporally(">=", requestedAt(gold)), "else the next request is for the same second")
 		Expect(env.exits(3, "snapshot", "-l", "backup", "--wait=cut", "--timeout", "1s")).To(ContainSubstring("no cut snapshot of data"))
 	})
 
-	It("does nothing where a selector matches no schedule", func() {
+	It("does nothing where a selector matches no schedule, or one without a PVC", func() {
 		Expect(env.run("snapshot", "-l", "app=new", "--wait")).To(
 			Equal(result{0, "", "No resources found in " + env.namespace + " namespace.\n"}))
+		Expect(env.run("snapshot", "-l", "!app", "--wait")).To(
+			Equal(result{0, "", "Warning: SnapshotSchedule nightly selects no PVC that can be snapshotted\n"}))
 	})
 
 	It("requests those of a ClusterSnapshotSchedule in the namespaces that it selects", func() {

@@ -41,7 +41,8 @@ func (d fleetDeletion) create() *v1alpha1.ClusterSnapshotSchedule {
 	return f
 }
 
-var _ = Describe("The deletion of a ClusterSnapshotSchedule", func() {
+// fleetDeletions are the specs about who may delete a ClusterSnapshotSchedule.
+func fleetDeletions() {
 	const keep, lose = v1alpha1.DeletionOrphan, v1alpha1.DeletionDelete
 	all, some := v1alpha1.ScheduleCount{Total: 2, Updated: 2}, v1alpha1.ScheduleCount{Total: 2, Updated: 1}
 	DescribeTable("is refused where it would delete snapshots",
@@ -76,4 +77,4 @@ var _ = Describe("The deletion of a ClusterSnapshotSchedule", func() {
 		Entry("with Orphan, not observed", fleetDeletion{deletion{behind: 1, schedule: refused}, keep, all}),
 		Entry("with Orphan, without a child", fleetDeletion{deletion{schedule: allowed}, keep, v1alpha1.ScheduleCount{}}),
 	)
-})
+}

@@ -262,9 +262,11 @@ var _ = Describe("config/guardrails", func() {
 	}, Entry("by the reason alone", "False "+v1alpha1.ReasonReconciling), Entry("without the condition Ready", "-"))
 
 	Describe("decides about owner references", Ordered, ownerReferences)
+	Describe("decides about the deletion of a ClusterSnapshotSchedule", fleetDeletions)
+	Describe("warns about the retention", Ordered, retentionWarnings)
 
 	// The reason why a propagation policy does not allow the deletion of a CRD, as it does for a schedule. This spec is the last one,
-	// because it deletes the CRD.
+	// because it deletes the CRD; and so all are in this container: Ginkgo shuffles containers.
 	It("protects a CRD from --cascade=orphan, because its schedules would be deleted nevertheless", func() {
 		s := deletion{snapshots: 1}.create()
 		crd := newCRD(scheduleCRD)

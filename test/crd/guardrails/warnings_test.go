@@ -41,7 +41,8 @@ func (w *warnings) of(request func() error) []string {
 	return w.all
 }
 
-var _ = Describe("The warnings about retention", Ordered, func() {
+// retentionWarnings are the specs about what kubectl warns of.
+func retentionWarnings() {
 	const forever, short, unset = "keeps every snapshot for ever", "shorter than three times snapshotInterval", "deletionPolicy is not set"
 	heard := &warnings{}
 	var warned client.Client
@@ -111,4 +112,4 @@ var _ = Describe("The warnings about retention", Ordered, func() {
 		child.Annotations = map[string]string{v1alpha1.AnnotationAllowDeletion: "true"} // else the guardrails refuse the reference
 		Expect(heard.of(func() error { return warned.Create(ctx, child, client.DryRunAll) })).To(BeEmpty())
 	})
-})
+}

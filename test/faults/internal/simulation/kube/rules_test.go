@@ -240,7 +240,7 @@ var ruleTests = map[string]func(rules){
 			return r.Delete(r.ctx, o, client.Preconditions{UID: &uid, ResourceVersion: &version})
 		}
 		r.refuse(remove("another", o.GetResourceVersion()), metav1.StatusReasonConflict)
-		r.refuse(remove(o.GetUID(), "1"), metav1.StatusReasonConflict)
+		r.refuse(remove(o.GetUID(), o.GetResourceVersion()+"0"), metav1.StatusReasonConflict)
 		r.Expect(remove(o.GetUID(), o.GetResourceVersion())).To(Succeed())
 		r.refuse(r.read(o), metav1.StatusReasonNotFound)
 		r.refuse(r.Delete(r.ctx, o), metav1.StatusReasonNotFound)
