@@ -96,7 +96,8 @@ func inContext(flags *genericclioptions.ConfigFlags, name string) *genericcliopt
 	c := genericclioptions.NewConfigFlags(true)
 	c.Context = ptr.To(name)
 	c.KubeConfig, c.CacheDir, c.Namespace, c.Timeout = flags.KubeConfig, flags.CacheDir, flags.Namespace, flags.Timeout
-	c.Insecure, c.CAFile, c.CertFile, c.KeyFile, c.TLSServerName = flags.Insecure, flags.CAFile, flags.CertFile, flags.KeyFile, flags.TLSServerName
+	c.Insecure, c.CAFile, c.TLSServerName = flags.Insecure, flags.CAFile, flags.TLSServerName
+	c.CertFile, c.KeyFile = flags.CertFile, flags.KeyFile
 	c.Impersonate, c.ImpersonateUID, c.ImpersonateGroup = flags.Impersonate, flags.ImpersonateUID, flags.ImpersonateGroup
 	c.DisableCompression = flags.DisableCompression
 	return c

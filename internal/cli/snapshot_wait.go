@@ -101,34 +101,34 @@ func (t *target) owns(v *snapshotv1.VolumeSnapshot) bool {
 func (t *target) stateOf(v *snapshotv1.VolumeSnapshot, deleted bool, until string) string {
 	slot, err := time.Parse(time.RFC3339, v.Annotations[v1alpha1.AnnotationScheduledAt])
 	requested := err == nil && !slot.Before(t.at)
-	if t.taken && !requested {
+	deleted = deleted || v.DeletionTimestamp != nil
+	status := ptr.Deref(v.Status, snapshotv1.VolumeSnapshotStatus{})
+	readyToUse := ptr.Deref(status.ReadyToUse, false)
+	if !requested && (t.taken || deleted || readyToUse) {
 		return ""
 	}
 	t.taken = requested && !deleted
-	status := ptr.Deref(v.Status, snapshotv1.VolumeSnapshotStatus{})
 	switch {
-	case deleted || v.DeletionTimestamp != nil:
-		if !requested {
-			return ""
-		}
+	case deleted:
 		return v.Name + " was deleted before it was " + until
-	case ptr.Deref(status.ReadyToUse, false) && (!requested || until == untilReady):
-		if !requested {
-			return ""
-		}
+	case requested && (readyToUse && until == untilReady || status.CreationTime != nil && until == untilCut):
 		t.done = true
 		return until
-	case requested && until == untilCut && status.CreationTime != nil:
-		t.done = true
-		return until
-	case status.Error != nil:
-		return fmt.Sprintf("%s is not ready: %s", v.Name, ptr.Deref(status.Error.Message, "its driver reports an error"))
-	case !requested:
-		return v.Name + " is in progress, and the next one is taken after it"
-	case status.CreationTime != nil:
-		return v.Name + " is cut, and not ready to use yet"
 	}
-	return v.Name + " is created, and not cut yet"
+	return v.Name + progress(status, requested)
+}
+
+// progress says how far a snapshot has come that is not what is waited for.
+func progress(status snapshotv1.VolumeSnapshotStatus, requested bool) string {
+	switch {
+	case status.Error != nil:
+		return " is not ready: " + ptr.Deref(status.Error.Message, "its driver reports an error")
+	case !requested:
+		return " is in progress, and the next one is taken after it"
+	case status.CreationTime != nil:
+		return " is cut, and not ready to use yet"
+	}
+	return " is created, and not cut yet"
 }
 
 // waiting are the PVCs without a ready, or cut, snapshot under each schedule.

@@ -322,7 +322,8 @@ func (k *keyStatus) judgePending(before *keyStatus, outcome mapcontroller.Outcom
 	if p.late {
 		k.pending = nil
 		if before.pending != nil && before.pending.slot.Equal(p.slot) {
-			k.addIfNew(Problem{Reason: v1alpha1.ReasonSnapshotOverdue, Message: droppedMessage + waitedMessage(before.pending.driver, before.pending.why)})
+			message := droppedMessage + waitedMessage(before.pending.driver, before.pending.why)
+			k.addIfNew(Problem{Reason: v1alpha1.ReasonSnapshotOverdue, Message: message})
 		}
 	}
 	for _, p := range before.Problems {

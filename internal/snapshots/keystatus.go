@@ -139,12 +139,7 @@ func combine(keys []any, problems ...Problem) combined {
 				c.FirstSkipped = k
 			}
 		}
-		if k.waits() {
-			c.Waiting++
-			if i, known := slices.BinarySearch(c.WaitingFor, k.pending.driver.String()); !known {
-				c.WaitingFor = slices.Insert(c.WaitingFor, i, k.pending.driver.String())
-			}
-		}
+		c.addDriver(k)
 		if slices.ContainsFunc(k.Problems, Problem.fails) {
 			c.Failing++
 		}
@@ -156,15 +151,25 @@ func combine(keys []any, problems ...Problem) combined {
 		}
 		c.Paused = c.Paused || k.Paused
 		c.Protections.add(k)
-		if p := k.ofDriver; p != nil && !slices.Contains(c.ofDrivers, *p) {
-			c.ofDrivers = append(c.ofDrivers, *p)
-			c.addProblems([]Problem{*p})
-		}
 		c.Spared.changed += k.Spared.changed
 		c.Spared.adopted += k.Spared.adopted
 		c.addProblems(k.Problems)
 	}
 	return c
+}
+
+// addDriver adds what a PVC waits for, and what is wrong with its driver's classes.
+func (c *combined) addDriver(k *keyStatus) {
+	if k.waits() {
+		c.Waiting++
+		if i, known := slices.BinarySearch(c.WaitingFor, k.pending.driver.String()); !known {
+			c.WaitingFor = slices.Insert(c.WaitingFor, i, k.pending.driver.String())
+		}
+	}
+	if p := k.ofDriver; p != nil && !slices.Contains(c.ofDrivers, *p) {
+		c.ofDrivers = append(c.ofDrivers, *p)
+		c.addProblems([]Problem{*p})
+	}
 }
 
 // addProblems keeps the worst problems, and counts the others.

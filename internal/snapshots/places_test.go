@@ -8,10 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/internal/limits"
 	"mapcontroller.dev/snapshotschedule/internal/mapcontroller"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Which snapshots of PVC data keep another PVC's from being created, where one may be pending. They are seen in events, and by
