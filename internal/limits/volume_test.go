@@ -223,3 +223,25 @@ func TestTheLongestWaitingTakesThePlaceOfAVolume(t *testing.T) {
 		}
 	})
 }
+
+// Whoever waits for a volume is woken when the schedule is deleted whose snapshots took the places: they count no more. So are that
+// schedule's own keys, as one of its name may have asked already.
+//
+// Contract: LIMIT-3.
+func TestADeletedScheduleFreesItsPlaces(t *testing.T) {
+	g := newTester(0)
+	for i, name := range []string{"shop/deleted/1", "shop/other/1"} {
+		g.MayCreate(g.now, Create{
+			Request: key(name), Snapshot: Snapshot{Namespace: "shop", Name: fmt.Sprint(i), Volume: "1"},
+			Volume: Volume{Max: 1, Snapshots: []string{"old"}}, Since: g.now,
+		})
+	}
+	g.note(g.ParentDeleted(g.now, key("shop/deleted/1").Parent))
+	slices.Sort(g.woken)
+	if woken := slices.Compact(g.woken); !slices.Equal(woken, []string{"shop/deleted/1", "shop/other/1"}) {
+		t.Errorf("wakes %v", woken)
+	}
+	if _, waits := g.waitsFor[key("shop/deleted/1")]; waits {
+		t.Error("a key of the deleted schedule still waits")
+	}
+}

@@ -4,11 +4,14 @@
 package snapshots
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -229,5 +232,54 @@ func TestMalformedClassAnnotationIsOneProblem(t *testing.T) {
 	}
 	if !strings.HasPrefix(readyMessage(s), "20 PersistentVolumeClaims") {
 		t.Errorf("Ready says %q", readyMessage(s))
+	}
+}
+
+// What the operator reads for a decision has the snapshots of all schedules of the key, where a class limits them.
+//
+// Contract: LIMIT-3.
+func TestRelatedAreTheSnapshotsOfAllSchedules(t *testing.T) {
+	for annotation, want := range map[string]int{"max-per-volume": 5, "max-pending": 1} { // the class, and two snapshots of each schedule
+		p := newPopulation(t)
+		hourly, daily := every("1h").named("hourly"), every("1d").named("daily")
+		daily.UID = "daily-uid"
+		must(t, p.classes.Add(limited(class("fast", testDriver), annotation, "3")))
+		for _, s := range []scheduleBuilder{hourly, daily} {
+			must(t, p.schedules.Add(s.SnapshotSchedule))
+			p.addSnapshots(t, s, nthClaim(0), 0, 2)
+			p.addSnapshots(t, s, nthClaim(1), 0, 1)
+		}
+		if got := p.related(hourly.SnapshotSchedule, string(nthClaim(0).UID)); len(got) != want {
+			t.Errorf("%s: %d objects, want %d", annotation, len(got), want)
+		}
+	}
+}
+
+// Outside of the operator, too: what has no place is not created, also where other schedules' snapshots take the places, and what is
+// wrong with the classes is said.
+//
+// Contract: LIMIT-1, LIMIT-3.
+func TestJudgeOfAFullVolume(t *testing.T) {
+	scheme := k8sruntime.NewScheme()
+	must(t, v1alpha1.AddToScheme(scheme))
+	must(t, snapshotv1.AddToScheme(scheme))
+	must(t, corev1.AddToScheme(scheme))
+	for allowed, wantCreate := range map[string]bool{"2": false, "3": true} {
+		s := every("6h").ttl("6h")
+		found := classes{limited(class("fast", testDriver), "max-per-volume", allowed, "max-pending", "many")}
+		judge, err := NewJudge(scheme, s.SnapshotSchedule, Classes{Known: true, All: found})
+		must(t, err)
+		all := series{ready(8 * time.Hour).by(s), ready(2 * time.Hour).under("other")}
+		d := judge.Judge(noon, "data-uid", claim("data").of(testDriver).PersistentVolumeClaim, all.objects(), nil)
+		if got := len(d.Create) > 0; got != wantCreate {
+			t.Errorf("of %s: creates %v", allowed, d.Create)
+		}
+		var reasons []string
+		for _, p := range d.Problems {
+			reasons = append(reasons, p.Reason)
+		}
+		if !slices.Contains(reasons, v1alpha1.ReasonInvalidClassAnnotation) || slices.Contains(reasons, v1alpha1.ReasonVolumeLimit) == wantCreate {
+			t.Errorf("of %s: problems %v", allowed, d.Problems)
+		}
 	}
 }

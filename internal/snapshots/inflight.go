@@ -187,11 +187,11 @@ func (f *inFlight) count(parent types.NamespacedName, v *snapshotv1.VolumeSnapsh
 	s, counts := f.made(parent, v)
 	f.with(func(now time.Time) []limits.Wake {
 		at := stageOf(v, s.ReadyDeadline)
-		if !counts || !at.Uncut && (followed(v, series, now) || !at.Fails.IsZero() && !now.Before(at.Fails)) {
-			return f.limits.Remove(now, v.Namespace, v.Name)
+		if counts && followed(v, series, now) {
+			at.Fails = now // it is pending no more, and in flight all the same
 		}
-		if followed(v, series, now) {
-			at.Fails = now // in flight it is all the same
+		if over := !at.Fails.IsZero() && !now.Before(at.Fails); !counts || over && !at.Uncut {
+			return f.limits.Remove(now, v.Namespace, v.Name)
 		}
 		return f.limits.Seen(now, s, at)
 	})
