@@ -202,7 +202,8 @@ func (c *compiled) keeps() (n int, all bool) {
 	return max(n, r.MinReady, 1), false
 }
 
-// mostSlots is how many slots are counted.
+// mostSlots is how many slots of a cron line are looked at: more than a year of hours. A schedule is
+// compiled after each write of its status, and anybody may write a line that fires each minute.
 const mostSlots = 10_000
 
 // slotsWithin returns how many slots there are at most in a time.
@@ -212,9 +213,10 @@ func (c *compiled) slotsWithin(d time.Duration) int {
 	}
 	line := c.rule.Timeline(slotsSince, 0)
 	var window []time.Time
-	most := 0
+	most, seen := 0, 0
 	end := slotsSince.Add(d + 366*24*time.Hour)
-	for at, ok := line.Next(slotsSince); ok && d > 0 && len(window) < mostSlots && at.Before(end); at, ok = line.Next(at) {
+	for at, ok := line.Next(slotsSince); ok && d > 0 && seen < mostSlots && at.Before(end); at, ok = line.Next(at) {
+		seen++
 		window = append(window, at)
 		for !window[0].After(at.Add(-d)) {
 			window = window[1:]

@@ -102,19 +102,20 @@ func TestWhatASpecKeeps(t *testing.T) {
 		want    int
 		wantAll bool
 	}{
-		"everything":            {spec: every("1h"), wantAll: true},
-		"a cap":                 {spec: every("1h").maxCount(5), want: 5},
-		"a TTL":                 {spec: every("1h").ttl("2h"), want: 2},
-		"a TTL between slots":   {spec: every("1h").ttl("150m"), want: 3},
-		"a TTL below the slot":  {spec: every("6h").ttl("1h"), want: 1},
-		"a floor above the TTL": {spec: every("6h").ttl("1h").minReady(4), want: 4},
-		"a TTL and a cap":       {spec: every("1h").ttl("1d").maxCount(3), want: 3},
-		"tiers":                 {spec: tiered(func(k *v1alpha1.Keep) { k.Daily, k.Weekly, k.Monthly = 7, 4, 12 }), want: 23},
-		"tiers and a TTL":       {spec: tiered(func(k *v1alpha1.Keep) { k.Daily = 7 }).ttl("3h"), want: 10},
-		"a daily line":          {spec: cron("30 2 * * *", "").ttl("2d"), want: 2},
-		"weekdays":              {spec: cron("0 3 * * 1-5", "").ttl("7d"), want: 5},
-		"twice on the first":    {spec: cron("0 3,4 1 * *", "").ttl("1d"), want: 2},
-		"each minute":           {spec: cron("* * * * *", "Europe/Oslo").ttl("1h"), want: 60},
+		"everything":                 {spec: every("1h"), wantAll: true},
+		"each minute, for a century": {spec: cron("* * * * *", "").ttl("100y"), want: mostSlots},
+		"a cap":                      {spec: every("1h").maxCount(5), want: 5},
+		"a TTL":                      {spec: every("1h").ttl("2h"), want: 2},
+		"a TTL between slots":        {spec: every("1h").ttl("150m"), want: 3},
+		"a TTL below the slot":       {spec: every("6h").ttl("1h"), want: 1},
+		"a floor above the TTL":      {spec: every("6h").ttl("1h").minReady(4), want: 4},
+		"a TTL and a cap":            {spec: every("1h").ttl("1d").maxCount(3), want: 3},
+		"tiers":                      {spec: tiered(func(k *v1alpha1.Keep) { k.Daily, k.Weekly, k.Monthly = 7, 4, 12 }), want: 23},
+		"tiers and a TTL":            {spec: tiered(func(k *v1alpha1.Keep) { k.Daily = 7 }).ttl("3h"), want: 10},
+		"a daily line":               {spec: cron("30 2 * * *", "").ttl("2d"), want: 2},
+		"weekdays":                   {spec: cron("0 3 * * 1-5", "").ttl("7d"), want: 5},
+		"twice on the first":         {spec: cron("0 3,4 1 * *", "").ttl("1d"), want: 2},
+		"each minute":                {spec: cron("* * * * *", "Europe/Oslo").ttl("1h"), want: 60},
 	} {
 		p, err := compile(&tc.spec.Spec)
 		must(t, err)
