@@ -67,8 +67,10 @@ func TestEveryBuildOfAReleaseSetsTheVersion(t *testing.T) {
 		for _, m := range linked.FindAllStringSubmatch(text, -1) {
 			got = append(got, m[1])
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%s sets %q, want %q", name, got, want)
+		// .goreleaser.yaml has no command: its builds share one list of flags.
+		builds := max(1, strings.Count(text, "go build "))
+		if !slices.Equal(got, slices.Repeat(want, builds)) {
+			t.Errorf("%s has %d builds and sets %q, want %q in each", name, builds, got, want)
 		}
 	}
 
