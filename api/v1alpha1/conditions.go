@@ -121,7 +121,7 @@ const (
 	// point.
 	ReasonRecoveryPointsOld = "RecoveryPointsOld"
 
-	// ReasonFirstSnapshotsPending means that no PVC has a ready snapshot yet, and that the first slot
+	// ReasonFirstSnapshotsPending means that no PVC has a ready snapshot yet, because the first slot
 	// of each is not due, or younger than readyDeadline.
 	ReasonFirstSnapshotsPending = "FirstSnapshotsPending"
 )

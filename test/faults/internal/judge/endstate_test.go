@@ -54,6 +54,7 @@ func (r *finished) objects() (all []client.Object) {
 	status.Conditions = []metav1.Condition{
 		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonScheduled},
 		{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonValidSpec},
+		{Type: v1alpha1.ConditionProtected, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonRecoveryPointsOld},
 	}
 	r.schedule.Status = status
 	return append(all, r.schedule)
@@ -112,7 +113,7 @@ func TestL1(t *testing.T) {
 		{"the PVC is gone", func(r *finished) { r.claim = nil }, nil, []string{slot + "0, ready", slot + "1, ready",
 			"unexpected: series every of data (gone): a slot, ready", "unexpected: series every of data (gone): a slot, ready"}},
 		{"the schedule is gone", func(r *finished) { r.schedule, r.snapshots = nil, nil }, nil, []string{
-			slot + "0, ready", slot + "1, ready", "missing: SnapshotSchedule every: exists", "every: Ready", "every: Stalled", "a next snapshot",
+			slot + "0, ready", slot + "1, ready", "missing: SnapshotSchedule every: exists", "every: Ready", "every: Protected", "every: Stalled", "a next snapshot",
 		}},
 		{"another condition", nil, func(s *status) { s.Conditions[0].Reason = v1alpha1.ReasonSuspended },
 			[]string{"missing: SnapshotSchedule every: Ready=True, Scheduled", "unexpected: SnapshotSchedule every: Ready=True, Suspended"}},

@@ -55,6 +55,9 @@ func (st *state) statusErrors(s *v1alpha1.SnapshotSchedule, now time.Time) (wron
 	var want v1alpha1.SnapshotScheduleStatus
 	if invalid == nil {
 		want = st.wantStatus(s, now)
+		if !now.Equal(forever) {
+			wrong = append(wrong, st.protectedErrors(s, now)...)
+		}
 	} else {
 		c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionRetentionPaused)
 		if c == nil || c.Status != metav1.ConditionTrue || c.Reason != v1alpha1.ReasonInvalidSpec {

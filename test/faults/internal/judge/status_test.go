@@ -44,6 +44,7 @@ func TestStatusErrorsOfAnInvalidSpec(t *testing.T) {
 			s.Status.Conditions = []metav1.Condition{
 				{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonInvalidSpec},
 				{Type: v1alpha1.ConditionRetentionPaused, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonInvalidSpec},
+				{Type: v1alpha1.ConditionProtected, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNoMatchingClaims},
 			}
 			tc.change(s)
 			found := StatusErrors([]client.Object{s}, noon)

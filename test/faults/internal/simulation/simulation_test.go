@@ -16,6 +16,8 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"pgregory.net/rapid"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 )
 
 // The same seed every time; rapid.checks simulations of about rapid.steps actions each.
@@ -114,6 +116,8 @@ func simulate(tb *testing.T, t *rapid.T, happened *counts) {
 	check(found)
 	w.locked(u.goIdle)
 	time.Sleep(3 * day) // condition Protected changes at the second slot that was not taken
+	w.locked(func() { found = judge.StatusErrors(w.objects(), time.Now()) })
+	check(found)
 	sent, changes := w.sent, len(w.log)
 	time.Sleep(day)
 	if w.sent > sent || len(w.log) > changes {
