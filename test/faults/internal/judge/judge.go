@@ -10,6 +10,7 @@
 //	schedule.go, fleet.go             the writes of schedules, and of the children of ClusterSnapshotSchedules
 //	versions.go                       what schedules have been so far
 //	endstate.go, status.go            what is left at the end of a run, and whether status agrees with it
+//	protected.go                      whether condition Protected does, at a time
 //	late.go                           what should have been done by now
 //	state.go, series.go, snapshot.go, spec.go, slots.go, cron.go, retention.go
 //	                                  the contract
