@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -201,6 +203,9 @@ func (p *preview) warn(v variants, driverLimit int) {
 	if driverLimit > 0 && (p.Steady.Unlimited || p.Steady.Snapshots+1 > driverLimit) {
 		say("the steady state exceeds the driver's limit of %s per volume: %s, and one more while a new one is taken",
 			plural(driverLimit, "snapshot"), p.Steady.words())
+	}
+	for _, misfit := range slices.Sorted(maps.Keys(p.misfits)) {
+		say("%s: %s", plural(p.misfits[misfit], "PVC"), misfit)
 	}
 	if future.Spec.Suspend {
 		say("the schedule is suspended: no snapshots are taken, and retention continues")

@@ -37,6 +37,8 @@ type preview struct {
 	Warnings []string     `json:"warnings,omitempty"`
 	// Incomplete is set if a simulation ended early, because it would take too long.
 	Incomplete bool `json:"incomplete,omitempty"`
+	// misfits says what the storage has no place for, with the number of PVCs.
+	misfits map[string]int
 }
 
 // waiting is a number of snapshots that are kept for now.
@@ -159,6 +161,7 @@ func previewOf(v variants, inv *inventory, now, until time.Time) (*preview, erro
 	named := cmp.Or(v.present, v.future)
 	p := &preview{
 		Namespace: named.Namespace, Name: named.Name, Change: v.change(), Until: *timeOf(until), Claims: []claimChange{}, Deletes: []deletion{},
+		misfits: map[string]int{},
 	}
 	p.Present, p.Future = v.policies()
 	all := inv.seriesOf(named, func(c *corev1.PersistentVolumeClaim) bool { return selects(present, c) || selects(future, c) })
@@ -189,6 +192,9 @@ func previewOf(v variants, inv *inventory, now, until time.Time) (*preview, erro
 		for reason, n := range r.spared {
 			spared[reason] += n
 		}
+		for _, misfit := range r.misfits {
+			p.misfits[misfit]++
+		}
 	}
 	for _, reason := range slices.Sorted(maps.Keys(spared)) {
 		p.Waiting = append(p.Waiting, waiting{spared[reason], reason, timeOf(future.SparedUntil(reason)), future.Confirmation(reason)})
@@ -202,6 +208,7 @@ func previewOf(v variants, inv *inventory, now, until time.Time) (*preview, erro
 type seriesPreview struct {
 	claim      claimChange
 	spared     map[string]int
+	misfits    []string
 	deletes    []deletion
 	incomplete bool
 }
@@ -221,7 +228,7 @@ func previewSeries(v variants, present, future *snapshots.Judge, of *series, now
 		}
 		return of.state(judge.Selects)
 	}
-	r := seriesPreview{incomplete: before.incomplete || after.incomplete, spared: after.spared, claim: claimChange{
+	r := seriesPreview{incomplete: before.incomplete || after.incomplete, spared: after.spared, misfits: after.misfits, claim: claimChange{
 		Name: of.claimName(), MapKey: of.mapKey, Before: relation(present), After: relation(future),
 		Snapshots: max(before.counted, after.counted), Within: len(after.ends), Otherwise: len(before.ends),
 	}}
@@ -243,6 +250,7 @@ type fates struct {
 	counted    int
 	ends       map[string]end
 	spared     map[string]int // at first, by reason
+	misfits    []string       // what the storage has no place for, at first
 	incomplete bool
 }
 
@@ -296,6 +304,11 @@ func (f *fates) begin(d *snapshots.Judgment) map[string]bool {
 		}
 		if reason := d.SparedFor[i]; reason != "" {
 			f.spared[reason]++
+		}
+	}
+	for _, p := range d.Problems {
+		if p.Reason == v1alpha1.ReasonVolumeLimit || p.Reason == v1alpha1.ReasonInvalidClassAnnotation {
+			f.misfits = append(f.misfits, p.Message)
 		}
 	}
 	return existing

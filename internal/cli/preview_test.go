@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -350,5 +351,31 @@ The passing of time alone does not delete it.
 			r.judge(judge, all[test.series], s.now, s.now.Add(maxAhead), true)
 			golden(t, func(b *bytes.Buffer) error { return printWhy(b, &Output{}, r, s.now) }, test.want)
 		})
+	}
+}
+
+func TestPreviewSaysWhatTheStorageHasNoPlaceFor(t *testing.T) {
+	s := newScenario()
+	class := &snapshotv1.VolumeSnapshotClass{
+		ObjectMeta: metav1.ObjectMeta{Name: "small", Annotations: map[string]string{
+			"snapshot.storage.kubernetes.io/is-default-class": "true", v1alpha1.AnnotationMaxPerVolume: "3",
+		}},
+		Driver: "small.example.com",
+	}
+	s.inv.snapshots = nil
+	s.inv.classes = snapshots.Classes{Known: true, All: []client.Object{class}}
+	for _, o := range s.inv.claims["shop"] {
+		o.SetAnnotations(map[string]string{"volume.kubernetes.io/storage-provisioner": class.Driver})
+	}
+	few := s.tiers.DeepCopy()
+	few.Name, few.Spec.Retention = "few", v1alpha1.Retention{Keep: v1alpha1.Keep{Last: 2}}
+	if got := previewed(t, s, variants{future: few}).Warnings; len(got) > 0 {
+		t.Errorf("of a schedule that keeps 2 of 3: %q", got)
+	}
+	many := few.DeepCopy()
+	many.Spec.Retention.Keep.Last = 3
+	want := []string{"2 PVCs: keeps up to 3 snapshots per PVC and needs a place for the next; class small allows 3"}
+	if got := previewed(t, s, variants{future: many}).Warnings; !slices.Equal(got, want) {
+		t.Errorf("of a schedule that keeps 3 of 3: %q, want %q", got, want)
 	}
 }
