@@ -40,6 +40,8 @@ type Behavior struct {
 	Protects bool
 	// TwoSteps cuts snapshots first and makes them ready later.
 	TwoSteps bool
+	// Upload is the time from the cut of a snapshot until it is ready, one after the other.
+	Upload time.Duration
 	// Each is the time it takes for each snapshot, one after the other.
 	Each time.Duration
 	// Broken are the PVCs whose snapshots are not cut.
@@ -110,10 +112,15 @@ func (d *Driver) reconcile(ctx context.Context, v *snapshotv1.VolumeSnapshot, b 
 	setReady := func(ready bool) error {
 		return d.run.Client.Status().Patch(ctx, v.DeepCopy(), mergePatch(`{"status":{"creationTime":%q,"readyToUse":%t}}`, cut, ready))
 	}
-	if b.TwoSteps {
+	if b.TwoSteps || b.Upload > 0 {
 		if err := setReady(false); err != nil {
 			return err
 		}
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-time.After(b.Upload):
 	}
 	return setReady(true)
 }

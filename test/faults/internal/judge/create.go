@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 )
 
 // slot is one of a PVC under a schedule.
@@ -46,8 +45,17 @@ func (j *AtWrite) create(st *state, a Attempt) {
 		return
 	}
 	for _, c := range []struct{ clause, why string }{
-		{"S4", j.takenTwice(st, of)}, {"Slot", j.noSlot(st, of)}, {"Slot", j.blocked(st, of, a)}, {"FLIGHT-1", j.overLimit(st, v, a)},
-		{"LIMIT-3", j.noPlace(st, of, a)},
+		{"S4", j.takenTwice(st, of)}, {"Slot", j.noSlot(st, of)}, {"Slot", j.blocked(st, of, a)},
+	} {
+		if c.why != "" {
+			j.fail(c.clause, "VolumeSnapshot %s was created %s", a.Name, c.why)
+		}
+	}
+	if !a.Sees {
+		return
+	}
+	for _, c := range []struct{ clause, why string }{
+		{"FLIGHT-1", j.overInFlight(st, v)}, {"LIMIT-2", j.overPending(st, v)}, {"LIMIT-3", j.overPlaces(st, of)}, {"LIMIT-4", j.tooSoon(st, of)},
 	} {
 		if c.why != "" {
 			j.fail(c.clause, "VolumeSnapshot %s was created %s", a.Name, c.why)
@@ -115,62 +123,4 @@ func (j *AtWrite) blocked(st *state, of slot, a Attempt) string {
 func counts(s *v1alpha1.SnapshotSchedule, v *snapshotv1.VolumeSnapshot) bool {
 	adopted := controllerOf(v) == s.UID || ownsByLabels(s)
 	return isTagged(v, s) && (adopted || v.DeletionTimestamp == nil)
-}
-
-// overLimit returns how many snapshots of the driver are in flight, if they are too many.
-func (j *AtWrite) overLimit(st *state, v *snapshotv1.VolumeSnapshot, a Attempt) string {
-	driver, known := st.driverOf(v)
-	if j.MaxInFlight == 0 || !known || !a.Sees {
-		return ""
-	}
-	n := 0
-	for _, other := range st.snapshots {
-		if of, made := st.driverOf(other); made && of == driver && st.inFlight(other) {
-			n++
-		}
-	}
-	if n < j.MaxInFlight {
-		return ""
-	}
-	return fmt.Sprintf("while %d of its driver were in flight, and the limit is %d", n, j.MaxInFlight)
-}
-
-// noPlace returns how many snapshots of all schedules its PVC has, if it may have no more.
-func (j *AtWrite) noPlace(st *state, of slot, a Attempt) string {
-	if j.PerVolume == 0 || !a.Sees {
-		return ""
-	}
-	n := 0
-	for _, other := range st.snapshots {
-		if taken, ok := j.slotOf(other); ok && taken.mapKey == of.mapKey && !isImported(other) {
-			n++
-		}
-	}
-	if n < j.PerVolume {
-		return ""
-	}
-	return fmt.Sprintf("while its PVC had %d, and it may have %d", n, j.PerVolume)
-}
-
-// driverOf returns the driver of the PVC that is the source of a schedule's snapshot, empty if it is unknown; not ok for one that somebody
-// else made: its PVC does not exist, or the operator would have named it differently.
-func (st *state) driverOf(v *snapshotv1.VolumeSnapshot) (driver string, ok bool) {
-	at, ok := scheduledAt(v)
-	for _, c := range st.claims {
-		if ok && c.Namespace == v.Namespace && v.Name == builders.SnapshotName(controllerOf(v), c, at) {
-			return c.Annotations["volume.kubernetes.io/storage-provisioner"], true
-		}
-	}
-	return "", false
-}
-
-// inFlight returns whether a snapshot counts.
-func (st *state) inFlight(v *snapshotv1.VolumeSnapshot) bool {
-	limit := time.Hour
-	if s := withUID(st.schedules, controllerOf(v)); s != nil {
-		if spec, err := ReadSpec(&s.Spec); err == nil {
-			limit = min(limit, max(spec.readyDeadline, time.Minute))
-		}
-	}
-	return isUncut(v) && v.DeletionTimestamp == nil && time.Since(v.CreationTimestamp.Time) < limit
 }

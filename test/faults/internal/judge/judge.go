@@ -6,7 +6,7 @@
 // contract's text, so that no mistake of the product is repeated.
 //
 //	judge.go                          AtWrite, which judges every write while it passes
-//	create.go, delete.go, patch.go    the writes of snapshots
+//	create.go, delete.go, patch.go    the writes of snapshots; limits.go what the storage can take
 //	schedule.go, fleet.go             the writes of schedules, and of the children of ClusterSnapshotSchedules
 //	versions.go                       what schedules have been so far
 //	endstate.go, status.go            what is left at the end of a run, and whether status agrees with it
@@ -34,7 +34,7 @@ import (
 )
 
 // AtWrite judges the writes of operators while they pass: it reads what the API server holds at that moment, in which nobody else
-// writes. It judges S1 to S5, S7, S8, S9, Slot, STAT-12, FLIGHT-1 and the FLEET clauses.
+// writes. It judges S1 to S5, S7, S8, S9, Slot, STAT-12, FLIGHT-1, LIMIT-2 to LIMIT-4 and the FLEET clauses.
 type AtWrite struct {
 	// Live reads the API server.
 	Live client.Reader
@@ -42,8 +42,8 @@ type AtWrite struct {
 	Namespace string
 	// ClockIsWrong returns whether the clocks of the operator and of the API server differ.
 	ClockIsWrong func() bool
-	// MaxInFlight is the limit of snapshots in flight, and PerVolume that of the snapshots of a PVC; 0: none.
-	MaxInFlight, PerVolume int
+	// Limits are those of the run's driver.
+	Limits Limits
 	// Moments returns what guards that have read since a time may have been shown, the latest first. Nil: S2 is not judged, because
 	// the operators are shown what was before.
 	Moments func(since time.Time) []Moment

@@ -110,14 +110,27 @@ func TestJudgesCreates(t *testing.T) {
 		s.recent = newSnapshot("recent", noon.Add(-6*time.Hour))
 		s.take(newSnapshot("new", noon))
 	}
-	inFlight := func(s *scene) {
-		s.judge.MaxInFlight = 1
-		s.claim.Annotations = map[string]string{"volume.kubernetes.io/storage-provisioner": "example.com"}
-		other := newClaim("other")
-		other.Annotations = s.claim.Annotations
-		one := builders.Existing(builders.Snapshot(s.schedule, other, noon.Add(-6*time.Hour)), "one", noon.Add(-time.Minute))
-		s.others = []client.Object{other, one}
-		s.take(builders.Snapshot(s.schedule, s.claim, noon))
+	// One of another PVC of the driver exists, which is uncut.
+	busy := func(limits Limits, change func(*snapshotv1.VolumeSnapshot)) func(s *scene) {
+		return func(s *scene) {
+			s.judge.Limits = limits
+			s.claim.Annotations = map[string]string{"volume.kubernetes.io/storage-provisioner": "example.com"}
+			other := newClaim("other")
+			other.Annotations = s.claim.Annotations
+			one := builders.Existing(builders.Snapshot(s.schedule, other, noon.Add(-6*time.Hour)), "one", noon.Add(-time.Minute))
+			change(one)
+			s.others = []client.Object{other, one}
+			s.take(builders.Snapshot(s.schedule, s.claim, noon))
+		}
+	}
+	as := func(*snapshotv1.VolumeSnapshot) {}
+	uploading := func(v *snapshotv1.VolumeSnapshot) { cut(v, noon) }
+	failed := func(v *snapshotv1.VolumeSnapshot) {
+		cut(v, noon)
+		v.Status.Error = &snapshotv1.VolumeSnapshotError{}
+	}
+	limited := func(limits Limits) func(s *scene) {
+		return func(s *scene) { s.judge.Limits = limits; s.take(newSnapshot("new", noon)) }
 	}
 	run(t, []judgeCase{
 		{"a due one", func(s *scene) { s.take(newSnapshot("new", noon)) }, ""},
@@ -160,10 +173,15 @@ func TestJudgesCreates(t *testing.T) {
 		}, ""},
 		{"while one is uncut that was not adopted yet", func(s *scene) { uncut(s); s.recent.OwnerReferences = nil }, "Slot: while recent existed"},
 		{"while one is uncut that it need not know", func(s *scene) { uncut(s); s.write.Sees = false }, ""},
-		{"beyond the limit", inFlight, "FLIGHT-1: while 1 of its driver were in flight"},
-		{"beyond the limit, unseen", func(s *scene) { inFlight(s); s.write.Sees = false }, ""},
-		{"of a PVC without a place", func(s *scene) { s.judge.PerVolume = 2; s.take(newSnapshot("new", noon)) }, "LIMIT-3: while its PVC had 2"},
-		{"of a PVC with a place", func(s *scene) { s.judge.PerVolume = 3; s.take(newSnapshot("new", noon)) }, ""},
+		{"while too many are in flight", busy(Limits{InFlight: 1}, as), "FLIGHT-1: while 1 of its driver were in flight"},
+		{"while too many are in flight, unseen", func(s *scene) { busy(Limits{InFlight: 1}, as)(s); s.write.Sees = false }, ""},
+		{"while others are uploading", busy(Limits{InFlight: 1}, uploading), ""},
+		{"while too many are uploading", busy(Limits{Pending: 1}, uploading), "LIMIT-2: while 1 of its driver were pending"},
+		{"while others have failed", busy(Limits{Pending: 1}, failed), ""},
+		{"of a PVC without a place", limited(Limits{PerVolume: 2}), "LIMIT-3: while its PVC had 2"},
+		{"of a PVC with a place", limited(Limits{PerVolume: 3}), ""},
+		{"too soon after another of its PVC", limited(Limits{Spacing: 7 * time.Hour}), "LIMIT-4: 6h0m0s after recent"},
+		{"as long after another as it must be", limited(Limits{Spacing: 6 * time.Hour}), ""},
 	})
 }
 

@@ -56,7 +56,7 @@ func (r *Run) start(t wire.Treatment) {
 	o.end = end
 	options := inprocess.Options{
 		Workers: 64, StatusInterval: 200 * time.Millisecond, DeletesPerSecond: 50, MaxClockSkew: time.Minute, KindsInterval: time.Minute,
-		MaxInFlight: r.workload.MaxInFlight, Clock: clock.RealClock{},
+		MaxInFlight: r.workload.Limits.InFlight, Clock: clock.RealClock{},
 	}
 	options.Workers = cmp.Or(r.workload.Workers, options.Workers)
 	options.DeletesPerSecond = cmp.Or(r.workload.DeletesPerSecond, options.DeletesPerSecond)

@@ -121,7 +121,7 @@ func (r *Run) prepare(ctx context.Context, namespace string) (err error) {
 	})
 	r.run.World = &r.wire.World
 	r.judge = judge.NewAtWrite(r.server.Client, namespace, func() bool { return false })
-	r.judge.MaxInFlight, r.judge.PerVolume = r.workload.MaxInFlight, r.workload.PerVolume
+	r.judge.Limits = r.workload.Limits
 	if !r.plan.ShowsPast() {
 		r.judge.Moments = r.moments
 	}

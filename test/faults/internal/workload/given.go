@@ -148,10 +148,14 @@ func behaves(b environment.Behavior) do {
 
 func createClass(ctx context.Context, r *environment.Run) error { return r.CreateClass(ctx, nil) }
 
-// createClassWith creates a class with an annotation of ours.
-func createClassWith(annotation, value string) do {
+// createClassWith creates a class with annotations of ours: keys and values in turn.
+func createClassWith(annotations ...string) do {
 	return func(ctx context.Context, r *environment.Run) error {
-		return r.CreateClass(ctx, map[string]string{annotation: value})
+		of := map[string]string{}
+		for i := 0; i < len(annotations); i += 2 {
+			of[annotations[i]] = annotations[i+1]
+		}
+		return r.CreateClass(ctx, of)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 )
@@ -66,7 +67,7 @@ var sharing = []Workload{
 		// Of the two snapshots that are uncut at the start and stay so, one is too old to count. One place is left, so the others are taken
 		// one after the other.
 		Name: "in-flight", What: "more snapshots of a slow driver are due than may be in flight, and some are uncut already",
-		Uncut: true, MaxInFlight: 2,
+		Uncut: true, Limits: judge.Limits{InFlight: 2},
 		Prepare: inOrder(createClass, behaves(environment.Behavior{Broken: []string{"old", "young"}, Each: 150 * time.Millisecond}),
 			given(daily, ofDriver(append(alike(4, yesterday),
 				claim("old", taken{Age: 65 * minute, Slot: 30 * minute, Uncut: true}), claim("young", uncutNow))...)...)),
@@ -75,7 +76,7 @@ var sharing = []Workload{
 	{
 		// Each snapshot is overdue before it is cut, and each create lasts as long as readyDeadline.
 		Name: "in-flight-brief", What: "readyDeadline is shorter than a create and than the cut of a snapshot; one snapshot may be in flight",
-		MaxInFlight: 1, Always: slowCreates,
+		Limits: judge.Limits{InFlight: 1}, Always: slowCreates,
 		Prepare: inOrder(behaves(environment.Behavior{Each: 2 * time.Second}),
 			given(spec{SnapshotInterval: "1d", ReadyDeadline: "1s"}, alike(2, yesterday)...)),
 		End: all(hasReady(2, "data-0", "data-1"), settled(scheduled)),
@@ -83,16 +84,24 @@ var sharing = []Workload{
 	{
 		// Each schedule keeps one. What is beyond that at the start goes at once, and only then there is a place for both to take another one.
 		Name: "places", What: "two schedules are due at once, and their volumes have one place left",
-		PerVolume: 3,
+		Limits: judge.Limits{PerVolume: 3},
 		Prepare: inOrder(createClassWith(v1alpha1.AnnotationMaxPerVolume, "3"), given(keepsOne, ofDriver(
 			claim("data-0", ready(49*hour), yesterday), claim("data-1", ready(49*hour), yesterday))...), andSchedule("other", keepsOne)),
 		End: all(hasReady(2, "data-0", "data-1"), settled(scheduled)),
 	},
 	{
+		Name: "uploads", What: "two schedules of slow uploads are due at once; two snapshots may be pending, and those of a PVC are apart",
+		Limits: judge.Limits{Pending: 2, Spacing: 2 * time.Second},
+		Prepare: inOrder(createClassWith(v1alpha1.AnnotationMaxPending, "2", v1alpha1.AnnotationMinSpacing, "2s"),
+			behaves(environment.Behavior{Upload: 150 * time.Millisecond}),
+			given(daily, ofDriver(alike(3, yesterday)...)...), andSchedule("other", daily)),
+		End: all(hasReady(3, "data-0", "data-1", "data-2"), settled(scheduled)),
+	},
+	{
 		// One place is left to the others, which are taken one after the other.
 		Name:  "in-flight-shared",
 		What:  "a neighbor's snapshots are never cut and reach the limit, and users' own look like the operator's; the others are taken",
-		Uncut: true, Imports: true, MaxInFlight: 2,
+		Uncut: true, Imports: true, Limits: judge.Limits{InFlight: 2},
 		Neighbor: inOrder(behaves(environment.Behavior{Broken: []string{"data-0", "data-1", "waits-0", "waits-1"}}),
 			given(daily, append(alike(2, yesterday, uncutNow), claim("waits-0", yesterday), claim("waits-1", yesterday))...)),
 		Prepare: inOrder(behaves(environment.Behavior{Broken: []string{"by-hand-0", "by-hand-1"}, Each: 150 * time.Millisecond}),

@@ -23,6 +23,7 @@ import (
 	"slices"
 
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 )
 
@@ -46,8 +47,8 @@ type Workload struct {
 	Neighbor func(ctx context.Context, r *environment.Run) error
 	// Fleet is set if a ClusterSnapshotSchedule takes part. Otherwise the operator sees none.
 	Fleet bool
-	// MaxInFlight is the limit of snapshots in flight, and PerVolume that of the snapshots of a PVC, if there is one.
-	MaxInFlight, PerVolume int
+	// Limits are what the storage can take. That of snapshots in flight is the operator's; the others are annotations of the class.
+	Limits judge.Limits
 	// Workers and DeletesPerSecond are those of the operator's settings that differ from the defaults.
 	Workers          int
 	DeletesPerSecond float64
