@@ -32,8 +32,11 @@ type mutant struct {
 	changes []change
 }
 
+// clause matches a guarantee, or a clause of the contract.
+const clause = `(?:S[1-9]|L[1-3]|Slot|FLEET-[1-9]|FLIGHT-1|LIMIT-[1-7]|STAT-12|CLI-[12])`
+
 var (
-	firstLine  = regexp.MustCompile(`^((?:S[1-9]|L[1-3]|Slot|FLEET-[1-9]|FLIGHT-1|LIMIT-[1-7]|STAT-12|CLI-[12])(?:, (?:S[1-9]|L[1-3]|Slot|FLEET-[1-9]|FLIGHT-1|LIMIT-[1-7]|STAT-12|CLI-[12]))*): (.+)$`)
+	firstLine  = regexp.MustCompile(`^(` + clause + `(?:, ` + clause + `)*): (.+)$`)
 	secondLine = regexp.MustCompile(`^(plans|simulations): (.+)$`)
 )
 

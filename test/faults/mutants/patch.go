@@ -4,10 +4,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -17,122 +14,60 @@ type change struct {
 	hunks []hunk
 }
 
-// hunk replaces lines. Line numbers do not matter: the old lines must occur exactly
-// once in the file, so that a hunk follows them when they move.
-type hunk struct {
-	// target is the declaration that the hunk belongs to, as git diff writes it after
-	// the second @@; empty if the hunk names none.
-	target   string
-	old, new []string
-}
-
-var (
-	hunkHeader  = regexp.MustCompile(`^@@ [^@]*@@ ?(.*)$`)
-	declaration = regexp.MustCompile(`^(?:func (?:\([^)]*\) )?|type |var |const )(\w+)`)
-)
+// hunk replaces lines. Line numbers do not matter: the old lines must occur exactly once in the file, so that a hunk follows them when
+// they move.
+type hunk struct{ old, new string }
 
 // parseDiff reads a unified diff that renames no files.
-func parseDiff(text string) ([]change, error) {
-	var changes []change
-	var h *hunk
-	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
-		bad := func(why string) error { return fmt.Errorf("line %d of the diff: %s: %q", i+1, why, line) }
-		header := hunkHeader.FindStringSubmatch(line)
+func parseDiff(text string) (changes []change, err error) {
+	var c *change
+	for line := range strings.Lines(strings.TrimSuffix(text, "\n") + "\n") {
+		path, begins := strings.CutPrefix(line, "--- a/")
 		switch {
-		case strings.HasPrefix(line, "--- a/"):
-			changes = append(changes, change{path: strings.TrimPrefix(line, "--- a/")})
-			h = nil
-		case len(changes) == 0:
-			return nil, bad("want a file first, as '--- a/<path>'")
-		case strings.HasPrefix(line, "+++ b/"):
-			if strings.TrimPrefix(line, "+++ b/") != changes[len(changes)-1].path {
-				return nil, bad("the file is renamed")
-			}
-		case header != nil:
-			c := &changes[len(changes)-1]
-			c.hunks = append(c.hunks, hunk{target: header[1]})
-			h = &c.hunks[len(c.hunks)-1]
-		case h == nil:
-			return nil, bad("want a hunk first, as '@@ … @@'")
+		case begins:
+			changes = append(changes, change{path: strings.TrimSpace(path)})
+			c = &changes[len(changes)-1]
+		case c == nil:
+			return nil, fmt.Errorf("want a file first, as '--- a/<path>', not %q", line)
+		case line == "+++ b/"+c.path+"\n":
+		case strings.HasPrefix(line, "@@ "):
+			c.hunks = append(c.hunks, hunk{})
+		case len(c.hunks) == 0:
+			return nil, fmt.Errorf("want a hunk of %s first, as '@@ … @@', not %q", c.path, line)
 		default:
-			if err := h.add(line); err != nil {
-				return nil, bad(err.Error())
+			if err := c.hunks[len(c.hunks)-1].add(line); err != nil {
+				return nil, err
 			}
 		}
-	}
-	if len(changes) == 0 {
-		return nil, errors.New("the diff is empty")
 	}
 	return changes, nil
 }
 
 func (h *hunk) add(line string) error {
-	sign, rest := byte(' '), ""
-	if line != "" {
-		sign, rest = line[0], line[1:]
-	}
-	switch sign {
+	switch line[0] {
+	case '\n':
+		h.old, h.new = h.old+line, h.new+line
 	case ' ':
-		h.old, h.new = append(h.old, rest), append(h.new, rest)
+		h.old, h.new = h.old+line[1:], h.new+line[1:]
 	case '-':
-		h.old = append(h.old, rest)
+		h.old += line[1:]
 	case '+':
-		h.new = append(h.new, rest)
+		h.new += line[1:]
 	default:
-		return errors.New("a line must start with ' ', '-' or '+'")
+		return fmt.Errorf("a line must start with ' ', '-' or '+': %q", line)
 	}
 	return nil
 }
 
 // apply returns the changed text of a file.
 func (c change) apply(text string) (string, error) {
-	lines := strings.Split(text, "\n")
 	for i, h := range c.hunks {
-		if len(h.old) == 0 {
-			return "", fmt.Errorf("hunk %d of %s needs a line of context", i+1, c.path)
+		all, old := "\n"+text, "\n"+h.old
+		at := strings.Index(all, old)
+		if h.old == "" || at < 0 || at != strings.LastIndex(all, old) {
+			return "", fmt.Errorf("hunk %d does not apply: %s has these lines not exactly once:\n%s", i+1, c.path, h.old)
 		}
-		at := h.find(lines)
-		switch {
-		case len(at) == 0:
-			return "", fmt.Errorf("hunk %d does not apply: %s has no such lines:\n%s", i+1, c.path, strings.Join(h.old, "\n"))
-		case len(at) > 1:
-			return "", fmt.Errorf("hunk %d is ambiguous: %s has these lines %d times; add context:\n%s",
-				i+1, c.path, len(at), strings.Join(h.old, "\n"))
-		}
-		if in := enclosing(lines[:at[0]]); h.target != "" && nameOf(in) != nameOf(h.target) {
-			return "", fmt.Errorf("hunk %d applies to %s in %q, but names %q", i+1, c.path, in, h.target)
-		}
-		lines = slices.Replace(lines, at[0], at[0]+len(h.old), h.new...)
+		text = (all[:at+1] + h.new + all[at+len(old):])[1:]
 	}
-	return strings.Join(lines, "\n"), nil
-}
-
-// find returns where the old lines are.
-func (h hunk) find(lines []string) []int {
-	var at []int
-	for i := 0; i+len(h.old) <= len(lines); i++ {
-		if slices.Equal(lines[i:i+len(h.old)], h.old) {
-			at = append(at, i)
-		}
-	}
-	return at
-}
-
-// enclosing returns the last line that starts a declaration, as git diff finds it.
-func enclosing(lines []string) string {
-	for _, line := range slices.Backward(lines) {
-		if line != "" && (line[0] == '_' || line[0]|0x20 >= 'a' && line[0]|0x20 <= 'z') {
-			return line
-		}
-	}
-	return ""
-}
-
-// nameOf returns the name in a declaration, or the whole line, so that a changed
-// signature is still the same target.
-func nameOf(line string) string {
-	if m := declaration.FindStringSubmatch(line); m != nil {
-		return m[1]
-	}
-	return strings.TrimSpace(line)
+	return text, nil
 }
