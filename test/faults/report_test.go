@@ -42,7 +42,7 @@ func (r *report) add(test string, class plan.Class, result rig.Result, took time
 	case result.Err != nil, len(result.Violations) > 0:
 		w.failed++
 		r.failed = append(r.failed, id(test)+": "+strings.Join(result.Violations, "; "))
-	case len(result.Missed) > 0:
+	case result.Missed:
 		w.missed++
 	}
 }

@@ -4,12 +4,12 @@
 package wire
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"io"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,41 +19,28 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 )
 
-// Treatment is how a link treats its operator.
-type Treatment struct {
-	// Frozen, if not 0, is the revision that lists show, and watches stay at, until Unfreeze.
-	Frozen int64
-	// LateView and LateWrites delay every event, or every write.
-	LateView, LateWrites bool
-}
-
 // Link is the network of one operator.
 type Link struct {
-	Treatment Treatment
+	// LateView and LateWrites delay every event, or every write.
+	LateView, LateWrites bool
 	// Base sends requests to the API server.
 	Base http.RoundTripper
 
 	wire *Wire
 	// alive ends with the operator: nothing is delivered any more, but what the API server has received it does.
-	alive    context.Context
-	cut      context.CancelFunc
-	unfrozen chan struct{}
+	alive context.Context
+	cut   context.CancelFunc
 
 	// The mutex of the Wire guards the fields below.
 	synced map[string]bool
 	// reads are the last live reads of objects in the run's namespace, and of all of a resource.
 	reads map[string]time.Time
-	// expired are the resources whose next watch is answered with 410 Gone.
-	expired map[string]bool
 }
 
 // NewLink returns the network of a new operator, which Base has to complete.
-func (w *Wire) NewLink(t Treatment) *Link {
+func (w *Wire) NewLink() *Link {
 	alive, cut := context.WithCancel(context.Background())
-	l := &Link{
-		Treatment: t, wire: w, alive: alive, cut: cut, unfrozen: make(chan struct{}),
-		synced: map[string]bool{}, reads: map[string]time.Time{}, expired: map[string]bool{},
-	}
+	l := &Link{wire: w, alive: alive, cut: cut, synced: map[string]bool{}, reads: map[string]time.Time{}}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.links = append(w.links, l)
@@ -63,28 +50,16 @@ func (w *Wire) NewLink(t Treatment) *Link {
 // Cut breaks all connections of an operator that is dead.
 func (l *Link) Cut() { l.cut() }
 
-// Unfreeze shows the present to an operator that was shown the past. It is called once.
-func (l *Link) Unfreeze() { close(l.unfrozen) }
-
-// IsFrozen returns whether the operator is shown the past.
-func (l *Link) IsFrozen() bool {
-	select {
-	case <-l.unfrozen:
-		return false
-	default:
-		return l.Treatment.Frozen != 0
-	}
+// hasSynced returns whether some caches have received their initial state. The mutex of the Wire is held.
+func (l *Link) hasSynced(caches []string) bool {
+	return !slices.ContainsFunc(caches, func(resource string) bool { return l.wire.needs(resource) && !l.synced[resource] })
 }
 
-// HasSynced returns whether the caches that deletes depend on have received their initial state.
-func (l *Link) HasSynced() bool {
+// canDelete returns whether the caches that deletes depend on have received their initial state.
+func (l *Link) canDelete() bool {
 	l.wire.mu.Lock()
 	defer l.wire.mu.Unlock()
 	return l.hasSynced(cached[:3])
-}
-
-func (l *Link) hasSynced(caches []string) bool {
-	return !slices.ContainsFunc(caches, func(resource string) bool { return l.wire.needs(resource) && !l.synced[resource] })
 }
 
 // HasRead returns whether an object of the run's namespace was read live since a time, alone or with all others.
@@ -122,7 +97,7 @@ func (l *Link) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	defer cancel()
 	defer stop()
-	if q.isWrite() && l.Treatment.LateWrites {
+	if q.isWrite() && l.LateWrites {
 		sleep(ctx, managerDelay)
 	}
 	a, err := l.answer(ctx, r, q, f)
@@ -157,19 +132,16 @@ func (l *Link) answer(ctx context.Context, r *http.Request, q *request, f *plan.
 	}
 	switch f.Action {
 	case plan.CrashBefore:
-		l.wire.options.Crash(l, *f)
+		l.wire.options.Crash(l)
 		return response{}, errDown
-	case plan.CrashAfter, plan.Travel:
+	case plan.CrashAfter:
 		_, _ = l.forward(ctx, r, q)
-		l.wire.options.Crash(l, *f)
+		l.wire.options.Crash(l)
 		return response{}, errDown
-	case plan.Lost:
-		_, _ = l.forward(ctx, r, q)
-		return response{}, errDown
-	case plan.TimedOut:
-		_, _ = l.forward(ctx, r, q)
 	case plan.Stale:
-		q.query = listAt(q.query, l.wire.options.Ages()[f.Age])
+		q.query.Del("limit")
+		q.query.Set("resourceVersion", strconv.FormatInt(l.wire.options.Ages()[f.Age], 10))
+		q.query.Set("resourceVersionMatch", "Exact")
 		return l.send(r, q)
 	}
 	a, ok := refusal(f.Action, q)
@@ -194,19 +166,7 @@ func (l *Link) forward(ctx context.Context, r *http.Request, q *request) (respon
 			return response{}, ctx.Err()
 		}
 	}
-	if l.IsFrozen() && q.Verb == "list" && q.fillsCache() {
-		q.query = listAt(q.query, l.Treatment.Frozen)
-	}
 	return l.send(r, q)
-}
-
-// listAt returns the query for a list as it was at a revision.
-func listAt(query url.Values, revision int64) url.Values {
-	q := maps.Clone(query)
-	q.Del("limit")
-	q.Set("resourceVersion", strconv.FormatInt(revision, 10))
-	q.Set("resourceVersionMatch", "Exact")
-	return q
 }
 
 // send sends a request to the API server, which gets it even if the operator dies meanwhile. A write is judged before.
@@ -217,7 +177,7 @@ func (l *Link) send(r *http.Request, q *request) (response, error) {
 		defer l.wire.World.Unlock()
 		answered = l.wire.options.Judge(context.Background(), l, judge.Attempt{
 			Verb: q.Verb, Resource: q.Resource, Subresource: q.Subresource, Namespace: q.Namespace, Name: q.Name, Body: q.body,
-			Unsynced: !l.HasSynced(),
+			Unsynced: !l.canDelete(),
 		})
 	}
 	resp, err := l.Base.RoundTrip(l.upstream(r, q).WithContext(context.WithoutCancel(r.Context())))
@@ -259,4 +219,70 @@ func onlyJSON(accept string) string {
 		return "application/json"
 	}
 	return strings.Join(kept, ",")
+}
+
+// watch answers a watch. It calls done when the watch is over.
+func (l *Link) watch(ctx context.Context, r *http.Request, q *request, done func()) (*http.Response, error) {
+	resp, err := l.Base.RoundTrip(l.upstream(r, q).WithContext(ctx))
+	if err != nil {
+		done()
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		defer done()
+		a, err := read(resp)
+		if err != nil {
+			return nil, err
+		}
+		l.wire.answered(q, a)
+		return a.toHTTP(r), nil
+	}
+	in, out := io.Pipe()
+	stop := context.AfterFunc(ctx, func() { _ = out.CloseWithError(errDown) })
+	events := make(chan event, 1024)
+	go func(body io.ReadCloser) {
+		defer close(events)
+		defer body.Close()
+		readEvents(ctx, body, events)
+	}(resp.Body)
+	go func() {
+		defer done()
+		defer stop()
+		for e := range events {
+			l.deliver(ctx, q, e, out)
+		}
+		_ = out.Close()
+	}()
+	resp.Body = in
+	return resp, nil
+}
+
+// event is one line of a watch, with its arrival time.
+type event struct {
+	text []byte
+	at   time.Time
+}
+
+func readEvents(ctx context.Context, from io.Reader, events chan<- event) {
+	for in := bufio.NewReaderSize(from, 1<<16); ; {
+		text, err := in.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		select {
+		case events <- event{text, time.Now()}:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (l *Link) deliver(ctx context.Context, q *request, e event, to io.Writer) {
+	if q.fillsCache() {
+		if l.LateView {
+			sleep(ctx, time.Until(e.at.Add(managerDelay)))
+		}
+		l.wire.active()
+	}
+	_, _ = to.Write(e.text)
 }

@@ -7,12 +7,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"regexp"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -42,35 +40,17 @@ func (a response) toHTTP(r *http.Request) *http.Response {
 	}
 }
 
-// asJSON returns an answer with something that can be encoded.
-func asJSON(code int, body any) response {
-	text, err := json.Marshal(body)
-	if err != nil {
-		panic(err)
-	}
-	return response{code: code, header: http.Header{"Content-Type": {"application/json"}}, body: text}
-}
-
 // refusal returns what an API server answers when it refuses a request; ok is false for actions that are no refusals.
 func refusal(action plan.Action, q *request) (a response, ok bool) {
 	of := schema.GroupResource{Group: q.APIGroup, Resource: q.Resource}
 	var refused *apierrors.StatusError
 	switch action {
-	case plan.Conflict:
-		refused = apierrors.NewConflict(of, q.Name, errors.New("the object has been modified"))
-	case plan.TooMany:
-		refused = apierrors.NewTooManyRequests("too many requests, try again later", 1)
 	case plan.Internal:
 		refused = apierrors.NewInternalError(errors.New("injected"))
 	case plan.Unavailable:
 		refused = apierrors.NewServiceUnavailable("the server is currently unable to handle the request")
-	case plan.TimedOut:
-		refused = apierrors.NewTimeoutError("request did not complete within the allotted timeout", 0)
 	case plan.Quota:
 		refused = apierrors.NewForbidden(of, q.Name, errors.New("exceeded quota: snapshots, requested: 1, used: 9, limited: 9"))
-	case plan.Terminating:
-		refused = apierrors.NewForbidden(of, q.Name, errors.New("unable to create new content because the namespace is being terminated"))
-		refused.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 	case plan.Uninstalled:
 		refused = apierrors.NewNotFound(of, q.Name)
 	case plan.Gone:
@@ -78,17 +58,13 @@ func refusal(action plan.Action, q *request) (a response, ok bool) {
 	default:
 		return response{}, false
 	}
-	return refusedBy(refused), true
-}
-
-func refusedBy(err *apierrors.StatusError) response {
-	status := err.Status()
+	status := refused.Status()
 	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
-	a := asJSON(int(status.Code), status)
-	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
-		a.header.Set("Retry-After", fmt.Sprint(seconds))
+	text, err := json.Marshal(status)
+	if err != nil {
+		panic(err)
 	}
-	return a
+	return response{code: int(status.Code), header: http.Header{"Content-Type": {"application/json"}}, body: text}, true
 }
 
 // rbacDenied matches the API server's message when no role allows a request.

@@ -35,7 +35,6 @@ var retiring = []Workload{
 	},
 	{
 		Name: "replace", What: "snapshots that were never cut are replaced at the next slot",
-		Uncut: true,
 		Prepare: inOrder(behaves(environment.Behavior{Protects: true, Broken: []string{"data-0", "data-1"}}), given(spec{},
 			claim("data-0", ready(missed), taken{Age: 2*hour + 30*minute, Uncut: true, Protected: true}),
 			claim("data-1", ready(missed), taken{Age: 2*hour + 30*minute, Uncut: true}),
@@ -92,7 +91,6 @@ var retiring = []Workload{
 	},
 	{
 		Name: "imports", What: "snapshots without a status were imported: they block no slot, and are deleted by age",
-		Imports: true,
 		Prepare: given(spec{SnapshotTTL: "1d"},
 			claim("data-0", ready(missed), imported("old", 2*hour), imported("without-slot", 10*minute)),
 			claim("data-1", ready(missed), taken{Name: "with-slot", Age: minute, Slot: 30 * minute, Imported: true, Orphan: true}),

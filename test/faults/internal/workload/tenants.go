@@ -14,7 +14,7 @@ var tenants = []Workload{
 		Name: "fleet-taken-over",
 		What: "with one edit of the child, a tenant takes off its owner and labels, shortens interval and TTL, removes the delay and " +
 			"confirms that: nothing is taken, and nothing deleted before the delay has passed",
-		Fleet: true, Imports: true,
+		Fleet:   true,
 		Broken:  "*", // the name of the child stays taken, which is tried again
 		Prepare: withChild(suspendedTemplate("30d"), twoExpiring...),
 		Steps: []Step{when(all(childSettled(suspended), recorded(1)), "take the child over", patch(theChild,

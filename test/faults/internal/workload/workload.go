@@ -34,9 +34,6 @@ type Workload struct {
 	What string
 	// Collects is set if the garbage collector takes part.
 	Collects bool
-	// Uncut is set if an uncut snapshot exists at the start, and Imports if an imported one covers a slot, one that was made by hand, or a
-	// ClusterSnapshotSchedule keeps it from being taken: an operator that does not see that takes another one. No name keeps it from that.
-	Uncut, Imports bool
 	// Slow is set if the run waits for the namespace controller.
 	Slow bool
 	// Broken is a PVC of which no snapshot can be created; "*" if something else fails for ever.
