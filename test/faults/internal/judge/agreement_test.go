@@ -194,7 +194,7 @@ func drawErrors(t *rapid.T, s *snapshotv1.VolumeSnapshot) {
 func productPolicy(spec *Spec) retention.Policy {
 	k := spec.keep
 	return retention.Policy{
-		TTL: spec.TTL, MaxCount: spec.maxCount, MinReady: spec.minReady, ReadyDeadline: spec.readyDeadline, Location: spec.zone,
+		TTL: spec.ttl, MaxCount: spec.maxCount, MinReady: spec.minReady, ReadyDeadline: spec.readyDeadline, Location: spec.zone,
 		Keep: retention.Tiers{
 			Last: int(k.Last), Hourly: int(k.Hourly), Daily: int(k.Daily),
 			Weekly: int(k.Weekly), Monthly: int(k.Monthly), Yearly: int(k.Yearly),

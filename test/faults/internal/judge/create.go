@@ -113,8 +113,8 @@ func (j *AtWrite) blocked(st *state, of slot, a Attempt) string {
 // counts returns whether a snapshot is of its schedule's series: not if its user released it by its label, whose reference stays while it is
 // being deleted, nor if it can no longer be adopted, because it is being deleted.
 func counts(s *v1alpha1.SnapshotSchedule, v *snapshotv1.VolumeSnapshot) bool {
-	adopted := controllerOf(v) == s.UID || ownsByLabels(s)
-	return isTagged(v, s) && (adopted || v.DeletionTimestamp == nil)
+	adopted := controllerOf(v) == s.UID || OwnsByLabels(s)
+	return IsTagged(v, s) && (adopted || v.DeletionTimestamp == nil)
 }
 
 // overLimit returns how many snapshots of the driver are in flight, if they are too many.

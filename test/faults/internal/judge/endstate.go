@@ -162,7 +162,7 @@ func (st *state) describe(v *snapshotv1.VolumeSnapshot) []string {
 func (st *state) slotName(v *snapshotv1.VolumeSnapshot, s *v1alpha1.SnapshotSchedule, at time.Time) string {
 	spec, err := ReadSpec(&s.Spec)
 	claim := st.claimOf(v)
-	if err != nil || claim == nil || spec.interval == 0 || spec.Jitter > 0 {
+	if err != nil || claim == nil || spec.interval == 0 || spec.jitter > 0 {
 		return "a slot"
 	}
 	since := at.Sub(Anchor(s, claim))

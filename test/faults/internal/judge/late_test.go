@@ -4,7 +4,6 @@
 package judge
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,20 +16,10 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-func TestOverdue(t *testing.T) {
-	old, failed := ready("old", 11*day), ready("failed", 12*day)
-	failed.Status.ReadyToUse, failed.Status.Error = ptr.To(false), &snapshotv1.VolumeSnapshotError{}
-	all := []client.Object{newSchedule("every"), newClaim("data"), old, failed, ready("recent", day), ready("newest", time.Hour)}
-	if got := Overdue(all, noon); !slices.Equal(got, []string{"failed", "old"}) {
-		t.Errorf("overdue: %q, want the expired one and the expired failed one", got)
-	}
-	if got := Overdue(all[:3], noon); len(got) > 0 {
-		t.Errorf("overdue: %q, want none: it is the floor", got)
-	}
-}
-
 // At a minute past noon, all is as it was at noon.
 func TestLate(t *testing.T) {
+	failed := ready("failed", 12*day)
+	failed.Status.ReadyToUse, failed.Status.Error = ptr.To(false), &snapshotv1.VolumeSnapshotError{}
 	suspended := func(s *v1alpha1.SnapshotSchedule, _ *corev1.PersistentVolumeClaim) { s.Spec.Suspend = true }
 	for _, c := range []struct {
 		name      string
@@ -52,13 +41,14 @@ func TestLate(t *testing.T) {
 		}, "got no snapshot for slot 2026-06-15T12:00:01Z"},
 		{"an expired one stays", []client.Object{ready("a", 0), ready("b", 2*day), ready("c", 11*day)}, nil, "shop/c was not deleted"},
 		{"an expired one is the floor", []client.Object{newSnapshot("a", noon), ready("c", 11*day)}, nil, ""},
+		{"an expired one failed", []client.Object{ready("a", 0), failed}, nil, "shop/failed was not deleted"},
 	} {
 		schedule, claim := newSchedule("every"), newClaim("data")
 		if c.change != nil {
 			c.change(schedule, claim)
 		}
 		all := append([]client.Object{schedule, claim, newClaim("broken")}, c.snapshots...)
-		found := strings.Join(Late(all, all, noon.Add(time.Minute), "shop/broken"), "; ")
+		found := strings.Join(Late(all, all, noon.Add(time.Minute), ReactionTime, "shop/broken"), "; ")
 		if (c.want == "") != (found == "") || !strings.Contains(found, c.want) {
 			t.Errorf("%s: found %q, want %q", c.name, found, c.want)
 		}

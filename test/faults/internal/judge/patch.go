@@ -65,7 +65,7 @@ func (st *state) notAdoptable(before, after *snapshotv1.VolumeSnapshot) string {
 		return "it was adopted without a map key"
 	case slices.ContainsFunc(before.OwnerReferences, isGroup):
 		return "it was adopted, and is a member of a VolumeGroupSnapshot"
-	case s == nil || s.DeletionTimestamp != nil || ownsByLabels(s) || s.Name != before.Labels[v1alpha1.LabelSchedule]:
+	case s == nil || s.DeletionTimestamp != nil || OwnsByLabels(s) || s.Name != before.Labels[v1alpha1.LabelSchedule]:
 		return "it was adopted by a schedule that is gone or being deleted, that owns by labels, or that its label does not name"
 	}
 	return ""

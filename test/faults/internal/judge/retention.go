@@ -81,7 +81,7 @@ func (e *series) limits() (ttl time.Duration, keep v1alpha1.Keep) {
 	if !e.selected() && e.detachedTTL > 0 {
 		return e.detachedTTL, v1alpha1.Keep{}
 	}
-	return e.TTL, e.keep
+	return e.ttl, e.keep
 }
 
 func (e *series) withinTTL(s *snapshotv1.VolumeSnapshot, ttl time.Duration) bool {

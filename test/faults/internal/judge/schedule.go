@@ -76,7 +76,7 @@ func (j *AtWrite) counts(st *state, a Attempt, before, after *v1alpha1.SnapshotS
 	}
 	have := 0
 	for _, v := range st.snapshots {
-		if owned(v, after) && v.CreationTimestamp.Time.Before(a.Started.Truncate(time.Second)) {
+		if Owned(v, after) && v.CreationTimestamp.Time.Before(a.Started.Truncate(time.Second)) {
 			have++
 		}
 	}
@@ -115,7 +115,7 @@ func (st *state) deletesChild(child *v1alpha1.SnapshotSchedule) (clause, why str
 func (j *AtWrite) promises(st *state, a Attempt, before, after *v1alpha1.SnapshotSchedule) {
 	var what string
 	switch {
-	case !ownsByLabels(before):
+	case !OwnsByLabels(before):
 		return
 	case hasFinalizer(before) && !hasFinalizer(after):
 		what = "lost its finalizer"

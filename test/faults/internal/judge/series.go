@@ -21,6 +21,7 @@ import (
 type series struct {
 	*Spec
 	now      time.Time
+	mapKey   string
 	schedule *v1alpha1.SnapshotSchedule
 	// claim is nil if it is gone.
 	claim *corev1.PersistentVolumeClaim
@@ -32,9 +33,9 @@ type series struct {
 
 // series returns the series of a map key under a schedule with this spec.
 func (st *state) series(spec *Spec, s *v1alpha1.SnapshotSchedule, mapKey string, now time.Time) *series {
-	e := &series{Spec: spec, now: now, schedule: s, claim: st.claims[types.UID(mapKey)], claims: st.claims}
+	e := &series{Spec: spec, now: now, mapKey: mapKey, schedule: s, claim: st.claims[types.UID(mapKey)], claims: st.claims}
 	for _, v := range st.snapshots {
-		if v.Labels[v1alpha1.LabelMapKey] == mapKey && owned(v, s) {
+		if v.Labels[v1alpha1.LabelMapKey] == mapKey && Owned(v, s) {
 			e.snapshots = append(e.snapshots, v)
 		}
 	}
@@ -53,7 +54,7 @@ func (st *state) allSeries(s *v1alpha1.SnapshotSchedule, now time.Time) (all []*
 		keys[string(uid)] = claim.Namespace == s.Namespace
 	}
 	for _, v := range st.snapshots {
-		if owned(v, s) {
+		if Owned(v, s) {
 			keys[v.Labels[v1alpha1.LabelMapKey]] = true
 		}
 	}

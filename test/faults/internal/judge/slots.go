@@ -58,7 +58,7 @@ func (e *series) newestSlot() (newest time.Time) {
 // tooOld returns whether a slot is not due any more.
 func (e *series) tooOld(slot time.Time) bool {
 	age := e.now.Sub(slot)
-	return e.TTL > 0 && age >= e.TTL || e.StartingDeadline > 0 && age >= e.StartingDeadline
+	return e.ttl > 0 && age >= e.ttl || e.startingDeadline > 0 && age >= e.startingDeadline
 }
 
 // mayBeDue returns whether a slot may be due for the PVC, for some jitter offset.
@@ -80,23 +80,23 @@ func (spec *Spec) latestPossibleSlot(anchor, covered, now time.Time) (time.Time,
 	base := anchor.Add(now.Sub(anchor).Truncate(max(spec.interval, 1)))
 	if spec.interval == 0 {
 		var ok bool
-		if base, ok = spec.cron.lastFiring(now, later(covered, anchor).Add(-spec.Jitter), spec.zone); !ok {
+		if base, ok = spec.cron.lastFiring(now, later(covered, anchor).Add(-spec.jitter), spec.zone); !ok {
 			return base, false
 		}
 	}
-	if latest := base.Add(max(spec.Jitter-1, 0)); latest.Before(now) {
+	if latest := base.Add(max(spec.jitter-1, 0)); latest.Before(now) {
 		return latest, true
 	}
-	if spec.Jitter > 0 {
+	if spec.jitter > 0 {
 		return now, true
 	}
 	return base, true
 }
 
-// LatestSlot returns the latest slot of the interval or the cron line, without its offset, that is due by a time for every offset. It
+// latestSlot returns the latest slot of the interval or the cron line, without its offset, that is due by a time for every offset. It
 // is exact unless the zone's clock changes shortly before.
-func (spec *Spec) LatestSlot(anchor, by time.Time) (slot time.Time, ok bool) {
-	base := by.Add(-spec.Jitter)
+func (spec *Spec) latestSlot(anchor, by time.Time) (slot time.Time, ok bool) {
+	base := by.Add(-spec.jitter)
 	switch {
 	case base.Before(anchor):
 		return slot, false
@@ -110,8 +110,8 @@ func (spec *Spec) LatestSlot(anchor, by time.Time) (slot time.Time, ok bool) {
 func (spec *Spec) mayBeSlot(at, anchor time.Time) bool {
 	if spec.interval > 0 {
 		since := at.Sub(anchor)
-		return since >= 0 && since%spec.interval < max(spec.Jitter, 1)
+		return since >= 0 && since%spec.interval < max(spec.jitter, 1)
 	}
-	_, ok := spec.cron.lastFiring(at, at.Add(-max(spec.Jitter, 1)), spec.zone)
+	_, ok := spec.cron.lastFiring(at, at.Add(-max(spec.jitter, 1)), spec.zone)
 	return ok && at.After(anchor)
 }

@@ -19,7 +19,7 @@ import (
 
 // Spec is a valid SnapshotScheduleSpec, parsed by the contract. Omitted durations are zero.
 type Spec struct {
-	Jitter, TTL, StartingDeadline time.Duration
+	jitter, ttl, startingDeadline time.Duration
 
 	selector                   labels.Selector
 	storageClasses             []v1alpha1.StorageClassName
@@ -45,7 +45,7 @@ func ReadSpec(s *v1alpha1.SnapshotScheduleSpec) (*Spec, error) {
 		return d
 	}
 	spec := &Spec{
-		interval: read(s.SnapshotInterval), Jitter: read(s.Jitter), TTL: read(s.SnapshotTTL), StartingDeadline: read(s.StartingDeadline),
+		interval: read(s.SnapshotInterval), jitter: read(s.Jitter), ttl: read(s.SnapshotTTL), startingDeadline: read(s.StartingDeadline),
 		readyDeadline: read(cmp.Or(s.ReadyDeadline, "1h")), detachedTTL: read(s.Retention.Detached.SnapshotTTL),
 		storageClasses: s.StorageClassNames, suspend: s.Suspend, keep: s.Retention.Keep, maxCount: int(ptr.Deref(s.Retention.MaxCount, 0)),
 		minReady: int(ptr.Deref(s.Retention.MinReady, 1)), detachedMinReady: int(s.Retention.Detached.MinReady),
@@ -66,7 +66,7 @@ func ReadSpec(s *v1alpha1.SnapshotScheduleSpec) (*Spec, error) {
 		return nil, errors.New("time zone Local depends on the machine")
 	case (s.SnapshotInterval == "") == (s.Schedule == ""):
 		return nil, errors.New("exactly one of snapshotInterval and schedule must be set")
-	case spec.interval > 0 && spec.Jitter >= spec.interval:
+	case spec.interval > 0 && spec.jitter >= spec.interval:
 		return nil, errors.New("jitter is not shorter than the interval")
 	}
 	return spec, errors.Join(errs...)

@@ -71,29 +71,29 @@ func (st *state) claimOf(s *snapshotv1.VolumeSnapshot) *corev1.PersistentVolumeC
 
 // ownerOf returns the schedule that owns a snapshot, nil if none does.
 func (st *state) ownerOf(v *snapshotv1.VolumeSnapshot) *v1alpha1.SnapshotSchedule {
-	return find(st.schedules, func(s *v1alpha1.SnapshotSchedule) bool { return owned(v, s) })
+	return find(st.schedules, func(s *v1alpha1.SnapshotSchedule) bool { return Owned(v, s) })
 }
 
 // hasSnapshots returns whether a snapshot refers to a schedule, or is its own by its labels.
 func (st *state) hasSnapshots(s *v1alpha1.SnapshotSchedule) bool {
 	return slices.ContainsFunc(st.snapshots, func(v *snapshotv1.VolumeSnapshot) bool {
-		return refers(v, s.UID) || isTagged(v, s) && metav1.GetControllerOfNoCopy(v) == nil
+		return refers(v, s.UID) || IsTagged(v, s) && metav1.GetControllerOfNoCopy(v) == nil
 	})
 }
 
-// owned returns whether a snapshot is a schedule's own: controlled by it or, if it owns by labels, by nothing; and not released by its
+// Owned returns whether a snapshot is a schedule's own: controlled by it or, if it owns by labels, by nothing; and not released by its
 // labels.
-func owned(v *snapshotv1.VolumeSnapshot, s *v1alpha1.SnapshotSchedule) bool {
-	return isTagged(v, s) && (controllerOf(v) == s.UID || ownsByLabels(s) && metav1.GetControllerOfNoCopy(v) == nil)
+func Owned(v *snapshotv1.VolumeSnapshot, s *v1alpha1.SnapshotSchedule) bool {
+	return IsTagged(v, s) && (controllerOf(v) == s.UID || OwnsByLabels(s) && metav1.GetControllerOfNoCopy(v) == nil)
 }
 
-// isTagged returns whether a snapshot carries the labels of a schedule.
-func isTagged(v *snapshotv1.VolumeSnapshot, s *v1alpha1.SnapshotSchedule) bool {
+// IsTagged returns whether a snapshot carries the labels of a schedule.
+func IsTagged(v *snapshotv1.VolumeSnapshot, s *v1alpha1.SnapshotSchedule) bool {
 	return v.Namespace == s.Namespace && v.Labels[v1alpha1.LabelMapKey] != "" && v.Labels[v1alpha1.LabelSchedule] == s.Name
 }
 
-// ownsByLabels returns whether the snapshots of a schedule carry no reference to it.
-func ownsByLabels(s *v1alpha1.SnapshotSchedule) bool {
+// OwnsByLabels returns whether the snapshots of a schedule carry no reference to it.
+func OwnsByLabels(s *v1alpha1.SnapshotSchedule) bool {
 	return s.Spec.DeletionPolicy == v1alpha1.DeletionOrphan
 }
 

@@ -58,7 +58,7 @@ func (v *versions) ever(child *v1alpha1.SnapshotSchedule, holds func(*v1alpha1.C
 // labeling returns the last schedule whose labels a snapshot carries that nothing controls.
 func (v *versions) labeling(s *snapshotv1.VolumeSnapshot) (last *v1alpha1.SnapshotSchedule) {
 	for _, schedule := range v.schedules {
-		if isTagged(s, schedule) && metav1.GetControllerOfNoCopy(s) == nil {
+		if IsTagged(s, schedule) && metav1.GetControllerOfNoCopy(s) == nil {
 			last = schedule
 		}
 	}

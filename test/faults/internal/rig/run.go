@@ -326,7 +326,7 @@ func (r *Run) observeBroken(ctx context.Context) (found []string) {
 		if past := r.moments(now.Add(-judge.ReactionTime)); len(past) > 0 { // the last of them is of that time
 			then = past[len(past)-1].Objects
 		}
-		for _, what := range judge.Late(then, current, now, r.broken()) {
+		for _, what := range judge.Late(then, current, now, judge.ReactionTime, r.broken()) {
 			found = append(found, "L3: "+what)
 		}
 	}

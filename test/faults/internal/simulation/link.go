@@ -12,6 +12,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/api"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/simulation/kube"
 )
@@ -24,8 +25,6 @@ type faults struct {
 	// staleLists: what an operator lists first may be some changes behind.
 	staleLists bool
 }
-
-var errDown = errors.New("read tcp 127.0.0.1:40000->127.0.0.1:6443: connection reset by peer")
 
 // RoundTrip implements http.RoundTripper: the network of one operator. What the API server has received before the operator ends, it does.
 func (o *operator) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -54,14 +53,14 @@ func (o *operator) RoundTrip(r *http.Request) (*http.Response, error) {
 	before := oneIn(o.rand, 2)
 	o.mu.Unlock()
 
-	if sleep(ctx, there); ctx.Err() != nil {
-		return nil, errDown
+	if api.Sleep(ctx, there); ctx.Err() != nil {
+		return nil, api.ErrDown
 	}
 	o.mu.Lock()
 	if crashes && before || o.alive.Err() != nil {
 		o.crash()
 		o.mu.Unlock()
-		return nil, errDown
+		return nil, api.ErrDown
 	}
 	var answer any
 	if refused {
@@ -75,8 +74,8 @@ func (o *operator) RoundTrip(r *http.Request) (*http.Response, error) {
 		o.crash()
 	}
 	o.mu.Unlock()
-	if sleep(ctx, back); ctx.Err() != nil || lost {
-		return nil, errDown
+	if api.Sleep(ctx, back); ctx.Err() != nil || lost {
+		return nil, api.ErrDown
 	}
 	return response, nil
 }
@@ -89,17 +88,10 @@ func (o *operator) delay() time.Duration {
 	return between(o.rand, 200*time.Microsecond, 3*time.Millisecond)
 }
 
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
-}
-
 func (o *operator) respond(r *http.Request, answer any, err error) *http.Response {
-	resp := kube.Respond(r, time.Now().Add(o.dateOff), answer, err)
-	if o.dateOff == noDate {
-		resp.Header.Del("Date")
+	resp := api.Answer(r, answer, err)
+	if o.dateOff != noDate {
+		resp.Header.Set("Date", time.Now().Add(o.dateOff).UTC().Format(http.TimeFormat))
 	}
 	return resp
 }
@@ -143,7 +135,7 @@ func (o *operator) serve(q kube.Request) (answer any, err error) {
 	o.writing = o
 	answered := o.judge.Write(context.Background(), a)
 	answer, err = o.server.Serve(q)
-	answered(kube.CodeOf(err))
+	answered(api.CodeOf(err))
 	if err == nil && q.Kind == kube.Snapshots {
 		switch q.Verb {
 		case "create":

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/api"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/simulation/kube"
 )
 
@@ -82,10 +83,10 @@ func (o *operator) watch(ctx context.Context, r *http.Request, q kube.Request, d
 		return o.respond(r, nil, o.refusal(q)), nil
 	case o.alive.Err() != nil:
 		done()
-		return nil, errDown
+		return nil, api.ErrDown
 	}
 	in, out := io.Pipe()
-	stop := context.AfterFunc(ctx, func() { _ = out.CloseWithError(errDown) })
+	stop := context.AfterFunc(ctx, func() { _ = out.CloseWithError(api.ErrDown) })
 	go func() {
 		defer done()
 		defer stop()
@@ -135,7 +136,7 @@ func (o *operator) stream(ctx context.Context, q kube.Request, out *json.Encoder
 			case <-committed:
 			}
 		}
-		sleep(ctx, min(frozen, 10*time.Minute)) // it may be thawed before
+		api.Sleep(ctx, min(frozen, 10*time.Minute)) // it may be thawed before
 	}
-	return errDown
+	return api.ErrDown
 }

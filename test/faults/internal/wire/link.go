@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"maps"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/api"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 )
@@ -71,21 +73,12 @@ func (l *Link) HasRead(resource, name string, since time.Time) bool {
 
 // RoundTrip implements http.RoundTripper.
 func (l *Link) RoundTrip(r *http.Request) (*http.Response, error) {
-	var body []byte
-	if r.Body != nil {
-		var err error
-		body, err = io.ReadAll(r.Body)
-		_ = r.Body.Close()
-		if err != nil {
-			return nil, err
-		}
-	}
-	if l.alive.Err() != nil {
-		return nil, errDown
-	}
-	q, err := parse(r, body)
+	q, err := parse(r)
 	if err != nil {
 		return nil, err
+	}
+	if l.alive.Err() != nil {
+		return nil, api.ErrDown
 	}
 	f := l.wire.begin(q)
 	defer l.wire.end(q)
@@ -97,98 +90,91 @@ func (l *Link) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	defer cancel()
 	defer stop()
-	if q.isWrite() && l.LateWrites {
-		sleep(ctx, managerDelay)
+	if q.IsWrite() && l.LateWrites {
+		api.Sleep(ctx, managerDelay)
 	}
-	a, err := l.answer(ctx, r, q, f)
-	if err == nil {
-		err = ctx.Err()
-	}
+	resp, err := l.answer(ctx, r, q, f)
 	if err != nil {
 		return nil, err
 	}
-	l.wire.answered(q, a)
-	l.read(q, a)
-	return a.toHTTP(r), nil
+	body, err := api.Buffer(resp)
+	l.answered(q, resp.StatusCode, headOf(body))
+	return resp, errors.Join(err, ctx.Err())
 }
 
-// read records what the operator has read live, and which caches it has filled.
-func (l *Link) read(q *request, a response) {
+// answered records what the operator has read live, which caches it has filled, and what it may not do.
+func (l *Link) answered(q *request, code int, body head) {
 	l.wire.mu.Lock()
 	defer l.wire.mu.Unlock()
-	answered := a.code == http.StatusOK || a.code == http.StatusNotFound
+	l.wire.sent[q.sent].Forbidden = code == http.StatusForbidden && rbacDenied.MatchString(body.Message)
+	answered := code == http.StatusOK || code == http.StatusNotFound
 	if answered && q.Namespace == l.wire.options.Namespace && (q.Verb == "get" || q.Verb == "list") {
 		l.reads[q.Resource+"/"+q.Name] = time.Now()
 	}
-	if q.Verb == "list" && q.fillsCache() && a.code == http.StatusOK && headOf(a.body).Metadata.Continue == "" {
+	if q.Verb == "list" && q.fillsCache() && code == http.StatusOK && body.Metadata.Continue == "" {
 		l.synced[q.Resource] = true
 	}
 }
 
 // answer returns the response to a request, with its fault if there is one.
-func (l *Link) answer(ctx context.Context, r *http.Request, q *request, f *plan.Fault) (response, error) {
+func (l *Link) answer(ctx context.Context, r *http.Request, q *request, f *plan.Fault) (*http.Response, error) {
 	if f == nil {
 		return l.forward(ctx, r, q)
 	}
 	switch f.Action {
 	case plan.CrashBefore:
 		l.wire.options.Crash(l)
-		return response{}, errDown
+		return nil, api.ErrDown
 	case plan.CrashAfter:
 		_, _ = l.forward(ctx, r, q)
 		l.wire.options.Crash(l)
-		return response{}, errDown
+		return nil, api.ErrDown
 	case plan.Stale:
 		q.query.Del("limit")
 		q.query.Set("resourceVersion", strconv.FormatInt(l.wire.options.Ages()[f.Age], 10))
 		q.query.Set("resourceVersionMatch", "Exact")
 		return l.send(r, q)
 	}
-	a, ok := refusal(f.Action, q)
-	if !ok {
-		panic("no such action at a request: " + f.Action)
+	if err := refusal(f.Action, q); err != nil {
+		return api.Answer(r, nil, err), nil
 	}
-	return a, nil
+	panic("no such action at a request: " + f.Action)
 }
 
 // forward sends a request to the API server, unless something is always done to it.
-func (l *Link) forward(ctx context.Context, r *http.Request, q *request) (response, error) {
+func (l *Link) forward(ctx context.Context, r *http.Request, q *request) (*http.Response, error) {
 	if always := l.wire.options.Always; always != nil {
 		action := always(q.point)
-		if a, ok := refusal(action, q); ok {
-			return a, nil
+		if err := refusal(action, q); err != nil {
+			return api.Answer(r, nil, err), nil
 		}
 		switch action {
 		case plan.Delay:
-			sleep(ctx, delay)
+			api.Sleep(ctx, delay)
 		case plan.Hang:
 			<-ctx.Done()
-			return response{}, ctx.Err()
+			return nil, ctx.Err()
 		}
 	}
 	return l.send(r, q)
 }
 
 // send sends a request to the API server, which gets it even if the operator dies meanwhile. A write is judged before.
-func (l *Link) send(r *http.Request, q *request) (response, error) {
+func (l *Link) send(r *http.Request, q *request) (*http.Response, error) {
 	answered := func(int) {}
-	if q.isWrite() && !q.neighbor {
+	if q.IsWrite() && !q.neighbor {
 		l.wire.World.Lock()
 		defer l.wire.World.Unlock()
 		answered = l.wire.options.Judge(context.Background(), l, judge.Attempt{
-			Verb: q.Verb, Resource: q.Resource, Subresource: q.Subresource, Namespace: q.Namespace, Name: q.Name, Body: q.body,
+			Verb: q.Verb, Resource: q.Resource, Subresource: q.Subresource, Namespace: q.Namespace, Name: q.Name, Body: q.Body,
 			Unsynced: !l.canDelete(),
 		})
 	}
 	resp, err := l.Base.RoundTrip(l.upstream(r, q).WithContext(context.WithoutCancel(r.Context())))
-	if err != nil {
-		return response{}, err
-	}
-	a, err := read(resp)
 	if err == nil {
-		answered(a.code)
+		answered(resp.StatusCode)
 	}
-	return a, err
+	return resp, err
 }
 
 // upstream returns the request to the API server: for objects of the run, or for the one with the name of its namespace; answered in
@@ -204,8 +190,8 @@ func (l *Link) upstream(r *http.Request, q *request) *http.Request {
 		out.URL.Path = strings.TrimSuffix(r.URL.Path, q.Resource) + "namespaces/" + namespace + "/" + q.Resource
 	}
 	out.URL.RawPath, out.URL.RawQuery = "", query.Encode()
-	out.Body, out.ContentLength = io.NopCloser(bytes.NewReader(q.body)), int64(len(q.body))
-	if len(q.body) == 0 {
+	out.Body, out.ContentLength = io.NopCloser(bytes.NewReader(q.Body)), int64(len(q.Body))
+	if len(q.Body) == 0 {
 		out.Body = nil
 	}
 	out.Header.Del("Accept-Encoding")
@@ -230,15 +216,12 @@ func (l *Link) watch(ctx context.Context, r *http.Request, q *request, done func
 	}
 	if resp.StatusCode != http.StatusOK {
 		defer done()
-		a, err := read(resp)
-		if err != nil {
-			return nil, err
-		}
-		l.wire.answered(q, a)
-		return a.toHTTP(r), nil
+		body, err := api.Buffer(resp)
+		l.answered(q, resp.StatusCode, headOf(body))
+		return resp, err
 	}
 	in, out := io.Pipe()
-	stop := context.AfterFunc(ctx, func() { _ = out.CloseWithError(errDown) })
+	stop := context.AfterFunc(ctx, func() { _ = out.CloseWithError(api.ErrDown) })
 	events := make(chan event, 1024)
 	go func(body io.ReadCloser) {
 		defer close(events)
@@ -280,7 +263,7 @@ func readEvents(ctx context.Context, from io.Reader, events chan<- event) {
 func (l *Link) deliver(ctx context.Context, q *request, e event, to io.Writer) {
 	if q.fillsCache() {
 		if l.LateView {
-			sleep(ctx, time.Until(e.at.Add(managerDelay)))
+			api.Sleep(ctx, time.Until(e.at.Add(managerDelay)))
 		}
 		l.wire.active()
 	}

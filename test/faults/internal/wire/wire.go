@@ -7,13 +7,11 @@
 //
 //   - wire.go: the network of a run, and what it has seen
 //   - link.go: one operator's network: what is answered to a request, and delivered of a watch
-//   - request.go: requests, and their names, which are the same in every run
-//   - response.go: answers
+//   - request.go: requests, their names, which are the same in every run, and refusals
 package wire
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -51,9 +49,6 @@ const (
 	// managerDelay is how late each event, or write, of the slower of two managers is.
 	managerDelay = 300 * time.Millisecond
 )
-
-// errDown is what a dead operator, or one whose answer is lost, sees of the network.
-var errDown = errors.New("the connection is broken")
 
 // Wire is the network of one run.
 type Wire struct {
@@ -159,18 +154,4 @@ func (w *Wire) active() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.lastActivity = time.Now()
-}
-
-// answered records what became of a request.
-func (w *Wire) answered(q *request, a response) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.sent[q.sent].Forbidden = a.denied()
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }

@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/api"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 )
@@ -33,9 +34,8 @@ type server struct {
 
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.requests = append(s.requests, r.Method+" "+r.URL.RequestURI())
-	answer := response{code: http.StatusOK, header: http.Header{}, body: []byte(`{"metadata":{"name":"a","resourceVersion":"5"}}`)}
-	switch {
-	case r.URL.Query().Get("watch") != "":
+	resp := api.Answer(r, map[string]any{"metadata": map[string]string{"name": "a", "resourceVersion": "5"}}, nil)
+	if r.URL.Query().Get("watch") != "" {
 		in, out := io.Pipe()
 		go func() {
 			defer out.Close()
@@ -43,14 +43,9 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 				_, _ = fmt.Fprintln(out, e)
 			}
 		}()
-		a := answer.toHTTP(r)
-		a.Body = in
-		return a, nil
-	case strings.HasSuffix(r.URL.Path, "/volumesnapshots"):
-		answer.body = []byte(`{"apiVersion":"v1","kind":"VolumeSnapshotList","metadata":{"resourceVersion":"9"},` +
-			`"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]}`)
+		resp.Body = in
 	}
-	return answer.toHTTP(r), nil
+	return resp, nil
 }
 
 // network is a link to a server.
@@ -189,9 +184,9 @@ func TestPointsHaveLogicalNames(t *testing.T) {
 		{"POST", "/apis/events.k8s.io/v1/namespaces/here/events", "",
 			`{"metadata":{"name":"nightly.18a3f"},"reason":"CreateFailed"}`, "create.events.CreateFailed.1"},
 	} {
-		req := httptest.NewRequest(c.method, c.path, http.NoBody)
+		req := httptest.NewRequest(c.method, c.path, strings.NewReader(c.body))
 		req.Header.Set("Accept", c.accept)
-		q, err := parse(req, []byte(c.body))
+		q, err := parse(req)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@
 //	kinds.go               the kinds that it stores
 //	server.go              its store, and a client.Reader of it
 //	write.go, delete.go    creates, updates and patches; deletes and the garbage collector
-//	request.go             requests and responses over HTTP
+//	request.go             requests over HTTP
 package kube
 
 import (
