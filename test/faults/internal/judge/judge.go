@@ -5,14 +5,14 @@
 // server holds at the moment of a write, never an operator's memory or logs. Slots and retention are implemented again, from the
 // contract's text, so that no mistake of the product is repeated.
 //
-//	judge.go                          AtWrite, which judges every write while it passes
-//	create.go, delete.go, patch.go    the writes of snapshots
-//	schedule.go, fleet.go             the writes of schedules, and of the children of ClusterSnapshotSchedules
-//	versions.go                       what schedules have been so far
-//	endstate.go, status.go            what is left at the end of a run, and whether status agrees with it
-//	late.go                           what should have been done by now
-//	state.go, series.go, snapshot.go, spec.go, slots.go, cron.go, retention.go
-//	                                  the contract
+//	judge.go      AtWrite, which judges every write while it passes
+//	create.go     creates of snapshots
+//	delete.go     deletes and patches of snapshots
+//	schedule.go   writes of schedules, among them the children of ClusterSnapshotSchedules
+//	endstate.go   what is left at the end of a run, and whether status agrees with it
+//	late.go       what should have been done by now
+//	state.go, slots.go, retention.go
+//	              the contract
 package judge
 
 import (

@@ -5,16 +5,14 @@
 // end state.
 //
 //   - workload.go: a workload, and all of them
-//   - given.go: what exists before the operator starts
-//   - steps.go: what users do
+//   - steps.go: what users do, and what exists before the operator starts
 //   - checks.go: what is expected
-//   - taking.go, retiring.go: snapshots are taken, and deleted
-//   - delaying.go: a delay keeps what an edit would delete
-//   - detaching.go: PVCs are deleted or no longer selected
-//   - owning.go, releasing.go: schedules are deleted, and snapshots adopted and released
-//   - confirming.go: the cache alone would mislead the operator
+//   - taking.go: snapshots are taken
+//   - retiring.go: snapshots are deleted, also of PVCs that are deleted or no longer selected
+//   - owning.go: schedules are deleted, and snapshots adopted and released
+//   - confirming.go: the cache alone would mislead the operator, or a delay keeps what an edit would delete
 //   - sharing.go: what is scarce has to be shared
-//   - fleet.go, tenants.go: ClusterSnapshotSchedules, and tenants who work against them
+//   - fleet.go: ClusterSnapshotSchedules, and tenants who work against them
 package workload
 
 import (
