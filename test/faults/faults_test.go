@@ -153,16 +153,75 @@ func (c *campaign) check(t *testing.T, w workload.Workload, p plan.Plan, want ju
 	t.Helper()
 	began := time.Now()
 	r := rig.Do(t.Context(), c.server, w, p, &want, c.nextNamespace())
-	c.report.add(t.Name(), p.Class, r, time.Since(began))
+	c.report.add(p.Class, r, time.Since(began))
 	switch {
 	case r.Err != nil:
 		t.Fatalf("cannot be judged: %v\n%s", r.Err, r.Log)
 	case len(r.Violations) > 0:
-		t.Errorf("%s\nrepeat: make test-faults PLAN='%s'\n%s", strings.Join(r.Violations, "\n"), id(t.Name()), r.Log)
+		t.Errorf("%s\nrepeat: make test-faults PLAN='%s'\n%s", strings.Join(r.Violations, "\n"), strings.TrimPrefix(t.Name(), "TestFaults/"), r.Log)
 	case r.Missed:
 		t.Skip("the run did not reach its point")
 	}
 }
 
-// id returns the class, workload and plan in the name of a test.
-func id(test string) string { return strings.TrimPrefix(test, "TestFaults/") }
+// report counts what has become of the plans so far.
+type report struct {
+	began time.Time
+	mu    sync.Mutex
+	rows  map[plan.Class]*row
+}
+
+type row struct {
+	plans, failed, missed int
+	took                  time.Duration
+}
+
+func (r *report) add(class plan.Class, result rig.Result, took time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, of := range []plan.Class{class, "all"} {
+		if r.rows[of] == nil {
+			r.rows[of] = &row{}
+		}
+		w := r.rows[of]
+		w.plans++
+		w.took += took
+		if result.Err != nil || len(result.Violations) > 0 {
+			w.failed++
+		} else if result.Missed {
+			w.missed++
+		}
+	}
+}
+
+// showProgress prints the number of plans every minute until it is stopped.
+func (r *report) showProgress() (stop func()) {
+	tick := time.NewTicker(time.Minute)
+	go func() {
+		for range tick.C {
+			fmt.Fprintln(os.Stderr, r)
+		}
+	}()
+	return tick.Stop
+}
+
+// String is a table of the plans that ran.
+func (r *report) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	table := "| class | plans | failed | missed | time |\n| --- | ---: | ---: | ---: | ---: |\n"
+	for _, class := range append(slices.Clone(plan.Classes), "all") {
+		if w := r.rows[class]; w != nil {
+			table += fmt.Sprintf("| %s | %d | %d | %d | %s |\n", class, w.plans, w.failed, w.missed, w.took.Round(time.Second))
+		}
+	}
+	return table + fmt.Sprintf("\nAfter %s.\n", time.Since(r.began).Round(time.Second))
+}
+
+// write writes the table to a file.
+func (r *report) write(t *testing.T, file string) {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(r.String()), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s(written to bin/faults.md)", r)
+}

@@ -16,15 +16,12 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 	"mapcontroller.dev/snapshotschedule/test/internal/record"
 )
 
@@ -54,22 +51,16 @@ func (c Change) Object() client.Object {
 	return c.After
 }
 
-// kinds are those in a namespace, clusterKinds those whose objects are recorded with the namespace of their name.
-func kinds() []client.ObjectList {
-	return []client.ObjectList{&v1alpha1.SnapshotScheduleList{}, &corev1.PersistentVolumeClaimList{}, &snapshotv1.VolumeSnapshotList{}}
-}
-
-func clusterKinds() []client.ObjectList {
-	return []client.ObjectList{&v1alpha1.ClusterSnapshotScheduleList{}, &corev1.NamespaceList{}}
-}
-
 func emptyRecorder() *Recorder {
 	return &Recorder{changes: map[string][]Change{}, waiting: map[string][]chan struct{}{}}
 }
 
 func newRecorder(ctx context.Context, c client.WithWatch) (*Recorder, error) {
 	r := emptyRecorder()
-	for _, list := range append(kinds(), clusterKinds()...) {
+	for _, list := range []client.ObjectList{
+		&v1alpha1.SnapshotScheduleList{}, &corev1.PersistentVolumeClaimList{}, &snapshotv1.VolumeSnapshotList{},
+		&v1alpha1.ClusterSnapshotScheduleList{}, &corev1.NamespaceList{},
+	} {
 		wait, err := record.Follow(ctx, c, list, func(kind watch.EventType, o client.Object) { r.add(kind, o, time.Now()) })
 		if err != nil {
 			return nil, err
@@ -137,11 +128,13 @@ func (r *Recorder) Changes(namespace string) []Change {
 	return changes
 }
 
-// State returns what a namespace holds now.
-func (r *Recorder) State(namespace string) State {
+// State returns what a namespace holds now, sorted by name.
+func (r *Recorder) State(namespace string) *judge.State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return stateOf(slices.Collect(maps.Values(r.current(namespace))))
+	return judge.StateOf(slices.SortedFunc(maps.Values(r.current(namespace)), func(a, b client.Object) int {
+		return strings.Compare(a.GetName(), b.GetName())
+	}))
 }
 
 // onChange returns a channel that is sent to after each change in a namespace.
@@ -165,7 +158,7 @@ func (r *Recorder) Forget(namespace string) {
 // list may have been deleted since.
 func (r *Recorder) CatchUp(ctx context.Context, c client.Client, namespace string) error {
 	return Await(ctx, 10*time.Second, func() error {
-		live, err := versions(ctx, c, namespace)
+		live, err := judge.Read(ctx, c, namespace)
 		if err != nil {
 			return err
 		}
@@ -173,38 +166,14 @@ func (r *Recorder) CatchUp(ctx context.Context, c client.Client, namespace strin
 	})
 }
 
-func versions(ctx context.Context, c client.Client, namespace string) (map[types.UID]string, error) {
-	live := map[types.UID]string{}
-	add := func(list client.ObjectList, of client.ListOption) error {
-		if err := c.List(ctx, list, of); err != nil {
-			return err
-		}
-		return meta.EachListItem(list, func(o runtime.Object) error {
-			live[o.(client.Object).GetUID()] = o.(client.Object).GetResourceVersion()
-			return nil
-		})
-	}
-	for _, list := range kinds() {
-		if err := add(list, client.InNamespace(namespace)); err != nil {
-			return nil, err
-		}
-	}
-	for _, list := range clusterKinds() {
-		if err := add(list, client.MatchingFields{"metadata.name": namespace}); err != nil {
-			return nil, err
-		}
-	}
-	return live, nil
-}
-
-func (r *Recorder) matches(namespace string, live map[types.UID]string) error {
+func (r *Recorder) matches(namespace string, live []client.Object) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	recorded := r.current(namespace)
 	behind := len(recorded) > len(live) // something was removed
-	for uid, version := range live {
-		o := recorded[uid]
-		behind = behind || o == nil || older(o.GetResourceVersion(), version)
+	for _, now := range live {
+		o := recorded[now.GetUID()]
+		behind = behind || o == nil || older(o.GetResourceVersion(), now.GetResourceVersion())
 	}
 	if behind {
 		return fmt.Errorf("the record of %s is behind", namespace)
@@ -213,98 +182,3 @@ func (r *Recorder) matches(namespace string, live map[types.UID]string) error {
 }
 
 func older(a, b string) bool { return len(a) < len(b) || len(a) == len(b) && a < b }
-
-// State is what a namespace holds, sorted by name.
-type State struct {
-	// Namespace is nil while it does not exist, Fleet while there is no ClusterSnapshotSchedule of its name.
-	Namespace *corev1.Namespace
-	Fleet     *v1alpha1.ClusterSnapshotSchedule
-	Schedules []*v1alpha1.SnapshotSchedule
-	Claims    []*corev1.PersistentVolumeClaim
-	Snapshots []*snapshotv1.VolumeSnapshot
-
-	all []client.Object
-}
-
-func stateOf(all []client.Object) State {
-	slices.SortFunc(all, func(a, b client.Object) int { return strings.Compare(a.GetName(), b.GetName()) })
-	s := State{all: all}
-	for _, o := range all {
-		switch o := o.(type) {
-		case *corev1.Namespace:
-			s.Namespace = o
-		case *v1alpha1.ClusterSnapshotSchedule:
-			s.Fleet = o
-		case *v1alpha1.SnapshotSchedule:
-			s.Schedules = append(s.Schedules, o)
-		case *corev1.PersistentVolumeClaim:
-			s.Claims = append(s.Claims, o)
-		case *snapshotv1.VolumeSnapshot:
-			s.Snapshots = append(s.Snapshots, o)
-		}
-	}
-	return s
-}
-
-// Objects returns all of them.
-func (s State) Objects() []client.Object { return s.all }
-
-// named returns the object with a name, or nil.
-func named[T client.Object](list []T, name string) (none T) {
-	for _, o := range list {
-		if o.GetName() == name {
-			return o
-		}
-	}
-	return none
-}
-
-// Schedule returns the schedule with a name, or nil.
-func (s State) Schedule(name string) *v1alpha1.SnapshotSchedule { return named(s.Schedules, name) }
-
-// Claim returns the PVC with a name, or nil.
-func (s State) Claim(name string) *corev1.PersistentVolumeClaim { return named(s.Claims, name) }
-
-// snapshots returns those that a condition holds for.
-func (s State) snapshots(holds func(*snapshotv1.VolumeSnapshot) bool) []*snapshotv1.VolumeSnapshot {
-	return slices.DeleteFunc(slices.Clone(s.Snapshots), func(v *snapshotv1.VolumeSnapshot) bool { return !holds(v) })
-}
-
-// Snapshot returns the snapshot that was taken before the run under a nickname, or nil if it is gone.
-func (s State) Snapshot(name string) *snapshotv1.VolumeSnapshot {
-	if found := s.snapshots(func(v *snapshotv1.VolumeSnapshot) bool { return v.Annotations[nickname] == name }); len(found) > 0 {
-		return found[0]
-	}
-	return nil
-}
-
-// Of returns the snapshots of a PVC, sorted by name.
-func (s State) Of(claim string) []*snapshotv1.VolumeSnapshot {
-	return s.snapshots(func(v *snapshotv1.VolumeSnapshot) bool {
-		return ptr.Deref(v.Spec.Source.PersistentVolumeClaimName, "") == claim
-	})
-}
-
-// Owned returns the snapshots that a schedule controls or, under deletionPolicy Orphan, owns by their labels.
-func (s State) Owned(by *v1alpha1.SnapshotSchedule) []*snapshotv1.VolumeSnapshot {
-	return s.snapshots(func(v *snapshotv1.VolumeSnapshot) bool {
-		return by != nil && (metav1.IsControlledBy(v, by) || by.Spec.DeletionPolicy == v1alpha1.DeletionOrphan &&
-			metav1.GetControllerOf(v) == nil && v.Labels[v1alpha1.LabelSchedule] == by.Name && v.Labels[v1alpha1.LabelMapKey] != "")
-	})
-}
-
-// Ready returns whether a snapshot can be restored from.
-func Ready(v *snapshotv1.VolumeSnapshot) bool {
-	return v.DeletionTimestamp == nil && v.Status != nil && ptr.Deref(v.Status.ReadyToUse, false)
-}
-
-// Reason returns the reason of a schedule's condition, or the empty string without the condition.
-func Reason(s *v1alpha1.SnapshotSchedule, condition string) string {
-	if s == nil {
-		return ""
-	}
-	if c := meta.FindStatusCondition(s.Status.Conditions, condition); c != nil {
-		return c.Reason
-	}
-	return ""
-}

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
 	"mapcontroller.dev/snapshotschedule/test/internal/etcd"
@@ -109,7 +110,7 @@ func (r *Run) Called(nickname string) *snapshotv1.VolumeSnapshot {
 func (r *Run) Told() <-chan struct{} { return r.changed }
 
 // State returns what the namespace holds.
-func (r *Run) State() State { return r.records.State(r.Namespace) }
+func (r *Run) State() *judge.State { return r.records.State(r.Namespace) }
 
 // Changes returns those in the namespace so far.
 func (r *Run) Changes() []Change { return r.records.Changes(r.Namespace) }
@@ -178,8 +179,8 @@ func (r *Run) put(ctx context.Context, o client.Object) error {
 	return err
 }
 
-// nickname is the annotation with the name that a workload gives to a snapshot of the past.
-const nickname = "faults/name"
+// Nickname is the annotation with the name that a workload gives to a snapshot of the past.
+const Nickname = "faults/name"
 
 // Taken describes a snapshot that was taken before the run.
 type Taken struct {
@@ -228,7 +229,7 @@ func (r *Run) Snapshot(ctx context.Context, s *v1alpha1.SnapshotSchedule, c *cor
 	if t.Untagged {
 		delete(v.Labels, v1alpha1.LabelMapKey)
 	}
-	v.Annotations[nickname] = t.Name
+	v.Annotations[Nickname] = t.Name
 	if t.Held {
 		v.Annotations[v1alpha1.AnnotationHold] = "for the audit"
 	}

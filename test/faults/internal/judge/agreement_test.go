@@ -79,7 +79,7 @@ func drawSeries(t *rapid.T) *series {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return stateOf(objects).series(spec, owner, "claim-data", noon)
+	return StateOf(objects).series(spec, owner, "claim-data", noon)
 }
 
 func drawSchedule(t *rapid.T) *v1alpha1.SnapshotSchedule {

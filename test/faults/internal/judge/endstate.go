@@ -5,6 +5,7 @@ package judge
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -32,18 +33,17 @@ type EndState struct {
 // forever is later than any slot: an end state takes all slots as they are.
 var forever = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// TakeEndState describes all objects of a run, read live.
-func TakeEndState(objects []client.Object) (e EndState) {
-	st := stateOf(objects)
-	for _, f := range st.fleets {
+// TakeEndState describes all objects of a run.
+func TakeEndState(st *State) (e EndState) {
+	for _, f := range st.Fleets {
 		e.add("ClusterSnapshotSchedule", f, f.Status.Conditions, describeFleet(f))
 		e.Wrong = append(e.Wrong, st.fleetErrors(f)...)
 	}
-	for _, s := range st.schedules {
+	for _, s := range st.Schedules {
 		e.add("SnapshotSchedule "+nameOf(s), s, s.Status.Conditions, describeSchedule(s))
 		e.Wrong = append(e.Wrong, st.statusErrors(s, forever)...)
 	}
-	for _, v := range st.snapshots {
+	for _, v := range st.Snapshots {
 		e.Facts = append(e.Facts, strings.Join(append(st.describe(v), traits(v)...), ", "))
 	}
 	slices.Sort(e.Facts)
@@ -135,7 +135,7 @@ func describeSchedule(s *v1alpha1.SnapshotSchedule) (facts []string) {
 }
 
 // describe returns to which series a snapshot belongs and for which slot it was taken, or what controls one that no schedule owns.
-func (st *state) describe(v *snapshotv1.VolumeSnapshot) []string {
+func (st *State) describe(v *snapshotv1.VolumeSnapshot) []string {
 	claim, name := sourceOf(v)+" (gone)", v.Name
 	if c := st.claimOf(v); c != nil {
 		claim = c.Name
@@ -154,7 +154,7 @@ func (st *state) describe(v *snapshotv1.VolumeSnapshot) []string {
 	control := "without a controller"
 	if ref := metav1.GetControllerOfNoCopy(v); ref != nil {
 		control = "controlled by " + ref.Kind + " " + ref.Name
-		if s := withUID(st.schedules, ref.UID); s != nil {
+		if s := withUID(st.Schedules, ref.UID); s != nil {
 			control = "controlled by " + nameOf(s) + " and not released"
 		}
 	}
@@ -162,7 +162,7 @@ func (st *state) describe(v *snapshotv1.VolumeSnapshot) []string {
 }
 
 // slotName returns the number of an interval's slot.
-func (st *state) slotName(v *snapshotv1.VolumeSnapshot, s *v1alpha1.SnapshotSchedule, at time.Time) string {
+func (st *State) slotName(v *snapshotv1.VolumeSnapshot, s *v1alpha1.SnapshotSchedule, at time.Time) string {
 	spec, err := ReadSpec(&s.Spec)
 	claim := st.claimOf(v)
 	if err != nil || claim == nil || spec.interval == 0 || spec.jitter > 0 {
@@ -191,9 +191,8 @@ func traits(s *snapshotv1.VolumeSnapshot) (facts []string) {
 }
 
 // StatusErrors returns where the status of schedules contradicts the objects at a time.
-func StatusErrors(objects []client.Object, now time.Time) (found []string) {
-	st := stateOf(objects)
-	for _, s := range st.schedules {
+func StatusErrors(st *State, now time.Time) (found []string) {
+	for _, s := range st.Schedules {
 		found = append(found, st.statusErrors(s, now)...)
 	}
 	slices.Sort(found)
@@ -202,7 +201,7 @@ func StatusErrors(objects []client.Object, now time.Time) (found []string) {
 
 // statusErrors compares the counts and times of a status with the objects, at a time or, if now is forever, at any time. While the spec is
 // invalid, Stalled and RetentionPaused say so, and what depends on the spec is absent.
-func (st *state) statusErrors(s *v1alpha1.SnapshotSchedule, now time.Time) (wrong []string) {
+func (st *State) statusErrors(s *v1alpha1.SnapshotSchedule, now time.Time) (wrong []string) {
 	status := &s.Status
 	fail := func(format string, args ...any) { wrong = append(wrong, s.Name+": "+fmt.Sprintf(format, args...)) }
 	ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
@@ -249,15 +248,15 @@ func (st *state) statusErrors(s *v1alpha1.SnapshotSchedule, now time.Time) (wron
 }
 
 // hasFutureTimes returns whether the slot or the cut of a snapshot is well after its creation.
-func (st *state) hasFutureTimes() bool {
-	return slices.ContainsFunc(st.snapshots, func(v *snapshotv1.VolumeSnapshot) bool {
+func (st *State) hasFutureTimes() bool {
+	return slices.ContainsFunc(st.Snapshots, func(v *snapshotv1.VolumeSnapshot) bool {
 		cut, _ := cutTime(v)
 		return later(cut, slotOf(v, forever)).After(v.CreationTimestamp.Add(24 * time.Hour))
 	})
 }
 
 // wantStatus returns the counts and times that the status of a schedule with a valid spec should have.
-func (st *state) wantStatus(s *v1alpha1.SnapshotSchedule, now time.Time) v1alpha1.SnapshotScheduleStatus {
+func (st *State) wantStatus(s *v1alpha1.SnapshotSchedule, now time.Time) v1alpha1.SnapshotScheduleStatus {
 	status := v1alpha1.SnapshotScheduleStatus{Inputs: &v1alpha1.Inputs{}, Detached: &v1alpha1.Detached{}}
 	var last, oldest time.Time
 	for _, e := range st.allSeries(s, now) {
@@ -299,7 +298,7 @@ func inSeconds(at time.Time) *metav1.Time {
 }
 
 // fleetErrors returns where the status of a ClusterSnapshotSchedule contradicts those of its children.
-func (st *state) fleetErrors(f *v1alpha1.ClusterSnapshotSchedule) []string {
+func (st *State) fleetErrors(f *v1alpha1.ClusterSnapshotSchedule) []string {
 	switch {
 	case f.DeletionTimestamp != nil:
 		return nil
@@ -308,8 +307,8 @@ func (st *state) fleetErrors(f *v1alpha1.ClusterSnapshotSchedule) []string {
 	}
 	var want v1alpha1.OutputCount
 	var oldest *metav1.Time
-	for _, s := range st.schedules {
-		n := named(st.namespaces, s.Namespace)
+	for _, s := range st.Schedules {
+		n := Named(st.Namespaces, s.Namespace)
 		if fleetOf(s) != f.UID || n == nil || n.DeletionTimestamp != nil || !hasTags(s, f.Name) {
 			continue
 		}
@@ -324,4 +323,73 @@ func (st *state) fleetErrors(f *v1alpha1.ClusterSnapshotSchedule) []string {
 			f.Name, got, f.Status.OldestRecoveryPointTime, want, oldest)}
 	}
 	return nil
+}
+
+// ReactionTime is within what time a due snapshot must be created and an expired one deleted, on a busy machine.
+const ReactionTime = 10 * time.Second
+
+// Late returns what was overdue all the time from one state to a later one, at least so long after it, for the PVCs that are not broken
+// (L3). broken is a pattern of namespace and name, as for path.Match; empty if none is.
+func Late(before, after *State, at time.Time, within time.Duration, broken string) (found []string) {
+	for _, s := range after.Schedules {
+		was := withUID(before.Schedules, s.UID)
+		if was == nil || was.Generation != s.Generation {
+			continue
+		}
+		for _, e := range after.allSeries(s, at) {
+			earlier := before.series(e.Spec, was, e.mapKey, at.Add(-within))
+			name := ""
+			if e.claim != nil {
+				name = e.claim.Namespace + "/" + e.claim.Name
+			}
+			if excused, _ := path.Match(broken, name); excused || (earlier.claim == nil) != (e.claim == nil) {
+				continue
+			}
+			if slot := earlier.latestDue(); earlier.lacks(slot) && e.lacks(slot) && (e.ttl == 0 || e.now.Sub(slot) < e.ttl) {
+				found = append(found, fmt.Sprintf("PVC %s got no snapshot for slot %s", name, slot.UTC().Format(time.RFC3339)))
+			}
+			for _, v := range e.snapshots {
+				if had := withUID(earlier.snapshots, v.UID); had != nil && earlier.mustBeDeleted(had) && e.mustBeDeleted(v) {
+					found = append(found, fmt.Sprintf("VolumeSnapshot %s/%s was not deleted", v.Namespace, v.Name))
+				}
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// Unready returns the newest snapshots of PVCs that existed at a time and are not ready.
+func Unready(st *State, since time.Time) (names []string) {
+	for _, s := range st.Schedules {
+		for _, e := range st.allSeries(s, time.Now()) {
+			if v := e.newest(); v != nil && e.takes() && !IsReady(v) && v.CreationTimestamp.Time.Before(since) {
+				names = append(names, v.Name)
+			}
+		}
+	}
+	return names
+}
+
+// latestDue returns the latest slot that is due, for every jitter offset; zero if none is.
+func (e *series) latestDue() (slot time.Time) {
+	if e.claim == nil {
+		return slot
+	}
+	if at := e.requested(); !at.After(e.now) {
+		slot = at
+	}
+	if !e.suspend {
+		if tick, ok := e.latestSlot(Anchor(e.schedule, e.claim), e.now); ok {
+			slot = later(slot, tick)
+		}
+	}
+	return slot
+}
+
+// lacks returns whether the PVC has no snapshot for a slot, although nothing blocks it.
+func (e *series) lacks(slot time.Time) bool {
+	return e.takes() && e.newestSlot().Before(slot) && !slices.ContainsFunc(e.snapshots, func(s *snapshotv1.VolumeSnapshot) bool {
+		return isUncut(s) || e.inProgress(s)
+	})
 }

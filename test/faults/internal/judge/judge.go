@@ -6,11 +6,9 @@
 // contract's text, so that no mistake of the product is repeated.
 //
 //	judge.go      AtWrite, which judges every write while it passes
-//	create.go     creates of snapshots
-//	delete.go     deletes and patches of snapshots
+//	snapshot.go   writes of snapshots
 //	schedule.go   writes of schedules, among them the children of ClusterSnapshotSchedules
-//	endstate.go   what is left at the end of a run, and whether status agrees with it
-//	late.go       what should have been done by now
+//	endstate.go   what is left at the end of a run, whether status agrees with it, and what should have been done by now
 //	state.go, slots.go, retention.go
 //	              the contract
 package judge
@@ -22,10 +20,6 @@ import (
 	"sync"
 	"time"
 
-	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -97,11 +91,15 @@ func nothing(int) {}
 func (j *AtWrite) Write(ctx context.Context, a Attempt) (answered func(code int)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	st, err := j.read(ctx)
+	objects, err := Read(ctx, j.Live, j.Namespace)
 	if err != nil {
 		j.fail("cannot be judged", "%s %s %s: %v", a.Verb, a.Resource, a.Name, err)
 		return nothing
 	}
+	for _, o := range objects {
+		j.versions.add(o)
+	}
+	st := StateOf(objects)
 	switch a.Resource {
 	case "volumesnapshots":
 		return j.snapshot(st, a)
@@ -130,36 +128,9 @@ func (j *AtWrite) Remember(o client.Object) {
 	j.versions.add(o)
 }
 
-// read returns what the API server holds of the run's namespace.
-func (j *AtWrite) read(ctx context.Context) (*state, error) {
-	var all []client.Object
-	for _, list := range []client.ObjectList{
-		&v1alpha1.SnapshotScheduleList{}, &corev1.PersistentVolumeClaimList{}, &snapshotv1.VolumeSnapshotList{},
-	} {
-		if err := j.Live.List(ctx, list, client.InNamespace(j.Namespace)); err != nil {
-			return nil, err
-		}
-		_ = meta.EachListItem(list, func(o runtime.Object) error {
-			all = append(all, o.(client.Object))
-			return nil
-		})
-	}
-	for _, o := range []client.Object{&v1alpha1.ClusterSnapshotSchedule{}, &corev1.Namespace{}} {
-		if err := j.Live.Get(ctx, client.ObjectKey{Name: j.Namespace}, o); client.IgnoreNotFound(err) != nil {
-			return nil, err
-		} else if err == nil {
-			all = append(all, o)
-		}
-	}
-	for _, o := range all {
-		j.versions.add(o)
-	}
-	return stateOf(all), nil
-}
-
 // snapshot judges a write of a VolumeSnapshot.
-func (j *AtWrite) snapshot(st *state, a Attempt) (answered func(code int)) {
-	before := named(st.snapshots, a.Name)
+func (j *AtWrite) snapshot(st *State, a Attempt) (answered func(code int)) {
+	before := Named(st.Snapshots, a.Name)
 	switch {
 	case a.Verb == "create" && before == nil:
 		j.create(st, a)

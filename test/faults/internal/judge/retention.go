@@ -26,7 +26,7 @@ func (e *series) kept(s *snapshotv1.VolumeSnapshot) (why string) {
 		return "it is in progress"
 	case isUncut(s) && e.takes() && e.mayBeDue(): // it failed, and is replaced
 		return ""
-	case isReady(s):
+	case IsReady(s):
 		why = e.readyKept(s)
 	case e.mayRecover(s):
 		return "the floor lacks ready ones, and it may have lost its readiness a moment ago"
@@ -44,13 +44,13 @@ func (e *series) kept(s *snapshotv1.VolumeSnapshot) (why string) {
 func (e *series) mustBeDeleted(s *snapshotv1.VolumeSnapshot) bool {
 	ttl, _ := e.limits()
 	expired := ttl > 0 && !e.withinTTL(s, ttl) && s.DeletionTimestamp == nil
-	return (isReady(s) || expired) && s != e.newest() && e.kept(s) == ""
+	return (IsReady(s) || expired) && s != e.newest() && e.kept(s) == ""
 }
 
 // importedEarly returns whether an imported snapshot is neither beyond a TTL nor ready under tiers or a cap.
 func (e *series) importedEarly(s *snapshotv1.VolumeSnapshot) bool {
 	ttl, _ := e.limits()
-	counts := isReady(s) && (e.keep != v1alpha1.Keep{} || e.maxCount > 0)
+	counts := IsReady(s) && (e.keep != v1alpha1.Keep{} || e.maxCount > 0)
 	return isImported(s) && !counts && (ttl == 0 || e.withinTTL(s, ttl))
 }
 
@@ -73,7 +73,7 @@ func (e *series) keptForErrors(s *snapshotv1.VolumeSnapshot) bool {
 // it has one, is younger than readyDeadline.
 func (e *series) mayRecover(s *snapshotv1.VolumeSnapshot) bool {
 	_, hasData := cutTime(s)
-	return hasData && !isReady(s) && len(readyOnes(e.snapshots)) < e.floor() && (!inError(s) || errorAge(s, e.now) < e.readyDeadline)
+	return hasData && !IsReady(s) && len(readyOnes(e.snapshots)) < e.floor() && (!inError(s) || errorAge(s, e.now) < e.readyDeadline)
 }
 
 // limits returns the TTL and the tiers that apply: those of the spec, unless the series is detached and has a TTL of its own.

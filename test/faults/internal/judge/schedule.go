@@ -22,8 +22,8 @@ import (
 )
 
 // schedule judges a write of a SnapshotSchedule by what it has made of it: nobody else has written in between.
-func (j *AtWrite) schedule(ctx context.Context, st *state, a Attempt) (answered func(code int)) {
-	before := named(st.schedules, a.Name)
+func (j *AtWrite) schedule(ctx context.Context, st *State, a Attempt) (answered func(code int)) {
+	before := Named(st.Schedules, a.Name)
 	return func(code int) {
 		if code >= 300 {
 			return
@@ -43,7 +43,7 @@ func (j *AtWrite) schedule(ctx context.Context, st *state, a Attempt) (answered 
 	}
 }
 
-func (j *AtWrite) scheduleChange(st *state, a Attempt, before, after *v1alpha1.SnapshotSchedule) {
+func (j *AtWrite) scheduleChange(st *State, a Attempt, before, after *v1alpha1.SnapshotSchedule) {
 	clause, why := "", ""
 	switch {
 	case before == nil && after == nil:
@@ -75,13 +75,13 @@ func (j *AtWrite) scheduleChange(st *state, a Attempt, before, after *v1alpha1.S
 
 // counts judges what a new status counts: no more ready ones than there are, and no fewer than there were when the operator started. A
 // label or an owner that was changed later is not known here: workloads that do that count for themselves.
-func (j *AtWrite) counts(st *state, a Attempt, before, after *v1alpha1.SnapshotSchedule) {
+func (j *AtWrite) counts(st *State, a Attempt, before, after *v1alpha1.SnapshotSchedule) {
 	count := after.Status.Outputs.VolumeSnapshots
 	if count.Ready > count.Total {
 		j.fail("S1", "the status of SnapshotSchedule %s counts %d ready of %d snapshots", a.Name, count.Ready, count.Total)
 	}
 	have := 0
-	for _, v := range st.snapshots {
+	for _, v := range st.Snapshots {
 		if Owned(v, after) && v.CreationTimestamp.Time.Before(a.Started.Truncate(time.Second)) {
 			have++
 		}
@@ -102,8 +102,8 @@ func counted(before *v1alpha1.SnapshotScheduleStatus, s *v1alpha1.SnapshotSchedu
 
 // deletesChild returns why a schedule must not be deleted: only the child of a ClusterSnapshotSchedule is, if its namespace is not
 // selected, it has observed that it is suspended, and no snapshot of it is left.
-func (st *state) deletesChild(child *v1alpha1.SnapshotSchedule) (clause, why string) {
-	f, n := named(st.fleets, child.Name), named(st.namespaces, child.Namespace)
+func (st *State) deletesChild(child *v1alpha1.SnapshotSchedule) (clause, why string) {
+	f, n := Named(st.Fleets, child.Name), Named(st.Namespaces, child.Namespace)
 	switch {
 	case fleetOf(child) == "" || f == nil || f.UID != fleetOf(child) || !hasTags(child, f.Name):
 		return "FLEET-3", "it was deleted, and is not the child of a ClusterSnapshotSchedule"
@@ -118,7 +118,7 @@ func (st *state) deletesChild(child *v1alpha1.SnapshotSchedule) (clause, why str
 }
 
 // promises judges S8: under deletionPolicy Orphan no snapshot refers to a schedule that reports its generation, or loses its finalizer.
-func (j *AtWrite) promises(st *state, a Attempt, before, after *v1alpha1.SnapshotSchedule) {
+func (j *AtWrite) promises(st *State, a Attempt, before, after *v1alpha1.SnapshotSchedule) {
 	var what string
 	switch {
 	case !OwnsByLabels(before):
@@ -131,7 +131,7 @@ func (j *AtWrite) promises(st *state, a Attempt, before, after *v1alpha1.Snapsho
 		return
 	}
 	var left []string
-	for _, v := range st.snapshots {
+	for _, v := range st.Snapshots {
 		if refers(v, before.UID) {
 			left = append(left, v.Name)
 		}

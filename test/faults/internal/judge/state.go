@@ -5,6 +5,7 @@ package judge
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,8 +14,10 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,37 +25,60 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
-// state is what the API server held at one moment.
-type state struct {
-	schedules  []*v1alpha1.SnapshotSchedule
-	claims     map[types.UID]*corev1.PersistentVolumeClaim
-	snapshots  []*snapshotv1.VolumeSnapshot
-	fleets     []*v1alpha1.ClusterSnapshotSchedule
-	namespaces []*corev1.Namespace
+// State is what the API server held at one moment.
+type State struct {
+	Schedules  []*v1alpha1.SnapshotSchedule
+	Claims     []*corev1.PersistentVolumeClaim
+	Snapshots  []*snapshotv1.VolumeSnapshot
+	Fleets     []*v1alpha1.ClusterSnapshotSchedule
+	Namespaces []*corev1.Namespace
 }
 
-// stateOf returns the state in which these objects exist.
-func stateOf(objects []client.Object) *state {
-	st := &state{claims: map[types.UID]*corev1.PersistentVolumeClaim{}}
+// StateOf returns the state in which these objects exist.
+func StateOf(objects []client.Object) *State {
+	st := &State{}
 	for _, o := range objects {
 		switch o := o.(type) {
 		case *v1alpha1.SnapshotSchedule:
-			st.schedules = append(st.schedules, o)
+			st.Schedules = append(st.Schedules, o)
 		case *corev1.PersistentVolumeClaim:
-			st.claims[o.UID] = o
+			st.Claims = append(st.Claims, o)
 		case *snapshotv1.VolumeSnapshot:
-			st.snapshots = append(st.snapshots, o)
+			st.Snapshots = append(st.Snapshots, o)
 		case *v1alpha1.ClusterSnapshotSchedule:
-			st.fleets = append(st.fleets, o)
+			st.Fleets = append(st.Fleets, o)
 		case *corev1.Namespace:
-			st.namespaces = append(st.namespaces, o)
+			st.Namespaces = append(st.Namespaces, o)
 		}
 	}
 	return st
 }
 
-// named returns the object of a name, nil if there is none.
-func named[T client.Object](all []T, name string) (none T) {
+// Read returns what an API server holds of a namespace, with the namespace itself and the ClusterSnapshotSchedule of its name.
+func Read(ctx context.Context, live client.Reader, namespace string) (all []client.Object, err error) {
+	for _, list := range []client.ObjectList{
+		&v1alpha1.SnapshotScheduleList{}, &corev1.PersistentVolumeClaimList{}, &snapshotv1.VolumeSnapshotList{},
+	} {
+		if err := live.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return nil, err
+		}
+		_ = meta.EachListItem(list, func(o runtime.Object) error {
+			all = append(all, o.(client.Object))
+			return nil
+		})
+	}
+	for _, o := range []client.Object{&v1alpha1.ClusterSnapshotSchedule{}, &corev1.Namespace{}} {
+		if err := live.Get(ctx, client.ObjectKey{Name: namespace}, o); client.IgnoreNotFound(err) != nil {
+			return nil, err
+		} else if err == nil {
+			all = append(all, o)
+		}
+	}
+	return all, nil
+}
+
+// Named returns the object of a name, nil if there is none.
+func Named[T client.Object](all []T, name string) (none T) {
 	return find(all, func(o T) bool { return o.GetName() == name })
 }
 
@@ -69,18 +95,18 @@ func find[T client.Object](all []T, is func(T) bool) (none T) {
 }
 
 // claimOf returns the PVC of a snapshot, nil if it is gone.
-func (st *state) claimOf(s *snapshotv1.VolumeSnapshot) *corev1.PersistentVolumeClaim {
-	return st.claims[types.UID(s.Labels[v1alpha1.LabelMapKey])]
+func (st *State) claimOf(s *snapshotv1.VolumeSnapshot) *corev1.PersistentVolumeClaim {
+	return withUID(st.Claims, types.UID(s.Labels[v1alpha1.LabelMapKey]))
 }
 
 // ownerOf returns the schedule that owns a snapshot, nil if none does.
-func (st *state) ownerOf(v *snapshotv1.VolumeSnapshot) *v1alpha1.SnapshotSchedule {
-	return find(st.schedules, func(s *v1alpha1.SnapshotSchedule) bool { return Owned(v, s) })
+func (st *State) ownerOf(v *snapshotv1.VolumeSnapshot) *v1alpha1.SnapshotSchedule {
+	return find(st.Schedules, func(s *v1alpha1.SnapshotSchedule) bool { return Owned(v, s) })
 }
 
 // hasSnapshots returns whether a snapshot refers to a schedule, or is its own by its labels.
-func (st *state) hasSnapshots(s *v1alpha1.SnapshotSchedule) bool {
-	return slices.ContainsFunc(st.snapshots, func(v *snapshotv1.VolumeSnapshot) bool {
+func (st *State) hasSnapshots(s *v1alpha1.SnapshotSchedule) bool {
+	return slices.ContainsFunc(st.Snapshots, func(v *snapshotv1.VolumeSnapshot) bool {
 		return refers(v, s.UID) || IsTagged(v, s) && metav1.GetControllerOfNoCopy(v) == nil
 	})
 }
@@ -139,8 +165,8 @@ func sameTags(a, b metav1.Object) bool {
 
 // What the contract says about a single VolumeSnapshot.
 
-// isReady returns whether a snapshot is ready to use and not being deleted.
-func isReady(s *snapshotv1.VolumeSnapshot) bool { return s.DeletionTimestamp == nil && readyToUse(s) }
+// IsReady returns whether a snapshot is ready to use and not being deleted.
+func IsReady(s *snapshotv1.VolumeSnapshot) bool { return s.DeletionTimestamp == nil && readyToUse(s) }
 
 func readyToUse(s *snapshotv1.VolumeSnapshot) bool {
 	return s.Status != nil && ptr.Deref(s.Status.ReadyToUse, false)
@@ -237,7 +263,7 @@ func newestFirst(all []*snapshotv1.VolumeSnapshot, now time.Time) []*snapshotv1.
 }
 
 func readyOnes(all []*snapshotv1.VolumeSnapshot) []*snapshotv1.VolumeSnapshot {
-	return slices.DeleteFunc(slices.Clone(all), func(s *snapshotv1.VolumeSnapshot) bool { return !isReady(s) })
+	return slices.DeleteFunc(slices.Clone(all), func(s *snapshotv1.VolumeSnapshot) bool { return !IsReady(s) })
 }
 
 // sourceOf returns the name of the PVC that a snapshot was taken of.
@@ -262,13 +288,13 @@ type series struct {
 	// snapshots are in the order of their slots, newest first. They must not be changed.
 	snapshots []*snapshotv1.VolumeSnapshot
 	// claims are all PVCs: those that are being restored hold snapshots.
-	claims map[types.UID]*corev1.PersistentVolumeClaim
+	claims []*corev1.PersistentVolumeClaim
 }
 
 // series returns the series of a map key under a schedule with this spec.
-func (st *state) series(spec *Spec, s *v1alpha1.SnapshotSchedule, mapKey string, now time.Time) *series {
-	e := &series{Spec: spec, now: now, mapKey: mapKey, schedule: s, claim: st.claims[types.UID(mapKey)], claims: st.claims}
-	for _, v := range st.snapshots {
+func (st *State) series(spec *Spec, s *v1alpha1.SnapshotSchedule, mapKey string, now time.Time) *series {
+	e := &series{Spec: spec, now: now, mapKey: mapKey, schedule: s, claim: withUID(st.Claims, types.UID(mapKey)), claims: st.Claims}
+	for _, v := range st.Snapshots {
 		if v.Labels[v1alpha1.LabelMapKey] == mapKey && Owned(v, s) {
 			e.snapshots = append(e.snapshots, v)
 		}
@@ -278,16 +304,16 @@ func (st *state) series(spec *Spec, s *v1alpha1.SnapshotSchedule, mapKey string,
 }
 
 // allSeries returns all series of a schedule; none if its spec is invalid or it is being deleted.
-func (st *state) allSeries(s *v1alpha1.SnapshotSchedule, now time.Time) (all []*series) {
+func (st *State) allSeries(s *v1alpha1.SnapshotSchedule, now time.Time) (all []*series) {
 	spec, err := ReadSpec(&s.Spec)
 	if err != nil || s.DeletionTimestamp != nil {
 		return nil
 	}
 	keys := map[string]bool{}
-	for uid, claim := range st.claims {
-		keys[string(uid)] = claim.Namespace == s.Namespace
+	for _, claim := range st.Claims {
+		keys[string(claim.UID)] = claim.Namespace == s.Namespace
 	}
-	for _, v := range st.snapshots {
+	for _, v := range st.Snapshots {
 		if Owned(v, s) {
 			keys[v.Labels[v1alpha1.LabelMapKey]] = true
 		}
@@ -363,7 +389,7 @@ func (e *series) inProgress(s *snapshotv1.VolumeSnapshot) bool {
 		return false
 	}
 	newer := e.snapshots[:slices.Index(e.snapshots, s)]
-	return !slices.ContainsFunc(newer, func(v *snapshotv1.VolumeSnapshot) bool { return isReady(v) && !isImported(v) })
+	return !slices.ContainsFunc(newer, func(v *snapshotv1.VolumeSnapshot) bool { return IsReady(v) && !isImported(v) })
 }
 
 func (e *series) pastReadyDeadline(s *snapshotv1.VolumeSnapshot) bool {

@@ -254,7 +254,7 @@ func (r *Run) unfinished() error {
 		return err
 	}
 	var errs []error
-	for _, v := range judge.L1(*r.want, judge.TakeEndState(state.Objects())) {
+	for _, v := range judge.L1(*r.want, judge.TakeEndState(state)) {
 		errs = append(errs, errors.New(v))
 	}
 	return errors.Join(errs...)
@@ -270,7 +270,7 @@ func (r *Run) result(ctx context.Context, late error) Result {
 	if err := r.server.Records.CatchUp(ctx, r.server.Client, r.run.Namespace); err != nil {
 		return Result{Err: err}
 	}
-	res := Result{Trace: r.wire.Trace(), End: judge.TakeEndState(r.run.State().Objects()), Missed: r.wire.Missed()}
+	res := Result{Trace: r.wire.Trace(), End: judge.TakeEndState(r.run.State()), Missed: r.wire.Missed()}
 	res.Violations = slices.Concat(r.judge.Found(), atEnd)
 	for _, s := range r.wire.Sent() {
 		if s.Forbidden {
@@ -321,10 +321,10 @@ func (r *Run) observe(ctx context.Context) (found []string) {
 func (r *Run) observeBroken(ctx context.Context) (found []string) {
 	for until := time.Now().Add(max(r.plan.IdleFor, judge.ReactionTime+2*time.Second)); time.Now().Before(until) && ctx.Err() == nil; {
 		pause(ctx, time.Second)
-		now, current := time.Now(), r.run.State().Objects()
+		now, current := time.Now(), r.run.State()
 		then := current
 		if past := r.moments(now.Add(-judge.ReactionTime)); len(past) > 0 { // the last of them is of that time
-			then = past[len(past)-1].Objects
+			then = judge.StateOf(past[len(past)-1].Objects)
 		}
 		for _, what := range judge.Late(then, current, now, judge.ReactionTime, r.broken()) {
 			found = append(found, "L3: "+what)

@@ -62,7 +62,7 @@ func (w *world) judgeEnd() (found []string) {
 	fail := func(format string, args ...any) {
 		found = append(found, "L1: at the end "+fmt.Sprintf(format, args...))
 	}
-	all := w.objects()
+	all := w.state()
 	for _, wrong := range slices.Concat(judge.StatusErrors(all, time.Now()), judge.Late(all, all, time.Now(), slack, "")) {
 		fail("%s", wrong)
 	}

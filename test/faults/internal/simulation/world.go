@@ -197,25 +197,13 @@ func (w *world) objects() []client.Object {
 	return slices.Concat(w.server.List(kube.Schedules), w.server.List(kube.Claims), w.server.List(kube.Snapshots))
 }
 
-func (w *world) schedules() []*v1alpha1.SnapshotSchedule {
-	return typed[*v1alpha1.SnapshotSchedule](w.server.List(kube.Schedules))
-}
+func (w *world) state() *judge.State { return judge.StateOf(w.objects()) }
 
-func (w *world) claims() []*corev1.PersistentVolumeClaim {
-	return typed[*corev1.PersistentVolumeClaim](w.server.List(kube.Claims))
-}
+func (w *world) schedules() []*v1alpha1.SnapshotSchedule { return w.state().Schedules }
 
-func (w *world) snapshots() []*snapshotv1.VolumeSnapshot {
-	return typed[*snapshotv1.VolumeSnapshot](w.server.List(kube.Snapshots))
-}
+func (w *world) claims() []*corev1.PersistentVolumeClaim { return w.state().Claims }
 
-func typed[T client.Object](objects []client.Object) []T {
-	all := make([]T, len(objects))
-	for i, o := range objects {
-		all[i] = o.(T)
-	}
-	return all
-}
+func (w *world) snapshots() []*snapshotv1.VolumeSnapshot { return w.state().Snapshots }
 
 // schedule returns nil if there is none of this name.
 func (w *world) schedule(name string) *v1alpha1.SnapshotSchedule {

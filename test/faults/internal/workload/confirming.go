@@ -13,6 +13,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 )
 
 // confirming are the workloads in which the cache alone would mislead the operator.
@@ -52,7 +53,7 @@ var confirming = []Workload{
 		Prepare: given(spec{Suspend: true, SnapshotTTL: "30d"}, series("data-0", 72, 1), series("data-1", 72, 1)),
 		Steps: []Step{
 			when(settled(suspended), "change the map key", func(ctx context.Context, r *environment.Run) error {
-				return label(theSnapshot("data-1-old-1"), v1alpha1.LabelMapKey, r.State().Claim("data-0").UID)(ctx, r)
+				return label(theSnapshot("data-1-old-1"), v1alpha1.LabelMapKey, judge.Named(r.State().Claims, "data-0").UID)(ctx, r)
 			}),
 			then("shorten the TTL", edit(`{"snapshotTTL":"1d"}`)),
 		},

@@ -80,7 +80,7 @@ var fleets = []Workload{
 		Prepare: withChild(orphaningTemplate, claim("data-0", orphan(7*hour), orphan(30*minute))),
 		Steps: []Step{when(all(childSettled(suspended), selectsOne), "delete the ClusterSnapshotSchedule",
 			remove(theFleet, client.PropagationPolicy(metav1.DeletePropagationForeground)))},
-		End: all(noSchedule, unowned(2), expect(func(s state) bool { return s.Fleet == nil }, "the ClusterSnapshotSchedule still exists")),
+		End: all(noSchedule, unowned(2), expect(func(s state) bool { return len(s.Fleets) == 0 }, "the ClusterSnapshotSchedule still exists")),
 	},
 }
 
@@ -192,12 +192,12 @@ func createManual(ctx context.Context, r *environment.Run) error {
 func childSettled(reason string) check {
 	return all(settled(reason), expect(func(s state) bool {
 		child := ours(s)
-		if s.Fleet == nil || child == nil {
+		if len(s.Fleets) == 0 || child == nil {
 			return false
 		}
-		want := s.Fleet.Spec.Template.Spec
+		want := s.Fleets[0].Spec.Template.Spec
 		want.Suspend = want.Suspend || reason == suspended
-		return metav1.IsControlledBy(child, s.Fleet) && reflect.DeepEqual(child.Spec, want) && child.Labels["tier"] == "gold"
+		return metav1.IsControlledBy(child, s.Fleets[0]) && reflect.DeepEqual(child.Spec, want) && child.Labels["tier"] == "gold"
 	}, "there is no child of the ClusterSnapshotSchedule with the template's spec and labels"))
 }
 
@@ -212,14 +212,15 @@ var (
 // children, and detached children.
 func fleetSettled(reason string, namespaces, children, detached int32) check {
 	return func(s state) error {
-		if s.Fleet == nil {
+		if len(s.Fleets) == 0 {
 			return fmt.Errorf("there is no ClusterSnapshotSchedule")
 		}
-		status := s.Fleet.Status
+		f := s.Fleets[0]
+		status := f.Status
 		ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
-		if status.ObservedGeneration != s.Fleet.Generation || ready == nil || ready.Reason != reason {
+		if status.ObservedGeneration != f.Generation || ready == nil || ready.Reason != reason {
 			return fmt.Errorf("condition Ready of the ClusterSnapshotSchedule is %v, want reason %s, of generation %d", ready, reason,
-				s.Fleet.Generation)
+				f.Generation)
 		}
 		if status.Inputs == nil || status.Detached == nil || status.Inputs.Namespaces.Total != namespaces ||
 			status.Outputs.SnapshotSchedules.Total != children || status.Detached.SnapshotSchedules != detached {

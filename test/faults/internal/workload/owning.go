@@ -24,7 +24,7 @@ var owning = []Workload{
 		Name: "namespace", What: "the namespace of a schedule with deletionPolicy Orphan is deleted",
 		Collects: true, Slow: true, Prepare: twoOrphaned,
 		Steps: []Step{when(settled(scheduled), "delete the namespace", remove(theNamespace))},
-		End:   all(empty, expect(func(s state) bool { return s.Namespace == nil }, "the namespace still exists")),
+		End:   all(empty, expect(func(s state) bool { return len(s.Namespaces) == 0 }, "the namespace still exists")),
 	},
 	{
 		Name: "deleted", What: "the schedule is deleted, and the garbage collector deletes its snapshots",

@@ -12,6 +12,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 )
 
@@ -200,5 +201,5 @@ var selecting = spec{
 }
 
 func noClaim(name string) check {
-	return expect(func(s state) bool { return s.Claim(name) == nil }, "PVC %s still exists", name)
+	return expect(func(s state) bool { return judge.Named(s.Claims, name) == nil }, "PVC %s still exists", name)
 }

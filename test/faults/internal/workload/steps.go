@@ -15,6 +15,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 )
 
@@ -125,7 +126,7 @@ const (
 type (
 	spec  = v1alpha1.SnapshotScheduleSpec
 	taken = environment.Taken
-	state = environment.State
+	state = *judge.State
 	// do is what somebody does: a user, or who prepares a run.
 	do = func(ctx context.Context, r *environment.Run) error
 )

@@ -54,14 +54,14 @@ type Workload struct {
 	// Steps are what users do, in order.
 	Steps []Step
 	// End returns what differs from the expected end state; nil if nothing does.
-	End func(s environment.State) error
+	End func(s state) error
 }
 
 // Step is one action of a user.
 type Step struct {
 	What string
 	// When returns whether the step is due. It must become true under any fault.
-	When func(s environment.State) bool
+	When func(s state) bool
 	// Calm says that the step waits until the operator has done what it can.
 	Calm bool
 	// Operators says that the step stops or starts operators.

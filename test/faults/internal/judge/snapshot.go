@@ -14,10 +14,172 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 )
+
+// slot is one of a PVC under a schedule.
+type slot struct {
+	schedule types.UID
+	mapKey   string
+	at       int64 // Unix seconds
+}
+
+// slotOf returns the slot for which a snapshot was taken; not ok if no schedule took it.
+func (j *AtWrite) slotOf(v *snapshotv1.VolumeSnapshot) (of slot, ok bool) {
+	at, ok := scheduledAt(v)
+	of = slot{schedule: controllerOf(v), mapKey: v.Labels[v1alpha1.LabelMapKey], at: at.Unix()}
+	if s := j.versions.labeling(v); s != nil {
+		of.schedule = s.UID
+	}
+	return of, ok && of.schedule != "" && of.mapKey != ""
+}
+
+// create judges the create of a snapshot whose name is free.
+func (j *AtWrite) create(st *State, a Attempt) {
+	v := &snapshotv1.VolumeSnapshot{}
+	if err := json.Unmarshal(a.Body, v); err != nil {
+		j.fail("cannot be judged", "create of VolumeSnapshot %s: %v", a.Name, err)
+		return
+	}
+	v.Namespace = j.Namespace
+	of, ok := j.slotOf(v)
+	if !ok {
+		j.fail("S1", "VolumeSnapshot %s was created without a schedule or a slot", a.Name)
+		return
+	}
+	for _, c := range []struct{ clause, why string }{
+		{"S4", j.takenTwice(st, of)}, {"Slot", j.noSlot(st, of)}, {"Slot", j.blocked(st, of, a)}, {"FLIGHT-1", j.overLimit(st, v, a)},
+		{"LIMIT-3", j.noPlace(st, of, a)},
+	} {
+		if c.why != "" {
+			j.fail(c.clause, "VolumeSnapshot %s was created %s", a.Name, c.why)
+		}
+	}
+}
+
+// takenTwice returns why a slot must not be taken: a snapshot covers it, or did until the operator deleted it under the present spec.
+// An operator whose clock was set back lives through the slot again.
+func (j *AtWrite) takenTwice(st *State, of slot) string {
+	for _, o := range st.Snapshots {
+		if taken, covers := j.slotOf(o); covers && taken == of && !isImported(o) {
+			return "for a slot that " + o.Name + " covers"
+		}
+	}
+	s, then := withUID(st.Schedules, of.schedule), j.lost[of]
+	if s != nil && then != nil && then.Generation == s.Generation && !j.ClockIsWrong() {
+		return "for a slot that had a snapshot until the operator deleted it"
+	}
+	return ""
+}
+
+// noSlot returns why the time of a snapshot is no slot of its schedule, under any of the specs and requests so far.
+func (j *AtWrite) noSlot(st *State, of slot) (why string) {
+	at, claim := time.Unix(of.at, 0), withUID(st.Claims, types.UID(of.mapKey))
+	if claim == nil {
+		return "" // it is gone, and the operator does not know yet
+	}
+	for _, s := range j.versions.schedules {
+		if s.UID != of.schedule {
+			continue
+		}
+		spec, err := ReadSpec(&s.Spec)
+		switch anchor := Anchor(s, claim); {
+		case at.Before(anchor):
+			why = "for a time before the anchor"
+		case requested(s, claim.Name).Equal(at), err == nil && spec.mayBeSlot(at, anchor):
+			return ""
+		default:
+			why = fmt.Sprintf("for %s, which is not a slot of its schedule", at.UTC().Format(time.RFC3339))
+		}
+	}
+	return why
+}
+
+// blocked returns which uncut snapshot of the series the operator must know, because that was there when it started or has been for long.
+func (j *AtWrite) blocked(st *State, of slot, a Attempt) string {
+	known := later(a.Started.Truncate(time.Second), time.Now().Add(-ReactionTime))
+	s := withUID(st.Schedules, of.schedule)
+	for _, other := range st.Snapshots {
+		if s != nil && !counts(s, other) {
+			continue
+		}
+		taken, _ := j.slotOf(other)
+		taken.at = of.at // any slot of the series
+		if a.Sees && taken == of && isUncut(other) && other.CreationTimestamp.Time.Before(known) {
+			return "while " + other.Name + " existed, which is uncut"
+		}
+	}
+	return ""
+}
+
+// counts returns whether a snapshot is of its schedule's series: not if its user released it by its label, whose reference stays while it is
+// being deleted, nor if it can no longer be adopted, because it is being deleted.
+func counts(s *v1alpha1.SnapshotSchedule, v *snapshotv1.VolumeSnapshot) bool {
+	adopted := controllerOf(v) == s.UID || OwnsByLabels(s)
+	return IsTagged(v, s) && (adopted || v.DeletionTimestamp == nil)
+}
+
+// overLimit returns how many snapshots of the driver are in flight, if they are too many.
+func (j *AtWrite) overLimit(st *State, v *snapshotv1.VolumeSnapshot, a Attempt) string {
+	driver, known := st.driverOf(v)
+	if j.MaxInFlight == 0 || !known || !a.Sees {
+		return ""
+	}
+	n := 0
+	for _, other := range st.Snapshots {
+		if of, made := st.driverOf(other); made && of == driver && st.inFlight(other) {
+			n++
+		}
+	}
+	if n < j.MaxInFlight {
+		return ""
+	}
+	return fmt.Sprintf("while %d of its driver were in flight, and the limit is %d", n, j.MaxInFlight)
+}
+
+// noPlace returns how many snapshots of all schedules its PVC has, if it may have no more.
+func (j *AtWrite) noPlace(st *State, of slot, a Attempt) string {
+	if j.PerVolume == 0 || !a.Sees {
+		return ""
+	}
+	n := 0
+	for _, other := range st.Snapshots {
+		if taken, ok := j.slotOf(other); ok && taken.mapKey == of.mapKey && !isImported(other) {
+			n++
+		}
+	}
+	if n < j.PerVolume {
+		return ""
+	}
+	return fmt.Sprintf("while its PVC had %d, and it may have %d", n, j.PerVolume)
+}
+
+// driverOf returns the driver of the PVC that is the source of a schedule's snapshot, empty if it is unknown; not ok for one that somebody
+// else made: its PVC does not exist, or the operator would have named it differently.
+func (st *State) driverOf(v *snapshotv1.VolumeSnapshot) (driver string, ok bool) {
+	at, ok := scheduledAt(v)
+	for _, c := range st.Claims {
+		if ok && c.Namespace == v.Namespace && v.Name == builders.SnapshotName(controllerOf(v), c, at) {
+			return c.Annotations["volume.kubernetes.io/storage-provisioner"], true
+		}
+	}
+	return "", false
+}
+
+// inFlight returns whether a snapshot counts.
+func (st *State) inFlight(v *snapshotv1.VolumeSnapshot) bool {
+	limit := time.Hour
+	if s := withUID(st.Schedules, controllerOf(v)); s != nil {
+		if spec, err := ReadSpec(&s.Spec); err == nil {
+			limit = min(limit, max(spec.readyDeadline, time.Minute))
+		}
+	}
+	return isUncut(v) && v.DeletionTimestamp == nil && time.Since(v.CreationTimestamp.Time) < limit
+}
 
 const (
 	// guardsWindow is the maximum age of a delete's evidence when it is sent.
@@ -37,7 +199,7 @@ const GuardsWindow = guardsWindow + slack
 
 // delete judges a delete that will be made: one whose preconditions do not hold is refused. Clauses about what its request carries and
 // its operator has read are here, those about what there was in unallowed: that may have been otherwise when the guards read.
-func (j *AtWrite) delete(st *state, a Attempt, v *snapshotv1.VolumeSnapshot) (answered func(code int)) {
+func (j *AtWrite) delete(st *State, a Attempt, v *snapshotv1.VolumeSnapshot) (answered func(code int)) {
 	var options metav1.DeleteOptions
 	if err := json.Unmarshal(a.Body, &options); err != nil || options.Preconditions == nil ||
 		options.Preconditions.UID == nil || options.Preconditions.ResourceVersion == nil {
@@ -77,7 +239,7 @@ func (j *AtWrite) delete(st *state, a Attempt, v *snapshotv1.VolumeSnapshot) (an
 }
 
 // unallowed returns what a delete violates in a state, at a time.
-func (j *AtWrite) unallowed(st *state, a Attempt, v *snapshotv1.VolumeSnapshot, now time.Time) (found []string) {
+func (j *AtWrite) unallowed(st *State, a Attempt, v *snapshotv1.VolumeSnapshot, now time.Time) (found []string) {
 	fail := func(clause, why string) {
 		found = append(found, fmt.Sprintf("%s: VolumeSnapshot %s was deleted %s", clause, a.Name, why))
 	}
@@ -95,7 +257,7 @@ func (j *AtWrite) unallowed(st *state, a Attempt, v *snapshotv1.VolumeSnapshot, 
 		fail("S7", why)
 	}
 	e := st.series(spec, s, v.Labels[v1alpha1.LabelMapKey], now)
-	if left := len(readyOnes(e.snapshots)) - 1; isReady(v) && e.claim != nil && left < e.minReady {
+	if left := len(readyOnes(e.snapshots)) - 1; IsReady(v) && e.claim != nil && left < e.minReady {
 		fail("S3", fmt.Sprintf("and %d ready ones are left of the PVC's series, and minReady is %d", left, e.minReady))
 	}
 	if why := e.kept(v); why != "" && j.Moments != nil {
@@ -112,7 +274,7 @@ func (j *AtWrite) wasAllowed(a Attempt, v *snapshotv1.VolumeSnapshot, now time.T
 	}
 	for _, m := range j.Moments(now.Add(-GuardsWindow)) {
 		others := slices.DeleteFunc(slices.Clone(m.Objects), func(o client.Object) bool { return o.GetUID() == v.UID })
-		st := stateOf(append(others, v))
+		st := StateOf(append(others, v))
 		for _, at := range []time.Time{m.Until, m.From} {
 			if len(j.unallowed(st, a, v, at)) == 0 {
 				return true
@@ -123,7 +285,7 @@ func (j *AtWrite) wasAllowed(a Attempt, v *snapshotv1.VolumeSnapshot, now time.T
 }
 
 // forbidden returns why nothing may be deleted, whatever retention says.
-func (j *AtWrite) forbidden(st *state, a Attempt, s *v1alpha1.SnapshotSchedule, v *snapshotv1.VolumeSnapshot, now time.Time) string {
+func (j *AtWrite) forbidden(st *State, a Attempt, s *v1alpha1.SnapshotSchedule, v *snapshotv1.VolumeSnapshot, now time.Time) string {
 	switch {
 	case s.DeletionTimestamp != nil:
 		return "while its schedule was being deleted"
@@ -150,7 +312,7 @@ func (e *series) unread(a Attempt, s *snapshotv1.VolumeSnapshot) string {
 		return "a live read of its schedule"
 	case !a.Read("persistentvolumeclaims", claim):
 		return "a live read of PVC " + claim
-	case e.kept(s) != "" || !isReady(s):
+	case e.kept(s) != "" || !IsReady(s):
 		return "" // the floor was another one when the guards read
 	}
 	left := e.floor()
@@ -166,11 +328,11 @@ func (e *series) unread(a Attempt, s *snapshotv1.VolumeSnapshot) string {
 }
 
 // delayed returns why the delay after an edit, or the first hour of a schedule, forbids a delete.
-func (st *state) delayed(s *v1alpha1.SnapshotSchedule, v *snapshotv1.VolumeSnapshot, now time.Time) string {
+func (st *State) delayed(s *v1alpha1.SnapshotSchedule, v *snapshotv1.VolumeSnapshot, now time.Time) string {
 	own, record, confirmed := delayOf(s.Spec.Retention.EditDelay), s.Status.Retention, confirmsIt(s)
 	isChild := fleetOf(s) != ""
 	if isChild {
-		f := named(st.fleets, s.Name)
+		f := Named(st.Fleets, s.Name)
 		own, confirmed = max(own, childDelay), f != nil && confirmsIt(f) && reflect.DeepEqual(childSpec(f, !s.Spec.Suspend), s.Spec)
 	}
 	switch {
@@ -202,7 +364,7 @@ func confirmsIt(o client.Object) bool {
 }
 
 // patch judges a patch of a snapshot: an adoption, or the removal of a reference to a schedule.
-func (j *AtWrite) patch(st *state, a Attempt, before *snapshotv1.VolumeSnapshot) {
+func (j *AtWrite) patch(st *State, a Attempt, before *snapshotv1.VolumeSnapshot) {
 	var change struct {
 		Metadata map[string]json.RawMessage `json:"metadata"`
 		Spec     json.RawMessage            `json:"spec"`
@@ -232,7 +394,7 @@ func (j *AtWrite) patch(st *state, a Attempt, before *snapshotv1.VolumeSnapshot)
 	switch {
 	case equality.Semantic.DeepEqual(before.OwnerReferences, owners):
 		return // nothing changes, as when an adoption is undone that was refused
-	case withUID(st.schedules, controllerOf(before)) != nil || controllerOf(before) != "" && controllerOf(after) == "":
+	case withUID(st.Schedules, controllerOf(before)) != nil || controllerOf(before) != "" && controllerOf(after) == "":
 		return // its schedule's own, or released
 	}
 	if why := st.notAdoptable(before, after); why != "" {
@@ -241,8 +403,8 @@ func (j *AtWrite) patch(st *state, a Attempt, before *snapshotv1.VolumeSnapshot)
 }
 
 // notAdoptable returns why a patch of a snapshot that no schedule controls is not the adoption of an orphan.
-func (st *state) notAdoptable(before, after *snapshotv1.VolumeSnapshot) string {
-	s := withUID(st.schedules, controllerOf(after))
+func (st *State) notAdoptable(before, after *snapshotv1.VolumeSnapshot) string {
+	s := withUID(st.Schedules, controllerOf(after))
 	switch {
 	case metav1.GetControllerOfNoCopy(before) != nil, controllerOf(after) == "":
 		return "it was patched, and " + controlOf(before)
