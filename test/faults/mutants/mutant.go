@@ -72,8 +72,7 @@ func parseMutant(name, text string) (*mutant, error) {
 	return m, nil
 }
 
-// load reads the mutants whose names have one of the prefixes, or all without
-// prefixes.
+// load reads the mutants whose names have one of the prefixes.
 func load(prefixes ...string) ([]*mutant, error) {
 	entries, err := patches.ReadDir("patches")
 	if err != nil {
@@ -82,7 +81,7 @@ func load(prefixes ...string) ([]*mutant, error) {
 	var all []*mutant
 	for _, e := range entries {
 		name := strings.TrimSuffix(e.Name(), ".patch")
-		if len(prefixes) > 0 && !slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
+		if !slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
 			continue
 		}
 		text, err := patches.ReadFile("patches/" + e.Name())
@@ -96,7 +95,7 @@ func load(prefixes ...string) ([]*mutant, error) {
 		all = append(all, m)
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("no mutant is named %s; --list prints all", strings.Join(prefixes, " or "))
+		return nil, fmt.Errorf("no mutant is named %s", strings.Join(prefixes, " or "))
 	}
 	return all, nil
 }

@@ -13,7 +13,7 @@ import (
 
 func loadAll(t *testing.T) []*mutant {
 	t.Helper()
-	all, err := load()
+	all, err := load("")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -177,25 +177,6 @@ func (e *series) floor() int {
 	return e.minReady
 }
 
-// period identifies an hour, a day, a week, a month or a year.
-type period [5]int
-
-func hourOf(t time.Time) period {
-	_, offset := t.Zone()
-	return period{t.Year(), int(t.Month()), t.Day(), t.Hour(), offset}
-}
-
-func dayOf(t time.Time) period { return period{t.Year(), int(t.Month()), t.Day()} }
-
-func weekOf(t time.Time) period {
-	year, week := t.ISOWeek()
-	return period{year, week}
-}
-
-func monthOf(t time.Time) period { return period{t.Year(), int(t.Month())} }
-
-func yearOf(t time.Time) period { return period{t.Year()} }
-
 // tierKept returns the snapshots that tiers select: the newest ones, and of each of the most recent periods the one with the latest place.
 func (e *series) tierKept() map[*snapshotv1.VolumeSnapshot]bool {
 	_, keep := e.limits()
@@ -205,13 +186,21 @@ func (e *series) tierKept() map[*snapshotv1.VolumeSnapshot]bool {
 		kept[s] = true
 	}
 	slices.SortStableFunc(ready, func(a, b *snapshotv1.VolumeSnapshot) int { return placeOf(b).Compare(placeOf(a)) })
+	week := func(t time.Time) string {
+		year, week := t.ISOWeek()
+		return fmt.Sprint(year, week)
+	}
+	in := func(layout string) func(time.Time) string {
+		return func(t time.Time) string { return t.Format(layout) }
+	}
 	for _, tier := range []struct {
 		periods int32
-		of      func(time.Time) period
+		of      func(time.Time) string
 	}{
-		{keep.Hourly, hourOf}, {keep.Daily, dayOf}, {keep.Weekly, weekOf}, {keep.Monthly, monthOf}, {keep.Yearly, yearOf},
+		{keep.Hourly, in("2006-01-02 15 -0700")}, {keep.Daily, in("2006-01-02")}, {keep.Weekly, week}, {keep.Monthly, in("2006-01")},
+		{keep.Yearly, in("2006")},
 	} {
-		seen := map[period]bool{}
+		seen := map[string]bool{}
 		for _, s := range ready {
 			if p := tier.of(placeOf(s).In(e.zone)); !seen[p] && len(seen) < int(tier.periods) {
 				seen[p], kept[s] = true, true

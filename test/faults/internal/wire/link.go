@@ -98,8 +98,11 @@ func (l *Link) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	body, err := api.Buffer(resp)
+	if err = errors.Join(err, ctx.Err()); err != nil {
+		return nil, err
+	}
 	l.answered(q, resp.StatusCode, headOf(body))
-	return resp, errors.Join(err, ctx.Err())
+	return resp, nil
 }
 
 // answered records what the operator has read live, which caches it has filled, and what it may not do.
@@ -217,8 +220,11 @@ func (l *Link) watch(ctx context.Context, r *http.Request, q *request, done func
 	if resp.StatusCode != http.StatusOK {
 		defer done()
 		body, err := api.Buffer(resp)
+		if err != nil {
+			return nil, err
+		}
 		l.answered(q, resp.StatusCode, headOf(body))
-		return resp, err
+		return resp, nil
 	}
 	in, out := io.Pipe()
 	stop := context.AfterFunc(ctx, func() { _ = out.CloseWithError(api.ErrDown) })

@@ -59,7 +59,6 @@ type Wire struct {
 
 	mu    sync.Mutex
 	names names
-	trace plan.Trace
 	// reached is set once the point of the fault was.
 	reached      bool
 	inFlight     int
@@ -73,6 +72,7 @@ type Sent struct {
 	Point     plan.Point
 	Forbidden bool
 	Unpaged   bool
+	neighbor  bool
 }
 
 // New returns a Wire without links.
@@ -81,10 +81,13 @@ func New(o Options) *Wire {
 }
 
 // Trace returns the points that the run has passed.
-func (w *Wire) Trace() plan.Trace {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.trace)
+func (w *Wire) Trace() (trace plan.Trace) {
+	for _, s := range w.Sent() {
+		if !s.neighbor {
+			trace = append(trace, s.Point)
+		}
+	}
+	return trace
 }
 
 // Sent returns the requests so far.
@@ -124,15 +127,11 @@ func (w *Wire) begin(q *request) *plan.Fault {
 	q.neighbor = q.Namespace != "" && q.Namespace != w.options.Namespace || !w.options.Fleet && q.isFleets()
 	q.point = w.names.request(q)
 	q.sent = len(w.sent)
-	w.sent = append(w.sent, Sent{Point: q.point, Unpaged: q.isUnpaged()})
+	w.sent = append(w.sent, Sent{Point: q.point, Unpaged: q.isUnpaged(), neighbor: q.neighbor})
 	if q.isActivity() {
 		w.inFlight++
 		w.lastActivity = time.Now()
 	}
-	if q.neighbor {
-		return nil
-	}
-	w.trace = append(w.trace, q.point)
 	if f := w.options.Fault; f != nil && f.At == q.point {
 		w.reached = true
 		return f

@@ -13,7 +13,6 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 )
 
 // confirming are the workloads in which the cache alone would mislead the operator.
@@ -35,38 +34,6 @@ var confirming = []Workload{
 			when(ownsAllBut("data-0-old-0", "data-1-old-0"), "delete the schedule", remove(theSchedule)),
 		},
 		End: all(noSchedule, exist("data-0-old-0", "data-1-old-0"), unowned(2)),
-	},
-	{
-		Name:    "release-edit",
-		What:    "a user releases the newest snapshots of two PVCs and shortens the TTL; the floor keeps the expired ones that are left",
-		Prepare: given(spec{Suspend: true, SnapshotTTL: "30d"}, series("data-0", 72, 1), series("data-1", 72, 1)),
-		Steps: []Step{
-			when(settled(suspended), "remove the map key", untag("data-0-old-1")),
-			then("name another schedule", rename("data-1-old-1")),
-			then("shorten the TTL", edit(`{"snapshotTTL":"1d"}`)),
-		},
-		End: all(ownsAllBut("data-0-old-1", "data-1-old-1"), keeps("data-0", 0, 1), keeps("data-1", 0, 1), settled(suspended)),
-	},
-	{
-		Name:    "move-edit",
-		What:    "a user gives the newest snapshot of one PVC to another one and shortens the TTL; the floor of the first keeps the rest",
-		Prepare: given(spec{Suspend: true, SnapshotTTL: "30d"}, series("data-0", 72, 1), series("data-1", 72, 1)),
-		Steps: []Step{
-			when(settled(suspended), "change the map key", func(ctx context.Context, r *environment.Run) error {
-				return label(theSnapshot("data-1-old-1"), v1alpha1.LabelMapKey, judge.Named(r.State().Claims, "data-0").UID)(ctx, r)
-			}),
-			then("shorten the TTL", edit(`{"snapshotTTL":"1d"}`)),
-		},
-		End: all(isDeleted("data-0-old-0"), exist("data-0-old-1", "data-1-old-0", "data-1-old-1"), owns(3), settled(suspended)),
-	},
-	{
-		Name: "edit-hold", What: "the TTL is lengthened, so that an expired snapshot is no longer expired, and then its hold is removed",
-		Prepare: heldExpired,
-		Steps: []Step{
-			when(settled(suspended), "lengthen the TTL", edit(`{"snapshotTTL":"60d"}`)),
-			then("remove the hold", unhold("data-0-old-0")),
-		},
-		End: all(keeps("data-0", 0, 1), settled(suspended)),
 	},
 	{
 		Name: "deleting", What: "the schedule is being deleted, and a finalizer of a user's keeps it; the hold of an expired snapshot is removed",

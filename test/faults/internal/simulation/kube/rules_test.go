@@ -307,71 +307,57 @@ func TestReturnedObjectsAreNotChanged(t *testing.T) {
 	}))
 }
 
-// collected has a schedule, and a snapshot of it.
-type collected struct {
-	*WithT
-	*Server
-	schedule client.Object
-}
-
-func newCollected(t *testing.T, finalizers ...string) collected {
-	c := collected{WithT: NewWithT(t), Server: newServer()}
-	c.schedule = c.mustCreate(schedule("plan"))
-	o := snapshot("mine", finalizers...)
-	o.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(c.schedule, v1alpha1.GroupVersion.WithKind("SnapshotSchedule"))}
-	c.mustCreate(o)
-	return c
-}
-
-func (c collected) mustCreate(o client.Object) client.Object {
-	stored, err := c.Create(o)
-	c.Expect(err).NotTo(HaveOccurred())
-	return stored
-}
-
-func (c collected) deleteSchedule(policy metav1.DeletionPropagation) {
-	c.Expect(c.Delete(Schedules, "plan", metav1.DeleteOptions{PropagationPolicy: &policy})).To(Succeed())
-}
-
-func (c collected) snapshot() client.Object { return c.Find(Snapshots, "mine") }
-
-func TestCollectorDeletesDependentsOfDeletedOwner(t *testing.T) {
-	c := newCollected(t)
-	c.Collect(c.snapshot())
-	c.Expect(c.snapshot()).NotTo(BeNil(), "its owner is there")
-	c.deleteSchedule(metav1.DeletePropagationBackground)
-	c.mustCreate(schedule("plan")) // another one with the same name
-	c.Collect(c.snapshot())
-	c.Expect(c.snapshot()).To(BeNil())
-}
-
-func TestCollectorKeepsDependentWithAnotherOwner(t *testing.T) {
-	c := newCollected(t)
-	_, err := c.Update(Snapshots, "mine", Main, func(o client.Object) {
-		o.SetOwnerReferences(append(o.GetOwnerReferences(), owner("stays", "1", false)))
-	})
-	c.Expect(err).NotTo(HaveOccurred())
-	c.deleteSchedule(metav1.DeletePropagationBackground)
-	c.Collect(c.snapshot())
-	c.Expect(c.snapshot().GetOwnerReferences()).To(ConsistOf(owner("stays", "1", false)))
-}
-
-func TestCollectorOrphansDependents(t *testing.T) {
-	c := newCollected(t)
-	c.deleteSchedule(metav1.DeletePropagationOrphan)
-	c.Collect(c.Find(Schedules, "plan"))
-	c.Expect(c.Find(Schedules, "plan")).To(BeNil())
-	c.Expect(c.snapshot().GetOwnerReferences()).To(BeEmpty())
-}
-
-func TestCollectorDeletesDependentsFirstInForeground(t *testing.T) {
-	c := newCollected(t, finalizer)
-	c.deleteSchedule(metav1.DeletePropagationForeground)
-	c.Collect(c.Find(Schedules, "plan"))
-	c.Expect(c.Find(Schedules, "plan")).NotTo(BeNil(), "the snapshot is there")
-	c.Expect(c.snapshot().GetDeletionTimestamp()).NotTo(BeNil())
-	_, err := c.Update(Snapshots, "mine", Main, func(o client.Object) { o.SetFinalizers(nil) })
-	c.Expect(err).NotTo(HaveOccurred())
-	c.Collect(c.Find(Schedules, "plan"))
-	c.Expect(c.Find(Schedules, "plan")).To(BeNil())
+// A schedule "plan" has a snapshot "mine"; it is deleted, and the collector does its work for one of them.
+func TestCollector(t *testing.T) {
+	ref := func(s *Server) metav1.OwnerReference {
+		return *metav1.NewControllerRef(s.Find(Schedules, "plan"), v1alpha1.GroupVersion.WithKind("SnapshotSchedule"))
+	}
+	for name, test := range map[string]struct {
+		policy     metav1.DeletionPropagation
+		finalizers []string
+		other      bool // the snapshot has another owner
+		kind       Kind
+		check      func(g *WithT, s *Server, mine client.Object)
+	}{
+		"deletes dependents": {"Background", nil, false, Snapshots, func(g *WithT, _ *Server, mine client.Object) {
+			g.Expect(mine).To(BeNil())
+		}},
+		"keeps a dependent with another owner": {"Background", nil, true, Snapshots, func(g *WithT, _ *Server, mine client.Object) {
+			g.Expect(mine.GetOwnerReferences()).To(ConsistOf(owner("stays", "1", false)))
+		}},
+		"orphans dependents": {"Orphan", nil, false, Schedules, func(g *WithT, s *Server, mine client.Object) {
+			g.Expect(s.Find(Schedules, "plan")).To(BeNil())
+			g.Expect(mine.GetOwnerReferences()).To(BeEmpty())
+		}},
+		"deletes dependents first": {"Foreground", []string{finalizer}, false, Schedules, func(g *WithT, s *Server, mine client.Object) {
+			g.Expect(s.Find(Schedules, "plan")).NotTo(BeNil())
+			g.Expect(mine.GetDeletionTimestamp()).NotTo(BeNil())
+			_, err := s.Update(Snapshots, "mine", Main, func(o client.Object) { o.SetFinalizers(nil) })
+			g.Expect(err).NotTo(HaveOccurred())
+			s.Collect(s.Find(Schedules, "plan"))
+			g.Expect(s.Find(Schedules, "plan")).To(BeNil())
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, s := NewWithT(t), newServer()
+			create := func(o client.Object) {
+				_, err := s.Create(o)
+				g.Expect(err).NotTo(HaveOccurred())
+			}
+			create(schedule("plan"))
+			mine := snapshot("mine", test.finalizers...)
+			if mine.OwnerReferences = []metav1.OwnerReference{ref(s)}; test.other {
+				mine.OwnerReferences = append(mine.OwnerReferences, owner("stays", "1", false))
+			}
+			create(mine)
+			s.Collect(s.Find(Snapshots, "mine"))
+			g.Expect(s.Find(Snapshots, "mine").GetOwnerReferences()).To(Equal(mine.OwnerReferences), "its owner is there")
+			g.Expect(s.Delete(Schedules, "plan", metav1.DeleteOptions{PropagationPolicy: &test.policy})).To(Succeed())
+			if test.kind == Snapshots {
+				create(schedule("plan")) // another one with the same name
+			}
+			s.Collect(s.Find(test.kind, map[Kind]string{Schedules: "plan", Snapshots: "mine"}[test.kind]))
+			test.check(g, s, s.Find(Snapshots, "mine"))
+		})
+	}
 }
