@@ -38,7 +38,7 @@ var shortWorkloads = []string{
 
 // shortPlans is how many plans of a class run with -short, of each of these workloads.
 var shortPlans = map[plan.Class]int{
-	plan.Crash: 2, plan.APIErrors: 2, plan.Reads: 2, plan.Watches: 2, plan.TimeTravel: 1, plan.TwoManagers: 1, plan.Idle: 1,
+	plan.Crash: 4, plan.Reads: 3, plan.TwoManagers: 1, plan.Idle: 1,
 }
 
 // idleTime is how long the end states of class idle are observed.
@@ -131,7 +131,7 @@ type reference struct {
 func (c *campaign) refer(ctx context.Context, w workload.Workload) (reference, error) {
 	var results [2]rig.Result
 	for i := range results {
-		results[i] = rig.Do(ctx, c.server, w, plan.Plan{Workload: w.Name}, nil, c.nextNamespace())
+		results[i] = rig.Do(ctx, c.server, w, plan.Plan{}, nil, c.nextNamespace())
 		if r := results[i]; r.Err != nil || len(r.Violations) > 0 {
 			return reference{}, errors.Join(r.Err, fmt.Errorf("without faults: %q\n%s", r.Violations, r.Log))
 		}
@@ -140,7 +140,7 @@ func (c *campaign) refer(ctx context.Context, w workload.Workload) (reference, e
 		return reference{}, fmt.Errorf("two runs without faults end differently: %q", differs)
 	}
 	return reference{end: results[0].End, Reference: plan.Reference{
-		Workload: w.Name, Trace: results[0].Trace.Common(results[1].Trace), Uncut: w.Uncut, Imports: w.Imports,
+		Workload: w.Name, Trace: results[0].Trace.Common(results[1].Trace),
 	}}, nil
 }
 
@@ -153,16 +153,75 @@ func (c *campaign) check(t *testing.T, w workload.Workload, p plan.Plan, want ju
 	t.Helper()
 	began := time.Now()
 	r := rig.Do(t.Context(), c.server, w, p, &want, c.nextNamespace())
-	c.report.add(t.Name(), p.Class, r, time.Since(began))
+	c.report.add(p.Class, r, time.Since(began))
 	switch {
 	case r.Err != nil:
 		t.Fatalf("cannot be judged: %v\n%s", r.Err, r.Log)
 	case len(r.Violations) > 0:
-		t.Errorf("%s\nrepeat: make test-faults PLAN='%s'\n%s", strings.Join(r.Violations, "\n"), id(t.Name()), r.Log)
-	case len(r.Missed) > 0:
-		t.Skipf("the run did not reach %v", r.Missed)
+		t.Errorf("%s\nrepeat: make test-faults PLAN='%s'\n%s", strings.Join(r.Violations, "\n"), strings.TrimPrefix(t.Name(), "TestFaults/"), r.Log)
+	case r.Missed:
+		t.Skip("the run did not reach its point")
 	}
 }
 
-// id returns the class, workload and plan in the name of a test.
-func id(test string) string { return strings.TrimPrefix(test, "TestFaults/") }
+// report counts what has become of the plans so far.
+type report struct {
+	began time.Time
+	mu    sync.Mutex
+	rows  map[plan.Class]*row
+}
+
+type row struct {
+	plans, failed, missed int
+	took                  time.Duration
+}
+
+func (r *report) add(class plan.Class, result rig.Result, took time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, of := range []plan.Class{class, "all"} {
+		if r.rows[of] == nil {
+			r.rows[of] = &row{}
+		}
+		w := r.rows[of]
+		w.plans++
+		w.took += took
+		if result.Err != nil || len(result.Violations) > 0 {
+			w.failed++
+		} else if result.Missed {
+			w.missed++
+		}
+	}
+}
+
+// showProgress prints the number of plans every minute until it is stopped.
+func (r *report) showProgress() (stop func()) {
+	tick := time.NewTicker(time.Minute)
+	go func() {
+		for range tick.C {
+			fmt.Fprintln(os.Stderr, r)
+		}
+	}()
+	return tick.Stop
+}
+
+// String is a table of the plans that ran.
+func (r *report) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	table := "| class | plans | failed | missed | time |\n| --- | ---: | ---: | ---: | ---: |\n"
+	for _, class := range append(slices.Clone(plan.Classes), "all") {
+		if w := r.rows[class]; w != nil {
+			table += fmt.Sprintf("| %s | %d | %d | %d | %s |\n", class, w.plans, w.failed, w.missed, w.took.Round(time.Second))
+		}
+	}
+	return table + fmt.Sprintf("\nAfter %s.\n", time.Since(r.began).Round(time.Second))
+}
+
+// write writes the table to a file.
+func (r *report) write(t *testing.T, file string) {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(r.String()), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s(written to bin/faults.md)", r)
+}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -32,13 +33,16 @@ type mutant struct {
 	changes []change
 }
 
+// clause matches a guarantee, or a clause of the contract.
+const clause = `(?:S[1-9]|L[1-3]|Slot|FLEET-[1-9]|FLIGHT-1|LIMIT-[1-7]|STAT-12|CLI-[12])`
+
 var (
-	firstLine  = regexp.MustCompile(`^((?:S[1-9]|L[1-3]|Slot|FLEET-[1-9]|FLIGHT-1|LIMIT-[1-7]|STAT-12|CLI-[12])(?:, (?:S[1-9]|L[1-3]|Slot|FLEET-[1-9]|FLIGHT-1|LIMIT-[1-7]|STAT-12|CLI-[12]))*): (.+)$`)
+	firstLine  = regexp.MustCompile(`^(` + clause + `(?:, ` + clause + `)*): (.+)$`)
 	secondLine = regexp.MustCompile(`^(plans|simulations): (.+)$`)
 )
 
-// parseMutant reads a patch. Its first line is "<guarantees>: <defect>", its second
-// line "plans: <IDs>" or "simulations: <number>"; a unified diff follows.
+// parseMutant reads a patch. Its first line is "<guarantees>: <defect>", its second line "plans: <IDs>", "simulations: <number>" or
+// "plans: none"; a unified diff follows.
 func parseMutant(name, text string) (*mutant, error) {
 	lines := strings.SplitN(text, "\n", 3)
 	if len(lines) < 3 {
@@ -52,10 +56,14 @@ func parseMutant(name, text string) (*mutant, error) {
 		return nil, fmt.Errorf("%s: the second line must be like 'plans: idle:expiry:*' or 'simulations: 20'", name)
 	}
 	m := &mutant{Name: name, Defect: first[2], Guarantees: strings.Split(first[1], ", ")}
-	if second[1] == "plans" {
+	switch n, err := strconv.Atoi(second[2]); {
+	case lines[1] == "plans: none": // unit tests alone find it
+	case second[1] == "plans":
 		m.Plans = strings.Fields(second[2])
-	} else if n, err := fmt.Sscan(second[2], &m.Simulations); n != 1 || err != nil || m.Simulations < 1 {
+	case err != nil || n < 1:
 		return nil, fmt.Errorf("%s: %q is not a number of simulations", name, second[2])
+	default:
+		m.Simulations = n
 	}
 	var err error
 	if m.changes, err = parseDiff(lines[2]); err != nil {
@@ -64,8 +72,7 @@ func parseMutant(name, text string) (*mutant, error) {
 	return m, nil
 }
 
-// load reads the mutants whose names have one of the prefixes, or all without
-// prefixes.
+// load reads the mutants whose names have one of the prefixes.
 func load(prefixes ...string) ([]*mutant, error) {
 	entries, err := patches.ReadDir("patches")
 	if err != nil {
@@ -74,7 +81,7 @@ func load(prefixes ...string) ([]*mutant, error) {
 	var all []*mutant
 	for _, e := range entries {
 		name := strings.TrimSuffix(e.Name(), ".patch")
-		if len(prefixes) > 0 && !slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
+		if !slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
 			continue
 		}
 		text, err := patches.ReadFile("patches/" + e.Name())
@@ -88,7 +95,7 @@ func load(prefixes ...string) ([]*mutant, error) {
 		all = append(all, m)
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("no mutant is named %s; --list prints all", strings.Join(prefixes, " or "))
+		return nil, fmt.Errorf("no mutant is named %s", strings.Join(prefixes, " or "))
 	}
 	return all, nil
 }
@@ -115,4 +122,68 @@ func (m *mutant) mutated(root string) (map[string]string, error) {
 		files[c.path] = after
 	}
 	return files, nil
+}
+
+// change is the part of a unified diff for one file.
+type change struct {
+	path  string
+	hunks []hunk
+}
+
+// hunk replaces lines. Line numbers do not matter: the old lines must occur exactly once in the file, so that a hunk follows them when
+// they move.
+type hunk struct{ old, new string }
+
+// parseDiff reads a unified diff that renames no files.
+func parseDiff(text string) (changes []change, err error) {
+	var c *change
+	for line := range strings.Lines(strings.TrimSuffix(text, "\n") + "\n") {
+		path, begins := strings.CutPrefix(line, "--- a/")
+		switch {
+		case begins:
+			changes = append(changes, change{path: strings.TrimSpace(path)})
+			c = &changes[len(changes)-1]
+		case c == nil:
+			return nil, fmt.Errorf("want a file first, as '--- a/<path>', not %q", line)
+		case line == "+++ b/"+c.path+"\n":
+		case strings.HasPrefix(line, "@@ "):
+			c.hunks = append(c.hunks, hunk{})
+		case len(c.hunks) == 0:
+			return nil, fmt.Errorf("want a hunk of %s first, as '@@ … @@', not %q", c.path, line)
+		default:
+			if err := c.hunks[len(c.hunks)-1].add(line); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return changes, nil
+}
+
+func (h *hunk) add(line string) error {
+	switch line[0] {
+	case '\n':
+		h.old, h.new = h.old+line, h.new+line
+	case ' ':
+		h.old, h.new = h.old+line[1:], h.new+line[1:]
+	case '-':
+		h.old += line[1:]
+	case '+':
+		h.new += line[1:]
+	default:
+		return fmt.Errorf("a line must start with ' ', '-' or '+': %q", line)
+	}
+	return nil
+}
+
+// apply returns the changed text of a file.
+func (c change) apply(text string) (string, error) {
+	for i, h := range c.hunks {
+		all, old := "\n"+text, "\n"+h.old
+		at := strings.Index(all, old)
+		if h.old == "" || at < 0 || at != strings.LastIndex(all, old) {
+			return "", fmt.Errorf("hunk %d does not apply: %s has these lines not exactly once:\n%s", i+1, c.path, h.old)
+		}
+		text = (all[:at+1] + h.new + all[at+len(old):])[1:]
+	}
+	return text, nil
 }

@@ -5,9 +5,9 @@
 // is committed there, and a simulated CSI driver.
 //
 //   - cluster.go: the API server, and what is installed there
-//   - run.go, seed.go: the namespace of a run, and what is stored in it before the run
+//   - run.go: the namespace of a run, and what is stored in it before the run
 //   - driver.go: the simulated snapshot controller and CSI driver
-//   - recorder.go, state.go: the record of every change, and what a namespace holds
+//   - recorder.go: the record of every change, and what a namespace holds
 package environment
 
 import (

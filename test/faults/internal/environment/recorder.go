@@ -10,18 +10,18 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 	"mapcontroller.dev/snapshotschedule/test/internal/record"
 )
 
@@ -51,22 +51,16 @@ func (c Change) Object() client.Object {
 	return c.After
 }
 
-// kinds are those in a namespace, clusterKinds those whose objects are recorded with the namespace of their name.
-func kinds() []client.ObjectList {
-	return []client.ObjectList{&v1alpha1.SnapshotScheduleList{}, &corev1.PersistentVolumeClaimList{}, &snapshotv1.VolumeSnapshotList{}}
-}
-
-func clusterKinds() []client.ObjectList {
-	return []client.ObjectList{&v1alpha1.ClusterSnapshotScheduleList{}, &corev1.NamespaceList{}}
-}
-
 func emptyRecorder() *Recorder {
 	return &Recorder{changes: map[string][]Change{}, waiting: map[string][]chan struct{}{}}
 }
 
 func newRecorder(ctx context.Context, c client.WithWatch) (*Recorder, error) {
 	r := emptyRecorder()
-	for _, list := range append(kinds(), clusterKinds()...) {
+	for _, list := range []client.ObjectList{
+		&v1alpha1.SnapshotScheduleList{}, &corev1.PersistentVolumeClaimList{}, &snapshotv1.VolumeSnapshotList{},
+		&v1alpha1.ClusterSnapshotScheduleList{}, &corev1.NamespaceList{},
+	} {
 		wait, err := record.Follow(ctx, c, list, func(kind watch.EventType, o client.Object) { r.add(kind, o, time.Now()) })
 		if err != nil {
 			return nil, err
@@ -134,11 +128,13 @@ func (r *Recorder) Changes(namespace string) []Change {
 	return changes
 }
 
-// State returns what a namespace holds now.
-func (r *Recorder) State(namespace string) State {
+// State returns what a namespace holds now, sorted by name.
+func (r *Recorder) State(namespace string) *judge.State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return stateOf(slices.Collect(maps.Values(r.current(namespace))))
+	return judge.StateOf(slices.SortedFunc(maps.Values(r.current(namespace)), func(a, b client.Object) int {
+		return strings.Compare(a.GetName(), b.GetName())
+	}))
 }
 
 // onChange returns a channel that is sent to after each change in a namespace.
@@ -162,7 +158,7 @@ func (r *Recorder) Forget(namespace string) {
 // list may have been deleted since.
 func (r *Recorder) CatchUp(ctx context.Context, c client.Client, namespace string) error {
 	return Await(ctx, 10*time.Second, func() error {
-		live, err := versions(ctx, c, namespace)
+		live, err := judge.Read(ctx, c, namespace)
 		if err != nil {
 			return err
 		}
@@ -170,38 +166,14 @@ func (r *Recorder) CatchUp(ctx context.Context, c client.Client, namespace strin
 	})
 }
 
-func versions(ctx context.Context, c client.Client, namespace string) (map[types.UID]string, error) {
-	live := map[types.UID]string{}
-	add := func(list client.ObjectList, of client.ListOption) error {
-		if err := c.List(ctx, list, of); err != nil {
-			return err
-		}
-		return meta.EachListItem(list, func(o runtime.Object) error {
-			live[o.(client.Object).GetUID()] = o.(client.Object).GetResourceVersion()
-			return nil
-		})
-	}
-	for _, list := range kinds() {
-		if err := add(list, client.InNamespace(namespace)); err != nil {
-			return nil, err
-		}
-	}
-	for _, list := range clusterKinds() {
-		if err := add(list, client.MatchingFields{"metadata.name": namespace}); err != nil {
-			return nil, err
-		}
-	}
-	return live, nil
-}
-
-func (r *Recorder) matches(namespace string, live map[types.UID]string) error {
+func (r *Recorder) matches(namespace string, live []client.Object) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	recorded := r.current(namespace)
 	behind := len(recorded) > len(live) // something was removed
-	for uid, version := range live {
-		o := recorded[uid]
-		behind = behind || o == nil || older(o.GetResourceVersion(), version)
+	for _, now := range live {
+		o := recorded[now.GetUID()]
+		behind = behind || o == nil || older(o.GetResourceVersion(), now.GetResourceVersion())
 	}
 	if behind {
 		return fmt.Errorf("the record of %s is behind", namespace)

@@ -4,6 +4,7 @@
 package environment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,9 +17,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
+	"mapcontroller.dev/snapshotschedule/test/internal/builders"
+	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
 	"mapcontroller.dev/snapshotschedule/test/internal/etcd"
 )
 
@@ -103,7 +110,7 @@ func (r *Run) Called(nickname string) *snapshotv1.VolumeSnapshot {
 func (r *Run) Told() <-chan struct{} { return r.changed }
 
 // State returns what the namespace holds.
-func (r *Run) State() State { return r.records.State(r.Namespace) }
+func (r *Run) State() *judge.State { return r.records.State(r.Namespace) }
 
 // Changes returns those in the namespace so far.
 func (r *Run) Changes() []Change { return r.records.Changes(r.Namespace) }
@@ -131,4 +138,128 @@ func (r *Run) Patch(ctx context.Context, o client.Object, format string, args ..
 		return fmt.Errorf("patch %s with %s: %w", o.GetName(), fmt.Sprintf(format, args...), err)
 	}
 	return nil
+}
+
+// Store stores an object of some age.
+func Store[T client.Object](ctx context.Context, r *Run, o T, age time.Duration) (T, error) {
+	o = builders.Existing(o, uuid.NewUUID(), r.Now.Add(-age))
+	return o, r.put(ctx, o)
+}
+
+// Claim stores a bound PVC of some age, after some changes.
+func (r *Run) Claim(
+	ctx context.Context, name string, age time.Duration, labels map[string]string, changes ...func(*corev1.PersistentVolumeClaim),
+) (*corev1.PersistentVolumeClaim, error) {
+	c := builders.Existing(builders.BoundClaim(r.Namespace, name, "none", labels), uuid.NewUUID(), r.Now.Add(-age))
+	// The PVC protection controller sets this condition: it must find nothing to change.
+	c.Status.Conditions = []corev1.PersistentVolumeClaimCondition{{
+		Type: "Unused", Status: corev1.ConditionTrue, Reason: "NoPodsUsingPVC",
+		Message: "No pods are currently referencing this PVC", LastTransitionTime: c.CreationTimestamp,
+	}}
+	for _, change := range changes {
+		change(c)
+	}
+	return c, r.put(ctx, c)
+}
+
+// OfDriver makes a PVC one of the run's driver, and of the storage class fast.
+func (r *Run) OfDriver(c *corev1.PersistentVolumeClaim) {
+	c.Annotations["volume.kubernetes.io/storage-provisioner"] = r.driver()
+	c.Spec.StorageClassName = ptr.To("fast")
+}
+
+// Overwrite stores another version of an object, whatever generation it has, as a restored etcd does.
+func (r *Run) Overwrite(ctx context.Context, o client.Object) error {
+	o.SetResourceVersion("")
+	return r.put(ctx, o)
+}
+
+func (r *Run) put(ctx context.Context, o client.Object) error {
+	_, err := r.etcd.Put(ctx, o)
+	return err
+}
+
+// Nickname is the annotation with the name that a workload gives to a snapshot of the past.
+const Nickname = "faults/name"
+
+// Taken describes a snapshot that was taken before the run.
+type Taken struct {
+	// Name is the workload's nickname for it.
+	Name string
+	// Age is how long ago it was taken, and Slot how long ago its slot was. A zero Slot is the same as Age.
+	Age, Slot time.Duration
+	// Uncut snapshots have no creationTime; Unready ones have, but are not ready.
+	Uncut, Unready bool
+	// Error is the error that the driver reports.
+	Error string
+	Held  bool
+	// Protected snapshots have the snapshot controller's finalizer.
+	Protected bool
+	// Orphan snapshots have no controller. Untagged ones have no map key.
+	Orphan, Untagged bool
+	// Imported snapshots were made from a content that is missing, so that they have no status. Without a Slot they have no scheduled-at.
+	Imported bool
+	// Gone makes the snapshot one of a PVC of this UID, which does not exist.
+	Gone types.UID
+	// Source is the PVC that it names, if it is not its own.
+	Source string
+	// Foreign is the controller, if it is not the schedule.
+	Foreign client.Object
+}
+
+// Snapshot stores a snapshot that a schedule took of a PVC before the run.
+func (r *Run) Snapshot(ctx context.Context, s *v1alpha1.SnapshotSchedule, c *corev1.PersistentVolumeClaim, t Taken) error {
+	slot := r.Now.Add(-cmp.Or(t.Slot, t.Age))
+	if t.Source != "" {
+		c = c.DeepCopy()
+		c.Name = t.Source
+	}
+	v := builders.Existing(builders.Snapshot(s, c, slot), uuid.NewUUID(), r.Now.Add(-t.Age))
+	if t.Gone != "" {
+		v.Labels[v1alpha1.LabelMapKey] = string(t.Gone)
+	}
+	if t.Imported {
+		v.Name = t.Name
+		v.Spec.Source = snapshotv1.VolumeSnapshotSource{VolumeSnapshotContentName: &t.Name}
+		if t.Slot == 0 {
+			delete(v.Annotations, v1alpha1.AnnotationScheduledAt)
+		}
+	}
+	r.nicknames[v.Name] = t.Name
+	if t.Untagged {
+		delete(v.Labels, v1alpha1.LabelMapKey)
+	}
+	v.Annotations[Nickname] = t.Name
+	if t.Held {
+		v.Annotations[v1alpha1.AnnotationHold] = "for the audit"
+	}
+	if t.Protected {
+		v.Finalizers = []string{finalizer}
+	}
+	if t.Orphan || t.Foreign != nil {
+		v.OwnerReferences = nil
+	}
+	if t.Foreign != nil && !t.Orphan {
+		if err := controllerutil.SetControllerReference(t.Foreign, v, cluster.Scheme); err != nil {
+			return err
+		}
+	}
+	if t.Imported {
+		return r.put(ctx, v)
+	}
+	v.Status = &snapshotv1.VolumeSnapshotStatus{ReadyToUse: ptr.To(!t.Unready && !t.Uncut)}
+	if !t.Uncut {
+		v.Status.CreationTime = &v.CreationTimestamp
+	}
+	if t.Error != "" {
+		v.Status.Error = &snapshotv1.VolumeSnapshotError{Message: &t.Error, Time: &v.CreationTimestamp}
+	}
+	return r.put(ctx, v)
+}
+
+// Named sets the namespace and the name of an empty object, which can then be patched or deleted.
+func Named[T client.Object](o T, namespace, name string) T {
+	o.SetNamespace(namespace)
+	o.SetName(name)
+	return o
 }

@@ -5,11 +5,15 @@ package judge
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,18 +33,17 @@ type EndState struct {
 // forever is later than any slot: an end state takes all slots as they are.
 var forever = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// TakeEndState describes all objects of a run, read live.
-func TakeEndState(objects []client.Object) (e EndState) {
-	st := stateOf(objects)
-	for _, f := range st.fleets {
+// TakeEndState describes all objects of a run.
+func TakeEndState(st *State) (e EndState) {
+	for _, f := range st.Fleets {
 		e.add("ClusterSnapshotSchedule", f, f.Status.Conditions, describeFleet(f))
 		e.Wrong = append(e.Wrong, st.fleetErrors(f)...)
 	}
-	for _, s := range st.schedules {
+	for _, s := range st.Schedules {
 		e.add("SnapshotSchedule "+nameOf(s), s, s.Status.Conditions, describeSchedule(s))
 		e.Wrong = append(e.Wrong, st.statusErrors(s, forever)...)
 	}
-	for _, v := range st.snapshots {
+	for _, v := range st.Snapshots {
 		e.Facts = append(e.Facts, strings.Join(append(st.describe(v), traits(v)...), ", "))
 	}
 	slices.Sort(e.Facts)
@@ -132,7 +135,7 @@ func describeSchedule(s *v1alpha1.SnapshotSchedule) (facts []string) {
 }
 
 // describe returns to which series a snapshot belongs and for which slot it was taken, or what controls one that no schedule owns.
-func (st *state) describe(v *snapshotv1.VolumeSnapshot) []string {
+func (st *State) describe(v *snapshotv1.VolumeSnapshot) []string {
 	claim, name := sourceOf(v)+" (gone)", v.Name
 	if c := st.claimOf(v); c != nil {
 		claim = c.Name
@@ -151,7 +154,7 @@ func (st *state) describe(v *snapshotv1.VolumeSnapshot) []string {
 	control := "without a controller"
 	if ref := metav1.GetControllerOfNoCopy(v); ref != nil {
 		control = "controlled by " + ref.Kind + " " + ref.Name
-		if s := withUID(st.schedules, ref.UID); s != nil {
+		if s := withUID(st.Schedules, ref.UID); s != nil {
 			control = "controlled by " + nameOf(s) + " and not released"
 		}
 	}
@@ -159,10 +162,10 @@ func (st *state) describe(v *snapshotv1.VolumeSnapshot) []string {
 }
 
 // slotName returns the number of an interval's slot.
-func (st *state) slotName(v *snapshotv1.VolumeSnapshot, s *v1alpha1.SnapshotSchedule, at time.Time) string {
+func (st *State) slotName(v *snapshotv1.VolumeSnapshot, s *v1alpha1.SnapshotSchedule, at time.Time) string {
 	spec, err := ReadSpec(&s.Spec)
 	claim := st.claimOf(v)
-	if err != nil || claim == nil || spec.interval == 0 || spec.Jitter > 0 {
+	if err != nil || claim == nil || spec.interval == 0 || spec.jitter > 0 {
 		return "a slot"
 	}
 	since := at.Sub(Anchor(s, claim))
@@ -185,4 +188,211 @@ func traits(s *snapshotv1.VolumeSnapshot) (facts []string) {
 		}
 	}
 	return facts
+}
+
+// StatusErrors returns where the status of schedules contradicts the objects at a time.
+func StatusErrors(st *State, now time.Time) (found []string) {
+	for _, s := range st.Schedules {
+		found = append(found, st.statusErrors(s, now)...)
+	}
+	slices.Sort(found)
+	return found
+}
+
+// statusErrors compares the counts and times of a status with the objects, at a time or, if now is forever, at any time. While the spec is
+// invalid, Stalled and RetentionPaused say so, and what depends on the spec is absent.
+func (st *State) statusErrors(s *v1alpha1.SnapshotSchedule, now time.Time) (wrong []string) {
+	status := &s.Status
+	fail := func(format string, args ...any) { wrong = append(wrong, s.Name+": "+fmt.Sprintf(format, args...)) }
+	ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
+	switch {
+	case s.DeletionTimestamp != nil:
+		return nil // status is not updated any more
+	case status.ObservedGeneration != s.Generation:
+		fail("status is of generation %d, want %d", status.ObservedGeneration, s.Generation)
+		return wrong
+	case ready != nil && ready.Reason == v1alpha1.ReasonSnapshotAPIMissing:
+		return nil // unknown
+	}
+	_, invalid := ReadSpec(&s.Spec)
+	if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionStalled); c == nil ||
+		(c.Status == metav1.ConditionTrue) != (invalid != nil) {
+		fail("condition Stalled is absent or wrong; the spec is invalid: %t", invalid != nil)
+	}
+	got := v1alpha1.SnapshotScheduleStatus{
+		Inputs: status.Inputs, Outputs: status.Outputs, Detached: status.Detached,
+		LastSnapshotTime: status.LastSnapshotTime, OldestRecoveryPointTime: status.OldestRecoveryPointTime,
+	}
+	var want v1alpha1.SnapshotScheduleStatus
+	if invalid == nil {
+		want = st.wantStatus(s, now)
+		if !now.Equal(forever) {
+			wrong = append(wrong, st.protectedErrors(s, now)...)
+		}
+	} else {
+		c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionRetentionPaused)
+		if c == nil || c.Status != metav1.ConditionTrue || c.Reason != v1alpha1.ReasonInvalidSpec {
+			fail("retention is not paused, and the spec is invalid")
+		}
+		want.Outputs, got.NextSnapshotTime, got.MoreProblems = got.Outputs, status.NextSnapshotTime, status.MoreProblems
+		for _, p := range status.Problems {
+			if p.Reason != v1alpha1.ReasonInvalidRequestedAt || p.PersistentVolumeClaim != "" {
+				got.Problems = append(got.Problems, p)
+			}
+		}
+	}
+	if now.Equal(forever) && st.hasFutureTimes() { // the times depend on when status was computed
+		want.LastSnapshotTime, want.OldestRecoveryPointTime = got.LastSnapshotTime, got.OldestRecoveryPointTime
+	}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(v1alpha1.InputCount{}, "Skipped")); diff != "" {
+		fail("status is wrong (-want +got):\n%s", diff)
+	}
+	return wrong
+}
+
+// hasFutureTimes returns whether the slot or the cut of a snapshot is well after its creation.
+func (st *State) hasFutureTimes() bool {
+	return slices.ContainsFunc(st.Snapshots, func(v *snapshotv1.VolumeSnapshot) bool {
+		cut, _ := cutTime(v)
+		return later(cut, slotOf(v, forever)).After(v.CreationTimestamp.Add(24 * time.Hour))
+	})
+}
+
+// wantStatus returns the counts and times that the status of a schedule with a valid spec should have.
+func (st *State) wantStatus(s *v1alpha1.SnapshotSchedule, now time.Time) v1alpha1.SnapshotScheduleStatus {
+	status := v1alpha1.SnapshotScheduleStatus{Inputs: &v1alpha1.Inputs{}, Detached: &v1alpha1.Detached{}}
+	var last, oldest time.Time
+	for _, e := range st.allSeries(s, now) {
+		last = later(last, e.newestSlot())
+		status.Outputs.VolumeSnapshots.Total += int32(len(e.snapshots))
+		for _, v := range e.snapshots {
+			if readyToUse(v) {
+				status.Outputs.VolumeSnapshots.Ready++
+			}
+		}
+		switch {
+		case e.selected():
+			status.Inputs.PersistentVolumeClaims.Total++
+		case len(e.snapshots) > 0:
+			status.Detached.MapKeys++
+			status.Detached.VolumeSnapshots += int32(len(e.snapshots))
+		}
+		if !e.takes() {
+			continue
+		}
+		point := Anchor(s, e.claim)
+		if ready := readyOnes(e.snapshots); len(ready) > 0 {
+			point = ageBase(ready[0], now)
+		}
+		if oldest.IsZero() || point.Before(oldest) {
+			oldest = point
+		}
+	}
+	status.LastSnapshotTime, status.OldestRecoveryPointTime = inSeconds(last), inSeconds(oldest)
+	return status
+}
+
+// inSeconds returns a time as the API server stores it, nil for none.
+func inSeconds(at time.Time) *metav1.Time {
+	if at.IsZero() {
+		return nil
+	}
+	return &metav1.Time{Time: at.Truncate(time.Second)}
+}
+
+// fleetErrors returns where the status of a ClusterSnapshotSchedule contradicts those of its children.
+func (st *State) fleetErrors(f *v1alpha1.ClusterSnapshotSchedule) []string {
+	switch {
+	case f.DeletionTimestamp != nil:
+		return nil
+	case f.Status.ObservedGeneration != f.Generation:
+		return []string{fmt.Sprintf("%s: status is of generation %d, want %d", f.Name, f.Status.ObservedGeneration, f.Generation)}
+	}
+	var want v1alpha1.OutputCount
+	var oldest *metav1.Time
+	for _, s := range st.Schedules {
+		n := Named(st.Namespaces, s.Namespace)
+		if fleetOf(s) != f.UID || n == nil || n.DeletionTimestamp != nil || !hasTags(s, f.Name) {
+			continue
+		}
+		want.Total += s.Status.Outputs.VolumeSnapshots.Total
+		want.Ready += s.Status.Outputs.VolumeSnapshots.Ready
+		if at := s.Status.OldestRecoveryPointTime; selects(f, n) && at != nil && (oldest == nil || at.Before(oldest)) {
+			oldest = at
+		}
+	}
+	if got := f.Status.VolumeSnapshots; got == nil || *got != want || !f.Status.OldestRecoveryPointTime.Equal(oldest) {
+		return []string{fmt.Sprintf("%s: status has %v and the recovery point %v, want %v and %v",
+			f.Name, got, f.Status.OldestRecoveryPointTime, want, oldest)}
+	}
+	return nil
+}
+
+// ReactionTime is within what time a due snapshot must be created and an expired one deleted, on a busy machine.
+const ReactionTime = 10 * time.Second
+
+// Late returns what was overdue all the time from one state to a later one, at least so long after it, for the PVCs that are not broken
+// (L3). broken is a pattern of namespace and name, as for path.Match; empty if none is.
+func Late(before, after *State, at time.Time, within time.Duration, broken string) (found []string) {
+	for _, s := range after.Schedules {
+		was := withUID(before.Schedules, s.UID)
+		if was == nil || was.Generation != s.Generation {
+			continue
+		}
+		for _, e := range after.allSeries(s, at) {
+			earlier := before.series(e.Spec, was, e.mapKey, at.Add(-within))
+			name := ""
+			if e.claim != nil {
+				name = e.claim.Namespace + "/" + e.claim.Name
+			}
+			if excused, _ := path.Match(broken, name); excused || (earlier.claim == nil) != (e.claim == nil) {
+				continue
+			}
+			if slot := earlier.latestDue(); earlier.lacks(slot) && e.lacks(slot) && (e.ttl == 0 || e.now.Sub(slot) < e.ttl) {
+				found = append(found, fmt.Sprintf("PVC %s got no snapshot for slot %s", name, slot.UTC().Format(time.RFC3339)))
+			}
+			for _, v := range e.snapshots {
+				if had := withUID(earlier.snapshots, v.UID); had != nil && earlier.mustBeDeleted(had) && e.mustBeDeleted(v) {
+					found = append(found, fmt.Sprintf("VolumeSnapshot %s/%s was not deleted", v.Namespace, v.Name))
+				}
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// Unready returns the newest snapshots of PVCs that existed at a time and are not ready.
+func Unready(st *State, since time.Time) (names []string) {
+	for _, s := range st.Schedules {
+		for _, e := range st.allSeries(s, time.Now()) {
+			if v := e.newest(); v != nil && e.takes() && !IsReady(v) && v.CreationTimestamp.Time.Before(since) {
+				names = append(names, v.Name)
+			}
+		}
+	}
+	return names
+}
+
+// latestDue returns the latest slot that is due, for every jitter offset; zero if none is.
+func (e *series) latestDue() (slot time.Time) {
+	if e.claim == nil {
+		return slot
+	}
+	if at := e.requested(); !at.After(e.now) {
+		slot = at
+	}
+	if !e.suspend {
+		if tick, ok := e.latestSlot(Anchor(e.schedule, e.claim), e.now); ok {
+			slot = later(slot, tick)
+		}
+	}
+	return slot
+}
+
+// lacks returns whether the PVC has no snapshot for a slot, although nothing blocks it.
+func (e *series) lacks(slot time.Time) bool {
+	return e.takes() && e.newestSlot().Before(slot) && !slices.ContainsFunc(e.snapshots, func(s *snapshotv1.VolumeSnapshot) bool {
+		return isUncut(s) || e.inProgress(s)
+	})
 }

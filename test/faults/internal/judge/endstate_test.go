@@ -49,7 +49,7 @@ func (r *finished) objects() (all []client.Object) {
 	if r.schedule == nil {
 		return all
 	}
-	status := stateOf(append(all, r.schedule)).wantStatus(r.schedule, forever)
+	status := StateOf(append(all, r.schedule)).wantStatus(r.schedule, forever)
 	status.ObservedGeneration, status.NextSnapshotTime = 1, &r.schedule.CreationTimestamp
 	status.Conditions = []metav1.Condition{
 		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonScheduled},
@@ -113,7 +113,8 @@ func TestL1(t *testing.T) {
 		{"the PVC is gone", func(r *finished) { r.claim = nil }, nil, []string{slot + "0, ready", slot + "1, ready",
 			"unexpected: series every of data (gone): a slot, ready", "unexpected: series every of data (gone): a slot, ready"}},
 		{"the schedule is gone", func(r *finished) { r.schedule, r.snapshots = nil, nil }, nil, []string{
-			slot + "0, ready", slot + "1, ready", "missing: SnapshotSchedule every: exists", "every: Ready", "every: Protected", "every: Stalled", "a next snapshot",
+			slot + "0, ready", slot + "1, ready", "missing: SnapshotSchedule every: exists",
+			"every: Ready", "every: Protected", "every: Stalled", "a next snapshot",
 		}},
 		{"another condition", nil, func(s *status) { s.Conditions[0].Reason = v1alpha1.ReasonSuspended },
 			[]string{"missing: SnapshotSchedule every: Ready=True, Scheduled", "unexpected: SnapshotSchedule every: Ready=True, Suspended"}},
@@ -136,7 +137,7 @@ func TestL1(t *testing.T) {
 		{"status is of an older spec", func(r *finished) { r.schedule.Generation = 2 }, nil, []string{"status is of generation 1, want 2"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			reference, r := TakeEndState(finish(0).objects()), finish(time.Hour)
+			reference, r := TakeEndState(StateOf(finish(0).objects())), finish(time.Hour)
 			if c.change != nil {
 				c.change(r)
 			}
@@ -144,7 +145,7 @@ func TestL1(t *testing.T) {
 			if c.status != nil {
 				c.status(&r.schedule.Status)
 			}
-			found := L1(reference, TakeEndState(objects))
+			found := L1(reference, TakeEndState(StateOf(objects)))
 			if len(found) != len(c.want) {
 				t.Fatalf("found %q, want %q", found, c.want)
 			}
@@ -162,10 +163,90 @@ func TestStatusErrorsDependOnTheTime(t *testing.T) {
 	all := r.objects()
 	// A snapshot with a creation time in the future: until then its age counts from its creation.
 	cut(r.newest(), noon.Add(day))
-	if got := StatusErrors(all, noon); len(got) > 0 {
+	if got := StatusErrors(StateOf(all), noon); len(got) > 0 {
 		t.Errorf("before the creation time: got %q", got)
 	}
-	if got := StatusErrors(all, noon.Add(day)); len(got) != 1 || !strings.Contains(got[0], "OldestRecoveryPointTime") {
+	if got := StatusErrors(StateOf(all), noon.Add(day)); len(got) != 1 || !strings.Contains(got[0], "OldestRecoveryPointTime") {
 		t.Errorf("after the creation time: got %q, want the recovery point", got)
+	}
+}
+
+func TestStatusErrorsOfAnInvalidSpec(t *testing.T) {
+	type schedule = v1alpha1.SnapshotSchedule
+	problem := func(claim, reason string) func(*schedule) {
+		return func(s *schedule) {
+			s.Status.Problems = []v1alpha1.Problem{{PersistentVolumeClaim: claim, Reason: reason}}
+		}
+	}
+	for name, tc := range map[string]struct {
+		change func(*schedule)
+		want   string
+	}{
+		"as it should be":           {func(*schedule) {}, ""},
+		"not stalled":               {func(s *schedule) { s.Status.Conditions[0].Status = metav1.ConditionFalse }, "condition Stalled"},
+		"not paused":                {func(s *schedule) { s.Status.Conditions[1].Status = metav1.ConditionFalse }, "retention is not paused"},
+		"paused for another reason": {func(s *schedule) { s.Status.Conditions[1].Reason = "" }, "retention is not paused"},
+		"old counts":                {func(s *schedule) { s.Status.Inputs = &v1alpha1.Inputs{} }, "Inputs:"},
+		"old times":                 {func(s *schedule) { s.Status.NextSnapshotTime = &metav1.Time{Time: noon} }, "NextSnapshotTime:"},
+		"an old problem":            {problem("data", v1alpha1.ReasonSnapshotFailed), "SnapshotFailed"},
+		"a problem of its own":      {problem("", v1alpha1.ReasonInvalidRequestedAt), ""},
+		"old problems beyond ten":   {func(s *schedule) { s.Status.MoreProblems = 1 }, "MoreProblems:"},
+		"stalled, but valid": {func(s *schedule) {
+			s.Spec.Jitter, s.Status.Inputs, s.Status.Detached = "", &v1alpha1.Inputs{}, &v1alpha1.Detached{}
+		}, "condition Stalled"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSchedule("every")
+			s.Spec.Jitter = "6h" // the interval
+			s.Status.ObservedGeneration = 1
+			s.Status.Conditions = []metav1.Condition{
+				{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonInvalidSpec},
+				{Type: v1alpha1.ConditionRetentionPaused, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonInvalidSpec},
+			}
+			tc.change(s)
+			found := StatusErrors(StateOf([]client.Object{s}), noon)
+			if (tc.want == "") != (len(found) == 0) || len(found) > 1 || !strings.Contains(strings.Join(found, ""), tc.want) {
+				t.Errorf("found %q, want %q", found, tc.want)
+			}
+		})
+	}
+}
+
+// At a minute past noon, all is as it was at noon.
+func TestLate(t *testing.T) {
+	failed := ready("failed", 12*day)
+	failed.Status.ReadyToUse, failed.Status.Error = ptr.To(false), &snapshotv1.VolumeSnapshotError{}
+	suspended := func(s *v1alpha1.SnapshotSchedule, _ *corev1.PersistentVolumeClaim) { s.Spec.Suspend = true }
+	for _, c := range []struct {
+		name      string
+		snapshots []client.Object
+		change    func(*v1alpha1.SnapshotSchedule, *corev1.PersistentVolumeClaim)
+		want      string
+	}{
+		{"nothing is taken", nil, nil, "PVC shop/data got no snapshot for slot 2026-06-15T12:00:00Z"},
+		{"it is taken", []client.Object{newSnapshot("a", noon)}, nil, ""},
+		{"an older slot is taken", []client.Object{ready("a", 6*time.Hour)}, nil, "got no snapshot for slot 2026-06-15T12:00:00Z"},
+		{"one is in progress", []client.Object{newSnapshot("a", noon.Add(-6*time.Hour))}, nil, ""},
+		{"it is not bound", nil, func(_ *v1alpha1.SnapshotSchedule, c *corev1.PersistentVolumeClaim) {
+			c.Status.Phase = corev1.ClaimPending
+		}, ""},
+		{"it is suspended", nil, suspended, ""},
+		{"it is suspended and asked for", nil, func(s *v1alpha1.SnapshotSchedule, _ *corev1.PersistentVolumeClaim) {
+			s.Spec.Suspend = true
+			s.Annotations = map[string]string{v1alpha1.AnnotationRequestedAt: noon.Add(time.Second).Format(time.RFC3339)}
+		}, "got no snapshot for slot 2026-06-15T12:00:01Z"},
+		{"an expired one stays", []client.Object{ready("a", 0), ready("b", 2*day), ready("c", 11*day)}, nil, "shop/c was not deleted"},
+		{"an expired one is the floor", []client.Object{newSnapshot("a", noon), ready("c", 11*day)}, nil, ""},
+		{"an expired one failed", []client.Object{ready("a", 0), failed}, nil, "shop/failed was not deleted"},
+	} {
+		schedule, claim := newSchedule("every"), newClaim("data")
+		if c.change != nil {
+			c.change(schedule, claim)
+		}
+		all := StateOf(append([]client.Object{schedule, claim, newClaim("broken")}, c.snapshots...))
+		found := strings.Join(Late(all, all, noon.Add(time.Minute), ReactionTime, "shop/broken"), "; ")
+		if (c.want == "") != (found == "") || !strings.Contains(found, c.want) {
+			t.Errorf("%s: found %q, want %q", c.name, found, c.want)
+		}
 	}
 }

@@ -5,15 +5,14 @@
 // server holds at the moment of a write, never an operator's memory or logs. Slots and retention are implemented again, from the
 // contract's text, so that no mistake of the product is repeated.
 //
-//	judge.go                          AtWrite, which judges every write while it passes
-//	create.go, delete.go, patch.go    the writes of snapshots; limits.go what the storage can take
-//	schedule.go, fleet.go             the writes of schedules, and of the children of ClusterSnapshotSchedules
-//	versions.go                       what schedules have been so far
-//	endstate.go, status.go            what is left at the end of a run, and whether status agrees with it
-//	protected.go                      whether condition Protected does, at a time
-//	late.go                           what should have been done by now
-//	state.go, series.go, snapshot.go, spec.go, slots.go, cron.go, retention.go
-//	                                  the contract
+//	judge.go      AtWrite, which judges every write while it passes
+//	snapshot.go   writes of snapshots
+//	limits.go     creates, and what the storage can take
+//	schedule.go   writes of schedules, among them the children of ClusterSnapshotSchedules
+//	endstate.go   what is left at the end of a run, whether status agrees with it, and what should have been done by now
+//	protected.go  whether condition Protected agrees with it, at a time
+//	state.go, slots.go, retention.go
+//	              the contract
 package judge
 
 import (
@@ -23,10 +22,6 @@ import (
 	"sync"
 	"time"
 
-	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -52,6 +47,8 @@ type AtWrite struct {
 	found []string
 	// lost are the slots whose snapshots the operators deleted, with the schedule of then.
 	lost map[slot]*v1alpha1.SnapshotSchedule
+	// creators says when the operator started that sent the create of a snapshot.
+	creators map[string]time.Time
 	// adopted are the schedules that the operators adopted: that may be undone.
 	adopted map[types.UID]bool
 	// versions are all that schedules, fleets and namespaces have been so far: what is written may be what was right once.
@@ -62,7 +59,7 @@ type AtWrite struct {
 func NewAtWrite(live client.Reader, namespace string, clockIsWrong func() bool) *AtWrite {
 	return &AtWrite{
 		Live: live, Namespace: namespace, ClockIsWrong: clockIsWrong,
-		lost: map[slot]*v1alpha1.SnapshotSchedule{}, adopted: map[types.UID]bool{},
+		lost: map[slot]*v1alpha1.SnapshotSchedule{}, creators: map[string]time.Time{}, adopted: map[types.UID]bool{},
 	}
 }
 
@@ -98,11 +95,15 @@ func nothing(int) {}
 func (j *AtWrite) Write(ctx context.Context, a Attempt) (answered func(code int)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	st, err := j.read(ctx)
+	objects, err := Read(ctx, j.Live, j.Namespace)
 	if err != nil {
 		j.fail("cannot be judged", "%s %s %s: %v", a.Verb, a.Resource, a.Name, err)
 		return nothing
 	}
+	for _, o := range objects {
+		j.versions.add(o)
+	}
+	st := StateOf(objects)
 	switch a.Resource {
 	case "volumesnapshots":
 		return j.snapshot(st, a)
@@ -131,36 +132,9 @@ func (j *AtWrite) Remember(o client.Object) {
 	j.versions.add(o)
 }
 
-// read returns what the API server holds of the run's namespace.
-func (j *AtWrite) read(ctx context.Context) (*state, error) {
-	var all []client.Object
-	for _, list := range []client.ObjectList{
-		&v1alpha1.SnapshotScheduleList{}, &corev1.PersistentVolumeClaimList{}, &snapshotv1.VolumeSnapshotList{},
-	} {
-		if err := j.Live.List(ctx, list, client.InNamespace(j.Namespace)); err != nil {
-			return nil, err
-		}
-		_ = meta.EachListItem(list, func(o runtime.Object) error {
-			all = append(all, o.(client.Object))
-			return nil
-		})
-	}
-	for _, o := range []client.Object{&v1alpha1.ClusterSnapshotSchedule{}, &corev1.Namespace{}} {
-		if err := j.Live.Get(ctx, client.ObjectKey{Name: j.Namespace}, o); client.IgnoreNotFound(err) != nil {
-			return nil, err
-		} else if err == nil {
-			all = append(all, o)
-		}
-	}
-	for _, o := range all {
-		j.versions.add(o)
-	}
-	return stateOf(all), nil
-}
-
 // snapshot judges a write of a VolumeSnapshot.
-func (j *AtWrite) snapshot(st *state, a Attempt) (answered func(code int)) {
-	before := named(st.snapshots, a.Name)
+func (j *AtWrite) snapshot(st *State, a Attempt) (answered func(code int)) {
+	before := Named(st.Snapshots, a.Name)
 	switch {
 	case a.Verb == "create" && before == nil:
 		j.create(st, a)

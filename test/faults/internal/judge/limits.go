@@ -20,9 +20,24 @@ type Limits struct {
 	Spacing time.Duration
 }
 
+// knownTo returns the snapshots that an operator must count. What another one created after it had started may be in none of its lists:
+// a request of a process that has crashed is committed later.
+func (j *AtWrite) knownTo(a Attempt, st *State) (known []*snapshotv1.VolumeSnapshot) {
+	if !a.Sees {
+		return nil
+	}
+	for _, v := range st.Snapshots {
+		by, created := j.creators[v.Name]
+		if !created || by.Equal(a.Started) || v.CreationTimestamp.Time.Before(a.Started.Truncate(time.Second)) {
+			known = append(known, v)
+		}
+	}
+	return known
+}
+
 // over returns how many of the snapshots count, if there is no place for another one.
-func (st *state) over(limit int, counts func(*snapshotv1.VolumeSnapshot) bool) (n int, is bool) {
-	for _, v := range st.snapshots {
+func over(limit int, known []*snapshotv1.VolumeSnapshot, counts func(*snapshotv1.VolumeSnapshot) bool) (n int, is bool) {
+	for _, v := range known {
 		if counts(v) {
 			n++
 		}
@@ -31,8 +46,10 @@ func (st *state) over(limit int, counts func(*snapshotv1.VolumeSnapshot) bool) (
 }
 
 // overInFlight returns how many snapshots of the driver are in flight, if they are too many.
-func (j *AtWrite) overInFlight(st *state, v *snapshotv1.VolumeSnapshot) string {
-	n, is := st.over(j.Limits.InFlight, func(other *snapshotv1.VolumeSnapshot) bool { return st.sameDriver(v, other) && st.inFlight(other) })
+func (j *AtWrite) overInFlight(st *State, v *snapshotv1.VolumeSnapshot, a Attempt) string {
+	n, is := over(j.Limits.InFlight, j.knownTo(a, st), func(other *snapshotv1.VolumeSnapshot) bool {
+		return st.sameDriver(v, other) && st.inFlight(other)
+	})
 	if !is {
 		return ""
 	}
@@ -40,8 +57,8 @@ func (j *AtWrite) overInFlight(st *state, v *snapshotv1.VolumeSnapshot) string {
 }
 
 // overPending returns how many snapshots of the driver are uncut or uploading, if they are too many.
-func (j *AtWrite) overPending(st *state, v *snapshotv1.VolumeSnapshot) string {
-	n, is := st.over(j.Limits.Pending, func(other *snapshotv1.VolumeSnapshot) bool {
+func (j *AtWrite) overPending(st *State, v *snapshotv1.VolumeSnapshot, a Attempt) string {
+	n, is := over(j.Limits.Pending, j.knownTo(a, st), func(other *snapshotv1.VolumeSnapshot) bool {
 		return st.sameDriver(v, other) && !readyToUse(other) && !inError(other) && !isImported(other)
 	})
 	if !is {
@@ -51,8 +68,8 @@ func (j *AtWrite) overPending(st *state, v *snapshotv1.VolumeSnapshot) string {
 }
 
 // overPlaces returns how many snapshots of all schedules its PVC has, if it may have no more.
-func (j *AtWrite) overPlaces(st *state, of slot) string {
-	n, is := st.over(j.Limits.PerVolume, func(other *snapshotv1.VolumeSnapshot) bool { return j.samePVC(of, other) })
+func (j *AtWrite) overPlaces(st *State, of slot, a Attempt) string {
+	n, is := over(j.Limits.PerVolume, j.knownTo(a, st), func(other *snapshotv1.VolumeSnapshot) bool { return j.samePVC(of, other) })
 	if !is {
 		return ""
 	}
@@ -60,8 +77,8 @@ func (j *AtWrite) overPlaces(st *state, of slot) string {
 }
 
 // tooSoon returns after which snapshot of its PVC, of any schedule, a snapshot comes too soon.
-func (j *AtWrite) tooSoon(st *state, of slot) string {
-	for _, other := range st.snapshots {
+func (j *AtWrite) tooSoon(st *State, of slot, a Attempt) string {
+	for _, other := range j.knownTo(a, st) {
 		if age := time.Since(other.CreationTimestamp.Time); j.samePVC(of, other) && age < j.Limits.Spacing {
 			return fmt.Sprintf("%s after %s of the same PVC, and they must be %s apart", age.Round(time.Millisecond), other.Name, j.Limits.Spacing)
 		}
@@ -74,7 +91,7 @@ func (j *AtWrite) samePVC(of slot, v *snapshotv1.VolumeSnapshot) bool {
 	return ok && taken.mapKey == of.mapKey && !isImported(v)
 }
 
-func (st *state) sameDriver(a, b *snapshotv1.VolumeSnapshot) bool {
+func (st *State) sameDriver(a, b *snapshotv1.VolumeSnapshot) bool {
 	of, known := st.driverOf(a)
 	other, made := st.driverOf(b)
 	return known && made && of == other
@@ -82,9 +99,9 @@ func (st *state) sameDriver(a, b *snapshotv1.VolumeSnapshot) bool {
 
 // driverOf returns the driver of the PVC that is the source of a schedule's snapshot, empty if it is unknown; not ok for one that somebody
 // else made: its PVC does not exist, or the operator would have named it differently.
-func (st *state) driverOf(v *snapshotv1.VolumeSnapshot) (driver string, ok bool) {
+func (st *State) driverOf(v *snapshotv1.VolumeSnapshot) (driver string, ok bool) {
 	at, ok := scheduledAt(v)
-	for _, c := range st.claims {
+	for _, c := range st.Claims {
 		if ok && c.Namespace == v.Namespace && v.Name == builders.SnapshotName(controllerOf(v), c, at) {
 			return c.Annotations["volume.kubernetes.io/storage-provisioner"], true
 		}
@@ -93,9 +110,9 @@ func (st *state) driverOf(v *snapshotv1.VolumeSnapshot) (driver string, ok bool)
 }
 
 // inFlight returns whether a snapshot counts.
-func (st *state) inFlight(v *snapshotv1.VolumeSnapshot) bool {
+func (st *State) inFlight(v *snapshotv1.VolumeSnapshot) bool {
 	limit := time.Hour
-	if s := withUID(st.schedules, controllerOf(v)); s != nil {
+	if s := withUID(st.Schedules, controllerOf(v)); s != nil {
 		if spec, err := ReadSpec(&s.Spec); err == nil {
 			limit = min(limit, max(spec.readyDeadline, time.Minute))
 		}

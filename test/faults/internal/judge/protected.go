@@ -17,7 +17,7 @@ import (
 const protectionLag = time.Minute
 
 // protectedErrors returns how condition Protected of a schedule with a valid spec contradicts the snapshots.
-func (st *state) protectedErrors(s *v1alpha1.SnapshotSchedule, now time.Time) []string {
+func (st *State) protectedErrors(s *v1alpha1.SnapshotSchedule, now time.Time) []string {
 	want := append(st.protectedReasons(s, now), st.protectedReasons(s, now.Add(-protectionLag))...)
 	c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionProtected)
 	if c != nil && slices.Contains(want, c.Reason) {
@@ -28,7 +28,7 @@ func (st *state) protectedErrors(s *v1alpha1.SnapshotSchedule, now time.Time) []
 
 // protectedReasons returns the reasons that condition Protected of a schedule with a valid spec may have, one for each jitter offset that
 // its PVCs may have.
-func (st *state) protectedReasons(s *v1alpha1.SnapshotSchedule, now time.Time) (reasons []string) {
+func (st *State) protectedReasons(s *v1alpha1.SnapshotSchedule, now time.Time) (reasons []string) {
 	var all []protection
 	for _, e := range st.allSeries(s, now) {
 		if e.takes() {
@@ -69,23 +69,23 @@ func (e *series) protection() protection {
 	earliest := e.slotBeforeLatest(anchor)
 	exact := *e
 	spec := *e.Spec
-	exact.Spec, spec.Jitter = &spec, 0
+	exact.Spec, spec.jitter = &spec, 0
 	latest := exact.slotBeforeLatest(anchor)
 	if !latest.IsZero() {
-		latest = latest.Add(max(e.Jitter-1, 0))
+		latest = latest.Add(max(e.jitter-1, 0))
 	}
 	current, old := !covered.IsZero() && !covered.Before(earliest), covered.IsZero() || covered.Before(latest)
-	_, isOverdue := exact.LatestSlot(anchor, e.now.Add(-e.readyDeadline))
-	_, mustBeOverdue := e.LatestSlot(anchor, e.now.Add(-e.readyDeadline))
+	_, isOverdue := exact.latestSlot(anchor, e.now.Add(-e.readyDeadline))
+	_, mustBeOverdue := e.latestSlot(anchor, e.now.Add(-e.readyDeadline))
 	return protection{current: current, old: old && isOverdue, pending: old && !mustBeOverdue}
 }
 
 // slotBeforeLatest returns the slot before the latest that is due for every offset, without its offset; zero if there is none.
 func (e *series) slotBeforeLatest(anchor time.Time) time.Time {
-	latest, ok := e.LatestSlot(anchor, e.now)
+	latest, ok := e.latestSlot(anchor, e.now)
 	if !ok {
 		return time.Time{}
 	}
-	before, _ := e.LatestSlot(anchor, latest.Add(e.Jitter-time.Second))
+	before, _ := e.latestSlot(anchor, latest.Add(e.jitter-time.Second))
 	return before
 }

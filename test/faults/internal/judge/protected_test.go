@@ -62,7 +62,7 @@ func TestProtectedReasons(t *testing.T) {
 			for _, v := range tc.snapshots {
 				objects = append(objects, v)
 			}
-			if got := stateOf(objects).protectedReasons(s, noon); !slices.Equal(got, tc.want) {
+			if got := StateOf(objects).protectedReasons(s, noon); !slices.Equal(got, tc.want) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})

@@ -26,7 +26,7 @@ func (e *series) kept(s *snapshotv1.VolumeSnapshot) (why string) {
 		return "it is in progress"
 	case isUncut(s) && e.takes() && e.mayBeDue(): // it failed, and is replaced
 		return ""
-	case isReady(s):
+	case IsReady(s):
 		why = e.readyKept(s)
 	case e.mayRecover(s):
 		return "the floor lacks ready ones, and it may have lost its readiness a moment ago"
@@ -44,13 +44,13 @@ func (e *series) kept(s *snapshotv1.VolumeSnapshot) (why string) {
 func (e *series) mustBeDeleted(s *snapshotv1.VolumeSnapshot) bool {
 	ttl, _ := e.limits()
 	expired := ttl > 0 && !e.withinTTL(s, ttl) && s.DeletionTimestamp == nil
-	return (isReady(s) || expired) && s != e.newest() && e.kept(s) == ""
+	return (IsReady(s) || expired) && s != e.newest() && e.kept(s) == ""
 }
 
 // importedEarly returns whether an imported snapshot is neither beyond a TTL nor ready under tiers or a cap.
 func (e *series) importedEarly(s *snapshotv1.VolumeSnapshot) bool {
 	ttl, _ := e.limits()
-	counts := isReady(s) && (e.keep != v1alpha1.Keep{} || e.maxCount > 0)
+	counts := IsReady(s) && (e.keep != v1alpha1.Keep{} || e.maxCount > 0)
 	return isImported(s) && !counts && (ttl == 0 || e.withinTTL(s, ttl))
 }
 
@@ -73,7 +73,7 @@ func (e *series) keptForErrors(s *snapshotv1.VolumeSnapshot) bool {
 // it has one, is younger than readyDeadline.
 func (e *series) mayRecover(s *snapshotv1.VolumeSnapshot) bool {
 	_, hasData := cutTime(s)
-	return hasData && !isReady(s) && len(readyOnes(e.snapshots)) < e.floor() && (!inError(s) || errorAge(s, e.now) < e.readyDeadline)
+	return hasData && !IsReady(s) && len(readyOnes(e.snapshots)) < e.floor() && (!inError(s) || errorAge(s, e.now) < e.readyDeadline)
 }
 
 // limits returns the TTL and the tiers that apply: those of the spec, unless the series is detached and has a TTL of its own.
@@ -81,7 +81,7 @@ func (e *series) limits() (ttl time.Duration, keep v1alpha1.Keep) {
 	if !e.selected() && e.detachedTTL > 0 {
 		return e.detachedTTL, v1alpha1.Keep{}
 	}
-	return e.TTL, e.keep
+	return e.ttl, e.keep
 }
 
 func (e *series) withinTTL(s *snapshotv1.VolumeSnapshot, ttl time.Duration) bool {
@@ -177,25 +177,6 @@ func (e *series) floor() int {
 	return e.minReady
 }
 
-// period identifies an hour, a day, a week, a month or a year.
-type period [5]int
-
-func hourOf(t time.Time) period {
-	_, offset := t.Zone()
-	return period{t.Year(), int(t.Month()), t.Day(), t.Hour(), offset}
-}
-
-func dayOf(t time.Time) period { return period{t.Year(), int(t.Month()), t.Day()} }
-
-func weekOf(t time.Time) period {
-	year, week := t.ISOWeek()
-	return period{year, week}
-}
-
-func monthOf(t time.Time) period { return period{t.Year(), int(t.Month())} }
-
-func yearOf(t time.Time) period { return period{t.Year()} }
-
 // tierKept returns the snapshots that tiers select: the newest ones, and of each of the most recent periods the one with the latest place.
 func (e *series) tierKept() map[*snapshotv1.VolumeSnapshot]bool {
 	_, keep := e.limits()
@@ -205,13 +186,21 @@ func (e *series) tierKept() map[*snapshotv1.VolumeSnapshot]bool {
 		kept[s] = true
 	}
 	slices.SortStableFunc(ready, func(a, b *snapshotv1.VolumeSnapshot) int { return placeOf(b).Compare(placeOf(a)) })
+	week := func(t time.Time) string {
+		year, week := t.ISOWeek()
+		return fmt.Sprint(year, week)
+	}
+	in := func(layout string) func(time.Time) string {
+		return func(t time.Time) string { return t.Format(layout) }
+	}
 	for _, tier := range []struct {
 		periods int32
-		of      func(time.Time) period
+		of      func(time.Time) string
 	}{
-		{keep.Hourly, hourOf}, {keep.Daily, dayOf}, {keep.Weekly, weekOf}, {keep.Monthly, monthOf}, {keep.Yearly, yearOf},
+		{keep.Hourly, in("2006-01-02 15 -0700")}, {keep.Daily, in("2006-01-02")}, {keep.Weekly, week}, {keep.Monthly, in("2006-01")},
+		{keep.Yearly, in("2006")},
 	} {
-		seen := map[period]bool{}
+		seen := map[string]bool{}
 		for _, s := range ready {
 			if p := tier.of(placeOf(s).In(e.zone)); !seen[p] && len(seen) < int(tier.periods) {
 				seen[p], kept[s] = true, true

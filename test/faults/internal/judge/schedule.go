@@ -7,17 +7,23 @@ import (
 	"context"
 	"reflect"
 	"slices"
+	"strconv"
 	"time"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
 // schedule judges a write of a SnapshotSchedule by what it has made of it: nobody else has written in between.
-func (j *AtWrite) schedule(ctx context.Context, st *state, a Attempt) (answered func(code int)) {
-	before := named(st.schedules, a.Name)
+func (j *AtWrite) schedule(ctx context.Context, st *State, a Attempt) (answered func(code int)) {
+	before := Named(st.Schedules, a.Name)
 	return func(code int) {
 		if code >= 300 {
 			return
@@ -37,7 +43,7 @@ func (j *AtWrite) schedule(ctx context.Context, st *state, a Attempt) (answered 
 	}
 }
 
-func (j *AtWrite) scheduleChange(st *state, a Attempt, before, after *v1alpha1.SnapshotSchedule) {
+func (j *AtWrite) scheduleChange(st *State, a Attempt, before, after *v1alpha1.SnapshotSchedule) {
 	clause, why := "", ""
 	switch {
 	case before == nil && after == nil:
@@ -69,14 +75,14 @@ func (j *AtWrite) scheduleChange(st *state, a Attempt, before, after *v1alpha1.S
 
 // counts judges what a new status counts: no more ready ones than there are, and no fewer than there were when the operator started. A
 // label or an owner that was changed later is not known here: workloads that do that count for themselves.
-func (j *AtWrite) counts(st *state, a Attempt, before, after *v1alpha1.SnapshotSchedule) {
+func (j *AtWrite) counts(st *State, a Attempt, before, after *v1alpha1.SnapshotSchedule) {
 	count := after.Status.Outputs.VolumeSnapshots
 	if count.Ready > count.Total {
 		j.fail("S1", "the status of SnapshotSchedule %s counts %d ready of %d snapshots", a.Name, count.Ready, count.Total)
 	}
 	have := 0
-	for _, v := range st.snapshots {
-		if owned(v, after) && v.CreationTimestamp.Time.Before(a.Started.Truncate(time.Second)) {
+	for _, v := range st.Snapshots {
+		if Owned(v, after) && v.CreationTimestamp.Time.Before(a.Started.Truncate(time.Second)) {
 			have++
 		}
 	}
@@ -96,8 +102,8 @@ func counted(before *v1alpha1.SnapshotScheduleStatus, s *v1alpha1.SnapshotSchedu
 
 // deletesChild returns why a schedule must not be deleted: only the child of a ClusterSnapshotSchedule is, if its namespace is not
 // selected, it has observed that it is suspended, and no snapshot of it is left.
-func (st *state) deletesChild(child *v1alpha1.SnapshotSchedule) (clause, why string) {
-	f, n := named(st.fleets, child.Name), named(st.namespaces, child.Namespace)
+func (st *State) deletesChild(child *v1alpha1.SnapshotSchedule) (clause, why string) {
+	f, n := Named(st.Fleets, child.Name), Named(st.Namespaces, child.Namespace)
 	switch {
 	case fleetOf(child) == "" || f == nil || f.UID != fleetOf(child) || !hasTags(child, f.Name):
 		return "FLEET-3", "it was deleted, and is not the child of a ClusterSnapshotSchedule"
@@ -112,10 +118,10 @@ func (st *state) deletesChild(child *v1alpha1.SnapshotSchedule) (clause, why str
 }
 
 // promises judges S8: under deletionPolicy Orphan no snapshot refers to a schedule that reports its generation, or loses its finalizer.
-func (j *AtWrite) promises(st *state, a Attempt, before, after *v1alpha1.SnapshotSchedule) {
+func (j *AtWrite) promises(st *State, a Attempt, before, after *v1alpha1.SnapshotSchedule) {
 	var what string
 	switch {
-	case !ownsByLabels(before):
+	case !OwnsByLabels(before):
 		return
 	case hasFinalizer(before) && !hasFinalizer(after):
 		what = "lost its finalizer"
@@ -125,7 +131,7 @@ func (j *AtWrite) promises(st *state, a Attempt, before, after *v1alpha1.Snapsho
 		return
 	}
 	var left []string
-	for _, v := range st.snapshots {
+	for _, v := range st.Snapshots {
 		if refers(v, before.UID) {
 			left = append(left, v.Name)
 		}
@@ -143,4 +149,146 @@ func promised(s *v1alpha1.SnapshotSchedule) bool {
 
 func hasFinalizer(s *v1alpha1.SnapshotSchedule) bool {
 	return s != nil && slices.Contains(s.Finalizers, v1alpha1.FinalizerRelease)
+}
+
+// selects returns whether a ClusterSnapshotSchedule protects a namespace.
+func selects(f *v1alpha1.ClusterSnapshotSchedule, n *corev1.Namespace) bool {
+	_, excluded := n.Annotations[v1alpha1.AnnotationExclude]
+	selector, err := f.Spec.NamespaceSelector.AsSelector()
+	return err == nil && !excluded && n.DeletionTimestamp == nil && selector.Matches(labels.Set(n.Labels))
+}
+
+// childSpec is the spec that a child must have: the template's and, for a namespace that is not selected, suspended.
+func childSpec(f *v1alpha1.ClusterSnapshotSchedule, selected bool) v1alpha1.SnapshotScheduleSpec {
+	spec := f.Spec.Template.Spec
+	spec.Suspend = spec.Suspend || !selected
+	return spec
+}
+
+// hasTags returns whether a schedule has the name and the labels of a ClusterSnapshotSchedule's child in its namespace.
+func hasTags(s *v1alpha1.SnapshotSchedule, fleet string) bool {
+	return s.Name == fleet && s.Labels[v1alpha1.LabelMapKey] == s.Namespace && s.Labels[v1alpha1.LabelClusterSchedule] == fleet
+}
+
+func sameButStatus(a, b *v1alpha1.SnapshotSchedule) bool {
+	return reflect.DeepEqual(a.Spec, b.Spec) && sameTags(a, b) && reflect.DeepEqual(a.OwnerReferences, b.OwnerReferences)
+}
+
+func (v *versions) forbiddenCreate(child *v1alpha1.SnapshotSchedule) (clause, why string) {
+	right := v.ever(child, func(f *v1alpha1.ClusterSnapshotSchedule, n *corev1.Namespace) bool {
+		return selects(f, n) && hasTags(child, f.Name) && reflect.DeepEqual(child.Spec, childSpec(f, true))
+	})
+	if right {
+		return "", ""
+	}
+	return "FLEET-1", "it was created, and is not the child of a ClusterSnapshotSchedule in a namespace that it selects"
+}
+
+func (v *versions) forbiddenUpdate(before, after *v1alpha1.SnapshotSchedule, undone func() bool) (clause, why string) {
+	changed := !sameTags(before, after) || !reflect.DeepEqual(before.Spec, after.Spec)
+	adoptable := func(f *v1alpha1.ClusterSnapshotSchedule, _ *corev1.Namespace) bool { return hasTags(before, f.Name) }
+	switch isChild, isAfter := fleetOf(before) != "", fleetOf(after) != ""; {
+	case isChild && isAfter:
+		return v.forbiddenChange(before, after)
+	case isChild && (changed || hasTags(before, before.Name) && !undone()):
+		return "FLEET-3", "it was released although it has its labels, or changed by the release"
+	case isChild:
+		return "", ""
+	case metav1.GetControllerOfNoCopy(before) != nil:
+		return "FLEET-3", "it was changed, and " + controlOf(before)
+	case changed || before.DeletionTimestamp != nil || !v.ever(after, adoptable):
+		return "FLEET-3", "it was adopted without the name and both labels, or changed by the adoption"
+	}
+	return "", ""
+}
+
+// forbiddenChange returns what is wrong with a change of a child.
+func (v *versions) forbiddenChange(before, after *v1alpha1.SnapshotSchedule) (clause, why string) {
+	const confirm = v1alpha1.AnnotationConfirmGeneration
+	right := v.ever(before, func(f *v1alpha1.ClusterSnapshotSchedule, n *corev1.Namespace) bool {
+		return hasTags(before, f.Name) && reflect.DeepEqual(after.Spec, childSpec(f, selects(f, n)))
+	})
+	if !right {
+		return "FLEET-2", "the operator gave it a spec that is not the template's"
+	}
+	confirmation, isConfirmed := after.Annotations[confirm]
+	if confirmation != before.Annotations[confirm] {
+		confirmed := confirmation == strconv.FormatInt(before.Generation, 10) &&
+			v.ever(before, func(f *v1alpha1.ClusterSnapshotSchedule, n *corev1.Namespace) bool {
+				return confirmsIt(f) && reflect.DeepEqual(before.Spec, childSpec(f, selects(f, n)))
+			})
+		if !confirmed {
+			return "FLEET-9", "a generation was confirmed that nobody has confirmed, or without the template's spec"
+		}
+	}
+	merged := v.ever(before, func(f *v1alpha1.ClusterSnapshotSchedule, _ *corev1.Namespace) bool {
+		want := &before.DeepCopy().ObjectMeta
+		for key, value := range f.Spec.Template.Metadata.Labels {
+			metav1.SetMetaDataLabel(want, key, string(value))
+		}
+		for key, value := range f.Spec.Template.Metadata.Annotations {
+			metav1.SetMetaDataAnnotation(want, key, value)
+		}
+		if at, requested := f.Annotations[v1alpha1.AnnotationRequestedAt]; requested {
+			metav1.SetMetaDataAnnotation(want, v1alpha1.AnnotationRequestedAt, at)
+		}
+		if delete(want.Annotations, confirm); isConfirmed {
+			metav1.SetMetaDataAnnotation(want, confirm, confirmation)
+		}
+		return sameTags(want, after)
+	})
+	if !merged && !sameTags(before, after) { // the spec is put back alone where the API server refused the rest
+		return "FLEET-2", "the operator changed labels or annotations that are not the template's"
+	}
+	return "", ""
+}
+
+// versions are all that schedules, ClusterSnapshotSchedules and namespaces have been so far, apart from their status.
+type versions struct {
+	schedules  []*v1alpha1.SnapshotSchedule
+	fleets     []*v1alpha1.ClusterSnapshotSchedule
+	namespaces []*corev1.Namespace
+}
+
+func (v *versions) add(o client.Object) {
+	switch o := o.(type) {
+	case *v1alpha1.SnapshotSchedule:
+		v.schedules = withVersion(v.schedules, o)
+	case *v1alpha1.ClusterSnapshotSchedule:
+		v.fleets = withVersion(v.fleets, o)
+	case *corev1.Namespace:
+		v.namespaces = withVersion(v.namespaces, o)
+	}
+}
+
+// withVersion adds an object to others, unless one of them has its spec and its metadata.
+func withVersion[T client.Object](all []T, o T) []T {
+	created := o.GetCreationTimestamp() // which workloads change
+	known := slices.ContainsFunc(all, func(have T) bool {
+		return have.GetUID() == o.GetUID() && have.GetGeneration() == o.GetGeneration() && created.Equal(ptr.To(have.GetCreationTimestamp())) &&
+			have.GetDeletionTimestamp().Equal(o.GetDeletionTimestamp()) && sameTags(have, o)
+	})
+	if known {
+		return all
+	}
+	return append(all, o)
+}
+
+// ever returns whether something holds for some versions of a child's ClusterSnapshotSchedule and its namespace.
+func (v *versions) ever(child *v1alpha1.SnapshotSchedule, holds func(*v1alpha1.ClusterSnapshotSchedule, *corev1.Namespace) bool) bool {
+	return slices.ContainsFunc(v.fleets, func(f *v1alpha1.ClusterSnapshotSchedule) bool {
+		return f.UID == fleetOf(child) && slices.ContainsFunc(v.namespaces, func(n *corev1.Namespace) bool {
+			return n.Name == child.Namespace && holds(f, n)
+		})
+	})
+}
+
+// labeling returns the last schedule whose labels a snapshot carries that nothing controls.
+func (v *versions) labeling(s *snapshotv1.VolumeSnapshot) (last *v1alpha1.SnapshotSchedule) {
+	for _, schedule := range v.schedules {
+		if IsTagged(s, schedule) && metav1.GetControllerOfNoCopy(s) == nil {
+			last = schedule
+		}
+	}
+	return last
 }

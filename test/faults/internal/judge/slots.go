@@ -4,11 +4,18 @@
 package judge
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/prometheus/common/model"
+	"github.com/robfig/cron/v3"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
@@ -58,7 +65,7 @@ func (e *series) newestSlot() (newest time.Time) {
 // tooOld returns whether a slot is not due any more.
 func (e *series) tooOld(slot time.Time) bool {
 	age := e.now.Sub(slot)
-	return e.TTL > 0 && age >= e.TTL || e.StartingDeadline > 0 && age >= e.StartingDeadline
+	return e.ttl > 0 && age >= e.ttl || e.startingDeadline > 0 && age >= e.startingDeadline
 }
 
 // mayBeDue returns whether a slot may be due for the PVC, for some jitter offset.
@@ -80,23 +87,23 @@ func (spec *Spec) latestPossibleSlot(anchor, covered, now time.Time) (time.Time,
 	base := anchor.Add(now.Sub(anchor).Truncate(max(spec.interval, 1)))
 	if spec.interval == 0 {
 		var ok bool
-		if base, ok = spec.cron.lastFiring(now, later(covered, anchor).Add(-spec.Jitter), spec.zone); !ok {
+		if base, ok = spec.cron.lastFiring(now, later(covered, anchor).Add(-spec.jitter), spec.zone); !ok {
 			return base, false
 		}
 	}
-	if latest := base.Add(max(spec.Jitter-1, 0)); latest.Before(now) {
+	if latest := base.Add(max(spec.jitter-1, 0)); latest.Before(now) {
 		return latest, true
 	}
-	if spec.Jitter > 0 {
+	if spec.jitter > 0 {
 		return now, true
 	}
 	return base, true
 }
 
-// LatestSlot returns the latest slot of the interval or the cron line, without its offset, that is due by a time for every offset. It
+// latestSlot returns the latest slot of the interval or the cron line, without its offset, that is due by a time for every offset. It
 // is exact unless the zone's clock changes shortly before.
-func (spec *Spec) LatestSlot(anchor, by time.Time) (slot time.Time, ok bool) {
-	base := by.Add(-spec.Jitter)
+func (spec *Spec) latestSlot(anchor, by time.Time) (slot time.Time, ok bool) {
+	base := by.Add(-spec.jitter)
 	switch {
 	case base.Before(anchor):
 		return slot, false
@@ -110,8 +117,141 @@ func (spec *Spec) LatestSlot(anchor, by time.Time) (slot time.Time, ok bool) {
 func (spec *Spec) mayBeSlot(at, anchor time.Time) bool {
 	if spec.interval > 0 {
 		since := at.Sub(anchor)
-		return since >= 0 && since%spec.interval < max(spec.Jitter, 1)
+		return since >= 0 && since%spec.interval < max(spec.jitter, 1)
 	}
-	_, ok := spec.cron.lastFiring(at, at.Add(-max(spec.Jitter, 1)), spec.zone)
+	_, ok := spec.cron.lastFiring(at, at.Add(-max(spec.jitter, 1)), spec.zone)
 	return ok && at.After(anchor)
+}
+
+// cronLine is a cron line as CronJob's parser reads it: a bit for each value. To find a firing it tests every minute.
+type cronLine cron.SpecSchedule
+
+// unrestricted is the bit that the parser adds to a field with a * among its items.
+const unrestricted = 1 << 63
+
+var macros = map[string]string{
+	"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@weekly": "0 0 * * 0", "@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *",
+}
+
+// readCron parses a cron line. A line that never fires is an error.
+func readCron(text string) (*cronLine, error) {
+	if line, ok := macros[text]; ok {
+		text = line
+	}
+	if strings.ContainsAny(text, "@=") {
+		return nil, fmt.Errorf("cron line %q has a time zone or an unknown macro", text)
+	}
+	parsed, err := cron.ParseStandard(text)
+	if err != nil {
+		return nil, fmt.Errorf("cron line %q: %w", text, err)
+	}
+	line := parsed.(*cron.SpecSchedule) // all but macros are
+	if line.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
+		return nil, fmt.Errorf("cron line %q never fires", text)
+	}
+	return (*cronLine)(line), nil
+}
+
+// fires returns whether the line fires at a time of the clock on the wall.
+func (l *cronLine) fires(wall time.Time) bool {
+	has := func(field uint64, value int) bool { return field>>value&1 == 1 }
+	day, weekday := has(l.Dom, wall.Day()), has(l.Dow, int(wall.Weekday()))
+	onDay := day && weekday
+	if (l.Dom|l.Dow)&unrestricted == 0 {
+		onDay = day || weekday
+	}
+	return onDay && has(l.Minute, wall.Minute()) && has(l.Hour, wall.Hour()) && has(l.Month, int(wall.Month()))
+}
+
+// lastFiring returns the latest minute up to now, and after limit, at which the line may fire in a zone: both occurrences of a time that
+// exists twice, and the end of the gap for one that does not exist.
+func (l *cronLine) lastFiring(now, limit time.Time, zone *time.Location) (time.Time, bool) {
+	for t := now.Truncate(time.Minute); t.After(limit); t = t.Add(-time.Minute) {
+		if l.fires(t.In(zone)) || l.firesInGapBefore(t.In(zone)) {
+			return t, true
+		}
+	}
+	return time.Time{}, false
+}
+
+func (l *cronLine) firesInGapBefore(t time.Time) bool {
+	_, is := t.Zone()
+	_, was := t.Add(-time.Minute).Zone()
+	for wall := t.Add(time.Duration(was-is) * time.Second); wall.Before(t); wall = wall.Add(time.Minute) {
+		// The wall time that the clock skipped, without a zone.
+		if l.fires(time.Unix(wall.Unix()+int64(is), 0).UTC()) {
+			return true
+		}
+	}
+	return false
+}
+
+// Spec is a valid SnapshotScheduleSpec, parsed by the contract. Omitted durations are zero.
+type Spec struct {
+	jitter, ttl, startingDeadline time.Duration
+
+	selector                   labels.Selector
+	storageClasses             []v1alpha1.StorageClassName
+	interval                   time.Duration
+	cron                       *cronLine
+	zone                       *time.Location
+	suspend                    bool
+	keep                       v1alpha1.Keep
+	readyDeadline, detachedTTL time.Duration
+	maxCount                   int
+	minReady, detachedMinReady int
+}
+
+// longest is the contract's longest duration.
+const longest = 100 * 365 * 24 * time.Hour
+
+// ReadSpec parses a spec. It returns an error for an invalid one.
+func ReadSpec(s *v1alpha1.SnapshotScheduleSpec) (*Spec, error) {
+	var errs []error
+	read := func(text v1alpha1.Duration) time.Duration {
+		d, err := readDuration(text)
+		errs = append(errs, err)
+		return d
+	}
+	spec := &Spec{
+		interval: read(s.SnapshotInterval), jitter: read(s.Jitter), ttl: read(s.SnapshotTTL), startingDeadline: read(s.StartingDeadline),
+		readyDeadline: read(cmp.Or(s.ReadyDeadline, "1h")), detachedTTL: read(s.Retention.Detached.SnapshotTTL),
+		storageClasses: s.StorageClassNames, suspend: s.Suspend, keep: s.Retention.Keep, maxCount: int(ptr.Deref(s.Retention.MaxCount, 0)),
+		minReady: int(ptr.Deref(s.Retention.MinReady, 1)), detachedMinReady: int(s.Retention.Detached.MinReady),
+	}
+	var err error
+	if spec.selector, err = s.Selector.AsSelector(); err != nil {
+		errs = append(errs, err)
+	}
+	if spec.zone, err = time.LoadLocation(s.TimeZone); err != nil {
+		errs = append(errs, err)
+	}
+	if s.Schedule != "" {
+		spec.cron, err = readCron(string(s.Schedule))
+		errs = append(errs, err)
+	}
+	switch {
+	case strings.EqualFold(s.TimeZone, "local"):
+		return nil, errors.New("time zone Local depends on the machine")
+	case (s.SnapshotInterval == "") == (s.Schedule == ""):
+		return nil, errors.New("exactly one of snapshotInterval and schedule must be set")
+	case spec.interval > 0 && spec.jitter >= spec.interval:
+		return nil, errors.New("jitter is not shorter than the interval")
+	}
+	return spec, errors.Join(errs...)
+}
+
+// readDuration parses a duration; an empty one is zero.
+func readDuration(text v1alpha1.Duration) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, err := model.ParseDuration(string(text))
+	switch {
+	case err != nil:
+		return 0, err
+	case time.Duration(d) < time.Second, time.Duration(d) > longest, strings.Contains(string(text), "ms"):
+		return 0, fmt.Errorf("duration %q is not within 1s and 100y", text)
+	}
+	return time.Duration(d), nil
 }

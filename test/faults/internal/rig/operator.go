@@ -25,16 +25,13 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/internal/inprocess"
 )
 
-const (
-	// frozenTime is how long an operator is shown the past at most.
-	frozenTime = 4 * time.Second
-	// restartDelay is the delay before an operator that ended is started again, as by a kubelet.
-	restartDelay = 300 * time.Millisecond
-)
+// restartDelay is the delay before an operator that ended is started again, as by a kubelet.
+const restartDelay = 300 * time.Millisecond
 
 // operator is one operator in process, with its network.
 type operator struct {
-	*wire.Link
+	link    *wire.Link
+	late    plan.Interleaving
 	started time.Time
 	end     context.CancelFunc
 	ended   chan struct{}
@@ -43,23 +40,22 @@ type operator struct {
 	log     *tail
 }
 
-// start starts an operator.
-func (r *Run) start(t wire.Treatment) {
-	l := r.wire.NewLink(t)
+// start starts an operator, which may be the slower one of two.
+func (r *Run) start(late plan.Interleaving) {
+	o := &operator{link: r.wire.NewLink(), late: late, started: time.Now(), ended: make(chan struct{}), log: &tail{}}
+	o.link.LateView, o.link.LateWrites = late == plan.LateView, late == plan.LateWrites
 	config := rest.CopyConfig(r.server.Operator)
 	config.Wrap(func(base http.RoundTripper) http.RoundTripper {
-		l.Base = base
-		return l
+		o.link.Base = base
+		return o.link
 	})
-	o := &operator{Link: l, started: time.Now(), ended: make(chan struct{}), log: &tail{}}
 	ctx, end := context.WithCancel(context.Background())
 	o.end = end
 	options := inprocess.Options{
-		Workers: 64, StatusInterval: 200 * time.Millisecond, DeletesPerSecond: 50, MaxClockSkew: time.Minute, KindsInterval: time.Minute,
+		Workers: cmp.Or(r.workload.Workers, 64), DeletesPerSecond: cmp.Or(r.workload.DeletesPerSecond, 50),
 		MaxInFlight: r.workload.Limits.InFlight, Clock: clock.RealClock{},
+		StatusInterval: 200 * time.Millisecond, MaxClockSkew: time.Minute, KindsInterval: time.Minute,
 	}
-	options.Workers = cmp.Or(r.workload.Workers, options.Workers)
-	options.DeletesPerSecond = cmp.Or(r.workload.DeletesPerSecond, options.DeletesPerSecond)
 	if r.workload.Neighbor != nil {
 		options.Namespaces = []string{r.run.Namespace, r.neighbor()}
 	}
@@ -82,13 +78,9 @@ func (r *Run) start(t wire.Treatment) {
 
 // startAll starts the operator, twice for plans with two managers.
 func (r *Run) startAll(context.Context) error {
-	var t wire.Treatment
-	if r.plan.StartAge != nil && len(r.operators) == 0 {
-		t.Frozen = r.run.Ages()[*r.plan.StartAge]
-	}
-	r.start(t)
+	r.start("")
 	if r.plan.Interleaving != "" {
-		r.start(wire.Treatment{LateView: r.plan.Interleaving == plan.LateView, LateWrites: r.plan.Interleaving == plan.LateWrites})
+		r.start(r.plan.Interleaving)
 	}
 	return nil
 }
@@ -116,7 +108,7 @@ func (r *Run) stopAll(context.Context) error {
 		r.markStopped(o)
 		o.end()
 		<-o.ended
-		o.Cut()
+		o.link.Cut()
 	}
 	return nil
 }
@@ -131,42 +123,31 @@ func (r *Run) killAll() {
 // kill breaks the connections of an operator before it knows that it ends, so that it cannot do more.
 func (r *Run) kill(o *operator) {
 	r.markStopped(o)
-	o.Cut()
+	o.link.Cut()
 	o.end()
 }
 
 // crash kills the operator of a link. It is called in the middle of its request.
-func (r *Run) crash(l *wire.Link, f plan.Fault) {
+func (r *Run) crash(l *wire.Link) {
 	for _, o := range r.running() {
-		if o.Link == l {
+		if o.link == l {
 			r.kill(o)
-			r.crashes <- f
+			r.crashes <- struct{}{}
 		}
 	}
 }
 
-// restart starts the operator again after a crash.
-func (r *Run) restart(f plan.Fault) {
-	var t wire.Treatment
-	if f.Action == plan.Travel {
-		t.Frozen = r.run.Ages()[f.Age]
-	}
-	r.start(t)
-}
-
-// maintain starts an operator again that ended by itself, and ends the faults of one that is quiet.
-func (r *Run) maintain(o *operator) {
-	select {
-	case <-o.ended:
-		if time.Since(o.started) >= restartDelay {
-			r.kill(o)
-			r.start(o.Treatment)
+// maintain starts operators again that ended by themselves.
+func (r *Run) maintain() {
+	for _, o := range r.running() {
+		select {
+		case <-o.ended:
+			if time.Since(o.started) >= restartDelay {
+				r.kill(o)
+				r.start(o.late)
+			}
+		default:
 		}
-		return
-	default:
-	}
-	if o.IsFrozen() && (r.wire.Quiet() > quietTime || time.Since(o.started) > frozenTime) {
-		o.Unfreeze()
 	}
 }
 

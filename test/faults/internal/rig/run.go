@@ -29,8 +29,6 @@ const (
 	// quietReference is the same for reference runs, whose end state is not known, and for those that are observed afterwards: longer
 	// than every debounce and first retry.
 	quietReference = 2 * time.Second
-	// quietDifferent is how long the operator must be quiet before the run of a plan whose end state may differ is over.
-	quietDifferent = 5 * time.Second
 	// runTimeout limits a run, slowTimeout one that waits for the namespace controller.
 	runTimeout  = 30 * time.Second
 	slowTimeout = 90 * time.Second
@@ -40,8 +38,8 @@ const (
 type Result struct {
 	Trace plan.Trace
 	End   judge.EndState
-	// Missed are the faults whose points the run did not reach.
-	Missed []plan.Fault
+	// Missed is set if the run did not reach the point of its fault.
+	Missed bool
 	// Violations are of the guarantees. Err says why the run could not be judged.
 	Violations []string
 	Err        error
@@ -62,7 +60,7 @@ type Run struct {
 	judge *judge.AtWrite
 	// step is the index of the next step of the workload.
 	step    int
-	crashes chan plan.Fault
+	crashes chan struct{}
 
 	mu        sync.Mutex
 	operators []*operator
@@ -70,7 +68,7 @@ type Run struct {
 
 // Do runs a plan of a workload in a namespace.
 func Do(ctx context.Context, server *environment.Cluster, w workload.Workload, p plan.Plan, want *judge.EndState, namespace string) Result {
-	r := &Run{server: server, workload: w, plan: p, want: want, crashes: make(chan plan.Fault, 16)}
+	r := &Run{server: server, workload: w, plan: p, want: want, crashes: make(chan struct{}, 16)}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if err := r.prepare(ctx, namespace); err != nil {
@@ -116,7 +114,7 @@ func (r *Run) prepare(ctx context.Context, namespace string) (err error) {
 		return err
 	}
 	r.wire = wire.New(wire.Options{
-		Namespace: namespace, Namespaced: r.workload.Neighbor != nil, Fleet: r.workload.Fleet, Ages: r.run.Ages, Faults: r.plan.Faults,
+		Namespace: namespace, Namespaced: r.workload.Neighbor != nil, Fleet: r.workload.Fleet, Ages: r.run.Ages, Fault: r.plan.Fault,
 		Nicknames: r.run.Nicknames(), Always: r.workload.Always, Crash: r.crash, Judge: r.judgeWrite,
 	})
 	r.run.World = &r.wire.World
@@ -146,7 +144,7 @@ func (r *Run) judgeWrite(ctx context.Context, l *wire.Link, a judge.Attempt) (an
 	}
 	r.mu.Lock()
 	for _, o := range r.operators {
-		if o.Link == l {
+		if o.link == l {
 			a.Started = o.started
 		}
 	}
@@ -189,12 +187,9 @@ func (r *Run) untilEnd(ctx context.Context) (late, err error) {
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case f := <-r.crashes:
-			r.restart(f)
+		case <-r.crashes:
+			r.start("")
 		case <-deadline.C:
-			if r.plan.SafetyOnly() {
-				return nil, nil
-			}
 			return fmt.Errorf("not finished after %s: %w", timeout, r.unfinished()), nil
 		case <-r.run.Told():
 		case <-tick.C:
@@ -202,20 +197,18 @@ func (r *Run) untilEnd(ctx context.Context) (late, err error) {
 		if err := r.advance(ctx); err != nil {
 			return nil, err
 		}
-		if r.unfinished() == nil || r.plan.SafetyOnly() && r.wire.Quiet() > quietDifferent {
+		if r.unfinished() == nil {
 			return nil, nil
 		}
 	}
 }
 
-// advance ends faults that last, starts operators again that ended, and takes the next step of the workload when it is due.
+// advance starts operators again that ended, and takes the next step of the workload when it is due.
 func (r *Run) advance(ctx context.Context) error {
 	if err := r.server.Records.Broken(); err != nil {
 		return err
 	}
-	for _, o := range r.running() {
-		r.maintain(o)
-	}
+	r.maintain()
 	if r.step == len(r.workload.Steps) {
 		return nil
 	}
@@ -248,8 +241,6 @@ func (r *Run) unfinished() error {
 		return fmt.Errorf("step %q of the workload is not due yet", r.workload.Steps[r.step].What)
 	case len(r.crashes) > 0:
 		return errors.New("the operator is down")
-	case slices.ContainsFunc(r.running(), func(o *operator) bool { return o.IsFrozen() }):
-		return errors.New("the operator is shown the past")
 	}
 	enough := quietTime
 	if r.want == nil || r.plan.IdleFor > 0 {
@@ -263,7 +254,7 @@ func (r *Run) unfinished() error {
 		return err
 	}
 	var errs []error
-	for _, v := range judge.L1(*r.want, judge.TakeEndState(state.Objects())) {
+	for _, v := range judge.L1(*r.want, judge.TakeEndState(state)) {
 		errs = append(errs, errors.New(v))
 	}
 	return errors.Join(errs...)
@@ -279,7 +270,7 @@ func (r *Run) result(ctx context.Context, late error) Result {
 	if err := r.server.Records.CatchUp(ctx, r.server.Client, r.run.Namespace); err != nil {
 		return Result{Err: err}
 	}
-	res := Result{Trace: r.wire.Trace(), End: judge.TakeEndState(r.run.State().Objects()), Missed: r.wire.Missed()}
+	res := Result{Trace: r.wire.Trace(), End: judge.TakeEndState(r.run.State()), Missed: r.wire.Missed()}
 	res.Violations = slices.Concat(r.judge.Found(), atEnd)
 	for _, s := range r.wire.Sent() {
 		if s.Forbidden {
@@ -330,12 +321,12 @@ func (r *Run) observe(ctx context.Context) (found []string) {
 func (r *Run) observeBroken(ctx context.Context) (found []string) {
 	for until := time.Now().Add(max(r.plan.IdleFor, judge.ReactionTime+2*time.Second)); time.Now().Before(until) && ctx.Err() == nil; {
 		pause(ctx, time.Second)
-		now, current := time.Now(), r.run.State().Objects()
+		now, current := time.Now(), r.run.State()
 		then := current
 		if past := r.moments(now.Add(-judge.ReactionTime)); len(past) > 0 { // the last of them is of that time
-			then = past[len(past)-1].Objects
+			then = judge.StateOf(past[len(past)-1].Objects)
 		}
-		for _, what := range judge.Late(then, current, now, r.broken()) {
+		for _, what := range judge.Late(then, current, now, judge.ReactionTime, r.broken()) {
 			found = append(found, "L3: "+what)
 		}
 	}

@@ -116,7 +116,7 @@ func simulate(tb *testing.T, t *rapid.T, happened *counts) {
 	check(found)
 	w.locked(u.goIdle)
 	time.Sleep(3 * day) // condition Protected changes at the second slot that was not taken
-	w.locked(func() { found = judge.StatusErrors(w.objects(), time.Now()) })
+	w.locked(func() { found = judge.StatusErrors(w.state(), time.Now()) })
 	check(found)
 	sent, changes := w.sent, len(w.log)
 	time.Sleep(day)

@@ -1,6 +1,33 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package simulation simulates a cluster in which the operator runs for weeks or months, and judges each of its writes while it passes.
+//
+// A simulation is a state machine of pgregory.net/rapid in a bubble of testing/synctest, whose clock stands still while anything runs. In
+// it are
+//
+//   - an API server in memory (package kube), which operators reach through an http.RoundTripper: a link, which delays, refuses and
+//     loses requests and answers, ends with its operator, and freezes watches,
+//   - operators: the product's engine with its real queues, informers and clients, started without a manager, whose queues measure
+//     themselves twice a simulated second; with one worker each, because those that share a live read wait for it on a lock,
+//   - the controllers around them: snapshot drivers and the garbage collector,
+//   - users, who take one action after the other: on PVCs, snapshots and schedules, and on the network, the clocks and the drivers.
+//
+// After the last action the faults stop, and days later the state is judged by the contract (L1). At last nothing is due any more, and
+// nothing but watches may be sent (L2).
+//
+// A failure prints the actions, and the seed that repeats them. Their consequences repeat nearly always: the order of what happens in the
+// same nanosecond differs, and so do the delays before client-go tries again. ClusterSnapshotSchedules are not simulated.
+//
+//	world.go              the API server, what it has held, the clocks
+//	link.go               the network of an operator, its faults, what it is shown and when, and the judging of writes
+//	operator.go           operators: start, crash, start again
+//	driver.go             snapshot drivers, the garbage collector
+//	users.go, objects.go  what users do
+//	end.go                what must be at the end
+//
+// Tests: simulation_test.go has the state machine; scenario_test.go runs fixed scenarios, of clocks that are wrong and of caches that are
+// late.
 package simulation
 
 import (
@@ -170,25 +197,13 @@ func (w *world) objects() []client.Object {
 	return slices.Concat(w.server.List(kube.Schedules), w.server.List(kube.Claims), w.server.List(kube.Snapshots))
 }
 
-func (w *world) schedules() []*v1alpha1.SnapshotSchedule {
-	return typed[*v1alpha1.SnapshotSchedule](w.server.List(kube.Schedules))
-}
+func (w *world) state() *judge.State { return judge.StateOf(w.objects()) }
 
-func (w *world) claims() []*corev1.PersistentVolumeClaim {
-	return typed[*corev1.PersistentVolumeClaim](w.server.List(kube.Claims))
-}
+func (w *world) schedules() []*v1alpha1.SnapshotSchedule { return w.state().Schedules }
 
-func (w *world) snapshots() []*snapshotv1.VolumeSnapshot {
-	return typed[*snapshotv1.VolumeSnapshot](w.server.List(kube.Snapshots))
-}
+func (w *world) claims() []*corev1.PersistentVolumeClaim { return w.state().Claims }
 
-func typed[T client.Object](objects []client.Object) []T {
-	all := make([]T, len(objects))
-	for i, o := range objects {
-		all[i] = o.(T)
-	}
-	return all
-}
+func (w *world) snapshots() []*snapshotv1.VolumeSnapshot { return w.state().Snapshots }
 
 // schedule returns nil if there is none of this name.
 func (w *world) schedule(name string) *v1alpha1.SnapshotSchedule {

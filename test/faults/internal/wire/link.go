@@ -4,56 +4,45 @@
 package wire
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/api"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 )
 
-// Treatment is how a link treats its operator.
-type Treatment struct {
-	// Frozen, if not 0, is the revision that lists show, and watches stay at, until Unfreeze.
-	Frozen int64
-	// LateView and LateWrites delay every event, or every write.
-	LateView, LateWrites bool
-}
-
 // Link is the network of one operator.
 type Link struct {
-	Treatment Treatment
+	// LateView and LateWrites delay every event, or every write.
+	LateView, LateWrites bool
 	// Base sends requests to the API server.
 	Base http.RoundTripper
 
 	wire *Wire
 	// alive ends with the operator: nothing is delivered any more, but what the API server has received it does.
-	alive    context.Context
-	cut      context.CancelFunc
-	unfrozen chan struct{}
+	alive context.Context
+	cut   context.CancelFunc
 
 	// The mutex of the Wire guards the fields below.
 	synced map[string]bool
 	// reads are the last live reads of objects in the run's namespace, and of all of a resource.
 	reads map[string]time.Time
-	// expired are the resources whose next watch is answered with 410 Gone.
-	expired map[string]bool
 }
 
 // NewLink returns the network of a new operator, which Base has to complete.
-func (w *Wire) NewLink(t Treatment) *Link {
+func (w *Wire) NewLink() *Link {
 	alive, cut := context.WithCancel(context.Background())
-	l := &Link{
-		Treatment: t, wire: w, alive: alive, cut: cut, unfrozen: make(chan struct{}),
-		synced: map[string]bool{}, reads: map[string]time.Time{}, expired: map[string]bool{},
-	}
+	l := &Link{wire: w, alive: alive, cut: cut, synced: map[string]bool{}, reads: map[string]time.Time{}}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.links = append(w.links, l)
@@ -63,28 +52,16 @@ func (w *Wire) NewLink(t Treatment) *Link {
 // Cut breaks all connections of an operator that is dead.
 func (l *Link) Cut() { l.cut() }
 
-// Unfreeze shows the present to an operator that was shown the past. It is called once.
-func (l *Link) Unfreeze() { close(l.unfrozen) }
-
-// IsFrozen returns whether the operator is shown the past.
-func (l *Link) IsFrozen() bool {
-	select {
-	case <-l.unfrozen:
-		return false
-	default:
-		return l.Treatment.Frozen != 0
-	}
+// hasSynced returns whether some caches have received their initial state. The mutex of the Wire is held.
+func (l *Link) hasSynced(caches []string) bool {
+	return !slices.ContainsFunc(caches, func(resource string) bool { return l.wire.needs(resource) && !l.synced[resource] })
 }
 
-// HasSynced returns whether the caches that deletes depend on have received their initial state.
-func (l *Link) HasSynced() bool {
+// canDelete returns whether the caches that deletes depend on have received their initial state.
+func (l *Link) canDelete() bool {
 	l.wire.mu.Lock()
 	defer l.wire.mu.Unlock()
 	return l.hasSynced(cached[:3])
-}
-
-func (l *Link) hasSynced(caches []string) bool {
-	return !slices.ContainsFunc(caches, func(resource string) bool { return l.wire.needs(resource) && !l.synced[resource] })
 }
 
 // HasRead returns whether an object of the run's namespace was read live since a time, alone or with all others.
@@ -96,21 +73,12 @@ func (l *Link) HasRead(resource, name string, since time.Time) bool {
 
 // RoundTrip implements http.RoundTripper.
 func (l *Link) RoundTrip(r *http.Request) (*http.Response, error) {
-	var body []byte
-	if r.Body != nil {
-		var err error
-		body, err = io.ReadAll(r.Body)
-		_ = r.Body.Close()
-		if err != nil {
-			return nil, err
-		}
-	}
-	if l.alive.Err() != nil {
-		return nil, errDown
-	}
-	q, err := parse(r, body)
+	q, err := parse(r)
 	if err != nil {
 		return nil, err
+	}
+	if l.alive.Err() != nil {
+		return nil, api.ErrDown
 	}
 	f := l.wire.begin(q)
 	defer l.wire.end(q)
@@ -122,113 +90,94 @@ func (l *Link) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	defer cancel()
 	defer stop()
-	if q.isWrite() && l.Treatment.LateWrites {
-		sleep(ctx, managerDelay)
+	if q.IsWrite() && l.LateWrites {
+		api.Sleep(ctx, managerDelay)
 	}
-	a, err := l.answer(ctx, r, q, f)
-	if err == nil {
-		err = ctx.Err()
-	}
+	resp, err := l.answer(ctx, r, q, f)
 	if err != nil {
 		return nil, err
 	}
-	l.wire.answered(q, a)
-	l.read(q, a)
-	return a.toHTTP(r), nil
+	body, err := api.Buffer(resp)
+	if err = errors.Join(err, ctx.Err()); err != nil {
+		return nil, err
+	}
+	l.answered(q, resp.StatusCode, headOf(body))
+	return resp, nil
 }
 
-// read records what the operator has read live, and which caches it has filled.
-func (l *Link) read(q *request, a response) {
+// answered records what the operator has read live, which caches it has filled, and what it may not do.
+func (l *Link) answered(q *request, code int, body head) {
 	l.wire.mu.Lock()
 	defer l.wire.mu.Unlock()
-	answered := a.code == http.StatusOK || a.code == http.StatusNotFound
+	l.wire.sent[q.sent].Forbidden = code == http.StatusForbidden && rbacDenied.MatchString(body.Message)
+	answered := code == http.StatusOK || code == http.StatusNotFound
 	if answered && q.Namespace == l.wire.options.Namespace && (q.Verb == "get" || q.Verb == "list") {
 		l.reads[q.Resource+"/"+q.Name] = time.Now()
 	}
-	if q.Verb == "list" && q.fillsCache() && a.code == http.StatusOK && headOf(a.body).Metadata.Continue == "" {
+	if q.Verb == "list" && q.fillsCache() && code == http.StatusOK && body.Metadata.Continue == "" {
 		l.synced[q.Resource] = true
 	}
 }
 
 // answer returns the response to a request, with its fault if there is one.
-func (l *Link) answer(ctx context.Context, r *http.Request, q *request, f *plan.Fault) (response, error) {
+func (l *Link) answer(ctx context.Context, r *http.Request, q *request, f *plan.Fault) (*http.Response, error) {
 	if f == nil {
 		return l.forward(ctx, r, q)
 	}
 	switch f.Action {
 	case plan.CrashBefore:
-		l.wire.options.Crash(l, *f)
-		return response{}, errDown
-	case plan.CrashAfter, plan.Travel:
+		l.wire.options.Crash(l)
+		return nil, api.ErrDown
+	case plan.CrashAfter:
 		_, _ = l.forward(ctx, r, q)
-		l.wire.options.Crash(l, *f)
-		return response{}, errDown
-	case plan.Lost:
-		_, _ = l.forward(ctx, r, q)
-		return response{}, errDown
-	case plan.TimedOut:
-		_, _ = l.forward(ctx, r, q)
+		l.wire.options.Crash(l)
+		return nil, api.ErrDown
 	case plan.Stale:
-		q.query = listAt(q.query, l.wire.options.Ages()[f.Age])
+		q.query.Del("limit")
+		q.query.Set("resourceVersion", strconv.FormatInt(l.wire.options.Ages()[f.Age], 10))
+		q.query.Set("resourceVersionMatch", "Exact")
 		return l.send(r, q)
 	}
-	a, ok := refusal(f.Action, q)
-	if !ok {
-		panic("no such action at a request: " + f.Action)
+	if err := refusal(f.Action, q); err != nil {
+		return api.Answer(r, nil, err), nil
 	}
-	return a, nil
+	panic("no such action at a request: " + f.Action)
 }
 
 // forward sends a request to the API server, unless something is always done to it.
-func (l *Link) forward(ctx context.Context, r *http.Request, q *request) (response, error) {
+func (l *Link) forward(ctx context.Context, r *http.Request, q *request) (*http.Response, error) {
 	if always := l.wire.options.Always; always != nil {
 		action := always(q.point)
-		if a, ok := refusal(action, q); ok {
-			return a, nil
+		if err := refusal(action, q); err != nil {
+			return api.Answer(r, nil, err), nil
 		}
 		switch action {
 		case plan.Delay:
-			sleep(ctx, delay)
+			api.Sleep(ctx, delay)
 		case plan.Hang:
 			<-ctx.Done()
-			return response{}, ctx.Err()
+			return nil, ctx.Err()
 		}
-	}
-	if l.IsFrozen() && q.Verb == "list" && q.fillsCache() {
-		q.query = listAt(q.query, l.Treatment.Frozen)
 	}
 	return l.send(r, q)
 }
 
-// listAt returns the query for a list as it was at a revision.
-func listAt(query url.Values, revision int64) url.Values {
-	q := maps.Clone(query)
-	q.Del("limit")
-	q.Set("resourceVersion", strconv.FormatInt(revision, 10))
-	q.Set("resourceVersionMatch", "Exact")
-	return q
-}
-
 // send sends a request to the API server, which gets it even if the operator dies meanwhile. A write is judged before.
-func (l *Link) send(r *http.Request, q *request) (response, error) {
+func (l *Link) send(r *http.Request, q *request) (*http.Response, error) {
 	answered := func(int) {}
-	if q.isWrite() && !q.neighbor {
+	if q.IsWrite() && !q.neighbor {
 		l.wire.World.Lock()
 		defer l.wire.World.Unlock()
 		answered = l.wire.options.Judge(context.Background(), l, judge.Attempt{
-			Verb: q.Verb, Resource: q.Resource, Subresource: q.Subresource, Namespace: q.Namespace, Name: q.Name, Body: q.body,
-			Unsynced: !l.HasSynced(),
+			Verb: q.Verb, Resource: q.Resource, Subresource: q.Subresource, Namespace: q.Namespace, Name: q.Name, Body: q.Body,
+			Unsynced: !l.canDelete(),
 		})
 	}
 	resp, err := l.Base.RoundTrip(l.upstream(r, q).WithContext(context.WithoutCancel(r.Context())))
-	if err != nil {
-		return response{}, err
-	}
-	a, err := read(resp)
 	if err == nil {
-		answered(a.code)
+		answered(resp.StatusCode)
 	}
-	return a, err
+	return resp, err
 }
 
 // upstream returns the request to the API server: for objects of the run, or for the one with the name of its namespace; answered in
@@ -244,8 +193,8 @@ func (l *Link) upstream(r *http.Request, q *request) *http.Request {
 		out.URL.Path = strings.TrimSuffix(r.URL.Path, q.Resource) + "namespaces/" + namespace + "/" + q.Resource
 	}
 	out.URL.RawPath, out.URL.RawQuery = "", query.Encode()
-	out.Body, out.ContentLength = io.NopCloser(bytes.NewReader(q.body)), int64(len(q.body))
-	if len(q.body) == 0 {
+	out.Body, out.ContentLength = io.NopCloser(bytes.NewReader(q.Body)), int64(len(q.Body))
+	if len(q.Body) == 0 {
 		out.Body = nil
 	}
 	out.Header.Del("Accept-Encoding")
@@ -259,4 +208,70 @@ func onlyJSON(accept string) string {
 		return "application/json"
 	}
 	return strings.Join(kept, ",")
+}
+
+// watch answers a watch. It calls done when the watch is over.
+func (l *Link) watch(ctx context.Context, r *http.Request, q *request, done func()) (*http.Response, error) {
+	resp, err := l.Base.RoundTrip(l.upstream(r, q).WithContext(ctx))
+	if err != nil {
+		done()
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		defer done()
+		body, err := api.Buffer(resp)
+		if err != nil {
+			return nil, err
+		}
+		l.answered(q, resp.StatusCode, headOf(body))
+		return resp, nil
+	}
+	in, out := io.Pipe()
+	stop := context.AfterFunc(ctx, func() { _ = out.CloseWithError(api.ErrDown) })
+	events := make(chan event, 1024)
+	go func(body io.ReadCloser) {
+		defer close(events)
+		defer body.Close()
+		readEvents(ctx, body, events)
+	}(resp.Body)
+	go func() {
+		defer done()
+		defer stop()
+		for e := range events {
+			l.deliver(ctx, q, e, out)
+		}
+		_ = out.Close()
+	}()
+	resp.Body = in
+	return resp, nil
+}
+
+// event is one line of a watch, with its arrival time.
+type event struct {
+	text []byte
+	at   time.Time
+}
+
+func readEvents(ctx context.Context, from io.Reader, events chan<- event) {
+	for in := bufio.NewReaderSize(from, 1<<16); ; {
+		text, err := in.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		select {
+		case events <- event{text, time.Now()}:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (l *Link) deliver(ctx context.Context, q *request, e event, to io.Writer) {
+	if q.fillsCache() {
+		if l.LateView {
+			api.Sleep(ctx, time.Until(e.at.Add(managerDelay)))
+		}
+		l.wire.active()
+	}
+	_, _ = to.Write(e.text)
 }

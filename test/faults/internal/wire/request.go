@@ -4,30 +4,37 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
-	"strings"
 
-	"k8s.io/apimachinery/pkg/util/sets"
-	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/api"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 )
 
-// request is an HTTP request with the attributes that RBAC sees.
+// request is a request of an operator.
 type request struct {
-	*apirequest.RequestInfo
+	api.Request
 	query url.Values
-	body  []byte
-	// metadata is set if only objects' metadata is requested.
-	metadata bool
 	// neighbor is set for a request in another namespace than the run's. No fault is injected at it, and nothing waits for it.
 	neighbor bool
 	point    plan.Point
 	// sent is its index in what the Wire has sent.
 	sent int
+}
+
+func parse(r *http.Request) (*request, error) {
+	q, err := api.Read(r)
+	return &request{Request: q, query: r.URL.Query()}, err
 }
 
 // cached are the resources that the operator watches in all namespaces, and sees in one; of those that are in none, it sees the object
@@ -43,30 +50,11 @@ const (
 // fleets are the resources that are watched for ClusterSnapshotSchedules.
 var fleets = []string{fleetResource, namespaces}
 
-// attributes parses URLs as the API server does.
-var attributes = apirequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
-
-func parse(r *http.Request, body []byte) (*request, error) {
-	info, err := attributes.NewRequestInfo(r)
-	if err != nil {
-		return nil, err
-	}
-	if info.Verb == "create" && info.Name == "" {
-		info.Name = headOf(body).Metadata.Name
-	}
-	metadata := strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata")
-	return &request{RequestInfo: info, query: r.URL.Query(), body: body, metadata: metadata}, nil
-}
-
-func (q *request) isWrite() bool {
-	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, q.Verb)
-}
-
 // fillsCache returns whether a list or watch is an informer's, in the run's namespace. Of namespaces it reads metadata; a list of one
 // object only finds out whether they can be listed.
 func (q *request) fillsCache() bool {
 	metadata := q.Resource == namespaces && q.query.Get("limit") != "1"
-	return q.readsMany() && q.metadata == metadata && !q.neighbor && slices.Contains(cached, q.Resource)
+	return q.readsMany() && q.Metadata == metadata && !q.neighbor && slices.Contains(cached, q.Resource)
 }
 
 func (q *request) readsMany() bool { return q.Verb == "list" || q.Verb == "watch" }
@@ -94,4 +82,83 @@ func headOf(text []byte) head {
 		return head{}
 	}
 	return h
+}
+
+// refusal returns what an API server answers when it refuses a request; nil for actions that are no refusals.
+func refusal(action plan.Action, q *request) error {
+	of := schema.GroupResource{Group: q.APIGroup, Resource: q.Resource}
+	switch action {
+	case plan.Internal:
+		return apierrors.NewInternalError(errors.New("injected"))
+	case plan.Unavailable:
+		return apierrors.NewServiceUnavailable("the server is currently unable to handle the request")
+	case plan.Quota:
+		return apierrors.NewForbidden(of, q.Name, errors.New("exceeded quota: snapshots, requested: 1, used: 9, limited: 9"))
+	case plan.Uninstalled:
+		return apierrors.NewNotFound(of, q.Name)
+	case plan.Gone:
+		return apierrors.NewResourceExpired("too old resource version")
+	}
+	return nil
+}
+
+// rbacDenied matches the API server's message when no role allows a request.
+var rbacDenied = regexp.MustCompile(`User ".*" cannot [a-z]+ resource`)
+
+// createdName matches the name of a snapshot that the operator creates: PVC, slot and hash.
+var createdName = regexp.MustCompile(`^(.+)-[0-9]{14}-[a-z2-7]{10}$`)
+
+// names gives objects the same names in every run, and counts equal points.
+type names struct {
+	logical map[string]string
+	series  map[string]int
+	counts  map[plan.Point]int
+}
+
+func newNames(nicknames map[string]string) names {
+	n := names{logical: map[string]string{}, series: map[string]int{}, counts: map[plan.Point]int{}}
+	maps.Copy(n.logical, nicknames)
+	return n
+}
+
+// of returns the logical name of an object: "data-0+2" is the second snapshot of data-0 that appears.
+func (n *names) of(resource, name string) string {
+	known, ok := n.logical[name]
+	if ok || resource != "volumesnapshots" {
+		return cmp.Or(known, name)
+	}
+	logical := name
+	if m := createdName.FindStringSubmatch(name); m != nil {
+		n.series[m[1]]++
+		logical = fmt.Sprintf("%s+%d", m[1], n.series[m[1]])
+	}
+	n.logical[name] = logical
+	return logical
+}
+
+// request returns the point of a request.
+func (n *names) request(q *request) plan.Point {
+	p := plan.Point{Verb: q.Verb, Resource: q.Resource, Object: plan.OfNeighbor + q.Name}
+	if q.Subresource != "" {
+		p.Resource += "/" + q.Subresource
+	}
+	if q.neighbor {
+		return n.count(p)
+	}
+	p.Object = cmp.Or(n.of(q.Resource, q.Name), "all")
+	switch {
+	case !q.IsResourceRequest:
+		p.Resource, p.Object = plan.DiscoveryPath, q.Path
+	case q.Resource == "events": // their names are random
+		p.Object = cmp.Or(headOf(q.Body).Reason, "all")
+	case q.Verb == "list" && q.Metadata && !q.fillsCache():
+		p.Verb = "live-list"
+	}
+	return n.count(p)
+}
+
+func (n *names) count(p plan.Point) plan.Point {
+	n.counts[p]++
+	p.Nth = n.counts[p]
+	return p
 }

@@ -2,19 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package wire is the network between operators that run in process and the API server. Each operator has a Link, which is its
-// http.RoundTripper. The Wire names every request and watch event, injects the faults of a plan, shows the operators one namespace only,
-// and has every write judged when it passes.
+// http.RoundTripper. The Wire names every request, injects the fault of a plan, shows the operators one namespace only, and has every
+// write judged when it passes.
 //
 //   - wire.go: the network of a run, and what it has seen
-//   - names.go: the names of requests and events, which are the same in every run
-//   - link.go: one operator's network: what is answered to a request
-//   - watch.go: what is delivered of a watch
-//   - request.go, response.go: a request, and an answer that does not come from the API server
+//   - link.go: one operator's network: what is answered to a request, and delivered of a watch
+//   - request.go: requests, their names, which are the same in every run, and refusals
 package wire
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -30,8 +27,9 @@ type Options struct {
 	// Namespaced is set if the operators have Roles only: they read no VolumeSnapshotClasses.
 	Namespaced bool
 	// Fleet is set if faults are injected at the run's ClusterSnapshotSchedule and its namespace.
-	Fleet  bool
-	Faults []plan.Fault
+	Fleet bool
+	// Fault is injected once, if it is not nil.
+	Fault *plan.Fault
 	// Ages returns the revisions that plan.Fault.Age selects.
 	Ages func() [3]int64
 	// Nicknames are names of objects that are the same in every run.
@@ -39,7 +37,7 @@ type Options struct {
 	// Always is called before each request; the action that it returns is injected every time.
 	Always func(plan.Point) plan.Action
 	// Crash ends the operator of a link. It must not wait for its requests.
-	Crash func(l *Link, f plan.Fault)
+	Crash func(l *Link)
 	// Judge is called with every write that is about to reach the API server, one at a time, and returns what is called with the status
 	// code of the answer. Nothing is written meanwhile by who holds World.
 	Judge func(ctx context.Context, l *Link, a judge.Attempt) (answered func(code int))
@@ -52,9 +50,6 @@ const (
 	managerDelay = 300 * time.Millisecond
 )
 
-// errDown is what a dead operator, or one whose answer is lost, sees of the network.
-var errDown = errors.New("the connection is broken")
-
 // Wire is the network of one run.
 type Wire struct {
 	// World is held while a write is judged and made, and while others change the objects on which that depends.
@@ -63,10 +58,9 @@ type Wire struct {
 	options Options
 
 	mu    sync.Mutex
-	names *names
-	trace plan.Trace
-	// pending are the faults whose points the run has not reached.
-	pending      map[plan.Point]plan.Fault
+	names names
+	// reached is set once the point of the fault was.
+	reached      bool
 	inFlight     int
 	lastActivity time.Time
 	sent         []Sent
@@ -78,22 +72,22 @@ type Sent struct {
 	Point     plan.Point
 	Forbidden bool
 	Unpaged   bool
+	neighbor  bool
 }
 
 // New returns a Wire without links.
 func New(o Options) *Wire {
-	w := &Wire{options: o, names: newNames(o.Nicknames), pending: map[plan.Point]plan.Fault{}, lastActivity: time.Now()}
-	for _, f := range o.Faults {
-		w.pending[f.At] = f
-	}
-	return w
+	return &Wire{options: o, names: newNames(o.Nicknames), lastActivity: time.Now()}
 }
 
 // Trace returns the points that the run has passed.
-func (w *Wire) Trace() plan.Trace {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.trace)
+func (w *Wire) Trace() (trace plan.Trace) {
+	for _, s := range w.Sent() {
+		if !s.neighbor {
+			trace = append(trace, s.Point)
+		}
+	}
+	return trace
 }
 
 // Sent returns the requests so far.
@@ -103,16 +97,11 @@ func (w *Wire) Sent() []Sent {
 	return slices.Clone(w.sent)
 }
 
-// Missed returns the faults whose points the run did not reach.
-func (w *Wire) Missed() (missed []plan.Fault) {
+// Missed returns whether the run did not reach the point of its fault.
+func (w *Wire) Missed() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, f := range w.options.Faults {
-		if _, ok := w.pending[f.At]; ok {
-			missed = append(missed, f)
-		}
-	}
-	return missed
+	return w.options.Fault != nil && !w.reached
 }
 
 // Quiet returns how long the operators have sent no request and received no event; zero while they fill their caches.
@@ -138,16 +127,16 @@ func (w *Wire) begin(q *request) *plan.Fault {
 	q.neighbor = q.Namespace != "" && q.Namespace != w.options.Namespace || !w.options.Fleet && q.isFleets()
 	q.point = w.names.request(q)
 	q.sent = len(w.sent)
-	w.sent = append(w.sent, Sent{Point: q.point, Unpaged: q.isUnpaged()})
+	w.sent = append(w.sent, Sent{Point: q.point, Unpaged: q.isUnpaged(), neighbor: q.neighbor})
 	if q.isActivity() {
 		w.inFlight++
 		w.lastActivity = time.Now()
 	}
-	if q.neighbor {
-		return nil
+	if f := w.options.Fault; f != nil && f.At == q.point {
+		w.reached = true
+		return f
 	}
-	w.trace = append(w.trace, q.point)
-	return w.take(q.point)
+	return nil
 }
 
 func (w *Wire) end(q *request) {
@@ -159,37 +148,9 @@ func (w *Wire) end(q *request) {
 	}
 }
 
-func (w *Wire) take(point plan.Point) *plan.Fault {
-	f, ok := w.pending[point]
-	if !ok {
-		return nil
-	}
-	delete(w.pending, point)
-	return &f
-}
-
-// event names a watch event that is about to be delivered, and returns the fault to inject.
-func (w *Wire) event(kind, resource string, object []byte) *plan.Fault {
+// active records that an operator received an event.
+func (w *Wire) active() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	point, first := w.names.event(kind, resource, headOf(object))
-	if first {
-		w.trace = append(w.trace, point)
-	}
 	w.lastActivity = time.Now()
-	return w.take(point)
-}
-
-// answered records what became of a request.
-func (w *Wire) answered(q *request, a response) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.sent[q.sent].Forbidden = a.denied()
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }

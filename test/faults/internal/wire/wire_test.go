@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/api"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 )
@@ -22,8 +23,7 @@ import (
 const (
 	base      = "/apis/snapshot.storage.k8s.io/v1"
 	snapshots = base + "/namespaces/here/volumesnapshots"
-	created   = "data-0-20260101000000-abcdefghij"
-	added     = `{"type":"ADDED","object":{"metadata":{"name":"` + created + `","resourceVersion":"7"}}}`
+	added     = `{"type":"ADDED","object":{"metadata":{"name":"data-0","resourceVersion":"7"}}}`
 )
 
 // server is an API server with fixed answers, which a link reaches without a network.
@@ -34,9 +34,8 @@ type server struct {
 
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.requests = append(s.requests, r.Method+" "+r.URL.RequestURI())
-	answer := response{code: http.StatusOK, header: http.Header{}, body: []byte(`{"metadata":{"name":"a","resourceVersion":"5"}}`)}
-	switch {
-	case r.URL.Query().Get("watch") != "":
+	resp := api.Answer(r, map[string]any{"metadata": map[string]string{"name": "a", "resourceVersion": "5"}}, nil)
+	if r.URL.Query().Get("watch") != "" {
 		in, out := io.Pipe()
 		go func() {
 			defer out.Close()
@@ -44,35 +43,30 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 				_, _ = fmt.Fprintln(out, e)
 			}
 		}()
-		a := answer.toHTTP(r)
-		a.Body = in
-		return a, nil
-	case strings.HasSuffix(r.URL.Path, "/volumesnapshots"):
-		answer.body = []byte(`{"apiVersion":"v1","kind":"VolumeSnapshotList","metadata":{"resourceVersion":"9"},` +
-			`"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]}`)
+		resp.Body = in
 	}
-	return answer.toHTTP(r), nil
+	return resp, nil
 }
 
 // network is a link to a server.
 type network struct {
 	*Link
 	server  *server
-	crashes []plan.Fault
+	crashes int
 	judged  []string
 }
 
-func newNetwork(t Treatment, faults ...plan.Fault) *network {
+func newNetwork(fault *plan.Fault) *network {
 	n := &network{server: &server{events: make(chan string, 8)}}
 	w := New(Options{
-		Namespace: "here", Ages: func() [3]int64 { return [3]int64{3, 2, 1} }, Faults: faults,
-		Crash: func(l *Link, f plan.Fault) { n.crashes = append(n.crashes, f); l.Cut() },
+		Namespace: "here", Ages: func() [3]int64 { return [3]int64{3, 2, 1} }, Fault: fault,
+		Crash: func(l *Link) { n.crashes++; l.Cut() },
 		Judge: func(_ context.Context, _ *Link, a judge.Attempt) func(int) {
 			n.judged = append(n.judged, a.Verb)
 			return func(code int) { n.judged = append(n.judged, fmt.Sprint(code)) }
 		},
 	})
-	n.Link = w.NewLink(t)
+	n.Link = w.NewLink()
 	n.Base = n.server
 	return n
 }
@@ -88,45 +82,32 @@ func (n *network) do(method, path string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
-func at(point plan.Point, action plan.Action) plan.Fault {
-	return plan.Fault{At: point, Action: action}
-}
-
 var (
 	atDelete = plan.Point{Verb: "delete", Resource: "volumesnapshots", Object: "a", Nth: 1}
 	atGet    = plan.Point{Verb: "get", Resource: "volumesnapshots", Object: "a", Nth: 1}
 	atList   = plan.Point{Verb: "list", Resource: "volumesnapshots", Object: "all", Nth: 1}
-	atAdded  = plan.Point{Verb: "added", Resource: "volumesnapshots", Object: "data-0+1", Nth: 1}
 )
 
-func TestWritesFailBeforeOrAfterTheirCommit(t *testing.T) {
+func TestAnOperatorDiesBeforeOrAfterACommit(t *testing.T) {
 	for action, want := range map[plan.Action]struct {
-		code      int
-		committed bool
-		crashed   bool
+		code, committed, crashes int
 	}{
-		"": {200, true, false}, plan.Conflict: {409, false, false}, plan.TooMany: {429, false, false}, plan.Internal: {500, false, false},
-		plan.Quota: {403, false, false}, plan.TimedOut: {504, true, false}, plan.Lost: {0, true, false},
-		plan.CrashBefore: {0, false, true}, plan.CrashAfter: {0, true, true}, plan.Travel: {0, true, true},
+		"": {200, 1, 0}, plan.CrashBefore: {0, 0, 1}, plan.CrashAfter: {0, 1, 1}, plan.Quota: {403, 0, 0},
 	} {
 		t.Run(string(action), func(t *testing.T) {
-			var faults []plan.Fault
-			if action != "" {
-				faults = append(faults, at(atDelete, action))
+			n := newNetwork(&plan.Fault{At: atDelete, Action: action})
+			if action == "" {
+				n = newNetwork(nil)
 			}
-			n := newNetwork(Treatment{}, faults...)
 			code, _ := n.do(http.MethodDelete, snapshots+"/a")
-			if code != want.code || (len(n.server.requests) == 1) != want.committed || (len(n.crashes) == 1) != want.crashed {
-				t.Errorf("%d, %q, %v", code, n.server.requests, n.crashes)
+			if code != want.code || len(n.server.requests) != want.committed || n.crashes != want.crashes {
+				t.Errorf("%d, %q, %d crashes", code, n.server.requests, n.crashes)
 			}
-			if want.committed != slices.Equal(n.judged, []string{"delete", "200"}) {
+			if (want.committed == 1) != slices.Equal(n.judged, []string{"delete", "200"}) {
 				t.Errorf("judged: %q", n.judged)
 			}
-			if again, _ := n.do(http.MethodDelete, snapshots+"/a"); (again == 200) == want.crashed {
-				t.Errorf("the next one: %d", again)
-			}
-			if len(n.wire.Missed()) > 0 {
-				t.Errorf("missed %v", n.wire.Missed())
+			if again, _ := n.do(http.MethodDelete, snapshots+"/a"); (again == 200) != (want.crashes == 0) || n.wire.Missed() {
+				t.Errorf("the next one: %d, missed: %t", again, n.wire.Missed())
 			}
 		})
 	}
@@ -140,11 +121,11 @@ func TestReadsFailOrShowThePast(t *testing.T) {
 		code  int
 		asked string
 	}{
-		{snapshots + "/a", at(atGet, plan.Gone), 410, ""},
-		{list, at(atList, plan.Internal), 500, ""},
+		{snapshots + "/a", plan.Fault{At: atGet, Action: plan.Gone}, 410, ""},
+		{list, plan.Fault{At: atList, Action: plan.Internal}, 500, ""},
 		{list, plan.Fault{At: atList, Action: plan.Stale, Age: 2}, 200, "resourceVersion=1&resourceVersionMatch=Exact"},
 	} {
-		n := newNetwork(Treatment{}, c.fault)
+		n := newNetwork(&c.fault)
 		code, _ := n.do(http.MethodGet, c.path)
 		if asked := strings.Join(n.server.requests, " "); code != c.code || (c.asked == "") != (asked == "") || !strings.Contains(asked, c.asked) {
 			t.Errorf("%s: %d, asked %q", c.fault, code, asked)
@@ -153,7 +134,7 @@ func TestReadsFailOrShowThePast(t *testing.T) {
 }
 
 func TestKnowsWhatWasReadLive(t *testing.T) {
-	n := newNetwork(Treatment{})
+	n := newNetwork(nil)
 	began := time.Now().Add(-time.Second)
 	n.do(http.MethodGet, base+"/volumesnapshots?limit=500") // fills a cache
 	if n.HasRead("volumesnapshots", "a", began) {
@@ -165,53 +146,21 @@ func TestKnowsWhatWasReadLive(t *testing.T) {
 	}
 }
 
-func TestEventsAreDroppedDelayedAndDuplicated(t *testing.T) {
-	const event = added + "\n"
-	for action, want := range map[plan.Action]struct {
-		body string
-		late time.Duration
-	}{
-		plan.Drop: {"", 0}, plan.DropGone: {"", 0}, plan.Delay: {event, delay}, plan.Duplicate: {event + event, 0},
-	} {
-		t.Run(string(action), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				n := newNetwork(Treatment{}, at(atAdded, action))
-				n.server.events <- added
-				close(n.server.events)
-				began := time.Now()
-				if _, got := n.do(http.MethodGet, base+"/volumesnapshots?watch=true"); got != want.body || time.Since(began) != want.late {
-					t.Errorf("got %q after %s, want %q after %s", got, time.Since(began), want.body, want.late)
-				}
-				if action == plan.DropGone {
-					if code, _ := n.do(http.MethodGet, base+"/volumesnapshots?watch=true"); code != http.StatusGone {
-						t.Errorf("the next watch was answered %d", code)
-					}
-				}
-			})
+func TestEventsAreLate(t *testing.T) {
+	for late, want := range map[bool]time.Duration{false: 0, true: managerDelay} {
+		synctest.Test(t, func(t *testing.T) {
+			n := newNetwork(nil)
+			n.LateView = late
+			n.server.events <- added
+			n.server.events <- added
+			close(n.server.events)
+			began := time.Now()
+			_, got := n.do(http.MethodGet, base+"/volumesnapshots?watch=true")
+			if took := time.Since(began); got != added+"\n"+added+"\n" || took != want {
+				t.Errorf("late: %t: got %q after %s", late, got, took)
+			}
 		})
 	}
-}
-
-func TestAFrozenOperatorIsShownThePastUntilUnfreeze(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := newNetwork(Treatment{Frozen: 4})
-		n.server.events <- added
-		close(n.server.events)
-		n.do(http.MethodGet, base+"/volumesnapshots?limit=500")
-		watched := make(chan string, 1)
-		go func() {
-			_, body := n.do(http.MethodGet, base+"/volumesnapshots?watch=true&resourceVersion=4")
-			watched <- body
-		}()
-		synctest.Wait()
-		if asked := n.server.requests; len(asked) != 1 || !strings.Contains(asked[0], "resourceVersion=4&resourceVersionMatch=Exact") {
-			t.Errorf("asked %q", asked)
-		}
-		n.Unfreeze()
-		if got := <-watched; got != added+"\n" {
-			t.Errorf("got %q", got)
-		}
-	})
 }
 
 func TestPointsHaveLogicalNames(t *testing.T) {
@@ -235,9 +184,9 @@ func TestPointsHaveLogicalNames(t *testing.T) {
 		{"POST", "/apis/events.k8s.io/v1/namespaces/here/events", "",
 			`{"metadata":{"name":"nightly.18a3f"},"reason":"CreateFailed"}`, "create.events.CreateFailed.1"},
 	} {
-		req := httptest.NewRequest(c.method, c.path, http.NoBody)
+		req := httptest.NewRequest(c.method, c.path, strings.NewReader(c.body))
 		req.Header.Set("Accept", c.accept)
-		q, err := parse(req, []byte(c.body))
+		q, err := parse(req)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,9 @@ import (
 	"strings"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
@@ -84,7 +86,7 @@ func pausedFor(reason string) check { return hasReason(v1alpha1.ConditionRetenti
 func hasReason(condition, reason string) check {
 	return func(s state) error {
 		o := ours(s)
-		if has := environment.Reason(o, condition); has != reason {
+		if has := reasonOf(o, condition); has != reason {
 			return fmt.Errorf("condition %s has reason %q, want %s", condition, has, reason)
 		}
 		if o.Status.ObservedGeneration != o.Generation {
@@ -96,7 +98,7 @@ func hasReason(condition, reason string) check {
 
 // noStatusErrors expects that no status contradicts its objects.
 func noStatusErrors(s state) error {
-	if wrong := judge.TakeEndState(s.Objects()).Wrong; len(wrong) > 0 {
+	if wrong := judge.TakeEndState(s).Wrong; len(wrong) > 0 {
 		return errors.New(strings.Join(wrong, "; "))
 	}
 	return nil
@@ -130,7 +132,7 @@ func hasReady(n int, claims ...string) check {
 	var each []check
 	for _, claim := range claims {
 		each = append(each, hasCount(claim, n), expect(func(s state) bool {
-			return !slices.ContainsFunc(s.Of(claim), func(v *snapshotv1.VolumeSnapshot) bool { return !environment.Ready(v) })
+			return !slices.ContainsFunc(snapshotsOf(s, claim), func(v *snapshotv1.VolumeSnapshot) bool { return !judge.IsReady(v) })
 		}, "not all snapshots of PVC %s are ready", claim))
 	}
 	return all(each...)
@@ -138,7 +140,7 @@ func hasReady(n int, claims ...string) check {
 
 func hasCount(claim string, n int) check {
 	return func(s state) error {
-		if got := len(s.Of(claim)); got != n {
+		if got := len(snapshotsOf(s, claim)); got != n {
 			return fmt.Errorf("PVC %s has %d snapshots, want %d", claim, got, n)
 		}
 		return nil
@@ -166,14 +168,44 @@ func isDeleted(nicknames ...string) check {
 func each(nicknames []string, wrong string, holds func(*snapshotv1.VolumeSnapshot) bool) check {
 	var checks []check
 	for _, name := range nicknames {
-		checks = append(checks, expect(func(s state) bool { return holds(s.Snapshot(name)) }, wrong, name))
+		checks = append(checks, expect(func(s state) bool {
+			i := slices.IndexFunc(s.Snapshots, func(v *snapshotv1.VolumeSnapshot) bool { return v.Annotations[environment.Nickname] == name })
+			if i < 0 {
+				return holds(nil)
+			}
+			return holds(s.Snapshots[i])
+		}, wrong, name))
 	}
 	return all(checks...)
 }
 
 // owns expects that the schedule controls n snapshots.
 func owns(n int) check {
-	return expect(func(s state) bool { return len(s.Owned(ours(s))) == n }, "the schedule does not own %d snapshots", n)
+	return expect(func(s state) bool {
+		o := ours(s)
+		others := slices.DeleteFunc(slices.Clone(s.Snapshots), func(v *snapshotv1.VolumeSnapshot) bool {
+			return o != nil && metav1.IsControlledBy(v, o)
+		})
+		return o != nil && len(s.Snapshots)-len(others) == n
+	}, "the schedule does not own %d snapshots", n)
+}
+
+// snapshotsOf returns the snapshots of a PVC.
+func snapshotsOf(s state, claim string) []*snapshotv1.VolumeSnapshot {
+	return slices.DeleteFunc(slices.Clone(s.Snapshots), func(v *snapshotv1.VolumeSnapshot) bool {
+		return ptr.Deref(v.Spec.Source.PersistentVolumeClaimName, "") != claim
+	})
+}
+
+// reasonOf returns the reason of a schedule's condition; empty without it.
+func reasonOf(s *v1alpha1.SnapshotSchedule, condition string) string {
+	if s == nil {
+		return ""
+	}
+	if c := meta.FindStatusCondition(s.Status.Conditions, condition); c != nil {
+		return c.Reason
+	}
+	return ""
 }
 
 // ownsAllBut expects that some snapshots have no controller, and that the schedule controls all others.

@@ -80,7 +80,7 @@ var fleets = []Workload{
 		Prepare: withChild(orphaningTemplate, claim("data-0", orphan(7*hour), orphan(30*minute))),
 		Steps: []Step{when(all(childSettled(suspended), selectsOne), "delete the ClusterSnapshotSchedule",
 			remove(theFleet, client.PropagationPolicy(metav1.DeletePropagationForeground)))},
-		End: all(noSchedule, unowned(2), expect(func(s state) bool { return s.Fleet == nil }, "the ClusterSnapshotSchedule still exists")),
+		End: all(noSchedule, unowned(2), expect(func(s state) bool { return len(s.Fleets) == 0 }, "the ClusterSnapshotSchedule still exists")),
 	},
 }
 
@@ -192,12 +192,12 @@ func createManual(ctx context.Context, r *environment.Run) error {
 func childSettled(reason string) check {
 	return all(settled(reason), expect(func(s state) bool {
 		child := ours(s)
-		if s.Fleet == nil || child == nil {
+		if len(s.Fleets) == 0 || child == nil {
 			return false
 		}
-		want := s.Fleet.Spec.Template.Spec
+		want := s.Fleets[0].Spec.Template.Spec
 		want.Suspend = want.Suspend || reason == suspended
-		return metav1.IsControlledBy(child, s.Fleet) && reflect.DeepEqual(child.Spec, want) && child.Labels["tier"] == "gold"
+		return metav1.IsControlledBy(child, s.Fleets[0]) && reflect.DeepEqual(child.Spec, want) && child.Labels["tier"] == "gold"
 	}, "there is no child of the ClusterSnapshotSchedule with the template's spec and labels"))
 }
 
@@ -212,14 +212,15 @@ var (
 // children, and detached children.
 func fleetSettled(reason string, namespaces, children, detached int32) check {
 	return func(s state) error {
-		if s.Fleet == nil {
+		if len(s.Fleets) == 0 {
 			return fmt.Errorf("there is no ClusterSnapshotSchedule")
 		}
-		status := s.Fleet.Status
+		f := s.Fleets[0]
+		status := f.Status
 		ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
-		if status.ObservedGeneration != s.Fleet.Generation || ready == nil || ready.Reason != reason {
+		if status.ObservedGeneration != f.Generation || ready == nil || ready.Reason != reason {
 			return fmt.Errorf("condition Ready of the ClusterSnapshotSchedule is %v, want reason %s, of generation %d", ready, reason,
-				s.Fleet.Generation)
+				f.Generation)
 		}
 		if status.Inputs == nil || status.Detached == nil || status.Inputs.Namespaces.Total != namespaces ||
 			status.Outputs.SnapshotSchedules.Total != children || status.Detached.SnapshotSchedules != detached {
@@ -239,4 +240,67 @@ func generation(n int64) check {
 func ofTeam(team string) check {
 	return expectSchedule(func(o *v1alpha1.SnapshotSchedule) bool { return o.Labels["team"] == team },
 		"the child has not the label team=%s", team)
+}
+
+// tenants are the workloads in which a tenant works against a ClusterSnapshotSchedule.
+var tenants = []Workload{
+	{
+		// A child without owner and labels is not put back, so that its delay alone keeps the snapshots.
+		Name: "fleet-taken-over",
+		What: "with one edit of the child, a tenant takes off its owner and labels, shortens interval and TTL, removes the delay and " +
+			"confirms that: nothing is taken, and nothing deleted before the delay has passed",
+		Fleet:   true,
+		Broken:  "*", // the name of the child stays taken, which is tried again
+		Prepare: withChild(suspendedTemplate("30d"), twoExpiring...),
+		Steps: []Step{when(all(childSettled(suspended), recorded(1)), "take the child over", patch(theChild,
+			`{"metadata":{"annotations":{%q:"2"},"ownerReferences":null,"labels":null},`+
+				`"spec":{"suspend":false,"snapshotInterval":"1s","snapshotTTL":"1d","retention":{"editDelay":null}}}`,
+			v1alpha1.AnnotationConfirmGeneration))},
+		End: all(keepsTwoExpiring, recorded(2), pausedFor(v1alpha1.ReasonSpecChanged), fleetSettled(v1alpha1.ReasonSchedulesFailing, 1, 0, 0)),
+	},
+	{
+		Name: "fleet-creates-again",
+		What: "a confirmed ClusterSnapshotSchedule selects a namespace in which an earlier child of its name left expired snapshots; the " +
+			"new child adopts them, and deletes none in its first hour",
+		Fleet: true,
+		Prepare: inOrder(givenFleet(spec{Suspend: true, SnapshotTTL: "1d", DeletionPolicy: v1alpha1.DeletionDelete}), confirm(theFleet, "1"),
+			withoutSchedule(claim("data-0", orphan(72*hour), orphan(48*hour), orphan(hour)), claim("data-1", orphan(72*hour), orphan(hour)))),
+		Steps: []Step{when(selectsNone, "select the namespace", selectNamespace)},
+		End:   all(keepsTwoExpiring, recorded(1), pausedFor(v1alpha1.ReasonSnapshotsAdopted), selectsOne),
+	},
+	{
+		// The operator may see the end of the confirmation later than that of the hold.
+		Name:    "fleet-taken-back",
+		What:    "a ClusterSnapshotSchedule's confirmation is taken back, and then the hold of an expired snapshot: it is kept for the delay",
+		Fleet:   true,
+		Prepare: inOrder(withChild(suspendedTemplate("1d"), claim("data-0", held(72*hour), ready(hour))), confirm(theFleet, "1")),
+		Steps: []Step{
+			when(all(childSettled(suspended), recorded(1), selectsOne), "take the confirmation back",
+				annotate(theFleet, v1alpha1.AnnotationConfirmGeneration, nil)),
+			then("remove the hold", unhold("data-0-old-0")),
+		},
+		End: all(keeps("data-0", 0, 1), pausedFor(v1alpha1.ReasonSpecChanged), selectsOne),
+	},
+	{
+		// A child that is being deleted takes no snapshots.
+		Name: "fleet-child-hangs",
+		What: "a tenant deletes the child, which hangs with a finalizer of theirs: the ClusterSnapshotSchedule is not Ready until it is " +
+			"gone, and makes a new one",
+		Fleet:   true,
+		Prepare: withChild(orphaningTemplate, claim("data-0", orphan(7*hour), orphan(30*minute))),
+		Steps: []Step{
+			when(all(childSettled(suspended), selectsOne), "add a finalizer",
+				patch(theChild, `{"metadata":{"finalizers":["tenant.example.com/mine"]}}`)),
+			then("delete the child", remove(theChild)),
+			when(fleetSettled(v1alpha1.ReasonSchedulesFailing, 1, 1, 0), "remove the finalizer",
+				patch(theChild, `{"metadata":{"finalizers":null}}`)),
+		},
+		End: all(childSettled(suspended), hasReady(2, "data-0"), selectsOne),
+	},
+}
+
+func suspendedTemplate(ttl v1alpha1.Duration) spec {
+	sp := delayedTemplate(ttl)
+	sp.Suspend = true
+	return sp
 }

@@ -38,7 +38,6 @@ var sharing = []Workload{
 	}),
 	{
 		Name: "mass-expiry", What: "snapshots expire faster than they may be deleted; uncut ones that are in the way do not wait for them",
-		Uncut: true,
 		// A neighbor deletes one in 40 seconds, so that a turn of another namespace would come later still.
 		DeletesPerSecond: 0.025,
 		Neighbor: func(ctx context.Context, r *environment.Run) error {
@@ -67,7 +66,7 @@ var sharing = []Workload{
 		// Of the two snapshots that are uncut at the start and stay so, one is too old to count. One place is left, so the others are taken
 		// one after the other.
 		Name: "in-flight", What: "more snapshots of a slow driver are due than may be in flight, and some are uncut already",
-		Uncut: true, Limits: judge.Limits{InFlight: 2},
+		Limits: judge.Limits{InFlight: 2},
 		Prepare: inOrder(createClass, behaves(environment.Behavior{Broken: []string{"old", "young"}, Each: 150 * time.Millisecond}),
 			given(daily, ofDriver(append(alike(4, yesterday),
 				claim("old", taken{Age: 65 * minute, Slot: 30 * minute, Uncut: true}), claim("young", uncutNow))...)...)),
@@ -99,9 +98,9 @@ var sharing = []Workload{
 	},
 	{
 		// One place is left to the others, which are taken one after the other.
-		Name:  "in-flight-shared",
-		What:  "a neighbor's snapshots are never cut and reach the limit, and users' own look like the operator's; the others are taken",
-		Uncut: true, Imports: true, Limits: judge.Limits{InFlight: 2},
+		Name:   "in-flight-shared",
+		What:   "a neighbor's snapshots are never cut and reach the limit, and users' own look like the operator's; the others are taken",
+		Limits: judge.Limits{InFlight: 2},
 		Neighbor: inOrder(behaves(environment.Behavior{Broken: []string{"data-0", "data-1", "waits-0", "waits-1"}}),
 			given(daily, append(alike(2, yesterday, uncutNow), claim("waits-0", yesterday), claim("waits-1", yesterday))...)),
 		Prepare: inOrder(behaves(environment.Behavior{Broken: []string{"by-hand-0", "by-hand-1"}, Each: 150 * time.Millisecond}),

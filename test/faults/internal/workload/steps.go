@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +15,8 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
+	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 )
 
 // when is a step that is due when a check holds.
@@ -109,3 +112,157 @@ func request(o target, ago time.Duration, claims ...string) do {
 		return annotate(o, v1alpha1.AnnotationRequestedAt, v1alpha1.Request{At: r.Now.Add(-ago), Claims: claims}.String())(ctx, r)
 	}
 }
+
+const (
+	minute = time.Minute
+	hour   = time.Hour
+	// nightly is the schedule of every workload without a ClusterSnapshotSchedule.
+	nightly = "nightly"
+	// age is the age of schedules and PVCs. With an interval of an hour, the last slot was half an hour ago, and the next one is in half
+	// an hour.
+	age = 240*hour + 30*minute
+)
+
+type (
+	spec  = v1alpha1.SnapshotScheduleSpec
+	taken = environment.Taken
+	state = *judge.State
+	// do is what somebody does: a user, or who prepares a run.
+	do = func(ctx context.Context, r *environment.Run) error
+)
+
+// pvc is a PVC with the snapshots taken of it, the oldest first.
+type pvc struct {
+	name      string
+	labels    map[string]string
+	changes   []func(*environment.Run, *corev1.PersistentVolumeClaim)
+	snapshots []taken
+}
+
+func claim(name string, snapshots ...taken) pvc { return pvc{name: name, snapshots: snapshots} }
+
+// series is a PVC with ready snapshots that are so many hours old. The last slot was half an hour ago.
+func series(name string, hours ...float64) pvc {
+	c := claim(name)
+	for _, h := range hours {
+		c.snapshots = append(c.snapshots, ready(time.Duration(h*float64(hour))))
+	}
+	return c
+}
+
+// alike returns a number of PVCs, data-0 and so on, with the same snapshots.
+func alike(n int, snapshots ...taken) (claims []pvc) {
+	for i := range n {
+		claims = append(claims, claim(fmt.Sprint("data-", i), snapshots...))
+	}
+	return claims
+}
+
+// with changes a PVC before it is stored.
+func (c pvc) with(changes ...func(*environment.Run, *corev1.PersistentVolumeClaim)) pvc {
+	c.changes = changes
+	return c
+}
+
+// of labels a PVC with an app.
+func (c pvc) of(app string) pvc {
+	c.labels = map[string]string{"app": app}
+	return c
+}
+
+// ready is a ready snapshot of some age.
+func ready(age time.Duration) taken { return taken{Age: age} }
+
+func held(age time.Duration) taken { return taken{Age: age, Held: true} }
+
+// orphan is a snapshot without a controller.
+func orphan(age time.Duration) taken { return taken{Age: age, Orphan: true} }
+
+// inOrder does several things.
+func inOrder(all ...do) do {
+	return func(ctx context.Context, r *environment.Run) error {
+		for _, next := range all {
+			if err := next(ctx, r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// given creates the schedule, by default with an interval of an hour, and PVCs, all of the usual age.
+func given(sp spec, claims ...pvc) do { return givenSince(age, sp, claims...) }
+
+func givenSince(age time.Duration, sp spec, claims ...pvc) do {
+	return func(ctx context.Context, r *environment.Run) error {
+		s, err := storeSchedule(ctx, r, nightly, age, sp)
+		if err != nil {
+			return err
+		}
+		return createClaims(ctx, r, age, s, claims...)
+	}
+}
+
+func storeSchedule(ctx context.Context, r *environment.Run, name string, age time.Duration, sp spec) (*v1alpha1.SnapshotSchedule, error) {
+	if sp.SnapshotInterval == "" && sp.Schedule == "" {
+		sp.SnapshotInterval = "1h"
+	}
+	return environment.Store(ctx, r, builders.Schedule(r.Namespace, name, sp), age)
+}
+
+// createClaims creates PVCs, and the snapshots that a schedule has taken of them. One without a nickname gets one: <PVC>-old-<n>.
+func createClaims(ctx context.Context, r *environment.Run, age time.Duration, s *v1alpha1.SnapshotSchedule, claims ...pvc) error {
+	for _, c := range claims {
+		o, err := r.Claim(ctx, c.name, age, c.labels, func(o *corev1.PersistentVolumeClaim) {
+			for _, change := range c.changes {
+				change(r, o)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		for i, t := range c.snapshots {
+			if t.Name == "" {
+				t.Name = old(c.name, i)
+			}
+			if err := r.Snapshot(ctx, s, o, t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// old is the nickname of a snapshot of a PVC.
+func old(claim string, n int) string { return fmt.Sprintf("%s-old-%d", claim, n) }
+
+// behaves changes the driver.
+func behaves(b environment.Behavior) do {
+	return func(_ context.Context, r *environment.Run) error {
+		r.Driver.Behave(b)
+		return nil
+	}
+}
+
+func createClass(ctx context.Context, r *environment.Run) error { return r.CreateClass(ctx, nil) }
+
+// createClassWith creates a class with annotations of ours: keys and values in turn.
+func createClassWith(annotations ...string) do {
+	return func(ctx context.Context, r *environment.Run) error {
+		of := map[string]string{}
+		for i := 0; i < len(annotations); i += 2 {
+			of[annotations[i]] = annotations[i+1]
+		}
+		return r.CreateClass(ctx, of)
+	}
+}
+
+// andSchedule creates another schedule of all PVCs.
+func andSchedule(name string, sp spec) do {
+	return func(ctx context.Context, r *environment.Run) error {
+		_, err := storeSchedule(ctx, r, name, age, sp)
+		return err
+	}
+}
+
+func deleteClass(ctx context.Context, r *environment.Run) error { return r.DeleteClass(ctx) }

@@ -54,7 +54,7 @@ var taking = []Workload{
 		}),
 		Prepare: given(spec{}, alike(2, ready(missed))...),
 		Steps: []Step{restart(func(s state) error {
-			if environment.Reason(ours(s), v1alpha1.ConditionReady) == v1alpha1.ReasonSnapshotAPIMissing {
+			if reasonOf(ours(s), v1alpha1.ConditionReady) == v1alpha1.ReasonSnapshotAPIMissing {
 				return nil
 			}
 			return settled(scheduled)(s)
@@ -134,7 +134,7 @@ func startOperator(ctx context.Context, r *environment.Run) error { return r.Sta
 func expectedNames(s state) error {
 	for _, c := range s.Claims {
 		want := builders.SnapshotName(ours(s).UID, c, c.CreationTimestamp.Time)
-		if of := s.Of(c.Name); len(of) == 1 && of[0].Name != want {
+		if of := snapshotsOf(s, c.Name); len(of) == 1 && of[0].Name != want {
 			return fmt.Errorf("the snapshot of %s is named %s, want %s: update builders.SnapshotName", c.Name, of[0].Name, want)
 		}
 	}

@@ -5,16 +5,14 @@
 // end state.
 //
 //   - workload.go: a workload, and all of them
-//   - given.go: what exists before the operator starts
-//   - steps.go: what users do
+//   - steps.go: what users do, and what exists before the operator starts
 //   - checks.go: what is expected
-//   - taking.go, retiring.go: snapshots are taken, and deleted
-//   - delaying.go: a delay keeps what an edit would delete
-//   - detaching.go: PVCs are deleted or no longer selected
-//   - owning.go, releasing.go: schedules are deleted, and snapshots adopted and released
-//   - confirming.go: the cache alone would mislead the operator
+//   - taking.go: snapshots are taken
+//   - retiring.go: snapshots are deleted, also of PVCs that are deleted or no longer selected
+//   - owning.go: schedules are deleted, and snapshots adopted and released
+//   - confirming.go: the cache alone would mislead the operator, or a delay keeps what an edit would delete
 //   - sharing.go: what is scarce has to be shared
-//   - fleet.go, tenants.go: ClusterSnapshotSchedules, and tenants who work against them
+//   - fleet.go: ClusterSnapshotSchedules, and tenants who work against them
 package workload
 
 import (
@@ -35,9 +33,6 @@ type Workload struct {
 	What string
 	// Collects is set if the garbage collector takes part.
 	Collects bool
-	// Uncut is set if an uncut snapshot exists at the start, and Imports if an imported one covers a slot, one that was made by hand, or a
-	// ClusterSnapshotSchedule keeps it from being taken: an operator that does not see that takes another one. No name keeps it from that.
-	Uncut, Imports bool
 	// Slow is set if the run waits for the namespace controller.
 	Slow bool
 	// Broken is a PVC of which no snapshot can be created; "*" if something else fails for ever.
@@ -60,14 +55,14 @@ type Workload struct {
 	// Steps are what users do, in order.
 	Steps []Step
 	// End returns what differs from the expected end state; nil if nothing does.
-	End func(s environment.State) error
+	End func(s state) error
 }
 
 // Step is one action of a user.
 type Step struct {
 	What string
 	// When returns whether the step is due. It must become true under any fault.
-	When func(s environment.State) bool
+	When func(s state) bool
 	// Calm says that the step waits until the operator has done what it can.
 	Calm bool
 	// Operators says that the step stops or starts operators.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 )
 
 func TestWorkloadsAreComplete(t *testing.T) {
@@ -34,7 +34,7 @@ func TestWorkloadsAreComplete(t *testing.T) {
 func TestOnlyDeletionsEndWithAnEmptyNamespace(t *testing.T) {
 	ends := map[string]bool{"deleted": true, "deleted-foreground": true, "namespace": true}
 	for _, w := range All() {
-		if ended := w.End(environment.State{}) == nil; ended != ends[w.Name] {
+		if ended := w.End(&judge.State{}) == nil; ended != ends[w.Name] {
 			t.Errorf("workload %s ends with an empty namespace: %t", w.Name, ended)
 		}
 	}

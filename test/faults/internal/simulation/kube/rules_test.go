@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/api"
 	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
 )
@@ -45,7 +46,7 @@ func (s roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	answer, err := s.Serve(q)
-	return Respond(r, s.Now(), answer, err), nil
+	return api.Answer(r, answer, err), nil
 }
 
 func newServer() *Server {
@@ -287,4 +288,76 @@ var ruleTests = map[string]func(rules){
 		r.Expect(r.Delete(r.ctx, o, client.PropagationPolicy(metav1.DeletePropagationBackground))).To(Succeed())
 		r.refuse(r.read(o), metav1.StatusReasonNotFound)
 	},
+}
+
+// Informers and the log of changes hold returned objects.
+func TestReturnedObjectsAreNotChanged(t *testing.T) {
+	g, s := NewWithT(t), newServer()
+	var changes []Change
+	s.OnCommit = func(c Change) { changes = append(changes, c) }
+	first, err := s.Create(snapshot("kept"))
+	g.Expect(err).NotTo(HaveOccurred())
+	second, err := s.Update(Snapshots, "kept", Main, func(o client.Object) { o.SetLabels(map[string]string{"a": "b"}) })
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(s.Delete(Snapshots, "kept", metav1.DeleteOptions{})).To(Succeed())
+	g.Expect(first.GetLabels()).To(BeEmpty())
+	at := s.Now()
+	g.Expect(changes).To(Equal([]Change{
+		{Snapshots, 1, at, nil, first}, {Snapshots, 2, at, first, second}, {Snapshots, 3, at, second, nil},
+	}))
+}
+
+// A schedule "plan" has a snapshot "mine"; it is deleted, and the collector does its work for one of them.
+func TestCollector(t *testing.T) {
+	ref := func(s *Server) metav1.OwnerReference {
+		return *metav1.NewControllerRef(s.Find(Schedules, "plan"), v1alpha1.GroupVersion.WithKind("SnapshotSchedule"))
+	}
+	for name, test := range map[string]struct {
+		policy     metav1.DeletionPropagation
+		finalizers []string
+		other      bool // the snapshot has another owner
+		kind       Kind
+		check      func(g *WithT, s *Server, mine client.Object)
+	}{
+		"deletes dependents": {"Background", nil, false, Snapshots, func(g *WithT, _ *Server, mine client.Object) {
+			g.Expect(mine).To(BeNil())
+		}},
+		"keeps a dependent with another owner": {"Background", nil, true, Snapshots, func(g *WithT, _ *Server, mine client.Object) {
+			g.Expect(mine.GetOwnerReferences()).To(ConsistOf(owner("stays", "1", false)))
+		}},
+		"orphans dependents": {"Orphan", nil, false, Schedules, func(g *WithT, s *Server, mine client.Object) {
+			g.Expect(s.Find(Schedules, "plan")).To(BeNil())
+			g.Expect(mine.GetOwnerReferences()).To(BeEmpty())
+		}},
+		"deletes dependents first": {"Foreground", []string{finalizer}, false, Schedules, func(g *WithT, s *Server, mine client.Object) {
+			g.Expect(s.Find(Schedules, "plan")).NotTo(BeNil())
+			g.Expect(mine.GetDeletionTimestamp()).NotTo(BeNil())
+			_, err := s.Update(Snapshots, "mine", Main, func(o client.Object) { o.SetFinalizers(nil) })
+			g.Expect(err).NotTo(HaveOccurred())
+			s.Collect(s.Find(Schedules, "plan"))
+			g.Expect(s.Find(Schedules, "plan")).To(BeNil())
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, s := NewWithT(t), newServer()
+			create := func(o client.Object) {
+				_, err := s.Create(o)
+				g.Expect(err).NotTo(HaveOccurred())
+			}
+			create(schedule("plan"))
+			mine := snapshot("mine", test.finalizers...)
+			if mine.OwnerReferences = []metav1.OwnerReference{ref(s)}; test.other {
+				mine.OwnerReferences = append(mine.OwnerReferences, owner("stays", "1", false))
+			}
+			create(mine)
+			s.Collect(s.Find(Snapshots, "mine"))
+			g.Expect(s.Find(Snapshots, "mine").GetOwnerReferences()).To(Equal(mine.OwnerReferences), "its owner is there")
+			g.Expect(s.Delete(Schedules, "plan", metav1.DeleteOptions{PropagationPolicy: &test.policy})).To(Succeed())
+			if test.kind == Snapshots {
+				create(schedule("plan")) // another one with the same name
+			}
+			s.Collect(s.Find(test.kind, map[Kind]string{Schedules: "plan", Snapshots: "mine"}[test.kind]))
+			test.check(g, s, s.Find(Snapshots, "mine"))
+		})
+	}
 }

@@ -5,20 +5,22 @@
 // SnapshotSchedule depends on, in one namespace: resourceVersions, UIDs, generations, preconditions, finalizers, status subresources and
 // garbage collection. Stored objects are immutable: every write stores a new one. rules_test.go compares it with a real API server.
 //
-//	kinds.go               the kinds that it stores
-//	server.go              its store, and a client.Reader of it
-//	write.go, delete.go    creates, updates and patches; deletes and the garbage collector
-//	request.go             requests and responses over HTTP
+//	server.go    its kinds, its store, and a client.Reader of it
+//	write.go     creates, updates and patches; deletes and the garbage collector
+//	request.go   requests over HTTP
 package kube
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +28,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
 )
 
 // Namespace is the namespace of every object.
@@ -126,3 +132,59 @@ func (r Reader) List(_ context.Context, list client.ObjectList, _ ...client.List
 	}
 	return meta.SetList(list, items)
 }
+
+// Kind is one of the kinds that the server stores.
+type Kind int
+
+const (
+	// Schedules are SnapshotSchedules: a custom resource with a status subresource.
+	Schedules Kind = iota
+	// Claims are PersistentVolumeClaims.
+	Claims
+	// Snapshots are VolumeSnapshots: a custom resource with a status subresource.
+	Snapshots
+	// Classes are VolumeSnapshotClasses, of which nobody creates any.
+	Classes
+	// Kinds is how many there are.
+	Kinds
+)
+
+var gvks = [Kinds]schema.GroupVersionKind{
+	v1alpha1.GroupVersion.WithKind("SnapshotSchedule"),
+	corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"),
+	snapshotv1.SchemeGroupVersion.WithKind("VolumeSnapshot"),
+	snapshotv1.SchemeGroupVersion.WithKind("VolumeSnapshotClass"),
+}
+
+// GroupVersionKind is what objects of the kind say of themselves.
+func (k Kind) GroupVersionKind() schema.GroupVersionKind { return gvks[k] }
+
+// Resource is the kind's resource, as in requests and RBAC.
+func (k Kind) Resource() schema.GroupResource {
+	plural := map[bool]string{false: "s", true: "es"}[k == Classes]
+	return schema.GroupResource{Group: gvks[k].Group, Resource: strings.ToLower(gvks[k].Kind) + plural}
+}
+
+// newObject returns an object of a kind without content.
+func (k Kind) newObject() client.Object {
+	o, err := cluster.Scheme.New(gvks[k])
+	must(err)
+	return o.(client.Object)
+}
+
+// KindOf returns the kind of an object, or of the items of a list.
+func KindOf(o runtime.Object) (Kind, error) {
+	gvk, err := apiutil.GVKForObject(o, cluster.Scheme)
+	if err != nil {
+		return 0, err
+	}
+	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
+	for k, stored := range gvks {
+		if stored == gvk {
+			return Kind(k), nil
+		}
+	}
+	return 0, fmt.Errorf("a %s is not stored", gvk.Kind)
+}
+
+func clone(o client.Object) client.Object { return o.DeepCopyObject().(client.Object) }
