@@ -42,11 +42,14 @@ const idleAfter = 15 * time.Second
 // again and again.
 const rewatchAfter = time.Second
 
+// lastWords is how long a wait may take after its timeout to say what it has waited for.
+const lastWords = 500 * time.Millisecond
+
 // follower is called with what a wait sees.
 type follower struct {
 	// see is called for every object that exists, and for every change. It returns
 	// whether the wait has come any further.
-	see func(o client.Object, deleted bool) bool
+	see func(ctx context.Context, o client.Object, deleted bool) bool
 	// listed, if it is set, is called with all that exists when a watch begins: what is
 	// missing was deleted while nothing watched.
 	listed func(existing sets.Set[types.UID])
@@ -88,14 +91,14 @@ func (w *Wait) Follow(ctx context.Context, f *Factory, list client.ObjectList, t
 	defer cancel()
 	further := f.Clock.Now()
 	see := to.see
-	to.see = func(o client.Object, deleted bool) bool {
-		came := see(o, deleted)
+	to.see = func(ctx context.Context, o client.Object, deleted bool) bool {
+		came := see(ctx, o, deleted)
 		if came {
 			further = f.Clock.Now()
 		}
 		return came
 	}
-	explain := func() error {
+	explain := func(ctx context.Context) error {
 		f.waitingFor(to.left())
 		return to.explain(ctx)
 	}
@@ -103,7 +106,7 @@ func (w *Wait) Follow(ctx context.Context, f *Factory, list client.ObjectList, t
 		err := followOnce(ctx, f.client, list.DeepCopyObject().(client.ObjectList), to, opts)
 		if err == nil && len(to.left()) > 0 && f.Clock.Since(further) >= idleAfter {
 			further = f.Clock.Now()
-			err = explain()
+			err = explain(ctx)
 		}
 		return len(to.left()) == 0, err
 	})
@@ -113,7 +116,10 @@ func (w *Wait) Follow(ctx context.Context, f *Factory, list client.ObjectList, t
 	case ctx.Err() != nil:
 		return fmt.Errorf("wait: %w", context.Cause(ctx))
 	}
-	if err := explain(); err != nil {
+	// An API server that hangs must not hold who waits for longer.
+	last, cancel := context.WithTimeout(ctx, lastWords)
+	defer cancel()
+	if err := explain(last); err != nil && last.Err() == nil {
 		return err
 	}
 	return fmt.Errorf("%w after %s: %s %s", errTimeout, w.Timeout, to.missing, strings.Join(to.left(), ", "))
@@ -128,7 +134,7 @@ func followOnce(ctx context.Context, c client.WithWatch, list client.ObjectList,
 	existing := sets.New[types.UID]()
 	for _, o := range items(list) {
 		existing.Insert(o.GetUID())
-		to.see(o, false)
+		to.see(ctx, o, false)
 	}
 	if to.listed != nil {
 		to.listed(existing)
@@ -148,7 +154,7 @@ func followOnce(ctx context.Context, c client.WithWatch, list client.ObjectList,
 		if !ok {
 			return false, apierrors.FromObject(e.Object)
 		}
-		to.see(o, e.Type == watch.Deleted)
+		to.see(ctx, o, e.Type == watch.Deleted)
 		return len(to.left()) == 0, nil
 	})
 	if errors.Is(err, toolswatch.ErrWatchClosed) || wait.Interrupted(err) || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {

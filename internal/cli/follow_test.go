@@ -65,7 +65,7 @@ func TestWaitThatComesNoFurtherSaysWhatItWaitsFor(t *testing.T) {
 	f := &Factory{IOStreams: genericiooptions.IOStreams{ErrOut: &b}, Clock: clock, client: c}
 	left, seen := []string{"data"}, 0
 	err := (&Wait{}).Follow(t.Context(), f, &corev1.PersistentVolumeClaimList{}, follower{
-		see:     func(client.Object, bool) bool { seen++; return false },
+		see:     func(context.Context, client.Object, bool) bool { seen++; return false },
 		left:    func() []string { return left },
 		explain: func(context.Context) error { left = nil; return nil },
 	}, client.InNamespace("shop"))

@@ -145,7 +145,7 @@ func (p *provisioning) waitsForConsumer(name string) {
 	delete(p.left, name)
 }
 
-func (p *provisioning) see(o client.Object, deleted bool) bool {
+func (p *provisioning) see(_ context.Context, o client.Object, deleted bool) bool {
 	claim := o.(*corev1.PersistentVolumeClaim)
 	switch {
 	case p.left[claim.Name] != claim.UID:

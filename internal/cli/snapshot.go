@@ -48,6 +48,9 @@ func newSnapshotCommand(f *Factory) *cobra.Command {
   # Everything with backup=gold, and wait until the data is cut
   kubectl snapsched snapshot -A -l backup=gold --wait=cut
 
+  # While the application holds its lock: end within 31 seconds, and mark what was cut while it was held
+  kubectl snapsched snapshot app --wait=cut --timeout 30s --mark example.com/quiesced=true
+
   # All namespaces of a ClusterSnapshotSchedule
   kubectl snapsched snapshot --cluster gold --wait`,
 		Args:              cobra.MaximumNArgs(1),
@@ -59,7 +62,10 @@ func newSnapshotCommand(f *Factory) *cobra.Command {
 				return errors.New("name either a schedule or, with --pvc, a PVC, with -l, the labels of schedules, " +
 					"or, with --cluster, a ClusterSnapshotSchedule; -A needs -l")
 			}
-			r := &request{Factory: f, told: told{}, namespace: f.namespace, until: wait.Until}
+			if wait.Mark.key != "" && wait.Until == "" {
+				return errors.New("--mark is for the snapshots that --wait waits for")
+			}
+			r := &request{Factory: f, told: told{}, namespace: f.namespace, until: wait.Until, mark: wait.Mark}
 			var err error
 			switch {
 			case claim != "":
@@ -99,7 +105,10 @@ type request struct {
 	cluster string
 	// until is what to wait for: untilReady or untilCut.
 	until string
-	told  told
+	// mark is set on the snapshots that are so in time, unmarked says where that failed.
+	mark     requestMark
+	unmarked []error
+	told     told
 }
 
 // target is a PVC of which a schedule takes a snapshot.
@@ -110,7 +119,9 @@ type target struct {
 	// state is what is known of its snapshot, in words.
 	state string
 	taken bool // the snapshot exists
-	done  bool // what is waited for has come
+	// snapshot is its name, once it was taken.
+	snapshot string
+	done     bool // what is waited for has come
 }
 
 // ofSchedule requests a snapshot of every PVC of a schedule.

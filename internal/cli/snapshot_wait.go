@@ -5,8 +5,10 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
@@ -26,11 +28,13 @@ const (
 	untilCut   = "cut"   // the application may go on writing
 )
 
-// snapshotWait are the flags --wait[=ready|cut] and --timeout.
+// snapshotWait are the flags --wait[=ready|cut], --timeout and --mark.
 type snapshotWait struct {
 	Wait
 	// Until is empty if the command does not wait.
 	Until string
+	// Mark is an annotation of the snapshots that are ready, or cut, in time.
+	Mark requestMark
 }
 
 // AddFlags adds the flags.
@@ -40,6 +44,7 @@ func (w *snapshotWait) AddFlags(cmd *cobra.Command) {
 	flag := cmd.Flags().Lookup("wait")
 	flag.NoOptDefVal, flag.DefValue = untilReady, ""
 	flag.Usage = "Wait until the snapshots are ready to use, or with --wait=cut, until their data is cut. One of: (ready, cut)."
+	cmd.Flags().Var(&w.Mark, "mark", "Annotate the snapshots that are ready, or cut, before the timeout, such as with quiesced=true.")
 }
 
 // untilValue is the value of --wait.
@@ -67,11 +72,25 @@ func (v *untilValue) Type() string { return "string" }
 // wait follows the snapshots of a request until each target has one that is ready, or cut.
 func (r *request) wait(ctx context.Context, wait *Wait) error {
 	to := follower{see: r.see, left: r.waiting, explain: r.explain, missing: "no " + r.until + " snapshot of"}
-	return wait.Follow(ctx, r.Factory, &snapshotv1.VolumeSnapshotList{}, to, client.InNamespace(r.namespace), r.selects)
+	err := wait.Follow(ctx, r.Factory, &snapshotv1.VolumeSnapshotList{}, to, client.InNamespace(r.namespace), r.selects)
+	if uncut := r.uncut(); errors.Is(err, errTimeout) && r.until == untilCut && len(uncut) > 0 {
+		r.warn("nothing is cancelled: these may still be cut, at a time that nobody waits for: %s", strings.Join(uncut, ", "))
+	}
+	return errors.Join(append(r.unmarked, err)...)
+}
+
+// uncut are the snapshots of the request that exist and are not cut.
+func (r *request) uncut() (names []string) {
+	for _, t := range r.targets {
+		if t.taken && !t.done {
+			names = append(names, t.snapshot)
+		}
+	}
+	return names
 }
 
 // see notes what a snapshot means for its target.
-func (r *request) see(o client.Object, deleted bool) bool {
+func (r *request) see(ctx context.Context, o client.Object, deleted bool) bool {
 	v := o.(*snapshotv1.VolumeSnapshot)
 	for _, t := range r.targets {
 		if t.done || !t.owns(v) {
@@ -84,6 +103,7 @@ func (r *request) see(o client.Object, deleted bool) bool {
 		t.state = state
 		if t.done {
 			r.did(snapshotResource, v.Name, state)
+			r.mark.set(ctx, r, v)
 		} else {
 			say(r.ErrOut, r.nameOf(t)+": "+state)
 		}
@@ -107,7 +127,7 @@ func (t *target) stateOf(v *snapshotv1.VolumeSnapshot, deleted bool, until strin
 	if !requested && (t.taken || deleted || readyToUse) {
 		return ""
 	}
-	t.taken = requested && !deleted
+	t.taken, t.snapshot = requested && !deleted, v.Name
 	switch {
 	case deleted:
 		return v.Name + " was deleted before it was " + until
