@@ -125,7 +125,7 @@ var _ = Describe("release", func() {
 		Expect(r).To(Equal(result{0, "volumesnapshot.snapshot.storage.k8s.io/" + v.Name + " released\n", ""}))
 		after := get(v)
 		Expect(after.OwnerReferences).To(Equal([]metav1.OwnerReference{backup}))
-		Expect(after.Labels).To(Equal(map[string]string{v1alpha1.LabelSchedule: "nightly"}))
+		Expect(after.Labels).To(Equal(map[string]string{v1alpha1.LabelSchedule: "nightly", v1alpha1.LabelClaim: "data"}))
 		Expect(after.Annotations).To(Equal(before.Annotations), "the slot stays covered")
 		Expect(writes).To(ConsistOf(And(HavePrefix("PATCH "+v.Name), ContainSubstring(`"resourceVersion":"`+before.ResourceVersion+`"`))))
 
