@@ -45,7 +45,7 @@ type bench struct {
 	manifest manifest
 	// server is that of the present group.
 	server *server
-	result   results
+	result results
 	// stopped is why processes could not be stopped.
 	stopped error
 }
