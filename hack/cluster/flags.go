@@ -25,26 +25,27 @@ type options struct {
 	kubernetes, snapshotter string
 }
 
-func (o *options) addDir(commands ...*cobra.Command) {
-	for _, c := range commands {
-		c.Flags().StringVar(&o.folder, "dir", "", "`folder` of the cluster (default: a temporary one for run, otherwise one in the cache)")
-	}
+// command returns a command that is given the options.
+func (o *options) command(use, short string, args cobra.PositionalArgs, run func(context.Context, []string) error) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short, Args: args, RunE: func(cmd *cobra.Command, args []string) error {
+		return run(cmd.Context(), args)
+	}}
 }
 
-func (o *options) addKind(commands ...*cobra.Command) {
-	for _, c := range commands {
-		c.Flags().BoolVar(&o.noCSI, "no-csi", false,
-			"leave out the snapshot CRDs, the snapshot controllers, the CSI driver, and the controller that binds PVCs")
-		c.Flags().BoolVar(&o.node, "node", false, "add a node, so that pods run (Linux, root)")
-	}
+func (o *options) addDir(c *cobra.Command) {
+	c.Flags().StringVar(&o.folder, "dir", "", "`folder` of the cluster (default: a temporary one for run, otherwise one in the cache)")
 }
 
-func (o *options) addVersions(commands ...*cobra.Command) {
+func (o *options) addKind(c *cobra.Command) {
+	c.Flags().BoolVar(&o.noCSI, "no-csi", false,
+		"leave out the snapshot CRDs, the snapshot controllers, the CSI driver, and the controller that binds PVCs")
+	c.Flags().BoolVar(&o.node, "node", false, "add a node, so that pods run (Linux, root)")
+}
+
+func (o *options) addVersions(c *cobra.Command) {
 	current := recipe.Current()
-	for _, c := range commands {
-		c.Flags().StringVar(&o.kubernetes, "kubernetes", current.Kubernetes, "`version` of Kubernetes")
-		c.Flags().StringVar(&o.snapshotter, "snapshotter", current.Snapshotter, "`version` of external-snapshotter")
-	}
+	c.Flags().StringVar(&o.kubernetes, "kubernetes", current.Kubernetes, "`version` of Kubernetes")
+	c.Flags().StringVar(&o.snapshotter, "snapshotter", current.Snapshotter, "`version` of external-snapshotter")
 }
 
 // dir returns the cluster's folder, by default the one in the cache.
@@ -57,8 +58,8 @@ func (o *options) dir() (cluster.Dir, error) {
 	return cluster.Dir(filepath.Join(cache, "default")), err
 }
 
-// load returns the state of the cluster in the folder.
-func (o *options) load() (cluster.State, error) {
+// state returns the state of the cluster in the folder.
+func (o *options) state() (cluster.State, error) {
 	d, err := o.dir()
 	if err != nil {
 		return cluster.State{}, err

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"runtime"
 
@@ -47,31 +46,4 @@ func newImage() *cobra.Command {
 		_ = cmd.MarkFlagRequired(name)
 	}
 	return cmd
-}
-
-func newLoad(o *options) *cobra.Command {
-	return &cobra.Command{
-		Use:   "load [flags] ARCHIVE...",
-		Short: "Load images from archives into the node of a cluster",
-		Args:  cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := o.load()
-			if err != nil {
-				return err
-			}
-			if !s.Node {
-				return fmt.Errorf("the cluster in %s has no node; start one with up --node", s.Dir)
-			}
-			for _, a := range args {
-				path, err := absPath(a)
-				if err != nil {
-					return err
-				}
-				if err := s.LoadImage(cmd.Context(), path); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-	}
 }

@@ -86,12 +86,22 @@ repository, where "run" also starts its command.`,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	var o options
-	up, run, assets := newUp(&o), newRun(&o), newAssets(&o)
-	o.addKind(up, run)
-	o.addVersions(up, run, assets)
-	down, env, load := newDown(&o), newEnv(&o), newLoad(&o)
-	o.addDir(up, run, down, env, load)
-	root.AddCommand(assets, up, run, down, env, newImage(), load, newNodeCheck())
+	dir, kind, versions := o.addDir, o.addKind, o.addVersions
+	add := func(c *cobra.Command, flags ...func(*cobra.Command)) {
+		for _, add := range flags {
+			add(c)
+		}
+		root.AddCommand(c)
+	}
+	add(o.command("assets", "Build what envtest needs, and the snapshot CRDs, and print the folder for KUBEBUILDER_ASSETS",
+		cobra.NoArgs, o.assets), versions)
+	add(o.command("up", "Start a cluster, building what is missing", cobra.NoArgs, o.up), dir, kind, versions)
+	add(newRun(&o), dir, kind, versions)
+	add(o.command("down", "Stop a cluster and remove its data, but keep its logs", cobra.NoArgs, o.down), dir)
+	add(o.command("env", "Print shell commands that select a cluster, for eval", cobra.NoArgs, o.env), dir)
+	add(newImage())
+	add(o.command("load [flags] ARCHIVE...", "Load images from archives into the node of a cluster", cobra.MinimumNArgs(1), o.load), dir)
+	add(o.command("node-check", "Check whether this machine allows a cluster with a node; exit 0 only if it does", cobra.NoArgs, checkNode))
 	for name := range cluster.Commands {
 		root.AddCommand(&cobra.Command{
 			Use: name + " STATE", Hidden: true, Args: cobra.ExactArgs(1),

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds and plays the demo.
+# Builds and plays the demo, whose steps are in steps.sh.
 #
 #   hack/demo/demo.sh         on a cluster of its own, which is removed at the end
 #   hack/demo/demo.sh keep    the same, but cluster and operator stay up
@@ -25,7 +25,6 @@ echo "Building the demo (the first time, 10 to 15 minutes for the cluster's part
 # Without -buildvcs=false, Go refuses to build in a checkout that belongs to another user.
 go build -buildvcs=false -o bin/manager ./cmd
 go build -buildvcs=false -o bin/kubectl-snapsched ./cmd/kubectl-snapsched
-go build -buildvcs=false -o bin/demo ./hack/demo
 go -C hack/cluster build -buildvcs=false -o "$PWD/bin/cluster" .
 export PATH="$PWD/bin:$PATH" # kubectl finds its plugin there
 
@@ -40,7 +39,7 @@ keep)
   trap 'exit 130' INT TERM HUP
   bin/cluster up --dir "$kept" >/dev/null
   eval "$(bin/cluster env --dir "$kept")"
-  bin/demo --keep
+  hack/demo/steps.sh keep
   trap - EXIT
   cat <<END
 
@@ -57,6 +56,6 @@ To stop and remove everything:
 END
   ;;
 *)
-  exec bin/cluster run -- bin/demo
+  exec bin/cluster run -- hack/demo/steps.sh
   ;;
 esac

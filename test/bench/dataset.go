@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/test/bench/internal/server"
 	"mapcontroller.dev/snapshotschedule/test/internal/audit"
 	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 )
@@ -37,20 +36,20 @@ func daily(namespace, name string) *v1alpha1.SnapshotSchedule {
 
 // dataset is a namespace with PVCs and a schedule that has taken snapshots of them.
 type dataset struct {
-	server   *server.Server
+	server   *server
 	now      time.Time
 	schedule *v1alpha1.SnapshotSchedule
 	claims   []*corev1.PersistentVolumeClaim
 }
 
 // newDataset writes PVCs into a new namespace, with an old schedule or without one.
-func newDataset(ctx context.Context, srv *server.Server, namespace string, claims int, scheduled bool) *dataset {
-	must(srv.Namespace(ctx, namespace))
-	d := &dataset{server: srv, now: time.Now().Truncate(time.Second), schedule: daily(namespace, scheduleName)}
+func (b *bench) newDataset(ctx context.Context, namespace string, claims int, scheduled bool) *dataset {
+	must(b.server.namespace(ctx, namespace))
+	d := &dataset{server: b.server, now: time.Now().Truncate(time.Second), schedule: daily(namespace, scheduleName)}
 	d.fill(ctx, claims)
 	if scheduled {
-		d.schedule = server.Old(d.schedule, d.now.Add(-longAgo))
-		must(srv.Put(ctx, d.schedule))
+		d.schedule = old(d.schedule, d.now.Add(-longAgo))
+		b.server.put(ctx, d.schedule)
 	}
 	return d
 }
@@ -60,20 +59,20 @@ func (d *dataset) fill(ctx context.Context, claims int) {
 	d.claims = nil
 	var objects []client.Object
 	for i := range claims {
-		claim := server.Claim(d.schedule.Namespace, fmt.Sprintf("claim-%05d", i), d.now.Add(-longAgo))
+		claim := boundClaim(d.schedule.Namespace, fmt.Sprintf("claim-%05d", i), d.now.Add(-longAgo))
 		d.claims, objects = append(d.claims, claim), append(objects, claim)
 	}
-	must(d.server.Put(ctx, objects...))
+	d.server.put(ctx, objects...)
 }
 
 // create creates the schedule as a user does.
 func (d *dataset) create(ctx context.Context) {
-	must(d.server.Client.Create(ctx, daily(d.schedule.Namespace, d.schedule.Name)))
+	must(d.server.client.Create(ctx, daily(d.schedule.Namespace, d.schedule.Name)))
 }
 
 // snapshot returns the snapshot of a PVC for the slot so many slots ago.
 func (d *dataset) snapshot(claim *corev1.PersistentVolumeClaim, slotsAgo int) *snapshotv1.VolumeSnapshot {
-	return server.Snapshot(d.schedule, claim, d.now.Add(-sinceSlot-time.Duration(slotsAgo)*intervalTime))
+	return readySnapshot(d.schedule, claim, d.now.Add(-sinceSlot-time.Duration(slotsAgo)*intervalTime))
 }
 
 // write writes the snapshots of all PVCs for a range of slots, counted from the newest. Those that will be deleted
@@ -88,32 +87,32 @@ func (d *dataset) write(ctx context.Context, from, to int, deletable bool) {
 			}
 			objects = append(objects, snapshot)
 		}
-		must(d.server.Put(ctx, objects...))
+		d.server.put(ctx, objects...)
 	}
 }
 
 // patch changes the schedule as a user does.
 func (d *dataset) patch(ctx context.Context, change func(*v1alpha1.SnapshotSchedule)) {
 	var live v1alpha1.SnapshotSchedule
-	must(d.server.Client.Get(ctx, client.ObjectKeyFromObject(d.schedule), &live))
+	must(d.server.client.Get(ctx, client.ObjectKeyFromObject(d.schedule), &live))
 	before := live.DeepCopy()
 	change(&live)
-	must(d.server.Client.Patch(ctx, &live, client.MergeFrom(before)))
+	must(d.server.client.Patch(ctx, &live, client.MergeFrom(before)))
 }
 
 // counted waits until the status of each schedule counts all PVCs, and these snapshots.
 func (d *dataset) counted(ctx context.Context, snapshots int, schedules ...client.Object) {
 	for _, s := range schedules {
-		must(d.server.WaitForStatus(ctx, client.ObjectKeyFromObject(s), len(d.claims), snapshots))
+		d.server.waitForStatus(ctx, client.ObjectKeyFromObject(s), len(d.claims), snapshots)
 	}
 }
 
 // waitIdle waits until the status of the schedule counts the snapshots, and the operator is idle.
-func (d *dataset) waitIdle(ctx context.Context, o *server.Process, snapshots int) {
+func (d *dataset) waitIdle(ctx context.Context, o *program, snapshots int) {
 	ctx, cancel := o.WithContext(ctx)
 	defer cancel()
 	d.counted(ctx, snapshots, d.schedule)
-	must(o.WaitIdle(ctx))
+	o.waitIdle(ctx)
 }
 
 // task is what happened between an order and the moment when the client was idle again.
@@ -131,22 +130,22 @@ type task struct {
 // do gives an order and waits for events of snapshots, and then until the client has settled and is idle: its CPU
 // includes what comes after the last event, such as the status.
 func (d *dataset) do(
-	ctx context.Context, p *server.Process, event watch.EventType, events int, order func(), settled func(context.Context),
+	ctx context.Context, p *program, event watch.EventType, events int, order func(), settled func(context.Context),
 ) (t task) {
-	w := value(d.server.WatchSnapshots(ctx, d.schedule.Namespace))
-	defer w.Stop()
+	w, stop := d.server.watchSnapshots(ctx, d.schedule.Namespace)
+	defer stop()
 	ctx, cancel := p.WithContext(ctx)
 	defer cancel()
-	mark, before, used := value(d.server.Mark()), value(d.server.CPU()), value(p.CPU())
+	mark, before, used := d.server.mark(), d.server.cpu(), p.cpu()
 	ordered := time.Now()
 	order()
-	must(w.Wait(ctx, event, events))
-	after := value(d.server.CPU())
+	w.wait(ctx, event, events)
+	after := d.server.cpu()
 	settled(ctx)
-	must(p.WaitIdle(ctx))
-	t.took, t.cpu, t.server = time.Since(ordered), (value(p.CPU()) - used).Seconds(), (after - before).Seconds()
-	t.requests = value(d.server.Since(mark))
-	times := w.Times(event)
+	p.waitIdle(ctx)
+	t.took, t.cpu, t.server = time.Since(ordered), (p.cpu() - used).Seconds(), (after - before).Seconds()
+	t.requests = d.server.since(mark)
+	times := w.wait(ctx, event, events)
 	if len(times) != events {
 		must(fmt.Errorf("%d events %s instead of %d", len(times), event, events))
 	}

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"mapcontroller.dev/snapshotschedule/test/bench/internal/bareclient"
-	"mapcontroller.dev/snapshotschedule/test/bench/internal/server"
 )
 
 // workers is the number of concurrent creates: the operator's in one namespace.
@@ -27,9 +26,9 @@ type burst struct {
 }
 
 // fanOut lets the operator and the bare client create the same snapshots, in turns.
-func fanOut(ctx context.Context, b *bench, srv *server.Server) {
-	bareSet := newDataset(ctx, srv, "fan-out-bare", 0, false)
-	operatorSet := newDataset(ctx, srv, "fan-out-full", 0, false)
+func fanOut(ctx context.Context, b *bench) {
+	bareSet := b.newDataset(ctx, "fan-out-bare", 0, false)
+	operatorSet := b.newDataset(ctx, "fan-out-full", 0, false)
 	var bares, operators []burst
 	n := float64(b.claims)
 	for round := range b.rounds {
@@ -71,25 +70,23 @@ func each[T any](all []T, of func(T) float64) (values []float64) {
 func (b *bench) turn(ctx context.Context, d *dataset, run func(context.Context, *dataset) task) burst {
 	d.now = time.Now()
 	d.fill(ctx, b.claims)
-	one := burst{task: run(ctx, d), normalized: value(d.server.Normalized(ctx, d.schedule.Namespace))}
-	must(d.server.Clear(ctx, d.schedule.Namespace))
+	one := burst{task: run(ctx, d), normalized: d.server.normalized(ctx, d.schedule.Namespace)}
+	d.server.clear(ctx, d.schedule.Namespace)
 	return one
 }
 
 func (b *bench) bareBurst(ctx context.Context, d *dataset) task {
 	d.schedule.UID = types.UID("0b0e7a4e-0f7f-4a57-8d0c-6f4f4d3c2b1a")
-	c := value(d.server.StartBare(ctx, b.manifest, bareclient.Creates(bareclient.Job{
-		Owner: d.schedule, Slot: d.now, Claims: b.claims, Workers: workers,
-	})...))
+	c := b.startBare(ctx, bareclient.Creates(bareclient.Job{Owner: d.schedule, Slot: d.now, Claims: b.claims, Workers: workers})...)
 	defer b.stop(c)
 	must(c.Expect(bareclient.Ready))
-	must(c.WaitIdle(ctx))
+	c.waitIdle(ctx)
 	return d.do(ctx, c, watch.Added, b.claims, func() { must(c.Send(bareclient.Go)) },
 		func(context.Context) { must(c.Expect(bareclient.Done)) })
 }
 
 func (b *bench) operatorBurst(ctx context.Context, d *dataset) task {
-	o := b.startOperator(ctx, d.server)
+	o := b.startOperator(ctx)
 	defer b.stop(o)
 	return d.do(ctx, o, watch.Added, b.claims, func() { d.create(ctx) }, func(ctx context.Context) { d.counted(ctx, b.claims, d.schedule) })
 }

@@ -33,7 +33,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"mapcontroller.dev/snapshotschedule/test/bench/internal/bareclient"
-	"mapcontroller.dev/snapshotschedule/test/bench/internal/server"
 	"mapcontroller.dev/snapshotschedule/test/internal/repo"
 )
 
@@ -43,8 +42,10 @@ type bench struct {
 	root, assets string
 	// operator is the program that is measured.
 	operator string
-	manifest server.Manifest
-	result   results
+	manifest manifest
+	// server is that of the present group.
+	server *server
+	result results
 	// stopped is why processes could not be stopped.
 	stopped error
 }
@@ -77,7 +78,7 @@ type group struct {
 	name, about string
 	// audit makes the API server log requests, which costs it some speed.
 	audit bool
-	run   func(context.Context, *bench, *server.Server)
+	run   func(context.Context, *bench)
 }
 
 // groups are run and printed in this order.
@@ -196,10 +197,10 @@ func prepare(ctx context.Context, f flags, dir string) (b *bench, err error) {
 	if b.assets = os.Getenv("KUBEBUILDER_ASSETS"); b.assets == "" {
 		return nil, errors.New("KUBEBUILDER_ASSETS is not set: use make bench, or set it to what 'go -C hack/cluster run . assets' prints")
 	}
-	if b.manifest, err = server.ReadManifest(b.root); err != nil {
+	if b.manifest, err = readManifest(b.root); err != nil {
 		return nil, err
 	}
-	b.manifest.Env = append(b.manifest.Env, f.env...)
+	b.manifest.env = append(b.manifest.env, f.env...)
 	if b.operator == "" {
 		b.progressf("build the operator")
 		if b.operator, err = repo.BuildOperator(ctx, b.root, dir); err != nil {
@@ -216,15 +217,10 @@ const groupTimeout = 15 * time.Minute
 func (b *bench) runGroup(ctx context.Context, g group) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, groupTimeout, fmt.Errorf("it took longer than %s", groupTimeout))
 	defer cancel()
-	srv, err := server.Start(ctx, b.root, b.assets, g.audit)
-	if err != nil {
+	b.server = &server{}
+	if b.server.dir, err = os.MkdirTemp("", "snapsched-bench-"); err != nil {
 		return err
 	}
-	defer func() {
-		if err := srv.Stop(); err != nil { // it was killed; what was measured is valid
-			b.progressf("%v", err)
-		}
-	}()
 	defer func() {
 		problem := recover()
 		failed, ok := problem.(failure)
@@ -232,8 +228,12 @@ func (b *bench) runGroup(ctx context.Context, g group) (err error) {
 			panic(problem)
 		}
 		err = errors.Join(failed.error, b.stopped)
+		if stopErr := b.server.stop(); stopErr != nil { // it was killed; what was measured is valid
+			b.progressf("%v", stopErr)
+		}
 	}()
-	g.run(ctx, b, srv)
+	b.server.start(ctx, b.root, b.assets, g.audit)
+	g.run(ctx, b)
 	return nil
 }
 
@@ -253,18 +253,8 @@ func value[T any](v T, err error) T {
 	return v
 }
 
-// startOperator starts the operator and waits until it works and is idle.
-func (b *bench) startOperator(ctx context.Context, srv *server.Server, flags ...string) *server.Process {
-	o := value(srv.StartOperator(ctx, b.operator, b.manifest, flags...))
-	if err := srv.WaitWorking(ctx, o); err != nil {
-		b.stop(o)
-		must(err)
-	}
-	return o
-}
-
-// stop stops a process. The group fails if that fails.
-func (b *bench) stop(p *server.Process) { b.stopped = errors.Join(b.stopped, p.Stop()) }
+// stop stops a process, which must exit 0, or the group fails.
+func (b *bench) stop(p *program) { b.stopped = errors.Join(b.stopped, p.Stop(20*time.Second)) }
 
 // progressf reports progress.
 func (b *bench) progressf(format string, args ...any) {

@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
-	"mapcontroller.dev/snapshotschedule/test/bench/internal/server"
 	"mapcontroller.dev/snapshotschedule/test/internal/audit"
 )
 
@@ -29,19 +28,19 @@ func (t task) writes(resource string) float64 {
 }
 
 // requests counts the operator's requests when PVCs fall due and when nothing is due.
-func requests(ctx context.Context, b *bench, srv *server.Server) {
-	o := b.startOperator(ctx, srv)
+func requests(ctx context.Context, b *bench) {
+	o := b.startOperator(ctx)
 	defer b.stop(o)
-	fresh, tick := b.firstSnapshots(ctx, srv, o), b.tick(ctx, srv, o)
+	fresh, tick := b.firstSnapshots(ctx, o), b.tick(ctx, o)
 	b.progressf("idle for %s", b.idle)
 	idle := task{name: fmt.Sprintf("idle for %s", b.idle)}
-	mark := value(srv.Mark())
+	mark := b.server.mark()
 	select {
 	case <-time.After(b.idle):
 	case <-ctx.Done():
 		must(context.Cause(ctx))
 	}
-	idle.requests = value(srv.Since(mark))
+	idle.requests = b.server.since(mark)
 	for _, t := range []task{fresh, tick} {
 		b.result.add("API writes per snapshot, "+t.name, "", t.writes("volumesnapshots")/float64(b.claims)).must("=", 1)
 		b.result.add(fmt.Sprintf("status writes, %s: at most one per %s", t.name, statusInterval), "", t.writes("snapshotschedules/status")).
@@ -52,19 +51,19 @@ func requests(ctx context.Context, b *bench, srv *server.Server) {
 }
 
 // firstSnapshots lets a new schedule take a snapshot of each PVC.
-func (b *bench) firstSnapshots(ctx context.Context, srv *server.Server, o *server.Process) task {
-	d := newDataset(ctx, srv, "fresh", b.claims, false)
+func (b *bench) firstSnapshots(ctx context.Context, o *program) task {
+	d := b.newDataset(ctx, "fresh", b.claims, false)
 	t := d.do(ctx, o, watch.Added, b.claims, func() { d.create(ctx) }, func(ctx context.Context) { d.counted(ctx, b.claims, d.schedule) })
 	t.name = "a new schedule"
 	return t
 }
 
 // tick lets a schedule take another snapshot of each PVC, when all others are ready.
-func (b *bench) tick(ctx context.Context, srv *server.Server, o *server.Process) task {
-	d := newDataset(ctx, srv, "tick", b.claims, true)
+func (b *bench) tick(ctx context.Context, o *program) task {
+	d := b.newDataset(ctx, "tick", b.claims, true)
 	d.waitIdle(ctx, o, b.claims)
 	d.makeReady(ctx)
-	must(o.WaitIdle(ctx))
+	o.waitIdle(ctx)
 	t := d.do(ctx, o, watch.Added, b.claims, func() {
 		d.patch(ctx, func(s *v1alpha1.SnapshotSchedule) {
 			s.Annotations = map[string]string{v1alpha1.AnnotationRequestedAt: time.Now().UTC().Format(time.RFC3339)}
@@ -77,14 +76,14 @@ func (b *bench) tick(ctx context.Context, srv *server.Server, o *server.Process)
 // makeReady sets the status of all snapshots, as the snapshot controllers do.
 func (d *dataset) makeReady(ctx context.Context) {
 	var all snapshotv1.VolumeSnapshotList
-	must(d.server.Client.List(ctx, &all, client.InNamespace(d.schedule.Namespace)))
+	must(d.server.client.List(ctx, &all, client.InNamespace(d.schedule.Namespace)))
 	var objects []client.Object
 	for i := range all.Items {
 		o := &all.Items[i]
 		o.Status, o.ResourceVersion = d.snapshot(d.claims[0], 0).Status, ""
 		objects = append(objects, o)
 	}
-	must(d.server.Put(ctx, objects...))
+	d.server.put(ctx, objects...)
 }
 
 // requestTable counts requests by verb and resource, without those for leases.
@@ -110,13 +109,13 @@ func (b *bench) requestTable(title string, tasks ...task) {
 }
 
 // expiry shortens the TTL of a schedule so that many snapshots expire at once.
-func expiry(ctx context.Context, b *bench, srv *server.Server) {
+func expiry(ctx context.Context, b *bench) {
 	each := max(1, b.expire/b.claims)
 	n := each * b.claims
 	b.progressf("write %d snapshots", n+b.claims)
-	d := newDataset(ctx, srv, "expiry", b.claims, true)
+	d := b.newDataset(ctx, "expiry", b.claims, true)
 	d.write(ctx, 0, 1+each, true)
-	o := b.startOperator(ctx, srv, "--max-deletes-per-second=0")
+	o := b.startOperator(ctx, "--max-deletes-per-second=0")
 	defer b.stop(o)
 	d.waitIdle(ctx, o, n+b.claims)
 	b.progressf("expire %d of them", n)

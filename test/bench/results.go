@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
-	"unicode/utf8"
 
 	"github.com/prometheus/procfs"
 	"golang.org/x/perf/benchfmt"
@@ -132,23 +132,13 @@ type table struct {
 
 // markdown writes the table with columns that are also aligned in a terminal.
 func (t table) markdown() string {
-	widths := make([]int, len(t.header))
-	for _, row := range append([][]string{t.header}, t.rows...) {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell), len("---"))
-		}
-	}
-	rules := make([]string, len(widths))
-	for i, width := range widths {
-		rules[i] = strings.Repeat("-", width)
-	}
 	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 0, 1, ' ', 0)
+	rules := slices.Repeat([]string{"---"}, len(t.header))
 	for _, row := range append([][]string{t.header, rules}, t.rows...) {
-		for i, cell := range row {
-			text.WriteString("| " + cell + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+1))
-		}
-		text.WriteString("|\n")
+		_, _ = fmt.Fprintf(w, "| %s\t|\n", strings.Join(row, "\t| "))
 	}
+	_ = w.Flush() // a strings.Builder returns no errors
 	return text.String()
 }
 

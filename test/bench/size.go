@@ -17,7 +17,6 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/bench/internal/bareclient"
-	"mapcontroller.dev/snapshotschedule/test/bench/internal/server"
 	"mapcontroller.dev/snapshotschedule/test/internal/process"
 )
 
@@ -31,9 +30,9 @@ type footprint struct {
 }
 
 // sizes measures operators with more and more snapshots of the same PVCs, and restarts with the most.
-func sizes(ctx context.Context, b *bench, srv *server.Server) {
-	all := []footprint{b.footprint(ctx, srv, &dataset{}, 0)}
-	d := newDataset(ctx, srv, "size", b.claims, true)
+func sizes(ctx context.Context, b *bench) {
+	all := []footprint{b.footprint(ctx, &dataset{}, 0)}
+	d := b.newDataset(ctx, "size", b.claims, true)
 	written := 0
 	grow := func(each int) {
 		b.progressf("write snapshots, %d in all", each*b.claims)
@@ -42,15 +41,15 @@ func sizes(ctx context.Context, b *bench, srv *server.Server) {
 	}
 	for _, each := range []int{max(1, b.snapshotsPerClaim/2), b.snapshotsPerClaim, 2 * b.snapshotsPerClaim} {
 		grow(each)
-		all = append(all, b.footprint(ctx, srv, d, each*b.claims))
+		all = append(all, b.footprint(ctx, d, each*b.claims))
 	}
 	grow(b.restart / b.claims)
 	b.sizeRows(append(all, b.restarts(ctx, d, written*b.claims)))
 }
 
 // footprint starts an operator and measures it once it is idle.
-func (b *bench) footprint(ctx context.Context, srv *server.Server, d *dataset, snapshots int) footprint {
-	o := b.startOperator(ctx, srv)
+func (b *bench) footprint(ctx context.Context, d *dataset, snapshots int) footprint {
+	o := b.startOperator(ctx)
 	defer b.stop(o)
 	if d.schedule != nil {
 		d.waitIdle(ctx, o, snapshots)
@@ -59,9 +58,9 @@ func (b *bench) footprint(ctx context.Context, srv *server.Server, d *dataset, s
 }
 
 // measure reads the footprint of an operator. Reading the live heap allocates, so it comes last.
-func measure(o *server.Process, claims, snapshots int) footprint {
-	f := footprint{claims: claims, snapshots: snapshots, cpu: value(o.CPU()).Seconds(), memory: value(o.Memory())}
-	f.heap = value(o.LiveHeap())
+func measure(o *program, claims, snapshots int) footprint {
+	f := footprint{claims: claims, snapshots: snapshots, cpu: o.cpu().Seconds(), memory: o.memory()}
+	f.heap = o.liveHeap()
 	return f
 }
 
@@ -141,10 +140,10 @@ type startup struct{ after, cpu float64 }
 // the footprint of the last operator.
 func (b *bench) restarts(ctx context.Context, d *dataset, total int) (last footprint) {
 	due := d.claims[len(d.claims)/2]
-	must(d.server.Drop(ctx, d.snapshot(due, 0)))
+	d.server.drop(ctx, d.snapshot(due, 0))
 	var starts, lists []startup
 	for round := range min(3, b.rounds) {
-		list := b.bareList(ctx, d.server)
+		list := b.bareList(ctx)
 		start, f := b.firstDue(ctx, d, due, total)
 		d.dropNewest(ctx, due)
 		b.progressf("%d snapshots, round %d: bare list after %s, first due snapshot after %s", total, round+1,
@@ -158,24 +157,23 @@ func (b *bench) restarts(ctx context.Context, d *dataset, total int) (last footp
 	return last
 }
 
-func (b *bench) bareList(ctx context.Context, srv *server.Server) startup {
-	c := value(srv.StartBare(ctx, b.manifest, bareclient.List))
+func (b *bench) bareList(ctx context.Context) startup {
+	c := b.startBare(ctx, bareclient.List)
 	defer b.stop(c)
 	must(c.Expect(bareclient.Done))
-	return startup{after: time.Since(c.Started).Seconds(), cpu: value(c.CPU()).Seconds()}
+	return startup{after: time.Since(c.Started).Seconds(), cpu: c.cpu().Seconds()}
 }
 
 // firstDue starts an operator and waits for the one snapshot that is due. It returns the operator's footprint once
 // it is idle.
 func (b *bench) firstDue(ctx context.Context, d *dataset, due *corev1.PersistentVolumeClaim, total int) (startup, footprint) {
-	w := value(d.server.WatchSnapshots(ctx, due.Namespace))
-	defer w.Stop()
-	o := value(d.server.StartOperator(ctx, b.operator, b.manifest))
+	w, stop := d.server.watchSnapshots(ctx, due.Namespace)
+	defer stop()
+	o := b.startProgram(ctx)
 	defer b.stop(o)
 	alive, cancel := o.WithContext(ctx)
 	defer cancel()
-	must(w.Wait(alive, watch.Added, 1))
-	start := startup{after: w.Times(watch.Added)[0].Sub(o.Started).Seconds(), cpu: value(o.CPU()).Seconds()}
+	start := startup{after: w.wait(alive, watch.Added, 1)[0].Sub(o.Started).Seconds(), cpu: o.cpu().Seconds()}
 	d.waitIdle(ctx, o, total)
 	f := measure(o, len(d.claims), total)
 	return start, f
@@ -184,11 +182,11 @@ func (b *bench) firstDue(ctx context.Context, d *dataset, due *corev1.Persistent
 // dropNewest removes the snapshot of a PVC that the operator has just created.
 func (d *dataset) dropNewest(ctx context.Context, claim *corev1.PersistentVolumeClaim) {
 	var all snapshotv1.VolumeSnapshotList
-	must(d.server.Client.List(ctx, &all, client.InNamespace(claim.Namespace),
+	must(d.server.client.List(ctx, &all, client.InNamespace(claim.Namespace),
 		client.MatchingLabels{v1alpha1.LabelMapKey: string(claim.UID)}))
 	for i := range all.Items {
 		if all.Items[i].Status == nil {
-			must(d.server.Drop(ctx, &all.Items[i]))
+			d.server.drop(ctx, &all.Items[i])
 		}
 	}
 }

@@ -50,47 +50,25 @@ var _ = Describe("confirm", func() {
 	})
 
 	It("confirms nothing that it has not shown", func() {
-		first := true
-		proxied := intercept(func(request) bool {
-			if first {
-				first = false
-				edit(`{"spec":{"snapshotTTL":"1h"}}`)
-			}
-			return true
-		})
-		r := env.as(proxied).run("confirm", "nightly")
-		Expect(r.code).To(Equal(2))
-		Expect(r.errOut).To(ContainSubstring("nightly was edited meanwhile: nothing is confirmed"))
+		proxied := beforeFirst(func() { edit(`{"spec":{"snapshotTTL":"1h"}}`) })
+		Expect(env.as(proxied).fails("confirm", "nightly")).To(ContainSubstring("nightly was edited meanwhile: nothing is confirmed"))
 		Expect(confirmation(s)).To(BeEmpty())
 
 		By("but another annotation is no edit")
-		first = true
-		proxied = intercept(func(request) bool {
-			if first {
-				first = false
-				edit(`{"metadata":{"annotations":{"note":"ours"}}}`)
-			}
-			return true
-		})
-		Expect(env.as(proxied).run("confirm", "nightly").code).To(BeZero())
+		proxied = beforeFirst(func() { edit(`{"metadata":{"annotations":{"note":"ours"}}}`) })
+		env.as(proxied).succeeds("confirm", "nightly")
 		Expect(confirmation(s)).To(Equal("2"))
 	})
 
 	It("names the ClusterSnapshotSchedule of a child, and confirms that for all namespaces", func() {
-		fleet := &v1alpha1.ClusterSnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Name: env.namespace}}
-		fleet.Spec.NamespaceSelector.MatchLabels = map[string]v1alpha1.LabelValue{"kubernetes.io/metadata.name": v1alpha1.LabelValue(env.namespace)}
-		fleet.Spec.Template.Spec = delayed
-		Expect(api.Create(ctx, fleet)).To(Succeed())
-		DeferCleanup(func() { Expect(api.Delete(ctx, fleet)).To(Succeed()) })
+		fleet := env.createFleet(delayed)
 		child := env.createSchedule(fleet.Name, delayed)
 		child.Labels = map[string]string{v1alpha1.LabelClusterSchedule: fleet.Name, v1alpha1.LabelMapKey: env.namespace}
 		child.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(fleet, v1alpha1.GroupVersion.WithKind("ClusterSnapshotSchedule"))}
 		put(child.CreationTimestamp.Time, child)
 		env.createSnapshots(child, env.createClaim("logs"), time.Hour, 8)
 
-		r := env.run("confirm", fleet.Name)
-		Expect(r.code).To(Equal(2))
-		Expect(r.errOut).To(ContainSubstring("use --cluster " + fleet.Name))
+		Expect(env.fails("confirm", fleet.Name)).To(ContainSubstring("use --cluster " + fleet.Name))
 		Expect(confirmation(child)).To(BeEmpty())
 
 		Expect(env.succeeds("confirm", "--cluster", fleet.Name)).To(Equal(env.namespace + ": 5 snapshots\n5 snapshots will be deleted at once\n" +

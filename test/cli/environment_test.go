@@ -73,6 +73,17 @@ func (env *environment) createSchedule(name string, spec v1alpha1.SnapshotSchedu
 	return s
 }
 
+// createFleet creates a ClusterSnapshotSchedule with the name of the namespace, which selects the namespace only.
+func (env *environment) createFleet(spec v1alpha1.SnapshotScheduleSpec) *v1alpha1.ClusterSnapshotSchedule {
+	GinkgoHelper()
+	fleet := &v1alpha1.ClusterSnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Name: env.namespace}}
+	fleet.Spec.NamespaceSelector.MatchLabels = map[string]v1alpha1.LabelValue{"kubernetes.io/metadata.name": v1alpha1.LabelValue(env.namespace)}
+	fleet.Spec.Template.Spec = spec
+	Expect(api.Create(ctx, fleet)).To(Succeed())
+	DeferCleanup(func() { Expect(api.Delete(ctx, fleet)).To(Succeed()) })
+	return fleet
+}
+
 // createClaim creates a PVC that was bound 61 days ago, before any schedule, so that its slots are the schedule's, even if a
 // second begins in between. Labels are pairs of key and value.
 func (env *environment) createClaim(name string, labels ...string) *corev1.PersistentVolumeClaim {
@@ -159,10 +170,27 @@ func (env *environment) start(args ...string) chan result {
 	return ended
 }
 
+// startWatching runs the plugin, and sends how it ends. It returns when the plugin watches objects.
+func (env *environment) startWatching(args ...string) chan result {
+	GinkgoHelper()
+	watching, proxied := interceptWatch()
+	ended := env.as(proxied).start(args...)
+	Eventually(watching).Should(BeClosed())
+	return ended
+}
+
 // await returns how a plugin that was started ends.
 func await(ended chan result) (r result) {
 	GinkgoHelper()
 	Eventually(ended, "30s").Should(Receive(&r))
+	return r
+}
+
+// awaitSuccess returns the output of a plugin that was started, and must succeed.
+func awaitSuccess(ended chan result) result {
+	GinkgoHelper()
+	r := await(ended)
+	Expect(r.code).To(BeZero(), r.errOut)
 	return r
 }
 
@@ -177,9 +205,7 @@ func (env *environment) succeeds(args ...string) string {
 // warns runs the plugin, which must succeed, and returns its warnings.
 func (env *environment) warns(args ...string) string {
 	GinkgoHelper()
-	r := env.run(args...)
-	Expect(r.code).To(BeZero(), r.errOut)
-	return r.errOut
+	return env.exits(0, args...)
 }
 
 // fails runs the plugin, which must fail with an error, and returns its error output.

@@ -61,11 +61,9 @@ var _ = Describe("hold and unhold", func() {
 		for until, want := range map[string]string{
 			"2021-01-31T18:00:00Z": "is not in the future", "tomorrow": "neither a time in RFC 3339 nor a duration", "2199-01-31": "neither a time",
 		} {
-			r := env.run("hold", all[0].Name, "--until", until)
-			Expect(r.code).To(Equal(2))
-			Expect(r.errOut).To(ContainSubstring(want))
+			Expect(env.fails("hold", all[0].Name, "--until", until)).To(ContainSubstring(want))
 		}
-		Expect(env.run("hold", all[0].Name, "--until", "1w", "--reason", "x").code).To(Equal(2))
+		env.fails("hold", all[0].Name, "--until", "1w", "--reason", "x")
 		Expect(holdOf(all[0])).To(Equal("2199-01-31T17:00:00Z"))
 	})
 
@@ -85,10 +83,7 @@ var _ = Describe("hold and unhold", func() {
 		By("also one whose deletion begins meanwhile")
 		all[1].Finalizers = []string{"test/hold"}
 		put(time.Time{}, all[1])
-		proxied := intercept(func(request) bool {
-			Expect(api.Delete(ctx, all[1])).To(Succeed())
-			return true
-		})
+		proxied := beforeFirst(func() { Expect(api.Delete(ctx, all[1])).To(Succeed()) })
 		Expect(env.as(proxied).fails("hold", all[1].Name)).To(ContainSubstring("is being deleted"))
 	})
 
@@ -125,7 +120,7 @@ var _ = Describe("release", func() {
 		Expect(r).To(Equal(result{0, "volumesnapshot.snapshot.storage.k8s.io/" + v.Name + " released\n", ""}))
 		after := get(v)
 		Expect(after.OwnerReferences).To(Equal([]metav1.OwnerReference{backup}))
-		Expect(after.Labels).To(Equal(map[string]string{v1alpha1.LabelSchedule: "nightly"}))
+		Expect(after.Labels).To(Equal(map[string]string{v1alpha1.LabelSchedule: "nightly", v1alpha1.LabelClaim: "data"}))
 		Expect(after.Annotations).To(Equal(before.Annotations), "the slot stays covered")
 		Expect(writes).To(ConsistOf(And(HavePrefix("PATCH "+v.Name), ContainSubstring(`"resourceVersion":"`+before.ResourceVersion+`"`))))
 
@@ -133,18 +128,13 @@ var _ = Describe("release", func() {
 	})
 
 	It("decides again after a conflict", func() {
-		first := true
-		proxied := intercept(func(request) bool {
-			if first {
-				first = false
-				changed := get(v)
-				changed.OwnerReferences = append(changed.OwnerReferences, backup)
-				changed.Annotations["added"] = "meanwhile"
-				Expect(api.Update(ctx, changed)).To(Succeed())
-			}
-			return true
+		proxied := beforeFirst(func() {
+			changed := get(v)
+			changed.OwnerReferences = append(changed.OwnerReferences, backup)
+			changed.Annotations["added"] = "meanwhile"
+			Expect(api.Update(ctx, changed)).To(Succeed())
 		})
-		Expect(env.as(proxied).run("release", v.Name).code).To(BeZero())
+		env.as(proxied).succeeds("release", v.Name)
 		after := get(v)
 		Expect(after.OwnerReferences).To(Equal([]metav1.OwnerReference{backup}), "the reference that was added is not lost")
 		Expect(after.Annotations).To(HaveKeyWithValue("added", "meanwhile"))
@@ -152,13 +142,12 @@ var _ = Describe("release", func() {
 	})
 
 	It("does nothing after a conflict if somebody else has released it", func() {
-		proxied := intercept(func(request) bool {
+		proxied := beforeFirst(func() {
 			changed := get(v)
 			changed.OwnerReferences, changed.Labels = nil, nil
 			Expect(api.Update(ctx, changed)).To(Succeed())
-			return true
 		})
-		Expect(env.as(proxied).run("release", v.Name).out).To(HaveSuffix(" unchanged\n"))
+		Expect(env.as(proxied).succeeds("release", v.Name)).To(HaveSuffix(" unchanged\n"))
 	})
 
 	It("releases an orphan, which has the label only", func() {

@@ -37,6 +37,16 @@ func intercept(before func(request) bool) string {
 	return interceptBoth(before, always)
 }
 
+// beforeFirst starts a proxy like intercept's, which calls a function before it passes the first write.
+func beforeFirst(act func()) string {
+	GinkgoHelper()
+	var first sync.Once
+	return intercept(func(request) bool {
+		first.Do(act)
+		return true
+	})
+}
+
 // interceptBoth also calls after when the API server has answered a write. If that returns false, the answer is lost.
 func interceptBoth(before, after func(request) bool) string {
 	GinkgoHelper()

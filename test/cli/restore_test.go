@@ -149,11 +149,7 @@ var _ = Describe("restore", func() {
 		Expect(claims()).To(ConsistOf("data"))
 
 		By("not even one that appears while it runs")
-		proxied := intercept(func(request) bool {
-			other := createClaim("new")
-			Expect(other.Spec.DataSource).To(BeNil())
-			return true
-		})
+		proxied := beforeFirst(func() { Expect(createClaim("new").Spec.DataSource).To(BeNil()) })
 		Expect(env.as(proxied).fails("restore", v.Name, "--to", "new")).To(
 			Equal(`Error from server (AlreadyExists): persistentvolumeclaims "new" already exists` + "\n"))
 		Expect(claimNamed("new").Spec.DataSource).To(BeNil())
@@ -300,15 +296,11 @@ var _ = Describe("restore", func() {
 		It("ends when every PVC is bound", func() {
 			createSnapshot(createClaim("data-0"), time.Hour)
 			createSnapshot(createClaim("data-1"), time.Hour)
-			watching, proxied := interceptWatch()
-			ended := env.as(proxied).start("restore", "--schedule", "nightly", "--to", "{pvc}-drill", "--wait")
-			Eventually(watching).Should(BeClosed())
+			ended := env.startWatching("restore", "--schedule", "nightly", "--to", "{pvc}-drill", "--wait")
 			bind("data-1-drill")
 			Consistently(ended, "300ms").ShouldNot(Receive(), "one of two is bound")
 			bind("data-0-drill")
-			r := await(ended)
-			Expect(r.code).To(BeZero(), r.errOut)
-			Expect(r.out).To(HaveSuffix("persistentvolumeclaim/data-1-drill bound\npersistentvolumeclaim/data-0-drill bound\n"))
+			Expect(awaitSuccess(ended).out).To(HaveSuffix("persistentvolumeclaim/data-1-drill bound\npersistentvolumeclaim/data-0-drill bound\n"))
 		})
 
 		It("shows the events of a PVC that is not bound in time", func() {
@@ -334,18 +326,15 @@ var _ = Describe("restore", func() {
 
 		It("fails if the PVC is deleted, or its snapshot was", func() {
 			v := createSnapshot(createClaim("data"), time.Hour)
-			watching, proxied := interceptWatch()
-			ended := env.as(proxied).start("restore", v.Name, "--to", "new", "--wait")
-			Eventually(watching).Should(BeClosed())
+			ended := env.startWatching("restore", v.Name, "--to", "new", "--wait")
 			remove("new")
-			r := await(ended)
-			Expect(r.errOut).To(Equal("error: PersistentVolumeClaim new was deleted\n"))
+			Expect(await(ended).errOut).To(Equal("error: PersistentVolumeClaim new was deleted\n"))
 
 			By("deleting several before the command watches")
 			for i := range 4 {
 				createSnapshot(createClaim(fmt.Sprint("data-", i)), time.Hour)
 			}
-			proxied = interceptBoth(always, func(request) bool {
+			proxied := interceptBoth(always, func(request) bool {
 				for _, name := range claims() {
 					if strings.HasSuffix(name, "-drill") {
 						remove(name)
@@ -353,16 +342,12 @@ var _ = Describe("restore", func() {
 				}
 				return true
 			})
-			r = env.as(proxied).run("restore", "--schedule", "nightly", "--to", "{pvc}-drill", "--wait", "--timeout", "20s")
-			Expect(r.errOut).To(Equal("error: PersistentVolumeClaim data-0-drill was deleted\n" +
+			Expect(env.as(proxied).run("restore", "--schedule", "nightly", "--to", "{pvc}-drill", "--wait", "--timeout", "20s").errOut).To(Equal("error: PersistentVolumeClaim data-0-drill was deleted\n" +
 				"  PersistentVolumeClaim data-1-drill was deleted\n  PersistentVolumeClaim data-2-drill was deleted\n" +
 				"  PersistentVolumeClaim data-3-drill was deleted\n  PersistentVolumeClaim data-drill was deleted\n"))
 
 			By("deleting the snapshot")
-			proxied = intercept(func(request) bool {
-				Expect(api.Delete(ctx, v)).To(Succeed())
-				return true
-			})
+			proxied = beforeFirst(func() { Expect(api.Delete(ctx, v)).To(Succeed()) })
 			Expect(env.as(proxied).fails("restore", v.Name, "--to", "new", "--wait")).To(
 				ContainSubstring("was deleted while PersistentVolumeClaim new was created from it"))
 		})

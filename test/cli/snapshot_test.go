@@ -114,9 +114,7 @@ var _ = Describe("snapshot", func() {
 		env.succeeds("snapshot", "--pvc", "data-0")
 		Expect(requested(schedule).Claims).To(Equal([]string{"data-0", "data-1"}))
 
-		claim := builders.Claim(env.namespace, "data-1", nil)
-		Expect(api.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
-		take(schedule, claim, requestedAt(schedule))
+		take(schedule, get(builders.Claim(env.namespace, "data-1", nil)), requestedAt(schedule))
 		env.succeeds("snapshot", "--pvc", "data-2")
 		Expect(requested(schedule).Claims).To(Equal([]string{"data-0", "data-2"}), "data-1 has its snapshot")
 
@@ -143,9 +141,7 @@ var _ = Describe("snapshot", func() {
 			people = append(people, env.start("snapshot", "--pvc", fmt.Sprint("data-", i)))
 		}
 		for _, ended := range people {
-			var r result
-			Eventually(ended, "30s").Should(Receive(&r))
-			Expect(r.code).To(BeZero(), r.errOut)
+			awaitSuccess(ended)
 		}
 		Expect(requested(schedule).Claims).To(Equal([]string{"data-0", "data-1", "data-2", "data-3", "data-4"}))
 	})
@@ -183,14 +179,10 @@ var _ = Describe("snapshot", func() {
 			Expect(api.Create(ctx, s)).To(Succeed())
 			e.createClaim("data")
 		}
-		watching, proxied := interceptWatch()
-		ended := env.as(proxied).start("snapshot", "-A", "-l", "backup="+env.namespace, "--wait=cut")
-		Eventually(watching).Should(BeClosed())
+		ended := env.startWatching("snapshot", "-A", "-l", "backup="+env.namespace, "--wait=cut")
 		var names []string
 		for i, e := range []*environment{env, other} {
-			s, c := builders.Schedule(e.namespace, "gold", hourly), builders.Claim(e.namespace, "data", nil)
-			Expect(api.Get(ctx, client.ObjectKeyFromObject(s), s)).To(Succeed())
-			Expect(api.Get(ctx, client.ObjectKeyFromObject(c), c)).To(Succeed())
+			s, c := get(builders.Schedule(e.namespace, "gold", hourly)), get(builders.Claim(e.namespace, "data", nil))
 			early := take(s, c, requestedAt(s).Add(-time.Second))
 			report(early, isReady)
 			if i == 1 {
@@ -200,9 +192,7 @@ var _ = Describe("snapshot", func() {
 			report(v, snapshotv1.VolumeSnapshotStatus{CreationTime: ptr.To(metav1.Now())})
 			names = append(names, v.Name)
 		}
-		r := await(ended)
-		Expect(r.code).To(BeZero(), r.errOut)
-		Expect(r.out).To(And(ContainSubstring("gold requested 1 snapshot in namespace "+other.namespace),
+		Expect(awaitSuccess(ended).out).To(And(ContainSubstring("gold requested 1 snapshot in namespace "+other.namespace),
 			ContainSubstring(names[0]+" cut\n"), ContainSubstring(names[1]+" cut\n")))
 		Expect(get(schedule).Annotations).NotTo(HaveKey(v1alpha1.AnnotationRequestedAt))
 		gold := get(builders.Schedule(env.namespace, "gold", hourly))
@@ -218,12 +208,9 @@ var _ = Describe("snapshot", func() {
 	})
 
 	It("requests those of a ClusterSnapshotSchedule in the namespaces that it selects", func() {
-		fleet := &v1alpha1.ClusterSnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Name: env.namespace}}
-		fleet.Spec.NamespaceSelector.MatchLabels = map[string]v1alpha1.LabelValue{"kubernetes.io/metadata.name": v1alpha1.LabelValue(env.namespace)}
-		fleet.Spec.Template.Spec = hourly
-		fleet.Spec.Template.Spec.DeletionPolicy = v1alpha1.DeletionOrphan
-		Expect(api.Create(ctx, fleet)).To(Succeed())
-		DeferCleanup(func() { Expect(api.Delete(ctx, fleet)).To(Succeed()) })
+		spec := hourly
+		spec.DeletionPolicy = v1alpha1.DeletionOrphan
+		fleet := env.createFleet(spec)
 		var child *v1alpha1.SnapshotSchedule
 		unselected := newEnvironment()
 		for _, e := range []*environment{unselected, env} {
@@ -233,19 +220,13 @@ var _ = Describe("snapshot", func() {
 			Expect(api.Create(ctx, child)).To(Succeed())
 			e.createClaim("data")
 		}
-		watching, proxied := interceptWatch()
-		ended := env.as(proxied).start("snapshot", "--cluster", fleet.Name, "--wait")
-		Eventually(watching).Should(BeClosed())
+		ended := env.startWatching("snapshot", "--cluster", fleet.Name, "--wait")
 		Expect(get(child).Annotations).NotTo(HaveKey(v1alpha1.AnnotationRequestedAt), "the operator hands it on")
 		request, err := v1alpha1.RequestOf(get(fleet).Annotations)
 		Expect(err).NotTo(HaveOccurred())
-		claim := builders.Claim(env.namespace, "data", nil)
-		Expect(api.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
-		v := take(child, claim, request.At)
+		v := take(child, get(builders.Claim(env.namespace, "data", nil)), request.At)
 		report(v, isReady)
-		r := await(ended)
-		Expect(r.code).To(BeZero(), r.errOut)
-		Expect(r.out).To(Equal("clustersnapshotschedule.snapshots.mapcontroller.dev/" + fleet.Name + " requested 1 snapshot\n" +
+		Expect(awaitSuccess(ended).out).To(Equal("clustersnapshotschedule.snapshots.mapcontroller.dev/" + fleet.Name + " requested 1 snapshot\n" +
 			"volumesnapshot.snapshot.storage.k8s.io/" + v.Name + " ready\n"))
 	})
 
@@ -267,9 +248,7 @@ var _ = Describe("snapshot", func() {
 	It("with --wait, follows the snapshots until they are ready", func() {
 		first, second := env.createClaim("data-0", "app", "db"), env.createClaim("data-1", "app", "db")
 		busy := take(schedule, second, ago(time.Minute))
-		watching, proxied := interceptWatch()
-		ended := env.as(proxied).start("snapshot", "nightly", "--wait")
-		Eventually(watching).Should(BeClosed())
+		ended := env.startWatching("snapshot", "nightly", "--wait")
 		at := requestedAt(schedule)
 		v := take(schedule, first, at)
 		report(v, snapshotv1.VolumeSnapshotStatus{Error: &snapshotv1.VolumeSnapshotError{Message: ptr.To("try again")}})
@@ -279,8 +258,7 @@ var _ = Describe("snapshot", func() {
 		report(v, isReady)
 		Consistently(ended, "300ms").ShouldNot(Receive(), "one of two is ready")
 		report(w, isReady)
-		r := await(ended)
-		Expect(r.code).To(BeZero(), r.errOut)
+		r := awaitSuccess(ended)
 		Expect(r.out).To(Equal("snapshotschedule.snapshots.mapcontroller.dev/nightly requested 2 snapshots\n" +
 			"volumesnapshot.snapshot.storage.k8s.io/" + v.Name + " ready\n" +
 			"volumesnapshot.snapshot.storage.k8s.io/" + w.Name + " ready\n"))

@@ -20,22 +20,17 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
-	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
 	"mapcontroller.dev/snapshotschedule/test/internal/etcd"
 )
 
 var (
 	ctx    = context.Background()
-	scheme = runtime.NewScheme()
 	server *envtest.Environment
 	// api is the client of an administrator.
 	api client.Client
@@ -44,12 +39,6 @@ var (
 	// program is the path of the plugin, kubeconfig that of an administrator's.
 	program, kubeconfig string
 )
-
-func init() {
-	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
-	utilruntime.Must(snapshotv1.AddToScheme(scheme))
-	utilruntime.Must(v1alpha1.AddToScheme(scheme))
-}
 
 func TestCLI(t *testing.T) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
@@ -82,7 +71,7 @@ var _ = BeforeSuite(func() {
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(server.Stop)
 	config.QPS = -1
-	api, err = client.New(config, client.Options{Scheme: scheme})
+	api, err = client.New(config, client.Options{Scheme: cluster.Scheme})
 	Expect(err).NotTo(HaveOccurred())
 	store = etcd.Client{URL: server.ControlPlane.Etcd.URL.String()}
 	kubeconfig = writeKubeconfig(dir, "admin", "system:masters")

@@ -62,14 +62,6 @@ func entries(n int, prefix, value string) string {
 	return "{" + strings.Join(all, ", ") + "}"
 }
 
-// validObjects are the smallest valid objects, with a complete status.
-var validObjects = map[string]string{
-	schedule: "{spec: {snapshotInterval: 6h}, status: " + completeStatus + "}",
-	fleet: `{spec: {namespaceSelector: {}, template: {spec: {snapshotInterval: 6h, deletionPolicy: Delete}}}, status: {
-  inputs: {namespaces: {total: 3}}, outputs: {snapshotschedules: {total: 3, updated: 3, ready: 3}}, detached: {snapshotschedules: 0},
-  persistentVolumeClaims: {total: 3, skipped: 0}, volumeSnapshots: {total: 9, ready: 9}, oldestRecoveryPointNamespace: shop}}`,
-}
-
 // rejected is an object that the API server must reject for one cause, with a part of its message: a valid one with another value, in YAML,
 // of one field. An empty value stands for no value.
 type rejected struct {

@@ -52,7 +52,7 @@ var _ = Describe("kubectl", func() {
 	It("shows the columns of a schedule", func() {
 		created := create("interval", "{snapshotInterval: 6h, snapshotTTL: 10d, deletionPolicy: Orphan}")
 		create("cron", `{schedule: "30 2 * * *", suspend: true}`)
-		Expect(patchStatus(created, parseYAML(completeStatus))).To(Succeed())
+		Expect(patchStatus(created, completeStatus())).To(Succeed())
 		table := getTable()
 
 		var columns, wide []string

@@ -28,7 +28,7 @@ var _ = Describe("Defaults", func() {
 	// Contract: API-2.
 	DescribeTable("are set where a field is omitted, and nowhere else",
 		func(spec, defaulted, changes string) {
-			object := newObject(schedule, "defaults", "spec: "+spec)
+			object := newSchedule("defaults", spec)
 			Expect(dryRun(object)).To(Succeed())
 			want := parseYAML(defaulted)
 			maps.Copy(want, parseYAML(changes))

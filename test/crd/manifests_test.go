@@ -116,17 +116,23 @@ var _ = Describe("config/default", Ordered, func() {
 })
 
 var _ = Describe("config", func() {
-	It("has objects for listed namespaces that the API server accepts, in that namespace", func() {
-		for _, folder := range []string{"config/namespaced", "config/namespaced/watched"} {
-			for _, object := range kustomize(folder) {
-				name := object.GetKind() + " " + object.GetName()
-				if folder == "config/namespaced" {
-					Expect(object.GetNamespace()).To(Equal("snapshotschedule"), name)
-				}
-				object.SetNamespace(namespace)
-				Expect(dryRunApply(object)).To(Succeed(), name)
-			}
+	// accepted applies objects in a namespace that exists.
+	accepted := func(objects ...*unstructured.Unstructured) {
+		GinkgoHelper()
+		for _, object := range objects {
+			object.SetNamespace(namespace)
+			Expect(dryRunApply(object)).To(Succeed(), "%s %s", object.GetKind(), object.GetName())
 		}
+	}
+
+	DescribeTable("has objects that the API server accepts", func(folder string) { accepted(kustomize(folder)...) },
+		Entry("for the operator in listed namespaces", "config/namespaced"),
+		Entry("for a listed namespace", "config/namespaced/watched"),
+		Entry("for network policies", "config/network-policy"),
+	)
+
+	It("has an operator for listed namespaces in a namespace of its own", func() {
+		Expect(kustomize("config/namespaced")).To(HaveEach(HaveField("GetNamespace()", "snapshotschedule")))
 	})
 
 	// Defaults within an atomic field, such as divisor, would be a conflict.
@@ -146,13 +152,6 @@ var _ = Describe("config", func() {
 		}
 	})
 
-	It("has a network policy that the API server accepts", func() {
-		for _, object := range kustomize("config/network-policy") {
-			object.SetNamespace(namespace)
-			Expect(dryRunApply(object)).To(Succeed(), object.GetName())
-		}
-	})
-
 	// The CRDs of the Prometheus operator are not installed here.
 	It("has monitoring objects that build, and a sample with permissions that the API server accepts", func() {
 		monitoring := []any{HaveField("GetKind()", "PrometheusRule"), HaveField("GetKind()", "ServiceMonitor")}
@@ -161,8 +160,7 @@ var _ = Describe("config", func() {
 		Expect(sample).To(ContainElements(monitoring...))
 		for _, object := range sample {
 			if object.GroupVersionKind().Group == "rbac.authorization.k8s.io" {
-				object.SetNamespace(namespace)
-				Expect(dryRunApply(object)).To(Succeed(), object.GetName())
+				accepted(object)
 			}
 		}
 	})
@@ -170,9 +168,8 @@ var _ = Describe("config", func() {
 	It("has a sample hook that the API server accepts, whose permissions come before its Job", func() {
 		objects := kustomize("config/samples/hook")
 		Expect(objects).To(HaveLen(4))
+		accepted(objects...)
 		for _, object := range objects {
-			object.SetNamespace(namespace)
-			Expect(dryRunApply(object)).To(Succeed(), object.GetName())
 			annotations := HaveKeyWithValue("helm.sh/hook", "pre-upgrade")
 			if object.GetKind() != "Job" {
 				annotations = And(annotations, HaveKeyWithValue("argocd.argoproj.io/sync-wave", "-1"), HaveKeyWithValue("helm.sh/hook-weight", "-1"))
@@ -194,9 +191,6 @@ var _ = Describe("config", func() {
 		}
 		objects := kustomize("config/samples")
 		Expect(objects).To(And(HaveLen(inFiles), Not(BeEmpty())))
-		for _, object := range objects {
-			object.SetNamespace(namespace)
-			Expect(dryRunApply(object)).To(Succeed(), object.GetName())
-		}
+		accepted(objects...)
 	})
 })

@@ -25,7 +25,7 @@ import (
 // object returns a valid object with the change that makes it invalid.
 func (r rejected) object() *unstructured.Unstructured {
 	GinkgoHelper()
-	object := newObject(r.kind, "rejected", validObjects[r.kind])
+	object := newObject(r.kind, "rejected", testdata(r.kind))
 	if r.field == "spec.schedule" || r.field == "spec.timeZone" {
 		object.Object["spec"] = parseYAML(`{schedule: "@daily"}`)
 	}
@@ -47,7 +47,7 @@ func (r rejected) send() []cause {
 	if !strings.HasPrefix(r.field, "status.") {
 		return causesOf(dryRun(object))
 	}
-	stored := newObject(r.kind, "status-of-"+strings.ToLower(r.kind), validObjects[r.kind])
+	stored := newObject(r.kind, "status-of-"+strings.ToLower(r.kind), testdata(r.kind))
 	Expect(client.IgnoreAlreadyExists(api.Create(ctx, stored))).To(Succeed())
 	causes := causesOf(patchStatus(stored, object.Object["status"].(map[string]any), client.DryRunAll))
 	for i, c := range causes { // older API servers name the fields of a status without the prefix
@@ -75,17 +75,17 @@ var _ = Describe("Validation", func() {
 
 	// Contract: API-2.
 	DescribeTable("accepts a valid spec",
-		func(spec string) { Expect(dryRun(newObject(schedule, "accepted", "spec: "+spec))).To(Succeed()) },
+		func(spec string) { Expect(dryRun(newSchedule("accepted", spec))).To(Succeed()) },
 		tableEntries(acceptedSpecs()),
 	)
 
 	// Contract: API-2.
 	DescribeTable("accepts a name of 63 characters", func(kind string) {
-		Expect(dryRun(newObject(kind, long(63), validObjects[kind]))).To(Succeed())
+		Expect(dryRun(newObject(kind, long(63), testdata(kind)))).To(Succeed())
 	}, Entry(nil, schedule), Entry(nil, fleet))
 
 	It("names every mistake", func() {
-		causes := causesOf(dryRun(newObject(schedule, "mistakes", `{spec: {timeZone: UTC, snapshotTTL: 0s}}`)))
+		causes := causesOf(dryRun(newSchedule("mistakes", "{timeZone: UTC, snapshotTTL: 0s}")))
 		Expect(causes).To(ConsistOf(HaveField("Field", "spec"), HaveField("Field", "spec.timeZone"), HaveField("Field", "spec.snapshotTTL")))
 	})
 
@@ -99,7 +99,7 @@ var _ = Describe("Validation", func() {
 
 	// Any other number would be stored, and break every Go client that lists it. Kubernetes 1.30 does not check the format int32.
 	DescribeTable("rejects a number that does not fit the Go type", func(number string) {
-		err := dryRun(newObject(schedule, "number", "{spec: {snapshotInterval: 6h, retention: {maxCount: "+number+"}}}"))
+		err := dryRun(newSchedule("number", "{snapshotInterval: 6h, retention: {maxCount: "+number+"}}"))
 		Expect(apierrors.IsInvalid(err)).To(BeTrue(), "%v", err)
 		Expect(err).To(MatchError(ContainSubstring("spec.retention.maxCount")))
 	},
@@ -109,7 +109,7 @@ var _ = Describe("Validation", func() {
 	)
 
 	DescribeTable("rejects an unknown field", func(spec string) {
-		Expect(dryRun(newObject(schedule, "unknown", "spec: "+spec))).To(MatchError(ContainSubstring("unknown field")))
+		Expect(dryRun(newSchedule("unknown", spec))).To(MatchError(ContainSubstring("unknown field")))
 	},
 		Entry("in spec", "{snapshotInterval: 6h, snapshotTtl: 10d}"),
 		Entry("in selector", "{snapshotInterval: 6h, selector: {matchLabel: {app: my-app}}}"),
@@ -152,7 +152,7 @@ var _ = Describe("The controller", func() {
 	// Contract: API-3.
 	It("rejects the invalid cron lines that the API server cannot detect", func() {
 		for _, line := range cronLinesForController {
-			Expect(dryRun(newObject(schedule, "line", fmt.Sprintf("{spec: {schedule: %q}}", line)))).To(Succeed(), line)
+			Expect(dryRun(newSchedule("line", fmt.Sprintf("{schedule: %q}", line)))).To(Succeed(), line)
 			_, err := schedules.ParseCron(line, time.UTC)
 			Expect(err).To(HaveOccurred(), "%q", line)
 		}

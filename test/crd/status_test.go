@@ -14,22 +14,7 @@ import (
 )
 
 // completeStatus has every field of a SnapshotSchedule's status.
-const completeStatus = `{
-  observedGeneration: 1,
-  inputs: {persistentvolumeclaims: {total: 20, skipped: 1}},
-  outputs: {volumesnapshots: {total: 100, ready: 97}},
-  detached: {mapKeys: 1, volumesnapshots: 5},
-  lastSnapshotTime: "2026-01-02T03:04:05Z",
-  nextSnapshotTime: "2126-01-02T03:04:05Z",
-  oldestRecoveryPointTime: "2026-01-01T00:00:00Z",
-  retention: {generation: 1, sinceTime: "2026-01-02T03:04:05Z", editDelay: 1h},
-  problems: [
-    {persistentVolumeClaim: data-3, reason: CreateFailed, message: exceeded quota, sinceTime: "2026-01-02T03:04:05Z"},
-    {reason: InvalidRequestedAt, sinceTime: "2026-01-02T03:04:05Z"}],
-  moreProblems: 3,
-  conditions: [
-    {type: RetentionPaused, status: "False", reason: RetentionRunning, message: "", lastTransitionTime: "2026-01-02T03:04:05Z"},
-    {type: Ready, status: "True", reason: Scheduled, message: 20 PVCs, lastTransitionTime: "2026-01-02T03:04:05Z"}]}`
+func completeStatus() map[string]any { return parseYAML(testdata(schedule))["status"].(map[string]any) }
 
 // conditions returns n conditions in YAML.
 func conditions(n int) string {
@@ -50,11 +35,11 @@ var _ = Describe("Status", func() {
 	}
 
 	It("is a subresource: a write of the spec does not change it, and the reverse", func() {
-		complete := parseYAML(completeStatus)
+		complete := completeStatus()
 		object := create("status", "{snapshotInterval: 6h}")
 
 		By("updating the object with a status")
-		object.Object["status"] = parseYAML(completeStatus)
+		object.Object["status"] = completeStatus()
 		Expect(api.Update(ctx, object)).To(Succeed())
 		Expect(object.Object).To(HaveKeyWithValue("status", unobserved))
 

@@ -85,10 +85,25 @@ func newObject(kind, name, content string) *unstructured.Unstructured {
 	return object
 }
 
+func newSchedule(name, spec string) *unstructured.Unstructured {
+	GinkgoHelper()
+	object := newObject(schedule, name, "{}")
+	object.Object["spec"] = parseYAML(spec)
+	return object
+}
+
+// testdata returns a file of testdata: the smallest valid object of a kind, or a spec.
+func testdata(name string) string {
+	GinkgoHelper()
+	text, err := os.ReadFile(filepath.Join("testdata", name+".yaml"))
+	Expect(err).NotTo(HaveOccurred())
+	return string(text)
+}
+
 // create stores a SnapshotSchedule until the end of the spec.
 func create(name, spec string) *unstructured.Unstructured {
 	GinkgoHelper()
-	object := newObject(schedule, name, "spec: "+spec)
+	object := newSchedule(name, spec)
 	Expect(api.Create(ctx, object)).To(Succeed())
 	DeferCleanup(func() { Expect(client.IgnoreNotFound(api.Delete(ctx, object))).To(Succeed()) })
 	return object

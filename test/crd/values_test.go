@@ -71,35 +71,7 @@ var cronLinesForController = []string{
 // acceptedSpecs returns every spec that must be accepted.
 func acceptedSpecs() map[string]string {
 	cases := map[string]string{
-		"every field": `
-  selector:
-    matchLabels: {app: my-app}
-    matchExpressions:
-    - {key: tier, operator: In, values: [gold, silver]}
-    - {key: tier, operator: NotIn, values: [lead]}
-    - {key: app, operator: Exists}
-    - {key: skip, operator: DoesNotExist, values: []}
-  storageClassNames: [fast, standard.example.com]
-  schedule: 30 2 * * *
-  timeZone: Europe/Oslo
-  snapshotTTL: 10d
-  suspend: true
-  startingDeadline: 2h
-  jitter: 15m
-  readyDeadline: 1h
-  deletionPolicy: Orphan
-  snapshotTemplate:
-    metadata:
-      labels: {app: my-app, app.kubernetes.io/name: shop, example.com/tier: "", not-snapshots.mapcontroller.dev/a: b}
-      annotations: {note: "anything at all: ø, 'quotes', {braces}", Example.com/Note: x}
-    spec: {volumeSnapshotClassName: fast.example.com}
-  retention:
-    minReady: 0
-    maxCount: 100
-    keep: {last: 3, hourly: 24, daily: 7, weekly: 4, monthly: 12, yearly: 3}
-    editDelay: 1h
-    detached: {snapshotTTL: 30d, minReady: 2}
-`,
+		"every field":                     testdata("every-field"),
 		"a TTL shorter than the interval": "{snapshotInterval: 1d, snapshotTTL: 1h}",
 		"empty objects": "{snapshotInterval: 6h, selector: {}, snapshotTemplate: {metadata: {}, spec: {}}, " +
 			"retention: {keep: {}, detached: {}}}",

@@ -6,6 +6,7 @@ package docs
 
 import (
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -34,18 +35,17 @@ func pages(t *testing.T) map[string]string {
 	for _, name := range []string{"README.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md"} {
 		all[name] = read(t, name)
 	}
-	found, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	found, err := fs.Glob(os.DirFS(root), "docs/*.md")
 	if err != nil || len(found) == 0 {
 		t.Fatalf("found %d pages in docs: %v", len(found), err)
 	}
-	for _, path := range found {
-		name := filepath.Join("docs", filepath.Base(path))
+	for _, name := range found {
 		all[name] = read(t, name)
 	}
 	return all
 }
 
-// manifests returns the YAML of the pages and of the samples, and the patches of SnapshotSchedules, by path.
+// manifests returns the YAML of the pages, of the samples and of the demo, and the patches of SnapshotSchedules, by path.
 func manifests(t *testing.T) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}
@@ -57,13 +57,14 @@ func manifests(t *testing.T) map[string][]string {
 			all[name] = append(all[name], strings.Replace(patch, "{", "{kind: SnapshotSchedule, ", 1))
 		}
 	}
-	samples, err := filepath.Glob(filepath.Join(root, "config", "samples", "snapshots_*.yaml"))
-	if err != nil || len(samples) == 0 {
-		t.Fatalf("found %d samples: %v", len(samples), err)
-	}
-	for _, path := range samples {
-		name := filepath.Join("config", "samples", filepath.Base(path))
-		all[name] = strings.Split(read(t, name), "\n---\n")
+	for _, pattern := range []string{"config/samples/snapshots_*.yaml", "hack/demo/*.yaml"} {
+		files, err := fs.Glob(os.DirFS(root), pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("found %d files %s: %v", len(files), pattern, err)
+		}
+		for _, name := range files {
+			all[name] = strings.Split(read(t, name), "\n---\n")
+		}
 	}
 	return all
 }
@@ -226,4 +227,52 @@ func TestPagesSayNothingThatIsSoonWrong(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A row of the threat model names its tests by file and by the text of the spec, or the name of the function.
+var evidence = regexp.MustCompile("`([^`]+_test\\.go)` \"([^\"]+)\"")
+
+func TestEveryRowOfTheThreatModelNamesTestsThatExist(t *testing.T) {
+	_, section, _ := strings.Cut(read(t, "SECURITY.md"), "\n## Threat model\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	rows := 0
+	for line := range strings.Lines(section) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
+		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| who may") || strings.HasPrefix(line, "| ---") {
+			continue
+		}
+		rows++
+		who := strings.TrimSpace(cells[0])
+		if len(cells) != 4 {
+			t.Errorf("%s: %d cells", who, len(cells))
+			continue
+		}
+		for name := range strings.SplitSeq(cells[3], "; ") {
+			m := evidence.FindStringSubmatch(name)
+			if m == nil || m[0] != strings.TrimSpace(name) {
+				t.Errorf("%s: %q is not of the form `file_test.go` \"test\"", who, name)
+				continue
+			}
+			if err := hasTest(m[1], m[2]); err != nil {
+				t.Errorf("%s: %v", who, err)
+			}
+		}
+	}
+	if rows < 10 {
+		t.Errorf("found only %d rows", rows)
+	}
+}
+
+// hasTest returns an error unless a file has a test function or a text of a spec, table or entry.
+func hasTest(file, name string) error {
+	text, err := os.ReadFile(filepath.Join(root, file))
+	if err != nil {
+		return err
+	}
+	found := strings.Contains(string(text), fmt.Sprintf("(%q,", name)) || strings.Contains(string(text), fmt.Sprintf("\t%q:", name)) ||
+		strings.Contains(string(text), "\nfunc "+name+"(t *testing.T) {")
+	if !found {
+		return fmt.Errorf("%s has no test %q", file, name)
+	}
+	return nil
 }

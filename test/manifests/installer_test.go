@@ -37,8 +37,8 @@ func TestInstallerChangesOnlyTheImage(t *testing.T) {
 	if want := "hack/render.sh config/default '" + image + "' > dist/install.yaml"; !strings.Contains(target, want) {
 		t.Fatalf("build-installer does not run %s:\n%s", want, target)
 	}
-	for _, read := range []string{"config", "hack/render.sh", "Makefile"} {
-		files(t, read)
+	for _, input := range []string{"config", "hack/render.sh", "Makefile"} {
+		files(t, input)
 	}
 	for _, folder := range []string{"config/default", "config/namespaced"} {
 		before := files(t, "config/manager")
@@ -167,11 +167,8 @@ func TestDeployment(t *testing.T) {
 
 // Without runAsUser in the Deployment, the kubelet can verify runAsNonRoot only if the image's user is a number.
 func TestImageUserIsANumber(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root, "Dockerfile"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	user := regexp.MustCompile(`(?m)^USER (\d+):(\d+)$`).FindStringSubmatch(string(text))
+	text := read(t, "Dockerfile")
+	user := regexp.MustCompile(`(?m)^USER (\d+):(\d+)$`).FindStringSubmatch(text)
 	if user == nil {
 		t.Fatal("the Dockerfile has no USER with two numbers")
 	}
@@ -181,7 +178,7 @@ func TestImageUserIsANumber(t *testing.T) {
 		}
 	}
 	manager := deployment(t, "config/default").Spec.Template.Spec.Containers[0]
-	if want := `ENTRYPOINT ["` + manager.Command[0] + `"]`; !strings.Contains(string(text), want) {
+	if want := `ENTRYPOINT ["` + manager.Command[0] + `"]`; !strings.Contains(text, want) {
 		t.Errorf("the Dockerfile has no %s", want)
 	}
 }
@@ -241,6 +238,16 @@ func decode(t *testing.T, text string) []*unstructured.Unstructured {
 		t.Fatalf("%d objects were rendered: %v", len(all), err)
 	}
 	return all
+}
+
+// read returns a file.
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // files returns the files of a folder by path. Go does not use a cached test result if a file changed that the test itself opened;

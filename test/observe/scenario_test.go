@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -124,17 +123,12 @@ func (s scenario) load(t *testing.T, minutes int) string {
 	return b.String()
 }
 
-// firingAlert is an alert that fired.
-type firingAlert struct {
-	alert, cluster, schedule, severity string
-	// from and until are minutes of the scenario. until is zero if the alert still fires at the end.
-	from, until int
-	// text is the summary and the description in the first minute.
-	text string
-}
+// alertPrefix is the beginning of the name of every alert.
+const alertPrefix = "SnapshotSchedule"
 
-// evaluate evaluates the rules every minute, and returns the alerts that fired.
-func (s scenario) evaluate(t *testing.T, minutes int) []firingAlert {
+// evaluate evaluates the rules every minute, and returns the alerts that fired, in the order in which they began: when, the severity, the
+// name, the summary and, after a bar, the description in the first minute.
+func (s scenario) evaluate(t *testing.T, minutes int) []string {
 	t.Helper()
 	suite, err := promqltest.NewLazyLoader(s.load(t, minutes), promqltest.LazyLoaderOpts{EnableAtModifier: true, EnableNegativeOffset: true})
 	must(t, err)
@@ -150,10 +144,10 @@ func (s scenario) evaluate(t *testing.T, minutes int) []firingAlert {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	var fired []firingAlert
-	open := map[string]int{} // from an alert's labels to its index in fired
+	var began, fired []string
+	open := map[string]int{} // from an alert's labels to its index
 	for minute := range minutes + 1 {
-		now := map[string]rules.Alert{}
+		firing := map[string]bool{}
 		at := time.Unix(0, 0).Add(time.Duration(minute) * time.Minute).UTC()
 		suite.WithSamplesTill(at, func(err error) {
 			must(t, err)
@@ -162,33 +156,47 @@ func (s scenario) evaluate(t *testing.T, minutes int) []firingAlert {
 				for _, rule := range group.Rules() {
 					must(t, rule.LastError())
 					for _, a := range rule.(*rules.AlertingRule).ActiveAlerts() {
-						if a.State == rules.StateFiring {
-							now[a.Labels.String()] = *a
+						key := a.Labels.String()
+						if firing[key] = a.State == rules.StateFiring; !firing[key] {
+							continue
+						}
+						if _, known := open[key]; !known {
+							open[key] = len(began)
+							began, fired = append(began, clock(minute)+"–"), append(fired, describe(t, a))
 						}
 					}
 				}
 			}
 		})
 		for key, i := range open {
-			if _, still := now[key]; !still {
-				fired[i].until = minute
+			if !firing[key] {
+				began[i] += clock(minute)
 				delete(open, key)
 			}
 		}
-		for _, key := range slices.Sorted(maps.Keys(now)) {
-			if _, known := open[key]; known {
-				continue
-			}
-			a := now[key]
-			open[key] = len(fired)
-			fired = append(fired, firingAlert{
-				alert: a.Labels.Get("alertname"), cluster: a.Labels.Get("cluster"), schedule: a.Labels.Get("schedule"), severity: a.Labels.Get("severity"), from: minute,
-				text: a.Annotations.Get("summary") + "\n" + a.Annotations.Get("description"),
-			})
-			if ns := a.Labels.Get("namespace"); ns != "shop" && a.Labels.Get("schedule") != "" {
-				t.Errorf("%s has namespace %q", key, ns)
-			}
-		}
+	}
+	for _, i := range open {
+		began[i] += "end"
+	}
+	for i := range fired {
+		fired[i] = began[i] + " " + fired[i]
 	}
 	return fired
+}
+
+// describe returns the severity, the name and the texts of an alert. Its description names the object.
+func describe(t *testing.T, a *rules.Alert) string {
+	t.Helper()
+	summary, description := a.Annotations.Get("summary"), a.Annotations.Get("description")
+	object := "namespace " + a.Labels.Get("namespace")
+	if name := a.Labels.Get("schedule"); name != "" {
+		object = "SnapshotSchedule " + name + " in " + object
+	} else if name := a.Labels.Get("cluster_schedule"); name != "" {
+		object = "ClusterSnapshotSchedule " + name
+	}
+	if a.Labels.Get("alertname") != alertPrefix+"OperatorDown" && !strings.Contains(description, object) {
+		t.Errorf("the description does not name %s: %s", object, description)
+	}
+	name := strings.TrimPrefix(a.Labels.Get("alertname"), alertPrefix)
+	return fmt.Sprintf("%s %s: %s | %s", a.Labels.Get("severity"), name, summary, description)
 }

@@ -19,14 +19,12 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
 	"mapcontroller.dev/snapshotschedule/test/internal/repo"
 )
 
@@ -42,17 +40,10 @@ const (
 var (
 	ctx    = context.Background()
 	root   = filepath.Join("..", "..", "..")
-	scheme = runtime.NewScheme()
 	config *rest.Config
 	// api is the client of jane.
 	api client.Client
 )
-
-func init() {
-	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
-	utilruntime.Must(apiextensionsv1.AddToScheme(scheme))
-	utilruntime.Must(v1alpha1.AddToScheme(scheme))
-}
 
 func TestGuardrails(t *testing.T) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
@@ -120,7 +111,7 @@ func confined(user string, groups ...string) client.Client {
 	GinkgoHelper()
 	impersonated := rest.CopyConfig(config)
 	impersonated.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
-	c, err := client.New(impersonated, client.Options{Scheme: scheme})
+	c, err := client.New(impersonated, client.Options{Scheme: cluster.Scheme})
 	Expect(err).NotTo(HaveOccurred())
 	return c
 }

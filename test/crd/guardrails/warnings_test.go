@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
 )
 
 // warnings are what the API server says beside its answers. It implements rest.WarningHandlerWithContext.
@@ -55,7 +56,7 @@ func retentionWarnings() {
 		listening := rest.CopyConfig(config)
 		listening.WarningHandlerWithContext = heard
 		var err error
-		warned, err = client.New(listening, client.Options{Scheme: scheme})
+		warned, err = client.New(listening, client.Options{Scheme: cluster.Scheme})
 		Expect(err).NotTo(HaveOccurred())
 		probe := newSchedule(newIn(nil))
 		Eventually(func() []string {

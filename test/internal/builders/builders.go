@@ -72,7 +72,7 @@ func Snapshot(s *v1alpha1.SnapshotSchedule, c *corev1.PersistentVolumeClaim, slo
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:       c.Namespace,
 			Name:            SnapshotName(s.UID, c, slot),
-			Labels:          map[string]string{v1alpha1.LabelMapKey: string(c.UID), v1alpha1.LabelSchedule: s.Name},
+			Labels:          map[string]string{v1alpha1.LabelMapKey: string(c.UID), v1alpha1.LabelSchedule: s.Name, v1alpha1.LabelClaim: c.Name},
 			Annotations:     map[string]string{v1alpha1.AnnotationScheduledAt: slot.UTC().Format(time.RFC3339)},
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(s, v1alpha1.GroupVersion.WithKind("SnapshotSchedule"))},
 		},

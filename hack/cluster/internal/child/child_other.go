@@ -13,9 +13,3 @@ func Attr(a syscall.SysProcAttr) *syscall.SysProcAttr { return &a }
 
 // Namespaced is not used: only Linux has namespaces.
 func Namespaced() *syscall.SysProcAttr { return nil }
-
-// Wrapped returns the path of the program itself.
-func Wrapped(_, program string) (string, error) { return program, nil }
-
-// Exec does nothing.
-func Exec() {}

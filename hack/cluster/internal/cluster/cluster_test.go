@@ -226,12 +226,22 @@ func listen(t *testing.T) net.Listener {
 
 func TestConfigurationFilesAreComplete(t *testing.T) {
 	c := &Cluster{State: testState(t)}
+	c.State.Parts = []Part{{Name: recipe.Etcd, Probe: "http://127.0.0.1:1/"}}
 	_, err := c.State.Dir.prepare()
 	list, listErr := files.ReadDir("files")
-	if err := errors.Join(err, listErr); err != nil || len(list) < 5 {
-		t.Fatal(list, err)
+	components, argsErr := files.ReadDir("files/args")
+	if err := errors.Join(err, listErr, argsErr); err != nil || len(list) < 5 || len(components) < 10 {
+		t.Fatal(list, components, err)
+	}
+	for _, f := range components {
+		if args, err := c.arguments(f.Name()); err != nil || len(args) == 0 {
+			t.Errorf("%s: %q, %v", f.Name(), args, err)
+		}
 	}
 	for _, f := range list {
+		if f.IsDir() {
+			continue
+		}
 		if err := c.write(f.Name()); err != nil {
 			t.Error(err)
 		}

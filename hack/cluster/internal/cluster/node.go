@@ -116,23 +116,6 @@ func copyOneWay(from, to net.Conn) {
 	_, _ = from.Close(), to.Close()
 }
 
-// The ports of kubelet and kube-proxy are free because the node has its own network.
-
-func (c *Cluster) kubelet() component {
-	return component{recipe.Kubelet, []string{
-		"--config=" + c.State.Dir.data("kubelet.yaml"), "--kubeconfig=" + c.kubeconfig(recipe.Kubelet),
-		"--hostname-override=" + node.Name, "--node-ip=" + node.IP, "--root-dir=" + c.State.Dir.data("kubelet"), "--v=2",
-	}, "http://127.0.0.1:10248/healthz"}
-}
-
-func (c *Cluster) kubeProxy() component {
-	return component{recipe.KubeProxy, []string{"--config=" + c.State.Dir.data("kube-proxy.yaml")}, "http://127.0.0.1:10256/healthz"}
-}
-
-func (c *Cluster) containerd() component {
-	return component{recipe.Containerd, []string{"--config=" + c.State.Dir.data("containerd.toml")}, "unix://" + c.State.Containerd}
-}
-
 // configureNode writes the configuration files of the node. Its pods have routes instead of a bridge: kube-proxy then sees
 // traffic between pods without the kernel module br_netfilter.
 func (c *Cluster) configureNode(context.Context) error {

@@ -4,14 +4,15 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
 	"embed"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"strings"
 	"text/template"
 
 	"mapcontroller.dev/snapshotschedule/hack/cluster/internal/node"
@@ -25,24 +26,30 @@ func (c *Cluster) startAll(ctx context.Context) error {
 	step := func(name string, do func(context.Context) error) {
 		steps = append(steps, progress.Step{Name: name, Do: func() error { return errors.Join(do(ctx), ctx.Err()) }})
 	}
-	start := func(parts ...component) {
-		for _, p := range parts {
-			step(p.name, func(ctx context.Context) error { return c.start(ctx, p) })
-		}
+	// The probe of a component answers when it is ready.
+	start := func(name, probe string) {
+		step(name, func(ctx context.Context) error { return c.start(ctx, name, probe) })
 	}
-	start(c.etcd())
+	start(recipe.Etcd, "http://127.0.0.1:{port}/readyz")
 	step(recipe.KubeAPIServer, c.startAPIServer)
-	start(c.controllerManager())
+	start(recipe.KubeControllerManager, "https://127.0.0.1:{port}/healthz")
 	if c.State.Node {
 		step("node's configuration", c.configureNode)
-		start(c.containerd())
+		start(recipe.Containerd, "unix://"+c.State.Containerd)
 		step("pause image", c.loadPauseImage)
-		start(c.scheduler(), c.kubelet(), c.kubeProxy())
+		start(recipe.KubeScheduler, "https://127.0.0.1:{port}/healthz")
+		// These ports are free because the node has its own network.
+		start(recipe.Kubelet, "http://127.0.0.1:10248/healthz")
+		start(recipe.KubeProxy, "http://127.0.0.1:10256/healthz")
 		step("node is ready", c.waitForNode)
 	}
 	if c.State.CSI {
 		step("snapshot CRDs", c.installCRDs)
-		start(c.mockCSI(), c.sidecar(recipe.SnapshotController), c.sidecar(recipe.CSISnapshotter), c.sidecar(recipe.CSIProvisioner))
+		start(recipe.MockCSI, "unix://"+filepath.Join(c.State.Sockets, "csi.sock"))
+		// They serve metrics once they have reached the API server and, if they use one, the driver.
+		for _, name := range []string{recipe.SnapshotController, recipe.CSISnapshotter, recipe.CSIProvisioner} {
+			start(name, "http://127.0.0.1:{port}/metrics")
+		}
 		step("default classes", c.applyClasses)
 	}
 	return progress.Run(c.progress, steps)
@@ -50,71 +57,44 @@ func (c *Cluster) startAll(ctx context.Context) error {
 
 func (c *Cluster) pki(name string) string             { return filepath.Join(c.State.Dir.data("pki"), name) }
 func (c *Cluster) kubeconfig(component string) string { return c.pki(component + ".kubeconfig") }
-func (c *Cluster) csiSocket() string                  { return filepath.Join(c.State.Sockets, "csi.sock") }
-
-// secure returns a component of Kubernetes itself, which serves its health with TLS.
-func (c *Cluster) secure(name string, args ...string) component {
-	return component{name, append(args, "--kubeconfig="+c.kubeconfig(name), "--bind-address=127.0.0.1", "--secure-port={port}",
-		"--tls-cert-file="+c.pki("apiserver.crt"), "--tls-private-key-file="+c.pki("apiserver.key"), "--leader-elect=false",
-	), "https://127.0.0.1:{port}/healthz"}
-}
-
-func (c *Cluster) controllerManager() component {
-	controllers := "*"
-	if !c.State.Node {
-		controllers = "*,-ttl,-nodelifecycle"
-	}
-	if !c.State.CSI {
-		controllers += ",-persistentvolume-binder-controller" // it would report stored PVCs as lost
-	}
-	return c.secure(recipe.KubeControllerManager, "--controllers="+controllers, "--root-ca-file="+c.pki("apiserver.crt"),
-		"--service-account-private-key-file="+c.pki("sa.key"), "--use-service-account-credentials=false",
-		"--kube-api-qps=500", "--kube-api-burst=1000")
-}
-
-func (c *Cluster) scheduler() component { return c.secure(recipe.KubeScheduler) }
-
-func (c *Cluster) mockCSI() component {
-	args := []string{c.csiSocket(), c.State.Dir.data("storage.json"), c.State.Dir.data("storage-state.json")}
-	return component{recipe.MockCSI, args, "unix://" + c.csiSocket()}
-}
-
-// sidecar is a CSI controller. It serves metrics once it has reached the API server and, if it uses one, the driver.
-func (c *Cluster) sidecar(name string) component {
-	args := []string{
-		"--kubeconfig=" + c.kubeconfig(name), "--http-endpoint=127.0.0.1:{port}", "--leader-election=false", "--v=2",
-		// The default is five minutes, a long wait after the driver was stopped.
-		"--retry-interval-max=5s",
-		// The default is 5 requests per second, too slow for many snapshots.
-		"--kube-api-qps=500", "--kube-api-burst=1000",
-	}
-	if name != recipe.SnapshotController {
-		args = append(args, "--csi-address="+c.csiSocket())
-	}
-	if name == recipe.CSIProvisioner {
-		args = append(args, "--extra-create-metadata") // the driver must know the namespaces
-	}
-	return component{name, args, "http://127.0.0.1:{port}/metrics"}
-}
 
 //go:embed files
 var files embed.FS
 
-// write fills in a configuration file and writes it among the data.
-func (c *Cluster) write(name string) error {
-	t, err := template.New(name).Option("missingkey=error").ParseFS(files, "files/"+name)
+// fill fills in a file of files, for a component if it has its arguments.
+func (c *Cluster) fill(name string) (string, error) {
+	t, err := template.New(path.Base(name)).Option("missingkey=error").Funcs(template.FuncMap{"address": c.address}).
+		ParseFS(files, "files/args/*", "files/"+name)
 	if err != nil {
-		return err
+		return "", err
 	}
 	runc, _ := exec.LookPath("runc") // node.Check has found it
-	dir := c.State.Dir
-	var text bytes.Buffer
-	err = t.Execute(&text, map[string]string{
-		"Data": dir.at("data"), "PKI": dir.data("pki"), "Logs": dir.Logs(), "Bin": c.State.Bin, "Runc": runc,
-		"Containerd": c.State.Containerd, "Cgroup": c.State.Cgroup, "Pause": pauseImage,
-		"Node": node.Name, "PodCIDR": node.PodCIDR, "DNSIP": node.DNSIP,
+	s := c.State
+	var text strings.Builder
+	err = t.Execute(&text, map[string]any{
+		"Name": path.Base(name), "WithNode": s.Node, "WithCSI": s.CSI,
+		"Dir": s.Dir, "Data": s.Dir.at("data"), "PKI": s.Dir.data("pki"), "Logs": s.Dir.Logs(), "Bin": s.Bin, "Runc": runc,
+		"Sockets": s.Sockets, "Containerd": s.Containerd, "Cgroup": s.Cgroup, "Pause": pauseImage,
+		"Node": node.Name, "NodeIP": node.IP, "PodCIDR": node.PodCIDR, "ServiceCIDR": node.ServiceCIDR, "DNSIP": node.DNSIP,
 	})
-	return errors.Join(err, os.WriteFile(dir.data(name), text.Bytes(), 0o600))
+	return text.String(), err
+}
+
+// write fills in a configuration file and writes it among the data.
+func (c *Cluster) write(name string) error {
+	text, err := c.fill(name)
+	return errors.Join(err, os.WriteFile(c.State.Dir.data(name), []byte(text), 0o600))
+}
+
+// arguments returns the arguments of a component: the lines of its file. In them, {port} stands for a free port on loopback.
+func (c *Cluster) arguments(component string) (args []string, err error) {
+	text, err := c.fill("args/" + component)
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			args = append(args, line)
+		}
+	}
+	return args, err
 }
 
 // installCRDs installs the snapshot CRDs and waits until they are served.

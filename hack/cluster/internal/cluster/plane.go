@@ -37,42 +37,6 @@ var users = map[string]struct{ name, group string }{
 	recipe.Kubelet: {"system:node:" + node.Name, "system:nodes"},
 }
 
-func (c *Cluster) etcd() component {
-	return component{recipe.Etcd, []string{
-		"--data-dir=" + c.State.Dir.data("etcd"), "--listen-peer-urls=http://127.0.0.1:0",
-		"--listen-client-urls=http://127.0.0.1:{port}", "--advertise-client-urls=http://127.0.0.1:{port}",
-		// Short, because a single member needs no votes.
-		"--heartbeat-interval=20", "--election-timeout=200",
-		"--unsafe-no-fsync", "--quota-backend-bytes=8589934592", "--log-level=warn",
-	}, "http://127.0.0.1:{port}/readyz"}
-}
-
-// apiServer is the API server. Its etcd has been started.
-func (c *Cluster) apiServer() component {
-	args := []string{
-		"--etcd-servers=http://" + c.address(recipe.Etcd), "--secure-port={port}",
-		"--tls-cert-file=" + c.pki("apiserver.crt"), "--tls-private-key-file=" + c.pki("apiserver.key"),
-		"--token-auth-file=" + c.pki("tokens.csv"), "--service-account-issuer=https://kubernetes.default.svc",
-		"--service-account-key-file=" + c.pki("sa.key"), "--service-account-signing-key-file=" + c.pki("sa.key"),
-		"--service-cluster-ip-range=" + node.ServiceCIDR, "--allow-privileged",
-		"--audit-policy-file=" + c.State.Dir.data("audit-policy.yaml"), "--audit-log-path=" + c.State.Dir.at("audit.log"),
-		// In megabytes: tests count its lines, so it must not be rotated.
-		"--audit-log-maxsize=100000",
-		"--max-requests-inflight=2000", "--max-mutating-requests-inflight=1000",
-	}
-	if c.State.Node {
-		args = append(args, "--bind-address=0.0.0.0", "--advertise-address="+node.IP, "--authorization-mode=Node,RBAC",
-			"--enable-admission-plugins=OwnerReferencesPermissionEnforcement,NodeRestriction",
-			"--kubelet-preferred-address-types=InternalIP", "--kubelet-certificate-authority="+c.pki("apiserver.crt"))
-	} else {
-		// It advertises no address: a machine may have only loopback addresses. Without a node, no pod needs a ServiceAccount.
-		args = append(args, "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none",
-			"--authorization-mode=RBAC", "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
-			"--disable-admission-plugins=ServiceAccount")
-	}
-	return component{recipe.KubeAPIServer, args, "https://127.0.0.1:{port}/readyz"}
-}
-
 // startAPIServer starts the API server, and writes the kubeconfigs: the admin's for outside a node and inside, and one for
 // each component that uses the API.
 func (c *Cluster) startAPIServer(ctx context.Context) error {
@@ -80,7 +44,7 @@ func (c *Cluster) startAPIServer(ctx context.Context) error {
 	if err := errors.Join(err, c.write("audit-policy.yaml")); err != nil {
 		return err
 	}
-	if err := c.start(ctx, c.apiServer()); err != nil {
+	if err := c.start(ctx, recipe.KubeAPIServer, "https://127.0.0.1:{port}/readyz"); err != nil {
 		return err
 	}
 	inside := "https://" + c.address(recipe.KubeAPIServer)

@@ -37,13 +37,6 @@ type Cluster struct {
 	stopping atomic.Bool
 }
 
-// component is a process to start. In its arguments and its probe, {port} stands for a free port on loopback.
-type component struct {
-	name  string
-	args  []string
-	probe string
-}
-
 type process struct {
 	cmd  *exec.Cmd
 	done chan struct{}
@@ -52,32 +45,33 @@ type process struct {
 const readyTimeout = time.Minute
 
 // start starts a component and waits until it is ready. If another process took its port first, it tries another one.
-func (c *Cluster) start(ctx context.Context, part component) error {
+func (c *Cluster) start(ctx context.Context, name, probe string) error {
 	for attempt := 1; ; attempt++ {
-		err := c.startOnce(ctx, part)
+		err := c.startOnce(ctx, name, probe)
 		if err == nil || ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
 		}
-		log := tail(c.State.Dir.log(part.name))
+		log := tail(c.State.Dir.log(name))
 		if attempt == 3 || !strings.Contains(log, "address already in use") {
-			return fmt.Errorf("%s: %w%s", part.name, err, log)
+			return fmt.Errorf("%s: %w%s", name, err, log)
 		}
 	}
 }
 
-func (c *Cluster) startOnce(ctx context.Context, part component) error {
-	port, err := freePort()
-	if err != nil {
+func (c *Cluster) startOnce(ctx context.Context, name, probe string) error {
+	args, err := c.arguments(name)
+	port, portErr := freePort()
+	if err := errors.Join(err, portErr); err != nil {
 		return err
 	}
 	fill := strings.NewReplacer("{port}", port)
-	log, err := os.Create(c.State.Dir.log(part.name))
+	log, err := os.Create(c.State.Dir.log(name))
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.Command(filepath.Join(c.State.Bin, recipe.File(part.name)))
-	for _, arg := range part.args {
+	cmd := exec.Command(filepath.Join(c.State.Bin, recipe.File(name)))
+	for _, arg := range args {
 		cmd.Args = append(cmd.Args, fill.Replace(arg))
 	}
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = string(c.State.Dir), minimalEnv(), log, log
@@ -86,13 +80,13 @@ func (c *Cluster) startOnce(ctx context.Context, part component) error {
 	if err != nil {
 		return err
 	}
-	c.watch(part.name, p)
-	probe := fill.Replace(part.probe)
+	c.watch(name, p)
+	probe = fill.Replace(probe)
 	if err := p.await(ctx, probe); err != nil {
 		p.kill()
 		return err
 	}
-	c.State.Parts = append(c.State.Parts, Part{Name: part.name, Pid: cmd.Process.Pid, Probe: probe})
+	c.State.Parts = append(c.State.Parts, Part{Name: name, Pid: cmd.Process.Pid, Probe: probe})
 	return nil
 }
 

@@ -186,20 +186,11 @@ const fieldManager = "snapshotschedule"
 
 func (job *Job) create(ctx context.Context, c versioned.Interface, work []*snapshotv1.VolumeSnapshot) error {
 	all, ctx := errgroup.WithContext(ctx)
-	next := make(chan *snapshotv1.VolumeSnapshot, len(work))
+	all.SetLimit(job.Workers)
 	for _, s := range work {
-		next <- s
-	}
-	close(next)
-	for range job.Workers {
 		all.Go(func() error {
-			for s := range next {
-				_, err := c.SnapshotV1().VolumeSnapshots(s.Namespace).Create(ctx, s, metav1.CreateOptions{FieldManager: fieldManager})
-				if err != nil {
-					return err
-				}
-			}
-			return nil
+			_, err := c.SnapshotV1().VolumeSnapshots(s.Namespace).Create(ctx, s, metav1.CreateOptions{FieldManager: fieldManager})
+			return err
 		})
 	}
 	return all.Wait()

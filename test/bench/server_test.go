@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package server
+package main
 
 import (
 	"fmt"
@@ -22,14 +22,10 @@ import (
 func TestNormalizeRemovesWhatVariesAndNothingElse(t *testing.T) {
 	normalized := func(namespace, claim, version string, change func(*snapshotv1.VolumeSnapshot)) string {
 		now := time.Unix(1_700_000_000, 0)
-		s := Snapshot(Old(builders.Schedule(namespace, "schedule", v1alpha1.SnapshotScheduleSpec{}), now), Claim(namespace, claim, now), now)
+		s := readySnapshot(old(builders.Schedule(namespace, "schedule", v1alpha1.SnapshotScheduleSpec{}), now), boundClaim(namespace, claim, now), now)
 		s.ResourceVersion = version
 		change(s)
-		got, err := normalize(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return got
+		return normalize(s)
 	}
 	same := func(*snapshotv1.VolumeSnapshot) {}
 	one := normalized("a", "claim-00001", "7", same)
@@ -55,13 +51,13 @@ func TestLiveHeapWaitsForTwoWholeCycles(t *testing.T) {
 		cycles++
 	}))
 	defer server.Close()
-	if got, err := (&Process{metrics: server.URL}).LiveHeap(); err != nil || got != 7e6 {
-		t.Errorf("got %v, %v", got, err)
+	if got := (&program{metrics: server.URL}).liveHeap(); got != 7e6 {
+		t.Errorf("got %v", got)
 	}
 }
 
 func TestManifest(t *testing.T) {
-	if m, err := ReadManifest("../../../.."); err != nil || !slices.Contains(m.Args, "--leader-elect") || len(m.Env) == 0 {
+	if m, err := readManifest("../.."); err != nil || !slices.Contains(m.args, "--leader-elect") || len(m.env) == 0 {
 		t.Errorf("got %+v, %v", m, err)
 	}
 	fromLimit := func(name, of string) corev1.EnvVar {
@@ -74,7 +70,7 @@ func TestManifest(t *testing.T) {
 		}},
 	}
 	m, err := manifestOf(c)
-	if err != nil || !slices.Equal(m.Env, []string{"MEMORY_LIMIT=536870912", "GOGC=75"}) || !slices.Equal(m.Processors, []string{"GOMAXPROCS=3"}) {
+	if err != nil || !slices.Equal(m.env, []string{"MEMORY_LIMIT=536870912", "GOGC=75"}) || !slices.Equal(m.processors, []string{"GOMAXPROCS=3"}) {
 		t.Errorf("got %+v, %v", m, err)
 	}
 	c.Env = []corev1.EnvVar{fromLimit("GOMAXPROCS", "limits.cpu")}

@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package server
+package main
 
 import (
 	"crypto/sha256"
@@ -46,8 +46,8 @@ func snapshotClass() *snapshotv1.VolumeSnapshotClass {
 	}
 }
 
-// Claim is a bound PVC with the labels, annotations and managed fields of real ones.
-func Claim(namespace, name string, created time.Time) *corev1.PersistentVolumeClaim {
+// boundClaim is a bound PVC with the labels, annotations and managed fields of real ones.
+func boundClaim(namespace, name string, created time.Time) *corev1.PersistentVolumeClaim {
 	id := uid("pvc", namespace, name)
 	c := builders.Existing(builders.BoundClaim(namespace, name, "pvc-"+string(id), map[string]string{
 		"app.kubernetes.io/name": "database", "app.kubernetes.io/instance": name,
@@ -65,14 +65,14 @@ func Claim(namespace, name string, created time.Time) *corev1.PersistentVolumeCl
 	return c
 }
 
-// Old gives a schedule what the API server sets, so that it can be written into etcd.
-func Old(s *v1alpha1.SnapshotSchedule, created time.Time) *v1alpha1.SnapshotSchedule {
+// old gives a schedule what the API server sets, so that it can be written into etcd.
+func old(s *v1alpha1.SnapshotSchedule, created time.Time) *v1alpha1.SnapshotSchedule {
 	return builders.Existing(s, uid("schedule", s.Namespace, s.Name), created)
 }
 
-// Snapshot is a ready snapshot of a claim with everything that the operator and the snapshot
+// readySnapshot is a ready snapshot of a claim with everything that the operator and the snapshot
 // controllers set.
-func Snapshot(owner *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClaim, slot time.Time) *snapshotv1.VolumeSnapshot {
+func readySnapshot(owner *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClaim, slot time.Time) *snapshotv1.VolumeSnapshot {
 	s := builders.Snapshot(owner, claim, slot)
 	s = builders.Existing(s, uid("snapshot", s.Namespace, s.Name), slot)
 	s.Finalizers = []string{
@@ -81,7 +81,8 @@ func Snapshot(owner *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeCl
 	}
 	s.ManagedFields = []metav1.ManagedFieldsEntry{
 		managed("snapshotschedule", "", `{"f:metadata":{"f:annotations":{".":{},"f:snapshots.mapcontroller.dev/scheduled-at":{}},`+
-			`"f:labels":{".":{},"f:snapshots.mapcontroller.dev/map-key":{},"f:snapshots.mapcontroller.dev/schedule":{}},`+
+			`"f:labels":{".":{},"f:snapshots.mapcontroller.dev/map-key":{},"f:snapshots.mapcontroller.dev/persistentvolumeclaim":{},`+
+			`"f:snapshots.mapcontroller.dev/schedule":{}},`+
 			`"f:ownerReferences":{".":{},"k:{\"uid\":\"`+string(owner.UID)+`\"}":{}}},`+
 			`"f:spec":{".":{},"f:source":{".":{},"f:persistentVolumeClaimName":{}}}}`, slot),
 		managed("snapshot-controller", "", `{"f:metadata":{"f:finalizers":{".":{},`+

@@ -1,7 +1,7 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package server
+package main
 
 import (
 	"context"
@@ -26,9 +26,9 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/internal/etcd"
 )
 
-// Put writes objects into etcd, or overwrites them, and waits until the API server has seen all of them: it writes
+// put writes objects into etcd, or overwrites them, and waits until the API server has seen all of them: it writes
 // the last one of each type again, alone, and waits for that.
-func (s *Server) Put(ctx context.Context, objects ...client.Object) error {
+func (s *server) put(ctx context.Context, objects ...client.Object) {
 	// The objects of one transaction have the same revision. A client that starts a watch between two of them
 	// misses the rest, and a running client may have to start its watch again at any time.
 	size := etcd.MaxObjects
@@ -36,78 +36,57 @@ func (s *Server) Put(ctx context.Context, objects ...client.Object) error {
 		size = 1
 	}
 	for some := range slices.Chunk(objects, size) {
-		if _, err := s.etcd.Put(ctx, some...); err != nil {
-			return err
-		}
+		value(s.etcd.Put(ctx, some...))
 	}
 	last := map[reflect.Type]client.Object{}
 	for _, o := range objects {
 		last[reflect.TypeOf(o)] = o
 	}
 	for _, o := range last {
-		if err := s.putAlone(ctx, o); err != nil {
-			return err
-		}
+		s.putAlone(ctx, o)
 	}
-	return nil
 }
 
-func (s *Server) putAlone(ctx context.Context, o client.Object) error {
-	revision, err := s.etcd.Put(ctx, o)
-	if err != nil {
-		return err
-	}
-	kind, err := apiutil.GVKForObject(o, cluster.Scheme)
-	if err != nil {
-		return err
-	}
+func (s *server) putAlone(ctx context.Context, o client.Object) {
+	revision := value(s.etcd.Put(ctx, o))
+	kind := value(apiutil.GVKForObject(o, cluster.Scheme))
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	return poll(ctx, 5*time.Millisecond, func() (bool, error) {
-		err := s.Client.List(ctx, list, client.InNamespace(o.GetNamespace()), client.MatchingFields{"metadata.name": o.GetName()},
+	must(poll(ctx, 5*time.Millisecond, func() (bool, error) {
+		err := s.client.List(ctx, list, client.InNamespace(o.GetNamespace()), client.MatchingFields{"metadata.name": o.GetName()},
 			&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}})
 		if apierrors.IsTooManyRequests(err) { // the API server's cache of a new kind is being filled
 			return false, nil
 		}
 		return err == nil && len(list.Items) == 1 && list.Items[0].ResourceVersion == revision, err
-	})
+	}))
 }
 
-// Drop removes an object from etcd, whatever finalizers it has.
-func (s *Server) Drop(ctx context.Context, o client.Object) error {
-	key, err := etcd.Key(o)
-	if err != nil {
-		return err
-	}
-	return s.etcd.Delete(ctx, key)
+// drop removes an object from etcd, whatever finalizers it has.
+func (s *server) drop(ctx context.Context, o client.Object) {
+	must(s.etcd.Delete(ctx, value(etcd.Key(o))))
 }
 
-// Clear removes all PVCs, snapshots and schedules of a namespace from etcd.
-func (s *Server) Clear(ctx context.Context, namespace string) error {
+// clear removes all PVCs, snapshots and schedules of a namespace from etcd.
+func (s *server) clear(ctx context.Context, namespace string) {
 	all, ctx := errgroup.WithContext(ctx)
 	all.SetLimit(http.DefaultMaxIdleConnsPerHost)
 	for _, o := range []client.Object{&v1alpha1.SnapshotSchedule{}, &snapshotv1.VolumeSnapshot{}, &corev1.PersistentVolumeClaim{}} {
 		o.SetNamespace(namespace)
-		keys, err := s.etcd.Keys(ctx, o)
-		if err != nil {
-			return err
-		}
-		for _, key := range keys {
+		for _, key := range value(s.etcd.Keys(ctx, o)) {
 			all.Go(func() error { return s.etcd.Delete(ctx, key) })
 		}
 	}
-	return all.Wait()
+	must(all.Wait())
 }
 
-// Normalized returns a snapshot of a namespace as JSON, without the values that differ between any two
+// normalized returns a snapshot of a namespace as JSON, without the values that differ between any two
 // snapshots. It is the same for two clients that create the same objects.
-func (s *Server) Normalized(ctx context.Context, namespace string) (string, error) {
+func (s *server) normalized(ctx context.Context, namespace string) string {
 	var list snapshotv1.VolumeSnapshotList
-	if err := s.Client.List(ctx, &list, client.InNamespace(namespace), client.Limit(1)); err != nil {
-		return "", err
-	}
+	must(s.client.List(ctx, &list, client.InNamespace(namespace), client.Limit(1)))
 	if len(list.Items) == 0 {
-		return "", fmt.Errorf("namespace %s has no snapshots", namespace)
+		must(fmt.Errorf("namespace %s has no snapshots", namespace))
 	}
 	return normalize(&list.Items[0])
 }
@@ -125,10 +104,10 @@ var varying = []struct {
 	{regexp.MustCompile(`"namespace":"[^"]*"`), `"namespace":"NAMESPACE"`},
 }
 
-func normalize(o *snapshotv1.VolumeSnapshot) (string, error) {
-	text, err := json.Marshal(o)
+func normalize(o *snapshotv1.VolumeSnapshot) string {
+	text := value(json.Marshal(o))
 	for _, v := range varying {
 		text = v.value.ReplaceAll(text, []byte(v.by))
 	}
-	return string(text), err
+	return string(text)
 }

@@ -10,7 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"unsafe"
 
 	"github.com/opencontainers/cgroups"
@@ -18,6 +20,35 @@ import (
 	"github.com/opencontainers/cgroups/fs2"
 	"golang.org/x/sys/unix"
 )
+
+// debianPackages maps each program that a node needs and that is not built from Go modules to its Debian package.
+var debianPackages = map[string]string{"runc": "runc", "nft": "nftables"}
+
+// Check returns why no node can run here, with its cluster in a folder, or nil. It adds the folders to PATH in which the
+// programs of a node may be.
+func Check(dir string) error {
+	if os.Geteuid() != 0 {
+		return errors.New("a node needs root, for namespaces, mounts and cgroups")
+	}
+	if err := os.Setenv("PATH", os.Getenv("PATH")+":/usr/local/sbin:/usr/sbin:/sbin"); err != nil {
+		return err
+	}
+	var missing []string
+	for program, debian := range debianPackages {
+		if _, err := exec.LookPath(program); err != nil {
+			missing = append(missing, debian)
+		}
+	}
+	if slices.Sort(missing); len(missing) > 0 {
+		return fmt.Errorf("a node needs programs that are not installed: apt-get install %s", strings.Join(missing, " "))
+	}
+	for _, h := range masked {
+		if rel, err := filepath.Rel(h, dir); err == nil && !strings.HasPrefix(rel, "..") {
+			return fmt.Errorf("the folder of a cluster with a node cannot be in %s (%s); set another one with --dir or $TMPDIR", h, dir)
+		}
+	}
+	return nil
+}
 
 // Setup turns the caller's new namespaces into a node. RemoveCgroup, called from
 // outside the node, removes its cgroup.
@@ -127,4 +158,25 @@ func RemoveCgroup(name string) error {
 		return err
 	}
 	return c.Destroy()
+}
+
+// RunInit is the init process of the node. It starts the main process, reaps orphans, and returns when the main process
+// ends. The kernel then kills all other processes of the node.
+func RunInit(main *exec.Cmd) error {
+	if err := main.Start(); err != nil {
+		return err
+	}
+	for {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &status, 0, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case err != nil:
+			return err
+		case pid == main.Process.Pid && status.ExitStatus() == 0:
+			return nil
+		case pid == main.Process.Pid:
+			return errors.New("the main process of the node failed")
+		}
+	}
 }
