@@ -8,8 +8,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -102,12 +100,12 @@ type checker struct {
 }
 
 type listedPackage struct {
-	ImportPath, Dir, Export string
-	GoFiles                 []string
+	ImportPath string
+	GoFiles    []string
 }
 
 func newChecker(ctx context.Context, root string) (*checker, error) {
-	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-export", "-json=ImportPath,Dir,Export,GoFiles", "./cmd/...")
+	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-export", "-f", "{{.ImportPath}}\t{{.Dir}}\t{{.Export}}\t{{join .GoFiles \" \"}}", "./cmd/...")
 	cmd.Dir = root
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -116,18 +114,14 @@ func newChecker(ctx context.Context, root string) (*checker, error) {
 		return nil, fmt.Errorf("go list: %w\n%s", err, stderr.String())
 	}
 	c := &checker{root: root, packages: map[string]listedPackage{}, exports: map[string]string{}}
-	for d := json.NewDecoder(bytes.NewReader(out)); ; {
-		var p listedPackage
-		if err := d.Decode(&p); errors.Is(err, io.EOF) {
-			return c, nil
-		} else if err != nil {
-			return nil, err
-		}
-		c.exports[p.ImportPath] = p.Export
-		if dir, err := filepath.Rel(root, p.Dir); err == nil && filepath.IsLocal(dir) {
-			c.packages[dir] = p
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Split(strings.TrimSpace(line), "\t")
+		c.exports[fields[0]] = fields[2]
+		if dir, err := filepath.Rel(root, fields[1]); err == nil && filepath.IsLocal(dir) {
+			c.packages[dir] = listedPackage{ImportPath: fields[0], GoFiles: strings.Fields(fields[3])}
 		}
 	}
+	return c, nil
 }
 
 func (c *checker) check(m *mutant) error {

@@ -23,7 +23,7 @@ import (
 // suite is a part of the tests. A mutant that survives one is tried against the next.
 type suite struct {
 	Name string
-	// Packages are arguments of go test. Those of the mutated files go first.
+	// Packages are arguments of go test.
 	Packages []string
 	Args     []string
 }
@@ -84,19 +84,13 @@ func (k kill) String() string {
 // other, until one kills it.
 func matrix(ctx context.Context, root string, mutants []*mutant, names []string, file string) error {
 	survived := 0
-	var page []byte
-	if file != "" {
-		var err error
-		if page, err = os.ReadFile(file); err != nil {
-			return err
-		}
+	p, err := readPage(file)
+	if err != nil {
+		return err
 	}
 	for i, m := range mutants {
 		began := time.Now()
-		known, ok := readRow(string(page), m)
-		if !ok {
-			known = kill{}
-		}
+		known, _ := p.row(m)
 		k := m.try(ctx, root, known, names)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -105,10 +99,8 @@ func matrix(ctx context.Context, root string, mutants []*mutant, names []string,
 			survived++
 		}
 		fmt.Printf("%d/%d %s: %s (%.0f s)\n", i+1, len(mutants), m.Name, k, time.Since(began).Seconds())
-		if file != "" {
-			if err := writeRow(file, m, k); err != nil {
-				return err
-			}
+		if err := p.setRow(m, k); err != nil {
+			return err
 		}
 	}
 	if survived > 0 {
@@ -117,28 +109,45 @@ func matrix(ctx context.Context, root string, mutants []*mutant, names []string,
 	return nil
 }
 
-// row matches the row of a mutant, which begins with its number.
-var row = regexp.MustCompile(`^\| \d`)
+// page is a page that ends with a table, whose rows begin at a line. Without a file, it is empty.
+type page struct {
+	file  string
+	lines []string
+	rows  int
+}
 
-// writeRow replaces the row of a mutant in the table of a page.
-func writeRow(file string, m *mutant, k kill) error {
-	old, err := os.ReadFile(file)
-	if err != nil {
-		return err
+func readPage(file string) (p page, err error) {
+	if file == "" {
+		return p, nil
 	}
-	head, rows := []string{}, []string{}
-	for line := range strings.Lines(string(old)) {
-		switch line = strings.TrimSuffix(line, "\n"); {
-		case strings.HasPrefix(line, "| "+m.Name+" |"):
-		case row.MatchString(line):
-			rows = append(rows, line)
-		default:
-			head = append(head, line)
+	text, err := os.ReadFile(file)
+	p = page{file: file, lines: strings.Split(strings.TrimSpace(string(text)), "\n")}
+	p.rows = 1 + slices.IndexFunc(p.lines, func(line string) bool { return strings.HasPrefix(line, "| --- |") })
+	return p, err
+}
+
+// row returns how a mutant was killed; ok is false if no row says by which suite.
+func (p page) row(m *mutant) (k kill, ok bool) {
+	for _, line := range p.lines {
+		cells := strings.Split(line, " | ")
+		if len(cells) == 4 && cells[0] == "| "+m.Name && slices.Contains(suiteNames(), cells[2]) {
+			pkg, test, _ := strings.Cut(strings.TrimSuffix(cells[3], " |"), " ")
+			return kill{Suite: cells[2], Package: pkg, Test: test}, true
 		}
 	}
-	rows = append(rows, fmt.Sprintf("| %s | %s | %s | %s |", m.Name, m.Defect, cmp.Or(k.Suite, "none"), strings.TrimPrefix(k.Package, module)+" "+k.Test))
-	slices.Sort(rows)
-	return os.WriteFile(file, []byte(strings.Join(append(head, rows...), "\n")+"\n"), 0o644)
+	return k, false
+}
+
+// setRow replaces the row of a mutant.
+func (p *page) setRow(m *mutant, k kill) error {
+	if p.file == "" {
+		return nil
+	}
+	p.lines = slices.DeleteFunc(p.lines, func(line string) bool { return strings.HasPrefix(line, "| "+m.Name+" |") })
+	killer := strings.TrimPrefix(k.Package, module) + " " + k.Test
+	p.lines = append(p.lines, fmt.Sprintf("| %s | %s | %s | %s |", m.Name, m.Defect, cmp.Or(k.Suite, "none"), killer))
+	slices.Sort(p.lines[p.rows:])
+	return os.WriteFile(p.file, []byte(strings.Join(p.lines, "\n")+"\n"), 0o644)
 }
 
 // try tries a mutant against the test that is known to kill it, if there is one, and then against the suites.
@@ -162,25 +171,19 @@ func (m *mutant) try(ctx context.Context, root string, known kill, names []strin
 			}
 		}
 		for _, s := range suites {
-			if !slices.Contains(names, s.Name) {
+			args, ok := s.argsFor(m)
+			if !ok || !slices.Contains(names, s.Name) {
 				continue
 			}
-			runs := [][]string{s.Packages}
-			if s.Name == "unit" {
-				runs = [][]string{m.packages(), s.Packages}
+			if s.Name == "unit" { // most are killed by a test beside what they change
+				s.Packages = append(m.packages(), s.Packages...)
 			}
-			args, ok := s.argsFor(m)
-			for _, packages := range runs {
-				if !ok {
-					break
-				}
-				if k.Package, k.Test, err = s.run(ctx, root, append([]string{"-overlay", overlay}, packages...), args); err != nil {
-					return err
-				}
-				if k.Package != "" {
-					k.Suite = s.Name
-					return nil
-				}
+			if k.Package, k.Test, err = s.run(ctx, root, append([]string{"-overlay", overlay}, s.Packages...), args); err != nil {
+				return err
+			}
+			if k.Package != "" {
+				k.Suite = s.Name
+				return nil
 			}
 		}
 		return nil
@@ -227,19 +230,6 @@ const module = "mapcontroller.dev/snapshotschedule/"
 
 // node matches what Ginkgo writes of a spec's nodes into its text.
 var node = regexp.MustCompile(`\[[A-Z][A-Za-z]*( \(Each\))?\] `)
-
-// readRow returns how a mutant was killed by the table of a page; ok is false if it has no such row.
-func readRow(page string, m *mutant) (k kill, ok bool) {
-	for line := range strings.Lines(page) {
-		cells := strings.Split(strings.TrimSpace(line), " | ")
-		if len(cells) != 4 || cells[0] != "| "+m.Name {
-			continue
-		}
-		pkg, test, _ := strings.Cut(strings.TrimSuffix(cells[3], " |"), " ")
-		return kill{Suite: cells[2], Package: pkg, Test: test}, slices.Contains(suiteNames(), cells[2])
-	}
-	return kill{}, false
-}
 
 // again returns the suite of a kill with nothing but the test that killed.
 func (k kill) again() suite {

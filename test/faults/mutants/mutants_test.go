@@ -92,7 +92,7 @@ func TestParseMutantRefuses(t *testing.T) {
 }
 
 func TestAMutantIsTriedFirstAgainstTheTestOfTheTable(t *testing.T) {
-	page := "| mutant | defect | killed by | test |\n" +
+	text := "| mutant | defect | killed by | test |\n" +
 		"| 01-a | a defect | unit | internal/retention TestDecide/keeps_one |\n" +
 		"| 02-b | another | integration | test/integration a SnapshotSchedule [It] keeps (one) |\n" +
 		"| 03-c | a third | none |  |\n"
@@ -101,7 +101,7 @@ func TestAMutantIsTriedFirstAgainstTheTestOfTheTable(t *testing.T) {
 		"02-b": {"./test/integration", `-ginkgo.focus=a SnapshotSchedule keeps \(one\)`},
 		"03-c": nil,
 	} {
-		k, ok := readRow(page, &mutant{Name: name})
+		k, ok := page{lines: strings.Split(text, "\n")}.row(&mutant{Name: name})
 		if ok != (want != nil) {
 			t.Errorf("%s: found %t", name, ok)
 			continue

@@ -37,7 +37,7 @@ type Run struct {
 	Now    time.Time
 	Driver *Driver
 	// StopOperator and StartOperator let a workload upgrade the operator.
-	StopOperator, StartOperator func(ctx context.Context) error
+	StopOperator, StartOperator func()
 	// World is held while somebody writes what the operator's writes are judged by.
 	World sync.Locker
 

@@ -37,12 +37,11 @@ type operator struct {
 	ended   chan struct{}
 	// stopped is set when it was ended on purpose, so that it is not started again.
 	stopped bool
-	log     *tail
 }
 
 // start starts an operator, which may be the slower one of two.
 func (r *Run) start(late plan.Interleaving) {
-	o := &operator{link: r.wire.NewLink(), late: late, started: time.Now(), ended: make(chan struct{}), log: &tail{}}
+	o := &operator{link: r.wire.NewLink(), late: late, started: time.Now(), ended: make(chan struct{})}
 	o.link.LateView, o.link.LateWrites = late == plan.LateView, late == plan.LateWrites
 	config := rest.CopyConfig(r.server.Operator)
 	config.Wrap(func(base http.RoundTripper) http.RoundTripper {
@@ -61,12 +60,12 @@ func (r *Run) start(late plan.Interleaving) {
 	}
 	m, err := inprocess.New(ctx, config, options, ctrl.Options{
 		Metrics: metricsserver.Options{BindAddress: "0"}, Controller: ctrlconfig.Controller{SkipNameValidation: new(true)},
-		Logger: zap.New(zap.WriteTo(o.log)),
+		Logger: zap.New(zap.WriteTo(&r.log)),
 	})
 	go func() {
 		defer close(o.ended)
 		if err != nil { // its discovery failed, for example
-			fmt.Fprintln(o.log, err)
+			fmt.Fprintln(&r.log, err)
 			return
 		}
 		_ = m.Start(ctx) // an error is in its log, and it is started again
@@ -77,12 +76,11 @@ func (r *Run) start(late plan.Interleaving) {
 }
 
 // startAll starts the operator, twice for plans with two managers.
-func (r *Run) startAll(context.Context) error {
+func (r *Run) startAll() {
 	r.start("")
 	if r.plan.Interleaving != "" {
 		r.start(r.plan.Interleaving)
 	}
-	return nil
 }
 
 func (r *Run) running() (running []*operator) {
@@ -103,14 +101,13 @@ func (r *Run) markStopped(o *operator) {
 }
 
 // stopAll ends all operators as a kubelet does: they finish what they have begun.
-func (r *Run) stopAll(context.Context) error {
+func (r *Run) stopAll() {
 	for _, o := range r.running() {
 		r.markStopped(o)
 		o.end()
 		<-o.ended
 		o.link.Cut()
 	}
-	return nil
 }
 
 // killAll ends all operators as a crash does.
@@ -151,32 +148,23 @@ func (r *Run) maintain() {
 	}
 }
 
-// logs returns the end of the logs of the last operators.
-func (r *Run) logs() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var text strings.Builder
-	for _, o := range r.operators[max(0, len(r.operators)-3):] {
-		text.WriteString("--- log of an operator\n" + o.log.last(25))
-	}
-	return text.String()
-}
-
-// tail keeps what is written.
+// tail keeps what operators log.
 type tail struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
+// Write implements io.Writer.
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.text.Write(p)
 }
 
-func (t *tail) last(n int) string {
+// String returns the last lines.
+func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	lines := strings.SplitAfter(t.text.String(), "\n")
-	return strings.Join(lines[max(0, len(lines)-n):], "")
+	return strings.Join(lines[max(0, len(lines)-50):], "")
 }

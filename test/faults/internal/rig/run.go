@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/api"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
@@ -61,6 +62,7 @@ type Run struct {
 	// step is the index of the next step of the workload.
 	step    int
 	crashes chan struct{}
+	log     tail
 
 	mu        sync.Mutex
 	operators []*operator
@@ -78,12 +80,10 @@ func Do(ctx context.Context, server *environment.Cluster, w workload.Workload, p
 	defer server.Records.Forget(r.neighbor())
 	defer func() { _ = r.run.CleanUp(context.WithoutCancel(ctx)) }()
 	defer r.killAll()
-	if err := r.startAll(ctx); err != nil {
-		return Result{Err: err}
-	}
+	r.startAll()
 	late, err := r.untilEnd(ctx)
 	if err != nil {
-		return Result{Err: err, Log: r.logs()}
+		return Result{Err: err, Log: r.log.String()}
 	}
 	return r.result(ctx, late)
 }
@@ -284,7 +284,7 @@ func (r *Run) result(ctx context.Context, late error) Result {
 		res.Violations = append(res.Violations, "L1: "+late.Error())
 	}
 	if len(res.Violations) > 0 {
-		res.Err, res.Log = r.run.Driver.Err(), r.logs()
+		res.Err, res.Log = r.run.Driver.Err(), r.log.String()
 	}
 	return res
 }
@@ -306,7 +306,7 @@ func (r *Run) observe(ctx context.Context) (found []string) {
 		return r.observeBroken(ctx)
 	}
 	sent, changes := len(r.wire.Sent()), len(r.run.Changes())
-	pause(ctx, r.plan.IdleFor)
+	api.Sleep(ctx, r.plan.IdleFor)
 	for _, s := range r.wire.Sent()[sent:] {
 		if s.Point.Verb != "watch" && s.Point.Resource != "leases" {
 			found = append(found, "L2: "+s.Point.String()+" was sent while nothing was due")
@@ -320,7 +320,7 @@ func (r *Run) observe(ctx context.Context) (found []string) {
 
 func (r *Run) observeBroken(ctx context.Context) (found []string) {
 	for until := time.Now().Add(max(r.plan.IdleFor, judge.ReactionTime+2*time.Second)); time.Now().Before(until) && ctx.Err() == nil; {
-		pause(ctx, time.Second)
+		api.Sleep(ctx, time.Second)
 		now, current := time.Now(), r.run.State()
 		then := current
 		if past := r.moments(now.Add(-judge.ReactionTime)); len(past) > 0 { // the last of them is of that time
@@ -332,11 +332,4 @@ func (r *Run) observeBroken(ctx context.Context) (found []string) {
 	}
 	slices.Sort(found)
 	return slices.Compact(found)
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }

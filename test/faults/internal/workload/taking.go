@@ -120,15 +120,13 @@ func beforeTick(ctx context.Context, r *environment.Run) error {
 // restart stops the operator, does something, and starts it.
 func restart(due check, what string, meanwhile ...do) Step {
 	s := when(due, what, func(ctx context.Context, r *environment.Run) error {
-		return inOrder(append([]do{stopOperator}, append(meanwhile, startOperator)...)...)(ctx, r)
+		r.StopOperator()
+		defer r.StartOperator()
+		return inOrder(meanwhile...)(ctx, r)
 	})
 	s.Operators = true
 	return s
 }
-
-func stopOperator(ctx context.Context, r *environment.Run) error { return r.StopOperator(ctx) }
-
-func startOperator(ctx context.Context, r *environment.Run) error { return r.StartOperator(ctx) }
 
 // expectedNames fails if the operator names snapshots in another way than builders.SnapshotName, on which every other workload depends.
 func expectedNames(s state) error {
