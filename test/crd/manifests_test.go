@@ -178,6 +178,12 @@ var _ = Describe("config", func() {
 		}
 	})
 
+	It("has sample CronJobs of quiesced snapshots that the API server accepts", func() {
+		objects := kustomize("config/samples/quiesce")
+		Expect(objects).To(HaveLen(6))
+		accepted(objects...)
+	})
+
 	It("has samples that the API server accepts, of every file", func() {
 		files, err := filepath.Glob(filepath.Join(root, "config", "samples", "snapshots_*.yaml"))
 		Expect(err).NotTo(HaveOccurred())

@@ -25,15 +25,22 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 )
 
+// buildPlugin builds the plugin, for as long as the node or the container lasts that calls it.
+func buildPlugin(ctx context.Context) (path string) {
+	GinkgoHelper()
+	path = filepath.Join(GinkgoT().TempDir(), "kubectl-snapsched")
+	build := exec.CommandContext(ctx, "go", "build", "-o", path, "./cmd/kubectl-snapsched")
+	build.Dir = root
+	output, err := build.CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), string(output))
+	return path
+}
+
 // test/cli tests all commands. These specs show that the operator, the driver and the garbage collector do what the plugin says.
 var _ = Describe("the kubectl plugin", Ordered, func() {
 	var plugin string
 	BeforeAll(func(ctx context.Context) {
-		plugin = filepath.Join(GinkgoT().TempDir(), "kubectl-snapsched")
-		build := exec.CommandContext(ctx, "go", "build", "-o", plugin, "./cmd/kubectl-snapsched")
-		build.Dir = root
-		output, err := build.CombinedOutput()
-		Expect(err).NotTo(HaveOccurred(), string(output))
+		plugin = buildPlugin(ctx)
 		cluster.Start(ctx)
 	}, NodeTimeout(3*time.Minute))
 
