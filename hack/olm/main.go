@@ -9,8 +9,7 @@
 // 'make lint' checks the bundle with operator-framework's own validator.
 //
 //	main.go    flags, reading and writing
-//	bundle.go  the bundle's files
-//	csv.go     the ClusterServiceVersion
+//	bundle.go  the bundle's files, one of which is the ClusterServiceVersion
 package main
 
 import (
