@@ -9,8 +9,7 @@
 // 'make lint' checks the bundle with operator-framework's own validator.
 //
 //	main.go    flags, reading and writing
-//	bundle.go  the bundle's files
-//	csv.go     the ClusterServiceVersion
+//	bundle.go  the bundle's files, one of which is the ClusterServiceVersion
 package main
 
 import (
@@ -18,7 +17,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
+	"testing/fstest"
 
 	"k8s.io/cli-runtime/pkg/resource"
 )
@@ -45,16 +44,11 @@ func run(out string, r release) error {
 	if err != nil {
 		return err
 	}
+	all := fstest.MapFS{}
 	for name, text := range files {
-		path := filepath.Join(out, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			return err
-		}
+		all[name] = &fstest.MapFile{Data: []byte(text)}
 	}
-	return nil
+	return os.CopyFS(out, all)
 }
 
 // read reads objects from a stream of YAML documents.

@@ -14,6 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
 
 // complete presses TAB after some words, in a bash with kubectl's completion. What bash-completion would do first is reduced to
@@ -36,8 +37,7 @@ var _ = Describe("completion in a shell", func() {
 	var path string
 	BeforeEach(func() {
 		env = newEnvironment()
-		script, err := filepath.Abs("../../cmd/kubectl-snapsched")
-		Expect(err).NotTo(HaveOccurred())
+		script := suite.Must(filepath.Abs("../../cmd/kubectl-snapsched"))
 		path = strings.Join([]string{script, filepath.Dir(program), os.Getenv("KUBEBUILDER_ASSETS"), os.Getenv("PATH")}, string(os.PathListSeparator))
 	})
 
@@ -46,9 +46,7 @@ var _ = Describe("completion in a shell", func() {
 		bash := exec.CommandContext(ctx, "bash", append([]string{"--norc", "-c", complete, "bash", "kubectl", "snapsched", "-n", env.namespace}, words...)...)
 		bash.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "PATH="+path)
 		bash.Stderr = GinkgoWriter
-		out, err := bash.Output()
-		Expect(err).NotTo(HaveOccurred())
-		return strings.Fields(string(out))
+		return strings.Fields(string(suite.Must(bash.Output())))
 	}
 
 	It("completes commands, schedules, PVCs and snapshots through kubectl", func() {

@@ -25,6 +25,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/internal/builders"
 	"mapcontroller.dev/snapshotschedule/test/internal/etcd"
+	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
 
 // environment is a namespace with its objects.
@@ -56,11 +57,9 @@ func put(created time.Time, objects ...client.Object) {
 	// objects of its transaction. So the last object has a transaction of its own.
 	last := len(objects) - 1
 	for page := range slices.Chunk(objects[:last], etcd.MaxObjects) {
-		_, err := store.Put(ctx, page...)
-		Expect(err).NotTo(HaveOccurred())
+		suite.Must(store.Put(ctx, page...))
 	}
-	_, err := store.Put(ctx, objects[last])
-	Expect(err).NotTo(HaveOccurred())
+	suite.Must(store.Put(ctx, objects[last]))
 }
 
 // createSchedule creates a schedule as it was created 60 days ago. The API server checks its spec.

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
 
 var hourly = v1alpha1.SnapshotScheduleSpec{SnapshotInterval: "1h"}
@@ -55,8 +56,7 @@ var _ = Describe("hold and unhold", func() {
 		env.succeeds("hold", all[0].Name, "--until", "2199-01-31T18:00:00+01:00")
 		Expect(holdOf(all[0])).To(Equal("2199-01-31T17:00:00Z"))
 		env.succeeds("hold", all[1].Name, "--until", "1w")
-		end, err := time.Parse(time.RFC3339, holdOf(all[1]))
-		Expect(err).NotTo(HaveOccurred())
+		end := suite.Must(time.Parse(time.RFC3339, holdOf(all[1])))
 		Expect(end).To(BeTemporally("~", time.Now().Add(7*24*time.Hour), time.Minute))
 		for until, want := range map[string]string{
 			"2021-01-31T18:00:00Z": "is not in the future", "tomorrow": "neither a time in RFC 3339 nor a duration", "2199-01-31": "neither a time",

@@ -19,6 +19,8 @@ import (
 	. "github.com/onsi/gomega"
 
 	"k8s.io/client-go/rest"
+
+	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
 
 // request is a write of the program.
@@ -93,8 +95,7 @@ func interceptWatch() (watching chan struct{}, kubeconfig string) {
 // startProxy starts a proxy before the API server and returns a kubeconfig for it. handle is given every request.
 func startProxy(handle func(r *http.Request, send roundTripper) (*http.Response, error)) string {
 	GinkgoHelper()
-	transport, err := rest.TransportFor(server.Config)
-	Expect(err).NotTo(HaveOccurred())
+	transport := suite.Must(rest.TransportFor(server.Config))
 	target, _, err := rest.DefaultServerUrlFor(server.Config)
 	Expect(err).NotTo(HaveOccurred())
 	proxy := &httputil.ReverseProxy{

@@ -20,6 +20,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
 
 const day = 24 * time.Hour
@@ -65,8 +66,7 @@ var _ = Describe("coverage", func() {
 	It("of several contexts names the cluster of each PVC, and the clusters that cannot be read", func() {
 		env := newEnvironment()
 		env.createClaim("data")
-		config, err := clientcmd.LoadFromFile(kubeconfig)
-		Expect(err).NotTo(HaveOccurred())
+		config := suite.Must(clientcmd.LoadFromFile(kubeconfig))
 		here := config.Contexts[config.CurrentContext]
 		down := config.Clusters[here.Cluster].DeepCopy()
 		down.Server = "https://127.0.0.1:1"

@@ -18,14 +18,13 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/internal/builders"
+	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
 
 // requested returns what was requested.
 func requested(s *v1alpha1.SnapshotSchedule) v1alpha1.Request {
 	GinkgoHelper()
-	request, err := v1alpha1.RequestOf(get(s).Annotations)
-	Expect(err).NotTo(HaveOccurred())
-	return request
+	return suite.Must(v1alpha1.RequestOf(get(s).Annotations))
 }
 
 // requestedAt returns the time that was requested.
@@ -222,8 +221,7 @@ var _ = Describe("snapshot", func() {
 		}
 		ended := env.startWatching("snapshot", "--cluster", fleet.Name, "--wait")
 		Expect(get(child).Annotations).NotTo(HaveKey(v1alpha1.AnnotationRequestedAt), "the operator hands it on")
-		request, err := v1alpha1.RequestOf(get(fleet).Annotations)
-		Expect(err).NotTo(HaveOccurred())
+		request := suite.Must(v1alpha1.RequestOf(get(fleet).Annotations))
 		v := take(child, get(builders.Claim(env.namespace, "data", nil)), request.At)
 		report(v, isReady)
 		Expect(awaitSuccess(ended).out).To(Equal("clustersnapshotschedule.snapshots.mapcontroller.dev/" + fleet.Name + " requested 1 snapshot\n" +

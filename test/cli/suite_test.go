@@ -15,7 +15,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -27,6 +26,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
 	"mapcontroller.dev/snapshotschedule/test/internal/etcd"
+	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
 
 var (
@@ -41,19 +41,12 @@ var (
 )
 
 func TestCLI(t *testing.T) {
-	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
-		t.Fatal("KUBEBUILDER_ASSETS is not set: these tests need kube-apiserver and etcd. Run them with: make test-integration")
-	}
-	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(20 * time.Second)
-	SetDefaultEventuallyPollingInterval(25 * time.Millisecond)
-	RunSpecs(t, "kubectl plugin")
+	suite.Run(t, "kubectl plugin")
 }
 
 var _ = BeforeSuite(func() {
 	ctrl.SetLogger(zap.New(zap.WriteTo(GinkgoWriter), zap.UseDevMode(true)))
-	dir, err := os.MkdirTemp("", "kubectl-snapsched-")
-	Expect(err).NotTo(HaveOccurred())
+	dir := suite.Must(os.MkdirTemp("", "kubectl-snapsched-"))
 	DeferCleanup(os.RemoveAll, dir)
 	program = filepath.Join(dir, "kubectl-snapsched")
 	build := exec.Command("go", "build", "-o", program, "../../cmd/kubectl-snapsched")
@@ -65,14 +58,8 @@ var _ = BeforeSuite(func() {
 			filepath.Join("..", "..", "config", "crd", "bases"),
 			filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "crds"),
 		},
-		ErrorIfCRDPathMissing: true,
 	}
-	config, err := server.Start()
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(server.Stop)
-	config.QPS = -1
-	api, err = client.New(config, client.Options{Scheme: cluster.Scheme})
-	Expect(err).NotTo(HaveOccurred())
+	api = suite.Must(client.New(suite.Start(server), client.Options{Scheme: cluster.Scheme}))
 	store = etcd.Client{URL: server.ControlPlane.Etcd.URL.String()}
 	kubeconfig = writeKubeconfig(dir, "admin", "system:masters")
 })
@@ -80,10 +67,7 @@ var _ = BeforeSuite(func() {
 // writeKubeconfig writes a kubeconfig for a new user and returns its path.
 func writeKubeconfig(dir, user string, groups ...string) string {
 	GinkgoHelper()
-	added, err := server.AddUser(envtest.User{Name: user, Groups: groups}, nil)
-	Expect(err).NotTo(HaveOccurred())
-	text, err := added.KubeConfig()
-	Expect(err).NotTo(HaveOccurred())
+	text := suite.Must(suite.Must(server.AddUser(envtest.User{Name: user, Groups: groups}, nil)).KubeConfig())
 	path := filepath.Join(dir, user+".kubeconfig")
 	Expect(os.WriteFile(path, text, 0o600)).To(Succeed())
 	return path

@@ -13,14 +13,13 @@ import (
 	"k8s.io/client-go/discovery"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
 
 var _ = Describe("kubectl", func() {
 	var server *discovery.DiscoveryClient
 	BeforeEach(func() {
-		var err error
-		server, err = discovery.NewDiscoveryClientForConfig(config)
-		Expect(err).NotTo(HaveOccurred())
+		server = suite.Must(discovery.NewDiscoveryClientForConfig(config))
 	})
 
 	// getTable returns what kubectl get prints.
@@ -88,8 +87,7 @@ var _ = Describe("kubectl", func() {
 	})
 
 	It("finds the kind by its plural, singular and short name, and by its category", func() {
-		resources, err := server.ServerResourcesForGroupVersion(v1alpha1.GroupVersion.String())
-		Expect(err).NotTo(HaveOccurred())
+		resources := suite.Must(server.ServerResourcesForGroupVersion(v1alpha1.GroupVersion.String()))
 		named := func(name, singular, kind, short string, namespaced bool) []any {
 			of := And(HaveField("Kind", kind), HaveField("Namespaced", namespaced))
 			return []any{

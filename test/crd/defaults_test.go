@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
+	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
 
 var _ = Describe("Defaults", func() {
@@ -59,11 +61,7 @@ var _ = Describe("Defaults", func() {
 var _ = Describe("The Go types", func() {
 	var typed client.Client
 	BeforeEach(func() {
-		scheme := runtime.NewScheme()
-		Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
-		lenient, err := client.New(config, client.Options{Scheme: scheme})
-		Expect(err).NotTo(HaveOccurred())
-		typed = client.WithFieldValidation(lenient, metav1.FieldValidationStrict)
+		typed = client.WithFieldValidation(suite.Must(client.New(config, client.Options{Scheme: cluster.Scheme})), metav1.FieldValidationStrict)
 	})
 
 	// Contract: API-2.

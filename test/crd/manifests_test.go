@@ -21,16 +21,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/test/internal/repo"
+	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
 
 // kustomize builds one of the config directories.
 func kustomize(dir string) []*unstructured.Unstructured {
 	GinkgoHelper()
-	text, err := repo.Kustomize(ctx, root, dir)
-	Expect(err).NotTo(HaveOccurred())
-	objects, err := repo.Decode(text)
-	Expect(err).NotTo(HaveOccurred())
-	return objects
+	return suite.Must(repo.Decode(suite.Must(repo.Kustomize(ctx, root, dir))))
 }
 
 // dryRunApply does what kubectl apply --server-side --validate=strict --dry-run=server does: another manager's fields with other values
@@ -100,9 +97,7 @@ var _ = Describe("config/default", Ordered, func() {
 		copied := GinkgoT().TempDir()
 		Expect(os.CopyFS(copied, os.DirFS(filepath.Join(root, "config")))).To(Succeed())
 		file := filepath.Join(copied, "default", "kustomization.yaml")
-		content, err := os.ReadFile(file)
-		Expect(err).NotTo(HaveOccurred())
-		text := string(content)
+		text := string(suite.Must(os.ReadFile(file)))
 		for _, part := range []string{"- ../prometheus", "- ../network-policy"} {
 			Expect(text).To(ContainSubstring("#" + part))
 			text = strings.Replace(text, "#"+part, part, 1)
@@ -185,15 +180,9 @@ var _ = Describe("config", func() {
 	})
 
 	It("has samples that the API server accepts, of every file", func() {
-		files, err := filepath.Glob(filepath.Join(root, "config", "samples", "snapshots_*.yaml"))
-		Expect(err).NotTo(HaveOccurred())
-		var inFiles int
-		for _, path := range files {
-			text, err := os.ReadFile(path)
-			Expect(err).NotTo(HaveOccurred())
-			documents, err := repo.Decode(text)
-			Expect(err).NotTo(HaveOccurred())
-			inFiles += len(documents)
+		inFiles := 0
+		for _, path := range suite.Must(filepath.Glob(filepath.Join(root, "config", "samples", "snapshots_*.yaml"))) {
+			inFiles += len(suite.Must(repo.Decode(suite.Must(os.ReadFile(path)))))
 		}
 		objects := kustomize("config/samples")
 		Expect(objects).To(And(HaveLen(inFiles), Not(BeEmpty())))

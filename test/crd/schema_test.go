@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
 
 // fieldSchema is the schema of a field, with what its parent says of it.
@@ -35,8 +36,7 @@ func (f fieldSchema) text() string { return strings.Join(strings.Fields(f.Descri
 // which come from apimachinery and are tested there.
 func fieldsOf(kind string) map[string]fieldSchema {
 	GinkgoHelper()
-	content, err := os.ReadFile(filepath.Join(crdsDir, v1alpha1.GroupName+"_"+strings.ToLower(kind)+"s.yaml"))
-	Expect(err).NotTo(HaveOccurred())
+	content := suite.Must(os.ReadFile(filepath.Join(crdsDir, v1alpha1.GroupName+"_"+strings.ToLower(kind)+"s.yaml")))
 	var crd apiextensionsv1.CustomResourceDefinition
 	Expect(yaml.Unmarshal(content, &crd)).To(Succeed())
 	fields := map[string]fieldSchema{}

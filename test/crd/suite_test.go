@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
 
 const (
@@ -47,23 +48,12 @@ var (
 )
 
 func TestCRD(t *testing.T) {
-	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
-		t.Fatal("KUBEBUILDER_ASSETS is not set: these tests need kube-apiserver and etcd, run them with make test-integration")
-	}
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "CustomResourceDefinition")
+	suite.Run(t, "CustomResourceDefinition")
 }
 
 var _ = BeforeSuite(func() {
-	environment := &envtest.Environment{CRDDirectoryPaths: []string{crdsDir}, ErrorIfCRDPathMissing: true}
-	var err error
-	config, err = environment.Start()
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(environment.Stop)
-	config.QPS = -1
-	lenient, err := client.New(config, client.Options{})
-	Expect(err).NotTo(HaveOccurred())
-	api = client.WithFieldValidation(lenient, metav1.FieldValidationStrict)
+	config = suite.Start(&envtest.Environment{CRDDirectoryPaths: []string{crdsDir}})
+	api = client.WithFieldValidation(suite.Must(client.New(config, client.Options{})), metav1.FieldValidationStrict)
 })
 
 func parseYAML(text string) map[string]any {
@@ -95,9 +85,7 @@ func newSchedule(name, spec string) *unstructured.Unstructured {
 // testdata returns a file of testdata: the smallest valid object of a kind, or a spec.
 func testdata(name string) string {
 	GinkgoHelper()
-	text, err := os.ReadFile(filepath.Join("testdata", name+".yaml"))
-	Expect(err).NotTo(HaveOccurred())
-	return string(text)
+	return string(suite.Must(os.ReadFile(filepath.Join("testdata", name+".yaml"))))
 }
 
 // create stores a SnapshotSchedule until the end of the spec.

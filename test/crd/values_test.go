@@ -28,7 +28,7 @@ var invalidDurations = map[string][]string{
 	tooLong: {
 		"101y", "36501d", "100y1s", "3153600001s", "9999999999y", "99y53w", "5214w2d1h", "876000h1m", "52560000m1s",
 	},
-	tooManyBytes(128): {strings.Repeat("1", 129)},
+	tooManyBytes: {strings.Repeat("1", 129)},
 }
 
 // validCronLines are accepted by the API server and by the controller.

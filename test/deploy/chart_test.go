@@ -22,6 +22,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/internal/audit"
+	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
 
 // prometheusOperator is the module with the CRDs of the Prometheus operator, in the version of test/observe.
@@ -130,8 +131,7 @@ var _ = Describe("the chart on a node", Ordered, func() {
 			Endpoints []struct{ Path, Port, Scheme, Interval, BearerTokenFile string }
 			Selector  struct{ MatchLabels map[string]string }
 		}
-		text, err := json.Marshal(monitor.Object["spec"])
-		Expect(err).NotTo(HaveOccurred())
+		text := suite.Must(json.Marshal(monitor.Object["spec"]))
 		Expect(json.Unmarshal(text, &spec)).To(Succeed())
 		Expect(spec.Endpoints).To(HaveExactElements(HaveField("Interval", "45s")))
 		endpoint := spec.Endpoints[0]
@@ -167,8 +167,7 @@ var _ = Describe("the chart on a node", Ordered, func() {
 	}, NodeTimeout(3*time.Minute))
 
 	It("has alerts that a Prometheus selects by the label, with links to the pages, and a dashboard", func(ctx context.Context) {
-		text, err := labeled(ctx, monitoring, "PrometheusRule", "release", "stack").MarshalJSON()
-		Expect(err).NotTo(HaveOccurred())
+		text := suite.Must(labeled(ctx, monitoring, "PrometheusRule", "release", "stack").MarshalJSON())
 		alerts := strings.Count(string(text), `"alert":`)
 		Expect(alerts).To(BeNumerically(">", 5))
 		Expect(strings.Count(string(text), `"runbook_url":"`+docs+`/monitoring.md#`)).To(Equal(alerts))

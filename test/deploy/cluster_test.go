@@ -18,6 +18,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/test/internal/audit"
 	local "mapcontroller.dev/snapshotschedule/test/internal/cluster"
+	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
 
 // root is the repository's root, relative to this folder.
@@ -68,16 +69,13 @@ func (c *Cluster) auditLog() audit.Log {
 // mark returns the end of the log of the operator's requests.
 func (c *Cluster) mark() audit.Mark {
 	GinkgoHelper()
-	mark, err := c.auditLog().Mark()
-	Expect(err).NotTo(HaveOccurred())
-	return mark
+	return suite.Must(c.auditLog().Mark())
 }
 
 // requests returns the operator's requests since a mark.
 func (c *Cluster) requests(since audit.Mark) audit.Requests {
 	GinkgoHelper()
-	requests, err := c.auditLog().Since(since)
-	Expect(err).NotTo(HaveOccurred())
+	requests := suite.Must(c.auditLog().Since(since))
 	Expect(requests).NotTo(BeEmpty(), "the audit log should hold the operator's requests")
 	return requests
 }

@@ -12,6 +12,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
 
 // The image that is installed, the one for the upgrade, and the image of the program inpod.
@@ -37,8 +39,7 @@ func buildImages(ctx context.Context) {
 // buildImage builds the operator's image from a checkout and loads it into the node.
 func buildImage(ctx context.Context, tree, tag string) {
 	GinkgoHelper()
-	tree, err := filepath.Abs(tree)
-	Expect(err).NotTo(HaveOccurred())
+	tree = suite.Must(filepath.Abs(tree))
 	archive := filepath.Join(GinkgoT().TempDir(), tag+".tar")
 	run(ctx, nil, "make", "--no-print-directory", "-C", tree, "image", "IMG="+repository+":"+tag, "VERSION=v0.0.0-"+tag,
 		"IMAGE_ARCHIVE="+archive)
@@ -54,10 +55,8 @@ func load(ctx context.Context, archive string) {
 func kustomize(ctx context.Context, tree, tag string) []byte {
 	GinkgoHelper()
 	dir := GinkgoT().TempDir()
-	config, err := filepath.Abs(filepath.Join(tree, "config"))
-	Expect(err).NotTo(HaveOccurred())
-	relative, err := filepath.Rel(dir, config)
-	Expect(err).NotTo(HaveOccurred())
+	config := suite.Must(filepath.Abs(filepath.Join(tree, "config")))
+	relative := suite.Must(filepath.Rel(dir, config))
 	overlay := `apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 resources: [` + relative + `/crd, ` + relative + `/default]
@@ -69,8 +68,7 @@ images: [{name: controller, newName: ` + repository + `, newTag: ` + tag + `}]
 
 var _ = Describe("the image", func() {
 	It("has the programs, the build flags, the user and the entrypoint of the Dockerfile", func(ctx context.Context) {
-		text, err := os.ReadFile(filepath.Join(root, "Dockerfile"))
-		Expect(err).NotTo(HaveOccurred())
+		text := suite.Must(os.ReadFile(filepath.Join(root, "Dockerfile")))
 		dockerfile := strings.TrimSpace(string(text))
 		line := regexp.MustCompile(`CGO_ENABLED=(\d) .*go build (.*) -o \S*?(manager|kubectl-snapsched)"? ([\w./]+)`)
 		theirs := line.FindAllStringSubmatch(dockerfile, -1)

@@ -13,6 +13,7 @@ require (
 	github.com/fluxcd/pkg/runtime v0.110.3
 	github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring v0.91.0
 	github.com/yuin/gopher-lua v1.1.2
+	layeh.com/gopher-json v0.0.0-20190114024228-97fed8db8427
 )
 
 require (

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -22,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
 
 const (
@@ -102,8 +102,7 @@ func patch(o client.Object, text string) {
 func deleteNamespace(o client.Object) {
 	GinkgoHelper()
 	Expect(api.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.GetNamespace()}})).To(Succeed())
-	Eventually(func() error { return api.Delete(ctx, o, client.DryRunAll) }).
-		WithTimeout(10 * time.Second).WithPolling(20 * time.Millisecond).Should(Succeed())
+	Eventually(func() error { return api.Delete(ctx, o, client.DryRunAll) }).Should(Succeed())
 }
 
 // create stores a schedule in a namespace of its own, in the state of the row.
@@ -175,10 +174,9 @@ func expectAnswer(want string, err error, action, name string) {
 // documented returns the cells of the rows in docs/operations.md that match.
 func documented(row string) map[string][]string {
 	GinkgoHelper()
-	page, err := os.ReadFile(filepath.Join(root, "docs", "operations.md"))
-	Expect(err).NotTo(HaveOccurred())
+	page := string(suite.Must(os.ReadFile(filepath.Join(root, "docs", "operations.md"))))
 	rows := map[string][]string{}
-	for _, cells := range regexp.MustCompile(row).FindAllStringSubmatch(string(page), -1) {
+	for _, cells := range regexp.MustCompile(row).FindAllStringSubmatch(page, -1) {
 		rows[cells[1]] = cells[2:]
 	}
 	return rows
@@ -272,7 +270,6 @@ var _ = Describe("config/guardrails", func() {
 		crd := newCRD(scheduleCRD)
 		annotate("true")(crd)
 		Expect(api.Delete(ctx, crd, client.PropagationPolicy(metav1.DeletePropagationOrphan))).To(Succeed())
-		Eventually(func() bool { return apierrors.IsNotFound(api.Get(ctx, client.ObjectKeyFromObject(s), s)) }).
-			WithTimeout(30 * time.Second).WithPolling(50 * time.Millisecond).Should(BeTrue())
+		Eventually(func() bool { return apierrors.IsNotFound(api.Get(ctx, client.ObjectKeyFromObject(s), s)) }).Should(BeTrue())
 	})
 })

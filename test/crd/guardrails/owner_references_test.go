@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
 
 const (
@@ -121,9 +122,7 @@ func (o owning) update(object client.Object) error {
 
 func metadata(of map[string]any) string {
 	GinkgoHelper()
-	text, err := json.Marshal(map[string]any{"metadata": of})
-	Expect(err).NotTo(HaveOccurred())
-	return string(text)
+	return string(suite.Must(json.Marshal(map[string]any{"metadata": of})))
 }
 
 // expectOwned compares the answer to a request that adds owner references.
@@ -149,10 +148,8 @@ func grant(user, name string, rules []rbacv1.PolicyRule) {
 func ownerReferences() {
 	BeforeAll(func() {
 		for _, file := range []string{"role.yaml", "fleet_role.yaml"} {
-			text, err := os.ReadFile(filepath.Join(root, "config", "rbac", file))
-			Expect(err).NotTo(HaveOccurred())
 			role := &rbacv1.ClusterRole{}
-			Expect(yaml.UnmarshalStrict(text, role)).To(Succeed())
+			Expect(yaml.UnmarshalStrict(suite.Must(os.ReadFile(filepath.Join(root, "config", "rbac", file))), role)).To(Succeed())
 			grant(operator, role.Name, role.Rules)
 		}
 		everythingButDelete := []rbacv1.PolicyRule{{

@@ -7,10 +7,8 @@ package guardrails
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -26,6 +24,7 @@ import (
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
 	"mapcontroller.dev/snapshotschedule/test/internal/repo"
+	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
 
 const (
@@ -46,11 +45,7 @@ var (
 )
 
 func TestGuardrails(t *testing.T) {
-	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
-		t.Fatal("KUBEBUILDER_ASSETS is not set: these tests need kube-apiserver and etcd, run them with make test-integration")
-	}
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Guardrails")
+	suite.Run(t, "Guardrails")
 }
 
 var _ = BeforeSuite(func() {
@@ -61,23 +56,14 @@ var _ = BeforeSuite(func() {
 		Name: "v1", Served: true, Storage: true,
 		Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}},
 	}}
-	environment := &envtest.Environment{
-		CRDDirectoryPaths: []string{filepath.Join(root, "config", "crd", "bases")}, ErrorIfCRDPathMissing: true,
-		CRDs: []*apiextensionsv1.CustomResourceDefinition{other},
-	}
-	var err error
-	config, err = environment.Start()
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(environment.Stop)
-	config.QPS = -1
+	config = suite.Start(&envtest.Environment{
+		CRDDirectoryPaths: []string{filepath.Join(root, "config", "crd", "bases")},
+		CRDs:              []*apiextensionsv1.CustomResourceDefinition{other},
+	})
 	api = as(jane)
 
-	text, err := repo.Kustomize(ctx, root, "config/guardrails")
-	Expect(err).NotTo(HaveOccurred())
-	policies, err := repo.Decode(text)
-	Expect(err).NotTo(HaveOccurred())
 	strict := client.WithFieldValidation(api, metav1.FieldValidationStrict)
-	for _, o := range policies {
+	for _, o := range suite.Must(repo.Decode(suite.Must(repo.Kustomize(ctx, root, "config/guardrails")))) {
 		Expect(strict.Create(ctx, o)).To(Succeed(), o.GetName())
 	}
 	// The API server reads its policies asynchronously.
@@ -96,8 +82,7 @@ var _ = BeforeSuite(func() {
 // inForce waits until a policy refuses a request.
 func inForce(request func() error) {
 	GinkgoHelper()
-	Eventually(func() bool { return apierrors.IsForbidden(request()) }).
-		WithTimeout(30*time.Second).WithPolling(50*time.Millisecond).Should(BeTrue(), "the policy should be in force")
+	Eventually(func() bool { return apierrors.IsForbidden(request()) }).Should(BeTrue(), "the policy should be in force")
 }
 
 // as returns a client of a user with every permission.
@@ -111,9 +96,7 @@ func confined(user string, groups ...string) client.Client {
 	GinkgoHelper()
 	impersonated := rest.CopyConfig(config)
 	impersonated.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
-	c, err := client.New(impersonated, client.Options{Scheme: cluster.Scheme})
-	Expect(err).NotTo(HaveOccurred())
-	return c
+	return suite.Must(client.New(impersonated, client.Options{Scheme: cluster.Scheme}))
 }
 
 func newNamespace() string {

@@ -6,7 +6,6 @@ package guardrails
 import (
 	"context"
 	"sync"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -18,6 +17,7 @@ import (
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/internal/cluster"
+	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
 
 // warnings are what the API server says beside its answers. It implements rest.WarningHandlerWithContext.
@@ -55,13 +55,11 @@ func retentionWarnings() {
 	BeforeAll(func() {
 		listening := rest.CopyConfig(config)
 		listening.WarningHandlerWithContext = heard
-		var err error
-		warned, err = client.New(listening, client.Options{Scheme: cluster.Scheme})
-		Expect(err).NotTo(HaveOccurred())
+		warned = suite.Must(client.New(listening, client.Options{Scheme: cluster.Scheme}))
 		probe := newSchedule(newIn(nil))
 		Eventually(func() []string {
 			return heard.of(func() error { return warned.Create(ctx, probe.DeepCopy(), client.DryRunAll) })
-		}).WithTimeout(30 * time.Second).WithPolling(50 * time.Millisecond).ShouldNot(BeEmpty())
+		}).ShouldNot(BeEmpty())
 	})
 
 	spec := func(interval, ttl v1alpha1.Duration, changes ...func(*v1alpha1.SnapshotScheduleSpec)) v1alpha1.SnapshotScheduleSpec {

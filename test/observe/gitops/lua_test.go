@@ -8,6 +8,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	luajson "layeh.com/gopher-json"
 )
 
 // health is what a script returns.
@@ -25,38 +26,15 @@ func runLua(t *testing.T, script string, object *unstructured.Unstructured) heal
 	}{{lua.LoadLibName, lua.OpenPackage}, {lua.BaseLibName, lua.OpenBase}, {lua.TabLibName, lua.OpenTable}} {
 		must(t, l.CallByParam(lua.P{Fn: l.NewFunction(library.open), Protect: true}, lua.LString(library.name)))
 	}
-	l.SetGlobal("obj", toLua(l, object.Object))
+	text, err := object.MarshalJSON()
+	must(t, err)
+	value, err := luajson.Decode(l, text)
+	must(t, err)
+	l.SetGlobal("obj", value)
 	must(t, l.DoString(script))
 	result, ok := l.Get(-1).(*lua.LTable)
 	if !ok {
 		t.Fatalf("the script returned a %s, want a table", l.Get(-1).Type())
 	}
 	return health{status: result.RawGetString("status").String(), message: result.RawGetString("message").String()}
-}
-
-// toLua converts a value of an unstructured object.
-func toLua(l *lua.LState, value any) lua.LValue {
-	switch v := value.(type) {
-	case bool:
-		return lua.LBool(v)
-	case string:
-		return lua.LString(v)
-	case int64:
-		return lua.LNumber(v)
-	case float64:
-		return lua.LNumber(v)
-	case []any:
-		list := l.NewTable()
-		for _, item := range v {
-			list.Append(toLua(l, item))
-		}
-		return list
-	case map[string]any:
-		table := l.NewTable()
-		for key, item := range v {
-			table.RawSetString(key, toLua(l, item))
-		}
-		return table
-	}
-	return lua.LNil
 }

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
+	"testing/fstest"
 
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/chart/v2/util"
@@ -41,18 +41,13 @@ func Read(from io.Reader) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// Write writes files to a folder.
+// Write writes files to a folder, in which none of them exists.
 func Write(folder string, files map[string]string) error {
+	all := fstest.MapFS{}
 	for name, text := range files {
-		path := filepath.Join(folder, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			return err
-		}
+		all[name] = &fstest.MapFile{Data: []byte(text)}
 	}
-	return nil
+	return os.CopyFS(folder, all)
 }
 
 // Package writes the package of a chart, as 'helm package' does.
