@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/api"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/httpapi"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/wire"
@@ -306,7 +306,7 @@ func (r *Run) observe(ctx context.Context) (found []string) {
 		return r.observeBroken(ctx)
 	}
 	sent, changes := len(r.wire.Sent()), len(r.run.Changes())
-	api.Sleep(ctx, r.plan.IdleFor)
+	httpapi.Sleep(ctx, r.plan.IdleFor)
 	for _, s := range r.wire.Sent()[sent:] {
 		if s.Point.Verb != "watch" && s.Point.Resource != "leases" {
 			found = append(found, "L2: "+s.Point.String()+" was sent while nothing was due")
@@ -320,7 +320,7 @@ func (r *Run) observe(ctx context.Context) (found []string) {
 
 func (r *Run) observeBroken(ctx context.Context) (found []string) {
 	for until := time.Now().Add(max(r.plan.IdleFor, judge.ReactionTime+2*time.Second)); time.Now().Before(until) && ctx.Err() == nil; {
-		api.Sleep(ctx, time.Second)
+		httpapi.Sleep(ctx, time.Second)
 		now, current := time.Now(), r.run.State()
 		then := current
 		if past := r.moments(now.Add(-judge.ReactionTime)); len(past) > 0 { // the last of them is of that time

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/api"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/httpapi"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 )
@@ -78,7 +78,7 @@ func (l *Link) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if l.alive.Err() != nil {
-		return nil, api.ErrDown
+		return nil, httpapi.ErrDown
 	}
 	f := l.wire.begin(q)
 	defer l.wire.end(q)
@@ -91,13 +91,13 @@ func (l *Link) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer cancel()
 	defer stop()
 	if q.IsWrite() && l.LateWrites {
-		api.Sleep(ctx, managerDelay)
+		httpapi.Sleep(ctx, managerDelay)
 	}
 	resp, err := l.answer(ctx, r, q, f)
 	if err != nil {
 		return nil, err
 	}
-	body, err := api.Buffer(resp)
+	body, err := httpapi.Buffer(resp)
 	if err = errors.Join(err, ctx.Err()); err != nil {
 		return nil, err
 	}
@@ -127,11 +127,11 @@ func (l *Link) answer(ctx context.Context, r *http.Request, q *request, f *plan.
 	switch f.Action {
 	case plan.CrashBefore:
 		l.wire.options.Crash(l)
-		return nil, api.ErrDown
+		return nil, httpapi.ErrDown
 	case plan.CrashAfter:
 		_, _ = l.forward(ctx, r, q)
 		l.wire.options.Crash(l)
-		return nil, api.ErrDown
+		return nil, httpapi.ErrDown
 	case plan.Stale:
 		q.query.Del("limit")
 		q.query.Set("resourceVersion", strconv.FormatInt(l.wire.options.Ages()[f.Age], 10))
@@ -139,7 +139,7 @@ func (l *Link) answer(ctx context.Context, r *http.Request, q *request, f *plan.
 		return l.send(r, q)
 	}
 	if err := refusal(f.Action, q); err != nil {
-		return api.Answer(r, nil, err), nil
+		return httpapi.Answer(r, nil, err), nil
 	}
 	panic("no such action at a request: " + f.Action)
 }
@@ -149,11 +149,11 @@ func (l *Link) forward(ctx context.Context, r *http.Request, q *request) (*http.
 	if always := l.wire.options.Always; always != nil {
 		action := always(q.point)
 		if err := refusal(action, q); err != nil {
-			return api.Answer(r, nil, err), nil
+			return httpapi.Answer(r, nil, err), nil
 		}
 		switch action {
 		case plan.Delay:
-			api.Sleep(ctx, delay)
+			httpapi.Sleep(ctx, delay)
 		case plan.Hang:
 			<-ctx.Done()
 			return nil, ctx.Err()
@@ -219,7 +219,7 @@ func (l *Link) watch(ctx context.Context, r *http.Request, q *request, done func
 	}
 	if resp.StatusCode != http.StatusOK {
 		defer done()
-		body, err := api.Buffer(resp)
+		body, err := httpapi.Buffer(resp)
 		if err != nil {
 			return nil, err
 		}
@@ -227,7 +227,7 @@ func (l *Link) watch(ctx context.Context, r *http.Request, q *request, done func
 		return resp, nil
 	}
 	in, out := io.Pipe()
-	stop := context.AfterFunc(ctx, func() { _ = out.CloseWithError(api.ErrDown) })
+	stop := context.AfterFunc(ctx, func() { _ = out.CloseWithError(httpapi.ErrDown) })
 	events := make(chan event, 1024)
 	go func(body io.ReadCloser) {
 		defer close(events)
@@ -269,7 +269,7 @@ func readEvents(ctx context.Context, from io.Reader, events chan<- event) {
 func (l *Link) deliver(ctx context.Context, q *request, e event, to io.Writer) {
 	if q.fillsCache() {
 		if l.LateView {
-			api.Sleep(ctx, time.Until(e.at.Add(managerDelay)))
+			httpapi.Sleep(ctx, time.Until(e.at.Add(managerDelay)))
 		}
 		l.wire.active()
 	}

@@ -15,7 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/api"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/httpapi"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 )
@@ -34,7 +34,7 @@ type server struct {
 
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.requests = append(s.requests, r.Method+" "+r.URL.RequestURI())
-	resp := api.Answer(r, map[string]any{"metadata": map[string]string{"name": "a", "resourceVersion": "5"}}, nil)
+	resp := httpapi.Answer(r, map[string]any{"metadata": map[string]string{"name": "a", "resourceVersion": "5"}}, nil)
 	if r.URL.Query().Get("watch") != "" {
 		in, out := io.Pipe()
 		go func() {
