@@ -31,7 +31,6 @@ const restartDelay = 300 * time.Millisecond
 // operator is one operator in process, with its network.
 type operator struct {
 	link    *wire.Link
-	late    plan.Interleaving
 	started time.Time
 	end     context.CancelFunc
 	ended   chan struct{}
@@ -39,10 +38,9 @@ type operator struct {
 	stopped bool
 }
 
-// start starts an operator, which may be the slower one of two.
-func (r *Run) start(late plan.Interleaving) {
-	o := &operator{link: r.wire.NewLink(), late: late, started: time.Now(), ended: make(chan struct{})}
-	o.link.LateView, o.link.LateWrites = late == plan.LateView, late == plan.LateWrites
+// start starts an operator.
+func (r *Run) start() {
+	o := &operator{link: r.wire.NewLink(), started: time.Now(), ended: make(chan struct{})}
 	config := rest.CopyConfig(r.server.Operator)
 	config.Wrap(func(base http.RoundTripper) http.RoundTripper {
 		o.link.Base = base
@@ -76,9 +74,9 @@ func (r *Run) start(late plan.Interleaving) {
 
 // startAll starts the operator, twice for plans with two managers.
 func (r *Run) startAll() {
-	r.start("")
-	if r.plan.Interleaving != "" {
-		r.start(r.plan.Interleaving)
+	r.start()
+	if r.plan.Class == plan.TwoManagers {
+		r.start()
 	}
 }
 
@@ -140,7 +138,7 @@ func (r *Run) maintain() {
 		case <-o.ended:
 			if time.Since(o.started) >= restartDelay {
 				r.kill(o)
-				r.start(o.late)
+				r.start()
 			}
 		default:
 		}

@@ -188,7 +188,7 @@ func (r *Run) untilEnd(ctx context.Context) (late, err error) {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-r.crashes:
-			r.start("")
+			r.start()
 		case <-deadline.C:
 			return fmt.Errorf("not finished after %s: %w", timeout, r.unfinished()), nil
 		case <-r.run.Told():

@@ -4,7 +4,6 @@
 package wire
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -23,8 +22,6 @@ import (
 
 // Link is the network of one operator.
 type Link struct {
-	// LateView and LateWrites delay every event, or every write.
-	LateView, LateWrites bool
 	// Base sends requests to the API server.
 	Base http.RoundTripper
 
@@ -90,9 +87,6 @@ func (l *Link) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	defer cancel()
 	defer stop()
-	if q.IsWrite() && l.LateWrites {
-		httpapi.Sleep(ctx, managerDelay)
-	}
 	resp, err := l.answer(ctx, r, q, f)
 	if err != nil {
 		return nil, err
@@ -217,61 +211,41 @@ func (l *Link) watch(ctx context.Context, r *http.Request, q *request, done func
 		done()
 		return nil, err
 	}
-	if resp.StatusCode != http.StatusOK {
-		defer done()
-		body, err := httpapi.Buffer(resp)
-		if err != nil {
-			return nil, err
-		}
-		l.answered(q, resp.StatusCode, headOf(body))
+	if resp.StatusCode == http.StatusOK {
+		resp.Body = &events{from: resp.Body, link: l, fillsCache: q.fillsCache(), done: done}
 		return resp, nil
 	}
-	in, out := io.Pipe()
-	stop := context.AfterFunc(ctx, func() { _ = out.CloseWithError(httpapi.ErrDown) })
-	events := make(chan event, 1024)
-	go func(body io.ReadCloser) {
-		defer close(events)
-		defer body.Close()
-		readEvents(ctx, body, events)
-	}(resp.Body)
-	go func() {
-		defer done()
-		defer stop()
-		for e := range events {
-			l.deliver(ctx, q, e, out)
-		}
-		_ = out.Close()
-	}()
-	resp.Body = in
+	defer done()
+	body, err := httpapi.Buffer(resp)
+	if err != nil {
+		return nil, err
+	}
+	l.answered(q, resp.StatusCode, headOf(body))
 	return resp, nil
 }
 
-// event is one line of a watch, with its arrival time.
-type event struct {
-	text []byte
-	at   time.Time
+// events is the body of a watch, of which the Wire hears.
+type events struct {
+	from       io.ReadCloser
+	link       *Link
+	fillsCache bool
+	done       func()
 }
 
-func readEvents(ctx context.Context, from io.Reader, events chan<- event) {
-	for in := bufio.NewReaderSize(from, 1<<16); ; {
-		text, err := in.ReadBytes('\n')
-		if err != nil {
-			return
-		}
-		select {
-		case events <- event{text, time.Now()}:
-		case <-ctx.Done():
-			return
-		}
+// Read implements io.Reader.
+func (e *events) Read(p []byte) (int, error) {
+	n, err := e.from.Read(p)
+	if e.link.alive.Err() != nil {
+		return 0, httpapi.ErrDown
 	}
+	if e.fillsCache {
+		e.link.wire.active()
+	}
+	return n, err
 }
 
-func (l *Link) deliver(ctx context.Context, q *request, e event, to io.Writer) {
-	if q.fillsCache() {
-		if l.LateView {
-			httpapi.Sleep(ctx, time.Until(e.at.Add(managerDelay)))
-		}
-		l.wire.active()
-	}
-	_, _ = to.Write(e.text)
+// Close implements io.Closer.
+func (e *events) Close() error {
+	defer e.done()
+	return e.from.Close()
 }
