@@ -130,9 +130,7 @@ func (r *Run) prepare(ctx context.Context, namespace string) (err error) {
 // remember gives the judge all versions of all objects so far: an operator may be shown any of them.
 func (r *Run) remember() {
 	for _, c := range r.run.Changes() {
-		if c.After != nil {
-			r.judge.Remember(c.After)
-		}
+		r.judge.Remember(c.Object)
 	}
 }
 
@@ -160,10 +158,8 @@ func (r *Run) moments(since time.Time) (all []judge.Moment) {
 			all = append(all, judge.Moment{From: from, Until: c.At, Objects: slices.Collect(maps.Values(held))})
 		}
 		from = c.At
-		if c.After != nil {
-			held[c.After.GetUID()] = c.After
-		} else {
-			delete(held, c.Before.GetUID())
+		if held[c.Object.GetUID()] = c.Object; c.Removed {
+			delete(held, c.Object.GetUID())
 		}
 	}
 	slices.Reverse(all)
