@@ -30,17 +30,16 @@ const restartDelay = 300 * time.Millisecond
 
 // operator is one operator in process, with its network.
 type operator struct {
-	link    *wire.Link
-	started time.Time
-	end     context.CancelFunc
-	ended   chan struct{}
+	link  *wire.Link
+	end   context.CancelFunc
+	ended chan struct{}
 	// stopped is set when it was ended on purpose, so that it is not started again.
 	stopped bool
 }
 
 // start starts an operator.
 func (r *Run) start() {
-	o := &operator{link: r.wire.NewLink(), started: time.Now(), ended: make(chan struct{})}
+	o := &operator{link: r.wire.NewLink(), ended: make(chan struct{})}
 	config := rest.CopyConfig(r.server.Operator)
 	config.Wrap(func(base http.RoundTripper) http.RoundTripper {
 		o.link.Base = base
@@ -136,7 +135,7 @@ func (r *Run) maintain() {
 	for _, o := range r.running() {
 		select {
 		case <-o.ended:
-			if time.Since(o.started) >= restartDelay {
+			if time.Since(o.link.Started) >= restartDelay {
 				r.kill(o)
 				r.start()
 			}

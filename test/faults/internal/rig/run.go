@@ -140,13 +140,6 @@ func (r *Run) judgeWrite(ctx context.Context, l *wire.Link, a judge.Attempt) (an
 	if since := time.Now().Add(-judge.GuardsWindow); r.judge.Moments != nil {
 		a.Read = func(resource, name string) bool { return l.HasRead(resource, name, since) }
 	}
-	r.mu.Lock()
-	for _, o := range r.operators {
-		if o.link == l {
-			a.Started = o.started
-		}
-	}
-	r.mu.Unlock()
 	return r.judge.Write(ctx, a)
 }
 

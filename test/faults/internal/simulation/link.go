@@ -128,7 +128,7 @@ func (o *operator) serve(q kube.Request) (answer any, err error) {
 		return o.server.Serve(q)
 	}
 	a := judge.Attempt{
-		Verb: q.Verb, Resource: resource, Subresource: q.Subresource, Namespace: kube.Namespace, Name: q.Name, Body: q.Body,
+		Verb: q.Verb, Resource: resource, Subresource: q.Subresource, Name: q.Name, Body: q.Body,
 		Started: o.started, Unsynced: slices.Contains(o.shown[:kube.Classes], 0),
 	}
 	if _, isLate := o.late(); !isLate {

@@ -24,6 +24,8 @@ import (
 type Link struct {
 	// Base sends requests to the API server.
 	Base http.RoundTripper
+	// Started is when its operator did.
+	Started time.Time
 
 	wire *Wire
 	// alive ends with the operator: nothing is delivered any more, but what the API server has received it does.
@@ -39,7 +41,7 @@ type Link struct {
 // NewLink returns the network of a new operator, which Base has to complete.
 func (w *Wire) NewLink() *Link {
 	alive, cut := context.WithCancel(context.Background())
-	l := &Link{wire: w, alive: alive, cut: cut, synced: map[string]bool{}, reads: map[string]time.Time{}}
+	l := &Link{Started: time.Now(), wire: w, alive: alive, cut: cut, synced: map[string]bool{}, reads: map[string]time.Time{}}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.links = append(w.links, l)
@@ -163,8 +165,8 @@ func (l *Link) send(r *http.Request, q *request) (*http.Response, error) {
 		l.wire.World.Lock()
 		defer l.wire.World.Unlock()
 		answered = l.wire.options.Judge(context.Background(), l, judge.Attempt{
-			Verb: q.Verb, Resource: q.Resource, Subresource: q.Subresource, Namespace: q.Namespace, Name: q.Name, Body: q.Body,
-			Unsynced: !l.canDelete(),
+			Verb: q.Verb, Resource: q.Resource, Subresource: q.Subresource, Name: q.Name, Body: q.Body,
+			Started: l.Started, Unsynced: !l.canDelete(),
 		})
 	}
 	resp, err := l.Base.RoundTrip(l.upstream(r, q).WithContext(context.WithoutCancel(r.Context())))
