@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -33,8 +34,6 @@ type operator struct {
 	link  *wire.Link
 	end   context.CancelFunc
 	ended chan struct{}
-	// stopped is set when it was ended on purpose, so that it is not started again.
-	stopped bool
 }
 
 // start starts an operator.
@@ -79,27 +78,24 @@ func (r *Run) startAll() {
 	}
 }
 
-func (r *Run) running() (running []*operator) {
+// running returns the operators that were not ended on purpose.
+func (r *Run) running() []*operator {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, o := range r.operators {
-		if !o.stopped {
-			running = append(running, o)
-		}
-	}
-	return running
+	return slices.Clone(r.operators)
 }
 
-func (r *Run) markStopped(o *operator) {
+// forget keeps an operator from being started again when it ends.
+func (r *Run) forget(o *operator) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	o.stopped = true
+	r.operators = slices.DeleteFunc(r.operators, func(other *operator) bool { return other == o })
 }
 
 // stopAll ends all operators as a kubelet does: they finish what they have begun.
 func (r *Run) stopAll() {
 	for _, o := range r.running() {
-		r.markStopped(o)
+		r.forget(o)
 		o.end()
 		<-o.ended
 		o.link.Cut()
@@ -115,7 +111,7 @@ func (r *Run) killAll() {
 
 // kill breaks the connections of an operator before it knows that it ends, so that it cannot do more.
 func (r *Run) kill(o *operator) {
-	r.markStopped(o)
+	r.forget(o)
 	o.link.Cut()
 	o.end()
 }

@@ -90,7 +90,7 @@ func Do(ctx context.Context, server *environment.Cluster, w workload.Workload, p
 
 func (r *Run) prepare(ctx context.Context, namespace string) (err error) {
 	if r.workload.Collects {
-		if err := r.server.Collects(ctx); err != nil {
+		if err := r.server.Collects(); err != nil {
 			return err
 		}
 	}
