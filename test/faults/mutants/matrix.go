@@ -33,7 +33,7 @@ var suites = []suite{
 	{"engine", []string{"./internal/mapcontroller/enginetest"}, []string{"-ginkgo.fail-fast", "-timeout=10m"}},
 	{"integration", []string{"./test/integration"}, []string{"-ginkgo.fail-fast", "-timeout=20m"}},
 	{"simulations", []string{"./test/faults/internal/simulation"}, // as many as it says
-		[]string{"-run=^Test(Simulations|ClocksThatJump)$", "-timeout=20m", "-rapid.nofailfile", "-rapid.shrinktime=1ms"}},
+		[]string{"-run=^Test(Simulations|ClocksThatJump|LateCaches)$", "-timeout=20m", "-rapid.nofailfile", "-rapid.shrinktime=1ms"}},
 	{"faults", []string{"./test/faults"}, []string{"-count=1", "-timeout=20m", "-parallel=16"}}, // the plans of each
 }
 

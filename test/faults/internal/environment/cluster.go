@@ -40,9 +40,10 @@ type Cluster struct {
 	// Records holds every change, of all runs.
 	Records *Recorder
 
+	// Collects waits until the garbage collector works.
+	Collects func() error
+
 	etcd etcd.Client
-	// collects waits until the garbage collector works.
-	collects func() error
 }
 
 // Connect finds the local cluster, installs what is shipped and starts to record. root is the root of the repository.
@@ -81,13 +82,10 @@ func Connect(ctx context.Context, root string) (*Cluster, error) {
 	if c.Records, err = newRecorder(ctx, c.Client); err != nil {
 		return nil, err
 	}
-	c.collects = sync.OnceValue(func() error { return awaitCollector(ctx, c.Client) })
-	go func() { _ = c.collects() }() // it takes half a minute
+	c.Collects = sync.OnceValue(func() error { return awaitCollector(ctx, c.Client) })
+	go func() { _ = c.Collects() }() // it takes half a minute
 	return c, nil
 }
-
-// Collects waits until the garbage collector works.
-func (c *Cluster) Collects(context.Context) error { return c.collects() }
 
 // awaitCollector waits until the garbage collector deletes a snapshot whose owner is gone: it discovers new kinds every 30 seconds only.
 func awaitCollector(ctx context.Context, c client.Client) error {

@@ -73,11 +73,8 @@ func TestChangesAreInTheOrderOfTheirCommits(t *testing.T) {
 	if len(revisions) != 4 || revisions[0] != 9 || revisions[3] != 12 {
 		t.Fatalf("%v", revisions)
 	}
-	if c := changes[2]; c.Before.GetResourceVersion() != "10" || c.After.GetResourceVersion() != "11" {
-		t.Errorf("%+v", c)
-	}
-	if c := changes[3]; c.Before.GetResourceVersion() != "11" || c.After != nil {
-		t.Errorf("%+v", c)
+	if changes[2].Object.GetResourceVersion() != "11" || changes[2].Removed || !changes[3].Removed {
+		t.Errorf("%+v", changes)
 	}
 }
 

@@ -39,16 +39,9 @@ type Change struct {
 	// Revision is the resulting resourceVersion, and At when the change was seen.
 	Revision int64
 	At       time.Time
-	// Before is nil if the object was created, After if it was removed.
-	Before, After client.Object
-}
-
-// Object returns the object after the change, or before its removal.
-func (c Change) Object() client.Object {
-	if c.After == nil {
-		return c.Before
-	}
-	return c.After
+	// Object is what the object is now, or was before it was Removed.
+	Object  client.Object
+	Removed bool
 }
 
 func emptyRecorder() *Recorder {
@@ -91,11 +84,7 @@ func (r *Recorder) add(kind watch.EventType, o client.Object, at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	namespace := cmp.Or(o.GetNamespace(), o.GetName())
-	change := Change{Revision: revision, At: at, Before: r.current(namespace)[o.GetUID()], After: o}
-	if kind == watch.Deleted {
-		change.Before, change.After = cmp.Or(change.Before, o), nil
-	}
-	r.changes[namespace] = append(r.changes[namespace], change)
+	r.changes[namespace] = append(r.changes[namespace], Change{Revision: revision, At: at, Object: o, Removed: kind == watch.Deleted})
 	for _, changed := range r.waiting[namespace] {
 		notify(changed)
 	}
@@ -113,9 +102,10 @@ func notify(changed chan<- struct{}) {
 func (r *Recorder) current(namespace string) map[types.UID]client.Object {
 	objects := map[types.UID]client.Object{}
 	for _, c := range r.changes[namespace] {
-		objects[c.Object().GetUID()] = c.After
+		if objects[c.Object.GetUID()] = c.Object; c.Removed {
+			delete(objects, c.Object.GetUID())
+		}
 	}
-	maps.DeleteFunc(objects, func(_ types.UID, o client.Object) bool { return o == nil })
 	return objects
 }
 

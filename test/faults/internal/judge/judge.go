@@ -78,8 +78,8 @@ type Moment struct {
 
 // Attempt is a write that is about to be made.
 type Attempt struct {
-	Verb, Resource, Subresource, Namespace, Name string
-	Body                                         []byte
+	Verb, Resource, Subresource, Name string
+	Body                              []byte
 	// Started is when its operator did, and Sees whether that is shown all there is.
 	Started time.Time
 	Sees    bool

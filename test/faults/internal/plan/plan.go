@@ -71,16 +71,6 @@ func (f Fault) String() string {
 	return fmt.Sprintf("%s:%s", f.At, f.Action)
 }
 
-// Interleaving says how two active managers differ.
-type Interleaving string
-
-// The interleavings.
-const (
-	BothFree   Interleaving = "free"
-	LateView   Interleaving = "one-sees-late"
-	LateWrites Interleaving = "one-writes-late"
-)
-
 // Plan is one run of a workload with its faults.
 type Plan struct {
 	// ID names the plan on the command line: class, workload, points and actions.
@@ -88,15 +78,13 @@ type Plan struct {
 	Class Class
 	// Fault, if set, is injected once.
 	Fault *Fault
-	// Interleaving, if set, starts two managers.
-	Interleaving Interleaving
 	// IdleFor is how long the end state is observed.
 	IdleFor time.Duration
 }
 
 // ShowsEverything reports whether one operator at a time is shown all that exists when it starts. What it does not know is in flight it
 // cannot count.
-func (p Plan) ShowsEverything() bool { return !p.ShowsPast() && p.Interleaving == "" }
+func (p Plan) ShowsEverything() bool { return !p.ShowsPast() && p.Class != TwoManagers }
 
 // ShowsPast reports whether an operator is shown what was before.
 func (p Plan) ShowsPast() bool { return p.Fault != nil && p.Fault.Action == Stale }
@@ -179,11 +167,7 @@ func (r Reference) Plans(class Class, o Options) (all []Plan) {
 			all = append(all, r.each(Reads, Point.IsDiscovery, Internal, Unavailable)...)
 		}
 	case TwoManagers:
-		for _, how := range []Interleaving{BothFree, LateView, LateWrites} {
-			p := r.plan(TwoManagers, how)
-			p.Interleaving = how
-			all = append(all, p)
-		}
+		return []Plan{r.plan(TwoManagers, "free")}
 	case Idle:
 		p := r.plan(Idle, o.Idle)
 		p.IdleFor = o.Idle

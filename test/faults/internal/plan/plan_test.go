@@ -37,7 +37,7 @@ func TestEveryPointHasPlans(t *testing.T) {
 	want := map[Class]int{
 		Crash:       4,
 		Reads:       5 + 2 + 2 + 2, // list: 500, 410, three ages; live list; get; discovery
-		TwoManagers: 3,
+		TwoManagers: 1,
 		Idle:        1,
 	}
 	if !maps.Equal(counts, want) {
@@ -48,7 +48,7 @@ func TestEveryPointHasPlans(t *testing.T) {
 		"reads:small:get.path./api.1:503",
 		"reads:small:get.snapshotschedules.nightly.1:410",
 		"reads:small:list.volumesnapshots.all.1:stale-half-way-back",
-		"two-managers:small:one-sees-late",
+		"two-managers:small:free",
 		"idle:small:1s",
 	} {
 		if !seen[id] {

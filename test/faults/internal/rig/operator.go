@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -30,19 +31,14 @@ const restartDelay = 300 * time.Millisecond
 
 // operator is one operator in process, with its network.
 type operator struct {
-	link    *wire.Link
-	late    plan.Interleaving
-	started time.Time
-	end     context.CancelFunc
-	ended   chan struct{}
-	// stopped is set when it was ended on purpose, so that it is not started again.
-	stopped bool
+	link  *wire.Link
+	end   context.CancelFunc
+	ended chan struct{}
 }
 
-// start starts an operator, which may be the slower one of two.
-func (r *Run) start(late plan.Interleaving) {
-	o := &operator{link: r.wire.NewLink(), late: late, started: time.Now(), ended: make(chan struct{})}
-	o.link.LateView, o.link.LateWrites = late == plan.LateView, late == plan.LateWrites
+// start starts an operator.
+func (r *Run) start() {
+	o := &operator{link: r.wire.NewLink(), ended: make(chan struct{})}
 	config := rest.CopyConfig(r.server.Operator)
 	config.Wrap(func(base http.RoundTripper) http.RoundTripper {
 		o.link.Base = base
@@ -77,33 +73,30 @@ func (r *Run) start(late plan.Interleaving) {
 
 // startAll starts the operator, twice for plans with two managers.
 func (r *Run) startAll() {
-	r.start("")
-	if r.plan.Interleaving != "" {
-		r.start(r.plan.Interleaving)
+	r.start()
+	if r.plan.Class == plan.TwoManagers {
+		r.start()
 	}
 }
 
-func (r *Run) running() (running []*operator) {
+// running returns the operators that were not ended on purpose.
+func (r *Run) running() []*operator {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, o := range r.operators {
-		if !o.stopped {
-			running = append(running, o)
-		}
-	}
-	return running
+	return slices.Clone(r.operators)
 }
 
-func (r *Run) markStopped(o *operator) {
+// forget keeps an operator from being started again when it ends.
+func (r *Run) forget(o *operator) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	o.stopped = true
+	r.operators = slices.DeleteFunc(r.operators, func(other *operator) bool { return other == o })
 }
 
 // stopAll ends all operators as a kubelet does: they finish what they have begun.
 func (r *Run) stopAll() {
 	for _, o := range r.running() {
-		r.markStopped(o)
+		r.forget(o)
 		o.end()
 		<-o.ended
 		o.link.Cut()
@@ -119,7 +112,7 @@ func (r *Run) killAll() {
 
 // kill breaks the connections of an operator before it knows that it ends, so that it cannot do more.
 func (r *Run) kill(o *operator) {
-	r.markStopped(o)
+	r.forget(o)
 	o.link.Cut()
 	o.end()
 }
@@ -139,9 +132,9 @@ func (r *Run) maintain() {
 	for _, o := range r.running() {
 		select {
 		case <-o.ended:
-			if time.Since(o.started) >= restartDelay {
+			if time.Since(o.link.Started) >= restartDelay {
 				r.kill(o)
-				r.start(o.late)
+				r.start()
 			}
 		default:
 		}

@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/api"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/environment"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/httpapi"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/wire"
@@ -90,7 +90,7 @@ func Do(ctx context.Context, server *environment.Cluster, w workload.Workload, p
 
 func (r *Run) prepare(ctx context.Context, namespace string) (err error) {
 	if r.workload.Collects {
-		if err := r.server.Collects(ctx); err != nil {
+		if err := r.server.Collects(); err != nil {
 			return err
 		}
 	}
@@ -130,9 +130,7 @@ func (r *Run) prepare(ctx context.Context, namespace string) (err error) {
 // remember gives the judge all versions of all objects so far: an operator may be shown any of them.
 func (r *Run) remember() {
 	for _, c := range r.run.Changes() {
-		if c.After != nil {
-			r.judge.Remember(c.After)
-		}
+		r.judge.Remember(c.Object)
 	}
 }
 
@@ -142,13 +140,6 @@ func (r *Run) judgeWrite(ctx context.Context, l *wire.Link, a judge.Attempt) (an
 	if since := time.Now().Add(-judge.GuardsWindow); r.judge.Moments != nil {
 		a.Read = func(resource, name string) bool { return l.HasRead(resource, name, since) }
 	}
-	r.mu.Lock()
-	for _, o := range r.operators {
-		if o.link == l {
-			a.Started = o.started
-		}
-	}
-	r.mu.Unlock()
 	return r.judge.Write(ctx, a)
 }
 
@@ -160,10 +151,8 @@ func (r *Run) moments(since time.Time) (all []judge.Moment) {
 			all = append(all, judge.Moment{From: from, Until: c.At, Objects: slices.Collect(maps.Values(held))})
 		}
 		from = c.At
-		if c.After != nil {
-			held[c.After.GetUID()] = c.After
-		} else {
-			delete(held, c.Before.GetUID())
+		if held[c.Object.GetUID()] = c.Object; c.Removed {
+			delete(held, c.Object.GetUID())
 		}
 	}
 	slices.Reverse(all)
@@ -188,7 +177,7 @@ func (r *Run) untilEnd(ctx context.Context) (late, err error) {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-r.crashes:
-			r.start("")
+			r.start()
 		case <-deadline.C:
 			return fmt.Errorf("not finished after %s: %w", timeout, r.unfinished()), nil
 		case <-r.run.Told():
@@ -306,7 +295,7 @@ func (r *Run) observe(ctx context.Context) (found []string) {
 		return r.observeBroken(ctx)
 	}
 	sent, changes := len(r.wire.Sent()), len(r.run.Changes())
-	api.Sleep(ctx, r.plan.IdleFor)
+	httpapi.Sleep(ctx, r.plan.IdleFor)
 	for _, s := range r.wire.Sent()[sent:] {
 		if s.Point.Verb != "watch" && s.Point.Resource != "leases" {
 			found = append(found, "L2: "+s.Point.String()+" was sent while nothing was due")
@@ -320,7 +309,7 @@ func (r *Run) observe(ctx context.Context) (found []string) {
 
 func (r *Run) observeBroken(ctx context.Context) (found []string) {
 	for until := time.Now().Add(max(r.plan.IdleFor, judge.ReactionTime+2*time.Second)); time.Now().Before(until) && ctx.Err() == nil; {
-		api.Sleep(ctx, time.Second)
+		httpapi.Sleep(ctx, time.Second)
 		now, current := time.Now(), r.run.State()
 		then := current
 		if past := r.moments(now.Add(-judge.ReactionTime)); len(past) > 0 { // the last of them is of that time

@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/api"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/httpapi"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/simulation/kube"
 )
@@ -57,14 +57,14 @@ func (o *operator) RoundTrip(r *http.Request) (*http.Response, error) {
 	before := oneIn(o.rand, 2)
 	o.mu.Unlock()
 
-	if api.Sleep(ctx, there); ctx.Err() != nil {
-		return nil, api.ErrDown
+	if httpapi.Sleep(ctx, there); ctx.Err() != nil {
+		return nil, httpapi.ErrDown
 	}
 	o.mu.Lock()
 	if crashes && before || o.alive.Err() != nil {
 		o.crash()
 		o.mu.Unlock()
-		return nil, api.ErrDown
+		return nil, httpapi.ErrDown
 	}
 	var answer any
 	if refused {
@@ -78,8 +78,8 @@ func (o *operator) RoundTrip(r *http.Request) (*http.Response, error) {
 		o.crash()
 	}
 	o.mu.Unlock()
-	if api.Sleep(ctx, back); ctx.Err() != nil || lost {
-		return nil, api.ErrDown
+	if httpapi.Sleep(ctx, back); ctx.Err() != nil || lost {
+		return nil, httpapi.ErrDown
 	}
 	return response, nil
 }
@@ -93,7 +93,7 @@ func (o *operator) delay() time.Duration {
 }
 
 func (o *operator) respond(r *http.Request, answer any, err error) *http.Response {
-	resp := api.Answer(r, answer, err)
+	resp := httpapi.Answer(r, answer, err)
 	if o.dateOff != noDate {
 		resp.Header.Set("Date", time.Now().Add(o.dateOff).UTC().Format(http.TimeFormat))
 	}
@@ -128,7 +128,7 @@ func (o *operator) serve(q kube.Request) (answer any, err error) {
 		return o.server.Serve(q)
 	}
 	a := judge.Attempt{
-		Verb: q.Verb, Resource: resource, Subresource: q.Subresource, Namespace: kube.Namespace, Name: q.Name, Body: q.Body,
+		Verb: q.Verb, Resource: resource, Subresource: q.Subresource, Name: q.Name, Body: q.Body,
 		Started: o.started, Unsynced: slices.Contains(o.shown[:kube.Classes], 0),
 	}
 	if _, isLate := o.late(); !isLate {
@@ -139,7 +139,7 @@ func (o *operator) serve(q kube.Request) (answer any, err error) {
 	o.writing = o
 	answered := o.judge.Write(context.Background(), a)
 	answer, err = o.server.Serve(q)
-	answered(api.CodeOf(err))
+	answered(httpapi.CodeOf(err))
 	if err == nil && q.Kind == kube.Snapshots {
 		switch q.Verb {
 		case "create":
@@ -218,10 +218,10 @@ func (o *operator) watch(ctx context.Context, r *http.Request, q kube.Request, d
 		return o.respond(r, nil, o.refusal(q)), nil
 	case o.alive.Err() != nil:
 		done()
-		return nil, api.ErrDown
+		return nil, httpapi.ErrDown
 	}
 	in, out := io.Pipe()
-	stop := context.AfterFunc(ctx, func() { _ = out.CloseWithError(api.ErrDown) })
+	stop := context.AfterFunc(ctx, func() { _ = out.CloseWithError(httpapi.ErrDown) })
 	go func() {
 		defer done()
 		defer stop()
@@ -271,7 +271,7 @@ func (o *operator) stream(ctx context.Context, q kube.Request, out *json.Encoder
 			case <-committed:
 			}
 		}
-		api.Sleep(ctx, min(frozen, 10*time.Minute)) // it may be thawed before
+		httpapi.Sleep(ctx, min(frozen, 10*time.Minute)) // it may be thawed before
 	}
-	return api.ErrDown
+	return httpapi.ErrDown
 }

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
@@ -50,6 +51,10 @@ func (s scenario) pass(d time.Duration, do ...func()) {
 
 func (s scenario) freeze(k kube.Kind, d time.Duration) func() {
 	return func() { s.operators[0].frozen[k] = time.Now().Add(d) }
+}
+
+func (s scenario) editSpec(change func(*v1alpha1.SnapshotScheduleSpec)) {
+	s.edit(kube.Schedules, "plan", func(o client.Object) { change(&o.(*v1alpha1.SnapshotSchedule).Spec) })
 }
 
 func (s scenario) expect(condition, reason string) {
@@ -173,6 +178,24 @@ func TestLateCaches(t *testing.T) {
 			var old *snapshotv1.VolumeSnapshot
 			s.pass(30*time.Minute, func() { old = s.snapshots()[0] })
 			s.pass(time.Hour, func() { s.createSnapshot(old.Name, old, nil) }) // the next one has replaced it
+		}},
+		"a release of the newest, before the TTL is shortened": {v1alpha1.SnapshotScheduleSpec{}, func(s scenario) {
+			s.pass(3*time.Hour+30*time.Minute, s.freeze(kube.Snapshots, 2*time.Hour), func() {
+				all := s.snapshots()
+				s.edit(kube.Snapshots, all[len(all)-1].Name, func(o client.Object) { delete(o.GetLabels(), v1alpha1.LabelMapKey) })
+				s.editSpec(func(spec *v1alpha1.SnapshotScheduleSpec) { spec.SnapshotTTL, spec.Suspend = "1h", true })
+			})
+			s.pass(time.Hour, func() { s.editSpec(func(spec *v1alpha1.SnapshotScheduleSpec) { spec.Suspend = false }) })
+		}},
+		"the end of the schedule, before a backup tool restores a snapshot": {v1alpha1.SnapshotScheduleSpec{}, func(s scenario) {
+			s.pass(90*time.Minute, s.freeze(kube.Schedules, time.Hour), func() {
+				old, schedule := s.snapshots()[0], s.schedule("plan")
+				s.delete(kube.Schedules, "plan")
+				s.createSnapshot("restored", old, nil)
+				s.after(2*time.Hour, func() {
+					s.create(&v1alpha1.SnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Name: "plan"}, Spec: schedule.Spec})
+				})
+			})
 		}},
 		"an older status of the schedule": {v1alpha1.SnapshotScheduleSpec{}, func(s scenario) {
 			s.pass(3*time.Hour+time.Second, s.freeze(kube.Schedules, 5*time.Hour)) // status says 4 snapshots, 3 ready

@@ -4,7 +4,6 @@
 package wire
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -16,17 +15,17 @@ import (
 	"strings"
 	"time"
 
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/api"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/httpapi"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 )
 
 // Link is the network of one operator.
 type Link struct {
-	// LateView and LateWrites delay every event, or every write.
-	LateView, LateWrites bool
 	// Base sends requests to the API server.
 	Base http.RoundTripper
+	// Started is when its operator did.
+	Started time.Time
 
 	wire *Wire
 	// alive ends with the operator: nothing is delivered any more, but what the API server has received it does.
@@ -42,7 +41,7 @@ type Link struct {
 // NewLink returns the network of a new operator, which Base has to complete.
 func (w *Wire) NewLink() *Link {
 	alive, cut := context.WithCancel(context.Background())
-	l := &Link{wire: w, alive: alive, cut: cut, synced: map[string]bool{}, reads: map[string]time.Time{}}
+	l := &Link{Started: time.Now(), wire: w, alive: alive, cut: cut, synced: map[string]bool{}, reads: map[string]time.Time{}}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.links = append(w.links, l)
@@ -78,7 +77,7 @@ func (l *Link) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if l.alive.Err() != nil {
-		return nil, api.ErrDown
+		return nil, httpapi.ErrDown
 	}
 	f := l.wire.begin(q)
 	defer l.wire.end(q)
@@ -90,14 +89,11 @@ func (l *Link) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	defer cancel()
 	defer stop()
-	if q.IsWrite() && l.LateWrites {
-		api.Sleep(ctx, managerDelay)
-	}
 	resp, err := l.answer(ctx, r, q, f)
 	if err != nil {
 		return nil, err
 	}
-	body, err := api.Buffer(resp)
+	body, err := httpapi.Buffer(resp)
 	if err = errors.Join(err, ctx.Err()); err != nil {
 		return nil, err
 	}
@@ -127,11 +123,11 @@ func (l *Link) answer(ctx context.Context, r *http.Request, q *request, f *plan.
 	switch f.Action {
 	case plan.CrashBefore:
 		l.wire.options.Crash(l)
-		return nil, api.ErrDown
+		return nil, httpapi.ErrDown
 	case plan.CrashAfter:
 		_, _ = l.forward(ctx, r, q)
 		l.wire.options.Crash(l)
-		return nil, api.ErrDown
+		return nil, httpapi.ErrDown
 	case plan.Stale:
 		q.query.Del("limit")
 		q.query.Set("resourceVersion", strconv.FormatInt(l.wire.options.Ages()[f.Age], 10))
@@ -139,7 +135,7 @@ func (l *Link) answer(ctx context.Context, r *http.Request, q *request, f *plan.
 		return l.send(r, q)
 	}
 	if err := refusal(f.Action, q); err != nil {
-		return api.Answer(r, nil, err), nil
+		return httpapi.Answer(r, nil, err), nil
 	}
 	panic("no such action at a request: " + f.Action)
 }
@@ -149,11 +145,11 @@ func (l *Link) forward(ctx context.Context, r *http.Request, q *request) (*http.
 	if always := l.wire.options.Always; always != nil {
 		action := always(q.point)
 		if err := refusal(action, q); err != nil {
-			return api.Answer(r, nil, err), nil
+			return httpapi.Answer(r, nil, err), nil
 		}
 		switch action {
 		case plan.Delay:
-			api.Sleep(ctx, delay)
+			httpapi.Sleep(ctx, delay)
 		case plan.Hang:
 			<-ctx.Done()
 			return nil, ctx.Err()
@@ -169,8 +165,8 @@ func (l *Link) send(r *http.Request, q *request) (*http.Response, error) {
 		l.wire.World.Lock()
 		defer l.wire.World.Unlock()
 		answered = l.wire.options.Judge(context.Background(), l, judge.Attempt{
-			Verb: q.Verb, Resource: q.Resource, Subresource: q.Subresource, Namespace: q.Namespace, Name: q.Name, Body: q.Body,
-			Unsynced: !l.canDelete(),
+			Verb: q.Verb, Resource: q.Resource, Subresource: q.Subresource, Name: q.Name, Body: q.Body,
+			Started: l.Started, Unsynced: !l.canDelete(),
 		})
 	}
 	resp, err := l.Base.RoundTrip(l.upstream(r, q).WithContext(context.WithoutCancel(r.Context())))
@@ -217,61 +213,41 @@ func (l *Link) watch(ctx context.Context, r *http.Request, q *request, done func
 		done()
 		return nil, err
 	}
-	if resp.StatusCode != http.StatusOK {
-		defer done()
-		body, err := api.Buffer(resp)
-		if err != nil {
-			return nil, err
-		}
-		l.answered(q, resp.StatusCode, headOf(body))
+	if resp.StatusCode == http.StatusOK {
+		resp.Body = &events{from: resp.Body, link: l, fillsCache: q.fillsCache(), done: done}
 		return resp, nil
 	}
-	in, out := io.Pipe()
-	stop := context.AfterFunc(ctx, func() { _ = out.CloseWithError(api.ErrDown) })
-	events := make(chan event, 1024)
-	go func(body io.ReadCloser) {
-		defer close(events)
-		defer body.Close()
-		readEvents(ctx, body, events)
-	}(resp.Body)
-	go func() {
-		defer done()
-		defer stop()
-		for e := range events {
-			l.deliver(ctx, q, e, out)
-		}
-		_ = out.Close()
-	}()
-	resp.Body = in
+	defer done()
+	body, err := httpapi.Buffer(resp)
+	if err != nil {
+		return nil, err
+	}
+	l.answered(q, resp.StatusCode, headOf(body))
 	return resp, nil
 }
 
-// event is one line of a watch, with its arrival time.
-type event struct {
-	text []byte
-	at   time.Time
+// events is the body of a watch, of which the Wire hears.
+type events struct {
+	from       io.ReadCloser
+	link       *Link
+	fillsCache bool
+	done       func()
 }
 
-func readEvents(ctx context.Context, from io.Reader, events chan<- event) {
-	for in := bufio.NewReaderSize(from, 1<<16); ; {
-		text, err := in.ReadBytes('\n')
-		if err != nil {
-			return
-		}
-		select {
-		case events <- event{text, time.Now()}:
-		case <-ctx.Done():
-			return
-		}
+// Read implements io.Reader.
+func (e *events) Read(p []byte) (int, error) {
+	n, err := e.from.Read(p)
+	if e.link.alive.Err() != nil {
+		return 0, httpapi.ErrDown
 	}
+	if e.fillsCache {
+		e.link.wire.active()
+	}
+	return n, err
 }
 
-func (l *Link) deliver(ctx context.Context, q *request, e event, to io.Writer) {
-	if q.fillsCache() {
-		if l.LateView {
-			api.Sleep(ctx, time.Until(e.at.Add(managerDelay)))
-		}
-		l.wire.active()
-	}
-	_, _ = to.Write(e.text)
+// Close implements io.Closer.
+func (e *events) Close() error {
+	defer e.done()
+	return e.from.Close()
 }

@@ -17,13 +17,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/api"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/httpapi"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 )
 
 // request is a request of an operator.
 type request struct {
-	api.Request
+	httpapi.Request
 	query url.Values
 	// neighbor is set for a request in another namespace than the run's. No fault is injected at it, and nothing waits for it.
 	neighbor bool
@@ -33,7 +33,7 @@ type request struct {
 }
 
 func parse(r *http.Request) (*request, error) {
-	q, err := api.Read(r)
+	q, err := httpapi.Read(r)
 	return &request{Request: q, query: r.URL.Query()}, err
 }
 

@@ -43,12 +43,8 @@ type Options struct {
 	Judge func(ctx context.Context, l *Link, a judge.Attempt) (answered func(code int))
 }
 
-const (
-	// delay is how late a delayed event or write is.
-	delay = time.Second
-	// managerDelay is how late each event, or write, of the slower of two managers is.
-	managerDelay = 300 * time.Millisecond
-)
+// delay is how late a delayed request is.
+const delay = time.Second
 
 // Wire is the network of one run.
 type Wire struct {

@@ -15,7 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/api"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/httpapi"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/judge"
 	"mapcontroller.dev/snapshotschedule/test/faults/internal/plan"
 )
@@ -34,7 +34,7 @@ type server struct {
 
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.requests = append(s.requests, r.Method+" "+r.URL.RequestURI())
-	resp := api.Answer(r, map[string]any{"metadata": map[string]string{"name": "a", "resourceVersion": "5"}}, nil)
+	resp := httpapi.Answer(r, map[string]any{"metadata": map[string]string{"name": "a", "resourceVersion": "5"}}, nil)
 	if r.URL.Query().Get("watch") != "" {
 		in, out := io.Pipe()
 		go func() {
@@ -146,21 +146,33 @@ func TestKnowsWhatWasReadLive(t *testing.T) {
 	}
 }
 
-func TestEventsAreLate(t *testing.T) {
-	for late, want := range map[bool]time.Duration{false: 0, true: managerDelay} {
-		synctest.Test(t, func(t *testing.T) {
-			n := newNetwork(nil)
-			n.LateView = late
+func TestEventsAreActivityUntilTheOperatorDies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(nil)
+		for _, resource := range cached {
+			n.synced[resource] = true
+		}
+		resp, err := n.RoundTrip(httptest.NewRequest(http.MethodGet, base+"/volumesnapshots?watch=true", http.NoBody))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		defer close(n.server.events)
+		read := func() string {
 			n.server.events <- added
-			n.server.events <- added
-			close(n.server.events)
-			began := time.Now()
-			_, got := n.do(http.MethodGet, base+"/volumesnapshots?watch=true")
-			if took := time.Since(began); got != added+"\n"+added+"\n" || took != want {
-				t.Errorf("late: %t: got %q after %s", late, got, took)
-			}
-		})
-	}
+			text := make([]byte, 2*len(added))
+			read, _ := resp.Body.Read(text)
+			return string(text[:read])
+		}
+		time.Sleep(time.Minute)
+		if got, quiet := read(), n.wire.Quiet(); got != added+"\n" || quiet != 0 {
+			t.Errorf("got %q, quiet for %s", got, quiet)
+		}
+		n.Cut()
+		if got := read(); got != "" {
+			t.Errorf("after its death: %q", got)
+		}
+	})
 }
 
 func TestPointsHaveLogicalNames(t *testing.T) {

@@ -75,13 +75,9 @@ func All() []Workload {
 	return slices.Concat(owning, releasing, taking, retiring, detaching, confirming, delaying, fleets, tenants, sharing)
 }
 
-// Find returns the workloads with the given names, or all without names.
-func Find(names ...string) ([]Workload, error) {
+// Find returns the workloads with the given names.
+func Find(names ...string) (found []Workload, err error) {
 	all := All()
-	if len(names) == 0 {
-		return all, nil
-	}
-	var found []Workload
 	for _, name := range names {
 		i := slices.IndexFunc(all, func(w Workload) bool { return w.Name == name })
 		if i < 0 {

@@ -16,12 +16,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"mapcontroller.dev/snapshotschedule/test/faults/internal/api"
+	"mapcontroller.dev/snapshotschedule/test/faults/internal/httpapi"
 )
 
 // Request is a request for objects of a kind.
 type Request struct {
-	api.Request
+	httpapi.Request
 	Kind     Kind
 	selector labels.Selector
 	// from is the resourceVersion after which a watch begins.
@@ -30,7 +30,7 @@ type Request struct {
 
 // ParseRequest reads a request.
 func ParseRequest(r *http.Request) (q Request, err error) {
-	if q.Request, err = api.Read(r); err != nil {
+	if q.Request, err = httpapi.Read(r); err != nil {
 		return q, err
 	}
 	for q.Kind.Resource().Resource != q.Resource {

@@ -1,8 +1,8 @@
 // Copyright 2026 The SnapshotSchedule Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package api reads requests to the API server and writes its answers, for what stands between operators and a real API server, or for it.
-package api
+// Package httpapi reads requests to the API server and writes its answers, for what stands between operators and a real API server, or for it.
+package httpapi
 
 import (
 	"bytes"
