@@ -258,7 +258,10 @@ func numberGroups() (all []group) {
 			"too large": {"2147483648", "", "should be less than or equal to 2147483647"},
 		}})
 	}
-	return all
+	return append(all, group{schedule, "spec.retention.minVerified", map[string]rejection{
+		"negative":  {"-1", "", "should be greater than or equal to 0"},
+		"too large": {"101", "", "should be less than or equal to 100"},
+	}})
 }
 
 // fleetGroups are about the fields of a ClusterSnapshotSchedule. Those of a SnapshotSchedule have the same rules (schema_test.go).
