@@ -33,6 +33,7 @@ var verdictWords = map[retention.Verdict]string{
 	retention.KeptYearly:       "keep.yearly selects it",
 	retention.KeptNewest:       "it is the newest snapshot of its PVC",
 	retention.Floor:            "it is one of the newest minReady ready snapshots",
+	retention.Verified:         "it is one of the newest minVerified snapshots whose last drill succeeded",
 	retention.Recovering:       "it is not ready, and would be kept if it were",
 	retention.Expired:          "it is older than the TTL",
 	retention.NotSelected:      "no tier selects it",
