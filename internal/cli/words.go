@@ -81,6 +81,9 @@ func policyWords(spec *v1alpha1.SnapshotScheduleSpec) string {
 	if spec.Retention.MinReady != nil && *spec.Retention.MinReady != 1 {
 		words = append(words, fmt.Sprintf("at least %d ready", *spec.Retention.MinReady))
 	}
+	if spec.Retention.MinVerified > 0 {
+		words = append(words, fmt.Sprintf("at least %d verified", spec.Retention.MinVerified))
+	}
 	if spec.Retention.EditDelay != "" {
 		words = append(words, "edits wait "+string(spec.Retention.EditDelay))
 	}

@@ -35,6 +35,22 @@ func failedDrillOf(v *snapshotv1.VolumeSnapshot) failedDrill {
 // String returns the value of the annotation.
 func (d failedDrill) String() string { return d.at.Format(time.RFC3339Nano) + " " + d.reason }
 
+// words returns the reason for people.
+func (d failedDrill) words() string { return cmp.Or(d.reason, "it gives no reason") }
+
+// DrillWords says how the last drill of a snapshot ended; empty if there was none.
+func DrillWords(v *snapshotv1.VolumeSnapshot, now time.Time) string {
+	s := snapshotOf(v)
+	switch at, verified := s.Drill(now); {
+	case at.IsZero():
+		return ""
+	case verified:
+		return "its last drill succeeded, at " + at.Format(time.RFC3339)
+	default:
+		return fmt.Sprintf("its last drill failed, at %s: %s", at.Format(time.RFC3339), failedDrillOf(v).words())
+	}
+}
+
 // Drills are the drills of a PVC: restores of its snapshots to try them.
 type Drills struct {
 	// Verified is the last success, zero if there was none.
@@ -64,10 +80,9 @@ func drillsOf(outputs []client.Object, series []retention.Snapshot, now time.Tim
 	}
 	if failed >= 0 {
 		v := outputs[failed].(*snapshotv1.VolumeSnapshot)
-		reason := cmp.Or(failedDrillOf(v).reason, "it gives no reason")
 		d.Failed = Problem{
 			Reason:  v1alpha1.ReasonVerificationFailed,
-			Message: fmt.Sprintf("the last drill failed, of VolumeSnapshot %s: %s", v.Name, reason),
+			Message: fmt.Sprintf("the last drill failed, of VolumeSnapshot %s: %s", v.Name, failedDrillOf(v).words()),
 		}
 	}
 	return d

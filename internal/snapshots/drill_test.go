@@ -131,3 +131,21 @@ func TestStripKeepsDrills(t *testing.T) {
 		t.Errorf("a long reason takes %d bytes", got)
 	}
 }
+
+func TestDrillWords(t *testing.T) {
+	at := rfc3339(ago(day))
+	for name, tc := range map[string]struct {
+		snapshot snapshotBuilder
+		want     string
+	}{
+		"none":                     {ready(day), ""},
+		"in the future":            {ready(day).verified(rfc3339(in(day))), ""},
+		"success":                  {ready(day).verified(at), "its last drill succeeded, at " + at},
+		"failure":                  {ready(day).verifyFailed(at + " a\nb"), "its last drill failed, at " + at + ": a b"},
+		"failure without a reason": {ready(day).verifyFailed(at), "its last drill failed, at " + at + ": it gives no reason"},
+	} {
+		if got := DrillWords(tc.snapshot.VolumeSnapshot, noon); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
