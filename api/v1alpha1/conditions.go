@@ -88,8 +88,8 @@ const (
 	ReasonInvalidSpec = "InvalidSpec"
 
 	// ReasonSnapshotsFailing means that for at least one PVC creating a snapshot failed, the
-	// newest snapshot failed, a snapshot is overdue, or no VolumeSnapshotClass fits.
-	// status.problems lists the PVCs.
+	// newest snapshot failed, a snapshot is overdue, no VolumeSnapshotClass fits, or the last drill
+	// failed. status.problems lists the PVCs.
 	ReasonSnapshotsFailing = "SnapshotsFailing"
 
 	// ReasonRetentionFailing means that snapshots cannot be deleted, adopted or released, for
@@ -232,6 +232,12 @@ const (
 	// driver allows (annotation max-per-volume), so that the next one finds no place, or that the
 	// spec keeps as many or more. Only the former makes Ready False.
 	ReasonVolumeLimit = "VolumeLimit"
+
+	// ReasonVerificationFailed means that the last drill of the PVC failed: the latest restore of any
+	// of its snapshots to try it, as the annotations verified-at and verify-failed record it. The
+	// message names the VolumeSnapshot, and repeats the reason. The problem stays until a later drill
+	// succeeds, or the snapshot is gone.
+	ReasonVerificationFailed = "VerificationFailed"
 
 	// ReasonInvalidClassAnnotation means that a VolumeSnapshotClass of a driver of the schedule's
 	// PVCs has an annotation of a limit with a malformed value, which is ignored.

@@ -58,6 +58,19 @@ const (
 	// value is an RFC 3339 time, the hold ends then. With any other value it lasts while the
 	// annotation is set.
 	AnnotationHold = Prefix + "hold"
+
+	// AnnotationVerifiedAt is when a drill of a VolumeSnapshot last succeeded, in RFC 3339. A drill
+	// is a restore to try it, as kubectl snapsched verify runs it. Of this annotation and
+	// AnnotationVerifyFailed the later one counts. A malformed value is ignored, and one in the
+	// future until its time.
+	AnnotationVerifiedAt = Prefix + "verified-at"
+
+	// AnnotationVerifyFailed is when a drill of a VolumeSnapshot last failed, and why: an RFC 3339
+	// time, a space, and a reason of at most 200 bytes. If it is not older than
+	// AnnotationVerifiedAt, the PVC has the problem VerificationFailed until a later drill of any
+	// of its snapshots succeeds, and retention.minVerified does not keep the snapshot. Nothing else
+	// depends on it.
+	AnnotationVerifyFailed = Prefix + "verify-failed"
 )
 
 // Annotations of a VolumeSnapshotClass: what the storage of its driver can take. Of several

@@ -19,13 +19,27 @@ type Retention struct {
 	// maxCount is the maximum number of ready snapshots to keep of each PVC. If there are
 	// more, the oldest are deleted: first those kept only by snapshotTTL, then those selected
 	// by keep. The newest snapshot and the newest minReady ready snapshots always stay.
-	// Snapshots with the annotation snapshots.mapcontroller.dev/hold stay too and are not
-	// counted. If omitted, there is no limit. Example: 100.
+	// Snapshots with the annotation snapshots.mapcontroller.dev/hold, and those that only
+	// minVerified keeps, stay too and are not counted. If omitted, there is no limit. Example: 100.
 	//
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=2147483647
 	// +optional
 	MaxCount *int32 `json:"maxCount,omitempty"`
+
+	// minVerified is the minimum number of verified snapshots to keep of each PVC. A snapshot is
+	// verified if its last drill succeeded: a restore to try it, as kubectl snapsched verify runs
+	// it, which records the result in the annotations snapshots.mapcontroller.dev/verified-at and
+	// snapshots.mapcontroller.dev/verify-failed of the VolumeSnapshot. While the PVC exists,
+	// retention never deletes its newest minVerified snapshots that are ready and verified,
+	// whatever snapshotTTL, keep and maxCount say, in addition to what minReady keeps. A snapshot
+	// that nothing else keeps is not counted by maxCount and keep. Drills never make retention
+	// delete a snapshot that it would keep without them. Default: 0. Example: 1.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	// +optional
+	MinVerified int32 `json:"minVerified,omitempty"`
 
 	// keep selects snapshots to keep beyond snapshotTTL: the newest ones (last), and one per
 	// period (hourly, daily, weekly, monthly, yearly). A snapshot is kept as long as it is

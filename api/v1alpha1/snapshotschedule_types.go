@@ -75,8 +75,8 @@ type SnapshotScheduleSpec struct {
 	TimeZone string `json:"timeZone,omitempty"`
 
 	// snapshotTTL is the age at which a snapshot expires. An expired snapshot is deleted
-	// unless retention.keep or retention.minReady keeps it, a PVC is being restored from it,
-	// or it has the annotation snapshots.mapcontroller.dev/hold. If omitted, no snapshot
+	// unless retention.keep, retention.minReady or retention.minVerified keeps it, a PVC is being
+	// restored from it, or it has the annotation snapshots.mapcontroller.dev/hold. If omitted, no snapshot
 	// expires because of its age. It may be shorter than snapshotInterval. Example: 10d.
 	//
 	// A duration is one or more whole numbers with the units y, w, d, h, m and s, largest unit

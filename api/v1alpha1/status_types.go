@@ -64,6 +64,15 @@ type SnapshotScheduleStatus struct {
 	// +optional
 	OldestRecoveryPointTime *metav1.Time `json:"oldestRecoveryPointTime,omitempty"`
 
+	// oldestVerifiedTime is the oldest last success of a drill of the selected PVCs that are not
+	// skipped: a restore of one of its snapshots to try it, as the annotations
+	// snapshots.mapcontroller.dev/verified-at and snapshots.mapcontroller.dev/verify-failed of the
+	// snapshots record it. PVCs without a success do not count. Absent while there is none or the
+	// spec is invalid. Example: 2026-01-02T03:00:00Z.
+	//
+	// +optional
+	OldestVerifiedTime *metav1.Time `json:"oldestVerifiedTime,omitempty"`
+
 	// retention records the latest change of the spec, from which spec.retention.editDelay
 	// counts. It is absent if no delay is set. Deleting it restarts the delay. Example:
 	// {generation: 3, sinceTime: "2026-01-02T03:04:05Z", editDelay: 1h}.

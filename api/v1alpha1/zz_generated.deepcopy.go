@@ -619,6 +619,10 @@ func (in *SnapshotScheduleStatus) DeepCopyInto(out *SnapshotScheduleStatus) {
 		in, out := &in.OldestRecoveryPointTime, &out.OldestRecoveryPointTime
 		*out = (*in).DeepCopy()
 	}
+	if in.OldestVerifiedTime != nil {
+		in, out := &in.OldestVerifiedTime, &out.OldestVerifiedTime
+		*out = (*in).DeepCopy()
+	}
 	if in.Retention != nil {
 		in, out := &in.Retention, &out.Retention
 		*out = new(RetentionRecord)

@@ -53,7 +53,11 @@ type claimCoverage struct {
 	Gap               bool         `json:"gap"`
 	Schedules         []string     `json:"schedules,omitempty"`
 	RecoveryPointTime *metav1.Time `json:"recoveryPointTime,omitempty"`
-	Reason            string       `json:"reason,omitempty"`
+	// VerifiedTime is the last success of a drill, under any schedule; VerificationFailed is set if the
+	// last drill under one of them failed.
+	VerifiedTime       *metav1.Time `json:"verifiedTime,omitempty"`
+	VerificationFailed bool         `json:"verificationFailed,omitempty"`
+	Reason             string       `json:"reason,omitempty"`
 }
 
 // leftover are snapshots whose schedule is gone: nothing deletes them.
@@ -177,10 +181,11 @@ type relation struct {
 	taken    bool   // it has snapshots
 	stale    bool
 	recovery time.Time
+	drills   snapshots.Drills
 }
 
 func relationOf(s *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClaim, d *snapshots.Judgment, now time.Time) relation {
-	r := relation{schedule: s.Name, skip: d.SkipReason, taken: len(d.Outputs) > 0, stale: d.Stale()}
+	r := relation{schedule: s.Name, skip: d.SkipReason, taken: len(d.Outputs) > 0, stale: d.Stale(), drills: d.Drills(now)}
 	switch {
 	case s.DeletionTimestamp != nil:
 		r.inactive = "it is being deleted"
@@ -199,6 +204,7 @@ func relationOf(s *v1alpha1.SnapshotSchedule, claim *corev1.PersistentVolumeClai
 // claimCoverageOf sums up what the schedules that select a PVC mean to it.
 func claimCoverageOf(claim *corev1.PersistentVolumeClaim, all []relation, classes *snapshots.Classes) claimCoverage {
 	c := claimCoverage{Namespace: claim.Namespace, Name: claim.Name}
+	c.VerifiedTime, c.VerificationFailed = drillsUnder(all)
 	skip, doubt := classes.SkipReason(claim), classes.Undecided(claim)
 	var newest time.Time
 	var inactive, behind []string
@@ -233,6 +239,18 @@ func claimCoverageOf(claim *corev1.PersistentVolumeClaim, all []relation, classe
 	}
 	c.Gap = c.Protection == unprotected || c.Protection == stale
 	return c
+}
+
+// drillsUnder returns the last success of a drill of a PVC, and whether the last one under a schedule failed.
+func drillsUnder(all []relation) (verified *metav1.Time, failed bool) {
+	var last time.Time
+	for _, r := range all {
+		failed = failed || r.drills.Failed.Reason != ""
+		if r.drills.Verified.After(last) {
+			last = r.drills.Verified
+		}
+	}
+	return timeOf(last), failed
 }
 
 // whyUnknown says why it is not known whether a PVC can be snapshotted.

@@ -6,6 +6,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 )
@@ -23,7 +24,12 @@ func printCoverage(w io.Writer, output *Output, c *coverage, clusters, namespace
 		}
 		return nil
 	}
-	all := []string{"CLUSTER", "NAMESPACE", "PVC", "PROTECTION", "SCHEDULES", "RECOVERY POINT", "REASON"}
+	const verified = 6
+	all := []string{"CLUSTER", "NAMESPACE", "PVC", "PROTECTION", "SCHEDULES", "RECOVERY POINT", "VERIFIED", "REASON"}
+	drilled := slices.ContainsFunc(c.Claims, func(claim claimCoverage) bool { return claim.verifiedWords(now) != "" })
+	if !drilled {
+		all = slices.Delete(all, verified, verified+1)
+	}
 	first := 2
 	switch {
 	case clusters:
@@ -34,11 +40,18 @@ func printCoverage(w io.Writer, output *Output, c *coverage, clusters, namespace
 	table := NewTable(all[first:]...)
 	for _, claim := range c.Claims {
 		cells := []any{claim.Cluster, claim.Namespace, claim.Name, string(claim.Protection), strings.Join(claim.Schedules, ","),
-			age(now, valueOf(claim.RecoveryPointTime)), claim.Reason}
+			age(now, valueOf(claim.RecoveryPointTime)), claim.verifiedWords(now), claim.Reason}
+		if !drilled {
+			cells = slices.Delete(cells, verified, verified+1)
+		}
 		table.Row(cells[first:]...)
 	}
 	for _, u := range c.Unread {
-		table.Row(u.Cluster, "", "", "Unreachable", "", "", u.Error)
+		cells := []any{u.Cluster, "", "", "Unreachable", "", "", "", u.Error}
+		if !drilled {
+			cells = slices.Delete(cells, verified, verified+1)
+		}
+		table.Row(cells...)
 	}
 	if err := output.PrintTable(w, table); err != nil {
 		return err
@@ -65,4 +78,16 @@ func printCoverage(w io.Writer, output *Output, c *coverage, clusters, namespace
 	}
 	fmt.Fprintln(w, style.Good(fmt.Sprintf("No gaps in %s.", plural(len(c.Claims), "PVC"))))
 	return nil
+}
+
+// verifiedWords says when a drill last succeeded, and whether the last one failed; empty if there was none.
+func (c *claimCoverage) verifiedWords(now time.Time) string {
+	verified := age(now, valueOf(c.VerifiedTime))
+	switch {
+	case !c.VerificationFailed:
+		return verified
+	case verified == "":
+		return "failed"
+	}
+	return verified + ", then failed"
 }

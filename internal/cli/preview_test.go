@@ -284,11 +284,13 @@ func TestSteadyState(t *testing.T) {
 
 func TestPrintWhy(t *testing.T) {
 	s := newScenario()
+	s.tiers.Spec.Retention.MinVerified = 1
 	judge, err := snapshots.NewJudge(scheme, s.tiers, anyClass)
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := s.inv.seriesOf(s.tiers, judge.Selects)
+	all[0].snapshots[4].GetAnnotations()[v1alpha1.AnnotationVerifiedAt] = timestamp(s.now)
 	all[0].snapshots[39].SetAnnotations(map[string]string{
 		v1alpha1.AnnotationScheduledAt: all[0].snapshots[39].GetAnnotations()[v1alpha1.AnnotationScheduledAt], v1alpha1.AnnotationHold: "2026-02-01T12:00:00Z",
 	})
@@ -324,6 +326,16 @@ shop/db-0-20260121060000
 FROM                   IN    VERDICT   RULE               BECAUSE
 2026-01-31T00:20:00Z   now   kept      HeldByAnnotation   it is held until 2026-02-01T12:00:00Z
 2026-02-01T12:00:00Z   35h   deleted   NotSelected        no tier selects it
+`},
+		"a verified snapshot": {0, 4, `
+shop/db-0-20260130000000
+  Schedule tiers, PVC db-0
+  Taken for 2026-01-30T00:00:00Z, 24h ago; Ready
+
+FROM                   IN    VERDICT   RULE       BECAUSE
+2026-01-31T00:20:00Z   now   kept      Verified   it is one of the newest minVerified snapshots whose last drill succeeded
+
+The passing of time alone does not delete it.
 `},
 		"a failed snapshot": {1, 1, `
 shop/db-1-20260130120000

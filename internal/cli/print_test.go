@@ -6,6 +6,11 @@ package cli
 import (
 	"bytes"
 	"testing"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
 )
 
 func TestPrintStatus(t *testing.T) {
@@ -147,4 +152,63 @@ db-9…gone)  ····l·····           -     1
 			golden(t, func(b *bytes.Buffer) error { line.draw(b, test.style, test.width, s.now); return nil }, test.want)
 		})
 	}
+}
+
+// The column and the marks of drills are there once there is a drill.
+//
+// Contract: VER-4, VER-5.
+func TestPrintDrills(t *testing.T) {
+	s := newScenario()
+	s.tiers.Spec.Retention.MinVerified = 1
+	of := func(claim string, slots int) *snapshotv1.VolumeSnapshot {
+		for _, o := range s.inv.snapshots["shop"] {
+			if at := s.now.Truncate(6 * time.Hour).Add(-time.Duration(slots) * 6 * time.Hour); o.GetName() == claim+"-"+at.Format("20060102150405") {
+				return o.(*snapshotv1.VolumeSnapshot)
+			}
+		}
+		t.Fatalf("no snapshot of %s", claim)
+		return nil
+	}
+	ago := func(d time.Duration) string { return timestamp(s.now.Add(-d)) }
+	of("db-0", 37).Annotations[v1alpha1.AnnotationVerifiedAt] = ago(5 * day)
+	of("db-0", 1).Annotations[v1alpha1.AnnotationVerifyFailed] = ago(time.Hour) + " checksum \x1b[2Jdiffers"
+	of("db-1", 5).Annotations[v1alpha1.AnnotationVerifyFailed] = ago(time.Hour) + " empty"
+	golden(t, func(b *bytes.Buffer) error {
+		return printStatus(b, &Output{}, []scheduleStatus{statusOf(s.tiers, s.inv, s.now)}, s.now)
+	}, `
+shop/tiers: every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3, at least 1 verified
+  Not ready (SnapshotsFailing): 1 of 4 PersistentVolumeClaims failing; first db-1: CreateFailed: denied by quota
+PVC           NEWEST READY   VERIFIED   NEXT     SNAPSHOTS   PROBLEM
+db-0          20m            5d         5h40m    41          VerificationFailed: the last drill failed, of VolumeSnapshot db-0-20260130180000: checksum \u001b[2Jdiffers
+db-1          30h            <none>     5h40m    3           SnapshotError: VolumeSnapshot db-1-20260130120000: limit of 3 reached; VerificationFailed: the last drill failed, of VolumeSnapshot db-1-20260129180000: empty; CreateFailed: denied by quota
+db-2          <none>         <none>     <none>   0           skipped: not Bound
+db-9 (gone)   2d             <none>     <none>   1           <none>
+`)
+	golden(t, func(b *bytes.Buffer) error {
+		return printCoverage(b, &Output{NoHeaders: true}, coverageOf(s.schedules(), s.inv, s.now), false, false, s.now)
+	}, `
+db-0      Protected     tiers    20m      5d, then failed   <none>
+db-1      Stale         tiers    30h      failed            no ready snapshot for a whole slot of tiers
+db-2      Skipped       tiers    <none>   <none>            not Bound
+web-0     Unprotected   paused   <none>   <none>            paused: it is suspended
+cache-0   Unprotected   broken   <none>   <none>            broken: its spec is invalid
+scratch   Unprotected   <none>   <none>   <none>            no schedule selects it
+`)
+	line, err := timelineOf(s.tiers, s.inv, "", s.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, func(b *bytes.Buffer) error { line.draw(b, Style{}, 80, s.now); return nil }, `
+shop/tiers: every 6h of PVCs with app=db, last: 2, daily: 7, weekly: 3, at least
+  1 verified
+
+PVC           2w      1w    4d     2d     1d   12h  6h     now        NEXT COUNT
+db-0         H·····-v-----d-d--d---d-·--·d·-·-··-····!······l·  5h40m, 11h    41
+db-1         ····························!······x···········○·  5h40m, 11h     3
+db-2         ·················································           -     0
+db-9 (gone)  ·······················l·························           -     1
+
+- to be deleted  v verified  l last  d daily  ! drill failed  ○ not ready
+H held  x failed
+`)
 }

@@ -40,6 +40,8 @@ type claimStatus struct {
 	State           string       `json:"state"`
 	NewestReady     string       `json:"newestReady,omitempty"`
 	NewestReadyTime *metav1.Time `json:"newestReadyTime,omitempty"`
+	// VerifiedTime is the last success of a drill.
+	VerifiedTime *metav1.Time `json:"verifiedTime,omitempty"`
 	// NextSnapshotTime is the next slot; the current one if it has no snapshot yet.
 	NextSnapshotTime *metav1.Time `json:"nextSnapshotTime,omitempty"`
 	Snapshots        int          `json:"snapshots"`
@@ -152,6 +154,7 @@ func claimStatusOf(series *series, d *snapshots.Judgment, now time.Time) claimSt
 	default:
 		row.NextSnapshotTime = timeOf(d.Slots.Next)
 	}
+	row.VerifiedTime = timeOf(d.Drills(now).Verified)
 	all := d.Series.Snapshots
 	for i := range all {
 		if all[i].ReadyToUse && !all[i].Deleting {
@@ -200,7 +203,8 @@ func refusalOf(all []problem) string {
 // to read those that the user reads.
 func onlyReported(s *v1alpha1.SnapshotSchedule, reason, state string) bool {
 	switch reason {
-	case v1alpha1.ReasonSnapshotFailed, v1alpha1.ReasonSnapshotOverdue, v1alpha1.ReasonSnapshotSlow, v1alpha1.ReasonInvalidRequestedAt:
+	case v1alpha1.ReasonSnapshotFailed, v1alpha1.ReasonSnapshotOverdue, v1alpha1.ReasonSnapshotSlow,
+		v1alpha1.ReasonVerificationFailed, v1alpha1.ReasonInvalidRequestedAt:
 		return false // judged anew instead: the status may be old
 	case v1alpha1.ReasonCreateFailed, v1alpha1.ReasonNameCollision, v1alpha1.ReasonSnapshotError:
 		return state == stateSelected // else another PVC has the name now
@@ -230,16 +234,31 @@ func printStatus(w io.Writer, output *Output, all []scheduleStatus, now time.Tim
 		if len(s.PersistentVolumeClaims) == 0 {
 			continue
 		}
-		table := NewTable("PVC", "NEWEST READY", "NEXT", "SNAPSHOTS", "+READY", "+NEWEST READY NAME", "+MAP KEY", "PROBLEM")
-		for _, c := range s.PersistentVolumeClaims {
-			table.Row(labelOf(c.Name, c.State), age(now, valueOf(c.NewestReadyTime)), until(now, valueOf(c.NextSnapshotTime)),
-				c.Snapshots, c.Ready, c.NewestReady, c.MapKey, c.problemWords())
-		}
-		if err := output.PrintTable(w, table); err != nil {
+		if err := output.PrintTable(w, s.table(now)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// table has a row for each PVC, and the column VERIFIED if any drill succeeded.
+func (s *scheduleStatus) table(now time.Time) *Table {
+	columns := []string{"PVC", "NEWEST READY", "VERIFIED", "NEXT", "SNAPSHOTS", "+READY", "+NEWEST READY NAME", "+MAP KEY", "PROBLEM"}
+	const verified = 2
+	drilled := slices.ContainsFunc(s.PersistentVolumeClaims, func(c claimStatus) bool { return c.VerifiedTime != nil })
+	if !drilled {
+		columns = slices.Delete(columns, verified, verified+1)
+	}
+	table := NewTable(columns...)
+	for _, c := range s.PersistentVolumeClaims {
+		cells := []any{labelOf(c.Name, c.State), age(now, valueOf(c.NewestReadyTime)), age(now, valueOf(c.VerifiedTime)),
+			until(now, valueOf(c.NextSnapshotTime)), c.Snapshots, c.Ready, c.NewestReady, c.MapKey, c.problemWords()}
+		if !drilled {
+			cells = slices.Delete(cells, verified, verified+1)
+		}
+		table.Row(cells...)
+	}
+	return table
 }
 
 // labelOf is a PVC's name, marked if it is not selected.

@@ -47,6 +47,8 @@ type mark struct {
 	Time    metav1.Time `json:"time"`
 	State   string      `json:"state"`
 	Verdict string      `json:"verdict"`
+	// Drill is how the last drill of the snapshot ended.
+	Drill   string `json:"drill,omitempty"`
 	verdict retention.Verdict
 	// spared is set if the verdict is to delete, and a delay keeps the snapshot.
 	spared bool
@@ -118,6 +120,11 @@ func lineOf(series *series, state string, d *snapshots.Judgment, judge *snapshot
 			Name: s.Name, Time: *timeOf(s.AgeBase(now)), State: snapshotState.String(), Verdict: verdict.String(),
 			verdict: verdict, state: snapshotState,
 		}
+		if at, verified := s.Drill(now); verified {
+			m.Drill = drillVerified
+		} else if !at.IsZero() {
+			m.Drill = drillFailed
+		}
 		if reason := d.SparedFor[i]; reason != "" {
 			m.Verdict, m.spared = reason, true
 		}
@@ -138,6 +145,12 @@ func lineOf(series *series, state string, d *snapshots.Judgment, judge *snapshot
 	}
 	return line
 }
+
+// How the last drill of a snapshot ended.
+const (
+	drillVerified = "Verified"
+	drillFailed   = "Failed"
+)
 
 // symbol is how a snapshot is drawn. Where several snapshots share a place, the
 // one that comes first in symbols is drawn.
@@ -164,6 +177,7 @@ var symbols = []symbol{
 		return m.verdict == retention.HeldByAnnotation || m.verdict == retention.HeldByRestore
 	}},
 	{"○", "not ready", Style.Warn, func(m *mark) bool { return m.state != retention.Ready && !m.leaves() }},
+	{"!", "drill failed", Style.Bad, func(m *mark) bool { return m.Drill == drillFailed && !m.leaves() }},
 	{"y", "yearly", Style.magenta, verdictIs(retention.KeptYearly)},
 	{"m", "monthly", Style.magenta, verdictIs(retention.KeptMonthly)},
 	{"w", "weekly", Style.blue, verdictIs(retention.KeptWeekly)},
@@ -172,6 +186,7 @@ var symbols = []symbol{
 	{"l", "last", Style.Good, verdictIs(retention.KeptLast)},
 	{"f", "floor", Style.Good, verdictIs(retention.Floor)},
 	{"~", "to be deleted after a delay", Style.Warn, func(m *mark) bool { return m.spared }},
+	{"v", "verified", Style.Good, func(m *mark) bool { return m.Drill == drillVerified && !m.leaves() }},
 	{"●", "kept", Style.Good, func(m *mark) bool { return !m.leaves() }},
 	{"-", "to be deleted", Style.Dim, (*mark).leaves},
 }

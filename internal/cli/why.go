@@ -57,7 +57,7 @@ func newWhyCommand(f *Factory) *cobra.Command {
 		Short:   "Explain why a snapshot is kept, and when it will be deleted",
 		Long: "Explain by which rule a snapshot is kept or deleted, and let time pass until it is deleted: the\n" +
 			"verdicts that follow, and when. It is assumed that every snapshot is taken on time and is ready at\n" +
-			"once, and that nobody changes anything.",
+			"once, that no drill verifies another one, and that nobody changes anything.",
 		Example: `  # Why is this snapshot still here?
   kubectl snapsched why data-0-20260131020000-k2n4tq7xva`,
 		Args:              cobra.ExactArgs(1),
@@ -108,6 +108,9 @@ func why(ctx context.Context, f *Factory, name string, now time.Time) (*whyResul
 	if text := snapshots.DriverError(v); text != "" {
 		result.Notes = append(result.Notes, "it is not ready, and its status has an error: "+text)
 	}
+	if text := snapshots.DrillWords(v, now); text != "" {
+		result.Notes = append(result.Notes, text)
+	}
 	result.judgeUnder(s, inv, mapKey, now)
 	return result, nil
 }
@@ -154,6 +157,7 @@ func (r *whyResult) judge(judge *snapshots.Judge, series *series, now, until tim
 			r.Verdicts = append(r.Verdicts, shown)
 		}
 		forever := v == retention.HeldByAnnotation && d.Series.Snapshots[i].HeldUntil.Equal(retention.Forever)
+		forever = forever || v == retention.Verified // no drill verifies a newer one
 		if shown.Delete || forever || v == retention.NoLimit && uncapped || !more {
 			return
 		}

@@ -33,6 +33,7 @@ var verdictWords = map[retention.Verdict]string{
 	retention.KeptYearly:       "keep.yearly selects it",
 	retention.KeptNewest:       "it is the newest snapshot of its PVC",
 	retention.Floor:            "it is one of the newest minReady ready snapshots",
+	retention.Verified:         "it is one of the newest minVerified snapshots whose last drill succeeded",
 	retention.Recovering:       "it is not ready, and would be kept if it were",
 	retention.Expired:          "it is older than the TTL",
 	retention.NotSelected:      "no tier selects it",
@@ -79,6 +80,9 @@ func policyWords(spec *v1alpha1.SnapshotScheduleSpec) string {
 	}
 	if spec.Retention.MinReady != nil && *spec.Retention.MinReady != 1 {
 		words = append(words, fmt.Sprintf("at least %d ready", *spec.Retention.MinReady))
+	}
+	if spec.Retention.MinVerified > 0 {
+		words = append(words, fmt.Sprintf("at least %d verified", spec.Retention.MinVerified))
 	}
 	if spec.Retention.EditDelay != "" {
 		words = append(words, "edits wait "+string(spec.Retention.EditDelay))

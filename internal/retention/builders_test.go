@@ -78,6 +78,14 @@ func (s Snapshot) slot(at time.Time) Snapshot    { s.ScheduledAt = at; return s 
 func (s Snapshot) named(name string) Snapshot    { s.Name = name; return s }
 func (s Snapshot) want(v Verdict) expected       { return expected{s, v} }
 
+// verified and verifyFailed return a snapshot whose drill ended so long before noon.
+func (s Snapshot) verified(ago time.Duration) Snapshot { s.VerifiedAt = noon.Add(-ago); return s }
+
+func (s Snapshot) verifyFailed(ago time.Duration) Snapshot {
+	s.VerifyFailedAt = noon.Add(-ago)
+	return s
+}
+
 // expected is a snapshot with the verdict on it.
 type expected struct {
 	Snapshot

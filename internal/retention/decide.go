@@ -18,7 +18,8 @@ type Decision struct {
 	// Floor are the indexes of the ready snapshots that the deletes depend on:
 	// nothing may be deleted unless these still exist and are ready. They are the
 	// newest minReady ready snapshots, or all if there are fewer, newest first. If
-	// that is none, a Superseded verdict adds the ready snapshot it depends on.
+	// that is none, a Superseded verdict adds the ready snapshot it depends on. The newest
+	// minVerified verified ones follow, as far as they are not among these.
 	Floor []int
 	// Next is the earliest time after now at which the passing of time alone may
 	// change the decision or the State of a snapshot. Zero: never.
@@ -27,16 +28,19 @@ type Decision struct {
 
 // Decide decides for every snapshot of a series whether it is kept or deleted,
 // and whether a snapshot is taken for the series' slot. Holds come first, then
-// age and tiers, then the cap; the floor overrides age, tiers and cap.
+// age and tiers, then the cap; the floor overrides age, tiers and cap, and so do
+// the newest verified snapshots.
 //
 // A snapshot that is deleted at one time is deleted at every later time, if only
-// time passes, with three exceptions: if now passes a driver's creation time or a
-// scheduled-at, a snapshot becomes younger or changes its place; the cap goes
-// by slots, which need not be in the order of ages; and once an error is too old to
-// pass, another snapshot may be spared in place of the one that had it.
+// time passes, with these exceptions: if now passes a driver's creation time or a
+// scheduled-at, a snapshot becomes younger or changes its place; if it passes the time
+// of a drill, another snapshot may be verified; the cap goes by slots, which need not be
+// in the order of ages; and once an error is too old to pass, another snapshot may be
+// spared in place of the one that had it.
 func Decide(policy Policy, now time.Time, series Series) Decision {
 	d := decide(policy, now, series)
 	d.spareRecovering(policy, now, series)
+	d.keepVerified(policy, now, series)
 	return d
 }
 
@@ -173,6 +177,8 @@ func (e *evaluation) nextChange() time.Time {
 		if !s.ScheduledAt.IsZero() {
 			at(s.ScheduledAt) // from then on it is the snapshot's slot
 		}
+		at(s.VerifiedAt) // from then on they count
+		at(s.VerifyFailedAt)
 		if s.Deleting {
 			continue
 		}

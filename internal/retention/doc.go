@@ -17,6 +17,7 @@
 //	cap.go       maxCount
 //	recovering.go what is spared because snapshots may become ready again
 //	floor.go     minReady, and the snapshots that newer ready ones supersede
+//	verified.go  drills, and minVerified
 //	verdict.go   the reasons to keep or to delete
 //
 // All limits are half-open, as in package schedule: a snapshot of age a is

@@ -34,6 +34,7 @@ func drawPolicy(t *rapid.T) Policy {
 		},
 		MaxCount:      rapid.SampledFrom([]int{0, 0, 1, 2, 3, 5}).Draw(t, "maxCount"),
 		MinReady:      rapid.IntRange(0, 3).Draw(t, "minReady"),
+		MinVerified:   rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "minVerified"),
 		ReadyDeadline: rapid.SampledFrom([]time.Duration{time.Hour, day}).Draw(t, "readyDeadline"),
 		Location:      loc,
 		Detached:      Detached{TTL: ttl.Draw(t, "detached ttl"), MinReady: rapid.IntRange(0, 2).Draw(t, "detached minReady")},
@@ -113,6 +114,7 @@ func drawSnapshot(t *rapid.T, i int, age time.Duration, regular bool) Snapshot {
 	case 3:
 		s = s.restoring()
 	}
+	s = drawDrills(t, s)
 	if regular {
 		return s
 	}
@@ -140,18 +142,39 @@ func drawSnapshot(t *rapid.T, i int, age time.Duration, regular bool) Snapshot {
 	return s
 }
 
-// drawLater draws a time after noon such that no scheduled-at and no driver's
-// creation time lies between the two.
+// drawDrills draws what the annotations of drills say, now and then of a future one.
+func drawDrills(t *rapid.T, s Snapshot) Snapshot {
+	for _, at := range []*time.Time{&s.VerifiedAt, &s.VerifyFailedAt} {
+		switch rapid.IntRange(0, 5).Draw(t, "drill") {
+		case 0, 1:
+			*at = noon.Add(-drawAge(t, "drilled"))
+		case 2:
+			*at = noon.Add(drawAge(t, "drilled ahead"))
+		}
+	}
+	return s
+}
+
+// drawLater draws a time after noon such that no scheduled-at, no driver's
+// creation time and no drill lies between the two.
 func drawLater(t *rapid.T, s Series) time.Time {
 	later := drawAge(t, "later")
 	for i := range s.Snapshots {
-		for _, at := range []time.Time{s.Snapshots[i].ScheduledAt, s.Snapshots[i].CutTime} {
+		x := &s.Snapshots[i]
+		for _, at := range []time.Time{x.ScheduledAt, x.CutTime, x.VerifiedAt, x.VerifyFailedAt} {
 			if at.After(noon) && at.Sub(noon) <= later {
 				later = at.Sub(noon) - 1
 			}
 		}
 	}
 	return noon.Add(later)
+}
+
+// decideWithoutSparing decides as Decide does, but spares nothing for an error that may pass.
+func decideWithoutSparing(p Policy, now time.Time, s Series) Decision {
+	d := decide(p, now, s)
+	d.keepVerified(p, now, s)
+	return d
 }
 
 // remaining returns the series without the snapshots that a decision deletes.

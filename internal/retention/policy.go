@@ -17,6 +17,8 @@ type Policy struct {
 	// MinReady is the floor of a PVC that exists. The API sets its default, so
 	// zero here is a floor of zero.
 	MinReady int
+	// MinVerified is how many verified snapshots of a PVC that exists stay.
+	MinVerified int
 	// ReadyDeadline is how long a snapshot may stay uncut. It must be set: with
 	// zero, every uncut snapshot has failed.
 	ReadyDeadline time.Duration
@@ -52,19 +54,20 @@ type Detached struct {
 
 // limits are the limits that apply to one series.
 type limits struct {
-	ttl      time.Duration
-	keep     Tiers
-	maxCount int
-	minReady int
+	ttl         time.Duration
+	keep        Tiers
+	maxCount    int
+	minReady    int
+	minVerified int
 }
 
 func (p *Policy) limitsFor(c Claim) limits {
-	l := limits{ttl: p.TTL, keep: p.Keep, maxCount: p.MaxCount, minReady: p.MinReady}
+	l := limits{ttl: p.TTL, keep: p.Keep, maxCount: p.MaxCount, minReady: p.MinReady, minVerified: p.MinVerified}
 	if c != Selected && p.Detached.TTL > 0 {
 		l.ttl, l.keep = p.Detached.TTL, Tiers{}
 	}
 	if c == Gone {
-		l.minReady = p.Detached.MinReady
+		l.minReady, l.minVerified = p.Detached.MinReady, 0
 	}
 	return l
 }

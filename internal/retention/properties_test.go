@@ -91,7 +91,7 @@ func TestDecideStillDeletesLater(t *testing.T) {
 		}
 		s := drawSeries(t, p, regular)
 		then := drawLater(t, s)
-		now, later := decide(p, noon, s), decide(p, then, s)
+		now, later := decideWithoutSparing(p, noon, s), decideWithoutSparing(p, then, s)
 		for i := range s.Snapshots {
 			if now.Verdicts[i].Delete() && !later.Verdicts[i].Delete() {
 				t.Fatalf("%s: %v at noon, %v at %v", s.Snapshots[i].Name, now.Verdicts[i], later.Verdicts[i], then)

@@ -9,13 +9,17 @@ import (
 )
 
 // recovering reports whether a snapshot that is cut and not ready may have been
-// one of the floor until now: the floor lacks ready ones, and the error, if there
-// is one, is younger than readyDeadline. No field says when a snapshot lost its
-// readiness, but status.error.time, when the error last changed, is not earlier.
+// one of the floor until now: the floor lacks ready ones.
 func (e *evaluation) recovering(i int) bool {
-	s := &e.series.Snapshots[i]
-	return len(e.ready) < e.minReady && !s.ReadyToUse && s.HasCutTime && !s.Deleting &&
-		(!s.HasError || e.now.Before(s.ErrorTime.Add(e.readyDeadline)))
+	return len(e.ready) < e.minReady && e.series.Snapshots[i].mayRecover(e.now, e.readyDeadline)
+}
+
+// mayRecover reports whether a snapshot that is cut and not ready may have been ready
+// until now: the error, if there is one, is younger than readyDeadline. No field says
+// when a snapshot lost its readiness, but status.error.time, when the error last
+// changed, is not earlier.
+func (s *Snapshot) mayRecover(now time.Time, readyDeadline time.Duration) bool {
+	return !s.ReadyToUse && s.HasCutTime && !s.Deleting && (!s.HasError || now.Before(s.ErrorTime.Add(readyDeadline)))
 }
 
 // spareRecovering keeps what would be kept if those snapshots were ready that may have been

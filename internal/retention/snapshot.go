@@ -39,6 +39,10 @@ type Snapshot struct {
 	// Restoring reports whether the snapshot is the source of a PVC that is still
 	// Pending.
 	Restoring bool
+	// VerifiedAt and VerifyFailedAt are when a drill of the snapshot, a restore to try it, last
+	// succeeded and failed; zero if the annotation is missing or malformed. Decisions use Drill
+	// instead.
+	VerifiedAt, VerifyFailedAt time.Time
 }
 
 // Forever is when a hold ends whose value is no time. RFC 3339 knows no later year.

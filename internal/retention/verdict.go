@@ -43,9 +43,13 @@ const (
 	// Floor keeps: it is one of the newest minReady ready snapshots, and would be
 	// deleted otherwise.
 	Floor
+	// Verified keeps: it is one of the newest minVerified verified snapshots, and would be
+	// deleted otherwise.
+	Verified
 	// Recovering keeps a cut snapshot that is not ready, and would be kept if it were:
 	// it may have been so until now. With an error, it keeps it for readyDeadline only;
-	// without one, only beyond its TTL and while the floor lacks ready ones.
+	// without one, only beyond its TTL and while the floor lacks ready ones, or if minVerified
+	// would keep it.
 	Recovering
 
 	// Expired deletes: its age is beyond the TTL, and no tier selects it.
@@ -68,7 +72,8 @@ const (
 
 var verdictNames = [...]string{
 	"NoLimit", "BeingDeleted", "HeldByAnnotation", "HeldByRestore", "HeldInProgress", "Unready", "WithinTTL",
-	"KeptLast", "KeptHourly", "KeptDaily", "KeptWeekly", "KeptMonthly", "KeptYearly", "KeptNewest", "Floor", "Recovering",
+	"KeptLast", "KeptHourly", "KeptDaily", "KeptWeekly", "KeptMonthly", "KeptYearly", "KeptNewest", "Floor", "Verified",
+	"Recovering",
 	"Expired", "NotSelected", "OverCap", "Replaced", "ClaimGone", "Superseded",
 }
 

@@ -17,7 +17,7 @@ func TestVerdictNamesMatchVerdicts(t *testing.T) {
 		}
 	}
 	for v, want := range map[Verdict]string{
-		NoLimit: "NoLimit", HeldInProgress: "HeldInProgress", KeptYearly: "KeptYearly", Floor: "Floor",
+		NoLimit: "NoLimit", HeldInProgress: "HeldInProgress", KeptYearly: "KeptYearly", Floor: "Floor", Verified: "Verified",
 		Expired: "Expired", NotSelected: "NotSelected", OverCap: "OverCap",
 		Replaced: "Replaced", ClaimGone: "ClaimGone", Superseded: "Superseded",
 	} {

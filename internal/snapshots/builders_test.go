@@ -105,6 +105,10 @@ func (s scheduleBuilder) labeled(key, value string) scheduleBuilder {
 }
 func (s scheduleBuilder) minReady(n int32) scheduleBuilder { s.Spec.Retention.MinReady = &n; return s }
 func (s scheduleBuilder) maxCount(n int32) scheduleBuilder { s.Spec.Retention.MaxCount = &n; return s }
+func (s scheduleBuilder) minVerified(n int32) scheduleBuilder {
+	s.Spec.Retention.MinVerified = n
+	return s
+}
 func (s scheduleBuilder) detached(ttl v1alpha1.Duration, minReady int32) scheduleBuilder {
 	s.Spec.Retention.Detached = v1alpha1.DetachedRetention{SnapshotTTL: ttl, MinReady: minReady}
 	return s
@@ -249,6 +253,14 @@ func (s snapshotBuilder) scheduledAt(at string) snapshotBuilder {
 func (s snapshotBuilder) held() snapshotBuilder { return s.heldUntil("") }
 func (s snapshotBuilder) heldUntil(value string) snapshotBuilder {
 	annotate(s, v1alpha1.AnnotationHold, value)
+	return s
+}
+func (s snapshotBuilder) verified(at string) snapshotBuilder {
+	annotate(s, v1alpha1.AnnotationVerifiedAt, at)
+	return s
+}
+func (s snapshotBuilder) verifyFailed(value string) snapshotBuilder {
+	annotate(s, v1alpha1.AnnotationVerifyFailed, value)
 	return s
 }
 func (s snapshotBuilder) deleting() snapshotBuilder    { markDeleting(s); return s }

@@ -185,7 +185,7 @@ func (v *volume) problem(spec *compiled, due bool) Problem {
 const maxTerminating = 400
 
 // keeps returns how many snapshots of a PVC a spec keeps at most, if all become ready and none is
-// held or requested; all: it never deletes any.
+// held or requested, and with minVerified those that nothing else keeps; all: it never deletes any.
 func (c *compiled) keeps() (n int, all bool) {
 	r := &c.retention
 	switch {
@@ -199,7 +199,7 @@ func (c *compiled) keeps() (n int, all bool) {
 			n = min(n, r.MaxCount)
 		}
 	}
-	return max(n, r.MinReady, 1), false
+	return max(n, r.MinReady, 1) + r.MinVerified, false
 }
 
 // mostSlots is how many slots of a cron line are looked at: more than a year of hours. A schedule is

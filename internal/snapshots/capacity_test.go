@@ -109,6 +109,7 @@ func TestWhatASpecKeeps(t *testing.T) {
 		"a TTL between slots":        {spec: every("1h").ttl("150m"), want: 3},
 		"a TTL below the slot":       {spec: every("6h").ttl("1h"), want: 1},
 		"a floor above the TTL":      {spec: every("6h").ttl("1h").minReady(4), want: 4},
+		"what minVerified keeps":     {spec: every("1h").maxCount(5).minVerified(2), want: 7},
 		"a TTL and a cap":            {spec: every("1h").ttl("1d").maxCount(3), want: 3},
 		"tiers":                      {spec: tiered(func(k *v1alpha1.Keep) { k.Daily, k.Weekly, k.Monthly = 7, 4, 12 }), want: 23},
 		"tiers and a TTL":            {spec: tiered(func(k *v1alpha1.Keep) { k.Daily = 7 }).ttl("3h"), want: 10},

@@ -72,6 +72,7 @@ func compile(spec *v1alpha1.SnapshotScheduleSpec) (*compiled, error) {
 			Keep:          tiers(spec.Retention.Keep),
 			MaxCount:      int(ptr.Deref(spec.Retention.MaxCount, 0)),
 			MinReady:      int(ptr.Deref(spec.Retention.MinReady, 1)),
+			MinVerified:   int(spec.Retention.MinVerified),
 			ReadyDeadline: duration("readyDeadline", spec.ReadyDeadline),
 			Location:      location,
 			MaxClockSkew:  DefaultMaxClockSkew, // the operator sets its own, see compileFor

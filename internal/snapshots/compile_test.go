@@ -123,7 +123,7 @@ func TestCompileReadsEveryField(t *testing.T) {
 		Jitter:           "15m",
 		ReadyDeadline:    "3h",
 		Retention: v1alpha1.Retention{
-			MinReady: &zero, MaxCount: &hundred,
+			MinReady: &zero, MaxCount: &hundred, MinVerified: 8,
 			Keep:     v1alpha1.Keep{Last: 1, Hourly: 2, Daily: 3, Weekly: 4, Monthly: 5, Yearly: 6},
 			Detached: v1alpha1.DetachedRetention{SnapshotTTL: "1w", MinReady: 7},
 		},
@@ -136,7 +136,7 @@ func TestCompileReadsEveryField(t *testing.T) {
 	}
 	p.retention.Location = nil
 	want := retention.Policy{
-		TTL: 36 * time.Hour, MinReady: 0, MaxCount: 100, ReadyDeadline: 3 * time.Hour,
+		TTL: 36 * time.Hour, MinReady: 0, MaxCount: 100, MinVerified: 8, ReadyDeadline: 3 * time.Hour,
 		Keep:     retention.Tiers{Last: 1, Hourly: 2, Daily: 3, Weekly: 4, Monthly: 5, Yearly: 6},
 		Detached: retention.Detached{TTL: 7 * day, MinReady: 7}, MaxClockSkew: time.Minute,
 	}

@@ -19,6 +19,7 @@
 //	capacity.go     what the storage of a driver, and of a PVC, can take
 //	readiness.go    how long snapshots take to become ready
 //	trouble.go      what is wrong with the snapshots of a PVC
+//	drill.go        what drills of the snapshots of a PVC show
 //	words.go        what drivers say about snapshots
 //	keystatus.go    a PVC's part of the schedule's status, and how parts are combined
 //	request.go      the problem of a malformed request; api/v1alpha1 parses requests

@@ -33,7 +33,7 @@ func figuresOf(now time.Time, s *v1alpha1.SnapshotSchedule, known mapcontroller.
 	f.Claims, f.Failing, f.Skipped = int(status.Inputs.PersistentVolumeClaims.Total), sum.Failing, sum.Skipped
 	f.Pending, f.Failed, f.Detached = sum.Pending, sum.Failed, int(status.Detached.VolumeSnapshots)
 	f.ReadySnapshots = int(status.Outputs.VolumeSnapshots.Total) - f.Pending - f.Failed - f.Detached
-	f.RecoveryPoint, f.NextSlot = sum.RecoveryPoint, timeIn(status.NextSnapshotTime)
+	f.RecoveryPoint, f.Verified, f.NextSlot = sum.RecoveryPoint, sum.Verified, timeIn(status.NextSnapshotTime)
 	f.Interval = intervalOf(spec.rule, now)
 	f.Suspended, f.ClusterSchedule = s.Spec.Suspend, s.Labels[v1alpha1.LabelClusterSchedule]
 	f.Paused = meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionRetentionPaused)

@@ -76,10 +76,11 @@ func TestGauges(t *testing.T) {
 		},
 		"the worst of all PVCs": {
 			every("6h"), known(2,
-				&keyStatus{RecoveryPoint: ago(time.Hour), NextSlot: in(2 * time.Hour), Pending: 1},
+				&keyStatus{RecoveryPoint: ago(time.Hour), NextSlot: in(2 * time.Hour), Pending: 1, verified: new(ago(day))},
 				&keyStatus{RecoveryPoint: ago(2 * time.Hour), NextSlot: in(time.Hour), Pending: 1, Failed: 1}),
 			usual(map[string]float64{
 				"oldest_recovery_point_timestamp_seconds": now - 7200,
+				"oldest_verified_timestamp_seconds":       now - 86400,
 				"next_slot_timestamp_seconds":             now + 3600,
 				"snapshots ready":                         1, "snapshots pending": 2, "snapshots failed": 1,
 			}),

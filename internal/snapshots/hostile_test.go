@@ -26,8 +26,8 @@ const (
 	// API server accepts; 419 kB were measured.
 	maxBytesPerSchedule = 600_000
 	// maxBytesPerInventedKey is for an uncut snapshot with a map key and names of its own;
-	// 3.4 kB were measured.
-	maxBytesPerInventedKey = 4_000
+	// 4.1 kB were measured.
+	maxBytesPerInventedKey = 4_500
 	// maxBytesLeft is for the same snapshot after its deletion: 220 were
 	// measured, because maps do not shrink.
 	maxBytesLeft = 300
@@ -141,6 +141,8 @@ func invented(s scheduleBuilder, i, length int) *snapshotv1.VolumeSnapshot {
 	}
 	v.Labels["junk"] = strings.Repeat("x", 63)
 	annotate(v, v1alpha1.AnnotationHold, strings.Repeat("x", 4<<10))
+	annotate(v, v1alpha1.AnnotationVerifiedAt, rfc3339(noon))
+	annotate(v, v1alpha1.AnnotationVerifyFailed, rfc3339(noon)+" "+strings.Repeat("x", 4<<10))
 	annotate(v, "junk", strings.Repeat("x", 4<<10))
 	v.OwnerReferences = append(v.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: long(253, i), UID: types.UID(long(253, i))})
 	return v

@@ -73,7 +73,8 @@ func (w hostileWorld) claim(i int) claimBuilder {
 
 func (w hostileWorld) outputs() []client.Object {
 	return rapid.SampledFrom([][]client.Object{
-		nil, series{uncut(20 * day).named(longestName)}.objects(), series{uploading(2 * day).named(longestName)}.objects(), series{ready(day)}.objects(),
+		nil, series{ready(day).named(longestName).verifyFailed(rfc3339(noon) + " " + w.text("reason"))}.objects(),
+		series{uncut(20 * day).named(longestName)}.objects(), series{uploading(2 * day).named(longestName)}.objects(), series{ready(day)}.objects(),
 	}).Draw(w.T, "outputs")
 }
 

@@ -25,6 +25,7 @@ func TestInterningDoesNotChangeSnapshots(t *testing.T) {
 		"not cut":      func(v *snapshotv1.VolumeSnapshot) { v.Status.CreationTime = nil },
 		"in error":     func(v *snapshotv1.VolumeSnapshot) { v.Status.Error = &snapshotv1.VolumeSnapshotError{} },
 		"held":         func(v *snapshotv1.VolumeSnapshot) { annotate(v, v1alpha1.AnnotationHold, "yes") },
+		"drilled":      func(v *snapshotv1.VolumeSnapshot) { annotate(v, v1alpha1.AnnotationVerifiedAt, rfc3339(noon)) },
 		"an orphan":    func(v *snapshotv1.VolumeSnapshot) { v.OwnerReferences = nil },
 		"two owners": func(v *snapshotv1.VolumeSnapshot) {
 			v.OwnerReferences = append(v.OwnerReferences, metav1.OwnerReference{UID: "x"})

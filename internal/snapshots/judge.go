@@ -219,6 +219,9 @@ func (j *Judge) NextSlots(claim *corev1.PersistentVolumeClaim, now time.Time, n 
 // covers the latest slot or the one before it, and the first slot is older than readyDeadline.
 func (d *Judgment) Stale() bool { return d.protection == protectionOld }
 
+// Drills returns what the snapshots show of the drills of the PVC.
+func (d *Judgment) Drills(now time.Time) Drills { return drillsOf(d.Outputs, d.Series.Snapshots, now) }
+
 // Refused returns why the schedule takes no snapshot of a PVC that it selects:
 // because the PVC is skipped, or because no class fits. It is empty if it does.
 func (j *Judge) Refused(claim *corev1.PersistentVolumeClaim) string {

@@ -40,14 +40,16 @@ type keyStatus struct {
 	Spared spared
 
 	protection protection
+	// noPlace is set if a slot is due, and its snapshot has no place in the volume.
+	noPlace bool
+	// verified is the last success of a drill of the PVC; nil if there was none.
+	verified *time.Time
 	// said is what the driver says about the snapshots of a PVC that is not skipped; nil if there is
 	// nothing to keep.
 	said *said
 
 	// ofDriver is a problem of the schedule that all its PVCs of a driver share; nil: there is none.
 	ofDriver *Problem
-	// noPlace is set if a slot is due, and its snapshot has no place in the volume.
-	noPlace bool
 
 	// unlessCreated is the message of an overdue PVC if the snapshot that is due is not created
 	// in the pass, or is not seen in the next one.
@@ -93,6 +95,8 @@ func (k *keyStatus) addIfNew(p Problem) {
 // combined is what the PVCs of a schedule add up to.
 type combined struct {
 	LastSnapshot, NextSlot, RecoveryPoint time.Time
+	// Verified is the oldest last success of a drill.
+	Verified time.Time
 	// Pending and Failed count snapshots.
 	Pending, Failed int
 	// Skipped and Failing count PVCs.
@@ -128,6 +132,9 @@ func combine(keys []any, problems ...Problem) combined {
 		}
 		c.NextSlot = earliest(c.NextSlot, k.NextSlot)
 		c.RecoveryPoint = earliest(c.RecoveryPoint, k.RecoveryPoint)
+		if k.verified != nil {
+			c.Verified = earliest(c.Verified, *k.verified)
+		}
 		if k.retained {
 			c.Retained++
 		}

@@ -43,6 +43,9 @@ func drawKeyStatus(t *rapid.T, i int) *keyStatus {
 		SkipReason:    rapid.SampledFrom([]string{"", "not Bound"}).Draw(t, "skipped"),
 		Paused:        rapid.Bool().Draw(t, "paused"),
 	}
+	if verified := at.Draw(t, "verified"); !verified.IsZero() {
+		k.verified = &verified
+	}
 	for range rapid.IntRange(0, 3).Draw(t, "problems") {
 		k.add(Problem{
 			Reason:  rapid.SampledFrom(severity).Draw(t, "reason"),
@@ -114,6 +117,7 @@ func TestWhichProblemsFail(t *testing.T) {
 		v1alpha1.ReasonNameCollision:          true,
 		v1alpha1.ReasonSnapshotFailed:         true,
 		v1alpha1.ReasonSnapshotOverdue:        true,
+		v1alpha1.ReasonVerificationFailed:     true,
 		v1alpha1.ReasonSnapshotSlow:           false,
 		v1alpha1.ReasonDeleteFailed:           false,
 		v1alpha1.ReasonReleaseFailed:          false,

@@ -95,6 +95,7 @@ func (p *program) mapClaim(seen mapcontroller.Observation) mapcontroller.Decisio
 	}
 	status.protection = p.protect(&d, claim, from, anchor, series.Snapshots, seen.Now)
 	p.addWords(&d, status, series.Snapshots, seen)
+	status.addDrills(drillsOf(seen.Outputs, series.Snapshots, seen.Now))
 	p.addTroubles(&d, status, refused, series.Snapshots, slots, decided.Take, seen.Now)
 	if template := from.withheld(p.schedule); template != nil && refused.Reason == "" {
 		p.addWithheld(&d, status, template, claim, series.Snapshots, decided.Take, seen.Now)

@@ -193,6 +193,16 @@ func TestMapRetention(t *testing.T) {
 			schedule: every("6h").ttl("5h").minReady(0), snapshots: series{ready(7 * time.Hour), ready(time.Hour)},
 			wantDelete: []string{"7h0m0s"}, wantEvidence: []string{},
 		},
+		"an older verified one stays, and is evidence as well": {
+			schedule:   every("6h").ttl("5h").minVerified(1),
+			snapshots:  series{ready(time.Hour), ready(7 * time.Hour), ready(13 * time.Hour).verified(rfc3339(ago(day)))},
+			wantDelete: []string{"7h0m0s"}, wantReason: "Expired", wantEvidence: []string{"1h0m0s", "13h0m0s"},
+		},
+		"it goes once a newer one is verified": {
+			schedule:   every("6h").ttl("5h").minVerified(1),
+			snapshots:  series{ready(time.Hour).verified(rfc3339(noon)), ready(13 * time.Hour).verified(rfc3339(ago(day)))},
+			wantDelete: []string{"13h0m0s"}, wantReason: "Expired", wantEvidence: []string{"1h0m0s"},
+		},
 		"keeps one held by annotation, whatever its value": {
 			schedule: every("6h").ttl("5h"), snapshots: series{ready(7 * time.Hour).held(), ready(time.Hour)},
 		},

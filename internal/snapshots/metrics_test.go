@@ -107,7 +107,9 @@ func seriesOf(t *testing.T, s types.NamespacedName) map[string]float64 {
 
 // useAll makes every metric of a schedule have a value, until the function that it returns is called.
 func useAll(s scheduleBuilder) (resign func()) {
-	summary := known(2, &keyStatus{RecoveryPoint: ago(time.Hour), NextSlot: in(time.Hour), protection: protectionCurrent})
+	summary := known(2, &keyStatus{
+		RecoveryPoint: ago(time.Hour), NextSlot: in(time.Hour), protection: protectionCurrent, verified: new(ago(time.Hour)),
+	})
 	summary.Spec = specOf(s)
 	measure(noon, s.SnapshotSchedule, summary, setStatus(noon, s.SnapshotSchedule, summary))
 	outcome := mapcontroller.Outcome{Created: []client.Object{uncut(time.Minute).VolumeSnapshot}}

@@ -37,6 +37,7 @@ var (
 		v1alpha1.ReasonSnapshotFailed,
 		v1alpha1.ReasonVolumeLimit,
 		v1alpha1.ReasonSnapshotOverdue,
+		v1alpha1.ReasonVerificationFailed,
 	}
 	// refusedReasons mean that retention or ownership cannot be carried out.
 	refusedReasons = []string{

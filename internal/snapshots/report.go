@@ -179,11 +179,11 @@ func (k *keyStatus) judgeOverdue(before *keyStatus, outcome mapcontroller.Outcom
 }
 
 // statusOnly are the problems without an event: they say that nothing happened,
-// and an event is for what did.
+// and an event is for what did. Anybody who may annotate a snapshot can write of drills.
 var statusOnly = []string{
 	v1alpha1.ReasonSnapshotOverdue, v1alpha1.ReasonSnapshotSlow,
 	v1alpha1.ReasonNoSnapshotClass, v1alpha1.ReasonWrongSnapshotClass, v1alpha1.ReasonNoDefaultSnapshotClass,
-	v1alpha1.ReasonVolumeLimit,
+	v1alpha1.ReasonVolumeLimit, v1alpha1.ReasonVerificationFailed,
 }
 
 // reportSchedule reports a problem of the schedule itself, whichever PVC is

@@ -34,6 +34,7 @@ func snapshotOf(v *snapshotv1.VolumeSnapshot) retention.Snapshot {
 		Imported: v.Spec.Source.VolumeSnapshotContentName != nil,
 	}
 	s.HeldUntil, _ = HeldUntil(v)
+	s.VerifiedAt, s.VerifyFailedAt = timeOfText(v.Annotations[v1alpha1.AnnotationVerifiedAt]), failedDrillOf(v).at
 	if v.Status == nil {
 		return s
 	}
@@ -64,11 +65,19 @@ func HeldUntil(v *snapshotv1.VolumeSnapshot) (end time.Time, held bool) {
 // scheduledAt returns the slot that a snapshot was taken for; zero if it is
 // missing or malformed.
 func scheduledAt(v *snapshotv1.VolumeSnapshot) time.Time {
-	slot, err := time.Parse(time.RFC3339, slotText(v))
+	return timeOfText(slotText(v))
+}
+
+// timeOfText returns an RFC 3339 time; zero if the text is none.
+func timeOfText(text string) time.Time {
+	if text == "" || len(text) > len(time.RFC3339Nano) { // it is no time, and may have 256 KiB
+		return time.Time{}
+	}
+	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
 		return time.Time{}
 	}
-	return slot.UTC()
+	return t.UTC()
 }
 
 // claimName returns the PVC that a snapshot is taken of; empty for one that was

@@ -48,6 +48,18 @@ func TestSnapshotsOf(t *testing.T) {
 			snapshot: uncut(time.Hour).heldUntil("9999-12-31T23:59:59-12:00"),
 			want:     with(func(s *retention.Snapshot) { s.HeldUntil = retention.Forever }),
 		},
+		"drills": {
+			snapshot: uncut(time.Hour).verified("2026-06-15T13:30:00.5+02:00").verifyFailed("2026-06-14T12:00:00Z checksum: differs"),
+			want: with(func(s *retention.Snapshot) {
+				s.VerifiedAt, s.VerifyFailedAt = ago(30*time.Minute-500*time.Millisecond), ago(day)
+			}),
+		},
+		"a failed drill without a reason": {
+			snapshot: uncut(time.Hour).verifyFailed(rfc3339(ago(day))), want: with(func(s *retention.Snapshot) { s.VerifyFailedAt = ago(day) }),
+		},
+		"malformed drills":     {snapshot: uncut(time.Hour).verified("yesterday").verifyFailed("2026-06-14 no zone"), want: base},
+		"drills of many bytes": {snapshot: uncut(time.Hour).verified(rfc3339(noon) + long(9999, 1)).verifyFailed(long(9999, 1)), want: base},
+		"a drill with a blank": {snapshot: uncut(time.Hour).verified(rfc3339(noon) + " ").verifyFailed(" " + rfc3339(noon)), want: base},
 		"restoring": {
 			snapshot: uncut(time.Hour), restoring: map[string]bool{"1h0m0s": true},
 			want: with(func(s *retention.Snapshot) { s.Restoring = true }),

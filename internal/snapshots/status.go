@@ -85,6 +85,7 @@ func setKnown(now time.Time, s *v1alpha1.SnapshotSchedule, from origin, known ma
 	}
 	s.Status.LastSnapshotTime = timeOf(sum.LastSnapshot)
 	s.Status.OldestRecoveryPointTime = timeOf(sum.RecoveryPoint)
+	s.Status.OldestVerifiedTime = timeOf(sum.Verified)
 	s.Status.NextSnapshotTime = nil
 	if !s.Spec.Suspend {
 		s.Status.NextSnapshotTime = timeOf(sum.NextSlot)
@@ -154,7 +155,8 @@ func earlierProblems(s *v1alpha1.SnapshotSchedule, claim string) []Problem {
 // were computed for another generation. The counts of outputs do not depend on the spec.
 func setUnknown(status *v1alpha1.SnapshotScheduleStatus) {
 	status.Inputs, status.Detached = nil, nil
-	status.LastSnapshotTime, status.NextSnapshotTime, status.OldestRecoveryPointTime = nil, nil, nil
+	status.LastSnapshotTime, status.NextSnapshotTime = nil, nil
+	status.OldestRecoveryPointTime, status.OldestVerifiedTime = nil, nil
 }
 
 // count converts a number of objects to the API's type.

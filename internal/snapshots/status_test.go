@@ -148,13 +148,13 @@ func TestSetStatusReady(t *testing.T) {
 func TestSetStatusCountsAndTimes(t *testing.T) {
 	s := every("6h").SnapshotSchedule
 	setStatus(noon, s, known(2,
-		&keyStatus{LastSnapshot: ago(time.Hour), NextSlot: in(time.Hour), RecoveryPoint: ago(day)},
-		&keyStatus{LastSnapshot: ago(2 * time.Hour), NextSlot: in(2 * time.Hour), RecoveryPoint: ago(time.Hour).Add(time.Millisecond)},
+		&keyStatus{LastSnapshot: ago(time.Hour), NextSlot: in(time.Hour), RecoveryPoint: ago(day), verified: new(ago(day))},
+		&keyStatus{LastSnapshot: ago(2 * time.Hour), NextSlot: in(2 * time.Hour), RecoveryPoint: ago(time.Hour).Add(time.Millisecond), verified: new(ago(2 * day))},
 	))
 	const want = `{"observedGeneration":3,"inputs":{"persistentvolumeclaims":{"total":2,"skipped":0}},` +
 		`"outputs":{"volumesnapshots":{"total":6,"ready":4}},"detached":{"mapKeys":1,"volumesnapshots":2},` +
 		`"lastSnapshotTime":"2026-06-15T11:00:00Z","nextSnapshotTime":"2026-06-15T13:00:00Z",` +
-		`"oldestRecoveryPointTime":"2026-06-14T12:00:00Z","conditions":[`
+		`"oldestRecoveryPointTime":"2026-06-14T12:00:00Z","oldestVerifiedTime":"2026-06-13T12:00:00Z","conditions":[`
 	if got := toJSON(s.Status); !strings.HasPrefix(got, want) {
 		t.Errorf("got  %s\nwant %s…", got, want)
 	}
@@ -230,6 +230,7 @@ func counted() *v1alpha1.SnapshotSchedule {
 	s := every("6h").SnapshotSchedule
 	key := withProblem("data", v1alpha1.ReasonSnapshotFailed, "m")
 	key.LastSnapshot, key.RecoveryPoint, key.NextSlot, key.Paused = ago(time.Hour), ago(day), in(time.Hour), true
+	key.verified = new(ago(day))
 	setStatus(noon, s, known(2, key))
 	s.Status.MoreProblems = 3
 	return s

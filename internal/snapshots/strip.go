@@ -39,14 +39,7 @@ func stripSnapshot(o any) (any, error) {
 	v.SelfLink = "" //nolint:staticcheck // nobody fills it any more, but a user may write any text into it
 	v.Labels = only(v.Labels, v1alpha1.LabelMapKey, v1alpha1.LabelSchedule)
 	v.GenerateName = slotText(v)
-	switch end, held := HeldUntil(v); {
-	case !held:
-		v.Annotations = nil
-	case end.Equal(retention.Forever):
-		v.Annotations = onHold
-	default:
-		v.Annotations = map[string]string{v1alpha1.AnnotationHold: end.Format(time.RFC3339Nano)}
-	}
+	v.Annotations = stripAnnotations(v)
 	// The class of an uncut one tells whose limit it counts towards, and that of a deleted one whether its data stays, if
 	// there can be one of its name.
 	if class := v.Spec.VolumeSnapshotClassName; class != nil && len(*class) > maxName {
@@ -70,8 +63,34 @@ func stripSnapshot(o any) (any, error) {
 	return v, nil
 }
 
-// onHold are the annotations of all cached snapshots that are held for ever: why they
-// are does not matter. It is never changed.
+// stripAnnotations returns the annotations that decisions read, without what is malformed.
+func stripAnnotations(v *snapshotv1.VolumeSnapshot) (kept map[string]string) {
+	keep := func(key, value string) {
+		if kept == nil {
+			kept = make(map[string]string, 1)
+		}
+		kept[key] = value
+	}
+	if at := timeOfText(v.Annotations[v1alpha1.AnnotationVerifiedAt]); !at.IsZero() {
+		keep(v1alpha1.AnnotationVerifiedAt, at.Format(time.RFC3339Nano))
+	}
+	if failed := failedDrillOf(v); !failed.at.IsZero() {
+		keep(v1alpha1.AnnotationVerifyFailed, failed.String())
+	}
+	switch end, held := HeldUntil(v); {
+	case !held:
+	case !end.Equal(retention.Forever):
+		keep(v1alpha1.AnnotationHold, end.Format(time.RFC3339Nano))
+	case kept == nil:
+		return onHold
+	default:
+		keep(v1alpha1.AnnotationHold, "")
+	}
+	return kept
+}
+
+// onHold are the annotations of all cached snapshots that are held for ever and have no
+// drills: why they are held does not matter. It is never changed.
 var onHold = map[string]string{v1alpha1.AnnotationHold: ""}
 
 func stripClaim(o any) (any, error) {

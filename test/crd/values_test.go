@@ -79,7 +79,7 @@ func acceptedSpecs() map[string]string {
 		"a list of classes": "{snapshotInterval: 6h, snapshotTemplate: {spec: {volumeSnapshotClassNames: [fast, archive, fast]}}}",
 		"the largest spec":  largestSpec(),
 		"the largest numbers": "{snapshotInterval: 6h, " +
-			"retention: {minReady: 2147483647, maxCount: 2147483647, keep: {last: 2147483647}}}",
+			"retention: {minReady: 2147483647, maxCount: 2147483647, minVerified: 100, keep: {last: 2147483647}}}",
 		"an integer in another notation": "{snapshotInterval: 6h, retention: {maxCount: 1e3}}",
 	}
 	for _, duration := range validDurations {

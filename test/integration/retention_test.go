@@ -46,4 +46,31 @@ var _ = Describe("Retention", func() {
 		requeue(c)
 		Eventually(env.snapshotNames).Should(ConsistOf(newest.Name))
 	})
+
+	// Contract: VER-1, VER-2, VER-4, VER-5, GUARD-4.
+	It("keeps an old verified snapshot until a newer one is verified", func() {
+		env := newEnvironment()
+		s := env.createSchedule("backup", suspended, ttl("1h"), func(s *spec) { s.Retention.MinVerified = 1 })
+		c := env.createClaim("data")
+		drilled := time.Now().UTC().Truncate(time.Second) // in the past, by the operator's clock
+		verified := env.createSnapshot(s, c, 5*time.Hour, func(v *snapshot) {
+			v.Annotations[v1alpha1.AnnotationVerifiedAt] = drilled.Format(time.RFC3339)
+		})
+		env.createSnapshot(s, c, 4*time.Hour)
+		newest := env.createSnapshot(s, c, 3*time.Hour)
+		env.startOperator(clocksAhead(4 * time.Hour))
+		Eventually(env.snapshotNames).Should(ConsistOf(verified.Name, newest.Name))
+		Eventually(func() *metav1.Time { return status(s).OldestVerifiedTime }).Should(HaveField("Time", BeTemporally("==", drilled)))
+
+		By("failing the drill of the newest")
+		setAnnotation(newest, v1alpha1.AnnotationVerifyFailed, drilled.Add(time.Minute).Format(time.RFC3339)+" checksum differs")
+		Eventually(func() []v1alpha1.Problem { return status(s).Problems }).Should(ConsistOf(SatisfyAll(
+			HaveField("Reason", v1alpha1.ReasonVerificationFailed), HaveField("Message", ContainSubstring(newest.Name+": checksum differs")))))
+		Expect(env.snapshotNames()).To(ConsistOf(verified.Name, newest.Name))
+
+		By("verifying it")
+		setAnnotation(newest, v1alpha1.AnnotationVerifiedAt, drilled.Add(2*time.Minute).Format(time.RFC3339))
+		Eventually(env.snapshotNames).Should(ConsistOf(newest.Name))
+		Eventually(func() []v1alpha1.Problem { return status(s).Problems }).Should(BeEmpty())
+	})
 })

@@ -172,6 +172,13 @@ func TestAlerts(t *testing.T) {
 		{"an upload is slow", oneOperator(healthy().with(pod{"problems": always(0).then(hour, always(3))})), []string{
 			"2:00–end info Problems: shop/backup: 3 problems | has 3 problems"}},
 
+		{"drills have stopped", oneOperator(healthy().with(pod{
+			"oldest_verified_timestamp_seconds": always((hour-35*24*hour)*seconds-1).then(5*hour, always(0)),
+		})), []wantedAlert{alert("VerificationOld", "warning", 2*hour, 5*hour, "35d 1h 0m 1s")}},
+		{"drills never ran, or succeed", scenario{"a": {
+			"": leading(), "backup": healthy(), "other": healthy().with(pod{"oldest_verified_timestamp_seconds": always(-34 * 24 * hour * seconds)}),
+		}}, nil},
+
 		{"a ClusterSnapshotSchedule is not ready for an hour", scenario{"a": {"": leading().with(pod{
 			"cluster_ready Scheduled":        always(1).then(hour, never).then(2*hour, always(1)),
 			"cluster_ready SchedulesFailing": samples(never).then(hour, always(0)).then(2*hour, never),

@@ -28,7 +28,7 @@ type Figures struct {
 	Claims, Failing, Skipped int
 	// Snapshots, by state. Each is in one of them.
 	ReadySnapshots, Pending, Failed, Detached int
-	RecoveryPoint, NextSlot                   time.Time
+	RecoveryPoint, Verified, NextSlot         time.Time
 	Interval                                  time.Duration
 	Suspended, Paused                         bool
 	ClusterSchedule                           string
@@ -130,12 +130,16 @@ func (g *schedules) init(m *Metrics) {
 				"its newest ready snapshot or, without one, the creation time of the claim or of the schedule, whichever is later. "+
 				"Claims that are skipped are not counted, such as those that were never bound. Absent if no claim is counted.",
 			instant(func(f *Figures) time.Time { return f.RecoveryPoint })),
+		gauge("oldest_verified_timestamp_seconds",
+			"Unix time of the oldest last successful drill of all PersistentVolumeClaims. A drill is a restore of a snapshot to try it. "+
+				"Claims that are skipped or have no successful drill are not counted. Absent if no claim is counted.",
+			instant(func(f *Figures) time.Time { return f.Verified })),
 		gauge("persistentvolumeclaims",
 			"Number of PersistentVolumeClaims that match the selector.",
 			figure(func(f *Figures) float64 { return float64(f.Claims) })),
 		gauge("failing_persistentvolumeclaims",
 			"Number of PersistentVolumeClaims whose snapshots fail: creating one failed, the newest one failed, one is overdue, "+
-				"or no VolumeSnapshotClass fits.",
+				"no VolumeSnapshotClass fits, or the last drill failed.",
 			figure(func(f *Figures) float64 { return float64(f.Failing) })),
 		gauge("skipped_persistentvolumeclaims",
 			"Number of PersistentVolumeClaims that are skipped because they are not bound, are being deleted or cannot be snapshotted.",

@@ -1,0 +1,99 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshots
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/report"
+	"mapcontroller.dev/snapshotschedule/internal/retention"
+)
+
+// maxDrillReason is how many bytes of the reason of a failed drill are kept and shown.
+const maxDrillReason = 200
+
+// failedDrill is what the annotation verify-failed of a snapshot says.
+type failedDrill struct {
+	// at is zero if the annotation is missing or malformed.
+	at     time.Time
+	reason string
+}
+
+func failedDrillOf(v *snapshotv1.VolumeSnapshot) failedDrill {
+	at, reason, _ := strings.Cut(v.Annotations[v1alpha1.AnnotationVerifyFailed], " ")
+	return failedDrill{timeOfText(at), report.Text(reason, maxDrillReason)}
+}
+
+// String returns the value of the annotation.
+func (d failedDrill) String() string { return d.at.Format(time.RFC3339Nano) + " " + d.reason }
+
+// words returns the reason for people.
+func (d failedDrill) words() string { return cmp.Or(d.reason, "it gives no reason") }
+
+// DrillWords says how the last drill of a snapshot ended; empty if there was none.
+func DrillWords(v *snapshotv1.VolumeSnapshot, now time.Time) string {
+	s := snapshotOf(v)
+	switch at, verified := s.Drill(now); {
+	case at.IsZero():
+		return ""
+	case verified:
+		return "its last drill succeeded, at " + at.Format(time.RFC3339)
+	default:
+		return fmt.Sprintf("its last drill failed, at %s: %s", at.Format(time.RFC3339), failedDrillOf(v).words())
+	}
+}
+
+// Drills are the drills of a PVC: restores of its snapshots to try them.
+type Drills struct {
+	// Verified is the last success, zero if there was none.
+	Verified time.Time
+	// Failed is the last drill if it failed, of whichever snapshot; without a Reason, it did not.
+	Failed Problem
+}
+
+// drillsOf returns what the snapshots of a PVC show of its drills. Of two drills at the same time
+// one that failed is the last.
+func drillsOf(outputs []client.Object, series []retention.Snapshot, now time.Time) (d Drills) {
+	var last time.Time
+	failed := -1
+	for i := range series {
+		at, verified := series[i].Drill(now)
+		if verified && at.After(d.Verified) {
+			d.Verified = at
+		}
+		switch {
+		case at.IsZero():
+		case at.After(last), at.Equal(last) && !verified:
+			last, failed = at, i
+			if verified {
+				failed = -1
+			}
+		}
+	}
+	if failed >= 0 {
+		v := outputs[failed].(*snapshotv1.VolumeSnapshot)
+		d.Failed = Problem{
+			Reason:  v1alpha1.ReasonVerificationFailed,
+			Message: fmt.Sprintf("the last drill failed, of VolumeSnapshot %s: %s", v.Name, failedDrillOf(v).words()),
+		}
+	}
+	return d
+}
+
+// addDrills adds what the drills of a PVC show.
+func (k *keyStatus) addDrills(d Drills) {
+	if !d.Verified.IsZero() {
+		k.verified = &d.Verified
+	}
+	if d.Failed.Reason != "" {
+		k.add(d.Failed)
+	}
+}
