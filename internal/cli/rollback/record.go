@@ -175,7 +175,7 @@ func (c *Claim) findUndone(s *State) error {
 		}
 		return nil
 	case r == nil || r.Undo: // never rolled back, or undone already
-		c.record, c.done = r, true
+		c.record, c.target, c.done = r, s.Volumes[c.pvc.Spec.VolumeName], true
 		return nil
 	default:
 		c.base = r

@@ -171,7 +171,7 @@ func Next(s *State) (Step, error) {
 		return Step{}, err
 	}
 	stages := []func(*State, *Claim) (*Step, error){
-		hold, takeSafety, restoreTarget, writeRecord, closeOthers, retain, scaleDown, awaitPods,
+		beginUndo, hold, takeSafety, restoreTarget, writeRecord, closeOthers, retain, scaleDown, awaitPods,
 		deleteRestored, reserve, deleteOld, createClaim, completeClaim, carryOver, dropRestored, unhold, giveBack, scaleUp, finish,
 	}
 	for _, stage := range stages {

@@ -436,13 +436,23 @@ func TestRollbackKeepsAllDataWhateverHappens(t *testing.T) {
 			disturb()
 			return chance("kill", 15)
 		}
-		undoable := rapid.Bool().Draw(t, "undo")
+		undoable, undoDone := rapid.Bool().Draw(t, "undo"), rapid.Bool().Draw(t, "undo when it is finished")
 		var stopped error
 		for range 400 {
 			var done bool
 			s.now = s.now.Add(time.Duration(rapid.IntRange(0, 300).Draw(t, "seconds")) * time.Second)
 			s.tick()
-			if done, stopped = s.step(between); done || stopped != nil {
+			done, stopped = s.step(between)
+			if done && undoDone && !s.undo {
+				s.settle()
+				if err := s.finished(earlier); err != nil {
+					t.Fatal(err)
+				}
+				s.undo = true
+				s.restart()
+				continue
+			}
+			if done || stopped != nil {
 				if !done && !peace && chance("again", 50) && !strings.Contains(stopped.Error(), "has created another PVC") {
 					s.restart() // who runs it again has stopped what interfered
 					continue

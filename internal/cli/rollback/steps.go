@@ -38,6 +38,15 @@ func wait(number int, on client.Object, format string, args ...any) *Step {
 	return &Step{Number: number, Text: fmt.Sprintf(format, args...), For: on}
 }
 
+// beginUndo writes the record of an undo first, as its volume exists: the holds of step 1 alone would look like those
+// of a rollback that was interrupted.
+func beginUndo(s *State, c *Claim) (*Step, error) {
+	if c.Target != nil || c.record != nil {
+		return nil, nil
+	}
+	return writeRecord(s, c)
+}
+
 // hold is step 1: no snapshot of the PVC is deleted while its series has no PVC.
 func hold(s *State, c *Claim) (*Step, error) {
 	var changes []Change
