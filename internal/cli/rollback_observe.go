@@ -193,7 +193,9 @@ func (r *rollbackRun) readClaim(
 // choose chooses the snapshot that a PVC goes back to.
 func (r *rollbackRun) choose(c *rollback.Claim, found []snapshotv1.VolumeSnapshot, s *rollback.State) (*snapshotv1.VolumeSnapshot, error) {
 	if r.time != "" {
-		return restore.Choose(c.Snapshots, c.Name, r.asOf, s.Now)
+		// A rollback that is run again must not choose its own safety snapshot.
+		before := slices.DeleteFunc(slices.Clone(c.Snapshots), func(v *snapshotv1.VolumeSnapshot) bool { return rollback.IsSafety(s, v, c.Name) })
+		return restore.Choose(before, c.Name, r.asOf, s.Now)
 	}
 	i := slices.IndexFunc(found, func(v snapshotv1.VolumeSnapshot) bool { return v.Name == r.snapshot })
 	if i < 0 {
