@@ -25,7 +25,7 @@ func Plan(s *State) []string {
 		}
 		names = append(names, c.Name)
 		for _, v := range c.Snapshots {
-			if c.keys()[keyOf(v.Labels)] {
+			if c.holds(v) {
 				held++
 			}
 		}

@@ -15,6 +15,7 @@
 package rollback
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -160,7 +161,8 @@ type Change struct {
 }
 
 // Next returns the next step, or why the rollback stops. A step is done for all PVCs
-// before the next one begins.
+// before the next one begins, and nothing is waited for while there is something to do for
+// another PVC.
 func Next(s *State) (Step, error) {
 	for _, c := range s.Claims {
 		if err := c.find(s); err != nil {
@@ -175,13 +177,19 @@ func Next(s *State) (Step, error) {
 		deleteRestored, reserve, deleteOld, createClaim, completeClaim, carryOver, dropRestored, unhold, giveBack, scaleUp, finish,
 	}
 	for _, stage := range stages {
+		var waits *Step // for one PVC, while there is something to do for another
 		for _, c := range s.Claims {
 			if c.done {
 				continue
 			}
-			if step, err := stage(s, c); err != nil || step != nil {
+			step, err := stage(s, c)
+			if err != nil || step != nil && len(step.Changes) > 0 {
 				return ptr.Deref(step, Step{}), err
 			}
+			waits = cmp.Or(waits, step)
+		}
+		if waits != nil {
+			return *waits, nil
 		}
 	}
 	return Step{}, nil

@@ -51,9 +51,7 @@ func beginUndo(s *State, c *Claim) (*Step, error) {
 func hold(s *State, c *Claim) (*Step, error) {
 	var changes []Change
 	for _, v := range c.Snapshots {
-		needed := c.keys()[keyOf(v.Labels)] || c.Target != nil && v.UID == c.Target.UID && !c.moved()
-		end, held := snapshots.HeldUntil(v)
-		if v.DeletionTimestamp != nil || !needed || c.moved() && keyOf(v.Labels) == c.pvc.UID || held && end.Sub(s.Now) > renewAt {
+		if end, held := snapshots.HeldUntil(v); !c.holds(v) || held && end.Sub(s.Now) > renewAt {
 			continue
 		}
 		before, again := v.Annotations[AnnotationHoldBefore]
@@ -68,6 +66,12 @@ func hold(s *State, c *Claim) (*Step, error) {
 		return nil, nil
 	}
 	return did(1, changes, "Hold %d snapshots of PersistentVolumeClaim %s for %s", len(changes), c.Name, holdFor), nil
+}
+
+// holds returns whether a snapshot must stay: it is the target, or of a series whose PVC is deleted.
+func (c *Claim) holds(v *snapshotv1.VolumeSnapshot) bool {
+	series := c.keys()[keyOf(v.Labels)] && !(c.moved() && keyOf(v.Labels) == c.pvc.UID)
+	return v.DeletionTimestamp == nil && (series || !c.moved() && c.Target != nil && v.UID == c.Target.UID)
 }
 
 // keys returns the map keys of the series that are carried over.

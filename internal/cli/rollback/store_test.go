@@ -21,7 +21,7 @@ import (
 
 // TestMain sets how many cases each property tries. A command line overrides it.
 func TestMain(m *testing.M) {
-	for name, value := range map[string]string{"rapid.checks": "100", "rapid.nofailfile": "true"} {
+	for name, value := range map[string]string{"rapid.checks": "60", "rapid.nofailfile": "true"} {
 		if err := flag.Set(name, value); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
