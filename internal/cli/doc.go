@@ -17,5 +17,6 @@
 //	snapshot_many.go requests for many schedules; snapshot_wait.go what snapshot waits for
 //	confirm.go   has deleted at once what waits
 //	restoreset.go restores of a whole schedule, and the wait for restored PVCs
+//	rollback_observe.go what a rollback reads before each step
 //	preview_compare.go what a change would do; preview_manifest.go schedules before and after a manifest is applied
 package cli

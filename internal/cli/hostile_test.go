@@ -236,6 +236,10 @@ func TestCommandsPrintHostileTextEscaped(t *testing.T) {
 			{"--pvc", "db-0", "--dry-run", "client", "-o", "json"}, {ofDB0, "--storage-class", nasty}, {ofDB0, "--to", nasty}, {ofDB0, "--access-mode", nasty},
 			{"--pvc", "db-1", "--as-of", nasty}, {ofDB0, "--size", nasty},
 		}},
+		"rollback": {false, [][]string{
+			{"--pvc", "db-0", "--to", start.AddDate(0, 0, 29).Format(time.RFC3339), "--yes"}, {"--pvc", "db-0", "--to-snapshot", ofDB0, "--yes"},
+			{nasty, "--undo"}, {"--pvc", nasty, "--to", nasty}, {"--pvc", nasty, "--undo", "--dry-run"},
+		}},
 		"hold":    {false, [][]string{{ofDB0, "--reason", nasty}, {ofDB0, "--until", nasty}, {nasty}}},
 		"confirm": {false, [][]string{{"tiers"}, {"invalid"}, {nasty}, {"--cluster", nasty}}},
 		"unhold":  {false, [][]string{{ofDB0}, {nasty}}},

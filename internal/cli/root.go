@@ -44,6 +44,7 @@ var commands = []func(*Factory) *cobra.Command{
 	// GroupAct
 	newSnapshotCommand,
 	newRestoreCommand,
+	newRollbackCommand,
 	newHoldCommand,
 	newUnholdCommand,
 	newReleaseCommand,

@@ -1,0 +1,318 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+	"mapcontroller.dev/snapshotschedule/internal/cli/rollback"
+)
+
+func newRollbackCommand(f *Factory) *cobra.Command {
+	r := &rollbackRun{Factory: f, told: told{}, targets: map[string]*snapshotv1.VolumeSnapshot{}, seen: map[string]bool{}}
+	cmd := &cobra.Command{
+		Use:     "rollback ([WORKLOAD] [--pvc PVC]) (--to TIME | --to-snapshot SNAPSHOT | --undo)",
+		GroupID: GroupAct,
+		Short:   "Put the data of an earlier snapshot under a PVC's own name",
+		Long: `Put the data of an earlier snapshot under the PVC's own name: of all PVCs of a Deployment or StatefulSet, or of those
+that --pvc names. Their workload is scaled to 0 meanwhile.
+
+Nothing is deleted that holds the only copy of anything. The present data is kept twice: in a snapshot that is held, and on
+the old PersistentVolume. The snapshots of the PVC stay with it. Whatever interrupts the command, run it again, and it goes on
+where it stopped. --undo goes back to the old PersistentVolume, whether the rollback was finished or not.
+
+It needs permission to patch PersistentVolumes. The workload and the PVC must not be controlled by something else, such as an
+operator's own resource, and nothing else must use the PVC.`,
+		Example: `  # What would be done
+  kubectl snapsched rollback statefulset/db --to 2026-11-21T09:00:00Z --dry-run
+
+  # All PVCs of a StatefulSet
+  kubectl snapsched rollback statefulset/db --to 2026-11-21T09:00:00Z
+
+  # One PVC, to one snapshot
+  kubectl snapsched rollback --pvc pgdata --to-snapshot pgdata-20261121100928-46grgsginy
+
+  # Back to the data from before the rollback
+  kubectl snapsched rollback statefulset/db --undo`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: f.connected(func(ctx context.Context, args []string) error {
+			r.workloadName = strings.Join(args, "")
+			if err := r.checkFlags(ctx); err != nil {
+				return err
+			}
+			return r.run(ctx)
+		}),
+	}
+	cmd.Flags().StringSliceVar(&r.claims, "pvc", nil, "PVCs to roll back. If omitted, all of the workload.")
+	cmd.Flags().StringVar(&r.time, "to", "", "Go back to the newest data of this time or earlier, such as 2026-01-31T12:00:00Z.")
+	cmd.Flags().StringVar(&r.snapshot, "to-snapshot", "", "Go back to this snapshot of the PVC.")
+	cmd.Flags().BoolVar(&r.undo, "undo", false, "Go back to the data from before the last rollback, finished or not.")
+	cmd.Flags().BoolVar(&r.again, "again", false, "Go back to the same snapshot once more.")
+	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "Only print what would be done.")
+	cmd.Flags().BoolVarP(&r.yes, "yes", "y", false, "Do not ask.")
+	cmd.Flags().DurationVar(&r.timeout, "timeout", 30*time.Minute, "How long to wait for one step, such as 90s.")
+	cmd.Flags().StringVar(&r.image, "image", "registry.k8s.io/pause:3.10",
+		"Image of the pod for a storage class that waits for a consumer. It need not be able to run.")
+	_ = cmd.RegisterFlagCompletionFunc("pvc", f.CompleteClaims())
+	_ = cmd.RegisterFlagCompletionFunc("to-snapshot", f.CompleteSnapshots())
+	return cmd
+}
+
+// rollbackRun is one run of rollback.
+type rollbackRun struct {
+	*Factory
+	// The arguments, as they are written.
+	workloadName, time, snapshot, image string
+	claims                              []string
+	undo, again, dryRun, yes            bool
+	timeout                             time.Duration
+
+	// began is the API server's time when the run began, started the local one.
+	began, started, asOf time.Time
+	told                 told
+	// What observations remember: the workload, the chosen snapshots by PVC, and the names of
+	// volumes that matter.
+	workload  *rollback.Workload
+	targets   map[string]*snapshotv1.VolumeSnapshot
+	seen      map[string]bool
+	schedules []*v1alpha1.SnapshotSchedule
+	scaled    bool
+}
+
+func (r *rollbackRun) checkFlags(ctx context.Context) (err error) {
+	undo := ""
+	if r.undo {
+		undo = "undo"
+	}
+	switch {
+	case r.workloadName == "" && len(r.claims) == 0:
+		return errors.New("name a workload, such as statefulset/db, or PVCs with --pvc")
+	case given(r.time, r.snapshot, undo) != 1:
+		return errors.New("give exactly one of --to, --to-snapshot and --undo")
+	case r.snapshot != "" && len(r.claims) != 1:
+		return errors.New("--to-snapshot needs the one PVC that is rolled back: name it with --pvc")
+	}
+	if r.began, err = r.serverTime(ctx); err != nil {
+		return fmt.Errorf("read the API server's clock: %w", err)
+	}
+	r.started = r.Clock.Now()
+	if r.time != "" {
+		if r.asOf, err = time.Parse(time.RFC3339, r.time); err != nil {
+			return fmt.Errorf("invalid --to %q: write an RFC 3339 time such as %s", r.time, timestamp(r.began))
+		}
+	}
+	return nil
+}
+
+// rollbackRights are what a rollback needs in any case.
+var rollbackRights = []authorizationv1.ResourceAttributes{
+	{Verb: "patch", Resource: "persistentvolumes"},
+	{Verb: "list", Resource: "persistentvolumes"},
+	{Verb: "create", Resource: "persistentvolumeclaims"},
+	{Verb: "delete", Resource: "persistentvolumeclaims"},
+	{Verb: "patch", Resource: "persistentvolumeclaims"},
+	{Verb: "create", Group: snapshotv1.GroupName, Resource: "volumesnapshots"},
+	{Verb: "patch", Group: snapshotv1.GroupName, Resource: "volumesnapshots"},
+}
+
+// checkRights asks first: a rollback that may not go on would leave the workload scaled to 0.
+func (r *rollbackRun) checkRights(ctx context.Context) error {
+	rights := slices.Clone(rollbackRights)
+	if r.workload != nil {
+		rights = append(rights, authorizationv1.ResourceAttributes{
+			Verb: "patch", Group: appsv1.GroupName, Resource: strings.ToLower(r.workload.Kind) + "s", Name: r.workload.Object.GetName(),
+		})
+	}
+	var missing []string
+	for _, right := range rights {
+		if right.Resource != "persistentvolumes" {
+			right.Namespace = r.namespace
+		}
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &right}}
+		if err := r.client.Create(ctx, review); err != nil {
+			return fmt.Errorf("ask for permissions: %w", err)
+		}
+		if !review.Status.Allowed {
+			missing = append(missing, right.Verb+" "+right.Resource)
+		}
+	}
+	if missing != nil {
+		return fmt.Errorf("a rollback needs permissions that you do not have: %s", strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+func (r *rollbackRun) run(ctx context.Context) error {
+	state, err := r.observe(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.checkRights(ctx); err != nil {
+		return err
+	}
+	step, err := rollback.Next(state)
+	if err != nil {
+		return err
+	}
+	if step.Number > 0 {
+		for i, line := range rollback.Plan(state) {
+			say(r.Out, fmt.Sprintf("%2d. %s", i+1, line))
+		}
+		if r.dryRun {
+			fmt.Fprintf(r.Out, "Nothing was done (dry run). The next step is %d.\n", step.Number)
+			return nil
+		}
+		if err := r.confirm(); err != nil {
+			return err
+		}
+	}
+	if err := r.steps(ctx, state); err != nil {
+		return fmt.Errorf("%w\nThe rollback is unfinished, and nothing was scaled up. Run the command again to go on, or go back with: %s",
+			err, r.command(state, "--undo"))
+	}
+	return nil
+}
+
+// command returns a command line for the same PVCs.
+func (r *rollbackRun) command(state *rollback.State, flags string) string {
+	names := make([]string, len(state.Claims))
+	for i, c := range state.Claims {
+		names[i] = c.Name
+	}
+	return fmt.Sprintf("%s rollback -n %s --pvc %s %s", Name, r.namespace, strings.Join(names, ","), flags)
+}
+
+// confirm asks whoever sits at a terminal.
+func (r *rollbackRun) confirm() error {
+	if r.yes {
+		return nil
+	}
+	file, ok := r.In.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return errors.New("nobody can be asked without a terminal: give --yes")
+	}
+	fmt.Fprint(r.Out, "Go on? [y/N] ")
+	answer, _ := bufio.NewReader(r.In).ReadString('\n')
+	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
+		return errors.New("nothing was done")
+	}
+	return nil
+}
+
+// rollbackPoll is how often what is waited for is read, and sameStep how often a step may be repeated before it
+// is given up: something undoes it.
+const (
+	rollbackPoll = time.Second
+	sameStep     = 5
+)
+
+// steps takes one step after another. Each is decided from what the cluster holds then.
+func (r *rollbackRun) steps(ctx context.Context, state *rollback.State) error {
+	further, repeated, last := r.Clock.Now(), 0, ""
+	for {
+		step, err := rollback.Next(state)
+		switch {
+		case err != nil:
+			return err
+		case step.Number == 0:
+			r.finished(state)
+			return nil
+		case step.Text != last:
+			further, repeated, last = r.Clock.Now(), 0, step.Text
+		case len(step.Changes) > 0:
+			repeated++
+		}
+		text := fmt.Sprintf("[%d/10] %s", step.Number, step.Text)
+		switch {
+		case repeated > sameStep:
+			return fmt.Errorf("something undoes this step: %s", step.Text)
+		case len(step.Changes) > 0:
+			say(r.Out, text)
+			err = r.apply(ctx, step)
+		case r.Clock.Since(further) > r.timeout:
+			return fmt.Errorf("%w after %s: %s", errTimeout, r.timeout, step.Text)
+		default:
+			r.told.once(r.ErrOut, text)
+			err = r.explain(ctx, step.For)
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-time.After(rollbackPoll):
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if state, err = r.observe(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// apply sends the changes of a step. What has changed since it was read is decided again.
+func (r *rollbackRun) apply(ctx context.Context, step rollback.Step) error {
+	for _, change := range step.Changes {
+		var err error
+		switch {
+		case change.Create != nil:
+			err = r.client.Create(ctx, change.Create, fieldOwner)
+		case change.Delete != nil:
+			uid := change.Delete.GetUID()
+			err = client.IgnoreNotFound(r.client.Delete(ctx, change.Delete, client.Preconditions{UID: &uid}))
+		default:
+			err = r.patch(ctx, change.Object.DeepCopyObject().(client.Object), change.Patch)
+		}
+		if err != nil && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("%s: %w", step.Text, err)
+		}
+		r.scaled = r.scaled || step.Scales && err == nil
+	}
+	return nil
+}
+
+// explain prints the new warnings about what is waited for.
+func (r *rollbackRun) explain(ctx context.Context, o client.Object) error {
+	if o == nil {
+		return nil
+	}
+	events := &corev1.EventList{}
+	err := r.list(ctx, events, client.InNamespace(r.namespace), client.MatchingFields{"involvedObject.uid": string(o.GetUID())})
+	if apierrors.IsForbidden(err) {
+		return nil
+	}
+	for _, e := range events.Items {
+		if e.Type == corev1.EventTypeWarning {
+			r.told.once(r.ErrOut, fmt.Sprintf("  %s: %s: %s", o.GetName(), e.Reason, e.Message))
+		}
+	}
+	return err
+}
+
+// finished says what the PVCs have now, and at last how to undo that.
+func (r *rollbackRun) finished(state *rollback.State) {
+	lines, undo := rollback.Result(state)
+	for _, line := range lines {
+		say(r.Out, line)
+	}
+	if undo != "" {
+		say(r.Out, "To undo this: "+r.command(state, undo))
+	}
+}

@@ -1,0 +1,183 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollback
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+
+	"mapcontroller.dev/snapshotschedule/internal/cli/restore"
+)
+
+// Plan returns the ten steps in words, those that are done already included. Next has
+// found no objection.
+func Plan(s *State) []string {
+	var names, snapshots, sources, volumes, meanwhile []string
+	held := 0
+	for _, c := range s.Claims {
+		if c.done {
+			continue
+		}
+		names = append(names, c.Name)
+		for _, v := range c.Snapshots {
+			if c.holds(v) {
+				held++
+			}
+		}
+		if v := c.oldVolume(s); v != nil {
+			volumes = append(volumes, v.Name)
+		}
+		if c.Target != nil {
+			snapshots = append(snapshots, fmt.Sprintf("%s, of %s", c.Target.Name, restore.Time(c.Target, s.Now).UTC().Format(time.RFC3339)))
+			if c.Manifest != nil {
+				meanwhile = append(meanwhile, c.Manifest.Name)
+			}
+			continue
+		}
+		sources = append(sources, c.target.Name)
+	}
+	list := func(all []string) string { return strings.Join(all, "; ") }
+	restored := "restore " + list(snapshots) + ", to PersistentVolumeClaim " + list(meanwhile)
+	if len(snapshots) == 0 {
+		restored = "use the data of PersistentVolume " + list(sources) + ", which was kept"
+	}
+	down, up := "wait until no pod uses it", "scale nothing: no Deployment and no StatefulSet uses it"
+	if w := s.Workload; w != nil {
+		down, up = fmt.Sprintf("scale %s from %d to 0, and %s", w.Name(), w.Replicas, down), fmt.Sprintf("scale %s to %d", w.Name(), s.replicas())
+	}
+	return []string{
+		fmt.Sprintf("hold %d snapshots for %s", held, holdFor),
+		"take a snapshot of the present data",
+		restored + "; write on its volume what has to be known after an interruption",
+		"set the reclaim policy of that volume and of " + list(volumes) + " to Retain",
+		down,
+		"delete PersistentVolumeClaim " + list(append(names, meanwhile...)) + "; the volumes stay",
+		"create PersistentVolumeClaim " + list(names) + " again, on the volume with the earlier data",
+		"carry the snapshots over to it",
+		"end the holds; " + list(volumes) + " stays, with the present data",
+		up,
+	}
+}
+
+// replicas returns what the workload is scaled up to.
+func (s *State) replicas() int32 {
+	replicas := int32(0)
+	for _, c := range s.Claims {
+		if !c.done && c.record != nil {
+			replicas = max(replicas, c.record.Replicas)
+		}
+	}
+	if s.Workload != nil && replicas == 0 {
+		return s.Workload.Replicas
+	}
+	return replicas
+}
+
+// Result says, once Next has found that all is done, what the PVCs have now, and which flags undo
+// that; none if nothing was done.
+func Result(s *State) (lines []string, undo string) {
+	for _, c := range s.Claims {
+		r := c.record
+		if r == nil {
+			lines = append(lines, fmt.Sprintf("PersistentVolumeClaim %s: no rollback to undo", c.Name))
+			continue
+		}
+		what := "the data of VolumeSnapshot " + r.Snapshot
+		if undo = "--undo"; r.Undo {
+			what, undo = "its data from before the rollback", ""
+			if r.Safety != "" && len(s.Claims) == 1 {
+				undo = "--to-snapshot " + r.Safety
+			}
+		}
+		line := fmt.Sprintf("PersistentVolumeClaim %s: has %s since %s", c.Name, what, r.Finished.UTC().Format(time.RFC3339))
+		if r.Volume != c.target.Name {
+			line += fmt.Sprintf("; what that replaced stays on PersistentVolume %s", r.Volume)
+		}
+		if r.Safety != "" {
+			line += ", and in VolumeSnapshot " + r.Safety + ", which is held"
+		}
+		lines = append(lines, line)
+	}
+	return lines, undo
+}
+
+// ClaimsOf returns the names of the PVCs of a workload's pods, of a StatefulSet those of its present
+// replicas. Of one that is scaled to 0 by somebody else, existing PVCs are found by their names.
+func ClaimsOf(w *Workload, replicas int32, existing []string) []string {
+	var names []string
+	for _, v := range w.Template.Spec.Volumes {
+		if v.PersistentVolumeClaim != nil {
+			names = append(names, v.PersistentVolumeClaim.ClaimName)
+		}
+	}
+	for _, template := range w.claimTemplates() {
+		prefix := template + "-" + w.Object.GetName() + "-"
+		for ordinal := range replicas {
+			names = append(names, fmt.Sprintf("%s%d", prefix, w.firstOrdinal()+ordinal))
+		}
+		for _, name := range existing {
+			ordinal, ok := strings.CutPrefix(name, prefix)
+			if ok && replicas == 0 && ordinal != "" && strings.Trim(ordinal, "0123456789") == "" {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Begun returns whether a rollback of a PVC is unfinished.
+func Begun(s *State, name string) bool {
+	return slices.ContainsFunc(s.unfinished(), func(r *Record) bool { return r.Claim.Name == name })
+}
+
+// IsSafety returns whether a snapshot was taken by a rollback of the PVC that has the name, or by one that is unfinished.
+func IsSafety(s *State, v *snapshotv1.VolumeSnapshot, name string) bool {
+	of, ok := v.Annotations[AnnotationOf]
+	p := s.PVCs[name]
+	return ok && (p != nil && of == string(p.UID) ||
+		slices.ContainsFunc(s.unfinished(), func(r *Record) bool { return of == string(r.Claim.UID) }))
+}
+
+// unfinished returns the records of unfinished rollbacks of the namespace.
+func (s *State) unfinished() (found []*Record) {
+	for _, v := range s.Volumes {
+		if r, err := RecordOf(v); err == nil && r != nil && r.Finished == nil && r.Claim.Namespace == s.Namespace {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+// WorkloadOf returns the name of the Deployment or StatefulSet whose pods use one of the PVCs, or that
+// an unfinished rollback of one has scaled to 0; empty if there is none.
+func WorkloadOf(s *State, claims []string) string {
+	for _, r := range s.unfinished() {
+		if r.Workload != "" && slices.Contains(claims, r.Claim.Name) {
+			return r.Workload
+		}
+	}
+	for _, p := range s.Pods {
+		scales := p.Owner != nil && (p.Owner.Kind == "Deployment" || p.Owner.Kind == "StatefulSet")
+		if scales && slices.ContainsFunc(claims, p.uses) {
+			return strings.ToLower(p.Owner.Kind) + "/" + p.Owner.Name
+		}
+	}
+	return ""
+}
+
+// Replicas returns how many the workload has, or had before an unfinished rollback scaled it to 0.
+func Replicas(s *State) int32 {
+	replicas := s.Workload.Replicas
+	for _, r := range s.unfinished() {
+		if s.Workload.Replicas == 0 && r.Workload == s.Workload.Name() {
+			replicas = max(replicas, r.Replicas)
+		}
+	}
+	return replicas
+}

@@ -1,0 +1,201 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollback
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"mapcontroller.dev/snapshotschedule/api/v1alpha1"
+)
+
+func controlledBy(kind, name string) []metav1.OwnerReference {
+	return []metav1.OwnerReference{{APIVersion: "example/v1", Kind: kind, Name: name, UID: "other", Controller: ptr.To(true)}}
+}
+
+// Every reason to stop is named, and nothing is done.
+func TestNextRefuses(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*State)
+		want   string
+	}{
+		"a StatefulSet that deletes PVCs when it is scaled": {func(s *State) {
+			s.Workload.Object.(*appsv1.StatefulSet).Spec.PersistentVolumeClaimRetentionPolicy =
+				&appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{WhenScaled: appsv1.DeletePersistentVolumeClaimRetentionPolicyType}
+		}, "statefulset/db deletes its PVCs when it is scaled down: set its spec.persistentVolumeClaimRetentionPolicy.whenScaled to Retain first"},
+		"a workload that something controls": {func(s *State) {
+			s.Workload.Object.SetOwnerReferences(controlledBy("Postgres", "shop"))
+		}, "statefulset/db is controlled by Postgres shop"},
+		"a PVC that something controls": {func(s *State) {
+			s.PVCs["data-db-0"].OwnerReferences = controlledBy("Postgres", "shop")
+		}, "PersistentVolumeClaim data-db-0: it is controlled by Postgres shop"},
+		"a pod of another workload": {func(s *State) {
+			s.Pods[0].Owner = &metav1.OwnerReference{Kind: "Job", Name: "dump", UID: "other"}
+			s.Pods[0].Status.Phase = corev1.PodSucceeded
+		}, "data-db-0: it is used by Pod db-0 of Job dump, which has ended, which rollback does not stop"},
+		"a pod of nothing": {func(s *State) { s.Pods[1].Owner = nil }, "data-db-1: it is used by Pod db-1, which"},
+		"a PVC that does not exist": {func(s *State) { delete(s.PVCs, "data-db-0") },
+			"data-db-0: it does not exist: use 'restore --pvc data-db-0 --to data-db-0'"},
+		"a PVC that is being deleted": {func(s *State) {
+			s.PVCs["data-db-0"].DeletionTimestamp = &metav1.Time{Time: noon}
+		}, "data-db-0: it is being deleted"},
+		"a PVC without a volume": {func(s *State) { s.PVCs["data-db-0"].Status.Phase = corev1.ClaimPending }, "it is not bound to a volume"},
+		"a volume that is being deleted": {func(s *State) {
+			s.Volumes[s.PVCs["data-db-0"].Spec.VolumeName].DeletionTimestamp = &metav1.Time{Time: noon}
+		}, "is being deleted, which nothing can undo"},
+		"a snapshot that is gone": {func(s *State) {
+			s.Claims[0].Target = &snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{Name: "gone", UID: "gone"}}
+		}, "VolumeSnapshot gone has been deleted"},
+		"a malformed record": {func(s *State) {
+			s.Volumes[s.PVCs["data-db-0"].Spec.VolumeName].Annotations[AnnotationRecord] = "{"
+		}, "has a malformed annotation " + AnnotationRecord},
+		"a workload that is scaled up again": {func(s *State) {
+			s.Scaled = true
+			s.Workload.Object.SetManagedFields([]metav1.ManagedFieldsEntry{
+				{Manager: "kubectl-snapsched", Time: &metav1.Time{Time: noon}, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:replicas":{}}}`)}},
+				{Manager: "hpa", Time: &metav1.Time{Time: noon.Add(time.Second)}, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:replicas":{}}}`)}},
+				{Manager: "late", Time: &metav1.Time{Time: noon.Add(time.Hour)}, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:status":{}}`)}},
+			})
+		}, "statefulset/db was scaled to 0, and field manager hpa has scaled it up to 2 again"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newCluster(t, 2, false).observe()
+			tc.change(s)
+			if step, err := Next(s); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("step %d %q, and error: %v\ninstead of: %s", step.Number, step.Text, err, tc.want)
+			}
+		})
+	}
+}
+
+// advance takes steps until one of a number, or of the end, is next.
+func (s *cluster) advance(number int) {
+	s.tb.Helper()
+	for range 200 {
+		s.tick()
+		step, err := Next(s.observe())
+		s.must(err)
+		if step.Number == number {
+			return
+		}
+		_, err = s.step(func() bool { return false })
+		s.must(err)
+	}
+	s.tb.Fatalf("step %d does not come", number)
+}
+
+func TestAnotherRollbackIsRefusedWhileOneIsUnfinished(t *testing.T) {
+	s := newCluster(t, 2, false)
+	s.advance(5)
+	o := s.observe()
+	o.Claims[0].Target = o.Claims[0].Snapshots[1]
+	if _, err := Next(o); err == nil || !strings.Contains(err.Error(), "its rollback to data-db-0-0 is unfinished") {
+		t.Errorf("another snapshot: %v", err)
+	}
+	s.undo = true
+	s.restart()
+	s.tick()
+	_, err := s.step(func() bool { return false })
+	s.must(err)
+	s.undo = false
+	if _, err := Next(s.observe()); err == nil || !strings.Contains(err.Error(), "the undo of an earlier rollback is unfinished") {
+		t.Errorf("during the undo: %v", err)
+	}
+}
+
+func TestAFinishedRollbackIsNotRepeatedUnlessAsked(t *testing.T) {
+	s := newCluster(t, 2, false)
+	s.advance(0)
+	s.now = s.now.Add(time.Hour)
+	s.restart()
+	o := s.observe()
+	if step, err := Next(o); err != nil || step.Number != 0 {
+		t.Errorf("step %d, %v", step.Number, err)
+	}
+	lines, undo := Result(o)
+	if undo != "--undo" || len(lines) != 2 || !strings.Contains(lines[0], "has the data of VolumeSnapshot data-db-0-0 since 2026-11-21T12:00:00Z") {
+		t.Errorf("%q, %q", lines, undo)
+	}
+	o.Claims[0].Again = true
+	if step, err := Next(o); err != nil || step.Number != 1 {
+		t.Errorf("step %d, %v", step.Number, err)
+	}
+}
+
+// A tenant who may annotate PVCs can't have another one deleted.
+func TestOnlyAPVCWithTheNameOfARestoreIsOne(t *testing.T) {
+	s := newCluster(t, 2, false)
+	p := s.newPVC("precious")
+	p.Annotations = map[string]string{AnnotationOf: string(s.pvcs()["data-db-0"].UID)}
+	s.create(p)
+	s.settle()
+	s.advance(0)
+	if s.pvcs()["precious"] == nil {
+		t.Error("it is deleted")
+	}
+}
+
+func TestClaimsOf(t *testing.T) {
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "db"}}
+	set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}
+	set.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 3}
+	existing := []string{"data-db-0", "data-db-1", "data-db-x", "data-db-", "data-dbs-0"}
+	for name, tc := range map[string]struct {
+		replicas int32
+		want     string
+	}{
+		"of the present replicas":      {2, "data-db-3 data-db-4"},
+		"existing ones where it has 0": {0, "data-db-0 data-db-1"},
+	} {
+		if got := strings.Join(ClaimsOf(NewWorkload(set), tc.replicas, existing), " "); got != tc.want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+// The pod for which a storage class waits passes the restricted Pod Security Standard, and runs where the old volume is.
+func TestConsumerIsRestrictedAndWhereTheVolumeIs(t *testing.T) {
+	s := newCluster(t, 2, true)
+	s.advance(3)
+	_, err := s.step(func() bool { return false })
+	s.must(err)
+	o := s.observe()
+	where := &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{Key: "zone"}}}}}
+	o.Volumes[o.PVCs["data-db-0"].Spec.VolumeName].Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: where}
+	o.Image, o.Workload.Template.Spec.Tolerations = "pause", []corev1.Toleration{{Key: "db"}}
+	if _, err := Next(o); err != nil {
+		t.Fatal(err)
+	}
+	spec := o.Claims[0].newConsumer(o).Spec
+	security := spec.Containers[0].SecurityContext
+	switch {
+	case *security.AllowPrivilegeEscalation, security.Capabilities.Drop[0] != "ALL", !*spec.SecurityContext.RunAsNonRoot,
+		spec.SecurityContext.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault, *spec.AutomountServiceAccountToken:
+		t.Errorf("it is not restricted: %+v", spec)
+	case spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != where, spec.Tolerations[0].Key != "db",
+		spec.Containers[0].Image != "pause":
+		t.Errorf("it is elsewhere: %+v", spec)
+	}
+}
+
+func TestHoldsOfUsersStayOrAreExtended(t *testing.T) {
+	s := newCluster(t, 2, false)
+	v := s.snapshots()[0]
+	v.Annotations[v1alpha1.AnnotationHold] = "the audit"
+	s.must(s.update(v))
+	s.advance(9)
+	for _, v := range s.snapshots()[:2] {
+		want := map[string]string{"data-db-0-0": "the audit", "data-db-0-1": "2026-11-22T12:00:00Z"}[v.Name]
+		if got := v.Annotations[v1alpha1.AnnotationHold]; got != want {
+			t.Errorf("%s: hold %q instead of %q", v.Name, got, want)
+		}
+	}
+}

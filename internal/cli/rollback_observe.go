@@ -1,0 +1,248 @@
+// Copyright 2026 The SnapshotSchedule Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v6/apis/volumesnapshot/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"mapcontroller.dev/snapshotschedule/internal/cli/restore"
+	"mapcontroller.dev/snapshotschedule/internal/cli/rollback"
+	"mapcontroller.dev/snapshotschedule/internal/snapshots"
+)
+
+// observe reads all that the next step depends on.
+func (r *rollbackRun) observe(ctx context.Context) (*rollback.State, error) {
+	s := &rollback.State{
+		Namespace: r.namespace, Began: r.began, Now: r.began.Add(r.Clock.Since(r.started)), Scaled: r.scaled, Image: r.image,
+		PVCs: map[string]*corev1.PersistentVolumeClaim{},
+	}
+	claims, found, pods := &corev1.PersistentVolumeClaimList{}, &snapshotv1.VolumeSnapshotList{}, &corev1.PodList{}
+	for _, list := range []client.ObjectList{claims, found, pods} {
+		if err := r.list(ctx, list, client.InNamespace(r.namespace)); err != nil {
+			return nil, err
+		}
+	}
+	for i := range claims.Items {
+		s.PVCs[claims.Items[i].Name] = &claims.Items[i]
+	}
+	if err := r.readVolumes(ctx, s); err != nil {
+		return nil, err
+	}
+	if err := r.readPods(ctx, s, pods.Items); err != nil {
+		return nil, err
+	}
+	if err := r.readWorkload(ctx, s); err != nil {
+		return nil, err
+	}
+	names := r.claims
+	if len(names) == 0 {
+		names = rollback.ClaimsOf(s.Workload, rollback.Replicas(s), slices.Collect(maps.Keys(s.PVCs)))
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%s has no PVCs", s.Workload.Name())
+	}
+	for _, name := range names {
+		c, err := r.readClaim(ctx, s, name, found.Items, claims.Items)
+		if err != nil {
+			return nil, err
+		}
+		s.Claims = append(s.Claims, c)
+	}
+	return s, nil
+}
+
+// readVolumes reads all PersistentVolumes once, and then those that matter.
+func (r *rollbackRun) readVolumes(ctx context.Context, s *rollback.State) error {
+	s.Volumes = map[string]*corev1.PersistentVolume{}
+	if len(r.seen) == 0 {
+		all := &corev1.PersistentVolumeList{}
+		if err := r.list(ctx, all); err != nil {
+			return err
+		}
+		for _, v := range all.Items {
+			if ref := v.Spec.ClaimRef; ref != nil && ref.Namespace == r.namespace {
+				r.seen[v.Name] = true
+			}
+		}
+	}
+	for _, p := range s.PVCs {
+		r.seen[p.Spec.VolumeName] = true
+	}
+	delete(r.seen, "")
+	for name := range r.seen {
+		v, _, err := read(ctx, r.client, name, &corev1.PersistentVolume{})
+		if err != nil {
+			return err
+		}
+		if v != nil {
+			s.Volumes[name] = v
+		}
+	}
+	return nil
+}
+
+// readPods finds out what controls the pods.
+func (r *rollbackRun) readPods(ctx context.Context, s *rollback.State, pods []corev1.Pod) error {
+	deployments := map[types.UID]*metav1.OwnerReference{}
+	for i := range pods {
+		owner := metav1.GetControllerOf(&pods[i])
+		if !slices.ContainsFunc(pods[i].Spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil }) {
+			continue
+		}
+		if owner != nil && owner.Kind == "ReplicaSet" {
+			if _, known := deployments[owner.UID]; !known {
+				set := &appsv1.ReplicaSet{}
+				if err := client.IgnoreNotFound(r.get(ctx, owner.Name, set)); err != nil {
+					return err
+				}
+				deployments[owner.UID] = metav1.GetControllerOf(set)
+			}
+			if of := deployments[owner.UID]; of != nil {
+				owner = of
+			}
+		}
+		s.Pods = append(s.Pods, rollback.Pod{Pod: &pods[i], Owner: owner})
+	}
+	return nil
+}
+
+// readWorkload reads the workload that was named, or the one that uses the PVCs, or that a
+// record names.
+func (r *rollbackRun) readWorkload(ctx context.Context, s *rollback.State) error {
+	name := r.workloadName
+	if r.workload != nil {
+		name = r.workload.Name()
+	}
+	if name = cmp.Or(name, rollback.WorkloadOf(s, r.claims)); name == "" {
+		return nil
+	}
+	kind, short, ok := strings.Cut(name, "/")
+	if !ok {
+		kind, short = "", name
+	}
+	var found []*rollback.Workload
+	for kinds, o := range map[string]client.Object{
+		"deployment deployments deploy": &appsv1.Deployment{}, "statefulset statefulsets sts": &appsv1.StatefulSet{},
+	} {
+		if ok && !slices.Contains(strings.Fields(kinds), strings.TrimSuffix(strings.ToLower(kind), ".apps")) {
+			continue
+		}
+		if err := r.get(ctx, short, o); err == nil {
+			found = append(found, rollback.NewWorkload(o))
+		} else if !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	if len(found) != 1 {
+		return fmt.Errorf("there are %d Deployments and StatefulSets %s in namespace %s: name one, such as statefulset/db", len(found), name, r.namespace)
+	}
+	r.workload, s.Workload = found[0], found[0]
+	return nil
+}
+
+func (r *rollbackRun) readClaim(
+	ctx context.Context, s *rollback.State, name string, found []snapshotv1.VolumeSnapshot, claims []corev1.PersistentVolumeClaim,
+) (*rollback.Claim, error) {
+	c := &rollback.Claim{Name: name, Again: r.again}
+	p := s.PVCs[name]
+	c.Snapshots = restore.OfClaim(found, name, p)
+	if p != nil {
+		if err := r.readSchedule(ctx, c, p); err != nil {
+			return nil, err
+		}
+	}
+	if r.undo {
+		return c, nil
+	}
+	if r.targets[name] == nil {
+		target, err := r.choose(c, found, s)
+		if err != nil {
+			return nil, err
+		}
+		r.targets[name] = target
+	}
+	c.Target = r.targets[name]
+	if !slices.ContainsFunc(c.Snapshots, func(v *snapshotv1.VolumeSnapshot) bool { return v.UID == c.Target.UID }) {
+		for i := range found {
+			if found[i].UID == c.Target.UID {
+				c.Snapshots = append(c.Snapshots, &found[i])
+			}
+		}
+	}
+	if p == nil || rollback.Begun(s, name) {
+		return c, nil
+	}
+	return c, r.readManifest(ctx, c, p, claims)
+}
+
+// choose chooses the snapshot that a PVC goes back to.
+func (r *rollbackRun) choose(c *rollback.Claim, found []snapshotv1.VolumeSnapshot, s *rollback.State) (*snapshotv1.VolumeSnapshot, error) {
+	if r.time != "" {
+		// A rollback that is run again must not choose its own safety snapshot.
+		before := slices.DeleteFunc(slices.Clone(c.Snapshots), func(v *snapshotv1.VolumeSnapshot) bool { return rollback.IsSafety(s, v, c.Name) })
+		return restore.Choose(before, c.Name, r.asOf, s.Now)
+	}
+	i := slices.IndexFunc(found, func(v snapshotv1.VolumeSnapshot) bool { return v.Name == r.snapshot })
+	if i < 0 {
+		return nil, fmt.Errorf("VolumeSnapshot %s does not exist", r.snapshot)
+	}
+	v := &found[i]
+	if source := sourceName(v); source != "" && source != c.Name {
+		return nil, fmt.Errorf("VolumeSnapshot %s was taken of PersistentVolumeClaim %s, not of %s", v.Name, source, c.Name)
+	}
+	return v, nil
+}
+
+// readManifest plans the PVC that the snapshot is restored to, as restore does.
+func (r *rollbackRun) readManifest(
+	ctx context.Context, c *rollback.Claim, p *corev1.PersistentVolumeClaim, claims []corev1.PersistentVolumeClaim,
+) error {
+	source, err := (&restoration{Factory: r.Factory}).source(ctx, c.Target, claims)
+	if err != nil {
+		return err
+	}
+	source.Claim = p // whose class, size and modes the new one must have
+	classes := &storagev1.StorageClassList{}
+	err = r.list(ctx, classes)
+	if err != nil && !apierrors.IsForbidden(err) {
+		return err
+	}
+	cluster := restore.Cluster{StorageClasses: classes.Items, ClassesUnknown: err != nil}
+	plan, err := restore.Claim(source, cluster, restore.Options{Name: rollback.RestoredName(p.Name, p.UID, c.Target.UID)})
+	c.Manifest, c.WaitsForConsumer, c.Unrestorable = plan.Claim, plan.WaitsForConsumer, err
+	for _, note := range plan.Notes {
+		r.told.once(r.ErrOut, "Warning: "+note)
+	}
+	return nil
+}
+
+// readSchedule finds the schedule that the safety snapshot belongs to: the first that selects the PVC.
+func (r *rollbackRun) readSchedule(ctx context.Context, c *rollback.Claim, p *corev1.PersistentVolumeClaim) (err error) {
+	if r.schedules == nil {
+		if r.schedules, err = r.readSchedules(ctx, r.namespace, ""); err != nil {
+			return err
+		}
+	}
+	for _, s := range r.schedules {
+		judge, err := snapshots.NewJudge(scheme, s, snapshots.Classes{})
+		if err == nil && judge.Selects(p) && s.DeletionTimestamp == nil {
+			c.Schedule = cmp.Or(c.Schedule, s.Name)
+		}
+	}
+	return nil
+}
