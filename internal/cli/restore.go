@@ -30,8 +30,10 @@ type restoration struct {
 	snapshot, claim, schedule, time, size, dryRun string
 	modes                                         []string
 	allowIncomplete                               bool
-	waiting                                       Wait
-	output                                        Output
+	// doing says what is done with the snapshot that is chosen.
+	doing   string
+	waiting Wait
+	output  Output
 
 	options   restore.Options
 	asOf, now time.Time
@@ -44,7 +46,7 @@ type restored struct {
 }
 
 func newRestoreCommand(f *Factory) *cobra.Command {
-	r := &restoration{Factory: f}
+	r := &restoration{Factory: f, doing: "Restoring"}
 	cmd := &cobra.Command{
 		Use:     "restore (SNAPSHOT | --pvc PVC | --schedule NAME)",
 		GroupID: GroupAct,
@@ -228,7 +230,7 @@ func (r *restoration) chooseOfClaim(ctx context.Context, name string) (*snapshot
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(r.ErrOut, "Restoring %s, of %s (%s ago)\n", v.Name, timestamp(restore.Time(v, r.now)), age(r.now, restore.Time(v, r.now)))
+	fmt.Fprintf(r.ErrOut, "%s %s, of %s (%s ago)\n", r.doing, v.Name, timestamp(restore.Time(v, r.now)), age(r.now, restore.Time(v, r.now)))
 	if restore.Imported(v) {
 		r.warn("%s was imported: only its label says that it is of PersistentVolumeClaim %s", v.Name, name)
 	}

@@ -44,12 +44,16 @@ var commands = []func(*Factory) *cobra.Command{
 	// GroupAct
 	newSnapshotCommand,
 	newRestoreCommand,
+	newVerifyCommand,
 	newRollbackCommand,
 	newHoldCommand,
 	newUnholdCommand,
 	newReleaseCommand,
 	newConfirmCommand,
 	newMigrateCommand,
+
+	// Hidden
+	newReadDataCommand,
 }
 
 // NewCommand returns the root command.
@@ -119,7 +123,8 @@ const (
 	ExitFound = 1
 	// ExitError means that the command failed, or was called incorrectly.
 	ExitError = 2
-	// ExitTimeout means that what a command waits for has not come in time.
+	// ExitTimeout means that what a command waits for has not come in time, or that it could not find out
+	// what it was asked for.
 	ExitTimeout = 3
 )
 
@@ -135,7 +140,7 @@ func exitCode(err error) int {
 		return 0
 	case errors.Is(err, ErrFound):
 		return ExitFound
-	case errors.Is(err, errTimeout):
+	case errors.Is(err, errTimeout), errors.Is(err, errInconclusive):
 		return ExitTimeout
 	}
 	return ExitError

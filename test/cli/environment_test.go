@@ -106,6 +106,20 @@ func snapshotAt(s *v1alpha1.SnapshotSchedule, c *corev1.PersistentVolumeClaim, s
 	return v
 }
 
+// createContent creates the content of a snapshot that is still to be put.
+func createContent(v *snapshotv1.VolumeSnapshot, driver string) {
+	GinkgoHelper()
+	content := &snapshotv1.VolumeSnapshotContent{ObjectMeta: metav1.ObjectMeta{Name: "content-" + string(uuid.NewUUID())}}
+	content.Spec = snapshotv1.VolumeSnapshotContentSpec{
+		Driver: driver, DeletionPolicy: snapshotv1.VolumeSnapshotContentDelete,
+		Source:            snapshotv1.VolumeSnapshotContentSource{VolumeHandle: ptr.To("handle")},
+		VolumeSnapshotRef: corev1.ObjectReference{Namespace: v.Namespace, Name: v.Name, UID: v.UID},
+		SourceVolumeMode:  ptr.To(corev1.PersistentVolumeFilesystem),
+	}
+	Expect(api.Create(ctx, content)).To(Succeed())
+	v.Status.BoundVolumeSnapshotContentName = &content.Name
+}
+
 // ofGroup is the reference by which the snapshot controller makes a snapshot a member of a VolumeGroupSnapshot.
 var ofGroup = metav1.OwnerReference{APIVersion: "groupsnapshot.storage.k8s.io/v1", Kind: "VolumeGroupSnapshot", Name: "g", UID: "g"}
 

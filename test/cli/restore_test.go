@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -56,15 +55,7 @@ var _ = Describe("restore", func() {
 		GinkgoHelper()
 		v := snapshotAt(schedule, c, now.Add(-taken))
 		v.Status.RestoreSize = ptr.To(resource.MustParse("2Gi"))
-		content := &snapshotv1.VolumeSnapshotContent{ObjectMeta: metav1.ObjectMeta{Name: "content-" + string(uuid.NewUUID())}}
-		content.Spec = snapshotv1.VolumeSnapshotContentSpec{
-			Driver: driver, DeletionPolicy: snapshotv1.VolumeSnapshotContentDelete,
-			Source:            snapshotv1.VolumeSnapshotContentSource{VolumeHandle: ptr.To("handle")},
-			VolumeSnapshotRef: corev1.ObjectReference{Namespace: v.Namespace, Name: v.Name, UID: v.UID},
-			SourceVolumeMode:  ptr.To(corev1.PersistentVolumeFilesystem),
-		}
-		Expect(api.Create(ctx, content)).To(Succeed())
-		v.Status.BoundVolumeSnapshotContentName = &content.Name
+		createContent(v, driver)
 		put(time.Time{}, v)
 		return v
 	}
