@@ -18,21 +18,8 @@ import (
 	"mapcontroller.dev/snapshotschedule/test/internal/suite"
 )
 
-// Parts of the messages about durations and cron lines, and about a field that is left out (see testdata/rejected.yaml).
-const (
-	cronFields     = `"30 2 * * *"`
-	durationSyntax = "1d12h"
-	tooShort       = "at least 1s"
-	tooLong        = "at most 100y"
-	tooManyBytes   = "may not be more than 128 bytes"
-	zone           = "Europe/Oslo"
-	minuteRange    = "0-59"
-	hourRange      = "0-23"
-	dayRange       = "1-31"
-	monthRange     = "JAN-DEC"
-	weekdayRange   = "SUN-SAT"
-	required       = "Required value"
-)
+// required is a part of the message about a field that is left out.
+const required = "Required value"
 
 // long returns a string of n letters.
 func long(n int) string { return strings.Repeat("a", n) }
@@ -59,27 +46,35 @@ type rejected struct {
 	want        cause
 }
 
-// allRejected returns all objects that must be rejected. Together they violate every rule of the schemas (schema_test.go).
-func allRejected() map[string]rejected {
+// group is an entry of testdata/rejected.yaml.
+type group struct {
+	Fields []string // kinds and paths
+	Cases  map[string]struct {
+		Value              json.RawMessage
+		At, Below, Message string
+	}
+}
+
+// unmarshal reads a file of testdata, which is a template.
+func unmarshal[T any](name string) (content T) {
 	GinkgoHelper()
 	funcs := template.FuncMap{"long": long, "list": list, "entries": entries, "repeat": strings.Repeat, "conditions": conditions}
 	var text strings.Builder
-	Expect(suite.Must(template.New("").Funcs(funcs).Parse(testdata("rejected"))).Execute(&text, nil)).To(Succeed())
-	var groups []struct {
-		Fields []string
-		Cases  map[string]struct {
-			Value              json.RawMessage
-			At, Below, Message string
-		}
-	}
-	Expect(yaml.UnmarshalStrict([]byte(text.String()), &groups)).To(Succeed())
+	Expect(suite.Must(template.New("").Funcs(funcs).Parse(testdata(name))).Execute(&text, nil)).To(Succeed())
+	Expect(yaml.UnmarshalStrict([]byte(text.String()), &content)).To(Succeed())
+	return content
+}
+
+// allRejected returns all objects that must be rejected. Together they violate every rule of the schemas (schema_test.go).
+func allRejected() map[string]rejected {
+	GinkgoHelper()
 	all := map[string]rejected{}
 	add := func(name string, r rejected) {
 		name = fmt.Sprintf("%s %s: %s", r.kind, r.field, name)
 		Expect(all).NotTo(HaveKey(name))
 		all[name] = r
 	}
-	for _, g := range groups {
+	for _, g := range unmarshal[[]group]("rejected") {
 		for _, of := range g.Fields {
 			kind, field, _ := strings.Cut(of, " ")
 			for name, c := range g.Cases {
@@ -94,11 +89,7 @@ func allRejected() map[string]rejected {
 			}
 		}
 	}
-	addTexts("spec.schedule", invalidCronLines)
-	// One field has all cases, and the others, which have the same rules (schema_test.go), one for each rule.
-	addTexts(durationFields[0], invalidDurations)
-	for _, field := range durationFields[1:] {
-		addTexts(field, map[string][]string{durationSyntax: {"1 hour"}, tooShort: {"0s"}, tooLong: {"101y"}, tooManyBytes: {long(129)}})
-	}
+	addTexts("spec.schedule", cronLines().Invalid)
+	addTexts(durationFields[0], durations().Invalid)
 	return all
 }

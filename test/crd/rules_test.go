@@ -123,12 +123,12 @@ var _ = Describe("Validation", func() {
 var _ = Describe("The controller", func() {
 	// Contract: API-3.
 	It("accepts the durations that the API server accepts", func() {
-		for _, duration := range validDurations {
+		for _, duration := range durations().Valid {
 			_, err := schedules.ParseDuration(duration)
 			Expect(err).NotTo(HaveOccurred(), duration)
 		}
-		for _, durations := range invalidDurations {
-			for _, duration := range durations {
+		for _, all := range durations().Invalid {
+			for _, duration := range all {
 				d, err := schedules.ParseDuration(duration)
 				Expect(err).To(HaveOccurred(), "the controller parses %q as %v", duration, d)
 			}
@@ -137,11 +137,11 @@ var _ = Describe("The controller", func() {
 
 	// Contract: API-3.
 	It("accepts the cron lines that the API server accepts", func() {
-		for _, line := range validCronLines {
+		for _, line := range cronLines().Valid {
 			_, err := schedules.ParseCron(line, time.UTC)
 			Expect(err).NotTo(HaveOccurred(), line)
 		}
-		for _, lines := range invalidCronLines {
+		for _, lines := range cronLines().Invalid {
 			for _, line := range lines {
 				_, err := schedules.ParseCron(line, time.UTC)
 				Expect(err).To(HaveOccurred(), "%q", line)
@@ -151,7 +151,7 @@ var _ = Describe("The controller", func() {
 
 	// Contract: API-3.
 	It("rejects the invalid cron lines that the API server cannot detect", func() {
-		for _, line := range cronLinesForController {
+		for _, line := range cronLines().InvalidForController {
 			Expect(dryRun(newSchedule("line", fmt.Sprintf("{schedule: %q}", line)))).To(Succeed(), line)
 			_, err := schedules.ParseCron(line, time.UTC)
 			Expect(err).To(HaveOccurred(), "%q", line)

@@ -229,8 +229,8 @@ func TestPagesSayNothingThatIsSoonWrong(t *testing.T) {
 	}
 }
 
-// A row of the threat model names its tests by file and by the text of the spec, or the name of the function.
-var evidence = regexp.MustCompile("`([^`]+_test\\.go)` \"([^\"]+)\"")
+// A row of the threat model names its tests by file and by the text of the spec, the name of the function or that of the case.
+var evidence = regexp.MustCompile("`([^`]+(?:_test\\.go|\\.yaml))` \"([^\"]+)\"")
 
 func TestEveryRowOfTheThreatModelNamesTestsThatExist(t *testing.T) {
 	_, section, _ := strings.Cut(read(t, "SECURITY.md"), "\n## Threat model\n")
@@ -250,7 +250,7 @@ func TestEveryRowOfTheThreatModelNamesTestsThatExist(t *testing.T) {
 		for name := range strings.SplitSeq(cells[3], "; ") {
 			m := evidence.FindStringSubmatch(name)
 			if m == nil || m[0] != strings.TrimSpace(name) {
-				t.Errorf("%s: %q is not of the form `file_test.go` \"test\"", who, name)
+				t.Errorf("%s: %q is not of the form `file` \"test\"", who, name)
 				continue
 			}
 			if err := hasTest(m[1], m[2]); err != nil {
@@ -263,14 +263,14 @@ func TestEveryRowOfTheThreatModelNamesTestsThatExist(t *testing.T) {
 	}
 }
 
-// hasTest returns an error unless a file has a test function or a text of a spec, table or entry.
+// hasTest returns an error unless a file has a test function, a text of a spec, table or entry, or a case in YAML.
 func hasTest(file, name string) error {
 	text, err := os.ReadFile(filepath.Join(root, file))
 	if err != nil {
 		return err
 	}
 	found := strings.Contains(string(text), fmt.Sprintf("(%q,", name)) || strings.Contains(string(text), fmt.Sprintf("\t%q:", name)) ||
-		strings.Contains(string(text), "\nfunc "+name+"(t *testing.T) {")
+		strings.Contains(string(text), "\nfunc "+name+"(t *testing.T) {") || strings.Contains(string(text), "\n    "+name+":\n")
 	if !found {
 		return fmt.Errorf("%s has no test %q", file, name)
 	}

@@ -174,7 +174,7 @@ func TestAlerts(t *testing.T) {
 
 		{"drills have stopped", oneOperator(healthy().with(pod{
 			"oldest_verified_timestamp_seconds": always((hour-35*24*hour)*seconds-1).then(5*hour, always(0)),
-		})), []wantedAlert{alert("VerificationOld", "warning", 2*hour, 5*hour, "35d 1h 0m 1s")}},
+		})), []string{"2:00–5:00 warning VerificationOld: shop/backup: no successful drill for 35d 1h 0m 1s | was 35d 1h 0m 1s ago"}},
 		{"drills never ran, or succeed", scenario{"a": {
 			"": leading(), "backup": healthy(), "other": healthy().with(pod{"oldest_verified_timestamp_seconds": always(-34 * 24 * hour * seconds)}),
 		}}, nil},

@@ -9,7 +9,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -63,113 +62,85 @@ func Creates(job Job) []string {
 
 // RunIfRequested runs the bare client and exits if this program was started as the bare client.
 func RunIfRequested(args []string) {
-	var work func(context.Context, *rest.Config, versioned.Interface) error
 	var job Job
-	var err error
 	switch {
 	case len(args) == 2 && args[0] == creates:
-		work, err = job.run, json.Unmarshal([]byte(args[1]), &job)
+		must(json.Unmarshal([]byte(args[1]), &job))
+		run(job.run)
 	case len(args) == 1 && args[0] == List:
-		work = list
-	default:
-		return
+		run(list)
 	}
-	if err == nil {
-		err = run(work)
-	}
+}
+
+// must ends the process with an error.
+func must(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	os.Exit(0)
 }
 
-// run does some work without rate limits, and keeps the process until the input is closed.
-func run(work func(context.Context, *rest.Config, versioned.Interface) error) error {
-	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
-	if err != nil {
-		return err
-	}
+// value returns a value unless there is an error, which ends the process.
+func value[T any](v T, err error) T {
+	must(err)
+	return v
+}
+
+// run does some work without rate limits, and ends the process when the input is closed.
+func run(work func(context.Context, *rest.Config, versioned.Interface)) {
+	config := value(clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG")))
 	config.QPS = -1
-	c, err := versioned.NewForConfig(config)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	if err := work(ctx, config, c); err != nil {
-		return err
-	}
+	work(context.Background(), config, value(versioned.NewForConfig(config)))
 	fmt.Println(Done)
 	orders := bufio.NewScanner(os.Stdin)
 	orders.Scan()
-	return orders.Err()
+	must(orders.Err())
+	os.Exit(0)
 }
 
-func list(ctx context.Context, _ *rest.Config, c versioned.Interface) error {
+func list(ctx context.Context, _ *rest.Config, c versioned.Interface) {
 	opts := metav1.ListOptions{Limit: 500} // the default of client-go's pager
 	for {
-		page, err := c.SnapshotV1().VolumeSnapshots("").List(ctx, opts)
-		if err != nil {
-			return err
-		}
+		page := value(c.SnapshotV1().VolumeSnapshots("").List(ctx, opts))
 		if opts.Continue = page.Continue; opts.Continue == "" {
-			return nil
+			return
 		}
 	}
 }
 
-func (job *Job) run(ctx context.Context, config *rest.Config, c versioned.Interface) error {
-	claims, seen, err := informers(ctx, config, c)
-	if err != nil {
-		return err
-	}
+func (job *Job) run(ctx context.Context, config *rest.Config, c versioned.Interface) {
+	claims, seen := informers(ctx, config, c)
 	// The first list may be older than the last PVC.
 	var work []*snapshotv1.VolumeSnapshot
-	if err := poll(ctx, func() bool {
+	poll(ctx, func() bool {
 		work = job.toCreate(claims)
 		return len(work) == job.Claims
-	}); err != nil {
-		return err
-	}
+	})
 	fmt.Println(Ready)
 	var order [len(Go) + 1]byte
-	if n, err := os.Stdin.Read(order[:]); n == 0 {
-		return err // the input was closed instead
-	}
-	if err := job.create(ctx, c, work); err != nil {
-		return err
-	}
+	value(os.Stdin.Read(order[:])) // an error if the input was closed instead
+	job.create(ctx, c, work)
 	for _, s := range work {
-		if err := poll(ctx, func() bool {
+		poll(ctx, func() bool {
 			_, exists, _ := seen.Get(s)
 			return exists
-		}); err != nil {
-			return err
-		}
+		})
 	}
-	return nil
 }
 
 // informers starts informers without handlers, indexes and transforms.
-func informers(ctx context.Context, config *rest.Config, c versioned.Interface) (claims, snapshots cache.Store, err error) {
+func informers(ctx context.Context, config *rest.Config, c versioned.Interface) (claims, snapshots cache.Store) {
 	core := rest.CopyConfig(config)
 	core.ContentType = runtime.ContentTypeProtobuf
-	kube, err := kubernetes.NewForConfig(core)
-	if err != nil {
-		return nil, nil, err
-	}
-	start := func(client cache.Getter, resource string, o runtime.Object) cache.SharedInformer {
+	kube := value(kubernetes.NewForConfig(core))
+	start := func(client cache.Getter, resource string, o runtime.Object) cache.Store {
 		informer := cache.NewSharedInformer(cache.NewListWatchFromClient(client, resource, "", fields.Everything()), o, 0)
 		go informer.Run(ctx.Done())
-		return informer
+		poll(ctx, informer.HasSynced)
+		return informer.GetStore()
 	}
-	claimInformer := start(kube.CoreV1().RESTClient(), "persistentvolumeclaims", &corev1.PersistentVolumeClaim{})
-	snapshotInformer := start(c.SnapshotV1().RESTClient(), "volumesnapshots", &snapshotv1.VolumeSnapshot{})
-	if !cache.WaitForCacheSync(ctx.Done(), claimInformer.HasSynced, snapshotInformer.HasSynced) {
-		return nil, nil, errors.New("the informers did not sync")
-	}
-	return claimInformer.GetStore(), snapshotInformer.GetStore(), nil
+	return start(kube.CoreV1().RESTClient(), "persistentvolumeclaims", &corev1.PersistentVolumeClaim{}),
+		start(c.SnapshotV1().RESTClient(), "volumesnapshots", &snapshotv1.VolumeSnapshot{})
 }
 
 func (job *Job) toCreate(claims cache.Store) (work []*snapshotv1.VolumeSnapshot) {
@@ -184,7 +155,7 @@ func (job *Job) toCreate(claims cache.Store) (work []*snapshotv1.VolumeSnapshot)
 // fieldManager is the operator's: it is stored in each object.
 const fieldManager = "snapshotschedule"
 
-func (job *Job) create(ctx context.Context, c versioned.Interface, work []*snapshotv1.VolumeSnapshot) error {
+func (job *Job) create(ctx context.Context, c versioned.Interface, work []*snapshotv1.VolumeSnapshot) {
 	all, ctx := errgroup.WithContext(ctx)
 	all.SetLimit(job.Workers)
 	for _, s := range work {
@@ -193,9 +164,9 @@ func (job *Job) create(ctx context.Context, c versioned.Interface, work []*snaps
 			return err
 		})
 	}
-	return all.Wait()
+	must(all.Wait())
 }
 
-func poll(ctx context.Context, ready func() bool) error {
-	return wait.PollUntilContextCancel(ctx, 5*time.Millisecond, true, func(context.Context) (bool, error) { return ready(), nil })
+func poll(ctx context.Context, ready func() bool) {
+	must(wait.PollUntilContextCancel(ctx, 5*time.Millisecond, true, func(context.Context) (bool, error) { return ready(), nil }))
 }
