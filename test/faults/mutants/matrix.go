@@ -170,13 +170,12 @@ func (m *mutant) try(ctx context.Context, root string, known kill, names []strin
 				return nil
 			}
 		}
-		for _, s := range suites {
+		// Most are killed by a unit test beside what they change.
+		beside := suite{suites[0].Name, m.packages(), suites[0].Args}
+		for _, s := range append([]suite{beside}, suites...) {
 			args, ok := s.argsFor(m)
 			if !ok || !slices.Contains(names, s.Name) {
 				continue
-			}
-			if s.Name == "unit" { // most are killed by a test beside what they change
-				s.Packages = append(m.packages(), s.Packages...)
 			}
 			if k.Package, k.Test, err = s.run(ctx, root, append([]string{"-overlay", overlay}, s.Packages...), args); err != nil {
 				return err

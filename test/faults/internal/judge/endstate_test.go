@@ -193,6 +193,8 @@ func TestStatusErrorsOfAnInvalidSpec(t *testing.T) {
 		"old problems beyond ten":   {func(s *schedule) { s.Status.MoreProblems = 1 }, "MoreProblems:"},
 		"stalled, but valid": {func(s *schedule) {
 			s.Spec.Jitter, s.Status.Inputs, s.Status.Detached = "", &v1alpha1.Inputs{}, &v1alpha1.Detached{}
+			s.Status.Conditions = append(s.Status.Conditions,
+				metav1.Condition{Type: v1alpha1.ConditionProtected, Reason: v1alpha1.ReasonNoMatchingClaims})
 		}, "condition Stalled"},
 	} {
 		t.Run(name, func(t *testing.T) {
