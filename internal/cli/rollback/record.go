@@ -46,13 +46,13 @@ type Record struct {
 
 // RecordOf returns the record on a volume; nil if there is none.
 func RecordOf(v *corev1.PersistentVolume) (*Record, error) {
-	text, ok := v.Annotations[AnnotationRecord]
+	text, ok := v.Annotations[v1alpha1.AnnotationRollback]
 	if !ok {
 		return nil, nil
 	}
 	r := &Record{}
 	if err := json.Unmarshal([]byte(text), r); err != nil {
-		return nil, fmt.Errorf("PersistentVolume %s has a malformed annotation %s: %w", v.Name, AnnotationRecord, err)
+		return nil, fmt.Errorf("PersistentVolume %s has a malformed annotation %s: %w", v.Name, v1alpha1.AnnotationRollback, err)
 	}
 	return r, nil
 }
@@ -121,7 +121,7 @@ func (c *Claim) present() *Record {
 func (c *Claim) findRestored(s *State) *corev1.PersistentVolumeClaim {
 	of := func(uid, snapshot types.UID) *corev1.PersistentVolumeClaim {
 		p := s.PVCs[RestoredName(c.Name, uid, snapshot)]
-		if p != nil && p.Annotations[AnnotationOf] == string(uid) {
+		if p != nil && p.Annotations[v1alpha1.AnnotationRollbackOf] == string(uid) {
 			return p
 		}
 		return nil
@@ -162,7 +162,7 @@ func (c *Claim) findTarget(s *State) error {
 func (c *Claim) findUndone(s *State) error {
 	begun := c.restored != nil
 	for _, v := range c.Snapshots {
-		_, marked := v.Annotations[AnnotationHoldBefore]
+		_, marked := v.Annotations[v1alpha1.AnnotationHoldBeforeRollback]
 		begun = begun || marked
 	}
 	switch r := c.present(); {

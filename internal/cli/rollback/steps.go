@@ -54,12 +54,12 @@ func hold(s *State, c *Claim) (*Step, error) {
 		if end, held := snapshots.HeldUntil(v); !c.holds(v) || held && end.Sub(s.Now) > renewAt {
 			continue
 		}
-		before, again := v.Annotations[AnnotationHoldBefore]
+		before, again := v.Annotations[v1alpha1.AnnotationHoldBeforeRollback]
 		if !again {
 			before = v.Annotations[v1alpha1.AnnotationHold]
 		}
 		changes = append(changes, annotate(v, map[string]any{
-			v1alpha1.AnnotationHold: s.Now.Add(holdFor).UTC().Format(time.RFC3339), AnnotationHoldBefore: before,
+			v1alpha1.AnnotationHold: s.Now.Add(holdFor).UTC().Format(time.RFC3339), v1alpha1.AnnotationHoldBeforeRollback: before,
 		}))
 	}
 	if changes == nil {
@@ -94,7 +94,7 @@ func (c *Claim) keys() map[types.UID]bool {
 func (c *Claim) safety(s *State) *snapshotv1.VolumeSnapshot {
 	var newest *snapshotv1.VolumeSnapshot
 	for _, v := range c.Snapshots {
-		mine := c.pvc != nil && v.Annotations[AnnotationOf] == string(c.pvc.UID) && v.DeletionTimestamp == nil
+		mine := c.pvc != nil && v.Annotations[v1alpha1.AnnotationRollbackOf] == string(c.pvc.UID) && v.DeletionTimestamp == nil
 		if mine && (!ready(v) || s.Began.Sub(v.CreationTimestamp.Time) < safetyFor) &&
 			(newest == nil || newest.CreationTimestamp.Before(&v.CreationTimestamp)) {
 			newest = v
@@ -174,7 +174,7 @@ func writeRecord(s *State, c *Claim) (*Step, error) {
 
 func setRecord(v *corev1.PersistentVolume, r *Record) (Change, error) {
 	text, err := json.Marshal(r)
-	return annotate(v, map[string]any{AnnotationRecord: string(text)}), err
+	return annotate(v, map[string]any{v1alpha1.AnnotationRollback: string(text)}), err
 }
 
 // closeOthers ends a rollback that is undone before it was finished.
@@ -351,11 +351,11 @@ func dropRestored(s *State, c *Claim) (*Step, error) {
 func unhold(_ *State, c *Claim) (*Step, error) {
 	var changes []Change
 	for _, v := range c.Snapshots {
-		before, marked := v.Annotations[AnnotationHoldBefore]
+		before, marked := v.Annotations[v1alpha1.AnnotationHoldBeforeRollback]
 		if !marked || v.DeletionTimestamp != nil {
 			continue
 		}
-		annotations := map[string]any{AnnotationHoldBefore: nil}
+		annotations := map[string]any{v1alpha1.AnnotationHoldBeforeRollback: nil}
 		if _, err := time.Parse(time.RFC3339, v.Annotations[v1alpha1.AnnotationHold]); err == nil { // else somebody has set it meanwhile
 			annotations[v1alpha1.AnnotationHold] = nil
 			if before != "" {
