@@ -78,8 +78,8 @@ const (
 	// writes it, and finds by it what an interrupted rollback has still to do.
 	AnnotationRollback = Prefix + "rollback"
 
-	// AnnotationRollbackOf is, on what a rollback by the kubectl plugin creates, the UID of the PVC
-	// that is rolled back.
+	// AnnotationRollbackOf is the UID of the PVC that is rolled back, on what a rollback by the
+	// kubectl plugin creates.
 	AnnotationRollbackOf = Prefix + "rollback-of"
 
 	// AnnotationHoldBeforeRollback is the hold of a VolumeSnapshot before a rollback by the kubectl

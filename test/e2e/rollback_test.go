@@ -332,7 +332,7 @@ var _ = Describe("kubectl snapsched rollback", Ordered, ContinueOnFailure, func(
 		func(ctx context.Context) {
 			d := newDatabase(ctx, plugin, 1, nil)
 			old := d.claim(ctx, "data-db-0")
-			kubeconfig := afterWrite(func(method, resource, name string) bool {
+			kubeconfig := afterWrite(func(method, _, name string) bool {
 				if method == http.MethodDelete && name == "data-db-0" {
 					Expect(cluster.Client.Patch(ctx, d.set.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"replicas":1}}`)),
 						client.FieldOwner("gitops"))).To(Succeed())
@@ -359,7 +359,7 @@ var _ = Describe("kubectl snapsched rollback", Ordered, ContinueOnFailure, func(
 		old := d.claim(ctx, "data-db-0")
 		foreign := builders.Claim(d.namespace, "data-db-0", nil)
 		foreign.Spec.VolumeName = "elsewhere"
-		kubeconfig := afterWrite(func(method, resource, name string) bool {
+		kubeconfig := afterWrite(func(method, _, name string) bool {
 			if method == http.MethodDelete && name == "data-db-0" {
 				Eventually(func() bool {
 					return apierrors.IsNotFound(cluster.Client.Get(ctx, client.ObjectKeyFromObject(old), old))

@@ -86,7 +86,9 @@ func (c *Claim) newRestored() *corev1.PersistentVolumeClaim {
 // where the old volume can be reached.
 func (c *Claim) newConsumer(s *State) *corev1.Pod {
 	p := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: c.restored.Name, Annotations: map[string]string{v1alpha1.AnnotationRollbackOf: string(c.pvc.UID)}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.Namespace, Name: c.restored.Name, Annotations: map[string]string{v1alpha1.AnnotationRollbackOf: string(c.pvc.UID)},
+		},
 		Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyNever, ActiveDeadlineSeconds: ptr.To[int64](3600), TerminationGracePeriodSeconds: ptr.To[int64](0),
 			AutomountServiceAccountToken: ptr.To(false),

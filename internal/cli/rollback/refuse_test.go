@@ -62,9 +62,9 @@ func TestNextRefuses(t *testing.T) {
 		"a workload that is scaled up again": {func(s *State) {
 			s.Scaled = true
 			s.Workload.Object.SetManagedFields([]metav1.ManagedFieldsEntry{
-				{Manager: "kubectl-snapsched", Time: &metav1.Time{Time: noon}, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:replicas":{}}}`)}},
-				{Manager: "hpa", Time: &metav1.Time{Time: noon.Add(time.Second)}, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:replicas":{}}}`)}},
-				{Manager: "late", Time: &metav1.Time{Time: noon.Add(time.Hour)}, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:status":{}}`)}},
+				{Manager: "kubectl-snapsched", Time: &metav1.Time{Time: noon}, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`)},
+				{Manager: "hpa", Time: &metav1.Time{Time: noon.Add(time.Second)}, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`)},
+				{Manager: "late", Time: &metav1.Time{Time: noon.Add(time.Hour)}, FieldsV1: metav1.NewFieldsV1(`{"f:status":{}}`)},
 			})
 		}, "statefulset/db was scaled to 0, and field manager hpa has scaled it up to 2 again"},
 	} {

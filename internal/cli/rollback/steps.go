@@ -70,7 +70,7 @@ func hold(s *State, c *Claim) (*Step, error) {
 
 // holds returns whether a snapshot must stay: it is the target, or of a series whose PVC is deleted.
 func (c *Claim) holds(v *snapshotv1.VolumeSnapshot) bool {
-	series := c.keys()[keyOf(v.Labels)] && !(c.moved() && keyOf(v.Labels) == c.pvc.UID)
+	series := c.keys()[keyOf(v.Labels)] && (!c.moved() || keyOf(v.Labels) != c.pvc.UID)
 	return v.DeletionTimestamp == nil && (series || !c.moved() && c.Target != nil && v.UID == c.Target.UID)
 }
 
@@ -134,7 +134,8 @@ func restoreTarget(s *State, c *Claim) (*Step, error) {
 	case c.Target == nil || c.record != nil:
 		return nil, nil
 	case p == nil:
-		return did(3, []Change{{Create: c.newRestored()}}, "Restore %s to a new PersistentVolumeClaim %s", c.Target.Name, c.Manifest.Name), nil
+		return did(3, []Change{{Create: c.newRestored()}}, "Restore %s to a new PersistentVolumeClaim %s",
+			c.Target.Name, c.Manifest.Name), nil
 	case p.DeletionTimestamp != nil:
 		return wait(3, p, "PersistentVolumeClaim %s is being deleted", p.Name), nil
 	case c.target == nil && c.WaitsForConsumer && pod == nil:
@@ -198,7 +199,8 @@ func retain(s *State, c *Claim) (*Step, error) {
 	}
 	for _, v := range []*corev1.PersistentVolume{c.target, c.oldVolume(s)} {
 		if v != nil && v.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
-			return did(4, []Change{reclaim(v, corev1.PersistentVolumeReclaimRetain)}, "Set the reclaim policy of PersistentVolume %s to Retain", v.Name), nil
+			return did(4, []Change{reclaim(v, corev1.PersistentVolumeReclaimRetain)}, "Set the reclaim policy of PersistentVolume %s to Retain",
+				v.Name), nil
 		}
 	}
 	return nil, nil
@@ -287,7 +289,8 @@ func createClaim(_ *State, c *Claim) (*Step, error) {
 	case c.moved():
 		return nil, nil
 	case c.pvc == nil:
-		return did(7, []Change{{Create: c.newClaim()}}, "Create PersistentVolumeClaim %s with PersistentVolume %s", c.Name, c.target.Name), nil
+		return did(7, []Change{{Create: c.newClaim()}}, "Create PersistentVolumeClaim %s with PersistentVolume %s",
+			c.Name, c.target.Name), nil
 	}
 	return wait(7, c.pvc, "PersistentVolumeClaim %s is not bound to PersistentVolume %s yet", c.Name, c.target.Name), nil
 }
@@ -336,7 +339,8 @@ func dropRestored(s *State, c *Claim) (*Step, error) {
 		slices.ContainsFunc(c.Snapshots, func(sn *snapshotv1.VolumeSnapshot) bool {
 			return sn.UID == r.SnapshotUID && sn.DeletionTimestamp == nil
 		}) {
-		return did(9, []Change{reclaim(v, r.ReclaimPolicy)}, "Set the reclaim policy of PersistentVolume %s to %s again", v.Name, r.ReclaimPolicy), nil
+		return did(9, []Change{reclaim(v, r.ReclaimPolicy)}, "Set the reclaim policy of PersistentVolume %s to %s again",
+			v.Name, r.ReclaimPolicy), nil
 	}
 	switch {
 	case pod != nil && pod.DeletionTimestamp == nil:
@@ -373,7 +377,8 @@ func unhold(_ *State, c *Claim) (*Step, error) {
 // giveBack is the second half of step 9. The volume with the data before the rollback keeps Retain.
 func giveBack(_ *State, c *Claim) (*Step, error) {
 	if policy := c.record.ReclaimPolicy; c.target.Spec.PersistentVolumeReclaimPolicy != policy {
-		return did(9, []Change{reclaim(c.target, policy)}, "Set the reclaim policy of PersistentVolume %s to %s again", c.target.Name, policy), nil
+		return did(9, []Change{reclaim(c.target, policy)}, "Set the reclaim policy of PersistentVolume %s to %s again",
+			c.target.Name, policy), nil
 	}
 	return nil, nil
 }
@@ -392,5 +397,6 @@ func finish(s *State, c *Claim) (*Step, error) {
 	r := *c.record
 	r.Finished = &metav1.Time{Time: s.Now}
 	change, err := setRecord(c.target, &r)
-	return did(10, []Change{change}, "Note on PersistentVolume %s that the rollback of PersistentVolumeClaim %s is finished", c.target.Name, c.Name), err
+	return did(10, []Change{change}, "Note on PersistentVolume %s that the rollback of PersistentVolumeClaim %s is finished",
+		c.target.Name, c.Name), err
 }
