@@ -335,7 +335,8 @@ func dropRestored(s *State, c *Claim) (*Step, error) {
 	if p == nil || c.Target != nil {
 		return nil, nil
 	}
-	if v, r := s.Volumes[p.Spec.VolumeName], c.records[p.Spec.VolumeName]; r != nil && v.Spec.PersistentVolumeReclaimPolicy != r.ReclaimPolicy &&
+	v, r := s.Volumes[p.Spec.VolumeName], c.records[p.Spec.VolumeName]
+	if r != nil && v.Spec.PersistentVolumeReclaimPolicy != r.ReclaimPolicy &&
 		slices.ContainsFunc(c.Snapshots, func(sn *snapshotv1.VolumeSnapshot) bool {
 			return sn.UID == r.SnapshotUID && sn.DeletionTimestamp == nil
 		}) {
